@@ -1,0 +1,72 @@
+// Command wamble is the whole of Wamble in one binary: the server, the tools
+// of the host who runs it, and the tools of the developer who builds on it.
+//
+// Each subcommand lives in a file of its own name and is one row of the
+// commands table below.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// commands is the closed list of subcommands, in the order of their help.
+var commands = []func() *cobra.Command{
+	versionCommand,
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// exitError makes run return the given code without printing anything: the
+// command has already said on stderr what went wrong.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// run executes one command line and returns the exit code of the process: 0
+// when it did what was asked, 1 when it could not.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.Execute()
+	var exit exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return int(exit)
+	}
+	fmt.Fprintf(errOut, "wamble: %v\n", err)
+	return 1
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "wamble",
+		Short: "A massively multiplayer chess server: after every move you are switched to another board",
+		Long: `Wamble is a massively multiplayer chess server. After every move you are
+switched to another board of a shared pool.`,
+		Example: `  wamble version
+  wamble help COMMAND`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())
+	})
+	for _, c := range commands {
+		root.AddCommand(c())
+	}
+	return root
+}
