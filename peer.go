@@ -1,0 +1,21 @@
+package wamble
+
+import "net/netip"
+
+// Peer is the far end of a packet, and the key of its endpoint. Two peers are
+// the same endpoint when they are equal.
+type Peer struct {
+	// Addr is the remote address: of the datagram, or of the TCP connection
+	// under a WebSocket. IPv4 addresses are never in their IPv6-mapped form.
+	Addr netip.AddrPort
+	// Route is 0 for UDP. A WebSocket connection has a number of its own,
+	// unique in the life of the process.
+	Route uint32
+}
+
+// Stream reports whether packets to p arrive in order and are not lost while
+// the connection lives, so that a written packet counts as delivered.
+func (p Peer) Stream() bool { return p.Route != 0 }
+
+// IP returns the remote address without its port, for limits per host.
+func (p Peer) IP() netip.Addr { return p.Addr.Addr() }

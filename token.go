@@ -1,0 +1,37 @@
+package wamble
+
+import (
+	"encoding/base64"
+	"fmt"
+)
+
+// Token is the bearer secret of a session: 16 random bytes. The zero Token
+// means "no session yet"; a server never hands it out.
+//
+// Whoever holds a token is the session, so it never appears in a log.
+type Token [16]byte
+
+// BoardID numbers a board within the whole installation. Zero means "no
+// board".
+type BoardID uint64
+
+// IsZero reports whether t names no session.
+func (t Token) IsZero() bool { return t == Token{} }
+
+// String returns the text form that players see: 22 characters of unpadded
+// base64url.
+func (t Token) String() string { return base64.RawURLEncoding.EncodeToString(t[:]) }
+
+// ParseToken reads the text form. As in the original, the four unused bits of
+// the last character are ignored.
+func ParseToken(s string) (Token, error) {
+	var t Token
+	if len(s) != 22 {
+		return t, fmt.Errorf("a token has 22 characters, this one has %d", len(s))
+	}
+	n, err := base64.RawURLEncoding.Decode(t[:], []byte(s))
+	if err != nil || n != len(t) {
+		return Token{}, fmt.Errorf("a token consists of A–Z, a–z, 0–9, - and _")
+	}
+	return t, nil
+}
