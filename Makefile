@@ -1,0 +1,66 @@
+# Every target is explained by the comment behind it: type `make help`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# What runs under the race detector: every package that starts goroutines.
+RACE := ./client/... ./internal/transport/... ./runner/... ./cmd/...
+
+# Modules of their own, whose dependencies must stay out of the binary.
+NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
+
+.PHONY: help run build test check bench soak fuzz cover web clean setup-run setup-test
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: setup-run web build ## build everything, start the server, print what to open
+	@bin/wamble
+
+build: ## build the binary bin/wamble
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/wamble ./cmd/wamble
+
+test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cores)
+	scripts/gotest ./...
+	scripts/gotest -race $(RACE)
+	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && ../../scripts/gotest ./...); done
+	scripts/fuzz 3s
+
+check: ## gofmt, go vet, staticcheck
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+bench: ## the benchmarks, each beside its yardstick in the same run
+	go test -run='^$$' -bench=. -benchmem ./...
+	@for m in $(NESTED); do (cd $$m && echo "benchmarks of $$m" && go test -run='^$$' -bench=. ./...); done
+
+soak: ## the long proofs at full length (hours); WAMBLE_SEED=n repeats a run
+	WAMBLE_SOAK=1 scripts/gotest -count=1 -timeout=6h ./...
+
+fuzz: ## every fuzz target for 5 minutes; TIME=1h and ONLY=pattern choose others
+	scripts/fuzz $(or $(TIME),5m) $(ONLY)
+
+cover: ## test coverage by package, and cover.html
+	go test -coverprofile=cover.out ./...
+	go tool cover -html=cover.out -o cover.html
+	@go tool cover -func=cover.out | tail -1
+
+web: ## build the browser client into the binary
+	@if [ -f web/package.json ]; then cd web && npm ci --no-audit --no-fund && npm run build; \
+	else echo 'web: there is no browser client yet'; fi
+
+clean: ## remove what was built
+	rm -rf bin dist cover.out cover.html web/dist web/node_modules screenshots
+
+setup-run:
+	@scripts/setup run
+
+setup-test:
+	@scripts/setup test

@@ -1,0 +1,254 @@
+package wamble_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// A room is one package and what of the house it may use. Imports point down:
+// a room's list names only rooms above which it is never named itself.
+type room struct {
+	name string   // directory; "." is package wamble
+	may  []string // rooms it may import
+	pure bool     // takes now and plain values: no clock, no I/O, no locks
+}
+
+// rooms is the layout of ARCHITECTURE.md. A new package needs a row.
+var rooms = []room{
+	{name: "chess", pure: true},
+	{name: ".", may: []string{"chess"}, pure: true},
+	{name: "wire", may: []string{"."}, pure: true},
+	{name: "cmd/wamble", may: []string{"."}},
+}
+
+// nowhere lists what no non-test file may import, with the reason.
+var nowhere = map[string]string{
+	"io/ioutil":     "deprecated: use io and os",
+	"log":           "use log/slog, so that every line is structured",
+	"math/rand":     "use math/rand/v2 for play and crypto/rand for secrets",
+	"unsafe":        "nothing here is worth it; see exceptions for system calls",
+	"encoding/gob":  "its bytes change with our types",
+	"html/template": "pages are built by web",
+	"testing":       "ships the test framework in the binary",
+	"database/sql":  "only the stores speak SQL; see exceptions",
+}
+
+// impure lists what a pure room may not import, with the reason.
+var impure = map[string]string{
+	"net":          "a pure room has no sockets (net/netip is a value and fine)",
+	"os":           "a pure room has no files and no environment",
+	"os/signal":    "a pure room has no process",
+	"sync":         "a pure room belongs to one goroutine",
+	"sync/atomic":  "a pure room belongs to one goroutine",
+	"database/sql": "a pure room returns intents; the stores write",
+	"log/slog":     "a pure room returns what happened; its caller logs",
+	"crypto/rand":  "a pure room is handed its entropy",
+}
+
+// exceptions are the only places where a rule does not hold: what is
+// complained about, and why it may stay.
+var exceptions = map[string]string{}
+
+// Sizes past which a thing is usually two things (CONTRIBUTING.md).
+const (
+	maxFileLines = 400
+	maxFuncLines = 60
+	maxFields    = 15
+	maxMethods   = 12
+)
+
+func TestRules(t *testing.T) {
+	complaints := check(t, os.DirFS("."))
+	for _, c := range complaints {
+		if _, ok := exceptions[c.where+": "+c.rule]; !ok {
+			t.Errorf("%s: %s: %s", c.where, c.rule, c.reason)
+		}
+	}
+	for e := range exceptions {
+		stale := !slices.ContainsFunc(complaints, func(c complaint) bool { return c.where+": "+c.rule == e })
+		if stale {
+			t.Errorf("exception %q is no longer needed: remove it", e)
+		}
+	}
+}
+
+// TestRulesBite plants one offence of each kind and expects the complaint.
+func TestRulesBite(t *testing.T) {
+	longFunc := "package wire\n\nfunc f() {\n" + strings.Repeat("\t_ = 1\n", maxFuncLines+1) + "}\n"
+	for _, tc := range []struct{ name, file, source, want string }{
+		{"upward import", "wire/a.go", "package wire\n\nimport _ \"wamble/cmd/wamble\"\n", "wire/a.go: import wamble/cmd/wamble"},
+		{"upward import from a test", "wire/a_test.go", "package wire\n\nimport _ \"wamble/cmd/wamble\"\n", "wire/a_test.go: import wamble/cmd/wamble"},
+		{"socket in a pure room", "wire/a.go", "package wire\n\nimport _ \"net\"\n", "wire/a.go: import net"},
+		{"clock in a pure room", "wire/a.go", "package wire\n\nimport \"time\"\n\nvar now = time.Now()\n", "wire/a.go: time.Now"},
+		{"forbidden everywhere", "cmd/wamble/a.go", "package main\n\nimport _ \"log\"\n", "cmd/wamble/a.go: import log"},
+		{"package without a row", "attic/a.go", "// Package attic is old.\npackage attic\n", "attic: room"},
+		{"package without a comment", "wire/a.go", "package wire\n", "wire: package comment"},
+		{"long file", "wire/a.go", "package wire\n" + strings.Repeat("// x\n", maxFileLines+1), "wire/a.go: lines"},
+		{"long function", "wire/a.go", longFunc, "wire/a.go: func f"},
+		{"wide struct", "wire/a.go", "package wire\n\ntype s struct{ " + strings.Repeat("x int; ", maxFields+1) + "}\n", "wire/a.go: type s"},
+		{"wide interface", "wire/a.go", "package wire\n\ntype i interface{ " + strings.Repeat("m(); ", maxMethods+1) + "}\n", "wire/a.go: type i"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tree := fstest.MapFS{tc.file: {Data: []byte(tc.source)}}
+			var got []string
+			for _, c := range check(t, tree) {
+				got = append(got, c.where+": "+c.rule)
+			}
+			if !slices.Contains(got, tc.want) {
+				t.Errorf("got complaints %q, want %q among them", got, tc.want)
+			}
+		})
+	}
+}
+
+// A complaint says where which rule is broken, and why the rule is there.
+type complaint struct{ where, rule, reason string }
+
+// check parses every Go file of the tree in this process (not through the go
+// tool, whose answers would escape the test cache) and returns its complaints.
+func check(t *testing.T, tree fs.FS) []complaint {
+	t.Helper()
+	var all []complaint
+	documented := map[string]bool{}
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skipOutside(tree, name)
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		source, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, source, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(name)
+		isTest := strings.HasSuffix(name, "_test.go")
+		if !isTest {
+			documented[dir] = documented[dir] || file.Doc != nil
+		}
+		all = append(all, checkImports(name, dir, isTest, file)...)
+		if !isTest {
+			all = append(all, checkSizes(name, fset, file)...)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, ok := range documented {
+		if !slices.ContainsFunc(rooms, func(r room) bool { return r.name == dir }) {
+			all = append(all, complaint{dir, "room", "add a row to rooms that says what it may import"})
+		}
+		if !ok {
+			all = append(all, complaint{dir, "package comment", "every package says what it is"})
+		}
+	}
+	return all
+}
+
+// skipOutside keeps the walk out of hidden folders, test data, installed web
+// packages and nested modules.
+func skipOutside(tree fs.FS, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	base := path.Base(dir)
+	_, err := fs.Stat(tree, dir+"/go.mod")
+	if err == nil || base[0] == '.' || base == "testdata" || base == "node_modules" {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func checkImports(name, dir string, isTest bool, file *ast.File) []complaint {
+	var all []complaint
+	add := func(rule, reason string) { all = append(all, complaint{name, rule, reason}) }
+	r := room{name: dir}
+	if i := slices.IndexFunc(rooms, func(r room) bool { return r.name == dir }); i >= 0 {
+		r = rooms[i]
+	}
+	for _, spec := range file.Imports {
+		p, _ := strconv.Unquote(spec.Path.Value)
+		target, ours := p, p == "wamble" || strings.HasPrefix(p, "wamble/")
+		if ours {
+			target = strings.TrimPrefix(strings.TrimPrefix(p, "wamble"), "/")
+			if target == "" {
+				target = "."
+			}
+		}
+		switch {
+		case ours && target != dir && !slices.Contains(r.may, target) && !testOnly(isTest, target):
+			add("import "+p, fmt.Sprintf("%s may import only %v", dir, r.may))
+		case isTest || p == "testing" && strings.HasSuffix(dir, "test"):
+		case nowhere[p] != "":
+			add("import "+p, nowhere[p])
+		case r.pure && impure[p] != "":
+			add("import "+p, impure[p])
+		}
+	}
+	if r.pure && !isTest {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && isClock(sel) {
+				add("time."+sel.Sel.Name, "a pure room is handed the time")
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// testOnly reports whether a test may import target although its package may
+// not: suites and scripted servers are made for that.
+func testOnly(isTest bool, target string) bool {
+	return isTest && strings.HasSuffix(path.Base(target), "test")
+}
+
+func isClock(sel *ast.SelectorExpr) bool {
+	x, ok := sel.X.(*ast.Ident)
+	clock := []string{"Now", "Sleep", "Since", "Until", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+	return ok && x.Name == "time" && slices.Contains(clock, sel.Sel.Name)
+}
+
+func checkSizes(name string, fset *token.FileSet, file *ast.File) []complaint {
+	var all []complaint
+	add := func(rule string, n, most int, unit string) {
+		if n > most {
+			all = append(all, complaint{name, rule, fmt.Sprintf("%d %s, more than %d is usually two things", n, unit, most)})
+		}
+	}
+	lines := func(n ast.Node) int { return fset.Position(n.End()).Line - fset.Position(n.Pos()).Line + 1 }
+	add("lines", fset.File(file.Pos()).LineCount(), maxFileLines, "lines")
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			add("func "+n.Name.Name, lines(n), maxFuncLines, "lines")
+		case *ast.TypeSpec:
+			switch typ := n.Type.(type) {
+			case *ast.StructType:
+				add("type "+n.Name.Name, typ.Fields.NumFields(), maxFields, "fields")
+			case *ast.InterfaceType:
+				add("type "+n.Name.Name, typ.Methods.NumFields(), maxMethods, "methods")
+			}
+		}
+		return true
+	})
+	return all
+}
