@@ -1,0 +1,240 @@
+package wamble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// ErrNotFound is returned by a read when there is no such row.
+var ErrNotFound = errors.New("not found")
+
+// ErrTransient wraps every error of a store that may pass by itself: the
+// connection is lost or refused, the transaction met another one, the server
+// is read-only after a failover, the disk is full. The same call may succeed
+// later. Any other error of Apply is permanent: the rows themselves are wrong.
+var ErrTransient = errors.New("the database cannot do it now")
+
+// CursorMoved is returned by Store.Apply when the stored cursor is not where
+// the batch expects it: the batch, or one that overlaps it, was applied before.
+type CursorMoved struct {
+	At uint64 // where the cursor stands
+}
+
+func (e *CursorMoved) Error() string {
+	return fmt.Sprintf("the cursor stands at message %d", e.At)
+}
+
+// JournalID names a journal. A wiped or restored journal gets a new one.
+type JournalID [16]byte
+
+// Batch is what one transaction writes: the intents of a run of journal
+// messages, and the step of the cursor that says so.
+type Batch struct {
+	Journal JournalID
+	Profile string
+	// After and Through bound the run: messages After+1 … Through. The stored
+	// cursor must stand at After, and stands at Through afterwards.
+	After, Through uint64
+	// Intents are in the order of Kinds, coalesced, so that equal kinds stand
+	// together and can be written by one statement.
+	Intents []Intent
+}
+
+// Rejection is one intent that a store will never take, and why.
+type Rejection struct {
+	Index int // in Batch.Intents
+	Err   error
+}
+
+// Store keeps the games for good. Its two implementations, postgres and
+// sqlite, pass the same suite (internal/storetest). All methods may be called
+// from several goroutines.
+type Store interface {
+	Queries
+
+	// Apply writes a batch in one transaction, together with its cursor, and
+	// all of it or nothing. It returns nil only when that is on disk.
+	// Errors: *CursorMoved, ErrTransient, or a permanent one.
+	Apply(ctx context.Context, b Batch) error
+	// Probe finds the intents of a batch that Apply will never take, by trying
+	// each; it writes nothing. Errors: ErrTransient.
+	Probe(ctx context.Context, b Batch) ([]Rejection, error)
+	// Cursor returns the last message of a journal that was applied for a
+	// profile, 0 if there is none.
+	Cursor(ctx context.Context, j JournalID, profile string) (uint64, error)
+	// Lease takes n numbers (1 to 1,000,000) out of a table's sequence for
+	// good, in as few blocks as it can.
+	Lease(ctx context.Context, s Sequence, n int) ([]Block, error)
+	// Close gives up all connections. Calls under way fail with ErrTransient.
+	Close() error
+}
+
+// Queries are the reads. None of them writes. Each fails with ErrNotFound,
+// ErrTransient or an error that names bad data.
+type Queries interface {
+	// Session returns what is stored of a token.
+	Session(ctx context.Context, t Token) (Session, error)
+	// SessionByID and SessionByHandle find the target of a stats request: the
+	// session itself, or the newest session of the identity with that handle.
+	SessionByID(ctx context.Context, id SessionID) (Session, error)
+	SessionByHandle(ctx context.Context, handle string) (Session, error)
+	// Player returns an identity with the stats of all its sessions together.
+	Player(ctx context.Context, key PublicKey) (Player, error)
+
+	// LiveBoards yields every board of a profile that is not archived, with its
+	// holder and its moves, in the order of creation.
+	LiveBoards(ctx context.Context, profile string) iter.Seq2[Board, error]
+	// Board returns one board of any profile and status, with its moves.
+	Board(ctx context.Context, id BoardID) (Board, error)
+	// Games yields boards with their moves in the order of their number, after
+	// the given one; profile "" means all.
+	Games(ctx context.Context, f GameFilter) iter.Seq2[Board, error]
+	// Supply returns what the size of a profile's pool depends on.
+	Supply(ctx context.Context, profile string, activeSince time.Time) (Supply, error)
+
+	// Leaderboard returns one page, and the row of the asking session.
+	Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderboard, error)
+	// Reservations returns the boards that an identity holds now, by the time
+	// at which they expire, then by number.
+	Reservations(ctx context.Context, key PublicKey, now time.Time) ([]Reservation, error)
+	// Predictions returns the pending predictions of a board with all their
+	// ancestors, parents before children.
+	Predictions(ctx context.Context, board BoardID) ([]Prediction, error)
+	// TermsAccepted reports whether a session accepted this revision of a
+	// profile's terms.
+	TermsAccepted(ctx context.Context, id SessionID, profile string, hash [32]byte) (bool, error)
+}
+
+// Stats are the counters of a session, or of an identity over all its
+// sessions.
+type Stats struct {
+	Score           float64
+	PredictionScore float64
+	Rating          float64 // 0 for an anonymous session
+	Games           int
+	Chess960Games   int
+}
+
+// Session is a stored session.
+type Session struct {
+	ID       SessionID
+	Token    Token
+	Player   PlayerID  // 0: anonymous
+	Key      PublicKey // zero: anonymous
+	Handle   string    // "": anonymous
+	Trust    int
+	Created  time.Time
+	LastSeen time.Time
+	Stats    Stats
+}
+
+// Player is a stored identity.
+type Player struct {
+	ID      PlayerID
+	Key     PublicKey
+	Handle  string
+	Created time.Time
+	Stats   Stats
+}
+
+// Board is a stored board with its game.
+type Board struct {
+	ID           BoardID
+	Profile      string
+	FEN          string
+	Status       BoardStatus
+	Variant      int16 // Chess960 start position, or -1
+	Version      uint64
+	Created      time.Time
+	LastAssigned time.Time // zero: never
+	Holder       *Reservation
+	Result       *GameResult
+	Moves        []Move
+}
+
+// Reservation says who holds a board. Token and Key are those of the holder.
+type Reservation struct {
+	Board   BoardID
+	Profile string
+	Session SessionID
+	Token   Token
+	Key     PublicKey
+	White   bool
+	At      time.Time
+	Expires time.Time
+}
+
+// GameResult is how a board ended.
+type GameResult struct {
+	Result   Result
+	Plies    int
+	Duration time.Duration
+	Reason   string
+	Finished time.Time
+}
+
+// Move is one stored move.
+type Move struct {
+	Ply     int
+	UCI     string
+	Session SessionID
+	Handle  string // "": anonymous
+	At      time.Time
+}
+
+// GameFilter chooses games.
+type GameFilter struct {
+	Profile  string    // "": all profiles
+	After    BoardID   // only boards with a higher number
+	Since    time.Time // only boards with a move or a result since then; zero: all
+	Finished bool      // only archived boards
+}
+
+// Supply is what the size of the pool depends on.
+type Supply struct {
+	LongestGame    int // plies, over the boards that are not archived
+	ActiveSessions int // sessions seen since the given time
+}
+
+// LeaderboardQuery asks for rows Offset+1 … Offset+Limit.
+type LeaderboardQuery struct {
+	ByRating bool
+	Offset   int
+	Limit    int       // 1 to 16
+	Self     SessionID // 0: nobody asks
+}
+
+// Leaderboard is one page of it.
+type Leaderboard struct {
+	Total int
+	Rows  []LeaderboardRow
+	Self  *LeaderboardRow // nil: the asking session is unknown
+}
+
+// LeaderboardRow is the rank of one session.
+type LeaderboardRow struct {
+	Rank    int
+	Session SessionID
+	Key     PublicKey
+	Handle  string
+	Stats   Stats
+}
+
+// Prediction is a stored prediction.
+type Prediction struct {
+	ID      PredictionID
+	Board   BoardID
+	Session SessionID
+	Token   Token
+	Parent  PredictionID
+	UCI     string
+	Ply     int
+	Depth   int // 0 for a root
+	Streak  int
+	Status  PredictionStatus
+	Points  float64
+	At      time.Time
+}
