@@ -1,47 +1,48 @@
 package chess
 
-import "testing"
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
 
-func TestQuick(t *testing.T) {
-	for _, c := range []struct {
-		fen   string
-		depth int
-		want  uint64
-	}{
-		{StartFEN, 6, 119060324},
-		{"r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 5, 193690690},
-		{"8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", 7, 178633661},
-		{"r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1", 6, 706045033},
-		{"rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8", 5, 89941194},
-		{"r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10", 5, 164075551},
-	} {
-		p, err := ParseFEN(c.fen)
-		if err != nil {
-			t.Fatal(c.fen, err)
-		}
-		if g := p.FEN(); g != c.fen {
-			t.Errorf("fen %s", g)
-		}
-		if got := p.Perft(c.depth); got != c.want {
-			t.Errorf("%s: got %d want %d", c.fen, got, c.want)
-		}
-	}
+const kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+
+// soak is set for the whole proof: every position to its last known depth.
+var soak = os.Getenv("WAMBLE_SOAK") == "1"
+
+// perftRow is one line of testdata/perft.
+type perftRow struct {
+	fen    string
+	leaves []uint64 // at depth 1, 2, 3 …
 }
 
-func BenchmarkQuick(b *testing.B) {
-	for _, c := range []struct {
-		name, fen string
-		depth     int
-	}{{"start", StartFEN, 5}, {"kiwipete", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 4}} {
-		b.Run(c.name, func(b *testing.B) {
-			p := mustParse(b, c.fen)
-			var n uint64
-			for b.Loop() {
-				n += p.Perft(c.depth)
-			}
-			b.ReportMetric(float64(n)/1e6/b.Elapsed().Seconds(), "Mnps")
-		})
+func readPerft(t testing.TB, name string) (rows []perftRow) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/perft/" + name)
+	if err != nil {
+		t.Fatal(err)
 	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		counts, fen, found := strings.Cut(strings.TrimSpace(line), " | ")
+		if !found {
+			t.Fatalf("%s: %q is not counts | FEN", name, line)
+		}
+		row := perftRow{fen: fen}
+		for count := range strings.FieldsSeq(counts) {
+			n, err := strconv.ParseUint(count, 10, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			row.leaves = append(row.leaves, n)
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func mustParse(t testing.TB, fen string) Position {
@@ -51,4 +52,89 @@ func mustParse(t testing.TB, fen string) Position {
 		t.Fatalf("ParseFEN(%q): %v", fen, err)
 	}
 	return p
+}
+
+// TestPerft compares with published figures. Each position is searched to the
+// greatest depth whose number of leaves is within the budget of its set.
+func TestPerft(t *testing.T) {
+	for _, set := range []struct {
+		name      string
+		positions int
+		budget    uint64
+		underRace uint64
+	}{
+		{"wiki.txt", 6, 200e6, 100e3},
+		{"classical.txt", 300, 2e6, 12e3},
+		{"chess960.txt", 720, 1.2e6, 12e3},
+	} {
+		t.Run(strings.TrimSuffix(set.name, ".txt"), func(t *testing.T) {
+			budget := set.budget
+			switch {
+			case raceEnabled:
+				budget = set.underRace
+			case soak:
+				budget = 1 << 63
+			}
+			rows := readPerft(t, set.name)
+			if got, want := len(rows), set.positions; got != want {
+				t.Fatalf("%s has %d positions, want %d", set.name, got, want)
+			}
+			var total uint64
+			for _, row := range rows {
+				total += checkPerft(t, row, budget)
+			}
+			t.Logf("%d leaves", total)
+		})
+	}
+}
+
+// checkPerft returns how many leaves it counted. At depth 1 all positions are
+// within every budget.
+func checkPerft(t *testing.T, row perftRow, budget uint64) uint64 {
+	t.Helper()
+	depth := len(row.leaves)
+	for depth > 1 && row.leaves[depth-1] > budget {
+		depth--
+	}
+	p := mustParse(t, row.fen)
+	got, want := p.Perft(depth), row.leaves[depth-1]
+	if got != want {
+		t.Errorf("%s: perft %d = %d, want %d", row.fen, depth, got, want)
+	}
+	return got
+}
+
+func TestPerftOfNoDepthIsOneLeaf(t *testing.T) {
+	for _, depth := range []int{0, -1} {
+		if got, want := Start().Perft(depth), uint64(1); got != want {
+			t.Errorf("perft %d = %d, want %d", depth, got, want)
+		}
+		if got := Start().Divide(depth); got != nil {
+			t.Errorf("divide %d = %v, want nothing", depth, got)
+		}
+	}
+	if got := (Position{}).Perft(3); got != 0 {
+		t.Errorf("perft of the zero position = %d, want 0", got)
+	}
+}
+
+func TestDivide(t *testing.T) {
+	p := mustParse(t, kiwipete)
+	got := map[string]uint64{}
+	var sum uint64
+	for _, branch := range p.Divide(3) {
+		got[branch.Move.String()] = branch.Nodes
+		sum += branch.Nodes
+	}
+	if got, want := sum, p.Perft(3); got != want {
+		t.Errorf("sum of the branches = %d, want %d", got, want)
+	}
+	if got, want := len(got), 48; got != want {
+		t.Errorf("%d branches, want %d", got, want)
+	}
+	for move, want := range map[string]uint64{"e1g1": 2059, "e1c1": 1887, "d5e6": 2241, "a2a3": 2186} {
+		if got[move] != want {
+			t.Errorf("%s: %d leaves, want %d", move, got[move], want)
+		}
+	}
 }
