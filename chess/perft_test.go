@@ -64,8 +64,8 @@ func TestPerft(t *testing.T) {
 		underRace uint64
 	}{
 		{"wiki.txt", 6, 200e6, 100e3},
-		{"classical.txt", 300, 2e6, 12e3},
-		{"chess960.txt", 720, 1.2e6, 12e3},
+		{"classical.txt", 300, 6e6, 20e3},
+		{"chess960.txt", 720, 2.5e6, 20e3},
 	} {
 		t.Run(strings.TrimSuffix(set.name, ".txt"), func(t *testing.T) {
 			budget := set.budget

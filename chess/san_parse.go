@@ -46,10 +46,10 @@ func (p Position) ParseSAN(s string) (Move, error) {
 // fits reports whether a legal move of the right kind of piece is the one
 // described.
 func (p Position) fits(m Move, want sanMove) bool {
-	if want.castling != "" || m.Castling() {
+	if want.castling != "" {
 		return m.Castling() && (m.To() > m.From()) == (want.castling == "O-O")
 	}
-	return m.To() == want.to &&
+	return !m.Castling() && m.To() == want.to &&
 		m.Promotion() == want.promotion &&
 		(want.file < 0 || want.file == m.From().File()) &&
 		(want.rank < 0 || want.rank == m.From().Rank()) &&
