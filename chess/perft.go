@@ -1,5 +1,7 @@
 package chess
 
+import "iter"
+
 // Perft returns the number of leaves of the tree of legal moves, depth plies
 // deep: the measure that a move generator is right. The last ply is counted,
 // not played. Depth 0 and less is one leaf.
@@ -15,24 +17,21 @@ func (p Position) Perft(depth int) uint64 {
 	return p.board.perft(p.inPassing(), depth)
 }
 
-// Branch is one root move of a perft and the leaves below it.
-type Branch struct {
-	Move  Move
-	Nodes uint64
-}
-
-// Divide returns Perft split by root move, in the order of LegalMoves. Depth
-// must be at least 1; less gives none.
-func (p Position) Divide(depth int) []Branch {
-	if depth < 1 {
-		return nil
+// Divide returns Perft split by root move: each legal move, in the order of
+// LegalMoves, with the leaves below it, which are counted as the loop asks for
+// them. Depth must be at least 1; less gives none.
+func (p Position) Divide(depth int) iter.Seq2[Move, uint64] {
+	return func(yield func(Move, uint64) bool) {
+		if depth < 1 {
+			return
+		}
+		var buf [MaxMoves]Move
+		for _, m := range p.LegalMoves(buf[:0]) {
+			if !yield(m, p.Play(m).Perft(depth-1)) {
+				return
+			}
+		}
 	}
-	var buf [MaxMoves]Move
-	var branches []Branch
-	for _, m := range p.LegalMoves(buf[:0]) {
-		branches = append(branches, Branch{m, p.Play(m).Perft(depth - 1)})
-	}
-	return branches
 }
 
 // perft counts leaves for depth ≥ 2.

@@ -109,8 +109,8 @@ func TestPerftOfNoDepthIsOneLeaf(t *testing.T) {
 		if got, want := Start().Perft(depth), uint64(1); got != want {
 			t.Errorf("perft %d = %d, want %d", depth, got, want)
 		}
-		if got := Start().Divide(depth); got != nil {
-			t.Errorf("divide %d = %v, want nothing", depth, got)
+		for m, nodes := range Start().Divide(depth) {
+			t.Errorf("divide %d has %s with %d leaves, want nothing", depth, m, nodes)
 		}
 	}
 	if got := (Position{}).Perft(3); got != 0 {
@@ -122,9 +122,9 @@ func TestDivide(t *testing.T) {
 	p := mustParse(t, kiwipete)
 	got := map[string]uint64{}
 	var sum uint64
-	for _, branch := range p.Divide(3) {
-		got[branch.Move.String()] = branch.Nodes
-		sum += branch.Nodes
+	for m, nodes := range p.Divide(3) {
+		got[m.String()] = nodes
+		sum += nodes
 	}
 	if got, want := sum, p.Perft(3); got != want {
 		t.Errorf("sum of the branches = %d, want %d", got, want)
@@ -136,5 +136,14 @@ func TestDivide(t *testing.T) {
 		if got[move] != want {
 			t.Errorf("%s: %d leaves, want %d", move, got[move], want)
 		}
+	}
+	seen := 0
+	for range p.Divide(2) {
+		if seen++; seen == 3 {
+			break
+		}
+	}
+	if seen != 3 {
+		t.Errorf("a loop that stopped after 3 branches saw %d", seen)
 	}
 }
