@@ -10,17 +10,28 @@ func (b board) count(inPassing uint64) int {
 	king := b.king()
 	checkers, straight, diagonal := b.pins(king)
 	targets := ^b.own
+	steps := kingMoves[king&63] &^ b.own
+	var short, long uint64
+	if rooks := b.castlers() & b.own &^ straight; rooks != 0 && checkers == 0 {
+		short = b.castlingWay(king, rooks>>king<<king)
+		long = b.castlingWay(king, rooks&(1<<king-1))
+	}
 	n := 0
-	if steps := kingMoves[king&63] &^ b.own; steps != 0 {
-		n = bits.OnesCount64(b.steppable(steps))
+	if wanted := steps | short | long; wanted != 0 {
+		safe := b.steppable(wanted)
+		n = bits.OnesCount64(safe & steps)
+		if short != 0 && short&^safe == 0 {
+			n++
+		}
+		if long != 0 && long&^safe == 0 {
+			n++
+		}
 	}
 	if checkers != 0 {
 		if checkers&(checkers-1) != 0 {
 			return n
 		}
 		targets = ray[king&63][bits.TrailingZeros64(checkers)&63]
-	} else if b.castlers()&b.own != 0 {
-		n += bits.OnesCount64(b.castles(king, straight))
 	}
 	if inPassing != 0 {
 		n += bits.OnesCount64(b.takesInPassing(inPassing))

@@ -23,17 +23,31 @@ func (b board) generate(dst []Move, inPassing, from uint64, kingTakesRook bool) 
 	if from>>(king&63)&1 == 0 {
 		return dst
 	}
-	if steps := kingMoves[king&63] &^ b.own; steps != 0 {
-		dst = appendMoves(dst, king, b.steppable(steps))
+	return b.generateKing(dst, king, checkers, straight, kingTakesRook)
+}
+
+// generateKing appends the steps of the king and castling. A rook pinned
+// along the rank (possible in Chess960) would uncover a check by castling.
+func (b board) generateKing(dst []Move, king int, checkers, straight uint64, kingTakesRook bool) []Move {
+	steps := kingMoves[king&63] &^ b.own
+	var rooks [2]uint64
+	var ways [2]uint64
+	if checkers == 0 {
+		castlers := b.castlers() & b.own &^ straight
+		rooks = [2]uint64{castlers >> king << king, castlers & (1<<king - 1)}
+		ways = [2]uint64{b.castlingWay(king, rooks[0]), b.castlingWay(king, rooks[1])}
 	}
-	if checkers == 0 && b.castlers()&b.own != 0 {
-		for s := b.castles(king, straight); s != 0; s &= s - 1 {
-			to, _ := castlingTargets(king, s&-s)
-			if kingTakesRook {
-				to = bits.TrailingZeros64(s)
-			}
-			dst = append(dst, Move(king)|Move(to)<<6|castling<<12)
+	safe := b.steppable(steps | ways[0] | ways[1])
+	dst = appendMoves(dst, king, steps&safe)
+	for i, way := range ways {
+		if way == 0 || way&^safe != 0 {
+			continue
 		}
+		to, _ := castlingTargets(king, rooks[i])
+		if kingTakesRook {
+			to = bits.TrailingZeros64(rooks[i])
+		}
+		dst = append(dst, Move(king)|Move(to)<<6|castling<<12)
 	}
 	return dst
 }

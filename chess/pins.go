@@ -55,24 +55,21 @@ func (b board) steppable(wanted uint64) uint64 {
 	return wanted &^ attacked
 }
 
-// castles returns the rooks with which the own king, which is not in check,
-// may castle now. straight is from pins.
-//
-// King and rook need an empty way to their targets, except for each other,
-// and no square from the king to its target may be attacked. A rook pinned
-// along the rank (possible in Chess960) would uncover a check.
-func (b board) castles(king int, straight uint64) (rooks uint64) {
-	for s := b.castlers() & b.own &^ straight; s != 0; s &= s - 1 {
-		rook := s & -s
-		kingTo, rookTo := castlingTargets(king, rook)
-		kingWay := ray[king&63][kingTo&63]
-		rookWay := ray[bits.TrailingZeros64(rook)&63][rookTo&63]
-		others := b.occupied() &^ (rook | 1<<king)
-		if (kingWay|rookWay)&others == 0 && b.steppable(kingWay) == kingWay {
-			rooks |= rook
-		}
+// castlingWay returns the squares over which the king goes when it castles
+// with the given own rook (a set of one or none), or nothing if that cannot
+// be: king and rook need an empty way to their targets, except for each
+// other. That no square of the king's way is attacked remains to be seen.
+func (b board) castlingWay(king int, rook uint64) uint64 {
+	if rook == 0 {
+		return 0
 	}
-	return rooks
+	kingTo, rookTo := castlingTargets(king, rook)
+	kingWay := ray[king&63][kingTo&63]
+	rookWay := ray[bits.TrailingZeros64(rook)&63][rookTo&63]
+	if (kingWay|rookWay)&b.occupied()&^(rook|1<<king) != 0 {
+		return 0
+	}
+	return kingWay
 }
 
 // castlingTargets returns where king and rook end: on g and f when the rook
