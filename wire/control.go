@@ -61,7 +61,7 @@ const (
 type Delivery uint8
 
 const (
-	// Asked is a request: reliable, unless its sender sets Unreliable.
+	// Asked is a request: reliable, unless its sender sets FlagUnreliable.
 	Asked Delivery = iota + 1
 	// Replayed is a reliable answer that is kept for a while and sent again
 	// when its request is repeated.

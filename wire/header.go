@@ -29,7 +29,7 @@ const Version = 1
 type Header struct {
 	Ctrl Control
 	// Flags are the bits as received. In what is sent, Append decides about
-	// ExtPayload and FragmentPayload.
+	// FlagExt and FlagFragment.
 	Flags Flags
 	// Version matters only in CLIENT_HELLO. Append writes 0 as 1.
 	Version uint8

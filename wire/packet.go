@@ -40,11 +40,11 @@ func (p *Packet) Decode(b []byte) error {
 	}
 	size, _ := Size(b)
 	payload := b[HeaderSize:size]
-	if h.Flags&FragmentPayload == 0 {
+	if h.Flags&FlagFragment == 0 {
 		return p.DecodePayload(h, payload)
 	}
 	p.reset(h)
-	if h.Flags&ExtPayload != 0 {
+	if h.Flags&FlagExt != 0 {
 		return errExtAndFragment
 	}
 	if !h.Ctrl.MayFragment() {
@@ -65,7 +65,7 @@ func (p *Packet) DecodePayload(h Header, payload []byte) error {
 	p.reset(h)
 	var base []byte
 	var err error
-	base, p.Ext, err = decodeTrailer(p.Ext, payload, h.Flags&(ExtPayload|FragmentPayload) == ExtPayload)
+	base, p.Ext, err = decodeTrailer(p.Ext, payload, h.Flags&(FlagExt|FlagFragment) == FlagExt)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func Append[M Message](dst []byte, h Header, m M, ext ...Field) ([]byte, error) 
 		return dst, errPacketFull
 	}
 	if hasExt {
-		out[start+1] |= byte(ExtPayload)
+		out[start+1] |= byte(FlagExt)
 	}
 	binary.BigEndian.PutUint16(out[start+32:], uint16(n))
 	return out, nil
@@ -166,9 +166,9 @@ func isFragment(m any) bool {
 
 // forMessage returns the header as it is sent with a message of control code c.
 func (h Header) forMessage(c Control, fragment bool) (Header, error) {
-	h.Flags &^= ExtPayload | FragmentPayload
+	h.Flags &^= FlagExt | FlagFragment
 	if fragment {
-		h.Flags |= FragmentPayload
+		h.Flags |= FlagFragment
 		if !h.Ctrl.MayFragment() {
 			return h, errMayNotFragment
 		}
