@@ -79,17 +79,18 @@ func newConn(nc net.Conn, r *bufio.Reader, peer wamble.Peer, t Timing, client bo
 // Peer is the far end.
 func (c *Conn) Peer() wamble.Peer { return c.peer }
 
-// Send queues one packet; the bytes are copied. It never waits. False means
-// that the connection has ended, or ends now because its far end does not read.
-func (c *Conn) Send(packet []byte) bool {
+// Send queues one packet; the bytes are copied. It never waits. After the end
+// it returns net.ErrClosed; ErrBehind means that the far end does not read and
+// the connection ends now.
+func (c *Conn) Send(packet []byte) error {
 	if len(packet) == 0 || len(packet) > wire.MaxPacket {
-		return true // nothing that a far end could read
+		return nil // nothing that a far end could read
 	}
-	if c.out.add(packet) {
-		return true
+	err := c.out.add(packet)
+	if err == ErrBehind {
+		c.Abort()
 	}
-	c.Abort()
-	return false
+	return err
 }
 
 // Close ends the connection politely: what is queued is written, then a close

@@ -178,7 +178,7 @@ func (g *gateway) send(route uint32, packet []byte) {
 	g.mu.RLock()
 	c := g.conns[route]
 	g.mu.RUnlock()
-	if c != nil && !c.Send(packet) {
+	if c != nil && c.Send(packet) == ErrBehind {
 		g.overrun.Add(1)
 	}
 }

@@ -1,6 +1,10 @@
 package transport
 
-import "sync"
+import (
+	"errors"
+	"net"
+	"sync"
+)
 
 // outboxBytes bounds what may wait for one connection: about a thousand small
 // packets, or the chunks of a quarter-megabyte payload. A reader that is
@@ -23,13 +27,19 @@ type outbox struct {
 
 func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
 
-// add queues one packet. It reports false when the connection is ending or too
-// far behind.
-func (o *outbox) add(packet []byte) bool {
+// ErrBehind is returned when the far end of a connection reads too slowly.
+var ErrBehind = errors.New("the far end does not read")
+
+// add queues one packet.
+func (o *outbox) add(packet []byte) error {
 	o.mu.Lock()
-	if o.ending || len(o.packets)+len(packet) > outboxBytes {
+	if o.ending {
 		o.mu.Unlock()
-		return false
+		return net.ErrClosed
+	}
+	if len(o.packets)+len(packet) > outboxBytes {
+		o.mu.Unlock()
+		return ErrBehind
 	}
 	first := len(o.sizes) == 0
 	o.packets = append(o.packets, packet...)
@@ -38,7 +48,7 @@ func (o *outbox) add(packet []byte) bool {
 	if first {
 		o.signal()
 	}
-	return true
+	return nil
 }
 
 // addPong queues the answer to a ping.

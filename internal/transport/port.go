@@ -84,7 +84,7 @@ func listenOnce(o Options) (*Port, error) {
 	}
 	tcp := l.(*net.TCPListener)
 	address := o.Address
-	if address.Port() == 0 {
+	if address.Port() == 0 && o.TCPPort == 0 {
 		address = netip.AddrPortFrom(address.Addr(), tcp.Addr().(*net.TCPAddr).AddrPort().Port())
 	}
 	udp, err := ListenUDP(address, o.UDP)

@@ -17,8 +17,6 @@ import (
 	"wamble"
 )
 
-// patience bounds waiting in tests; it is never the expected outcome.
-const patience = 10 * time.Second
 
 
 func listenTestUDP(t testing.TB, address string, o UDPOptions) *UDP {
