@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"encoding/hex"
+	"fmt"
+)
 
 // Control is the control code of a packet: what it is, and how its payload
 // reads.
@@ -175,6 +178,21 @@ func (c Control) String() string {
 		return controls[c].Name
 	}
 	return fmt.Sprintf("0x%02X", uint8(c))
+}
+
+// ParseControl reads a name as Control.String writes it.
+func ParseControl(s string) (Control, error) {
+	for _, c := range Controls() {
+		if c.String() == s {
+			return c, nil
+		}
+	}
+	if len(s) == 4 && s[:2] == "0x" {
+		if b, err := hex.DecodeString(s[2:]); err == nil {
+			return Control(b[0]), nil
+		}
+	}
+	return 0, fmt.Errorf("%w: there is no control code %q", ErrInvalid, s)
 }
 
 // Controls returns all control codes in ascending order.

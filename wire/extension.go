@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"math"
 )
 
@@ -14,6 +15,15 @@ const (
 	TypeDouble Type = 3
 	TypeBool   Type = 4
 )
+
+// String returns the name of t: string, int, double or bool.
+func (t Type) String() string {
+	names := [...]string{TypeString: "string", TypeInt: "int", TypeDouble: "double", TypeBool: "bool"}
+	if t == 0 || int(t) >= len(names) {
+		return fmt.Sprintf("type %d", uint8(t))
+	}
+	return names[t]
+}
 
 // Limits of a trailer.
 const (

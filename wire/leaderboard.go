@@ -132,7 +132,7 @@ func (m *LeaderboardData) decode(base []byte) ([]byte, error) {
 	if n > MaxRows {
 		return nil, errRowCount
 	}
-	m.Order, m.SelfRank, m.Rows = base[0], binary.BigEndian.Uint32(base[2:]), m.Rows[:0]
+	m.Order, m.SelfRank, m.Rows = base[0], binary.BigEndian.Uint32(base[2:]), emptied(m.Rows)
 	base = base[6:]
 	for range n {
 		if len(base) < leaderboardRowSize {

@@ -68,6 +68,15 @@ func (*empty) decode(base []byte) ([]byte, error)     { return base, nil }
 func appendText(dst []byte, t Text) ([]byte, error)   { return append(dst, t...), nil }
 func decodeText(t *Text, base []byte) ([]byte, error) { *t = base; return nil, nil }
 
+// emptied returns s without its elements, but with its memory. It is never nil,
+// so that no rows are written as [] in JSON.
+func emptied[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s[:0]
+}
+
 // Text is text as it travels: bytes that are usually UTF-8, without a NUL. In
 // JSON it is a string, or {"hex": …} when it is not UTF-8.
 type Text []byte
@@ -82,7 +91,7 @@ func Limit[S ~string | ~[]byte](s S, n int) S {
 	if len(s) <= n {
 		return s
 	}
-	for cut := n; cut > n-utf8.UTFMax && cut > 0; cut-- {
+	for cut := n; cut > n-utf8.UTFMax && cut >= 0; cut-- {
 		if utf8.RuneStart(s[cut]) {
 			return s[:cut]
 		}
@@ -100,9 +109,9 @@ type hexForm struct {
 // MarshalJSON writes a string, or {"hex": …} when t is not UTF-8.
 func (t Text) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(t) {
-		return json.Marshal(string(t))
+		return marshal(string(t))
 	}
-	return json.Marshal(hexForm{Bytes(t)})
+	return marshal(hexForm{Bytes(t)})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

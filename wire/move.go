@@ -173,7 +173,7 @@ func (m *LegalMoves) decode(base []byte) ([]byte, error) {
 	if n > MaxLegalMoves {
 		return nil, errMoveCount
 	}
-	m.Square, m.Moves = base[0], m.Moves[:0]
+	m.Square, m.Moves = base[0], emptied(m.Moves)
 	base = base[2:]
 	if len(base) < 3*n {
 		return nil, errShortMoves

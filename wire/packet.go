@@ -32,10 +32,12 @@ var errExtAndFragment = invalid("flags 0x08 and 0x10 exclude each other")
 var errMayNotFragment = invalid("this control code does not travel in fragments")
 
 // Decode reads the packet that b begins with; bytes after it are ignored. All
-// byte slices in p are views into b: they are good until b changes.
+// byte slices in p are views into b: they are good until b changes. After an
+// error Message is nil.
 func (p *Packet) Decode(b []byte) error {
 	h, err := Peek(b)
 	if err != nil {
+		p.reset(Header{})
 		return err
 	}
 	size, _ := Size(b)

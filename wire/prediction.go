@@ -157,7 +157,7 @@ func (m *PredictionData) decode(base []byte) ([]byte, error) {
 	if n > MaxRows {
 		return nil, errRowCount
 	}
-	m.Rows = m.Rows[:0]
+	m.Rows = emptied(m.Rows)
 	base = base[1:]
 	if len(base) < n*predictionSize {
 		return nil, errShortRows

@@ -70,7 +70,7 @@ func (m *ActiveReservationsData) decode(base []byte) ([]byte, error) {
 		return nil, errNoRows
 	}
 	n := int(binary.BigEndian.Uint16(base))
-	base, m.Rows = base[2:], m.Rows[:0]
+	base, m.Rows = base[2:], emptied(m.Rows)
 	for range n {
 		if len(base) < reservationSize {
 			return nil, errShortRows
