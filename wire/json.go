@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -281,7 +282,12 @@ func marshal(v any) ([]byte, error) {
 func strict(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	err := d.Decode(v)
+	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+		// The library's own words name types of this program.
+		return fmt.Errorf("%w: a JSON %s does not fit %s", ErrInvalid, kind.Value, cmp.Or(kind.Field, "here"))
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {

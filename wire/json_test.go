@@ -29,7 +29,7 @@ func TestParseJSONIsLenient(t *testing.T) {
 func TestParseJSONRefuses(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{``, "EOF"},
-		{`[]`, "cannot unmarshal array"},
+		{`[]`, "a JSON array does not fit here"},
 		{`{"ctrl":"ACK"} {}`, "something after"},
 		{`{}`, `no control code ""`},
 		{`{"ctrl":"NACK"}`, `no control code "NACK"`},
@@ -45,7 +45,10 @@ func TestParseJSONRefuses(t *testing.T) {
 		{`{"ctrl":"PLAYER_STATS_DATA","payload":{"score":{"hex":"00"}}}`, "wrong number of hexadecimal digits"},
 		{`{"ctrl":"ACK","ext":[{"key":"k","type":"colour","value":1}]}`, `ext 0: invalid packet: unknown type "colour"`},
 		{`{"ctrl":"ACK","ext":[{"key":"k","type":"int"}]}`, `field "k" has no value`},
-		{`{"ctrl":"ACK","ext":[{"key":"k","type":"int","value":1.5}]}`, "invalid syntax"},
+		{`{"ctrl":"ACK","ext":[{"key":"k","type":"int","value":1.5}]}`, "1.5 is not a whole number"},
+		{`{"ctrl":"ACK","board_id":-1}`, "-1 is not a whole number"},
+		{`{"ctrl":"ACK","seq":4294967296}`, "a JSON number 4294967296 does not fit seq"},
+		{`{"ctrl":"PLAYER_MOVE","payload":{"uci":7}}`, "a JSON number does not fit"},
 		{`{"ctrl":"ACK","ext":[{"key":"","type":"int","value":1}]}`, "1 to 63 bytes"},
 		{`{"ctrl":"ACK","fragment":{"chunk_count":1}}`, "does not travel in fragments"},
 		{`{"ctrl":"ERROR","fragment":{"chunk_count":0}}`, "not one of its transfer's chunks"},

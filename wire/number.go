@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 )
 
@@ -25,7 +26,14 @@ func (u Uint64) MarshalJSON() ([]byte, error) {
 func (u *Uint64) UnmarshalJSON(b []byte) error {
 	v, err := strconv.ParseUint(unquoted(b), 10, 64)
 	*u = Uint64(v)
-	return err
+	return notWhole(b, err)
+}
+
+func notWhole(b []byte, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is not a whole number of 64 bits", ErrInvalid, b)
 }
 
 // int64JSON is the same for signed numbers.
@@ -37,7 +45,10 @@ func int64JSON(v int64) json.RawMessage {
 	return []byte(s)
 }
 
-func parseInt64JSON(b []byte) (int64, error) { return strconv.ParseInt(unquoted(b), 10, 64) }
+func parseInt64JSON(b []byte) (int64, error) {
+	v, err := strconv.ParseInt(unquoted(b), 10, 64)
+	return v, notWhole(b, err)
+}
 
 func unquoted(b []byte) string {
 	if len(b) >= 2 && b[0] == '"' && b[len(b)-1] == '"' {
