@@ -19,7 +19,7 @@ func (s *Server) addBundle(now time.Duration, e *endpoint, b bundle, right *exem
 		s.dropBundle(&b)
 		return
 	}
-	if len(e.bundles) >= maxBundles {
+	if len(e.bundles) >= maxBundles || s.crowded() {
 		s.stats.GivenUp++
 		s.dropBundle(&b)
 		return

@@ -25,9 +25,9 @@ type Config struct {
 	// MaxEndpoints bounds the addresses in all; 65536. MaxPerHost bounds those of
 	// one IP address (of one /64 of IPv6); 4096.
 	MaxEndpoints, MaxPerHost int
-	// MaxReplayBytes bounds the memory of packets that are queued or kept; over
-	// it answers are sent but not kept. 64 MiB.
-	MaxReplayBytes int
+	// MaxPacketBytes bounds the memory of packets that wait for an ACK or are
+	// kept for replay; over it packets are sent once. 64 MiB.
+	MaxPacketBytes int
 	// TokenRate and HostRate bound the requests per second of one token and of
 	// one IP address (one /64). 0 means no bound. Requests without a token count
 	// at TokenRate for their IP address.
@@ -70,7 +70,7 @@ func (c Config) withDefaults() Config {
 	def(&c.SessionTimeout, 300*time.Second)
 	def(&c.MaxEndpoints, 1<<16)
 	def(&c.MaxPerHost, 1<<12)
-	def(&c.MaxReplayBytes, 64<<20)
+	def(&c.MaxPacketBytes, 64<<20)
 	def(&c.NetworkBudget, 256<<10)
 	def(&c.ListenerBudget, 4<<20)
 	return c

@@ -53,7 +53,10 @@ func (s *Server) dueQueue(now time.Duration, e *endpoint, out Sink) {
 
 // wake returns when e has work next, later than now.
 func (s *Server) wake(now time.Duration, e *endpoint) time.Duration {
-	at := max(e.seen+s.cfg.SessionTimeout, now+time.Second)
+	at := e.seen + s.cfg.SessionTimeout
+	if at <= now {
+		at = now + time.Second // a request is in flight: look again
+	}
 	for i := range e.queue {
 		at = min(at, e.queue[i].due)
 	}

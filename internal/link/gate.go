@@ -101,7 +101,7 @@ func (s *Server) deliver(now time.Duration, o *output, out Sink) {
 	right := exemptionOf(r.h.Ctrl, r.size)
 	for i := 0; i < len(r.replies); {
 		k := r.replies[i]
-		n := k.fragments()
+		n := min(k.fragments(), len(r.replies)-i)
 		switch {
 		case k.flags().Unreliable():
 			i++

@@ -28,11 +28,23 @@ func (s *Server) push(now time.Duration, e *endpoint, p pending, right *exemptio
 		s.pool.drop(p.k)
 		return
 	}
+	if !p.chunk && s.crowded() {
+		s.stats.Unkept++
+		if s.allow(now, e, len(p.k.buf), right) {
+			s.emit(e, p.k, out)
+		}
+		s.pool.drop(p.k)
+		return
+	}
 	s.shorten(now, e, out)
 	s.transmit(now, e, &p, right, out)
 	e.queue = append(e.queue, p)
 	s.table.timers.sooner(e, p.due)
 }
+
+// crowded reports whether packets take all the memory they may: then they are
+// sent once and neither repeated nor kept.
+func (s *Server) crowded() bool { return s.pool.held > s.cfg.MaxPacketBytes }
 
 // shorten gives up the oldest packets of a queue that is full. A client that
 // never acknowledges costs no more than this.
@@ -85,8 +97,7 @@ func (s *Server) vouchFor(e *endpoint, k *packet) {
 		e.sess.granted = token
 	}
 	if e.sess.token.IsZero() {
-		s.trimSessions(e.sess, token)
-		s.table.bindToken(e.sess, token)
+		s.bind(e.sess, token)
 	}
 }
 
@@ -132,7 +143,7 @@ func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h wire.Header, 
 		if !e.proof.proven {
 			s.prove(now, e)
 		}
-		if e.sess.home != e {
+		if e.sess.home != e && p.sent >= e.sess.homeSince {
 			s.adopt(now, e, out)
 		}
 	}

@@ -7,6 +7,30 @@ import (
 	"wamble/wire"
 )
 
+// locate returns the endpoint of a packet, or nil when it must be dropped.
+func (s *Server) locate(now time.Duration, from wamble.Peer, h wire.Header) *endpoint {
+	e := s.table.endpoints[from]
+	if e == nil {
+		return s.arrive(now, from, h)
+	}
+	if e.sess.claimed || h.Token.IsZero() || h.Token == e.sess.token {
+		return e
+	}
+	// Only an anonymous hello came from here so far. It may have been a delayed
+	// copy of one that was answered elsewhere.
+	sess := s.former(now, from, h)
+	if sess == nil || sess == e.sess {
+		return e
+	}
+	if !s.mayJoin(now, sess, h) {
+		return nil
+	}
+	s.leave(e)
+	e.sess = sess
+	sess.addrs = append(sess.addrs, e)
+	return e
+}
+
 // arrive makes an endpoint for a packet from an unknown address, or returns nil
 // when it must be dropped. The address joins the session that its token and
 // number belong to: a NAT gave the client a new address. A hello begins a session
@@ -16,27 +40,37 @@ func (s *Server) arrive(now time.Duration, from wamble.Peer, h wire.Header) *end
 		return nil
 	}
 	sess := s.former(now, from, h)
-	switch {
-	case sess == nil:
+	if sess == nil {
 		sess = s.table.addSession()
-	case !h.Flags.Unreliable() && sess.win.place(h.Seq) == seen && s.requests.inFlight(sess, h.Seq):
-		s.stats.InFlight++
+	} else if !s.mayJoin(now, sess, h) {
 		return nil
-	case !h.Flags.Unreliable() && sess.win.place(h.Seq) == behind:
-		s.stats.Behind++
-		return nil
-	case !sess.rebinds.take(now, rebindEvery, rebindBurst):
-		s.stats.RebindLimit++
-		return nil
-	default:
-		s.stats.Rebinds++
-		s.trimAddresses(sess)
 	}
 	e := s.table.add(now, from, sess)
 	s.table.timers.push(e, now+s.cfg.SessionTimeout)
 	s.recall(now, e)
-	s.trimSessions(sess, h.Token)
 	return e
+}
+
+// mayJoin decides whether a packet brings its session one more address, and
+// makes room for it.
+func (s *Server) mayJoin(now time.Duration, sess *session, h wire.Header) bool {
+	if !h.Flags.Unreliable() {
+		switch p := sess.win.place(h.Seq); {
+		case p == behind:
+			s.stats.Behind++
+			return false
+		case p == seen && s.requests.inFlight(sess, h.Seq):
+			s.stats.InFlight++
+			return false
+		}
+	}
+	if !sess.rebinds.take(now, rebindEvery, rebindBurst) {
+		s.stats.RebindLimit++
+		return false
+	}
+	s.stats.Rebinds++
+	s.trimAddresses(sess)
+	return true
 }
 
 // former returns the session that a packet from an unknown address continues, or
@@ -87,12 +121,18 @@ func (s *Server) trimAddresses(sess *session) {
 	s.removeEndpoint(oldest)
 }
 
-// trimSessions bounds the sessions of a token: the one whose last new request is
-// oldest goes. The new session is not in the chain yet.
-func (s *Server) trimSessions(sess *session, token wamble.Token) {
+// bind makes sess a session of token. A token has a bounded number of them: the
+// one whose last new request is oldest goes.
+func (s *Server) bind(sess *session, token wamble.Token) {
 	if sess.token == token {
 		return
 	}
+	s.trimSessions(token)
+	s.table.bindToken(sess, token)
+}
+
+// trimSessions makes room for one more session of a token.
+func (s *Server) trimSessions(token wamble.Token) {
 	n := 1
 	for old := s.table.byToken[token]; old != nil; old = old.next {
 		if n++; n > maxSessions {
@@ -104,13 +144,19 @@ func (s *Server) trimSessions(sess *session, token wamble.Token) {
 	}
 }
 
+// settleAt makes e the home of its session: pushes go there.
+func (s *Server) settleAt(now time.Duration, e *endpoint) {
+	e.sess.home, e.sess.homeSince = e, now
+	s.table.timers.sooner(e, now+1) // it now looks after the kept answers
+	s.stats.Moved++
+}
+
 // adopt makes e the home of its session after it acknowledged something, and
 // moves to it what waits for an ACK elsewhere. Before that, whoever knows a token
 // could draw its traffic to an address that never asked for it.
 func (s *Server) adopt(now time.Duration, e *endpoint, out Sink) {
 	sess := e.sess
-	sess.home = e
-	s.stats.Moved++
+	s.settleAt(now, e)
 	for _, a := range sess.addrs {
 		if a == e {
 			continue

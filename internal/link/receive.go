@@ -32,11 +32,9 @@ func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	if v := s.limits.check(now, &s.cfg, from, h); v != within {
 		return s.limited(now, from, h, len(b), v, out)
 	}
-	e := s.table.endpoints[from]
+	e := s.locate(now, from, h)
 	if e == nil {
-		if e = s.arrive(now, from, h); e == nil {
-			return Received{}
-		}
+		return Received{}
 	}
 	idle := now - e.seen
 	s.table.touch(now, e)
@@ -91,10 +89,14 @@ func (s *Server) reliable(now time.Duration, e *endpoint, h wire.Header, size in
 	if p == seen && h.Token.IsZero() {
 		granted = sess.granted
 	}
-	if p == behind || p != ahead && hello && idle >= restartAfter {
+	switch {
+	case p == behind || p != ahead && hello && idle >= restartAfter:
 		s.restart(sess, h.Seq)
+	case hello && !sess.win.used:
+		sess.win.restart(h.Seq)
+	default:
+		sess.win.admit(h.Seq)
 	}
-	sess.win.admit(h.Seq)
 	r := s.begin(now, e, h, size, p == ahead)
 	r.Granted = granted
 	return r
@@ -109,6 +111,8 @@ func (s *Server) unreliable(now time.Duration, e *endpoint, h wire.Header, size 
 	}
 	if h.Ctrl == wire.CtrlClientHello && !h.Token.IsZero() {
 		switch p := sess.win.place(h.Seq); {
+		case !sess.win.used:
+			sess.win.restart(h.Seq)
 		case p == ahead:
 			sess.win.admit(h.Seq)
 		case p == behind || idle >= restartAfter:
@@ -135,13 +139,13 @@ func (s *Server) begin(now time.Duration, e *endpoint, h wire.Header, size int, 
 		s.prove(now, e)
 	}
 	if !h.Token.IsZero() {
-		s.table.bindToken(sess, h.Token)
+		s.bind(sess, h.Token)
+		sess.claimed = true
 		s.vouchByNeighbour(e, h.Token)
 	}
 	s.table.promote(sess)
 	if latest && e.proof.proven && sess.home != e {
-		sess.home = e
-		s.stats.Moved++
+		s.settleAt(now, e)
 	}
 	id := s.requests.add(e, h, size)
 	sess.open = append(sess.open, id.slot)

@@ -12,30 +12,20 @@ func (s *Server) keep(now time.Duration, sess *session, h wire.Header, replies [
 	if s.cfg.ReplayTTL < 0 {
 		return
 	}
-	n := 0
-	for _, k := range replies {
-		if replayed(k) {
-			n++
-		}
-	}
-	if n == 0 {
+	if s.crowded() || !anyReplayed(replies) {
 		return
 	}
-	if s.pool.held > s.cfg.MaxReplayBytes {
-		s.stats.Uncached++
-		return
-	}
-	t := terminal{seq: h.Seq, ctrl: h.Ctrl, at: now}
 	if len(sess.kept) == maxTerminals {
-		t.packets = s.dropTerminal(sess)
+		s.dropTerminal(sess)
 	}
+	t := sess.spareTerminal()
+	t.seq, t.ctrl, t.at = h.Seq, h.Ctrl, now
 	for _, k := range replies {
 		if replayed(k) {
 			k.refs++
 			t.packets = append(t.packets, k)
 		}
 	}
-	sess.kept = append(sess.kept, t)
 	s.table.timers.sooner(sess.home, now+s.cfg.ReplayTTL+1)
 }
 
@@ -46,16 +36,41 @@ func replayed(k *packet) bool {
 	return ok && info.Delivery == wire.Replayed && !k.flags().Unreliable()
 }
 
-// dropTerminal drops the oldest kept answer and returns its memory.
-func (s *Server) dropTerminal(sess *session) []*packet {
-	packets := sess.kept[0].packets
-	for _, k := range packets {
-		s.pool.drop(k)
+func anyReplayed(replies []*packet) bool {
+	for _, k := range replies {
+		if replayed(k) {
+			return true
+		}
 	}
+	return false
+}
+
+// spareTerminal extends kept by one entry and reuses the memory of a former one.
+func (s *session) spareTerminal() *terminal {
+	n := len(s.kept)
+	if n < cap(s.kept) {
+		s.kept = s.kept[:n+1]
+	} else {
+		s.kept = append(s.kept, terminal{})
+	}
+	return &s.kept[n]
+}
+
+// dropTerminal drops the oldest kept answer. The list of its packets stays
+// behind the end of kept, to be reused, unless it was a long one.
+func (s *Server) dropTerminal(sess *session) {
+	packets := sess.kept[0].packets
+	for i, k := range packets {
+		s.pool.drop(k)
+		packets[i] = nil
+	}
+	if packets = packets[:0]; cap(packets) > maxTerminals {
+		packets = nil
+	}
+	last := len(sess.kept) - 1
 	copy(sess.kept, sess.kept[1:])
-	sess.kept[len(sess.kept)-1] = terminal{}
-	sess.kept = sess.kept[:len(sess.kept)-1]
-	return packets[:0]
+	sess.kept[last] = terminal{packets: packets}
+	sess.kept = sess.kept[:last]
 }
 
 func (s *Server) dropKept(sess *session) {
@@ -85,7 +100,7 @@ func (s *Server) duplicate(now time.Duration, e *endpoint, h wire.Header, size i
 	right := exemptionOf(h.Ctrl, size)
 	for i := 0; i < len(t.packets); {
 		k := t.packets[i]
-		if n := k.fragments(); n > 0 {
+		if n := min(k.fragments(), len(t.packets)-i); n > 0 {
 			s.replayBundle(now, e, t.packets[i:i+n], &right, out)
 			i += n
 			continue

@@ -147,7 +147,6 @@ func (s *Server) Purge(token wamble.Token, keep wamble.Peer) {
 
 // removeEndpoint drops an address, and its session with the last one.
 func (s *Server) removeEndpoint(e *endpoint) {
-	sess := e.sess
 	for i := range e.queue {
 		s.pool.drop(e.queue[i].k)
 	}
@@ -158,7 +157,25 @@ func (s *Server) removeEndpoint(e *endpoint) {
 	if e.proof.proven && !e.peer.Stream() {
 		s.remember(e.seen, e)
 	}
+	s.leave(e)
 	s.table.remove(e)
+}
+
+// leave takes an address out of its session, which ends with the last one.
+func (s *Server) leave(e *endpoint) {
+	sess := e.sess
+	for i, a := range sess.addrs {
+		if a == e {
+			sess.addrs = append(sess.addrs[:i], sess.addrs[i+1:]...)
+			break
+		}
+	}
+	if sess.home == e {
+		sess.home = latest(sess.addrs)
+		if sess.home != nil {
+			s.table.timers.sooner(sess.home, s.now+1) // it now looks after the kept answers
+		}
+	}
 	if len(sess.addrs) == 0 {
 		s.dropKept(sess)
 		s.table.removeSession(sess)

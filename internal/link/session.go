@@ -18,9 +18,13 @@ type session struct {
 	kept   []terminal  // answers kept for replay, oldest first
 	addrs  []*endpoint // its addresses, in the order they came
 	home   *endpoint   // where pushes go
+	// homeSince is when home last moved. An ACK of something older, delayed on
+	// its way from a former home, must not move it back.
+	homeSince time.Duration
 	// granted is the token that SERVER_HELLO handed out, so that a repeated
 	// anonymous hello does not make a second player.
 	granted wamble.Token
+	claimed bool // a request with a token came
 	rebinds bucket
 	// Sessions of one token form a chain, the one with the latest new request
 	// first.

@@ -22,7 +22,7 @@ type Stats struct {
 	GivenUp     uint64
 	Withheld    uint64
 	BudgetSpent uint64
-	Uncached    uint64
+	Unkept      uint64
 	Proven      uint64
 	Rebinds     uint64
 	RebindLimit uint64
@@ -59,7 +59,7 @@ var stats = [...]stat{
 	{"given_up", "reliable packets given up without ACK", func(s *Stats) *uint64 { return &s.GivenUp }},
 	{"withheld", "packets not sent at once to an unproven address", func(s *Stats) *uint64 { return &s.Withheld }},
 	{"budget_spent", "exempt replies that met an empty byte budget", func(s *Stats) *uint64 { return &s.BudgetSpent }},
-	{"uncached", "answers not kept because the replay memory is full", func(s *Stats) *uint64 { return &s.Uncached }},
+	{"unkept", "packets sent once because the memory for packets is full", func(s *Stats) *uint64 { return &s.Unkept }},
 	{"proven", "addresses that proved themselves", func(s *Stats) *uint64 { return &s.Proven }},
 	{"rebinds", "sessions that appeared at one more address", func(s *Stats) *uint64 { return &s.Rebinds }},
 	{"rebind_limit", "packets dropped: the session changes its address too often", func(s *Stats) *uint64 { return &s.RebindLimit }},

@@ -112,7 +112,8 @@ func victim(now time.Duration, lists *[2]list) *endpoint {
 	return nil
 }
 
-// remove takes e out of every index. Its packets must have been dropped.
+// remove takes e out of every index. It must have left its session, and its
+// packets must have been dropped.
 func (t *table) remove(e *endpoint) {
 	t.delist(e)
 	t.timers.remove(e)
@@ -121,17 +122,10 @@ func (t *table) remove(e *endpoint) {
 		delete(t.hosts, hostKey(e.peer))
 		t.spareHosts = append(t.spareHosts, e.host)
 	}
-	s := e.sess
-	for i, a := range s.addrs {
-		if a == e {
-			s.addrs = append(s.addrs[:i], s.addrs[i+1:]...)
-			break
-		}
-	}
-	if s.home == e {
-		s.home = latest(s.addrs)
-	}
 	e.serial, e.sess, e.host = 0, nil, nil
+	if cap(e.queue) > maxWithheld {
+		e.queue = nil // spare ones are many, and should be small
+	}
 	t.spareEndpoints = append(t.spareEndpoints, e)
 }
 

@@ -11,23 +11,22 @@ const (
 	ahead  place = iota // beyond the maximum, or the window is empty
 	late                // inside, not seen
 	seen                // inside, seen
-	behind              // too old to tell
+	behind              // too old to tell, or from before the run began
 )
 
 // window remembers which of the last 1024 sequence numbers were admitted.
 // Distances are taken in uint32 arithmetic, so the numbers may wrap.
 type window struct {
-	max  uint32
-	used bool                    // max is meaningful
-	bits [windowSize / 64]uint64 // bit s mod 1024, for max-1023 … max
+	max, low uint32                  // the numbers inside: low … max
+	used     bool                    // max and low are meaningful
+	bits     [windowSize / 64]uint64 // bit s mod 1024
 }
 
 func (w *window) place(s uint32) place {
-	d := int32(s - w.max)
 	switch {
-	case !w.used || d > 0:
+	case !w.used || int32(s-w.max) > 0:
 		return ahead
-	case d <= -windowSize:
+	case int32(s-w.low) < 0:
 		return behind
 	case w.bits[s%windowSize/64]&(1<<(s%64)) != 0:
 		return seen
@@ -48,12 +47,16 @@ func (w *window) admit(s uint32) {
 }
 
 func (w *window) advance(s uint32) {
-	if d := s - w.max; !w.used || d >= windowSize {
+	d := s - w.max
+	if !w.used || d >= windowSize {
 		w.bits = [windowSize / 64]uint64{}
 	} else {
 		for t := w.max + 1; t != s+1; t++ {
 			w.bits[t%windowSize/64] &^= 1 << (t % 64)
 		}
+	}
+	if !w.used || s-w.low >= windowSize {
+		w.low = s - (windowSize - 1)
 	}
 	w.max, w.used = s, true
 }
@@ -65,8 +68,9 @@ func (w *window) forget(s uint32) {
 	}
 }
 
-// restart begins a new run of numbers with s as its first.
+// restart begins a new run of numbers with s. Lower ones belong to an earlier
+// run: they are behind.
 func (w *window) restart(s uint32) {
-	*w = window{}
-	w.admit(s)
+	*w = window{max: s, low: s, used: true}
+	w.bits[s%windowSize/64] |= 1 << (s % 64)
 }
