@@ -88,5 +88,23 @@ func (c *Client) fragment(now time.Duration, h wire.Header, f *wire.Fragment) Ev
 
 func (c *Client) arrived(h wire.Header) Event {
 	c.stats.Arrived++
-	return Event{Kind: Arrived, Seq: h.Seq, Packet: &c.packet}
+	e := Event{Kind: Arrived, Seq: h.Seq, Packet: &c.packet}
+	if h.Ctrl == wire.CtrlServerHello && c.waiting {
+		c.waiting, e.Greeted, e.Hello = false, true, c.hello
+		c.stopHello()
+	}
+	return e
+}
+
+// stopHello ends the wait of a hello that was answered before its ACK came. A
+// copy of it, sent after the client went on, could reach the server from another
+// address and begin a second session there.
+func (c *Client) stopHello() {
+	for i, a := range c.open {
+		if a.seq == c.hello {
+			c.pool.drop(a.k)
+			c.open = append(c.open[:i], c.open[i+1:]...)
+			return
+		}
+	}
 }

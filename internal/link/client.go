@@ -44,7 +44,8 @@ type ClientConfig struct {
 //		wait for a packet, until c.Next()
 //		packet: switch e := c.Receive(now, b, out); e.Kind {
 //			case link.Acked:   e.Seq was executed, its answer is here or on its way
-//			case link.Arrived: e.Packet is new: an answer, or a push
+//			case link.Arrived: e.Packet is new: an answer, or a push;
+//			                   e.Greeted: take its token
 //			default:           nothing to do
 //		}
 //		timer:  lost = c.Due(now, out, lost[:0])  // each was given up
@@ -55,6 +56,9 @@ type ClientConfig struct {
 // such field): match it by control code and order, and set a deadline of your
 // own for it, because an acknowledged request's answer may still be lost for
 // good (a server repeats it 3 times).
+//
+// SERVER_HELLO without Greeted answers a copy of a hello that was answered
+// before, perhaps with another token: ignore it.
 //
 // After a new socket is connected call Reset, then say CLIENT_HELLO with the
 // token. Sequence numbers go on across Reset, so that servers which confuse a
@@ -71,6 +75,8 @@ type Client struct {
 	packet  wire.Packet
 	join    wire.Reassembler
 	scratch []byte
+	hello   uint32 // the last CLIENT_HELLO,
+	waiting bool   // and whether SERVER_HELLO has not come yet
 	stats   ClientStats
 }
 
@@ -117,6 +123,11 @@ type Event struct {
 	// Packet is set with Arrived. It is good until the next Receive, and its
 	// byte slices are views into the received bytes.
 	Packet *wire.Packet
+	// Greeted is set with Arrived when the packet is the first SERVER_HELLO
+	// since a CLIENT_HELLO was sent: Hello is the number of that. If it still
+	// waited for its ACK it no longer does, and counts as Acked.
+	Greeted bool
+	Hello   uint32
 }
 
 // NewClient returns a Client that has sent nothing yet.
@@ -175,6 +186,9 @@ func (c *Client) Send(now time.Duration, out Sink, request []byte) (uint32, erro
 	wire.SetSeq(request, seq)
 	out.Send(c.cfg.Server, request)
 	c.stats.Sent++
+	if h.Ctrl == wire.CtrlClientHello {
+		c.hello, c.waiting = seq, true
+	}
 	if reliable {
 		c.open = append(c.open, asked{
 			k: c.pool.copyOf(request), seq: seq, sends: 1, first: now,
@@ -237,5 +251,6 @@ func (c *Client) Reset(lost []uint32) []uint32 {
 	}
 	c.open, c.recent, c.rtt = c.open[:0], recent{}, rtt{}
 	c.join = wire.Reassembler{Max: c.cfg.MaxTransfer}
+	c.waiting = false
 	return lost
 }

@@ -162,7 +162,6 @@ type simApp struct {
 func (a *simApp) receive(from wamble.Peer, b []byte) {
 	n := a.n
 	r := n.server.Receive(n.now, from, b, &n.out)
-	if true { h,_ := wire.Peek(b); trace(n, "srv <- %v %v seq %d tok %x board %d verdict %d", from.Addr, h.Ctrl, h.Seq, h.Token[:3], h.Board, r.Verdict) }
 	if r.Verdict == New {
 		h, granted := r.Packet.Header, r.Granted
 		id := r.Request
@@ -293,8 +292,9 @@ func (c *simClient) receive(b []byte) {
 		c.settle(e.Seq, "acked")
 	case Arrived:
 		if e.Packet.Ctrl == wire.CtrlServerHello {
-			if !c.greeted { // a second one answers a copy of the same hello
+			if e.Greeted {
 				c.token, c.greeted = e.Packet.Token, true
+				c.outcome[e.Hello] = "acked"
 			}
 		} else {
 			c.answers[e.Packet.Board]++
