@@ -91,7 +91,10 @@ type Info struct {
 	ZeroToken bool
 	// Fragments says that its payload may travel in fragments.
 	Fragments bool
-	fresh     func() message // the payload's type
+	// Plain is the longest payload in bytes that travels without an envelope; 0
+	// means MaxPayload, and −1 that even an empty one has an envelope.
+	Plain int
+	fresh func() message // the payload's type
 }
 
 // New returns an empty message of the control code's payload type.
@@ -120,7 +123,7 @@ var controls = [lastControl + 1]Info{
 	CtrlGetPlayerStats:         {Name: "GET_PLAYER_STATS", From: FromClient, Delivery: Asked, Replies: answer(CtrlPlayerStatsData), fresh: fresh[GetPlayerStats]},
 	CtrlPlayerStatsData:        {Name: "PLAYER_STATS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[PlayerStatsData]},
 	CtrlGetProfileInfo:         {Name: "GET_PROFILE_INFO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: answer(CtrlProfileInfo), fresh: fresh[GetProfileInfo]},
-	CtrlProfilesList:           {Name: "PROFILES_LIST", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[ProfilesList]},
+	CtrlProfilesList:           {Name: "PROFILES_LIST", From: FromServer, Delivery: Replayed, Fragments: true, Plain: TextLimit, fresh: fresh[ProfilesList]},
 	CtrlSpectateStop:           {Name: "SPECTATE_STOP", From: FromClient, Delivery: Asked, Replies: answer(CtrlSpectateUpdate), fresh: fresh[SpectateStop]},
 	CtrlGetLegalMoves:          {Name: "GET_LEGAL_MOVES", From: FromClient, Delivery: Asked, Replies: answer(CtrlLegalMoves), fresh: fresh[GetLegalMoves]},
 	CtrlLegalMoves:             {Name: "LEGAL_MOVES", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[LegalMoves]},
@@ -130,10 +133,10 @@ var controls = [lastControl + 1]Info{
 	CtrlGetPredictions:         {Name: "GET_PREDICTIONS", From: FromClient, Delivery: Asked, Replies: answer(CtrlPredictionData), fresh: fresh[GetPredictions]},
 	CtrlPredictionData:         {Name: "PREDICTION_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[PredictionData]},
 	CtrlGetProfileTOS:          {Name: "GET_PROFILE_TOS", From: FromClient, Delivery: Asked, Replies: answer(CtrlProfileTOSData), fresh: fresh[GetProfileTOS]},
-	CtrlProfileTOSData:         {Name: "PROFILE_TOS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[ProfileTOSData]},
+	CtrlProfileTOSData:         {Name: "PROFILE_TOS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, Plain: -1, fresh: fresh[ProfileTOSData]},
 	CtrlAcceptProfileTOS:       {Name: "ACCEPT_PROFILE_TOS", From: FromClient, Delivery: Asked, Replies: answer(CtrlProfileInfo), fresh: fresh[AcceptProfileTOS]},
 	CtrlGetActiveReservations:  {Name: "GET_ACTIVE_RESERVATIONS", From: FromClient, Delivery: Asked, Replies: answer(CtrlActiveReservationsData), fresh: fresh[GetActiveReservations]},
-	CtrlActiveReservationsData: {Name: "ACTIVE_RESERVATIONS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[ActiveReservationsData]},
+	CtrlActiveReservationsData: {Name: "ACTIVE_RESERVATIONS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, Plain: -1, fresh: fresh[ActiveReservationsData]},
 }
 
 // answer exists so that a row of the table reads as a sentence.
@@ -171,6 +174,16 @@ func (c Control) Request() bool { return c.Known() && controls[c].From == FromCl
 
 // MayFragment reports whether the payload of c may travel in fragments.
 func (c Control) MayFragment() bool { return c.Known() && controls[c].Fragments }
+
+// Enveloped reports whether a payload of n bytes, with its extension trailer,
+// must travel in fragments.
+func (c Control) Enveloped(n int) bool {
+	plain := MaxPayload
+	if c.Known() && controls[c].Plain != 0 {
+		plain = controls[c].Plain
+	}
+	return n > plain
+}
 
 // String returns the name of c, or its code in hexadecimal when it has none.
 func (c Control) String() string {

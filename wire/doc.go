@@ -30,8 +30,8 @@
 // PLAYER_STATS_DATA.
 //
 // Invariants: no input makes a decoder panic, or allocate more than a fixed
-// multiple of its length; what a decoder accepts can be encoded again, and
-// decodes to the same values; Append computes the flags 0x08 (extensions) and
+// multiple of its length; what a decoder accepts and Append fits into a packet
+// again decodes to the same values; Append computes the flags 0x08 (extensions) and
 // 0x10 (fragment) itself.
 //
 // Lifetime: byte slices in a decoded packet (Text, chunks, values of fields)

@@ -48,8 +48,8 @@ type FlagName struct {
 // control code names it.
 var FlagNames = []FlagName{
 	{FlagUnreliable, "UNRELIABLE", "fire and forget: no ACK, no duplicate filter", nil},
-	{CapHotReload, "CAP_HOT_RELOAD", "asked for, or granted: the client survives a restart of the server", hellos},
-	{CapProfileState, "CAP_PROFILE_STATE", "asked for, or granted: the client wants state of profiles", hellos},
+	{CapHotReload, "CAP_HOT_RELOAD", "capability hot-reload, asked for or granted", hellos},
+	{CapProfileState, "CAP_PROFILE_STATE", "capability profile-state, asked for or granted", hellos},
 	{FlagBoardIs960, "BOARD_IS_960", "the board plays Chess960; only to sessions that may see the game mode", boardPackets},
 	{FlagFilterChess960, "MODE_FILTER_CHESS960", "Chess960 boards in the summary", answer(CtrlSpectateGame)},
 	{FlagFilterStandard, "MODE_FILTER_STANDARD", "standard boards in the summary", answer(CtrlSpectateGame)},

@@ -53,7 +53,7 @@ type KnownKey struct {
 
 // KnownKeys is the one table of extension keys.
 var KnownKeys = []KnownKey{
-	{Key: KeySessionCaps, Type: TypeInt, Meaning: "what the session may do: SessionCaps bits"},
+	{Key: KeySessionCaps, Type: TypeInt, Meaning: "what the session may do, a bit mask (see below)"},
 	{Key: KeyPredictionSource, Type: TypeString, Meaning: "`tree` or `moves`; sent when predictions may be read"},
 	{Key: KeyPredictionMaxPending, Type: TypeInt, Meaning: "pending predictions allowed; sent when one may predict"},
 	{Key: KeyPredictionRequestKind, Type: TypeString, Meaning: "`submit` or `tree`: which request PREDICTION_DATA answers"},

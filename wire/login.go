@@ -30,7 +30,7 @@ var errLoginLen = invalid("a login request has 32 or 96 bytes")
 func (m *LoginRequest) decode(base []byte) ([]byte, error) {
 	switch len(base) {
 	case 32:
-		m.Signature = nil
+		m.Signature, m.proof = nil, Signature{}
 	case 96:
 		copy(m.proof[:], base[32:])
 		m.Signature = &m.proof

@@ -42,7 +42,8 @@ type message interface {
 }
 
 // Unknown is the payload of a control code outside the table. It passes the
-// codec; a server drops it.
+// codec; a server drops it. Appended with a known code it makes any bytes a
+// packet, which only tests want.
 //
 //	0  n  bytes
 type Unknown struct {
@@ -97,6 +98,23 @@ func Limit[S ~string | ~[]byte](s S, n int) S {
 		}
 	}
 	return s[:n]
+}
+
+// ShortFEN returns the first two fields of a FEN, placement and side to move:
+// what travels as the payload of a board. The whole FEN has its extension,
+// KeyBoardFEN.
+func ShortFEN[S ~string | ~[]byte](fen S) S {
+	spaces := 0
+	for i := range len(fen) {
+		if fen[i] != ' ' {
+			continue
+		}
+		if spaces++; spaces == 2 {
+			fen = fen[:i]
+			break
+		}
+	}
+	return Limit(fen, TextLimit)
 }
 
 // String returns a copy of t.

@@ -322,6 +322,36 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+func TestShortFEN(t *testing.T) {
+	for _, tt := range []struct{ fen, want string }{
+		{"8/8/8/8/8/8/8/K1k5 w - - 0 1", "8/8/8/8/8/8/8/K1k5 w"},
+		{"8/8/8/8/8/8/8/K1k5 w", "8/8/8/8/8/8/8/K1k5 w"},
+		{"8/8", "8/8"},
+		{"", ""},
+		{strings.Repeat("p", 100) + " w", strings.Repeat("p", 89)},
+	} {
+		if got := ShortFEN(tt.fen); got != tt.want {
+			t.Errorf("ShortFEN(%q) = %q, want %q", tt.fen, got, tt.want)
+		}
+	}
+}
+
+func TestEnveloped(t *testing.T) {
+	for _, tt := range []struct {
+		c    Control
+		n    int
+		want bool
+	}{
+		{CtrlProfileTOSData, 0, true}, {CtrlActiveReservationsData, 2, true},
+		{CtrlProfilesList, 89, false}, {CtrlProfilesList, 90, true},
+		{CtrlLeaderboardData, 1200, false}, {CtrlLeaderboardData, 1201, true},
+	} {
+		if got := tt.c.Enveloped(tt.n); got != tt.want {
+			t.Errorf("%v of %d bytes: enveloped %v, want %v", tt.c, tt.n, got, tt.want)
+		}
+	}
+}
+
 func TestMakeUCI(t *testing.T) {
 	if _, err := MakeUCI("e2e4e2e"); !errors.Is(err, ErrTooLong) {
 		t.Errorf("7 letters: %v", err)

@@ -152,9 +152,21 @@ func docControls() string {
 			}
 		}
 		fmt.Fprintf(&b, "| 0x%02X | [%s](#%s) | %s | %s | %s | %s | %s |\n", uint8(c), i.Name, strings.ToLower(i.Name),
-			senders[i.From], deliveries[i.Delivery], reply, tick(i.ZeroToken), tick(i.Fragments))
+			senders[i.From], deliveries[i.Delivery], reply, tick(i.ZeroToken), fragments(i))
 	}
 	return b.String()
+}
+
+func fragments(i *Info) string {
+	switch {
+	case i.Plain < 0:
+		return "always"
+	case i.Plain > 0:
+		return fmt.Sprintf("above %d bytes", i.Plain)
+	case i.Fragments:
+		return "above 1200 bytes"
+	}
+	return ""
 }
 
 func tick(b bool) string {

@@ -44,6 +44,7 @@ A packet that cannot be decoded is named on the standard error, the others are
 printed all the same, and the exit code is 1.`,
 		Example: `  wamble packet decode 030001000102030405060708090a0b0c0d0e0f10000000000000002a0000000200050465326534
   wamble packet decode - < packets.hex`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			words, err := packetWords(cmd.InOrStdin(), args)
 			if err != nil {
@@ -136,7 +137,6 @@ func packetObjects(in io.Reader) next[json.RawMessage] {
 // eachPacket prints what convert makes of each packet, and on the standard error
 // why one cannot be converted.
 func eachPacket[T any](cmd *cobra.Command, packets next[T], convert func(T) ([]byte, error)) error {
-	out := bufio.NewWriter(cmd.OutOrStdout())
 	var failed error
 	for i := 1; ; i++ {
 		packet, err := packets()
@@ -156,11 +156,9 @@ func eachPacket[T any](cmd *cobra.Command, packets next[T], convert func(T) ([]b
 			}
 			continue
 		}
-		out.Write(text)
-		out.WriteByte('\n')
-	}
-	if err := out.Flush(); err != nil {
-		return err
+		if _, err := cmd.OutOrStdout().Write(append(text, '\n')); err != nil {
+			return err
+		}
 	}
 	return failed
 }
