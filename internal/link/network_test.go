@@ -25,6 +25,12 @@ type network struct {
 	out     Batch
 	nextIP  uint32
 	trouble bool // loss, duplication and long delays are on
+	// clock is added to now for the server, whose epoch is its own business.
+	clock time.Duration
+	sent  []byte // everything the server sent, when log is set
+	log   bool
+	// onTurn, when set, is called before each turn.
+	onTurn func()
 }
 
 type event struct {
@@ -100,6 +106,9 @@ func (n *network) carry(b []byte, deliver func([]byte)) {
 func (n *network) sendAll() {
 	for i := range n.out.Len() {
 		to, b := n.out.At(i)
+		if n.log {
+			n.sent = fmt.Appendf(n.sent, "%v %v %x\n", n.now, to.Addr, b)
+		}
 		n.carry(b, func(b []byte) {
 			for _, c := range n.clients {
 				if c.addr == to {
@@ -118,8 +127,8 @@ func (n *network) run(end time.Duration) {
 		if len(n.events) > 0 {
 			next, ok = n.events[0].at, true
 		}
-		if at, has := n.server.Next(); has && at < next {
-			next, ok = at, true
+		if at, has := n.server.Next(); has && at-n.clock < next {
+			next, ok = at-n.clock, true
 		}
 		for _, c := range n.clients {
 			if at, has := c.link.Next(); has && at < next {
@@ -131,6 +140,9 @@ func (n *network) run(end time.Duration) {
 			return
 		}
 		n.now = max(n.now, next)
+		if n.onTurn != nil {
+			n.onTurn()
+		}
 		n.turn()
 	}
 }
@@ -140,8 +152,8 @@ func (n *network) turn() {
 	for len(n.events) > 0 && n.events[0].at <= n.now {
 		heap.Pop(&n.events).(event).do()
 	}
-	if at, ok := n.server.Next(); ok && at <= n.now {
-		n.server.Due(n.now, &n.out)
+	if at, ok := n.server.Next(); ok && at-n.clock <= n.now {
+		n.server.Due(n.now+n.clock, &n.out)
 		n.sendAll()
 	}
 	for _, c := range n.clients {
@@ -161,7 +173,7 @@ type simApp struct {
 
 func (a *simApp) receive(from wamble.Peer, b []byte) {
 	n := a.n
-	r := n.server.Receive(n.now, from, b, &n.out)
+	r := n.server.Receive(n.now+n.clock, from, b, &n.out)
 	if r.Verdict == New {
 		h, granted := r.Packet.Header, r.Granted
 		id := r.Request
@@ -206,7 +218,7 @@ func (a *simApp) decide(id Request, h wire.Header, granted wamble.Token) {
 	gate := a.gate
 	n.server.Finish(id, gate)
 	n.after(time.Duration(n.rng.IntN(20))*time.Millisecond, func() {
-		n.server.Release(n.now, gate, &n.out)
+		n.server.Release(n.now+n.clock, gate, &n.out)
 		n.sendAll()
 	})
 }

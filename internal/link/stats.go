@@ -1,36 +1,27 @@
 package link
 
 // Stats counts what a Server has seen and done since it began; a restored
-// server goes on counting.
+// server goes on counting. What each number means is in the table below.
 type Stats struct {
-	Packets     uint64
-	Requests    uint64
-	Acks        uint64
-	StrayAcks   uint64
-	Duplicates  uint64
-	InFlight    uint64
-	Replays     uint64
-	Malformed   uint64
-	Unknown     uint64
-	NoToken     uint64
-	Behind      uint64
-	Busy        uint64
-	Limited     uint64
-	Refused     uint64
-	Sent        uint64
-	Repeated    uint64
-	GivenUp     uint64
-	Withheld    uint64
-	BudgetSpent uint64
-	Unkept      uint64
-	Proven      uint64
-	Rebinds     uint64
-	RebindLimit uint64
-	Moved       uint64
-	Restarts    uint64
-	Evicted     uint64
-	Expired     uint64
+	Intake
+	Drops
+	Sends
+	Addresses
 }
+
+// Intake counts packets that had an effect.
+type Intake struct{ Packets, Requests, Acks, Duplicates, Replays uint64 }
+
+// Drops counts packets that had none, by reason.
+type Drops struct {
+	Malformed, Unknown, NoToken, Behind, InFlight, Busy, Limited, Refused, RebindLimit, StrayAcks uint64
+}
+
+// Sends counts packets to clients.
+type Sends struct{ Sent, Repeated, GivenUp, Withheld, BudgetSpent, Unkept uint64 }
+
+// Addresses counts what became of addresses and sessions.
+type Addresses struct{ Proven, Rebinds, Moved, Restarts, Evicted, Expired uint64 }
 
 // stat is one row of the table of counters.
 type stat struct {
