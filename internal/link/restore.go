@@ -111,7 +111,7 @@ func (m *revival) endpoint() *endpoint {
 	t.delist(e)
 	e.serial = m.num()
 	e.out = uint32(m.num())
-	e.rtt.smooth, e.rtt.vary = time.Duration(m.int()), time.Duration(m.int())
+	e.rtt = rtt{smooth: m.span(), vary: m.span()}
 	e.proof = proof{proven: m.bool(), vouched: m.token(), credit: int(m.int())}
 	e.seen = m.time()
 	t.timers.push(e, m.time())

@@ -86,7 +86,18 @@ func (r *reader) int() int64 {
 	return v
 }
 
-func (r *reader) time() time.Duration { return time.Duration(r.int()) + r.now }
+// span returns a duration that can be added to others without overflow.
+func (r *reader) span() time.Duration {
+	const limit = 10 * 365 * 24 * time.Hour
+	d := time.Duration(r.int())
+	if d < -limit || d > limit {
+		r.fail()
+		return 0
+	}
+	return d
+}
+
+func (r *reader) time() time.Duration { return r.span() + r.now }
 func (r *reader) bool() bool          { return r.num() == 1 }
 
 // count returns the length of a list, of which each entry takes at least one
