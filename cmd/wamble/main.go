@@ -18,8 +18,8 @@ import (
 // commands is the closed list of subcommands, in the order of their help.
 var commands = []func() *cobra.Command{
 	packetCommand,
-	versionCommand,
 	perftCommand,
+	versionCommand,
 }
 
 func main() {
