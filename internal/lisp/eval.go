@@ -1,0 +1,348 @@
+package lisp
+
+import (
+	"errors"
+	"slices"
+)
+
+// Limits bound the evaluation of a program.
+type Limits struct {
+	Steps  int // names looked up, lists called and nodes rewritten by macros
+	Depth  int // evaluations within evaluations
+	Memory int // bytes allocated by the program, estimated, freed or not
+}
+
+// DefaultLimits are far above what a configuration needs and are used up
+// within a second.
+var DefaultLimits = Limits{Steps: 500_000, Depth: 3_000, Memory: 32 << 20}
+
+// Estimated sizes in bytes, for Limits.Memory.
+const (
+	valueSize = 96
+	envSize   = 256
+)
+
+// Form is a function of the host package. It gets its arguments unevaluated.
+type Form func(c *Call) (Value, error)
+
+// Call is one use of a Form.
+type Call struct {
+	*Interp
+	Name string
+	Pos  Pos // of the list
+	Args []Value
+	Env  *Env
+}
+
+// Eval evaluates argument i.
+func (c *Call) Eval(i int) (Value, error) { return c.eval(c.Args[i], c.Env) }
+
+// Interp evaluates one program.
+type Interp struct {
+	// Global is the scope of the program's top level. Its parent holds the
+	// forms of the language and of the host.
+	Global *Env
+	// Errors and Warnings are the findings so far, in the order found.
+	Errors, Warnings []*Error
+
+	getenv  func(string) string
+	limits  Limits
+	steps   int
+	depth   int
+	memory  int
+	stopped bool // a bound was reached; nothing is evaluated any more
+}
+
+// New makes an evaluator. getenv answers the form of the same name; forms are
+// added to those of the language.
+func New(limits Limits, getenv func(string) string, forms map[string]Form) *Interp {
+	root := NewEnv(nil)
+	for _, table := range []map[string]Form{language(), forms} {
+		for name, form := range table {
+			root.Define(name, functionAt(Pos{}, &Function{Name: name, form: form}), Pos{}, Pos{})
+		}
+	}
+	root.Define("true", intAt(Pos{}, 1), Pos{}, Pos{})
+	root.Define("false", intAt(Pos{}, 0), Pos{}, Pos{})
+	// The order of a map is random; hints must not be.
+	slices.SortFunc(root.order, func(a, b *Binding) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return &Interp{Global: NewEnv(root), getenv: getenv, limits: limits}
+}
+
+// Predefine gives a name a value that programs may read and hide, as if the
+// language had it.
+func (in *Interp) Predefine(name string, v Value) { in.Global.parent.Define(name, v, Pos{}, Pos{}) }
+
+// Exec evaluates forms in order. A form that fails is recorded, the name it
+// would have defined is marked so that its uses do not fail again, and
+// evaluation goes on with the next form. It returns the last value.
+func (in *Interp) Exec(forms []Value, env *Env) Value {
+	var last Value
+	for _, form := range forms {
+		if in.stopped || in.full() {
+			break
+		}
+		v, err := in.eval(form, env)
+		if err != nil {
+			in.Fail(err)
+			poison(form, env)
+			continue
+		}
+		last = v
+	}
+	return last
+}
+
+// Evaluate evaluates one value for the host package.
+func (in *Interp) Evaluate(v Value, env *Env) (Value, error) { return in.eval(v, env) }
+
+// Fail records err, unless it was recorded before.
+func (in *Interp) Fail(err error) {
+	var e *Error
+	if errors.As(err, &e) {
+		in.report(e)
+		in.stopped = in.stopped || e.fatal
+	}
+}
+
+// Warn records a warning.
+func (in *Interp) Warn(e *Error) { in.warn(e) }
+
+// poison marks the name of a failed definition.
+func poison(form Value, env *Env) {
+	if form.Kind != List || len(form.Items) < 2 {
+		return
+	}
+	head, name := form.Items[0], form.Items[1]
+	if head.Kind == Symbol && slices.Contains([]string{"def", "defn", "defmacro"}, head.Text) && name.Kind == Symbol {
+		env.Define(name.Text, Value{Kind: invalid}, name.Pos, name.Pos)
+		env.names[name.Text].Used = true
+	}
+}
+
+func (in *Interp) full() bool { return len(in.Errors) >= maxFindings }
+
+// report and warn record a finding once: a function may be called many times.
+func (in *Interp) report(e *Error) { in.Errors = appendOnce(in.Errors, e) }
+
+func (in *Interp) warn(e *Error) {
+	e.Warning = true
+	in.Warnings = appendOnce(in.Warnings, e)
+}
+
+func appendOnce(list []*Error, e *Error) []*Error {
+	same := func(o *Error) bool { return o.Line == e.Line && o.Col == e.Col && o.Msg == e.Msg }
+	if len(list) >= maxFindings || slices.ContainsFunc(list, same) {
+		return list
+	}
+	return append(list, e)
+}
+
+// step counts n steps and fails when there are too many.
+func (in *Interp) step(at Pos, n int) error {
+	if in.steps += n; in.steps > in.limits.Steps {
+		return in.bound(at, "the program takes more than %d steps", in.limits.Steps)
+	}
+	return nil
+}
+
+// alloc counts n bytes and fails when there are too many.
+func (in *Interp) alloc(at Pos, n int) error {
+	if in.memory += n; in.memory > in.limits.Memory {
+		return in.bound(at, "the program takes more than %d MB of memory", in.limits.Memory>>20)
+	}
+	return nil
+}
+
+func (in *Interp) bound(at Pos, format string, limit int) error {
+	e := at.Errorf(format, limit).WithHint("is there a recursion without an end?")
+	e.fatal = true
+	return e
+}
+
+func (in *Interp) eval(v Value, env *Env) (Value, error) {
+	switch v.Kind {
+	case Symbol:
+		return in.name(v, env)
+	case List:
+		if in.depth == in.limits.Depth {
+			return Value{}, in.bound(v.Pos, "the program is nested more than %d deep when it runs", in.limits.Depth)
+		}
+		in.depth++
+		defer func() { in.depth-- }()
+		return in.call(v, env)
+	}
+	return v, nil
+}
+
+// name evaluates a symbol. An unknown one is nil, as in the original, and
+// warned about; keywords (:inherits) stand for themselves.
+func (in *Interp) name(v Value, env *Env) (Value, error) {
+	if err := in.step(v.Pos, 1); err != nil {
+		return Value{}, err
+	}
+	b, _ := env.Lookup(v.Text)
+	switch {
+	case b == nil && v.Text[0] == ':':
+		return v, nil
+	case b == nil:
+		in.warn(v.Pos.Errorf("`%s` is not defined and stands for nothing", v.Text).Suggest(v.Text, env.visible()))
+		return nilAt(v.Pos), nil
+	case b.Failed():
+		return Value{}, errReported
+	}
+	b.Used = true
+	found := b.Value
+	found.Pos = v.Pos
+	return found, nil
+}
+
+// call evaluates a list.
+func (in *Interp) call(list Value, env *Env) (Value, error) {
+	if err := in.step(list.Pos, 1); err != nil {
+		return Value{}, err
+	}
+	head := list.Items[0]
+	if head.Kind == Symbol {
+		if b, _ := env.Lookup(head.Text); b == nil {
+			return in.unknownCall(list, env)
+		}
+	}
+	f, err := in.eval(head, env)
+	if err != nil {
+		return Value{}, err
+	}
+	if f.Kind != Func {
+		return Value{}, head.Pos.Errorf("%s is %s, not a function", head, f.Kind)
+	}
+	args := list.Items[1:]
+	switch fn := f.Func; {
+	case fn.form != nil:
+		v, err := fn.form(&Call{in, fn.Name, list.Pos, args, env})
+		v.Pos = list.Pos
+		return v, err
+	case fn.macro:
+		return in.expand(fn, list.Pos, args, env)
+	default:
+		return in.apply(fn, list.Pos, args, env)
+	}
+}
+
+// unknownCall is nil with a warning, as an unknown function is in the
+// original; but if it looks like a misspelt form it is an error, because
+// nobody wants a misspelt policy-deny to do nothing.
+func (in *Interp) unknownCall(list Value, env *Env) (Value, error) {
+	head := list.Items[0]
+	err := head.Pos.Errorf("there is no function `%s`", head.Text)
+	if near, ok := Nearest(head.Text, functions(env)); ok {
+		return Value{}, err.WithHint("did you mean `%s`?", near)
+	}
+	in.warn(err.WithHint("the form does nothing"))
+	return nilAt(list.Pos), nil
+}
+
+// functions lists the names that can be called from env.
+func functions(env *Env) []string {
+	return slices.DeleteFunc(env.visible(), func(name string) bool {
+		b, _ := env.Lookup(name)
+		return b.Value.Kind != Func && !b.Failed()
+	})
+}
+
+// apply calls a function of the program: arguments are evaluated here, the
+// body where the function was defined.
+func (in *Interp) apply(fn *Function, at Pos, args []Value, env *Env) (Value, error) {
+	if err := in.alloc(at, envSize+valueSize*len(fn.params)); err != nil {
+		return Value{}, err
+	}
+	in.checkArity(fn, at, len(args))
+	local := NewEnv(fn.env)
+	for i, param := range fn.params {
+		v := nilAt(at)
+		if i < len(args) {
+			var err error
+			if v, err = in.eval(args[i], env); err != nil {
+				return Value{}, err
+			}
+		}
+		local.Define(param, v, Pos{}, v.Pos)
+	}
+	return in.body(fn.body, at, local)
+}
+
+// body evaluates forms in order and returns the last value.
+func (in *Interp) body(forms []Value, at Pos, env *Env) (last Value, err error) {
+	last = nilAt(at)
+	for _, form := range forms {
+		if last, err = in.eval(form, env); err != nil {
+			return Value{}, err
+		}
+	}
+	return last, nil
+}
+
+// expand replaces the parameters in the macro's body by the unevaluated
+// arguments and evaluates the result where the macro is used. If that gives
+// a program (a quoted list), it is evaluated once more, as in the original.
+func (in *Interp) expand(fn *Function, at Pos, args []Value, env *Env) (Value, error) {
+	in.checkArity(fn, at, len(args))
+	actual := make(map[string]Value, len(fn.params))
+	for i, param := range fn.params {
+		actual[param] = nilAt(at)
+		if i < len(args) {
+			actual[param] = args[i]
+		}
+	}
+	body := make([]Value, len(fn.body))
+	for i, form := range fn.body {
+		var err error
+		if body[i], err = in.substitute(form, actual, 0); err != nil {
+			return Value{}, err
+		}
+	}
+	v, err := in.body(body, at, env)
+	if err != nil || v.Kind != List && v.Kind != Symbol {
+		return v, err
+	}
+	return in.eval(v, env)
+}
+
+func (in *Interp) substitute(v Value, actual map[string]Value, depth int) (Value, error) {
+	if err := in.step(v.Pos, 1); err != nil {
+		return Value{}, err
+	}
+	switch {
+	case v.Kind == Symbol:
+		if a, ok := actual[v.Text]; ok {
+			return a, nil
+		}
+	case v.Kind == List && depth >= in.limits.Depth:
+		return Value{}, in.bound(v.Pos, "a macro makes lists more than %d deep", in.limits.Depth)
+	case v.Kind == List:
+		if err := in.alloc(v.Pos, valueSize*len(v.Items)); err != nil {
+			return Value{}, err
+		}
+		items := make([]Value, len(v.Items))
+		for i, item := range v.Items {
+			var err error
+			if items[i], err = in.substitute(item, actual, depth+1); err != nil {
+				return Value{}, err
+			}
+		}
+		v.Items = items
+	}
+	return v, nil
+}
+
+// checkArity warns: the original takes missing arguments as nil and ignores
+// surplus ones.
+func (in *Interp) checkArity(fn *Function, at Pos, got int) {
+	if want := len(fn.params); got != want {
+		in.warn(at.Errorf("`%s` takes %s, here are %d", fn.Name, count(want, "argument"), got))
+	}
+}
