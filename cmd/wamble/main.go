@@ -16,6 +16,8 @@ import (
 
 // commands is the closed list of subcommands, in the order of their help.
 var commands = []func() *cobra.Command{
+	checkCommand,
+	configCommand,
 	versionCommand,
 }
 

@@ -143,6 +143,9 @@ func appendOnce(list []*Error, e *Error) []*Error {
 	return append(list, e)
 }
 
+// Step counts n steps of the host package's own work on a program.
+func (in *Interp) Step(at Pos, n int) error { return in.step(at, n) }
+
 // step counts n steps and fails when there are too many.
 func (in *Interp) step(at Pos, n int) error {
 	if in.steps += n; in.steps > in.limits.Steps {
