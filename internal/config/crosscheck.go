@@ -18,6 +18,9 @@ func (l *loader) crossCheck() {
 	running := slices.DeleteFunc(l.config.Running(), faulty)
 	for i, p := range running {
 		for _, earlier := range running[:i] {
+			if l.Full() {
+				return
+			}
 			l.checkPair(earlier, p)
 		}
 		l.checkAdmin(p)
@@ -164,6 +167,9 @@ func (l *loader) checkScopes() {
 	}
 	names := append(l.profileNames(), DefaultName)
 	for i, r := range l.rules {
+		if l.Quiet(l.ruleAt[i]) {
+			continue
+		}
 		if name := r.Scope.Profile; name != "" && !slices.Contains(names, name) {
 			l.Warn(l.ruleAt[i].Errorf("there is no profile `%s` for this rule", name).Suggest(name, names))
 		}

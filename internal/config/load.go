@@ -187,7 +187,7 @@ func (l *loader) reviewName(b *lisp.Binding, known []string) {
 		l.Warn(b.NameAt.Errorf("`%s` has no effect: %s", b.Name, reason))
 		return
 	}
-	if b.Value.Kind == lisp.Func {
+	if b.Value.Kind == lisp.Func || l.Quiet(b.NameAt) {
 		return
 	}
 	near := slices.IndexFunc(known, func(o string) bool { return lisp.Distance(o, b.Name) == 1 })

@@ -41,12 +41,17 @@ type Option struct {
 	OwnOnly bool // not inherited, not set at top level
 	Default any  // of the field's type
 
+	domain
+	index []int // of the field, for reflect
+}
+
+// domain is what values an option takes.
+type domain struct {
+	kind      reflect.Type
 	low, high float64
 	bounded   bool
 	choices   []choice
 	check     string
-	index     []int // of the field, for reflect
-	kind      reflect.Type
 }
 
 // choice is a word of a set; number is -1 or what the original called it.
@@ -98,9 +103,9 @@ func walk(all []*Option, t reflect.Type, path []int, server bool) []*Option {
 		}
 		o := &Option{
 			Name: f.Tag.Get("option"), Field: t.Name() + "." + f.Name, Family: t.Name(), Server: server,
-			Unit: f.Tag.Get("unit"), Room: f.Tag.Get("room"), check: f.Tag.Get("check"),
+			Unit: f.Tag.Get("unit"), Room: f.Tag.Get("room"),
 			Secret: f.Tag.Get("secret") == "yes", OwnOnly: f.Tag.Get("inherit") == "no",
-			index: index, kind: f.Type,
+			index: index, domain: domain{kind: f.Type, check: f.Tag.Get("check")},
 		}
 		if reload := f.Tag.Get("reload"); reload != "" {
 			o.Reload = Effect(slices.Index(effectNames, reload))
@@ -239,7 +244,11 @@ func (o *Option) Expects() string {
 			words = append(words, lisp.Quote(c.word))
 		}
 		last := len(words) - 1
-		return strings.Join(words[:last], ", ") + " or " + words[last]
+		text := strings.Join(words[:last], ", ") + " or " + words[last]
+		if o.choices[0].number >= 0 {
+			text += fmt.Sprintf(" (or its number, %d to %d)", o.choices[0].number, o.choices[last].number)
+		}
+		return text
 	case o.kind.Kind() == reflect.Bool:
 		return "0 (no) or 1 (yes)"
 	case o.kind.Kind() == reflect.String && o.check != "":

@@ -43,7 +43,7 @@ type Server struct {
 	DiskReserve int `option:"disk-reserve-mb" default:"128" range:"0..1048576" unit:"MB" room:"persist"`
 
 	// AdminListen is the address of the admin listener with the metrics and
-	// the host's console. Keep it on loopback; unset turns it off.
+	// the host's console. Keep it on loopback; "" turns it off.
 	AdminListen string `option:"admin-listen" default:"127.0.0.1:8887" range:"0..255" check:"hostport" room:"server" reload:"listener"`
 
 	// AdminTokenFile is the file that holds the token which opens the console.
@@ -179,8 +179,8 @@ type Link struct {
 	// CleanupInterval is how often idle network sessions are looked for.
 	CleanupInterval time.Duration `option:"cleanup-interval-sec" default:"60" range:"1..86400" unit:"s" room:"link"`
 
-	// MaxClientSessions is how many network sessions the profile keeps at a
-	// time. When all are taken, the one that has been silent longest goes.
+	// MaxClientSessions is how many network sessions, players and spectators
+	// together, the profile keeps at a time.
 	MaxClientSessions int `option:"max-client-sessions" default:"1024" range:"1..10000000" unit:"sessions" room:"link"`
 
 	// RateLimit is how many requests a second one player may make. 0 turns the

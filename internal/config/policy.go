@@ -11,6 +11,9 @@ import (
 	"wamble/internal/lisp"
 )
 
+// maxRules is how many policy rules a file may make.
+const maxRules = 10_000
+
 // parameter is one positional argument of a policy form. set stores it and
 // says what is wrong with it.
 type parameter struct {
@@ -47,6 +50,9 @@ func (l *loader) policy(allow bool) lisp.Form {
 		}
 		if len(c.Args) < 3 || len(c.Args) > len(expected) {
 			return lisp.Value{}, c.Pos.Errorf("`%s` takes %s", c.Name, usage(expected))
+		}
+		if len(l.rules) == maxRules {
+			return lisp.Value{}, c.Pos.Errorf("there are more than %d policy rules", maxRules)
 		}
 		rule := wamble.PolicyRule{Allow: allow, Version: "v1"}
 		for i, p := range expected[:len(c.Args)] {

@@ -15,6 +15,7 @@ type declaration struct {
 	quoted bool       // base is a name as it stands, not an expression
 	body   []lisp.Value
 	parent *declaration
+	depth  int // how many bases are above it
 	env    *lisp.Env
 	state  resolution
 }
@@ -25,6 +26,11 @@ const (
 	unresolved resolution = iota
 	resolving
 	resolved
+)
+
+const (
+	maxProfiles = 1000 // profiles in a file
+	maxBases    = 32   // profiles that inherit from each other in a row
 )
 
 // reserved names cannot be given to a profile: they mean the default runtime.
@@ -58,6 +64,9 @@ func (l *loader) defprofile(c *lisp.Call) (lisp.Value, error) {
 	}
 	if slices.Contains(reserved, name.Text) {
 		return lisp.Value{}, name.Pos.Errorf("the name `%s` is reserved", name.Text)
+	}
+	if len(l.decls) == maxProfiles {
+		return lisp.Value{}, c.Pos.Errorf("there are more than %d profiles", maxProfiles)
 	}
 	if first := l.declared(name.Text); first != nil {
 		return lisp.Value{}, name.Pos.Errorf("there are two profiles `%s`, the first at %s", name.Text, first.name.Pos)
@@ -140,7 +149,11 @@ func (l *loader) evaluate(d *declaration) {
 	outer := l.Global
 	if d.parent = l.base(d); d.parent != nil {
 		l.evaluate(d.parent)
-		outer = d.parent.env
+		outer, d.depth = d.parent.env, d.parent.depth+1
+	}
+	if d.depth > maxBases {
+		l.Fail(d.base.Pos.Errorf("more than %d profiles inherit from each other in a row", maxBases))
+		outer, d.depth = l.Global, 0
 	}
 	d.env = lisp.NewEnv(outer)
 	l.profile = d.name.Text
@@ -164,7 +177,7 @@ func (l *loader) base(d *declaration) *declaration {
 		}
 		name = v
 	}
-	if name.Text == "" {
+	if name.Text == "" || l.Full() {
 		return nil
 	}
 	parent := l.declared(name.Text)

@@ -16,13 +16,14 @@ type Error struct {
 	Msg     string
 	Hint    string // what to do about it, or ""
 	Warning bool
+	at      Pos
 	source  string // the line, as it may be shown
 	fatal   bool   // evaluation cannot go on: a bound was reached
 }
 
 // Errorf makes an Error at p.
 func (p Pos) Errorf(format string, args ...any) *Error {
-	e := &Error{Msg: fmt.Sprintf(format, args...)}
+	e := &Error{Msg: fmt.Sprintf(format, args...), at: p}
 	e.File, e.Line, e.Col = p.Place()
 	if e.Line > 0 {
 		e.source = p.src.line(e.Line)

@@ -3,6 +3,7 @@ package lisp
 import (
 	"errors"
 	"slices"
+	"strings"
 )
 
 // Limits bound the evaluation of a program.
@@ -45,12 +46,14 @@ type Interp struct {
 	// Errors and Warnings are the findings so far, in the order found.
 	Errors, Warnings []*Error
 
-	getenv  func(string) string
-	limits  Limits
-	steps   int
-	depth   int
-	memory  int
-	stopped bool // a bound was reached; nothing is evaluated any more
+	getenv   func(string) string
+	forms    []string          // names of the forms of language and host
+	misspelt map[string]string // unknown functions that were called, and the form they resemble, or ""
+	limits   Limits
+	steps    int
+	depth    int
+	memory   int
+	stopped  bool // a bound was reached; nothing is evaluated any more
 }
 
 // New makes an evaluator. getenv answers the form of the same name; forms are
@@ -65,13 +68,8 @@ func New(limits Limits, getenv func(string) string, forms map[string]Form) *Inte
 	root.Define("true", intAt(Pos{}, 1), Pos{}, Pos{})
 	root.Define("false", intAt(Pos{}, 0), Pos{}, Pos{})
 	// The order of a map is random; hints must not be.
-	slices.SortFunc(root.order, func(a, b *Binding) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	return &Interp{Global: NewEnv(root), getenv: getenv, limits: limits}
+	slices.SortFunc(root.order, func(a, b *Binding) int { return strings.Compare(a.Name, b.Name) })
+	return &Interp{Global: NewEnv(root), getenv: getenv, limits: limits, forms: functions(root), misspelt: map[string]string{}}
 }
 
 // Predefine gives a name a value that programs may read and hide, as if the
@@ -84,7 +82,7 @@ func (in *Interp) Predefine(name string, v Value) { in.Global.parent.Define(name
 func (in *Interp) Exec(forms []Value, env *Env) Value {
 	var last Value
 	for _, form := range forms {
-		if in.stopped || in.full() {
+		if in.stopped || in.Full() {
 			break
 		}
 		v, err := in.eval(form, env)
@@ -111,7 +109,20 @@ func (in *Interp) Fail(err error) {
 }
 
 // Warn records a warning.
-func (in *Interp) Warn(e *Error) { in.warn(e) }
+func (in *Interp) Warn(e *Error) {
+	e.Warning = true
+	in.Warnings = appendOnce(in.Warnings, e)
+}
+
+// Quiet reports whether a warning at p would be dropped, so that it need not
+// be worded.
+func (in *Interp) Quiet(p Pos) bool {
+	return len(in.Warnings) >= maxFindings || slices.ContainsFunc(in.Warnings, func(o *Error) bool { return o.at == p })
+}
+
+// Full reports whether there are so many errors that looking for more is no
+// use.
+func (in *Interp) Full() bool { return len(in.Errors) >= maxFindings }
 
 // poison marks the name of a failed definition.
 func poison(form Value, env *Env) {
@@ -125,20 +136,17 @@ func poison(form Value, env *Env) {
 	}
 }
 
-func (in *Interp) full() bool { return len(in.Errors) >= maxFindings }
-
-// report and warn record a finding once: a function may be called many times.
 func (in *Interp) report(e *Error) { in.Errors = appendOnce(in.Errors, e) }
 
-func (in *Interp) warn(e *Error) {
-	e.Warning = true
-	in.Warnings = appendOnce(in.Warnings, e)
-}
-
+// appendOnce records a finding once, because a function may be called many
+// times, and ends a long list with a word that it is not all.
 func appendOnce(list []*Error, e *Error) []*Error {
-	same := func(o *Error) bool { return o.Line == e.Line && o.Col == e.Col && o.Msg == e.Msg }
+	same := func(o *Error) bool { return o.at == e.at && o.Msg == e.Msg }
 	if len(list) >= maxFindings || slices.ContainsFunc(list, same) {
 		return list
+	}
+	if len(list) == maxFindings-1 {
+		e = &Error{File: e.File, Line: e.Line, Msg: "there are more findings; mend these first", Warning: e.Warning, fatal: e.fatal}
 	}
 	return append(list, e)
 }
@@ -194,7 +202,9 @@ func (in *Interp) name(v Value, env *Env) (Value, error) {
 	case b == nil && v.Text[0] == ':':
 		return v, nil
 	case b == nil:
-		in.warn(v.Pos.Errorf("`%s` is not defined and stands for nothing", v.Text).Suggest(v.Text, env.visible()))
+		if !in.Quiet(v.Pos) {
+			in.Warn(v.Pos.Errorf("`%s` is not defined and stands for nothing", v.Text).Suggest(v.Text, env.visible()))
+		}
 		return nilAt(v.Pos), nil
 	case b.Failed():
 		return Value{}, errReported
@@ -241,11 +251,17 @@ func (in *Interp) call(list Value, env *Env) (Value, error) {
 // nobody wants a misspelt policy-deny to do nothing.
 func (in *Interp) unknownCall(list Value, env *Env) (Value, error) {
 	head := list.Items[0]
-	err := head.Pos.Errorf("there is no function `%s`", head.Text)
-	if near, ok := Nearest(head.Text, functions(env)); ok {
-		return Value{}, err.WithHint("did you mean `%s`?", near)
+	near, known := in.misspelt[head.Text]
+	if !known {
+		near, _ = Nearest(head.Text, in.forms)
+		in.misspelt[head.Text] = near
 	}
-	in.warn(err.WithHint("the form does nothing"))
+	if near != "" {
+		return Value{}, head.Pos.Errorf("there is no function `%s`", head.Text).WithHint("did you mean `%s`?", near)
+	}
+	if !in.Quiet(head.Pos) {
+		in.Warn(head.Pos.Errorf("there is no function `%s`, the form does nothing", head.Text).Suggest(head.Text, functions(env)))
+	}
 	return nilAt(list.Pos), nil
 }
 
@@ -345,7 +361,7 @@ func (in *Interp) substitute(v Value, actual map[string]Value, depth int) (Value
 // checkArity warns: the original takes missing arguments as nil and ignores
 // surplus ones.
 func (in *Interp) checkArity(fn *Function, at Pos, got int) {
-	if want := len(fn.params); got != want {
-		in.warn(at.Errorf("`%s` takes %s, here are %d", fn.Name, count(want, "argument"), got))
+	if want := len(fn.params); got != want && !in.Quiet(at) {
+		in.Warn(at.Errorf("`%s` takes %s, here are %d", fn.Name, count(want, "argument"), got))
 	}
 }

@@ -82,7 +82,7 @@ func (c *Call) bind(name, v Value, valueAt Pos) (Value, error) {
 	}
 	if old := c.Env.Own(name.Text); old != nil && !old.Used && !old.NameAt.IsZero() {
 		_, line, _ := name.Pos.Place()
-		c.warn(old.NameAt.Errorf("`%s` is defined again in line %d, this value is never used", name.Text, line))
+		c.Warn(old.NameAt.Errorf("`%s` is defined again in line %d, this value is never used", name.Text, line))
 	}
 	c.Env.Define(name.Text, v, name.Pos, valueAt)
 	return nilAt(c.Pos), nil

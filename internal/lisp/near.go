@@ -9,6 +9,9 @@ const longestName = 64
 func Nearest(name string, known []string) (string, bool) {
 	best, limit := "", min(3, len(name)/3)
 	for _, k := range known {
+		if gap := len(k) - len(name); gap > limit || -gap > limit {
+			continue
+		}
 		if d := Distance(name, k); d <= limit && d > 0 {
 			best, limit = k, d-1
 		}

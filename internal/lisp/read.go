@@ -35,7 +35,7 @@ func (in *Interp) Read(src *Source) []Value {
 	}
 	r.at = len(r.text) - len(strings.TrimPrefix(r.text, "\ufeff"))
 	var forms []Value
-	for !in.full() {
+	for !in.Full() {
 		r.space()
 		if r.at == len(r.text) {
 			break
@@ -181,8 +181,9 @@ func (r *reader) string(pos Pos) (Value, *Error) {
 			plain, ok := escapes[r.text[r.at]]
 			if !ok {
 				// The original had no escapes at all: keep both characters.
-				r.in.warn(r.src.At(r.at-1).Errorf("\\%c is not an escape and stays as it is", firstRune(r.text[r.at:])).
-					WithHint(`write \\ for a backslash`))
+				if at := r.src.At(r.at - 1); !r.in.Quiet(at) {
+					r.in.Warn(at.Errorf("\\%c is not an escape and stays as it is", firstRune(r.text[r.at:])).WithHint(`write \\ for a backslash`))
+				}
 				b.WriteByte('\\')
 				plain = r.text[r.at]
 			}
