@@ -203,7 +203,7 @@ func (in *Interp) name(v Value, env *Env) (Value, error) {
 		return v, nil
 	case b == nil:
 		if !in.Quiet(v.Pos) {
-			in.Warn(v.Pos.Errorf("`%s` is not defined and stands for nothing", v.Text).Suggest(v.Text, env.visible()))
+			in.Warn(v.Pos.Errorf("`%s` is not defined and stands for nothing", v.shown()).Suggest(v.Text, env.visible()))
 		}
 		return nilAt(v.Pos), nil
 	case b.Failed():

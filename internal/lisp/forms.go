@@ -80,7 +80,7 @@ func (c *Call) bind(name, v Value, valueAt Pos) (Value, error) {
 	if err := c.alloc(name.Pos, valueSize); err != nil {
 		return Value{}, err
 	}
-	if old := c.Env.Own(name.Text); old != nil && !old.Used && !old.NameAt.IsZero() {
+	if old := c.Env.Own(name.Text); old != nil && !old.Used && !old.NameAt.IsZero() && !c.Quiet(old.NameAt) {
 		_, line, _ := name.Pos.Place()
 		c.Warn(old.NameAt.Errorf("`%s` is defined again in line %d, this value is never used", name.Text, line))
 	}

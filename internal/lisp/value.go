@@ -191,6 +191,16 @@ func (v Value) write(b *strings.Builder) {
 	}
 }
 
+// shown is the name of a symbol as it may be shown: what Source.Shown hides
+// could be a password without its quotes.
+func (v Value) shown() string {
+	begin, end := int(v.Pos.offset), int(v.Pos.offset)+len(v.Text)
+	if s := v.Pos.src; s != nil && len(s.Shown) == len(s.Text) && end <= len(s.Text) && s.Text[begin:end] == v.Text {
+		return s.Shown[begin:end]
+	}
+	return v.Text
+}
+
 // formatFloat keeps a point or an exponent, so that the number is read back
 // as a float.
 func formatFloat(f float64) string {
