@@ -50,6 +50,26 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// goldenInputs are the configurations of all pairs.
+func goldenInputs(f *testing.F) []string {
+	files, err := filepath.Glob("testdata/*.golden")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no golden files (%v)", err)
+	}
+	var inputs []string
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for pair := range strings.SplitSeq(string(raw), "\n====\n") {
+			input, _, _ := strings.Cut(pair, "\n----\n")
+			inputs = append(inputs, input)
+		}
+	}
+	return inputs
+}
+
 var testParams = Params{Getenv: func(name string) string {
 	return map[string]string{"PORT": "9000", "DB_PASS": "hunter2"}[name]
 }}

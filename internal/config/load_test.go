@@ -241,13 +241,10 @@ func TestHostile(t *testing.T) {
 // FuzzLoad: no file panics or hangs, and one that loads keeps every promise of
 // the table of options.
 func FuzzLoad(f *testing.F) {
-	for _, text := range []string{
-		"(def port 9000)", "(defprofile a :inherits b ((def port 1)))(defprofile b ((:inherits a)))",
-		`(policy-allow "*" "trust.tier" "profile:a::" 1)`, "(defmacro m (n) (defprofile n ((def advertise 1))))(m x)",
-		`(def db-pass "x") (def db-isolated 1)`, "(def max-boards (/ 10 2)) (treatment-group)", "(def admin-listen \"[::]:1\")", Starter()[:3000],
-		`(defprofile a ((def listen-address "::1") (def advertise 1) (def tls-cert "x")))`,
-	} {
-		f.Add(text)
+	for _, input := range goldenInputs(f) {
+		if len(input) < 300 { // a longer one takes the fuzzer minutes to shorten
+			f.Add(input)
+		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := Load("t", text, testParams)
