@@ -57,6 +57,9 @@ hidden.`,
 	return cmd
 }
 
+// serverTitle heads the options of the whole server.
+const serverTitle = "server"
+
 // section is a part of the output: the server, or one profile.
 type section struct {
 	Name     string           `json:"name"`
@@ -93,7 +96,7 @@ func chooseSections(c *config.Config, profile string) ([]section, error) {
 		}
 		return []section{describe(p)}, nil
 	}
-	sections := []section{{Name: "server", Runs: true, Options: c.Settings(), title: "server"}}
+	sections := []section{{Options: c.Settings(), title: serverTitle}}
 	for _, p := range append([]*config.Profile{c.Default}, c.Profiles...) {
 		sections = append(sections, describe(p))
 	}
@@ -138,10 +141,16 @@ func writeSections(w io.Writer, sections []section) error {
 }
 
 func writeJSON(w io.Writer, file string, sections []section) error {
+	var doc struct {
+		File     string           `json:"file"`
+		Server   []config.Setting `json:"server,omitempty"`
+		Profiles []section        `json:"profiles"`
+	}
+	doc.File, doc.Profiles = file, sections
+	if sections[0].title == serverTitle {
+		doc.Server, doc.Profiles = sections[0].Options, sections[1:]
+	}
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
-	return out.Encode(struct {
-		File     string    `json:"file"`
-		Sections []section `json:"sections"`
-	}{file, sections})
+	return out.Encode(doc)
 }

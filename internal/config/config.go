@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -149,6 +151,35 @@ func (n Network) WebSocket() (port int, ok bool) {
 		return port, true
 	}
 	return n.Port, true
+}
+
+// Address is where the profile listens for the given port: on one address, or
+// on all, for which the address is invalid.
+func (n Network) Address(port int) netip.AddrPort {
+	address, _ := netip.ParseAddr(n.ListenAddress) // checked by Load; "" is all
+	return netip.AddrPortFrom(address, uint16(port))
+}
+
+// TCPPort is the port of the database server.
+func (d Database) TCPPort() int {
+	if d.Port == 0 {
+		return 5432
+	}
+	return d.Port
+}
+
+// Password is what db-pass says, or the first line of db-pass-file, which is
+// read anew at every call.
+func (d Database) Password(readFile func(name string) ([]byte, error)) (string, error) {
+	if d.PassFile == "" {
+		return d.Pass, nil
+	}
+	text, err := readFile(d.PassFile)
+	if err != nil {
+		return "", fmt.Errorf("read the database password: %w", err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSuffix(line, "\r"), nil
 }
 
 // Postgres reports whether the profile uses PostgreSQL: one of the options of

@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"wamble/internal/lisp"
 )
@@ -125,11 +126,7 @@ func everywhere(address string) bool {
 // database names the database of a profile on PostgreSQL. Two users of one
 // database share it.
 func database(p *Profile) string {
-	port := p.Database.Port
-	if port == 0 {
-		port = 5432
-	}
-	return p.Database.Host + ":" + number(float64(port)) + "/" + p.Database.Name
+	return p.Database.Host + ":" + strconv.Itoa(p.Database.TCPPort()) + "/" + p.Database.Name
 }
 
 // checkAdmin compares the admin listener with the ports of p, and warns when

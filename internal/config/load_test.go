@@ -3,6 +3,8 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -214,7 +216,7 @@ func TestHostile(t *testing.T) {
 			return fmt.Sprintf("(defprofile p%d ((def port %d)(def advertise 1)))", i, i%65000+1)
 		}),
 		"equal ports":    repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d ((def advertise 1)))", i) }),
-		"chain":          repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d :inherits p%d)", i, i+1) }),
+		"chain":          repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d :inherits p%d)", i, i+1) })[:30_000],
 		"unknown bases":  repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d :inherits q%d)", i, i) }),
 		"rules":          repeat(func(int) string { return `(policy-deny "*" "game.move" "profile:nobody::play")` }),
 		"rules by loop":  `(defn f (n) (when n (policy-deny "*" "game.move" "play") (f (- n 1)))) (defn g (n) (when n (f 900) (g (- n 1)))) (g 900)`,
@@ -234,6 +236,65 @@ func TestHostile(t *testing.T) {
 		}
 		if faults, ok := err.(*LoadError); ok && len(faults.Errors)+len(faults.Warnings) > 100 {
 			t.Errorf("%s: %d findings", name, len(faults.Errors)+len(faults.Warnings))
+		}
+		if want := said[name]; want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+	}
+}
+
+// said is what loading some hostile files must say.
+var said = map[string]string{
+	"profiles":      "there are more than 1000 profiles",
+	"chain":         "more than 32 profiles inherit from each other in a row",
+	"rules by loop": "there are more than 10000 policy rules",
+}
+
+// TestDatabase: where the password and the port come from.
+func TestDatabase(t *testing.T) {
+	read := func(name string) ([]byte, error) {
+		if name == "/run/pw" {
+			return []byte("from file\r\nsecond line\n"), nil
+		}
+		return nil, fs.ErrNotExist
+	}
+	for _, c := range []struct {
+		text, want string
+		port       int
+		fails      bool
+	}{
+		{"", "wamble", 5432, false},
+		{`(def db-pass "x") (def db-port 6000)`, "x", 6000, false},
+		{`(def db-pass-file "/run/pw") (def db-port 0)`, "from file", 5432, false},
+		{`(def db-pass-file "/run/none")`, "", 5432, true},
+		{`(def db-pass "") (def db-pass-file "/run/pw")`, "from file", 5432, false},
+	} {
+		d := mustLoad(t, c.text).Default.Database
+		got, err := d.Password(read)
+		if got != c.want || (err != nil) != c.fails || d.TCPPort() != c.port {
+			t.Errorf("%s: got %q, %v, port %d", c.text, got, err, d.TCPPort())
+		}
+	}
+}
+
+// TestAddress: an unset listen-address is every address.
+func TestAddress(t *testing.T) {
+	if got := mustLoad(t, "").Default.Network.Address(8888); got.Addr().IsValid() || got.Port() != 8888 {
+		t.Errorf("got %v, want every address", got)
+	}
+	if got := mustLoad(t, `(def listen-address "::1")`).Default.Network.Address(7); got.String() != "[::1]:7" {
+		t.Errorf("got %v, want [::1]:7", got)
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	raw, err := os.ReadFile("../../wamble.conf")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := Load("wamble.conf", string(raw), testParams); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

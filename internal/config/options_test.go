@@ -25,6 +25,12 @@ func TestOptions(t *testing.T) {
 		shown[s.Option.Name] = true
 	}
 	seen := map[string]bool{}
+	tags := []string{"option", "default", "range", "set", "unit", "room", "reload", "check", "secret", "inherit"}
+	for _, tag := range regexp.MustCompile(`(\w+):"[^"]*"`).FindAllStringSubmatch(optionsSource, -1) {
+		if !slices.Contains(tags, tag[1]) {
+			t.Errorf("there is no tag %s", tag[0])
+		}
+	}
 	word := regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 	for _, o := range All() {
 		field := strings.TrimPrefix(o.Field, o.Family+".")
@@ -150,6 +156,11 @@ func TestManual(t *testing.T) {
 	if string(got) != Manual() {
 		t.Errorf("%s is stale; go test ./internal/config -run TestManual -update writes it", file)
 	}
+	for _, form := range lisp.Names() {
+		if !strings.Contains(Manual(), "`("+form+" ") {
+			t.Errorf("the manual does not explain the form %s", form)
+		}
+	}
 	examples := regexp.MustCompile("(?s)```lisp\n(.*?)```").FindAllStringSubmatch(Manual(), -1)
 	if len(examples) < 6 {
 		t.Fatalf("the manual has %d examples", len(examples))
@@ -190,31 +201,65 @@ func TestStarter(t *testing.T) {
 	}
 }
 
-// TestSample: the file in the root shows what it promises, without a warning.
+// TestSample: the file in the root shows what it promises, without a warning,
+// with the database of its club and without.
 func TestSample(t *testing.T) {
 	raw, err := os.ReadFile("../../wamble.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Load("wamble.conf", string(raw), testParams)
-	if err != nil {
-		t.Fatal(err)
+	for _, word := range []string{"(defprofile ", ":inherits ", "(defmacro ", "(policy-allow ", "(policy-deny ", "(def db-host "} {
+		if !strings.Contains(string(raw), word) {
+			t.Errorf("the sample does not show %s", word)
+		}
 	}
-	for _, w := range c.Warnings {
-		t.Error(w.Render())
+	without := []string{"standard SQLite", "blitz SQLite", "fischer SQLite"}
+	for _, c := range []struct {
+		host  string
+		want  []string
+		rules int
+	}{
+		{"", without, 2},
+		{"db", append(without, "club PostgreSQL wamble@db:5432/wamble_club"), 5},
+	} {
+		getenv := func(name string) string { return map[string]string{"CLUB_DB_HOST": c.host}[name] }
+		config, err := Load("wamble.conf", string(raw), Params{Getenv: getenv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range config.Warnings {
+			t.Error(w.Render())
+		}
+		var got []string
+		for _, p := range config.Running() {
+			got = append(got, p.Name+" "+p.Storage())
+		}
+		if !slices.Equal(got, c.want) || len(config.Rules) != c.rules {
+			t.Errorf("got %q and %d rules, want %q and %d", got, len(config.Rules), c.want, c.rules)
+		}
 	}
-	var got []string
-	for _, p := range c.Running() {
-		got = append(got, p.Name+" "+p.Storage())
-	}
-	want := []string{"standard SQLite", "blitz SQLite", "fischer SQLite", "club PostgreSQL wamble@localhost:5432/wamble_club"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if len(c.Rules) != 3 {
-		t.Errorf("got %d rules, want 3", len(c.Rules))
-	}
-	if !strings.Contains(string(raw), "defmacro") {
-		t.Error("the sample has no macro")
+}
+
+// TestOriginalNames: every option that the original ever had is an option here
+// or in the table of those without a role.
+func TestOriginalNames(t *testing.T) {
+	const original = `port timeout-ms max-retries max-message-size buffer-size max-client-sessions session-timeout
+		max-boards min-boards inactivity-timeout reservation-timeout default-rating max-players token-expiration max-pot
+		max-moves-per-board max-contributors admin-trust-level db-host db-user db-pass db-name db-port global-db-host
+		global-db-user global-db-pass global-db-name global-db-port select-timeout-usec cleanup-interval-sec
+		max-token-attempts max-token-local-attempts persistence-max-intents persistence-max-payload-bytes
+		new-player-early-phase-mult new-player-mid-phase-mult new-player-end-phase-mult
+		experienced-player-early-phase-mult experienced-player-mid-phase-mult experienced-player-end-phase-mult
+		log-level max-spectators spectator-visibility spectator-summary-hz spectator-focus-hz
+		spectator-max-focus-per-session spectator-summary-mode state-dir websocket-enabled websocket-port websocket-path
+		experiment-enabled experiment-seed rto-cap-ms terminal-cache-ttl-ms rate-limit-requests-per-sec prediction-mode
+		prediction-base-points prediction-streak-multiplier prediction-streak-cap prediction-gated-percent
+		prediction-view-depth-limit prediction-penalty-incorrect prediction-match-policy prediction-max-pending
+		prediction-max-per-parent prediction-enforce-move-duplicate chess960-interval
+		advertise visibility db-isolated abstract profile-group tos-text`
+	for _, name := range strings.Fields(original) {
+		if (Find(name) == nil) == (retired[name] == "") {
+			t.Errorf("%s: want it among the options or among those without a role", name)
+		}
 	}
 }

@@ -86,9 +86,6 @@ func (o *Option) parseString(v lisp.Value, at lisp.Pos) (any, *lisp.Error) {
 	if o.check != "" && v.Text != "" && !checks[o.check].ok(v.Text) {
 		return nil, o.misfit(v, at)
 	}
-	if strings.ContainsRune(v.Text, 0) {
-		return nil, at.Errorf("`%s` must not contain a zero byte", o.Name)
-	}
 	return v.Text, nil
 }
 

@@ -52,7 +52,7 @@ func (l *loader) policy(allow bool) lisp.Form {
 			return lisp.Value{}, c.Pos.Errorf("`%s` takes %s", c.Name, usage(expected))
 		}
 		if len(l.rules) == maxRules {
-			return lisp.Value{}, c.Pos.Errorf("there are more than %d policy rules", maxRules)
+			return lisp.Value{}, c.Pos.Errorf("there are more than %d policy rules", maxRules).Fatal()
 		}
 		rule := wamble.PolicyRule{Allow: allow, Version: "v1"}
 		for i, p := range expected[:len(c.Args)] {

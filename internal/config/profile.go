@@ -66,7 +66,7 @@ func (l *loader) defprofile(c *lisp.Call) (lisp.Value, error) {
 		return lisp.Value{}, name.Pos.Errorf("the name `%s` is reserved", name.Text)
 	}
 	if len(l.decls) == maxProfiles {
-		return lisp.Value{}, c.Pos.Errorf("there are more than %d profiles", maxProfiles)
+		return lisp.Value{}, c.Pos.Errorf("there are more than %d profiles", maxProfiles).Fatal()
 	}
 	if first := l.declared(name.Text); first != nil {
 		return lisp.Value{}, name.Pos.Errorf("there are two profiles `%s`, the first at %s", name.Text, first.name.Pos)

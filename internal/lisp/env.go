@@ -16,12 +16,19 @@ func (b *Binding) Failed() bool { return b.Value.Kind == invalid }
 // Env is a scope: names and the scope around it.
 type Env struct {
 	parent *Env
+	local  bool // of a call or a let: gone when that ends
 	names  map[string]*Binding
 	order  []*Binding
 }
 
 // NewEnv makes an empty scope inside parent, which may be nil.
 func NewEnv(parent *Env) *Env { return &Env{parent: parent, names: map[string]*Binding{}} }
+
+func newLocal(parent *Env) *Env {
+	e := NewEnv(parent)
+	e.local = true
+	return e
+}
 
 // Own returns the binding of name in this very scope, or nil.
 func (e *Env) Own(name string) *Binding { return e.names[name] }

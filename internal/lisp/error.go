@@ -45,6 +45,12 @@ func (e *Error) Suggest(name string, known []string) *Error {
 	return e
 }
 
+// Fatal makes e end the evaluation of the program, and returns it.
+func (e *Error) Fatal() *Error {
+	e.fatal = true
+	return e
+}
+
 // Error is one line, without the source: file:line:col: message (hint).
 func (e *Error) Error() string {
 	s := e.head()

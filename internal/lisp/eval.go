@@ -1,7 +1,6 @@
 package lisp
 
 import (
-	"errors"
 	"slices"
 	"strings"
 )
@@ -99,31 +98,6 @@ func (in *Interp) Exec(forms []Value, env *Env) Value {
 // Evaluate evaluates one value for the host package.
 func (in *Interp) Evaluate(v Value, env *Env) (Value, error) { return in.eval(v, env) }
 
-// Fail records err, unless it was recorded before.
-func (in *Interp) Fail(err error) {
-	var e *Error
-	if errors.As(err, &e) {
-		in.report(e)
-		in.stopped = in.stopped || e.fatal
-	}
-}
-
-// Warn records a warning.
-func (in *Interp) Warn(e *Error) {
-	e.Warning = true
-	in.Warnings = appendOnce(in.Warnings, e)
-}
-
-// Quiet reports whether a warning at p would be dropped, so that it need not
-// be worded.
-func (in *Interp) Quiet(p Pos) bool {
-	return len(in.Warnings) >= maxFindings || slices.ContainsFunc(in.Warnings, func(o *Error) bool { return o.at == p })
-}
-
-// Full reports whether there are so many errors that looking for more is no
-// use.
-func (in *Interp) Full() bool { return len(in.Errors) >= maxFindings }
-
 // poison marks the name of a failed definition.
 func poison(form Value, env *Env) {
 	if form.Kind != List || len(form.Items) < 2 {
@@ -134,21 +108,6 @@ func poison(form Value, env *Env) {
 		env.Define(name.Text, Value{Kind: invalid}, name.Pos, name.Pos)
 		env.names[name.Text].Used = true
 	}
-}
-
-func (in *Interp) report(e *Error) { in.Errors = appendOnce(in.Errors, e) }
-
-// appendOnce records a finding once, because a function may be called many
-// times, and ends a long list with a word that it is not all.
-func appendOnce(list []*Error, e *Error) []*Error {
-	same := func(o *Error) bool { return o.at == e.at && o.Msg == e.Msg }
-	if len(list) >= maxFindings || slices.ContainsFunc(list, same) {
-		return list
-	}
-	if len(list) == maxFindings-1 {
-		e = &Error{File: e.File, Line: e.Line, Msg: "there are more findings; mend these first", Warning: e.Warning, fatal: e.fatal}
-	}
-	return append(list, e)
 }
 
 // Step counts n steps of the host package's own work on a program.
@@ -171,9 +130,7 @@ func (in *Interp) alloc(at Pos, n int) error {
 }
 
 func (in *Interp) bound(at Pos, format string, limit int) error {
-	e := at.Errorf(format, limit).WithHint("is there a recursion without an end?")
-	e.fatal = true
-	return e
+	return at.Errorf(format, limit).WithHint("is there a recursion without an end?").Fatal()
 }
 
 func (in *Interp) eval(v Value, env *Env) (Value, error) {
@@ -271,97 +228,4 @@ func functions(env *Env) []string {
 		b, _ := env.Lookup(name)
 		return b.Value.Kind != Func && !b.Failed()
 	})
-}
-
-// apply calls a function of the program: arguments are evaluated here, the
-// body where the function was defined.
-func (in *Interp) apply(fn *Function, at Pos, args []Value, env *Env) (Value, error) {
-	if err := in.alloc(at, envSize+valueSize*len(fn.params)); err != nil {
-		return Value{}, err
-	}
-	in.checkArity(fn, at, len(args))
-	local := NewEnv(fn.env)
-	for i, param := range fn.params {
-		v := nilAt(at)
-		if i < len(args) {
-			var err error
-			if v, err = in.eval(args[i], env); err != nil {
-				return Value{}, err
-			}
-		}
-		local.Define(param, v, Pos{}, v.Pos)
-	}
-	return in.body(fn.body, at, local)
-}
-
-// body evaluates forms in order and returns the last value.
-func (in *Interp) body(forms []Value, at Pos, env *Env) (last Value, err error) {
-	last = nilAt(at)
-	for _, form := range forms {
-		if last, err = in.eval(form, env); err != nil {
-			return Value{}, err
-		}
-	}
-	return last, nil
-}
-
-// expand replaces the parameters in the macro's body by the unevaluated
-// arguments and evaluates the result where the macro is used. If that gives
-// a program (a quoted list), it is evaluated once more, as in the original.
-func (in *Interp) expand(fn *Function, at Pos, args []Value, env *Env) (Value, error) {
-	in.checkArity(fn, at, len(args))
-	actual := make(map[string]Value, len(fn.params))
-	for i, param := range fn.params {
-		actual[param] = nilAt(at)
-		if i < len(args) {
-			actual[param] = args[i]
-		}
-	}
-	body := make([]Value, len(fn.body))
-	for i, form := range fn.body {
-		var err error
-		if body[i], err = in.substitute(form, actual, 0); err != nil {
-			return Value{}, err
-		}
-	}
-	v, err := in.body(body, at, env)
-	if err != nil || v.Kind != List && v.Kind != Symbol {
-		return v, err
-	}
-	return in.eval(v, env)
-}
-
-func (in *Interp) substitute(v Value, actual map[string]Value, depth int) (Value, error) {
-	if err := in.step(v.Pos, 1); err != nil {
-		return Value{}, err
-	}
-	switch {
-	case v.Kind == Symbol:
-		if a, ok := actual[v.Text]; ok {
-			return a, nil
-		}
-	case v.Kind == List && depth >= in.limits.Depth:
-		return Value{}, in.bound(v.Pos, "a macro makes lists more than %d deep", in.limits.Depth)
-	case v.Kind == List:
-		if err := in.alloc(v.Pos, valueSize*len(v.Items)); err != nil {
-			return Value{}, err
-		}
-		items := make([]Value, len(v.Items))
-		for i, item := range v.Items {
-			var err error
-			if items[i], err = in.substitute(item, actual, depth+1); err != nil {
-				return Value{}, err
-			}
-		}
-		v.Items = items
-	}
-	return v, nil
-}
-
-// checkArity warns: the original takes missing arguments as nil and ignores
-// surplus ones.
-func (in *Interp) checkArity(fn *Function, at Pos, got int) {
-	if want := len(fn.params); got != want && !in.Quiet(at) {
-		in.Warn(at.Errorf("`%s` takes %s, here are %d", fn.Name, count(want, "argument"), got))
-	}
 }

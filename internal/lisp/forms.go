@@ -84,6 +84,9 @@ func (c *Call) bind(name, v Value, valueAt Pos) (Value, error) {
 		_, line, _ := name.Pos.Place()
 		c.Warn(old.NameAt.Errorf("`%s` is defined again in line %d, this value is never used", name.Text, line))
 	}
+	if preset := c.Global.parent.Own(name.Text); preset != nil && preset.Value.Kind != Func && c.Env.local && !c.Quiet(name.Pos) {
+		c.Warn(name.Pos.Errorf("`%s` is defined inside a function or let and has no effect outside of it", name.Text))
+	}
 	c.Env.Define(name.Text, v, name.Pos, valueAt)
 	return nilAt(c.Pos), nil
 }
@@ -133,7 +136,7 @@ func formLet(c *Call) (Value, error) {
 	if err := c.alloc(c.Pos, envSize+valueSize*len(c.Args[0].Items)); err != nil {
 		return Value{}, err
 	}
-	local := NewEnv(c.Env)
+	local := newLocal(c.Env)
 	if k := c.Args[0].Kind; k != List && k != Nil {
 		return Value{}, c.Args[0].Pos.Errorf("`let` is written %s", usage)
 	}

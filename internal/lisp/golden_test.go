@@ -57,6 +57,7 @@ func environment(name string) string {
 
 func evaluate(input string) string {
 	in := lisp.New(lisp.DefaultLimits, environment, nil)
+	in.Predefine("preset", lisp.Value{Kind: lisp.Int, Int: 5})
 	var out strings.Builder
 	for _, form := range in.Read(lisp.NewSource("t", input)) {
 		if v := in.Exec([]lisp.Value{form}, in.Global); v.Kind != lisp.Nil {

@@ -27,8 +27,10 @@ var hostile = map[string]string{
 	"doubling string":    "(defn d (n) (if (= n 0) \"0123456789\" (let ((h (d (- n 1)))) (str h h)))) (d 60)",
 	"doubling macro":     "(defmacro d (x) (d (x x))) (d a)",
 	"macro of macros":    "(defmacro m (n b) (do (defmacro n () (b b b b)) (m n (b b b b)))) (m q z)",
-	"unknown in a loop":  "(defn f (n) (if (= n 0) 0 (do zzzz (nowhere) (f (- n 1))))) (defn g (n) (if (= n 0) 0 (do (f 900) (g (- n 1))))) (g 900)",
-	"big numbers":        "(defn f (n) (if (= n 0) 1e300 (* 1.5 (f (- n 1))))) (< (f 10) 9223372036854775807)",
+	"deep macro": "(defmacro grow (n x) (if (= n 0) (defmacro deep () x) (grow (- n 1) " +
+		strings.Repeat("(", 150) + "x" + strings.Repeat(")", 150) + "))) (grow 30 y) (deep)",
+	"unknown in a loop": "(defn f (n) (if (= n 0) 0 (do zzzz (nowhere) (f (- n 1))))) (defn g (n) (if (= n 0) 0 (do (f 900) (g (- n 1))))) (g 900)",
+	"big numbers":       "(defn f (n) (if (= n 0) 1e300 (* 1.5 (f (- n 1))))) (< (f 10) 9223372036854775807)",
 }
 
 func many(form func(int) string) string {
@@ -57,7 +59,17 @@ func TestBounds(t *testing.T) {
 		if name != "big numbers" && len(in.Errors)+len(in.Warnings) == 0 {
 			t.Errorf("%s: nothing was found wrong", name)
 		}
+		if want := said[name]; want != "" && !strings.Contains(in.Errors[0].Msg, want) {
+			t.Errorf("%s: got %q, want %q", name, in.Errors[0].Msg, want)
+		}
 	}
+}
+
+// said is what the first error of some hostile programs must say.
+var said = map[string]string{
+	"open parentheses": "lists are nested more than 200 deep",
+	"too long":         "at most 262144 can be read",
+	"deep macro":       "a macro makes lists more than 3000 deep",
 }
 
 func run(program string) *lisp.Interp {

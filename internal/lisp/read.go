@@ -12,9 +12,6 @@ const (
 	MaxSource = 256 << 10
 	// MaxNesting is how deep lists may nest in a program.
 	MaxNesting = 200
-	// maxFindings is how many errors a program may have before reading and
-	// evaluation give up.
-	maxFindings = 50
 )
 
 // reader turns a source into values. It reports what is wrong and goes on
