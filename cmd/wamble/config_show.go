@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -116,7 +117,7 @@ func completeProfiles(file string) []string {
 	if err != nil {
 		return nil
 	}
-	c, err := config.Load(name, text, config.Params{Getenv: func(string) string { return "" }})
+	c, err := config.Load(name, text, config.Params{Getenv: os.Getenv})
 	if err != nil {
 		return nil
 	}

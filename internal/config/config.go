@@ -75,7 +75,7 @@ func (o Origin) String() string {
 
 // Params are what a load needs from outside.
 type Params struct {
-	Getenv  func(string) string // answers (getenv "NAME")
+	Getenv  func(string) string // answers (getenv "NAME"); nil is an empty environment
 	Profile string              // whose options become those of Default; "" is the top level
 }
 
@@ -172,7 +172,7 @@ func (d Database) TCPPort() int {
 // read anew at every call.
 func (d Database) Password(readFile func(name string) ([]byte, error)) (string, error) {
 	if d.PassFile == "" {
-		return d.Pass, nil
+		return string(d.Pass), nil
 	}
 	text, err := readFile(d.PassFile)
 	if err != nil {

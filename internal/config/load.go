@@ -23,6 +23,9 @@ type loader struct {
 // Load reads the text of a configuration file. file is its name, for
 // messages. It returns a *LoadError with everything that is wrong.
 func Load(file, text string, params Params) (*Config, error) {
+	if params.Getenv == nil {
+		params.Getenv = func(string) string { return "" }
+	}
 	l := &loader{source: lisp.NewSource(file, text), config: &Config{File: file}}
 	l.source.Shown = mask(text)
 	l.Interp = lisp.New(lisp.DefaultLimits, params.Getenv, l.forms())
@@ -44,7 +47,7 @@ func Load(file, text string, params Params) (*Config, error) {
 
 // Defaults is the configuration without a file.
 func Defaults() *Config {
-	c, err := Load("", "", Params{Getenv: func(string) string { return "" }})
+	c, err := Load("", "", Params{})
 	if err != nil {
 		panic(err) // a default violates its own range; TestOptions forbids it
 	}

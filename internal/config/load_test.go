@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -134,6 +135,11 @@ func TestSecrets(t *testing.T) {
 		`(defprofile a ((def db-pass "hunter2") (def db-pass-file "/x")))`,
 		`(def db-pass "hunter2`,
 		`(def db-pass (str "x" (getenv "DB_PASS"))) (def db-host "h")`,
+		`(def db-pass (str "hunter2" 5 (quote (a))))(def port "x")`,
+		`(def db-pass (if (= 1 1) "hunter2")) (def db-pass-file "x")`,
+		`(def db-pass (int "hunter2"))`,
+		`(def db-pass (getenv "DB_PASS")) (def port (int db-pass))`,
+		`(def db-pass ("hunter2"))`,
 	} {
 		var shown strings.Builder
 		c, err := Load("t", text, testParams)
@@ -161,8 +167,21 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%s: the secret is shown:\n%s", text, shown.String())
 		}
 	}
-	if got := mustLoad(t, `(def db-pass (getenv "DB_PASS"))`).Default.Database.Pass; got != secret {
-		t.Errorf("got password %q, want %q", got, secret)
+	if got := mask(`(def db-pass (or (getenv "PW") "abc")) (def db-pass-file "/f") (def port 1)`); got != `(def db-pass (or (getenv "PW") "***")) (def db-pass-file "/f") (def port 1)` {
+		t.Errorf("got %s", got)
+	}
+	d := mustLoad(t, `(def db-pass "hunter2")`).Default.Database
+	out, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("connect", "password", d.Pass, "database", d)
+	if all := fmt.Sprintf("%v %+v %#v %s %s", d, d, d, out, log.String()); strings.Contains(all, secret) {
+		t.Errorf("the secret is shown: %s", all)
+	}
+	if got := mustLoad(t, `(def db-pass (getenv "DB_PASS"))`).Default.Database.Pass; string(got) != secret {
+		t.Errorf("got password %q, want %q", string(got), secret)
 	}
 }
 
@@ -224,6 +243,7 @@ func TestHostile(t *testing.T) {
 		"nested bodies":  "(defmacro m (x) (m (x x x x))) (m ((def port 1)))",
 		"wide body":      "(defmacro w (n x) (defprofile n (x x x x x x x x))) (w p (" + strings.Repeat("((def port 1))", 5000) + "))",
 		"secrets":        strings.Repeat("pass ", 50_000),
+		"nested secrets": strings.Repeat("(pass ", 40_000),
 		"bad everything": repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d ((def port \"x\") (def prt 1) (zork)))", i) }),
 	} {
 		var before, after runtime.MemStats

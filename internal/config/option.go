@@ -104,7 +104,7 @@ func walk(all []*Option, t reflect.Type, path []int, server bool) []*Option {
 		o := &Option{
 			Name: f.Tag.Get("option"), Field: t.Name() + "." + f.Name, Family: t.Name(), Server: server,
 			Unit: f.Tag.Get("unit"), Room: f.Tag.Get("room"),
-			Secret: f.Tag.Get("secret") == "yes", OwnOnly: f.Tag.Get("inherit") == "no",
+			Secret: f.Type == reflect.TypeFor[Secret](), OwnOnly: f.Tag.Get("inherit") == "no",
 			index: index, domain: domain{kind: f.Type, check: f.Tag.Get("check")},
 		}
 		if reload := f.Tag.Get("reload"); reload != "" {
@@ -165,7 +165,7 @@ func (o *Option) plain(v any) any {
 	f, _ := v.(float64)
 	switch {
 	case o.kind.Kind() == reflect.String:
-		return v
+		return reflect.ValueOf(v).Convert(o.kind).Interface()
 	case o.kind == durationType:
 		return time.Duration(f) * units[o.Unit]
 	case o.kind.Kind() == reflect.Bool:
@@ -191,6 +191,8 @@ func (o *Option) datum(v any) lisp.Value {
 	switch v := v.(type) {
 	case string:
 		return lisp.Value{Kind: lisp.String, Text: v}
+	case Secret:
+		return lisp.Value{Kind: lisp.String, Text: string(v)}
 	case float64:
 		return lisp.Value{Kind: lisp.Float, Float: v}
 	case bool:
@@ -227,8 +229,8 @@ func (o *Option) unset(v any) bool {
 
 // holds reports whether v could have been written in a file.
 func (o *Option) holds(v any) bool {
-	if text, ok := v.(string); ok {
-		return text != ""
+	if o.kind.Kind() == reflect.String {
+		return !reflect.ValueOf(v).IsZero()
 	}
 	n, _ := o.datum(v).Number()
 	return !o.bounded || o.low <= n && n <= o.high

@@ -14,11 +14,10 @@ import "time"
 //	room     the package that reads it
 //	reload   what a change needs on reload (see Effect); live if absent
 //	check    a further check (see checks)
-//	secret   never shown
 //	inherit  "no": only a profile's own definition counts
 //
 // The doc comment of a field is its manual; its first sentence begins with
-// the field's name and stands alone.
+// the field's name and stands alone. A field of type Secret is never shown.
 
 // Server is what the whole process shares. These options are set at top
 // level; inside a profile they are an error.
@@ -399,7 +398,7 @@ type Database struct {
 
 	// Pass is the password of the database user. Better than writing it here
 	// is (getenv "NAME") or db-pass-file.
-	Pass string `option:"db-pass" default:"wamble" range:"0..1024" secret:"yes" room:"postgres" reload:"store"`
+	Pass Secret `option:"db-pass" default:"wamble" range:"0..1024" room:"postgres" reload:"store"`
 
 	// PassFile is a file whose first line is the password of the database
 	// user. It takes the place of db-pass.

@@ -86,7 +86,7 @@ func (o *Option) parseString(v lisp.Value, at lisp.Pos) (any, *lisp.Error) {
 	if o.check != "" && v.Text != "" && !checks[o.check].ok(v.Text) {
 		return nil, o.misfit(v, at)
 	}
-	return v.Text, nil
+	return o.plain(v.Text), nil
 }
 
 // misfit says what was expected and what was found. It does not repeat a

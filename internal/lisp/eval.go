@@ -188,7 +188,11 @@ func (in *Interp) call(list Value, env *Env) (Value, error) {
 		return Value{}, err
 	}
 	if f.Kind != Func {
-		return Value{}, head.Pos.Errorf("%s is %s, not a function", head, f.Kind)
+		name := "this"
+		if head.Kind == Symbol {
+			name = "`" + head.Text + "`"
+		}
+		return Value{}, head.Pos.Errorf("%s is %s, not a function", name, f.Kind)
 	}
 	args := list.Items[1:]
 	switch fn := f.Func; {

@@ -253,7 +253,7 @@ func formInt(c *Call) (Value, error) {
 			return intAt(c.Pos, n), nil
 		}
 	}
-	return Value{}, c.Args[0].Pos.Errorf("%s is not a whole number", v)
+	return Value{}, c.Args[0].Pos.Errorf("this is not a whole number")
 }
 
 // Integral returns f as an integer if it is one.
