@@ -33,8 +33,9 @@ func bishopAttacks(square int, occupied uint64) uint64 {
 
 // fillMagics fills one table. Every square lies on two crossing lines; what
 // is seen along one does not depend on the other, so the table is the union
-// of two short lists. This takes about a quarter of a millisecond.
+// of two short lists: both tables are there within a millisecond.
 func fillMagics(magics *[64]magic, table []uint64, factors *[64]uint64, lines func(square int) (a, b uint64)) {
+	var roomA, roomB [64]view
 	base := 0
 	for square := range 64 {
 		lineA, lineB := lines(square)
@@ -47,19 +48,26 @@ func fillMagics(magics *[64]magic, table []uint64, factors *[64]uint64, lines fu
 			shift:  uint8(64 - bits.OnesCount64(maskA|maskB)),
 		}
 		part := table[base : base+1<<(64-m.shift)]
-		for a := uint64(0); ; {
-			seenA := lineAttacks(square, a, lineA)
-			for b := uint64(0); ; {
-				part[(a|b)*m.factor>>m.shift] = seenA | lineAttacks(square, b, lineB)
-				if b = (b - maskB) & maskB; b == 0 {
-					break
-				}
-			}
-			if a = (a - maskA) & maskA; a == 0 {
-				break
+		viewsB := appendViews(roomB[:0], square, lineB, maskB)
+		for _, a := range appendViews(roomA[:0], square, lineA, maskA) {
+			for _, b := range viewsB {
+				part[(a.blockers|b.blockers)*m.factor>>(m.shift&63)] = a.seen | b.seen
 			}
 		}
 		base += len(part)
+	}
+}
+
+// view is what is seen along one line past some blockers.
+type view struct{ blockers, seen uint64 }
+
+// appendViews appends the view past every subset of mask.
+func appendViews(dst []view, square int, line, mask uint64) []view {
+	for blockers := uint64(0); ; {
+		dst = append(dst, view{blockers, lineAttacks(square, blockers, line)})
+		if blockers = (blockers - mask) & mask; blockers == 0 {
+			return dst
+		}
 	}
 }
 
