@@ -29,8 +29,7 @@ func init() {
 		kingMoves[square] = kingSteps(1 << square)
 		knightMoves[square] = knightSteps(1 << square)
 	}
-	fillMagics(&rookMagic, rookTable[:], &rookMagics, rookLines)
-	fillMagics(&bishopMagic, bishopTable[:], &bishopMagics, bishopLines)
+	fillSliders()
 	for from := range 64 {
 		rookRays[from] = rookAttacks(from, 0)
 		bishopRays[from] = bishopAttacks(from, 0)
@@ -38,25 +37,6 @@ func init() {
 			ray[from][to] = rayTo(from, to)
 		}
 	}
-}
-
-func rookLines(square int) (rank, file uint64) {
-	own := uint64(1) << square
-	return rank1<<(square&56) ^ own, fileA<<(square&7) ^ own
-}
-
-func bishopLines(square int) (rising, falling uint64) {
-	for other := range 64 {
-		files, ranks := other&7-square&7, other>>3-square>>3
-		switch {
-		case files == 0:
-		case files == ranks:
-			rising |= 1 << other
-		case files == -ranks:
-			falling |= 1 << other
-		}
-	}
-	return rising, falling
 }
 
 // rayTo computes one entry of ray from the empty-board rays.
