@@ -100,7 +100,12 @@ func (p Position) mirror() Square { return Square(p.turn&1) * 56 }
 func (p Position) mirrorMove() Move { return mirrorMove & -Move(p.turn&1) }
 
 // inPassing returns the en passant square as a set, seen by the side to move.
-func (p Position) inPassing() uint64 { return 1 << 40 >> 1 << p.passing &^ (1 << 39) }
+func (p Position) inPassing() uint64 {
+	if p.passing == 0 {
+		return 0
+	}
+	return 1 << (39 + p.passing&15)
+}
 
 // white returns the pieces as White sees them, with White's as own.
 func (p Position) white() board {
