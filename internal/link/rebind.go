@@ -151,27 +151,41 @@ func (s *Server) settleAt(now time.Duration, e *endpoint) {
 	s.stats.Moved++
 }
 
-// adopt makes e the home of its session after it acknowledged something, and
-// moves to it what waits for an ACK elsewhere. Before that, whoever knows a token
-// could draw its traffic to an address that never asked for it.
-func (s *Server) adopt(now time.Duration, e *endpoint, out Sink) {
+// follow goes to e with its session after e acknowledged a packet sent at a given
+// time: e is home, and what waits for an ACK at other addresses is sent there.
+// Before that, whoever knows a token could draw its traffic to an address that
+// never asked for it.
+func (s *Server) follow(now time.Duration, e *endpoint, sent time.Duration, out Sink) {
 	sess := e.sess
-	s.settleAt(now, e)
-	for _, a := range sess.addrs {
-		if a == e {
-			continue
-		}
-		for _, p := range a.queue {
-			if p.chunk {
-				s.pool.drop(p.k)
-				continue
-			}
-			s.enqueue(now, e, p.k, nil, out)
-		}
-		a.queue = a.queue[:0]
-		for i := range a.bundles {
-			s.addBundle(now, e, a.bundles[i], nil, out)
-		}
-		a.bundles = a.bundles[:0]
+	if len(sess.addrs) == 1 {
+		return
 	}
+	if sess.home != e {
+		if sent < sess.homeSince {
+			return // delayed on its way from a former home
+		}
+		s.settleAt(now, e)
+	}
+	for _, a := range sess.addrs {
+		if a != e {
+			s.moveQueue(now, a, e, out)
+		}
+	}
+}
+
+// moveQueue sends what waits at one address to another, as if it were new. A
+// bundle goes on with the chunk that was on its way.
+func (s *Server) moveQueue(now time.Duration, from, to *endpoint, out Sink) {
+	for _, p := range from.queue {
+		if p.chunk {
+			s.pool.drop(p.k) // its bundle has another reference
+		} else {
+			s.enqueue(now, to, p.k, nil, out)
+		}
+	}
+	from.queue = from.queue[:0]
+	for _, b := range from.bundles {
+		s.addBundle(now, to, b, nil, out)
+	}
+	from.bundles = from.bundles[:0]
 }
