@@ -145,10 +145,9 @@ func NewClient(cfg ClientConfig) *Client {
 	}
 }
 
-// def replaces a zero value by its default.
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
+// def replaces a value that is not set by its default.
+func def[T int | uint32 | time.Duration](v *T, d T) {
+	if *v <= 0 {
 		*v = d
 	}
 }

@@ -264,3 +264,111 @@ func TestNumberWraps(t *testing.T) {
 		t.Errorf("got %d, %d, want %d, 1", a, b, uint32(lastSeq))
 	}
 }
+
+// Under load something is always held; the queue of outputs stays short.
+func TestHeldStaysShort(t *testing.T) {
+	r := newRig(t, Config{})
+	r.prove(alice)
+	r.release = false
+	for seq := uint32(3); seq < 2000; seq++ {
+		r.send(alice, move(tokenA, seq))
+		r.s.Release(r.now, r.gate-1, &r.out)
+		if r.s.Held() != 1 {
+			t.Fatalf("%d held, want 1", r.s.Held())
+		}
+	}
+	if got := cap(r.s.held.items); got > 8 {
+		t.Errorf("room for %d outputs, at most 2 were held", got)
+	}
+}
+
+// An address that is forgotten while its request is in flight gets nothing, and
+// nothing is left of it.
+func TestAddressForgottenInFlight(t *testing.T) {
+	r := newRig(t, Config{})
+	r.prove(alice)
+	r.handler = func(id Request, p *wire.Packet) {
+		h := wire.Header{Token: tokenA}
+		if err := Answer(r.s, id, h, wire.BoardUpdate{}); err != nil {
+			t.Error(err)
+		}
+		r.s.Push(tokenA, encode(h, wire.BoardUpdate{}), 1)
+		r.s.Forget(alice)
+		if err := Answer(r.s, id, h, wire.ProfileTOSData{Terms: make([]byte, 2000)}); err != nil {
+			t.Error(err)
+		}
+		r.s.Reply(id, encode(h, wire.BoardUpdate{}))
+		r.s.Vouch(id)
+		if got := r.s.Room(id); got != 0 {
+			t.Errorf("there is room for %d bytes to nobody", got)
+		}
+		r.s.Finish(id, 1)
+	}
+	r.send(alice, move(tokenA, 3))
+	r.s.Release(r.now, 1, &r.out)
+	r.sees("")
+	if got, want := r.s.Size(), (Size{}); got != want {
+		t.Errorf("the server holds %+v", got)
+	}
+}
+
+// Every copy of a packet has the same bytes: repeated by a timer, and replayed.
+func TestCopiesAreIdentical(t *testing.T) {
+	r := newRig(t, Config{})
+	r.prove(alice)
+	r.send(alice, move(tokenA, 3))
+	r.wait(1900 * time.Millisecond)
+	r.send(alice, move(tokenA, 3))
+	var first []byte
+	copies := 0
+	for i := range r.out.Len() {
+		_, b := r.out.At(i)
+		if wire.Control(b[0]) != wire.CtrlBoardUpdate {
+			continue
+		}
+		if copies++; first == nil {
+			first = b
+		}
+		if string(b) != string(first) {
+			t.Errorf("copy %d differs:\n%x\n%x", copies, b, first)
+		}
+	}
+	if copies != 4 {
+		t.Errorf("%d copies, want 3 and one replayed", copies)
+	}
+}
+
+// What only servers send is dispatched, acknowledged and nothing else; what is
+// not allowed without a token, unknown or malformed is dropped without a word.
+func TestOddRequests(t *testing.T) {
+	unknown := move(tokenA, 3)
+	unknown[0] = 0xEE
+	reserved := move(tokenA, 3)
+	reserved[3] = 1
+	cases := []struct {
+		name string
+		b    []byte
+		want Verdict
+		sent string
+	}{
+		{"a server's packet", encode(wire.Header{Token: tokenA, Seq: 3}, wire.BoardUpdate{}), New, "ACK 3"},
+		{"no token", move(wamble.Token{}, 3), Dropped, ""},
+		{"unknown code", unknown, Dropped, ""},
+		{"reserved byte", reserved, Dropped, ""},
+		{"bad payload", move(tokenA, 3)[:36], Dropped, ""},
+		{"wake-up byte", []byte{0}, Dropped, ""},
+	}
+	for _, c := range cases {
+		r := newRig(t, Config{})
+		r.prove(alice)
+		before := r.s.Size()
+		if got := r.send(alice, c.b); got != c.want {
+			t.Errorf("%s: got verdict %d, want %d", c.name, got, c.want)
+		}
+		r.sees(c.sent)
+		r.send(bob, c.b)
+		if got := r.s.Size(); c.want == Dropped && got != before {
+			t.Errorf("%s: state was made for it: %+v, before %+v", c.name, got, before)
+		}
+	}
+}

@@ -41,7 +41,12 @@ func TestQueueMovesWithTheFirstAck(t *testing.T) {
 	r.send(alice, move(tokenA, 3)) // its update is lost on the way
 	r.sees("ACK 3, BOARD_UPDATE 1")
 	logout := encode(wire.Header{Token: tokenA, Seq: 4}, wire.Logout{})
-	r.send(moved, logout)
+	if got := r.s.Receive(r.now, moved, logout, &r.out); got.Verdict != New || !got.Rebound {
+		t.Errorf("got %+v, want a new request of a session that moved", got)
+	} else {
+		r.s.Finish(got.Request, r.gate)
+		r.s.Release(r.now, r.gate, &r.out)
+	}
 	r.sees("ACK 4" + toMoved)
 	r.wait(100 * time.Millisecond)
 	r.sees("BOARD_UPDATE 1") // still to the old address

@@ -32,6 +32,7 @@ func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	if v := s.limits.check(now, &s.cfg, from, h); v != within {
 		return s.limited(now, from, h, len(b), v, out)
 	}
+	rebinds := s.stats.Rebinds
 	e := s.locate(now, from, h)
 	if e == nil {
 		return Received{}
@@ -39,10 +40,14 @@ func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	idle := now - e.seen
 	s.table.touch(now, e)
 	e.received(len(b))
+	var got Received
 	if h.Flags.Unreliable() {
-		return s.unreliable(now, e, h, len(b), idle)
+		got = s.unreliable(now, e, h, len(b), idle)
+	} else {
+		got = s.reliable(now, e, h, len(b), idle, out)
 	}
-	return s.reliable(now, e, h, len(b), idle, out)
+	got.Rebound = s.stats.Rebinds != rebinds
+	return got
 }
 
 func (s *Server) dropped(reason *uint64) Received {

@@ -68,6 +68,9 @@ type Received struct {
 	// no longer kept: the token that was handed out for it. Answer for that
 	// session instead of making another.
 	Granted wamble.Token
+	// Rebound is set when the packet brought its session to one more address:
+	// worth a line in the log, because whoever holds a token can do it.
+	Rebound bool
 }
 
 // NewServer returns a Server that knows nobody.
