@@ -168,11 +168,11 @@ func TestClientIsGreetedOnce(t *testing.T) {
 		t.Errorf("the hello is answered, but still repeated")
 	}
 	r.ask(hello(tokenA, 0))
-	again := serverHello(tokenA)
-	again[27]++ // another board
-	if e := r.gets(again, Arrived); !e.Greeted || e.Hello != 2 {
+	// Its answer may be the same in every byte.
+	if e := r.gets(serverHello(tokenA), Arrived); !e.Greeted || e.Hello != 2 {
 		t.Errorf("a new hello: got %+v", e)
 	}
+	r.gets(serverHello(tokenA), Repeated)
 }
 
 // chunks cuts a payload into packets as a server does.

@@ -145,9 +145,9 @@ func TestPushPayload(t *testing.T) {
 		t.Fatalf("pushed to %d, %v", n, err)
 	}
 	r.s.Release(r.now, r.gate, &r.out)
-	r.sees("PROFILES_LIST 2, PROFILES_LIST 0 unreliable, PROFILES_LIST 0 unreliable")
+	r.sees("PROFILES_LIST 2 fragment, PROFILES_LIST 0 unreliable, PROFILES_LIST 0 unreliable")
 	r.send(alice, ack(tokenA, 2))
-	r.sees("PROFILES_LIST 3")
+	r.sees("PROFILES_LIST 3 fragment")
 }
 
 // Bundles follow each other, because a client joins one transfer at a time; other
@@ -369,6 +369,55 @@ func TestOddRequests(t *testing.T) {
 		r.send(bob, c.b)
 		if got := r.s.Size(); c.want == Dropped && got != before {
 			t.Errorf("%s: state was made for it: %+v, before %+v", c.name, got, before)
+		}
+	}
+}
+
+// What does not fit one packet, or must not, travels in fragments.
+func TestAnswerChoosesFragments(t *testing.T) {
+	cases := []struct {
+		name   string
+		answer func(s *Server, id Request) error
+		want   string
+	}{
+		{"short list", func(s *Server, id Request) error {
+			return Answer(s, id, wire.Header{Token: tokenA}, wire.ProfilesList{Names: make(wire.Text, 89)})
+		}, "ACK 3, PROFILES_LIST 1"},
+		{"list over 89 bytes", func(s *Server, id Request) error {
+			return Answer(s, id, wire.Header{Token: tokenA}, wire.ProfilesList{Names: make(wire.Text, 90)})
+		}, "ACK 3, PROFILES_LIST 1 fragment"},
+		{"empty reservations", func(s *Server, id Request) error {
+			return Answer(s, id, wire.Header{Token: tokenA}, wire.ActiveReservationsData{})
+		}, "ACK 3, ACTIVE_RESERVATIONS_DATA 1 fragment"},
+		{"over 1200 bytes", func(s *Server, id Request) error {
+			return Answer(s, id, wire.Header{Token: tokenA}, wire.BoardUpdate{FEN: make(wire.Text, 1201)})
+		}, "ACK 3, BOARD_UPDATE 1 fragment"},
+		{"over 1200 bytes, may not", func(s *Server, id Request) error {
+			if Answer(s, id, wire.Header{Token: tokenA}, wire.LoginSuccess{FEN: make(wire.Text, 1201)}) == nil {
+				t.Errorf("LOGIN_SUCCESS was cut into fragments")
+			}
+			return nil
+		}, "ACK 3"},
+		{"over 1 MiB", func(s *Server, id Request) error {
+			if Answer(s, id, wire.Header{Token: tokenA}, wire.ProfileTOSData{Terms: make(wire.Text, 1<<20+1)}) == nil {
+				t.Errorf("more than 1 MiB was accepted")
+			}
+			return nil
+		}, "ACK 3"},
+	}
+	for _, c := range cases {
+		r := newRig(t, Config{})
+		r.prove(alice)
+		r.handler = func(id Request, _ *wire.Packet) {
+			if err := c.answer(r.s, id); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			r.s.Finish(id, 0)
+		}
+		r.send(alice, move(tokenA, 3))
+		r.sees(c.want)
+		if r.wait(time.Minute); r.s.Size().PacketBytes != 0 {
+			t.Errorf("%s: %d bytes of packets left", c.name, r.s.Size().PacketBytes)
 		}
 	}
 }
