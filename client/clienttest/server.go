@@ -26,6 +26,9 @@ type Server struct {
 	epoch  time.Time
 	served chan error
 
+	closed  sync.Once
+	verdict error
+
 	// What follows belongs to the loop.
 	sessions map[wamble.Token]wamble.BoardID
 	streams  map[wamble.Peer]bool
@@ -81,18 +84,19 @@ func (s *Server) UDP() string { return "udp://" + s.port.Addr().String() }
 func (s *Server) WebSocket() string { return "ws://" + s.port.TCPAddr().String() + "/ws" }
 
 // Close ends the server and returns everything that did not follow the script.
+// A second Close returns the same.
 func (s *Server) Close() error {
-	s.port.Close()
-	err := errors.Join(<-s.served, <-s.served)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, step := range s.script {
-		s.problems = append(s.problems, fmt.Errorf("%v never came", step.ctrl))
-	}
-	s.script = nil
-	err = errors.Join(append(s.problems, err)...)
-	s.problems = nil
-	return err
+	s.closed.Do(func() {
+		s.port.Close()
+		err := errors.Join(<-s.served, <-s.served)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, step := range s.script {
+			s.problems = append(s.problems, fmt.Errorf("%v never came", step.ctrl))
+		}
+		s.verdict = errors.Join(append(s.problems, err)...)
+	})
+	return s.verdict
 }
 
 // Script adds steps to the script.
