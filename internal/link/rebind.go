@@ -8,21 +8,21 @@ import (
 )
 
 // locate returns the endpoint of a packet, or nil when it must be dropped.
-func (s *Server) locate(now time.Duration, from wamble.Peer, h wire.Header) *endpoint {
-	e := s.table.endpoints[from]
+func (s *Server) locate(now time.Duration, in *incoming) *endpoint {
+	e := s.table.endpoints[in.from]
 	if e == nil {
-		return s.arrive(now, from, h)
+		return s.arrive(now, in)
 	}
-	if e.sess.claimed || h.Token.IsZero() || h.Token == e.sess.token {
+	if e.sess.claimed || in.Token.IsZero() || in.Token == e.sess.token {
 		return e
 	}
 	// Only an anonymous hello came from here so far. It may have been a delayed
 	// copy of one that was answered elsewhere.
-	sess := s.former(now, from, h)
+	sess := s.former(now, in)
 	if sess == nil || sess == e.sess {
 		return e
 	}
-	if !s.mayJoin(now, sess, h) {
+	if !s.mayJoin(now, sess, in) {
 		return nil
 	}
 	s.leave(e)
@@ -35,17 +35,17 @@ func (s *Server) locate(now time.Duration, from wamble.Peer, h wire.Header) *end
 // when it must be dropped. The address joins the session that its token and
 // number belong to: a NAT gave the client a new address. A hello begins a session
 // of its own, unless it repeats one whose answer is kept.
-func (s *Server) arrive(now time.Duration, from wamble.Peer, h wire.Header) *endpoint {
-	if !s.makeRoom(now, from) {
+func (s *Server) arrive(now time.Duration, in *incoming) *endpoint {
+	if !s.makeRoom(now, in.from) {
 		return nil
 	}
-	sess := s.former(now, from, h)
+	sess := s.former(now, in)
 	if sess == nil {
 		sess = s.table.addSession()
-	} else if !s.mayJoin(now, sess, h) {
+	} else if !s.mayJoin(now, sess, in) {
 		return nil
 	}
-	e := s.table.add(now, from, sess)
+	e := s.table.add(now, in.from, sess)
 	s.table.timers.push(e, now+s.cfg.SessionTimeout)
 	s.recall(now, e)
 	return e
@@ -53,13 +53,13 @@ func (s *Server) arrive(now time.Duration, from wamble.Peer, h wire.Header) *end
 
 // mayJoin decides whether a packet brings its session one more address, and
 // makes room for it.
-func (s *Server) mayJoin(now time.Duration, sess *session, h wire.Header) bool {
-	if !h.Flags.Unreliable() {
-		switch p := sess.win.place(h.Seq); {
+func (s *Server) mayJoin(now time.Duration, sess *session, in *incoming) bool {
+	if !in.Flags.Unreliable() {
+		switch p := sess.win.place(in.Seq); {
 		case p == behind:
 			s.stats.Behind++
 			return false
-		case p == seen && s.requests.inFlight(sess, h.Seq):
+		case p == seen && s.requests.inFlight(sess, in.Seq):
 			s.stats.InFlight++
 			return false
 		}
@@ -75,34 +75,37 @@ func (s *Server) mayJoin(now time.Duration, sess *session, h wire.Header) bool {
 
 // former returns the session that a packet from an unknown address continues, or
 // nil.
-func (s *Server) former(now time.Duration, from wamble.Peer, h wire.Header) *session {
-	if from.Stream() || h.Token.IsZero() {
+func (s *Server) former(now time.Duration, in *incoming) *session {
+	if in.from.Stream() || in.Token.IsZero() {
 		return nil // a connection is always a client of its own
 	}
-	hello := h.Ctrl == wire.CtrlClientHello
-	for sess := s.table.byToken[h.Token]; sess != nil; sess = sess.next {
+	hello := in.Ctrl == wire.CtrlClientHello
+	for sess := s.table.byToken[in.Token]; sess != nil; sess = sess.next {
 		switch {
 		case sess.stream():
 		case !hello:
 			return sess
-		case h.Flags.Unreliable():
+		case in.Flags.Unreliable():
 			return nil
-		case s.repeatsHello(now, sess, h.Seq):
+		case s.repeatsHello(now, sess, in):
 			return sess
 		}
 	}
 	return nil
 }
 
-// repeatsHello reports whether seq is a hello of the session that is in flight,
-// or whose answer is kept.
-func (s *Server) repeatsHello(now time.Duration, sess *session, seq uint32) bool {
+// repeatsHello reports whether in repeats a hello of the session that is in
+// flight, or whose answer is kept.
+func (s *Server) repeatsHello(now time.Duration, sess *session, in *incoming) bool {
+	if sess.win.place(in.Seq) != seen || sess.reused(in) {
+		return false
+	}
 	for _, i := range sess.open {
-		if r := &s.requests.slots[i]; r.h.Seq == seq && r.epoch == sess.epoch {
+		if r := &s.requests.slots[i]; r.h.Seq == in.Seq && r.epoch == sess.epoch {
 			return r.h.Ctrl == wire.CtrlClientHello
 		}
 	}
-	t := sess.keptAnswer(now, s.cfg.ReplayTTL, seq)
+	t := sess.keptAnswer(now, s.cfg.ReplayTTL, in.Seq)
 	return t != nil && t.ctrl == wire.CtrlClientHello
 }
 

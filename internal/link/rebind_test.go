@@ -54,7 +54,7 @@ func TestQueueMovesWithTheFirstAck(t *testing.T) {
 	r.sees("ACK 5" + toMoved + ", BOARD_UPDATE 1" + toMoved) // proven: vouched, and a second request
 	r.send(moved, ack(tokenA, 1))
 	r.sees("BOARD_UPDATE 1" + toMoved) // the first one, which waited at the old address
-	if got := r.send(alice, move(tokenA, 4)); got != Duplicate {
+	if got := r.send(alice, logout); got != Duplicate {
 		t.Errorf("a late copy from the old address: got verdict %d, want Duplicate", got)
 	}
 }
@@ -266,4 +266,47 @@ func TestAckKeepsASessionAlive(t *testing.T) {
 	if got, want := r.s.Size(), (Size{}); got != want {
 		t.Errorf("after silence the server holds %+v", got)
 	}
+}
+
+// A program that is started twice in a second counts from 1 twice. The numbers
+// are seen, but the requests are others.
+func TestReusedNumbers(t *testing.T) {
+	other := move(tokenA, 2)
+	copy(other[len(other)-4:], "d2d4")
+	cases := []struct {
+		name string
+		from wamble.Peer
+		b    []byte
+		want Verdict
+	}{
+		{"copy of the hello", alice, hello(wamble.Token{}, 1), Duplicate},
+		{"copy of the move", alice, move(tokenA, 2), Duplicate},
+		{"another move", alice, other, New},
+		{"its copy", alice, other, Duplicate},
+		{"another hello", alice, hello(tokenA, 1), New},
+		{"the first move again, in a new run", alice, move(tokenA, 2), New},
+		{"hello from a new port", moved, hello(tokenA, 1), Duplicate}, // a copy, for all we know
+		{"another move from there", moved, other, New},
+	}
+	r := newRig(t, Config{})
+	r.send(alice, hello(wamble.Token{}, 1))
+	r.send(alice, move(tokenA, 2))
+	for _, c := range cases {
+		if got := r.send(c.from, c.b); got != c.want {
+			t.Errorf("%s: got verdict %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// The answer of another request is not replayed under a reused number.
+func TestReusedNumberForgetsTheAnswer(t *testing.T) {
+	r := newRig(t, Config{})
+	r.prove(alice)
+	r.send(alice, move(tokenA, 3))
+	r.send(alice, ack(tokenA, 1))
+	r.took()
+	logout := encode(wire.Header{Token: tokenA, Seq: 3}, wire.Logout{})
+	r.send(alice, logout)
+	r.send(alice, logout)
+	r.sees("ACK 3, ACK 3")
 }

@@ -52,7 +52,7 @@ type requests struct {
 
 func (q *requests) used() int { return len(q.slots) - len(q.free) }
 
-func (q *requests) add(e *endpoint, h wire.Header, size int) Request {
+func (q *requests) add(e *endpoint, in *incoming) Request {
 	var i uint32
 	if n := len(q.free); n > 0 {
 		i = q.free[n-1]
@@ -63,9 +63,9 @@ func (q *requests) add(e *endpoint, h wire.Header, size int) Request {
 	}
 	r := &q.slots[i]
 	*r = request{
-		gen: r.gen + 1, live: true, h: h, size: size,
+		gen: r.gen + 1, live: true, h: in.Header, size: in.size,
 		e: e, endpoint: e.serial, sess: e.sess, session: e.sess.serial, epoch: e.sess.epoch,
-		replies: r.replies[:0], unreliably: h.Flags.Unreliable(),
+		replies: r.replies[:0], unreliably: in.Flags.Unreliable(),
 	}
 	return Request{i, r.gen}
 }

@@ -87,6 +87,9 @@ func (m *revival) session() *session {
 	sess.homeSince = m.time()
 	sess.granted = m.token()
 	sess.claimed = m.bool()
+	for i := range sess.prints {
+		sess.prints[i] = fingerprint{uint32(m.num()), uint32(m.num())}
+	}
 	sess.rebinds.used = int(m.int())
 	sess.rebinds.at = m.time()
 	sess.kept = listOf(m.reader, func() terminal {

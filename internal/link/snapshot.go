@@ -124,6 +124,10 @@ func (s *Server) writeSession(w *writer, sess *session) {
 	w.time(sess.homeSince)
 	w.token(sess.granted)
 	w.bool(sess.claimed)
+	for _, p := range sess.prints {
+		w.num(uint64(p.seq))
+		w.num(uint64(p.hash))
+	}
 	w.int(int64(sess.rebinds.used))
 	w.time(sess.rebinds.at)
 	w.num(uint64(len(sess.kept)))
