@@ -17,8 +17,6 @@ import (
 	"wamble"
 )
 
-
-
 func listenTestUDP(t testing.TB, address string, o UDPOptions) *UDP {
 	t.Helper()
 	u, err := ListenUDP(netip.MustParseAddrPort(address), o)
