@@ -255,8 +255,10 @@ func TestGatewayLimits(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := openPort(t, Options{WebSocket: c.o}, nil)
-			first := dialPort(t, p)
-			dialPort(t, p)
+			first, second := dialPort(t, p), dialPort(t, p)
+			first.Send(packet(t, 1, 1))
+			second.Send(packet(t, 1, 1))
+			receive(t, p, 2, 0)
 			nc := dialTCPTest(t, p)
 			io.WriteString(nc, handshakeRequest)
 			resp, body := readResponse(t, nc)
