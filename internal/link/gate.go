@@ -101,7 +101,7 @@ func (s *Server) deliver(now time.Duration, o *output, out Sink) {
 	r := &s.requests.slots[o.slot]
 	e := r.address()
 	if sess := r.run(); sess != nil && !r.unreliably {
-		s.keep(now, sess, r.h, r.replies)
+		s.keep(now, sess, r)
 	}
 	if e == nil {
 		return

@@ -59,7 +59,7 @@ func (s *Server) mayJoin(now time.Duration, sess *session, in *incoming) bool {
 		case p == behind:
 			s.stats.Behind++
 			return false
-		case p == seen && s.requests.inFlight(sess, in.Seq):
+		case p == seen && s.requests.inFlight(sess, in):
 			s.stats.InFlight++
 			return false
 		}
@@ -74,39 +74,73 @@ func (s *Server) mayJoin(now time.Duration, sess *session, in *incoming) bool {
 }
 
 // former returns the session that a packet from an unknown address continues, or
-// nil.
+// nil. A hello continues only the one it repeats. Another request may fit several
+// sessions of its token, when the client has reconnected or there are two.
 func (s *Server) former(now time.Duration, in *incoming) *session {
 	if in.from.Stream() || in.Token.IsZero() {
 		return nil // a connection is always a client of its own
 	}
-	hello := in.Ctrl == wire.CtrlClientHello
+	hello, reliable := in.Ctrl == wire.CtrlClientHello, !in.Flags.Unreliable()
+	var best *session
+	var most fit
 	for sess := s.table.byToken[in.Token]; sess != nil; sess = sess.next {
 		switch {
 		case sess.stream():
 		case !hello:
-			return sess
-		case in.Flags.Unreliable():
-			return nil
-		case s.repeatsHello(now, sess, in):
+			if f := sess.fit(in); best == nil || f.better(most) {
+				best, most = sess, f
+			}
+		case reliable && s.repeats(now, sess, in):
 			return sess
 		}
 	}
-	return nil
+	return best
 }
 
-// repeatsHello reports whether in repeats a hello of the session that is in
-// flight, or whose answer is kept.
-func (s *Server) repeatsHello(now time.Duration, sess *session, in *incoming) bool {
-	if sess.win.place(in.Seq) != seen || sess.reused(in) {
-		return false
-	}
-	for _, i := range sess.open {
-		if r := &s.requests.slots[i]; r.h.Seq == in.Seq && r.epoch == sess.epoch {
-			return r.h.Ctrl == wire.CtrlClientHello
+// fit is how well a request fits a session.
+type fit struct {
+	rank     int
+	distance uint32 // of a number that is far ahead
+	serial   uint64
+}
+
+// nearby is how far ahead the next number of a client may be when some of its
+// packets were lost.
+const nearby = 8
+
+// fit ranks: this very request was executed here; its number is missing here, or
+// comes next; it is farther ahead; it was seen, or is too old. Of equals the
+// younger session is better.
+func (s *session) fit(in *incoming) fit {
+	f := fit{serial: s.serial}
+	switch p := s.win.place(in.Seq); {
+	case s.history.has(in.print):
+		f.rank = 2
+	case p == late:
+		f.rank = 1
+	case p == ahead:
+		f.rank = 1
+		if d := in.Seq - s.win.max; d > nearby {
+			f.distance = d
 		}
 	}
-	t := sess.keptAnswer(now, s.cfg.ReplayTTL, in.Seq)
-	return t != nil && t.ctrl == wire.CtrlClientHello
+	return f
+}
+
+func (f fit) better(than fit) bool {
+	switch {
+	case f.rank != than.rank:
+		return f.rank > than.rank
+	case f.distance != than.distance:
+		return f.distance < than.distance
+	}
+	return f.serial > than.serial
+}
+
+// repeats reports whether in repeats a request of the session that is in flight,
+// or whose answer is kept.
+func (s *Server) repeats(now time.Duration, sess *session, in *incoming) bool {
+	return s.requests.inFlight(sess, in) || sess.keptAnswer(now, s.cfg.ReplayTTL, in) != nil
 }
 
 // trimAddresses makes room for one more address of a session: the one that was

@@ -34,7 +34,7 @@ func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	}
 	in := incoming{Header: h, from: from, size: len(b)}
 	if !h.Flags.Unreliable() {
-		in.print = printOf(b)
+		in.print = printOf(h, b)
 	}
 	rebinds := s.stats.Rebinds
 	e := s.locate(now, &in)
@@ -58,8 +58,8 @@ func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 type incoming struct {
 	wire.Header
 	from  wamble.Peer
-	size  int    // bytes of its packet
-	print uint32 // its fingerprint, when it is reliable
+	size  int         // bytes of its packet
+	print fingerprint // when it is reliable
 }
 
 func (s *Server) dropped(reason *uint64) Received {
@@ -91,11 +91,11 @@ func (s *Server) limited(now time.Duration, from wamble.Peer, h wire.Header, siz
 func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration, out Sink) Received {
 	sess, hello := e.sess, in.Ctrl == wire.CtrlClientHello
 	p := sess.win.place(in.Seq)
-	reused := p == seen && sess.reused(in)
+	reused := p == seen && sess.history.other(in.print)
 	switch {
-	case p == seen && s.requests.inFlight(sess, in.Seq):
+	case p == seen && s.requests.inFlight(sess, in):
 		return s.dropped(&s.stats.InFlight)
-	case p == seen && !reused && !(hello && sess.keptAnswer(now, s.cfg.ReplayTTL, in.Seq) == nil):
+	case p == seen && !reused && !(hello && sess.keptAnswer(now, s.cfg.ReplayTTL, in) == nil):
 		s.duplicate(now, e, in, out)
 		return Received{Verdict: Duplicate}
 	case p == behind && !hello:
@@ -115,7 +115,7 @@ func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle tim
 	default:
 		sess.win.admit(in.Seq)
 	}
-	sess.remember(in, reused)
+	sess.history.add(in.print)
 	r := s.begin(now, e, in, p == ahead)
 	r.Granted = granted
 	return r
@@ -145,7 +145,7 @@ func (s *Server) unreliable(now time.Duration, e *endpoint, in *incoming, idle t
 func (s *Server) restart(sess *session, seq uint32) {
 	s.dropKept(sess)
 	sess.win.restart(seq)
-	sess.prints = [maxPrints]fingerprint{}
+	sess.history = history{}
 	sess.epoch++
 	s.stats.Restarts++
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/wire"
 )
 
 // session is one run of a client's sequence numbers. It lives as long as one of
@@ -26,56 +25,23 @@ type session struct {
 	granted wamble.Token
 	claimed bool // a request with a token came
 	rebinds bucket
-	prints  [maxPrints]fingerprint // of the latest requests, at their number mod 16
+	history history
 	// Sessions of one token form a chain, the one with the latest new request
 	// first.
 	prev, next *session
 }
 
-// maxPrints is how many requests a session remembers the fingerprint of.
-const maxPrints = 16
-
-// fingerprint tells requests apart that have the same number. Copies of a request are identical byte
-// for byte; another request under a number that was seen comes from a client that
-// began to count anew, as when a program is started twice in a second.
-type fingerprint struct{ seq, hash uint32 }
-
-// printOf returns the fingerprint of a request, never 0.
-func printOf(b []byte) uint32 {
-	size, _ := wire.Size(b)
-	h := hashOf(b[:size])
-	return uint32(h>>32) ^ uint32(h) | 1
-}
-
-// reused reports whether a seen number was that of another request.
-func (s *session) reused(in *incoming) bool {
-	p := s.prints[in.Seq%maxPrints]
-	return p.hash != 0 && p.seq == in.Seq && p.hash != in.print
-}
-
-// remember notes the fingerprint of a new request. Under a reused number, the
-// answer that is kept belongs to another.
-func (s *session) remember(in *incoming, reused bool) {
-	s.prints[in.Seq%maxPrints] = fingerprint{in.Seq, in.print}
-	for i := range s.kept {
-		if reused && s.kept[i].seq == in.Seq {
-			s.kept[i].ctrl = 0
-		}
-	}
-}
-
 // terminal is the kept answer of one request.
 type terminal struct {
-	seq     uint32
-	ctrl    wire.Control // of the request; 0 when its number was reused
+	of      fingerprint // of the request
 	at      time.Duration
 	packets []*packet
 }
 
-// keptAnswer returns the answer of request seq, or nil.
-func (s *session) keptAnswer(now, ttl time.Duration, seq uint32) *terminal {
+// keptAnswer returns the answer of a request, or nil.
+func (s *session) keptAnswer(now, ttl time.Duration, in *incoming) *terminal {
 	for i := range s.kept {
-		if t := &s.kept[i]; t.seq == seq && t.ctrl != 0 && now-t.at <= ttl {
+		if t := &s.kept[i]; t.of == in.print && now-t.at <= ttl {
 			return t
 		}
 	}

@@ -124,17 +124,16 @@ func (s *Server) writeSession(w *writer, sess *session) {
 	w.time(sess.homeSince)
 	w.token(sess.granted)
 	w.bool(sess.claimed)
-	for _, p := range sess.prints {
-		w.num(uint64(p.seq))
-		w.num(uint64(p.hash))
+	for _, p := range sess.history.ring {
+		w.print(p)
 	}
+	w.num(uint64(sess.history.next))
 	w.int(int64(sess.rebinds.used))
 	w.time(sess.rebinds.at)
 	w.num(uint64(len(sess.kept)))
 	for i := range sess.kept {
 		t := &sess.kept[i]
-		w.num(uint64(t.seq))
-		w.num(uint64(t.ctrl))
+		w.print(t.of)
 		w.time(t.at)
 		writePackets(w, t.packets)
 	}
