@@ -26,20 +26,25 @@ type Server struct {
 	epoch  time.Time
 	served chan error
 
-	closed  sync.Once
-	verdict error
+	closed sync.Once
 
 	// What follows belongs to the loop.
 	sessions map[wamble.Token]wamble.BoardID
 	streams  map[wamble.Peer]bool
 	made     uint64 // sessions so far
 
-	mu       sync.Mutex // guards what follows
-	script   []*Step
-	tasks    []func()
+	mu     sync.Mutex // guards what follows
+	script []*Step
+	tasks  []func()
+	record record
+}
+
+// record is what a server remembers for the test.
+type record struct {
 	received []wire.Header
 	acked    int
 	problems []error
+	verdict  error // of Close
 }
 
 // NewServer starts a server that ends with the test. What does not follow the
@@ -92,11 +97,11 @@ func (s *Server) Close() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, step := range s.script {
-			s.problems = append(s.problems, fmt.Errorf("%v never came", step.ctrl))
+			s.record.problems = append(s.record.problems, fmt.Errorf("%v never came", step.ctrl))
 		}
-		s.verdict = errors.Join(append(s.problems, err)...)
+		s.record.verdict = errors.Join(append(s.record.problems, err)...)
 	})
-	return s.verdict
+	return s.record.verdict
 }
 
 // Script adds steps to the script.
@@ -110,14 +115,14 @@ func (s *Server) Script(steps ...*Step) {
 func (s *Server) Received() []wire.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]wire.Header(nil), s.received...)
+	return append([]wire.Header(nil), s.record.received...)
 }
 
 // Delivered returns how many packets clients have acknowledged over UDP.
 func (s *Server) Delivered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.acked
+	return s.record.acked
 }
 
 // Push sends a packet that nobody asked for to every address of a session:
@@ -147,7 +152,7 @@ func (s *Server) inLoop(f func()) {
 func (s *Server) problem(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.problems = append(s.problems, err)
+	s.record.problems = append(s.record.problems, err)
 }
 
 // loop is the server: one goroutine.
@@ -194,7 +199,7 @@ func (s *Server) receive(now time.Duration, p transport.Packet) {
 	r := s.link.Receive(now, p.Peer, p.Data, s.faults)
 	if r.Verdict == link.Delivered {
 		s.mu.Lock()
-		s.acked++
+		s.record.acked++
 		s.mu.Unlock()
 	}
 	if r.Verdict != link.New {
@@ -206,7 +211,7 @@ func (s *Server) receive(now time.Duration, p transport.Packet) {
 		return
 	}
 	s.mu.Lock()
-	s.received = append(s.received, r.Packet.Header)
+	s.record.received = append(s.record.received, r.Packet.Header)
 	s.mu.Unlock()
 	answers := []answer{}
 	switch {
@@ -240,12 +245,12 @@ func (s *Server) next(p *wire.Packet) *Step {
 		return nil
 	}
 	if len(s.script) == 0 {
-		s.problems = append(s.problems, fmt.Errorf("%v came, the script is at its end", p.Ctrl))
+		s.record.problems = append(s.record.problems, fmt.Errorf("%v came, the script is at its end", p.Ctrl))
 		return Expect(p.Ctrl).Deny(wamble.Internal, "not in the script")
 	}
 	step := s.script[0]
 	if err := step.fits(p); err != nil {
-		s.problems = append(s.problems, err)
+		s.record.problems = append(s.record.problems, err)
 		return Expect(p.Ctrl).Deny(wamble.Internal, "not in the script")
 	}
 	s.script = s.script[1:]

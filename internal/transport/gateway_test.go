@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -396,4 +397,35 @@ func TestDialWebSocketErrors(t *testing.T) {
 	if _, err := DialWebSocket(ctx, u, nil, Timing{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
+}
+
+const handshakeRequest = "GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+
+// readHead reads up to the empty line and not a byte further.
+func readHead(t testing.TB, r io.Reader) string {
+	t.Helper()
+	var head []byte
+	one := make([]byte, 1)
+	for !bytes.HasSuffix(head, []byte("\r\n\r\n")) {
+		if _, err := io.ReadFull(r, one); err != nil {
+			t.Fatalf("after %q: %v", head, err)
+		}
+		head = append(head, one[0])
+	}
+	return string(head)
+}
+
+func readResponse(t testing.TB, r io.Reader) (*http.Response, string) {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(r), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
 }
