@@ -75,19 +75,21 @@ func (s *Server) mayJoin(now time.Duration, sess *session, in *incoming) bool {
 
 // former returns the session that a packet from an unknown address continues, or
 // nil. A hello continues only the one it repeats. Another request may fit several
-// sessions of its token, when the client has reconnected or there are two.
+// sessions of its token, when the client has reconnected or there are two; of
+// those that fit equally well, the one with the latest request is taken.
 func (s *Server) former(now time.Duration, in *incoming) *session {
 	if in.from.Stream() || in.Token.IsZero() {
 		return nil // a connection is always a client of its own
 	}
 	hello, reliable := in.Ctrl == wire.CtrlClientHello, !in.Flags.Unreliable()
+	first := s.table.byToken[in.Token]
 	var best *session
 	var most fit
-	for sess := s.table.byToken[in.Token]; sess != nil; sess = sess.next {
+	for sess := first; sess != nil; sess = sess.next {
 		switch {
 		case sess.stream():
 		case !hello:
-			if f := sess.fit(in); best == nil || f.better(most) {
+			if f := sess.fit(first, in); best == nil || f.better(most) {
 				best, most = sess, f
 			}
 		case reliable && s.repeats(now, sess, in):
@@ -101,40 +103,53 @@ func (s *Server) former(now time.Duration, in *incoming) *session {
 type fit struct {
 	rank     int
 	distance uint32 // of a number that is far ahead
-	serial   uint64
 }
+
+// The ranks of a fit.
+const (
+	seenHere     = iota // or too old
+	leftBehind          // a later session has taken over the numbers from there
+	fitsHere            // missing here, or ahead
+	executedHere        // this very request
+)
 
 // nearby is how far ahead the next number of a client may be when some of its
 // packets were lost.
 const nearby = 8
 
-// fit ranks: this very request was executed here; its number is missing here, or
-// comes next; it is farther ahead; it was seen, or is too old. Of equals the
-// younger session is better.
-func (s *session) fit(in *incoming) fit {
-	f := fit{serial: s.serial}
-	switch p := s.win.place(in.Seq); {
+// fit compares a request with a session in the chain that begins with first.
+func (s *session) fit(first *session, in *incoming) fit {
+	p := s.win.place(in.Seq)
+	switch {
 	case s.history.has(in.print):
-		f.rank = 2
-	case p == late:
-		f.rank = 1
-	case p == ahead:
-		f.rank = 1
-		if d := in.Seq - s.win.max; d > nearby {
-			f.distance = d
+		return fit{rank: executedHere}
+	case p == seen || p == behind:
+		return fit{rank: seenHere}
+	case p == ahead && s.overtaken(first, in.Seq):
+		return fit{rank: leftBehind}
+	}
+	if d := in.Seq - s.win.max; p == ahead && d > nearby {
+		return fit{fitsHere, d}
+	}
+	return fit{rank: fitsHere}
+}
+
+// overtaken reports whether a younger session began above all numbers of s, and
+// not above seq: the client counted on when it reconnected.
+func (s *session) overtaken(first *session, seq uint32) bool {
+	for t := first; t != nil; t = t.next {
+		if t.serial > s.serial && int32(t.win.low-s.win.max) > 0 && int32(seq-t.win.low) >= 0 {
+			return true
 		}
 	}
-	return f
+	return false
 }
 
 func (f fit) better(than fit) bool {
-	switch {
-	case f.rank != than.rank:
+	if f.rank != than.rank {
 		return f.rank > than.rank
-	case f.distance != than.distance:
-		return f.distance < than.distance
 	}
-	return f.serial > than.serial
+	return f.distance < than.distance
 }
 
 // repeats reports whether in repeats a request of the session that is in flight,

@@ -163,7 +163,9 @@ func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool
 		sess.claimed = true
 		s.vouchByNeighbour(e, in.Token)
 	}
-	s.table.promote(sess)
+	if latest {
+		s.table.promote(sess)
+	}
 	if latest && e.proof.proven && sess.home != e {
 		s.settleAt(now, e)
 	}
