@@ -2,8 +2,14 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/client"
@@ -201,7 +207,8 @@ func TestMoveSurvivesRestart(t *testing.T) {
 		clienttest.Expect(wire.CtrlPlayerMove).Then(func() { s.Disconnect(transport.CloseGoingAway) }), // executed, never answered
 		clienttest.Expect(wire.CtrlPlayerMove).Where(move("e2e4", 1)).Answer(2, update("8/8/8/8/8/8/8/8 w")))
 	ctx := testContext(t)
-	c := dial(t, ctx, quick(), s.WebSocket())
+	d := &client.Dialer{MinBackoff: time.Hour, MaxBackoff: time.Hour} // 1001 means at once
+	c := dial(t, ctx, d, s.WebSocket())
 	token := c.Token()
 	if b, err := c.Play(ctx, "e2e4"); err != nil || b.ID != 2 {
 		t.Fatalf("%+v, %v", b, err)
@@ -329,4 +336,30 @@ func TestContextEndsWaitingForReconnect(t *testing.T) {
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// wss:// through a proxy that ends TLS.
+func TestTLS(t *testing.T) {
+	s := clienttest.NewServer(t, clienttest.Expect(wire.CtrlPlayerMove).Answer(2, update("8/8/8/8/8/8/8/8 w")))
+	target, err := url.Parse(s.WebSocket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Scheme, target.Path = "http", ""
+	proxy := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(target))
+	defer proxy.Close()
+	ctx := testContext(t)
+	d := quick()
+	address := "wss" + proxy.URL[len("https"):] + "/ws"
+	if _, err := d.Dial(ctx, address); err == nil {
+		t.Error("an unknown certificate was accepted")
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(proxy.Certificate())
+	d.TLS = &tls.Config{RootCAs: roots}
+	c := dial(t, ctx, d, address)
+	if b, err := c.Play(ctx, "e2e4"); err != nil || b.ID != 2 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	c.Close()
 }

@@ -68,4 +68,3 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("%+v: the first end counts, after the packets", l)
 	}
 }
-

@@ -130,6 +130,28 @@ func checkSwitching(t *testing.T, head string) {
 	}
 }
 
+// Options may change while the port is open; a WebSocket that is off is not
+// there.
+func TestGatewayConfigure(t *testing.T) {
+	p := openPort(t, Options{WebSocket: GatewayOptions{Off: true}}, nil)
+	status := func(line string) string {
+		nc := dialTCPTest(t, p)
+		io.WriteString(nc, request(line, nil))
+		head := readHead(t, nc)
+		return head[len("HTTP/1.1 "):][:3]
+	}
+	if got := status("GET /ws HTTP/1.1"); got != "404" {
+		t.Errorf("off: %s, want 404", got)
+	}
+	p.Configure(GatewayOptions{Path: "/play"})
+	if got := status("GET /play HTTP/1.1"); got != "101" {
+		t.Errorf("new path: %s, want 101", got)
+	}
+	if got := status("GET /ws HTTP/1.1"); got != "404" {
+		t.Errorf("old path: %s, want 404", got)
+	}
+}
+
 // The first frame may come together with the request.
 func TestPipelinedFirstFrame(t *testing.T) {
 	p := openPort(t, Options{}, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"testing"
@@ -53,6 +54,47 @@ func TestPortShutdown(t *testing.T) {
 			udp.Write(Packets{{wamble.Peer{Addr: p.Addr()}, packet(t, 6, 1)}})
 			receive(t, p, 1, 0)
 		})
+	}
+}
+
+// A client that sends while the server closes still hears the close code, and
+// answers that are on their way.
+func TestPortShutdownWhileSending(t *testing.T) {
+	p := openPort(t, Options{}, nil)
+	nc := dialTCPTest(t, p)
+	io.WriteString(nc, handshakeRequest)
+	readHead(t, nc)
+	nc.Write(appendFrame(nil, opBinary, packet(t, 1, 1), &maskKey{}))
+	got, _ := receive(t, p, 1, 0)
+	for range 10 {
+		p.Send(Packets{{got[0].Peer, packet(t, 5, 1000)}})
+	}
+	done := make(chan error, 1)
+	go func() { done <- p.Shutdown(context.Background(), CloseGoingAway) }()
+	f := newFrameReader(nc, false)
+	answers := 0
+	for {
+		op, payload, err := f.next()
+		if err != nil {
+			t.Fatalf("after %d bytes of answers: %v", answers, err)
+		}
+		if op == opClose {
+			if code, _, _ := parseClose(payload); code != CloseGoingAway {
+				t.Errorf("close code %d", code)
+			}
+			break
+		}
+		answers += len(payload)
+		for range 100 { // nobody will read these
+			nc.Write(appendFrame(nil, opBinary, packet(t, 2, 1), &maskKey{}))
+		}
+	}
+	if want := 10 * len(packet(t, 5, 1000)); answers != want {
+		t.Errorf("%d bytes of answers, want %d", answers, want)
+	}
+	nc.Write(appendFrame(nil, opClose, closePayload(CloseGoingAway, ""), &maskKey{}))
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -122,4 +164,3 @@ func TestPortAdopt(t *testing.T) {
 		t.Error("a TCP listener was adopted as UDP")
 	}
 }
-

@@ -309,4 +309,3 @@ func TestPortSlowReader(t *testing.T) {
 		t.Errorf("%+v, want 1 overrun and 1 open", s)
 	}
 }
-
