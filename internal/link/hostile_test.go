@@ -11,49 +11,51 @@ import (
 	"wamble/wire"
 )
 
-// Each misbehaves in its own way while alice plays; she must not notice.
+// misbehaviours are what bob does at each of alice's moves.
+var misbehaviours = map[string]func(r *rig, seq uint32){
+	"never acknowledges": func(r *rig, seq uint32) {
+		r.send(bob, move(tokenB, seq))
+	},
+	"acknowledges twice": func(r *rig, seq uint32) {
+		r.send(bob, move(tokenB, seq))
+		r.send(bob, ack(tokenB, seq))
+		r.send(bob, ack(tokenB, seq))
+	},
+	"acknowledges for others": func(r *rig, seq uint32) {
+		r.send(bob, ack(tokenA, seq))
+		r.send(bob, ack(wamble.Token{}, seq))
+	},
+	"acknowledges with junk": func(r *rig, seq uint32) {
+		b := append(ack(tokenB, seq), make([]byte, 900)...)
+		binary.BigEndian.PutUint16(b[32:], 900)
+		r.send(bob, move(tokenB, seq))
+		r.send(bob, b)
+	},
+	"floods": func(r *rig, seq uint32) {
+		for i := range uint32(500) {
+			r.send(bob, move(tokenB, seq*500+i))
+		}
+	},
+	"floods with invented tokens": func(r *rig, seq uint32) {
+		for i := range uint32(500) {
+			r.send(bob, move(wamble.Token{9, byte(i), byte(i >> 8), byte(seq)}, i))
+		}
+	},
+	"floods with hellos": func(r *rig, seq uint32) {
+		for i := range uint32(500) {
+			r.send(bob, hello(wamble.Token{}, seq*500+i))
+		}
+	},
+	"sends the same again and again": func(r *rig, seq uint32) {
+		for range 500 {
+			r.send(bob, terms(tokenB, 7))
+		}
+	},
+}
+
+// Bob misbehaves in every way while alice plays; she must not notice.
 func TestHostileClientsHurtNobody(t *testing.T) {
-	cases := map[string]func(r *rig, seq uint32){
-		"never acknowledges": func(r *rig, seq uint32) {
-			r.send(bob, move(tokenB, seq))
-		},
-		"acknowledges twice": func(r *rig, seq uint32) {
-			r.send(bob, move(tokenB, seq))
-			r.send(bob, ack(tokenB, seq))
-			r.send(bob, ack(tokenB, seq))
-		},
-		"acknowledges for others": func(r *rig, seq uint32) {
-			r.send(bob, ack(tokenA, seq))
-			r.send(bob, ack(wamble.Token{}, seq))
-		},
-		"acknowledges with junk": func(r *rig, seq uint32) {
-			b := append(ack(tokenB, seq), make([]byte, 900)...)
-			binary.BigEndian.PutUint16(b[32:], 900)
-			r.send(bob, move(tokenB, seq))
-			r.send(bob, b)
-		},
-		"floods": func(r *rig, seq uint32) {
-			for i := range uint32(500) {
-				r.send(bob, move(tokenB, seq*500+i))
-			}
-		},
-		"floods with invented tokens": func(r *rig, seq uint32) {
-			for i := range uint32(500) {
-				r.send(bob, move(wamble.Token{9, byte(i), byte(i >> 8), byte(seq)}, i))
-			}
-		},
-		"floods with hellos": func(r *rig, seq uint32) {
-			for i := range uint32(500) {
-				r.send(bob, hello(wamble.Token{}, seq*500+i))
-			}
-		},
-		"sends the same again and again": func(r *rig, seq uint32) {
-			for range 500 {
-				r.send(bob, terms(tokenB, 7))
-			}
-		},
-	}
-	for name, misbehave := range cases {
+	for name, misbehave := range misbehaviours {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, Config{TokenRate: 120, HostRate: 1000, MaxEndpoints: 64, MaxPerHost: 32})
 			r.prove(alice)

@@ -197,6 +197,9 @@ func TestPurge(t *testing.T) {
 	r.send(alice, move(tokenA, 3))
 	r.send(alice, ack(tokenA, 1))
 	r.took()
+	if !r.s.Linked(tokenA) {
+		t.Errorf("tokenA has no session")
+	}
 	r.handler = func(id Request, p *wire.Packet) {
 		peer, _ := r.s.Peer(id)
 		r.s.Purge(p.Token, peer)
@@ -209,7 +212,7 @@ func TestPurge(t *testing.T) {
 	r.sees("ACK 4")
 	r.send(alice, move(tokenA, 3))
 	r.sees("ACK 3")
-	if n := r.s.Push(tokenA, move(tokenA, 0), r.gate); n != 0 {
+	if n := r.s.Push(tokenA, move(tokenA, 0), r.gate); n != 0 || r.s.Linked(tokenA) {
 		t.Errorf("a push reaches %d sessions", n)
 	}
 	if got := r.s.Size().Endpoints; got != 1 {

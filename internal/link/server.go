@@ -117,6 +117,10 @@ func (s *Server) tick(now time.Duration) time.Duration {
 	return s.now
 }
 
+// Linked reports whether a token has a session here, so that a push would reach
+// somebody.
+func (s *Server) Linked(token wamble.Token) bool { return s.table.byToken[token] != nil }
+
 // Forget drops an address at once, as when a WebSocket connection is closed. Its
 // requests in flight are executed, but their answers go nowhere.
 func (s *Server) Forget(peer wamble.Peer) {
