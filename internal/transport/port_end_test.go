@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -106,7 +105,7 @@ func TestPortShutdownCuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	fmt.Fprintf(nc, handshakeRequest)
+	io.WriteString(nc, handshakeRequest)
 	readHead(t, nc)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

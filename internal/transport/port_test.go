@@ -271,7 +271,7 @@ func TestPortSlowReader(t *testing.T) {
 	}
 	defer slow.Close()
 	slow.(*net.TCPConn).SetReadBuffer(4096)
-	fmt.Fprintf(slow, handshakeRequest)
+	io.WriteString(slow, handshakeRequest)
 	readHead(t, slow)
 	slow.Write(appendFrame(nil, opBinary, packet(t, 1, 1), &maskKey{}))
 	good := dialPort(t, p)
