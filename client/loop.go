@@ -201,11 +201,17 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 		l.numbered[p.Ctrl] = true
 	}
 	switch {
+	case numbered && (k == nil || uint32(seq) != k.seq):
+		// A late answer to a call that was given up. What it says about the
+		// board is still true.
+		if p.Ctrl != wire.CtrlError {
+			l.c.pushed(p)
+		}
 	case k == nil || !k.expects(p.Ctrl):
 		l.c.pushed(p)
-	case numbered && uint32(seq) == k.seq:
+	case numbered:
 		l.answer(p)
-	case numbered || l.numbered[p.Ctrl]:
+	case l.numbered[p.Ctrl]:
 		l.c.pushed(p)
 	case k.acked || !mayBePushed(p.Ctrl):
 		if l.early != nil {

@@ -41,7 +41,6 @@ func echo(tb testing.TB, u *UDP, moves *atomic.Int64) {
 	hello, update := answerTemplate(tb, wire.CtrlServerHello), answerTemplate(tb, wire.CtrlBoardUpdate)
 	ack, _ := wire.Append(nil, wire.Header{}, wire.Ack{})
 	var out link.Batch
-	sessions := uint32(0)
 	for {
 		packets, err := u.Read(time.Time{})
 		if err != nil {
@@ -58,7 +57,6 @@ func echo(tb testing.TB, u *UDP, moves *atomic.Int64) {
 			case wire.CtrlClientHello:
 				tokenOf(p.Peer, hello[4:20])
 				out.Send(p.Peer, hello)
-				sessions++
 			}
 		}
 		u.Write(&out)
@@ -89,6 +87,7 @@ func linked(tb testing.TB, u *UDP, moves *atomic.Int64) {
 		}
 		packets, err := u.Read(until)
 		if err != nil {
+			checkPattern(tb, s.Stats(), moves.Load())
 			return
 		}
 		now := time.Since(epoch)
@@ -113,6 +112,14 @@ func linked(tb testing.TB, u *UDP, moves *atomic.Int64) {
 		s.Due(now, &out)
 		u.Write(&out)
 		out.Reset()
+	}
+}
+
+// checkPattern makes sure that what was measured is what was meant: nearly
+// every move was new and its answer acknowledged.
+func checkPattern(tb testing.TB, s link.Stats, moves int64) {
+	if s.Acks < uint64(moves)*9/10 || s.Repeated > uint64(moves)/10 || s.Duplicates > uint64(moves)/10 {
+		tb.Errorf("%d moves are not the pattern that was meant: %+v", moves, s)
 	}
 }
 
