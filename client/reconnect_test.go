@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
+	"log"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -346,7 +348,9 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	target.Scheme, target.Path = "http", ""
-	proxy := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(target))
+	proxy := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
+	proxy.Config.ErrorLog = log.New(io.Discard, "", 0) // of the certificate that is refused below
+	proxy.StartTLS()
 	defer proxy.Close()
 	ctx := testContext(t)
 	d := quick()

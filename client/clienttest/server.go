@@ -149,6 +149,16 @@ func (s *Server) inLoop(f func()) {
 	s.port.Wake()
 }
 
+func (s *Server) runTasks() {
+	s.mu.Lock()
+	tasks := s.tasks
+	s.tasks = nil
+	s.mu.Unlock()
+	for _, f := range tasks {
+		f()
+	}
+}
+
 func (s *Server) problem(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,6 +177,7 @@ func (s *Server) loop() error {
 			return nil // closed
 		}
 		now := time.Since(s.epoch)
+		s.runTasks() // first: what a test did before a request came counts
 		for _, p := range in.Packets {
 			if p.Peer.Stream() {
 				s.streams[p.Peer] = true
@@ -178,13 +189,6 @@ func (s *Server) loop() error {
 		for _, peer := range in.Ended {
 			delete(s.streams, peer)
 			s.link.Forget(peer)
-		}
-		s.mu.Lock()
-		tasks := s.tasks
-		s.tasks = nil
-		s.mu.Unlock()
-		for _, f := range tasks {
-			f()
 		}
 		s.link.Release(now, 0, s.faults)
 		s.link.Due(now, s.faults)
