@@ -14,7 +14,6 @@ import (
 	"wamble"
 	"wamble/client"
 	"wamble/client/clienttest"
-	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -49,7 +48,9 @@ func TestLoginAndLogout(t *testing.T) {
 	challenge := wire.Key(bytes.Repeat([]byte{3}, 32))
 	prove := func(p *wire.Packet) error {
 		m := p.Message.(*wire.LoginRequest)
-		if m.Signature == nil || !session.VerifyLogin(m.PublicKey, *m.Signature, p.Token, challenge) {
+		message := append([]byte("wamble.login.v1\x01"), p.Token[:]...)
+		message = append(append(message, m.PublicKey[:]...), challenge[:]...)
+		if m.Signature == nil || !ed25519.Verify(m.PublicKey[:], message, m.Signature[:]) {
 			return errors.New("the proof is wrong")
 		}
 		return nil

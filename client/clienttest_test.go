@@ -1,11 +1,10 @@
-package clienttest_test
+package client_test
 
 import (
 	"context"
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"wamble"
 	"wamble/client"
@@ -20,15 +19,8 @@ func start(t *testing.T, script ...*clienttest.Step) (*clienttest.Server, *clien
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	t.Cleanup(cancel)
-	d := client.Dialer{Repeat: 10 * time.Millisecond}
-	c, err := d.Dial(ctx, s.UDP())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return s, c, ctx
+	ctx := testContext(t)
+	return s, dial(t, ctx, quick(), s.UDP()), ctx
 }
 
 // What does not follow the script is told by Close, and refused at once.
