@@ -291,3 +291,45 @@ func Example_clienttest() {
 	// denied (1009): not your turn
 	// <nil>
 }
+
+func ExampleClient_Stats() {
+	server := serve(clienttest.Expect(wire.CtrlGetPlayerStats).
+		Answer(0, wire.PlayerStatsData{Score: 42.5, Games: 18}, wire.String(wire.KeyStatsTargetHandle, "h_ann")))
+	defer server.Close()
+	ctx := context.Background()
+	c := must(client.Dial(ctx, server.UDP()))
+	defer c.Close()
+
+	stats := must(c.Stats(ctx, client.StatsOf{Handle: "h_ann"})) // StatsOf{} is oneself
+	fmt.Println(stats.Handle, stats.Score, stats.Games)
+	// Output: h_ann 42.5 18
+}
+
+// The boards that wait for you, in all profiles of the server.
+func ExampleClient_Reservations() {
+	server := serve(clienttest.Expect(wire.CtrlGetActiveReservations).
+		Answer(0, wire.ActiveReservationsData{Rows: []wire.Reservation{
+			{Board: 7, ReservedAt: 1700000000, ExpiresAt: 1700000300, Available: true, Profile: wire.Text("open")}}}))
+	defer server.Close()
+	ctx := context.Background()
+	c := must(client.Dial(ctx, server.UDP()))
+	defer c.Close()
+
+	for _, r := range must(c.Reservations(ctx)) {
+		fmt.Println("board", r.Board, "of", r.Profile, "for", r.Expires.Sub(r.ReservedAt))
+	}
+	// Output: board 7 of open for 5m0s
+}
+
+// Logging out ends the session; the client goes on with a new one.
+func ExampleClient_Logout() {
+	server := serve(clienttest.Expect(wire.CtrlLogout))
+	defer server.Close()
+	ctx := context.Background()
+	c := must(client.Dial(ctx, server.UDP()))
+	defer c.Close()
+
+	session := must(c.Logout(ctx))
+	fmt.Println("on board", session.Board.ID)
+	// Output: on board 1
+}

@@ -149,15 +149,15 @@ func (p *Port) TCP() *net.TCPListener { return p.tcp }
 // at most ReadBatch datagrams and ReadBatch packets of connections. Only a
 // closed or broken socket is an error.
 func (p *Port) Receive(until time.Time) (Arrivals, error) {
-	wait := until.IsZero() || time.Until(until) > 0
-	// First the deadline, then the look at what came meanwhile: whoever comes
-	// later finds waiting set, and interrupts.
-	if err := p.udp.arm(until, wait); err != nil {
+	wait, err := p.udp.arm(until)
+	if err != nil {
 		return Arrivals{}, err
 	}
-	p.waiting.Store(true)
-	if p.woken.Swap(false) || p.inbox.waiting.Load() > 0 {
-		wait = false
+	// First the deadline, then the announcement, then the look at what came
+	// meanwhile: whoever comes later finds waiting set, and interrupts.
+	if wait = wait && !p.disturbed(); wait {
+		p.waiting.Store(true)
+		wait = !p.disturbed()
 	}
 	packets, err := p.udp.readArmed(wait)
 	p.waiting.Store(false)
@@ -172,6 +172,9 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 	p.packets, p.ended = p.inbox.fetch(p.packets, p.ended[:0], p.buffers)
 	return Arrivals{Packets: p.packets, Ended: p.ended}, nil
 }
+
+// disturbed reports whether there is something else to do than to wait.
+func (p *Port) disturbed() bool { return p.woken.Load() || p.inbox.waiting.Load() > 0 }
 
 // notify tells a loop that waits that the inbox is not empty.
 func (p *Port) notify() {

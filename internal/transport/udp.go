@@ -25,6 +25,8 @@ type UDP struct {
 	raw   syscall.RawConn
 	local netip.AddrPort
 	read  *batchReader
+	armed time.Time // the read deadline that was set last
+	stale bool      // another one may be in force
 
 	mu    sync.Mutex // guards write
 	write *batchWriter
@@ -141,28 +143,41 @@ func (u *UDP) Stats() UDPStats {
 
 // Read waits for datagrams until the given time (zero: for ever, past: not at
 // all) and returns the ones that are there, at most ReadBatch and possibly
-// none. Only a socket that is closed or broken is an error.
+// none; it may return early with none. Only a socket that is closed or broken
+// is an error.
 func (u *UDP) Read(until time.Time) ([]Packet, error) {
-	wait := until.IsZero() || time.Until(until) > 0
-	if err := u.arm(until, wait); err != nil {
+	wait, err := u.arm(until)
+	if err != nil {
 		return nil, err
 	}
 	return u.readArmed(wait)
 }
 
-// arm sets the time at which a read that waits gives up.
-func (u *UDP) arm(until time.Time, wait bool) error {
+// arm sets the time at which a read that waits gives up, and reports whether
+// that is in the future. A deadline costs the runtime some work, and the loop
+// calls for a slightly later one with every batch: an earlier one that has not
+// passed stays, and makes a read return early at most once.
+func (u *UDP) arm(until time.Time) (wait bool, err error) {
+	now := time.Now()
+	wait = until.IsZero() || until.After(now)
 	if !wait {
 		until = time.Time{} // an expired deadline would hide what has arrived
 	}
-	return u.conn.SetReadDeadline(until)
+	valid := u.armed.IsZero() || u.armed.After(now)
+	early := !u.armed.IsZero() && (until.IsZero() || !until.Before(u.armed))
+	if !u.stale && valid && (early || until.Equal(u.armed)) {
+		return wait, nil
+	}
+	u.armed, u.stale = until, false
+	return wait, u.conn.SetReadDeadline(until)
 }
 
 // readArmed reads under the deadline that is set.
 func (u *UDP) readArmed(wait bool) ([]Packet, error) {
 	packets, err := u.read.batch(wait)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = nil
+		u.stale = true // it has passed, or interrupt moved it
+		return nil, nil
 	}
 	u.counts.received.Add(uint64(len(packets)))
 	return packets, err
