@@ -98,6 +98,12 @@ type Intent interface {
 	Kind() Kind
 }
 
+// Intents takes what the rooms decide, in order. Add is done with the intent
+// when it returns: the room that passed it uses its memory again.
+type Intents interface {
+	Add(Intent)
+}
+
 // Times in intents are when a thing happened, not when it was written; they
 // are kept to the microsecond, as PostgreSQL keeps them.
 

@@ -1,0 +1,284 @@
+package chess
+
+import (
+	"math/bits"
+	"strconv"
+)
+
+// MaxFEN is the length in bytes of the longest FEN: anything longer is
+// refused unread.
+const MaxFEN = 71 + len(" w KQkq e3 9999 9999")
+
+// ParseFEN reads a position in Forsyth–Edwards notation: all six fields,
+// separated by single spaces. Castling may be written as KQkq, where the
+// letter means the outermost rook of that side (X-FEN), or by the files of
+// the rooks (Shredder-FEN). Whatever contradicts the rules is refused with a
+// *ParseError:
+//
+//   - not exactly one king on each side, pawns on the first or last rank,
+//     more than 8 pawns of a side, more promoted pieces than missing pawns;
+//   - the side that has just moved is in check;
+//   - a castling right without its king and rook on the back rank;
+//   - an en passant square that no double step can have left;
+//   - counters outside 0 … 9999 and 1 … 9999, or with leading zeros.
+func ParseFEN(fen string) (Position, error) {
+	if len(fen) > MaxFEN {
+		return Position{}, parseErrorf(MaxFEN, "a FEN has at most %d bytes, this one has %d", MaxFEN, len(fen))
+	}
+	r := fenReader{text: fen}
+	r.placement()
+	r.expectSpace("the side to move")
+	r.side()
+	r.expectSpace("castling rights")
+	r.material()
+	r.castling()
+	r.expectSpace("the en passant square")
+	r.enPassant()
+	r.expectSpace("the half-move clock")
+	halfmoves := r.counter("half-move clock", 0)
+	r.expectSpace("the full-move number")
+	fullmoves := r.counter("full-move number", 1)
+	if r.err == nil && r.at < len(fen) {
+		r.failf("nothing may follow the full-move number")
+	}
+	if r.err != nil {
+		return Position{}, r.err
+	}
+	p := Position{
+		board: r.white, halfmoves: halfmoves, fullmoves: fullmoves,
+		passing: r.passing, turn: r.turn, chess960: r.chess960 && r.white.castlers() != 0,
+	}
+	if p.turn == Black {
+		p.board = p.board.turned()
+	}
+	return p, nil
+}
+
+// fenReader reads field after field; after the first failure it does nothing.
+type fenReader struct {
+	text     string
+	at       int
+	err      error
+	white    board // as White sees it
+	turn     Color
+	passing  uint8
+	chess960 bool
+}
+
+func (r *fenReader) failf(format string, args ...any) { r.failAt(r.at, format, args...) }
+
+func (r *fenReader) failAt(offset int, format string, args ...any) {
+	if r.err == nil {
+		r.err = parseErrorf(offset, format, args...)
+	}
+}
+
+// peek returns the next byte, or 0 at the end and after a failure.
+func (r *fenReader) peek() byte {
+	if r.err != nil || r.at >= len(r.text) {
+		return 0
+	}
+	return r.text[r.at]
+}
+
+func (r *fenReader) expectSpace(before string) {
+	if r.peek() != ' ' {
+		r.failf("one space and %s must follow", before)
+	}
+	r.at++
+}
+
+// placement reads the first field into white.
+func (r *fenReader) placement() {
+	for rank := 7; rank >= 0 && r.err == nil; rank-- {
+		r.rank(rank)
+		if rank > 0 {
+			if r.peek() != '/' {
+				r.failf("rank %d must end here with '/'", rank+1)
+			}
+			r.at++
+		}
+	}
+}
+
+func (r *fenReader) rank(rank int) {
+	digit := false
+	for file := 0; file < 8 && r.err == nil; r.at++ {
+		c := r.peek()
+		kind := kindOf(c)
+		switch {
+		case c >= '1' && c <= '8':
+			if digit {
+				r.failf("two digits in a row")
+			}
+			if file += int(c - '0'); file > 8 {
+				r.failf("rank %d has more than 8 squares", rank+1)
+			}
+			digit = true
+			continue
+		case kind == None:
+			r.failf("rank %d has %d of 8 squares; a piece or a digit must follow", rank+1, file)
+		case kind == Pawn && (rank == 0 || rank == 7):
+			r.failf("a pawn cannot stand on rank %d", rank+1)
+		}
+		r.white.put(1<<(rank*8+file), codeOfKind[kind], c < 'a')
+		digit = false
+		file++
+	}
+}
+
+func (r *fenReader) side() {
+	switch r.peek() {
+	case 'w':
+		r.turn = White
+	case 'b':
+		r.turn = Black
+	default:
+		r.failf("the side to move is w or b")
+	}
+	r.at++
+}
+
+// material checks what a placement must hold, and that the side which has
+// just moved is not in check. Both are reported at the start.
+func (r *fenReader) material() {
+	if r.err != nil {
+		return
+	}
+	for color, own := range [2]uint64{r.white.own, r.white.occupied() &^ r.white.own} {
+		side := Color(color)
+		if n := bits.OnesCount64(r.white.kings() & own); n != 1 {
+			r.failAt(0, "%s has %d kings", side, n)
+			return
+		}
+		pawns := bits.OnesCount64(r.white.pawns() & own)
+		if pawns > 8 {
+			r.failAt(0, "%s has %d pawns", side, pawns)
+		}
+		promoted := max(0, bits.OnesCount64(r.white.knights()&own)-2)
+		queens := r.white.diagonal() & r.white.straight() & own
+		promoted += max(0, bits.OnesCount64(queens)-1)
+		promoted += max(0, bits.OnesCount64(r.white.straight()&own&^queens)-2)
+		bishops := r.white.diagonal() & own &^ queens
+		promoted += max(0, bits.OnesCount64(bishops&darkSquares)-1) + max(0, bits.OnesCount64(bishops&^darkSquares)-1)
+		if pawns+promoted > 8 {
+			r.failAt(0, "%s has %d pawns and at least %d promoted pieces", side, pawns, promoted)
+		}
+	}
+	waiting := r.white
+	if r.turn == White {
+		waiting = waiting.turned()
+	}
+	if waiting.attackers(waiting.king(), waiting.occupied()) != 0 {
+		r.failAt(0, "%s is in check although %s is to move", r.turn.Other(), r.turn)
+	}
+}
+
+// enPassant reads the field and checks it against the board.
+func (r *fenReader) enPassant() {
+	if r.peek() == '-' {
+		r.at++
+		return
+	}
+	if r.err != nil {
+		return
+	}
+	start := r.at
+	square, err := ParseSquare(r.text[start:min(start+2, len(r.text))])
+	if err != nil {
+		r.failf("the en passant square is '-' or a square")
+		return
+	}
+	b, rank := r.white, square.Rank()
+	if r.turn == Black {
+		b = b.turned()
+		rank = 7 - rank
+	}
+	target := uint64(1) << 40 << square.File()
+	switch {
+	case rank != 5:
+		r.failf("no double step of %s passes over %s", r.turn.Other(), square)
+	case b.pawns()&^b.own&(target>>8) == 0:
+		r.failf("no pawn of %s has just passed over %s", r.turn.Other(), square)
+	case b.occupied()&(target|target<<8) != 0:
+		r.failf("a pawn cannot have passed over %s: its way is not empty", square)
+	}
+	r.passing = uint8(square.File() + 1)
+	r.at += 2
+}
+
+// counter reads a number from least to maxCounter.
+func (r *fenReader) counter(name string, least int) uint16 {
+	if r.err != nil {
+		return 0
+	}
+	start := r.at
+	n := 0
+	for c := r.peek(); c >= '0' && c <= '9' && n <= maxCounter; c = r.peek() {
+		n = n*10 + int(c-'0')
+		r.at++
+	}
+	switch {
+	case r.at == start:
+		r.failf("the %s must follow", name)
+	case n < least || n > maxCounter:
+		r.failAt(start, "the %s is from %d to %d", name, least, maxCounter)
+	case r.text[start] == '0' && r.at > start+1:
+		r.failAt(start, "the %s has a leading zero", name)
+	}
+	return uint16(n)
+}
+
+// FEN returns the position in Forsyth–Edwards notation. Castling rights are
+// written as KQkq on classical boards and by the files of the rooks on
+// Chess960 boards. The en passant square is written after every double step.
+func (p Position) FEN() string {
+	var buf [MaxFEN]byte
+	return string(p.AppendFEN(buf[:0]))
+}
+
+// String returns FEN.
+func (p Position) String() string { return p.FEN() }
+
+// AppendFEN appends what FEN returns to dst, at most MaxFEN bytes.
+func (p Position) AppendFEN(dst []byte) []byte {
+	b := p.white()
+	dst = b.appendPlacement(dst)
+	dst = append(dst, ' ', "wb"[p.turn&1], ' ')
+	dst = appendCastling(dst, b, p.chess960)
+	dst = append(dst, ' ')
+	if s := p.EnPassant(); s.Valid() {
+		dst = s.append(dst)
+	} else {
+		dst = append(dst, '-')
+	}
+	dst = strconv.AppendUint(append(dst, ' '), uint64(p.halfmoves), 10)
+	return strconv.AppendUint(append(dst, ' '), uint64(p.fullmoves), 10)
+}
+
+// appendPlacement writes the first field of the board seen by White.
+func (b board) appendPlacement(dst []byte) []byte {
+	for rank := 7; rank >= 0; rank-- {
+		empty := byte(0)
+		for file := range 8 {
+			s := uint(rank*8 + file)
+			code := b.code(s)
+			if code == 0 {
+				empty++
+				continue
+			}
+			if empty > 0 {
+				dst = append(dst, '0'+empty)
+				empty = 0
+			}
+			dst = append(dst, Piece{kindOfCode[code], Color(^b.own >> s & 1)}.Letter())
+		}
+		if empty > 0 {
+			dst = append(dst, '0'+empty)
+		}
+		if rank > 0 {
+			dst = append(dst, '/')
+		}
+	}
+	return dst
+}

@@ -1,0 +1,97 @@
+package chess
+
+// Result is who has won. The numbers are those of the wire and the database.
+type Result uint8
+
+// The results.
+const (
+	InProgress Result = iota
+	WhiteWins
+	BlackWins
+	Draw
+)
+
+var resultTexts = [...]string{InProgress: "*", WhiteWins: "1-0", BlackWins: "0-1", Draw: "1/2-1/2"}
+
+// String returns the result as PGN writes it: "*", "1-0", "0-1", "1/2-1/2".
+func (r Result) String() string {
+	if int(r) >= len(resultTexts) {
+		return "?"
+	}
+	return resultTexts[r]
+}
+
+// Reason is why a game is over.
+type Reason uint8
+
+// The reasons. Ongoing is that of a game in progress.
+const (
+	Ongoing Reason = iota
+	Checkmate
+	Stalemate
+	FiftyMoves
+	InsufficientMaterial
+	FivefoldRepetition
+)
+
+var reasonTexts = [...]string{
+	Ongoing:              "in progress",
+	Checkmate:            "checkmate",
+	Stalemate:            "stalemate",
+	FiftyMoves:           "50 moves without capture or pawn move",
+	InsufficientMaterial: "insufficient material",
+	FivefoldRepetition:   "fivefold repetition",
+}
+
+// String returns a short English text.
+func (r Reason) String() string {
+	if int(r) >= len(reasonTexts) {
+		return "unknown"
+	}
+	return reasonTexts[r]
+}
+
+// Outcome is a result and its reason. The zero Outcome is a game in progress.
+type Outcome struct {
+	Result Result
+	Reason Reason
+}
+
+// Over reports whether the game is finished.
+func (o Outcome) Over() bool { return o.Result != InProgress }
+
+// Outcome returns how the game stands. The end comes by itself, nobody has to
+// claim it; checkmate and stalemate go before every other reason. History
+// must end with p; without one (nil) repetition is not looked at.
+func (p Position) Outcome(h History) Outcome {
+	switch {
+	case p.CountLegal() == 0 && p.InCheck():
+		if p.turn == White {
+			return Outcome{BlackWins, Checkmate}
+		}
+		return Outcome{WhiteWins, Checkmate}
+	case p.CountLegal() == 0:
+		return Outcome{Draw, Stalemate}
+	case p.board.insufficient():
+		return Outcome{Draw, InsufficientMaterial}
+	case h.Repetitions() >= 5:
+		return Outcome{Draw, FivefoldRepetition}
+	case p.halfmoves >= 100:
+		return Outcome{Draw, FiftyMoves}
+	}
+	return Outcome{}
+}
+
+// insufficient reports whether no sequence of legal moves can end in mate
+// because of the material alone: bare kings, one knight or one bishop in all,
+// or only bishops that share one colour of squares.
+func (b board) insufficient() bool {
+	if b.pawns()|b.straight() != 0 {
+		return false
+	}
+	knights, bishops := b.knights(), b.diagonal()
+	if knights != 0 {
+		return bishops == 0 && knights&(knights-1) == 0
+	}
+	return bishops&darkSquares == 0 || bishops&^darkSquares == 0
+}

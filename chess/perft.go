@@ -1,0 +1,53 @@
+package chess
+
+import "iter"
+
+// Perft returns the number of leaves of the tree of legal moves, depth plies
+// deep: the measure that a move generator is right. The last ply is counted,
+// not played. Depth 0 and less is one leaf.
+func (p Position) Perft(depth int) uint64 {
+	switch {
+	case depth <= 0:
+		return 1
+	case p.board.kings() == 0:
+		return 0
+	case depth == 1:
+		return uint64(p.CountLegal())
+	}
+	return p.board.perft(p.inPassing(), depth)
+}
+
+// Divide returns Perft split by root move: each legal move, in the order of
+// LegalMoves, with the leaves below it, which are counted as the loop asks for
+// them. Depth must be at least 1; less gives none.
+func (p Position) Divide(depth int) iter.Seq2[Move, uint64] {
+	return func(yield func(Move, uint64) bool) {
+		if depth < 1 {
+			return
+		}
+		var buf [MaxMoves]Move
+		for _, m := range p.LegalMoves(buf[:0]) {
+			if !yield(m, p.Play(m).Perft(depth-1)) {
+				return
+			}
+		}
+	}
+}
+
+// perft counts leaves for depth ≥ 2.
+func (b board) perft(inPassing uint64, depth int) (nodes uint64) {
+	var buf [MaxMoves]Move
+	moves := b.generate(buf[:0], inPassing, ^uint64(0), true)
+	if depth == 2 {
+		for _, m := range moves {
+			next, passing := b.after(m)
+			nodes += uint64(next.count(passing))
+		}
+		return nodes
+	}
+	for _, m := range moves {
+		next, passing := b.after(m)
+		nodes += next.perft(passing, depth-1)
+	}
+	return nodes
+}

@@ -1,0 +1,188 @@
+package chess
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// pgnWidth is the longest line of movetext; only a longer word exceeds it.
+const pgnWidth = 79
+
+// AppendPGN appends the game in PGN, with a blank line at its end, so that
+// games can follow each other. It fails if a tag or comment cannot be written
+// or a move is not legal.
+func (g *Game) AppendPGN(dst []byte) ([]byte, error) {
+	w := pgnWriter{dst: dst}
+	if err := g.writeTags(&w); err != nil {
+		return dst, err
+	}
+	w.dst = append(w.dst, '\n')
+	w.lineStart = len(w.dst)
+	if err := w.comment(g.Comment); err != nil {
+		return dst, err
+	}
+	p := g.Start
+	numbered := false
+	for i, ply := range g.Plies {
+		if !p.IsLegal(ply.Move) {
+			return dst, fmt.Errorf("ply %d, %s: %w", i+1, ply.Move, ErrIllegal)
+		}
+		w.number(p, numbered)
+		w.word(string(p.AppendSAN(w.scratch[:0], ply.Move)))
+		if err := w.comment(ply.Comment); err != nil {
+			return dst, fmt.Errorf("ply %d: %w", i+1, err)
+		}
+		numbered = p.turn == White && ply.Comment == ""
+		p = p.Play(ply.Move)
+	}
+	w.word(g.Result.String())
+	return append(w.dst, "\n\n"...), nil
+}
+
+// PGN returns the game as AppendPGN writes it.
+func (g *Game) PGN() (string, error) {
+	text, err := g.AppendPGN(nil)
+	return string(text), err
+}
+
+// pgnWriter breaks movetext into lines.
+type pgnWriter struct {
+	dst       []byte
+	lineStart int
+	scratch   [16]byte
+}
+
+func (g *Game) writeTags(w *pgnWriter) error {
+	for _, tag := range roster {
+		value := g.Tag(tag.Name)
+		switch {
+		case tag.Name == "Result":
+			value = g.Result.String()
+		case value == "":
+			value = tag.Value
+		}
+		if err := w.tag(tag.Name, value); err != nil {
+			return err
+		}
+	}
+	if g.Start.Chess960() {
+		w.tag("Variant", "Chess960")
+	}
+	if g.Start != Start() {
+		w.tag("SetUp", "1")
+		w.tag("FEN", g.Start.FEN())
+	}
+	if len(g.Tags) > maxTags {
+		return fmt.Errorf("a game has at most %d tags, this one has %d", maxTags, len(g.Tags))
+	}
+	for i, tag := range g.Tags {
+		for _, earlier := range g.Tags[:i] {
+			if earlier.Name == tag.Name {
+				return fmt.Errorf("the tag %s is there twice", tag.Name)
+			}
+		}
+		if derived(tag.Name) || inRoster(tag.Name) {
+			continue
+		}
+		if err := w.tag(tag.Name, tag.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *pgnWriter) tag(name, value string) error {
+	if !validTagName(name) {
+		return fmt.Errorf("%q cannot be the name of a tag", name)
+	}
+	if !printable(value) {
+		return fmt.Errorf("the value of the tag %s has bytes that PGN cannot hold", name)
+	}
+	w.dst = append(w.dst, '[')
+	w.dst = append(w.dst, name...)
+	w.dst = append(w.dst, ` "`...)
+	for i := range len(value) {
+		if value[i] == '"' || value[i] == '\\' {
+			w.dst = append(w.dst, '\\')
+		}
+		w.dst = append(w.dst, value[i])
+	}
+	w.dst = append(w.dst, "\"]\n"...)
+	return nil
+}
+
+// number writes "12." before White's move, and "12..." before Black's where
+// it is not clear from the word before.
+func (w *pgnWriter) number(p Position, clear bool) {
+	if p.turn == Black && clear {
+		return
+	}
+	text := strconv.AppendInt(w.scratch[:0], int64(p.fullmoves), 10)
+	if p.turn == White {
+		w.word(string(append(text, '.')))
+	} else {
+		w.word(string(append(text, "..."...)))
+	}
+}
+
+// comment writes the words of a comment in braces, or nothing.
+func (w *pgnWriter) comment(text string) error {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return nil
+	}
+	if len(text) >= maxComment {
+		return fmt.Errorf("a comment has less than %d bytes, this one has %d", maxComment, len(text))
+	}
+	if strings.ContainsRune(text, '}') || !printable(strings.Join(words, " ")) {
+		return fmt.Errorf("the comment %q has bytes that PGN cannot hold", text)
+	}
+	words[0] = "{" + words[0]
+	words[len(words)-1] += "}"
+	for _, word := range words {
+		w.word(word)
+	}
+	return nil
+}
+
+// word appends one word, on a new line if this one is full.
+func (w *pgnWriter) word(s string) {
+	used := len(w.dst) - w.lineStart
+	switch {
+	case used == 0:
+	case used+1+len(s) > pgnWidth:
+		w.dst = append(w.dst, '\n')
+		w.lineStart = len(w.dst)
+	default:
+		w.dst = append(w.dst, ' ')
+	}
+	w.dst = append(w.dst, s...)
+}
+
+func validTagName(name string) bool {
+	if name == "" || len(name) > maxTagName {
+		return false
+	}
+	for i := range len(name) {
+		if !isTagByte(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isTagByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+// printable reports whether s is UTF-8 without control characters.
+func printable(s string) bool {
+	for _, r := range s {
+		if r < ' ' || r == 0x7f {
+			return false
+		}
+	}
+	return utf8.ValidString(s)
+}

@@ -1,0 +1,97 @@
+package chess
+
+import "math/bits"
+
+// pins looks outward from the own king once and finds everything that makes
+// a move illegal: the enemy pieces that give check, and the lines on which
+// an own piece is pinned. A line runs from the king (exclusive) to the pinner
+// (inclusive); straight and diagonal lines are kept apart because a pinned
+// piece may stay on its line only if it moves that way at all. All lines of
+// one sort are one set: no piece can step from one of them to another.
+func (b board) pins(king int) (checkers, straight, diagonal uint64) {
+	king &= 63
+	occupied := b.occupied()
+	enemy := occupied &^ b.own
+	checkers = (pawnSteps(1<<king)&b.pawns() | knightMoves[king]&b.knights()) & enemy
+	lines := &ray[king]
+	for pinners := rookRays[king] & b.straight() & enemy; pinners != 0; pinners &= pinners - 1 {
+		line := lines[bits.TrailingZeros64(pinners)]
+		blockers := line & occupied &^ (pinners & -pinners)
+		if blockers == 0 {
+			checkers |= pinners & -pinners
+		} else if blockers&(blockers-1) == 0 && blockers&b.own != 0 {
+			straight |= line
+		}
+	}
+	for pinners := bishopRays[king] & b.diagonal() & enemy; pinners != 0; pinners &= pinners - 1 {
+		line := lines[bits.TrailingZeros64(pinners)]
+		blockers := line & occupied &^ (pinners & -pinners)
+		if blockers == 0 {
+			checkers |= pinners & -pinners
+		} else if blockers&(blockers-1) == 0 && blockers&b.own != 0 {
+			diagonal |= line
+		}
+	}
+	return checkers, straight, diagonal
+}
+
+// steppable returns those of the wanted squares that no enemy piece attacks
+// when the own king has left its place.
+func (b board) steppable(wanted uint64) uint64 {
+	occupied := b.occupied()
+	enemy := occupied &^ b.own
+	attacked := pawnStepsDown(b.pawns()&enemy) | knightSteps(b.knights()&enemy) |
+		kingMoves[bits.TrailingZeros64(b.kings()&enemy)&63]
+	if wanted&^attacked == 0 {
+		return 0
+	}
+	occupied &^= b.kings() & b.own
+	for s := b.straight() & enemy; s != 0; s &= s - 1 {
+		attacked |= rookAttacks(bits.TrailingZeros64(s), occupied)
+	}
+	for s := b.diagonal() & enemy; s != 0; s &= s - 1 {
+		attacked |= bishopAttacks(bits.TrailingZeros64(s), occupied)
+	}
+	return wanted &^ attacked
+}
+
+// castlingWay returns the squares over which the king goes when it castles
+// with the given own rook (a set of one or none), or nothing if that cannot
+// be: king and rook need an empty way to their targets, except for each
+// other. That no square of the king's way is attacked remains to be seen.
+func (b board) castlingWay(king int, rook uint64) uint64 {
+	if rook == 0 {
+		return 0
+	}
+	kingTo, rookTo := castlingTargets(king, rook)
+	kingWay := ray[king&63][kingTo&63]
+	rookWay := ray[bits.TrailingZeros64(rook)&63][rookTo&63]
+	if (kingWay|rookWay)&b.occupied()&^(rook|1<<king) != 0 {
+		return 0
+	}
+	return kingWay
+}
+
+// castlingTargets returns where king and rook end: on g and f when the rook
+// is to the right, otherwise on c and d.
+func castlingTargets(king int, rook uint64) (kingTo, rookTo int) {
+	if rook > 1<<king {
+		return 6, 5
+	}
+	return 2, 3
+}
+
+// takesInPassing returns the own pawns that may capture on the en passant
+// square target (a set of one, or empty). Both pawns leave the rank at once,
+// which no pin line foresees; so each capture is tried.
+func (b board) takesInPassing(target uint64) (pawns uint64) {
+	king := b.king()
+	for s := pawnStepsDown(target) & b.pawns() & b.own; s != 0; s &= s - 1 {
+		from := s & -s
+		after := b.occupied() ^ from ^ target ^ target>>8
+		if b.attackers(king, after) == 0 {
+			pawns |= from
+		}
+	}
+	return pawns
+}

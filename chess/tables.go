@@ -1,0 +1,91 @@
+package chess
+
+const (
+	fileA uint64 = 0x0101010101010101
+	fileH        = fileA << 7
+	rank1 uint64 = 0xff
+	rank2        = rank1 << 8
+	rank3        = rank1 << 16
+	rank7        = rank1 << 48
+	rank8        = rank1 << 56
+	// darkSquares holds a1 and all squares of its colour.
+	darkSquares uint64 = 0xaa55aa55aa55aa55
+)
+
+var (
+	kingMoves   [64]uint64
+	knightMoves [64]uint64
+	// rookRays and bishopRays are what is seen on an empty board.
+	rookRays   [64]uint64
+	bishopRays [64]uint64
+	// ray[from][to] holds the squares after from up to and including to when
+	// they lie on one line; otherwise just to. It is both the way on which a
+	// check is answered and the way along which a pinned piece may move.
+	ray [64][64]uint64
+)
+
+func init() {
+	for square := range 64 {
+		kingMoves[square] = kingSteps(1 << square)
+		knightMoves[square] = knightSteps(1 << square)
+	}
+	fillMagics(&rookMagic, rookTable[:], &rookMagics, rookLines)
+	fillMagics(&bishopMagic, bishopTable[:], &bishopMagics, bishopLines)
+	for from := range 64 {
+		rookRays[from] = rookAttacks(from, 0)
+		bishopRays[from] = bishopAttacks(from, 0)
+		for to := range 64 {
+			ray[from][to] = rayTo(from, to)
+		}
+	}
+}
+
+func rookLines(square int) (rank, file uint64) {
+	own := uint64(1) << square
+	return rank1<<(square&56) ^ own, fileA<<(square&7) ^ own
+}
+
+func bishopLines(square int) (rising, falling uint64) {
+	for other := range 64 {
+		files, ranks := other&7-square&7, other>>3-square>>3
+		switch {
+		case files == 0:
+		case files == ranks:
+			rising |= 1 << other
+		case files == -ranks:
+			falling |= 1 << other
+		}
+	}
+	return rising, falling
+}
+
+// rayTo computes one entry of ray from the empty-board rays.
+func rayTo(from, to int) uint64 {
+	start, end := uint64(1)<<from, uint64(1)<<to
+	switch {
+	case rookRays[from]&end != 0:
+		return rookAttacks(from, end)&rookAttacks(to, start) | end
+	case bishopRays[from]&end != 0:
+		return bishopAttacks(from, end)&bishopAttacks(to, start) | end
+	}
+	return end
+}
+
+// kingSteps returns the squares one step from any of the given ones.
+func kingSteps(from uint64) uint64 {
+	row := from | from<<1&^fileA | from>>1&^fileH
+	return (row | row<<8 | row>>8) &^ from
+}
+
+// knightSteps returns the squares a knight's move from any of the given ones.
+func knightSteps(from uint64) uint64 {
+	one := from<<1&^fileA | from>>1&^fileH
+	two := from<<2&^(fileA|fileA<<1) | from>>2&^(fileH|fileH>>1)
+	return one<<16 | one>>16 | two<<8 | two>>8
+}
+
+// pawnSteps returns the squares that pawns moving up the board attack.
+func pawnSteps(from uint64) uint64 { return from<<7&^fileH | from<<9&^fileA }
+
+// pawnStepsDown returns the squares that pawns moving down the board attack.
+func pawnStepsDown(from uint64) uint64 { return from>>9&^fileH | from>>7&^fileA }

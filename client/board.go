@@ -1,0 +1,122 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// Board is a board as the server shows it.
+type Board struct {
+	ID wamble.BoardID
+	// FEN is the whole position when the server sends it, else only the
+	// placement and the side to move: "8/8/8/8/8/8/8/8 w".
+	FEN      string
+	Chess960 bool
+	// Version grows with every change of the board; 0 when the server does not
+	// say.
+	Version int64
+	// ReservedAt is when the board was reserved for the player; zero when the
+	// server does not say.
+	ReservedAt time.Time
+	// LastMove are the squares of the move before, or nil.
+	LastMove *Squares
+}
+
+// Squares are the two ends of a move: 0 is a1, 7 is h1, 63 is h8.
+type Squares struct{ From, To uint8 }
+
+// boardOf reads a packet with a board.
+func boardOf(p *wire.Packet, fen wire.Text) Board {
+	b := Board{ID: p.Board, FEN: fen.String(), Chess960: p.Flags&wire.FlagBoardIs960 != 0}
+	if full, ok := p.Ext.Text(wire.KeyBoardFEN); ok {
+		b.FEN = full
+	}
+	b.Version, _ = p.Ext.Int(wire.KeyBoardVersion)
+	if at, ok := p.Ext.Int(wire.KeyReservationReservedAt); ok {
+		b.ReservedAt = time.Unix(at, 0)
+	}
+	from, ok1 := p.Ext.Int(wire.KeyLastMoveFrom)
+	to, ok2 := p.Ext.Int(wire.KeyLastMoveTo)
+	if ok1 && ok2 && 0 <= from && from < 64 && 0 <= to && to < 64 {
+		b.LastMove = &Squares{uint8(from), uint8(to)}
+	}
+	return b
+}
+
+// Play plays a move (UCI notation, like e2e4 or e7e8q) on the board that the
+// player holds, and returns the board that he is switched to. A refusal is a
+// *wamble.Denied with the code wamble.MoveRejected, or another.
+//
+// When the connection breaks under way, the move is sent again after the
+// session is resumed. A server of this project then answers as if nothing had
+// happened; with others the result may be ErrUncertain.
+func (c *Client) Play(ctx context.Context, uci string) (Board, error) {
+	return c.PlayOn(ctx, c.Board().ID, uci)
+}
+
+// PlayOn is Play on a board that the caller names, which guards against a
+// board that was changed under way.
+func (c *Client) PlayOn(ctx context.Context, board wamble.BoardID, uci string) (Board, error) {
+	move, err := wire.MakeUCI(uci)
+	if err != nil {
+		return Board{}, fmt.Errorf("move %q: %w", uci, err)
+	}
+	return ask(ctx, c, wire.Header{Board: board}, wire.PlayerMove{UCI: move},
+		wire.CtrlBoardUpdate, func(p *wire.Packet, m *wire.BoardUpdate) (Board, bool) {
+			return c.adopt(p, m.FEN, c.Token()), true
+		})
+}
+
+// LegalMoves asks for the moves of the piece on a square (0 is a1, 63 is h8)
+// of a board. They are none when the board is not the player's.
+func (c *Client) LegalMoves(ctx context.Context, board wamble.BoardID, square uint8) ([]wire.LegalMove, error) {
+	return c.legalMoves(ctx, wire.Header{Board: board}, square)
+}
+
+// PredictableMoves asks for the moves that may be predicted on a board, for
+// the piece on a square.
+func (c *Client) PredictableMoves(ctx context.Context, board wamble.BoardID, square uint8) ([]wire.LegalMove, error) {
+	return c.legalMoves(ctx, wire.Header{Board: board, Flags: wire.FlagPredictionContext}, square)
+}
+
+func (c *Client) legalMoves(ctx context.Context, h wire.Header, square uint8) ([]wire.LegalMove, error) {
+	return ask(ctx, c, h, wire.GetLegalMoves{Square: square},
+		wire.CtrlLegalMoves, func(p *wire.Packet, m *wire.LegalMoves) ([]wire.LegalMove, bool) {
+			return append([]wire.LegalMove(nil), m.Moves...), p.Board == h.Board && m.Square == square
+		})
+}
+
+// Reservation is a board that the player's identity holds.
+type Reservation struct {
+	Board               wamble.BoardID
+	Profile             string
+	ReservedAt, Expires time.Time
+	Available           bool // the profile is served by this server
+}
+
+// Reservations asks for all boards that the player's identity holds, in all
+// profiles. They are none without an identity.
+func (c *Client) Reservations(ctx context.Context) ([]Reservation, error) {
+	return ask(ctx, c, wire.Header{}, wire.GetActiveReservations{},
+		wire.CtrlActiveReservationsData, func(_ *wire.Packet, m *wire.ActiveReservationsData) ([]Reservation, bool) {
+			var rows []Reservation
+			for _, r := range m.Rows {
+				rows = append(rows, Reservation{
+					Board: wamble.BoardID(r.Board), Profile: r.Profile.String(), Available: r.Available,
+					ReservedAt: time.Unix(int64(r.ReservedAt), 0), Expires: time.Unix(int64(r.ExpiresAt), 0),
+				})
+			}
+			return rows, true
+		})
+}
+
+func asDenied(err error) (*wamble.Denied, bool) {
+	var d *wamble.Denied
+	ok := errors.As(err, &d)
+	return d, ok
+}

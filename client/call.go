@@ -1,0 +1,132 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// call is one request on its way. The loop sends one at a time, because an
+// answer does not name its request.
+type call struct {
+	ctx    context.Context
+	packet []byte         // encoded; token and sequence are written when it is sent
+	expect []wire.Control // what answers it, besides ERROR; none: the ACK alone
+	// take reads an answer. It reports false when this is not the one, which
+	// happens when the answer of an earlier call was late.
+	take func(p *wire.Packet) (mine bool, err error)
+	// again says that the request may be sent once more when the connection
+	// broke, or no answer came.
+	again bool
+
+	seq   uint32
+	acked bool
+	sent  int // how often it was asked, each under a sequence of its own
+	done  chan error
+}
+
+// errAgain ends a call that must not be repeated as it is, when its answer got
+// lost with the connection.
+var errAgain = errors.New("the connection broke")
+
+// expects reports whether packets of this control code may answer the call.
+func (c *call) expects(ctrl wire.Control) bool {
+	return ctrl == wire.CtrlError || slices.Contains(c.expect, ctrl)
+}
+
+// denied turns ERROR and LOGIN_FAILED into the error that the caller sees.
+func denied(p *wire.Packet) *wamble.Denied {
+	d := &wamble.Denied{}
+	switch m := p.Message.(type) {
+	case *wire.Error:
+		d.Code, d.Reason = m.Code, m.Reason.String()
+	case *wire.LoginFailed:
+		d.Code, d.Reason = m.Code, m.Reason.String()
+	default:
+		return nil
+	}
+	if v, ok := p.Ext.Int(wire.KeyErrorBlocking); ok && v != 0 {
+		d.Blocking = true
+	}
+	return d
+}
+
+// finish ends the call. The caller may have stopped listening.
+func (c *call) finish(err error) {
+	select {
+	case c.done <- err:
+	default:
+	}
+}
+
+// newCall encodes a request.
+func newCall[M wire.Message](ctx context.Context, h wire.Header, m M, ext ...wire.Field) (*call, error) {
+	packet, err := wire.Append(nil, h, m, ext...)
+	if err != nil {
+		return nil, err
+	}
+	return &call{ctx: ctx, packet: packet, again: true, done: make(chan error, 1)}, nil
+}
+
+// do hands the call to the loop and waits for its end.
+func (c *Client) do(k *call) error {
+	if err := k.ctx.Err(); err != nil {
+		return err
+	}
+	if h, err := wire.Peek(k.packet); err == nil && c.Token().IsZero() {
+		if info, ok := h.Ctrl.Info(); !ok || !info.ZeroToken {
+			return ErrNoSession
+		}
+	}
+	select {
+	case c.calls <- k:
+	case <-k.ctx.Done():
+		return k.ctx.Err()
+	case <-c.ended:
+		return c.why()
+	}
+	select {
+	case err := <-k.done:
+		return err
+	case <-k.ctx.Done():
+		return k.ctx.Err()
+	case <-c.ended:
+		select {
+		case err := <-k.done: // it was answered last of all
+			return err
+		default:
+			return c.why()
+		}
+	}
+}
+
+// ask sends a request and turns its answer into a value. The answer's bytes
+// are only good inside read; it reports false when the answer is to another
+// request.
+func ask[M, A wire.Message, T any](ctx context.Context, c *Client, h wire.Header, m M,
+	answer wire.Control, read func(p *wire.Packet, answer A) (T, bool), ext ...wire.Field) (T, error) {
+	var result, none T
+	k, err := newCall(ctx, h, m, ext...)
+	if err != nil {
+		return none, err
+	}
+	k.expect = []wire.Control{answer}
+	k.take = func(p *wire.Packet) (bool, error) {
+		answer, ok := p.Message.(A)
+		if !ok {
+			return false, nil
+		}
+		v, mine := read(p, answer)
+		if mine {
+			result = v
+		}
+		return mine, nil
+	}
+	if err := c.do(k); err != nil {
+		return none, err
+	}
+	return result, nil
+}

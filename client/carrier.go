@@ -1,0 +1,113 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"syscall"
+
+	"wamble"
+	"wamble/internal/transport"
+)
+
+// carrier takes packets to the server and back: a UDP socket or a WebSocket
+// connection. One goroutine calls Next, one calls Send.
+type carrier interface {
+	// Send sends a packet and does not wait. What cannot be sent is lost.
+	Send(to wamble.Peer, packet []byte)
+	// Next waits for a packet, which is valid until the next call.
+	Next() ([]byte, error)
+	// End closes the carrier after Next returned err, and waits until nothing
+	// of it is left. Interrupt makes Next return.
+	End(err error)
+	Interrupt()
+	Peer() wamble.Peer
+}
+
+// parseAddress checks the scheme and host of a server's address.
+func parseAddress(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("server address: %w", err)
+	}
+	switch u.Scheme {
+	case "udp":
+		if u.Port() == "" || (u.Path != "" && u.Path != "/") {
+			return nil, fmt.Errorf("server address %q: want udp://host:port", address)
+		}
+	case "ws", "wss":
+	default:
+		return nil, fmt.Errorf("server address %q: want udp://, ws:// or wss://", address)
+	}
+	if u.Hostname() == "" {
+		return nil, fmt.Errorf("server address %q: no host", address)
+	}
+	return u, nil
+}
+
+func openCarrier(ctx context.Context, u *url.URL, config *tls.Config) (carrier, error) {
+	if u.Scheme == "udp" {
+		return openUDP(ctx, u.Host)
+	}
+	c, err := transport.DialWebSocket(ctx, u, config, transport.Timing{})
+	if err != nil {
+		return nil, err
+	}
+	return streamCarrier{c}, nil
+}
+
+// udpCarrier is a connected socket: the kernel drops what others send to it.
+type udpCarrier struct {
+	conn   *net.UDPConn
+	peer   wamble.Peer
+	buffer [transport.MaxPacket]byte
+}
+
+func openUDP(ctx context.Context, host string) (*udpCarrier, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "udp", host)
+	if err != nil {
+		return nil, err
+	}
+	conn := c.(*net.UDPConn)
+	remote := conn.RemoteAddr().(*net.UDPAddr).AddrPort()
+	remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
+	return &udpCarrier{conn: conn, peer: wamble.Peer{Addr: remote}}, nil
+}
+
+func (u *udpCarrier) Send(_ wamble.Peer, packet []byte) { u.conn.Write(packet) }
+
+// Next skips the news that nobody listens at the server's port: it may be
+// about to start again, and requests are repeated anyway.
+func (u *udpCarrier) Next() ([]byte, error) {
+	for {
+		n, err := u.conn.Read(u.buffer[:])
+		if err == nil {
+			return u.buffer[:n], nil
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, err
+		}
+	}
+}
+
+func (u *udpCarrier) End(error)         { u.conn.Close() }
+func (u *udpCarrier) Interrupt()        { u.conn.Close() }
+func (u *udpCarrier) Peer() wamble.Peer { return u.peer }
+
+// streamCarrier is a WebSocket connection.
+type streamCarrier struct{ *transport.Conn }
+
+func (s streamCarrier) Send(_ wamble.Peer, packet []byte) { s.Conn.Send(packet) }
+func (s streamCarrier) End(err error)                     { s.Finish(err) }
+func (s streamCarrier) Interrupt()                        { s.Close(transport.CloseNormal, "") }
+
+// restarting reports whether a server has closed the connection because it
+// restarts, and may be called again at once.
+func restarting(err error) bool {
+	var closed *transport.CloseError
+	return errors.As(err, &closed) && closed.Remote && closed.Code == transport.CloseGoingAway
+}

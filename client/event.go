@@ -1,0 +1,83 @@
+package client
+
+import (
+	"context"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// maxEvents is how many events wait for a reader before the oldest is dropped.
+const maxEvents = 256
+
+// EventKind says what an Event is about.
+type EventKind uint8
+
+const (
+	// BoardChanged: the server has given the player another board, because the
+	// reservation of the old one has run out. Board is the new one.
+	BoardChanged EventKind = iota + 1
+	// Notice: the server tells something; see Notice, Text and Board.ID.
+	Notice
+	// Refused: the server refuses without having been asked, e.g. because it
+	// has no board for the player any more. Err is a *wamble.Denied.
+	Refused
+	// Disconnected: the connection broke, Err says why. The client tries to
+	// connect again.
+	Disconnected
+	// Resumed: the client is connected again. Board is the present board; the
+	// token is a new one if the server no longer knew the old.
+	Resumed
+)
+
+// Event is something that happened without having been asked for.
+type Event struct {
+	Kind   EventKind
+	Board  Board
+	Notice wire.NoticeType // with Notice
+	Text   string          // with Notice
+	Flags  wire.Flags      // with Notice: wire.FlagSummaryFallback, wire.FlagSpectateStopped
+	Err    error           // with Refused and Disconnected
+}
+
+// Event waits for the next event. A reader who is more than 256 events behind
+// loses the oldest. When the client is closed it returns what is left, then
+// the reason.
+func (c *Client) Event(ctx context.Context) (Event, error) { return c.events.next(ctx) }
+
+// pushed handles a packet that answers nothing.
+func (c *Client) pushed(p *wire.Packet) {
+	switch m := p.Message.(type) {
+	case *wire.BoardUpdate:
+		if p.Token != c.Token() {
+			return
+		}
+		c.events.put(Event{Kind: BoardChanged, Board: c.adopt(p, m.FEN, p.Token)})
+	case *wire.ServerNotification:
+		e := Event{Kind: Notice, Notice: m.Type, Text: m.Text.String(), Flags: p.Flags}
+		e.Board.ID = p.Board
+		c.events.put(e)
+	case *wire.SpectateUpdate:
+		if w := c.watching(); w != nil {
+			w.saw(p, m)
+		}
+	case *wire.Error:
+		c.events.put(Event{Kind: Refused, Err: denied(p), Board: Board{ID: p.Board}})
+	}
+	// Anything else is a late answer to a request that nobody waits for.
+}
+
+// watching returns the present watch, or nil.
+func (c *Client) watching() *Watch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watch
+}
+
+// DeniedCode returns the code of the refusal in err, or 0 when it is none.
+func DeniedCode(err error) wamble.Code {
+	if d, ok := asDenied(err); ok {
+		return d.Code
+	}
+	return 0
+}

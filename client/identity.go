@@ -1,0 +1,93 @@
+package client
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// Login ties the session to the identity of a key. The board that the player
+// holds may be another one afterwards. A refusal is a *wamble.Denied; it never
+// says why.
+func (c *Client) Login(ctx context.Context, key ed25519.PrivateKey) (Board, error) {
+	if len(key) != ed25519.PrivateKeySize {
+		return Board{}, fmt.Errorf("log in: a private key has %d bytes, this one has %d", ed25519.PrivateKeySize, len(key))
+	}
+	for range maxAsks {
+		b, err := c.loginOnce(ctx, key)
+		if !errors.Is(err, errAgain) {
+			return b, err
+		}
+		// The connection broke with the proof under way. The challenge is
+		// used up either way; logging in twice does no harm.
+	}
+	return Board{}, fmt.Errorf("log in: %w", ErrTimeout)
+}
+
+func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, error) {
+	public := wire.Key(key.Public().(ed25519.PublicKey))
+	token := c.Token()
+	challenge, err := c.challenge(ctx, public)
+	if err != nil {
+		return Board{}, err
+	}
+	proof := wire.Signature(ed25519.Sign(key, loginMessage(token, public, challenge)))
+	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public, Signature: &proof})
+	if err != nil {
+		return Board{}, err
+	}
+	var board Board
+	k.again = false
+	k.expect = []wire.Control{wire.CtrlLoginSuccess, wire.CtrlLoginFailed}
+	k.take = func(p *wire.Packet) (bool, error) {
+		m, ok := p.Message.(*wire.LoginSuccess)
+		if ok {
+			board = c.adopt(p, m.FEN, p.Token)
+		}
+		return ok, nil
+	}
+	err = c.do(k)
+	return board, err
+}
+
+// challenge asks for what is to be signed.
+func (c *Client) challenge(ctx context.Context, public wire.Key) (wire.Key, error) {
+	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public})
+	if err != nil {
+		return wire.Key{}, err
+	}
+	var challenge wire.Key
+	k.expect = []wire.Control{wire.CtrlLoginChallenge, wire.CtrlLoginFailed}
+	k.take = func(p *wire.Packet) (bool, error) {
+		m, ok := p.Message.(*wire.LoginChallenge)
+		if ok {
+			challenge = m.Challenge
+		}
+		return ok, nil
+	}
+	err = c.do(k)
+	return challenge, err
+}
+
+// loginMessage is what a login signs.
+func loginMessage(token wamble.Token, public, challenge wire.Key) []byte {
+	m := append([]byte("wamble.login.v1\x01"), token[:]...)
+	return append(append(m, public[:]...), challenge[:]...)
+}
+
+// Logout unties the session from its identity and ends it, then asks for a
+// new one, which it returns.
+func (c *Client) Logout(ctx context.Context) (Session, error) {
+	k, err := newCall(ctx, wire.Header{}, wire.Logout{})
+	if err != nil {
+		return Session{}, err
+	}
+	if err := c.do(k); err != nil {
+		return Session{}, err
+	}
+	return c.Hello(ctx)
+}

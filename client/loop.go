@@ -1,0 +1,232 @@
+package client
+
+import (
+	"errors"
+	"time"
+
+	"wamble"
+	"wamble/internal/link"
+	"wamble/wire"
+)
+
+const (
+	// answerWait is how long an answer may take after its ACK. Servers repeat
+	// an answer for about a second.
+	answerWait = 5 * time.Second
+	// maxAsks is how often a request is asked when its answer gets lost.
+	maxAsks = 3
+	// orderWait is how long an answer that overtook its ACK waits for another
+	// one: what came before the ACK may have been a push of the same kind.
+	orderWait = 50 * time.Millisecond
+)
+
+// loop is what one connection needs: it is used by one goroutine at a time.
+// It knows the protocol's order of events, and nothing of sessions.
+type loop struct {
+	c       *Client
+	link    *link.Client
+	out     carrier
+	arrived chan []byte // copies of packets
+	broken  chan error  // why reading ended
+
+	current *call
+	early   *early
+	// numbered are control codes whose answers have carried the sequence of
+	// their request; then a packet without it is not an answer.
+	numbered map[wire.Control]bool
+	until    time.Duration // when current has waited long enough; 0: not yet
+
+	lost []uint32
+}
+
+// early is an answer that came before its ACK.
+type early struct{ packet wire.Packet }
+
+func (l *loop) now() time.Duration { return time.Since(l.c.epoch) }
+
+// attach makes a fresh carrier the loop's own and starts reading from it.
+func (l *loop) attach(out carrier) {
+	l.out = out
+	l.arrived, l.broken = make(chan []byte, 64), make(chan error, 1)
+	l.lost = l.link.Reset(l.lost[:0])
+	l.early, l.until = nil, 0
+	arrived, broken := l.arrived, l.broken
+	go func() {
+		defer close(arrived)
+		for {
+			b, err := out.Next()
+			if err != nil {
+				out.End(err)
+				broken <- err
+				return
+			}
+			arrived <- append([]byte(nil), b...)
+		}
+	}()
+}
+
+// detach ends the carrier and waits until its reader is gone.
+func (l *loop) detach() {
+	if l.out == nil {
+		return
+	}
+	l.out.Interrupt()
+	for range l.arrived { // until the reader has ended
+	}
+	l.out = nil
+}
+
+// start sends a call.
+func (l *loop) start(k *call) error {
+	token := l.c.Token()
+	if h, err := wire.Peek(k.packet); err == nil && h.Ctrl != wire.CtrlClientHello {
+		copy(k.packet[4:20], token[:])
+	}
+	seq, err := l.link.Send(l.now(), l.out, k.packet)
+	if err != nil {
+		return err
+	}
+	k.seq, k.acked = seq, false
+	k.sent++
+	l.current, l.early, l.until = k, nil, 0
+	return nil
+}
+
+// end finishes the current call.
+func (l *loop) end(err error) {
+	k := l.current
+	l.current, l.early, l.until = nil, nil, 0
+	k.finish(err)
+}
+
+// timer returns when tick has work, and false when it has none.
+func (l *loop) timer() (time.Duration, bool) {
+	next, ok := l.link.Next()
+	if l.until > 0 && (!ok || l.until < next) {
+		next, ok = l.until, true
+	}
+	return next, ok
+}
+
+// errLost says that the server acknowledges nothing any more.
+var errLost = errors.New("the server does not acknowledge")
+
+// tick repeats what is due. An error means that the connection is dead.
+func (l *loop) tick() error {
+	now := l.now()
+	l.lost = l.link.Due(now, l.out, l.lost[:0])
+	if len(l.lost) > 0 {
+		return errLost
+	}
+	if l.until == 0 || now < l.until || l.current == nil {
+		return nil
+	}
+	k := l.current
+	switch {
+	case l.early != nil:
+		p := l.early
+		l.early = nil
+		l.answer(&p.packet)
+		if l.current == k { // it was not the answer after all
+			l.until = now + answerWait
+		}
+	case k.again && k.sent < maxAsks:
+		return l.start(k)
+	case !k.again:
+		l.end(errAgain)
+	default:
+		l.end(ErrTimeout)
+	}
+	return nil
+}
+
+// receive takes one packet.
+func (l *loop) receive(b []byte) {
+	e := l.link.Receive(l.now(), b, l.out)
+	switch e.Kind {
+	case link.Acked:
+		if k := l.current; k != nil && e.Seq == k.seq {
+			l.acked(k)
+		}
+	case link.Arrived:
+		l.packet(e.Packet, b)
+	}
+}
+
+// acked notes that the server has executed the call.
+func (l *loop) acked(k *call) {
+	k.acked = true
+	switch {
+	case len(k.expect) == 0:
+		l.end(nil)
+	case l.early != nil:
+		l.until = l.now() + orderWait
+	default:
+		l.until = l.now() + answerWait
+	}
+}
+
+// packet finds out whether a packet answers the current call or was pushed.
+func (l *loop) packet(p *wire.Packet, b []byte) {
+	k := l.current
+	seq, numbered := p.Ext.Int(wire.KeyRequestSeq)
+	if numbered && p.Ctrl != wire.CtrlError {
+		l.numbered[p.Ctrl] = true
+	}
+	switch {
+	case k == nil || !k.expects(p.Ctrl):
+		l.c.pushed(p)
+	case numbered && uint32(seq) == k.seq:
+		l.answer(p)
+	case numbered || l.numbered[p.Ctrl]:
+		l.c.pushed(p)
+	case k.acked || !mayBePushed(p.Ctrl):
+		if l.early != nil {
+			l.c.pushed(&l.early.packet) // so that was not the answer
+			l.early = nil
+		}
+		l.answer(p)
+	default:
+		l.hold(p, b)
+	}
+}
+
+// mayBePushed reports whether packets of a control code also come without
+// having been asked for, so that order must tell the two apart.
+func mayBePushed(c wire.Control) bool { return c == wire.CtrlBoardUpdate || c == wire.CtrlError }
+
+// hold keeps an answer that came before its ACK. Over a stream nothing
+// overtakes, so that it is none.
+func (l *loop) hold(p *wire.Packet, b []byte) {
+	if l.early != nil || l.out.Peer().Stream() {
+		l.c.pushed(p)
+		return
+	}
+	e := new(early)
+	if e.packet.Decode(b) == nil && e.packet.Flags&wire.FlagFragment == 0 {
+		l.early = e
+	}
+}
+
+// answer gives a packet to the call, which may say that it is another's.
+func (l *loop) answer(p *wire.Packet) {
+	k := l.current
+	if d := denied(p); d != nil {
+		l.end(l.c.refused(k, d))
+		return
+	}
+	mine, err := k.take(p)
+	if !mine && err == nil {
+		l.c.pushed(p)
+		return
+	}
+	l.end(err)
+}
+
+// refused turns a refusal into the error of a call.
+func (c *Client) refused(k *call, d *wamble.Denied) error {
+	if k.sent > 1 && d.Code == wamble.MoveRejected {
+		return errors.Join(ErrUncertain, d)
+	}
+	return d
+}

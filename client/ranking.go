@@ -1,0 +1,118 @@
+package client
+
+import (
+	"context"
+	"encoding/hex"
+
+	"wamble/wire"
+)
+
+// StatsOf names the player whose stats are asked for. The zero value is
+// oneself.
+type StatsOf struct {
+	Session int64  // the number of a session, as the leaderboard shows it
+	Handle  string // or the handle of an identity
+}
+
+// Stats are what a player has achieved.
+type Stats struct {
+	Score       float64
+	Games       int
+	Games960    int // of them, Chess960
+	Session     int64
+	HasIdentity bool
+	Handle      string
+}
+
+// Stats asks for the stats of a player.
+func (c *Client) Stats(ctx context.Context, of StatsOf) (Stats, error) {
+	id := c.nextID()
+	ext := []wire.Field{wire.Int(wire.KeyStatsRequestID, id)}
+	switch {
+	case of.Session > 0:
+		ext = append(ext, wire.Int(wire.KeyStatsTargetSession, of.Session))
+	case of.Handle != "":
+		ext = append(ext, wire.String(wire.KeyStatsTargetHandle, of.Handle))
+	}
+	return ask(ctx, c, wire.Header{}, wire.GetPlayerStats{},
+		wire.CtrlPlayerStatsData, func(p *wire.Packet, m *wire.PlayerStatsData) (Stats, bool) {
+			if got, ok := p.Ext.Int(wire.KeyStatsRequestID); ok && got != id {
+				return Stats{}, false
+			}
+			s := Stats{Score: float64(m.Score), Games: int(m.Games), Games960: int(m.Games960)}
+			s.Session, _ = p.Ext.Int(wire.KeyStatsTargetSession)
+			s.Handle, _ = p.Ext.Text(wire.KeyStatsTargetHandle)
+			has, _ := p.Ext.Int(wire.KeyStatsTargetHasIdentity)
+			s.HasIdentity = has != 0
+			return s, true
+		}, ext...)
+}
+
+// LeaderboardPage names a page of the leaderboard. The zero value is the first
+// page by score.
+type LeaderboardPage struct {
+	ByRating bool
+	Index    int // from 0
+	Size     int // rows of a page, at most 16; 0 is 10
+}
+
+// Rank is one row of the leaderboard.
+type Rank struct {
+	Rank        int
+	Session     int64
+	Score       float64
+	Rating      float64
+	Games       int
+	HasIdentity bool
+	PublicKey   [32]byte
+	Handle      string
+}
+
+// Leaderboard is a page of it.
+type Leaderboard struct {
+	Rows     []Rank
+	Total    int   // rows of all pages; 0 when the server does not say
+	SelfRank int   // of the asker; 0 when unknown
+	Self     *Rank // the asker's row, when it is not on the page and known
+}
+
+// Leaderboard asks for a page of the leaderboard.
+func (c *Client) Leaderboard(ctx context.Context, page LeaderboardPage) (Leaderboard, error) {
+	m := wire.GetLeaderboard{Order: wire.ByScore, Limit: uint8(min(max(page.Size, 0), wire.MaxRows))}
+	if page.ByRating {
+		m.Order = wire.ByRating
+	}
+	return ask(ctx, c, wire.Header{}, m,
+		wire.CtrlLeaderboardData, func(p *wire.Packet, a *wire.LeaderboardData) (Leaderboard, bool) {
+			index, ok := p.Ext.Int(wire.KeyLeaderboardPageIndex)
+			mine := a.Order == m.Order && (!ok || index == int64(page.Index))
+			total, _ := p.Ext.Int(wire.KeyLeaderboardTotalCount)
+			l := Leaderboard{Total: int(total), SelfRank: int(a.SelfRank), Self: selfOf(p)}
+			for _, r := range a.Rows {
+				l.Rows = append(l.Rows, Rank{
+					Rank: int(r.Rank), Session: int64(r.Session), Score: float64(r.Score), Rating: float64(r.Rating),
+					Games: int(r.Games), HasIdentity: r.HasIdentity, PublicKey: r.PublicKey, Handle: r.Handle.String(),
+				})
+			}
+			return l, mine
+		}, wire.Int(wire.KeyLeaderboardPageIndex, int64(page.Index)))
+}
+
+// selfOf reads the asker's own row.
+func selfOf(p *wire.Packet) *Rank {
+	rank, ok := p.Ext.Int(wire.KeyLeaderboardSelfRank)
+	if !ok {
+		return nil
+	}
+	r := &Rank{Rank: int(rank)}
+	r.Session, _ = p.Ext.Int(wire.KeyLeaderboardSelfSession)
+	r.Score, _ = p.Ext.Double(wire.KeyLeaderboardSelfScore)
+	r.Rating, _ = p.Ext.Double(wire.KeyLeaderboardSelfRating)
+	games, _ := p.Ext.Int(wire.KeyLeaderboardSelfGames)
+	has, _ := p.Ext.Int(wire.KeyLeaderboardSelfIdentity)
+	r.Games, r.HasIdentity = int(games), has != 0
+	if key, ok := p.Ext.Text(wire.KeyLeaderboardSelfKey); ok && len(key) == 64 {
+		hex.Decode(r.PublicKey[:], []byte(key))
+	}
+	return r
+}

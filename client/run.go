@@ -1,0 +1,197 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"wamble"
+)
+
+// run is the client's goroutine: it serves calls over one connection after the
+// other until the client is closed.
+func (c *Client) run(ctx context.Context, l *loop) {
+	defer close(c.ended)
+	err := c.serve(ctx, l, true)
+	for ctx.Err() == nil {
+		l.detach()
+		c.events.put(Event{Kind: Disconnected, Err: err})
+		if err = c.reconnect(ctx, l, err); err != nil {
+			c.stop(err)
+			break
+		}
+		c.events.put(Event{Kind: Resumed, Board: c.Board()})
+		err = c.serve(ctx, l, true)
+	}
+	l.detach()
+	if l.current != nil {
+		l.end(c.why())
+	}
+	c.events.end(c.why())
+	if w := c.watching(); w != nil {
+		w.updates.end(c.why())
+	}
+}
+
+// serve does the work of one connection and returns why it ended. A call that
+// is under way then stays the loop's current one. Without accept it serves only
+// the current call, and returns nil when that has ended.
+func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for accept || l.current != nil {
+		var calls chan *call
+		var gone <-chan struct{}
+		if l.current != nil {
+			gone = l.current.ctx.Done()
+		} else {
+			calls = c.calls
+		}
+		if next, ok := l.timer(); ok {
+			timer.Reset(next - l.now())
+		} else {
+			timer.Reset(time.Hour)
+		}
+		select {
+		case k := <-calls:
+			if err := l.start(k); err != nil {
+				k.finish(err)
+			}
+		case <-gone:
+			l.end(l.current.ctx.Err())
+		case b, ok := <-l.arrived:
+			if !ok {
+				return <-l.broken
+			}
+			l.receive(b)
+		case <-timer.C:
+			if err := l.tick(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// reconnect tries until it works. It returns an error when there is no hope,
+// or the client is closed. A call that is under way is sent again.
+func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
+	pause := c.dialer.MinBackoff
+	if restarting(cause) {
+		pause = 0
+	}
+	for {
+		if err := sleep(ctx, scatter(pause)); err != nil {
+			return err
+		}
+		err := c.connect(ctx, l)
+		if err == nil {
+			return nil
+		}
+		var d *wamble.Denied
+		if errors.As(err, &d) && (d.Blocking || d.Code == wamble.UnsupportedVersion) {
+			return err
+		}
+		pause = min(max(2*pause, c.dialer.MinBackoff), c.dialer.MaxBackoff)
+	}
+}
+
+// scatter keeps clients that lost their server together from returning
+// together.
+func scatter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d/2 + rand.N(d)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// connect opens a connection, says hello, takes up watching again, and sends
+// the call that was under way.
+func (c *Client) connect(ctx context.Context, l *loop) error {
+	out, err := openCarrier(ctx, c.url, c.dialer.TLS)
+	if err != nil {
+		return fmt.Errorf("connect to the server: %w", err)
+	}
+	if l.link == nil { // later connections go on counting: see link.Client
+		l.link = c.dialer.linkTo(out)
+	}
+	pending := l.current
+	l.current = nil
+	l.attach(out)
+	if err := c.resume(ctx, l); err != nil {
+		l.detach()
+		l.current = pending
+		return err
+	}
+	switch {
+	case pending == nil:
+	case !pending.again:
+		pending.finish(errAgain)
+	case pending.ctx.Err() != nil:
+		pending.finish(pending.ctx.Err())
+	default:
+		if err := l.start(pending); err != nil {
+			pending.finish(err)
+		}
+	}
+	return nil
+}
+
+// resume says hello over a fresh connection, and asks to watch what was
+// watched before.
+func (c *Client) resume(ctx context.Context, l *loop) error {
+	if c.dialer.NoSession {
+		return nil
+	}
+	k, err := c.hello(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.finish(ctx, l, k); err != nil {
+		return fmt.Errorf("hello: %w", err)
+	}
+	w := c.watching()
+	if w == nil {
+		return nil
+	}
+	if k, err = w.call(ctx, w.last()); err != nil {
+		return err
+	}
+	err = c.finish(ctx, l, k)
+	var d *wamble.Denied
+	if errors.As(err, &d) { // the board is gone, or there is no room: not our session's fault
+		c.endWatch(w, err)
+		return nil
+	}
+	return err
+}
+
+// finish does one call on a connection that serves nobody else yet.
+func (c *Client) finish(ctx context.Context, l *loop, k *call) error {
+	if err := l.start(k); err != nil {
+		return err
+	}
+	if err := c.serve(ctx, l, false); err != nil {
+		l.current = nil
+		if errors.Is(err, errLost) {
+			return ErrTimeout
+		}
+		return err
+	}
+	return <-k.done
+}

@@ -1,0 +1,157 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// maxSightings is how many sightings wait for a reader before the oldest is
+// dropped.
+const maxSightings = 4096
+
+// ErrStopped is returned when watching has ended: by Stop, by another
+// Spectate, or by the server.
+var ErrStopped = errors.New("watching has ended")
+
+// View says what to watch.
+type View struct {
+	Board wamble.BoardID // this board; 0 is the summary of all boards
+	// The kinds of boards in the summary; neither is both.
+	Chess960, Standard bool
+}
+
+// Watch is a stream of what a spectator sees. A client has one at a time.
+type Watch struct {
+	c       *Client
+	updates *queue[Sighting]
+
+	mu   sync.Mutex
+	view View
+}
+
+// Sighting is one board at one moment.
+type Sighting struct {
+	Board Board
+	// Reset begins a new summary: what was seen before of other generations is
+	// gone. Board is empty.
+	Reset bool
+	// Generation numbers the summary that the board belongs to; 0 when one
+	// board is watched.
+	Generation int64
+	// State is what is watched from now on, "summary" or "focus"; empty when
+	// nothing has changed.
+	State string
+}
+
+// Spectate begins to watch. When the connection breaks the client goes on
+// watching as soon as it is back.
+func (c *Client) Spectate(ctx context.Context, v View) (*Watch, error) {
+	w := &Watch{c: c, view: v, updates: newQueue[Sighting](maxSightings)}
+	c.mu.Lock()
+	old := c.watch
+	c.watch = w // before the answer, so that no sighting is lost
+	c.mu.Unlock()
+	if old != nil {
+		old.updates.end(ErrStopped)
+	}
+	if err := w.Turn(ctx, v); err != nil {
+		c.endWatch(w, err)
+		return nil, err
+	}
+	return w, nil
+}
+
+// endWatch ends w, and the client's watching if it is the present one.
+func (c *Client) endWatch(w *Watch, why error) {
+	c.mu.Lock()
+	if c.watch == w {
+		c.watch = nil
+	}
+	c.mu.Unlock()
+	w.updates.end(why)
+}
+
+// Next waits for the next sighting. A reader who is more than 4096 behind
+// loses the oldest. It returns ErrStopped when watching has ended.
+func (w *Watch) Next(ctx context.Context) (Sighting, error) { return w.updates.next(ctx) }
+
+// View is what is watched.
+func (w *Watch) View() View { return w.last() }
+
+func (w *Watch) last() View {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.view
+}
+
+// Turn watches something else: another board, or the summary.
+func (w *Watch) Turn(ctx context.Context, v View) error {
+	k, err := w.call(ctx, v)
+	if err != nil {
+		return err
+	}
+	return w.c.do(k)
+}
+
+// call is the request to watch v.
+func (w *Watch) call(ctx context.Context, v View) (*call, error) {
+	h := wire.Header{Board: v.Board}
+	if v.Chess960 {
+		h.Flags |= wire.FlagFilterChess960
+	}
+	if v.Standard {
+		h.Flags |= wire.FlagFilterStandard
+	}
+	k, err := newCall(ctx, h, wire.SpectateGame{})
+	if err != nil {
+		return nil, err
+	}
+	want := wire.SpectateSummary
+	if v.Board != 0 {
+		want = wire.SpectateFocus
+	}
+	k.expect = []wire.Control{wire.CtrlSpectateUpdate}
+	k.take = func(p *wire.Packet) (bool, error) {
+		m, ok := p.Message.(*wire.SpectateUpdate)
+		state, _ := p.Ext.Text(wire.KeySpectateState)
+		if !ok || state != want || p.Board != v.Board {
+			return false, nil // of what was watched until now
+		}
+		w.mu.Lock()
+		w.view = v
+		w.mu.Unlock()
+		w.saw(p, m)
+		return true, nil
+	}
+	return k, nil
+}
+
+// Stop ends watching.
+func (w *Watch) Stop(ctx context.Context) error {
+	_, err := ask(ctx, w.c, wire.Header{}, wire.SpectateStop{},
+		wire.CtrlSpectateUpdate, func(p *wire.Packet, _ *wire.SpectateUpdate) (struct{}, bool) {
+			state, _ := p.Ext.Text(wire.KeySpectateState)
+			return struct{}{}, state == wire.SpectateIdle
+		})
+	if err == nil {
+		w.c.endWatch(w, ErrStopped)
+	}
+	return err
+}
+
+// saw takes one packet of the stream.
+func (w *Watch) saw(p *wire.Packet, m *wire.SpectateUpdate) {
+	s := Sighting{Board: boardOf(p, m.FEN)}
+	s.Generation, _ = p.Ext.Int(wire.KeySpectateGeneration)
+	s.State, _ = p.Ext.Text(wire.KeySpectateState)
+	if s.State == wire.SpectateIdle {
+		w.c.endWatch(w, ErrStopped)
+		return
+	}
+	s.Reset = p.Board == 0
+	w.updates.put(s)
+}

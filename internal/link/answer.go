@@ -1,0 +1,106 @@
+package link
+
+import (
+	"wamble"
+	"wamble/wire"
+)
+
+// Answer encodes a reply to a request and adds it: in fragments when the
+// protocol asks for that or it does not fit one packet, unreliably when h.Flags
+// has wire.FlagUnreliable. h.Seq is set here; the rest of h is the caller's.
+func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wire.Field) error {
+	if s.requests.get(id) == nil {
+		return nil
+	}
+	if !enveloped(m.Control()) {
+		var err error
+		s.scratch, err = wire.Append(s.scratch[:0], h, m, ext...)
+		if err == nil && (m.Control() != wire.CtrlProfilesList || len(s.scratch) <= wire.HeaderSize+wire.TextLimit) {
+			s.Reply(id, s.scratch)
+			return nil
+		}
+	}
+	var err error
+	if s.payload, err = wire.AppendPayload(s.payload[:0], m, ext...); err != nil {
+		return err
+	}
+	if h.Ctrl == 0 {
+		h.Ctrl = m.Control()
+	}
+	return s.ReplyPayload(id, h, s.payload)
+}
+
+// enveloped reports whether c always travels in fragments, even in one.
+func enveloped(c wire.Control) bool {
+	return c == wire.CtrlProfileTOSData || c == wire.CtrlActiveReservationsData
+}
+
+// Reply adds an encoded packet to the answers of a request. The sequence number
+// is set here; the bytes are copied.
+func (s *Server) Reply(id Request, packet []byte) {
+	r := s.requests.get(id)
+	if r == nil {
+		return
+	}
+	if e := r.address(); e != nil {
+		k := s.pool.copyOf(packet)
+		number(e, k)
+		r.replies = append(r.replies, k)
+	}
+}
+
+// ReplyPayload adds a payload in fragments to the answers of a request. The
+// payload includes its extension trailer. It returns wire.ErrTooLong over 1 MiB.
+func (s *Server) ReplyPayload(id Request, h wire.Header, payload []byte) error {
+	r := s.requests.get(id)
+	if r == nil {
+		return nil
+	}
+	e := r.address()
+	if e == nil {
+		return nil
+	}
+	var err error
+	r.replies, err = s.cut(e, r.replies, h, payload)
+	return err
+}
+
+// PushPayload is Push for a payload in fragments.
+func (s *Server) PushPayload(token wamble.Token, h wire.Header, payload []byte, gate uint64) (int, error) {
+	n := 0
+	for sess := s.table.byToken[token]; sess != nil; sess = sess.next {
+		chunks, err := s.cut(sess.home, nil, h, payload)
+		if err != nil {
+			return n, err
+		}
+		s.held.add(output{push: chunks[0], chunks: chunks, e: sess.home, serial: sess.home.serial}, gate)
+		n++
+	}
+	return n, nil
+}
+
+// cut appends the fragments of a payload to dst. Their numbers are taken once,
+// and serve the first sending and every replay.
+func (s *Server) cut(e *endpoint, dst []*packet, h wire.Header, payload []byte) ([]*packet, error) {
+	if s.transfer++; s.transfer == 0 {
+		s.transfer = 1
+	}
+	t, err := wire.NewTransfer(s.transfer, payload)
+	if err != nil {
+		return dst, err
+	}
+	start := len(dst)
+	for i := range t.Chunks() {
+		s.scratch, err = wire.Append(s.scratch[:0], h, t.Fragment(i))
+		if err != nil {
+			for _, k := range dst[start:] {
+				s.pool.drop(k)
+			}
+			return dst[:start], err
+		}
+		k := s.pool.copyOf(s.scratch)
+		number(e, k)
+		dst = append(dst, k)
+	}
+	return dst, nil
+}

@@ -1,0 +1,81 @@
+package link
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// Config are the settings of a Server. A zero field means its default, except
+// where it says otherwise; SetConfig may change them while a server runs.
+type Config struct {
+	// Sends is how often a reliable packet is sent in all; 3.
+	Sends int
+	// FirstWait is the time before the first repetition while no round trip of
+	// the address is known; 250 ms.
+	FirstWait time.Duration
+	// MaxWait bounds every wait for an ACK; 8 s. The floor is always 100 ms.
+	MaxWait time.Duration
+	// ReplayTTL is how long the answer of a request is kept; 2 s. Negative:
+	// answers are not kept.
+	ReplayTTL time.Duration
+	// SessionTimeout is how long a silent address is remembered; 300 s.
+	SessionTimeout time.Duration
+	// MaxEndpoints bounds the addresses in all; 65536. MaxPerHost bounds those of
+	// one IP address (of one /64 of IPv6); 4096.
+	MaxEndpoints, MaxPerHost int
+	// MaxPacketBytes bounds the memory of packets that wait for an ACK or are
+	// kept for replay; over it packets are sent once. 64 MiB.
+	MaxPacketBytes int
+	// TokenRate and HostRate bound the requests per second of one token and of
+	// one IP address (one /64). 0 means no bound. Requests without a token count
+	// at TokenRate for their IP address.
+	TokenRate, HostRate int
+	// NetworkBudget and ListenerBudget bound the bytes per second that exempt
+	// replies (see the package comment) send to one /24 or /56, and in all. Each
+	// may be exceeded fourfold in a burst. 256 KiB and 4 MiB.
+	NetworkBudget, ListenerBudget int
+	// Bypass, when set, says which requests no rate limit counts.
+	Bypass func(from wamble.Peer, h wire.Header) bool
+}
+
+// floorWait is the shortest wait for an ACK: a delayed ACK of a LAN client must
+// not cause a repetition.
+const floorWait = 100 * time.Millisecond
+
+// Bounds that nobody needs to tune.
+const (
+	maxOpen      = 64               // requests of a session in flight
+	maxQueue     = 128              // packets of an endpoint without ACK
+	maxWithheld  = 16               // packets of an unproven endpoint
+	maxBundles   = 8                // fragmented answers of an endpoint
+	maxTerminals = 8                // requests of a session whose answers are kept
+	maxAddresses = 4                // addresses of a session
+	maxSessions  = 4                // sessions of a token that are found by it
+	maxCounters  = 1 << 16          // rate counters, budgets, remembered proofs
+	withheldTime = time.Minute      // a packet that an unproven address has no credit for
+	proofTime    = time.Hour        // a proof outlives the endpoint
+	restartAfter = 10 * time.Second // silence after which an old number in a hello is a restart
+	idleProven   = time.Minute      // silence after which a proven endpoint may make room
+	rebindEvery  = 2 * time.Second  // a session may change its address this often,
+	rebindBurst  = 4                // and this often at once
+)
+
+func (c Config) withDefaults() Config {
+	def(&c.Sends, 3)
+	def(&c.FirstWait, 250*time.Millisecond)
+	def(&c.MaxWait, 8*time.Second)
+	def(&c.ReplayTTL, 2*time.Second)
+	def(&c.SessionTimeout, 300*time.Second)
+	def(&c.MaxEndpoints, 1<<16)
+	def(&c.MaxPerHost, 1<<12)
+	def(&c.MaxPacketBytes, 64<<20)
+	def(&c.NetworkBudget, 256<<10)
+	def(&c.ListenerBudget, 4<<20)
+	return c
+}
+
+func (c Config) pace() pace {
+	return pace{first: c.FirstWait, floor: min(floorWait, c.MaxWait), ceiling: c.MaxWait}
+}

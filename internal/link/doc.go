@@ -1,0 +1,68 @@
+// Package link is reliable delivery over datagrams that get lost, doubled,
+// delayed and forged. It is a state machine: no sockets, no clock, no
+// goroutines, no locks. The same calls give the same packets, byte for byte.
+//
+// Its nouns, and the files that bear their names:
+//
+//   - Server and Client are the two roles. One Server is one listener; one
+//     Client is one connection of one user.
+//   - endpoint is one remote address: its sequence counter, round-trip time,
+//     queue of unacknowledged packets, and whether it has proven itself.
+//   - session is one run of one client's sequence numbers: window, requests in
+//     flight, replay cache. It follows its client from address to address.
+//   - Request is a request on its way through the handler, window the memory of
+//     the last 1024 sequence numbers, terminal the kept answer of one request.
+//   - bundle is an answer in fragments, held the outputs behind the gate.
+//   - limiter counts requests, credit counts bytes to unproven addresses.
+//   - Sink takes what is sent; Batch is the Sink that collects.
+//
+// # A request
+//
+// What a packet with sequence s does to a session:
+//
+//	         Receive                Finish(gate)            Release(gate)
+//	unseen ──────────▶ in flight ──────────────▶ held ─────────────────▶ done
+//	   ▲                   │  a duplicate is          ACKs, then answers,   │
+//	   └───────────────────┘  dropped silently        RTO timers start      │
+//	     Abandon, or the                                                    │
+//	     session restarts        duplicate: ACK, and the kept answer ◀──────┘
+//	                             while it lives (8 requests, ReplayTTL)
+//
+// The handler decides at once, but what it decided may be shown only when it is
+// durable. So Finish names a gate, and nothing leaves before Release reaches it.
+// A request may stay in flight over many steps while something is loaded.
+//
+// # An answer
+//
+//	sent ──RTO──▶ sent again ──1.5 RTO──▶ sent a third time ──2.25 RTO──▶ given up
+//	  └─────────────────┴──────── ACK ────────┴──▶ delivered; next chunk of a bundle
+//
+// A stream (WebSocket) skips this: what is written counts as delivered.
+//
+// # An address
+//
+//	unknown ──first valid packet──▶ unproven ──────────────▶ proven ──idle──▶ gone
+//	                                   │   ACK of a packet, or a request,       ▲
+//	                                   │   with the token vouched for it        │
+//	                                   └──────────── idle, or table full ───────┘
+//
+// To an unproven address go at most 3 bytes for each byte received, one copy of
+// each packet. What does not fit waits for more bytes or for the proof. The
+// only exception is one reply each to CLIENT_HELLO, LIST_PROFILES and
+// GET_PROFILE_INFO: at most 8 times the request, under a byte budget for each
+// /24 (/56 of IPv6) and for the listener.
+//
+// # Invariants
+//
+//   - A packet is parsed before it creates any state.
+//   - A reliable request reaches the handler once, however often it arrives and
+//     from however many addresses; CLIENT_HELLO, which is idempotent, may reach
+//     it again when its answer is no longer kept.
+//   - Every table has a bound; unproven addresses make room first, and nobody is
+//     refused because a table of counters is full.
+//   - No timer scans all endpoints: each has one place in a heap.
+//   - Move in, ACK and update out, ACK in: no allocation.
+//
+// Time is a time.Duration since an epoch of the caller's choice, and does not
+// run backwards: an earlier now is taken as the latest one seen.
+package link

@@ -1,0 +1,180 @@
+package link
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// held are the outputs behind the gate, in the order they were made.
+type held struct {
+	items []output
+	first int    // index of the first one that is not released
+	gate  uint64 // the highest gate so far
+}
+
+// output is a finished request, or a packet that nobody asked for.
+type output struct {
+	gate   uint64
+	slot   uint32  // of the request, when push is nil
+	push   *packet // or the first of chunks
+	chunks []*packet
+	e      *endpoint
+	serial uint64
+}
+
+func (o *output) address() *endpoint {
+	if o.e.serial != o.serial {
+		return nil
+	}
+	return o.e
+}
+
+// add puts an output behind a gate. Gates do not go down: a lower one is taken as
+// the highest so far.
+func (h *held) add(o output, gate uint64) {
+	if h.first == len(h.items) {
+		h.items, h.first = h.items[:0], 0
+	}
+	h.gate = max(h.gate, gate)
+	o.gate = h.gate
+	h.items = append(h.items, o)
+}
+
+// Held returns how many requests and pushes wait for their gate.
+func (s *Server) Held() int { return len(s.held.items) - s.held.first }
+
+// Finish says that all answers of a request are given. Its ACK and they leave
+// when Release reaches the gate.
+func (s *Server) Finish(id Request, gate uint64) {
+	if r := s.requests.get(id); r != nil {
+		r.done = true
+		s.held.add(output{slot: id.slot}, gate)
+	}
+}
+
+// Release lets out everything up to a gate: all ACKs, then reliable packets in
+// the order they were made, then unreliable ones. ACKs must come first: old
+// clients throw away what arrives while they wait for theirs.
+func (s *Server) Release(now time.Duration, gate uint64, out Sink) {
+	now = s.tick(now)
+	end := s.held.first
+	for end < len(s.held.items) && s.held.items[end].gate <= gate {
+		end++
+	}
+	open := s.held.items[s.held.first:end]
+	for i := range open {
+		if open[i].push == nil {
+			r := &s.requests.slots[open[i].slot]
+			if e := r.address(); e != nil && !r.unreliably {
+				s.acknowledge(now, e, r.h, out)
+			}
+		}
+	}
+	for i := range open {
+		s.deliver(now, &open[i], out)
+	}
+	for i := range open {
+		s.settle(now, &open[i], out)
+		open[i] = output{}
+	}
+	s.held.first = end
+}
+
+// deliver sends the reliable packets of an output, and keeps answers.
+func (s *Server) deliver(now time.Duration, o *output, out Sink) {
+	if o.push != nil {
+		if e := o.address(); e != nil && !o.push.flags().Unreliable() {
+			s.deliverPush(now, e, o, out)
+		}
+		return
+	}
+	r := &s.requests.slots[o.slot]
+	e := r.address()
+	if sess := r.run(); sess != nil && !r.unreliably {
+		s.keep(now, sess, r.h, r.replies)
+	}
+	if e == nil {
+		return
+	}
+	right := exemptionOf(r.h.Ctrl, r.size)
+	for i := 0; i < len(r.replies); {
+		k := r.replies[i]
+		n := min(k.fragments(), len(r.replies)-i)
+		switch {
+		case k.flags().Unreliable():
+			i++
+		case n > 0:
+			s.replayBundle(now, e, r.replies[i:i+n], &right, out)
+			i += n
+		default:
+			k.refs++
+			s.enqueue(now, e, k, &right, out)
+			i++
+		}
+	}
+	s.flush(now, e, out)
+}
+
+func (s *Server) deliverPush(now time.Duration, e *endpoint, o *output, out Sink) {
+	if o.chunks != nil {
+		s.replayBundle(now, e, o.chunks, nil, out)
+		return
+	}
+	o.push.refs++
+	s.enqueue(now, e, o.push, nil, out)
+}
+
+// settle sends the unreliable packets of an output and ends it.
+func (s *Server) settle(now time.Duration, o *output, out Sink) {
+	if o.push != nil {
+		if o.chunks == nil {
+			s.sendOnce(now, o.address(), o.push, out)
+		}
+		for _, k := range o.chunks {
+			s.sendOnce(now, o.address(), k, out)
+		}
+		return
+	}
+	r := &s.requests.slots[o.slot]
+	e := r.address()
+	for _, k := range r.replies {
+		s.sendOnce(now, e, k, out)
+	}
+	s.closeRequest(o.slot)
+}
+
+// sendOnce sends k if it is unreliable, and drops the output's reference.
+func (s *Server) sendOnce(now time.Duration, e *endpoint, k *packet, out Sink) {
+	if e != nil && k.flags().Unreliable() && s.allow(now, e, len(k.buf), nil) {
+		s.emit(e, k, out)
+	}
+	s.pool.drop(k)
+}
+
+// Push sends an encoded packet that nobody asked for to every session of a
+// token, behind a gate: reliably, unless its flags say otherwise. The sequence
+// number is set here. It returns the number of sessions.
+func (s *Server) Push(token wamble.Token, packet []byte, gate uint64) int {
+	n := 0
+	for sess := s.table.byToken[token]; sess != nil; sess = sess.next {
+		k := s.pool.copyOf(packet)
+		number(sess.home, k)
+		s.held.add(output{push: k, e: sess.home, serial: sess.home.serial}, gate)
+		n++
+	}
+	return n
+}
+
+// number gives a packet to e its sequence number.
+func number(e *endpoint, k *packet) {
+	switch {
+	case k.flags().Unreliable():
+		wire.SetSeq(k.buf, 0)
+	case k.control() == wire.CtrlServerHello:
+		wire.SetSeq(k.buf, 1) // without consuming the counter
+	default:
+		wire.SetSeq(k.buf, e.nextSeq())
+	}
+}

@@ -1,0 +1,76 @@
+package link
+
+import (
+	"encoding/binary"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// packet is one encoded packet that may be sent more than once: the queue of an
+// endpoint and the replay cache share it. Its bytes do not change once it is
+// queued.
+type packet struct {
+	buf  []byte
+	refs int32
+	mark uint32 // its number while a snapshot is written
+}
+
+func (p *packet) control() wire.Control { return wire.Control(p.buf[0]) }
+func (p *packet) flags() wire.Flags     { return wire.Flags(p.buf[1]) }
+func (p *packet) token() wamble.Token   { return wamble.Token(p.buf[4:20]) }
+func (p *packet) seq() uint32           { return binary.BigEndian.Uint32(p.buf[28:]) }
+
+// fragments returns the number of chunks of the transfer that p is the first
+// chunk of, or 0 when p is no fragment.
+func (p *packet) fragments() int {
+	if p.flags()&wire.FlagFragment == 0 {
+		return 0
+	}
+	return int(binary.BigEndian.Uint16(p.buf[wire.HeaderSize+4:]))
+}
+
+// smallPacket is the capacity of most buffers: nearly all answers fit.
+const smallPacket = 352
+
+// maxSpare bounds the buffers of each size that wait for reuse.
+const maxSpare = 4096
+
+// pool hands out packets and takes them back.
+type pool struct {
+	small, large []*packet
+	held         int // bytes of capacity in use
+}
+
+// copyOf returns a packet with the bytes of b and one reference.
+func (p *pool) copyOf(b []byte) *packet {
+	free, size := &p.small, smallPacket
+	if len(b) > smallPacket {
+		free, size = &p.large, wire.MaxPacket
+	}
+	var k *packet
+	if n := len(*free); n > 0 {
+		k = (*free)[n-1]
+		*free = (*free)[:n-1]
+	} else {
+		k = &packet{buf: make([]byte, 0, size)}
+	}
+	k.buf, k.refs = append(k.buf[:0], b...), 1
+	p.held += cap(k.buf)
+	return k
+}
+
+// drop gives back one reference.
+func (p *pool) drop(k *packet) {
+	if k.refs--; k.refs > 0 {
+		return
+	}
+	p.held -= cap(k.buf)
+	free := &p.small
+	if cap(k.buf) > smallPacket {
+		free = &p.large
+	}
+	if len(*free) < maxSpare {
+		*free = append(*free, k)
+	}
+}

@@ -1,0 +1,134 @@
+package link
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// proof is what is known about whether the owner of an address really sends
+// from it. Whoever forges a source address sees none of our packets, so a token
+// that we handed to the address, coming back from it, proves it.
+type proof struct {
+	proven bool
+	// vouched is a token that is known to be real and was said to this address,
+	// or belongs to its session at a proven address. Any token may be in a
+	// request; only this one proves.
+	vouched wamble.Token
+	// credit is how many more bytes an unproven address may be sent.
+	credit int
+}
+
+// Amplification: how many bytes may follow one received byte.
+const (
+	creditFactor = 3
+	exemptFactor = 8
+)
+
+// exempt reports whether one reply to c may exceed the credit.
+func exempt(c wire.Control) bool {
+	switch c {
+	case wire.CtrlClientHello, wire.CtrlListProfiles, wire.CtrlGetProfileInfo:
+		return true
+	}
+	return false
+}
+
+// exemption is the right to one reply over the credit, of at most left bytes.
+// The zero value is no right.
+type exemption struct{ left int }
+
+func exemptionOf(c wire.Control, size int) exemption {
+	if exempt(c) {
+		return exemption{exemptFactor * size}
+	}
+	return exemption{}
+}
+
+// budgets bound the bytes of exempt replies.
+type budgets struct {
+	listener flow
+	networks *lru[hostID, flow]
+}
+
+// flow is a bucket of bytes. The zero value is full.
+type flow struct {
+	used int
+	at   time.Duration
+}
+
+// room returns how many bytes may flow now, at rate bytes per second with a
+// burst of four seconds.
+func (f *flow) room(now time.Duration, rate int) int {
+	const burst = 4
+	elapsed := min(now-f.at, burst*time.Second)
+	f.used = max(0, f.used-int(int64(rate)*int64(elapsed)/int64(time.Second)))
+	f.at = now
+	return rate*burst - f.used
+}
+
+// allow decides whether size bytes may go to e now, and books them.
+func (s *Server) allow(now time.Duration, e *endpoint, size int, right *exemption) bool {
+	if e.proof.proven {
+		return true
+	}
+	if size <= e.proof.credit {
+		e.proof.credit -= size
+		return true
+	}
+	if right == nil || size > right.left {
+		return false
+	}
+	network := s.budgets.networks.use(networkKey(e.peer))
+	if network.room(now, s.cfg.NetworkBudget) < size || s.budgets.listener.room(now, s.cfg.ListenerBudget) < size {
+		s.stats.BudgetSpent++
+		return false
+	}
+	network.used += size
+	s.budgets.listener.used += size
+	right.left = 0
+	return true
+}
+
+// received credits e with the bytes of a valid packet.
+func (e *endpoint) received(size int) {
+	if !e.proof.proven {
+		e.proof.credit += creditFactor * size
+	}
+}
+
+// prove lifts the bounds of e.
+func (s *Server) prove(now time.Duration, e *endpoint) {
+	s.table.delist(e)
+	e.proof.proven = true
+	s.table.enlist(e)
+	s.remember(now, e)
+	s.stats.Proven++
+}
+
+// remembered is a proof that outlives its endpoint.
+type remembered struct {
+	at      time.Duration
+	vouched wamble.Token
+}
+
+// remember notes that e is proven, as of at.
+func (s *Server) remember(at time.Duration, e *endpoint) {
+	*s.proofs.use(e.peer) = remembered{at, e.proof.vouched}
+}
+
+// recall proves e when its address proved itself not long ago: a player who
+// thinks for ten minutes is not a stranger.
+func (s *Server) recall(now time.Duration, e *endpoint) {
+	if p := s.proofs.find(e.peer); p != nil && now-p.at < proofTime && !e.proof.proven {
+		e.proof.vouched = p.vouched
+		s.prove(now, e)
+	}
+}
+
+// vouches reports whether a packet of control code c says a token that the
+// handler has checked or made.
+func vouches(c wire.Control) bool {
+	return c == wire.CtrlServerHello || c == wire.CtrlLoginSuccess
+}

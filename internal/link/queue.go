@@ -1,0 +1,201 @@
+package link
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// pending is a packet that waits for its ACK, or for the credit to be sent.
+type pending struct {
+	k     *packet
+	sends int           // 0 while it is withheld
+	chunk bool          // it is the present chunk of the endpoint's first bundle
+	sent  time.Duration // when the first copy left
+	due   time.Duration // when to send it again, or to give it up
+}
+
+// enqueue sends a reliable packet for the first time. It takes over the caller's
+// reference.
+func (s *Server) enqueue(now time.Duration, e *endpoint, k *packet, right *exemption, out Sink) {
+	s.push(now, e, pending{k: k}, right, out)
+}
+
+func (s *Server) push(now time.Duration, e *endpoint, p pending, right *exemption, out Sink) {
+	if e.peer.Stream() {
+		s.emit(e, p.k, out)
+		s.pool.drop(p.k)
+		return
+	}
+	if !p.chunk && s.crowded() {
+		s.stats.Unkept++
+		if s.allow(now, e, len(p.k.buf), right) {
+			s.emit(e, p.k, out)
+		}
+		s.pool.drop(p.k)
+		return
+	}
+	s.shorten(now, e, out)
+	s.transmit(now, e, &p, right, out)
+	e.queue = append(e.queue, p)
+	s.table.timers.sooner(e, p.due)
+}
+
+// crowded reports whether packets take all the memory they may: then they are
+// sent once and neither repeated nor kept.
+func (s *Server) crowded() bool { return s.pool.held > s.cfg.MaxPacketBytes }
+
+// shorten gives up the oldest packets of a queue that is full. A client that
+// never acknowledges costs no more than this.
+func (s *Server) shorten(now time.Duration, e *endpoint, out Sink) {
+	limit := maxQueue
+	if !e.proof.proven {
+		limit = maxWithheld
+	}
+	for len(e.queue) >= limit {
+		s.stats.GivenUp++
+		s.giveUp(now, e, 0, out)
+	}
+}
+
+// transmit sends one copy of p, or withholds it.
+func (s *Server) transmit(now time.Duration, e *endpoint, p *pending, right *exemption, out Sink) {
+	if !s.allow(now, e, len(p.k.buf), right) {
+		if p.sends == 0 {
+			s.stats.Withheld++
+			p.due = now + withheldTime
+		}
+		return
+	}
+	if p.sends == 0 {
+		p.sent = now
+	}
+	p.sends++
+	p.due = now + s.pace.after(&e.rtt, p.sends)
+	s.emit(e, p.k, out)
+}
+
+// emit hands a packet to the sink.
+func (s *Server) emit(e *endpoint, k *packet, out Sink) {
+	s.stats.Sent++
+	out.Send(e.peer, k.buf)
+	if vouches(k.control()) {
+		s.vouchFor(e, k)
+	}
+}
+
+// vouchFor notes the token that a SERVER_HELLO or LOGIN_SUCCESS said to e. A
+// session that had no token has this one from now on, so that pushes reach it.
+func (s *Server) vouchFor(e *endpoint, k *packet) {
+	token := k.token()
+	if token.IsZero() {
+		return
+	}
+	e.proof.vouched = token
+	if k.control() == wire.CtrlServerHello {
+		e.sess.granted = token
+	}
+	if e.sess.token.IsZero() {
+		s.bind(e.sess, token)
+	}
+}
+
+// dequeue removes entry i of the queue, without dropping its packet.
+func (e *endpoint) dequeue(i int) pending {
+	p := e.queue[i]
+	e.queue = append(e.queue[:i], e.queue[i+1:]...)
+	return p
+}
+
+// giveUp drops entry i of the queue; with a chunk, its whole bundle.
+func (s *Server) giveUp(now time.Duration, e *endpoint, i int, out Sink) {
+	p := e.dequeue(i)
+	s.pool.drop(p.k)
+	if p.chunk {
+		s.endBundle(now, e, out)
+	}
+}
+
+// receiveAck takes an ACK: it ends the wait of the first packet with its number
+// that was sent to this very address. Tokens must be equal if both are there;
+// only if both are there, and vouched for, the address is proven.
+func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h wire.Header, size int, out Sink) Received {
+	e := s.table.endpoints[from]
+	if e == nil {
+		return s.dropped(&s.stats.StrayAcks)
+	}
+	e.received(size)
+	i := e.waiting(h)
+	if i < 0 {
+		s.flush(now, e, out)
+		return s.dropped(&s.stats.StrayAcks)
+	}
+	s.stats.Acks++
+	s.table.touch(now, e)
+	p := e.dequeue(i)
+	if p.sends == 1 {
+		e.rtt.sample(now - p.sent)
+	}
+	token := p.k.token()
+	s.pool.drop(p.k)
+	if token == h.Token && !token.IsZero() && (e.proof.proven || token == e.proof.vouched) {
+		if !e.proof.proven {
+			s.prove(now, e)
+		}
+		if e.sess.home != e && p.sent >= e.sess.homeSince {
+			s.adopt(now, e, out)
+		}
+	}
+	if p.chunk {
+		s.nextChunk(now, e, out)
+	}
+	s.flush(now, e, out)
+	s.packet.Header = h
+	return Received{Verdict: Delivered, Packet: &s.packet}
+}
+
+// waiting returns the index of the packet that an ACK ends, or -1.
+func (e *endpoint) waiting(h wire.Header) int {
+	for i := range e.queue {
+		p := &e.queue[i]
+		if p.sends == 0 || p.k.seq() != h.Seq {
+			continue
+		}
+		if t := p.k.token(); t == h.Token || t.IsZero() || h.Token.IsZero() {
+			return i
+		}
+	}
+	return -1
+}
+
+// flush sends what was withheld from e, as far as it may be sent now.
+func (s *Server) flush(now time.Duration, e *endpoint, out Sink) {
+	for i := range e.queue {
+		if p := &e.queue[i]; p.sends == 0 {
+			if !e.proof.proven && len(p.k.buf) > e.proof.credit {
+				return // in order
+			}
+			s.transmit(now, e, p, nil, out)
+			s.table.timers.sooner(e, p.due)
+		}
+	}
+}
+
+// acknowledge sends the ACK of a request: token, board and number are echoed.
+func (s *Server) acknowledge(now time.Duration, e *endpoint, h wire.Header, out Sink) {
+	s.scratch = appendAck(s.scratch[:0], h)
+	if s.allow(now, e, len(s.scratch), nil) {
+		s.stats.Sent++
+		out.Send(e.peer, s.scratch)
+	}
+}
+
+// appendAck encodes the ACK of a packet with header h.
+func appendAck(dst []byte, h wire.Header) []byte {
+	dst, err := wire.Append(dst, wire.Header{Token: h.Token, Board: h.Board, Seq: h.Seq}, wire.Ack{})
+	if err != nil {
+		panic("link: an ACK has no payload to fail on: " + err.Error())
+	}
+	return dst
+}

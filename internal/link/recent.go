@@ -1,0 +1,73 @@
+package link
+
+import (
+	"encoding/binary"
+	"time"
+
+	"wamble/wire"
+)
+
+// How many packets of the server a client remembers, and how long: longer than
+// a server repeats one and the network delays it.
+const (
+	recentSize = 256
+	recentTime = 30 * time.Second
+)
+
+// recent is the client's duplicate filter. A sequence number alone does not name
+// a packet: SERVER_HELLO and the packet after it both have 1, and a server that
+// was restarted counts from 1 again. Repetitions are identical byte for byte, so
+// the filter goes by a hash of the bytes.
+type recent struct {
+	ring [recentSize]mark
+	next int
+}
+
+type mark struct {
+	hash uint64
+	at   time.Duration
+	used bool
+}
+
+// has reports whether a packet was seen, and when not, remembers it.
+func (r *recent) has(now time.Duration, hash uint64) bool {
+	if r.known(now, hash) {
+		return true
+	}
+	r.ring[r.next] = mark{hash, now, true}
+	r.next = (r.next + 1) % recentSize
+	return false
+}
+
+func (r *recent) known(now time.Duration, hash uint64) bool {
+	for i := range r.ring {
+		if m := &r.ring[i]; m.used && m.hash == hash && now-m.at < recentTime {
+			return true
+		}
+	}
+	return false
+}
+
+// FNV-1a, 64 bits.
+const (
+	fnvOffset = 0xcbf29ce484222325
+	fnvPrime  = 0x100000001b3
+)
+
+func hashOf(b []byte) uint64 {
+	h := uint64(fnvOffset)
+	for _, c := range b {
+		h = (h ^ uint64(c)) * fnvPrime
+	}
+	return h
+}
+
+// hashOfTransfer names a whole transfer, whichever of its chunks f is.
+func hashOfTransfer(h wire.Header, f *wire.Fragment) uint64 {
+	var b [1 + 16 + 4 + 32]byte
+	b[0] = byte(h.Ctrl)
+	copy(b[1:], h.Token[:])
+	binary.BigEndian.PutUint32(b[17:], f.Transfer)
+	copy(b[21:], f.Hash[:])
+	return hashOf(b[:])
+}

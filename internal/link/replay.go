@@ -1,0 +1,142 @@
+package link
+
+import (
+	"time"
+
+	"wamble/wire"
+)
+
+// keep stores the answers of a request that is done. The packets get one more
+// reference each.
+func (s *Server) keep(now time.Duration, sess *session, h wire.Header, replies []*packet) {
+	if s.cfg.ReplayTTL < 0 {
+		return
+	}
+	if s.crowded() || !anyReplayed(replies) {
+		return
+	}
+	if len(sess.kept) == maxTerminals {
+		s.dropTerminal(sess)
+	}
+	t := sess.spareTerminal()
+	t.seq, t.ctrl, t.at = h.Seq, h.Ctrl, now
+	for _, k := range replies {
+		if replayed(k) {
+			k.refs++
+			t.packets = append(t.packets, k)
+		}
+	}
+	s.table.timers.sooner(sess.home, now+s.cfg.ReplayTTL+1)
+}
+
+// replayed reports whether an answer is kept: the table of wire says so, unless
+// it was sent unreliably.
+func replayed(k *packet) bool {
+	info, ok := k.control().Info()
+	return ok && info.Delivery == wire.Replayed && !k.flags().Unreliable()
+}
+
+func anyReplayed(replies []*packet) bool {
+	for _, k := range replies {
+		if replayed(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// spareTerminal extends kept by one entry and reuses the memory of a former one.
+func (s *session) spareTerminal() *terminal {
+	n := len(s.kept)
+	if n < cap(s.kept) {
+		s.kept = s.kept[:n+1]
+	} else {
+		s.kept = append(s.kept, terminal{})
+	}
+	return &s.kept[n]
+}
+
+// dropTerminal drops the oldest kept answer. The list of its packets stays
+// behind the end of kept, to be reused, unless it was a long one.
+func (s *Server) dropTerminal(sess *session) {
+	packets := sess.kept[0].packets
+	for i, k := range packets {
+		s.pool.drop(k)
+		packets[i] = nil
+	}
+	if packets = packets[:0]; cap(packets) > maxTerminals {
+		packets = nil
+	}
+	last := len(sess.kept) - 1
+	copy(sess.kept, sess.kept[1:])
+	sess.kept[last] = terminal{packets: packets}
+	sess.kept = sess.kept[:last]
+}
+
+func (s *Server) dropKept(sess *session) {
+	for len(sess.kept) > 0 {
+		s.dropTerminal(sess)
+	}
+}
+
+// expireKept drops answers that are too old to be replayed.
+func (s *Server) expireKept(now time.Duration, sess *session) {
+	for len(sess.kept) > 0 && now-sess.kept[0].at > s.cfg.ReplayTTL {
+		s.dropTerminal(sess)
+	}
+}
+
+// duplicate answers a request that is done: ACK, and the answer if it is kept.
+func (s *Server) duplicate(now time.Duration, e *endpoint, h wire.Header, size int, out Sink) {
+	s.stats.Duplicates++
+	s.vouchByNeighbour(e, h.Token)
+	s.acknowledge(now, e, h, out)
+	t := e.sess.keptAnswer(now, s.cfg.ReplayTTL, h.Seq)
+	if t == nil {
+		s.flush(now, e, out)
+		return
+	}
+	s.stats.Replays++
+	right := exemptionOf(h.Ctrl, size)
+	for i := 0; i < len(t.packets); {
+		k := t.packets[i]
+		if n := min(k.fragments(), len(t.packets)-i); n > 0 {
+			s.replayBundle(now, e, t.packets[i:i+n], &right, out)
+			i += n
+			continue
+		}
+		s.replay(now, e, k, &right, out)
+		i++
+	}
+	s.flush(now, e, out)
+}
+
+// replay sends a kept packet again. One that still waits for its ACK is left to
+// its timer, except that an unproven address, which timers do not serve, gets a
+// copy for each request it pays for.
+func (s *Server) replay(now time.Duration, e *endpoint, k *packet, right *exemption, out Sink) {
+	for i := range e.queue {
+		p := &e.queue[i]
+		if p.k != k {
+			continue
+		}
+		if !e.proof.proven {
+			s.transmit(now, e, p, right, out)
+			s.table.timers.sooner(e, p.due)
+		}
+		return
+	}
+	k.refs++
+	s.enqueue(now, e, k, right, out)
+}
+
+func (s *Server) replayBundle(now time.Duration, e *endpoint, chunks []*packet, right *exemption, out Sink) {
+	if e.bundled(chunks[0]) {
+		return
+	}
+	b := bundle{chunks: append([]*packet(nil), chunks...)}
+	for _, k := range b.chunks {
+		k.refs++
+	}
+	s.addBundle(now, e, b, right, out)
+}

@@ -1,0 +1,174 @@
+package link
+
+import (
+	"wamble"
+	"wamble/wire"
+)
+
+// Request names a request from Receive until Release or Abandon. The zero value
+// names none. Using one that is over does nothing.
+type Request struct{ slot, gen uint32 }
+
+// request is a request in flight.
+type request struct {
+	gen  uint32
+	live bool
+	done bool        // finished; it waits for its gate
+	h    wire.Header // as received
+	size int         // bytes of its packet
+	// Where it came from. Both may be removed, and their memory reused, before
+	// it is finished: then the serial differs.
+	e          *endpoint
+	endpoint   uint64
+	sess       *session
+	session    uint64
+	epoch      uint32
+	replies    []*packet
+	unreliably bool
+}
+
+// address returns where the answers go, or nil when it is forgotten.
+func (r *request) address() *endpoint {
+	if r.e.serial != r.endpoint {
+		return nil
+	}
+	return r.e
+}
+
+// run returns the session that the request's number belongs to, or nil when it
+// is forgotten or its numbers have restarted.
+func (r *request) run() *session {
+	if r.sess.serial != r.session || r.sess.epoch != r.epoch {
+		return nil
+	}
+	return r.sess
+}
+
+// requests are the requests in flight.
+type requests struct {
+	slots []request
+	free  []uint32
+}
+
+func (q *requests) used() int { return len(q.slots) - len(q.free) }
+
+func (q *requests) add(e *endpoint, h wire.Header, size int) Request {
+	var i uint32
+	if n := len(q.free); n > 0 {
+		i = q.free[n-1]
+		q.free = q.free[:n-1]
+	} else {
+		i = uint32(len(q.slots))
+		q.slots = append(q.slots, request{})
+	}
+	r := &q.slots[i]
+	*r = request{
+		gen: r.gen + 1, live: true, h: h, size: size,
+		e: e, endpoint: e.serial, sess: e.sess, session: e.sess.serial, epoch: e.sess.epoch,
+		replies: r.replies[:0], unreliably: h.Flags.Unreliable(),
+	}
+	return Request{i, r.gen}
+}
+
+// get returns a request that may still be answered, or nil.
+func (q *requests) get(id Request) *request {
+	if id.gen == 0 || int(id.slot) >= len(q.slots) {
+		return nil
+	}
+	if r := &q.slots[id.slot]; r.live && !r.done && r.gen == id.gen {
+		return r
+	}
+	return nil
+}
+
+func (q *requests) release(i uint32) {
+	q.slots[i].live = false
+	q.slots[i].e, q.slots[i].sess = nil, nil
+	q.free = append(q.free, i)
+}
+
+// inFlight reports whether request seq of the session's present run is in
+// flight.
+func (q *requests) inFlight(s *session, seq uint32) bool {
+	for _, i := range s.open {
+		if r := &q.slots[i]; r.h.Seq == seq && r.epoch == s.epoch {
+			return true
+		}
+	}
+	return false
+}
+
+// Peer returns where a request came from, and false when that address is
+// forgotten or the request is over.
+func (s *Server) Peer(id Request) (wamble.Peer, bool) {
+	r := s.requests.get(id)
+	if r == nil || r.address() == nil {
+		return wamble.Peer{}, false
+	}
+	return r.e.peer, true
+}
+
+// Vouch says that the request's token is a real one, known to the caller. Until
+// an address has proven itself only such a token can prove it. SERVER_HELLO and
+// LOGIN_SUCCESS vouch for their token without being asked.
+func (s *Server) Vouch(id Request) {
+	if r := s.requests.get(id); r != nil {
+		if e := r.address(); e != nil && !e.proof.proven {
+			e.proof.vouched = r.h.Token
+		}
+	}
+}
+
+// Room returns how many bytes one reply to the request may have to leave at
+// once: wire.MaxPacket for a proven address. An unproven one gets less; leave
+// out what the client can do without, or the packet waits for the proof.
+func (s *Server) Room(id Request) int {
+	r := s.requests.get(id)
+	if r == nil {
+		return 0
+	}
+	e := r.address()
+	if e == nil {
+		return 0
+	}
+	if e.proof.proven {
+		return wire.MaxPacket
+	}
+	right := exemptionOf(r.h.Ctrl, r.size)
+	credit := e.proof.credit
+	if !r.unreliably {
+		credit -= wire.HeaderSize // its ACK goes first
+	}
+	return min(max(right.left, credit), wire.MaxPacket)
+}
+
+// Abandon forgets a request as if it had never come: no ACK, and a repetition is
+// new. It is for a server that has no room to decide now.
+func (s *Server) Abandon(id Request) {
+	r := s.requests.get(id)
+	if r == nil {
+		return
+	}
+	for _, k := range r.replies {
+		s.pool.drop(k)
+	}
+	if sess := r.run(); sess != nil && !r.unreliably {
+		sess.win.forget(r.h.Seq)
+	}
+	s.closeRequest(id.slot)
+}
+
+// closeRequest ends a request, whose replies must have been dropped.
+func (s *Server) closeRequest(i uint32) {
+	r := &s.requests.slots[i]
+	if r.sess.serial == r.session {
+		open := r.sess.open
+		for j, o := range open {
+			if o == i {
+				r.sess.open = append(open[:j], open[j+1:]...)
+				break
+			}
+		}
+	}
+	s.requests.release(i)
+}

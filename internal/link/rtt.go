@@ -1,0 +1,44 @@
+package link
+
+import "time"
+
+// rtt estimates a round trip and the time after which a packet without ACK is
+// sent again. The zero value has no sample yet.
+type rtt struct {
+	smooth, vary time.Duration
+}
+
+// sample adds the round trip of a packet that was sent exactly once (Karn's
+// rule: with two copies nobody knows which one was acknowledged).
+func (r *rtt) sample(d time.Duration) {
+	d = max(d, time.Millisecond)
+	if r.smooth == 0 {
+		r.smooth, r.vary = d, d/2
+		return
+	}
+	diff := r.smooth - d
+	if diff < 0 {
+		diff = -diff
+	}
+	r.vary = (3*r.vary + diff) / 4
+	r.smooth = (7*r.smooth + d) / 8
+}
+
+// pace is how long to wait for an ACK.
+type pace struct {
+	first, floor, ceiling time.Duration
+}
+
+// after returns the wait that follows the n-th send (n from 1): first before any
+// sample, then the estimate, growing by half with each repetition.
+func (p pace) after(r *rtt, n int) time.Duration {
+	d := p.first
+	if r.smooth != 0 {
+		d = r.smooth + 4*r.vary
+	}
+	d = max(d, p.floor)
+	for ; n > 1 && d < p.ceiling; n-- {
+		d += d / 2
+	}
+	return min(d, p.ceiling)
+}

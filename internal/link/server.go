@@ -1,0 +1,206 @@
+package link
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// Server is the server's end of all connections of one listener. Drive it from
+// one goroutine:
+//
+//	for each packet: switch r := s.Receive(now, from, b, out); r.Verdict {
+//		case link.New: decide; Answer(s, r.Request, …) for each answer;
+//		               s.Finish(r.Request, gate), now or in a later step
+//		case link.Delivered: the client of r.Packet.Token is alive
+//		}
+//	when the journal is durable up to gate: s.Release(now, gate, out)
+//	at s.Next(): s.Due(now, out)
+//	then write out
+//
+// Order among the requests of one token is the caller's business.
+type Server struct {
+	cfg      Config
+	pace     pace
+	now      time.Duration
+	table    table
+	requests requests
+	held     held
+	limits   limiter
+	budgets  budgets
+	proofs   *lru[wamble.Peer, remembered]
+	pool     pool
+	transfer uint32 // number of the last transfer
+	packet   wire.Packet
+	scratch  []byte
+	payload  []byte
+	stats    Stats
+}
+
+// Verdict says what a packet meant to a Server.
+type Verdict uint8
+
+const (
+	// Dropped: nothing to do; Stats say why.
+	Dropped Verdict = iota
+	// New: a request for the handler.
+	New
+	// Duplicate: a request that is done; it was acknowledged again, and its
+	// answer sent again if it is kept.
+	Duplicate
+	// Delivered: the packet was an ACK that we waited for.
+	Delivered
+	// Limited: a request over a rate limit.
+	Limited
+)
+
+// Received is what Server.Receive saw.
+type Received struct {
+	Verdict Verdict
+	// Request names the request until it is released. Set with New.
+	Request Request
+	// Packet is what was received, set with New; with Delivered only its Header
+	// is. It is good until the next Receive, and its byte slices are views into
+	// the received bytes.
+	Packet *wire.Packet
+	// Granted is set when an anonymous hello is new only because its answer is
+	// no longer kept: the token that was handed out for it. Answer for that
+	// session instead of making another.
+	Granted wamble.Token
+}
+
+// NewServer returns a Server that knows nobody.
+func NewServer(cfg Config) *Server {
+	s := &Server{
+		table:   newTable(),
+		limits:  limiter{newLRU[limitKey, counter](maxCounters)},
+		budgets: budgets{networks: newLRU[hostID, flow](maxCounters)},
+		proofs:  newLRU[wamble.Peer, remembered](maxCounters),
+	}
+	s.SetConfig(cfg)
+	return s
+}
+
+// SetConfig replaces the settings. Packets that wait for an ACK keep their time;
+// smaller bounds are met as addresses come and go.
+func (s *Server) SetConfig(cfg Config) {
+	s.cfg = cfg.withDefaults()
+	s.pace = s.cfg.pace()
+}
+
+// Stats returns the counters.
+func (s *Server) Stats() Stats { return s.stats }
+
+// Size is how much a Server remembers.
+type Size struct {
+	Endpoints, Sessions, Requests, Hosts int
+	PacketBytes                          int // queued and kept packets, with their slack
+}
+
+// Size returns the present size. It is zero when nobody is known.
+func (s *Server) Size() Size {
+	return Size{
+		Endpoints:   len(s.table.endpoints),
+		Sessions:    s.table.sessions,
+		Requests:    s.requests.used(),
+		Hosts:       len(s.table.hosts),
+		PacketBytes: s.pool.held,
+	}
+}
+
+func (s *Server) tick(now time.Duration) time.Duration {
+	s.now = max(s.now, now)
+	return s.now
+}
+
+// Forget drops an address at once, as when a WebSocket connection is closed. Its
+// requests in flight are executed, but their answers go nowhere.
+func (s *Server) Forget(peer wamble.Peer) {
+	if e := s.table.endpoints[peer]; e != nil {
+		s.removeEndpoint(e)
+	}
+}
+
+// Purge ends what a token can reach, as LOGOUT does: kept answers, and all
+// addresses but keep, which no longer belongs to the token. The request that
+// caused it can still be finished.
+func (s *Server) Purge(token wamble.Token, keep wamble.Peer) {
+	for sess := s.table.byToken[token]; sess != nil; {
+		next := sess.next
+		s.dropKept(sess)
+		keeper := s.table.endpoints[keep]
+		if keeper != nil && keeper.sess == sess {
+			s.table.bindToken(sess, wamble.Token{})
+			sess.granted = wamble.Token{}
+		} else {
+			keeper = nil
+		}
+		for i := len(sess.addrs) - 1; i >= 0; i-- {
+			if a := sess.addrs[i]; a != keeper {
+				s.removeEndpoint(a)
+			}
+		}
+		sess = next
+	}
+}
+
+// removeEndpoint drops an address, and its session with the last one.
+func (s *Server) removeEndpoint(e *endpoint) {
+	for i := range e.queue {
+		s.pool.drop(e.queue[i].k)
+	}
+	for i := range e.bundles {
+		s.dropBundle(&e.bundles[i])
+	}
+	e.queue, e.bundles = e.queue[:0], e.bundles[:0]
+	if e.proof.proven && !e.peer.Stream() {
+		s.remember(e.seen, e)
+	}
+	s.leave(e)
+	s.table.remove(e)
+}
+
+// leave takes an address out of its session, which ends with the last one.
+func (s *Server) leave(e *endpoint) {
+	sess := e.sess
+	for i, a := range sess.addrs {
+		if a == e {
+			sess.addrs = append(sess.addrs[:i], sess.addrs[i+1:]...)
+			break
+		}
+	}
+	if sess.home == e {
+		sess.home = latest(sess.addrs)
+		if sess.home != nil {
+			s.table.timers.sooner(sess.home, s.now+1) // it now looks after the kept answers
+		}
+	}
+	if len(sess.addrs) == 0 {
+		s.dropKept(sess)
+		s.table.removeSession(sess)
+	}
+}
+
+// makeRoom makes room for one more endpoint at peer, if anybody may be evicted
+// for it.
+func (s *Server) makeRoom(now time.Duration, peer wamble.Peer) bool {
+	h := s.table.hosts[hostKey(peer)]
+	if h != nil && h.n >= s.cfg.MaxPerHost {
+		return s.evict(victim(now, &h.lists))
+	}
+	if len(s.table.endpoints) >= s.cfg.MaxEndpoints {
+		return s.evict(victim(now, &s.table.ages))
+	}
+	return true
+}
+
+func (s *Server) evict(e *endpoint) bool {
+	if e == nil {
+		s.stats.Refused++
+		return false
+	}
+	s.stats.Evicted++
+	s.removeEndpoint(e)
+	return true
+}

@@ -1,0 +1,120 @@
+package link
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// session is one run of a client's sequence numbers. It lives as long as one of
+// its addresses.
+type session struct {
+	serial uint64 // unique in the life of the server; 0 once it is removed
+	token  wamble.Token
+	win    window
+	epoch  uint32      // grows when the numbers restart
+	open   []uint32    // requests in flight
+	kept   []terminal  // answers kept for replay, oldest first
+	addrs  []*endpoint // its addresses, in the order they came
+	home   *endpoint   // where pushes go
+	// homeSince is when home last moved. An ACK of something older, delayed on
+	// its way from a former home, must not move it back.
+	homeSince time.Duration
+	// granted is the token that SERVER_HELLO handed out, so that a repeated
+	// anonymous hello does not make a second player.
+	granted wamble.Token
+	claimed bool // a request with a token came
+	rebinds bucket
+	// Sessions of one token form a chain, the one with the latest new request
+	// first.
+	prev, next *session
+}
+
+// terminal is the kept answer of one request.
+type terminal struct {
+	seq     uint32
+	ctrl    wire.Control
+	at      time.Duration
+	packets []*packet
+}
+
+// keptAnswer returns the answer of request seq, or nil.
+func (s *session) keptAnswer(now, ttl time.Duration, seq uint32) *terminal {
+	for i := range s.kept {
+		if t := &s.kept[i]; t.seq == seq && now-t.at <= ttl {
+			return t
+		}
+	}
+	return nil
+}
+
+// stream reports whether the session belongs to one connection, which no other
+// address can take over.
+func (s *session) stream() bool { return s.home != nil && s.home.peer.Stream() }
+
+// bindToken indexes a session by its token; the zero token takes it out.
+func (t *table) bindToken(s *session, token wamble.Token) {
+	if s.token == token {
+		return
+	}
+	t.unchain(s)
+	s.token = token
+	t.chain(s)
+}
+
+// chain puts s first in the chain of its token.
+func (t *table) chain(s *session) {
+	if s.token.IsZero() {
+		return
+	}
+	s.prev, s.next = nil, t.byToken[s.token]
+	if s.next != nil {
+		s.next.prev = s
+	}
+	t.byToken[s.token] = s
+}
+
+func (t *table) unchain(s *session) {
+	if s.token.IsZero() {
+		return
+	}
+	switch {
+	case s.prev != nil:
+		s.prev.next = s.next
+	case s.next != nil:
+		t.byToken[s.token] = s.next
+	default:
+		delete(t.byToken, s.token)
+	}
+	if s.next != nil {
+		s.next.prev = s.prev
+	}
+	s.prev, s.next = nil, nil
+}
+
+// promote makes s the latest session of its token.
+func (t *table) promote(s *session) {
+	if s.prev != nil {
+		t.unchain(s)
+		t.chain(s)
+	}
+}
+
+// bucket allows a burst of n events, refilled one by one.
+type bucket struct {
+	used int
+	at   time.Duration // of the last refill
+}
+
+func (b *bucket) take(now, every time.Duration, burst int) bool {
+	if n := int((now - b.at) / every); n > 0 {
+		b.used = max(0, b.used-n)
+		b.at = now
+	}
+	if b.used >= burst {
+		return false
+	}
+	b.used++
+	return true
+}

@@ -1,0 +1,211 @@
+package link
+
+import (
+	"time"
+
+	"wamble"
+)
+
+// census lists the endpoints and sessions of a server in an order that does not
+// depend on maps, and numbers the packets they hold.
+type census struct {
+	endpoints []*endpoint
+	sessions  []*session
+	packets   []*packet
+	place     map[*endpoint]int
+	number    map[*session]int
+}
+
+func (s *Server) census() census {
+	c := census{place: map[*endpoint]int{}, number: map[*session]int{}}
+	for i := range s.table.ages {
+		for e := s.table.ages[i].first; e != nil; e = e.links[byAge].next {
+			c.place[e] = len(c.endpoints)
+			c.endpoints = append(c.endpoints, e)
+			if _, ok := c.number[e.sess]; !ok {
+				c.number[e.sess] = len(c.sessions)
+				c.sessions = append(c.sessions, e.sess)
+			}
+		}
+	}
+	return c
+}
+
+// mark numbers a packet, from 1, when it is met first.
+func (c *census) mark(list ...*packet) {
+	for _, k := range list {
+		if k.mark == 0 {
+			c.packets = append(c.packets, k)
+			k.mark = uint32(len(c.packets))
+		}
+	}
+}
+
+func (c *census) markAll() {
+	for _, s := range c.sessions {
+		for i := range s.kept {
+			c.mark(s.kept[i].packets...)
+		}
+	}
+	for _, e := range c.endpoints {
+		for i := range e.queue {
+			c.mark(e.queue[i].k)
+		}
+		for i := range e.bundles {
+			c.mark(e.bundles[i].chunks...)
+		}
+	}
+}
+
+// Snapshot appends the whole state to dst, for Restore in another process:
+// sequence numbers, windows, kept answers, packets without ACK, proofs, counters.
+// The server goes on unchanged. It returns ErrHeld while outputs wait for their
+// gate. Requests in flight are left out, as by Abandon: their repetitions are
+// new to the restored server.
+func (s *Server) Snapshot(now time.Duration, dst []byte) ([]byte, error) {
+	if s.Held() > 0 {
+		return dst, ErrHeld
+	}
+	w := &writer{b: append(dst, stateMagic...), now: s.tick(now)}
+	w.num(stateVersion)
+	w.num(uint64(s.transfer))
+	w.num(s.table.serial)
+	for _, row := range stats {
+		w.num(*row.of(&s.stats))
+	}
+	c := s.census()
+	c.markAll()
+	w.num(uint64(len(c.packets)))
+	for _, k := range c.packets {
+		w.bytes(k.buf)
+	}
+	w.num(uint64(len(c.sessions)))
+	for _, sess := range c.sessions {
+		s.writeSession(w, sess)
+	}
+	w.num(uint64(len(c.endpoints)))
+	for _, e := range c.endpoints {
+		w.num(uint64(c.number[e.sess]))
+		writeEndpoint(w, e)
+	}
+	for _, sess := range c.sessions {
+		writeTies(w, &c, sess)
+	}
+	s.writeTables(w)
+	for _, k := range c.packets {
+		k.mark = 0
+	}
+	return w.b, nil
+}
+
+func writePackets(w *writer, list []*packet) {
+	w.num(uint64(len(list)))
+	for _, k := range list {
+		w.num(uint64(k.mark - 1))
+	}
+}
+
+func (s *Server) writeSession(w *writer, sess *session) {
+	win := sess.win
+	for _, i := range sess.open {
+		if r := &s.requests.slots[i]; r.epoch == sess.epoch && !r.unreliably {
+			win.forget(r.h.Seq)
+		}
+	}
+	w.num(sess.serial)
+	w.token(sess.token)
+	w.num(uint64(win.max))
+	w.num(uint64(win.low))
+	w.bool(win.used)
+	for _, bits := range win.bits {
+		w.num(bits)
+	}
+	w.num(uint64(sess.epoch))
+	w.time(sess.homeSince)
+	w.token(sess.granted)
+	w.bool(sess.claimed)
+	w.int(int64(sess.rebinds.used))
+	w.time(sess.rebinds.at)
+	w.num(uint64(len(sess.kept)))
+	for i := range sess.kept {
+		t := &sess.kept[i]
+		w.num(uint64(t.seq))
+		w.num(uint64(t.ctrl))
+		w.time(t.at)
+		writePackets(w, t.packets)
+	}
+}
+
+func writeEndpoint(w *writer, e *endpoint) {
+	w.peer(e.peer)
+	w.num(e.serial)
+	w.num(uint64(e.out))
+	w.int(int64(e.rtt.smooth))
+	w.int(int64(e.rtt.vary))
+	w.bool(e.proof.proven)
+	w.token(e.proof.vouched)
+	w.int(int64(e.proof.credit))
+	w.time(e.seen)
+	w.time(e.timer.at)
+	w.num(uint64(len(e.queue)))
+	for i := range e.queue {
+		p := &e.queue[i]
+		w.num(uint64(p.k.mark - 1))
+		w.int(int64(p.sends))
+		w.bool(p.chunk)
+		w.time(p.sent)
+		w.time(p.due)
+	}
+	w.num(uint64(len(e.bundles)))
+	for i := range e.bundles {
+		writePackets(w, e.bundles[i].chunks)
+		w.num(uint64(e.bundles[i].at))
+	}
+}
+
+// writeTies writes what binds a session to others: its addresses, its home, and
+// if it is the first of its token's chain, that chain.
+func writeTies(w *writer, c *census, sess *session) {
+	w.num(uint64(len(sess.addrs)))
+	for _, a := range sess.addrs {
+		w.num(uint64(c.place[a]))
+	}
+	w.num(uint64(c.place[sess.home]))
+	var chain []*session
+	if sess.prev == nil && !sess.token.IsZero() {
+		for m := sess; m != nil; m = m.next {
+			chain = append(chain, m)
+		}
+	}
+	w.num(uint64(len(chain)))
+	for _, m := range chain {
+		w.num(uint64(c.number[m]))
+	}
+}
+
+// writeTables writes counters, budgets and remembered proofs, the least recently
+// used first.
+func (s *Server) writeTables(w *writer) {
+	w.num(uint64(len(s.limits.counters.entries)))
+	s.limits.counters.fromOldest(func(k limitKey, c *counter) {
+		w.num(uint64(k.kind))
+		w.bytes(k.id[:])
+		w.time(c.start)
+		w.int(int64(c.n))
+		w.bool(c.told)
+	})
+	w.int(int64(s.budgets.listener.used))
+	w.time(s.budgets.listener.at)
+	w.num(uint64(len(s.budgets.networks.entries)))
+	s.budgets.networks.fromOldest(func(k hostID, f *flow) {
+		w.bytes(k[:])
+		w.int(int64(f.used))
+		w.time(f.at)
+	})
+	w.num(uint64(len(s.proofs.entries)))
+	s.proofs.fromOldest(func(p wamble.Peer, m *remembered) {
+		w.peer(p)
+		w.time(m.at)
+		w.token(m.vouched)
+	})
+}

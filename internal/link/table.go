@@ -1,0 +1,150 @@
+package link
+
+import (
+	"time"
+
+	"wamble"
+)
+
+// table holds the endpoints and sessions of a server, and the memory of former
+// ones for reuse.
+type table struct {
+	endpoints map[wamble.Peer]*endpoint
+	hosts     map[hostID]*host
+	byToken   map[wamble.Token]*session
+	timers    timers
+	ages      [2]list // unproven, proven; silent longest first
+	serial    uint64
+	sessions  int
+
+	spareEndpoints []*endpoint
+	spareSessions  []*session
+	spareHosts     []*host
+}
+
+func newTable() table {
+	return table{
+		endpoints: map[wamble.Peer]*endpoint{},
+		hosts:     map[hostID]*host{},
+		byToken:   map[wamble.Token]*session{},
+	}
+}
+
+// take returns a recycled value, or a new one.
+func take[T any](spare *[]*T) *T {
+	if n := len(*spare); n > 0 {
+		v := (*spare)[n-1]
+		*spare = (*spare)[:n-1]
+		return v
+	}
+	return new(T)
+}
+
+// addSession returns a new session without an address.
+func (t *table) addSession() *session {
+	s := take(&t.spareSessions)
+	*s = session{open: s.open[:0], kept: s.kept[:0], addrs: s.addrs[:0]}
+	t.serial++
+	t.sessions++
+	s.serial = t.serial
+	return s
+}
+
+// add enters an endpoint for peer, an address of sess.
+func (t *table) add(now time.Duration, peer wamble.Peer, sess *session) *endpoint {
+	e := take(&t.spareEndpoints)
+	*e = endpoint{queue: e.queue[:0], bundles: e.bundles[:0]}
+	t.serial++
+	e.peer, e.serial, e.sess, e.seen, e.out = peer, t.serial, sess, now, 1
+	e.proof.proven = peer.Stream()
+	t.endpoints[peer] = e
+	key := hostKey(peer)
+	h := t.hosts[key]
+	if h == nil {
+		h = take(&t.spareHosts)
+		*h = host{}
+		t.hosts[key] = h
+	}
+	h.n++
+	e.host = h
+	t.enlist(e)
+	sess.addrs = append(sess.addrs, e)
+	if sess.home == nil {
+		sess.home = e
+	}
+	return e
+}
+
+// rank is the list that e is in: proven ones go last when room is needed.
+func (e *endpoint) rank() int {
+	if e.proof.proven {
+		return 1
+	}
+	return 0
+}
+
+func (t *table) enlist(e *endpoint) {
+	t.ages[e.rank()].push(e, byAge)
+	e.host.lists[e.rank()].push(e, byHost)
+}
+
+func (t *table) delist(e *endpoint) {
+	t.ages[e.rank()].remove(e, byAge)
+	e.host.lists[e.rank()].remove(e, byHost)
+}
+
+// touch notes that e was heard of.
+func (t *table) touch(now time.Duration, e *endpoint) {
+	e.seen = now
+	t.ages[e.rank()].renew(e, byAge)
+	e.host.lists[e.rank()].renew(e, byHost)
+}
+
+// victim returns the endpoint of two lists that may make room, or nil: an
+// unproven one, else a proven one that has been silent for a while.
+func victim(now time.Duration, lists *[2]list) *endpoint {
+	if e := lists[0].first; e != nil {
+		return e
+	}
+	if e := lists[1].first; e != nil && now-e.seen >= idleProven {
+		return e
+	}
+	return nil
+}
+
+// remove takes e out of every index. It must have left its session, and its
+// packets must have been dropped.
+func (t *table) remove(e *endpoint) {
+	t.delist(e)
+	t.timers.remove(e)
+	delete(t.endpoints, e.peer)
+	if e.host.n--; e.host.n == 0 {
+		delete(t.hosts, hostKey(e.peer))
+		t.spareHosts = append(t.spareHosts, e.host)
+	}
+	e.serial, e.sess, e.host = 0, nil, nil
+	if cap(e.queue) > maxWithheld {
+		e.queue = nil // spare ones are many, and should be small
+	}
+	t.spareEndpoints = append(t.spareEndpoints, e)
+}
+
+// latest returns the address heard of last, or nil when there is none.
+func latest(addrs []*endpoint) *endpoint {
+	var best *endpoint
+	for _, a := range addrs {
+		if best == nil || a.seen >= best.seen {
+			best = a
+		}
+	}
+	return best
+}
+
+// removeSession takes a session without addresses out of every index. Its kept
+// answers must have been dropped.
+func (t *table) removeSession(s *session) {
+	t.unchain(s)
+	s.serial = 0
+	t.sessions--
+	t.spareSessions = append(t.spareSessions, s)
+}

@@ -1,0 +1,89 @@
+package link
+
+import "time"
+
+// timer is an endpoint's place in the heap. Its time may be earlier than the
+// endpoint's next work (an ACK does not bother to move it), never later.
+type timer struct {
+	at   time.Duration
+	slot int // index in the heap
+}
+
+// timers is a heap of endpoints, earliest first; the serial decides between
+// equals, so that the order does not depend on history.
+type timers []*endpoint
+
+func (t timers) less(i, j int) bool {
+	a, b := t[i], t[j]
+	if a.timer.at != b.timer.at {
+		return a.timer.at < b.timer.at
+	}
+	return a.serial < b.serial
+}
+
+func (t timers) swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].timer.slot, t[j].timer.slot = i, j
+}
+
+func (t timers) up(i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !t.less(i, parent) {
+			return
+		}
+		t.swap(i, parent)
+		i = parent
+	}
+}
+
+func (t timers) down(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(t) {
+			return
+		}
+		if child+1 < len(t) && t.less(child+1, child) {
+			child++
+		}
+		if !t.less(child, i) {
+			return
+		}
+		t.swap(i, child)
+		i = child
+	}
+}
+
+func (t *timers) push(e *endpoint, at time.Duration) {
+	e.timer = timer{at, len(*t)}
+	*t = append(*t, e)
+	t.up(e.timer.slot)
+}
+
+// sooner makes sure that e is looked at no later than at.
+func (t timers) sooner(e *endpoint, at time.Duration) {
+	if at < e.timer.at {
+		e.timer.at = at
+		t.up(e.timer.slot)
+	}
+}
+
+// set moves e to at, whichever way.
+func (t timers) set(e *endpoint, at time.Duration) {
+	e.timer.at = at
+	t.up(e.timer.slot)
+	t.down(e.timer.slot)
+}
+
+func (t *timers) remove(e *endpoint) {
+	h := *t
+	i, last := e.timer.slot, len(h)-1
+	h.swap(i, last)
+	h[last] = nil
+	*t = h[:last]
+	if i < last {
+		moved := h[i]
+		t.up(i)
+		t.down(moved.timer.slot)
+	}
+}

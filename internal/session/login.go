@@ -1,0 +1,85 @@
+package session
+
+import (
+	"crypto/ed25519"
+
+	"filippo.io/edwards25519"
+	"golang.org/x/crypto/blake2b"
+
+	"wamble"
+)
+
+// loginDomain opens every signed message, so that the signature is good for
+// nothing else. The byte after the text is the version.
+const loginDomain = "wamble.login.v1\x01"
+
+// LoginMessage is what a client signs to log in: the domain, its session, its
+// public key and the server's challenge.
+func LoginMessage(publicKey [32]byte, token wamble.Token, challenge [32]byte) [96]byte {
+	var m [96]byte
+	n := copy(m[:], loginDomain)
+	n += copy(m[n:], token[:])
+	n += copy(m[n:], publicKey[:])
+	copy(m[n:], challenge[:])
+	return m
+}
+
+// VerifyLogin reports whether signature proves that the session's holder has
+// the private key of publicKey. Two algorithms are accepted: Ed25519 of RFC
+// 8032, and the original client's EdDSA, which has BLAKE2b-512 in the place of
+// SHA-512. They differ in the message's hash, so that a signature of one is
+// none of the other.
+//
+// A key of small order is refused: such a key has signatures that are good for
+// any message. The work is the same for every valid key.
+func VerifyLogin(publicKey [32]byte, signature [64]byte, token wamble.Token, challenge [32]byte) bool {
+	a, err := new(edwards25519.Point).SetBytes(publicKey[:])
+	if err != nil || isSmallOrder(a) {
+		return false
+	}
+	m := LoginMessage(publicKey, token, challenge)
+	standard := ed25519.Verify(publicKey[:], m[:], signature[:])
+	original := verifyBLAKE2b(a, publicKey, m[:], signature)
+	return standard || original
+}
+
+func isSmallOrder(p *edwards25519.Point) bool {
+	return isIdentity(new(edwards25519.Point).MultByCofactor(p))
+}
+
+func isIdentity(p *edwards25519.Point) bool { return p.Equal(edwards25519.NewIdentityPoint()) == 1 }
+
+// verifyBLAKE2b is the verification of the original: S below the group's
+// order, and [8]([S]B − [h]A − R) the identity with h = BLAKE2b-512(R ‖ A ‖ M).
+func verifyBLAKE2b(a *edwards25519.Point, publicKey [32]byte, message []byte, signature [64]byte) bool {
+	r, err := new(edwards25519.Point).SetBytes(signature[:32])
+	if err != nil {
+		return false
+	}
+	s, err := new(edwards25519.Scalar).SetCanonicalBytes(signature[32:])
+	if err != nil {
+		return false
+	}
+	h := scalarOf(signature[:32], publicKey[:], message)
+	negA := new(edwards25519.Point).Negate(a)
+	d := new(edwards25519.Point).VarTimeDoubleScalarBaseMult(h, negA, s)
+	d.Subtract(d, r)
+	return isIdentity(d.MultByCofactor(d))
+}
+
+// scalarOf hashes parts with BLAKE2b-512 and reduces the result modulo the
+// group's order.
+func scalarOf(parts ...[]byte) *edwards25519.Scalar {
+	hash, err := blake2b.New512(nil)
+	if err != nil {
+		panic(err) // only a key that is too long is an error
+	}
+	for _, p := range parts {
+		hash.Write(p)
+	}
+	s, err := new(edwards25519.Scalar).SetUniformBytes(hash.Sum(nil))
+	if err != nil {
+		panic(err) // 64 bytes are always right
+	}
+	return s
+}

@@ -1,0 +1,260 @@
+package transport
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// Timing bounds how long a WebSocket connection may take. Zero fields mean the
+// defaults.
+type Timing struct {
+	Handshake time.Duration // to send a request's head, and to finish one; 5 s
+	Write     time.Duration // to take one frame from us; 10 s
+	// Ping is how long a far end may be silent before it is asked for a sign
+	// of life; 30 s. Clients that talk are never asked.
+	Ping time.Duration
+	// Idle is how long a far end may be silent at all; 5 min, the life of a
+	// session without traffic. Clients of the original read only when they
+	// expect something, so that they may answer a ping very late.
+	Idle time.Duration
+	// Linger is how long a connection that we end may take to hear it; 1 s.
+	Linger time.Duration
+}
+
+func (t Timing) withDefaults() Timing {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&t.Handshake, 5*time.Second)
+	set(&t.Write, 10*time.Second)
+	set(&t.Ping, 30*time.Second)
+	set(&t.Idle, 5*time.Minute)
+	set(&t.Linger, time.Second)
+	return t
+}
+
+// Conn is a WebSocket connection after its handshake, of either role. One
+// goroutine of the owner reads; one goroutine of its own does all writing, one
+// Write to a frame; Send and Close may be called by anybody.
+type Conn struct {
+	peer   wamble.Peer
+	nc     net.Conn
+	timing Timing
+	client bool // masks what it sends
+
+	frames *frameReader
+	rest   []byte // packets of the message in hand that are not returned yet
+
+	out      *outbox
+	heard    atomic.Int64 // time of the last frame, unix nanoseconds
+	closing  atomic.Bool  // Close was called: silence is no longer waited for
+	written  chan struct{}
+	closeTCP sync.Once
+}
+
+// newConn starts a connection. Bytes that came with the handshake are in r.
+func newConn(nc net.Conn, r *bufio.Reader, peer wamble.Peer, t Timing, client bool) *Conn {
+	c := &Conn{
+		peer: peer, nc: nc, timing: t, client: client,
+		frames: newFrameReader(r, !client), out: newOutbox(), written: make(chan struct{}),
+	}
+	now := time.Now()
+	c.heard.Store(now.UnixNano())
+	c.extend(now)
+	go c.writeLoop()
+	return c
+}
+
+// Peer is the far end.
+func (c *Conn) Peer() wamble.Peer { return c.peer }
+
+// Send queues one packet; the bytes are copied. It never waits. After the end
+// it returns net.ErrClosed; ErrBehind means that the far end does not read and
+// the connection ends now.
+func (c *Conn) Send(packet []byte) error {
+	if len(packet) == 0 || len(packet) > wire.MaxPacket {
+		return nil // nothing that a far end could read
+	}
+	err := c.out.add(packet)
+	if err == ErrBehind {
+		c.Abort()
+	}
+	return err
+}
+
+// Close ends the connection politely: what is queued is written, then a close
+// frame, then the far end has a moment to answer. It does not wait.
+func (c *Conn) Close(code uint16, reason string) {
+	c.out.end(code, reason)
+	c.closing.Store(true)
+	c.extend(time.Now())
+}
+
+// Abort ends the connection at once and says nothing.
+func (c *Conn) Abort() {
+	c.closeTCP.Do(func() { c.nc.Close() })
+	c.out.end(closeNoStatus, "") // lets the writer end
+}
+
+// Next returns the next packet, which is valid until the following call. At
+// the end it returns an error: a *CloseError when the connection was closed by
+// the rules. The owner calls Next until then, also after Close, and Finish
+// afterwards.
+func (c *Conn) Next() ([]byte, error) {
+	for len(c.rest) == 0 {
+		if err := c.nextMessage(); err != nil {
+			return nil, err
+		}
+	}
+	n, err := wire.Size(c.rest)
+	if err != nil {
+		return nil, protocolError("not a packet")
+	}
+	p := c.rest[:n]
+	c.rest = c.rest[n:]
+	return p, nil
+}
+
+// nextMessage reads one frame or message and answers it if it is a control
+// frame. An empty message is none.
+func (c *Conn) nextMessage() error {
+	op, payload, err := c.frames.next()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	c.heard.Store(now.UnixNano())
+	if !c.closing.Load() {
+		c.extend(now)
+	}
+	switch op {
+	case opBinary:
+		c.rest = payload
+	case opPing:
+		c.out.addPong(payload)
+	case opClose:
+		code, reason, err := parseClose(payload)
+		if err != nil {
+			return err
+		}
+		return &CloseError{Code: code, Reason: reason, Remote: true}
+	}
+	return nil
+}
+
+// extend lets the far end be silent for another while. Close may run at the
+// same time; its shorter time wins.
+func (c *Conn) extend(now time.Time) {
+	c.nc.SetReadDeadline(now.Add(c.timing.Idle))
+	if c.closing.Load() {
+		c.nc.SetReadDeadline(now.Add(c.timing.Linger))
+	}
+}
+
+// Finish ends the connection after Next returned err: a close is echoed, a
+// violation is named, and the far end has a moment to hear it before the
+// connection is gone. It waits for the writer, so that afterwards nothing of
+// the connection is left.
+func (c *Conn) Finish(err error) {
+	var closed *CloseError
+	switch {
+	case errors.As(err, &closed):
+		reason := closed.Reason
+		if closed.Code == closeNoStatus {
+			reason = ""
+		}
+		c.out.end(closed.Code, reason)
+		<-c.written
+		c.drain(closed.Remote)
+	default: // the stream is broken or ended: nobody listens
+		c.Abort()
+		<-c.written
+	}
+	c.closeTCP.Do(func() { c.nc.Close() })
+}
+
+// drain half-closes the connection and reads what still comes, so that the
+// kernel does not answer it with a reset that would overtake our close frame.
+func (c *Conn) drain(clean bool) {
+	type halfCloser interface{ CloseWrite() error }
+	h, ok := c.nc.(halfCloser)
+	if !ok || clean || h.CloseWrite() != nil {
+		return
+	}
+	c.nc.SetReadDeadline(time.Now().Add(c.timing.Linger))
+	io.CopyN(io.Discard, c.nc, 64<<10)
+}
+
+// writeLoop is the only writer. It ends after the close frame or an error.
+func (c *Conn) writeLoop() {
+	defer close(c.written)
+	pings := time.NewTicker(c.timing.Ping)
+	defer pings.Stop()
+	var l load
+	frame := make([]byte, 0, 14+MaxMessage)
+	for {
+		select {
+		case <-c.out.ready:
+		case now := <-pings.C:
+			if now.UnixNano()-c.heard.Load() < int64(c.timing.Ping) {
+				continue
+			}
+			if c.writeFrame(frame, opPing, nil) != nil {
+				return
+			}
+			continue
+		}
+		c.out.take(&l)
+		if c.writeLoad(frame, &l) != nil || l.ending {
+			return
+		}
+	}
+}
+
+// writeLoad writes what was taken: pong, packets, close frame.
+func (c *Conn) writeLoad(frame []byte, l *load) error {
+	kept := *l // message shortens the slices; the memory is used again
+	defer func() { l.packets, l.sizes = kept.packets, kept.sizes }()
+	if l.hasPong {
+		if err := c.writeFrame(frame, opPong, l.pong); err != nil {
+			return err
+		}
+	}
+	for len(l.sizes) > 0 {
+		if err := c.writeFrame(frame, opBinary, l.message()); err != nil {
+			return err
+		}
+	}
+	if l.ending {
+		return c.writeFrame(frame, opClose, closePayload(l.code, l.reason))
+	}
+	return nil
+}
+
+// writeFrame is one frame with one Write. A far end that does not take it in
+// time, or is gone, loses the connection.
+func (c *Conn) writeFrame(frame []byte, op opcode, payload []byte) error {
+	var key *maskKey
+	if c.client {
+		key = new(maskKey)
+		rand.Read(key[:])
+	}
+	c.nc.SetWriteDeadline(time.Now().Add(c.timing.Write))
+	_, err := c.nc.Write(appendFrame(frame[:0], op, payload, key))
+	if err != nil {
+		c.out.end(closeNoStatus, "")
+		c.closeTCP.Do(func() { c.nc.Close() })
+	}
+	return err
+}

@@ -1,0 +1,232 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+)
+
+// GatewayOptions are what the WebSocket side of a port can be told.
+type GatewayOptions struct {
+	Path    string   // of the handshake; "/ws" when empty
+	Max     int      // connections in all; 1024 when 0
+	MaxHost int      // connections of one host (IPv4 address, IPv6 /64); 64 when 0
+	Origins []string // origins besides our own host, like "https://example.org"; "*" is any
+	Timing  Timing
+}
+
+func (o GatewayOptions) withDefaults() GatewayOptions {
+	if o.Path == "" {
+		o.Path = "/ws"
+	}
+	if o.Max <= 0 {
+		o.Max = 1024
+	}
+	if o.MaxHost <= 0 {
+		o.MaxHost = 64
+	}
+	o.Timing = o.Timing.withDefaults()
+	return o
+}
+
+// gateway serves WebSocket connections: an http.Handler that turns requests
+// into connections whose packets go to the inbox.
+type gateway struct {
+	options GatewayOptions
+	inbox   *inbox
+
+	mu     sync.RWMutex
+	conns  map[uint32]*Conn
+	places places
+	closed bool
+	empty  sync.Cond // signalled when the last connection is gone
+
+	refused, overrun atomic.Uint64
+}
+
+func newGateway(o GatewayOptions, in *inbox) *gateway {
+	o = o.withDefaults()
+	g := &gateway{options: o, inbox: in, conns: map[uint32]*Conn{}}
+	g.places = places{max: o.Max, maxHost: o.MaxHost, hosts: map[netip.Addr]int{}}
+	g.empty.L = &g.mu
+	return g
+}
+
+var routes atomic.Uint32
+
+// nextRoute numbers a connection, never with 0, which means UDP.
+func nextRoute() uint32 {
+	for {
+		if n := routes.Add(1); n != 0 {
+			return n
+		}
+	}
+}
+
+// ServeHTTP does the handshake and then serves the connection until its end.
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	key, no := checkHandshake(r, g.options.Path)
+	if no == nil && !g.originAllowed(r) {
+		no = &refusal{http.StatusForbidden, "origin not allowed"}
+	}
+	if no != nil {
+		g.refused.Add(1)
+		no.write(w)
+		return
+	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	host := hostOf(from.Addr())
+	if err != nil || !g.reserve(host) {
+		g.refused.Add(1)
+		(&refusal{http.StatusServiceUnavailable, "too many websocket clients"}).write(w)
+		return
+	}
+	defer g.release(host)
+	nc, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	// Nothing may travel together with the answer: the original client throws
+	// away what it reads behind it. All else we send answers a packet.
+	nc.SetDeadline(time.Now().Add(g.options.Timing.Handshake))
+	if _, err := nc.Write(switching(key)); err != nil {
+		nc.Close()
+		return
+	}
+	nc.SetDeadline(time.Time{})
+	g.serve(nc, rw.Reader)
+}
+
+// originAllowed refuses pages of other hosts, which a browser names. Programs
+// that are no browser name none.
+func (g *gateway) originAllowed(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(g.options.Origins, "*") {
+		return true
+	}
+	if slices.ContainsFunc(g.options.Origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// serve delivers the packets of one connection.
+func (g *gateway) serve(nc net.Conn, r *bufio.Reader) {
+	peer := wamble.Peer{Addr: remoteAddr(nc), Route: nextRoute()}
+	c := newConn(nc, r, peer, g.options.Timing, false)
+	from := &source{peer: peer}
+	g.add(c)
+	for {
+		packet, err := c.Next()
+		if err != nil {
+			c.Finish(err)
+			break
+		}
+		if !g.inbox.put(from, packet) {
+			c.Finish(net.ErrClosed)
+			break
+		}
+	}
+	g.remove(c)
+	g.inbox.end(from)
+}
+
+func (g *gateway) add(c *Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.conns[c.peer.Route] = c
+	if g.closed { // between reserve and here
+		c.Close(CloseGoingAway, "")
+	}
+}
+
+func (g *gateway) remove(c *Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.conns, c.peer.Route)
+}
+
+// reserve takes a place for a connection of host, if there is one.
+func (g *gateway) reserve(host netip.Addr) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.closed && g.places.take(host)
+}
+
+func (g *gateway) release(host netip.Addr) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.places.free(host)
+	if g.places.taken == 0 {
+		g.empty.Broadcast()
+	}
+}
+
+// send passes a packet to its connection, if that still lives.
+func (g *gateway) send(route uint32, packet []byte) {
+	g.mu.RLock()
+	c := g.conns[route]
+	g.mu.RUnlock()
+	if c != nil && c.Send(packet) == ErrBehind {
+		g.overrun.Add(1)
+	}
+}
+
+// disconnect ends one connection.
+func (g *gateway) disconnect(route uint32, code uint16, reason string) {
+	g.mu.RLock()
+	c := g.conns[route]
+	g.mu.RUnlock()
+	if c != nil {
+		c.Close(code, reason)
+	}
+}
+
+// shutdown ends all connections: with a close frame and a moment to hear it,
+// or without a word when code is 0. New ones are refused from now on. When the
+// context ends first, the remaining ones are cut.
+func (g *gateway) shutdown(ctx context.Context, code uint16) {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.each(func(c *Conn) {
+		if code == 0 {
+			c.Abort()
+		} else {
+			c.Close(code, "")
+		}
+	})
+	stop := context.AfterFunc(ctx, func() { g.each((*Conn).Abort) })
+	defer stop()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.places.taken > 0 {
+		g.empty.Wait()
+	}
+}
+
+func (g *gateway) each(f func(*Conn)) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, c := range g.conns {
+		f(c)
+	}
+}
+
+// count is the number of connections.
+func (g *gateway) count() int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return len(g.conns)
+}

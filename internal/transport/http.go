@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// HTTPOptions bound what HTTP may cost. Zero fields mean the defaults.
+type HTTPOptions struct {
+	Max     int           // TCP connections in all, WebSocket included; 4096
+	MaxHost int           // of one host; 128
+	MaxBody int64         // bytes of a request's body; 64 KiB
+	Request time.Duration // to send a whole request; 15 s
+	Answer  time.Duration // to take a whole answer; 60 s
+	Idle    time.Duration // between two requests; 60 s
+}
+
+// maxHead is the longest head of a request in bytes, as in the original.
+const maxHead = 8192
+
+func (o HTTPOptions) withDefaults() HTTPOptions {
+	if o.Max <= 0 {
+		o.Max = 4096
+	}
+	if o.MaxHost <= 0 {
+		o.MaxHost = 128
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 64 << 10
+	}
+	if o.Request <= 0 {
+		o.Request = 15 * time.Second
+	}
+	if o.Answer <= 0 {
+		o.Answer = 60 * time.Second
+	}
+	if o.Idle <= 0 {
+		o.Idle = 60 * time.Second
+	}
+	return o
+}
+
+// server is net/http with the limits. What it would log are mistakes of far
+// ends, which anybody can make at will.
+func (o HTTPOptions) server(head time.Duration) *http.Server {
+	return &http.Server{
+		ReadHeaderTimeout: head,
+		ReadTimeout:       o.Request,
+		WriteTimeout:      o.Answer,
+		IdleTimeout:       o.Idle,
+		MaxHeaderBytes:    maxHead,
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+}
+
+// route gives the WebSocket's path to the gateway and the rest to site.
+func (o HTTPOptions) route(g *gateway, site http.Handler) http.Handler {
+	if site == nil {
+		site = g // whose answer is "not found"
+	}
+	site = http.MaxBytesHandler(site, o.MaxBody)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path, _, _ := strings.Cut(r.RequestURI, "?"); path == g.options.Path {
+			g.ServeHTTP(w, r)
+			return
+		}
+		site.ServeHTTP(w, r)
+	})
+}

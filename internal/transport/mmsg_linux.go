@@ -1,0 +1,233 @@
+package transport
+
+import (
+	"encoding/binary"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"wamble"
+)
+
+// mmsghdr is struct mmsghdr of recvmmsg(2); Go pads it as C does.
+type mmsghdr struct {
+	hdr unix.Msghdr
+	len uint32
+}
+
+// overflowSpace holds one control message with the uint32 of SO_RXQ_OVFL.
+const overflowSpace = 24
+
+// batchReader reads up to ReadBatch datagrams with one system call, into
+// buffers that it keeps. The poller of the Go runtime does the waiting.
+type batchReader struct {
+	u        *UDP
+	headers  [ReadBatch]mmsghdr
+	names    [ReadBatch]unix.RawSockaddrInet6
+	vectors  [ReadBatch]unix.Iovec
+	controls [ReadBatch][overflowSpace]byte
+	buffers  []byte
+	packets  [ReadBatch]Packet
+	used     int // headers that the last call has written to
+	overflow uint32
+
+	wait  bool
+	got   int
+	errno syscall.Errno
+	call  func(fd uintptr) bool // recv, bound once so that a read does not allocate
+}
+
+func newBatchReader(u *UDP) *batchReader {
+	r := &batchReader{u: u, buffers: make([]byte, ReadBatch*MaxPacket), used: ReadBatch}
+	for i := range r.headers {
+		r.vectors[i].Base = &r.buffers[i*MaxPacket]
+		r.vectors[i].SetLen(MaxPacket)
+		h := &r.headers[i].hdr
+		h.Name = (*byte)(unsafe.Pointer(&r.names[i]))
+		h.Iov = &r.vectors[i]
+		h.SetIovlen(1)
+		h.Control = &r.controls[i][0]
+	}
+	r.call = r.recv
+	return r
+}
+
+// batch reads what is there, or waits for it under the socket's deadline.
+func (r *batchReader) batch(wait bool) ([]Packet, error) {
+	for i := range r.headers[:r.used] {
+		h := &r.headers[i].hdr
+		h.Namelen = unix.SizeofSockaddrInet6
+		h.SetControllen(overflowSpace)
+	}
+	r.used, r.wait, r.got, r.errno = 0, wait, 0, 0
+	if err := r.u.raw.Read(r.call); err != nil {
+		return nil, err
+	}
+	switch r.errno {
+	case 0:
+	case syscall.EAGAIN, syscall.ECONNREFUSED, syscall.EINTR:
+		// Nothing there, or an old answer of ours came back as ICMP error.
+		return nil, nil
+	default:
+		return nil, os.NewSyscallError("recvmmsg", r.errno)
+	}
+	r.used = r.got
+	packets := r.packets[:0]
+	for i := range r.headers[:r.got] {
+		peer := wamble.Peer{Addr: addrPort(&r.names[i])}
+		data := r.buffers[i*MaxPacket:][:r.headers[i].len:MaxPacket]
+		if !isWakeUp(peer, data) {
+			packets = append(packets, Packet{Peer: peer, Data: data})
+		}
+	}
+	if r.got > 0 {
+		r.countOverflow(r.got - 1)
+	}
+	return packets, nil
+}
+
+// recv is one recvmmsg; false asks the poller to wait for more.
+func (r *batchReader) recv(fd uintptr) bool {
+	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd,
+		uintptr(unsafe.Pointer(&r.headers[0])), ReadBatch, unix.MSG_DONTWAIT, 0, 0)
+	r.got, r.errno = int(n), errno
+	if errno != 0 {
+		r.got = 0
+	}
+	return errno != syscall.EAGAIN || !r.wait
+}
+
+// countOverflow reads the kernel's counter of dropped datagrams from the
+// newest datagram of a batch. It wraps, and is absent while it is zero.
+func (r *batchReader) countOverflow(i int) {
+	h := &r.headers[i].hdr
+	if h.Controllen < unix.SizeofCmsghdr+4 {
+		return
+	}
+	c := (*unix.Cmsghdr)(unsafe.Pointer(h.Control))
+	if c.Level != unix.SOL_SOCKET || c.Type != unix.SO_RXQ_OVFL {
+		return
+	}
+	now := binary.NativeEndian.Uint32(r.controls[i][unix.SizeofCmsghdr:])
+	r.u.counts.lost.Add(uint64(now - r.overflow))
+	r.overflow = now
+}
+
+// batchWriter sends up to WriteBatch datagrams with one system call.
+type batchWriter struct {
+	u       *UDP
+	v6      bool
+	headers [WriteBatch]mmsghdr
+	names   [WriteBatch]unix.RawSockaddrInet6
+	vectors [WriteBatch]unix.Iovec
+
+	from, to int // what is still to be sent
+	wait     bool
+	got      int
+	errno    syscall.Errno
+	call     func(fd uintptr) bool
+}
+
+func newBatchWriter(u *UDP, v6 bool) *batchWriter {
+	w := &batchWriter{u: u, v6: v6}
+	for i := range w.headers {
+		h := &w.headers[i].hdr
+		h.Name = (*byte)(unsafe.Pointer(&w.names[i]))
+		h.Iov = &w.vectors[i]
+		h.SetIovlen(1)
+	}
+	w.call = w.send
+	return w
+}
+
+// batch sends packets [first, end) of out, at most WriteBatch.
+func (w *batchWriter) batch(out Outgoing, first, end int) error {
+	w.fill(out, first, end)
+	retried := false
+	for w.from < w.to {
+		if err := w.u.raw.Write(w.call); err != nil {
+			return w.giveUp(err)
+		}
+		switch w.errno {
+		case 0:
+			w.from += w.got
+			w.u.counts.sent.Add(uint64(w.got))
+			retried = false
+		case syscall.EINTR:
+		case syscall.EAGAIN, syscall.ENOBUFS:
+			if w.wait { // the patience below is over
+				return w.giveUp(os.ErrDeadlineExceeded)
+			}
+			w.wait = true
+			w.u.conn.SetWriteDeadline(time.Now().Add(sendPatience))
+		case syscall.ECONNREFUSED:
+			// An ICMP error for an earlier datagram: this one was not tried.
+			if retried {
+				w.skip()
+			}
+			retried = !retried
+		case syscall.EBADF, syscall.ENOTSOCK:
+			return net.ErrClosed
+		default: // this destination only: EMSGSIZE, EINVAL, ENETUNREACH, EPERM …
+			w.skip()
+		}
+	}
+	w.endWait()
+	return nil
+}
+
+// fill prepares the headers.
+func (w *batchWriter) fill(out Outgoing, first, end int) {
+	w.from, w.to, w.wait = 0, 0, false
+	for p := first; p < end; p++ {
+		peer, data := out.At(p)
+		if peer.Stream() {
+			continue
+		}
+		i := w.to
+		n := putSockaddr(&w.names[i], peer.Addr, w.v6)
+		if n == 0 { // of a family that this socket cannot reach
+			w.u.counts.refused.Add(1)
+			continue
+		}
+		w.headers[i].hdr.Namelen = n
+		w.vectors[i].Base = unsafe.SliceData(data)
+		w.vectors[i].SetLen(len(data))
+		w.to++
+	}
+}
+
+// skip leaves out the datagram that the kernel has refused.
+func (w *batchWriter) skip() {
+	w.from++
+	w.u.counts.refused.Add(1)
+}
+
+// giveUp drops the rest of a batch when there was no room for it in time.
+func (w *batchWriter) giveUp(err error) error {
+	if !os.IsTimeout(err) {
+		return err
+	}
+	w.u.counts.unsent.Add(uint64(w.to - w.from))
+	w.endWait()
+	return nil
+}
+
+func (w *batchWriter) endWait() {
+	if w.wait {
+		w.wait = false
+		w.u.conn.SetWriteDeadline(time.Time{})
+	}
+}
+
+// send is one sendmmsg; false asks the poller to wait for room.
+func (w *batchWriter) send(fd uintptr) bool {
+	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd,
+		uintptr(unsafe.Pointer(&w.headers[w.from])), uintptr(w.to-w.from), unix.MSG_DONTWAIT, 0, 0)
+	w.got, w.errno = int(n), errno
+	return errno != syscall.EAGAIN || !w.wait
+}

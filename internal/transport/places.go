@@ -1,0 +1,97 @@
+package transport
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// places counts connections against a limit in all and per host.
+type places struct {
+	max, maxHost int
+	taken        int
+	hosts        map[netip.Addr]int
+}
+
+// take reports whether there was a place, and takes it.
+func (p *places) take(host netip.Addr) bool {
+	if p.taken >= p.max || p.hosts[host] >= p.maxHost {
+		return false
+	}
+	p.taken++
+	p.hosts[host]++
+	return true
+}
+
+func (p *places) free(host netip.Addr) {
+	p.taken--
+	if p.hosts[host]--; p.hosts[host] <= 0 {
+		delete(p.hosts, host)
+	}
+}
+
+// hostOf is what limits count by: an IPv4 address, or the /64 network that is
+// the smallest thing an IPv6 host is given.
+func hostOf(a netip.Addr) netip.Addr {
+	a = a.Unmap()
+	if a.Is4() {
+		return a
+	}
+	prefix, err := a.WithZone("").Prefix(64)
+	if err != nil {
+		return a
+	}
+	return prefix.Addr()
+}
+
+// limitedListener closes connections over the limit as soon as they are
+// accepted, before they cost a goroutine or a buffer.
+type limitedListener struct {
+	*net.TCPListener
+	mu     sync.Mutex
+	places places
+}
+
+func newLimitedListener(l *net.TCPListener, max, maxHost int) *limitedListener {
+	return &limitedListener{
+		TCPListener: l,
+		places:      places{max: max, maxHost: maxHost, hosts: map[netip.Addr]int{}},
+	}
+}
+
+// Accept returns the next connection that has a place.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.AcceptTCP()
+		if err != nil {
+			return nil, err
+		}
+		host := hostOf(remoteAddr(c).Addr())
+		l.mu.Lock()
+		ok := l.places.take(host)
+		l.mu.Unlock()
+		if ok {
+			return &limitedConn{TCPConn: c, leave: sync.OnceFunc(func() { l.leave(host) })}, nil
+		}
+		c.SetLinger(0) // nothing to say, and no TIME_WAIT to keep
+		c.Close()
+	}
+}
+
+func (l *limitedListener) leave(host netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.places.free(host)
+}
+
+// limitedConn gives its place back when it is closed.
+type limitedConn struct {
+	*net.TCPConn
+	leave func()
+}
+
+func (c *limitedConn) Close() error {
+	err := c.TCPConn.Close()
+	c.leave()
+	return err
+}

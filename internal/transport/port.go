@@ -1,0 +1,267 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"wamble"
+)
+
+// Options are what a port can be told. The zero value listens on all
+// addresses, on a port number that the kernel chooses.
+type Options struct {
+	Address netip.AddrPort // without an IP: all of IPv4 and IPv6
+	// TCPPort is the number of HTTP and WebSocket; 0 is the same as UDP.
+	TCPPort   uint16
+	UDP       UDPOptions
+	WebSocket GatewayOptions
+	HTTP      HTTPOptions
+}
+
+// Port is one port number with all that listens there: the UDP socket, and the
+// TCP listener for HTTP and WebSocket. One loop calls Receive; Send, Wake and
+// the rest may be called by anybody.
+type Port struct {
+	udp     *UDP
+	tcp     *net.TCPListener
+	web     *http.Server
+	gateway *gateway
+	inbox   *inbox
+	http    HTTPOptions
+
+	waiting atomic.Bool // the loop waits for the socket, or is about to
+	woken   atomic.Bool
+
+	packets []Packet
+	ended   []wamble.Peer
+	buffers [][]byte // for packets of connections
+}
+
+// Arrivals is what one Receive brings: packets, and far ends of connections
+// that are gone. Both are valid until the next Receive.
+type Arrivals struct {
+	Packets []Packet
+	Ended   []wamble.Peer
+}
+
+// Listen binds UDP and TCP to one number.
+func Listen(o Options) (*Port, error) {
+	// With port 0 the kernel chooses for TCP; the number may be taken for UDP.
+	const attempts = 64
+	var err error
+	for range attempts {
+		var p *Port
+		if p, err = listenOnce(o); err == nil {
+			return p, nil
+		}
+		if o.Address.Port() != 0 || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return nil, err
+}
+
+func listenOnce(o Options) (*Port, error) {
+	number := o.TCPPort
+	if number == 0 {
+		number = o.Address.Port()
+	}
+	host := ""
+	if o.Address.Addr().IsValid() && !(o.Address.Addr().Is6() && o.Address.Addr().IsUnspecified()) {
+		host = o.Address.Addr().String()
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(number)))
+	if err != nil {
+		return nil, err
+	}
+	tcp := l.(*net.TCPListener)
+	address := o.Address
+	if address.Port() == 0 && o.TCPPort == 0 {
+		address = netip.AddrPortFrom(address.Addr(), tcp.Addr().(*net.TCPAddr).AddrPort().Port())
+	}
+	udp, err := ListenUDP(address, o.UDP)
+	if err != nil {
+		tcp.Close()
+		return nil, err
+	}
+	return newPort(udp, tcp, o), nil
+}
+
+// Adopt takes over the open sockets of a port that another image of this
+// program has bound. It closes the files; the sockets live on.
+func Adopt(udp, tcp *os.File, o Options) (*Port, error) {
+	u, err := AdoptUDP(udp, o.UDP)
+	if err != nil {
+		tcp.Close()
+		return nil, err
+	}
+	l, err := net.FileListener(tcp)
+	tcp.Close()
+	if err != nil {
+		u.Close()
+		return nil, fmt.Errorf("adopt descriptor: %w", err)
+	}
+	t, ok := l.(*net.TCPListener)
+	if !ok {
+		u.Close()
+		l.Close()
+		return nil, fmt.Errorf("adopt descriptor: it is a %s socket, not TCP", l.Addr().Network())
+	}
+	return newPort(u, t, o), nil
+}
+
+func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
+	p := &Port{udp: udp, tcp: tcp, http: o.HTTP.withDefaults()}
+	p.inbox = newInbox(p.notify)
+	p.gateway = newGateway(o.WebSocket, p.inbox)
+	p.web = p.http.server(p.gateway.options.Timing.Handshake)
+	p.packets = make([]Packet, 0, 2*ReadBatch)
+	p.buffers = make([][]byte, ReadBatch)
+	return p
+}
+
+// Addr is the address of the UDP socket.
+func (p *Port) Addr() netip.AddrPort { return p.udp.LocalAddr() }
+
+// TCPAddr is the address of HTTP and WebSocket.
+func (p *Port) TCPAddr() netip.AddrPort {
+	a := p.tcp.Addr().(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+// UDP is the datagram socket, for its counters and its descriptor.
+func (p *Port) UDP() *UDP { return p.udp }
+
+// TCP is the listener of HTTP and WebSocket, for its descriptor: use its
+// SyscallConn, never its File.
+func (p *Port) TCP() *net.TCPListener { return p.tcp }
+
+// Receive waits until the given time (zero: for ever, past: not at all) or a
+// Wake for something to arrive, and returns what is there, possibly nothing:
+// at most ReadBatch datagrams and ReadBatch packets of connections. Only a
+// closed or broken socket is an error.
+func (p *Port) Receive(until time.Time) (Arrivals, error) {
+	wait := until.IsZero() || time.Until(until) > 0
+	// First the deadline, then the look at what came meanwhile: whoever comes
+	// later finds waiting set, and interrupts.
+	if err := p.udp.arm(until, wait); err != nil {
+		return Arrivals{}, err
+	}
+	p.waiting.Store(true)
+	if p.woken.Swap(false) || p.inbox.waiting.Load() > 0 {
+		wait = false
+	}
+	packets, err := p.udp.readArmed(wait)
+	p.waiting.Store(false)
+	if err != nil {
+		return Arrivals{}, err
+	}
+	p.woken.Store(false)
+	if p.inbox.waiting.Load() == 0 {
+		return Arrivals{Packets: packets}, nil
+	}
+	p.packets = append(p.packets[:0], packets...)
+	p.packets, p.ended = p.inbox.fetch(p.packets, p.ended[:0], p.buffers)
+	return Arrivals{Packets: p.packets, Ended: p.ended}, nil
+}
+
+// notify tells a loop that waits that the inbox is not empty.
+func (p *Port) notify() {
+	if p.waiting.Load() {
+		p.udp.interrupt()
+	}
+}
+
+// Wake makes a Receive that waits, or the next one, return at once.
+func (p *Port) Wake() {
+	p.woken.Store(true)
+	p.notify()
+}
+
+// Send sends packets to their peers and never waits for one: a datagram that
+// finds no room is lost, a connection that is too far behind is ended. The
+// bytes are free again when Send returns. Only a closed or broken UDP socket
+// is an error.
+func (p *Port) Send(out Outgoing) error {
+	datagrams := false
+	for i := range out.Len() {
+		peer, data := out.At(i)
+		if peer.Stream() {
+			p.gateway.send(peer.Route, data)
+		} else {
+			datagrams = true
+		}
+	}
+	if !datagrams {
+		return nil
+	}
+	return p.udp.Write(out)
+}
+
+// Disconnect ends the connection of a peer with a close code. Its end arrives
+// at the loop as any other.
+func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
+	p.gateway.disconnect(peer.Route, code, reason)
+}
+
+// Serve answers HTTP and WebSocket until the port is closed, then returns nil.
+// Requests that are not for the WebSocket's path go to site, which may be nil.
+func (p *Port) Serve(site http.Handler) error {
+	p.web.Handler = p.http.route(p.gateway, site)
+	err := p.web.Serve(newLimitedListener(p.tcp, p.http.Max, p.http.MaxHost))
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Shutdown ends HTTP and WebSocket: requests in progress are finished, and
+// connections get the close code (CloseGoingAway before a restart; 0: none).
+// Those that are left when the context ends are cut. UDP is not touched.
+func (p *Port) Shutdown(ctx context.Context, code uint16) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.gateway.shutdown(ctx, code)
+	}()
+	err := p.web.Shutdown(ctx)
+	if err != nil {
+		p.web.Close()
+	}
+	p.inbox.stop()
+	<-done
+	return err
+}
+
+// Close ends everything at once. A Receive that waits returns net.ErrClosed.
+func (p *Port) Close() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p.Shutdown(ctx, 0)
+	p.tcp.Close()
+	return p.udp.Close()
+}
+
+// Stats returns the counters of the WebSocket side.
+func (p *Port) Stats() GatewayStats {
+	return GatewayStats{
+		Open:    p.gateway.count(),
+		Refused: p.gateway.refused.Load(),
+		Overrun: p.gateway.overrun.Load(),
+	}
+}
+
+// GatewayStats counts WebSocket connections since the port was opened.
+type GatewayStats struct {
+	Open    int    // now
+	Refused uint64 // handshakes that failed
+	Overrun uint64 // ended because they did not read
+}

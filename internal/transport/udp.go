@@ -1,0 +1,198 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"wamble"
+)
+
+// UDP is one datagram socket. An address without a host ("[::]:8888" or
+// ":8888") takes IPv4 and IPv6 on the same descriptor, so that there is one
+// loop per port and one descriptor to hand over; peers on IPv4 always appear
+// in their plain form.
+//
+// One goroutine at a time may read. Writes may come from several.
+type UDP struct {
+	conn  *net.UDPConn
+	raw   syscall.RawConn
+	local netip.AddrPort
+	read  *batchReader
+
+	mu    sync.Mutex // guards write
+	write *batchWriter
+
+	counts udpCounters
+}
+
+// udpCounters are written by the reading and the writing side, and read by
+// anybody.
+type udpCounters struct {
+	received, sent, lost, refused, unsent atomic.Uint64
+}
+
+// UDPStats counts datagrams since the socket was opened.
+type UDPStats struct {
+	Received uint64 // handed to the reader
+	Sent     uint64 // accepted by the kernel
+	Lost     uint64 // dropped by the kernel because the receive buffer was full
+	Refused  uint64 // not sent: the kernel refused this one destination
+	Unsent   uint64 // not sent: the send buffer stayed full
+}
+
+// UDPOptions are what a socket can be told.
+type UDPOptions struct {
+	// Buffer is the size of the receive and of the send buffer in bytes. Zero
+	// asks for the largest that the kernel grants.
+	Buffer int
+}
+
+// largestBuffer is what an unset buffer size asks for first. The kernel
+// charges about 800 bytes for the shortest datagram, so that this holds some
+// forty thousand of them: the time of a handoff at full load.
+const largestBuffer = 32 << 20
+
+// ListenUDP opens a socket on address.
+func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {
+	network := "udp" // an unspecified IPv6 address takes IPv4 as well
+	switch a := address.Addr(); {
+	case !a.IsValid():
+		address = netip.AddrPortFrom(netip.IPv6Unspecified(), address.Port())
+	case a.Is4() || a.Is4In6():
+		network, address = "udp4", netip.AddrPortFrom(a.Unmap(), address.Port())
+	case !a.IsUnspecified():
+		network = "udp6"
+	}
+	conn, err := net.ListenUDP(network, net.UDPAddrFromAddrPort(address))
+	if err != nil && errors.Is(err, syscall.EAFNOSUPPORT) && address.Addr().IsUnspecified() {
+		// A kernel without IPv6 still has a whole IPv4 internet.
+		v4 := netip.AddrPortFrom(netip.IPv4Unspecified(), address.Port())
+		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(v4))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on udp %s: %w", address, err)
+	}
+	return newUDP(conn, o)
+}
+
+// AdoptUDP takes over an open socket that another image of this program has
+// bound. It closes file; the socket lives on in the UDP.
+func AdoptUDP(file *os.File, o UDPOptions) (*UDP, error) {
+	defer file.Close()
+	pc, err := net.FilePacketConn(file)
+	if err != nil {
+		return nil, fmt.Errorf("adopt descriptor: %w", err)
+	}
+	conn, ok := pc.(*net.UDPConn)
+	if !ok {
+		pc.Close()
+		return nil, fmt.Errorf("adopt descriptor: it is a %s socket, not UDP", pc.LocalAddr().Network())
+	}
+	return newUDP(conn, o)
+}
+
+func newUDP(conn *net.UDPConn, o UDPOptions) (*UDP, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("udp socket: %w", err)
+	}
+	u := &UDP{conn: conn, raw: raw}
+	local := conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	u.local = netip.AddrPortFrom(local.Addr().Unmap(), local.Port())
+	v6, err := setSocketOptions(conn, raw, o)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("udp socket %s: %w", u.local, err)
+	}
+	u.read = newBatchReader(u)
+	u.write = newBatchWriter(u, v6)
+	return u, nil
+}
+
+// LocalAddr is the address that the socket is bound to.
+func (u *UDP) LocalAddr() netip.AddrPort { return u.local }
+
+// SyscallConn gives access to the descriptor, to pass it on to another image.
+// Never ask the socket for its File instead: that turns it blocking.
+func (u *UDP) SyscallConn() (syscall.RawConn, error) { return u.conn.SyscallConn() }
+
+// Close closes the socket. A read that waits returns net.ErrClosed.
+func (u *UDP) Close() error { return u.conn.Close() }
+
+// Stats returns the counters.
+func (u *UDP) Stats() UDPStats {
+	return UDPStats{
+		Received: u.counts.received.Load(),
+		Sent:     u.counts.sent.Load(),
+		Lost:     u.counts.lost.Load(),
+		Refused:  u.counts.refused.Load(),
+		Unsent:   u.counts.unsent.Load(),
+	}
+}
+
+// Read waits for datagrams until the given time (zero: for ever, past: not at
+// all) and returns the ones that are there, at most ReadBatch and possibly
+// none. Only a socket that is closed or broken is an error.
+func (u *UDP) Read(until time.Time) ([]Packet, error) {
+	wait := until.IsZero() || time.Until(until) > 0
+	if err := u.arm(until, wait); err != nil {
+		return nil, err
+	}
+	return u.readArmed(wait)
+}
+
+// arm sets the time at which a read that waits gives up.
+func (u *UDP) arm(until time.Time, wait bool) error {
+	if !wait {
+		until = time.Time{} // an expired deadline would hide what has arrived
+	}
+	return u.conn.SetReadDeadline(until)
+}
+
+// readArmed reads under the deadline that is set.
+func (u *UDP) readArmed(wait bool) ([]Packet, error) {
+	packets, err := u.read.batch(wait)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = nil
+	}
+	u.counts.received.Add(uint64(len(packets)))
+	return packets, err
+}
+
+// interrupt ends a read that waits, now or at once when it begins to.
+func (u *UDP) interrupt() { u.conn.SetReadDeadline(longAgo) }
+
+var longAgo = time.Unix(1, 0)
+
+// Write sends datagrams in order, WriteBatch to a system call. A destination
+// that the kernel refuses is counted and skipped, and when the send buffer
+// stays full for sendPatience the rest of a batch is dropped and counted:
+// datagrams may be lost, and the caller never waits for the network. Packets
+// of connections are left out. Only a closed or broken socket is an error.
+func (u *UDP) Write(out Outgoing) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := out.Len()
+	for from := 0; from < n; from += WriteBatch {
+		if err := u.write.batch(out, from, min(from+WriteBatch, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendPatience is how long one batch may wait for room in the send buffer.
+const sendPatience = 5 * time.Millisecond
+
+// isWakeUp reports the datagram with which the original interrupts itself.
+func isWakeUp(peer wamble.Peer, data []byte) bool {
+	return len(data) == 1 && data[0] == 0 && peer.IP().IsLoopback()
+}

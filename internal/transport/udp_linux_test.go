@@ -1,0 +1,383 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wamble"
+)
+
+
+
+func listenTestUDP(t testing.TB, address string, o UDPOptions) *UDP {
+	t.Helper()
+	u, err := ListenUDP(netip.MustParseAddrPort(address), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { u.Close() })
+	return u
+}
+
+// collect reads until n packets have come, copying them.
+func collect(t testing.TB, u *UDP, n int) []Packet {
+	t.Helper()
+	var got []Packet
+	end := time.Now().Add(patience)
+	for len(got) < n {
+		packets, err := u.Read(end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(packets) == 0 && time.Now().After(end) {
+			t.Fatalf("%d packets came, want %d", len(got), n)
+		}
+		for _, p := range packets {
+			got = append(got, Packet{p.Peer, bytes.Clone(p.Data)})
+		}
+	}
+	return got
+}
+
+func to(u *UDP, host string) wamble.Peer {
+	return wamble.Peer{Addr: netip.AddrPortFrom(netip.MustParseAddr(host), u.LocalAddr().Port())}
+}
+
+func TestUDPFamilies(t *testing.T) {
+	cases := []struct{ name, listen, from, host string }{
+		{"dual socket, IPv4", "[::]:0", "127.0.0.1:0", "127.0.0.1"},
+		{"dual socket, IPv6", "[::]:0", "[::1]:0", "::1"},
+		{"IPv4 socket", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1"},
+		{"IPv6 socket", "[::1]:0", "[::1]:0", "::1"},
+		{"all of IPv4", "0.0.0.0:0", "127.0.0.1:0", "127.0.0.1"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server := listenTestUDP(t, c.listen, UDPOptions{})
+			client := listenTestUDP(t, c.from, UDPOptions{})
+			if err := client.Write(Packets{{to(server, c.host), []byte("ping")}}); err != nil {
+				t.Fatal(err)
+			}
+			got := collect(t, server, 1)[0]
+			if want := client.LocalAddr(); got.Peer.Addr != want || got.Peer.Stream() {
+				t.Errorf("peer %v, want %v over UDP", got.Peer, want)
+			}
+			if err := server.Write(Packets{{got.Peer, []byte("pong")}}); err != nil {
+				t.Fatal(err)
+			}
+			if got := collect(t, client, 1)[0]; string(got.Data) != "pong" {
+				t.Errorf("answer %q, want pong", got.Data)
+			}
+		})
+	}
+}
+
+func TestUDPListenError(t *testing.T) {
+	u := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	_, err := ListenUDP(u.LocalAddr(), UDPOptions{})
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("second socket on %s: %v, want %v", u.LocalAddr(), err, syscall.EADDRINUSE)
+	}
+}
+
+// A datagram over 1234 bytes is cut, not dropped, and does not touch its
+// neighbours.
+func TestUDPTruncation(t *testing.T) {
+	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	long := bytes.Repeat([]byte{7}, 3000)
+	peer := to(server, "127.0.0.1")
+	client.Write(Packets{{peer, long}, {peer, long[:MaxPacket]}, {peer, []byte("next")}})
+	got := collect(t, server, 3)
+	for i, want := range [][]byte{long[:MaxPacket], long[:MaxPacket], []byte("next")} {
+		if !bytes.Equal(got[i].Data, want) {
+			t.Errorf("datagram %d has %d bytes, want %d", i, len(got[i].Data), len(want))
+		}
+	}
+}
+
+// Batches larger than one system call arrive whole and in order.
+func TestUDPBatches(t *testing.T) {
+	server := listenTestUDP(t, "[::]:0", UDPOptions{})
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	var out Packets
+	for i := range 3*WriteBatch + 7 {
+		out = append(out, Packet{to(server, "127.0.0.1"), fmt.Append(nil, i)})
+	}
+	if err := client.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range collect(t, server, len(out)) {
+		if want := fmt.Sprint(i); string(p.Data) != want {
+			t.Fatalf("datagram %d is %q", i, p.Data)
+		}
+	}
+	if got, want := server.Stats().Received, uint64(len(out)); got != want {
+		t.Errorf("Received %d, want %d", got, want)
+	}
+	if got, want := client.Stats().Sent, uint64(len(out)); got != want {
+		t.Errorf("Sent %d, want %d", got, want)
+	}
+}
+
+// One bad destination never stops the batch.
+func TestUDPBadDestinations(t *testing.T) {
+	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	bad := map[string]wamble.Peer{
+		"port 0":    {Addr: netip.MustParseAddrPort("127.0.0.1:0")},
+		"broadcast": {Addr: netip.MustParseAddrPort("255.255.255.255:9")},
+		"IPv6":      {Addr: netip.MustParseAddrPort("[::1]:9")},
+		"none":      {},
+		"bad zone":  {Addr: netip.MustParseAddrPort("[fe80::1%nowhere]:9")},
+	}
+	for name, peer := range bad {
+		t.Run(name, func(t *testing.T) {
+			client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+			good := to(server, "127.0.0.1")
+			out := Packets{{good, []byte("a")}, {peer, []byte("x")}, {peer, []byte("y")}, {good, []byte("b")}}
+			if err := client.Write(out); err != nil {
+				t.Fatal(err)
+			}
+			got := collect(t, server, 2)
+			if string(got[0].Data) != "a" || string(got[1].Data) != "b" {
+				t.Errorf("arrived %q and %q, want a and b", got[0].Data, got[1].Data)
+			}
+			if s := client.Stats(); s.Refused != 2 || s.Sent != 2 {
+				t.Errorf("%+v, want 2 refused and 2 sent", s)
+			}
+		})
+	}
+	t.Run("too long", func(t *testing.T) {
+		client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+		good := to(server, "127.0.0.1")
+		client.Write(Packets{{good, make([]byte, 70000)}, {good, []byte("b")}})
+		if got := collect(t, server, 1); string(got[0].Data) != "b" || client.Stats().Refused != 1 {
+			t.Errorf("arrived %q, %+v", got[0].Data, client.Stats())
+		}
+	})
+}
+
+// A destination where nobody listens answers with an ICMP error. It must hurt
+// neither the next datagram nor the next read.
+func TestUDPNobodyThere(t *testing.T) {
+	gone := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	nobody := to(gone, "127.0.0.1")
+	gone.Close()
+	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	for range 50 {
+		if err := client.Write(Packets{{nobody, []byte("x")}, {to(server, "127.0.0.1"), []byte("y")}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Read(longAgo); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(collect(t, server, 50)); got != 50 {
+		t.Errorf("%d datagrams, want 50", got)
+	}
+}
+
+func TestUDPIgnoresWakeUp(t *testing.T) {
+	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	peer := to(server, "127.0.0.1")
+	client.Write(Packets{{peer, []byte{0}}, {peer, []byte{1}}, {peer, []byte{0, 0}}, {peer, nil}, {peer, []byte("end")}})
+	got := collect(t, server, 4)
+	want := []string{"\x01", "\x00\x00", "", "end"}
+	if texts := textsOf(got); !slices.Equal(texts, want) {
+		t.Errorf("got %q, want %q", texts, want)
+	}
+}
+
+func textsOf(packets []Packet) []string {
+	var out []string
+	for _, p := range packets {
+		out = append(out, string(p.Data))
+	}
+	return out
+}
+
+func TestUDPReadUntil(t *testing.T) {
+	u := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	for name, until := range map[string]time.Time{
+		"past": longAgo, "now": time.Now(), "soon": time.Now().Add(5 * time.Millisecond),
+	} {
+		packets, err := u.Read(until)
+		if len(packets) != 0 || err != nil {
+			t.Errorf("%s: %d packets, %v", name, len(packets), err)
+		}
+	}
+	// After an expired deadline the next read still sees what is there.
+	u.Write(Packets{{to(u, "127.0.0.1"), []byte("self")}})
+	if got := collect(t, u, 1); string(got[0].Data) != "self" {
+		t.Errorf("got %q", got[0].Data)
+	}
+}
+
+func TestUDPClose(t *testing.T) {
+	u := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	done := make(chan error)
+	go func() {
+		_, err := u.Read(time.Time{})
+		done <- err
+	}()
+	u.Close()
+	if err := <-done; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("read: %v, want %v", err, net.ErrClosed)
+	}
+	if err := u.Write(Packets{{to(u, "127.0.0.1"), []byte("x")}}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("write: %v, want %v", err, net.ErrClosed)
+	}
+}
+
+func TestUDPBuffers(t *testing.T) {
+	small := listenTestUDP(t, "127.0.0.1:0", UDPOptions{Buffer: 16 << 10})
+	receive, send, err := small.Buffers()
+	if err != nil || receive != 32<<10 || send != 32<<10 {
+		t.Errorf("granted %d and %d, %v; want twice 16 KiB, as Linux counts", receive, send, err)
+	}
+	large := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	if r, s, err := large.Buffers(); err != nil || r < 10*receive || s < 10*send {
+		t.Errorf("unset: granted %d and %d, %v; want the largest", r, s, err)
+	}
+}
+
+// What the kernel drops because nobody reads is counted exactly.
+func TestUDPCountsLoss(t *testing.T) {
+	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{Buffer: 4 << 10})
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	const n = 2000
+	peer := to(server, "127.0.0.1")
+	for range n {
+		client.Write(Packets{{peer, make([]byte, 500)}})
+	}
+	read := func() (got int) {
+		for {
+			packets, err := server.Read(longAgo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(packets) == 0 {
+				return got
+			}
+			got += len(packets)
+		}
+	}
+	got := read()
+	client.Write(Packets{{peer, []byte("now")}}) // carries the counter
+	got += len(collect(t, server, 1))
+	if lost := int(server.Stats().Lost); lost == 0 || got+lost != n+1 {
+		t.Errorf("read %d, counted %d lost, sent %d", got, lost, n+1)
+	}
+}
+
+// Another image adopts a duplicate of the descriptor while packets wait in it.
+func TestUDPAdopt(t *testing.T) {
+	old := listenTestUDP(t, "[::]:0", UDPOptions{})
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	client.Write(Packets{{to(old, "127.0.0.1"), []byte("waiting")}})
+	file := duplicate(t, old)
+	adopted, err := AdoptUDP(file, UDPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer adopted.Close()
+	port := old.LocalAddr().Port()
+	old.Close()
+	if got := adopted.LocalAddr().Port(); got != port {
+		t.Errorf("adopted port %d, want %d", got, port)
+	}
+	got := collect(t, adopted, 1)[0]
+	if string(got.Data) != "waiting" {
+		t.Errorf("got %q", got.Data)
+	}
+	adopted.Write(Packets{{got.Peer, []byte("answer")}})
+	if got := collect(t, client, 1)[0]; string(got.Data) != "answer" {
+		t.Errorf("got %q", got.Data)
+	}
+
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	if u, err := AdoptUDP(duplicate(t, tcp.(*net.TCPListener)), UDPOptions{}); err == nil {
+		u.Close()
+		t.Error("a TCP listener was adopted as UDP")
+	}
+}
+
+// duplicate is how a handoff takes a descriptor: without disturbing it.
+func duplicate(t *testing.T, c interface {
+	SyscallConn() (syscall.RawConn, error)
+}) *os.File {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := -1
+	var inner error
+	if err := raw.Control(func(s uintptr) { fd, inner = unix.FcntlInt(s, unix.F_DUPFD_CLOEXEC, 0) }); err != nil || inner != nil {
+		t.Fatal(err, inner)
+	}
+	return os.NewFile(uintptr(fd), "socket")
+}
+
+func TestUDPAllocatesNothing(t *testing.T) {
+	server := listenTestUDP(t, "[::]:0", UDPOptions{})
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	out := new(Packets)
+	for range 32 {
+		*out = append(*out, Packet{to(server, "127.0.0.1"), make([]byte, 100)})
+	}
+	back := new(Packets)
+	if got := testing.AllocsPerRun(200, func() {
+		client.Write(out)
+		*back = (*back)[:0]
+		for len(*back) < len(*out) {
+			packets, _ := server.Read(time.Time{})
+			*back = append(*back, packets...)
+		}
+		server.Write(back)
+		for n := 0; n < len(*out); {
+			packets, _ := client.Read(time.Time{})
+			n += len(packets)
+		}
+	}); got != 0 {
+		t.Errorf("%v allocations for 32 packets there and back, want 0", got)
+	}
+}
+
+func TestSockaddr(t *testing.T) {
+	for _, s := range []string{"1.2.3.4:5", "255.0.0.1:65535", "[2001:db8::1]:8888", "[fe80::1%3]:9", "[::1]:0"} {
+		want := netip.MustParseAddrPort(s)
+		for _, v6 := range []bool{false, true} {
+			var sa unix.RawSockaddrInet6
+			n := putSockaddr(&sa, want, v6)
+			if !v6 && want.Addr().Is6() {
+				if n != 0 {
+					t.Errorf("%s fits an IPv4 socket", s)
+				}
+				continue
+			}
+			if got := addrPort(&sa); got != want {
+				t.Errorf("%s (v6 socket %v) comes back as %s", s, v6, got)
+			}
+		}
+	}
+	if got := addrPort(&unix.RawSockaddrInet6{Family: 99}); got.IsValid() {
+		t.Errorf("unknown family gives %v", got)
+	}
+}

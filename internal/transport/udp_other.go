@@ -1,0 +1,78 @@
+//go:build !linux
+
+package transport
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"wamble"
+)
+
+// Elsewhere than on Linux there is one system call per datagram; the rest of
+// the program sees no difference but speed.
+
+type batchReader struct {
+	u      *UDP
+	buffer [MaxPacket]byte
+	packet [1]Packet
+}
+
+func newBatchReader(u *UDP) *batchReader { return &batchReader{u: u} }
+
+func (r *batchReader) batch(wait bool) ([]Packet, error) {
+	if !wait {
+		r.u.conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+	}
+	n, from, err := r.u.conn.ReadFromUDPAddrPort(r.buffer[:])
+	if err != nil {
+		return nil, err
+	}
+	peer := wamble.Peer{Addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}
+	if isWakeUp(peer, r.buffer[:n]) {
+		return nil, nil
+	}
+	r.packet[0] = Packet{Peer: peer, Data: r.buffer[:n]}
+	return r.packet[:], nil
+}
+
+type batchWriter struct{ u *UDP }
+
+func newBatchWriter(u *UDP, _ bool) *batchWriter { return &batchWriter{u: u} }
+
+func (w *batchWriter) batch(out Outgoing, first, end int) error {
+	w.u.conn.SetWriteDeadline(time.Now().Add(sendPatience))
+	for i := first; i < end; i++ {
+		peer, data := out.At(i)
+		if peer.Stream() {
+			continue
+		}
+		_, err := w.u.conn.WriteToUDPAddrPort(data, peer.Addr)
+		switch {
+		case err == nil:
+			w.u.counts.sent.Add(1)
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default:
+			w.u.counts.refused.Add(1)
+		}
+	}
+	return nil
+}
+
+// setSocketOptions steps down from the largest buffer to what is granted.
+func setSocketOptions(conn *net.UDPConn, _ syscall.RawConn, o UDPOptions) (v6 bool, err error) {
+	size := o.Buffer
+	if size <= 0 {
+		size = largestBuffer
+	}
+	for ; size >= 32<<10; size /= 2 {
+		if conn.SetReadBuffer(size) == nil && conn.SetWriteBuffer(size) == nil {
+			break
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,218 @@
+package wire
+
+import (
+	"encoding/hex"
+	"fmt"
+)
+
+// Control is the control code of a packet: what it is, and how its payload
+// reads.
+type Control uint8
+
+// The control codes. Their properties are in the table below.
+const (
+	CtrlClientHello            Control = 0x01
+	CtrlServerHello            Control = 0x02
+	CtrlPlayerMove             Control = 0x03
+	CtrlBoardUpdate            Control = 0x04
+	CtrlAck                    Control = 0x05
+	CtrlListProfiles           Control = 0x06
+	CtrlProfileInfo            Control = 0x07
+	CtrlError                  Control = 0x08
+	CtrlServerNotification     Control = 0x09
+	CtrlClientGoodbye          Control = 0x0A
+	CtrlSpectateGame           Control = 0x0B
+	CtrlSpectateUpdate         Control = 0x0C
+	CtrlLoginRequest           Control = 0x0D
+	CtrlLoginChallenge         Control = 0x0E
+	CtrlLogout                 Control = 0x0F
+	CtrlLoginSuccess           Control = 0x10
+	CtrlLoginFailed            Control = 0x11
+	CtrlGetPlayerStats         Control = 0x12
+	CtrlPlayerStatsData        Control = 0x13
+	CtrlGetProfileInfo         Control = 0x14
+	CtrlProfilesList           Control = 0x15
+	CtrlSpectateStop           Control = 0x16
+	CtrlGetLegalMoves          Control = 0x17
+	CtrlLegalMoves             Control = 0x18
+	CtrlGetLeaderboard         Control = 0x19
+	CtrlLeaderboardData        Control = 0x1A
+	CtrlSubmitPrediction       Control = 0x1B
+	CtrlGetPredictions         Control = 0x1C
+	CtrlPredictionData         Control = 0x1D
+	CtrlGetProfileTOS          Control = 0x1E
+	CtrlProfileTOSData         Control = 0x1F
+	CtrlAcceptProfileTOS       Control = 0x20
+	CtrlGetActiveReservations  Control = 0x21
+	CtrlActiveReservationsData Control = 0x22
+)
+
+// lastControl is the highest code; the table has no holes below it.
+const lastControl = CtrlActiveReservationsData
+
+// Sender says who sends packets of a control code.
+type Sender uint8
+
+// The senders. FromBoth is only ACK.
+const (
+	FromClient Sender = iota + 1
+	FromServer
+	FromBoth
+)
+
+// Delivery says how a packet of a control code travels.
+type Delivery uint8
+
+const (
+	// Asked is a request: reliable, unless its sender sets FlagUnreliable.
+	Asked Delivery = iota + 1
+	// Replayed is a reliable answer that is kept for a while and sent again
+	// when its request is repeated.
+	Replayed
+	// Reliable is sent again until it is acknowledged, but is not kept.
+	Reliable
+	// Unreliable is sent once, with sequence 0.
+	Unreliable
+	// Acknowledges is ACK itself: sent once, never acknowledged.
+	Acknowledges
+)
+
+// Info is the row of one control code.
+type Info struct {
+	Code     Control
+	Name     string // as in the protocol's documents, e.g. PLAYER_MOVE
+	From     Sender
+	Delivery Delivery
+	// Replies are the answers of a request that succeeds, beside ACK; none
+	// means ACK alone. A refused request is answered with ERROR (a login with
+	// LOGIN_FAILED).
+	Replies []Control
+	// ZeroToken says that a server accepts the request without a session.
+	ZeroToken bool
+	// Fragments says that its payload may travel in fragments.
+	Fragments bool
+	// Plain is the longest payload in bytes that travels without an envelope; 0
+	// means MaxPayload, and −1 that even an empty one has an envelope.
+	Plain int
+	fresh func() message // the payload's type
+}
+
+// New returns an empty message of the control code's payload type.
+func (i *Info) New() Message { return i.fresh() }
+
+// controls is the one table of control codes: row n is code n. Row 0 is empty,
+// there is no such code.
+var controls = [lastControl + 1]Info{
+	CtrlClientHello:            {Name: "CLIENT_HELLO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: answer(CtrlServerHello), fresh: fresh[ClientHello]},
+	CtrlServerHello:            {Name: "SERVER_HELLO", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[ServerHello]},
+	CtrlPlayerMove:             {Name: "PLAYER_MOVE", From: FromClient, Delivery: Asked, Replies: answer(CtrlBoardUpdate), fresh: fresh[PlayerMove]},
+	CtrlBoardUpdate:            {Name: "BOARD_UPDATE", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[BoardUpdate]},
+	CtrlAck:                    {Name: "ACK", From: FromBoth, Delivery: Acknowledges, ZeroToken: true, fresh: fresh[Ack]},
+	CtrlListProfiles:           {Name: "LIST_PROFILES", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: answer(CtrlProfilesList), fresh: fresh[ListProfiles]},
+	CtrlProfileInfo:            {Name: "PROFILE_INFO", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[ProfileInfo]},
+	CtrlError:                  {Name: "ERROR", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[Error]},
+	CtrlServerNotification:     {Name: "SERVER_NOTIFICATION", From: FromServer, Delivery: Unreliable, Fragments: true, fresh: fresh[ServerNotification]},
+	CtrlClientGoodbye:          {Name: "CLIENT_GOODBYE", From: FromClient, Delivery: Asked, fresh: fresh[ClientGoodbye]},
+	CtrlSpectateGame:           {Name: "SPECTATE_GAME", From: FromClient, Delivery: Asked, Replies: answer(CtrlSpectateUpdate), fresh: fresh[SpectateGame]},
+	CtrlSpectateUpdate:         {Name: "SPECTATE_UPDATE", From: FromServer, Delivery: Reliable, Fragments: true, fresh: fresh[SpectateUpdate]},
+	CtrlLoginRequest:           {Name: "LOGIN_REQUEST", From: FromClient, Delivery: Asked, Replies: answer(CtrlLoginChallenge, CtrlLoginSuccess), fresh: fresh[LoginRequest]},
+	CtrlLoginChallenge:         {Name: "LOGIN_CHALLENGE", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[LoginChallenge]},
+	CtrlLogout:                 {Name: "LOGOUT", From: FromClient, Delivery: Asked, fresh: fresh[Logout]},
+	CtrlLoginSuccess:           {Name: "LOGIN_SUCCESS", From: FromServer, Delivery: Replayed, fresh: fresh[LoginSuccess]},
+	CtrlLoginFailed:            {Name: "LOGIN_FAILED", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[LoginFailed]},
+	CtrlGetPlayerStats:         {Name: "GET_PLAYER_STATS", From: FromClient, Delivery: Asked, Replies: answer(CtrlPlayerStatsData), fresh: fresh[GetPlayerStats]},
+	CtrlPlayerStatsData:        {Name: "PLAYER_STATS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[PlayerStatsData]},
+	CtrlGetProfileInfo:         {Name: "GET_PROFILE_INFO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: answer(CtrlProfileInfo), fresh: fresh[GetProfileInfo]},
+	CtrlProfilesList:           {Name: "PROFILES_LIST", From: FromServer, Delivery: Replayed, Fragments: true, Plain: TextLimit, fresh: fresh[ProfilesList]},
+	CtrlSpectateStop:           {Name: "SPECTATE_STOP", From: FromClient, Delivery: Asked, Replies: answer(CtrlSpectateUpdate), fresh: fresh[SpectateStop]},
+	CtrlGetLegalMoves:          {Name: "GET_LEGAL_MOVES", From: FromClient, Delivery: Asked, Replies: answer(CtrlLegalMoves), fresh: fresh[GetLegalMoves]},
+	CtrlLegalMoves:             {Name: "LEGAL_MOVES", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[LegalMoves]},
+	CtrlGetLeaderboard:         {Name: "GET_LEADERBOARD", From: FromClient, Delivery: Asked, Replies: answer(CtrlLeaderboardData), fresh: fresh[GetLeaderboard]},
+	CtrlLeaderboardData:        {Name: "LEADERBOARD_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[LeaderboardData]},
+	CtrlSubmitPrediction:       {Name: "SUBMIT_PREDICTION", From: FromClient, Delivery: Asked, Replies: answer(CtrlPredictionData), fresh: fresh[SubmitPrediction]},
+	CtrlGetPredictions:         {Name: "GET_PREDICTIONS", From: FromClient, Delivery: Asked, Replies: answer(CtrlPredictionData), fresh: fresh[GetPredictions]},
+	CtrlPredictionData:         {Name: "PREDICTION_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[PredictionData]},
+	CtrlGetProfileTOS:          {Name: "GET_PROFILE_TOS", From: FromClient, Delivery: Asked, Replies: answer(CtrlProfileTOSData), fresh: fresh[GetProfileTOS]},
+	CtrlProfileTOSData:         {Name: "PROFILE_TOS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, Plain: -1, fresh: fresh[ProfileTOSData]},
+	CtrlAcceptProfileTOS:       {Name: "ACCEPT_PROFILE_TOS", From: FromClient, Delivery: Asked, Replies: answer(CtrlProfileInfo), fresh: fresh[AcceptProfileTOS]},
+	CtrlGetActiveReservations:  {Name: "GET_ACTIVE_RESERVATIONS", From: FromClient, Delivery: Asked, Replies: answer(CtrlActiveReservationsData), fresh: fresh[GetActiveReservations]},
+	CtrlActiveReservationsData: {Name: "ACTIVE_RESERVATIONS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, Plain: -1, fresh: fresh[ActiveReservationsData]},
+}
+
+// answer exists so that a row of the table reads as a sentence.
+func answer(c ...Control) []Control { return c }
+
+// fresh returns a new T as a message.
+func fresh[T any, P interface {
+	*T
+	message
+}]() message {
+	return P(new(T))
+}
+
+func init() {
+	for c := range controls {
+		controls[c].Code = Control(c)
+	}
+}
+
+// Info returns the row of c. A code outside the table has none; a server drops
+// such a packet without a word.
+func (c Control) Info() (*Info, bool) {
+	if c == 0 || c > lastControl {
+		return nil, false
+	}
+	return &controls[c], true
+}
+
+// Known reports whether c is in the table.
+func (c Control) Known() bool { return c != 0 && c <= lastControl }
+
+// Request reports whether clients send c to ask for something. ACK is no
+// request.
+func (c Control) Request() bool { return c.Known() && controls[c].From == FromClient }
+
+// MayFragment reports whether the payload of c may travel in fragments.
+func (c Control) MayFragment() bool { return c.Known() && controls[c].Fragments }
+
+// Enveloped reports whether a payload of n bytes, with its extension trailer,
+// must travel in fragments.
+func (c Control) Enveloped(n int) bool {
+	plain := MaxPayload
+	if c.Known() && controls[c].Plain != 0 {
+		plain = controls[c].Plain
+	}
+	return n > plain
+}
+
+// String returns the name of c, or its code in hexadecimal when it has none.
+func (c Control) String() string {
+	if c.Known() {
+		return controls[c].Name
+	}
+	return fmt.Sprintf("0x%02X", uint8(c))
+}
+
+// ParseControl reads a name as Control.String writes it.
+func ParseControl(s string) (Control, error) {
+	for _, c := range Controls() {
+		if c.String() == s {
+			return c, nil
+		}
+	}
+	if len(s) == 4 && s[:2] == "0x" {
+		if b, err := hex.DecodeString(s[2:]); err == nil {
+			return Control(b[0]), nil
+		}
+	}
+	return 0, fmt.Errorf("%w: there is no control code %q", ErrInvalid, s)
+}
+
+// Controls returns all control codes in ascending order.
+func Controls() []Control {
+	all := make([]Control, 0, lastControl)
+	for c := Control(1); c <= lastControl; c++ {
+		all = append(all, c)
+	}
+	return all
+}

@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+)
+
+// Type is the type of an extension field.
+type Type uint8
+
+// The types.
+const (
+	TypeString Type = 1
+	TypeInt    Type = 2
+	TypeDouble Type = 3
+	TypeBool   Type = 4
+)
+
+// String returns the name of t: string, int, double or bool.
+func (t Type) String() string {
+	names := [...]string{TypeString: "string", TypeInt: "int", TypeDouble: "double", TypeBool: "bool"}
+	if t == 0 || int(t) >= len(names) {
+		return fmt.Sprintf("type %d", uint8(t))
+	}
+	return names[t]
+}
+
+// Limits of a trailer.
+const (
+	MaxFields  = 12
+	MaxKey     = 63  // bytes
+	MaxString  = 255 // bytes; of a longer one a decoder keeps the beginning
+	footerSize = 4
+)
+
+const (
+	extVersion = 1
+	magic0     = 'W'
+	magic1     = 'X'
+)
+
+// Field is one extension: a key with a typed value. Make it with String,
+// TextOf, Int, Double or Bool.
+//
+//	0    1  n, 1 to 63
+//	1    n  key
+//	1+n  1  type: 1 string, 2 int, 3 double, 4 bool
+//	2+n     value: u16 length and bytes; int64; float64; u8 (0 = false)
+//
+// Numbers are big-endian.
+type Field struct {
+	Key  string
+	Type Type
+	num  uint64 // the value's bits, of all types but string
+	str  string // the value of a string that was made here
+	view []byte // the value of a string that was decoded, if not nil
+}
+
+// String returns a string field.
+func String(key, value string) Field { return Field{Key: key, Type: TypeString, str: value} }
+
+// TextOf returns a string field whose value is in a byte slice, which must not
+// change until the field is encoded.
+func TextOf(key string, value []byte) Field { return Field{Key: key, Type: TypeString, view: value} }
+
+// Int returns an int field.
+func Int(key string, value int64) Field { return Field{Key: key, Type: TypeInt, num: uint64(value)} }
+
+// Double returns a double field.
+func Double(key string, value float64) Field {
+	return Field{Key: key, Type: TypeDouble, num: math.Float64bits(value)}
+}
+
+// Bool returns a bool field.
+func Bool(key string, value bool) Field {
+	return Field{Key: key, Type: TypeBool, num: uint64(oneIf(value))}
+}
+
+// Int returns the value of an int field, or 0.
+func (f Field) Int() int64 {
+	if f.Type != TypeInt {
+		return 0
+	}
+	return int64(f.num)
+}
+
+// Double returns the value of a double field, or 0.
+func (f Field) Double() float64 {
+	if f.Type != TypeDouble {
+		return 0
+	}
+	return math.Float64frombits(f.num)
+}
+
+// Bool returns the value of a bool field, or false.
+func (f Field) Bool() bool { return f.Type == TypeBool && f.num != 0 }
+
+// Text returns a copy of the value of a string field, or "".
+func (f Field) Text() string {
+	if f.view != nil {
+		return string(f.view)
+	}
+	return f.str
+}
+
+// TextIs reports whether f is a string field with this value; it does not
+// allocate.
+func (f Field) TextIs(s string) bool {
+	if f.view != nil {
+		return string(f.view) == s
+	}
+	return f.Type == TypeString && f.str == s
+}
+
+// AppendText appends the value of a string field to dst.
+func (f Field) AppendText(dst []byte) []byte {
+	if f.view != nil {
+		return append(dst, f.view...)
+	}
+	return append(dst, f.str...)
+}
+
+// Equal reports whether f and g have the same key, type and value.
+func (f Field) Equal(g Field) bool {
+	return f.Key == g.Key && f.Type == g.Type && f.num == g.num && f.Text() == g.Text()
+}
+
+func (f Field) textLen() int { return max(len(f.view), len(f.str)) }
+
+// Ext is the list of fields of a packet, in the order of the wire. A key may
+// occur twice; then the first counts.
+type Ext []Field
+
+// Lookup returns the first field of that key.
+func (e Ext) Lookup(key string) (Field, bool) {
+	for i := range e {
+		if e[i].Key == key {
+			return e[i], true
+		}
+	}
+	return Field{}, false
+}
+
+// Int returns the value of the first field of that key, if it is an int.
+func (e Ext) Int(key string) (int64, bool) {
+	f, ok := e.Lookup(key)
+	return f.Int(), ok && f.Type == TypeInt
+}
+
+// Double returns the value of the first field of that key, if it is a double.
+func (e Ext) Double(key string) (float64, bool) {
+	f, ok := e.Lookup(key)
+	return f.Double(), ok && f.Type == TypeDouble
+}
+
+// Text returns a copy of the value of the first field of that key, if it is a
+// string.
+func (e Ext) Text(key string) (string, bool) {
+	f, ok := e.Lookup(key)
+	return f.Text(), ok && f.Type == TypeString
+}

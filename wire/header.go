@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"wamble"
+)
+
+// Sizes in bytes.
+const (
+	HeaderSize = 34
+	MaxPayload = 1200
+	MaxPacket  = HeaderSize + MaxPayload
+)
+
+// Version is the protocol version that this package speaks.
+const Version = 1
+
+// Header is the first 34 bytes of a packet.
+//
+//	 0   1  ctrl
+//	 1   1  flags
+//	 2   1  version; 1
+//	 3   1  reserved; must be 0
+//	 4  16  token; all zero = no session
+//	20   8  board, big-endian
+//	28   4  sequence number, big-endian
+//	32   2  payload length, big-endian; at most 1200
+type Header struct {
+	Ctrl Control
+	// Flags are the bits as received. In what is sent, Append decides about
+	// FlagExt and FlagFragment.
+	Flags Flags
+	// Version matters only in CLIENT_HELLO. Append writes 0 as 1.
+	Version uint8
+	Token   wamble.Token
+	Board   wamble.BoardID
+	Seq     uint32
+}
+
+var (
+	errShortHeader = invalid("shorter than the 34 bytes of a header")
+	errReserved    = invalid("reserved byte is not zero")
+	errPayloadLen  = invalid("payload length is over 1200")
+	errShort       = truncated("payload is shorter than its length says")
+)
+
+// Peek reads only the header of a packet, and checks that the payload it
+// announces is there. It costs nothing beyond that; a packet that passes may
+// still be refused by Decode.
+func Peek(b []byte) (Header, error) {
+	var h Header
+	if _, err := Size(b); err != nil {
+		return h, err
+	}
+	h.Ctrl, h.Flags, h.Version = Control(b[0]), Flags(b[1]), b[2]
+	copy(h.Token[:], b[4:20])
+	h.Board = wamble.BoardID(binary.BigEndian.Uint64(b[20:]))
+	h.Seq = binary.BigEndian.Uint32(b[28:])
+	return h, nil
+}
+
+// Size returns the length of the packet that b begins with: what is needed to
+// split a WebSocket message, which may hold several. A datagram has one packet,
+// and bytes after it are ignored.
+func Size(b []byte) (int, error) {
+	if len(b) < HeaderSize {
+		return 0, errShortHeader
+	}
+	if b[3] != 0 {
+		return 0, errReserved
+	}
+	n := int(binary.BigEndian.Uint16(b[32:]))
+	if n > MaxPayload {
+		return 0, errPayloadLen
+	}
+	if len(b) < HeaderSize+n {
+		return 0, errShort
+	}
+	return HeaderSize + n, nil
+}
+
+// SetSeq writes a sequence number into an encoded packet. Packet must be what
+// Append wrote; the header's 34 bytes must be there.
+func SetSeq(packet []byte, seq uint32) { binary.BigEndian.PutUint32(packet[28:32], seq) }
+
+// append writes the header with payload length 0; setPayloadLen completes it.
+func (h Header) append(dst []byte) []byte {
+	if h.Version == 0 {
+		h.Version = Version
+	}
+	dst = append(dst, byte(h.Ctrl), byte(h.Flags), h.Version, 0)
+	dst = append(dst, h.Token[:]...)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(h.Board))
+	dst = binary.BigEndian.AppendUint32(dst, h.Seq)
+	return append(dst, 0, 0)
+}

@@ -1,0 +1,47 @@
+package wire
+
+// ClientHello asks for a session: a new one with the zero token, else the one
+// of the token. Flags & 0x7F are the capabilities asked for.
+//
+//	0  n  ignored
+type ClientHello struct{ empty }
+
+// Control returns CtrlClientHello.
+func (ClientHello) Control() Control { return CtrlClientHello }
+
+// ServerHello answers ClientHello: token and board are in the header, whose
+// sequence number is always 1. Flags & 0x7F are the capabilities granted, so
+// that bit 0x01 does not reliably mean Chess960 here.
+//
+//	0  n  FEN: placement and side to move, e.g. "8/8/8/8/8/8/8/8 w"
+type ServerHello struct {
+	FEN Text `json:"fen"`
+}
+
+// Control returns CtrlServerHello.
+func (ServerHello) Control() Control { return CtrlServerHello }
+
+func (m ServerHello) append(dst []byte) ([]byte, error)   { return appendText(dst, m.FEN) }
+func (m *ServerHello) decode(base []byte) ([]byte, error) { return decodeText(&m.FEN, base) }
+
+// Ack acknowledges the packet whose sequence number it carries. A server echoes
+// token and board of the request. It may carry junk or extensions, and is never
+// acknowledged itself.
+//
+//	0  n  ignored
+type Ack struct{ empty }
+
+// Control returns CtrlAck.
+func (Ack) Control() Control { return CtrlAck }
+
+// ClientGoodbye ends a session; the answer is ACK alone.
+//
+//	0  n  ignored
+type ClientGoodbye struct{ empty }
+
+// Control returns CtrlClientGoodbye.
+func (ClientGoodbye) Control() Control { return CtrlClientGoodbye }
+
+// ClientVersion returns the protocol version that a CLIENT_HELLO speaks. A
+// version byte of 0 counts as 1.
+func (h Header) ClientVersion() uint8 { return max(h.Version, Version) }

@@ -1,0 +1,142 @@
+package wire
+
+// The keys of extension fields that the protocol knows, each with its type and
+// meaning in the table below.
+const (
+	KeySessionCaps             = "session.caps"
+	KeyPredictionSource        = "prediction.source"
+	KeyPredictionMaxPending    = "prediction.max_pending"
+	KeyPredictionRequestKind   = "prediction.request_kind"
+	KeyPredictionSubmitStatus  = "prediction.submit_status"
+	KeyReservationReservedAt   = "reservation.reserved_at"
+	KeyProfileCaps             = "profile.caps"
+	KeyProfileTOSAvailable     = "profile.tos_available"
+	KeyProfileTOSAccepted      = "profile.tos_accepted"
+	KeyProfileWebSocketPort    = "profile.websocket_port"
+	KeyProfileWebSocketPath    = "profile.websocket_path"
+	KeyProfileReserveTimeout   = "profile.reservation_timeout"
+	KeyProfileName             = "profile.name"
+	KeyLastMoveFrom            = "last_move.from"
+	KeyLastMoveTo              = "last_move.to"
+	KeySpectateState           = "spectate.state"
+	KeySpectateGeneration      = "spectate.summary_generation"
+	KeyStatsRequestID          = "stats.request_id"
+	KeyStatsTargetSession      = "stats.target_session_id"
+	KeyStatsTargetHasIdentity  = "stats.target_has_identity"
+	KeyStatsTargetHandle       = "stats.target_handle"
+	KeyStatsTargetPublicKey    = "stats.target_public_key"
+	KeyLeaderboardPageIndex    = "leaderboard.page_index"
+	KeyLeaderboardPageSize     = "leaderboard.page_size"
+	KeyLeaderboardTotalCount   = "leaderboard.total_count"
+	KeyLeaderboardSelfRank     = "leaderboard.self.rank"
+	KeyLeaderboardSelfSession  = "leaderboard.self.session_id"
+	KeyLeaderboardSelfGames    = "leaderboard.self.games_played"
+	KeyLeaderboardSelfIdentity = "leaderboard.self.has_identity"
+	KeyLeaderboardSelfScore    = "leaderboard.self.score"
+	KeyLeaderboardSelfRating   = "leaderboard.self.rating"
+	KeyLeaderboardSelfKey      = "leaderboard.self.public_key"
+	KeyRequestSeq              = "request.seq_num"
+	KeyErrorBlocking           = "error.blocking"
+	KeyBoardFEN                = "board.fen"
+	KeyBoardVersion            = "board.version"
+)
+
+// KnownKey is the row of one extension key.
+type KnownKey struct {
+	Key     string
+	Type    Type
+	Meaning string
+	// Ours says that clients of the original do not know the key; they ignore
+	// it.
+	Ours bool
+}
+
+// KnownKeys is the one table of extension keys.
+var KnownKeys = []KnownKey{
+	{Key: KeySessionCaps, Type: TypeInt, Meaning: "what the session may do, a bit mask (see below)"},
+	{Key: KeyPredictionSource, Type: TypeString, Meaning: "`tree` or `moves`; sent when predictions may be read"},
+	{Key: KeyPredictionMaxPending, Type: TypeInt, Meaning: "pending predictions allowed; sent when one may predict"},
+	{Key: KeyPredictionRequestKind, Type: TypeString, Meaning: "`submit` or `tree`: which request PREDICTION_DATA answers"},
+	{Key: KeyPredictionSubmitStatus, Type: TypeInt, Meaning: "1 created, 2 duplicate, 3 duplicate move, 4 invalid, 5 limit, 6 not allowed, 7 not found, 8 disabled"},
+	{Key: KeyReservationReservedAt, Type: TypeInt, Meaning: "when the board was reserved for you, Unix seconds"},
+	{Key: KeyProfileCaps, Type: TypeInt, Meaning: "1 you may join, 2 there are terms to read"},
+	{Key: KeyProfileTOSAvailable, Type: TypeInt, Meaning: "1 when the profile has terms of service"},
+	{Key: KeyProfileTOSAccepted, Type: TypeInt, Meaning: "1 when you have accepted them, or there are none"},
+	{Key: KeyProfileWebSocketPort, Type: TypeInt, Meaning: "TCP port of the WebSocket; 0 when there is none"},
+	{Key: KeyProfileWebSocketPath, Type: TypeString, Meaning: "path of the WebSocket; absent when there is none"},
+	{Key: KeyProfileReserveTimeout, Type: TypeInt, Meaning: "seconds for which a board is reserved"},
+	{Key: KeyProfileName, Type: TypeString, Meaning: "the profile that the terms belong to"},
+	{Key: KeyLastMoveFrom, Type: TypeInt, Meaning: "square 0–63 that the last move left; always with `last_move.to`"},
+	{Key: KeyLastMoveTo, Type: TypeInt, Meaning: "square 0–63 that the last move reached"},
+	{Key: KeySpectateState, Type: TypeString, Meaning: "`idle`, `summary` or `focus`: what you watch from now on"},
+	{Key: KeySpectateGeneration, Type: TypeInt, Meaning: "number of the summary that the board belongs to"},
+	{Key: KeyStatsRequestID, Type: TypeInt, Meaning: "number of your choice, echoed when over 0"},
+	{Key: KeyStatsTargetSession, Type: TypeInt, Meaning: "session whose stats are asked for, or shown"},
+	{Key: KeyStatsTargetHasIdentity, Type: TypeInt, Meaning: "1 when that session has an identity"},
+	{Key: KeyStatsTargetHandle, Type: TypeString, Meaning: "handle whose stats are asked for, or shown; may be empty"},
+	{Key: KeyStatsTargetPublicKey, Type: TypeString, Meaning: "refused: stats are not looked up by key"},
+	{Key: KeyLeaderboardPageIndex, Type: TypeInt, Meaning: "page, from 0; a negative one counts as 0"},
+	{Key: KeyLeaderboardPageSize, Type: TypeInt, Meaning: "rows of a page"},
+	{Key: KeyLeaderboardTotalCount, Type: TypeInt, Meaning: "rows of all pages"},
+	{Key: KeyLeaderboardSelfRank, Type: TypeInt, Meaning: "your own row, when it is not on the page: rank"},
+	{Key: KeyLeaderboardSelfSession, Type: TypeInt, Meaning: "your own row: session id"},
+	{Key: KeyLeaderboardSelfGames, Type: TypeInt, Meaning: "your own row: games"},
+	{Key: KeyLeaderboardSelfIdentity, Type: TypeInt, Meaning: "your own row: 1 with an identity"},
+	{Key: KeyLeaderboardSelfScore, Type: TypeDouble, Meaning: "your own row: score"},
+	{Key: KeyLeaderboardSelfRating, Type: TypeDouble, Meaning: "your own row: rating"},
+	{Key: KeyLeaderboardSelfKey, Type: TypeString, Meaning: "your own row: public key, 64 lower-case hexadecimal digits"},
+	{Key: KeyRequestSeq, Type: TypeInt, Meaning: "sequence number of the request that this answers; absent when 0"},
+	{Key: KeyErrorBlocking, Type: TypeInt, Meaning: "1: do not just try again (say hello, choose another profile)"},
+	{Key: KeyBoardFEN, Type: TypeString, Meaning: "the whole FEN of the board: the payload has only its first two fields", Ours: true},
+	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
+}
+
+// interned finds the string of a known key without allocating.
+var interned = func() map[string]string {
+	m := make(map[string]string, len(KnownKeys))
+	for _, k := range KnownKeys {
+		m[k.Key] = k.Key
+	}
+	return m
+}()
+
+func internKey(b []byte) string {
+	if s, ok := interned[string(b)]; ok {
+		return s
+	}
+	return string(b)
+}
+
+// SessionCaps are the bits of session.caps.
+type SessionCaps int64
+
+// The bits.
+const (
+	MayAttachIdentity  SessionCaps = 0x001
+	MayLogout          SessionCaps = 0x002
+	MayMove            SessionCaps = 0x004
+	MayReadStats       SessionCaps = 0x008
+	MayReadLeaderboard SessionCaps = 0x010
+	MayWatchSummary    SessionCaps = 0x020
+	MayWatchFocus      SessionCaps = 0x040
+	MayPredict         SessionCaps = 0x080
+	MayReadPredictions SessionCaps = 0x100
+	MaySeeGameMode     SessionCaps = 0x200
+)
+
+// The bits of profile.caps.
+const (
+	ProfileMayJoin  = 0x1
+	ProfileHasTerms = 0x2
+)
+
+// Values of prediction.source, prediction.request_kind and spectate.state.
+const (
+	SourceTree      = "tree"
+	SourceMoves     = "moves"
+	KindSubmit      = "submit"
+	KindTree        = "tree"
+	SpectateIdle    = "idle"
+	SpectateSummary = "summary"
+	SpectateFocus   = "focus"
+)

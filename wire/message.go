@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Every error of this package wraps one of these three.
+var (
+	// ErrInvalid is returned when bytes do not form a packet.
+	ErrInvalid = errors.New("invalid packet")
+	// ErrTruncated is returned when a packet ends before its payload does.
+	ErrTruncated = errors.New("truncated packet")
+	// ErrTooLong is returned when a value does not fit where it must be
+	// encoded.
+	ErrTooLong = errors.New("too long")
+)
+
+// invalid, truncated and tooLong make the reasons once, so that a flood of bad
+// packets costs no memory.
+func invalid(reason string) error   { return fmt.Errorf("%w: %s", ErrInvalid, reason) }
+func truncated(reason string) error { return fmt.Errorf("%w: %s", ErrTruncated, reason) }
+func tooLong(reason string) error   { return fmt.Errorf("%w: %s", ErrTooLong, reason) }
+
+// Message is the base payload of a packet. The types of this package are its
+// only implementations; both T and *T are Messages, and decoding yields *T.
+type Message interface {
+	// Control returns the control code that the message belongs to, or 0 when
+	// the header alone says it (Fragment, Unknown).
+	Control() Control
+	append(dst []byte) ([]byte, error)
+}
+
+// message is a Message that can be read: the pointer to each type.
+type message interface {
+	Message
+	// decode reads the base payload. It returns the bytes after the part it
+	// understands, which the protocol tells receivers to ignore.
+	decode(base []byte) (rest []byte, err error)
+}
+
+// Unknown is the payload of a control code outside the table. It passes the
+// codec; a server drops it. Appended with a known code it makes any bytes a
+// packet, which only tests want.
+//
+//	0  n  bytes
+type Unknown struct {
+	Payload Bytes `json:"hex"`
+}
+
+// Control returns 0: only the header knows.
+func (Unknown) Control() Control { return 0 }
+
+func (m Unknown) append(dst []byte) ([]byte, error) { return append(dst, m.Payload...), nil }
+
+func (m *Unknown) decode(base []byte) ([]byte, error) {
+	m.Payload = base
+	return nil, nil
+}
+
+// empty is the payload of requests that say everything in their header. What
+// bytes there are is ignored.
+type empty struct{}
+
+func (empty) append(dst []byte) ([]byte, error)       { return dst, nil }
+func (*empty) decode(base []byte) ([]byte, error)     { return base, nil }
+func appendText(dst []byte, t Text) ([]byte, error)   { return append(dst, t...), nil }
+func decodeText(t *Text, base []byte) ([]byte, error) { *t = base; return nil, nil }
+
+// emptied returns s without its elements, but with its memory. It is never nil,
+// so that no rows are written as [] in JSON.
+func emptied[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s[:0]
+}
+
+// Text is text as it travels: bytes that are usually UTF-8, without a NUL. In
+// JSON it is a string, or {"hex": …} when it is not UTF-8.
+type Text []byte
+
+// TextLimit is the number of bytes that existing clients keep of a FEN, a
+// notification, a reason, a PROFILE_INFO and an unfragmented PROFILES_LIST.
+const TextLimit = 89
+
+// Limit returns the longest beginning of s that fits into n bytes and does not
+// end in the middle of a UTF-8 character.
+func Limit[S ~string | ~[]byte](s S, n int) S {
+	if len(s) <= n {
+		return s
+	}
+	for cut := n; cut > n-utf8.UTFMax && cut >= 0; cut-- {
+		if utf8.RuneStart(s[cut]) {
+			return s[:cut]
+		}
+	}
+	return s[:n]
+}
+
+// ShortFEN returns the first two fields of a FEN, placement and side to move:
+// what travels as the payload of a board. The whole FEN has its extension,
+// KeyBoardFEN.
+func ShortFEN[S ~string | ~[]byte](fen S) S {
+	spaces := 0
+	for i := range len(fen) {
+		if fen[i] != ' ' {
+			continue
+		}
+		if spaces++; spaces == 2 {
+			fen = fen[:i]
+			break
+		}
+	}
+	return Limit(fen, TextLimit)
+}
+
+// String returns a copy of t.
+func (t Text) String() string { return string(t) }
+
+type hexForm struct {
+	Hex Bytes `json:"hex"`
+}
+
+// MarshalJSON writes a string, or {"hex": …} when t is not UTF-8.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(t) {
+		return marshal(string(t))
+	}
+	return marshal(hexForm{Bytes(t)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var h hexForm
+		err := strict(b, &h)
+		*t = Text(h.Hex)
+		return err
+	}
+	var s string
+	err := json.Unmarshal(b, &s)
+	*t = Text(s)
+	return err
+}

@@ -1,0 +1,186 @@
+package wire
+
+// UCI is a move in the notation of UCI, e.g. e2e4 or e7e8q: at most 6 bytes.
+// The codec does not look into it.
+type UCI struct {
+	n uint8
+	b [maxUCI]byte
+}
+
+const maxUCI = 6
+
+var errUCI = tooLong("a move has at most 6 bytes")
+
+// MakeUCI returns s as a UCI, or ErrTooLong.
+func MakeUCI[S ~string | ~[]byte](s S) (UCI, error) {
+	var u UCI
+	if len(s) > maxUCI {
+		return u, errUCI
+	}
+	u.n = uint8(copy(u.b[:], s))
+	return u, nil
+}
+
+// String returns the move's text.
+func (u UCI) String() string { return string(u.b[:u.n]) }
+
+// Append appends the move's text to dst.
+func (u UCI) Append(dst []byte) []byte { return append(dst, u.b[:u.n]...) }
+
+// Len returns the length of the move's text.
+func (u UCI) Len() int { return int(u.n) }
+
+// MarshalJSON writes the text as Text does.
+func (u UCI) MarshalJSON() ([]byte, error) { return Text(u.b[:u.n]).MarshalJSON() }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (u *UCI) UnmarshalJSON(b []byte) error {
+	var t Text
+	if err := t.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	v, err := MakeUCI(t)
+	*u = v
+	return err
+}
+
+// PlayerMove plays a move on the header's board.
+//
+//	0  1  n, at most 6
+//	1  n  UCI
+//	      bytes after it are ignored
+type PlayerMove struct {
+	UCI UCI `json:"uci"`
+}
+
+// Control returns CtrlPlayerMove.
+func (PlayerMove) Control() Control { return CtrlPlayerMove }
+
+func (m PlayerMove) append(dst []byte) ([]byte, error) {
+	return m.UCI.Append(append(dst, m.UCI.n)), nil
+}
+
+var (
+	errNoMove   = truncated("no length of the move")
+	errLongUCI  = invalid("a move has at most 6 bytes")
+	errShortUCI = invalid("move is longer than its payload")
+)
+
+func (m *PlayerMove) decode(base []byte) ([]byte, error) {
+	if len(base) == 0 {
+		return nil, errNoMove
+	}
+	n := int(base[0])
+	if n > maxUCI {
+		return nil, errLongUCI
+	}
+	if n > len(base)-1 {
+		return nil, errShortUCI
+	}
+	m.UCI, _ = MakeUCI(base[1 : 1+n])
+	return base[1+n:], nil
+}
+
+// BoardUpdate tells a player which board he holds now: the answer of a move,
+// and the push when a reservation has timed out.
+//
+//	0  n  FEN: placement and side to move
+type BoardUpdate struct {
+	FEN Text `json:"fen"`
+}
+
+// Control returns CtrlBoardUpdate.
+func (BoardUpdate) Control() Control { return CtrlBoardUpdate }
+
+func (m BoardUpdate) append(dst []byte) ([]byte, error)   { return appendText(dst, m.FEN) }
+func (m *BoardUpdate) decode(base []byte) ([]byte, error) { return decodeText(&m.FEN, base) }
+
+// GetLegalMoves asks for the moves of the piece on a square of the header's
+// board: 0 is a1, 7 is h1, 63 is h8.
+//
+//	0  1  square
+//	      bytes after it are ignored
+type GetLegalMoves struct {
+	Square uint8 `json:"square"`
+}
+
+// Control returns CtrlGetLegalMoves.
+func (GetLegalMoves) Control() Control { return CtrlGetLegalMoves }
+
+func (m GetLegalMoves) append(dst []byte) ([]byte, error) { return append(dst, m.Square), nil }
+
+var errNoSquare = truncated("no square")
+
+func (m *GetLegalMoves) decode(base []byte) ([]byte, error) {
+	if len(base) == 0 {
+		return nil, errNoSquare
+	}
+	m.Square = base[0]
+	return base[1:], nil
+}
+
+// MaxLegalMoves is the largest number of legal moves of a position.
+const MaxLegalMoves = 218
+
+// LegalMove is one row of LegalMoves.
+//
+//	0  1  from square
+//	1  1  to square
+//	2  1  promotion: 'q', 'r', 'b', 'n', or 0
+type LegalMove struct {
+	From      uint8 `json:"from"`
+	To        uint8 `json:"to"`
+	Promotion uint8 `json:"promotion"`
+}
+
+// LegalMoves answers GetLegalMoves.
+//
+//	0   1  square
+//	1   1  n, at most 218
+//	2  3n  LegalMove
+//	       bytes after it are ignored
+type LegalMoves struct {
+	Square uint8       `json:"square"`
+	Moves  []LegalMove `json:"moves"`
+}
+
+// Control returns CtrlLegalMoves.
+func (LegalMoves) Control() Control { return CtrlLegalMoves }
+
+var (
+	errManyMoves  = tooLong("a position has at most 218 moves")
+	errMoveCount  = invalid("a position has at most 218 moves")
+	errNoMoves    = truncated("no square and count of the moves")
+	errShortMoves = truncated("fewer moves than their count says")
+)
+
+func (m LegalMoves) append(dst []byte) ([]byte, error) {
+	if len(m.Moves) > MaxLegalMoves {
+		return dst, errManyMoves
+	}
+	dst = append(dst, m.Square, byte(len(m.Moves)))
+	for _, v := range m.Moves {
+		dst = append(dst, v.From, v.To, v.Promotion)
+	}
+	return dst, nil
+}
+
+func (m *LegalMoves) decode(base []byte) ([]byte, error) {
+	if len(base) < 2 {
+		return nil, errNoMoves
+	}
+	n := int(base[1])
+	if n > MaxLegalMoves {
+		return nil, errMoveCount
+	}
+	m.Square, m.Moves = base[0], emptied(m.Moves)
+	base = base[2:]
+	if len(base) < 3*n {
+		return nil, errShortMoves
+	}
+	for range n {
+		m.Moves = append(m.Moves, LegalMove{From: base[0], To: base[1], Promotion: base[2]})
+		base = base[3:]
+	}
+	return base, nil
+}

@@ -1,0 +1,187 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Packet is one whole packet, and the memory that decoding reuses: a loop that
+// keeps one Packet decodes without allocating. The zero value is ready.
+//
+// A Packet must not be copied after its first use, and belongs to one
+// goroutine at a time.
+type Packet struct {
+	Header
+	// Message is the base payload: a pointer to the type of its control code,
+	// to Fragment when flag 0x10 is set, or to Unknown. The next Decode of the
+	// same Packet overwrites what it points to.
+	Message Message
+	// Ext are the extension fields in the order of the wire. The next Decode
+	// overwrites them.
+	Ext Ext
+	// Rest are the base payload's bytes that no receiver looks at: junk in an
+	// empty request, bytes after the end of a move.
+	Rest []byte
+
+	fragment Fragment
+	unknown  Unknown
+	messages [lastControl + 1]message // made on first use, then reused
+}
+
+var errExtAndFragment = invalid("flags 0x08 and 0x10 exclude each other")
+var errMayNotFragment = invalid("this control code does not travel in fragments")
+
+// Decode reads the packet that b begins with; bytes after it are ignored. All
+// byte slices in p are views into b: they are good until b changes. After an
+// error Message is nil.
+func (p *Packet) Decode(b []byte) error {
+	h, err := Peek(b)
+	if err != nil {
+		p.reset(Header{})
+		return err
+	}
+	size, _ := Size(b)
+	payload := b[HeaderSize:size]
+	if h.Flags&FlagFragment == 0 {
+		return p.DecodePayload(h, payload)
+	}
+	p.reset(h)
+	if h.Flags&FlagExt != 0 {
+		return errExtAndFragment
+	}
+	if !h.Ctrl.MayFragment() {
+		return errMayNotFragment
+	}
+	if err := p.fragment.decode(payload); err != nil {
+		return err
+	}
+	p.Message = &p.fragment
+	return nil
+}
+
+// DecodePayload reads a payload that is not in a fragment: the extension
+// trailer, if there is one, and the message of h.Ctrl. With the header of any of
+// its fragments it reads a payload that a Reassembler has joined; then payload
+// may be longer than MaxPayload.
+func (p *Packet) DecodePayload(h Header, payload []byte) error {
+	p.reset(h)
+	var base []byte
+	var err error
+	base, p.Ext, err = decodeTrailer(p.Ext, payload, h.Flags&(FlagExt|FlagFragment) == FlagExt)
+	if err != nil {
+		return err
+	}
+	m := p.slot(h.Ctrl)
+	if p.Rest, err = m.decode(base); err != nil {
+		return err
+	}
+	p.Message = m
+	return nil
+}
+
+func (p *Packet) reset(h Header) {
+	p.Header, p.Message, p.Rest, p.Ext = h, nil, nil, p.Ext[:0]
+}
+
+// slot returns the reused message of c.
+func (p *Packet) slot(c Control) message {
+	if !c.Known() {
+		return &p.unknown
+	}
+	if p.messages[c] == nil {
+		p.messages[c] = controls[c].fresh()
+	}
+	return p.messages[c]
+}
+
+// Decode reads the packet that b begins with into memory of its own. Loops use
+// Packet.Decode, which does not allocate and also gives the extensions.
+func Decode(b []byte) (Header, Message, error) {
+	var p Packet
+	if err := p.Decode(bytes.Clone(b)); err != nil {
+		return Header{}, nil, err
+	}
+	return p.Header, p.Message, nil
+}
+
+var (
+	errWrongControl = invalid("the message belongs to another control code than the header")
+	errPacketFull   = tooLong("payload is over 1200 bytes and must travel in fragments")
+)
+
+// Append encodes a packet and appends it to dst. On an error dst is returned
+// unchanged.
+//
+// The header's Ctrl may be 0, then the message says it. A payload over 1200
+// bytes gives ErrTooLong: take it from AppendPayload and cut it with
+// NewTransfer. Append is generic only so that passing a message by value does
+// not allocate.
+func Append[M Message](dst []byte, h Header, m M, ext ...Field) ([]byte, error) {
+	fragment := isFragment(m)
+	h, err := h.forMessage(m.Control(), fragment)
+	if err != nil {
+		return dst, err
+	}
+	start := len(dst)
+	out, hasExt, err := appendPayload(h.append(dst), m, ext, fragment)
+	if err != nil {
+		return dst, err
+	}
+	n := len(out) - start - HeaderSize
+	if n > MaxPayload {
+		return dst, errPacketFull
+	}
+	if hasExt {
+		out[start+1] |= byte(FlagExt)
+	}
+	binary.BigEndian.PutUint16(out[start+32:], uint16(n))
+	return out, nil
+}
+
+// AppendPayload encodes only a payload, with its extension trailer, of any
+// length: what NewTransfer cuts into fragments. On an error dst is returned
+// unchanged.
+func AppendPayload[M Message](dst []byte, m M, ext ...Field) ([]byte, error) {
+	out, _, err := appendPayload(dst, m, ext, false)
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+func appendPayload[M Message](dst []byte, m M, ext Ext, fragment bool) ([]byte, bool, error) {
+	start := len(dst)
+	out, err := m.append(dst)
+	if err != nil || fragment {
+		return out, false, err
+	}
+	return appendTrailer(out, start, ext)
+}
+
+func isFragment(m any) bool {
+	switch m.(type) {
+	case Fragment, *Fragment:
+		return true
+	}
+	return false
+}
+
+// forMessage returns the header as it is sent with a message of control code c.
+func (h Header) forMessage(c Control, fragment bool) (Header, error) {
+	h.Flags &^= FlagExt | FlagFragment
+	if fragment {
+		h.Flags |= FlagFragment
+		if !h.Ctrl.MayFragment() {
+			return h, errMayNotFragment
+		}
+		return h, nil
+	}
+	switch {
+	case c == 0:
+		return h, nil
+	case h.Ctrl != 0 && h.Ctrl != c:
+		return h, errWrongControl
+	}
+	h.Ctrl = c
+	return h, nil
+}

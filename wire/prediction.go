@@ -1,0 +1,183 @@
+package wire
+
+import "encoding/binary"
+
+// SubmitPrediction predicts a move of the header's board.
+//
+//	0    1  n, at most 6
+//	1    n  UCI
+//	1+n  8  parent prediction, big-endian; 0 = none
+//
+// Any other length is refused.
+type SubmitPrediction struct {
+	UCI    UCI    `json:"uci"`
+	Parent Uint64 `json:"parent"`
+}
+
+// Control returns CtrlSubmitPrediction.
+func (SubmitPrediction) Control() Control { return CtrlSubmitPrediction }
+
+func (m SubmitPrediction) append(dst []byte) ([]byte, error) {
+	dst = m.UCI.Append(append(dst, m.UCI.n))
+	return binary.BigEndian.AppendUint64(dst, uint64(m.Parent)), nil
+}
+
+var errPredictionLen = invalid("a prediction has exactly 1 + move + 8 bytes")
+
+func (m *SubmitPrediction) decode(base []byte) ([]byte, error) {
+	if len(base) == 0 {
+		return nil, errNoMove
+	}
+	n := int(base[0])
+	if n > maxUCI {
+		return nil, errLongUCI
+	}
+	if len(base) != 1+n+8 {
+		return nil, errPredictionLen
+	}
+	m.UCI, _ = MakeUCI(base[1 : 1+n])
+	m.Parent = Uint64(binary.BigEndian.Uint64(base[1+n:]))
+	return nil, nil
+}
+
+// GetPredictions asks for the predictions of the header's board.
+//
+//	0  1  depth; 0 or absent = the server's default
+//	1  1  limit; 0, absent or over 16 = 16
+//
+// More than 2 bytes are refused.
+type GetPredictions struct {
+	Depth uint8 `json:"depth"`
+	Limit uint8 `json:"limit"`
+}
+
+// Control returns CtrlGetPredictions.
+func (GetPredictions) Control() Control { return CtrlGetPredictions }
+
+func (m GetPredictions) append(dst []byte) ([]byte, error) { return append(dst, m.Depth, m.Limit), nil }
+
+var errPredictionsLen = invalid("a request for predictions has at most 2 bytes")
+
+func (m *GetPredictions) decode(base []byte) ([]byte, error) {
+	*m = GetPredictions{}
+	switch len(base) {
+	case 2:
+		m.Limit = base[1]
+		fallthrough
+	case 1:
+		m.Depth = base[0]
+	case 0:
+	default:
+		return nil, errPredictionsLen
+	}
+	return nil, nil
+}
+
+// Statuses of a prediction.
+const (
+	PredictionPending   uint8 = 0
+	PredictionCorrect   uint8 = 1
+	PredictionIncorrect uint8 = 2
+	PredictionExpired   uint8 = 3
+)
+
+// Outcomes of SUBMIT_PREDICTION, in the field prediction.submit_status.
+const (
+	SubmitCreated       = 1
+	SubmitDuplicate     = 2
+	SubmitDuplicateMove = 3
+	SubmitInvalid       = 4
+	SubmitLimit         = 5
+	SubmitNotAllowed    = 6
+	SubmitNotFound      = 7
+	SubmitDisabled      = 8
+)
+
+// Prediction is one row of PredictionData; everything is big-endian.
+//
+//	 0   8  id
+//	 8   8  parent; 0 = none
+//	16  16  author: the reader's own token, or a pseudonym
+//	32   8  points, float64
+//	40   2  ply that it predicts
+//	42   1  depth
+//	43   1  status: 0 pending, 1 correct, 2 incorrect, 3 expired
+//	44   1  n, at most 6
+//	45   6  UCI, filled up with zeros
+type Prediction struct {
+	ID     Uint64 `json:"id"`
+	Parent Uint64 `json:"parent"`
+	// Author is the token of the reader himself; every other author has a
+	// pseudonym, because a token is a secret.
+	Author    Author `json:"author"`
+	Points    Float  `json:"points"`
+	TargetPly uint16 `json:"target_ply"`
+	Depth     uint8  `json:"depth"`
+	Status    uint8  `json:"status"`
+	UCI       UCI    `json:"uci"`
+}
+
+const predictionSize = 51
+
+// PredictionData answers SubmitPrediction and GetPredictions.
+//
+//	0    1  n, at most 16
+//	1  51n  Prediction
+//	        bytes after them are ignored
+type PredictionData struct {
+	Rows []Prediction `json:"rows"`
+}
+
+// Control returns CtrlPredictionData.
+func (PredictionData) Control() Control { return CtrlPredictionData }
+
+func (m PredictionData) append(dst []byte) ([]byte, error) {
+	if len(m.Rows) > MaxRows {
+		return dst, errManyRows
+	}
+	dst = append(dst, byte(len(m.Rows)))
+	for i := range m.Rows {
+		r := &m.Rows[i]
+		dst = binary.BigEndian.AppendUint64(dst, uint64(r.ID))
+		dst = binary.BigEndian.AppendUint64(dst, uint64(r.Parent))
+		dst = append(dst, r.Author[:]...)
+		dst = appendFloat(dst, r.Points)
+		dst = binary.BigEndian.AppendUint16(dst, r.TargetPly)
+		dst = append(dst, r.Depth, r.Status, r.UCI.n)
+		dst = append(dst, r.UCI.b[:]...)
+	}
+	return dst, nil
+}
+
+func (m *PredictionData) decode(base []byte) ([]byte, error) {
+	if len(base) == 0 {
+		return nil, errNoRows
+	}
+	n := int(base[0])
+	if n > MaxRows {
+		return nil, errRowCount
+	}
+	m.Rows = emptied(m.Rows)
+	base = base[1:]
+	if len(base) < n*predictionSize {
+		return nil, errShortRows
+	}
+	for range n {
+		if base[44] > maxUCI {
+			return nil, errLongUCI
+		}
+		uci, _ := MakeUCI(base[45 : 45+base[44]])
+		m.Rows = append(m.Rows, Prediction{
+			ID:        Uint64(binary.BigEndian.Uint64(base)),
+			Parent:    Uint64(binary.BigEndian.Uint64(base[8:])),
+			Author:    Author(base[16:32]),
+			Points:    float(base[32:]),
+			TargetPly: binary.BigEndian.Uint16(base[40:]),
+			Depth:     base[42],
+			Status:    base[43],
+			UCI:       uci,
+		})
+		base = base[predictionSize:]
+	}
+	return base, nil
+}

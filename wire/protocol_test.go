@@ -1,0 +1,325 @@
+package wire
+
+import (
+	"encoding/hex"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestProtocolDoc compares the generated parts of docs/protocol.md with the
+// tables, comments and packets that they come from; -update writes them.
+func TestProtocolDoc(t *testing.T) {
+	text, err := os.ReadFile(protocolDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := typeComments(t, ".")
+	parts := map[string]string{
+		"flags":    docFlags(),
+		"keys":     docKeys(),
+		"controls": docControls(),
+		"messages": docMessages(t, types),
+		"header":   docTable(types["Header"]),
+		"field":    docTable(types["Field"]),
+		"fragment": docTable(types["Fragment"]),
+		"errors":   docErrors(t),
+		"packets":  docPackets(t),
+		"rules":    docRules(t),
+	}
+	got := string(text)
+	for name, part := range parts {
+		begin, end := "<!-- BEGIN "+name+": generated, see wire/protocol_test.go -->\n", "<!-- END "+name+" -->\n"
+		head, rest, ok := strings.Cut(got, begin)
+		_, tail, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s has no part %q", protocolDoc, name)
+		}
+		got = head + begin + part + end + tail
+	}
+	if n := strings.Count(got, "<!-- BEGIN "); n != len(parts) {
+		t.Errorf("%s has %d generated parts, %d are known", protocolDoc, n, len(parts))
+	}
+	if got == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is stale: run go generate ./wire", protocolDoc)
+	}
+	if err := os.WriteFile(protocolDoc, []byte(got), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// typeComments returns the doc comments of the types of a package.
+func typeComments(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	comments := map[string]string{}
+	for _, f := range parseDir(t, dir) {
+		for _, d := range f.Decls {
+			gen, ok := d.(*ast.GenDecl)
+			if !ok || gen.Tok != token.TYPE {
+				continue
+			}
+			for _, s := range gen.Specs {
+				comments[s.(*ast.TypeSpec).Name.Name] = gen.Doc.Text()
+			}
+		}
+	}
+	return comments
+}
+
+func parseDir(t *testing.T, dir string) []*ast.File {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), dir+"/"+e.Name(), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+func docFlags() string {
+	var b strings.Builder
+	b.WriteString("| bit | name | on | meaning |\n|---|---|---|---|\n")
+	for _, f := range FlagNames {
+		on := "all"
+		if f.On != nil {
+			on = codes(f.On)
+		}
+		fmt.Fprintf(&b, "| 0x%02X | %s | %s | %s |\n", uint8(f.Bit), f.Name, on, f.Meaning)
+	}
+	return b.String()
+}
+
+func codes(list []Control) string {
+	var names []string
+	for _, c := range list {
+		names = append(names, c.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+func docKeys() string {
+	var b strings.Builder
+	b.WriteString("| key | type | meaning |\n|---|---|---|\n")
+	for _, k := range KnownKeys {
+		ours := ""
+		if k.Ours {
+			ours = " *(not in the original)*"
+		}
+		fmt.Fprintf(&b, "| `%s` | %v | %s%s |\n", k.Key, k.Type, k.Meaning, ours)
+	}
+	return b.String()
+}
+
+// deliveries and senders are the words of the document.
+var deliveries = map[Delivery]string{
+	Asked:        "request",
+	Replayed:     "reliable, kept for replay",
+	Reliable:     "reliable; unreliable while it runs",
+	Unreliable:   "unreliable",
+	Acknowledges: "never acknowledged",
+}
+
+var senders = map[Sender]string{FromClient: "client", FromServer: "server", FromBoth: "both"}
+
+func docControls() string {
+	var b strings.Builder
+	b.WriteString("| code | name | sender | delivery | answer | zero token | fragments |\n|---|---|---|---|---|---|---|\n")
+	for _, c := range Controls() {
+		i, _ := c.Info()
+		reply := ""
+		if i.Delivery == Asked {
+			reply = "ACK alone"
+			if len(i.Replies) > 0 {
+				reply = codes(i.Replies)
+			}
+		}
+		fmt.Fprintf(&b, "| 0x%02X | [%s](#%s) | %s | %s | %s | %s | %s |\n", uint8(c), i.Name, strings.ToLower(i.Name),
+			senders[i.From], deliveries[i.Delivery], reply, tick(i.ZeroToken), fragments(i))
+	}
+	return b.String()
+}
+
+func fragments(i *Info) string {
+	switch {
+	case i.Plain < 0:
+		return "always"
+	case i.Plain > 0:
+		return fmt.Sprintf("above %d bytes", i.Plain)
+	case i.Fragments:
+		return "above 1200 bytes"
+	}
+	return ""
+}
+
+func tick(b bool) string {
+	if b {
+		return "yes"
+	}
+	return ""
+}
+
+// docMessages writes a section for each control code from the comments of its
+// payload type, and of the row types that this comment names.
+func docMessages(t *testing.T, types map[string]string) string {
+	t.Helper()
+	names := goNames()
+	goldens := map[Control][]string{}
+	for _, g := range append(readGolden(t, "original"), readGolden(t, "ours")...) {
+		if h, err := Peek(g.Bytes); err == nil {
+			goldens[h.Ctrl] = append(goldens[h.Ctrl], g.ID)
+		}
+	}
+	var b strings.Builder
+	for _, c := range Controls() {
+		comment := types[typeName(c)]
+		if comment == "" {
+			t.Fatalf("the payload type of %v has no comment", c)
+		}
+		fmt.Fprintf(&b, "#### %v\n\n", c)
+		fmt.Fprintf(&b, "Code 0x%02X. Packets: %s.\n\n", uint8(c), strings.Join(goldens[c], ", "))
+		b.WriteString(markdown(names.Replace(comment)))
+		for _, row := range []string{"LegalMove", "LeaderboardRow", "Prediction", "Reservation"} {
+			if regexp.MustCompile(`\b` + row + `( …)?\n`).MatchString(comment) {
+				b.WriteString("\n" + markdown(names.Replace(types[row])))
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func typeName(c Control) string {
+	i, _ := c.Info()
+	return strings.TrimPrefix(fmt.Sprintf("%T", i.New()), "*wire.")
+}
+
+// goNames turns names of this package into names of the protocol. Longer names
+// come first, so that none is cut.
+func goNames() *strings.Replacer {
+	var pairs []string
+	for _, c := range []Control{CtrlGetPlayerStats, CtrlGetProfileInfo, CtrlGetProfileTOS, CtrlGetLegalMoves,
+		CtrlGetLeaderboard, CtrlGetPredictions, CtrlGetActiveReservations, CtrlAcceptProfileTOS} {
+		pairs = append(pairs, typeName(c), c.String())
+	}
+	for _, c := range Controls() {
+		// Short names are also words; they stand only at the beginning.
+		if n := typeName(c); n == "Ack" || n == "Error" || n == "Logout" {
+			pairs = append(pairs, n+" acknowledges", c.String()+" acknowledges", n+" refuses", c.String()+" refuses", n+" ends", c.String()+" ends")
+		} else {
+			pairs = append(pairs, n, c.String())
+		}
+	}
+	return strings.NewReplacer(append(pairs, "FlagFilterChess960", "MODE_FILTER_CHESS960", "FlagFilterStandard", "MODE_FILTER_STANDARD")...)
+}
+
+// markdown turns a comment into paragraphs and code blocks.
+func markdown(comment string) string {
+	var b strings.Builder
+	code := false
+	for line := range strings.Lines(comment) {
+		indented := strings.HasPrefix(line, "\t")
+		if indented != code && strings.TrimSpace(line) != "" {
+			b.WriteString(map[bool]string{true: "```text\n", false: "```\n\n"}[indented])
+			code = indented
+		}
+		if !code || indented {
+			b.WriteString(strings.TrimPrefix(line, "\t"))
+		}
+	}
+	if code {
+		b.WriteString("```\n")
+	}
+	return b.String()
+}
+
+// docTable returns only the byte table of a comment.
+func docTable(comment string) string {
+	_, rest, _ := strings.Cut(markdown(comment), "```text\n")
+	table, _, _ := strings.Cut(rest, "```\n")
+	return "```text\n" + table + "```\n"
+}
+
+// docErrors writes the table of codes from the comments of their constants.
+func docErrors(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| code | on the wire | name | meaning |\n|---|---|---|---|\n")
+	rows := 0
+	for _, f := range parseDir(t, "..") {
+		for _, d := range f.Decls {
+			gen, ok := d.(*ast.GenDecl)
+			if !ok || gen.Tok != token.CONST {
+				continue
+			}
+			for _, s := range gen.Specs {
+				v := s.(*ast.ValueSpec)
+				if kind, ok := v.Type.(*ast.Ident); !ok || kind.Name != "Code" {
+					continue
+				}
+				var code int
+				fmt.Sscan(v.Values[0].(*ast.BasicLit).Value, &code)
+				fmt.Fprintf(&b, "| %d | `%02x %02x` | %s | %s |\n", code, code&0xFF, code>>8, v.Names[0].Name, strings.TrimSpace(v.Comment.Text()))
+				rows++
+			}
+		}
+	}
+	if rows != 15 {
+		t.Errorf("found %d codes, want 15", rows)
+	}
+	return b.String()
+}
+
+func docPackets(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, g := range append(readGolden(t, "original"), readGolden(t, "ours")...) {
+		fmt.Fprintf(&b, "**%s** %s, %d bytes.", g.ID, g.Title, len(g.Bytes))
+		if g.Note != "" {
+			b.WriteString(" " + g.Note)
+		}
+		digits, form := hex.EncodeToString(g.Bytes), g.JSON
+		const most = 600
+		if len(digits) > 2*most {
+			digits = digits[:2*most] + "… (the rest is in the file)"
+			form = form[:most] + "… (the rest is in the file)"
+		}
+		fmt.Fprintf(&b, "\n\n```text\n%s\n%s\n```\n\n", wrap(digits, 96), form)
+	}
+	return b.String()
+}
+
+func wrap(s string, n int) string {
+	var lines []string
+	for len(s) > n {
+		lines, s = append(lines, s[:n]), s[n:]
+	}
+	return strings.Join(append(lines, s), "\n")
+}
+
+func docRules(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| case | | result |\n|---|---|---|\n")
+	for _, g := range append(readGolden(t, "decoder"), readGolden(t, "rules")...) {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", g.ID, g.Title, g.Result)
+	}
+	return b.String()
+}

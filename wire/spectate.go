@@ -1,0 +1,33 @@
+package wire
+
+// SpectateGame asks to watch: all boards when the header's board is 0, else
+// that board. Flags FlagFilterChess960 and FlagFilterStandard choose the boards of the
+// summary.
+//
+//	0  n  ignored
+type SpectateGame struct{ empty }
+
+// Control returns CtrlSpectateGame.
+func (SpectateGame) Control() Control { return CtrlSpectateGame }
+
+// SpectateUpdate shows a watched board to a spectator. Board 0 with an empty
+// FEN begins a new summary, or says that nothing is watched any more.
+//
+//	0  n  FEN: placement and side to move
+type SpectateUpdate struct {
+	FEN Text `json:"fen"`
+}
+
+// Control returns CtrlSpectateUpdate.
+func (SpectateUpdate) Control() Control { return CtrlSpectateUpdate }
+
+func (m SpectateUpdate) append(dst []byte) ([]byte, error)   { return appendText(dst, m.FEN) }
+func (m *SpectateUpdate) decode(base []byte) ([]byte, error) { return decodeText(&m.FEN, base) }
+
+// SpectateStop ends watching.
+//
+//	0  n  ignored
+type SpectateStop struct{ empty }
+
+// Control returns CtrlSpectateStop.
+func (SpectateStop) Control() Control { return CtrlSpectateStop }
