@@ -152,7 +152,7 @@ func compare(b *testing.B, producers int, file, runner func() error) {
 	var ours, theirs load
 	b.StopTimer()
 	for i := range rounds {
-		n := b.N * (i + 1) / rounds - b.N * i / rounds
+		n := b.N*(i+1)/rounds - b.N*i/rounds
 		if n == 0 {
 			continue
 		}
