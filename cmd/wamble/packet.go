@@ -15,18 +15,14 @@ import (
 )
 
 func packetCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return parent(&cobra.Command{
 		Use:   "packet",
 		Short: "Read and write packets of the protocol",
 		Long: `Packets of the protocol, as hexadecimal digits and as JSON. The protocol is
 described in docs/protocol.md.`,
 		Example: `  wamble packet decode 05000100000000000000000000000000000000000000000000000000000000010000
   wamble packet decode - < packets.hex | wamble packet encode`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(packetDecodeCommand(), packetEncodeCommand())
-	return cmd
+	}, packetDecodeCommand(), packetEncodeCommand())
 }
 
 func packetDecodeCommand() *cobra.Command {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wamble/internal/config"
+)
+
+func checkCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Say what is wrong with a configuration file, and what would run with it",
+		Long: `Check reads a configuration file as the server would, and changes nothing.
+
+Every error and warning is shown under the line that caused it. Without errors
+it tells which profiles would run, on which ports and with which store. The exit
+code is 1 if there are errors, and 0 if there are none or only warnings.
+
+FILE is wamble.conf in this directory if it is left out.`,
+		Example: `  wamble check
+  wamble check /etc/wamble/wamble.conf`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := ""
+			if len(args) == 1 {
+				path = args[0]
+			}
+			c, err := loadConfig(cmd, path, "")
+			if err != nil {
+				return err
+			}
+			return printPlan(cmd.OutOrStdout(), c)
+		},
+	}
+}
+
+// printPlan says what a server with this configuration would do.
+func printPlan(w io.Writer, c *config.Config) error {
+	name := c.File
+	if name == "" {
+		name = "no " + defaultConfigFile + " here, the defaults apply"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: no errors, %s\n", name, plural(len(c.Warnings), "warning"))
+	for _, p := range c.Running() {
+		fmt.Fprintf(&b, "profile %s: %s; %s\n", p.Name, ports(p), p.Storage())
+	}
+	if waiting := len(c.Profiles) - len(c.Running()); waiting > 0 && c.Running()[0] != c.Default {
+		fmt.Fprintf(&b, "%s not advertised or abstract\n", plural(waiting, "profile"))
+	} else if len(c.Profiles) > 0 && c.Running()[0] == c.Default {
+		fmt.Fprintf(&b, "no profile is advertised, so the top level runs as %q\n", config.DefaultName)
+	}
+	if len(c.Rules) > 0 {
+		fmt.Fprintln(&b, plural(len(c.Rules), "policy rule"))
+	}
+	if c.Server.AdminListen == "" {
+		fmt.Fprintln(&b, "admin listener: off")
+	} else {
+		fmt.Fprintf(&b, "admin listener: %s\n", c.Server.AdminListen)
+	}
+	fmt.Fprintf(&b, "journal: %s, durability %s\n", directory(c.Server.DataDir), c.Server.Durability)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ports lists what a profile listens on: "UDP 8888, HTTP 8888, WebSocket
+// 8888/ws".
+func ports(p *config.Profile) string {
+	n := p.Network
+	list := []string{"UDP " + port(n.Port)}
+	secure := ""
+	if n.TLSCert != "" {
+		secure = " with TLS"
+	}
+	if number, ok := n.HTTP(); ok {
+		list = append(list, "HTTP "+port(number)+secure)
+	}
+	if number, ok := n.WebSocket(); ok {
+		list = append(list, "WebSocket "+port(number)+n.WebSocketPath+secure)
+	}
+	if n.ListenAddress != "" {
+		list = append(list, "on "+n.ListenAddress)
+	}
+	return strings.Join(list, ", ")
+}
+
+func port(number int) string {
+	if number == 0 {
+		return "any"
+	}
+	return fmt.Sprint(number)
+}
+
+func directory(dir string) string {
+	if dir == "" {
+		return "in the user's state directory"
+	}
+	return "in " + dir
+}
+
+func plural(n int, noun string) string {
+	switch n {
+	case 0:
+		return "no " + noun + "s"
+	case 1:
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

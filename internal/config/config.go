@@ -1,0 +1,211 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"wamble"
+	"wamble/internal/lisp"
+)
+
+// DefaultName is the name under which the runtime made of the top level
+// appears in lists when no profile runs.
+const DefaultName = "default"
+
+// Config is a configuration file that was understood. It is immutable: a
+// reload makes a new one.
+type Config struct {
+	File     string // "" if there was none
+	Server   Server
+	Default  *Profile   // the top level, or the profile chosen by Params.Profile
+	Profiles []*Profile // in the order of the file, abstract ones included
+	Rules    []wamble.PolicyRule
+	Warnings []*lisp.Error
+
+	origins []Origin // of the Server options, by their place in All
+}
+
+// Profile is one listener to be, or a template for others.
+type Profile struct {
+	Name string
+	Base string // the profile it inherits from, or ""
+	Options
+
+	pos     lisp.Pos
+	faulty  bool     // an option has a wrong value: do not compare with others
+	origins []Origin // by the option's place in All
+}
+
+// Origin is where the effective value of an option came from.
+type Origin struct {
+	Kind    OriginKind
+	Profile string   // of Base: the profile that defines it
+	Pos     lisp.Pos // of the name in its definition; nowhere for a default
+}
+
+// OriginKind is a level of precedence.
+type OriginKind int
+
+// The levels, from the weakest to the strongest.
+const (
+	FromDefault OriginKind = iota
+	FromTopLevel
+	FromBase
+	FromProfile
+)
+
+var originNames = [...]string{"default", "top level", "base profile", "profile"}
+
+func (k OriginKind) String() string { return originNames[k] }
+
+// String says it to a host: "default", "wamble.conf:3:6 (top level)".
+func (o Origin) String() string {
+	switch o.Kind {
+	case FromDefault:
+		return "default"
+	case FromTopLevel:
+		return o.Pos.String() + " (top level)"
+	case FromBase:
+		return o.Pos.String() + " (base profile " + o.Profile + ")"
+	}
+	return o.Pos.String()
+}
+
+// Params are what a load needs from outside.
+type Params struct {
+	Getenv  func(string) string // answers (getenv "NAME"); nil is an empty environment
+	Profile string              // whose options become those of Default; "" is the top level
+}
+
+// LoadError is returned when a file has errors.
+type LoadError struct {
+	Errors, Warnings []*lisp.Error
+}
+
+// Error is one line for each error.
+func (e *LoadError) Error() string {
+	var lines []string
+	for _, err := range e.Errors {
+		lines = append(lines, err.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Profile returns the profile of that name, or nil.
+func (c *Config) Profile(name string) *Profile {
+	i := slices.IndexFunc(c.Profiles, func(p *Profile) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.Profiles[i]
+}
+
+// Running returns the profiles that get a listener, in the order of the file;
+// if there are none, the default one.
+func (c *Config) Running() []*Profile {
+	var running []*Profile
+	for _, p := range c.Profiles {
+		if !p.Standing.Abstract && (p.Standing.Advertise || c.overridden(p)) {
+			running = append(running, p)
+		}
+	}
+	if running == nil {
+		return []*Profile{c.Default}
+	}
+	return running
+}
+
+// overridden reports whether a rule lets somebody discover p though it is not
+// advertised; then it runs.
+func (c *Config) overridden(p *Profile) bool {
+	return slices.ContainsFunc(c.Rules, func(r wamble.PolicyRule) bool {
+		group := p.Standing.ProfileGroup
+		return r.Allow && r.Action == "profile.discover.override" &&
+			(r.Resource == "*" || r.Resource == "profile:"+p.Name || group != "" && r.Resource == "profile_selector:"+group)
+	})
+}
+
+// HTTP is the TCP port of the web client; ok is false if HTTP is off.
+// Port 0 is the one that the kernel chose for UDP.
+func (n Network) HTTP() (port int, ok bool) {
+	switch n.HTTPPort {
+	case -1:
+		return 0, false
+	case 0:
+		return n.Port, true
+	}
+	return n.HTTPPort, true
+}
+
+// WebSocket is the TCP port of WebSocket; ok is false if it is off.
+func (n Network) WebSocket() (port int, ok bool) {
+	if !n.WebSocketEnabled {
+		return 0, false
+	}
+	if n.WebSocketPort != 0 {
+		return n.WebSocketPort, true
+	}
+	if port, ok := n.HTTP(); ok {
+		return port, true
+	}
+	return n.Port, true
+}
+
+// Address is where the profile listens for the given port: on one address, or
+// on all, for which the address is invalid.
+func (n Network) Address(port int) netip.AddrPort {
+	address, _ := netip.ParseAddr(n.ListenAddress) // checked by Load; "" is all
+	return netip.AddrPortFrom(address, uint16(port))
+}
+
+// TCPPort is the port of the database server.
+func (d Database) TCPPort() int {
+	if d.Port == 0 {
+		return 5432
+	}
+	return d.Port
+}
+
+// Password is what db-pass says, or the first line of db-pass-file, which is
+// read anew at every call.
+func (d Database) Password(readFile func(name string) ([]byte, error)) (string, error) {
+	if d.PassFile == "" {
+		return string(d.Pass), nil
+	}
+	text, err := readFile(d.PassFile)
+	if err != nil {
+		return "", fmt.Errorf("read the database password: %w", err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSuffix(line, "\r"), nil
+}
+
+// Postgres reports whether the profile uses PostgreSQL: one of the options of
+// Database is set, anywhere. Otherwise it uses SQLite.
+func (p *Profile) Postgres() bool {
+	for i, o := range All() {
+		if o.Family == "Database" && p.origins[i].Kind != FromDefault {
+			return true
+		}
+	}
+	return false
+}
+
+// Storage says in words where the profile keeps its games.
+func (p *Profile) Storage() string {
+	if p.Postgres() {
+		return "PostgreSQL " + p.Database.User + "@" + database(p)
+	}
+	if p.Store.Isolated {
+		return "SQLite, a file of its own"
+	}
+	return "SQLite"
+}
+
+// Origin returns where the option's value came from.
+func (p *Profile) Origin(o *Option) Origin { return p.origins[slices.Index(All(), o)] }
+
+// Value returns the effective value of a profile's option.
+func (p *Profile) Value(o *Option) any { return o.in(nil, &p.Options).Interface() }

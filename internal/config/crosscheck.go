@@ -1,0 +1,177 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"wamble/internal/lisp"
+)
+
+// crossCheck looks at what only shows when all options are known: pairs of
+// options of one profile, and pairs of profiles that would run together.
+func (l *loader) crossCheck() {
+	l.config.Rules = l.rules
+	faulty := func(p *Profile) bool { return p.faulty }
+	for _, p := range slices.DeleteFunc(append([]*Profile{l.config.Default}, l.config.Profiles...), faulty) {
+		l.checkProfile(p)
+	}
+	running := slices.DeleteFunc(l.config.Running(), faulty)
+	for i, p := range running {
+		for _, earlier := range running[:i] {
+			if l.Full() {
+				return
+			}
+			l.checkPair(earlier, p)
+		}
+		l.checkAdmin(p)
+	}
+	l.checkScopes()
+}
+
+// defined is where the first of the options that has a definition got it.
+func (l *loader) defined(p *Profile, options ...string) lisp.Pos {
+	for _, option := range options {
+		if pos := p.Origin(Find(option)).Pos; !pos.IsZero() {
+			return pos
+		}
+	}
+	return l.source.At(0)
+}
+
+// blame is the place to point at when p clashes with another profile: what it
+// defines itself, or its name.
+func (l *loader) blame(p *Profile, options ...string) lisp.Pos {
+	for _, option := range options {
+		if from := p.Origin(Find(option)); from.Kind == FromProfile {
+			return from.Pos
+		}
+	}
+	if p.pos.IsZero() {
+		return l.defined(p, options...)
+	}
+	return p.pos
+}
+
+func (l *loader) set(p *Profile, option string) bool {
+	return p.Origin(Find(option)).Kind != FromDefault
+}
+
+func (l *loader) checkProfile(p *Profile) {
+	if p.Boards.MinBoards > p.Boards.MaxBoards {
+		l.Fail(l.defined(p, "min-boards", "max-boards").Errorf("`min-boards` is %d, more than `max-boards`, which is %d", p.Boards.MinBoards, p.Boards.MaxBoards))
+	}
+	if p.Link.Timeout > p.Link.RTOCap {
+		l.Fail(l.defined(p, "timeout-ms", "rto-cap-ms").Errorf("`timeout-ms` is %d, more than `rto-cap-ms`, which is %d", p.Link.Timeout.Milliseconds(), p.Link.RTOCap.Milliseconds()))
+	}
+	switch cert, key := p.Network.TLSCert, p.Network.TLSKey; {
+	case cert != "" && key == "":
+		l.Fail(l.defined(p, "tls-cert").Errorf("`tls-cert` needs `tls-key` beside it"))
+	case cert == "" && key != "":
+		l.Fail(l.defined(p, "tls-key").Errorf("`tls-key` needs `tls-cert` beside it"))
+	}
+	if l.set(p, "db-pass") && p.Database.Pass != "" && p.Database.PassFile != "" {
+		l.Fail(l.defined(p, "db-pass-file").Errorf("`db-pass` and `db-pass-file` are both set").WithHint("remove one of them"))
+	}
+}
+
+// checkPair finds two profiles that cannot run in one process.
+func (l *loader) checkPair(a, b *Profile) {
+	if port := b.Network.Port; port != 0 && port == a.Network.Port && overlap(a, b) {
+		l.Fail(l.blame(b, "port").Errorf("the profiles `%s` and `%s` have the same UDP port %d", a.Name, b.Name, port).
+			WithHint("give `%s` a port of its own", b.Name))
+		return // their HTTP ports are then the same as well
+	}
+	for _, mine := range b.tcpPorts() {
+		for _, other := range a.tcpPorts() {
+			if mine.port == other.port && mine.port != 0 && overlap(a, b) {
+				l.Fail(l.blame(b, mine.option, "port").Errorf("the profiles `%s` and `%s` have the same TCP port %d (`%s` and `%s`)", a.Name, b.Name, mine.port, other.option, mine.option))
+				return
+			}
+		}
+	}
+	if a.Store.Isolated && b.Store.Isolated && a.Postgres() && b.Postgres() && database(a) == database(b) {
+		l.Fail(l.blame(b, "db-name", "db-host", "db-isolated").Errorf("the profiles `%s` and `%s` are both `db-isolated` and use the same database %s", a.Name, b.Name, database(b)).
+			WithHint("give `%s` a `db-name` of its own", b.Name))
+	}
+}
+
+// tcpPort is a port that a profile listens on, and the option it came from.
+type tcpPort struct {
+	option string
+	port   int
+}
+
+func (p *Profile) tcpPorts() []tcpPort {
+	var ports []tcpPort
+	if port, ok := p.Network.HTTP(); ok {
+		ports = append(ports, tcpPort{"http-port", port})
+	}
+	if port, ok := p.Network.WebSocket(); ok && !slices.ContainsFunc(ports, func(t tcpPort) bool { return t.port == port }) {
+		ports = append(ports, tcpPort{"websocket-port", port})
+	}
+	return ports
+}
+
+// overlap reports whether both profiles listen on one address.
+func overlap(a, b *Profile) bool {
+	x, y := a.Network.ListenAddress, b.Network.ListenAddress
+	return everywhere(x) || everywhere(y) || x == y
+}
+
+func everywhere(address string) bool {
+	return address == "" || netip.MustParseAddr(address).IsUnspecified()
+}
+
+// database names the database of a profile on PostgreSQL. Two users of one
+// database share it.
+func database(p *Profile) string {
+	return p.Database.Host + ":" + strconv.Itoa(p.Database.TCPPort()) + "/" + p.Database.Name
+}
+
+// checkAdmin compares the admin listener with the ports of p, and warns when
+// it can be reached from elsewhere.
+func (l *loader) checkAdmin(p *Profile) {
+	admin, err := netip.ParseAddrPort(l.config.Server.AdminListen)
+	if err != nil {
+		return // off, or reported by its own check
+	}
+	at := l.adminAt()
+	if !admin.Addr().IsLoopback() {
+		l.Warn(at.Errorf("the admin listener on %s can be reached from other machines", admin).WithHint("keep it on 127.0.0.1 and reach it through a tunnel"))
+	}
+	for _, t := range p.tcpPorts() {
+		address := p.Network.ListenAddress
+		if t.port == int(admin.Port()) && t.port != 0 && (everywhere(address) || admin.Addr().IsUnspecified() || address == admin.Addr().String()) {
+			l.Fail(l.blame(p, t.option, "port").Errorf("the profile `%s` has the TCP port %d of `admin-listen`", p.Name, t.port).
+				WithHint("(def admin-listen \"127.0.0.1:PORT\") moves the admin listener"))
+		}
+	}
+}
+
+func (l *loader) adminAt() lisp.Pos {
+	if b := l.Global.Own("admin-listen"); b != nil {
+		return b.ValueAt
+	}
+	return l.source.At(0)
+}
+
+// checkScopes warns about rules for profiles and groups that do not exist.
+func (l *loader) checkScopes() {
+	var groups []string
+	for _, p := range l.config.Profiles {
+		groups = append(groups, p.Standing.ProfileGroup)
+	}
+	names := append(l.profileNames(), DefaultName)
+	for i, r := range l.rules {
+		if l.Quiet(l.ruleAt[i]) {
+			continue
+		}
+		if name := r.Scope.Profile; name != "" && !slices.Contains(names, name) {
+			l.Warn(l.ruleAt[i].Errorf("there is no profile `%s` for this rule", name).Suggest(name, names))
+		}
+		if name := r.Scope.Group; name != "" && !slices.Contains(groups, name) {
+			l.Warn(l.ruleAt[i].Errorf("there is no profile with the `profile-group` %s for this rule", lisp.Quote(name)).Suggest(name, groups))
+		}
+	}
+}

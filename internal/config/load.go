@@ -1,0 +1,203 @@
+package config
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"wamble"
+	"wamble/internal/lisp"
+)
+
+// loader is one load in progress.
+type loader struct {
+	*lisp.Interp
+	source  *lisp.Source
+	decls   []*declaration
+	rules   []wamble.PolicyRule
+	ruleAt  []lisp.Pos // of the rules' lists, for the checks at the end
+	profile string     // whose body is being evaluated, or ""
+	config  *Config
+}
+
+// Load reads the text of a configuration file. file is its name, for
+// messages. It returns a *LoadError with everything that is wrong.
+func Load(file, text string, params Params) (*Config, error) {
+	if params.Getenv == nil {
+		params.Getenv = func(string) string { return "" }
+	}
+	l := &loader{source: lisp.NewSource(file, text), config: &Config{File: file}}
+	l.source.Shown = mask(text)
+	l.Interp = lisp.New(lisp.DefaultLimits, params.Getenv, l.forms())
+	for _, o := range All() {
+		l.Predefine(o.Name, o.datum(o.Default))
+	}
+	l.Exec(l.Read(l.source), l.Global)
+	l.resolve()
+	l.settle(params.Profile)
+	l.review()
+	l.crossCheck()
+	l.config.Rules = l.rules
+	if len(l.Errors) > 0 {
+		return nil, &LoadError{byPlace(l.Errors), byPlace(l.Warnings)}
+	}
+	l.config.Warnings = byPlace(l.Warnings)
+	return l.config, nil
+}
+
+// Defaults is the configuration without a file.
+func Defaults() *Config {
+	c, err := Load("", "", Params{})
+	if err != nil {
+		panic(err) // a default violates its own range; TestOptions forbids it
+	}
+	return c
+}
+
+func byPlace(list []*lisp.Error) []*lisp.Error {
+	slices.SortStableFunc(list, func(a, b *lisp.Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return list
+}
+
+func (l *loader) forms() map[string]lisp.Form {
+	forms := map[string]lisp.Form{
+		"defprofile":   l.defprofile,
+		"policy-allow": l.policy(true),
+		"policy-deny":  l.policy(false),
+	}
+	for _, name := range retiredForms {
+		forms[name] = func(c *lisp.Call) (lisp.Value, error) {
+			l.Warn(c.Pos.Errorf("`%s` has no effect: there are no treatment groups", c.Name))
+			return lisp.Value{}, nil
+		}
+	}
+	return forms
+}
+
+// settle computes the effective options of the server and of every profile.
+func (l *loader) settle(chosen string) {
+	c := l.config
+	c.origins, _ = l.effective(l.Global, true, &c.Server, nil)
+	c.Default = &Profile{Name: DefaultName}
+	c.Default.origins, c.Default.faulty = l.effective(l.Global, false, nil, &c.Default.Options)
+	for _, d := range l.decls {
+		p := &Profile{Name: d.name.Text, pos: d.name.Pos}
+		if d.parent != nil {
+			p.Base = d.parent.name.Text
+		}
+		p.origins, p.faulty = l.effective(d.env, false, nil, &p.Options)
+		c.Profiles = append(c.Profiles, p)
+	}
+	if chosen == "" || chosen == DefaultName {
+		return
+	}
+	p := c.Profile(chosen)
+	if p == nil {
+		e := lisp.Pos{}.Errorf("there is no profile `%s`", chosen)
+		e.File = c.File
+		l.Fail(e.Suggest(chosen, l.profileNames()))
+		return
+	}
+	d := *p
+	d.Name, c.Default = DefaultName, &d
+}
+
+func (l *loader) profileNames() []string {
+	var names []string
+	for _, d := range l.decls {
+		names = append(names, d.name.Text)
+	}
+	return names
+}
+
+// effective sets every option of one struct to what env says and returns the
+// origins. Values that do not fit are recorded and keep their default; faulty
+// reports that there were some.
+func (l *loader) effective(env *lisp.Env, server bool, s *Server, p *Options) (origins []Origin, faulty bool) {
+	origins = make([]Origin, len(All()))
+	for i, o := range All() {
+		if o.Server != server {
+			continue
+		}
+		field := o.in(s, p)
+		field.Set(reflect.ValueOf(o.Default))
+		b, owner := env.Lookup(o.Name)
+		if o.OwnOnly {
+			b, owner = env.Own(o.Name), env
+		}
+		if b == nil || b.NameAt.IsZero() || b.Failed() {
+			faulty = faulty || b != nil && b.Failed()
+			continue
+		}
+		v, err := o.parse(b.Value, b.ValueAt)
+		if err != nil {
+			l.Fail(err)
+			faulty = true
+			continue
+		}
+		field.Set(reflect.ValueOf(v))
+		origins[i] = l.origin(b, owner, env)
+	}
+	return origins, faulty
+}
+
+func (l *loader) origin(b *lisp.Binding, owner, env *lisp.Env) Origin {
+	switch owner {
+	case l.Global:
+		return Origin{Kind: FromTopLevel, Pos: b.NameAt}
+	case env:
+		return Origin{Kind: FromProfile, Pos: b.NameAt}
+	}
+	base := slices.IndexFunc(l.decls, func(d *declaration) bool { return d.env == owner })
+	return Origin{Kind: FromBase, Profile: l.decls[base].name.Text, Pos: b.NameAt}
+}
+
+// review looks at the names that were defined: options in the wrong place,
+// names of the original without a role, probable misspellings, and variables
+// that nothing uses.
+func (l *loader) review() {
+	known := slices.Concat(Names(), []string{"inherits"})
+	for _, b := range l.Global.Bindings() {
+		l.reviewName(b, known)
+		if o := Find(b.Name); b.Name == "inherits" || o != nil && o.OwnOnly {
+			l.Fail(b.NameAt.Errorf("`%s` belongs in a profile, not at top level", b.Name))
+		}
+	}
+	for _, d := range l.decls {
+		for _, b := range d.env.Bindings() {
+			l.reviewName(b, known)
+			if o := Find(b.Name); o != nil && o.Server {
+				l.Fail(b.NameAt.Errorf("`%s` is an option of the whole server, not of a profile", b.Name).
+					WithHint("define it at top level"))
+			}
+			if b.Name == "inherits" {
+				l.Fail(b.NameAt.Errorf("`inherits` must be defined directly in the body of the profile"))
+			}
+		}
+	}
+}
+
+func (l *loader) reviewName(b *lisp.Binding, known []string) {
+	if slices.Contains(known, b.Name) || b.Failed() {
+		if b.Value.Kind == lisp.Func {
+			l.Fail(b.NameAt.Errorf("`%s` is an option and cannot be a function", b.Name))
+		}
+		return
+	}
+	if reason, ok := retired[b.Name]; ok {
+		l.Warn(b.NameAt.Errorf("`%s` has no effect: %s", b.Name, reason))
+		return
+	}
+	if b.Value.Kind == lisp.Func || l.Quiet(b.NameAt) {
+		return
+	}
+	near := slices.IndexFunc(known, func(o string) bool { return lisp.Distance(o, b.Name) == 1 })
+	switch {
+	case near >= 0:
+		l.Warn(b.NameAt.Errorf("`%s` is not an option", b.Name).WithHint("did you mean `%s`?", known[near]))
+	case !b.Used:
+		l.Warn(b.NameAt.Errorf("`%s` is not an option, and nothing uses it", b.Name).Suggest(b.Name, known))
+	}
+}

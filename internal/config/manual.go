@@ -1,0 +1,179 @@
+package config
+
+import (
+	_ "embed"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"wamble"
+)
+
+// optionsSource is parsed for its doc comments: they are the manual.
+//
+//go:embed options.go
+var optionsSource string
+
+// manualText is the prose of the manual, with the places of the tables.
+//
+//go:embed manual.md
+var manualText string
+
+// docs maps Family and Family.Field to doc comments, as one paragraph each.
+var docs = sync.OnceValue(func() map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "options.go", optionsSource, parser.ParseComments)
+	if err != nil {
+		panic(err) // it is the file this package was compiled from
+	}
+	found := map[string]string{}
+	for _, decl := range file.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.TYPE {
+			continue
+		}
+		family := group.Specs[0].(*ast.TypeSpec)
+		found[family.Name.Name] = paragraph(group.Doc)
+		for _, field := range family.Type.(*ast.StructType).Fields.List {
+			found[family.Name.Name+"."+field.Names[0].Name] = paragraph(field.Doc)
+		}
+	}
+	return found
+})
+
+func paragraph(doc *ast.CommentGroup) string { return strings.Join(strings.Fields(doc.Text()), " ") }
+
+// Doc is the manual of the option: a few sentences, the first of which begins
+// with the option's name.
+func (o *Option) Doc() string { return rename(docs()[o.Field], "`"+o.Name+"`") }
+
+// Brief is the first sentence of Doc without the name: "is the UDP port of
+// the game".
+func (o *Option) Brief() string {
+	_, rest, _ := strings.Cut(docs()[o.Field], " ")
+	first, _, _ := strings.Cut(rest, ". ")
+	return strings.TrimSuffix(first, ".")
+}
+
+// rename replaces the first word of a doc comment, which is the name of the
+// Go field, by what a host calls it.
+func rename(doc, name string) string {
+	_, rest, _ := strings.Cut(doc, " ")
+	return name + " " + rest
+}
+
+// Families lists the families of options in the order of options.go.
+func Families() []string {
+	var list []string
+	for _, o := range All() {
+		list = append(list, o.Family)
+	}
+	return slices.Compact(list)
+}
+
+// Of lists the options of a family.
+func Of(family string) []*Option {
+	return slices.DeleteFunc(slices.Clone(All()), func(o *Option) bool { return o.Family != family })
+}
+
+// Manual is the text of docs/configuration.md.
+func Manual() string {
+	return strings.NewReplacer(
+		"{{options}}\n", optionTables(),
+		"{{retired}}\n", retiredTable(),
+		"{{actions}}\n", actionTable(),
+	).Replace(manualText)
+}
+
+func optionTables() string {
+	var b strings.Builder
+	for _, family := range Families() {
+		fmt.Fprintf(&b, "### %s\n\n%s\n\n", family, docs()[family])
+		b.WriteString("| option | default | takes | meaning | on reload | read by |\n|---|---|---|---|---|---|\n")
+		for _, o := range Of(family) {
+			value := o.Source(o.Default)
+			if o.unset(o.Default) {
+				value = "unset"
+			}
+			if o.Unit != "" && value != "unset" {
+				value += " " + o.Unit
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | `%s` |\n", o.Name, value, o.Expects(), strings.ReplaceAll(o.Doc(), "|", `\|`), o.Reload, o.Room)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func retiredTable() string {
+	var b strings.Builder
+	b.WriteString("| name | why it has no effect |\n|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(retired)) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", name, retired[name])
+	}
+	for _, name := range retiredForms {
+		fmt.Fprintf(&b, "| `(%s …)` | there are no treatment groups |\n", name)
+	}
+	return b.String()
+}
+
+func actionTable() string {
+	var b strings.Builder
+	b.WriteString("| action | about | context |\n|---|---|---|\n")
+	for _, a := range wamble.PolicyActions {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, "`"+strings.Join(a.Resources, "`, `")+"`", a.Context)
+	}
+	return b.String()
+}
+
+// Starter is a configuration file that sets nothing and shows everything:
+// every option with its default, commented out.
+func Starter() string {
+	var b strings.Builder
+	b.WriteString(starterHead)
+	for _, family := range Families() {
+		fmt.Fprintf(&b, "\n;; ---- %s ----\n%s", family, comment(docs()[family]))
+		for _, o := range Of(family) {
+			if o.OwnOnly {
+				continue
+			}
+			value := o.Source(o.Default)
+			if o.unset(o.Default) && o.bounded && o.low > 0 {
+				value = number(o.low) // unset cannot be written; show something that can
+			}
+			fmt.Fprintf(&b, "\n%s; (def %s %s)\n", comment(rename(docs()[o.Field], o.Name)), o.Name, value)
+		}
+	}
+	return b.String()
+}
+
+const starterHead = `;; Configuration of Wamble. Everything here is commented out and shows the
+;; default; take away the semicolon before a (def …) to change it.
+;;
+;;   wamble check          tells what is wrong with this file, and what would run
+;;   wamble config show    tells the value of every option and where it came from
+;;   wamble reload         applies a change to the running server
+;;
+;; Several profiles, each with a port of its own, run in one server:
+;;
+;; (defprofile blitz ((def port 8890) (def advertise 1) (def inactivity-timeout 60)))
+;; (defprofile calm :inherits blitz ((def port 8891) (def inactivity-timeout 3600)))
+`
+
+// comment wraps text into comment lines of at most 78 columns.
+func comment(text string) string {
+	var b strings.Builder
+	line := ";;"
+	for _, word := range strings.Fields(text) {
+		if len([]rune(line))+1+len([]rune(word)) > 78 {
+			b.WriteString(line + "\n")
+			line = ";;"
+		}
+		line += " " + word
+	}
+	return b.String() + line + "\n"
+}

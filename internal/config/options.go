@@ -1,0 +1,423 @@
+package config
+
+import "time"
+
+// An option is one tagged field of this file, and nothing else: parsing,
+// checking, defaults, comparison, display and docs/configuration.md are
+// derived from it. The tags are
+//
+//	option   its name in a configuration file
+//	default  its value when nothing sets it; "" is unset
+//	range    low..high, inclusive; of a string the length in bytes
+//	set      the words it may be, separated by |; n=word also takes the number n
+//	unit     what it counts; of a time.Duration what a number means
+//	room     the package that reads it
+//	reload   what a change needs on reload (see Effect); live if absent
+//	check    a further check (see checks)
+//	inherit  "no": only a profile's own definition counts
+//
+// The doc comment of a field is its manual; its first sentence begins with
+// the field's name and stands alone. A field of type Secret is never shown.
+
+// Server is what the whole process shares. These options are set at top
+// level; inside a profile they are an error.
+type Server struct {
+	// DataDir is the directory that keeps what must survive a restart: the
+	// journal, the SQLite databases, the control socket and the admin token.
+	// Unset means wamble in the user's state directory
+	// ($XDG_STATE_HOME, else ~/.local/state). The flag --data goes before it.
+	DataDir string `option:"data-dir" default:"" range:"0..4096" room:"server" reload:"restart"`
+
+	// StateDir is where the state files of a handoff and the pid file are
+	// written. Unset means the data directory. It must not be world-writable.
+	StateDir string `option:"state-dir" default:"" range:"0..4096" room:"handoff"`
+
+	// Durability says how a move is kept before the player is answered: with
+	// fsync it survives the loss of power, with write it survives the death of
+	// the process but not of the machine, and is faster on slow disks.
+	Durability string `option:"durability" default:"fsync" set:"fsync|write" room:"persist" reload:"handoff"`
+
+	// DiskReserve is the free space at which the server stops taking moves,
+	// before the disk is full and the journal fails. 0 turns the check off.
+	DiskReserve int `option:"disk-reserve-mb" default:"128" range:"0..1048576" unit:"MB" room:"persist"`
+
+	// AdminListen is the address of the admin listener with the metrics and
+	// the host's console. Keep it on loopback; "" turns it off.
+	AdminListen string `option:"admin-listen" default:"127.0.0.1:8887" range:"0..255" check:"hostport" room:"server" reload:"listener"`
+
+	// AdminTokenFile is the file that holds the token which opens the console.
+	// Unset means admin-token in the data directory, made at the first start.
+	AdminTokenFile string `option:"admin-token-file" default:"" range:"0..4096" room:"server"`
+
+	// LogFormat is how log lines are written: text for people, json for
+	// machines.
+	LogFormat string `option:"log-format" default:"text" set:"text|json" room:"server"`
+
+	// ShutdownTimeout is how long a stopping server may take to bring what is
+	// in the journal to the store. What is left is safe and is brought there
+	// by the next start.
+	ShutdownTimeout time.Duration `option:"shutdown-timeout" default:"10" range:"0..3600" unit:"s" room:"server"`
+}
+
+// Options is what every profile has for itself: a profile's own definition
+// counts, else that of its base, else that of the top level, else the default.
+type Options struct {
+	Standing    Standing
+	Network     Network
+	Link        Link
+	Sessions    Sessions
+	Boards      Boards
+	Assignment  Assignment
+	Scoring     Scoring
+	Predictions Predictions
+	Spectators  Spectators
+	Store       Store
+	Database    Database
+}
+
+// Standing is how a profile appears to players and what they must agree to.
+type Standing struct {
+	// Advertise gives the profile a listener and lists it to players. A
+	// profile that is not advertised does not run, unless a policy rule for
+	// profile.discover.override allows somebody to see it.
+	Advertise bool `option:"advertise" default:"0" room:"server"`
+
+	// Visibility is the trust tier that a player needs to see the profile in
+	// lists. 0 shows it to everybody.
+	Visibility int `option:"visibility" default:"0" range:"0..2147483647" unit:"tier" room:"session"`
+
+	// Abstract makes the profile a template: it never runs and is never seen,
+	// other profiles inherit from it. It is not inherited itself.
+	Abstract bool `option:"abstract" default:"0" inherit:"no" room:"server"`
+
+	// ProfileGroup names the group under which policy rules address the
+	// profile as profile_group:NAME.
+	ProfileGroup string `option:"profile-group" default:"" range:"0..64" check:"name" room:"policy"`
+
+	// TermsText is the terms of service. If it is not empty, players must
+	// accept it before they play, and again whenever it changes.
+	TermsText string `option:"tos-text" default:"" range:"0..65536" room:"session"`
+
+	// PolicyDefault is the answer to a request that no policy rule matches:
+	// allow opens the profile to everybody, deny closes it to all but those
+	// whom a rule admits.
+	PolicyDefault string `option:"policy-default" default:"allow" set:"allow|deny" room:"policy"`
+
+	// LogLevel is how much the profile logs; each level includes those before
+	// it.
+	LogLevel string `option:"log-level" default:"info" set:"0=fatal|1=error|2=warn|3=info|4=debug" room:"server"`
+}
+
+// Network is where a profile listens. UDP, HTTP and WebSocket share one port
+// number unless told otherwise.
+type Network struct {
+	// ListenAddress is the IP address to listen on. Unset means all addresses
+	// of the machine, IPv6 and IPv4.
+	ListenAddress string `option:"listen-address" default:"" range:"0..45" check:"address" room:"transport" reload:"listener"`
+
+	// Port is the UDP port of the game. 0 lets the kernel choose one.
+	Port int `option:"port" default:"8888" range:"0..65535" room:"transport" reload:"listener"`
+
+	// HTTPPort is the TCP port of the web client and the read-only HTTP
+	// routes. 0 means the same number as port, -1 turns HTTP off.
+	HTTPPort int `option:"http-port" default:"0" range:"-1..65535" room:"transport" reload:"listener"`
+
+	// HTTPMaxConnections is how many TCP connections the profile holds at a
+	// time, WebSocket clients included.
+	HTTPMaxConnections int `option:"http-max-connections" default:"4096" range:"1..1000000" unit:"connections" room:"transport"`
+
+	// WebSocketEnabled lets browsers play over WebSocket.
+	WebSocketEnabled bool `option:"websocket-enabled" default:"1" room:"transport" reload:"listener"`
+
+	// WebSocketPort is the TCP port for WebSocket. 0 means the HTTP port, or
+	// the number of port if HTTP is off.
+	WebSocketPort int `option:"websocket-port" default:"0" range:"0..65535" room:"transport" reload:"listener"`
+
+	// WebSocketPath is the path of the WebSocket address.
+	WebSocketPath string `option:"websocket-path" default:"/ws" range:"1..255" check:"path" room:"transport" reload:"listener"`
+
+	// TLSCert is the file with the TLS certificate chain in PEM form; with it
+	// and tls-key, HTTP and WebSocket are encrypted. Both files are read again
+	// on every reload.
+	TLSCert string `option:"tls-cert" default:"" range:"0..4096" room:"transport"`
+
+	// TLSKey is the file with the private key of tls-cert in PEM form.
+	TLSKey string `option:"tls-key" default:"" range:"0..4096" room:"transport"`
+
+	// BufferSize is the size of the receive and of the send buffer of the UDP
+	// socket. Unset means the largest that the kernel grants, so that nothing
+	// is lost during a handoff.
+	BufferSize int `option:"buffer-size" default:"" range:"1024..1073741824" unit:"bytes" room:"transport" reload:"listener"`
+
+	// SelectTimeout is how long the profile's loop waits for packets before it
+	// looks at its clocks again.
+	SelectTimeout time.Duration `option:"select-timeout-usec" default:"100000" range:"100..10000000" unit:"µs" room:"profile"`
+}
+
+// Link is the reliable delivery of packets, and what one client may demand.
+type Link struct {
+	// Timeout is how long the first copy of a reliable packet waits for its
+	// acknowledgement.
+	Timeout time.Duration `option:"timeout-ms" default:"100" range:"1..60000" unit:"ms" room:"link"`
+
+	// MaxRetries is how often a reliable packet is sent again before it is
+	// given up.
+	MaxRetries int `option:"max-retries" default:"3" range:"0..100" unit:"copies" room:"link"`
+
+	// RTOCap is the longest that the adaptive timeout may grow.
+	RTOCap time.Duration `option:"rto-cap-ms" default:"8000" range:"100..60000" unit:"ms" room:"link"`
+
+	// TerminalCacheTTL is how long an answer is kept to be repeated to a
+	// client that asks the same again.
+	TerminalCacheTTL time.Duration `option:"terminal-cache-ttl-ms" default:"2000" range:"0..600000" unit:"ms" room:"link"`
+
+	// SessionTimeout is how long a silent client's network session, and that
+	// of a spectator, is kept.
+	SessionTimeout time.Duration `option:"session-timeout" default:"300" range:"1..86400" unit:"s" room:"link"`
+
+	// CleanupInterval is how often idle network sessions are looked for.
+	CleanupInterval time.Duration `option:"cleanup-interval-sec" default:"60" range:"1..86400" unit:"s" room:"link"`
+
+	// MaxClientSessions is how many network sessions, players and spectators
+	// together, the profile keeps at a time.
+	MaxClientSessions int `option:"max-client-sessions" default:"1024" range:"1..10000000" unit:"sessions" room:"link"`
+
+	// RateLimit is how many requests a second one player may make. 0 turns the
+	// limit off.
+	RateLimit int `option:"rate-limit-requests-per-sec" default:"120" range:"0..1000000" unit:"requests/s" room:"link"`
+
+	// RateLimitIP is how many requests a second may come from one IP address,
+	// from all players behind it together. 0 turns the limit off.
+	RateLimitIP int `option:"rate-limit-ip-requests-per-sec" default:"1200" range:"0..10000000" unit:"requests/s" room:"link"`
+}
+
+// Sessions is who may play and how long the server remembers them.
+type Sessions struct {
+	// MaxPlayers is how many sessions the profile keeps in memory at a time;
+	// colder ones wait in the store.
+	MaxPlayers int `option:"max-players" default:"1024" range:"1..10000000" unit:"sessions" room:"session"`
+
+	// TokenExpiration is how long a player who is away stays in memory.
+	TokenExpiration time.Duration `option:"token-expiration" default:"86400" range:"1..315360000" unit:"s" room:"session"`
+
+	// MaxTokenAttempts is how many random tokens are drawn for a new session
+	// before the request is refused, should all of them be taken.
+	MaxTokenAttempts int `option:"max-token-attempts" default:"1000" range:"1..1000000" unit:"draws" room:"session"`
+
+	// NewPlayersPerIP is how many new sessions a minute one IP address may
+	// open. 0 turns the limit off.
+	NewPlayersPerIP int `option:"new-players-per-ip-per-min" default:"60" range:"0..1000000" unit:"sessions/min" room:"session"`
+
+	// UnconfirmedTimeout is how long a new session is kept whose client never
+	// speaks again.
+	UnconfirmedTimeout time.Duration `option:"unconfirmed-timeout" default:"60" range:"1..86400" unit:"s" room:"session"`
+
+	// LoginAttempts is how often a minute one IP address, and one key, may try
+	// to log in. 0 turns the limit off.
+	LoginAttempts int `option:"login-attempts-per-min" default:"30" range:"0..1000000" unit:"attempts/min" room:"session"`
+
+	// Retention is how long anonymous sessions without a visit, their
+	// predictions and what they were shown stay in the store. 0 keeps them for
+	// ever.
+	Retention int `option:"retention-days" default:"90" range:"0..36500" unit:"days" room:"session"`
+}
+
+// Boards is the pool of boards that the players share.
+type Boards struct {
+	// MaxBoards is how many unfinished boards there may be.
+	MaxBoards int `option:"max-boards" default:"1024" range:"1..10000000" unit:"boards" room:"board"`
+
+	// MinBoards is how many unfinished boards there are at least.
+	MinBoards int `option:"min-boards" default:"4" range:"0..10000000" unit:"boards" room:"board"`
+
+	// InactivityTimeout is how long after its last move a board counts as
+	// active. When the pool is full, a board whose holder has been silent for
+	// longer is taken back.
+	InactivityTimeout time.Duration `option:"inactivity-timeout" default:"300" range:"1..315360000" unit:"s" room:"board"`
+
+	// ReservationTimeout is how long a board waits for the move of the player
+	// who holds it.
+	ReservationTimeout time.Duration `option:"reservation-timeout" default:"1209600" range:"1..315360000" unit:"s" room:"board"`
+
+	// MaxMoves is the number of plies at which a game is drawn.
+	MaxMoves int `option:"max-moves-per-board" default:"1000" range:"1..100000" unit:"plies" room:"board"`
+
+	// Chess960Interval makes every board whose number it divides a Chess960
+	// board. 0 makes all of them, -1 none.
+	Chess960Interval int `option:"chess960-interval" default:"-1" range:"-1..2147483647" unit:"boards" room:"board"`
+}
+
+// Assignment weighs which board a player gets next, by his experience (new
+// means fewer than ten games) and by the phase of the game (early before move
+// 10, end from move 30). A board of twice the weight is drawn twice as often.
+type Assignment struct {
+	// NewEarly is the weight of an early board for a new player.
+	NewEarly float64 `option:"new-player-early-phase-mult" default:"2.0" range:"0..1000000" room:"board"`
+
+	// NewMid is the weight of a middle game for a new player.
+	NewMid float64 `option:"new-player-mid-phase-mult" default:"1.0" range:"0..1000000" room:"board"`
+
+	// NewEnd is the weight of an endgame for a new player.
+	NewEnd float64 `option:"new-player-end-phase-mult" default:"0.5" range:"0..1000000" room:"board"`
+
+	// ExperiencedEarly is the weight of an early board for an experienced
+	// player.
+	ExperiencedEarly float64 `option:"experienced-player-early-phase-mult" default:"0.5" range:"0..1000000" room:"board"`
+
+	// ExperiencedMid is the weight of a middle game for an experienced player.
+	ExperiencedMid float64 `option:"experienced-player-mid-phase-mult" default:"1.0" range:"0..1000000" room:"board"`
+
+	// ExperiencedEnd is the weight of an endgame for an experienced player.
+	ExperiencedEnd float64 `option:"experienced-player-end-phase-mult" default:"2.0" range:"0..1000000" room:"board"`
+}
+
+// Scoring is what a finished board pays, and where ratings begin.
+type Scoring struct {
+	// MaxPot is how many points a finished board shares out among those who
+	// moved for the winner, or among all after a draw.
+	MaxPot float64 `option:"max-pot" default:"20.0" range:"0..1000000" unit:"points" room:"score"`
+
+	// MaxContributors is how many players of a board are paid, counted from
+	// its first move.
+	MaxContributors int `option:"max-contributors" default:"100" range:"1..100000" unit:"players" room:"score"`
+
+	// DefaultRating is the rating of a new player.
+	DefaultRating int `option:"default-rating" default:"1200" range:"0..10000" room:"score"`
+}
+
+// Predictions is the game beside the game: guessing the next move.
+type Predictions struct {
+	// Mode says who may predict: off nobody, holder the player who holds the
+	// board, streak everybody with points that grow with a run of right
+	// guesses, gated as streak but only a share of the players.
+	Mode string `option:"prediction-mode" default:"off" set:"0=off|1=holder|2=streak|3=gated" room:"predict"`
+
+	// BasePoints is what a right prediction pays.
+	BasePoints float64 `option:"prediction-base-points" default:"1.0" range:"0..1000000" unit:"points" room:"predict"`
+
+	// StreakMultiplier multiplies the points for each right prediction in a
+	// row.
+	StreakMultiplier float64 `option:"prediction-streak-multiplier" default:"2.0" range:"0..1000" room:"predict"`
+
+	// StreakCap is the length of a streak from which the points stop growing.
+	StreakCap int `option:"prediction-streak-cap" default:"10" range:"1..64" unit:"predictions" room:"predict"`
+
+	// GatedPercent is the share of players who may predict in mode gated.
+	GatedPercent int `option:"prediction-gated-percent" default:"10" range:"0..100" unit:"%" room:"predict"`
+
+	// ViewDepthLimit is how deep into the tree of predictions a player may
+	// look.
+	ViewDepthLimit int `option:"prediction-view-depth-limit" default:"2" range:"0..64" unit:"plies" room:"predict"`
+
+	// PenaltyIncorrect is what a wrong prediction costs; its sign does not
+	// matter.
+	PenaltyIncorrect float64 `option:"prediction-penalty-incorrect" default:"0.0" range:"-1000000..1000000" unit:"points" room:"predict"`
+
+	// MatchPolicy says when a prediction is right: exact-uci compares the
+	// whole move, from-to-only leaves the piece of a promotion open.
+	MatchPolicy string `option:"prediction-match-policy" default:"exact-uci" set:"exact-uci|from-to-only" room:"predict"`
+
+	// MaxPending is how many open predictions a position may have, from all
+	// players together.
+	MaxPending int `option:"prediction-max-pending" default:"64" range:"1..100000" unit:"predictions" room:"predict"`
+
+	// MaxPerParent is how many open predictions one player may have on a
+	// position. 0 is no limit.
+	MaxPerParent int `option:"prediction-max-per-parent" default:"1" range:"0..100000" unit:"predictions" room:"predict"`
+
+	// EnforceMoveDuplicate refuses a prediction that somebody else has made
+	// already.
+	EnforceMoveDuplicate bool `option:"prediction-enforce-move-duplicate" default:"1" room:"predict"`
+}
+
+// Spectators is who may watch, and how much of it is sent.
+type Spectators struct {
+	// MaxSpectators is how many may watch at a time; -1 is no limit.
+	MaxSpectators int `option:"max-spectators" default:"1024" range:"-1..10000000" unit:"spectators" room:"spectate"`
+
+	// AdminTrustLevel is the trust tier from which a spectator of a single
+	// board is let in though all places are taken. -1 is nobody.
+	AdminTrustLevel int `option:"admin-trust-level" default:"-1" range:"-1..2147483647" unit:"tier" room:"spectate"`
+
+	// Visibility is the trust tier that a player needs to watch.
+	Visibility int `option:"spectator-visibility" default:"0" range:"0..2147483647" unit:"tier" room:"spectate"`
+
+	// SummaryHz is how often a second the wall of boards is sent to a watcher.
+	// 0 sends it once.
+	SummaryHz int `option:"spectator-summary-hz" default:"2" range:"0..1000" unit:"Hz" room:"spectate"`
+
+	// FocusHz is how often a second a single watched board is sent. 0 sends it
+	// once.
+	FocusHz int `option:"spectator-focus-hz" default:"20" range:"0..1000" unit:"Hz" room:"spectate"`
+
+	// MaxFocus is how many single boards a session may watch; 0 leaves only
+	// the wall, and more than 1 acts as 1.
+	MaxFocus int `option:"spectator-max-focus-per-session" default:"1" range:"0..64" unit:"boards" room:"spectate"`
+
+	// SummaryMode says what an update of the wall holds: changes only the
+	// boards that moved, full all of them.
+	SummaryMode string `option:"spectator-summary-mode" default:"changes" set:"changes|full" room:"spectate"`
+
+	// PacketsPerWatcher is how many packets a second one watcher gets at most,
+	// boards that moved last first. 0 turns the limit off.
+	PacketsPerWatcher int `option:"spectator-packets-per-sec" default:"200" range:"0..1000000" unit:"packets/s" room:"spectate"`
+
+	// PacketsPerProfile is how many packets a second all watchers of the
+	// profile get together at most, so that players stay undisturbed. 0 turns
+	// the limit off.
+	PacketsPerProfile int `option:"spectator-total-packets-per-sec" default:"20000" range:"0..100000000" unit:"packets/s" room:"spectate"`
+}
+
+// Store is how a profile's games are written down.
+type Store struct {
+	// Isolated insists that no other isolated profile uses the same database.
+	// On SQLite an isolated profile gets a file of its own.
+	Isolated bool `option:"db-isolated" default:"0" room:"server" reload:"store"`
+
+	// MaxIntents is how many changes one transaction writes at most; under
+	// little load transactions are smaller.
+	MaxIntents int `option:"persistence-max-intents" default:"512" range:"1..65536" unit:"intents" room:"persist"`
+
+	// MaxPayload is how many bytes of changes one transaction writes at most.
+	MaxPayload int `option:"persistence-max-payload-bytes" default:"65536" range:"1024..67108864" unit:"bytes" room:"persist"`
+}
+
+// Database is a PostgreSQL database. As soon as one of these options is set
+// for a profile, it uses PostgreSQL; with none of them it uses the embedded
+// SQLite in the data directory.
+type Database struct {
+	// Host is the name or address of the database server, or the directory of
+	// its unix socket.
+	Host string `option:"db-host" default:"localhost" range:"1..255" room:"postgres" reload:"store"`
+
+	// Port is the TCP port of the database server; 0 means 5432.
+	Port int `option:"db-port" default:"5432" range:"0..65535" room:"postgres" reload:"store"`
+
+	// User is the database user.
+	User string `option:"db-user" default:"wamble" range:"1..63" room:"postgres" reload:"store"`
+
+	// Pass is the password of the database user. Better than writing it here
+	// is (getenv "NAME") or db-pass-file.
+	Pass Secret `option:"db-pass" default:"wamble" range:"0..1024" room:"postgres" reload:"store"`
+
+	// PassFile is a file whose first line is the password of the database
+	// user. It takes the place of db-pass.
+	PassFile string `option:"db-pass-file" default:"" range:"0..4096" room:"postgres" reload:"store"`
+
+	// Name is the name of the database.
+	Name string `option:"db-name" default:"wamble" range:"1..63" room:"postgres" reload:"store"`
+
+	// SSLMode says how the connection to the database is encrypted and how the
+	// server must prove who it is, in the words of PostgreSQL.
+	SSLMode string `option:"db-sslmode" default:"prefer" set:"disable|allow|prefer|require|verify-ca|verify-full" room:"postgres" reload:"store"`
+
+	// PoolSize is how many connections the profile opens at most.
+	PoolSize int `option:"db-pool-size" default:"8" range:"2..1000" unit:"connections" room:"postgres" reload:"store"`
+
+	// ConnectTimeout is how long opening a connection may take.
+	ConnectTimeout time.Duration `option:"db-connect-timeout-ms" default:"5000" range:"100..600000" unit:"ms" room:"postgres" reload:"store"`
+
+	// StatementTimeout is how long one statement may take before it counts as
+	// failed.
+	StatementTimeout time.Duration `option:"db-statement-timeout-ms" default:"10000" range:"100..600000" unit:"ms" room:"postgres" reload:"store"`
+}

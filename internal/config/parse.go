@@ -1,0 +1,129 @@
+package config
+
+import (
+	"net/netip"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"wamble/internal/lisp"
+)
+
+// checks are the further conditions that a tag can name. ok is asked only of
+// strings that are not empty.
+var checks = map[string]struct {
+	expects string
+	ok      func(string) bool
+}{
+	"address":  {"an IP address such as \"127.0.0.1\" or \"::1\"", isAddress},
+	"hostport": {"an IP address and a port such as \"127.0.0.1:8887\" or \"[::1]:8887\"", isHostPort},
+	"path":     {"a path such as \"/ws\"", isPath},
+	"name":     {"a name without spaces, commas, equals signs and semicolons", func(s string) bool { return nameFault(s) == "" }},
+}
+
+func isAddress(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}
+
+func isHostPort(s string) bool {
+	_, err := netip.ParseAddrPort(s)
+	return err == nil
+}
+
+func isPath(s string) bool {
+	return s[0] == '/' && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("?#%", r) })
+}
+
+// parse turns a value of the language into one of the field's type. at is
+// where to point when it does not fit.
+func (o *Option) parse(v lisp.Value, at lisp.Pos) (any, *lisp.Error) {
+	switch {
+	case len(o.choices) > 0:
+		return o.parseChoice(v, at)
+	case o.kind.Kind() == reflect.String:
+		return o.parseString(v, at)
+	}
+	n, ok := v.Number()
+	if v.Kind == lisp.Float && o.kind.Kind() != reflect.Float64 {
+		_, ok = lisp.Integral(v.Float)
+	}
+	if !ok {
+		e := o.misfit(v, at)
+		if v.Kind == lisp.String {
+			if _, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
+				e.WithHint("write the number without quotes, or (int …) around an expression")
+			}
+		}
+		return nil, e
+	}
+	if o.kind.Kind() == reflect.Bool && n != 0 && n != 1 || o.bounded && (n < o.low || n > o.high) {
+		return nil, o.misfit(v, at)
+	}
+	return o.plain(n), nil
+}
+
+func (o *Option) parseChoice(v lisp.Value, at lisp.Pos) (any, *lisp.Error) {
+	var words []string
+	for _, c := range o.choices {
+		if v.Kind == lisp.String && v.Text == c.word || v.Kind == lisp.Int && c.number >= 0 && v.Int == int64(c.number) {
+			return c.word, nil
+		}
+		words = append(words, c.word)
+	}
+	e := o.misfit(v, at)
+	if v.Kind == lisp.String {
+		e.Suggest(v.Text, words)
+	}
+	return nil, e
+}
+
+func (o *Option) parseString(v lisp.Value, at lisp.Pos) (any, *lisp.Error) {
+	size := float64(len(v.Text))
+	if v.Kind != lisp.String || o.bounded && (size < o.low || size > o.high) {
+		return nil, o.misfit(v, at)
+	}
+	if o.check != "" && v.Text != "" && !checks[o.check].ok(v.Text) {
+		return nil, o.misfit(v, at)
+	}
+	return o.plain(v.Text), nil
+}
+
+// misfit says what was expected and what was found. It does not repeat a
+// secret.
+func (o *Option) misfit(v lisp.Value, at lisp.Pos) *lisp.Error {
+	found := v.String()
+	switch {
+	case v.Kind == lisp.Nil:
+		found = "nothing"
+	case o.Secret:
+		found = v.Kind.String()
+	case v.Kind == lisp.List || v.Kind == lisp.Func:
+		found = v.Kind.String()
+	case v.Kind == lisp.String && len(v.Text) > 60:
+		found = "a string of " + strconv.Itoa(len(v.Text)) + " bytes"
+	}
+	return at.Errorf("`%s` must be %s, not %s", o.Name, o.Expects(), found)
+}
+
+// nameFault says what is wrong with the name of a profile or a group, or "".
+// Names travel in lists (a=1,b=2;…) and become file names.
+func nameFault(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case len(name) > 64:
+		return "has " + strconv.Itoa(len(name)) + " bytes; at most 64 are allowed"
+	case name == "." || name == "..":
+		return "is no name"
+	}
+	for _, r := range name {
+		switch {
+		case r <= ' ' || r == 0x7F || r == 0xA0 || 0x80 <= r && r < 0xA0 || r == 0x2028 || r == 0x2029:
+			return "contains a space or a control character"
+		case strings.ContainsRune(`,=;/\`, r):
+			return "contains " + strconv.QuoteRune(r)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,26 @@
+package config
+
+// retired are the names of the original that have no role here, with the
+// reason that a host is told. They are accepted, so that an old file loads.
+var retired = map[string]string{
+	"max-message-size":         "packets have the size that the protocol gives them",
+	"max-token-local-attempts": "tokens come from the system's random source; max-token-attempts alone bounds the draws",
+	"global-db-host":           "there is no global database; every profile keeps its own",
+	"global-db-port":           "there is no global database; every profile keeps its own",
+	"global-db-user":           "there is no global database; every profile keeps its own",
+	"global-db-pass":           "there is no global database; every profile keeps its own",
+	"global-db-name":           "there is no global database; every profile keeps its own",
+	"experiment-enabled":       "there are no treatment groups",
+	"experiment-seed":          "there are no treatment groups",
+	"k-factor":                 "it had no effect in the original either",
+	"db-log-frequency":         "it had no effect in the original either",
+	"policy-eval":              "nothing called it in the original either; use policy-allow and policy-deny",
+}
+
+// retiredForms are the forms of the original that have no role here. Their
+// arguments are not evaluated.
+var retiredForms = []string{
+	"treatment-group", "treatment-default", "treatment-assign", "treatment-edge", "treatment-tag",
+	"treatment-feature", "treatment-context", "treatment-behavior", "treatment-meta", "treatment-payload",
+	"treatment-visible-fen", "treatment-predictions-from-moves", "treatment-last-move", "treatment-last-move-data",
+}

@@ -1,0 +1,50 @@
+package lisp
+
+import (
+	"errors"
+	"slices"
+)
+
+// maxFindings is how many errors, and how many warnings, are recorded; reading
+// and evaluation give up after so many errors.
+const maxFindings = 50
+
+// Fail records err, unless it was recorded before.
+func (in *Interp) Fail(err error) {
+	var e *Error
+	if errors.As(err, &e) {
+		in.report(e)
+		in.stopped = in.stopped || e.fatal
+	}
+}
+
+// Warn records a warning.
+func (in *Interp) Warn(e *Error) {
+	e.Warning = true
+	in.Warnings = appendOnce(in.Warnings, e)
+}
+
+// Quiet reports whether a warning at p would be dropped, so that it need not
+// be worded.
+func (in *Interp) Quiet(p Pos) bool {
+	return len(in.Warnings) >= maxFindings || slices.ContainsFunc(in.Warnings, func(o *Error) bool { return o.at == p })
+}
+
+// Full reports whether there are so many errors that looking for more is no
+// use.
+func (in *Interp) Full() bool { return len(in.Errors) >= maxFindings }
+
+func (in *Interp) report(e *Error) { in.Errors = appendOnce(in.Errors, e) }
+
+// appendOnce records a finding once, because a function may be called many
+// times, and ends a long list with a word that it is not all.
+func appendOnce(list []*Error, e *Error) []*Error {
+	same := func(o *Error) bool { return o.at == e.at && o.Msg == e.Msg }
+	if len(list) >= maxFindings || slices.ContainsFunc(list, same) {
+		return list
+	}
+	if len(list) == maxFindings-1 {
+		e = &Error{File: e.File, Line: e.Line, Col: e.Col, Msg: "there are more findings; mend these first", Warning: e.Warning, fatal: e.fatal}
+	}
+	return append(list, e)
+}
