@@ -19,6 +19,9 @@ import (
 var commands = []func() *cobra.Command{
 	checkCommand,
 	configCommand,
+	dbCommand,
+	exportCommand,
+	migrateCommand,
 	packetCommand,
 	perftCommand,
 	versionCommand,
