@@ -44,7 +44,9 @@ func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, e
 	}
 	for again := queue[:n]; len(again) > 0; {
 		plan, taken := MakePlan(again, d.o.Limits)
-		rejected, err := d.store.Probe(ctx, d.batch(plan))
+		tried := d.batch(plan)
+		tried.After = again[0].Seq - 1
+		rejected, err := d.store.Probe(ctx, tried)
 		if err != nil {
 			return nil, err
 		}

@@ -59,6 +59,9 @@ func (s *fakeStore) Apply(_ context.Context, b wamble.Batch) error {
 
 func (s *fakeStore) Probe(_ context.Context, b wamble.Batch) (rejected []wamble.Rejection, err error) {
 	s.probes++
+	if b.After >= b.Through {
+		return nil, fmt.Errorf("the cursor cannot step from %d to %d", b.After, b.Through)
+	}
 	for i, in := range b.Intents {
 		if s.refuse[name(in)] {
 			rejected = append(rejected, wamble.Rejection{Index: i, Err: errors.New("constraint violated")})
