@@ -88,14 +88,26 @@ func (l *logFile) commit() {
 	}
 }
 
+// cpuTime is what this process has used, background work included. Unlike
+// elapsed time it does not depend on what else the machine does.
+func cpuTime(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // load is what a number of producers did.
 type load struct {
 	took time.Duration
+	cpu  time.Duration
 	lat  []time.Duration
 }
 
 func (l *load) add(m load) {
 	l.took += m.took
+	l.cpu += m.cpu
 	l.lat = append(l.lat, m.lat...)
 }
 
@@ -114,7 +126,7 @@ func produce(b *testing.B, producers, n int, post func() error) load {
 	left.Store(int64(n))
 	var wg sync.WaitGroup
 	lats := make([][]time.Duration, producers)
-	start := time.Now()
+	start, cpu := time.Now(), cpuTime(b)
 	for p := range producers {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
@@ -128,7 +140,7 @@ func produce(b *testing.B, producers, n int, post func() error) load {
 		})
 	}
 	wg.Wait()
-	return load{took: time.Since(start), lat: slices.Concat(lats...)}
+	return load{took: time.Since(start), cpu: cpuTime(b) - cpu, lat: slices.Concat(lats...)}
 }
 
 // serially makes post one message at a time, so that every message has a sync
@@ -144,7 +156,7 @@ func serially(post func() error) func() error {
 
 // rounds is how often yardstick and runner take turns in one benchmark, so that
 // a noisy neighbour disturbs both.
-const rounds = 10
+const rounds = 20
 
 // compare posts b.N messages to each, in turns, and reports the runner's
 // figures and their ratio to the file's.
@@ -171,6 +183,7 @@ func report(b *testing.B, ours, theirs *load) {
 	b.ReportMetric(ours.perSecond(), "msg/s")
 	b.ReportMetric(theirs.perSecond(), "file-msg/s")
 	b.ReportMetric(ours.perSecond()/theirs.perSecond(), "ratio")
+	b.ReportMetric(float64(ours.cpu)/float64(len(ours.lat)), "cpu-ns/msg")
 	b.ReportMetric(ours.quantile(0.5), "p50-µs")
 	b.ReportMetric(ours.quantile(0.99), "p99-µs")
 	b.ReportMetric(theirs.quantile(0.5), "file-p50-µs")

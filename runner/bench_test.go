@@ -100,10 +100,10 @@ func compareSteady(b *testing.B, producers int, file, runner func() error, d *dr
 		theirs.add(produce(b, producers, n, file))
 		done := d.expect(n)
 		b.StartTimer()
-		start := time.Now()
+		start, cpu := time.Now(), cpuTime(b)
 		l := produce(b, producers, n, runner)
 		<-done
-		l.took = time.Since(start)
+		l.took, l.cpu = time.Since(start), cpuTime(b)-cpu
 		b.StopTimer()
 		ours.add(l)
 	}

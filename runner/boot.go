@@ -294,6 +294,7 @@ func (e *engine) loadLeases() error {
 	for _, in := range e.ix.inboxes {
 		in.seen = in.frontier
 		in.upper = [bandCount]uint64{in.next, in.next, in.next}
+		in.publish()
 		lo, hi := inboxRange(leaseTable, in.worker, in.leaseHead)
 		err := e.back.Scan(lo, hi, func(key, value []byte) bool {
 			row, err := decodeRowKey(key[1:])

@@ -14,7 +14,8 @@ type batch struct {
 	arena []byte
 	list  []Delivery
 	outs  []outcome
-	txs   []*Tx
+	txs   []*Tx // nil where there is nothing to commit
+	slots []Tx  // the memory of txs
 	span  *claimSpan
 	// pos is the first delivery that is not settled yet.
 	pos int
@@ -85,7 +86,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 		}
 		w.bands = append(w.bands, h.band)
 	}
-	seen, upper, turn := in.seen, in.upper, in.turn
+	seen, upper, tail, turn := in.seen, in.visible.upper, in.visible.next, in.turn
 	in.turn++
 	e.ix.mu.Unlock()
 
@@ -97,6 +98,11 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 		var err error
 		if reached, err = b.readFresh(e, w, in.worker, seen, upper, turn, l); err != nil {
 			return err
+		}
+	}
+	for k := range reached {
+		if reached[k] >= upper[k] && !alone {
+			reached[k] = tail // the band was read to its end
 		}
 	}
 	if len(b.list) == 0 && reached == seen {
@@ -188,7 +194,7 @@ func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [band
 	case turn%4 == 1:
 		order = [bandCount]band{bandNormal, bandHigh, bandFired}
 	case turn%4 == 2:
-		order = [bandCount]band{bandFired, bandNormal, bandHigh}
+		order = [bandCount]band{bandFired, bandHigh, bandNormal}
 	}
 	for _, k := range order {
 		if err := read(k, l.rows-len(b.list)); err != nil {
@@ -501,4 +507,3 @@ func (r *Runner) Inbox(worker, from uint64, limit int) ([]InboxRow, error) {
 	})
 	return out, err
 }
-

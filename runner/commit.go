@@ -17,12 +17,12 @@ type commit struct {
 	noSpace bool
 	// staged holds the state and dedupe rows written by this group, and as
 	// deletions (nil) the timers, dead letters and outbox rows it removed.
-	staged map[string][]byte
-	armed  []TimerID // timers armed by this group, which no scan sees yet
-	touched []*inbox // touched inboxes
-	dirty  bool     // counters changed
-	key    []byte
-	value  []byte
+	staged  map[string][]byte
+	armed   []TimerID // timers armed by this group, which no scan sees yet
+	touched []*inbox  // touched inboxes
+	dirty   bool      // counters changed
+	key     []byte
+	value   []byte
 }
 
 func (c *commit) begin(now int64, noSpace bool) {
@@ -48,11 +48,12 @@ func (c *commit) end() {
 	}
 }
 
-// wake tells the workers of inboxes that have something new.
+// wake tells the workers of inboxes that have something new, when it is stored.
 func (c *commit) wake() {
 	c.e.ix.mu.Lock()
 	defer c.e.ix.mu.Unlock()
 	for _, in := range c.touched {
+		in.publish()
 		if in.posted {
 			in.wakeAll()
 		}

@@ -132,6 +132,7 @@ func (k *committer) storeGroup(group, rest []op) bool {
 		k.group = rest
 		k.stage.Store(stageStorage)
 		err = k.commit.batch.Commit()
+		k.commits.Add(1)
 		if !k.stage.CompareAndSwap(stageStorage, stageIdle) {
 			return false
 		}
@@ -144,7 +145,6 @@ func (k *committer) storeGroup(group, rest []op) bool {
 			group = rest
 		}
 	}
-	k.commits.Add(1)
 	k.ops.Add(uint64(len(group)))
 	k.last.Store(int64(len(group)))
 	if err == nil {

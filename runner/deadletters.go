@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,8 @@ type DeadFilter struct {
 	Since, Until int64
 	// ID chooses by message id; nil means any.
 	ID []byte
+	// Reason chooses by a part of the reason's text.
+	Reason string
 }
 
 func (f *DeadFilter) match(d *DeadLetter) bool {
@@ -29,7 +32,8 @@ func (f *DeadFilter) match(d *DeadLetter) bool {
 	case f.HasWorker && d.Row.Worker != f.Worker,
 		f.HasCause && d.Cause != f.Cause,
 		f.Since != 0 && d.Time < f.Since,
-		f.Until != 0 && d.Time >= f.Until:
+		f.Until != 0 && d.Time >= f.Until,
+		!strings.Contains(d.Reason, f.Reason):
 		return false
 	case f.ID == nil:
 		return true

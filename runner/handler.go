@@ -83,14 +83,14 @@ func (b *Batched) Renew(ctx context.Context) error { return b.w.renew(ctx, b.Del
 type verdict uint8
 
 const (
-	verdictDone  verdict = iota // acknowledge, with effects
-	verdictRetry                // requeue, or dead-letter when the budget is spent
-	verdictDead                 // dead-letter now
-	verdictHold                 // ordered: stays claimed, counted
-	verdictPause                // ordered: stays claimed, not counted
-	verdictFree                 // give the claim back uncounted: it never ran
-	verdictAgain                // it met a conflict and runs again
-	verdictSettled              // stored; see outcome.settled
+	verdictDone    verdict = iota // acknowledge, with effects
+	verdictRetry                  // requeue, or dead-letter when the budget is spent
+	verdictDead                   // dead-letter now
+	verdictHold                   // ordered: stays claimed, counted
+	verdictPause                  // ordered: stays claimed, not counted
+	verdictFree                   // give the claim back uncounted: it never ran
+	verdictAgain                  // it met a conflict and runs again
+	verdictSettled                // stored; see outcome.settled
 )
 
 // outcome sorts a handler's error.
@@ -106,12 +106,17 @@ type outcome struct {
 }
 
 func sortOutcome(err error) outcome {
+	if err == nil {
+		return outcome{verdict: verdictDone}
+	}
+	return sortFailure(err)
+}
+
+func sortFailure(err error) outcome {
 	var retry *retryError
 	var discard *discardError
 	var panicked *PanicError
 	switch {
-	case err == nil:
-		return outcome{verdict: verdictDone}
 	case errors.As(err, &discard):
 		return outcome{verdict: verdictDead, cause: CauseDiscarded, err: err}
 	case errors.As(err, &retry):

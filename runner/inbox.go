@@ -40,9 +40,15 @@ type index struct {
 type inbox struct {
 	worker uint64
 	inboxState
-	seen    [bandCount]uint64
-	upper   [bandCount]uint64 // above the last row of each band
-	claims  []*claimSpan      // in the order they were made
+	seen  [bandCount]uint64
+	upper [bandCount]uint64 // above the last row of each band
+	// visible is upper and next as of the last commit: beyond it rows have a
+	// number but no scan can see them yet, so no scan may pass them by.
+	visible struct {
+		upper [bandCount]uint64
+		next  uint64
+	}
+	claims  []*claimSpan // in the order they were made
 	leases  map[uint64]holding
 	expiry  expiryHeap
 	ready   []uint64 // rows whose lease ran out, candidates for a takeover
@@ -66,6 +72,9 @@ type claimSpan struct {
 	seen   [bandCount]uint64
 	stored bool
 }
+
+// publish makes rows of a finished commit known to scans.
+func (in *inbox) publish() { in.visible.upper, in.visible.next = in.upper, in.next }
 
 // advance moves frontier over the claims whose leases are in this commit or an
 // earlier one, as far as no earlier claim is missing.

@@ -70,7 +70,7 @@ func (s *pebbleStorage) Open(onFail func(error)) (Backend, error) {
 	}
 	lock, err := pebble.LockDirectory(s.dir, s.fs)
 	if err != nil {
-		return nil, fmt.Errorf("lock %s (is another process using it?): %w", s.dir, err)
+		return nil, lockError(s.dir, err)
 	}
 	b := &pebbleBackend{lock: lock, dir: s.dir}
 	b.fence = newFencedFS(s.fs, s.durability)

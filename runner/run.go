@@ -38,6 +38,9 @@ func (b *batch) growOuts() {
 		b.outs = append(b.outs, outcome{})
 		b.txs = append(b.txs, nil)
 	}
+	if len(b.slots) < len(b.list) {
+		b.slots = make([]Tx, len(b.list))
+	}
 }
 
 // orderedOutcome turns "back to the tail" into "stay" for an ordered worker.
@@ -112,10 +115,13 @@ func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery) (outcome, *
 		return out, nil, start
 	}
 	w.replay(attempt, seq, d, nil)
-	src := &txSource{e: e, before: w.before}
-	tx := &Tx{src: src}
+	w.src = txSource{e: e, before: w.before}
+	tx := &w.cur.slots[d.at]
+	*tx = Tx{src: &w.src}
 	err := w.call(ctx, tx, d)
-	err = errors.Join(err, src.close())
+	if bad := w.src.close(); bad != nil {
+		err = errors.Join(err, bad)
+	}
 	end := w.r.o.Now()
 	w.tally.observe(end.Sub(start))
 	if d.FromTimer {

@@ -24,9 +24,9 @@ func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) 
 		}
 	}
 	for try := 1; ; try++ {
-		n, again, err := w.batchOnce(ctx, e, b.pos, to, ahead, l)
+		n, used, err := w.batchOnce(ctx, e, b.pos, to, ahead, l)
 		if !errors.Is(err, errConflictInBatch) {
-			return n, to - b.pos + again, err
+			return n, used, err
 		}
 		if try >= w.policy().RequeueAttempts {
 			w.pause(w.policy().delay(uint32(try)))
@@ -64,7 +64,7 @@ func (w *Worker) strays(e *engine, b *batch) int {
 	return lone
 }
 
-// batchOnce runs deliveries from..to once.
+// batchOnce runs deliveries from..to once. used is 0 when it has to wait.
 func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead bool, l limits) (n, used int, err error) {
 	list := w.cur.list[from:to]
 	src := &txSource{e: e}
@@ -104,7 +104,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		shared = b
 	}
 	n, err = w.settleRun(ctx, e, from, to, ahead && to == len(w.cur.list), l, shared)
-	return n, 0, err
+	return n, to - from, err
 }
 
 // stall is an ordered worker's way with a failed batch. A transient failure
@@ -118,14 +118,14 @@ func (w *Worker) stall(ctx context.Context, e *engine, from, to int, err error, 
 		return 0, 0, nil
 	case out.verdict == verdictDead && to-from == 1:
 		n, err := w.settleRun(ctx, e, from, to, false, l, nil)
-		return n, 0, err
+		return n, 1, err
 	case to-from > 1:
 		w.cur.singles = true
-		return 0, 0, nil
+		return 0, 1, nil
 	}
 	w.cur.outs[from] = w.orderedOutcome(&w.cur.list[from], out)
 	n, err = w.settleRun(ctx, e, from, to, false, l, nil)
-	return n, 0, err
+	return n, 1, err
 }
 
 func (w *Worker) replayBatch(kind ReplayKind, d *Delivery, err error) {

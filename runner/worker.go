@@ -58,6 +58,7 @@ type runState struct {
 	cur, nxt *batch
 	settle   settleOp
 	tally    Metrics
+	src      txSource
 	before   map[string][]byte
 	resumeAt int64 // an ordered worker pauses until then (ms)
 	holding  bool  // cur holds deliveries that wait for resumeAt
