@@ -42,6 +42,7 @@ func TestOutages(t *testing.T) {
 			}
 			k += n
 		}
+		l.wait(k)
 	}
 	if err := l.close(); err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestReadOnly(t *testing.T) {
 	o := cluster.Migrated(t)
 	dir := t.TempDir()
 	store := openPostgres(t, o)
-	pgtest.Execute(t, cluster.Server(), "ALTER SYSTEM SET default_transaction_read_only = on; SELECT pg_reload_conf()")
+	pgtest.Execute(t, cluster.Server(), "ALTER DATABASE "+o.Name+" SET default_transaction_read_only = on")
 	l, err := openLine(t.Context(), dir, store)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +74,9 @@ func TestReadOnly(t *testing.T) {
 	if err := l.close(); err != nil {
 		t.Fatal(err)
 	}
-	pgtest.Execute(t, cluster.Server(), "SET default_transaction_read_only = off; ALTER SYSTEM RESET default_transaction_read_only; SELECT pg_reload_conf()")
+	if n := l.d.Pending(); n != 200 {
+		t.Errorf("got %d pending, want all 200", n)
+	}
+	pgtest.Execute(t, cluster.Server(), "ALTER DATABASE "+o.Name+" RESET default_transaction_read_only")
 	finish(t, dir, openPostgres(t, o), acked, acked)
 }

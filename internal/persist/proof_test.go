@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,6 +63,10 @@ type line struct {
 	d     *persist.Drain
 	ended chan error
 	stop  context.CancelFunc
+
+	mu      sync.Mutex
+	moved   sync.Cond
+	applied uint64
 }
 
 func openLine(ctx context.Context, dir string, store wamble.Store) (*line, error) {
@@ -69,14 +74,33 @@ func openLine(ctx context.Context, dir string, store wamble.Store) (*line, error
 	if err != nil {
 		return nil, err
 	}
-	d, err := persist.NewDrain(ctx, r, store, persist.DrainOptions{Profile: profile, Limits: persist.Limits{Intents: 512, Bytes: 65536}})
+	l := &line{r: r, ended: make(chan error, 1)}
+	l.moved.L = &l.mu
+	l.d, err = persist.NewDrain(ctx, r, store, persist.DrainOptions{
+		Profile: profile,
+		Limits:  persist.Limits{Intents: 512, Bytes: 65536},
+		Applied: func(through uint64) {
+			l.mu.Lock()
+			l.applied = through
+			l.mu.Unlock()
+			l.moved.Broadcast()
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(ctx)
-	l := &line{r: r, d: d, stop: stop, ended: make(chan error, 1)}
-	go func() { l.ended <- d.Run(ctx) }()
+	ctx, l.stop = context.WithCancel(ctx)
+	go func() { l.ended <- l.d.Run(ctx) }()
 	return l, nil
+}
+
+// wait returns when the store has the first n messages.
+func (l *line) wait(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.applied < uint64(n) {
+		l.moved.Wait()
+	}
 }
 
 func (l *line) close() error {
