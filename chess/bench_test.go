@@ -1,6 +1,9 @@
 package chess
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
+)
 
 // BenchmarkPerft reports millions of leaves per second, one core, last ply
 // counted in bulk.
@@ -69,5 +72,35 @@ func BenchmarkCalls(b *testing.B) {
 				c.call()
 			}
 		})
+	}
+}
+
+// BenchmarkManyBoards is a server's life: another board for every move, so
+// that nothing but the tables of this package is in the cache.
+func BenchmarkManyBoards(b *testing.B) {
+	type request struct {
+		p   Position
+		uci string
+	}
+	var requests []request
+	randomGames(b, 500, 120, func(p Position, _ []Move, m Move) {
+		if m != 0 {
+			requests = append(requests, request{p, m.String()})
+		}
+	})
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(requests), func(i, j int) {
+		requests[i], requests[j] = requests[j], requests[i]
+	})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r := &requests[i%len(requests)]
+		m, err := r.p.ParseUCI(r.uci)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sink = r.p.Play(m)
+		if sink.Outcome(nil).Reason > FivefoldRepetition {
+			b.Fatal("no such reason")
+		}
 	}
 }

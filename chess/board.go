@@ -87,15 +87,17 @@ func (b *board) lift(squares uint64) {
 	b.own &^= squares
 }
 
-// king returns the square of the own king.
-func (b board) king() int { return bits.TrailingZeros64(b.kings() & b.own) }
+// king returns the square of the own king. (The mask, here and below, tells
+// the compiler that no index and no shift by it can be out of range.)
+func (b board) king() int { return bits.TrailingZeros64(b.kings()&b.own) & 63 }
 
 // attackers returns the enemy pieces that attack square when the board is
 // occupied as given, which need not be as it is.
 func (b board) attackers(square int, occupied uint64) uint64 {
+	square &= 63
 	return (pawnSteps(1<<square)&b.pawns() |
-		knightMoves[square&63]&b.knights() |
-		kingMoves[square&63]&b.kings() |
+		knightMoves[square]&b.knights() |
+		kingMoves[square]&b.kings() |
 		bishopAttacks(square, occupied)&b.diagonal() |
 		rookAttacks(square, occupied)&b.straight()) & occupied &^ b.own
 }

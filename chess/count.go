@@ -10,15 +10,15 @@ func (b board) count(inPassing uint64) int {
 	king := b.king()
 	checkers, straight, diagonal := b.pins(king)
 	targets := ^b.own
-	steps := kingMoves[king&63] &^ b.own
-	var short, long uint64
+	steps := kingMoves[king] &^ b.own
+	var short, long uint64 // ways of the king when it castles
 	if rooks := b.castlers() & b.own &^ straight; rooks != 0 && checkers == 0 {
 		short = b.castlingWay(king, rooks>>king<<king)
 		long = b.castlingWay(king, rooks&(1<<king-1))
 	}
 	n := 0
 	if wanted := steps | short | long; wanted != 0 {
-		safe := b.steppable(wanted)
+		safe := b.steppable(king, wanted)
 		n = bits.OnesCount64(safe & steps)
 		if short != 0 && short&^safe == 0 {
 			n++
@@ -31,7 +31,7 @@ func (b board) count(inPassing uint64) int {
 		if checkers&(checkers-1) != 0 {
 			return n
 		}
-		targets = ray[king&63][bits.TrailingZeros64(checkers)&63]
+		targets = ray[king][bits.TrailingZeros64(checkers)]
 	}
 	if inPassing != 0 {
 		n += bits.OnesCount64(b.takesInPassing(inPassing))

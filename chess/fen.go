@@ -256,29 +256,37 @@ func (p Position) AppendFEN(dst []byte) []byte {
 	return strconv.AppendUint(append(dst, ' '), uint64(p.fullmoves), 10)
 }
 
-// appendPlacement writes the first field of the board seen by White.
+// placementBytes is indexed by the code of a piece, plus 8 for White. To that
+// of an empty square the length of the run of empty squares is added.
+const placementBytes = "0brqpnkr.BRQPNKR"
+
+// appendPlacement writes the first field of the board seen by White. What
+// stands on the next square cannot be predicted, so nothing branches on it: an
+// empty square overwrites the digit of the empty square before it.
 func (b board) appendPlacement(dst []byte) []byte {
-	for rank := 7; rank >= 0; rank-- {
-		empty := byte(0)
-		for file := range 8 {
-			s := uint(rank*8 + file)
-			code := b.code(s)
-			if code == 0 {
-				empty++
-				continue
-			}
-			if empty > 0 {
-				dst = append(dst, '0'+empty)
-				empty = 0
-			}
-			dst = append(dst, Piece{kindOfCode[code], Color(^b.own >> s & 1)}.Letter())
+	var text [128]byte
+	n := 0
+	for rank := 56; rank >= 0; rank -= 8 {
+		// One byte of codes for each of the eight squares.
+		row := spread(b.p0>>rank) | spread(b.p1>>rank)<<1 | spread(b.p2>>rank)<<2 | spread(b.own>>rank)<<3
+		run := uint64(0)
+		for range 8 {
+			code := row & 15
+			row >>= 8
+			empty := (code - 1) >> 63
+			n -= int(empty & ((run + 15) >> 4)) // join a run that has begun
+			run = (run + 1) & -empty
+			text[n&127] = placementBytes[code] + byte(run)
+			n++
 		}
-		if empty > 0 {
-			dst = append(dst, '0'+empty)
-		}
-		if rank > 0 {
-			dst = append(dst, '/')
-		}
+		text[n&127] = '/'
+		n++
 	}
-	return dst
+	return append(dst, text[:(n-1)&127]...)
+}
+
+// spread returns the lowest eight bits, each in a byte of its own.
+func spread(x uint64) uint64 {
+	x = (x & 0xff) * 0x0101010101010101 & 0x8040201008040201
+	return (x + 0x7f7f7f7f7f7f7f7f) >> 7 & 0x0101010101010101
 }

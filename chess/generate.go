@@ -13,14 +13,14 @@ func (b board) generate(dst []Move, inPassing, from uint64, kingTakesRook bool) 
 		if checkers&(checkers-1) != 0 {
 			targets = 0
 		} else {
-			targets = ray[king&63][bits.TrailingZeros64(checkers)&63]
+			targets = ray[king][bits.TrailingZeros64(checkers)]
 		}
 	}
 	if targets != 0 {
 		dst = b.generatePawns(dst, b.pawns()&b.own&from, inPassing, targets, straight, diagonal)
 		dst = b.generatePieces(dst, from, targets, straight, diagonal)
 	}
-	if from>>(king&63)&1 == 0 {
+	if from>>king&1 == 0 {
 		return dst
 	}
 	return b.generateKing(dst, king, checkers, straight, kingTakesRook)
@@ -29,15 +29,15 @@ func (b board) generate(dst []Move, inPassing, from uint64, kingTakesRook bool) 
 // generateKing appends the steps of the king and castling. A rook pinned
 // along the rank (possible in Chess960) would uncover a check by castling.
 func (b board) generateKing(dst []Move, king int, checkers, straight uint64, kingTakesRook bool) []Move {
-	steps := kingMoves[king&63] &^ b.own
-	var rooks [2]uint64
-	var ways [2]uint64
+	king &= 63
+	steps := kingMoves[king] &^ b.own
+	var rooks, ways [2]uint64 // to the right, to the left
 	if checkers == 0 {
 		castlers := b.castlers() & b.own &^ straight
 		rooks = [2]uint64{castlers >> king << king, castlers & (1<<king - 1)}
 		ways = [2]uint64{b.castlingWay(king, rooks[0]), b.castlingWay(king, rooks[1])}
 	}
-	safe := b.steppable(steps | ways[0] | ways[1])
+	safe := b.steppable(king, steps|ways[0]|ways[1])
 	dst = appendMoves(dst, king, steps&safe)
 	for i, way := range ways {
 		if way == 0 || way&^safe != 0 {
@@ -65,7 +65,7 @@ func (b board) generatePieces(dst []Move, from, targets, straight, diagonal uint
 	own := b.own & from
 	for s := b.knights() & own &^ (straight | diagonal); s != 0; s &= s - 1 {
 		square := bits.TrailingZeros64(s)
-		dst = appendMoves(dst, square, knightMoves[square&63]&targets)
+		dst = appendMoves(dst, square, knightMoves[square]&targets)
 	}
 	for s := b.diagonal() & own &^ straight; s != 0; s &= s - 1 {
 		square := bits.TrailingZeros64(s)

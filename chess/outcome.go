@@ -65,13 +65,8 @@ func (o Outcome) Over() bool { return o.Result != InProgress }
 // must end with p; without one (nil) repetition is not looked at.
 func (p Position) Outcome(h History) Outcome {
 	switch {
-	case p.CountLegal() == 0 && p.InCheck():
-		if p.turn == White {
-			return Outcome{BlackWins, Checkmate}
-		}
-		return Outcome{WhiteWins, Checkmate}
 	case p.CountLegal() == 0:
-		return Outcome{Draw, Stalemate}
+		return p.ended()
 	case p.board.insufficient():
 		return Outcome{Draw, InsufficientMaterial}
 	case h.Repetitions() >= 5:
@@ -80,6 +75,17 @@ func (p Position) Outcome(h History) Outcome {
 		return Outcome{Draw, FiftyMoves}
 	}
 	return Outcome{}
+}
+
+// ended returns the outcome of a position without legal moves.
+func (p Position) ended() Outcome {
+	switch {
+	case !p.InCheck():
+		return Outcome{Draw, Stalemate}
+	case p.turn == White:
+		return Outcome{BlackWins, Checkmate}
+	}
+	return Outcome{WhiteWins, Checkmate}
 }
 
 // insufficient reports whether no sequence of legal moves can end in mate

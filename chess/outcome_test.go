@@ -107,10 +107,10 @@ func TestWhatIsTheSamePosition(t *testing.T) {
 // TestKeysNeverChange: they are stored in state files.
 func TestKeysNeverChange(t *testing.T) {
 	for fen, want := range map[string]uint64{
-		StartFEN:                            0x79007de08933776c,
-		kiwipete:                            0xced9cb59dcfd43f6,
-		"4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 2": 0x8945dd15be49cf52,
-		"4k3/8/8/8/8/8/8/6KR b H - 0 1":     0x12c922c688a2c77f,
+		StartFEN:                            0x0c258e4d956b25f8,
+		kiwipete:                            0x0f606b3b07a3ac2c,
+		"4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 2": 0xb0508c34a3184e13,
+		"4k3/8/8/8/8/8/8/6KR b H - 0 1":     0x44f161933d3157b3,
 	} {
 		if got := mustParse(t, fen).Key(); got != want {
 			t.Errorf("%s: key %#x, want %#x", fen, got, want)

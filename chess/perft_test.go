@@ -68,6 +68,7 @@ func TestPerft(t *testing.T) {
 		{"chess960.txt", 720, 2.5e6, 20e3},
 	} {
 		t.Run(strings.TrimSuffix(set.name, ".txt"), func(t *testing.T) {
+			t.Parallel()
 			budget := set.budget
 			switch {
 			case raceEnabled:

@@ -36,6 +36,9 @@ type pgnReader struct {
 	game  Game
 	// result is the value of the Result tag, "" if there is none.
 	result string
+	// chess960 is what the Variant tag says; it makes KQkq in the FEN of a
+	// classical-looking arrangement Chess960 rights.
+	chess960 bool
 }
 
 // space passes over white space and lines that begin with '%'.
@@ -80,6 +83,9 @@ func (r *pgnReader) tags() error {
 			return err
 		}
 	}
+	if start := &r.game.Start; r.chess960 {
+		start.chess960 = start.board.castlers() != 0
+	}
 	return nil
 }
 
@@ -89,7 +95,8 @@ func (r *pgnReader) keep(start int, name, value string) error {
 	case "Result":
 		r.result = value
 	case "Variant":
-		if !strings.EqualFold(value, "Chess960") && !strings.EqualFold(value, "Standard") {
+		r.chess960 = strings.EqualFold(value, "Chess960")
+		if !r.chess960 && !strings.EqualFold(value, "Standard") {
 			return parseErrorf(start, "the variant %q is not played here", value)
 		}
 	case "SetUp":

@@ -131,6 +131,25 @@ func TestPGNReadsGamesInARow(t *testing.T) {
 	}
 }
 
+// TestPGNVariantTag: the tag decides where the FEN leaves it open.
+func TestPGNVariantTag(t *testing.T) {
+	const fen = `[FEN "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"]`
+	for tags, want := range map[string]string{
+		fen:                          "e1g1",
+		`[Variant "standard"]` + fen: "e1g1",
+		`[Variant "chess960"]` + fen: "e1h1",
+		fen + `[Variant "Chess960"]`: "e1h1",
+	} {
+		g, _, err := ParsePGN(tags + "\n1. O-O *")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Plies[0].Move.String(); got != want {
+			t.Errorf("%s: castling is %s, want %s", tags, got, want)
+		}
+	}
+}
+
 func TestBadPGN(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

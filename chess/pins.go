@@ -37,7 +37,8 @@ func (b board) pins(king int) (checkers, straight, diagonal uint64) {
 
 // steppable returns those of the wanted squares that no enemy piece attacks
 // when the own king has left its place.
-func (b board) steppable(wanted uint64) uint64 {
+func (b board) steppable(king int, wanted uint64) uint64 {
+	king &= 63
 	occupied := b.occupied()
 	enemy := occupied &^ b.own
 	attacked := pawnStepsDown(b.pawns()&enemy) | knightSteps(b.knights()&enemy) |
@@ -45,11 +46,11 @@ func (b board) steppable(wanted uint64) uint64 {
 	if wanted&^attacked == 0 {
 		return 0
 	}
-	occupied &^= b.kings() & b.own
-	for s := b.straight() & enemy; s != 0; s &= s - 1 {
+	occupied &^= 1 << king
+	for s := b.straight() & enemy & rookZone[king]; s != 0; s &= s - 1 {
 		attacked |= rookAttacks(bits.TrailingZeros64(s), occupied)
 	}
-	for s := b.diagonal() & enemy; s != 0; s &= s - 1 {
+	for s := b.diagonal() & enemy & bishopZone[king]; s != 0; s &= s - 1 {
 		attacked |= bishopAttacks(bits.TrailingZeros64(s), occupied)
 	}
 	return wanted &^ attacked
@@ -63,9 +64,10 @@ func (b board) castlingWay(king int, rook uint64) uint64 {
 	if rook == 0 {
 		return 0
 	}
+	king &= 63
 	kingTo, rookTo := castlingTargets(king, rook)
-	kingWay := ray[king&63][kingTo&63]
-	rookWay := ray[bits.TrailingZeros64(rook)&63][rookTo&63]
+	kingWay := ray[king][kingTo]
+	rookWay := ray[bits.TrailingZeros64(rook)][rookTo]
 	if (kingWay|rookWay)&b.occupied()&^(rook|1<<king) != 0 {
 		return 0
 	}
@@ -75,7 +77,7 @@ func (b board) castlingWay(king int, rook uint64) uint64 {
 // castlingTargets returns where king and rook end: on g and f when the rook
 // is to the right, otherwise on c and d.
 func castlingTargets(king int, rook uint64) (kingTo, rookTo int) {
-	if rook > 1<<king {
+	if rook > 1<<(king&63) {
 		return 6, 5
 	}
 	return 2, 3

@@ -100,7 +100,12 @@ func (p Position) mirror() Square { return Square(p.turn&1) * 56 }
 func (p Position) mirrorMove() Move { return mirrorMove & -Move(p.turn&1) }
 
 // inPassing returns the en passant square as a set, seen by the side to move.
-func (p Position) inPassing() uint64 { return 1 << 40 >> 1 << p.passing &^ (1 << 39) }
+func (p Position) inPassing() uint64 {
+	if p.passing == 0 {
+		return 0
+	}
+	return 1 << (39 + p.passing&15)
+}
 
 // white returns the pieces as White sees them, with White's as own.
 func (p Position) white() board {
@@ -165,24 +170,23 @@ func (p Position) IsLegal(m Move) bool {
 // position of chess.)
 func (p Position) Play(m Move) Position {
 	m ^= p.mirrorMove()
-	next := p
+	next, inPassing := p.board.after(m)
 	from, to := uint64(1)<<(m&63), uint64(1)<<(m>>6&63)
-	quiet := p.board.pawns()&from == 0 && (p.board.occupied()&to == 0 || m.special() == castling)
-	if !quiet {
-		next.halfmoves = 0
-	} else if next.halfmoves < maxCounter {
-		next.halfmoves++
+	halfmoves := min(p.halfmoves+1, maxCounter)
+	if p.board.pawns()&from != 0 || p.board.occupied()&^p.board.own&to != 0 {
+		halfmoves = 0
 	}
-	if p.turn == Black && next.fullmoves < maxCounter {
-		next.fullmoves++
+	return Position{
+		board:     next,
+		halfmoves: halfmoves,
+		fullmoves: min(p.fullmoves+uint16(p.turn), maxCounter),
+		passing:   passingFile(inPassing),
+		turn:      p.turn ^ 1,
+		chess960:  p.chess960 && next.castlers() != 0,
 	}
-	next.turn ^= 1
-	var inPassing uint64
-	next.board, inPassing = p.board.after(m)
-	next.passing = 0
-	if inPassing != 0 {
-		next.passing = uint8(bits.TrailingZeros64(inPassing) - 39)
-	}
-	next.chess960 = p.chess960 && next.board.castlers() != 0
-	return next
+}
+
+// passingFile is the inverse of inPassing.
+func passingFile(inPassing uint64) uint8 {
+	return uint8(bits.Len64(inPassing >> 40))
 }

@@ -1,5 +1,7 @@
 package chess
 
+import "math/bits"
+
 const (
 	fileA uint64 = 0x0101010101010101
 	fileH        = fileA << 7
@@ -10,6 +12,9 @@ const (
 	rank8        = rank1 << 56
 	// darkSquares holds a1 and all squares of its colour.
 	darkSquares uint64 = 0xaa55aa55aa55aa55
+	// castlingSquares are all that a king passes over when it castles: b1 to
+	// g1, because in Chess960 it may begin on b1 and end on g1.
+	castlingSquares uint64 = 0x7e
 )
 
 var (
@@ -18,6 +23,10 @@ var (
 	// rookRays and bishopRays are what is seen on an empty board.
 	rookRays   [64]uint64
 	bishopRays [64]uint64
+	// rookZone and bishopZone are the squares from which a square that the
+	// king on its square may want to go to is seen on an empty board.
+	rookZone   [64]uint64
+	bishopZone [64]uint64
 	// ray[from][to] holds the squares after from up to and including to when
 	// they lie on one line; otherwise just to. It is both the way on which a
 	// check is answered and the way along which a pinned piece may move.
@@ -29,8 +38,7 @@ func init() {
 		kingMoves[square] = kingSteps(1 << square)
 		knightMoves[square] = knightSteps(1 << square)
 	}
-	fillMagics(&rookMagic, rookTable[:], &rookMagics, rookLines)
-	fillMagics(&bishopMagic, bishopTable[:], &bishopMagics, bishopLines)
+	fillSliders()
 	for from := range 64 {
 		rookRays[from] = rookAttacks(from, 0)
 		bishopRays[from] = bishopAttacks(from, 0)
@@ -38,25 +46,16 @@ func init() {
 			ray[from][to] = rayTo(from, to)
 		}
 	}
-}
-
-func rookLines(square int) (rank, file uint64) {
-	own := uint64(1) << square
-	return rank1<<(square&56) ^ own, fileA<<(square&7) ^ own
-}
-
-func bishopLines(square int) (rising, falling uint64) {
-	for other := range 64 {
-		files, ranks := other&7-square&7, other>>3-square>>3
-		switch {
-		case files == 0:
-		case files == ranks:
-			rising |= 1 << other
-		case files == -ranks:
-			falling |= 1 << other
+	for king := range 64 {
+		wanted := kingMoves[king]
+		if king < 8 {
+			wanted |= castlingSquares
+		}
+		for ; wanted != 0; wanted &= wanted - 1 {
+			rookZone[king] |= rookRays[bits.TrailingZeros64(wanted)]
+			bishopZone[king] |= bishopRays[bits.TrailingZeros64(wanted)]
 		}
 	}
-	return rising, falling
 }
 
 // rayTo computes one entry of ray from the empty-board rays.

@@ -2,21 +2,21 @@ package chess
 
 import "math/bits"
 
-// The random numbers of the Zobrist keys: one for every code of a piece (a
-// rook that may castle has its own), colour and square; one for every file on
-// which an en passant capture is possible; one for Black to move. They never
-// change: keys may be stored.
+// The random numbers of the Zobrist keys: one for every bit of the four words
+// of a board seen by White, one for every file on which an en passant capture
+// is possible, one for Black to move. Two boards that differ in any bit differ
+// in their keys but for a chance of 2⁻⁶⁴, as with one number per piece, and
+// four short tables do for all pieces and rights. They never change: keys may
+// be stored.
 var zobrist = func() (z struct {
-	pieces  [2][8][64]uint64
+	planes  [4][64]uint64
 	passing [8]uint64
 	black   uint64
 }) {
 	next := splitMix(0x57616d626c65) // "Wamble"
-	for color := range z.pieces {
-		for code := 1; code < 8; code++ {
-			for square := range 64 {
-				z.pieces[color][code][square] = next()
-			}
+	for plane := range z.planes {
+		for square := range z.planes[plane] {
+			z.planes[plane][square] = next()
 		}
 	}
 	for file := range z.passing {
@@ -44,11 +44,8 @@ func splitMix(state uint64) func() uint64 {
 // key of a position is the same in every version of this package.
 func (p Position) Key() uint64 {
 	b := p.white()
-	var key uint64
-	for s := b.occupied(); s != 0; s &= s - 1 {
-		square := uint(bits.TrailingZeros64(s))
-		key ^= zobrist.pieces[^b.own>>(square&63)&1][b.code(square)&7][square&63]
-	}
+	z := &zobrist.planes
+	key := fold(b.p0, &z[0]) ^ fold(b.p1, &z[1]) ^ fold(b.p2, &z[2]) ^ fold(b.own, &z[3])
 	if p.passing != 0 && p.board.takesInPassing(p.inPassing()) != 0 {
 		key ^= zobrist.passing[(p.passing-1)&7]
 	}
@@ -56,4 +53,12 @@ func (p Position) Key() uint64 {
 		key ^= zobrist.black
 	}
 	return key
+}
+
+// fold returns the sum of the numbers of a set of squares.
+func fold(set uint64, numbers *[64]uint64) (sum uint64) {
+	for ; set != 0; set &= set - 1 {
+		sum ^= numbers[bits.TrailingZeros64(set)&63]
+	}
+	return sum
 }

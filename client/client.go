@@ -90,6 +90,9 @@ func (d *Dialer) Dial(ctx context.Context, address string) (*Client, error) {
 		quit: quit, ended: make(chan struct{}),
 	}
 	c.session.Token = d.Token
+	if c.dialer.Repeat <= 0 {
+		c.dialer.Repeat = 500 * time.Millisecond
+	}
 	if c.dialer.MinBackoff <= 0 {
 		c.dialer.MinBackoff = 250 * time.Millisecond
 	}

@@ -45,6 +45,9 @@ type Event struct {
 // the reason.
 func (c *Client) Event(ctx context.Context) (Event, error) { return c.events.next(ctx) }
 
+// Missed is how many events were dropped because nobody read them in time.
+func (c *Client) Missed() uint64 { return c.events.lost() }
+
 // pushed handles a packet that answers nothing.
 func (c *Client) pushed(p *wire.Packet) {
 	switch m := p.Message.(type) {

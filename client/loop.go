@@ -34,7 +34,9 @@ type loop struct {
 	// numbered are control codes whose answers have carried the sequence of
 	// their request; then a packet without it is not an answer.
 	numbered map[wire.Control]bool
-	until    time.Duration // when current has waited long enough; 0: not yet
+	until    time.Duration // when something must happen to current; 0: nothing
+	giveUp   time.Duration // when current has waited long enough for its answer
+	nudge    time.Duration // the pause before it is reminded of
 
 	lost []uint32
 }
@@ -128,8 +130,14 @@ func (l *loop) tick() error {
 		l.early = nil
 		l.answer(&p.packet)
 		if l.current == k { // it was not the answer after all
-			l.until = now + answerWait
+			l.wait(now)
 		}
+	case now < l.giveUp:
+		// The same packet again: the server answers it with the answer that
+		// it has kept.
+		l.out.Send(l.out.Peer(), k.packet)
+		l.nudge *= 2
+		l.until = min(now+l.nudge, l.giveUp)
 	case k.again && k.sent < maxAsks:
 		return l.start(k)
 	case !k.again:
@@ -150,6 +158,13 @@ func (l *loop) receive(b []byte) {
 		}
 	case link.Arrived:
 		l.packet(e.Packet, b)
+	case link.Repeated:
+		// A SERVER_HELLO always has sequence 1, so that the answers to two
+		// hellos may be equal in every byte.
+		var p wire.Packet
+		if k := l.current; k != nil && k.expects(wire.CtrlServerHello) && p.Decode(b) == nil && p.Ctrl == wire.CtrlServerHello {
+			l.packet(&p, b)
+		}
 	}
 }
 
@@ -162,7 +177,19 @@ func (l *loop) acked(k *call) {
 	case l.early != nil:
 		l.until = l.now() + orderWait
 	default:
-		l.until = l.now() + answerWait
+		l.wait(l.now())
+	}
+}
+
+// wait begins the wait for the answer of a call that is acknowledged. Over UDP
+// the server is reminded a few times: to an address that it does not know yet
+// it sends an answer only once.
+func (l *loop) wait(now time.Duration) {
+	l.giveUp = now + answerWait
+	l.until = l.giveUp
+	if !l.out.Peer().Stream() {
+		l.nudge = l.c.dialer.Repeat
+		l.until = now + l.nudge
 	}
 }
 
@@ -174,11 +201,17 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 		l.numbered[p.Ctrl] = true
 	}
 	switch {
+	case numbered && (k == nil || uint32(seq) != k.seq):
+		// A late answer to a call that was given up. What it says about the
+		// board is still true.
+		if p.Ctrl != wire.CtrlError {
+			l.c.pushed(p)
+		}
 	case k == nil || !k.expects(p.Ctrl):
 		l.c.pushed(p)
-	case numbered && uint32(seq) == k.seq:
+	case numbered:
 		l.answer(p)
-	case numbered || l.numbered[p.Ctrl]:
+	case l.numbered[p.Ctrl]:
 		l.c.pushed(p)
 	case k.acked || !mayBePushed(p.Ctrl):
 		if l.early != nil {

@@ -79,6 +79,9 @@ func (c *Client) endWatch(w *Watch, why error) {
 // loses the oldest. It returns ErrStopped when watching has ended.
 func (w *Watch) Next(ctx context.Context) (Sighting, error) { return w.updates.next(ctx) }
 
+// Missed is how many sightings were dropped because nobody read them in time.
+func (w *Watch) Missed() uint64 { return w.updates.lost() }
+
 // View is what is watched.
 func (w *Watch) View() View { return w.last() }
 

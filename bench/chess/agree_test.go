@@ -43,6 +43,9 @@ func newDuel(t testing.TB, fen string) duel {
 //   - For the rival an en passant square makes a position different even if
 //     nothing can be taken there, so it may see a repetition later; FIDE (9.2)
 //     and Wamble look at the moves that are possible.
+//   - The rival's underpromotions inherit the mark of check from the queen that
+//     was tried before them; after one that gives no check it may then forbid
+//     castling. See play.
 func (d *duel) agree(t testing.TB) {
 	t.Helper()
 	if got, want := d.ours.FEN(), d.theirs.Position().String(); got != want {
@@ -101,10 +104,25 @@ func (d *duel) play(t testing.TB, m chess.Move) {
 			if d.history = d.history.Add(d.ours); len(d.history) == 1 {
 				d.passing = d.ours.EnPassant().Valid()
 			}
+			if kind := m.Promotion(); kind != chess.None && kind != chess.Queen {
+				d.refresh(t)
+			}
 			return
 		}
 	}
 	t.Fatalf("%s: the rival does not know %s", d.ours, m)
+}
+
+// refresh makes the rival look at its own position afresh. It is called after
+// underpromotions only, where no earlier position can come back.
+func (d *duel) refresh(t testing.TB) {
+	t.Helper()
+	fen := d.theirs.Position().String()
+	option, err := rival.FEN(fen)
+	if err != nil {
+		t.Fatalf("rival: %q: %v", fen, err)
+	}
+	d.theirs = rival.NewGame(option)
 }
 
 // starts are where games begin: openings, and what random games from the

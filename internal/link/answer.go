@@ -12,15 +12,12 @@ func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wi
 	if s.requests.get(id) == nil {
 		return nil
 	}
-	if !enveloped(m.Control()) {
-		var err error
-		s.scratch, err = wire.Append(s.scratch[:0], h, m, ext...)
-		if err == nil && (m.Control() != wire.CtrlProfilesList || len(s.scratch) <= wire.HeaderSize+wire.TextLimit) {
-			s.Reply(id, s.scratch)
-			return nil
-		}
-	}
 	var err error
+	s.scratch, err = wire.Append(s.scratch[:0], h, m, ext...)
+	if err == nil && !m.Control().Enveloped(len(s.scratch)-wire.HeaderSize) {
+		s.Reply(id, s.scratch)
+		return nil
+	}
 	if s.payload, err = wire.AppendPayload(s.payload[:0], m, ext...); err != nil {
 		return err
 	}
@@ -28,11 +25,6 @@ func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wi
 		h.Ctrl = m.Control()
 	}
 	return s.ReplyPayload(id, h, s.payload)
-}
-
-// enveloped reports whether c always travels in fragments, even in one.
-func enveloped(c wire.Control) bool {
-	return c == wire.CtrlProfileTOSData || c == wire.CtrlActiveReservationsData
 }
 
 // Reply adds an encoded packet to the answers of a request. The sequence number

@@ -29,8 +29,11 @@ func (c *Client) Receive(now time.Duration, b []byte, out Sink) Event {
 	if f, ok := c.packet.Message.(*wire.Fragment); ok {
 		return c.fragment(now, h, f)
 	}
-	// Unreliable packets come once, and equal ones may mean two things.
-	if size, _ := wire.Size(b); reliable && c.recent.has(now, hashOf(b[:size])) {
+	// Unreliable packets come once, and equal ones may mean two things. So may
+	// SERVER_HELLO, whose number is always 1, when a second hello waits for it.
+	size, _ := wire.Size(b)
+	awaited := h.Ctrl == wire.CtrlServerHello && c.waiting
+	if reliable && c.recent.has(now, hashOf(b[:size])) && !awaited {
 		c.stats.Duplicates++
 		return Event{Kind: Repeated, Seq: h.Seq}
 	}

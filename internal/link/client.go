@@ -18,7 +18,9 @@ type ClientConfig struct {
 	// (Server.Route ≠ 0) nothing is sent twice, and only a missing ACK is told.
 	Server wamble.Peer
 	// FirstSeq is the sequence number of the first packet; 0 means 1, as the
-	// original's UDP client begins.
+	// original's UDP client begins. Choose it at random when a token outlives the
+	// process: else two runs of a program, one right after the other, count the
+	// same numbers, and no server can tell copies of the first from the second.
 	FirstSeq uint32
 	// Sends is how often a request is sent before it is given up; 0 means 6.
 	Sends int
@@ -145,10 +147,9 @@ func NewClient(cfg ClientConfig) *Client {
 	}
 }
 
-// def replaces a zero value by its default.
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
+// def replaces a value that is not set by its default.
+func def[T int | uint32 | time.Duration](v *T, d T) {
+	if *v <= 0 {
 		*v = d
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"wamble/wire"
 )
 
-// Config are the settings of a Server. A zero field means its default, except
-// where it says otherwise; SetConfig may change them while a server runs.
+// Config are the settings of a Server. A field that is zero or less means its
+// default, except where it says otherwise; SetConfig may change them while a
+// server runs.
 type Config struct {
 	// Sends is how often a reliable packet is sent in all; 3.
 	Sends int
@@ -29,7 +30,7 @@ type Config struct {
 	// kept for replay; over it packets are sent once. 64 MiB.
 	MaxPacketBytes int
 	// TokenRate and HostRate bound the requests per second of one token and of
-	// one IP address (one /64). 0 means no bound. Requests without a token count
+	// one IP address (one /64). Zero or less means no bound. Requests without a token count
 	// at TokenRate for their IP address.
 	TokenRate, HostRate int
 	// NetworkBudget and ListenerBudget bound the bytes per second that exempt
@@ -66,7 +67,9 @@ func (c Config) withDefaults() Config {
 	def(&c.Sends, 3)
 	def(&c.FirstWait, 250*time.Millisecond)
 	def(&c.MaxWait, 8*time.Second)
-	def(&c.ReplayTTL, 2*time.Second)
+	if c.ReplayTTL == 0 {
+		c.ReplayTTL = 2 * time.Second
+	}
 	def(&c.SessionTimeout, 300*time.Second)
 	def(&c.MaxEndpoints, 1<<16)
 	def(&c.MaxPerHost, 1<<12)

@@ -11,7 +11,8 @@
 //   - session is one run of one client's sequence numbers: window, requests in
 //     flight, replay cache. It follows its client from address to address.
 //   - Request is a request on its way through the handler, window the memory of
-//     the last 1024 sequence numbers, terminal the kept answer of one request.
+//     the last 1024 sequence numbers, history the fingerprints of the latest
+//     requests, terminal the kept answer of one.
 //   - bundle is an answer in fragments, held the outputs behind the gate.
 //   - limiter counts requests, credit counts bytes to unproven addresses.
 //   - Sink takes what is sent; Batch is the Sink that collects.
@@ -56,8 +57,9 @@
 //
 //   - A packet is parsed before it creates any state.
 //   - A reliable request reaches the handler once, however often it arrives and
-//     from however many addresses; CLIENT_HELLO, which is idempotent, may reach
-//     it again when its answer is no longer kept.
+//     from however many addresses, if its client counts on when it reconnects;
+//     CLIENT_HELLO, which is idempotent, may reach it again when its answer is no
+//     longer kept.
 //   - Every table has a bound; unproven addresses make room first, and nobody is
 //     refused because a table of counters is full.
 //   - No timer scans all endpoints: each has one place in a heap.

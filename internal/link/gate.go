@@ -34,9 +34,6 @@ func (o *output) address() *endpoint {
 // add puts an output behind a gate. Gates do not go down: a lower one is taken as
 // the highest so far.
 func (h *held) add(o output, gate uint64) {
-	if h.first == len(h.items) {
-		h.items, h.first = h.items[:0], 0
-	}
 	h.gate = max(h.gate, gate)
 	o.gate = h.gate
 	h.items = append(h.items, o)
@@ -80,6 +77,17 @@ func (s *Server) Release(now time.Duration, gate uint64, out Sink) {
 		open[i] = output{}
 	}
 	s.held.first = end
+	s.held.compact()
+}
+
+// compact moves what is left to the front when most has been released: under
+// load the queue is never empty.
+func (h *held) compact() {
+	if h.first*2 >= len(h.items) {
+		n := copy(h.items, h.items[h.first:])
+		clear(h.items[n:])
+		h.items, h.first = h.items[:n], 0
+	}
 }
 
 // deliver sends the reliable packets of an output, and keeps answers.
@@ -93,7 +101,7 @@ func (s *Server) deliver(now time.Duration, o *output, out Sink) {
 	r := &s.requests.slots[o.slot]
 	e := r.address()
 	if sess := r.run(); sess != nil && !r.unreliably {
-		s.keep(now, sess, r.h, r.replies)
+		s.keep(now, sess, r)
 	}
 	if e == nil {
 		return

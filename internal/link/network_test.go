@@ -62,7 +62,7 @@ func newNetwork(seed uint64, clients int) *network {
 	n.server = NewServer(Config{SessionTimeout: time.Minute})
 	n.app = &simApp{n: n, players: map[wamble.Token]bool{}, executed: map[wamble.BoardID]int{}}
 	for range clients {
-		c := &simClient{n: n, link: NewClient(ClientConfig{}), outcome: map[uint32]string{}, requests: map[uint32]wamble.BoardID{}, answers: map[wamble.BoardID]int{}}
+		c := &simClient{n: n, link: NewClient(ClientConfig{}), outcome: map[asking]string{}, requests: map[asking]wamble.BoardID{}, answers: map[wamble.BoardID]int{}}
 		c.addr = n.freshAddress()
 		n.clients = append(n.clients, c)
 	}
@@ -235,6 +235,12 @@ func (a *simApp) player(asked, granted wamble.Token) wamble.Token {
 	return t
 }
 
+// asking names a packet of a client.
+type asking struct {
+	run int
+	seq uint32
+}
+
 // simClient is one user: it says hello, asks, changes its address under the
 // feet of its sessions, and reconnects.
 type simClient struct {
@@ -243,11 +249,12 @@ type simClient struct {
 	addr     wamble.Peer
 	out      Batch
 	token    wamble.Token
-	hello    uint32
+	hello    asking
 	greeted  bool
-	todo     int
-	outcome  map[uint32]string         // of each reliable packet: acked or lost, once
-	requests map[uint32]wamble.BoardID // by sequence number
+	old      bool              // as the original's client: see reconnect
+	run      int               // grows when its numbers restart
+	outcome  map[asking]string // of each reliable packet: acked or lost, once
+	requests map[asking]wamble.BoardID
 	answers  map[wamble.BoardID]int
 	faults   []string
 }
@@ -257,6 +264,9 @@ var requestIDs = []wire.Control{wire.CtrlPlayerMove, wire.CtrlGetProfileTOS, wir
 func (c *simClient) flush() {
 	for i := range c.out.Len() {
 		_, b := c.out.At(i)
+		if c.old && wire.Control(b[0]) == wire.CtrlAck {
+			continue
+		}
 		from := c.addr
 		c.n.carry(b, func(b []byte) { c.n.app.receive(from, b) })
 	}
@@ -269,7 +279,7 @@ func (c *simClient) sayHello() {
 		c.faults = append(c.faults, fmt.Sprintf("hello: %v", err))
 		return
 	}
-	c.hello, c.greeted = seq, false
+	c.hello, c.greeted = asking{c.run, seq}, false
 	c.flush()
 }
 
@@ -293,7 +303,7 @@ func (c *simClient) ask(id wamble.BoardID) {
 		c.faults = append(c.faults, fmt.Sprintf("ask: %v", err))
 		return
 	}
-	c.requests[seq] = id
+	c.requests[asking{c.run, seq}] = id
 	c.flush()
 }
 
@@ -306,7 +316,7 @@ func (c *simClient) receive(b []byte) {
 		if e.Packet.Ctrl == wire.CtrlServerHello {
 			if e.Greeted {
 				c.token, c.greeted = e.Packet.Token, true
-				c.outcome[e.Hello] = "acked"
+				c.outcome[asking{c.run, e.Hello}] = "acked"
 			}
 		} else {
 			c.answers[e.Packet.Board]++
@@ -316,10 +326,11 @@ func (c *simClient) receive(b []byte) {
 }
 
 func (c *simClient) settle(seq uint32, how string) {
-	if was, ok := c.outcome[seq]; ok {
-		c.faults = append(c.faults, fmt.Sprintf("request %d is %s and %s", seq, was, how))
+	key := asking{c.run, seq}
+	if was, ok := c.outcome[key]; ok {
+		c.faults = append(c.faults, fmt.Sprintf("request %v is %s and %s", key, was, how))
 	}
-	c.outcome[seq] = how
+	c.outcome[key] = how
 }
 
 func (c *simClient) due() {
@@ -338,5 +349,9 @@ func (c *simClient) reconnect() {
 		c.settle(seq, "lost")
 	}
 	c.addr = c.n.freshAddress()
+	if c.old { // it also never acknowledges, and counts from 1 again
+		c.run++
+		c.link = NewClient(ClientConfig{})
+	}
 	c.sayHello()
 }

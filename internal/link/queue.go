@@ -143,9 +143,7 @@ func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h wire.Header, 
 		if !e.proof.proven {
 			s.prove(now, e)
 		}
-		if e.sess.home != e && p.sent >= e.sess.homeSince {
-			s.adopt(now, e, out)
-		}
+		s.follow(now, e, p.sent, out)
 	}
 	if p.chunk {
 		s.nextChunk(now, e, out)

@@ -8,21 +8,21 @@ import (
 )
 
 // locate returns the endpoint of a packet, or nil when it must be dropped.
-func (s *Server) locate(now time.Duration, from wamble.Peer, h wire.Header) *endpoint {
-	e := s.table.endpoints[from]
+func (s *Server) locate(now time.Duration, in *incoming) *endpoint {
+	e := s.table.endpoints[in.from]
 	if e == nil {
-		return s.arrive(now, from, h)
+		return s.arrive(now, in)
 	}
-	if e.sess.claimed || h.Token.IsZero() || h.Token == e.sess.token {
+	if e.sess.claimed || in.Token.IsZero() || in.Token == e.sess.token {
 		return e
 	}
 	// Only an anonymous hello came from here so far. It may have been a delayed
 	// copy of one that was answered elsewhere.
-	sess := s.former(now, from, h)
+	sess := s.former(now, in)
 	if sess == nil || sess == e.sess {
 		return e
 	}
-	if !s.mayJoin(now, sess, h) {
+	if !s.mayJoin(now, sess, in) {
 		return nil
 	}
 	s.leave(e)
@@ -35,17 +35,17 @@ func (s *Server) locate(now time.Duration, from wamble.Peer, h wire.Header) *end
 // when it must be dropped. The address joins the session that its token and
 // number belong to: a NAT gave the client a new address. A hello begins a session
 // of its own, unless it repeats one whose answer is kept.
-func (s *Server) arrive(now time.Duration, from wamble.Peer, h wire.Header) *endpoint {
-	if !s.makeRoom(now, from) {
+func (s *Server) arrive(now time.Duration, in *incoming) *endpoint {
+	if !s.makeRoom(now, in.from) {
 		return nil
 	}
-	sess := s.former(now, from, h)
+	sess := s.former(now, in)
 	if sess == nil {
 		sess = s.table.addSession()
-	} else if !s.mayJoin(now, sess, h) {
+	} else if !s.mayJoin(now, sess, in) {
 		return nil
 	}
-	e := s.table.add(now, from, sess)
+	e := s.table.add(now, in.from, sess)
 	s.table.timers.push(e, now+s.cfg.SessionTimeout)
 	s.recall(now, e)
 	return e
@@ -53,13 +53,13 @@ func (s *Server) arrive(now time.Duration, from wamble.Peer, h wire.Header) *end
 
 // mayJoin decides whether a packet brings its session one more address, and
 // makes room for it.
-func (s *Server) mayJoin(now time.Duration, sess *session, h wire.Header) bool {
-	if !h.Flags.Unreliable() {
-		switch p := sess.win.place(h.Seq); {
+func (s *Server) mayJoin(now time.Duration, sess *session, in *incoming) bool {
+	if !in.Flags.Unreliable() {
+		switch p := sess.win.place(in.Seq); {
 		case p == behind:
 			s.stats.Behind++
 			return false
-		case p == seen && s.requests.inFlight(sess, h.Seq):
+		case p == seen && s.requests.inFlight(sess, in):
 			s.stats.InFlight++
 			return false
 		}
@@ -74,36 +74,88 @@ func (s *Server) mayJoin(now time.Duration, sess *session, h wire.Header) bool {
 }
 
 // former returns the session that a packet from an unknown address continues, or
-// nil.
-func (s *Server) former(now time.Duration, from wamble.Peer, h wire.Header) *session {
-	if from.Stream() || h.Token.IsZero() {
+// nil. A hello continues only the one it repeats. Another request may fit several
+// sessions of its token, when the client has reconnected or there are two; of
+// those that fit equally well, the one with the latest request is taken.
+func (s *Server) former(now time.Duration, in *incoming) *session {
+	if in.from.Stream() || in.Token.IsZero() {
 		return nil // a connection is always a client of its own
 	}
-	hello := h.Ctrl == wire.CtrlClientHello
-	for sess := s.table.byToken[h.Token]; sess != nil; sess = sess.next {
+	hello, reliable := in.Ctrl == wire.CtrlClientHello, !in.Flags.Unreliable()
+	first := s.table.byToken[in.Token]
+	var best *session
+	var most fit
+	for sess := first; sess != nil; sess = sess.next {
 		switch {
 		case sess.stream():
 		case !hello:
-			return sess
-		case h.Flags.Unreliable():
-			return nil
-		case s.repeatsHello(now, sess, h.Seq):
+			if f := sess.fit(first, in); best == nil || f.better(most) {
+				best, most = sess, f
+			}
+		case reliable && s.repeats(now, sess, in):
 			return sess
 		}
 	}
-	return nil
+	return best
 }
 
-// repeatsHello reports whether seq is a hello of the session that is in flight,
-// or whose answer is kept.
-func (s *Server) repeatsHello(now time.Duration, sess *session, seq uint32) bool {
-	for _, i := range sess.open {
-		if r := &s.requests.slots[i]; r.h.Seq == seq && r.epoch == sess.epoch {
-			return r.h.Ctrl == wire.CtrlClientHello
+// fit is how well a request fits a session.
+type fit struct {
+	rank     int
+	distance uint32 // of a number that is far ahead
+}
+
+// The ranks of a fit.
+const (
+	seenHere     = iota // or too old
+	leftBehind          // a later session has taken over the numbers from there
+	fitsHere            // missing here, or ahead
+	executedHere        // this very request
+)
+
+// nearby is how far ahead the next number of a client may be when some of its
+// packets were lost.
+const nearby = 8
+
+// fit compares a request with a session in the chain that begins with first.
+func (s *session) fit(first *session, in *incoming) fit {
+	p := s.win.place(in.Seq)
+	switch {
+	case s.history.has(in.print):
+		return fit{rank: executedHere}
+	case p == seen || p == behind:
+		return fit{rank: seenHere}
+	case p == ahead && s.overtaken(first, in.Seq):
+		return fit{rank: leftBehind}
+	}
+	if d := in.Seq - s.win.max; p == ahead && d > nearby {
+		return fit{fitsHere, d}
+	}
+	return fit{rank: fitsHere}
+}
+
+// overtaken reports whether a younger session began above all numbers of s, and
+// not above seq: the client counted on when it reconnected.
+func (s *session) overtaken(first *session, seq uint32) bool {
+	for t := first; t != nil; t = t.next {
+		if t.serial > s.serial && int32(t.win.low-s.win.max) > 0 && int32(seq-t.win.low) >= 0 {
+			return true
 		}
 	}
-	t := sess.keptAnswer(now, s.cfg.ReplayTTL, seq)
-	return t != nil && t.ctrl == wire.CtrlClientHello
+	return false
+}
+
+func (f fit) better(than fit) bool {
+	if f.rank != than.rank {
+		return f.rank > than.rank
+	}
+	return f.distance < than.distance
+}
+
+// repeats reports whether in repeats a request of the session that is in flight,
+// or whose answer is kept.
+func (s *Server) repeats(now time.Duration, sess *session, in *incoming) bool {
+	return s.requests.inFlight(sess, in) || sess.keptAnswer(now, s.cfg.ReplayTTL, in) != nil
 }
 
 // trimAddresses makes room for one more address of a session: the one that was
@@ -151,27 +203,41 @@ func (s *Server) settleAt(now time.Duration, e *endpoint) {
 	s.stats.Moved++
 }
 
-// adopt makes e the home of its session after it acknowledged something, and
-// moves to it what waits for an ACK elsewhere. Before that, whoever knows a token
-// could draw its traffic to an address that never asked for it.
-func (s *Server) adopt(now time.Duration, e *endpoint, out Sink) {
+// follow goes to e with its session after e acknowledged a packet sent at a given
+// time: e is home, and what waits for an ACK at other addresses is sent there.
+// Before that, whoever knows a token could draw its traffic to an address that
+// never asked for it.
+func (s *Server) follow(now time.Duration, e *endpoint, sent time.Duration, out Sink) {
 	sess := e.sess
-	s.settleAt(now, e)
-	for _, a := range sess.addrs {
-		if a == e {
-			continue
-		}
-		for _, p := range a.queue {
-			if p.chunk {
-				s.pool.drop(p.k)
-				continue
-			}
-			s.enqueue(now, e, p.k, nil, out)
-		}
-		a.queue = a.queue[:0]
-		for i := range a.bundles {
-			s.addBundle(now, e, a.bundles[i], nil, out)
-		}
-		a.bundles = a.bundles[:0]
+	if len(sess.addrs) == 1 {
+		return
 	}
+	if sess.home != e {
+		if sent < sess.homeSince {
+			return // delayed on its way from a former home
+		}
+		s.settleAt(now, e)
+	}
+	for _, a := range sess.addrs {
+		if a != e {
+			s.moveQueue(now, a, e, out)
+		}
+	}
+}
+
+// moveQueue sends what waits at one address to another, as if it were new. A
+// bundle goes on with the chunk that was on its way.
+func (s *Server) moveQueue(now time.Duration, from, to *endpoint, out Sink) {
+	for _, p := range from.queue {
+		if p.chunk {
+			s.pool.drop(p.k) // its bundle has another reference
+		} else {
+			s.enqueue(now, to, p.k, nil, out)
+		}
+	}
+	from.queue = from.queue[:0]
+	for _, b := range from.bundles {
+		s.addBundle(now, to, b, nil, out)
+	}
+	from.bundles = from.bundles[:0]
 }

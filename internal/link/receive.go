@@ -32,17 +32,34 @@ func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	if v := s.limits.check(now, &s.cfg, from, h); v != within {
 		return s.limited(now, from, h, len(b), v, out)
 	}
-	e := s.locate(now, from, h)
+	in := incoming{Header: h, from: from, size: len(b)}
+	if !h.Flags.Unreliable() {
+		in.print = printOf(h, b)
+	}
+	rebinds := s.stats.Rebinds
+	e := s.locate(now, &in)
 	if e == nil {
 		return Received{}
 	}
 	idle := now - e.seen
 	s.table.touch(now, e)
 	e.received(len(b))
+	var got Received
 	if h.Flags.Unreliable() {
-		return s.unreliable(now, e, h, len(b), idle)
+		got = s.unreliable(now, e, &in, idle)
+	} else {
+		got = s.reliable(now, e, &in, idle, out)
 	}
-	return s.reliable(now, e, h, len(b), idle, out)
+	got.Rebound = s.stats.Rebinds != rebinds
+	return got
+}
+
+// incoming is a well-formed request.
+type incoming struct {
+	wire.Header
+	from  wamble.Peer
+	size  int         // bytes of its packet
+	print fingerprint // when it is reliable
 }
 
 func (s *Server) dropped(reason *uint64) Received {
@@ -71,14 +88,15 @@ func (s *Server) limited(now time.Duration, from wamble.Peer, h wire.Header, siz
 }
 
 // reliable sorts a reliable request by its place in the session's window.
-func (s *Server) reliable(now time.Duration, e *endpoint, h wire.Header, size int, idle time.Duration, out Sink) Received {
-	sess, hello := e.sess, h.Ctrl == wire.CtrlClientHello
-	p := sess.win.place(h.Seq)
+func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration, out Sink) Received {
+	sess, hello := e.sess, in.Ctrl == wire.CtrlClientHello
+	p := sess.win.place(in.Seq)
+	reused := p == seen && sess.history.other(in.print)
 	switch {
-	case p == seen && s.requests.inFlight(sess, h.Seq):
+	case p == seen && s.requests.inFlight(sess, in):
 		return s.dropped(&s.stats.InFlight)
-	case p == seen && !(hello && sess.keptAnswer(now, s.cfg.ReplayTTL, h.Seq) == nil):
-		s.duplicate(now, e, h, size, out)
+	case p == seen && !reused && !(hello && sess.keptAnswer(now, s.cfg.ReplayTTL, in) == nil):
+		s.duplicate(now, e, in, out)
 		return Received{Verdict: Duplicate}
 	case p == behind && !hello:
 		return s.dropped(&s.stats.Behind)
@@ -86,46 +104,48 @@ func (s *Server) reliable(now time.Duration, e *endpoint, h wire.Header, size in
 		return s.dropped(&s.stats.Busy)
 	}
 	var granted wamble.Token
-	if p == seen && h.Token.IsZero() {
+	if p == seen && !reused && in.Token.IsZero() {
 		granted = sess.granted
 	}
 	switch {
-	case p == behind || p != ahead && hello && idle >= restartAfter:
-		s.restart(sess, h.Seq)
+	case p == behind || hello && (reused || p != ahead && idle >= restartAfter):
+		s.restart(sess, in.Seq)
 	case hello && !sess.win.used:
-		sess.win.restart(h.Seq)
+		sess.win.restart(in.Seq)
 	default:
-		sess.win.admit(h.Seq)
+		sess.win.admit(in.Seq)
 	}
-	r := s.begin(now, e, h, size, p == ahead)
+	sess.history.add(in.print)
+	r := s.begin(now, e, in, p == ahead)
 	r.Granted = granted
 	return r
 }
 
 // unreliable passes a request on. Every copy is executed. A hello with a token
 // is how old clients say that they begin anew: it sets the window.
-func (s *Server) unreliable(now time.Duration, e *endpoint, h wire.Header, size int, idle time.Duration) Received {
+func (s *Server) unreliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration) Received {
 	sess := e.sess
 	if len(sess.open) >= maxOpen {
 		return s.dropped(&s.stats.Busy)
 	}
-	if h.Ctrl == wire.CtrlClientHello && !h.Token.IsZero() {
-		switch p := sess.win.place(h.Seq); {
+	if in.Ctrl == wire.CtrlClientHello && !in.Token.IsZero() {
+		switch p := sess.win.place(in.Seq); {
 		case !sess.win.used:
-			sess.win.restart(h.Seq)
+			sess.win.restart(in.Seq)
 		case p == ahead:
-			sess.win.admit(h.Seq)
+			sess.win.admit(in.Seq)
 		case p == behind || idle >= restartAfter:
-			s.restart(sess, h.Seq)
+			s.restart(sess, in.Seq)
 		}
 	}
-	return s.begin(now, e, h, size, false)
+	return s.begin(now, e, in, false)
 }
 
 // restart begins a new run of a session's numbers with a hello.
 func (s *Server) restart(sess *session, seq uint32) {
 	s.dropKept(sess)
 	sess.win.restart(seq)
+	sess.history = history{}
 	sess.epoch++
 	s.stats.Restarts++
 }
@@ -133,21 +153,23 @@ func (s *Server) restart(sess *session, seq uint32) {
 // begin hands a request to the caller. A request with the token that was vouched
 // for its address proves the address; the highest number so far, from a proven
 // address, shows where the client is now.
-func (s *Server) begin(now time.Duration, e *endpoint, h wire.Header, size int, latest bool) Received {
+func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool) Received {
 	sess := e.sess
-	if !e.proof.proven && !h.Token.IsZero() && h.Token == e.proof.vouched {
-		s.prove(now, e)
-	}
-	if !h.Token.IsZero() {
-		s.bind(sess, h.Token)
+	if !in.Token.IsZero() {
+		if !e.proof.proven && in.Token == e.proof.vouched {
+			s.prove(now, e)
+		}
+		s.bind(sess, in.Token)
 		sess.claimed = true
-		s.vouchByNeighbour(e, h.Token)
+		s.vouchByNeighbour(e, in.Token)
 	}
-	s.table.promote(sess)
+	if latest {
+		s.table.promote(sess)
+	}
 	if latest && e.proof.proven && sess.home != e {
 		s.settleAt(now, e)
 	}
-	id := s.requests.add(e, h, size)
+	id := s.requests.add(e, in)
 	sess.open = append(sess.open, id.slot)
 	s.stats.Requests++
 	return Received{Verdict: New, Request: id, Packet: &s.packet}

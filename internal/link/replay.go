@@ -8,19 +8,19 @@ import (
 
 // keep stores the answers of a request that is done. The packets get one more
 // reference each.
-func (s *Server) keep(now time.Duration, sess *session, h wire.Header, replies []*packet) {
+func (s *Server) keep(now time.Duration, sess *session, r *request) {
 	if s.cfg.ReplayTTL < 0 {
 		return
 	}
-	if s.crowded() || !anyReplayed(replies) {
+	if s.crowded() || !anyReplayed(r.replies) {
 		return
 	}
 	if len(sess.kept) == maxTerminals {
 		s.dropTerminal(sess)
 	}
 	t := sess.spareTerminal()
-	t.seq, t.ctrl, t.at = h.Seq, h.Ctrl, now
-	for _, k := range replies {
+	t.of, t.at = r.of, now
+	for _, k := range r.replies {
 		if replayed(k) {
 			k.refs++
 			t.packets = append(t.packets, k)
@@ -87,17 +87,17 @@ func (s *Server) expireKept(now time.Duration, sess *session) {
 }
 
 // duplicate answers a request that is done: ACK, and the answer if it is kept.
-func (s *Server) duplicate(now time.Duration, e *endpoint, h wire.Header, size int, out Sink) {
+func (s *Server) duplicate(now time.Duration, e *endpoint, in *incoming, out Sink) {
 	s.stats.Duplicates++
-	s.vouchByNeighbour(e, h.Token)
-	s.acknowledge(now, e, h, out)
-	t := e.sess.keptAnswer(now, s.cfg.ReplayTTL, h.Seq)
+	s.vouchByNeighbour(e, in.Token)
+	s.acknowledge(now, e, in.Header, out)
+	t := e.sess.keptAnswer(now, s.cfg.ReplayTTL, in)
 	if t == nil {
 		s.flush(now, e, out)
 		return
 	}
 	s.stats.Replays++
-	right := exemptionOf(h.Ctrl, size)
+	right := exemptionOf(in.Ctrl, in.size)
 	for i := 0; i < len(t.packets); {
 		k := t.packets[i]
 		if n := min(k.fragments(), len(t.packets)-i); n > 0 {

@@ -16,6 +16,7 @@ type request struct {
 	done bool        // finished; it waits for its gate
 	h    wire.Header // as received
 	size int         // bytes of its packet
+	of   fingerprint
 	// Where it came from. Both may be removed, and their memory reused, before
 	// it is finished: then the serial differs.
 	e          *endpoint
@@ -52,7 +53,7 @@ type requests struct {
 
 func (q *requests) used() int { return len(q.slots) - len(q.free) }
 
-func (q *requests) add(e *endpoint, h wire.Header, size int) Request {
+func (q *requests) add(e *endpoint, in *incoming) Request {
 	var i uint32
 	if n := len(q.free); n > 0 {
 		i = q.free[n-1]
@@ -63,9 +64,9 @@ func (q *requests) add(e *endpoint, h wire.Header, size int) Request {
 	}
 	r := &q.slots[i]
 	*r = request{
-		gen: r.gen + 1, live: true, h: h, size: size,
+		gen: r.gen + 1, live: true, h: in.Header, size: in.size, of: in.print,
 		e: e, endpoint: e.serial, sess: e.sess, session: e.sess.serial, epoch: e.sess.epoch,
-		replies: r.replies[:0], unreliably: h.Flags.Unreliable(),
+		replies: r.replies[:0], unreliably: in.Flags.Unreliable(),
 	}
 	return Request{i, r.gen}
 }
@@ -87,11 +88,10 @@ func (q *requests) release(i uint32) {
 	q.free = append(q.free, i)
 }
 
-// inFlight reports whether request seq of the session's present run is in
-// flight.
-func (q *requests) inFlight(s *session, seq uint32) bool {
+// inFlight reports whether a request of the session's present run is in flight.
+func (q *requests) inFlight(s *session, in *incoming) bool {
 	for _, i := range s.open {
-		if r := &q.slots[i]; r.h.Seq == seq && r.epoch == s.epoch {
+		if r := &q.slots[i]; r.of == in.print && !r.unreliably && r.epoch == s.epoch {
 			return true
 		}
 	}

@@ -87,10 +87,14 @@ func (m *revival) session() *session {
 	sess.homeSince = m.time()
 	sess.granted = m.token()
 	sess.claimed = m.bool()
+	for i := range sess.history.ring {
+		sess.history.ring[i] = m.print()
+	}
+	sess.history.next = uint8(m.index(len(sess.history.ring)))
 	sess.rebinds.used = int(m.int())
 	sess.rebinds.at = m.time()
 	sess.kept = listOf(m.reader, func() terminal {
-		return terminal{seq: uint32(m.num()), ctrl: wire.Control(m.num()), at: m.time(), packets: m.refs()}
+		return terminal{of: m.print(), at: m.time(), packets: m.refs()}
 	})
 	if len(sess.kept) > maxTerminals || sess.serial == 0 || sess.win.max-sess.win.low >= windowSize {
 		m.fail()

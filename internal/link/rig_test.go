@@ -146,6 +146,9 @@ func (r *rig) took() string {
 		if h.Flags.Unreliable() {
 			line += " unreliable"
 		}
+		if h.Flags&wire.FlagFragment != 0 && h.Ctrl != wire.CtrlProfileTOSData && !h.Flags.Unreliable() {
+			line += " fragment"
+		}
 		if to != alice {
 			line += " to " + to.Addr.String()
 		}

@@ -68,6 +68,9 @@ type Received struct {
 	// no longer kept: the token that was handed out for it. Answer for that
 	// session instead of making another.
 	Granted wamble.Token
+	// Rebound is set when the packet brought its session to one more address:
+	// worth a line in the log, because whoever holds a token can do it.
+	Rebound bool
 }
 
 // NewServer returns a Server that knows nobody.
@@ -113,6 +116,10 @@ func (s *Server) tick(now time.Duration) time.Duration {
 	s.now = max(s.now, now)
 	return s.now
 }
+
+// Linked reports whether a token has a session here, so that a push would reach
+// somebody.
+func (s *Server) Linked(token wamble.Token) bool { return s.table.byToken[token] != nil }
 
 // Forget drops an address at once, as when a WebSocket connection is closed. Its
 // requests in flight are executed, but their answers go nowhere.

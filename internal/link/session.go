@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/wire"
 )
 
 // session is one run of a client's sequence numbers. It lives as long as one of
@@ -26,6 +25,7 @@ type session struct {
 	granted wamble.Token
 	claimed bool // a request with a token came
 	rebinds bucket
+	history history
 	// Sessions of one token form a chain, the one with the latest new request
 	// first.
 	prev, next *session
@@ -33,16 +33,15 @@ type session struct {
 
 // terminal is the kept answer of one request.
 type terminal struct {
-	seq     uint32
-	ctrl    wire.Control
+	of      fingerprint // of the request
 	at      time.Duration
 	packets []*packet
 }
 
-// keptAnswer returns the answer of request seq, or nil.
-func (s *session) keptAnswer(now, ttl time.Duration, seq uint32) *terminal {
+// keptAnswer returns the answer of a request, or nil.
+func (s *session) keptAnswer(now, ttl time.Duration, in *incoming) *terminal {
 	for i := range s.kept {
-		if t := &s.kept[i]; t.seq == seq && now-t.at <= ttl {
+		if t := &s.kept[i]; t.of == in.print && now-t.at <= ttl {
 			return t
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	"wamble"
 )
 
-// census lists the endpoints and sessions of a server in an order that does not
-// depend on maps, and numbers the packets they hold.
+// census lists the endpoints and sessions that a snapshot has, in an order that
+// does not depend on maps, and numbers the packets they hold. Streams are left
+// out: a connection does not outlive its process.
 type census struct {
 	endpoints []*endpoint
 	sessions  []*session
@@ -20,6 +21,9 @@ func (s *Server) census() census {
 	c := census{place: map[*endpoint]int{}, number: map[*session]int{}}
 	for i := range s.table.ages {
 		for e := s.table.ages[i].first; e != nil; e = e.links[byAge].next {
+			if e.peer.Stream() {
+				continue
+			}
 			c.place[e] = len(c.endpoints)
 			c.endpoints = append(c.endpoints, e)
 			if _, ok := c.number[e.sess]; !ok {
@@ -61,7 +65,7 @@ func (c *census) markAll() {
 // sequence numbers, windows, kept answers, packets without ACK, proofs, counters.
 // The server goes on unchanged. It returns ErrHeld while outputs wait for their
 // gate. Requests in flight are left out, as by Abandon: their repetitions are
-// new to the restored server.
+// new to the restored server. So are streams, as by Forget.
 func (s *Server) Snapshot(now time.Duration, dst []byte) ([]byte, error) {
 	if s.Held() > 0 {
 		return dst, ErrHeld
@@ -124,13 +128,16 @@ func (s *Server) writeSession(w *writer, sess *session) {
 	w.time(sess.homeSince)
 	w.token(sess.granted)
 	w.bool(sess.claimed)
+	for _, p := range sess.history.ring {
+		w.print(p)
+	}
+	w.num(uint64(sess.history.next))
 	w.int(int64(sess.rebinds.used))
 	w.time(sess.rebinds.at)
 	w.num(uint64(len(sess.kept)))
 	for i := range sess.kept {
 		t := &sess.kept[i]
-		w.num(uint64(t.seq))
-		w.num(uint64(t.ctrl))
+		w.print(t.of)
 		w.time(t.at)
 		writePackets(w, t.packets)
 	}
@@ -171,16 +178,31 @@ func writeTies(w *writer, c *census, sess *session) {
 		w.num(uint64(c.place[a]))
 	}
 	w.num(uint64(c.place[sess.home]))
-	var chain []*session
-	if sess.prev == nil && !sess.token.IsZero() {
-		for m := sess; m != nil; m = m.next {
-			chain = append(chain, m)
+	chain := c.chain(sess)
+	w.num(uint64(len(chain)))
+	for _, i := range chain {
+		w.num(uint64(i))
+	}
+}
+
+// chain returns the numbers of the sessions in the chain that sess is the first
+// of, or none.
+func (c *census) chain(sess *session) []int {
+	for m := sess.prev; m != nil; m = m.prev {
+		if _, ok := c.number[m]; ok {
+			return nil
 		}
 	}
-	w.num(uint64(len(chain)))
-	for _, m := range chain {
-		w.num(uint64(c.number[m]))
+	if sess.token.IsZero() {
+		return nil
 	}
+	var all []int
+	for m := sess; m != nil; m = m.next {
+		if i, ok := c.number[m]; ok {
+			all = append(all, i)
+		}
+	}
+	return all
 }
 
 // writeTables writes counters, budgets and remembered proofs, the least recently

@@ -163,3 +163,30 @@ func FuzzRestore(f *testing.F) {
 		s.Release(2*time.Hour, 1, &out)
 	})
 }
+
+// Connections end with the process; a token that also has other sessions keeps
+// those.
+func TestSnapshotLeavesOutStreams(t *testing.T) {
+	r := newRig(t, Config{})
+	r.prove(alice)
+	r.send(alice, move(tokenA, 3))
+	r.send(streamAt("192.0.2.8:1", 1), hello(tokenA, 0))
+	r.send(streamAt("192.0.2.8:2", 2), hello(tokenB, 0))
+	r.took()
+	state, err := r.s.Snapshot(r.now, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.s, err = Restore(Config{}, r.now, state); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.s.Size(); got.Endpoints != 1 || got.Sessions != 1 {
+		t.Errorf("the restored server holds %+v", got)
+	}
+	if !r.s.Linked(tokenA) || r.s.Linked(tokenB) {
+		t.Errorf("tokenA linked: %v, tokenB linked: %v", r.s.Linked(tokenA), r.s.Linked(tokenB))
+	}
+	r.send(alice, move(tokenA, 3))
+	r.wait(200 * time.Millisecond)
+	r.sees("ACK 3, BOARD_UPDATE 1")
+}

@@ -39,6 +39,11 @@ func (w *writer) bytes(b []byte) {
 	w.b = append(w.b, b...)
 }
 
+func (w *writer) print(p fingerprint) {
+	w.num(uint64(p.seq))
+	w.num(uint64(p.hash))
+}
+
 func (w *writer) bool(v bool) {
 	if v {
 		w.num(1)
@@ -139,6 +144,8 @@ func (r *reader) take(n int) []byte {
 	r.b = r.b[n:]
 	return b
 }
+
+func (r *reader) print() fingerprint { return fingerprint{uint32(r.num()), uint32(r.num())} }
 
 func (r *reader) token() (t wamble.Token) {
 	copy(t[:], r.take(len(t)))

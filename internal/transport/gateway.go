@@ -18,9 +18,10 @@ import (
 
 // GatewayOptions are what the WebSocket side of a port can be told.
 type GatewayOptions struct {
+	Off     bool     // there is no WebSocket: its path is "not found"
 	Path    string   // of the handshake; "/ws" when empty
 	Max     int      // connections in all; 1024 when 0
-	MaxHost int      // connections of one host (IPv4 address, IPv6 /64); 64 when 0
+	MaxHost int      // connections of one host (IPv4 address, IPv6 /64); 64 when 0. Raise it behind a proxy.
 	Origins []string // origins besides our own host, like "https://example.org"; "*" is any
 	Timing  Timing
 }
@@ -42,24 +43,38 @@ func (o GatewayOptions) withDefaults() GatewayOptions {
 // gateway serves WebSocket connections: an http.Handler that turns requests
 // into connections whose packets go to the inbox.
 type gateway struct {
-	options GatewayOptions
-	inbox   *inbox
+	inbox *inbox
 
-	mu     sync.RWMutex
-	conns  map[uint32]*Conn
-	places places
-	closed bool
-	empty  sync.Cond // signalled when the last connection is gone
+	mu      sync.RWMutex // guards what follows
+	options GatewayOptions
+	conns   map[uint32]*Conn
+	places  places
+	closed  bool
+	empty   sync.Cond // signalled when the last connection is gone
 
 	refused, overrun atomic.Uint64
 }
 
 func newGateway(o GatewayOptions, in *inbox) *gateway {
-	o = o.withDefaults()
-	g := &gateway{options: o, inbox: in, conns: map[uint32]*Conn{}}
-	g.places = places{max: o.Max, maxHost: o.MaxHost, hosts: map[netip.Addr]int{}}
+	g := &gateway{inbox: in, conns: map[uint32]*Conn{}}
+	g.places.hosts = map[netip.Addr]int{}
 	g.empty.L = &g.mu
+	g.configure(o)
 	return g
+}
+
+// configure changes the options for connections that come from now on.
+func (g *gateway) configure(o GatewayOptions) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.options = o.withDefaults()
+	g.places.max, g.places.maxHost = g.options.Max, g.options.MaxHost
+}
+
+func (g *gateway) settings() GatewayOptions {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.options
 }
 
 var routes atomic.Uint32
@@ -75,8 +90,9 @@ func nextRoute() uint32 {
 
 // ServeHTTP does the handshake and then serves the connection until its end.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	key, no := checkHandshake(r, g.options.Path)
-	if no == nil && !g.originAllowed(r) {
+	o := g.settings()
+	key, no := checkHandshake(r, o)
+	if no == nil && !o.allowsOrigin(r) {
 		no = &refusal{http.StatusForbidden, "origin not allowed"}
 	}
 	if no != nil {
@@ -98,33 +114,35 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Nothing may travel together with the answer: the original client throws
 	// away what it reads behind it. All else we send answers a packet.
-	nc.SetDeadline(time.Now().Add(g.options.Timing.Handshake))
+	nc.SetDeadline(time.Now().Add(o.Timing.Handshake))
 	if _, err := nc.Write(switching(key)); err != nil {
 		nc.Close()
 		return
 	}
 	nc.SetDeadline(time.Time{})
-	g.serve(nc, rw.Reader)
+	g.serve(nc, rw.Reader, o.Timing)
 }
 
-// originAllowed refuses pages of other hosts, which a browser names. Programs
+// allowsOrigin refuses pages of other hosts, which a browser names. Programs
 // that are no browser name none.
-func (g *gateway) originAllowed(r *http.Request) bool {
+func (o GatewayOptions) allowsOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(g.options.Origins, "*") {
+	if origin == "" || slices.Contains(o.Origins, "*") {
 		return true
 	}
-	if slices.ContainsFunc(g.options.Origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
+	if slices.ContainsFunc(o.Origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
 		return true
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// serve delivers the packets of one connection.
-func (g *gateway) serve(nc net.Conn, r *bufio.Reader) {
+// serve delivers the packets of one connection until its end. When the inbox
+// is stopped the connection is being closed: what it still sends is dropped, so
+// that it hears the close frame.
+func (g *gateway) serve(nc net.Conn, r *bufio.Reader, t Timing) {
 	peer := wamble.Peer{Addr: remoteAddr(nc), Route: nextRoute()}
-	c := newConn(nc, r, peer, g.options.Timing, false)
+	c := newConn(nc, r, peer, t, false)
 	from := &source{peer: peer}
 	g.add(c)
 	for {
@@ -133,10 +151,7 @@ func (g *gateway) serve(nc net.Conn, r *bufio.Reader) {
 			c.Finish(err)
 			break
 		}
-		if !g.inbox.put(from, packet) {
-			c.Finish(net.ErrClosed)
-			break
-		}
+		g.inbox.put(from, packet)
 	}
 	g.remove(c)
 	g.inbox.end(from)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -126,6 +127,28 @@ func checkSwitching(t *testing.T, head string) {
 	}
 	if !strings.HasPrefix(head, "HTTP/1.1 101") || len(head) > 1023 {
 		t.Errorf("head of %d bytes: %q", len(head), head)
+	}
+}
+
+// Options may change while the port is open; a WebSocket that is off is not
+// there.
+func TestGatewayConfigure(t *testing.T) {
+	p := openPort(t, Options{WebSocket: GatewayOptions{Off: true}}, nil)
+	status := func(line string) string {
+		nc := dialTCPTest(t, p)
+		io.WriteString(nc, request(line, nil))
+		head := readHead(t, nc)
+		return head[len("HTTP/1.1 "):][:3]
+	}
+	if got := status("GET /ws HTTP/1.1"); got != "404" {
+		t.Errorf("off: %s, want 404", got)
+	}
+	p.Configure(GatewayOptions{Path: "/play"})
+	if got := status("GET /play HTTP/1.1"); got != "101" {
+		t.Errorf("new path: %s, want 101", got)
+	}
+	if got := status("GET /ws HTTP/1.1"); got != "404" {
+		t.Errorf("old path: %s, want 404", got)
 	}
 }
 
@@ -255,8 +278,10 @@ func TestGatewayLimits(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := openPort(t, Options{WebSocket: c.o}, nil)
-			first := dialPort(t, p)
-			dialPort(t, p)
+			first, second := dialPort(t, p), dialPort(t, p)
+			first.Send(packet(t, 1, 1))
+			second.Send(packet(t, 1, 1))
+			receive(t, p, 2, 0)
 			nc := dialTCPTest(t, p)
 			io.WriteString(nc, handshakeRequest)
 			resp, body := readResponse(t, nc)
@@ -394,4 +419,35 @@ func TestDialWebSocketErrors(t *testing.T) {
 	if _, err := DialWebSocket(ctx, u, nil, Timing{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
+}
+
+const handshakeRequest = "GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+
+// readHead reads up to the empty line and not a byte further.
+func readHead(t testing.TB, r io.Reader) string {
+	t.Helper()
+	var head []byte
+	one := make([]byte, 1)
+	for !bytes.HasSuffix(head, []byte("\r\n\r\n")) {
+		if _, err := io.ReadFull(r, one); err != nil {
+			t.Fatalf("after %q: %v", head, err)
+		}
+		head = append(head, one[0])
+	}
+	return string(head)
+}
+
+func readResponse(t testing.TB, r io.Reader) (*http.Response, string) {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(r), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
 }

@@ -26,13 +26,13 @@ type refusal struct {
 
 // checkHandshake judges a request to open a WebSocket, in the order of the
 // original. It returns the client's key.
-func checkHandshake(r *http.Request, path string) (key string, no *refusal) {
+func checkHandshake(r *http.Request, o GatewayOptions) (key string, no *refusal) {
 	h := r.Header
 	target, _, _ := strings.Cut(r.RequestURI, "?")
 	switch {
 	case r.Method != http.MethodGet:
 		return "", &refusal{http.StatusMethodNotAllowed, "GET required"}
-	case target != path:
+	case o.Off || target != o.Path:
 		return "", &refusal{http.StatusNotFound, "not found"}
 	case !has(h, "Upgrade") || !has(h, "Connection") || !has(h, "Sec-Websocket-Key") || !has(h, "Sec-Websocket-Version"):
 		return "", &refusal{http.StatusBadRequest, "missing websocket headers"}

@@ -63,7 +63,7 @@ func (o HTTPOptions) route(g *gateway, site http.Handler) http.Handler {
 	}
 	site = http.MaxBytesHandler(site, o.MaxBody)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path, _, _ := strings.Cut(r.RequestURI, "?"); path == g.options.Path {
+		if path, _, _ := strings.Cut(r.RequestURI, "?"); path == g.settings().Path {
 			g.ServeHTTP(w, r)
 			return
 		}

@@ -47,16 +47,16 @@ func newInbox(notify func()) *inbox {
 	return in
 }
 
-// put leaves a copy of one packet, and waits while there is no room for it. It
-// reports false when the inbox is stopped.
-func (in *inbox) put(from *source, packet []byte) bool {
+// put leaves a copy of one packet, and waits while there is no room for it. A
+// stopped inbox takes nothing.
+func (in *inbox) put(from *source, packet []byte) {
 	in.mu.Lock()
 	for !in.stopped && (in.count == inboxPackets || from.waiting == inboxShare) {
 		in.room.Wait()
 	}
 	if in.stopped {
 		in.mu.Unlock()
-		return false
+		return
 	}
 	slot := &in.ring[(in.head+in.count)%inboxPackets]
 	slot.from, slot.data = from, append(slot.data[:0], packet...)
@@ -65,7 +65,6 @@ func (in *inbox) put(from *source, packet []byte) bool {
 	in.waiting.Add(1)
 	in.mu.Unlock()
 	in.notify()
-	return true
 }
 
 // end leaves the news that a connection is gone, after its packets. It waits

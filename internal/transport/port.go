@@ -122,7 +122,7 @@ func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
 	p := &Port{udp: udp, tcp: tcp, http: o.HTTP.withDefaults()}
 	p.inbox = newInbox(p.notify)
 	p.gateway = newGateway(o.WebSocket, p.inbox)
-	p.web = p.http.server(p.gateway.options.Timing.Handshake)
+	p.web = p.http.server(p.gateway.settings().Timing.Handshake)
 	p.packets = make([]Packet, 0, 2*ReadBatch)
 	p.buffers = make([][]byte, ReadBatch)
 	return p
@@ -206,6 +206,10 @@ func (p *Port) Send(out Outgoing) error {
 	return p.udp.Write(out)
 }
 
+// Configure changes the WebSocket's options for connections that come from now
+// on; those that are open keep theirs.
+func (p *Port) Configure(o GatewayOptions) { p.gateway.configure(o) }
+
 // Disconnect ends the connection of a peer with a close code. Its end arrives
 // at the loop as any other.
 func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
@@ -225,7 +229,8 @@ func (p *Port) Serve(site http.Handler) error {
 
 // Shutdown ends HTTP and WebSocket: requests in progress are finished, and
 // connections get the close code (CloseGoingAway before a restart; 0: none).
-// Those that are left when the context ends are cut. UDP is not touched.
+// Those that are left when the context ends are cut. UDP is not touched. The TCP
+// listener is closed; a duplicate of its descriptor goes on listening.
 func (p *Port) Shutdown(ctx context.Context, code uint16) error {
 	done := make(chan struct{})
 	go func() {

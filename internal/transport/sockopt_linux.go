@@ -55,6 +55,14 @@ func setBuffer(s, option, force, size int) {
 	}
 }
 
+// SetBuffer changes the sizes of both buffers; see UDPOptions.
+func (u *UDP) SetBuffer(size int) error {
+	return u.raw.Control(func(fd uintptr) {
+		setBuffer(int(fd), unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, size)
+		setBuffer(int(fd), unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, size)
+	})
+}
+
 // Buffers returns the sizes in bytes that the kernel has granted to the
 // receive and send buffers. Linux counts its own overhead in, so that it
 // grants twice of what was asked.

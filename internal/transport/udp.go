@@ -54,10 +54,11 @@ type UDPOptions struct {
 	Buffer int
 }
 
-// largestBuffer is what an unset buffer size asks for first. The kernel
-// charges about 800 bytes for the shortest datagram, so that this holds some
-// forty thousand of them: the time of a handoff at full load.
-const largestBuffer = 32 << 20
+// largestBuffer is what an unset buffer size asks for. The kernel charges about
+// 800 bytes for the shortest datagram, so that this holds some twenty thousand
+// of them, more than arrive during a handoff at full load. A larger one would
+// only make those wait longer who are served in the end.
+const largestBuffer = 8 << 20
 
 // ListenUDP opens a socket on address.
 func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"syscall"
 	"testing"
@@ -16,42 +15,6 @@ import (
 
 	"wamble"
 )
-
-
-
-func listenTestUDP(t testing.TB, address string, o UDPOptions) *UDP {
-	t.Helper()
-	u, err := ListenUDP(netip.MustParseAddrPort(address), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { u.Close() })
-	return u
-}
-
-// collect reads until n packets have come, copying them.
-func collect(t testing.TB, u *UDP, n int) []Packet {
-	t.Helper()
-	var got []Packet
-	end := time.Now().Add(patience)
-	for len(got) < n {
-		packets, err := u.Read(end)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(packets) == 0 && time.Now().After(end) {
-			t.Fatalf("%d packets came, want %d", len(got), n)
-		}
-		for _, p := range packets {
-			got = append(got, Packet{p.Peer, bytes.Clone(p.Data)})
-		}
-	}
-	return got
-}
-
-func to(u *UDP, host string) wamble.Peer {
-	return wamble.Peer{Addr: netip.AddrPortFrom(netip.MustParseAddr(host), u.LocalAddr().Port())}
-}
 
 func TestUDPFamilies(t *testing.T) {
 	cases := []struct{ name, listen, from, host string }{
@@ -251,6 +214,12 @@ func TestUDPBuffers(t *testing.T) {
 	if r, s, err := large.Buffers(); err != nil || r < 10*receive || s < 10*send {
 		t.Errorf("unset: granted %d and %d, %v; want the largest", r, s, err)
 	}
+	if err := large.SetBuffer(16 << 10); err != nil {
+		t.Fatal(err)
+	}
+	if r, s, err := large.Buffers(); err != nil || r != receive || s != send {
+		t.Errorf("changed: granted %d and %d, %v", r, s, err)
+	}
 }
 
 // What the kernel drops because nobody reads is counted exactly.
@@ -318,23 +287,6 @@ func TestUDPAdopt(t *testing.T) {
 	}
 }
 
-// duplicate is how a handoff takes a descriptor: without disturbing it.
-func duplicate(t *testing.T, c interface {
-	SyscallConn() (syscall.RawConn, error)
-}) *os.File {
-	t.Helper()
-	raw, err := c.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd := -1
-	var inner error
-	if err := raw.Control(func(s uintptr) { fd, inner = unix.FcntlInt(s, unix.F_DUPFD_CLOEXEC, 0) }); err != nil || inner != nil {
-		t.Fatal(err, inner)
-	}
-	return os.NewFile(uintptr(fd), "socket")
-}
-
 func TestUDPAllocatesNothing(t *testing.T) {
 	server := listenTestUDP(t, "[::]:0", UDPOptions{})
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
@@ -357,6 +309,28 @@ func TestUDPAllocatesNothing(t *testing.T) {
 		}
 	}); got != 0 {
 		t.Errorf("%v allocations for 32 packets there and back, want 0", got)
+	}
+}
+
+// The same for a port that wakes up by itself now and then.
+func TestPortAllocatesNothing(t *testing.T) {
+	p := openPort(t, Options{}, nil)
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	out := &Packets{{wamble.Peer{Addr: p.Addr()}, make([]byte, 100)}}
+	back := new(Packets)
+	if got := testing.AllocsPerRun(200, func() {
+		client.Write(out)
+		*back = (*back)[:0]
+		for len(*back) == 0 {
+			in, _ := p.Receive(time.Now().Add(time.Minute))
+			*back = append(*back, in.Packets...)
+		}
+		p.Wake()
+		p.Receive(time.Now().Add(time.Minute))
+		p.Send(back)
+		client.Read(time.Now().Add(time.Minute))
+	}); got != 0 {
+		t.Errorf("%v allocations for a packet there and back, want 0", got)
 	}
 }
 

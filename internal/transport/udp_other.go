@@ -65,7 +65,11 @@ func (w *batchWriter) batch(out Outgoing, first, end int) error {
 
 // setSocketOptions steps down from the largest buffer to what is granted.
 func setSocketOptions(conn *net.UDPConn, _ syscall.RawConn, o UDPOptions) (v6 bool, err error) {
-	size := o.Buffer
+	setBuffers(conn, o.Buffer)
+	return true, nil
+}
+
+func setBuffers(conn *net.UDPConn, size int) {
 	if size <= 0 {
 		size = largestBuffer
 	}
@@ -74,5 +78,10 @@ func setSocketOptions(conn *net.UDPConn, _ syscall.RawConn, o UDPOptions) (v6 bo
 			break
 		}
 	}
-	return true, nil
+}
+
+// SetBuffer changes the sizes of both buffers; see UDPOptions.
+func (u *UDP) SetBuffer(size int) error {
+	setBuffers(u.conn, size)
+	return nil
 }

@@ -1,0 +1,21 @@
+// Package clienttest has a Wamble server for tests: it runs in the process of
+// the test, speaks UDP and WebSocket on one loopback port, keeps to the
+// protocol in every detail of delivery, and says what a script tells it.
+//
+//	server := clienttest.NewServer(t,
+//		clienttest.Expect(wire.CtrlPlayerMove).Answer(8, wire.BoardUpdate{FEN: wire.Text(fen)}),
+//		clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.MoveRejected, "not your turn"),
+//	)
+//	c, err := client.Dial(ctx, server.UDP())
+//
+// Its nouns, and the files that bear their names:
+//
+//   - Server is the server. It answers hellos by itself, unless the script
+//     expects them. Requests of connections that resume a session are counted
+//     like any other.
+//   - Step is one line of the script: which request comes next, and what
+//     answers it. A request that the script does not expect fails the test, and
+//     so does a step that never happens.
+//   - Faults make the network bad, without a clock: Lose, Drop, Double, Hold,
+//     Disconnect.
+package clienttest

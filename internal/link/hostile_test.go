@@ -1,0 +1,195 @@
+package link
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// misbehaviours are what bob does at each of alice's moves.
+var misbehaviours = map[string]func(r *rig, seq uint32){
+	"never acknowledges": func(r *rig, seq uint32) {
+		r.send(bob, move(tokenB, seq))
+	},
+	"acknowledges twice": func(r *rig, seq uint32) {
+		r.send(bob, move(tokenB, seq))
+		r.send(bob, ack(tokenB, seq))
+		r.send(bob, ack(tokenB, seq))
+	},
+	"acknowledges for others": func(r *rig, seq uint32) {
+		r.send(bob, ack(tokenA, seq))
+		r.send(bob, ack(wamble.Token{}, seq))
+	},
+	"acknowledges with junk": func(r *rig, seq uint32) {
+		b := append(ack(tokenB, seq), make([]byte, 900)...)
+		binary.BigEndian.PutUint16(b[32:], 900)
+		r.send(bob, move(tokenB, seq))
+		r.send(bob, b)
+	},
+	"floods": func(r *rig, seq uint32) {
+		for i := range uint32(500) {
+			r.send(bob, move(tokenB, seq*500+i))
+		}
+	},
+	"floods with invented tokens": func(r *rig, seq uint32) {
+		for i := range uint32(500) {
+			r.send(bob, move(wamble.Token{9, byte(i), byte(i >> 8), byte(seq)}, i))
+		}
+	},
+	"floods with hellos": func(r *rig, seq uint32) {
+		for i := range uint32(500) {
+			r.send(bob, hello(wamble.Token{}, seq*500+i))
+		}
+	},
+	"sends the same again and again": func(r *rig, seq uint32) {
+		for range 500 {
+			r.send(bob, terms(tokenB, 7))
+		}
+	},
+}
+
+// Bob misbehaves in every way while alice plays; she must not notice.
+func TestHostileClientsHurtNobody(t *testing.T) {
+	for name, misbehave := range misbehaviours {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, Config{TokenRate: 120, HostRate: 1000, MaxEndpoints: 64, MaxPerHost: 32})
+			r.prove(alice)
+			for seq := uint32(3); seq < 60; seq++ {
+				misbehave(r, seq)
+				r.out.Reset()
+				if got := r.send(alice, move(tokenA, seq)); got != New {
+					t.Fatalf("alice's move %d: got verdict %d, want New", seq, got)
+				}
+				r.sees("ACK " + itoa(seq) + ", BOARD_UPDATE " + itoa(seq-2))
+				if got := r.send(alice, ack(tokenA, seq-2)); got != Delivered {
+					t.Fatalf("alice's ACK %d: got verdict %d, want Delivered", seq-2, got)
+				}
+				r.wait(100 * time.Millisecond)
+			}
+			if size := r.s.Size(); size.Endpoints > 33 || size.PacketBytes > 1<<20 {
+				t.Errorf("the server holds %+v", size)
+			}
+		})
+	}
+}
+
+func itoa(n uint32) string {
+	if n >= 10 {
+		return itoa(n/10) + string(rune('0'+n%10))
+	}
+	return string(rune('0' + n))
+}
+
+// A client that does not acknowledge gets three copies of each packet, and is not
+// cut off.
+func TestNeverAcknowledging(t *testing.T) {
+	r := newRig(t, Config{})
+	r.prove(alice)
+	for seq := uint32(3); seq < 40; seq++ {
+		r.send(alice, move(tokenA, seq))
+		r.wait(10 * time.Second)
+		want := "BOARD_UPDATE " + itoa(seq-2)
+		r.sees("ACK " + itoa(seq) + ", " + want + ", " + want + ", " + want)
+	}
+}
+
+// A million addresses that never come back: the tables reach their bounds and
+// stay there.
+func TestMemoryIsFlatOverAMillionAddresses(t *testing.T) {
+	s := NewServer(Config{MaxEndpoints: 4096, MaxPerHost: 16, TokenRate: 120, HostRate: 500})
+	var out Batch
+	live := wamble.Token{0xEE}
+	packet := hello(wamble.Token{}, 1)
+	one := func(i uint32, now time.Duration) {
+		ip := [4]byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}
+		p := wamble.Peer{Addr: netip.AddrPortFrom(netip.AddrFrom4(ip), uint16(1024+i%1000))}
+		if got := s.Receive(now, p, packet, &out); got.Verdict == New {
+			h := wire.Header{Token: live, Board: 1}
+			if err := Answer(s, got.Request, h, wire.BoardUpdate{FEN: wire.Text("8/8 w")}); err != nil {
+				t.Fatal(err)
+			}
+			s.Finish(got.Request, 1)
+			s.Release(now, 1, &out)
+		}
+		s.Due(now, &out)
+		out.Reset()
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const total = 1_000_000
+	var now time.Duration
+	var early uint64
+	for i := range uint32(total) {
+		now += 10 * time.Microsecond
+		one(0x0A000000+i*7, now)
+		if i == total/4 {
+			early = heap()
+		}
+	}
+	late := heap()
+	if size := s.Size(); size.Endpoints > 4096 || size.Sessions > 4096 {
+		t.Errorf("the server holds %+v", size)
+	}
+	if late > early+early/4+1<<20 {
+		t.Errorf("heap grew from %d after a quarter to %d bytes", early, late)
+	}
+	s.Due(now+time.Hour, &out)
+	if got, want := s.Size(), (Size{}); got != want {
+		t.Errorf("after expiry the server holds %+v", got)
+	}
+}
+
+// Addresses without proof make room; proven ones that are heard of stay.
+func TestUnprovenMakeRoomFirst(t *testing.T) {
+	r := newRig(t, Config{MaxEndpoints: 3})
+	r.prove(alice)
+	for i := range 20 {
+		r.send(peerAt("203.0.113."+itoa(uint32(i+1))+":9"), hello(wamble.Token{}, 1))
+	}
+	r.took()
+	r.send(alice, move(tokenA, 3))
+	r.sees("ACK 3, BOARD_UPDATE 1")
+	if got := r.s.Stats().Evicted; got != 18 {
+		t.Errorf("%d addresses evicted, want 18", got)
+	}
+}
+
+// When all are proven and busy, a newcomer is refused; when one has been silent
+// for a while, it makes room.
+func TestProvenMakeRoomWhenSilent(t *testing.T) {
+	r := newRig(t, Config{MaxPerHost: 1})
+	r.prove(alice)
+	second := peerAt("192.0.2.1:5001")
+	if got := r.send(second, hello(wamble.Token{}, 1)); got != Dropped {
+		t.Errorf("newcomer: got verdict %d, want Dropped", got)
+	}
+	r.wait(time.Minute)
+	if got := r.send(second, hello(wamble.Token{}, 1)); got != New {
+		t.Errorf("newcomer after a silent minute: got verdict %d, want New", got)
+	}
+}
+
+// An address that proved itself is not a stranger after its session expired.
+func TestProofOutlivesTheSession(t *testing.T) {
+	r := newRig(t, Config{SessionTimeout: 30 * time.Second})
+	r.prove(alice)
+	r.wait(10 * time.Minute)
+	if got, want := r.s.Size(), (Size{}); got != want {
+		t.Fatalf("after expiry the server holds %+v", got)
+	}
+	r.send(alice, move(tokenA, 3))
+	r.sees("ACK 3, BOARD_UPDATE 1")
+	r.wait(2 * time.Hour)
+	r.took()
+	r.send(alice, move(tokenA, 4))
+	r.sees("ACK 4")
+}

@@ -1,0 +1,118 @@
+package link
+
+import (
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+func TestRateOfAToken(t *testing.T) {
+	r := newRig(t, Config{TokenRate: 3})
+	r.prove(alice)
+	r.wait(time.Second)
+	for seq := uint32(3); seq < 6; seq++ {
+		r.send(alice, move(tokenA, seq))
+	}
+	r.took()
+	if got := r.send(alice, move(tokenA, 6)); got != Limited {
+		t.Errorf("fourth request: got verdict %d, want Limited", got)
+	}
+	r.sees("ERROR 0 unreliable") // once
+	r.send(alice, move(tokenA, 6))
+	r.send(alice, move(tokenA, 3)) // duplicates count
+	r.sees("")
+	r.send(bob, move(tokenB, 1))
+	if got := r.ran[len(r.ran)-1]; got != "PLAYER_MOVE 1" {
+		t.Errorf("bob has to suffer for alice; last executed: %v", got)
+	}
+	r.wait(time.Second)
+	r.took()
+	if got := r.send(alice, move(tokenA, 6)); got != New {
+		t.Errorf("the refused request, a second later: got verdict %d, want New", got)
+	}
+}
+
+// The refusal of a flood names the token and code 1001, without a reason.
+func TestRefusalOfAFlood(t *testing.T) {
+	r := newRig(t, Config{TokenRate: 1})
+	r.prove(alice)
+	r.wait(time.Second)
+	r.send(alice, move(tokenA, 3))
+	r.out.Reset()
+	r.send(alice, move(tokenA, 4))
+	_, b := r.out.At(0)
+	h, m, err := wire.Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal, ok := m.(*wire.Error)
+	if !ok || refusal.Code != wamble.AccessDenied || len(refusal.Reason) != 0 || h.Token != tokenA || h.Seq != 0 || !h.Flags.Unreliable() {
+		t.Errorf("got %+v %+v", h, m)
+	}
+}
+
+// Requests without a token count for their IP address, whatever the port; those
+// of another address are not touched.
+func TestRateOfAnonymous(t *testing.T) {
+	r := newRig(t, Config{TokenRate: 2})
+	list := encode(wire.Header{Seq: 1}, wire.ListProfiles{})
+	want := []Verdict{New, New, Limited}
+	for i, w := range want {
+		if got := r.send(peerAt("192.0.2.1:700"+itoa(uint32(i))), list); got != w {
+			t.Errorf("request %d: got verdict %d, want %d", i, got, w)
+		}
+	}
+	if got := r.send(bob, list); got != New {
+		t.Errorf("bob: got verdict %d, want New", got)
+	}
+	// A hello counts for the address even with a token, or inventing tokens
+	// would open fresh counters.
+	if got := r.send(alice, hello(tokenB, 9)); got != Limited {
+		t.Errorf("hello with a token: got verdict %d, want Limited", got)
+	}
+}
+
+func TestRateOfAHost(t *testing.T) {
+	r := newRig(t, Config{HostRate: 2})
+	want := []Verdict{New, New, Limited, Limited}
+	for i, w := range want {
+		if got := r.send(alice, move(wamble.Token{byte(i + 1)}, uint32(i+1))); got != w {
+			t.Errorf("request %d: got verdict %d, want %d", i, got, w)
+		}
+	}
+	// Streams count by the address of their connection, and an IPv6 subscriber
+	// by his /64.
+	ws := []wamble.Peer{streamAt("192.0.2.9:1", 1), streamAt("192.0.2.9:2", 2), streamAt("192.0.2.9:3", 3)}
+	six := []wamble.Peer{peerAt("[2001:db8::1]:1"), peerAt("[2001:db8::2]:1"), peerAt("[2001:db8::3]:1")}
+	for _, peers := range [][]wamble.Peer{ws, six} {
+		for i, p := range peers {
+			if got := r.send(p, move(wamble.Token{byte(9 + i)}, 1)); got != want[i] {
+				t.Errorf("%v: got verdict %d, want %d", p, got, want[i])
+			}
+		}
+	}
+}
+
+func TestRateBypass(t *testing.T) {
+	r := newRig(t, Config{TokenRate: 1, Bypass: func(_ wamble.Peer, h wire.Header) bool { return h.Token == tokenB }})
+	for seq := range uint32(5) {
+		if got := r.send(bob, move(tokenB, seq)); got != New {
+			t.Errorf("request %d: got verdict %d, want New", seq, got)
+		}
+	}
+}
+
+// A full table forgets the least recently used counter instead of refusing
+// everybody.
+func TestFullTableOfCountersDeniesNobody(t *testing.T) {
+	l := limiter{newLRU[limitKey, counter](4)}
+	cfg := Config{TokenRate: 1}
+	for i := range 100 {
+		h := wire.Header{Ctrl: wire.CtrlPlayerMove, Token: wamble.Token{byte(i + 1)}}
+		if got := l.check(0, &cfg, alice, h); got != within {
+			t.Errorf("token %d is refused", i)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package link
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPace(t *testing.T) {
+	const ms = time.Millisecond
+	p := Config{}.withDefaults().pace()
+	cases := []struct {
+		name    string
+		samples []time.Duration
+		sends   int
+		want    time.Duration
+	}{
+		{"no sample", nil, 1, 250 * ms},
+		{"no sample, second", nil, 2, 375 * ms},
+		{"no sample, third", nil, 3, 562500 * time.Microsecond},
+		{"LAN: the floor", []time.Duration{time.Microsecond}, 1, 100 * ms},
+		{"one sample", []time.Duration{80 * ms}, 1, 240 * ms},      // 80 + 4·40
+		{"steady", []time.Duration{80 * ms, 80 * ms}, 1, 200 * ms}, // 80 + 4·30
+		{"the cap", []time.Duration{10 * time.Second}, 1, 8 * time.Second},
+	}
+	for _, c := range cases {
+		var r rtt
+		for _, s := range c.samples {
+			r.sample(s)
+		}
+		if got := p.after(&r, c.sends); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Karn's rule: a packet that was sent twice gives no sample.
+func TestRepeatedPacketGivesNoSample(t *testing.T) {
+	r := newRig(t, Config{})
+	r.send(alice, hello(tokenB, 1))
+	r.send(alice, move(tokenB, 2)) // proven
+	e := r.s.table.endpoints[alice]
+	r.wait(300 * time.Millisecond) // both were repeated
+	r.send(alice, ack(tokenB, 1))
+	if e.rtt.smooth != 0 {
+		t.Errorf("round trip of a repeated packet taken as %v", e.rtt.smooth)
+	}
+	r.send(alice, ack(tokenB, 1))
+	r.send(alice, move(tokenB, 3))
+	r.wait(30 * time.Millisecond)
+	r.send(alice, ack(tokenB, 2))
+	if e.rtt.smooth != 30*time.Millisecond {
+		t.Errorf("round trip is %v, want 30ms", e.rtt.smooth)
+	}
+}
