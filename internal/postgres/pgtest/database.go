@@ -187,3 +187,15 @@ func Lock(t testing.TB, o postgres.Options, sql string) (release func()) {
 	}
 	return func() { _ = conn.Close(context.Background()) }
 }
+
+// Forget drops a role and what it was granted, where the server outlives the
+// tests.
+func Forget(t testing.TB, o postgres.Options, role string) {
+	t.Helper()
+	if shared.cluster != nil {
+		return
+	}
+	if err := execute(context.Background(), o, "DROP OWNED BY "+role+"; DROP ROLE "+role); err != nil {
+		t.Error(err)
+	}
+}
