@@ -3,36 +3,12 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"wamble"
 	"wamble/internal/postgres/pgtest"
 	"wamble/internal/storetest"
 )
-
-// rounds is a twentieth of the whole proof, unless WAMBLE_SOAK asks for all.
-func rounds(whole int) int {
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		return whole
-	}
-	return max(1, whole/20)
-}
-
-// seed is random and logged, or WAMBLE_SEED.
-func seed(t *testing.T) uint64 {
-	s := rand.Uint64()
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		var err error
-		if s, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("seed %d", s)
-	return s
-}
 
 // TestBrokenServer crashes, stops and degrades a server of its own, one after
 // the other, under the same store.
@@ -47,14 +23,14 @@ func TestBrokenServer(t *testing.T) {
 // batches, and finds every move exactly once.
 func testRestart(t *testing.T, cluster *pgtest.Cluster) {
 	s := open(t, cluster.Migrated(t))
-	rng := rand.New(rand.NewPCG(seed(t), 1))
+	rng := storetest.Random(t)
 	tr, start := storetest.NewTraffic(50, 1)
 	applied := []wamble.Batch{start}
 	if _, err := storetest.Deliver(t.Context(), s, start); err != nil {
 		t.Fatal(err)
 	}
 	failures := 0
-	for range rounds(100) {
+	for range storetest.Rounds(100) {
 		ctx, cancel := context.WithCancel(t.Context())
 		crashed := make(chan struct{})
 		go func() {

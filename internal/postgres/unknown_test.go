@@ -27,7 +27,7 @@ func TestCutAtCommit(t *testing.T) {
 			if err := s.Apply(t.Context(), start); err != nil {
 				t.Fatal(err)
 			}
-			for i := range rounds(100) {
+			for i := range storetest.Rounds(100) {
 				b := tr.Batch(10)
 				proxy.Cut(c.moment)
 				if err := s.Apply(t.Context(), b); !errors.Is(err, wamble.ErrTransient) {
