@@ -63,15 +63,22 @@ const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, coalesce(b.variant
 	FROM boards b LEFT JOIN reservations r ON r.board_id = b.id LEFT JOIN sessions s ON s.id = r.session_id LEFT JOIN players p ON p.id = s.player_id
 	LEFT JOIN game_results g ON g.board_id = b.id `
 
+// live finds the boards of a profile by the index on status.
+const live = `b.profile = $1 AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
+
 // LiveBoards implements wamble.Queries.
 func (s *Store) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error] {
-	return schema.Pages(func(last *wamble.Board) ([]wamble.Board, error) {
-		created, id := time.Time{}, int64(0)
-		if last != nil {
-			created, id = last.Created, int64(last.ID)
-		}
-		return s.boards(ctx, `WHERE b.status <> 'ARCHIVED' AND b.profile = $1 AND (b.created_at, b.id) > ($2, $3)
-			ORDER BY b.created_at, b.id LIMIT $4`, profile, created, id, schema.PageSize)
+	list := func() (ids []int64, err error) {
+		err = s.readAll(ctx, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile}, func(rows pgx.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		})
+		return ids, err
+	}
+	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
+		return s.boards(ctx, `WHERE b.id = ANY($1::bigint[]) AND b.status <> 'ARCHIVED' ORDER BY b.created_at, b.id`, ids)
 	})
 }
 
@@ -173,7 +180,7 @@ func (s *Store) Supply(ctx context.Context, profile string, activeSince time.Tim
 	var out wamble.Supply
 	err := s.readRow(ctx, "read supply", `SELECT
 		(SELECT coalesce(max(g.plies), 0) FROM boards b CROSS JOIN LATERAL (SELECT max(m.move_number) AS plies FROM moves m WHERE m.board_id = b.id) g
-			WHERE b.profile = $1 AND b.status <> 'ARCHIVED'),
+			WHERE `+live+`),
 		(SELECT count(*) FROM sessions WHERE last_seen_at >= $2)`, []any{profile, activeSince}, &out.LongestGame, &out.ActiveSessions)
 	return out, err
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"iter"
+	"slices"
 
 	"wamble"
 )
@@ -18,19 +19,41 @@ func Pages(next func(last *wamble.Board) ([]wamble.Board, error)) iter.Seq2[wamb
 		var last *wamble.Board
 		for {
 			page, err := next(last)
-			if err != nil {
-				yield(wamble.Board{}, err)
-				return
-			}
-			for _, b := range page {
-				if !yield(b, nil) {
-					return
-				}
-			}
-			if len(page) < PageSize {
+			if !yieldAll(page, err, yield) || len(page) < PageSize {
 				return
 			}
 			last = &page[len(page)-1]
 		}
 	}
+}
+
+// Listed yields boards of which only the numbers are held in memory, read page
+// by page.
+func Listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board, error)) iter.Seq2[wamble.Board, error] {
+	return func(yield func(wamble.Board, error) bool) {
+		ids, err := list()
+		if err != nil {
+			yield(wamble.Board{}, err)
+			return
+		}
+		for part := range slices.Chunk(ids, PageSize) {
+			page, err := read(part)
+			if !yieldAll(page, err, yield) {
+				return
+			}
+		}
+	}
+}
+
+func yieldAll(page []wamble.Board, err error, yield func(wamble.Board, error) bool) bool {
+	if err != nil {
+		yield(wamble.Board{}, err)
+		return false
+	}
+	for _, b := range page {
+		if !yield(b, nil) {
+			return false
+		}
+	}
+	return true
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"iter"
 	"time"
 
@@ -78,15 +79,32 @@ const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, ifnull(b.variant, 
 	FROM boards b LEFT JOIN reservations r ON r.board_id = b.id LEFT JOIN sessions s ON s.id = r.session_id LEFT JOIN players p ON p.id = s.player_id
 	LEFT JOIN game_results g ON g.board_id = b.id `
 
+// live finds the boards of a profile by the index on status.
+const live = `b.profile = ? AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
+
 // LiveBoards implements wamble.Queries.
 func (s *Store) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error] {
-	return schema.Pages(func(last *wamble.Board) ([]wamble.Board, error) {
-		created, id := int64(-1<<63), int64(0)
-		if last != nil {
-			created, id = schema.Micros(last.Created), int64(last.ID)
+	list := func() (ids []int64, err error) {
+		rows, err := s.readers.QueryContext(ctx, `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, profile)
+		if err != nil {
+			return nil, sorted(ctx, "read boards", err)
 		}
-		return s.boards(ctx, `WHERE b.status <> 'ARCHIVED' AND b.profile = ? AND (b.created_at, b.id) > (?, ?)
-			ORDER BY b.created_at, b.id LIMIT ?`, profile, created, id, schema.PageSize)
+		defer rows.Close()
+		for rows.Next() {
+			var id int64
+			if err := rows.Scan(&id); err != nil {
+				return nil, sorted(ctx, "read boards", err)
+			}
+			ids = append(ids, id)
+		}
+		return ids, sorted(ctx, "read boards", rows.Err())
+	}
+	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
+		text, err := json.Marshal(ids)
+		if err != nil {
+			return nil, err
+		}
+		return s.boards(ctx, `WHERE b.id IN (SELECT value FROM json_each(?)) AND b.status <> 'ARCHIVED' ORDER BY b.created_at, b.id`, string(text))
 	})
 }
 
@@ -187,7 +205,7 @@ func scanBoard(rows *sql.Rows) (wamble.Board, error) {
 func (s *Store) Supply(ctx context.Context, profile string, activeSince time.Time) (wamble.Supply, error) {
 	var out wamble.Supply
 	err := s.readers.QueryRowContext(ctx, `SELECT
-		(SELECT ifnull(max((SELECT max(m.move_number) FROM moves m WHERE m.board_id = b.id)), 0) FROM boards b WHERE b.profile = ? AND b.status <> 'ARCHIVED'),
+		(SELECT ifnull(max((SELECT max(m.move_number) FROM moves m WHERE m.board_id = b.id)), 0) FROM boards b WHERE `+live+`),
 		(SELECT count(*) FROM sessions WHERE last_seen_at >= ?)`, profile, schema.Micros(activeSince)).
 		Scan(&out.LongestGame, &out.ActiveSessions)
 	return out, sorted(ctx, "read supply", err)

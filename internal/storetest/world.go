@@ -174,3 +174,6 @@ func move(b wamble.BoardID, s wamble.SessionID, ply int, first bool) *wamble.Rec
 func hold(b wamble.BoardID, s wamble.SessionID, from, until int) *wamble.CreateReservation {
 	return &wamble.CreateReservation{Board: b, Session: s, White: true, At: at(from), Expires: at(until)}
 }
+
+// Epoch is when the stories of the suite begin.
+func Epoch() time.Time { return epoch }

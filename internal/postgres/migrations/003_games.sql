@@ -21,7 +21,6 @@ ALTER TABLE predictions ALTER COLUMN created_at SET NOT NULL;
 ALTER TABLE boards
     ADD COLUMN version BIGINT NOT NULL DEFAULT 0,
     ADD COLUMN variant SMALLINT CHECK (variant BETWEEN 0 AND 959);
-CREATE INDEX idx_boards_live ON boards (profile, created_at, id) WHERE status <> 'ARCHIVED';
 
 -- Moves are numbered by ply. The original stored the full-move number after
 -- the move (1, 2, 2, 3, 3 …), so two moves of a board share one. It also sorted

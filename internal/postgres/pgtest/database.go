@@ -138,7 +138,7 @@ func Execute(t testing.TB, o postgres.Options, sql string) {
 }
 
 func execute(ctx context.Context, o postgres.Options, sql string) error {
-	conn, err := pgx.Connect(ctx, o.DSN())
+	conn, err := connect(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -149,11 +149,21 @@ func execute(ctx context.Context, o postgres.Options, sql string) error {
 	return nil
 }
 
+// connect takes a server that refuses writes, too.
+func connect(ctx context.Context, o postgres.Options) (*pgx.Conn, error) {
+	cfg, err := pgx.ParseConfig(o.DSN())
+	if err != nil {
+		return nil, err
+	}
+	cfg.ValidateConnect = nil
+	return pgx.ConnectConfig(ctx, cfg)
+}
+
 // Query runs a query that returns one value.
 func Query[T any](t testing.TB, o postgres.Options, sql string, args ...any) T {
 	t.Helper()
 	var value T
-	conn, err := pgx.Connect(t.Context(), o.DSN())
+	conn, err := connect(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,4 +172,30 @@ func Query[T any](t testing.TB, o postgres.Options, sql string, args ...any) T {
 		t.Fatalf("%.60s: %v", sql, err)
 	}
 	return value
+}
+
+// Lock runs SQL on a connection that stays open, with whatever it locks, until
+// the returned function is called.
+func Lock(t testing.TB, o postgres.Options, sql string) (release func()) {
+	t.Helper()
+	conn, err := connect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = conn.Close(context.Background()) }
+}
+
+// Forget drops a role and what it was granted, where the server outlives the
+// tests.
+func Forget(t testing.TB, o postgres.Options, role string) {
+	t.Helper()
+	if shared.cluster != nil {
+		return
+	}
+	if err := execute(context.Background(), o, "DROP OWNED BY "+role+"; DROP ROLE "+role); err != nil {
+		t.Error(err)
+	}
 }

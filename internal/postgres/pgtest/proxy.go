@@ -166,19 +166,15 @@ func (p *Proxy) answer(server, client net.Conn, mute <-chan struct{}) {
 			}
 		}
 	}()
-	muted := false
 	for {
 		select {
 		case _, ok := <-mute:
-			if !ok {
-				return
+			if ok {
+				<-reads // the answer to COMMIT is here, and stays here
+				<-mute
 			}
-			muted = true
+			return
 		case r := <-reads:
-			if muted {
-				<-mute // the answer to COMMIT is here, and stays here
-				return
-			}
 			if _, err := client.Write(r.data); err != nil || r.err != nil {
 				return
 			}

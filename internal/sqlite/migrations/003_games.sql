@@ -2,7 +2,6 @@
 -- start position; classical boards have none.
 ALTER TABLE boards ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE boards ADD COLUMN variant INTEGER CHECK (variant BETWEEN 0 AND 959);
-CREATE INDEX idx_boards_live ON boards (profile, created_at, id) WHERE status <> 'ARCHIVED';
 
 -- Moves are numbered by ply.
 CREATE UNIQUE INDEX idx_moves_board_ply ON moves (board_id, move_number);
