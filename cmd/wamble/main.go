@@ -19,8 +19,12 @@ import (
 var commands = []func() *cobra.Command{
 	checkCommand,
 	configCommand,
+	dbCommand,
+	exportCommand,
+	migrateCommand,
 	packetCommand,
 	perftCommand,
+	runnerCommand,
 	versionCommand,
 }
 

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/sqlite"
+)
+
+// TestExportGames writes games into a database and exports them.
+func TestExportGames(t *testing.T) {
+	dir := t.TempDir()
+	store, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	if err := store.Apply(t.Context(), wamble.Batch{Profile: "default", Through: 1, Intents: []wamble.Intent{
+		&wamble.CreateSession{Session: 1, Token: wamble.Token{1}, At: noon},
+		&wamble.LinkSession{Session: 1, Key: wamble.PublicKey{9}, Player: 1, Handle: "h_ada", Rating: 1200, At: noon},
+		&wamble.CreateBoard{Board: 1, FEN: "x", Status: wamble.Active, Variant: -1, At: noon},
+		&wamble.CreateBoard{Board: 2, FEN: "x", Status: wamble.Active, Variant: 0, At: noon},
+		&wamble.RecordMove{Board: 1, Session: 1, UCI: "e2e4", Ply: 1, First: true, At: noon},
+		&wamble.RecordMove{Board: 2, Session: 1, UCI: "e2e4", Ply: 1, First: true, At: noon.Add(-48 * time.Hour)},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+
+	for _, tc := range []struct {
+		name string
+		args []string
+		want []string
+		not  []string
+	}{
+		{"PGN", []string{"pgn"}, []string{"1. e4 {h_ada, 2026-11-15T12:00:00Z}", `[Variant "Chess960"]`}, nil},
+		{"JSON", []string{"ndjson"}, []string{`{"board":1,`, `{"board":2,`, `"handle":"h_ada"`}, nil},
+		{"one board", []string{"ndjson", "--board", "2"}, []string{`{"board":2,`}, []string{`{"board":1,`}},
+		{"since", []string{"ndjson", "--since", "2026-11-15"}, []string{`{"board":1,`}, []string{`{"board":2,`}},
+		{"one profile", []string{"ndjson", "--profile", "default"}, []string{`{"board":1,`}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Chdir(dir)
+			var out, errOut strings.Builder
+			args := append([]string{"export", "--data", dir}, tc.args...)
+			if code := run(args, strings.NewReader(""), &out, &errOut); code != 0 {
+				t.Fatalf("exit code %d: %s", code, errOut.String())
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("got %s, want %s in it", out.String(), want)
+				}
+			}
+			for _, not := range tc.not {
+				if strings.Contains(out.String(), not) {
+					t.Errorf("got %s, want no %s in it", out.String(), not)
+				}
+			}
+		})
+	}
+}

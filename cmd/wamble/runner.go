@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"wamble/runner"
+)
+
+func runnerCommand() *cobra.Command {
+	var f runnerFlags
+	c := &cobra.Command{
+		Use:   "runner",
+		Short: "Look into the journal of a stopped server, and repair it",
+		Long: `Look into the journal of a stopped server, and repair it.
+
+The journal is a directory of the durable runner: messages that were
+acknowledged and are not yet in the database, timers, and dead letters, which
+failed too often. One process at a time may open it, so the server must be
+stopped. Commands that only read change nothing in it.
+
+Without --dir the journal of the server with its default data directory is
+taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
+		Example: `  wamble runner stat
+  wamble runner dead-letters list --dir /var/lib/wamble/journal
+  wamble runner frame decode 4c4d5347…`,
+	}
+	c.PersistentFlags().StringVar(&f.dir, "dir", "", "directory of the runner (default: the journal of the default data directory)")
+	c.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON, for tools")
+	f.schema = versionFlag(journalSchema)
+	c.PersistentFlags().Var(&f.schema, "schema", "schema version to serve, for directories of other programs")
+	return parent(c,
+		runnerFrameCommand(),
+		runnerStatCommand(&f),
+		runnerInboxCommand(&f),
+		runnerTimersCommand(&f),
+		runnerDeadLettersCommand(&f),
+		runnerCheckpointCommand(&f),
+		runnerRestoreCommand(&f),
+	)
+}
+
+// journalSchema is the version of what the server keeps in its journal.
+var journalSchema = runner.Version{}
+
+// runnerFlags are the flags that all runner commands share.
+type runnerFlags struct {
+	dir    string
+	json   bool
+	schema versionFlag
+}
+
+// versionFlag reads MAJOR.MINOR.
+type versionFlag runner.Version
+
+func (v *versionFlag) String() string { return runner.Version(*v).String() }
+func (v *versionFlag) Type() string   { return "MAJOR.MINOR" }
+
+func (v *versionFlag) Set(s string) error {
+	major, minor, ok := strings.Cut(s, ".")
+	a, err := strconv.ParseUint(major, 10, 16)
+	b, err2 := strconv.ParseUint(minor, 10, 16)
+	if !ok || err != nil || err2 != nil {
+		return errors.New("want two numbers and a dot, as in 0.0")
+	}
+	*v = versionFlag{Major: uint16(a), Minor: uint16(b)}
+	return nil
+}
+
+// path returns the directory of the runner.
+func (f *runnerFlags) path() (string, error) {
+	if f.dir != "" {
+		return f.dir, nil
+	}
+	state := os.Getenv("XDG_STATE_HOME")
+	if state == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("no default directory, say --dir: %w", err)
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "wamble", "journal"), nil
+}
+
+// read runs do on the runner, opened for reading only.
+func (f *runnerFlags) read(do func(r *runner.Runner) error) error {
+	dir, err := f.path()
+	if err != nil {
+		return err
+	}
+	if err := isDir(dir); err != nil {
+		return fmt.Errorf("%w\nName the runner's directory with --dir", err)
+	}
+	r, err := openRunner(runner.OpenReadOnly, dir, runner.Version(f.schema))
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(r), r.Close())
+}
+
+// change runs do on the runner. It looks first without writing, because a
+// directory that is not a runner's must stay as it is.
+func (f *runnerFlags) change(do func(r *runner.Runner) error) error {
+	if err := f.read(func(*runner.Runner) error { return nil }); err != nil {
+		return err
+	}
+	dir, err := f.path()
+	if err != nil {
+		return err
+	}
+	r, err := openRunner(runner.Open, dir, runner.Version(f.schema))
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(r), r.Close())
+}
+
+func isDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a directory", dir)
+	}
+	return err
+}
+
+// openRunner explains the errors a host is likely to meet.
+func openRunner(open func(string, runner.Options) (*runner.Runner, error), dir string, schema runner.Version) (*runner.Runner, error) {
+	r, err := open(dir, runner.Options{Schema: schema, MinFree: -1})
+	switch {
+	case errors.Is(err, runner.ErrLocked):
+		return nil, fmt.Errorf("%s is in use by a running process: stop the server first.\n"+
+			"A running server will be asked through its control socket, which it does not have yet", dir)
+	case errors.Is(err, runner.ErrNoSchema):
+		return nil, fmt.Errorf("%s is not a runner's directory: %w", dir, err)
+	case errors.Is(err, runner.ErrSchema):
+		return nil, fmt.Errorf("%s: %w\nUse the wamble that wrote it, or one that is newer", dir, err)
+	}
+	return r, err
+}
+
+// printJSON prints v in lines that people can read too.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// printTable prints rows whose cells are separated by tabs in aligned columns.
+func printTable(w io.Writer, rows []string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		if _, err := fmt.Fprintln(t, row); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}

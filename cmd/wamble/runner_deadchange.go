@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"wamble/runner"
+)
+
+// deadVerb is something that can be done to one dead letter or to many.
+type deadVerb struct {
+	name string // replay
+	past string // replayed
+	one  func(ctx context.Context, r *runner.Runner, row runner.Row) (string, error)
+	many func(ctx context.Context, r *runner.Runner, f runner.DeadFilter) (int, error)
+}
+
+var replayVerb = deadVerb{
+	name: "replay", past: "replayed",
+	one: func(ctx context.Context, r *runner.Runner, row runner.Row) (string, error) {
+		to, err := r.ReplayDeadLetter(ctx, row)
+		return fmt.Sprintf("%s replayed, now message %d of worker %d", showRow(row), to.Seq, to.Worker), err
+	},
+	many: func(ctx context.Context, r *runner.Runner, f runner.DeadFilter) (int, error) {
+		return r.ReplayDeadLetters(ctx, f)
+	},
+}
+
+var dropVerb = deadVerb{
+	name: "drop", past: "dropped",
+	one: func(ctx context.Context, r *runner.Runner, row runner.Row) (string, error) {
+		return fmt.Sprintf("%s dropped", showRow(row)), r.DropDeadLetter(ctx, row)
+	},
+	many: func(ctx context.Context, r *runner.Runner, f runner.DeadFilter) (int, error) {
+		return r.DropDeadLetters(ctx, f)
+	},
+}
+
+func deadReplayCommand(f *runnerFlags) *cobra.Command {
+	return deadVerbCommand(f, replayVerb, &cobra.Command{
+		Use:   "replay [WORKER/NUMBER...]",
+		Short: "Put dead letters back into their inboxes, with fresh attempts",
+		Long: `Put dead letters back at the tail of their inboxes, unchanged and with fresh
+attempts: those named, those that the filters choose, or --all. More than those
+named are replayed only with --yes. A message that is malformed cannot be
+replayed and stays.`,
+		Example: `  wamble runner dead-letters replay 7/3 7/4
+  wamble runner dead-letters replay --reason 'connection refused' --yes`,
+	})
+}
+
+func deadDropCommand(f *runnerFlags) *cobra.Command {
+	return deadVerbCommand(f, dropVerb, &cobra.Command{
+		Use:   "drop [WORKER/NUMBER...]",
+		Short: "Delete dead letters for ever",
+		Long: `Delete dead letters for ever: those named, those that the filters choose, or
+--all. More than those named are dropped only with --yes.`,
+		Example: `  wamble runner dead-letters drop 7/3
+  wamble runner dead-letters drop --until 720h --yes`,
+	})
+}
+
+func deadVerbCommand(f *runnerFlags, v deadVerb, c *cobra.Command) *cobra.Command {
+	var all, yes bool
+	chosen := deadFlags(c)
+	c.Flags().BoolVar(&all, "all", false, v.name+" all dead letters")
+	c.Flags().BoolVar(&yes, "yes", false, "do it; without this only count what would be "+v.past)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		rows, err := parseRows(args)
+		if err != nil {
+			return err
+		}
+		ways := 0
+		for _, given := range []bool{len(rows) > 0, all, chosen.narrowed()} {
+			if given {
+				ways++
+			}
+		}
+		if ways != 1 {
+			return fmt.Errorf("say which dead letters to %s: by name, by filters, or --all\nSee '%s --help'", v.name, cmd.CommandPath())
+		}
+		if len(rows) > 0 {
+			return v.doNamed(cmd, f, rows)
+		}
+		filter, err := chosen.filter()
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return v.count(f, filter)
+		}
+		return v.doMany(cmd, f, filter)
+	}
+	return c
+}
+
+// doNamed goes on after a dead letter that does not exist or cannot be
+// replayed, and reports all of these.
+func (v deadVerb) doNamed(cmd *cobra.Command, f *runnerFlags, rows []runner.Row) error {
+	return f.change(func(r *runner.Runner) error {
+		var failed []error
+		for _, row := range rows {
+			said, err := v.one(cmd.Context(), r, row)
+			if err != nil {
+				failed = append(failed, err)
+				continue
+			}
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), said); err != nil {
+				return err
+			}
+		}
+		return errors.Join(failed...)
+	})
+}
+
+// count is the answer to a choice without --yes: an error, because nothing was
+// done.
+func (v deadVerb) count(f *runnerFlags, filter runner.DeadFilter) error {
+	return f.read(func(r *runner.Runner) error {
+		n := 0
+		err := r.EachDeadLetter(filter, runner.Row{}, func(runner.DeadLetter) bool {
+			n++
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%d dead letters would be %s; --yes does it", n, v.past)
+	})
+}
+
+func (v deadVerb) doMany(cmd *cobra.Command, f *runnerFlags, filter runner.DeadFilter) error {
+	return f.change(func(r *runner.Runner) error {
+		n, err := v.many(cmd.Context(), r, filter)
+		if _, printErr := fmt.Fprintf(cmd.OutOrStdout(), "%d dead letters %s\n", n, v.past); err == nil {
+			err = printErr
+		}
+		return err
+	})
+}

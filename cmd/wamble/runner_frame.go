@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+func runnerFrameCommand() *cobra.Command {
+	return parent(&cobra.Command{
+		Use:     "frame",
+		Short:   "Look into the frames that messages and intents travel in",
+		Example: "  wamble runner frame decode 4c4d5347…",
+	}, runnerFrameDecodeCommand())
+}
+
+func runnerFrameDecodeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "decode HEX...",
+		Short: "Print LMSG and LINT frames as JSON",
+		Long: `Print LMSG and LINT frames, given as hex, as JSON: one value for each frame.
+With - frames are read from standard input, separated by white space. A frame
+that is refused is named on standard error with the reason; the others are
+still printed, and the exit code is 1.`,
+		Example: `  wamble runner frame decode 4c4d5347…
+  wamble runner frame decode - < frames.txt`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d := frameDecoder{out: json.NewEncoder(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr()}
+			d.out.SetIndent("", "  ")
+			for _, arg := range args {
+				decode := d.decode
+				if arg == "-" {
+					decode = func(string) error { return d.decodeAll(cmd.InOrStdin()) }
+				}
+				if err := decode(arg); err != nil {
+					return err
+				}
+			}
+			if d.refused {
+				return exitError(1)
+			}
+			return nil
+		},
+	}
+}
+
+// frameDecoder prints frames and counts them, for its complaints.
+type frameDecoder struct {
+	out     *json.Encoder
+	errOut  io.Writer
+	count   int
+	refused bool
+}
+
+// maxHex bounds one frame on standard input, in hex digits.
+const maxHex = 64 << 20
+
+func (d *frameDecoder) decodeAll(in io.Reader) error {
+	words := bufio.NewScanner(in)
+	words.Buffer(nil, maxHex)
+	words.Split(bufio.ScanWords)
+	for words.Scan() {
+		if err := d.decode(words.Text()); err != nil {
+			return err
+		}
+	}
+	if err := words.Err(); err != nil {
+		return fmt.Errorf("frame %d on standard input: %w", d.count+1, err)
+	}
+	return nil
+}
+
+// decode prints one frame. Its error is that of the output: a bad frame is
+// only noted.
+func (d *frameDecoder) decode(digits string) error {
+	d.count++
+	frame, err := hex.DecodeString(digits)
+	var v any
+	if err == nil {
+		v, err = viewFrame(frame)
+	}
+	if err != nil {
+		d.refused = true
+		_, err = fmt.Fprintf(d.errOut, "wamble: frame %d: %v\n", d.count, err)
+		return err
+	}
+	return d.out.Encode(v)
+}

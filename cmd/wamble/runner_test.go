@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"wamble/runner"
+)
+
+// TestRunnerScripts is TestScripts for the commands that need a runner to look
+// into. "make-runner DIR [SCHEMA]" makes one, "hold-runner DIR" keeps it open
+// in this process until the script ends.
+func TestRunnerScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script/runner",
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"make-runner": func(ts *testscript.TestScript, _ bool, args []string) {
+				var schema versionFlag
+				if len(args) == 2 {
+					ts.Check(schema.Set(args[1]))
+				}
+				ts.Check(makeRunner(t, ts.MkAbs(args[0]), runner.Version(schema)))
+			},
+			"hold-runner": func(ts *testscript.TestScript, _ bool, args []string) {
+				r, err := runner.Open(ts.MkAbs(args[0]), runner.Options{})
+				ts.Check(err)
+				ts.Defer(func() { ts.Check(r.Close()) })
+			},
+		},
+	})
+}
+
+// madeAt is the time at which makeRunner's runner lived: noon of 2026-01-01.
+var madeAt = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// makeRunner makes a stopped runner with a bit of everything: for worker 7 two
+// waiting messages, one of high priority, one parked and three dead letters,
+// for worker 9 one leased, and timers before and after 1970.
+func makeRunner(t *testing.T, dir string, schema runner.Version) error {
+	r, err := runner.Open(dir, runner.Options{
+		Create: true, Schema: schema, Durability: runner.Write,
+		Now: func() time.Time { return madeAt },
+	})
+	if err != nil {
+		return err
+	}
+	ctx := t.Context()
+	posts := []runner.Message{
+		{To: 7, ID: []byte("dead-1"), Payload: []byte("move e2e4")},
+		{To: 7, ID: []byte("dead-2"), Payload: []byte{0xff, 0xfe}},
+		{To: 7, ID: []byte("parked"), Payload: []byte("later")},
+		{To: 7, ID: []byte("first"), Payload: []byte("line one\nline two")},
+		{To: 7, ID: []byte{0, 0x7c, 0xff}, Payload: []byte{1, 2, 3}, Kind: runner.Event},
+		{To: 7, ID: []byte("urgent"), Flags: runner.HighPriority},
+		{To: 9, ID: []byte("held"), Flags: runner.HasTrace | runner.HasFrom, From: 7, Trace: []byte("tr")},
+	}
+	for i := range posts {
+		if _, err := r.Post(ctx, &posts[i]); err != nil {
+			return err
+		}
+	}
+	if err := r.Insert(ctx, runner.Row{Worker: 7, Seq: 7}, []byte("junk")); err != nil {
+		return err
+	}
+	deadline := madeAt.Add(time.Minute).UnixMilli()
+	for _, dead := range []struct {
+		seq    uint64
+		reason string
+	}{{1, "no such board"}, {2, "connection refused"}, {7, "not a frame"}} {
+		row := runner.Row{Worker: 7, Seq: dead.seq}
+		token, err := r.Claim(ctx, row, 7, deadline)
+		if err != nil {
+			return err
+		}
+		if _, err := r.Bury(ctx, row, token, dead.reason); err != nil {
+			return err
+		}
+	}
+	parked := runner.Row{Worker: 7, Seq: 3}
+	token, err := r.Claim(ctx, parked, 7, deadline)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Requeue(ctx, parked, token, madeAt.Add(time.Hour).UnixMilli()); err != nil {
+		return err
+	}
+	if _, err := r.Claim(ctx, runner.Row{Worker: 9, Seq: 1}, 9, deadline); err != nil {
+		return err
+	}
+	for _, timer := range []struct{ due, to int64 }{{4102444800000, 9}, {1 << 62, 7}, {-1000, 7}} {
+		m := runner.Message{Kind: runner.Timer, To: timer.to, ID: strconv.AppendInt(nil, timer.due, 10), Payload: []byte("tick")}
+		frame, err := m.Append(nil)
+		if err != nil {
+			return err
+		}
+		if _, err := r.Arm(ctx, timer.due, frame); err != nil {
+			return err
+		}
+	}
+	return r.Close()
+}
+
+// TestPayloadDecoders: a decoder's value appears in JSON and in tables, only
+// for the messages that it recognises.
+func TestPayloadDecoders(t *testing.T) {
+	saved := payloadDecoders
+	defer func() { payloadDecoders = saved }()
+	payloadDecoders = []func(*runner.Message) (any, bool){
+		func(m *runner.Message) (any, bool) { return nil, false },
+		func(m *runner.Message) (any, bool) {
+			if len(m.Payload) != 2 {
+				return nil, false
+			}
+			return map[string]int{"sum": int(m.Payload[0]) + int(m.Payload[1])}, true
+		},
+	}
+	known := runner.Message{ID: []byte("k"), Payload: []byte{3, 4}}
+	if got, want := fmt.Sprint(viewMessage(&known).Decoded), "map[sum:7]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	frame, err := known.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := frameCells(frame), "command\tk\tmap[sum:7]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	other := runner.Message{ID: []byte("o"), Payload: []byte("abc")}
+	if got := viewMessage(&other); got.Decoded != nil || *got.Payload.Text != "abc" {
+		t.Errorf("got %+v, want the payload as text only", got)
+	}
+}
+
+func TestCell(t *testing.T) {
+	for _, tc := range []struct{ name, in, want string }{
+		{"text", "e2e4", "e2e4"},
+		{"empty", "", "-"},
+		{"lines", "a\nb", `a\nb`},
+		{"escape sequence", "\x1b[2J", "hex:1b5b324a"},
+		{"not UTF-8", "\xff\xfe", "hex:fffe"},
+		{"long", "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstu…"},
+	} {
+		if got := cell([]byte(tc.in)); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestCauseNames fails when the list of causes grows past what --cause offers.
+func TestCauseNames(t *testing.T) {
+	names := causeNames()
+	last := runner.Cause(len(names))
+	if got, want := last.String(), fmt.Sprintf("cause %d", len(names)); got != want {
+		t.Errorf("got %q for the cause after the last, want %q: causeNames lacks it", got, want)
+	}
+	slices.Sort(names)
+	if len(slices.Compact(names)) != len(names) {
+		t.Errorf("causes share a name: %v", names)
+	}
+}

@@ -1,0 +1,129 @@
+package persist_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/persist"
+	"wamble/internal/postgres"
+	"wamble/internal/postgres/pgtest"
+	"wamble/internal/sqlite"
+	"wamble/internal/storetest"
+	"wamble/runner"
+)
+
+// BenchmarkDrain measures moves per second from the inbox to the committed row,
+// with fsync in the journal and in the store, and beside it the same plans
+// applied to a twin of the store without any journal.
+func BenchmarkDrain(b *testing.B) {
+	for _, store := range []struct {
+		name string
+		open func(b *testing.B) wamble.Store
+	}{{"sqlite", benchSQLite}, {"postgres", benchPostgres}} {
+		for _, size := range []int{128, 512, 4096} {
+			b.Run(fmt.Sprintf("%s/%d", store.name, size), func(b *testing.B) {
+				benchDrain(b, store.open(b), store.open(b), persist.Limits{Intents: size, Bytes: 1 << 20})
+			})
+		}
+	}
+}
+
+const movesPerTurn = 5000
+
+func benchDrain(b *testing.B, store, twin wamble.Store, limits persist.Limits) {
+	tr, start := storetest.NewTraffic(1000, 1)
+	start.Profile = profile
+	r, err := runner.Open(filepath.Join(b.TempDir(), "journal"), runner.Options{Schema: persist.Schema, Create: true, MinFree: -1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	d, err := persist.NewDrain(b.Context(), r, store, persist.DrainOptions{Profile: profile, Limits: limits})
+	if err != nil {
+		b.Fatal(err)
+	}
+	// Both begin with players and boards, which are no messages.
+	for _, s := range []wamble.Store{store, twin} {
+		begin := start
+		begin.Profile = "before"
+		if err := s.Apply(b.Context(), begin); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var ours, theirs time.Duration
+	through := uint64(0)
+	for b.Loop() {
+		queue := fill(b, r, d, tr)
+		t0 := time.Now()
+		if err := d.Empty(context.Background(), nil); err != nil {
+			b.Fatal(err)
+		}
+		t1 := time.Now()
+		for len(queue) > 0 {
+			p, n := persist.MakePlan(queue, limits.Adapt(len(queue)))
+			if err := twin.Apply(b.Context(), wamble.Batch{Profile: profile, After: through, Through: p.Through, Intents: p.Intents}); err != nil {
+				b.Fatal(err)
+			}
+			through, queue = p.Through, queue[n:]
+		}
+		ours, theirs = ours+t1.Sub(t0), theirs+time.Since(t1)
+	}
+	moves := float64(b.N) * movesPerTurn
+	b.ReportMetric(moves/ours.Seconds(), "moves/s")
+	b.ReportMetric(moves/theirs.Seconds(), "apply-moves/s")
+	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "of-apply")
+	b.ReportMetric(0, "ns/op")
+}
+
+// fill puts the messages of one turn into the journal and returns them.
+func fill(b *testing.B, r *runner.Runner, d *persist.Drain, tr *storetest.Traffic) []persist.Message {
+	durable := make(chan error, 1)
+	g := r.NewGroup(func(_ *runner.Group, err error) { durable <- err })
+	queue := make([]persist.Message, movesPerTurn)
+	var frame []byte
+	for i := range queue {
+		queue[i].Intents = tr.Batch(1).Intents
+		frame = persist.Begin(frame[:0])
+		for _, in := range queue[i].Intents {
+			frame = persist.Append(frame, in)
+		}
+		if err := persist.Add(g, d.Worker(), frame); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := r.Submit(g); err != nil {
+		b.Fatal(err)
+	}
+	if err := <-durable; err != nil {
+		b.Fatal(err)
+	}
+	for i := range queue {
+		queue[i].Seq = g.Row(i).Seq
+	}
+	return queue
+}
+
+func benchSQLite(b *testing.B) wamble.Store {
+	s, err := sqlite.Open(sqlite.Options{Path: filepath.Join(b.TempDir(), "games.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	if err := s.Migrate(b.Context(), nil); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func benchPostgres(b *testing.B) wamble.Store {
+	s, err := postgres.Open(pgtest.Start(b, true).Migrated(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}

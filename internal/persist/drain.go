@@ -1,0 +1,238 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+	"wamble/runner"
+)
+
+// Cadence of flushing: at once when so many messages wait, otherwise this long
+// after the last flush; and so many batches in a row before looking again.
+const (
+	eagerAt        = 128
+	flushEvery     = 200 * time.Millisecond
+	batchesPerTurn = 4
+)
+
+// Back-off after a transient error of the store, doubled each time.
+const (
+	firstPause = 50 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
+
+// DrainOptions describe the drain of one profile.
+type DrainOptions struct {
+	Profile string
+	Limits  Limits
+	// Applied, if set, is told how far the store has come, from the drain's
+	// goroutine.
+	Applied func(through uint64)
+	// Trouble, if set, is told of every failure of the store, and of its end
+	// with nil.
+	Trouble func(err error)
+}
+
+// Drain moves the messages of one profile from the journal to its store, in
+// order and exactly once. It is the profile's worker of the runner.
+type Drain struct {
+	r      *runner.Runner
+	worker *runner.Worker
+	store  wamble.Store
+	o      DrainOptions
+
+	cursor  uint64 // last message that the store has
+	known   bool   // cursor was read from the store
+	pause   time.Duration
+	pending atomic.Int64
+	wake    chan struct{}
+	applied atomic.Uint64
+}
+
+// NewDrain makes the drain of a profile. Exactly one may exist for each.
+func NewDrain(ctx context.Context, r *runner.Runner, store wamble.Store, o DrainOptions) (*Drain, error) {
+	id, err := WorkerOf(ctx, r, o.Profile)
+	if err != nil {
+		return nil, err
+	}
+	d := &Drain{r: r, store: store, o: o, wake: make(chan struct{}, 1)}
+	d.worker, err = r.NewWorker(id, runner.WorkerOptions{
+		Batch: d.handle, Ordered: true, Policy: &Policy,
+		MaxBatch: 4 * 512, MaxBytes: 4 << 20,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("drain of profile %q: %w", o.Profile, err)
+	}
+	d.count()
+	return d, nil
+}
+
+// count looks how many messages wait. Between looks, Posted and the batches
+// keep the number about right.
+func (d *Drain) count() int {
+	depth := 0
+	for _, in := range d.r.Stats().Inboxes {
+		if in.Worker == uint64(d.worker.ID()) {
+			depth = int(in.Depth)
+		}
+	}
+	d.pending.Store(int64(depth))
+	return depth
+}
+
+// Worker returns the number of the profile's worker: the address of its
+// messages.
+func (d *Drain) Worker() uint32 { return d.worker.ID() }
+
+// Pending returns how many messages wait, about.
+func (d *Drain) Pending() int { return int(d.pending.Load()) }
+
+// Applied returns the last message that the store has, 0 if that is unknown.
+func (d *Drain) Applied() uint64 { return d.applied.Load() }
+
+// Posted says that n messages became durable. It does not block.
+func (d *Drain) Posted(n int) {
+	if d.pending.Add(int64(n)) >= eagerAt {
+		select {
+		case d.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Run drains until ctx is done, with the cadence above. It returns nil then,
+// and otherwise why the runner can go no further.
+func (d *Drain) Run(ctx context.Context) error {
+	timer := time.NewTimer(flushEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.wake:
+		case <-timer.C:
+		}
+		for range batchesPerTurn {
+			done, err := d.worker.Tick(ctx)
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("drain of profile %q: %w", d.o.Profile, err)
+			}
+			if done == 0 {
+				break
+			}
+		}
+		d.count()
+		timer.Reset(d.untilNext())
+	}
+}
+
+func (d *Drain) untilNext() time.Duration {
+	if d.Pending() >= eagerAt && d.pause == 0 {
+		return 0
+	}
+	return flushEvery
+}
+
+// Empty drains until nothing is left, as before a start or a change of the
+// store. progress, if set, is told how many messages are left, about.
+func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
+	for d.count() > 0 {
+		if _, err := d.worker.Tick(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("drain of profile %q: %w", d.o.Profile, err)
+		}
+		if progress != nil {
+			progress(d.count())
+		}
+		if d.pause > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(d.worker.IdleSleep()):
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("drain of profile %q, with %d messages left: %w", d.o.Profile, d.Pending(), err)
+		}
+	}
+	return nil
+}
+
+// Close takes the drain's worker out of the runner. Run must have ended.
+func (d *Drain) Close() error { return d.worker.Remove() }
+
+// handle applies a batch of the journal. Its error pauses the worker with the
+// batch claimed.
+func (d *Drain) handle(ctx context.Context, b *runner.Batched) error {
+	err := d.apply(ctx, b)
+	if err == nil {
+		if d.pause > 0 {
+			d.trouble(nil)
+		}
+		d.pause = 0
+		d.pending.Add(-int64(len(b.Deliveries)))
+		return nil
+	}
+	d.trouble(err)
+	d.pause = min(max(2*d.pause, firstPause), maxPause)
+	return runner.Retry(err, d.pause/2+rand.N(d.pause/2))
+}
+
+func (d *Drain) trouble(err error) {
+	if d.o.Trouble != nil {
+		d.o.Trouble(err)
+	}
+}
+
+func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
+	run := d.decode(b)
+	if !d.known {
+		at, err := d.store.Cursor(ctx, wamble.JournalID(d.r.JournalID()), d.o.Profile)
+		if err != nil {
+			return err
+		}
+		d.moveTo(at)
+		d.known = true
+	}
+	queue, err := run.skip(ctx, d, run.queue)
+	if err != nil {
+		return err
+	}
+	for len(queue) > 0 {
+		if err := b.Renew(ctx); err != nil {
+			return err
+		}
+		plan, taken := MakePlan(queue, d.o.Limits.Adapt(d.Pending()))
+		err := run.applyPlan(ctx, d, plan)
+		var moved *wamble.CursorMoved
+		if errors.As(err, &moved) {
+			// A commit whose answer was lost had succeeded.
+			if moved.At <= d.cursor {
+				return fmt.Errorf("the cursor went back from %d to %d: another process writes for this profile: %w",
+					d.cursor, moved.At, wamble.ErrTransient)
+			}
+			d.moveTo(moved.At)
+			if queue, err = run.skip(ctx, d, queue); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		d.moveTo(plan.Through)
+		queue = queue[taken:]
+	}
+	return nil
+}
+
+func (d *Drain) moveTo(cursor uint64) {
+	d.cursor = cursor
+	d.applied.Store(cursor)
+	if d.o.Applied != nil {
+		d.o.Applied(cursor)
+	}
+}

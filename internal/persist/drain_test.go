@@ -1,0 +1,304 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"wamble"
+	"wamble/runner"
+)
+
+// fakeStore keeps what it was given, refuses what it was told to refuse, and
+// fails when it was told to fail.
+type fakeStore struct {
+	wamble.Store
+	cursor  uint64
+	applied []string
+	batches int
+	refuse  map[string]bool // by name of the intent
+	fail    []error         // of the next calls of Apply
+	lost    bool            // the next commit succeeds, and its answer is lost
+	probes  int
+}
+
+func (s *fakeStore) Cursor(context.Context, wamble.JournalID, string) (uint64, error) {
+	return s.cursor, nil
+}
+
+func (s *fakeStore) Apply(_ context.Context, b wamble.Batch) error {
+	if len(s.fail) > 0 {
+		err := s.fail[0]
+		s.fail = s.fail[1:]
+		if err != nil {
+			return err
+		}
+	}
+	if b.After != s.cursor {
+		return &wamble.CursorMoved{At: s.cursor}
+	}
+	for _, in := range b.Intents {
+		if s.refuse[name(in)] {
+			return errors.New("constraint violated")
+		}
+	}
+	for _, in := range b.Intents {
+		s.applied = append(s.applied, name(in))
+	}
+	s.cursor = b.Through
+	s.batches++
+	if s.lost {
+		s.lost = false
+		return fmt.Errorf("connection reset: %w", wamble.ErrTransient)
+	}
+	return nil
+}
+
+func (s *fakeStore) Probe(_ context.Context, b wamble.Batch) (rejected []wamble.Rejection, err error) {
+	s.probes++
+	if b.After >= b.Through {
+		return nil, fmt.Errorf("the cursor cannot step from %d to %d", b.After, b.Through)
+	}
+	for i, in := range b.Intents {
+		if s.refuse[name(in)] {
+			rejected = append(rejected, wamble.Rejection{Index: i, Err: errors.New("constraint violated")})
+		}
+	}
+	return rejected, nil
+}
+
+func openDrain(t *testing.T, store wamble.Store) (*runner.Runner, *Drain) {
+	t.Helper()
+	r, err := runner.Open("", runner.Options{Schema: Schema, Create: true, Storage: runner.Pebble("journal", vfs.NewMem(), runner.Fsync), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	d, err := NewDrain(t.Context(), r, store, DrainOptions{Profile: "blue", Limits: Limits{Intents: 4, Bytes: 1 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, d
+}
+
+func post(t *testing.T, r *runner.Runner, d *Drain, intents ...wamble.Intent) {
+	t.Helper()
+	if _, err := Post(t.Context(), r, d.Worker(), intents...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func move(board wamble.BoardID, ply int) wamble.Intent {
+	return &wamble.RecordMove{Board: board, Ply: ply}
+}
+
+func empty(t *testing.T, d *Drain) {
+	t.Helper()
+	if err := d.Empty(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deadLetters(t *testing.T, r *runner.Runner) (got []string) {
+	t.Helper()
+	letters, err := r.DeadLetters(runner.DeadFilter{}, runner.Row{}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range letters {
+		intents, err := DecodeMessage(l.Frame)
+		if err != nil {
+			got = append(got, l.Reason)
+		}
+		for _, in := range intents {
+			got = append(got, name(in)+": "+l.Reason)
+		}
+	}
+	return got
+}
+
+func TestDrainAppliesInOrder(t *testing.T) {
+	store := &fakeStore{}
+	r, d := openDrain(t, store)
+	var want []string
+	for ply := 1; ply <= 10; ply++ {
+		post(t, r, d, move(1, ply))
+		want = append(want, name(move(1, ply)))
+	}
+	empty(t, d)
+	if !slices.Equal(store.applied, want) {
+		t.Errorf("got %q, want %q", store.applied, want)
+	}
+	if store.batches != 3 { // 4 + 4 + 2
+		t.Errorf("got %d batches, want 3", store.batches)
+	}
+	if d.Applied() != 10 || d.Pending() != 0 {
+		t.Errorf("got applied %d, pending %d, want 10, 0", d.Applied(), d.Pending())
+	}
+}
+
+func TestDrainKeepsABatchThroughTransientErrors(t *testing.T) {
+	away := fmt.Errorf("connection refused: %w", wamble.ErrTransient)
+	store := &fakeStore{fail: []error{away, nil, away, away}}
+	r, d := openDrain(t, store)
+	var troubles []error
+	d.o.Trouble = func(err error) { troubles = append(troubles, err) }
+	for ply := 1; ply <= 6; ply++ {
+		post(t, r, d, move(1, ply))
+	}
+	empty(t, d)
+	want := []string{"move 1/1", "move 1/2", "move 1/3", "move 1/4", "move 1/5", "move 1/6"}
+	if !slices.Equal(store.applied, want) {
+		t.Errorf("got %q, want %q", store.applied, want)
+	}
+	if len(troubles) != 4 || troubles[3] != nil || !errors.Is(troubles[2], wamble.ErrTransient) {
+		t.Errorf("got troubles %v, want three and their end", troubles)
+	}
+	if got := deadLetters(t, r); got != nil {
+		t.Errorf("got dead letters %q, want none", got)
+	}
+}
+
+// TestDrainUnknownOutcome loses the answer of a commit that succeeded: the
+// batch comes again and must not be applied twice.
+func TestDrainUnknownOutcome(t *testing.T) {
+	store := &fakeStore{lost: true}
+	r, d := openDrain(t, store)
+	for ply := 1; ply <= 6; ply++ {
+		post(t, r, d, move(1, ply))
+	}
+	empty(t, d)
+	want := []string{"move 1/1", "move 1/2", "move 1/3", "move 1/4", "move 1/5", "move 1/6"}
+	if !slices.Equal(store.applied, want) {
+		t.Errorf("got %q, want %q", store.applied, want)
+	}
+}
+
+// TestDrainBuriesOnlyWhatFails has one bad intent among good ones, in its own
+// message too.
+func TestDrainBuriesOnlyWhatFails(t *testing.T) {
+	store := &fakeStore{refuse: map[string]bool{"move 2/1": true}}
+	r, d := openDrain(t, store)
+	post(t, r, d, move(1, 1))
+	post(t, r, d, move(1, 2), move(2, 1))
+	post(t, r, d, move(1, 3))
+	empty(t, d)
+	if want := []string{"move 1/1", "move 1/2", "move 1/3"}; !slices.Equal(store.applied, want) {
+		t.Errorf("got %q, want %q", store.applied, want)
+	}
+	if got, want := deadLetters(t, r), []string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
+		t.Errorf("got dead letters %q, want %q", got, want)
+	}
+	if store.cursor != 3 {
+		t.Errorf("got cursor %d, want 3", store.cursor)
+	}
+
+	store.refuse = nil
+	if n, err := r.ReplayDeadLetters(t.Context(), runner.DeadFilter{}); n != 1 || err != nil {
+		t.Fatalf("replay: got %d, %v", n, err)
+	}
+	empty(t, d)
+	if want := []string{"move 1/1", "move 1/2", "move 1/3", "move 2/1"}; !slices.Equal(store.applied, want) {
+		t.Errorf("after replay: got %q, want %q", store.applied, want)
+	}
+}
+
+// TestDrainBuriesAfterACrash dies between the transaction that left out a bad
+// intent and the acknowledgement: the intent must still reach the dead letters.
+func TestDrainBuriesAfterACrash(t *testing.T) {
+	store := &fakeStore{refuse: map[string]bool{"move 2/1": true}}
+	r, d := openDrain(t, store)
+	post(t, r, d, move(1, 1))
+	post(t, r, d, move(2, 1))
+	store.applied, store.cursor = []string{"move 1/1"}, 2 // what the first life did
+	post(t, r, d, move(1, 2))
+	empty(t, d)
+	if want := []string{"move 1/1", "move 1/2"}; !slices.Equal(store.applied, want) {
+		t.Errorf("got %q, want %q", store.applied, want)
+	}
+	if got, want := deadLetters(t, r), []string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
+		t.Errorf("got dead letters %q, want %q", got, want)
+	}
+}
+
+func TestDrainBuriesGarbage(t *testing.T) {
+	store := &fakeStore{}
+	r, d := openDrain(t, store)
+	m := messageTo(d.Worker(), []byte("junk"))
+	if _, err := r.Post(t.Context(), &m); err != nil {
+		t.Fatal(err)
+	}
+	post(t, r, d, move(1, 1))
+	empty(t, d)
+	if want := []string{"move 1/1"}; !slices.Equal(store.applied, want) {
+		t.Errorf("got %q, want %q", store.applied, want)
+	}
+	if got := deadLetters(t, r); len(got) != 1 {
+		t.Errorf("got dead letters %q, want one", got)
+	}
+}
+
+// TestDrainRefusesACursorThatWentBack: somebody else writes for this profile.
+func TestDrainRefusesACursorThatWentBack(t *testing.T) {
+	store := &fakeStore{}
+	r, d := openDrain(t, store)
+	post(t, r, d, move(1, 1))
+	empty(t, d)
+	store.cursor = 0
+	post(t, r, d, move(1, 2))
+	ctx, cancel := context.WithCancel(t.Context())
+	d.o.Trouble = func(err error) {
+		if !errors.Is(err, wamble.ErrTransient) {
+			t.Errorf("got %v, want a transient error", err)
+		}
+		cancel()
+	}
+	if err := d.Empty(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it to wait until it is stopped", err)
+	}
+	if want := []string{"move 1/1"}; !slices.Equal(store.applied, want) {
+		t.Errorf("got %q, want %q", store.applied, want)
+	}
+}
+
+// TestDrainRuns drains in the background as messages come.
+func TestDrainRuns(t *testing.T) {
+	store := &fakeStore{}
+	r, d := openDrain(t, store)
+	ctx, cancel := context.WithCancel(t.Context())
+	all := make(chan struct{})
+	d.o.Applied = func(through uint64) {
+		if through == 300 {
+			close(all)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	for ply := 1; ply <= 300; ply++ {
+		post(t, r, d, move(1, ply))
+		d.Posted(1)
+	}
+	<-all
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if len(store.applied) != 300 {
+		t.Errorf("got %d applied, want 300", len(store.applied))
+	}
+}
+
+func TestWorkerOf(t *testing.T) {
+	r, d := openDrain(t, &fakeStore{})
+	for _, tc := range []struct {
+		profile string
+		want    uint32
+	}{{"blue", d.Worker()}, {"red", 2}, {"green", 3}, {"red", 2}, {"blue", 1}} {
+		if got, err := WorkerOf(t.Context(), r, tc.profile); got != tc.want || err != nil {
+			t.Errorf("%s: got %d, %v, want %d", tc.profile, got, err, tc.want)
+		}
+	}
+}

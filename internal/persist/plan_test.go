@@ -1,0 +1,180 @@
+package persist
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+func name(in wamble.Intent) string {
+	switch in := in.(type) {
+	case *wamble.UpdateBoard:
+		return fmt.Sprintf("board %d v%d", in.Board, in.Version)
+	case *wamble.CreateBoard:
+		return fmt.Sprintf("new board %d", in.Board)
+	case *wamble.CreateSession:
+		return fmt.Sprintf("new session %d", in.Session)
+	case *wamble.RecordMove:
+		return fmt.Sprintf("move %d/%d", in.Board, in.Ply)
+	case *wamble.RecordPayout:
+		return fmt.Sprintf("payout %d/%d", in.Board, in.Session)
+	case *wamble.CreateReservation:
+		return fmt.Sprintf("hold %d by %d", in.Board, in.Session)
+	case *wamble.RemoveReservation:
+		return fmt.Sprintf("free %d", in.Board)
+	case *wamble.UpdateSessionLastSeen:
+		return fmt.Sprintf("seen %d at %d", in.Session, in.At.Second())
+	}
+	return in.Kind().String()
+}
+
+func names(p Plan) (got []string) {
+	for _, in := range p.Intents {
+		got = append(got, name(in))
+	}
+	return got
+}
+
+var wide = Limits{Intents: 1000, Bytes: 1 << 20}
+
+func TestPlanOrderAndCoalescing(t *testing.T) {
+	board := func(id wamble.BoardID, v uint64) wamble.Intent { return &wamble.UpdateBoard{Board: id, Version: v} }
+	move := func(id wamble.BoardID, ply int) wamble.Intent { return &wamble.RecordMove{Board: id, Ply: ply} }
+	hold := func(id wamble.BoardID, s wamble.SessionID) wamble.Intent {
+		return &wamble.CreateReservation{Board: id, Session: s}
+	}
+	free := func(id wamble.BoardID) wamble.Intent { return &wamble.RemoveReservation{Board: id} }
+	seen := func(s wamble.SessionID, sec int) wamble.Intent {
+		return &wamble.UpdateSessionLastSeen{Session: s, At: time.Unix(int64(sec), 0)}
+	}
+	for _, tc := range []struct {
+		name string
+		in   []wamble.Intent
+		want []string
+	}{
+		{
+			"what is needed comes first",
+			[]wamble.Intent{move(1, 1), hold(2, 5), board(1, 2), &wamble.CreateBoard{Board: 1}, &wamble.CreateSession{Session: 5}},
+			[]string{"new session 5", "new board 1", "board 1 v2", "move 1/1", "hold 2 by 5"},
+		},
+		{
+			"only the newest state of a board",
+			[]wamble.Intent{board(1, 1), board(2, 1), board(1, 2), board(1, 3)},
+			[]string{"board 1 v3", "board 2 v1"},
+		},
+		{
+			"the last word on who holds a board",
+			[]wamble.Intent{hold(1, 5), free(1), hold(2, 6), free(2), hold(2, 7), free(3), free(3)},
+			[]string{"hold 2 by 7", "free 1", "free 3"},
+		},
+		{
+			"moves lie together",
+			[]wamble.Intent{move(2, 8), move(1, 4), move(2, 7), move(1, 3)},
+			[]string{"move 1/3", "move 1/4", "move 2/7", "move 2/8"},
+		},
+		{
+			"payouts lie together, after the moves",
+			[]wamble.Intent{&wamble.RecordPayout{Board: 2, Session: 1}, &wamble.RecordPayout{Board: 1, Session: 9}, move(3, 1), &wamble.RecordPayout{Board: 1, Session: 2}},
+			[]string{"move 3/1", "payout 1/2", "payout 1/9", "payout 2/1"},
+		},
+		{
+			"last seen is last seen",
+			[]wamble.Intent{seen(1, 1), seen(2, 2), seen(1, 3)},
+			[]string{"seen 1 at 3", "seen 2 at 2"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var queue []Message
+			for i, in := range tc.in {
+				queue = append(queue, Message{Seq: uint64(i + 1), Intents: []wamble.Intent{in}})
+			}
+			p, taken := MakePlan(queue, wide)
+			if taken != len(queue) || p.Through != uint64(len(queue)) {
+				t.Errorf("got %d taken through %d, want all %d", taken, p.Through, len(queue))
+			}
+			if got := names(p); !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			for i, o := range p.Origins {
+				if tc.in[o.Seq-1] != p.Intents[i] || o.Index != 0 {
+					t.Errorf("origin of %s is message %d", name(p.Intents[i]), o.Seq)
+				}
+			}
+		})
+	}
+}
+
+func TestPlanLimits(t *testing.T) {
+	queue := func(sizes ...int) (q []Message) {
+		for i, n := range sizes {
+			m := Message{Seq: uint64(i + 1)}
+			for range n {
+				m.Intents = append(m.Intents, &wamble.RecordMove{})
+			}
+			q = append(q, m)
+		}
+		return q
+	}
+	for _, tc := range []struct {
+		name   string
+		queue  []Message
+		limits Limits
+		want   int
+	}{
+		{"nothing", nil, wide, 0},
+		{"all", queue(2, 3, 4), wide, 3},
+		{"by intents", queue(2, 3, 4), Limits{5, 1 << 20}, 2},
+		{"a message is not split", queue(2, 3, 4), Limits{6, 1 << 20}, 2},
+		{"the first always", queue(9, 1), Limits{5, 1 << 20}, 1},
+		{"by bytes", queue(1, 1, 1), Limits{100, 2 * 34}, 2},
+		{"the first always, by bytes", queue(1, 1), Limits{100, 1}, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if _, got := MakePlan(tc.queue, tc.limits); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+	for _, tc := range []struct{ pending, most, want int }{
+		{0, 512, 128}, {255, 512, 128}, {256, 512, 256}, {1023, 512, 256}, {1024, 512, 512}, {5000, 100, 100},
+	} {
+		if got := (Limits{tc.most, 1}).Adapt(tc.pending).Intents; got != tc.want {
+			t.Errorf("%d pending, at most %d: got %d, want %d", tc.pending, tc.most, got, tc.want)
+		}
+	}
+}
+
+func TestPlanBarriers(t *testing.T) {
+	link := func(s wamble.SessionID) wamble.Intent { return &wamble.LinkSession{Session: s} }
+	unlink := func(s wamble.SessionID) wamble.Intent { return &wamble.UnlinkSession{Session: s} }
+	move := &wamble.RecordMove{}
+	for _, tc := range []struct {
+		name string
+		in   []wamble.Intent
+		want []int // how many messages each plan takes
+	}{
+		{"different sessions", []wamble.Intent{link(1), link(2), unlink(3)}, []int{3}},
+		{"a session changes twice", []wamble.Intent{unlink(1), link(1), move, link(1)}, []int{1, 2, 1}},
+		{"a purge stands alone", []wamble.Intent{move, &wamble.PurgeSessions{}, move, move}, []int{1, 1, 2}},
+		{"an erasure stands alone", []wamble.Intent{&wamble.ErasePlayer{}, link(1)}, []int{1, 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var queue []Message
+			for i, in := range tc.in {
+				queue = append(queue, Message{Seq: uint64(i + 1), Intents: []wamble.Intent{in}})
+			}
+			var got []int
+			for len(queue) > 0 {
+				_, n := MakePlan(queue, wide)
+				got = append(got, n)
+				queue = queue[n:]
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

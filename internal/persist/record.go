@@ -1,0 +1,124 @@
+package persist
+
+import "wamble"
+
+// intent codes the fields of each kind. Fields are only ever added at the end.
+func (c *coder) intent(in wamble.Intent) {
+	switch in := in.(type) {
+	case *wamble.CreateSession:
+		c.session(&in.Session)
+		c.bytes(in.Token[:])
+		c.player(&in.Player)
+		c.time(&in.At)
+	case *wamble.LinkSession:
+		c.session(&in.Session)
+		c.bytes(in.Key[:])
+		c.player(&in.Player)
+		c.text(&in.Handle)
+		c.float(&in.Rating)
+		c.time(&in.At)
+	case *wamble.UnlinkSession:
+		c.session(&in.Session)
+		c.time(&in.At)
+	case *wamble.RecordTermsAcceptance:
+		c.session(&in.Session)
+		c.text(&in.Profile)
+		c.bytes(in.Hash[:])
+		c.text(&in.Text)
+		c.time(&in.At)
+	case *wamble.ErasePlayer:
+		c.bytes(in.Key[:])
+		c.time(&in.At)
+	case *wamble.PurgeSessions:
+		c.time(&in.Before)
+		c.time(&in.At)
+	case *wamble.UpdateSessionLastSeen:
+		c.session(&in.Session)
+		c.time(&in.At)
+	case *wamble.RecordPrediction:
+		c.prediction(&in.ID)
+		c.board(&in.Board)
+		c.session(&in.Session)
+		c.prediction(&in.Parent)
+		c.text(&in.UCI)
+		c.small(&in.Ply)
+		c.small(&in.Streak)
+		c.time(&in.At)
+	case *wamble.ResolvePrediction:
+		c.prediction(&in.ID)
+		c.session(&in.Session)
+		octet(c, &in.Status)
+		c.float(&in.Points)
+		c.time(&in.At)
+	default:
+		c.boardIntent(in)
+	}
+}
+
+// boardIntent codes the kinds that begin with a board.
+func (c *coder) boardIntent(in wamble.Intent) {
+	switch in := in.(type) {
+	case *wamble.CreateBoard:
+		c.board(&in.Board)
+		c.text(&in.FEN)
+		octet(c, &in.Status)
+		variant := int(in.Variant)
+		c.small(&variant)
+		in.Variant = int16(variant)
+		c.bad = c.bad || int(in.Variant) != variant
+		c.time(&in.At)
+	case *wamble.UpdateBoard:
+		c.board(&in.Board)
+		c.text(&in.FEN)
+		octet(c, &in.Status)
+		c.uint(&in.Version)
+		c.time(&in.At)
+	case *wamble.UpdateBoardAssignmentTime:
+		c.board(&in.Board)
+		c.time(&in.At)
+	case *wamble.RecordMove:
+		c.board(&in.Board)
+		c.session(&in.Session)
+		c.text(&in.UCI)
+		c.small(&in.Ply)
+		c.bool(&in.First)
+		c.time(&in.At)
+	case *wamble.RecordGameResult:
+		c.board(&in.Board)
+		octet(c, &in.Result)
+		c.small(&in.Plies)
+		c.int((*int64)(&in.Duration))
+		c.text(&in.Reason)
+		c.time(&in.At)
+	case *wamble.RecordPayout:
+		c.board(&in.Board)
+		c.session(&in.Session)
+		c.float(&in.Points)
+		c.float(&in.Canonical)
+		c.time(&in.At)
+	case *wamble.RecordRating:
+		c.board(&in.Board)
+		c.bytes(in.Key[:])
+		c.float(&in.Delta)
+		c.time(&in.At)
+	case *wamble.CreateReservation:
+		c.board(&in.Board)
+		c.session(&in.Session)
+		c.bool(&in.White)
+		c.time(&in.At)
+		c.time(&in.Expires)
+	case *wamble.RemoveReservation:
+		c.board(&in.Board)
+		c.time(&in.At)
+	case *wamble.RecordLastMoveShown:
+		c.board(&in.Board)
+		c.session(&in.Session)
+		c.text(&in.UCI)
+		c.time(&in.At)
+	}
+}
+
+func (c *coder) board(v *wamble.BoardID)           { c.uint((*uint64)(v)) }
+func (c *coder) session(v *wamble.SessionID)       { c.int((*int64)(v)) }
+func (c *coder) player(v *wamble.PlayerID)         { c.int((*int64)(v)) }
+func (c *coder) prediction(v *wamble.PredictionID) { c.int((*int64)(v)) }

@@ -1,0 +1,202 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"wamble"
+	"wamble/internal/schema"
+)
+
+// statement writes the rows of a run.
+type statement struct {
+	sql  string
+	args []any
+	// rows is how many rows it touches if all are new; -1: never mind.
+	rows int
+	// verify is run with the same args if fewer were touched. If it yields a
+	// row, that is a text that says what is wrong.
+	verify string
+}
+
+// writers is the one table of how each kind is written, for runs that have
+// passed schema.Check.
+var writers = map[wamble.Kind]func(profile string, run []wamble.Intent) []statement{
+	wamble.KindCreateSession:             createSessions,
+	wamble.KindLinkSession:               linkSessions,
+	wamble.KindUnlinkSession:             unlinkSessions,
+	wamble.KindRecordTermsAcceptance:     recordTerms,
+	wamble.KindCreateBoard:               createBoards,
+	wamble.KindUpdateBoard:               updateBoards,
+	wamble.KindUpdateBoardAssignmentTime: assignBoards,
+	wamble.KindRecordMove:                recordMoves,
+	wamble.KindRecordGameResult:          recordResults,
+	wamble.KindRecordPayout:              recordPayouts,
+	wamble.KindRecordRating:              recordRatings,
+	wamble.KindRecordPrediction:          recordPredictions,
+	wamble.KindResolvePrediction:         resolvePredictions,
+	wamble.KindCreateReservation:         createReservations,
+	wamble.KindRemoveReservation:         removeReservations,
+	wamble.KindRecordLastMoveShown:       recordShown,
+	wamble.KindUpdateSessionLastSeen:     seeSessions,
+	wamble.KindErasePlayer:               erasePlayers,
+	wamble.KindPurgeSessions:             purgeSessions,
+}
+
+// Apply implements wamble.Store.
+func (s *Store) Apply(ctx context.Context, b wamble.Batch) error {
+	if err := schema.CheckBatch(b); err != nil {
+		return err
+	}
+	for i, in := range b.Intents {
+		if err := schema.Check(in); err != nil {
+			return fmt.Errorf("apply intent %d: %w", i, err)
+		}
+	}
+	statements := []statement{moveCursor(b)}
+	for kind, run := range schema.Runs(b.Intents) {
+		statements = append(statements, writers[kind](b.Profile, run)...)
+	}
+	return sorted(ctx, "apply", s.transact(ctx, func(conn *pgxpool.Conn) error {
+		if err := s.execute(ctx, conn, s.begin(), statements); err != nil {
+			return err
+		}
+		tag, err := conn.Exec(ctx, "COMMIT")
+		if err == nil && tag.String() != "COMMIT" { // the server takes COMMIT of a failed transaction as ROLLBACK
+			err = fmt.Errorf("the server answered COMMIT with %s", tag)
+		}
+		return err
+	}))
+}
+
+// transact hands out a connection and sees to it that no transaction is left
+// open on it.
+func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	err = work(conn)
+	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
+		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_, _ = conn.Exec(tidy, "ROLLBACK") // if it fails, Release ends the connection
+	}
+	return err
+}
+
+// begin starts a transaction that is on disk when COMMIT returns, whatever the
+// server's default is.
+func (s *Store) begin() *pgx.Batch {
+	b := &pgx.Batch{}
+	b.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
+	b.Queue("SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', $1, true)",
+		strconv.FormatInt(s.timeout.Milliseconds(), 10))
+	return b
+}
+
+// execute sends what stands in b and the statements in one round trip, then
+// looks at the counts.
+func (s *Store) execute(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, statements []statement) error {
+	before := b.Len()
+	for _, st := range statements {
+		b.Queue(st.sql, st.args...)
+	}
+	results := conn.SendBatch(ctx, b)
+	var short []statement
+	for i := range b.Len() {
+		tag, err := results.Exec()
+		if err != nil {
+			_ = results.Close() // repeats err
+			return err
+		}
+		if i < before {
+			continue
+		}
+		if st := statements[i-before]; st.rows >= 0 && tag.RowsAffected() < int64(st.rows) {
+			short = append(short, st)
+		}
+	}
+	if err := results.Close(); err != nil {
+		return err
+	}
+	for _, st := range short {
+		if err := verify(ctx, conn, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verify finds out why a statement wrote fewer rows than it was given.
+func verify(ctx context.Context, conn *pgxpool.Conn, st statement) error {
+	var wrong string
+	err := conn.QueryRow(ctx, st.verify, st.args...).Scan(&wrong)
+	switch {
+	case isNone(err):
+		return nil
+	case err != nil:
+		return err
+	case st.verify == verifyCursor:
+		at, err := strconv.ParseUint(wrong, 10, 64)
+		if err != nil {
+			return fmt.Errorf("read cursor: %w", err)
+		}
+		return &wamble.CursorMoved{At: at}
+	}
+	return badf("%s", wrong)
+}
+
+// Probe implements wamble.Store.
+func (s *Store) Probe(ctx context.Context, b wamble.Batch) ([]wamble.Rejection, error) {
+	if err := schema.CheckBatch(b); err != nil {
+		return nil, err
+	}
+	var rejected []wamble.Rejection
+	err := s.transact(ctx, func(conn *pgxpool.Conn) error {
+		if err := s.execute(ctx, conn, s.begin(), nil); err != nil {
+			return err
+		}
+		for i, in := range b.Intents {
+			err := s.try(ctx, conn, b.Profile, in)
+			if errors.Is(err, wamble.ErrTransient) {
+				return err
+			}
+			if err != nil {
+				rejected = append(rejected, wamble.Rejection{Index: i, Err: err})
+			}
+		}
+		return nil // transact rolls back
+	})
+	if err != nil {
+		return nil, sorted(ctx, "probe", err)
+	}
+	return rejected, nil
+}
+
+// try writes one intent and takes it back if it fails.
+func (s *Store) try(ctx context.Context, conn *pgxpool.Conn, profile string, in wamble.Intent) error {
+	if err := schema.Check(in); err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	b.Queue("SAVEPOINT intent")
+	err := s.execute(ctx, conn, b, writers[in.Kind()](profile, []wamble.Intent{in}))
+	if err != nil {
+		err = sorted(ctx, in.Kind().String(), err)
+		if _, rerr := conn.Exec(ctx, "ROLLBACK TO SAVEPOINT intent"); rerr != nil {
+			return sorted(ctx, "probe", rerr)
+		}
+	}
+	if _, rerr := conn.Exec(ctx, "RELEASE SAVEPOINT intent"); rerr != nil {
+		return sorted(ctx, "probe", rerr)
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+package record
+
+import (
+	"encoding/json"
+	"time"
+
+	"wamble"
+)
+
+// Game is the JSON of a game.
+type Game struct {
+	Board    wamble.BoardID `json:"board"`
+	Profile  string         `json:"profile"`
+	Status   string         `json:"status"`
+	Chess960 *int           `json:"chess960,omitempty"` // start position
+	FEN      string         `json:"fen"`
+	Created  time.Time      `json:"created"`
+	Moves    []Move         `json:"moves"`
+	Result   *Result        `json:"result,omitempty"`
+}
+
+// Move is the JSON of a move.
+type Move struct {
+	Ply     int              `json:"ply"`
+	UCI     string           `json:"uci"`
+	Session wamble.SessionID `json:"session"`
+	Handle  string           `json:"handle,omitempty"`
+	At      time.Time        `json:"at"`
+}
+
+// Result is the JSON of how a game ended.
+type Result struct {
+	Winner   string    `json:"winner"` // "white", "black" or "draw"
+	Reason   string    `json:"reason"`
+	Plies    int       `json:"plies"`
+	Seconds  float64   `json:"seconds"`
+	Finished time.Time `json:"finished"`
+}
+
+// AppendJSON appends a game as one line of JSON.
+func AppendJSON(dst []byte, b *wamble.Board) ([]byte, error) {
+	g := Game{
+		Board: b.ID, Profile: b.Profile, Status: b.Status.String(), FEN: b.FEN, Created: b.Created.UTC(),
+		Moves: make([]Move, len(b.Moves)),
+	}
+	if b.Variant >= 0 {
+		n := int(b.Variant)
+		g.Chess960 = &n
+	}
+	for i, m := range b.Moves {
+		g.Moves[i] = Move{m.Ply, m.UCI, m.Session, m.Handle, m.At.UTC()}
+	}
+	if r := b.Result; r != nil {
+		g.Result = &Result{winner[r.Result], r.Reason, r.Plies, r.Duration.Seconds(), r.Finished.UTC()}
+	}
+	line, err := json.Marshal(g)
+	if err != nil {
+		return dst, err
+	}
+	return append(append(dst, line...), '\n'), nil
+}
+
+var winner = map[wamble.Result]string{wamble.WhiteWins: "white", wamble.BlackWins: "black", wamble.Draw: "draw"}

@@ -1,0 +1,114 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Migration is one step from an older schema to a newer one. It is applied in
+// a transaction of its own and never changed once it was released.
+type Migration struct {
+	Version int    // 1, 2, 3 … without gaps
+	Name    string // the file, for instance "001_initial_schema.sql"
+	SQL     string
+}
+
+// Load reads the files NNN_name.sql of a folder, in the order of their number.
+func Load(files fs.FS, folder string) ([]Migration, error) {
+	entries, err := fs.ReadDir(files, folder)
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	var all []Migration
+	for _, e := range entries { // ReadDir sorts by name
+		number, _, ok := strings.Cut(e.Name(), "_")
+		version, err := strconv.Atoi(number)
+		if !ok || err != nil || path.Ext(e.Name()) != ".sql" {
+			return nil, fmt.Errorf("migration %q is not named NNN_name.sql", e.Name())
+		}
+		if version != len(all)+1 {
+			return nil, fmt.Errorf("migration %q stands where number %d should", e.Name(), len(all)+1)
+		}
+		text, err := fs.ReadFile(files, path.Join(folder, e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read migrations: %w", err)
+		}
+		all = append(all, Migration{version, e.Name(), string(text)})
+	}
+	return all, nil
+}
+
+// Newer is returned when a database was migrated by a newer program than this
+// one. Nothing is written to it.
+type Newer struct {
+	Database, Program int // versions
+}
+
+func (e *Newer) Error() string {
+	return fmt.Sprintf("the database has schema version %d, but this program knows versions up to %d: run a newer wamble, or restore an older database",
+		e.Database, e.Program)
+}
+
+// Pending returns the migrations after version. Errors: *Newer.
+func Pending(all []Migration, version int) ([]Migration, error) {
+	if version > len(all) {
+		return nil, &Newer{Database: version, Program: len(all)}
+	}
+	return all[version:], nil
+}
+
+// Status says how a database stands to this program.
+type Status struct {
+	Server  string   // for instance "PostgreSQL 15.18" or "SQLite 3.54.1"
+	Version int      // of the database; 0: empty
+	Latest  int      // the newest that this program knows
+	Adopt   bool     // it was made by the original and carries no version yet
+	Pending []string // names of the migrations that are to come
+}
+
+// Step is how far a migration has come.
+type Step struct {
+	Name    string
+	Number  int // 1 … Of
+	Of      int
+	Elapsed time.Duration
+	Done    bool
+}
+
+// Progress is told about a step when it starts, every five seconds while it
+// runs, and when it is done. It may be nil. It is called from one goroutine at
+// a time.
+type Progress func(Step)
+
+const heartbeat = 5 * time.Second
+
+// Run does the work of step s and reports it.
+func (p Progress) Run(ctx context.Context, s Step, work func(context.Context) error) error {
+	if p == nil {
+		return work(ctx)
+	}
+	p(s)
+	start := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.Elapsed = time.Since(start)
+			p(s)
+		case err := <-done:
+			s.Elapsed, s.Done = time.Since(start), err == nil
+			if err == nil {
+				p(s)
+			}
+			return err
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"wamble"
+	"wamble/internal/schema"
+)
+
+// errRepeat is returned by a writer of many rows when fewer changed than it was
+// given, so that some of them were there before.
+var errRepeat = errors.New("some rows are not new")
+
+// writers is the one table of how each kind is written. The runs they get have
+// passed schema.Check. A run of one intent never returns errRepeat.
+var writers = map[wamble.Kind]func(*tx, []wamble.Intent) error{
+	wamble.KindCreateSession:             (*tx).createSessions,
+	wamble.KindLinkSession:               (*tx).linkSessions,
+	wamble.KindUnlinkSession:             (*tx).unlinkSessions,
+	wamble.KindRecordTermsAcceptance:     (*tx).recordTerms,
+	wamble.KindCreateBoard:               (*tx).createBoards,
+	wamble.KindUpdateBoard:               (*tx).updateBoards,
+	wamble.KindUpdateBoardAssignmentTime: (*tx).assignBoards,
+	wamble.KindRecordMove:                (*tx).recordMoves,
+	wamble.KindRecordGameResult:          (*tx).recordResults,
+	wamble.KindRecordPayout:              (*tx).recordPayouts,
+	wamble.KindRecordRating:              (*tx).recordRatings,
+	wamble.KindRecordPrediction:          (*tx).recordPredictions,
+	wamble.KindResolvePrediction:         (*tx).resolvePredictions,
+	wamble.KindCreateReservation:         (*tx).createReservations,
+	wamble.KindRemoveReservation:         (*tx).removeReservations,
+	wamble.KindRecordLastMoveShown:       (*tx).recordShown,
+	wamble.KindUpdateSessionLastSeen:     (*tx).seeSessions,
+	wamble.KindErasePlayer:               (*tx).erasePlayers,
+	wamble.KindPurgeSessions:             (*tx).purgeSessions,
+}
+
+// Apply implements wamble.Store.
+func (s *Store) Apply(ctx context.Context, b wamble.Batch) error {
+	if err := schema.CheckBatch(b); err != nil {
+		return err
+	}
+	for i, in := range b.Intents {
+		if err := schema.Check(in); err != nil {
+			return fmt.Errorf("apply intent %d: %w", i, err)
+		}
+	}
+	work := func(careful bool) error {
+		return s.writer.transact(ctx, func(t *tx) error {
+			t.careful, t.profile = careful, b.Profile
+			if err := t.moveCursor(b); err != nil {
+				return err
+			}
+			return t.write(b.Intents)
+		})
+	}
+	err := work(false)
+	if errors.Is(err, errRepeat) {
+		err = work(true)
+	}
+	return sorted(ctx, "apply", err)
+}
+
+// write writes intents run by run, or one by one if careful.
+func (t *tx) write(intents []wamble.Intent) error {
+	for kind, run := range schema.Runs(intents) {
+		if err := t.ctx.Err(); err != nil {
+			return err
+		}
+		most := len(run)
+		if t.careful {
+			most = 1
+		}
+		for len(run) > 0 {
+			if err := writers[kind](t, run[:most]); err != nil {
+				return err
+			}
+			run = run[most:]
+		}
+	}
+	return nil
+}
+
+// short decides what a count below the number of rows means: with many rows
+// errRepeat; with one, that it was there before or is not there at all.
+func (t *tx) short(changed int64, rows int) (before bool, err error) {
+	if changed == int64(rows) {
+		return false, nil
+	}
+	if rows == 1 {
+		return true, nil
+	}
+	return false, errRepeat
+}
+
+// errProbe ends the transaction of a probe.
+var errProbe = errors.New("a probe writes nothing")
+
+// Probe implements wamble.Store.
+func (s *Store) Probe(ctx context.Context, b wamble.Batch) ([]wamble.Rejection, error) {
+	if err := schema.CheckBatch(b); err != nil {
+		return nil, err
+	}
+	var rejected []wamble.Rejection
+	err := s.writer.transact(ctx, func(t *tx) error {
+		t.profile = b.Profile
+		for i, in := range b.Intents {
+			err := t.try(in)
+			if errors.Is(err, wamble.ErrTransient) {
+				return err
+			}
+			if err != nil {
+				rejected = append(rejected, wamble.Rejection{Index: i, Err: err})
+			}
+		}
+		return errProbe
+	})
+	if !errors.Is(err, errProbe) {
+		return nil, sorted(ctx, "probe", err)
+	}
+	return rejected, nil
+}
+
+// try writes one intent and takes it back if it fails.
+func (t *tx) try(in wamble.Intent) error {
+	if err := schema.Check(in); err != nil {
+		return err
+	}
+	if _, err := t.exec("SAVEPOINT intent"); err != nil {
+		return sorted(t.ctx, "probe", err)
+	}
+	err := t.ctx.Err()
+	if err == nil {
+		err = writers[in.Kind()](t, []wamble.Intent{in})
+	}
+	if err != nil {
+		if _, rerr := t.exec("ROLLBACK TO intent"); rerr != nil {
+			return sorted(t.ctx, "probe", rerr)
+		}
+	}
+	if _, rerr := t.exec("RELEASE intent"); rerr != nil {
+		return sorted(t.ctx, "probe", rerr)
+	}
+	return sorted(t.ctx, in.Kind().String(), err)
+}

@@ -1,0 +1,84 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// LimitPages bounds the size of the file, as a full disk does.
+func (s *Store) LimitPages(ctx context.Context, pages int) error {
+	return s.writer.transact(ctx, func(t *tx) error {
+		var now int
+		return t.scan(fmt.Sprintf("PRAGMA max_page_count = %d", pages), nil, &now)
+	})
+}
+
+// TestSettings asks the connections themselves.
+func TestSettings(t *testing.T) {
+	s, err := Open(Options{Path: filepath.Join(t.TempDir(), "w.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1", "busy_timeout": "5000"} {
+		var got string
+		err := s.writer.transact(t.Context(), func(tx *tx) error { return tx.scan("PRAGMA "+pragma, nil, &got) })
+		if err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", pragma, got, err, want)
+		}
+	}
+	if _, err := s.readers.Exec("DELETE FROM boards"); err == nil {
+		t.Error("a reader wrote")
+	}
+	var version string
+	if err := s.readers.QueryRow("SELECT sqlite_version()").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major != 3 || minor < 53 {
+		t.Errorf("SQLite %s, want at least 3.53", version)
+	}
+}
+
+// TestLeaderboardIsIndexed asks the planner: no page may be sorted.
+func TestLeaderboardIsIndexed(t *testing.T) {
+	s, err := Open(Options{Path: filepath.Join(t.TempDir(), "w.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for index, order := range map[string]string{
+		"idx_sessions_by_score":  "ORDER BY s.total_score DESC, s.rating DESC, s.id LIMIT 10",
+		"idx_sessions_by_rating": "ORDER BY s.rating DESC, s.total_score DESC, s.id LIMIT 10",
+	} {
+		rows, err := s.readers.Query("EXPLAIN QUERY PLAN " + selectRank + order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plan []string
+		for rows.Next() {
+			var a, b, c int
+			var step string
+			if err := rows.Scan(&a, &b, &c, &step); err != nil {
+				t.Fatal(err)
+			}
+			plan = append(plan, step)
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(plan, "; ")
+		if !strings.Contains(text, index) || strings.Contains(text, "TEMP B-TREE") {
+			t.Errorf("the plan is %s, want %s and no sort", text, index)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"wamble"
+	"wamble/internal/schema"
+)
+
+func (t *tx) recordMoves(run []wamble.Intent) error {
+	moves := schema.As[*wamble.RecordMove](run)
+	args := t.list(len(moves), 5)
+	for _, in := range moves {
+		args = append(args, int64(in.Board), int64(in.Session), in.UCI, in.Ply, schema.Micros(in.At))
+	}
+	n, err := t.many(`INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?,?)", args)
+	if err != nil {
+		return err
+	}
+	before, err := t.short(n, len(moves))
+	if err != nil {
+		return err
+	}
+	if before {
+		return t.sameMove(moves[0])
+	}
+	return t.countGames(moves)
+}
+
+// sameMove refuses a move for a ply that has another one.
+func (t *tx) sameMove(in *wamble.RecordMove) error {
+	var session int64
+	var uci string
+	err := t.scan(`SELECT session_id, move_uci FROM moves WHERE board_id = ? AND move_number = ?`, []any{int64(in.Board), in.Ply}, &session, &uci)
+	if err == nil && (session != int64(in.Session) || uci != in.UCI) {
+		return badf("%v: ply %d of board %d is %s by session %d, not %s by session %d", in.Kind(), in.Ply, in.Board, uci, session, in.UCI, in.Session)
+	}
+	return err
+}
+
+// countGames counts the boards on which a session moves for the first time.
+func (t *tx) countGames(moves []*wamble.RecordMove) error {
+	args := t.list(len(moves), 2)
+	for _, in := range moves {
+		if in.First {
+			args = append(args, int64(in.Session), int64(in.Board))
+		}
+	}
+	_, err := t.many(`UPDATE sessions SET games_played = games_played + v.games, chess960_games_played = chess960_games_played + v.chess960
+		FROM (SELECT column1 AS session, count(*) AS games, count(b.variant) AS chess960
+			FROM (VALUES $rows) JOIN boards b ON b.id = column2 GROUP BY column1) v
+		WHERE sessions.id = v.session`, "(?,?)", args)
+	return err
+}
+
+func (t *tx) recordShown(run []wamble.Intent) error {
+	args := t.list(len(run), 4)
+	for _, in := range schema.As[*wamble.RecordLastMoveShown](run) {
+		args = append(args, int64(in.Session), int64(in.Board), in.UCI, schema.Micros(in.At))
+	}
+	_, err := t.many(`INSERT INTO board_last_move_shown_events (session_id, board_id, shown_uci, emitted_at) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?)", args)
+	return err
+}
+
+// readMoves fills in the moves of a page of boards.
+func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
+	at := make(map[wamble.BoardID]*wamble.Board, len(boards))
+	ids := make([]wamble.BoardID, len(boards))
+	for i := range boards {
+		at[boards[i].ID], ids[i] = &boards[i], boards[i].ID
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT m.board_id, m.move_number, m.move_uci, m.session_id, ifnull(p.handle, ''), m.timestamp
+		FROM json_each(?) j JOIN moves m ON m.board_id = j.value JOIN sessions s ON s.id = m.session_id LEFT JOIN players p ON p.id = s.player_id
+		ORDER BY m.board_id, m.move_number`, string(list))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var board wamble.BoardID
+		var m wamble.Move
+		var micros int64
+		if err := rows.Scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Handle, &micros); err != nil {
+			return err
+		}
+		m.At = schema.Time(micros)
+		at[board].Moves = append(at[board].Moves, m)
+	}
+	return rows.Err()
+}

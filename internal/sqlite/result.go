@@ -1,0 +1,44 @@
+package sqlite
+
+import (
+	"wamble"
+	"wamble/internal/schema"
+)
+
+func (t *tx) recordResults(run []wamble.Intent) error {
+	args := t.list(len(run), 6)
+	for _, in := range schema.As[*wamble.RecordGameResult](run) {
+		args = append(args, int64(in.Board), in.Result.String(), schema.Micros(in.At), in.Plies, in.Duration.Microseconds(), in.Reason)
+	}
+	_, err := t.many(`INSERT INTO game_results (board_id, winning_side, finished_at, move_count, duration_us, termination_reason) VALUES $rows
+		ON CONFLICT (board_id) DO UPDATE SET winning_side = excluded.winning_side, finished_at = excluded.finished_at, move_count = excluded.move_count,
+			duration_us = excluded.duration_us, termination_reason = excluded.termination_reason
+		WHERE excluded.finished_at > game_results.finished_at`, "(?,?,?,?,?,?)", args)
+	return err
+}
+
+// recordPayouts adds to a session's score only together with a new row.
+func (t *tx) recordPayouts(run []wamble.Intent) error {
+	payouts := schema.As[*wamble.RecordPayout](run)
+	args := t.list(len(payouts), 5)
+	for _, in := range payouts {
+		args = append(args, int64(in.Board), int64(in.Session), in.Points, in.Canonical, schema.Micros(in.At))
+	}
+	n, err := t.many(`INSERT INTO payouts (board_id, session_id, points_awarded, points_canonical, created_at) VALUES $rows ON CONFLICT DO NOTHING`,
+		"(?,?,round(?,4),round(?,4),?)", args)
+	if err != nil {
+		return err
+	}
+	before, err := t.short(n, len(payouts))
+	if err != nil || before {
+		return err
+	}
+	args = t.list(len(payouts), 2)
+	for _, in := range payouts {
+		args = append(args, int64(in.Session), in.Points)
+	}
+	_, err = t.many(`UPDATE sessions SET total_score = round(total_score + v.points, 4)
+		FROM (SELECT column1 AS session, sum(round(column2, 4)) AS points FROM (VALUES $rows) GROUP BY column1) v
+		WHERE sessions.id = v.session`, "(?,?)", args)
+	return err
+}

@@ -1,0 +1,163 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"wamble"
+	"wamble/internal/schema"
+)
+
+func (t *tx) createSessions(run []wamble.Intent) error {
+	args := t.list(len(run), 5)
+	for _, in := range schema.As[*wamble.CreateSession](run) {
+		at := schema.Micros(in.At)
+		args = append(args, int64(in.Session), in.Token[:], nullable(int64(in.Player)), at, at)
+	}
+	n, err := t.many(`INSERT INTO sessions (id, token, player_id, created_at, last_seen_at) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?,?)", args)
+	if err != nil {
+		return err
+	}
+	before, err := t.short(n, len(run))
+	if err != nil {
+		return err
+	}
+	for _, in := range schema.As[*wamble.CreateSession](run) {
+		if before {
+			ok, err := t.exists(`SELECT 1 FROM sessions WHERE id = ?`, int64(in.Session))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return badf("%v: the token of session %d belongs to another one", in.Kind(), in.Session)
+			}
+		} else if in.Player != 0 {
+			_, err := t.exec(`UPDATE sessions SET rating = (SELECT rating FROM players WHERE id = sessions.player_id) WHERE id = ?`, int64(in.Session))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tx) linkSessions(run []wamble.Intent) error {
+	for _, in := range schema.As[*wamble.LinkSession](run) {
+		at := schema.Micros(in.At)
+		_, err := t.exec(`INSERT INTO players (id, public_key, handle, rating, created_at) VALUES (?, ?, ?, round(?, 4), ?) ON CONFLICT (public_key) DO NOTHING`,
+			int64(in.Player), in.Key[:], in.Handle, in.Rating, at)
+		if err != nil {
+			return err
+		}
+		n, err := t.exec(`UPDATE sessions SET player_id = p.id, rating = p.rating, identity_at = ? FROM players p
+			WHERE p.public_key = ? AND sessions.id = ? AND ifnull(identity_at, 0) <= ?`, at, in.Key[:], int64(in.Session), at)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			if err := t.mustExist(in.Kind(), "session", int64(in.Session)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tx) unlinkSessions(run []wamble.Intent) error {
+	for _, in := range schema.As[*wamble.UnlinkSession](run) {
+		at := schema.Micros(in.At)
+		_, err := t.exec(`UPDATE sessions SET player_id = NULL, rating = 0, identity_at = ? WHERE id = ? AND ifnull(identity_at, 0) <= ?`,
+			at, int64(in.Session), at)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) seeSessions(run []wamble.Intent) error {
+	seen := schema.NewestSeen(run)
+	args := t.list(len(seen), 2)
+	for _, in := range seen {
+		args = append(args, int64(in.Session), schema.Micros(in.At))
+	}
+	_, err := t.many(`UPDATE sessions SET last_seen_at = v.column2 FROM (VALUES $rows) v
+		WHERE sessions.id = v.column1 AND sessions.last_seen_at < v.column2`, "(?,?)", args)
+	return err
+}
+
+// purgeSessions leaves alone who holds a board: the holder is gone when the
+// reservation is.
+func (t *tx) purgeSessions(run []wamble.Intent) error {
+	const old = `player_id IS NULL AND token IS NOT NULL AND last_seen_at < ? AND NOT EXISTS (SELECT 1 FROM reservations r WHERE r.session_id = sessions.id)`
+	const gone = `SELECT id FROM sessions WHERE ` + old
+	const moved = `(EXISTS (SELECT 1 FROM moves m WHERE m.session_id = sessions.id) OR EXISTS (SELECT 1 FROM payouts p WHERE p.session_id = sessions.id))`
+	for _, in := range schema.As[*wamble.PurgeSessions](run) {
+		before := schema.Micros(in.Before)
+		for _, text := range []string{
+			`DELETE FROM predictions WHERE session_id IN (` + gone + `)`,
+			`DELETE FROM board_last_move_shown_events WHERE session_id IN (` + gone + `)`,
+			`DELETE FROM profile_terms_acceptances WHERE session_id IN (` + gone + `)`,
+			`DELETE FROM sessions WHERE ` + old + ` AND NOT ` + moved,
+			`UPDATE sessions SET token = NULL WHERE ` + old,
+		} {
+			if _, err := t.exec(text, before); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mustExist tells a row that needs no change from one that is not there.
+func (t *tx) mustExist(k wamble.Kind, noun string, id int64) error {
+	ok, err := t.exists(`SELECT 1 FROM `+noun+`s WHERE id = ?`, id)
+	if err == nil && !ok {
+		return missing(k, noun, id)
+	}
+	return err
+}
+
+func nullable(id int64) any {
+	if id == 0 {
+		return nil
+	}
+	return id
+}
+
+const selectSession = `SELECT s.id, s.token, s.player_id, p.public_key, p.handle, s.trust_level, s.created_at, s.last_seen_at,
+	s.total_score, s.total_prediction_score, ifnull(p.rating, 0), s.games_played, s.chess960_games_played
+	FROM sessions s LEFT JOIN players p ON p.id = s.player_id `
+
+// Session implements wamble.Queries.
+func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session, error) {
+	return s.session(ctx, `WHERE s.token = ?`, token[:])
+}
+
+// SessionByID implements wamble.Queries.
+func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error) {
+	return s.session(ctx, `WHERE s.id = ?`, int64(id))
+}
+
+// SessionByHandle implements wamble.Queries.
+func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
+	return s.session(ctx, `WHERE p.handle = ? ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+}
+
+func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {
+	var out wamble.Session
+	var token, key []byte
+	var player sql.NullInt64
+	var handle sql.NullString
+	var created, seen int64
+	err := s.readers.QueryRowContext(ctx, selectSession+where, arg).Scan(&out.ID, &token, &player, &key, &handle, &out.Trust, &created, &seen,
+		&out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Rating, &out.Stats.Games, &out.Stats.Chess960Games)
+	if err != nil {
+		return wamble.Session{}, sorted(ctx, "read session", err)
+	}
+	copy(out.Token[:], token)
+	copy(out.Key[:], key)
+	out.Player, out.Handle = wamble.PlayerID(player.Int64), handle.String
+	out.Created, out.LastSeen = schema.Time(created), schema.Time(seen)
+	return out, nil
+}

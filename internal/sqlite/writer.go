@@ -1,0 +1,195 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"wamble"
+)
+
+// writer owns the one connection that writes, with its prepared statements.
+type writer struct {
+	db   *sql.DB
+	turn chan struct{} // holds one token; whoever takes it may use what follows
+
+	conn  *sql.Conn
+	stmts map[query]*sql.Stmt
+}
+
+// query is a statement for a number of rows.
+type query struct {
+	text string
+	rows int
+}
+
+func newWriter(db *sql.DB) *writer {
+	w := &writer{db: db, turn: make(chan struct{}, 1)}
+	w.turn <- struct{}{}
+	return w
+}
+
+// close waits for the transaction under way and ends the connection. After it,
+// db refuses new ones.
+func (w *writer) close() error {
+	<-w.turn
+	defer func() { w.turn <- struct{}{} }()
+	w.drop()
+	return w.db.Close()
+}
+
+// drop forgets the connection; the next transaction opens another.
+func (w *writer) drop() {
+	if w.conn != nil {
+		for _, s := range w.stmts {
+			_ = s.Close() // the connection ends with them
+		}
+		_ = w.conn.Close()
+		w.conn, w.stmts = nil, nil
+	}
+}
+
+// transact runs work between BEGIN IMMEDIATE and COMMIT. If work or COMMIT
+// fails, nothing is written. The caller's context ends the waiting and is
+// looked at between statements, but does not interrupt one: they are short.
+func (w *writer) transact(ctx context.Context, work func(*tx) error) error {
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { w.turn <- struct{}{} }()
+	if w.conn == nil {
+		conn, err := w.db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		w.conn, w.stmts = conn, map[query]*sql.Stmt{}
+	}
+	t := &tx{w: w, ctx: ctx, quiet: context.WithoutCancel(ctx)}
+	if _, err := t.exec("BEGIN IMMEDIATE"); err != nil {
+		w.drop()
+		return err
+	}
+	err := work(t)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		_, err = t.exec("COMMIT")
+	}
+	if err != nil {
+		if _, rerr := t.exec("ROLLBACK"); rerr != nil {
+			w.drop() // closing the connection rolls back as well
+		}
+	}
+	return err
+}
+
+// tx is the transaction of a writer. It dies with the call of work.
+type tx struct {
+	w       *writer
+	ctx     context.Context
+	quiet   context.Context // ctx without its end
+	careful bool            // one intent at a time; see package comment
+	profile string
+	args    []any
+}
+
+// exec runs one statement and returns how many rows it changed.
+func (t *tx) exec(text string, args ...any) (int64, error) {
+	s, err := t.prepare(query{text, 1}, text)
+	if err != nil {
+		return 0, err
+	}
+	return changed(s.ExecContext(t.quiet, args...))
+}
+
+// scan reads one row. Errors: sql.ErrNoRows.
+func (t *tx) scan(text string, args []any, into ...any) error {
+	s, err := t.prepare(query{text, 1}, text)
+	if err != nil {
+		return err
+	}
+	return s.QueryRowContext(t.quiet, args...).Scan(into...)
+}
+
+// sizes are the numbers of rows for which statements are prepared: few, so
+// that the statements stay few.
+var sizes = [...]int{64, 16, 4, 1}
+
+// many runs a statement over rows of args, as many rows at a time as sizes
+// allow, and returns how many rows it changed in all. In its text, $rows stands
+// for the list of tuples, of which tuple is one.
+func (t *tx) many(text, tuple string, args []any) (int64, error) {
+	width := strings.Count(tuple, "?")
+	var sum int64
+	for left := len(args) / width; left > 0; {
+		n := 1
+		for _, size := range sizes {
+			if left >= size {
+				n = size
+				break
+			}
+		}
+		q := query{text, -n} // apart from the same text run by exec
+		s, ok := t.w.stmts[q]
+		if !ok {
+			var err error
+			tuples := strings.TrimSuffix(strings.Repeat(tuple+",", n), ",")
+			if s, err = t.prepare(q, strings.Replace(text, "$rows", tuples, 1)); err != nil {
+				return sum, err
+			}
+		}
+		c, err := changed(s.ExecContext(t.quiet, args[:n*width]...))
+		sum += c
+		if err != nil {
+			return sum, err
+		}
+		args, left = args[n*width:], left-n
+	}
+	return sum, nil
+}
+
+func (t *tx) prepare(q query, text string) (*sql.Stmt, error) {
+	if s, ok := t.w.stmts[q]; ok {
+		return s, nil
+	}
+	s, err := t.w.conn.PrepareContext(t.quiet, text)
+	if err != nil {
+		return nil, fmt.Errorf("prepare %.40q: %w", text, err)
+	}
+	t.w.stmts[q] = s
+	return s, nil
+}
+
+// row starts a new list of arguments in the transaction's own memory.
+func (t *tx) list(rows, width int) []any {
+	if cap(t.args) < rows*width {
+		t.args = make([]any, 0, rows*width)
+	}
+	return t.args[:0]
+}
+
+func changed(r sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// exists reports whether a query yields a row.
+func (t *tx) exists(text string, args ...any) (bool, error) {
+	var one int
+	err := t.scan(text, args, &one)
+	if err == sql.ErrNoRows {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// missing is the error of an intent that names a row which is not there.
+func missing(k wamble.Kind, what string, id int64) error {
+	return badf("%v: there is no %s %d", k, what, id)
+}

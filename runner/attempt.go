@@ -1,0 +1,129 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// AttemptPolicy bounds the attempts of a transaction that meets conflicts. The
+// zero value means the defaults.
+type AttemptPolicy struct {
+	// Retries after the first attempt; default 3, negative means none.
+	Retries int
+	// Backoff before the first retry, default 250 µs; it doubles up to
+	// MaxBackoff, default 10 ms. A negative Backoff means no wait.
+	Backoff    time.Duration
+	MaxBackoff time.Duration
+	// NoJitter makes every wait as long as it may be; otherwise it is drawn
+	// from the upper half.
+	NoJitter bool
+}
+
+func (p AttemptPolicy) withDefaults() AttemptPolicy {
+	if p.Retries == 0 {
+		p.Retries = 3
+	}
+	if p.Backoff == 0 {
+		p.Backoff = 250 * time.Microsecond
+	}
+	set(&p.MaxBackoff, 10*time.Millisecond)
+	return p
+}
+
+// backoff is the wait before retry n, n from 0.
+func (p AttemptPolicy) backoff(n int) time.Duration {
+	d := max(p.Backoff, 0)
+	for ; n > 0 && d > 0 && d < p.MaxBackoff; n-- {
+		d *= 2
+	}
+	d = min(d, p.MaxBackoff)
+	if d > 1 && !p.NoJitter {
+		d = d/2 + rand.N(d/2)
+	}
+	return d
+}
+
+// AttemptStats tells how an Update went.
+type AttemptStats struct {
+	Attempts  int
+	Retries   int
+	Conflicts int // retries after ErrConflict
+	Busy      int // retries after Retry, ErrNesting or ErrBusy
+}
+
+// Update runs f in a transaction of its own and commits it. When the commit or
+// f itself answers ErrConflict, ErrNesting, ErrBusy or Retry, it begins again
+// with a fresh snapshot, up to p.Retries times. Any other error of f ends it.
+func (r *Runner) Update(ctx context.Context, p AttemptPolicy, f func(tx *Tx) error) (AttemptStats, error) {
+	p = p.withDefaults()
+	var s AttemptStats
+	for {
+		s.Attempts++
+		err := r.updateOnce(ctx, f)
+		var retry *retryError
+		conflict := errors.Is(err, ErrConflict)
+		again := conflict || errors.Is(err, ErrNesting) || errors.Is(err, ErrBusy) || errors.As(err, &retry)
+		if !again || s.Retries >= p.Retries || ctx.Err() != nil {
+			return s, err
+		}
+		if conflict {
+			s.Conflicts++
+		} else {
+			s.Busy++
+		}
+		if d := p.backoff(s.Retries); d > 0 {
+			r.o.Sleep(ctx, nil, d)
+		}
+		s.Retries++
+	}
+}
+
+func (r *Runner) updateOnce(ctx context.Context, f func(tx *Tx) error) error {
+	e := r.engine()
+	if err := e.enter(); err != nil {
+		return err
+	}
+	src := &txSource{e: e}
+	tx := &Tx{src: src}
+	err := guard(func() error { return f(tx) })
+	err = errors.Join(err, src.close())
+	e.exit()
+	if err != nil {
+		return err
+	}
+	return e.do(ctx, func(c *commit) error {
+		if c.noSpace && len(tx.writes)+len(tx.effects) > 0 {
+			return ErrNoSpace
+		}
+		return c.commitTx(tx)
+	})
+}
+
+// View gives f a read-only picture of the application's state.
+func (r *Runner) View(f func(get func(key []byte) ([]byte, error)) error) error {
+	e := r.engine()
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.exit()
+	src := &txSource{e: e}
+	tx := &Tx{src: src}
+	return errors.Join(f(tx.Get), src.close())
+}
+
+// AttemptHandler wraps f as a Handler that gives each message several attempts
+// of its own, in transactions that are not the message's: what f does is
+// committed before the message is acknowledged, so f runs again if the process
+// dies in between. Prefer a plain Handler, whose effects happen once; this is
+// for work that must be visible before the acknowledgement. stats may be nil.
+func (r *Runner) AttemptHandler(p AttemptPolicy, f func(tx *Tx, d *Delivery) error, stats func(AttemptStats)) Handler {
+	return func(ctx context.Context, _ *Tx, d *Delivery) error {
+		s, err := r.Update(ctx, p, func(tx *Tx) error { return f(tx, d) })
+		if stats != nil {
+			stats(s)
+		}
+		return err
+	}
+}

@@ -1,0 +1,347 @@
+package runner
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// openEngine boots: open the tables, guard the schema, start a new epoch, read
+// the index, start the committer. On error nothing is left open.
+func openEngine(o *Options, s Storage, restored bool) (*engine, error) {
+	e := &engine{o: o, failedCh: make(chan struct{})}
+	back, err := s.Open(e.fail)
+	if err != nil {
+		return nil, err
+	}
+	e.back = back
+	e.started = e.now()
+	e.ix.inboxes = map[uint64]*inbox{}
+	if err := e.start(restored); err != nil {
+		return nil, errors.Join(err, back.Close())
+	}
+	return e, nil
+}
+
+func (e *engine) start(restored bool) error {
+	from, fresh, err := e.guardSchema()
+	if err != nil {
+		return err
+	}
+	if err := e.loadIndex(); err != nil {
+		return fmt.Errorf("read the index: %w", err)
+	}
+	if err := e.loadIdentity(fresh || restored, restored); err != nil {
+		return err
+	}
+	if err := e.loadLeases(); err != nil {
+		return fmt.Errorf("read the leases: %w", err)
+	}
+	k := newCommitter(e)
+	e.failMu.Lock()
+	e.k = k
+	e.failMu.Unlock()
+	go k.run()
+	if err := e.writeIdentity(from, fresh); err != nil {
+		k.close(ErrStopped)
+		if !e.failed.Load() {
+			<-k.stopped
+		}
+		return err
+	}
+	return nil
+}
+
+func (e *engine) own(key string) ([]byte, bool, error) {
+	return e.back.Get(nil, tableKey(nil, appState, []byte(key)))
+}
+
+// guardSchema compares the stored marker with Options.Schema. It reads only;
+// the marker is written together with the boot row.
+func (e *engine) guardSchema() (from Version, fresh bool, err error) {
+	want := e.o.Schema
+	b, ok, err := e.own(markerKey)
+	if err != nil {
+		return want, false, fmt.Errorf("read the schema marker: %w", err)
+	}
+	if !ok {
+		if !e.o.Create {
+			return want, false, ErrNoSchema
+		}
+		return want, true, nil
+	}
+	have, err := decodeMarker(b)
+	switch {
+	case err != nil:
+		return want, false, err
+	case have == want:
+	case have.Major == want.Major && have.Minor < want.Minor && e.o.Migrate != nil:
+	default:
+		return want, false, fmt.Errorf("stored %s, this program serves %s: %w", have, want, ErrSchema)
+	}
+	return have, false, nil
+}
+
+// loadIdentity reads or makes the journal id and counts the boot.
+func (e *engine) loadIdentity(newJournal, restored bool) error {
+	b, ok, err := e.own(bootKey)
+	if err != nil {
+		return err
+	}
+	if ok {
+		if e.boot, err = decodeBoot(b); err != nil {
+			return err
+		}
+	}
+	if e.boot.epoch == math.MaxUint32 {
+		return fmt.Errorf("boot epochs are used up: %w", ErrTooLarge)
+	}
+	e.boot.epoch++
+	if restored || !ok {
+		e.boot.floor = e.boot.epoch
+	}
+	b, ok, err = e.own(journalKey)
+	if err != nil {
+		return err
+	}
+	if ok && !newJournal {
+		e.journal, err = decodeJournal(b)
+		return err
+	}
+	_, err = rand.Read(e.journal[:])
+	return err
+}
+
+// writeIdentity makes boot row, journal id, marker and what Migrate did
+// durable in one commit.
+func (e *engine) writeIdentity(from Version, fresh bool) error {
+	e.schema = e.o.Schema
+	src := &txSource{e: e}
+	tx := &Tx{src: src}
+	if from != e.schema && !fresh {
+		if err := guard(func() error { return e.o.Migrate(tx, from) }); err != nil {
+			return errors.Join(fmt.Errorf("migrate %s to %s: %w", from, e.schema, err), src.close())
+		}
+	}
+	if err := src.close(); err != nil {
+		return err
+	}
+	return e.do(context.Background(), func(c *commit) error {
+		if err := c.commitTx(tx); err != nil {
+			return err
+		}
+		put := func(key string, value []byte) { c.batch.Set(tableKey(nil, appState, []byte(key)), value) }
+		put(markerKey, e.schema.appendMarker(nil))
+		put(journalKey, e.journal.append(nil))
+		put(bootKey, e.boot.append(nil))
+		c.dirty = true
+		return nil
+	})
+}
+
+// loadIndex reads counters and inbox states, and makes up those that are
+// missing because the rows were written by another program.
+func (e *engine) loadIndex() error {
+	e.ix.timers.reset()
+	e.ix.expiryHead = math.MinInt64
+	b, ok, err := e.own(countersKey)
+	if err != nil {
+		return err
+	}
+	if ok {
+		if e.ix.counters, err = decodeCounters(b); err != nil {
+			return err
+		}
+	} else if err := e.countRows(); err != nil {
+		return err
+	}
+	lo := tableKey(nil, appState, []byte(inboxStateKey))
+	hi := tableKey(nil, appState, []byte(inboxStateKey))
+	hi[len(hi)-1]++
+	var bad error
+	err = e.back.Scan(lo, hi, func(key, value []byte) bool {
+		s, err := decodeInboxState(value)
+		if err != nil || len(key) != len(lo)+8 {
+			bad = errors.Join(badLength("inbox state key", key), err)
+			return false
+		}
+		in := newInbox(binary.BigEndian.Uint64(key[len(lo):]))
+		in.inboxState = s
+		e.ix.inboxes[in.worker] = in
+		return true
+	})
+	if err := errors.Join(err, bad); err != nil {
+		return err
+	}
+	if err := e.adoptInboxes(); err != nil {
+		return err
+	}
+	return e.findTimers()
+}
+
+// adoptInboxes finds workers that have rows but no state: one seek for each
+// worker that exists.
+func (e *engine) adoptInboxes() error {
+	for _, t := range bandTables {
+		lo, hi := tableRange(t)
+		for {
+			var next *inbox
+			worker, more := uint64(0), false
+			var bad error
+			err := e.back.Scan(lo, hi, func(key, _ []byte) bool {
+				row, err := decodeRowKey(key[1:])
+				worker, more, bad = row.Worker, err == nil, err
+				return false
+			})
+			if err := errors.Join(err, bad); err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+			if e.ix.inboxes[worker] == nil {
+				next = newInbox(worker)
+				if err := e.countInbox(next); err != nil {
+					return err
+				}
+				e.ix.inboxes[worker] = next
+			}
+			if worker == math.MaxUint64 {
+				break
+			}
+			lo = rowKey(nil, t, Row{Worker: worker + 1})
+		}
+	}
+	return nil
+}
+
+// inboxRange returns the bounds of a worker's rows in t, from seq on.
+func inboxRange(t table, worker, seq uint64) (lo, hi []byte) {
+	lo = rowKey(nil, t, Row{worker, seq})
+	if worker == math.MaxUint64 {
+		return lo, []byte{byte(t) + 1}
+	}
+	return lo, rowKey(nil, t, Row{Worker: worker + 1})
+}
+
+func (e *engine) countInbox(in *inbox) error {
+	for _, t := range bandTables {
+		lo, hi := inboxRange(t, in.worker, 0)
+		err := e.back.Scan(lo, hi, func(key, _ []byte) bool {
+			if row, err := decodeRowKey(key[1:]); err == nil {
+				in.count++
+				in.next = max(in.next, row.Seq+1)
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *engine) countRows() error {
+	c := &e.ix.counters
+	*c = counters{outboxNext: 1, timerNext: 1, deadNext: 1}
+	for _, x := range []struct {
+		t           table
+		count, next *uint64
+		seqAt       int
+	}{{outboxTable, &c.outboxCount, &c.outboxNext, 0}, {timerTable, &c.timerCount, &c.timerNext, 8}, {deadTable, &c.deadCount, &c.deadNext, 8}} {
+		lo, hi := tableRange(x.t)
+		err := e.back.Scan(lo, hi, func(key, _ []byte) bool {
+			if len(key) == 1+x.seqAt+8 {
+				*x.count++
+				*x.next = max(*x.next, binary.BigEndian.Uint64(key[1+x.seqAt:])+1)
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findTimers sets the heads of the two timer ranges.
+func (e *engine) findTimers() error {
+	t := &e.ix.timers
+	for i := range t.heads {
+		lo, hi := t.bounds(i)
+		t.none[i] = true
+		err := e.back.Scan(lo, hi, func(key, _ []byte) bool {
+			id, err := decodeTimerKey(key[1:])
+			if err != nil {
+				return true
+			}
+			t.heads[i], t.none[i] = id, false
+			return false
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadLeases reads the leases that are left. Those of dead processes of this
+// journal are over; a lease that does not decode counts as one that is over.
+func (e *engine) loadLeases() error {
+	for _, in := range e.ix.inboxes {
+		in.seen = in.frontier
+		in.upper = [bandCount]uint64{in.next, in.next, in.next}
+		in.publish()
+		lo, hi := inboxRange(leaseTable, in.worker, in.leaseHead)
+		err := e.back.Scan(lo, hi, func(key, value []byte) bool {
+			row, err := decodeRowKey(key[1:])
+			if err != nil {
+				return true
+			}
+			l, err := decodeLease(value)
+			if err != nil {
+				l = Lease{Deadline: math.MinInt64, Attempts: 1}
+			}
+			if l.Owner != 0 && l.epoch() >= e.boot.floor {
+				l.Deadline = math.MinInt64
+			}
+			in.park(row.Seq, holding{Lease: l})
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		if err := e.findBands(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findBands finds the table of every leased row. A lease without a row is an
+// orphan of a foreign program; it is forgotten.
+func (e *engine) findBands(in *inbox) error {
+	var key, buf []byte
+	for seq, h := range in.leases {
+		found := false
+		for b, t := range bandTables {
+			key = rowKey(key[:0], t, Row{in.worker, seq})
+			var err error
+			if buf, found, err = e.back.Get(buf[:0], key); err != nil {
+				return err
+			}
+			if found {
+				h.band = band(b)
+				in.leases[seq] = h
+				break
+			}
+		}
+		if !found {
+			in.release(seq)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// commit is the group that the committer is filling: a batch, and what later
+// requests of the same group must already see. Its methods run with the index
+// locked, each leaves batch and index in agreement.
+type commit struct {
+	e       *engine
+	batch   Batch
+	now     int64 // ms
+	noSpace bool
+	// staged holds the state and dedupe rows written by this group, and as
+	// deletions (nil) the timers, dead letters and outbox rows it removed.
+	staged  map[string][]byte
+	armed   []TimerID // timers armed by this group, which no scan sees yet
+	touched []*inbox  // touched inboxes
+	dirty   bool      // counters changed
+	key     []byte
+	value   []byte
+}
+
+func (c *commit) begin(now int64, noSpace bool) {
+	c.now, c.noSpace = now, noSpace
+	clear(c.staged)
+	c.touched = c.touched[:0]
+	c.armed = c.armed[:0]
+	c.dirty = false
+}
+
+// end writes the durable part of every inbox and counter that changed.
+func (c *commit) end() {
+	for _, in := range c.touched {
+		c.key = append(append(c.key[:0], byte(appState)), inboxStateKey...)
+		c.key = binary.BigEndian.AppendUint64(c.key, in.worker)
+		c.value = in.inboxState.append(c.value[:0])
+		c.batch.Set(c.key, c.value)
+	}
+	if c.dirty {
+		c.key = append(append(c.key[:0], byte(appState)), countersKey...)
+		c.value = c.e.ix.counters.append(c.value[:0])
+		c.batch.Set(c.key, c.value)
+	}
+}
+
+// wake tells the workers of inboxes that have something new, when it is stored.
+func (c *commit) wake() {
+	c.e.ix.mu.Lock()
+	defer c.e.ix.mu.Unlock()
+	for _, in := range c.touched {
+		in.publish()
+		if in.posted {
+			in.wakeAll()
+		}
+		in.dirty, in.posted = false, false
+	}
+}
+
+func (c *commit) touch(in *inbox) {
+	if !in.dirty {
+		in.dirty = true
+		c.touched = append(c.touched, in)
+	}
+}
+
+// post appends a frame to the worker's inbox and returns its number.
+func (c *commit) post(worker uint64, b band, frame []byte) uint64 {
+	in := c.e.ix.inbox(worker)
+	seq := in.next
+	in.next++
+	c.insert(in, seq, b, frame)
+	return seq
+}
+
+func (c *commit) insert(in *inbox, seq uint64, b band, frame []byte) {
+	c.touch(in)
+	if !in.posted {
+		in.posted = true
+		in.note(seq, c.now)
+	}
+	in.count++
+	in.upper[b] = seq + 1
+	c.key = rowKey(c.key[:0], bandTables[b], Row{in.worker, seq})
+	c.batch.Set(c.key, frame)
+}
+
+// setLease stores a lease row; the caller has put it into the index.
+func (c *commit) setLease(r Row, l Lease) {
+	c.key = rowKey(c.key[:0], leaseTable, r)
+	c.value = l.append(c.value[:0])
+	c.batch.Set(c.key, c.value)
+}
+
+// remove deletes a leased row with its lease.
+func (c *commit) remove(in *inbox, seq uint64, b band) {
+	r := Row{in.worker, seq}
+	c.key = rowKey(c.key[:0], bandTables[b], r)
+	c.batch.Delete(c.key)
+	c.key = rowKey(c.key[:0], leaseTable, r)
+	c.batch.Delete(c.key)
+	in.release(seq)
+	in.count--
+	c.touch(in)
+}
+
+// requeue moves a leased row to the tail, where it stays parked until the
+// time given. value is the row's stored value.
+func (c *commit) requeue(in *inbox, seq uint64, h holding, until int64, value []byte) uint64 {
+	c.remove(in, seq, h.band)
+	to := in.next
+	in.next++
+	c.insert(in, to, h.band, value)
+	h.Owner, h.Deadline = 0, until
+	in.park(to, h)
+	c.setLease(Row{in.worker, to}, h.Lease)
+	return to
+}
+
+// bury adds a dead letter and returns its name.
+func (c *commit) bury(worker uint64, d *DeadLetter) Row {
+	ix := &c.e.ix
+	r := Row{worker, ix.deadNext}
+	ix.deadNext++
+	ix.deadCount++
+	c.dirty = true
+	d.Time = c.now
+	c.key = rowKey(c.key[:0], deadTable, r)
+	c.value = d.append(c.value[:0])
+	c.batch.Set(c.key, c.value)
+	return r
+}
+
+// emit appends to the outbox.
+func (c *commit) emit(frame []byte) uint64 {
+	ix := &c.e.ix
+	seq := ix.outboxNext
+	ix.outboxNext++
+	ix.outboxCount++
+	c.dirty = true
+	c.key = appendOutboxKey(append(c.key[:0], byte(outboxTable)), seq)
+	c.batch.Set(c.key, frame)
+	return seq
+}
+
+// arm adds a timer.
+func (c *commit) arm(due int64, frame []byte) TimerID {
+	ix := &c.e.ix
+	id := TimerID{due, ix.timerNext}
+	ix.timerNext++
+	ix.timerCount++
+	c.dirty = true
+	ix.timers.armed(id)
+	c.armed = append(c.armed, id)
+	c.key = appendTimerKey(append(c.key[:0], byte(timerTable)), id)
+	c.batch.Set(c.key, frame)
+	return id
+}
+
+// disarm removes a timer that exists.
+func (c *commit) disarm(id TimerID) {
+	c.e.ix.timerCount--
+	c.dirty = true
+	c.key = appendTimerKey(append(c.key[:0], byte(timerTable)), id)
+	c.stage(c.key, nil)
+}
+
+// stage writes a row that get must see within this group; nil deletes it.
+func (c *commit) stage(key, value []byte) {
+	if c.staged == nil {
+		c.staged = map[string][]byte{}
+	}
+	if value == nil {
+		c.batch.Delete(key)
+		c.staged[string(key)] = nil
+		return
+	}
+	c.batch.Set(key, value)
+	c.staged[string(key)] = bytes.Clone(value)
+	if len(value) == 0 {
+		c.staged[string(key)] = []byte{}
+	}
+}
+
+// get reads a row of which this group tells all changes through stage.
+func (c *commit) get(key []byte) (value []byte, ok bool, err error) {
+	if v, here := c.staged[string(key)]; here {
+		return v, v != nil, nil
+	}
+	return c.e.back.Get(nil, key)
+}
+
+// owned returns the holding of r if token is its lease.
+func (c *commit) owned(r Row, token Lease) (*inbox, holding, error) {
+	in := c.e.ix.inboxes[r.Worker]
+	if in == nil {
+		return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrNotFound)
+	}
+	h, ok := in.leases[r.Seq]
+	if !ok {
+		return nil, holding{}, fmt.Errorf("lease of row %d of worker %d: %w", r.Seq, r.Worker, ErrNotFound)
+	}
+	if h.Lease != token {
+		return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrLeaseLost)
+	}
+	return in, h, nil
+}
+
+const maxTime = math.MaxInt64
+
+// later is now + ms without overflow.
+func later(now, ms int64) int64 {
+	if ms > 0 && now > math.MaxInt64-ms {
+		return maxTime
+	}
+	return now + ms
+}

@@ -1,0 +1,186 @@
+package runner
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// op is one request to the committer. apply and done run on its goroutine; a
+// request that refuses itself in apply writes nothing and keeps its error.
+type op interface {
+	// apply writes into the commit. It must not fail half way.
+	apply(c *commit)
+	// done is called exactly once, with nil when the commit is durable.
+	done(err error)
+	// size is about how many bytes it holds while it waits.
+	size() int
+}
+
+// maxCommit bounds the bytes of one group commit, so that a long queue does
+// not make one huge batch.
+const maxCommit = 4 << 20
+
+// queue is what waits for the committer.
+type queue struct {
+	mu     sync.Mutex
+	ready  sync.Cond
+	ops    []op
+	bytes  int
+	closed error // why nothing is taken any more
+}
+
+// The stages of a group: who may call done for its requests.
+const (
+	stageIdle      = iota // the committer owns the group
+	stageStorage          // it is inside the backend, perhaps for ever
+	stageAbandoned        // the storage failed meanwhile; fail has answered
+)
+
+// committer is the one goroutine through which every change passes.
+type committer struct {
+	e       *engine
+	q       queue
+	stage   atomic.Int32
+	group   []op // the requests of the present group
+	spare   []op
+	commit  commit
+	stopped chan struct{}
+	commits atomic.Uint64
+	ops     atomic.Uint64
+	last    atomic.Int64
+}
+
+func newCommitter(e *engine) *committer {
+	k := &committer{e: e, stopped: make(chan struct{})}
+	k.q.ready.L = &k.q.mu
+	k.commit = commit{e: e, batch: e.back.Batch()}
+	return k
+}
+
+// submit queues o, or returns why it cannot. limit bounds the waiting bytes;
+// 0 means none, for requests that make room.
+func (k *committer) submit(o op, limit int) error {
+	k.q.mu.Lock()
+	defer k.q.mu.Unlock()
+	if k.q.closed != nil {
+		return k.q.closed
+	}
+	if limit > 0 && k.q.bytes > limit {
+		return fmt.Errorf("%d bytes wait for the disk: %w", k.q.bytes, ErrBusy)
+	}
+	k.q.ops = append(k.q.ops, o)
+	k.q.bytes += o.size()
+	if len(k.q.ops) == 1 {
+		k.q.ready.Signal()
+	}
+	return nil
+}
+
+// take waits for requests and moves them into the group. It returns false when
+// the queue is closed and empty.
+func (k *committer) take() bool {
+	k.q.mu.Lock()
+	defer k.q.mu.Unlock()
+	for len(k.q.ops) == 0 {
+		if k.q.closed != nil {
+			return false
+		}
+		k.q.ready.Wait()
+	}
+	k.group, k.q.ops = k.q.ops, k.spare[:0]
+	k.q.bytes = 0
+	return true
+}
+
+func (k *committer) run() {
+	defer close(k.stopped)
+	for k.take() {
+		all := k.group
+		for rest := all; len(rest) > 0; {
+			n := k.applyGroup(rest)
+			if !k.storeGroup(rest[:n], rest) {
+				return
+			}
+			rest = rest[n:]
+		}
+		clear(all)
+		k.spare = all
+	}
+}
+
+// applyGroup lets requests write until the commit is large enough, and
+// returns how many did.
+func (k *committer) applyGroup(ops []op) int {
+	k.commit.begin(k.e.now(), k.e.checkSpace())
+	k.e.ix.mu.Lock()
+	defer k.e.ix.mu.Unlock()
+	n := 0
+	for n < len(ops) && k.commit.batch.Len() < maxCommit {
+		ops[n].apply(&k.commit)
+		n++
+	}
+	k.commit.end()
+	return n
+}
+
+// storeGroup makes the commit durable and answers its requests. It returns
+// false when the storage failed and somebody else has answered.
+func (k *committer) storeGroup(group, rest []op) bool {
+	var err error
+	if k.commit.batch.Len() > 0 {
+		k.group = rest
+		k.stage.Store(stageStorage)
+		err = k.commit.batch.Commit()
+		k.commits.Add(1)
+		if !k.stage.CompareAndSwap(stageStorage, stageIdle) {
+			return false
+		}
+		if err != nil {
+			k.e.fail(err)
+			err = k.e.failure()
+			group = rest
+		} else if k.e.failed.Load() {
+			err = k.e.failure()
+			group = rest
+		}
+	}
+	k.ops.Add(uint64(len(group)))
+	k.last.Store(int64(len(group)))
+	if err == nil {
+		k.commit.wake()
+	}
+	for _, o := range group {
+		o.done(err)
+	}
+	return err == nil
+}
+
+// close lets nothing more in. What was taken before is still committed.
+func (k *committer) close(why error) {
+	k.q.mu.Lock()
+	if k.q.closed == nil {
+		k.q.closed = why
+	}
+	k.q.ready.Broadcast()
+	k.q.mu.Unlock()
+}
+
+// abandon answers everything that waits with err, after the storage failed.
+// When the committer is inside the backend it may never come back, so its
+// present group is answered here.
+func (k *committer) abandon(err error) {
+	k.close(err)
+	k.q.mu.Lock()
+	waiting := k.q.ops
+	k.q.ops = nil
+	k.q.mu.Unlock()
+	if k.stage.CompareAndSwap(stageStorage, stageAbandoned) {
+		for _, o := range k.group {
+			o.done(err)
+		}
+	}
+	for _, o := range waiting {
+		o.done(err)
+	}
+}

@@ -1,0 +1,120 @@
+// Package runner is a durable message engine: messages are posted to the
+// inboxes of workers, claimed under leases, run by handlers, and acknowledged
+// together with everything the handler did. It is a library; it knows nothing
+// of what the messages mean.
+//
+// # Nouns
+//
+//   - A [Message] is what travels; its bytes are an LMSG frame.
+//   - A [Runner] is one directory on disk with one committer: the goroutine
+//     through which every change passes, many to one fsync.
+//   - A [Worker] consumes one inbox. It claims rows in batches, runs a
+//     [Handler] or a [BatchHandler] on them, and settles their outcome.
+//   - A [Lease] is the right to run one row until a deadline; its value is the
+//     token that every later step must present.
+//   - A [Tx] collects what a handler reads and writes: state, messages to
+//     other workers, outbox rows, timers. It is validated and applied in the
+//     commit that acknowledges the message.
+//   - A [DeadLetter] is a message that failed too often, or for good.
+//   - A [Group] hands many frames to the committer at once and is called back
+//     when they are durable: the road for a loop that must never wait.
+//   - A [Storage] is where it all lives: Pebble, or memory in tests.
+//
+// # Invariants
+//
+//  1. What Post, Submit or any other call acknowledged is durable.
+//  2. A message is in exactly one place: its inbox, the dead letters, or done.
+//  3. The effects of a message happen once: they are in the same commit as its
+//     acknowledgement, and that commit checks the lease token.
+//  4. Every delivery that does not succeed is counted before it can repeat, a
+//     crash of the process included, so every message leaves its inbox within
+//     Policy.RetryBudget deliveries.
+//  5. Sequence numbers of one inbox rise in commit order and are never reused.
+//  6. After a storage failure nothing is acknowledged until Reopen.
+//
+// # The life of a message
+//
+//	Post ──► inbox ──claim──► leased ──handler──► done (row, lease gone; effects in)
+//	  timer due ─┘  ▲            │
+//	                │            ├─ failed, budget left ──► parked at the tail
+//	                └── delay ───┘                          (lease without owner)
+//	                             └─ failed for good ──► dead letter ──replay──► inbox
+//
+// # Layout
+//
+// Every stored key is one byte for the table, then the key. Integers in keys
+// are big-endian, in values little-endian.
+//
+//	0 app_state      free bytes            free bytes; "runner." is ours
+//	1 inbox          worker u64, seq u64   LMSG frame
+//	2 outbox         seq u64               message bytes
+//	3 leases         worker u64, seq u64   LSE0, owner u64, deadline i64, attempts u32
+//	4 timers         due i64, seq u64      LMSG frame
+//	5 dedupe         worker u64, hash 16   DDP0, completed i64, expires i64
+//	6 dead_letter    worker u64, seq u64   DLQ1 record (DLQ0 is read too)
+//	7 inbox_high     worker u64, seq u64   LMSG frame
+//	8 inbox_fired    worker u64, seq u64   timer key, LMSG frame
+//	9 dedupe_expiry  expires, dedupe key   nothing
+//
+// # Statuses of the original
+//
+// The original has one integer for everything. Here each is an error:
+//
+//	OK                            nil
+//	NOTFOUND   no such key        ErrNotFound, ErrNoSchema (marker)
+//	           other worker       ErrMisrouted
+//	ERROR      bad argument       ErrInvalid
+//	           stored bytes bad   ErrFormat
+//	           start twice, join  ErrStarted, ErrStopped
+//	FULL       value too large    ErrTooLarge
+//	READONLY   does not arise: a view has no write methods
+//	BUSY       lease held         ErrLeased
+//	           runner stopped     ErrStopped
+//	           too much waiting   ErrBusy
+//	           another writer     does not arise: the committer takes turns
+//	           nothing to do      Tick returns 0 and nil
+//	           child left open    ErrNesting
+//	           from a handler     Retry(err, after)
+//	EXISTS                        ErrExists
+//	CONFLICT   value changed      ErrConflict
+//	           token differs      ErrLeaseLost
+//	           schema differs     ErrSchema
+//	wire EINVAL                   ErrInvalid
+//	wire E2BIG                    ErrShortBuffer
+//	wire EFORMAT                  ErrFormat
+//	wire EVERSION                 ErrVersion
+//	wire ETRUNC                   ErrTruncated
+//
+// # Deviations
+//
+// Named one by one, each because the original's way was found faulty:
+//
+//   - The retry count lives in the lease row of the message, not in a row
+//     "retry:" plus message id: two messages with one id do not share a
+//     budget, long ids do no harm, and a crash is counted. A message that was
+//     requeued therefore has a lease row at once, without an owner.
+//   - Non-retryable failures count against the same budget and end in the dead
+//     letters; they stop the worker only when Policy.StopOnError says so.
+//   - Malformed and misrouted messages go to the dead letters at once.
+//   - Timers that are due are moved to their worker's inbox and then have all
+//     the rights of a message: lease, budget, dead letter. They and the
+//     ordinary rows each have a reserved part of every batch.
+//   - A held or parked row does not block the rows behind it, except in an
+//     inbox whose worker is ordered. A worker takes back the leases of its own
+//     earlier life at once.
+//   - Dead letters have numbers of their own and tell time, reason, source.
+//   - Intents (outbox rows, timers) are in the commit of the data.
+//   - Deleting an absent key is not an error. Reads of an aborted nested
+//     transaction are still validated. There are range reads.
+//   - Frames are bounded by Options.MaxFrame when they are posted.
+//   - Inserting at a chosen number never overwrites.
+//   - Counts are returned also beside an error.
+//   - Metrics sinks are called once per tick, not three or four times per
+//     message. Time is monotonic within a process.
+//   - A marker with a lower minor can be migrated instead of refused.
+//   - There is no database gate: readers read snapshots, and every write
+//     passes through the committer. There is no guest runtime: a handler is a
+//     Go function.
+//   - Tx reads and writes app_state only; the other tables are changed by the
+//     verbs that keep their invariants.
+package runner

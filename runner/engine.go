@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// engine is one open backend with its index and committer. A Runner replaces
+// it as a whole when it is reopened or restored.
+type engine struct {
+	o       *Options
+	back    Backend
+	journal JournalID
+	boot    boot
+	schema  Version
+	started int64 // ms
+	ix      index
+	k       *committer
+
+	failed   atomic.Bool
+	failMu   sync.Mutex
+	failErr  error
+	failedCh chan struct{}
+
+	space spaceGauge
+
+	life   sync.RWMutex // held for reading by whoever uses back
+	closed bool
+}
+
+func (e *engine) now() int64 { return e.o.Now().UnixMilli() }
+
+// enter must be paired with exit around every use of the backend outside the
+// committer.
+func (e *engine) enter() error {
+	e.life.RLock()
+	if e.closed {
+		e.life.RUnlock()
+		return ErrStopped
+	}
+	return nil
+}
+
+func (e *engine) exit() { e.life.RUnlock() }
+
+// fail marks the engine failed, once, and answers all that wait.
+func (e *engine) fail(err error) {
+	e.failMu.Lock()
+	first := e.failErr == nil
+	if first {
+		e.failErr = fmt.Errorf("%w: %w", ErrFailed, err)
+		if errors.Is(err, ErrFailed) {
+			e.failErr = err
+		}
+		e.failed.Store(true)
+		close(e.failedCh)
+	}
+	k := e.k
+	e.failMu.Unlock()
+	if first && k != nil {
+		go k.abandon(e.failure())
+	}
+}
+
+func (e *engine) failure() error {
+	e.failMu.Lock()
+	defer e.failMu.Unlock()
+	return e.failErr
+}
+
+// close stops the committer after what it has taken, and the backend.
+func (e *engine) close(why error) error {
+	e.k.close(why)
+	if !e.failed.Load() {
+		<-e.k.stopped
+	}
+	e.life.Lock()
+	defer e.life.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	return e.back.Close()
+}
+
+// spaceGauge remembers the free space, which is asked for at most every
+// spaceEvery.
+type spaceGauge struct {
+	checked time.Time
+	low     atomic.Bool
+}
+
+const spaceEvery = 250 * time.Millisecond
+
+// checkSpace reports whether the free space is below the watermark. It is
+// called by the committer only.
+func (e *engine) checkSpace() bool {
+	if e.o.MinFree < 0 {
+		return false
+	}
+	now := e.o.Now()
+	if d := now.Sub(e.space.checked); d < 0 || d >= spaceEvery {
+		e.space.checked = now
+		free, err := e.back.Free()
+		e.space.low.Store(err == nil && free < uint64(e.o.MinFree))
+	}
+	return e.space.low.Load()
+}

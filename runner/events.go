@@ -1,0 +1,60 @@
+package runner
+
+// LogKind says what a LogEvent is about.
+type LogKind uint8
+
+// The closed list of log events.
+const (
+	LogRetryable    LogKind = 0 // a delivery failed and is worth a retry
+	LogNonRetryable LogKind = 1 // a delivery failed otherwise
+	LogRequeued     LogKind = 2 // the message went back to the tail
+	LogDeadLetter   LogKind = 3 // the message went to the dead letters
+	LogWorkerError  LogKind = 4 // the worker itself met an error
+)
+
+var logKinds = [...]string{"retryable failure", "non-retryable failure", "requeued", "dead letter", "worker error"}
+
+func (k LogKind) String() string { return logKinds[k] }
+
+// LogEvent is one line of a worker's life.
+type LogEvent struct {
+	Kind   LogKind
+	Worker uint32
+	// Seq is the row's or the timer's sequence number; 0 for LogWorkerError.
+	Seq uint64
+	// Err is the status: why.
+	Err error
+	// Detail is the number of attempts so far for LogRequeued and
+	// LogDeadLetter (0 when the frame did not decode), for LogWorkerError the
+	// messages processed in this tick, else 0.
+	Detail uint64
+}
+
+// ReplayKind says what a ReplayEvent is about.
+type ReplayKind uint8
+
+// The closed list of replay events.
+const (
+	InboxAttempt ReplayKind = 0
+	InboxResult  ReplayKind = 1
+	TimerAttempt ReplayKind = 2
+	TimerResult  ReplayKind = 3
+	Requeued     ReplayKind = 4
+	DeadLettered ReplayKind = 5
+)
+
+var replayKinds = [...]string{"inbox attempt", "inbox result", "timer attempt", "timer result", "requeued", "dead letter"}
+
+func (k ReplayKind) String() string { return replayKinds[k] }
+
+// ReplayEvent is one step of a run. Frame is valid only during the call: the
+// runner uses its memory again at once, so copy what is to be kept.
+type ReplayEvent struct {
+	Kind   ReplayKind
+	Worker uint32
+	// Seq is the row's sequence number; in timer events, the timer's.
+	Seq uint64
+	// Err is the step's result; nil in attempts.
+	Err   error
+	Frame []byte
+}

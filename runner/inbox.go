@@ -1,0 +1,300 @@
+package runner
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"sync"
+)
+
+// band is a part of an inbox with a table of its own. All bands of an inbox
+// share its sequence numbers.
+type band uint8
+
+const (
+	bandNormal band = iota
+	bandHigh
+	bandFired
+	bandCount
+)
+
+var bandTables = [bandCount]table{inboxTable, highTable, firedTable}
+
+// index is what the committer and the workers remember of the stored state, so
+// that no request has to seek from the start of a range. Everything in it is
+// derived from stored rows when the engine opens.
+type index struct {
+	mu      sync.Mutex
+	inboxes map[uint64]*inbox
+	counters
+	timers timerHead
+	// expiryHead is the earliest expiry of a dedupe row that may exist.
+	expiryHead int64
+}
+
+// inbox is the memory of one worker's inbox. Below seen[b] every row of band b
+// that exists has an entry in leases; at or above it none was claimed by a
+// scan, though parked rows there have an entry too. frontier is the same as of
+// the last commit: a claim is in memory before its leases are stored, and a
+// crash in between must find the rows again.
+type inbox struct {
+	worker uint64
+	inboxState
+	seen  [bandCount]uint64
+	upper [bandCount]uint64 // above the last row of each band
+	// visible is upper and next as of the last commit: beyond it rows have a
+	// number but no scan can see them yet, so no scan may pass them by.
+	visible struct {
+		upper [bandCount]uint64
+		next  uint64
+	}
+	claims  []*claimSpan // in the order they were made
+	leases  map[uint64]holding
+	expiry  expiryHeap
+	ready   []uint64 // rows whose lease ran out, candidates for a takeover
+	parked  int      // leases without an owner
+	wakers  []chan struct{}
+	ordered bool // an ordered worker has joined
+	turn    uint
+	marks   []mark
+	dirty   bool
+	posted  bool
+}
+
+// holding is a lease and where its row is.
+type holding struct {
+	Lease
+	band band
+}
+
+// claimSpan is how far one claim moved seen.
+type claimSpan struct {
+	seen   [bandCount]uint64
+	stored bool
+}
+
+// publish makes rows of a finished commit known to scans.
+func (in *inbox) publish() { in.visible.upper, in.visible.next = in.upper, in.next }
+
+// advance moves frontier over the claims whose leases are in this commit or an
+// earlier one, as far as no earlier claim is missing.
+func (in *inbox) advance() {
+	for len(in.claims) > 0 && in.claims[0].stored {
+		in.frontier = in.claims[0].seen
+		in.claims = in.claims[1:]
+	}
+}
+
+// mark says when a run of rows was committed.
+type mark struct {
+	seq  uint64
+	time int64
+}
+
+const markEvery = 10 // ms
+
+// expirySpan stands for the leases of one claim, which end together.
+type expirySpan struct {
+	deadline int64
+	lo, hi   uint64
+}
+
+// expiryHeap is a binary heap of spans, earliest deadline first. Entries of
+// leases that were settled stay until they come up.
+type expiryHeap []expirySpan
+
+func (h *expiryHeap) push(s expirySpan) {
+	*h = append(*h, s)
+	q := *h
+	for i := len(q) - 1; i > 0; {
+		up := (i - 1) / 2
+		if q[up].deadline <= q[i].deadline {
+			break
+		}
+		q[up], q[i] = q[i], q[up]
+		i = up
+	}
+}
+
+func (h *expiryHeap) pop() expirySpan {
+	q := *h
+	top := q[0]
+	last := len(q) - 1
+	q[0] = q[last]
+	q = q[:last]
+	*h = q
+	for i := 0; ; {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(q); c++ {
+			if q[c].deadline < q[least].deadline {
+				least = c
+			}
+		}
+		if least == i {
+			return top
+		}
+		q[i], q[least] = q[least], q[i]
+		i = least
+	}
+}
+
+func newInbox(worker uint64) *inbox {
+	return &inbox{worker: worker, inboxState: inboxState{next: 1}, leases: map[uint64]holding{}}
+}
+
+func (ix *index) inbox(worker uint64) *inbox {
+	in := ix.inboxes[worker]
+	if in == nil {
+		in = newInbox(worker)
+		ix.inboxes[worker] = in
+	}
+	return in
+}
+
+// hold records a lease and replaces the row's former one, if any. It does not
+// plan its expiry.
+func (in *inbox) hold(seq uint64, h holding) {
+	if old, ok := in.leases[seq]; ok && old.Owner == 0 {
+		in.parked--
+	}
+	if h.Owner == 0 {
+		in.parked++
+	}
+	in.leases[seq] = h
+}
+
+// park records a lease and plans its expiry.
+func (in *inbox) park(seq uint64, h holding) {
+	in.hold(seq, h)
+	in.expiry.push(expirySpan{h.Deadline, seq, seq})
+}
+
+// release forgets a lease. When none is left, rows that may have one begin at
+// the lowest frontier, and that is worth remembering for the next start.
+func (in *inbox) release(seq uint64) {
+	if old, ok := in.leases[seq]; ok && old.Owner == 0 {
+		in.parked--
+	}
+	delete(in.leases, seq)
+	if len(in.leases) == 0 {
+		in.leaseHead = in.lowest()
+	}
+}
+
+func (in *inbox) lowest() uint64 { return min(in.frontier[0], in.frontier[1], in.frontier[2]) }
+
+// expire moves rows whose lease ran out before now to ready.
+func (in *inbox) expire(now int64) {
+	for len(in.expiry) > 0 && in.expiry[0].deadline < now {
+		s := in.expiry.pop()
+		if s.hi-s.lo > uint64(4*len(in.leases)) {
+			for seq, h := range in.leases {
+				if seq >= s.lo && seq <= s.hi && h.Deadline < now {
+					in.ready = append(in.ready, seq)
+				}
+			}
+			continue
+		}
+		for seq := s.lo; ; seq++ {
+			if h, ok := in.leases[seq]; ok && h.Deadline < now {
+				in.ready = append(in.ready, seq)
+			}
+			if seq == s.hi {
+				break
+			}
+		}
+	}
+}
+
+// takeReady returns up to n rows that may be taken over, lowest first, and
+// removes from ready what no longer may.
+func (in *inbox) takeReady(now int64, n int, dst []uint64) []uint64 {
+	if len(in.ready) == 0 {
+		return dst
+	}
+	slices.Sort(in.ready)
+	in.ready = slices.Compact(in.ready)
+	keep := in.ready[:0]
+	for _, seq := range in.ready {
+		h, ok := in.leases[seq]
+		switch {
+		case !ok || h.Deadline >= now:
+		case len(dst) < n:
+			dst = append(dst, seq)
+			keep = append(keep, seq)
+		default:
+			keep = append(keep, seq)
+		}
+	}
+	in.ready = keep
+	return dst
+}
+
+// nextExpiry is the earliest deadline after which a row may become claimable.
+func (in *inbox) nextExpiry() int64 {
+	if len(in.ready) > 0 {
+		return math.MinInt64
+	}
+	if len(in.expiry) == 0 {
+		return math.MaxInt64
+	}
+	return in.expiry[0].deadline
+}
+
+func (in *inbox) wakeAll() {
+	for _, ch := range in.wakers {
+		select {
+		case ch <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// note remembers when the rows of this commit came, coarsely.
+func (in *inbox) note(seq uint64, now int64) {
+	low := in.oldest()
+	for len(in.marks) > 1 && in.marks[1].seq <= low {
+		in.marks = in.marks[1:]
+	}
+	if n := len(in.marks); n == 0 || now-in.marks[n-1].time >= markEvery {
+		in.marks = append(in.marks, mark{seq, now})
+	}
+}
+
+// oldest is the lowest sequence number that may still be unfinished.
+func (in *inbox) oldest() uint64 {
+	if len(in.leases) > 0 {
+		return min(in.leaseHead, in.lowest())
+	}
+	return in.lowest()
+}
+
+// inboxState is the durable part of an inbox.
+type inboxState struct {
+	next     uint64 // the next sequence number to give
+	count    uint64 // rows, leased ones included
+	frontier [bandCount]uint64
+	// leaseHead is below or equal to the lowest row that has a lease.
+	leaseHead uint64
+}
+
+const (
+	inboxMagic    = "INB0"
+	inboxStateLen = 4 + (3+int(bandCount))*8
+)
+
+func (s inboxState) append(dst []byte) []byte {
+	dst = append(dst, inboxMagic...)
+	for _, v := range [6]uint64{s.next, s.count, s.frontier[0], s.frontier[1], s.frontier[2], s.leaseHead} {
+		dst = binary.LittleEndian.AppendUint64(dst, v)
+	}
+	return dst
+}
+
+func decodeInboxState(b []byte) (inboxState, error) {
+	if len(b) != inboxStateLen || string(b[:4]) != inboxMagic {
+		return inboxState{}, badLength("inbox state", b)
+	}
+	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[4+8*i:]) }
+	return inboxState{next: at(0), count: at(1), frontier: [bandCount]uint64{at(2), at(3), at(4)}, leaseHead: at(5)}, nil
+}

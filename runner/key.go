@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// table is the first byte of every stored key. The numbers 0 to 6 and the
+// layout of the keys behind them are those of the original's tables.
+type table byte
+
+// The closed list of tables.
+const (
+	appState    table = 0 // free key → free value; keys under "runner." are ours
+	inboxTable  table = 1 // worker, seq → frame
+	outboxTable table = 2 // seq → frame
+	leaseTable  table = 3 // worker, seq → lease
+	timerTable  table = 4 // due, seq → frame
+	dedupeTable table = 5 // worker, hash of id → dedupe row
+	deadTable   table = 6 // worker, dead-letter seq → dead letter
+	highTable   table = 7 // worker, seq → frame with high priority
+	firedTable  table = 8 // worker, seq → timer key, frame
+	expiryTable table = 9 // expiry, dedupe key → nothing
+
+	tableCount = 10
+)
+
+// tables names every table, for listings and for the test that walks them.
+var tables = [tableCount]string{
+	"app_state", "inbox", "outbox", "leases", "timers", "dedupe", "dead_letter",
+	"inbox_high", "inbox_fired", "dedupe_expiry",
+}
+
+// Row names an inbox row. A worker's rows share one run of sequence numbers,
+// whatever their priority, and no number is used twice.
+type Row struct {
+	Worker uint64
+	Seq    uint64
+}
+
+// TimerID names an armed timer.
+type TimerID struct {
+	// Due is in milliseconds since 1970 and may be negative.
+	Due int64
+	Seq uint64
+}
+
+const rowKeyLen = 16
+
+// appendRowKey appends the 16 bytes that name a row in inbox, leases and dead
+// letters.
+func appendRowKey(dst []byte, r Row) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, r.Worker)
+	return binary.BigEndian.AppendUint64(dst, r.Seq)
+}
+
+func decodeRowKey(b []byte) (Row, error) {
+	if len(b) != rowKeyLen {
+		return Row{}, fmt.Errorf("row key of %d bytes: %w", len(b), ErrFormat)
+	}
+	return Row{Worker: binary.BigEndian.Uint64(b), Seq: binary.BigEndian.Uint64(b[8:])}, nil
+}
+
+// appendTimerKey keeps the two's complement of the due time, as the original
+// does, so that all negative times sort behind all others: whoever reads
+// timers in order serves the range from 80… first (see timerRanges).
+func appendTimerKey(dst []byte, id TimerID) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(id.Due))
+	return binary.BigEndian.AppendUint64(dst, id.Seq)
+}
+
+func decodeTimerKey(b []byte) (TimerID, error) {
+	if len(b) != rowKeyLen {
+		return TimerID{}, fmt.Errorf("timer key of %d bytes: %w", len(b), ErrFormat)
+	}
+	return TimerID{Due: int64(binary.BigEndian.Uint64(b)), Seq: binary.BigEndian.Uint64(b[8:])}, nil
+}
+
+func appendOutboxKey(dst []byte, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(dst, seq)
+}
+
+func decodeOutboxKey(b []byte) (uint64, error) {
+	if len(b) != 8 {
+		return 0, fmt.Errorf("outbox key of %d bytes: %w", len(b), ErrFormat)
+	}
+	return binary.BigEndian.Uint64(b), nil
+}
+
+// tableKey appends a whole stored key: the table's byte and the key in it.
+func tableKey(dst []byte, t table, key []byte) []byte {
+	return append(append(dst, byte(t)), key...)
+}
+
+// rowKey appends the whole stored key of a row in t.
+func rowKey(dst []byte, t table, r Row) []byte {
+	return appendRowKey(append(dst, byte(t)), r)
+}
+
+// tableRange returns the bounds [lo, hi) of all keys of t.
+func tableRange(t table) (lo, hi []byte) { return []byte{byte(t)}, []byte{byte(t) + 1} }
+
+// The keys of our own rows in app_state.
+const (
+	reservedPrefix = "runner."
+	markerKey      = "runner.schema.version"
+	journalKey     = "runner.journal"
+	bootKey        = "runner.boot"
+	countersKey    = "runner.counters"
+	inboxStateKey  = "runner.inbox." // and the worker, u64be
+)

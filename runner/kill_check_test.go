@@ -1,0 +1,191 @@
+package runner_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"wamble/runner"
+)
+
+// killFound is what one look at the directory found: how often each message
+// is in each place.
+type killFound struct {
+	inbox map[uint32]map[string]int
+	timer map[string]int
+	dead  map[string]int
+	get   func(key string) uint64
+}
+
+// check compares the directory with what is known.
+func (h *killHarness) check(r *runner.Runner) {
+	h.t.Helper()
+	s := r.Stats()
+	if h.epoch > 0 && (s.Journal != h.journal || s.Epoch < h.epoch) {
+		h.t.Errorf("round %d: got journal %s and start %d after %s and %d", h.round, s.Journal, s.Epoch, h.journal, h.epoch)
+	}
+	h.journal, h.epoch = s.Journal, s.Epoch
+	f := h.places(r, &s)
+	h.emitted(r, &s)
+	err := r.View(func(get func([]byte) ([]byte, error)) error {
+		f.get = func(key string) uint64 { return h.counter(get, key) }
+		h.checkCounters(f)
+		return nil
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// places reads inboxes, timers and dead letters, and compares their number
+// with the stored counts.
+func (h *killHarness) places(r *runner.Runner, s *runner.Stats) *killFound {
+	h.t.Helper()
+	f := &killFound{inbox: map[uint32]map[string]int{}, timer: map[string]int{}, dead: map[string]int{}}
+	for _, w := range killWorkers {
+		found := map[string]int{}
+		rows, err := r.Inbox(uint64(w.id), 0, math.MaxInt)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, row := range rows {
+			found[h.id(row.Frame)]++
+		}
+		f.inbox[w.id] = found
+		depth := uint64(0)
+		for _, in := range s.Inboxes {
+			if in.Worker == uint64(w.id) {
+				depth = in.Depth
+			}
+		}
+		if depth != uint64(len(rows)) {
+			h.t.Errorf("round %d: inbox %d counts %d rows and has %d", h.round, w.id, depth, len(rows))
+		}
+	}
+	timers, err := r.Timers(math.MaxInt)
+	if err != nil || uint64(len(timers)) != s.Timers {
+		h.t.Errorf("round %d: got %d timers and %v, counted %d", h.round, len(timers), err, s.Timers)
+	}
+	for _, timer := range timers {
+		f.timer[h.id(timer.Frame)]++
+	}
+	dead, err := r.DeadLetters(runner.DeadFilter{}, runner.Row{}, math.MaxInt)
+	if err != nil || uint64(len(dead)) != s.DeadLetters {
+		h.t.Errorf("round %d: got %d dead letters and %v, counted %d", h.round, len(dead), err, s.DeadLetters)
+	}
+	h.dead = len(dead)
+	for _, d := range dead {
+		if d.Row.Worker == stageOne {
+			f.dead[h.id(d.Frame)]++
+		}
+	}
+	return f
+}
+
+func (h *killHarness) id(frame []byte) string {
+	m, err := runner.DecodeMessage(frame)
+	if err != nil {
+		h.t.Errorf("round %d: a stored frame: %v", h.round, err)
+	}
+	return string(m.ID)
+}
+
+// emitted reads what has come to the outbox since the last look.
+func (h *killHarness) emitted(r *runner.Runner, s *runner.Stats) {
+	h.t.Helper()
+	rows, err := r.Outbox(h.outbox, math.MaxInt)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, row := range rows {
+		k := h.ids[string(row.Message)]
+		if k == nil || k.emitted {
+			h.t.Errorf("round %d: outbox row %d holds %q, which is unknown or was there before", h.round, row.Seq, row.Message)
+			continue
+		}
+		k.emitted = true
+		h.outbox = row.Seq + 1
+	}
+	n := uint64(0)
+	for _, k := range h.ids {
+		if k.emitted {
+			n++
+		}
+	}
+	if n != s.Outbox {
+		h.t.Errorf("round %d: the outbox counts %d rows, %d came", h.round, s.Outbox, n)
+	}
+}
+
+func (h *killHarness) counter(get func([]byte) ([]byte, error), key string) uint64 {
+	h.t.Helper()
+	b, err := get([]byte(key))
+	if errors.Is(err, runner.ErrNotFound) {
+		return 0
+	}
+	if err != nil || len(b) != 8 {
+		h.t.Fatalf("round %d: counter %s: %x, %v", h.round, key, b, err)
+	}
+	return binary.BigEndian.Uint64(b)
+}
+
+// checkCounters compares the effects of each message with its place, and the
+// sums with all of them.
+func (h *killHarness) checkCounters(f *killFound) {
+	h.t.Helper()
+	if u := f.get("updates"); u < h.updates || u > h.updates+1 {
+		h.t.Errorf("round %d: got %d updates, %d were acknowledged", h.round, u, h.updates)
+	} else {
+		h.updates = u
+	}
+	for id, k := range h.ids {
+		if !k.over {
+			h.checkMessage(f, id, k)
+		}
+	}
+	var one, two, timer uint64
+	for id, k := range h.ids {
+		if !k.emitted {
+			continue
+		}
+		one++
+		if f.inbox[stageTwo][id] == 0 {
+			two++
+		}
+		if k.n%4 == 0 && f.timer[id]+f.inbox[stageTimer][id] == 0 {
+			timer++
+		}
+	}
+	for key, want := range map[string]uint64{"one": one, "two": two, "timer": timer} {
+		if got := f.get(key); got != want {
+			h.t.Errorf("round %d: counter %q is %d, want %d: effects are lost or doubled", h.round, key, got, want)
+		}
+	}
+}
+
+// checkMessage: a message is in its inbox, in the dead letters or done, once;
+// when it is done all its effects are there, each in one place, else none.
+func (h *killHarness) checkMessage(f *killFound, id string, k *killed) {
+	h.t.Helper()
+	done := int(f.get("one/" + id))
+	places := f.inbox[stageOne][id] + f.dead[id] + done
+	if places > 1 || places == 0 && k.acked {
+		h.t.Errorf("round %d: message %s (acknowledged: %t) is %d times in its inbox, %d times dead, %d times done",
+			h.round, id, k.acked, f.inbox[stageOne][id], f.dead[id], done)
+	}
+	sent := f.inbox[stageTwo][id] + int(f.get("two/"+id))
+	timers := f.timer[id] + f.inbox[stageTimer][id] + int(f.get("timer/"+id))
+	wantTimers := 0
+	if k.n%4 == 0 {
+		wantTimers = done
+	}
+	emitted := 0
+	if k.emitted {
+		emitted = 1
+	}
+	if sent != done || emitted != done || timers != wantTimers {
+		h.t.Errorf("round %d: message %s is %d times done, but sent on %d times, emitted %d times, its timer is there %d times (want %d)",
+			h.round, id, done, sent, emitted, timers, wantTimers)
+	}
+	k.over = f.dead[id] == 1 || done == 1 && f.inbox[stageTwo][id] == 0 && f.timer[id]+f.inbox[stageTimer][id] == 0
+}

@@ -1,0 +1,253 @@
+package runner_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble/runner"
+)
+
+// soaking reports whether the long proofs run at full length.
+func soaking() bool { return os.Getenv("WAMBLE_SOAK") == "1" }
+
+// seed returns the seed of a random test: WAMBLE_SEED, or a new one.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	s := rand.Uint64()
+	if env := os.Getenv("WAMBLE_SEED"); env != "" {
+		var err error
+		if s, err = strconv.ParseUint(env, 10, 64); err != nil {
+			t.Fatalf("WAMBLE_SEED: %v", err)
+		}
+	}
+	t.Logf("WAMBLE_SEED=%d", s)
+	return s
+}
+
+// TestKill kills a process that posts and handles messages, with signal 9 at
+// random points, again and again over the same directory. After each death it
+// looks, without recovering, and after the last it lets everything finish:
+// nothing that was acknowledged is lost, and every effect has happened once.
+func TestKill(t *testing.T) {
+	kills := 5
+	if soaking() {
+		kills = 100
+	}
+	for _, mode := range []struct {
+		name string
+		d    runner.Durability
+	}{{"fsync", runner.Fsync}, {"write", runner.Write}} {
+		t.Run(mode.name, func(t *testing.T) {
+			s := seed(t)
+			h := &killHarness{
+				t: t, dir: filepath.Join(t.TempDir(), "runner"), mode: mode.d,
+				rng: rand.New(rand.NewPCG(s, uint64(mode.d))),
+				ids: map[string]*killed{}, seqs: map[string]string{},
+			}
+			for h.round = range kills {
+				h.live()
+				h.look()
+			}
+			if h.acked == 0 || h.epoch == 0 {
+				t.Fatalf("%d messages and %d starts were acknowledged; the test proved nothing", h.acked, h.epoch)
+			}
+			h.finish()
+			t.Logf("%d kills, %d messages and %d updates acknowledged, %d dead letters", kills, h.acked, h.updates, h.dead)
+		})
+	}
+}
+
+// killHarness is what is known of the directory: what the killed processes
+// wrote down, and what was found after each death.
+type killHarness struct {
+	t       *testing.T
+	dir     string
+	mode    runner.Durability
+	rng     *rand.Rand
+	round   int
+	ids     map[string]*killed
+	seqs    map[string]string // rows that were acknowledged, and for which id
+	updates uint64            // the highest acknowledged
+	acked   int
+	outbox  uint64 // the outbox was read up to here
+	journal runner.JournalID
+	epoch   uint32
+	dead    int
+}
+
+// killed is what is known of one message.
+type killed struct {
+	n       int
+	acked   bool
+	emitted bool
+	over    bool // found in its last place
+}
+
+// live runs the process until it is killed: after some acknowledgements, or
+// one time in five after a moment, whatever it is doing then.
+func (h *killHarness) live() {
+	h.t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(),
+		killDir+"="+h.dir, fmt.Sprintf("%s=%d", killMode, h.mode), fmt.Sprintf("%s=%d", killRound, h.round))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	acks, theirs, err := os.Pipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer acks.Close()
+	cmd.ExtraFiles = []*os.File{theirs}
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	theirs.Close()
+	after := 1 + h.rng.IntN(3000)
+	if h.rng.IntN(5) == 0 {
+		moment := time.AfterFunc(time.Duration(h.rng.IntN(60_000))*time.Microsecond, func() { cmd.Process.Kill() })
+		defer moment.Stop()
+		after = -1
+	}
+	h.read(acks, after, func() { cmd.Process.Kill() })
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		h.t.Fatalf("round %d: the process ended with %v before it was killed: %s", h.round, err, &stderr)
+	}
+}
+
+// read notes what is acknowledged, and kills after that many lines.
+func (h *killHarness) read(acks io.Reader, after int, kill func()) {
+	h.t.Helper()
+	lines := bufio.NewScanner(acks)
+	for n := 1; lines.Scan(); n++ {
+		word := strings.Fields(lines.Text())
+		switch {
+		case len(word) == 3 && word[0] == "p":
+			h.posted(word[1], word[2])
+		case len(word) == 2 && word[0] == "u":
+			u, err := strconv.ParseUint(word[1], 10, 64)
+			if err != nil || u <= h.updates {
+				h.t.Fatalf("round %d: update %q after %d: %v", h.round, word[1], h.updates, err)
+			}
+			h.updates = u
+		default:
+			h.t.Fatalf("round %d: got line %q", h.round, lines.Text())
+		}
+		if n == after {
+			kill()
+		}
+	}
+	if err := lines.Err(); err != nil {
+		h.t.Fatal(err)
+	}
+	// The one message of each producer whose answer may not have come.
+	for p := range 8 {
+		n := 0
+		for h.ids[killID(h.round, p, n)] != nil {
+			n++
+		}
+		h.ids[killID(h.round, p, n)] = &killed{n: n}
+	}
+}
+
+func killID(round, producer, n int) string { return fmt.Sprintf("%d.%d.%d", round, producer, n) }
+
+func (h *killHarness) posted(id, seq string) {
+	h.t.Helper()
+	n, err := strconv.Atoi(id[strings.LastIndexByte(id, '.')+1:])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if other, used := h.seqs[seq]; used {
+		h.t.Errorf("round %d: row %s was given to %s and to %s", h.round, seq, other, id)
+	}
+	h.seqs[seq] = id
+	h.ids[id] = &killed{n: n, acked: true}
+	h.acked++
+}
+
+// look opens the directory as the death left it and checks what is in it.
+func (h *killHarness) look() {
+	h.t.Helper()
+	r, err := runner.OpenReadOnly(h.dir, runner.Options{})
+	if errors.Is(err, runner.ErrNoSchema) || errors.Is(err, os.ErrNotExist) {
+		if h.acked == 0 && h.updates == 0 {
+			return // killed before it had a directory
+		}
+	}
+	if err != nil {
+		h.t.Fatalf("round %d: %v", h.round, err)
+	}
+	h.check(r)
+	if err := r.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// finish lets the workers end all work and looks for the last time.
+func (h *killHarness) finish() {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	defer cancel()
+	progress := make(chan struct{}, 1)
+	r, err := runner.Open(h.dir, runner.Options{Durability: h.mode, Sinks: runner.Sinks{
+		Metrics: func(uint32, runner.Metrics) {
+			select {
+			case progress <- struct{}{}:
+			default:
+			}
+		},
+	}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, w := range killWorkers {
+		w, err := r.NewWorker(w.id, w.o)
+		if err == nil {
+			err = w.Start(ctx)
+		}
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	for busy(r) {
+		select {
+		case <-progress:
+		case <-ctx.Done():
+			h.t.Fatalf("work is left: %+v", r.Stats())
+		}
+	}
+	h.round++
+	h.check(r)
+	for id, k := range h.ids {
+		if k.acked && !k.over {
+			h.t.Errorf("message %s was acknowledged and is not finished", id)
+		}
+	}
+	if err := r.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func busy(r *runner.Runner) bool {
+	s := r.Stats()
+	left := s.Timers
+	for _, in := range s.Inboxes {
+		left += in.Depth
+	}
+	return left > 0
+}

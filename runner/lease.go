@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+const (
+	leaseMagic = "LSE0"
+	leaseLen   = 24
+)
+
+// Lease is the right of one claimant to run one row until a deadline. The
+// whole value is the token: whoever wants to acknowledge, requeue or renew
+// must present exactly the lease that is stored.
+//
+// A lease without an owner is a parked row: nobody may take it before its
+// deadline. It is how a delayed retry waits, and how the count of attempts
+// travels with a message that goes back to the tail.
+type Lease struct {
+	// Owner holds the boot epoch in its upper and the worker in its lower 32
+	// bits; 0 is nobody.
+	Owner uint64
+	// Deadline is in milliseconds; the lease holds up to and including it.
+	Deadline int64
+	// Attempts counts deliveries, this one included. It is written before
+	// the handler runs, so that a crash in the handler is counted too.
+	Attempts uint32
+}
+
+// owner is the claimant's instance: the same worker in a later boot is another.
+func owner(epoch, worker uint32) uint64 { return uint64(epoch)<<32 | uint64(worker) }
+
+func (l Lease) epoch() uint32  { return uint32(l.Owner >> 32) }
+func (l Lease) worker() uint32 { return uint32(l.Owner) }
+
+func (l Lease) append(dst []byte) []byte {
+	dst = append(dst, leaseMagic...)
+	dst = binary.LittleEndian.AppendUint64(dst, l.Owner)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(l.Deadline))
+	return binary.LittleEndian.AppendUint32(dst, l.Attempts)
+}
+
+func decodeLease(b []byte) (Lease, error) {
+	if len(b) != leaseLen || string(b[:4]) != leaseMagic {
+		return Lease{}, fmt.Errorf("lease of %d bytes: %w", len(b), ErrFormat)
+	}
+	return Lease{
+		Owner:    binary.LittleEndian.Uint64(b[4:]),
+		Deadline: int64(binary.LittleEndian.Uint64(b[12:])),
+		Attempts: binary.LittleEndian.Uint32(b[20:]),
+	}, nil
+}

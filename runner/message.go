@@ -1,0 +1,205 @@
+package runner
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Kind says what a message is; the runner treats all three alike.
+type Kind uint8
+
+// The closed list of kinds.
+const (
+	Command Kind = 0
+	Event   Kind = 1
+	Timer   Kind = 2
+)
+
+// Flags of a message. Bits outside this list make a frame malformed.
+type Flags uint8
+
+// The closed list of flags.
+const (
+	// Durable is carried only: everything that is posted is durable.
+	Durable Flags = 0x01
+	// HighPriority puts the message into the band that is served first.
+	HighPriority Flags = 0x02
+	// Dedupe makes the runner deliver one message per id and worker, also
+	// after the first one is done, until Policy.DedupeFor has passed.
+	Dedupe Flags = 0x04
+	// RequiresAck is carried for handlers: it asks for an answer.
+	RequiresAck Flags = 0x08
+	// HasFrom says that From is set.
+	HasFrom Flags = 0x10
+	// HasTrace says that Trace is set, be it empty.
+	HasTrace Flags = 0x20
+
+	knownFlags = Durable | HighPriority | Dedupe | RequiresAck | HasFrom | HasTrace
+)
+
+const (
+	messageMagic  = "LMSG"
+	messageHeader = 60
+	noTrace       = math.MaxUint32
+)
+
+// Message is a decoded LMSG frame. After Decode its byte slices are views into
+// the frame.
+type Message struct {
+	Kind  Kind
+	Flags Flags
+	// To is the worker whose inbox the message belongs to.
+	To int64
+	// RouteWorker and RouteTime are carried for handlers: where an answer
+	// goes, and when the message was sent.
+	RouteWorker int64
+	RouteTime   int64
+	// From is 0 unless Flags has HasFrom.
+	From int64
+	// ID has at least one byte, and need not be text.
+	ID []byte
+	// Trace is empty unless Flags has HasTrace.
+	Trace   []byte
+	Payload []byte
+}
+
+// DecodeMessage reads an LMSG frame, which must fill the whole of frame. It
+// returns ErrTruncated, ErrFormat or ErrVersion; the first broken rule decides.
+func DecodeMessage(frame []byte) (Message, error) {
+	var m Message
+	err := m.decode(frame)
+	return m, err
+}
+
+func (m *Message) decode(b []byte) error {
+	body, err := checkHeader(b, messageMagic, messageHeader, uint8(Timer), uint8(knownFlags))
+	if err != nil {
+		return err
+	}
+	flags := Flags(b[13])
+	idLen := uint64(binary.LittleEndian.Uint32(b[48:]))
+	traceField := binary.LittleEndian.Uint32(b[52:])
+	payloadLen := uint64(binary.LittleEndian.Uint32(b[56:]))
+	if idLen == 0 {
+		return fmt.Errorf("message id is empty: %w", ErrFormat)
+	}
+	if (flags&HasTrace != 0) == (traceField == noTrace) {
+		return fmt.Errorf("trace length %#x does not fit the flags: %w", traceField, ErrFormat)
+	}
+	traceLen := uint64(traceField)
+	if flags&HasTrace == 0 {
+		traceLen = 0
+	}
+	if idLen+traceLen+payloadLen != uint64(len(body)) {
+		return fmt.Errorf("lengths of id, trace and payload do not add up: %w", ErrFormat)
+	}
+	*m = Message{
+		Kind:        Kind(b[12]),
+		Flags:       flags,
+		To:          int64(binary.LittleEndian.Uint64(b[16:])),
+		RouteWorker: int64(binary.LittleEndian.Uint64(b[24:])),
+		RouteTime:   int64(binary.LittleEndian.Uint64(b[32:])),
+		ID:          body[:idLen:idLen],
+		Payload:     body[idLen+traceLen:],
+	}
+	if flags&HasFrom != 0 {
+		m.From = int64(binary.LittleEndian.Uint64(b[40:]))
+	}
+	if traceLen > 0 {
+		m.Trace = body[idLen : idLen+traceLen : idLen+traceLen]
+	}
+	return nil
+}
+
+// checkHeader does what both frame kinds share, in the order that decides
+// between the errors, and returns the body.
+func checkHeader(b []byte, magic string, header int, maxKind, flags uint8) ([]byte, error) {
+	if len(b) < header {
+		return nil, fmt.Errorf("%d bytes are less than a header: %w", len(b), ErrTruncated)
+	}
+	if string(b[:4]) != magic {
+		return nil, fmt.Errorf("magic is %q, not %s: %w", b[:4], magic, ErrFormat)
+	}
+	major, minor := binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint16(b[6:])
+	if major != 0 || minor != 0 {
+		return nil, fmt.Errorf("version %d.%d: %w", major, minor, ErrVersion)
+	}
+	declared := uint64(binary.LittleEndian.Uint32(b[8:]))
+	switch {
+	case declared < uint64(header):
+		return nil, fmt.Errorf("declared length %d is below the header: %w", declared, ErrFormat)
+	case declared > uint64(len(b)):
+		return nil, fmt.Errorf("declared length %d, have %d: %w", declared, len(b), ErrTruncated)
+	case declared < uint64(len(b)):
+		return nil, fmt.Errorf("%d bytes after the frame: %w", uint64(len(b))-declared, ErrFormat)
+	case b[14] != 0 || b[15] != 0:
+		return nil, fmt.Errorf("reserved bytes are set: %w", ErrFormat)
+	case b[12] > maxKind:
+		return nil, fmt.Errorf("kind %d: %w", b[12], ErrFormat)
+	case b[13]&^flags != 0:
+		return nil, fmt.Errorf("flags %#02x: %w", b[13], ErrFormat)
+	}
+	return b[header:], nil
+}
+
+// Size returns the length of the frame, or an error if no frame can hold m.
+func (m *Message) Size() (int, error) {
+	switch {
+	case m.Kind > Timer:
+		return 0, fmt.Errorf("kind %d: %w", m.Kind, ErrInvalid)
+	case m.Flags&^knownFlags != 0:
+		return 0, fmt.Errorf("flags %#02x: %w", m.Flags, ErrInvalid)
+	case len(m.ID) == 0:
+		return 0, fmt.Errorf("message id is empty: %w", ErrInvalid)
+	case len(m.Trace) > 0 && m.Flags&HasTrace == 0:
+		return 0, fmt.Errorf("trace without its flag: %w", ErrInvalid)
+	case m.From != 0 && m.Flags&HasFrom == 0:
+		return 0, fmt.Errorf("from without its flag: %w", ErrInvalid)
+	}
+	n := messageHeader + uint64(len(m.ID)) + uint64(len(m.Trace)) + uint64(len(m.Payload))
+	if n > math.MaxUint32 {
+		return 0, fmt.Errorf("frame of %d bytes: %w", n, ErrInvalid)
+	}
+	return int(n), nil
+}
+
+// Append appends the frame to dst. It allocates only when dst is too small,
+// and returns dst unchanged with ErrInvalid when no frame can hold m.
+func (m *Message) Append(dst []byte) ([]byte, error) {
+	n, err := m.Size()
+	if err != nil {
+		return dst, err
+	}
+	dst = append(dst, messageMagic...)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
+	dst = append(dst, byte(m.Kind), byte(m.Flags), 0, 0)
+	for _, v := range [4]int64{m.To, m.RouteWorker, m.RouteTime, m.From} {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
+	}
+	traceLen := uint32(noTrace)
+	if m.Flags&HasTrace != 0 {
+		traceLen = uint32(len(m.Trace))
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(m.ID)))
+	dst = binary.LittleEndian.AppendUint32(dst, traceLen)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(m.Payload)))
+	dst = append(dst, m.ID...)
+	dst = append(dst, m.Trace...)
+	return append(dst, m.Payload...), nil
+}
+
+// Encode writes the frame into buf and returns its length. When buf is too
+// small the length needed is returned with ErrShortBuffer.
+func (m *Message) Encode(buf []byte) (int, error) {
+	n, err := m.Size()
+	if err != nil {
+		return 0, err
+	}
+	if len(buf) < n {
+		return n, fmt.Errorf("%d bytes for a frame of %d: %w", len(buf), n, ErrShortBuffer)
+	}
+	_, err = m.Append(buf[:0])
+	return n, err
+}

@@ -1,0 +1,114 @@
+package runner
+
+import (
+	"math/bits"
+	"time"
+)
+
+// LatencyBuckets is the number of buckets of Metrics.Latency.
+const LatencyBuckets = 32
+
+// Metrics are the reliability counters of a worker.
+//
+// Always: Latency sums to Attempts, and Conflicts + Busy = Retryable.
+type Metrics struct {
+	Attempts     uint64 // handler runs
+	Successes    uint64 // handler runs that ended well and were committed
+	Retryable    uint64 // Conflicts + Busy
+	Conflicts    uint64 // OCC conflicts and errors that are ErrConflict
+	Busy         uint64 // outcomes that are Retry
+	NonRetryable uint64 // all other failures, panics included
+	Panics       uint64 // of these, panics
+	Requeues     uint64 // messages sent back to the tail
+	DeadLetters  uint64 // messages moved to the dead letters
+	Duplicates   uint64 // messages dropped because their id was done before
+	Expired      uint64 // claims taken over from a lease that ran out
+	LeasesLost   uint64 // outcomes dropped because the lease was taken over
+	TimersFired  uint64 // of Attempts, those of timers
+
+	LatencyTotal time.Duration
+	LatencyMax   time.Duration
+	// Latency counts handler runs by duration: bucket i holds those below
+	// 2^i microseconds that are not in a lower one, the last bucket the rest.
+	Latency [LatencyBuckets]uint64
+}
+
+func (m *Metrics) observe(d time.Duration) {
+	d = max(d, 0)
+	m.Attempts++
+	m.LatencyTotal += d
+	m.LatencyMax = max(m.LatencyMax, d)
+	m.Latency[min(bits.Len64(uint64(d.Microseconds())), LatencyBuckets-1)]++
+}
+
+func (m *Metrics) failed(o outcome) {
+	switch {
+	case o.conflict:
+		m.Retryable++
+		m.Conflicts++
+	case o.retryable:
+		m.Retryable++
+		m.Busy++
+	default:
+		m.NonRetryable++
+		if o.cause == CausePanic {
+			m.Panics++
+		}
+	}
+}
+
+// add adds what happened in one tick.
+func (m *Metrics) add(t *Metrics) {
+	for _, p := range [...][2]*uint64{
+		{&m.Attempts, &t.Attempts}, {&m.Successes, &t.Successes}, {&m.Retryable, &t.Retryable},
+		{&m.Conflicts, &t.Conflicts}, {&m.Busy, &t.Busy}, {&m.NonRetryable, &t.NonRetryable},
+		{&m.Panics, &t.Panics}, {&m.Requeues, &t.Requeues}, {&m.DeadLetters, &t.DeadLetters},
+		{&m.Duplicates, &t.Duplicates}, {&m.Expired, &t.Expired}, {&m.LeasesLost, &t.LeasesLost},
+		{&m.TimersFired, &t.TimersFired},
+	} {
+		*p[0] += *p[1]
+	}
+	m.LatencyTotal += t.LatencyTotal
+	m.LatencyMax = max(m.LatencyMax, t.LatencyMax)
+	for i := range m.Latency {
+		m.Latency[i] += t.Latency[i]
+	}
+}
+
+// Stats is a picture of the whole runner.
+type Stats struct {
+	State   State
+	Journal JournalID
+	Epoch   uint32
+	Schema  Version
+	// Inboxes are sorted by worker.
+	Inboxes []InboxStats
+	// Outbox, Timers and DeadLetters are row counts.
+	Outbox, Timers, DeadLetters uint64
+	// NextDue is the due time of the earliest timer, if HasTimer.
+	NextDue  int64
+	HasTimer bool
+	// TimerLag is how long the earliest timer has been due.
+	TimerLag time.Duration
+	// Commits counts group commits, Ops the operations in them.
+	Commits, Ops uint64
+	// LastGroup is the number of operations in the last group.
+	LastGroup int
+}
+
+// InboxStats is a picture of one inbox.
+type InboxStats struct {
+	Worker uint64
+	// Depth counts rows, leased and parked ones included.
+	Depth uint64
+	// Leased counts rows that somebody holds, Parked those that wait for a
+	// delayed retry.
+	Leased, Parked int
+	// NextSeq is the sequence number that the next message gets.
+	NextSeq uint64
+	// HeadSeq is the lowest that may still exist.
+	HeadSeq uint64
+	// OldestAge is the time since the oldest unfinished row was committed; for
+	// rows of an earlier process, since this one started.
+	OldestAge time.Duration
+}

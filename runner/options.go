@@ -1,0 +1,148 @@
+package runner
+
+import (
+	"context"
+	"time"
+)
+
+// Durability says what Post and every other commit wait for.
+type Durability uint8
+
+const (
+	// Fsync waits until the disk has it: it survives a power loss.
+	Fsync Durability = iota
+	// Write waits until the kernel has it: it survives kill -9 of the
+	// process, not a power loss.
+	Write
+)
+
+// Options of Open. The zero value serves.
+type Options struct {
+	// Schema is the application's version. A stored marker of another major
+	// is refused; one of a lower minor is refused too unless Migrate is set.
+	Schema Version
+	// Create writes the marker into a directory that has none. Without it
+	// such a directory is refused with ErrNoSchema.
+	Create bool
+	// Migrate changes the application's state from an older minor to Schema.
+	// What it writes and the new marker become durable together.
+	Migrate func(tx *Tx, from Version) error
+
+	// Durability is Fsync unless set.
+	Durability Durability
+	// Storage replaces Pebble in the directory given to Open.
+	Storage Storage
+
+	// MaxFrame bounds a message frame in bytes; default 1 MiB.
+	MaxFrame int
+	// MaxQueued bounds the bytes that wait for the committer; default 64 MiB.
+	MaxQueued int
+	// MinFree is the free-space watermark in bytes: below it nothing new is
+	// accepted. Default 64 MiB; negative turns it off.
+	MinFree int64
+
+	// Policy is the default of every worker.
+	Policy Policy
+	// Sinks are called synchronously, from the goroutine of the worker that
+	// caused them; they must not block nor call back into the runner.
+	Sinks Sinks
+
+	// Now and Sleep replace the clock in tests. The default clock reads the
+	// wall once, at Open, and is monotonic from then on.
+	Now   func() time.Time
+	Sleep SleepFunc
+}
+
+// SleepFunc waits until d has passed, wake delivers or ctx is done.
+type SleepFunc func(ctx context.Context, wake <-chan struct{}, d time.Duration)
+
+// Sinks receive what happens. Any may be nil.
+type Sinks struct {
+	// Log receives failures and what became of the messages.
+	Log func(LogEvent)
+	// Metrics receives a copy of a worker's counters after every tick that
+	// changed them, once when the worker joins and once at a reset.
+	Metrics func(worker uint32, m Metrics)
+	// Replay receives every attempt, its result and what became of it.
+	Replay func(ReplayEvent)
+}
+
+// Policy tunes leases and retries. A value of zero or less means the default.
+type Policy struct {
+	// LeaseTTL is how long a claim holds; default 1 s.
+	LeaseTTL time.Duration
+	// RetryBudget is the number of deliveries a message gets before it
+	// becomes a dead letter; default 4.
+	RetryBudget int
+	// RequeueAttempts bounds the attempts at settling a batch that meets
+	// conflicts with other transactions before the messages that meet them
+	// are requeued; default 4.
+	RequeueAttempts int
+	// RetryDelay is the wait before a failed message is delivered again when
+	// its handler names none; it doubles with every failure up to
+	// RetryDelayMax. Defaults 0 (at once) and 1 minute.
+	RetryDelay    time.Duration
+	RetryDelayMax time.Duration
+	// DedupeFor is how long a completed message id is remembered; default 24 h.
+	DedupeFor time.Duration
+	// StopOnError stops the worker when a handler fails with an error that is
+	// neither Retry, Discard nor a conflict. Tick then returns the error.
+	StopOnError bool
+}
+
+// DefaultPolicy returns the policy that the zero value stands for.
+func DefaultPolicy() Policy { return Policy{}.withDefaults() }
+
+func (p Policy) withDefaults() Policy {
+	set(&p.LeaseTTL, time.Second)
+	set(&p.RetryBudget, 4)
+	set(&p.RequeueAttempts, 4)
+	set(&p.RetryDelayMax, time.Minute)
+	set(&p.DedupeFor, 24*time.Hour)
+	p.RetryDelay = max(p.RetryDelay, 0)
+	return p
+}
+
+// set gives *v its default when it is zero or less.
+func set[T int | int64 | time.Duration](v *T, def T) {
+	if *v <= 0 {
+		*v = def
+	}
+}
+
+// delay is the wait after the n-th failure, n from 1.
+func (p Policy) delay(n uint32) time.Duration {
+	d := p.RetryDelay
+	for ; n > 1 && d > 0 && d < p.RetryDelayMax; n-- {
+		d *= 2
+	}
+	return min(d, p.RetryDelayMax)
+}
+
+func (o Options) withDefaults() Options {
+	set(&o.MaxFrame, 1<<20)
+	set(&o.MaxQueued, 64<<20)
+	if o.MinFree == 0 {
+		o.MinFree = 64 << 20
+	}
+	o.Policy = o.Policy.withDefaults()
+	if o.Now == nil {
+		start := time.Now()
+		wall := start.Round(0)
+		o.Now = func() time.Time { return wall.Add(time.Since(start)) }
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	return o
+}
+
+func sleep(ctx context.Context, wake <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-wake:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,98 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+)
+
+// OutboxRow is a message that waits to leave.
+type OutboxRow struct {
+	Seq     uint64
+	Message []byte
+}
+
+// Outbox returns up to limit rows from seq on, in order.
+func (r *Runner) Outbox(from uint64, limit int) ([]OutboxRow, error) {
+	var out []OutboxRow
+	err := r.view(func(e *engine, v View) (err error) {
+		e.ix.mu.Lock()
+		from = max(from, e.ix.outboxHead)
+		e.ix.mu.Unlock()
+		out, err = readOutbox(v, from, limit)
+		return err
+	})
+	return out, err
+}
+
+func readOutbox(v scanner, from uint64, limit int) ([]OutboxRow, error) {
+	var out []OutboxRow
+	lo := appendOutboxKey([]byte{byte(outboxTable)}, from)
+	err := v.Scan(lo, []byte{byte(outboxTable) + 1}, func(key, value []byte) bool {
+		if len(out) >= limit {
+			return false
+		}
+		if seq, err := decodeOutboxKey(key[1:]); err == nil {
+			out = append(out, OutboxRow{seq, bytes.Clone(value)})
+		}
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	return out, nil
+}
+
+// DrainOutbox hands up to limit rows to deliver, in order, and removes those
+// that it took. It stops at the first error, which it returns beside the
+// number removed; the row that failed stays. Delivery is at least once: rows
+// are removed after they were delivered, in one commit for all.
+func (r *Runner) DrainOutbox(ctx context.Context, limit int, deliver func(OutboxRow) error) (int, error) {
+	rows, err := r.Outbox(0, limit)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	taken := 0
+	var failed error
+	for _, row := range rows {
+		if failed = deliver(row); failed != nil {
+			break
+		}
+		taken++
+	}
+	if taken == 0 {
+		return 0, failed
+	}
+	n := 0
+	err = r.engine().do(ctx, func(c *commit) error {
+		n = c.removeOutbox(rows[:taken])
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, failed
+}
+
+// removeOutbox deletes rows and moves the head behind them when they were the
+// first. It returns how many existed.
+func (c *commit) removeOutbox(rows []OutboxRow) int {
+	n := 0
+	ix := &c.e.ix
+	for _, row := range rows {
+		key := appendOutboxKey([]byte{byte(outboxTable)}, row.Seq)
+		if _, ok, err := c.get(key); err != nil || !ok {
+			continue
+		}
+		c.stage(key, nil)
+		ix.outboxCount--
+		n++
+	}
+	// Rows are read from the head on, so nothing below the first of them is
+	// left unless somebody drains at the same time from another place.
+	if last := rows[len(rows)-1].Seq; rows[0].Seq >= ix.outboxHead && n == len(rows) {
+		ix.outboxHead = last + 1
+	}
+	c.dirty = true
+	return n
+}

@@ -1,0 +1,350 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// pebbleStorage is a directory that Pebble owns.
+type pebbleStorage struct {
+	dir        string
+	fs         vfs.FS
+	durability Durability
+}
+
+// Pebble returns the storage in dir. fs is the file system; nil means the
+// operating system's. Tests pass one that crashes or fails.
+func Pebble(dir string, fs vfs.FS, d Durability) Storage {
+	if fs == nil {
+		fs = vfs.Default
+	}
+	return &pebbleStorage{dir: dir, fs: fs, durability: d}
+}
+
+// pebbleBackend is an open Pebble and the means to let go of it when it has
+// failed. The lock is ours, not Pebble's, because a failed Pebble cannot be
+// closed: its goroutines may be stopped with its mutexes held.
+type pebbleBackend struct {
+	db     *pebble.DB
+	fence  *fencedFS
+	lock   *pebble.Lock
+	dir    string
+	failed atomic.Bool
+	logger *fatalLogger
+}
+
+func (s *pebbleStorage) options(fs vfs.FS, logger *fatalLogger, lock *pebble.Lock) *pebble.Options {
+	o := &pebble.Options{
+		FS:                          fs,
+		Lock:                        lock,
+		Logger:                      logger,
+		FormatMajorVersion:          pebble.FormatNewest,
+		MemTableSize:                16 << 20,
+		MemTableStopWritesThreshold: 4,
+		CacheSize:                   8 << 20,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       64,
+		EventListener: &pebble.EventListener{
+			BackgroundError: func(err error) { logger.fail(fmt.Errorf("background work: %w", err)) },
+			DataCorruption:  func(i pebble.DataCorruptionInfo) { logger.fail(fmt.Errorf("corruption: %s", i)) },
+		},
+	}
+	return o
+}
+
+// Open implements Storage.
+func (s *pebbleStorage) Open(onFail func(error)) (Backend, error) {
+	if err := s.fs.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create %s: %w", s.dir, err)
+	}
+	if err := s.finishRestore(); err != nil {
+		return nil, err
+	}
+	lock, err := pebble.LockDirectory(s.dir, s.fs)
+	if err != nil {
+		return nil, lockError(s.dir, err)
+	}
+	b := &pebbleBackend{lock: lock, dir: s.dir}
+	b.fence = newFencedFS(s.fs, s.durability)
+	b.logger = &fatalLogger{opening: true}
+	b.logger.onFail = func(err error) {
+		b.failed.Store(true)
+		onFail(err)
+		b.fence.close() // may wait for a write that hangs; Close waits again
+	}
+	b.db, err = openPebble(s.dir, s.options(b.fence, b.logger, lock))
+	if ferr := b.logger.opened(); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		b.fence.close()
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), lock.Close())
+	}
+	return b, nil
+}
+
+// openPebble turns the panics with which Pebble meets some errors into errors.
+func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("pebble: %v", v)
+		}
+	}()
+	return pebble.Open(dir, o)
+}
+
+// fatalLogger is the Logger given to Pebble. Pebble calls Fatalf where it
+// would have the process die, and does not expect it to return.
+type fatalLogger struct {
+	once    sync.Once
+	onFail  func(error)
+	mu      sync.Mutex
+	opening bool
+	err     error // the first fatal error while opening
+}
+
+func (l *fatalLogger) Infof(string, ...any) {}
+
+func (l *fatalLogger) Errorf(format string, args ...any) {
+	slog.Error("pebble: " + fmt.Sprintf(format, args...))
+}
+
+// Fatalf marks the runner failed. Two callers may go on: Open, which returns
+// an error after it, and our committer, whose commit then reports the failure.
+// All others are background work in the middle of changing the list of files;
+// they must not take another step, so their goroutine ends its life here.
+func (l *fatalLogger) Fatalf(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	l.mu.Lock()
+	opening := l.opening
+	if opening && l.err == nil {
+		l.err = err
+	}
+	l.mu.Unlock()
+	if opening {
+		return
+	}
+	l.fail(err)
+	if !strings.HasPrefix(format, "pebble: fatal commit error") {
+		select {}
+	}
+}
+
+func (l *fatalLogger) fail(err error) {
+	l.mu.Lock()
+	opening := l.opening
+	if opening && l.err == nil {
+		l.err = err
+	}
+	l.mu.Unlock()
+	if !opening {
+		l.once.Do(func() { l.onFail(err) })
+	}
+}
+
+func (l *fatalLogger) opened() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.opening = false
+	return l.err
+}
+
+func (b *pebbleBackend) View() View { return pebbleView{b.db.NewSnapshot()} }
+
+func (b *pebbleBackend) Get(dst, key []byte) ([]byte, bool, error) { return pebbleGet(b.db, dst, key) }
+
+func (b *pebbleBackend) Scan(lo, hi []byte, visit func(k, v []byte) bool) error {
+	return pebbleScan(b.db, lo, hi, visit)
+}
+
+func (b *pebbleBackend) Batch() Batch { return &pebbleBatch{b: b, batch: b.db.NewBatch()} }
+
+func (b *pebbleBackend) Flush() error {
+	if b.failed.Load() {
+		return ErrFailed
+	}
+	return b.db.Flush()
+}
+
+func (b *pebbleBackend) Checkpoint(to string) error {
+	if b.failed.Load() {
+		return ErrFailed
+	}
+	return b.db.Checkpoint(to, pebble.WithFlushedWAL())
+}
+
+func (b *pebbleBackend) Free() (uint64, error) {
+	u, err := b.fence.GetDiskUsage(b.dir)
+	return u.AvailBytes, err
+}
+
+// Close closes Pebble, or leaves a failed one behind its fence.
+func (b *pebbleBackend) Close() error {
+	if b.failed.Load() {
+		b.fence.close()
+		return b.unlock()
+	}
+	err := b.db.Close()
+	b.fence.close()
+	return errors.Join(err, b.unlock())
+}
+
+// unlock releases the directory. A Pebble that was never closed still counts
+// as a holder of the lock, so the count must be brought down for it.
+func (b *pebbleBackend) unlock() error {
+	err := b.lock.Close()
+	if b.failed.Load() {
+		err = errors.Join(err, b.lock.Close())
+	}
+	return err
+}
+
+type pebbleView struct{ s *pebble.Snapshot }
+
+func (v pebbleView) Get(dst, key []byte) ([]byte, bool, error) { return pebbleGet(v.s, dst, key) }
+func (v pebbleView) Scan(lo, hi []byte, visit func(k, v []byte) bool) error {
+	return pebbleScan(v.s, lo, hi, visit)
+}
+func (v pebbleView) Close() error { return v.s.Close() }
+
+func pebbleGet(r pebble.Reader, dst, key []byte) ([]byte, bool, error) {
+	value, closer, err := r.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return dst, false, nil
+	}
+	if err != nil {
+		return dst, false, err
+	}
+	dst = append(dst, value...)
+	return dst, true, closer.Close()
+}
+
+func pebbleScan(r pebble.Reader, lo, hi []byte, visit func(k, v []byte) bool) error {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		if !visit(it.Key(), value) {
+			break
+		}
+	}
+	return it.Close()
+}
+
+type pebbleBatch struct {
+	b     *pebbleBackend
+	batch *pebble.Batch
+}
+
+// Set and Delete fail only on a closed batch, which this one never is.
+func (b *pebbleBatch) Set(key, value []byte) { _ = b.batch.Set(key, value, nil) }
+func (b *pebbleBatch) Delete(key []byte)     { _ = b.batch.Delete(key, nil) }
+func (b *pebbleBatch) Len() int {
+	if b.batch.Empty() {
+		return 0
+	}
+	return b.batch.Len()
+}
+func (b *pebbleBatch) Reset() { b.batch.Reset() }
+
+// Commit reports a failure also when Pebble itself returned nil after Fatalf,
+// or panicked because it could not create its next log file.
+func (b *pebbleBatch) Commit() (err error) {
+	if b.b.failed.Load() {
+		return ErrFailed
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("pebble: %v", v)
+			b.b.logger.fail(err)
+		}
+	}()
+	if err := b.batch.Commit(pebble.Sync); err != nil {
+		b.b.logger.fail(err)
+		return err
+	}
+	if b.b.failed.Load() {
+		return ErrFailed
+	}
+	if cap(b.batch.Repr()) > 1<<20 {
+		_ = b.batch.Close()
+		b.batch = b.b.db.NewBatch()
+	} else {
+		b.batch.Reset()
+	}
+	return nil
+}
+
+// Restore implements Storage. The new content is copied beside the old one
+// and takes its place by two renames; finishRestore undoes or completes what
+// a crash between them left.
+func (s *pebbleStorage) Restore(checkpoint string) error {
+	if err := checkDir(s.fs, checkpoint); err != nil {
+		return err
+	}
+	fresh, old := s.dir+".restoring", s.dir+".replaced"
+	if err := errors.Join(s.fs.RemoveAll(fresh), s.fs.RemoveAll(old)); err != nil {
+		return err
+	}
+	if _, err := vfs.Clone(s.fs, s.fs, checkpoint, fresh, vfs.CloneSync); err != nil {
+		return fmt.Errorf("copy checkpoint: %w", err)
+	}
+	if err := s.fs.Rename(s.dir, old); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(fresh, s.dir); err != nil {
+		return errors.Join(err, s.fs.Rename(old, s.dir))
+	}
+	return errors.Join(syncDir(s.fs, s.fs.PathDir(s.dir)), s.fs.RemoveAll(old))
+}
+
+// finishRestore puts the old content back when a crash came between the two
+// renames of Restore. Open has just made s.dir, so it is empty then.
+func (s *pebbleStorage) finishRestore() error {
+	old := s.dir + ".replaced"
+	if _, err := s.fs.Stat(old); err != nil {
+		return nil
+	}
+	names, err := s.fs.List(s.dir)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return s.fs.RemoveAll(old)
+	}
+	return errors.Join(s.fs.Remove(s.dir), s.fs.Rename(old, s.dir))
+}
+
+func checkDir(fs vfs.FS, dir string) error {
+	names, err := fs.List(dir)
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", dir, err)
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, "MANIFEST-") {
+			return nil
+		}
+	}
+	return fmt.Errorf("checkpoint %s: %w", dir, os.ErrNotExist)
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,202 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// band returns the part of an inbox where m belongs.
+func (m *Message) band() band {
+	if m.Flags&HighPriority != 0 {
+		return bandHigh
+	}
+	return bandNormal
+}
+
+func (r *Runner) checkFrame(frame []byte) (Message, error) { return r.engine().checkFrame(frame) }
+
+// checkFrame is the bound at the entrance: what passes can always be stored,
+// delivered and buried.
+func (e *engine) checkFrame(frame []byte) (Message, error) {
+	if len(frame) > e.o.MaxFrame {
+		return Message{}, fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
+	}
+	m, err := DecodeMessage(frame)
+	if err == nil && m.To < 0 {
+		err = fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
+	}
+	return m, err
+}
+
+type postOp struct {
+	waiter
+	frame []byte
+	to    uint64
+	band  band
+	seq   uint64
+}
+
+func (o *postOp) apply(c *commit) {
+	if c.noSpace {
+		o.err = ErrNoSpace
+		return
+	}
+	o.seq = c.post(o.to, o.band, o.frame)
+}
+
+func (o *postOp) size() int { return 64 + len(o.frame) }
+
+var postOps = sync.Pool{New: func() any { return new(postOp) }}
+
+// Post puts m into the inbox of worker m.To and returns its row when it is
+// durable. When ctx ends first, it may or may not have been posted.
+func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
+	frame, err := m.Append(nil)
+	if err != nil {
+		return Row{}, err
+	}
+	return r.PostFrame(ctx, frame)
+}
+
+// PostFrame is Post for a message that is encoded already. frame must not be
+// changed until it returns.
+func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
+	e := r.engine()
+	m, err := e.checkFrame(frame)
+	if err != nil {
+		return Row{}, err
+	}
+	o := postOps.Get().(*postOp)
+	*o = postOp{waiter: newWaiter(), frame: frame, to: uint64(m.To), band: m.band()}
+	if err := e.k.submit(o, e.o.MaxQueued); err != nil {
+		return Row{}, err
+	}
+	select {
+	case err = <-o.ch:
+	case <-ctx.Done():
+		return Row{}, ctx.Err() // the committer still holds o
+	}
+	row := Row{o.to, o.seq}
+	waiters.Put(o.ch)
+	*o = postOp{}
+	postOps.Put(o)
+	if err != nil {
+		return Row{}, err
+	}
+	return row, nil
+}
+
+// Insert stores a frame at a chosen row, for imports. It returns ErrExists
+// when the number is or may have been used. The frame is not checked beyond
+// its size, so that whatever another program left can be taken in; what does
+// not decode ends in the dead letters when it is delivered.
+func (r *Runner) Insert(ctx context.Context, row Row, frame []byte) error {
+	if len(frame) == 0 {
+		return fmt.Errorf("empty frame: %w", ErrInvalid)
+	}
+	if len(frame) > r.o.MaxFrame {
+		return fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), r.o.MaxFrame, ErrTooLarge)
+	}
+	return r.write(ctx, func(c *commit) error {
+		in := c.e.ix.inbox(row.Worker)
+		if row.Seq < in.next || row.Seq+1 == 0 {
+			return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrExists)
+		}
+		in.next = row.Seq + 1
+		c.insert(in, row.Seq, bandNormal, frame)
+		return nil
+	})
+}
+
+// Group collects frames that are committed together, without a goroutine and
+// without an allocation for each. Fill it, Submit it, and leave it alone until
+// its callback: then it is yours again, and Reset makes it empty.
+type Group struct {
+	arena   []byte
+	frames  []groupFrame
+	seqs    []uint64
+	durable func(g *Group, err error)
+	err     error
+}
+
+type groupFrame struct {
+	lo, hi int
+	to     uint64
+	band   band
+}
+
+// NewGroup returns an empty group. durable is called on the committer's
+// goroutine, once for each Submit that returned nil: with nil when all frames
+// are durable, else none is acknowledged. While it runs nothing is committed,
+// so it may send answers but must not wait for the runner.
+func (r *Runner) NewGroup(durable func(g *Group, err error)) *Group {
+	return &Group{durable: durable}
+}
+
+// Add encodes m into the group. It allocates only while the group's memory
+// still grows.
+func (g *Group) Add(m *Message) error {
+	if m.To < 0 {
+		return fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
+	}
+	lo := len(g.arena)
+	arena, err := m.Append(g.arena)
+	if err != nil {
+		return err
+	}
+	g.arena = arena
+	g.frames = append(g.frames, groupFrame{lo, len(arena), uint64(m.To), m.band()})
+	return nil
+}
+
+// Len returns the number of frames.
+func (g *Group) Len() int { return len(g.frames) }
+
+// Bytes returns the number of bytes of all frames.
+func (g *Group) Bytes() int { return len(g.arena) }
+
+// Frame returns frame i; it is a view into the group.
+func (g *Group) Frame(i int) []byte { return g.arena[g.frames[i].lo:g.frames[i].hi] }
+
+// Row returns the row of frame i. It is known in the callback and after it.
+func (g *Group) Row(i int) Row { return Row{g.frames[i].to, g.seqs[i]} }
+
+// Reset empties the group and keeps its memory.
+func (g *Group) Reset() {
+	g.arena, g.frames, g.seqs, g.err = g.arena[:0], g.frames[:0], g.seqs[:0], nil
+}
+
+func (g *Group) apply(c *commit) {
+	if c.noSpace {
+		g.err = ErrNoSpace
+		return
+	}
+	for i := range g.frames {
+		f := &g.frames[i]
+		g.seqs = append(g.seqs, c.post(f.to, f.band, g.arena[f.lo:f.hi]))
+	}
+}
+
+func (g *Group) done(err error) {
+	if err == nil {
+		err = g.err
+	}
+	g.durable(g, err)
+}
+
+func (g *Group) size() int { return len(g.arena) + 64*len(g.frames) }
+
+// Submit hands g to the committer and returns at once. On error nothing was
+// taken and the callback is not called: ErrBusy when more than
+// Options.MaxQueued bytes wait already, ErrFailed, ErrStopped, ErrTooLarge.
+func (r *Runner) Submit(g *Group) error {
+	e := r.engine()
+	for i := range g.frames {
+		if n := g.frames[i].hi - g.frames[i].lo; n > e.o.MaxFrame {
+			return fmt.Errorf("frame %d of %d bytes, at most %d: %w", i, n, e.o.MaxFrame, ErrTooLarge)
+		}
+	}
+	g.seqs, g.err = g.seqs[:0], nil
+	return e.k.submit(g, e.o.MaxQueued)
+}

@@ -1,0 +1,299 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// runEach runs the present batch message by message and settles it, in one
+// commit unless it takes long.
+func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (n, ran int, err error) {
+	b := w.cur
+	b.growOuts()
+	from, since := b.pos, w.r.o.Now()
+	for i := from; i < len(b.list); i++ {
+		d := &b.list[i]
+		d.at, d.w = i, w
+		out, tx, end := w.runOne(ctx, e, d)
+		b.outs[i], b.txs[i] = w.orderedOutcome(d, out), tx
+		ran++
+		stop := b.outs[i].verdict == verdictHold || b.outs[i].verdict == verdictPause
+		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.isStopped()
+		if !last && end.Sub(since) < settleEvery && !(d.prior > 1) {
+			continue
+		}
+		done, err := w.settleRun(ctx, e, from, i+1, ahead && last && !stop, l, nil)
+		n += done
+		if err != nil || last {
+			return n, ran, err
+		}
+		from, since = i+1, end
+	}
+	return n, ran, nil
+}
+
+func (b *batch) growOuts() {
+	for len(b.outs) < len(b.list) {
+		b.outs = append(b.outs, outcome{})
+		b.txs = append(b.txs, nil)
+	}
+	if len(b.slots) < len(b.list) {
+		b.slots = make([]Tx, len(b.list))
+	}
+}
+
+// orderedOutcome turns "back to the tail" into "stay" for an ordered worker.
+func (w *Worker) orderedOutcome(d *Delivery, o outcome) outcome {
+	if !w.o.Ordered || o.verdict != verdictRetry {
+		return o
+	}
+	after := o.after
+	if o.hasAfter {
+		o.verdict = verdictPause
+	} else {
+		o.verdict = verdictHold
+		after = w.policy().delay(d.Attempts)
+	}
+	w.pause(after)
+	return o
+}
+
+func (w *Worker) pause(after time.Duration) {
+	w.holding = true
+	w.resumeAt = later(w.current.now(), int64((after+time.Millisecond-1)/time.Millisecond))
+}
+
+// precheck sorts out deliveries that are not to be run.
+func (w *Worker) precheck(e *engine, d *Delivery) (outcome, bool) {
+	if d.doomed {
+		return outcome{verdict: verdictDead, cause: CauseCrash, err: errCrashed}, true
+	}
+	if err := w.open(d); err != nil {
+		o := outcome{verdict: verdictDead, cause: CauseMisrouted, err: err}
+		if d.frameErr != nil {
+			o.cause = CauseMalformed
+		}
+		return o, true
+	}
+	if d.Flags&Dedupe != 0 && w.seenBefore(e, d) {
+		d.skip = true
+		return outcome{verdict: verdictDone}, true
+	}
+	return outcome{}, false
+}
+
+// seenBefore looks whether d's id is done. The commit looks again, because
+// another delivery may complete it meanwhile.
+func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
+	w.key = appendDedupeKey(append(w.key[:0], byte(dedupeTable)), uint64(w.id), d.ID)
+	value, ok, err := e.back.Get(w.buf[:0], w.key)
+	w.buf = value[:0]
+	if err != nil || !ok {
+		return false
+	}
+	row, err := decodeDedupe(value)
+	return err == nil && row.expires > e.now()
+}
+
+// runOne runs one delivery and tells when it ended.
+func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery) (outcome, *Tx, time.Time) {
+	attempt, result := InboxAttempt, InboxResult
+	seq := d.Row.Seq
+	if d.FromTimer {
+		attempt, result, seq = TimerAttempt, TimerResult, d.Timer.Seq
+	}
+	start := w.r.o.Now()
+	if out, settled := w.precheck(e, d); settled {
+		if d.skip {
+			return out, nil, start
+		}
+		w.tally.observe(0)
+		w.replay(attempt, seq, d, nil)
+		w.replay(result, seq, d, out.err)
+		w.failed(seq, out)
+		return out, nil, start
+	}
+	w.replay(attempt, seq, d, nil)
+	w.src = txSource{e: e, before: w.before}
+	tx := &w.cur.slots[d.at]
+	*tx = Tx{src: &w.src}
+	err := w.call(ctx, tx, d)
+	if bad := w.src.close(); bad != nil {
+		err = errors.Join(err, bad)
+	}
+	end := w.r.o.Now()
+	w.tally.observe(end.Sub(start))
+	if d.FromTimer {
+		w.tally.TimersFired++
+	}
+	w.replay(result, seq, d, err)
+	out := sortOutcome(err)
+	if err != nil {
+		w.failed(seq, out)
+		return out, nil, end
+	}
+	for _, x := range tx.writes {
+		if w.before == nil {
+			w.before = map[string][]byte{}
+		}
+		w.before[string(x.key)] = x.value
+	}
+	return out, tx, end
+}
+
+func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
+	defer recoverInto(&err)
+	return w.o.Handler(ctx, tx, d)
+}
+
+// failed counts and logs a delivery that did not succeed.
+func (w *Worker) failed(seq uint64, out outcome) {
+	w.tally.failed(out)
+	kind := LogNonRetryable
+	if out.retryable {
+		kind = LogRetryable
+	}
+	w.log(LogEvent{Kind: kind, Seq: seq, Err: out.err})
+}
+
+// settleRun commits the outcomes of deliveries from..to and deals with the
+// answers: conflicts are run again, up to RequeueAttempts in all. It returns
+// how many messages were completed.
+func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead bool, l limits, shared *Batched) (n int, err error) {
+	var next *batch
+	if ahead && len(w.nxt.rest()) == 0 && !w.r.isQuiet() && ctx.Err() == nil && !w.isStopped() {
+		if err := w.claim(e, w.nxt, e.now(), l, w.cur.list); err != nil {
+			return 0, err
+		}
+		next = w.nxt
+	}
+	for try := 1; ; try++ {
+		if err := w.send(ctx, e, from, to, next, shared); err != nil {
+			return n, err
+		}
+		next = nil
+		done, again := w.answers(from, to)
+		n += done
+		if again == 0 {
+			break
+		}
+		if shared != nil {
+			return n, errConflictInBatch
+		}
+		w.rerun(ctx, e, from, to, try)
+	}
+	w.cur.pos = to
+	if w.holding && to > from {
+		w.cur.pos = to - 1 // the one that failed stays
+		if w.cur.outs[to-1].verdict == verdictHold && w.settle.results[to-1-from].dead {
+			w.cur.pos, w.holding = to, false
+		}
+	}
+	return n, w.stopReason(from, to)
+}
+
+var errConflictInBatch = errors.New("conflict in a batch")
+
+// rerun runs again what met a conflict. What is settled already is marked so
+// that it is not sent twice.
+func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) {
+	clear(w.before)
+	if d := (AttemptPolicy{}).withDefaults().backoff(try - 1); d > 0 {
+		w.r.o.Sleep(ctx, nil, d)
+	}
+	for i := from; i < to; i++ {
+		b := w.cur
+		if b.outs[i].verdict != verdictAgain {
+			continue
+		}
+		out, tx, _ := w.runOne(ctx, e, &b.list[i])
+		b.outs[i], b.txs[i] = w.orderedOutcome(&b.list[i], out), tx
+		if out.verdict == verdictDone && try >= w.policy().RequeueAttempts {
+			conflict := outcome{verdict: verdictRetry, cause: CauseBudget, retryable: true, conflict: true, err: ErrConflict}
+			b.outs[i], b.txs[i] = w.orderedOutcome(&b.list[i], conflict), nil
+		}
+	}
+}
+
+// answers looks at what became of the deliveries, counts and tells it, and
+// returns how many were completed and how many have to run again.
+func (w *Worker) answers(from, to int) (done, again int) {
+	for i := from; i < to; i++ {
+		d, out, res := &w.cur.list[i], &w.cur.outs[i], w.settle.results[i-from]
+		if out.verdict == verdictSettled {
+			continue
+		}
+		seq := d.Row.Seq
+		if d.FromTimer {
+			seq = d.Timer.Seq
+		}
+		switch {
+		case errors.Is(res.err, ErrConflict), errors.Is(res.err, ErrNesting):
+			again++
+			conflict := outcome{retryable: true, conflict: true, err: res.err}
+			w.failed(seq, conflict)
+			out.verdict = verdictAgain
+			continue
+		case res.err != nil:
+			w.tally.LeasesLost++
+			w.log(LogEvent{Kind: LogNonRetryable, Seq: seq, Err: res.err})
+		case res.dup:
+			w.tally.Duplicates++
+		case res.dead:
+			w.tally.DeadLetters++
+			w.replay(DeadLettered, seq, d, out.err)
+			w.log(LogEvent{Kind: LogDeadLetter, Seq: seq, Err: out.err, Detail: w.attemptsOf(d, out)})
+		case out.verdict == verdictDone:
+			w.tally.Successes++
+			w.steps.Add(1)
+			done++
+		case out.verdict == verdictRetry:
+			w.tally.Requeues++
+			w.replay(Requeued, seq, d, out.err)
+			w.log(LogEvent{Kind: LogRequeued, Seq: seq, Err: out.err, Detail: uint64(d.Attempts)})
+		}
+		if out.verdict != verdictHold && out.verdict != verdictPause {
+			out.settled = out.verdict
+			out.verdict = verdictSettled
+		}
+	}
+	return done, again
+}
+
+func (w *Worker) attemptsOf(d *Delivery, out *outcome) uint64 {
+	switch out.cause {
+	case CauseMalformed, CauseMisrouted:
+		return 0
+	case CauseCrash:
+		return uint64(d.prior)
+	}
+	return uint64(d.Attempts)
+}
+
+// stopReason returns the error that stops the worker, if its policy says so.
+func (w *Worker) stopReason(from, to int) error {
+	if !w.policy().StopOnError {
+		return nil
+	}
+	for _, o := range w.cur.outs[from:to] {
+		if o.err != nil && !o.retryable && o.cause != CauseDiscarded && o.cause != CauseMalformed && o.cause != CauseMisrouted {
+			return o.err
+		}
+	}
+	return nil
+}
+
+// replay hands an event to the hook. The frame is a copy that is overwritten
+// afterwards, so that whoever keeps it finds out at once.
+func (w *Worker) replay(kind ReplayKind, seq uint64, d *Delivery, err error) {
+	hook := w.r.o.Sinks.Replay
+	if hook == nil {
+		return
+	}
+	w.hook = append(w.hook[:0], d.Frame...)
+	hook(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.hook})
+	for i := range w.hook {
+		w.hook[i] = 0xDB
+	}
+}

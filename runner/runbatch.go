@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// runBatch runs the present batch through the batch handler and settles it.
+func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) (n, ran int, err error) {
+	b := w.cur
+	b.growOuts()
+	if lone := w.strays(e, b); lone > 0 {
+		n, err = w.settleRun(ctx, e, b.pos, b.pos+lone, false, l, nil)
+		return n, lone, err
+	}
+	to := len(b.list)
+	if b.singles {
+		to = b.pos + 1
+	}
+	for i := b.pos + 1; i < to; i++ {
+		if b.list[i].stray {
+			to = i // up to the next one that must not be run
+		}
+	}
+	for try := 1; ; try++ {
+		n, used, err := w.batchOnce(ctx, e, b.pos, to, ahead, l)
+		if !errors.Is(err, errConflictInBatch) {
+			return n, used, err
+		}
+		if try >= w.policy().RequeueAttempts {
+			w.pause(w.policy().delay(uint32(try)))
+			return n, 0, nil
+		}
+		w.r.o.Sleep(ctx, nil, (AttemptPolicy{}).withDefaults().backoff(try-1))
+	}
+}
+
+// strays opens the deliveries and returns how many at the front are not to be
+// run: malformed, misrouted, done before, or out of budget.
+func (w *Worker) strays(e *engine, b *batch) int {
+	lone, front := 0, true
+	for i := b.pos; i < len(b.list); i++ {
+		d := &b.list[i]
+		d.at, d.w = i, w
+		out, stray := w.precheck(e, d)
+		d.stray = stray
+		if !stray {
+			front = false
+			continue
+		}
+		if !front {
+			continue
+		}
+		b.outs[i], b.txs[i] = out, nil
+		lone++
+		if !d.skip {
+			w.tally.observe(0)
+			w.replay(InboxAttempt, d.Row.Seq, d, nil)
+			w.replay(InboxResult, d.Row.Seq, d, out.err)
+			w.failed(d.Row.Seq, out)
+		}
+	}
+	return lone
+}
+
+// batchOnce runs deliveries from..to once. used is 0 when it has to wait.
+func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead bool, l limits) (n, used int, err error) {
+	list := w.cur.list[from:to]
+	src := &txSource{e: e}
+	b := &Batched{Deliveries: list, Tx: &Tx{src: src}, fails: make([]error, len(list)), w: w}
+	start := w.r.o.Now()
+	for i := range list {
+		w.replayBatch(InboxAttempt, &list[i], nil)
+	}
+	err = guard(func() error { return w.o.Batch(ctx, b) })
+	err = errors.Join(err, src.close())
+	took := w.r.o.Now().Sub(start)
+	if w.o.Ordered {
+		for _, f := range b.fails {
+			var discard *discardError
+			if f != nil && !errors.As(f, &discard) && err == nil {
+				err = f
+			}
+		}
+	}
+	for i := range list {
+		w.tally.observe(took / time.Duration(len(list)))
+		own := b.fails[i]
+		if own == nil {
+			own = err
+		}
+		w.replayBatch(InboxResult, &list[i], own)
+		w.cur.outs[from+i], w.cur.txs[from+i] = sortOutcome(own), nil
+		if own != nil {
+			w.failed(list[i].Row.Seq, w.cur.outs[from+i])
+		}
+	}
+	if err != nil && w.o.Ordered {
+		return w.stall(ctx, e, from, to, err, l)
+	}
+	var shared *Batched
+	if err == nil {
+		shared = b
+	}
+	n, err = w.settleRun(ctx, e, from, to, ahead && to == len(w.cur.list), l, shared)
+	return n, to - from, err
+}
+
+// stall is an ordered worker's way with a failed batch. A transient failure
+// pauses it with the batch claimed. Any other is narrowed down first: the
+// batch is delivered again one by one, and the message that fails alone pays.
+func (w *Worker) stall(ctx context.Context, e *engine, from, to int, err error, l limits) (n, used int, _ error) {
+	out := sortOutcome(err)
+	switch {
+	case out.hasAfter:
+		w.pause(out.after)
+		return 0, 0, nil
+	case out.verdict == verdictDead && to-from == 1:
+		n, err := w.settleRun(ctx, e, from, to, false, l, nil)
+		return n, 1, err
+	case to-from > 1:
+		w.cur.singles = true
+		return 0, 1, nil
+	}
+	w.cur.outs[from] = w.orderedOutcome(&w.cur.list[from], out)
+	n, err = w.settleRun(ctx, e, from, to, false, l, nil)
+	return n, 1, err
+}
+
+func (w *Worker) replayBatch(kind ReplayKind, d *Delivery, err error) {
+	seq := d.Row.Seq
+	if d.FromTimer {
+		kind, seq = kind+2, d.Timer.Seq
+	}
+	w.replay(kind, seq, d, err)
+}

@@ -1,0 +1,295 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// State is what a runner is able to do.
+type State uint8
+
+const (
+	// Stopped: not opened, or closed.
+	Stopped State = iota
+	// Running: everything works.
+	Running
+	// ReadOnly: there is too little free space for anything new. It ends by
+	// itself when there is room again.
+	ReadOnly
+	// Failed: the storage failed. Only Reopen helps.
+	Failed
+)
+
+var states = [...]string{"stopped", "running", "read-only", "failed"}
+
+func (s State) String() string { return states[s] }
+
+// Runner is an open directory. All methods may be called from any goroutine.
+type Runner struct {
+	o       Options
+	storage Storage
+	eng     atomic.Pointer[engine]
+	life    sync.Mutex // held by Close, Reopen and Restore
+	closed  bool
+
+	mu      sync.Mutex
+	workers []*Worker
+	quiet   bool // Quiesce: workers claim nothing
+}
+
+// Open opens the runner in dir, or in o.Storage. It guards the schema, starts
+// a new boot epoch and the committer, and returns a runner that is Running; on
+// error nothing is left open.
+func Open(dir string, o Options) (*Runner, error) {
+	o = o.withDefaults()
+	r := &Runner{o: o, storage: o.Storage}
+	if r.storage == nil {
+		r.storage = Pebble(dir, nil, o.Durability)
+	}
+	e, err := openEngine(&r.o, r.storage, false)
+	if err != nil {
+		return nil, err
+	}
+	r.eng.Store(e)
+	return r, nil
+}
+
+func (r *Runner) engine() *engine { return r.eng.Load() }
+
+// State returns what the runner is able to do now.
+func (r *Runner) State() State {
+	e := r.engine()
+	switch {
+	case e.failed.Load():
+		return Failed
+	case e.isClosed():
+		return Stopped
+	case e.space.low.Load():
+		return ReadOnly
+	}
+	return Running
+}
+
+func (e *engine) isClosed() bool {
+	e.life.RLock()
+	defer e.life.RUnlock()
+	return e.closed
+}
+
+// Err returns why the runner failed, wrapped in ErrFailed, or nil.
+func (r *Runner) Err() error { return r.engine().failure() }
+
+// Failed is closed when the storage fails. After Reopen ask again.
+func (r *Runner) Failed() <-chan struct{} { return r.engine().failedCh }
+
+// JournalID names the history that sequence numbers belong to.
+func (r *Runner) JournalID() JournalID { return r.engine().journal }
+
+// Epoch counts the starts of this directory, this one included.
+func (r *Runner) Epoch() uint32 { return r.engine().boot.epoch }
+
+// Close stops all workers, commits what was submitted, and closes the storage.
+// It returns the first error of these.
+func (r *Runner) Close() error {
+	r.life.Lock()
+	defer r.life.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	err := r.stopWorkers()
+	return errors.Join(err, r.engine().close(ErrStopped))
+}
+
+func (r *Runner) stopWorkers() error {
+	var errs []error
+	for _, w := range r.allWorkers() {
+		w.Stop()
+		if err := w.Join(); err != nil && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrFailed) {
+			errs = append(errs, fmt.Errorf("worker %d: %w", w.id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Runner) allWorkers() []*Worker {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.workers)
+}
+
+// Reopen opens the storage again, after a failure or not. Workers go on with
+// the new epoch; what they held is delivered again. If it fails, the runner
+// stays failed and Reopen may be tried again.
+func (r *Runner) Reopen() error {
+	return r.replace(func() error { return nil }, false)
+}
+
+// Restore replaces everything by a checkpoint and goes on from there, with a
+// new journal id. Leases in the checkpoint are honoured until their deadline.
+func (r *Runner) Restore(checkpoint string) error {
+	return r.replace(func() error { return r.storage.Restore(checkpoint) }, true)
+}
+
+func (r *Runner) replace(between func() error, restored bool) error {
+	r.life.Lock()
+	defer r.life.Unlock()
+	if r.closed {
+		return ErrStopped
+	}
+	old := r.engine()
+	if err := old.close(ErrStopped); err != nil && !old.failed.Load() {
+		return err
+	}
+	cause := between()
+	e, err := openEngine(&r.o, r.storage, restored && cause == nil)
+	if err != nil {
+		old.fail(err)
+		return errors.Join(cause, err)
+	}
+	r.mu.Lock()
+	for _, w := range r.workers {
+		w.join(e)
+	}
+	r.eng.Store(e)
+	r.mu.Unlock()
+	r.wakeIdle()
+	return cause
+}
+
+// Checkpoint writes a consistent copy of everything to a directory that does
+// not exist yet. It may be restored, or opened as a directory of its own; the
+// latter keeps the journal id.
+func (r *Runner) Checkpoint(dir string) error {
+	e := r.engine()
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.exit()
+	if e.failed.Load() {
+		return e.failure()
+	}
+	if err := e.back.Checkpoint(dir); err != nil {
+		return fmt.Errorf("checkpoint to %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Flush moves what only the log holds into tables, so that the next Open has
+// little to replay.
+func (r *Runner) Flush() error {
+	e := r.engine()
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.exit()
+	return e.back.Flush()
+}
+
+// Quiesce stops the drain: workers finish the batch they are running, give
+// back what they claimed beyond it, and claim nothing more until Resume.
+// Posting goes on. It returns when all of them rest, or with ctx's error.
+func (r *Runner) Quiesce(ctx context.Context) error {
+	r.mu.Lock()
+	r.quiet = true
+	r.mu.Unlock()
+	for _, w := range r.allWorkers() {
+		if err := w.rest(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resume ends Quiesce.
+func (r *Runner) Resume() {
+	r.mu.Lock()
+	r.quiet = false
+	r.mu.Unlock()
+	r.wakeIdle()
+}
+
+func (r *Runner) isQuiet() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.quiet
+}
+
+// wakeIdle makes every sleeping worker look again, because a timer may be due
+// earlier than it thought.
+func (r *Runner) wakeIdle() {
+	for _, w := range r.allWorkers() {
+		w.poke()
+	}
+}
+
+// write is for requests that add something: they are refused without space.
+func (r *Runner) write(ctx context.Context, f func(c *commit) error) error {
+	return r.engine().do(ctx, func(c *commit) error {
+		if c.noSpace {
+			return ErrNoSpace
+		}
+		return f(c)
+	})
+}
+
+// view runs f on a snapshot.
+func (r *Runner) view(f func(e *engine, v View) error) error {
+	e := r.engine()
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.exit()
+	v := e.back.View()
+	return errors.Join(f(e, v), v.Close())
+}
+
+// Stats returns a picture of the whole runner.
+func (r *Runner) Stats() Stats {
+	e := r.engine()
+	s := Stats{
+		State: r.State(), Journal: e.journal, Epoch: e.boot.epoch, Schema: e.schema,
+		Commits: e.k.commits.Load(), Ops: e.k.ops.Load(), LastGroup: int(e.k.last.Load()),
+	}
+	now := e.now()
+	e.ix.mu.Lock()
+	defer e.ix.mu.Unlock()
+	s.Outbox, s.Timers, s.DeadLetters = e.ix.outboxCount, e.ix.timerCount, e.ix.deadCount
+	if due, ok := e.ix.timers.next(); ok && e.ix.timerCount > 0 {
+		s.NextDue, s.HasTimer = due, true
+		s.TimerLag = time.Duration(max(now-due, 0)) * time.Millisecond
+	}
+	for _, in := range e.ix.inboxes {
+		s.Inboxes = append(s.Inboxes, in.stats(now, e.started))
+	}
+	slices.SortFunc(s.Inboxes, func(a, b InboxStats) int {
+		if a.Worker < b.Worker {
+			return -1
+		}
+		return 1
+	})
+	return s
+}
+
+func (in *inbox) stats(now, started int64) InboxStats {
+	s := InboxStats{
+		Worker: in.worker, Depth: in.count, Leased: len(in.leases) - in.parked,
+		Parked: in.parked, NextSeq: in.next, HeadSeq: in.oldest(),
+	}
+	if in.count > 0 {
+		since := started
+		for _, m := range in.marks {
+			if m.seq > s.HeadSeq {
+				break
+			}
+			since = m.time
+		}
+		s.OldestAge = time.Duration(max(now-since, 0)) * time.Millisecond
+	}
+	return s
+}

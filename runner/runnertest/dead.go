@@ -1,0 +1,209 @@
+package runnertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"wamble/runner"
+)
+
+// bury posts a message and lets it die.
+func (v *env) bury(worker int64, id string) runner.DeadLetter {
+	v.Helper()
+	row := v.post(worker, id)
+	token, err := v.r.Claim(v.ctx, row, uint32(worker), 1_000_000)
+	v.ok(err)
+	to, err := v.r.Bury(v.ctx, row, token, "buried "+id)
+	v.ok(err)
+	d, err := v.r.DeadLetter(to)
+	v.ok(err)
+	return d
+}
+
+var deadCases = []test{
+	{"move", func(v *env) {
+		v.start()
+		d := v.bury(7, "a")
+		same(v, "rows", v.rows(7), nil)
+		held, parked := v.leases(7)
+		equal(v, "leases", held+parked, 0)
+		equal(v, "frame", bytes.Equal(d.Frame, frame(7, "a")), true)
+		equal(v, "source", d.Source, at(7, 1))
+		equal(v, "reason", d.Reason, "buried a")
+		equal(v, "attempts", d.Attempts, 1)
+		equal(v, "count", v.r.Stats().DeadLetters, 1)
+	}},
+	{"a stale token moves nothing", func(v *env) {
+		v.start()
+		row := v.post(7, "a")
+		stale, err := v.r.Claim(v.ctx, row, 7, 110)
+		v.ok(err)
+		v.clock.Set(200)
+		_, err = v.r.Claim(v.ctx, row, 8, 300)
+		v.ok(err)
+		_, err = v.r.Bury(v.ctx, row, stale, "x")
+		v.is(err, runner.ErrLeaseLost)
+		same(v, "rows", v.rows(7), []uint64{1})
+		equal(v, "dead letters", len(v.dead()), 0)
+	}},
+	{"no record replaces another", func(v *env) {
+		v.start()
+		first, second := v.bury(7, "a"), v.bury(7, "b")
+		equal(v, "rows differ", first.Row != second.Row, true)
+		v.restart()
+		third := v.bury(7, "c")
+		equal(v, "number is new", third.Row.Seq > second.Row.Seq, true)
+		equal(v, "dead letters", len(v.dead()), 3)
+	}},
+	{"drain in order, stop at an error", func(v *env) {
+		v.start()
+		v.bury(4, "b")
+		v.bury(3, "a")
+		var got []string
+		n, err := v.r.DrainDeadLetters(v.ctx, runner.DeadFilter{}, 8, func(d runner.DeadLetter) error {
+			if d.Row.Worker == 4 {
+				return errHard
+			}
+			got = append(got, d.Reason)
+			return nil
+		})
+		v.is(err, errHard)
+		equal(v, "drained", n, 1)
+		same(v, "order", got, []string{"buried a"})
+		equal(v, "left", len(v.dead()), 1)
+	}},
+	{"replay one", func(v *env) {
+		v.start()
+		d := v.bury(11, "x")
+		v.post(11, "tail")
+		to, err := v.r.ReplayDeadLetter(v.ctx, d.Row)
+		v.ok(err)
+		equal(v, "row", to, at(11, 3))
+		equal(v, "dead letters", len(v.dead()), 0)
+		_, err = v.r.ReplayDeadLetter(v.ctx, d.Row)
+		v.is(err, runner.ErrNotFound)
+		attempts := uint32(0)
+		w := v.worker(11, runner.WorkerOptions{}, func(d *runner.Delivery) error { attempts = d.Attempts; return nil })
+		v.tick(w, 2)
+		equal(v, "a fresh budget", attempts, 1)
+	}},
+	{"replay many, filtered", func(v *env) {
+		v.start()
+		for i := range 600 {
+			v.bury(int64(i%2), fmt.Sprint(i))
+		}
+		n, err := v.r.ReplayDeadLetters(v.ctx, runner.DeadFilter{Worker: 1, HasWorker: true})
+		v.ok(err)
+		equal(v, "replayed", n, 300)
+		equal(v, "left", v.r.Stats().DeadLetters, 300)
+		equal(v, "rows of 1", len(v.rows(1)), 300)
+		n, err = v.r.ReplayDeadLetters(v.ctx, runner.DeadFilter{ID: []byte("4")})
+		v.ok(err)
+		equal(v, "replayed by id", n, 1)
+	}},
+	{"filters", func(v *env) {
+		v.start()
+		v.bury(7, "a")
+		v.clock.Set(200)
+		v.post(7, "b")
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 1}}, func(*runner.Delivery) error { return errHard })
+		v.tick(w, 0)
+		for _, c := range []struct {
+			f    runner.DeadFilter
+			want int
+		}{
+			{runner.DeadFilter{}, 2},
+			{runner.DeadFilter{Cause: runner.CauseBudget, HasCause: true}, 1},
+			{runner.DeadFilter{Since: 150}, 1}, {runner.DeadFilter{Until: 150}, 1}, {runner.DeadFilter{Until: 100}, 0},
+			{runner.DeadFilter{Worker: 8, HasWorker: true}, 0}, {runner.DeadFilter{ID: []byte("a")}, 1},
+		} {
+			list, err := v.r.DeadLetters(c.f, runner.Row{}, 10)
+			v.ok(err)
+			equal(v, fmt.Sprintf("%+v", c.f), len(list), c.want)
+		}
+	}},
+	{"drop one, drop many", func(v *env) {
+		v.start()
+		d := v.bury(7, "a")
+		v.bury(7, "b")
+		v.clock.Set(500)
+		v.bury(7, "c")
+		v.ok(v.r.DropDeadLetter(v.ctx, d.Row))
+		v.is(v.r.DropDeadLetter(v.ctx, d.Row), runner.ErrNotFound)
+		n, err := v.r.DropDeadLetters(v.ctx, runner.DeadFilter{Until: 500})
+		v.ok(err)
+		equal(v, "dropped", n, 1)
+		equal(v, "left", v.dead()[0].Reason, "buried c")
+	}},
+	{"paging", func(v *env) {
+		v.start()
+		for i := range 5 {
+			v.bury(7, fmt.Sprint(i))
+		}
+		var after runner.Row
+		var got []string
+		for {
+			list, err := v.r.DeadLetters(runner.DeadFilter{}, after, 2)
+			v.ok(err)
+			if len(list) == 0 {
+				break
+			}
+			for _, d := range list {
+				got = append(got, strings.TrimPrefix(d.Reason, "buried "))
+				after = at(d.Row.Worker, d.Row.Seq+1)
+			}
+		}
+		same(v, "all", got, []string{"0", "1", "2", "3", "4"})
+	}},
+	{"a record that does not decode hides nothing", func(v *env) {
+		v.plant(raw{6, rowKey(1, 1), []byte("garbage")})
+		v.start()
+		v.bury(7, "a")
+		list := v.dead()
+		equal(v, "listed", len(list), 2)
+		equal(v, "bytes", string(list[0].Frame), "garbage")
+		_, err := v.r.ReplayDeadLetter(v.ctx, at(1, 1))
+		v.is(err, runner.ErrFormat)
+		n, err := v.r.ReplayDeadLetters(v.ctx, runner.DeadFilter{})
+		v.ok(err)
+		equal(v, "replayed", n, 1)
+		v.ok(v.r.DropDeadLetter(v.ctx, at(1, 1)))
+		equal(v, "left", len(v.dead()), 0)
+	}},
+	{"export", func(v *env) {
+		v.start()
+		v.bury(7, "a")
+		v.bury(8, "b")
+		var out bytes.Buffer
+		n, err := v.r.ExportDeadLetters(&out, runner.DeadFilter{})
+		v.ok(err)
+		equal(v, "exported", n, 2)
+		var line struct {
+			Worker, Seq   uint64
+			Cause, Reason string
+			Time          string
+			Frame         []byte
+		}
+		dec := json.NewDecoder(&out)
+		v.ok(dec.Decode(&line))
+		equal(v, "worker", line.Worker, 7)
+		equal(v, "time", line.Time, "1970-01-01T00:00:00.1Z")
+		equal(v, "frame", bytes.Equal(line.Frame, frame(7, "a")), true)
+		_, err = v.r.ExportDeadLetters(failingWriter{}, runner.DeadFilter{})
+		v.is(err, errFull)
+	}},
+	{"show one that is not there", func(v *env) {
+		v.start()
+		_, err := v.r.DeadLetter(at(1, 1))
+		v.is(err, runner.ErrNotFound)
+	}},
+}
+
+var errFull = errors.New("full")
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errFull }

@@ -1,0 +1,162 @@
+package runnertest
+
+import (
+	"fmt"
+	"time"
+
+	"wamble/runner"
+)
+
+var dedupeCases = []test{
+	{"one of several with the same id, within a batch and after completion", func(v *env) {
+		v.start()
+		w, got := v.collector(runner.WorkerOptions{})
+		v.post(7, "a", runner.Dedupe)
+		v.post(7, "a", runner.Dedupe)
+		v.post(7, "b", runner.Dedupe)
+		v.tick(w, 2)
+		v.post(7, "a", runner.Dedupe)
+		v.tick(w, 0)
+		same(v, "ran", *got, []string{"a", "a", "b"}) // the second ran, its effects did not count
+		equal(v, "duplicates", w.Metrics().Duplicates, 2)
+		same(v, "rows", v.rows(7), nil)
+		v.restart()
+		w, got = v.collector(runner.WorkerOptions{})
+		v.post(7, "a", runner.Dedupe)
+		v.tick(w, 0)
+		equal(v, "ran after restart", len(*got), 0)
+	}},
+	{"effects of a duplicate are dropped with it", func(v *env) {
+		v.start()
+		v.post(7, "a", runner.Dedupe)
+		v.post(7, "a", runner.Dedupe)
+		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: emitID})
+		v.ok(err)
+		v.tick(w, 1)
+		same(v, "outbox", v.outbox(), []string{"a"})
+	}},
+	{"without the flag every message runs", func(v *env) {
+		v.start()
+		w, got := v.collector(runner.WorkerOptions{})
+		v.post(7, "a")
+		v.post(7, "a")
+		v.tick(w, 2)
+		equal(v, "ran", len(*got), 2)
+	}},
+	{"a failed message is not remembered", func(v *env) {
+		v.start()
+		calls := 0
+		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1}, func(*runner.Delivery) error {
+			if calls++; calls == 1 {
+				return errBusy
+			}
+			return nil
+		})
+		v.post(7, "a", runner.Dedupe)
+		v.tick(w, 0)
+		v.tick(w, 1)
+		equal(v, "calls", calls, 2)
+	}},
+	{"ids of two workers are apart", func(v *env) {
+		v.start()
+		w7, _ := v.collector(runner.WorkerOptions{})
+		w8 := v.worker(8, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
+		v.post(7, "a", runner.Dedupe)
+		v.post(8, "a", runner.Dedupe)
+		v.tick(w7, 1)
+		v.tick(w8, 1)
+	}},
+	{"it expires, and the rows go", func(v *env) {
+		v.start()
+		w, got := v.collector(runner.WorkerOptions{Policy: &runner.Policy{DedupeFor: 10 * time.Second}})
+		for i := range 600 {
+			v.post(7, fmt.Sprint(i), runner.Dedupe)
+		}
+		for range 3 {
+			_, err := w.Tick(v.ctx)
+			v.ok(err)
+		}
+		equal(v, "ran", len(*got), 600)
+		v.clock.Set(10_099)
+		v.post(7, "1", runner.Dedupe)
+		v.tick(w, 0)
+		v.clock.Set(10_100)
+		v.post(7, "1", runner.Dedupe)
+		v.tick(w, 1)
+		v.clock.Set(30_000)
+		for range 4 {
+			v.tick(w, 0)
+		}
+		v.ok(v.r.Close())
+		b, err := v.storage.Open(func(error) {})
+		v.ok(err)
+		left := 0
+		for _, table := range []byte{5, 9} {
+			v.ok(b.Scan([]byte{table}, []byte{table + 1}, func(_, _ []byte) bool { left++; return true }))
+		}
+		v.ok(b.Close())
+		equal(v, "rows left", left, 0)
+	}},
+	{"a timer's message too", func(v *env) {
+		v.start()
+		w, got := v.collector(runner.WorkerOptions{})
+		for range 2 {
+			_, err := v.r.Arm(v.ctx, 90, frame(7, "t", runner.Dedupe))
+			v.ok(err)
+			_, err = w.Tick(v.ctx)
+			v.ok(err)
+		}
+		equal(v, "ran", len(*got), 1)
+	}},
+}
+
+var priorityCases = []test{
+	{"high goes first", func(v *env) {
+		v.start()
+		v.post(7, "n1")
+		v.post(7, "n2")
+		v.post(7, "h", runner.HighPriority)
+		w, got := v.collector(runner.WorkerOptions{MaxBatch: 1})
+		v.tick(w, 1)
+		same(v, "order", *got, []string{"h"})
+	}},
+	{"but ordinary ones are not starved", func(v *env) {
+		v.start()
+		for i := range 40 {
+			v.post(7, fmt.Sprint("h", i), runner.HighPriority)
+			v.post(7, fmt.Sprint("n", i))
+		}
+		for _, size := range []int{1, 8} {
+			w, got := v.collector(runner.WorkerOptions{MaxBatch: size})
+			for range 8 / size * 2 {
+				_, err := w.Tick(v.ctx)
+				v.ok(err)
+			}
+			ordinary, high := 0, 0
+			for _, id := range *got {
+				if id[0] == 'n' {
+					ordinary++
+				} else {
+					high++
+				}
+			}
+			if ordinary < 2 || high <= ordinary {
+				v.Errorf("batches of %d: %d ordinary and %d high, want some ordinary and more high", size, ordinary, high)
+			}
+			v.ok(w.Remove())
+		}
+	}},
+	{"a requeued message keeps its priority, also over a restart", func(v *env) {
+		v.start()
+		v.post(7, "h", runner.HighPriority)
+		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1}, func(*runner.Delivery) error { return errBusy })
+		v.tick(w, 0)
+		list, err := v.r.Inbox(7, 0, 10)
+		v.ok(err)
+		equal(v, "high", list[0].High, true)
+		v.restart()
+		w2, got := v.collector(runner.WorkerOptions{})
+		v.tick(w2, 1)
+		same(v, "ran", *got, []string{"h"})
+	}},
+}

@@ -1,0 +1,271 @@
+package runnertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"wamble/runner"
+)
+
+// eventLog notes log and replay events in the order they come.
+type eventLog struct{ lines []string }
+
+func (l *eventLog) sinks() runner.Sinks {
+	return runner.Sinks{
+		Log: func(e runner.LogEvent) {
+			l.lines = append(l.lines, fmt.Sprintf("log %d seq %d detail %d: %v", e.Kind, e.Seq, e.Detail, e.Err))
+		},
+		Replay: func(e runner.ReplayEvent) {
+			l.lines = append(l.lines, fmt.Sprintf("replay %d seq %d: %v", e.Kind, e.Seq, e.Err))
+		},
+	}
+}
+
+var eventCases = []test{
+	{"a failure, then success", func(v *env) {
+		var l eventLog
+		v.opts.Sinks = l.sinks()
+		sunk := 0
+		v.opts.Sinks.Metrics = func(worker uint32, m runner.Metrics) { sunk++ }
+		v.start()
+		v.insert(7, 10, "a")
+		fail := true
+		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1}, func(*runner.Delivery) error {
+			if fail {
+				return errBusy
+			}
+			return nil
+		})
+		equal(v, "metrics sink at the start", sunk, 1)
+		v.tick(w, 0)
+		same(v, "events", l.lines, []string{
+			"replay 0 seq 10: <nil>", "replay 1 seq 10: busy", "log 0 seq 10 detail 0: busy",
+			"replay 4 seq 10: busy", "log 2 seq 10 detail 1: busy"})
+		l.lines, fail = nil, false
+		v.tick(w, 1)
+		same(v, "events", l.lines, []string{"replay 0 seq 11: <nil>", "replay 1 seq 11: <nil>"})
+		equal(v, "metrics sink", sunk, 3)
+		v.tick(w, 0)
+		equal(v, "metrics sink after an idle tick", sunk, 3)
+	}},
+	{"the budget is spent", func(v *env) {
+		var l eventLog
+		v.opts.Sinks = l.sinks()
+		v.start()
+		v.post(7, "a")
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 1}}, func(*runner.Delivery) error { return errBusy })
+		v.tick(w, 0)
+		same(v, "events", l.lines, []string{
+			"replay 0 seq 1: <nil>", "replay 1 seq 1: busy", "log 0 seq 1 detail 0: busy",
+			"replay 5 seq 1: busy", "log 3 seq 1 detail 1: busy"})
+	}},
+	{"a malformed row", func(v *env) {
+		var l eventLog
+		v.opts.Sinks = l.sinks()
+		v.start()
+		v.ok(v.r.Insert(v.ctx, at(7, 1), []byte("junk")))
+		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
+		v.tick(w, 0)
+		why := "4 bytes are less than a header: frame is cut off"
+		same(v, "events", l.lines, []string{
+			"replay 0 seq 1: <nil>", "replay 1 seq 1: " + why, "log 1 seq 1 detail 0: " + why,
+			"replay 5 seq 1: " + why, "log 3 seq 1 detail 0: " + why})
+	}},
+	{"a hard failure that stops the worker", func(v *env) {
+		var l eventLog
+		v.opts.Sinks = l.sinks()
+		v.opts.Sinks.Replay = nil
+		v.start()
+		v.insert(7, 10, "a")
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{StopOnError: true}}, func(*runner.Delivery) error { return errHard })
+		_, err := w.Tick(v.ctx)
+		v.is(err, errHard)
+		same(v, "events", l.lines, []string{
+			"log 1 seq 10 detail 0: hard", "log 2 seq 10 detail 1: hard", "log 4 seq 0 detail 0: hard"})
+	}},
+	{"a timer's events carry the timer's number", func(v *env) {
+		var l eventLog
+		v.opts.Sinks = l.sinks()
+		v.plant(raw{4, rowKey(50, 41), frame(7, "t")})
+		v.start()
+		v.post(7, "other")
+		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { return nil })
+		v.tick(w, 2)
+		same(v, "events", l.lines, []string{
+			"replay 2 seq 41: <nil>", "replay 3 seq 41: <nil>", "replay 0 seq 1: <nil>", "replay 1 seq 1: <nil>"})
+	}},
+	{"a frame kept beyond the call is poisoned", func(v *env) {
+		var kept, copied []byte
+		v.opts.Sinks.Replay = func(e runner.ReplayEvent) {
+			if e.Kind == runner.InboxAttempt {
+				kept, copied = e.Frame, bytes.Clone(e.Frame)
+			}
+		}
+		v.start()
+		v.post(7, "a")
+		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
+			equal(v, "the handler's frame is whole", string(d.ID), "a")
+			return nil
+		})
+		v.tick(w, 1)
+		equal(v, "copy", bytes.Equal(copied, frame(7, "a")), true)
+		equal(v, "kept", bytes.Count(kept, []byte{0xDB}), len(kept))
+	}},
+	{"metrics: snapshot, invariants, reset", func(v *env) {
+		last := runner.Metrics{}
+		v.opts.Sinks.Metrics = func(_ uint32, m runner.Metrics) { last = m }
+		v.start()
+		for i := range 40 {
+			v.post(7, fmt.Sprint(i))
+		}
+		i := 0
+		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1000}, func(*runner.Delivery) error {
+			v.clock.Advance(ms(3))
+			i++
+			switch i % 4 {
+			case 0:
+				return errBusy
+			case 1:
+				return runner.ErrConflict
+			}
+			return nil
+		})
+		_, err := w.Tick(v.ctx)
+		v.ok(err)
+		m := w.Metrics()
+		sum := uint64(0)
+		for _, n := range m.Latency {
+			sum += n
+		}
+		equal(v, "latency samples", sum, m.Attempts)
+		equal(v, "total", m.LatencyTotal, ms(3*int64(m.Attempts)))
+		equal(v, "max", m.LatencyMax, ms(3))
+		equal(v, "retryable", m.Conflicts+m.Busy, m.Retryable)
+		equal(v, "disposed", m.Requeues+m.DeadLetters, m.Retryable)
+		equal(v, "attempts", m.Successes+m.Retryable, m.Attempts)
+		equal(v, "sink has the same", last, m)
+		equal(v, "steps", w.Steps(), m.Successes)
+		equal(v, "reset returns", w.ResetMetrics(), m)
+		equal(v, "after reset", w.Metrics(), runner.Metrics{})
+		equal(v, "sink at reset", last, runner.Metrics{})
+		equal(v, "steps stay", w.Steps(), m.Successes)
+	}},
+	{"latency by the injected clock", func(v *env) {
+		v.start()
+		v.arm(90, "t")
+		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { v.clock.Advance(ms(1234)); return nil })
+		v.tick(w, 1)
+		equal(v, "total", w.Metrics().LatencyTotal, ms(1234))
+	}},
+	{"a clock that goes back counts as no time", func(v *env) {
+		v.start()
+		v.post(7, "t")
+		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { v.clock.Advance(-ms(50)); return nil })
+		v.tick(w, 1)
+		equal(v, "total", w.Metrics().LatencyTotal, 0)
+	}},
+	{"depth and age", func(v *env) {
+		v.start()
+		v.post(7, "a")
+		v.clock.Set(600)
+		v.post(7, "b")
+		in := v.r.Stats().Inboxes[0]
+		equal(v, "depth", in.Depth, 2)
+		equal(v, "age", in.OldestAge, ms(500))
+		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1}, func(*runner.Delivery) error { return nil })
+		v.tick(w, 1)
+		v.clock.Set(700)
+		in = v.r.Stats().Inboxes[0]
+		equal(v, "depth", in.Depth, 1)
+		equal(v, "age", in.OldestAge, ms(100))
+		v.arm(650, "late")
+		equal(v, "timer lag", v.r.Stats().TimerLag, ms(50))
+	}},
+	{"policy defaults", func(v *env) {
+		p := runner.DefaultPolicy()
+		equal(v, "lease", p.LeaseTTL, ms(1000))
+		equal(v, "budget", p.RetryBudget, 4)
+		equal(v, "requeue attempts", p.RequeueAttempts, 4)
+		v.start()
+		v.post(7, "a")
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 2}}, func(*runner.Delivery) error { return errBusy })
+		w.SetPolicy(runner.Policy{RetryBudget: -1, LeaseTTL: -5})
+		v.tick(w, 0)
+		equal(v, "attempts by the default", w.Metrics().Attempts, 4)
+	}},
+}
+
+var replayCases = []test{
+	{"a recording runs again and tells the first difference", func(v *env) {
+		var rec bytes.Buffer
+		recorder := runner.NewRecorder(&rec)
+		v.opts.Sinks.Replay = recorder.Event
+		v.start()
+		count := func(tx *runner.Tx, id []byte) error {
+			value, err := tx.Get(id)
+			if err != nil && !errors.Is(err, runner.ErrNotFound) {
+				return err
+			}
+			if len(value) == 2 {
+				return fmt.Errorf("%s came a third time", id)
+			}
+			return tx.Put(id, append(value, '.'))
+		}
+		handler := func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error { return count(tx, d.ID) }
+		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: handler, Policy: &runner.Policy{RetryBudget: 1}})
+		v.ok(err)
+		for _, id := range []string{"a", "b", "a", "a", "b"} {
+			v.post(7, id)
+		}
+		v.ok(v.r.Insert(v.ctx, at(7, 6), []byte("junk")))
+		v.ok(v.r.Insert(v.ctx, at(7, 7), frame(8, "stray")))
+		v.arm(50, "timer")
+		_, err = w.Tick(v.ctx)
+		v.ok(err)
+		n, err := recorder.Close()
+		v.ok(err)
+		equal(v, "events", n > 16, true)
+
+		again := func(h runner.Handler) (int, error) {
+			o := runner.Options{Create: true, Storage: NewMemory(), MinFree: -1}
+			r, err := runner.Open("", o)
+			v.ok(err)
+			defer r.Close()
+			return runner.Replay(v.ctx, bytes.NewReader(rec.Bytes()), r, map[uint32]runner.Handler{7: h})
+		}
+		ran, err := again(handler)
+		v.ok(err)
+		equal(v, "ran", ran, 8)
+		ran, err = again(func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
+			if string(d.ID) == "b" {
+				return errHard
+			}
+			return handler(ctx, tx, d)
+		})
+		var diff *runner.Difference
+		if !errors.As(err, &diff) {
+			v.Fatalf("got %v, want a difference", err)
+		}
+		equal(v, "recorded", diff.Want, nil)
+		v.is(diff.Got, errHard)
+		m, err := runner.DecodeMessage(diff.Event.Frame)
+		v.ok(err)
+		equal(v, "at", string(m.ID), "b")
+	}},
+	{"a recording that is cut off or not one", func(v *env) {
+		o := runner.Options{Create: true, Storage: NewMemory(), MinFree: -1}
+		r, err := runner.Open("", o)
+		v.ok(err)
+		defer r.Close()
+		_, err = runner.Replay(v.ctx, bytes.NewReader([]byte("hello")), r, nil)
+		v.is(err, runner.ErrFormat)
+		var rec bytes.Buffer
+		runner.NewRecorder(&rec).Event(runner.ReplayEvent{Frame: []byte("xyz")})
+		_, err = runner.Replay(v.ctx, bytes.NewReader(rec.Bytes()[:rec.Len()-1]), r, nil)
+		v.is(err, runner.ErrTruncated)
+		_, err = runner.NewRecorder(failingWriter{}).Close()
+		v.is(err, errFull)
+	}},
+}

@@ -1,0 +1,87 @@
+package runnertest
+
+import (
+	"math"
+	"sync"
+
+	"wamble/runner"
+)
+
+// Faulty is a storage that fails when it is told to, around another one.
+type Faulty struct {
+	runner.Storage
+	mu    sync.Mutex
+	err   error
+	after int
+	free  uint64
+}
+
+// NewFaulty returns a storage that is as good as s until it is told otherwise.
+func NewFaulty(s runner.Storage) *Faulty { return &Faulty{Storage: s, free: math.MaxUint64} }
+
+// FailAfter lets n commits pass and makes the one after them fail, and with it
+// the open backend: nothing of that commit is stored.
+func (f *Faulty) FailAfter(n int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.after, f.err = n, err
+}
+
+// SetFree sets what the storage reports as its free space, in bytes.
+func (f *Faulty) SetFree(n uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.free = n
+}
+
+// Open implements runner.Storage.
+func (f *Faulty) Open(onFail func(error)) (runner.Backend, error) {
+	b, err := f.Storage.Open(onFail)
+	if err != nil {
+		return nil, err
+	}
+	return &faultyBackend{Backend: b, f: f, onFail: onFail}, nil
+}
+
+// next reports the error of the next commit.
+func (f *Faulty) next() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		return nil
+	}
+	if f.after--; f.after >= 0 {
+		return nil
+	}
+	err := f.err
+	f.err = nil
+	return err
+}
+
+type faultyBackend struct {
+	runner.Backend
+	f      *Faulty
+	onFail func(error)
+}
+
+func (b *faultyBackend) Batch() runner.Batch { return &faultyBatch{Batch: b.Backend.Batch(), b: b} }
+
+func (b *faultyBackend) Free() (uint64, error) {
+	b.f.mu.Lock()
+	defer b.f.mu.Unlock()
+	return b.f.free, nil
+}
+
+type faultyBatch struct {
+	runner.Batch
+	b *faultyBackend
+}
+
+func (b *faultyBatch) Commit() error {
+	if err := b.b.f.next(); err != nil {
+		b.Reset()
+		b.b.onFail(err)
+		return err
+	}
+	return b.Batch.Commit()
+}

@@ -1,0 +1,323 @@
+package runnertest
+
+import (
+	"context"
+	"math"
+
+	"wamble/runner"
+)
+
+func (v *env) update(f func(tx *runner.Tx) error) {
+	v.Helper()
+	_, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, f)
+	v.ok(err)
+}
+
+func (v *env) emit(messages ...string) {
+	v.Helper()
+	v.update(func(tx *runner.Tx) error {
+		for _, m := range messages {
+			if err := tx.Emit([]byte(m)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (v *env) outbox() []string {
+	v.Helper()
+	rows, err := v.r.Outbox(0, 100)
+	v.ok(err)
+	var out []string
+	for _, r := range rows {
+		out = append(out, string(r.Message))
+	}
+	return out
+}
+
+var outboxCases = []test{
+	{"append and drain in order", func(v *env) {
+		v.start()
+		v.emit("a", "bb")
+		var got []string
+		take := func(r runner.OutboxRow) error { got = append(got, string(r.Message)); return nil }
+		n, err := v.r.DrainOutbox(v.ctx, 8, take)
+		v.ok(err)
+		equal(v, "drained", n, 2)
+		same(v, "messages", got, []string{"a", "bb"})
+		same(v, "left", v.outbox(), nil)
+		n, err = v.r.DrainOutbox(v.ctx, 8, take)
+		v.ok(err)
+		equal(v, "drained", n, 0)
+	}},
+	{"drain 1 of two, drain 0", func(v *env) {
+		v.start()
+		v.emit("a", "b")
+		n, err := v.r.DrainOutbox(v.ctx, 1, func(runner.OutboxRow) error { return nil })
+		v.ok(err)
+		equal(v, "drained", n, 1)
+		n, err = v.r.DrainOutbox(v.ctx, 0, func(runner.OutboxRow) error { return nil })
+		v.ok(err)
+		equal(v, "drained", n, 0)
+		same(v, "left", v.outbox(), []string{"b"})
+	}},
+	{"an error keeps the row, the count is told", func(v *env) {
+		v.start()
+		v.emit("a", "b", "c")
+		n, err := v.r.DrainOutbox(v.ctx, 8, func(r runner.OutboxRow) error {
+			if string(r.Message) == "b" {
+				return errHard
+			}
+			return nil
+		})
+		v.is(err, errHard)
+		equal(v, "drained", n, 1)
+		same(v, "left", v.outbox(), []string{"b", "c"})
+	}},
+	{"numbers go on after a restart", func(v *env) {
+		v.start()
+		v.emit("a")
+		_, err := v.r.DrainOutbox(v.ctx, 8, func(runner.OutboxRow) error { return nil })
+		v.ok(err)
+		v.emit("b")
+		v.restart()
+		v.emit("c")
+		rows, err := v.r.Outbox(0, 10)
+		v.ok(err)
+		equal(v, "rows", len(rows), 2)
+		same(v, "numbers", []uint64{rows[0].Seq, rows[1].Seq}, []uint64{2, 3})
+		equal(v, "count", v.r.Stats().Outbox, 2)
+	}},
+	{"empty and too large", func(v *env) {
+		v.opts.MaxFrame = 100
+		v.start()
+		v.update(func(tx *runner.Tx) error {
+			v.is(tx.Emit(nil), runner.ErrInvalid)
+			v.is(tx.Emit(make([]byte, 101)), runner.ErrTooLarge)
+			return nil
+		})
+	}},
+	{"the intent sink", func(v *env) {
+		v.start()
+		emit := runner.Intent{Kind: runner.OutboxEmit, Message: []byte("ev")}
+		arm := runner.Intent{Kind: runner.TimerArm, HasDue: true, Due: 777, Message: frame(7, "tm")}
+		v.update(func(tx *runner.Tx) error {
+			for _, i := range []runner.Intent{emit, arm} {
+				b, err := i.Append(nil)
+				v.ok(err)
+				v.ok(tx.Intend(b))
+			}
+			v.is(tx.Intend([]byte("junk")), runner.ErrTruncated)
+			arm.Message = []byte("not a frame")
+			b, err := arm.Append(nil)
+			v.ok(err)
+			v.is(tx.Intend(b), runner.ErrTruncated)
+			equal(v, "effects", tx.Effects(), 2)
+			return nil
+		})
+		same(v, "outbox", v.outbox(), []string{"ev"})
+		timers, err := v.r.Timers(10)
+		v.ok(err)
+		equal(v, "timers", len(timers), 1)
+		equal(v, "due", timers[0].Due, 777)
+	}},
+}
+
+func (v *env) arm(due int64, id string) runner.TimerID {
+	v.Helper()
+	t, err := v.r.Arm(v.ctx, due, frame(7, id))
+	v.ok(err)
+	return t
+}
+
+func (v *env) dues() []int64 {
+	v.Helper()
+	list, err := v.r.Timers(100)
+	v.ok(err)
+	var out []int64
+	for _, t := range list {
+		out = append(out, t.Due)
+	}
+	return out
+}
+
+// collector adds worker 7, which notes the ids it sees.
+func (v *env) collector(o runner.WorkerOptions) (*runner.Worker, *[]string) {
+	got := new([]string)
+	return v.worker(7, o, func(d *runner.Delivery) error {
+		*got = append(*got, string(d.ID))
+		return nil
+	}), got
+}
+
+var timerCases = []test{
+	{"due ones in order, others stay", func(v *env) {
+		v.start()
+		v.arm(100, "b")
+		v.arm(90, "a")
+		v.arm(110, "c")
+		w, got := v.collector(runner.WorkerOptions{})
+		v.tick(w, 2)
+		same(v, "fired", *got, []string{"a", "b"})
+		same(v, "left", v.dues(), []int64{110})
+		v.clock.Set(110)
+		v.tick(w, 1)
+		equal(v, "fired by timers", w.Metrics().TimersFired, 3)
+	}},
+	{"equal due times by number, one ms early is early", func(v *env) {
+		v.start()
+		v.arm(110, "a")
+		v.arm(110, "b")
+		w, got := v.collector(runner.WorkerOptions{})
+		v.clock.Set(109)
+		v.tick(w, 0)
+		v.clock.Set(110)
+		v.tick(w, 2)
+		same(v, "fired", *got, []string{"a", "b"})
+	}},
+	{"mixed signs in true order", func(v *env) {
+		v.clock.Set(0)
+		v.start()
+		all := []int64{0, 90, 100, -1, -5, math.MinInt64, math.MaxInt64, 1_700_000_000_000, 1}
+		for _, due := range all {
+			v.arm(due, "x")
+		}
+		same(v, "order", v.dues(), []int64{math.MinInt64, -5, -1, 0, 1, 90, 100, 1_700_000_000_000, math.MaxInt64})
+		w, got := v.collector(runner.WorkerOptions{})
+		v.tick(w, 4)
+		equal(v, "fired at 0", len(*got), 4)
+		same(v, "left", v.dues(), []int64{1, 90, 100, 1_700_000_000_000, math.MaxInt64})
+		v.restart()
+		same(v, "left after restart", v.dues(), []int64{1, 90, 100, 1_700_000_000_000, math.MaxInt64})
+	}},
+	{"negative before positive", func(v *env) {
+		v.clock.Set(200)
+		v.start()
+		v.arm(100, "late")
+		v.arm(-5, "early")
+		w, got := v.collector(runner.WorkerOptions{})
+		v.tick(w, 2)
+		same(v, "fired", *got, []string{"early", "late"})
+	}},
+	{"a timer for another worker blocks nobody", func(v *env) {
+		v.start()
+		_, err := v.r.Arm(v.ctx, 50, frame(8, "other"))
+		v.ok(err)
+		v.arm(60, "own")
+		w, got := v.collector(runner.WorkerOptions{})
+		v.tick(w, 1)
+		same(v, "fired", *got, []string{"own"})
+		same(v, "waiting for 8", v.rows(8), []uint64{1})
+	}},
+	{"a poison timer goes to the dead letters", func(v *env) {
+		v.plant(raw{4, rowKey(5, 1), []byte("junk")}, raw{4, rowKey(6, 2), frame(-3, "nobody")}, raw{4, rowKey(7, 3), frame(7, "good")})
+		v.start()
+		w, got := v.collector(runner.WorkerOptions{})
+		v.tick(w, 1)
+		same(v, "fired", *got, []string{"good"})
+		dead := v.dead()
+		equal(v, "dead letters", len(dead), 2)
+		equal(v, "timer", dead[0].Timer, runner.TimerID{Due: 5, Seq: 1})
+		equal(v, "from a timer", dead[0].FromTimer, true)
+		same(v, "left", v.dues(), nil)
+	}},
+	{"a timer has a budget, and its dead letter names it", func(v *env) {
+		v.start()
+		id := v.arm(90, "bad")
+		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
+			equal(v, "timer", d.Timer, id)
+			return errHard
+		})
+		v.tick(w, 0)
+		equal(v, "attempts", w.Metrics().Attempts, 4)
+		equal(v, "timer", v.dead()[0].Timer, id)
+	}},
+	{"cancel", func(v *env) {
+		v.start()
+		id := v.arm(90, "a")
+		v.arm(95, "b")
+		v.ok(v.r.Cancel(v.ctx, id))
+		v.is(v.r.Cancel(v.ctx, id), runner.ErrNotFound)
+		w, got := v.collector(runner.WorkerOptions{})
+		v.tick(w, 1)
+		same(v, "fired", *got, []string{"b"})
+		equal(v, "count", v.r.Stats().Timers, 0)
+	}},
+	{"re-arm", func(v *env) {
+		v.start()
+		id := v.arm(90, "a")
+		to, err := v.r.Rearm(v.ctx, id, 150)
+		v.ok(err)
+		equal(v, "due", to.Due, 150)
+		_, err = v.r.Rearm(v.ctx, id, 200)
+		v.is(err, runner.ErrNotFound)
+		w, got := v.collector(runner.WorkerOptions{})
+		v.tick(w, 0)
+		v.clock.Set(150)
+		v.tick(w, 1)
+		same(v, "fired", *got, []string{"a"})
+	}},
+	{"a handler arms and cancels in its commit", func(v *env) {
+		v.start()
+		victim := v.arm(500, "victim")
+		v.post(7, "go")
+		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+			if string(d.ID) == "go" {
+				v.ok(tx.Arm(300, frame(7, "next")))
+				return tx.Cancel(victim)
+			}
+			return nil
+		}})
+		v.ok(err)
+		v.tick(w, 1)
+		same(v, "armed", v.dues(), []int64{300})
+	}},
+	{"timers and rows share a batch, neither starves", func(v *env) {
+		v.start()
+		for range 8 {
+			v.post(7, "row")
+			v.arm(90, "timer")
+		}
+		w, got := v.collector(runner.WorkerOptions{MaxBatch: 4})
+		v.tick(w, 4)
+		timers := 0
+		for _, id := range *got {
+			if id == "timer" {
+				timers++
+			}
+		}
+		equal(v, "timers in the first batch", timers, 1)
+		for range 3 {
+			v.tick(w, 4)
+		}
+		equal(v, "all", len(*got), 16)
+	}},
+	{"a batch of one takes turns", func(v *env) {
+		v.start()
+		for range 8 {
+			v.post(7, "row")
+			v.arm(90, "timer")
+		}
+		w, got := v.collector(runner.WorkerOptions{MaxBatch: 1})
+		for range 4 {
+			v.tick(w, 1)
+		}
+		seen := map[string]int{}
+		for _, id := range *got {
+			seen[id]++
+		}
+		equal(v, "both were served", seen["row"] > 0 && seen["timer"] > 0, true)
+	}},
+	{"idle sleep", func(v *env) {
+		v.start()
+		w, _ := v.collector(runner.WorkerOptions{MaxIdle: ms(25)})
+		equal(v, "no timers", w.IdleSleep(), ms(25))
+		v.arm(150, "x")
+		equal(v, "timer at 150", w.IdleSleep(), ms(25))
+		v.arm(105, "x")
+		equal(v, "timer at 105", w.IdleSleep(), ms(5))
+		v.arm(-7, "x")
+		equal(v, "timer at -7", w.IdleSleep(), 0)
+	}},
+}

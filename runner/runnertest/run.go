@@ -1,0 +1,234 @@
+// Package runnertest is the conformance suite of package runner: what a
+// Storage must let it promise, as tables that tests walk. It also holds the
+// second storage, Memory, and a Clock for tests.
+//
+//	func TestStorage(t *testing.T) {
+//		runnertest.Run(t, func(t *testing.T) runner.Storage { return myStorage(t) })
+//	}
+package runnertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble/runner"
+)
+
+// Run runs the whole suite. open returns a new, empty storage for each test.
+func Run(t *testing.T, open func(t *testing.T) runner.Storage) {
+	for _, group := range suite {
+		t.Run(group.name, func(t *testing.T) {
+			for _, c := range group.cases {
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					c.run(newEnv(t, open(t)))
+				})
+			}
+		})
+	}
+}
+
+type test struct {
+	name string
+	run  func(v *env)
+}
+
+type group struct {
+	name  string
+	cases []test
+}
+
+// suite is the closed list of what is promised.
+var suite = []group{
+	{"boot", bootCases}, {"step", stepCases}, {"mailbox", mailboxCases}, {"poll", pollCases},
+	{"dead letters", deadCases}, {"outbox", outboxCases}, {"timers", timerCases},
+	{"transactions", txCases}, {"attempts", attemptCases}, {"events", eventCases},
+	{"worker", workerCases}, {"batches", batchCases}, {"ordered", orderedCases},
+	{"dedupe", dedupeCases}, {"priority", priorityCases}, {"recovery", recoveryCases},
+	{"failure", failureCases}, {"group", groupCases}, {"replay", replayCases},
+}
+
+// env is one test's runner with a clock that stands at 100 ms.
+type env struct {
+	*testing.T
+	ctx     context.Context
+	storage *Faulty
+	clock   *Clock
+	opts    runner.Options
+	r       *runner.Runner
+}
+
+func newEnv(t *testing.T, s runner.Storage) *env {
+	v := &env{T: t, ctx: context.Background(), storage: NewFaulty(s), clock: NewClock(100)}
+	v.opts = runner.Options{Create: true, Storage: v.storage, Now: v.clock.Now, Sleep: v.clock.Sleep, MinFree: -1}
+	return v
+}
+
+// start opens the runner and closes it at the end of the test.
+func (v *env) start() *env {
+	v.Helper()
+	r, err := runner.Open("", v.opts)
+	if err != nil {
+		v.Fatalf("open: %v", err)
+	}
+	v.r = r
+	v.Cleanup(func() { r.Close() })
+	return v
+}
+
+// restart closes the runner in good order and opens it again.
+func (v *env) restart() {
+	v.Helper()
+	v.ok(v.r.Close())
+	v.start()
+}
+
+func (v *env) ok(err error) {
+	v.Helper()
+	if err != nil {
+		v.Fatalf("got %v, want no error", err)
+	}
+}
+
+func (v *env) is(err, want error) {
+	v.Helper()
+	if !errors.Is(err, want) {
+		v.Fatalf("got error %v, want %v", err, want)
+	}
+}
+
+func equal[T comparable](v *env, what string, got, want T) {
+	v.Helper()
+	if got != want {
+		v.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func same[T comparable](v *env, what string, got, want []T) {
+	v.Helper()
+	if !slices.Equal(got, want) {
+		v.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// frame encodes a message to worker to with id as its payload too.
+func frame(to int64, id string, flags ...runner.Flags) []byte {
+	m := runner.Message{To: to, RouteWorker: to, ID: []byte(id), Payload: []byte(id)}
+	for _, f := range flags {
+		m.Flags |= f
+	}
+	b, err := m.Append(nil)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func (v *env) post(to int64, id string, flags ...runner.Flags) runner.Row {
+	v.Helper()
+	row, err := v.r.PostFrame(v.ctx, frame(to, id, flags...))
+	v.ok(err)
+	return row
+}
+
+func (v *env) insert(worker, seq uint64, id string) {
+	v.Helper()
+	v.ok(v.r.Insert(v.ctx, runner.Row{Worker: worker, Seq: seq}, frame(int64(worker), id)))
+}
+
+// rows returns the sequence numbers in a worker's inbox.
+func (v *env) rows(worker uint64) []uint64 {
+	v.Helper()
+	list, err := v.r.Inbox(worker, 0, 1000)
+	v.ok(err)
+	var out []uint64
+	for _, r := range list {
+		out = append(out, r.Seq)
+	}
+	return out
+}
+
+// leases returns how many rows of a worker's inbox are held or parked.
+func (v *env) leases(worker uint64) (held, parked int) {
+	for _, in := range v.r.Stats().Inboxes {
+		if in.Worker == worker {
+			return in.Leased, in.Parked
+		}
+	}
+	return 0, 0
+}
+
+func (v *env) dead() []runner.DeadLetter {
+	v.Helper()
+	list, err := v.r.DeadLetters(runner.DeadFilter{}, runner.Row{}, 1000)
+	v.ok(err)
+	return list
+}
+
+// worker adds a worker with a one-message handler.
+func (v *env) worker(id uint32, o runner.WorkerOptions, h func(d *runner.Delivery) error) *runner.Worker {
+	v.Helper()
+	o.Handler = func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error { return h(d) }
+	w, err := v.r.NewWorker(id, o)
+	v.ok(err)
+	return w
+}
+
+func (v *env) tick(w *runner.Worker, want int) {
+	v.Helper()
+	n, err := w.Tick(v.ctx)
+	v.ok(err)
+	equal(v, "processed", n, want)
+}
+
+// plant writes raw rows into a storage that no runner has open.
+func (v *env) plant(rows ...raw) {
+	v.Helper()
+	b, err := v.storage.Open(func(error) {})
+	v.ok(err)
+	batch := b.Batch()
+	for _, r := range rows {
+		batch.Set(append([]byte{r.table}, r.key...), r.value)
+	}
+	v.ok(batch.Commit())
+	v.ok(b.Close())
+}
+
+// raw is a stored row: the table's number, key and value.
+type raw struct {
+	table      byte
+	key, value []byte
+}
+
+func rowKey(worker, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, worker), seq)
+}
+
+// stored reads a raw row of a storage that no runner has open.
+func (v *env) stored(table byte, key []byte) []byte {
+	v.Helper()
+	b, err := v.storage.Open(func(error) {})
+	v.ok(err)
+	value, ok, err := b.Get(nil, append([]byte{table}, key...))
+	v.ok(err)
+	v.ok(b.Close())
+	if !ok {
+		return nil
+	}
+	return bytes.Clone(value)
+}
+
+func (v *env) place(name string) string { return filepath.Join(v.TempDir(), name) }
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+var (
+	errBusy = runner.Retry(errors.New("busy"), 0)
+	errHard = errors.New("hard")
+)

@@ -1,0 +1,328 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// settleOp carries the outcomes of a batch, and the leases of the next one, to
+// the committer. It may be used again after done.
+type settleOp struct {
+	waiter
+	e    *engine
+	w    *Worker
+	b    *batch
+	from int // the deliveries from..to are settled
+	to   int
+	// shared is the transaction of a batch handler, dead what it buried; both
+	// are applied only if the whole batch is still held.
+	shared *Tx
+	dead   []DeadLetter
+	// next is the batch claimed meanwhile.
+	next *batch
+	// renew asks for a new lease of what b holds beyond to.
+	renew bool
+
+	results []settled
+	bytes   int
+	buf     []byte
+}
+
+// settled is what became of one delivery.
+type settled struct {
+	err  error // ErrLeaseLost, ErrConflict, or why the transaction is unusable
+	dead bool
+	dup  bool
+}
+
+func (o *settleOp) size() int { return 64*(o.to-o.from) + o.bytes }
+
+func (o *settleOp) apply(c *commit) {
+	o.results = o.results[:0]
+	if err := o.applyShared(c); err != nil {
+		for range o.b.list[o.from:o.to] {
+			o.results = append(o.results, settled{err: err})
+		}
+	} else {
+		for i := o.from; i < o.to; i++ {
+			o.results = append(o.results, o.one(c, i))
+		}
+	}
+	if o.renew {
+		o.renewRest(c)
+	}
+	c.storeClaim(o.next)
+	if o.next != nil && len(o.next.list) > 0 {
+		if in := c.e.ix.inbox(uint64(o.w.id)); len(in.leases) == len(o.next.list) {
+			in.leaseHead = o.next.lowest()
+		}
+	}
+}
+
+func (b *batch) lowest() uint64 {
+	low := b.list[0].Row.Seq
+	for i := range b.list {
+		low = min(low, b.list[i].Row.Seq)
+	}
+	return low
+}
+
+// applyShared applies what a batch handler did as a whole.
+func (o *settleOp) applyShared(c *commit) error {
+	if o.shared == nil {
+		return nil
+	}
+	for i := o.from; i < o.to; i++ {
+		if _, _, err := c.owned(o.b.list[i].Row, o.b.list[i].lease); err != nil {
+			return lost(err)
+		}
+	}
+	if err := c.commitTx(o.shared); err != nil {
+		return err
+	}
+	for i := range o.dead {
+		c.bury(uint64(o.w.id), &o.dead[i])
+	}
+	return nil
+}
+
+// lost turns "no such lease" into ErrLeaseLost: for a worker both mean that
+// another one has taken its row.
+func lost(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("%w: %w", ErrLeaseLost, err)
+	}
+	return err
+}
+
+func (o *settleOp) one(c *commit, i int) settled {
+	d, out := &o.b.list[i], &o.b.outs[i]
+	if out.verdict == verdictSettled || out.verdict == verdictPause {
+		return settled{}
+	}
+	in, h, err := c.owned(d.Row, d.lease)
+	if err != nil {
+		return settled{err: lost(err)}
+	}
+	switch out.verdict {
+	case verdictDone:
+		return o.finish(c, in, d, o.b.txs[i])
+	case verdictDead:
+		o.bury(c, in, d, out)
+		return settled{dead: true}
+	case verdictRetry:
+		if int(h.Attempts) >= o.w.policy().RetryBudget {
+			o.bury(c, in, d, out)
+			return settled{dead: true}
+		}
+		o.buf = d.stored(o.buf)
+		c.requeue(in, d.Row.Seq, h, o.until(c, d, out), o.stored(d))
+	case verdictHold:
+		if int(h.Attempts) >= o.w.policy().RetryBudget {
+			o.bury(c, in, d, out)
+			return settled{dead: true}
+		}
+		h.Attempts++
+		h.Deadline = later(c.now, o.w.policy().LeaseTTL.Milliseconds())
+		d.lease, d.Attempts = h.Lease, h.Attempts
+		in.park(d.Row.Seq, h)
+		c.setLease(d.Row, h.Lease)
+	case verdictFree:
+		h.Owner, h.Deadline = 0, c.now-1
+		h.Attempts--
+		in.park(d.Row.Seq, h)
+		c.setLease(d.Row, h.Lease)
+	}
+	return settled{}
+}
+
+func (o *settleOp) stored(d *Delivery) []byte {
+	if d.FromTimer {
+		return o.buf
+	}
+	return d.Frame
+}
+
+// until is the time before which a failed message is not delivered again.
+func (o *settleOp) until(c *commit, d *Delivery, out *outcome) int64 {
+	after := out.after
+	if !out.hasAfter {
+		after = o.w.policy().delay(d.Attempts)
+	}
+	if after <= 0 {
+		return c.now - 1
+	}
+	return later(c.now, int64((after+time.Millisecond-1)/time.Millisecond))
+}
+
+// finish acknowledges a delivery together with its effects, unless its id was
+// done before; then only the row goes.
+func (o *settleOp) finish(c *commit, in *inbox, d *Delivery, tx *Tx) settled {
+	if d.Flags&Dedupe != 0 && d.frameErr == nil && !d.skip {
+		dup, err := c.isDone(in.worker, d.ID)
+		if err != nil {
+			return settled{err: err}
+		}
+		if dup {
+			d.skip = true
+		}
+	}
+	if d.skip {
+		c.remove(in, d.Row.Seq, d.band)
+		return settled{dup: true}
+	}
+	if tx != nil && !tx.empty() {
+		if err := c.commitTx(tx); err != nil {
+			return settled{err: err}
+		}
+	}
+	if d.Flags&Dedupe != 0 {
+		c.markDone(in.worker, d.ID, o.w.policy().DedupeFor)
+	}
+	c.remove(in, d.Row.Seq, d.band)
+	return settled{}
+}
+
+func (o *settleOp) bury(c *commit, in *inbox, d *Delivery, out *outcome) {
+	letter := DeadLetter{
+		Cause: out.cause, Attempts: d.Attempts, Source: d.Row, Timer: d.Timer,
+		FromTimer: d.FromTimer, Frame: d.Frame,
+	}
+	if out.err != nil {
+		letter.Reason = out.err.Error()
+	}
+	switch out.cause {
+	case CauseMalformed, CauseMisrouted:
+		letter.Attempts = 0 // the handler never saw it
+	case CauseCrash:
+		letter.Attempts = d.prior
+	}
+	if len(letter.Frame) == 0 {
+		letter.Frame = []byte{0} // a fired timer that is cut off has no frame
+	}
+	c.bury(in.worker, &letter)
+	c.remove(in, d.Row.Seq, d.band)
+}
+
+// renewRest gives the deliveries that are still to be run a fresh deadline.
+func (o *settleOp) renewRest(c *commit) {
+	o.w.renewIn(c, o.b.list[o.to:])
+}
+
+func (w *Worker) renewIn(c *commit, list []Delivery) error {
+	deadline := later(c.now, w.policy().LeaseTTL.Milliseconds())
+	for i := range list {
+		d := &list[i]
+		in, h, err := c.owned(d.Row, d.lease)
+		if err != nil {
+			return lost(err)
+		}
+		h.Deadline = deadline
+		d.lease = h.Lease
+		in.park(d.Row.Seq, h)
+		c.setLease(d.Row, d.lease)
+	}
+	return nil
+}
+
+// renew extends the leases of list. The committer changes the deliveries; the
+// caller is the handler, which waits for it.
+func (w *Worker) renew(ctx context.Context, list []Delivery) error {
+	var result error
+	err := w.current.do(ctx, func(c *commit) error {
+		result = w.renewIn(c, list)
+		return nil
+	})
+	return errors.Join(err, result)
+}
+
+// Renew extends the lease of d to the worker's LeaseTTL from now, for handlers
+// that may take longer. It returns ErrLeaseLost when another claimant has
+// taken the row; the handler may stop then, because nothing it does counts.
+func (d *Delivery) Renew(ctx context.Context) error {
+	return d.w.renew(ctx, d.w.cur.list[d.at:d.at+1])
+}
+
+// isDone reports whether a message id is remembered as completed.
+func (c *commit) isDone(worker uint64, id []byte) (bool, error) {
+	value, ok, err := c.get(appendDedupeKey([]byte{byte(dedupeTable)}, worker, id))
+	if err != nil || !ok {
+		return false, err
+	}
+	row, err := decodeDedupe(value)
+	if err != nil {
+		return false, nil // a foreign value forbids nothing; markDone replaces it
+	}
+	return row.expires > c.now, nil
+}
+
+// markDone remembers a message id as completed.
+func (c *commit) markDone(worker uint64, id []byte, keep time.Duration) {
+	row := dedupeRow{completed: c.now, expires: later(c.now, keep.Milliseconds())}
+	key := appendDedupeKey([]byte{byte(dedupeTable)}, worker, id)
+	c.stage(key, row.append(nil))
+	c.batch.Set(appendExpiryKey([]byte{byte(expiryTable)}, row.expires, key[1:]), nil)
+	c.e.ix.expiryHead = min(c.e.ix.expiryHead, row.expires)
+}
+
+// maxSweep bounds the dedupe rows that one tick forgets.
+const maxSweep = 256
+
+// sweepDedupe forgets ids whose time is over, and returns how many.
+func (e *engine) sweepDedupe(ctx context.Context, now int64) (int, error) {
+	e.ix.mu.Lock()
+	head := e.ix.expiryHead
+	e.ix.mu.Unlock()
+	if head > now {
+		return 0, nil
+	}
+	n := 0
+	err := e.do(ctx, func(c *commit) (err error) {
+		n, err = c.sweep(now)
+		return err
+	})
+	return n, err
+}
+
+func (c *commit) sweep(now int64) (int, error) {
+	lo := appendExpiryKey([]byte{byte(expiryTable)}, c.e.ix.expiryHead, nil)
+	head := int64(maxTime)
+	var keys [][]byte
+	var rows []dedupeRow
+	err := c.e.back.Scan(lo, []byte{byte(expiryTable) + 1}, func(key, _ []byte) bool {
+		expires, id, err := decodeExpiryKey(key[1:])
+		if err != nil {
+			return true
+		}
+		if expires > now || len(keys) == maxSweep {
+			head = expires
+			return false
+		}
+		keys = append(keys, append([]byte{byte(dedupeTable)}, id...))
+		rows = append(rows, dedupeRow{expires: expires})
+		return true
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read expiries: %w", err)
+	}
+	for i, key := range keys {
+		// The id may have been completed again since, with a later expiry.
+		value, ok, err := c.get(key)
+		if row, bad := decodeDedupe(value); err == nil && ok && (bad != nil || row.expires <= now) {
+			c.stage(key, nil)
+		}
+		c.batch.Delete(appendExpiryKey([]byte{byte(expiryTable)}, rows[i].expires, key[1:]))
+	}
+	c.e.ix.expiryHead = head
+	for key, v := range c.staged {
+		// Ids completed by this very group are not in the scan.
+		if table(key[0]) == dedupeTable && v != nil {
+			if row, err := decodeDedupe(v); err == nil {
+				c.e.ix.expiryHead = min(c.e.ix.expiryHead, row.expires)
+			}
+		}
+	}
+	return len(keys), nil
+}

@@ -1,0 +1,197 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Tick does one round of work: it moves due timers to their inboxes, claims up
+// to MaxBatch rows, runs them and settles them, and goes on while it has used
+// less than MaxBatch deliveries. It returns how many messages were completed,
+// also beside an error. Nothing to do is 0 and nil.
+//
+// Errors are those of the runner (ErrStopped, ErrFailed) and, with
+// Policy.StopOnError, that of a handler. What a handler returns is otherwise
+// not an error of the tick: it is in the log, the metrics and the dead letters.
+func (w *Worker) Tick(ctx context.Context) (int, error) {
+	if w.isStopped() {
+		return 0, ErrStopped
+	}
+	total, used := 0, 0
+	for used < w.o.MaxBatch {
+		n, ran, err := w.rounds(ctx, false, w.o.MaxBatch-used)
+		total += n
+		used += ran
+		if err != nil {
+			w.fail(err, total)
+			return total, err
+		}
+		if ran == 0 {
+			break
+		}
+	}
+	w.ticks.Add(1)
+	return total, nil
+}
+
+// round is one claim and its run, for the started worker: it claims the next
+// batch in the commit that settles the present one.
+func (w *Worker) round(ctx context.Context, ahead bool) (n int, more bool, err error) {
+	n, ran, err := w.rounds(ctx, ahead, w.o.MaxBatch)
+	if err == nil {
+		w.ticks.Add(1)
+	}
+	return n, ran > 0, err
+}
+
+// rounds returns the messages completed and the deliveries used up.
+func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int, err error) {
+	w.tick.Lock()
+	defer w.tick.Unlock()
+	defer w.publish()
+	e := w.r.engine()
+	if err := e.enter(); err != nil {
+		return 0, 0, err
+	}
+	defer e.exit()
+	if w.current != e {
+		// The runner was reopened: what was held belongs to the past.
+		w.current, w.holding = e, false
+		w.cur.reset()
+		w.nxt.reset()
+	}
+	now := e.now()
+	if err := w.chores(ctx, e, now); err != nil {
+		return 0, 0, err
+	}
+	if w.holding && now < w.resumeAt || w.r.isQuiet() {
+		return 0, 0, nil
+	}
+	l := limits{limit, w.o.MaxBytes}
+	if len(w.cur.rest()) == 0 {
+		if err := w.acquire(ctx, e, now, l); err != nil {
+			return 0, 0, err
+		}
+	}
+	if len(w.cur.rest()) == 0 {
+		return 0, 0, nil
+	}
+	w.holding = false
+	clear(w.before)
+	if w.o.Batch != nil {
+		return w.runBatch(ctx, e, ahead, l)
+	}
+	return w.runEach(ctx, e, ahead, l)
+}
+
+// chores is the work that any worker does for all of them.
+func (w *Worker) chores(ctx context.Context, e *engine, now int64) error {
+	if _, err := e.fireDue(ctx, now); err != nil {
+		return err
+	}
+	_, err := e.sweepDedupe(ctx, now)
+	return err
+}
+
+// acquire makes the batch claimed ahead the present one, or claims one.
+func (w *Worker) acquire(ctx context.Context, e *engine, now int64, l limits) error {
+	if len(w.nxt.rest()) > 0 {
+		w.cur, w.nxt = w.nxt, w.cur
+		w.nxt.reset()
+		return nil
+	}
+	if err := w.claim(e, w.cur, now, l, nil); err != nil || len(w.cur.list) == 0 {
+		return err
+	}
+	return w.send(ctx, e, 0, 0, w.cur, nil)
+}
+
+// send stores outcomes and claims, and waits. It always waits to the end, so
+// that nobody else holds the worker's memory; the committer never stalls
+// without failing.
+func (w *Worker) send(_ context.Context, e *engine, from, to int, next *batch, b *Batched) error {
+	o := &w.settle
+	*o = settleOp{waiter: newWaiter(), e: e, w: w, b: w.cur, from: from, to: to, next: next,
+		results: o.results, buf: o.buf}
+	if b != nil {
+		o.shared, o.dead = b.Tx, b.dead
+	}
+	if left := w.cur.list[to:]; next != w.cur && len(left) > 0 {
+		half := w.policy().LeaseTTL.Milliseconds() / 2
+		o.renew = left[0].lease.Deadline-e.now() < half
+	}
+	return e.call(context.Background(), o, &o.waiter, 0)
+}
+
+// giveBack returns what is claimed but not run, uncounted.
+func (w *Worker) giveBack() {
+	w.tick.Lock()
+	defer w.tick.Unlock()
+	e := w.current
+	if e == nil || e != w.r.engine() || e.enter() != nil {
+		return
+	}
+	defer e.exit()
+	cur := w.cur
+	for _, b := range [2]*batch{w.cur, w.nxt} {
+		if len(b.rest()) == 0 {
+			continue
+		}
+		b.outs = b.outs[:0]
+		b.txs = b.txs[:0]
+		for range b.list {
+			b.outs = append(b.outs, outcome{verdict: verdictFree})
+			b.txs = append(b.txs, nil)
+		}
+		w.cur = b
+		// A failure leaves the leases to the next start, which takes them back.
+		_ = w.send(context.Background(), e, b.pos, len(b.list), nil, nil)
+		b.reset()
+		w.cur = cur
+	}
+	w.holding = false
+}
+
+// Step runs the handler on a frame that is in no inbox: decode, check that it
+// is for this worker, run, commit what it did. It returns the handler's error,
+// ErrMisrouted, ErrStopped, or why the frame does not decode.
+func (w *Worker) Step(ctx context.Context, frame []byte) error {
+	if w.isStopped() || w.r.State() == Stopped {
+		return ErrStopped
+	}
+	d := Delivery{Frame: frame, w: w}
+	if err := w.open(&d); err != nil {
+		return err
+	}
+	if w.o.Handler == nil {
+		return fmt.Errorf("worker %d has a batch handler: %w", w.id, ErrInvalid)
+	}
+	_, err := w.r.Update(ctx, AttemptPolicy{Retries: -1}, func(tx *Tx) error { return w.o.Handler(ctx, tx, &d) })
+	if err == nil {
+		w.steps.Add(1)
+	}
+	return err
+}
+
+// open decodes a delivery's frame and checks its target.
+func (w *Worker) open(d *Delivery) error {
+	if d.frameErr == nil {
+		d.frameErr = d.Message.decode(d.Frame)
+	}
+	if d.frameErr != nil {
+		return d.frameErr
+	}
+	if d.To != int64(w.id) {
+		return fmt.Errorf("worker %d got a message for %d: %w", w.id, d.To, ErrMisrouted)
+	}
+	return nil
+}
+
+// settleEvery bounds how long finished messages of a batch wait for slow ones
+// behind them.
+const settleEvery = 5 * time.Millisecond
+
+// errCrashed is the reason of messages under which the process died.
+var errCrashed = errors.New("the process died or the lease ran out under every delivery")

@@ -1,0 +1,260 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// timerHead remembers where the timers begin. Stored keys put all negative due
+// times behind the others, so there are two ranges, each with a head of its
+// own; true order serves the negative one first.
+type timerHead struct {
+	heads [2]TimerID // no timer of the range is below; [0] is negative
+	none  [2]bool    // the range is known to be empty
+}
+
+func timerRange(due int64) int {
+	if due < 0 {
+		return 0
+	}
+	return 1
+}
+
+// before is the order of timers within a range, which is their true order.
+func (id TimerID) before(other TimerID) bool {
+	return id.Due < other.Due || id.Due == other.Due && id.Seq < other.Seq
+}
+
+func (t *timerHead) armed(id TimerID) {
+	i := timerRange(id.Due)
+	if t.none[i] || id.before(t.heads[i]) {
+		t.heads[i], t.none[i] = id, false
+	}
+}
+
+// next is a lower bound of the earliest due time; ok is false without timers.
+func (t *timerHead) next() (due int64, ok bool) {
+	for i := range t.heads {
+		if !t.none[i] {
+			return t.heads[i].Due, true
+		}
+	}
+	return 0, false
+}
+
+// reset forgets the heads: the ranges are known from their bounds only.
+func (t *timerHead) reset() {
+	*t = timerHead{heads: [2]TimerID{{Due: math.MinInt64}, {}}}
+}
+
+// timerBounds returns the keys from the head of range i to its end.
+func (t *timerHead) bounds(i int) (lo, hi []byte) {
+	lo = appendTimerKey([]byte{byte(timerTable)}, t.heads[i])
+	if i == 0 {
+		return lo, []byte{byte(timerTable) + 1}
+	}
+	return lo, []byte{byte(timerTable), 0x80}
+}
+
+// scanTimers visits armed timers in true order. With the index locked by the
+// caller, fn may be told to move the heads.
+func scanTimers(v View, t timerHead, visit func(id TimerID, frame []byte) bool) error {
+	going := true
+	for i := range t.heads {
+		if t.none[i] || !going {
+			continue
+		}
+		lo, hi := t.bounds(i)
+		var bad error
+		err := v.Scan(lo, hi, func(key, value []byte) bool {
+			id, err := decodeTimerKey(key[1:])
+			if err != nil {
+				bad = err
+				return false
+			}
+			going = visit(id, value)
+			return going
+		})
+		if err == nil {
+			err = bad
+		}
+		if err != nil {
+			return fmt.Errorf("read timers: %w", err)
+		}
+	}
+	return nil
+}
+
+// maxFire bounds the timers moved by one request.
+const maxFire = 256
+
+// fireDue moves timers that are due to their workers' inboxes and returns how
+// many it moved. Malformed ones become dead letters of worker 0.
+func (e *engine) fireDue(ctx context.Context, now int64) (int, error) {
+	e.ix.mu.Lock()
+	due, ok := e.ix.timers.next()
+	e.ix.mu.Unlock()
+	if !ok || due > now {
+		return 0, nil
+	}
+	moved := 0
+	err := e.do(ctx, func(c *commit) (err error) {
+		moved, err = c.fire(now)
+		return err
+	})
+	return moved, err
+}
+
+type dueTimer struct {
+	id    TimerID
+	frame []byte
+}
+
+func (c *commit) fire(now int64) (int, error) {
+	t := &c.e.ix.timers
+	var due []dueTimer
+	for i := range t.heads {
+		if t.none[i] || len(due) == maxFire {
+			continue
+		}
+		lo, hi := t.bounds(i)
+		t.none[i] = true
+		err := c.e.back.Scan(lo, hi, func(key, value []byte) bool {
+			id, err := decodeTimerKey(key[1:])
+			if _, gone := c.staged[string(key)]; err != nil || gone {
+				return true // cancelled by this group, or not a key of ours
+			}
+			if id.Due > now || len(due) == maxFire {
+				t.heads[i], t.none[i] = id, false
+				return false
+			}
+			due = append(due, dueTimer{id, append([]byte(nil), value...)})
+			return true
+		})
+		if err != nil {
+			t.none[i] = false
+			return 0, fmt.Errorf("read timers: %w", err)
+		}
+	}
+	for _, id := range c.armed {
+		t.armed(id)
+	}
+	for _, d := range due {
+		c.disarm(d.id)
+		c.deliverTimer(d.id, d.frame)
+	}
+	return len(due), nil
+}
+
+func (c *commit) deliverTimer(id TimerID, frame []byte) {
+	m, err := DecodeMessage(frame)
+	if err == nil && m.To < 0 {
+		err = fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
+	}
+	if err != nil {
+		if len(frame) == 0 {
+			frame = []byte{0} // a record needs a frame; an empty timer has none
+		}
+		c.bury(0, &DeadLetter{Cause: CauseMalformed, Timer: id, FromTimer: true, Reason: err.Error(), Frame: frame})
+		return
+	}
+	value := appendTimerKey(make([]byte, 0, rowKeyLen+len(frame)), id)
+	c.post(uint64(m.To), bandFired, append(value, frame...))
+}
+
+// Arm arms a timer: at due, in milliseconds since 1970, frame is delivered to
+// the worker it names. A due time in the past is delivered at once.
+func (r *Runner) Arm(ctx context.Context, due int64, frame []byte) (TimerID, error) {
+	if _, err := r.checkFrame(frame); err != nil {
+		return TimerID{}, err
+	}
+	var id TimerID
+	err := r.write(ctx, func(c *commit) error {
+		id = c.arm(due, frame)
+		return nil
+	})
+	if err == nil {
+		r.wakeIdle()
+	}
+	return id, err
+}
+
+// Cancel disarms a timer. It returns ErrNotFound when it has fired or never
+// was; a message that a timer has fired cannot be called back.
+func (r *Runner) Cancel(ctx context.Context, id TimerID) error {
+	return r.engine().do(ctx, func(c *commit) error {
+		if _, err := c.timerFrame(id); err != nil {
+			return err
+		}
+		c.disarm(id)
+		return nil
+	})
+}
+
+// Rearm moves a timer to another due time and returns its new name, or
+// ErrNotFound when it has fired or never was.
+func (r *Runner) Rearm(ctx context.Context, id TimerID, due int64) (TimerID, error) {
+	var to TimerID
+	err := r.engine().do(ctx, func(c *commit) error {
+		frame, err := c.timerFrame(id)
+		if err != nil {
+			return err
+		}
+		c.disarm(id)
+		to = c.arm(due, frame)
+		return nil
+	})
+	if err == nil {
+		r.wakeIdle()
+	}
+	return to, err
+}
+
+func (c *commit) timerFrame(id TimerID) ([]byte, error) {
+	key := appendTimerKey([]byte{byte(timerTable)}, id)
+	frame, ok, err := c.get(key)
+	if err == nil && !ok {
+		err = fmt.Errorf("timer %d due %d: %w", id.Seq, id.Due, ErrNotFound)
+	}
+	return frame, err
+}
+
+// ArmedTimer is a timer and what it will deliver.
+type ArmedTimer struct {
+	TimerID
+	Frame []byte
+}
+
+// Timers returns up to limit armed timers in the order they are due.
+func (r *Runner) Timers(limit int) ([]ArmedTimer, error) {
+	var out []ArmedTimer
+	err := r.view(func(e *engine, v View) error {
+		e.ix.mu.Lock()
+		head := e.ix.timers
+		e.ix.mu.Unlock()
+		return scanTimers(v, head, func(id TimerID, frame []byte) bool {
+			if len(out) == limit {
+				return false
+			}
+			out = append(out, ArmedTimer{id, append([]byte(nil), frame...)})
+			return true
+		})
+	})
+	return out, err
+}
+
+// SleepUntil returns how long to sleep at now (ms) until next (ms), at most
+// limit; a limit of 0 means the largest that the original's 32 bits can hold.
+func SleepUntil(now, next int64, limit time.Duration) time.Duration {
+	const most = math.MaxUint32
+	ms := uint64(limit / time.Millisecond)
+	if limit <= 0 {
+		ms = most
+	}
+	if next <= now {
+		return 0
+	}
+	return time.Duration(min(uint64(next)-uint64(now), ms, most)) * time.Millisecond
+}

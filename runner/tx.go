@@ -1,0 +1,311 @@
+package runner
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+)
+
+// Tx is a transaction over the application's state, with the effects that
+// belong to it. It reads a stable snapshot and collects writes in memory; the
+// commit validates that everything it read is still so, then applies all of it.
+// A Tx belongs to one goroutine.
+type Tx struct {
+	src    *txSource
+	parent *Tx
+	child  *Tx
+	ended  bool
+
+	reads   map[string]txRead
+	ranges  []txRange
+	writes  []txWrite
+	written map[string]int // index into writes
+	effects []effect
+}
+
+// txSource is what a whole nest of transactions reads from.
+type txSource struct {
+	e    *engine
+	view View
+	// before holds what earlier deliveries of the same batch have written,
+	// which will be committed just before; nil is a deletion.
+	before map[string][]byte
+}
+
+type txRead struct {
+	value []byte
+	ok    bool
+}
+
+type txRange struct {
+	lo, hi []byte
+	sum    [sha256.Size]byte
+}
+
+// txWrite keeps its place when it is overwritten; a nil value is a deletion.
+type txWrite struct{ key, value []byte }
+
+type effectKind uint8
+
+const (
+	effectSend effectKind = iota
+	effectEmit
+	effectArm
+	effectCancel
+)
+
+type effect struct {
+	kind  effectKind
+	frame []byte
+	timer TimerID // Due for effectArm
+	to    uint64
+	band  band
+}
+
+// Bounds of the application's state.
+const (
+	MaxKey   = 4 << 10 // bytes of a key
+	MaxValue = 4 << 20 // bytes of a value
+	MaxRange = 10_000  // rows of one Range
+)
+
+func (t *Tx) usable() error {
+	if t.ended || t.child != nil {
+		return ErrNesting
+	}
+	return nil
+}
+
+func stateKey(key []byte) ([]byte, error) {
+	switch {
+	case len(key) == 0:
+		return nil, fmt.Errorf("empty key: %w", ErrInvalid)
+	case len(key) > MaxKey:
+		return nil, fmt.Errorf("key of %d bytes: %w", len(key), ErrTooLarge)
+	case strings.HasPrefix(string(key), reservedPrefix):
+		return nil, fmt.Errorf("key %q is reserved: %w", key, ErrInvalid)
+	}
+	return tableKey(nil, appState, key), nil
+}
+
+// Get returns the value of key, or ErrNotFound. A write of this transaction or
+// of one it is nested in wins over the snapshot; everything else is recorded
+// and validated by the commit, absence included.
+func (t *Tx) Get(key []byte) ([]byte, error) {
+	if err := t.usable(); err != nil {
+		return nil, err
+	}
+	k, err := stateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	value, ok, err := t.read(string(k))
+	if err == nil && !ok {
+		err = fmt.Errorf("key %q: %w", key, ErrNotFound)
+	}
+	return bytes.Clone(value), err
+}
+
+func (t *Tx) read(k string) ([]byte, bool, error) {
+	for up := t; up != nil; up = up.parent {
+		if i, ok := up.written[k]; ok {
+			return up.writes[i].value, up.writes[i].value != nil, nil
+		}
+	}
+	for up := t; up != nil; up = up.parent {
+		if r, ok := up.reads[k]; ok {
+			return r.value, r.ok, nil
+		}
+	}
+	value, ok, err := t.src.get(k)
+	if err != nil {
+		return nil, false, err
+	}
+	t.record(k, txRead{value, ok})
+	return value, ok, nil
+}
+
+func (t *Tx) record(k string, r txRead) {
+	if t.reads == nil {
+		t.reads = map[string]txRead{}
+	}
+	t.reads[k] = r
+}
+
+func (s *txSource) snapshot() View {
+	if s.view == nil {
+		s.view = s.e.back.View()
+	}
+	return s.view
+}
+
+func (s *txSource) get(k string) ([]byte, bool, error) {
+	if v, ok := s.before[k]; ok {
+		return v, v != nil, nil
+	}
+	return s.snapshot().Get(nil, []byte(k))
+}
+
+func (s *txSource) close() error {
+	if s.view == nil {
+		return nil
+	}
+	v := s.view
+	s.view = nil
+	return v.Close()
+}
+
+// Put writes key. An empty value is a value.
+func (t *Tx) Put(key, value []byte) error {
+	if len(value) > MaxValue {
+		return fmt.Errorf("value of %d bytes: %w", len(value), ErrTooLarge)
+	}
+	v := make([]byte, len(value))
+	copy(v, value)
+	return t.write(key, v)
+}
+
+// Delete removes key; an absent one is fine.
+func (t *Tx) Delete(key []byte) error { return t.write(key, nil) }
+
+func (t *Tx) write(key, value []byte) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	k, err := stateKey(key)
+	if err != nil {
+		return err
+	}
+	t.stage(k, value)
+	return nil
+}
+
+func (t *Tx) stage(k, value []byte) {
+	if i, ok := t.written[string(k)]; ok {
+		t.writes[i].value = value
+		return
+	}
+	if t.written == nil {
+		t.written = map[string]int{}
+	}
+	t.written[string(k)] = len(t.writes)
+	t.writes = append(t.writes, txWrite{k, value})
+}
+
+// Range visits the keys of [lo, hi) upwards until visit returns false; an
+// empty hi means the end. The commit validates that the rows up to the last
+// one visited are still the same and that none has come between them. It
+// returns ErrTooLarge beyond MaxRange rows.
+func (t *Tx) Range(lo, hi []byte, visit func(key, value []byte) bool) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	from, to := tableKey(nil, appState, lo), []byte{byte(appState) + 1}
+	if len(hi) > 0 {
+		to = tableKey(nil, appState, hi)
+	}
+	rows, err := stateRows(t.src.snapshot(), t.src.before, from, to, MaxRange+1)
+	if err != nil {
+		return err
+	}
+	if len(rows) > MaxRange {
+		return fmt.Errorf("range of more than %d rows: %w", MaxRange, ErrTooLarge)
+	}
+	t.ranges = append(t.ranges, txRange{from, to, sumRows(rows)})
+	for _, w := range t.overlay(rows, from, to) {
+		if !visit(w.key[1:], w.value) {
+			break
+		}
+	}
+	return nil
+}
+
+// overlay puts the staged writes of the nest over rows.
+func (t *Tx) overlay(rows []txWrite, lo, hi []byte) []txWrite {
+	var nest []*Tx
+	for up := t; up != nil; up = up.parent {
+		nest = append(nest, up)
+	}
+	staged := map[string][]byte{}
+	for _, up := range slices.Backward(nest) {
+		for _, w := range up.writes {
+			if bytes.Compare(w.key, lo) >= 0 && bytes.Compare(w.key, hi) < 0 {
+				staged[string(w.key)] = w.value
+			}
+		}
+	}
+	return mergeRows(rows, staged)
+}
+
+// mergeRows puts staged writes over sorted rows; nil values are deletions.
+func mergeRows(rows []txWrite, staged map[string][]byte) []txWrite {
+	if len(staged) == 0 {
+		return rows
+	}
+	out := rows[:0:0]
+	for _, r := range rows {
+		if _, ok := staged[string(r.key)]; !ok {
+			out = append(out, r)
+		}
+	}
+	for k, v := range staged {
+		if v != nil {
+			out = append(out, txWrite{[]byte(k), v})
+		}
+	}
+	slices.SortFunc(out, func(a, b txWrite) int { return bytes.Compare(a.key, b.key) })
+	return out
+}
+
+type scanner interface {
+	Scan(lo, hi []byte, visit func(key, value []byte) bool) error
+}
+
+// stateRows reads the application's rows of [lo, hi) with staged ones over
+// them, and stops after limit.
+func stateRows(v scanner, staged map[string][]byte, lo, hi []byte, limit int) ([]txWrite, error) {
+	var rows []txWrite
+	ours := tableKey(nil, appState, []byte(reservedPrefix))
+	err := v.Scan(lo, hi, func(k, value []byte) bool {
+		if !bytes.HasPrefix(k, ours) {
+			rows = append(rows, txWrite{bytes.Clone(k), append([]byte{}, value...)})
+		}
+		return len(rows) < limit
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read range: %w", err)
+	}
+	within := map[string][]byte{}
+	for k, val := range staged {
+		if k >= string(lo) && k < string(hi) && table(k[0]) == appState {
+			within[k] = val
+		}
+	}
+	return mergeRows(rows, within), nil
+}
+
+func sumRows(rows []txWrite) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, r := range rows {
+		hashPart(h, r.key)
+		hashPart(h, r.value)
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+func hashPart(h hash.Hash, b []byte) {
+	var n [8]byte
+	binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
+	h.Write(n[:])
+	h.Write(b)
+}
+
+// empty reports whether a commit of t would neither check nor change anything.
+func (t *Tx) empty() bool {
+	return len(t.reads)+len(t.ranges)+len(t.writes)+len(t.effects) == 0
+}

@@ -1,0 +1,322 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// WorkerOptions describe a worker. Exactly one of Handler and Batch is set.
+type WorkerOptions struct {
+	Handler Handler
+	Batch   BatchHandler
+	// MaxBatch and MaxBytes bound what one claim takes; defaults 256 rows and
+	// 1 MiB of frames. A single larger frame is still taken.
+	MaxBatch int
+	MaxBytes int
+	// Ordered makes the worker consume strictly by sequence number: no
+	// priority, no skipping, nothing goes back to the tail. A Retry pauses it
+	// with the batch claimed. An ordered inbox has one worker at a time.
+	Ordered bool
+	// Policy replaces Options.Policy.
+	Policy *Policy
+	// MaxIdle bounds the sleep of a worker that has nothing to do; default
+	// 1 s. New messages and stopping wake it at once.
+	MaxIdle time.Duration
+}
+
+// Worker consumes one inbox. Either call Tick yourself, from one goroutine at
+// a time, or Start it.
+type Worker struct {
+	r  *Runner
+	id uint32
+	o  WorkerOptions
+	p  atomic.Pointer[Policy]
+
+	wake    chan struct{}
+	steps   atomic.Uint64
+	ticks   atomic.Uint64
+	lastErr atomic.Pointer[error]
+
+	mu      sync.Mutex
+	metrics Metrics
+	cancel  context.CancelFunc // set while started
+	joined  chan struct{}
+	stopped bool
+
+	tick sync.Mutex // held by Tick; guards runState
+	runState
+}
+
+// runState is the memory of the goroutine that ticks.
+type runState struct {
+	current  *engine
+	cur, nxt *batch
+	settle   settleOp
+	tally    Metrics
+	src      txSource
+	before   map[string][]byte
+	resumeAt int64 // an ordered worker pauses until then (ms)
+	holding  bool  // cur holds deliveries that wait for resumeAt
+	seqs     []uint64
+	bands    []band
+	key, buf []byte
+	hook     []byte
+}
+
+// NewWorker adds a worker to the runner, which may be running already. It
+// returns ErrBusy when the inbox is ordered and has its worker.
+func (r *Runner) NewWorker(id uint32, o WorkerOptions) (*Worker, error) {
+	if (o.Handler == nil) == (o.Batch == nil) {
+		return nil, fmt.Errorf("a worker needs one handler: %w", ErrInvalid)
+	}
+	set(&o.MaxBatch, 256)
+	set(&o.MaxBytes, 1<<20)
+	set(&o.MaxIdle, time.Second)
+	w := &Worker{r: r, id: id, o: o, wake: make(chan struct{}, 1)}
+	w.cur, w.nxt = &batch{}, &batch{}
+	p := r.o.Policy
+	if o.Policy != nil {
+		p = *o.Policy
+	}
+	w.SetPolicy(p)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, other := range r.workers {
+		if other.id == id && (o.Ordered || other.o.Ordered) {
+			return nil, fmt.Errorf("inbox %d is ordered and has its worker: %w", id, ErrBusy)
+		}
+	}
+	r.workers = append(r.workers, w)
+	w.join(r.engine())
+	if sink := r.o.Sinks.Metrics; sink != nil {
+		sink(id, Metrics{})
+	}
+	return w, nil
+}
+
+// join makes the engine wake w.
+func (w *Worker) join(e *engine) {
+	e.ix.mu.Lock()
+	defer e.ix.mu.Unlock()
+	in := e.ix.inbox(uint64(w.id))
+	in.wakers = append(in.wakers, w.wake)
+}
+
+// Remove takes the worker out of the runner, after stopping it.
+func (w *Worker) Remove() error {
+	w.Stop()
+	err := w.Join()
+	if errors.Is(err, ErrStopped) {
+		err = nil
+	}
+	r := w.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.workers = slices.DeleteFunc(r.workers, func(x *Worker) bool { return x == w })
+	e := r.engine()
+	e.ix.mu.Lock()
+	defer e.ix.mu.Unlock()
+	in := e.ix.inbox(uint64(w.id))
+	in.wakers = slices.DeleteFunc(in.wakers, func(ch chan struct{}) bool { return ch == w.wake })
+	return err
+}
+
+// ID returns the number of the worker's inbox.
+func (w *Worker) ID() uint32 { return w.id }
+
+// SetPolicy replaces the policy; zero values mean the defaults. It holds from
+// the next claim and settlement on.
+func (w *Worker) SetPolicy(p Policy) {
+	p = p.withDefaults()
+	w.p.Store(&p)
+}
+
+func (w *Worker) policy() Policy { return *w.p.Load() }
+
+// Steps counts messages that were run with success, since the worker was made.
+func (w *Worker) Steps() uint64 { return w.steps.Load() }
+
+// Ticks counts ticks that ended without an error.
+func (w *Worker) Ticks() uint64 { return w.ticks.Load() }
+
+// LastError returns the error that ended the last run, or nil.
+func (w *Worker) LastError() error {
+	if p := w.lastErr.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Metrics returns a copy of the counters.
+func (w *Worker) Metrics() Metrics {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.metrics
+}
+
+// ResetMetrics sets the counters to zero and returns what they were.
+func (w *Worker) ResetMetrics() Metrics {
+	w.mu.Lock()
+	old := w.metrics
+	w.metrics = Metrics{}
+	w.mu.Unlock()
+	if sink := w.r.o.Sinks.Metrics; sink != nil {
+		sink(w.id, Metrics{})
+	}
+	return old
+}
+
+// publish adds the tally of a tick to the counters.
+func (w *Worker) publish() {
+	if w.tally == (Metrics{}) {
+		return
+	}
+	w.mu.Lock()
+	w.metrics.add(&w.tally)
+	m := w.metrics
+	w.mu.Unlock()
+	w.tally = Metrics{}
+	if sink := w.r.o.Sinks.Metrics; sink != nil {
+		sink(w.id, m)
+	}
+}
+
+func (w *Worker) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Start runs the worker in a goroutine until Stop, until ctx is done, or until
+// an error that it cannot live with. It returns ErrStarted when it runs.
+func (w *Worker) Start(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel != nil {
+		return ErrStarted
+	}
+	ctx, w.cancel = context.WithCancel(ctx)
+	w.stopped = false
+	w.lastErr.Store(nil)
+	w.joined = make(chan struct{})
+	go w.loop(ctx, w.joined)
+	return nil
+}
+
+// Stop asks the worker to stop after the message it is running, and wakes it
+// when it sleeps. What it claimed beyond is given back.
+func (w *Worker) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	if w.cancel != nil {
+		w.cancel()
+	}
+}
+
+// Join waits until a started worker has ended and returns LastError. It
+// returns ErrStopped when the worker was not started. It may be started again.
+func (w *Worker) Join() error {
+	w.mu.Lock()
+	joined := w.joined
+	w.mu.Unlock()
+	if joined == nil {
+		return ErrStopped
+	}
+	<-joined
+	w.mu.Lock()
+	if w.joined == joined {
+		w.joined = nil
+	}
+	w.mu.Unlock()
+	return w.LastError()
+}
+
+func (w *Worker) isStopped() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stopped
+}
+
+func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
+	defer func() {
+		w.mu.Lock()
+		w.cancel()
+		w.cancel = nil
+		w.mu.Unlock()
+		close(joined)
+	}()
+	for ctx.Err() == nil {
+		n, more, err := w.round(ctx, true)
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, ErrFailed), errors.Is(err, ErrStopped):
+			// The runner may be reopened; a closed one stops us.
+			w.r.o.Sleep(ctx, w.wake, w.o.MaxIdle)
+		case err != nil:
+			w.fail(err, n)
+			w.giveBack()
+			return
+		case !more:
+			w.r.o.Sleep(ctx, w.wake, w.IdleSleep())
+		}
+	}
+	w.giveBack()
+}
+
+func (w *Worker) fail(err error, processed int) {
+	w.lastErr.Store(&err)
+	w.log(LogEvent{Kind: LogWorkerError, Err: err, Detail: uint64(processed)})
+}
+
+// IdleSleep returns how long a worker with nothing to do sleeps: until the
+// next timer, delayed retry, lease that runs out or end of its own pause, at
+// most MaxIdle.
+func (w *Worker) IdleSleep() time.Duration {
+	e := w.r.engine()
+	now := e.now()
+	next := int64(maxTime)
+	e.ix.mu.Lock()
+	if due, ok := e.ix.timers.next(); ok {
+		next = due
+	}
+	if t := e.ix.inbox(uint64(w.id)).nextExpiry(); t < next && t < maxTime {
+		next = max(t, -maxTime) + 1 // a lease holds up to its deadline
+	}
+	e.ix.mu.Unlock()
+	w.tick.Lock()
+	if w.holding {
+		next = w.resumeAt
+	}
+	w.tick.Unlock()
+	return SleepUntil(now, next, w.o.MaxIdle)
+}
+
+// rest waits until the worker is between two rounds and gives back what it
+// claimed beyond.
+func (w *Worker) rest(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		w.giveBack()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *Worker) log(ev LogEvent) {
+	if sink := w.r.o.Sinks.Log; sink != nil {
+		ev.Worker = w.id
+		sink(ev)
+	}
+}
