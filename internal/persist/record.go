@@ -62,10 +62,7 @@ func (c *coder) boardIntent(in wamble.Intent) {
 		c.board(&in.Board)
 		c.text(&in.FEN)
 		octet(c, &in.Status)
-		variant := int(in.Variant)
-		c.small(&variant)
-		in.Variant = int16(variant)
-		c.bad = c.bad || int(in.Variant) != variant
+		c.variant(&in.Variant)
 		c.time(&in.At)
 	case *wamble.UpdateBoard:
 		c.board(&in.Board)
@@ -116,6 +113,13 @@ func (c *coder) boardIntent(in wamble.Intent) {
 		c.text(&in.UCI)
 		c.time(&in.At)
 	}
+}
+
+func (c *coder) variant(v *int16) {
+	x := int(*v)
+	c.small(&x)
+	*v = int16(x)
+	c.bad = c.bad || int(*v) != x
 }
 
 func (c *coder) board(v *wamble.BoardID)           { c.uint((*uint64)(v)) }
