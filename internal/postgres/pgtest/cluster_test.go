@@ -1,0 +1,75 @@
+package pgtest_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"testing"
+
+	"wamble/internal/postgres/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// TestGuard kills a test process that started a cluster, and waits for the
+// server's end on a connection to it.
+func TestGuard(t *testing.T) {
+	if os.Getenv("WAMBLE_TEST_ORPHAN") != "" {
+		c := pgtest.Start(t, false)
+		fmt.Println(c.OverTCP(c.Server()).Port)
+		select {} // until it is killed
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphan := exec.Command(self, "-test.run=^TestGuard$")
+	orphan.Env = append(os.Environ(), "WAMBLE_TEST_ORPHAN=1")
+	out, err := orphan.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := orphan.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var port int
+	if _, err := fmt.Fscanln(bufio.NewReader(out), &port); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := orphan.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = orphan.Wait() // it was killed
+	if _, err := io.ReadAll(conn); err == nil {
+		t.Log("the server said goodbye")
+	}
+	if late, err := net.Dial("tcp", conn.RemoteAddr().String()); err == nil {
+		_ = late.Close()
+		t.Error("the server takes connections after its test process died")
+	}
+}
+
+// TestDatabases checks that each test has a database of its own, on a server
+// that takes writes.
+func TestDatabases(t *testing.T) {
+	t.Parallel()
+	one, two, empty := pgtest.Migrated(t), pgtest.Migrated(t), pgtest.Empty(t)
+	pgtest.Execute(t, one, `INSERT INTO boards (fen, status) VALUES ('x', 'ACTIVE')`)
+	if got := pgtest.Query[int](t, one, `SELECT count(*) FROM boards`); got != 1 {
+		t.Errorf("the first database: got %d boards, want 1", got)
+	}
+	if got := pgtest.Query[int](t, two, `SELECT count(*) FROM boards`); got != 0 {
+		t.Errorf("the second database: got %d boards, want 0", got)
+	}
+	if got := pgtest.Query[bool](t, empty, `SELECT to_regclass('boards') IS NULL`); !got {
+		t.Error("the empty database has boards")
+	}
+}
