@@ -53,14 +53,6 @@ func (b *batch) add(row Row, at band, value []byte) {
 	b.list = append(b.list, d)
 }
 
-// stored returns the value of d's row.
-func (d *Delivery) stored(buf []byte) []byte {
-	if !d.FromTimer {
-		return d.Frame
-	}
-	return append(appendTimerKey(buf[:0], d.Timer), d.Frame...)
-}
-
 // claim fills b with rows that w may run now, and takes their leases in the
 // index. They are stored by the request that carries b.
 func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Delivery) error {

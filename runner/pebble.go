@@ -37,8 +37,10 @@ type pebbleBackend struct {
 	fence  *fencedFS
 	lock   *pebble.Lock
 	dir    string
-	failed atomic.Bool
 	logger *fatalLogger
+
+	failed   atomic.Bool
+	failedCh chan struct{}
 }
 
 func (s *pebbleStorage) options(fs vfs.FS, logger *fatalLogger, lock *pebble.Lock) *pebble.Options {
@@ -72,11 +74,12 @@ func (s *pebbleStorage) Open(onFail func(error)) (Backend, error) {
 	if err != nil {
 		return nil, lockError(s.dir, err)
 	}
-	b := &pebbleBackend{lock: lock, dir: s.dir}
-	b.fence = newFencedFS(s.fs, s.durability)
+	b := &pebbleBackend{lock: lock, dir: s.dir, failedCh: make(chan struct{})}
 	b.logger = &fatalLogger{opening: true}
+	b.fence = newFencedFS(s.fs, s.dir, s.durability, func(err error) { b.logger.fail(err) })
 	b.logger.onFail = func(err error) {
 		b.failed.Store(true)
+		close(b.failedCh)
 		onFail(err)
 		b.fence.close() // may wait for a write that hangs; Close waits again
 	}
@@ -88,6 +91,7 @@ func (s *pebbleStorage) Open(onFail func(error)) (Backend, error) {
 		b.fence.close()
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), lock.Close())
 	}
+	b.fence.opened()
 	return b, nil
 }
 
@@ -167,18 +171,26 @@ func (b *pebbleBackend) Scan(lo, hi []byte, visit func(k, v []byte) bool) error 
 
 func (b *pebbleBackend) Batch() Batch { return &pebbleBatch{b: b, batch: b.db.NewBatch()} }
 
-func (b *pebbleBackend) Flush() error {
-	if b.failed.Load() {
-		return ErrFailed
-	}
-	return b.db.Flush()
-}
+func (b *pebbleBackend) Flush() error { return b.await(b.db.Flush) }
 
 func (b *pebbleBackend) Checkpoint(to string) error {
+	return b.await(func() error { return b.db.Checkpoint(to, pebble.WithFlushedWAL()) })
+}
+
+// await runs work that needs Pebble's background goroutines, which may be
+// stopped for ever when it fails.
+func (b *pebbleBackend) await(work func() error) error {
 	if b.failed.Load() {
 		return ErrFailed
 	}
-	return b.db.Checkpoint(to, pebble.WithFlushedWAL())
+	done := make(chan error, 1)
+	go func() { done <- guard(work) }()
+	select {
+	case err := <-done:
+		return err
+	case <-b.failedCh:
+		return ErrFailed
+	}
 }
 
 func (b *pebbleBackend) Free() (uint64, error) {

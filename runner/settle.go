@@ -117,7 +117,6 @@ func (o *settleOp) one(c *commit, i int) settled {
 			o.bury(c, in, d, out)
 			return settled{dead: true}
 		}
-		o.buf = d.stored(o.buf)
 		c.requeue(in, d.Row.Seq, h, o.until(c, d, out), o.stored(d))
 	case verdictHold:
 		if int(h.Attempts) >= o.w.policy().RetryBudget {
@@ -138,11 +137,13 @@ func (o *settleOp) one(c *commit, i int) settled {
 	return settled{}
 }
 
+// stored returns the value of d's row.
 func (o *settleOp) stored(d *Delivery) []byte {
-	if d.FromTimer {
-		return o.buf
+	if !d.FromTimer {
+		return d.Frame
 	}
-	return d.Frame
+	o.buf = append(appendTimerKey(o.buf[:0], d.Timer), d.Frame...)
+	return o.buf
 }
 
 // until is the time before which a failed message is not delivered again.
