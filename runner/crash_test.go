@@ -314,7 +314,7 @@ func TestCrash(t *testing.T) {
 func crashOnce(t *testing.T, s uint64) {
 	x := newWorld(s)
 	fs := vfs.NewCrashableMem()
-	point := int64(1 + x.rng.IntN(400))
+	point := int64(1 + x.rng.IntN(250))
 	percent := []int{0, 30, 70, 100}[x.rng.IntN(4)]
 	var count atomic.Int64
 	var clone *vfs.MemFS

@@ -89,8 +89,18 @@ func (f *fencedFS) file(name string, open func() (vfs.File, error)) (vfs.File, e
 	return &fencedFile{File: file, fs: f, name: name, skipSync: f.skipLogSync && strings.HasSuffix(name, ".log")}, nil
 }
 
+// Create makes the directory durable before a marker appears in it: a marker
+// names the manifest that counts, and must not outlive it in a crash. Pebble
+// itself syncs the directory only after both.
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.file(name, func() (vfs.File, error) { return f.FS.Create(name, c) })
+	return f.file(name, func() (vfs.File, error) {
+		if strings.HasPrefix(f.PathBase(name), "marker.") {
+			if err := syncDir(f.FS, f.PathDir(name)); err != nil {
+				return nil, err
+			}
+		}
+		return f.FS.Create(name, c)
+	})
 }
 
 func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {

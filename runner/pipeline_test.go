@@ -41,17 +41,7 @@ func TestPipeline(t *testing.T) {
 	}
 	defer r.Close()
 	rounds := sized(4, 20)
-	var workers []*runner.Worker
-	for stage := range stages {
-		w, err := r.NewWorker(uint32(stage), runner.WorkerOptions{Handler: pipelineStage(stage)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Start(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		workers = append(workers, w)
-	}
+	workers := startStages(t, r)
 	stop := readers(t, r, 3)
 	for round := range rounds {
 		target.Store(uint64((round + 1) * orders))
@@ -84,6 +74,21 @@ func TestPipeline(t *testing.T) {
 	if err != nil || len(rows) != rounds*orders {
 		t.Errorf("%d orders came out, %v, want %d", len(rows), err, rounds*orders)
 	}
+}
+
+func startStages(t *testing.T, r *runner.Runner) (workers []*runner.Worker) {
+	t.Helper()
+	for stage := range stages {
+		w, err := r.NewWorker(uint32(stage), runner.WorkerOptions{Handler: pipelineStage(stage)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Start(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		workers = append(workers, w)
+	}
+	return workers
 }
 
 func stageKey(stage int) []byte { return fmt.Appendf(nil, "stage/%d", stage) }
