@@ -158,9 +158,9 @@ func serially(post func() error) func() error {
 // a noisy neighbour disturbs both.
 const rounds = 20
 
-// compare posts b.N messages to each, in turns, and reports the runner's
-// figures and their ratio to the file's.
-func compare(b *testing.B, producers int, file, runner func() error) {
+// compare posts b.N messages to each, in turns, and reports. With a drain, a
+// turn of the runner lasts until its worker is done with all of them.
+func compare(b *testing.B, producers int, file, runner func() error, d *drain) {
 	var ours, theirs load
 	b.StopTimer()
 	for i := range rounds {
@@ -169,9 +169,14 @@ func compare(b *testing.B, producers int, file, runner func() error) {
 			continue
 		}
 		theirs.add(produce(b, producers, n, file))
+		done := d.expect(n)
+		start, cpu := time.Now(), cpuTime(b)
 		b.StartTimer()
-		ours.add(produce(b, producers, n, runner))
+		l := produce(b, producers, n, runner)
+		<-done
 		b.StopTimer()
+		l.took, l.cpu = time.Since(start), cpuTime(b)-cpu
+		ours.add(l)
 	}
 	if !b.Failed() {
 		report(b, &ours, &theirs)
