@@ -314,6 +314,9 @@ func (s *pebbleStorage) Restore(checkpoint string) error {
 	if _, err := vfs.Clone(s.fs, s.fs, checkpoint, fresh, vfs.CloneSync); err != nil {
 		return fmt.Errorf("copy checkpoint: %w", err)
 	}
+	if err := disown(&pebbleStorage{dir: fresh, fs: s.fs}); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", checkpoint, err)
+	}
 	if err := s.fs.Rename(s.dir, old); err != nil {
 		return err
 	}
@@ -321,6 +324,18 @@ func (s *pebbleStorage) Restore(checkpoint string) error {
 		return errors.Join(err, s.fs.Rename(old, s.dir))
 	}
 	return errors.Join(syncDir(s.fs, s.fs.PathDir(s.dir)), s.fs.RemoveAll(old))
+}
+
+// disown takes the journal id out of a copy, so that whoever opens it first
+// gives it a new one, though a crash may come before.
+func disown(s Storage) error {
+	b, err := s.Open(func(error) {})
+	if err != nil {
+		return err
+	}
+	batch := b.Batch()
+	batch.Delete(tableKey(nil, appState, []byte(journalKey)))
+	return errors.Join(batch.Commit(), b.Close())
 }
 
 // finishRestore puts the old content back when a crash came between the two
