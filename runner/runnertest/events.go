@@ -238,7 +238,7 @@ var replayCases = []test{
 		ran, err := again(handler)
 		v.ok(err)
 		equal(v, "ran", ran, 8)
-		ran, err = again(func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
+		_, err = again(func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
 			if string(d.ID) == "b" {
 				return errHard
 			}

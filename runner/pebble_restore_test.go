@@ -76,21 +76,11 @@ func TestWatermarkOnDisk(t *testing.T) {
 	}
 }
 
-// TestManyWorkers: dozens of workers, posters and readers at once, without a
-// gate; workers pass messages around and every one arrives.
-func TestManyWorkers(t *testing.T) {
-	const workers, each, hops = 32, 20, 3
-	r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/m", vfs.NewMem(), runner.Write)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	ctx := context.Background()
-	var arrived sync.WaitGroup
-	arrived.Add(workers * each)
-	handler := func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+// passOn sends a message around for some hops and then lets it arrive.
+func passOn(workers int64, hops int, arrived func()) runner.Handler {
+	return func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 		if d.Kind == runner.Event {
-			arrived.Done()
+			arrived()
 			return nil
 		}
 		next := runner.Message{To: (d.To + 1) % workers, ID: d.ID, Payload: append([]byte{'.'}, d.Payload...)}
@@ -103,6 +93,21 @@ func TestManyWorkers(t *testing.T) {
 		}
 		return tx.Send(frame)
 	}
+}
+
+// TestManyWorkers: dozens of workers, posters and readers at once, without a
+// gate; workers pass messages around and every one arrives.
+func TestManyWorkers(t *testing.T) {
+	const workers, each, hops = 32, 20, 3
+	r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/m", vfs.NewMem(), runner.Write)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ctx := context.Background()
+	var arrived sync.WaitGroup
+	arrived.Add(workers * each)
+	handler := passOn(workers, hops, arrived.Done)
 	for id := range workers {
 		w, err := r.NewWorker(uint32(id), runner.WorkerOptions{Handler: handler})
 		if err != nil {
