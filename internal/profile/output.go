@@ -27,6 +27,8 @@ type Output struct {
 	Leases []Lease
 	// Finished are the games that ended in this step.
 	Finished []*board.Finished
+	// Troubles are for the log: stored boards that are damaged.
+	Troubles []error
 	// Next is when Step must be called again at the latest; the zero time means
 	// never. It may be earlier than there is work.
 	Next time.Time
@@ -40,7 +42,15 @@ func (o *Output) reset() {
 	o.Leases = o.Leases[:0]
 	clear(o.Finished)
 	o.Finished = o.Finished[:0]
+	o.Troubles = o.Troubles[:0]
 	o.Next = time.Time{}
+}
+
+// withdraw takes back what was decided: only packets are left.
+func (o *Output) withdraw() {
+	o.Frames.reset()
+	o.Gate = 0
+	o.Loads, o.Finished = o.Loads[:0], o.Finished[:0]
 }
 
 // Frames are frames of intents (persist.Decode) in one buffer.
