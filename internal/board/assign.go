@@ -120,7 +120,7 @@ func (p *Pool) weight(now int64, at *place, player Player) float64 {
 		m = &p.opts.New
 	}
 	seconds := float64(now-at.assigned) / 1e6
-	return m.of(at.phase) * math.Log(math.E+seconds)
+	return m.of(at.phase) * ln(math.E+seconds)
 }
 
 // draw returns up to maxCandidates different numbers below n: all of them, or

@@ -29,7 +29,7 @@ func TestWeight(t *testing.T) {
 		{"Chess960 counts its own games", place{assigned: now, phase: end, chess960: true}, Player{Games: 99}, 0.5},
 		{"experienced in Chess960", place{assigned: now, phase: end, chess960: true}, Player{Chess960Games: 10}, 2},
 	} {
-		if got := p.weight(now, &tc.at, tc.player); math.Abs(got-tc.want) > 1e-9 {
+		if got := p.weight(now, &tc.at, tc.player); math.Abs(got-tc.want) > 1e-5 {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}
@@ -252,5 +252,18 @@ func TestChess960Board(t *testing.T) {
 	}
 	if b.Variant() != 1 || b.Position() != want || b.FEN() != want.FEN() {
 		t.Errorf("variant %d, %s; want 1, %s", b.Variant(), b.FEN(), want.FEN())
+	}
+}
+
+func TestLn(t *testing.T) {
+	rng := newRand(8)
+	for range 100_000 {
+		x := math.Exp(rng.Float64() * 40)
+		if got, want := ln(x), math.Log(x); math.Abs(got-want) > 2e-6 {
+			t.Fatalf("ln %v: %v, want %v", x, got, want)
+		}
+	}
+	if got := ln(1); got != 0 {
+		t.Errorf("ln 1: %v", got)
 	}
 }
