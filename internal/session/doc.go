@@ -31,8 +31,10 @@
 //   - A session leaves memory only after the store has applied the last intent
 //     that concerned it, so what is read again is what was written. The one
 //     exception is a session that is over: its token is refused from then on.
-//   - fresh and live together are at most MaxPlayers. idle ones hold a board
-//     each. All rolls but departing are in the order of the last sign of life.
+//   - Nobody comes in while fresh and live ones are MaxPlayers, or departing
+//     ones are; idle ones hold a board each. Who is idle or departing is known,
+//     and never refused when he comes back.
+//   - All rolls but departing are in the order of the last sign of life.
 //   - A token is never zero, and never given out twice.
 //   - Time never goes back: an earlier now counts as the latest one seen.
 package session

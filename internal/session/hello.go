@@ -129,9 +129,13 @@ func (t *Table) identityOf(stored *wamble.Session, player *wamble.Player) *Ident
 const maxEvictions = 64
 
 // makeRoom reports whether one more session may be present. If there are too
-// many, the one that was silent for longest and can go to the store goes.
+// many, the one that was silent for longest and can go to the store goes. While
+// the store is away those who left pile up; they have a bound too.
 func (t *Table) makeRoom(holds Holds) bool {
-	if t.Present() < t.opts.MaxPlayers {
+	switch {
+	case t.rolls.departing.n >= t.opts.MaxPlayers:
+		return false
+	case t.Present() < t.opts.MaxPlayers:
 		return true
 	}
 	s := t.rolls.live.last

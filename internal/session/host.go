@@ -35,8 +35,8 @@ func (h *hosts) admit(now int64, ip netip.Addr, allowance int) bool {
 		bits = 32
 	}
 	network, err := ip.Prefix(bits)
-	if err != nil {
-		return false // no address at all
+	if err != nil || !ip.IsValid() {
+		return false
 	}
 	b := h.buckets.use(network)
 	back := float64(now-b.at) / minute * float64(allowance)
