@@ -21,6 +21,7 @@ var commands = []func() *cobra.Command{
 	configCommand,
 	packetCommand,
 	perftCommand,
+	replayCommand,
 	versionCommand,
 }
 
