@@ -48,7 +48,7 @@ func (p *Profile) packet(in *Input, out *Output) {
 	got := p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
 	switch got.Verdict {
 	case link.New:
-		if p.mode.stage != running {
+		if p.mode.stage != running || p.mode.readOnly && routeOf(got.Packet.Ctrl).writes {
 			p.turnAway(got.Request, got.Packet.Header, in.Peer, out)
 			return
 		}
@@ -126,7 +126,7 @@ func echoes(c wire.Control, code wamble.Code) bool {
 // repetition is new. The refusal is no larger than three times any request.
 func (p *Profile) turnAway(id link.Request, h wire.Header, to wamble.Peer, out *Output) {
 	reason := "the server is starting"
-	if p.mode.stage == failed {
+	if p.mode.stage != starting {
 		reason = "the server cannot keep moves at present"
 	}
 	p.link.Abandon(id)
