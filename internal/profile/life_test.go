@@ -283,6 +283,12 @@ func TestReadOnly(t *testing.T) {
 	if got := r.send(peerAt(1), legalPacket(token, id, 3, 12)); !strings.HasPrefix(got, "ACK 3\nLEGAL_MOVES") {
 		t.Errorf("got %s", got)
 	}
+	// What has waited for a load is turned away too.
+	r.step(Input{Kind: Writable})
+	expect(t, r.send(peerAt(3), helloPacket(wamble.Token{3}, 1)), "")
+	r.step(Input{Kind: ReadOnly})
+	r.answerLoads()
+	expect(t, r.took(), refusal)
 	frames := len(r.frames)
 	r.wait(5 * time.Second)
 	if len(r.frames) != frames || r.p.boards.Held(r.p.sessions.Find(token).ID()) == nil {
