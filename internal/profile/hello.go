@@ -1,0 +1,47 @@
+package profile
+
+import (
+	"fmt"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// hello greets a player: the one of the token, or a new one. A token that
+// nobody knows is not adopted.
+func (p *Profile) hello(r *request, out *Output) verdict {
+	if v := r.h.ClientVersion(); v > wire.Version {
+		reason := fmt.Sprintf("upgrade required (client=%d server=%d)", v, wire.Version)
+		p.deny(r, &wamble.Denied{Code: wamble.UnsupportedVersion, Reason: reason, Blocking: true})
+		return done
+	}
+	s, isNew := r.session, false
+	if s == nil && !r.granted.IsZero() {
+		s = p.sessions.Find(r.granted) // his answer got lost, and he asks again
+	}
+	if s == nil {
+		from, _ := p.link.Peer(r.id)
+		var err error
+		if s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.draft); err != nil {
+			p.deny(r, deniedOf(err))
+			return done
+		}
+	}
+	b, taken, err := p.seat(s)
+	if err != nil {
+		if isNew { // nobody was told of him
+			p.draft.discard()
+			p.sessions.Discard(s)
+		}
+		p.deny(r, deniedOf(err))
+		return done
+	}
+	p.stats.Hellos++
+	if isNew {
+		p.stats.NewPlayers++
+	}
+	p.answerHello(r, s.Token(), b)
+	p.sealFor(s, out)
+	p.lost(taken, out)
+	return done
+}

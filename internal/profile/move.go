@@ -1,0 +1,71 @@
+package profile
+
+import (
+	"errors"
+
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/session"
+	"wamble/wire"
+)
+
+// move plays a move, and switches the player to another board. A move that was
+// played already is answered as if it were played now: its answer got lost, even
+// if that was in a crash.
+func (p *Profile) move(r *request, out *Output) verdict {
+	uci := r.message.(*wire.PlayerMove).UCI.String()
+	s, id := r.session, r.h.Board
+	played, err := p.boards.Play(p.clock.now, id, s.ID(), uci, &p.draft)
+	switch {
+	case err == nil:
+		p.moved(s, &played, out)
+	case p.boards.Repeats(id, s.ID(), uci):
+		p.stats.Repeats++
+	case errors.Is(err, board.ErrUnknownBoard):
+		if !r.asked || r.subject != GameOf {
+			return p.ask(r, Load{Subject: GameOf, Token: r.h.Token, Board: id}, out)
+		}
+		if r.game == nil || !board.RepeatsStored(r.game, s.ID(), uci) {
+			p.stats.Rejected++
+			p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
+			return done
+		}
+		p.stats.Repeats++
+	default:
+		p.stats.Rejected++
+		p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
+		return done
+	}
+	next, taken, err := p.seat(s)
+	if err != nil {
+		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no replacement board after move"})
+		return done
+	}
+	p.answerUpdate(r, next)
+	p.sealFor(s, out)
+	p.lost(taken, out)
+	return done
+}
+
+// moved takes down what a move means for the player, and for the game.
+func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
+	p.stats.Moves++
+	s.SetLeft(played.Board.ID())
+	if played.First {
+		game := wamble.Stats{Games: 1}
+		if played.Board.Variant() >= 0 {
+			game.Chess960Games = 1
+		}
+		s.Count(game)
+	}
+	if played.Finished != nil {
+		p.finished(played.Finished, out)
+	}
+}
+
+// finished is the one place where a finished game meets the other rooms. The
+// board has left the pool, and its result is in the draft of this request.
+func (p *Profile) finished(f *board.Finished, out *Output) {
+	p.stats.Finished++
+	out.Finished = append(out.Finished, f)
+}

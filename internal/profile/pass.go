@@ -1,0 +1,149 @@
+package profile
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/session"
+	"wamble/wire"
+)
+
+// pass lets time pass for boards and players.
+func (p *Profile) pass(out *Output) {
+	if p.mode.stage == running && !p.mode.readOnly {
+		p.release(out)
+		p.fill(out)
+		p.age(out)
+	}
+	p.seal(out)
+	if !p.mode.readOnly {
+		p.seen.flush(out)
+	}
+}
+
+// release takes boards back whose time is over, and gives those of their
+// holders who are still there another one.
+func (p *Profile) release(out *Output) {
+	p.scratch.released = p.boards.Due(p.clock.now, p.scratch.released[:0], &p.draft)
+	p.seal(out)
+	for _, lost := range p.scratch.released {
+		p.lost(lost, out)
+	}
+}
+
+// lost tells a player that his board was taken from him, and shows him another
+// one. Who is not there is let go: he gets a board when he comes back.
+func (p *Profile) lost(what board.Released, out *Output) {
+	if what.Session == 0 {
+		return
+	}
+	p.stats.Released++
+	s := p.sessions.ByID(what.Session)
+	if s == nil {
+		return
+	}
+	s.SetLeft(what.Board)
+	p.notify(s.Token(), what.Board, wire.ServerNotification{
+		Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back"),
+	}, out)
+	if what.Why != board.TimedOut || !p.isHere(s) {
+		p.sessions.Unseated(what.Session)
+		return
+	}
+	b, taken, err := p.seat(s)
+	p.sealFor(s, out)
+	if err != nil {
+		p.pushDenied(s.Token(), deniedOf(err), out)
+		return
+	}
+	p.pushUpdate(s.Token(), b, out)
+	p.lost(taken, out)
+}
+
+// age lets sessions go that are silent, and frees the boards of those that
+// ended.
+func (p *Profile) age(out *Output) {
+	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
+	for _, e := range p.scratch.ended {
+		p.boards.Leave(p.clock.now, e.Session, &p.draft)
+		if e.End == session.Expired {
+			p.notify(e.Token, 0, wire.ServerNotification{Type: wire.NoticeSessionExpired}, out)
+		}
+	}
+}
+
+// pushDenied tells a player that there is no board for him.
+func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) {
+	fields := p.scratch.fields[:0]
+	if d.Blocking {
+		fields = append(fields, wire.Int(wire.KeyErrorBlocking, 1))
+	}
+	packet, err := wire.Append(p.scratch.push[:0], wire.Header{Token: token},
+		wire.Error{Code: d.Code, Reason: wire.Text(d.Reason)}, fields...)
+	if err == nil {
+		p.push(token, packet, out)
+	}
+}
+
+// fillAtOnce is how many boards one step makes: a large pool is filled by many
+// steps, so that nobody waits long.
+const fillAtOnce = 1024
+
+// fill brings the pool up to min-boards, as far as there are numbers.
+func (p *Profile) fill(out *Output) {
+	if p.short() {
+		p.boards.Grow(p.clock.now, min(p.boards.Options().MinBoards, p.boards.Len()+fillAtOnce), &p.draft)
+		p.seal(out)
+	}
+}
+
+// short reports whether boards are missing, and can be made.
+func (p *Profile) short() bool {
+	o := p.boards.Options()
+	return p.boards.Len() < min(o.MinBoards, o.MaxBoards) && p.leases.Left(wamble.BoardIDs) > 0
+}
+
+// leased are the sequences of which a profile needs numbers.
+var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs}
+
+// wish asks for numbers that are running out.
+func (p *Profile) wish(out *Output) {
+	if p.mode.stage == failed {
+		return
+	}
+	for _, s := range leased {
+		if n := p.leases.Want(s); n > 0 {
+			out.Leases = append(out.Leases, Lease{s, n})
+		}
+	}
+}
+
+// next returns when there is work again.
+func (p *Profile) next() time.Time {
+	var next time.Time
+	sooner := func(at time.Time) {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	if at, ok := p.link.Next(); ok {
+		sooner(p.clock.at(at))
+	}
+	if p.mode.stage != running || p.mode.readOnly {
+		return next
+	}
+	if at, ok := p.boards.Next(); ok {
+		sooner(at)
+	}
+	if p.short() {
+		sooner(p.clock.now)
+	}
+	if p.seen.n > 0 {
+		sooner(p.clock.at(p.seen.since + seenWaits))
+	}
+	if at, ok := p.sessions.Next(); ok {
+		sooner(at)
+	}
+	return next
+}
