@@ -64,13 +64,14 @@ func (o Outcome) Over() bool { return o.Result != InProgress }
 // claim it; checkmate and stalemate go before every other reason. History
 // must end with p; without one (nil) repetition is not looked at.
 func (p Position) Outcome(h History) Outcome {
+	stuck := p.CountLegal() == 0
 	switch {
-	case p.CountLegal() == 0 && p.InCheck():
+	case stuck && p.InCheck():
 		if p.turn == White {
 			return Outcome{BlackWins, Checkmate}
 		}
 		return Outcome{WhiteWins, Checkmate}
-	case p.CountLegal() == 0:
+	case stuck:
 		return Outcome{Draw, Stalemate}
 	case p.board.insufficient():
 		return Outcome{Draw, InsufficientMaterial}
