@@ -31,7 +31,8 @@ type world struct {
 	groups []group
 	queue  []journaled
 	seq    uint64
-	life   int // counts the crashes
+	life   int       // counts the crashes
+	tick   time.Time // the next one; zero: none
 	syncs  bool
 
 	clients  map[wamble.Peer]*client
@@ -100,7 +101,7 @@ func newWorld(t *testing.T, seed uint64, conf string) *world {
 func (w *world) start() {
 	w.replay()
 	w.life++
-	w.groups = nil
+	w.groups, w.tick = nil, time.Time{}
 	for _, f := range w.queue {
 		w.write(f)
 	}
@@ -172,8 +173,14 @@ func (w *world) step(inputs ...Input) {
 	for _, l := range w.out.Loads {
 		w.after(w.upTo(50*time.Millisecond), true, func() []Input { return []Input{w.store.answer(l)} })
 	}
-	if next := w.out.Next; !next.IsZero() {
-		w.after(max(0, next.Sub(w.now)), true, func() []Input { return []Input{{Kind: Tick}} })
+	if next := w.out.Next; !next.IsZero() && (w.tick.IsZero() || next.Before(w.tick)) {
+		w.tick = next
+		w.after(max(0, next.Sub(w.now)), true, func() []Input {
+			if w.tick.Equal(next) {
+				w.tick = time.Time{}
+			}
+			return []Input{{Kind: Tick}}
+		})
 	}
 	var leases []Input
 	for _, l := range w.out.Leases {
