@@ -64,7 +64,10 @@ func TestPorts(t *testing.T) {
 		{"(def port 7000)", 7000, 7000, true, true},
 		{"(def http-port 80)", 80, 80, true, true},
 		{"(def http-port -1)", 0, 8888, false, true},
-		{"(def websocket-port 81)", 8888, 81, true, true},
+		{"(def websocket-port 81)", 81, 81, true, true}, // the original's way: HTTP follows
+		{"(def websocket-port 81) (def http-port 81)", 81, 81, true, true},
+		{"(def websocket-port 81) (def http-port -1)", 0, 81, false, true},
+		{"(def websocket-port 81) (def websocket-enabled 0)", 8888, 0, true, false},
 		{"(def websocket-enabled 0)", 8888, 0, true, false},
 		{"(def port 0)", 0, 0, true, true},
 	} {
