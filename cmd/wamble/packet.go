@@ -73,7 +73,7 @@ An object that is not a packet is named on the standard error, the others are
 printed all the same, and the exit code is 1.`,
 		Example: `  echo '{"ctrl":"GET_LEGAL_MOVES","board_id":42,"seq":7,"payload":{"square":12}}' | wamble packet encode
   wamble packet decode - < packets.hex | wamble packet encode`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return eachPacket(cmd, packetObjects(cmd.InOrStdin()), func(object json.RawMessage) ([]byte, error) {
 				packet, err := wire.ParseJSON(object)
