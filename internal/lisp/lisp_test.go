@@ -68,7 +68,7 @@ func TestBounds(t *testing.T) {
 // said is what the first error of some hostile programs must say.
 var said = map[string]string{
 	"open parentheses": "lists are nested more than 200 deep",
-	"too long":         "at most 262144 can be read",
+	"too long":         "the file has more than 262144 bytes",
 	"deep macro":       "a macro makes lists more than 3000 deep",
 }
 
