@@ -32,6 +32,7 @@ var rooms = []room{
 	{name: ".", may: []string{"chess"}, pure: true},
 	{name: "wire", may: []string{"."}, pure: true},
 	{name: "internal/lisp", pure: true},
+	{name: "internal/lisp/lisptest"},
 	{name: "internal/config", may: []string{"internal/lisp", "."}},
 	{name: "internal/session", may: []string{"."}, pure: true},
 	{name: "internal/record", may: []string{"chess", "."}, pure: true},

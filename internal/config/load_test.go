@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wamble/internal/lisp"
+	"wamble/internal/lisp/lisptest"
 )
 
 func mustLoad(t *testing.T, text string) *Config {
@@ -325,7 +326,7 @@ func BenchmarkLoad(b *testing.B) {
 // FuzzLoad: no file panics or hangs, and one that loads keeps every promise of
 // the table of options.
 func FuzzLoad(f *testing.F) {
-	for _, input := range goldenInputs(f) {
+	for _, input := range lisptest.Programs(f) {
 		if len(input) < 300 { // a longer one takes the fuzzer minutes to shorten
 			f.Add(input)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wamble/internal/lisp"
+	"wamble/internal/lisp/lisptest"
 )
 
 // hostile are programs that try to take more than they may.
@@ -160,10 +161,10 @@ func TestErrorText(t *testing.T) {
 // FuzzRun: no program panics, hangs or leaves the bounds, and every finding
 // can be drawn.
 func FuzzRun(f *testing.F) {
-	for _, program := range []string{
+	for _, program := range append(lisptest.Programs(f),
 		"(def x (+ 1 2)) x", "(defmacro m (a) (quote (a a))) (m 1)", "(defn f (n) (if n (f (- n 1)) \"\\n\"))(f 3)",
 		"(let ((a 1)) (str a \"é\")) ; c", "((((", "\"", ")", "(/ 1 0)", "\xff", "1e999", "(int \"x\")", "(= 1 1.0) (< 2 1)", ":k",
-	} {
+	) {
 		f.Add(program)
 	}
 	limits := lisp.Limits{Steps: 20_000, Depth: 500, Memory: 1 << 20}
