@@ -17,6 +17,10 @@ var retired = map[string]string{
 	"policy-eval":              "nothing called it in the original either; use policy-allow and policy-deny",
 }
 
+// Retired says why an option of the original is accepted without effect; "" if
+// it is no such option.
+func Retired(name string) string { return retired[name] }
+
 // retiredForms are the forms of the original that have no role here. Their
 // arguments are not evaluated.
 var retiredForms = []string{
