@@ -185,9 +185,6 @@ type Link struct {
 	// of a spectator, is kept.
 	SessionTimeout time.Duration `option:"session-timeout" default:"300" range:"1..86400" unit:"s" room:"link"`
 
-	// CleanupInterval is how often idle network sessions are looked for.
-	CleanupInterval time.Duration `option:"cleanup-interval-sec" default:"60" range:"1..86400" unit:"s" room:"link"`
-
 	// MaxClientSessions is how many network sessions, players and spectators
 	// together, the profile keeps at a time.
 	MaxClientSessions int `option:"max-client-sessions" default:"1024" range:"1..10000000" unit:"sessions" room:"link"`
