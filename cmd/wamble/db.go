@@ -28,7 +28,7 @@ nothing. The exit code is 1 if a database cannot be reached or is newer than thi
 binary.`,
 		Example: `  wamble db status
   wamble db status --profile club`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			stores, err := flags.open(cmd, false)
 			if err != nil {
