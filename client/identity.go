@@ -35,7 +35,8 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 	if err != nil {
 		return Board{}, err
 	}
-	proof := wire.Signature(ed25519.Sign(key, loginMessage(token, public, challenge)))
+	message := wamble.LoginMessage(wamble.PublicKey(public), token, challenge)
+	proof := wire.Signature(ed25519.Sign(key, message[:]))
 	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public, Signature: &proof})
 	if err != nil {
 		return Board{}, err
@@ -71,12 +72,6 @@ func (c *Client) challenge(ctx context.Context, public wire.Key) (wire.Key, erro
 	}
 	err = c.do(k)
 	return challenge, err
-}
-
-// loginMessage is what a login signs.
-func loginMessage(token wamble.Token, public, challenge wire.Key) []byte {
-	m := append([]byte("wamble.login.v1\x01"), token[:]...)
-	return append(append(m, public[:]...), challenge[:]...)
 }
 
 // Logout unties the session from its identity and ends it, then asks for a

@@ -9,21 +9,6 @@ import (
 	"wamble"
 )
 
-// loginDomain opens every signed message, so that the signature is good for
-// nothing else. The byte after the text is the version.
-const loginDomain = "wamble.login.v1\x01"
-
-// LoginMessage is what a client signs to log in: the domain, its session, its
-// public key and the server's challenge.
-func LoginMessage(publicKey [32]byte, token wamble.Token, challenge [32]byte) [96]byte {
-	var m [96]byte
-	n := copy(m[:], loginDomain)
-	n += copy(m[n:], token[:])
-	n += copy(m[n:], publicKey[:])
-	copy(m[n:], challenge[:])
-	return m
-}
-
 // VerifyLogin reports whether signature proves that the session's holder has
 // the private key of publicKey. Two algorithms are accepted: Ed25519 of RFC
 // 8032, and the original client's EdDSA, which has BLAKE2b-512 in the place of
@@ -37,7 +22,7 @@ func VerifyLogin(publicKey [32]byte, signature [64]byte, token wamble.Token, cha
 	if err != nil || isSmallOrder(a) {
 		return false
 	}
-	m := LoginMessage(publicKey, token, challenge)
+	m := wamble.LoginMessage(publicKey, token, challenge)
 	standard := ed25519.Verify(publicKey[:], m[:], signature[:])
 	original := verifyBLAKE2b(a, publicKey, m[:], signature)
 	return standard || original

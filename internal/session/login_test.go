@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
 	"testing"
@@ -71,7 +70,7 @@ func TestLoginOfTheOriginal(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			token, challenge := wamble.Token(c.token), [32]byte(c.challenge)
 			public, signature := signBLAKE2b(t, unhex(t, c.seed), func(public [32]byte) []byte {
-				m := LoginMessage(public, token, challenge)
+				m := wamble.LoginMessage(public, token, challenge)
 				return m[:]
 			})
 			if got, want := hex.EncodeToString(public[:]), c.public; got != want {
@@ -88,17 +87,6 @@ func TestLoginOfTheOriginal(t *testing.T) {
 	}
 }
 
-func TestLoginMessage(t *testing.T) {
-	public := [32]byte(unhex(t, "2b4788ff5dfa85079b02dd844303d35a5b355c0fc8ee551c032bf2b1aeaf2911"))
-	m := LoginMessage(public, wamble.Token(counting(0xa0, 16)), [32]byte(counting(0x80, 32)))
-	want := unhex(t, "77616d626c652e6c6f67696e2e763101a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"+
-		"2b4788ff5dfa85079b02dd844303d35a5b355c0fc8ee551c032bf2b1aeaf2911"+
-		"808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f")
-	if !bytes.Equal(m[:], want) {
-		t.Errorf("got  %x\nwant %x", m, want)
-	}
-}
-
 func TestLoginEd25519(t *testing.T) {
 	private := ed25519.NewKeyFromSeed(counting(0x20, 32))
 	public := [32]byte(private.Public().(ed25519.PublicKey))
@@ -106,7 +94,7 @@ func TestLoginEd25519(t *testing.T) {
 		t.Errorf("public key %s, want %s", got, want)
 	}
 	token, challenge := wamble.Token(counting(1, 16)), [32]byte(counting(7, 32))
-	m := LoginMessage(public, token, challenge)
+	m := wamble.LoginMessage(public, token, challenge)
 	signature := [64]byte(ed25519.Sign(private, m[:]))
 	if !VerifyLogin(public, signature, token, challenge) {
 		t.Error("the signature is refused")
@@ -182,7 +170,7 @@ func TestLoginRefusesSmallOrder(t *testing.T) {
 func TestLoginRefusesLargeS(t *testing.T) {
 	token, challenge := wamble.Token{5}, [32]byte{6}
 	public, signature := signBLAKE2b(t, counting(9, 32), func(public [32]byte) []byte {
-		m := LoginMessage(public, token, challenge)
+		m := wamble.LoginMessage(public, token, challenge)
 		return m[:]
 	})
 	order := unhex(t, "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010")
@@ -221,7 +209,7 @@ func FuzzVerifyLogin(f *testing.F) {
 func BenchmarkVerifyLogin(b *testing.B) {
 	private := ed25519.NewKeyFromSeed(counting(0x20, 32))
 	public := [32]byte(private.Public().(ed25519.PublicKey))
-	m := LoginMessage(public, wamble.Token{}, [32]byte{})
+	m := wamble.LoginMessage(public, wamble.Token{}, [32]byte{})
 	signature := [64]byte(ed25519.Sign(private, m[:]))
 	for b.Loop() {
 		if !VerifyLogin(public, signature, wamble.Token{}, [32]byte{}) {

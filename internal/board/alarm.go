@@ -1,0 +1,118 @@
+package board
+
+import "wamble"
+
+// none is the slot of a board that is not in a heap.
+const none = int32(-1)
+
+// The kinds of alarms; each has its slot in a board.
+const (
+	deadline = iota // reservation-timeout or inactivity-timeout
+	silent          // the holder's last sign of life
+)
+
+// alarm is when a board is to be looked at. It may be earlier than there is
+// something to do, never later: a move, which makes the time later, does not
+// touch the heap; whoever finds the alarm early sets it anew. So a board that
+// is played on costs one update per timeout instead of one per move.
+type alarm struct {
+	at    int64
+	board *Board
+}
+
+// alarms is a heap of alarms, earliest first; the number of the board decides
+// between equals, so that the order does not depend on history.
+type alarms struct {
+	heap []alarm
+	kind int
+}
+
+func (a *alarms) less(i, j int) bool {
+	x, y := &a.heap[i], &a.heap[j]
+	return x.at < y.at || x.at == y.at && x.board.id < y.board.id
+}
+
+func (a *alarms) swap(i, j int) {
+	a.heap[i], a.heap[j] = a.heap[j], a.heap[i]
+	a.heap[i].board.slots[a.kind] = int32(i)
+	a.heap[j].board.slots[a.kind] = int32(j)
+}
+
+func (a *alarms) up(i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !a.less(i, parent) {
+			return
+		}
+		a.swap(i, parent)
+		i = parent
+	}
+}
+
+func (a *alarms) down(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(a.heap) {
+			return
+		}
+		if child+1 < len(a.heap) && a.less(child+1, child) {
+			child++
+		}
+		if !a.less(child, i) {
+			return
+		}
+		a.swap(i, child)
+		i = child
+	}
+}
+
+// sooner makes sure that b is looked at no later than at.
+func (a *alarms) sooner(b *Board, at int64) {
+	i := b.slots[a.kind]
+	switch {
+	case i == none:
+		i = int32(len(a.heap))
+		b.slots[a.kind] = i
+		a.heap = append(a.heap, alarm{at, b})
+	case at < a.heap[i].at:
+		a.heap[i].at = at
+	default:
+		return
+	}
+	a.up(int(i))
+}
+
+// delay moves the first alarm to a later time.
+func (a *alarms) delay(at int64) {
+	a.heap[0].at = at
+	a.down(0)
+}
+
+func (a *alarms) remove(b *Board) {
+	i := int(b.slots[a.kind])
+	if i < 0 {
+		return
+	}
+	last := len(a.heap) - 1
+	if i != last {
+		a.swap(i, last)
+	}
+	a.heap[last] = alarm{}
+	a.heap = a.heap[:last]
+	b.slots[a.kind] = none
+	if i < last {
+		a.up(i)
+		a.down(i)
+	}
+}
+
+// deadline returns when a board becomes dormant by itself.
+func (p *Pool) deadline(b *Board) (int64, bool) {
+	switch b.status {
+	case wamble.Reserved:
+		return b.times.reserved + p.opts.Reservation.Microseconds(), true
+	case wamble.Active:
+		return b.times.moved + p.opts.Inactivity.Microseconds(), true
+	}
+	return 0, false
+}

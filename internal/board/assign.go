@@ -1,0 +1,160 @@
+package board
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"wamble"
+)
+
+// Player is who wants a board.
+type Player struct {
+	Session  wamble.SessionID
+	Identity bool // he keeps the board when he leaves
+	// Games counts the boards on which he moved, Chess960Games those of them
+	// that are Chess960.
+	Games, Chess960Games int
+	Left                 wamble.BoardID // the board he just left; 0: none
+}
+
+// Assigned is a board that a player got.
+type Assigned struct {
+	Board *Board
+	// Known says that he had it already; nothing changed.
+	Known bool
+	// Taken is who lost it for him; the zero Released if nobody did.
+	Taken Released
+}
+
+// Assign gives a player a board. The board he holds stays his. Otherwise it is
+// drawn from the free ones (see choose), never the one he just left while there
+// is another; if none is free a new one is made; and if the pool is full, the
+// board of the longest-silent holder is taken back. Errors: ErrNoBoard, ErrNoID,
+// ErrSession.
+func (p *Pool) Assign(now time.Time, player Player, out wamble.Intents) (Assigned, error) {
+	t := p.tick(now)
+	if player.Session <= 0 || player.Session > maxSession {
+		return Assigned{}, ErrSession
+	}
+	if b := p.holders[player.Session]; b != nil {
+		b.times.heard = t
+		return Assigned{Board: b, Known: true}, nil
+	}
+	var a Assigned
+	a.Board = p.choose(t, player)
+	var err error
+	if a.Board == nil {
+		a.Board, err = p.create(t, out)
+	}
+	if a.Board == nil && p.free > 0 {
+		a.Board = p.places[0].board // the one he left
+	}
+	if a.Board == nil {
+		var ok bool
+		if a.Taken, ok = p.takeBack(t, out); !ok {
+			return Assigned{}, err
+		}
+		a.Board = p.boards[a.Taken.Board]
+	}
+	p.reserve(t, a.Board, player, out)
+	return a, nil
+}
+
+// maxCandidates is how many free boards an assignment looks at.
+const maxCandidates = 64
+
+// sample is the memory of one draw.
+type sample struct {
+	index   [maxCandidates]int
+	weights [maxCandidates]float64
+	seen    [4 * maxCandidates]uint32 // open hash table of index+1
+}
+
+// choose draws one of the free boards, with weights: the player's multiplier
+// for the phase of the game, times ln(e + seconds since the board was last
+// given to somebody). Of more than maxCandidates free boards, that many are
+// drawn uniformly first. It returns nil when none is free but the one he left.
+func (p *Pool) choose(now int64, player Player) *Board {
+	skip, n := p.free, p.free
+	if b := p.boards[player.Left]; b != nil && p.isFree(b) {
+		skip, n = int(b.place), n-1
+	}
+	if n == 0 {
+		return nil
+	}
+	index := p.sample.draw(p.rng, n)
+	total := 0.0
+	for i, at := range index {
+		if at >= skip {
+			index[i]++
+		}
+		w := p.weight(now, &p.places[index[i]], player)
+		p.sample.weights[i] = w
+		total += w
+	}
+	if total == 0 {
+		return p.places[index[p.rng.IntN(len(index))]].board
+	}
+	r := p.rng.Float64() * total
+	chosen := 0
+	for i := range index {
+		w := p.sample.weights[i]
+		if w == 0 {
+			continue
+		}
+		chosen = i // if rounding leaves something of r, the last one it is
+		if r -= w; r < 0 {
+			break
+		}
+	}
+	return p.places[index[chosen]].board
+}
+
+func (p *Pool) weight(now int64, at *place, player Player) float64 {
+	games, m := player.Games, &p.opts.Experienced
+	if at.chess960 {
+		games = player.Chess960Games
+	}
+	if games < experience {
+		m = &p.opts.New
+	}
+	seconds := float64(now-at.assigned) / 1e6
+	return m.of(at.phase) * ln(math.E+seconds)
+}
+
+// draw returns up to maxCandidates different numbers below n: all of them, or
+// a uniform choice (Floyd's algorithm).
+func (s *sample) draw(rng *rand.Rand, n int) []int {
+	if n <= maxCandidates {
+		for i := range n {
+			s.index[i] = i
+		}
+		return s.index[:n]
+	}
+	clear(s.seen[:])
+	for i := range maxCandidates {
+		last := n - maxCandidates + i
+		at := rng.IntN(last + 1)
+		if !s.mark(at) {
+			at = last
+			s.mark(at)
+		}
+		s.index[i] = at
+	}
+	return s.index[:]
+}
+
+// mark reports whether at is new.
+func (s *sample) mark(at int) bool {
+	key := uint32(at + 1)
+	for i := key * 2654435761 >> 24; ; i = (i + 1) % uint32(len(s.seen)) {
+		switch s.seen[i] {
+		case key:
+			return false
+		case 0:
+			s.seen[i] = key
+			return true
+		}
+	}
+}

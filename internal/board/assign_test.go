@@ -1,0 +1,269 @@
+package board
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+func TestWeight(t *testing.T) {
+	o := DefaultOptions()
+	p := New(o, counter(1), newRand(1))
+	now := micros(epoch)
+	for _, tc := range []struct {
+		name   string
+		at     place
+		player Player
+		want   float64
+	}{
+		{"never assigned, new player", place{assigned: 0, phase: early}, Player{}, 2 * math.Log(math.E+float64(epoch.Unix()))},
+		{"never assigned, experienced", place{assigned: 0, phase: early}, Player{Games: 10}, 0.5 * math.Log(math.E+float64(epoch.Unix()))},
+		{"assigned now", place{assigned: now, phase: mid}, Player{}, 1},
+		{"half a second ago", place{assigned: now - 5e5, phase: mid}, Player{}, math.Log(math.E + 0.5)},
+		{"ten minutes ago, end, new", place{assigned: now - 600e6, phase: end}, Player{Games: 9}, 0.5 * math.Log(math.E+600)},
+		{"ten minutes ago, end, experienced", place{assigned: now - 600e6, phase: end}, Player{Games: 10}, 2 * math.Log(math.E+600)},
+		{"Chess960 counts its own games", place{assigned: now, phase: end, chess960: true}, Player{Games: 99}, 0.5},
+		{"experienced in Chess960", place{assigned: now, phase: end, chess960: true}, Player{Chess960Games: 10}, 2},
+	} {
+		if got := p.weight(now, &tc.at, tc.player); math.Abs(got-tc.want) > 1e-5 {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestPhases(t *testing.T) {
+	for _, tc := range []struct {
+		fullmove string
+		want     phase
+	}{{"1", early}, {"9", early}, {"10", mid}, {"29", mid}, {"30", end}, {"400", end}} {
+		p, err := chess.ParseFEN("4k3/8/8/8/8/8/8/4K2R w - - 0 " + tc.fullmove)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := phaseOf(p); got != tc.want {
+			t.Errorf("move %s: phase %d, want %d", tc.fullmove, got, tc.want)
+		}
+	}
+}
+
+func TestTarget(t *testing.T) {
+	o := DefaultOptions()
+	for _, tc := range []struct{ longest, active, want int }{
+		{23, 7, 161}, {0, 7, 4}, {23, 0, 4}, {1, 1, 4}, {100, 100, 1024}, {1024, 1, 1024}, {math.MaxInt, math.MaxInt, 1024},
+	} {
+		if got := o.Target(wamble.Supply{LongestGame: tc.longest, ActiveSessions: tc.active}); got != tc.want {
+			t.Errorf("%d × %d: %d, want %d", tc.longest, tc.active, got, tc.want)
+		}
+	}
+}
+
+// The draw of candidates is uniform, without repetition.
+func TestDraw(t *testing.T) {
+	rng := newRand(5)
+	var s sample
+	for _, n := range []int{1, 2, 63, 64, 65, 100, 1000} {
+		seen := make([]int, n)
+		const rounds = 4000
+		for range rounds {
+			index := s.draw(rng, n)
+			if want := min(n, maxCandidates); len(index) != want {
+				t.Fatalf("%d of %d drawn, want %d", len(index), n, want)
+			}
+			distinct := map[int]bool{}
+			for _, i := range index {
+				distinct[i] = true
+				seen[i]++
+			}
+			if len(distinct) != len(index) {
+				t.Fatalf("%d: drawn twice: %v", n, index)
+			}
+		}
+		want := float64(rounds) * float64(min(n, maxCandidates)) / float64(n)
+		for i, got := range seen {
+			if math.Abs(float64(got)-want) > 6*math.Sqrt(want) {
+				t.Errorf("%d of %d was drawn %d times, want about %.0f", i, n, got, want)
+			}
+		}
+	}
+}
+
+// Boards are drawn in proportion to their weights.
+func TestChooseByWeight(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards = 5, 5 })
+	r.fill()
+	total := 0.0
+	weights := make([]float64, r.free)
+	for i := range weights {
+		r.places[i].assigned = micros(epoch) - int64(i*i)*30e6
+		r.places[i].phase = phase(i % 3)
+		weights[i] = r.weight(micros(epoch), &r.places[i], Player{})
+		total += weights[i]
+	}
+	const rounds = 20000
+	count := map[*Board]int{}
+	for range rounds {
+		count[r.choose(micros(epoch), Player{})]++
+	}
+	for i, w := range weights {
+		got, want := float64(count[r.places[i].board]), rounds*w/total
+		if math.Abs(got-want) > 6*math.Sqrt(want) {
+			t.Errorf("board %d was chosen %.0f times, want about %.0f", i, got, want)
+		}
+	}
+}
+
+func TestNoWeightAtAll(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.New = 3, 3, Multipliers{} })
+	r.fill()
+	seen := map[wamble.BoardID]bool{}
+	for range 100 {
+		seen[r.choose(micros(epoch), Player{}).ID()] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("chosen %v, want all three", seen)
+	}
+}
+
+// A board without weight is left alone while others have some.
+func TestNoWeightForOne(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.New.End = 3, 3, 0 })
+	r.fill()
+	r.places[0].phase, r.places[2].phase = end, end
+	for range 100 {
+		if got := r.choose(micros(epoch), Player{}); got != r.places[1].board {
+			t.Fatalf("chosen board %d", got.ID())
+		}
+	}
+}
+
+func TestNeverTheBoardJustLeft(t *testing.T) {
+	for _, boards := range []int{2, 3, 64, 65, 66, 200} {
+		r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards = boards, boards })
+		r.fill()
+		for range 300 {
+			b := r.assign(7)
+			left := b.ID()
+			r.play(left, 7, randomMove(b.Position(), newRand(uint64(left))).String())
+			a, err := r.Assign(r.now, Player{Session: 7, Left: left}, &r.said)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Board.ID() == left {
+				t.Fatalf("of %d boards, got the one just left", boards)
+			}
+			r.Release(r.now, 7, &r.said)
+		}
+		check(t, r.Pool)
+	}
+}
+
+func TestOnlyTheBoardJustLeft(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MaxBoards = 2 })
+	r.fill()
+	r.assign(7)
+	r.play(1, 7, "e2e4")
+	r.said.take()
+	a, err := r.Assign(r.now, Player{Session: 7, Left: 1}, &r.said)
+	if err != nil || a.Board.ID() != 2 {
+		t.Errorf("got board %d, %v; want a new one", a.Board.ID(), err)
+	}
+	r.play(2, 7, "e2e4")
+	r.assign(8) // one of the two
+	other := r.places[0].board.ID()
+	a, err = r.Assign(r.now, Player{Session: 7, Left: other}, &r.said)
+	if err != nil || a.Board.ID() != other {
+		t.Errorf("got %+v, %v; want the only free board", a, err)
+	}
+}
+
+func TestNobodyGetsABoard(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MaxBoards = 1 })
+	r.assign(7)
+	r.said.take()
+	for _, tc := range []struct {
+		session wamble.SessionID
+		want    error
+	}{{8, ErrNoBoard}, {0, ErrSession}, {-1, ErrSession}, {maxSession + 1, ErrSession}} {
+		if _, err := r.Assign(r.now, Player{Session: tc.session}, &r.said); !errors.Is(err, tc.want) {
+			t.Errorf("session %d: %v, want %v", tc.session, err, tc.want)
+		}
+	}
+	r.expect()
+}
+
+func TestNoNumberLeft(t *testing.T) {
+	o := DefaultOptions()
+	o.MinBoards = 3
+	p := New(o, counter(2), newRand(1))
+	var s said
+	if n, err := p.Fill(epoch, &s); n != 2 || !errors.Is(err, ErrNoID) {
+		t.Errorf("filled %d, %v; want 2, %v", n, err, ErrNoID)
+	}
+	for session := range wamble.SessionID(2) {
+		if _, err := p.Assign(epoch, Player{Session: session + 1}, &s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Assign(epoch, Player{Session: 9}, &s); !errors.Is(err, ErrNoID) {
+		t.Errorf("got %v, want %v", err, ErrNoID)
+	}
+	// A silent holder helps out.
+	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil || a.Taken.Board != 1 {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}
+
+func TestGrow(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards = 4, 10 })
+	for _, tc := range []struct{ wanted, added, total int }{{4, 4, 4}, {4, 0, 4}, {2, 0, 4}, {7, 3, 7}, {100, 3, 10}, {100, 0, 10}} {
+		added, err := r.Grow(r.now, tc.wanted, &r.said)
+		if err != nil || added != tc.added || r.Len() != tc.total || r.Free() != tc.total {
+			t.Errorf("grow to %d: added %d, %v, has %d; want %d, %d", tc.wanted, added, err, r.Len(), tc.added, tc.total)
+		}
+	}
+}
+
+func TestChess960Interval(t *testing.T) {
+	for _, tc := range []struct {
+		interval int
+		id       wamble.BoardID
+		want     int16
+	}{
+		{-1, 10, -1}, {0, 1, 1}, {0, 960, 0}, {0, 1478, 518}, {5, 10, 10}, {5, 11, -1}, {1, 7, 7}, {1000, 1000, 40},
+	} {
+		o := DefaultOptions()
+		o.Chess960Interval = tc.interval
+		if got := o.variantOf(tc.id); got != tc.want {
+			t.Errorf("interval %d, board %d: %d, want %d", tc.interval, tc.id, got, tc.want)
+		}
+	}
+}
+
+func TestChess960Board(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Chess960Interval = 0 })
+	b := r.assign(7)
+	want, err := chess.Chess960(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Variant() != 1 || b.Position() != want || b.FEN() != want.FEN() {
+		t.Errorf("variant %d, %s; want 1, %s", b.Variant(), b.FEN(), want.FEN())
+	}
+}
+
+func TestLn(t *testing.T) {
+	rng := newRand(8)
+	for range 100_000 {
+		x := math.Exp(rng.Float64() * 40)
+		if got, want := ln(x), math.Log(x); math.Abs(got-want) > 2e-6 {
+			t.Fatalf("ln %v: %v, want %v", x, got, want)
+		}
+	}
+	if got := ln(1); got != 0 {
+		t.Errorf("ln 1: %v", got)
+	}
+}

@@ -1,0 +1,133 @@
+package board
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// table is a pool with players who all hold a board.
+type table struct {
+	*Pool
+	now  time.Time
+	next int
+	held []wamble.BoardID // by session, less one
+	uci  []byte
+	buf  [chess.MaxMoves]chess.Move
+	rng  *rand.Rand
+}
+
+func newTable(t testing.TB, boards, sessions int) *table {
+	t.Helper()
+	o := DefaultOptions()
+	o.MinBoards, o.MaxBoards, o.MaxMoves = boards, boards, 0
+	tb := &table{Pool: New(o, counter(1<<40), newRand(1)), now: epoch, held: make([]wamble.BoardID, sessions), rng: newRand(2)}
+	if _, err := tb.Fill(tb.now, silence{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range tb.held {
+		a, err := tb.Assign(tb.now, Player{Session: wamble.SessionID(i + 1)}, silence{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tb.held[i] = a.Board.ID()
+	}
+	return tb
+}
+
+// move lets the next player move and switches him to another board.
+func (tb *table) move(t testing.TB) {
+	tb.next++
+	i := tb.next * 7919 % len(tb.held)
+	s, id := wamble.SessionID(i+1), tb.held[i]
+	moves := tb.Board(id).Position().LegalMoves(tb.buf[:0])
+	tb.uci = moves[tb.rng.IntN(len(moves))].AppendUCI(tb.uci[:0])
+	tb.now = tb.now.Add(time.Millisecond)
+	if _, err := tb.Play(tb.now, id, s, string(tb.uci), silence{}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := tb.Assign(tb.now, Player{Session: s, Games: i % 20, Left: id}, silence{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb.held[i] = a.Board.ID()
+}
+
+// cpu returns the processor time of this process, which other processes do not
+// disturb.
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkMove is one move and the next board. Its cost must not grow much
+// with the number of boards.
+func BenchmarkMove(b *testing.B) {
+	for _, tc := range []struct{ boards, sessions int }{{10_000, 1000}, {1_000_000, 100_000}} {
+		b.Run(fmt.Sprintf("boards=%d", tc.boards), func(b *testing.B) {
+			tb := newTable(b, tc.boards, tc.sessions)
+			for range 3 * tc.sessions {
+				tb.move(b)
+			}
+			b.ReportAllocs()
+			before := cpu(b)
+			for b.Loop() {
+				tb.move(b)
+			}
+			b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
+
+// BenchmarkCreate is a new board.
+func BenchmarkCreate(b *testing.B) {
+	o := DefaultOptions()
+	o.MaxBoards = 1 << 40
+	p := New(o, counter(1<<40), newRand(1))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Grow(epoch, p.Len()+1, silence{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSnapshot and BenchmarkLoad are the handoff of 100,000 boards.
+func BenchmarkSnapshot(b *testing.B) {
+	p := busyPool(b, 100_000, 1_000_000)
+	var state []byte
+	for b.Loop() {
+		state = p.Snapshot(state[:0])
+	}
+	b.ReportMetric(float64(len(state)), "bytes")
+}
+
+func BenchmarkLoad(b *testing.B) {
+	p := busyPool(b, 100_000, 1_000_000)
+	state := p.Snapshot(nil)
+	for b.Loop() {
+		if _, err := Load(p.opts, p.newID, p.rng, state); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRestore is one board of 40 plies at start.
+func BenchmarkRestore(b *testing.B) {
+	stored := longGame(b, 40)
+	p := New(DefaultOptions(), counter(0), newRand(1))
+	for b.Loop() {
+		stored.ID++
+		if err := p.Restore(epoch, stored, silence{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

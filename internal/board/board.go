@@ -1,0 +1,171 @@
+package board
+
+import (
+	"iter"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// Board is one game in progress. Its methods only look.
+type Board struct {
+	id       wamble.BoardID
+	position chess.Position
+	fen      string // of position: every change of the board needs it
+	plies    []ply
+	history  chess.History
+	version  uint64
+	holder   wamble.SessionID // 0: free
+	times    times
+	place    int32    // index in Pool.places
+	slots    [2]int32 // index in the heaps of alarms, or none
+	variant  int16
+	status   wamble.BoardStatus
+	identity bool // the holder has an identity: he keeps the board when he leaves
+}
+
+// times are microseconds since 1970, 0 for never.
+type times struct {
+	created  int64
+	assigned int64 // last given to a player
+	reserved int64 // given to the present holder
+	heard    int64 // the holder's last sign of life
+	moved    int64 // last move; 0 before the first
+}
+
+func micros(t time.Time) int64      { return t.UnixMicro() }
+func timeOf(us int64) time.Time     { return time.UnixMicro(us).UTC() }
+func spanOf(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+
+// orZero is timeOf, with the zero time for never.
+func orZero(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return timeOf(us)
+}
+
+// ID returns the number of the board.
+func (b *Board) ID() wamble.BoardID { return b.id }
+
+// Position returns the position on the board.
+func (b *Board) Position() chess.Position { return b.position }
+
+// FEN returns the position in all six fields, without allocating.
+func (b *Board) FEN() string { return b.fen }
+
+// Status returns the state of the board.
+func (b *Board) Status() wamble.BoardStatus { return b.status }
+
+// Version grows with every change of position or status.
+func (b *Board) Version() uint64 { return b.version }
+
+// Variant returns the Chess960 start position, 0 to 959, or -1.
+func (b *Board) Variant() int16 { return b.variant }
+
+// Holder returns the session that is to move, 0 if the board is free.
+func (b *Board) Holder() wamble.SessionID { return b.holder }
+
+// Plies returns how many moves have been made.
+func (b *Board) Plies() int { return b.position.Ply() }
+
+// Created returns when the board was made.
+func (b *Board) Created() time.Time { return timeOf(b.times.created) }
+
+// LastAssigned returns when the board was last given to a player, the zero
+// time if never.
+func (b *Board) LastAssigned() time.Time { return orZero(b.times.assigned) }
+
+// Reserved returns since when the present holder has the board, the zero time
+// if it is free.
+func (b *Board) Reserved() time.Time {
+	if b.holder == 0 {
+		return time.Time{}
+	}
+	return timeOf(b.times.reserved)
+}
+
+// LastMoved returns when the last move was made, the zero time before the
+// first.
+func (b *Board) LastMoved() time.Time { return orZero(b.times.moved) }
+
+// LastMove returns the last move, if one is known.
+func (b *Board) LastMove() (Move, bool) {
+	if len(b.plies) == 0 {
+		return Move{}, false
+	}
+	m := b.move(len(b.plies) - 1)
+	m.At = timeOf(b.times.moved)
+	return m, true
+}
+
+// Move is one move of a game. At is exact to the millisecond.
+type Move struct {
+	Move    chess.Move
+	Session wamble.SessionID
+	Ply     int // 1 for White's first move
+	At      time.Time
+}
+
+// White reports who made the move.
+func (m Move) White() bool { return m.Ply&1 == 1 }
+
+func (b *Board) move(i int) Move {
+	p := b.plies[i]
+	return Move{
+		Move: p.move(), Session: p.session(),
+		Ply: b.position.Ply() - len(b.plies) + i + 1,
+		At:  timeOf(b.times.created + p.millis()*1000),
+	}
+}
+
+// Moves yields the moves from the first to the last.
+func (b *Board) Moves() iter.Seq[Move] {
+	return func(yield func(Move) bool) {
+		for i := range b.plies {
+			if !yield(b.move(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Contributor is how many moves a session made for either side of a board.
+type Contributor struct {
+	Session      wamble.SessionID
+	White, Black int
+}
+
+// Contributors appends one entry for every session that moved, in the order
+// of their first moves, and returns dst.
+func (b *Board) Contributors(dst []Contributor) []Contributor {
+	at := make(map[wamble.SessionID]int, len(b.plies))
+	for m := range b.Moves() {
+		i, ok := at[m.Session]
+		if !ok {
+			i = len(dst)
+			at[m.Session] = i
+			dst = append(dst, Contributor{Session: m.Session})
+		}
+		if m.White() {
+			dst[i].White++
+		} else {
+			dst[i].Black++
+		}
+	}
+	return dst
+}
+
+// Attraction says how much a board invites spectators: new players' weight of
+// its phase, less the longer ago it was given to somebody.
+func (b *Board) Attraction(now time.Time, o *Options) float64 {
+	seconds := float64(max(0, micros(now)-b.times.assigned)) / 1e6
+	return o.New.of(phaseOf(b.position)) / (seconds + 1)
+}
+
+// Watchable reports whether spectators may look: somebody plays, or has just
+// played.
+func (b *Board) Watchable() bool {
+	return b.status == wamble.Active || b.status == wamble.Reserved
+}

@@ -1,0 +1,59 @@
+package board
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// create adds a new board, dormant and free. It fails with ErrNoBoard when the
+// pool is full, and with ErrNoID.
+func (p *Pool) create(at int64, out wamble.Intents) (*Board, error) {
+	if len(p.places) >= p.opts.MaxBoards {
+		return nil, ErrNoBoard
+	}
+	id, ok := p.newID()
+	if !ok {
+		return nil, ErrNoID
+	}
+	b := &Board{id: id, status: wamble.Dormant, variant: p.opts.variantOf(id)}
+	b.times.created = at
+	b.position = startOf(b.variant)
+	b.fen = b.position.FEN()
+	b.remember()
+	p.insert(b)
+	p.setFree(b)
+	p.intents.create = wamble.CreateBoard{Board: id, FEN: b.fen, Status: b.status, Variant: b.variant, At: timeOf(at)}
+	out.Add(&p.intents.create)
+	return b, nil
+}
+
+// startOf returns the position in which a game starts; variant is 0 to 959, or
+// less for classical chess.
+func startOf(variant int16) chess.Position {
+	if p, err := chess.Chess960(int(variant)); err == nil {
+		return p
+	}
+	return chess.Start()
+}
+
+// Grow adds boards until there are as many as wanted (Options.Target), never
+// past MaxBoards, and returns how many it added. It fails with ErrNoID.
+func (p *Pool) Grow(now time.Time, wanted int, out wamble.Intents) (int, error) {
+	t := p.tick(now)
+	added := 0
+	for len(p.places) < min(wanted, p.opts.MaxBoards) {
+		if _, err := p.create(t, out); err != nil {
+			return added, err
+		}
+		added++
+	}
+	return added, nil
+}
+
+// Fill adds boards until there are MinBoards, and returns how many it added.
+// It fails with ErrNoID.
+func (p *Pool) Fill(now time.Time, out wamble.Intents) (int, error) {
+	return p.Grow(now, p.opts.MinBoards, out)
+}

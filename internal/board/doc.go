@@ -1,0 +1,41 @@
+// Package board is the boards of a profile and who may move on them. It is a
+// pure room: it is handed the time, the numbers of new boards and its chance,
+// and says what is to be kept as intents. Memory is the authority: every board
+// that is not archived is in the Pool.
+//
+// Its nouns, and the files that bear their names:
+//
+//   - a Board is one game in progress: position, moves, holder, times;
+//   - a ply is one move of it with who made it and when, in 12 bytes;
+//   - the Pool is all boards, and the index of those that are free;
+//   - Assign gives a player a board, Play takes his move, Due lets time pass;
+//   - an alarm is when a board is to be looked at next;
+//   - Finished is a game that is over and has left the pool.
+//
+// The states, and what leads from one to the other:
+//
+//	 create
+//	   │           Assign                    Play
+//	   ▼        ┌──────────► RESERVED ────────────┐
+//	DORMANT ────┘             │  ▲  │             │
+//	   ▲  ▲                   │  │  │ Play ends   │
+//	   │  └───────────────────┘  │  │ the game    ▼
+//	   │   Release, Leave,       │  │           ACTIVE
+//	   │   reservation-timeout,  │  │             │ │
+//	   │   taken back            └──┼─────────────┘ │
+//	   │                            ▼   Assign      │
+//	   │                         ARCHIVED           │
+//	   └────────────────────────────────────────────┘
+//	                inactivity-timeout
+//
+// Invariants:
+//
+//   - A board is free (DORMANT or ACTIVE) or has exactly one holder (RESERVED),
+//     who is to move. A session holds at most one board.
+//   - Every change of a board raises its version by one and is one UpdateBoard.
+//   - Time never goes back: an earlier now counts as the latest one seen.
+//   - The same calls with the same chance give the same answers and intents.
+//
+// A *Board is the pool's own memory: look at it until the next call that
+// changes the pool, and do not keep it.
+package board

@@ -1,0 +1,57 @@
+package board
+
+import (
+	"time"
+
+	"wamble"
+)
+
+// Why says how a holder lost his board without moving.
+type Why uint8
+
+// The closed list of ways.
+const (
+	TimedOut  Why = iota // he had it for reservation-timeout
+	TakenBack            // he was silent, and somebody else had none
+	Left                 // he left, or the server let him go
+)
+
+// Released is a board that its holder lost without moving.
+type Released struct {
+	Board   wamble.BoardID
+	Session wamble.SessionID
+	Why     Why
+}
+
+// Next returns when Due has work, and false when it never will as things are.
+// It may be earlier than the work turns out to be.
+func (p *Pool) Next() (time.Time, bool) {
+	if len(p.deadlines.heap) == 0 {
+		return time.Time{}, false
+	}
+	return timeOf(p.deadlines.heap[0].at), true
+}
+
+// Due makes boards dormant whose time is over: held for reservation-timeout,
+// or not played on for inactivity-timeout. It appends to dst who lost a board
+// by it, earliest first, and returns it.
+func (p *Pool) Due(now time.Time, dst []Released, out wamble.Intents) []Released {
+	t := p.tick(now)
+	for len(p.deadlines.heap) > 0 && p.deadlines.heap[0].at <= t {
+		first := p.deadlines.heap[0]
+		b := first.board
+		at, ok := p.deadline(b)
+		switch {
+		case !ok:
+			p.deadlines.remove(b)
+		case at > first.at:
+			p.deadlines.delay(at)
+		case b.status == wamble.Reserved:
+			dst = append(dst, p.release(t, b, TimedOut, out))
+		default:
+			b.status = wamble.Dormant
+			p.update(t, b, out)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,117 @@
+package board
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// Finished is a game that is over. Its board has left the pool and will not
+// change: moves and contributors are asked of it.
+type Finished struct {
+	Board    *Board
+	Result   wamble.Result
+	Reason   string // at most 31 bytes
+	Plies    int
+	Duration time.Duration // since the board was made
+	At       time.Time
+}
+
+// ending is a result and the words for its reason.
+type ending struct {
+	result wamble.Result
+	reason string
+}
+
+// reasons are the words in which the ends of games are kept.
+var reasons = [...]string{
+	chess.Checkmate:            "checkmate",
+	chess.Stalemate:            "stalemate",
+	chess.FiftyMoves:           "fifty-move rule",
+	chess.InsufficientMaterial: "insufficient material",
+	chess.FivefoldRepetition:   "fivefold repetition",
+}
+
+const (
+	reasonMaxMoves = "move limit"
+	reasonArchived = "archived by the host"
+)
+
+var results = [...]wamble.Result{
+	chess.WhiteWins: wamble.WhiteWins,
+	chess.BlackWins: wamble.BlackWins,
+	chess.Draw:      wamble.Draw,
+}
+
+// ending returns how the game of a board is over, nil if it goes on.
+func (p *Pool) ending(b *Board) *ending {
+	if o := b.position.Outcome(b.history); o.Over() {
+		return &ending{results[o.Result], reasons[o.Reason]}
+	}
+	if p.opts.MaxMoves > 0 && b.position.Ply() >= p.opts.MaxMoves {
+		return &ending{wamble.Draw, reasonMaxMoves}
+	}
+	return nil
+}
+
+// archive takes a board that is neither free nor held out of the pool.
+func (p *Pool) archive(at int64, b *Board, e ending, out wamble.Intents) *Finished {
+	p.remove(b)
+	b.status = wamble.Archived
+	p.finished.add(b)
+	f := &Finished{
+		Board: b, Result: e.result, Reason: e.reason, Plies: b.position.Ply(),
+		Duration: spanOf(at - b.times.created), At: timeOf(at),
+	}
+	p.update(at, b, out)
+	p.removeReservation(at, b, out)
+	p.intents.result = wamble.RecordGameResult{
+		Board: b.id, Result: f.Result, Plies: f.Plies, Duration: f.Duration, Reason: f.Reason, At: f.At,
+	}
+	out.Add(&p.intents.result)
+	return f
+}
+
+// Archive ends a game by the host's hand, as a draw. It returns who held the
+// board, 0 if nobody did. Error: ErrUnknownBoard.
+func (p *Pool) Archive(now time.Time, id wamble.BoardID, out wamble.Intents) (*Finished, wamble.SessionID, error) {
+	t := p.tick(now)
+	b := p.boards[id]
+	if b == nil {
+		return nil, 0, ErrUnknownBoard
+	}
+	holder := b.holder
+	if p.isFree(b) {
+		p.setHeld(b)
+	} else {
+		p.unhold(b)
+	}
+	return p.archive(t, b, ending{wamble.Draw, reasonArchived}, out), holder, nil
+}
+
+// recentBoards is how many finished boards the pool remembers.
+const recentBoards = 1024
+
+// recent is the boards that were finished last, for Repeats.
+type recent struct {
+	ring []*Board
+	next int
+	byID map[wamble.BoardID]*Board
+}
+
+func (r *recent) find(id wamble.BoardID) *Board { return r.byID[id] }
+
+func (r *recent) add(b *Board) {
+	if r.byID == nil {
+		r.byID = map[wamble.BoardID]*Board{}
+	}
+	if len(r.ring) < recentBoards {
+		r.ring = append(r.ring, b)
+	} else {
+		delete(r.byID, r.ring[r.next].id)
+		r.ring[r.next] = b
+		r.next = (r.next + 1) % recentBoards
+	}
+	r.byID[b.id] = b
+}

@@ -1,0 +1,374 @@
+package board
+
+import (
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// The model is the simplest server that keeps the rules: it looks at every
+// board for everything. Random players act on it and on the pool; each answer
+// of the pool must be one that the model allows, and what the pool says must
+// describe it: now and then the pool is thrown away and restored from it.
+type model struct {
+	t       *testing.T
+	rng     *rand.Rand
+	opts    Options
+	pool    *Pool
+	now     time.Time
+	ids     NewID
+	boards  map[wamble.BoardID]*modelBoard
+	left    map[wamble.SessionID]wamble.BoardID
+	store   store
+	players int
+	ended   map[string]int
+	takes   int
+}
+
+type modelBoard struct {
+	holder   wamble.SessionID
+	identity bool
+	reserved time.Time
+	heard    time.Time
+	moved    time.Time
+	dormant  bool
+	game     chess.Position
+}
+
+// store is a store in memory.
+type store map[wamble.BoardID]*wamble.Board
+
+func (s store) Add(i wamble.Intent) {
+	switch i := i.(type) {
+	case *wamble.CreateBoard:
+		s[i.Board] = &wamble.Board{ID: i.Board, FEN: i.FEN, Status: i.Status, Variant: i.Variant, Created: i.At}
+	case *wamble.UpdateBoard:
+		b := s[i.Board]
+		if i.Version != b.Version+1 {
+			panic("a version is missing")
+		}
+		b.FEN, b.Status, b.Version = i.FEN, i.Status, i.Version
+	case *wamble.UpdateBoardAssignmentTime:
+		s[i.Board].LastAssigned = i.At
+	case *wamble.CreateReservation:
+		key := wamble.PublicKey{byte(i.Session % 2)} // even sessions are anonymous
+		s[i.Board].Holder = &wamble.Reservation{Board: i.Board, Session: i.Session, Key: key, White: i.White, At: i.At, Expires: i.Expires}
+	case *wamble.RemoveReservation:
+		s[i.Board].Holder = nil
+	case *wamble.RecordMove:
+		s[i.Board].Moves = append(s[i.Board].Moves, wamble.Move{Ply: i.Ply, UCI: i.UCI, Session: i.Session, At: i.At})
+	case *wamble.RecordGameResult:
+		s[i.Board].Result = &wamble.GameResult{Result: i.Result, Plies: i.Plies, Duration: i.Duration, Reason: i.Reason, Finished: i.At}
+	}
+}
+
+func (m *model) heldBy(s wamble.SessionID) (wamble.BoardID, *modelBoard) {
+	for id, b := range m.boards {
+		if b.holder == s {
+			return id, b
+		}
+	}
+	return 0, nil
+}
+
+// assign lets a player ask for a board.
+func (m *model) assign(s wamble.SessionID) {
+	heldID, held := m.heldBy(s)
+	free, other := 0, 0
+	for id, b := range m.boards {
+		if b.holder == 0 {
+			free++
+			if id != m.left[s] {
+				other++
+			}
+		}
+	}
+	total := len(m.boards)
+	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Left: m.left[s], Games: int(s) % 20}, m.store)
+	if err != nil {
+		m.mayRefuse(s, err, free, held != nil)
+		return
+	}
+	id := a.Board.ID()
+	b := m.boards[id]
+	switch {
+	case held != nil:
+		if id != heldID || !a.Known {
+			m.t.Fatalf("%d holds %d and got %d", s, heldID, id)
+		}
+	case a.Taken != (Released{}):
+		m.mayTake(a.Taken, id, free)
+	case b == nil:
+		if other > 0 || total >= m.opts.MaxBoards {
+			m.t.Fatalf("new board with %d others free, of %d", other, total)
+		}
+		m.boards[id] = &modelBoard{game: startOf(a.Board.Variant()), dormant: true}
+		b = m.boards[id]
+	case b.holder != 0:
+		m.t.Fatalf("board %d of %d was given to %d", id, b.holder, s)
+	case id == m.left[s] && other > 0:
+		m.t.Fatalf("%d got the board he left, with %d others free", s, other)
+	}
+	if held == nil {
+		b.reserved = m.now
+	}
+	b.holder, b.identity, b.heard = s, s%2 == 1, m.now
+}
+
+// mayRefuse: nobody waits while a board is free, can be made or taken back.
+func (m *model) mayRefuse(s wamble.SessionID, err error, free int, held bool) {
+	silent := 0
+	for _, b := range m.boards {
+		if b.holder != 0 && m.now.Sub(b.heard) > m.opts.Inactivity {
+			silent++
+		}
+	}
+	if !errors.Is(err, ErrNoBoard) || held || free > 0 || silent > 0 || len(m.boards) < m.opts.MaxBoards {
+		m.t.Fatalf("%d gets no board: %v; holds one %v, free %d, silent %d, total %d", s, err, held, free, silent, len(m.boards))
+	}
+}
+
+// mayTake: only when nothing else is left, and only from the longest silent.
+func (m *model) mayTake(r Released, id wamble.BoardID, free int) {
+	m.takes++
+	b := m.boards[id]
+	if free > 0 || len(m.boards) < m.opts.MaxBoards || r.Board != id || b == nil || b.holder != r.Session {
+		m.t.Fatalf("taken %+v with %d free of %d", r, free, len(m.boards))
+	}
+	if m.now.Sub(b.heard) <= m.opts.Inactivity {
+		m.t.Fatalf("taken from %d, who was heard %s ago", r.Session, m.now.Sub(b.heard))
+	}
+	for other, o := range m.boards {
+		if o.holder != 0 && o.heard.Before(b.heard) {
+			m.t.Fatalf("taken from %d, but the holder of %d was silent for longer", r.Session, other)
+		}
+	}
+}
+
+// play lets a player try a move, mostly a good one.
+func (m *model) play(s wamble.SessionID) {
+	id, held := m.heldBy(s)
+	if held == nil || m.rng.IntN(10) == 0 { // somebody else's board, or none
+		id = wamble.BoardID(m.rng.IntN(m.opts.MaxBoards*2) + 1)
+	}
+	b := m.boards[id]
+	uci := "e2e4"
+	if b != nil && m.rng.IntN(10) > 0 {
+		uci = randomMove(b.game, m.rng).String()
+	}
+	done, err := m.pool.Play(m.now, id, s, uci, m.store)
+	if b == nil {
+		if !errors.Is(err, ErrUnknownBoard) {
+			m.t.Fatalf("board %d is not there: %v", id, err)
+		}
+		return
+	}
+	move, illegal := b.game.ParseUCI(uci)
+	want := error(nil)
+	switch {
+	case b.holder != s:
+		want = NotHolder
+	case illegal != nil:
+		want = Illegal
+	}
+	if !errors.Is(err, want) {
+		m.t.Fatalf("%s on %d of %d by %d: %v, want %v", uci, id, b.holder, s, err, want)
+	}
+	if err != nil {
+		return
+	}
+	b.game = b.game.Play(move)
+	b.holder, b.moved, b.dormant = 0, m.now, false
+	m.left[s] = id
+	if done.Board.Position() != b.game || !m.pool.Repeats(id, s, uci) {
+		m.t.Fatalf("board %d is %s, want %s", id, done.Board.FEN(), b.game)
+	}
+	m.ending(id, b, done.Finished)
+}
+
+// ending checks the end of a game by replaying all its moves.
+func (m *model) ending(id wamble.BoardID, b *modelBoard, f *Finished) {
+	stored := m.store[id]
+	p := startOf(stored.Variant)
+	h := chess.History(nil).Add(p)
+	for _, mv := range stored.Moves {
+		move, err := p.ParseUCI(mv.UCI)
+		if err != nil {
+			m.t.Fatalf("board %d, ply %d: %v", id, mv.Ply, err)
+		}
+		p = p.Play(move)
+		h = h.Add(p)
+	}
+	over := p.Outcome(h).Over() || p.Ply() >= m.opts.MaxMoves
+	if p != b.game || over != (f != nil) || over != (stored.Status == wamble.Archived) || over != (stored.Result != nil) {
+		m.t.Fatalf("board %d after %d plies: over %v, finished %+v, stored %s", id, p.Ply(), over, f, stored.Status)
+	}
+	if !over {
+		return
+	}
+	m.ended[f.Reason]++
+	white, black := 0, 0
+	for _, c := range f.Board.Contributors(nil) {
+		white, black = white+c.White, black+c.Black
+	}
+	if white != (p.Ply()+1)/2 || black != p.Ply()/2 {
+		m.t.Fatalf("board %d: %d and %d moves of %d plies", id, white, black, p.Ply())
+	}
+	delete(m.boards, id)
+}
+
+func (m *model) leave(s wamble.SessionID) {
+	_, b := m.heldBy(s)
+	_, gone := m.pool.Leave(m.now, s, m.store)
+	if gone != (b != nil && !b.identity) {
+		m.t.Fatalf("%d left: released %v", s, gone)
+	}
+	if gone {
+		b.holder, b.dormant = 0, true
+	}
+}
+
+// pass lets time go by: exactly what is due happens.
+func (m *model) pass(d time.Duration) {
+	m.now = m.now.Add(d)
+	var want []Released
+	for id, b := range m.boards {
+		switch {
+		case b.holder != 0 && m.now.Sub(b.reserved) >= m.opts.Reservation:
+			want = append(want, Released{id, b.holder, TimedOut})
+			b.holder, b.dormant = 0, true
+		case b.holder == 0 && !b.dormant && m.now.Sub(b.moved) >= m.opts.Inactivity:
+			b.dormant = true
+		}
+	}
+	got := m.pool.Due(m.now, nil, m.store)
+	byBoard := func(a, b Released) int { return int(a.Board) - int(b.Board) }
+	slices.SortFunc(got, byBoard)
+	slices.SortFunc(want, byBoard)
+	if !slices.Equal(got, want) {
+		m.t.Fatalf("released %v, want %v", got, want)
+	}
+	if at, ok := m.pool.Next(); ok && !at.After(m.now) {
+		m.t.Fatalf("at %s something is due since %s", m.now, at)
+	}
+}
+
+// compare looks at every board of the pool, the model and the store.
+func (m *model) compare() {
+	check(m.t, m.pool)
+	if m.pool.Len() != len(m.boards) || m.pool.Len() > m.opts.MaxBoards {
+		m.t.Fatalf("%d boards, want %d", m.pool.Len(), len(m.boards))
+	}
+	for b := range m.pool.All() {
+		want := m.boards[b.ID()]
+		status := wamble.Active
+		switch {
+		case want.holder != 0:
+			status = wamble.Reserved
+		case want.dormant:
+			status = wamble.Dormant
+		}
+		s := m.store[b.ID()]
+		if b.Holder() != want.holder || b.Status() != status || b.Position() != want.game {
+			m.t.Fatalf("board %d: %s of %d, want %s of %d", b.ID(), b.Status(), b.Holder(), status, want.holder)
+		}
+		if s.FEN != b.FEN() || s.Status != status || s.Version != b.Version() || (s.Holder != nil) != (want.holder != 0) {
+			m.t.Fatalf("board %d: stored %s %s v%d", b.ID(), s.Status, s.FEN, s.Version)
+		}
+		if s.Holder != nil && (s.Holder.Session != want.holder || s.Holder.White != (want.game.Turn() == chess.White)) {
+			m.t.Fatalf("board %d: stored for %d, want %d", b.ID(), s.Holder.Session, want.holder)
+		}
+	}
+}
+
+// crash restores the pool from the store; hand over, from a snapshot.
+func (m *model) crash() {
+	p := New(m.opts, m.ids, m.rng)
+	ids := slices.Sorted(maps.Keys(m.boards))
+	m.rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	for _, id := range ids {
+		if err := p.Restore(m.now, m.store[id], m.store); err != nil {
+			m.t.Fatal(err)
+		}
+		m.boards[id].heard = m.now
+	}
+	m.pool = p
+}
+
+func (m *model) handOver() {
+	p, err := Load(m.opts, m.ids, m.rng, m.pool.Snapshot(nil))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.pool = p
+}
+
+func (m *model) step() {
+	s := wamble.SessionID(m.rng.IntN(m.players) + 1)
+	switch n := m.rng.IntN(100); {
+	case n < 40:
+		m.assign(s)
+	case n < 80:
+		if i := m.rng.IntN(m.pool.Len() + 1); i < m.pool.Len() && m.pool.places[i].board.holder != 0 {
+			s = m.pool.places[i].board.holder
+		}
+		m.play(s)
+		m.assign(s)
+	case n < 85:
+		m.leave(s)
+	case n < 90:
+		if _, b := m.heldBy(s); b != nil {
+			b.heard = m.now
+		}
+		m.pool.Heard(m.now, s)
+	default:
+		m.pass(time.Duration(m.rng.IntN(4000)) * time.Millisecond)
+	}
+}
+
+func TestModel(t *testing.T) {
+	seed := seedOf(t)
+	for i, tc := range []struct {
+		name             string
+		boards, players  int
+		inactivity, hold time.Duration
+	}{
+		{"more players than boards", 30, 3000, 20 * time.Second, 60 * time.Second},
+		{"more boards than players", 300, 60, 60 * time.Second, 30 * time.Second},
+		{"a long wait for everybody", 20, 2000, 10 * time.Second, time.Hour},
+		{"two boards", 2, 3, 10 * time.Second, 20 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := DefaultOptions()
+			o.MinBoards, o.MaxBoards, o.Chess960Interval, o.MaxMoves = 2, tc.boards, 4, 150
+			o.Inactivity, o.Reservation = tc.inactivity, tc.hold
+			rng := newRand(seed + uint64(i))
+			m := &model{
+				t: t, rng: rng, opts: o, now: epoch, ids: counter(1 << 40), players: tc.players,
+				boards: map[wamble.BoardID]*modelBoard{}, left: map[wamble.SessionID]wamble.BoardID{},
+				store: store{}, ended: map[string]int{},
+			}
+			m.pool = New(o, m.ids, rng)
+			for step := range soak(800_000) {
+				m.step()
+				switch {
+				case step%5000 == 4999:
+					m.crash()
+				case step%5000 == 2499:
+					m.handOver()
+				}
+				if step%500 == 499 {
+					m.compare()
+				}
+			}
+			m.compare()
+			t.Logf("%d boards made, %d taken back, ended: %v", len(m.store), m.takes, m.ended)
+		})
+	}
+}

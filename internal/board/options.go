@@ -1,0 +1,85 @@
+package board
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// Options is what a profile's config says about its boards.
+type Options struct {
+	MinBoards int // the pool is filled up to this
+	MaxBoards int // and never grows past this
+	// Chess960Interval N makes every board whose number N divides a Chess960
+	// board; 0 makes all of them, less than 0 none.
+	Chess960Interval int
+	MaxMoves         int           // plies after which a game is drawn; 0: no limit
+	Inactivity       time.Duration // ACTIVE becomes DORMANT; a silent holder may lose his board
+	Reservation      time.Duration // RESERVED becomes DORMANT
+	// New and Experienced weigh the phases of a game for players with less
+	// than ten games, and with more.
+	New, Experienced Multipliers
+}
+
+// Multipliers weigh a board by the phase of its game; none is negative.
+type Multipliers struct{ Early, Mid, End float64 }
+
+// DefaultOptions returns the options of a profile that sets none.
+func DefaultOptions() Options {
+	return Options{
+		MinBoards:        4,
+		MaxBoards:        1024,
+		Chess960Interval: -1,
+		MaxMoves:         1000,
+		Inactivity:       300 * time.Second,
+		Reservation:      14 * 24 * time.Hour,
+		New:              Multipliers{Early: 2, Mid: 1, End: 0.5},
+		Experienced:      Multipliers{Early: 0.5, Mid: 1, End: 2},
+	}
+}
+
+// experience is how many games make a player experienced.
+const experience = 10
+
+// phase is how far a game has come.
+type phase uint8
+
+const (
+	early phase = iota // full-move number below 10
+	mid                // below 30
+	end
+)
+
+func phaseOf(p chess.Position) phase {
+	switch n := p.FullmoveNumber(); {
+	case n < 10:
+		return early
+	case n < 30:
+		return mid
+	}
+	return end
+}
+
+func (m *Multipliers) of(p phase) float64 {
+	return max(0, [...]float64{m.Early, m.Mid, m.End}[p])
+}
+
+// Target returns how many boards the pool should have: the longest game times
+// the active players, between MinBoards and MaxBoards.
+func (o *Options) Target(s wamble.Supply) int {
+	most := max(o.MaxBoards, o.MinBoards)
+	if s.LongestGame > 0 && s.ActiveSessions > most/s.LongestGame {
+		return most // their product is larger, and might not fit an int
+	}
+	return min(max(s.LongestGame*s.ActiveSessions, o.MinBoards), most)
+}
+
+// variantOf returns the Chess960 start position of a new board, or -1.
+func (o *Options) variantOf(id wamble.BoardID) int16 {
+	n := o.Chess960Interval
+	if n < 0 || n > 0 && uint64(id)%uint64(n) != 0 {
+		return -1
+	}
+	return int16(id % 960)
+}

@@ -1,0 +1,121 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// Rejection is why a move is refused. The numbers travel in the ERROR.
+type Rejection uint8
+
+// The closed list of rejections. NotTurn is never needed here, because the
+// holder of a board is always to move.
+const (
+	BadArguments Rejection = 1
+	NotHolder    Rejection = 2
+	NotTurn      Rejection = 3
+	BadUCI       Rejection = 4
+	Illegal      Rejection = 5
+)
+
+func (r Rejection) Error() string { return fmt.Sprintf("move rejected (status=%d)", uint8(r)) }
+
+// Played is what came of a move.
+type Played struct {
+	Board *Board // as it is after the move
+	Ply   int    // 1 for White's first move
+	First bool   // the session's first move on this board
+	// Finished is set when the move ended the game; the board has left the
+	// pool then.
+	Finished *Finished
+}
+
+// Play makes the move of a session on the board that it holds. The board is
+// free afterwards, or archived if the game is over. Errors: ErrUnknownBoard, or
+// a Rejection.
+func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string, out wamble.Intents) (Played, error) {
+	t := p.tick(now)
+	b := p.boards[id]
+	switch {
+	case b == nil:
+		return Played{}, ErrUnknownBoard
+	case by <= 0:
+		return Played{}, BadArguments
+	case b.holder != by:
+		return Played{}, NotHolder
+	}
+	m, err := b.position.ParseUCI(uci)
+	if errors.Is(err, chess.ErrIllegal) {
+		return Played{}, Illegal
+	} else if err != nil {
+		return Played{}, BadUCI
+	}
+	done := Played{Board: b, First: b.lastBy(by) == 0}
+	b.add(t, by, m)
+	b.fen = b.position.FEN()
+	b.times.moved = t
+	done.Ply = b.position.Ply()
+	p.intents.move = wamble.RecordMove{
+		Board: id, Session: by, UCI: uciOf(m), Ply: done.Ply, First: done.First, At: timeOf(t),
+	}
+	out.Add(&p.intents.move)
+	p.unhold(b)
+	if e := p.ending(b); e != nil {
+		done.Finished = p.archive(t, b, *e, out)
+		return done, nil
+	}
+	b.status = wamble.Active
+	p.setFree(b)
+	at, _ := p.deadline(b)
+	p.deadlines.sooner(b, at)
+	p.update(t, b, out)
+	p.removeReservation(t, b, out)
+	return done, nil
+}
+
+// LegalFrom appends the legal moves of the piece on a square to dst and
+// returns it. Whoever does not hold the board gets none. Error:
+// ErrUnknownBoard.
+func (p *Pool) LegalFrom(dst []chess.Move, id wamble.BoardID, by wamble.SessionID, from chess.Square) ([]chess.Move, error) {
+	b := p.boards[id]
+	switch {
+	case b == nil:
+		return dst, ErrUnknownBoard
+	case by <= 0 || b.holder != by:
+		return dst, nil
+	}
+	return b.position.LegalFrom(dst, from), nil
+}
+
+// Repeats reports whether a move is the last one that the session made on this
+// board, which it no longer holds: the answer got lost, and the player asks
+// again. It knows the boards of the pool and the last recentBoards that were
+// finished; of an older one ask RepeatsStored.
+func (p *Pool) Repeats(id wamble.BoardID, by wamble.SessionID, uci string) bool {
+	b := p.boards[id]
+	if b == nil {
+		b = p.finished.find(id)
+	}
+	if b == nil || by <= 0 || b.holder == by {
+		return false
+	}
+	m := b.lastBy(by)
+	return m != 0 && uciOf(m) == uci
+}
+
+// RepeatsStored is Repeats for a board as it is stored.
+func RepeatsStored(b *wamble.Board, by wamble.SessionID, uci string) bool {
+	if b.Holder != nil && b.Holder.Session == by {
+		return false
+	}
+	for i := len(b.Moves) - 1; i >= 0; i-- {
+		if b.Moves[i].Session == by {
+			return b.Moves[i].UCI == uci
+		}
+	}
+	return false
+}

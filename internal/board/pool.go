@@ -1,0 +1,149 @@
+package board
+
+import (
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"wamble"
+)
+
+var (
+	// ErrUnknownBoard is returned when no board of the pool has that number.
+	ErrUnknownBoard = errors.New("unknown board")
+	// ErrNoBoard is returned when every board is held, the pool is as large as
+	// it may be, and no holder has been silent for long enough.
+	ErrNoBoard = errors.New("no board available for assignment")
+	// ErrNoID is returned when a board is wanted and no number is left for it.
+	ErrNoID = errors.New("no number is left for a new board")
+	// ErrSession is returned for a number that no session can have.
+	ErrSession = errors.New("a session has a number from 1 to 1099511627775")
+)
+
+// NewID hands out the number of a new board, each only once; false when none
+// is left for now.
+type NewID func() (wamble.BoardID, bool)
+
+// Pool is all boards of a profile that are not archived. It belongs to one
+// goroutine.
+type Pool struct {
+	opts    Options
+	newID   NewID
+	rng     *rand.Rand
+	now     int64
+	boards  map[wamble.BoardID]*Board
+	holders map[wamble.SessionID]*Board
+	// places are all boards; those that are free are places[:free].
+	places    []place
+	free      int
+	deadlines alarms
+	silence   alarms
+	finished  recent
+	intents   intents
+	sample    sample
+}
+
+// place is a board in the index, with what its weight depends on, so that
+// weighing a board does not touch the board.
+type place struct {
+	board    *Board
+	assigned int64
+	phase    phase
+	chess960 bool
+}
+
+// New returns an empty pool. Fill it, or Restore boards into it.
+func New(opts Options, newID NewID, rng *rand.Rand) *Pool {
+	return &Pool{
+		opts: opts, newID: newID, rng: rng,
+		boards:    map[wamble.BoardID]*Board{},
+		holders:   map[wamble.SessionID]*Board{},
+		deadlines: alarms{kind: deadline},
+		silence:   alarms{kind: silent},
+	}
+}
+
+// Options returns what the pool goes by.
+func (p *Pool) Options() *Options { return &p.opts }
+
+// Reconfigure changes the options. Boards that are late by the new timeouts
+// are released by the next Due.
+func (p *Pool) Reconfigure(opts Options) {
+	p.opts = opts
+	for i := range p.places {
+		if at, ok := p.deadline(p.places[i].board); ok {
+			p.deadlines.sooner(p.places[i].board, at)
+		}
+	}
+}
+
+// tick returns now in microseconds; it never goes back.
+func (p *Pool) tick(now time.Time) int64 {
+	p.now = max(p.now, micros(now))
+	return p.now
+}
+
+// Len returns the number of boards, Free how many of them nobody holds.
+func (p *Pool) Len() int  { return len(p.places) }
+func (p *Pool) Free() int { return p.free }
+
+// Board returns a board by its number, nil if it is not in the pool.
+func (p *Pool) Board(id wamble.BoardID) *Board { return p.boards[id] }
+
+// Held returns the board that a session holds, or nil.
+func (p *Pool) Held(s wamble.SessionID) *Board { return p.holders[s] }
+
+// All yields every board, in no particular but always the same order. The pool
+// must not be changed meanwhile.
+func (p *Pool) All() iter.Seq[*Board] {
+	return func(yield func(*Board) bool) {
+		for i := range p.places {
+			if !yield(p.places[i].board) {
+				return
+			}
+		}
+	}
+}
+
+// insert adds a board that is not free.
+func (p *Pool) insert(b *Board) {
+	b.slots = [2]int32{none, none}
+	b.place = int32(len(p.places))
+	p.places = append(p.places, place{board: b})
+	p.boards[b.id] = b
+}
+
+// setFree puts a board among the free ones.
+func (p *Pool) setFree(b *Board) {
+	p.swap(int(b.place), p.free)
+	p.places[p.free] = place{b, b.times.assigned, phaseOf(b.position), b.variant >= 0}
+	p.free++
+}
+
+// setHeld takes a board from among the free ones.
+func (p *Pool) setHeld(b *Board) {
+	p.free--
+	p.swap(int(b.place), p.free)
+}
+
+// isFree reports whether the index has b among the free ones.
+func (p *Pool) isFree(b *Board) bool { return int(b.place) < p.free }
+
+func (p *Pool) swap(i, j int) {
+	if i != j {
+		p.places[i], p.places[j] = p.places[j], p.places[i]
+		p.places[i].board.place, p.places[j].board.place = int32(i), int32(j)
+	}
+}
+
+// remove takes a board that is not free out of the pool.
+func (p *Pool) remove(b *Board) {
+	last := len(p.places) - 1
+	p.swap(int(b.place), last)
+	p.places[last] = place{}
+	p.places = p.places[:last]
+	p.deadlines.remove(b)
+	p.silence.remove(b)
+	delete(p.boards, b.id)
+}

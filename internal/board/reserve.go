@@ -1,0 +1,108 @@
+package board
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// reserve makes a free board that of a player.
+func (p *Pool) reserve(at int64, b *Board, player Player, out wamble.Intents) {
+	p.setHeld(b)
+	p.hold(b, player.Session, player.Identity)
+	b.times.reserved, b.times.assigned, b.times.heard = at, at, at
+	p.watch(b)
+	p.update(at, b, out)
+	p.intents.assign = wamble.UpdateBoardAssignmentTime{Board: b.id, At: timeOf(at)}
+	out.Add(&p.intents.assign)
+	p.intents.reserve = wamble.CreateReservation{
+		Board: b.id, Session: b.holder, White: b.position.Turn() == chess.White, At: timeOf(at),
+		Expires: timeOf(at + p.opts.Reservation.Microseconds()),
+	}
+	out.Add(&p.intents.reserve)
+}
+
+func (p *Pool) hold(b *Board, s wamble.SessionID, identity bool) {
+	b.status, b.holder, b.identity = wamble.Reserved, s, identity
+	p.holders[s] = b
+}
+
+// watch sets the alarms of a held board.
+func (p *Pool) watch(b *Board) {
+	at, _ := p.deadline(b)
+	p.deadlines.sooner(b, at)
+	p.silence.sooner(b, b.times.heard)
+}
+
+// unhold leaves a board without its holder; it is neither free nor held then.
+func (p *Pool) unhold(b *Board) {
+	delete(p.holders, b.holder)
+	b.holder, b.identity = 0, false
+	b.times.reserved, b.times.heard = 0, 0
+}
+
+// release takes a held board from its holder.
+func (p *Pool) release(at int64, b *Board, why Why, out wamble.Intents) Released {
+	r := Released{Board: b.id, Session: b.holder, Why: why}
+	p.unhold(b)
+	b.status = wamble.Dormant
+	p.setFree(b)
+	p.update(at, b, out)
+	p.removeReservation(at, b, out)
+	return r
+}
+
+// Release takes away the board that a session holds, and reports whether it
+// held one.
+func (p *Pool) Release(now time.Time, s wamble.SessionID, out wamble.Intents) (Released, bool) {
+	t := p.tick(now)
+	b := p.holders[s]
+	if b == nil {
+		return Released{}, false
+	}
+	return p.release(t, b, Left, out), true
+}
+
+// Leave says that a session has ended, by goodbye or by expiry. A player with
+// an identity keeps his board until reservation-timeout; from any other it is
+// released.
+func (p *Pool) Leave(now time.Time, s wamble.SessionID, out wamble.Intents) (Released, bool) {
+	if b := p.holders[s]; b == nil || b.identity {
+		return Released{}, false
+	}
+	return p.Release(now, s, out)
+}
+
+// Identify says that a session got an identity, or lost it.
+func (p *Pool) Identify(s wamble.SessionID, identity bool) {
+	if b := p.holders[s]; b != nil {
+		b.identity = identity
+	}
+}
+
+// Heard says that a session has given a sign of life. Its board is not taken
+// back for inactivity-timeout from now.
+func (p *Pool) Heard(now time.Time, s wamble.SessionID) {
+	if b := p.holders[s]; b != nil {
+		b.times.heard = p.tick(now)
+	}
+}
+
+// takeBack releases the board of the holder who has been silent for longest,
+// if that is more than inactivity-timeout.
+func (p *Pool) takeBack(at int64, out wamble.Intents) (Released, bool) {
+	limit := at - p.opts.Inactivity.Microseconds()
+	for len(p.silence.heap) > 0 && p.silence.heap[0].at < limit {
+		b := p.silence.heap[0].board
+		switch {
+		case b.holder == 0:
+			p.silence.remove(b)
+		case b.times.heard > p.silence.heap[0].at:
+			p.silence.delay(b.times.heard)
+		default:
+			return p.release(at, b, TakenBack, out), true
+		}
+	}
+	return Released{}, false
+}

@@ -1,0 +1,122 @@
+package board
+
+import (
+	"fmt"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// Damaged is returned for a stored board that cannot be played on as it is.
+type Damaged struct {
+	Board  wamble.BoardID
+	Reason string
+}
+
+func (e *Damaged) Error() string { return fmt.Sprintf("board %d: %s", e.Board, e.Reason) }
+
+// Restore puts a stored board into the pool at the start of a profile, as it
+// was: held, if its reservation has not expired; otherwise free. A reservation
+// that is not honoured is ended by intents.
+//
+// The moves are replayed, and must lead from the start of the board's variant
+// to its FEN; if they do not (an adopted database counts them otherwise) the
+// error is a *Damaged, and the board can be restored without its moves, from
+// its FEN alone.
+func (p *Pool) Restore(now time.Time, stored *wamble.Board, out wamble.Intents) error {
+	t := p.tick(now)
+	b, err := revive(stored)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.boards[b.id] != nil:
+		return &Damaged{b.id, "it is in the pool already"}
+	case p.ending(b) != nil:
+		return &Damaged{b.id, "its game is over"}
+	}
+	p.insert(b)
+	if h := stored.Holder; b.status == wamble.Reserved && p.honours(t, h) {
+		p.hold(b, h.Session, !h.Key.IsZero())
+		// Nobody was heard while the server was away.
+		b.times.reserved, b.times.heard = micros(h.At), t
+		p.watch(b)
+		return nil
+	}
+	wasReserved := b.status == wamble.Reserved
+	if wasReserved || b.status == wamble.Active && b.times.moved == 0 {
+		b.status = wamble.Dormant
+		p.update(t, b, out)
+	}
+	if wasReserved || stored.Holder != nil {
+		p.removeReservation(t, b, out)
+	}
+	p.setFree(b)
+	if at, ok := p.deadline(b); ok {
+		p.deadlines.sooner(b, at)
+	}
+	return nil
+}
+
+// honours reports whether a reservation makes its session the holder again.
+func (p *Pool) honours(now int64, h *wamble.Reservation) bool {
+	return h != nil && h.Session > 0 && h.Session <= maxSession && micros(h.Expires) > now && p.holders[h.Session] == nil
+}
+
+// maxPlies is more moves than a game can have: the counters of a position stop
+// there.
+const maxPlies = 19996
+
+// revive makes a board of a stored one.
+func revive(stored *wamble.Board) (*Board, error) {
+	position, err := chess.ParseFEN(stored.FEN)
+	switch {
+	case err != nil:
+		return nil, &Damaged{stored.ID, "its FEN is wrong " + err.Error()}
+	case stored.ID == 0:
+		return nil, &Damaged{stored.ID, "it has no number"}
+	case stored.Status > wamble.Dormant:
+		return nil, &Damaged{stored.ID, "it is archived"}
+	case stored.Variant < -1 || stored.Variant > 959:
+		return nil, &Damaged{stored.ID, "there is no such variant"}
+	case len(stored.Moves) > maxPlies:
+		return nil, &Damaged{stored.ID, "it has too many moves"}
+	}
+	b := &Board{id: stored.ID, version: stored.Version, variant: stored.Variant, status: stored.Status}
+	b.times.created = micros(stored.Created)
+	if !stored.LastAssigned.IsZero() {
+		b.times.assigned = micros(stored.LastAssigned)
+	}
+	b.fen = position.FEN()
+	b.position = position
+	if len(stored.Moves) > 0 {
+		b.position = startOf(b.variant)
+	}
+	b.remember()
+	for i, m := range stored.Moves {
+		if err := b.replay(i+1, m); err != nil {
+			return nil, err
+		}
+	}
+	if b.position != position {
+		return nil, &Damaged{b.id, "its moves lead to " + b.position.FEN() + ", not to its FEN"}
+	}
+	return b, nil
+}
+
+// replay makes a stored move again.
+func (b *Board) replay(ply int, m wamble.Move) error {
+	move, err := b.position.ParseUCI(m.UCI)
+	switch {
+	case m.Ply != ply:
+		return &Damaged{b.id, fmt.Sprintf("move %d is numbered %d", ply, m.Ply)}
+	case err != nil:
+		return &Damaged{b.id, fmt.Sprintf("move %d: %v", ply, err)}
+	case m.Session <= 0 || m.Session > maxSession:
+		return &Damaged{b.id, fmt.Sprintf("move %d is by nobody", ply)}
+	}
+	b.times.moved = micros(m.At)
+	b.add(b.times.moved, m.Session, move)
+	return nil
+}

@@ -1,0 +1,225 @@
+package board
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// epoch is when the clocks of the tests start.
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// said keeps the intents as short texts.
+type said []string
+
+func (s *said) Add(i wamble.Intent) {
+	switch i := i.(type) {
+	case *wamble.CreateBoard:
+		*s = append(*s, fmt.Sprintf("create %d %s", i.Board, i.Status))
+	case *wamble.UpdateBoard:
+		*s = append(*s, fmt.Sprintf("update %d %s v%d", i.Board, i.Status, i.Version))
+	case *wamble.UpdateBoardAssignmentTime:
+		*s = append(*s, fmt.Sprintf("assigned %d", i.Board))
+	case *wamble.CreateReservation:
+		side := "black"
+		if i.White {
+			side = "white"
+		}
+		*s = append(*s, fmt.Sprintf("reserve %d for %d %s %s", i.Board, i.Session, side, i.Expires.Sub(i.At)))
+	case *wamble.RemoveReservation:
+		*s = append(*s, fmt.Sprintf("unreserve %d", i.Board))
+	case *wamble.RecordMove:
+		first := ""
+		if i.First {
+			first = " first"
+		}
+		*s = append(*s, fmt.Sprintf("move %d by %d %s ply %d%s", i.Board, i.Session, i.UCI, i.Ply, first))
+	case *wamble.RecordGameResult:
+		*s = append(*s, fmt.Sprintf("result %d %s %s plies %d after %s", i.Board, i.Result, i.Reason, i.Plies, i.Duration))
+	default:
+		*s = append(*s, i.Kind().String())
+	}
+}
+
+// take returns what was said since the last take.
+func (s *said) take() []string {
+	all := *s
+	*s = nil
+	return all
+}
+
+// silence drops intents.
+type silence struct{}
+
+func (silence) Add(wamble.Intent) {}
+
+// counter hands out 1, 2, 3 … up to its limit.
+func counter(limit wamble.BoardID) NewID {
+	next := wamble.BoardID(0)
+	return func() (wamble.BoardID, bool) {
+		if next >= limit {
+			return 0, false
+		}
+		next++
+		return next, true
+	}
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
+
+// seedOf returns WAMBLE_SEED, or a seed of today.
+func seedOf(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("WAMBLE_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("WAMBLE_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("WAMBLE_SEED=%d", seed)
+	return seed
+}
+
+// soak returns the whole size of a long proof, or a twentieth of it.
+func soak(whole int) int {
+	if os.Getenv("WAMBLE_SOAK") == "1" {
+		return whole
+	}
+	return whole / 20
+}
+
+// rig is a pool with its clock.
+type rig struct {
+	*Pool
+	t    *testing.T
+	now  time.Time
+	said said
+}
+
+func newRig(t *testing.T, change func(*Options)) *rig {
+	o := DefaultOptions()
+	o.MinBoards, o.MaxBoards = 1, 2
+	if change != nil {
+		change(&o)
+	}
+	return &rig{Pool: New(o, counter(1<<40), newRand(1)), t: t, now: epoch}
+}
+
+func (r *rig) after(d time.Duration) { r.now = r.now.Add(d) }
+
+func (r *rig) fill() {
+	r.t.Helper()
+	if _, err := r.Fill(r.now, &r.said); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) assign(s wamble.SessionID) *Board {
+	r.t.Helper()
+	a, err := r.Assign(r.now, Player{Session: s}, &r.said)
+	if err != nil {
+		r.t.Fatalf("assign %d: %v", s, err)
+	}
+	return a.Board
+}
+
+func (r *rig) play(id wamble.BoardID, s wamble.SessionID, uci string) Played {
+	r.t.Helper()
+	done, err := r.Play(r.now, id, s, uci, &r.said)
+	if err != nil {
+		r.t.Fatalf("play %s on %d by %d: %v", uci, id, s, err)
+	}
+	return done
+}
+
+// expect compares what was said since the last time.
+func (r *rig) expect(want ...string) {
+	r.t.Helper()
+	if got := r.said.take(); !slices.Equal(got, want) {
+		r.t.Errorf("got  %q\nwant %q", got, want)
+	}
+	check(r.t, r.Pool)
+}
+
+// check fails if the pool contradicts itself.
+func check(t testing.TB, p *Pool) {
+	t.Helper()
+	if len(p.boards) != len(p.places) {
+		t.Fatalf("%d boards in %d places", len(p.boards), len(p.places))
+	}
+	held := 0
+	for i, at := range p.places {
+		b := at.board
+		free := i < p.free
+		if int(b.place) != i || p.boards[b.id] != b {
+			t.Fatalf("board %d is at %d, says %d", b.id, i, b.place)
+		}
+		if free != (b.status == wamble.Active || b.status == wamble.Dormant) || free != (b.holder == 0) {
+			t.Fatalf("board %d: free %v, status %s, holder %d", b.id, free, b.status, b.holder)
+		}
+		if free && (at.assigned != b.times.assigned || at.phase != phaseOf(b.position) || at.chess960 != (b.variant >= 0)) {
+			t.Fatalf("board %d: the index has %+v", b.id, at)
+		}
+		if !free {
+			held++
+			if p.holders[b.holder] != b {
+				t.Fatalf("board %d is not that of its holder %d", b.id, b.holder)
+			}
+		}
+		if b.fen != b.position.FEN() {
+			t.Fatalf("board %d: FEN %s of %s", b.id, b.fen, b.position)
+		}
+		if at, ok := p.deadline(b); ok && (b.slots[deadline] == none || p.deadlines.heap[b.slots[deadline]].at > at) {
+			t.Fatalf("board %d: no alarm for its deadline", b.id)
+		}
+		if !free && (b.slots[silent] == none || p.silence.heap[b.slots[silent]].at > b.times.heard) {
+			t.Fatalf("board %d: no alarm for its silence", b.id)
+		}
+	}
+	if held != len(p.holders) {
+		t.Fatalf("%d boards are held, by %d holders", held, len(p.holders))
+	}
+	checkHeap(t, &p.deadlines)
+	checkHeap(t, &p.silence)
+}
+
+func checkHeap(t testing.TB, a *alarms) {
+	t.Helper()
+	for i, at := range a.heap {
+		if int(at.board.slots[a.kind]) != i {
+			t.Fatalf("alarm %d of board %d says slot %d", i, at.board.id, at.board.slots[a.kind])
+		}
+		if i > 0 && a.less(i, (i-1)/2) {
+			t.Fatalf("alarm %d is before its parent", i)
+		}
+	}
+}
+
+// restore puts a board with the given FEN into the rig, held by session 1.
+func (r *rig) restore(id wamble.BoardID, fen string) *Board {
+	r.t.Helper()
+	stored := wamble.Board{
+		ID: id, FEN: fen, Status: wamble.Reserved, Variant: -1, Created: r.now.Add(-time.Hour),
+		Holder: &wamble.Reservation{Board: id, Session: 1, At: r.now, Expires: r.now.Add(time.Hour)},
+	}
+	if err := r.Restore(r.now, &stored, &r.said); err != nil {
+		r.t.Fatal(err)
+	}
+	return r.Board(id)
+}
+
+// randomMove returns a legal move, the same for the same chance.
+func randomMove(p chess.Position, rng *rand.Rand) chess.Move {
+	var buf [chess.MaxMoves]chess.Move
+	moves := p.LegalMoves(buf[:0])
+	return moves[rng.IntN(len(moves))]
+}

@@ -1,0 +1,199 @@
+package board
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// ErrState is returned when the bytes of a snapshot are damaged or of another
+// version.
+var ErrState = errors.New("the state of the boards is damaged or of another version")
+
+// A snapshot is, in little endian:
+//
+//	magic, now, number of boards, number of them that are free
+//	for every board, the free ones first, in the order of the index:
+//	    id, version, holder, five times   8 bytes each
+//	    variant 2, status 1, identity 1, length of FEN 1, of history 1, plies 2
+//	    FEN, plies (12 bytes each), history (8 bytes each)
+//
+// The last letter of the magic is the version.
+const (
+	magic     = "wamble boards 1\n"
+	boardSize = 8*8 + 8
+)
+
+// Snapshot appends the whole pool to dst, for Load in another process, which
+// then gives the same answers. Finished boards are not in it.
+func (p *Pool) Snapshot(dst []byte) []byte {
+	w := binary.LittleEndian
+	dst = append(dst, magic...)
+	dst = w.AppendUint64(dst, uint64(p.now))
+	dst = w.AppendUint32(dst, uint32(len(p.places)))
+	dst = w.AppendUint32(dst, uint32(p.free))
+	for i := range p.places {
+		dst = p.places[i].board.snapshot(dst)
+	}
+	return dst
+}
+
+func (b *Board) snapshot(dst []byte) []byte {
+	w := binary.LittleEndian
+	for _, n := range [...]uint64{
+		uint64(b.id), b.version, uint64(b.holder), uint64(b.times.created), uint64(b.times.assigned),
+		uint64(b.times.reserved), uint64(b.times.heard), uint64(b.times.moved),
+	} {
+		dst = w.AppendUint64(dst, n)
+	}
+	dst = w.AppendUint16(dst, uint16(b.variant))
+	identity := byte(0)
+	if b.identity {
+		identity = 1
+	}
+	dst = append(dst, byte(b.status), identity, byte(len(b.fen)), byte(len(b.history)))
+	dst = w.AppendUint16(dst, uint16(len(b.plies)))
+	dst = append(dst, b.fen...)
+	for _, p := range b.plies {
+		dst = w.AppendUint32(w.AppendUint32(w.AppendUint32(dst, p.head), p.who), p.after)
+	}
+	for _, key := range b.history {
+		dst = w.AppendUint64(dst, key)
+	}
+	return dst
+}
+
+// Load returns the pool of a snapshot. It returns ErrState for bytes that
+// Snapshot cannot have written.
+func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error) {
+	r := &reader{rest: state}
+	if string(r.take(len(magic))) != magic {
+		return nil, ErrState
+	}
+	p := New(opts, newID, rng)
+	p.now = int64(r.uint64())
+	count, free := int(r.uint32()), int(r.uint32())
+	if r.bad || count > len(r.rest)/boardSize || free > count {
+		return nil, ErrState
+	}
+	p.boards = make(map[wamble.BoardID]*Board, count)
+	p.places = make([]place, 0, count)
+	for range count {
+		b := r.board()
+		if r.bad || !p.adopt(b) {
+			return nil, ErrState
+		}
+	}
+	if len(r.rest) > 0 || p.free != free {
+		return nil, ErrState
+	}
+	return p, nil
+}
+
+// adopt takes a board of a snapshot in, if it fits.
+func (p *Pool) adopt(b *Board) bool {
+	held := b.status == wamble.Reserved
+	switch {
+	case b.id == 0 || p.boards[b.id] != nil || b.status > wamble.Dormant:
+		return false
+	case b.variant < -1 || b.variant > 959 || len(b.plies) > b.position.Ply():
+		return false
+	case held != (b.holder != 0) || b.identity && !held || b.holder < 0 || b.holder > maxSession || p.holders[b.holder] != nil:
+		return false
+	case !held && p.free != len(p.places):
+		return false // a free board after a held one
+	}
+	p.insert(b)
+	if held {
+		p.hold(b, b.holder, b.identity)
+		p.watch(b)
+		return true
+	}
+	p.setFree(b)
+	if at, ok := p.deadline(b); ok {
+		p.deadlines.sooner(b, at)
+	}
+	return true
+}
+
+// reader takes a snapshot apart; past its end it is bad and gives zeros.
+type reader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *reader) take(n int) []byte {
+	if n > len(r.rest) {
+		r.bad = true
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *reader) uint64() uint64 {
+	if b := r.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *reader) int64() int64 { return int64(r.uint64()) }
+
+func (r *reader) uint32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) uint16() uint16 {
+	if b := r.take(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (r *reader) byte() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) board() *Board {
+	b := &Board{
+		id: wamble.BoardID(r.uint64()), version: r.uint64(), holder: wamble.SessionID(r.uint64()),
+		times: times{
+			created: r.int64(), assigned: r.int64(), reserved: r.int64(), heard: r.int64(), moved: r.int64(),
+		},
+		variant: int16(r.uint16()), status: wamble.BoardStatus(r.byte()),
+	}
+	identity := r.byte()
+	b.identity = identity == 1
+	fen, history, plies := int(r.byte()), int(r.byte()), int(r.uint16())
+	b.fen = string(r.take(fen))
+	moves, keys := r.take(plies*12), r.take(history*8)
+	if r.bad {
+		return b
+	}
+	b.plies = make([]ply, plies)
+	for i := range b.plies {
+		at := moves[i*12:]
+		b.plies[i] = ply{
+			binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:]), binary.LittleEndian.Uint32(at[8:]),
+		}
+	}
+	b.history = make(chess.History, history)
+	for i := range b.history {
+		b.history[i] = binary.LittleEndian.Uint64(keys[i*8:])
+	}
+	var err error
+	b.position, err = chess.ParseFEN(b.fen)
+	r.bad = err != nil || identity > 1 || b.position.FEN() != b.fen || history == 0 || b.history[history-1] != b.position.Key()
+	return b
+}

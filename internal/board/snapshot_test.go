@@ -1,0 +1,183 @@
+package board
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// busyPool is a pool in the middle of play: some boards held, some active, some
+// dormant.
+func busyPool(t testing.TB, boards, moves int) *Pool {
+	t.Helper()
+	o := DefaultOptions()
+	o.MinBoards, o.MaxBoards, o.Chess960Interval = boards, boards, 3
+	p := New(o, counter(1<<40), newRand(4))
+	if _, err := p.Fill(epoch, silence{}); err != nil {
+		t.Fatal(err)
+	}
+	rng := newRand(5)
+	now := epoch
+	for i := range moves {
+		now = now.Add(time.Second)
+		s := wamble.SessionID(i%(boards/2+1) + 1)
+		a, err := p.Assign(now, Player{Session: s, Identity: s%2 == 0}, silence{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%5 != 0 {
+			if _, err := p.Play(now, a.Board.ID(), s, randomMove(a.Board.Position(), rng).String(), silence{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.Due(now, nil, silence{})
+	}
+	return p
+}
+
+func TestSnapshot(t *testing.T) {
+	p := busyPool(t, 40, 1500)
+	state := p.Snapshot([]byte("before"))[len("before"):]
+	q, err := Load(p.opts, counter(1<<40), newRand(1), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, q)
+	if again := q.Snapshot(nil); !bytes.Equal(again, state) {
+		t.Error("the snapshot of the snapshot is another")
+	}
+	// From here on both answer alike.
+	p.rng, q.rng = newRand(9), newRand(9)
+	p.newID, q.newID = counter(1<<40), counter(1<<40)
+	var saidP, saidQ said
+	now := epoch.Add(1500 * time.Second)
+	rng := newRand(6)
+	for i := range 2000 {
+		now = now.Add(time.Duration(rng.IntN(3000)) * time.Millisecond)
+		s := wamble.SessionID(rng.IntN(60) + 1)
+		a, errP := p.Assign(now, Player{Session: s}, &saidP)
+		b, errQ := q.Assign(now, Player{Session: s}, &saidQ)
+		if !errors.Is(errP, errQ) || errP == nil && a.Board.ID() != b.Board.ID() {
+			t.Fatalf("step %d: %v, %v", i, errP, errQ)
+		}
+		if errP == nil && rng.IntN(4) > 0 {
+			uci := randomMove(a.Board.Position(), rng).String()
+			p.Play(now, a.Board.ID(), s, uci, &saidP)
+			q.Play(now, b.Board.ID(), s, uci, &saidQ)
+		}
+		if !slices.Equal(p.Due(now, nil, &saidP), q.Due(now, nil, &saidQ)) {
+			t.Fatalf("step %d: other boards are due", i)
+		}
+		if got, want := saidQ.take(), saidP.take(); !slices.Equal(got, want) {
+			t.Fatalf("step %d: said %q, want %q", i, got, want)
+		}
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	p := busyPool(t, 8, 100)
+	state := p.Snapshot(nil)
+	for n := range state {
+		if _, err := Load(p.opts, p.newID, p.rng, state[:n]); !errors.Is(err, ErrState) {
+			t.Fatalf("the first %d bytes: %v", n, err)
+		}
+	}
+	if _, err := Load(p.opts, p.newID, p.rng, append(slices.Clone(state), 0)); !errors.Is(err, ErrState) {
+		t.Errorf("a byte too many: %v", err)
+	}
+	const first = len(magic) + 16
+	for _, tc := range []struct {
+		name string
+		at   int
+		to   byte
+	}{
+		{"another version", len(magic) - 2, '2'},
+		{"count", len(magic) + 8, 200},
+		{"count far too large", len(magic) + 11, 255},
+		{"free", len(magic) + 12, 1},
+		{"status", first + 66, 3},
+		{"reserved without a holder", first + 66, 1},
+		{"identity", first + 67, 2},
+		{"identity of a free board", first + 67, 1},
+		{"holder of a free board", first + 16, 1},
+		{"variant", first + 65, 100},
+		{"no history", first + 69, 0},
+		{"FEN", first + 72, 'x'},
+	} {
+		broken := slices.Clone(state)
+		if broken[tc.at] == tc.to {
+			t.Fatalf("%s: the byte is that already", tc.name)
+		}
+		broken[tc.at] = tc.to
+		if _, err := Load(p.opts, p.newID, p.rng, broken); !errors.Is(err, ErrState) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(magic))
+	f.Add(busyPool(f, 3, 0).Snapshot(nil))
+	f.Add(busyPool(f, 4, 60).Snapshot(nil))
+	o := DefaultOptions()
+	f.Fuzz(func(t *testing.T, state []byte) {
+		p, err := Load(o, counter(1<<40), newRand(1), state)
+		if err != nil {
+			return
+		}
+		check(t, p)
+		if !bytes.Equal(p.Snapshot(nil), state) {
+			t.Error("the snapshot of the snapshot is another")
+		}
+		for b := range p.All() {
+			for m := range b.Moves() {
+				_ = uciOf(m.Move)
+			}
+			b.Contributors(nil)
+		}
+		p.Due(timeOf(p.now).Add(time.Hour), nil, silence{})
+		p.Assign(timeOf(p.now), Player{Session: 5}, silence{})
+		check(t, p)
+	})
+}
+
+// FuzzRestore restores a board as a store might have it: whatever is accepted
+// is a board that can be played on.
+func FuzzRestore(f *testing.F) {
+	f.Add("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", uint8(2), int16(-1), "", int64(0), int64(0))
+	f.Add("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", uint8(1), int16(-1), "e2e4", int64(7), int64(60))
+	f.Add("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w HFhf - 0 1", uint8(0), int16(0), "", int64(-7), int64(-60))
+	f.Fuzz(func(t *testing.T, fen string, status uint8, variant int16, uci string, holder, expires int64) {
+		stored := &wamble.Board{ID: 1, FEN: fen, Status: wamble.BoardStatus(status), Variant: variant, Created: epoch}
+		if uci != "" {
+			stored.Moves = []wamble.Move{{Ply: 1, UCI: uci, Session: 3, At: epoch}}
+		}
+		if holder != 0 {
+			stored.Holder = &wamble.Reservation{Session: wamble.SessionID(holder), At: epoch, Expires: epoch.Add(time.Duration(expires))}
+		}
+		p := New(DefaultOptions(), counter(0), newRand(1))
+		if err := p.Restore(epoch, stored, silence{}); err != nil {
+			if p.Len() != 0 {
+				t.Error("refused, and in the pool")
+			}
+			return
+		}
+		check(t, p)
+		s := p.Board(1).Holder()
+		if s == 0 {
+			s = 9
+		}
+		a, err := p.Assign(epoch, Player{Session: s}, silence{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Play(epoch, 1, s, randomMove(a.Board.Position(), newRand(1)).String(), silence{}); err != nil {
+			t.Fatal(err)
+		}
+		check(t, p)
+	})
+}

@@ -1,0 +1,60 @@
+// Package profile is one running profile: the room in which the others meet.
+// It is pure. Step takes the time and what happened, decides, and says what is
+// to be sent, kept and looked up; the caller owns sockets, journal and store.
+//
+// Its nouns, and the files that bear their names:
+//
+//   - a Profile is the state: link, boards, players, what waits (profile.go);
+//   - an Input is one thing that happened, an Output all that follows from one
+//     step (input.go, output.go);
+//   - a route is the row of one control code: what it needs and who handles it
+//     (routes.go); handlers stand in hello.go, move.go, legal.go, goodbye.go;
+//   - a player is a session in memory (player.go, players.go);
+//   - a Load is a question to the store, and whoever waits for its answer
+//     (load.go);
+//   - a Recorder writes down what a Profile was told, Replay tells it again
+//     (record.go, replay.go).
+//
+// # A step
+//
+//	inputs ──▶ link ──▶ route ──▶ rooms decide ──▶ one frame per request
+//	                                   │                    │
+//	                                   ▼                    ▼
+//	                         answers, behind a gate    journal, one group
+//	                                   ▲                    │
+//	              packets ◀── release ─┴──── Durable ◀──────┘
+//
+// # The gate
+//
+// A step that makes frames opens a new gate, Output.Gate. Everything that is
+// decided from then on is finished under it, and leaves when the input Durable
+// has reached it. A step that makes none finishes under the last gate there is:
+// it may have seen what that gate protects. So nothing is ever shown that a
+// crash could undo, and no handler has to think of it. Droppable intents (when
+// a player was last seen) ride along with other frames and gate nothing.
+//
+// # Who is in memory
+//
+//	         HELLO                 a sign of life
+//	nobody ────────▶ fresh ─────────────────────────▶ live ◀──┐
+//	   ▲               │ unconfirmed-timeout           │      │ a request
+//	   │               ▼                               ▼      │
+//	   │           departing ◀── has no board ── session-timeout ── has one ──▶ idle
+//	   │               │   ▲                                                    │
+//	   └───────────────┘   └──────────── token-expiration, or the board ◀───────┘
+//	     the store has all of it         is lost
+//
+// A player who departs is forgotten only when the store has applied the last
+// intent that concerned him, so a load always reads what was written.
+//
+// # Invariants
+//
+//   - The same options and inputs give the same outputs, byte for byte.
+//   - Nothing blocks, and every queue has a bound.
+//   - A request is answered once: with its reply, or with an ERROR; what a
+//     profile cannot decide now (the journal failed) is refused unreliably and
+//     forgotten, so that its repetition is new.
+//   - Requests of one token are decided in the order in which they came.
+//   - A token that the store may know never becomes a new player while the
+//     store cannot be asked.
+package profile

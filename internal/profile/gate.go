@@ -1,0 +1,129 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/persist"
+)
+
+// gates is how far journal and store have come.
+type gates struct {
+	last    uint64 // the newest gate
+	durable uint64 // up to here packets leave
+	applied uint64 // message of the journal up to which the store has everything
+	settled uint64 // gate up to which the store has everything
+	// pending are the gates that are durable and not yet settled, oldest first,
+	// with the message that settles each.
+	pending []settling
+	first   int
+}
+
+type settling struct{ gate, seq uint64 }
+
+// maxPending bounds the memory of pending gates during an outage of the store.
+const maxPending = 1 << 16
+
+// reach says that a gate is durable, and that seq is its last message.
+func (g *gates) reach(gate, seq uint64) {
+	if gate <= g.durable || gate > g.last {
+		return
+	}
+	g.durable = gate
+	if g.first == len(g.pending) {
+		g.pending, g.first = g.pending[:0], 0
+	}
+	if len(g.pending) == maxPending {
+		g.thin()
+	}
+	g.pending = append(g.pending, settling{gate, seq})
+	g.settle()
+}
+
+// apply says how far the store has come.
+func (g *gates) apply(seq uint64) {
+	g.applied = max(g.applied, seq)
+	g.settle()
+}
+
+func (g *gates) settle() {
+	for g.first < len(g.pending) && g.pending[g.first].seq <= g.applied {
+		g.settled = g.pending[g.first].gate
+		g.first++
+	}
+}
+
+// thin forgets every second gate: what it covers is then settled with the next
+// one, a little late.
+func (g *gates) thin() {
+	live := g.pending[g.first:]
+	kept := g.pending[:0]
+	for i := range live {
+		if i%2 == 1 || i == len(live)-1 {
+			kept = append(kept, live[i])
+		}
+	}
+	g.pending, g.first = kept, 0
+}
+
+// draft is the frame that is being written. It takes intents straight into the
+// output.
+type draft struct {
+	frames *Frames
+	start  int
+	n      int // intents in it; 0: there is none
+	// parts counts the frames that were closed since the last seal because they
+	// were full.
+	parts int
+}
+
+// maxFrame is how many intents go into one frame. No request has so many; the
+// passing of time may.
+const maxFrame = persist.MaxIntents / 4
+
+// Add writes an intent.
+func (d *draft) Add(in wamble.Intent) {
+	if d.n == maxFrame {
+		d.close()
+		d.parts++
+	}
+	if d.n == 0 {
+		d.start = len(d.frames.bytes)
+		d.frames.bytes = persist.Begin(d.frames.bytes)
+	}
+	d.frames.bytes = persist.Append(d.frames.bytes, in)
+	d.n++
+}
+
+func (d *draft) close() {
+	d.frames.ends = append(d.frames.ends, len(d.frames.bytes))
+	d.n = 0
+}
+
+// discard forgets the draft.
+func (d *draft) discard() {
+	if d.n > 0 {
+		d.frames.bytes = d.frames.bytes[:d.start]
+		d.n = 0
+	}
+}
+
+// seal ends the frame that is being written, and reports whether there was one.
+// From then on everything is finished under this step's gate.
+func (p *Profile) seal(out *Output) bool {
+	wrote := p.draft.n > 0 || p.draft.parts > 0
+	if p.draft.n > 0 {
+		p.draft.close()
+	}
+	p.draft.parts = 0
+	if wrote && out.Gate == 0 {
+		p.gates.last++
+		out.Gate = p.gates.last
+	}
+	return wrote
+}
+
+// sealFor is seal for what was decided about one player.
+func (p *Profile) sealFor(pl *player, out *Output) {
+	if p.seal(out) && pl != nil {
+		pl.gate = p.gates.last
+	}
+}

@@ -1,0 +1,92 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/config"
+)
+
+// Kind says what an Input is.
+type Kind uint8
+
+// The closed list of inputs, with the fields that each uses.
+const (
+	// Packet is a datagram, or a packet out of a WebSocket message: Peer, Data.
+	Packet Kind = iota + 1
+	// PeerClosed is the end of a WebSocket connection: Peer.
+	PeerClosed
+	// Loaded is the answer of the store to a Load: Load, Outcome, and with Found
+	// Session or Board.
+	Loaded
+	// Durable says that all frames up to those of Gate are durable; Seq is the
+	// number of the last of them in the journal. Gates come in order.
+	Durable
+	// Applied says that the store has everything up to message Seq of the
+	// journal.
+	Applied
+	// Leased brings numbers: Sequence, Blocks. No blocks: the lease failed, and
+	// will be wished for again.
+	Leased
+	// Tick says only that time has passed, when Output.Next has come.
+	Tick
+	// Configure changes the options: Config.
+	Configure
+	// StoreAway and StoreBack say whether the store can be asked. It can at
+	// first.
+	StoreAway
+	StoreBack
+	// JournalFailed ends all deciding: what memory decided last may be lost. The
+	// caller makes a new Profile when the journal works again.
+	JournalFailed
+	// RestoreBoard is a board that the store has, at the start: Board. Its
+	// holder becomes a player.
+	RestoreBoard
+	// RestoreSession is a session that the store has, at the start, of a player
+	// who holds a board: Session.
+	RestoreSession
+	// Ready ends the start: everything is restored. Before, requests are refused.
+	Ready
+)
+
+var kindNames = [...]string{
+	Packet: "packet", PeerClosed: "peer closed", Loaded: "loaded", Durable: "durable", Applied: "applied",
+	Leased: "leased", Tick: "tick", Configure: "configure", StoreAway: "store away", StoreBack: "store back",
+	JournalFailed: "journal failed", RestoreBoard: "restore board", RestoreSession: "restore session", Ready: "ready",
+}
+
+func (k Kind) String() string {
+	if k == 0 || int(k) >= len(kindNames) {
+		return "unknown"
+	}
+	return kindNames[k]
+}
+
+// Input is one thing that happened. Only the fields of its Kind count. Data and
+// what the pointers point to must stay as they are during Step, and longer only
+// if a Recorder is told later; Step keeps none of it.
+type Input struct {
+	Kind     Kind
+	Outcome  Outcome
+	Sequence wamble.Sequence
+	Peer     wamble.Peer
+	Data     []byte
+	Gate     uint64
+	Seq      uint64
+	Load     uint64 // Load.ID of the question
+	Blocks   []wamble.Block
+	Session  *wamble.Session
+	Board    *wamble.Board
+	Config   *config.Profile
+}
+
+// Outcome is how a load ended.
+type Outcome uint8
+
+// The closed list of outcomes.
+const (
+	// Found: the Input has it.
+	Found Outcome = iota
+	// NotFound: the store is sure that there is no such row.
+	NotFound
+	// Away: the store could not be asked; nothing is known.
+	Away
+)

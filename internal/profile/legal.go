@@ -1,0 +1,38 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/chess"
+	"wamble/internal/link"
+	"wamble/wire"
+)
+
+// legal lists the moves of the piece on a square. Whoever does not hold the
+// board gets an empty list, whatever the square.
+func (p *Profile) legal(r *request, _ *Output) verdict {
+	square := r.message.(*wire.GetLegalMoves).Square
+	b := p.boards.Board(r.h.Board)
+	switch {
+	case b == nil:
+		p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
+		return done
+	case b.Holder() == r.player.id && square >= uint8(chess.NoSquare):
+		p.deny(r, &wamble.Denied{Code: wamble.LegalMovesInvalid, Reason: "invalid square index"})
+		return done
+	}
+	rows := p.scratch.moves[:0]
+	if b.Holder() == r.player.id {
+		var buf [32]chess.Move
+		for _, m := range b.Position().LegalFrom(buf[:0], chess.Square(square)) {
+			row := wire.LegalMove{From: uint8(m.From()), To: uint8(m.To())}
+			if kind := m.Promotion(); kind != chess.None {
+				row.Promotion = kind.Letter()
+			}
+			rows = append(rows, row)
+		}
+	}
+	p.scratch.moves = rows
+	h := wire.Header{Token: r.h.Token, Board: r.h.Board}
+	link.Answer(p.link, r.id, h, wire.LegalMoves{Square: square, Moves: rows})
+	return done
+}

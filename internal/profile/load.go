@@ -1,0 +1,132 @@
+package profile
+
+import (
+	"bytes"
+	"slices"
+
+	"wamble"
+	"wamble/internal/link"
+	"wamble/wire"
+)
+
+// loads is the questions to the store that are under way. A token has at most
+// one; its later requests wait behind it.
+type loads struct {
+	most    int
+	last    uint64 // number of the last load
+	byID    map[uint64]*load
+	byToken map[wamble.Token]*load
+}
+
+// load is one question, and the requests of its token in the order in which
+// they came. The first is the one that asks.
+type load struct {
+	Load
+	waiting []waiting
+}
+
+// waiting is a request that waits, with its packet copied.
+type waiting struct {
+	id      link.Request
+	h       wire.Header
+	data    []byte
+	granted wamble.Token
+}
+
+// maxWaiting bounds the requests of one token behind a load.
+const maxWaiting = 16
+
+var (
+	errAway = &wamble.Denied{Code: wamble.Internal, Reason: "database away"}
+	errBusy = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
+)
+
+func newLoads(most int) loads {
+	return loads{most: most, byID: map[uint64]*load{}, byToken: map[wamble.Token]*load{}}
+}
+
+// inOrder returns all loads, the oldest first.
+func (ls *loads) inOrder() []*load {
+	all := make([]*load, 0, len(ls.byID))
+	for _, l := range ls.byID {
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b *load) int { return int(int64(a.ID) - int64(b.ID)) })
+	return all
+}
+
+func (ls *loads) remove(l *load) {
+	delete(ls.byID, l.ID)
+	delete(ls.byToken, l.Token)
+}
+
+func (ls *loads) clear() {
+	clear(ls.byID)
+	clear(ls.byToken)
+}
+
+// ask lets a request wait for a load, if the store can be asked.
+func (p *Profile) ask(r *request, what Load, out *Output) verdict {
+	switch {
+	case p.mode.away:
+		return p.refuse(r, errAway, out)
+	case len(p.loads.byID) >= p.loads.most:
+		return p.refuse(r, errBusy, out)
+	}
+	p.loads.last++
+	what.ID = p.loads.last
+	l := &load{Load: what}
+	p.loads.byID[l.ID], p.loads.byToken[l.Token] = l, l
+	out.Loads = append(out.Loads, what)
+	p.stats.Loads++
+	return p.queue(l, r, out)
+}
+
+// queue copies a request behind a load.
+func (p *Profile) queue(l *load, r *request, out *Output) verdict {
+	if len(l.waiting) == maxWaiting {
+		return p.refuse(r, errBusy, out)
+	}
+	w := waiting{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted}
+	l.waiting = append(l.waiting, w)
+	return waits
+}
+
+// refuse ends a request that cannot wait.
+func (p *Profile) refuse(r *request, why *wamble.Denied, out *Output) verdict {
+	p.deny(r, why)
+	p.finish(r, out)
+	return waits // it is finished here
+}
+
+// loaded takes the store's answer, and decides what waited for it, in order.
+func (p *Profile) loaded(in *Input, out *Output) {
+	l := p.loads.byID[in.Load]
+	if l == nil {
+		return // forgotten: the journal has failed meanwhile
+	}
+	p.loads.remove(l)
+	var denied *wamble.Denied
+	switch {
+	case in.Outcome == Away:
+		denied = errAway
+	case in.Outcome == Found && l.Subject == SessionOf:
+		_, denied = p.admit(in.Session)
+	}
+	for i := range l.waiting {
+		w := &l.waiting[i]
+		if p.scratch.packet.Decode(w.data) != nil {
+			continue // link has decoded it before
+		}
+		r := &p.scratch.request
+		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, data: w.data, granted: w.granted}
+		if i == 0 || l.Subject == SessionOf {
+			r.asked, r.subject, r.game = true, l.Subject, in.Board
+		}
+		if denied != nil && (i == 0 || l.Subject == SessionOf) {
+			p.refuse(r, denied, out)
+			continue
+		}
+		p.request(r, out)
+	}
+}

@@ -1,0 +1,157 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"wamble"
+)
+
+// memory is a store made of maps, simple enough to be right.
+type memory struct {
+	sessions map[wamble.SessionID]*wamble.Session
+	boards   map[wamble.BoardID]*wamble.Board
+	next     [4]int64
+	away     bool
+}
+
+func newMemory() *memory {
+	return &memory{sessions: map[wamble.SessionID]*wamble.Session{}, boards: map[wamble.BoardID]*wamble.Board{}}
+}
+
+func (m *memory) lease(l Lease) []wamble.Block {
+	first := m.next[l.Sequence] + 1
+	m.next[l.Sequence] += int64(l.Count)
+	return []wamble.Block{{First: first, Count: int64(l.Count)}}
+}
+
+// apply writes an intent, and complains about what no database would take.
+func (m *memory) apply(in wamble.Intent) error {
+	switch in := in.(type) {
+	case *wamble.CreateSession:
+		if m.sessions[in.Session] != nil || m.byToken(in.Token) != nil {
+			return fmt.Errorf("session %d exists", in.Session)
+		}
+		m.sessions[in.Session] = &wamble.Session{ID: in.Session, Token: in.Token, Created: in.At, LastSeen: in.At}
+		return nil
+	case *wamble.UpdateSessionLastSeen:
+		if m.sessions[in.Session] == nil {
+			return fmt.Errorf("session %d is unknown", in.Session)
+		}
+		m.sessions[in.Session].LastSeen = in.At
+		return nil
+	case *wamble.CreateBoard:
+		if m.boards[in.Board] != nil {
+			return fmt.Errorf("board %d exists", in.Board)
+		}
+		m.boards[in.Board] = &wamble.Board{ID: in.Board, FEN: in.FEN, Status: in.Status, Variant: in.Variant, Created: in.At}
+		return nil
+	}
+	return m.applyToBoard(in)
+}
+
+func (m *memory) applyToBoard(in wamble.Intent) error {
+	unknown := func(id wamble.BoardID) error { return fmt.Errorf("%v: board %d is unknown", in.Kind(), id) }
+	switch in := in.(type) {
+	case *wamble.UpdateBoard:
+		b := m.boards[in.Board]
+		if b == nil {
+			return unknown(in.Board)
+		}
+		if in.Version > b.Version {
+			b.FEN, b.Status, b.Version = in.FEN, in.Status, in.Version
+		}
+	case *wamble.UpdateBoardAssignmentTime:
+		b := m.boards[in.Board]
+		if b == nil {
+			return unknown(in.Board)
+		}
+		b.LastAssigned = in.At
+	case *wamble.RecordMove:
+		b := m.boards[in.Board]
+		if b == nil || m.sessions[in.Session] == nil {
+			return unknown(in.Board)
+		}
+		if in.Ply != len(b.Moves)+1 {
+			return fmt.Errorf("board %d: move %d after %d", in.Board, in.Ply, len(b.Moves))
+		}
+		b.Moves = append(b.Moves, wamble.Move{Ply: in.Ply, UCI: in.UCI, Session: in.Session, At: in.At})
+		if in.First {
+			m.sessions[in.Session].Stats.Games++
+		}
+	case *wamble.CreateReservation:
+		b, s := m.boards[in.Board], m.sessions[in.Session]
+		if b == nil || s == nil {
+			return unknown(in.Board)
+		}
+		b.Holder = &wamble.Reservation{Board: in.Board, Session: in.Session, Token: s.Token, Key: s.Key, White: in.White, At: in.At, Expires: in.Expires}
+	case *wamble.RemoveReservation:
+		b := m.boards[in.Board]
+		if b == nil {
+			return unknown(in.Board)
+		}
+		b.Holder = nil
+	case *wamble.RecordGameResult:
+		b := m.boards[in.Board]
+		if b == nil || b.Result != nil {
+			return unknown(in.Board)
+		}
+		b.Result = &wamble.GameResult{Result: in.Result, Plies: in.Plies, Reason: in.Reason, Finished: in.At}
+	default:
+		return fmt.Errorf("unexpected intent %v", in.Kind())
+	}
+	return nil
+}
+
+func (m *memory) byToken(t wamble.Token) *wamble.Session {
+	for _, s := range m.sessions {
+		if s.Token == t {
+			return s
+		}
+	}
+	return nil
+}
+
+// liveBoards returns copies of the boards that are not archived, by number.
+func (m *memory) liveBoards() []*wamble.Board {
+	var live []*wamble.Board
+	for _, id := range slices.SortedFunc(maps.Keys(m.boards), cmp.Compare[wamble.BoardID]) {
+		if b := m.boards[id]; b.Status != wamble.Archived {
+			live = append(live, m.copyOf(b))
+		}
+	}
+	return live
+}
+
+func (m *memory) copyOf(b *wamble.Board) *wamble.Board {
+	c := *b
+	c.Moves = slices.Clone(b.Moves)
+	if b.Holder != nil {
+		h := *b.Holder
+		c.Holder = &h
+	}
+	return &c
+}
+
+// answer is what the store says to a load.
+func (m *memory) answer(l Load) Input {
+	in := Input{Kind: Loaded, Load: l.ID, Outcome: NotFound}
+	if m.away {
+		in.Outcome = Away
+		return in
+	}
+	switch l.Subject {
+	case SessionOf:
+		if s := m.byToken(l.Token); s != nil {
+			c := *s
+			in.Session, in.Outcome = &c, Found
+		}
+	case GameOf:
+		if b := m.boards[l.Board]; b != nil {
+			in.Board, in.Outcome = m.copyOf(b), Found
+		}
+	}
+	return in
+}

@@ -1,0 +1,68 @@
+package profile
+
+import (
+	"time"
+
+	"wamble/internal/board"
+	"wamble/internal/config"
+	"wamble/internal/link"
+)
+
+// Options is what a Profile begins with.
+type Options struct {
+	// Config is what the host wants; the input Configure replaces it.
+	Config *config.Profile
+	// Seed is where all chance comes from, tokens included: 32 bytes of
+	// crypto/rand, never used twice.
+	Seed [32]byte
+	// Now is the wall time at the start.
+	Now time.Time
+	// LeaseSize is how many numbers are leased at a time; 16384 if 0. A supply is
+	// renewed when it is half used, and has to last while the store is away.
+	LeaseSize int
+	// MaxLoads bounds the loads under way; 1024 if 0.
+	MaxLoads int
+}
+
+func (o Options) withDefaults() Options {
+	if o.LeaseSize == 0 {
+		o.LeaseSize = 16384
+	}
+	if o.MaxLoads == 0 {
+		o.MaxLoads = 1024
+	}
+	return o
+}
+
+// linkConfig is what link needs of the options.
+func linkConfig(c *config.Profile) link.Config {
+	l := &c.Link
+	cfg := link.Config{
+		Sends:          max(l.MaxRetries, 1),
+		MaxWait:        l.RTOCap,
+		ReplayTTL:      l.TerminalCacheTTL,
+		SessionTimeout: l.SessionTimeout,
+		MaxEndpoints:   l.MaxClientSessions,
+		TokenRate:      l.RateLimit,
+		HostRate:       l.RateLimitIP,
+	}
+	if cfg.ReplayTTL == 0 {
+		cfg.ReplayTTL = -1
+	}
+	return cfg
+}
+
+// boardOptions is what board needs of the options.
+func boardOptions(c *config.Profile) board.Options {
+	b, a := &c.Boards, &c.Assignment
+	return board.Options{
+		MinBoards:        b.MinBoards,
+		MaxBoards:        b.MaxBoards,
+		Chess960Interval: b.Chess960Interval,
+		MaxMoves:         b.MaxMoves,
+		Inactivity:       b.InactivityTimeout,
+		Reservation:      b.ReservationTimeout,
+		New:              board.Multipliers{Early: a.NewEarly, Mid: a.NewMid, End: a.NewEnd},
+		Experienced:      board.Multipliers{Early: a.ExperiencedEarly, Mid: a.ExperiencedMid, End: a.ExperiencedEnd},
+	}
+}

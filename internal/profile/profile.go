@@ -1,0 +1,166 @@
+package profile
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/config"
+	"wamble/internal/link"
+	"wamble/internal/persist"
+	"wamble/wire"
+)
+
+// Profile is one running profile. Drive it from one goroutine:
+//
+//	p := profile.New(options)
+//	p.Step(now, inputs, &out)   // Restore…, then Ready, then what happens
+//	submit out.Frames as one group; ask out.Loads; lease out.Leases;
+//	send out.Packets; be back at out.Next
+type Profile struct {
+	cfg     *config.Profile
+	clock   clock
+	chance  chance
+	link    *link.Server
+	boards  *board.Pool
+	players players
+	leases  *persist.Leases
+	loads   loads
+	gates   gates
+	draft   draft
+	seen    seen
+	mode    mode
+	scratch scratch
+	stats   Stats
+}
+
+// mode is what holds for the whole profile.
+type mode struct {
+	stage stage
+	away  bool             // the store is
+	caps  wire.SessionCaps // of a session with a board
+}
+
+// stage is how far a profile has come.
+type stage uint8
+
+const (
+	starting stage = iota // boards and sessions are being restored
+	running
+	failed // the journal has failed
+)
+
+// clock is the time of the present step, in the two forms that rooms need.
+type clock struct {
+	epoch time.Time
+	now   time.Time
+	since time.Duration // now − epoch
+}
+
+func (c *clock) set(now time.Time) {
+	if now = now.Round(0).UTC(); now.After(c.now) {
+		c.now = now
+	}
+	c.since = c.now.Sub(c.epoch)
+}
+
+// at returns the wall time of a moment.
+func (c *clock) at(since time.Duration) time.Time { return c.epoch.Add(since) }
+
+// chance is the only source of randomness. ChaCha8 is cryptographically strong,
+// so a token tells nothing about the next.
+type chance struct {
+	source *rand.ChaCha8
+	rng    *rand.Rand
+}
+
+// New returns a profile that knows nobody and has no boards.
+func New(o Options) *Profile {
+	o = o.withDefaults()
+	source := rand.NewChaCha8(o.Seed)
+	start := o.Now.Round(0).UTC() // the wall clock alone: a replay has no other
+	p := &Profile{
+		cfg:    o.Config,
+		clock:  clock{epoch: start, now: start},
+		chance: chance{source, rand.New(source)},
+		link:   link.NewServer(linkConfig(o.Config)),
+		leases: persist.NewLeases(o.LeaseSize),
+		loads:  newLoads(o.MaxLoads),
+	}
+	p.players = newPlayers()
+	p.mode.caps = p.caps()
+	p.boards = board.New(boardOptions(o.Config), p.newBoardID, p.chance.rng)
+	return p
+}
+
+func (p *Profile) newBoardID() (wamble.BoardID, bool) {
+	id, ok := p.leases.Next(wamble.BoardIDs)
+	return wamble.BoardID(id), ok
+}
+
+// Name returns the name of the profile.
+func (p *Profile) Name() string { return p.cfg.Name }
+
+// Step tells a profile what happened up to now, and takes down in out what
+// follows from it. An earlier now than the last counts as the last.
+func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
+	out.reset()
+	p.clock.set(now)
+	p.draft.frames = &out.Frames
+	for i := range inputs {
+		p.take(&inputs[i], out)
+	}
+	p.link.Due(p.clock.since, &out.Packets)
+	if p.mode.stage != failed {
+		p.pass(out)
+	}
+	p.seal(out)
+	if p.mode.stage == failed {
+		out.withdraw() // nothing would come of it
+	}
+	p.link.Release(p.clock.since, p.gates.durable, &out.Packets)
+	p.wish(out)
+	out.Next = p.next()
+	p.stats.Steps++
+}
+
+// take is the one switch over the kinds of inputs.
+func (p *Profile) take(in *Input, out *Output) {
+	switch in.Kind {
+	case Packet:
+		p.packet(in, out)
+	case PeerClosed:
+		p.link.Forget(in.Peer)
+	case Loaded:
+		p.loaded(in, out)
+	case Durable:
+		p.gates.reach(in.Gate, in.Seq)
+	case Applied:
+		p.gates.apply(in.Seq)
+	case Leased:
+		p.leases.Add(in.Sequence, in.Blocks)
+	case Tick:
+	case Configure:
+		p.configure(in.Config)
+	case StoreAway, StoreBack:
+		p.mode.away = in.Kind == StoreAway
+	case JournalFailed:
+		p.fail(out)
+	case RestoreBoard:
+		p.restoreBoard(in.Board, out)
+	case RestoreSession:
+		p.restoreSession(in.Session)
+	case Ready:
+		if p.mode.stage == starting {
+			p.mode.stage = running
+		}
+	}
+}
+
+func (p *Profile) configure(c *config.Profile) {
+	p.cfg = c
+	p.mode.caps = p.caps()
+	p.link.SetConfig(linkConfig(c))
+	p.boards.Reconfigure(boardOptions(c))
+}

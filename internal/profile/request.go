@@ -1,0 +1,174 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/link"
+	"wamble/wire"
+)
+
+// request is a request on its way through its handler.
+type request struct {
+	id      link.Request
+	h       wire.Header
+	message wire.Message // good during the handler
+	data    []byte       // the whole packet; good during the handler
+	granted wamble.Token
+	player  *player // nil: the token names nobody, or there is none
+	// known is what the store said about what the request asked it, if asked.
+	asked   bool
+	subject Subject
+	outcome Outcome
+	game    *wamble.Board
+}
+
+// verdict is what became of a request in its handler.
+type verdict uint8
+
+const (
+	done  verdict = iota // answered
+	waits                // for a load; it is copied
+)
+
+// scratch is memory that handlers use again.
+type scratch struct {
+	request  request
+	packet   wire.Packet // of a request that waited
+	fen      []byte
+	fields   [wire.MaxFields]wire.Field
+	moves    []wire.LegalMove
+	push     []byte
+	session  wamble.CreateSession
+	released []board.Released
+}
+
+// packet takes a packet from outside.
+func (p *Profile) packet(in *Input, out *Output) {
+	got := p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
+	switch got.Verdict {
+	case link.New:
+		if p.mode.stage != running {
+			p.turnAway(got.Request, got.Packet.Header, in.Peer, out)
+			return
+		}
+		r := &p.scratch.request
+		*r = request{id: got.Request, h: got.Packet.Header, message: got.Packet.Message, data: in.Data, granted: got.Granted}
+		p.request(r, out)
+	case link.Delivered:
+		if pl := p.players.byToken[got.Packet.Token]; pl != nil {
+			p.hear(pl)
+		}
+	}
+}
+
+// request decides a request now, or puts it behind those of its token that wait.
+func (p *Profile) request(r *request, out *Output) {
+	if l := p.loads.byToken[r.h.Token]; l != nil {
+		p.queue(l, r, out)
+		return
+	}
+	if !p.allows(r.h.Ctrl) {
+		p.deny(r, &wamble.Denied{Code: wamble.AccessDenied})
+		p.finish(r, out)
+		return
+	}
+	row := routeOf(r.h.Ctrl)
+	if row.looks != nowhere {
+		r.player = p.players.byToken[r.h.Token]
+	}
+	if r.player == nil && row.looks == everywhere && !r.h.Token.IsZero() && !r.asked {
+		p.ask(r, Load{Subject: SessionOf, Token: r.h.Token}, out)
+		return
+	}
+	if r.player != nil {
+		p.hear(r.player)
+		p.link.Vouch(r.id)
+	}
+	if row.must && r.player == nil {
+		p.deny(r, &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "unknown player", Blocking: true})
+		p.finish(r, out)
+		return
+	}
+	if row.handle(p, r, out) == done {
+		p.finish(r, out)
+	}
+}
+
+// finish says that a request has its answers. They leave when what was decided
+// for it is durable.
+func (p *Profile) finish(r *request, out *Output) {
+	p.sealFor(r.player, out)
+	p.link.Finish(r.id, p.gates.last)
+}
+
+// deny answers a request with an ERROR. One that is about a board or a player
+// who does not exist says which board was meant.
+func (p *Profile) deny(r *request, d *wamble.Denied) {
+	p.stats.Refused++
+	h := wire.Header{Token: r.h.Token}
+	if echoes(r.h.Ctrl, d.Code) {
+		h.Board = r.h.Board
+	}
+	fields := p.scratch.fields[:0]
+	if d.Blocking {
+		fields = append(fields, wire.Int(wire.KeyErrorBlocking, 1))
+	}
+	link.Answer(p.link, r.id, h, wire.Error{Code: d.Code, Reason: wire.Text(d.Reason)}, fields...)
+}
+
+// echoes reports whether an ERROR carries the board of its request.
+func echoes(c wire.Control, code wamble.Code) bool {
+	return c != wire.CtrlClientHello && (code == wamble.UnknownPlayer || code == wamble.UnknownBoard)
+}
+
+// turnAway refuses a request that cannot be decided now, without a trace: its
+// repetition is new. The refusal is no larger than three times any request.
+func (p *Profile) turnAway(id link.Request, h wire.Header, to wamble.Peer, out *Output) {
+	reason := "the server is starting"
+	if p.mode.stage == failed {
+		reason = "the server cannot keep moves at present"
+	}
+	p.link.Abandon(id)
+	p.stats.Refused++
+	refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
+	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{Code: wamble.Internal, Reason: wire.Text(reason)})
+	if err == nil {
+		p.scratch.push = packet
+		out.Packets.Send(to, packet)
+	}
+}
+
+// fail stops all deciding. What waits for a load is turned away; what waits
+// behind the gate never leaves.
+func (p *Profile) fail(out *Output) {
+	if p.mode.stage == failed {
+		return
+	}
+	p.mode.stage = failed
+	for _, l := range p.loads.inOrder() {
+		for _, w := range l.waiting {
+			if to, ok := p.link.Peer(w.id); ok {
+				p.turnAway(w.id, w.h, to, out)
+			} else {
+				p.link.Abandon(w.id)
+			}
+		}
+	}
+	p.loads.clear()
+}
+
+// notify pushes a notification, unreliably, to whoever speaks for a token.
+func (p *Profile) notify(token wamble.Token, about wamble.BoardID, n wire.ServerNotification, out *Output) {
+	h := wire.Header{Flags: wire.FlagUnreliable, Token: token, Board: about}
+	packet, err := wire.Append(p.scratch.push[:0], h, n)
+	if err == nil {
+		p.push(token, packet, out)
+	}
+}
+
+// push sends what nobody asked for, behind the gate of what was decided so far.
+func (p *Profile) push(token wamble.Token, packet []byte, out *Output) {
+	p.scratch.push = packet
+	p.seal(out)
+	p.link.Push(token, packet, p.gates.last)
+}

@@ -1,0 +1,298 @@
+package profile
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/persist"
+	"wamble/wire"
+)
+
+// epoch is when the clocks of the tests start.
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// configOf is a profile with these definitions.
+func configOf(t testing.TB, text string) *config.Profile {
+	t.Helper()
+	c, err := config.Load("test.conf", text, config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Default
+}
+
+// seedOf returns WAMBLE_SEED, or another one each time, and says which.
+func seedOf(t testing.TB) uint64 {
+	seed := rand.Uint64()
+	if text := os.Getenv("WAMBLE_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = n
+	}
+	t.Logf("WAMBLE_SEED=%d", seed)
+	return seed
+}
+
+func peerAt(n int) wamble.Peer {
+	ip := netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)})
+	return wamble.Peer{Addr: netip.AddrPortFrom(ip, uint16(1024+n%60000))}
+}
+
+func encode[M wire.Message](h wire.Header, m M, ext ...wire.Field) []byte {
+	b, err := wire.Append(nil, h, m, ext...)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func helloPacket(token wamble.Token, seq uint32) []byte {
+	return encode(wire.Header{Token: token, Seq: seq}, wire.ClientHello{})
+}
+
+func movePacket(token wamble.Token, board wamble.BoardID, seq uint32, uci string) []byte {
+	u, err := wire.MakeUCI(uci)
+	if err != nil {
+		panic(err)
+	}
+	return encode(wire.Header{Token: token, Board: board, Seq: seq}, wire.PlayerMove{UCI: u})
+}
+
+func legalPacket(token wamble.Token, board wamble.BoardID, seq uint32, square uint8) []byte {
+	return encode(wire.Header{Token: token, Board: board, Seq: seq}, wire.GetLegalMoves{Square: square})
+}
+
+func ackPacket(token wamble.Token, seq uint32) []byte {
+	return encode(wire.Header{Token: token, Seq: seq}, wire.Ack{})
+}
+
+// rig is a profile with a journal and a store made of memory.
+type rig struct {
+	t       testing.TB
+	p       *Profile
+	out     Output
+	now     time.Time
+	options Options
+	store   *memory
+	// frames are those of the journal that the store does not have yet.
+	frames []journaled
+	seq    uint64 // number of the last message of the journal
+	stuck  bool   // the journal does not sync
+	gates  []settling
+	loads  []Load
+	sent   []sent
+	trace  func(now time.Time, inputs []Input, out *Output)
+}
+
+type journaled struct {
+	seq   uint64
+	frame []byte
+}
+
+type sent struct {
+	to     wamble.Peer
+	packet []byte
+}
+
+// newRig returns a profile that is ready, with numbers for everything.
+func newRig(t testing.TB, conf string) *rig {
+	r := &rig{t: t, now: epoch, store: newMemory()}
+	r.options = Options{Config: configOf(t, conf), Seed: [32]byte{1, 2, 3}, Now: epoch, LeaseSize: 1000}
+	r.p = New(r.options)
+	r.boot()
+	return r
+}
+
+// boot restores what the store has, and takes leases, as a server does.
+func (r *rig) boot() {
+	var inputs []Input
+	for _, b := range r.store.liveBoards() {
+		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
+		if b.Holder != nil {
+			inputs = append(inputs, Input{Kind: RestoreSession, Session: r.store.sessions[b.Holder.Session]})
+		}
+	}
+	r.step(append(inputs, Input{Kind: Ready})...)
+	r.settle()
+	r.sent = nil
+}
+
+// restart is a crash: a new profile from what journal and store have.
+func (r *rig) restart() {
+	r.apply()
+	r.gates, r.loads, r.sent = nil, nil, nil
+	r.options.Seed[31]++
+	r.options.Now = r.now
+	r.p = New(r.options)
+	r.boot()
+}
+
+// step runs one step, and does what it asks for but Durable and loads.
+func (r *rig) step(inputs ...Input) {
+	r.p.Step(r.now, inputs, &r.out)
+	if r.trace != nil {
+		r.trace(r.now, inputs, &r.out)
+	}
+	for i := range r.out.Frames.Len() {
+		r.seq++
+		r.frames = append(r.frames, journaled{r.seq, append([]byte(nil), r.out.Frames.At(i)...)})
+	}
+	if r.out.Gate != 0 {
+		r.gates = append(r.gates, settling{r.out.Gate, r.seq})
+	}
+	r.loads = append(r.loads, r.out.Loads...)
+	for i := range r.out.Packets.Len() {
+		to, b := r.out.Packets.At(i)
+		r.sent = append(r.sent, sent{to, append([]byte(nil), b...)})
+	}
+	if leases := append([]Lease(nil), r.out.Leases...); len(leases) > 0 {
+		var answers []Input
+		for _, l := range leases {
+			answers = append(answers, Input{Kind: Leased, Sequence: l.Sequence, Blocks: r.store.lease(l)})
+		}
+		r.step(answers...)
+	}
+}
+
+// sync makes everything durable that waits for it.
+func (r *rig) sync() {
+	for len(r.gates) > 0 {
+		g := r.gates[0]
+		r.gates = r.gates[1:]
+		r.step(Input{Kind: Durable, Gate: g.gate, Seq: g.seq})
+	}
+}
+
+// settle syncs until nothing waits.
+func (r *rig) settle() {
+	for len(r.gates) > 0 && !r.stuck {
+		r.sync()
+	}
+}
+
+// apply brings the journal into the store.
+func (r *rig) apply() {
+	for _, f := range r.frames {
+		intents, err := persist.Decode(f.frame)
+		if err != nil {
+			r.t.Fatalf("message %d: %v", f.seq, err)
+		}
+		for _, in := range intents {
+			if err := r.store.apply(in); err != nil {
+				r.t.Fatalf("message %d: %v", f.seq, err)
+			}
+		}
+	}
+	r.frames = nil
+}
+
+// answerLoads asks the store, as a server does.
+func (r *rig) answerLoads() {
+	for len(r.loads) > 0 {
+		l := r.loads[0]
+		r.loads = r.loads[1:]
+		r.step(r.store.answer(l))
+		r.settle()
+	}
+}
+
+// send sends one packet and returns what comes back, in words.
+func (r *rig) send(from wamble.Peer, b []byte) string {
+	r.t.Helper()
+	r.step(Input{Kind: Packet, Peer: from, Data: b})
+	r.settle()
+	return r.took()
+}
+
+// took returns what was sent since the last call, in words.
+func (r *rig) took() string {
+	var lines []string
+	for _, s := range r.sent {
+		lines = append(lines, inWords(r.t, s.packet))
+	}
+	r.sent = nil
+	return strings.Join(lines, "\n")
+}
+
+// wait lets time pass, step by step.
+func (r *rig) wait(d time.Duration) {
+	end := r.now.Add(d)
+	for i := 0; ; i++ {
+		if i == 100000 {
+			r.t.Fatal("the profile never rests")
+		}
+		next := r.out.Next
+		if next.IsZero() || next.After(end) {
+			break
+		}
+		if next.After(r.now) {
+			r.now = next
+		}
+		r.step(Input{Kind: Tick})
+		r.settle()
+	}
+	r.now = end
+	r.step(Input{Kind: Tick})
+	r.settle()
+}
+
+// inWords says what is in a packet: ACK 7; ERROR 1009 "reason" board 3.
+func inWords(t testing.TB, b []byte) string {
+	var p wire.Packet
+	if err := p.Decode(b); err != nil {
+		t.Fatalf("the profile sent %x: %v", b, err)
+	}
+	text := p.Ctrl.String()
+	switch m := p.Message.(type) {
+	case *wire.Ack:
+		return fmt.Sprintf("%s %d", text, p.Seq)
+	case *wire.Error:
+		text += fmt.Sprintf(" %d %q", m.Code, m.Reason)
+		if p.Flags.Unreliable() {
+			text += " unreliable"
+		}
+	case *wire.ServerHello:
+		text += fmt.Sprintf(" %02x %s", uint8(p.Flags), m.FEN)
+	case *wire.BoardUpdate:
+		text += fmt.Sprintf(" %02x %s", uint8(p.Flags), m.FEN)
+	case *wire.LegalMoves:
+		text += fmt.Sprintf(" %d %v", m.Square, m.Moves)
+	case *wire.ServerNotification:
+		text += fmt.Sprintf(" %d", m.Type)
+	}
+	if p.Board != 0 {
+		text += fmt.Sprintf(" board %d", p.Board)
+	}
+	for _, f := range p.Ext {
+		text += " " + f.Key
+	}
+	return text
+}
+
+// join says hello from n, and acknowledges: a player whose address is proven.
+func (r *rig) join(n int) (token wamble.Token, board wamble.BoardID) {
+	r.t.Helper()
+	r.step(Input{Kind: Packet, Peer: peerAt(n), Data: helloPacket(wamble.Token{}, 1)})
+	r.settle()
+	for _, s := range r.sent {
+		if h, _ := wire.Peek(s.packet); h.Ctrl == wire.CtrlServerHello && s.to == peerAt(n) {
+			token, board = h.Token, h.Board
+		}
+	}
+	if token.IsZero() {
+		r.t.Fatalf("no SERVER_HELLO: %s", r.took())
+	}
+	r.step(Input{Kind: Packet, Peer: peerAt(n), Data: ackPacket(token, 1)})
+	r.sent = nil
+	return token, board
+}

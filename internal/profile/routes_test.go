@@ -1,0 +1,77 @@
+package profile
+
+import (
+	"net/netip"
+	"strconv"
+	"testing"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// TestRoutes: every request has exactly one row, and nothing else has.
+func TestRoutes(t *testing.T) {
+	rows := map[wire.Control]int{}
+	for _, row := range routes {
+		rows[row.ctrl]++
+		if row.must && row.looks != everywhere {
+			t.Errorf("%v needs a player, but does not look for one", row.ctrl)
+		}
+	}
+	for _, c := range wire.Controls() {
+		want := 0
+		if c.Request() {
+			want = 1
+		}
+		if got := rows[c]; got != want {
+			t.Errorf("%v has %d rows, want %d", c, got, want)
+		}
+	}
+}
+
+// TestCapabilities: a session may do what has a handler, and each bit has a row.
+func TestCapabilities(t *testing.T) {
+	var all wire.SessionCaps
+	for _, c := range capabilities {
+		all |= c.bit
+	}
+	if all != 0x3ff {
+		t.Errorf("got bits %03x, want 3ff", all)
+	}
+	p := New(Options{Config: configOf(t, ""), Now: epoch})
+	if got, want := p.caps(), wire.MayMove|wire.MaySeeGameMode; got != want {
+		t.Errorf("got %03x, want %03x", got, want)
+	}
+	p = New(Options{Config: configOf(t, `(def policy-default "deny")`), Now: epoch})
+	if got, want := p.caps(), wire.MaySeeGameMode; got != want {
+		t.Errorf("denied: got %03x, want %03x", got, want)
+	}
+}
+
+func handled(c wire.Control) bool {
+	for _, row := range routes {
+		if row.ctrl == c {
+			return row.handle != nil
+		}
+	}
+	return false
+}
+
+// minimal is the shortest packet of a control code.
+func minimal(t *testing.T, c wire.Control, token wamble.Token, seq uint32) []byte {
+	t.Helper()
+	for n := range 128 {
+		payload := make([]byte, n)
+		b := encode(wire.Header{Ctrl: c, Token: token, Seq: seq}, wire.Unknown{Payload: payload})
+		var p wire.Packet
+		if p.Decode(b) == nil {
+			return b
+		}
+	}
+	t.Fatalf("%v: no payload of zeros is a packet", c)
+	return nil
+}
+
+func itoa(n uint32) string { return strconv.Itoa(int(n)) }
+
+func addrPort(p wamble.Peer, port uint16) netip.AddrPort { return netip.AddrPortFrom(p.IP(), port) }

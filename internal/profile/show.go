@@ -1,0 +1,103 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/chess"
+	"wamble/internal/board"
+	"wamble/internal/link"
+	"wamble/wire"
+)
+
+// view is a board as its holder is shown it.
+type view struct {
+	flags  wire.Flags
+	fen    wire.Text
+	fields []wire.Field
+}
+
+// show makes the view of a board: the same in SERVER_HELLO and BOARD_UPDATE. Its
+// memory is good until the next one. The order of the fields is that of the
+// protocol; ours come last.
+func (p *Profile) show(b *board.Board) view {
+	fen := b.FEN()
+	p.scratch.fen = append(p.scratch.fen[:0], wire.ShortFEN(fen)...)
+	v := view{fen: p.scratch.fen, fields: p.scratch.fields[:0]}
+	caps := p.mode.caps
+	if caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
+		v.flags = wire.FlagBoardIs960
+	}
+	v.add(wire.Int(wire.KeySessionCaps, int64(caps)))
+	v.add(wire.Int(wire.KeyReservationReservedAt, b.Reserved().Unix()))
+	if from, to, ok := lastMove(b); ok {
+		v.add(wire.Int(wire.KeyLastMoveFrom, int64(from)))
+		v.add(wire.Int(wire.KeyLastMoveTo, int64(to)))
+	}
+	v.add(wire.String(wire.KeyBoardFEN, fen))
+	v.add(wire.Int(wire.KeyBoardVersion, int64(b.Version())))
+	return v
+}
+
+func (v *view) add(f wire.Field) { v.fields = append(v.fields, f) }
+
+// lastMove returns the squares of a board's last move. It is left out when the
+// piece does not stand where the notation says: castling in Chess960.
+func lastMove(b *board.Board) (from, to chess.Square, ok bool) {
+	m, ok := b.LastMove()
+	if !ok {
+		return 0, 0, false
+	}
+	from, to = m.Move.From(), m.Move.To()
+	position := b.Position()
+	return from, to, from != to && position.PieceAt(to).Kind != chess.None
+}
+
+// fit leaves out the last fields until the packet has at most room bytes: an
+// address that has not proven itself is sent little. If it cannot fit it is left
+// whole, because then it waits for the proof anyway.
+func (v *view) fit(room int) {
+	const footer = 2 + 4 // version and count, magic and length
+	size := wire.HeaderSize + len(v.fen) + footer
+	keep := 0
+	for i, f := range v.fields {
+		size += 2 + len(f.Key) + valueSize(f)
+		if size <= room && f.Key != wire.KeyLastMoveFrom {
+			keep = i + 1
+		}
+	}
+	if keep > 0 {
+		v.fields = v.fields[:keep]
+	}
+}
+
+func valueSize(f wire.Field) int {
+	if f.Type == wire.TypeString {
+		return 2 + len(f.Text())
+	}
+	return 8
+}
+
+// answerHello answers with the board that a player holds.
+func (p *Profile) answerHello(r *request, pl *player, b *board.Board) {
+	v := p.show(b)
+	v.fit(p.link.Room(r.id))
+	h := wire.Header{Token: pl.token, Board: b.ID(), Flags: r.h.Flags.Negotiate() | v.flags}
+	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
+}
+
+// answerUpdate answers with the board that a player holds now.
+func (p *Profile) answerUpdate(r *request, b *board.Board) {
+	v := p.show(b)
+	v.fit(p.link.Room(r.id))
+	h := wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}
+	link.Answer(p.link, r.id, h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
+}
+
+// pushUpdate shows a player the board that he holds now, without being asked.
+func (p *Profile) pushUpdate(token wamble.Token, b *board.Board, out *Output) {
+	v := p.show(b)
+	h := wire.Header{Token: token, Board: b.ID(), Flags: v.flags}
+	packet, err := wire.Append(p.scratch.push[:0], h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
+	if err == nil {
+		p.push(token, packet, out)
+	}
+}

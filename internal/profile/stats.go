@@ -1,0 +1,48 @@
+package profile
+
+import "wamble/internal/link"
+
+// Stats counts what a profile has done since it began.
+type Stats struct {
+	Steps      uint64
+	Moves      uint64 // accepted
+	Repeats    uint64 // moves that were known already
+	Rejected   uint64 // moves that were refused
+	Hellos     uint64 // sessions that were greeted
+	NewPlayers uint64
+	Finished   uint64 // games
+	Released   uint64 // boards that were taken from their holder
+	Loads      uint64
+	Refused    uint64 // requests answered with an ERROR
+	Damaged    uint64 // stored boards that could not be restored as they were
+	Evicted    uint64 // players who went to the store
+}
+
+// Gauges is what a profile holds now.
+type Gauges struct {
+	Boards, FreeBoards    int
+	Players, LivePlayers  int
+	Held                  int // answers behind the gate
+	Loading               int // loads under way
+	UnsettledGates        int // durable, but not yet in the store
+	BoardIDs, SessionIDs  int64
+	Starting, Failed, Off bool // Off: the store is away
+}
+
+// Stats returns the counters.
+func (p *Profile) Stats() Stats { return p.stats }
+
+// LinkStats returns the counters of the reliable delivery.
+func (p *Profile) LinkStats() link.Stats { return p.link.Stats() }
+
+// Gauges returns what the profile holds now.
+func (p *Profile) Gauges() Gauges {
+	return Gauges{
+		Boards: p.boards.Len(), FreeBoards: p.boards.Free(),
+		Players: p.players.len(), LivePlayers: p.players.present(),
+		Held: p.link.Held(), Loading: len(p.loads.byID),
+		UnsettledGates: len(p.gates.pending) - p.gates.first,
+		BoardIDs:       p.leases.Left(0), SessionIDs: p.leases.Left(1),
+		Starting: p.mode.stage == starting, Failed: p.mode.stage == failed, Off: p.mode.away,
+	}
+}

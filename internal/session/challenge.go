@@ -1,0 +1,50 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"wamble"
+)
+
+// ErrLogin is returned when a login fails. It never says why.
+var ErrLogin = errors.New("login failed")
+
+// challenge is what a session was asked to sign.
+type challenge struct {
+	key  wamble.PublicKey
+	text [32]byte
+	at   int64
+}
+
+// Challenge returns what the session has to sign with the private key of key.
+// It replaces the session's earlier challenge, and is good for 30 seconds.
+// Errors: ErrLogin for no key, or one of the entropy.
+func (t *Table) Challenge(now time.Time, s *Session, key wamble.PublicKey) ([32]byte, error) {
+	at := t.tick(now)
+	if key.IsZero() {
+		return [32]byte{}, ErrLogin
+	}
+	if s.pending == nil {
+		s.pending = new(challenge)
+	}
+	s.pending.key, s.pending.at = key, at
+	if _, err := io.ReadFull(t.entropy, s.pending.text[:]); err != nil {
+		s.pending = nil
+		return [32]byte{}, err
+	}
+	return s.pending.text, nil
+}
+
+// Prove uses up the session's challenge, and returns ErrLogin unless signature
+// is its answer by key. Then Link may follow.
+func (t *Table) Prove(now time.Time, s *Session, key wamble.PublicKey, signature [64]byte) error {
+	at := t.tick(now)
+	c := s.pending
+	s.pending = nil
+	if c == nil || c.key != key || at-c.at > challengeTTL.Microseconds() || !VerifyLogin(key, signature, s.token, c.text) {
+		return ErrLogin
+	}
+	return nil
+}

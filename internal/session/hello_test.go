@@ -1,0 +1,298 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+func TestHelloIsIdempotent(t *testing.T) {
+	r := newRig(t, nil)
+	here, there := peer("192.0.2.1:5000"), peer("192.0.2.1:5001")
+	ws := here
+	ws.Route = 3
+	hello := func(from wamble.Peer, seq uint32) *Session {
+		t.Helper()
+		s, _, err := r.Hello(r.now, from, seq, r.holds, &r.said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := hello(here, 1)
+	r.after(59 * time.Second) // far beyond any cache of answers
+	if got := hello(here, 1); got != first {
+		t.Error("the same hello made another session")
+	}
+	for name, other := range map[string]*Session{"another number": hello(here, 2), "another port": hello(there, 1), "another connection": hello(ws, 1)} {
+		if other == first {
+			t.Errorf("%s: the same session", name)
+		}
+	}
+	r.Heard(r.now, first, &r.said)
+	if got := hello(here, 1); got == first {
+		t.Error("the session was heard of, and given to another")
+	}
+	r.expect("create 1", "create 2", "create 3", "create 4", "create 5")
+}
+
+func TestUnconfirmedIsFreedEarly(t *testing.T) {
+	r := newRig(t, nil)
+	lost, kept := r.hello(), r.hello()
+	token := lost.Token()
+	r.after(30 * time.Second)
+	r.Heard(r.now, kept, &r.said)
+	if at, ok := r.Next(); !ok || !at.Equal(epoch.Add(time.Minute)) {
+		t.Errorf("next at %s, %v", at, ok)
+	}
+	r.after(30 * time.Second)
+	got := r.Due(r.now, r.holds, nil)
+	if len(got) != 1 || got[0] != (Ended{1, token, Unconfirmed}) {
+		t.Errorf("ended: %+v", got)
+	}
+	if r.Find(token) != nil || r.Present() != 1 || kept.Fresh() {
+		t.Error("the wrong session was freed")
+	}
+	check(t, r.Table)
+}
+
+func TestNewSessionsPerHost(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.NewPerHost = 3 })
+	try := func(address string) error {
+		r.seq++
+		_, _, err := r.Hello(r.now, peer(address), r.seq, r.holds, silence{})
+		return err
+	}
+	for _, tc := range []struct {
+		name, address string
+		wait          time.Duration
+		want          error
+	}{
+		{"first", "192.0.2.1:1", 0, nil},
+		{"other port", "192.0.2.1:2", 0, nil},
+		{"mapped", "[::ffff:192.0.2.1]:2", 0, nil},
+		{"fourth", "192.0.2.1:3", 0, ErrCrowd},
+		{"neighbour", "192.0.2.2:3", 0, nil},
+		{"before a third of a minute", "192.0.2.1:3", 19 * time.Second, ErrCrowd},
+		{"after it", "192.0.2.1:3", 2 * time.Second, nil},
+		{"and no more", "192.0.2.1:3", 0, ErrCrowd},
+		{"v6", "[2001:db8::1]:1", 0, nil},
+		{"v6", "[2001:db8::2]:1", 0, nil},
+		{"v6 with a zone", "[2001:db8::3%eth0]:1", 0, nil},
+		{"same /64", "[2001:db8::4]:1", 0, ErrCrowd},
+		{"other /64", "[2001:db8:0:1::1]:1", 0, nil},
+	} {
+		r.after(tc.wait)
+		if err := try(tc.address); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, err, tc.want)
+		}
+	}
+	if _, _, err := r.Hello(r.now, wamble.Peer{}, 1, r.holds, silence{}); !errors.Is(err, ErrCrowd) {
+		t.Errorf("no address: %v", err)
+	}
+	var denied *wamble.Denied
+	if !errors.As(ErrCrowd, &denied) || denied.Code != wamble.AccessDenied {
+		t.Errorf("%v is no refusal", ErrCrowd)
+	}
+}
+
+func TestHostsAreBounded(t *testing.T) {
+	h := newHosts()
+	first := netip.AddrFrom4([4]byte{10})
+	if !h.admit(0, first, 1) || h.admit(0, first, 1) {
+		t.Fatal("one and no more")
+	}
+	for i := range maxHosts {
+		h.admit(0, netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)}), 1)
+	}
+	if len(h.buckets.entries) != maxHosts || len(h.buckets.index) != maxHosts {
+		t.Errorf("%d hosts", len(h.buckets.entries))
+	}
+	if !h.admit(0, first, 1) {
+		t.Error("the host that was longest quiet is not forgotten")
+	}
+	if !h.admit(0, first, 0) {
+		t.Error("0 is a bound")
+	}
+}
+
+func TestTokens(t *testing.T) {
+	known := bytes.Repeat([]byte{7}, 16)
+	for _, tc := range []struct {
+		name    string
+		entropy []byte
+		want    wamble.Token
+		err     error
+	}{
+		{"zero is drawn again", append(make([]byte, 16), bytes.Repeat([]byte{8}, 16)...), wamble.Token(bytes.Repeat([]byte{8}, 16)), nil},
+		{"a known one is drawn again", append(bytes.Clone(known), bytes.Repeat([]byte{9}, 16)...), wamble.Token(bytes.Repeat([]byte{9}, 16)), nil},
+		{"only zeros", make([]byte, 16*tokenAttempts), wamble.Token{}, ErrEntropy},
+		{"none left", nil, wamble.Token{}, io.EOF},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tb := New(DefaultOptions(), numbers(), io.MultiReader(bytes.NewReader(known), bytes.NewReader(tc.entropy)))
+			if _, _, err := tb.Hello(epoch, peer("192.0.2.1:1"), 1, nil, silence{}); err != nil {
+				t.Fatal(err)
+			}
+			s, _, err := tb.Hello(epoch, peer("192.0.2.1:1"), 2, nil, silence{})
+			if !errors.Is(err, tc.err) || err == nil && s.Token() != tc.want {
+				t.Errorf("got %v", err)
+			}
+			check(t, tb)
+		})
+	}
+}
+
+func TestNoNumberForASession(t *testing.T) {
+	ids := numbers()
+	ids.Session = func() (wamble.SessionID, bool) { return 0, false }
+	tb := New(DefaultOptions(), ids, chance(1))
+	if _, _, err := tb.Hello(epoch, peer("192.0.2.1:1"), 1, nil, silence{}); !errors.Is(err, ErrFull) {
+		t.Errorf("got %v", err)
+	}
+	if tb.Len() != 0 {
+		t.Error("a session without a number")
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	r := newRig(t, nil)
+	s := r.hello()
+	r.Discard(s)
+	if r.Len() != 0 || r.Over(s.Token()) {
+		t.Error("something is left of it")
+	}
+	check(t, r.Table)
+}
+
+// The coldest session that may go makes room.
+func TestMaxPlayers(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		before  func(r *rig, s []*Session)
+		evicted wamble.SessionID
+	}{
+		{"the coldest goes", func(r *rig, s []*Session) {}, 1},
+		{"who was heard stays", func(r *rig, s []*Session) { r.Heard(r.now, s[0], silence{}) }, 2},
+		{"who holds a board stays", func(r *rig, s []*Session) { r.board[1] = true; r.board[2] = true }, 3},
+		{"whose intents are not applied stays", func(r *rig, s []*Session) { r.Wrote(s[0], 10); r.Applied(9) }, 2},
+		{"applied", func(r *rig, s []*Session) { r.Wrote(s[0], 10); r.Applied(10) }, 1},
+		{"all hold a board", func(r *rig, s []*Session) { r.board = map[wamble.SessionID]bool{1: true, 2: true, 3: true} }, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, func(o *Options) { o.MaxPlayers = 3 })
+			var all []*Session
+			for range 3 {
+				all = append(all, r.heard())
+				r.after(time.Second)
+			}
+			tc.before(r, all)
+			s, _, err := r.Hello(r.now, peer("192.0.2.9:1"), 1, r.holds, silence{})
+			if tc.evicted == 0 {
+				if !errors.Is(err, ErrFull) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || r.ByID(tc.evicted) != nil || r.Present() != 3 || s == nil {
+				t.Errorf("%v; %d is %s", err, tc.evicted, r.rollOf(tc.evicted))
+			}
+			check(t, r.Table)
+		})
+	}
+}
+
+// Sessions that nobody confirms cannot keep others out for long.
+func TestFreshSessionsFillTheTable(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MaxPlayers = 2 })
+	r.hello()
+	r.hello()
+	if _, _, err := r.Hello(r.now, peer("192.0.2.9:1"), 1, r.holds, silence{}); !errors.Is(err, ErrFull) {
+		t.Errorf("got %v", err)
+	}
+	r.after(time.Minute)
+	r.Due(r.now, r.holds, nil)
+	r.hello()
+}
+
+func TestAdmit(t *testing.T) {
+	token := wamble.Token{1}
+	stored := wamble.Session{
+		ID: 50, Token: token, Trust: 3, Created: epoch.Add(-time.Hour), LastSeen: epoch.Add(-time.Minute),
+		Stats: wamble.Stats{Score: 5, Games: 4},
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*rig, *wamble.Session)
+		want   error
+	}{
+		{"anonymous", func(r *rig, s *wamble.Session) {}, nil},
+		{"just not expired", func(r *rig, s *wamble.Session) { s.LastSeen = epoch.Add(-24 * time.Hour) }, nil},
+		{"expired", func(r *rig, s *wamble.Session) { s.LastSeen = epoch.Add(-24*time.Hour - time.Second) }, ErrOver},
+		{"expired, with an identity", func(r *rig, s *wamble.Session) { s.LastSeen, s.Key = epoch.Add(-48*time.Hour), wamble.PublicKey{1} }, nil},
+		{"over", func(r *rig, s *wamble.Session) { r.over.use(token) }, ErrOver},
+		{"no number", func(r *rig, s *wamble.Session) { s.ID = 0 }, ErrOver},
+		{"no token", func(r *rig, s *wamble.Session) { s.Token = wamble.Token{} }, ErrOver},
+		{"full", func(r *rig, s *wamble.Session) { r.opts.MaxPlayers = 1; r.hello() }, ErrFull},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			in := stored
+			tc.change(r, &in)
+			s, err := r.Admit(r.now, &in, nil, r.holds)
+			if !errors.Is(err, tc.want) {
+				t.Fatalf("got %v, want %v", err, tc.want)
+			}
+			check(t, r.Table)
+			if err != nil {
+				return
+			}
+			if s.ID() != 50 || r.Find(token) != s || s.Trust() != 3 || s.Own().Games != 4 || s.Fresh() || !s.Created().Equal(in.Created) {
+				t.Errorf("%+v", s)
+			}
+			if again, err := r.Admit(r.now, &in, nil, r.holds); again != s || err != nil {
+				t.Errorf("again: %v", err)
+			}
+		})
+	}
+}
+
+func TestHeardIsKeptOnceAMinute(t *testing.T) {
+	r := newRig(t, nil)
+	s := r.hello()
+	r.expect("create 1")
+	for range 59 {
+		r.after(time.Second)
+		r.Heard(r.now, s, &r.said)
+	}
+	r.expect()
+	r.after(time.Second)
+	r.Heard(r.now, s, &r.said)
+	r.expect("seen 1")
+	r.Heard(r.now, s, &r.said)
+	r.expect()
+	if !s.Seen().Equal(r.now) {
+		t.Errorf("seen at %s", s.Seen())
+	}
+}
+
+func TestSessionsOfManyHosts(t *testing.T) {
+	r := newRig(t, nil)
+	seen := map[wamble.Token]bool{}
+	for i := range 1000 {
+		s, _, err := r.Hello(r.now, peer(fmt.Sprintf("10.0.%d.%d:1", i/250, i%250)), 1, r.holds, silence{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[s.Token()] = true
+	}
+	if len(seen) != 1000 {
+		t.Errorf("%d tokens", len(seen))
+	}
+}

@@ -1,0 +1,137 @@
+package session
+
+import (
+	"encoding/hex"
+	"errors"
+	"io"
+	"time"
+
+	"wamble"
+)
+
+// ErrNoID is returned when no number is left for a new row.
+var ErrNoID = errors.New("no number is left for a new player")
+
+// Identity is a key, and what all its sessions have won together. It stays in
+// memory while a session of it does, and until the store has all of it.
+type Identity struct {
+	id       wamble.PlayerID
+	key      wamble.PublicKey
+	handle   string
+	stats    wamble.Stats
+	sessions int
+	seq      uint64
+}
+
+// ID returns the number of the player.
+func (i *Identity) ID() wamble.PlayerID { return i.id }
+
+// Key returns the public key.
+func (i *Identity) Key() wamble.PublicKey { return i.key }
+
+// Handle returns the name of the player.
+func (i *Identity) Handle() string { return i.handle }
+
+// Stats returns the counters of all its sessions, and the rating.
+func (i *Identity) Stats() wamble.Stats { return i.stats }
+
+// count adds the counters of by, n times, to those of to; not the rating.
+func count(to *wamble.Stats, by wamble.Stats, n float64) {
+	to.Score += n * by.Score
+	to.PredictionScore += n * by.PredictionScore
+	to.Games += int(n) * by.Games
+	to.Chess960Games += int(n) * by.Chess960Games
+}
+
+// Identity returns the identity of a key, nil if it is not in memory: then ask
+// the store for it before Link.
+func (t *Table) Identity(key wamble.PublicKey) *Identity { return t.identities[key] }
+
+// Link makes a session that of a key, which it has proven (Prove). Stored is
+// what the store has of the key, nil if it has nothing: then the player is made
+// here. An identity that is in memory goes before what is stored. Error:
+// ErrNoID.
+func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wamble.Player, out wamble.Intents) error {
+	at := t.tick(now)
+	i := t.identities[key]
+	switch {
+	case i != nil && i == s.identity:
+		return nil
+	case i == nil && stored != nil:
+		i = &Identity{id: stored.ID, key: key, handle: stored.Handle, stats: stored.Stats}
+	case i == nil:
+		handle, err := t.newHandle()
+		if err != nil {
+			return err
+		}
+		id, ok := t.ids.Player()
+		if !ok {
+			return ErrNoID
+		}
+		i = &Identity{id: id, key: key, handle: handle}
+		i.stats.Rating = t.opts.DefaultRating
+	}
+	t.untie(s)
+	count(&i.stats, s.own, 1)
+	t.tie(s, i)
+	t.intents.link = wamble.LinkSession{
+		Session: s.id, Key: key, Player: i.id, Handle: i.handle, Rating: i.stats.Rating, At: timeOf(at),
+	}
+	out.Add(&t.intents.link)
+	return nil
+}
+
+// tie makes s a session of i.
+func (t *Table) tie(s *Session, i *Identity) {
+	s.identity = i
+	i.sessions++
+	t.identities[i.key] = i
+}
+
+// untie takes a session from its identity, with what it has won.
+func (t *Table) untie(s *Session) {
+	i := s.identity
+	if i == nil {
+		return
+	}
+	s.identity = nil
+	count(&i.stats, s.own, -1)
+	t.unuse(i, t.newest+1) // the message that says so is still to be written
+}
+
+// unuse says that i has a session less in memory. Without any it is forgotten
+// when the store has applied message seq.
+func (t *Table) unuse(i *Identity, seq uint64) {
+	i.sessions--
+	i.seq = max(i.seq, seq)
+	if i.sessions == 0 {
+		t.fading = append(t.fading, faded{i, i.seq})
+	}
+}
+
+// faded is an identity that nobody used when message seq was written.
+type faded struct {
+	identity *Identity
+	seq      uint64
+}
+
+// fade forgets identities that nobody uses any more.
+func (t *Table) fade() {
+	for len(t.fading) > 0 && t.fading[0].seq <= t.applied {
+		i := t.fading[0].identity
+		t.fading[0] = faded{}
+		t.fading = t.fading[1:]
+		if i.sessions == 0 && i.seq <= t.applied && t.identities[i.key] == i {
+			delete(t.identities, i.key)
+		}
+	}
+}
+
+// newHandle draws the name that a player has until he chooses one.
+func (t *Table) newHandle() (string, error) {
+	var b [6]byte
+	if _, err := io.ReadFull(t.entropy, b[:]); err != nil {
+		return "", err
+	}
+	return "h_" + hex.EncodeToString(b[:]), nil
+}

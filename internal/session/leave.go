@@ -1,0 +1,114 @@
+package session
+
+import (
+	"time"
+
+	"wamble"
+)
+
+// End says how a session ended.
+type End uint8
+
+// The closed list of ends.
+const (
+	Unconfirmed End = iota // never heard of after its hello
+	Expired                // silent for Expiration
+)
+
+// Ended is a session that is no longer there. An anonymous one's board is free.
+type Ended struct {
+	Session wamble.SessionID
+	Token   wamble.Token
+	End     End
+}
+
+// Goodbye ends a session. The token of an anonymous one is refused from now on;
+// a player with an identity can come back with his.
+func (t *Table) Goodbye(now time.Time, s *Session) {
+	t.tick(now)
+	s.pending = nil
+	if s.identity != nil {
+		t.depart(s)
+		return
+	}
+	t.end(s)
+}
+
+// Logout unties a session from its identity and ends it. Its token is refused
+// from now on.
+func (t *Table) Logout(now time.Time, s *Session, out wamble.Intents) {
+	at := t.tick(now)
+	if s.identity != nil {
+		t.untie(s)
+		t.intents.unlink = wamble.UnlinkSession{Session: s.id, At: timeOf(at)}
+		out.Add(&t.intents.unlink)
+	}
+	t.end(s)
+}
+
+// end removes a session, and refuses its token.
+func (t *Table) end(s *Session) {
+	t.over.use(s.token)
+	t.forget(s)
+}
+
+// Unseated says that a session no longer holds a board. If it is idle nothing
+// keeps it here.
+func (t *Table) Unseated(id wamble.SessionID) {
+	if s := t.byID[id]; s != nil && s.roll == &t.rolls.idle {
+		t.depart(s)
+	}
+}
+
+// Next returns when Due has work, and false when nobody is there.
+func (t *Table) Next() (time.Time, bool) {
+	next, found := int64(0), false
+	for _, wait := range t.waits() {
+		if wait.roll.last == nil {
+			continue
+		}
+		if at := wait.roll.last.times.heard + wait.span.Microseconds(); !found || at < next {
+			next, found = at, true
+		}
+	}
+	return timeOf(next), found
+}
+
+// wait is how long the sessions of a roll may be silent.
+type wait struct {
+	roll *roll
+	span time.Duration
+}
+
+func (t *Table) waits() [3]wait {
+	return [3]wait{
+		{&t.rolls.fresh, t.opts.Unconfirmed},
+		{&t.rolls.live, min(t.opts.Away, t.opts.Expiration)},
+		{&t.rolls.idle, t.opts.Expiration},
+	}
+}
+
+// Due lets time pass: unconfirmed sessions are freed, silent ones go to the
+// store unless they hold a board, and end when they were silent for Expiration.
+// It appends to dst who ended, and returns it.
+func (t *Table) Due(now time.Time, holds Holds, dst []Ended) []Ended {
+	at := t.tick(now)
+	for _, wait := range t.waits() {
+		limit := at - wait.span.Microseconds()
+		for s := wait.roll.last; s != nil && s.times.heard <= limit; s = wait.roll.last {
+			switch {
+			case wait.roll == &t.rolls.fresh:
+				dst = append(dst, Ended{s.id, s.token, Unconfirmed})
+				t.depart(s)
+			case at-s.times.heard >= t.opts.Expiration.Microseconds():
+				dst = append(dst, Ended{s.id, s.token, Expired})
+				t.depart(s)
+			case holds(s.id):
+				t.rolls.idle.enter(s)
+			default:
+				t.depart(s)
+			}
+		}
+	}
+	return dst
+}

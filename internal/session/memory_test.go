@@ -1,0 +1,123 @@
+package session
+
+import (
+	"encoding/binary"
+	"runtime"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+func heap() uint64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
+}
+
+// crowd admits n sessions, every second one with an identity.
+func crowd(t testing.TB, n int) (*Table, []wamble.Token) {
+	t.Helper()
+	o := DefaultOptions()
+	o.MaxPlayers = n
+	tb := New(o, numbers(), chance(1))
+	tokens := make([]wamble.Token, n)
+	for i := range tokens {
+		binary.BigEndian.PutUint64(tokens[i][:], uint64(i+1)*0x9e3779b97f4a7c15)
+		stored := wamble.Session{ID: wamble.SessionID(i + 1), Token: tokens[i], LastSeen: epoch}
+		if i%2 == 1 {
+			binary.BigEndian.PutUint64(stored.Key[:], uint64(i))
+			stored.Player, stored.Handle = wamble.PlayerID(i), "h_"+stored.Token.String()[:12]
+		}
+		if _, err := tb.Admit(epoch, &stored, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tb, tokens
+}
+
+func TestMemory(t *testing.T) {
+	const sessions, most = 100_000, 1024
+	before := heap()
+	tb, tokens := crowd(t, sessions)
+	got := int(heap()-before) / sessions
+	t.Logf("%d bytes a session", got)
+	if got > most {
+		t.Errorf("%d bytes a session, want at most %d", got, most)
+	}
+	runtime.KeepAlive(tb)
+	runtime.KeepAlive(tokens)
+}
+
+func TestAllocations(t *testing.T) {
+	tb, tokens := crowd(t, 1000)
+	now, i := epoch, 0
+	holds := func(wamble.SessionID) bool { return true }
+	var ended []Ended
+	got := testing.AllocsPerRun(5000, func() {
+		i++
+		now = now.Add(10 * time.Second)
+		s := tb.Find(tokens[i%len(tokens)])
+		tb.Heard(now, s, silence{})
+		tb.Wrote(s, uint64(i))
+		tb.Applied(uint64(i) - 1)
+		s.Count(wamble.Stats{Games: 1})
+		tb.Stats(s)
+		tb.Next()
+		ended = tb.Due(now, holds, ended[:0])
+	})
+	if got > 0 {
+		t.Errorf("%v allocations a request, want none", got)
+	}
+}
+
+func BenchmarkHeard(b *testing.B) {
+	tb, tokens := crowd(b, 100_000)
+	now, i := epoch, 0
+	b.ReportAllocs()
+	for b.Loop() {
+		i += 7919
+		now = now.Add(time.Millisecond)
+		s := tb.Find(tokens[i%len(tokens)])
+		tb.Heard(now, s, silence{})
+		tb.Wrote(s, uint64(i))
+	}
+}
+
+func BenchmarkHello(b *testing.B) {
+	o := DefaultOptions()
+	o.MaxPlayers, o.NewPerHost = 100_000, 0
+	tb := New(o, numbers(), chance(1))
+	holds := func(wamble.SessionID) bool { return false }
+	seq := uint32(0)
+	from := peer("192.0.2.1:1")
+	b.ReportAllocs()
+	for b.Loop() {
+		seq++
+		s, _, err := tb.Hello(epoch, from, seq, holds, silence{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		tb.Heard(epoch, s, silence{})
+	}
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	tb, _ := crowd(b, 100_000)
+	var state []byte
+	for b.Loop() {
+		state = tb.Snapshot(state[:0])
+	}
+	b.ReportMetric(float64(len(state)), "bytes")
+}
+
+func BenchmarkLoad(b *testing.B) {
+	tb, _ := crowd(b, 100_000)
+	state := tb.Snapshot(nil)
+	for b.Loop() {
+		if _, err := Load(tb.opts, tb.ids, tb.entropy, state); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package session
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// The model is a journal and a store that lags behind it, and clients who
+// remember their tokens. Whatever happens, a client that was ever answered gets
+// the same session back while it lives, with what it has won: from memory, or
+// from the store, which must have all of it by then.
+type model struct {
+	t       *testing.T
+	rng     *rand.Rand
+	table   *Table
+	ids     IDs
+	now     time.Time
+	journal []wamble.Intent // copies; message n is journal[n-1]
+	applied int
+	store   map[wamble.Token]*wamble.Session
+	byID    map[wamble.SessionID]*wamble.Session
+	players map[wamble.PublicKey]*wamble.Player
+	clients []*client
+	boards  map[wamble.SessionID]bool
+	counts  struct{ memory, store, ended, full int }
+}
+
+type client struct {
+	token   wamble.Token
+	session wamble.SessionID
+	key     wamble.PublicKey
+	seen    time.Time
+	games   int
+	from    wamble.Peer
+	seq     uint32
+}
+
+// Add copies an intent into the journal.
+func (m *model) Add(i wamble.Intent) {
+	switch i := i.(type) {
+	case *wamble.CreateSession:
+		c := *i
+		m.journal = append(m.journal, &c)
+	case *wamble.LinkSession:
+		c := *i
+		m.journal = append(m.journal, &c)
+	case *wamble.UnlinkSession:
+		c := *i
+		m.journal = append(m.journal, &c)
+	case *wamble.UpdateSessionLastSeen:
+		c := *i
+		m.journal = append(m.journal, &c)
+	case *wamble.RecordMove:
+		c := *i
+		m.journal = append(m.journal, &c)
+	default:
+		m.t.Fatalf("unexpected %T", i)
+	}
+}
+
+// drain applies n messages.
+func (m *model) drain(n int) {
+	for ; n > 0 && m.applied < len(m.journal); n-- {
+		switch i := m.journal[m.applied].(type) {
+		case *wamble.CreateSession:
+			s := &wamble.Session{ID: i.Session, Token: i.Token, Created: i.At, LastSeen: i.At}
+			m.store[i.Token], m.byID[i.Session] = s, s
+		case *wamble.LinkSession:
+			if m.players[i.Key] == nil {
+				m.players[i.Key] = &wamble.Player{ID: i.Player, Key: i.Key, Handle: i.Handle}
+			}
+			p := m.players[i.Key]
+			if p.ID != i.Player || p.Handle != i.Handle {
+				m.t.Fatalf("key %x is player %d %s, linked as %d %s", i.Key[:1], p.ID, p.Handle, i.Player, i.Handle)
+			}
+			m.byID[i.Session].Key, m.byID[i.Session].Player, m.byID[i.Session].Handle = i.Key, i.Player, i.Handle
+		case *wamble.UnlinkSession:
+			m.byID[i.Session].Key, m.byID[i.Session].Player, m.byID[i.Session].Handle = wamble.PublicKey{}, 0, ""
+		case *wamble.UpdateSessionLastSeen:
+			m.byID[i.Session].LastSeen = i.At
+		case *wamble.RecordMove:
+			m.byID[i.Session].Stats.Games++
+		}
+		m.applied++
+	}
+	m.table.Applied(uint64(m.applied))
+}
+
+func (m *model) holds(id wamble.SessionID) bool { return m.boards[id] }
+
+// wrote tells the table of the message that was just written.
+func (m *model) wrote(s *Session) { m.table.Wrote(s, uint64(len(m.journal))) }
+
+// player is what the store has of a key.
+func (m *model) player(key wamble.PublicKey) *wamble.Player {
+	p := m.players[key]
+	if p == nil {
+		return nil
+	}
+	all := *p
+	for _, s := range m.byID {
+		if s.Key == key {
+			all.Stats.Games += s.Stats.Games
+		}
+	}
+	return &all
+}
+
+// find returns the session of a client as a server would: from memory, or from
+// the store.
+func (m *model) find(c *client) *Session {
+	if s := m.table.Find(c.token); s != nil {
+		m.counts.memory++
+		return s
+	}
+	stored := m.store[c.token]
+	if stored == nil {
+		m.t.Fatalf("session %d is neither in memory nor in the store", c.session)
+	}
+	s, err := m.table.Admit(m.now, stored, m.player(stored.Key), m.holds)
+	switch {
+	case errors.Is(err, ErrFull):
+		m.counts.full++
+		return nil
+	case errors.Is(err, ErrOver):
+		if c.key.IsZero() && m.now.Sub(c.seen) > m.table.opts.Expiration-noteEvery {
+			m.counts.ended++
+			m.drop(c)
+			return nil
+		}
+		fallthrough
+	case err != nil:
+		m.t.Fatalf("session %d: %v", c.session, err)
+	}
+	m.counts.store++
+	m.crowded()
+	return s
+}
+
+func (m *model) drop(c *client) {
+	delete(m.boards, c.session)
+	m.clients = slices.DeleteFunc(m.clients, func(o *client) bool { return o == c })
+}
+
+// visit lets a client be heard, and checks that it is who it was.
+func (m *model) visit(c *client) *Session {
+	s := m.find(c)
+	if s == nil {
+		return nil
+	}
+	m.table.Heard(m.now, s, m)
+	m.wrote(s)
+	c.seen = m.now
+	key := wamble.PublicKey{}
+	if s.Identity() != nil {
+		key = s.Identity().Key()
+	}
+	if s.ID() != c.session || s.Token() != c.token || key != c.key || s.Own().Games != c.games {
+		m.t.Fatalf("session %d is %d, key %x, want %x, games %d, want %d", c.session, s.ID(), key[:1], c.key[:1], s.Own().Games, c.games)
+	}
+	if s.Identity() != nil {
+		games := 0
+		for _, o := range m.clients {
+			if o.key == key {
+				games += o.games
+			}
+		}
+		if got := m.table.Stats(s).Games; got != games {
+			m.t.Fatalf("identity %x has %d games, want %d", key[:1], got, games)
+		}
+	}
+	return s
+}
+
+func (m *model) hello() {
+	c := &client{from: peer("192.0.2.1:1"), seq: m.rng.Uint32()}
+	s, _, err := m.table.Hello(m.now, c.from, c.seq, m.holds, m)
+	if errors.Is(err, ErrFull) {
+		if m.table.Present() < m.table.opts.MaxPlayers {
+			m.t.Fatalf("full with %d", m.table.Present())
+		}
+		m.counts.full++
+		return
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.crowded()
+	m.wrote(s)
+	if again, isNew, err := m.table.Hello(m.now, c.from, c.seq, m.holds, m); again != s || isNew || err != nil {
+		m.t.Fatal("the same hello made another session")
+	}
+	c.token, c.session, c.seen = s.Token(), s.ID(), m.now
+	m.clients = append(m.clients, c)
+}
+
+func (m *model) step() {
+	if len(m.clients) == 0 || len(m.clients) < 400 && m.rng.IntN(6) == 0 {
+		m.hello()
+		return
+	}
+	c := m.clients[m.rng.IntN(len(m.clients))]
+	switch n := m.rng.IntN(100); {
+	case n < 40:
+		m.visit(c)
+	case n < 60: // a first move on a board
+		if s := m.visit(c); s != nil {
+			m.Add(&wamble.RecordMove{Session: s.ID(), First: true})
+			s.Count(wamble.Stats{Games: 1})
+			c.games++
+			m.wrote(s)
+			m.boards[c.session] = true
+		}
+	case n < 65:
+		if s := m.visit(c); s != nil {
+			c.key = wamble.PublicKey{byte(m.rng.IntN(9) + 1)}
+			if err := m.table.Link(m.now, s, c.key, m.player(c.key), m); err != nil {
+				m.t.Fatal(err)
+			}
+			m.wrote(s)
+		}
+	case n < 68:
+		if s := m.visit(c); s != nil {
+			m.table.Logout(m.now, s, m)
+			m.wrote(s)
+			m.drop(c)
+			m.refused(c)
+		}
+	case n < 71:
+		if s := m.visit(c); s != nil {
+			m.table.Goodbye(m.now, s)
+			if c.key.IsZero() {
+				m.drop(c)
+				m.refused(c)
+			}
+		}
+	case n < 76:
+		delete(m.boards, c.session)
+		m.table.Unseated(c.session)
+	case n < 90:
+		m.drain(m.rng.IntN(40))
+	default:
+		m.pass(time.Duration(m.rng.ExpFloat64() * float64(20*time.Second)))
+	}
+}
+
+// refused: a token that is over is never a session again.
+func (m *model) refused(c *client) {
+	if m.table.Find(c.token) != nil || !m.table.Over(c.token) {
+		m.t.Fatalf("session %d is still there", c.session)
+	}
+}
+
+func (m *model) pass(d time.Duration) {
+	m.now = m.now.Add(d)
+	for _, e := range m.table.Due(m.now, m.holds, nil) {
+		delete(m.boards, e.Session)
+	}
+	if at, ok := m.table.Next(); ok && !at.After(m.now) {
+		m.t.Fatalf("at %s something is due since %s", m.now, at)
+	}
+}
+
+// crowded: nobody comes in when MaxPlayers are there.
+func (m *model) crowded() {
+	if m.table.Present() > m.table.opts.MaxPlayers {
+		m.t.Fatalf("%d are present", m.table.Present())
+	}
+}
+
+func TestModel(t *testing.T) {
+	seed := seedOf(t)
+	for i, most := range []int{2000, 50} {
+		o := DefaultOptions()
+		o.MaxPlayers, o.NewPerHost, o.Expiration = most, 0, 20*time.Minute
+		m := &model{
+			t: t, rng: rand.New(rand.NewPCG(seed, uint64(i))), ids: numbers(), now: epoch,
+			store: map[wamble.Token]*wamble.Session{}, byID: map[wamble.SessionID]*wamble.Session{},
+			players: map[wamble.PublicKey]*wamble.Player{}, boards: map[wamble.SessionID]bool{},
+		}
+		m.table = New(o, m.ids, chance(byte(seed)))
+		for step := range soak(400_000) {
+			m.step()
+			if step%1000 == 999 {
+				check(t, m.table)
+			}
+			if step%3000 == 2999 {
+				again, err := Load(o, m.ids, m.table.entropy, m.table.Snapshot(nil))
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.table = again
+			}
+		}
+		check(t, m.table)
+		t.Logf("at most %d: %+v, %d messages", most, m.counts, len(m.journal))
+		if m.counts.store == 0 || m.counts.memory == 0 {
+			t.Error("the store, or memory, was never used")
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package session
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// epoch is when the clocks of the tests start.
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// said keeps the intents as short texts.
+type said []string
+
+func (s *said) Add(i wamble.Intent) {
+	switch i := i.(type) {
+	case *wamble.CreateSession:
+		*s = append(*s, fmt.Sprintf("create %d", i.Session))
+	case *wamble.UpdateSessionLastSeen:
+		*s = append(*s, fmt.Sprintf("seen %d", i.Session))
+	case *wamble.LinkSession:
+		*s = append(*s, fmt.Sprintf("link %d to %d %s rated %v", i.Session, i.Player, i.Handle[:2], i.Rating))
+	case *wamble.UnlinkSession:
+		*s = append(*s, fmt.Sprintf("unlink %d", i.Session))
+	default:
+		*s = append(*s, i.Kind().String())
+	}
+}
+
+// silence drops intents.
+type silence struct{}
+
+func (silence) Add(wamble.Intent) {}
+
+// chance is entropy that is the same each time.
+func chance(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed}) }
+
+func numbers() IDs {
+	var sessions wamble.SessionID
+	var players wamble.PlayerID
+	return IDs{
+		Session: func() (wamble.SessionID, bool) { sessions++; return sessions, true },
+		Player:  func() (wamble.PlayerID, bool) { players++; return players, true },
+	}
+}
+
+// rig is a table with its clock, and who holds a board.
+type rig struct {
+	*Table
+	t     *testing.T
+	now   time.Time
+	said  said
+	board map[wamble.SessionID]bool
+	seq   uint32
+}
+
+func newRig(t *testing.T, change func(*Options)) *rig {
+	o := DefaultOptions()
+	if change != nil {
+		change(&o)
+	}
+	return &rig{Table: New(o, numbers(), chance(1)), t: t, now: epoch, board: map[wamble.SessionID]bool{}}
+}
+
+func (r *rig) after(d time.Duration) { r.now = r.now.Add(d) }
+
+func (r *rig) holds(id wamble.SessionID) bool { return r.board[id] }
+
+func peer(address string) wamble.Peer { return wamble.Peer{Addr: netip.MustParseAddrPort(address)} }
+
+// hello makes a new session.
+func (r *rig) hello() *Session {
+	r.t.Helper()
+	r.seq++
+	s, isNew, err := r.Hello(r.now, peer("192.0.2.1:5000"), r.seq, r.holds, &r.said)
+	if err != nil || !isNew {
+		r.t.Fatalf("hello: new %v, %v", isNew, err)
+	}
+	return s
+}
+
+// heard makes a new session that is confirmed.
+func (r *rig) heard() *Session {
+	r.t.Helper()
+	s := r.hello()
+	r.Heard(r.now, s, &r.said)
+	return s
+}
+
+func (r *rig) expect(want ...string) {
+	r.t.Helper()
+	if got := []string(r.said); !slices.Equal(got, want) {
+		r.t.Errorf("got  %q\nwant %q", got, want)
+	}
+	r.said = nil
+	check(r.t, r.Table)
+}
+
+// roll names the roll of a session.
+func (r *rig) rollOf(id wamble.SessionID) string {
+	s := r.ByID(id)
+	if s == nil {
+		return "nowhere"
+	}
+	for i, l := range r.inOrder() {
+		if s.roll == l {
+			return [...]string{"fresh", "live", "idle", "departing"}[i]
+		}
+	}
+	return "lost"
+}
+
+// check fails if the table contradicts itself.
+func check(t testing.TB, tb *Table) {
+	t.Helper()
+	n := 0
+	users := map[*Identity]int{}
+	for _, l := range tb.inOrder() {
+		in := 0
+		for s := l.last; s != nil; s = s.prev {
+			n++
+			in++
+			if s.roll != l || tb.byToken[s.token] != s || tb.byID[s.id] != s {
+				t.Fatalf("session %d is not where it should be", s.id)
+			}
+			if (s.greeting != nil) != (l == &tb.rolls.fresh) || s.greeting != nil && tb.greetings[*s.greeting] != s {
+				t.Fatalf("session %d: greeting %v", s.id, s.greeting)
+			}
+			if s.prev != nil && l != &tb.rolls.departing && s.prev.times.heard < s.times.heard {
+				t.Fatalf("session %d was heard after %d", s.id, s.prev.id)
+			}
+			if s.prev != nil && l == &tb.rolls.departing && s.prev.seq < s.seq {
+				t.Fatalf("session %d departs before %d", s.id, s.prev.id)
+			}
+			if s.identity != nil {
+				users[s.identity]++
+			}
+		}
+		if in != l.n {
+			t.Fatalf("%d sessions in a roll of %d", in, l.n)
+		}
+	}
+	if n != len(tb.byToken) || n != len(tb.byID) || len(tb.greetings) != tb.rolls.fresh.n {
+		t.Fatalf("%d sessions, %d tokens, %d numbers, %d greetings", n, len(tb.byToken), len(tb.byID), len(tb.greetings))
+	}
+	for i, count := range users {
+		if i.sessions != count || tb.identities[i.key] != i {
+			t.Fatalf("identity %d has %d sessions, says %d", i.id, count, i.sessions)
+		}
+	}
+	for _, i := range tb.identities {
+		waits := slices.ContainsFunc(tb.fading, func(f faded) bool { return f.identity == i })
+		if i.sessions != users[i] || i.sessions == 0 && !waits {
+			t.Fatalf("identity %d: %d of %d sessions, fading %v", i.id, users[i], i.sessions, waits)
+		}
+	}
+}
+
+// seedOf returns WAMBLE_SEED, or a seed of today.
+func seedOf(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("WAMBLE_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("WAMBLE_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("WAMBLE_SEED=%d", seed)
+	return seed
+}
+
+// soak returns the whole size of a long proof, or a twentieth of it.
+func soak(whole int) int {
+	if os.Getenv("WAMBLE_SOAK") == "1" {
+		return whole
+	}
+	return whole / 20
+}

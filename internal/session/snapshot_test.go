@@ -1,0 +1,139 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// busyTable is a table with somebody in every roll, identities, challenges and
+// ended sessions.
+func busyTable(t testing.TB) *Table {
+	t.Helper()
+	tb := New(DefaultOptions(), numbers(), chance(3))
+	holds := func(id wamble.SessionID) bool { return id%5 == 0 }
+	now := epoch
+	for i := range uint32(40) {
+		now = now.Add(20 * time.Second)
+		from := peer("192.0.2.1:5000")
+		if i%3 == 0 {
+			from = peer("[2001:db8::7%eth1]:9")
+			from.Route = i
+		}
+		s, _, err := tb.Hello(now, from, i, holds, silence{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i < 38 {
+			tb.Heard(now, s, silence{})
+		}
+		s.Count(wamble.Stats{Score: 1.5, Games: int(i)})
+		s.SetTrust(int(i) - 3)
+		s.SetLeft(wamble.BoardID(i))
+		key := wamble.PublicKey{byte(i % 7)}
+		switch {
+		case i%4 == 1:
+			if err := tb.Link(now, s, key, nil, silence{}); err != nil {
+				t.Fatal(err)
+			}
+		case i%4 == 2:
+			tb.Challenge(now, s, wamble.PublicKey{1})
+		}
+		tb.Wrote(s, uint64(i+10))
+		switch {
+		case i%9 == 5:
+			tb.Goodbye(now, s)
+		case i%11 == 5:
+			tb.Logout(now, s, silence{})
+		}
+		tb.Applied(uint64(i) / 2)
+		tb.Due(now, holds, nil)
+	}
+	for i, l := range tb.inOrder() {
+		if l.n == 0 {
+			t.Fatalf("roll %d is empty", i)
+		}
+	}
+	if len(tb.fading) == 0 || len(tb.over.entries) == 0 {
+		t.Fatal("nobody has left")
+	}
+	return tb
+}
+
+func TestSnapshot(t *testing.T) {
+	tb := busyTable(t)
+	check(t, tb)
+	state := tb.Snapshot([]byte("before"))[len("before"):]
+	again, err := Load(tb.opts, numbers(), chance(4), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, again)
+	if !bytes.Equal(again.Snapshot(nil), state) {
+		t.Error("the snapshot of the snapshot is another")
+	}
+	// From here on both answer alike.
+	tb.entropy, again.entropy = chance(5), chance(5)
+	for i := range 100 {
+		now := epoch.Add(800*time.Second + time.Duration(i)*time.Minute)
+		holds := func(id wamble.SessionID) bool { return id%5 == 0 && i < 60 }
+		if got, want := again.Due(now, holds, nil), tb.Due(now, holds, nil); !slices.Equal(got, want) {
+			t.Fatalf("minute %d: ended %v, want %v", i, got, want)
+		}
+		if got, want := again.Applied(uint64(i)), tb.Applied(uint64(i)); got != want {
+			t.Fatalf("minute %d: %d forgotten, want %d", i, got, want)
+		}
+		if !bytes.Equal(again.Snapshot(nil), tb.Snapshot(nil)) {
+			t.Fatalf("minute %d: they differ", i)
+		}
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	tb := busyTable(t)
+	state := tb.Snapshot(nil)
+	for n := range state {
+		if _, err := Load(tb.opts, tb.ids, tb.entropy, state[:n]); !errors.Is(err, ErrState) {
+			t.Fatalf("the first %d bytes: %v", n, err)
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func([]byte) []byte
+	}{
+		{"a byte too many", func(b []byte) []byte { return append(b, 0) }},
+		{"another version", func(b []byte) []byte { b[len(magic)-2] = '2'; return b }},
+		{"a huge list", func(b []byte) []byte {
+			return append(b[:len(magic)+11:len(magic)+11], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f)
+		}},
+	} {
+		if _, err := Load(tb.opts, tb.ids, tb.entropy, tc.change(slices.Clone(state))); !errors.Is(err, ErrState) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(magic))
+	f.Add(New(DefaultOptions(), numbers(), chance(1)).Snapshot(nil))
+	f.Add(busyTable(f).Snapshot(nil))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		tb, err := Load(DefaultOptions(), numbers(), chance(1), state)
+		if err != nil {
+			return
+		}
+		check(t, tb)
+		again, err := Load(DefaultOptions(), numbers(), chance(1), tb.Snapshot(nil))
+		if err != nil || !bytes.Equal(again.Snapshot(nil), tb.Snapshot(nil)) {
+			t.Fatalf("not read again: %v", err)
+		}
+		holds := func(wamble.SessionID) bool { return false }
+		tb.Due(timeOf(tb.now).Add(time.Hour), holds, nil)
+		tb.Applied(tb.newest)
+		check(t, tb)
+	})
+}
