@@ -1,0 +1,119 @@
+package loader
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/wire"
+)
+
+// load is a run in progress. It belongs to one goroutine.
+type load struct {
+	options Options
+	crowd   crowd
+	clients []client
+	now     time.Duration // since the run began
+	random  *rand.Rand
+	packet  wire.Packet
+	report  *Report
+	phase   phase
+	greeted int           // clients that have had a session
+	heard   time.Duration // when the last answer came
+	scratch struct {
+		ack   [wire.HeaderSize]byte
+		fen   [128]byte
+		moves [chess.MaxMoves]chess.Move
+	}
+	second Latency
+}
+
+// phase is how far a run is.
+type phase uint8
+
+const (
+	gathering phase = iota // until every client has a session
+	measuring              // for Options.Duration
+	draining               // nothing new is asked
+)
+
+// maxSends is how often a request is sent before the client says hello instead.
+const maxSends = 6
+
+// ask sends a request and makes it the one under way.
+func ask[M wire.Message](l *load, c *client, st stage, h wire.Header, m M) {
+	c.seq++
+	h.Seq = c.seq
+	r := &c.request
+	b, err := wire.Append(r.bytes[:0], h, m)
+	if err != nil || len(b) > len(r.bytes) {
+		panic("loader: a request that cannot be encoded") // all of them are made above
+	}
+	r.size, r.acked, r.sends = uint8(len(b)), false, 1
+	r.first, r.due = l.now, l.now+l.options.Wait
+	c.stage = st
+	l.crowd.send(c.number, b)
+}
+
+// rest waits before the client says hello again; 0 is for good.
+func (l *load) rest(c *client, wait time.Duration) {
+	c.request.due = 0
+	if wait > 0 {
+		c.request.due = l.now + wait
+	}
+	c.stage = resting
+}
+
+// hello says who the client is, or that it is new.
+func (l *load) hello(c *client) {
+	ask(l, c, greeting, wire.Header{Token: c.token}, wire.ClientHello{})
+}
+
+// next asks what the mode asks, or rests.
+func (l *load) next(c *client) {
+	if l.phase == draining && !c.pending.open {
+		l.rest(c, 0)
+		return
+	}
+	switch l.options.Mode {
+	case Moves:
+		l.move(c)
+	case Legal:
+		l.legal(c)
+	case Hello:
+		c.number = (c.number + uint32(l.options.Clients)) % l.crowd.addresses()
+		c.known, c.token, c.seen = false, wamble.Token{}, seen{}
+		l.hello(c)
+	}
+}
+
+// move asks the move that is unresolved, or a new one.
+func (l *load) move(c *client) {
+	p := &c.pending
+	if !p.open {
+		moves := c.seat.position.LegalMoves(l.scratch.moves[:0])
+		if len(moves) == 0 { // no board to play on: see what the server says now
+			l.rest(c, l.options.Wait)
+			return
+		}
+		*p = pending{open: true, first: l.now, entry: entry{
+			board: c.seat.board, player: c.player, move: moves[l.random.IntN(len(moves))],
+		}}
+		if c.seat.whole {
+			p.entry.ply = uint16(c.seat.position.Ply() + 1)
+		}
+	}
+	var text [8]byte
+	uci, _ := wire.MakeUCI(p.entry.move.AppendUCI(text[:0]))
+	ask(l, c, asking, wire.Header{Token: c.token, Board: p.entry.board}, wire.PlayerMove{UCI: uci})
+}
+
+// legal asks for the moves of a piece that has some.
+func (l *load) legal(c *client) {
+	square := uint8(0)
+	if moves := c.seat.position.LegalMoves(l.scratch.moves[:0]); len(moves) > 0 {
+		square = uint8(moves[l.random.IntN(len(moves))].From())
+	}
+	ask(l, c, asking, wire.Header{Token: c.token, Board: c.seat.board}, wire.GetLegalMoves{Square: square})
+}
