@@ -35,12 +35,24 @@ const (
 
 // request is the one request that a client has under way.
 type request struct {
-	bytes [48]byte // as sent, and sent again
+	bytes [helloSize]byte // as sent, and sent again
 	size  uint8
 	acked bool // the server has executed it; an answer counts only now
 	sends int
 	first time.Duration // when it was first sent
 	due   time.Duration // when it is sent again
+}
+
+// helloSize is how long a hello is. Servers ignore its payload; but they send an
+// address that has not proven itself little more than it has sent, and this is
+// enough for a whole board.
+const helloSize = 112
+
+// pad lengthens a request that has no payload.
+func (r *request) pad(size uint8) {
+	clear(r.bytes[r.size:size])
+	r.size = size
+	binary.BigEndian.PutUint16(r.bytes[32:], uint16(size-wire.HeaderSize))
 }
 
 // seat is the board that a client holds.
@@ -59,14 +71,19 @@ type pending struct {
 	first time.Duration // when it was first asked
 }
 
-// seen tells a repeated packet of the server from a new one. Numbers rise by one
-// with each packet; only a server that was restarted counts from 1 again, and then
-// the request was sent more than once. For that case fingerprints are kept.
+// seen tells a repeated packet of the server from a new one. Numbers rise with
+// each packet. Only a server that was restarted counts from 1 again, and then the
+// request under way was sent more than once: so the low numbers are known by
+// fingerprints, too.
 type seen struct {
 	last uint32
 	next uint8
-	ring [32]uint64
+	ring [64]uint64
 }
+
+// restarted is the highest number that may be the first we see of a restarted
+// server: some may have been lost.
+const restarted = 16
 
 // repeated reports whether packet b came before. Resent says that the request
 // under way was sent more than once.
@@ -74,7 +91,7 @@ func (s *seen) repeated(b []byte, seq uint32, resent bool) bool {
 	if int32(seq-s.last) > 0 {
 		return false
 	}
-	if !resent {
+	if !resent || seq > restarted {
 		return true
 	}
 	f := fingerprint(b)

@@ -41,19 +41,25 @@ const (
 // maxSends is how often a request is sent before the client says hello instead.
 const maxSends = 6
 
-// ask sends a request and makes it the one under way.
-func ask[M wire.Message](l *load, c *client, st stage, h wire.Header, m M) {
+// encode makes a request of a client the one under way.
+func encode[M wire.Message](l *load, c *client, h wire.Header, m M) {
 	c.seq++
 	h.Seq = c.seq
 	r := &c.request
 	b, err := wire.Append(r.bytes[:0], h, m)
 	if err != nil || len(b) > len(r.bytes) {
-		panic("loader: a request that cannot be encoded") // all of them are made above
+		panic("loader: a request that cannot be encoded") // all of them are made below
 	}
-	r.size, r.acked, r.sends = uint8(len(b)), false, 1
+	r.size = uint8(len(b))
+}
+
+// ask sends the request under way for the first time.
+func (l *load) ask(c *client, st stage) {
+	r := &c.request
+	r.acked, r.sends = false, 1
 	r.first, r.due = l.now, l.now+l.options.Wait
 	c.stage = st
-	l.crowd.send(c.number, b)
+	l.crowd.send(c.number, r.bytes[:r.size])
 }
 
 // rest waits before the client says hello again; 0 is for good.
@@ -67,7 +73,9 @@ func (l *load) rest(c *client, wait time.Duration) {
 
 // hello says who the client is, or that it is new.
 func (l *load) hello(c *client) {
-	ask(l, c, greeting, wire.Header{Token: c.token}, wire.ClientHello{})
+	encode(l, c, wire.Header{Token: c.token}, wire.ClientHello{})
+	c.request.pad(helloSize)
+	l.ask(c, greeting)
 }
 
 // next asks what the mode asks, or rests.
@@ -106,7 +114,8 @@ func (l *load) move(c *client) {
 	}
 	var text [8]byte
 	uci, _ := wire.MakeUCI(p.entry.move.AppendUCI(text[:0]))
-	ask(l, c, asking, wire.Header{Token: c.token, Board: p.entry.board}, wire.PlayerMove{UCI: uci})
+	encode(l, c, wire.Header{Token: c.token, Board: p.entry.board}, wire.PlayerMove{UCI: uci})
+	l.ask(c, asking)
 }
 
 // legal asks for the moves of a piece that has some.
@@ -115,5 +124,6 @@ func (l *load) legal(c *client) {
 	if moves := c.seat.position.LegalMoves(l.scratch.moves[:0]); len(moves) > 0 {
 		square = uint8(moves[l.random.IntN(len(moves))].From())
 	}
-	ask(l, c, asking, wire.Header{Token: c.token, Board: c.seat.board}, wire.GetLegalMoves{Square: square})
+	encode(l, c, wire.Header{Token: c.token, Board: c.seat.board}, wire.GetLegalMoves{Square: square})
+	l.ask(c, asking)
 }
