@@ -39,7 +39,7 @@ func (p *Profile) LinkStats() link.Stats { return p.link.Stats() }
 func (p *Profile) Gauges() Gauges {
 	return Gauges{
 		Boards: p.boards.Len(), FreeBoards: p.boards.Free(),
-		Players: p.players.len(), LivePlayers: p.players.present(),
+		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(),
 		Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,
 		BoardIDs:       p.leases.Left(0), SessionIDs: p.leases.Left(1),
