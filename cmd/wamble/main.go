@@ -25,6 +25,8 @@ var commands = []func() *cobra.Command{
 	packetCommand,
 	perftCommand,
 	runnerCommand,
+	serveCommand,
+	statusCommand,
 	versionCommand,
 }
 
