@@ -24,6 +24,7 @@ var commands = []func() *cobra.Command{
 	migrateCommand,
 	packetCommand,
 	perftCommand,
+	replayCommand,
 	runnerCommand,
 	serveCommand,
 	statusCommand,

@@ -35,6 +35,9 @@ func (p *Profile) seat(s *session.Session) (*board.Board, board.Released, error)
 		Session: s.ID(), Identity: s.Identity() != nil,
 		Games: stats.Games, Chess960Games: stats.Chess960Games, Left: s.Left(),
 	}, &p.draft)
+	if err != nil {
+		p.stats.NoBoard++
+	}
 	return got.Board, got.Taken, err
 }
 

@@ -10,6 +10,7 @@ type Stats struct {
 	Rejected   uint64 // moves that were refused
 	Hellos     uint64 // sessions that were greeted
 	NewPlayers uint64
+	NoBoard    uint64 // requests of players for whom there was no board
 	Finished   uint64 // games
 	Released   uint64 // boards that were taken from their holder
 	Loads      uint64
