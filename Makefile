@@ -9,7 +9,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # What runs under the race detector: every package that starts goroutines.
-RACE := ./client/... ./cmd/... ./internal/persist ./internal/postgres/... ./internal/server/... ./internal/sqlite \
+RACE := ./client/... ./cmd/... ./internal/persist ./internal/postgres/... ./internal/server/... \
 	./internal/transport ./runner/...
 
 # Modules of their own, whose dependencies must stay out of the binary.
