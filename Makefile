@@ -9,12 +9,13 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # What runs under the race detector: every package that starts goroutines.
-RACE := ./client/... ./internal/transport/... ./runner/... ./cmd/...
+RACE := ./client/... ./cmd/... ./internal/persist ./internal/postgres/... ./internal/server/... \
+	./internal/transport ./runner/...
 
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
 
-.PHONY: help run build test check bench soak fuzz cover web clean setup-run setup-test
+.PHONY: help run build test check generate bench soak fuzz cover web clean setup-run setup-test
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,8 +38,12 @@ check: ## gofmt, go vet, staticcheck
 	go vet ./...
 	go tool staticcheck ./...
 
+generate: ## write anew the parts of the documents that come from code
+	go generate ./...
+	go test ./internal/config -run=TestManual -update
+
 bench: ## the benchmarks, each beside its yardstick in the same run
-	go test -run='^$$' -bench=. -benchmem ./...
+	go test -run='^$$' -bench=. -benchmem -p=1 -timeout=2h ./...
 	@for m in $(NESTED); do (cd $$m && echo "benchmarks of $$m" && go test -run='^$$' -bench=. ./...); done
 
 soak: ## the long proofs at full length (hours); WAMBLE_SEED=n repeats a run

@@ -167,7 +167,7 @@ type UpdateBoardAssignmentTime struct {
 	At    time.Time
 }
 
-// RecordMove adds a move to a game.
+// RecordMove adds a move to a game. Another move for the same ply is refused.
 type RecordMove struct {
 	Board   BoardID
 	Session SessionID
@@ -225,7 +225,8 @@ type ResolvePrediction struct {
 	At      time.Time
 }
 
-// CreateReservation makes a session the holder of a board.
+// CreateReservation makes a session the holder of a board, unless somebody else
+// became it after At.
 type CreateReservation struct {
 	Board   BoardID
 	Session SessionID
@@ -234,7 +235,8 @@ type CreateReservation struct {
 	Expires time.Time
 }
 
-// RemoveReservation leaves a board without a holder.
+// RemoveReservation leaves a board without a holder, unless somebody became it
+// after At.
 type RemoveReservation struct {
 	Board BoardID
 	At    time.Time
@@ -256,7 +258,8 @@ type UpdateSessionLastSeen struct {
 }
 
 // ErasePlayer deletes what belongs to an identity: its key, handle and rating,
-// and the link of its sessions. The games stay.
+// and the link of its sessions. The games stay. An identity that was created
+// after At is another one and stays, too.
 type ErasePlayer struct {
 	Key PublicKey
 	At  time.Time
@@ -264,7 +267,8 @@ type ErasePlayer struct {
 
 // PurgeSessions deletes the anonymous sessions that were last seen before
 // Before, with their predictions and shown moves. Those that moved keep their
-// row, because games name them, but lose their token.
+// row, because games name them, but lose their token. Those that hold a board
+// are left alone.
 type PurgeSessions struct {
 	Before time.Time
 	At     time.Time

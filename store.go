@@ -14,7 +14,8 @@ var ErrNotFound = errors.New("not found")
 // ErrTransient wraps every error of a store that may pass by itself: the
 // connection is lost or refused, the transaction met another one, the server
 // is read-only after a failover, the disk is full. The same call may succeed
-// later. Any other error of Apply is permanent: the rows themselves are wrong.
+// later. If the caller's context ended, the error is that of the context as
+// well. Any other error of Apply is permanent: the rows themselves are wrong.
 var ErrTransient = errors.New("the database cannot do it now")
 
 // CursorMoved is returned by Store.Apply when the stored cursor is not where
@@ -39,7 +40,10 @@ type Batch struct {
 	// cursor must stand at After, and stands at Through afterwards.
 	After, Through uint64
 	// Intents are in the order of Kinds, coalesced, so that equal kinds stand
-	// together and can be written by one statement.
+	// together and can be written by one statement. Of a board there is at most
+	// one of CREATE_RESERVATION and REMOVE_RESERVATION, the last; of a session
+	// at most one of LINK_SESSION_TO_PUBKEY and UNLINK_SESSION_IDENTITY, unless
+	// their times differ.
 	Intents []Intent
 }
 
@@ -57,7 +61,11 @@ type Store interface {
 
 	// Apply writes a batch in one transaction, together with its cursor, and
 	// all of it or nothing. It returns nil only when that is on disk.
-	// Errors: *CursorMoved, ErrTransient, or a permanent one.
+	// Errors: *CursorMoved, ErrTransient, or a permanent one. After
+	// ErrTransient the batch may have been applied all the same (the answer to
+	// COMMIT was lost): the cursor knows. After a permanent error Probe knows
+	// which intents to leave out; if it finds none, another profile was in the
+	// way, and the batch can be applied again.
 	Apply(ctx context.Context, b Batch) error
 	// Probe finds the intents of a batch that Apply will never take, by trying
 	// each; it writes nothing. Errors: ErrTransient.

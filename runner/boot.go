@@ -34,7 +34,7 @@ func (e *engine) start(restored bool) error {
 	if err := e.loadIndex(); err != nil {
 		return fmt.Errorf("read the index: %w", err)
 	}
-	if err := e.loadIdentity(fresh || restored, restored); err != nil {
+	if err := e.loadIdentity(restored); err != nil {
 		return err
 	}
 	if err := e.loadLeases(); err != nil {
@@ -85,32 +85,29 @@ func (e *engine) guardSchema() (from Version, fresh bool, err error) {
 	return have, false, nil
 }
 
-// loadIdentity reads or makes the journal id and counts the boot.
-func (e *engine) loadIdentity(newJournal, restored bool) error {
+// loadIdentity counts the boot, and reads the journal id or makes a new one: a
+// new directory has none, and a restored one has lost it.
+func (e *engine) loadIdentity(restored bool) error {
 	b, ok, err := e.own(bootKey)
+	if err == nil && ok {
+		e.boot, err = decodeBoot(b)
+	}
 	if err != nil {
 		return err
-	}
-	if ok {
-		if e.boot, err = decodeBoot(b); err != nil {
-			return err
-		}
 	}
 	if e.boot.epoch == math.MaxUint32 {
 		return fmt.Errorf("boot epochs are used up: %w", ErrTooLarge)
 	}
 	e.boot.epoch++
-	if restored || !ok {
-		e.boot.floor = e.boot.epoch
-	}
 	b, ok, err = e.own(journalKey)
 	if err != nil {
 		return err
 	}
-	if ok && !newJournal {
+	if ok && !restored {
 		e.journal, err = decodeJournal(b)
 		return err
 	}
+	e.boot.floor = e.boot.epoch
 	_, err = rand.Read(e.journal[:])
 	return err
 }

@@ -17,10 +17,14 @@ type commit struct {
 	noSpace bool
 	// staged holds the state and dedupe rows written by this group, and as
 	// deletions (nil) the timers, dead letters and outbox rows it removed.
-	staged  map[string][]byte
-	armed   []TimerID // timers armed by this group, which no scan sees yet
-	touched []*inbox  // touched inboxes
-	dirty   bool      // counters changed
+	staged map[string][]byte
+	armed  []TimerID // timers armed by this group, which no scan sees yet
+	// freed are the rows whose leases go. They are written at the end, because
+	// a memtable takes keys of one table in a row much faster than in turns;
+	// no row gets a lease again in the group that removed it.
+	freed   []Row
+	touched []*inbox // touched inboxes
+	dirty   bool     // counters changed
 	key     []byte
 	value   []byte
 }
@@ -30,11 +34,16 @@ func (c *commit) begin(now int64, noSpace bool) {
 	clear(c.staged)
 	c.touched = c.touched[:0]
 	c.armed = c.armed[:0]
+	c.freed = c.freed[:0]
 	c.dirty = false
 }
 
-// end writes the durable part of every inbox and counter that changed.
+// end removes leases and writes the durable part of what changed.
 func (c *commit) end() {
+	for _, r := range c.freed {
+		c.key = rowKey(c.key[:0], leaseTable, r)
+		c.batch.Delete(c.key)
+	}
 	for _, in := range c.touched {
 		c.key = append(append(c.key[:0], byte(appState)), inboxStateKey...)
 		c.key = binary.BigEndian.AppendUint64(c.key, in.worker)
@@ -101,8 +110,7 @@ func (c *commit) remove(in *inbox, seq uint64, b band) {
 	r := Row{in.worker, seq}
 	c.key = rowKey(c.key[:0], bandTables[b], r)
 	c.batch.Delete(c.key)
-	c.key = rowKey(c.key[:0], leaseTable, r)
-	c.batch.Delete(c.key)
+	c.freed = append(c.freed, r)
 	in.release(seq)
 	in.count--
 	c.touch(in)

@@ -109,12 +109,18 @@
 //   - Frames are bounded by Options.MaxFrame when they are posted.
 //   - Inserting at a chosen number never overwrites.
 //   - Counts are returned also beside an error.
+//   - Transient trouble (a lost lease, a conflict, a failed or reopened runner)
+//     never ends a started worker: it is counted, and the worker tries again.
+//   - A batch of 0 means the default of 256, not 1, and an idle worker is woken
+//     by new rows, so its sleep is bounded by 1 s, not 1 ms.
 //   - Metrics sinks are called once per tick, not three or four times per
 //     message. Time is monotonic within a process.
 //   - A marker with a lower minor can be migrated instead of refused.
 //   - There is no database gate: readers read snapshots, and every write
 //     passes through the committer. There is no guest runtime: a handler is a
 //     Go function.
+//   - The order of a tick is: timers that are due, then claims. One clock
+//     reading claims a whole batch.
 //   - Tx reads and writes app_state only; the other tables are changed by the
 //     verbs that keep their invariants.
 package runner

@@ -9,23 +9,39 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// fencedFS stands between Pebble and the file system, for two reasons.
+// fencedFS stands between Pebble and the file system, for three reasons.
 //
-// A failed Pebble may have goroutines left. close keeps them from the disk:
-// when it returns no write of theirs is under way and none will come, so that
-// another Pebble can open the same directory in the same process.
+// Pebble meets some errors of writing by ending the process: through its
+// Logger, by a panic, even by a fatal error of the runtime when it cannot
+// create its next log file. So once it is open, the first error of a write in
+// its directory marks the runner failed and never returns to Pebble: the
+// goroutine that met it ends its life here.
+//
+// A failed Pebble has goroutines left. close keeps them from the disk: when it
+// returns no write of theirs is under way and none will come, so that another
+// Pebble can open the same directory in the same process.
 //
 // And it is where the durability "write" is made: syncing a log file does
 // nothing then, while Pebble still writes it to the kernel at every commit.
 type fencedFS struct {
 	vfs.FS
+	dir         string
 	skipLogSync bool
+	fail        func(error)
 	mu          sync.RWMutex // held for reading by every write
+	strict      bool         // Pebble is open: errors do not return to it
 	closed      bool
 }
 
-func newFencedFS(fs vfs.FS, d Durability) *fencedFS {
-	return &fencedFS{FS: fs, skipLogSync: d == Write}
+func newFencedFS(fs vfs.FS, dir string, d Durability, fail func(error)) *fencedFS {
+	return &fencedFS{FS: fs, dir: dir, skipLogSync: d == Write, fail: fail}
+}
+
+// opened makes the fence strict.
+func (f *fencedFS) opened() {
+	f.mu.Lock()
+	f.strict = true
+	f.mu.Unlock()
 }
 
 func (f *fencedFS) close() {
@@ -34,30 +50,57 @@ func (f *fencedFS) close() {
 	f.mu.Unlock()
 }
 
-// do runs a write unless the fence is closed.
-func (f *fencedFS) do(write func() error) error {
+// do runs a write. It does not return when the fence is strict and the write
+// fails, nor when it is strict and closed.
+func (f *fencedFS) do(name string, write func() error) error {
+	closed, strict, err := f.try(write)
+	switch {
+	case closed && strict:
+		select {}
+	case err != nil && strict && strings.HasPrefix(name, f.dir):
+		f.fail(err)
+		select {}
+	}
+	return err
+}
+
+func (f *fencedFS) try(write func() error) (closed, strict bool, err error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.closed {
-		return fmt.Errorf("the storage was given up: %w", ErrFailed)
+		return true, f.strict, fmt.Errorf("the storage was given up: %w", ErrFailed)
 	}
-	return write()
+	return false, f.strict, write()
 }
+
+// lenient is do for what Pebble can live without: removing what is obsolete,
+// and making checkpoints elsewhere.
+func (f *fencedFS) lenient(write func() error) error { return f.do("", write) }
 
 func (f *fencedFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	var file vfs.File
-	err := f.do(func() (err error) {
+	err := f.do(name, func() (err error) {
 		file, err = open()
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &fencedFile{File: file, fs: f, skipSync: f.skipLogSync && strings.HasSuffix(name, ".log")}, nil
+	return &fencedFile{File: file, fs: f, name: name, skipSync: f.skipLogSync && strings.HasSuffix(name, ".log")}, nil
 }
 
+// Create makes the directory durable before a marker appears in it: a marker
+// names the manifest that counts, and must not outlive it in a crash. Pebble
+// itself syncs the directory only after both.
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.file(name, func() (vfs.File, error) { return f.FS.Create(name, c) })
+	return f.file(name, func() (vfs.File, error) {
+		if strings.HasPrefix(f.PathBase(name), "marker.") {
+			if err := syncDir(f.FS, f.PathDir(name)); err != nil {
+				return nil, err
+			}
+		}
+		return f.FS.Create(name, c)
+	})
 }
 
 func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
@@ -73,23 +116,23 @@ func (f *fencedFS) OpenDir(name string) (vfs.File, error) {
 }
 
 func (f *fencedFS) Link(old, name string) error {
-	return f.do(func() error { return f.FS.Link(old, name) })
+	return f.lenient(func() error { return f.FS.Link(old, name) })
 }
 
 func (f *fencedFS) Remove(name string) error {
-	return f.do(func() error { return f.FS.Remove(name) })
+	return f.lenient(func() error { return f.FS.Remove(name) })
 }
 
 func (f *fencedFS) RemoveAll(name string) error {
-	return f.do(func() error { return f.FS.RemoveAll(name) })
+	return f.lenient(func() error { return f.FS.RemoveAll(name) })
 }
 
 func (f *fencedFS) Rename(old, name string) error {
-	return f.do(func() error { return f.FS.Rename(old, name) })
+	return f.do(name, func() error { return f.FS.Rename(old, name) })
 }
 
 func (f *fencedFS) MkdirAll(name string, perm os.FileMode) error {
-	return f.do(func() error { return f.FS.MkdirAll(name, perm) })
+	return f.lenient(func() error { return f.FS.MkdirAll(name, perm) })
 }
 
 // Unwrap implements vfs.FS.
@@ -98,11 +141,12 @@ func (f *fencedFS) Unwrap() vfs.FS { return f.FS }
 type fencedFile struct {
 	vfs.File
 	fs       *fencedFS
+	name     string
 	skipSync bool
 }
 
 func (f *fencedFile) Write(p []byte) (n int, err error) {
-	err = f.fs.do(func() (err error) {
+	err = f.fs.do(f.name, func() (err error) {
 		n, err = f.File.Write(p)
 		return err
 	})
@@ -110,7 +154,7 @@ func (f *fencedFile) Write(p []byte) (n int, err error) {
 }
 
 func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {
-	err = f.fs.do(func() (err error) {
+	err = f.fs.do(f.name, func() (err error) {
 		n, err = f.File.WriteAt(p, off)
 		return err
 	})
@@ -119,9 +163,9 @@ func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {
 
 func (f *fencedFile) sync(sync func() error) error {
 	if f.skipSync {
-		return f.fs.do(func() error { return nil })
+		return f.fs.lenient(func() error { return nil })
 	}
-	return f.fs.do(sync)
+	return f.fs.do(f.name, sync)
 }
 
 func (f *fencedFile) Sync() error     { return f.sync(f.File.Sync) }
@@ -131,7 +175,7 @@ func (f *fencedFile) SyncTo(length int64) (full bool, err error) {
 	if f.skipSync {
 		return false, nil
 	}
-	err = f.fs.do(func() (err error) {
+	err = f.fs.do(f.name, func() (err error) {
 		full, err = f.File.SyncTo(length)
 		return err
 	})
@@ -139,5 +183,5 @@ func (f *fencedFile) SyncTo(length int64) (full bool, err error) {
 }
 
 func (f *fencedFile) Preallocate(off, length int64) error {
-	return f.fs.do(func() error { return f.File.Preallocate(off, length) })
+	return f.fs.lenient(func() error { return f.File.Preallocate(off, length) })
 }

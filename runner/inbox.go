@@ -48,17 +48,16 @@ type inbox struct {
 		upper [bandCount]uint64
 		next  uint64
 	}
-	claims  []*claimSpan // in the order they were made
-	leases  map[uint64]holding
-	expiry  expiryHeap
-	ready   []uint64 // rows whose lease ran out, candidates for a takeover
-	parked  int      // leases without an owner
-	wakers  []chan struct{}
-	ordered bool // an ordered worker has joined
-	turn    uint
-	marks   []mark
-	dirty   bool
-	posted  bool
+	claims []*claimSpan // in the order they were made
+	leases map[uint64]holding
+	expiry expiryHeap
+	ready  []uint64 // rows whose lease ran out, candidates for a takeover
+	parked int      // leases without an owner
+	wakers []chan struct{}
+	turn   uint
+	marks  []mark
+	dirty  bool
+	posted bool
 }
 
 // holding is a lease and where its row is.

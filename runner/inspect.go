@@ -85,7 +85,7 @@ func (s readOnlyStorage) Open(onFail func(error)) (Backend, error) {
 		return nil, lockError(s.dir, err)
 	}
 	p := pebbleStorage{dir: s.dir, fs: vfs.Default}
-	b := &pebbleBackend{lock: lock, dir: s.dir, fence: newFencedFS(p.fs, Fsync)}
+	b := &pebbleBackend{lock: lock, dir: s.dir, fence: newFencedFS(p.fs, s.dir, Fsync, onFail)}
 	b.logger = &fatalLogger{opening: true, onFail: onFail}
 	o := p.options(b.fence, b.logger, lock)
 	o.ReadOnly = true

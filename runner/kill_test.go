@@ -115,7 +115,7 @@ func (h *killHarness) live() {
 		h.t.Fatal(err)
 	}
 	theirs.Close()
-	after := 1 + h.rng.IntN(3000)
+	after := 1 + h.rng.IntN(1500)
 	if h.rng.IntN(5) == 0 {
 		moment := time.AfterFunc(time.Duration(h.rng.IntN(60_000))*time.Microsecond, func() { cmd.Process.Kill() })
 		defer moment.Stop()
@@ -201,7 +201,7 @@ func (h *killHarness) look() {
 // finish lets the workers end all work and looks for the last time.
 func (h *killHarness) finish() {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer cancel()
 	progress := make(chan struct{}, 1)
 	r, err := runner.Open(h.dir, runner.Options{Durability: h.mode, Sinks: runner.Sinks{

@@ -31,8 +31,7 @@ type Lease struct {
 // owner is the claimant's instance: the same worker in a later boot is another.
 func owner(epoch, worker uint32) uint64 { return uint64(epoch)<<32 | uint64(worker) }
 
-func (l Lease) epoch() uint32  { return uint32(l.Owner >> 32) }
-func (l Lease) worker() uint32 { return uint32(l.Owner) }
+func (l Lease) epoch() uint32 { return uint32(l.Owner >> 32) }
 
 func (l Lease) append(dst []byte) []byte {
 	dst = append(dst, leaseMagic...)

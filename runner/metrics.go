@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// LatencyBuckets is the number of buckets of Metrics.Latency.
+// LatencyBuckets is the number of buckets of a Latency.
 const LatencyBuckets = 32
 
 // Metrics are the reliability counters of a worker.
 //
-// Always: Latency sums to Attempts, and Conflicts + Busy = Retryable.
+// Always: the latency buckets sum to Attempts, and Conflicts + Busy = Retryable.
 type Metrics struct {
 	Attempts     uint64 // handler runs
 	Successes    uint64 // handler runs that ended well and were committed
@@ -26,19 +26,23 @@ type Metrics struct {
 	LeasesLost   uint64 // outcomes dropped because the lease was taken over
 	TimersFired  uint64 // of Attempts, those of timers
 
-	LatencyTotal time.Duration
-	LatencyMax   time.Duration
-	// Latency counts handler runs by duration: bucket i holds those below
-	// 2^i microseconds that are not in a lower one, the last bucket the rest.
-	Latency [LatencyBuckets]uint64
+	Latency Latency // of handler runs
+}
+
+// Latency is a histogram of durations.
+type Latency struct {
+	Total, Max time.Duration
+	// Buckets counts runs by duration: bucket i holds those below 2^i
+	// microseconds that are not in a lower one, the last bucket the rest.
+	Buckets [LatencyBuckets]uint64
 }
 
 func (m *Metrics) observe(d time.Duration) {
 	d = max(d, 0)
 	m.Attempts++
-	m.LatencyTotal += d
-	m.LatencyMax = max(m.LatencyMax, d)
-	m.Latency[min(bits.Len64(uint64(d.Microseconds())), LatencyBuckets-1)]++
+	m.Latency.Total += d
+	m.Latency.Max = max(m.Latency.Max, d)
+	m.Latency.Buckets[min(bits.Len64(uint64(d.Microseconds())), LatencyBuckets-1)]++
 }
 
 func (m *Metrics) failed(o outcome) {
@@ -68,10 +72,10 @@ func (m *Metrics) add(t *Metrics) {
 	} {
 		*p[0] += *p[1]
 	}
-	m.LatencyTotal += t.LatencyTotal
-	m.LatencyMax = max(m.LatencyMax, t.LatencyMax)
-	for i := range m.Latency {
-		m.Latency[i] += t.Latency[i]
+	m.Latency.Total += t.Latency.Total
+	m.Latency.Max = max(m.Latency.Max, t.Latency.Max)
+	for i, n := range t.Latency.Buckets {
+		m.Latency.Buckets[i] += n
 	}
 }
 

@@ -117,7 +117,6 @@ func (o *settleOp) one(c *commit, i int) settled {
 			o.bury(c, in, d, out)
 			return settled{dead: true}
 		}
-		o.buf = d.stored(o.buf)
 		c.requeue(in, d.Row.Seq, h, o.until(c, d, out), o.stored(d))
 	case verdictHold:
 		if int(h.Attempts) >= o.w.policy().RetryBudget {
@@ -138,11 +137,13 @@ func (o *settleOp) one(c *commit, i int) settled {
 	return settled{}
 }
 
+// stored returns the value of d's row.
 func (o *settleOp) stored(d *Delivery) []byte {
-	if d.FromTimer {
-		return o.buf
+	if !d.FromTimer {
+		return d.Frame
 	}
-	return d.Frame
+	o.buf = append(appendTimerKey(o.buf[:0], d.Timer), d.Frame...)
+	return o.buf
 }
 
 // until is the time before which a failed message is not delivered again.
@@ -243,86 +244,4 @@ func (w *Worker) renew(ctx context.Context, list []Delivery) error {
 // taken the row; the handler may stop then, because nothing it does counts.
 func (d *Delivery) Renew(ctx context.Context) error {
 	return d.w.renew(ctx, d.w.cur.list[d.at:d.at+1])
-}
-
-// isDone reports whether a message id is remembered as completed.
-func (c *commit) isDone(worker uint64, id []byte) (bool, error) {
-	value, ok, err := c.get(appendDedupeKey([]byte{byte(dedupeTable)}, worker, id))
-	if err != nil || !ok {
-		return false, err
-	}
-	row, err := decodeDedupe(value)
-	if err != nil {
-		return false, nil // a foreign value forbids nothing; markDone replaces it
-	}
-	return row.expires > c.now, nil
-}
-
-// markDone remembers a message id as completed.
-func (c *commit) markDone(worker uint64, id []byte, keep time.Duration) {
-	row := dedupeRow{completed: c.now, expires: later(c.now, keep.Milliseconds())}
-	key := appendDedupeKey([]byte{byte(dedupeTable)}, worker, id)
-	c.stage(key, row.append(nil))
-	c.batch.Set(appendExpiryKey([]byte{byte(expiryTable)}, row.expires, key[1:]), nil)
-	c.e.ix.expiryHead = min(c.e.ix.expiryHead, row.expires)
-}
-
-// maxSweep bounds the dedupe rows that one tick forgets.
-const maxSweep = 256
-
-// sweepDedupe forgets ids whose time is over, and returns how many.
-func (e *engine) sweepDedupe(ctx context.Context, now int64) (int, error) {
-	e.ix.mu.Lock()
-	head := e.ix.expiryHead
-	e.ix.mu.Unlock()
-	if head > now {
-		return 0, nil
-	}
-	n := 0
-	err := e.do(ctx, func(c *commit) (err error) {
-		n, err = c.sweep(now)
-		return err
-	})
-	return n, err
-}
-
-func (c *commit) sweep(now int64) (int, error) {
-	lo := appendExpiryKey([]byte{byte(expiryTable)}, c.e.ix.expiryHead, nil)
-	head := int64(maxTime)
-	var keys [][]byte
-	var rows []dedupeRow
-	err := c.e.back.Scan(lo, []byte{byte(expiryTable) + 1}, func(key, _ []byte) bool {
-		expires, id, err := decodeExpiryKey(key[1:])
-		if err != nil {
-			return true
-		}
-		if expires > now || len(keys) == maxSweep {
-			head = expires
-			return false
-		}
-		keys = append(keys, append([]byte{byte(dedupeTable)}, id...))
-		rows = append(rows, dedupeRow{expires: expires})
-		return true
-	})
-	if err != nil {
-		return 0, fmt.Errorf("read expiries: %w", err)
-	}
-	for i, key := range keys {
-		// The id may have been completed again since, with a later expiry.
-		value, ok, err := c.get(key)
-		if row, bad := decodeDedupe(value); err == nil && ok && (bad != nil || row.expires <= now) {
-			c.stage(key, nil)
-		}
-		c.batch.Delete(appendExpiryKey([]byte{byte(expiryTable)}, rows[i].expires, key[1:]))
-	}
-	c.e.ix.expiryHead = head
-	for key, v := range c.staged {
-		// Ids completed by this very group are not in the scan.
-		if table(key[0]) == dedupeTable && v != nil {
-			if row, err := decodeDedupe(v); err == nil {
-				c.e.ix.expiryHead = min(c.e.ix.expiryHead, row.expires)
-			}
-		}
-	}
-	return len(keys), nil
 }

@@ -24,7 +24,10 @@ var commands = []func() *cobra.Command{
 	migrateCommand,
 	packetCommand,
 	perftCommand,
+	replayCommand,
 	runnerCommand,
+	serveCommand,
+	statusCommand,
 	versionCommand,
 }
 

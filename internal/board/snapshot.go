@@ -194,6 +194,7 @@ func (r *reader) board() *Board {
 	}
 	var err error
 	b.position, err = chess.ParseFEN(b.fen)
-	r.bad = err != nil || identity > 1 || b.position.FEN() != b.fen || history == 0 || b.history[history-1] != b.position.Key()
+	var buf [chess.MaxFEN]byte
+	r.bad = err != nil || identity > 1 || string(b.position.AppendFEN(buf[:0])) != b.fen || history == 0 || b.history[history-1] != b.position.Key()
 	return b
 }

@@ -121,8 +121,8 @@ func TestLoadRefuses(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(magic))
-	f.Add(busyPool(f, 3, 0).Snapshot(nil))
-	f.Add(busyPool(f, 4, 60).Snapshot(nil))
+	f.Add(busyPool(f, 1, 0).Snapshot(nil))
+	f.Add(busyPool(f, 2, 7).Snapshot(nil))
 	o := DefaultOptions()
 	f.Fuzz(func(t *testing.T, state []byte) {
 		p, err := Load(o, counter(1<<40), newRand(1), state)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,8 +34,8 @@ var writers = map[wamble.Kind]func(profile string, run []wamble.Intent) []statem
 	wamble.KindUnlinkSession:             unlinkSessions,
 	wamble.KindRecordTermsAcceptance:     recordTerms,
 	wamble.KindCreateBoard:               createBoards,
-	wamble.KindUpdateBoard:               updateBoards,
-	wamble.KindUpdateBoardAssignmentTime: assignBoards,
+	wamble.KindUpdateBoard:               changeBoards,
+	wamble.KindUpdateBoardAssignmentTime: changeBoards,
 	wamble.KindRecordMove:                recordMoves,
 	wamble.KindRecordGameResult:          recordResults,
 	wamble.KindRecordPayout:              recordPayouts,
@@ -63,16 +64,29 @@ func (s *Store) Apply(ctx context.Context, b wamble.Batch) error {
 	for kind, run := range schema.Runs(b.Intents) {
 		statements = append(statements, writers[kind](b.Profile, run)...)
 	}
-	return sorted(ctx, "apply", s.transact(ctx, func(conn *pgxpool.Conn) error {
-		if err := s.execute(ctx, conn, s.begin(), statements); err != nil {
+	limited, cancel := s.limit(ctx, b.Intents, len(statements))
+	defer cancel()
+	return sorted(ctx, "apply", s.transact(limited, func(conn *pgxpool.Conn) error {
+		if err := s.execute(limited, conn, s.begin(), statements); err != nil {
 			return err
 		}
-		tag, err := conn.Exec(ctx, "COMMIT")
+		tag, err := conn.Exec(limited, "COMMIT")
 		if err == nil && tag.String() != "COMMIT" { // the server takes COMMIT of a failed transaction as ROLLBACK
 			err = fmt.Errorf("the server answered COMMIT with %s", tag)
 		}
 		return err
 	}))
+}
+
+// limit bounds a whole batch. The server's own limit on statements does not
+// hold for what a new connection asks before BEGIN: the descriptions of the
+// statements, which wait for whoever locks a table. Only a purge may take as
+// long as it takes.
+func (s *Store) limit(ctx context.Context, intents []wamble.Intent, statements int) (context.Context, context.CancelFunc) {
+	if slices.ContainsFunc(intents, func(in wamble.Intent) bool { return in.Kind() == wamble.KindPurgeSessions }) {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Duration(statements+2)*s.timeout)
 }
 
 // transact hands out a connection and sees to it that no transaction is left
@@ -160,12 +174,14 @@ func (s *Store) Probe(ctx context.Context, b wamble.Batch) ([]wamble.Rejection, 
 		return nil, err
 	}
 	var rejected []wamble.Rejection
-	err := s.transact(ctx, func(conn *pgxpool.Conn) error {
-		if err := s.execute(ctx, conn, s.begin(), nil); err != nil {
+	limited, cancel := s.limit(ctx, b.Intents, len(b.Intents))
+	defer cancel()
+	err := s.transact(limited, func(conn *pgxpool.Conn) error {
+		if err := s.execute(limited, conn, s.begin(), nil); err != nil {
 			return err
 		}
 		for i, in := range b.Intents {
-			err := s.try(ctx, conn, b.Profile, in)
+			err := s.try(limited, conn, b.Profile, in)
 			if errors.Is(err, wamble.ErrTransient) {
 				return err
 			}

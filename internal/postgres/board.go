@@ -27,34 +27,26 @@ func createBoards(profile string, run []wamble.Intent) []statement {
 		FROM ` + theseBoards + ` JOIN boards b ON b.id = v.id AND b.profile <> $6::text LIMIT 1`}}
 }
 
-const theseUpdates = `unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS v(id, fen, status, version)`
+const theseChanges = `unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[]) AS v(id, fen, status, version, assigned)`
 
-func updateBoards(_ string, run []wamble.Intent) []statement {
-	boards := schema.NewestBoards(run)
-	n := len(boards)
-	ids, fens, states, versions := make([]int64, n), make([]string, n), make([]string, n), make([]int64, n)
-	for i, in := range boards {
-		ids[i], fens[i], states[i], versions[i] = int64(in.Board), in.FEN, in.Status.String(), int64(in.Version)
+// changeBoards writes positions that are newer than what is stored, and times
+// of assignment.
+func changeBoards(_ string, run []wamble.Intent) []statement {
+	changes := schema.BoardChanges(run)
+	n := len(changes)
+	ids, fens, states, versions, assigned := make([]int64, n), make([]string, n), make([]string, n), make([]int64, n), make([]*time.Time, n)
+	for i, c := range changes {
+		ids[i], fens[i], states[i], versions[i] = int64(c.Board), c.FEN, c.Status.String(), c.Version
+		if !c.Assigned.IsZero() {
+			assigned[i] = &changes[i].Assigned
+		}
 	}
-	return []statement{{rows: n, args: []any{ids, fens, states, versions}, sql: `
-		UPDATE boards b SET fen = v.fen, status = v.status, version = v.version FROM ` + theseUpdates + ` WHERE b.id = v.id AND b.version < v.version`,
-		verify: `SELECT format('UPDATE_BOARD: there is no board %s', v.id)
-		FROM ` + theseUpdates + ` WHERE NOT EXISTS (SELECT FROM boards b WHERE b.id = v.id) LIMIT 1`}}
-}
-
-const theseAssignments = `unnest($1::bigint[], $2::timestamptz[]) AS v(id, at)`
-
-func assignBoards(_ string, run []wamble.Intent) []statement {
-	boards := schema.NewestAssignments(run)
-	ids, at := make([]int64, len(boards)), make([]time.Time, len(boards))
-	for i, in := range boards {
-		ids[i], at[i] = int64(in.Board), in.At
-	}
-	return []statement{{rows: len(boards), args: []any{ids, at}, sql: `
-		UPDATE boards b SET last_assignment_time = v.at FROM ` + theseAssignments + `
-		WHERE b.id = v.id AND (b.last_assignment_time IS NULL OR b.last_assignment_time < v.at)`,
-		verify: `SELECT format('UPDATE_BOARD_ASSIGNMENT_TIME: there is no board %s', v.id)
-		FROM ` + theseAssignments + ` WHERE NOT EXISTS (SELECT FROM boards b WHERE b.id = v.id) LIMIT 1`}}
+	return []statement{{rows: n, args: []any{ids, fens, states, versions, assigned}, sql: `
+		UPDATE boards b SET fen = CASE WHEN b.version < v.version THEN v.fen ELSE b.fen END, status = CASE WHEN b.version < v.version THEN v.status ELSE b.status END,
+			version = greatest(b.version, v.version), last_assignment_time = greatest(b.last_assignment_time, v.assigned)
+		FROM ` + theseChanges + ` WHERE b.id = v.id`,
+		verify: `SELECT format('` + run[0].Kind().String() + `: there is no board %s', v.id)
+		FROM ` + theseChanges + ` WHERE NOT EXISTS (SELECT FROM boards b WHERE b.id = v.id) LIMIT 1`}}
 }
 
 const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, coalesce(b.variant, -1), b.version, b.created_at, b.last_assignment_time,

@@ -58,10 +58,12 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 			return nil
 		}))
 	b.Queue("COMMIT")
-	conn, err := s.pool.Acquire(ctx)
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	conn, err := s.pool.Acquire(limited)
 	if err == nil {
 		defer conn.Release()
-		err = conn.SendBatch(ctx, b).Close()
+		err = conn.SendBatch(limited, b).Close()
 	}
 	if err != nil {
 		return nil, sorted(ctx, "lease "+seq.String(), err)

@@ -45,6 +45,9 @@ func sorted(ctx context.Context, what string, err error) error {
 		return fmt.Errorf("%w: %s: %w", wamble.ErrTransient, what, ctx.Err())
 	case errors.As(err, &db) && len(db.Code) == 5 && permanent[db.Code[:2]]:
 		return fmt.Errorf("%s: %w", what, err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		// Our own limit, not the caller's: it must not look like his.
+		return fmt.Errorf("%w: %s: %v", wamble.ErrTransient, what, err)
 	}
 	return fmt.Errorf("%w: %s: %w", wamble.ErrTransient, what, err)
 }

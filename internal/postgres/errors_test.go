@@ -58,6 +58,9 @@ func TestSorted(t *testing.T) {
 			t.Errorf("%s: got %v, want context.Canceled in it", c.name, got)
 		}
 	}
+	if got := sorted(t.Context(), "test", context.DeadlineExceeded); errors.Is(got, context.DeadlineExceeded) || !errors.Is(got, wamble.ErrTransient) {
+		t.Errorf("our own limit: got %v, want a transient error that is not the caller's deadline", got)
+	}
 	if sorted(canceled, "test", nil) != nil {
 		t.Error("no error became one")
 	}

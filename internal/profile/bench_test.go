@@ -49,7 +49,7 @@ func newCrowd(tb testing.TB, boards, sessions, playing int) *crowd {
 		b.ID = wamble.BoardID(i + 1)
 		c.step(Input{Kind: RestoreBoard, Board: &b})
 	}
-	s := wamble.Session{}
+	s := wamble.Session{LastSeen: epoch}
 	for i := range sessions {
 		s.ID, s.Token = wamble.SessionID(i+1), wamble.Token{1, byte(i), byte(i >> 8), byte(i >> 16)}
 		c.step(Input{Kind: RestoreSession, Session: &s})

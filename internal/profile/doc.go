@@ -4,12 +4,12 @@
 //
 // Its nouns, and the files that bear their names:
 //
-//   - a Profile is the state: link, boards, players, what waits (profile.go);
+//   - a Profile is the state: link, boards, sessions, what waits (profile.go);
 //   - an Input is one thing that happened, an Output all that follows from one
 //     step (input.go, output.go);
 //   - a route is the row of one control code: what it needs and who handles it
 //     (routes.go); handlers stand in hello.go, move.go, legal.go, goodbye.go;
-//   - a player is a session in memory (player.go, players.go);
+//   - a seat is a board for a session; who loses his is told (seat.go, pass.go);
 //   - a Load is a question to the store, and whoever waits for its answer
 //     (load.go);
 //   - a Recorder writes down what a Profile was told, Replay tells it again
@@ -35,17 +35,11 @@
 //
 // # Who is in memory
 //
-//	         HELLO                 a sign of life
-//	nobody ────────▶ fresh ─────────────────────────▶ live ◀──┐
-//	   ▲               │ unconfirmed-timeout           │      │ a request
-//	   │               ▼                               ▼      │
-//	   │           departing ◀── has no board ── session-timeout ── has one ──▶ idle
-//	   │               │   ▲                                                    │
-//	   └───────────────┘   └──────────── token-expiration, or the board ◀───────┘
-//	     the store has all of it         is lost
-//
-// A player who departs is forgotten only when the store has applied the last
-// intent that concerned him, so a load always reads what was written.
+// Every board that is not archived, and every session with a link, a board or
+// intents that the store does not have yet (package session draws it). The
+// messages that session counts are gates here: a gate is settled when the
+// store's cursor has passed its last frame, and only then a session goes. So a
+// load always reads what was written.
 //
 // # Invariants
 //

@@ -3,6 +3,7 @@ package profile
 import (
 	"wamble"
 	"wamble/internal/persist"
+	"wamble/internal/session"
 )
 
 // gates is how far journal and store have come.
@@ -121,9 +122,10 @@ func (p *Profile) seal(out *Output) bool {
 	return wrote
 }
 
-// sealFor is seal for what was decided about one player.
-func (p *Profile) sealFor(pl *player, out *Output) {
-	if p.seal(out) && pl != nil {
-		pl.gate = p.gates.last
+// sealFor is seal for what was decided about one session: it stays in memory
+// until the store has that.
+func (p *Profile) sealFor(s *session.Session, out *Output) {
+	if p.seal(out) && s != nil {
+		p.sessions.Wrote(s, p.gates.last)
 	}
 }

@@ -1,11 +1,9 @@
 package profile
 
 import (
-	"errors"
 	"fmt"
 
 	"wamble"
-	"wamble/internal/board"
 	"wamble/wire"
 )
 
@@ -17,48 +15,33 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		p.deny(r, &wamble.Denied{Code: wamble.UnsupportedVersion, Reason: reason, Blocking: true})
 		return done
 	}
-	pl, fresh := r.player, false
-	if pl == nil && !r.granted.IsZero() {
-		pl = p.players.byToken[r.granted] // his answer got lost, and he asks again
+	s, isNew := r.session, false
+	if s == nil && !r.granted.IsZero() {
+		s = p.sessions.Find(r.granted) // his answer got lost, and he asks again
 	}
-	if pl == nil {
-		var denied *wamble.Denied
-		if pl, denied = p.newPlayer(r.id); denied != nil {
-			p.deny(r, denied)
+	if s == nil {
+		from, _ := p.link.Peer(r.id)
+		var err error
+		if s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.draft); err != nil {
+			p.deny(r, deniedOf(err))
 			return done
 		}
-		fresh = true
 	}
-	b, taken, denied := p.seat(pl)
-	if denied != nil {
-		if fresh { // nobody was told of him
+	b, taken, err := p.seat(s)
+	if err != nil {
+		if isNew { // nobody was told of him
 			p.draft.discard()
-			p.players.forget(pl)
+			p.sessions.Discard(s)
 		}
-		p.deny(r, denied)
+		p.deny(r, deniedOf(err))
 		return done
 	}
 	p.stats.Hellos++
-	if fresh {
+	if isNew {
 		p.stats.NewPlayers++
 	}
-	p.answerHello(r, pl, b)
-	p.sealFor(pl, out)
+	p.answerHello(r, s.Token(), b)
+	p.sealFor(s, out)
 	p.lost(taken, out)
 	return done
-}
-
-// seat makes sure that a player holds a board, and returns it, with what
-// somebody else lost for it.
-func (p *Profile) seat(pl *player) (*board.Board, board.Released, *wamble.Denied) {
-	got, err := p.boards.Assign(p.clock.now, pl.wants(), &p.draft)
-	switch {
-	case errors.Is(err, board.ErrNoBoard):
-		return nil, board.Released{}, errNoBoard
-	case errors.Is(err, board.ErrNoID):
-		return nil, board.Released{}, errNoID
-	case err != nil:
-		return nil, board.Released{}, &wamble.Denied{Code: wamble.Internal, Reason: err.Error()}
-	}
-	return got.Board, got.Taken, nil
 }

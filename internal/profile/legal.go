@@ -16,12 +16,12 @@ func (p *Profile) legal(r *request, _ *Output) verdict {
 	case b == nil:
 		p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 		return done
-	case b.Holder() == r.player.id && square >= uint8(chess.NoSquare):
+	case b.Holder() == r.session.ID() && square >= uint8(chess.NoSquare):
 		p.deny(r, &wamble.Denied{Code: wamble.LegalMovesInvalid, Reason: "invalid square index"})
 		return done
 	}
 	rows := p.scratch.moves[:0]
-	if b.Holder() == r.player.id {
+	if b.Holder() == r.session.ID() {
 		var buf [32]chess.Move
 		for _, m := range b.Position().LegalFrom(buf[:0], chess.Square(square)) {
 			row := wire.LegalMove{From: uint8(m.From()), To: uint8(m.To())}

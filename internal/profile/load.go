@@ -2,10 +2,12 @@ package profile
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"wamble"
 	"wamble/internal/link"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -111,7 +113,9 @@ func (p *Profile) loaded(in *Input, out *Output) {
 	case in.Outcome == Away:
 		denied = errAway
 	case in.Outcome == Found && l.Subject == SessionOf:
-		_, denied = p.admit(in.Session)
+		if _, err := p.sessions.Admit(p.clock.now, in.Session, nil, p.scratch.holds); err != nil && !errors.Is(err, session.ErrOver) {
+			denied = deniedOf(err)
+		}
 	}
 	for i := range l.waiting {
 		w := &l.waiting[i]

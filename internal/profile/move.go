@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -13,18 +14,18 @@ import (
 // if that was in a crash.
 func (p *Profile) move(r *request, out *Output) verdict {
 	uci := r.message.(*wire.PlayerMove).UCI.String()
-	pl, id := r.player, r.h.Board
-	played, err := p.boards.Play(p.clock.now, id, pl.id, uci, &p.draft)
+	s, id := r.session, r.h.Board
+	played, err := p.boards.Play(p.clock.now, id, s.ID(), uci, &p.draft)
 	switch {
 	case err == nil:
-		p.moved(pl, &played, out)
-	case p.boards.Repeats(id, pl.id, uci):
+		p.moved(s, &played, out)
+	case p.boards.Repeats(id, s.ID(), uci):
 		p.stats.Repeats++
 	case errors.Is(err, board.ErrUnknownBoard):
 		if !r.asked || r.subject != GameOf {
 			return p.ask(r, Load{Subject: GameOf, Token: r.h.Token, Board: id}, out)
 		}
-		if r.game == nil || !board.RepeatsStored(r.game, pl.id, uci) {
+		if r.game == nil || !board.RepeatsStored(r.game, s.ID(), uci) {
 			p.stats.Rejected++
 			p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 			return done
@@ -35,26 +36,27 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
 		return done
 	}
-	next, taken, denied := p.seat(pl)
-	if denied != nil {
+	next, taken, err := p.seat(s)
+	if err != nil {
 		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no replacement board after move"})
 		return done
 	}
 	p.answerUpdate(r, next)
-	p.sealFor(pl, out)
+	p.sealFor(s, out)
 	p.lost(taken, out)
 	return done
 }
 
 // moved takes down what a move means for the player, and for the game.
-func (p *Profile) moved(pl *player, played *board.Played, out *Output) {
+func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 	p.stats.Moves++
-	pl.left = played.Board.ID()
+	s.SetLeft(played.Board.ID())
 	if played.First {
-		pl.stats.Games++
+		game := wamble.Stats{Games: 1}
 		if played.Board.Variant() >= 0 {
-			pl.stats.Chess960Games++
+			game.Chess960Games = 1
 		}
+		s.Count(game)
 	}
 	if played.Finished != nil {
 		p.finished(played.Finished, out)

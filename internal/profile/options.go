@@ -6,6 +6,7 @@ import (
 	"wamble/internal/board"
 	"wamble/internal/config"
 	"wamble/internal/link"
+	"wamble/internal/session"
 )
 
 // Options is what a Profile begins with.
@@ -50,6 +51,19 @@ func linkConfig(c *config.Profile) link.Config {
 		cfg.ReplayTTL = -1
 	}
 	return cfg
+}
+
+// sessionOptions is what session needs of the options.
+func sessionOptions(c *config.Profile) session.Options {
+	s := &c.Sessions
+	return session.Options{
+		MaxPlayers:    s.MaxPlayers,
+		Unconfirmed:   s.UnconfirmedTimeout,
+		Away:          min(c.Link.SessionTimeout, s.TokenExpiration),
+		Expiration:    s.TokenExpiration,
+		NewPerHost:    s.NewPlayersPerIP,
+		DefaultRating: float64(c.Scoring.DefaultRating),
+	}
 }
 
 // boardOptions is what board needs of the options.

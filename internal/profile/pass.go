@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -16,7 +17,7 @@ func (p *Profile) pass(out *Output) {
 		p.age(out)
 	}
 	p.seal(out)
-	p.seen.flush(p.clock.since, out)
+	p.seen.flush(out)
 }
 
 // release takes boards back whose time is over, and gives those of their
@@ -36,28 +37,38 @@ func (p *Profile) lost(what board.Released, out *Output) {
 		return
 	}
 	p.stats.Released++
-	pl := p.players.byID[what.Session]
-	if pl == nil {
+	s := p.sessions.ByID(what.Session)
+	if s == nil {
 		return
 	}
-	pl.left = what.Board
-	p.notify(pl.token, what.Board, wire.ServerNotification{
+	s.SetLeft(what.Board)
+	p.notify(s.Token(), what.Board, wire.ServerNotification{
 		Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back"),
 	}, out)
-	if pl.at != &p.players.live || what.Why != board.TimedOut {
-		if pl.at == &p.players.idle {
-			p.depart(pl)
-		}
+	if what.Why != board.TimedOut || !p.isHere(s) {
+		p.sessions.Unseated(what.Session)
 		return
 	}
-	b, taken, denied := p.seat(pl)
-	p.sealFor(pl, out)
-	if denied != nil {
-		p.pushDenied(pl.token, denied, out)
+	b, taken, err := p.seat(s)
+	p.sealFor(s, out)
+	if err != nil {
+		p.pushDenied(s.Token(), deniedOf(err), out)
 		return
 	}
-	p.pushUpdate(pl.token, b, out)
+	p.pushUpdate(s.Token(), b, out)
 	p.lost(taken, out)
+}
+
+// age lets sessions go that are silent, and frees the boards of those that
+// ended.
+func (p *Profile) age(out *Output) {
+	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
+	for _, e := range p.scratch.ended {
+		p.boards.Leave(p.clock.now, e.Session, &p.draft)
+		if e.End == session.Expired {
+			p.notify(e.Token, 0, wire.ServerNotification{Type: wire.NoticeSessionExpired}, out)
+		}
+	}
 }
 
 // pushDenied tells a player that there is no board for him.
@@ -129,14 +140,8 @@ func (p *Profile) next() time.Time {
 	if p.seen.n > 0 {
 		sooner(p.clock.at(p.seen.since + seenWaits))
 	}
-	s, ps := &p.cfg.Sessions, &p.players
-	for _, wait := range [...]struct {
-		last *player
-		span time.Duration
-	}{{ps.fresh.last, s.UnconfirmedTimeout}, {ps.live.last, p.patience()}, {ps.idle.last, s.TokenExpiration}} {
-		if wait.last != nil {
-			sooner(p.clock.at(wait.last.heard + wait.span))
-		}
+	if at, ok := p.sessions.Next(); ok {
+		sooner(at)
 	}
 	return next
 }

@@ -9,6 +9,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/link"
 	"wamble/internal/persist"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -19,20 +20,20 @@ import (
 //	submit out.Frames as one group; ask out.Loads; lease out.Leases;
 //	send out.Packets; be back at out.Next
 type Profile struct {
-	cfg     *config.Profile
-	clock   clock
-	chance  chance
-	link    *link.Server
-	boards  *board.Pool
-	players players
-	leases  *persist.Leases
-	loads   loads
-	gates   gates
-	draft   draft
-	seen    seen
-	mode    mode
-	scratch scratch
-	stats   Stats
+	cfg      *config.Profile
+	clock    clock
+	chance   chance
+	link     *link.Server
+	boards   *board.Pool
+	sessions *session.Table
+	leases   *persist.Leases
+	loads    loads
+	gates    gates
+	draft    draft
+	seen     seen
+	mode     mode
+	scratch  scratch
+	stats    Stats
 }
 
 // mode is what holds for the whole profile.
@@ -88,10 +89,21 @@ func New(o Options) *Profile {
 		leases: persist.NewLeases(o.LeaseSize),
 		loads:  newLoads(o.MaxLoads),
 	}
-	p.players = newPlayers()
+	p.sessions = session.New(sessionOptions(o.Config), session.IDs{Session: p.newSessionID, Player: p.newPlayerID}, source)
 	p.mode.caps = p.caps()
+	p.scratch.holds = p.holds
 	p.boards = board.New(boardOptions(o.Config), p.newBoardID, p.chance.rng)
 	return p
+}
+
+func (p *Profile) newSessionID() (wamble.SessionID, bool) {
+	id, ok := p.leases.Next(wamble.SessionIDs)
+	return wamble.SessionID(id), ok
+}
+
+func (p *Profile) newPlayerID() (wamble.PlayerID, bool) {
+	id, ok := p.leases.Next(wamble.PlayerIDs)
+	return wamble.PlayerID(id), ok
 }
 
 func (p *Profile) newBoardID() (wamble.BoardID, bool) {
@@ -107,6 +119,7 @@ func (p *Profile) Name() string { return p.cfg.Name }
 func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	out.reset()
 	p.clock.set(now)
+	p.seen.now = p.clock.since
 	p.draft.frames = &out.Frames
 	for i := range inputs {
 		p.take(&inputs[i], out)
@@ -136,8 +149,10 @@ func (p *Profile) take(in *Input, out *Output) {
 		p.loaded(in, out)
 	case Durable:
 		p.gates.reach(in.Gate, in.Seq)
+		p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
 	case Applied:
 		p.gates.apply(in.Seq)
+		p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
 	case Leased:
 		p.leases.Add(in.Sequence, in.Blocks)
 	case Tick:
@@ -162,5 +177,6 @@ func (p *Profile) configure(c *config.Profile) {
 	p.cfg = c
 	p.mode.caps = p.caps()
 	p.link.SetConfig(linkConfig(c))
+	p.sessions.Reconfigure(sessionOptions(c))
 	p.boards.Reconfigure(boardOptions(c))
 }

@@ -4,6 +4,7 @@ import (
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/link"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -14,11 +15,10 @@ type request struct {
 	message wire.Message // good during the handler
 	data    []byte       // the whole packet; good during the handler
 	granted wamble.Token
-	player  *player // nil: the token names nobody, or there is none
-	// known is what the store said about what the request asked it, if asked.
+	session *session.Session // nil: the token names nobody, or there is none
+	// asked says that the store was asked about subject; game is what it had.
 	asked   bool
 	subject Subject
-	outcome Outcome
 	game    *wamble.Board
 }
 
@@ -32,14 +32,15 @@ const (
 
 // scratch is memory that handlers use again.
 type scratch struct {
+	holds    session.Holds // Profile.holds
 	request  request
 	packet   wire.Packet // of a request that waited
 	fen      []byte
 	fields   [wire.MaxFields]wire.Field
 	moves    []wire.LegalMove
 	push     []byte
-	session  wamble.CreateSession
 	released []board.Released
+	ended    []session.Ended
 }
 
 // packet takes a packet from outside.
@@ -55,8 +56,8 @@ func (p *Profile) packet(in *Input, out *Output) {
 		*r = request{id: got.Request, h: got.Packet.Header, message: got.Packet.Message, data: in.Data, granted: got.Granted}
 		p.request(r, out)
 	case link.Delivered:
-		if pl := p.players.byToken[got.Packet.Token]; pl != nil {
-			p.hear(pl)
+		if s := p.sessions.Find(got.Packet.Token); s != nil {
+			p.hear(s)
 		}
 	}
 }
@@ -74,17 +75,17 @@ func (p *Profile) request(r *request, out *Output) {
 	}
 	row := routeOf(r.h.Ctrl)
 	if row.looks != nowhere {
-		r.player = p.players.byToken[r.h.Token]
+		r.session = p.sessions.Find(r.h.Token)
 	}
-	if r.player == nil && row.looks == everywhere && !r.h.Token.IsZero() && !r.asked {
+	if r.session == nil && row.looks == everywhere && !r.asked && !r.h.Token.IsZero() && !p.sessions.Over(r.h.Token) {
 		p.ask(r, Load{Subject: SessionOf, Token: r.h.Token}, out)
 		return
 	}
-	if r.player != nil {
-		p.hear(r.player)
+	if r.session != nil {
+		p.hear(r.session)
 		p.link.Vouch(r.id)
 	}
-	if row.must && r.player == nil {
+	if row.must && r.session == nil {
 		p.deny(r, &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "unknown player", Blocking: true})
 		p.finish(r, out)
 		return
@@ -97,7 +98,7 @@ func (p *Profile) request(r *request, out *Output) {
 // finish says that a request has its answers. They leave when what was decided
 // for it is durable.
 func (p *Profile) finish(r *request, out *Output) {
-	p.sealFor(r.player, out)
+	p.sealFor(r.session, out)
 	p.link.Finish(r.id, p.gates.last)
 }
 

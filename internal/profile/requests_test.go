@@ -138,10 +138,10 @@ func TestHelloRefused(t *testing.T) {
 				tc.prepare(r)
 			}
 			r.sent = nil
-			players := r.p.players.len()
+			players := r.p.sessions.Len()
 			got := r.send(wamble.Peer{Addr: addrPort(peerAt(1), 99)}, tc.packet)
 			expect(t, got, tc.want...)
-			if strings.Contains(got, "ERROR") && r.p.players.len() != players {
+			if strings.Contains(got, "ERROR") && r.p.sessions.Len() != players {
 				t.Error("a refused hello left a player behind")
 			}
 		})
@@ -165,7 +165,7 @@ func drain(r *rig, s wamble.Sequence) {
 func TestHelloCold(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	known := wamble.Token{7, 7}
-	r.store.sessions[500] = &wamble.Session{ID: 500, Token: known, Stats: wamble.Stats{Games: 3}}
+	r.store.sessions[500] = &wamble.Session{ID: 500, Token: known, LastSeen: epoch, Stats: wamble.Stats{Games: 3}}
 
 	expect(t, r.send(peerAt(1), helloPacket(known, 1)), "")
 	// Requests of the same token wait behind the load, in order; a repetition is
@@ -179,8 +179,8 @@ func TestHelloCold(t *testing.T) {
 	expect(t, r.took(), "ACK 1", "ACK 2", "SERVER_HELLO 0b "+start+" w board 1 "+boardKeys)
 	// More would be more than a stranger is sent before he proves himself.
 	expect(t, r.send(peerAt(1), ackPacket(known, 1)), "LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board 1")
-	if pl := r.p.players.byToken[known]; pl == nil || pl.id != 500 || pl.stats.Games != 3 {
-		t.Errorf("got player %+v", pl)
+	if s := r.p.sessions.Find(known); s == nil || s.ID() != 500 || s.Own().Games != 3 {
+		t.Errorf("got session %+v", s)
 	}
 
 	// A token that the store does not know is not adopted.
@@ -205,8 +205,8 @@ func TestHelloCold(t *testing.T) {
 func TestKnownTokenNeverBecomesNew(t *testing.T) {
 	r := newRig(t, "")
 	known := wamble.Token{7, 7}
-	r.store.sessions[500] = &wamble.Session{ID: 500, Token: known}
-	players := r.p.players.len()
+	r.store.sessions[500] = &wamble.Session{ID: 500, Token: known, LastSeen: epoch}
+	players := r.p.sessions.Len()
 
 	// The store goes away while it is asked.
 	expect(t, r.send(peerAt(1), helloPacket(known, 1)), "")
@@ -217,7 +217,7 @@ func TestKnownTokenNeverBecomesNew(t *testing.T) {
 	r.step(Input{Kind: StoreAway})
 	expect(t, r.send(peerAt(1), helloPacket(known, 2)), "ACK 2", `ERROR 1006 "database away"`)
 	expect(t, r.send(peerAt(1), movePacket(known, 1, 3, "e2e4")), "ACK 3", `ERROR 1006 "database away"`)
-	if r.p.players.len() != players {
+	if r.p.sessions.Len() != players {
 		t.Error("a known token became a new player")
 	}
 	token, id := r.join(2)
@@ -230,7 +230,7 @@ func TestKnownTokenNeverBecomesNew(t *testing.T) {
 	r.took()
 	expect(t, r.send(peerAt(1), helloPacket(known, 4)), "")
 	r.answerLoads()
-	if got := r.took(); !strings.Contains(got, "SERVER_HELLO") || r.p.players.byToken[known] == nil {
+	if got := r.took(); !strings.Contains(got, "SERVER_HELLO") || r.p.sessions.Find(known) == nil {
 		t.Errorf("got %s, want the player of the token", got)
 	}
 }
@@ -369,20 +369,11 @@ func TestGoodbye(t *testing.T) {
 	expect(t, r.send(peerAt(1), bye), "ACK 2")
 	unknown := encode(wire.Header{Token: wamble.Token{4}, Seq: 1}, wire.ClientGoodbye{})
 	expect(t, r.send(peerAt(2), unknown), "ACK 1")
-	// He stays in memory until the store has all of it.
-	if r.p.players.byToken[token] == nil {
-		t.Error("forgotten before the store knows him")
-	}
-	r.apply()
-	r.step(Input{Kind: Applied, Seq: r.seq})
-	if r.p.players.byToken[token] != nil {
-		t.Error("still in memory")
-	}
-	// And is the same player when he comes back.
-	expect(t, r.send(peerAt(1), helloPacket(token, 3)), "")
-	r.answerLoads()
-	if got := r.took(); !strings.Contains(got, "SERVER_HELLO") || r.p.players.byToken[token] == nil {
-		t.Errorf("got %s, want the same player", got)
+	// His token is refused from now on: he is somebody new when he comes back.
+	expect(t, r.send(peerAt(1), movePacket(token, id, 3, "e2e4")), "ACK 3", `ERROR 1007 "unknown player" board 1 error.blocking`)
+	h, _ := wire.Peek(r.reply(peerAt(1), helloPacket(token, 4)))
+	if h.Ctrl != wire.CtrlServerHello || h.Token == token {
+		t.Errorf("got %+v, want a new player", h)
 	}
 }
 

@@ -5,43 +5,35 @@ import (
 
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/session"
 )
 
-// restoreBoard puts a stored board into the pool, and its holder into memory. A
-// board whose moves do not lead to its position is played on from the position.
+// restoreBoard puts a stored board into the pool. A board whose moves do not
+// lead to its position is played on from the position.
 func (p *Profile) restoreBoard(stored *wamble.Board, out *Output) {
 	err := p.boards.Restore(p.clock.now, stored, &p.draft)
 	var damaged *board.Damaged
 	if errors.As(err, &damaged) && len(stored.Moves) > 0 {
-		out.Troubles = append(out.Troubles, err)
-		p.stats.Damaged++
+		p.trouble(err, out)
 		bare := *stored
 		bare.Moves = nil
 		err = p.boards.Restore(p.clock.now, &bare, &p.draft)
 	}
 	if err != nil {
-		out.Troubles = append(out.Troubles, err)
-		p.stats.Damaged++
-		return
-	}
-	h := stored.Holder
-	if h == nil || h.Token.IsZero() || p.players.byID[h.Session] != nil {
-		return
-	}
-	if b := p.boards.Held(h.Session); b != nil && b.ID() == stored.ID {
-		pl := &player{id: h.Session, token: h.Token, key: h.Key, heard: p.clock.since, noted: p.clock.since}
-		p.players.add(pl, &p.players.idle)
+		p.trouble(err, out)
 	}
 }
 
-// restoreSession says more about the holder of a restored board, or about one
-// whose board is still to come.
-func (p *Profile) restoreSession(s *wamble.Session) {
-	if pl := p.players.byID[s.ID]; pl != nil {
-		pl.key, pl.stats = s.Key, s.Stats
-		return
+func (p *Profile) trouble(err error, out *Output) {
+	p.stats.Damaged++
+	out.Troubles = append(out.Troubles, err)
+}
+
+// restoreSession takes in the holder of a restored board. If his session is
+// over, his board is free.
+func (p *Profile) restoreSession(stored *wamble.Session) {
+	_, err := p.sessions.Restore(p.clock.now, stored, nil)
+	if errors.Is(err, session.ErrOver) {
+		p.boards.Leave(p.clock.now, stored.ID, &p.draft)
 	}
-	pl := playerOf(s)
-	pl.heard, pl.noted = p.clock.since, p.clock.since
-	p.players.add(pl, &p.players.idle)
 }

@@ -77,10 +77,10 @@ func valueSize(f wire.Field) int {
 }
 
 // answerHello answers with the board that a player holds.
-func (p *Profile) answerHello(r *request, pl *player, b *board.Board) {
+func (p *Profile) answerHello(r *request, token wamble.Token, b *board.Board) {
 	v := p.show(b)
 	v.fit(p.link.Room(r.id))
-	h := wire.Header{Token: pl.token, Board: b.ID(), Flags: r.h.Flags.Negotiate() | v.flags}
+	h := wire.Header{Token: token, Board: b.ID(), Flags: r.h.Flags.Negotiate() | v.flags}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
 }
 

@@ -10,6 +10,7 @@ type Stats struct {
 	Rejected   uint64 // moves that were refused
 	Hellos     uint64 // sessions that were greeted
 	NewPlayers uint64
+	NoBoard    uint64 // requests of players for whom there was no board
 	Finished   uint64 // games
 	Released   uint64 // boards that were taken from their holder
 	Loads      uint64
@@ -39,7 +40,7 @@ func (p *Profile) LinkStats() link.Stats { return p.link.Stats() }
 func (p *Profile) Gauges() Gauges {
 	return Gauges{
 		Boards: p.boards.Len(), FreeBoards: p.boards.Free(),
-		Players: p.players.len(), LivePlayers: p.players.present(),
+		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(),
 		Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,
 		BoardIDs:       p.leases.Left(0), SessionIDs: p.leases.Left(1),

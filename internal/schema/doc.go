@@ -1,6 +1,6 @@
 // Package schema is what the two SQL stores agree on, so that a batch means the
-// same to both: the limits of every column (Check), runs of equal intents
-// (Runs, Newest), and migrations with their versions (Migration, Status,
+// same to both: the limits of every column (Check), the runs that one
+// statement writes (Runs, BoardChanges), and migrations with their versions (Migration, Status,
 // Progress).
 //
 // It speaks to no database. A store loads its own migration files, asks which

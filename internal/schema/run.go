@@ -2,17 +2,19 @@ package schema
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"wamble"
 )
 
-// Runs yields the runs of neighbours of equal kind, in order.
+// Runs yields the runs of neighbours that one statement can write, in order:
+// those of equal kind, and the two kinds that change the row of a board.
 func Runs(intents []wamble.Intent) iter.Seq2[wamble.Kind, []wamble.Intent] {
 	return func(yield func(wamble.Kind, []wamble.Intent) bool) {
 		for len(intents) > 0 {
-			kind, n := intents[0].Kind(), 1
-			for n < len(intents) && intents[n].Kind() == kind {
+			kind, n := together(intents[0].Kind()), 1
+			for n < len(intents) && together(intents[n].Kind()) == kind {
 				n++
 			}
 			if !yield(kind, intents[:n]) {
@@ -23,48 +25,70 @@ func Runs(intents []wamble.Intent) iter.Seq2[wamble.Kind, []wamble.Intent] {
 	}
 }
 
-// Newest returns the run with only the newest intent of each key, in the order
-// in which they stand; of equals the last. A statement that writes many rows
-// may name a row only once.
-func Newest[T any, K comparable](run []T, key func(T) K, older func(a, b T) bool) []T {
-	best := make(map[K]int, len(run))
-	for i, in := range run {
-		k := key(in)
-		if j, ok := best[k]; !ok || !older(in, run[j]) {
-			best[k] = i
+// together is the kind with which k is written. A board that is assigned is
+// also updated, and to write its row twice costs twice.
+func together(k wamble.Kind) wamble.Kind {
+	if k == wamble.KindUpdateBoardAssignmentTime {
+		return wamble.KindUpdateBoard
+	}
+	return k
+}
+
+// BoardChange is what a run of UPDATE_BOARD and UPDATE_BOARD_ASSIGNMENT_TIME
+// does to one board.
+type BoardChange struct {
+	Board   wamble.BoardID
+	FEN     string
+	Status  wamble.BoardStatus
+	Version int64     // -1: only the assignment changes
+	At      time.Time // of the newest of both
+	// Assigned is zero if only the position changes.
+	Assigned time.Time
+}
+
+// BoardChanges folds a run into one change per board: the highest version, the
+// latest assignment.
+func BoardChanges(run []wamble.Intent) []BoardChange {
+	changes := make([]BoardChange, 0, len(run))
+	at := make(map[wamble.BoardID]int, len(run))
+	change := func(b wamble.BoardID, t time.Time) *BoardChange {
+		i, ok := at[b]
+		if !ok {
+			i = len(changes)
+			at[b] = i
+			changes = append(changes, BoardChange{Board: b, Version: -1, At: t})
+		}
+		if t.After(changes[i].At) {
+			changes[i].At = t
+		}
+		return &changes[i]
+	}
+	for _, in := range run {
+		switch in := in.(type) {
+		case *wamble.UpdateBoard:
+			if c := change(in.Board, in.At); int64(in.Version) > c.Version {
+				c.FEN, c.Status, c.Version = in.FEN, in.Status, int64(in.Version)
+			}
+		case *wamble.UpdateBoardAssignmentTime:
+			if c := change(in.Board, in.At); in.At.After(c.Assigned) {
+				c.Assigned = in.At
+			}
 		}
 	}
-	if len(best) == len(run) {
-		return run
-	}
-	kept := make([]T, 0, len(best))
-	for i, in := range run {
-		if best[key(in)] == i {
-			kept = append(kept, in)
-		}
-	}
-	return kept
+	return changes
 }
 
-// NewestBoards keeps the highest version of each board.
-func NewestBoards(run []wamble.Intent) []*wamble.UpdateBoard {
-	return Newest(As[*wamble.UpdateBoard](run),
-		func(in *wamble.UpdateBoard) wamble.BoardID { return in.Board },
-		func(a, b *wamble.UpdateBoard) bool { return a.Version < b.Version })
-}
-
-// NewestAssignments keeps the latest assignment of each board.
-func NewestAssignments(run []wamble.Intent) []*wamble.UpdateBoardAssignmentTime {
-	return Newest(As[*wamble.UpdateBoardAssignmentTime](run),
-		func(in *wamble.UpdateBoardAssignmentTime) wamble.BoardID { return in.Board },
-		func(a, b *wamble.UpdateBoardAssignmentTime) bool { return a.At.Before(b.At) })
-}
-
-// NewestSeen keeps the latest sign of life of each session.
+// NewestSeen keeps the latest sign of life of each session. A statement that
+// writes many rows may name a row only once.
 func NewestSeen(run []wamble.Intent) []*wamble.UpdateSessionLastSeen {
-	return Newest(As[*wamble.UpdateSessionLastSeen](run),
-		func(in *wamble.UpdateSessionLastSeen) wamble.SessionID { return in.Session },
-		func(a, b *wamble.UpdateSessionLastSeen) bool { return a.At.Before(b.At) })
+	all := As[*wamble.UpdateSessionLastSeen](run)
+	newest := make(map[wamble.SessionID]*wamble.UpdateSessionLastSeen, len(all))
+	for _, in := range all {
+		if n := newest[in.Session]; n == nil || !in.At.Before(n.At) {
+			newest[in.Session] = in
+		}
+	}
+	return slices.DeleteFunc(all, func(in *wamble.UpdateSessionLastSeen) bool { return newest[in.Session] != in })
 }
 
 // As returns a run with the type of its kind. It panics if kinds are mixed,

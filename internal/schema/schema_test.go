@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -85,11 +86,39 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-func TestNewest(t *testing.T) {
-	up := func(b wamble.BoardID, v uint64) wamble.Intent { return &wamble.UpdateBoard{Board: b, Version: v} }
+func TestBoardChanges(t *testing.T) {
+	when := func(n int) time.Time { return time.Unix(int64(n), 0).UTC() }
+	up := func(b wamble.BoardID, v uint64, at int) wamble.Intent {
+		return &wamble.UpdateBoard{Board: b, Version: v, At: when(at)}
+	}
+	assign := func(b wamble.BoardID, at int) wamble.Intent {
+		return &wamble.UpdateBoardAssignmentTime{Board: b, At: when(at)}
+	}
+	run := []wamble.Intent{up(1, 5, 10), up(2, 1, 11), up(1, 4, 12), assign(1, 9), assign(1, 8), assign(3, 7)}
+	var kinds []wamble.Kind
+	for kind, part := range Runs(run) {
+		kinds = append(kinds, kind)
+		got, want := BoardChanges(part), []BoardChange{
+			{Board: 1, Version: 5, At: when(12), Assigned: when(9)},
+			{Board: 2, Version: 1, At: when(11)},
+			{Board: 3, Version: -1, At: when(7), Assigned: when(7)},
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	if got, want := fmt.Sprint(kinds), "[UPDATE_BOARD]"; got != want {
+		t.Errorf("runs: got %s, want %s", got, want)
+	}
+}
+
+func TestNewestSeen(t *testing.T) {
+	seen := func(s wamble.SessionID, at int64) wamble.Intent {
+		return &wamble.UpdateSessionLastSeen{Session: s, At: time.Unix(at, 0)}
+	}
 	got := ""
-	for _, in := range NewestBoards([]wamble.Intent{up(1, 5), up(2, 1), up(1, 4), up(3, 1), up(2, 1)}) {
-		got += fmt.Sprintf("%d@%d ", in.Board, in.Version)
+	for _, in := range NewestSeen([]wamble.Intent{seen(1, 5), seen(2, 1), seen(1, 4), seen(3, 1), seen(2, 1)}) {
+		got += fmt.Sprintf("%d@%d ", in.Session, in.At.Unix())
 	}
 	if want := "1@5 3@1 2@1 "; got != want {
 		t.Errorf("got %s, want %s", got, want)

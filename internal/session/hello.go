@@ -89,25 +89,36 @@ func (t *Table) Admit(now time.Time, stored *wamble.Session, player *wamble.Play
 	if s := t.byToken[stored.Token]; s != nil {
 		return s, nil
 	}
-	anonymous := stored.Key.IsZero()
-	switch {
-	case stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.has(stored.Token):
+	if !t.takes(at, stored) {
 		return nil, ErrOver
-	case anonymous && at-micros(stored.LastSeen) > t.opts.Expiration.Microseconds():
-		return nil, ErrOver
-	case !t.makeRoom(holds):
+	}
+	if !t.makeRoom(holds) {
 		return nil, ErrFull
 	}
+	s := t.revive(at, stored, player)
+	t.add(s, &t.rolls.live)
+	return s, nil
+}
+
+// takes reports whether a stored session can be taken up again.
+func (t *Table) takes(at int64, stored *wamble.Session) bool {
+	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.has(stored.Token) {
+		return false
+	}
+	return !stored.Key.IsZero() || at-micros(stored.LastSeen) <= t.opts.Expiration.Microseconds()
+}
+
+// revive makes a session of a stored one. It is in no roll yet.
+func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) *Session {
 	s := &Session{
 		id: stored.ID, token: stored.Token, own: stored.Stats, trust: int32(stored.Trust),
 		times: times{created: micros(stored.Created), heard: at, noted: micros(stored.LastSeen)},
 	}
 	s.own.Rating = 0
-	if !anonymous {
+	if !stored.Key.IsZero() {
 		t.tie(s, t.identityOf(stored, player))
 	}
-	t.add(s, &t.rolls.live)
-	return s, nil
+	return s
 }
 
 // identityOf returns the identity of a stored session.

@@ -25,6 +25,7 @@ type model struct {
 	store   map[wamble.Token]*wamble.Session
 	byID    map[wamble.SessionID]*wamble.Session
 	players map[wamble.PublicKey]*wamble.Player
+	linked  map[wamble.PublicKey]map[wamble.SessionID]bool
 	clients []*client
 	boards  map[wamble.SessionID]bool
 	counts  struct{ memory, store, ended, full int }
@@ -78,9 +79,11 @@ func (m *model) drain(n int) {
 			if p.ID != i.Player || p.Handle != i.Handle {
 				m.t.Fatalf("key %x is player %d %s, linked as %d %s", i.Key[:1], p.ID, p.Handle, i.Player, i.Handle)
 			}
-			m.byID[i.Session].Key, m.byID[i.Session].Player, m.byID[i.Session].Handle = i.Key, i.Player, i.Handle
+			m.tie(m.byID[i.Session], i.Key)
+			m.byID[i.Session].Player, m.byID[i.Session].Handle = i.Player, i.Handle
 		case *wamble.UnlinkSession:
-			m.byID[i.Session].Key, m.byID[i.Session].Player, m.byID[i.Session].Handle = wamble.PublicKey{}, 0, ""
+			m.tie(m.byID[i.Session], wamble.PublicKey{})
+			m.byID[i.Session].Player, m.byID[i.Session].Handle = 0, ""
 		case *wamble.UpdateSessionLastSeen:
 			m.byID[i.Session].LastSeen = i.At
 		case *wamble.RecordMove:
@@ -89,6 +92,16 @@ func (m *model) drain(n int) {
 		m.applied++
 	}
 	m.table.Applied(uint64(m.applied))
+}
+
+// tie gives a stored session another key.
+func (m *model) tie(s *wamble.Session, key wamble.PublicKey) {
+	delete(m.linked[s.Key], s.ID)
+	s.Key = key
+	if m.linked[key] == nil {
+		m.linked[key] = map[wamble.SessionID]bool{}
+	}
+	m.linked[key][s.ID] = true
 }
 
 func (m *model) holds(id wamble.SessionID) bool { return m.boards[id] }
@@ -103,10 +116,8 @@ func (m *model) player(key wamble.PublicKey) *wamble.Player {
 		return nil
 	}
 	all := *p
-	for _, s := range m.byID {
-		if s.Key == key {
-			all.Stats.Games += s.Stats.Games
-		}
+	for id := range m.linked[key] {
+		all.Stats.Games += m.byID[id].Stats.Games
 	}
 	return &all
 }
@@ -281,7 +292,7 @@ func TestModel(t *testing.T) {
 		m := &model{
 			t: t, rng: rand.New(rand.NewPCG(seed, uint64(i))), ids: numbers(), now: epoch,
 			store: map[wamble.Token]*wamble.Session{}, byID: map[wamble.SessionID]*wamble.Session{},
-			players: map[wamble.PublicKey]*wamble.Player{}, boards: map[wamble.SessionID]bool{},
+			players: map[wamble.PublicKey]*wamble.Player{}, linked: map[wamble.PublicKey]map[wamble.SessionID]bool{}, boards: map[wamble.SessionID]bool{},
 		}
 		m.table = New(o, m.ids, chance(byte(seed)))
 		for step := range soak(400_000) {

@@ -37,40 +37,29 @@ func (t *tx) createBoards(run []wamble.Intent) error {
 	return err
 }
 
-func (t *tx) updateBoards(run []wamble.Intent) error {
-	boards := schema.NewestBoards(run)
-	args := t.list(len(boards), 5)
-	for _, in := range boards {
-		args = append(args, int64(in.Board), in.FEN, in.Status.String(), int64(in.Version), schema.Micros(in.At))
+// changeBoards writes positions that are newer than what is stored, and times
+// of assignment.
+func (t *tx) changeBoards(run []wamble.Intent) error {
+	changes := schema.BoardChanges(run)
+	args := t.list(len(changes), 6)
+	for _, c := range changes {
+		assigned := int64(0)
+		if !c.Assigned.IsZero() {
+			assigned = schema.Micros(c.Assigned)
+		}
+		args = append(args, int64(c.Board), c.FEN, c.Status.String(), c.Version, assigned, schema.Micros(c.At))
 	}
-	n, err := t.many(`UPDATE boards SET fen = v.column2, status = v.column3, version = v.column4, updated_at = v.column5 FROM (VALUES $rows) v
-		WHERE boards.id = v.column1 AND boards.version < v.column4`, "(?,?,?,?,?)", args)
+	n, err := t.many(`UPDATE boards SET fen = iif(version < v.column4, v.column2, fen), status = iif(version < v.column4, v.column3, status),
+		version = max(version, v.column4), last_assignment_time = nullif(max(ifnull(last_assignment_time, 0), v.column5), 0), updated_at = max(updated_at, v.column6)
+		FROM (VALUES $rows) v WHERE boards.id = v.column1`, "(?,?,?,?,?,?)", args)
 	if err != nil {
 		return err
 	}
-	before, err := t.short(n, len(boards))
-	if err != nil || !before {
-		return err
+	gone, err := t.short(n, len(changes))
+	if err == nil && gone {
+		err = badf("%v: there is no board %d", run[0].Kind(), changes[0].Board)
 	}
-	return t.mustExist(wamble.KindUpdateBoard, "board", int64(boards[0].Board))
-}
-
-func (t *tx) assignBoards(run []wamble.Intent) error {
-	boards := schema.NewestAssignments(run)
-	args := t.list(len(boards), 2)
-	for _, in := range boards {
-		args = append(args, int64(in.Board), schema.Micros(in.At))
-	}
-	n, err := t.many(`UPDATE boards SET last_assignment_time = max(ifnull(last_assignment_time, 0), v.column2), updated_at = max(updated_at, v.column2)
-		FROM (VALUES $rows) v WHERE boards.id = v.column1`, "(?,?)", args)
-	if err != nil {
-		return err
-	}
-	before, err := t.short(n, len(boards))
-	if err != nil || !before {
-		return err
-	}
-	return missing(wamble.KindUpdateBoardAssignmentTime, "board", int64(boards[0].Board))
+	return err
 }
 
 const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, ifnull(b.variant, -1), b.version, b.created_at, b.last_assignment_time,

@@ -55,8 +55,12 @@ func (t *tx) linkSessions(run []wamble.Intent) error {
 			return err
 		}
 		if n == 0 {
-			if err := t.mustExist(in.Kind(), "session", int64(in.Session)); err != nil {
+			ok, err := t.exists(`SELECT 1 FROM sessions WHERE id = ?`, int64(in.Session))
+			if err != nil {
 				return err
+			}
+			if !ok {
+				return badf("%v: there is no session %d", in.Kind(), in.Session)
 			}
 		}
 	}
@@ -107,15 +111,6 @@ func (t *tx) purgeSessions(run []wamble.Intent) error {
 		}
 	}
 	return nil
-}
-
-// mustExist tells a row that needs no change from one that is not there.
-func (t *tx) mustExist(k wamble.Kind, noun string, id int64) error {
-	ok, err := t.exists(`SELECT 1 FROM `+noun+`s WHERE id = ?`, id)
-	if err == nil && !ok {
-		return missing(k, noun, id)
-	}
-	return err
 }
 
 func nullable(id int64) any {

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-
-	"wamble"
 )
 
 // writer owns the one connection that writes, with its prepared statements.
@@ -187,9 +185,4 @@ func (t *tx) exists(text string, args ...any) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// missing is the error of an intent that names a row which is not there.
-func missing(k wamble.Kind, what string, id int64) error {
-	return badf("%v: there is no %s %d", k, what, id)
 }

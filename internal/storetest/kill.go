@@ -27,12 +27,12 @@ func Writer(open func(address string) (wamble.Store, error)) {
 	if address == "" {
 		return
 	}
-	if err := write(open, address, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "writer:", err)
-	}
+	err := write(open, address, os.Stdout)
+	fmt.Fprintln(os.Stderr, "writer:", err)
 	os.Exit(1) // it is to be killed
 }
 
+// write applies batches until something fails.
 func write(open func(string) (wamble.Store, error), address string, acks io.Writer) error {
 	s, err := open(address)
 	if err != nil {

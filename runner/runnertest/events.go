@@ -136,12 +136,12 @@ var eventCases = []test{
 		v.ok(err)
 		m := w.Metrics()
 		sum := uint64(0)
-		for _, n := range m.Latency {
+		for _, n := range m.Latency.Buckets {
 			sum += n
 		}
 		equal(v, "latency samples", sum, m.Attempts)
-		equal(v, "total", m.LatencyTotal, ms(3*int64(m.Attempts)))
-		equal(v, "max", m.LatencyMax, ms(3))
+		equal(v, "total", m.Latency.Total, ms(3*int64(m.Attempts)))
+		equal(v, "max", m.Latency.Max, ms(3))
 		equal(v, "retryable", m.Conflicts+m.Busy, m.Retryable)
 		equal(v, "disposed", m.Requeues+m.DeadLetters, m.Retryable)
 		equal(v, "attempts", m.Successes+m.Retryable, m.Attempts)
@@ -157,14 +157,14 @@ var eventCases = []test{
 		v.arm(90, "t")
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { v.clock.Advance(ms(1234)); return nil })
 		v.tick(w, 1)
-		equal(v, "total", w.Metrics().LatencyTotal, ms(1234))
+		equal(v, "total", w.Metrics().Latency.Total, ms(1234))
 	}},
 	{"a clock that goes back counts as no time", func(v *env) {
 		v.start()
 		v.post(7, "t")
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { v.clock.Advance(-ms(50)); return nil })
 		v.tick(w, 1)
-		equal(v, "total", w.Metrics().LatencyTotal, 0)
+		equal(v, "total", w.Metrics().Latency.Total, 0)
 	}},
 	{"depth and age", func(v *env) {
 		v.start()
@@ -238,7 +238,7 @@ var replayCases = []test{
 		ran, err := again(handler)
 		v.ok(err)
 		equal(v, "ran", ran, 8)
-		ran, err = again(func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
+		_, err = again(func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
 			if string(d.ID) == "b" {
 				return errHard
 			}

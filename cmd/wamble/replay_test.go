@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/profile"
+)
+
+// recording is a short run of the default profile. Alter may change what is
+// written down, so that it is not what happened.
+func recording(t *testing.T, alter func(step int, out *profile.Output)) []byte {
+	t.Helper()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	o := profile.Options{Config: config.Defaults().Default, Seed: [32]byte{7}, Now: now}
+	var tape bytes.Buffer
+	r, err := profile.NewRecorder(&tape, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := profile.New(o)
+	var out profile.Output
+	for i, inputs := range [][]profile.Input{
+		{{Kind: profile.Leased, Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1, Count: 100}}}},
+		{{Kind: profile.Ready}},
+		{{Kind: profile.Durable, Gate: 1, Seq: 1}},
+	} {
+		p.Step(now, inputs, &out)
+		alter(i+1, &out)
+		if err := r.Step(now, inputs, &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tape.Bytes()
+}
+
+func TestReplay(t *testing.T) {
+	whole := recording(t, func(int, *profile.Output) {})
+	other := recording(t, func(step int, out *profile.Output) {
+		if step == 2 {
+			out.Frames = profile.Frames{}
+		}
+	})
+	for _, tc := range []struct {
+		name, want string
+		tape       []byte
+		code       int
+	}{
+		{"whole", "3 steps replayed exactly\n", whole, 0},
+		{"broken off", "2 steps replayed exactly; then the recording breaks off\n", whole[:len(whole)-1], 0},
+		{"different", "step 2 at 2026-03-01T12:00:00Z differs in frames: 0 recorded, 1 replayed (inputs: ready)\n", other, 1},
+	} {
+		file := filepath.Join(t.TempDir(), "tape")
+		if err := os.WriteFile(file, tc.tape, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, errOut bytes.Buffer
+		code := run([]string{"replay", file}, nil, &out, &errOut)
+		if got := out.String() + errOut.String(); code != tc.code || !strings.HasSuffix(got, tc.want) {
+			t.Errorf("%s: got %d %q, want %d %q", tc.name, code, got, tc.code, tc.want)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package profile
+
+import (
+	"bytes"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// client is a player of the model: one request at a time, sent again until it is
+// answered. Some of what he asks is wrong.
+type client struct {
+	w     *world
+	peer  wamble.Peer
+	token wamble.Token
+	board wamble.BoardID
+	seq   uint32
+	// pending is the request without an answer; tries counts its copies.
+	pending []byte
+	ctrl    wire.Control
+	move    moveKey
+	tries   int
+	number  int // of the request, so that old timers do nothing
+	since   int // how many reservations there were when it was sent first
+	gone    bool
+	nobody  time.Time // when he last said hello without a token
+}
+
+// arrive brings a new player.
+func (w *world) arrive(i int) {
+	w.arrived++
+	c := &client{w: w, peer: peerAt(i + 1)}
+	w.clients[c.peer] = c
+	c.hello()
+}
+
+func (c *client) hello() {
+	c.seq++
+	c.ask(wire.CtrlClientHello, helloPacket(c.token, c.seq))
+}
+
+func (c *client) ask(ctrl wire.Control, b []byte) {
+	c.pending, c.ctrl, c.tries, c.since = b, ctrl, 0, len(c.w.judge.shown)
+	c.number++
+	c.try(c.number)
+}
+
+// try sends the pending request, and again later. After many times he says hello
+// again, as clients do.
+func (c *client) try(number int) {
+	if c.number != number || c.pending == nil || c.gone {
+		return
+	}
+	if c.tries++; c.tries > 12 {
+		if c.ctrl == wire.CtrlClientGoodbye {
+			c.gone = true
+			return
+		}
+		c.hello()
+		return
+	}
+	if h, _ := wire.Peek(c.pending); h.Token.IsZero() {
+		c.nobody = c.w.now
+	}
+	c.send(c.pending)
+	c.w.after(300*time.Millisecond+c.w.upTo(300*time.Millisecond), false, func() []Input { c.try(number); return nil })
+}
+
+func (c *client) send(b []byte) {
+	b = bytes.Clone(b)
+	for range c.w.copies() {
+		c.w.after(c.w.transit(), false, func() []Input { return []Input{{Kind: Packet, Peer: c.peer, Data: b}} })
+	}
+}
+
+// receive takes a packet.
+func (c *client) receive(b []byte) {
+	var p wire.Packet
+	if err := p.Decode(b); err != nil {
+		c.w.t.Fatal(err)
+	}
+	if !p.Flags.Unreliable() && p.Ctrl != wire.CtrlAck {
+		c.send(encode(wire.Header{Token: p.Token, Board: p.Board, Seq: p.Seq}, wire.Ack{}))
+	}
+	if c.gone {
+		return
+	}
+	switch p.Ctrl {
+	case wire.CtrlAck:
+		if c.ctrl == wire.CtrlClientGoodbye && p.Seq == c.seq {
+			c.gone = true
+		}
+	case wire.CtrlServerHello:
+		c.greeted(&p)
+	case wire.CtrlBoardUpdate:
+		c.updated(&p)
+	case wire.CtrlLegalMoves:
+		if c.ctrl == wire.CtrlGetLegalMoves {
+			c.answered()
+		}
+	case wire.CtrlError:
+		c.refused(p.Message.(*wire.Error))
+	}
+}
+
+func (c *client) greeted(p *wire.Packet) {
+	if !c.token.IsZero() && p.Token != c.token {
+		if c.w.now.Sub(c.nobody) > 15*time.Second {
+			c.w.t.Fatalf("a known token became a new player")
+		}
+		return // the answer of an earlier hello, which he had given up
+	}
+	if c.ctrl != wire.CtrlClientHello || c.pending == nil {
+		return
+	}
+	c.token = p.Token
+	c.board = p.Board
+	c.answered()
+}
+
+// updated takes a BOARD_UPDATE. Late copies of earlier ones are told by the
+// number of their reservation: it was made before the pending move was sent.
+func (c *client) updated(p *wire.Packet) {
+	version, ok := p.Ext.Int(wire.KeyBoardVersion)
+	if ok && c.w.judge.shown[shownKey{p.Board, uint64(version)}].number <= c.since {
+		return
+	}
+	c.board = p.Board
+	if c.ctrl != wire.CtrlPlayerMove || c.pending == nil {
+		return
+	}
+	if ok {
+		if c.w.judge.moves[c.move] == 0 {
+			c.w.t.Fatalf("an accepted move is not durable: %+v", c.move)
+		}
+		c.w.accepted++
+	}
+	c.answered()
+}
+
+func (c *client) refused(e *wire.Error) {
+	if c.pending == nil {
+		return
+	}
+	switch e.Code {
+	case wamble.UnknownPlayer:
+		c.w.t.Fatalf("a known token is unknown to %v", c.ctrl)
+	case wamble.UnknownBoard, wamble.Internal:
+		// Nothing free, or the store is away: try again in a while.
+		c.pending = nil
+		c.w.after(time.Second+c.w.upTo(time.Second), false, func() []Input {
+			if !c.gone {
+				c.hello()
+			}
+			return nil
+		})
+	default:
+		c.answered()
+	}
+}
+
+// answered goes on with the next request.
+func (c *client) answered() {
+	c.pending = nil
+	c.w.after(c.w.upTo(400*time.Millisecond), false, func() []Input { c.act(); return nil })
+}
+
+// act does what a player does, mostly a legal move.
+func (c *client) act() {
+	if c.pending != nil || c.gone {
+		return
+	}
+	rng := c.w.rng
+	c.seq++
+	switch n := rng.IntN(100); {
+	case n < 2:
+		c.ask(wire.CtrlClientGoodbye, encode(wire.Header{Token: c.token, Seq: c.seq}, wire.ClientGoodbye{}))
+	case n < 4: // falls silent
+		c.gone = true
+	case n < 8:
+		c.ask(wire.CtrlClientHello, helloPacket(c.token, c.seq))
+	case n < 16:
+		c.ask(wire.CtrlGetLegalMoves, legalPacket(c.token, c.board, c.seq, uint8(rng.IntN(64))))
+	case n < 20: // nonsense, or somebody else's board
+		board := wamble.BoardID(1 + rng.IntN(150))
+		c.movePending(board, "a1a1")
+	default:
+		g := c.w.judge.games[c.board]
+		if g == nil || g.over {
+			c.ask(wire.CtrlClientHello, helloPacket(c.token, c.seq))
+			return
+		}
+		legal := g.position.LegalMoves(nil)
+		c.movePending(c.board, legal[rng.IntN(len(legal))].String())
+	}
+}
+
+func (c *client) movePending(board wamble.BoardID, uci string) {
+	c.move = moveKey{board, c.w.judge.tokens[c.token], uci}
+	c.ask(wire.CtrlPlayerMove, movePacket(c.token, board, c.seq, uci))
+}

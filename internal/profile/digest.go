@@ -1,0 +1,82 @@
+package profile
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+)
+
+// digest is the output of a step, in short: enough to tell whether two are the
+// same, and where they differ.
+type digest struct {
+	packets, frames, rest part
+}
+
+// part is one part of an output: how many there are, and a hash of them.
+type part struct {
+	n    uint64
+	hash [8]byte
+}
+
+func (d digest) append(b []byte) []byte {
+	for _, p := range []part{d.packets, d.frames, d.rest} {
+		b = append(binary.AppendUvarint(b, p.n), p.hash[:]...)
+	}
+	return b
+}
+
+func (r *inputReader) digest() digest {
+	var d digest
+	for _, p := range []*part{&d.packets, &d.frames, &d.rest} {
+		p.n = r.uint()
+		copy(p.hash[:], r.take(8))
+	}
+	return d
+}
+
+// digester makes digests.
+type digester struct {
+	hash hash.Hash
+	buf  []byte
+}
+
+func newDigester() digester { return digester{hash: sha256.New()} }
+
+func (g *digester) of(out *Output) digest {
+	var d digest
+	for i := range out.Packets.Len() {
+		to, packet := out.Packets.At(i)
+		g.buf = appendText(appendPeer(g.buf[:0], to), packet)
+		g.hash.Write(g.buf)
+	}
+	d.packets = g.part(out.Packets.Len())
+	for i := range out.Frames.Len() {
+		g.buf = appendText(g.buf[:0], out.Frames.At(i))
+		g.hash.Write(g.buf)
+	}
+	d.frames = g.part(out.Frames.Len())
+	b := binary.AppendUvarint(g.buf[:0], out.Gate)
+	for _, l := range out.Loads {
+		b = binary.AppendUvarint(append(binary.AppendUvarint(b, l.ID), byte(l.Subject)), uint64(l.Board))
+		b = append(b, l.Token[:]...)
+	}
+	for _, l := range out.Leases {
+		b = binary.AppendUvarint(append(b, byte(l.Sequence)), uint64(l.Count))
+	}
+	if !out.Next.IsZero() {
+		b = binary.AppendVarint(b, out.Next.UnixNano())
+	}
+	g.buf = b
+	g.hash.Write(b)
+	d.rest = g.part(len(out.Loads) + len(out.Leases))
+	return d
+}
+
+// part ends the hash of n things.
+func (g *digester) part(n int) part {
+	p := part{n: uint64(n)}
+	g.buf = g.hash.Sum(g.buf[:0])
+	copy(p.hash[:], g.buf)
+	g.hash.Reset()
+	return p
+}

@@ -1,0 +1,132 @@
+package profile
+
+import (
+	"fmt"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/internal/persist"
+)
+
+// judge is the simple reference: it reads what became durable, in order, and
+// knows the rules of the game and of the house, but nothing of how they are
+// kept.
+type judge struct {
+	games  map[wamble.BoardID]*game
+	holds  map[wamble.SessionID]wamble.BoardID
+	tokens map[wamble.Token]wamble.SessionID
+	shown  map[shownKey]shownBoard // every reservation that ever was
+	moves  map[moveKey]int
+	ended  int
+	lastly map[wamble.BoardID]uint64 // version
+}
+
+type game struct {
+	position chess.Position
+	holder   wamble.SessionID
+	plies    int
+	over     bool
+}
+
+type shownKey struct {
+	board   wamble.BoardID
+	version uint64
+}
+
+type shownBoard struct {
+	fen    string
+	holder wamble.SessionID
+	number int // of the reservation, from 1
+}
+
+type moveKey struct {
+	board   wamble.BoardID
+	session wamble.SessionID
+	uci     string
+}
+
+func newJudge() *judge {
+	return &judge{
+		games: map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
+		tokens: map[wamble.Token]wamble.SessionID{}, shown: map[shownKey]shownBoard{},
+		moves: map[moveKey]int{}, lastly: map[wamble.BoardID]uint64{},
+	}
+}
+
+// frame reads one frame; the error says which rule it breaks.
+func (j *judge) frame(b []byte) error {
+	intents, err := persist.Decode(b)
+	if err != nil {
+		return err
+	}
+	for _, in := range intents {
+		if err := j.intent(in); err != nil {
+			return fmt.Errorf("%v %+v: %w", in.Kind(), in, err)
+		}
+	}
+	return nil
+}
+
+func (j *judge) intent(in wamble.Intent) error {
+	switch in := in.(type) {
+	case *wamble.CreateSession:
+		if in.Token.IsZero() || j.tokens[in.Token] != 0 {
+			return fmt.Errorf("the token is not new")
+		}
+		j.tokens[in.Token] = in.Session
+	case *wamble.CreateBoard:
+		position, err := chess.ParseFEN(in.FEN)
+		if err != nil || j.games[in.Board] != nil {
+			return fmt.Errorf("the board is not new: %v", err)
+		}
+		j.games[in.Board] = &game{position: position}
+	case *wamble.RecordMove:
+		return j.move(in)
+	case *wamble.UpdateBoard:
+		g := j.games[in.Board]
+		if g == nil || in.FEN != g.position.FEN() {
+			return fmt.Errorf("that is not how the board stands")
+		}
+		if in.Version <= j.lastly[in.Board] {
+			return fmt.Errorf("after version %d", j.lastly[in.Board])
+		}
+		j.lastly[in.Board] = in.Version
+		g.over = in.Status == wamble.Archived
+	case *wamble.CreateReservation:
+		g := j.games[in.Board]
+		if g == nil || g.over || g.holder != 0 || j.holds[in.Session] != 0 {
+			return fmt.Errorf("held by %d, who holds %d", g.holder, j.holds[in.Session])
+		}
+		if in.White != (g.position.Turn() == chess.White) {
+			return fmt.Errorf("the holder is not to move")
+		}
+		g.holder, j.holds[in.Session] = in.Session, in.Board
+		j.shown[shownKey{in.Board, j.lastly[in.Board]}] = shownBoard{g.position.FEN(), in.Session, len(j.shown) + 1}
+	case *wamble.RemoveReservation:
+		g := j.games[in.Board]
+		delete(j.holds, g.holder)
+		g.holder = 0
+	case *wamble.RecordGameResult:
+		g := j.games[in.Board]
+		if !g.over || g.plies != in.Plies {
+			return fmt.Errorf("the game is not over, or has other moves")
+		}
+		j.ended++
+	}
+	return nil
+}
+
+func (j *judge) move(in *wamble.RecordMove) error {
+	g := j.games[in.Board]
+	if g == nil || g.over || g.holder != in.Session {
+		return fmt.Errorf("not by the holder")
+	}
+	m, err := g.position.ParseUCI(in.UCI)
+	if err != nil || in.Ply != g.plies+1 {
+		return fmt.Errorf("after %d plies: %v", g.plies, err)
+	}
+	g.position = g.position.Play(m)
+	g.plies++
+	j.moves[moveKey{in.Board, in.Session, in.UCI}]++
+	return nil
+}

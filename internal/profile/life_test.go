@@ -1,0 +1,264 @@
+package profile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// TestReservationTimesOut: who is there is told, and gets another board; who is
+// not there just loses his.
+func TestReservationTimesOut(t *testing.T) {
+	r := newRig(t, "(def min-boards 2) (def reservation-timeout 100)")
+	token, id := r.join(1)
+	r.wait(50 * time.Second)
+	expect(t, r.send(peerAt(1), legalPacket(token, id, 2, 35)), "ACK 2", "LEGAL_MOVES 35 [] board "+itoa(uint32(id)))
+	r.send(peerAt(1), ackPacket(token, 1))
+	r.wait(49 * time.Second)
+	expect(t, r.took(), "")
+	r.now = r.now.Add(time.Second)
+	r.step(Input{Kind: Tick})
+	r.settle()
+	other := 3 - id
+	expect(t, r.took(), "BOARD_UPDATE 08 "+start+" w board "+itoa(uint32(other))+" "+boardKeys,
+		"SERVER_NOTIFICATION 5 board "+itoa(uint32(id)))
+	// The link dies, and then the board goes back without a word.
+	r.wait(400 * time.Second)
+	r.took()
+	if n := r.p.boards.Free(); n != 2 {
+		t.Errorf("%d boards are free, want 2", n)
+	}
+}
+
+// TestNoBoardAfterTimeout: when there is none the player is told so.
+func TestNoBoardAfterTimeout(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def reservation-timeout 100)")
+	token, _ := r.join(1)
+	r.wait(99 * time.Second)
+	r.now = r.now.Add(time.Second)
+	// Somebody else comes in the very step in which the board is free again; the
+	// one who had it gets it back, because he is still there.
+	r.step(Input{Kind: Tick})
+	r.settle()
+	if got := r.took(); !strings.Contains(got, "BOARD_UPDATE") || r.p.boards.Free() != 0 {
+		t.Errorf("got %s", got)
+	}
+	if r.p.sessions.Find(token) == nil {
+		t.Error("the player is gone")
+	}
+}
+
+// TestTakenBack: the pool is full, and one holder is silent for too long.
+func TestTakenBack(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def inactivity-timeout 60) (def session-timeout 300)")
+	_, id := r.join(1)
+	r.wait(61 * time.Second)
+	r.step(Input{Kind: Packet, Peer: peerAt(2), Data: helloPacket(wamble.Token{}, 1)})
+	r.settle()
+	var toFirst, toSecond []string
+	for _, s := range r.sent {
+		if s.to == peerAt(1) {
+			toFirst = append(toFirst, inWords(t, s.packet))
+		} else {
+			toSecond = append(toSecond, inWords(t, s.packet))
+		}
+	}
+	expect(t, strings.Join(toFirst, "\n"), "SERVER_NOTIFICATION 5 board "+itoa(uint32(id)))
+	expect(t, strings.Join(toSecond, "\n"), "ACK 1", "SERVER_HELLO 0b "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
+}
+
+// TestUnconfirmed: a hello whose client never speaks again costs a board for a
+// minute, not for two weeks.
+func TestUnconfirmed(t *testing.T) {
+	r := newRig(t, "(def min-boards 1)")
+	r.send(peerAt(1), helloPacket(wamble.Token{}, 1))
+	if r.p.boards.Free() != 0 || r.p.sessions.Len() != 1 {
+		t.Fatal("the hello had no effect")
+	}
+	r.wait(61 * time.Second)
+	if r.p.boards.Free() != 1 {
+		t.Error("the board is still held")
+	}
+	// He is known until the store knows him.
+	if r.p.sessions.Len() != 1 {
+		t.Error("forgotten before the store has him")
+	}
+	r.apply()
+	r.step(Input{Kind: Applied, Seq: r.seq})
+	if r.p.sessions.Len() != 0 {
+		t.Error("still in memory")
+	}
+}
+
+// TestExpires: a player who is away for token-expiration loses his board, and is
+// the same player if he comes back in time.
+func TestExpires(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def token-expiration 3600)")
+	token, id := r.join(1)
+	r.wait(50 * time.Minute)
+	r.took()
+	if got := r.send(peerAt(1), helloPacket(token, 2)); !strings.Contains(got, "board "+itoa(uint32(id))) {
+		t.Errorf("got %s, want board %d", got, id)
+	}
+	r.wait(61 * time.Minute)
+	if r.p.boards.Free() != 1 {
+		t.Error("the board is still held")
+	}
+	r.apply()
+	r.step(Input{Kind: Applied, Seq: r.seq})
+	if r.p.sessions.Len() != 0 {
+		t.Error("still in memory")
+	}
+}
+
+// TestExpiryIsTold: with an expiration below the session-timeout somebody may
+// still listen.
+func TestExpiryIsTold(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def token-expiration 30)")
+	r.join(1)
+	r.wait(31 * time.Second)
+	expect(t, r.took(), "SERVER_NOTIFICATION 6")
+}
+
+// TestRestart: what was reserved or active is in memory again, with its holder.
+func TestRestart(t *testing.T) {
+	r := newRig(t, "(def min-boards 3)")
+	token, id := r.join(1)
+	mover, moved := r.join(2)
+	r.send(peerAt(2), movePacket(mover, moved, 2, "e2e4"))
+	next := r.p.boards.Held(r.p.sessions.Find(mover).ID()).ID()
+	r.now = r.now.Add(time.Hour)
+	r.restart()
+	if n := r.p.boards.Len(); n != 3 {
+		t.Errorf("got %d boards, want 3", n)
+	}
+	for _, tc := range []struct {
+		peer  wamble.Peer
+		token wamble.Token
+		want  wamble.BoardID
+	}{{peerAt(1), token, id}, {peerAt(2), mover, next}} {
+		h, _ := wire.Peek(r.reply(tc.peer, helloPacket(tc.token, 1)))
+		if h.Ctrl != wire.CtrlServerHello || h.Token != tc.token || h.Board != tc.want {
+			t.Errorf("got %+v, want board %d", h, tc.want)
+		}
+	}
+	if len(r.loads) != 0 {
+		t.Errorf("%d loads: the holders were not in memory", len(r.loads))
+	}
+}
+
+// TestRestoreDamaged: a board whose moves do not fit is played on from its
+// position; one whose position is no position is left alone.
+func TestRestoreDamaged(t *testing.T) {
+	r := newRig(t, "(def min-boards 0)")
+	const fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
+	inputs := []Input{
+		{Kind: RestoreBoard, Board: &wamble.Board{ID: 71, FEN: fen, Status: wamble.Dormant, Variant: -1, Created: epoch,
+			Moves: []wamble.Move{{Ply: 1, UCI: "d2d4", Session: 1, At: epoch}}}},
+		{Kind: RestoreBoard, Board: &wamble.Board{ID: 72, FEN: "nonsense", Status: wamble.Dormant, Variant: -1, Created: epoch}},
+	}
+	r.step(inputs...)
+	if len(r.out.Troubles) != 2 || r.p.boards.Board(71) == nil || r.p.boards.Board(71).FEN() != fen || r.p.boards.Board(72) != nil {
+		t.Errorf("got troubles %v", r.out.Troubles)
+	}
+}
+
+// TestLeases: numbers are wished for at half, and boards are made when they come.
+func TestLeases(t *testing.T) {
+	p := New(Options{Config: configOf(t, "(def min-boards 3000) (def max-boards 5000)"), Now: epoch, LeaseSize: 2000})
+	var out Output
+	p.Step(epoch, []Input{{Kind: Ready}}, &out)
+	if len(out.Leases) != 2 || out.Leases[0] != (Lease{wamble.BoardIDs, 2000}) || p.boards.Len() != 0 {
+		t.Fatalf("got leases %v, %d boards", out.Leases, p.boards.Len())
+	}
+	p.Step(epoch, nil, &out)
+	if len(out.Leases) != 0 {
+		t.Error("the same lease is wished for twice")
+	}
+	p.Step(epoch, []Input{{Kind: Leased, Sequence: wamble.BoardIDs}}, &out) // it failed
+	if len(out.Leases) != 1 {
+		t.Error("after a failed lease there is no new wish")
+	}
+	blocks := []wamble.Block{{First: 1, Count: 1500}, {First: 10001, Count: 1500}}
+	p.Step(epoch, []Input{{Kind: Leased, Sequence: wamble.BoardIDs, Blocks: blocks}}, &out)
+	steps := 1
+	for ; !out.Next.IsZero() && !out.Next.After(epoch) && steps < 10; steps++ {
+		if p.boards.Len() > steps*fillAtOnce {
+			t.Errorf("%d boards after %d steps", p.boards.Len(), steps)
+		}
+		p.Step(epoch, nil, &out)
+	}
+	if p.boards.Len() != 3000 || steps != 3 {
+		t.Errorf("got %d boards after %d steps, want 3000 after 3", p.boards.Len(), steps)
+	}
+}
+
+// TestLastSeen: it is written down at most once a minute, with another frame or
+// alone, and nothing waits for it.
+func TestLastSeen(t *testing.T) {
+	r := newRig(t, "")
+	token, id := r.join(1)
+	r.wait(2 * time.Minute)
+	r.apply()
+	r.took()
+	r.step(Input{Kind: Packet, Peer: peerAt(1), Data: legalPacket(token, id, 2, 12)})
+	if got := r.took(); !strings.HasPrefix(got, "ACK 2\nLEGAL_MOVES") || r.out.Frames.Len() != 0 {
+		t.Errorf("got %s with %d frames", got, r.out.Frames.Len())
+	}
+	seen := r.now
+	r.wait(1500 * time.Millisecond)
+	if len(r.frames) != 1 || len(r.gates) != 0 {
+		t.Fatalf("got %d frames behind %d gates, want 1 behind none", len(r.frames), len(r.gates))
+	}
+	r.apply()
+	if s := r.store.byToken(token); !s.LastSeen.Equal(seen) {
+		t.Errorf("got %v, want %v", s.LastSeen, seen)
+	}
+}
+
+// TestConfigure: new options count at once.
+func TestConfigure(t *testing.T) {
+	r := newRig(t, "(def min-boards 1)")
+	token, _ := r.join(1)
+	next := configOf(t, `(def min-boards 5) (def policy-default "deny")`)
+	r.step(Input{Kind: Configure, Config: next})
+	if n := r.p.boards.Len(); n != 5 {
+		t.Errorf("got %d boards, want 5", n)
+	}
+	expect(t, r.send(peerAt(1), helloPacket(token, 2)), "ACK 2", `ERROR 1001 ""`)
+}
+
+// TestLoadsAreBounded: in all, and behind one token.
+func TestLoadsAreBounded(t *testing.T) {
+	r := newRig(t, "")
+	r.options.MaxLoads = 2
+	r.restart()
+	cold := wamble.Token{1}
+	for i := range maxWaiting {
+		expect(t, r.send(peerAt(1), helloPacket(cold, uint32(i))), "")
+	}
+	expect(t, r.send(peerAt(1), helloPacket(cold, 99)), "ACK 99", `ERROR 1006 "too many requests wait for the database"`)
+	expect(t, r.send(peerAt(2), helloPacket(wamble.Token{2}, 1)), "")
+	expect(t, r.send(peerAt(3), helloPacket(wamble.Token{3}, 1)), "ACK 1", `ERROR 1006 "too many requests wait for the database"`)
+	if n := len(r.loads); n != 2 {
+		t.Errorf("got %d loads, want 2", n)
+	}
+}
+
+// TestClosed: a connection that closed is forgotten; its requests are decided.
+func TestClosed(t *testing.T) {
+	r := newRig(t, "")
+	peer := wamble.Peer{Addr: peerAt(1).Addr, Route: 7}
+	r.stuck = true
+	r.step(Input{Kind: Packet, Peer: peer, Data: helloPacket(wamble.Token{}, 1)})
+	r.step(Input{Kind: PeerClosed, Peer: peer})
+	r.stuck = false
+	r.settle()
+	expect(t, r.took(), "")
+	if r.p.Stats().NewPlayers != 1 {
+		t.Error("the request was not decided")
+	}
+}

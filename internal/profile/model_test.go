@@ -1,0 +1,366 @@
+package profile
+
+import (
+	"bytes"
+	"container/heap"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// world is a profile with a slow journal, a slower store that goes away, a bad
+// network, crashes, and players who do not always behave.
+type world struct {
+	t      *testing.T
+	rng    *rand.Rand
+	p      *Profile
+	out    Output
+	now    time.Time
+	opts   Options
+	events events
+	order  int
+
+	judge *judge
+	store *memory
+	// groups are what the journal has not synced yet; queue is what the store
+	// does not have yet.
+	groups []group
+	queue  []journaled
+	seq    uint64
+	life   int // counts the crashes
+	syncs  bool
+
+	clients  map[wamble.Peer]*client
+	arrived  int
+	accepted int
+	tape     *bytes.Buffer
+	recorder *Recorder
+	tapes    []*bytes.Buffer
+}
+
+type group struct {
+	gate   uint64
+	frames [][]byte
+}
+
+type event struct {
+	at    time.Time
+	order int
+	life  int // 0: survives a crash
+	do    func() []Input
+}
+
+type events []event
+
+func (h events) Len() int { return len(h) }
+func (h events) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].order < h[j].order
+}
+func (h events) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *events) Push(v any)   { *h = append(*h, v.(event)) }
+func (h *events) Pop() any {
+	old := *h
+	v := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return v
+}
+
+// after lets something happen later; of this life only if life is set.
+func (w *world) after(d time.Duration, ofLife bool, do func() []Input) {
+	w.order++
+	e := event{at: w.now.Add(d), order: w.order, do: do}
+	if ofLife {
+		e.life = w.life
+	}
+	heap.Push(&w.events, e)
+}
+
+func (w *world) upTo(most time.Duration) time.Duration {
+	return time.Duration(w.rng.Int64N(int64(most)))
+}
+
+func newWorld(t *testing.T, seed uint64, conf string) *world {
+	w := &world{
+		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(), store: newMemory(),
+		clients: map[wamble.Peer]*client{}, syncs: true,
+	}
+	w.opts = Options{Config: configOf(t, conf), LeaseSize: 500}
+	w.start()
+	return w
+}
+
+// start is a new process: it has what journal and store have.
+func (w *world) start() {
+	w.life++
+	w.groups = nil
+	for _, f := range w.queue {
+		w.write(f)
+	}
+	w.queue = nil
+	for i := range w.opts.Seed {
+		w.opts.Seed[i] = byte(w.rng.Uint32())
+	}
+	w.opts.Now = w.now
+	w.p = New(w.opts)
+	w.tape = &bytes.Buffer{}
+	w.tapes = append(w.tapes, w.tape)
+	var err error
+	if w.recorder, err = NewRecorder(w.tape, w.opts); err != nil {
+		w.t.Fatal(err)
+	}
+	var inputs []Input
+	for _, b := range w.store.liveBoards() {
+		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
+		if b.Holder != nil {
+			s := *w.store.sessions[b.Holder.Session]
+			inputs = append(inputs, Input{Kind: RestoreSession, Session: &s})
+		}
+	}
+	w.store.away = false
+	w.step(append(inputs, Input{Kind: Ready})...)
+}
+
+func (w *world) write(f journaled) {
+	r := rig{t: w.t, store: w.store, frames: []journaled{f}}
+	r.apply()
+}
+
+// step runs a step, and checks and carries out what it wants.
+func (w *world) step(inputs ...Input) {
+	before := w.p.Stats()
+	w.p.Step(w.now, inputs, &w.out)
+	if err := w.recorder.Step(w.now, inputs, &w.out); err != nil {
+		w.t.Fatal(err)
+	}
+	if after := w.p.Stats(); len(inputs) == 1 && after.NoBoard > before.NoBoard && w.p.boards.Free() > 0 {
+		w.t.Fatalf("a player waits while %d boards are free", w.p.boards.Free())
+	}
+	if len(w.out.Troubles) > 0 {
+		w.t.Fatal(w.out.Troubles[0])
+	}
+	for i := range w.out.Packets.Len() {
+		w.check(w.out.Packets.At(i))
+		w.carry(w.out.Packets.At(i))
+	}
+	if w.out.Frames.Len() > 0 {
+		g := group{gate: w.out.Gate}
+		for i := range w.out.Frames.Len() {
+			g.frames = append(g.frames, bytes.Clone(w.out.Frames.At(i)))
+		}
+		w.groups = append(w.groups, g)
+		w.after(w.upTo(20*time.Millisecond), true, w.sync)
+	}
+	for _, l := range w.out.Loads {
+		w.after(w.upTo(50*time.Millisecond), true, func() []Input { return []Input{w.store.answer(l)} })
+	}
+	if next := w.out.Next; !next.IsZero() {
+		w.after(max(0, next.Sub(w.now)), true, func() []Input { return []Input{{Kind: Tick}} })
+	}
+	var leases []Input
+	for _, l := range w.out.Leases {
+		leases = append(leases, Input{Kind: Leased, Sequence: l.Sequence, Blocks: w.store.lease(l)})
+	}
+	if leases != nil {
+		w.step(leases...)
+	}
+}
+
+// sync makes the oldest group durable: the judge sees it.
+func (w *world) sync() []Input {
+	if !w.syncs || len(w.groups) == 0 {
+		return nil
+	}
+	g := w.groups[0]
+	w.groups = w.groups[1:]
+	for _, f := range g.frames {
+		if err := w.judge.frame(f); err != nil {
+			w.t.Fatalf("the journal breaks a rule: %v", err)
+		}
+		w.seq++
+		w.queue = append(w.queue, journaled{w.seq, f})
+	}
+	w.after(w.upTo(300*time.Millisecond), true, w.drain)
+	if g.gate == 0 {
+		return nil
+	}
+	return []Input{{Kind: Durable, Gate: g.gate, Seq: w.seq}}
+}
+
+// drain brings some messages to the store.
+func (w *world) drain() []Input {
+	if w.store.away || len(w.queue) == 0 {
+		return nil
+	}
+	n := 1 + w.rng.IntN(len(w.queue))
+	for _, f := range w.queue[:n] {
+		w.write(f)
+	}
+	through := w.queue[n-1].seq
+	w.queue = w.queue[n:]
+	return []Input{{Kind: Applied, Seq: through}}
+}
+
+// check looks at a packet that leaves: it may show only what is durable.
+func (w *world) check(to wamble.Peer, b []byte) {
+	var p wire.Packet
+	if err := p.Decode(b); err != nil {
+		w.t.Fatal(err)
+	}
+	if p.Ctrl != wire.CtrlServerHello && p.Ctrl != wire.CtrlBoardUpdate {
+		return
+	}
+	id := w.judge.tokens[p.Token]
+	if id == 0 {
+		w.t.Fatalf("%v shows a token that is not durable", p.Ctrl)
+	}
+	version, ok := p.Ext.Int(wire.KeyBoardVersion)
+	if !ok {
+		return
+	}
+	shown, ok := w.judge.shown[shownKey{p.Board, uint64(version)}]
+	fen, _ := p.Ext.Text(wire.KeyBoardFEN)
+	if !ok || shown.holder != id || shown.fen != fen {
+		w.t.Fatalf("%v shows board %d version %d to session %d; durable is %+v", p.Ctrl, p.Board, version, id, shown)
+	}
+}
+
+// carry brings a packet to a client, or not, or twice.
+func (w *world) carry(to wamble.Peer, b []byte) {
+	c := w.clients[to]
+	b = bytes.Clone(b)
+	for range w.copies() {
+		w.after(w.transit(), false, func() []Input { c.receive(b); return nil })
+	}
+}
+
+func (w *world) copies() int { return [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rng.IntN(10)] }
+
+func (w *world) transit() time.Duration {
+	if w.rng.IntN(50) == 0 {
+		return w.upTo(3 * time.Second)
+	}
+	return time.Millisecond + w.upTo(20*time.Millisecond)
+}
+
+// disturb lets something go wrong, now and then.
+func (w *world) disturb() []Input {
+	w.after(2*time.Second+w.upTo(8*time.Second), false, w.disturb)
+	switch w.rng.IntN(4) {
+	case 0: // the journal hangs
+		w.syncs = false
+		w.after(w.upTo(3*time.Second), false, func() []Input {
+			w.syncs = true
+			var inputs []Input
+			for len(w.groups) > 0 {
+				inputs = append(inputs, w.sync()...)
+			}
+			return inputs
+		})
+	case 1: // the store goes away
+		w.store.away = true
+		w.after(w.upTo(10*time.Second), true, func() []Input {
+			w.store.away = false
+			w.after(0, true, w.drain)
+			return []Input{{Kind: StoreBack}}
+		})
+		return []Input{{Kind: StoreAway}}
+	case 2: // the process dies: what is not durable is lost
+		w.syncs = true
+		w.start()
+	}
+	return nil
+}
+
+// run lets time pass.
+func (w *world) run(until time.Time) {
+	for w.events.Len() > 0 && !w.events[0].at.After(until) {
+		var inputs []Input
+		batch := 1
+		if w.rng.IntN(2) == 0 {
+			batch = 1 + w.rng.IntN(32)
+		}
+		life := w.life
+		for ; batch > 0 && w.events.Len() > 0 && !w.events[0].at.After(until); batch-- {
+			if len(inputs) > 0 && w.events[0].at.Sub(w.now) > time.Millisecond {
+				break
+			}
+			e := heap.Pop(&w.events).(event)
+			w.now = e.at
+			if e.life != 0 && e.life != w.life {
+				continue
+			}
+			inputs = append(inputs, e.do()...)
+			if w.life != life { // what came before the crash is lost
+				inputs = nil
+				break
+			}
+		}
+		if len(inputs) > 0 {
+			w.step(inputs...)
+		}
+	}
+	w.now = until
+}
+
+// TestModel lets thousands of players play in a world of trouble, and holds
+// everything that becomes durable and everything that is sent against a simple
+// reference. Then it replays all of it.
+func TestModel(t *testing.T) {
+	players, length := 1200, 60*time.Second
+	if os.Getenv("WAMBLE_SOAK") != "" {
+		players, length = 24000, 20*time.Minute
+	}
+	seed := seedOf(t)
+	w := newWorld(t, seed, `(def min-boards 8) (def max-boards 120) (def max-players 400) (def max-moves-per-board 30)
+		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def unconfirmed-timeout 5) (def session-timeout 30)
+		(def max-client-sessions 100000)`)
+	w.after(time.Second, false, w.disturb)
+	for i := range players {
+		w.after(w.upTo(length), false, func() []Input { w.arrive(i); return nil })
+	}
+	w.run(epoch.Add(length))
+
+	// Quiet: all that waits becomes durable, and reaches the store.
+	w.syncs, w.store.away = true, false
+	for len(w.groups) > 0 {
+		w.step(w.sync()...)
+	}
+	for len(w.queue) > 0 {
+		w.drain()
+	}
+	stored := 0
+	for _, b := range w.store.boards {
+		stored += len(b.Moves)
+	}
+	if total := sum(w.judge.moves); stored != total || w.accepted > total || w.accepted == 0 {
+		t.Errorf("%d moves are stored, %d were durable, %d accepted", stored, total, w.accepted)
+	}
+	t.Logf("%d players, %d lives, %d moves accepted, %d stored, %d games ended", w.arrived, w.life, w.accepted, stored, w.judge.ended)
+	if w.life < 2 || w.judge.ended == 0 {
+		t.Errorf("too quiet a world: %d lives, %d games ended", w.life, w.judge.ended)
+	}
+	steps := 0
+	for i, tape := range w.tapes {
+		n, first, err := Replay(bytes.NewReader(tape.Bytes()))
+		if first != nil || err != nil {
+			t.Fatalf("life %d: %v, %v", i+1, first, err)
+		}
+		steps += n
+	}
+	t.Logf("%d steps replayed", steps)
+}
+
+func sum(moves map[moveKey]int) int {
+	n := 0
+	for _, k := range moves {
+		n += k
+	}
+	return n
+}

@@ -1,0 +1,158 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+	"time"
+
+	"wamble/internal/config"
+)
+
+var (
+	// ErrRecording is returned when bytes are not a recording.
+	ErrRecording = errors.New("not a recording of this version, or damaged")
+	// ErrBrokenOff is returned when a recording ends in the middle of a step, as
+	// it does when the process dies.
+	ErrBrokenOff = errors.New("the recording breaks off")
+)
+
+// Difference is the first step that did not give again what was recorded.
+type Difference struct {
+	Step   int // from 1
+	Now    time.Time
+	Inputs []Kind
+	Part   string // "packets", "frames" or "the rest"
+	// Recorded and Replayed are how many there were of that part.
+	Recorded, Replayed uint64
+}
+
+func (d *Difference) String() string {
+	names := make([]string, len(d.Inputs))
+	for i, k := range d.Inputs {
+		names[i] = k.String()
+	}
+	inputs := strings.Join(names, ", ")
+	if inputs == "" {
+		inputs = "none"
+	}
+	return fmt.Sprintf("step %d at %s differs in %s: %d recorded, %d replayed (inputs: %s)",
+		d.Step, d.Now.Format(time.RFC3339Nano), d.Part, d.Recorded, d.Replayed, inputs)
+}
+
+// Replay makes the profile of a recording again, and tells it what it was told.
+// It returns how many steps gave the same, byte for byte, and the first that did
+// not, or nil. Errors: ErrRecording, ErrBrokenOff, or one of r.
+func Replay(r io.Reader) (steps int, first *Difference, err error) {
+	magic := make([]byte, len(recordingMagic))
+	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != recordingMagic {
+		return 0, nil, ErrRecording
+	}
+	var buf bytes.Buffer
+	head, err := readBlock(r, &buf)
+	if err != nil {
+		return 0, nil, brokenOff(notAtEnd(err))
+	}
+	var o recorded
+	if json.Unmarshal(head, &o) != nil {
+		return 0, nil, ErrRecording
+	}
+	p := New(Options{
+		Config: &config.Profile{Name: o.Profile, Options: o.Options}, Seed: o.Seed, Now: time.Unix(0, o.Now),
+		LeaseSize: o.LeaseSize, MaxLoads: o.MaxLoads,
+	})
+	re := replayer{p: p, digest: newDigester()}
+	for {
+		block, err := readBlock(r, &buf)
+		if err == io.EOF {
+			return steps, nil, nil
+		}
+		if err != nil {
+			return steps, nil, err
+		}
+		d, err := re.step(block)
+		if d != nil {
+			d.Step = steps + 1
+		}
+		if d != nil || err != nil {
+			return steps, d, err
+		}
+		steps++
+	}
+}
+
+// readBlock returns the payload of the next block, good until the next one. The
+// error is io.EOF at the end.
+func readBlock(r io.Reader, buf *bytes.Buffer) ([]byte, error) {
+	var header [blockHeader]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return nil, brokenOff(err)
+	}
+	n := binary.LittleEndian.Uint32(header[:])
+	if n > maxBlock {
+		return nil, ErrRecording
+	}
+	buf.Reset()
+	if _, err := io.CopyN(buf, r, int64(n)); err != nil {
+		return nil, brokenOff(notAtEnd(err))
+	}
+	if crc32.Checksum(buf.Bytes(), castagnoli) != binary.LittleEndian.Uint32(header[4:]) {
+		return nil, ErrRecording
+	}
+	return buf.Bytes(), nil
+}
+
+func notAtEnd(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func brokenOff(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return ErrBrokenOff
+	}
+	return err
+}
+
+// replayer tells a profile what a recording says.
+type replayer struct {
+	p      *Profile
+	out    Output
+	inputs []Input
+	digest digester
+}
+
+func (re *replayer) step(block []byte) (*Difference, error) {
+	r := inputReader{rest: block}
+	now := time.Unix(0, r.int()).UTC()
+	re.inputs = re.inputs[:0]
+	for n := r.uint(); n > 0 && !r.bad; n-- {
+		re.inputs = append(re.inputs, r.input())
+	}
+	want := r.digest()
+	if r.bad || len(r.rest) > 0 {
+		return nil, ErrRecording
+	}
+	re.p.Step(now, re.inputs, &re.out)
+	got := re.digest.of(&re.out)
+	for _, part := range []struct {
+		name      string
+		got, want part
+	}{{"packets", got.packets, want.packets}, {"frames", got.frames, want.frames}, {"the rest", got.rest, want.rest}} {
+		if part.got != part.want {
+			d := &Difference{Now: now, Part: part.name, Recorded: part.want.n, Replayed: part.got.n}
+			for i := range re.inputs {
+				d.Inputs = append(d.Inputs, re.inputs[i].Kind)
+			}
+			return d, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,44 @@
+package profile
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/internal/persist"
+)
+
+// seen collects when players were last seen. It is droppable: it goes into the
+// journal with the next frame, or alone when it has waited for long enough.
+type seen struct {
+	frame []byte
+	n     int
+	now   time.Duration // of the present step
+	since time.Duration // of the oldest
+}
+
+const (
+	seenAtMost = 256
+	seenWaits  = time.Second
+)
+
+// Add takes a droppable intent, or drops it.
+func (s *seen) Add(in wamble.Intent) {
+	if s.n == maxFrame {
+		return
+	}
+	if s.n == 0 {
+		s.frame, s.since = persist.Begin(s.frame[:0]), s.now
+	}
+	s.frame = persist.Append(s.frame, in)
+	s.n++
+}
+
+// flush moves what was collected into the output, if it is time.
+func (s *seen) flush(out *Output) {
+	if s.n == 0 || out.Frames.Len() == 0 && s.n < seenAtMost && s.now-s.since < seenWaits {
+		return
+	}
+	out.Frames.bytes = append(out.Frames.bytes, s.frame...)
+	out.Frames.ends = append(out.Frames.ends, len(out.Frames.bytes))
+	s.n = 0
+}

@@ -1,0 +1,151 @@
+package runner
+
+import (
+	"fmt"
+	"math"
+)
+
+// batch is what a worker has claimed, with the memory of its frames. A worker
+// uses two in turn: one runs while the next is claimed.
+type batch struct {
+	arena []byte
+	list  []Delivery
+	outs  []outcome
+	txs   []*Tx // nil where there is nothing to commit
+	slots []Tx  // the memory of txs
+	span  *claimSpan
+	// pos is the first delivery that is not settled yet.
+	pos int
+	// singles says that a failure in a batch handler is being narrowed down.
+	singles bool
+}
+
+func (b *batch) reset() {
+	b.arena, b.list, b.outs, b.txs = b.arena[:0], b.list[:0], b.outs[:0], b.txs[:0]
+	b.span, b.pos, b.singles = nil, 0, false
+}
+
+func (b *batch) rest() []Delivery { return b.list[b.pos:] }
+
+// limits of one claim.
+type limits struct{ rows, bytes int }
+
+func (b *batch) full(l limits) bool {
+	return len(b.list) >= l.rows || len(b.list) > 0 && len(b.arena) >= l.bytes
+}
+
+// add copies a row into the batch; value is as stored.
+func (b *batch) add(row Row, at band, value []byte) {
+	b.arena = append(b.arena, value...)
+	v := b.arena[len(b.arena)-len(value):]
+	d := Delivery{Row: row, band: at, Frame: v}
+	if at == bandFired {
+		if len(v) < rowKeyLen {
+			d.frameErr = badLength("fired timer", v)
+		} else {
+			d.Timer, _ = decodeTimerKey(v[:rowKeyLen])
+			d.FromTimer, d.Frame = true, v[rowKeyLen:]
+		}
+	}
+	b.list = append(b.list, d)
+}
+
+// readReady reads the rows that are to be taken over.
+func (b *batch) readReady(e *engine, w *Worker, l limits) error {
+	for i, seq := range w.seqs {
+		if b.full(l) {
+			return nil
+		}
+		row := Row{uint64(w.id), seq}
+		w.key = rowKey(w.key[:0], bandTables[w.bands[i]], row)
+		value, ok, err := e.back.Get(w.buf[:0], w.key)
+		if err != nil {
+			return fmt.Errorf("read row %d: %w", seq, err)
+		}
+		w.buf = value
+		if ok {
+			b.add(row, w.bands[i], value)
+		}
+	}
+	return nil
+}
+
+// readFresh reads rows that were never claimed. High priority goes first, but
+// fired timers and ordinary rows each have a quarter of a batch for
+// themselves; when a batch is too small for that they take turns.
+func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [bandCount]uint64, turn uint, l limits) ([bandCount]uint64, error) {
+	at := seen
+	read := func(k band, rows int) error {
+		if at[k] >= upper[k] || b.full(l) || rows <= 0 {
+			return nil
+		}
+		next, err := b.readBand(e, worker, k, at[k], upper[k], rows, l)
+		at[k] = next
+		return err
+	}
+	room := l.rows - len(b.list)
+	quarter := room / 4
+	order := [bandCount]band{bandHigh, bandNormal, bandFired}
+	switch {
+	case w.o.Ordered:
+		// The merge by number needs as many of each as there is room for.
+		for _, k := range order {
+			wide := l
+			wide.rows, wide.bytes = len(b.list)+room, math.MaxInt
+			if at[k] >= upper[k] {
+				continue
+			}
+			next, err := b.readBand(e, worker, k, at[k], upper[k], room, wide)
+			if err != nil {
+				return at, err
+			}
+			at[k] = next
+		}
+		return at, nil
+	case quarter > 0:
+		if err := read(bandFired, quarter); err != nil {
+			return at, err
+		}
+		keep := 0
+		if at[bandNormal] < upper[bandNormal] {
+			keep = quarter
+		}
+		if err := read(bandHigh, l.rows-len(b.list)-keep); err != nil {
+			return at, err
+		}
+		order = [bandCount]band{bandNormal, bandHigh, bandFired}
+	case turn%4 == 1:
+		order = [bandCount]band{bandNormal, bandHigh, bandFired}
+	case turn%4 == 2:
+		order = [bandCount]band{bandFired, bandHigh, bandNormal}
+	}
+	for _, k := range order {
+		if err := read(k, l.rows-len(b.list)); err != nil {
+			return at, err
+		}
+	}
+	return at, nil
+}
+
+// readBand appends rows of one band and returns where the next scan begins.
+func (b *batch) readBand(e *engine, worker uint64, k band, from, upper uint64, rows int, l limits) (uint64, error) {
+	lo, hi := rowKey(nil, bandTables[k], Row{worker, from}), rowKey(nil, bandTables[k], Row{worker, upper})
+	next := upper
+	err := e.back.Scan(lo, hi, func(key, value []byte) bool {
+		row, err := decodeRowKey(key[1:])
+		if err != nil {
+			return true
+		}
+		if rows == 0 || b.full(l) {
+			next = row.Seq
+			return false
+		}
+		b.add(row, k, value)
+		rows--
+		return true
+	})
+	if err != nil {
+		return from, fmt.Errorf("read inbox of worker %d: %w", worker, err)
+	}
+	return next, nil
+}

@@ -1,0 +1,428 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"wamble/runner"
+	"wamble/runner/runnertest"
+)
+
+// sized returns whole under WAMBLE_SOAK=1 and part otherwise.
+func sized(part, whole int) int {
+	if os.Getenv("WAMBLE_SOAK") == "1" {
+		return whole
+	}
+	return part
+}
+
+// logSeed returns WAMBLE_SEED or a random seed, and logs it.
+func logSeed(t *testing.T) uint64 {
+	s := rand.Uint64()
+	if v, err := strconv.ParseUint(os.Getenv("WAMBLE_SEED"), 10, 64); err == nil {
+		s = v
+	}
+	t.Logf("WAMBLE_SEED=%d", s)
+	return s
+}
+
+// world drives a runner at random and remembers what was acknowledged.
+type world struct {
+	rng   *rand.Rand
+	clock *runnertest.Clock
+	r     *runner.Runner
+	w     *runner.Worker
+	next  int
+
+	mu    sync.Mutex
+	acked map[string]bool // ids of messages and timers that must not be lost
+	tried map[string]bool // ids that may or may not be there
+}
+
+func newWorld(s uint64) *world {
+	return &world{
+		rng: rand.New(rand.NewPCG(s, 1)), clock: runnertest.NewClock(1000),
+		acked: map[string]bool{}, tried: map[string]bool{},
+	}
+}
+
+func (x *world) options(s runner.Storage) runner.Options {
+	return runner.Options{Create: true, Storage: s, Now: x.clock.Now, Sleep: x.clock.Sleep, MinFree: -1}
+}
+
+func (x *world) open(s runner.Storage) error {
+	r, err := runner.Open("", x.options(s))
+	if err != nil {
+		return err
+	}
+	x.r = r
+	x.w, err = r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1 + x.rng.IntN(8), Handler: x.handle})
+	return err
+}
+
+// handle completes most messages: state and outbox tell that it did.
+func (x *world) handle(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+	switch x.rng.IntN(8) {
+	case 0:
+		return runner.Retry(errors.New("again"), 0)
+	case 1:
+		return runner.Discard(errors.New("never"))
+	}
+	return complete(tx, d)
+}
+
+func complete(tx *runner.Tx, d *runner.Delivery) error {
+	key := append([]byte("done/"), d.ID...)
+	if _, err := tx.Get(key); err == nil {
+		return fmt.Errorf("%s was done before", d.ID)
+	}
+	if err := tx.Put(key, []byte{1}); err != nil {
+		return err
+	}
+	return tx.Emit(d.ID)
+}
+
+func (x *world) newID() string {
+	x.next++
+	id := fmt.Sprintf("m%d", x.next)
+	x.mu.Lock()
+	x.tried[id] = true
+	x.mu.Unlock()
+	return id
+}
+
+func (x *world) ack(ids ...string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, id := range ids {
+		x.acked[id] = true
+	}
+}
+
+// step does one random thing and returns its error.
+func (x *world) step(ctx context.Context) error {
+	x.clock.Advance(1e6)
+	switch x.rng.IntN(10) {
+	case 0, 1, 2:
+		id := x.newID()
+		m := runner.Message{To: 7, ID: []byte(id), Payload: make([]byte, x.rng.IntN(300))}
+		m.Flags = []runner.Flags{0, 0, runner.HighPriority, runner.Dedupe}[x.rng.IntN(4)]
+		_, err := x.r.Post(ctx, &m)
+		if err == nil {
+			x.ack(id)
+		}
+		return err
+	case 3, 4:
+		return x.group()
+	case 5:
+		id := x.newID()
+		frame, err := (&runner.Message{To: 7, ID: []byte(id)}).Append(nil)
+		if err != nil {
+			return err
+		}
+		_, err = x.r.Arm(ctx, x.clock.Now().UnixMilli()+x.rng.Int64N(6)-3, frame)
+		if err == nil {
+			x.ack(id)
+		}
+		return err
+	case 6:
+		if x.rng.IntN(4) == 0 {
+			return x.r.Flush()
+		}
+		_, err := x.r.ReplayDeadLetters(ctx, runner.DeadFilter{})
+		return err
+	}
+	_, err := x.w.Tick(ctx)
+	return err
+}
+
+func (x *world) group() error {
+	answer := make(chan error, 1)
+	g := x.r.NewGroup(func(_ *runner.Group, err error) { answer <- err })
+	var ids []string
+	for range 1 + x.rng.IntN(6) {
+		ids = append(ids, x.newID())
+		if err := g.Add(&runner.Message{To: 7, ID: []byte(ids[len(ids)-1])}); err != nil {
+			return err
+		}
+	}
+	if err := x.r.Submit(g); err != nil {
+		return err
+	}
+	err := <-answer
+	if err == nil {
+		x.ack(ids...)
+	}
+	return err
+}
+
+// check looks at a recovered runner: everything acknowledged is in exactly one
+// place, nothing is half applied, counts are true, and it can all be finished.
+func (x *world) check(t *testing.T, r *runner.Runner, acked map[string]bool) {
+	t.Helper()
+	places := whereabouts(t, r)
+	for id := range acked {
+		if places[id] != 1 {
+			t.Errorf("acknowledged %s is in %d places", id, places[id])
+		}
+	}
+	for id, n := range places {
+		if n != 1 || !x.tried[id] {
+			t.Errorf("%s is in %d places (tried %v)", id, n, x.tried[id])
+		}
+	}
+	ctx := context.Background()
+	if _, err := r.ReplayDeadLetters(ctx, runner.DeadFilter{}); err != nil {
+		t.Fatal(err)
+	}
+	x.clock.Advance(3600 * 1e9)
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error { return complete(tx, d) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		s := r.Stats()
+		if len(s.Inboxes) == 0 || s.Inboxes[0].Depth == 0 && s.Timers == 0 {
+			break
+		}
+		if _, err := w.Tick(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	dead, err := r.DeadLetters(runner.DeadFilter{}, runner.Row{}, 10000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crashed := map[string]bool{}
+	for _, d := range dead {
+		m, err := runner.DecodeMessage(d.Frame)
+		if err != nil || d.Cause != runner.CauseCrash {
+			t.Errorf("dead letter %v: %v, %v", d.Row, d.Reason, err)
+		}
+		crashed[string(m.ID)] = true
+	}
+	out := outboxIDs(t, r)
+	for id := range acked {
+		if out[id] != 1 && !crashed[id] {
+			t.Errorf("%s took effect %d times", id, out[id])
+		}
+	}
+	if s := r.Stats(); s.DeadLetters != uint64(len(dead)) || s.Timers != 0 || len(s.Inboxes) > 0 && s.Inboxes[0].Depth != 0 {
+		t.Errorf("counts at the end: %+v", s)
+	}
+}
+
+func outboxIDs(t *testing.T, r *runner.Runner) map[string]int {
+	t.Helper()
+	rows, err := r.Outbox(0, 100000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, row := range rows {
+		out[string(row.Message)]++
+	}
+	if n := r.Stats().Outbox; n != uint64(len(rows)) {
+		t.Errorf("the outbox has %d rows and counts %d", len(rows), n)
+	}
+	return out
+}
+
+// whereabouts counts the places of every id: inbox, timers, dead letters, or
+// done, where done means both its state and its outbox row.
+func whereabouts(t *testing.T, r *runner.Runner) map[string]int {
+	t.Helper()
+	places := map[string]int{}
+	add := func(frame []byte) {
+		m, err := runner.DecodeMessage(frame)
+		if err != nil {
+			t.Errorf("stored frame: %v", err)
+			return
+		}
+		places[string(m.ID)]++
+	}
+	rows, err := r.Inbox(7, 0, 100000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		add(row.Frame)
+	}
+	for _, in := range r.Stats().Inboxes {
+		if in.Worker == 7 && in.Depth != uint64(len(rows)) {
+			t.Errorf("the inbox has %d rows and counts %d", len(rows), in.Depth)
+		}
+	}
+	timers, err := r.Timers(100000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range timers {
+		add(x.Frame)
+	}
+	err = r.EachDeadLetter(runner.DeadFilter{}, runner.Row{}, func(d runner.DeadLetter) bool { add(d.Frame); return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := outboxIDs(t, r)
+	done := 0
+	_, err = r.Update(context.Background(), runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		return tx.Range([]byte("done/"), []byte("done0"), func(key, _ []byte) bool {
+			id := string(key[len("done/"):])
+			places[id]++
+			done++
+			if out[id] != 1 {
+				t.Errorf("%s is done but has %d outbox rows", id, out[id])
+			}
+			return true
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done != len(out) {
+		t.Errorf("%d ids are done, %d are in the outbox", done, len(out))
+	}
+	return places
+}
+
+// TestCrash stops the file system at a random write or sync of a random run,
+// keeps a random part of what was not synced, and looks at what is left.
+func TestCrash(t *testing.T) {
+	s := logSeed(t)
+	for round := range sized(500, 10_000) {
+		crashOnce(t, s+uint64(round))
+		if t.Failed() {
+			t.Fatalf("round %d: repeat with WAMBLE_SEED=%d", round, s+uint64(round))
+		}
+	}
+}
+
+func crashOnce(t *testing.T, s uint64) {
+	x := newWorld(s)
+	fs := vfs.NewCrashableMem()
+	point := int64(1 + x.rng.IntN(250))
+	percent := []int{0, 30, 70, 100}[x.rng.IntN(4)]
+	var count atomic.Int64
+	var clone *vfs.MemFS
+	acked := map[string]bool{}
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && count.Add(1) == point {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			for id := range x.acked {
+				acked[id] = true
+			}
+			clone = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: newRand(s)})
+		}
+		return nil
+	})
+	ctx := context.Background()
+	if err := x.open(runner.Pebble("/r", errorfs.Wrap(fs, inject), runner.Fsync)); err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 {
+		if count.Load() >= point {
+			break
+		}
+		if err := x.step(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if clone == nil {
+		t.Fatalf("%d writes, the crash was planned at %d", count.Load(), point)
+	}
+	r, err := runner.Open("", x.options(runner.Pebble("/r", clone, runner.Fsync)))
+	if err != nil {
+		t.Fatalf("reopen after crash at write %d: %v", point, err)
+	}
+	defer r.Close()
+	x.check(t, r, acked)
+}
+
+// TestFault makes one write or sync after the other fail. The error surfaces
+// or does no harm; after it nothing is acknowledged; reopening finds all that
+// was.
+func TestFault(t *testing.T) {
+	s := logSeed(t)
+	failed := 0
+	for round := range sized(150, 3000) {
+		if faultOnce(t, s+uint64(round), int64(1+round)) {
+			failed++
+		}
+		if t.Failed() {
+			t.Fatalf("fault at write %d: repeat with WAMBLE_SEED=%d", 1+round, s)
+		}
+	}
+	if failed < 50 {
+		t.Errorf("only %d faults surfaced", failed)
+	}
+}
+
+func faultOnce(t *testing.T, s uint64, point int64) (surfaced bool) {
+	x := newWorld(s)
+	fs := vfs.NewMem()
+	var count atomic.Int64
+	var off atomic.Bool
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if !off.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && count.Add(1) == point {
+			return errorfs.ErrInjected
+		}
+		return nil
+	})
+	storage := runner.Pebble("/r", errorfs.Wrap(fs, inject), runner.Fsync)
+	ctx := context.Background()
+	if err := x.open(storage); err != nil {
+		// It failed while opening: the next time it must open.
+		if err := x.open(storage); err != nil {
+			t.Fatalf("second open: %v", err)
+		}
+		surfaced = true
+	}
+	defer func() { x.r.Close() }()
+	for range 600 {
+		if count.Load() >= point+5 {
+			break
+		}
+		if err := x.step(ctx); err != nil {
+			surfaced = true
+			if !errors.Is(err, runner.ErrFailed) && x.r.State() != runner.Failed {
+				t.Errorf("got %v in state %v, want a failed runner", err, x.r.State())
+			}
+			break
+		}
+	}
+	if x.r.State() == runner.Failed {
+		surfaced = true
+		if _, err := x.r.Post(ctx, &runner.Message{To: 7, ID: []byte("late")}); !errors.Is(err, runner.ErrFailed) {
+			t.Errorf("a failed runner answered a post with %v", err)
+		}
+	}
+	off.Store(true)
+	if err := x.w.Remove(); err != nil && !errors.Is(err, runner.ErrFailed) {
+		t.Error(err)
+	}
+	if err := x.r.Reopen(); err != nil {
+		t.Fatalf("reopen: %v", err)
+	}
+	x.check(t, x.r, x.acked)
+	return surfaced
+}
+
+func newRand(s uint64) *rand.Rand { return rand.New(rand.NewPCG(s, 2)) }

@@ -1,0 +1,153 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"wamble/runner"
+)
+
+func openAt(t *testing.T, fs vfs.FS) *runner.Runner {
+	t.Helper()
+	r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/a/r", fs, runner.Fsync)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestRestoreInterrupted: a process that dies within a restore leaves the old
+// content or the new, and the new never under the old journal id.
+func TestRestoreInterrupted(t *testing.T) {
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	r := openAt(t, fs)
+	if err := r.Checkpoint("/a/copy"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Post(ctx, &runner.Message{To: 7, ID: []byte("later")}); err != nil {
+		t.Fatal(err)
+	}
+	id := r.JournalID()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// It dies between the two renames: the old content comes back.
+	if err := fs.Rename("/a/r", "/a/r.replaced"); err != nil {
+		t.Fatal(err)
+	}
+	r = openAt(t, fs)
+	if got := r.Stats().Inboxes; len(got) != 1 || got[0].Depth != 1 || r.JournalID() != id {
+		t.Errorf("after half a restore: %+v, journal %s, want the old content", got, r.JournalID())
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// It dies after them and before the new id was made.
+	if err := runner.Pebble("/a/r", fs, runner.Fsync).Restore("/a/copy"); err != nil {
+		t.Fatal(err)
+	}
+	r = openAt(t, fs)
+	defer r.Close()
+	if got := r.Stats().Inboxes; len(got) != 0 || r.JournalID() == id {
+		t.Errorf("after a restore: %+v, journal %s, want the checkpoint and a new id", got, r.JournalID())
+	}
+}
+
+// TestWatermarkOnDisk: the free space of a real file system is seen.
+func TestWatermarkOnDisk(t *testing.T) {
+	r, err := runner.Open(t.TempDir(), runner.Options{Create: true, MinFree: 1 << 62})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Post(context.Background(), &runner.Message{To: 7, ID: []byte("m")}); !errors.Is(err, runner.ErrNoSpace) {
+		t.Errorf("got %v, want ErrNoSpace", err)
+	}
+	if got := r.State(); got != runner.ReadOnly {
+		t.Errorf("state %v, want read-only", got)
+	}
+}
+
+// passOn sends a message around for some hops and then lets it arrive.
+func passOn(workers int64, hops int, arrived func()) runner.Handler {
+	return func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+		if d.Kind == runner.Event {
+			arrived()
+			return nil
+		}
+		next := runner.Message{To: (d.To + 1) % workers, ID: d.ID, Payload: append([]byte{'.'}, d.Payload...)}
+		if len(next.Payload) == hops {
+			next.Kind = runner.Event
+		}
+		frame, err := next.Append(nil)
+		if err != nil {
+			return err
+		}
+		return tx.Send(frame)
+	}
+}
+
+// TestManyWorkers: dozens of workers, posters and readers at once, without a
+// gate; workers pass messages around and every one arrives.
+func TestManyWorkers(t *testing.T) {
+	const workers, each, hops = 32, 20, 3
+	r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/m", vfs.NewMem(), runner.Write)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ctx := context.Background()
+	var arrived sync.WaitGroup
+	arrived.Add(workers * each)
+	handler := passOn(workers, hops, arrived.Done)
+	for id := range workers {
+		w, err := r.NewWorker(uint32(id), runner.WorkerOptions{Handler: handler})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for i := range 8 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := r.Inbox(uint64(i), 0, 5); err != nil {
+					t.Error(err)
+				}
+				r.Stats()
+			}
+		})
+	}
+	for id := range workers {
+		go func() {
+			for i := range each {
+				m := runner.Message{To: int64(id), ID: fmt.Appendf(nil, "%d/%d", id, i)}
+				if _, err := r.Post(ctx, &m); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	arrived.Wait()
+	close(stop)
+	readers.Wait()
+	if got := r.Stats().DeadLetters; got != 0 {
+		t.Errorf("%d dead letters", got)
+	}
+}
