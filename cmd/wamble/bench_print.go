@@ -20,11 +20,11 @@ var benchColumns = []struct {
 	{"ratio", func(r *benchRound) string {
 		return unless(r.Echo == nil, func() string { return fmt.Sprintf("%.2f", r.ratio()) })
 	}},
-	{"p50", func(r *benchRound) string { return inMillis(r.Report.Latency.Quantile(0.5)) }},
-	{"p90", func(r *benchRound) string { return inMillis(r.Report.Latency.Quantile(0.9)) }},
-	{"p99", func(r *benchRound) string { return inMillis(r.Report.Latency.Quantile(0.99)) }},
-	{"p99.9", func(r *benchRound) string { return inMillis(r.Report.Latency.Quantile(0.999)) }},
-	{"longest gap", func(r *benchRound) string { return inMillis(r.Report.LongestGap) }},
+	{"p50", func(r *benchRound) string { return shortly(r.Report.Latency.Quantile(0.5)) }},
+	{"p90", func(r *benchRound) string { return shortly(r.Report.Latency.Quantile(0.9)) }},
+	{"p99", func(r *benchRound) string { return shortly(r.Report.Latency.Quantile(0.99)) }},
+	{"p99.9", func(r *benchRound) string { return shortly(r.Report.Latency.Quantile(0.999)) }},
+	{"longest gap", func(r *benchRound) string { return shortly(r.Report.LongestGap) }},
 	{"resent", func(r *benchRound) string { return fmt.Sprint(r.Report.Counts.Resent) }},
 	{"timeouts", func(r *benchRound) string { return fmt.Sprint(r.Report.Counts.Timeouts) }},
 	{"server CPU", func(r *benchRound) string {
@@ -41,7 +41,11 @@ func unless(absent bool, text func() string) string {
 	return text()
 }
 
-func inMillis(d time.Duration) string {
+// shortly is a duration with about three digits.
+func shortly(d time.Duration) string {
+	if d < time.Millisecond {
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	}
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }
 
@@ -59,7 +63,7 @@ func (b *bench) printHead() {
 	case b.flags.addr != "":
 		where = b.flags.addr
 	}
-	fmt.Fprintf(out, "%s for %v with %d clients against %s\n", unit, b.options.Duration, b.options.Clients, where)
+	fmt.Fprintf(out, "%s for %v with %s against %s\n", unit, b.options.Duration, plural(b.options.Clients, "client"), where)
 	b.printRow("round", func(i int) string { return benchColumns[i].head })
 }
 
@@ -94,7 +98,7 @@ func (b *bench) printSecond(s loader.Second) {
 	if b.flags.json {
 		out = b.cmd.ErrOrStderr()
 	}
-	fmt.Fprintf(out, "%5.0f s  %8d  p99 %s  max %s\n", s.At.Seconds(), s.Answered, inMillis(s.P99), inMillis(s.Max))
+	fmt.Fprintf(out, "%5.0f s  %8d  p99 %s  max %s\n", s.At.Seconds(), s.Answered, shortly(s.P99), shortly(s.Max))
 }
 
 func (b *bench) printEnd() error {

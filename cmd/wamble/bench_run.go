@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -58,9 +59,14 @@ func (b *bench) run(ctx context.Context) error {
 	if err := b.printEnd(); err != nil {
 		return err
 	}
-	for _, r := range b.rounds {
+	return judge(b.cmd.ErrOrStderr(), b.rounds)
+}
+
+// judge fails when a database does not have what was accepted.
+func judge(errOut io.Writer, rounds []benchRound) error {
+	for _, r := range rounds {
 		if r.Kept != nil && !r.Kept.Exact() {
-			fmt.Fprintf(b.cmd.ErrOrStderr(), "wamble: the database does not have what was accepted: %s\n", r.Kept.Example)
+			fmt.Fprintf(errOut, "wamble: the database does not have what was accepted: %s\n", r.Kept.Example)
 			return exitError(1)
 		}
 	}

@@ -33,16 +33,16 @@ type Report struct {
 
 // Counts are the ways in which something did not go straight.
 type Counts struct {
-	Resent     uint64 // further copies of requests
-	Timeouts   uint64 // requests given up, and asked again as new ones
-	Rejected   uint64 // moves refused: ERROR 1008 and 1009
-	Refused    uint64 // other refusals: rate limit, internal error, server is starting
-	Duplicates uint64 // answers that had been received before
-	Pushed     uint64 // boards that came without being asked for
-	Resumed    uint64 // hellos with a token that were answered with the same token
-	Forgotten  uint64 // tokens that the server no longer knew
-	Moved      uint64 // resumed sessions without an unresolved move that found another board
-	Malformed  uint64 // packets that do not parse
+	Resent     uint64 `json:"resent"`     // further copies of requests
+	Timeouts   uint64 `json:"timeouts"`   // requests given up, and asked again as new ones
+	Rejected   uint64 `json:"rejected"`   // moves refused: ERROR 1008 and 1009
+	Refused    uint64 `json:"refused"`    // other refusals: rate limit, internal error, server is starting
+	Duplicates uint64 `json:"duplicates"` // answers that had been received before
+	Pushed     uint64 `json:"pushed"`     // boards that came without being asked for
+	Resumed    uint64 `json:"resumed"`    // hellos with a token that were answered with the same token
+	Forgotten  uint64 `json:"forgotten"`  // tokens that the server no longer knew
+	Moved      uint64 `json:"moved"`      // resumed sessions without an unresolved move that found another board
+	Malformed  uint64 `json:"malformed"`  // packets that do not parse
 }
 
 // PerSecond is the rate of answers.

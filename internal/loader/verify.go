@@ -20,15 +20,15 @@ type Games interface {
 // Verdict is how the accepted moves of a run stand in a store. Kept counts those
 // that are there exactly as they were accepted, once.
 type Verdict struct {
-	Accepted   int
-	Kept       int
-	Missing    int // accepted, and not there
-	Different  int // another move, or another player's, stands in its place
-	Twice      int // more than once in the store, or accepted twice for one place
-	Extra      int // moves of our players that were neither accepted nor left unresolved
-	Unresolved int // moves without an answer that are there: allowed
+	Accepted   int `json:"accepted"`
+	Kept       int `json:"kept"`
+	Missing    int `json:"missing"`    // accepted, and not there
+	Different  int `json:"different"`  // another move, or another player's, stands in its place
+	Twice      int `json:"twice"`      // more than once in the store, or accepted twice for one place
+	Extra      int `json:"extra"`      // moves of our players that were neither accepted nor left unresolved
+	Unresolved int `json:"unresolved"` // moves without an answer that are there: allowed
 	// Example tells the first that is wrong.
-	Example string
+	Example string `json:"example,omitempty"`
 }
 
 // Exact reports whether the store has every accepted move once, and no move of
