@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -10,22 +11,32 @@ import (
 	"testing"
 
 	"wamble/internal/config"
+	"wamble/internal/postgres/pgtest"
 	"wamble/internal/server"
 )
 
 // TestBenchOfRunningServer loads a server that somebody else runs, and finds its
 // moves in the database while it runs on.
 func TestBenchOfRunningServer(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "running.conf")
-	if err := os.WriteFile(file, []byte(unlimited), 0o600); err != nil {
+	t.Run("SQLite", func(t *testing.T) { benchRunning(t, "") })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		cluster := pgtest.Start(t, false)
+		db := cluster.OverTCP(cluster.Migrated(t))
+		benchRunning(t, fmt.Sprintf("(def db-host %q) (def db-port %d) (def db-user %q) (def db-pass %q) (def db-name %q) (def db-sslmode \"disable\")",
+			db.Host, db.Port, db.User, db.Password, db.Name))
+	})
+}
+
+func benchRunning(t *testing.T, database string) {
+	dir, text := t.TempDir(), unlimited+database
+	file, data := filepath.Join(dir, "running.conf"), filepath.Join(dir, "data")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load(file, unlimited, config.Params{})
+	c, err := config.Load(file, text, config.Params{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := filepath.Join(dir, "data")
 	s, err := server.Open(server.Options{Config: c, Dir: data})
 	if err != nil {
 		t.Fatal(err)
