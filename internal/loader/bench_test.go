@@ -1,50 +1,56 @@
 package loader
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 )
 
-// The echo that a benchmark loads runs in a process of its own: this binary,
-// called with this variable.
-const echoVariable = "WAMBLE_TEST_ECHO"
+// The servers that a benchmark loads run in processes of their own: this binary,
+// called with this variable and one of these names.
+const servantVariable = "WAMBLE_TEST_SERVANT"
+
+var servants = map[string]func(*Echo) error{"echo": (*Echo).Serve, "linked": linked}
 
 func TestMain(m *testing.M) {
-	if os.Getenv(echoVariable) != "" {
-		serveEcho()
+	if name := os.Getenv(servantVariable); name != "" {
+		serve(servants[name])
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// serveEcho prints its address, and ends with its standard input.
-func serveEcho() {
-	e, err := OpenEcho(netip.MustParseAddrPort("127.0.0.1:0"))
+// serve prints its address, and ends with its standard input.
+func serve(servant func(*Echo) error) {
+	e, err := OpenEcho(netip.MustParseAddrPort("[::]:0"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Println(e.Addr())
-	go e.Serve()
+	fmt.Println(e.Addr().Port())
+	go servant(e)
 	io.Copy(io.Discard, os.Stdin)
 }
 
-func startEcho(tb testing.TB) netip.AddrPort {
+// servant is a server in a process of its own.
+type servant struct {
+	addr netip.AddrPort
+	pid  int
+}
+
+func startServant(tb testing.TB, name string) servant {
 	tb.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), echoVariable+"=1")
+	cmd.Env = append(os.Environ(), servantVariable+"="+name)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -61,11 +67,11 @@ func startEcho(tb testing.TB) netip.AddrPort {
 		stdin.Close()
 		cmd.Wait()
 	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
+	var port uint16
+	if _, err := fmt.Fscanln(stdout, &port); err != nil {
 		tb.Fatal(err)
 	}
-	return netip.MustParseAddrPort(strings.TrimSpace(line))
+	return servant{netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port), cmd.Process.Pid}
 }
 
 // BenchmarkLoader measures what a move costs the loader, against an echo in
@@ -75,7 +81,7 @@ func BenchmarkLoader(b *testing.B) {
 		for _, clients := range []int{1, 16, 128, 1000} {
 			name := fmt.Sprintf("separate=%v/clients=%d", separate, clients)
 			b.Run(name, func(b *testing.B) {
-				address := startEcho(b)
+				address := startServant(b, "echo").addr
 				for range b.N {
 					r, err := Run(context.Background(), Options{Server: address, Clients: clients, Duration: time.Second, Separate: separate})
 					if err != nil {

@@ -70,7 +70,7 @@ func (s *scene) want(want string) {
 
 func (s *scene) ack(seq uint32, token wamble.Token) {
 	b, _ := wire.Append(nil, wire.Header{Seq: seq, Token: token}, wire.Ack{})
-	s.receive(s.c, b)
+	s.receive(s.c, s.c.number, b)
 }
 
 func tell[M wire.Message](s *scene, seq uint32, board wamble.BoardID, m M, ext ...wire.Field) {
@@ -79,7 +79,7 @@ func tell[M wire.Message](s *scene, seq uint32, board wamble.BoardID, m M, ext .
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.receive(s.c, b)
+	s.receive(s.c, s.c.number, b)
 }
 
 // oneMove is a position with one legal move, so that a test knows what is played.
@@ -157,9 +157,9 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		{"hello again", func(s *scene) { s.ack(2, sceneToken); s.greet(5) }, "[ACK 1]", func(Counts) uint64 { return 1 }},
 		{"refusal without ACK", func(s *scene) {
 			b, _ := wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable, Token: sceneToken}, wire.Error{Code: wamble.Internal})
-			s.receive(s.c, b)
+			s.receive(s.c, s.c.number, b)
 		}, "[]", func(c Counts) uint64 { return c.Refused }},
-		{"junk", func(s *scene) { s.receive(s.c, []byte("junk")) }, "[]", func(c Counts) uint64 { return c.Malformed }},
+		{"junk", func(s *scene) { s.receive(s.c, s.c.number, []byte("junk")) }, "[]", func(c Counts) uint64 { return c.Malformed }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := seated(t)
@@ -209,6 +209,50 @@ func TestSentAgain(t *testing.T) {
 	s.accepted(1)
 	if c := s.report.Counts; c.Resumed != 1 || c.Moved != 0 || c.Forgotten != 0 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// After the ACK of a request that was sent again the answer is asked for soon: a
+// restarted server holds it back until the address has proven itself.
+func TestAnswerHeldBack(t *testing.T) {
+	s := seated(t)
+	s.ack(2, sceneToken)
+	if got := s.c.request.due; got != 100*time.Millisecond {
+		t.Errorf("due at %v, want 100ms: it was sent once", got)
+	}
+	s = seated(t)
+	s.now = s.c.request.due
+	s.due()
+	s.take()
+	s.ack(2, sceneToken)
+	s.now += 25 * time.Millisecond
+	s.due()
+	s.want(fmt.Sprintf("[PLAYER_MOVE 2 5 %s]", only))
+}
+
+// Clients of Hello go from address to address, and acknowledge at each what comes
+// there; the addresses of two never meet.
+func TestHelloMovesOn(t *testing.T) {
+	s := newScene(t, Hello)
+	s.take()
+	s.ack(1, wamble.Token{})
+	s.greet(5)
+	s.want("[ACK 1 CLIENT_HELLO 2]")
+	if s.c.number != 1 || s.c.known {
+		t.Errorf("%+v: it did not move on", s.c)
+	}
+	b, _ := wire.Append(nil, wire.Header{Seq: 1, Token: sceneToken}, wire.ServerHello{})
+	s.receive(s.c, 0, b)
+	s.want("[ACK 1]")
+	if s.report.Counts.Duplicates != 1 || s.c.stage != greeting {
+		t.Errorf("%+v", s.report.Counts)
+	}
+	s.clients = make([]client, 3)
+	for i := range uint32(3) {
+		last := s.crowd.addresses()/3*3 - 3 + i
+		if got := s.another(last); got != i {
+			t.Errorf("after %d comes %d, want %d: the same client's first", last, got, i)
+		}
 	}
 }
 
@@ -298,8 +342,8 @@ func TestMoveAllocatesNothing(t *testing.T) {
 	move := func() {
 		wire.SetSeq(ack, seq+1)
 		wire.SetSeq(update, seq)
-		s.receive(s.c, ack)
-		s.receive(s.c, update)
+		s.receive(s.c, s.c.number, ack)
+		s.receive(s.c, s.c.number, update)
 		seq++
 	}
 	move() // makes the first block of the log
@@ -328,9 +372,9 @@ func FuzzReceive(f *testing.F) {
 			s := newScene(t, mode)
 			s.load.crowd = silent{&s.out}
 			s.c.request.acked = true
-			s.receive(s.c, b)
+			s.receive(s.c, s.c.number, b)
 			s.c.request.acked = true
-			s.receive(s.c, b)
+			s.receive(s.c, s.c.number, b)
 			s.now += time.Hour
 			s.due()
 			if s.report.AcceptedCount() > 1 {

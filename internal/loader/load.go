@@ -90,10 +90,17 @@ func (l *load) next(c *client) {
 	case Legal:
 		l.legal(c)
 	case Hello:
-		c.number = (c.number + uint32(l.options.Clients)) % l.crowd.addresses()
+		c.number = l.another(c.number)
 		c.known, c.token, c.seen = false, wamble.Token{}, seen{}
 		l.hello(c)
 	}
+}
+
+// another is the next address of the same client: all that differ by a multiple
+// of the clients are its own.
+func (l *load) another(number uint32) uint32 {
+	n := uint32(len(l.clients))
+	return (number + n) % (l.crowd.addresses() / n * n)
 }
 
 // move asks the move that is unresolved, or a new one.

@@ -7,13 +7,11 @@ import (
 	"wamble/wire"
 )
 
-// receive takes one packet for a client.
-func (l *load) receive(c *client, b []byte) {
+// receive takes one packet for a client, which came to an address of its own.
+func (l *load) receive(c *client, number uint32, b []byte) {
 	h, err := wire.Peek(b)
 	if err == nil && h.Ctrl == wire.CtrlAck {
-		if h.Seq == c.seq && h.Token == c.token {
-			c.request.acked = true
-		}
+		l.acked(c, h)
 		return
 	}
 	if err == nil {
@@ -24,7 +22,11 @@ func (l *load) receive(c *client, b []byte) {
 		return
 	}
 	if !h.Flags.Unreliable() {
-		l.crowd.send(c.number, ackOf(&l.scratch.ack, b))
+		l.crowd.send(number, ackOf(&l.scratch.ack, b))
+	}
+	if number != c.number { // it has moved on to another address and session
+		l.report.Counts.Duplicates++
+		return
 	}
 	switch m := l.packet.Message.(type) {
 	case *wire.ServerHello:
@@ -42,6 +44,20 @@ func (l *load) receive(c *client, b []byte) {
 		if h.Flags.Unreliable() || l.fresh(c, b, h) {
 			l.refused(c, m.Code)
 		}
+	}
+}
+
+// acked takes the ACK of the request under way. When that was sent more than once
+// the answer may be held back until the address has proven itself, or be lost:
+// it is asked for soon.
+func (l *load) acked(c *client, h wire.Header) {
+	r := &c.request
+	if h.Seq != c.seq || h.Token != c.token || r.acked {
+		return
+	}
+	r.acked = true
+	if r.sends > 1 {
+		r.due = min(r.due, l.now+l.options.Wait/4)
 	}
 }
 

@@ -70,7 +70,7 @@ func (l *load) run(ctx context.Context) error {
 		}
 		l.now = time.Since(start)
 		for i := range got {
-			l.receive(l.clientOf(got[i].number), got[i].data)
+			l.receive(l.clientOf(got[i].number), got[i].number, got[i].data)
 		}
 		if l.now-looked < tick {
 			continue

@@ -178,7 +178,7 @@ func TestOtherModes(t *testing.T) {
 	for _, tc := range []struct {
 		mode     Mode
 		separate bool
-	}{{Hello, false}, {Legal, false}, {Legal, true}} {
+	}{{Hello, false}, {Hello, true}, {Legal, false}, {Legal, true}} {
 		t.Run(tc.mode.String(), func(t *testing.T) {
 			t.Parallel()
 			s := startFake(t, faults{})
@@ -202,7 +202,7 @@ func TestOtherModes(t *testing.T) {
 }
 
 func TestEcho(t *testing.T) {
-	r := play(t, Options{Server: startEcho(t), Clients: 32, Duration: brief(), Wait: time.Second})
+	r := play(t, Options{Server: startServant(t, "echo").addr, Clients: 32, Duration: brief(), Wait: time.Second})
 	if r.Answered == 0 || uint64(r.AcceptedCount()) < r.Answered {
 		t.Errorf("%d answered, %d accepted", r.Answered, r.AcceptedCount())
 	}
