@@ -176,7 +176,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-// A request is sent again, byte by byte the same, at growing distances; then the
+// A request is sent again, byte by byte the same, in regular distances; then the
 // client says hello with its token and asks the same move as a new request.
 func TestSentAgain(t *testing.T) {
 	s := seated(t)
@@ -192,7 +192,7 @@ func TestSentAgain(t *testing.T) {
 		s.due()
 		s.want("[" + move + "]")
 	}
-	if got, want := fmt.Sprint(waits), "[100ms 150ms 200ms 250ms 300ms]"; got != want {
+	if got, want := fmt.Sprint(waits), "[100ms 150ms 150ms 150ms 150ms 150ms 150ms]"; got != want {
 		t.Errorf("waits %s, want %s", got, want)
 	}
 	s.now = s.c.request.due

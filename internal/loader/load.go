@@ -39,7 +39,7 @@ const (
 )
 
 // maxSends is how often a request is sent before the client says hello instead.
-const maxSends = 6
+const maxSends = 8
 
 // encode makes a request of a client the one under way.
 func encode[M wire.Message](l *load, c *client, h wire.Header, m M) {

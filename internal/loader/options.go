@@ -23,7 +23,8 @@ type Options struct {
 	// answered; 5 s if 0.
 	Drain time.Duration
 	// Wait is how long the first copy of a request waits for its answer; 400 ms
-	// if 0. Later ones wait up to three times as long.
+	// if 0. Later ones wait half as long again, and no longer: so a server that
+	// was restarted is found soon.
 	Wait time.Duration
 	// Seed makes the choice of moves repeatable.
 	Seed uint64

@@ -52,7 +52,7 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 // it is asked for soon.
 func (l *load) acked(c *client, h wire.Header) {
 	r := &c.request
-	if h.Seq != c.seq || h.Token != c.token || r.acked {
+	if h.Seq != c.seq || h.Token != c.token || c.stage == resting {
 		return
 	}
 	r.acked = true

@@ -155,7 +155,7 @@ func (l *load) due() {
 		case r.sends < maxSends:
 			r.sends++
 			l.report.Counts.Resent++
-			r.due = l.now + l.options.Wait*time.Duration(min(r.sends+1, 6))/2
+			r.due = l.now + l.options.Wait*3/2
 			l.crowd.send(c.number, r.bytes[:r.size])
 		case l.phase == draining && !c.pending.open:
 			l.rest(c, 0)
