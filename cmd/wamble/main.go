@@ -18,15 +18,18 @@ import (
 
 // commands is the closed list of subcommands, in the order of their help.
 var commands = []func() *cobra.Command{
+	serveCommand,
+	statusCommand,
 	checkCommand,
 	configCommand,
 	dbCommand,
-	exportCommand,
 	migrateCommand,
-	packetCommand,
-	perftCommand,
+	exportCommand,
 	replayCommand,
 	runnerCommand,
+	packetCommand,
+	perftCommand,
+	benchCommand,
 	versionCommand,
 }
 
@@ -66,7 +69,7 @@ func rootCommand() *cobra.Command {
 		Short: "A massively multiplayer chess server: after every move you are switched to another board",
 		Long: `Wamble is a massively multiplayer chess server. After every move you are
 switched to another board of a shared pool.`,
-		Example: `  wamble version
+		Example: `  wamble serve
   wamble help COMMAND`,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -45,6 +45,7 @@ func linkConfig(c *config.Profile) link.Config {
 	cfg := link.Config{
 		Sends:          max(l.MaxRetries, 1),
 		FirstWait:      max(l.Timeout, firstWait),
+		MinWait:        l.Timeout,
 		MaxWait:        l.RTOCap,
 		ReplayTTL:      l.TerminalCacheTTL,
 		SessionTimeout: l.SessionTimeout,

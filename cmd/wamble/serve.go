@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"wamble/internal/config"
+	"wamble/internal/server"
+)
+
+func serveCommand() *cobra.Command {
+	var flags storeFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve players",
+		Long: `Serve runs a profile: on UDP, WebSocket and HTTP, all on one port. Without a
+configuration it runs the default profile on port 8888, with a SQLite database
+and the journal in the data directory.
+
+A move is in the journal before its player is answered, and is brought to the
+database behind that. SIGTERM or SIGINT stops the server in order; a second one
+ends it at once, which loses nothing either.`,
+		Example: `  wamble serve
+  wamble serve --config /etc/wamble.conf --profile club
+  wamble serve --data /var/lib/wamble`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := serveOptions(cmd, &flags)
+			if err != nil {
+				return err
+			}
+			s, err := server.Open(o)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := untilStopped(cmd.Context())
+			defer cancel()
+			go greet(ctx, cmd.OutOrStdout(), s)
+			return s.Run(ctx)
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().Lookup("profile").Usage = "the `profile` to run (default the first that runs)"
+	return cmd
+}
+
+func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error) {
+	c, err := loadConfig(cmd, flags.config, "")
+	if err != nil {
+		return server.Options{}, err
+	}
+	dir, err := server.DataDir(flags.data, c.Server.DataDir, os.Getenv)
+	if err != nil {
+		return server.Options{}, err
+	}
+	p := c.Running()[0]
+	if flags.profile != "" && flags.profile != config.DefaultName {
+		if p = c.Profile(flags.profile); p == nil {
+			return server.Options{}, fmt.Errorf("there is no profile %q; 'wamble config show' lists them", flags.profile)
+		}
+	}
+	return server.Options{
+		Config: c, Profile: flags.profile, Dir: dir, Log: server.NewLog(cmd.ErrOrStderr(), c, p),
+	}, nil
+}
+
+// greet says what to open, when there is something to open.
+func greet(ctx context.Context, out io.Writer, s *server.Server) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-s.Ready():
+	}
+	a := s.Addresses()
+	fmt.Fprintf(out, "Wamble serves the profile %s.\n", s.Profile())
+	fmt.Fprintf(out, "  browser  http://%s/\n", reachable(a.HTTP))
+	fmt.Fprintf(out, "  client   udp://%s\n", reachable(a.UDP))
+	if a.Admin != "" {
+		fmt.Fprintf(out, "  metrics  http://%s/metrics\n", a.Admin)
+	}
+	fmt.Fprintf(out, "  games    %s\n", s.Store())
+	fmt.Fprintln(out, "Stop it with Ctrl-C.")
+}

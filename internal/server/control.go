@@ -1,0 +1,162 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// The control socket is a unix socket in the data directory, which only its
+// owner may open. A client sends one line of JSON, gets one back, and that is
+// all:
+//
+//	{"verb":"status"}
+//	{"result":{…}}   or   {"error":"…"}
+
+// request is what a client wants.
+type request struct {
+	Verb string          `json:"verb"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+// reply is the answer.
+type reply struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
+// verb is one row of the table of what can be asked.
+type verb struct {
+	name string
+	do   func(ctx context.Context, s *Server, args json.RawMessage) (any, error)
+}
+
+// verbs is the one table of verbs.
+var verbs = []verb{
+	{"status", func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Status(ctx), nil }},
+	{"dead-letters", listDead},
+	{"dead-letter-replay", replayDead},
+	{"dead-letter-drop", dropDead},
+}
+
+const (
+	controlTime  = 30 * time.Second // for one request and its answer
+	maxRequest   = 64 << 10         // bytes
+	maxReply     = 16 << 20         // bytes
+	controlConns = 16               // at once
+)
+
+// ErrNoServer is returned by Ask when no server runs on a data directory.
+var ErrNoServer = errors.New("no server runs there")
+
+func controlPath(dir string) string { return filepath.Join(dir, "control.sock") }
+
+// openControl makes the socket. What an earlier process left is removed: the
+// lock of the journal says that it is gone.
+func (s *Server) openControl() error {
+	path := controlPath(s.dir)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the control socket: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("the control socket: %w", err)
+	}
+	s.control = l
+	s.closers = append(s.closers, l.Close)
+	return nil
+}
+
+// serveControl answers until the socket is closed.
+func (s *Server) serveControl() {
+	places := make(chan struct{}, controlConns)
+	for {
+		conn, err := s.control.Accept()
+		if err != nil {
+			return
+		}
+		places <- struct{}{}
+		go func() {
+			defer func() { <-places }()
+			defer conn.Close()
+			s.converse(conn)
+		}()
+	}
+}
+
+// converse reads one request and answers it.
+func (s *Server) converse(conn net.Conn) {
+	conn.SetDeadline(time.Now().Add(controlTime))
+	ctx, cancel := context.WithTimeout(context.Background(), controlTime)
+	defer cancel()
+	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
+	if err != nil {
+		return
+	}
+	var answer reply
+	if answer.Result, err = s.obey(ctx, line); err != nil {
+		answer.Error = err.Error()
+	}
+	json.NewEncoder(conn).Encode(answer)
+}
+
+func (s *Server) obey(ctx context.Context, line []byte) (json.RawMessage, error) {
+	var r request
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, fmt.Errorf("not a request: %w", err)
+	}
+	for _, v := range verbs {
+		if v.name == r.Verb {
+			result, err := v.do(ctx, s, r.Args)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(result)
+		}
+	}
+	return nil, fmt.Errorf("this server does not know %q; it may be older than this command", r.Verb)
+}
+
+// Ask sends a request to the server that runs on a data directory, and reads
+// its answer into result. It returns ErrNoServer when none runs there.
+func Ask(ctx context.Context, dir, verb string, args, result any) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", controlPath(dir))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%s: %w", dir, ErrNoServer)
+	}
+	if err != nil {
+		return fmt.Errorf("ask the server: %w", err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(controlTime))
+	r := request{Verb: verb}
+	if args != nil {
+		if r.Args, err = json.Marshal(args); err != nil {
+			return err
+		}
+	}
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
+		return fmt.Errorf("ask the server: %w", err)
+	}
+	var answer reply
+	if err := json.NewDecoder(io.LimitReader(conn, maxReply)).Decode(&answer); err != nil {
+		return fmt.Errorf("the server did not answer: %w", err)
+	}
+	if answer.Error != "" {
+		return errors.New(answer.Error)
+	}
+	return json.Unmarshal(answer.Result, result)
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"sync"
+
+	"wamble/internal/persist"
+	"wamble/internal/profile"
+	"wamble/runner"
+)
+
+// journal takes the frames of one life of a profile to the runner. It has one
+// group under way and one that is being filled: while the first is made
+// durable, the steps of the loop go into the second. So groups grow with the
+// load, nothing waits longer than for the disk, and after a failure nothing
+// follows: a frame never becomes durable when one before it was refused.
+type journal struct {
+	runner *runner.Runner
+	worker uint32
+	// durable is told how far the journal has come, and failed why it ends, on
+	// the committer's goroutine.
+	durable func(gate, seq uint64, frames int)
+	failed  func(err error)
+
+	mu     sync.Mutex
+	open   *group // being filled
+	other  *group // under way, or spare
+	flying bool
+	held   bool // nothing is submitted yet
+	err    error
+	sizes  histogram // frames per group
+}
+
+// group is the frames of some steps in a row, and the gate of the last.
+type group struct {
+	frames *runner.Group
+	gate   uint64
+}
+
+// The bounds of a group that is being filled. Past them the loop reads nothing
+// more until the disk has caught up.
+const (
+	mostFrames = 16 << 10
+	mostBytes  = 8 << 20
+)
+
+// newJournal returns a journal that holds its frames until begin.
+func newJournal(r *runner.Runner, worker uint32) *journal {
+	j := &journal{runner: r, worker: worker, held: true, sizes: newHistogram(groupBounds)}
+	j.open = &group{frames: r.NewGroup(j.settle)}
+	j.other = &group{frames: r.NewGroup(j.settle)}
+	return j
+}
+
+// put adds the frames of one step. After a failure they are dropped.
+func (j *journal) put(frames *profile.Frames, gate uint64) {
+	if frames.Len() == 0 {
+		return
+	}
+	j.mu.Lock()
+	err := j.add(frames, gate)
+	j.mu.Unlock()
+	if err != nil {
+		j.failed(err)
+	}
+}
+
+func (j *journal) add(frames *profile.Frames, gate uint64) error {
+	if j.err != nil {
+		return nil
+	}
+	for i := range frames.Len() {
+		if err := persist.Add(j.open.frames, j.worker, frames.At(i)); err != nil {
+			j.err = err
+			return err
+		}
+	}
+	if gate != 0 {
+		j.open.gate = gate
+	}
+	return j.submit()
+}
+
+// begin submits what was held, and everything from now on.
+func (j *journal) begin() {
+	j.mu.Lock()
+	j.held = false
+	err := j.submit()
+	j.mu.Unlock()
+	if err != nil {
+		j.failed(err)
+	}
+}
+
+// submit sends the open group on its way if none is.
+func (j *journal) submit() error {
+	if j.held || j.flying || j.err != nil || j.open.frames.Len() == 0 {
+		return nil
+	}
+	if err := j.runner.Submit(j.open.frames); err != nil {
+		j.err = err
+		return err
+	}
+	j.sizes.observe(float64(j.open.frames.Len()), 1)
+	j.flying = true
+	j.open, j.other = j.other, j.open
+	return nil
+}
+
+// settle is called by the committer when the group under way is durable, or
+// never will be.
+func (j *journal) settle(g *runner.Group, err error) {
+	j.mu.Lock()
+	gate, frames, seq := j.other.gate, g.Len(), uint64(0)
+	if err == nil {
+		seq = g.Row(frames - 1).Seq
+		g.Reset()
+		j.other.gate = 0
+		j.flying = false
+		err = j.submit()
+	} else {
+		j.err = err
+	}
+	j.mu.Unlock()
+	if seq != 0 {
+		j.durable(gate, seq, frames)
+	}
+	if err != nil {
+		j.failed(err)
+	}
+}
+
+// behind reports whether so much waits for the disk that the loop should read
+// no more.
+func (j *journal) behind() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err == nil && (j.open.frames.Len() > mostFrames || j.open.frames.Bytes() > mostBytes)
+}
+
+// broken reports whether nothing more becomes durable.
+func (j *journal) broken() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err != nil
+}
+
+// groups returns a copy of the sizes of all groups so far.
+func (j *journal) groups() histogram {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.sizes.clone()
+}

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"wamble"
+	"wamble/internal/profile"
+)
+
+// life is a profile from its restoring out of the store until it ends, or until
+// the journal fails and it must be made anew. What belongs to one life never
+// reaches the next: its mail and its journal end with it.
+type life struct {
+	profile *profile.Profile
+	journal *journal
+	mail    *mail
+	out     profile.Output
+	failure chan error // of the journal; holds the first
+}
+
+// newLife returns a profile that has restored nothing yet.
+func (rt *runtime) newLife() (*life, error) {
+	o := profile.Options{Config: rt.cfg, Now: time.Now()}
+	if _, err := rand.Read(o.Seed[:]); err != nil {
+		return nil, fmt.Errorf("entropy: %w", err)
+	}
+	drain := rt.drain.Load()
+	l := &life{
+		profile: profile.New(o),
+		journal: newJournal(rt.runner, drain.Worker()),
+		mail:    newMail(rt.port.Wake),
+		failure: make(chan error, 1),
+	}
+	l.journal.durable = func(gate, seq uint64, frames int) {
+		l.mail.durable(gate, seq)
+		drain.Posted(frames)
+	}
+	l.journal.failed = l.fail
+	return l, nil
+}
+
+// fail ends the life: the profile decides nothing more.
+func (l *life) fail(err error) {
+	select {
+	case l.failure <- err:
+		l.mail.post(profile.Input{Kind: profile.JournalFailed})
+	default:
+	}
+}
+
+// step is one step outside of the loop. Its frames are held by the journal.
+func (l *life) step(inputs ...profile.Input) {
+	l.profile.Step(time.Now(), inputs, &l.out)
+	l.journal.put(&l.out.Frames, l.out.Gate)
+}
+
+const (
+	restoreBatch   = 256 // boards per step
+	restoreReaders = 4   // sessions that are read at once
+)
+
+// restore brings everything into the profile that the store has of it: the
+// boards that are not archived, those who hold one, and numbers for new rows.
+func (l *life) restore(ctx context.Context, rt *runtime) error {
+	l.step(profile.Input{Kind: profile.Tick})
+	for _, wish := range append([]profile.Lease(nil), l.out.Leases...) {
+		blocks, err := rt.store.Lease(ctx, wish.Sequence, wish.Count)
+		if err != nil {
+			return fmt.Errorf("lease numbers: %w", err)
+		}
+		l.step(profile.Input{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: blocks})
+	}
+	batch := make([]wamble.Board, 0, restoreBatch)
+	for b, err := range rt.store.LiveBoards(ctx, rt.cfg.Name) {
+		if err != nil {
+			return fmt.Errorf("read the boards: %w", err)
+		}
+		if batch = append(batch, b); len(batch) == restoreBatch {
+			if err := l.restoreBoards(ctx, rt, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	if err := l.restoreBoards(ctx, rt, batch); err != nil {
+		return err
+	}
+	l.step(profile.Input{Kind: profile.Ready})
+	return nil
+}
+
+func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.Board) error {
+	holders, err := rt.holders(ctx, boards)
+	if err != nil {
+		return fmt.Errorf("read who holds the boards: %w", err)
+	}
+	inputs := make([]profile.Input, 0, 2*len(boards))
+	for i := range boards {
+		inputs = append(inputs, profile.Input{Kind: profile.RestoreBoard, Board: &boards[i]})
+		if holders[i] != nil {
+			inputs = append(inputs, profile.Input{Kind: profile.RestoreSession, Session: holders[i]})
+		}
+	}
+	l.step(inputs...)
+	for _, trouble := range l.out.Troubles {
+		rt.log.Warn("a stored board is damaged", "err", trouble)
+	}
+	return nil
+}
+
+// holders reads the sessions that hold boards, some at once. A holder who is not
+// stored is nil.
+func (rt *runtime) holders(ctx context.Context, boards []wamble.Board) ([]*wamble.Session, error) {
+	found := make([]*wamble.Session, len(boards))
+	errs := make([]error, restoreReaders)
+	var readers sync.WaitGroup
+	for r := range restoreReaders {
+		readers.Go(func() {
+			for i := r; i < len(boards) && errs[r] == nil; i += restoreReaders {
+				if boards[i].Holder == nil {
+					continue
+				}
+				s, err := rt.store.SessionByID(ctx, boards[i].Holder.Session)
+				switch {
+				case err == nil:
+					found[i] = &s
+				case !errors.Is(err, wamble.ErrNotFound):
+					errs[r] = err
+				}
+			}
+		})
+	}
+	readers.Wait()
+	return found, errors.Join(errs...)
+}

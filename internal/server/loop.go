@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+)
+
+// loop is the one goroutine that drives a profile: it reads a batch of packets,
+// takes the mail, makes one step of all of it, and does what follows. It waits
+// for packets only; disk, store and the rest come to it as mail.
+type loop struct {
+	rt     *runtime
+	port   *transport.Port
+	life   *life
+	asks   chan func() // to be run between two steps
+	inputs []profile.Input
+	until  time.Time // when the next step is due; zero: never
+	last   uint64    // the newest gate
+	done   uint64    // the newest gate that is durable
+	stop   bool
+	times  stopwatch
+	ended  chan struct{}
+	err    error // why it ended
+}
+
+func newLoop(rt *runtime, l *life) *loop {
+	return &loop{
+		rt: rt, port: rt.port, life: l, asks: make(chan func(), 16), until: time.Now(),
+		times: newStopwatch(), ended: make(chan struct{}),
+	}
+}
+
+// run steps until it is stopped and everything that was decided is durable and
+// sent. Only a broken socket is an error.
+func (l *loop) run() {
+	defer close(l.ended)
+	for !l.stop || !l.settled() {
+		in, err := l.receive()
+		if err != nil {
+			l.err = err
+			return
+		}
+		l.step(in)
+		if err := l.port.Send(&l.life.out.Packets); err != nil {
+			l.err = err
+			return
+		}
+		l.times.sent()
+		l.answerAsks()
+	}
+}
+
+// settled reports whether everything that was decided is durable, or never will
+// be.
+func (l *loop) settled() bool { return l.done >= l.last || l.life.journal.broken() }
+
+// receive waits for something to do. While the journal is behind, or the loop
+// is stopping, packets stay where they are: in the socket.
+func (l *loop) receive() (transport.Arrivals, error) {
+	if !l.stop && !l.life.journal.behind() {
+		return l.port.Receive(l.until)
+	}
+	wait := time.Second
+	if !l.until.IsZero() {
+		wait = min(wait, time.Until(l.until))
+	}
+	timer := time.NewTimer(max(wait, time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-l.life.mail.arrived:
+	case <-timer.C:
+	case ask := <-l.asks:
+		ask()
+	}
+	return transport.Arrivals{}, nil
+}
+
+// step tells the profile what has come, and passes on what follows. Packets are
+// left in the output.
+func (l *loop) step(in transport.Arrivals) {
+	now := time.Now()
+	life, out := l.life, &l.life.out
+	inputs := l.inputs[:0]
+	for i := range in.Packets {
+		inputs = append(inputs, profile.Input{Kind: profile.Packet, Peer: in.Packets[i].Peer, Data: in.Packets[i].Data})
+	}
+	for _, peer := range in.Ended {
+		inputs = append(inputs, profile.Input{Kind: profile.PeerClosed, Peer: peer})
+	}
+	inputs, durable := life.mail.take(inputs)
+	life.profile.Step(now, inputs, out)
+	clear(inputs)
+	l.inputs = inputs
+	if durable != 0 {
+		l.done = durable
+		l.times.durable(now, durable)
+	}
+	if out.Gate != 0 {
+		l.last = out.Gate
+		l.times.step(now, out.Gate, life.profile.Stats().Moves)
+	}
+	life.journal.put(&out.Frames, out.Gate)
+	for _, load := range out.Loads {
+		l.rt.loads.ask(life, load)
+	}
+	for _, wish := range out.Leases {
+		l.rt.lease(life, wish)
+	}
+	l.until = out.Next
+}
+
+func (l *loop) answerAsks() {
+	for {
+		select {
+		case ask := <-l.asks:
+			ask()
+		default:
+			return
+		}
+	}
+}
+
+// do runs f on the loop's goroutine, between two steps, and waits for it. It
+// reports whether that happened: a loop that has ended runs nothing.
+func (l *loop) do(ctx context.Context, f func()) bool {
+	done := make(chan struct{})
+	select {
+	case l.asks <- func() { f(); close(done) }:
+	case <-ctx.Done():
+		return false
+	case <-l.ended:
+		return false
+	}
+	l.port.Wake()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-l.ended:
+		return false
+	}
+}
+
+// become lets the loop go on with another life.
+func (l *loop) become(ctx context.Context, next *life) bool {
+	return l.do(ctx, func() {
+		l.life, l.until, l.last, l.done = next, time.Now(), 0, 0
+		l.times.restart()
+	})
+}
+
+// halt stops reading, waits until what was decided is durable and sent, and
+// ends the loop; at the end of ctx it ends without.
+func (l *loop) halt(ctx context.Context) {
+	l.do(ctx, func() { l.stop = true })
+	select {
+	case <-l.ended:
+	case <-ctx.Done():
+		l.do(context.Background(), func() { l.last = l.done })
+		<-l.ended
+	}
+}

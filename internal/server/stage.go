@@ -1,0 +1,35 @@
+package server
+
+import "sync"
+
+// stage says whether a profile serves players, and if not, what it waits for.
+type stage struct {
+	mu    sync.Mutex
+	isUp  bool
+	why   string
+	upped chan struct{} // closed when it was ready for the first time
+	once  sync.Once
+}
+
+func newStage() *stage { return &stage{why: "starting", upped: make(chan struct{})} }
+
+func (s *stage) set(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isUp, s.why = false, why
+}
+
+func (s *stage) ready() {
+	s.mu.Lock()
+	s.isUp, s.why = true, "ready"
+	s.mu.Unlock()
+	s.once.Do(func() { close(s.upped) })
+}
+
+// get returns whether the profile serves players, and "ready" or what it waits
+// for.
+func (s *stage) get() (up bool, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isUp, s.why
+}
