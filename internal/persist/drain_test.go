@@ -109,7 +109,11 @@ func deadLetters(t *testing.T, r *runner.Runner) (got []string) {
 		t.Fatal(err)
 	}
 	for _, l := range letters {
-		intents, err := DecodeMessage(l.Frame)
+		m, err := runner.DecodeMessage(l.Frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		intents, err := DecodeMessage(&m)
 		if err != nil {
 			got = append(got, l.Reason)
 		}
