@@ -45,7 +45,10 @@ the journal to the database.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.format = exportFormats[args[0]]
+			o.format, o.one = exportFormats[args[0]], cmd.Flags().Changed("board")
+			if o.one && o.sinceText != "" {
+				return errors.New("say --board or --since, not both")
+			}
 			if err := o.parseSince(time.Now()); err != nil {
 				return err
 			}
@@ -66,6 +69,7 @@ the journal to the database.`,
 
 type exportOptions struct {
 	format    func([]byte, *wamble.Board) ([]byte, error)
+	one       bool // only board
 	board     uint64
 	sinceText string
 	since     time.Time
@@ -136,16 +140,19 @@ func (o *exportOptions) write(cmd *cobra.Command, to io.Writer, stores []*server
 			return n, fmt.Errorf("%s: %w", s.Name, errors.Join(err, w.Flush()))
 		}
 	}
-	if o.board != 0 && n == 0 {
+	if o.one && n == 0 {
+		if profile != "" {
+			return n, fmt.Errorf("profile %s has no board %d", profile, o.board)
+		}
 		return n, fmt.Errorf("there is no board %d", o.board)
 	}
 	return n, w.Flush()
 }
 
 func (o *exportOptions) each(cmd *cobra.Command, s *server.Shared, profile string, add func(wamble.Board) error) error {
-	if o.board != 0 {
+	if o.one {
 		b, err := s.Board(cmd.Context(), wamble.BoardID(o.board))
-		if errors.Is(err, wamble.ErrNotFound) {
+		if errors.Is(err, wamble.ErrNotFound) || err == nil && profile != "" && b.Profile != profile {
 			return nil
 		}
 		if err != nil {
