@@ -144,6 +144,21 @@ func TestDrainAppliesInOrder(t *testing.T) {
 	}
 }
 
+// TestEmptyTellsItsProgress, as a cold start logs it.
+func TestEmptyTellsItsProgress(t *testing.T) {
+	r, d := openDrain(t, &fakeStore{fail: []error{fmt.Errorf("away: %w", wamble.ErrTransient)}})
+	for ply := 1; ply <= 10; ply++ {
+		post(t, r, d, move(1, ply))
+	}
+	var got []int
+	if err := d.Empty(t.Context(), func(left int) { got = append(got, left) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) < 2 || got[0] != 10 || got[len(got)-1] != 0 {
+		t.Errorf("got %v left, want 10 while the store is away, and 0 at the end", got)
+	}
+}
+
 func TestDrainKeepsABatchThroughTransientErrors(t *testing.T) {
 	away := fmt.Errorf("connection refused: %w", wamble.ErrTransient)
 	store := &fakeStore{fail: []error{away, nil, away, away}}
