@@ -243,6 +243,39 @@ func TestDrainBuriesAfterACrash(t *testing.T) {
 	}
 }
 
+// TestDrainBuriesOnce has a bad intent in the first transaction of a batch, and
+// the store away, or the answer lost, in a later one: the whole batch comes
+// again, the dead letter does not.
+func TestDrainBuriesOnce(t *testing.T) {
+	away := fmt.Errorf("connection refused: %w", wamble.ErrTransient)
+	for _, tc := range []struct {
+		name  string
+		store *fakeStore
+	}{
+		{"the rest is away", &fakeStore{fail: []error{nil, away}}},
+		{"the next plan is away", &fakeStore{fail: []error{nil, nil, away, away}}},
+		{"the answer is lost", &fakeStore{lost: true}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.store.refuse = map[string]bool{"move 2/1": true}
+			r, d := openDrain(t, tc.store)
+			post(t, r, d, move(1, 1))
+			post(t, r, d, move(2, 1))
+			for ply := 2; ply <= 6; ply++ {
+				post(t, r, d, move(1, ply))
+			}
+			empty(t, d)
+			want := []string{"move 1/1", "move 1/2", "move 1/3", "move 1/4", "move 1/5", "move 1/6"}
+			if !slices.Equal(tc.store.applied, want) {
+				t.Errorf("got %q, want %q", tc.store.applied, want)
+			}
+			if got, want := deadLetters(t, r), []string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
+				t.Errorf("got dead letters %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 func TestDrainBuriesGarbage(t *testing.T) {
 	store := &fakeStore{}
 	r, d := openDrain(t, store)
