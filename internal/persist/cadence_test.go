@@ -29,51 +29,55 @@ func TestCadence(t *testing.T) {
 		{"what failed is tried again after the period", eagerAt, []error{fmt.Errorf("away: %w", wamble.ErrTransient)}, flushEvery},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r, err := runner.Open("", runner.Options{Schema: Schema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
-				if err != nil {
-					t.Fatal(err)
-				}
-				store := &fakeStore{fail: tc.fail}
-				var at time.Time
-				d, err := NewDrain(t.Context(), r, store, DrainOptions{
-					Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536},
-					Applied: func(through uint64) {
-						if through == uint64(tc.posted) {
-							at = time.Now()
-						}
-					},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				go func() { ended <- d.Run(ctx) }()
-				synctest.Wait()
-
-				postMany(t, r, d, tc.posted)
-				start := time.Now()
-				d.Posted(tc.posted)
-				time.Sleep(time.Second)
-				synctest.Wait()
-				if at.IsZero() {
-					t.Error("not applied within a second")
-				} else if got := at.Sub(start); got != tc.want {
-					t.Errorf("got it applied after %v, want %v", got, tc.want)
-				}
-				if n := d.Pending(); n != 0 {
-					t.Errorf("got %d pending, want 0", n)
-				}
-				cancel()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
-				if err := r.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			synctest.Test(t, func(t *testing.T) { timeDrain(t, tc.posted, tc.fail, tc.want) })
 		})
+	}
+}
+
+// timeDrain posts n messages to an idle drain, whose store fails as told, and
+// wants all of them applied after exactly that time.
+func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
+	r, err := runner.Open("", runner.Options{Schema: Schema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &fakeStore{fail: fail}
+	var at time.Time
+	d, err := NewDrain(t.Context(), r, store, DrainOptions{
+		Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536},
+		Applied: func(through uint64) {
+			if through == uint64(n) {
+				at = time.Now()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	synctest.Wait()
+
+	postMany(t, r, d, n)
+	start := time.Now()
+	d.Posted(n)
+	time.Sleep(time.Second)
+	synctest.Wait()
+	if at.IsZero() {
+		t.Error("not applied within a second")
+	} else if got := at.Sub(start); got != want {
+		t.Errorf("got it applied after %v, want %v", got, want)
+	}
+	if left := d.Pending(); left != 0 {
+		t.Errorf("got %d pending, want 0", left)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
