@@ -316,6 +316,40 @@ func TestDrainRefusesACursorThatWentBack(t *testing.T) {
 	}
 }
 
+// stopping ends the drain in the middle of a transaction.
+type stopping struct {
+	*fakeStore
+	stop context.CancelFunc
+}
+
+func (s *stopping) Apply(ctx context.Context, b wamble.Batch) error {
+	if s.stop == nil {
+		return s.fakeStore.Apply(ctx, b)
+	}
+	s.stop()
+	s.stop = nil
+	return fmt.Errorf("%w: %w", wamble.ErrTransient, ctx.Err())
+}
+
+// TestDrainStops: a stop is no trouble of the store, and the next start takes
+// the batch up at once.
+func TestDrainStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	store := &stopping{fakeStore: &fakeStore{}, stop: cancel}
+	r, d := openDrain(t, store)
+	d.o.Trouble = func(err error) { t.Errorf("got trouble %v, want none", err) }
+	post(t, r, d, move(1, 1))
+	if err := d.Empty(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it to say that it was stopped", err)
+	}
+	if done, err := d.worker.Tick(t.Context()); done != 1 || err != nil {
+		t.Errorf("got %d, %v, want the batch at once", done, err)
+	}
+	if want := []string{"move 1/1"}; !slices.Equal(store.applied, want) {
+		t.Errorf("got %q, want %q", store.applied, want)
+	}
+}
+
 // TestDrainRuns drains in the background as messages come.
 func TestDrainRuns(t *testing.T) {
 	store := &fakeStore{}
