@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"wamble"
 	"wamble/internal/record"
+	"wamble/internal/schema"
 	"wamble/internal/server"
 )
 
@@ -57,6 +59,11 @@ the journal to the database.`,
 				return err
 			}
 			defer server.CloseStores(stores)
+			for _, s := range stores {
+				if err := checkSchema(cmd.Context(), s); err != nil {
+					return fmt.Errorf("%s: %w", s.Name, err)
+				}
+			}
 			return o.run(cmd, stores, flags.profile)
 		},
 	}
@@ -65,6 +72,21 @@ the journal to the database.`,
 	cmd.Flags().StringVar(&o.sinceText, "since", "", "only games with a move or result since this `time`: 24h, 2026-11-15 or 2026-11-15T12:00:00Z")
 	cmd.Flags().StringVarP(&o.out, "out", "o", "", "write to this `file` instead of the standard output; it must not exist")
 	return cmd
+}
+
+// checkSchema says in words that this binary cannot read a database, before the
+// database says it in its own.
+func checkSchema(ctx context.Context, s *server.Shared) error {
+	st, err := s.Status(ctx)
+	switch {
+	case err != nil:
+		return err
+	case st.Version > st.Latest:
+		return &schema.Newer{Database: st.Version, Program: st.Latest}
+	case st.Adopt || len(st.Pending) > 0:
+		return fmt.Errorf("its schema is %d of %d: run 'wamble migrate' first", st.Version, st.Latest)
+	}
+	return nil
 }
 
 type exportOptions struct {
