@@ -34,7 +34,6 @@ var commands = []func() *cobra.Command{
 }
 
 func main() {
-	payloadDecoders = append(payloadDecoders, decodeIntents)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

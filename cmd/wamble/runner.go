@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/persist"
 	"wamble/runner"
 )
 
@@ -50,7 +51,7 @@ taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
 }
 
 // journalSchema is the version of what the server keeps in its journal.
-var journalSchema = runner.Version{}
+var journalSchema = persist.Schema
 
 // runnerFlags are the flags that all runner commands share.
 type runnerFlags struct {
