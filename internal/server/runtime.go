@@ -27,6 +27,8 @@ type runtime struct {
 	store  *Shared
 	port   *transport.Port
 	stage  *stage
+	record string // file of the recording; "": none
+	lives  int    // that were recorded
 
 	loads *loads
 	watch *storewatch
@@ -145,7 +147,10 @@ func (rt *runtime) revive(ctx context.Context) (*life, error) {
 		if l, err = rt.newLife(); err != nil {
 			return err
 		}
-		return l.restore(ctx, rt)
+		if err = l.restore(ctx, rt); err != nil {
+			l.record.close()
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
