@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ type player struct {
 	// doubtful counts moves of which nobody knows whether they were played.
 	doubtful int
 	refused  int
+	crowd    *crowd // nil: alone
 }
 
 // played is a move that the server said it has.
@@ -66,7 +69,9 @@ func (p *player) choose(b client.Board) (uci string, ply int, ok bool) {
 // move plays one move and returns whether it may go on.
 func (p *player) move(ctx context.Context) bool {
 	b := p.c.Board()
-	if b.ID == 0 {
+	if b.ID == 0 || strings.Count(b.FEN, " ") < 5 {
+		// A server that does not know the address yet sends short answers,
+		// without the whole position.
 		_, err := p.c.Hello(ctx)
 		return err == nil
 	}
@@ -79,6 +84,9 @@ func (p *player) move(ctx context.Context) bool {
 	switch {
 	case err == nil:
 		p.played = append(p.played, played{b.ID, ply, uci})
+		if p.crowd != nil {
+			p.crowd.moves.Add(1)
+		}
 		if next.ID == b.ID {
 			p.t.Errorf("a move on board %d did not switch the board", b.ID)
 		}
@@ -100,44 +108,50 @@ func (p *player) move(ctx context.Context) bool {
 // crowd is many players at once.
 type crowd struct {
 	players []*player
-	cancel  context.CancelFunc
+	moves   atomic.Int64 // accepted so far
+	over    atomic.Bool
 	done    sync.WaitGroup
 }
 
-// gather lets n players join and play until stop.
+// gather lets n players join.
 func gather(t testing.TB, address string, n int) *crowd {
 	t.Helper()
 	c := &crowd{}
 	for range n {
-		c.players = append(c.players, join(t, address, wamble.Token{}))
+		p := join(t, address, wamble.Token{})
+		p.crowd = c
+		c.players = append(c.players, p)
 	}
 	return c
 }
 
-// play lets everybody play until pause.
+// play lets everybody play until finish.
 func (c *crowd) play() {
-	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
+	c.over.Store(false)
 	for _, p := range c.players {
 		c.done.Go(func() {
-			for p.move(ctx) {
+			ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+			defer cancel()
+			for !c.over.Load() && p.move(ctx) {
+			}
+			if ctx.Err() != nil {
+				p.t.Error("a player waits for ever")
 			}
 		})
 	}
 }
 
-// pause ends play; moves under way are given up.
-func (c *crowd) pause() {
-	c.cancel()
-	c.done.Wait()
+// more waits until so many more moves were accepted.
+func (c *crowd) more(t testing.TB, n int64) {
+	t.Helper()
+	want := c.moves.Load() + n
+	until(t, "moves are accepted", func() bool { return c.moves.Load() >= want })
 }
 
-// accepted is how many moves were accepted so far. Only between plays.
-func (c *crowd) accepted() (n int) {
-	for _, p := range c.players {
-		n += len(p.played)
-	}
-	return n
+// finish lets everybody end the move that he is at.
+func (c *crowd) finish() {
+	c.over.Store(true)
+	c.done.Wait()
 }
 
 // verify compares what players were told with what the store has: every

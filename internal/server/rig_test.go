@@ -65,7 +65,7 @@ func beServer(dir string) {
 // chooses.
 func conf(more string) string {
 	return `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0)
-(def log-level "warn") (def rate-limit-ip 0) (def new-players-per-ip 0) (def rate-limit 0) (def min-boards 8)
+(def log-level "warn") (def rate-limit-ip-requests-per-sec 0) (def rate-limit-requests-per-sec 0) (def new-players-per-ip-per-min 0) (def min-boards 8)
 ` + more
 }
 
