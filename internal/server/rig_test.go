@@ -153,7 +153,7 @@ func (h *here) address() string { return "udp://" + h.Addresses().UDP.String() }
 func (h *here) readyz() string { return fetch(h.t, "http://"+h.Addresses().Admin+"/readyz") }
 
 // patience is how long a test waits for anything before it gives up.
-const patience = 60 * time.Second
+const patience = 20 * time.Second
 
 // fetch returns the code and the body of a page.
 func fetch(t testing.TB, url string) string {

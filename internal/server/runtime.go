@@ -79,8 +79,8 @@ func (rt *runtime) run(ctx context.Context, patience time.Duration) error {
 		case err := <-l.failure:
 			rt.stage.set("the journal has failed: " + err.Error())
 			rt.log.Error("the journal takes no moves; the server answers 1006 until it does", "err", err)
-			stopDrain()
-			if l, err = rt.recover(ctx); err != nil {
+			if l, err = rt.recover(ctx, stopDrain); err != nil {
+				stopDrain()
 				return rt.unlessStopped(ctx, err)
 			}
 			stopDrain = rt.startDrain(background)
@@ -220,12 +220,14 @@ func (rt *runtime) startDrain(ctx context.Context) (stop func()) {
 }
 
 // recover makes a new life when the journal works again. The loop leads the old
-// one meanwhile, which refuses everything.
-func (rt *runtime) recover(ctx context.Context) (*life, error) {
+// one meanwhile, which refuses everything, and what is in the journal goes on to
+// the store as far as it can.
+func (rt *runtime) recover(ctx context.Context, stopDrain func()) (*life, error) {
 	rt.life.Store(nil)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := rt.heal(ctx)
 		if err == nil {
+			stopDrain()
 			var l *life
 			if l, err = rt.revive(ctx); err == nil {
 				return l, nil
