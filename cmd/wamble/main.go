@@ -17,6 +17,7 @@ import (
 
 // commands is the closed list of subcommands, in the order of their help.
 var commands = []func() *cobra.Command{
+	benchCommand,
 	checkCommand,
 	configCommand,
 	dbCommand,

@@ -60,6 +60,28 @@ func randomToken(r *rand.Rand) (t wamble.Token) {
 	return t
 }
 
+// answerTemplate is a board as a server of this project sends it.
+func answerTemplate(tb testing.TB, ctrl wire.Control) []byte {
+	tb.Helper()
+	fen := wire.Text("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b")
+	ext := []wire.Field{
+		wire.Int(wire.KeySessionCaps, 0x3ff), wire.Int(wire.KeyReservationReservedAt, 1700000000),
+		wire.Int(wire.KeyLastMoveFrom, 12), wire.Int(wire.KeyLastMoveTo, 28),
+	}
+	h := wire.Header{Board: 1}
+	var b []byte
+	var err error
+	if ctrl == wire.CtrlServerHello {
+		b, err = wire.Append(nil, h, wire.ServerHello{FEN: fen}, ext[0])
+	} else {
+		b, err = wire.Append(nil, h, wire.BoardUpdate{FEN: fen}, ext...)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
 // tableServer is transport and link with a handler that executes moves of the
 // sessions it has made, and refuses others.
 type tableServer struct {

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wamble/internal/loader"
+)
+
+// modeEcho loads the bare echo instead of a server.
+const modeEcho = "echo"
+
+// benchFlags are the flags of bench.
+type benchFlags struct {
+	addr      string
+	clients   int
+	duration  time.Duration
+	mode      string
+	rounds    int
+	verify    bool
+	json      bool
+	echo      bool
+	sustained bool
+	defs      []string
+	store     storeFlags
+}
+
+func benchCommand() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Load a server and measure it",
+		Long: `Bench plays legal chess from many clients at once, each with one request under
+way, and prints how many were answered a second, how long the answers took, and
+what both sides used of the processors.
+
+Without --addr it starts a server of its own for every round: this binary, with a
+data directory that it removes afterwards, or with --config, --def and --data. Its
+limits of rates and numbers are off. Choose --data on the disk that you want to
+measure: the usual place of temporary files may be in memory.
+
+The modes:
+  moves  moves, each kept by the server before it is answered
+  hello  new sessions
+  legal  lists of legal moves
+  echo   the same packets as moves, against a bare echo that knows nothing: the
+         most that UDP and batched system calls can do on this machine
+
+With a server of its own, moves are compared with the echo in the same round. The
+last line is the round with the median rate, and the median of the ratios.
+
+--verify compares every accepted move with the database at the end: board, ply,
+move and session. With --addr it needs --data or --config to find it. The exit
+code is 1 unless all are there, each once.`,
+		Example: `  wamble bench
+  wamble bench --clients 1000 --duration 60s --rounds 1 --sustained
+  wamble bench --verify --data /var/tmp/bench --def 'durability "write"'
+  wamble bench --addr 127.0.0.1:8888 --mode legal --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := f.bench(cmd)
+			if err != nil {
+				return err
+			}
+			return b.run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.addr, "addr", "", "`host:port` of a running server (default one is started)")
+	flags.IntVar(&f.clients, "clients", 128, "players at the same time")
+	flags.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of a round")
+	flags.StringVar(&f.mode, "mode", loader.Moves.String(), "what is asked: "+strings.Join(benchModes(), ", "))
+	flags.IntVar(&f.rounds, "rounds", 3, "rounds, of which the median counts")
+	flags.BoolVar(&f.verify, "verify", false, "compare every accepted move with the database at the end")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object")
+	flags.BoolVar(&f.echo, "echo", true, "measure the bare echo, too")
+	flags.BoolVar(&f.sustained, "sustained", false, "print every second")
+	flags.StringArrayVar(&f.defs, "def", nil, "an option of the started server, e.g. 'durability \"write\"'")
+	f.store.register(cmd)
+	cmd.AddCommand(benchEchoCommand())
+	return cmd
+}
+
+func benchModes() []string { return append(loader.ModeNames(), modeEcho) }
+
+// bench checks the flags.
+func (f *benchFlags) bench(cmd *cobra.Command) (*bench, error) {
+	b := &bench{flags: f, cmd: cmd}
+	var err error
+	if f.mode != modeEcho {
+		if b.options.Mode, err = loader.ParseMode(f.mode); err != nil {
+			return nil, fmt.Errorf("--mode: there is no %q; the modes are %s", f.mode, strings.Join(benchModes(), ", "))
+		}
+	}
+	moves := f.mode == loader.Moves.String()
+	switch {
+	case f.clients < 1 || f.clients > loader.MaxClients:
+		err = fmt.Errorf("--clients is from 1 to %d, not %d", loader.MaxClients, f.clients)
+	case f.duration < 100*time.Millisecond || f.duration > 24*time.Hour:
+		err = fmt.Errorf("--duration is from 100ms to 24h, not %v", f.duration)
+	case f.rounds < 1 || f.rounds > 100:
+		err = fmt.Errorf("--rounds is from 1 to 100, not %d", f.rounds)
+	case f.verify && !moves:
+		err = errors.New("--verify compares moves: it needs --mode moves")
+	case f.addr != "" && f.mode == modeEcho:
+		err = errors.New("--mode echo starts its own echo: leave out --addr")
+	case f.addr != "" && len(f.defs) > 0:
+		err = errors.New("--def is for a server that bench starts: leave out --addr, or --def")
+	case f.addr != "" && f.verify && f.store.data == "" && f.store.config == "":
+		err = errors.New("--verify needs --data or --config to find the database of the server at --addr")
+	case f.addr != "":
+		b.options.Server, err = resolve(f.addr)
+	}
+	b.options.Clients, b.options.Duration = f.clients, f.duration
+	b.compares = f.echo && moves && f.addr == ""
+	return b, err
+}
+
+// resolve finds the address of a server.
+func resolve(addr string) (netip.AddrPort, error) {
+	a, err := net.ResolveUDPAddr("udp", addr)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("--addr: %w", err)
+	}
+	p := a.AddrPort()
+	if p.Port() == 0 {
+		return p, fmt.Errorf("--addr: %s has no port", addr)
+	}
+	if !p.Addr().IsValid() || p.Addr().IsUnspecified() {
+		return netip.AddrPortFrom(loopback, p.Port()), nil
+	}
+	return netip.AddrPortFrom(p.Addr().Unmap(), p.Port()), nil
+}
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})

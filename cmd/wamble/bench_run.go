@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wamble/internal/loader"
+)
+
+// bench is one call of the command.
+type bench struct {
+	flags    *benchFlags
+	cmd      *cobra.Command
+	options  loader.Options
+	compares bool // with the echo
+	rounds   []benchRound
+}
+
+// benchRound is what one round measured.
+type benchRound struct {
+	Report loader.Report
+	Echo   *loader.Report  // nil: not measured
+	Drain  time.Duration   // until a server of our own had ended, with all in the store
+	Kept   *loader.Verdict // nil: not verified
+}
+
+// ratio is the rate compared with the echo, 0 when that was not measured.
+func (r *benchRound) ratio() float64 {
+	if r.Echo == nil || r.Echo.PerSecond() == 0 {
+		return 0
+	}
+	return r.Report.PerSecond() / r.Echo.PerSecond()
+}
+
+// echoDuration bounds the time of the echo: it is steady after a second.
+const echoDuration = 5 * time.Second
+
+func (b *bench) run(ctx context.Context) error {
+	ctx, cancel := untilStopped(ctx)
+	defer cancel()
+	b.printHead()
+	for i := range b.flags.rounds {
+		r, err := b.round(ctx, uint64(i))
+		if err != nil {
+			return err
+		}
+		b.rounds = append(b.rounds, r)
+		b.printRound(i, &r)
+		if ctx.Err() != nil {
+			break // what was measured so far is told
+		}
+	}
+	if err := b.printEnd(); err != nil {
+		return err
+	}
+	return judge(b.cmd.ErrOrStderr(), b.rounds)
+}
+
+// judge fails when a database does not have what was accepted.
+func judge(errOut io.Writer, rounds []benchRound) error {
+	for _, r := range rounds {
+		if r.Kept != nil && !r.Kept.Exact() {
+			fmt.Fprintf(errOut, "wamble: the database does not have what was accepted: %s\n", r.Kept.Example)
+			return exitError(1)
+		}
+	}
+	return nil
+}
+
+// round measures once.
+func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error) {
+	o := b.options
+	o.Seed = seed
+	if b.flags.sustained {
+		o.EverySecond = b.printSecond
+	}
+	if b.flags.mode == modeEcho {
+		r.Report, err = loadEcho(ctx, o)
+		return r, err
+	}
+	if b.compares {
+		e := b.options
+		e.Seed, e.Duration = seed, min(e.Duration, echoDuration)
+		report, err := loadEcho(ctx, e)
+		if err != nil {
+			return r, fmt.Errorf("echo: %w", err)
+		}
+		r.Echo = &report
+	}
+	if b.flags.addr == "" {
+		return r, b.loadOwn(ctx, o, &r)
+	}
+	if r.Report, err = loader.Run(ctx, o); err != nil {
+		return r, fmt.Errorf("%s: %w", o.Server, err)
+	}
+	if b.flags.verify {
+		r.Kept, err = verifyRunning(ctx, b.cmd, &r.Report, b.flags.store)
+	}
+	return r, err
+}
+
+// loadEcho loads an echo of its own.
+func loadEcho(ctx context.Context, o loader.Options) (loader.Report, error) {
+	c, err := startChild(ctx, "bench", "echo")
+	if err != nil {
+		return loader.Report{}, err
+	}
+	defer c.kill()
+	o.Server, o.ServerCPU = c.addr, c.cpu
+	return loader.Run(ctx, o)
+}
+
+// loadOwn loads a server of its own, and stops it.
+func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) error {
+	s, err := b.flags.startServer(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.remove()
+	o.Server, o.ServerCPU = s.addr, s.cpu
+	if r.Report, err = loader.Run(ctx, o); err != nil {
+		s.kill()
+		return s.explain(err)
+	}
+	if r.Drain, err = s.stop(); err != nil {
+		return err
+	}
+	if b.flags.verify {
+		r.Kept, err = verifyOnce(ctx, b.cmd, &r.Report, storeFlags{config: s.config, data: s.data, profile: b.flags.store.profile})
+	}
+	return err
+}
+
+// verifyOnce compares the accepted moves with the store.
+func verifyOnce(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags storeFlags) (*loader.Verdict, error) {
+	store, err := storeOf(cmd, flags)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	v, err := loader.Verify(context.WithoutCancel(ctx), r, store)
+	return &v, err
+}
+
+// drainPatience is how long a running server may take to bring moves to its
+// database.
+const drainPatience = time.Minute
+
+// verifyRunning waits until a server that runs on has brought everything to the
+// store, and compares.
+func verifyRunning(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags storeFlags) (*loader.Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, drainPatience)
+	defer cancel()
+	for {
+		v, err := verifyOnce(ctx, cmd, r, flags)
+		if err != nil || v.Missing == 0 {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return v, nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// median returns the round in the middle by rate, and the middle ratio.
+func median(rounds []benchRound) (*benchRound, float64) {
+	byRate := make([]*benchRound, len(rounds))
+	var ratios []float64
+	for i := range rounds {
+		byRate[i] = &rounds[i]
+		ratios = append(ratios, rounds[i].ratio())
+	}
+	slices.SortFunc(byRate, func(a, b *benchRound) int { return cmp.Compare(a.Report.PerSecond(), b.Report.PerSecond()) })
+	slices.Sort(ratios)
+	return byRate[(len(byRate)-1)/2], ratios[(len(ratios)-1)/2]
+}

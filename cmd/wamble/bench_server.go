@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wamble/internal/config"
+	"wamble/internal/loader"
+	"wamble/internal/server"
+)
+
+// unlimited are the options of a server that bench starts, after those of the
+// user: a free port, and nothing that bounds one player or one machine.
+const unlimited = `
+(def port 0)
+(def admin-listen "")
+(def rate-limit-requests-per-sec 0)
+(def rate-limit-ip-requests-per-sec 0)
+(def new-players-per-ip-per-min 0)
+(def max-players 10000000)
+(def max-client-sessions 1000000)
+(def max-boards 10000000)
+(def shutdown-timeout 3600)
+`
+
+// ownServer is a server that bench has started.
+type ownServer struct {
+	*child
+	config string // file
+	data   string // directory
+	temp   string // directory to be removed at the end
+}
+
+// startServer writes a configuration and starts a server with it.
+func (f *benchFlags) startServer(ctx context.Context) (*ownServer, error) {
+	temp, err := os.MkdirTemp("", "wamble-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s := &ownServer{config: filepath.Join(temp, "bench.conf"), data: f.store.data, temp: temp}
+	if s.data == "" {
+		s.data = filepath.Join(temp, "data")
+	}
+	text, err := f.configText()
+	if err == nil {
+		err = os.WriteFile(s.config, []byte(text), 0o600)
+	}
+	if err == nil {
+		args := []string{"serve", "--config", s.config, "--data", s.data}
+		if f.store.profile != "" {
+			args = append(args, "--profile", f.store.profile)
+		}
+		s.child, err = startChild(ctx, args...)
+	}
+	if err != nil {
+		os.RemoveAll(temp)
+		return nil, err
+	}
+	return s, nil
+}
+
+// remove deletes what was made for the server.
+func (s *ownServer) remove() { os.RemoveAll(s.temp) }
+
+// configText is the user's configuration, if he names one, and what bench needs.
+func (f *benchFlags) configText() (string, error) {
+	var b strings.Builder
+	if f.store.config != "" {
+		_, text, err := readConfig(f.store.config)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
+	}
+	b.WriteString(unlimited)
+	for _, def := range f.defs {
+		fmt.Fprintf(&b, "(def %s)\n", def)
+	}
+	return b.String(), nil
+}
+
+// storeOf opens the store of the profile that is loaded.
+func storeOf(cmd *cobra.Command, flags storeFlags) (*server.Shared, error) {
+	if flags.profile == "" {
+		c, err := loadConfig(cmd, flags.config, "")
+		if err != nil {
+			return nil, err
+		}
+		flags.profile = firstProfile(c)
+	}
+	stores, err := flags.open(cmd, false)
+	if err != nil {
+		return nil, err
+	}
+	return stores[0], nil
+}
+
+// firstProfile is the profile that serve runs when none is named.
+func firstProfile(c *config.Config) string { return c.Running()[0].Name }
+
+var _ loader.Games = (*server.Shared)(nil)

@@ -1,0 +1,103 @@
+package loader
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"wamble"
+	"wamble/internal/link"
+	"wamble/internal/transport"
+	"wamble/wire"
+)
+
+// Echo is the bare server: it reads and writes the packets of a server in the
+// same batches, and knows nothing. A move is answered with an ACK and a board, a
+// hello with an ACK and the same board; every client gets a token of its own.
+type Echo struct {
+	udp                *transport.UDP
+	ack, hello, update []byte
+	out                link.Batch
+}
+
+// OpenEcho opens the socket of an Echo.
+func OpenEcho(address netip.AddrPort) (*Echo, error) {
+	udp, err := transport.ListenUDP(address, transport.UDPOptions{})
+	if err != nil {
+		return nil, err
+	}
+	e := &Echo{udp: udp}
+	// A middle game, with the fields that a server sends to a proven address.
+	const fen = "r1bq1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 4 7"
+	short := wire.Text(wire.ShortFEN(fen))
+	ext := []wire.Field{
+		wire.Int(wire.KeySessionCaps, 0x3ff), wire.Int(wire.KeyReservationReservedAt, 1_700_000_000),
+		wire.Int(wire.KeyLastMoveFrom, 60), wire.Int(wire.KeyLastMoveTo, 62),
+		wire.String(wire.KeyBoardFEN, fen), wire.Int(wire.KeyBoardVersion, 14),
+	}
+	h := wire.Header{Board: 1, Seq: 1}
+	if e.ack, err = wire.Append(nil, wire.Header{}, wire.Ack{}); err == nil {
+		e.hello, err = wire.Append(nil, h, wire.ServerHello{FEN: short}, ext...)
+	}
+	if err == nil {
+		e.update, err = wire.Append(nil, h, wire.BoardUpdate{FEN: short}, ext...)
+	}
+	if err != nil {
+		udp.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Addr is where the Echo listens.
+func (e *Echo) Addr() netip.AddrPort { return e.udp.LocalAddr() }
+
+// Close ends Serve.
+func (e *Echo) Close() error { return e.udp.Close() }
+
+// Serve answers until Close; then it returns net.ErrClosed.
+func (e *Echo) Serve() error {
+	for {
+		packets, err := e.udp.Read(time.Time{})
+		if err != nil {
+			return err
+		}
+		for _, p := range packets {
+			e.answer(p)
+		}
+		if err := e.udp.Write(&e.out); err != nil {
+			return err
+		}
+		e.out.Reset()
+	}
+}
+
+func (e *Echo) answer(p transport.Packet) {
+	if len(p.Data) < wire.HeaderSize {
+		return
+	}
+	reply := e.update
+	switch wire.Control(p.Data[0]) {
+	case wire.CtrlPlayerMove:
+		// The client counts its requests from 1 and says hello first: its number
+		// less one is that of the server's next packet.
+		copy(reply[4:20], p.Data[4:20])
+		wire.SetSeq(reply, binary.BigEndian.Uint32(p.Data[28:])-1)
+	case wire.CtrlClientHello:
+		reply = e.hello
+		token := tokenOf(p.Peer.Addr)
+		copy(reply[4:20], token[:])
+	default:
+		return
+	}
+	copy(e.ack[4:32], p.Data[4:32])
+	e.out.Send(p.Peer, e.ack)
+	e.out.Send(p.Peer, reply)
+}
+
+// tokenOf makes the token of an address out of the address.
+func tokenOf(a netip.AddrPort) (t wamble.Token) {
+	t = a.Addr().As16()
+	binary.BigEndian.PutUint16(t[:], a.Port())
+	return t
+}

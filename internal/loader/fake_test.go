@@ -1,0 +1,287 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/internal/link"
+	"wamble/internal/transport"
+	"wamble/wire"
+)
+
+// fake is a server with boards, and a store at the same time. It keeps what it
+// accepts at once, loses packets when told to, and can die and come back.
+type fake struct {
+	udp   *transport.UDP
+	epoch time.Time
+	out   link.Batch
+	gate  uint64
+
+	mu      sync.Mutex // guards what follows
+	link    *link.Server
+	random  *rand.Rand
+	boards  []*fakeBoard
+	players map[wamble.Token]*fakePlayer
+	faults  faults
+	moves   int
+	errors  map[wamble.Code]int // refusals by code
+}
+
+// faults are what goes wrong.
+type faults struct {
+	lossIn, lossOut float64 // shares of packets
+	dead            bool    // nothing is read or answered
+	short           bool    // the whole FEN is not told
+	refuse          wamble.Code
+	refusals        int // how many requests are refused with that code
+	dieAfter        int // moves until the server dies with the answer unsent; 0: never
+	reviveAfter     int // packets that a dead server misses before it is back; 0: never
+	forget          bool
+}
+
+type fakeBoard struct {
+	wamble.Board
+	position chess.Position
+	holder   *fakePlayer
+}
+
+type fakePlayer struct {
+	session wamble.Session
+	board   *fakeBoard
+	last    wamble.Move
+	lastOn  wamble.BoardID
+}
+
+func startFake(t testing.TB, f faults) *fake {
+	t.Helper()
+	udp, err := transport.ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), transport.UDPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &fake{udp: udp, epoch: time.Now(), random: rand.New(rand.NewPCG(7, 7)), faults: f, errors: map[wamble.Code]int{}}
+	s.players = map[wamble.Token]*fakePlayer{}
+	s.link = link.NewServer(link.Config{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for s.step() {
+		}
+	}()
+	t.Cleanup(func() {
+		udp.Close()
+		<-ended
+	})
+	return s
+}
+
+func (s *fake) options(mode Mode, clients int, d time.Duration) Options {
+	return Options{Server: s.udp.LocalAddr(), Mode: mode, Clients: clients, Duration: d, Wait: 50 * time.Millisecond}
+}
+
+// change sets faults while the server runs.
+func (s *fake) change(f func(*faults)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.faults)
+}
+
+// played is how many moves the server has kept.
+func (s *fake) played() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.moves
+}
+
+// miss counts what comes to a dead server. When it is back, what it kept is
+// there, its connections are not.
+func (s *fake) miss(packets int) {
+	f := &s.faults
+	if f.reviveAfter == 0 {
+		return
+	}
+	if f.reviveAfter -= packets; f.reviveAfter <= 0 {
+		s.link, f.dead, f.reviveAfter = link.NewServer(link.Config{}), false, 0
+	}
+}
+
+// step serves one batch, and reports false at the end.
+func (s *fake) step() bool {
+	packets, err := s.udp.Read(time.Now().Add(5 * time.Millisecond))
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.faults.dead {
+		s.miss(len(packets))
+		return true
+	}
+	now := time.Since(s.epoch)
+	s.gate++
+	for _, p := range packets {
+		if s.random.Float64() < s.faults.lossIn {
+			continue
+		}
+		if r := s.link.Receive(now, p.Peer, p.Data, &s.out); r.Verdict == link.New {
+			s.handle(r)
+			s.link.Finish(r.Request, s.gate)
+		}
+	}
+	s.link.Release(now, s.gate, &s.out)
+	s.link.Due(now, &s.out)
+	if !s.faults.dead { // it died in this step: nobody hears of it
+		s.udp.Write(&lossy{&s.out, s.random, s.faults.lossOut})
+	}
+	s.out.Reset()
+	return true
+}
+
+// lossy leaves out packets.
+type lossy struct {
+	*link.Batch
+	random *rand.Rand
+	loss   float64
+}
+
+func (l *lossy) At(i int) (wamble.Peer, []byte) {
+	to, b := l.Batch.At(i)
+	if l.random.Float64() < l.loss {
+		b = []byte{0} // too short for anybody
+	}
+	return to, b
+}
+
+func (s *fake) handle(r link.Received) {
+	h := r.Packet.Header
+	if s.faults.refusals > 0 && h.Ctrl != wire.CtrlClientHello {
+		s.faults.refusals--
+		s.deny(r, s.faults.refuse)
+		return
+	}
+	pl := s.players[h.Token]
+	if h.Ctrl == wire.CtrlClientHello {
+		s.hello(r, pl)
+		return
+	}
+	if pl == nil || s.faults.forget {
+		s.faults.forget = false
+		delete(s.players, h.Token)
+		s.deny(r, wamble.UnknownPlayer)
+		return
+	}
+	s.link.Vouch(r.Request)
+	switch m := r.Packet.Message.(type) {
+	case *wire.PlayerMove:
+		s.move(r, pl, m.UCI.String())
+	case *wire.GetLegalMoves:
+		var rows []wire.LegalMove
+		for _, m := range pl.board.position.LegalFrom(nil, chess.Square(m.Square)) {
+			rows = append(rows, wire.LegalMove{From: uint8(m.From()), To: uint8(m.To())})
+		}
+		link.Answer(s.link, r.Request, wire.Header{Token: h.Token, Board: h.Board}, wire.LegalMoves{Square: m.Square, Moves: rows})
+	}
+}
+
+func (s *fake) deny(r link.Received, code wamble.Code) {
+	s.errors[code]++
+	link.Answer(s.link, r.Request, wire.Header{Token: r.Packet.Token}, wire.Error{Code: code})
+}
+
+func (s *fake) hello(r link.Received, pl *fakePlayer) {
+	if pl == nil {
+		pl = s.players[r.Granted]
+	}
+	if pl == nil {
+		pl = &fakePlayer{session: wamble.Session{ID: wamble.SessionID(len(s.players) + 1)}}
+		binary.BigEndian.PutUint64(pl.session.Token[:], s.random.Uint64())
+		s.players[pl.session.Token] = pl
+		s.seat(pl, nil)
+	}
+	h := wire.Header{Token: pl.session.Token, Board: pl.board.ID}
+	fen, ext := s.show(pl.board)
+	link.Answer(s.link, r.Request, h, wire.ServerHello{FEN: fen}, ext...)
+}
+
+func (s *fake) show(b *fakeBoard) (wire.Text, []wire.Field) {
+	fen := b.position.FEN()
+	if s.faults.short {
+		return wire.Text(wire.ShortFEN(fen)), nil
+	}
+	return wire.Text(wire.ShortFEN(fen)), []wire.Field{wire.String(wire.KeyBoardFEN, fen)}
+}
+
+// seat gives a player a free board that is not the one he left.
+func (s *fake) seat(pl *fakePlayer, left *fakeBoard) {
+	for range 8 {
+		if len(s.boards) > 0 {
+			if b := s.boards[s.random.IntN(len(s.boards))]; b.holder == nil && b != left && b.Result == nil {
+				b.holder, pl.board = pl, b
+				return
+			}
+		}
+	}
+	b := &fakeBoard{position: chess.Start(), holder: pl}
+	b.ID = wamble.BoardID(len(s.boards) + 1)
+	s.boards = append(s.boards, b)
+	pl.board = b
+}
+
+func (s *fake) move(r link.Received, pl *fakePlayer, uci string) {
+	id := r.Packet.Board
+	b := pl.board
+	m, err := b.position.ParseUCI(uci)
+	switch {
+	case b.ID == id && err == nil:
+		b.Moves = append(b.Moves, wamble.Move{Ply: b.position.Ply() + 1, UCI: uci, Session: pl.session.ID})
+		pl.last, pl.lastOn = b.Moves[len(b.Moves)-1], id
+		b.position = b.position.Play(m)
+		if b.position.CountLegal() == 0 {
+			b.Result = &wamble.GameResult{}
+		}
+		b.holder = nil
+		s.seat(pl, b)
+		s.moves++
+		if s.faults.dieAfter > 0 && s.moves >= s.faults.dieAfter {
+			s.faults.dead, s.faults.dieAfter = true, 0
+		}
+	case pl.lastOn == id && pl.last.UCI == uci: // asked again
+	default:
+		s.deny(r, wamble.MoveRejected)
+		return
+	}
+	fen, ext := s.show(pl.board)
+	link.Answer(s.link, r.Request, wire.Header{Token: pl.session.Token, Board: pl.board.ID}, wire.BoardUpdate{FEN: fen}, ext...)
+}
+
+// Session and Games make the fake a store.
+func (s *fake) Session(_ context.Context, t wamble.Token) (wamble.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pl := s.players[t]; pl != nil {
+		return pl.session, nil
+	}
+	return wamble.Session{}, wamble.ErrNotFound
+}
+
+func (s *fake) Games(context.Context, wamble.GameFilter) iter.Seq2[wamble.Board, error] {
+	return func(yield func(wamble.Board, error) bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, b := range s.boards {
+			copied := b.Board
+			copied.Moves = slices.Clone(b.Moves)
+			if !yield(copied, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Options say what a run does.
+type Options struct {
+	// Server is where the server listens.
+	Server netip.AddrPort
+	Mode   Mode
+	// Clients play at the same time, each with one request under way; 128 if 0,
+	// at most MaxClients.
+	Clients int
+	// Duration is the measured time; 10 s if 0.
+	Duration time.Duration
+	// Greet bounds the time until every client has a session; 10 s if 0.
+	Greet time.Duration
+	// Drain bounds the time after Duration in which the last requests are
+	// answered; 5 s if 0.
+	Drain time.Duration
+	// Wait is how long the first copy of a request waits for its answer; 400 ms
+	// if 0. Later ones wait half as long again, and no longer: so a server that
+	// was restarted is found soon.
+	Wait time.Duration
+	// Seed makes the choice of moves repeatable.
+	Seed uint64
+	// ServerCPU, when set, returns the processor time that the server has used.
+	ServerCPU func() time.Duration
+	// EverySecond, when set, is called with each second of the measured time.
+	EverySecond func(Second)
+	// Separate gives every client a socket of its own, even where one would do.
+	Separate bool
+}
+
+// MaxClients bounds the clients of a run.
+const MaxClients = 100_000
+
+func (o Options) withDefaults() (Options, error) {
+	if !o.Server.IsValid() || o.Server.Port() == 0 {
+		return o, errors.New("the server's address is missing")
+	}
+	if o.Clients < 0 || o.Clients > MaxClients {
+		return o, fmt.Errorf("clients: from 1 to %d, not %d", MaxClients, o.Clients)
+	}
+	if int(o.Mode) >= len(modes) {
+		return o, errors.New("there is no such mode")
+	}
+	if o.Clients == 0 {
+		o.Clients = 128
+	}
+	for _, d := range []struct {
+		at    *time.Duration
+		value time.Duration
+	}{{&o.Duration, 10 * time.Second}, {&o.Greet, 10 * time.Second}, {&o.Drain, 5 * time.Second}, {&o.Wait, 400 * time.Millisecond}} {
+		if *d.at <= 0 {
+			*d.at = d.value
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,185 @@
+package loader
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// receive takes one packet for a client, which came to an address of its own.
+func (l *load) receive(c *client, number uint32, b []byte) {
+	h, err := wire.Peek(b)
+	if err == nil && h.Ctrl == wire.CtrlAck {
+		l.acked(c, h)
+		return
+	}
+	if err == nil {
+		err = l.packet.Decode(b)
+	}
+	if err != nil {
+		l.report.Counts.Malformed++
+		return
+	}
+	if !h.Flags.Unreliable() {
+		l.crowd.send(number, ackOf(&l.scratch.ack, b))
+	}
+	if number != c.number { // it has moved on to another address and session
+		l.report.Counts.Duplicates++
+		return
+	}
+	switch m := l.packet.Message.(type) {
+	case *wire.ServerHello:
+		l.greetedBy(c, m)
+	case *wire.BoardUpdate:
+		if l.fresh(c, b, h) {
+			l.updated(c, m)
+		}
+	case *wire.LegalMoves:
+		if l.fresh(c, b, h) && c.stage == asking {
+			l.answered(c.request.first)
+			l.next(c)
+		}
+	case *wire.Error:
+		if h.Flags.Unreliable() || l.fresh(c, b, h) {
+			l.refused(c, m.Code)
+		}
+	}
+}
+
+// acked takes the ACK of the request under way. When that was sent more than once
+// the answer may be held back until the address has proven itself, or be lost:
+// it is asked for soon.
+func (l *load) acked(c *client, h wire.Header) {
+	r := &c.request
+	if h.Seq != c.seq || h.Token != c.token || c.stage == resting {
+		return
+	}
+	r.acked = true
+	if r.sends > 1 {
+		r.due = min(r.due, l.now+l.options.Wait/4)
+	}
+}
+
+// fresh reports whether a packet is new and may answer the request under way. An
+// answer that overtook its ACK is not taken: the server repeats it with the ACK.
+func (l *load) fresh(c *client, b []byte, h wire.Header) bool {
+	if c.seen.repeated(b, h.Seq, c.request.sends > 1) {
+		l.report.Counts.Duplicates++
+		return false
+	}
+	if c.stage != resting && !c.request.acked {
+		l.report.Counts.Pushed++
+		return false
+	}
+	c.seen.keep(b, h.Seq)
+	return true
+}
+
+// answered counts a request that was answered with success.
+func (l *load) answered(first time.Duration) {
+	if l.phase == measuring {
+		l.report.Answered++
+		l.report.Latency.Add(l.now - first)
+		l.second.Add(l.now - first)
+		l.report.LongestGap = max(l.report.LongestGap, l.now-l.heard)
+	}
+	l.heard = l.now
+}
+
+// greetedBy takes SERVER_HELLO, if the client has said hello.
+func (l *load) greetedBy(c *client, m *wire.ServerHello) {
+	if c.stage != greeting || !c.request.acked {
+		return
+	}
+	token, again := l.packet.Token, c.known && l.packet.Token == c.token
+	switch {
+	case again:
+		l.report.Counts.Resumed++
+		if !c.pending.open && c.seat.whole && c.seat.board != l.packet.Board {
+			l.report.Counts.Moved++
+		}
+	case c.known:
+		l.forget(c)
+		fallthrough
+	default:
+		c.known, c.token = true, token
+		if l.options.Mode != Hello { // whose sessions nobody asks about again
+			c.player = l.report.log.session(token)
+		}
+	}
+	if l.greeted < len(l.clients) && c.seat.board == 0 {
+		l.greeted++
+	}
+	l.take(c, m.FEN)
+	if l.options.Mode == Hello {
+		l.answered(c.request.first)
+	}
+	// An address that has not proven itself is told less: now it has.
+	if l.options.Mode == Moves && !c.seat.whole && !again {
+		l.hello(c)
+		return
+	}
+	l.next(c)
+}
+
+// take sits down at the board that a packet shows.
+func (l *load) take(c *client, fen wire.Text) {
+	s := &c.seat
+	s.board = l.packet.Board
+	if l.options.Mode == Hello {
+		return
+	}
+	var err error
+	if s.position, s.whole, err = positionOf(fen, l.packet.Ext, l.scratch.fen[:]); err != nil {
+		l.report.Counts.Malformed++
+	}
+}
+
+// updated takes BOARD_UPDATE: the answer to a move, or a push.
+func (l *load) updated(c *client, m *wire.BoardUpdate) {
+	if c.stage != asking || l.options.Mode != Moves {
+		l.report.Counts.Pushed++
+		if c.stage == resting {
+			l.take(c, m.FEN)
+		}
+		return
+	}
+	l.report.log.add(c.pending.entry)
+	l.answered(c.pending.first)
+	c.pending.open = false
+	l.take(c, m.FEN)
+	l.next(c)
+}
+
+// refused takes ERROR. One without ACK says that the request was not executed:
+// it is sent again in time.
+func (l *load) refused(c *client, code wamble.Code) {
+	counts := &l.report.Counts
+	if c.stage == resting || !c.request.acked {
+		counts.Refused++
+		return
+	}
+	switch {
+	case c.stage == asking && code == wamble.UnknownPlayer:
+		l.forget(c)
+		l.hello(c)
+	case c.stage == asking && (code == wamble.UnknownBoard || code == wamble.MoveRejected):
+		counts.Rejected++
+		c.pending.open = false
+		l.hello(c) // and see which board it is
+	default: // not now: a move stays unresolved, because it may have been kept
+		counts.Refused++
+		l.rest(c, l.options.Wait)
+	}
+}
+
+// forget gives up a token that the server does not know.
+func (l *load) forget(c *client) {
+	l.report.Counts.Forgotten++
+	if c.pending.open {
+		l.report.unresolved = append(l.report.unresolved, c.pending.entry)
+	}
+	c.pending.open, c.known, c.token = false, false, wamble.Token{}
+	c.seat = seat{board: c.seat.board}
+}

@@ -1,0 +1,82 @@
+package loader
+
+import (
+	"iter"
+	"time"
+
+	"wamble"
+)
+
+// Report is what a run has seen. Everything but Accepted counts inside the
+// measured time: from when every client had a session until the time was over.
+type Report struct {
+	Mode    Mode
+	Clients int
+	Elapsed time.Duration
+	// Answered is how many requests were answered with success: moves accepted,
+	// sessions greeted, lists received.
+	Answered uint64
+	// Latency is from the first copy of a request to its answer.
+	Latency Latency
+	// LongestGap is the longest time in which nobody was answered.
+	LongestGap time.Duration
+	Counts     Counts
+	// Loader is the processor time of this process, and Server that of the
+	// server; 0 when it is not known.
+	Loader, Server time.Duration
+	// Datagrams that were dropped before the loader could read them.
+	Dropped uint64
+
+	log        *log
+	unresolved []entry
+}
+
+// Counts are the ways in which something did not go straight.
+type Counts struct {
+	Resent     uint64 `json:"resent"`     // further copies of requests
+	Timeouts   uint64 `json:"timeouts"`   // requests given up, and asked again as new ones
+	Rejected   uint64 `json:"rejected"`   // moves refused: ERROR 1008 and 1009
+	Refused    uint64 `json:"refused"`    // other refusals: rate limit, internal error, server is starting
+	Duplicates uint64 `json:"duplicates"` // answers that had been received before
+	Pushed     uint64 `json:"pushed"`     // boards that came without being asked for
+	Resumed    uint64 `json:"resumed"`    // hellos with a token that were answered with the same token
+	Forgotten  uint64 `json:"forgotten"`  // tokens that the server no longer knew
+	Moved      uint64 `json:"moved"`      // resumed sessions without an unresolved move that found another board
+	Malformed  uint64 `json:"malformed"`  // packets that do not parse
+}
+
+// PerSecond is the rate of answers.
+func (r *Report) PerSecond() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Answered) / r.Elapsed.Seconds()
+}
+
+// Accepted yields every accepted move of the whole run, in order, also those
+// after the measured time.
+func (r *Report) Accepted() iter.Seq[Accepted] { return r.log.all() }
+
+// AcceptedCount is how many Accepted yields.
+func (r *Report) AcceptedCount() int { return r.log.n }
+
+// Unresolved are the moves that were asked and never answered: the server may
+// have kept them or not.
+func (r *Report) Unresolved() []Accepted {
+	var all []Accepted
+	for _, e := range r.unresolved {
+		all = append(all, r.log.accepted(e))
+	}
+	return all
+}
+
+// Tokens are those of all sessions, in the order in which they began.
+func (r *Report) Tokens() []wamble.Token { return r.log.tokens }
+
+// Second is one second of a run.
+type Second struct {
+	At       time.Duration // since the measured time began, at its end
+	Answered uint64
+	P99      time.Duration
+	Max      time.Duration
+}

@@ -1,0 +1,167 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Run plays against a server. It ends after Options.Duration, or when ctx does,
+// and then waits for the last answers. It fails when it has no sockets, or when
+// a client has no session after Options.Greet.
+func Run(ctx context.Context, o Options) (Report, error) {
+	report := Report{log: &log{}}
+	o, err := o.withDefaults()
+	if err != nil {
+		return report, err
+	}
+	crowd, err := openCrowd(o)
+	if err != nil {
+		return report, err
+	}
+	defer crowd.close()
+	l := &load{
+		options: o, crowd: crowd, report: &report,
+		clients: make([]client, o.Clients),
+		random:  rand.New(rand.NewPCG(o.Seed, 1)),
+	}
+	report.Mode, report.Clients = o.Mode, o.Clients
+	for i := range l.clients {
+		l.clients[i].number = uint32(i)
+		l.hello(&l.clients[i])
+	}
+	err = l.run(ctx)
+	for i := range l.clients {
+		if p := &l.clients[i].pending; p.open {
+			report.unresolved = append(report.unresolved, p.entry)
+		}
+	}
+	report.Dropped = crowd.dropped()
+	return report, err
+}
+
+// usage is what was used when the measured time began.
+type usage struct {
+	at             time.Duration
+	loader, server time.Duration
+}
+
+func (l *load) usage() usage {
+	u := usage{at: l.now, loader: processTime()}
+	if l.options.ServerCPU != nil {
+		u.server = l.options.ServerCPU()
+	}
+	return u
+}
+
+// run is the loop: read a batch, answer it, now and then look at the clocks.
+func (l *load) run(ctx context.Context) error {
+	start := time.Now()
+	var began usage
+	var looked, second, end time.Duration
+	for {
+		if err := l.crowd.flush(); err != nil {
+			return err
+		}
+		got, err := l.crowd.receive()
+		if err != nil {
+			return err
+		}
+		l.now = time.Since(start)
+		for i := range got {
+			l.receive(l.clientOf(got[i].number), got[i].number, got[i].data)
+		}
+		if l.now-looked < tick {
+			continue
+		}
+		looked = l.now
+		switch l.phase {
+		case gathering:
+			if l.greeted == len(l.clients) {
+				l.measure()
+				began, second = l.usage(), l.now+time.Second
+				end = l.now + l.options.Duration
+			} else if ctx.Err() != nil || l.now > l.options.Greet {
+				return fmt.Errorf("only %d of %d clients have a session after %v", l.greeted, len(l.clients), l.now.Round(time.Millisecond))
+			}
+		case measuring:
+			if l.now >= second {
+				l.tellSecond(began.at)
+				second += time.Second
+			}
+			if l.now >= end || ctx.Err() != nil {
+				l.drain(began)
+				end = l.now + l.options.Drain
+			}
+		case draining:
+			if l.settled() || l.now >= end {
+				return l.crowd.flush() // the last ACKs
+			}
+		}
+		l.due()
+	}
+}
+
+// clientOf returns the client with an address. Those of Hello move on, and what
+// still comes to an old address is for the same client.
+func (l *load) clientOf(number uint32) *client { return &l.clients[number%uint32(len(l.clients))] }
+
+// measure begins the measured time.
+func (l *load) measure() {
+	l.phase, l.heard = measuring, l.now
+	l.report.Counts = Counts{}
+}
+
+// drain ends the measured time.
+func (l *load) drain(began usage) {
+	l.phase = draining
+	r, now := l.report, l.usage()
+	r.Elapsed = now.at - began.at
+	r.Loader, r.Server = now.loader-began.loader, now.server-began.server
+	r.LongestGap = max(r.LongestGap, l.now-l.heard)
+}
+
+func (l *load) tellSecond(began time.Duration) {
+	if tell := l.options.EverySecond; tell != nil {
+		tell(Second{At: l.now - began, Answered: l.second.Count(), P99: l.second.Quantile(0.99), Max: l.second.Max()})
+	}
+	l.second = Latency{}
+}
+
+// settled reports whether nobody waits for anything.
+func (l *load) settled() bool {
+	for i := range l.clients {
+		if c := &l.clients[i]; c.stage != resting || c.pending.open {
+			return false
+		}
+	}
+	return true
+}
+
+// due sends again what was not answered in time.
+func (l *load) due() {
+	for i := range l.clients {
+		c := &l.clients[i]
+		r := &c.request
+		if r.due == 0 || l.now < r.due {
+			continue
+		}
+		switch {
+		case c.stage == resting && l.phase == draining && !c.pending.open:
+			r.due = 0
+		case c.stage == resting:
+			l.hello(c)
+		case r.sends < maxSends:
+			r.sends++
+			l.report.Counts.Resent++
+			r.due = l.now + l.options.Wait*3/2
+			l.crowd.send(c.number, r.bytes[:r.size])
+		case l.phase == draining && !c.pending.open:
+			l.rest(c, 0)
+		default: // the server may have forgotten the address, or the answer
+			l.report.Counts.Timeouts++
+			l.hello(c)
+		}
+	}
+}

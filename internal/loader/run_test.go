@@ -1,0 +1,254 @@
+package loader
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// brief is how long a run of the tests is measured.
+func brief() time.Duration {
+	if os.Getenv("WAMBLE_SOAK") == "1" {
+		return 10 * time.Second
+	}
+	return 300 * time.Millisecond
+}
+
+func play(t *testing.T, o Options) Report {
+	t.Helper()
+	r, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// verify expects that fake kept exactly what the run says was accepted.
+func verify(t *testing.T, s *fake, r *Report) {
+	t.Helper()
+	v, err := Verify(context.Background(), r, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !v.Exact() || v.Kept != r.AcceptedCount() || v.Kept == 0 {
+		t.Errorf("%+v", v)
+	}
+	if len(r.Unresolved()) != 0 {
+		t.Errorf("%d moves were never answered", len(r.Unresolved()))
+	}
+	n := 0
+	for range r.Accepted() {
+		n++
+	}
+	if n != s.played() || n != r.AcceptedCount() {
+		t.Errorf("%d moves accepted, %d counted, the server played %d", n, r.AcceptedCount(), s.played())
+	}
+}
+
+func TestMoves(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		clients  int
+		faults   faults
+		separate bool
+	}{
+		{"one client", 1, faults{}, false},
+		{"many clients", 64, faults{}, false},
+		{"a socket each", 16, faults{}, true},
+		{"only placement and side", 16, faults{short: true}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := startFake(t, tc.faults)
+			o := s.options(Moves, tc.clients, brief())
+			o.Separate, o.Wait = tc.separate, time.Second
+			r := play(t, o)
+			verify(t, s, &r)
+			if r.Answered == 0 || r.Latency.Count() != r.Answered || r.Elapsed < o.Duration || r.PerSecond() <= 0 {
+				t.Errorf("%d answered, %d measured, in %v", r.Answered, r.Latency.Count(), r.Elapsed)
+			}
+			if r.LongestGap <= 0 || r.LongestGap > r.Elapsed {
+				t.Errorf("longest gap %v of %v", r.LongestGap, r.Elapsed)
+			}
+			if c := r.Counts; c.Rejected+c.Refused+c.Forgotten+c.Moved+c.Malformed != 0 {
+				t.Errorf("%+v", c)
+			}
+			if len(r.Tokens()) != tc.clients {
+				t.Errorf("%d sessions, want %d", len(r.Tokens()), tc.clients)
+			}
+		})
+	}
+}
+
+// Packets get lost both ways; nothing is counted twice or missed.
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	s := startFake(t, faults{lossIn: 0.05, lossOut: 0.05})
+	o := s.options(Moves, 32, 2*brief())
+	r := play(t, o)
+	verify(t, s, &r)
+	if r.Counts.Resent == 0 {
+		t.Error("nothing was sent again although packets were lost")
+	}
+	if r.Counts.Forgotten+r.Counts.Rejected != 0 {
+		t.Errorf("%+v", r.Counts)
+	}
+}
+
+// A server that dies after it has kept moves, and before anybody heard of them,
+// comes back: every client goes on with its token, and its move is accepted.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	s := startFake(t, faults{dieAfter: 200, reviveAfter: 100})
+	o := s.options(Moves, 16, 2*time.Second)
+	r := play(t, o)
+	verify(t, s, &r)
+	if r.Counts.Resent == 0 || r.Counts.Forgotten != 0 || r.Counts.Moved != 0 {
+		t.Errorf("%+v", r.Counts)
+	}
+	if r.LongestGap < o.Wait {
+		t.Errorf("the longest gap is %v, the server was away longer", r.LongestGap)
+	}
+	if r.AcceptedCount() <= 200 {
+		t.Errorf("%d moves, none after the server was back", r.AcceptedCount())
+	}
+}
+
+// A server that stays away: moves are given up, and end as unresolved.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	s := startFake(t, faults{dieAfter: 50})
+	o := s.options(Moves, 4, time.Second)
+	o.Wait, o.Drain = 5*time.Millisecond, 200*time.Millisecond
+	r := play(t, o)
+	if r.Counts.Timeouts == 0 {
+		t.Error("nothing was given up")
+	}
+	if got := len(r.Unresolved()); got != 4 {
+		t.Errorf("%d moves unresolved, want 4: one of each client", got)
+	}
+	v, err := Verify(context.Background(), &r, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !v.Exact() || v.Unresolved == 0 || v.Kept+v.Unresolved != s.played() {
+		t.Errorf("%+v: want %d moves in the store, some of them unresolved", v, s.played())
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		code wamble.Code
+		want func(Counts) (got, want uint64)
+	}{
+		{"not now", wamble.Internal, func(c Counts) (uint64, uint64) { return c.Refused, 3 }},
+		{"rate limit", wamble.AccessDenied, func(c Counts) (uint64, uint64) { return c.Refused, 3 }},
+		{"move rejected", wamble.MoveRejected, func(c Counts) (uint64, uint64) { return c.Rejected, 3 }},
+		{"unknown board", wamble.UnknownBoard, func(c Counts) (uint64, uint64) { return c.Rejected, 3 }},
+		{"unknown player", wamble.UnknownPlayer, func(c Counts) (uint64, uint64) { return c.Forgotten, 3 }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := startFake(t, faults{})
+			o := s.options(Moves, 4, 1200*time.Millisecond)
+			o.EverySecond = func(sec Second) {
+				s.change(func(f *faults) { f.refuse, f.refusals = tc.code, 3 })
+				if sec.Answered == 0 || sec.At < time.Second {
+					t.Errorf("%+v", sec)
+				}
+			}
+			r := play(t, o)
+			if got, want := tc.want(r.Counts); got != want || s.errors[tc.code] != 3 {
+				t.Errorf("%d counted, the server refused %d, want %d: %+v", got, s.errors[tc.code], want, r.Counts)
+			}
+			v, err := Verify(context.Background(), &r, s)
+			if err != nil || !v.Exact() || v.Kept != r.AcceptedCount() {
+				t.Errorf("%+v, %v", v, err)
+			}
+		})
+	}
+}
+
+func TestOtherModes(t *testing.T) {
+	for _, tc := range []struct {
+		mode     Mode
+		separate bool
+	}{{Hello, false}, {Hello, true}, {Legal, false}, {Legal, true}} {
+		t.Run(tc.mode.String(), func(t *testing.T) {
+			t.Parallel()
+			s := startFake(t, faults{})
+			o := s.options(tc.mode, 8, brief())
+			o.Separate, o.Wait = tc.separate, time.Second
+			r := play(t, o)
+			if r.Answered == 0 || r.Counts.Refused+r.Counts.Rejected+r.Counts.Malformed != 0 {
+				t.Errorf("%d answered, %+v", r.Answered, r.Counts)
+			}
+			s.mu.Lock()
+			players := len(s.players)
+			s.mu.Unlock()
+			if tc.mode == Hello && players < int(r.Answered) || tc.mode == Legal && players != 8 {
+				t.Errorf("%d players for %d answers", players, r.Answered)
+			}
+			if r.AcceptedCount() != 0 {
+				t.Errorf("%d moves accepted, none was asked", r.AcceptedCount())
+			}
+		})
+	}
+}
+
+func TestEcho(t *testing.T) {
+	r := play(t, Options{Server: startServant(t, "echo").addr, Clients: 32, Duration: brief(), Wait: time.Second})
+	if r.Answered == 0 || uint64(r.AcceptedCount()) < r.Answered {
+		t.Errorf("%d answered, %d accepted", r.Answered, r.AcceptedCount())
+	}
+	if c := r.Counts; c != (Counts{}) {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	t.Parallel()
+	s := startFake(t, faults{dead: true})
+	o := s.options(Moves, 3, brief())
+	o.Greet = 50 * time.Millisecond
+	_, err := Run(context.Background(), o)
+	if err == nil || !strings.Contains(err.Error(), "only 0 of 3 clients have a session after") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A run ends with its context, and still waits for its last answers.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	s := startFake(t, faults{})
+	o := s.options(Moves, 8, time.Hour)
+	ctx, cancel := context.WithCancel(context.Background())
+	o.EverySecond = func(Second) { cancel() }
+	r, err := Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify(t, s, &r)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	server := startFake(t, faults{}).udp.LocalAddr()
+	for _, tc := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, "address is missing"},
+		{Options{Server: server, Clients: -1}, "clients: from 1 to 100000, not -1"},
+		{Options{Server: server, Clients: MaxClients + 1}, "clients: from 1 to"},
+		{Options{Server: server, Mode: 200}, "no such mode"},
+	} {
+		if _, err := Run(context.Background(), tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: got %v, want %q", tc.o, err, tc.want)
+		}
+	}
+}
