@@ -22,14 +22,14 @@ func TestRunnerScripts(t *testing.T) {
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"make-runner": func(ts *testscript.TestScript, _ bool, args []string) {
-				var schema versionFlag
+				schema := versionFlag(journalSchema)
 				if len(args) == 2 {
 					ts.Check(schema.Set(args[1]))
 				}
 				ts.Check(makeRunner(t, ts.MkAbs(args[0]), runner.Version(schema)))
 			},
 			"hold-runner": func(ts *testscript.TestScript, _ bool, args []string) {
-				r, err := runner.Open(ts.MkAbs(args[0]), runner.Options{})
+				r, err := runner.Open(ts.MkAbs(args[0]), runner.Options{Schema: journalSchema, })
 				ts.Check(err)
 				ts.Defer(func() { ts.Check(r.Close()) })
 			},
