@@ -31,10 +31,10 @@ func (rt *runtime) newLife() (*life, error) {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
 	var record *recording
-	if rt.record != "" {
-		rt.lives++
+	if rt.tape.file != "" {
+		rt.tape.n++
 		var err error
-		if record, err = newRecording(rt.record, rt.lives, o, rt.log); err != nil {
+		if record, err = newRecording(rt.tape.file, rt.tape.n, o, rt.log); err != nil {
 			return nil, err
 		}
 	}

@@ -158,7 +158,7 @@ func (l *loop) become(ctx context.Context, next *life) bool {
 // halt stops reading, waits until what was decided is durable and sent, and
 // ends the loop; at the end of ctx it ends without.
 func (l *loop) halt(ctx context.Context) {
-	l.do(ctx, func() { l.stop = true })
+	l.do(context.Background(), func() { l.stop = true })
 	select {
 	case <-l.ended:
 	case <-ctx.Done():

@@ -27,8 +27,7 @@ type runtime struct {
 	store  *Shared
 	port   *transport.Port
 	stage  *stage
-	record string // file of the recording; "": none
-	lives  int    // that were recorded
+	tape   tape
 
 	loads *loads
 	watch *storewatch
@@ -38,6 +37,12 @@ type runtime struct {
 
 	background context.Context // of everything that helps the loop
 	helpers    sync.WaitGroup
+}
+
+// tape is where lives are recorded.
+type tape struct {
+	file string // "": nowhere
+	n    int    // lives so far
 }
 
 // run starts the profile, and keeps it running until ctx ends: then it stops in

@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"wamble"
 	"wamble/internal/sqlite"
+	"wamble/runner"
 )
 
 // TestPlay: a player says hello, moves, and is switched to another board; what
@@ -54,6 +56,55 @@ func verifySQLite(t testing.TB, dir string, c *crowd) {
 	}
 	defer store.Close()
 	c.verify(t, store)
+}
+
+// TestWebSocket: the same over WebSocket, on the same port; the end of the
+// server is told, and the client comes back by itself.
+func TestWebSocket(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, Options{Dir: dir}, conf("")).ready()
+	a := s.Addresses()
+	c := gather(t, "ws://"+a.HTTP.String()+"/ws", 2)
+	c.play()
+	c.more(t, 40)
+	s.end()
+	text := strings.Replace(conf(""), "(def port 0)", fmt.Sprintf("(def port %d)", a.UDP.Port()), 1)
+	s = serve(t, Options{Dir: dir}, text).ready()
+	c.more(t, 40)
+	c.finish()
+	s.end()
+	verifySQLite(t, dir, c)
+}
+
+// TestStop: SIGTERM in mid-load ends the process in order, with everything in
+// the store, and play goes on when it runs again.
+func TestStop(t *testing.T) {
+	dir := t.TempDir()
+	s := spawn(t, dir, conf(""))
+	text := strings.Replace(conf(""), "(def port 0)", "(def port "+s.port+")", 1)
+	c := gather(t, s.address(), 12)
+	c.play()
+	for range 3 {
+		c.more(t, 200)
+		s.end()
+		r, err := runner.OpenReadOnly(JournalDir(dir), runner.Options{Schema: JournalSchema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range r.Stats().Inboxes {
+			if in.Depth != 0 {
+				t.Errorf("%d messages are left in the journal", in.Depth)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		s = spawn(t, dir, text)
+	}
+	c.more(t, 200)
+	c.finish()
+	s.end()
+	verifySQLite(t, dir, c)
 }
 
 // TestHealth: the pages say that it lives and serves.
