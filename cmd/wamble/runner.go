@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/persist"
+	"wamble/internal/server"
 	"wamble/runner"
 )
 
@@ -27,7 +27,8 @@ func runnerCommand() *cobra.Command {
 The journal is a directory of the durable runner: messages that were
 acknowledged and are not yet in the database, timers, and dead letters, which
 failed too often. One process at a time may open it, so the server must be
-stopped. Commands that only read change nothing in it.
+stopped; but a running one is asked about its dead letters. Commands that only
+read change nothing in it.
 
 Without --dir the journal of the server with its default data directory is
 taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
@@ -51,7 +52,7 @@ taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
 }
 
 // journalSchema is the version of what the server keeps in its journal.
-var journalSchema = persist.Schema
+var journalSchema = server.JournalSchema
 
 // runnerFlags are the flags that all runner commands share.
 type runnerFlags struct {
@@ -139,14 +140,21 @@ func openRunner(open func(string, runner.Options) (*runner.Runner, error), dir s
 	r, err := open(dir, runner.Options{Schema: schema, MinFree: -1})
 	switch {
 	case errors.Is(err, runner.ErrLocked):
-		return nil, fmt.Errorf("%s is in use by a running process: stop the server first.\n"+
-			"A running server will be asked through its control socket, which it does not have yet", dir)
+		return nil, inUseError{dir}
 	case errors.Is(err, runner.ErrNoSchema):
 		return nil, fmt.Errorf("%s is not a runner's directory: %w", dir, err)
 	case errors.Is(err, runner.ErrSchema):
 		return nil, fmt.Errorf("%s: %w\nUse the wamble that wrote it, or one that is newer", dir, err)
 	}
 	return r, err
+}
+
+// inUseError is returned when a running process has the directory.
+type inUseError struct{ dir string }
+
+func (e inUseError) Error() string {
+	return fmt.Sprintf("%s is in use by a running process: stop the server first.\n"+
+		"Dead letters of a running server are shown and changed through its control socket: name them, without filters", e.dir)
 }
 
 // printJSON prints v in lines that people can read too.

@@ -83,7 +83,11 @@ func deadVerbCommand(f *runnerFlags, v deadVerb, c *cobra.Command) *cobra.Comman
 			return fmt.Errorf("say which dead letters to %s: by name, by filters, or --all\nSee '%s --help'", v.name, cmd.CommandPath())
 		}
 		if len(rows) > 0 {
-			return v.doNamed(cmd, f, rows)
+			err := v.doNamed(cmd, f, rows)
+			if inUse(err) {
+				return v.doLive(cmd, f, rows)
+			}
+			return err
 		}
 		filter, err := chosen.filter()
 		if err != nil {

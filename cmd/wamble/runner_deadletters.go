@@ -41,7 +41,7 @@ func deadListCommand(f *runnerFlags) *cobra.Command {
 	chosen := deadFlags(c)
 	limitFlag(c, &limit, "dead letters")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		return f.read(func(r *runner.Runner) error {
+		err := f.read(func(r *runner.Runner) error {
 			l := newListing(cmd, f.json, limit, "NAME\tTIME\tCAUSE\tATTEMPTS\tKIND\tID\tREASON")
 			err := chosen.each(r, func(d runner.DeadLetter) bool {
 				l.add(viewDead(&d), deadCells(&d))
@@ -52,6 +52,10 @@ func deadListCommand(f *runnerFlags) *cobra.Command {
 			}
 			return l.print("dead letters")
 		})
+		if inUse(err) && !chosen.narrowed() {
+			return f.listLive(cmd, limit)
+		}
+		return err
 	}
 	return c
 }
@@ -67,7 +71,7 @@ func deadShowCommand(f *runnerFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.read(func(r *runner.Runner) error {
+			err = f.read(func(r *runner.Runner) error {
 				for _, row := range rows {
 					d, err := r.DeadLetter(row)
 					if err != nil {
@@ -79,6 +83,10 @@ func deadShowCommand(f *runnerFlags) *cobra.Command {
 				}
 				return nil
 			})
+			if inUse(err) {
+				return f.showLive(cmd, rows)
+			}
+			return err
 		},
 	}
 }

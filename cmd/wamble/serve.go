@@ -14,6 +14,7 @@ import (
 
 func serveCommand() *cobra.Command {
 	var flags storeFlags
+	var record string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve players",
@@ -33,6 +34,7 @@ ends it at once, which loses nothing either.`,
 			if err != nil {
 				return err
 			}
+			o.Record = record
 			s, err := server.Open(o)
 			if err != nil {
 				return err
@@ -44,6 +46,7 @@ ends it at once, which loses nothing either.`,
 		},
 	}
 	flags.register(cmd)
+	cmd.Flags().StringVar(&record, "record", "", "record all that the profile is told in this new `file`, for 'wamble replay'; it holds the players' tokens")
 	cmd.Flags().Lookup("profile").Usage = "the `profile` to run (default the first that runs)"
 	return cmd
 }

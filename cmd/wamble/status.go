@@ -9,6 +9,7 @@ import (
 	"os"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,21 +19,26 @@ import (
 func statusCommand() *cobra.Command {
 	var flags storeFlags
 	var asJSON bool
+	var patience time.Duration
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Ask the running server how it is",
 		Long: `Status asks the server that runs on a data directory: what it serves and where,
-its boards and sessions, and how far the database is behind the journal.`,
+its boards and sessions, and how far the database is behind the journal.
+
+With --wait it waits for a server that starts, and fails if that does not serve
+players in time.`,
 		Example: `  wamble status
-  wamble status --data /var/lib/wamble --json`,
+  wamble status --data /var/lib/wamble --json
+  wamble status --wait 30s`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := flags.dataDir(cmd)
 			if err != nil {
 				return err
 			}
-			var s server.Status
-			if err := askServer(cmd.Context(), dir, "status", nil, &s); err != nil {
+			s, err := awaitReady(cmd.Context(), dir, patience)
+			if err != nil {
 				return err
 			}
 			if asJSON {
@@ -43,6 +49,7 @@ its boards and sessions, and how far the database is behind the journal.`,
 	}
 	cmd.Flags().StringVarP(&flags.config, "config", "c", "", "configuration `file` (default wamble.conf here, if there is one)")
 	cmd.Flags().StringVar(&flags.data, "data", "", "data `directory` (default data-dir, else the user's state directory)")
+	cmd.Flags().DurationVar(&patience, "wait", 0, "wait this long until players are served")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, for tools")
 	return cmd
 }
@@ -58,6 +65,30 @@ func (f *storeFlags) dataDir(cmd *cobra.Command) (string, error) {
 		configured = c.Server.DataDir
 	}
 	return server.DataDir(f.data, configured, os.Getenv)
+}
+
+// awaitReady returns the status of a server, with patience that of one which
+// serves players.
+func awaitReady(ctx context.Context, dir string, patience time.Duration) (server.Status, error) {
+	const pause = 50 * time.Millisecond
+	for end := time.Now().Add(patience); ; {
+		var s server.Status
+		err := askServer(ctx, dir, "status", nil, &s)
+		if patience == 0 || err == nil && s.Ready() {
+			return s, err
+		}
+		if time.Now().After(end) {
+			if err == nil {
+				err = fmt.Errorf("the server on %s does not serve players yet: %s", dir, s.Profiles[0].Stage)
+			}
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }
 
 // askServer asks a running server, and says how to start one if there is none.

@@ -73,8 +73,9 @@ func (s *Server) openAdmin() error {
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8192,
 	}
-	s.closers = append(s.closers, s.web.Close, func() error {
-		l.Close() // the server may have done so
+	s.closers = append(s.closers, func() error {
+		s.web.Close()
+		l.Close() // if it was never served
 		return nil
 	})
 	return nil

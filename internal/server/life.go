@@ -20,6 +20,7 @@ type life struct {
 	journal *journal
 	mail    *mail
 	out     profile.Output
+	record  *recording // nil: it is not recorded
 	failure chan error // of the journal; holds the first
 }
 
@@ -29,8 +30,17 @@ func (rt *runtime) newLife() (*life, error) {
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
+	var record *recording
+	if rt.tape.file != "" {
+		rt.tape.n++
+		var err error
+		if record, err = newRecording(rt.tape.file, rt.tape.n, o, rt.log); err != nil {
+			return nil, err
+		}
+	}
 	drain := rt.drain.Load()
 	l := &life{
+		record:  record,
 		profile: profile.New(o),
 		journal: newJournal(rt.runner, drain.Worker()),
 		mail:    newMail(rt.port.Wake),
@@ -53,9 +63,15 @@ func (l *life) fail(err error) {
 	}
 }
 
+// tell runs one step and records it.
+func (l *life) tell(now time.Time, inputs []profile.Input) {
+	l.profile.Step(now, inputs, &l.out)
+	l.record.step(now, inputs, &l.out)
+}
+
 // step is one step outside of the loop. Its frames are held by the journal.
 func (l *life) step(inputs ...profile.Input) {
-	l.profile.Step(time.Now(), inputs, &l.out)
+	l.tell(time.Now(), inputs)
 	l.journal.put(&l.out.Frames, l.out.Gate)
 }
 

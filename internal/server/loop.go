@@ -37,6 +37,7 @@ func newLoop(rt *runtime, l *life) *loop {
 // sent. Only a broken socket is an error.
 func (l *loop) run() {
 	defer close(l.ended)
+	defer func() { l.life.record.close() }()
 	for !l.stop || !l.settled() {
 		in, err := l.receive()
 		if err != nil {
@@ -91,7 +92,7 @@ func (l *loop) step(in transport.Arrivals) {
 		inputs = append(inputs, profile.Input{Kind: profile.PeerClosed, Peer: peer})
 	}
 	inputs, durable := life.mail.take(inputs)
-	life.profile.Step(now, inputs, out)
+	life.tell(now, inputs)
 	clear(inputs)
 	l.inputs = inputs
 	if durable != 0 {
@@ -148,6 +149,7 @@ func (l *loop) do(ctx context.Context, f func()) bool {
 // become lets the loop go on with another life.
 func (l *loop) become(ctx context.Context, next *life) bool {
 	return l.do(ctx, func() {
+		l.life.record.close()
 		l.life, l.until, l.last, l.done = next, time.Now(), 0, 0
 		l.times.restart()
 	})
@@ -156,7 +158,7 @@ func (l *loop) become(ctx context.Context, next *life) bool {
 // halt stops reading, waits until what was decided is durable and sent, and
 // ends the loop; at the end of ctx it ends without.
 func (l *loop) halt(ctx context.Context) {
-	l.do(ctx, func() { l.stop = true })
+	l.do(context.Background(), func() { l.stop = true })
 	select {
 	case <-l.ended:
 	case <-ctx.Done():

@@ -27,6 +27,7 @@ type runtime struct {
 	store  *Shared
 	port   *transport.Port
 	stage  *stage
+	tape   tape
 
 	loads *loads
 	watch *storewatch
@@ -36,6 +37,12 @@ type runtime struct {
 
 	background context.Context // of everything that helps the loop
 	helpers    sync.WaitGroup
+}
+
+// tape is where lives are recorded.
+type tape struct {
+	file string // "": nowhere
+	n    int    // lives so far
 }
 
 // run starts the profile, and keeps it running until ctx ends: then it stops in
@@ -77,8 +84,8 @@ func (rt *runtime) run(ctx context.Context, patience time.Duration) error {
 		case err := <-l.failure:
 			rt.stage.set("the journal has failed: " + err.Error())
 			rt.log.Error("the journal takes no moves; the server answers 1006 until it does", "err", err)
-			stopDrain()
-			if l, err = rt.recover(ctx); err != nil {
+			if l, err = rt.recover(ctx, stopDrain); err != nil {
+				stopDrain()
 				return rt.unlessStopped(ctx, err)
 			}
 			stopDrain = rt.startDrain(background)
@@ -145,7 +152,10 @@ func (rt *runtime) revive(ctx context.Context) (*life, error) {
 		if l, err = rt.newLife(); err != nil {
 			return err
 		}
-		return l.restore(ctx, rt)
+		if err = l.restore(ctx, rt); err != nil {
+			l.record.close()
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -215,12 +225,14 @@ func (rt *runtime) startDrain(ctx context.Context) (stop func()) {
 }
 
 // recover makes a new life when the journal works again. The loop leads the old
-// one meanwhile, which refuses everything.
-func (rt *runtime) recover(ctx context.Context) (*life, error) {
+// one meanwhile, which refuses everything, and what is in the journal goes on to
+// the store as far as it can.
+func (rt *runtime) recover(ctx context.Context, stopDrain func()) (*life, error) {
 	rt.life.Store(nil)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := rt.heal(ctx)
 		if err == nil {
+			stopDrain()
 			var l *life
 			if l, err = rt.revive(ctx); err == nil {
 				return l, nil

@@ -31,6 +31,9 @@ type Options struct {
 	Dir string
 	// Log takes what a host should know; nil is silence.
 	Log *slog.Logger
+	// Record is a file that does not exist yet, for a recording of everything
+	// that the profile is told; "" is none.
+	Record string
 	// Storage replaces the journal's directory, in tests.
 	Storage runner.Storage
 }
@@ -143,7 +146,7 @@ func (s *Server) openRuntime() error {
 	s.closers = append(s.closers, port.Close)
 	s.runtime = &runtime{
 		cfg: cfg, log: s.log.With("profile", cfg.Name), heal: s.heal, runner: s.runner,
-		store: s.stores[0], port: port, stage: newStage(),
+		store: s.stores[0], port: port, stage: newStage(), tape: tape{file: s.o.Record},
 	}
 	s.runtime.watch = newStorewatch(s.runtime)
 	return nil
@@ -200,7 +203,11 @@ func (s *Server) Ready() <-chan struct{} { return s.runtime.stage.upped }
 // cannot go on, and returns why. The server is closed afterwards.
 func (s *Server) Run(ctx context.Context) error {
 	var helpers sync.WaitGroup
-	helpers.Go(func() { s.runtime.port.Serve(s.site()) })
+	helpers.Go(func() {
+		if err := s.runtime.port.Serve(s.site()); err != nil {
+			s.log.Error("HTTP has ended", "err", err)
+		}
+	})
 	if s.admin != nil {
 		helpers.Go(func() { s.web.Serve(s.admin) })
 	}

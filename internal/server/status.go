@@ -52,6 +52,16 @@ type ProfileStatus struct {
 	Age      Seconds        `json:"queue_age"`
 }
 
+// Ready reports whether all profiles serve players.
+func (s Status) Ready() bool {
+	for _, p := range s.Profiles {
+		if !p.Ready {
+			return false
+		}
+	}
+	return len(s.Profiles) > 0
+}
+
 // Status looks at everything.
 func (s *Server) Status(ctx context.Context) Status {
 	look := s.runtime.look(ctx)

@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"wamble"
 	"wamble/internal/profile"
+	"wamble/runner"
 )
 
 // storewatch knows whether the store can be asked. Whoever meets an error tells
@@ -38,6 +40,9 @@ func (w *storewatch) drained(err error) {
 		w.refuses.Store(false)
 		w.rt.log.Info("the database takes moves again", "store", w.rt.store.Name)
 		return
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, runner.ErrFailed) || errors.Is(err, runner.ErrStopped) {
+		return // that is not the store's fault
 	}
 	if !w.refuses.Swap(true) {
 		w.rt.log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.store.Name, "err", err)

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+	"wamble/runner"
+	"wamble/runner/runnertest"
+)
+
+// TestNoAllocation: what the loop does around a step costs no memory, however
+// many packets there are: the mail, the frames for the journal, the stopwatch.
+func TestNoAllocation(t *testing.T) {
+	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c, err := config.Load("", "", config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := profile.New(profile.Options{Config: c.Default, Now: time.Now()})
+	p.Step(time.Now(), nil, new(profile.Output))
+	l := &life{profile: p, journal: newJournal(r, 1), mail: newMail(func() {})}
+	loop := &loop{life: l, times: newStopwatch()}
+	var frames profile.Frames
+	gate, moves := uint64(0), uint64(0)
+	round := func() {
+		gate, moves = gate+1, moves+3
+		l.mail.durable(gate, gate)
+		l.mail.appliedTo(gate)
+		loop.step(transport.Arrivals{})
+		loop.times.step(time.Now(), gate+1, moves)
+		loop.times.sent()
+		l.journal.put(&frames, gate)
+	}
+	for range 100 {
+		round()
+	}
+	if got := testing.AllocsPerRun(1000, round); got != 0 {
+		t.Errorf("got %v allocations, want none", got)
+	}
+}
+
+// TestJournalOrder: frames that follow a refused group never become durable,
+// and groups grow while one is under way.
+func TestJournalOrder(t *testing.T) {
+	disk := runnertest.NewFaulty(runnertest.NewMemory())
+	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: disk, MinFree: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	j := newJournal(r, 1)
+	durable, failed := make(chan uint64, 16), make(chan error, 16)
+	j.durable = func(gate, _ uint64, _ int) { durable <- gate }
+	j.failed = func(err error) { failed <- err }
+	frames := someFrames(t)
+	j.put(frames, 1)
+	j.put(frames, 2)
+	if n := r.Stats().Inboxes; len(n) != 0 {
+		t.Fatalf("frames left before begin: %+v", n)
+	}
+	j.begin()
+	if got := <-durable; got != 2 {
+		t.Errorf("got gate %d, want 2: both steps in one group", got)
+	}
+	disk.FailAfter(0, runner.ErrNoSpace)
+	j.put(frames, 3)
+	if err := <-failed; err == nil {
+		t.Error("no reason")
+	}
+	if err := r.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	j.put(frames, 4)
+	if !j.broken() || j.behind() {
+		t.Error("a journal that failed takes frames")
+	}
+	if got, want := r.Stats().Inboxes[0].Depth, uint64(2*frames.Len()); got != want {
+		t.Errorf("the journal has %d frames, want %d", got, want)
+	}
+}
+
+// someFrames returns the frames of a real step: the boards of a new profile.
+func someFrames(t *testing.T) *profile.Frames {
+	t.Helper()
+	c, err := config.Load("", "", config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	p := profile.New(profile.Options{Config: c.Default, Now: now})
+	var out profile.Output
+	p.Step(now, []profile.Input{{Kind: profile.Ready}}, &out)
+	for _, wish := range append([]profile.Lease(nil), out.Leases...) {
+		p.Step(now, []profile.Input{{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: []wamble.Block{{First: 1, Count: 100}}}}, &out)
+		if out.Frames.Len() > 0 {
+			return &out.Frames
+		}
+	}
+	t.Fatal("a new profile makes no boards")
+	return nil
+}

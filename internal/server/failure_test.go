@@ -1,0 +1,116 @@
+package server
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+
+	"wamble"
+	"wamble/internal/sqlite"
+	"wamble/runner"
+	"wamble/runner/runnertest"
+)
+
+// TestJournalFails: the disk of the journal fails under load, again and again.
+// Nothing is acknowledged that is not kept, everybody is told, and play goes on
+// when the journal works again.
+func TestJournalFails(t *testing.T) {
+	dir := t.TempDir()
+	disk := runnertest.NewFaulty(runner.Pebble(JournalDir(dir), nil, runner.Fsync))
+	s := serve(t, Options{Dir: dir, Storage: disk}, conf("")).ready()
+	c := gather(t, s.address(), 12)
+	c.play()
+	for round := range kills() {
+		c.more(t, 200)
+		before := s.runtime.life.Load()
+		disk.FailAfter(round%4, syscall.EIO)
+		until(t, "the profile is made anew", func() bool {
+			l := s.runtime.life.Load()
+			return l != nil && l != before
+		})
+	}
+	c.more(t, 200)
+	c.finish()
+	if got := s.readyz(); got != "200 ready" {
+		t.Errorf("/readyz says %s", got)
+	}
+	s.end()
+	if !strings.Contains(s.log.String(), "input/output error") {
+		t.Error("the log does not say why")
+	}
+	verifySQLite(t, dir, c)
+}
+
+// TestDiskFull: below the watermark of free space nothing is accepted, which is
+// said; with room again it goes on by itself.
+func TestDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	disk := runnertest.NewFaulty(runner.Pebble(JournalDir(dir), nil, runner.Fsync))
+	text := strings.Replace(conf(""), "(def disk-reserve-mb 0)", "(def disk-reserve-mb 16)", 1)
+	s := serve(t, Options{Dir: dir, Storage: disk}, text).ready()
+	c := gather(t, s.address(), 6)
+	c.play()
+	c.more(t, 100)
+	disk.SetFree(15 << 20)
+	until(t, "the server notices", func() bool { return strings.HasPrefix(s.readyz(), "503 the journal has failed: free space") })
+	metrics := fetch(t, "http://"+s.Addresses().Admin+"/metrics")
+	for _, want := range []string{`wamble_up{profile="default"} 0`, `wamble_journal_state{profile="default",state="read-only"} 1`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	until(t, "the database has everything", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
+	stored := storedMoves(t, dir)
+	before := s.runtime.look(t.Context()).stats.Refused
+	until(t, "players are refused", func() bool { return s.runtime.look(t.Context()).stats.Refused > before+10 })
+	if got := storedMoves(t, dir); got != stored {
+		t.Errorf("%d moves were kept without room", got-stored)
+	}
+	disk.SetFree(math.MaxUint64)
+	c.more(t, 100)
+	c.finish()
+	s.end()
+	told := false
+	for _, p := range c.players {
+		told = told || wasTold(t, p)
+	}
+	if !told {
+		t.Error("nobody was told")
+	}
+	verifySQLite(t, dir, c)
+}
+
+// wasTold reports whether a player heard that the server cannot keep moves.
+func wasTold(t testing.TB, p *player) bool {
+	t.Helper()
+	p.c.Close()
+	for {
+		e, err := p.c.Event(t.Context())
+		if err != nil {
+			return false
+		}
+		var denied *wamble.Denied
+		if errors.As(e.Err, &denied) && denied.Code == wamble.Internal {
+			return true
+		}
+	}
+}
+
+// storedMoves counts the moves of a database.
+func storedMoves(t testing.TB, dir string) (n int) {
+	t.Helper()
+	store, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for b, err := range store.Games(t.Context(), wamble.GameFilter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(b.Moves)
+	}
+	return n
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"wamble"
+	"wamble/internal/postgres"
+	"wamble/internal/postgres/pgtest"
+)
+
+// kills is how often a server is killed: 3 times, 50 with WAMBLE_SOAK.
+func kills() int {
+	if os.Getenv("WAMBLE_SOAK") != "" {
+		return 50
+	}
+	return 3
+}
+
+// TestKill kills a server in mid-load, again and again. Every move that was
+// accepted is in the store once, and everybody goes on where he was: a move
+// whose answer was lost is answered after the restart.
+func TestKill(t *testing.T) {
+	for _, tc := range []struct {
+		name, durability string
+		postgres         bool
+	}{
+		{"SQLite fsync", "fsync", false},
+		{"SQLite write", "write", false},
+		{"PostgreSQL fsync", "fsync", true},
+		{"PostgreSQL write", "write", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			text := `(def durability "` + tc.durability + `")` + "\n"
+			var db postgres.Options
+			if tc.postgres {
+				db = pgtest.Empty(t)
+				text += postgresConf(db)
+			}
+			c := killAndCheck(t, dir, conf(text))
+			if !tc.postgres {
+				verifySQLite(t, dir, c)
+				return
+			}
+			store, err := postgres.Open(db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			c.verify(t, store)
+		})
+	}
+}
+
+func killAndCheck(t *testing.T, dir, text string) *crowd {
+	s := spawn(t, dir, text)
+	// The others come back to the same port.
+	text = strings.Replace(text, "(def port 0)", "(def port "+s.port+")", 1)
+	c := gather(t, s.address(), 12)
+	tokens := map[*player]wamble.Token{}
+	for _, p := range c.players {
+		tokens[p] = p.c.Token()
+	}
+	c.play()
+	for range kills() {
+		c.more(t, 300) // the load is in full swing
+		s.kill()
+		s = spawn(t, dir, text)
+	}
+	c.more(t, 300)
+	c.finish()
+	s.kill()
+	s = spawn(t, dir, text)
+	for _, p := range c.players {
+		if p.c.Token() != tokens[p] {
+			t.Error("a player has another token after a crash")
+		}
+		again := join(t, s.address(), tokens[p])
+		if got, want := again.c.Board().ID, p.c.Board().ID; again.c.Token() != tokens[p] || got != want {
+			t.Errorf("a player came back to board %d, want %d", got, want)
+		}
+	}
+	s.end()
+	return c
+}

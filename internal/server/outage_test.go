@@ -1,0 +1,117 @@
+package server
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"wamble"
+	"wamble/internal/postgres"
+	"wamble/internal/postgres/pgtest"
+)
+
+// TestStoreAway: while the database is away play goes on, for new players too;
+// then everything drains, in order.
+func TestStoreAway(t *testing.T) {
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	s := serve(t, Options{}, conf(postgresConf(db))).ready()
+	c := gather(t, s.address(), 8)
+	newcomers := &crowd{}
+	c.play()
+	c.more(t, 200)
+	for _, away := range []struct {
+		name string
+		do   func(t testing.TB)
+	}{
+		{"stopped", cluster.Down},
+		{"crashed and started again", cluster.Restart},
+	} {
+		away.do(t)
+		c.more(t, 500)
+		p := join(t, s.address(), wamble.Token{})
+		newcomers.players = append(newcomers.players, p)
+		if !p.move(t.Context()) {
+			t.Errorf("%s: a new player cannot play", away.name)
+		}
+		if got := s.readyz(); got != "200 ready" {
+			t.Errorf("%s: /readyz says %s", away.name, got)
+		}
+		if away.name == "stopped" {
+			until(t, "the server notices", func() bool {
+				return strings.Contains(fetch(t, "http://"+s.Addresses().Admin+"/metrics"), `wamble_store_refuses{profile="default"} 1`)
+			})
+			unknown(t, s)
+			cluster.Up(t)
+		}
+		c.more(t, 200)
+	}
+	c.finish()
+	c.players = append(c.players, newcomers.players...)
+	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
+	s.end()
+	store, err := postgres.Open(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	c.verify(t, store)
+}
+
+// unknown: a token that nobody here knows is refused while the store cannot be
+// asked, and does not become a new player.
+func unknown(t *testing.T, s *here) {
+	t.Helper()
+	_, err := dialer(wamble.Token{1, 2, 3}).Dial(t.Context(), s.address())
+	var denied *wamble.Denied
+	if !errors.As(err, &denied) || denied.Code != wamble.Internal {
+		t.Errorf("an unknown token during an outage: got %v, want %d", err, wamble.Internal)
+	}
+}
+
+// TestStoreAwayAtStart: a cold start waits for the database, and says so.
+func TestStoreAwayAtStart(t *testing.T) {
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	cluster.Down(t)
+	s := serve(t, Options{}, conf(postgresConf(db)+"(def shutdown-timeout 1)"))
+	until(t, "the server says what it waits for", func() bool {
+		return strings.HasPrefix(s.readyz(), "503 waiting for the database: ")
+	})
+	if got := fetch(t, "http://"+s.Addresses().HTTP.String()+"/healthz"); got != "200 alive" {
+		t.Errorf("/healthz says %s", got)
+	}
+	cluster.Up(t)
+	s.ready()
+	join(t, s.address(), wamble.Token{}).move(t.Context())
+
+	cluster.Down(t)
+	waiting := serve(t, Options{}, conf(postgresConf(db)))
+	until(t, "the second waits", func() bool { return strings.HasPrefix(waiting.readyz(), "503 ") })
+	waiting.end() // and stops though it never started
+}
+
+// TestReadOnlyStore: after a failover to a read-only server play goes on.
+func TestReadOnlyStore(t *testing.T) {
+	db := pgtest.Migrated(t)
+	s := serve(t, Options{}, conf(postgresConf(db))).ready()
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 100)
+	pgtest.Execute(t, db, "ALTER DATABASE "+db.Name+" SET default_transaction_read_only = on;"+
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	until(t, "the server notices", func() bool { return s.runtime.watch.refuses.Load() })
+	c.more(t, 300)
+	pgtest.Execute(t, db, "SET transaction_read_only = off; SET default_transaction_read_only = off;"+
+		"ALTER DATABASE "+db.Name+" RESET default_transaction_read_only;"+
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	c.finish()
+	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
+	s.end()
+	store, err := postgres.Open(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	c.verify(t, store)
+}

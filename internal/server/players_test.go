@@ -1,0 +1,200 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/client"
+)
+
+// player plays random legal moves and writes down which were accepted.
+type player struct {
+	t      testing.TB
+	c      *client.Client
+	rng    *rand.Rand
+	played []played
+	// doubtful counts moves of which nobody knows whether they were played.
+	doubtful int
+	// refused counts moves that the server could not keep.
+	refused int
+	crowd   *crowd // nil: alone
+}
+
+// played is a move that the server said it has.
+type played struct {
+	board wamble.BoardID
+	ply   int
+	uci   string
+}
+
+func dialer(token wamble.Token) *client.Dialer {
+	return &client.Dialer{Token: token, Repeat: 40 * time.Millisecond, MinBackoff: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
+}
+
+// join lets a player join a server.
+func join(t testing.TB, address string, token wamble.Token) *player {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, err := dialer(token).Dial(ctx, address)
+	if err != nil {
+		t.Fatalf("hello: %v", err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return &player{t: t, c: c, rng: rand.New(rand.NewPCG(rand.Uint64(), 0))}
+}
+
+// choose returns a legal move on a board, and the ply that it makes.
+func (p *player) choose(b client.Board) (uci string, ply int, ok bool) {
+	pos, err := chess.ParseFEN(b.FEN)
+	if err != nil {
+		p.t.Errorf("board %d: %v", b.ID, err)
+		return "", 0, false
+	}
+	moves := pos.LegalMoves(nil)
+	if len(moves) == 0 {
+		p.t.Errorf("board %d: the game is over, but it is played: %s", b.ID, b.FEN)
+		return "", 0, false
+	}
+	return moves[p.rng.IntN(len(moves))].String(), pos.Ply() + 1, true
+}
+
+// move plays one move and returns whether it may go on.
+func (p *player) move(ctx context.Context) bool {
+	b := p.c.Board()
+	if b.ID == 0 || strings.Count(b.FEN, " ") < 5 {
+		// A server that does not know the address yet sends short answers,
+		// without the whole position.
+		_, err := p.c.Hello(ctx)
+		return err == nil
+	}
+	uci, ply, ok := p.choose(b)
+	if !ok {
+		return false
+	}
+	next, err := p.c.PlayOn(ctx, b.ID, uci)
+	var denied *wamble.Denied
+	switch {
+	case err == nil:
+		p.played = append(p.played, played{b.ID, ply, uci})
+		if p.crowd != nil {
+			p.crowd.moves.Add(1)
+		}
+		if next.ID == b.ID {
+			p.t.Errorf("a move on board %d did not switch the board", b.ID)
+		}
+	case ctx.Err() != nil:
+		p.doubtful++
+		return false
+	case errors.Is(err, client.ErrUncertain), errors.Is(err, client.ErrTimeout):
+		p.doubtful++
+	case errors.As(err, &denied) && denied.Code == wamble.Internal:
+		// It may be kept, though nobody can say so now: ask where we are.
+		p.refused++
+		for {
+			if _, err := p.c.Hello(ctx); err == nil || ctx.Err() != nil {
+				break
+			}
+			wait(ctx, 5*time.Millisecond)
+		}
+	default:
+		p.t.Errorf("board %d, %s at ply %d: %v", b.ID, uci, ply, err)
+		return false
+	}
+	return true
+}
+
+// crowd is many players at once.
+type crowd struct {
+	players []*player
+	moves   atomic.Int64 // accepted so far
+	over    atomic.Bool
+	done    sync.WaitGroup
+}
+
+// gather lets n players join.
+func gather(t testing.TB, address string, n int) *crowd {
+	t.Helper()
+	c := &crowd{}
+	for range n {
+		p := join(t, address, wamble.Token{})
+		p.crowd = c
+		c.players = append(c.players, p)
+	}
+	return c
+}
+
+// play lets everybody play until finish.
+func (c *crowd) play() {
+	c.over.Store(false)
+	for _, p := range c.players {
+		c.done.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+			defer cancel()
+			for !c.over.Load() && p.move(ctx) {
+			}
+			if ctx.Err() != nil {
+				p.t.Error("a player waits for ever")
+			}
+		})
+	}
+}
+
+// more waits until so many more moves were accepted.
+func (c *crowd) more(t testing.TB, n int64) {
+	t.Helper()
+	want := c.moves.Load() + n
+	until(t, "moves are accepted", func() bool { return c.moves.Load() >= want })
+}
+
+// finish lets everybody end the move that he is at.
+func (c *crowd) finish() {
+	c.over.Store(true)
+	c.done.Wait()
+}
+
+// verify compares what players were told with what the store has: every
+// accepted move is there once, and nothing is there that nobody played.
+func (c *crowd) verify(t testing.TB, store wamble.Queries) {
+	t.Helper()
+	games := map[wamble.BoardID][]wamble.Move{}
+	stored := 0
+	for b, err := range store.Games(context.Background(), wamble.GameFilter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		games[b.ID] = b.Moves
+		stored += len(b.Moves)
+		for i, m := range b.Moves {
+			if m.Ply != i+1 {
+				t.Errorf("board %d: move %d has ply %d", b.ID, i+1, m.Ply)
+			}
+		}
+	}
+	missing, accepted, doubtful := 0, 0, 0
+	for _, p := range c.players {
+		doubtful += p.doubtful + p.refused
+		for _, m := range p.played {
+			accepted++
+			g := games[m.board]
+			if m.ply > len(g) || g[m.ply-1].UCI != m.uci {
+				missing++
+			}
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d accepted moves are not in the store", missing, accepted)
+	}
+	if stored < accepted || stored > accepted+doubtful {
+		t.Errorf("the store has %d moves, %d were accepted and %d are doubtful", stored, accepted, doubtful)
+	}
+	t.Logf("%d moves accepted, %d doubtful, %d stored", accepted, doubtful, stored)
+}

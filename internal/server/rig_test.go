@@ -1,0 +1,257 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/postgres"
+	"wamble/internal/postgres/pgtest"
+)
+
+// asServer is set in a child process that is to be a server: its value is the
+// data directory, and the configuration is on its standard input.
+const asServer = "WAMBLE_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(asServer); dir != "" {
+		beServer(dir)
+		return
+	}
+	pgtest.Main(m)
+}
+
+// beServer is a server of its own process. It says where it listens when it is
+// ready, and stops in order at SIGTERM.
+func beServer(dir string) {
+	text, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		panic(err)
+	}
+	c, err := config.Load("test.conf", string(text), config.Params{})
+	if err != nil {
+		panic(err)
+	}
+	s, err := Open(Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c, c.Default)})
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go func() {
+		<-s.Ready()
+		a := s.Addresses()
+		fmt.Printf("%d %s\n", a.UDP.Port(), a.Admin)
+	}()
+	if err := s.Run(ctx); err != nil {
+		panic(err)
+	}
+}
+
+// conf is a configuration for tests: loopback, and ports that the kernel
+// chooses.
+func conf(more string) string {
+	return `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0)
+(def log-level "warn") (def rate-limit-ip-requests-per-sec 0) (def rate-limit-requests-per-sec 0) (def new-players-per-ip-per-min 0) (def min-boards 8)
+` + more
+}
+
+// postgresConf are the options that name a database.
+func postgresConf(o postgres.Options) string {
+	return fmt.Sprintf("(def db-host %q) (def db-port %d) (def db-user %q) (def db-pass %q) (def db-name %q) (def db-sslmode %q)\n",
+		o.Host, o.Port, o.User, o.Password, o.Name, "disable")
+}
+
+func loadConf(t testing.TB, text string) *config.Config {
+	t.Helper()
+	c, err := config.Load("test.conf", text, config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// here is a server in this process.
+type here struct {
+	*Server
+	t    testing.TB
+	stop context.CancelFunc
+	done chan struct{}
+	err  error
+	log  *lines
+}
+
+// serve starts a server that stops with the test. It does not wait until it is
+// ready.
+func serve(t testing.TB, o Options, text string) *here {
+	t.Helper()
+	h := &here{t: t, done: make(chan struct{}), log: &lines{}}
+	o.Config = loadConf(t, text)
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	o.Log = slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Server = s
+	ctx, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	go func() {
+		defer close(h.done)
+		h.err = s.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		h.end()
+		if t.Failed() {
+			t.Logf("the log of the server:\n%s", h.log)
+		}
+	})
+	return h
+}
+
+// end stops the server in order.
+func (h *here) end() {
+	h.t.Helper()
+	h.stop()
+	<-h.done
+	if h.err != nil {
+		h.t.Errorf("the server ended with %v", h.err)
+		h.err = nil
+	}
+}
+
+// ready waits until players are served.
+func (h *here) ready() *here {
+	h.t.Helper()
+	select {
+	case <-h.Ready():
+	case <-h.done:
+		h.t.Fatalf("the server ended: %v", h.err)
+	case <-time.After(patience):
+		h.t.Fatalf("the server is not ready: %s\n%s", h.readyz(), h.log)
+	}
+	return h
+}
+
+func (h *here) address() string { return "udp://" + h.Addresses().UDP.String() }
+
+func (h *here) readyz() string { return fetch(h.t, "http://"+h.Addresses().Admin+"/readyz") }
+
+// patience is how long a test waits for anything before it gives up.
+const patience = 20 * time.Second
+
+// fetch returns the code and the body of a page.
+func fetch(t testing.TB, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d %s", resp.StatusCode, strings.TrimSpace(string(body)))
+}
+
+// until polls until ok, at most patience.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for !ok() {
+		if wait(ctx, 5*time.Millisecond); ctx.Err() != nil {
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}
+
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// child is a server in a process of its own.
+type child struct {
+	t     testing.TB
+	cmd   *exec.Cmd
+	port  string
+	admin string
+	log   *lines
+}
+
+// spawn starts a server on a directory and waits until it is ready.
+func spawn(t testing.TB, dir, text string) *child {
+	t.Helper()
+	c := &child{t: t, log: &lines{}}
+	c.cmd = exec.Command(os.Args[0])
+	c.cmd.Env = append(os.Environ(), asServer+"="+dir)
+	c.cmd.Stdin = strings.NewReader(text)
+	c.cmd.Stderr = c.log
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		c.cmd.Process.Kill()
+		c.cmd.Wait()
+		t.Fatalf("the server did not start: %v\n%s", err, c.log)
+	}
+	c.port, c.admin, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return c
+}
+
+func (c *child) address() string { return "udp://127.0.0.1:" + c.port }
+
+// kill ends the server as a crash does.
+func (c *child) kill() {
+	c.t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil {
+		c.t.Error(err)
+	}
+	c.cmd.Wait()
+}
+
+// end stops the server in order.
+func (c *child) end() {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		c.t.Error(err)
+	}
+	if err := c.cmd.Wait(); err != nil {
+		c.t.Errorf("the server ended with %v\n%s", err, c.log)
+	}
+}

@@ -1,0 +1,192 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/sqlite"
+	"wamble/runner"
+)
+
+// TestPlay: a player says hello, moves, and is switched to another board; what
+// he did is in the store when the server has stopped, and he is where he was
+// when it runs again.
+func TestPlay(t *testing.T) {
+	dir := t.TempDir()
+	began := time.Now()
+	s := serve(t, Options{Dir: dir}, conf("")).ready()
+	c := gather(t, s.address(), 1)
+	t.Logf("the first answer came %v after the start with an empty store", time.Since(began))
+	p := c.players[0]
+	for range 20 {
+		if !p.move(t.Context()) {
+			t.Fatal("a move failed")
+		}
+	}
+	token, board := p.c.Token(), p.c.Board()
+	p.c.Close()
+	s.end()
+	verifySQLite(t, dir, c)
+
+	s = serve(t, Options{Dir: dir}, conf("")).ready()
+	again := join(t, s.address(), token)
+	if got := again.c.Token(); got != token {
+		t.Error("the token has changed")
+	}
+	if got, want := again.c.Board().ID, board.ID; got != want {
+		t.Errorf("on board %d, want %d", got, want)
+	}
+	if !again.move(t.Context()) {
+		t.Error("no move after the restart")
+	}
+}
+
+// verifySQLite compares what players were told with the database of a server
+// that has stopped.
+func verifySQLite(t testing.TB, dir string, c *crowd) {
+	t.Helper()
+	store, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	c.verify(t, store)
+}
+
+// TestWebSocket: the same over WebSocket, on the same port; the end of the
+// server is told, and the client comes back by itself.
+func TestWebSocket(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, Options{Dir: dir}, conf("")).ready()
+	a := s.Addresses()
+	c := gather(t, "ws://"+a.HTTP.String()+"/ws", 2)
+	c.play()
+	c.more(t, 40)
+	s.end()
+	text := strings.Replace(conf(""), "(def port 0)", fmt.Sprintf("(def port %d)", a.UDP.Port()), 1)
+	s = serve(t, Options{Dir: dir}, text).ready()
+	c.more(t, 40)
+	c.finish()
+	s.end()
+	verifySQLite(t, dir, c)
+}
+
+// TestStop: SIGTERM in mid-load ends the process in order, with everything in
+// the store, and play goes on when it runs again.
+func TestStop(t *testing.T) {
+	dir := t.TempDir()
+	s := spawn(t, dir, conf(""))
+	text := strings.Replace(conf(""), "(def port 0)", "(def port "+s.port+")", 1)
+	c := gather(t, s.address(), 12)
+	c.play()
+	for range 3 {
+		c.more(t, 200)
+		s.end()
+		r, err := runner.OpenReadOnly(JournalDir(dir), runner.Options{Schema: JournalSchema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range r.Stats().Inboxes {
+			if in.Depth != 0 {
+				t.Errorf("%d messages are left in the journal", in.Depth)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		s = spawn(t, dir, text)
+	}
+	c.more(t, 200)
+	c.finish()
+	s.end()
+	verifySQLite(t, dir, c)
+}
+
+// TestHealth: the pages say that it lives and serves.
+func TestHealth(t *testing.T) {
+	s := serve(t, Options{}, conf("")).ready()
+	gather(t, s.address(), 1).players[0].move(t.Context())
+	a := s.Addresses()
+	for _, tc := range []struct{ url, want string }{
+		{"http://" + a.Admin + "/healthz", "200 alive"},
+		{"http://" + a.Admin + "/readyz", "200 ready"},
+		{"http://" + a.HTTP.String() + "/healthz", "200 alive"},
+		{"http://" + a.HTTP.String() + "/readyz", "200 ready"},
+		{"http://" + a.HTTP.String() + "/", "200 This is Wamble"},
+		{"http://" + a.HTTP.String() + "/metrics", "404 "},
+		{"http://" + a.Admin + "/metrics", "200 "},
+	} {
+		if got := fetch(t, tc.url); !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: got %.60q, want %q", tc.url, got, tc.want)
+		}
+	}
+	page := fetch(t, "http://"+a.Admin+"/metrics")
+	for _, want := range []string{
+		`wamble_moves_total{profile="default"} 1`, `wamble_up{profile="default"} 1`,
+		`wamble_move_sent_seconds_count{profile="default"} 1`, `wamble_boards{profile="default",status="RESERVED"} 1`,
+		`wamble_journal_state{profile="default",state="running"} 1`, `wamble_sessions{profile="default"} 1`,
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	for _, m := range metrics {
+		if !strings.Contains(page, "\nwamble_"+m.name+"{") {
+			t.Errorf("the metrics lack %s", m.name)
+		}
+	}
+}
+
+// TestStatus: the control socket answers, and a directory without a server says
+// so.
+func TestStatus(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, Options{Dir: dir}, conf("")).ready()
+	gather(t, s.address(), 2)
+	var got Status
+	if err := Ask(t.Context(), dir, "status", nil, &got); err != nil {
+		t.Fatal(err)
+	}
+	p := got.Profiles[0]
+	if p.Name != "default" || !p.Ready || p.Sessions != 2 || p.Boards["RESERVED"] != 2 || got.Journal.State != "running" {
+		t.Errorf("got %+v", got)
+	}
+	if err := Ask(t.Context(), dir, "dance", nil, &got); err == nil || !strings.Contains(err.Error(), "dance") {
+		t.Errorf("an unknown verb: got %v", err)
+	}
+	if _, err := Open(Options{Dir: dir, Config: loadConf(t, conf(""))}); err == nil || !strings.Contains(err.Error(), "another server") {
+		t.Errorf("a second server on the directory: got %v", err)
+	}
+	s.end()
+	if err := Ask(t.Context(), dir, "status", nil, &got); !errors.Is(err, ErrNoServer) {
+		t.Errorf("got %v, want ErrNoServer", err)
+	}
+}
+
+// TestCold: a token that is only in the store is known again, over a load.
+func TestCold(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, Options{Dir: dir}, conf("")).ready()
+	p := join(t, s.address(), wamble.Token{})
+	p.move(t.Context())
+	token := p.c.Token()
+	p.c.Close()
+	s.end()
+	// Its reservation is over when the server comes back: nobody restores it.
+	s = serve(t, Options{Dir: dir}, conf("(def reservation-timeout 1)")).ready()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, err := dialer(token).Dial(ctx, s.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if c.Token() != token {
+		t.Error("a token of the store became a new player")
+	}
+}
