@@ -9,7 +9,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # What runs under the race detector: every package that starts goroutines.
-RACE := ./client/... ./cmd/... ./internal/persist ./internal/postgres/... ./internal/server/... \
+RACE := ./client/... ./internal/loader ./internal/persist ./internal/postgres/... ./internal/server \
 	./internal/transport ./runner/...
 
 # Modules of their own, whose dependencies must stay out of the binary.
@@ -21,7 +21,7 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: setup-run web build ## build everything, start the server, print what to open
-	@bin/wamble
+	@bin/wamble serve
 
 build: ## build the binary bin/wamble
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/wamble ./cmd/wamble
