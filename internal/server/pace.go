@@ -31,12 +31,19 @@ type paced struct {
 func (p *paced) Apply(ctx context.Context, b wamble.Batch) error {
 	began := time.Now()
 	err := p.Store.Apply(ctx, b)
-	took := time.Since(began)
-	posted := p.posted.Load()
-	busy := posted-p.seen > uint64(len(b.Intents))/4
-	p.seen = posted
-	if err == nil && busy && !p.hurry.Load() && p.lag() < burstLag {
-		wait(ctx, min(restShare*took, longRest))
+	if rest := p.rest(time.Since(began), len(b.Intents)); err == nil && rest > 0 {
+		wait(ctx, rest)
 	}
 	return err
+}
+
+// rest is how long to leave the machine to players after a batch.
+func (p *paced) rest(took time.Duration, intents int) time.Duration {
+	posted := p.posted.Load()
+	busy := posted-p.seen > uint64(intents)/4
+	p.seen = posted
+	if !busy || p.hurry.Load() || p.lag() >= burstLag {
+		return 0
+	}
+	return min(restShare*took, longRest)
 }
