@@ -42,8 +42,9 @@ type Batch struct {
 	// Intents are in the order of Kinds, coalesced, so that equal kinds stand
 	// together and can be written by one statement. Of a board there is at most
 	// one of CREATE_RESERVATION and REMOVE_RESERVATION, the last; of a session
-	// at most one of LINK_SESSION_TO_PUBKEY and UNLINK_SESSION_IDENTITY, unless
-	// their times differ.
+	// at most one of LINK_SESSION_TO_PUBKEY and UNLINK_SESSION_IDENTITY. A
+	// message that erases, purges or changes an identity twice is a batch by
+	// itself, in its own order.
 	Intents []Intent
 }
 

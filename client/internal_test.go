@@ -2,36 +2,13 @@ package client
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"io"
 	"testing"
 	"time"
 
-	"wamble"
 	"wamble/internal/transport"
-	"wamble/wire"
 )
-
-// The message was printed by the original client's code.
-func TestLoginMessage(t *testing.T) {
-	var token wamble.Token
-	var challenge wire.Key
-	for i := range token {
-		token[i] = 0xa0 + byte(i)
-	}
-	for i := range challenge {
-		challenge[i] = 0x80 + byte(i)
-	}
-	var public wire.Key
-	public.UnmarshalText([]byte("2b4788ff5dfa85079b02dd844303d35a5b355c0fc8ee551c032bf2b1aeaf2911"))
-	want := "77616d626c652e6c6f67696e2e763101a0a1a2a3a4a5a6a7a8a9aaabacadaeaf" +
-		"2b4788ff5dfa85079b02dd844303d35a5b355c0fc8ee551c032bf2b1aeaf2911" +
-		"808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f"
-	if got := hex.EncodeToString(loginMessage(token, public, challenge)); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
 
 func TestScatter(t *testing.T) {
 	const d = 100 * time.Millisecond

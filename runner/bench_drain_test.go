@@ -48,8 +48,8 @@ func drained(b *testing.B, r *runner.Runner, d *drain, frame []byte, n int, batc
 }
 
 // BenchmarkDrain: one worker with an empty handler drains a queue of 100,000.
-// Wanted without fsync: ≥ 200,000 msg/s. The file is what appending and
-// syncing as many acknowledgements of 17 bytes in groups of 256 takes.
+// Wanted without fsync: ≥ 200,000 msg/s. With it, the file takes as many
+// acknowledgements of 17 bytes, synced in groups of 256.
 func BenchmarkDrain(b *testing.B) {
 	const queued = 100_000
 	for _, mode := range modes[1:] {
@@ -63,13 +63,17 @@ func BenchmarkDrain(b *testing.B) {
 				var theirs time.Duration
 				for b.Loop() {
 					drained(b, r, &d, frame, queued, handler == "batch", &ours)
-					theirs += ackFile(b, file, queued)
+					if mode.fsync {
+						theirs += ackFile(b, file, queued)
+					}
 				}
 				n := float64(b.N) * queued
 				b.ReportMetric(n/ours.took.Seconds(), "msg/s")
-				b.ReportMetric(n/theirs.Seconds(), "file-msg/s")
-				b.ReportMetric(theirs.Seconds()/ours.took.Seconds(), "ratio")
 				b.ReportMetric(float64(ours.cpu)/n, "cpu-ns/msg")
+				if mode.fsync {
+					b.ReportMetric(n/theirs.Seconds(), "file-msg/s")
+					b.ReportMetric(theirs.Seconds()/ours.took.Seconds(), "ratio")
+				}
 			})
 		}
 	}

@@ -149,6 +149,7 @@ func (c *commit) emit(frame []byte) uint64 {
 	seq := ix.outboxNext
 	ix.outboxNext++
 	ix.outboxCount++
+	ix.outboxMarks.note(seq, ix.outboxHead, c.now)
 	c.dirty = true
 	c.key = appendOutboxKey(append(c.key[:0], byte(outboxTable)), seq)
 	c.batch.Set(c.key, frame)

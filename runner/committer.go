@@ -49,6 +49,7 @@ type committer struct {
 	commits atomic.Uint64
 	ops     atomic.Uint64
 	last    atomic.Int64
+	waiters sync.Pool // of chan error
 }
 
 func newCommitter(e *engine) *committer {

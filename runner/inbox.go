@@ -29,7 +29,8 @@ type index struct {
 	counters
 	timers timerHead
 	// expiryHead is the earliest expiry of a dedupe row that may exist.
-	expiryHead int64
+	expiryHead  int64
+	outboxMarks marks
 }
 
 // inbox is the memory of one worker's inbox. Below seen[b] every row of band b
@@ -55,7 +56,7 @@ type inbox struct {
 	parked int      // leases without an owner
 	wakers []chan struct{}
 	turn   uint
-	marks  []mark
+	marks  marks
 	dirty  bool
 	posted bool
 }
@@ -83,14 +84,6 @@ func (in *inbox) advance() {
 		in.claims = in.claims[1:]
 	}
 }
-
-// mark says when a run of rows was committed.
-type mark struct {
-	seq  uint64
-	time int64
-}
-
-const markEvery = 10 // ms
 
 // expirySpan stands for the leases of one claim, which end together.
 type expirySpan struct {
@@ -251,13 +244,7 @@ func (in *inbox) wakeAll() {
 
 // note remembers when the rows of this commit came, coarsely.
 func (in *inbox) note(seq uint64, now int64) {
-	low := in.oldest()
-	for len(in.marks) > 1 && in.marks[1].seq <= low {
-		in.marks = in.marks[1:]
-	}
-	if n := len(in.marks); n == 0 || now-in.marks[n-1].time >= markEvery {
-		in.marks = append(in.marks, mark{seq, now})
-	}
+	in.marks.note(seq, in.oldest(), now)
 }
 
 // oldest is the lowest sequence number that may still be unfinished.

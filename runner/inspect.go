@@ -80,6 +80,13 @@ func (e *engine) inspect() error {
 type readOnlyStorage struct{ dir string }
 
 func (s readOnlyStorage) Open(onFail func(error)) (Backend, error) {
+	// The lock is a file: it must not appear where no runner is.
+	if desc, err := pebble.Peek(s.dir, vfs.Default); err != nil || !desc.Exists {
+		if err == nil {
+			err = ErrNoSchema
+		}
+		return nil, fmt.Errorf("open %s: %w", s.dir, err)
+	}
 	lock, err := pebble.LockDirectory(s.dir, vfs.Default)
 	if err != nil {
 		return nil, lockError(s.dir, err)
@@ -92,9 +99,6 @@ func (s readOnlyStorage) Open(onFail func(error)) (Backend, error) {
 	b.db, err = openPebble(s.dir, o)
 	if ferr := b.logger.opened(); err == nil {
 		err = ferr
-	}
-	if errors.Is(err, pebble.ErrDBDoesNotExist) {
-		err = ErrNoSchema
 	}
 	if err != nil {
 		b.fence.close()

@@ -114,8 +114,12 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 
 func TestReadOnlyRefuses(t *testing.T) {
 	dir, _ := stoppedRunner(t)
-	if _, err := runner.OpenReadOnly(t.TempDir(), runner.Options{}); !errors.Is(err, runner.ErrNoSchema) {
+	empty := t.TempDir()
+	if _, err := runner.OpenReadOnly(empty, runner.Options{}); !errors.Is(err, runner.ErrNoSchema) {
 		t.Errorf("an empty directory: got %v, want ErrNoSchema", err)
+	}
+	if files := contents(t, empty); len(files) > 0 {
+		t.Errorf("an empty directory has %d files now", len(files))
 	}
 	if _, err := runner.OpenReadOnly(dir, runner.Options{Schema: runner.Version{Major: 1}}); !errors.Is(err, runner.ErrSchema) {
 		t.Errorf("another schema: got %v, want ErrSchema", err)

@@ -94,6 +94,9 @@ type Stats struct {
 	HasTimer bool
 	// TimerLag is how long the earliest timer has been due.
 	TimerLag time.Duration
+	// OutboxLag is the time since the oldest row of the outbox was committed;
+	// for rows of an earlier process, since this one started.
+	OutboxLag time.Duration
 	// Commits counts group commits, Ops the operations in them.
 	Commits, Ops uint64
 	// LastGroup is the number of operations in the last group.

@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -37,6 +38,7 @@ type pebbleBackend struct {
 
 	failed   atomic.Bool
 	failedCh chan struct{}
+	views    sync.WaitGroup // that are being closed
 }
 
 func (s *pebbleStorage) options(fs vfs.FS, logger *fatalLogger, lock *pebble.Lock) *pebble.Options {
@@ -58,6 +60,8 @@ func (s *pebbleStorage) options(fs vfs.FS, logger *fatalLogger, lock *pebble.Loc
 			DataCorruption:  func(i pebble.DataCorruptionInfo) { logger.fail(fmt.Errorf("corruption: %s", i)) },
 		},
 	}
+	// Reads must not look for compactions: see pebbleView.Close.
+	o.Experimental.ReadSamplingMultiplier = -1
 	return o
 }
 
@@ -104,7 +108,7 @@ func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 	return pebble.Open(dir, o)
 }
 
-func (b *pebbleBackend) View() View { return pebbleView{b.db.NewSnapshot()} }
+func (b *pebbleBackend) View() View { return pebbleView{b.db.NewSnapshot(), b} }
 
 func (b *pebbleBackend) Get(dst, key []byte) ([]byte, bool, error) { return pebbleGet(b.db, dst, key) }
 
@@ -147,7 +151,10 @@ func (b *pebbleBackend) Close() error {
 		b.fence.close()
 		return b.unlock()
 	}
-	err := b.db.Close()
+	err := b.await(func() error {
+		b.views.Wait()
+		return b.db.Close()
+	})
 	b.fence.close()
 	return errors.Join(err, b.unlock())
 }
@@ -162,13 +169,26 @@ func (b *pebbleBackend) unlock() error {
 	return err
 }
 
-type pebbleView struct{ s *pebble.Snapshot }
+type pebbleView struct {
+	s *pebble.Snapshot
+	b *pebbleBackend
+}
 
 func (v pebbleView) Get(dst, key []byte) ([]byte, bool, error) { return pebbleGet(v.s, dst, key) }
 func (v pebbleView) Scan(lo, hi []byte, visit func(k, v []byte) bool) error {
 	return pebbleScan(v.s, lo, hi, visit)
 }
-func (v pebbleView) Close() error { return v.s.Close() }
+
+// Close lets go of the snapshot without waiting: Pebble may look for compactions
+// first, behind a lock that a failed one holds for ever.
+func (v pebbleView) Close() error {
+	v.b.views.Add(1)
+	go func() {
+		defer v.b.views.Done()
+		v.s.Close() // it has no error to tell
+	}()
+	return nil
+}
 
 func pebbleGet(r pebble.Reader, dst, key []byte) ([]byte, bool, error) {
 	value, closer, err := r.Get(key)

@@ -68,7 +68,7 @@ func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 		return Row{}, err
 	}
 	o := postOps.Get().(*postOp)
-	*o = postOp{waiter: newWaiter(), frame: frame, to: uint64(m.To), band: m.band()}
+	*o = postOp{waiter: e.newWaiter(), frame: frame, to: uint64(m.To), band: m.band()}
 	if err := e.k.submit(o, e.o.MaxQueued); err != nil {
 		return Row{}, err
 	}
@@ -78,7 +78,7 @@ func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 		return Row{}, ctx.Err() // the committer still holds o
 	}
 	row := Row{o.to, o.seq}
-	waiters.Put(o.ch)
+	e.k.waiters.Put(o.ch)
 	*o = postOp{}
 	postOps.Put(o)
 	if err != nil {

@@ -264,6 +264,9 @@ func (r *Runner) Stats() Stats {
 		s.NextDue, s.HasTimer = due, true
 		s.TimerLag = time.Duration(max(now-due, 0)) * time.Millisecond
 	}
+	if s.Outbox > 0 {
+		s.OutboxLag = e.ix.outboxMarks.age(max(e.ix.outboxHead, 1), now, e.started)
+	}
 	for _, in := range e.ix.inboxes {
 		s.Inboxes = append(s.Inboxes, in.stats(now, e.started))
 	}
@@ -282,14 +285,7 @@ func (in *inbox) stats(now, started int64) InboxStats {
 		Parked: in.parked, NextSeq: in.next, HeadSeq: in.oldest(),
 	}
 	if in.count > 0 {
-		since := started
-		for _, m := range in.marks {
-			if m.seq > s.HeadSeq {
-				break
-			}
-			since = m.time
-		}
-		s.OldestAge = time.Duration(max(now-since, 0)) * time.Millisecond
+		s.OldestAge = in.marks.age(s.HeadSeq, now, started)
 	}
 	return s
 }

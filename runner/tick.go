@@ -113,7 +113,7 @@ func (w *Worker) acquire(ctx context.Context, e *engine, now int64, l limits) er
 // without failing.
 func (w *Worker) send(_ context.Context, e *engine, from, to int, next *batch, b *Batched) error {
 	o := &w.settle
-	*o = settleOp{waiter: newWaiter(), e: e, w: w, b: w.cur, from: from, to: to, next: next,
+	*o = settleOp{waiter: e.newWaiter(), e: e, w: w, b: w.cur, from: from, to: to, next: next,
 		results: o.results, buf: o.buf}
 	if b != nil {
 		o.shared, o.dead = b.Tx, b.dead

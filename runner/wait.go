@@ -1,9 +1,6 @@
 package runner
 
-import (
-	"context"
-	"sync"
-)
+import "context"
 
 // waiter lets one goroutine wait for its request. It is embedded in requests.
 type waiter struct {
@@ -11,9 +8,16 @@ type waiter struct {
 	err error // set by apply when the request refuses itself
 }
 
-var waiters = sync.Pool{New: func() any { return make(chan error, 1) }}
-
-func newWaiter() waiter { return waiter{ch: waiters.Get().(chan error)} }
+// newWaiter takes a channel that was used before, if there is one. Channels
+// stay with their runner, so that one which lives in a testing/synctest bubble
+// leaves nothing behind for the next.
+func (e *engine) newWaiter() waiter {
+	ch, ok := e.k.waiters.Get().(chan error)
+	if !ok {
+		ch = make(chan error, 1)
+	}
+	return waiter{ch: ch}
+}
 
 func (w *waiter) done(err error) {
 	if err == nil {
@@ -22,24 +26,19 @@ func (w *waiter) done(err error) {
 	w.ch <- err
 }
 
-// wait returns the request's result. When ctx ends first the outcome is
-// unknown: the request may still be committed.
-func (w *waiter) wait(ctx context.Context) error {
-	select {
-	case err := <-w.ch:
-		waiters.Put(w.ch)
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// call submits o, whose waiter is w, and waits for it.
+// call submits o, whose waiter is w, and waits for its result. When ctx ends
+// first the outcome is unknown: the request may still be committed.
 func (e *engine) call(ctx context.Context, o op, w *waiter, limit int) error {
 	if err := e.k.submit(o, limit); err != nil {
 		return err
 	}
-	return w.wait(ctx)
+	select {
+	case err := <-w.ch:
+		e.k.waiters.Put(w.ch)
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // funcOp is a request for what happens seldom.
@@ -54,6 +53,6 @@ func (o *funcOp) size() int       { return 64 }
 // do runs f on the committer and waits until its writes are durable. f must
 // not write when it returns an error.
 func (e *engine) do(ctx context.Context, f func(c *commit) error) error {
-	o := &funcOp{waiter: newWaiter(), f: f}
+	o := &funcOp{waiter: e.newWaiter(), f: f}
 	return e.call(ctx, o, &o.waiter, 0)
 }

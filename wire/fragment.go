@@ -6,11 +6,10 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// Sizes of a fragment in bytes, and how many a payload may have.
+// Sizes of a fragment, in bytes.
 const (
 	EnvelopeSize = 48
 	ChunkSize    = MaxPayload - EnvelopeSize // 1152
-	MaxChunks    = 65535
 	// MaxTransfer is the largest payload that travels in fragments, in bytes.
 	MaxTransfer = 1 << 20
 )

@@ -141,7 +141,7 @@ func TestReassemblerRefuses(t *testing.T) {
 		max  int
 		bad  Fragment
 	}{
-		{"longer than a MiB", 0, change(0, func(f *Fragment) { f.Total = MaxTransfer + 1; f.Count = 911 })},
+		{"longer than a MiB", 0, change(0, func(f *Fragment) { f.Total = 1<<20 + 1; f.Count = 911 })},
 		{"longer than Max", 2999, tr.Fragment(0)},
 		{"4 GiB", 0, change(0, func(f *Fragment) { f.Total = 1<<32 - 1; f.Count = 65535 })},
 		{"more chunks than the length needs", 0, change(0, func(f *Fragment) { f.Count = 65535 })},

@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/hex"
+import (
+	"encoding/hex"
+	"fmt"
+)
 
 // Bytes are bytes that are not text. In JSON they are hexadecimal.
 type Bytes []byte
@@ -19,8 +22,10 @@ func (b Bytes) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, b), 
 
 // UnmarshalText reads hexadecimal.
 func (b *Bytes) UnmarshalText(text []byte) (err error) {
-	*b, err = hex.AppendDecode(nil, text)
-	return err
+	if *b, err = hex.AppendDecode(nil, text); err != nil {
+		return notHex(text)
+	}
+	return nil
 }
 
 // MarshalText writes k in hexadecimal.
@@ -48,6 +53,14 @@ func decodeHex(dst, text []byte) error {
 	if len(text) != hex.EncodedLen(len(dst)) {
 		return errHexLength
 	}
-	_, err := hex.Decode(dst, text)
-	return err
+	if _, err := hex.Decode(dst, text); err != nil {
+		return notHex(text)
+	}
+	return nil
+}
+
+// notHex quotes what should be hexadecimal, since the error of a key in JSON
+// does not name the key.
+func notHex(text []byte) error {
+	return fmt.Errorf("%w: %.40q is not hexadecimal, two digits a byte", ErrInvalid, text)
 }

@@ -186,6 +186,9 @@ func (form *packetJSON) parts() (h Header, m Message, ext Ext, err error) {
 
 func (form *packetJSON) header() (Header, error) {
 	h := Header{Version: Version, Board: wamble.BoardID(form.Board), Seq: form.Seq}
+	if form.Ctrl == "" {
+		return h, fmt.Errorf("%w: \"ctrl\", the name of the control code, is missing", ErrInvalid)
+	}
 	var err error
 	if h.Ctrl, err = ParseControl(form.Ctrl); err != nil {
 		return h, err

@@ -37,8 +37,9 @@ func benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Load a server and measure it",
 		Long: `Bench plays legal chess from many clients at once, each with one request under
-way, and prints how many were answered a second, how long the answers took, and
-what both sides used of the processors.
+way, and prints how many were answered a second, how long the answers took, what
+both sides used of the processors, how far the database was behind at the end
+(lag), and how long the server took to bring the rest there and stop (drain).
 
 Without --addr it starts a server of its own for every round: this binary, with a
 data directory that it removes afterwards, or with --config, --def and --data. Its
@@ -62,7 +63,7 @@ code is 1 unless all are there, each once.`,
   wamble bench --clients 1000 --duration 60s --rounds 1 --sustained
   wamble bench --verify --data /var/tmp/bench --def 'durability "write"'
   wamble bench --addr 127.0.0.1:8888 --mode legal --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := f.bench(cmd)
 			if err != nil {

@@ -17,7 +17,7 @@ func benchEchoCommand() *cobra.Command {
 		Long: `Echo answers moves with the packets of a server and knows nothing of chess. Bench
 starts it by itself; it prints its address and ends with its standard input.`,
 		Example: "  wamble bench echo",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, err := loader.OpenEcho(netip.AddrPortFrom(netip.IPv6Unspecified(), 0))
 			if err != nil {

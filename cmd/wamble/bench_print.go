@@ -31,6 +31,9 @@ var benchColumns = []struct {
 		return unless(r.Report.Server == 0, func() string { return inSeconds(r.Report.Server) })
 	}},
 	{"loader CPU", func(r *benchRound) string { return inSeconds(r.Report.Loader) }},
+	{"lag", func(r *benchRound) string {
+		return unless(r.Lag < 0, func() string { return inSeconds(r.Lag) })
+	}},
 	{"drain", func(r *benchRound) string { return unless(r.Drain == 0, func() string { return inSeconds(r.Drain) }) }},
 }
 
@@ -137,6 +140,7 @@ type roundJSON struct {
 	Dropped    uint64             `json:"dropped_datagrams"`
 	ServerCPU  float64            `json:"server_cpu_s"`
 	LoaderCPU  float64            `json:"loader_cpu_s"`
+	Lag        *float64           `json:"lag_s,omitempty"` // of the store, at the end
 	Drain      float64            `json:"drain_s,omitempty"`
 	Verified   *loader.Verdict    `json:"verified,omitempty"`
 }
@@ -166,6 +170,9 @@ func (r *benchRound) json() roundJSON {
 		LongestGap: millis(r.Report.LongestGap), Counts: r.Report.Counts, Dropped: r.Report.Dropped,
 		ServerCPU: r.Report.Server.Seconds(), LoaderCPU: r.Report.Loader.Seconds(),
 		Drain: r.Drain.Seconds(), Verified: r.Kept,
+	}
+	if lag := r.Lag.Seconds(); r.Lag >= 0 {
+		o.Lag = &lag
 	}
 	if r.Echo != nil {
 		o.Echo = r.Echo.PerSecond()

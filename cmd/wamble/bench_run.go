@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wamble/internal/loader"
+	"wamble/internal/server"
 )
 
 // bench is one call of the command.
@@ -26,6 +27,7 @@ type bench struct {
 type benchRound struct {
 	Report loader.Report
 	Echo   *loader.Report  // nil: not measured
+	Lag    time.Duration   // age of the oldest move that was not in the store at the end; -1: not known
 	Drain  time.Duration   // until a server of our own had ended, with all in the store
 	Kept   *loader.Verdict // nil: not verified
 }
@@ -77,6 +79,7 @@ func judge(errOut io.Writer, rounds []benchRound) error {
 func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error) {
 	o := b.options
 	o.Seed = seed
+	r.Lag = -1
 	if b.flags.sustained {
 		o.EverySecond = b.printSecond
 	}
@@ -95,6 +98,9 @@ func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error
 	}
 	if b.flags.addr == "" {
 		return r, b.loadOwn(ctx, o, &r)
+	}
+	if b.flags.store.data != "" {
+		o.Ended = func() { r.Lag = lagOf(ctx, b.flags.store.data) }
 	}
 	if r.Report, err = loader.Run(ctx, o); err != nil {
 		return r, fmt.Errorf("%s: %w", o.Server, err)
@@ -124,6 +130,7 @@ func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) er
 	}
 	defer s.remove()
 	o.Server, o.ServerCPU = s.addr, s.cpu
+	o.Ended = func() { r.Lag = lagOf(ctx, s.data) }
 	if r.Report, err = loader.Run(ctx, o); err != nil {
 		s.kill()
 		return s.explain(err)
@@ -135,6 +142,17 @@ func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) er
 		r.Kept, err = verifyOnce(ctx, b.cmd, &r.Report, storeFlags{config: s.config, data: s.data, profile: b.flags.store.profile})
 	}
 	return err
+}
+
+// lagOf asks a server how far its database is behind; -1 if it does not say.
+func lagOf(ctx context.Context, data string) time.Duration {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	var s server.Status
+	if err := server.Ask(ctx, data, "status", nil, &s); err != nil || len(s.Profiles) == 0 {
+		return -1
+	}
+	return s.Profiles[0].Age.Duration()
 }
 
 // verifyOnce compares the accepted moves with the store.

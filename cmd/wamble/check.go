@@ -23,7 +23,12 @@ code is 1 if there are errors, and 0 if there are none or only warnings.
 FILE is wamble.conf in this directory if it is left out.`,
 		Example: `  wamble check
   wamble check /etc/wamble/wamble.conf`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return see(cmd, fmt.Errorf("one file is checked at a time, not %d", len(args)))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := ""
 			if len(args) == 1 {

@@ -22,7 +22,7 @@ option with its explanation and its default. It never overwrites a file.`,
 		Example: `  wamble config init
   wamble config init --out /etc/wamble/wamble.conf
   wamble config init --out -`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "-" {
 				_, err := io.WriteString(cmd.OutOrStdout(), config.Starter())
@@ -39,7 +39,7 @@ option with its explanation and its default. It never overwrites a file.`,
 			if err = errors.Join(err, f.Close()); err != nil {
 				return fmt.Errorf("write the configuration: %w", err)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s; `wamble check` checks it\n", out)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s; `wamble check %[1]s` checks it\n", out)
 			return err
 		},
 	}

@@ -28,6 +28,12 @@ func configOptionsCommand() *cobra.Command {
 			}
 			for _, name := range args {
 				o := config.Find(name)
+				if why := config.Retired(name); why != "" {
+					if _, err := fmt.Fprintf(w, "`%s` is accepted and has no effect: %s\n", name, why); err != nil {
+						return err
+					}
+					continue
+				}
 				if o == nil {
 					return lisp.Pos{}.Errorf("there is no option %q", name).Suggest(name, config.Names())
 				}

@@ -26,7 +26,7 @@ hidden.`,
 		Example: `  wamble config show
   wamble config show --config /etc/wamble/wamble.conf --profile blitz --changed
   wamble config show --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadConfig(cmd, file, "")
 			if err != nil {

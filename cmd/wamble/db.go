@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/schema"
 	"wamble/internal/server"
 )
 
@@ -28,7 +29,7 @@ nothing. The exit code is 1 if a database cannot be reached or is newer than thi
 binary.`,
 		Example: `  wamble db status
   wamble db status --profile club`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			stores, err := flags.open(cmd, false)
 			if err != nil {
@@ -62,7 +63,7 @@ func printStatus(cmd *cobra.Command, s *server.Shared) error {
 		fmt.Fprintln(out, "  state    made by the original Wamble; 'wamble migrate' adopts it")
 	case st.Version > st.Latest:
 		fmt.Fprintln(out, "  state    newer than this binary")
-		return fmt.Errorf("its schema %d is newer than this binary, which knows %d", st.Version, st.Latest)
+		return &schema.Newer{Database: st.Version, Program: st.Latest}
 	case len(st.Pending) > 0:
 		fmt.Fprintf(out, "  pending  %s\n", strings.Join(st.Pending, ", "))
 	default:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"wamble"
 	"wamble/internal/record"
+	"wamble/internal/schema"
 	"wamble/internal/server"
 )
 
@@ -45,7 +47,10 @@ the journal to the database.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.format = exportFormats[args[0]]
+			o.format, o.one = exportFormats[args[0]], cmd.Flags().Changed("board")
+			if o.one && o.sinceText != "" {
+				return errors.New("say --board or --since, not both")
+			}
 			if err := o.parseSince(time.Now()); err != nil {
 				return err
 			}
@@ -54,6 +59,11 @@ the journal to the database.`,
 				return err
 			}
 			defer server.CloseStores(stores)
+			for _, s := range stores {
+				if err := checkSchema(cmd.Context(), s); err != nil {
+					return fmt.Errorf("%s: %w", s.Name, err)
+				}
+			}
 			return o.run(cmd, stores, flags.profile)
 		},
 	}
@@ -64,8 +74,24 @@ the journal to the database.`,
 	return cmd
 }
 
+// checkSchema says in words that this binary cannot read a database, before the
+// database says it in its own.
+func checkSchema(ctx context.Context, s *server.Shared) error {
+	st, err := s.Status(ctx)
+	switch {
+	case err != nil:
+		return err
+	case st.Version > st.Latest:
+		return &schema.Newer{Database: st.Version, Program: st.Latest}
+	case st.Adopt || len(st.Pending) > 0:
+		return fmt.Errorf("its schema is %d of %d: run 'wamble migrate' first", st.Version, st.Latest)
+	}
+	return nil
+}
+
 type exportOptions struct {
 	format    func([]byte, *wamble.Board) ([]byte, error)
+	one       bool // only board
 	board     uint64
 	sinceText string
 	since     time.Time
@@ -136,16 +162,19 @@ func (o *exportOptions) write(cmd *cobra.Command, to io.Writer, stores []*server
 			return n, fmt.Errorf("%s: %w", s.Name, errors.Join(err, w.Flush()))
 		}
 	}
-	if o.board != 0 && n == 0 {
+	if o.one && n == 0 {
+		if profile != "" {
+			return n, fmt.Errorf("profile %s has no board %d", profile, o.board)
+		}
 		return n, fmt.Errorf("there is no board %d", o.board)
 	}
 	return n, w.Flush()
 }
 
 func (o *exportOptions) each(cmd *cobra.Command, s *server.Shared, profile string, add func(wamble.Board) error) error {
-	if o.board != 0 {
+	if o.one {
 		b, err := s.Board(cmd.Context(), wamble.BoardID(o.board))
-		if errors.Is(err, wamble.ErrNotFound) {
+		if errors.Is(err, wamble.ErrNotFound) || err == nil && profile != "" && b.Profile != profile {
 			return nil
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,6 +44,7 @@ func TestExportGames(t *testing.T) {
 		{"JSON", []string{"ndjson"}, []string{`{"board":1,`, `{"board":2,`, `"handle":"h_ada"`}, nil},
 		{"one board", []string{"ndjson", "--board", "2"}, []string{`{"board":2,`}, []string{`{"board":1,`}},
 		{"since", []string{"ndjson", "--since", "2026-11-15"}, []string{`{"board":1,`}, []string{`{"board":2,`}},
+		{"one board of its profile", []string{"ndjson", "--board", "2", "--profile", "default"}, []string{`{"board":2,`}, nil},
 		{"one profile", []string{"ndjson", "--profile", "default"}, []string{`{"board":1,`}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -63,5 +65,33 @@ func TestExportGames(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExportOfAnotherProfile: two profiles share a database, not their boards.
+func TestExportOfAnotherProfile(t *testing.T) {
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "two.conf")
+	if err := os.WriteFile(conf, []byte(`(defprofile red ((def port 9001) (def advertise 1)))
+		(defprofile blue ((def port 9002) (def advertise 1)))`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Apply(t.Context(), wamble.Batch{Profile: "red", Through: 1, Intents: []wamble.Intent{
+		&wamble.CreateBoard{Board: 1, FEN: "x", Status: wamble.Active, Variant: -1, At: time.Unix(1, 0)},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	var out, errOut strings.Builder
+	args := []string{"export", "ndjson", "--config", conf, "--data", dir, "--board", "1", "--profile", "blue"}
+	if code := run(args, strings.NewReader(""), &out, &errOut); code != 1 || out.Len() > 0 || !strings.Contains(errOut.String(), "profile blue has no board 1") {
+		t.Errorf("got code %d, %q, %q, want an error that says so", code, out.String(), errOut.String())
 	}
 }

@@ -13,22 +13,23 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // commands is the closed list of subcommands, in the order of their help.
 var commands = []func() *cobra.Command{
-	benchCommand,
+	serveCommand,
+	statusCommand,
 	checkCommand,
 	configCommand,
 	dbCommand,
-	exportCommand,
 	migrateCommand,
-	packetCommand,
-	perftCommand,
+	exportCommand,
 	replayCommand,
 	runnerCommand,
-	serveCommand,
-	statusCommand,
+	packetCommand,
+	perftCommand,
+	benchCommand,
 	versionCommand,
 }
 
@@ -68,19 +69,84 @@ func rootCommand() *cobra.Command {
 		Short: "A massively multiplayer chess server: after every move you are switched to another board",
 		Long: `Wamble is a massively multiplayer chess server. After every move you are
 switched to another board of a shared pool.`,
-		Example: `  wamble version
+		Example: `  wamble serve
   wamble help COMMAND`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())
+		var bad *pflag.InvalidValueError
+		if errors.As(err, &bad) {
+			// The library's own words name functions of this program.
+			err = fmt.Errorf("--%s: %w", bad.GetFlag().Name, bad.Unwrap())
+			if takes, ok := flagTypes[bad.GetFlag().Value.Type()]; ok {
+				err = fmt.Errorf("--%s takes %s, not %q", bad.GetFlag().Name, takes, bad.GetValue())
+			}
+		}
+		return see(cmd, err)
 	})
 	var subs []*cobra.Command
 	for _, c := range commands {
 		subs = append(subs, c())
 	}
-	return parent(root, subs...)
+	parent(root, subs...)
+	borrow(root)
+	return root
+}
+
+// flagTypes says what a flag of a type takes. A string takes anything, and types
+// of our own say themselves what is wrong.
+var flagTypes = map[string]string{
+	"bool":     "true or false",
+	"duration": "a time such as 90s or 24h",
+	"int":      "a whole number",
+	"int64":    "a whole number",
+	"uint64":   "a whole number from 0",
+}
+
+// borrow gives the two commands that come from the library what every command
+// of ours has: an example, and a refusal of words that it does not know.
+func borrow(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Example = "  wamble help perft"
+			c.Run, c.RunE = nil, help
+		case "completion":
+			c.Example = "  source <(wamble completion bash)"
+			parent(c)
+			for _, shell := range c.Commands() {
+				shell.Example = "  wamble completion " + shell.Name()
+				shell.Args = noArgs
+			}
+		}
+	}
+}
+
+func help(cmd *cobra.Command, args []string) error {
+	about, rest, err := cmd.Root().Find(args)
+	if err == nil && about.HasSubCommands() {
+		err = about.Args(about, rest)
+	}
+	if err != nil {
+		return err
+	}
+	return about.Help()
+}
+
+// see adds to a mistake of the command line where to read how it is right.
+func see(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())
+}
+
+// noArgs is for commands that take flags only.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return see(cmd, fmt.Errorf("%q takes no argument, but there is %q", cmd.CommandPath(), args[0]))
 }
 
 // parent makes c the parent of subs: alone it prints its help, and a word it
@@ -96,7 +162,7 @@ func parent(c *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
 		}
-		return fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())
+		return see(cmd, err)
 	}
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return c

@@ -25,7 +25,7 @@ Two processes may migrate at once. A database that is newer than this binary is
 left alone.`,
 		Example: `  wamble migrate
   wamble migrate --config /etc/wamble.conf --profile club`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			stores, err := flags.open(cmd, true)
 			if err != nil {

@@ -48,8 +48,12 @@ printed all the same, and the exit code is 1.`,
 			}
 			return eachPacket(cmd, words, func(word string) ([]byte, error) {
 				packet, err := hex.DecodeString(word)
-				if err != nil {
-					return nil, fmt.Errorf("not hexadecimal digits: %w", err)
+				var bad hex.InvalidByteError
+				switch {
+				case errors.As(err, &bad):
+					return nil, fmt.Errorf("not hexadecimal digits: %q", rune(bad))
+				case err != nil:
+					return nil, errors.New("an odd number of hexadecimal digits")
 				}
 				return wire.FormatJSON(packet)
 			})
@@ -70,10 +74,10 @@ with "raw" gives exactly those bytes, but its other fields must agree with them;
 remove "raw" to encode the fields.
 
 An object that is not a packet is named on the standard error, the others are
-printed all the same, and the exit code is 1.`,
+printed all the same, and the exit code is 1. What is not JSON ends the list.`,
 		Example: `  echo '{"ctrl":"GET_LEGAL_MOVES","board_id":42,"seq":7,"payload":{"square":12}}' | wamble packet encode
   wamble packet decode - < packets.hex | wamble packet encode`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return eachPacket(cmd, packetObjects(cmd.InOrStdin()), func(object json.RawMessage) ([]byte, error) {
 				packet, err := wire.ParseJSON(object)
@@ -126,6 +130,13 @@ func packetObjects(in io.Reader) next[json.RawMessage] {
 	d := json.NewDecoder(in)
 	return func() (object json.RawMessage, err error) {
 		err = d.Decode(&object)
+		var syntax *json.SyntaxError
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			err = errors.New("the input ends inside of a JSON object")
+		case errors.As(err, &syntax):
+			err = fmt.Errorf("not JSON at byte %d, and the rest is not read: %w", syntax.Offset, err)
+		}
 		return object, err
 	}
 }

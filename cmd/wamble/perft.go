@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -32,9 +33,13 @@ is listed with its share. One core is used; the last line is "nodes N".`,
 		Example: `  wamble perft --depth 6
   wamble perft --depth 5 --fen 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1'
   wamble perft --depth 5 --chess960 518 --divide`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := o.position(cmd.Flags().Changed("chess960"))
+			numbered := cmd.Flags().Changed("chess960")
+			if numbered && cmd.Flags().Changed("fen") {
+				return errors.New("--fen and --chess960 both say where to start; give one of them")
+			}
+			p, err := o.position(numbered)
 			if err != nil {
 				return err
 			}
@@ -45,7 +50,6 @@ is listed with its share. One core is used; the last line is "nodes N".`,
 	c.Flags().StringVar(&o.fen, "fen", chess.StartFEN, "position to start from")
 	c.Flags().IntVar(&o.chess960, "chess960", 0, "start from the Chess960 arrangement with this Scharnagl number, 0 to 959")
 	c.Flags().BoolVar(&o.divide, "divide", false, "list the count of each first move")
-	c.MarkFlagsMutuallyExclusive("fen", "chess960")
 	if err := c.MarkFlagRequired("depth"); err != nil {
 		panic(err) // the flag is declared above
 	}

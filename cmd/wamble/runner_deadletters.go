@@ -36,7 +36,7 @@ func deadListCommand(f *runnerFlags) *cobra.Command {
 		Short: "List dead letters, by worker and number",
 		Example: `  wamble runner dead-letters list
   wamble runner dead-letters list --worker 7 --cause discarded --since 24h --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	chosen := deadFlags(c)
 	limitFlag(c, &limit, "dead letters")
@@ -100,7 +100,7 @@ func deadExportCommand(f *runnerFlags) *cobra.Command {
 output, or to a file that does not exist yet.`,
 		Example: `  wamble runner dead-letters export > dead.ndjson
   wamble runner dead-letters export --worker 7 --output dead.ndjson`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	chosen := deadFlags(c)
 	c.Flags().StringVarP(&to, "output", "o", "", "file to write (default: standard output)")

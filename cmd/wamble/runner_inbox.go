@@ -19,7 +19,7 @@ sequence number. A message is waiting, leased (it was being handled when the
 process ended) or parked (it failed and waits for its next attempt).`,
 		Example: `  wamble runner inbox
   wamble runner inbox --worker 7 --from 1200 --limit 10 --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	c.Flags().Uint64Var(&worker, "worker", 0, "list only the inbox of this worker")
 	c.Flags().Uint64Var(&from, "from", 0, "begin at this sequence number")

@@ -14,7 +14,7 @@ import (
 
 // payloadDecoders know what payloads mean. The first that recognises a message
 // decides how it is shown; what none recognises is shown as text or hex.
-var payloadDecoders []func(m *runner.Message) (any, bool)
+var payloadDecoders = []func(m *runner.Message) (any, bool){decodeIntents}
 
 // decodePayload returns the payload of m as a value for JSON.
 func decodePayload(m *runner.Message) (any, bool) {

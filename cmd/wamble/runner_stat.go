@@ -15,7 +15,7 @@ func runnerStatCommand(f *runnerFlags) *cobra.Command {
 		Short: "Count what is in a stopped runner: messages, timers, dead letters",
 		Example: `  wamble runner stat
   wamble runner stat --dir /var/lib/wamble/journal --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.read(func(r *runner.Runner) error {
 				v, err := viewStats(r)

@@ -29,7 +29,7 @@ func TestRunnerScripts(t *testing.T) {
 				ts.Check(makeRunner(t, ts.MkAbs(args[0]), runner.Version(schema)))
 			},
 			"hold-runner": func(ts *testscript.TestScript, _ bool, args []string) {
-				r, err := runner.Open(ts.MkAbs(args[0]), runner.Options{Schema: journalSchema, })
+				r, err := runner.Open(ts.MkAbs(args[0]), runner.Options{Schema: journalSchema})
 				ts.Check(err)
 				ts.Defer(func() { ts.Check(r.Close()) })
 			},

@@ -17,7 +17,7 @@ func runnerTimersCommand(f *runnerFlags) *cobra.Command {
 		Short: "List the armed timers of a stopped runner, the earliest first",
 		Example: `  wamble runner timers
   wamble runner timers --worker 7 --limit 10 --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	c.Flags().Int64Var(&worker, "worker", 0, "list only timers for this worker")
 	limitFlag(c, &limit, "timers")

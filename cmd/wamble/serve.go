@@ -28,7 +28,7 @@ ends it at once, which loses nothing either.`,
 		Example: `  wamble serve
   wamble serve --config /etc/wamble.conf --profile club
   wamble serve --data /var/lib/wamble`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := serveOptions(cmd, &flags)
 			if err != nil {

@@ -31,7 +31,7 @@ players in time.`,
 		Example: `  wamble status
   wamble status --data /var/lib/wamble --json
   wamble status --wait 30s`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := flags.dataDir(cmd)
 			if err != nil {

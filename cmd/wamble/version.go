@@ -19,7 +19,7 @@ func versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version, the commit and the Go release of this binary",
 		Example: "  wamble version",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "wamble %s\ncommit %s\n%s %s/%s\n",
 				version, commitOrBuildInfo(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

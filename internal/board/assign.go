@@ -84,12 +84,13 @@ func (p *Pool) choose(now int64, player Player) *Board {
 		return nil
 	}
 	index := p.sample.draw(p.rng, n)
+	scale := p.opts.scaleFor(player)
 	total := 0.0
 	for i, at := range index {
 		if at >= skip {
 			index[i]++
 		}
-		w := p.weight(now, &p.places[index[i]], player)
+		w := scale.weight(now, &p.places[index[i]])
 		p.sample.weights[i] = w
 		total += w
 	}
@@ -111,16 +112,30 @@ func (p *Pool) choose(now int64, player Player) *Board {
 	return p.places[index[chosen]].board
 }
 
-func (p *Pool) weight(now int64, at *place, player Player) float64 {
-	games, m := player.Games, &p.opts.Experienced
+// scale is the multipliers of a player by the kind of board, classical or
+// Chess960, and the phase of its game.
+type scale [2][3]float64
+
+func (o *Options) scaleFor(player Player) scale {
+	var s scale
+	for kind, games := range [...]int{player.Games, player.Chess960Games} {
+		m := &o.Experienced
+		if games < experience {
+			m = &o.New
+		}
+		for p := range s[kind] {
+			s[kind][p] = m.of(phase(p))
+		}
+	}
+	return s
+}
+
+func (s *scale) weight(now int64, at *place) float64 {
+	kind := 0
 	if at.chess960 {
-		games = player.Chess960Games
+		kind = 1
 	}
-	if games < experience {
-		m = &p.opts.New
-	}
-	seconds := float64(now-at.assigned) / 1e6
-	return m.of(at.phase) * ln(math.E+seconds)
+	return s[kind][at.phase] * ln(math.E+float64(now-at.assigned)/1e6)
 }
 
 // draw returns up to maxCandidates different numbers below n: all of them, or
@@ -133,9 +148,13 @@ func (s *sample) draw(rng *rand.Rand, n int) []int {
 		return s.index[:n]
 	}
 	clear(s.seen[:])
+	bits := uint64(0)
 	for i := range maxCandidates {
 		last := n - maxCandidates + i
-		at := rng.IntN(last + 1)
+		if bits >>= 32; i%2 == 0 {
+			bits = rng.Uint64() // enough for two
+		}
+		at := int(bits & math.MaxUint32 * uint64(last+1) >> 32)
 		if !s.mark(at) {
 			at = last
 			s.mark(at)

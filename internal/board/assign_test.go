@@ -29,7 +29,8 @@ func TestWeight(t *testing.T) {
 		{"Chess960 counts its own games", place{assigned: now, phase: end, chess960: true}, Player{Games: 99}, 0.5},
 		{"experienced in Chess960", place{assigned: now, phase: end, chess960: true}, Player{Chess960Games: 10}, 2},
 	} {
-		if got := p.weight(now, &tc.at, tc.player); math.Abs(got-tc.want) > 1e-5 {
+		scale := p.opts.scaleFor(tc.player)
+		if got := scale.weight(now, &tc.at); math.Abs(got-tc.want) > 1e-5 {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}
@@ -100,7 +101,8 @@ func TestChooseByWeight(t *testing.T) {
 	for i := range weights {
 		r.places[i].assigned = micros(epoch) - int64(i*i)*30e6
 		r.places[i].phase = phase(i % 3)
-		weights[i] = r.weight(micros(epoch), &r.places[i], Player{})
+		scale := r.opts.scaleFor(Player{})
+		weights[i] = scale.weight(micros(epoch), &r.places[i])
 		total += weights[i]
 	}
 	const rounds = 20000

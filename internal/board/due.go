@@ -32,12 +32,16 @@ func (p *Pool) Next() (time.Time, bool) {
 	return timeOf(p.deadlines.heap[0].at), true
 }
 
+// maxDue is how many boards one Due looks at.
+const maxDue = 4096
+
 // Due makes boards dormant whose time is over: held for reservation-timeout,
 // or not played on for inactivity-timeout. It appends to dst who lost a board
-// by it, earliest first, and returns it.
+// by it, earliest first, and returns it. It looks at maxDue boards at most, so
+// that nobody waits long when very many are late; Next tells that there is more.
 func (p *Pool) Due(now time.Time, dst []Released, out wamble.Intents) []Released {
 	t := p.tick(now)
-	for len(p.deadlines.heap) > 0 && p.deadlines.heap[0].at <= t {
+	for n := 0; n < maxDue && len(p.deadlines.heap) > 0 && p.deadlines.heap[0].at <= t; n++ {
 		first := p.deadlines.heap[0]
 		b := first.board
 		at, ok := p.deadline(b)

@@ -130,28 +130,44 @@ func (c *Config) overridden(p *Profile) bool {
 // HTTP is the TCP port of the web client; ok is false if HTTP is off.
 // Port 0 is the one that the kernel chose for UDP.
 func (n Network) HTTP() (port int, ok bool) {
-	switch n.HTTPPort {
-	case -1:
+	if n.HTTPPort == -1 {
 		return 0, false
-	case 0:
-		return n.Port, true
 	}
-	return n.HTTPPort, true
+	return n.tcpPort().port, true
 }
 
-// WebSocket is the TCP port of WebSocket; ok is false if it is off.
+// WebSocket is the TCP port of WebSocket; ok is false if it is off. If HTTP is
+// on, it is the same.
 func (n Network) WebSocket() (port int, ok bool) {
 	if !n.WebSocketEnabled {
 		return 0, false
 	}
-	if n.WebSocketPort != 0 {
-		return n.WebSocketPort, true
-	}
-	if port, ok := n.HTTP(); ok {
-		return port, true
-	}
-	return n.Port, true
+	return n.tcpPort().port, true
 }
+
+// tcpPort is a TCP port and the option that tells it.
+type tcpPort struct {
+	option string
+	port   int
+}
+
+// tcpPort is the one TCP port of the profile, the first that is told; the zero
+// value if neither HTTP nor WebSocket is on.
+func (n Network) tcpPort() tcpPort {
+	switch {
+	case n.HTTPPort > 0:
+		return tcpPort{"http-port", n.HTTPPort}
+	case n.WebSocketEnabled && n.WebSocketPort > 0:
+		return tcpPort{"websocket-port", n.WebSocketPort}
+	case n.HTTPPort < 0 && !n.WebSocketEnabled:
+		return tcpPort{}
+	}
+	return tcpPort{"port", n.Port}
+}
+
+// Origins are the pages besides our own that may open a WebSocket, like
+// "https://example.org"; "*" is any.
+func (n Network) Origins() []string { return strings.Fields(n.WebSocketOrigins) }
 
 // Address is where the profile listens for the given port: on one address, or
 // on all, for which the address is invalid.

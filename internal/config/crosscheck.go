@@ -64,6 +64,10 @@ func (l *loader) checkProfile(p *Profile) {
 	if p.Link.Timeout > p.Link.RTOCap {
 		l.Fail(l.defined(p, "timeout-ms", "rto-cap-ms").Errorf("`timeout-ms` is %d, more than `rto-cap-ms`, which is %d", p.Link.Timeout.Milliseconds(), p.Link.RTOCap.Milliseconds()))
 	}
+	if n := p.Network; n.HTTPPort > 0 && n.WebSocketEnabled && n.WebSocketPort > 0 && n.HTTPPort != n.WebSocketPort {
+		l.Fail(l.defined(p, "websocket-port").Errorf("`websocket-port` is %d, but WebSocket and HTTP share one port, and `http-port` is %d", n.WebSocketPort, n.HTTPPort).
+			WithHint("remove one of them"))
+	}
 	switch cert, key := p.Network.TLSCert, p.Network.TLSKey; {
 	case cert != "" && key == "":
 		l.Fail(l.defined(p, "tls-cert").Errorf("`tls-cert` needs `tls-key` beside it"))
@@ -77,40 +81,21 @@ func (l *loader) checkProfile(p *Profile) {
 
 // checkPair finds two profiles that cannot run in one process.
 func (l *loader) checkPair(a, b *Profile) {
-	if port := b.Network.Port; port != 0 && port == a.Network.Port && overlap(a, b) {
-		l.Fail(l.blame(b, "port").Errorf("the profiles `%s` and `%s` have the same UDP port %d", a.Name, b.Name, port).
+	udp := b.Network.Port
+	mine, other := b.Network.tcpPort(), a.Network.tcpPort()
+	switch {
+	case !overlap(a, b):
+	case udp != 0 && udp == a.Network.Port:
+		// Their TCP ports are then usually the same as well.
+		l.Fail(l.blame(b, "port").Errorf("the profiles `%s` and `%s` have the same UDP port %d", a.Name, b.Name, udp).
 			WithHint("give `%s` a port of its own", b.Name))
-		return // their HTTP ports are then the same as well
-	}
-	for _, mine := range b.tcpPorts() {
-		for _, other := range a.tcpPorts() {
-			if mine.port == other.port && mine.port != 0 && overlap(a, b) {
-				l.Fail(l.blame(b, mine.option, "port").Errorf("the profiles `%s` and `%s` have the same TCP port %d (`%s` and `%s`)", a.Name, b.Name, mine.port, other.option, mine.option))
-				return
-			}
-		}
+	case mine.port != 0 && mine.port == other.port:
+		l.Fail(l.blame(b, mine.option, "port").Errorf("the profiles `%s` and `%s` have the same TCP port %d (`%s` and `%s`)", a.Name, b.Name, mine.port, other.option, mine.option))
 	}
 	if a.Store.Isolated && b.Store.Isolated && a.Postgres() && b.Postgres() && database(a) == database(b) {
 		l.Fail(l.blame(b, "db-name", "db-host", "db-isolated").Errorf("the profiles `%s` and `%s` are both `db-isolated` and use the same database %s", a.Name, b.Name, database(b)).
 			WithHint("give `%s` a `db-name` of its own", b.Name))
 	}
-}
-
-// tcpPort is a port that a profile listens on, and the option it came from.
-type tcpPort struct {
-	option string
-	port   int
-}
-
-func (p *Profile) tcpPorts() []tcpPort {
-	var ports []tcpPort
-	if port, ok := p.Network.HTTP(); ok {
-		ports = append(ports, tcpPort{"http-port", port})
-	}
-	if port, ok := p.Network.WebSocket(); ok && !slices.ContainsFunc(ports, func(t tcpPort) bool { return t.port == port }) {
-		ports = append(ports, tcpPort{"websocket-port", port})
-	}
-	return ports
 }
 
 // overlap reports whether both profiles listen on one address.
@@ -140,12 +125,10 @@ func (l *loader) checkAdmin(p *Profile) {
 	if !admin.Addr().IsLoopback() {
 		l.Warn(at.Errorf("the admin listener on %s can be reached from other machines", admin).WithHint("keep it on 127.0.0.1 and reach it through a tunnel"))
 	}
-	for _, t := range p.tcpPorts() {
-		address := p.Network.ListenAddress
-		if t.port == int(admin.Port()) && t.port != 0 && (everywhere(address) || admin.Addr().IsUnspecified() || address == admin.Addr().String()) {
-			l.Fail(l.blame(p, t.option, "port").Errorf("the profile `%s` has the TCP port %d of `admin-listen`", p.Name, t.port).
-				WithHint("(def admin-listen \"127.0.0.1:PORT\") moves the admin listener"))
-		}
+	address, t := p.Network.ListenAddress, p.Network.tcpPort()
+	if t.port == int(admin.Port()) && t.port != 0 && (everywhere(address) || admin.Addr().IsUnspecified() || address == admin.Addr().String()) {
+		l.Fail(l.blame(p, t.option, "port").Errorf("the profile `%s` has the TCP port %d of `admin-listen`", p.Name, t.port).
+			WithHint("(def admin-listen \"127.0.0.1:PORT\") moves the admin listener"))
 	}
 }
 

@@ -3,71 +3,29 @@ package config
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"wamble"
+	"wamble/internal/lisp/lisptest"
 )
 
 var update = flag.Bool("update", false, "rewrite expected files")
 
-// TestGolden runs every pair of testdata/*.golden: a configuration, a line of
-// four dashes, and what comes of it: what is set for every profile and the
-// rules, or the errors; then the warnings. Pairs are separated by a line of
-// four equals signs.
-func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.golden")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files (%v)", err)
-	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pairs := strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n====\n")
-		for i, pair := range pairs {
-			input, want, ok := strings.Cut(pair+"\n", "\n----\n")
-			if !ok {
-				t.Fatalf("%s: pair %d has no line of four dashes", file, i+1)
-			}
-			got := outcome(input)
-			if *update {
-				pairs[i] = input + "\n----\n" + strings.TrimSuffix(got, "\n")
-				continue
-			}
-			if got != want {
-				t.Errorf("%s: pair %d\n%s\n--- got\n%s--- want\n%s", file, i+1, input, got, want)
-			}
-		}
-		if *update {
-			if err := os.WriteFile(file, []byte(strings.Join(pairs, "\n====\n")+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
+// TestGolden runs every pair of testdata/*.golden: a configuration, and what
+// comes of it: what is set for every profile and the rules, or the errors; then
+// the warnings.
+func TestGolden(t *testing.T) { lisptest.Golden(t, *update, outcome) }
 
-// goldenInputs are the configurations of all pairs.
-func goldenInputs(f *testing.F) []string {
-	files, err := filepath.Glob("testdata/*.golden")
-	if err != nil || len(files) == 0 {
-		f.Fatalf("no golden files (%v)", err)
-	}
-	var inputs []string
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for pair := range strings.SplitSeq(string(raw), "\n====\n") {
-			input, _, _ := strings.Cut(pair, "\n----\n")
-			inputs = append(inputs, input)
-		}
-	}
-	return inputs
+// TestEveryMessageHasGolden: each message and hint in the source of this
+// package appears in a golden pair, or in the test that is named here.
+func TestEveryMessageHasGolden(t *testing.T) {
+	lisptest.Messages(t, map[string]string{
+		"there is no profile `%s`":                               "TestChosenProfile",
+		"there are more than %d profiles":                        "TestHostile",
+		"more than %d profiles inherit from each other in a row": "TestHostile",
+		"there are more than %d policy rules":                    "TestHostile",
+	})
 }
 
 var testParams = Params{Getenv: func(name string) string {

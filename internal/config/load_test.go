@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wamble/internal/lisp"
+	"wamble/internal/lisp/lisptest"
 )
 
 func mustLoad(t *testing.T, text string) *Config {
@@ -64,7 +65,10 @@ func TestPorts(t *testing.T) {
 		{"(def port 7000)", 7000, 7000, true, true},
 		{"(def http-port 80)", 80, 80, true, true},
 		{"(def http-port -1)", 0, 8888, false, true},
-		{"(def websocket-port 81)", 8888, 81, true, true},
+		{"(def websocket-port 81)", 81, 81, true, true}, // the original's way: HTTP follows
+		{"(def websocket-port 81) (def http-port 81)", 81, 81, true, true},
+		{"(def websocket-port 81) (def http-port -1)", 0, 81, false, true},
+		{"(def websocket-port 81) (def websocket-enabled 0)", 8888, 0, true, false},
 		{"(def websocket-enabled 0)", 8888, 0, true, false},
 		{"(def port 0)", 0, 0, true, true},
 	} {
@@ -322,7 +326,7 @@ func BenchmarkLoad(b *testing.B) {
 // FuzzLoad: no file panics or hangs, and one that loads keeps every promise of
 // the table of options.
 func FuzzLoad(f *testing.F) {
-	for _, input := range goldenInputs(f) {
+	for _, input := range lisptest.Programs(f) {
 		if len(input) < 300 { // a longer one takes the fuzzer minutes to shorten
 			f.Add(input)
 		}

@@ -119,22 +119,31 @@ type Network struct {
 	Port int `option:"port" default:"8888" range:"0..65535" room:"transport" reload:"listener"`
 
 	// HTTPPort is the TCP port of the web client and the read-only HTTP
-	// routes. 0 means the same number as port, -1 turns HTTP off.
+	// routes. 0 means that of websocket-port, or the same number as port;
+	// -1 turns HTTP off.
 	HTTPPort int `option:"http-port" default:"0" range:"-1..65535" room:"transport" reload:"listener"`
 
 	// HTTPMaxConnections is how many TCP connections the profile holds at a
 	// time, WebSocket clients included.
-	HTTPMaxConnections int `option:"http-max-connections" default:"4096" range:"1..1000000" unit:"connections" room:"transport"`
+	HTTPMaxConnections int `option:"http-max-connections" default:"4096" range:"1..1000000" unit:"connections" room:"transport" reload:"listener"`
+
+	// HTTPMaxPerIP is how many of those connections one IP address, or one /64
+	// of IPv6, may hold. Raise it when clients come through a proxy.
+	HTTPMaxPerIP int `option:"http-max-connections-per-ip" default:"128" range:"1..1000000" unit:"connections" room:"transport" reload:"listener"`
 
 	// WebSocketEnabled lets browsers play over WebSocket.
 	WebSocketEnabled bool `option:"websocket-enabled" default:"1" room:"transport" reload:"listener"`
 
-	// WebSocketPort is the TCP port for WebSocket. 0 means the HTTP port, or
-	// the number of port if HTTP is off.
+	// WebSocketPort is the TCP port for WebSocket, which it shares with HTTP.
+	// 0 means the HTTP port, or the number of port if HTTP is off.
 	WebSocketPort int `option:"websocket-port" default:"0" range:"0..65535" room:"transport" reload:"listener"`
 
 	// WebSocketPath is the path of the WebSocket address.
 	WebSocketPath string `option:"websocket-path" default:"/ws" range:"1..255" check:"path" room:"transport" reload:"listener"`
+
+	// WebSocketOrigins lists the pages that may open a WebSocket besides those
+	// of this server, by their origins and separated by spaces; * is any page.
+	WebSocketOrigins string `option:"websocket-origins" default:"" range:"0..4096" check:"origins" room:"transport"`
 
 	// TLSCert is the file with the TLS certificate chain in PEM form; with it
 	// and tls-key, HTTP and WebSocket are encrypted. Both files are read again
@@ -156,12 +165,13 @@ type Network struct {
 
 // Link is the reliable delivery of packets, and what one client may demand.
 type Link struct {
-	// Timeout is how long the first copy of a reliable packet waits for its
-	// acknowledgement.
+	// Timeout is the shortest wait for the acknowledgement of a reliable packet
+	// before it is sent again. While the round trip of a client is not known,
+	// the wait is at least 250 ms.
 	Timeout time.Duration `option:"timeout-ms" default:"100" range:"1..60000" unit:"ms" room:"link"`
 
-	// MaxRetries is how often a reliable packet is sent again before it is
-	// given up.
+	// MaxRetries is how often a reliable packet is sent in all before it is
+	// given up, as in the original. 0 counts as 1.
 	MaxRetries int `option:"max-retries" default:"3" range:"0..100" unit:"copies" room:"link"`
 
 	// RTOCap is the longest that the adaptive timeout may grow.
@@ -174,9 +184,6 @@ type Link struct {
 	// SessionTimeout is how long a silent client's network session, and that
 	// of a spectator, is kept.
 	SessionTimeout time.Duration `option:"session-timeout" default:"300" range:"1..86400" unit:"s" room:"link"`
-
-	// CleanupInterval is how often idle network sessions are looked for.
-	CleanupInterval time.Duration `option:"cleanup-interval-sec" default:"60" range:"1..86400" unit:"s" room:"link"`
 
 	// MaxClientSessions is how many network sessions, players and spectators
 	// together, the profile keeps at a time.

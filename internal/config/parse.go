@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ var checks = map[string]struct {
 }{
 	"address":  {"an IP address such as \"127.0.0.1\" or \"::1\"", isAddress},
 	"hostport": {"an IP address and a port such as \"127.0.0.1:8887\" or \"[::1]:8887\"", isHostPort},
+	"origins":  {"origins such as \"https://example.org\", separated by spaces, or \"*\"", isOrigins},
 	"path":     {"a path such as \"/ws\"", isPath},
 	"name":     {"a name without spaces, commas, equals signs and semicolons", func(s string) bool { return nameFault(s) == "" }},
 }
@@ -29,6 +31,16 @@ func isAddress(s string) bool {
 func isHostPort(s string) bool {
 	_, err := netip.ParseAddrPort(s)
 	return err == nil
+}
+
+func isOrigins(s string) bool {
+	for origin := range strings.FieldsSeq(s) {
+		u, err := url.Parse(origin)
+		if origin != "*" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin) {
+			return false
+		}
+	}
+	return true
 }
 
 func isPath(s string) bool {

@@ -5,6 +5,7 @@ package config
 var retired = map[string]string{
 	"max-message-size":         "packets have the size that the protocol gives them",
 	"max-token-local-attempts": "tokens come from the system's random source; max-token-attempts alone bounds the draws",
+	"cleanup-interval-sec":     "idle network sessions are forgotten when their time is over, not in rounds",
 	"global-db-host":           "there is no global database; every profile keeps its own",
 	"global-db-port":           "there is no global database; every profile keeps its own",
 	"global-db-user":           "there is no global database; every profile keeps its own",
@@ -16,6 +17,10 @@ var retired = map[string]string{
 	"db-log-frequency":         "it had no effect in the original either",
 	"policy-eval":              "nothing called it in the original either; use policy-allow and policy-deny",
 }
+
+// Retired says why an option of the original is accepted without effect; "" if
+// it is no such option.
+func Retired(name string) string { return retired[name] }
 
 // retiredForms are the forms of the original that have no role here. Their
 // arguments are not evaluated.

@@ -271,6 +271,43 @@ func TestWithheldPacketComesWithTheProof(t *testing.T) {
 	r.sees("PROFILE_TOS_DATA 1")
 }
 
+// What waits for a proof is given up after a minute.
+func TestWithheldPacketIsGivenUp(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		wait time.Duration
+		want string
+	}{
+		{"in time", withheldTime - time.Second, "PROFILE_TOS_DATA 1"},
+		{"too late", withheldTime + time.Second, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, Config{})
+			r.send(alice, terms(tokenB, 2))
+			r.wait(tt.wait)
+			r.send(alice, hello(tokenB, 3))
+			r.took()
+			r.send(alice, ack(tokenB, 1))
+			r.sees(tt.want)
+		})
+	}
+}
+
+// A hello has the right to one answer over its credit, not to two.
+func TestExemptReplyIsOne(t *testing.T) {
+	r := newRig(t, Config{})
+	r.handler = func(id Request, p *wire.Packet) {
+		for range 2 { // 184 bytes each, less than eight times 34
+			if err := Answer(r.s, id, wire.Header{Token: tokenA}, wire.BoardUpdate{FEN: make(wire.Text, 150)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.s.Finish(id, 0)
+	}
+	r.send(alice, hello(wamble.Token{}, 1))
+	r.sees("ACK 1, BOARD_UPDATE 1")
+}
+
 // Room tells the handler how long an answer may be.
 func TestRoom(t *testing.T) {
 	r := newRig(t, Config{})

@@ -16,8 +16,9 @@ type Config struct {
 	// FirstWait is the time before the first repetition while no round trip of
 	// the address is known; 250 ms.
 	FirstWait time.Duration
-	// MaxWait bounds every wait for an ACK; 8 s. The floor is always 100 ms.
-	MaxWait time.Duration
+	// MinWait and MaxWait bound every wait for an ACK; 100 ms and 8 s. A shorter
+	// floor repeats what a LAN client acknowledges a little late.
+	MinWait, MaxWait time.Duration
 	// ReplayTTL is how long the answer of a request is kept; 2 s. Negative:
 	// answers are not kept.
 	ReplayTTL time.Duration
@@ -41,10 +42,6 @@ type Config struct {
 	Bypass func(from wamble.Peer, h wire.Header) bool
 }
 
-// floorWait is the shortest wait for an ACK: a delayed ACK of a LAN client must
-// not cause a repetition.
-const floorWait = 100 * time.Millisecond
-
 // Bounds that nobody needs to tune.
 const (
 	maxOpen      = 64               // requests of a session in flight
@@ -66,6 +63,7 @@ const (
 func (c Config) withDefaults() Config {
 	def(&c.Sends, 3)
 	def(&c.FirstWait, 250*time.Millisecond)
+	def(&c.MinWait, 100*time.Millisecond)
 	def(&c.MaxWait, 8*time.Second)
 	if c.ReplayTTL == 0 {
 		c.ReplayTTL = 2 * time.Second
@@ -80,5 +78,5 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) pace() pace {
-	return pace{first: c.FirstWait, floor: min(floorWait, c.MaxWait), ceiling: c.MaxWait}
+	return pace{first: c.FirstWait, floor: min(c.MinWait, c.MaxWait), ceiling: c.MaxWait}
 }

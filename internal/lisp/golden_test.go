@@ -3,51 +3,28 @@ package lisp_test
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"wamble/internal/lisp"
+	"wamble/internal/lisp/lisptest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected halves of the golden files")
 
-// TestGolden runs every pair of testdata/*.golden: a program, a line of four
-// dashes, and what it gives: the value of every form that has one, then the
-// errors, then the warnings. Pairs are separated by a line of four equals
-// signs.
-func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.golden")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files (%v)", err)
-	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pairs := strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n====\n")
-		for i, pair := range pairs {
-			input, want, ok := strings.Cut(pair+"\n", "\n----\n")
-			if !ok {
-				t.Fatalf("%s: pair %d has no line of four dashes", file, i+1)
-			}
-			got := evaluate(input)
-			if *update {
-				pairs[i] = input + "\n----\n" + strings.TrimSuffix(got, "\n")
-				continue
-			}
-			if got != want {
-				t.Errorf("%s: pair %d\n%s\n--- got\n%s--- want\n%s", file, i+1, input, got, want)
-			}
-		}
-		if *update {
-			if err := os.WriteFile(file, []byte(strings.Join(pairs, "\n====\n")+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+// TestGolden runs every pair of testdata/*.golden: a program, and what it
+// gives: the value of every form that has one, then the errors, then the
+// warnings.
+func TestGolden(t *testing.T) { lisptest.Golden(t, *update, evaluate) }
+
+// TestEveryMessageHasGolden: each message and hint in the source of this
+// package appears in a golden pair, or in the test that is named here.
+func TestEveryMessageHasGolden(t *testing.T) {
+	lisptest.Messages(t, map[string]string{
+		"the file has more than %d bytes, which is all that can be read": "TestBounds",
+		"lists are nested more than %d deep":                             "TestBounds",
+		"a macro makes lists more than %d deep":                          "TestBounds",
+	})
 }
 
 // environment is what getenv sees in the goldens.

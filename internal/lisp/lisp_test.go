@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wamble/internal/lisp"
+	"wamble/internal/lisp/lisptest"
 )
 
 // hostile are programs that try to take more than they may.
@@ -68,7 +69,7 @@ func TestBounds(t *testing.T) {
 // said is what the first error of some hostile programs must say.
 var said = map[string]string{
 	"open parentheses": "lists are nested more than 200 deep",
-	"too long":         "at most 262144 can be read",
+	"too long":         "the file has more than 262144 bytes",
 	"deep macro":       "a macro makes lists more than 3000 deep",
 }
 
@@ -160,10 +161,10 @@ func TestErrorText(t *testing.T) {
 // FuzzRun: no program panics, hangs or leaves the bounds, and every finding
 // can be drawn.
 func FuzzRun(f *testing.F) {
-	for _, program := range []string{
+	for _, program := range append(lisptest.Programs(f),
 		"(def x (+ 1 2)) x", "(defmacro m (a) (quote (a a))) (m 1)", "(defn f (n) (if n (f (- n 1)) \"\\n\"))(f 3)",
 		"(let ((a 1)) (str a \"é\")) ; c", "((((", "\"", ")", "(/ 1 0)", "\xff", "1e999", "(int \"x\")", "(= 1 1.0) (< 2 1)", ":k",
-	} {
+	) {
 		f.Add(program)
 	}
 	limits := lisp.Limits{Steps: 20_000, Depth: 500, Memory: 1 << 20}

@@ -51,7 +51,7 @@ func (in *Interp) Read(src *Source) []Value {
 // acceptable refuses what no form of recovery could make sense of.
 func (r *reader) acceptable() bool {
 	if len(r.text) > MaxSource {
-		r.in.report(r.src.At(0).Errorf("the file has %d bytes; at most %d can be read", len(r.text), MaxSource))
+		r.in.report(r.src.At(0).Errorf("the file has more than %d bytes, which is all that can be read", MaxSource))
 		return false
 	}
 	for i, c := range r.text {

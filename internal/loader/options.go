@@ -32,6 +32,9 @@ type Options struct {
 	ServerCPU func() time.Duration
 	// EverySecond, when set, is called with each second of the measured time.
 	EverySecond func(Second)
+	// Ended, when set, is called when the measured time is over, before the last
+	// answers are waited for.
+	Ended func()
 	// Separate gives every client a socket of its own, even where one would do.
 	Separate bool
 }

@@ -92,21 +92,14 @@ func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 	if c.stage != greeting || !c.request.acked {
 		return
 	}
-	token, again := l.packet.Token, c.known && l.packet.Token == c.token
-	switch {
-	case again:
-		l.report.Counts.Resumed++
-		if !c.pending.open && c.seat.whole && c.seat.board != l.packet.Board {
-			l.report.Counts.Moved++
+	again := c.known && l.packet.Token == c.token
+	if again {
+		l.resumed(c)
+	} else {
+		if c.known {
+			l.forget(c)
 		}
-	case c.known:
-		l.forget(c)
-		fallthrough
-	default:
-		c.known, c.token = true, token
-		if l.options.Mode != Hello { // whose sessions nobody asks about again
-			c.player = l.report.log.session(token)
-		}
+		l.begin(c)
 	}
 	if l.greeted < len(l.clients) && c.seat.board == 0 {
 		l.greeted++
@@ -121,6 +114,23 @@ func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 		return
 	}
 	l.next(c)
+}
+
+// resumed counts a session that goes on. Whoever has no move unresolved should
+// still hold his board.
+func (l *load) resumed(c *client) {
+	l.report.Counts.Resumed++
+	if !c.pending.open && c.seat.whole && c.seat.board != l.packet.Board {
+		l.report.Counts.Moved++
+	}
+}
+
+// begin takes the token of a new session.
+func (l *load) begin(c *client) {
+	c.known, c.token = true, l.packet.Token
+	if l.options.Mode != Hello { // whose sessions nobody asks about again
+		c.player = l.report.log.session(c.token)
+	}
 }
 
 // take sits down at the board that a packet shows.

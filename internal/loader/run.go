@@ -120,6 +120,9 @@ func (l *load) drain(began usage) {
 	r.Elapsed = now.at - began.at
 	r.Loader, r.Server = now.loader-began.loader, now.server-began.server
 	r.LongestGap = max(r.LongestGap, l.now-l.heard)
+	if l.options.Ended != nil {
+		l.options.Ended()
+	}
 }
 
 func (l *load) tellSecond(began time.Duration) {

@@ -66,8 +66,13 @@ func TestMoves(t *testing.T) {
 			s := startFake(t, tc.faults)
 			o := s.options(Moves, tc.clients, brief())
 			o.Separate, o.Wait = tc.separate, time.Second
+			ended := 0
+			o.Ended = func() { ended++ }
 			r := play(t, o)
 			verify(t, s, &r)
+			if ended != 1 {
+				t.Errorf("the measured time ended %d times", ended)
+			}
 			if r.Answered == 0 || r.Latency.Count() != r.Answered || r.Elapsed < o.Duration || r.PerSecond() <= 0 {
 				t.Errorf("%d answered, %d measured, in %v", r.Answered, r.Latency.Count(), r.Elapsed)
 			}

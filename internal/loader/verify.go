@@ -48,8 +48,8 @@ func compareEntries(a, b entry) int {
 	return cmp.Or(cmp.Compare(a.board, b.board), cmp.Compare(a.ply, b.ply), cmp.Compare(a.player, b.player), cmp.Compare(a.move, b.move))
 }
 
-// Verify compares every accepted move of runs against one server with its store:
-// board, ply, move and session.
+// Verify compares every accepted move of a run with the store of its server: board,
+// ply, move and session. The server must have brought everything there.
 func Verify(ctx context.Context, r *Report, store Games) (Verdict, error) {
 	v := Verdict{Accepted: r.log.n}
 	sessions, err := r.sessions(ctx, store)

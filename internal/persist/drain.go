@@ -176,6 +176,9 @@ func (d *Drain) handle(ctx context.Context, b *runner.Batched) error {
 		d.pending.Add(-int64(len(b.Deliveries)))
 		return nil
 	}
+	if ctx.Err() != nil {
+		return runner.Retry(err, 0) // the drain ends: the store is in no trouble
+	}
 	d.trouble(err)
 	d.pause = min(max(2*d.pause, firstPause), maxPause)
 	return runner.Retry(err, d.pause/2+rand.N(d.pause/2))

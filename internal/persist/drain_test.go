@@ -109,7 +109,11 @@ func deadLetters(t *testing.T, r *runner.Runner) (got []string) {
 		t.Fatal(err)
 	}
 	for _, l := range letters {
-		intents, err := DecodeMessage(l.Frame)
+		m, err := runner.DecodeMessage(l.Frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		intents, err := DecodeMessage(&m)
 		if err != nil {
 			got = append(got, l.Reason)
 		}
@@ -137,6 +141,21 @@ func TestDrainAppliesInOrder(t *testing.T) {
 	}
 	if d.Applied() != 10 || d.Pending() != 0 {
 		t.Errorf("got applied %d, pending %d, want 10, 0", d.Applied(), d.Pending())
+	}
+}
+
+// TestEmptyTellsItsProgress, as a cold start logs it.
+func TestEmptyTellsItsProgress(t *testing.T) {
+	r, d := openDrain(t, &fakeStore{fail: []error{fmt.Errorf("away: %w", wamble.ErrTransient)}})
+	for ply := 1; ply <= 10; ply++ {
+		post(t, r, d, move(1, ply))
+	}
+	var got []int
+	if err := d.Empty(t.Context(), func(left int) { got = append(got, left) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) < 2 || got[0] != 10 || got[len(got)-1] != 0 {
+		t.Errorf("got %v left, want 10 while the store is away, and 0 at the end", got)
 	}
 }
 
@@ -224,6 +243,39 @@ func TestDrainBuriesAfterACrash(t *testing.T) {
 	}
 }
 
+// TestDrainBuriesOnce has a bad intent in the first transaction of a batch, and
+// the store away, or the answer lost, in a later one: the whole batch comes
+// again, the dead letter does not.
+func TestDrainBuriesOnce(t *testing.T) {
+	away := fmt.Errorf("connection refused: %w", wamble.ErrTransient)
+	for _, tc := range []struct {
+		name  string
+		store *fakeStore
+	}{
+		{"the rest is away", &fakeStore{fail: []error{nil, away}}},
+		{"the next plan is away", &fakeStore{fail: []error{nil, nil, away, away}}},
+		{"the answer is lost", &fakeStore{lost: true}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.store.refuse = map[string]bool{"move 2/1": true}
+			r, d := openDrain(t, tc.store)
+			post(t, r, d, move(1, 1))
+			post(t, r, d, move(2, 1))
+			for ply := 2; ply <= 6; ply++ {
+				post(t, r, d, move(1, ply))
+			}
+			empty(t, d)
+			want := []string{"move 1/1", "move 1/2", "move 1/3", "move 1/4", "move 1/5", "move 1/6"}
+			if !slices.Equal(tc.store.applied, want) {
+				t.Errorf("got %q, want %q", tc.store.applied, want)
+			}
+			if got, want := deadLetters(t, r), []string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
+				t.Errorf("got dead letters %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 func TestDrainBuriesGarbage(t *testing.T) {
 	store := &fakeStore{}
 	r, d := openDrain(t, store)
@@ -258,6 +310,40 @@ func TestDrainRefusesACursorThatWentBack(t *testing.T) {
 	}
 	if err := d.Empty(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want it to wait until it is stopped", err)
+	}
+	if want := []string{"move 1/1"}; !slices.Equal(store.applied, want) {
+		t.Errorf("got %q, want %q", store.applied, want)
+	}
+}
+
+// stopping ends the drain in the middle of a transaction.
+type stopping struct {
+	*fakeStore
+	stop context.CancelFunc
+}
+
+func (s *stopping) Apply(ctx context.Context, b wamble.Batch) error {
+	if s.stop == nil {
+		return s.fakeStore.Apply(ctx, b)
+	}
+	s.stop()
+	s.stop = nil
+	return fmt.Errorf("%w: %w", wamble.ErrTransient, ctx.Err())
+}
+
+// TestDrainStops: a stop is no trouble of the store, and the next start takes
+// the batch up at once.
+func TestDrainStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	store := &stopping{fakeStore: &fakeStore{}, stop: cancel}
+	r, d := openDrain(t, store)
+	d.o.Trouble = func(err error) { t.Errorf("got trouble %v, want none", err) }
+	post(t, r, d, move(1, 1))
+	if err := d.Empty(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it to say that it was stopped", err)
+	}
+	if done, err := d.worker.Tick(t.Context()); done != 1 || err != nil {
+		t.Errorf("got %d, %v, want the batch at once", done, err)
 	}
 	if want := []string{"move 1/1"}; !slices.Equal(store.applied, want) {
 		t.Errorf("got %q, want %q", store.applied, want)

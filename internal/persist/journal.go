@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -24,8 +25,8 @@ var Policy = runner.Policy{LeaseTTL: time.Minute, RetryBudget: math.MaxInt32}
 // messageID is the id of every message: the journal tells them apart by number.
 var messageID = []byte{'i'}
 
-// Message of a worker's inbox that carries a frame of intents. The frame is
-// not copied.
+// messageTo is a message to a worker that carries a frame of intents. The frame
+// is not copied.
 func messageTo(worker uint32, frame []byte) runner.Message {
 	return runner.Message{Kind: runner.Command, Flags: runner.Durable, To: int64(worker), ID: messageID, Payload: frame}
 }
@@ -49,11 +50,10 @@ func Post(ctx context.Context, r *runner.Runner, worker uint32, intents ...wambl
 }
 
 // DecodeMessage reads the intents out of a message of the journal, for tools
-// that show dead letters.
-func DecodeMessage(lmsg []byte) ([]wamble.Intent, error) {
-	m, err := runner.DecodeMessage(lmsg)
-	if err != nil {
-		return nil, err
+// that show it. Errors: ErrFrame, also for a message that is none of ours.
+func DecodeMessage(m *runner.Message) ([]wamble.Intent, error) {
+	if !bytes.Equal(m.ID, messageID) {
+		return nil, fmt.Errorf("%w: the message is not of a profile's journal", ErrFrame)
 	}
 	return Decode(m.Payload)
 }

@@ -17,6 +17,7 @@ import (
 	"wamble"
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/storetest"
 )
 
 // childVar makes the test binary a child that posts until it is killed.
@@ -111,8 +112,8 @@ func TestKillPostgres(t *testing.T) {
 
 func kill(t *testing.T, l life) (acked, posted map[int]bool) {
 	acked, posted = map[int]bool{}, map[int]bool{}
-	rng := rand.New(rand.NewPCG(seed(t), 1))
-	for range rounds(100) {
+	rng := storetest.Random(t)
+	for range storetest.Rounds(100) {
 		l.Seed, l.Suicide = rng.Uint64(), 0
 		lines := 50 + rng.IntN(400)
 		if rng.IntN(2) == 0 {

@@ -1,10 +1,10 @@
 package persist_test
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/storetest"
 )
 
 // TestOutages posts while the database server crashes, and while connections
@@ -17,9 +17,9 @@ func TestOutages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(seed(t), 2))
+	rng := storetest.Random(t)
 	acked, k, restarts := map[int]bool{}, 0, 0
-	for range rounds(100) {
+	for range storetest.Rounds(100) {
 		switch rng.IntN(6) {
 		case 0:
 			cluster.Restart(t)

@@ -70,7 +70,7 @@ func MakePlan(queue []Message, limits Limits) (Plan, int) {
 		b.add(m.Intents)
 		taken, intents, size = taken+1, intents+n, size+bytes
 	}
-	p.arrange(queue[:taken])
+	p.arrange(queue[:taken], b.closed)
 	return p, taken
 }
 
@@ -98,40 +98,56 @@ type barrier struct {
 }
 
 func (b *barrier) admits(intents []wamble.Intent) bool {
+	if b.closed || keepsOrder(intents) {
+		return false
+	}
 	for _, in := range intents {
-		switch in := in.(type) {
-		case *wamble.LinkSession:
-			if b.identity[in.Session] {
-				return false
-			}
-		case *wamble.UnlinkSession:
-			if b.identity[in.Session] {
-				return false
-			}
-		case *wamble.ErasePlayer, *wamble.PurgeSessions:
+		if id, ok := changesIdentity(in); ok && b.identity[id] {
 			return false
 		}
 	}
-	return !b.closed
+	return true
 }
 
 func (b *barrier) add(intents []wamble.Intent) {
-	mark := func(id wamble.SessionID) {
-		if b.identity == nil {
-			b.identity = map[wamble.SessionID]bool{}
-		}
-		b.identity[id] = true
-	}
+	b.closed = keepsOrder(intents)
 	for _, in := range intents {
-		switch in := in.(type) {
-		case *wamble.LinkSession:
-			mark(in.Session)
-		case *wamble.UnlinkSession:
-			mark(in.Session)
-		case *wamble.ErasePlayer, *wamble.PurgeSessions:
-			b.closed = true
+		if id, ok := changesIdentity(in); ok {
+			if b.identity == nil {
+				b.identity = map[wamble.SessionID]bool{}
+			}
+			b.identity[id] = true
 		}
 	}
+}
+
+// keepsOrder reports whether one message holds what its own barrier would keep
+// apart. It cannot be split, so it makes a plan by itself, in its own order.
+func keepsOrder(intents []wamble.Intent) bool {
+	var identity []wamble.SessionID
+	for _, in := range intents {
+		switch in.(type) {
+		case *wamble.ErasePlayer, *wamble.PurgeSessions:
+			return true
+		}
+		if id, ok := changesIdentity(in); ok {
+			if slices.Contains(identity, id) {
+				return true
+			}
+			identity = append(identity, id)
+		}
+	}
+	return false
+}
+
+func changesIdentity(in wamble.Intent) (wamble.SessionID, bool) {
+	switch in := in.(type) {
+	case *wamble.LinkSession:
+		return in.Session, true
+	case *wamble.UnlinkSession:
+		return in.Session, true
+	}
+	return 0, false
 }
 
 // item is an intent with its origin and the place of its kind in a batch.
@@ -142,8 +158,9 @@ type item struct {
 }
 
 // arrange fills the plan from messages: newest per key where only the newest
-// counts, then by kind, then by what lies together in the table.
-func (p *Plan) arrange(messages []Message) {
+// counts, then by kind, then by what lies together in the table, unless they
+// must keep their order.
+func (p *Plan) arrange(messages []Message, keep bool) {
 	var items []item
 	seen := map[key]bool{}
 	for _, m := range slices.Backward(messages) {
@@ -159,12 +176,14 @@ func (p *Plan) arrange(messages []Message) {
 		p.Through = max(p.Through, m.Seq)
 	}
 	slices.Reverse(items)
-	slices.SortStableFunc(items, func(a, b item) int {
-		if a.rank != b.rank {
-			return cmp.Compare(a.rank, b.rank)
-		}
-		return locality(a.in, b.in)
-	})
+	if !keep {
+		slices.SortStableFunc(items, func(a, b item) int {
+			if a.rank != b.rank {
+				return cmp.Compare(a.rank, b.rank)
+			}
+			return locality(a.in, b.in)
+		})
+	}
 	for _, it := range items {
 		p.Intents = append(p.Intents, it.in)
 		p.Origins = append(p.Origins, it.origin)

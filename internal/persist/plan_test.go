@@ -178,3 +178,26 @@ func TestPlanBarriers(t *testing.T) {
 		})
 	}
 }
+
+// TestPlanKeepsTheOrderOfAMessage that erases an identity and links it again,
+// or the other way round: the order of kinds would turn one into the other.
+func TestPlanKeepsTheOrderOfAMessage(t *testing.T) {
+	link, unlink := &wamble.LinkSession{Session: 1}, &wamble.UnlinkSession{Session: 1}
+	erase, purge := &wamble.ErasePlayer{}, &wamble.PurgeSessions{}
+	move := &wamble.RecordMove{}
+	for _, tc := range [][]wamble.Intent{
+		{erase, link},
+		{link, erase},
+		{unlink, link},
+		{move, purge, &wamble.CreateSession{Session: 2}},
+	} {
+		queue := []Message{{1, []wamble.Intent{move}}, {2, tc}, {3, []wamble.Intent{&wamble.UnlinkSession{Session: 9}}}}
+		if _, n := MakePlan(queue, wide); n != 1 {
+			t.Errorf("before %v: got a plan of %d messages, want 1", tc, n)
+		}
+		p, n := MakePlan(queue[1:], wide)
+		if n != 1 || !slices.Equal(p.Intents, tc) {
+			t.Errorf("got %q of %d messages, want them as they came, alone", names(p), n)
+		}
+	}
+}

@@ -156,6 +156,12 @@ func finish(t *testing.T, dir string, store wamble.Store, acked, posted map[int]
 	if err := l.r.Close(); err != nil {
 		t.Fatal(err)
 	}
+	compare(t, store, acked, posted)
+}
+
+// compare looks at every stored move and board.
+func compare(t *testing.T, store wamble.Store, acked, posted map[int]bool) {
+	t.Helper()
 	stored := map[int]bool{}
 	firsts := map[wamble.SessionID]int{}
 	for b, err := range store.Games(t.Context(), wamble.GameFilter{}) {
@@ -203,27 +209,6 @@ func finish(t *testing.T, dir string, store wamble.Store, acked, posted map[int]
 		}
 	}
 	t.Logf("measured: %d acknowledged, %d stored, 0 missing, 0 twice", len(acked), len(stored))
-}
-
-// rounds is how long a proof is.
-func rounds(whole int) int {
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		return whole
-	}
-	return max(whole/20, 1)
-}
-
-// seed is that of the environment, or a new one; it is logged.
-func seed(t *testing.T) uint64 {
-	n := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAMBLE_SEED"); s != "" {
-		var err error
-		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("WAMBLE_SEED: %v", err)
-		}
-	}
-	t.Logf("seed %d", n)
-	return n
 }
 
 func openSQLite(path string) (*sqlite.Store, error) {

@@ -165,7 +165,7 @@ func verify(ctx context.Context, conn *pgxpool.Conn, st statement) error {
 		}
 		return &wamble.CursorMoved{At: at}
 	}
-	return badf("%s", wrong)
+	return schema.Badf("%s", wrong)
 }
 
 // Probe implements wamble.Store.

@@ -146,7 +146,7 @@ func scanBoard(rows pgx.Rows) (wamble.Board, error) {
 		return b, err
 	}
 	if b.Status, err = wamble.ParseBoardStatus(status); err != nil {
-		return b, badf("board %d: %v", b.ID, err)
+		return b, schema.Badf("board %d: %v", b.ID, err)
 	}
 	b.Created = b.Created.UTC()
 	if assigned != nil {
@@ -160,7 +160,7 @@ func scanBoard(rows pgx.Rows) (wamble.Board, error) {
 	if result != nil {
 		r, err := wamble.ParseResult(*result)
 		if err != nil {
-			return b, badf("board %d: %v", b.ID, err)
+			return b, schema.Badf("board %d: %v", b.ID, err)
 		}
 		b.Result = &wamble.GameResult{Result: r, Plies: *plies, Duration: time.Duration(*micros) * time.Microsecond, Reason: *reason, Finished: finished.UTC()}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"wamble"
+	"wamble/internal/schema"
 )
 
 const (
@@ -37,10 +38,10 @@ func (s *Store) Cursor(ctx context.Context, j wamble.JournalID, profile string) 
 // was logged ahead.
 func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
 	if n < 1 || n > 1_000_000 {
-		return nil, badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
+		return nil, schema.Badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
 	}
 	if int(seq) >= len(wamble.Sequences()) {
-		return nil, badf("lease: there is no %v", seq)
+		return nil, schema.Badf("lease: there is no %v", seq)
 	}
 	var blocks []wamble.Block
 	b := s.begin()

@@ -46,7 +46,7 @@ func TestSorted(t *testing.T) {
 		{"bad UTF-8", t.Context(), code("22021"), false},
 		{"row named twice", t.Context(), code("21000"), false},
 		{"raised by a trigger", t.Context(), code("P0001"), false},
-		{"our own finding", t.Context(), badf("x"), false},
+		{"our own finding", t.Context(), schema.Badf("x"), false},
 		{"a violation", t.Context(), &schema.Violation{}, false},
 		{"a newer database", t.Context(), &schema.Newer{}, false},
 	} {

@@ -77,7 +77,7 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, m schema.Migrat
 		}
 	}
 	if adopt && s.profile == "" {
-		return badf("this database was made by the original Wamble: say which profile gets its boards")
+		return schema.Badf("this database was made by the original Wamble: say which profile gets its boards")
 	}
 	if !adopt {
 		if _, err := conn.Exec(ctx, m.SQL); err != nil {
@@ -129,7 +129,7 @@ func adoptable(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		return false, nil
 	}
 	if len(lacking) > 0 {
-		return false, badf("this database has tables of Wamble's names, but not the original's: %s are missing; nothing was changed", strings.Join(lacking, ", "))
+		return false, schema.Badf("this database has tables of Wamble's names, but not the original's: %s are missing; nothing was changed", strings.Join(lacking, ", "))
 	}
 	return true, nil
 }

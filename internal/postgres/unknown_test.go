@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"wamble"
@@ -56,6 +57,31 @@ func TestCutAtCommit(t *testing.T) {
 			storetest.Holds(t, s, applied)
 		})
 	}
+}
+
+// TestCommitAnsweredWithRollback: a server takes COMMIT of a failed transaction
+// as ROLLBACK, and calls that a success. The store must not.
+func TestCommitAnsweredWithRollback(t *testing.T) {
+	t.Parallel()
+	proxy, o := pgtest.NewProxy(t, pgtest.Migrated(t))
+	s := open(t, o)
+	tr, start := storetest.NewTraffic(20, 1)
+	if err := s.Apply(t.Context(), start); err != nil {
+		t.Fatal(err)
+	}
+	b := tr.Batch(10)
+	proxy.Cut(pgtest.InsteadCommit)
+	err := s.Apply(t.Context(), b)
+	if !errors.Is(err, wamble.ErrTransient) || !strings.Contains(err.Error(), "answered COMMIT with ROLLBACK") {
+		t.Fatalf("got %v, want a transient error that says so", err)
+	}
+	if at, err := s.Cursor(t.Context(), b.Journal, b.Profile); err != nil || at != b.After {
+		t.Fatalf("cursor: got %d, %v, want %d", at, err, b.After)
+	}
+	if failures, err := storetest.Deliver(t.Context(), s, b); err != nil || failures != 0 {
+		t.Fatalf("the batch again: %d failures, error %v", failures, err)
+	}
+	storetest.Holds(t, s, []wamble.Batch{start, b})
 }
 
 // TestCutConnections cuts every connection between two calls: the next call

@@ -9,7 +9,8 @@ import (
 )
 
 // client is a player of the model: one request at a time, sent again until it is
-// answered. Some of what he asks is wrong.
+// answered. Some of what he asks is wrong. As the original's client he throws
+// away what arrives before the ACK that he waits for.
 type client struct {
 	w     *world
 	peer  wamble.Peer
@@ -23,6 +24,7 @@ type client struct {
 	tries   int
 	number  int // of the request, so that old timers do nothing
 	since   int // how many reservations there were when it was sent first
+	acked   bool
 	gone    bool
 	nobody  time.Time // when he last said hello without a token
 }
@@ -41,6 +43,7 @@ func (c *client) hello() {
 }
 
 func (c *client) ask(ctrl wire.Control, b []byte) {
+	c.acked = false
 	c.pending, c.ctrl, c.tries, c.since = b, ctrl, 0, len(c.w.judge.shown)
 	c.number++
 	c.try(c.number)
@@ -79,6 +82,14 @@ func (c *client) receive(b []byte) {
 	var p wire.Packet
 	if err := p.Decode(b); err != nil {
 		c.w.t.Fatal(err)
+	}
+	if p.Ctrl == wire.CtrlAck && p.Seq == c.seq {
+		c.acked = true
+	}
+	if !c.acked && c.pending != nil && p.Ctrl != wire.CtrlAck {
+		// Nothing that comes before its ACK answers the request: it is a late copy,
+		// or will come again.
+		return
 	}
 	if !p.Flags.Unreliable() && p.Ctrl != wire.CtrlAck {
 		c.send(encode(wire.Header{Token: p.Token, Board: p.Board, Seq: p.Seq}, wire.Ack{}))

@@ -37,6 +37,10 @@ const (
 	// JournalFailed ends all deciding: what memory decided last may be lost. The
 	// caller makes a new Profile when the journal works again.
 	JournalFailed
+	// ReadOnly says that the journal has no room for more: what would decide
+	// something is turned away until Writable. Reading goes on.
+	ReadOnly
+	Writable
 	// RestoreBoard is a board that the store has, at the start: Board. Its
 	// holder becomes a player.
 	RestoreBoard
@@ -50,7 +54,7 @@ const (
 var kindNames = [...]string{
 	Packet: "packet", PeerClosed: "peer closed", Loaded: "loaded", Durable: "durable", Applied: "applied",
 	Leased: "leased", Tick: "tick", Configure: "configure", StoreAway: "store away", StoreBack: "store back",
-	JournalFailed: "journal failed", RestoreBoard: "restore board", RestoreSession: "restore session", Ready: "ready",
+	JournalFailed: "journal failed", ReadOnly: "read only", Writable: "writable", RestoreBoard: "restore board", RestoreSession: "restore session", Ready: "ready",
 }
 
 func (k Kind) String() string {

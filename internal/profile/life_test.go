@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/chess"
+	"wamble/internal/persist"
 	"wamble/wire"
 )
 
@@ -19,8 +21,13 @@ func TestReservationTimesOut(t *testing.T) {
 	r.send(peerAt(1), ackPacket(token, 1))
 	r.wait(49 * time.Second)
 	expect(t, r.took(), "")
+	// The push waits for the journal like everything else.
 	r.now = r.now.Add(time.Second)
+	r.stuck = true
 	r.step(Input{Kind: Tick})
+	r.settle()
+	expect(t, r.took(), "")
+	r.stuck = false
 	r.settle()
 	other := 3 - id
 	expect(t, r.took(), "BOARD_UPDATE 08 "+start+" w board "+itoa(uint32(other))+" "+boardKeys,
@@ -260,5 +267,96 @@ func TestClosed(t *testing.T) {
 	expect(t, r.took(), "")
 	if r.p.Stats().NewPlayers != 1 {
 		t.Error("the request was not decided")
+	}
+}
+
+// TestReadOnly: while the journal has no room nothing is decided, but legal moves
+// can be asked for; afterwards the same request is new.
+func TestReadOnly(t *testing.T) {
+	r := newRig(t, "(def reservation-timeout 10)")
+	token, id := r.join(1)
+	r.step(Input{Kind: ReadOnly})
+	const refusal = `ERROR 1006 "the server cannot keep moves at present" unreliable`
+	move := movePacket(token, id, 2, "e2e4")
+	expect(t, r.send(peerAt(1), move), refusal)
+	expect(t, r.send(peerAt(2), helloPacket(wamble.Token{}, 1)), refusal)
+	if got := r.send(peerAt(1), legalPacket(token, id, 3, 12)); !strings.HasPrefix(got, "ACK 3\nLEGAL_MOVES") {
+		t.Errorf("got %s", got)
+	}
+	// What has waited for a load is turned away too.
+	r.step(Input{Kind: Writable})
+	expect(t, r.send(peerAt(3), helloPacket(wamble.Token{3}, 1)), "")
+	r.step(Input{Kind: ReadOnly})
+	r.answerLoads()
+	expect(t, r.took(), refusal)
+	frames := len(r.frames)
+	r.wait(5 * time.Second)
+	if len(r.frames) != frames || r.p.boards.Held(r.p.sessions.Find(token).ID()) == nil {
+		t.Error("something was decided")
+	}
+	r.took()
+	r.step(Input{Kind: Writable})
+	if got := r.send(peerAt(1), move); !strings.HasPrefix(got, "ACK 2\nBOARD_UPDATE") {
+		t.Errorf("got %s, want the move", got)
+	}
+}
+
+// TestManyAtOnce: thousands of boards become dormant in the same moment. That is
+// several steps, and no frame is too large.
+func TestManyAtOnce(t *testing.T) {
+	const boards = 6000
+	r := newRig(t, "(def min-boards 0) (def max-boards 10000) (def inactivity-timeout 60)")
+	const fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
+	for i := range boards {
+		r.store.boards[wamble.BoardID(i+1)] = &wamble.Board{ID: wamble.BoardID(i + 1), FEN: fen, Status: wamble.Active, Variant: -1, Created: epoch,
+			Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 1, At: epoch}}}
+	}
+	r.restart()
+	r.now = r.now.Add(time.Minute)
+	steps, intents := 0, 0
+	for more := true; more; steps++ {
+		r.step(Input{Kind: Tick})
+		inStep := 0
+		for i := range r.out.Frames.Len() {
+			list, err := persist.Decode(r.out.Frames.At(i))
+			if err != nil || len(list) > maxFrame {
+				t.Fatalf("a frame of %d intents: %v", len(list), err)
+			}
+			inStep += len(list)
+		}
+		intents += inStep
+		if inStep > 4096 {
+			t.Errorf("%d intents in one step", inStep)
+		}
+		more = !r.out.Next.IsZero() && !r.out.Next.After(r.now)
+	}
+	if intents != boards || steps < 2 {
+		t.Errorf("got %d intents in %d steps, want %d in some", intents, steps, boards)
+	}
+}
+
+// TestManyExpireAtOnce: the same for sessions, with their boards.
+func TestManyExpireAtOnce(t *testing.T) {
+	const holders = 5000
+	r := newRig(t, "(def min-boards 0) (def max-boards 10000) (def token-expiration 3600)")
+	for i := range holders {
+		id, s := wamble.BoardID(i+1), wamble.SessionID(i+1)
+		token := wamble.Token{1, byte(i), byte(i >> 8)}
+		r.store.sessions[s] = &wamble.Session{ID: s, Token: token, LastSeen: epoch}
+		r.store.boards[id] = &wamble.Board{ID: id, FEN: chess.Start().FEN(), Status: wamble.Reserved, Variant: -1, Created: epoch,
+			Holder: &wamble.Reservation{Board: id, Session: s, Token: token, At: epoch, Expires: epoch.Add(24 * time.Hour)}}
+	}
+	r.restart()
+	if r.p.boards.Free() != 0 || r.p.sessions.Len() != holders {
+		t.Fatalf("%d boards are free, %d sessions", r.p.boards.Free(), r.p.sessions.Len())
+	}
+	r.now = r.now.Add(time.Hour)
+	r.step(Input{Kind: Tick})
+	if n := r.p.boards.Free(); n == 0 || n == holders {
+		t.Errorf("%d boards were freed in one step", n)
+	}
+	r.wait(time.Second)
+	if n := r.p.boards.Free(); n != holders {
+		t.Errorf("%d boards are free, want %d", n, holders)
 	}
 }

@@ -13,12 +13,16 @@ import (
 type memory struct {
 	sessions map[wamble.SessionID]*wamble.Session
 	boards   map[wamble.BoardID]*wamble.Board
+	created  map[wamble.Token]*wamble.Session // those that came by an intent
 	next     [4]int64
 	away     bool
 }
 
 func newMemory() *memory {
-	return &memory{sessions: map[wamble.SessionID]*wamble.Session{}, boards: map[wamble.BoardID]*wamble.Board{}}
+	return &memory{
+		sessions: map[wamble.SessionID]*wamble.Session{}, boards: map[wamble.BoardID]*wamble.Board{},
+		created: map[wamble.Token]*wamble.Session{},
+	}
 }
 
 func (m *memory) lease(l Lease) []wamble.Block {
@@ -31,10 +35,11 @@ func (m *memory) lease(l Lease) []wamble.Block {
 func (m *memory) apply(in wamble.Intent) error {
 	switch in := in.(type) {
 	case *wamble.CreateSession:
-		if m.sessions[in.Session] != nil || m.byToken(in.Token) != nil {
+		if m.sessions[in.Session] != nil || m.created[in.Token] != nil {
 			return fmt.Errorf("session %d exists", in.Session)
 		}
 		m.sessions[in.Session] = &wamble.Session{ID: in.Session, Token: in.Token, Created: in.At, LastSeen: in.At}
+		m.created[in.Token] = m.sessions[in.Session]
 		return nil
 	case *wamble.UpdateSessionLastSeen:
 		if m.sessions[in.Session] == nil {
@@ -106,6 +111,9 @@ func (m *memory) applyToBoard(in wamble.Intent) error {
 }
 
 func (m *memory) byToken(t wamble.Token) *wamble.Session {
+	if s := m.created[t]; s != nil {
+		return s
+	}
 	for _, s := range m.sessions {
 		if s.Token == t {
 			return s

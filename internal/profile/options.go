@@ -35,11 +35,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// firstWait is the shortest first wait for an ACK: copies that come sooner sit in
+// the socket of an old client and cost it its own ACK.
+const firstWait = 250 * time.Millisecond
+
 // linkConfig is what link needs of the options.
 func linkConfig(c *config.Profile) link.Config {
 	l := &c.Link
 	cfg := link.Config{
 		Sends:          max(l.MaxRetries, 1),
+		FirstWait:      max(l.Timeout, firstWait),
+		MinWait:        l.Timeout,
 		MaxWait:        l.RTOCap,
 		ReplayTTL:      l.TerminalCacheTTL,
 		SessionTimeout: l.SessionTimeout,

@@ -11,13 +11,15 @@ import (
 
 // pass lets time pass for boards and players.
 func (p *Profile) pass(out *Output) {
-	if p.mode.stage == running {
+	if p.mode.stage == running && !p.mode.readOnly {
 		p.release(out)
 		p.fill(out)
 		p.age(out)
 	}
 	p.seal(out)
-	p.seen.flush(out)
+	if !p.mode.readOnly {
+		p.seen.flush(out)
+	}
 }
 
 // release takes boards back whose time is over, and gives those of their
@@ -128,7 +130,7 @@ func (p *Profile) next() time.Time {
 	if at, ok := p.link.Next(); ok {
 		sooner(p.clock.at(at))
 	}
-	if p.mode.stage != running {
+	if p.mode.stage != running || p.mode.readOnly {
 		return next
 	}
 	if at, ok := p.boards.Next(); ok {

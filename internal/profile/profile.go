@@ -38,9 +38,10 @@ type Profile struct {
 
 // mode is what holds for the whole profile.
 type mode struct {
-	stage stage
-	away  bool             // the store is
-	caps  wire.SessionCaps // of a session with a board
+	stage    stage
+	away     bool             // the store is
+	readOnly bool             // the journal has no room
+	caps     wire.SessionCaps // of a session with a board
 }
 
 // stage is how far a profile has come.
@@ -162,6 +163,8 @@ func (p *Profile) take(in *Input, out *Output) {
 		p.mode.away = in.Kind == StoreAway
 	case JournalFailed:
 		p.fail(out)
+	case ReadOnly, Writable:
+		p.mode.readOnly = in.Kind == ReadOnly
 	case RestoreBoard:
 		p.restoreBoard(in.Board, out)
 	case RestoreSession:

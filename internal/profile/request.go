@@ -48,10 +48,6 @@ func (p *Profile) packet(in *Input, out *Output) {
 	got := p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
 	switch got.Verdict {
 	case link.New:
-		if p.mode.stage != running {
-			p.turnAway(got.Request, got.Packet.Header, in.Peer, out)
-			return
-		}
 		r := &p.scratch.request
 		*r = request{id: got.Request, h: got.Packet.Header, message: got.Packet.Message, data: in.Data, granted: got.Granted}
 		p.request(r, out)
@@ -64,6 +60,11 @@ func (p *Profile) packet(in *Input, out *Output) {
 
 // request decides a request now, or puts it behind those of its token that wait.
 func (p *Profile) request(r *request, out *Output) {
+	row := routeOf(r.h.Ctrl)
+	if p.mode.stage != running || p.mode.readOnly && row.writes {
+		p.turnAway(r.id, r.h, out)
+		return
+	}
 	if l := p.loads.byToken[r.h.Token]; l != nil {
 		p.queue(l, r, out)
 		return
@@ -73,7 +74,6 @@ func (p *Profile) request(r *request, out *Output) {
 		p.finish(r, out)
 		return
 	}
-	row := routeOf(r.h.Ctrl)
 	if row.looks != nowhere {
 		r.session = p.sessions.Find(r.h.Token)
 	}
@@ -124,17 +124,18 @@ func echoes(c wire.Control, code wamble.Code) bool {
 
 // turnAway refuses a request that cannot be decided now, without a trace: its
 // repetition is new. The refusal is no larger than three times any request.
-func (p *Profile) turnAway(id link.Request, h wire.Header, to wamble.Peer, out *Output) {
+func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
+	to, listens := p.link.Peer(id)
 	reason := "the server is starting"
-	if p.mode.stage == failed {
+	if p.mode.stage != starting {
 		reason = "the server cannot keep moves at present"
 	}
 	p.link.Abandon(id)
 	p.stats.Refused++
 	refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
 	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{Code: wamble.Internal, Reason: wire.Text(reason)})
-	if err == nil {
-		p.scratch.push = packet
+	p.scratch.push = packet
+	if err == nil && listens {
 		out.Packets.Send(to, packet)
 	}
 }
@@ -148,11 +149,7 @@ func (p *Profile) fail(out *Output) {
 	p.mode.stage = failed
 	for _, l := range p.loads.inOrder() {
 		for _, w := range l.waiting {
-			if to, ok := p.link.Peer(w.id); ok {
-				p.turnAway(w.id, w.h, to, out)
-			} else {
-				p.link.Abandon(w.id)
-			}
+			p.turnAway(w.id, w.h, out)
 		}
 	}
 	p.loads.clear()

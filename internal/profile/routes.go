@@ -10,6 +10,9 @@ type route struct {
 	ctrl  wire.Control
 	looks looks // where the player of the token is looked for
 	must  bool  // without a player it is refused: 1007
+	// writes says that it decides something that is to be kept: it is turned
+	// away while the journal has no room.
+	writes bool
 	// handle decides a request. It gives all answers before it returns done, or
 	// has put the request behind a load.
 	handle func(*Profile, *request, *Output) verdict
@@ -31,10 +34,10 @@ var routes []route
 
 func init() { // handlers look at the table through capsOf
 	routes = []route{
-		{ctrl: wire.CtrlClientHello, looks: everywhere, handle: (*Profile).hello},
-		{ctrl: wire.CtrlPlayerMove, looks: everywhere, must: true, handle: (*Profile).move},
+		{ctrl: wire.CtrlClientHello, looks: everywhere, writes: true, handle: (*Profile).hello},
+		{ctrl: wire.CtrlPlayerMove, looks: everywhere, must: true, writes: true, handle: (*Profile).move},
 		{ctrl: wire.CtrlGetLegalMoves, looks: everywhere, must: true, handle: (*Profile).legal},
-		{ctrl: wire.CtrlClientGoodbye, looks: inMemory, handle: (*Profile).goodbye},
+		{ctrl: wire.CtrlClientGoodbye, looks: inMemory, writes: true, handle: (*Profile).goodbye},
 		{ctrl: wire.CtrlListProfiles},
 		{ctrl: wire.CtrlGetProfileInfo},
 		{ctrl: wire.CtrlSpectateGame},

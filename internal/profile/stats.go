@@ -1,6 +1,9 @@
 package profile
 
-import "wamble/internal/link"
+import (
+	"wamble"
+	"wamble/internal/link"
+)
 
 // Stats counts what a profile has done since it began.
 type Stats struct {
@@ -43,7 +46,7 @@ func (p *Profile) Gauges() Gauges {
 		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(),
 		Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,
-		BoardIDs:       p.leases.Left(0), SessionIDs: p.leases.Left(1),
+		BoardIDs:       p.leases.Left(wamble.BoardIDs), SessionIDs: p.leases.Left(wamble.SessionIDs),
 		Starting: p.mode.stage == starting, Failed: p.mode.stage == failed, Off: p.mode.away,
 	}
 }

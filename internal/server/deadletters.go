@@ -91,8 +91,12 @@ func showDead(d *runner.DeadLetter) DeadLetter {
 		Worker: d.Row.Worker, Number: d.Row.Seq, Time: d.Time, Cause: d.Cause.String(),
 		Reason: d.Reason, Attempts: d.Attempts, Intents: []string{},
 	}
-	// A message that is no frame of intents has none to show.
-	intents, _ := persist.DecodeMessage(d.Frame)
+	m, err := runner.DecodeMessage(d.Frame)
+	if err != nil {
+		return v // a frame that is no message has no intents to show
+	}
+	// Neither has a message that is not of a journal.
+	intents, _ := persist.DecodeMessage(&m)
 	for _, in := range intents {
 		v.Intents = append(v.Intents, in.Kind().String())
 	}

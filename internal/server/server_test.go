@@ -38,7 +38,8 @@ func TestStoresAreShared(t *testing.T) {
 		(defprofile c ((def port 9003) (def advertise 1) (def db-isolated 1)))
 		(defprofile d ((def port 9004) (def advertise 1) (def db-name "one")))
 		(defprofile e ((def port 9005) (def advertise 1) (def db-name "two")))
-		(defprofile f ((def port 9006) (def advertise 1) (def db-name "one")))`, config.Params{})
+		(defprofile f ((def port 9006) (def advertise 1) (def db-name "one")))
+		(defprofile g ((def port 9007) (def advertise 1) (def db-name "one") (def db-sslmode "verify-full")))`, config.Params{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +58,7 @@ func TestStoresAreShared(t *testing.T) {
 		"c in SQLite games-c.db",
 		"d+f in PostgreSQL one at localhost:5432 as wamble",
 		"e in PostgreSQL two at localhost:5432 as wamble",
+		"g in PostgreSQL one at localhost:5432 as wamble",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"wamble"
 	"wamble/internal/config"
@@ -32,24 +31,27 @@ type Shared struct {
 }
 
 // OpenStores returns the stores of the given profiles, in their order. Profiles
-// whose settings are equal share one. Nothing is connected yet: that is left to
+// whose settings are equal share one; any difference, be it of sslmode or of
+// the size of the pool, makes two. Nothing is connected yet: that is left to
 // the first call.
 func OpenStores(profiles []*config.Profile, dataDir string) ([]*Shared, error) {
 	var stores []*Shared
+	places := map[any]int{}
 	for _, p := range profiles {
 		place, err := placeOf(p, dataDir)
 		if err != nil {
 			CloseStores(stores)
 			return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
 		}
-		i := slices.IndexFunc(stores, func(s *Shared) bool { return s.Name == place.name })
-		if i < 0 {
+		i, known := places[place.settings]
+		if !known {
 			store, err := place.open()
 			if err != nil {
 				CloseStores(stores)
 				return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
 			}
 			i = len(stores)
+			places[place.settings] = i
 			stores = append(stores, &Shared{Store: store, Name: place.name, File: place.file})
 		}
 		stores[i].Profiles = append(stores[i].Profiles, p.Name)
@@ -64,11 +66,13 @@ func CloseStores(stores []*Shared) {
 	}
 }
 
-// place is where a profile keeps its games. Its name tells places apart.
+// place is where a profile keeps its games. Its settings, which can be compared,
+// tell places apart.
 type place struct {
-	name string
-	file string
-	open func() (Store, error)
+	name     string
+	file     string
+	settings any
+	open     func() (Store, error)
 }
 
 func placeOf(p *config.Profile, dataDir string) (place, error) {
@@ -80,7 +84,8 @@ func placeOf(p *config.Profile, dataDir string) (place, error) {
 		file = "games-" + p.Name + ".db"
 	}
 	path := filepath.Join(dataDir, file)
-	return place{"SQLite " + path, path, func() (Store, error) { return sqlite.Open(sqlite.Options{Path: path}) }}, nil
+	o := sqlite.Options{Path: path}
+	return place{"SQLite " + path, path, o, func() (Store, error) { return sqlite.Open(o) }}, nil
 }
 
 func postgresPlace(p *config.Profile) (place, error) {
@@ -91,8 +96,10 @@ func postgresPlace(p *config.Profile) (place, error) {
 	}
 	o := postgres.Options{
 		Host: db.Host, Port: db.TCPPort(), User: db.User, Password: password, Name: db.Name, SSLMode: db.SSLMode,
-		ConnectTimeout: db.ConnectTimeout, StatementTimeout: db.StatementTimeout, MaxConns: db.PoolSize, Profile: p.Name,
+		ConnectTimeout: db.ConnectTimeout, StatementTimeout: db.StatementTimeout, MaxConns: db.PoolSize,
 	}
+	settings := o
+	o.Profile = p.Name // of the first, if they share it
 	name := fmt.Sprintf("PostgreSQL %s at %s:%d as %s", db.Name, db.Host, db.TCPPort(), db.User)
-	return place{name, "", func() (Store, error) { return postgres.Open(o) }}, nil
+	return place{name, "", settings, func() (Store, error) { return postgres.Open(o) }}, nil
 }

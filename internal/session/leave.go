@@ -88,14 +88,21 @@ func (t *Table) waits() [3]wait {
 	}
 }
 
+// maxDue is how many sessions one Due looks at.
+const maxDue = 4096
+
 // Due lets time pass: unconfirmed sessions are freed, silent ones go to the
 // store unless they hold a board, and end when they were silent for Expiration.
-// It appends to dst who ended, and returns it.
+// It appends to dst who ended, and returns it. It looks at maxDue sessions at
+// most, so that nobody waits long when very many are late; Next tells that there
+// is more.
 func (t *Table) Due(now time.Time, holds Holds, dst []Ended) []Ended {
 	at := t.tick(now)
+	left := maxDue
 	for _, wait := range t.waits() {
 		limit := at - wait.span.Microseconds()
-		for s := wait.roll.last; s != nil && s.times.heard <= limit; s = wait.roll.last {
+		for s := wait.roll.last; left > 0 && s != nil && s.times.heard <= limit; s = wait.roll.last {
+			left--
 			switch {
 			case wait.roll == &t.rolls.fresh:
 				dst = append(dst, Ended{s.id, s.token, Unconfirmed})

@@ -32,7 +32,7 @@ func (t *tx) createBoards(run []wamble.Intent) error {
 	}
 	ok, err := t.exists(`SELECT 1 FROM boards WHERE id = ? AND profile = ?`, int64(boards[0].Board), t.profile)
 	if err == nil && !ok {
-		return badf("%v: board %d belongs to another profile", wamble.KindCreateBoard, boards[0].Board)
+		return schema.Badf("%v: board %d belongs to another profile", wamble.KindCreateBoard, boards[0].Board)
 	}
 	return err
 }
@@ -57,7 +57,7 @@ func (t *tx) changeBoards(run []wamble.Intent) error {
 	}
 	gone, err := t.short(n, len(changes))
 	if err == nil && gone {
-		err = badf("%v: there is no board %d", run[0].Kind(), changes[0].Board)
+		err = schema.Badf("%v: there is no board %d", run[0].Kind(), changes[0].Board)
 	}
 	return err
 }
@@ -167,7 +167,7 @@ func scanBoard(rows *sql.Rows) (wamble.Board, error) {
 		return b, err
 	}
 	if b.Status, err = wamble.ParseBoardStatus(status); err != nil {
-		return b, badf("board %d: %v", b.ID, err)
+		return b, schema.Badf("board %d: %v", b.ID, err)
 	}
 	b.Created = schema.Time(created)
 	if assigned.Valid {
@@ -182,7 +182,7 @@ func scanBoard(rows *sql.Rows) (wamble.Board, error) {
 	if result.Valid {
 		r, err := wamble.ParseResult(result.String)
 		if err != nil {
-			return b, badf("board %d: %v", b.ID, err)
+			return b, schema.Badf("board %d: %v", b.ID, err)
 		}
 		b.Result = &wamble.GameResult{Result: r, Plies: int(plies.Int64), Duration: time.Duration(micros.Int64) * time.Microsecond,
 			Reason: reason.String, Finished: schema.Time(finished.Int64)}

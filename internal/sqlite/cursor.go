@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"wamble"
+	"wamble/internal/schema"
 )
 
 // moveCursor steps the cursor of a batch. Errors: *wamble.CursorMoved.
@@ -46,10 +47,10 @@ func (s *Store) Cursor(ctx context.Context, j wamble.JournalID, profile string) 
 // Lease implements wamble.Store. SQLite has one writer, so it is one block.
 func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
 	if n < 1 || n > 1_000_000 {
-		return nil, badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
+		return nil, schema.Badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
 	}
 	if seq.String() == "" || int(seq) >= len(wamble.Sequences()) {
-		return nil, badf("lease: there is no %v", seq)
+		return nil, schema.Badf("lease: there is no %v", seq)
 	}
 	block := wamble.Block{Count: int64(n)}
 	err := s.writer.transact(ctx, func(t *tx) error {

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"database/sql"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,24 @@ func TestMigrate(t *testing.T) {
 	var newer *schema.Newer
 	if !errors.As(err, &newer) || newer.Database != 99 || errors.Is(err, wamble.ErrTransient) {
 		t.Errorf("a newer database: got %v, want *schema.Newer", err)
+	}
+}
+
+// TestMigratedFileIsPrivate: the file and its log hold tokens.
+func TestMigratedFileIsPrivate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	if err := at(t, path).Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "-wal"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := info.Mode().Perm(), fs.FileMode(0o600); got != want {
+			t.Errorf("%s: got mode %v, want %v", filepath.Base(name), got, want)
+		}
 	}
 }
 

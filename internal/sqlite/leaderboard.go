@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"wamble"
+	"wamble/internal/schema"
 )
 
 const selectRank = `SELECT s.id, p.public_key, ifnull(p.handle, ''), s.total_score, s.total_prediction_score, s.rating, s.games_played, s.chess960_games_played
@@ -16,7 +17,7 @@ const selectRank = `SELECT s.id, p.public_key, ifnull(p.handle, ''), s.total_sco
 // costs its offset and a rank costs the rows before it, never a sort.
 func (s *Store) Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error) {
 	if q.Limit < 1 || q.Limit > 16 || q.Offset < 0 {
-		return wamble.Leaderboard{}, badf("read leaderboard: %d rows from %d; 1 to 16 rows are a page", q.Limit, q.Offset)
+		return wamble.Leaderboard{}, schema.Badf("read leaderboard: %d rows from %d; 1 to 16 rows are a page", q.Limit, q.Offset)
 	}
 	first, second := "total_score", "rating"
 	if q.ByRating {

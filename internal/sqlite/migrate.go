@@ -3,7 +3,10 @@ package sqlite
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"wamble/internal/schema"
 )
@@ -15,11 +18,15 @@ var files embed.FS
 func Migrations() ([]schema.Migration, error) { return schema.Load(files, "migrations") }
 
 // Migrate brings the database to the newest schema, each step in a transaction
-// of its own. Two processes may do it at once. Errors: *schema.Newer.
+// of its own. Two processes may do it at once. A file that it makes
+// can be read by its owner alone. Errors: *schema.Newer.
 func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 	all, err := Migrations()
 	if err != nil {
 		return err
+	}
+	if err := s.create(); err != nil {
+		return sorted(ctx, "migrate", err)
 	}
 	for {
 		more, err := s.migrateOne(ctx, all, progress)
@@ -30,6 +37,20 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 			return nil
 		}
 	}
+}
+
+// create makes the file if it is missing, for its owner alone, because it holds
+// the tokens of sessions. What SQLite puts beside it gets the same mode. A file
+// that exists is not opened: closing it would drop the locks of this process.
+func (s *Store) create() error {
+	f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // migrateOne runs the next pending step under the write lock, which another

@@ -35,7 +35,7 @@ func (t *tx) sameMove(in *wamble.RecordMove) error {
 	var uci string
 	err := t.scan(`SELECT session_id, move_uci FROM moves WHERE board_id = ? AND move_number = ?`, []any{int64(in.Board), in.Ply}, &session, &uci)
 	if err == nil && (session != int64(in.Session) || uci != in.UCI) {
-		return badf("%v: ply %d of board %d is %s by session %d, not %s by session %d", in.Kind(), in.Ply, in.Board, uci, session, in.UCI, in.Session)
+		return schema.Badf("%v: ply %d of board %d is %s by session %d, not %s by session %d", in.Kind(), in.Ply, in.Board, uci, session, in.UCI, in.Session)
 	}
 	return err
 }

@@ -74,7 +74,7 @@ func scanPrediction(rows *sql.Rows) (wamble.Prediction, error) {
 		return p, err
 	}
 	if p.Status, err = wamble.ParsePredictionStatus(status); err != nil {
-		return p, badf("prediction %d: %v", p.ID, err)
+		return p, schema.Badf("prediction %d: %v", p.ID, err)
 	}
 	copy(p.Token[:], token)
 	p.At = schema.Time(at)

@@ -29,7 +29,7 @@ func (t *tx) createSessions(run []wamble.Intent) error {
 				return err
 			}
 			if !ok {
-				return badf("%v: the token of session %d belongs to another one", in.Kind(), in.Session)
+				return schema.Badf("%v: the token of session %d belongs to another one", in.Kind(), in.Session)
 			}
 		} else if in.Player != 0 {
 			_, err := t.exec(`UPDATE sessions SET rating = (SELECT rating FROM players WHERE id = sessions.player_id) WHERE id = ?`, int64(in.Session))
@@ -60,7 +60,7 @@ func (t *tx) linkSessions(run []wamble.Intent) error {
 				return err
 			}
 			if !ok {
-				return badf("%v: there is no session %d", in.Kind(), in.Session)
+				return schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
 			}
 		}
 	}

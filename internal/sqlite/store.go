@@ -28,6 +28,7 @@ type Options struct {
 
 // Store is a wamble.Store in one file.
 type Store struct {
+	path    string
 	readers *sql.DB
 	writer  *writer
 }
@@ -54,7 +55,7 @@ func Open(o Options) (*Store, error) {
 	}
 	rdb.SetMaxOpenConns(o.Readers)
 	rdb.SetMaxIdleConns(o.Readers)
-	return &Store{readers: rdb, writer: newWriter(wdb)}, nil
+	return &Store{path: o.Path, readers: rdb, writer: newWriter(wdb)}, nil
 }
 
 // dsn quotes the path and lists the settings of a connection.

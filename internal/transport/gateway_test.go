@@ -114,6 +114,14 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
+// A host may open the WebSocket to the pages of everybody.
+func TestAnyOrigin(t *testing.T) {
+	p := openPort(t, Options{WebSocket: GatewayOptions{Origins: []string{"*"}}}, nil)
+	nc := dialTCPTest(t, p)
+	io.WriteString(nc, request("GET /ws HTTP/1.1", map[string]string{"Origin": "https://anybody.example"}))
+	checkSwitching(t, readHead(t, nc))
+}
+
 // checkSwitching looks for what the original client looks for, byte by byte.
 func checkSwitching(t *testing.T, head string) {
 	t.Helper()

@@ -182,6 +182,15 @@ var eventCases = []test{
 		equal(v, "age", in.OldestAge, ms(100))
 		v.arm(650, "late")
 		equal(v, "timer lag", v.r.Stats().TimerLag, ms(50))
+		equal(v, "lag of an empty outbox", v.r.Stats().OutboxLag, 0)
+		v.emit("first")
+		v.clock.Set(900)
+		v.emit("second")
+		equal(v, "outbox lag", v.r.Stats().OutboxLag, ms(200))
+		_, err := v.r.DrainOutbox(v.ctx, 1, func(runner.OutboxRow) error { return nil })
+		v.ok(err)
+		v.clock.Set(1000)
+		equal(v, "outbox lag of the second", v.r.Stats().OutboxLag, ms(100))
 	}},
 	{"policy defaults", func(v *env) {
 		p := runner.DefaultPolicy()

@@ -44,7 +44,7 @@ func Start(t testing.TB, fsync bool) *Cluster {
 }
 
 func start(fsync bool) (*Cluster, error) {
-	bin, err := binaries()
+	bin, err := binaries("/usr/lib/postgresql")
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +74,10 @@ func start(fsync bool) (*Cluster, error) {
 
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
-// binaries finds the newest installed server.
-func binaries() (string, error) {
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+// binaries finds the newest server that is installed under dir, by version as
+// Debian does it, else the one in the PATH.
+func binaries(dir string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, "*/bin/initdb"))
 	if err != nil {
 		return "", err
 	}

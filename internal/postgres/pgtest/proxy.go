@@ -10,14 +10,15 @@ import (
 	"wamble/internal/postgres"
 )
 
-// Moment is when a Proxy cuts a connection.
+// Moment is when a Proxy meddles with a connection.
 type Moment int
 
 // The moments around a COMMIT.
 const (
-	Never        Moment = iota
-	BeforeCommit        // the server never sees it
-	AfterCommit         // the server has done it, the store never hears of it
+	Never         Moment = iota
+	BeforeCommit         // the server never sees it
+	AfterCommit          // the server has done it, the store never hears of it
+	InsteadCommit        // nothing is cut: the server rolls back, and says so
 )
 
 // Proxy passes the bytes of connections to a server.
@@ -55,14 +56,15 @@ func NewProxy(t testing.TB, o postgres.Options) (*Proxy, postgres.Options) {
 	return p, o
 }
 
-// Cut makes the next COMMIT of a write end its connection at the moment m.
+// Cut makes the next COMMIT of a write end its connection at the moment m, or
+// become a ROLLBACK.
 func (p *Proxy) Cut(m Moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = m
 }
 
-// Cuts returns how many connections were cut at a COMMIT.
+// Cuts returns at how many COMMITs the proxy did so.
 func (p *Proxy) Cuts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,8 +100,12 @@ func (p *Proxy) accept(done *sync.WaitGroup) {
 	}
 }
 
-// commit is the message in which a store sends COMMIT after a batch.
-var commit = []byte("Q\x00\x00\x00\x0bCOMMIT\x00")
+// commit is the message in which a store sends COMMIT after a batch, rollback
+// what a server makes of it when the transaction has failed.
+var (
+	commit   = []byte("Q\x00\x00\x00\x0bCOMMIT\x00")
+	rollback = []byte("Q\x00\x00\x00\x0dROLLBACK\x00")
+)
 
 // ask passes what the store sends.
 func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
@@ -111,19 +117,22 @@ func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
 		if err != nil {
 			return
 		}
-		switch p.moment(buf[:n]) {
+		sent := buf[:n]
+		switch p.moment(sent) {
 		case BeforeCommit:
 			return
 		case AfterCommit:
 			// From here on the answers end in this proxy.
 			mute <- struct{}{}
-			if _, err := server.Write(buf[:n]); err != nil {
+			if _, err := server.Write(sent); err != nil {
 				return
 			}
 			mute <- struct{}{} // taken when the server has answered
 			return
+		case InsteadCommit:
+			sent = bytes.Replace(sent, commit, rollback, 1)
 		}
-		if _, err := server.Write(buf[:n]); err != nil {
+		if _, err := server.Write(sent); err != nil {
 			return
 		}
 	}

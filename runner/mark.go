@@ -1,0 +1,51 @@
+package runner
+
+import "time"
+
+// mark says when a run of rows was committed.
+type mark struct {
+	seq  uint64
+	time int64
+}
+
+// marks remember coarsely when the rows of a queue came, in little memory: how
+// old its head is, is asked seldom and need not be exact.
+type marks []mark
+
+const (
+	markEvery = 10 // ms
+	maxMarks  = 1024
+)
+
+// note says that row seq came now; rows below low are gone. When nothing leaves
+// for long, marks are set less often and every other goes: ages are rounded up,
+// by less than a hundredth of the oldest.
+func (m *marks) note(seq, low uint64, now int64) {
+	q := *m
+	for len(q) > 1 && q[1].seq <= low {
+		q = q[1:]
+	}
+	if n := len(q); n == 0 || now-q[n-1].time >= max(markEvery, (q[n-1].time-q[0].time)/(maxMarks/2)) {
+		q = append(q, mark{seq, now})
+	}
+	if len(q) > maxMarks {
+		for i := range len(q) / 2 {
+			q[i] = q[2*i]
+		}
+		q = q[:len(q)/2]
+	}
+	*m = q
+}
+
+// age is how long ago row head came. Rows of an earlier process came when this
+// one started.
+func (m marks) age(head uint64, now, started int64) time.Duration {
+	since := started
+	for _, k := range m {
+		if k.seq > head {
+			break
+		}
+		since = k.time
+	}
+	return time.Duration(max(now-since, 0)) * time.Millisecond
+}

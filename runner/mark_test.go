@@ -1,0 +1,33 @@
+package runner
+
+import (
+	"testing"
+	"time"
+)
+
+// TestMarksAreBounded lets a queue grow for a day without anything leaving it,
+// and looks how old its rows are thought to be.
+func TestMarksAreBounded(t *testing.T) {
+	const day = 24 * 60 * 60 * 1000 // ms
+	var m marks
+	seq := uint64(0)
+	for now := int64(0); now < day; now += markEvery {
+		seq++
+		m.note(seq, 1, now)
+		if len(m) > maxMarks {
+			t.Fatalf("got %d marks after %d rows, want at most %d", len(m), seq, maxMarks)
+		}
+	}
+	for _, row := range []uint64{1, seq / 2, seq - seq/10} {
+		want := time.Duration(day-int64(row-1)*markEvery) * time.Millisecond
+		got := m.age(row, day, 0)
+		if got < want || got > want+day/100*time.Millisecond {
+			t.Errorf("row %d: got %v, want %v or a little more", row, got, want)
+		}
+	}
+	// Everything but the last row leaves: so do the marks.
+	m.note(seq+1, seq, day)
+	if len(m) > 2 {
+		t.Errorf("got %d marks for two rows", len(m))
+	}
+}
