@@ -229,10 +229,11 @@ func (w *Worker) renewIn(c *commit, list []Delivery) error {
 }
 
 // renew extends the leases of list. The committer changes the deliveries; the
-// caller is the handler, which waits for it.
+// caller is the handler, which waits for it, whatever becomes of ctx: the
+// deliveries are not its own before.
 func (w *Worker) renew(ctx context.Context, list []Delivery) error {
 	var result error
-	err := w.current.do(ctx, func(c *commit) error {
+	err := w.current.do(context.WithoutCancel(ctx), func(c *commit) error {
 		result = w.renewIn(c, list)
 		return nil
 	})

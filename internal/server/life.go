@@ -49,6 +49,7 @@ func (rt *runtime) newLife() (*life, error) {
 	l.journal.durable = func(gate, seq uint64, frames int) {
 		l.mail.durable(gate, seq)
 		drain.Posted(frames)
+		rt.pace.posted.Add(uint64(frames))
 	}
 	l.journal.failed = l.fail
 	return l, nil

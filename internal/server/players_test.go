@@ -96,20 +96,26 @@ func (p *player) move(ctx context.Context) bool {
 		return false
 	case errors.Is(err, client.ErrUncertain), errors.Is(err, client.ErrTimeout):
 		p.doubtful++
+		p.ask(ctx)
 	case errors.As(err, &denied) && denied.Code == wamble.Internal:
-		// It may be kept, though nobody can say so now: ask where we are.
+		// It may be kept, though nobody can say so now.
 		p.refused++
-		for {
-			if _, err := p.c.Hello(ctx); err == nil || ctx.Err() != nil {
-				break
-			}
-			wait(ctx, 5*time.Millisecond)
-		}
+		p.ask(ctx)
 	default:
 		p.t.Errorf("board %d, %s at ply %d: %v", b.ID, uci, ply, err)
 		return false
 	}
 	return true
+}
+
+// ask asks where we are until somebody answers.
+func (p *player) ask(ctx context.Context) {
+	for ctx.Err() == nil {
+		if _, err := p.c.Hello(ctx); err == nil {
+			return
+		}
+		wait(ctx, 5*time.Millisecond)
+	}
 }
 
 // crowd is many players at once.
@@ -137,12 +143,13 @@ func (c *crowd) play() {
 	c.over.Store(false)
 	for _, p := range c.players {
 		c.done.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-			defer cancel()
-			for !c.over.Load() && p.move(ctx) {
-			}
-			if ctx.Err() != nil {
-				p.t.Error("a player waits for ever")
+			for again := true; again && !c.over.Load(); {
+				ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+				again = p.move(ctx)
+				if ctx.Err() != nil {
+					p.t.Error("a player waits for ever")
+				}
+				cancel()
 			}
 		})
 	}

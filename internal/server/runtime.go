@@ -28,6 +28,7 @@ type runtime struct {
 	port   *transport.Port
 	stage  *stage
 	tape   tape
+	pace   paced
 
 	loads *loads
 	watch *storewatch
@@ -35,8 +36,13 @@ type runtime struct {
 	loop  atomic.Pointer[loop]          // nil until the first life is ready
 	life  atomic.Pointer[life]          // nil while there is none that decides
 
-	background context.Context // of everything that helps the loop
-	helpers    sync.WaitGroup
+	help help
+}
+
+// help is what the goroutines beside the loop share.
+type help struct {
+	ctx  context.Context // ends them
+	done sync.WaitGroup
 }
 
 // tape is where lives are recorded.
@@ -51,13 +57,13 @@ func (rt *runtime) run(ctx context.Context, patience time.Duration) error {
 	background, cancel := context.WithCancel(context.Background())
 	defer func() {
 		cancel()
-		rt.helpers.Wait()
+		rt.help.done.Wait()
 	}()
-	rt.background = background
+	rt.help.ctx = background
 	if err := rt.prepareStore(ctx); err != nil {
 		return rt.unlessStopped(ctx, err)
 	}
-	rt.helpers.Go(func() { rt.watch.run(background) })
+	rt.help.done.Go(func() { rt.watch.run(background) })
 	rt.loads = newLoads(background, rt)
 	defer rt.loads.done.Wait()
 	defer cancel()
@@ -167,9 +173,10 @@ func (rt *runtime) revive(ctx context.Context) (*life, error) {
 
 // emptyJournal brings all that an earlier life left to the store.
 func (rt *runtime) emptyJournal(ctx context.Context) error {
+	rt.pace.hurry.Store(true)
 	d := rt.drain.Load()
 	if d == nil {
-		made, err := persist.NewDrain(ctx, rt.runner, rt.store, persist.DrainOptions{
+		made, err := persist.NewDrain(ctx, rt.runner, &rt.pace, persist.DrainOptions{
 			Profile: rt.cfg.Name,
 			Limits:  persist.Limits{Intents: rt.cfg.Store.MaxIntents, Bytes: rt.cfg.Store.MaxPayload},
 			Applied: rt.applied, Trouble: rt.watch.drained,
@@ -209,6 +216,7 @@ func (rt *runtime) applied(through uint64) {
 func (rt *runtime) startDrain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
+	rt.pace.hurry.Store(false)
 	go func() {
 		defer close(done)
 		if err := rt.drain.Load().Run(ctx); err != nil {
@@ -260,6 +268,7 @@ func (rt *runtime) end(stopDrain func(), patience time.Duration) error {
 	if patience == 0 {
 		return nil
 	}
+	rt.pace.hurry.Store(true)
 	drain := rt.drain.Load()
 	if err := drain.Empty(ctx, nil); err != nil {
 		rt.log.Warn("the journal keeps what the database does not have yet; the next start brings it there",

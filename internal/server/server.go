@@ -149,6 +149,7 @@ func (s *Server) openRuntime() error {
 		store: s.stores[0], port: port, stage: newStage(), tape: tape{file: s.o.Record},
 	}
 	s.runtime.watch = newStorewatch(s.runtime)
+	s.runtime.pace.Store, s.runtime.pace.lag = s.stores[0], s.runtime.lag
 	return nil
 }
 

@@ -44,13 +44,7 @@ func (rt *runtime) look(ctx context.Context) snapshot {
 	}
 	s.up, s.why = rt.stage.get()
 	s.away, s.refuses = rt.watch.away.Load(), rt.watch.refuses.Load()
-	if d := rt.drain.Load(); d != nil {
-		for _, in := range s.runner.Inboxes {
-			if in.Worker == uint64(d.Worker()) {
-				s.queue = in
-			}
-		}
-	}
+	s.queue = rt.queue(&s.runner)
 	if l := rt.loop.Load(); l != nil {
 		seen := make(chan snapshot, 1)
 		if l.do(ctx, func() { seen <- l.look() }) {
@@ -60,6 +54,24 @@ func (rt *runtime) look(ctx context.Context) snapshot {
 		}
 	}
 	return s
+}
+
+// queue is the part of the journal that the store does not have yet.
+func (rt *runtime) queue(s *runner.Stats) runner.InboxStats {
+	if d := rt.drain.Load(); d != nil {
+		for _, in := range s.Inboxes {
+			if in.Worker == uint64(d.Worker()) {
+				return in
+			}
+		}
+	}
+	return runner.InboxStats{}
+}
+
+// lag is how far the store is behind the journal.
+func (rt *runtime) lag() time.Duration {
+	s := rt.runner.Stats()
+	return rt.queue(&s).OldestAge
 }
 
 // look is what the loop knows.

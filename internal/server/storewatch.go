@@ -103,13 +103,13 @@ const leasePause = time.Second
 
 // lease takes numbers from the store for a life. The answer comes as mail.
 func (rt *runtime) lease(l *life, wish profile.Lease) {
-	rt.helpers.Go(func() {
-		ctx, cancel := context.WithTimeout(rt.background, loadTime)
+	rt.help.done.Go(func() {
+		ctx, cancel := context.WithTimeout(rt.help.ctx, loadTime)
 		defer cancel()
 		blocks, err := rt.store.Lease(ctx, wish.Sequence, wish.Count)
 		if err != nil {
 			rt.watch.suspect(err)
-			wait(rt.background, leasePause)
+			wait(rt.help.ctx, leasePause)
 		}
 		l.mail.post(profile.Input{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: blocks})
 	})

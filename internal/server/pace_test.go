@@ -1,0 +1,37 @@
+package server
+
+import (
+	"testing"
+	"time"
+)
+
+// TestPace: the drain rests only while players are busy and the store is not far
+// behind.
+func TestPace(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tc := range []struct {
+		name   string
+		posted uint64 // while a batch of 400 intents was applied
+		lag    time.Duration
+		hurry  bool
+		took   time.Duration
+		want   time.Duration
+	}{
+		{"busy", 500, time.Second, false, 20 * ms, 60 * ms},
+		{"busy, and a slow store", 500, time.Second, false, time.Second, longRest},
+		{"quiet", 100, time.Second, false, 20 * ms, 0},
+		{"far behind", 500, burstLag, false, 20 * ms, 0},
+		{"the journal is being emptied", 500, time.Second, true, 20 * ms, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := &paced{lag: func() time.Duration { return tc.lag }}
+			p.hurry.Store(tc.hurry)
+			p.posted.Store(1000)
+			p.rest(0, 0)
+			p.posted.Add(tc.posted)
+			if got := p.rest(tc.took, 400); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
