@@ -135,11 +135,7 @@ func (s *Server) openRuntime() error {
 		return err
 	}
 	s.closers = append(s.closers, s.stores[0].Close)
-	options, err := portOptions(cfg)
-	if err != nil {
-		return err
-	}
-	port, err := transport.Listen(options)
+	port, err := transport.Listen(portOptions(cfg))
 	if err != nil {
 		return fmt.Errorf("profile %s: %w", cfg.Name, err)
 	}
@@ -153,26 +149,28 @@ func (s *Server) openRuntime() error {
 	return nil
 }
 
-// portOptions says where a profile listens, and with which limits.
-func portOptions(cfg *config.Profile) (transport.Options, error) {
+// portOptions says where a profile listens, and with which limits. HTTP and
+// WebSocket share one listener; config has seen to it that they name one port.
+func portOptions(cfg *config.Profile) transport.Options {
 	n := &cfg.Network
+	o := transport.Options{
+		Address: n.Address(n.Port),
+		UDP:     transport.UDPOptions{Buffer: n.BufferSize},
+		HTTP:    transport.HTTPOptions{Max: n.HTTPMaxConnections, MaxHost: n.HTTPMaxPerIP},
+		WebSocket: transport.GatewayOptions{
+			Path: n.WebSocketPath, Origins: n.Origins(), Max: n.HTTPMaxConnections, MaxHost: n.HTTPMaxPerIP,
+		},
+	}
 	web, hasWeb := n.HTTP()
 	socket, hasSocket := n.WebSocket()
-	o := transport.Options{
-		Address:   n.Address(n.Port),
-		UDP:       transport.UDPOptions{Buffer: n.BufferSize},
-		WebSocket: transport.GatewayOptions{Off: !hasSocket, Path: n.WebSocketPath},
-		HTTP:      transport.HTTPOptions{Max: n.HTTPMaxConnections},
-	}
+	o.WebSocket.Off = !hasSocket
 	switch {
-	case hasWeb && hasSocket && web != socket:
-		return o, fmt.Errorf("profile %s: http-port %d and websocket-port %d differ, but they share one listener", cfg.Name, web, socket)
 	case hasWeb:
 		o.TCPPort = uint16(web)
 	case hasSocket:
 		o.TCPPort = uint16(socket)
 	}
-	return o, nil
+	return o
 }
 
 // Addresses are where a server listens.
