@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,9 @@ ends it at once, which loses nothing either.`,
 			if err != nil {
 				return err
 			}
+			if others := notServed(o.Config, s.Profile()); len(others) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "wamble: only one profile is served at a time yet; not %s\n", strings.Join(others, ", "))
+			}
 			ctx, cancel := untilStopped(cmd.Context())
 			defer cancel()
 			go greet(ctx, cmd.OutOrStdout(), s)
@@ -69,6 +73,17 @@ func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error)
 	return server.Options{
 		Config: c, Profile: flags.profile, Dir: dir, Log: server.NewLog(cmd.ErrOrStderr(), c, p),
 	}, nil
+}
+
+// notServed names the profiles that the configuration wants to run beside the
+// one that is served.
+func notServed(c *config.Config, served string) (others []string) {
+	for _, p := range c.Running() {
+		if p.Name != served {
+			others = append(others, p.Name)
+		}
+	}
+	return others
 }
 
 // greet says what to open, when there is something to open.
