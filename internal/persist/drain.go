@@ -204,9 +204,14 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 	if err != nil {
 		return err
 	}
+	renewed := time.Now()
 	for len(queue) > 0 {
-		if err := b.Renew(ctx); err != nil {
-			return err
+		// A renewal is a commit of the journal: rarely, not for every plan.
+		if now := time.Now(); now.Sub(renewed) > Policy.LeaseTTL/4 {
+			if err := b.Renew(ctx); err != nil {
+				return err
+			}
+			renewed = now
 		}
 		plan, taken := MakePlan(queue, d.o.Limits.Adapt(d.Pending()))
 		err := run.applyPlan(ctx, d, plan)
