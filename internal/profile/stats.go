@@ -20,6 +20,9 @@ type Stats struct {
 	Refused    uint64 // requests answered with an ERROR
 	Damaged    uint64 // stored boards that could not be restored as they were
 	Evicted    uint64 // players who went to the store
+	Kicked     uint64 // sessions that the host has ended
+	Banned     uint64 // requests of those who are kept out
+	Announced  uint64 // notifications of the host that were sent
 }
 
 // Gauges is what a profile holds now.
