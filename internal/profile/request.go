@@ -121,6 +121,9 @@ func (p *Profile) deny(r *request, d *wamble.Denied) {
 		h.Board = r.h.Board
 	}
 	fields := p.scratch.fields[:0]
+	if r.h.Seq != 0 {
+		fields = append(fields, wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
+	}
 	if d.Blocking {
 		fields = append(fields, wire.Int(wire.KeyErrorBlocking, 1))
 	}
