@@ -44,7 +44,7 @@ func (p *Profile) cry(out *Output) {
 	for _, token := range c.tokens[:n] {
 		p.notify(token, 0, c.notice, out)
 	}
-	p.stats.Announced += uint64(n)
+	p.stats.Host.Announced += uint64(n)
 	c.tokens, c.next = c.tokens[n:], p.clock.now.Add(criedEvery)
 	if len(c.tokens) == 0 {
 		*c = crier{}

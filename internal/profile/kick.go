@@ -23,7 +23,7 @@ func (p *Profile) kick(w *Word, out *Output) {
 			p.sealFor(s, out)
 		}
 		p.sessions.Kick(p.clock.now, s)
-		p.stats.Kicked++
+		p.stats.Host.Kicked++
 	}
 }
 

@@ -30,7 +30,7 @@ func (p *Profile) banned(r *request) *wamble.Denied {
 	from, _ := p.link.Peer(r.id)
 	d := bans.of(p.clock.now, from.IP(), r.h.Token)
 	if d != nil {
-		p.stats.Banned++
+		p.stats.Host.Banned++
 	}
 	return d
 }

@@ -62,7 +62,7 @@ func TestAnnounce(t *testing.T) {
 			t.Fatalf("%v was told %q, want %q", peer, got, want)
 		}
 	}
-	if n := r.p.Stats().Announced; n != players {
+	if n := r.p.Stats().Host.Announced; n != players {
 		t.Errorf("got %d announced, want %d", n, players)
 	}
 	// The newest word counts, and who comes later is not told.
@@ -117,8 +117,8 @@ func TestKick(t *testing.T) {
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("got %v, want %v", got, want)
 			}
-			if free := r.p.boards.Free(); free != len(tc.want) || r.p.Stats().Kicked != uint64(free) {
-				t.Errorf("got %d free boards, %d kicked, want %d", free, r.p.Stats().Kicked, len(tc.want))
+			if free := r.p.boards.Free(); free != len(tc.want) || r.p.Stats().Host.Kicked != uint64(free) {
+				t.Errorf("got %d free boards, %d kicked, want %d", free, r.p.Stats().Host.Kicked, len(tc.want))
 			}
 			for _, n := range tc.want {
 				// He is somebody new when he comes back.
@@ -155,7 +155,7 @@ func TestBan(t *testing.T) {
 	if got := r.send(peerAt(4), helloPacket(wamble.Token{}, 1)); !strings.Contains(got, "SERVER_HELLO") {
 		t.Errorf("a neighbour got %s", got)
 	}
-	if n := r.p.Stats().Banned; n != 4 {
+	if n := r.p.Stats().Host.Banned; n != 4 {
 		t.Errorf("got %d refused, want 4", n)
 	}
 	// The host changes his mind; and bans end.
