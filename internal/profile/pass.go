@@ -58,7 +58,7 @@ func (p *Profile) lost(what board.Released, out *Output) {
 		p.pushDenied(s.Token(), deniedOf(err), out)
 		return
 	}
-	p.pushUpdate(s.Token(), b, out)
+	p.pushUpdate(s, b, out)
 	p.lost(taken, out)
 }
 
@@ -106,7 +106,7 @@ func (p *Profile) short() bool {
 }
 
 // leased are the sequences of which a profile needs numbers.
-var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs}
+var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs}
 
 // wish asks for numbers that are running out.
 func (p *Profile) wish(out *Output) {

@@ -87,12 +87,14 @@ func New(o Options) *Profile {
 		cfg:    o.Config,
 		clock:  clock{epoch: start, now: start},
 		chance: chance{source, rand.New(source)},
-		link:   link.NewServer(linkConfig(o.Config)),
+		link:   link.NewServer(link.Config{}),
 		leases: persist.NewLeases(o.LeaseSize),
 		loads:  newLoads(o.MaxLoads),
 	}
+	p.mode.law.enact(o.Config)
+	p.link.SetConfig(p.linkConfig())
 	p.sessions = session.New(sessionOptions(o.Config), session.IDs{Session: p.newSessionID, Player: p.newPlayerID}, source)
-	p.mode.caps = p.caps()
+	p.mode.caps = p.caps(nil)
 	p.scratch.holds = p.holds
 	p.boards = board.New(boardOptions(o.Config), p.newBoardID, p.chance.rng)
 	return p
@@ -169,7 +171,7 @@ func (p *Profile) take(in *Input, out *Output) {
 	case RestoreBoard:
 		p.restoreBoard(in.Board, out)
 	case RestoreSession:
-		p.restoreSession(in.Session)
+		p.restoreSession(in)
 	case Ready:
 		if p.mode.stage == starting {
 			p.mode.stage = running
@@ -183,8 +185,9 @@ func (p *Profile) take(in *Input, out *Output) {
 
 func (p *Profile) configure(c *config.Profile) {
 	p.cfg = c
-	p.mode.caps = p.caps()
-	p.link.SetConfig(linkConfig(c))
+	p.mode.law.enact(c)
+	p.mode.caps = p.caps(nil)
+	p.link.SetConfig(p.linkConfig())
 	p.sessions.Reconfigure(sessionOptions(c))
 	p.boards.Reconfigure(boardOptions(c))
 }
