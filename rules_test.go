@@ -36,6 +36,7 @@ var rooms = []room{
 	{name: "internal/config", may: []string{"internal/lisp", "."}},
 	{name: "internal/session", may: []string{"."}, pure: true},
 	{name: "internal/board", may: []string{"chess", "."}, pure: true},
+	{name: "internal/score", may: []string{"."}, pure: true},
 	{name: "internal/record", may: []string{"chess", "."}, pure: true},
 	{name: "internal/schema", may: []string{"."}},
 	{name: "internal/sqlite", may: []string{"internal/schema", "."}, also: []string{"database/sql"}},
