@@ -46,7 +46,7 @@ var rooms = []room{
 	{name: "runner"},
 	{name: "runner/runnertest", may: []string{"runner"}},
 	{name: "internal/persist", may: []string{"runner", "."}, tests: []string{"internal/postgres", "internal/sqlite"}},
-	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/link", "internal/persist", "internal/config", "wire", "chess", "."}, pure: true},
+	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/score", "internal/link", "internal/persist", "internal/config", "wire", "chess", "."}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "wire", "chess", "."}, also: []string{"unsafe"}},
 	{name: "internal/server", may: []string{"internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
 		"internal/postgres", "internal/sqlite", "internal/schema", "runner", "wire", "."}, tests: []string{"chess", "client", "internal/loader"}},
