@@ -17,7 +17,7 @@ type loader struct {
 	rules   []wamble.PolicyRule
 	ruleAt  []lisp.Pos // of the rules' lists, for the checks at the end
 	tags    []wamble.PolicyTag
-	profile string     // whose body is being evaluated, or ""
+	profile string // whose body is being evaluated, or ""
 	config  *Config
 }
 

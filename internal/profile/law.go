@@ -42,6 +42,15 @@ func termsOf(text string) terms {
 	return terms{text, hash, session.RevisionOf(hash)}
 }
 
+// TermsHash is the revision of the terms that players must accept, zero if there
+// are none.
+func (p *Profile) TermsHash() [32]byte {
+	if t := &p.mode.law.own.terms; t.text != "" {
+		return t.hash
+	}
+	return [32]byte{}
+}
+
 // enact takes the law out of a configuration. Bans and the like stay.
 func (l *law) enact(c *config.Profile) {
 	house := c.House

@@ -36,7 +36,7 @@ func (p *Profile) restoreSession(in *Input) {
 	if errors.Is(err, session.ErrOver) {
 		p.boards.Leave(p.clock.now, in.Session.ID, &p.draft)
 	}
-	if s != nil && in.Answer != nil {
+	if s != nil && in.Answer != nil && p.TermsHash() != ([32]byte{}) {
 		s.SetTerms(p.mode.law.own.terms.revision, in.Answer.Accepted)
 	}
 }

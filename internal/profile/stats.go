@@ -15,6 +15,7 @@ type Stats struct {
 	NewPlayers uint64
 	NoBoard    uint64 // requests of players for whom there was no board
 	Finished   uint64 // games
+	Scores     ScoreStats
 	Released   uint64 // boards that were taken from their holder
 	Loads      uint64
 	Refused    uint64 // requests answered with an ERROR
@@ -22,6 +23,12 @@ type Stats struct {
 	Evicted    uint64 // players who went to the store
 	Logins     uint64
 	Host       HostStats
+}
+
+// ScoreStats counts what came of finished games.
+type ScoreStats struct {
+	Payouts uint64 // shares of their pots
+	Ratings uint64 // changes of ratings
 }
 
 // HostStats counts what came of the host's words.

@@ -26,7 +26,7 @@ type life struct {
 
 // newLife returns a profile that has restored nothing yet.
 func (rt *runtime) newLife() (*life, error) {
-	o := profile.Options{Config: rt.cfg, Now: time.Now()}
+	o := profile.Options{Config: rt.cfg.Load(), Now: time.Now()}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
@@ -43,7 +43,7 @@ func (rt *runtime) newLife() (*life, error) {
 		record:  record,
 		profile: profile.New(o),
 		journal: newJournal(rt.runner, drain.Worker()),
-		mail:    newMail(rt.port.Wake),
+		mail:    newMail(rt.wake),
 		failure: make(chan error, 1),
 	}
 	l.journal.durable = func(gate, seq uint64, frames int) {
@@ -93,7 +93,7 @@ func (l *life) restore(ctx context.Context, rt *runtime) error {
 		l.step(profile.Input{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: blocks})
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
-	for b, err := range rt.store.LiveBoards(ctx, rt.cfg.Name) {
+	for b, err := range rt.store.LiveBoards(ctx, rt.name) {
 		if err != nil {
 			return fmt.Errorf("read the boards: %w", err)
 		}
@@ -112,15 +112,15 @@ func (l *life) restore(ctx context.Context, rt *runtime) error {
 }
 
 func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.Board) error {
-	holders, err := rt.holders(ctx, boards)
+	holders, err := rt.holders(ctx, boards, l.profile.TermsHash())
 	if err != nil {
 		return fmt.Errorf("read who holds the boards: %w", err)
 	}
 	inputs := make([]profile.Input, 0, 2*len(boards))
 	for i := range boards {
 		inputs = append(inputs, profile.Input{Kind: profile.RestoreBoard, Board: &boards[i]})
-		if holders[i] != nil {
-			inputs = append(inputs, profile.Input{Kind: profile.RestoreSession, Session: holders[i]})
+		if holders[i].Session != nil {
+			inputs = append(inputs, holders[i])
 		}
 	}
 	l.step(inputs...)
@@ -130,10 +130,10 @@ func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.B
 	return nil
 }
 
-// holders reads the sessions that hold boards, some at once. A holder who is not
-// stored is nil.
-func (rt *runtime) holders(ctx context.Context, boards []wamble.Board) ([]*wamble.Session, error) {
-	found := make([]*wamble.Session, len(boards))
+// holders reads the sessions that hold boards, some at once, and what goes with
+// them. A holder who is not stored has no session.
+func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]profile.Input, error) {
+	found := make([]profile.Input, len(boards))
 	errs := make([]error, restoreReaders)
 	var readers sync.WaitGroup
 	for r := range restoreReaders {
@@ -143,10 +143,11 @@ func (rt *runtime) holders(ctx context.Context, boards []wamble.Board) ([]*wambl
 					continue
 				}
 				s, err := rt.store.SessionByID(ctx, boards[i].Holder.Session)
-				switch {
-				case err == nil:
-					found[i] = &s
-				case !errors.Is(err, wamble.ErrNotFound):
+				if err == nil {
+					found[i] = profile.Input{Kind: profile.RestoreSession, Session: &s}
+					found[i].Answer, err = rt.about(ctx, s, rt.name, terms)
+				}
+				if err != nil && !errors.Is(err, wamble.ErrNotFound) {
 					errs[r] = err
 				}
 			}
