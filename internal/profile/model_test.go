@@ -296,10 +296,16 @@ func (w *world) disturb() []Input {
 			return []Input{{Kind: StoreBack}}
 		})
 		return []Input{{Kind: StoreAway}}
-	case 2: // the process dies: what is not durable is lost
-		w.syncs = true
-		w.start()
+	case 2:
+		w.crash()
 	}
+	return nil
+}
+
+// crash is the death of the process: what is not durable is lost.
+func (w *world) crash() []Input {
+	w.syncs = true
+	w.start()
 	return nil
 }
 
@@ -377,6 +383,7 @@ func TestModelOfMembers(t *testing.T) {
 func (w *world) live(players int, length time.Duration) {
 	t := w.t
 	w.after(time.Second, false, w.disturb)
+	w.after(length/2, false, w.crash) // one at least, whatever chance wants
 	for i := range players {
 		w.after(w.upTo(length), false, func() []Input { w.arrive(i); return nil })
 	}
