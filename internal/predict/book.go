@@ -55,7 +55,6 @@ type Book struct {
 	key     [32]byte // of the pseudonyms
 	trees   map[wamble.BoardID]*tree
 	size    int // predictions in memory
-	paused  bool
 	places  []int32 // scratch of prune
 	intents struct {
 		record  wamble.RecordPrediction
@@ -76,12 +75,8 @@ func (b *Book) Options() *Options { return &b.opts }
 // the new ones.
 func (b *Book) Reconfigure(opts Options) { b.opts = opts }
 
-// Pause refuses every new prediction, as mode Off does, until it is called with
-// false. What is pending is resolved meanwhile.
-func (b *Book) Pause(on bool) { b.paused = on }
-
 // Open reports whether predictions are taken from anybody at all.
-func (b *Book) Open() bool { return b.opts.Mode != Off && !b.paused }
+func (b *Book) Open() bool { return b.opts.Mode != Off }
 
 // Len returns how many predictions are in memory.
 func (b *Book) Len() int { return b.size }

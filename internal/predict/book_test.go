@@ -111,8 +111,6 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"created", usual, nil, nil, Created, 1},
 		{"off", with(func(o *Options) { o.Mode = Off }), nil, nil, Disabled, 0},
-		{"paused", usual, func(r *rig) { r.book.Pause(true) }, nil, Disabled, 0},
-		{"not paused any more", usual, func(r *rig) { r.book.Pause(true); r.book.Pause(false) }, nil, Created, 1},
 		{"off, before anything else", with(func(o *Options) { o.Mode = Off }), nil, func(w *Wish) { w.Level, w.UCI = -1, "" }, Disabled, 0},
 		{"not the holder", with(func(o *Options) { o.Mode = Holder }), nil, nil, NotAllowed, 0},
 		{"the holder", with(func(o *Options) { o.Mode = Holder }), nil, func(w *Wish) { w.Holds = true }, Created, 1},

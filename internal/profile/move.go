@@ -58,6 +58,7 @@ func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 		}
 		s.Count(game)
 	}
+	p.resolve(played)
 	if played.Finished != nil {
 		p.finished(played.Finished, out)
 	}
@@ -67,5 +68,6 @@ func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 // board has left the pool, and its result is in the draft of this request.
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
+	p.expire(f.Board.ID())
 	out.Finished = append(out.Finished, f)
 }

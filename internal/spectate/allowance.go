@@ -15,7 +15,7 @@ const unbounded = 100_000_000
 
 // fill adds what has come together since the last time, at most burst packets.
 func (a *allowance) fill(now, rate, burst int64) {
-	elapsed := min(now-a.at, second)
+	elapsed := min(now-a.at, slowness*second)
 	a.at = now
 	a.left = min(a.left+rate*elapsed, max(burst, 1)*one)
 }
@@ -55,7 +55,7 @@ func (h *Hall) rate() int64 {
 // packets he may be sent now.
 func (h *Hall) refill(w *watcher) int {
 	rate := h.rate()
-	w.allowance.fill(h.now, rate, rate)
+	w.allowance.fill(h.now, rate, rate*max(h.period(w.state), second)/second)
 	return min(w.allowance.packets(), h.total.packets())
 }
 

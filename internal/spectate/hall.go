@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/chess"
+	"wamble/wire"
 )
 
 // Options is what a hall goes by.
@@ -61,7 +63,11 @@ type Hall struct {
 }
 
 // scratch is memory for packets.
-type scratch struct{ copy, extra []byte }
+type scratch struct {
+	copy, extra []byte
+	fen         [chess.MaxFEN]byte
+	fields      [6]wire.Field
+}
 
 // New returns a hall without watchers. It is closed: nobody tells it of boards.
 func New(opts Options) *Hall {

@@ -3,7 +3,6 @@ package spectate
 import (
 	"encoding/binary"
 
-	"wamble/chess"
 	"wamble/wire"
 )
 
@@ -33,8 +32,7 @@ func (h *Hall) viewOf(e *entry, s state) *view {
 // encode appends a board as packet. A board that is gone has no position in a
 // summary.
 func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generation int64, name string) []byte {
-	var fields [6]wire.Field
-	ext := fields[:0]
+	ext := h.bytes.fields[:0]
 	if name != "" {
 		ext = append(ext, wire.String(wire.KeySpectateState, name))
 	}
@@ -42,10 +40,9 @@ func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generatio
 		ext = append(ext, wire.Int(wire.KeySpectateGeneration, generation))
 	}
 	b := &e.board
-	var buf [chess.MaxFEN]byte
 	var fen wire.Text
 	if !e.gone || s == focus {
-		fen = wire.Text(wire.ShortFEN(b.Position.AppendFEN(buf[:0])))
+		fen = wire.Text(wire.ShortFEN(b.Position.AppendFEN(h.bytes.fen[:0])))
 		if b.From != b.To {
 			ext = append(ext, wire.Int(wire.KeyLastMoveFrom, int64(b.From)), wire.Int(wire.KeyLastMoveTo, int64(b.To)))
 		}
@@ -107,8 +104,7 @@ func (h *Hall) reliably(w *watcher, e *entry, s state) []byte {
 
 // reset returns the packet that begins a summary.
 func (h *Hall) reset(w *watcher, reliable bool) []byte {
-	var fields [2]wire.Field
-	ext, flags := fields[:0], wire.FlagUnreliable
+	ext, flags := h.bytes.fields[:0], wire.FlagUnreliable
 	if reliable {
 		ext, flags = append(ext, wire.String(wire.KeySpectateState, wire.SpectateSummary)), 0
 	}
@@ -119,8 +115,8 @@ func (h *Hall) reset(w *watcher, reliable bool) []byte {
 
 // idle returns the packet that says that nothing is watched.
 func (h *Hall) idle(w *watcher) []byte {
-	ext := [1]wire.Field{wire.String(wire.KeySpectateState, wire.SpectateIdle)}
-	h.bytes.extra = h.append(h.bytes.extra[:0], wire.Header{}, wire.SpectateUpdate{}, ext[:])
+	ext := append(h.bytes.fields[:0], wire.String(wire.KeySpectateState, wire.SpectateIdle))
+	h.bytes.extra = h.append(h.bytes.extra[:0], wire.Header{}, wire.SpectateUpdate{}, ext)
 	return w.own(h.bytes.extra)
 }
 
