@@ -16,6 +16,8 @@ type memory struct {
 	created  map[wamble.Token]*wamble.Session // those that came by an intent
 	next     [4]int64
 	away     bool
+	// predictions are in the order in which they were made.
+	predictions []*wamble.Prediction
 }
 
 func newMemory() *memory {
@@ -105,7 +107,7 @@ func (m *memory) applyToBoard(in wamble.Intent) error {
 		}
 		b.Result = &wamble.GameResult{Result: in.Result, Plies: in.Plies, Reason: in.Reason, Finished: in.At}
 	default:
-		return fmt.Errorf("unexpected intent %v", in.Kind())
+		return m.applyPrediction(in)
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (w *world) start() {
 	}
 	var inputs []Input
 	for _, b := range w.store.liveBoards() {
-		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
+		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b, Answer: w.store.predicted(b.ID)})
 		if b.Holder != nil {
 			s := *w.store.sessions[b.Holder.Session]
 			inputs = append(inputs, Input{Kind: RestoreSession, Session: &s})

@@ -75,3 +75,5 @@ func minimal(t *testing.T, c wire.Control, token wamble.Token, seq uint32) []byt
 func itoa(n uint32) string { return strconv.Itoa(int(n)) }
 
 func addrPort(p wamble.Peer, port uint16) netip.AddrPort { return netip.AddrPortFrom(p.IP(), port) }
+
+func prefixOf(p wamble.Peer) netip.Prefix { return netip.PrefixFrom(p.IP(), p.IP().BitLen()) }
