@@ -49,12 +49,16 @@ const (
 	RestoreSession
 	// Ready ends the start: everything is restored. Before, requests are refused.
 	Ready
+	// Adopt replaces the whole start: Data is a Snapshot of another process. If
+	// it cannot be adopted, Output.Troubles says why, and nothing has changed.
+	Adopt
 )
 
 var kindNames = [...]string{
 	Packet: "packet", PeerClosed: "peer closed", Loaded: "loaded", Durable: "durable", Applied: "applied",
 	Leased: "leased", Tick: "tick", Configure: "configure", StoreAway: "store away", StoreBack: "store back",
 	JournalFailed: "journal failed", ReadOnly: "read only", Writable: "writable", RestoreBoard: "restore board", RestoreSession: "restore session", Ready: "ready",
+	Adopt: "adopt",
 }
 
 func (k Kind) String() string {

@@ -173,6 +173,8 @@ func (p *Profile) take(in *Input, out *Output) {
 		if p.mode.stage == starting {
 			p.mode.stage = running
 		}
+	case Adopt:
+		p.adopt(in.Data, out)
 	}
 }
 

@@ -126,6 +126,8 @@ func appendInput(b []byte, in *Input) ([]byte, error) {
 		return appendJSON(b, in.Board)
 	case RestoreSession:
 		return appendJSON(b, in.Session)
+	case Adopt:
+		return appendText(b, in.Data), nil
 	}
 	return b, nil
 }
@@ -246,6 +248,8 @@ func (r *inputReader) input() Input {
 		in.Board = must[wamble.Board](r)
 	case RestoreSession:
 		in.Session = must[wamble.Session](r)
+	case Adopt:
+		in.Data = r.text()
 	}
 	r.bad = r.bad || in.Kind.String() == "unknown"
 	return in
