@@ -49,6 +49,7 @@ var rooms = []room{
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "wire", "chess", "."}, also: []string{"unsafe"}},
 	{name: "internal/server", may: []string{"internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
 		"internal/postgres", "internal/sqlite", "internal/schema", "runner", "wire", "."}, tests: []string{"chess", "client", "internal/loader"}},
+	{name: "internal/handoff"},
 	{name: "internal/link", may: []string{"wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
