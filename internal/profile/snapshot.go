@@ -42,6 +42,7 @@ type section struct {
 var sections = []section{
 	{"counts", true, saveCounts, loadCounts},
 	{"leases", true, saveLeases, loadLeases},
+	{"law", false, saveLaw, loadLaw},
 	{"seen", false, saveSeen, loadSeen},
 	{"waiting", false, saveWaiting, loadWaiting},
 	{"link", true, saveLink, loadLink},
@@ -54,6 +55,7 @@ type revival struct {
 	p       *Profile
 	counts  counts
 	leases  *persist.Leases
+	law     law
 	seen    seen
 	waiting []waitingPacket
 	link    *link.Server
@@ -97,7 +99,7 @@ func (p *Profile) adopt(state []byte, out *Output) {
 	}
 	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
 	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
-	p.mode.stage = running
+	p.mode.stage, p.mode.law = running, v.law
 	for i := range v.waiting {
 		p.packet(&Input{Kind: Packet, Peer: v.waiting[i].peer, Data: v.waiting[i].data}, out)
 	}

@@ -3,6 +3,8 @@ package profile
 import (
 	"bytes"
 	"errors"
+	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,23 @@ func TestAdopt(t *testing.T) {
 		old.now = old.now.Add(7 * time.Second)
 		next.now = old.now
 		say("time passes", Input{Kind: Tick})
+	}
+}
+
+// TestAdoptLaw: what the host has said still holds.
+func TestAdoptLaw(t *testing.T) {
+	old := newRig(t, "(def min-boards 2)")
+	for _, w := range []Word{
+		{Whom: Whom{Token: wamble.Token{5}}, Text: "rude"},
+		{Whom: Whom{Key: wamble.PublicKey{6}}, Until: epoch.Add(time.Hour)},
+		{Whom: Whom{Net: netip.MustParsePrefix("192.0.2.0/24")}, Text: "a flood"},
+	} {
+		old.step(Input{Kind: Ban, Word: &w})
+	}
+	old.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{NoPredictions: true}}})
+	next := handOver(t, old)
+	if got, want := next.p.mode.law, old.p.mode.law; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
