@@ -26,7 +26,7 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 // back in a tenth of a second, so positions are packed: their FEN is written
 // when somebody asks for it.
 const (
-	magic     = "wamble boards 2\n"
+	magic     = "wamble boards 3\n"
 	boardSize = 8*8 + 7 + chess.PackedSize
 )
 

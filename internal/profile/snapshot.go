@@ -100,6 +100,7 @@ func (p *Profile) adopt(state []byte, out *Output) {
 	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
 	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
 	p.mode.stage, p.mode.law = running, v.law
+	p.mode.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
 	for i := range v.waiting {
 		p.packet(&Input{Kind: Packet, Peer: v.waiting[i].peer, Data: v.waiting[i].data}, out)
 	}
@@ -155,7 +156,9 @@ type counts struct {
 	Gate    uint64
 	Applied uint64
 	Settled uint64
-	Pending []uint64 // gate, seq, gate, seq …
+	Pending []uint64      // gate, seq, gate, seq …
+	Supply  int           // of boards that is wanted
+	Ponder  time.Duration // until it is reconsidered
 	Stats   Stats
 }
 
@@ -166,6 +169,7 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	c := counts{
 		Now: p.clock.now.UnixNano(), Load: p.loads.last,
 		Gate: p.gates.last, Applied: p.gates.applied, Settled: p.gates.settled, Stats: p.stats,
+		Supply: p.mode.supply.wanted, Ponder: p.mode.supply.next - p.clock.since,
 	}
 	for _, s := range p.gates.pending[p.gates.first:] {
 		c.Pending = append(c.Pending, s.gate, s.seq)
@@ -179,7 +183,7 @@ func loadCounts(v *revival, state []byte) error {
 	if err := json.Unmarshal(state, c); err != nil {
 		return err
 	}
-	if len(c.Pending)%2 != 0 || len(c.Pending) > 2*maxPending || c.Settled > c.Gate {
+	if len(c.Pending)%2 != 0 || len(c.Pending) > 2*maxPending || c.Settled > c.Gate || c.Supply < 0 || c.Ponder > supplyEvery {
 		return ErrState
 	}
 	for i := 0; i < len(c.Pending); i += 2 {
