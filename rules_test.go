@@ -48,7 +48,9 @@ var rooms = []room{
 	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/link", "internal/persist", "internal/config", "wire", "chess", "."}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "wire", "chess", "."}, also: []string{"unsafe"}},
 	{name: "internal/server", may: []string{"internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
-		"internal/postgres", "internal/sqlite", "internal/schema", "runner", "wire", "."}, tests: []string{"chess", "client", "internal/loader"}},
+		"internal/postgres", "internal/sqlite", "internal/schema", "runner", "wire", "web", "."}, tests: []string{"chess", "client", "internal/loader"}},
+	// web: its tests are browsers before a whole server, with bots beside them.
+	{name: "web", tests: []string{"internal/server", "internal/config", "client", "chess", "."}},
 	{name: "internal/link", may: []string{"wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.

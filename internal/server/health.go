@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"wamble/web"
 )
 
 // site is what HTTP shows on the port of a profile.
@@ -16,7 +18,7 @@ func (s *Server) site() http.Handler {
 		return nil
 	}
 	mux := s.health()
-	mux.HandleFunc("GET /{$}", s.front)
+	mux.Handle("GET /", web.Player(s.runtime.cfg.Network.WebSocketPath))
 	return mux
 }
 
@@ -35,16 +37,6 @@ func (s *Server) health() *http.ServeMux {
 		plain(w, code, why+"\n")
 	})
 	return mux
-}
-
-// front says what this is to whoever opens the address in a browser.
-func (s *Server) front(w http.ResponseWriter, _ *http.Request) {
-	a := s.Addresses()
-	plain(w, http.StatusOK, fmt.Sprintf(`This is Wamble, a massively multiplayer chess server: after every move you are
-switched to another board.
-
-Play with a client on UDP port %d, or over WebSocket at %s on this port.
-`, a.UDP.Port(), s.runtime.cfg.Network.WebSocketPath))
 }
 
 func plain(w http.ResponseWriter, code int, text string) {
