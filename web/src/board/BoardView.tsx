@@ -1,7 +1,7 @@
 // The board that is played on: a grid of 64 squares that can be focused, with
 // the pieces above it. Moves by dragging, by two clicks or touches, or by keys.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { castlingSquares, type Color, colorOf, type Move, pieceName, Position, squareName } from "../chess";
 import { t } from "../texts";
 import { type Arrow, Arrows } from "./Arrows";
@@ -43,7 +43,7 @@ export function BoardView(props: BoardProps) {
   const moves = useMemo(() => (mover === position.turn ? position.legal() : []), [position, mover]);
   const reach = useMemo(() => (selected === null ? new Map<number, Move[]>() : targets(moves.filter((m) => m.from === selected))), [selected, moves]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     select(null);
     choose(null);
   }, [position, mover]);
