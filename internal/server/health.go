@@ -13,24 +13,38 @@ import (
 )
 
 // site is what HTTP shows on the port of a profile.
-func (s *Server) site() http.Handler {
-	if _, on := s.runtime.cfg.Network.HTTP(); !on {
+func (s *Server) site(rt *runtime) http.Handler {
+	if _, on := rt.cfg.Load().Network.HTTP(); !on {
 		return nil
 	}
-	mux := s.health()
-	mux.Handle("GET /", web.Player(s.runtime.cfg.Network.WebSocketPath))
+	mux := health(rt.stage.get)
+	mux.Handle("GET /", web.Player(rt.cfg.Load().Network.WebSocketPath))
 	return mux
 }
 
+// readiness is that of all profiles, for the admin listener.
+func (s *Server) readiness() (up bool, why string) {
+	list := s.keepers()
+	up, why = len(list) > 0, "no profile runs"
+	for _, k := range list {
+		isUp, stage := k.stage.get()
+		if up = up && isUp; !isUp && len(list) > 1 {
+			return false, k.name + ": " + stage
+		}
+		why = stage
+	}
+	return up, why
+}
+
 // health answers whether the process lives, and whether it serves players.
-func (s *Server) health() *http.ServeMux {
+func health(ready func() (up bool, why string)) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		plain(w, http.StatusOK, "alive\n")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		code := http.StatusOK
-		up, why := s.runtime.stage.get()
+		up, why := ready()
 		if !up {
 			code = http.StatusServiceUnavailable
 		}
@@ -58,7 +72,7 @@ func (s *Server) openAdmin() error {
 	if err != nil {
 		return fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without", err)
 	}
-	mux := s.health()
+	mux := health(s.readiness)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{}))
 	s.admin = l
 	s.web = &http.Server{

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { api, type Live } from "../api";
+import { api, type Live, Missing } from "../api";
 import { go, route, session, toasts } from "../app";
 import { useStore } from "../session/store";
 import { t } from "../texts";
@@ -65,7 +65,12 @@ function Crowd() {
     let timer: ReturnType<typeof setTimeout>;
     let gone = false;
     const ask = async () => {
-      if (document.visibilityState === "visible") setLive(await api.live().catch(() => null));
+      try {
+        if (document.visibilityState === "visible") setLive(await api.live());
+      } catch (e) {
+        setLive(null);
+        gone ||= e instanceof Missing; // a server that does not count
+      }
       if (!gone) timer = setTimeout(ask, 3000);
     };
     void ask();
