@@ -23,7 +23,7 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 //
 // The last letter of the magic is the version.
 const (
-	magic     = "wamble boards 1\n"
+	magic     = "wamble boards 2\n"
 	boardSize = 8*8 + 8
 )
 

@@ -95,7 +95,7 @@ func TestLoadRefuses(t *testing.T) {
 		at   int
 		to   byte
 	}{
-		{"another version", len(magic) - 2, '2'},
+		{"another version", len(magic) - 2, '1'},
 		{"count", len(magic) + 8, 200},
 		{"count far too large", len(magic) + 11, 255},
 		{"free", len(magic) + 12, 1},
@@ -137,7 +137,7 @@ func FuzzLoad(f *testing.F) {
 			for m := range b.Moves() {
 				_ = uciOf(m.Move)
 			}
-			b.Contributors(nil)
+			b.Contributors(nil, 100)
 		}
 		p.Due(timeOf(p.now).Add(time.Hour), nil, silence{})
 		p.Assign(timeOf(p.now), Player{Session: 5}, silence{})

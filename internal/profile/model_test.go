@@ -3,6 +3,7 @@ package profile
 import (
 	"bytes"
 	"container/heap"
+	"math"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -21,7 +22,9 @@ type world struct {
 	out    Output
 	now    time.Time
 	opts   Options
-	events events
+	// members is how many of ten players have an identity.
+	members int
+	events  events
 	order  int
 
 	judge *judge
@@ -87,12 +90,13 @@ func (w *world) upTo(most time.Duration) time.Duration {
 	return time.Duration(w.rng.Int64N(int64(most)))
 }
 
-func newWorld(t *testing.T, seed uint64, conf string) *world {
+func newWorld(t *testing.T, seed uint64, members int, conf string) *world {
+	c := configOf(t, conf)
 	w := &world{
-		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(), store: newMemory(),
+		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(c), store: newMemory(), members: members,
 		clients: map[wamble.Peer]*client{}, syncs: true,
 	}
-	w.opts = Options{Config: configOf(t, conf), LeaseSize: 500}
+	w.opts = Options{Config: c, LeaseSize: 500}
 	w.start()
 	return w
 }
@@ -120,8 +124,7 @@ func (w *world) start() {
 	for _, b := range w.store.liveBoards() {
 		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
 		if b.Holder != nil {
-			s := *w.store.sessions[b.Holder.Session]
-			inputs = append(inputs, Input{Kind: RestoreSession, Session: &s})
+			inputs = append(inputs, Input{Kind: RestoreSession, Session: w.store.session(b.Holder.Session)})
 		}
 	}
 	w.store.away = false
@@ -204,6 +207,9 @@ func (w *world) sync() []Input {
 		}
 		w.seq++
 		w.queue = append(w.queue, journaled{w.seq, f})
+	}
+	if err := w.judge.pool(); err != nil {
+		w.t.Fatal(err)
 	}
 	w.after(w.upTo(300*time.Millisecond), true, w.drain)
 	if g.gate == 0 {
@@ -336,10 +342,40 @@ func TestModel(t *testing.T) {
 	if os.Getenv("WAMBLE_SOAK") != "" {
 		players, length = 24000, 20*time.Minute
 	}
-	seed := seedOf(t)
-	w := newWorld(t, seed, `(def min-boards 8) (def max-boards 120) (def max-players 400) (def max-moves-per-board 30)
+	w := newWorld(t, seedOf(t), 4, `(def min-boards 8) (def max-boards 120) (def max-players 400) (def max-moves-per-board 30)
 		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def unconfirmed-timeout 5) (def session-timeout 30)
 		(def max-client-sessions 100000)`)
+	w.live(players, length)
+	if w.life < 2 {
+		t.Errorf("too quiet a world: %d lives", w.life)
+	}
+}
+
+// TestModelOfMembers is a world in which everybody has an identity and a rating,
+// and games are short: what some win others lose.
+func TestModelOfMembers(t *testing.T) {
+	players, length := 300, 30*time.Second
+	if os.Getenv("WAMBLE_SOAK") != "" {
+		players, length = 6000, 10*time.Minute
+	}
+	w := newWorld(t, seedOf(t), 10, `(def min-boards 3) (def max-boards 40) (def max-players 40) (def max-moves-per-board 12) (def max-contributors 8)
+		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def session-timeout 6) (def max-client-sessions 100000)`)
+	w.live(players, length)
+	total := 0.0
+	for _, p := range w.store.players {
+		total += p.Stats.Rating - w.judge.began[p.Key]
+	}
+	if math.Abs(total) > 1e-6 {
+		t.Errorf("all ratings together changed by %v, want 0", total)
+	}
+	if w.judge.rated == 0 {
+		t.Error("too quiet a world: nobody was rated")
+	}
+}
+
+// live lets players come and play, and looks at what is stored in the end.
+func (w *world) live(players int, length time.Duration) {
+	t := w.t
 	w.after(time.Second, false, w.disturb)
 	for i := range players {
 		w.after(w.upTo(length), false, func() []Input { w.arrive(i); return nil })
@@ -354,17 +390,21 @@ func TestModel(t *testing.T) {
 	for len(w.queue) > 0 {
 		w.drain()
 	}
-	stored := 0
+	stored, paid := 0, 0.0
 	for _, b := range w.store.boards {
 		stored += len(b.Moves)
+	}
+	for _, s := range w.store.sessions {
+		paid += s.Stats.Score
 	}
 	if total := sum(w.judge.moves); stored != total || w.accepted > total || w.accepted == 0 {
 		t.Errorf("%d moves are stored, %d were durable, %d accepted", stored, total, w.accepted)
 	}
-	t.Logf("%d players, %d lives, %d moves accepted, %d stored, %d games ended", w.arrived, w.life, w.accepted, stored, w.judge.ended)
-	if w.life < 2 || w.judge.ended == 0 {
-		t.Errorf("too quiet a world: %d lives, %d games ended", w.life, w.judge.ended)
+	if most := w.judge.pot * float64(w.judge.ended); paid > most+1e-6 || math.Abs(paid-w.judge.paid) > 1e-6 || paid == 0 {
+		t.Errorf("%d games paid %v, stored are %v", w.judge.ended, w.judge.paid, paid)
 	}
+	t.Logf("%d players, %d lives, %d moves accepted, %d stored, %d games ended, %.4f points paid, %d changes of ratings",
+		w.arrived, w.life, w.accepted, stored, w.judge.ended, paid, w.judge.rated)
 	w.replay()
 	t.Logf("%d steps replayed", w.replayed)
 }

@@ -43,6 +43,7 @@ type mode struct {
 	readOnly bool             // the journal has no room
 	caps     wire.SessionCaps // of a session with a board
 	law      law
+	supply   supply // of boards
 }
 
 // stage is how far a profile has come.
@@ -187,4 +188,5 @@ func (p *Profile) configure(c *config.Profile) {
 	p.link.SetConfig(linkConfig(c))
 	p.sessions.Reconfigure(sessionOptions(c))
 	p.boards.Reconfigure(boardOptions(c))
+	p.mode.supply.next = 0
 }
