@@ -238,7 +238,8 @@ func locality(a, b wamble.Intent) int {
 	case *wamble.UpdateSessionLastSeen:
 		return cmp.Compare(a.Session, b.(*wamble.UpdateSessionLastSeen).Session)
 	case *wamble.RecordRating:
-		return bytes.Compare(a.Key[:], b.(*wamble.RecordRating).Key[:])
+		b := b.(*wamble.RecordRating)
+		return cmp.Or(bytes.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Session, b.Session))
 	}
 	return 0
 }

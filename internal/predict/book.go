@@ -54,7 +54,7 @@ type Book struct {
 	newID   NewID
 	key     [32]byte // of the pseudonyms
 	trees   map[wamble.BoardID]*tree
-	size    int // predictions in memory
+	size    int     // predictions in memory
 	places  []int32 // scratch of prune
 	intents struct {
 		record  wamble.RecordPrediction

@@ -127,3 +127,33 @@ func (p *Profile) guest(s *session.Session) spectate.Guest {
 		Summary: true, Focus: true, Modes: p.mode.caps&wire.MaySeeGameMode != 0,
 	}
 }
+
+func savePredictions(p *Profile, dst []byte) ([]byte, error) {
+	return p.audience.book.Snapshot(dst), nil
+}
+
+func loadPredictions(v *revival, state []byte) (err error) {
+	v.book, err = predict.Load(predictOptions(v.p.cfg), v.p.newPredictionID, state)
+	return err
+}
+
+func saveSpectators(p *Profile, dst []byte) ([]byte, error) {
+	return p.audience.hall.Snapshot(dst), nil
+}
+
+func loadSpectators(v *revival, state []byte) (err error) {
+	v.hall, err = spectate.Load(spectateOptions(v.p.cfg), state)
+	return err
+}
+
+// adopt takes over who predicts and watches. The hall is closed; the next step
+// opens it.
+func (a *audience) adopt(v *revival) {
+	if v.book != nil {
+		a.book = v.book
+	}
+	if v.hall != nil {
+		a.hall = v.hall
+	}
+	a.hall.Slow(v.law.brownout.SlowWatching)
+}

@@ -36,7 +36,7 @@ func (p *Profile) predict(r *request, _ *Output) verdict {
 		UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredict(s, b), Reads: reads,
 	}, &p.draft)
 	if v == predict.Created {
-		p.stats.Predictions++
+		p.stats.Scores.Predictions++
 	} else if !reads {
 		row = predict.Row{}
 	}
