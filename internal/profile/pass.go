@@ -11,13 +11,14 @@ import (
 
 // pass lets time pass for boards and players.
 func (p *Profile) pass(out *Output) {
-	if p.mode.stage == running && !p.mode.readOnly {
+	p.cry(out)
+	if p.mode.stage == running && !p.readOnly() {
 		p.release(out)
 		p.fill(out)
 		p.age(out)
 	}
 	p.seal(out)
-	if !p.mode.readOnly {
+	if !p.readOnly() {
 		p.seen.flush(out)
 	}
 }
@@ -130,7 +131,10 @@ func (p *Profile) next() time.Time {
 	if at, ok := p.link.Next(); ok {
 		sooner(p.clock.at(at))
 	}
-	if p.mode.stage != running || p.mode.readOnly {
+	if c := &p.mode.law.crier; len(c.tokens) > 0 {
+		sooner(c.next)
+	}
+	if p.mode.stage != running || p.readOnly() {
 		return next
 	}
 	if at, ok := p.boards.Next(); ok {

@@ -42,6 +42,7 @@ type mode struct {
 	away     bool             // the store is
 	readOnly bool             // the journal has no room
 	caps     wire.SessionCaps // of a session with a board
+	law      law
 }
 
 // stage is how far a profile has come.
@@ -172,6 +173,10 @@ func (p *Profile) take(in *Input, out *Output) {
 	case Ready:
 		if p.mode.stage == starting {
 			p.mode.stage = running
+		}
+	case Announce, Kick, Ban, Unban, SetBrownout, Erase, Purge:
+		if p.mode.stage != failed {
+			p.word(in.Kind, in.Word, out)
 		}
 	}
 }

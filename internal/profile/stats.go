@@ -20,6 +20,14 @@ type Stats struct {
 	Refused    uint64 // requests answered with an ERROR
 	Damaged    uint64 // stored boards that could not be restored as they were
 	Evicted    uint64 // players who went to the store
+	Host       HostStats
+}
+
+// HostStats counts what came of the host's words.
+type HostStats struct {
+	Kicked    uint64 // sessions that he has ended
+	Banned    uint64 // requests of those who are kept out
+	Announced uint64 // notifications that were sent
 }
 
 // Gauges is what a profile holds now.
