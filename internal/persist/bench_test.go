@@ -32,7 +32,10 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
-const movesPerTurn = 5000
+const (
+	movesPerTurn    = 5000
+	movesPerMessage = 20 // as a busy loop makes them
+)
 
 func benchDrain(b *testing.B, store, twin wamble.Store, limits persist.Limits) {
 	tr, start := storetest.NewTraffic(1000, 1)
@@ -54,6 +57,7 @@ func benchDrain(b *testing.B, store, twin wamble.Store, limits persist.Limits) {
 			b.Fatal(err)
 		}
 	}
+	var planner persist.Planner
 	var ours, theirs time.Duration
 	through := uint64(0)
 	for b.Loop() {
@@ -64,7 +68,10 @@ func benchDrain(b *testing.B, store, twin wamble.Store, limits persist.Limits) {
 		}
 		t1 := time.Now()
 		for len(queue) > 0 {
-			p, n := persist.MakePlan(queue, limits.Adapt(len(queue)))
+			p, n, err := planner.Make(queue, limits.Adapt(6*len(queue)))
+			if err != nil {
+				b.Fatal(err)
+			}
 			if err := twin.Apply(b.Context(), wamble.Batch{Profile: profile, After: through, Through: p.Through, Intents: p.Intents}); err != nil {
 				b.Fatal(err)
 			}
@@ -83,17 +90,16 @@ func benchDrain(b *testing.B, store, twin wamble.Store, limits persist.Limits) {
 func fill(b *testing.B, r *runner.Runner, d *persist.Drain, tr *storetest.Traffic) []persist.Message {
 	durable := make(chan error, 1)
 	g := r.NewGroup(func(_ *runner.Group, err error) { durable <- err })
-	queue := make([]persist.Message, movesPerTurn)
-	var frame []byte
-	for i := range queue {
-		queue[i].Intents = tr.Batch(1).Intents
-		frame = persist.Begin(frame[:0])
-		for _, in := range queue[i].Intents {
+	var frames [][]byte
+	for range movesPerTurn / movesPerMessage {
+		frame := persist.Begin(nil)
+		for _, in := range tr.Batch(movesPerMessage).Intents {
 			frame = persist.Append(frame, in)
 		}
 		if err := persist.Add(g, d.Worker(), frame); err != nil {
 			b.Fatal(err)
 		}
+		frames = append(frames, frame)
 	}
 	if err := r.Submit(g); err != nil {
 		b.Fatal(err)
@@ -101,8 +107,13 @@ func fill(b *testing.B, r *runner.Runner, d *persist.Drain, tr *storetest.Traffi
 	if err := <-durable; err != nil {
 		b.Fatal(err)
 	}
-	for i := range queue {
-		queue[i].Seq = g.Row(i).Seq
+	var queue []persist.Message
+	for i, frame := range frames {
+		m, err := persist.MakeMessage(g.Row(i).Seq, frame)
+		if err != nil {
+			b.Fatal(err)
+		}
+		queue = append(queue, m)
 	}
 	return queue
 }
