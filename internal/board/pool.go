@@ -18,7 +18,7 @@ var (
 	// ErrNoID is returned when a board is wanted and no number is left for it.
 	ErrNoID = errors.New("no number is left for a new board")
 	// ErrSession is returned for a number that no session can have.
-	ErrSession = errors.New("a session has a number from 1 to 1099511627775")
+	ErrSession = errors.New("a session has a number from 1 to 68719476735")
 )
 
 // NewID hands out the number of a new board, each only once; false when none
@@ -40,6 +40,7 @@ type Pool struct {
 	deadlines alarms
 	silence   alarms
 	finished  recent
+	lengths   lengths
 	intents   intents
 	sample    sample
 }
@@ -112,6 +113,7 @@ func (p *Pool) insert(b *Board) {
 	b.place = int32(len(p.places))
 	p.places = append(p.places, place{board: b})
 	p.boards[b.id] = b
+	p.lengths.add(b.Plies())
 }
 
 // setFree puts a board among the free ones.
@@ -146,4 +148,5 @@ func (p *Pool) remove(b *Board) {
 	p.deadlines.remove(b)
 	p.silence.remove(b)
 	delete(p.boards, b.id)
+	p.lengths.remove(b.Plies())
 }

@@ -288,6 +288,10 @@ type Scoring struct {
 	// its first move.
 	MaxContributors int `option:"max-contributors" default:"100" range:"1..100000" unit:"players" room:"score"`
 
+	// KFactor is how many points of rating a whole game puts at stake for each
+	// side, which its players share by their moves. 0 turns ratings off.
+	KFactor float64 `option:"k-factor" default:"32" range:"0..1000" unit:"points" room:"score"`
+
 	// DefaultRating is the rating of a new player.
 	DefaultRating int `option:"default-rating" default:"1200" range:"0..10000" room:"score"`
 }

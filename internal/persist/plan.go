@@ -207,6 +207,9 @@ func locality(in wamble.Intent) (major, minor uint64) {
 	case *wamble.UpdateSessionLastSeen:
 		return uint64(in.Session), 0
 	case *wamble.RecordRating:
+		if in.Key.IsZero() {
+			return 0, uint64(in.Session)
+		}
 		return binary.BigEndian.Uint64(in.Key[:]), binary.BigEndian.Uint64(in.Key[8:])
 	}
 	return 0, 0

@@ -87,24 +87,6 @@ func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) 
 	}
 }
 
-// fillAtOnce is how many boards one step makes: a large pool is filled by many
-// steps, so that nobody waits long.
-const fillAtOnce = 1024
-
-// fill brings the pool up to min-boards, as far as there are numbers.
-func (p *Profile) fill(out *Output) {
-	if p.short() {
-		p.boards.Grow(p.clock.now, min(p.boards.Options().MinBoards, p.boards.Len()+fillAtOnce), &p.draft)
-		p.seal(out)
-	}
-}
-
-// short reports whether boards are missing, and can be made.
-func (p *Profile) short() bool {
-	o := p.boards.Options()
-	return p.boards.Len() < min(o.MinBoards, o.MaxBoards) && p.leases.Left(wamble.BoardIDs) > 0
-}
-
 // leased are the sequences of which a profile needs numbers.
 var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs}
 
@@ -143,6 +125,7 @@ func (p *Profile) next() time.Time {
 	if p.short() {
 		sooner(p.clock.now)
 	}
+	sooner(p.clock.at(p.mode.supply.next))
 	if p.seen.n > 0 {
 		sooner(p.clock.at(p.seen.since + seenWaits))
 	}

@@ -43,6 +43,7 @@ type mode struct {
 	readOnly bool             // the journal has no room
 	caps     wire.SessionCaps // of a session with a board
 	law      law
+	supply   supply // of boards
 }
 
 // stage is how far a profile has come.
@@ -178,6 +179,8 @@ func (p *Profile) take(in *Input, out *Output) {
 		if p.mode.stage != failed {
 			p.word(in.Kind, in.Word, out)
 		}
+	case Adopt:
+		p.adopt(in.Data, out)
 	}
 }
 
@@ -187,4 +190,5 @@ func (p *Profile) configure(c *config.Profile) {
 	p.link.SetConfig(linkConfig(c))
 	p.sessions.Reconfigure(sessionOptions(c))
 	p.boards.Reconfigure(boardOptions(c))
+	p.mode.supply.next = 0
 }

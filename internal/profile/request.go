@@ -41,6 +41,7 @@ type scratch struct {
 	push     []byte
 	released []board.Released
 	ended    []session.Ended
+	rewards  rewards
 }
 
 // packet takes a packet from outside.

@@ -119,7 +119,7 @@ func (r *rig) boot() {
 	for _, b := range r.store.liveBoards() {
 		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
 		if b.Holder != nil {
-			inputs = append(inputs, Input{Kind: RestoreSession, Session: r.store.sessions[b.Holder.Session]})
+			inputs = append(inputs, Input{Kind: RestoreSession, Session: r.store.session(b.Holder.Session)})
 		}
 	}
 	r.step(append(inputs, Input{Kind: Ready})...)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"sync"
 
 	"wamble/internal/persist"
@@ -25,7 +26,8 @@ type journal struct {
 	open   *group // being filled
 	other  *group // under way, or spare
 	flying bool
-	held   bool // nothing is submitted yet
+	landed sync.Cond // signalled when the group under way has settled
+	held   bool      // nothing is submitted yet
 	err    error
 	pack   []byte    // frames that become one message
 	sizes  histogram // frames per group
@@ -59,6 +61,7 @@ const packSize = 16 << 10
 // newJournal returns a journal that holds its frames until begin.
 func newJournal(r *runner.Runner, worker uint32) *journal {
 	j := &journal{runner: r, worker: worker, held: true, sizes: newHistogram(groupBounds)}
+	j.landed.L = &j.mu
 	j.open = &group{messages: r.NewGroup(j.settle)}
 	j.other = &group{messages: r.NewGroup(j.settle)}
 	return j
@@ -136,14 +139,31 @@ func (j *journal) settle(g *runner.Group, err error) {
 		j.flying = false
 		err = j.submit()
 	} else {
-		j.err = err
+		j.err, j.flying = err, false
 	}
+	j.landed.Broadcast()
 	j.mu.Unlock()
 	if seq != 0 {
 		j.durable(progress{gate, seq, frames, messages})
 	}
 	if err != nil {
 		j.failed(err)
+	}
+}
+
+// errEnded is why a journal that was ended takes nothing.
+var errEnded = errors.New("the profile has ended")
+
+// end drops what was not submitted and waits for what was: when it returns, all
+// that will ever be durable is.
+func (j *journal) end() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = errEnded
+	}
+	for j.flying {
+		j.landed.Wait()
 	}
 }
 

@@ -26,7 +26,7 @@ type life struct {
 
 // newLife returns a profile that has restored nothing yet.
 func (rt *runtime) newLife() (*life, error) {
-	o := profile.Options{Config: rt.cfg, Now: time.Now()}
+	o := profile.Options{Config: rt.cfg.Load(), Now: time.Now()}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
@@ -43,7 +43,7 @@ func (rt *runtime) newLife() (*life, error) {
 		record:  record,
 		profile: profile.New(o),
 		journal: newJournal(rt.runner, drain.Worker()),
-		mail:    newMail(rt.port.Wake),
+		mail:    newMail(rt.wake),
 		failure: make(chan error, 1),
 	}
 	l.journal.durable = func(p progress) {
@@ -93,7 +93,7 @@ func (l *life) restore(ctx context.Context, rt *runtime) error {
 		l.step(profile.Input{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: blocks})
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
-	for b, err := range rt.store.LiveBoards(ctx, rt.cfg.Name) {
+	for b, err := range rt.store.LiveBoards(ctx, rt.name) {
 		if err != nil {
 			return fmt.Errorf("read the boards: %w", err)
 		}

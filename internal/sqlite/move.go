@@ -120,7 +120,7 @@ func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
 	if err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT m.board_id, m.move_number, m.move_uci, m.session_id, ifnull(p.handle, ''), m.timestamp
+	rows, err := tx.QueryContext(ctx, `SELECT m.board_id, m.move_number, m.move_uci, m.session_id, ifnull(p.handle, ''), ifnull(p.rating, 0), m.timestamp
 		FROM json_each(?) j JOIN moves m ON m.board_id = j.value JOIN sessions s ON s.id = m.session_id LEFT JOIN players p ON p.id = s.player_id
 		ORDER BY m.board_id, m.move_number`, string(list))
 	if err != nil {
@@ -131,7 +131,7 @@ func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
 		var board wamble.BoardID
 		var m wamble.Move
 		var micros int64
-		if err := rows.Scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Handle, &micros); err != nil {
+		if err := rows.Scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Handle, &m.Rating, &micros); err != nil {
 			return err
 		}
 		m.At = schema.Time(micros)
