@@ -50,6 +50,9 @@ func (p *Profile) caps(s *session.Session) wire.SessionCaps {
 			caps |= capabilities[i].bit
 		}
 	}
+	if !p.audience.book.Open() {
+		caps &^= wire.MayPredict | wire.MayReadPredictions
+	}
 	return caps
 }
 

@@ -119,6 +119,7 @@ func (p *Profile) meet(r *request, row *route, out *Output) bool {
 // for it is durable.
 func (p *Profile) finish(r *request, out *Output) {
 	p.sealFor(r.session, out)
+	p.keepGainers()
 	p.link.Finish(r.id, p.gates.last)
 }
 

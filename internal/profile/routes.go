@@ -51,10 +51,10 @@ func init() { // handlers look at the table through capsOf
 		{ctrl: wire.CtrlGetPlayerStats, looks: everywhere, terms: true, handle: (*Profile).playerStats},
 		{ctrl: wire.CtrlGetLeaderboard, looks: everywhere, action: "leaderboard.read", resource: "global", terms: true, handle: (*Profile).leaderboard},
 		{ctrl: wire.CtrlGetActiveReservations, looks: everywhere, handle: (*Profile).reservations},
-		{ctrl: wire.CtrlSpectateGame, terms: true},
-		{ctrl: wire.CtrlSpectateStop, terms: true},
-		{ctrl: wire.CtrlSubmitPrediction, terms: true},
-		{ctrl: wire.CtrlGetPredictions, terms: true},
+		{ctrl: wire.CtrlSpectateGame, looks: everywhere, must: true, terms: true, handle: (*Profile).spectate},
+		{ctrl: wire.CtrlSpectateStop, looks: inMemory, terms: true, handle: (*Profile).stopSpectating},
+		{ctrl: wire.CtrlSubmitPrediction, looks: everywhere, must: true, terms: true, writes: true, handle: (*Profile).predict},
+		{ctrl: wire.CtrlGetPredictions, looks: everywhere, must: true, terms: true, handle: (*Profile).predictions},
 	}
 	for _, row := range routes {
 		if row.handle == nil {

@@ -43,13 +43,17 @@ func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view 
 // sketch adds what a session may do, and since when it holds its board, if it
 // has one.
 func (p *Profile) sketch(v *view, s *session.Session, b *board.Board) {
-	caps := p.capsOf(s)
-	if b == nil {
-		caps &^= wire.MayMove
-	} else if caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
+	caps := p.capsAt(s, b)
+	if b != nil && caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
 		v.flags = wire.FlagBoardIs960
 	}
 	v.add(wire.Int(wire.KeySessionCaps, int64(caps)))
+	if caps&wire.MayReadPredictions != 0 {
+		v.add(wire.String(wire.KeyPredictionSource, wire.SourceTree))
+	}
+	if caps&wire.MayPredict != 0 {
+		v.add(wire.Int(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending)))
+	}
 	if b != nil {
 		v.add(wire.Int(wire.KeyReservationReservedAt, b.Reserved().Unix()))
 	}
