@@ -14,6 +14,8 @@ type run struct {
 	b     *runner.Batched
 	queue []Message
 	place map[uint64]int // of a message, by number, in b.Deliveries
+	// buried are the intents that the store has refused.
+	buried map[wamble.Intent]bool
 }
 
 // decode reads the messages of a batch. One that is no frame of intents goes to
@@ -89,7 +91,11 @@ func permanent(ctx context.Context, err error) bool {
 // bury frames each rejected intent anew, as a dead letter in place of the part
 // of its message that failed.
 func (r *run) bury(plan Plan, rejected []wamble.Rejection, worker uint32) error {
+	if r.buried == nil && len(rejected) > 0 {
+		r.buried = map[wamble.Intent]bool{}
+	}
 	for _, x := range rejected {
+		r.buried[plan.Intents[x.Index]] = true
 		m := messageTo(worker, Append(Begin(nil), plan.Intents[x.Index]))
 		frame, err := m.Append(nil)
 		if err != nil {

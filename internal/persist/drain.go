@@ -36,6 +36,8 @@ type DrainOptions struct {
 	// Trouble, if set, is told of every failure of the store, and of its end
 	// with nil.
 	Trouble func(err error)
+	// Emitted, if set, is told when the feed of finished games has grown.
+	Emitted func()
 }
 
 // Drain moves the messages of one profile from the journal to its store, in
@@ -52,6 +54,9 @@ type Drain struct {
 	pending atomic.Int64
 	wake    chan struct{}
 	applied atomic.Uint64
+	// emitted counts the games that were put into the feed, told those that were
+	// spoken of. Both belong to the drain's goroutine.
+	emitted, told uint64
 }
 
 // NewDrain makes the drain of a profile. Exactly one may exist for each.
@@ -125,6 +130,9 @@ func (d *Drain) Run(ctx context.Context) error {
 			if done == 0 {
 				break
 			}
+		}
+		if err := d.feed(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("the feed of profile %q: %w", d.o.Profile, err)
 		}
 		d.count()
 		timer.Reset(d.untilNext())
@@ -234,7 +242,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		d.moveTo(plan.Through)
 		queue = queue[taken:]
 	}
-	return nil
+	return run.emit(d)
 }
 
 func (d *Drain) moveTo(cursor uint64) {

@@ -16,16 +16,16 @@ import (
 // world is a profile with a slow journal, a slower store that goes away, a bad
 // network, crashes, and players who do not always behave.
 type world struct {
-	t      *testing.T
-	rng    *rand.Rand
-	p      *Profile
-	out    Output
-	now    time.Time
-	opts   Options
+	t    *testing.T
+	rng  *rand.Rand
+	p    *Profile
+	out  Output
+	now  time.Time
+	opts Options
 	// members is how many of ten players have an identity.
 	members int
 	events  events
-	order  int
+	order   int
 
 	judge *judge
 	store *memory
