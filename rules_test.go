@@ -38,6 +38,7 @@ var rooms = []room{
 	{name: "internal/board", may: []string{"chess", "."}, pure: true},
 	{name: "internal/score", may: []string{"."}, pure: true},
 	{name: "internal/record", may: []string{"chess", "."}, pure: true},
+	{name: "internal/readapi", may: []string{"internal/record", "."}},
 	{name: "internal/schema", may: []string{"."}},
 	{name: "internal/sqlite", may: []string{"internal/schema", "."}, also: []string{"database/sql"}},
 	{name: "internal/postgres", may: []string{"internal/schema", "."}},
@@ -48,7 +49,7 @@ var rooms = []room{
 	{name: "internal/persist", may: []string{"runner", "."}, tests: []string{"internal/postgres", "internal/sqlite"}},
 	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/score", "internal/link", "internal/persist", "internal/config", "wire", "chess", "."}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "wire", "chess", "."}, also: []string{"unsafe"}},
-	{name: "internal/server", may: []string{"internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
+	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
 		"internal/postgres", "internal/sqlite", "internal/schema", "runner", "wire", "."}, tests: []string{"chess", "client", "internal/loader"}},
 	{name: "internal/link", may: []string{"wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
