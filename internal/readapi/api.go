@@ -123,11 +123,15 @@ func (r *reader) introduce() error {
 	if text == "" {
 		return nil
 	}
-	scheme, digits, _ := strings.Cut(text, " ")
-	b, err := hex.DecodeString(digits)
-	if !strings.EqualFold(scheme, "Bearer") || err != nil || len(b) != len(r.token) {
-		return badf("Authorization is Bearer and a token of 32 hexadecimal digits")
+	scheme, token, _ := strings.Cut(text, " ")
+	b, err := hex.DecodeString(token)
+	if err == nil && len(b) == len(r.token) {
+		copy(r.token[:], b)
+	} else {
+		r.token, err = wamble.ParseToken(token)
 	}
-	copy(r.token[:], b)
+	if err != nil || !strings.EqualFold(scheme, "Bearer") {
+		return badf("Authorization is Bearer and a token: 32 hexadecimal digits, or the 22 characters that players see")
+	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := fmt.Sprintf("ranks %s %d %d %x", by, limit, offset, r.token)
+	key := fmt.Sprintf("ranks %s %d %d %s", by, limit, offset, r.token)
 	return a.shelf.get(r.Context(), key, func(ctx context.Context) (*answer, error) {
 		q := wamble.LeaderboardQuery{ByRating: by == "rating", Offset: offset, Limit: limit}
 		if !r.token.IsZero() {
