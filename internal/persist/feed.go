@@ -40,23 +40,39 @@ const (
 // attempt never came. What the store has refused is left out.
 func (r *run) emit(d *Drain) error {
 	for i := range r.queue {
-		for _, in := range r.queue[i].Intents {
-			result, ok := in.(*wamble.RecordGameResult)
-			if !ok || r.buried[in] {
+		m := &r.queue[i]
+		if !m.ends {
+			continue
+		}
+		rest := m.records
+		for n := 0; len(rest) > 0; n++ {
+			var row record
+			if row, rest, _ = cut(rest); row.kind != wamble.KindRecordGameResult || r.buried[Origin{m.Seq, n}] {
 				continue
 			}
-			line, err := json.Marshal(Ended{
-				d.o.Profile, result.Board, winners[result.Result], result.Reason, result.Plies, result.Duration.Seconds(), result.At.UTC(),
-			})
-			if err != nil {
+			if err := r.emitResult(d, row); err != nil {
 				return err
 			}
-			if err := r.b.Tx.Emit(line); err != nil {
-				return fmt.Errorf("emit the end of board %d: %w", result.Board, err)
-			}
-			d.emitted++
 		}
 	}
+	return nil
+}
+
+func (r *run) emitResult(d *Drain, row record) error {
+	var result wamble.RecordGameResult
+	if err := row.decode(&result); err != nil {
+		return err
+	}
+	line, err := json.Marshal(Ended{
+		d.o.Profile, result.Board, winners[result.Result], result.Reason, result.Plies, result.Duration.Seconds(), result.At.UTC(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.b.Tx.Emit(line); err != nil {
+		return fmt.Errorf("emit the end of board %d: %w", result.Board, err)
+	}
+	d.emitted++
 	return nil
 }
 
