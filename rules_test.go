@@ -52,7 +52,7 @@ var rooms = []room{
 	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/score", "internal/predict", "internal/spectate", "internal/link", "internal/persist", "internal/config", "wire", "chess", "."}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "wire", "chess", "."}, also: []string{"unsafe"}},
 	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
-		"internal/postgres", "internal/sqlite", "internal/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"chess", "client", "internal/loader"}},
+		"internal/postgres", "internal/sqlite", "internal/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"chess", "client", "internal/loader", "internal/record"}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"internal/server", "internal/config", "client", "chess", "."}},
 	{name: "internal/handoff"},
