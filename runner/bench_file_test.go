@@ -18,6 +18,7 @@ import (
 type logFile struct {
 	f     *os.File
 	fsync bool
+	syncs atomic.Uint64 // groups written
 	mu    sync.Mutex
 	ready sync.Cond
 	next  *fileGroup
@@ -79,6 +80,7 @@ func (l *logFile) commit() {
 		if len(g.bytes) == 0 {
 			return
 		}
+		l.syncs.Add(1)
 		_, g.err = l.f.Write(g.bytes)
 		if g.err == nil && l.fsync {
 			g.err = unix.Fdatasync(int(l.f.Fd()))

@@ -75,6 +75,8 @@ func benchPosts(b *testing.B, drained bool) {
 					ours, theirs = serially(ours), serially(theirs)
 				}
 				compare(b, producers, theirs, ours, d)
+				b.ReportMetric(float64(b.N)/float64(file.syncs.Load()), "file-group")
+				b.ReportMetric(float64(b.N)/float64(r.Stats().Commits), "group")
 			})
 		}
 	}

@@ -92,8 +92,8 @@ func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 // its size, so that whatever another program left can be taken in; what does
 // not decode ends in the dead letters when it is delivered.
 func (r *Runner) Insert(ctx context.Context, row Row, frame []byte) error {
-	if len(frame) == 0 {
-		return fmt.Errorf("empty frame: %w", ErrInvalid)
+	if len(frame) == 0 || bundled(frame) > 0 {
+		return fmt.Errorf("empty frame, or a bundle: %w", ErrInvalid)
 	}
 	if len(frame) > r.o.MaxFrame {
 		return fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), r.o.MaxFrame, ErrTooLarge)
