@@ -3,6 +3,7 @@ package runner_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -70,6 +71,7 @@ func (l *logFile) commit() {
 	defer close(l.ended)
 	var spare []byte
 	for {
+		runtime.Gosched() // as the committer does: the grouping is the same
 		l.mu.Lock()
 		for len(l.next.bytes) == 0 && !l.done {
 			l.ready.Wait()

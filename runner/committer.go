@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -80,7 +81,12 @@ func (k *committer) submit(o op, limit int) error {
 
 // take waits for requests and moves them into the group. It returns false when
 // the queue is closed and empty.
+//
+// It lets others run first: those it has just answered mostly have their next
+// request ready, and what a worker settles meanwhile rides along. That makes
+// groups as large as the producers allow, without waiting for anybody.
 func (k *committer) take() bool {
+	runtime.Gosched()
 	k.q.mu.Lock()
 	defer k.q.mu.Unlock()
 	for len(k.q.ops) == 0 {
