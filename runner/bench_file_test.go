@@ -198,6 +198,7 @@ func report(b *testing.B, ours, theirs *load, ratios []float64) {
 	b.ReportMetric(theirs.perSecond(), "file-msg/s")
 	b.ReportMetric(ratios[len(ratios)/2], "ratio")
 	b.ReportMetric(float64(ours.cpu)/float64(len(ours.lat)), "cpu-ns/msg")
+	b.ReportMetric(float64(theirs.cpu)/float64(len(theirs.lat)), "file-cpu-ns/msg")
 	b.ReportMetric(ours.quantile(0.5), "p50-µs")
 	b.ReportMetric(ours.quantile(0.99), "p99-µs")
 	b.ReportMetric(theirs.quantile(0.5), "file-p50-µs")

@@ -69,7 +69,7 @@ func benchPosts(b *testing.B, drained bool) {
 					d.start(b, r, false)
 				}
 				file := newLogFile(b, m.fsync)
-				ours := func() error { _, err := r.PostFrame(b.Context(), frame); return err }
+				ours := func() error { _, err := r.PostFrame(context.Background(), frame); return err }
 				theirs := func() error { return file.post(frame) }
 				if m.serially {
 					ours, theirs = serially(ours), serially(theirs)
