@@ -294,7 +294,8 @@ type inboxState struct {
 	next     uint64 // the next sequence number to give
 	count    uint64 // rows, leased ones included
 	frontier [bandCount]uint64
-	// leaseHead is below or equal to the lowest row that has a lease.
+	// leaseHead is below or equal to the lowest row that has a lease, and to
+	// every frontier: what is claimed later must not fall below it.
 	leaseHead uint64
 }
 

@@ -26,7 +26,6 @@ type settleOp struct {
 	renew bool
 
 	results []settled
-	bytes   int
 	buf     []byte
 }
 
@@ -36,8 +35,6 @@ type settled struct {
 	dead bool
 	dup  bool
 }
-
-func (o *settleOp) size() int { return 64*(o.to-o.from) + o.bytes }
 
 func (o *settleOp) apply(c *commit) {
 	o.results = o.results[:0]
@@ -56,7 +53,8 @@ func (o *settleOp) apply(c *commit) {
 	c.storeClaim(o.next)
 	if o.next != nil && len(o.next.list) > 0 {
 		if in := c.e.ix.inbox(uint64(o.w.id)); len(in.leases) == o.next.units {
-			in.leaseHead = o.next.lowest()
+			// Rows above may be claimed before rows below: see inboxState.
+			in.leaseHead = min(o.next.lowest(), in.lowest())
 		}
 	}
 }

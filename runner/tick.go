@@ -122,7 +122,7 @@ func (w *Worker) send(_ context.Context, e *engine, from, to int, next *batch, b
 		half := w.policy().LeaseTTL.Milliseconds() / 2
 		o.renew = left[0].lease.Deadline-e.now() < half
 	}
-	return e.call(context.Background(), o, &o.waiter, 0)
+	return e.call(context.Background(), o, &o.waiter)
 }
 
 // giveBack returns what is claimed but not run, uncounted.
