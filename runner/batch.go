@@ -43,7 +43,7 @@ func (b *batch) full(l limits) bool {
 func (b *batch) add(row Row, at band, value []byte) {
 	b.arena = append(b.arena, value...)
 	v := b.arena[len(b.arena)-len(value):]
-	d := Delivery{Row: row, band: at, Frame: v}
+	d := Delivery{Row: row, Frame: v, custody: custody{queue: at}}
 	if at == bandFired {
 		if len(v) < rowKeyLen {
 			d.frameErr = badLength("fired timer", v)

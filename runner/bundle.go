@@ -116,7 +116,8 @@ func (b *batch) addBundle(row Row, value []byte, n, take int) {
 			list = &b.over
 		}
 		*list = append(*list, Delivery{
-			Row: Row{row.Worker, row.Seq + uint64(i)}, Frame: rest[:size:size], nth: uint8(i), of: uint8(n),
+			Row: Row{row.Worker, row.Seq + uint64(i)}, Frame: rest[:size:size],
+			custody: custody{nth: uint8(i), of: uint8(n)},
 		})
 		rest = rest[size:]
 	}

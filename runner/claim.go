@@ -12,25 +12,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	p := w.policy()
 	e.ix.mu.Lock()
 	in := e.ix.inbox(uint64(w.id))
-	in.expire(now)
-	w.seqs = in.takeReady(now, l.rows, w.seqs[:0])
-	w.seqs = slices.DeleteFunc(w.seqs, func(seq uint64) bool { return w.runs(running, in, seq) })
-	w.bands = w.bands[:0]
-	alone := false
-	for i, seq := range w.seqs {
-		h := in.leases[seq]
-		if suspect(h.Lease, p.RetryBudget) {
-			// It was running when the process died, or its lease ran out: if
-			// it is the culprit, nobody else shall pay for it.
-			if i > 0 && w.o.Ordered {
-				w.seqs = w.seqs[:i]
-				break
-			}
-			w.seqs, w.bands, alone = append(w.seqs[:0], seq), append(w.bands[:0], h.band), true
-			break
-		}
-		w.bands = append(w.bands, h.band)
-	}
+	alone := w.candidates(in, now, l.rows, running)
 	if alone {
 		l.rows = 1 // of a bundle, only its first
 	}
@@ -67,6 +49,30 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	}
 	w.grant(e, in, b, reached, now, p)
 	return nil
+}
+
+// candidates collects rows whose lease ran out, to be taken over. It reports
+// whether the only one has to be delivered alone.
+func (w *Worker) candidates(in *inbox, now int64, rows int, running []Delivery) (alone bool) {
+	in.expire(now)
+	w.seqs = in.takeReady(now, rows, w.seqs[:0])
+	w.seqs = slices.DeleteFunc(w.seqs, func(seq uint64) bool { return w.runs(running, in, seq) })
+	w.bands = w.bands[:0]
+	for i, seq := range w.seqs {
+		h := in.leases[seq]
+		if suspect(h.Lease, w.policy().RetryBudget) {
+			// It was running when the process died, or its lease ran out: if
+			// it is the culprit, nobody else shall pay for it.
+			if i > 0 && w.o.Ordered {
+				w.seqs = w.seqs[:i]
+				break
+			}
+			w.seqs, w.bands = append(w.seqs[:0], seq), append(w.bands[:0], h.band)
+			return true
+		}
+		w.bands = append(w.bands, h.band)
+	}
+	return false
 }
 
 // runs reports whether seq is among the deliveries that w is running itself:
@@ -117,8 +123,8 @@ func (b *batch) cutOrdered(e *engine, in *inbox, w *Worker, seen, reached [bandC
 		}
 	}
 	for _, d := range rest {
-		if d.Row.Seq >= seen[d.band] {
-			reached[d.band] = min(reached[d.band], d.Row.Seq)
+		if d.Row.Seq >= seen[d.queue] {
+			reached[d.queue] = min(reached[d.queue], d.Row.Seq)
 		}
 	}
 	if len(b.over) > 0 && (n == 0 || b.list[n-1].Row.Seq+1 != b.over[0].Row.Seq) {
@@ -165,7 +171,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			w.tally.Expired += uint64(n)
 		}
 		lease.Attempts = h.Attempts + 1
-		in.hold(seq, holding{lease, d.band, uint32(max(1, d.of))})
+		in.hold(seq, holding{lease, d.queue, uint32(max(1, d.of))})
 		if n < int(d.of) {
 			b.overLease = Lease{Deadline: now - 1}
 			if leased {
@@ -202,7 +208,7 @@ func (in *inbox) free(d *Delivery, now int64) bool {
 		return h.Deadline < now && h.Attempts < math.MaxUint32 && h.n == uint32(max(1, d.of))
 	}
 	_, gone := in.gone[d.Row.Seq]
-	return !gone && d.Row.Seq >= in.seen[d.band]
+	return !gone && d.Row.Seq >= in.seen[d.queue]
 }
 
 // storeClaim writes the leases of b. A bundle for which there was no room is

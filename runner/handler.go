@@ -35,16 +35,21 @@ type Delivery struct {
 	Timer     TimerID
 	FromTimer bool
 
-	lease    Lease
-	nth, of  uint8  // its place in a bundle, and how many that holds; of is 0 for a row of its own
-	prior    uint32 // deliveries before this one
-	band     band
-	doomed   bool // its budget is spent: it is not run again
-	skip     bool // its id is done already
-	stray    bool // it is not for the handler: see precheck
+	custody
 	frameErr error
 	at       int // its place in the worker's batch
 	w        *Worker
+}
+
+// custody is how a worker holds a delivery.
+type custody struct {
+	lease   Lease
+	nth, of uint8  // its place in a bundle, and how many that holds; of is 0 for a row of its own
+	prior   uint32 // deliveries before this one
+	queue   band
+	doomed  bool // its budget is spent: it is not run again
+	skip    bool // its id is done already
+	stray   bool // it is not for the handler: see precheck
 }
 
 // Batched is a batch on its way through a BatchHandler.

@@ -161,7 +161,7 @@ func (o *settleOp) one(c *commit, i int) settled {
 	case verdictDone:
 		r := o.finish(c, in, d, o.b.txs[i])
 		if r.err == nil {
-			c.remove(in, d.Row.Seq, d.band)
+			c.remove(in, d.Row.Seq, d.queue)
 		}
 		return r
 	case verdictDead:
@@ -257,7 +257,7 @@ func (o *settleOp) bury(c *commit, in *inbox, d *Delivery, out *outcome) {
 		letter.Frame = []byte{0} // a fired timer that is cut off has no frame
 	}
 	c.bury(in.worker, &letter)
-	c.remove(in, d.Row.Seq, d.band)
+	c.remove(in, d.Row.Seq, d.queue)
 }
 
 // renewRest gives the deliveries that are still to be run a fresh deadline.
