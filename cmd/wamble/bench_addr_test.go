@@ -44,8 +44,10 @@ func benchRunning(t *testing.T, database string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	<-s.Ready()
-	address := netip.AddrPortFrom(loopback, s.Addresses().UDP.Port()).String()
+	if err := s.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	address := netip.AddrPortFrom(loopback, s.Profiles()[0].UDP.Port()).String()
 
 	var out, errOut bytes.Buffer
 	code := run([]string{"bench", "--addr", address, "--clients", "4", "--duration", "200ms", "--rounds", "1",

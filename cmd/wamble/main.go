@@ -6,6 +6,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -147,6 +148,39 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return see(cmd, fmt.Errorf("%q takes no argument, but there is %q", cmd.CommandPath(), args[0]))
+}
+
+// oneArg is for commands that take one argument, and nothing else; what names it.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return see(cmd, fmt.Errorf("%q takes one argument, %s; there are %d", cmd.CommandPath(), what, len(args)))
+		}
+		return someArgs(what)(cmd, args)
+	}
+}
+
+// someArgs is for commands that take one argument or more; what names one.
+func someArgs(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return see(cmd, fmt.Errorf("%q needs %s", cmd.CommandPath(), what))
+		}
+		return nil
+	}
+}
+
+// hexBytes reads hexadecimal digits.
+func hexBytes(digits string) ([]byte, error) {
+	b, err := hex.DecodeString(digits)
+	var bad hex.InvalidByteError
+	switch {
+	case errors.As(err, &bad):
+		return nil, fmt.Errorf("not a hexadecimal digit: %q", rune(bad))
+	case err != nil:
+		return nil, errors.New("an odd number of hexadecimal digits")
+	}
+	return b, nil
 }
 
 // parent makes c the parent of subs: alone it prints its help, and a word it

@@ -47,13 +47,9 @@ printed all the same, and the exit code is 1.`,
 				return err
 			}
 			return eachPacket(cmd, words, func(word string) ([]byte, error) {
-				packet, err := hex.DecodeString(word)
-				var bad hex.InvalidByteError
-				switch {
-				case errors.As(err, &bad):
-					return nil, fmt.Errorf("not hexadecimal digits: %q", rune(bad))
-				case err != nil:
-					return nil, errors.New("an odd number of hexadecimal digits")
+				packet, err := hexBytes(word)
+				if err != nil {
+					return nil, err
 				}
 				return wire.FormatJSON(packet)
 			})

@@ -27,7 +27,7 @@ replayed as far as it goes.
 A recording holds the tokens of all players: keep it as private (mode 0600) as
 the database.`,
 		Example: `  wamble replay default.rec`,
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg("a recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {

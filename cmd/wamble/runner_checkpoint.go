@@ -17,7 +17,7 @@ func runnerCheckpointCommand(f *runnerFlags) *cobra.Command {
 		Long: `Copy a stopped runner, whole and consistent, to a directory that does not
 exist yet. 'wamble runner restore' takes it back.`,
 		Example: "  wamble runner checkpoint /var/backups/wamble-journal",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg("a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.read(func(r *runner.Runner) error {
 				if err := r.Checkpoint(args[0]); err != nil {
@@ -42,7 +42,7 @@ The restored runner has a new journal id, so that nobody mistakes the numbers
 of its new messages for those of the lost ones.`,
 		Example: `  wamble runner restore /var/backups/wamble-journal
   wamble runner restore --dir /var/lib/wamble/journal --overwrite /var/backups/wamble-journal`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArg("a directory"),
 	}
 	c.Flags().BoolVar(&overwrite, "overwrite", false, "replace a runner that has content")
 	c.RunE = func(cmd *cobra.Command, args []string) error {

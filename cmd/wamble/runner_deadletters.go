@@ -65,7 +65,7 @@ func deadShowCommand(f *runnerFlags) *cobra.Command {
 		Use:     "show WORKER/NUMBER...",
 		Short:   "Print all there is to know of dead letters, as JSON",
 		Example: "  wamble runner dead-letters show 7/3",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    someArgs("a dead letter, as WORKER/NUMBER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rows, err := parseRows(args)
 			if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,7 +27,7 @@ that is refused is named on standard error with the reason; the others are
 still printed, and the exit code is 1.`,
 		Example: `  wamble runner frame decode 4c4d5347…
   wamble runner frame decode - < frames.txt`,
-		Args: cobra.MinimumNArgs(1),
+		Args: someArgs("a frame in hexadecimal, or - for the standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := frameDecoder{out: json.NewEncoder(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr()}
 			d.out.SetIndent("", "  ")
@@ -79,7 +78,7 @@ func (d *frameDecoder) decodeAll(in io.Reader) error {
 // only noted.
 func (d *frameDecoder) decode(digits string) error {
 	d.count++
-	frame, err := hex.DecodeString(digits)
+	frame, err := hexBytes(digits)
 	var v any
 	if err == nil {
 		v, err = viewFrame(frame)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,9 +18,9 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve players",
-		Long: `Serve runs a profile: on UDP, WebSocket and HTTP, all on one port. Without a
-configuration it runs the default profile on port 8888, with a SQLite database
-and the journal in the data directory.
+		Long: `Serve runs the profiles of the configuration, each on UDP, WebSocket and HTTP
+on a port of its own. Without a configuration it runs the default profile on port
+8888, with a SQLite database and the journal in the data directory.
 
 A move is in the journal before its player is answered, and is brought to the
 database behind that. SIGTERM or SIGINT stops the server in order; a second one
@@ -40,9 +39,6 @@ ends it at once, which loses nothing either.`,
 			if err != nil {
 				return err
 			}
-			if others := notServed(o.Config, s.Profile()); len(others) > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "wamble: only one profile is served at a time yet; not %s\n", strings.Join(others, ", "))
-			}
 			ctx, cancel := untilStopped(cmd.Context())
 			defer cancel()
 			go greet(ctx, cmd.OutOrStdout(), s)
@@ -51,7 +47,7 @@ ends it at once, which loses nothing either.`,
 	}
 	flags.register(cmd)
 	cmd.Flags().StringVar(&record, "record", "", "record all that the profile is told in this new `file`, for 'wamble replay'; it holds the players' tokens")
-	cmd.Flags().Lookup("profile").Usage = "the `profile` to run (default the first that runs)"
+	cmd.Flags().Lookup("profile").Usage = "serve only this `profile` (default all that run)"
 	return cmd
 }
 
@@ -75,31 +71,19 @@ func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error)
 	}, nil
 }
 
-// notServed names the profiles that the configuration wants to run beside the
-// one that is served.
-func notServed(c *config.Config, served string) (others []string) {
-	for _, p := range c.Running() {
-		if p.Name != served {
-			others = append(others, p.Name)
-		}
-	}
-	return others
-}
-
 // greet says what to open, when there is something to open.
 func greet(ctx context.Context, out io.Writer, s *server.Server) {
-	select {
-	case <-ctx.Done():
+	if s.WaitReady(ctx) != nil {
 		return
-	case <-s.Ready():
 	}
-	a := s.Addresses()
-	fmt.Fprintf(out, "Wamble serves the profile %s.\n", s.Profile())
-	fmt.Fprintf(out, "  browser  http://%s/\n", reachable(a.HTTP))
-	fmt.Fprintf(out, "  client   udp://%s\n", reachable(a.UDP))
-	if a.Admin != "" {
-		fmt.Fprintf(out, "  metrics  http://%s/metrics\n", a.Admin)
+	for _, p := range s.Profiles() {
+		fmt.Fprintf(out, "Wamble serves the profile %s.\n", p.Profile)
+		fmt.Fprintf(out, "  browser  http://%s/\n", reachable(p.HTTP))
+		fmt.Fprintf(out, "  client   udp://%s\n", reachable(p.UDP))
+		fmt.Fprintf(out, "  games    %s\n", p.Store)
 	}
-	fmt.Fprintf(out, "  games    %s\n", s.Store())
+	if admin := s.Admin(); admin != "" {
+		fmt.Fprintf(out, "  metrics  http://%s/metrics\n", admin)
+	}
 	fmt.Fprintln(out, "Stop it with Ctrl-C.")
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"net/netip"
 	"time"
 
 	"wamble"
@@ -120,6 +121,18 @@ func (s *Server) tick(now time.Duration) time.Duration {
 // Linked reports whether a token has a session here, so that a push would reach
 // somebody.
 func (s *Server) Linked(token wamble.Token) bool { return s.table.byToken[token] != nil }
+
+// At reports whether a token speaks from an address in a network.
+func (s *Server) At(token wamble.Token, network netip.Prefix) bool {
+	for sess := s.table.byToken[token]; sess != nil; sess = sess.next {
+		for _, a := range sess.addrs {
+			if network.Contains(a.peer.IP().Unmap().WithZone("")) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Forget drops an address at once, as when a WebSocket connection is closed. Its
 // requests in flight are executed, but their answers go nowhere.

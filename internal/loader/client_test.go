@@ -154,6 +154,14 @@ func TestWhatIsNoAnswer(t *testing.T) {
 			s.ack(2, sceneToken)
 			s.update(9, 6)
 		}, "[ACK 9]", func(c Counts) uint64 { return c.Duplicates }},
+		{"answer to another request", func(s *scene) {
+			s.ack(2, sceneToken)
+			tell(s, 1, 6, wire.BoardUpdate{FEN: wire.Text(wire.ShortFEN(oneMove))}, wire.Int(wire.KeyRequestSeq, 1))
+		}, "[ACK 1]", func(c Counts) uint64 { return c.Duplicates }},
+		{"refusal of another request", func(s *scene) {
+			s.ack(2, sceneToken)
+			tell(s, 1, 0, wire.Error{Code: wamble.MoveRejected}, wire.Int(wire.KeyRequestSeq, 1))
+		}, "[ACK 1]", func(c Counts) uint64 { return c.Duplicates }},
 		{"hello again", func(s *scene) { s.ack(2, sceneToken); s.greet(5) }, "[ACK 1]", func(Counts) uint64 { return 1 }},
 		{"refusal without ACK", func(s *scene) {
 			b, _ := wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable, Token: sceneToken}, wire.Error{Code: wamble.Internal})
@@ -316,6 +324,32 @@ func TestForgottenIsSeen(t *testing.T) {
 	s.greet(8)
 	if c := s.report.Counts; c.Forgotten != 1 || len(s.report.Unresolved()) != 1 || len(s.report.Tokens()) != 2 {
 		t.Errorf("%+v, %d unresolved, %d tokens", c, len(s.report.Unresolved()), len(s.report.Tokens()))
+	}
+}
+
+// A move that was asked under two numbers is answered twice. The second answer,
+// sent again after the next move was asked, shows the board before that move.
+func TestSecondAnswerIsLate(t *testing.T) {
+	s := seated(t)
+	s.hello(s.c) // the server is slow, and the move is asked again
+	s.ack(3, sceneToken)
+	s.greet(5)
+	s.ack(4, sceneToken)
+	answer := func(seq uint32, board wamble.BoardID, to int64) {
+		tell(s, seq, board, wire.BoardUpdate{FEN: wire.Text(wire.ShortFEN(oneMove))},
+			wire.String(wire.KeyBoardFEN, oneMove), wire.Int(wire.KeyRequestSeq, to))
+	}
+	answer(1, 6, 2) // to the first number: nobody asks under it any more
+	s.accepted(0)
+	answer(2, 6, 4)
+	s.accepted(1)
+	s.ack(5, sceneToken)
+	answer(2, 6, 4) // sent again
+	s.accepted(1)
+	answer(3, 7, 5)
+	s.accepted(2)
+	if s.c.seat.board != 7 {
+		t.Errorf("it sits at board %d, want 7", s.c.seat.board)
 	}
 }
 

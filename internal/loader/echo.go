@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"time"
@@ -17,6 +18,7 @@ import (
 type Echo struct {
 	udp                *transport.UDP
 	ack, hello, update []byte
+	answers            int // where update names its request
 	out                link.Batch
 }
 
@@ -40,7 +42,10 @@ func OpenEcho(address netip.AddrPort) (*Echo, error) {
 		e.hello, err = wire.Append(nil, h, wire.ServerHello{FEN: short}, ext...)
 	}
 	if err == nil {
+		const mark = 0x0102_0304_0506_0708
+		ext = append([]wire.Field{wire.Int(wire.KeyRequestSeq, mark)}, ext...)
 		e.update, err = wire.Append(nil, h, wire.BoardUpdate{FEN: short}, ext...)
+		e.answers = bytes.Index(e.update, binary.BigEndian.AppendUint64(nil, mark))
 	}
 	if err != nil {
 		udp.Close()
@@ -82,7 +87,9 @@ func (e *Echo) answer(p transport.Packet) {
 		// The client counts its requests from 1 and says hello first: its number
 		// less one is that of the server's next packet.
 		copy(reply[4:20], p.Data[4:20])
-		wire.SetSeq(reply, binary.BigEndian.Uint32(p.Data[28:])-1)
+		seq := binary.BigEndian.Uint32(p.Data[28:])
+		wire.SetSeq(reply, seq-1)
+		binary.BigEndian.PutUint64(reply[e.answers:], uint64(seq))
 	case wire.CtrlClientHello:
 		reply = e.hello
 		token := tokenOf(p.Peer.Addr)

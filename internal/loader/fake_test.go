@@ -34,17 +34,32 @@ type fake struct {
 	faults  faults
 	moves   int
 	errors  map[wamble.Code]int // refusals by code
+	begun   bool                // the measured time of the run
+	since   progress            // then
+	events  []event
+}
+
+// progress is what a server has done since the measured time of a run began.
+type progress struct {
+	moves, answers int
+	missed         int // packets that came while it was dead
+}
+
+// event is something to do once, when the server has come to a certain point.
+type event struct {
+	when func(progress) bool
+	do   func()
 }
 
 // faults are what goes wrong.
 type faults struct {
 	lossIn, lossOut float64 // shares of packets
 	dead            bool    // nothing is read or answered
-	short           bool    // the whole FEN is not told
+	short           bool    // an old server: neither the whole FEN nor the request is told
 	refuse          wamble.Code
-	refusals        int // how many requests are refused with that code
-	dieAfter        int // moves until the server dies with the answer unsent; 0: never
-	reviveAfter     int // packets that a dead server misses before it is back; 0: never
+	refusals        int  // how many requests are refused with that code
+	die             bool // with its next move kept and the answer unsent
+	reviveAfter     int  // packets that a dead server misses before it is back; 0: never
 	forget          bool
 }
 
@@ -83,15 +98,51 @@ func startFake(t testing.TB, f faults) *fake {
 	return s
 }
 
-func (s *fake) options(mode Mode, clients int, d time.Duration) Options {
-	return Options{Server: s.udp.LocalAddr(), Mode: mode, Clients: clients, Duration: d, Wait: 50 * time.Millisecond}
+// options are those of a run that ends with its context.
+func (s *fake) options(mode Mode, clients int) Options {
+	return Options{
+		Server: s.udp.LocalAddr(), Mode: mode, Clients: clients, Wait: 50 * time.Millisecond,
+		Duration: time.Hour, Greet: time.Minute, Drain: time.Minute,
+		ServerCPU: s.begin,
+	}
 }
 
-// change sets faults while the server runs.
-func (s *fake) change(f func(*faults)) {
+// begin is told when the measured time of a run begins, and when it ends.
+func (s *fake) begin() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(&s.faults)
+	if !s.begun {
+		s.begun, s.since = true, progress{}
+	}
+	return 0
+}
+
+// when does something once, as soon as a condition holds after a step. Both are
+// called with the server stopped.
+func (s *fake) when(holds func(progress) bool, do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, event{holds, do})
+}
+
+// happen does what is due.
+func (s *fake) happen() {
+	s.events = slices.DeleteFunc(s.events, func(e event) bool {
+		if !s.begun || !e.when(s.since) {
+			return false
+		}
+		e.do()
+		return true
+	})
+}
+
+// until returns a context that ends when a condition holds, so that a test does
+// not depend on how much is done in a given time.
+func (s *fake) until(t testing.TB, holds func(progress) bool) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	s.when(holds, cancel)
+	return ctx
 }
 
 // played is how many moves the server has kept.
@@ -105,6 +156,7 @@ func (s *fake) played() int {
 // there, its connections are not.
 func (s *fake) miss(packets int) {
 	f := &s.faults
+	s.since.missed += packets
 	if f.reviveAfter == 0 {
 		return
 	}
@@ -121,6 +173,7 @@ func (s *fake) step() bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.happen()
 	if s.faults.dead {
 		s.miss(len(packets))
 		return true
@@ -134,6 +187,7 @@ func (s *fake) step() bool {
 		if r := s.link.Receive(now, p.Peer, p.Data, &s.out); r.Verdict == link.New {
 			s.handle(r)
 			s.link.Finish(r.Request, s.gate)
+			s.since.answers++
 		}
 	}
 	s.link.Release(now, s.gate, &s.out)
@@ -193,7 +247,7 @@ func (s *fake) handle(r link.Received) {
 
 func (s *fake) deny(r link.Received, code wamble.Code) {
 	s.errors[code]++
-	link.Answer(s.link, r.Request, wire.Header{Token: r.Packet.Token}, wire.Error{Code: code})
+	link.Answer(s.link, r.Request, wire.Header{Token: r.Packet.Token}, wire.Error{Code: code}, nameOf(r))
 }
 
 func (s *fake) hello(r link.Received, pl *fakePlayer) {
@@ -218,6 +272,9 @@ func (s *fake) show(b *fakeBoard) (wire.Text, []wire.Field) {
 	}
 	return wire.Text(wire.ShortFEN(fen)), []wire.Field{wire.String(wire.KeyBoardFEN, fen)}
 }
+
+// nameOf names the request in its answer.
+func nameOf(r link.Received) wire.Field { return wire.Int(wire.KeyRequestSeq, int64(r.Packet.Seq)) }
 
 // seat gives a player a free board that is not the one he left.
 func (s *fake) seat(pl *fakePlayer, left *fakeBoard) {
@@ -250,8 +307,9 @@ func (s *fake) move(r link.Received, pl *fakePlayer, uci string) {
 		b.holder = nil
 		s.seat(pl, b)
 		s.moves++
-		if s.faults.dieAfter > 0 && s.moves >= s.faults.dieAfter {
-			s.faults.dead, s.faults.dieAfter = true, 0
+		s.since.moves++
+		if s.faults.die {
+			s.faults.dead, s.faults.die = true, false
 		}
 	case pl.lastOn == id && pl.last.UCI == uci: // asked again
 	default:
@@ -259,6 +317,9 @@ func (s *fake) move(r link.Received, pl *fakePlayer, uci string) {
 		return
 	}
 	fen, ext := s.show(pl.board)
+	if !s.faults.short {
+		ext = append(ext, nameOf(r))
+	}
 	link.Answer(s.link, r.Request, wire.Header{Token: pl.session.Token, Board: pl.board.ID}, wire.BoardUpdate{FEN: fen}, ext...)
 }
 

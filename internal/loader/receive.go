@@ -62,9 +62,14 @@ func (l *load) acked(c *client, h wire.Header) {
 }
 
 // fresh reports whether a packet is new and may answer the request under way. An
-// answer that overtook its ACK is not taken: the server repeats it with the ACK.
+// answer that names its request answers no other: when a move was asked under two
+// numbers, the second answer may come after the next move was asked, and shows the
+// board before it. An answer that overtook its ACK is not taken: the server
+// repeats it with the ACK.
 func (l *load) fresh(c *client, b []byte, h wire.Header) bool {
-	if c.seen.repeated(b, h.Seq, c.request.sends > 1) {
+	seq, named := l.packet.Ext.Int(wire.KeyRequestSeq)
+	late := named && (uint32(seq) != c.seq || c.stage == resting)
+	if late || !named && c.seen.repeated(b, h.Seq, c.request.sends > 1) {
 		l.report.Counts.Duplicates++
 		return false
 	}

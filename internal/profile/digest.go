@@ -56,9 +56,8 @@ func (g *digester) of(out *Output) digest {
 	}
 	d.frames = g.part(out.Frames.Len())
 	b := binary.AppendUvarint(g.buf[:0], out.Gate)
-	for _, l := range out.Loads {
-		b = binary.AppendUvarint(append(binary.AppendUvarint(b, l.ID), byte(l.Subject)), uint64(l.Board))
-		b = append(b, l.Token[:]...)
+	for i := range out.Loads {
+		b = out.Loads[i].append(b)
 	}
 	for _, l := range out.Leases {
 		b = binary.AppendUvarint(append(b, byte(l.Sequence)), uint64(l.Count))

@@ -19,6 +19,10 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	if s == nil && !r.granted.IsZero() {
 		s = p.sessions.Find(r.granted) // his answer got lost, and he asks again
 	}
+	if s == nil && p.mode.law.brownout.NoNewSessions {
+		p.deny(r, errNoNewPlayers)
+		return done
+	}
 	if s == nil {
 		from, _ := p.link.Peer(r.id)
 		var err error

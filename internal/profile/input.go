@@ -15,7 +15,7 @@ const (
 	// PeerClosed is the end of a WebSocket connection: Peer.
 	PeerClosed
 	// Loaded is the answer of the store to a Load: Load, Outcome, and with Found
-	// Session or Board.
+	// what its Subject says of Session, Board and Answer.
 	Loaded
 	// Durable says that all frames up to those of Gate are durable; Seq is the
 	// number of the last of them in the journal. Gates come in order.
@@ -41,20 +41,42 @@ const (
 	// something is turned away until Writable. Reading goes on.
 	ReadOnly
 	Writable
-	// RestoreBoard is a board that the store has, at the start: Board. Its
-	// holder becomes a player.
+	// RestoreBoard is a board that the store has, at the start: Board, and what
+	// is predicted of it, Answer.Predictions. Its holder becomes a player.
 	RestoreBoard
 	// RestoreSession is a session that the store has, at the start, of a player
 	// who holds a board: Session.
 	RestoreSession
 	// Ready ends the start: everything is restored. Before, requests are refused.
 	Ready
+	// Announce says something to everybody who is here, a portion at a time:
+	// Word.Notice, Word.Text.
+	Announce
+	// Kick ends sessions: Word.Whom, Word.Text. Whoever was kicked may come back.
+	Kick
+	// Ban ends sessions and keeps them out: Word.Whom, Word.Text, Word.Until. It
+	// is forgotten when the profile ends: the caller tells it again.
+	Ban
+	// Unban lets somebody in again: Word.Whom.
+	Unban
+	// SetBrownout says what the profile does without for now: Word.Brownout.
+	SetBrownout
+	// Erase deletes what belongs to an identity: Word.Whom.Key. Its games stay.
+	Erase
+	// Purge deletes anonymous sessions that were silent for longer than
+	// retention-days, with what they predicted and were shown.
+	Purge
+	// Adopt replaces the whole start: Data is a Snapshot of another process. If
+	// it cannot be adopted, Output.Troubles says why, and nothing has changed.
+	Adopt
 )
 
 var kindNames = [...]string{
 	Packet: "packet", PeerClosed: "peer closed", Loaded: "loaded", Durable: "durable", Applied: "applied",
 	Leased: "leased", Tick: "tick", Configure: "configure", StoreAway: "store away", StoreBack: "store back",
 	JournalFailed: "journal failed", ReadOnly: "read only", Writable: "writable", RestoreBoard: "restore board", RestoreSession: "restore session", Ready: "ready",
+	Announce: "announce", Kick: "kick", Ban: "ban", Unban: "unban", SetBrownout: "brownout", Erase: "erase", Purge: "purge",
+	Adopt: "adopt",
 }
 
 func (k Kind) String() string {
@@ -80,6 +102,8 @@ type Input struct {
 	Session  *wamble.Session
 	Board    *wamble.Board
 	Config   *config.Profile
+	Word     *Word   // of the host
+	Answer   *Answer // what the store had beside Session and Board
 }
 
 // Outcome is how a load ended.
@@ -93,4 +117,6 @@ const (
 	NotFound
 	// Away: the store could not be asked; nothing is known.
 	Away
+	// Broken: the store could not answer, though it is there.
+	Broken
 )

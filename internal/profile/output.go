@@ -76,25 +76,6 @@ func (f *Frames) Bytes() int { return len(f.bytes) }
 
 func (f *Frames) reset() { f.bytes, f.ends = f.bytes[:0], f.ends[:0] }
 
-// Subject is what a Load asks for.
-type Subject uint8
-
-// The closed list of subjects.
-const (
-	// SessionOf asks for the session of Load.Token: wamble.Queries.Session.
-	SessionOf Subject = iota
-	// GameOf asks for the board Load.Board with its moves: wamble.Queries.Board.
-	GameOf
-)
-
-// Load is a question to the store.
-type Load struct {
-	ID      uint64
-	Subject Subject
-	Token   wamble.Token
-	Board   wamble.BoardID
-}
-
 // Lease is a wish for Count numbers of a sequence.
 type Lease struct {
 	Sequence wamble.Sequence

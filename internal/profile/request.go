@@ -41,6 +41,7 @@ type scratch struct {
 	push     []byte
 	released []board.Released
 	ended    []session.Ended
+	rewards  rewards
 }
 
 // packet takes a packet from outside.
@@ -61,12 +62,22 @@ func (p *Profile) packet(in *Input, out *Output) {
 // request decides a request now, or puts it behind those of its token that wait.
 func (p *Profile) request(r *request, out *Output) {
 	row := routeOf(r.h.Ctrl)
-	if p.mode.stage != running || p.mode.readOnly && row.writes {
+	if p.mode.stage != running || p.readOnly() && row.writes {
 		p.turnAway(r.id, r.h, out)
 		return
 	}
 	if l := p.loads.byToken[r.h.Token]; l != nil {
 		p.queue(l, r, out)
+		return
+	}
+	if d := p.banned(r); d != nil {
+		p.deny(r, d)
+		p.finish(r, out)
+		return
+	}
+	if r.h.Ctrl == wire.CtrlSubmitPrediction && p.mode.law.brownout.NoPredictions {
+		p.deny(r, errNoPredictions)
+		p.finish(r, out)
 		return
 	}
 	if !p.allows(r.h.Ctrl) {
@@ -99,6 +110,7 @@ func (p *Profile) request(r *request, out *Output) {
 // for it is durable.
 func (p *Profile) finish(r *request, out *Output) {
 	p.sealFor(r.session, out)
+	p.keepGainers()
 	p.link.Finish(r.id, p.gates.last)
 }
 
@@ -111,6 +123,9 @@ func (p *Profile) deny(r *request, d *wamble.Denied) {
 		h.Board = r.h.Board
 	}
 	fields := p.scratch.fields[:0]
+	if r.h.Seq != 0 {
+		fields = append(fields, wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
+	}
 	if d.Blocking {
 		fields = append(fields, wire.Int(wire.KeyErrorBlocking, 1))
 	}
@@ -127,7 +142,10 @@ func echoes(c wire.Control, code wamble.Code) bool {
 func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
 	to, listens := p.link.Peer(id)
 	reason := "the server is starting"
-	if p.mode.stage != starting {
+	switch {
+	case p.mode.stage == running && p.mode.law.brownout.ReadOnly:
+		reason = "the server is read-only at present"
+	case p.mode.stage != starting:
 		reason = "the server cannot keep moves at present"
 	}
 	p.link.Abandon(id)

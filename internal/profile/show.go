@@ -17,16 +17,26 @@ type view struct {
 
 // show makes the view of a board: the same in SERVER_HELLO and BOARD_UPDATE. Its
 // memory is good until the next one. The order of the fields is that of the
-// protocol; ours come last.
-func (p *Profile) show(b *board.Board) view {
+// protocol; ours come last. An answer names its request, if that has a number,
+// before all else, so that fit never cuts it.
+func (p *Profile) show(b *board.Board, answers uint32) view {
 	fen := b.FEN()
 	p.scratch.fen = append(p.scratch.fen[:0], wire.ShortFEN(fen)...)
 	v := view{fen: p.scratch.fen, fields: p.scratch.fields[:0]}
-	caps := p.mode.caps
+	caps := p.capsAt(b)
 	if caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
 		v.flags = wire.FlagBoardIs960
 	}
+	if answers != 0 {
+		v.add(wire.Int(wire.KeyRequestSeq, int64(answers)))
+	}
 	v.add(wire.Int(wire.KeySessionCaps, int64(caps)))
+	if caps&wire.MayReadPredictions != 0 {
+		v.add(wire.String(wire.KeyPredictionSource, wire.SourceTree))
+	}
+	if caps&wire.MayPredict != 0 {
+		v.add(wire.Int(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending)))
+	}
 	v.add(wire.Int(wire.KeyReservationReservedAt, b.Reserved().Unix()))
 	if from, to, ok := lastMove(b); ok {
 		v.add(wire.Int(wire.KeyLastMoveFrom, int64(from)))
@@ -78,7 +88,7 @@ func valueSize(f wire.Field) int {
 
 // answerHello answers with the board that a player holds.
 func (p *Profile) answerHello(r *request, token wamble.Token, b *board.Board) {
-	v := p.show(b)
+	v := p.show(b, 0)
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: token, Board: b.ID(), Flags: r.h.Flags.Negotiate() | v.flags}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
@@ -86,7 +96,7 @@ func (p *Profile) answerHello(r *request, token wamble.Token, b *board.Board) {
 
 // answerUpdate answers with the board that a player holds now.
 func (p *Profile) answerUpdate(r *request, b *board.Board) {
-	v := p.show(b)
+	v := p.show(b, r.h.Seq)
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}
 	link.Answer(p.link, r.id, h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
@@ -94,7 +104,7 @@ func (p *Profile) answerUpdate(r *request, b *board.Board) {
 
 // pushUpdate shows a player the board that he holds now, without being asked.
 func (p *Profile) pushUpdate(token wamble.Token, b *board.Board, out *Output) {
-	v := p.show(b)
+	v := p.show(b, 0)
 	h := wire.Header{Token: token, Board: b.ID(), Flags: v.flags}
 	packet, err := wire.Append(p.scratch.push[:0], h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
 	if err == nil {

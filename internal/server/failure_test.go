@@ -24,10 +24,10 @@ func TestJournalFails(t *testing.T) {
 	c.play()
 	for round := range kills() {
 		c.more(t, 200)
-		before := s.runtime.life.Load()
+		before := s.runtime().life.Load()
 		disk.FailAfter(round%4, syscall.EIO)
 		until(t, "the profile is made anew", func() bool {
-			l := s.runtime.life.Load()
+			l := s.runtime().life.Load()
 			return l != nil && l != before
 		})
 	}
@@ -63,8 +63,8 @@ func TestDiskFull(t *testing.T) {
 	}
 	until(t, "the database has everything", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 	stored := storedMoves(t, dir)
-	before := s.runtime.look(t.Context()).stats.Refused
-	until(t, "players are refused", func() bool { return s.runtime.look(t.Context()).stats.Refused > before+10 })
+	before := s.runtime().look(t.Context()).stats.Refused
+	until(t, "players are refused", func() bool { return s.runtime().look(t.Context()).stats.Refused > before+10 })
 	if got := storedMoves(t, dir); got != stored {
 		t.Errorf("%d moves were kept without room", got-stored)
 	}

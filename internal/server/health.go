@@ -8,43 +8,50 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"wamble/web"
 )
 
 // site is what HTTP shows on the port of a profile.
-func (s *Server) site() http.Handler {
-	if _, on := s.runtime.cfg.Network.HTTP(); !on {
+func (s *Server) site(rt *runtime) http.Handler {
+	if _, on := rt.cfg.Load().Network.HTTP(); !on {
 		return nil
 	}
-	mux := s.health()
-	mux.HandleFunc("GET /{$}", s.front)
+	mux := health(rt.stage.get)
+	mux.Handle("GET /api/", rt.api())
+	mux.Handle("GET /", web.Player(rt.cfg.Load().Network.WebSocketPath))
 	return mux
 }
 
+// readiness is that of all profiles, for the admin listener.
+func (s *Server) readiness() (up bool, why string) {
+	list := s.keepers()
+	up, why = len(list) > 0, "no profile runs"
+	for _, k := range list {
+		isUp, stage := k.stage.get()
+		if up = up && isUp; !isUp && len(list) > 1 {
+			return false, k.name + ": " + stage
+		}
+		why = stage
+	}
+	return up, why
+}
+
 // health answers whether the process lives, and whether it serves players.
-func (s *Server) health() *http.ServeMux {
+func health(ready func() (up bool, why string)) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		plain(w, http.StatusOK, "alive\n")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		code := http.StatusOK
-		up, why := s.runtime.stage.get()
+		up, why := ready()
 		if !up {
 			code = http.StatusServiceUnavailable
 		}
 		plain(w, code, why+"\n")
 	})
 	return mux
-}
-
-// front says what this is to whoever opens the address in a browser.
-func (s *Server) front(w http.ResponseWriter, _ *http.Request) {
-	a := s.Addresses()
-	plain(w, http.StatusOK, fmt.Sprintf(`This is Wamble, a massively multiplayer chess server: after every move you are
-switched to another board.
-
-Play with a client on UDP port %d, or over WebSocket at %s on this port.
-`, a.UDP.Port(), s.runtime.cfg.Network.WebSocketPath))
 }
 
 func plain(w http.ResponseWriter, code int, text string) {
@@ -66,7 +73,7 @@ func (s *Server) openAdmin() error {
 	if err != nil {
 		return fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without", err)
 	}
-	mux := s.health()
+	mux := health(s.readiness)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{}))
 	s.admin = l
 	s.web = &http.Server{

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"wamble"
@@ -21,7 +20,6 @@ const (
 type loads struct {
 	rt   *runtime
 	jobs chan job
-	done sync.WaitGroup
 }
 
 type job struct {
@@ -33,7 +31,7 @@ type job struct {
 func newLoads(ctx context.Context, rt *runtime) *loads {
 	ls := &loads{rt: rt, jobs: make(chan job, loadQueue)}
 	for range loadReaders {
-		ls.done.Go(func() { ls.read(ctx) })
+		rt.guard("a load", func() { ls.read(ctx) })
 	}
 	return ls
 }

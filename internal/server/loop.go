@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"wamble/internal/profile"
@@ -23,12 +24,14 @@ type loop struct {
 	stop   bool
 	times  stopwatch
 	ended  chan struct{}
-	err    error // why it ended
+	// pumping is held during a round that Pump runs; nobody else needs it.
+	pumping sync.Mutex
+	err     error // why it ended
 }
 
 func newLoop(rt *runtime, l *life) *loop {
 	return &loop{
-		rt: rt, port: rt.port, life: l, asks: make(chan func(), 16), until: time.Now(),
+		rt: rt, port: rt.port.Load(), life: l, asks: make(chan func(), 16), until: time.Now(),
 		times: newStopwatch(), ended: make(chan struct{}),
 	}
 }
@@ -37,21 +40,30 @@ func newLoop(rt *runtime, l *life) *loop {
 // sent. Only a broken socket is an error.
 func (l *loop) run() {
 	defer close(l.ended)
-	defer func() { l.life.record.close() }()
-	for !l.stop || !l.settled() {
-		in, err := l.receive()
-		if err != nil {
-			l.err = err
-			return
+	defer func() {
+		if v := recover(); v != nil {
+			l.err = newPanic("the loop", v)
 		}
-		l.step(in)
-		if err := l.port.Send(&l.life.out.Packets); err != nil {
-			l.err = err
-			return
-		}
-		l.times.sent()
-		l.answerAsks()
+		l.life.record.close()
+	}()
+	for l.err == nil && (!l.stop || !l.settled()) {
+		l.err = l.pump()
 	}
+}
+
+// pump is one round: it waits for something to do, and does it.
+func (l *loop) pump() error {
+	in, err := l.receive()
+	if err != nil {
+		return err
+	}
+	l.step(in)
+	if err := l.port.Send(&l.life.out.Packets); err != nil {
+		return err
+	}
+	l.times.sent()
+	l.answerAsks()
+	return nil
 }
 
 // settled reports whether everything that was decided is durable, or never will
@@ -127,6 +139,12 @@ func (l *loop) answerAsks() {
 // do runs f on the loop's goroutine, between two steps, and waits for it. It
 // reports whether that happened: a loop that has ended runs nothing.
 func (l *loop) do(ctx context.Context, f func()) bool {
+	if l.rt.help.inline {
+		l.pumping.Lock()
+		defer l.pumping.Unlock()
+		f()
+		return true
+	}
 	done := make(chan struct{})
 	select {
 	case l.asks <- func() { f(); close(done) }:
@@ -135,7 +153,7 @@ func (l *loop) do(ctx context.Context, f func()) bool {
 	case <-l.ended:
 		return false
 	}
-	l.port.Wake()
+	l.rt.wake()
 	select {
 	case <-done:
 		return true
@@ -155,10 +173,19 @@ func (l *loop) become(ctx context.Context, next *life) bool {
 	})
 }
 
+// moveTo goes on with another port, on the loop's own goroutine.
+func (l *loop) moveTo(p *transport.Port) {
+	l.port, l.until = p, time.Now()
+	l.rt.port.Store(p)
+}
+
 // halt stops reading, waits until what was decided is durable and sent, and
 // ends the loop; at the end of ctx it ends without.
 func (l *loop) halt(ctx context.Context) {
 	l.do(context.Background(), func() { l.stop = true })
+	if l.rt.help.inline {
+		l.run()
+	}
 	select {
 	case <-l.ended:
 	case <-ctx.Done():

@@ -110,9 +110,9 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// collector turns snapshots into metrics.
+// collector turns snapshots of all profiles into metrics.
 type collector struct {
-	rt            *runtime
+	server        *Server
 	metrics       []*prometheus.Desc
 	distributions []*prometheus.Desc
 }
@@ -120,23 +120,22 @@ type collector struct {
 // registry returns the metrics of this server, and of the Go runtime.
 func (s *Server) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(newCollector(s.runtime), collectors.NewGoCollector(),
+	r.MustRegister(newCollector(s), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 
-func newCollector(rt *runtime) *collector {
-	c := &collector{rt: rt}
-	fixed := prometheus.Labels{"profile": rt.cfg.Name}
+func newCollector(s *Server) *collector {
+	c := &collector{server: s}
 	for _, m := range metrics {
-		var labels []string
+		labels := []string{"profile"}
 		if m.label != "" {
-			labels = []string{m.label}
+			labels = append(labels, m.label)
 		}
-		c.metrics = append(c.metrics, prometheus.NewDesc("wamble_"+m.name, m.help, labels, fixed))
+		c.metrics = append(c.metrics, prometheus.NewDesc("wamble_"+m.name, m.help, labels, nil))
 	}
 	for _, d := range distributions {
-		c.distributions = append(c.distributions, prometheus.NewDesc("wamble_"+d.name, d.help, nil, fixed))
+		c.distributions = append(c.distributions, prometheus.NewDesc("wamble_"+d.name, d.help, []string{"profile"}, nil))
 	}
 	return c
 }
@@ -153,19 +152,25 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	s := c.rt.look(context.Background())
+	for _, k := range c.server.keepers() {
+		look := k.look(context.Background())
+		c.collect(k.name, &look, out)
+	}
+}
+
+func (c *collector) collect(profile string, s *snapshot, out chan<- prometheus.Metric) {
 	for i, m := range metrics {
 		if m.value != nil {
-			out <- prometheus.MustNewConstMetric(c.metrics[i], m.kind, m.value(&s))
+			out <- prometheus.MustNewConstMetric(c.metrics[i], m.kind, m.value(s), profile)
 			continue
 		}
-		m.values(&s, func(label string, v float64) {
-			out <- prometheus.MustNewConstMetric(c.metrics[i], m.kind, v, label)
+		m.values(s, func(label string, v float64) {
+			out <- prometheus.MustNewConstMetric(c.metrics[i], m.kind, v, profile, label)
 		})
 	}
 	for i, d := range distributions {
-		h := d.of(&s)
+		h := d.of(s)
 		n, below := h.total()
-		out <- prometheus.MustNewConstHistogram(c.distributions[i], n, h.sum, below)
+		out <- prometheus.MustNewConstHistogram(c.distributions[i], n, h.sum, below, profile)
 	}
 }

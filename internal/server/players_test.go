@@ -172,9 +172,15 @@ func (c *crowd) finish() {
 // accepted move is there once, and nothing is there that nobody played.
 func (c *crowd) verify(t testing.TB, store wamble.Queries) {
 	t.Helper()
+	c.verifyProfile(t, store, "")
+}
+
+// verifyProfile is verify for the boards of one profile.
+func (c *crowd) verifyProfile(t testing.TB, store wamble.Queries, profile string) {
+	t.Helper()
 	games := map[wamble.BoardID][]wamble.Move{}
 	stored := 0
-	for b, err := range store.Games(context.Background(), wamble.GameFilter{}) {
+	for b, err := range store.Games(context.Background(), wamble.GameFilter{Profile: profile}) {
 		if err != nil {
 			t.Fatal(err)
 		}

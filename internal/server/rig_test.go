@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -52,9 +53,9 @@ func beServer(dir string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go func() {
-		<-s.Ready()
-		a := s.Addresses()
-		fmt.Printf("%d %s\n", a.UDP.Port(), a.Admin)
+		if s.WaitReady(ctx) == nil {
+			fmt.Printf("%d %s\n", s.Profiles()[0].UDP.Port(), s.Admin())
+		}
 	}()
 	if err := s.Run(ctx); err != nil {
 		panic(err)
@@ -138,8 +139,14 @@ func (h *here) end() {
 // ready waits until players are served.
 func (h *here) ready() *here {
 	h.t.Helper()
+	up := make(chan struct{})
+	go func() {
+		if h.WaitReady(h.t.Context()) == nil {
+			close(up)
+		}
+	}()
 	select {
-	case <-h.Ready():
+	case <-up:
 	case <-h.done:
 		h.t.Fatalf("the server ended: %v", h.err)
 	case <-time.After(patience):
@@ -148,12 +155,26 @@ func (h *here) ready() *here {
 	return h
 }
 
+// addresses are where the first profile listens, and the admin listener.
+type addresses struct {
+	UDP, HTTP netip.AddrPort
+	Admin     string
+}
+
+func (h *here) Addresses() addresses {
+	first := h.Profiles()[0]
+	return addresses{first.UDP, first.HTTP, h.Admin()}
+}
+
+// runtime is that of the first profile.
+func (h *here) runtime() *runtime { return h.keepers()[0].runtime }
+
 func (h *here) address() string { return "udp://" + h.Addresses().UDP.String() }
 
 func (h *here) readyz() string { return fetch(h.t, "http://"+h.Addresses().Admin+"/readyz") }
 
 // patience is how long a test waits for anything before it gives up.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // fetch returns the code and the body of a page.
 func fetch(t testing.TB, url string) string {

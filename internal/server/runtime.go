@@ -17,15 +17,16 @@ import (
 	"wamble/runner"
 )
 
-// runtime is one profile that runs: its port, its store and the drain to it, its
-// loop, and the life that the loop leads at present.
+// runtime is one profile that runs: its store and the drain to it, its loop on
+// the port that the server has lent it, and the life that the loop leads at
+// present.
 type runtime struct {
-	cfg    *config.Profile
+	name   string
+	cfg    atomic.Pointer[config.Profile]
 	log    *slog.Logger
-	heal   func(ctx context.Context) error // makes the journal work again
 	runner *runner.Runner
 	store  *Shared
-	port   *transport.Port
+	port   atomic.Pointer[transport.Port]
 	stage  *stage
 	tape   tape
 	pace   paced
@@ -39,10 +40,17 @@ type runtime struct {
 	help help
 }
 
-// help is what the goroutines beside the loop share.
+// help is what the goroutines beside the loop share, and what the runtime has
+// from the server.
 type help struct {
-	ctx  context.Context // ends them
-	done sync.WaitGroup
+	heal    func(ctx context.Context) error // makes the journal work again
+	dir     string                          // for dumps
+	inline  bool                            // nobody runs the loop but Pump
+	ctx     context.Context                 // ends the goroutines
+	done    sync.WaitGroup
+	crashed chan error // holds the first panic
+	moving  sync.Mutex // held while the loop is made, and while it moves
+	games   bell       // rings when finished games have reached the store
 }
 
 // tape is where lives are recorded.
@@ -51,39 +59,43 @@ type tape struct {
 	n    int    // lives so far
 }
 
-// run starts the profile, and keeps it running until ctx ends: then it stops in
-// order, in at most the given time. It returns why it could not go on.
-func (rt *runtime) run(ctx context.Context, patience time.Duration) error {
+// run starts the profile, and keeps it running until ctx ends: then everything
+// that was decided is durable and sent. It returns why it could not go on. It may
+// be run again afterwards: shut or leave end the profile for good.
+func (rt *runtime) run(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.Background())
 	defer func() {
 		cancel()
 		rt.help.done.Wait()
 	}()
-	rt.help.ctx = background
+	rt.help.ctx, rt.help.crashed = background, make(chan error, 1)
+	rt.dropDrain()
 	if err := rt.prepareStore(ctx); err != nil {
 		return rt.unlessStopped(ctx, err)
 	}
-	rt.help.done.Go(func() { rt.watch.run(background) })
+	rt.guard("the watch over the database", func() { rt.watch.run(background) })
 	rt.loads = newLoads(background, rt)
-	defer rt.loads.done.Wait()
-	defer cancel()
 
 	l, err := rt.revive(ctx)
 	if err != nil {
 		return rt.unlessStopped(ctx, err)
 	}
 	stopDrain := rt.startDrain(background)
-	loop := newLoop(rt, l)
-	rt.loop.Store(loop)
-	go loop.run()
+	defer func() { stopDrain() }()
+	loop := rt.startLoop(l)
 	rt.stage.ready()
 	for {
 		select {
 		case <-ctx.Done():
-			return rt.end(stopDrain, patience)
+			rt.rest(loop)
+			return nil
 		case <-loop.ended:
-			stopDrain()
-			return fmt.Errorf("the port of profile %s: %w", rt.cfg.Name, loop.err)
+			rt.abandon(l)
+			return fmt.Errorf("the loop has ended: %w", loop.err)
+		case err := <-rt.help.crashed:
+			rt.rest(loop)
+			rt.abandon(l)
+			return err
 		case <-rt.runner.Failed():
 			l.fail(rt.runner.Err())
 			continue
@@ -91,7 +103,6 @@ func (rt *runtime) run(ctx context.Context, patience time.Duration) error {
 			rt.stage.set("the journal has failed: " + err.Error())
 			rt.log.Error("the journal takes no moves; the server answers 1006 until it does", "err", err)
 			if l, err = rt.recover(ctx, stopDrain); err != nil {
-				stopDrain()
 				return rt.unlessStopped(ctx, err)
 			}
 			stopDrain = rt.startDrain(background)
@@ -102,12 +113,57 @@ func (rt *runtime) run(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// unlessStopped forgets an error that came because the server is to stop.
+// startLoop lets a new loop lead a life.
+func (rt *runtime) startLoop(l *life) *loop {
+	rt.help.moving.Lock()
+	defer rt.help.moving.Unlock()
+	loop := newLoop(rt, l)
+	rt.loop.Store(loop)
+	if !rt.help.inline {
+		go loop.run()
+	}
+	return loop
+}
+
+// rest ends the loop in order.
+func (rt *runtime) rest(l *loop) {
+	rt.stage.set("stopping")
+	ctx, cancel := context.WithTimeout(context.Background(), restTime)
+	defer cancel()
+	l.halt(ctx)
+}
+
+// wake makes the loop look at its mail.
+func (rt *runtime) wake() { rt.port.Load().Wake() }
+
+// restTime is how long the disk may take for what was decided last.
+const restTime = 10 * time.Second
+
+// abandon ends a life whose loop is gone: nothing of it becomes durable any
+// more when this returns.
+func (rt *runtime) abandon(l *life) {
+	rt.life.Store(nil)
+	l.journal.end()
+}
+
+// moveTo lets the loop go on with another port.
+func (rt *runtime) moveTo(p *transport.Port) {
+	rt.help.moving.Lock()
+	defer rt.help.moving.Unlock()
+	l := rt.loop.Load()
+	// The loop itself changes over, so that whoever wakes it finds it.
+	if l == nil || !l.do(context.Background(), func() { l.moveTo(p) }) {
+		rt.port.Store(p)
+	}
+}
+
+// unlessStopped ends a loop that is left without a life, and forgets an error
+// that came because the profile is to stop.
 func (rt *runtime) unlessStopped(ctx context.Context, err error) error {
+	if loop := rt.loop.Load(); loop != nil {
+		rt.rest(loop)
+	}
 	if ctx.Err() != nil {
-		if loop := rt.loop.Load(); loop != nil {
-			loop.halt(ctx)
-		}
 		return nil
 	}
 	return err
@@ -177,9 +233,9 @@ func (rt *runtime) emptyJournal(ctx context.Context) error {
 	d := rt.drain.Load()
 	if d == nil {
 		made, err := persist.NewDrain(ctx, rt.runner, &rt.pace, persist.DrainOptions{
-			Profile: rt.cfg.Name,
-			Limits:  persist.Limits{Intents: rt.cfg.Store.MaxIntents, Bytes: rt.cfg.Store.MaxPayload},
-			Applied: rt.applied, Trouble: rt.watch.drained,
+			Profile: rt.name,
+			Limits:  persist.Limits{Intents: rt.cfg.Load().Store.MaxIntents, Bytes: rt.cfg.Load().Store.MaxPayload},
+			Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.help.games.ring,
 		})
 		if err != nil {
 			return err
@@ -217,7 +273,7 @@ func (rt *runtime) startDrain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	rt.pace.hurry.Store(false)
-	go func() {
+	rt.guard("the drain", func() {
 		defer close(done)
 		if err := rt.drain.Load().Run(ctx); err != nil {
 			rt.log.Warn("the drain of the journal has stopped", "err", err)
@@ -225,10 +281,21 @@ func (rt *runtime) startDrain(ctx context.Context) (stop func()) {
 				l.fail(err)
 			}
 		}
-	}()
+	})
 	return func() {
 		cancel()
 		<-done
+	}
+}
+
+// dropDrain forgets the drain of an earlier run, in whatever state that left it.
+func (rt *runtime) dropDrain() {
+	d := rt.drain.Swap(nil)
+	if d == nil {
+		return
+	}
+	if err := d.Close(); err != nil {
+		rt.log.Warn("the drain of the journal was not given back", "err", err)
 	}
 }
 
@@ -238,7 +305,7 @@ func (rt *runtime) startDrain(ctx context.Context) (stop func()) {
 func (rt *runtime) recover(ctx context.Context, stopDrain func()) (*life, error) {
 	rt.life.Store(nil)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		err := rt.heal(ctx)
+		err := rt.help.heal(ctx)
 		if err == nil {
 			stopDrain()
 			var l *life
@@ -254,25 +321,19 @@ func (rt *runtime) recover(ctx context.Context, stopDrain func()) (*life, error)
 	}
 }
 
-// end stops reading, sends what is due, and brings the journal to the store as
-// far as there is time.
-func (rt *runtime) end(stopDrain func(), patience time.Duration) error {
-	rt.stage.set("stopping")
-	ctx, cancel := context.WithTimeout(context.Background(), max(patience, time.Second))
-	defer cancel()
-	rt.loop.Load().halt(ctx)
-	if err := rt.port.Shutdown(ctx, transport.CloseGoingAway); err != nil {
+// shut ends HTTP and WebSocket, and with drain brings the journal to the store,
+// as far as there is time. The loop has ended.
+func (rt *runtime) shut(ctx context.Context, drain bool) {
+	if err := rt.port.Load().Shutdown(ctx, transport.CloseGoingAway); err != nil {
 		rt.log.Warn("HTTP did not end in time", "err", err)
 	}
-	stopDrain()
-	if patience == 0 {
-		return nil
+	d := rt.drain.Load()
+	if d == nil || !drain {
+		return
 	}
 	rt.pace.hurry.Store(true)
-	drain := rt.drain.Load()
-	if err := drain.Empty(ctx, nil); err != nil {
+	if err := d.Empty(ctx, nil); err != nil {
 		rt.log.Warn("the journal keeps what the database does not have yet; the next start brings it there",
-			"messages", drain.Pending(), "err", err)
+			"messages", d.Pending(), "err", err)
 	}
-	return nil
 }

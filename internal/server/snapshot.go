@@ -40,7 +40,7 @@ func (rt *runtime) look(ctx context.Context) snapshot {
 	defer cancel()
 	s := snapshot{
 		toDurable: newHistogram(latencyBounds), toSent: newHistogram(latencyBounds), groups: newHistogram(groupBounds),
-		udp: rt.port.UDP().Stats(), streams: rt.port.Stats(), runner: rt.runner.Stats(),
+		udp: rt.port.Load().UDP().Stats(), streams: rt.port.Load().Stats(), runner: rt.runner.Stats(),
 	}
 	s.up, s.why = rt.stage.get()
 	s.away, s.refuses = rt.watch.away.Load(), rt.watch.refuses.Load()

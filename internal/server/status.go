@@ -50,6 +50,7 @@ type ProfileStatus struct {
 	Moves    uint64         `json:"moves"`
 	Depth    uint64         `json:"queue_depth"`
 	Age      Seconds        `json:"queue_age"`
+	Failures int            `json:"failures"` // restarts of the profile since the start
 }
 
 // Ready reports whether all profiles serve players.
@@ -64,23 +65,31 @@ func (s Status) Ready() bool {
 
 // Status looks at everything.
 func (s *Server) Status(ctx context.Context) Status {
-	look := s.runtime.look(ctx)
-	a := s.Addresses()
+	r := s.runner.Stats()
+	status := Status{
+		PID: os.Getpid(), Uptime: seconds(time.Since(s.started)), Data: s.dir, Admin: s.Admin(),
+		Journal: JournalStatus{
+			State: r.State.String(), Durability: s.o.Config.Server.Durability, DeadLetters: r.DeadLetters,
+		},
+	}
+	for _, k := range s.keepers() {
+		status.Profiles = append(status.Profiles, k.status(ctx))
+	}
+	return status
+}
+
+func (k *keeper) status(ctx context.Context) ProfileStatus {
+	look, port := k.look(ctx), k.port.Load()
 	p := ProfileStatus{
-		Name: s.runtime.cfg.Name, Ready: look.up, Stage: look.why,
-		UDP: a.UDP.String(), HTTP: a.HTTP.String(), Store: s.runtime.store.Name, Away: look.away || look.refuses,
+		Name: k.name, Ready: look.up, Stage: look.why,
+		UDP: port.Addr().String(), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.away || look.refuses,
 		Boards:   map[string]int{},
 		Sessions: look.gauges.Players, Present: look.gauges.LivePlayers, Moves: look.stats.Moves,
 		Depth: look.queue.Depth, Age: seconds(look.queue.OldestAge),
 	}
+	p.Failures, _ = k.failures()
 	for i, n := range look.boards {
 		p.Boards[wamble.BoardStatus(i).String()] = n
 	}
-	return Status{
-		PID: os.Getpid(), Uptime: seconds(time.Since(s.started)), Data: s.dir, Admin: a.Admin,
-		Journal: JournalStatus{
-			State: look.runner.State.String(), Durability: s.o.Config.Server.Durability, DeadLetters: look.runner.DeadLetters,
-		},
-		Profiles: []ProfileStatus{p},
-	}
+	return p
 }

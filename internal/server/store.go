@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"wamble"
 	"wamble/internal/config"
@@ -28,6 +30,17 @@ type Shared struct {
 	Name     string // for people: "SQLite FILE" or "PostgreSQL NAME at HOST"
 	File     string // of SQLite; "" for PostgreSQL
 	Profiles []string
+
+	settings  any        // what tells it from others
+	migrating sync.Mutex // one profile at a time
+}
+
+// Migrate brings the schema to the newest version. Profiles that share the store
+// take turns.
+func (s *Shared) Migrate(ctx context.Context, progress schema.Progress) error {
+	s.migrating.Lock()
+	defer s.migrating.Unlock()
+	return s.Store.Migrate(ctx, progress)
 }
 
 // OpenStores returns the stores of the given profiles, in their order. Profiles
@@ -35,28 +48,14 @@ type Shared struct {
 // the size of the pool, makes two. Nothing is connected yet: that is left to
 // the first call.
 func OpenStores(profiles []*config.Profile, dataDir string) ([]*Shared, error) {
-	var stores []*Shared
-	places := map[any]int{}
+	open := stores{dir: dataDir}
 	for _, p := range profiles {
-		place, err := placeOf(p, dataDir)
-		if err != nil {
-			CloseStores(stores)
-			return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
+		if _, err := open.take(p); err != nil {
+			CloseStores(open.list)
+			return nil, err
 		}
-		i, known := places[place.settings]
-		if !known {
-			store, err := place.open()
-			if err != nil {
-				CloseStores(stores)
-				return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
-			}
-			i = len(stores)
-			places[place.settings] = i
-			stores = append(stores, &Shared{Store: store, Name: place.name, File: place.file})
-		}
-		stores[i].Profiles = append(stores[i].Profiles, p.Name)
 	}
-	return stores, nil
+	return open.list, nil
 }
 
 // CloseStores closes them all.
@@ -64,6 +63,50 @@ func CloseStores(stores []*Shared) {
 	for _, s := range stores {
 		s.Close()
 	}
+}
+
+// stores are those that are open, each with the profiles that use it.
+type stores struct {
+	dir  string
+	mu   sync.Mutex
+	list []*Shared
+}
+
+// take returns the store of a profile, which it opens if nobody uses it yet.
+func (s *stores) take(p *config.Profile) (*Shared, error) {
+	place, err := placeOf(p, s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, shared := range s.list {
+		if shared.settings == place.settings {
+			shared.Profiles = append(shared.Profiles, p.Name)
+			return shared, nil
+		}
+	}
+	store, err := place.open()
+	if err != nil {
+		return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
+	}
+	shared := &Shared{Store: store, Name: place.name, File: place.file, settings: place.settings, Profiles: []string{p.Name}}
+	s.list = append(s.list, shared)
+	return shared, nil
+}
+
+// give returns what take gave to a profile. The last one closes it.
+func (s *stores) give(shared *Shared, profile string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(shared.Profiles, profile); i >= 0 {
+		shared.Profiles = slices.Delete(shared.Profiles, i, i+1)
+	}
+	if len(shared.Profiles) > 0 {
+		return nil
+	}
+	s.list = slices.DeleteFunc(s.list, func(other *Shared) bool { return other == shared })
+	return shared.Close()
 }
 
 // place is where a profile keeps its games. Its settings, which can be compared,

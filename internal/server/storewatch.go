@@ -68,7 +68,7 @@ func (w *storewatch) run(ctx context.Context) {
 func (w *storewatch) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	_, err := w.rt.store.Cursor(ctx, wamble.JournalID(w.rt.runner.JournalID()), w.rt.cfg.Name)
+	_, err := w.rt.store.Cursor(ctx, wamble.JournalID(w.rt.runner.JournalID()), w.rt.name)
 	if away := err != nil; w.away.Swap(away) != away {
 		kind, level, text := profile.StoreBack, slog.LevelInfo, "the database is back"
 		if away {
@@ -103,7 +103,7 @@ const leasePause = time.Second
 
 // lease takes numbers from the store for a life. The answer comes as mail.
 func (rt *runtime) lease(l *life, wish profile.Lease) {
-	rt.help.done.Go(func() {
+	rt.guard("a lease", func() {
 		ctx, cancel := context.WithTimeout(rt.help.ctx, loadTime)
 		defer cancel()
 		blocks, err := rt.store.Lease(ctx, wish.Sequence, wish.Count)

@@ -115,7 +115,7 @@ func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) 
 		times: times{created: micros(stored.Created), heard: at, noted: micros(stored.LastSeen)},
 	}
 	s.own.Rating = 0
-	if !stored.Key.IsZero() {
+	if !stored.Key.IsZero() && !t.Erasing(stored.Key) {
 		t.tie(s, t.identityOf(stored, player))
 	}
 	return s

@@ -24,14 +24,20 @@ type Table struct {
 	byToken    map[wamble.Token]*Session
 	byID       map[wamble.SessionID]*Session
 	identities map[wamble.PublicKey]*Identity
-	fading     []faded // without a session, waiting for the store
-	rolls      rolls
-	greetings  map[greeting]*Session
-	hosts      hosts
-	over       lru[wamble.Token, struct{}] // tokens that are refused
-	newest     uint64                      // the latest message of the journal that concerned anybody
-	applied    uint64                      // what the store has
-	intents    intents
+	partings
+	rolls     rolls
+	greetings map[greeting]*Session
+	hosts     hosts
+	over      lru[wamble.Token, struct{}] // tokens that are refused
+	newest    uint64                      // the latest message of the journal that concerned anybody
+	applied   uint64                      // what the store has
+	intents   intents
+}
+
+// partings are identities that go, and wait for the store to know it.
+type partings struct {
+	fading []faded                     // without a session
+	erased map[wamble.PublicKey]uint64 // and the message that says so
 }
 
 // rolls are the four lists; every session is in one of them.
@@ -57,6 +63,7 @@ func New(opts Options, ids IDs, entropy io.Reader) *Table {
 		byToken:    map[wamble.Token]*Session{},
 		byID:       map[wamble.SessionID]*Session{},
 		identities: map[wamble.PublicKey]*Identity{},
+		partings:   partings{erased: map[wamble.PublicKey]uint64{}},
 		greetings:  map[greeting]*Session{},
 		hosts:      newHosts(),
 		over:       newLRU[wamble.Token, struct{}](maxOver),
@@ -107,6 +114,9 @@ func (t *Table) Heard(now time.Time, s *Session, out wamble.Intents) {
 func (t *Table) Wrote(s *Session, seq uint64) {
 	s.seq = max(s.seq, seq)
 	t.newest = max(t.newest, seq)
+	if s.roll == &t.rolls.departing {
+		t.rolls.departing.enter(s) // the roll must be in the order of numbers
+	}
 }
 
 // Applied says that the store has all messages up to seq, and forgets who has
@@ -119,6 +129,7 @@ func (t *Table) Applied(seq uint64) int {
 		n++
 	}
 	t.fade()
+	t.forgetErased()
 	return n
 }
 

@@ -74,15 +74,10 @@ func listenOnce(o Options) (*Port, error) {
 	if number == 0 {
 		number = o.Address.Port()
 	}
-	host := ""
-	if o.Address.Addr().IsValid() && !(o.Address.Addr().Is6() && o.Address.Addr().IsUnspecified()) {
-		host = o.Address.Addr().String()
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(number)))
+	tcp, err := listenTCP(o.Address.Addr(), number)
 	if err != nil {
 		return nil, err
 	}
-	tcp := l.(*net.TCPListener)
 	address := o.Address
 	if address.Port() == 0 && o.TCPPort == 0 {
 		address = netip.AddrPortFrom(address.Addr(), tcp.Addr().(*net.TCPAddr).AddrPort().Port())
@@ -95,6 +90,19 @@ func listenOnce(o Options) (*Port, error) {
 	return newPort(udp, tcp, o), nil
 }
 
+// listenTCP binds a number on one address, or on all.
+func listenTCP(address netip.Addr, number uint16) (*net.TCPListener, error) {
+	host := ""
+	if address.IsValid() && !(address.Is6() && address.IsUnspecified()) {
+		host = address.String()
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(number)))
+	if err != nil {
+		return nil, err
+	}
+	return l.(*net.TCPListener), nil
+}
+
 // Adopt takes over the open sockets of a port that another image of this
 // program has bound. It closes the files; the sockets live on.
 func Adopt(udp, tcp *os.File, o Options) (*Port, error) {
@@ -103,19 +111,26 @@ func Adopt(udp, tcp *os.File, o Options) (*Port, error) {
 		tcp.Close()
 		return nil, err
 	}
-	l, err := net.FileListener(tcp)
-	tcp.Close()
+	t, err := adoptTCP(tcp)
 	if err != nil {
 		u.Close()
+		return nil, err
+	}
+	return newPort(u, t, o), nil
+}
+
+func adoptTCP(file *os.File) (*net.TCPListener, error) {
+	l, err := net.FileListener(file)
+	file.Close()
+	if err != nil {
 		return nil, fmt.Errorf("adopt descriptor: %w", err)
 	}
 	t, ok := l.(*net.TCPListener)
 	if !ok {
-		u.Close()
 		l.Close()
 		return nil, fmt.Errorf("adopt descriptor: it is a %s socket, not TCP", l.Addr().Network())
 	}
-	return newPort(u, t, o), nil
+	return t, nil
 }
 
 func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {

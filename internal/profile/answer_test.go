@@ -1,0 +1,48 @@
+package profile
+
+import (
+	"testing"
+
+	"wamble/wire"
+)
+
+// A client that asked twice can tell which answer is which. What nobody asked for
+// names no request.
+func TestAnswersNameTheirRequest(t *testing.T) {
+	r := newRig(t, "(def min-boards 3)")
+	token, id := r.join(1)
+	for _, tc := range []struct {
+		name   string
+		packet []byte
+		answer wire.Control
+		want   int64
+	}{
+		{"move", movePacket(token, id, 2, "e2e4"), wire.CtrlBoardUpdate, 2},
+		{"the same move under another number", movePacket(token, id, 7, "e2e4"), wire.CtrlBoardUpdate, 7},
+		{"refusal", movePacket(token, 77, 8, "e2e4"), wire.CtrlError, 8},
+		{"refusal without number", encode(wire.Header{Token: token, Board: 77, Flags: wire.FlagUnreliable}, wire.GetLegalMoves{}), wire.CtrlError, 0},
+	} {
+		r.step(Input{Kind: Packet, Peer: peerAt(1), Data: tc.packet})
+		r.settle()
+		r.answerLoads()
+		answers := 0
+		for _, s := range r.sent {
+			var p wire.Packet
+			if err := p.Decode(s.packet); err != nil {
+				t.Fatal(err)
+			}
+			if p.Ctrl == wire.CtrlAck {
+				continue
+			}
+			answers++
+			got, named := p.Ext.Int(wire.KeyRequestSeq)
+			if p.Ctrl != tc.answer || got != tc.want || named != (tc.want != 0) {
+				t.Errorf("%s: %v names %d (%t), want %v that names %d", tc.name, p.Ctrl, got, named, tc.answer, tc.want)
+			}
+		}
+		if answers != 1 {
+			t.Errorf("%s: %d answers, want 1", tc.name, answers)
+		}
+		r.sent = nil
+	}
+}

@@ -1,0 +1,323 @@
+package profile
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/persist"
+	"wamble/wire"
+)
+
+func host(n int) netip.Prefix { return netip.PrefixFrom(peerAt(n).IP(), 32) }
+
+// notices returns the notifications among what was sent, by receiver, with their
+// text.
+func (r *rig) notices() map[wamble.Peer]string {
+	found := map[wamble.Peer]string{}
+	for _, s := range r.sent {
+		var p wire.Packet
+		if p.Decode(s.packet) == nil && p.Ctrl == wire.CtrlServerNotification {
+			n := p.Message.(*wire.ServerNotification)
+			found[s.to] += fmt.Sprintf("%d %s", n.Type, n.Text)
+		}
+	}
+	r.sent = nil
+	return found
+}
+
+// TestAnnounce: everybody who is here is told, once, and not all at once.
+func TestAnnounce(t *testing.T) {
+	const players = 3*criedAtOnce + 7
+	r := newRig(t, fmt.Sprintf("(def min-boards %d) (def max-boards %d) (def new-players-per-ip-per-min 0)", players, players))
+	for n := range players {
+		r.join(n + 1)
+	}
+	r.step(Input{Kind: Announce, Word: &Word{Notice: wire.NoticeMaintenance, Text: strings.Repeat("é", 60)}})
+	told := map[wamble.Peer]string{}
+	portions := 0
+	for end := r.now.Add(time.Minute); ; portions++ {
+		got := r.notices()
+		if len(got) > criedAtOnce {
+			t.Fatalf("%d notifications in one step, want %d at most", len(got), criedAtOnce)
+		}
+		for peer, text := range got {
+			told[peer] += text
+		}
+		if len(told) == players || r.now.After(end) {
+			break
+		}
+		r.now = r.now.Add(criedEvery)
+		r.step(Input{Kind: Tick})
+	}
+	if len(told) != players || portions != 3 {
+		t.Fatalf("%d of %d were told after %d more portions, want 3", len(told), players, portions)
+	}
+	for peer, got := range told {
+		if want := "3 " + strings.Repeat("é", 44); got != want {
+			t.Fatalf("%v was told %q, want %q", peer, got, want)
+		}
+	}
+	if n := r.p.Stats().Host.Announced; n != players {
+		t.Errorf("got %d announced, want %d", n, players)
+	}
+	// The newest word counts, and who comes later is not told.
+	r.step(Input{Kind: Announce, Word: &Word{Notice: wire.NoticeAnnouncement, Text: "hello"}})
+	if got := r.notices(); len(got) != criedAtOnce {
+		t.Errorf("got %d notifications, want %d", len(got), criedAtOnce)
+	}
+}
+
+// identified gives a session an identity, as a login does.
+func (r *rig) identified(token wamble.Token, key wamble.PublicKey) {
+	r.t.Helper()
+	s := r.p.sessions.Find(token)
+	r.p.draft.frames = &r.out.Frames
+	if err := r.p.sessions.Link(r.now, s, key, nil, &r.p.draft); err != nil {
+		r.t.Fatal(err)
+	}
+	r.step()
+	r.settle()
+}
+
+func TestKick(t *testing.T) {
+	key := wamble.PublicKey{5}
+	for _, tc := range []struct {
+		name string
+		whom func(tokens []wamble.Token) Whom
+		want []int // of the players 1 to 3; 1 and 2 have the identity
+	}{
+		{"a session", func(tokens []wamble.Token) Whom { return Whom{Token: tokens[1]} }, []int{2}},
+		{"an identity", func([]wamble.Token) Whom { return Whom{Key: key} }, []int{1, 2}},
+		{"an address", func([]wamble.Token) Whom { return Whom{Net: host(3)} }, []int{3}},
+		{"a network", func([]wamble.Token) Whom { return Whom{Net: netip.MustParsePrefix("10.0.0.2/31")} }, []int{2, 3}},
+		{"nobody", func([]wamble.Token) Whom { return Whom{Token: wamble.Token{77}} }, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 3)")
+			r.p.leases.Add(wamble.PlayerIDs, []wamble.Block{{First: 1, Count: 9}})
+			var tokens []wamble.Token
+			for n := 1; n <= 3; n++ {
+				token, _ := r.join(n)
+				tokens = append(tokens, token)
+			}
+			r.identified(tokens[0], key)
+			r.identified(tokens[1], key)
+			r.sent = nil
+			r.step(Input{Kind: Kick, Word: &Word{Whom: tc.whom(tokens), Text: "be kind"}})
+			r.settle()
+			got, want := r.notices(), map[wamble.Peer]string{}
+			for _, n := range tc.want {
+				want[peerAt(n)] = "6 the host has ended your session: be kind"
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+			if free := r.p.boards.Free(); free != len(tc.want) || r.p.Stats().Host.Kicked != uint64(free) {
+				t.Errorf("got %d free boards, %d kicked, want %d", free, r.p.Stats().Host.Kicked, len(tc.want))
+			}
+			for _, n := range tc.want {
+				// He is somebody new when he comes back.
+				h, _ := wire.Peek(r.reply(peerAt(n), helloPacket(tokens[n-1], 9)))
+				if h.Ctrl != wire.CtrlServerHello || h.Token == tokens[n-1] {
+					t.Errorf("got %+v, want a new player", h)
+				}
+			}
+		})
+	}
+}
+
+func TestBan(t *testing.T) {
+	r := newRig(t, "(def min-boards 3)")
+	token, id := r.join(1)
+	r.step(Input{Kind: Ban, Word: &Word{Whom: Whom{Token: token}, Text: "spam", Until: r.now.Add(time.Hour)}})
+	r.settle()
+	if got, want := r.notices()[peerAt(1)], "6 the host has ended your session: spam"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	// Wherever the token comes from.
+	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "ACK 2", `ERROR 1001 "banned: spam" error.blocking`)
+	expect(t, r.send(peerAt(7), helloPacket(token, 1)), "ACK 1", `ERROR 1001 "banned: spam" error.blocking`)
+	// A network: whatever the token.
+	r.join(2)
+	r.step(Input{Kind: Ban, Word: &Word{Whom: Whom{Net: netip.MustParsePrefix("::ffff:10.0.0.2/127")}}})
+	r.settle()
+	if got := r.notices()[peerAt(2)]; got != "6 the host has ended your session" {
+		t.Errorf("got %q", got)
+	}
+	for _, n := range []int{2, 3} {
+		expect(t, r.send(peerAt(n), helloPacket(wamble.Token{}, 8)), "ACK 8", `ERROR 1001 "you are banned from this server" error.blocking`)
+	}
+	if got := r.send(peerAt(4), helloPacket(wamble.Token{}, 1)); !strings.Contains(got, "SERVER_HELLO") {
+		t.Errorf("a neighbour got %s", got)
+	}
+	if n := r.p.Stats().Host.Banned; n != 4 {
+		t.Errorf("got %d refused, want 4", n)
+	}
+	// The host changes his mind; and bans end.
+	r.step(Input{Kind: Unban, Word: &Word{Whom: Whom{Net: netip.MustParsePrefix("10.0.0.3/31")}}})
+	if got := r.send(peerAt(3), helloPacket(wamble.Token{}, 9)); !strings.Contains(got, "SERVER_HELLO") {
+		t.Errorf("after the ban got %s", got)
+	}
+	r.now = r.now.Add(time.Hour)
+	if got := r.send(peerAt(7), helloPacket(token, 3)); !strings.Contains(got, "SERVER_HELLO") {
+		t.Errorf("after its end got %s", got)
+	}
+}
+
+func TestBansAreBounded(t *testing.T) {
+	var bs bans
+	add := func(n int, until time.Time) error {
+		addr := netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)})
+		return bs.add(epoch, &Word{Whom: Whom{Net: netip.PrefixFrom(addr, 32)}, Until: until})
+	}
+	for n := range maxBans {
+		if err := add(n, epoch.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := add(maxBans, time.Time{}); err == nil {
+		t.Error("one too many was taken")
+	}
+	if err := add(5, time.Time{}); err != nil {
+		t.Errorf("a known one was refused: %v", err)
+	}
+	bs.sweep(epoch.Add(2 * time.Hour))
+	if len(bs.nets) != 1 || len(bs.bits) != 1 {
+		t.Errorf("%d bans of %d lengths are left, want the one without an end", len(bs.nets), len(bs.bits))
+	}
+	bs.remove(Whom{Net: host(5)})
+	if len(bs.nets)+len(bs.bits) != 0 {
+		t.Errorf("got %+v, want nothing", bs)
+	}
+}
+
+func TestBrownout(t *testing.T) {
+	r := newRig(t, "(def min-boards 3)")
+	token, id := r.join(1)
+	set := func(b Brownout) { r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: b}}) }
+
+	set(Brownout{ReadOnly: true})
+	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), `ERROR 1006 "the server is read-only at present" unreliable`)
+	expect(t, r.send(peerAt(1), legalPacket(token, id, 3, 12)), "ACK 3", "LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board "+itoa(uint32(id)))
+	set(Brownout{NoNewSessions: true})
+	expect(t, r.send(peerAt(2), helloPacket(wamble.Token{}, 1)), "ACK 1", `ERROR 1006 "the server takes no new players at present"`)
+	if got := r.send(peerAt(1), helloPacket(token, 4)); !strings.Contains(got, "SERVER_HELLO") {
+		t.Errorf("a known player got %s", got)
+	}
+	set(Brownout{NoPredictions: true})
+	uci, _ := wire.MakeUCI("e2e4")
+	submit := encode(wire.Header{Token: token, Board: id, Seq: 5}, wire.SubmitPrediction{UCI: uci})
+	expect(t, r.send(peerAt(1), submit), "ACK 5", `ERROR 1006 "no predictions are taken at present"`)
+	set(Brownout{})
+	if got := r.send(peerAt(2), helloPacket(wamble.Token{}, 2)); !strings.Contains(got, "SERVER_HELLO") {
+		t.Errorf("after it a new player got %s", got)
+	}
+}
+
+// intents returns those of the frames that the store does not have yet.
+func (r *rig) intents() []wamble.Intent {
+	var all []wamble.Intent
+	for _, f := range r.frames {
+		intents, err := persist.Decode(f.frame)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		all = append(all, intents...)
+	}
+	return all
+}
+
+func TestErase(t *testing.T) {
+	r := newRig(t, "(def min-boards 3)")
+	r.p.leases.Add(wamble.PlayerIDs, []wamble.Block{{First: 1, Count: 9}})
+	token, id := r.join(1)
+	key := wamble.PublicKey{5}
+	r.identified(token, key)
+	r.frames = nil
+	r.step(Input{Kind: Erase, Word: &Word{Whom: Whom{Key: key}}})
+	r.settle()
+	got := r.intents()
+	if len(got) != 1 {
+		t.Fatalf("got %d intents, want 1", len(got))
+	}
+	if in, ok := got[0].(*wamble.ErasePlayer); !ok || in.Key != key || !in.At.Equal(r.now) {
+		t.Errorf("got %+v", got[0])
+	}
+	s := r.p.sessions.Find(token)
+	if s == nil || s.Identity() != nil || r.p.boards.Board(id).Holder() != s.ID() {
+		t.Errorf("the session did not go on without its identity: %+v", s)
+	}
+	if !r.p.sessions.Erasing(key) {
+		t.Error("what the store says of the key would be believed")
+	}
+	r.step(Input{Kind: Applied, Seq: r.seq})
+	if r.p.sessions.Erasing(key) {
+		t.Error("the store has done it, and is still not believed")
+	}
+	// Without room in the journal it is not done, and somebody is told.
+	r.step(Input{Kind: ReadOnly}, Input{Kind: Erase, Word: &Word{Whom: Whom{Key: key}}}, Input{Kind: Purge})
+	if len(r.out.Troubles) != 2 {
+		t.Errorf("got troubles %v, want 2", r.out.Troubles)
+	}
+}
+
+func TestPurge(t *testing.T) {
+	for _, tc := range []struct {
+		days int
+		want int
+	}{{30, 1}, {0, 0}} {
+		r := newRig(t, fmt.Sprintf("(def retention-days %d)", tc.days))
+		r.frames = nil
+		r.step(Input{Kind: Purge})
+		r.settle()
+		got := r.intents()
+		if len(got) != tc.want {
+			t.Fatalf("%d days: got %d intents, want %d", tc.days, len(got), tc.want)
+		}
+		if tc.want == 0 {
+			continue
+		}
+		in, ok := got[0].(*wamble.PurgeSessions)
+		if !ok || !in.Before.Equal(r.now.AddDate(0, 0, -30)) || !in.At.Equal(r.now) {
+			t.Errorf("got %+v", got[0])
+		}
+	}
+}
+
+// TestReplayWords: the words of a host are recorded as they were said.
+func TestReplayWords(t *testing.T) {
+	r := &rig{t: t, now: epoch, store: newMemory()}
+	r.options = Options{Config: configOf(t, "(def min-boards 4)"), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
+	r.p = New(r.options)
+	var tape bytes.Buffer
+	recorder, err := NewRecorder(&tape, r.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.trace = func(now time.Time, inputs []Input, out *Output) {
+		if err := recorder.Step(now, inputs, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.boot()
+	token, _ := r.join(1)
+	r.join(2)
+	r.join(3)
+	r.step(Input{Kind: Announce, Word: &Word{Notice: wire.NoticeAnnouncement, Text: "soon"}})
+	r.step(Input{Kind: Ban, Word: &Word{Whom: Whom{Net: host(2)}, Until: r.now.Add(time.Hour)}})
+	r.settle()
+	r.send(peerAt(2), helloPacket(wamble.Token{}, 2))
+	r.step(Input{Kind: Kick, Word: &Word{Whom: Whom{Token: token}}}, Input{Kind: Unban, Word: &Word{Whom: Whom{Net: host(2)}}})
+	r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{NoNewSessions: true}}})
+	r.send(peerAt(2), helloPacket(wamble.Token{}, 3))
+	r.step(Input{Kind: Erase, Word: &Word{Whom: Whom{Key: wamble.PublicKey{1}}}}, Input{Kind: Purge})
+	r.settle()
+	if n, first, err := Replay(&tape); n == 0 || first != nil || err != nil {
+		t.Errorf("got %d steps, %v, %v", n, first, err)
+	}
+}

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/transport"
+)
+
+// house is what runs at present.
+type house struct {
+	changing sync.Mutex // held while profiles come, move or go
+
+	mu       sync.RWMutex // guards what follows
+	config   *config.Config
+	keepers  []*keeper // in the order of the configuration
+	hopeless chan struct{}
+	once     sync.Once // closes hopeless
+}
+
+// keepers returns the profiles that run, in the order of the configuration.
+func (s *Server) keepers() []*keeper {
+	s.house.mu.RLock()
+	defer s.house.mu.RUnlock()
+	return slices.Clone(s.house.keepers)
+}
+
+// config is what the server runs with now.
+func (s *Server) config() *config.Config {
+	s.house.mu.RLock()
+	defer s.house.mu.RUnlock()
+	return s.house.config
+}
+
+// wanted returns the profiles of a configuration that are to run.
+func (s *Server) wanted(c *config.Config) ([]*config.Profile, error) {
+	running := c.Running()
+	if s.o.Profile == "" {
+		return running, nil
+	}
+	for _, p := range running {
+		if p.Name == s.o.Profile {
+			return []*config.Profile{p}, nil
+		}
+	}
+	if s.o.Profile == config.DefaultName {
+		return []*config.Profile{c.Default}, nil
+	}
+	return nil, fmt.Errorf("there is no profile %q that runs; 'wamble config show' lists them", s.o.Profile)
+}
+
+// openProfiles binds the sockets of all profiles, and then opens their stores.
+// Nothing runs yet.
+func (s *Server) openProfiles() error {
+	s.house.hopeless = make(chan struct{})
+	s.house.config = s.o.Config
+	profiles, err := s.wanted(s.o.Config)
+	if err != nil {
+		return err
+	}
+	ports, err := bindAll(profiles, nil, s.o.Inherited)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.closeProfiles)
+	for _, cfg := range profiles {
+		k, err := s.furnish(cfg, ports[cfg.Name])
+		if err != nil {
+			closePorts(ports)
+			return err
+		}
+		delete(ports, cfg.Name)
+		s.house.keepers = append(s.house.keepers, k)
+	}
+	s.closeUnwanted(profiles)
+	return nil
+}
+
+// closeUnwanted closes inherited sockets of profiles that do not run.
+func (s *Server) closeUnwanted(profiles []*config.Profile) {
+	for name, sockets := range s.o.Inherited {
+		if !slices.ContainsFunc(profiles, func(p *config.Profile) bool { return p.Name == name }) {
+			s.log.Warn("an inherited socket belongs to no profile that runs", "profile", name)
+			sockets.UDP.Close()
+			sockets.TCP.Close()
+		}
+	}
+}
+
+// furnish makes a runtime of a profile, with its store, on a port.
+func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, error) {
+	store, err := s.stores.take(cfg)
+	if err != nil {
+		return nil, &StartError{StartThreadError, cfg.Name, err}
+	}
+	rt := &runtime{
+		name: cfg.Name, log: s.log.With("profile", cfg.Name), runner: s.runner, store: store, stage: newStage(),
+		tape: tape{file: s.tapeOf(cfg.Name)}, help: help{heal: s.heal, dir: s.dir, inline: s.o.Inline},
+	}
+	rt.cfg.Store(cfg)
+	rt.port.Store(port)
+	rt.watch = newStorewatch(rt)
+	rt.pace.Store, rt.pace.lag = store, rt.lag
+	return newKeeper(rt, s.lookForHope), nil
+}
+
+// tapeOf is the file of a profile's recording.
+func (s *Server) tapeOf(profile string) string {
+	if wanted, err := s.wanted(s.o.Config); s.o.Record == "" || err == nil && len(wanted) == 1 {
+		return s.o.Record
+	}
+	return s.o.Record + "-" + profile
+}
+
+// closeProfiles closes what is left of all profiles.
+func (s *Server) closeProfiles() error {
+	var errs []error
+	for _, k := range s.keepers() {
+		errs = append(errs, k.port.Load().Close(), s.stores.give(k.store, k.name))
+	}
+	s.house.mu.Lock()
+	s.house.keepers = nil
+	s.house.mu.Unlock()
+	return errors.Join(errs...)
+}
+
+// serveWeb answers HTTP and WebSocket on a port until that is shut down.
+func (s *Server) serveWeb(rt *runtime, port *transport.Port) {
+	s.helpers.Go(func() {
+		if err := port.Serve(s.site(rt)); err != nil {
+			rt.log.Error("HTTP has ended", "err", err)
+		}
+	})
+}
+
+// stop ends all profiles in order, at the same time.
+func (s *Server) stop() {
+	s.house.changing.Lock()
+	defer s.house.changing.Unlock()
+	patience := s.config().Server.ShutdownTimeout
+	ctx, cancel := context.WithTimeout(context.Background(), max(patience, time.Second))
+	defer cancel()
+	var stopping sync.WaitGroup
+	for _, k := range s.keepers() {
+		stopping.Go(func() {
+			k.stop()
+			k.shut(ctx, patience > 0)
+		})
+	}
+	stopping.Wait()
+}
+
+// lookForHope ends Run when no profile could be started: whoever started the
+// process is to know.
+func (s *Server) lookForHope() {
+	for _, k := range s.keepers() {
+		select {
+		case <-k.stage.upped:
+			return
+		default:
+		}
+		if n, _ := k.failures(); n == 0 {
+			return
+		}
+	}
+	s.house.once.Do(func() { close(s.house.hopeless) })
+}
+
+func (s *Server) whyHopeless() error {
+	var errs []error
+	for _, k := range s.keepers() {
+		_, err := k.failures()
+		errs = append(errs, fmt.Errorf("profile %s: %w", k.name, err))
+	}
+	return errors.Join(errs...)
+}
+
+// Listening is where a profile is reached, and where its games are.
+type Listening struct {
+	Profile string
+	UDP     netip.AddrPort
+	HTTP    netip.AddrPort // and WebSocket
+	Store   string
+}
+
+// Profiles returns the profiles that run, in the order of the configuration.
+func (s *Server) Profiles() []Listening {
+	var list []Listening
+	for _, k := range s.keepers() {
+		p := k.port.Load()
+		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Store: k.store.Name})
+	}
+	return list
+}
+
+// Admin is the address of the admin listener, "" if it is off.
+func (s *Server) Admin() string {
+	if s.admin == nil {
+		return ""
+	}
+	return s.admin.Addr().String()
+}
+
+// WaitReady waits until every profile has served players for the first time, or
+// ctx ends.
+func (s *Server) WaitReady(ctx context.Context) error {
+	for _, k := range s.keepers() {
+		select {
+		case <-k.stage.upped:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Pump runs one round of a profile's loop that is Inline: it waits for packets or
+// other work until the given time at most. It reports whether the profile has a
+// loop yet.
+func (s *Server) Pump(profile string, until time.Time) (bool, error) {
+	for _, k := range s.keepers() {
+		if l := k.loop.Load(); l != nil && k.name == profile {
+			l.pumping.Lock()
+			defer l.pumping.Unlock()
+			if l.until.IsZero() || until.Before(l.until) {
+				l.until = until
+			}
+			return true, l.pump()
+		}
+	}
+	return false, nil
+}

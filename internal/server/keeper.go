@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// keeper keeps one profile running: a runtime that cannot start, or that fails,
+// is reported and started anew from store and journal, after a pause that grows.
+// The other profiles do not notice.
+type keeper struct {
+	*runtime
+	cancel context.CancelFunc
+	done   chan struct{}
+	gaveUp func() // told when it failed before it was ever ready
+
+	mu      sync.Mutex
+	fails   int
+	lastErr error
+}
+
+// The pause after a failure, doubled each time; a runtime that ran for calm is
+// forgiven.
+const (
+	firstRestart = 100 * time.Millisecond
+	lastRestart  = 30 * time.Second
+	calm         = time.Minute
+)
+
+func newKeeper(rt *runtime, gaveUp func()) *keeper {
+	return &keeper{runtime: rt, gaveUp: gaveUp, done: make(chan struct{})}
+}
+
+// start runs the profile until stop.
+func (k *keeper) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	k.cancel = cancel
+	go func() {
+		defer close(k.done)
+		k.keep(ctx)
+	}()
+}
+
+// stop ends the runtime in order: what was decided is durable and sent, the
+// sockets are open, and what the store lacks is in the journal.
+func (k *keeper) stop() {
+	if k.cancel != nil {
+		k.cancel()
+		<-k.done
+	}
+}
+
+func (k *keeper) keep(ctx context.Context) {
+	pause := firstRestart
+	for {
+		began := time.Now()
+		err := k.attempt(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > calm {
+			pause = firstRestart
+		}
+		k.report(err, pause)
+		wait(ctx, pause)
+		pause = min(2*pause, lastRestart)
+	}
+}
+
+// attempt runs the profile once. A panic on this goroutine is an error as well.
+func (k *keeper) attempt(ctx context.Context) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = newPanic("the start", v)
+		}
+	}()
+	return k.run(ctx)
+}
+
+func (k *keeper) report(err error, pause time.Duration) {
+	k.mu.Lock()
+	k.fails++
+	k.lastErr = err
+	k.mu.Unlock()
+	k.stage.set(fmt.Sprintf("failed, to be started again: %v", err))
+	k.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", k.dump(err))
+	select {
+	case <-k.stage.upped:
+	default:
+		k.gaveUp()
+	}
+}
+
+// failures returns how often the profile has failed, and how last.
+func (k *keeper) failures() (n int, last error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.fails, k.lastErr
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"wamble/internal/config"
+	"wamble/internal/transport"
+)
+
+// Sockets are the open sockets of one profile, bound by an earlier image of this
+// process or by whoever started it.
+type Sockets struct {
+	UDP, TCP *os.File
+}
+
+// portOptions says where a profile listens, and with which limits. HTTP and
+// WebSocket share one listener; config has seen to it that they name one port.
+func portOptions(cfg *config.Profile) transport.Options {
+	n := &cfg.Network
+	o := transport.Options{
+		Address: n.Address(n.Port),
+		UDP:     transport.UDPOptions{Buffer: n.BufferSize},
+		HTTP:    transport.HTTPOptions{Max: n.HTTPMaxConnections, MaxHost: n.HTTPMaxPerIP},
+		WebSocket: transport.GatewayOptions{
+			Path: n.WebSocketPath, Origins: n.Origins(), Max: n.HTTPMaxConnections, MaxHost: n.HTTPMaxPerIP,
+		},
+	}
+	web, hasWeb := n.HTTP()
+	socket, hasSocket := n.WebSocket()
+	o.WebSocket.Off = !hasSocket
+	switch {
+	case hasWeb:
+		o.TCPPort = uint16(web)
+	case hasSocket:
+		o.TCPPort = uint16(socket)
+	}
+	return o
+}
+
+// berth is where a socket is bound, as the configuration says it. Port 0, which
+// the kernel chooses, belongs to one profile.
+type berth struct {
+	network string
+	address netip.Addr
+	port    uint16
+	profile string // of port 0
+}
+
+func newBerth(network string, cfg *config.Profile, address netip.Addr, port uint16) berth {
+	b := berth{network: network, address: address, port: port}
+	if port == 0 {
+		b.profile = cfg.Name
+	}
+	return b
+}
+
+// berths returns where the two sockets of a profile are bound.
+func berths(cfg *config.Profile) (udp, tcp berth) {
+	o := portOptions(cfg)
+	number := o.TCPPort
+	if number == 0 {
+		number = o.Address.Port()
+	}
+	return newBerth("udp", cfg, o.Address.Addr(), o.Address.Port()), newBerth("tcp", cfg, o.Address.Addr(), number)
+}
+
+// harbour is the ports that are open, by the berths of their sockets.
+type harbour map[berth]*transport.Port
+
+func (h harbour) add(cfg *config.Profile, p *transport.Port) {
+	udp, tcp := berths(cfg)
+	h[udp], h[tcp] = p, p
+}
+
+// bindAll opens the ports of profiles: on sockets that are open already where the
+// number stays, else on new ones. After an error none is open.
+func bindAll(profiles []*config.Profile, open harbour, inherited map[string]Sockets) (ports map[string]*transport.Port, err error) {
+	ports = map[string]*transport.Port{}
+	defer func() {
+		if err != nil {
+			closePorts(ports)
+		}
+	}()
+	if err := conflicts(profiles); err != nil {
+		return nil, err
+	}
+	for _, cfg := range profiles {
+		p, err := bind(cfg, open, inherited)
+		if err != nil {
+			return ports, err
+		}
+		ports[cfg.Name] = p
+	}
+	return ports, nil
+}
+
+func bind(cfg *config.Profile, open harbour, inherited map[string]Sockets) (*transport.Port, error) {
+	if s, ok := inherited[cfg.Name]; ok {
+		p, err := adopt(cfg, s)
+		if err != nil {
+			return nil, &StartError{StartNoSocket, cfg.Name, err}
+		}
+		return p, nil
+	}
+	udp, tcp := berths(cfg)
+	p, err := transport.Renew(open[udp], open[tcp], portOptions(cfg))
+	if err != nil {
+		return nil, bindError(cfg.Name, err)
+	}
+	return p, nil
+}
+
+// adopt takes over inherited sockets, if they are what the profile wants.
+func adopt(cfg *config.Profile, s Sockets) (*transport.Port, error) {
+	p, err := transport.Adopt(s.UDP, s.TCP, portOptions(cfg))
+	if err != nil {
+		return nil, err
+	}
+	udp, tcp := berths(cfg)
+	if got := p.Addr().Port(); udp.port != 0 && got != udp.port {
+		err = fmt.Errorf("the inherited UDP socket is bound to port %d, not to %d", got, udp.port)
+	} else if got := p.TCPAddr().Port(); tcp.port != 0 && got != tcp.port {
+		err = fmt.Errorf("the inherited TCP socket is bound to port %d, not to %d", got, tcp.port)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// conflicts finds two profiles that want one socket. A configuration from a file
+// was checked for that already.
+func conflicts(profiles []*config.Profile) error {
+	owner := map[berth]string{}
+	for _, cfg := range profiles {
+		udp, tcp := berths(cfg)
+		for _, b := range []berth{udp, tcp} {
+			if other, taken := owner[b]; taken {
+				return &StartError{StartConflict, cfg.Name, fmt.Errorf("it has the %s port %d of profile %s", b.network, b.port, other)}
+			}
+			owner[b] = cfg.Name
+		}
+	}
+	return nil
+}
+
+func closePorts(ports map[string]*transport.Port) error {
+	var errs []error
+	for _, p := range ports {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,83 @@
+package transport
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+)
+
+// Renew returns a port with options o that takes its UDP socket and its TCP
+// listener from open ports; what is nil is bound. A socket that is taken is
+// never unbound: what waits in it is read by the new port. The old port still
+// holds it too, and should be read no more, and be shut down.
+func Renew(udp, tcp *Port, o Options) (*Port, error) {
+	if udp == nil && tcp == nil {
+		return Listen(o)
+	}
+	u, err := renewUDP(udp, tcp, o)
+	if err != nil {
+		return nil, err
+	}
+	t, err := renewTCP(tcp, u, o)
+	if err != nil {
+		u.Close()
+		return nil, err
+	}
+	return newPort(u, t, o), nil
+}
+
+func renewUDP(old, tcp *Port, o Options) (*UDP, error) {
+	if old == nil {
+		address := o.Address
+		if address.Port() == 0 && o.TCPPort == 0 {
+			address = netip.AddrPortFrom(address.Addr(), tcp.TCPAddr().Port())
+		}
+		return ListenUDP(address, o.UDP)
+	}
+	file, err := Duplicate(old.udp)
+	if err != nil {
+		return nil, err
+	}
+	return AdoptUDP(file, o.UDP)
+}
+
+func renewTCP(old *Port, udp *UDP, o Options) (*net.TCPListener, error) {
+	if old == nil {
+		number := o.TCPPort
+		if number == 0 {
+			number = udp.LocalAddr().Port()
+		}
+		return listenTCP(o.Address.Addr(), number)
+	}
+	file, err := Duplicate(old.tcp)
+	if err != nil {
+		return nil, err
+	}
+	return adoptTCP(file)
+}
+
+// Duplicate returns another descriptor of a socket, without disturbing it.
+func Duplicate(c syscall.Conn) (*os.File, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("duplicate a socket: %w", err)
+	}
+	var fd int
+	var inner error
+	err = raw.Control(func(s uintptr) {
+		syscall.ForkLock.RLock() // a child must not inherit it between the two calls
+		defer syscall.ForkLock.RUnlock()
+		if fd, inner = syscall.Dup(int(s)); inner == nil {
+			syscall.CloseOnExec(fd)
+		}
+	})
+	if err == nil {
+		err = inner
+	}
+	if err != nil {
+		return nil, fmt.Errorf("duplicate a socket: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "socket"), nil
+}
