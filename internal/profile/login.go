@@ -81,6 +81,9 @@ func (p *Profile) loggedIn(r *request, s *session.Session, out *Output) verdict 
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: s.Token(), Board: idOf(b), Flags: v.flags}
 	link.Answer(p.link, r.id, h, wire.LoginSuccess{FEN: v.fen}, v.fields...)
+	if b != nil {
+		p.noteShown(b, &v)
+	}
 	p.sealFor(s, out)
 	p.lost(taken, out)
 	return done

@@ -104,6 +104,7 @@ func (p *Profile) answerHello(r *request, s *session.Session, b *board.Board) {
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: s.Token(), Board: b.ID(), Flags: r.h.Flags.Negotiate() | v.flags}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
+	p.noteShown(b, &v)
 }
 
 // answerUpdate answers with the board that a player holds now.
@@ -112,6 +113,7 @@ func (p *Profile) answerUpdate(r *request, b *board.Board) {
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}
 	link.Answer(p.link, r.id, h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
+	p.noteShown(b, &v)
 }
 
 // pushUpdate shows a player the board that he holds now, without being asked.
@@ -121,5 +123,6 @@ func (p *Profile) pushUpdate(s *session.Session, b *board.Board, out *Output) {
 	packet, err := wire.Append(p.scratch.push[:0], h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
 	if err == nil {
 		p.push(s.Token(), packet, out)
+		p.noteShown(b, &v)
 	}
 }
