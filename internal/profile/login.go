@@ -36,7 +36,6 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		return done
 	}
 	p.boards.Identify(s.ID(), true)
-	p.stats.Logins++
 	return p.loggedIn(r, s, out)
 }
 

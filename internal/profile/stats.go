@@ -21,7 +21,6 @@ type Stats struct {
 	Refused    uint64 // requests answered with an ERROR
 	Damaged    uint64 // stored boards that could not be restored as they were
 	Evicted    uint64 // players who went to the store
-	Logins     uint64
 	Host       HostStats
 }
 
