@@ -82,4 +82,5 @@ type Second struct {
 	Answered uint64
 	P99      time.Duration
 	Max      time.Duration
+	Roles    [roleCount]uint64 // answered so far, of each role
 }

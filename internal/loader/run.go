@@ -134,7 +134,11 @@ func (l *load) drain(began usage) {
 
 func (l *load) tellSecond(began time.Duration) {
 	if tell := l.options.EverySecond; tell != nil {
-		tell(Second{At: l.now - began, Answered: l.second.Count(), P99: l.second.Quantile(0.99), Max: l.second.Max()})
+		s := Second{At: l.now - began, Answered: l.second.Count(), P99: l.second.Quantile(0.99), Max: l.second.Max()}
+		for i := range s.Roles {
+			s.Roles[i] = l.report.Roles[i].Answered
+		}
+		tell(s)
 	}
 	l.second = Latency{}
 }
