@@ -40,6 +40,7 @@ var rooms = []room{
 	{name: "internal/spectate", may: []string{"wire", "chess", "."}, pure: true},
 	{name: "internal/score", may: []string{"."}, pure: true},
 	{name: "internal/record", may: []string{"chess", "."}, pure: true},
+	{name: "internal/readapi", may: []string{"internal/record", "."}},
 	{name: "internal/schema", may: []string{"."}},
 	{name: "internal/sqlite", may: []string{"internal/schema", "."}, also: []string{"database/sql"}},
 	{name: "internal/postgres", may: []string{"internal/schema", "."}},
@@ -50,8 +51,8 @@ var rooms = []room{
 	{name: "internal/persist", may: []string{"runner", "."}, tests: []string{"internal/postgres", "internal/sqlite"}},
 	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/score", "internal/predict", "internal/spectate", "internal/link", "internal/persist", "internal/config", "wire", "chess", "."}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "wire", "chess", "."}, also: []string{"unsafe"}},
-	{name: "internal/server", may: []string{"internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
-		"internal/postgres", "internal/sqlite", "internal/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"chess", "client", "internal/loader"}},
+	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
+		"internal/postgres", "internal/sqlite", "internal/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"chess", "client", "internal/loader", "internal/record"}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"internal/server", "internal/config", "client", "chess", "."}},
 	{name: "internal/handoff"},
