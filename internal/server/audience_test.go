@@ -40,7 +40,9 @@ func TestClientWatches(t *testing.T) {
 			on := player.Board()
 			sees("the player's board", func(s client.Sighting) bool { return s.Board.ID == on.ID })
 			after := play(t, ctx, player)
-			sees("the move", func(s client.Sighting) bool { return s.Board.ID == on.ID && s.Board.FEN == after && s.Board.LastMove != nil })
+			sees("the move", func(s client.Sighting) bool {
+				return s.Board.ID == on.ID && s.Board.FEN == after && s.Board.LastMove != nil
+			})
 			// The player's next board, in focus, and what he does there.
 			on = player.Board()
 			if err := w.Turn(ctx, client.View{Board: on.ID}); err != nil {
