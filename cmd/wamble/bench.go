@@ -78,6 +78,12 @@ code is 1 unless all are there, each once.`,
 			return b.run(cmd.Context())
 		},
 	}
+	f.register(cmd)
+	cmd.AddCommand(benchEchoCommand())
+	return cmd
+}
+
+func (f *benchFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.addr, "addr", "", "`host:port` of a running server (default one is started)")
 	flags.IntVar(&f.clients, "clients", 128, "clients at the same time")
@@ -92,8 +98,6 @@ code is 1 unless all are there, each once.`,
 	flags.BoolVar(&f.sustained, "sustained", false, "print every second")
 	flags.StringArrayVar(&f.defs, "def", nil, "an option of the started server, e.g. 'durability \"write\"'")
 	f.store.register(cmd)
-	cmd.AddCommand(benchEchoCommand())
-	return cmd
 }
 
 func benchModes() []string { return append(loader.ModeNames(), modeEcho) }
