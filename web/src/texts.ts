@@ -107,7 +107,7 @@ export const t = {
     others: (n: number) => (n === 1 ? "1 player" : `${n} players`),
     streak: (n: number) => (n === 1 ? "1 in a row" : `${n} in a row`),
     streakLabel: "Streak",
-    right: (move: string, points: string) => `${move} was right: +${points}`,
+    right: (move: string) => `${move} was right!`,
     wrong: (move: string) => `Not ${move} this time.`,
     made: (move: string) => `You predict ${move}.`,
     status: ["pending", "correct", "wrong", "expired"],
