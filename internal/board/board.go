@@ -12,7 +12,7 @@ import (
 type Board struct {
 	id       wamble.BoardID
 	position chess.Position
-	fen      string // of position: every change of the board needs it
+	fen      string // of position, because every change of the board needs it; "": not written yet
 	plies    []ply
 	history  chess.History
 	version  uint64
@@ -52,8 +52,14 @@ func (b *Board) ID() wamble.BoardID { return b.id }
 // Position returns the position on the board.
 func (b *Board) Position() chess.Position { return b.position }
 
-// FEN returns the position in all six fields, without allocating.
-func (b *Board) FEN() string { return b.fen }
+// FEN returns the position in all six fields. It allocates at most once for
+// each position.
+func (b *Board) FEN() string {
+	if b.fen == "" {
+		b.fen = b.position.FEN()
+	}
+	return b.fen
+}
 
 // Status returns the state of the board.
 func (b *Board) Status() wamble.BoardStatus { return b.status }

@@ -176,8 +176,8 @@ func check(t testing.TB, p *Pool) {
 			}
 		}
 		longest = max(longest, b.Plies())
-		if b.fen != b.position.FEN() {
-			t.Fatalf("board %d: FEN %s of %s", b.id, b.fen, b.position)
+		if b.FEN() != b.position.FEN() {
+			t.Fatalf("board %d: FEN %s of %s", b.id, b.FEN(), b.position)
 		}
 		if at, ok := p.deadline(b); ok && (b.slots[deadline] == none || p.deadlines.heap[b.slots[deadline]].at > at) {
 			t.Fatalf("board %d: no alarm for its deadline", b.id)

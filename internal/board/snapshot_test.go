@@ -95,7 +95,7 @@ func TestLoadRefuses(t *testing.T) {
 		at   int
 		to   byte
 	}{
-		{"another version", len(magic) - 2, '1'},
+		{"another version", len(magic) - 2, '2'},
 		{"count", len(magic) + 8, 200},
 		{"count far too large", len(magic) + 11, 255},
 		{"free", len(magic) + 12, 1},
@@ -105,8 +105,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"identity of a free board", first + 67, 1},
 		{"holder of a free board", first + 16, 1},
 		{"variant", first + 65, 100},
-		{"no history", first + 69, 0},
-		{"FEN", first + 72, 'x'},
+		{"no history", first + 68, 0},
+		{"position", first + 71, 'x'},
 	} {
 		broken := slices.Clone(state)
 		if broken[tc.at] == tc.to {

@@ -66,6 +66,9 @@ const (
 	// Purge deletes anonymous sessions that were silent for longer than
 	// retention-days, with what they predicted and were shown.
 	Purge
+	// Adopt replaces the whole start: Data is a Snapshot of another process. If
+	// it cannot be adopted, Output.Troubles says why, and nothing has changed.
+	Adopt
 )
 
 var kindNames = [...]string{
@@ -73,6 +76,7 @@ var kindNames = [...]string{
 	Leased: "leased", Tick: "tick", Configure: "configure", StoreAway: "store away", StoreBack: "store back",
 	JournalFailed: "journal failed", ReadOnly: "read only", Writable: "writable", RestoreBoard: "restore board", RestoreSession: "restore session", Ready: "ready",
 	Announce: "announce", Kick: "kick", Ban: "ban", Unban: "unban", SetBrownout: "brownout", Erase: "erase", Purge: "purge",
+	Adopt: "adopt",
 }
 
 func (k Kind) String() string {

@@ -50,7 +50,7 @@ type moveKey struct {
 func newJudge(c *config.Profile) *judge {
 	return &judge{
 		scores: newScores(c),
-		games: map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
+		games:  map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
 		tokens: map[wamble.Token]wamble.SessionID{}, shown: map[shownKey]shownBoard{},
 		moves: map[moveKey]int{}, lastly: map[wamble.BoardID]uint64{},
 	}

@@ -16,27 +16,30 @@ import (
 // world is a profile with a slow journal, a slower store that goes away, a bad
 // network, crashes, and players who do not always behave.
 type world struct {
-	t      *testing.T
-	rng    *rand.Rand
-	p      *Profile
-	out    Output
-	now    time.Time
-	opts   Options
+	t    *testing.T
+	rng  *rand.Rand
+	p    *Profile
+	out  Output
+	now  time.Time
+	opts Options
 	// members is how many of ten players have an identity.
 	members int
 	events  events
-	order  int
+	order   int
 
 	judge *judge
 	store *memory
 	// groups are what the journal has not synced yet; queue is what the store
 	// does not have yet.
-	groups []group
-	queue  []journaled
-	seq    uint64
-	life   int       // counts the crashes
-	tick   time.Time // the next one; zero: none
-	syncs  bool
+	groups   []group
+	queue    []journaled
+	seq      uint64
+	life     int       // counts the processes
+	handed   int       // how many of them took over
+	handing  bool      // another one is about to
+	troubles int       // so far
+	tick     time.Time // the next one; zero: none
+	syncs    bool
 
 	clients  map[wamble.Peer]*client
 	arrived  int
@@ -103,13 +106,27 @@ func newWorld(t *testing.T, seed uint64, members int, conf string) *world {
 
 // start is a new process: it has what journal and store have.
 func (w *world) start() {
-	w.replay()
-	w.life++
-	w.groups, w.tick = nil, time.Time{}
+	w.begin()
 	for _, f := range w.queue {
 		w.write(f)
 	}
 	w.queue = nil
+	var inputs []Input
+	for _, b := range w.store.liveBoards() {
+		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
+		if b.Holder != nil {
+			inputs = append(inputs, Input{Kind: RestoreSession, Session: w.store.session(b.Holder.Session)})
+		}
+	}
+	w.step(append(inputs, Input{Kind: Ready})...)
+}
+
+// begin ends the life before, and makes an empty profile.
+func (w *world) begin() {
+	w.replay()
+	w.life++
+	w.groups, w.tick = nil, time.Time{}
+	w.store.away = false
 	for i := range w.opts.Seed {
 		w.opts.Seed[i] = byte(w.rng.Uint32())
 	}
@@ -120,15 +137,22 @@ func (w *world) start() {
 	if w.recorder, err = NewRecorder(w.tape, w.opts); err != nil {
 		w.t.Fatal(err)
 	}
-	var inputs []Input
-	for _, b := range w.store.liveBoards() {
-		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
-		if b.Holder != nil {
-			inputs = append(inputs, Input{Kind: RestoreSession, Session: w.store.session(b.Holder.Session)})
-		}
+}
+
+// handOver is a new process that goes on where the old one stopped.
+func (w *world) handOver() {
+	w.syncs = true
+	for len(w.groups) > 0 {
+		w.step(w.sync()...)
 	}
-	w.store.away = false
-	w.step(append(inputs, Input{Kind: Ready})...)
+	state, err := w.p.Snapshot(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.begin()
+	w.handed++
+	w.step(Input{Kind: Adopt, Data: state})
+	w.after(0, true, w.drain)
 }
 
 // replay runs the life that has ended again.
@@ -277,7 +301,14 @@ func (w *world) transit() time.Duration {
 // disturb lets something go wrong, now and then.
 func (w *world) disturb() []Input {
 	w.after(2*time.Second+w.upTo(8*time.Second), false, w.disturb)
-	switch w.rng.IntN(4) {
+	kind := w.rng.IntN(5)
+	if w.troubles < 5 { // each at least once
+		kind = 4 - w.troubles
+	}
+	w.troubles++
+	switch kind {
+	case 4: // another process takes over, after this step
+		w.handing = true
 	case 0: // the journal hangs
 		w.syncs = false
 		w.after(w.upTo(3*time.Second), false, func() []Input {
@@ -330,6 +361,10 @@ func (w *world) run(until time.Time) {
 		if len(inputs) > 0 {
 			w.step(inputs...)
 		}
+		if w.handing && w.life == life {
+			w.handOver()
+		}
+		w.handing = false
 	}
 	w.now = until
 }
@@ -403,8 +438,11 @@ func (w *world) live(players int, length time.Duration) {
 	if most := w.judge.pot * float64(w.judge.ended); paid > most+1e-6 || math.Abs(paid-w.judge.paid) > 1e-6 || paid == 0 {
 		t.Errorf("%d games paid %v, stored are %v", w.judge.ended, w.judge.paid, paid)
 	}
-	t.Logf("%d players, %d lives, %d moves accepted, %d stored, %d games ended, %.4f points paid, %d changes of ratings",
-		w.arrived, w.life, w.accepted, stored, w.judge.ended, paid, w.judge.rated)
+	if w.life-w.handed < 2 || w.handed == 0 || w.judge.ended == 0 {
+		t.Errorf("too quiet a world: %d lives, %d handed over, %d games ended", w.life, w.handed, w.judge.ended)
+	}
+	t.Logf("%d players, %d lives, %d of them handed over, %d moves accepted, %d stored, %d games ended, %.4f points paid, %d changes of ratings",
+		w.arrived, w.life, w.handed, w.accepted, stored, w.judge.ended, paid, w.judge.rated)
 	w.replay()
 	t.Logf("%d steps replayed", w.replayed)
 }

@@ -179,6 +179,8 @@ func (p *Profile) take(in *Input, out *Output) {
 		if p.mode.stage != failed {
 			p.word(in.Kind, in.Word, out)
 		}
+	case Adopt:
+		p.adopt(in.Data, out)
 	}
 }
 

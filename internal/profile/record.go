@@ -135,6 +135,8 @@ func appendInput(b []byte, in *Input) ([]byte, error) {
 		return appendJSON(b, in.Answer)
 	case Announce, Kick, Ban, Unban, SetBrownout, Erase:
 		return appendJSON(b, in.Word)
+	case Adopt:
+		return appendText(b, in.Data), nil
 	}
 	return b, nil
 }
@@ -259,6 +261,8 @@ func (r *inputReader) input() Input {
 		in.Answer = object[Answer](r)
 	case Announce, Kick, Ban, Unban, SetBrownout, Erase:
 		in.Word = object[Word](r)
+	case Adopt:
+		in.Data = r.text()
 	}
 	r.bad = r.bad || in.Kind.String() == "unknown"
 	return in

@@ -46,10 +46,10 @@ func (rt *runtime) newLife() (*life, error) {
 		mail:    newMail(rt.wake),
 		failure: make(chan error, 1),
 	}
-	l.journal.durable = func(gate, seq uint64, frames int) {
-		l.mail.durable(gate, seq)
-		drain.Posted(frames)
-		rt.pace.posted.Add(uint64(frames))
+	l.journal.durable = func(p progress) {
+		l.mail.durable(p.gate, p.seq)
+		drain.Posted(p.messages)
+		rt.pace.posted.Add(uint64(p.frames))
 	}
 	l.journal.failed = l.fail
 	return l, nil
