@@ -213,6 +213,18 @@ func see[T any](p *person, expression string) T {
 	return v
 }
 
+// await evaluates an expression that is a promise.
+func await[T any](p *person, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
 // until waits until an expression of the page is true.
 func (p *person) until(expression string) {
 	p.t.Helper()

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -20,6 +21,12 @@ func TestParty(t *testing.T) {
 	ada, bob := meet(t, screen{width: 1280, height: 860, motion: true}), meet(t, phone)
 	ada.sit(h.url)
 	bob.sit(h.url)
+	see[bool](ada, `(() => {
+		window.cues = [];
+		const cue = document.querySelector('.cue');
+		new MutationObserver(() => cues.push(cue.textContent)).observe(cue, {childList: true, subtree: true, characterData: true});
+		return true;
+	})()`)
 	r := rand.New(rand.NewPCG(7, 7))
 	seen := map[string]bool{ada.board(): true}
 	for range 4 {
@@ -29,7 +36,7 @@ func TestParty(t *testing.T) {
 		if ada.board() == from {
 			t.Errorf("after a move on board %s she is still there", from)
 		}
-		ada.reads(".cue", "Board "+from+" → Board "+ada.board())
+		ada.until(fmt.Sprintf("cues.includes(%q)", "Board "+from+" → Board "+ada.board()))
 		seen[ada.board()] = true
 
 		uci = anyMove(bob.fen(), r)

@@ -86,7 +86,6 @@ export const t = {
     loading: "Looking for boards …",
     refused: "This server does not let you watch:",
     wall: "Wall of live boards. Use the arrow keys, and Enter to look at one.",
-    open: (id: string) => `Watch board ${id}`,
     back: "All boards",
     moves: "Moves",
     first: "First position",

@@ -130,10 +130,10 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
   }, [id]);
   const board = watcher.boards.get(id);
   return (
-    <a class="tile" href={`/watch/${id}`} aria-label={t.watch.open(id)} onClick={(e) => (e.preventDefault(), go(`/watch/${id}`))}>
+    <a class="tile" href={`/watch/${id}`} onClick={(e) => (e.preventDefault(), go(`/watch/${id}`))}>
       <canvas ref={canvas} aria-hidden="true" />
       <span>
-        {id}
+        {t.play.board(id)}
         {board?.chess960 && <i>960</i>}
       </span>
     </a>
