@@ -50,6 +50,10 @@ type help struct {
 	done    sync.WaitGroup
 	crashed chan error // holds the first panic
 	moving  sync.Mutex // held while the loop is made, and while it moves
+
+	draining *atomic.Bool // of the server
+	word     sync.Mutex   // guards standing
+	standing standing
 }
 
 // tape is where lives are recorded.
