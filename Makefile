@@ -27,6 +27,7 @@ build: ## build the binary bin/wamble
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/wamble ./cmd/wamble
 
 test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cores)
+	cd web && npm run --silent test
 	scripts/gotest ./...
 	scripts/gotest -race $(RACE)
 	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && ../../scripts/gotest ./...); done
@@ -57,12 +58,16 @@ cover: ## test coverage by package, and cover.html
 	go tool cover -html=cover.out -o cover.html
 	@go tool cover -func=cover.out | tail -1
 
-web: ## build the browser client into the binary
-	@if [ -f web/package.json ]; then cd web && npm ci --no-audit --no-fund && npm run build; \
-	else echo 'web: there is no browser client yet'; fi
+web: web/node_modules/.installed ## build the browser client, to be embedded by the next build
+	@cd web && npm run --silent build
+
+# Exactly what the lock file names, and again only when that has changed.
+web/node_modules/.installed: web/package-lock.json web/.npmrc
+	@cd web && npm ci --no-audit --no-fund
+	@touch $@
 
 clean: ## remove what was built
-	rm -rf bin dist cover.out cover.html web/dist web/node_modules screenshots
+	rm -rf bin dist cover.out cover.html web/dist/* web/dist-test web/node_modules screenshots
 
 setup-run:
 	@scripts/setup run

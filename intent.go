@@ -196,12 +196,15 @@ type RecordPayout struct {
 	At        time.Time
 }
 
-// RecordRating changes the rating of a player once for a finished board.
+// RecordRating changes the rating of a player once for a finished board. He is
+// known by his Key; if that is zero, because his session is not in memory, he is
+// the player of Session, if it has one.
 type RecordRating struct {
-	Board BoardID
-	Key   PublicKey
-	Delta float64
-	At    time.Time
+	Board   BoardID
+	Session SessionID
+	Key     PublicKey
+	Delta   float64 // four decimals are kept
+	At      time.Time
 }
 
 // RecordPrediction adds a prediction of a move.

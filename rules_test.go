@@ -36,7 +36,11 @@ var rooms = []room{
 	{name: "internal/config", may: []string{"internal/lisp", "."}},
 	{name: "internal/session", may: []string{"."}, pure: true},
 	{name: "internal/board", may: []string{"chess", "."}, pure: true},
+	{name: "internal/predict", may: []string{"chess", "."}, pure: true},
+	{name: "internal/spectate", may: []string{"wire", "chess", "."}, pure: true},
+	{name: "internal/score", may: []string{"."}, pure: true},
 	{name: "internal/record", may: []string{"chess", "."}, pure: true},
+	{name: "internal/readapi", may: []string{"internal/record", "."}},
 	{name: "internal/schema", may: []string{"."}},
 	{name: "internal/sqlite", may: []string{"internal/schema", "."}, also: []string{"database/sql"}},
 	{name: "internal/postgres", may: []string{"internal/schema", "."}},
@@ -45,17 +49,20 @@ var rooms = []room{
 	{name: "runner"},
 	{name: "runner/runnertest", may: []string{"runner"}},
 	{name: "internal/persist", may: []string{"runner", "."}, tests: []string{"internal/postgres", "internal/sqlite"}},
-	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/link", "internal/persist", "internal/config", "wire", "chess", "."}, pure: true},
+	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/score", "internal/predict", "internal/spectate", "internal/link", "internal/persist", "internal/config", "wire", "chess", "."}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "wire", "chess", "."}, also: []string{"unsafe"}},
-	{name: "internal/server", may: []string{"internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
-		"internal/postgres", "internal/sqlite", "internal/schema", "runner", "wire", "."}, tests: []string{"chess", "client", "internal/loader"}},
+	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
+		"internal/postgres", "internal/sqlite", "internal/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"chess", "client", "internal/loader", "internal/record"}},
+	// web: its tests are browsers before a whole server, with bots beside them.
+	{name: "web", tests: []string{"internal/server", "internal/config", "client", "chess", "."}},
+	{name: "internal/handoff"},
 	{name: "internal/link", may: []string{"wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
 	{name: "internal/transport", may: []string{"wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
 	{name: "client", may: []string{"internal/link", "internal/transport", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/link", "internal/transport", "wire", "."}},
-	{name: "cmd/wamble", tests: []string{"internal/sqlite"}, may: []string{"internal/server", "internal/loader", "internal/persist", "internal/profile", "internal/record", "internal/schema", "internal/config", "internal/lisp", "client", "runner", "wire", "chess", "."}},
+	{name: "cmd/wamble", tests: []string{"internal/sqlite"}, may: []string{"internal/server", "internal/handoff", "internal/loader", "internal/persist", "internal/profile", "internal/record", "internal/schema", "internal/config", "internal/lisp", "client", "runner", "wire", "chess", "."}},
 }
 
 // nowhere lists what no non-test file may import, with the reason.

@@ -101,17 +101,17 @@ type Queries interface {
 	// Games yields boards with their moves in the order of their number, after
 	// the given one; profile "" means all.
 	Games(ctx context.Context, f GameFilter) iter.Seq2[Board, error]
-	// Supply returns what the size of a profile's pool depends on.
-	Supply(ctx context.Context, profile string, activeSince time.Time) (Supply, error)
 
+	// Scores returns what finished boards brought a player, newest first.
+	Scores(ctx context.Context, q ScoreQuery) ([]Score, error)
 	// Leaderboard returns one page, and the row of the asking session.
 	Leaderboard(ctx context.Context, q LeaderboardQuery) (Leaderboard, error)
 	// Reservations returns the boards that an identity holds now, by the time
 	// at which they expire, then by number.
 	Reservations(ctx context.Context, key PublicKey, now time.Time) ([]Reservation, error)
-	// Predictions returns the pending predictions of a board with all their
+	// Predictions returns the pending predictions of some boards with all their
 	// ancestors, parents before children.
-	Predictions(ctx context.Context, board BoardID) ([]Prediction, error)
+	Predictions(ctx context.Context, boards ...BoardID) ([]Prediction, error)
 	// TermsAccepted reports whether a session accepted this revision of a
 	// profile's terms.
 	TermsAccepted(ctx context.Context, id SessionID, profile string, hash [32]byte) (bool, error)
@@ -190,7 +190,8 @@ type Move struct {
 	Ply     int
 	UCI     string
 	Session SessionID
-	Handle  string // "": anonymous
+	Handle  string  // "": anonymous
+	Rating  float64 // of the player now; 0: anonymous
 	At      time.Time
 }
 
@@ -202,10 +203,21 @@ type GameFilter struct {
 	Finished bool      // only archived boards
 }
 
-// Supply is what the size of the pool depends on.
-type Supply struct {
-	LongestGame    int // plies, over the boards that are not archived
-	ActiveSessions int // sessions seen since the given time
+// ScoreQuery asks for the finished boards of a player that stand behind a place
+// in the order of time and then of number, newest first.
+type ScoreQuery struct {
+	Player PlayerID
+	Before time.Time // zero: from the newest on
+	Board  BoardID   // of those that ended at Before only the lower numbers
+	Limit  int       // 1 to 100
+}
+
+// Score is what a finished board brought a player, over all his sessions.
+type Score struct {
+	Board  BoardID
+	Points float64
+	Rating float64 // by which his rating changed
+	At     time.Time
 }
 
 // LeaderboardQuery asks for rows Offset+1 … Offset+Limit.

@@ -56,7 +56,7 @@ func TestTarget(t *testing.T) {
 	for _, tc := range []struct{ longest, active, want int }{
 		{23, 7, 161}, {0, 7, 4}, {23, 0, 4}, {1, 1, 4}, {100, 100, 1024}, {1024, 1, 1024}, {math.MaxInt, math.MaxInt, 1024},
 	} {
-		if got := o.Target(wamble.Supply{LongestGame: tc.longest, ActiveSessions: tc.active}); got != tc.want {
+		if got := o.Target(tc.longest, tc.active); got != tc.want {
 			t.Errorf("%d × %d: %d, want %d", tc.longest, tc.active, got, tc.want)
 		}
 	}

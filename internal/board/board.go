@@ -12,7 +12,7 @@ import (
 type Board struct {
 	id       wamble.BoardID
 	position chess.Position
-	fen      string // of position: every change of the board needs it
+	fen      string // of position, because every change of the board needs it; "": not written yet
 	plies    []ply
 	history  chess.History
 	version  uint64
@@ -52,8 +52,14 @@ func (b *Board) ID() wamble.BoardID { return b.id }
 // Position returns the position on the board.
 func (b *Board) Position() chess.Position { return b.position }
 
-// FEN returns the position in all six fields, without allocating.
-func (b *Board) FEN() string { return b.fen }
+// FEN returns the position in all six fields. It allocates at most once for
+// each position.
+func (b *Board) FEN() string {
+	if b.fen == "" {
+		b.fen = b.position.FEN()
+	}
+	return b.fen
+}
 
 // Status returns the state of the board.
 func (b *Board) Status() wamble.BoardStatus { return b.status }
@@ -131,30 +137,66 @@ func (b *Board) Moves() iter.Seq[Move] {
 	}
 }
 
-// Contributor is how many moves a session made for either side of a board.
+// Contributor is how many moves a session made for either side of a board, and
+// about how strong it was when it made the last of them.
 type Contributor struct {
 	Session      wamble.SessionID
 	White, Black int
+	Rating       float64
+	Rated        bool // it had an identity, and so a rating
 }
 
 // Contributors appends one entry for every session that moved, in the order
-// of their first moves, and returns dst.
-func (b *Board) Contributors(dst []Contributor) []Contributor {
-	at := make(map[wamble.SessionID]int, len(b.plies))
-	for m := range b.Moves() {
-		i, ok := at[m.Session]
-		if !ok {
-			i = len(dst)
-			at[m.Session] = i
-			dst = append(dst, Contributor{Session: m.Session})
+// of their first moves, and returns dst; of more than most the later ones are
+// left out.
+func (b *Board) Contributors(dst []Contributor, most int) []Contributor {
+	list := dst[len(dst):]
+	index := map[wamble.SessionID]int(nil)
+	if len(b.plies) > fewPlies {
+		index = make(map[wamble.SessionID]int, min(len(b.plies), most))
+	}
+	ply := b.position.Ply() - len(b.plies)
+	for _, p := range b.plies {
+		ply++
+		i, known := find(list, index, p.session())
+		if !known {
+			if i = len(list); i >= most {
+				continue
+			}
+			list = append(list, Contributor{Session: p.session()})
+			if index != nil {
+				index[p.session()] = i
+			}
 		}
-		if m.White() {
-			dst[i].White++
-		} else {
-			dst[i].Black++
+		list[i].count(p, ply)
+	}
+	return append(dst, list...)
+}
+
+// fewPlies is up to when a list is searched faster than a map is made.
+const fewPlies = 128
+
+func find(list []Contributor, index map[wamble.SessionID]int, s wamble.SessionID) (int, bool) {
+	if index != nil {
+		i, known := index[s]
+		return i, known
+	}
+	for i := range list {
+		if list[i].Session == s {
+			return i, true
 		}
 	}
-	return dst
+	return 0, false
+}
+
+// count adds a move.
+func (c *Contributor) count(p ply, number int) {
+	if number&1 == 1 {
+		c.White++
+	} else {
+		c.Black++
+	}
+	c.Rating, c.Rated = p.strength().rating()
 }
 
 // Attraction says how much a board invites spectators: new players' weight of

@@ -17,8 +17,11 @@ type intents struct {
 // update says what a board is now, as a new version.
 func (p *Pool) update(at int64, b *Board, out wamble.Intents) {
 	b.version++
-	p.intents.update = wamble.UpdateBoard{Board: b.id, FEN: b.fen, Status: b.status, Version: b.version, At: timeOf(at)}
+	p.intents.update = wamble.UpdateBoard{Board: b.id, FEN: b.FEN(), Status: b.status, Version: b.version, At: timeOf(at)}
 	out.Add(&p.intents.update)
+	if p.observer != nil {
+		p.observer(b)
+	}
 }
 
 func (p *Pool) removeReservation(at int64, b *Board, out wamble.Intents) {

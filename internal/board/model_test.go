@@ -3,6 +3,7 @@ package board
 import (
 	"errors"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -214,7 +215,7 @@ func (m *model) ending(id wamble.BoardID, b *modelBoard, f *Finished) {
 	}
 	m.ended[f.Reason]++
 	white, black := 0, 0
-	for _, c := range f.Board.Contributors(nil) {
+	for _, c := range f.Board.Contributors(nil, math.MaxInt) {
 		white, black = white+c.White, black+c.Black
 	}
 	if white != (p.Ply()+1)/2 || black != p.Ply()/2 {

@@ -65,14 +65,13 @@ func (m *Multipliers) of(p phase) float64 {
 	return max(0, [...]float64{m.Early, m.Mid, m.End}[p])
 }
 
-// Target returns how many boards the pool should have: the longest game times
-// the active players, between MinBoards and MaxBoards.
-func (o *Options) Target(s wamble.Supply) int {
-	most := max(o.MaxBoards, o.MinBoards)
-	if s.LongestGame > 0 && s.ActiveSessions > most/s.LongestGame {
-		return most // their product is larger, and might not fit an int
+// Target returns how many boards the pool should have: the plies of the longest
+// game times the active players, between MinBoards and MaxBoards.
+func (o *Options) Target(longest, active int) int {
+	if longest > 0 && active > o.MaxBoards/longest {
+		return o.MaxBoards // their product is larger, and might not fit an int
 	}
-	return min(max(s.LongestGame*s.ActiveSessions, o.MinBoards), most)
+	return min(max(longest*active, o.MinBoards), o.MaxBoards)
 }
 
 // variantOf returns the Chess960 start position of a new board, or -1.

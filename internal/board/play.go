@@ -55,10 +55,12 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 		return Played{}, BadUCI
 	}
 	done := Played{Board: b, First: b.lastBy(by) == 0}
-	b.add(t, by, m)
+	b.add(t, by, m, 0)
 	b.fen = b.position.FEN()
 	b.times.moved = t
 	done.Ply = b.position.Ply()
+	p.lengths.add(done.Ply)
+	p.lengths.remove(done.Ply - 1)
 	p.intents.move = wamble.RecordMove{
 		Board: id, Session: by, UCI: uciOf(m), Ply: done.Ply, First: done.First, At: timeOf(t),
 	}
@@ -75,6 +77,15 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 	p.update(t, b, out)
 	p.removeReservation(t, b, out)
 	return done, nil
+}
+
+// Rate says how strong the player of a board's last move is. Whoever has no
+// rating is not rated.
+func (p *Pool) Rate(b *Board, rating float64) {
+	if n := len(b.plies); n > 0 {
+		last := &b.plies[n-1]
+		last.head = last.head&0xff_ffff | uint32(strengthOf(rating))<<24
+	}
 }
 
 // LegalFrom appends the legal moves of the piece on a square to dst and

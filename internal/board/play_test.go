@@ -2,6 +2,7 @@ package board
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -143,9 +144,14 @@ func TestContributors(t *testing.T) {
 		}
 	}
 	b := r.Board(1)
-	want := []Contributor{{4, 2, 1}, {5, 1, 1}, {6, 0, 1}, {maxSession, 1, 0}}
-	if got := b.Contributors(nil); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	want := []Contributor{{Session: 4, White: 2, Black: 1}, {Session: 5, White: 1, Black: 1}, {Session: 6, Black: 1}, {Session: maxSession, White: 1}}
+	for most := range 6 {
+		if got := b.Contributors(nil, most); !slices.Equal(got, want[:min(most, 4)]) {
+			t.Errorf("at most %d: got %v, want %v", most, got, want)
+		}
+	}
+	if got := b.Contributors(want[:1:1], 9); !slices.Equal(got, append(want[:1:1], want...)) {
+		t.Errorf("behind another: got %v", got)
 	}
 	i := 0
 	for m := range b.Moves() {
@@ -173,17 +179,70 @@ func TestPlyPacking(t *testing.T) {
 		session wamble.SessionID
 		after   int64
 		want    int64
+		rated   strength
 	}{
-		{0x7fff, maxSession, 1<<40 - 1, 1<<40 - 1},
-		{1, 1, 0, 0},
-		{0x4000, 1 << 32, 1 << 32, 1 << 32},
-		{0x1234, 0xff_0000_0001, -5, 0},
-		{0x1234, 0x12_3456_789a, 1 << 41, 1<<40 - 1},
+		{0x7fff, maxSession, 1<<36 - 1, 1<<36 - 1, 255},
+		{1, 1, 0, 0, 0},
+		{0x4000, 1 << 32, 1 << 32, 1 << 32, 1},
+		{0x1234, 0xf_0000_0001, -5, 0, 0x80},
+		{0x1234, 0x2_3456_789a, 1 << 41, 1<<36 - 1, 0x7f},
 	} {
-		p := packPly(tc.move, tc.session, tc.after)
-		if p.move() != tc.move || p.session() != tc.session || p.millis() != tc.want {
-			t.Errorf("%+v: got %x by %d after %d", tc, p.move(), p.session(), p.millis())
+		p := packPly(tc.move, tc.session, tc.after, tc.rated)
+		if p.move() != tc.move || p.session() != tc.session || p.millis() != tc.want || p.strength() != tc.rated {
+			t.Errorf("%+v: got %x by %d after %d, %d", tc, p.move(), p.session(), p.millis(), p.strength())
 		}
+	}
+}
+
+func TestStrength(t *testing.T) {
+	for _, tc := range []struct {
+		rating, want float64
+		rated        bool
+	}{
+		{-1, 0, false}, {math.NaN(), 0, false}, {0, 0, true}, {7, 0, true}, {9, 16, true}, {1200, 1200, true}, {1213, 1216, true},
+		{4064, 4064, true}, {1e9, 4064, true},
+	} {
+		if got, rated := strengthOf(tc.rating).rating(); got != tc.want || rated != tc.rated {
+			t.Errorf("%v: got %v, %v, want %v, %v", tc.rating, got, rated, tc.want, tc.rated)
+		}
+	}
+}
+
+// What a board knows of its players outlives a snapshot and a restart.
+func TestRatingsStayWithTheBoard(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MaxBoards = 1 })
+	for i, uci := range strings.Fields("e2e4 e7e5 g1f3") {
+		s := wamble.SessionID(4 + i)
+		r.assign(s)
+		done := r.play(1, s, uci)
+		if i != 1 {
+			r.Rate(done.Board, 1200+float64(100*i))
+		}
+	}
+	want := []Contributor{{4, 1, 0, 1200, true}, {5, 0, 1, 0, false}, {6, 1, 0, 1408, true}}
+	if got := r.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
+		t.Errorf("in memory: got %v, want %v", got, want)
+	}
+	loaded, err := Load(*r.Options(), counter(0), newRand(1), r.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := loaded.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
+		t.Errorf("after a snapshot: got %v, want %v", got, want)
+	}
+	if got := loaded.Longest(); got != 3 {
+		t.Errorf("after a snapshot the longest game has %d plies, want 3", got)
+	}
+	stored := &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1, Created: epoch, Moves: []wamble.Move{
+		{Ply: 1, UCI: "e2e4", Session: 4, Handle: "h_four", Rating: 1200}, {Ply: 2, UCI: "e7e5", Session: 5},
+		{Ply: 3, UCI: "g1f3", Session: 6, Handle: "h_six", Rating: 1400},
+	}}
+	p := New(*r.Options(), counter(0), newRand(1))
+	if err := p.Restore(epoch, stored, silence{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
+		t.Errorf("after a restart: got %v, want %v", got, want)
 	}
 }
 

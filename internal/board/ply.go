@@ -1,25 +1,32 @@
 package board
 
 import (
+	"math"
+
 	"wamble"
 	"wamble/chess"
 )
 
-// ply is one move of a game in 12 bytes: who made it, and when. Numbers of
-// sessions and milliseconds since the board was created have 40 bits each.
+// ply is one move of a game in 12 bytes: who made it, when, and how strong he
+// was. Numbers of sessions and milliseconds since the board was created have 36
+// bits each, which is 68 billion sessions, and two years.
 //
-//	head   bits 0–15 the move, 16–23 high byte of the session, 24–31 of the time
+//	head   bits 0–15 the move, 16–19 high bits of the session, 20–23 of the time,
+//	       24–31 the rating (see strength)
 //	who    low bits of the session
 //	after  low bits of the time
 type ply struct{ head, who, after uint32 }
 
 // maxSession is the largest number of a session that a ply can hold.
-const maxSession = 1<<40 - 1
+const maxSession = 1<<36 - 1
 
-func packPly(m chess.Move, by wamble.SessionID, after int64) ply {
-	t := uint64(min(max(after, 0), 1<<40-1))
+// maxAfter is the longest time; later moves are shown as made then.
+const maxAfter = 1<<36 - 1
+
+func packPly(m chess.Move, by wamble.SessionID, after int64, s strength) ply {
+	t := uint64(min(max(after, 0), maxAfter))
 	return ply{
-		head:  uint32(m) | uint32(by>>32)&0xff<<16 | uint32(t>>32)<<24,
+		head:  uint32(m) | uint32(by>>32)&0xf<<16 | uint32(t>>32)<<20 | uint32(s)<<24,
 		who:   uint32(by),
 		after: uint32(t),
 	}
@@ -28,24 +35,46 @@ func packPly(m chess.Move, by wamble.SessionID, after int64) ply {
 func (p ply) move() chess.Move { return chess.Move(p.head) }
 
 func (p ply) session() wamble.SessionID {
-	return wamble.SessionID(p.head>>16&0xff)<<32 | wamble.SessionID(p.who)
+	return wamble.SessionID(p.head>>16&0xf)<<32 | wamble.SessionID(p.who)
 }
 
 // millis returns how long after the board's creation the move was made.
-func (p ply) millis() int64 { return int64(p.head>>24)<<32 | int64(p.after) }
+func (p ply) millis() int64 { return int64(p.head>>20&0xf)<<32 | int64(p.after) }
+
+func (p ply) strength() strength { return strength(p.head >> 24) }
+
+// strength is a rating in a byte, in steps of 16 points from 0 to 4064; 0 is a
+// player without one. A board must know its players when it ends, those too whose
+// sessions are no longer in memory; of these, this much is known.
+type strength uint8
+
+const strengthStep = 16
+
+// strengthOf returns the strength of a rating; less than 0 is none.
+func strengthOf(rating float64) strength {
+	if !(rating >= 0) {
+		return 0
+	}
+	return strength(1 + min(math.Round(rating/strengthStep), 254))
+}
+
+// rating returns the rating, and whether there is one.
+func (s strength) rating() (float64, bool) {
+	return max(0, float64(s)-1) * strengthStep, s > 0
+}
 
 // room is by how many entries the lists of a board grow: boards are many, and
 // doubling would waste half their memory.
 func room(have int) int { return have + max(8, have/16) }
 
 // add appends a move to the game. The FEN is left as it was.
-func (b *Board) add(at int64, by wamble.SessionID, m chess.Move) {
+func (b *Board) add(at int64, by wamble.SessionID, m chess.Move, s strength) {
 	if len(b.plies) == cap(b.plies) {
 		grown := make([]ply, len(b.plies), room(len(b.plies)))
 		copy(grown, b.plies)
 		b.plies = grown
 	}
-	b.plies = append(b.plies, packPly(m, by, (at-b.times.created)/1000))
+	b.plies = append(b.plies, packPly(m, by, (at-b.times.created)/1000, s))
 	b.position = b.position.Play(m)
 	b.remember()
 }

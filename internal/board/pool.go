@@ -18,7 +18,7 @@ var (
 	// ErrNoID is returned when a board is wanted and no number is left for it.
 	ErrNoID = errors.New("no number is left for a new board")
 	// ErrSession is returned for a number that no session can have.
-	ErrSession = errors.New("a session has a number from 1 to 1099511627775")
+	ErrSession = errors.New("a session has a number from 1 to 68719476735")
 )
 
 // NewID hands out the number of a new board, each only once; false when none
@@ -40,8 +40,10 @@ type Pool struct {
 	deadlines alarms
 	silence   alarms
 	finished  recent
+	lengths   lengths
 	intents   intents
 	sample    sample
+	observer  func(*Board) // nil: nobody looks
 }
 
 // place is a board in the index, with what its weight depends on, so that
@@ -78,6 +80,10 @@ func (p *Pool) Reconfigure(opts Options) {
 	}
 }
 
+// Observe lets f see every board that changes, as it is afterwards, until it is
+// called with nil. F must not change the pool.
+func (p *Pool) Observe(f func(*Board)) { p.observer = f }
+
 // tick returns now in microseconds; it never goes back.
 func (p *Pool) tick(now time.Time) int64 {
 	p.now = max(p.now, micros(now))
@@ -112,6 +118,7 @@ func (p *Pool) insert(b *Board) {
 	b.place = int32(len(p.places))
 	p.places = append(p.places, place{board: b})
 	p.boards[b.id] = b
+	p.lengths.add(b.Plies())
 }
 
 // setFree puts a board among the free ones.
@@ -146,4 +153,5 @@ func (p *Pool) remove(b *Board) {
 	p.deadlines.remove(b)
 	p.silence.remove(b)
 	delete(p.boards, b.id)
+	p.lengths.remove(b.Plies())
 }

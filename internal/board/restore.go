@@ -117,6 +117,10 @@ func (b *Board) replay(ply int, m wamble.Move) error {
 		return &Damaged{b.id, fmt.Sprintf("move %d is by nobody", ply)}
 	}
 	b.times.moved = micros(m.At)
-	b.add(b.times.moved, m.Session, move)
+	s := strength(0)
+	if m.Handle != "" {
+		s = strengthOf(m.Rating)
+	}
+	b.add(b.times.moved, m.Session, move, s)
 	return nil
 }

@@ -156,7 +156,7 @@ func check(t testing.TB, p *Pool) {
 	if len(p.boards) != len(p.places) {
 		t.Fatalf("%d boards in %d places", len(p.boards), len(p.places))
 	}
-	held := 0
+	held, longest := 0, 0
 	for i, at := range p.places {
 		b := at.board
 		free := i < p.free
@@ -175,8 +175,9 @@ func check(t testing.TB, p *Pool) {
 				t.Fatalf("board %d is not that of its holder %d", b.id, b.holder)
 			}
 		}
-		if b.fen != b.position.FEN() {
-			t.Fatalf("board %d: FEN %s of %s", b.id, b.fen, b.position)
+		longest = max(longest, b.Plies())
+		if b.FEN() != b.position.FEN() {
+			t.Fatalf("board %d: FEN %s of %s", b.id, b.FEN(), b.position)
 		}
 		if at, ok := p.deadline(b); ok && (b.slots[deadline] == none || p.deadlines.heap[b.slots[deadline]].at > at) {
 			t.Fatalf("board %d: no alarm for its deadline", b.id)
@@ -187,6 +188,9 @@ func check(t testing.TB, p *Pool) {
 	}
 	if held != len(p.holders) {
 		t.Fatalf("%d boards are held, by %d holders", held, len(p.holders))
+		if got := p.Longest(); got != longest {
+			t.Fatalf("the longest game has %d plies, not %d", longest, got)
+		}
 	}
 	checkHeap(t, &p.deadlines)
 	checkHeap(t, &p.silence)

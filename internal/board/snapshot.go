@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"slices"
 
 	"wamble"
 	"wamble/chess"
@@ -18,19 +19,22 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 //	magic, now, number of boards, number of them that are free
 //	for every board, the free ones first, in the order of the index:
 //	    id, version, holder, five times   8 bytes each
-//	    variant 2, status 1, identity 1, length of FEN 1, of history 1, plies 2
-//	    FEN, plies (12 bytes each), history (8 bytes each)
+//	    variant 2, status 1, identity 1, length of history 1, plies 2
+//	    position (packed), plies (12 bytes each), history (8 bytes each)
 //
-// The last letter of the magic is the version.
+// The number in the magic is the version. A hundred thousand boards must come
+// back in a tenth of a second, so positions are packed: their FEN is written
+// when somebody asks for it.
 const (
-	magic     = "wamble boards 1\n"
-	boardSize = 8*8 + 8
+	magic     = "wamble boards 3\n"
+	boardSize = 8*8 + 7 + chess.PackedSize
 )
 
 // Snapshot appends the whole pool to dst, for Load in another process, which
 // then gives the same answers. Finished boards are not in it.
 func (p *Pool) Snapshot(dst []byte) []byte {
 	w := binary.LittleEndian
+	dst = slices.Grow(dst, len(magic)+16+len(p.places)*(boardSize+64))
 	dst = append(dst, magic...)
 	dst = w.AppendUint64(dst, uint64(p.now))
 	dst = w.AppendUint32(dst, uint32(len(p.places)))
@@ -54,9 +58,9 @@ func (b *Board) snapshot(dst []byte) []byte {
 	if b.identity {
 		identity = 1
 	}
-	dst = append(dst, byte(b.status), identity, byte(len(b.fen)), byte(len(b.history)))
+	dst = append(dst, byte(b.status), identity, byte(len(b.history)))
 	dst = w.AppendUint16(dst, uint16(len(b.plies)))
-	dst = append(dst, b.fen...)
+	dst = b.position.AppendPacked(dst)
 	for _, p := range b.plies {
 		dst = w.AppendUint32(w.AppendUint32(w.AppendUint32(dst, p.head), p.who), p.after)
 	}
@@ -81,6 +85,7 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 	}
 	p.boards = make(map[wamble.BoardID]*Board, count)
 	p.places = make([]place, 0, count)
+	p.holders = make(map[wamble.SessionID]*Board, count-free)
 	for range count {
 		b := r.board()
 		if r.bad || !p.adopt(b) {
@@ -123,6 +128,21 @@ func (p *Pool) adopt(b *Board) bool {
 type reader struct {
 	rest []byte
 	bad  bool
+	// Room for the next ones.
+	boards []Board
+	plies  []ply
+	keys   []uint64
+}
+
+// cut takes n off a slab. Many small things are allocated at once; the memory of
+// a slab is free again when the games of all of them have ended.
+func cut[T any](slab *[]T, n, atOnce int) []T {
+	if n > len(*slab) {
+		*slab = make([]T, max(n, atOnce))
+	}
+	part := (*slab)[:n:n]
+	*slab = (*slab)[n:]
+	return part
 }
 
 func (r *reader) take(n int) []byte {
@@ -166,35 +186,33 @@ func (r *reader) byte() byte {
 }
 
 func (r *reader) board() *Board {
-	b := &Board{
-		id: wamble.BoardID(r.uint64()), version: r.uint64(), holder: wamble.SessionID(r.uint64()),
-		times: times{
-			created: r.int64(), assigned: r.int64(), reserved: r.int64(), heard: r.int64(), moved: r.int64(),
-		},
-		variant: int16(r.uint16()), status: wamble.BoardStatus(r.byte()),
+	b := &cut(&r.boards, 1, 32)[0]
+	b.id, b.version, b.holder = wamble.BoardID(r.uint64()), r.uint64(), wamble.SessionID(r.uint64())
+	b.times = times{
+		created: r.int64(), assigned: r.int64(), reserved: r.int64(), heard: r.int64(), moved: r.int64(),
 	}
+	b.variant, b.status = int16(r.uint16()), wamble.BoardStatus(r.byte())
 	identity := r.byte()
 	b.identity = identity == 1
-	fen, history, plies := int(r.byte()), int(r.byte()), int(r.uint16())
-	b.fen = string(r.take(fen))
+	history, plies := int(r.byte()), int(r.uint16())
+	position, ok := chess.Unpack(r.take(chess.PackedSize))
+	b.position = position
 	moves, keys := r.take(plies*12), r.take(history*8)
-	if r.bad {
+	if r.bad || !ok || identity > 1 || history == 0 {
+		r.bad = true
 		return b
 	}
-	b.plies = make([]ply, plies)
+	b.plies = cut(&r.plies, plies, 512)
 	for i := range b.plies {
 		at := moves[i*12:]
 		b.plies[i] = ply{
 			binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:]), binary.LittleEndian.Uint32(at[8:]),
 		}
 	}
-	b.history = make(chess.History, history)
+	b.history = cut(&r.keys, history, 512)
 	for i := range b.history {
 		b.history[i] = binary.LittleEndian.Uint64(keys[i*8:])
 	}
-	var err error
-	b.position, err = chess.ParseFEN(b.fen)
-	var buf [chess.MaxFEN]byte
-	r.bad = err != nil || identity > 1 || string(b.position.AppendFEN(buf[:0])) != b.fen || history == 0 || b.history[history-1] != b.position.Key()
+	r.bad = b.history[history-1] != b.position.Key()
 	return b
 }

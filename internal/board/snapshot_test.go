@@ -105,8 +105,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"identity of a free board", first + 67, 1},
 		{"holder of a free board", first + 16, 1},
 		{"variant", first + 65, 100},
-		{"no history", first + 69, 0},
-		{"FEN", first + 72, 'x'},
+		{"no history", first + 68, 0},
+		{"position", first + 71, 'x'},
 	} {
 		broken := slices.Clone(state)
 		if broken[tc.at] == tc.to {
@@ -137,7 +137,7 @@ func FuzzLoad(f *testing.F) {
 			for m := range b.Moves() {
 				_ = uciOf(m.Move)
 			}
-			b.Contributors(nil)
+			b.Contributors(nil, 100)
 		}
 		p.Due(timeOf(p.now).Add(time.Hour), nil, silence{})
 		p.Assign(timeOf(p.now), Player{Session: 5}, silence{})

@@ -288,6 +288,10 @@ type Scoring struct {
 	// its first move.
 	MaxContributors int `option:"max-contributors" default:"100" range:"1..100000" unit:"players" room:"score"`
 
+	// KFactor is how many points of rating a whole game puts at stake for each
+	// side, which its players share by their moves. 0 turns ratings off.
+	KFactor float64 `option:"k-factor" default:"32" range:"0..1000" unit:"points" room:"score"`
+
 	// DefaultRating is the rating of a new player.
 	DefaultRating int `option:"default-rating" default:"1200" range:"0..10000" room:"score"`
 }
@@ -382,10 +386,12 @@ type Store struct {
 	Isolated bool `option:"db-isolated" default:"0" room:"server" reload:"store"`
 
 	// MaxIntents is how many changes one transaction writes at most; under
-	// little load transactions are smaller.
+	// little load transactions are smaller, and behind a backlog up to 64 times
+	// as large, so that they catch up.
 	MaxIntents int `option:"persistence-max-intents" default:"512" range:"1..65536" unit:"intents" room:"persist"`
 
-	// MaxPayload is how many bytes of changes one transaction writes at most.
+	// MaxPayload is how many bytes of changes one transaction writes at most, and
+	// up to 64 times as many behind a backlog.
 	MaxPayload int `option:"persistence-max-payload-bytes" default:"65536" range:"1024..67108864" unit:"bytes" room:"persist"`
 }
 

@@ -13,7 +13,6 @@ var retired = map[string]string{
 	"global-db-name":           "there is no global database; every profile keeps its own",
 	"experiment-enabled":       "there are no treatment groups",
 	"experiment-seed":          "there are no treatment groups",
-	"k-factor":                 "it had no effect in the original either",
 	"db-log-frequency":         "it had no effect in the original either",
 	"policy-eval":              "nothing called it in the original either; use policy-allow and policy-deny",
 }

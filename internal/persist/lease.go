@@ -64,3 +64,9 @@ func (l *Leases) Add(s wamble.Sequence, blocks []wamble.Block) {
 
 // Left returns how many numbers are in stock.
 func (l *Leases) Left(s wamble.Sequence) int64 { return l.stocks[s].left }
+
+// Blocks returns the numbers in stock, for another process to Add.
+func (l *Leases) Blocks(s wamble.Sequence) []wamble.Block { return l.stocks[s].blocks }
+
+// Size returns how many numbers are leased at a time.
+func (l *Leases) Size() int { return l.size }

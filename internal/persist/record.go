@@ -95,6 +95,7 @@ func (c *coder) boardIntent(in wamble.Intent) {
 		c.time(&in.At)
 	case *wamble.RecordRating:
 		c.board(&in.Board)
+		c.session(&in.Session)
 		c.bytes(in.Key[:])
 		c.float(&in.Delta)
 		c.time(&in.At)

@@ -166,13 +166,3 @@ func scanBoard(rows pgx.Rows) (wamble.Board, error) {
 	}
 	return b, nil
 }
-
-// Supply implements wamble.Queries.
-func (s *Store) Supply(ctx context.Context, profile string, activeSince time.Time) (wamble.Supply, error) {
-	var out wamble.Supply
-	err := s.readRow(ctx, "read supply", `SELECT
-		(SELECT coalesce(max(g.plies), 0) FROM boards b CROSS JOIN LATERAL (SELECT max(m.move_number) AS plies FROM moves m WHERE m.board_id = b.id) g
-			WHERE `+live+`),
-		(SELECT count(*) FROM sessions WHERE last_seen_at >= $2)`, []any{profile, activeSince}, &out.LongestGame, &out.ActiveSessions)
-	return out, err
-}

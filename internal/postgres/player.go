@@ -12,15 +12,21 @@ import (
 // player who is gone has no rating.
 func recordRatings(_ string, run []wamble.Intent) []statement {
 	n := len(run)
-	boards, keys, deltas, at := make([]int64, n), make([][]byte, n), make([]float64, n), make([]time.Time, n)
+	boards, sessions, keys := make([]int64, n), make([]int64, n), make([][]byte, n)
+	deltas, at := make([]float64, n), make([]time.Time, n)
 	for i, in := range schema.As[*wamble.RecordRating](run) {
-		boards[i], keys[i], deltas[i], at[i] = int64(in.Board), in.Key[:], in.Delta, in.At
+		boards[i], sessions[i], deltas[i], at[i] = int64(in.Board), int64(in.Session), in.Delta, in.At
+		if !in.Key.IsZero() {
+			keys[i] = in.Key[:]
+		}
 	}
-	return []statement{{rows: -1, args: []any{boards, keys, deltas, at}, sql: `
+	return []statement{{rows: -1, args: []any{boards, sessions, keys, deltas, at}, sql: `
 		WITH new AS (
 			INSERT INTO rating_changes (board_id, player_id, delta, created_at)
-			SELECT v.board, p.id, v.delta, v.at FROM unnest($1::bigint[], $2::bytea[], $3::float8[], $4::timestamptz[]) AS v(board, key, delta, at)
-			JOIN players p ON p.public_key = v.key
+			SELECT v.board, p.id, v.delta, v.at
+			FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::float8[], $5::timestamptz[]) AS v(board, session, key, delta, at)
+			LEFT JOIN sessions s ON v.key IS NULL AND s.id = v.session
+			JOIN players p ON p.id = CASE WHEN v.key IS NULL THEN s.player_id ELSE (SELECT k.id FROM players k WHERE k.public_key = v.key) END
 			ON CONFLICT DO NOTHING RETURNING player_id, delta)
 		UPDATE players p SET rating = p.rating + d.delta FROM (SELECT player_id, sum(delta) AS delta FROM new GROUP BY player_id) d WHERE p.id = d.player_id`}}
 }

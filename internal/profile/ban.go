@@ -93,9 +93,11 @@ func banned(why string) *wamble.Denied {
 		return errBanned
 	}
 	d := *errBanned
-	d.Reason = "banned: " + why
+	d.Reason = banPrefix + why
 	return &d
 }
+
+const banPrefix = "banned: "
 
 func kindOf(network netip.Prefix) bitsOf { return bitsOf{network.Bits(), network.Addr().Is6()} }
 

@@ -34,7 +34,21 @@ func (w *world) arrive(i int) {
 	w.arrived++
 	c := &client{w: w, peer: peerAt(i + 1)}
 	w.clients[c.peer] = c
+	if w.rng.IntN(10) < w.members {
+		c.token = w.enlist()
+	}
 	c.hello()
+}
+
+// enlist makes a session with an identity that the store has for long, and
+// returns its token.
+func (w *world) enlist() wamble.Token {
+	block := w.store.lease(Lease{wamble.SessionIDs, 1})
+	s := w.store.enlist(wamble.SessionID(block[0].First), 800+float64(w.rng.IntN(800)), w.now)
+	w.judge.tokens[s.Token] = s.ID
+	w.judge.members[s.ID] = s.Key
+	w.judge.began[s.Key] = w.store.players[s.Key].Stats.Rating
+	return s.Token
 }
 
 func (c *client) hello() {

@@ -41,8 +41,8 @@ const (
 	// something is turned away until Writable. Reading goes on.
 	ReadOnly
 	Writable
-	// RestoreBoard is a board that the store has, at the start: Board. Its
-	// holder becomes a player.
+	// RestoreBoard is a board that the store has, at the start: Board, and what
+	// is predicted of it, Answer.Predictions. Its holder becomes a player.
 	RestoreBoard
 	// RestoreSession is a session that the store has, at the start, of a player
 	// who holds a board: Session.
@@ -66,6 +66,9 @@ const (
 	// Purge deletes anonymous sessions that were silent for longer than
 	// retention-days, with what they predicted and were shown.
 	Purge
+	// Adopt replaces the whole start: Data is a Snapshot of another process. If
+	// it cannot be adopted, Output.Troubles says why, and nothing has changed.
+	Adopt
 )
 
 var kindNames = [...]string{
@@ -73,6 +76,7 @@ var kindNames = [...]string{
 	Leased: "leased", Tick: "tick", Configure: "configure", StoreAway: "store away", StoreBack: "store back",
 	JournalFailed: "journal failed", ReadOnly: "read only", Writable: "writable", RestoreBoard: "restore board", RestoreSession: "restore session", Ready: "ready",
 	Announce: "announce", Kick: "kick", Ban: "ban", Unban: "unban", SetBrownout: "brownout", Erase: "erase", Purge: "purge",
+	Adopt: "adopt",
 }
 
 func (k Kind) String() string {

@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/config"
 	"wamble/internal/persist"
 )
 
@@ -19,12 +20,13 @@ type judge struct {
 	moves  map[moveKey]int
 	ended  int
 	lastly map[wamble.BoardID]uint64 // version
+	scores
 }
 
 type game struct {
 	position chess.Position
 	holder   wamble.SessionID
-	plies    int
+	movers   []wamble.SessionID // by ply
 	over     bool
 }
 
@@ -45,9 +47,10 @@ type moveKey struct {
 	uci     string
 }
 
-func newJudge() *judge {
+func newJudge(c *config.Profile) *judge {
 	return &judge{
-		games: map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
+		scores: newScores(c),
+		games:  map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
 		tokens: map[wamble.Token]wamble.SessionID{}, shown: map[shownKey]shownBoard{},
 		moves: map[moveKey]int{}, lastly: map[wamble.BoardID]uint64{},
 	}
@@ -64,7 +67,7 @@ func (j *judge) frame(b []byte) error {
 			return fmt.Errorf("%v %+v: %w", in.Kind(), in, err)
 		}
 	}
-	return nil
+	return j.settle()
 }
 
 func (j *judge) intent(in wamble.Intent) error {
@@ -80,6 +83,7 @@ func (j *judge) intent(in wamble.Intent) error {
 			return fmt.Errorf("the board is not new: %v", err)
 		}
 		j.games[in.Board] = &game{position: position}
+		j.boards++
 	case *wamble.RecordMove:
 		return j.move(in)
 	case *wamble.UpdateBoard:
@@ -108,10 +112,15 @@ func (j *judge) intent(in wamble.Intent) error {
 		g.holder = 0
 	case *wamble.RecordGameResult:
 		g := j.games[in.Board]
-		if !g.over || g.plies != in.Plies {
+		if !g.over || len(g.movers) != in.Plies {
 			return fmt.Errorf("the game is not over, or has other moves")
 		}
 		j.ended++
+		j.boards--
+		j.finals = append(j.finals, &final{board: in.Board, result: in.Result, movers: g.movers,
+			points: map[wamble.SessionID]float64{}, changes: map[wamble.SessionID]float64{}})
+	case *wamble.RecordPayout, *wamble.RecordRating:
+		return j.scores.intent(in)
 	}
 	return nil
 }
@@ -122,11 +131,11 @@ func (j *judge) move(in *wamble.RecordMove) error {
 		return fmt.Errorf("not by the holder")
 	}
 	m, err := g.position.ParseUCI(in.UCI)
-	if err != nil || in.Ply != g.plies+1 {
-		return fmt.Errorf("after %d plies: %v", g.plies, err)
+	if err != nil || in.Ply != len(g.movers)+1 {
+		return fmt.Errorf("after %d plies: %v", len(g.movers), err)
 	}
 	g.position = g.position.Play(m)
-	g.plies++
+	g.movers = append(g.movers, in.Session)
 	j.moves[moveKey{in.Board, in.Session, in.UCI}]++
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"wamble"
 )
@@ -14,12 +15,24 @@ type memory struct {
 	sessions map[wamble.SessionID]*wamble.Session
 	boards   map[wamble.BoardID]*wamble.Board
 	created  map[wamble.Token]*wamble.Session // those that came by an intent
+	players  map[wamble.PublicKey]*wamble.Player
+	scored   map[scored]bool // payouts and changes of ratings
 	next     [4]int64
 	away     bool
+	// predictions are in the order in which they were made.
+	predictions []*wamble.Prediction
+}
+
+// scored is what a session, or a player, gets of a board once.
+type scored struct {
+	board   wamble.BoardID
+	session wamble.SessionID
+	key     wamble.PublicKey
 }
 
 func newMemory() *memory {
 	return &memory{
+		players: map[wamble.PublicKey]*wamble.Player{}, scored: map[scored]bool{},
 		sessions: map[wamble.SessionID]*wamble.Session{}, boards: map[wamble.BoardID]*wamble.Board{},
 		created: map[wamble.Token]*wamble.Session{},
 	}
@@ -105,9 +118,57 @@ func (m *memory) applyToBoard(in wamble.Intent) error {
 		}
 		b.Result = &wamble.GameResult{Result: in.Result, Plies: in.Plies, Reason: in.Reason, Finished: in.At}
 	default:
-		return fmt.Errorf("unexpected intent %v", in.Kind())
+		return m.applyToScore(in)
 	}
 	return nil
+}
+
+func (m *memory) applyToScore(in wamble.Intent) error {
+	switch in := in.(type) {
+	case *wamble.RecordPayout:
+		s, b := m.sessions[in.Session], m.boards[in.Board]
+		once := scored{board: in.Board, session: in.Session}
+		if s == nil || b == nil || b.Result == nil || m.scored[once] {
+			return fmt.Errorf("session %d is paid for board %d, which is not over, or again", in.Session, in.Board)
+		}
+		m.scored[once] = true
+		s.Stats.Score += in.Points
+	case *wamble.RecordRating:
+		key := in.Key
+		if key.IsZero() {
+			key = m.sessions[in.Session].Key
+		}
+		player, b := m.players[key], m.boards[in.Board]
+		once := scored{board: in.Board, key: key}
+		if player == nil || b == nil || b.Result == nil || m.scored[once] {
+			return fmt.Errorf("session %d is rated for board %d, which is not over, or again", in.Session, in.Board)
+		}
+		m.scored[once] = true
+		player.Stats.Rating += in.Delta
+	default:
+		return m.applyPrediction(in)
+	}
+	return nil
+}
+
+// enlist adds a session with an identity, as if it had come long ago.
+func (m *memory) enlist(id wamble.SessionID, rating float64, at time.Time) *wamble.Session {
+	key := wamble.PublicKey{1, byte(id), byte(id >> 8), byte(id >> 16)}
+	token := wamble.Token{0xee, byte(id), byte(id >> 8), byte(id >> 16)}
+	handle := fmt.Sprintf("h_%04d", id)
+	m.players[key] = &wamble.Player{ID: wamble.PlayerID(id), Key: key, Handle: handle, Stats: wamble.Stats{Rating: rating}}
+	m.sessions[id] = &wamble.Session{ID: id, Token: token, Player: wamble.PlayerID(id), Key: key, Handle: handle, Created: at, LastSeen: at}
+	m.created[token] = m.sessions[id]
+	return m.sessions[id]
+}
+
+// session returns a copy of a stored session, with the rating of its player.
+func (m *memory) session(id wamble.SessionID) *wamble.Session {
+	s := *m.sessions[id]
+	if p := m.players[s.Key]; p != nil {
+		s.Stats.Rating = p.Stats.Rating
+	}
+	return &s
 }
 
 func (m *memory) byToken(t wamble.Token) *wamble.Session {
@@ -136,6 +197,11 @@ func (m *memory) liveBoards() []*wamble.Board {
 func (m *memory) copyOf(b *wamble.Board) *wamble.Board {
 	c := *b
 	c.Moves = slices.Clone(b.Moves)
+	for i := range c.Moves {
+		if s := m.sessions[c.Moves[i].Session]; s != nil && m.players[s.Key] != nil {
+			c.Moves[i].Handle, c.Moves[i].Rating = s.Handle, m.players[s.Key].Stats.Rating
+		}
+	}
 	if b.Holder != nil {
 		h := *b.Holder
 		c.Holder = &h
@@ -153,8 +219,7 @@ func (m *memory) answer(l Load) Input {
 	switch l.Subject {
 	case SessionOf:
 		if s := m.byToken(l.Token); s != nil {
-			c := *s
-			in.Session, in.Outcome = &c, Found
+			in.Session, in.Outcome = m.session(s.ID), Found
 		}
 	case GameOf:
 		if b := m.boards[l.Board]; b != nil {

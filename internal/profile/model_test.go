@@ -3,6 +3,7 @@ package profile
 import (
 	"bytes"
 	"container/heap"
+	"math"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -15,25 +16,30 @@ import (
 // world is a profile with a slow journal, a slower store that goes away, a bad
 // network, crashes, and players who do not always behave.
 type world struct {
-	t      *testing.T
-	rng    *rand.Rand
-	p      *Profile
-	out    Output
-	now    time.Time
-	opts   Options
-	events events
-	order  int
+	t    *testing.T
+	rng  *rand.Rand
+	p    *Profile
+	out  Output
+	now  time.Time
+	opts Options
+	// members is how many of ten players have an identity.
+	members int
+	events  events
+	order   int
 
 	judge *judge
 	store *memory
 	// groups are what the journal has not synced yet; queue is what the store
 	// does not have yet.
-	groups []group
-	queue  []journaled
-	seq    uint64
-	life   int       // counts the crashes
-	tick   time.Time // the next one; zero: none
-	syncs  bool
+	groups   []group
+	queue    []journaled
+	seq      uint64
+	life     int       // counts the processes
+	handed   int       // how many of them took over
+	handing  bool      // another one is about to
+	troubles int       // so far
+	tick     time.Time // the next one; zero: none
+	syncs    bool
 
 	clients  map[wamble.Peer]*client
 	arrived  int
@@ -87,25 +93,40 @@ func (w *world) upTo(most time.Duration) time.Duration {
 	return time.Duration(w.rng.Int64N(int64(most)))
 }
 
-func newWorld(t *testing.T, seed uint64, conf string) *world {
+func newWorld(t *testing.T, seed uint64, members int, conf string) *world {
+	c := configOf(t, conf)
 	w := &world{
-		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(), store: newMemory(),
+		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(c), store: newMemory(), members: members,
 		clients: map[wamble.Peer]*client{}, syncs: true,
 	}
-	w.opts = Options{Config: configOf(t, conf), LeaseSize: 500}
+	w.opts = Options{Config: c, LeaseSize: 500}
 	w.start()
 	return w
 }
 
 // start is a new process: it has what journal and store have.
 func (w *world) start() {
-	w.replay()
-	w.life++
-	w.groups, w.tick = nil, time.Time{}
+	w.begin()
 	for _, f := range w.queue {
 		w.write(f)
 	}
 	w.queue = nil
+	var inputs []Input
+	for _, b := range w.store.liveBoards() {
+		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b, Answer: w.store.predicted(b.ID)})
+		if b.Holder != nil {
+			inputs = append(inputs, Input{Kind: RestoreSession, Session: w.store.session(b.Holder.Session)})
+		}
+	}
+	w.step(append(inputs, Input{Kind: Ready})...)
+}
+
+// begin ends the life before, and makes an empty profile.
+func (w *world) begin() {
+	w.replay()
+	w.life++
+	w.groups, w.tick = nil, time.Time{}
+	w.store.away = false
 	for i := range w.opts.Seed {
 		w.opts.Seed[i] = byte(w.rng.Uint32())
 	}
@@ -116,16 +137,22 @@ func (w *world) start() {
 	if w.recorder, err = NewRecorder(w.tape, w.opts); err != nil {
 		w.t.Fatal(err)
 	}
-	var inputs []Input
-	for _, b := range w.store.liveBoards() {
-		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
-		if b.Holder != nil {
-			s := *w.store.sessions[b.Holder.Session]
-			inputs = append(inputs, Input{Kind: RestoreSession, Session: &s})
-		}
+}
+
+// handOver is a new process that goes on where the old one stopped.
+func (w *world) handOver() {
+	w.syncs = true
+	for len(w.groups) > 0 {
+		w.step(w.sync()...)
 	}
-	w.store.away = false
-	w.step(append(inputs, Input{Kind: Ready})...)
+	state, err := w.p.Snapshot(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.begin()
+	w.handed++
+	w.step(Input{Kind: Adopt, Data: state})
+	w.after(0, true, w.drain)
 }
 
 // replay runs the life that has ended again.
@@ -205,6 +232,9 @@ func (w *world) sync() []Input {
 		w.seq++
 		w.queue = append(w.queue, journaled{w.seq, f})
 	}
+	if err := w.judge.pool(); err != nil {
+		w.t.Fatal(err)
+	}
 	w.after(w.upTo(300*time.Millisecond), true, w.drain)
 	if g.gate == 0 {
 		return nil
@@ -271,7 +301,14 @@ func (w *world) transit() time.Duration {
 // disturb lets something go wrong, now and then.
 func (w *world) disturb() []Input {
 	w.after(2*time.Second+w.upTo(8*time.Second), false, w.disturb)
-	switch w.rng.IntN(4) {
+	kind := w.rng.IntN(5)
+	if w.troubles < 5 { // each at least once
+		kind = 4 - w.troubles
+	}
+	w.troubles++
+	switch kind {
+	case 4: // another process takes over, after this step
+		w.handing = true
 	case 0: // the journal hangs
 		w.syncs = false
 		w.after(w.upTo(3*time.Second), false, func() []Input {
@@ -324,6 +361,10 @@ func (w *world) run(until time.Time) {
 		if len(inputs) > 0 {
 			w.step(inputs...)
 		}
+		if w.handing && w.life == life {
+			w.handOver()
+		}
+		w.handing = false
 	}
 	w.now = until
 }
@@ -336,10 +377,40 @@ func TestModel(t *testing.T) {
 	if os.Getenv("WAMBLE_SOAK") != "" {
 		players, length = 24000, 20*time.Minute
 	}
-	seed := seedOf(t)
-	w := newWorld(t, seed, `(def min-boards 8) (def max-boards 120) (def max-players 400) (def max-moves-per-board 30)
+	w := newWorld(t, seedOf(t), 4, `(def min-boards 8) (def max-boards 120) (def max-players 400) (def max-moves-per-board 30)
 		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def unconfirmed-timeout 5) (def session-timeout 30)
 		(def max-client-sessions 100000)`)
+	w.live(players, length)
+	if w.life < 2 {
+		t.Errorf("too quiet a world: %d lives", w.life)
+	}
+}
+
+// TestModelOfMembers is a world in which everybody has an identity and a rating,
+// and games are short: what some win others lose.
+func TestModelOfMembers(t *testing.T) {
+	players, length := 300, 30*time.Second
+	if os.Getenv("WAMBLE_SOAK") != "" {
+		players, length = 6000, 10*time.Minute
+	}
+	w := newWorld(t, seedOf(t), 10, `(def min-boards 3) (def max-boards 40) (def max-players 40) (def max-moves-per-board 12) (def max-contributors 8)
+		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def session-timeout 6) (def max-client-sessions 100000)`)
+	w.live(players, length)
+	total := 0.0
+	for _, p := range w.store.players {
+		total += p.Stats.Rating - w.judge.began[p.Key]
+	}
+	if math.Abs(total) > 1e-6 {
+		t.Errorf("all ratings together changed by %v, want 0", total)
+	}
+	if w.judge.rated == 0 {
+		t.Error("too quiet a world: nobody was rated")
+	}
+}
+
+// live lets players come and play, and looks at what is stored in the end.
+func (w *world) live(players int, length time.Duration) {
+	t := w.t
 	w.after(time.Second, false, w.disturb)
 	for i := range players {
 		w.after(w.upTo(length), false, func() []Input { w.arrive(i); return nil })
@@ -354,17 +425,24 @@ func TestModel(t *testing.T) {
 	for len(w.queue) > 0 {
 		w.drain()
 	}
-	stored := 0
+	stored, paid := 0, 0.0
 	for _, b := range w.store.boards {
 		stored += len(b.Moves)
+	}
+	for _, s := range w.store.sessions {
+		paid += s.Stats.Score
 	}
 	if total := sum(w.judge.moves); stored != total || w.accepted > total || w.accepted == 0 {
 		t.Errorf("%d moves are stored, %d were durable, %d accepted", stored, total, w.accepted)
 	}
-	t.Logf("%d players, %d lives, %d moves accepted, %d stored, %d games ended", w.arrived, w.life, w.accepted, stored, w.judge.ended)
-	if w.life < 2 || w.judge.ended == 0 {
-		t.Errorf("too quiet a world: %d lives, %d games ended", w.life, w.judge.ended)
+	if most := w.judge.pot * float64(w.judge.ended); paid > most+1e-6 || math.Abs(paid-w.judge.paid) > 1e-6 || paid == 0 {
+		t.Errorf("%d games paid %v, stored are %v", w.judge.ended, w.judge.paid, paid)
 	}
+	if w.life-w.handed < 2 || w.handed == 0 || w.judge.ended == 0 {
+		t.Errorf("too quiet a world: %d lives, %d handed over, %d games ended", w.life, w.handed, w.judge.ended)
+	}
+	t.Logf("%d players, %d lives, %d of them handed over, %d moves accepted, %d stored, %d games ended, %.4f points paid, %d changes of ratings",
+		w.arrived, w.life, w.handed, w.accepted, stored, w.judge.ended, paid, w.judge.rated)
 	w.replay()
 	t.Logf("%d steps replayed", w.replayed)
 }

@@ -39,10 +39,13 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	next, taken, err := p.seat(s)
 	if err != nil {
 		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no replacement board after move"})
+		p.sealFor(s, out)
+		p.congratulate(out)
 		return done
 	}
 	p.answerUpdate(r, next)
 	p.sealFor(s, out)
+	p.congratulate(out)
 	p.lost(taken, out)
 	return done
 }
@@ -58,14 +61,11 @@ func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 		}
 		s.Count(game)
 	}
+	p.resolve(played)
+	if i := s.Identity(); i != nil {
+		p.boards.Rate(played.Board, i.Stats().Rating)
+	}
 	if played.Finished != nil {
 		p.finished(played.Finished, out)
 	}
-}
-
-// finished is the one place where a finished game meets the other rooms. The
-// board has left the pool, and its result is in the draft of this request.
-func (p *Profile) finished(f *board.Finished, out *Output) {
-	p.stats.Finished++
-	out.Finished = append(out.Finished, f)
 }

@@ -16,6 +16,7 @@ func TestOptions(t *testing.T) {
 		(def max-players 11) (def token-expiration 66) (def unconfirmed-timeout 22) (def new-players-per-ip-per-min 9) (def default-rating 1500)
 		(def max-boards 90) (def min-boards 12) (def inactivity-timeout 13) (def reservation-timeout 14) (def max-moves-per-board 15)
 		(def chess960-interval 16) (def new-player-early-phase-mult 1.5) (def new-player-mid-phase-mult 2.5) (def new-player-end-phase-mult 3.5)
+		(def max-pot 17.5) (def k-factor 18) (def max-contributors 19)
 		(def experienced-player-early-phase-mult 4.5) (def experienced-player-mid-phase-mult 5.5) (def experienced-player-end-phase-mult 6.5)`)
 	gotLink, wantLink := linkConfig(c), link.Config{
 		Sends: 5, FirstWait: 700 * time.Millisecond, MinWait: 700 * time.Millisecond, MaxWait: 9 * time.Second, ReplayTTL: -1, SessionTimeout: 77 * time.Second,
@@ -40,6 +41,9 @@ func TestOptions(t *testing.T) {
 		New: board.Multipliers{Early: 1.5, Mid: 2.5, End: 3.5}, Experienced: board.Multipliers{Early: 4.5, Mid: 5.5, End: 6.5},
 	}); got != want {
 		t.Errorf("board: got %+v, want %+v", got, want)
+	}
+	if pot, k, most := scoringOf(c); pot != 17.5 || k != 18 || most != 19 {
+		t.Errorf("score: got %v, %v, %d", pot, k, most)
 	}
 	if got := linkConfig(configOf(t, "")).FirstWait; got != firstWait {
 		t.Errorf("got a first wait of %v, want %v", got, firstWait)

@@ -68,6 +68,7 @@ func (p *Profile) age(out *Output) {
 	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
 	for _, e := range p.scratch.ended {
 		p.boards.Leave(p.clock.now, e.Session, &p.draft)
+		p.audience.hall.Leave(e.Session)
 		if e.End == session.Expired {
 			p.notify(e.Token, 0, wire.ServerNotification{Type: wire.NoticeSessionExpired}, out)
 		}
@@ -87,26 +88,8 @@ func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) 
 	}
 }
 
-// fillAtOnce is how many boards one step makes: a large pool is filled by many
-// steps, so that nobody waits long.
-const fillAtOnce = 1024
-
-// fill brings the pool up to min-boards, as far as there are numbers.
-func (p *Profile) fill(out *Output) {
-	if p.short() {
-		p.boards.Grow(p.clock.now, min(p.boards.Options().MinBoards, p.boards.Len()+fillAtOnce), &p.draft)
-		p.seal(out)
-	}
-}
-
-// short reports whether boards are missing, and can be made.
-func (p *Profile) short() bool {
-	o := p.boards.Options()
-	return p.boards.Len() < min(o.MinBoards, o.MaxBoards) && p.leases.Left(wamble.BoardIDs) > 0
-}
-
 // leased are the sequences of which a profile needs numbers.
-var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs}
+var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PredictionIDs}
 
 // wish asks for numbers that are running out.
 func (p *Profile) wish(out *Output) {
@@ -114,6 +97,9 @@ func (p *Profile) wish(out *Output) {
 		return
 	}
 	for _, s := range leased {
+		if s == wamble.PredictionIDs && !p.audience.book.Open() {
+			continue
+		}
 		if n := p.leases.Want(s); n > 0 {
 			out.Leases = append(out.Leases, Lease{s, n})
 		}
@@ -134,6 +120,9 @@ func (p *Profile) next() time.Time {
 	if c := &p.mode.law.crier; len(c.tokens) > 0 {
 		sooner(c.next)
 	}
+	if at, ok := p.audience.hall.Next(); ok && p.mode.stage == running {
+		sooner(at)
+	}
 	if p.mode.stage != running || p.readOnly() {
 		return next
 	}
@@ -143,6 +132,7 @@ func (p *Profile) next() time.Time {
 	if p.short() {
 		sooner(p.clock.now)
 	}
+	sooner(p.clock.at(p.mode.supply.next))
 	if p.seen.n > 0 {
 		sooner(p.clock.at(p.seen.since + seenWaits))
 	}

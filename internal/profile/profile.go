@@ -32,6 +32,7 @@ type Profile struct {
 	draft    draft
 	seen     seen
 	mode     mode
+	audience audience
 	scratch  scratch
 	stats    Stats
 }
@@ -43,6 +44,7 @@ type mode struct {
 	readOnly bool             // the journal has no room
 	caps     wire.SessionCaps // of a session with a board
 	law      law
+	supply   supply // of boards
 }
 
 // stage is how far a profile has come.
@@ -92,9 +94,10 @@ func New(o Options) *Profile {
 		loads:  newLoads(o.MaxLoads),
 	}
 	p.sessions = session.New(sessionOptions(o.Config), session.IDs{Session: p.newSessionID, Player: p.newPlayerID}, source)
-	p.mode.caps = p.caps()
 	p.scratch.holds = p.holds
 	p.boards = board.New(boardOptions(o.Config), p.newBoardID, p.chance.rng)
+	p.audience = p.newAudience(o)
+	p.mode.caps = p.caps()
 	return p
 }
 
@@ -111,6 +114,11 @@ func (p *Profile) newPlayerID() (wamble.PlayerID, bool) {
 func (p *Profile) newBoardID() (wamble.BoardID, bool) {
 	id, ok := p.leases.Next(wamble.BoardIDs)
 	return wamble.BoardID(id), ok
+}
+
+func (p *Profile) newPredictionID() (wamble.PredictionID, bool) {
+	id, ok := p.leases.Next(wamble.PredictionIDs)
+	return wamble.PredictionID(id), ok
 }
 
 // Name returns the name of the profile.
@@ -131,6 +139,7 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 		p.pass(out)
 	}
 	p.seal(out)
+	p.perform()
 	if p.mode.stage == failed {
 		out.withdraw() // nothing would come of it
 	}
@@ -167,7 +176,7 @@ func (p *Profile) take(in *Input, out *Output) {
 	case ReadOnly, Writable:
 		p.mode.readOnly = in.Kind == ReadOnly
 	case RestoreBoard:
-		p.restoreBoard(in.Board, out)
+		p.restoreBoard(in.Board, in.Answer, out)
 	case RestoreSession:
 		p.restoreSession(in.Session)
 	case Ready:
@@ -178,13 +187,18 @@ func (p *Profile) take(in *Input, out *Output) {
 		if p.mode.stage != failed {
 			p.word(in.Kind, in.Word, out)
 		}
+	case Adopt:
+		p.adopt(in.Data, out)
 	}
 }
 
 func (p *Profile) configure(c *config.Profile) {
 	p.cfg = c
+	p.audience.book.Reconfigure(predictOptions(c))
+	p.audience.hall.Reconfigure(spectateOptions(c))
 	p.mode.caps = p.caps()
 	p.link.SetConfig(linkConfig(c))
 	p.sessions.Reconfigure(sessionOptions(c))
 	p.boards.Reconfigure(boardOptions(c))
+	p.mode.supply.next = 0
 }

@@ -24,7 +24,7 @@ import (
 //
 // It holds the seed, and so the token of every player: keep it as secret as the
 // store.
-const recordingMagic = "wamble recording 2\n"
+const recordingMagic = "wamble recording 3\n"
 
 // maxBlock bounds one block.
 const maxBlock = 256 << 20
@@ -126,7 +126,11 @@ func appendInput(b []byte, in *Input) ([]byte, error) {
 	case Configure:
 		return appendJSON(b, &recorded{Profile: in.Config.Name, Options: in.Config.Options})
 	case RestoreBoard:
-		return appendJSON(b, in.Board)
+		b, err := appendJSON(b, in.Board)
+		if err != nil {
+			return b, err
+		}
+		return appendJSON(b, in.Answer)
 	case RestoreSession:
 		b, err := appendJSON(b, in.Session)
 		if err != nil {
@@ -135,6 +139,8 @@ func appendInput(b []byte, in *Input) ([]byte, error) {
 		return appendJSON(b, in.Answer)
 	case Announce, Kick, Ban, Unban, SetBrownout, Erase:
 		return appendJSON(b, in.Word)
+	case Adopt:
+		return appendText(b, in.Data), nil
 	}
 	return b, nil
 }
@@ -254,11 +260,14 @@ func (r *inputReader) input() Input {
 		in.Config = &config.Profile{Name: c.Profile, Options: c.Options}
 	case RestoreBoard:
 		in.Board = must[wamble.Board](r)
+		in.Answer = object[Answer](r)
 	case RestoreSession:
 		in.Session = must[wamble.Session](r)
 		in.Answer = object[Answer](r)
 	case Announce, Kick, Ban, Unban, SetBrownout, Erase:
 		in.Word = object[Word](r)
+	case Adopt:
+		in.Data = r.text()
 	}
 	r.bad = r.bad || in.Kind.String() == "unknown"
 	return in

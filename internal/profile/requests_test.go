@@ -56,7 +56,7 @@ func TestHelloFields(t *testing.T) {
 	}
 	board := r.p.boards.Board(id)
 	for key, want := range map[string]int64{
-		wire.KeySessionCaps:           int64(wire.MayMove | wire.MaySeeGameMode),
+		wire.KeySessionCaps:           int64(wire.MayMove | wire.MayWatchSummary | wire.MayWatchFocus | wire.MaySeeGameMode),
 		wire.KeyReservationReservedAt: epoch.Unix(),
 		wire.KeyBoardVersion:          int64(board.Version()),
 	} {
@@ -308,7 +308,7 @@ func TestMoveWithoutReplacement(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def max-moves-per-board 1)")
 	token, id := r.join(1)
 	drain(r, wamble.BoardIDs)
-	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "ACK 2", `ERROR 1006 "no replacement board after move"`)
+	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "ACK 2", `ERROR 1006 "no replacement board after move"`, "SERVER_NOTIFICATION 1 board 1")
 	r.apply()
 	if b := r.store.boards[id]; len(b.Moves) != 1 || b.Result == nil || b.Result.Reason != "move limit" || b.Status != wamble.Archived {
 		t.Errorf("got %+v, want a finished game", b)

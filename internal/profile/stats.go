@@ -15,12 +15,20 @@ type Stats struct {
 	NewPlayers uint64
 	NoBoard    uint64 // requests of players for whom there was no board
 	Finished   uint64 // games
+	Scores     ScoreStats
 	Released   uint64 // boards that were taken from their holder
 	Loads      uint64
 	Refused    uint64 // requests answered with an ERROR
 	Damaged    uint64 // stored boards that could not be restored as they were
 	Evicted    uint64 // players who went to the store
 	Host       HostStats
+}
+
+// ScoreStats counts what came of finished games, and what was predicted.
+type ScoreStats struct {
+	Payouts     uint64 // shares of their pots
+	Ratings     uint64 // changes of ratings
+	Predictions uint64 // accepted
 }
 
 // HostStats counts what came of the host's words.

@@ -117,7 +117,7 @@ func (c *checker) game(in wamble.Intent) {
 		c.decimal("canonical points", in.Canonical)
 	case *wamble.RecordRating:
 		c.board(in.Board, in.At)
-		c.key(in.Key)
+		c.that(!in.Key.IsZero() || in.Session > 0, "neither a key nor a session is given")
 		c.decimal("delta", in.Delta)
 	case *wamble.CreateReservation:
 		c.board(in.Board, in.At)

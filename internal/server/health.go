@@ -1,9 +1,10 @@
 package server
 
 import (
-	"fmt"
 	"io"
 	"net/http"
+
+	"wamble/web"
 )
 
 // site is what HTTP shows on the port of a profile.
@@ -12,7 +13,8 @@ func (s *Server) site(rt *runtime) http.Handler {
 		return nil
 	}
 	mux := health(rt.readiness)
-	mux.HandleFunc("GET /{$}", rt.front)
+	mux.Handle("GET /api/", rt.api())
+	mux.Handle("GET /", web.Player(rt.cfg.Load().Network.WebSocketPath))
 	return mux
 }
 
@@ -56,15 +58,6 @@ func health(ready func() (up bool, why string)) *http.ServeMux {
 		plain(w, code, why+"\n")
 	})
 	return mux
-}
-
-// front says what this is to whoever opens the address in a browser.
-func (rt *runtime) front(w http.ResponseWriter, _ *http.Request) {
-	plain(w, http.StatusOK, fmt.Sprintf(`This is Wamble, a massively multiplayer chess server: after every move you are
-switched to another board.
-
-Play with a client on UDP port %d, or over WebSocket at %s on this port.
-`, rt.port.Load().Addr().Port(), rt.cfg.Load().Network.WebSocketPath))
 }
 
 func plain(w http.ResponseWriter, code int, text string) {

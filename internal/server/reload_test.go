@@ -291,8 +291,8 @@ func TestSwap(t *testing.T) {
 		if got := k.look(t.Context()).stats.Hellos; got != before+1 {
 			t.Errorf("profile %s has greeted %d, want %d", k.name, got, before+1)
 		}
-		if got := fetch(t, fmt.Sprintf("http://127.0.0.1:%d/", ports[1-i])); !strings.Contains(got, fmt.Sprintf("UDP port %d", ports[1-i])) {
-			t.Errorf("the page says %s", got)
+		if got := fetch(t, fmt.Sprintf("http://127.0.0.1:%d/readyz", ports[1-i])); got != "200 ready" {
+			t.Errorf("/readyz says %s", got)
 		}
 	}
 }

@@ -54,6 +54,7 @@ type help struct {
 	draining *atomic.Bool // of the server
 	word     sync.Mutex   // guards standing
 	standing standing
+	games    bell // rings when finished games have reached the store
 }
 
 // tape is where lives are recorded.
@@ -238,7 +239,7 @@ func (rt *runtime) emptyJournal(ctx context.Context) error {
 		made, err := persist.NewDrain(ctx, rt.runner, &rt.pace, persist.DrainOptions{
 			Profile: rt.name,
 			Limits:  persist.Limits{Intents: rt.cfg.Load().Store.MaxIntents, Bytes: rt.cfg.Load().Store.MaxPayload},
-			Applied: rt.applied, Trouble: rt.watch.drained,
+			Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.help.games.ring,
 		})
 		if err != nil {
 			return err

@@ -117,7 +117,7 @@ func TestHealth(t *testing.T) {
 		{"http://" + a.Admin + "/readyz", "200 ready"},
 		{"http://" + a.HTTP.String() + "/healthz", "200 alive"},
 		{"http://" + a.HTTP.String() + "/readyz", "200 ready"},
-		{"http://" + a.HTTP.String() + "/", "200 This is Wamble"},
+		{"http://" + a.HTTP.String() + "/", "200 <!doctype html>"},
 		{"http://" + a.HTTP.String() + "/metrics", "404 "},
 		{"http://" + a.Admin + "/metrics", "401 "},
 	} {

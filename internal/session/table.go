@@ -114,6 +114,9 @@ func (t *Table) Heard(now time.Time, s *Session, out wamble.Intents) {
 func (t *Table) Wrote(s *Session, seq uint64) {
 	s.seq = max(s.seq, seq)
 	t.newest = max(t.newest, seq)
+	if s.roll == &t.rolls.departing {
+		t.rolls.departing.enter(s) // the roll must be in the order of numbers
+	}
 }
 
 // Applied says that the store has all messages up to seq, and forgets who has

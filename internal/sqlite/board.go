@@ -189,13 +189,3 @@ func scanBoard(rows *sql.Rows) (wamble.Board, error) {
 	}
 	return b, nil
 }
-
-// Supply implements wamble.Queries.
-func (s *Store) Supply(ctx context.Context, profile string, activeSince time.Time) (wamble.Supply, error) {
-	var out wamble.Supply
-	err := s.readers.QueryRowContext(ctx, `SELECT
-		(SELECT ifnull(max((SELECT max(m.move_number) FROM moves m WHERE m.board_id = b.id)), 0) FROM boards b WHERE `+live+`),
-		(SELECT count(*) FROM sessions WHERE last_seen_at >= ?)`, profile, schema.Micros(activeSince)).
-		Scan(&out.LongestGame, &out.ActiveSessions)
-	return out, sorted(ctx, "read supply", err)
-}

@@ -142,7 +142,7 @@ func TestBusy(t *testing.T) {
 	if err := s.Apply(t.Context(), start); !errors.Is(err, wamble.ErrTransient) {
 		t.Errorf("apply: got %v, want a transient error", err)
 	}
-	if _, err := s.Supply(t.Context(), storetest.TrafficProfile, time.Unix(0, 0)); err != nil {
+	if _, err := s.Scores(t.Context(), wamble.ScoreQuery{Limit: 1}); err != nil {
 		t.Errorf("a read beside a writer: %v", err)
 	}
 	exec(t, other, "ROLLBACK")

@@ -11,16 +11,20 @@ import (
 // player who is gone has no rating.
 func (t *tx) recordRatings(run []wamble.Intent) error {
 	for _, in := range schema.As[*wamble.RecordRating](run) {
+		whom, who := `public_key = ?`, any(in.Key[:])
+		if in.Key.IsZero() {
+			whom, who = `id = (SELECT player_id FROM sessions WHERE id = ?)`, int64(in.Session)
+		}
 		n, err := t.exec(`INSERT INTO rating_changes (board_id, player_id, delta, created_at)
-			SELECT ?, id, round(?, 4), ? FROM players WHERE public_key = ? ON CONFLICT DO NOTHING`,
-			int64(in.Board), in.Delta, schema.Micros(in.At), in.Key[:])
+			SELECT ?, id, round(?, 4), ? FROM players WHERE `+whom+` ON CONFLICT DO NOTHING`,
+			int64(in.Board), in.Delta, schema.Micros(in.At), who)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			continue
 		}
-		_, err = t.exec(`UPDATE players SET rating = round(rating + round(?, 4), 4) WHERE public_key = ?`, in.Delta, in.Key[:])
+		_, err = t.exec(`UPDATE players SET rating = round(rating + round(?, 4), 4) WHERE `+whom, in.Delta, who)
 		if err != nil {
 			return err
 		}

@@ -50,9 +50,13 @@ var reads = map[string]func(*world) (bool, error){
 		}
 		return false, nil
 	},
-	"Supply": func(w *world) (bool, error) {
-		s, err := w.Supply(w.Context(), Profile, at(0))
-		return s == wamble.Supply{LongestGame: 1, ActiveSessions: 1}, err
+	"Scores": func(w *world) (bool, error) {
+		p, err := w.Player(w.Context(), key(7))
+		if err != nil {
+			return false, err
+		}
+		all, err := w.Scores(w.Context(), wamble.ScoreQuery{Player: p.ID, Limit: 9})
+		return len(all) == 1, err
 	},
 	"Leaderboard": func(w *world) (bool, error) {
 		l, err := w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 1, Self: 1})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"wamble"
 )
@@ -57,7 +56,7 @@ var readCases = []testCase{
 		beta.apply(newBoard(131))
 		got := w.games(wamble.GameFilter{})
 		w.equal("all", len(got), 131)
-		w.equal("the handle of a move", got[98].Moves, []wamble.Move{{Ply: 5, UCI: "e2e4", Session: 1, Handle: "h_0007", At: at(105)}})
+		w.equal("the handle of a move", got[98].Moves, []wamble.Move{{Ply: 5, UCI: "e2e4", Session: 1, Handle: "h_0007", Rating: 1200, At: at(105)}})
 		w.equal("after", ids(w.games(wamble.GameFilter{After: 129})), "[130 131]")
 		w.equal("profile", ids(w.games(wamble.GameFilter{Profile: "beta"})), "[131]")
 		w.equal("finished", ids(w.games(wamble.GameFilter{Finished: true})), "[100]")
@@ -69,19 +68,6 @@ var readCases = []testCase{
 			if b.ID == 3 {
 				break // an unfinished walk holds nothing
 			}
-		}
-	}},
-	{"supply", func(w *world) {
-		w.apply(newSession(1), newSession(2), newBoard(3), newBoard(4), move(3, 1, 31, true), move(4, 2, 90, true),
-			&wamble.UpdateBoard{Board: 4, FEN: startFEN, Status: wamble.Archived, Version: 1, At: at(9)})
-		for _, q := range []struct {
-			profile string
-			since   time.Time
-			want    wamble.Supply
-		}{{Profile, at(1), wamble.Supply{LongestGame: 31, ActiveSessions: 2}}, {Profile, at(2), wamble.Supply{LongestGame: 31, ActiveSessions: 1}}, {"beta", at(3), wamble.Supply{}}} {
-			got, err := w.Supply(w.Context(), q.profile, q.since)
-			w.must(err)
-			w.equal(q.profile, got, q.want)
 		}
 	}},
 	{"the newest session of a handle", func(w *world) {
@@ -117,6 +103,12 @@ var readCases = []testCase{
 			text = append(text, fmt.Sprintf("%d<%d at %d", p.ID, p.Parent, p.Depth))
 		}
 		w.equal("tree", fmt.Sprint(text), "[30<0 at 0 50<0 at 0 20<30 at 1 10<20 at 2]")
+		got, err = w.Predictions(w.Context(), 4, 9, 3)
+		w.must(err)
+		w.equal("predictions of two boards and one that is not there", len(got), 5)
+		got, err = w.Predictions(w.Context())
+		w.must(err)
+		w.equal("predictions of no board", len(got), 0)
 	}},
 	{"what is not there", func(w *world) {
 		_, err := w.Session(w.Context(), token(9))
@@ -146,6 +138,7 @@ var readCases = []testCase{
 		}
 	}},
 	{"leaderboard", leaderboard},
+	{"scores", scores},
 }
 
 func leaderboard(w *world) {

@@ -1,0 +1,79 @@
+package handoff
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// checkVar makes 'wamble serve' check instead of serve.
+const checkVar = "WAMBLE_HANDOFF_CHECK"
+
+// Protocol is the version of what this package writes and reads. Images of
+// different protocols do not hand over to each other.
+const Protocol = "1"
+
+// Verdict is what a binary says of itself in check mode.
+type Verdict struct {
+	Protocol string   `json:"protocol"`
+	Version  string   `json:"version"`
+	Notes    []string `json:"notes,omitempty"` // what could not be checked, or was changed
+}
+
+// Checking reports whether this process is to check and not to serve.
+func Checking() bool { return os.Getenv(checkVar) != "" }
+
+// maxVerdict bounds what is read of a binary in check mode.
+const maxVerdict = 64 << 10
+
+// checkTime is how long a check may take: additive migrations are part of it.
+const checkTime = 2 * time.Minute
+
+// Check runs a binary with the arguments of this process in check mode: it reads
+// its configuration, and looks at the stores. An error says why it should not be
+// handed over to.
+func Check(ctx context.Context, binary string, args []string) (Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Env = append(without(os.Environ()), checkVar+"="+Protocol)
+	out, errOut := &bounded{}, &bounded{}
+	cmd.Stdout, cmd.Stderr = out, errOut
+	cmd.WaitDelay = time.Second
+	var v Verdict
+	if err := cmd.Run(); err != nil {
+		if said := strings.TrimSpace(errOut.String()); said != "" {
+			err = errors.New(said)
+		}
+		return v, fmt.Errorf("the new binary refuses: %w", err)
+	}
+	if err := json.Unmarshal(out.Bytes(), &v); err != nil || v.Protocol == "" {
+		return v, fmt.Errorf("%s is no wamble that can be handed over to", binary)
+	}
+	if v.Protocol != Protocol {
+		return v, fmt.Errorf("the new binary hands over by protocol %s, this one by %s: stop and start the server instead", v.Protocol, Protocol)
+	}
+	return v, nil
+}
+
+// Print says the verdict of this binary, for Check.
+func (v Verdict) Print() error {
+	v.Protocol = Protocol
+	return json.NewEncoder(os.Stdout).Encode(v)
+}
+
+// bounded keeps the first bytes that are written to it.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := maxVerdict - b.Len(); room > 0 {
+		b.Buffer.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}

@@ -1,0 +1,80 @@
+package handoff
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+)
+
+// Inheritance is what one image of the process leaves to the next.
+type Inheritance struct {
+	Sockets   map[string]int    // UDP, by profile
+	Listeners map[string]int    // by the names of doc.go
+	States    map[string]string // paths, by profile
+	Note      Note
+}
+
+// HTTP, Admin and Control name listeners.
+const (
+	Admin   = "/admin"
+	Control = "/control"
+)
+
+// HTTP names the listener of a profile for HTTP and WebSocket.
+func HTTP(profile string) string { return "http/" + profile }
+
+// descriptors returns every descriptor of the inheritance once.
+func (h *Inheritance) descriptors() []int {
+	all := slices.Collect(maps.Values(h.Sockets))
+	all = slices.AppendSeq(all, maps.Values(h.Listeners))
+	for _, fd := range []int{h.Note.Old, h.Note.Report} {
+		if fd != 0 {
+			all = append(all, fd)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Take returns a descriptor as a file, once; nil if there is none.
+func Take(of map[string]int, name string) *os.File {
+	fd, ok := of[name]
+	if !ok {
+		return nil
+	}
+	delete(of, name)
+	return os.NewFile(uintptr(fd), name)
+}
+
+// Close closes the descriptors that nobody has taken, but not those of the note.
+func (h *Inheritance) Close() error {
+	var errs []error
+	for _, of := range []map[string]int{h.Sockets, h.Listeners} {
+		for name := range of {
+			errs = append(errs, Take(of, name).Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// RemoveStates removes the state files.
+func (h *Inheritance) RemoveStates() error {
+	var errs []error
+	for name, path := range h.States {
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			errs = append(errs, fmt.Errorf("state file of profile %s: %w", name, err))
+		}
+	}
+	clear(h.States)
+	return errors.Join(errs...)
+}
+
+// Clone returns a copy whose maps are its own.
+func (h *Inheritance) Clone() *Inheritance {
+	c := *h
+	c.Sockets, c.Listeners, c.States = maps.Clone(h.Sockets), maps.Clone(h.Listeners), maps.Clone(h.States)
+	c.Note.Phases = slices.Clone(h.Note.Phases)
+	return &c
+}

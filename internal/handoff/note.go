@@ -1,0 +1,70 @@
+package handoff
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Note is what one image tells the next beside names and numbers.
+type Note struct {
+	// Began is when the handoff was asked for, and Frozen when the last packet
+	// before it was read, in nanoseconds since 1970.
+	Began  int64 `json:"began"`
+	Frozen int64 `json:"frozen"`
+	// Old is the descriptor of the binary to go back to, Report that of the
+	// connection whose client waits for the result; 0 is none.
+	Old    int `json:"old,omitempty"`
+	Report int `json:"report,omitempty"`
+	// From is the version of the image that wrote the note.
+	From string `json:"from,omitempty"`
+	// Failure says why the image before this one could not adopt: this is the
+	// way back.
+	Failure string `json:"failure,omitempty"`
+	// Phases are what has been done so far, in order.
+	Phases []Phase `json:"phases,omitempty"`
+}
+
+// Phase is one part of a handoff, and how long it took.
+type Phase struct {
+	Name string        `json:"name"`
+	Took time.Duration `json:"took"` // nanoseconds
+}
+
+const (
+	maxNote    = 16 << 10
+	maxFailure = 2 << 10
+)
+
+// Add notes a phase.
+func (n *Note) Add(name string, took time.Duration) {
+	n.Phases = append(n.Phases, Phase{name, took})
+}
+
+// Lap notes a phase that ends now, and returns when that is.
+func (n *Note) Lap(name string, since time.Time) time.Time {
+	now := time.Now()
+	n.Add(name, now.Sub(since))
+	return now
+}
+
+func (n Note) encode() (string, error) {
+	n.Failure = n.Failure[:min(len(n.Failure), maxFailure)]
+	text, err := json.Marshal(n)
+	if err == nil && len(text) > maxNote {
+		err = fmt.Errorf("the note has %d bytes", len(text))
+	}
+	return string(text), err
+}
+
+func decodeNote(text string) (Note, error) {
+	var n Note
+	if len(text) > maxNote {
+		return n, fmt.Errorf("the note has %d bytes", len(text))
+	}
+	err := json.Unmarshal([]byte(text), &n)
+	if err == nil && (badDescriptor(n.Old) && n.Old != 0 || badDescriptor(n.Report) && n.Report != 0) {
+		err = fmt.Errorf("the note names the descriptors %d and %d", n.Old, n.Report)
+	}
+	return n, err
+}

@@ -1,0 +1,189 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/internal/persist"
+	"wamble/wire"
+)
+
+// fools is the shortest game: Black mates with its last move.
+var fools = strings.Fields("f2f3 e7e5 g2g4 d8h4")
+
+// beforeTheEnd returns a profile with board 1 before the last move of a game. The
+// moves are by sessions with these numbers; those above 100 have identities, of
+// rating 1200. The last one holds the board, and is greeted, and so are those who
+// are here.
+func beforeTheEnd(t *testing.T, conf string, moves []string, by []wamble.SessionID, here ...wamble.SessionID) *rig {
+	r := newRig(t, "(def min-boards 5) "+conf)
+	r.apply()
+	for _, s := range by {
+		if r.store.sessions[s] == nil && s > 100 {
+			r.store.enlist(s, 1200, epoch)
+		} else if r.store.sessions[s] == nil {
+			token := wamble.Token{0xaa, byte(s)}
+			r.store.sessions[s] = &wamble.Session{ID: s, Token: token, Created: epoch, LastSeen: epoch}
+		}
+	}
+	b := r.store.boards[1]
+	p := chess.Start()
+	for i, uci := range moves[:len(moves)-1] {
+		m, err := p.ParseUCI(uci)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = p.Play(m)
+		b.Moves = append(b.Moves, wamble.Move{Ply: i + 1, UCI: uci, Session: by[i], At: epoch})
+	}
+	last := by[len(by)-1]
+	b.FEN, b.Status, b.Version = p.FEN(), wamble.Reserved, 9
+	b.Holder = &wamble.Reservation{Board: 1, Session: last, Token: r.store.sessions[last].Token, At: epoch, Expires: epoch.Add(time.Hour)}
+	r.restart()
+	for _, s := range append([]wamble.SessionID{last}, here...) {
+		token, n := r.store.sessions[s].Token, int(s)
+		r.send(peerAt(n), helloPacket(token, 1))
+		r.answerLoads()
+		r.send(peerAt(n), ackPacket(token, 1))
+	}
+	r.took()
+	return r
+}
+
+// end makes the last move, and returns what was said about points and ratings.
+func (r *rig) end(s wamble.SessionID, uci string) string {
+	r.t.Helper()
+	before := len(r.frames)
+	r.step(Input{Kind: Packet, Peer: peerAt(int(s)), Data: movePacket(r.store.sessions[s].Token, 1, 2, uci)})
+	var words []string
+	for _, f := range r.frames[before:] {
+		intents, err := persist.Decode(f.frame)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, in := range intents {
+			switch in := in.(type) {
+			case *wamble.RecordPayout:
+				words = append(words, fmt.Sprintf("%d gets %g", in.Session, round(in.Points)))
+			case *wamble.RecordRating:
+				how := "by session"
+				if !in.Key.IsZero() {
+					how = "by key"
+				}
+				words = append(words, fmt.Sprintf("%d changes by %g %s", in.Session, round(in.Delta), how))
+			}
+		}
+	}
+	r.settle()
+	return strings.Join(words, ", ")
+}
+
+func round(v float64) float64 { return math.Round(v*1e4) / 1e4 }
+
+func TestFinish(t *testing.T) {
+	for _, tc := range []struct {
+		name, conf string
+		moves      []string
+		by         []wamble.SessionID
+		want       string
+	}{
+		{"only the winners are paid, by moves", "", fools, []wamble.SessionID{11, 12, 11, 13}, "12 gets 10, 13 gets 10"},
+		{"the pot is an option", "(def max-pot 5)", fools, []wamble.SessionID{11, 12, 11, 12}, "12 gets 5"},
+		{"who played both gets half", "", fools, []wamble.SessionID{11, 12, 12, 13}, "12 gets 5, 13 gets 10"},
+		{"only the first so many count", "(def max-contributors 2)", fools, []wamble.SessionID{11, 12, 13, 14}, "12 gets 20"},
+		{"a draw", "(def max-moves-per-board 3)", strings.Fields("e2e4 e7e5 g1f3"), []wamble.SessionID{11, 12, 13}, "11 gets 5, 12 gets 10, 13 gets 5"},
+		{"no pot", "(def max-pot 0)", fools, []wamble.SessionID{11, 12, 11, 12}, ""},
+		{"ratings of those who are here and of those who are not", "", fools, []wamble.SessionID{111, 112, 113, 114},
+			"112 gets 10, 114 gets 10, 111 changes by -8 by session, 112 changes by 8 by session, 113 changes by -8 by session, 114 changes by 8 by key"},
+		{"anonymous players count, and have no rating", "", fools, []wamble.SessionID{11, 112, 113, 14},
+			"112 gets 10, 14 gets 10, 112 changes by 8 by session, 113 changes by -8 by session"},
+		{"the stake is an option", "(def k-factor 8) (def max-pot 0)", fools, []wamble.SessionID{111, 112, 111, 112}, "111 changes by -4 by session, 112 changes by 4 by key"},
+		{"ratings are off", "(def k-factor 0)", fools, []wamble.SessionID{111, 112, 111, 112}, "112 gets 20"},
+		{"another rating to begin with", "(def default-rating 1600) (def max-pot 0)", fools, []wamble.SessionID{11, 112, 11, 112}, "112 changes by 29.0909 by key"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := beforeTheEnd(t, tc.conf, tc.moves, tc.by)
+			last := len(tc.by) - 1
+			if got := r.end(tc.by[last], tc.moves[last]); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+			if len(r.out.Finished) != 0 || r.p.Stats().Finished != 1 {
+				t.Errorf("%d games finished, want 1", r.p.Stats().Finished)
+			}
+			r.apply() // the store takes it
+		})
+	}
+}
+
+// TestPayoutIsTold: those who are here are told, when it is durable; their stats
+// are what the store will have.
+func TestPayoutIsTold(t *testing.T) {
+	r := beforeTheEnd(t, "", fools, []wamble.SessionID{11, 112, 11, 114}, 112, 11)
+	r.stuck = true
+	r.end(114, "d8h4")
+	if got := r.took(); got != "" {
+		t.Errorf("before it is durable: got %s", got)
+	}
+	r.stuck = false
+	r.settle()
+	told := map[int]string{}
+	for _, s := range r.sent {
+		var p wire.Packet
+		if err := p.Decode(s.packet); err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := p.Message.(*wire.ServerNotification); ok {
+			for _, id := range []int{11, 112, 114} {
+				if peerAt(id) == s.to {
+					told[id] += fmt.Sprintf("%d %d %s", n.Type, p.Board, n.Text)
+				}
+			}
+		}
+	}
+	const want = "1 1 your moves won 10 points"
+	if len(told) != 2 || told[112] != want || told[114] != want {
+		t.Errorf("told were %v, want the winners: %s", told, want)
+	}
+	for _, id := range []wamble.SessionID{112, 114} {
+		s := r.p.sessions.ByID(id)
+		if got := r.p.sessions.Stats(s); got.Score != 10 || got.Rating != 1208 {
+			t.Errorf("session %d: got %+v, want 10 points and 1208", id, got)
+		}
+	}
+	r.apply()
+	for _, id := range []wamble.SessionID{112, 114} {
+		if s := r.store.session(id); s.Stats.Score != 10 || s.Stats.Rating != 1208 {
+			t.Errorf("stored session %d: got %+v", id, s.Stats)
+		}
+	}
+}
+
+// TestOnePlayerTwoSessions: a player is rated once, though he played in two
+// sessions.
+func TestOnePlayerTwoSessions(t *testing.T) {
+	r := beforeTheEnd(t, "(def max-pot 0)", fools, []wamble.SessionID{11, 112, 11, 114})
+	second := r.store.sessions[112]
+	second.Key, second.Player, second.Handle = r.store.sessions[114].Key, 114, "h_0114"
+	r.send(peerAt(112), helloPacket(second.Token, 1))
+	r.answerLoads()
+	if got, want := r.end(114, "d8h4"), "112 changes by 16 by key"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	r.apply()
+	if got := r.store.players[second.Key].Stats.Rating; got != 1216 {
+		t.Errorf("got a rating of %v, want 1216", got)
+	}
+}
+
+func TestPoints(t *testing.T) {
+	for points, want := range map[float64]string{10: "10", 6.6666: "6.6666", 0.0001: "0.0001", 2.5: "2.5", 100: "100"} {
+		if got := string(appendPoints(nil, points)); got != want {
+			t.Errorf("%v: got %s, want %s", points, got, want)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package profile
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/link"
+	"wamble/internal/persist"
+	"wamble/internal/predict"
+	"wamble/internal/session"
+	"wamble/internal/spectate"
+)
+
+// ErrState is returned when bytes are not a snapshot that this version can
+// adopt.
+var ErrState = errors.New("not a state of a profile that can be adopted")
+
+// A snapshot is the magic, then sections: the name with its length before it,
+// the length in 4 bytes, the bytes. The number in the magic changes when a
+// section changes its meaning without changing its own version.
+const stateMagic = "wamble profile 1\n"
+
+// maxSection bounds the name of a section.
+const maxSection = 32
+
+// section is one part of a snapshot: who writes it, and who reads it into a
+// revival. A state without a section that must be there is damaged; one that
+// this version does not know was written by a newer one, and is refused.
+type section struct {
+	name string
+	must bool
+	save func(p *Profile, dst []byte) ([]byte, error)
+	load func(v *revival, state []byte) error
+}
+
+// sections is the one table of what a snapshot has. What is not here begins
+// anew: chance, loads under way (their requests are kept), what the server says
+// again (whether the store is away).
+var sections = []section{
+	{"counts", true, saveCounts, loadCounts},
+	{"leases", true, saveLeases, loadLeases},
+	{"law", false, saveLaw, loadLaw},
+	{"seen", false, saveSeen, loadSeen},
+	{"waiting", false, saveWaiting, loadWaiting},
+	{"link", true, saveLink, loadLink},
+	{"sessions", true, saveSessions, loadSessions},
+	{"boards", true, saveBoards, loadBoards},
+	{"predictions", true, savePredictions, loadPredictions},
+	{"spectators", true, saveSpectators, loadSpectators},
+}
+
+// revival is what a profile is to become when everything was read.
+type revival struct {
+	p       *Profile
+	counts  counts
+	leases  *persist.Leases
+	law     law
+	seen    seen
+	waiting []waitingPacket
+	link    *link.Server
+	session *session.Table
+	boards  *board.Pool
+	book    *predict.Book
+	hall    *spectate.Hall
+}
+
+// Snapshot appends the whole state to dst, for the input Adopt of a profile in
+// another process: a client cannot tell. The profile goes on unchanged. It
+// returns link.ErrHeld while answers wait for the journal, and an error while
+// the profile does not run. Streams are left out: a connection does not outlive
+// its process, and who had one resumes by his token.
+func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
+	if p.mode.stage != running {
+		return dst, errors.New("the profile does not run")
+	}
+	dst = append(dst, stateMagic...)
+	for _, s := range sections {
+		dst = appendText(dst, []byte(s.name))
+		at := len(dst)
+		var err error
+		if dst, err = s.save(p, append(dst, 0, 0, 0, 0)); err != nil {
+			return dst, fmt.Errorf("snapshot of %s: %w", s.name, err)
+		}
+		n := len(dst) - at - 4
+		if n > maxBlock {
+			return dst, fmt.Errorf("snapshot of %s: %d bytes are too many", s.name, n)
+		}
+		binary.LittleEndian.PutUint32(dst[at:], uint32(n))
+	}
+	return dst, nil
+}
+
+// adopt makes the profile what the snapshot says: all of it, or nothing and a
+// trouble. What waited for the store is asked again.
+func (p *Profile) adopt(state []byte, out *Output) {
+	v, err := p.revive(state)
+	if err != nil {
+		out.Troubles = append(out.Troubles, err)
+		return
+	}
+	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
+	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
+	p.mode.stage, p.mode.law = running, v.law
+	p.audience.adopt(v)
+	p.mode.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
+	for i := range v.waiting {
+		p.packet(&Input{Kind: Packet, Peer: v.waiting[i].peer, Data: v.waiting[i].data}, out)
+	}
+}
+
+func (p *Profile) revive(state []byte) (*revival, error) {
+	if p.mode.stage != starting || p.boards.Len() > 0 || p.sessions.Len() > 0 {
+		return nil, fmt.Errorf("%w: the profile has begun", ErrState)
+	}
+	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
+		return nil, ErrState
+	}
+	v := &revival{p: p}
+	r := &inputReader{rest: state[len(stateMagic):]}
+	met := map[string]bool{}
+	for len(r.rest) > 0 {
+		name := r.text()
+		size := r.take(4)
+		if r.bad || len(name) > maxSection {
+			return nil, ErrState
+		}
+		bytes := r.take(uint64(binary.LittleEndian.Uint32(size)))
+		s := sectionOf(string(name))
+		if r.bad || s == nil || met[s.name] {
+			return nil, fmt.Errorf("%w: section %q", ErrState, name)
+		}
+		met[s.name] = true
+		if err := s.load(v, bytes); err != nil {
+			return nil, fmt.Errorf("%w: section %s: %w", ErrState, s.name, err)
+		}
+	}
+	for _, s := range sections {
+		if s.must && !met[s.name] {
+			return nil, fmt.Errorf("%w: it has no section %s", ErrState, s.name)
+		}
+	}
+	return v, nil
+}
+
+func sectionOf(name string) *section {
+	for i := range sections {
+		if sections[i].name == name {
+			return &sections[i]
+		}
+	}
+	return nil
+}
+
+// counts is everything that is a number.
+type counts struct {
+	Now     int64 // nanoseconds since 1970
+	Load    uint64
+	Gate    uint64
+	Applied uint64
+	Settled uint64
+	Pending []uint64      // gate, seq, gate, seq …
+	Supply  int           // of boards that is wanted
+	Ponder  time.Duration // until it is reconsidered
+	Stats   Stats
+}
+
+func saveCounts(p *Profile, dst []byte) ([]byte, error) {
+	if p.gates.durable != p.gates.last {
+		return dst, link.ErrHeld
+	}
+	c := counts{
+		Now: p.clock.now.UnixNano(), Load: p.loads.last,
+		Gate: p.gates.last, Applied: p.gates.applied, Settled: p.gates.settled, Stats: p.stats,
+		Supply: p.mode.supply.wanted, Ponder: p.mode.supply.next - p.clock.since,
+	}
+	for _, s := range p.gates.pending[p.gates.first:] {
+		c.Pending = append(c.Pending, s.gate, s.seq)
+	}
+	text, err := json.Marshal(c)
+	return append(dst, text...), err
+}
+
+func loadCounts(v *revival, state []byte) error {
+	c := &v.counts
+	if err := json.Unmarshal(state, c); err != nil {
+		return err
+	}
+	if len(c.Pending)%2 != 0 || len(c.Pending) > 2*maxPending || c.Settled > c.Gate || c.Supply < 0 || c.Ponder > supplyEvery {
+		return ErrState
+	}
+	for i := 0; i < len(c.Pending); i += 2 {
+		if c.Pending[i] <= c.Settled || c.Pending[i] > c.Gate || i > 0 && c.Pending[i] <= c.Pending[i-2] {
+			return ErrState
+		}
+	}
+	// Time does not go back from one process to the next.
+	v.p.clock.set(time.Unix(0, c.Now))
+	return nil
+}
+
+func (c *counts) gates() gates {
+	g := gates{last: c.Gate, durable: c.Gate, applied: c.Applied, settled: c.Settled}
+	for i := 0; i < len(c.Pending); i += 2 {
+		g.pending = append(g.pending, settling{c.Pending[i], c.Pending[i+1]})
+	}
+	return g
+}
+
+func saveLeases(p *Profile, dst []byte) ([]byte, error) {
+	for _, s := range wamble.Sequences() {
+		blocks := p.leases.Blocks(s)
+		dst = binary.AppendUvarint(dst, uint64(len(blocks)))
+		for _, b := range blocks {
+			dst = binary.AppendVarint(binary.AppendVarint(dst, b.First), b.Count)
+		}
+	}
+	return dst, nil
+}
+
+func loadLeases(v *revival, state []byte) error {
+	r := &inputReader{rest: state}
+	v.leases = persist.NewLeases(v.p.leases.Size())
+	for _, s := range wamble.Sequences() {
+		var blocks []wamble.Block
+		for n := r.uint(); n > 0 && !r.bad; n-- {
+			b := wamble.Block{First: r.int(), Count: r.int()}
+			r.bad = r.bad || b.First <= 0 || b.Count <= 0
+			blocks = append(blocks, b)
+		}
+		v.leases.Add(s, blocks)
+	}
+	return r.end()
+}
+
+// end is how a section ends that was read to its last byte.
+func (r *inputReader) end() error {
+	if r.bad || len(r.rest) > 0 {
+		return ErrState
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/link"
+	"wamble/internal/persist"
+	"wamble/internal/session"
+)
+
+// The sections of a snapshot that rooms write themselves, and what waits
+// between them.
+
+func saveLink(p *Profile, dst []byte) ([]byte, error) { return p.link.Snapshot(p.clock.since, dst) }
+
+func loadLink(v *revival, state []byte) (err error) {
+	v.link, err = link.Restore(linkConfig(v.p.cfg), v.p.clock.since, state)
+	return err
+}
+
+func saveSessions(p *Profile, dst []byte) ([]byte, error) { return p.sessions.Snapshot(dst), nil }
+
+func loadSessions(v *revival, state []byte) (err error) {
+	ids := session.IDs{Session: v.p.newSessionID, Player: v.p.newPlayerID}
+	v.session, err = session.Load(sessionOptions(v.p.cfg), ids, v.p.chance.source, state)
+	return err
+}
+
+func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapshot(dst), nil }
+
+func loadBoards(v *revival, state []byte) (err error) {
+	v.boards, err = board.Load(boardOptions(v.p.cfg), v.p.newBoardID, v.p.chance.rng, state)
+	return err
+}
+
+// seen is a frame that no journal has yet.
+func saveSeen(p *Profile, dst []byte) ([]byte, error) {
+	if p.seen.n == 0 {
+		return dst, nil
+	}
+	return append(dst, p.seen.frame...), nil
+}
+
+func loadSeen(v *revival, state []byte) error {
+	if len(state) == 0 {
+		return nil
+	}
+	intents, err := persist.Decode(state)
+	if err != nil {
+		return err
+	}
+	v.seen = seen{frame: append([]byte(nil), state...), n: len(intents), now: v.p.clock.since, since: v.p.clock.since}
+	return nil
+}
+
+// waitingPacket is the packet of a request that waits for the store. Link has
+// forgotten it, so that it is new to the next process.
+type waitingPacket struct {
+	peer wamble.Peer
+	data []byte
+}
+
+func saveWaiting(p *Profile, dst []byte) ([]byte, error) {
+	for _, l := range p.loads.inOrder() {
+		for _, w := range l.waiting {
+			if peer, ok := p.link.Peer(w.id); ok && !peer.Stream() {
+				dst = appendText(appendPeer(dst, peer), w.data)
+			}
+		}
+	}
+	return dst, nil
+}
+
+func loadWaiting(v *revival, state []byte) error {
+	r := &inputReader{rest: state}
+	for len(r.rest) > 0 {
+		v.waiting = append(v.waiting, waitingPacket{peer: r.peer(), data: r.text()})
+	}
+	return r.end()
+}
+
+// Size is about how many bytes a snapshot takes, so that room for it can be made
+// while players are still served.
+func (p *Profile) Size() int {
+	const perBoard, perSession, rest = 512, 512, 1 << 20
+	return p.boards.Len()*perBoard + p.sessions.Len()*perSession + rest
+}

@@ -1,0 +1,198 @@
+package profile
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/link"
+)
+
+// handOver lets another profile, with the same chance, adopt the state of r's,
+// and returns a rig around it that shares the store.
+func handOver(t testing.TB, r *rig) *rig {
+	t.Helper()
+	state, err := r.p.Snapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := &rig{t: t, now: r.now, store: r.store, options: r.options, seq: r.seq}
+	next.options.Now = r.now
+	next.p = New(next.options)
+	next.step(Input{Kind: Adopt, Data: state})
+	if len(next.out.Troubles) > 0 {
+		t.Fatal(next.out.Troubles)
+	}
+	chance, err := r.p.chance.source.MarshalBinary()
+	if err == nil {
+		err = next.p.chance.source.UnmarshalBinary(chance)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// TestAdopt: a profile that adopted the state of another answers the same, byte
+// for byte.
+func TestAdopt(t *testing.T) {
+	old := newRig(t, "(def min-boards 6) (def reservation-timeout 100)")
+	tokens := map[int]wamble.Token{}
+	boards := map[int]wamble.BoardID{}
+	for n := range 4 {
+		tokens[n], boards[n] = old.join(n + 1)
+	}
+	old.send(peerAt(1), movePacket(tokens[0], boards[0], 2, "e2e4"))
+	old.wait(3 * time.Second)
+	old.took()
+	next := handOver(t, old)
+	if got, want := next.p.Gauges(), old.p.Gauges(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got, want := next.p.Stats().Moves, uint64(1); got != want {
+		t.Errorf("the counters have %d moves, want %d", got, want)
+	}
+	digests := newDigester()
+	say := func(what string, inputs ...Input) {
+		t.Helper()
+		var said [2]digest
+		for i, r := range []*rig{old, next} {
+			r.step(inputs...)
+			said[i] = digests.of(&r.out)
+		}
+		if said[0] != said[1] {
+			t.Errorf("%s: the answers differ: %+v, %+v", what, said[0], said[1])
+		}
+		old.settle()
+		next.settle()
+		if got, want := next.took(), old.took(); got != want {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+	}
+	packet := func(n int, b []byte) Input { return Input{Kind: Packet, Peer: peerAt(n), Data: b} }
+	say("the same move again", packet(1, movePacket(tokens[0], boards[0], 2, "e2e4")))
+	say("a move", packet(2, movePacket(tokens[1], boards[1], 2, "g1f3")))
+	say("an ACK that was missing", packet(1, ackPacket(tokens[0], 2)))
+	say("from another address", packet(9, legalPacket(tokens[2], boards[2], 2, 12)))
+	say("a new player", packet(7, helloPacket(wamble.Token{}, 1)))
+	for range 40 {
+		old.now = old.now.Add(7 * time.Second)
+		next.now = old.now
+		say("time passes", Input{Kind: Tick})
+	}
+}
+
+// TestAdoptLaw: what the host has said still holds.
+func TestAdoptLaw(t *testing.T) {
+	old := newRig(t, "(def min-boards 2)")
+	for _, w := range []Word{
+		{Whom: Whom{Token: wamble.Token{5}}, Text: "rude"},
+		{Whom: Whom{Key: wamble.PublicKey{6}}, Until: epoch.Add(time.Hour)},
+		{Whom: Whom{Net: netip.MustParsePrefix("192.0.2.0/24")}, Text: "a flood"},
+	} {
+		old.step(Input{Kind: Ban, Word: &w})
+	}
+	old.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{NoPredictions: true}}})
+	next := handOver(t, old)
+	if got, want := next.p.mode.law, old.p.mode.law; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestAdoptWaiting: a request that waits for the store is asked again by the
+// next process, and answered once.
+func TestAdoptWaiting(t *testing.T) {
+	old := newRig(t, "(def min-boards 2)")
+	old.store.sessions[91] = &wamble.Session{ID: 91, Token: wamble.Token{8}, LastSeen: epoch}
+	expect(t, old.send(peerAt(3), helloPacket(wamble.Token{8}, 1)), "")
+	next := handOver(t, old)
+	if len(next.loads) != 1 || next.loads[0].Token != (wamble.Token{8}) || next.loads[0].ID == old.loads[0].ID {
+		t.Fatalf("got loads %+v", next.loads)
+	}
+	next.answerLoads()
+	if got := next.took(); strings.Count(got, "SERVER_HELLO") != 1 || strings.Count(got, "ACK 1") != 1 {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestSnapshotHeld: while something is not durable there is no state to hand
+// over.
+func TestSnapshotHeld(t *testing.T) {
+	r := newRig(t, "(def min-boards 2)")
+	token, id := r.join(1)
+	r.stuck = true
+	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
+	if _, err := r.p.Snapshot(nil); !errors.Is(err, link.ErrHeld) {
+		t.Errorf("got %v, want %v", err, link.ErrHeld)
+	}
+	starting := New(r.options)
+	if _, err := starting.Snapshot(nil); err == nil {
+		t.Error("a profile that has not begun has a snapshot")
+	}
+}
+
+// TestAdoptRefuses: what cannot be adopted changes nothing.
+func TestAdoptRefuses(t *testing.T) {
+	r := newRig(t, "(def min-boards 3)")
+	r.join(1)
+	state, err := r.p.Snapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuse := func(name string, state []byte) {
+		t.Helper()
+		p := New(r.options)
+		var out Output
+		p.Step(r.now, []Input{{Kind: Adopt, Data: state}}, &out)
+		if len(out.Troubles) != 1 || !errors.Is(out.Troubles[0], ErrState) {
+			t.Errorf("%s: got %v", name, out.Troubles)
+		}
+		if g := p.Gauges(); !g.Starting || g.Boards != 0 || g.Players != 0 {
+			t.Errorf("%s: it became %+v", name, g)
+		}
+	}
+	for n := range state {
+		refuse("cut", state[:n])
+	}
+	refuse("another version", bytes.Replace(state, []byte("profile 1"), []byte("profile 2"), 1))
+	refuse("a section that nobody knows", bytes.Replace(state, []byte("\x04seen"), []byte("\x04bean"), 1))
+	refuse("a section twice", append(bytes.Clone(state), "\x04seen\x00\x00\x00\x00"...))
+	r.step(Input{Kind: Adopt, Data: state})
+	if len(r.out.Troubles) != 1 || r.p.boards.Len() != 3 {
+		t.Errorf("a profile that runs adopted a state: %v", r.out.Troubles)
+	}
+}
+
+// FuzzAdopt: no bytes make it panic, and what is adopted can be handed on.
+func FuzzAdopt(f *testing.F) {
+	r := newRig(f, "(def min-boards 2)")
+	token, id := r.join(1)
+	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
+	state, err := r.p.Snapshot(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(state)
+	f.Fuzz(func(t *testing.T, state []byte) {
+		p := New(r.options)
+		var out Output
+		p.Step(r.now, []Input{{Kind: Adopt, Data: state}}, &out)
+		if len(out.Troubles) > 0 {
+			return
+		}
+		for range 8 {
+			p.Step(r.now.Add(time.Minute), []Input{{Kind: Packet, Peer: peerAt(5), Data: helloPacket(wamble.Token{}, 1)}}, &out)
+			if out.Gate != 0 {
+				p.Step(r.now, []Input{{Kind: Durable, Gate: out.Gate, Seq: 1}}, &out)
+			}
+		}
+		if _, err := p.Snapshot(nil); err != nil && !errors.Is(err, link.ErrHeld) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,41 @@
+package profile
+
+import (
+	"time"
+
+	"wamble"
+)
+
+// supply is how large the pool of boards should be. It is reconsidered from time
+// to time: a longer game or more players need more boards, so that the next one
+// is not always the same.
+type supply struct {
+	wanted int
+	next   time.Duration // when it is reconsidered
+}
+
+const (
+	// supplyEvery is how often the size of the pool is reconsidered.
+	supplyEvery = time.Minute
+	// fillAtOnce is how many boards one step makes: a large pool is filled by many
+	// steps, so that nobody waits long.
+	fillAtOnce = 1024
+)
+
+// fill brings the pool up to its size, as far as there are numbers.
+func (p *Profile) fill(out *Output) {
+	s := &p.mode.supply
+	if p.clock.since >= s.next {
+		s.wanted = p.boards.Options().Target(p.boards.Longest(), p.sessions.Present())
+		s.next = p.clock.since + supplyEvery
+	}
+	if p.short() {
+		p.boards.Grow(p.clock.now, min(s.wanted, p.boards.Len()+fillAtOnce), &p.draft)
+		p.seal(out)
+	}
+}
+
+// short reports whether boards are missing, and can be made.
+func (p *Profile) short() bool {
+	return p.boards.Len() < p.mode.supply.wanted && p.leases.Left(wamble.BoardIDs) > 0
+}

@@ -1,0 +1,103 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// asset is one file that a browser may ask for, plain and compressed.
+type asset struct {
+	plain, packed []byte
+	kind          string // Content-Type
+	tag           string // ETag
+	cache         string // Cache-Control
+}
+
+// kinds are the files that a build may have. The table is our own, because the
+// one of the system differs from machine to machine.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".txt":  "text/plain; charset=utf-8",
+}
+
+const (
+	forever    = "public, max-age=31536000, immutable"
+	revalidate = "no-cache"
+)
+
+func newAsset(name string, plain, packed []byte) *asset {
+	sum := sha256.Sum256(plain)
+	a := &asset{plain: plain, packed: packed, kind: kinds[path.Ext(name)], cache: revalidate}
+	a.tag = `"` + hex.EncodeToString(sum[:8]) + `"`
+	if strings.Contains(name, "-") {
+		a.cache = forever // its hash is in its name
+	}
+	return a
+}
+
+// pack compresses what is made when the server starts.
+func pack(plain []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write(plain)
+	w.Close()
+	return b.Bytes()
+}
+
+func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", a.kind)
+	h.Set("Cache-Control", a.cache)
+	h.Set("ETag", a.tag)
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if r.Header.Get("If-None-Match") == a.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := a.plain
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		body = a.packed
+	}
+	h.Set("Content-Length", fmt.Sprint(len(body)))
+	if r.Method != http.MethodHead {
+		w.Write(body)
+	}
+}
+
+// readAssets reads what was built for a site. Every file has its compressed form
+// beside it. Without a build there is nothing.
+func readAssets(tree fs.FS, site string) (map[string]*asset, error) {
+	assets := map[string]*asset{}
+	files, err := fs.Glob(tree, path.Join("dist", site, "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, ".gz") {
+			continue
+		}
+		plain, err := fs.ReadFile(tree, file)
+		if err != nil {
+			return nil, err
+		}
+		packed, err := fs.ReadFile(tree, file+".gz")
+		if err != nil {
+			return nil, fmt.Errorf("the build of the %s is not whole: %w", site, err)
+		}
+		name := path.Base(file)
+		assets[name] = newAsset(name, plain, packed)
+	}
+	return assets, nil
+}

@@ -1,0 +1,268 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a test waits for anything before it gives up.
+const patience = 60 * time.Second
+
+// shots is where the screenshots go: a folder beside the sources that git
+// ignores.
+const shots = "../screenshots"
+
+// chromium is the one browser of all tests; every person has a profile of her
+// own in it.
+var chromium struct {
+	once  sync.Once
+	ctx   context.Context
+	close func()
+	err   error
+}
+
+// browser starts Chromium once. A machine without it fails the tests: what they
+// show cannot be shown otherwise.
+func browser(t testing.TB) context.Context {
+	t.Helper()
+	chromium.once.Do(func() {
+		path := ""
+		for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+			if p, err := exec.LookPath(name); err == nil {
+				path = p
+				break
+			}
+		}
+		if path == "" {
+			chromium.err = errors.New("there is no Chromium: scripts/setup installs it")
+			return
+		}
+		dir, err := os.MkdirTemp("", "wamble-browser-")
+		if err != nil {
+			chromium.err = err
+			return
+		}
+		options := append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(dir),
+			chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+			chromedp.WSURLReadTimeout(patience),
+		)
+		alloc, cancelAlloc := chromedp.NewExecAllocator(context.Background(), options...)
+		ctx, cancel := chromedp.NewContext(alloc)
+		chromium.ctx = ctx
+		chromium.close = func() { cancel(); cancelAlloc(); os.RemoveAll(dir) }
+		chromium.err = chromedp.Do(ctx)
+	})
+	if chromium.err != nil {
+		t.Fatal(chromium.err)
+	}
+	return chromium.ctx
+}
+
+// person is somebody before a browser: one tab, with cookies and storage of its
+// own.
+type person struct {
+	t   testing.TB
+	ctx context.Context
+	url string
+
+	mu       sync.Mutex
+	problems []string
+	forgiven []string
+}
+
+// screen is what a person looks at.
+type screen struct {
+	width, height int64
+	touch, dark   bool
+	motion        bool // without it the system asks for reduced motion, which is also faster
+}
+
+var (
+	desk  = screen{width: 1280, height: 860}
+	phone = screen{width: 390, height: 844, touch: true}
+)
+
+// meet makes a person with a fresh profile. The test fails at its end if her
+// browser complained about anything.
+func meet(t testing.TB, s screen) *person {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser(t), chromedp.WithNewBrowserContext())
+	p := &person{t: t, ctx: ctx}
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	messages := chromedp.Console(ctx)
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			if m.Type == chromedp.ConsoleLog || m.Type == "info" || m.Type == "debug" {
+				continue
+			}
+			p.mu.Lock()
+			p.problems = append(p.problems, m.String())
+			p.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.shot("failed-" + strings.ReplaceAll(t.Name(), "/", "-"))
+		}
+		cancel()
+		<-heard
+		for _, problem := range p.problems {
+			if !p.forgives(problem) {
+				t.Errorf("the browser complained: %s", problem)
+			}
+		}
+	})
+	var look []chromedp.EmulateViewportOption
+	if s.touch {
+		look = append(look, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	}
+	media := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
+	if s.dark {
+		media[0].Value = "dark"
+	}
+	if !s.motion {
+		media = append(media, &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: "reduce"})
+	}
+	p.do(chromedp.EmulateViewport(s.width, s.height, look...))
+	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: media}); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// forgive names a complaint that the test provokes, like a connection that is
+// refused while the server is down.
+func (p *person) forgive(part string) { p.forgiven = append(p.forgiven, part) }
+
+func (p *person) forgives(problem string) bool {
+	for _, part := range p.forgiven {
+		if strings.Contains(problem, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// open goes to a page of a site.
+func (p *person) open(url string) {
+	p.t.Helper()
+	p.do(chromedp.Navigate(url))
+}
+
+// see evaluates an expression in the page.
+func see[T any](p *person, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		p.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// until waits until an expression of the page is true.
+func (p *person) until(expression string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(15 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		if err == nil && ok {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			p.t.Fatalf("in vain: %s (%v)", expression, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// reads waits until an element has a text in it.
+func (p *person) reads(selector, text string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", selector, text))
+}
+
+// press clicks on an element.
+func (p *person) press(selector string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("document.querySelector(%q)", selector))
+	p.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// types writes into an element.
+func (p *person) types(selector, text string) {
+	p.t.Helper()
+	p.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// keys presses keys, one after the other.
+func (p *person) keys(keys ...string) {
+	p.t.Helper()
+	for _, k := range keys {
+		p.do(chromedp.KeyEvent(k))
+	}
+}
+
+// middle is where an element is on the screen.
+func (p *person) middle(selector string) (x, y float64) {
+	p.t.Helper()
+	at := see[[]float64](p, fmt.Sprintf(
+		"(() => { const e = document.querySelector(%q); e.scrollIntoView({block: 'nearest'}); const b = e.getBoundingClientRect(); return [b.x + b.width/2, b.y + b.height/2]; })()", selector))
+	return at[0], at[1]
+}
+
+func (p *person) mouse(kind input.DispatchMouseEventType, x, y float64) {
+	p.t.Helper()
+	p.do(chromedp.MouseEvent(kind, x, y, chromedp.ButtonLeft))
+}
+
+// shot writes a screenshot of what the person sees.
+func (p *person) shot(name string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.MkdirAll(shots, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(shots, name+".png"), png, 0o644)
+	}
+	if err != nil {
+		p.t.Errorf("the screenshot %s: %v", name, err)
+	}
+}

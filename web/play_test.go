@@ -1,0 +1,143 @@
+package web_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// alone is a server with one board: who plays there plays both sides of it.
+const alone = `(def min-boards 1) (def max-boards 1)`
+
+// sit opens the page and waits for a board that is to be moved on.
+func (p *person) sit(url string) {
+	p.t.Helper()
+	p.url = url
+	p.open(url + "/")
+	p.ready()
+}
+
+const readyStage = `document.querySelector('.stage[data-ready="yes"]')`
+
+// ready waits until a move can be made.
+func (p *person) ready() {
+	p.t.Helper()
+	p.until(readyStage)
+}
+
+// board is the number of the board that the person holds.
+func (p *person) board() string {
+	p.t.Helper()
+	return see[string](p, `document.querySelector('.stage').dataset.board`)
+}
+
+func square(name string) string { return fmt.Sprintf(`[data-square="%s"]`, name) }
+
+// A hand makes a move in one of the ways that the client offers.
+type hand func(p *person, from, to string)
+
+func byClick(p *person, from, to string) {
+	for _, s := range []string{from, to} {
+		x, y := p.middle(square(s))
+		p.do(chromedp.MouseClickXY(x, y))
+	}
+}
+
+func byDrag(p *person, from, to string) {
+	x, y := p.middle(square(from))
+	tox, toy := p.middle(square(to))
+	p.mouse(input.DispatchMouseEventTypeMousePressed, x, y)
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, (x+tox)/2, (y+toy)/2)
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, tox, toy)
+	p.mouse(input.DispatchMouseEventTypeMouseReleased, tox, toy)
+}
+
+func byTouch(p *person, from, to string) {
+	for _, s := range []string{from, to} {
+		x, y := p.middle(square(s))
+		p.do(chromedp.TapXY(x, y))
+	}
+}
+
+// byKeys walks with the arrows from square to square.
+func byKeys(p *person, from, to string) {
+	see[bool](p, `(document.querySelector('[role="gridcell"][tabindex="0"]').focus(), true)`)
+	for _, s := range []string{from, to} {
+		for {
+			at := see[string](p, `document.activeElement.dataset.square`)
+			if at == s {
+				break
+			}
+			white := see[string](p, `document.querySelector('.square').dataset.square`) == "a8"
+			p.keys(arrow(at, s, white))
+		}
+		p.keys(kb.Enter)
+	}
+}
+
+func arrow(at, to string, white bool) string {
+	right, up := at[0] < to[0], at[1] < to[1]
+	switch {
+	case at[0] != to[0] && right == white:
+		return kb.ArrowRight
+	case at[0] != to[0]:
+		return kb.ArrowLeft
+	case up == white:
+		return kb.ArrowUp
+	default:
+		return kb.ArrowDown
+	}
+}
+
+// move makes a move and waits until the server has answered it.
+func (p *person) move(by hand, from, to string) {
+	p.t.Helper()
+	p.ready()
+	before := p.version()
+	by(p, from, to)
+	p.answered(before)
+}
+
+// version names the board on show and its state.
+func (p *person) version() string {
+	p.t.Helper()
+	return see[string](p, stageVersion)
+}
+
+const stageVersion = `(() => { const d = document.querySelector('.stage').dataset; return d.board + '/' + d.version; })()`
+
+// answered waits until another state is on show, to be moved on.
+func (p *person) answered(before string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("%s && %s !== %q", readyStage, stageVersion, before))
+}
+
+// TestHands: every way to move, and a promotion at the end.
+func TestHands(t *testing.T) {
+	h := serve(t, conf(alone))
+	p := meet(t, desk)
+	p.forgive("404") // until the read routes are there
+	p.sit(h.url)
+	p.shot("play")
+	p.move(byClick, "h2", "h4")
+	p.move(byDrag, "g7", "g5")
+	p.move(byKeys, "h4", "g5")
+	p.move(byClick, "h7", "h6")
+	p.move(byDrag, "g5", "h6")
+	p.move(byKeys, "g8", "f6")
+	p.move(byClick, "h6", "h7")
+	p.move(byClick, "f6", "g8")
+	before := p.version()
+	byDrag(p, "h7", "g8")
+	p.until(`document.querySelector('[role="dialog"].promotion')`)
+	p.shot("promotion")
+	p.press(`.promotion [data-kind="n"]`)
+	p.answered(before)
+	p.until(`document.querySelector('[data-man="N"][data-at="g8"]')`)
+	if got, want := see[int](p, `+document.querySelector('[data-number="moves"]').textContent`), 9; got != want {
+		t.Errorf("the panel counts %d moves, want %d", got, want)
+	}
+}

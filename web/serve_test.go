@@ -1,0 +1,166 @@
+package web_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble/web"
+)
+
+// binary is the path of wamble, built once from these sources.
+var binary string
+
+func TestMain(m *testing.M) {
+	code := 1
+	defer func() { os.Exit(code) }()
+	if !web.Built() {
+		fmt.Println("the browser client is not built: run 'make web' first")
+		return
+	}
+	dir, err := os.MkdirTemp("", "wamble-web-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "wamble")
+	build := exec.Command("go", "build", "-o", binary, "wamble/cmd/wamble")
+	build.Stdout, build.Stderr = os.Stdout, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Println("building wamble:", err)
+		return
+	}
+	code = m.Run()
+	if chromium.close != nil {
+		chromium.close()
+	}
+}
+
+// host is a server in a process of its own.
+type host struct {
+	t          testing.TB
+	dir, conf  string
+	cmd        *exec.Cmd
+	log        *logbook
+	url, admin string // of the pages
+	udp        string
+	ended      chan struct{}
+}
+
+// conf is a configuration for tests: loopback, ports that the kernel chooses,
+// and no limits that one machine full of players would meet.
+func conf(more string) string {
+	return `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0)
+(def rate-limit-ip-requests-per-sec 0) (def new-players-per-ip-per-min 0)
+` + more
+}
+
+// serve starts a server that stops with the test, and waits until it is ready.
+func serve(t testing.TB, text string) *host {
+	t.Helper()
+	h := &host{t: t, dir: t.TempDir(), log: &logbook{}}
+	h.conf = filepath.Join(h.dir, "wamble.conf")
+	h.write(text)
+	h.start()
+	t.Cleanup(func() {
+		h.cmd.Process.Signal(syscall.SIGTERM)
+		<-h.ended
+		if t.Failed() {
+			t.Logf("the log of the server:\n%s", h.log)
+		}
+	})
+	return h
+}
+
+// write replaces the configuration.
+func (h *host) write(text string) {
+	h.t.Helper()
+	if err := os.WriteFile(h.conf, []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// start starts the process and reads where it listens.
+func (h *host) start() {
+	h.t.Helper()
+	h.cmd = exec.Command(binary, "serve", "--config", h.conf, "--data", filepath.Join(h.dir, "data"))
+	h.cmd.Stderr = h.log
+	out, err := h.cmd.StdoutPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	ready := make(chan map[string]string, 1)
+	go func() {
+		said := map[string]string{}
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			h.log.Write([]byte(lines.Text() + "\n"))
+			if word, rest, found := strings.Cut(strings.TrimSpace(lines.Text()), "  "); found {
+				if _, again := said[word]; !again {
+					said[word] = strings.TrimSpace(rest)
+				}
+			}
+			if strings.HasPrefix(lines.Text(), "Stop it") {
+				ready <- said
+				said = map[string]string{}
+			}
+		}
+		close(ready)
+	}()
+	h.ended = make(chan struct{})
+	go func() {
+		h.cmd.Wait()
+		close(h.ended)
+	}()
+	select {
+	case said := <-ready:
+		if said["browser"] == "" {
+			h.t.Fatalf("the server did not say where it listens:\n%s", h.log)
+		}
+		h.url, h.udp = strings.TrimSuffix(said["browser"], "/"), said["client"]
+		h.admin = strings.TrimSuffix(said["metrics"], "/metrics")
+	case <-time.After(patience):
+		h.t.Fatalf("the server is not ready:\n%s", h.log)
+	}
+}
+
+// kill ends the process as a crash does.
+func (h *host) kill() {
+	h.t.Helper()
+	if err := h.cmd.Process.Kill(); err != nil {
+		h.t.Fatal(err)
+	}
+	<-h.ended
+}
+
+// port is the port that a server got, to give it again after a restart.
+func (h *host) port() string { return h.url[strings.LastIndex(h.url, ":")+1:] }
+
+// logbook may be read while it is written.
+type logbook struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,70 @@
+// The read routes of the server over HTTP (docs/http.md).
+
+import { session } from "./app";
+import { NO_TOKEN } from "./wire";
+
+export interface Live {
+  players: number;
+  watchers: number;
+  moves_per_second: number;
+  boards: Record<string, number>;
+}
+
+export interface GameMove {
+  ply: number;
+  uci: string;
+  session?: number;
+  handle?: string;
+  at?: string;
+}
+
+export interface Game {
+  board: number;
+  status: string;
+  version: number;
+  fen: string;
+  chess960?: number;
+  created?: string;
+  moves: GameMove[];
+  result?: { winner: string; reason: string; plies: number };
+}
+
+export interface RankRow {
+  rank: number;
+  session: number;
+  handle?: string;
+  score: number;
+  prediction_score: number;
+  rating: number;
+  games: number;
+}
+
+export interface Ranking {
+  by: string;
+  total: number;
+  rows: RankRow[];
+  self?: RankRow;
+}
+
+export interface Scores {
+  scores: { board: number; points: number; rating: number; at: string }[];
+}
+
+/** Missing is thrown for what does not exist. */
+export class Missing extends Error {}
+
+async function get<T>(path: string): Promise<T> {
+  const { token } = session.status.value;
+  const headers: HeadersInit = token === NO_TOKEN ? {} : { Authorization: `Bearer ${token}` };
+  const answer = await fetch(path, { headers });
+  if (answer.status === 404) throw new Missing(path);
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  return (await answer.json()) as T;
+}
+
+export const api = {
+  live: () => get<Live>("/api/live"),
+  game: (board: string) => get<Game>(`/api/boards/${board}`),
+  ranking: (by: string, offset: number, limit: number) => get<Ranking>(`/api/leaderboard?by=${by}&offset=${offset}&limit=${limit}`),
+  scores: (handle: string) => get<Scores>(`/api/players/${handle}/scores?limit=100`),
+};

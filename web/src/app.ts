@@ -1,0 +1,60 @@
+// The things that a page has one of: the session, the watcher, messages to the
+// player, the address.
+
+import { Session } from "./session/session";
+import { Store } from "./session/store";
+import { Watcher } from "./session/watch";
+
+const scheme = location.protocol === "https:" ? "wss" : "ws";
+
+/** place is what the server wrote into the page: where its WebSocket is. */
+const path = document.querySelector<HTMLMetaElement>('meta[name="wamble-socket"]')?.content || "/ws";
+
+export const session = new Session(() => new WebSocket(`${scheme}://${location.host}${path}`), localStorage);
+export const watcher = new Watcher(session);
+
+export interface Toast {
+  id: number;
+  text: string;
+  kind: "info" | "good" | "bad";
+}
+
+export const toasts = new Store<readonly Toast[]>([]);
+let toastId = 0;
+
+/** tell shows a message for a while. */
+export function tell(text: string, kind: Toast["kind"] = "info"): void {
+  if (!text) return;
+  const toast = { id: ++toastId, text, kind };
+  toasts.set([...toasts.value.slice(-3), toast]);
+  setTimeout(() => toasts.set(toasts.value.filter((x) => x.id !== toast.id)), kind === "info" ? 5000 : 8000);
+}
+
+export type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string };
+
+export function parseRoute(path: string): Route {
+  const [, first, second] = path.split("/");
+  if (first === "watch") return /^\d+$/.test(second ?? "") ? { view: "focus", board: second } : { view: "watch" };
+  if (first === "board" && /^\d+$/.test(second ?? "")) return { view: "game", board: second };
+  if (first === "you") return { view: "you" };
+  return { view: "play" };
+}
+
+export const route = new Store<Route>(parseRoute(location.pathname));
+
+export function go(path: string): void {
+  if (path !== location.pathname) history.pushState(null, "", path);
+  route.set(parseRoute(path));
+  window.scrollTo(0, 0);
+}
+
+addEventListener("popstate", () => route.set(parseRoute(location.pathname)));
+
+/** begin connects, and keeps the session going through sleep, network changes and other tabs. */
+export function begin(): void {
+  session.start();
+  addEventListener("online", () => session.caller.nudge());
+  addEventListener("pageshow", (e) => e.persisted && session.caller.nudge());
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && session.caller.nudge());
+  addEventListener("storage", (e) => e.key === "wamble.tab" && session.yieldTo(e.newValue));
+}

@@ -1,0 +1,58 @@
+// Moves as text: UCI for the server, SAN for people.
+
+import { castlingSquares, fileOf, type Move, Position, rankOf, squareName } from "./position";
+
+/** uci is a move on the wire: castling takes the own rook on a Chess960 board. */
+export function uci(m: Move, chess960: boolean): string {
+  const to = m.castling && !chess960 ? castlingSquares(m.from, m.to).kingTo : m.to;
+  return squareName(m.from) + squareName(to) + m.promotion;
+}
+
+/** fromUCI finds the legal move that a text means, in either way of castling. */
+export function fromUCI(p: Position, text: string): Move | undefined {
+  const legal = p.legal();
+  return legal.find((m) => uci(m, true) === text) ?? legal.find((m) => m.castling && uci(m, false) === text);
+}
+
+/** san is a move as people write it, with + and #. */
+export function san(p: Position, m: Move): string {
+  const after = p.play(m);
+  const mark = after.inCheck ? (after.legal().length === 0 ? "#" : "+") : "";
+  if (m.castling) return (m.to > m.from ? "O-O" : "O-O-O") + mark;
+  const kind = p.at(m.from).toUpperCase();
+  const takes = p.captures(m) ? "x" : "";
+  if (kind === "P") {
+    const promotes = m.promotion ? "=" + m.promotion.toUpperCase() : "";
+    return (takes ? squareName(m.from)[0] + "x" : "") + squareName(m.to) + promotes + mark;
+  }
+  return kind + from(p, m) + takes + squareName(m.to) + mark;
+}
+
+/** from is as much of the square as tells the piece from its like. */
+function from(p: Position, m: Move): string {
+  const like = p.legal().filter((x) => x.to === m.to && x.from !== m.from && !x.castling && p.at(x.from) === p.at(m.from));
+  if (like.length === 0) return "";
+  const name = squareName(m.from);
+  if (like.every((x) => fileOf(x.from) !== fileOf(m.from))) return name[0];
+  if (like.every((x) => rankOf(x.from) !== rankOf(m.from))) return name[1];
+  return name;
+}
+
+/** reached finds the move that leads from one position to another's placement. */
+export function reached(p: Position, placement: string): Move | undefined {
+  return p.legal().find((m) => p.play(m).placement === placement);
+}
+
+const names: Record<string, string> = { p: "pawn", n: "knight", b: "bishop", r: "rook", q: "queen", k: "king" };
+
+/** pieceName is a piece in words, for screen readers. */
+export function pieceName(piece: string): string {
+  return piece ? `${piece === piece.toUpperCase() ? "white" : "black"} ${names[piece.toLowerCase()]}` : "";
+}
+
+export type Outcome = "checkmate" | "stalemate" | null;
+
+export function outcome(p: Position): Outcome {
+  if (p.legal().length > 0) return null;
+  return p.inCheck ? "checkmate" : "stalemate";
+}

@@ -1,0 +1,160 @@
+// One WebSocket, from its opening to its end: packets in and out, and the one
+// request that is under way. An answer does not name its request, so they are
+// asked one after the other; an answer counts only behind the ACK.
+
+import { type CtrlName, decode, decodePayload, encode, Flag, Joiner, type Outgoing, type Packet, split } from "../wire";
+
+/** Denied is a request that the server refused. */
+export class Denied extends Error {
+  constructor(
+    readonly code: number,
+    readonly reason: string,
+    readonly blocking: boolean,
+  ) {
+    super(reason || `error ${code}`);
+  }
+}
+
+/** Lost is a request that may have been executed or not. */
+export class Lost extends Error {}
+
+export interface Call {
+  request: Outgoing<CtrlName>;
+  expect: readonly CtrlName[]; // what answers it, besides ERROR; none: the ACK alone
+  again: boolean; // it may be sent once more over the next connection
+  resolve(p: Packet): void;
+  reject(e: Error): void;
+}
+
+/** Counter numbers packets, across connections. */
+export interface Counter {
+  next(): number;
+}
+
+/** Sock is what of a WebSocket is used. */
+export interface Sock {
+  binaryType: string;
+  onopen: ((e: any) => void) | null;
+  onmessage: ((e: any) => void) | null;
+  onclose: ((e: any) => void) | null;
+  send(b: Uint8Array<ArrayBuffer>): void;
+  close(): void;
+}
+
+export interface Handlers {
+  opened(): void;
+  idle(): void; // no request is under way
+  pushed(p: Packet): void;
+  closed(restarting: boolean, unfinished: Call | null): void;
+}
+
+const patience = 12_000; // ms for an ACK, and again for its answer
+const pause = 1_000; // ms after the server said "too many requests"
+const goingAway = 1001;
+
+export class Connection {
+  private current: { call: Call; seq: number; bytes: Uint8Array<ArrayBuffer>; acked: boolean } | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private joiner = new Joiner();
+  private ended = false;
+
+  constructor(
+    private socket: Sock,
+    private counter: Counter,
+    private handlers: Handlers,
+  ) {
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => this.ended || handlers.opened();
+    socket.onmessage = (e) => this.ended || this.receive(new Uint8Array(e.data as ArrayBuffer));
+    socket.onclose = (e) => this.end(e.code === goingAway);
+    this.timer = setTimeout(() => this.end(false), patience); // to open
+  }
+
+  get busy(): boolean {
+    return this.current !== null;
+  }
+
+  /** ask sends a request; there must be none under way. */
+  ask(call: Call): void {
+    const seq = this.counter.next();
+    const bytes = encode({ ...call.request, seq }) as Uint8Array<ArrayBuffer>;
+    this.current = { call, seq, bytes, acked: false };
+    this.socket.send(bytes);
+    this.wait(() => this.end(false), patience);
+  }
+
+  /** end closes the connection and hands back what was under way. */
+  end(restarting: boolean): void {
+    if (this.ended) return;
+    this.ended = true;
+    clearTimeout(this.timer);
+    const unfinished = this.current?.call ?? null;
+    this.current = null;
+    this.socket.onclose = null;
+    this.socket.close();
+    this.handlers.closed(restarting, unfinished);
+  }
+
+  private wait(then: () => void, ms: number): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(then, ms);
+  }
+
+  private receive(message: Uint8Array): void {
+    try {
+      for (const b of split(message)) {
+        const p = this.whole(decode(b));
+        if (p) this.take(p);
+      }
+    } catch {
+      this.end(false); // it does not speak our language; another connection may
+    }
+  }
+
+  /** whole is a packet, or the one that its last fragment completes. */
+  private whole(p: Packet): Packet | null {
+    if (!p.fragment) return p;
+    const payload = this.joiner.add(p.code, p.fragment);
+    return payload ? { ...p, ...decodePayload(p.code, 0, payload), fragment: null } : null;
+  }
+
+  private take(p: Packet): void {
+    const c = this.current;
+    const name = p.message?.name;
+    if (name === "ACK") {
+      if (!c || p.seq !== c.seq) return;
+      c.acked = true;
+      if (c.call.expect.length === 0) this.finish((call) => call.resolve(p));
+      else this.wait(() => this.end(false), patience);
+      return;
+    }
+    if (c && !c.acked && name === "ERROR" && p.flags & Flag.unreliable) {
+      this.wait(() => this.repeat(), pause); // over the limit: it counts as not received
+      return;
+    }
+    if (c?.acked && p.message && (name === "ERROR" || name === "LOGIN_FAILED")) {
+      const { code, reason } = p.message.body as { code: number; reason: string };
+      this.finish((call) => call.reject(new Denied(code, reason, p.ext.int("error.blocking") === 1)));
+      return;
+    }
+    if (c?.acked && name && c.call.expect.includes(name)) {
+      this.finish((call) => call.resolve(p));
+      return;
+    }
+    this.handlers.pushed(p);
+  }
+
+  private repeat(): void {
+    if (!this.current) return;
+    this.socket.send(this.current.bytes);
+    this.wait(() => this.end(false), patience);
+  }
+
+  private finish(how: (call: Call) => void): void {
+    const { call } = this.current!;
+    clearTimeout(this.timer);
+    this.current = null;
+    how(call);
+    if (!this.ended) this.handlers.idle();
+  }
+}

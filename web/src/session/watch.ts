@@ -1,0 +1,106 @@
+// What a spectator sees: a list of boards, kept as docs/protocol.md says.
+
+import { Flag, type Int, Notice, type Packet } from "../wire";
+import { type Board, boardOf } from "./board";
+import type { Session } from "./session";
+import { Store } from "./store";
+
+export interface Sighting extends Board {
+  seen: number; // ms, when it last changed
+  changes: number; // how often it has changed while we watched
+}
+
+export type View = { kind: "summary"; standard: boolean; chess960: boolean } | { kind: "focus"; board: Int };
+
+export class Watcher {
+  readonly boards = new Map<string, Sighting>();
+  /** tick counts changes, for whoever draws. */
+  readonly tick = new Store(0);
+  readonly state = new Store<"idle" | "summary" | "focus" | "refused">("idle");
+  refusal = "";
+  private view: View | null = null;
+  private generation = 0;
+  private off: (() => void)[] = [];
+
+  constructor(
+    private session: Session,
+    private now: () => number = () => performance.now(),
+  ) {}
+
+  /** watch shows something from now on; it goes on after a reconnect. */
+  watch(view: View): void {
+    if (this.off.length === 0) {
+      this.off = [this.session.onPacket((p) => this.take(p)), this.followLink()];
+    }
+    this.view = view;
+    this.clear();
+    this.ask();
+  }
+
+  stop(): void {
+    for (const off of this.off.splice(0)) off();
+    this.view = null;
+    this.clear();
+    this.state.set("idle");
+    this.session.caller.ask({ name: "SPECTATE_STOP", body: {} }, "SPECTATE_UPDATE").catch(() => {});
+  }
+
+  /** followLink asks again after the connection was away. */
+  private followLink(): () => void {
+    let was = this.session.status.value.link;
+    return this.session.status.subscribe(({ link }) => {
+      if (link === "online" && was !== "online") this.ask();
+      was = link;
+    });
+  }
+
+  private ask(): void {
+    const view = this.view;
+    if (!view || this.session.status.value.link !== "online") return;
+    const flags = view.kind === "summary" ? (view.standard ? Flag.filterStandard : 0) | (view.chess960 ? Flag.filter960 : 0) : 0;
+    const request = { name: "SPECTATE_GAME", body: {}, flags, board: view.kind === "focus" ? view.board : 0 } as const;
+    this.session.caller.ask(request, "SPECTATE_UPDATE").then(
+      (p) => this.view === view && this.take(p),
+      (e: Error) => {
+        if (this.view !== view) return;
+        this.refusal = e.message;
+        this.state.set("refused");
+      },
+    );
+  }
+
+  private clear(): void {
+    this.boards.clear();
+    this.generation = 0;
+    this.tick.set(this.tick.value + 1);
+  }
+
+  private take(p: Packet): void {
+    if (p.message?.name === "SERVER_NOTIFICATION" && p.message.body.type === Notice.watchEnded) {
+      this.refusal = p.message.body.text;
+      if (p.flags & Flag.noticeStopped) this.state.set("refused");
+      return;
+    }
+    if (p.message?.name !== "SPECTATE_UPDATE") return;
+    const state = p.ext.text("spectate.state");
+    if (state === "summary" || state === "focus" || state === "idle") this.state.set(state);
+    const generation = p.ext.int("spectate.summary_generation") ?? this.generation;
+    if (generation < this.generation) return;
+    if (Number(p.board) === 0) {
+      this.clear();
+      this.generation = generation;
+      return;
+    }
+    this.generation = generation;
+    const board = boardOf(p);
+    const key = String(board.id);
+    const before = this.boards.get(key);
+    const changed = !before || before.fen !== board.fen;
+    this.boards.set(key, {
+      ...board,
+      seen: changed ? this.now() : before.seen,
+      changes: (before?.changes ?? 0) + (before && changed ? 1 : 0),
+    });
+    this.tick.set(this.tick.value + 1);
+  }
+}

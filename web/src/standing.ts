@@ -1,0 +1,90 @@
+// How the player stands: score, rating, rank, and the trail of his moves.
+
+import { api } from "./api";
+import { session } from "./app";
+import { keys } from "./session/keep";
+import { Store } from "./session/store";
+
+export interface Standing {
+  score: number;
+  rating: number;
+  rank: number;
+  games: number;
+  games960: number;
+  predictions: number;
+  handle: string;
+}
+
+export const standing = new Store<Standing | null>(null);
+
+/** Step is one move of the player's trail. */
+export interface Step {
+  board: string;
+  san: string;
+  piece: string;
+  at: number;
+}
+
+export interface History {
+  steps: Step[]; // newest first
+  days: Record<string, number>; // moves by day
+  points: { at: number; score: number; rating: number }[];
+  predicted: number;
+  right: number;
+  streak: number;
+}
+
+const nothing: History = { steps: [], days: {}, points: [], predicted: 0, right: 0, streak: 0 };
+export const past = new Store<History>({ ...nothing, ...session.keep.read<History>(keys.history) });
+past.subscribe((h) => session.keep.write(keys.history, h));
+
+export function forgetPast(): void {
+  past.set(nothing);
+  standing.set(null);
+}
+
+/** remember adds a move to the trail. */
+export function remember(step: Step): void {
+  const day = new Date(step.at).toISOString().slice(0, 10);
+  const days = { ...past.value.days, [day]: (past.value.days[day] ?? 0) + 1 };
+  for (const old of Object.keys(days).sort().slice(0, -30)) delete days[old];
+  past.patch({ steps: [step, ...past.value.steps].slice(0, 40), days });
+}
+
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** askStanding refreshes the numbers, at most every few seconds. */
+export function askStanding(ms = 1500): void {
+  timer ??= setTimeout(() => {
+    timer = undefined;
+    void load();
+  }, ms);
+}
+
+async function load(): Promise<void> {
+  try {
+    const [stats, ranking] = await Promise.all([
+      session.caller.ask({ name: "GET_PLAYER_STATS", body: {} }, "PLAYER_STATS_DATA"),
+      api.ranking("score", 0, 1).catch(() => null),
+    ]);
+    if (stats.message?.name !== "PLAYER_STATS_DATA") return;
+    const { score, games, games_960 } = stats.message.body;
+    const before = standing.value;
+    const now: Standing = {
+      score,
+      games,
+      games960: games_960,
+      handle: stats.ext.text("stats.target_handle") ?? "",
+      rating: ranking?.self?.rating ?? before?.rating ?? 0,
+      rank: ranking?.self?.rank ?? before?.rank ?? 0,
+      predictions: ranking?.self?.prediction_score ?? before?.predictions ?? 0,
+    };
+    standing.set(now);
+    const last = past.value.points.at(-1);
+    if (!last || last.score !== now.score || last.rating !== now.rating) {
+      past.patch({ points: [...past.value.points, { at: Date.now(), score: now.score, rating: now.rating }].slice(-200) });
+    }
+  } catch {
+    // refused or away: the numbers stay as they are
+  }
+}

@@ -1,0 +1,134 @@
+// What is around every view: the name, the ways to go, who is there, messages.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { api, type Live, Missing } from "../api";
+import { go, route, session, toasts } from "../app";
+import { useStore } from "../session/store";
+import { t } from "../texts";
+import { Icon } from "./Icon";
+import { SettingsDialog } from "./Settings";
+
+const ways = [
+  { path: "/", icon: "board", text: t.nav.play, views: ["play"] },
+  { path: "/watch", icon: "watch", text: t.nav.watch, views: ["watch", "focus", "game"] },
+  { path: "/you", icon: "you", text: t.nav.you, views: ["you"] },
+];
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const { view } = useStore(route);
+  const [open, setOpen] = useState(false);
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        {t.nav.skip}
+      </a>
+      <header class="top">
+        <a class="brand" href="/" onClick={(e) => (e.preventDefault(), go("/"))} aria-label={t.name}>
+          <svg viewBox="0 0 100 100" aria-hidden="true">
+            <use href="#wn" />
+          </svg>
+          <b>{t.name}</b>
+        </a>
+        <nav class="ways" aria-label={t.nav.label}>
+          {ways.map((w) => (
+            <a
+              key={w.path}
+              href={w.path}
+              aria-current={w.views.includes(view) ? "page" : undefined}
+              onClick={(e) => (e.preventDefault(), go(w.path))}
+            >
+              <Icon name={w.icon} />
+              {w.text}
+            </a>
+          ))}
+        </nav>
+        <Crowd />
+        <button type="button" class="icon" aria-label={t.settings.title} title={t.settings.title} onClick={() => setOpen(true)}>
+          <Icon name="gear" />
+        </button>
+      </header>
+      <LinkBanner />
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+      <Toasts />
+      {open && <SettingsDialog onClose={() => setOpen(false)} />}
+    </div>
+  );
+}
+
+/** Crowd says how many are here right now. */
+function Crowd() {
+  const [live, setLive] = useState<Live | null>(null);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout>;
+    let gone = false;
+    const ask = async () => {
+      try {
+        if (document.visibilityState === "visible") setLive(await api.live());
+      } catch (e) {
+        setLive(null);
+        gone ||= e instanceof Missing; // a server that does not count
+      }
+      if (!gone) timer = setTimeout(ask, 3000);
+    };
+    void ask();
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
+  }, []);
+  if (!live) return <div class="crowd" />;
+  return (
+    <div class="crowd" role="status" aria-label={t.live.label}>
+      <i class="pulse" aria-hidden="true" />
+      <span data-live="players">{t.live.players(live.players)}</span>
+      <span data-live="watchers">{t.live.watchers(live.watchers)}</span>
+      <span class="pace">{t.live.pace(live.moves_per_second)}</span>
+    </div>
+  );
+}
+
+function LinkBanner() {
+  const { link, elsewhere, sending } = useStore(session.status);
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    setLate(false);
+    if (link !== "away") return;
+    const timer = setTimeout(() => setLate(true), 600); // a handoff is shorter: no alarm
+    return () => clearTimeout(timer);
+  }, [link]);
+  if (elsewhere) {
+    return (
+      <div class="banner" role="alert">
+        {t.link.elsewhere}
+        <button type="button" onClick={() => session.start()}>
+          {t.link.here}
+        </button>
+      </div>
+    );
+  }
+  if (link !== "away" || !late) return null;
+  return (
+    <div class="banner bad" role="alert">
+      {sending ? t.link.awayMove : t.link.away}
+      <button type="button" onClick={() => session.caller.nudge()}>
+        {t.link.retry}
+      </button>
+    </div>
+  );
+}
+
+function Toasts() {
+  const list = useStore(toasts);
+  return (
+    <div class="toasts" role="log" aria-live="polite">
+      {list.map((x) => (
+        <div key={x.id} class={`toast ${x.kind}`}>
+          {x.text}
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,161 @@
+// The board that you hold: one move, then the next board slides in.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { go, session, tell } from "../app";
+import { BoardView } from "../board/BoardView";
+import { type Color, type Move, outcome, Position, san, uci } from "../chess";
+import type { Board } from "../session/board";
+import { useStore } from "../session/store";
+import { calm, settings } from "../settings";
+import { sounds } from "../sound";
+import { askStanding, remember } from "../standing";
+import { t } from "../texts";
+import { Icon } from "../ui/Icon";
+import { Panel } from "./PlayPanel";
+
+const landing = 260; // ms in which the eye sees its own move arrive
+const leaving = 200; // ms of the old board's way out
+
+interface Shown {
+  board: Board;
+  position: Position;
+  lastMove: readonly [number, number] | null;
+  phase: "here" | "leaving" | "arriving";
+}
+
+const still = (board: Board, phase: Shown["phase"]): Shown => ({ board, position: Position.parse(board.fen), lastMove: board.lastMove, phase });
+
+/** useStage is the board on show, which follows the session at the eye's pace. */
+function useStage() {
+  const { board } = useStore(session.status);
+  const [shown, show] = useState<Shown | null>(board ? still(board, "here") : null);
+  const [cue, setCue] = useState<{ from: string; to: string } | null>(null);
+  const moved = useRef(0);
+
+  useEffect(() => {
+    if (!board || (shown && shown.board === board)) return;
+    if (!shown || shown.board.id === board.id) {
+      show(still(board, "here"));
+      return;
+    }
+    const from = String(shown.board.id);
+    const slow = calm() ? 0 : 1;
+    const wait = Math.max(0, landing - (performance.now() - moved.current)) * slow;
+    const timers = [
+      setTimeout(() => show((s) => s && { ...s, phase: "leaving" }), wait),
+      setTimeout(() => {
+        show(still(board, "arriving"));
+        setCue({ from, to: String(board.id) });
+        sounds.arrive();
+      }, wait + leaving * slow),
+    ];
+    return () => timers.forEach(clearTimeout);
+  }, [board]);
+
+  useEffect(() => {
+    if (!cue) return;
+    const timer = setTimeout(() => setCue(null), 2600);
+    return () => clearTimeout(timer);
+  }, [cue]);
+
+  const move = (m: Move) => {
+    if (!shown) return;
+    const { position, board } = shown;
+    moved.current = performance.now();
+    const after = position.play(m);
+    const takes = position.captures(m);
+    (takes ? sounds.capture : sounds.move)();
+    remember({ board: String(board.id), san: san(position, m), piece: position.at(m.from), at: Date.now() });
+    const end = outcome(after);
+    if (end === "checkmate") tell(t.play.mate(String(board.id)), "good");
+    if (end === "stalemate") tell(t.play.stalemate(String(board.id)));
+    show({ ...shown, position: after, lastMove: [m.from, m.to] });
+    session.play(uci(m, board.chess960));
+    askStanding();
+  };
+  return { shown, cue, move };
+}
+
+export function Play() {
+  const status = useStore(session.status);
+  const chosen = useStore(settings);
+  const { shown, cue, move } = useStage();
+  const mine = shown && shown.board === status.board && !status.sending;
+  const side: Color = useMemo(() => (shown ? Position.parse(shown.board.fen).turn : "w"), [shown?.board]);
+  const bottom: Color = (side === "w") !== chosen.flipped ? "w" : "b";
+
+  useEffect(() => {
+    document.title = shown ? `${t.play.board(String(shown.board.id))} · ${t.name}` : t.name;
+  }, [shown?.board.id]);
+
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if (e.key === "f" && !e.ctrlKey && !e.metaKey && !(e.target as HTMLElement).closest("input,textarea,dialog")) settings.patch({ flipped: !settings.value.flipped });
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+
+  if (!shown) return <Waiting />;
+  const id = String(shown.board.id);
+  const sideName = side === "w" ? t.play.white : t.play.black;
+  return (
+    <div class="play">
+      <section class="table" aria-label={t.play.title}>
+        <header class="board-head">
+          <h1>{t.play.board(id)}</h1>
+          {shown.board.chess960 && <span class="tag">{t.play.chess960}</span>}
+          <span class={`turn ${side}`} role="status">
+            <i aria-hidden="true" />
+            {status.sending ? t.play.sending : t.play.yourMove(sideName)}
+            {mine && shown.position.inCheck && <b class="in-check">{t.play.check}</b>}
+          </span>
+          <span class="tools">
+            <button type="button" class="icon" title={t.play.flip} aria-label={t.play.flip} onClick={() => settings.patch({ flipped: !chosen.flipped })}>
+              <Icon name="flip" />
+            </button>
+            <button
+              type="button"
+              class="icon"
+              aria-pressed={chosen.sound}
+              title={chosen.sound ? t.play.soundOff : t.play.soundOn}
+              aria-label={chosen.sound ? t.play.soundOff : t.play.soundOn}
+              onClick={() => settings.patch({ sound: !chosen.sound })}
+            >
+              <Icon name={chosen.sound ? "sound" : "mute"} />
+            </button>
+            <a class="icon" href={`/board/${id}`} title={t.play.share} aria-label={t.play.share} onClick={(e) => (e.preventDefault(), go(`/board/${id}`))}>
+              <Icon name="link" />
+            </a>
+          </span>
+        </header>
+        <div class="stage" data-board={id} data-version={shown.board.version} data-ready={mine && shown.phase !== "leaving" ? "yes" : "no"}>
+          <div class={`slide ${shown.phase}`} key={id}>
+            <BoardView
+              position={shown.position}
+              bottom={bottom}
+              mover={mine && shown.phase !== "leaving" ? side : null}
+              lastMove={shown.lastMove}
+              label={t.play.boardLabel(id, sideName)}
+              onMove={move}
+            />
+          </div>
+          <div class="cue" role="status" aria-live="polite">
+            {cue && <span key={cue.to}>{t.play.switched(cue.from, cue.to)}</span>}
+          </div>
+        </div>
+      </section>
+      <Panel />
+    </div>
+  );
+}
+
+function Waiting() {
+  const { refusal } = useStore(session.status);
+  return (
+    <div class="waiting" role="status">
+      <div class="ghost-board" aria-hidden="true" />
+      <p>{refusal ? `${t.link.refused} ${refusal.message}` : t.link.connecting}</p>
+    </div>
+  );
+}

@@ -1,0 +1,285 @@
+// The payload of each control code: one row a code, named as in the text form
+// of a packet (wamble packet decode).
+
+import { type Int, Malformed, Reader, Writer } from "./bytes";
+import type { CtrlName } from "./control";
+
+export interface LegalMove {
+  from: number;
+  to: number;
+  promotion: number;
+}
+
+export interface LeaderboardRow {
+  rank: number;
+  session_id: Int;
+  score: number;
+  rating: number;
+  games: number;
+  has_identity: boolean;
+  public_key: string;
+  handle: string;
+}
+
+export interface Prediction {
+  id: Int;
+  parent: Int;
+  author: string;
+  points: number;
+  target_ply: number;
+  depth: number;
+  status: number;
+  uci: string;
+}
+
+export interface Reservation {
+  board_id: Int;
+  reserved_at: Int;
+  expires_at: Int;
+  available: boolean;
+  profile: string;
+}
+
+type Nothing = Record<string, never>;
+type Refusal = { code: number; reason: string };
+type Fen = { fen: string };
+type Name = { name: string };
+
+/** Messages names the payload of each control code. */
+export interface Messages {
+  CLIENT_HELLO: Nothing;
+  SERVER_HELLO: Fen;
+  PLAYER_MOVE: { uci: string };
+  BOARD_UPDATE: Fen;
+  ACK: Nothing;
+  LIST_PROFILES: Nothing;
+  PROFILE_INFO: { info: string };
+  ERROR: Refusal;
+  SERVER_NOTIFICATION: { type: number; text: string };
+  CLIENT_GOODBYE: Nothing;
+  SPECTATE_GAME: Nothing;
+  SPECTATE_UPDATE: Fen;
+  LOGIN_REQUEST: { public_key: string; signature?: string };
+  LOGIN_CHALLENGE: { challenge: string };
+  LOGOUT: Nothing;
+  LOGIN_SUCCESS: Fen;
+  LOGIN_FAILED: Refusal;
+  GET_PLAYER_STATS: Nothing;
+  PLAYER_STATS_DATA: { score: number; games: number; games_960: number };
+  GET_PROFILE_INFO: Name;
+  PROFILES_LIST: { names: string };
+  SPECTATE_STOP: Nothing;
+  GET_LEGAL_MOVES: { square: number };
+  LEGAL_MOVES: { square: number; moves: LegalMove[] };
+  GET_LEADERBOARD: { type: number; limit: number };
+  LEADERBOARD_DATA: { type: number; self_rank: number; rows: LeaderboardRow[] };
+  SUBMIT_PREDICTION: { uci: string; parent: Int };
+  GET_PREDICTIONS: { depth: number; limit: number };
+  PREDICTION_DATA: { rows: Prediction[] };
+  GET_PROFILE_TOS: Name;
+  PROFILE_TOS_DATA: { text: string };
+  ACCEPT_PROFILE_TOS: Name;
+  GET_ACTIVE_RESERVATIONS: Nothing;
+  ACTIVE_RESERVATIONS_DATA: { rows: Reservation[] };
+}
+
+interface Codec<M> {
+  read(r: Reader): M;
+  write(w: Writer, m: M): void;
+}
+
+const maxUCI = 6;
+const maxRows = 16;
+const maxMoves = 218;
+
+function atMost(n: number, most: number): number {
+  if (n > most) throw new Malformed("too many");
+  return n;
+}
+
+function rows<T>(n: number, read: () => T): T[] {
+  return Array.from({ length: n }, read);
+}
+
+const nothing: Codec<Nothing> = { read: () => ({}), write: () => {} };
+const fen: Codec<Fen> = { read: (r) => ({ fen: r.rest() }), write: (w, m) => w.text(m.fen) };
+const name: Codec<Name> = { read: (r) => ({ name: r.text(r.u8()) }), write: (w, m) => w.text8(m.name) };
+const refusal: Codec<Refusal> = {
+  read: (r) => ({ code: r.u16(true), reason: r.text(r.u8()) }),
+  write: (w, m) => w.u16(m.code, true).text8(m.reason),
+};
+
+/** messages is the one table of payloads. */
+export const messages: { [K in CtrlName]: Codec<Messages[K]> } = {
+  CLIENT_HELLO: nothing,
+  SERVER_HELLO: fen,
+  PLAYER_MOVE: {
+    read: (r) => ({ uci: r.text(atMost(r.u8(), maxUCI)) }),
+    write: (w, m) => w.text8(m.uci),
+  },
+  BOARD_UPDATE: fen,
+  ACK: nothing,
+  LIST_PROFILES: nothing,
+  PROFILE_INFO: { read: (r) => ({ info: r.rest() }), write: (w, m) => w.text(m.info) },
+  ERROR: refusal,
+  SERVER_NOTIFICATION: {
+    read: (r) => ({ type: r.u8(), text: r.rest() }),
+    write: (w, m) => w.u8(m.type).text(m.text),
+  },
+  CLIENT_GOODBYE: nothing,
+  SPECTATE_GAME: nothing,
+  SPECTATE_UPDATE: fen,
+  LOGIN_REQUEST: {
+    read(r) {
+      const public_key = r.hex(32);
+      if (r.left === 0) return { public_key };
+      const m = { public_key, signature: r.hex(64) };
+      r.end();
+      return m;
+    },
+    write: (w, m) => w.hex(m.public_key).hex(m.signature ?? ""),
+  },
+  LOGIN_CHALLENGE: {
+    read(r) {
+      const m = { challenge: r.hex(32) };
+      r.end();
+      return m;
+    },
+    write: (w, m) => w.hex(m.challenge),
+  },
+  LOGOUT: nothing,
+  LOGIN_SUCCESS: fen,
+  LOGIN_FAILED: refusal,
+  GET_PLAYER_STATS: nothing,
+  PLAYER_STATS_DATA: {
+    read: (r) => ({ score: r.f64(true), games: r.u32(), games_960: r.left >= 4 ? r.u32() : 0 }),
+    write: (w, m) => w.f64(m.score, true).u32(m.games).u32(m.games_960),
+  },
+  GET_PROFILE_INFO: name,
+  PROFILES_LIST: { read: (r) => ({ names: r.rest() }), write: (w, m) => w.text(m.names) },
+  SPECTATE_STOP: nothing,
+  GET_LEGAL_MOVES: { read: (r) => ({ square: r.u8() }), write: (w, m) => w.u8(m.square) },
+  LEGAL_MOVES: {
+    read(r) {
+      const square = r.u8();
+      const n = atMost(r.u8(), maxMoves);
+      return { square, moves: rows(n, () => ({ from: r.u8(), to: r.u8(), promotion: r.u8() })) };
+    },
+    write(w, m) {
+      w.u8(m.square).u8(m.moves.length);
+      for (const x of m.moves) w.u8(x.from).u8(x.to).u8(x.promotion);
+    },
+  },
+  GET_LEADERBOARD: {
+    read(r) {
+      atMost(r.left, 2);
+      if (r.left === 0) return { type: 1, limit: 10 };
+      const type = r.left === 1 ? 1 : r.u8();
+      return { type, limit: r.u8() };
+    },
+    write: (w, m) => w.u8(m.type).u8(m.limit),
+  },
+  LEADERBOARD_DATA: {
+    read(r) {
+      const type = r.u8();
+      const n = atMost(r.u8(), maxRows);
+      const self_rank = r.u32();
+      return { type, self_rank, rows: rows(n, () => readRow(r)) };
+    },
+    write(w, m) {
+      w.u8(m.type).u8(m.rows.length).u32(m.self_rank);
+      for (const x of m.rows) writeRow(w, x);
+    },
+  },
+  SUBMIT_PREDICTION: {
+    read(r) {
+      const m = { uci: r.text(atMost(r.u8(), maxUCI)), parent: r.u64() };
+      r.end();
+      return m;
+    },
+    write: (w, m) => w.text8(m.uci).u64(m.parent),
+  },
+  GET_PREDICTIONS: {
+    read(r) {
+      atMost(r.left, 2);
+      return { depth: r.left ? r.u8() : 0, limit: r.left ? r.u8() : 0 };
+    },
+    write: (w, m) => w.u8(m.depth).u8(m.limit),
+  },
+  PREDICTION_DATA: {
+    read(r) {
+      const n = atMost(r.u8(), maxRows);
+      return { rows: rows(n, () => readPrediction(r)) };
+    },
+    write(w, m) {
+      w.u8(m.rows.length);
+      for (const x of m.rows) writePrediction(w, x);
+    },
+  },
+  GET_PROFILE_TOS: name,
+  PROFILE_TOS_DATA: { read: (r) => ({ text: r.rest() }), write: (w, m) => w.text(m.text) },
+  ACCEPT_PROFILE_TOS: name,
+  GET_ACTIVE_RESERVATIONS: nothing,
+  ACTIVE_RESERVATIONS_DATA: {
+    read: (r) => ({ rows: rows(r.u16(), () => readReservation(r)) }),
+    write(w, m) {
+      w.u16(m.rows.length);
+      for (const x of m.rows) {
+        w.u64(x.board_id).i64(x.reserved_at).i64(x.expires_at).u8(x.available ? 1 : 0).text8(x.profile);
+      }
+    },
+  },
+};
+
+function readRow(r: Reader): LeaderboardRow {
+  return {
+    rank: r.u32(),
+    session_id: r.u64(),
+    score: r.f64(),
+    rating: r.f64(),
+    games: r.u32(),
+    has_identity: r.u8() !== 0,
+    public_key: r.hex(32),
+    handle: r.text(r.u16()),
+  };
+}
+
+function writeRow(w: Writer, x: LeaderboardRow): void {
+  w.u32(x.rank).u64(x.session_id).f64(x.score).f64(x.rating).u32(x.games);
+  w.u8(x.has_identity ? 1 : 0).hex(x.public_key);
+  const handle = new Writer().text(x.handle).bytes();
+  w.u16(handle.length).put(handle);
+}
+
+function readPrediction(r: Reader): Prediction {
+  const p = {
+    id: r.u64(),
+    parent: r.u64(),
+    author: r.hex(16),
+    points: r.f64(),
+    target_ply: r.u16(),
+    depth: r.u8(),
+    status: r.u8(),
+  };
+  const n = atMost(r.u8(), maxUCI);
+  const uci = new Reader(r.take(maxUCI)).text(n);
+  return { ...p, uci };
+}
+
+function writePrediction(w: Writer, x: Prediction): void {
+  w.u64(x.id).u64(x.parent).hex(x.author).f64(x.points).u16(x.target_ply).u8(x.depth).u8(x.status);
+  const uci = new Uint8Array(maxUCI);
+  const text = new Writer().text(x.uci).bytes();
+  uci.set(text);
+  w.u8(text.length).put(uci);
+}
+
+function readReservation(r: Reader): Reservation {
+  return {
+    board_id: r.u64(),
+    reserved_at: r.i64(),
+    expires_at: r.i64(),
+    available: r.u8() !== 0,
+    profile: r.text(r.u8()),
+  };
+}
