@@ -59,8 +59,13 @@ type ProfileStatus struct {
 	Depth    uint64         `json:"queue_depth"`
 	Age      Seconds        `json:"queue_age"`
 	Failures int            `json:"failures"` // restarts of the profile since the start
-	Brownout []string       `json:"brownout,omitempty"`
-	Bans     int            `json:"bans,omitempty"`
+	Orders
+}
+
+// Orders are what the host has said of a profile and still holds.
+type Orders struct {
+	Brownout []string `json:"brownout,omitempty"`
+	Bans     int      `json:"bans,omitempty"`
 }
 
 // Ready reports whether all profiles serve players.
