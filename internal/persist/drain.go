@@ -42,6 +42,8 @@ type DrainOptions struct {
 	// Trouble, if set, is told of every failure of the store, and of its end
 	// with nil.
 	Trouble func(err error)
+	// Emitted, if set, is told when the feed of finished games has grown.
+	Emitted func()
 }
 
 // Drain moves the messages of one profile from the journal to its store, in
@@ -59,6 +61,9 @@ type Drain struct {
 	pending atomic.Int64
 	wake    chan struct{}
 	applied atomic.Uint64
+	// emitted counts the games that were put into the feed, told those that were
+	// spoken of. Both belong to the drain's goroutine.
+	emitted, told uint64
 }
 
 // NewDrain makes the drain of a profile. Exactly one may exist for each.
@@ -132,6 +137,9 @@ func (d *Drain) Run(ctx context.Context) error {
 			if done == 0 {
 				break
 			}
+		}
+		if err := d.feed(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("the feed of profile %q: %w", d.o.Profile, err)
 		}
 		d.count()
 		timer.Reset(d.untilNext())
@@ -243,7 +251,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		left -= waiting(queue[:taken])
 		queue = queue[taken:]
 	}
-	return nil
+	return run.emit(d)
 }
 
 // waiting counts the intents of a queue.

@@ -15,6 +15,7 @@ type Message struct {
 	intents int
 	bytes   int  // that its intents will bring to the database, estimated
 	barrier bool // it holds what a barrier must look at
+	ends    bool // it ends a game
 }
 
 // MakeMessage looks a frame through, which is not copied. Fields of intents are
@@ -35,6 +36,7 @@ func MakeMessage(seq uint64, frame []byte) (Message, error) {
 			return Message{Seq: seq}, fmt.Errorf("%w: record %d has unknown kind %d", ErrFrame, m.intents, uint8(r.kind))
 		}
 		m.bytes += r.estimate()
+		m.ends = m.ends || r.kind == wamble.KindRecordGameResult
 		m.barrier = m.barrier || r.keepsAlone() || r.changesIdentity()
 		rest = after
 	}

@@ -20,6 +20,8 @@ func name(in wamble.Intent) string {
 		return fmt.Sprintf("new session %d", in.Session)
 	case *wamble.RecordMove:
 		return fmt.Sprintf("move %d/%d", in.Board, in.Ply)
+	case *wamble.RecordGameResult:
+		return fmt.Sprintf("end of %d", in.Board)
 	case *wamble.RecordPayout:
 		return fmt.Sprintf("payout %d/%d", in.Board, in.Session)
 	case *wamble.CreateReservation:

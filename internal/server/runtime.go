@@ -50,6 +50,7 @@ type help struct {
 	done    sync.WaitGroup
 	crashed chan error // holds the first panic
 	moving  sync.Mutex // held while the loop is made, and while it moves
+	games   bell       // rings when finished games have reached the store
 }
 
 // tape is where lives are recorded.
@@ -234,7 +235,7 @@ func (rt *runtime) emptyJournal(ctx context.Context) error {
 		made, err := persist.NewDrain(ctx, rt.runner, &rt.pace, persist.DrainOptions{
 			Profile: rt.name,
 			Limits:  persist.Limits{Intents: rt.cfg.Load().Store.MaxIntents, Bytes: rt.cfg.Load().Store.MaxPayload},
-			Applied: rt.applied, Trouble: rt.watch.drained,
+			Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.help.games.ring,
 		})
 		if err != nil {
 			return err
