@@ -55,7 +55,7 @@ func (r *benchRound) cpuRatio() float64 {
 const echoDuration = 5 * time.Second
 
 func (b *bench) run(ctx context.Context) error {
-	ctx, cancel := untilStopped(ctx)
+	ctx, cancel := untilStopped(ctx, b.cmd.ErrOrStderr(), "the measured time ends")
 	defer cancel()
 	b.printHead()
 	for i := range b.flags.rounds {

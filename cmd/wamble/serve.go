@@ -39,7 +39,7 @@ ends it at once, which loses nothing either.`,
 			if err != nil {
 				return err
 			}
-			ctx, cancel := untilStopped(cmd.Context())
+			ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
 			defer cancel()
 			go greet(ctx, cmd.OutOrStdout(), s)
 			return s.Run(ctx)
