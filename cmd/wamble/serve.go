@@ -41,7 +41,7 @@ as 'wamble reload' does.`,
 			if err != nil {
 				return err
 			}
-			ctx, cancel := untilStopped(cmd.Context())
+			ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
 			defer cancel()
 			go reloadAt(ctx, hups, s)
 			go greet(ctx, cmd.OutOrStdout(), s)
