@@ -15,7 +15,7 @@ import (
 // api is the routes for readers: docs/http.md.
 func (rt *runtime) api() http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: rt.name, Store: rt.store, Allows: rt.allows, Counts: rt.counts, Feed: feed{rt}, Now: time.Now,
+		Profile: rt.name, Store: library{rt.store, rt}, Allows: rt.allows, Counts: rt.counts, Feed: feed{rt}, Now: time.Now,
 	})
 }
 
