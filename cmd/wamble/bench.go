@@ -20,6 +20,7 @@ const modeEcho = "echo"
 type benchFlags struct {
 	addr      string
 	clients   int
+	also      []int
 	duration  time.Duration
 	mode      string
 	rounds    int
@@ -62,21 +63,19 @@ rate, and the median of the ratios.
 move and session. With --addr it needs --data or --config to find it. The exit
 code is 1 unless all are there, each once.`,
 		Example: `  wamble bench
+  wamble bench --clients 1 --also 16,128,1000
   wamble bench --clients 1000 --duration 60s --rounds 1 --sustained
   wamble bench --verify --data /var/tmp/bench --def 'durability "write"'
   wamble bench --addr 127.0.0.1:8888 --mode legal --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := f.bench(cmd)
-			if err != nil {
-				return err
-			}
-			return b.run(cmd.Context())
+			return f.run(cmd)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.addr, "addr", "", "`host:port` of a running server (default one is started)")
 	flags.IntVar(&f.clients, "clients", 128, "players at the same time")
+	flags.IntSliceVar(&f.also, "also", nil, "further numbers of clients, each measured by itself afterwards")
 	flags.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of a round")
 	flags.StringVar(&f.mode, "mode", loader.Moves.String(), "what is asked: "+strings.Join(benchModes(), ", "))
 	flags.IntVar(&f.rounds, "rounds", 3, "rounds, of which the median counts")
