@@ -45,12 +45,17 @@ type runtime struct {
 type help struct {
 	heal    func(ctx context.Context) error // makes the journal work again
 	dir     string                          // for dumps
+	stores  *stores                         // of all profiles
 	inline  bool                            // nobody runs the loop but Pump
 	ctx     context.Context                 // ends the goroutines
 	done    sync.WaitGroup
 	crashed chan error // holds the first panic
 	moving  sync.Mutex // held while the loop is made, and while it moves
-	games   bell       // rings when finished games have reached the store
+
+	draining *atomic.Bool // of the server
+	word     sync.Mutex   // guards standing
+	standing standing
+	games    bell // rings when finished games have reached the store
 }
 
 // tape is where lives are recorded.

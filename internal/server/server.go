@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
@@ -23,6 +21,8 @@ var JournalSchema = persist.Schema
 // Options is what a server is started with.
 type Options struct {
 	Config *config.Config
+	// Load reads the configuration again, for a reload; nil: there is none.
+	Load func() (*config.Config, error)
 	// Profile names the one profile to run; "" is all that run.
 	Profile string
 	// Dir is the data directory; it is made if it is missing.
@@ -52,8 +52,6 @@ type Server struct {
 	runner  *runner.Runner
 	stores  stores
 	house   house
-	web     *http.Server // of the admin listener
-	admin   net.Listener // nil if it is off
 	control net.Listener
 	healing sync.Mutex
 	helpers sync.WaitGroup // goroutines that serve HTTP and the control socket
@@ -67,6 +65,9 @@ func Open(o Options) (*Server, error) {
 	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.log.Enabled(context.Background(), slog.LevelError) {
+		s.log = slog.New(newTail(s.log.Handler()))
 	}
 	for _, open := range []func() error{s.openJournal, s.openProfiles, s.openAdmin, s.openControl} {
 		if err := open(); err != nil {
@@ -122,9 +123,8 @@ func (s *Server) Run(ctx context.Context) error {
 		s.serveWeb(k.runtime, k.port.Load())
 		k.start()
 	}
-	if s.admin != nil {
-		s.helpers.Go(func() { s.web.Serve(s.admin) })
-	}
+	s.departLeft(ctx)
+	s.serveAdmin(s.adminDoor())
 	s.helpers.Go(s.serveControl)
 	var err error
 	select {
@@ -152,20 +152,4 @@ func (s *Server) heal(ctx context.Context) error {
 		return tx.Put([]byte("server/alive"), []byte{1})
 	})
 	return err
-}
-
-// NewLog returns a log in the format and at the level of a configuration.
-func NewLog(w io.Writer, c *config.Config, profile *config.Profile) *slog.Logger {
-	o := &slog.HandlerOptions{Level: levels[profile.Standing.LogLevel]}
-	if c.Server.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
-}
-
-// levels are the words of log-level. Nothing is logged above error, so fatal is
-// silence.
-var levels = map[string]slog.Level{
-	"fatal": slog.LevelError + 1, "error": slog.LevelError, "warn": slog.LevelWarn,
-	"info": slog.LevelInfo, "debug": slog.LevelDebug,
 }
