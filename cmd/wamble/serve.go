@@ -30,19 +30,12 @@ ends it at once, which loses nothing either.`,
   wamble serve --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := serveOptions(cmd, &flags)
-			if err != nil {
-				return err
+			load := func() (server.Options, error) {
+				o, err := serveOptions(cmd, &flags)
+				o.Record, o.Succession.Version = record, version
+				return o, err
 			}
-			o.Record = record
-			s, err := server.Open(o)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := untilStopped(cmd.Context())
-			defer cancel()
-			go greet(ctx, cmd.OutOrStdout(), s)
-			return s.Run(ctx)
+			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s) })
 		},
 	}
 	flags.register(cmd)

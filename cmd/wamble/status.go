@@ -93,7 +93,11 @@ func awaitReady(ctx context.Context, dir string, patience time.Duration) (server
 
 // askServer asks a running server, and says how to start one if there is none.
 func askServer(ctx context.Context, dir, verb string, args, result any) error {
-	err := server.Ask(ctx, dir, verb, args, result)
+	return explainNoServer(server.Ask(ctx, dir, verb, args, result), dir)
+}
+
+// explainNoServer says how to start a server if that is what is missing.
+func explainNoServer(err error, dir string) error {
 	if errors.Is(err, server.ErrNoServer) {
 		return fmt.Errorf("no server runs on %s; 'wamble serve --data %s' starts one", dir, dir)
 	}

@@ -102,7 +102,7 @@ func (s *Server) converse(conn net.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), controlTime)
 	defer cancel()
 	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
-	if err != nil {
+	if err != nil || s.obeyHandoff(conn, line) {
 		return
 	}
 	var answer reply
@@ -130,7 +130,7 @@ func (s *Server) obey(ctx context.Context, line []byte) (json.RawMessage, error)
 }
 
 // Ask sends a request to the server that runs on a data directory, and reads
-// its answer into result. It returns ErrNoServer when none runs there.
+// its answer into result, until the end of ctx or for 30 seconds. It returns ErrNoServer when none runs there.
 func Ask(ctx context.Context, dir, verb string, args, result any) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", controlPath(dir))
@@ -141,7 +141,11 @@ func Ask(ctx context.Context, dir, verb string, args, result any) error {
 		return fmt.Errorf("ask the server: %w", err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(controlTime))
+	deadline, patient := ctx.Deadline()
+	if !patient {
+		deadline = time.Now().Add(controlTime)
+	}
+	conn.SetDeadline(deadline)
 	r := request{Verb: verb}
 	if args != nil {
 		if r.Args, err = json.Marshal(args); err != nil {

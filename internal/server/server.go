@@ -40,6 +40,8 @@ type Options struct {
 	Inherited map[string]Sockets
 	// Inline leaves the loops of the profiles to Pump, in tests.
 	Inline bool
+	// Succession is what a handoff needs; without a binary there is none.
+	Succession Succession
 }
 
 // Server is a process that serves players: one journal, and the profiles that
@@ -52,6 +54,7 @@ type Server struct {
 	runner  *runner.Runner
 	stores  stores
 	house   house
+	heir    heir
 	web     *http.Server // of the admin listener
 	admin   net.Listener // nil if it is off
 	control net.Listener
@@ -68,7 +71,7 @@ func Open(o Options) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	for _, open := range []func() error{s.openJournal, s.openProfiles, s.openAdmin, s.openControl} {
+	for _, open := range []func() error{s.beginInheriting, s.openJournal, s.openProfiles, s.openAdmin, s.openControl, s.endInheriting} {
 		if err := open(); err != nil {
 			s.Close()
 			return nil, err
@@ -126,15 +129,22 @@ func (s *Server) Run(ctx context.Context) error {
 		s.helpers.Go(func() { s.web.Serve(s.admin) })
 	}
 	s.helpers.Go(s.serveControl)
+	s.helpers.Go(func() { s.proclaim(ctx) })
 	var err error
 	select {
 	case <-ctx.Done():
+		s.stop()
 	case <-s.house.hopeless:
 		err = s.whyHopeless()
+		s.stop()
+	case <-s.heir.left:
+		err = s.part(ctx)
 	}
-	s.stop()
 	err = errors.Join(err, s.Close())
 	s.helpers.Wait()
+	if l := s.heir.leaving; l != nil {
+		l.heir.Note.Lap("close", l.began)
+	}
 	return err
 }
 
