@@ -109,9 +109,9 @@ type Queries interface {
 	// Reservations returns the boards that an identity holds now, by the time
 	// at which they expire, then by number.
 	Reservations(ctx context.Context, key PublicKey, now time.Time) ([]Reservation, error)
-	// Predictions returns the pending predictions of a board with all their
+	// Predictions returns the pending predictions of some boards with all their
 	// ancestors, parents before children.
-	Predictions(ctx context.Context, board BoardID) ([]Prediction, error)
+	Predictions(ctx context.Context, boards ...BoardID) ([]Prediction, error)
 	// TermsAccepted reports whether a session accepted this revision of a
 	// profile's terms.
 	TermsAccepted(ctx context.Context, id SessionID, profile string, hash [32]byte) (bool, error)

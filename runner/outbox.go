@@ -25,6 +25,15 @@ func (r *Runner) Outbox(from uint64, limit int) ([]OutboxRow, error) {
 	return out, err
 }
 
+// OutboxEnd returns the number of the newest row that was ever appended, 0 if
+// none was.
+func (r *Runner) OutboxEnd() uint64 {
+	ix := &r.engine().ix
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.outboxNext - 1
+}
+
 func readOutbox(v scanner, from uint64, limit int) ([]OutboxRow, error) {
 	var out []OutboxRow
 	lo := appendOutboxKey([]byte{byte(outboxTable)}, from)

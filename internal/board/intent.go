@@ -19,6 +19,9 @@ func (p *Pool) update(at int64, b *Board, out wamble.Intents) {
 	b.version++
 	p.intents.update = wamble.UpdateBoard{Board: b.id, FEN: b.FEN(), Status: b.status, Version: b.version, At: timeOf(at)}
 	out.Add(&p.intents.update)
+	if p.observer != nil {
+		p.observer(b)
+	}
 }
 
 func (p *Pool) removeReservation(at int64, b *Board, out wamble.Intents) {

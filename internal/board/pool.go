@@ -43,6 +43,7 @@ type Pool struct {
 	lengths   lengths
 	intents   intents
 	sample    sample
+	observer  func(*Board) // nil: nobody looks
 }
 
 // place is a board in the index, with what its weight depends on, so that
@@ -78,6 +79,10 @@ func (p *Pool) Reconfigure(opts Options) {
 		}
 	}
 }
+
+// Observe lets f see every board that changes, as it is afterwards, until it is
+// called with nil. F must not change the pool.
+func (p *Pool) Observe(f func(*Board)) { p.observer = f }
 
 // tick returns now in microseconds; it never goes back.
 func (p *Pool) tick(now time.Time) int64 {

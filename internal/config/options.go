@@ -386,10 +386,12 @@ type Store struct {
 	Isolated bool `option:"db-isolated" default:"0" room:"server" reload:"store"`
 
 	// MaxIntents is how many changes one transaction writes at most; under
-	// little load transactions are smaller.
+	// little load transactions are smaller, and behind a backlog up to 64 times
+	// as large, so that they catch up.
 	MaxIntents int `option:"persistence-max-intents" default:"512" range:"1..65536" unit:"intents" room:"persist"`
 
-	// MaxPayload is how many bytes of changes one transaction writes at most.
+	// MaxPayload is how many bytes of changes one transaction writes at most, and
+	// up to 64 times as many behind a backlog.
 	MaxPayload int `option:"persistence-max-payload-bytes" default:"65536" range:"1024..67108864" unit:"bytes" room:"persist"`
 }
 

@@ -175,6 +175,19 @@ func (s *Server) Push(token wamble.Token, packet []byte, gate uint64) int {
 	return n
 }
 
+// PushLatest is Push to one session of a token alone: the one with the latest new
+// request. It reports whether there is one.
+func (s *Server) PushLatest(token wamble.Token, packet []byte, gate uint64) bool {
+	sess := s.table.byToken[token]
+	if sess == nil {
+		return false
+	}
+	k := s.pool.copyOf(packet)
+	number(sess.home, k)
+	s.held.add(output{push: k, e: sess.home, serial: sess.home.serial}, gate)
+	return true
+}
+
 // number gives a packet to e its sequence number.
 func number(e *endpoint, k *packet) {
 	switch {

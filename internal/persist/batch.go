@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"wamble"
 	"wamble/runner"
@@ -14,23 +15,40 @@ type run struct {
 	b     *runner.Batched
 	queue []Message
 	place map[uint64]int // of a message, by number, in b.Deliveries
+	// buried are the intents that the store has refused.
+	buried map[Origin]bool
 }
 
-// decode reads the messages of a batch. One that is no frame of intents goes to
-// the dead letters as it is.
-func (d *Drain) decode(b *runner.Batched) *run {
-	r := &run{b: b, place: make(map[uint64]int, len(b.Deliveries))}
+// look looks through the messages of a batch. One that is no frame of intents
+// goes to the dead letters as it is.
+func (d *Drain) look(b *runner.Batched) *run {
+	r := &run{b: b, queue: make([]Message, 0, len(b.Deliveries)), place: make(map[uint64]int, len(b.Deliveries))}
 	for i := range b.Deliveries {
 		dl := &b.Deliveries[i]
 		r.place[dl.Row.Seq] = i
-		intents, err := Decode(dl.Payload)
+		m, err := MakeMessage(dl.Row.Seq, dl.Payload)
 		if err != nil {
 			b.Fail(i, runner.Discard(err))
 		}
 		// It keeps its place, so that the cursor passes it.
-		r.queue = append(r.queue, Message{Seq: dl.Row.Seq, Intents: intents})
+		r.queue = append(r.queue, m)
 	}
 	return r
+}
+
+// plan makes the next plan. A message whose fields are not what they should be
+// goes to the dead letters as it is, too.
+func (r *run) plan(d *Drain, queue []Message, limits Limits) (Plan, int) {
+	for {
+		plan, taken, err := d.planner.Make(queue, limits)
+		var bad *Malformed
+		if !errors.As(err, &bad) {
+			return plan, taken
+		}
+		r.b.Fail(r.place[bad.Seq], runner.Discard(bad.Err))
+		at := slices.IndexFunc(queue, func(m Message) bool { return m.Seq == bad.Seq })
+		queue[at] = Message{Seq: bad.Seq}
+	}
 }
 
 // skip drops the messages that the store has from the front of the queue. They
@@ -43,7 +61,7 @@ func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, e
 		n++
 	}
 	for again := queue[:n]; len(again) > 0; {
-		plan, taken := MakePlan(again, d.o.Limits)
+		plan, taken := r.plan(d, again, d.o.Limits)
 		tried := d.batch(plan)
 		tried.After = again[0].Seq - 1
 		rejected, err := d.store.Probe(ctx, tried)
@@ -89,7 +107,11 @@ func permanent(ctx context.Context, err error) bool {
 // bury frames each rejected intent anew, as a dead letter in place of the part
 // of its message that failed.
 func (r *run) bury(plan Plan, rejected []wamble.Rejection, worker uint32) error {
+	if r.buried == nil && len(rejected) > 0 {
+		r.buried = map[Origin]bool{}
+	}
 	for _, x := range rejected {
+		r.buried[plan.Origins[x.Index]] = true
 		m := messageTo(worker, Append(Begin(nil), plan.Intents[x.Index]))
 		frame, err := m.Append(nil)
 		if err != nil {

@@ -20,6 +20,12 @@ const (
 	batchesPerTurn = 4
 )
 
+// The bounds of what a drain has in hand: a backlog of about ten thousand moves.
+const (
+	maxBatch      = 16 << 10 // messages
+	maxBatchBytes = 4 << 20
+)
+
 // Back-off after a transient error of the store, doubled each time.
 const (
 	firstPause = 50 * time.Millisecond
@@ -36,6 +42,8 @@ type DrainOptions struct {
 	// Trouble, if set, is told of every failure of the store, and of its end
 	// with nil.
 	Trouble func(err error)
+	// Emitted, if set, is told when the feed of finished games has grown.
+	Emitted func()
 }
 
 // Drain moves the messages of one profile from the journal to its store, in
@@ -46,12 +54,16 @@ type Drain struct {
 	store  wamble.Store
 	o      DrainOptions
 
+	planner Planner
 	cursor  uint64 // last message that the store has
 	known   bool   // cursor was read from the store
 	pause   time.Duration
 	pending atomic.Int64
 	wake    chan struct{}
 	applied atomic.Uint64
+	// emitted counts the games that were put into the feed, told those that were
+	// spoken of. Both belong to the drain's goroutine.
+	emitted, told uint64
 }
 
 // NewDrain makes the drain of a profile. Exactly one may exist for each.
@@ -63,7 +75,7 @@ func NewDrain(ctx context.Context, r *runner.Runner, store wamble.Store, o Drain
 	d := &Drain{r: r, store: store, o: o, wake: make(chan struct{}, 1)}
 	d.worker, err = r.NewWorker(id, runner.WorkerOptions{
 		Batch: d.handle, Ordered: true, Policy: &Policy,
-		MaxBatch: 4 * 512, MaxBytes: 4 << 20,
+		MaxBatch: maxBatch, MaxBytes: maxBatchBytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("drain of profile %q: %w", o.Profile, err)
@@ -125,6 +137,9 @@ func (d *Drain) Run(ctx context.Context) error {
 			if done == 0 {
 				break
 			}
+		}
+		if err := d.feed(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("the feed of profile %q: %w", d.o.Profile, err)
 		}
 		d.count()
 		timer.Reset(d.untilNext())
@@ -191,7 +206,7 @@ func (d *Drain) trouble(err error) {
 }
 
 func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
-	run := d.decode(b)
+	run := d.look(b)
 	if !d.known {
 		at, err := d.store.Cursor(ctx, wamble.JournalID(d.r.JournalID()), d.o.Profile)
 		if err != nil {
@@ -204,7 +219,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 	if err != nil {
 		return err
 	}
-	renewed := time.Now()
+	renewed, left := time.Now(), waiting(queue)
 	for len(queue) > 0 {
 		// A renewal is a commit of the journal: rarely, not for every plan.
 		if now := time.Now(); now.Sub(renewed) > Policy.LeaseTTL/4 {
@@ -213,7 +228,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 			}
 			renewed = now
 		}
-		plan, taken := MakePlan(queue, d.o.Limits.Adapt(d.Pending()))
+		plan, taken := run.plan(d, queue, d.o.Limits.Adapt(left))
 		err := run.applyPlan(ctx, d, plan)
 		var moved *wamble.CursorMoved
 		if errors.As(err, &moved) {
@@ -226,15 +241,25 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 			if queue, err = run.skip(ctx, d, queue); err != nil {
 				return err
 			}
+			left = waiting(queue)
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		d.moveTo(plan.Through)
+		left -= waiting(queue[:taken])
 		queue = queue[taken:]
 	}
-	return nil
+	return run.emit(d)
+}
+
+// waiting counts the intents of a queue.
+func waiting(queue []Message) (n int) {
+	for i := range queue {
+		n += queue[i].intents
+	}
+	return n
 }
 
 func (d *Drain) moveTo(cursor uint64) {

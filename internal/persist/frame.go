@@ -50,32 +50,31 @@ func Append(dst []byte, in wamble.Intent) []byte {
 	return dst
 }
 
+// Join adds the intents of a frame to the frame at the end of dst, or begins one
+// there if dst is empty: many requests can travel as one message. MaxIntents and
+// the limits of the journal are the caller's to keep.
+func Join(dst, frame []byte) []byte {
+	if len(dst) == 0 || len(frame) == 0 {
+		return append(dst, frame...)
+	}
+	return append(dst, frame[1:]...)
+}
+
 // Decode reads a frame. The intents share no memory with it.
 func Decode(frame []byte) ([]wamble.Intent, error) {
-	if len(frame) == 0 || frame[0] != frameVersion {
-		return nil, fmt.Errorf("%w: unknown version", ErrFrame)
+	m, err := MakeMessage(0, frame)
+	if err != nil {
+		return nil, err
 	}
 	var intents []wamble.Intent
-	for rest := frame[1:]; len(rest) > 0; {
-		kind := wamble.Kind(rest[0])
-		size, n := binary.Uvarint(rest[1:])
-		if n <= 0 || size > uint64(len(rest)-1-n) {
-			return nil, fmt.Errorf("%w: record %d is cut off", ErrFrame, len(intents))
-		}
-		if len(intents) == MaxIntents {
-			return nil, fmt.Errorf("%w: more than %d intents", ErrFrame, MaxIntents)
-		}
-		in := kind.New()
-		if in == nil {
-			return nil, fmt.Errorf("%w: record %d has unknown kind %d", ErrFrame, len(intents), kind)
-		}
-		c := coder{buf: rest[1+n : 1+n+int(size)], decode: true}
-		c.intent(in)
-		if c.bad {
-			return nil, fmt.Errorf("%w: record %d, %v, is malformed", ErrFrame, len(intents), kind)
+	for rest := m.records; len(rest) > 0; {
+		var r record
+		r, rest, _ = cut(rest)
+		in := r.kind.New()
+		if err := r.decode(in); err != nil {
+			return nil, fmt.Errorf("%w: record %d, %v, is malformed", ErrFrame, len(intents), r.kind)
 		}
 		intents = append(intents, in)
-		rest = rest[1+n+int(size):]
 	}
 	return intents, nil
 }

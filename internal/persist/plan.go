@@ -1,18 +1,13 @@
 package persist
 
 import (
-	"bytes"
 	"cmp"
+	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"wamble"
 )
-
-// Message is one frame of the journal, decoded.
-type Message struct {
-	Seq     uint64
-	Intents []wamble.Intent
-}
 
 // Origin says where an intent of a plan came from.
 type Origin struct {
@@ -34,212 +29,188 @@ type Limits struct {
 	Bytes   int // of estimated payload, at most; at least 1
 }
 
-// Adapt lowers the limit on intents to what the backlog deserves: small
-// batches while there is little to do, so that rows appear soon; large ones
-// under pressure.
-func (l Limits) Adapt(pending int) Limits {
+// backlogFactor is how much larger than usual plans are when intents wait for
+// backlogPlans of them: where thousands of moves meet in one transaction, each
+// board and each reservation is written once instead of each time.
+const (
+	backlogFactor = 64
+	backlogPlans  = 4
+)
+
+// Adapt fits the limits to how many intents wait: small transactions while there
+// is little to do, so that rows appear soon; large ones under pressure, and very
+// large ones behind a backlog.
+func (l Limits) Adapt(waiting int) Limits {
+	if waiting >= backlogPlans*l.Intents {
+		return Limits{backlogFactor * l.Intents, backlogFactor * l.Bytes}
+	}
 	adaptive := 128
 	switch {
-	case pending >= 1024:
+	case waiting >= 1024:
 		adaptive = 512
-	case pending >= 256:
+	case waiting >= 256:
 		adaptive = 256
 	}
 	l.Intents = min(l.Intents, adaptive)
 	return l
 }
 
-// MakePlan takes messages from the front of the queue, as many as fit into the
+// Malformed is returned when a message of a plan holds a record that cannot be
+// read. Nothing of the message can be trusted.
+type Malformed struct {
+	Seq uint64
+	Err error
+}
+
+func (e *Malformed) Error() string { return fmt.Sprintf("message %d: %v", e.Seq, e.Err) }
+func (e *Malformed) Unwrap() error { return e.Err }
+
+// Planner makes plans. It keeps the memory that it works with.
+type Planner struct {
+	items   []item
+	sorted  []item
+	cuts    []record
+	written map[key]struct{}
+	fresh   fresh
+}
+
+// item is an intent with its origin and what orders it within its kind.
+type item struct {
+	in           wamble.Intent
+	origin       Origin
+	major, minor uint64
+}
+
+// Make takes messages from the front of the queue, as many as fit into the
 // limits and at least one, and returns the plan and how many it took. A message
-// is never split: its effects appear together.
-func MakePlan(queue []Message, limits Limits) (Plan, int) {
-	var p Plan
+// is never split: its effects appear together. Errors: *Malformed.
+func (p *Planner) Make(queue []Message, limits Limits) (Plan, int, error) {
 	if len(queue) == 0 {
-		return p, 0
+		return Plan{}, 0, nil
 	}
 	var b barrier
 	taken, intents, size := 0, 0, 0
-	for _, m := range queue {
-		n, bytes := len(m.Intents), 0
-		for _, in := range m.Intents {
-			bytes += estimate(in)
-		}
-		if taken > 0 && (intents+n > limits.Intents || size+bytes > limits.Bytes || !b.admits(m.Intents)) {
+	for i := range queue {
+		m := &queue[i]
+		if taken > 0 && (intents+m.intents > limits.Intents || size+m.bytes > limits.Bytes || !b.admits(m)) {
 			break
 		}
-		b.add(m.Intents)
-		taken, intents, size = taken+1, intents+n, size+bytes
+		b.add(m)
+		taken, intents, size = taken+1, intents+m.intents, size+m.bytes
 	}
-	p.arrange(queue[:taken], b.closed)
-	return p, taken
+	plan, err := p.arrange(queue[:taken], b.closed)
+	return plan, taken, err
 }
 
-// estimate is how many bytes an intent will bring to the database, as the
-// original counted them.
-func estimate(in wamble.Intent) int {
-	switch in := in.(type) {
-	case *wamble.CreateBoard, *wamble.UpdateBoard:
-		return 119
-	case *wamble.RecordTermsAcceptance:
-		return 160 + len(in.Text)
-	case *wamble.LinkSession, *wamble.RecordPrediction, *wamble.ResolvePrediction, *wamble.RecordGameResult:
-		return 50
-	default:
-		return 34
-	}
-}
-
-// barrier keeps intents out of a plan whose outcome depends on others of the
-// same plan in a way that the order of kinds does not respect: a session that
-// changes its identity twice, and deletions.
-type barrier struct {
-	identity map[wamble.SessionID]bool
-	closed   bool
-}
-
-func (b *barrier) admits(intents []wamble.Intent) bool {
-	if b.closed || keepsOrder(intents) {
-		return false
-	}
-	for _, in := range intents {
-		if id, ok := changesIdentity(in); ok && b.identity[id] {
-			return false
-		}
-	}
-	return true
-}
-
-func (b *barrier) add(intents []wamble.Intent) {
-	b.closed = keepsOrder(intents)
-	for _, in := range intents {
-		if id, ok := changesIdentity(in); ok {
-			if b.identity == nil {
-				b.identity = map[wamble.SessionID]bool{}
-			}
-			b.identity[id] = true
-		}
-	}
-}
-
-// keepsOrder reports whether one message holds what its own barrier would keep
-// apart. It cannot be split, so it makes a plan by itself, in its own order.
-func keepsOrder(intents []wamble.Intent) bool {
-	var identity []wamble.SessionID
-	for _, in := range intents {
-		switch in.(type) {
-		case *wamble.ErasePlayer, *wamble.PurgeSessions:
-			return true
-		}
-		if id, ok := changesIdentity(in); ok {
-			if slices.Contains(identity, id) {
-				return true
-			}
-			identity = append(identity, id)
-		}
-	}
-	return false
-}
-
-func changesIdentity(in wamble.Intent) (wamble.SessionID, bool) {
-	switch in := in.(type) {
-	case *wamble.LinkSession:
-		return in.Session, true
-	case *wamble.UnlinkSession:
-		return in.Session, true
-	}
-	return 0, false
-}
-
-// item is an intent with its origin and the place of its kind in a batch.
-type item struct {
-	in     wamble.Intent
-	origin Origin
-	rank   int
-}
-
-// arrange fills the plan from messages: newest per key where only the newest
+// arrange makes the plan of messages: newest per key where only the newest
 // counts, then by kind, then by what lies together in the table, unless they
 // must keep their order.
-func (p *Plan) arrange(messages []Message, keep bool) {
-	var items []item
-	seen := map[key]bool{}
-	for _, m := range slices.Backward(messages) {
-		for i, in := range slices.Backward(m.Intents) {
-			if k, ok := keyOf(in); ok {
-				if seen[k] {
-					continue
-				}
-				seen[k] = true
-			}
-			items = append(items, item{in, Origin{m.Seq, i}, rank[in.Kind()]})
+func (p *Planner) arrange(messages []Message, keep bool) (Plan, error) {
+	p.items = p.items[:0]
+	if p.written == nil {
+		p.written = map[key]struct{}{}
+	}
+	clear(p.written)
+	for i := range slices.Backward(messages) {
+		if err := p.collect(&messages[i]); err != nil {
+			return Plan{}, &Malformed{messages[i].Seq, err}
 		}
-		p.Through = max(p.Through, m.Seq)
 	}
-	slices.Reverse(items)
+	slices.Reverse(p.items)
 	if !keep {
-		slices.SortStableFunc(items, func(a, b item) int {
-			if a.rank != b.rank {
-				return cmp.Compare(a.rank, b.rank)
-			}
-			return locality(a.in, b.in)
-		})
+		p.sort()
 	}
-	for _, it := range items {
-		p.Intents = append(p.Intents, it.in)
-		p.Origins = append(p.Origins, it.origin)
+	plan := Plan{
+		Through: messages[len(messages)-1].Seq,
+		Intents: make([]wamble.Intent, len(p.items)), Origins: make([]Origin, len(p.items)),
 	}
+	for i := range p.items {
+		plan.Intents[i], plan.Origins[i] = p.items[i].in, p.items[i].origin
+	}
+	clear(p.items)
+	return plan, nil
 }
 
-// rank is the place of a kind in a batch.
-var rank = func() (r [256]int) {
+// collect adds the intents of a message that nothing newer overwrites, last
+// first.
+func (p *Planner) collect(m *Message) error {
+	p.cuts = p.cuts[:0]
+	for rest := m.records; len(rest) > 0; {
+		var r record
+		r, rest, _ = cut(rest)
+		p.cuts = append(p.cuts, r)
+	}
+	for i, r := range slices.Backward(p.cuts) {
+		if k, overwrites := r.key(); overwrites {
+			if _, newer := p.written[k]; newer {
+				continue
+			}
+			p.written[k] = struct{}{}
+		}
+		in := p.fresh.intent(r.kind)
+		if err := r.decode(in); err != nil {
+			return fmt.Errorf("%w: record %d, %v, is malformed", ErrFrame, i, r.kind)
+		}
+		major, minor := locality(in)
+		p.items = append(p.items, item{in, Origin{m.Seq, i}, major, minor})
+	}
+	return nil
+}
+
+// sort orders the items by kind, and within a kind by locality.
+func (p *Planner) sort() {
+	var starts [256]int // by rank; the unused 0 moves everything up by one
+	for i := range p.items {
+		starts[rank[p.items[i].in.Kind()]+1]++
+	}
+	for r := 1; r < len(starts); r++ {
+		starts[r] += starts[r-1]
+	}
+	p.sorted = slices.Grow(p.sorted[:0], len(p.items))[:len(p.items)]
+	at := starts
+	for i := range p.items {
+		r := rank[p.items[i].in.Kind()]
+		p.sorted[at[r]] = p.items[i]
+		at[r]++
+	}
+	for r := range len(starts) - 1 {
+		slices.SortFunc(p.sorted[starts[r]:starts[r+1]], func(a, b item) int {
+			return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor),
+				cmp.Compare(a.origin.Seq, b.origin.Seq), cmp.Compare(a.origin.Index, b.origin.Index))
+		})
+	}
+	p.items, p.sorted = p.sorted, p.items
+	clear(p.sorted)
+}
+
+// rank is the place of a kind in a batch, from 1; no kind has 0.
+var rank = func() (r [256]uint8) {
 	for i, k := range wamble.Kinds() {
-		r[k] = i
+		r[k] = uint8(i + 1)
 	}
 	return r
 }()
 
-// A key names what an intent overwrites. Creating and removing a reservation
-// have the same key: who holds a board is decided by the last of either.
-type key struct {
-	kind wamble.Kind
-	id   uint64
-}
-
-func keyOf(in wamble.Intent) (key, bool) {
+// locality orders intents of one kind by the rows they touch: moves and payouts
+// lie together by board, and all writers take row locks in one order. Other kinds
+// keep the order in which they came.
+func locality(in wamble.Intent) (major, minor uint64) {
 	switch in := in.(type) {
-	case *wamble.UpdateBoard:
-		return key{in.Kind(), uint64(in.Board)}, true
-	case *wamble.UpdateBoardAssignmentTime:
-		return key{in.Kind(), uint64(in.Board)}, true
-	case *wamble.UpdateSessionLastSeen:
-		return key{in.Kind(), uint64(in.Session)}, true
-	case *wamble.CreateReservation:
-		return key{wamble.KindRemoveReservation, uint64(in.Board)}, true
-	case *wamble.RemoveReservation:
-		return key{wamble.KindRemoveReservation, uint64(in.Board)}, true
-	}
-	return key{}, false
-}
-
-// locality orders intents of one kind by the rows they touch: moves and
-// payouts lie together by board, and all writers take row locks in one order.
-func locality(a, b wamble.Intent) int {
-	switch a := a.(type) {
 	case *wamble.RecordMove:
-		b := b.(*wamble.RecordMove)
-		return cmp.Or(cmp.Compare(a.Board, b.Board), cmp.Compare(a.Ply, b.Ply))
+		return uint64(in.Board), uint64(in.Ply)
 	case *wamble.RecordPayout:
-		b := b.(*wamble.RecordPayout)
-		return cmp.Or(cmp.Compare(a.Board, b.Board), cmp.Compare(a.Session, b.Session))
+		return uint64(in.Board), uint64(in.Session)
 	case *wamble.UpdateBoard:
-		return cmp.Compare(a.Board, b.(*wamble.UpdateBoard).Board)
+		return uint64(in.Board), 0
 	case *wamble.UpdateBoardAssignmentTime:
-		return cmp.Compare(a.Board, b.(*wamble.UpdateBoardAssignmentTime).Board)
+		return uint64(in.Board), 0
 	case *wamble.UpdateSessionLastSeen:
-		return cmp.Compare(a.Session, b.(*wamble.UpdateSessionLastSeen).Session)
+		return uint64(in.Session), 0
 	case *wamble.RecordRating:
-		b := b.(*wamble.RecordRating)
-		return cmp.Or(bytes.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Session, b.Session))
+		if in.Key.IsZero() {
+			return 0, uint64(in.Session)
+		}
+		return binary.BigEndian.Uint64(in.Key[:]), binary.BigEndian.Uint64(in.Key[8:])
 	}
-	return 0
+	return 0, 0
 }

@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -19,6 +20,8 @@ func name(in wamble.Intent) string {
 		return fmt.Sprintf("new session %d", in.Session)
 	case *wamble.RecordMove:
 		return fmt.Sprintf("move %d/%d", in.Board, in.Ply)
+	case *wamble.RecordGameResult:
+		return fmt.Sprintf("end of %d", in.Board)
 	case *wamble.RecordPayout:
 		return fmt.Sprintf("payout %d/%d", in.Board, in.Session)
 	case *wamble.CreateReservation:
@@ -36,6 +39,30 @@ func names(p Plan) (got []string) {
 		got = append(got, name(in))
 	}
 	return got
+}
+
+// message is a message as the journal has it.
+func message(t *testing.T, seq int, intents ...wamble.Intent) Message {
+	t.Helper()
+	frame := Begin(nil)
+	for _, in := range intents {
+		frame = Append(frame, in)
+	}
+	m, err := MakeMessage(uint64(seq), frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func makePlan(t *testing.T, queue []Message, limits Limits) (Plan, int) {
+	t.Helper()
+	var p Planner
+	plan, n, err := p.Make(queue, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan, n
 }
 
 var wide = Limits{Intents: 1000, Bytes: 1 << 20}
@@ -89,9 +116,9 @@ func TestPlanOrderAndCoalescing(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var queue []Message
 			for i, in := range tc.in {
-				queue = append(queue, Message{Seq: uint64(i + 1), Intents: []wamble.Intent{in}})
+				queue = append(queue, message(t, i+1, in))
 			}
-			p, taken := MakePlan(queue, wide)
+			p, taken := makePlan(t, queue, wide)
 			if taken != len(queue) || p.Through != uint64(len(queue)) {
 				t.Errorf("got %d taken through %d, want all %d", taken, p.Through, len(queue))
 			}
@@ -99,7 +126,7 @@ func TestPlanOrderAndCoalescing(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			for i, o := range p.Origins {
-				if tc.in[o.Seq-1] != p.Intents[i] || o.Index != 0 {
+				if name(tc.in[o.Seq-1]) != name(p.Intents[i]) || o.Index != 0 {
 					t.Errorf("origin of %s is message %d", name(p.Intents[i]), o.Seq)
 				}
 			}
@@ -110,11 +137,7 @@ func TestPlanOrderAndCoalescing(t *testing.T) {
 func TestPlanLimits(t *testing.T) {
 	queue := func(sizes ...int) (q []Message) {
 		for i, n := range sizes {
-			m := Message{Seq: uint64(i + 1)}
-			for range n {
-				m.Intents = append(m.Intents, &wamble.RecordMove{})
-			}
-			q = append(q, m)
+			q = append(q, message(t, i+1, slices.Repeat([]wamble.Intent{&wamble.RecordMove{}}, n)...))
 		}
 		return q
 	}
@@ -133,16 +156,18 @@ func TestPlanLimits(t *testing.T) {
 		{"the first always, by bytes", queue(1, 1), Limits{100, 1}, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if _, got := MakePlan(tc.queue, tc.limits); got != tc.want {
+			if _, got := makePlan(t, tc.queue, tc.limits); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
 	}
 	for _, tc := range []struct{ pending, most, want int }{
-		{0, 512, 128}, {255, 512, 128}, {256, 512, 256}, {1023, 512, 256}, {1024, 512, 512}, {5000, 100, 100},
+		{0, 512, 128}, {255, 512, 128}, {256, 512, 256}, {1023, 512, 256}, {1024, 512, 512}, {2047, 512, 512},
+		{399, 100, 100}, {2048, 512, 64 * 512}, {400, 100, 6400},
 	} {
-		if got := (Limits{tc.most, 1}).Adapt(tc.pending).Intents; got != tc.want {
-			t.Errorf("%d pending, at most %d: got %d, want %d", tc.pending, tc.most, got, tc.want)
+		got := (Limits{tc.most, 10}).Adapt(tc.pending)
+		if want := (Limits{tc.want, 10 * max(1, tc.want/tc.most)}); got != want {
+			t.Errorf("%d pending, at most %d: got %+v, want %+v", tc.pending, tc.most, got, want)
 		}
 	}
 }
@@ -164,11 +189,11 @@ func TestPlanBarriers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var queue []Message
 			for i, in := range tc.in {
-				queue = append(queue, Message{Seq: uint64(i + 1), Intents: []wamble.Intent{in}})
+				queue = append(queue, message(t, i+1, in))
 			}
 			var got []int
 			for len(queue) > 0 {
-				_, n := MakePlan(queue, wide)
+				_, n := makePlan(t, queue, wide)
 				got = append(got, n)
 				queue = queue[n:]
 			}
@@ -191,13 +216,50 @@ func TestPlanKeepsTheOrderOfAMessage(t *testing.T) {
 		{unlink, link},
 		{move, purge, &wamble.CreateSession{Session: 2}},
 	} {
-		queue := []Message{{1, []wamble.Intent{move}}, {2, tc}, {3, []wamble.Intent{&wamble.UnlinkSession{Session: 9}}}}
-		if _, n := MakePlan(queue, wide); n != 1 {
+		queue := []Message{message(t, 1, move), message(t, 2, tc...), message(t, 3, &wamble.UnlinkSession{Session: 9})}
+		if _, n := makePlan(t, queue, wide); n != 1 {
 			t.Errorf("before %v: got a plan of %d messages, want 1", tc, n)
 		}
-		p, n := MakePlan(queue[1:], wide)
-		if n != 1 || !slices.Equal(p.Intents, tc) {
+		p, n := makePlan(t, queue[1:], wide)
+		if n != 1 || !slices.Equal(names(p), names(Plan{Intents: tc})) {
 			t.Errorf("got %q of %d messages, want them as they came, alone", names(p), n)
 		}
+	}
+}
+
+// TestPlanOfManyRequests: requests that travel in one message are coalesced, and
+// keep their origins.
+func TestPlanOfManyRequests(t *testing.T) {
+	one := Append(Append(Begin(nil), &wamble.RecordMove{Board: 2, Ply: 1}), &wamble.UpdateBoard{Board: 2, Version: 1})
+	two := Append(Append(Begin(nil), &wamble.UpdateBoard{Board: 2, Version: 2}), &wamble.RecordMove{Board: 1, Ply: 4})
+	m, err := MakeMessage(7, Join(Join(nil, one), two))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, n := makePlan(t, []Message{m}, wide)
+	if got, want := names(p), []string{"board 2 v2", "move 1/4", "move 2/1"}; n != 1 || !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := p.Origins, []Origin{{7, 2}, {7, 3}, {7, 0}}; !slices.Equal(got, want) {
+		t.Errorf("got origins %v, want %v", got, want)
+	}
+}
+
+// TestPlanMalformed: what is not needed is not read; what is, must be right.
+func TestPlanMalformed(t *testing.T) {
+	bad := []byte{frameVersion, byte(wamble.KindUpdateBoard), 1, 2} // board 2 and nothing else
+	first, err := MakeMessage(1, bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p Planner
+	var malformed *Malformed
+	if _, _, err := p.Make([]Message{first}, wide); !errors.As(err, &malformed) || malformed.Seq != 1 || !errors.Is(err, ErrFrame) {
+		t.Errorf("got %v, want that message 1 is malformed", err)
+	}
+	newer := message(t, 2, &wamble.UpdateBoard{Board: 2, Version: 9})
+	plan, n := makePlan(t, []Message{first, newer}, wide)
+	if got := names(plan); n != 2 || !slices.Equal(got, []string{"board 2 v9"}) {
+		t.Errorf("got %q of %d messages", got, n)
 	}
 }

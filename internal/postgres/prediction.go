@@ -46,18 +46,22 @@ func resolvePredictions(_ string, run []wamble.Intent) []statement {
 }
 
 // Predictions implements wamble.Queries.
-func (s *Store) Predictions(ctx context.Context, board wamble.BoardID) ([]wamble.Prediction, error) {
+func (s *Store) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error) {
+	ids := make([]int64, len(boards))
+	for i, b := range boards {
+		ids[i] = int64(b)
+	}
 	var all []wamble.Prediction
 	err := s.readAll(ctx, "read predictions", `WITH RECURSIVE
 		up(id, parent) AS (
-			SELECT id, parent_prediction_id FROM predictions WHERE board_id = $1 AND status = 'PENDING'
+			SELECT id, parent_prediction_id FROM predictions WHERE board_id = ANY($1::bigint[]) AND status = 'PENDING'
 			UNION SELECT p.id, p.parent_prediction_id FROM up JOIN predictions p ON p.id = up.parent),
 		down(id, depth) AS (
 			SELECT id, 0 FROM up WHERE parent IS NULL
 			UNION ALL SELECT up.id, down.depth + 1 FROM down JOIN up ON up.parent = down.id)
 		SELECT p.id, p.board_id, p.session_id, s.token, coalesce(p.parent_prediction_id, 0), p.predicted_move_uci, p.move_number, d.depth,
 			p.correct_streak, p.status, p.points_awarded::float8, p.created_at
-		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, []any{int64(board)},
+		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, []any{ids},
 		func(rows pgx.Rows) error {
 			p, err := scanPrediction(rows)
 			all = append(all, p)

@@ -32,5 +32,8 @@ func (p *Profile) caps() wire.SessionCaps {
 			caps |= c.bit
 		}
 	}
+	if !p.audience.book.Open() {
+		caps &^= wire.MayPredict | wire.MayReadPredictions
+	}
 	return caps
 }

@@ -17,6 +17,7 @@ import (
 // it is worth goes there, too.
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
+	p.expire(f.Board.ID())
 	out.Finished = append(out.Finished, f)
 	p.reward(f)
 }

@@ -41,8 +41,8 @@ const (
 	// something is turned away until Writable. Reading goes on.
 	ReadOnly
 	Writable
-	// RestoreBoard is a board that the store has, at the start: Board. Its
-	// holder becomes a player.
+	// RestoreBoard is a board that the store has, at the start: Board, and what
+	// is predicted of it, Answer.Predictions. Its holder becomes a player.
 	RestoreBoard
 	// RestoreSession is a session that the store has, at the start, of a player
 	// who holds a board: Session.

@@ -22,6 +22,7 @@ func (p *Profile) kick(w *Word, out *Output) {
 			p.boards.Leave(p.clock.now, s.ID(), &p.draft)
 			p.sealFor(s, out)
 		}
+		p.audience.hall.Leave(s.ID())
 		p.sessions.Kick(p.clock.now, s)
 		p.stats.Host.Kicked++
 	}

@@ -8,20 +8,22 @@ import (
 )
 
 // legal lists the moves of the piece on a square. Whoever does not hold the
-// board gets an empty list, whatever the square.
+// board, and does not ask in order to predict, gets an empty list, whatever the
+// square.
 func (p *Profile) legal(r *request, _ *Output) verdict {
 	square := r.message.(*wire.GetLegalMoves).Square
 	b := p.boards.Board(r.h.Board)
+	may := b != nil && (b.Holder() == r.session.ID() || r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredict(r.session, b) >= 0)
 	switch {
 	case b == nil:
 		p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 		return done
-	case b.Holder() == r.session.ID() && square >= uint8(chess.NoSquare):
+	case may && square >= uint8(chess.NoSquare):
 		p.deny(r, &wamble.Denied{Code: wamble.LegalMovesInvalid, Reason: "invalid square index"})
 		return done
 	}
 	rows := p.scratch.moves[:0]
-	if b.Holder() == r.session.ID() {
+	if may {
 		var buf [32]chess.Move
 		for _, m := range b.Position().LegalFrom(buf[:0], chess.Square(square)) {
 			row := wire.LegalMove{From: uint8(m.From()), To: uint8(m.To())}

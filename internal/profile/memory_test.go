@@ -19,6 +19,8 @@ type memory struct {
 	scored   map[scored]bool // payouts and changes of ratings
 	next     [4]int64
 	away     bool
+	// predictions are in the order in which they were made.
+	predictions []*wamble.Prediction
 }
 
 // scored is what a session, or a player, gets of a board once.
@@ -144,7 +146,7 @@ func (m *memory) applyToScore(in wamble.Intent) error {
 		m.scored[once] = true
 		player.Stats.Rating += in.Delta
 	default:
-		return fmt.Errorf("unexpected intent %v", in.Kind())
+		return m.applyPrediction(in)
 	}
 	return nil
 }

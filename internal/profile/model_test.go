@@ -113,7 +113,7 @@ func (w *world) start() {
 	w.queue = nil
 	var inputs []Input
 	for _, b := range w.store.liveBoards() {
-		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
+		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b, Answer: w.store.predicted(b.ID)})
 		if b.Holder != nil {
 			inputs = append(inputs, Input{Kind: RestoreSession, Session: w.store.session(b.Holder.Session)})
 		}

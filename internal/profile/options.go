@@ -6,7 +6,9 @@ import (
 	"wamble/internal/board"
 	"wamble/internal/config"
 	"wamble/internal/link"
+	"wamble/internal/predict"
 	"wamble/internal/session"
+	"wamble/internal/spectate"
 )
 
 // Options is what a Profile begins with.
@@ -84,5 +86,26 @@ func boardOptions(c *config.Profile) board.Options {
 		Reservation:      b.ReservationTimeout,
 		New:              board.Multipliers{Early: a.NewEarly, Mid: a.NewMid, End: a.NewEnd},
 		Experienced:      board.Multipliers{Early: a.ExperiencedEarly, Mid: a.ExperiencedMid, End: a.ExperiencedEnd},
+	}
+}
+
+// predictOptions is what predict needs of the options.
+func predictOptions(c *config.Profile) predict.Options {
+	o := &c.Predictions
+	modes := map[string]predict.Mode{"off": predict.Off, "holder": predict.Holder, "streak": predict.Streak, "gated": predict.Gated}
+	return predict.Options{
+		Mode: modes[o.Mode], Base: o.BasePoints, Multiplier: o.StreakMultiplier, Cap: o.StreakCap, Penalty: o.PenaltyIncorrect,
+		Percent: o.GatedPercent, Depth: o.ViewDepthLimit, AnyPromotion: o.MatchPolicy == "from-to-only",
+		MaxPending: o.MaxPending, MaxPerParent: o.MaxPerParent, OnePerMove: o.EnforceMoveDuplicate,
+	}
+}
+
+// spectateOptions is what spectate needs of the options.
+func spectateOptions(c *config.Profile) spectate.Options {
+	o := &c.Spectators
+	return spectate.Options{
+		Max: o.MaxSpectators, Records: c.Link.MaxClientSessions, AdminTrust: o.AdminTrustLevel, Visibility: o.Visibility,
+		SummaryHz: o.SummaryHz, FocusHz: o.FocusHz, Focus: o.MaxFocus > 0, Full: o.SummaryMode == "full",
+		PerWatcher: o.PacketsPerWatcher, Total: o.PacketsPerProfile, Idle: c.Link.SessionTimeout,
 	}
 }

@@ -68,6 +68,7 @@ func (p *Profile) age(out *Output) {
 	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
 	for _, e := range p.scratch.ended {
 		p.boards.Leave(p.clock.now, e.Session, &p.draft)
+		p.audience.hall.Leave(e.Session)
 		if e.End == session.Expired {
 			p.notify(e.Token, 0, wire.ServerNotification{Type: wire.NoticeSessionExpired}, out)
 		}
@@ -88,7 +89,7 @@ func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) 
 }
 
 // leased are the sequences of which a profile needs numbers.
-var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs}
+var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PredictionIDs}
 
 // wish asks for numbers that are running out.
 func (p *Profile) wish(out *Output) {
@@ -96,6 +97,9 @@ func (p *Profile) wish(out *Output) {
 		return
 	}
 	for _, s := range leased {
+		if s == wamble.PredictionIDs && !p.audience.book.Open() {
+			continue
+		}
 		if n := p.leases.Want(s); n > 0 {
 			out.Leases = append(out.Leases, Lease{s, n})
 		}
@@ -115,6 +119,9 @@ func (p *Profile) next() time.Time {
 	}
 	if c := &p.mode.law.crier; len(c.tokens) > 0 {
 		sooner(c.next)
+	}
+	if at, ok := p.audience.hall.Next(); ok && p.mode.stage == running {
+		sooner(at)
 	}
 	if p.mode.stage != running || p.readOnly() {
 		return next

@@ -32,6 +32,7 @@ type Profile struct {
 	draft    draft
 	seen     seen
 	mode     mode
+	audience audience
 	scratch  scratch
 	stats    Stats
 }
@@ -93,9 +94,10 @@ func New(o Options) *Profile {
 		loads:  newLoads(o.MaxLoads),
 	}
 	p.sessions = session.New(sessionOptions(o.Config), session.IDs{Session: p.newSessionID, Player: p.newPlayerID}, source)
-	p.mode.caps = p.caps()
 	p.scratch.holds = p.holds
 	p.boards = board.New(boardOptions(o.Config), p.newBoardID, p.chance.rng)
+	p.audience = p.newAudience(o)
+	p.mode.caps = p.caps()
 	return p
 }
 
@@ -112,6 +114,11 @@ func (p *Profile) newPlayerID() (wamble.PlayerID, bool) {
 func (p *Profile) newBoardID() (wamble.BoardID, bool) {
 	id, ok := p.leases.Next(wamble.BoardIDs)
 	return wamble.BoardID(id), ok
+}
+
+func (p *Profile) newPredictionID() (wamble.PredictionID, bool) {
+	id, ok := p.leases.Next(wamble.PredictionIDs)
+	return wamble.PredictionID(id), ok
 }
 
 // Name returns the name of the profile.
@@ -132,6 +139,7 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 		p.pass(out)
 	}
 	p.seal(out)
+	p.perform()
 	if p.mode.stage == failed {
 		out.withdraw() // nothing would come of it
 	}
@@ -168,7 +176,7 @@ func (p *Profile) take(in *Input, out *Output) {
 	case ReadOnly, Writable:
 		p.mode.readOnly = in.Kind == ReadOnly
 	case RestoreBoard:
-		p.restoreBoard(in.Board, out)
+		p.restoreBoard(in.Board, in.Answer, out)
 	case RestoreSession:
 		p.restoreSession(in.Session)
 	case Ready:
@@ -186,6 +194,8 @@ func (p *Profile) take(in *Input, out *Output) {
 
 func (p *Profile) configure(c *config.Profile) {
 	p.cfg = c
+	p.audience.book.Reconfigure(predictOptions(c))
+	p.audience.hall.Reconfigure(spectateOptions(c))
 	p.mode.caps = p.caps()
 	p.link.SetConfig(linkConfig(c))
 	p.sessions.Reconfigure(sessionOptions(c))

@@ -65,5 +65,6 @@ type Answer struct {
 	Player       *wamble.Player
 	Ranks        *wamble.Leaderboard
 	Reservations []wamble.Reservation
+	Predictions  []wamble.Prediction // with RestoreBoard
 	Accepted     bool
 }

@@ -24,7 +24,7 @@ import (
 //
 // It holds the seed, and so the token of every player: keep it as secret as the
 // store.
-const recordingMagic = "wamble recording 2\n"
+const recordingMagic = "wamble recording 3\n"
 
 // maxBlock bounds one block.
 const maxBlock = 256 << 20
@@ -126,7 +126,11 @@ func appendInput(b []byte, in *Input) ([]byte, error) {
 	case Configure:
 		return appendJSON(b, &recorded{Profile: in.Config.Name, Options: in.Config.Options})
 	case RestoreBoard:
-		return appendJSON(b, in.Board)
+		b, err := appendJSON(b, in.Board)
+		if err != nil {
+			return b, err
+		}
+		return appendJSON(b, in.Answer)
 	case RestoreSession:
 		b, err := appendJSON(b, in.Session)
 		if err != nil {
@@ -256,6 +260,7 @@ func (r *inputReader) input() Input {
 		in.Config = &config.Profile{Name: c.Profile, Options: c.Options}
 	case RestoreBoard:
 		in.Board = must[wamble.Board](r)
+		in.Answer = object[Answer](r)
 	case RestoreSession:
 		in.Session = must[wamble.Session](r)
 		in.Answer = object[Answer](r)

@@ -110,6 +110,7 @@ func (p *Profile) request(r *request, out *Output) {
 // for it is durable.
 func (p *Profile) finish(r *request, out *Output) {
 	p.sealFor(r.session, out)
+	p.keepGainers()
 	p.link.Finish(r.id, p.gates.last)
 }
 

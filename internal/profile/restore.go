@@ -10,7 +10,7 @@ import (
 
 // restoreBoard puts a stored board into the pool. A board whose moves do not
 // lead to its position is played on from the position.
-func (p *Profile) restoreBoard(stored *wamble.Board, out *Output) {
+func (p *Profile) restoreBoard(stored *wamble.Board, with *Answer, out *Output) {
 	err := p.boards.Restore(p.clock.now, stored, &p.draft)
 	var damaged *board.Damaged
 	if errors.As(err, &damaged) && len(stored.Moves) > 0 {
@@ -21,6 +21,10 @@ func (p *Profile) restoreBoard(stored *wamble.Board, out *Output) {
 	}
 	if err != nil {
 		p.trouble(err, out)
+		return
+	}
+	if with != nil {
+		p.restorePredictions(stored.ID, with.Predictions)
 	}
 }
 

@@ -117,7 +117,7 @@ func newRig(t testing.TB, conf string) *rig {
 func (r *rig) boot() {
 	var inputs []Input
 	for _, b := range r.store.liveBoards() {
-		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b})
+		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b, Answer: r.store.predicted(b.ID)})
 		if b.Holder != nil {
 			inputs = append(inputs, Input{Kind: RestoreSession, Session: r.store.session(b.Holder.Session)})
 		}
@@ -267,6 +267,15 @@ func inWords(t testing.TB, b []byte) string {
 		text += fmt.Sprintf(" %02x %s", uint8(p.Flags), m.FEN)
 	case *wire.LegalMoves:
 		text += fmt.Sprintf(" %d %v", m.Square, m.Moves)
+	case *wire.SpectateUpdate:
+		text += fmt.Sprintf(" %02x %s", uint8(p.Flags), m.FEN)
+	case *wire.PredictionData:
+		for _, row := range m.Rows {
+			text += fmt.Sprintf(" %d<%d:%s@%d/%d=%d(%g)", row.ID, row.Parent, row.UCI, row.TargetPly, row.Depth, row.Status, float64(row.Points))
+		}
+		if status, ok := p.Ext.Int(wire.KeyPredictionSubmitStatus); ok {
+			text += fmt.Sprintf(" status %d", status)
+		}
 	case *wire.ServerNotification:
 		text += fmt.Sprintf(" %d", m.Type)
 	}

@@ -39,7 +39,7 @@ func TestCapabilities(t *testing.T) {
 		t.Errorf("got bits %03x, want 3ff", all)
 	}
 	p := New(Options{Config: configOf(t, ""), Now: epoch})
-	if got, want := p.caps(), wire.MayMove|wire.MaySeeGameMode; got != want {
+	if got, want := p.caps(), wire.MayMove|wire.MayWatchSummary|wire.MayWatchFocus|wire.MaySeeGameMode; got != want {
 		t.Errorf("got %03x, want %03x", got, want)
 	}
 	p = New(Options{Config: configOf(t, `(def policy-default "deny")`), Now: epoch})
@@ -75,3 +75,5 @@ func minimal(t *testing.T, c wire.Control, token wamble.Token, seq uint32) []byt
 func itoa(n uint32) string { return strconv.Itoa(int(n)) }
 
 func addrPort(p wamble.Peer, port uint16) netip.AddrPort { return netip.AddrPortFrom(p.IP(), port) }
+
+func prefixOf(p wamble.Peer) netip.Prefix { return netip.PrefixFrom(p.IP(), p.IP().BitLen()) }

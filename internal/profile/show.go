@@ -23,7 +23,7 @@ func (p *Profile) show(b *board.Board, answers uint32) view {
 	fen := b.FEN()
 	p.scratch.fen = append(p.scratch.fen[:0], wire.ShortFEN(fen)...)
 	v := view{fen: p.scratch.fen, fields: p.scratch.fields[:0]}
-	caps := p.mode.caps
+	caps := p.capsAt(b)
 	if caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
 		v.flags = wire.FlagBoardIs960
 	}
@@ -31,6 +31,12 @@ func (p *Profile) show(b *board.Board, answers uint32) view {
 		v.add(wire.Int(wire.KeyRequestSeq, int64(answers)))
 	}
 	v.add(wire.Int(wire.KeySessionCaps, int64(caps)))
+	if caps&wire.MayReadPredictions != 0 {
+		v.add(wire.String(wire.KeyPredictionSource, wire.SourceTree))
+	}
+	if caps&wire.MayPredict != 0 {
+		v.add(wire.Int(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending)))
+	}
 	v.add(wire.Int(wire.KeyReservationReservedAt, b.Reserved().Unix()))
 	if from, to, ok := lastMove(b); ok {
 		v.add(wire.Int(wire.KeyLastMoveFrom, int64(from)))

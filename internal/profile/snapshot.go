@@ -11,7 +11,9 @@ import (
 	"wamble/internal/board"
 	"wamble/internal/link"
 	"wamble/internal/persist"
+	"wamble/internal/predict"
 	"wamble/internal/session"
+	"wamble/internal/spectate"
 )
 
 // ErrState is returned when bytes are not a snapshot that this version can
@@ -48,6 +50,8 @@ var sections = []section{
 	{"link", true, saveLink, loadLink},
 	{"sessions", true, saveSessions, loadSessions},
 	{"boards", true, saveBoards, loadBoards},
+	{"predictions", true, savePredictions, loadPredictions},
+	{"spectators", true, saveSpectators, loadSpectators},
 }
 
 // revival is what a profile is to become when everything was read.
@@ -61,6 +65,8 @@ type revival struct {
 	link    *link.Server
 	session *session.Table
 	boards  *board.Pool
+	book    *predict.Book
+	hall    *spectate.Hall
 }
 
 // Snapshot appends the whole state to dst, for the input Adopt of a profile in
@@ -100,6 +106,7 @@ func (p *Profile) adopt(state []byte, out *Output) {
 	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
 	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
 	p.mode.stage, p.mode.law = running, v.law
+	p.audience.adopt(v)
 	p.mode.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
 	for i := range v.waiting {
 		p.packet(&Input{Kind: Packet, Peer: v.waiting[i].peer, Data: v.waiting[i].data}, out)

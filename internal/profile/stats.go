@@ -24,10 +24,11 @@ type Stats struct {
 	Host       HostStats
 }
 
-// ScoreStats counts what came of finished games.
+// ScoreStats counts what came of finished games, and what was predicted.
 type ScoreStats struct {
-	Payouts uint64 // shares of their pots
-	Ratings uint64 // changes of ratings
+	Payouts     uint64 // shares of their pots
+	Ratings     uint64 // changes of ratings
+	Predictions uint64 // accepted
 }
 
 // HostStats counts what came of the host's words.

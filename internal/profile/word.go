@@ -55,6 +55,7 @@ func (p *Profile) word(kind Kind, w *Word, out *Output) {
 		p.mode.law.bans.remove(w.Whom)
 	case SetBrownout:
 		p.mode.law.brownout = w.Brownout
+		p.audience.hall.Slow(w.Brownout.SlowWatching)
 	case Erase:
 		p.erase(w.Whom.Key, out)
 	case Purge:

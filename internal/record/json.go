@@ -13,6 +13,7 @@ type Game struct {
 	Profile  string         `json:"profile"`
 	Status   string         `json:"status"`
 	Chess960 *int           `json:"chess960,omitempty"` // start position
+	Version  uint64         `json:"version"`            // grows with every change
 	FEN      string         `json:"fen"`
 	Created  time.Time      `json:"created"`
 	Moves    []Move         `json:"moves"`
@@ -40,7 +41,7 @@ type Result struct {
 // AppendJSON appends a game as one line of JSON.
 func AppendJSON(dst []byte, b *wamble.Board) ([]byte, error) {
 	g := Game{
-		Board: b.ID, Profile: b.Profile, Status: b.Status.String(), FEN: b.FEN, Created: b.Created.UTC(),
+		Board: b.ID, Profile: b.Profile, Status: b.Status.String(), Version: b.Version, FEN: b.FEN, Created: b.Created.UTC(),
 		Moves: make([]Move, len(b.Moves)),
 	}
 	if b.Variant >= 0 {

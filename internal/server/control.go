@@ -64,6 +64,11 @@ func controlPath(dir string) string { return filepath.Join(dir, "control.sock") 
 // lock of the journal says that it is gone.
 func (s *Server) openControl() error {
 	path := controlPath(s.dir)
+	if l := s.inheritedControl(); l != nil {
+		s.control = l
+		s.closers = append(s.closers, l.Close)
+		return nil
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the control socket: %w", err)
 	}

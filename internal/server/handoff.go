@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -205,6 +206,9 @@ func (s *Server) leaveSockets(_ context.Context, l *leaving) error {
 		port := k.port.Load()
 		err = errors.Join(err, leave(l.heir.Sockets, k.name, port.UDP()), leave(l.heir.Listeners, handoff.HTTP(k.name), port.TCP()))
 	}
+	if control, ok := s.control.(*net.UnixListener); ok {
+		err = errors.Join(err, leave(l.heir.Listeners, handoff.Control, control))
+	}
 	if err == nil {
 		_, err = l.heir.Environ(os.Environ()) // it must fit
 	}
@@ -255,6 +259,9 @@ func (s *Server) part(ctx context.Context) error {
 		s.house.changing.Unlock()
 		s.stop()
 		return nil
+	}
+	if control, ok := s.control.(*net.UnixListener); ok {
+		control.SetUnlinkOnClose(false) // whoever asks meanwhile waits for the next image
 	}
 	goodbye, cancel := context.WithTimeout(context.Background(), partTime)
 	defer cancel()

@@ -18,6 +18,7 @@ func (s *Server) site(rt *runtime) http.Handler {
 		return nil
 	}
 	mux := health(rt.stage.get)
+	mux.Handle("GET /api/", rt.api())
 	mux.Handle("GET /", web.Player(rt.cfg.Load().Network.WebSocketPath))
 	return mux
 }

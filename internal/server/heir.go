@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -129,6 +130,31 @@ func (s *Server) endInheriting() error {
 	}
 	s.heir.estates = nil
 	return nil
+}
+
+// inheritedControl returns the control socket of the image before this one, nil
+// if there is none that can be used.
+func (s *Server) inheritedControl() net.Listener {
+	h := s.o.Succession.Inheritance
+	if h == nil {
+		return nil
+	}
+	f, err := handoff.Duplicate(h.Listeners, handoff.Control)
+	if err != nil || f == nil {
+		return nil
+	}
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil
+	}
+	unix, ok := l.(*net.UnixListener)
+	if !ok || unix.Addr().String() != controlPath(s.dir) {
+		l.Close()
+		return nil
+	}
+	unix.SetUnlinkOnClose(true)
+	return unix
 }
 
 // takeOver makes the estate of a runtime its life. The journal is there; the

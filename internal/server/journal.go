@@ -19,7 +19,7 @@ type journal struct {
 	worker uint32
 	// durable is told how far the journal has come, and failed why it ends, on
 	// the committer's goroutine.
-	durable func(gate, seq uint64, frames int)
+	durable func(progress)
 	failed  func(err error)
 
 	mu     sync.Mutex
@@ -29,13 +29,22 @@ type journal struct {
 	landed sync.Cond // signalled when the group under way has settled
 	held   bool      // nothing is submitted yet
 	err    error
+	pack   []byte    // frames that become one message
 	sizes  histogram // frames per group
+}
+
+// progress is a group that became durable: its gate, the number of its last
+// message, and how much it held.
+type progress struct {
+	gate, seq        uint64
+	frames, messages int
 }
 
 // group is the frames of some steps in a row, and the gate of the last.
 type group struct {
-	frames *runner.Group
-	gate   uint64
+	messages *runner.Group
+	frames   int
+	gate     uint64
 }
 
 // The bounds of a group that is being filled. Past them the loop reads nothing
@@ -45,12 +54,16 @@ const (
 	mostBytes  = 8 << 20
 )
 
+// packSize is how many bytes of frames of one step travel as one message. A
+// message costs the journal the same whether it is long or short.
+const packSize = 16 << 10
+
 // newJournal returns a journal that holds its frames until begin.
 func newJournal(r *runner.Runner, worker uint32) *journal {
 	j := &journal{runner: r, worker: worker, held: true, sizes: newHistogram(groupBounds)}
 	j.landed.L = &j.mu
-	j.open = &group{frames: r.NewGroup(j.settle)}
-	j.other = &group{frames: r.NewGroup(j.settle)}
+	j.open = &group{messages: r.NewGroup(j.settle)}
+	j.other = &group{messages: r.NewGroup(j.settle)}
 	return j
 }
 
@@ -72,11 +85,16 @@ func (j *journal) add(frames *profile.Frames, gate uint64) error {
 		return nil
 	}
 	for i := range frames.Len() {
-		if err := persist.Add(j.open.frames, j.worker, frames.At(i)); err != nil {
+		if j.pack = persist.Join(j.pack, frames.At(i)); len(j.pack) < packSize && i < frames.Len()-1 {
+			continue
+		}
+		if err := persist.Add(j.open.messages, j.worker, j.pack); err != nil {
 			j.err = err
 			return err
 		}
+		j.pack = j.pack[:0]
 	}
+	j.open.frames += frames.Len()
 	if gate != 0 {
 		j.open.gate = gate
 	}
@@ -96,14 +114,14 @@ func (j *journal) begin() {
 
 // submit sends the open group on its way if none is.
 func (j *journal) submit() error {
-	if j.held || j.flying || j.err != nil || j.open.frames.Len() == 0 {
+	if j.held || j.flying || j.err != nil || j.open.frames == 0 {
 		return nil
 	}
-	if err := j.runner.Submit(j.open.frames); err != nil {
+	if err := j.runner.Submit(j.open.messages); err != nil {
 		j.err = err
 		return err
 	}
-	j.sizes.observe(float64(j.open.frames.Len()), 1)
+	j.sizes.observe(float64(j.open.frames), 1)
 	j.flying = true
 	j.open, j.other = j.other, j.open
 	return nil
@@ -113,11 +131,11 @@ func (j *journal) submit() error {
 // never will be.
 func (j *journal) settle(g *runner.Group, err error) {
 	j.mu.Lock()
-	gate, frames, seq := j.other.gate, g.Len(), uint64(0)
+	gate, frames, messages, seq := j.other.gate, j.other.frames, g.Len(), uint64(0)
 	if err == nil {
-		seq = g.Row(frames - 1).Seq
+		seq = g.Row(messages - 1).Seq
 		g.Reset()
-		j.other.gate = 0
+		j.other.gate, j.other.frames = 0, 0
 		j.flying = false
 		err = j.submit()
 	} else {
@@ -126,7 +144,7 @@ func (j *journal) settle(g *runner.Group, err error) {
 	j.landed.Broadcast()
 	j.mu.Unlock()
 	if seq != 0 {
-		j.durable(gate, seq, frames)
+		j.durable(progress{gate, seq, frames, messages})
 	}
 	if err != nil {
 		j.failed(err)
@@ -154,7 +172,7 @@ func (j *journal) end() {
 func (j *journal) behind() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.err == nil && (j.open.frames.Len() > mostFrames || j.open.frames.Bytes() > mostBytes)
+	return j.err == nil && (j.open.frames > mostFrames || j.open.messages.Bytes() > mostBytes)
 }
 
 // broken reports whether nothing more becomes durable.

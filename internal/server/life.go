@@ -50,10 +50,10 @@ func (rt *runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) 
 		mail:    newMail(rt.wake),
 		failure: make(chan error, 1),
 	}
-	l.journal.durable = func(gate, seq uint64, frames int) {
-		l.mail.durable(gate, seq)
-		drain.Posted(frames)
-		rt.pace.posted.Add(uint64(frames))
+	l.journal.durable = func(p progress) {
+		l.mail.durable(p.gate, p.seq)
+		drain.Posted(p.messages)
+		rt.pace.posted.Add(uint64(p.frames))
 	}
 	l.journal.failed = l.fail
 	return l, nil
@@ -120,9 +120,13 @@ func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.B
 	if err != nil {
 		return fmt.Errorf("read who holds the boards: %w", err)
 	}
+	predicted, err := rt.predicted(ctx, boards)
+	if err != nil {
+		return fmt.Errorf("read what is predicted: %w", err)
+	}
 	inputs := make([]profile.Input, 0, 2*len(boards))
 	for i := range boards {
-		inputs = append(inputs, profile.Input{Kind: profile.RestoreBoard, Board: &boards[i]})
+		inputs = append(inputs, profile.Input{Kind: profile.RestoreBoard, Board: &boards[i], Answer: predicted[boards[i].ID]})
 		if holders[i] != nil {
 			inputs = append(inputs, profile.Input{Kind: profile.RestoreSession, Session: holders[i]})
 		}
@@ -132,6 +136,23 @@ func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.B
 		rt.log.Warn("a stored board is damaged", "err", trouble)
 	}
 	return nil
+}
+
+// predicted reads what is predicted of boards: nothing of most of them.
+func (rt *runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID]*profile.Answer, error) {
+	ids := make([]wamble.BoardID, len(boards))
+	for i := range boards {
+		ids[i] = boards[i].ID
+	}
+	all, err := rt.store.Predictions(ctx, ids...)
+	found := map[wamble.BoardID]*profile.Answer{}
+	for _, p := range all {
+		if found[p.Board] == nil {
+			found[p.Board] = &profile.Answer{}
+		}
+		found[p.Board].Predictions = append(found[p.Board].Predictions, p)
+	}
+	return found, err
 }
 
 // holders reads the sessions that hold boards, some at once. A holder who is not

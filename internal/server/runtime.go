@@ -52,6 +52,7 @@ type help struct {
 	done    sync.WaitGroup
 	crashed chan error // holds the first panic
 	moving  sync.Mutex // held while the loop is made, and while it moves
+	games   bell       // rings when finished games have reached the store
 }
 
 // tape is where lives are recorded.
@@ -255,7 +256,7 @@ func (rt *runtime) makeDrain(ctx context.Context) error {
 	d, err := persist.NewDrain(ctx, rt.runner, &rt.pace, persist.DrainOptions{
 		Profile: rt.name,
 		Limits:  persist.Limits{Intents: rt.cfg.Load().Store.MaxIntents, Bytes: rt.cfg.Load().Store.MaxPayload},
-		Applied: rt.applied, Trouble: rt.watch.drained,
+		Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.help.games.ring,
 	})
 	if err == nil {
 		rt.drain.Store(d)

@@ -42,17 +42,62 @@ func (t *tx) sameMove(in *wamble.RecordMove) error {
 
 // countGames counts the boards on which a session moves for the first time.
 func (t *tx) countGames(moves []*wamble.RecordMove) error {
-	args := t.list(len(moves), 2)
+	var boards []wamble.BoardID // moves lie together by board
 	for _, in := range moves {
-		if in.First {
-			args = append(args, int64(in.Session), int64(in.Board))
+		if n := len(boards); in.First && (n == 0 || boards[n-1] != in.Board) {
+			boards = append(boards, in.Board)
 		}
 	}
-	_, err := t.many(`UPDATE sessions SET games_played = games_played + v.games, chess960_games_played = chess960_games_played + v.chess960
-		FROM (SELECT column1 AS session, count(*) AS games, count(b.variant) AS chess960
-			FROM (VALUES $rows) JOIN boards b ON b.id = column2 GROUP BY column1) v
-		WHERE sessions.id = v.session`, "(?,?)", args)
+	chess960, err := t.chess960(boards)
+	if err != nil {
+		return err
+	}
+	type games struct{ all, chess960 int64 }
+	counts := map[wamble.SessionID]games{}
+	var sessions []wamble.SessionID
+	for _, in := range moves {
+		if !in.First {
+			continue
+		}
+		g, known := counts[in.Session]
+		if !known {
+			sessions = append(sessions, in.Session)
+		}
+		if g.all++; chess960[in.Board] {
+			g.chess960++
+		}
+		counts[in.Session] = g
+	}
+	args := t.list(len(sessions), 3)
+	for _, id := range sessions {
+		args = append(args, int64(id), counts[id].all, counts[id].chess960)
+	}
+	_, err = t.many(`UPDATE sessions SET games_played = games_played + v.column2, chess960_games_played = chess960_games_played + v.column3
+		FROM (VALUES $rows) v WHERE sessions.id = v.column1`, "(?,?,?)", args)
 	return err
+}
+
+// chess960 returns which of some boards are Chess960.
+func (t *tx) chess960(boards []wamble.BoardID) (map[wamble.BoardID]bool, error) {
+	list, err := json.Marshal(boards)
+	if err != nil || len(boards) == 0 {
+		return nil, err
+	}
+	var found string
+	err = t.scan(`SELECT ifnull(json_group_array(b.id), '[]') FROM json_each(?) j JOIN boards b ON b.id = j.value WHERE b.variant IS NOT NULL`,
+		[]any{string(list)}, &found)
+	if err != nil {
+		return nil, err
+	}
+	var ids []wamble.BoardID
+	if err := json.Unmarshal([]byte(found), &ids); err != nil {
+		return nil, err
+	}
+	set := make(map[wamble.BoardID]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set, nil
 }
 
 func (t *tx) recordShown(run []wamble.Intent) error {

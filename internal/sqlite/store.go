@@ -44,7 +44,7 @@ func Open(o Options) (*Store, error) {
 	if o.Readers == 0 {
 		o.Readers = 4
 	}
-	wdb, err := sql.Open("sqlite", dsn(o, "synchronous(FULL)", "wal_autocheckpoint(4000)", "cache_size(-32000)"))
+	wdb, err := sql.Open("sqlite", dsn(o, "synchronous(FULL)", "wal_autocheckpoint(4000)", "cache_size(-32000)", "temp_store(MEMORY)"))
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite database: %w", err)
 	}

@@ -115,7 +115,7 @@ func (t *tx) scan(text string, args []any, into ...any) error {
 
 // sizes are the numbers of rows for which statements are prepared: few, so
 // that the statements stay few.
-var sizes = [...]int{64, 16, 4, 1}
+var sizes = [...]int{512, 64, 8, 1}
 
 // many runs a statement over rows of args, as many rows at a time as sizes
 // allow, and returns how many rows it changed in all. In its text, $rows stands

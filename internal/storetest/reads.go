@@ -103,6 +103,12 @@ var readCases = []testCase{
 			text = append(text, fmt.Sprintf("%d<%d at %d", p.ID, p.Parent, p.Depth))
 		}
 		w.equal("tree", fmt.Sprint(text), "[30<0 at 0 50<0 at 0 20<30 at 1 10<20 at 2]")
+		got, err = w.Predictions(w.Context(), 4, 9, 3)
+		w.must(err)
+		w.equal("predictions of two boards and one that is not there", len(got), 5)
+		got, err = w.Predictions(w.Context())
+		w.must(err)
+		w.equal("predictions of no board", len(got), 0)
 	}},
 	{"what is not there", func(w *world) {
 		_, err := w.Session(w.Context(), token(9))

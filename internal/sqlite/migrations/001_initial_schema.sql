@@ -1,5 +1,7 @@
 -- The eight tables of the original, in the types of SQLite. Times are whole
--- microseconds since 1970 (UTC): datetime(created_at / 1e6, 'unixepoch').
+-- microseconds since 1970 (UTC): datetime(created_at / 1e6, 'unixepoch'). Moves
+-- are kept by board and ply, which is how they are written and read; a number of
+-- their own would only be a second tree.
 
 CREATE TABLE players (
     id INTEGER PRIMARY KEY,
@@ -27,13 +29,13 @@ CREATE TABLE boards (
 ) STRICT;
 
 CREATE TABLE moves (
-    id INTEGER PRIMARY KEY,
     board_id INTEGER NOT NULL REFERENCES boards(id),
     session_id INTEGER NOT NULL REFERENCES sessions(id),
     move_uci TEXT NOT NULL CHECK (length(move_uci) <= 6),
-    move_number INTEGER NOT NULL,
-    timestamp INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1e6 AS INTEGER))
-) STRICT;
+    move_number INTEGER NOT NULL, -- by ply
+    timestamp INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1e6 AS INTEGER)),
+    PRIMARY KEY (board_id, move_number)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE reservations (
     board_id INTEGER PRIMARY KEY REFERENCES boards(id),
@@ -66,9 +68,7 @@ CREATE TABLE predictions (
 
 CREATE INDEX idx_sessions_token ON sessions (token);
 CREATE INDEX idx_boards_status ON boards (status);
-CREATE INDEX idx_moves_board_id ON moves (board_id);
 CREATE INDEX idx_moves_session_id ON moves (session_id);
-CREATE INDEX idx_moves_board_session ON moves (board_id, session_id);
 CREATE INDEX idx_reservations_expires_at ON reservations (expires_at);
 CREATE INDEX idx_payouts_session_id ON payouts (session_id);
 

@@ -3,9 +3,6 @@
 ALTER TABLE boards ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE boards ADD COLUMN variant INTEGER CHECK (variant BETWEEN 0 AND 959);
 
--- Moves are numbered by ply.
-CREATE UNIQUE INDEX idx_moves_board_ply ON moves (board_id, move_number);
-
 ALTER TABLE reservations ADD COLUMN started_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE reservations ADD COLUMN reserved_for_white INTEGER NOT NULL DEFAULT 1 CHECK (reserved_for_white IN (0, 1));
 CREATE INDEX idx_reservations_session_id ON reservations (session_id);

@@ -1,0 +1,103 @@
+package predict
+
+import (
+	"wamble"
+)
+
+// Bounds that nobody needs to tune: beyond them a wish is over the limit.
+const (
+	maxTree  = 4096    // predictions of one board in memory
+	maxBook  = 1 << 20 // of all boards
+	maxDepth = 64      // plies that one can look ahead
+)
+
+// Mode says who may predict.
+type Mode uint8
+
+// The closed list of modes, with the numbers of the option.
+const (
+	Off    Mode = iota
+	Holder      // only who is to move on the board
+	Streak      // everybody; points grow with a run of right predictions
+	Gated       // as Streak, but only a share of the players
+)
+
+// Options is what a book goes by.
+type Options struct {
+	Mode Mode
+	// Base is what a right prediction pays. It is multiplied by Multiplier for
+	// each right one before it in a row, at most Cap−1 times.
+	Base, Multiplier float64
+	Cap              int
+	// Penalty is what a wrong one costs; its sign does not matter.
+	Penalty float64
+	// Percent is the share of players whom Gated lets in.
+	Percent int
+	// Depth is how deep readers see into a tree.
+	Depth int
+	// AnyPromotion counts a prediction as right whatever the pawn becomes.
+	AnyPromotion bool
+	// MaxPending bounds the open predictions under one parent, of all players;
+	// MaxPerParent those of one player, 0 not at all.
+	MaxPending, MaxPerParent int
+	// OnePerMove refuses what somebody else predicts already.
+	OnePerMove bool
+}
+
+// NewID hands out the number of a new prediction, each only once; false when
+// none is left for now.
+type NewID func() (wamble.PredictionID, bool)
+
+// Book is the predictions of all boards. It belongs to one goroutine.
+type Book struct {
+	opts    Options
+	newID   NewID
+	key     [32]byte // of the pseudonyms
+	trees   map[wamble.BoardID]*tree
+	size    int     // predictions in memory
+	places  []int32 // scratch of prune
+	intents struct {
+		record  wamble.RecordPrediction
+		resolve wamble.ResolvePrediction
+	}
+}
+
+// New returns an empty book. The key makes its pseudonyms: whoever knows it can
+// tell whose they are.
+func New(opts Options, newID NewID, key [32]byte) *Book {
+	return &Book{opts: opts, newID: newID, key: key, trees: map[wamble.BoardID]*tree{}}
+}
+
+// Options returns what the book goes by.
+func (b *Book) Options() *Options { return &b.opts }
+
+// Reconfigure changes the options. What is pending stays so, and is resolved by
+// the new ones.
+func (b *Book) Reconfigure(opts Options) { b.opts = opts }
+
+// Open reports whether predictions are taken from anybody at all.
+func (b *Book) Open() bool { return b.opts.Mode != Off }
+
+// Len returns how many predictions are in memory.
+func (b *Book) Len() int { return b.size }
+
+// MayPredict reports whether a player may predict the moves of a board that he
+// holds, or does not hold, by the mode alone.
+func (b *Book) MayPredict(token wamble.Token, holds bool) bool {
+	switch b.opts.Mode {
+	case Holder:
+		return b.Open() && holds
+	case Gated:
+		return b.Open() && int(hash(token)%100) < b.opts.Percent
+	}
+	return b.Open()
+}
+
+// hash is FNV-1a, by which the original lets players in.
+func hash(token wamble.Token) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range token {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
+}

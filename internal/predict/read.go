@@ -1,0 +1,62 @@
+package predict
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"wamble"
+)
+
+// Row is a prediction as readers see it. Whose it is they learn from Pseudonym
+// alone.
+type Row struct {
+	ID, Parent wamble.PredictionID
+	Session    wamble.SessionID
+	UCI        string
+	Ply, Depth int
+	Status     wamble.PredictionStatus
+	Points     float64
+}
+
+// row returns what stands in a place; nothing in none.
+func (t *tree) row(place int32) Row {
+	if place == none {
+		return Row{}
+	}
+	n := &t.nodes[place]
+	return Row{
+		ID: n.id, Parent: t.parentID(n), Session: n.session, UCI: n.uci,
+		Ply: int(n.ply), Depth: int(n.depth), Status: n.status, Points: n.points,
+	}
+}
+
+// Read appends the predictions of a board down to a depth, in the order in which
+// they were made and at most limit, and returns dst.
+func (b *Book) Read(dst []Row, id wamble.BoardID, depth, limit int) []Row {
+	t := b.trees[id]
+	if t == nil {
+		return dst
+	}
+	for i := range t.nodes {
+		if limit == 0 {
+			break
+		}
+		if int(t.nodes[i].depth) <= depth {
+			dst = append(dst, t.row(int32(i)))
+			limit--
+		}
+	}
+	return dst
+}
+
+// Pseudonym is the name under which a reader knows an author: always the same
+// for the two of them, and of no use to anybody else.
+func (b *Book) Pseudonym(reader, author wamble.SessionID) (name [16]byte) {
+	var text [32 + 8 + 8]byte
+	copy(text[:], b.key[:])
+	binary.LittleEndian.PutUint64(text[32:], uint64(reader))
+	binary.LittleEndian.PutUint64(text[40:], uint64(author))
+	sum := sha256.Sum256(text[:])
+	copy(name[:], sum[:])
+	return name
+}

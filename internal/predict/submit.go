@@ -1,0 +1,155 @@
+package predict
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// Verdict is what became of a wish. The numbers travel in
+// prediction.submit_status.
+type Verdict uint8
+
+// The closed list of verdicts.
+const (
+	Created       Verdict = iota + 1
+	Duplicate             // he has predicted here already
+	DuplicateMove         // somebody else has predicted the same
+	Invalid               // no move, not a legal one, or too late for it
+	Limit                 // there are too many
+	NotAllowed
+	NotFound // the parent
+	Disabled
+)
+
+// Wish is what a player wants to predict.
+type Wish struct {
+	Session wamble.SessionID
+	Token   wamble.Token
+	Board   wamble.BoardID
+	On      chess.Position // of the board
+	Holds   bool           // he is to move on it
+	UCI     string
+	Parent  wamble.PredictionID // 0: the next move
+	// Level is how deep the policy lets him predict: 0 the next move alone;
+	// negative not at all.
+	Level int
+	// Reads says that he may read the tree: only then he can know that somebody
+	// else predicts the same.
+	Reads bool
+}
+
+// Submit takes a prediction, or says why not. The row is the new prediction, or
+// the one that is in the way of a duplicate.
+func (b *Book) Submit(now time.Time, w Wish, out wamble.Intents) (Row, Verdict) {
+	switch {
+	case !b.Open():
+		return Row{}, Disabled
+	case w.Level < 0 || !b.MayPredict(w.Token, w.Holds):
+		return Row{}, NotAllowed
+	case !isMove(w.UCI):
+		return Row{}, Invalid
+	}
+	t := b.trees[w.Board]
+	n := node{session: w.Session, ply: int32(w.On.Ply()) + 1, uci: w.UCI, up: none}
+	if w.Parent != 0 {
+		up := t.find(w.Parent)
+		if up == none {
+			return Row{}, NotFound
+		}
+		parent := &t.nodes[up]
+		if parent.status == wamble.Incorrect || parent.status == wamble.Expired {
+			return Row{}, Invalid
+		}
+		n.up, n.ply, n.depth = up, parent.ply+1, parent.depth+1
+		if int(n.depth) > min(w.Level, maxDepth) {
+			return Row{}, NotAllowed
+		}
+	}
+	if t != nil {
+		if place, v := b.crowded(t, &n, w.Reads); v != 0 {
+			return t.row(place), v
+		}
+	}
+	switch {
+	case int(n.ply) <= w.On.Ply() || !t.allows(&n, w.On):
+		return Row{}, Invalid
+	case b.size >= maxBook:
+		return Row{}, Limit
+	}
+	return b.add(now, w, n, out)
+}
+
+// isMove reports whether text has the form of a move.
+func isMove(text string) bool {
+	if len(text) != 4 && len(text) != 5 {
+		return false
+	}
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// crowded looks at the open predictions beside a new one, and returns the
+// verdict if they are in its way, with the place of the one that is.
+func (b *Book) crowded(t *tree, n *node, reads bool) (place int32, v Verdict) {
+	open, own, first, same := 0, 0, int32(none), int32(none)
+	for i := range t.nodes {
+		o := &t.nodes[i]
+		if o.status != wamble.Pending || o.up != n.up {
+			continue
+		}
+		open++
+		if o.session == n.session {
+			if own++; own == 1 {
+				first = int32(i)
+			}
+		}
+		if same == none && o.uci == n.uci {
+			same = int32(i)
+		}
+	}
+	switch {
+	case open >= b.opts.MaxPending || len(t.nodes) >= maxTree:
+		return none, Limit
+	case b.opts.MaxPerParent > 0 && own >= b.opts.MaxPerParent:
+		return first, Duplicate
+	case b.opts.OnePerMove && reads && same != none:
+		return same, DuplicateMove
+	}
+	return none, 0
+}
+
+// allows reports whether a prediction is legal if its ancestors come true.
+func (t *tree) allows(n *node, on chess.Position) bool {
+	if n.up != none {
+		var ok bool
+		if on, ok = t.after(n.up, on); !ok {
+			return false
+		}
+	}
+	_, err := on.ParseUCI(n.uci)
+	return err == nil
+}
+
+// add writes a prediction into the book.
+func (b *Book) add(now time.Time, w Wish, n node, out wamble.Intents) (Row, Verdict) {
+	id, ok := b.newID()
+	if !ok {
+		return Row{}, Limit
+	}
+	t := b.treeOf(w.Board)
+	n.id, n.streak = id, t.streak(w.Session)
+	t.nodes = append(t.nodes, n)
+	b.size++
+	b.intents.record = wamble.RecordPrediction{
+		ID: id, Board: w.Board, Session: w.Session, Parent: w.Parent, UCI: n.uci,
+		Ply: int(n.ply), Streak: int(n.streak), At: now,
+	}
+	out.Add(&b.intents.record)
+	return t.row(int32(len(t.nodes) - 1)), Created
+}

@@ -1,0 +1,141 @@
+package predict
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// node is one prediction.
+type node struct {
+	id      wamble.PredictionID
+	session wamble.SessionID
+	up      int32 // its parent's place in the tree, or none
+	ply     int32 // that it predicts
+	streak  int32 // of its session when it was made
+	depth   uint8
+	status  wamble.PredictionStatus
+	keep    bool // it was resolved just now
+	points  float64
+	uci     string
+}
+
+// none is the place of no node.
+const none = -1
+
+// tree is the predictions of one board. A parent stands before its children.
+type tree struct {
+	nodes []node
+	// streaks are the right predictions in a row of sessions, up to the last
+	// move; 0 or less is none. next is the map of the move before, to be used
+	// again.
+	streaks, next map[wamble.SessionID]int32
+}
+
+func (b *Book) treeOf(id wamble.BoardID) *tree {
+	t := b.trees[id]
+	if t == nil {
+		t = &tree{}
+		b.trees[id] = t
+	}
+	return t
+}
+
+// find returns the place of a prediction, or none.
+func (t *tree) find(id wamble.PredictionID) int32 {
+	if t != nil {
+		for i := range t.nodes {
+			if t.nodes[i].id == id {
+				return int32(i)
+			}
+		}
+	}
+	return none
+}
+
+// parentID returns the number of a node's parent, 0 for none.
+func (t *tree) parentID(n *node) wamble.PredictionID {
+	if n.up == none {
+		return 0
+	}
+	return t.nodes[n.up].id
+}
+
+// streak returns how many predictions in a row were right.
+func (t *tree) streak(s wamble.SessionID) int32 {
+	if t == nil {
+		return 0
+	}
+	return max(t.streaks[s], 0)
+}
+
+// after returns the position before a child of the node in place up: the board,
+// and what its pending ancestors say. It reports false when those do not fit the
+// board.
+func (t *tree) after(up int32, on chess.Position) (chess.Position, bool) {
+	var chain [maxDepth + 1]int32
+	n := 0
+	for i := up; i != none && t.nodes[i].status == wamble.Pending && n < len(chain); i = t.nodes[i].up {
+		chain[n] = i
+		n++
+	}
+	for n--; n >= 0; n-- {
+		m, err := on.ParseUCI(t.nodes[chain[n]].uci)
+		if err != nil {
+			return on, false
+		}
+		on = on.Play(m)
+	}
+	return on, true
+}
+
+// prune forgets what is neither pending, nor needed by what is, nor resolved
+// just now: readers see that until the next move.
+func (b *Book) prune(id wamble.BoardID, t *tree) {
+	for i := len(t.nodes) - 1; i >= 0; i-- {
+		n := &t.nodes[i]
+		n.keep = n.keep || n.status == wamble.Pending
+		if n.keep && n.up != none {
+			t.nodes[n.up].keep = true
+		}
+	}
+	b.places = b.places[:0]
+	kept := t.nodes[:0]
+	for i := range t.nodes {
+		n := t.nodes[i]
+		place := int32(none)
+		if n.keep {
+			place = int32(len(kept))
+			if n.up != none {
+				n.up = b.places[n.up]
+			}
+			n.keep = false
+			kept = append(kept, n)
+		}
+		b.places = append(b.places, place)
+	}
+	b.size -= len(t.nodes) - len(kept)
+	clear(t.nodes[len(kept):])
+	t.nodes = kept
+	if len(kept) == 0 && !t.running() {
+		delete(b.trees, id)
+	}
+}
+
+// running reports whether anybody has a streak.
+func (t *tree) running() bool {
+	for _, n := range t.streaks {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// settle resolves a node, and says so.
+func (b *Book) settle(now time.Time, n *node, status wamble.PredictionStatus, points float64, out wamble.Intents) {
+	n.status, n.points, n.keep = status, points, true
+	b.intents.resolve = wamble.ResolvePrediction{ID: n.id, Session: n.session, Status: status, Points: points, At: now}
+	out.Add(&b.intents.resolve)
+}

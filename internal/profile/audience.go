@@ -1,0 +1,159 @@
+package profile
+
+import (
+	"crypto/sha256"
+
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/predict"
+	"wamble/internal/session"
+	"wamble/internal/spectate"
+	"wamble/wire"
+)
+
+// audience is everybody beside the players who move: who predicts, and who
+// watches.
+type audience struct {
+	book *predict.Book
+	hall *spectate.Hall
+	// observe is Profile.observed, while the hall is open.
+	observe func(*board.Board)
+	gains   []predict.Gain // of the present request
+	rows    []predict.Row
+	data    []wire.Prediction
+}
+
+func (p *Profile) newAudience(o Options) audience {
+	// The key of the pseudonyms is of the same secret as the tokens, but tells
+	// nothing of them.
+	key := sha256.Sum256(append([]byte("wamble pseudonyms"), o.Seed[:]...))
+	return audience{
+		book:    predict.New(predictOptions(o.Config), p.newPredictionID, key),
+		hall:    spectate.New(spectateOptions(o.Config)),
+		observe: p.observed,
+	}
+}
+
+// capsAt is what the holder of a board may do.
+func (p *Profile) capsAt(b *board.Board) wire.SessionCaps {
+	caps := p.mode.caps
+	if caps&wire.MayPredict != 0 && p.audience.book.Options().Mode == predict.Gated {
+		if s := p.sessions.ByID(b.Holder()); s == nil || p.mayPredict(s, b) < 0 {
+			caps &^= wire.MayPredict
+		}
+	}
+	return caps
+}
+
+// observed tells the hall of a board that has changed.
+func (p *Profile) observed(b *board.Board) {
+	if b.Watchable() {
+		p.audience.hall.Show(p.sight(b))
+	} else {
+		p.audience.hall.Hide(p.sight(b))
+	}
+}
+
+// sight is what spectators see of a board.
+func (p *Profile) sight(b *board.Board) spectate.Board {
+	s := spectate.Board{
+		ID: b.ID(), Version: b.Version(), Position: b.Position(), Chess960: b.Variant() >= 0,
+		Attraction: b.Attraction(p.clock.now, p.boards.Options()),
+	}
+	if at := b.LastMoved(); !at.IsZero() {
+		s.Moved = at.UnixMicro()
+	}
+	if from, to, ok := lastMove(b); ok {
+		s.From, s.To = from, to
+	}
+	return s
+}
+
+// openHall makes sure that the hall knows all boards.
+func (p *Profile) openHall() {
+	hall := p.audience.hall
+	if hall.IsOpen() {
+		return
+	}
+	hall.Open(p.clock.now, func(yield func(spectate.Board) bool) {
+		for b := range p.boards.All() {
+			if b.Watchable() && !yield(p.sight(b)) {
+				return
+			}
+		}
+	})
+	p.boards.Observe(p.audience.observe)
+}
+
+// perform shows spectators what is due. Everything that was decided is sealed:
+// what they see leaves when it is durable.
+func (p *Profile) perform() {
+	hall := p.audience.hall
+	if p.mode.stage != running || !hall.IsOpen() && hall.Len() == 0 {
+		return
+	}
+	p.openHall()
+	hall.Due(p.clock.now, (*house)(p))
+	if !hall.IsOpen() {
+		p.boards.Observe(nil)
+	}
+}
+
+// house is a profile as its spectators need it.
+type house Profile
+
+// maxHeld is how many packets may wait for the journal before spectators are
+// sent no more.
+const maxHeld = 1 << 14
+
+func (h *house) Send(token wamble.Token, packet []byte) bool {
+	return h.link.PushLatest(token, packet, h.gates.last)
+}
+
+func (h *house) Room() int { return maxHeld - h.link.Held() }
+
+func (h *house) Guest(id wamble.SessionID) (spectate.Guest, bool) {
+	s := h.sessions.ByID(id)
+	if s == nil || h.sessions.Over(s.Token()) || !h.link.Linked(s.Token()) {
+		return spectate.Guest{}, false
+	}
+	return (*Profile)(h).guest(s), true
+}
+
+// guest is a session that watches, or wants to.
+func (p *Profile) guest(s *session.Session) spectate.Guest {
+	return spectate.Guest{
+		Session: s.ID(), Token: s.Token(), Trust: s.Trust(), Heard: s.Seen(),
+		Summary: true, Focus: true, Modes: p.mode.caps&wire.MaySeeGameMode != 0,
+	}
+}
+
+func savePredictions(p *Profile, dst []byte) ([]byte, error) {
+	return p.audience.book.Snapshot(dst), nil
+}
+
+func loadPredictions(v *revival, state []byte) (err error) {
+	v.book, err = predict.Load(predictOptions(v.p.cfg), v.p.newPredictionID, state)
+	return err
+}
+
+func saveSpectators(p *Profile, dst []byte) ([]byte, error) {
+	return p.audience.hall.Snapshot(dst), nil
+}
+
+func loadSpectators(v *revival, state []byte) (err error) {
+	v.hall, err = spectate.Load(spectateOptions(v.p.cfg), state)
+	return err
+}
+
+// adopt takes over who predicts and watches. The hall is closed; the next step
+// opens it.
+func (a *audience) adopt(v *revival) {
+	if v.book != nil {
+		a.book = v.book
+	}
+	if v.hall != nil {
+		a.hall = v.hall
+	}
+	a.hall.Slow(v.law.brownout.SlowWatching)
+}

@@ -1,0 +1,141 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/link"
+	"wamble/internal/predict"
+	"wamble/internal/session"
+	"wamble/wire"
+)
+
+// mayPredict returns how deep a session may predict on a board: 0 is the next
+// move alone, negative nothing. It may look ahead as far as others can see.
+func (p *Profile) mayPredict(s *session.Session, b *board.Board) int {
+	if !p.audience.book.MayPredict(s.Token(), b.Holder() == s.ID()) {
+		return -1
+	}
+	return p.audience.book.Options().Depth
+}
+
+// mayReadPredictions returns how deep a session may look into the tree; negative
+// not at all.
+func (p *Profile) mayReadPredictions(*session.Session) int { return p.audience.book.Options().Depth }
+
+// predict takes a prediction.
+func (p *Profile) predict(r *request, _ *Output) verdict {
+	m := r.message.(*wire.SubmitPrediction)
+	s, b := r.session, p.boards.Board(r.h.Board)
+	if b == nil {
+		p.answerSubmit(r, predict.NotFound, predict.Row{})
+		return done
+	}
+	reads := p.mayReadPredictions(s) >= 0
+	row, v := p.audience.book.Submit(p.clock.now, predict.Wish{
+		Session: s.ID(), Token: s.Token(), Board: b.ID(), On: b.Position(), Holds: b.Holder() == s.ID(),
+		UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredict(s, b), Reads: reads,
+	}, &p.draft)
+	if v == predict.Created {
+		p.stats.Scores.Predictions++
+	} else if !reads {
+		row = predict.Row{}
+	}
+	p.answerSubmit(r, v, row)
+	return done
+}
+
+// answerSubmit answers with the verdict and the row, if there is one.
+func (p *Profile) answerSubmit(r *request, v predict.Verdict, row predict.Row) {
+	data := p.audience.data[:0]
+	if row.ID != 0 {
+		data = append(data, p.rowFor(r.session, &row))
+	}
+	p.audience.data = data
+	fields := append(p.scratch.fields[:0],
+		wire.String(wire.KeyPredictionRequestKind, wire.KindSubmit), wire.Int(wire.KeyPredictionSubmitStatus, int64(v)))
+	p.answerPredictions(r, data, fields)
+}
+
+// predictions shows the tree of a board.
+func (p *Profile) predictions(r *request, _ *Output) verdict {
+	m := r.message.(*wire.GetPredictions)
+	depth := min(p.audience.book.Options().Depth, p.mayReadPredictions(r.session))
+	if m.Depth > 0 {
+		depth = min(depth, int(m.Depth))
+	}
+	if depth < 0 || p.boards.Board(r.h.Board) == nil {
+		p.deny(r, &wamble.Denied{Code: wamble.PredictionReadFailed, Reason: "prediction read failed"})
+		return done
+	}
+	limit := int(m.Limit)
+	if limit == 0 || limit > wire.MaxRows {
+		limit = wire.MaxRows
+	}
+	a := &p.audience
+	a.rows, a.data = a.book.Read(a.rows[:0], r.h.Board, depth, limit), a.data[:0]
+	for i := range a.rows {
+		a.data = append(a.data, p.rowFor(r.session, &a.rows[i]))
+	}
+	p.answerPredictions(r, a.data, append(p.scratch.fields[:0], wire.String(wire.KeyPredictionRequestKind, wire.KindTree)))
+	return done
+}
+
+func (p *Profile) answerPredictions(r *request, data []wire.Prediction, fields []wire.Field) {
+	h := wire.Header{Token: r.h.Token, Board: r.h.Board}
+	link.Answer(p.link, r.id, h, wire.PredictionData{Rows: data}, fields...)
+}
+
+// rowFor is a prediction as one session may see it: others under a pseudonym.
+func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
+	author := wire.Author(s.Token())
+	if row.Session != s.ID() {
+		author = p.audience.book.Pseudonym(s.ID(), row.Session)
+	}
+	uci, _ := wire.MakeUCI(row.UCI) // it has been checked
+	return wire.Prediction{
+		ID: wire.Uint64(row.ID), Parent: wire.Uint64(row.Parent), Author: author, Points: wire.Float(row.Points),
+		TargetPly: uint16(row.Ply), Depth: uint8(row.Depth), Status: uint8(row.Status), UCI: uci,
+	}
+}
+
+// resolve holds a move against what was predicted of it.
+func (p *Profile) resolve(played *board.Played) {
+	m, ok := played.Board.LastMove()
+	if !ok {
+		return
+	}
+	a := &p.audience
+	before := len(a.gains)
+	a.gains = a.book.Resolve(p.clock.now, played.Board.ID(), played.Ply, m.Move, a.gains, &p.draft)
+	for _, g := range a.gains[before:] {
+		if s := p.sessions.ByID(g.Session); s != nil && g.Points != 0 {
+			s.Count(wamble.Stats{PredictionScore: g.Points})
+		}
+	}
+}
+
+// expire ends what was predicted of a board that is finished.
+func (p *Profile) expire(id wamble.BoardID) {
+	p.audience.gains = p.audience.book.Expire(p.clock.now, id, p.audience.gains, &p.draft)
+}
+
+// keepGainers keeps in memory whose predictions were resolved, until the store
+// has that.
+func (p *Profile) keepGainers() {
+	for _, g := range p.audience.gains {
+		if s := p.sessions.ByID(g.Session); s != nil {
+			p.sessions.Wrote(s, p.gates.last)
+		}
+	}
+	p.audience.gains = p.audience.gains[:0]
+}
+
+// restorePredictions takes in what the store has of a board's predictions.
+func (p *Profile) restorePredictions(id wamble.BoardID, stored []wamble.Prediction) {
+	b := p.boards.Board(id)
+	for i := range stored {
+		if stored[i].Board == id && b != nil {
+			p.audience.book.Restore(p.clock.now, &stored[i], b.Plies(), &p.draft)
+		}
+	}
+}

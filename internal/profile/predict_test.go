@@ -1,0 +1,396 @@
+package profile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// applyPrediction writes an intent about a prediction, and complains when one is
+// resolved twice.
+func (m *memory) applyPrediction(in wamble.Intent) error {
+	switch in := in.(type) {
+	case *wamble.RecordPrediction:
+		if m.boards[in.Board] == nil || m.sessions[in.Session] == nil || m.prediction(in.ID) != nil {
+			return fmt.Errorf("prediction %d of board %d by %d does not fit", in.ID, in.Board, in.Session)
+		}
+		p := &wamble.Prediction{
+			ID: in.ID, Board: in.Board, Session: in.Session, Token: m.sessions[in.Session].Token, Parent: in.Parent,
+			UCI: in.UCI, Ply: in.Ply, Streak: in.Streak, At: in.At,
+		}
+		if in.Parent != 0 {
+			parent := m.prediction(in.Parent)
+			if parent == nil || parent.Board != in.Board || parent.Ply+1 != in.Ply {
+				return fmt.Errorf("prediction %d does not follow from %d", in.ID, in.Parent)
+			}
+			p.Depth = parent.Depth + 1
+		}
+		m.predictions = append(m.predictions, p)
+	case *wamble.ResolvePrediction:
+		p := m.prediction(in.ID)
+		if p == nil || p.Session != in.Session || p.Status != wamble.Pending || in.Status == wamble.Pending {
+			return fmt.Errorf("prediction %d of %d is not to be resolved: %+v", in.ID, in.Session, p)
+		}
+		p.Status, p.Points = in.Status, in.Points
+		m.sessions[in.Session].Stats.PredictionScore += in.Points
+	default:
+		return fmt.Errorf("unexpected intent %v", in.Kind())
+	}
+	return nil
+}
+
+func (m *memory) prediction(id wamble.PredictionID) *wamble.Prediction {
+	for i := len(m.predictions) - 1; i >= 0; i-- {
+		if m.predictions[i].ID == id {
+			return m.predictions[i]
+		}
+	}
+	return nil
+}
+
+// predicted returns what a store has of a board's predictions: the pending ones
+// and their ancestors.
+func (m *memory) predicted(id wamble.BoardID) *Answer {
+	wanted := map[wamble.PredictionID]bool{}
+	for i := len(m.predictions) - 1; i >= 0; i-- {
+		if p := m.predictions[i]; p.Board == id && (p.Status == wamble.Pending || wanted[p.ID]) {
+			wanted[p.ID], wanted[p.Parent] = true, true
+		}
+	}
+	var a *Answer
+	for _, p := range m.predictions {
+		if p.Board == id && wanted[p.ID] {
+			if a == nil {
+				a = &Answer{}
+			}
+			a.Predictions = append(a.Predictions, *p)
+		}
+	}
+	return a
+}
+
+func submitPacket(token wamble.Token, board wamble.BoardID, seq uint32, uci string, parent uint64) []byte {
+	u, err := wire.MakeUCI(uci)
+	if err != nil {
+		panic(err)
+	}
+	return encode(wire.Header{Token: token, Board: board, Seq: seq}, wire.SubmitPrediction{UCI: u, Parent: wire.Uint64(parent)})
+}
+
+func treePacket(token wamble.Token, board wamble.BoardID, seq uint32, depth, limit uint8) []byte {
+	return encode(wire.Header{Token: token, Board: board, Seq: seq}, wire.GetPredictions{Depth: depth, Limit: limit})
+}
+
+// keys that PREDICTION_DATA always has.
+const (
+	submitKeys = "prediction.request_kind prediction.submit_status"
+	treeKeys   = "prediction.request_kind"
+)
+
+// predictors is a rig with a player on board 1 and one on board 2, who predict.
+func predictors(t testing.TB, conf string) (r *rig, one, two wamble.Token) {
+	r = newRig(t, "(def min-boards 2) (def max-boards 2) "+conf)
+	one, b1 := r.join(1)
+	two, b2 := r.join(2)
+	if b1 == b2 || b1+b2 != 3 {
+		t.Fatalf("boards %d and %d", b1, b2)
+	}
+	if b1 == 2 { // whoever plays on board 1 is the first
+		one, two = two, one
+		r.send(peerAt(1), helloPacket(two, 3))
+	}
+	return r, one, two
+}
+
+// at is where a token speaks from.
+func (r *rig) at(token wamble.Token) wamble.Peer {
+	for n := 1; n < 10; n++ {
+		if r.p.link.Linked(token) && r.p.link.At(token, prefixOf(peerAt(n))) {
+			return peerAt(n)
+		}
+	}
+	r.t.Fatal("nobody speaks for the token")
+	return wamble.Peer{}
+}
+
+func (r *rig) ask(token wamble.Token, packet []byte) string {
+	r.t.Helper()
+	return r.send(r.at(token), packet)
+}
+
+// TestSubmit: every status, through packets.
+func TestSubmit(t *testing.T) {
+	const on = `(def prediction-mode "streak") `
+	for _, tc := range []struct {
+		name, conf string
+		prepare    func(r *rig, one, two wamble.Token)
+		// packet is made of a token of a player on board 2, for board 1.
+		packet func(two wamble.Token) []byte
+		want   []string
+	}{
+		{"created", on, nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) status 1 board 1 " + submitKeys}},
+		{"a child", on, func(r *rig, _, two wamble.Token) { r.ask(two, submitPacket(two, 1, 8, "e2e4", 0)) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e7e5", 1) },
+			[]string{"ACK 9", "PREDICTION_DATA 2<1:e7e5@2/1=0(0) status 1 board 1 " + submitKeys}},
+		{"duplicate", on, func(r *rig, _, two wamble.Token) { r.ask(two, submitPacket(two, 1, 8, "e2e4", 0)) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "d2d4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) status 2 board 1 " + submitKeys}},
+		{"duplicate move", on, func(r *rig, one, _ wamble.Token) { r.ask(one, submitPacket(one, 1, 8, "e2e4", 0)) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) status 3 board 1 " + submitKeys}},
+		{"illegal", on, nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e5", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 4 board 1 " + submitKeys}},
+		{"no move", on, nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 4 board 1 " + submitKeys}},
+		{"limit", on + "(def prediction-max-pending 1)", func(r *rig, one, _ wamble.Token) { r.ask(one, submitPacket(one, 1, 8, "e2e4", 0)) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "d2d4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 5 board 1 " + submitKeys}},
+		{"not the holder", `(def prediction-mode "holder")`, nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 6 board 1 " + submitKeys}},
+		{"the holder", `(def prediction-mode "holder")`, nil, func(t wamble.Token) []byte { return submitPacket(t, 2, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) status 1 board 2 " + submitKeys}},
+		{"gated", `(def prediction-mode "gated") (def prediction-gated-percent 0)`, nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 6 board 1 " + submitKeys}},
+		{"too deep", on + "(def prediction-view-depth-limit 0)", func(r *rig, _, two wamble.Token) { r.ask(two, submitPacket(two, 1, 8, "e2e4", 0)) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e7e5", 1) },
+			[]string{"ACK 9", "PREDICTION_DATA status 6 board 1 " + submitKeys}},
+		{"unknown parent", on, nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 77) },
+			[]string{"ACK 9", "PREDICTION_DATA status 7 board 1 " + submitKeys}},
+		{"unknown board", on, nil, func(t wamble.Token) []byte { return submitPacket(t, 99, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 7 board 99 " + submitKeys}},
+		{"disabled", "", nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 8 board 1 " + submitKeys}},
+		{"a byte too many", on, nil, func(t wamble.Token) []byte {
+			return encode(wire.Header{Ctrl: wire.CtrlSubmitPrediction, Token: t, Board: 1, Seq: 9}, wire.Unknown{Payload: []byte("\x04e2e4\x00\x00\x00\x00\x00\x00\x00\x00\x00")})
+		}, nil},
+		{"brownout", on, func(r *rig, _, _ wamble.Token) {
+			r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{NoPredictions: true}}})
+		}, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", `ERROR 1006 "no predictions are taken at present"`}},
+		{"the journal has no room", on, func(r *rig, _, _ wamble.Token) { r.step(Input{Kind: ReadOnly}) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{`ERROR 1006 "the server cannot keep moves at present" unreliable`}},
+		{"no number is left", on, func(r *rig, _, _ wamble.Token) { drain(r, wamble.PredictionIDs) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 5 board 1 " + submitKeys}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, one, two := predictors(t, tc.conf)
+			if tc.prepare != nil {
+				tc.prepare(r, one, two)
+				r.took()
+			}
+			expect(t, r.ask(two, tc.packet(two)), tc.want...)
+			r.apply() // what is kept fits the store
+		})
+	}
+}
+
+func TestSubmitByNobody(t *testing.T) {
+	r := newRig(t, `(def prediction-mode "streak")`)
+	r.join(1) // from an address that has proven itself
+	for i, packet := range [][]byte{submitPacket(wamble.Token{9}, 1, 2, "e2e4", 0), treePacket(wamble.Token{8}, 1, 3, 0, 0)} {
+		r.send(peerAt(1), packet)
+		r.answerLoads()
+		expect(t, r.took(), fmt.Sprint("ACK ", i+2), `ERROR 1007 "unknown player" board 1 error.blocking`)
+	}
+}
+
+// TestPredictions: what a reader sees, and how far.
+func TestPredictions(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		packet func(token wamble.Token) []byte
+		want   []string
+	}{
+		{"as deep as the server likes", func(t wamble.Token) []byte { return treePacket(t, 1, 9, 0, 0) },
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) 3<1:e7e5@2/1=0(0) board 1 " + treeKeys}},
+		{"no deeper than the server likes", func(t wamble.Token) []byte { return treePacket(t, 1, 9, 200, 200) },
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) 3<1:e7e5@2/1=0(0) board 1 " + treeKeys}},
+		{"limited", func(t wamble.Token) []byte { return treePacket(t, 1, 9, 1, 2) },
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) board 1 " + treeKeys}},
+		{"without a payload", func(t wamble.Token) []byte {
+			return encode(wire.Header{Ctrl: wire.CtrlGetPredictions, Token: t, Board: 1, Seq: 9}, wire.Unknown{})
+		}, []string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) 3<1:e7e5@2/1=0(0) board 1 " + treeKeys}},
+		{"nothing there", func(t wamble.Token) []byte { return treePacket(t, 2, 9, 0, 0) }, []string{"ACK 9", "PREDICTION_DATA board 2 " + treeKeys}},
+		{"unknown board", func(t wamble.Token) []byte { return treePacket(t, 99, 9, 0, 0) },
+			[]string{"ACK 9", `ERROR 1011 "prediction read failed"`}},
+		{"three bytes", func(t wamble.Token) []byte {
+			return encode(wire.Header{Ctrl: wire.CtrlGetPredictions, Token: t, Board: 1, Seq: 9}, wire.Unknown{Payload: make([]byte, 3)})
+		}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, one, two := predictors(t, `(def prediction-mode "streak") (def prediction-view-depth-limit 1)`)
+			r.ask(one, submitPacket(one, 1, 5, "e2e4", 0))
+			r.ask(two, submitPacket(two, 1, 5, "d2d4", 0))
+			r.ask(two, submitPacket(two, 1, 6, "e7e5", 1))
+			expect(t, r.ask(two, tc.packet(two)), tc.want...)
+		})
+	}
+}
+
+// TestAuthors: a reader sees his own token, and pseudonyms for all others, which
+// are of no use to anybody else.
+func TestAuthors(t *testing.T) {
+	r, one, two := predictors(t, `(def prediction-mode "streak")`)
+	r.ask(one, submitPacket(one, 1, 5, "e2e4", 0))
+	r.ask(two, submitPacket(two, 1, 5, "d2d4", 0))
+	authors := func(reader wamble.Token, seq uint32) []wire.Author {
+		var p wire.Packet
+		if err := p.Decode(r.reply(r.at(reader), treePacket(reader, 1, seq, 0, 0))); err != nil {
+			t.Fatal(err)
+		}
+		var all []wire.Author
+		for _, row := range p.Message.(*wire.PredictionData).Rows {
+			all = append(all, row.Author)
+		}
+		return all
+	}
+	first, second, again := authors(one, 6), authors(two, 6), authors(one, 7)
+	if first[0] != wire.Author(one) || second[1] != wire.Author(two) {
+		t.Error("somebody does not know his own prediction")
+	}
+	if first[1] == wire.Author(two) || second[0] == wire.Author(one) {
+		t.Error("a token is shown to somebody else")
+	}
+	if again[1] != first[1] || first[1] == second[0] {
+		t.Errorf("pseudonyms %x, %x, %x", first[1], again[1], second[0])
+	}
+	for _, name := range []wire.Author{first[1], second[0]} { // nobody is known by a pseudonym
+		if token := wamble.Token(name); r.p.sessions.Find(token) != nil || r.p.link.Linked(token) {
+			t.Errorf("%x is somebody's token", name)
+		}
+	}
+}
+
+// TestResolve: the move, its predictions and what they pay are one frame; scores
+// and caps follow.
+func TestResolve(t *testing.T) {
+	r, one, two := predictors(t, `(def prediction-mode "streak") (def prediction-penalty-incorrect 0.5)`)
+	r.ask(one, submitPacket(one, 1, 5, "d2d4", 0))
+	r.ask(two, submitPacket(two, 1, 5, "e2e4", 0))
+	r.ask(two, submitPacket(two, 1, 6, "e7e5", 2))
+	frames := len(r.frames)
+	r.ask(one, movePacket(one, 1, 7, "e2e4"))
+	if len(r.frames) != frames+1 {
+		t.Errorf("a move with predictions makes %d frames, want 1", len(r.frames)-frames)
+	}
+	expect(t, r.ask(two, treePacket(two, 1, 7, 0, 0)), "ACK 7",
+		"PREDICTION_DATA 1<0:d2d4@1/0=2(-0.5) 2<0:e2e4@1/0=1(1) 3<2:e7e5@2/1=0(0) board 1 "+treeKeys)
+	for token, want := range map[wamble.Token]float64{one: -0.5, two: 1} {
+		if got := r.p.sessions.Find(token).Own().PredictionScore; got != want {
+			t.Errorf("got a score of %g, want %g", got, want)
+		}
+	}
+	r.apply()
+	for _, s := range r.store.sessions {
+		if got, want := s.Stats.PredictionScore, r.p.sessions.Find(s.Token).Own().PredictionScore; got != want {
+			t.Errorf("stored is %g, in memory %g", got, want)
+		}
+	}
+}
+
+// TestPredictionsSurvive: a crash loses no pending prediction, nor the streak
+// that it builds on.
+func TestPredictionsSurvive(t *testing.T) {
+	r, one, two := predictors(t, `(def prediction-mode "streak") (def max-boards 3)`)
+	r.ask(two, submitPacket(two, 1, 5, "e2e4", 0))
+	r.ask(one, movePacket(one, 1, 5, "e2e4"))
+	r.ask(two, submitPacket(two, 1, 6, "e7e5", 1))
+	r.ask(two, submitPacket(two, 1, 7, "g1f3", 2))
+	r.restart()
+	r.send(peerAt(2), helloPacket(two, 1))
+	r.answerLoads()
+	r.send(peerAt(2), ackPacket(two, 1))
+	r.took()
+	expect(t, r.send(peerAt(2), treePacket(two, 1, 8, 0, 0)), "ACK 8",
+		"PREDICTION_DATA 1<0:e2e4@1/0=1(1) 2<1:e7e5@2/1=0(0) 3<2:g1f3@3/2=0(0) board 1 "+treeKeys)
+	// Somebody plays on board 1.
+	for n := 20; ; n++ {
+		token, board := r.join(n)
+		if board == 1 {
+			r.send(peerAt(n), movePacket(token, 1, 2, "e7e5"))
+			break
+		}
+		if n == 30 {
+			t.Fatal("nobody gets board 1")
+		}
+	}
+	expect(t, r.send(peerAt(2), treePacket(two, 1, 9, 0, 0)), "ACK 9",
+		"PREDICTION_DATA 1<0:e2e4@1/0=1(1) 2<1:e7e5@2/1=1(2) 3<2:g1f3@3/2=0(0) board 1 "+treeKeys)
+}
+
+// TestPredictionsExpire: with the end of a game everything that was predicted of
+// it is over.
+func TestPredictionsExpire(t *testing.T) {
+	r, one, two := predictors(t, `(def prediction-mode "streak") (def max-moves-per-board 1)`)
+	r.ask(two, submitPacket(two, 1, 5, "e2e4", 0))
+	r.ask(two, submitPacket(two, 1, 6, "e7e5", 1))
+	r.ask(one, movePacket(one, 1, 5, "e2e4"))
+	r.apply()
+	for i, want := range []wamble.PredictionStatus{wamble.Correct, wamble.Expired} {
+		if got := r.store.predictions[i].Status; got != want {
+			t.Errorf("prediction %d is %v, want %v", i+1, got, want)
+		}
+	}
+	if n := r.p.audience.book.Len(); n != 0 {
+		t.Errorf("%d predictions are left", n)
+	}
+	expect(t, r.ask(two, treePacket(two, 1, 7, 0, 0)), "ACK 7", `ERROR 1011 "prediction read failed"`)
+}
+
+// TestPredictableMoves: GET_LEGAL_MOVES tells who may predict what is possible on
+// a board of others.
+func TestPredictableMoves(t *testing.T) {
+	const asks = wire.FlagPredictionContext
+	for _, tc := range []struct {
+		conf  string
+		flags wire.Flags
+		want  string
+	}{
+		{"", asks, "LEGAL_MOVES 12 [] board 1"},
+		{`(def prediction-mode "streak")`, 0, "LEGAL_MOVES 12 [] board 1"},
+		{`(def prediction-mode "streak")`, asks, "LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board 1"},
+		{`(def prediction-mode "holder")`, asks, "LEGAL_MOVES 12 [] board 1"},
+	} {
+		r, _, two := predictors(t, tc.conf)
+		packet := encode(wire.Header{Token: two, Board: 1, Seq: 9, Flags: tc.flags}, wire.GetLegalMoves{Square: 12})
+		expect(t, r.ask(two, packet), "ACK 9", tc.want)
+	}
+}
+
+// TestPredictionFields: who may predict is told so, and how much.
+func TestPredictionFields(t *testing.T) {
+	for _, tc := range []struct {
+		conf   string
+		caps   wire.SessionCaps
+		fields string
+	}{
+		{"", 0, ""},
+		{`(def prediction-mode "streak")`, wire.MayPredict | wire.MayReadPredictions, "prediction.source prediction.max_pending"},
+		{`(def prediction-mode "holder")`, wire.MayPredict | wire.MayReadPredictions, "prediction.source prediction.max_pending"},
+		{`(def prediction-mode "gated") (def prediction-gated-percent 0)`, wire.MayReadPredictions, "prediction.source"},
+	} {
+		r, one, _ := predictors(t, tc.conf)
+		var p wire.Packet
+		if err := p.Decode(r.reply(r.at(one), helloPacket(one, 9))); err != nil {
+			t.Fatal(err)
+		}
+		var fields []string
+		for _, f := range p.Ext {
+			if strings.HasPrefix(f.Key, "prediction.") {
+				fields = append(fields, f.Key)
+			}
+		}
+		caps, _ := p.Ext.Int(wire.KeySessionCaps)
+		if got := wire.SessionCaps(caps) & (wire.MayPredict | wire.MayReadPredictions); got != tc.caps || strings.Join(fields, " ") != tc.fields {
+			t.Errorf("%s: got %03x %q, want %03x %q", tc.conf, got, fields, tc.caps, tc.fields)
+		}
+		r.wait(time.Second)
+	}
+}

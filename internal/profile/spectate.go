@@ -1,0 +1,33 @@
+package profile
+
+import (
+	"wamble/internal/spectate"
+	"wamble/wire"
+)
+
+// spectate lets a session watch all boards, or one.
+func (p *Profile) spectate(r *request, _ *Output) verdict {
+	p.openHall()
+	wish := spectate.Wish{Board: r.h.Board}
+	switch r.h.Flags & (wire.FlagFilterChess960 | wire.FlagFilterStandard) {
+	case wire.FlagFilterChess960:
+		wish.Only = spectate.Chess960Boards
+	case wire.FlagFilterStandard:
+		wish.Only = spectate.StandardBoards
+	}
+	reply := func(packet []byte) { p.link.Reply(r.id, packet) }
+	if err := p.audience.hall.Watch(p.clock.now, p.guest(r.session), wish, reply); err != nil {
+		p.deny(r, deniedOf(err))
+	}
+	return done
+}
+
+// stopSpectating ends watching; it succeeds for whoever asks.
+func (p *Profile) stopSpectating(r *request, _ *Output) verdict {
+	g := spectate.Guest{Token: r.h.Token}
+	if r.session != nil {
+		g.Session = r.session.ID()
+	}
+	p.audience.hall.Stop(g, func(packet []byte) { p.link.Reply(r.id, packet) })
+	return done
+}

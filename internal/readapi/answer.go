@@ -1,0 +1,134 @@
+package readapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"wamble"
+)
+
+// answer is a body, and for how long it is good.
+type answer struct {
+	kind string // content type
+	body []byte
+	tag  string // ETag; "" is none
+	good time.Duration
+	own  bool   // it is for this reader alone
+	next string // cursor of the feed; "" is none
+}
+
+// problem is a refusal: a status and words for people.
+type problem struct {
+	status int
+	words  string
+}
+
+func (p *problem) Error() string { return p.words }
+
+func badf(format string, args ...any) error {
+	return &problem{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+var (
+	errDenied = &problem{http.StatusForbidden, "this server does not allow it"}
+	errPath   = &problem{http.StatusNotFound, "there is no such path"}
+	errMethod = &problem{http.StatusMethodNotAllowed, "these routes only read: GET or HEAD"}
+	errOften  = &problem{http.StatusTooManyRequests, "too many requests from this address"}
+	errBusy   = &problem{http.StatusServiceUnavailable, "too many ask at once"}
+	errGone   = &problem{http.StatusGone, "the feed no longer has what follows this cursor: begin again without it"}
+)
+
+// problemOf says what an error is to a reader. What went wrong inside stays
+// inside.
+func problemOf(err error) *problem {
+	var p *problem
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, wamble.ErrNotFound):
+		return &problem{http.StatusNotFound, "not found"}
+	case errors.Is(err, wamble.ErrTransient), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &problem{http.StatusServiceUnavailable, "the database is away"}
+	case errors.Is(err, ErrStarting):
+		return &problem{http.StatusServiceUnavailable, ErrStarting.Error()}
+	}
+	return &problem{http.StatusInternalServerError, "internal error"}
+}
+
+const jsonType = "application/json; charset=utf-8"
+
+// inJSON is an answer in JSON.
+func inJSON(v any, good time.Duration) (*answer, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{kind: jsonType, body: append(body, '\n'), good: good}, nil
+}
+
+// write sends an answer, or that it is still the one the reader has.
+func (a *answer) write(w http.ResponseWriter, r *http.Request) {
+	h := head(w, a.kind)
+	control := "no-store"
+	if a.good > 0 {
+		control = "max-age=" + strconv.Itoa(int(a.good/time.Second))
+		if a.own {
+			control = "private, " + control
+		}
+	}
+	h.Set("Cache-Control", control)
+	h.Set("Vary", "Authorization")
+	if a.next != "" {
+		h.Set("Wamble-Cursor", a.next)
+	}
+	if a.tag != "" {
+		h.Set("ETag", a.tag)
+		if matches(r.Header.Get("If-None-Match"), a.tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		w.Write(a.body)
+	}
+}
+
+// matches reports whether a list of tags has this one.
+func matches(list, tag string) bool {
+	for t := range strings.SplitSeq(list, ",") {
+		if t = strings.TrimSpace(t); t == tag || t == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *problem) write(w http.ResponseWriter) {
+	h := head(w, jsonType)
+	h.Set("Cache-Control", "no-store")
+	switch p.status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	case http.StatusMethodNotAllowed:
+		h.Set("Allow", "GET, HEAD")
+	}
+	w.WriteHeader(p.status)
+	json.NewEncoder(w).Encode(struct {
+		Error string `json:"error"`
+	}{p.words})
+}
+
+func head(w http.ResponseWriter, kind string) http.Header {
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("X-Content-Type-Options", "nosniff")
+	return h
+}

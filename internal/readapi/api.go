@@ -1,0 +1,137 @@
+package readapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"wamble"
+)
+
+// ErrStarting is returned by what a profile is asked for before it runs.
+var ErrStarting = errors.New("the profile is starting")
+
+// Store is what the routes read of the database.
+type Store interface {
+	Session(ctx context.Context, t wamble.Token) (wamble.Session, error)
+	SessionByHandle(ctx context.Context, handle string) (wamble.Session, error)
+	Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error)
+	Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error)
+	Scores(ctx context.Context, q wamble.ScoreQuery) ([]wamble.Score, error)
+	Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error)
+}
+
+// Right is something that the policy can allow or deny.
+type Right struct {
+	Action, Resource string
+	Key, Value       string // context; an empty key is none
+}
+
+// Options is what an API is made of.
+type Options struct {
+	Profile string
+	Store   Store
+	// Allows reports whether the session of a token, or a guest if it is zero, has
+	// all these rights. It may fail with ErrStarting.
+	Allows func(ctx context.Context, who wamble.Token, rights []Right) (bool, error)
+	// Counts is what happens now. It may fail with ErrStarting.
+	Counts func(ctx context.Context) (Counts, error)
+	Feed   Feed
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// API answers the read routes of one profile. It may be used by several
+// goroutines.
+type API struct {
+	o     Options
+	mux   *http.ServeMux
+	door  *door
+	shelf *shelf
+	pace  pace
+	waits chan struct{} // places for readers who wait for the feed
+}
+
+const (
+	askTime   = 5 * time.Second // for one look into the store
+	maxAsks   = 16              // looks at once
+	maxWaits  = 64              // readers who wait for the feed
+	perSecond = 20              // requests of one host
+)
+
+// New returns the routes of a profile, to be mounted at /api/.
+func New(o Options) *API {
+	a := &API{
+		o: o, mux: http.NewServeMux(), door: newDoor(o.Now, perSecond), shelf: newShelf(o.Now, maxAsks),
+		waits: make(chan struct{}, maxWaits),
+	}
+	for i := range routes {
+		a.mount(&routes[i])
+	}
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { errPath.write(w) })
+	return a
+}
+
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+// reader is who asks, and what.
+type reader struct {
+	*http.Request
+	token wamble.Token // zero: a guest
+}
+
+// mount lets a row answer.
+func (a *API) mount(row *route) {
+	a.mux.HandleFunc(row.path, func(w http.ResponseWriter, r *http.Request) {
+		got, err := a.answer(row, r)
+		if err != nil {
+			problemOf(err).write(w)
+			return
+		}
+		got.write(w, r)
+	})
+}
+
+// answer asks everything that comes before a handler, and then the handler.
+func (a *API) answer(row *route, r *http.Request) (*answer, error) {
+	switch {
+	case !a.door.admit(r.RemoteAddr):
+		return nil, errOften
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return nil, errMethod
+	}
+	who := reader{Request: r}
+	if err := who.introduce(); err != nil {
+		return nil, err
+	}
+	allowed, err := a.o.Allows(r.Context(), who.token, row.rights)
+	if err != nil {
+		return nil, err
+	}
+	if !allowed {
+		return nil, errDenied
+	}
+	return row.handle(a, who)
+}
+
+// introduce reads the token, if there is one.
+func (r *reader) introduce() error {
+	text := r.Header.Get("Authorization")
+	if text == "" {
+		return nil
+	}
+	scheme, token, _ := strings.Cut(text, " ")
+	b, err := hex.DecodeString(token)
+	if err == nil && len(b) == len(r.token) {
+		copy(r.token[:], b)
+	} else {
+		r.token, err = wamble.ParseToken(token)
+	}
+	if err != nil || !strings.EqualFold(scheme, "Bearer") {
+		return badf("Authorization is Bearer and a token: 32 hexadecimal digits, or the 22 characters that players see")
+	}
+	return nil
+}

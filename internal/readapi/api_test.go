@@ -1,0 +1,191 @@
+package readapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+const token = "ARIiM0RVZneImaq7zN3u_w"
+
+func TestAnswers(t *testing.T) {
+	const self = `{"rank":12,"session":40,"score":3,"prediction_score":0,"rating":0,"games":0}`
+	const row = `{"rank":1,"session":11,"handle":"h_ada","score":73.3333,"prediction_score":4,"rating":1216.5,"games":81}`
+	const move = `{"ply":1,"uci":"f2f3","session":11,"handle":"h_ada","at":"2026-11-15T12:00:00Z"}`
+	const fen = `rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR b KQkq - 0 1`
+	for _, tc := range []struct{ name, path, token, want string }{
+		{"live", "/api/live", "", `200 {"profile":"blitz","at":"2026-11-15T12:00:00Z","players":2,"sessions":5,"watchers":1,"boards":{"active":3,"reserved":2,"dormant":4,"total":9},"moves":70,"games":6}`},
+		{"a running board", "/api/boards/17", "", `200 {"board":17,"profile":"blitz","status":"ACTIVE","version":9,"fen":"` + fen + `","created":"2026-11-15T12:00:00Z","moves":[` + move + `]}`},
+		{"a finished board", "/api/boards/18", "", `200 {"board":18,"profile":"blitz","status":"ARCHIVED","version":9,"fen":"` + fen + `","created":"2026-11-15T12:00:00Z","moves":[` + move + `],"result":{"winner":"draw","reason":"move limit","plies":1,"seconds":3,"finished":"2026-11-15T12:00:00Z"}}`},
+		{"a board of another profile", "/api/boards/19", "", `404 {"error":"not found"}`},
+		{"no board", "/api/boards/20", "", `404 {"error":"not found"}`},
+		{"board 0", "/api/boards/0", "", `400 {"error":"a board has a number from 1 on"}`},
+		{"a board too far", "/api/boards/9223372036854775808", "", `400 {"error":"a board has a number from 1 on"}`},
+		{"a board in words", "/api/boards/abc/pgn", "", `400 {"error":"a board has a number from 1 on"}`},
+		{"a player", "/api/players/h_ada", "", `200 {"handle":"h_ada","created":"2026-11-15T12:00:00Z","score":73.3333,"prediction_score":4,"rating":1216.5,"games":81,"chess960_games":3}`},
+		{"no player", "/api/players/h_eve", "", `404 {"error":"not found"}`},
+		{"a short handle", "/api/players/ada", "", `400 {"error":"a handle has 4 to 63 of a-z, 0-9 and _"}`},
+		{"a strange handle", "/api/players/H_ADA/scores", "", `400 {"error":"a handle has 4 to 63 of a-z, 0-9 and _"}`},
+		{"scores", "/api/players/h_ada/scores?limit=2", "", `200 {"handle":"h_ada","scores":[{"board":18,"points":6.5,"rating":0.8,"at":"2026-11-15T12:00:00Z"},{"board":17,"points":0,"rating":-1,"at":"2026-11-15T12:00:00Z"}],"next":"1794744000000000-17"}`},
+		{"more scores", "/api/players/h_ada/scores?limit=2&before=1794744000000000-17", "", `200 {"handle":"h_ada","scores":[{"board":5,"points":1,"rating":0,"at":"2026-11-15T11:00:00Z"}]}`},
+		{"no more scores", "/api/players/h_ada/scores?before=1794740400000000-5", "", `200 {"handle":"h_ada","scores":[]}`},
+		{"too many scores", "/api/players/h_ada/scores?limit=101", "", `400 {"error":"limit is a number from 1 to 100"}`},
+		{"scores before nonsense", "/api/players/h_ada/scores?before=yesterday", "", `400 {"error":"before is what the last answer said as next"}`},
+		{"leaderboard", "/api/leaderboard", "", `200 {"by":"score","total":340,"rows":[` + row + `]}`},
+		{"leaderboard of a session", "/api/leaderboard?by=rating&limit=1", token, `200 {"by":"rating","total":340,"rows":[` + row + `],"self":` + self + `}`},
+		{"leaderboard of a session in hex", "/api/leaderboard?by=rating&limit=1", "01122233445566778899aabbccddeeff", `200 {"by":"rating","total":340,"rows":[` + row + `],"self":` + self + `}`},
+		{"leaderboard of an unknown session", "/api/leaderboard?limit=1", strings.Repeat("_", 22), `200 {"by":"score","total":340,"rows":[` + row + `]}`},
+		{"a leaderboard by height", "/api/leaderboard?by=height", "", `400 {"error":"by is score or rating"}`},
+		{"a long leaderboard", "/api/leaderboard?limit=17", "", `400 {"error":"limit is a number from 1 to 16"}`},
+		{"a deep leaderboard", "/api/leaderboard?offset=1000001", "", `400 {"error":"offset is a number from 0 to 1000000"}`},
+		{"a short token", "/api/leaderboard", "abcd", `400 {"error":"Authorization is Bearer and a token: 32 hexadecimal digits, or the 22 characters that players see"}`},
+		{"no such path", "/api/nothing", "", `404 {"error":"there is no such path"}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t)
+			r.counts = Counts{Players: 2, Sessions: 5, Watchers: 1, Boards: [wamble.Archived]int{wamble.Active: 3, wamble.Reserved: 2, wamble.Dormant: 4}, Moves: 70, Games: 6}
+			var headers []string
+			if tc.token != "" {
+				headers = []string{"Authorization", "Bearer " + tc.token}
+			}
+			if got := r.get(tc.path, headers...); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPGN(t *testing.T) {
+	r := newRig(t)
+	w := r.serve(request("/api/boards/18/pgn"))
+	if got := w.Header.Get("Content-Type"); got != "application/vnd.chess-pgn; charset=utf-8" {
+		t.Errorf("got %s", got)
+	}
+	if got := r.get("/api/boards/18/pgn"); !strings.Contains(got, `[Round "18"]`) || !strings.Contains(got, "1. f3 {h_ada, 2026-11-15T12:00:00Z} 1/2-1/2") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestRights: what the policy denies is refused before anything is read, by each
+// route for each of its rights; all rights are known to the policy.
+func TestRights(t *testing.T) {
+	known := map[string]wamble.PolicyAction{}
+	for _, a := range wamble.PolicyActions {
+		known[a.Name] = a
+	}
+	for _, row := range routes {
+		path := strings.NewReplacer("{id}", "17", "{handle}", "h_ada").Replace(row.path)
+		if len(row.rights) == 0 {
+			t.Errorf("%s needs no right", row.path)
+		}
+		for _, right := range row.rights {
+			if a := known[right.Action]; !a.Knows(right.Resource) || a.Context != "" && right.Key != "" && right.Key != a.Context {
+				t.Errorf("%s: the policy knows no %+v", row.path, right)
+			}
+			r := newRig(t)
+			r.denied = right.Action
+			if got, want := r.get(path), `403 {"error":"this server does not allow it"}`; got != want || len(r.calls) > 0 {
+				t.Errorf("%s without %s: got %s after %v, want %s", path, right.Action, got, r.calls, want)
+			}
+		}
+		r := newRig(t)
+		if got := r.get(path, "Authorization", "bearer "+token); !strings.HasPrefix(got, "200") {
+			t.Errorf("%s: got %s", path, got)
+		}
+		if got := r.who.String(); got != token {
+			t.Errorf("%s asked about %s", path, got)
+		}
+	}
+}
+
+// TestDocumented: every route stands in docs/http.md, and every path of it here.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range routes {
+		if !strings.Contains(string(text), "| `"+row.path+"` |") {
+			t.Errorf("%s is not in the table of docs/http.md", row.path)
+		}
+	}
+	if got := strings.Count(string(text), "\n| `/api/"); got != len(routes) {
+		t.Errorf("docs/http.md has %d paths, want %d", got, len(routes))
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("read: %w", wamble.ErrTransient), `503 {"error":"the database is away"}`},
+		{ErrStarting, `503 {"error":"the profile is starting"}`},
+		{errors.New("secret detail"), `500 {"error":"internal error"}`},
+	} {
+		r := newRig(t)
+		r.err = tc.err
+		for _, path := range []string{"/api/boards/17", "/api/players/h_ada", "/api/leaderboard", "/api/live", "/api/finished"} {
+			if got := r.get(path); got != tc.want {
+				t.Errorf("%v: %s: got %s, want %s", tc.err, path, got, tc.want)
+			}
+		}
+		if got := r.serve(request("/api/live")).Header.Get("Retry-After"); (got == "1") != strings.HasPrefix(tc.want, "503") {
+			t.Errorf("%v: Retry-After is %q", tc.err, got)
+		}
+	}
+	r := newRig(t)
+	q := request("/api/live")
+	q.Method = http.MethodPost
+	if got := r.serve(q); got.StatusCode != 405 || got.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: got %d", got.StatusCode)
+	}
+}
+
+func TestConditional(t *testing.T) {
+	r := newRig(t)
+	w := r.serve(request("/api/boards/17"))
+	tag := w.Header.Get("ETag")
+	if tag == "" || w.Header.Get("Cache-Control") != "max-age=1" || w.Header.Get("Vary") != "Authorization" {
+		t.Errorf("got %v", w.Header)
+	}
+	if got := r.get("/api/boards/17", "If-None-Match", `"other", `+tag); got != "304 " {
+		t.Errorf("got %s, want 304 without a body", got)
+	}
+	if got := r.get("/api/boards/17", "If-None-Match", `"other"`); !strings.HasPrefix(got, "200 {") {
+		t.Errorf("got %s, want the board", got)
+	}
+	q := request("/api/boards/18")
+	q.Method = http.MethodHead
+	if w := r.serve(q); w.StatusCode != 200 || w.Header.Get("Content-Length") == "0" || w.Header.Get("Cache-Control") != "max-age=60" {
+		t.Errorf("HEAD: got %d, %v", w.StatusCode, w.Header)
+	}
+	if w := r.serve(request("/api/leaderboard", "Authorization", "Bearer "+token)); w.Header.Get("Cache-Control") != "private, max-age=5" {
+		t.Errorf("one's own row: got %v", w.Header)
+	}
+}
+
+func TestMovesPerSecond(t *testing.T) {
+	r := newRig(t)
+	for _, tc := range []struct {
+		moves uint64
+		after time.Duration
+		want  string
+	}{
+		{100, 0, ""}, {125, 2 * time.Second, `"moves_per_second":12.5,`}, {125, 10 * time.Second, `"moves_per_second":0,`},
+		{300, 2 * time.Minute, ""}, {301, time.Second, `"moves_per_second":1,`}, {5, time.Second, ""},
+	} {
+		r.counts.Moves = tc.moves
+		r.later(tc.after)
+		got := r.get("/api/live")
+		if has := strings.Contains(got, "moves_per_second"); has != (tc.want != "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%d moves after %v: got %s, want %s", tc.moves, tc.after, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package readapi
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"wamble"
+	"wamble/internal/record"
+)
+
+// A running game changes any moment; one that is over only when a player gets
+// or loses his handle.
+const (
+	runningGood  = time.Second
+	finishedGood = time.Minute
+)
+
+func (a *API) board(r reader) (*answer, error) {
+	return a.game(r, jsonType, "j", record.AppendJSON)
+}
+
+func (a *API) pgn(r reader) (*answer, error) {
+	return a.game(r, "application/vnd.chess-pgn; charset=utf-8", "p", record.AppendPGN)
+}
+
+// game answers with a board in some form.
+func (a *API) game(r reader, kind, form string, write func([]byte, *wamble.Board) ([]byte, error)) (*answer, error) {
+	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
+	if err != nil || id == 0 || id > math.MaxInt64 {
+		return nil, badf("a board has a number from 1 on")
+	}
+	return a.shelf.get(r.Context(), fmt.Sprintf("board %d %s", id, form), func(ctx context.Context) (*answer, error) {
+		b, err := a.o.Store.Board(ctx, wamble.BoardID(id))
+		if err != nil {
+			return nil, err
+		}
+		if b.Profile != a.o.Profile {
+			return nil, &problem{http.StatusNotFound, "not found"}
+		}
+		body, err := write(nil, &b)
+		if err != nil {
+			return nil, err
+		}
+		good := runningGood
+		if b.Status == wamble.Archived {
+			good = finishedGood
+		}
+		tag := fmt.Sprintf(`"%s%d-%d-%d"`, form, id, b.Version, len(body))
+		return &answer{kind: kind, body: body, tag: tag, good: good}, nil
+	})
+}

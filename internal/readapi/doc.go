@@ -1,0 +1,25 @@
+// Package readapi is what a profile tells over HTTP: boards, players, ranks,
+// counts and the feed of finished games, as docs/http.md describes. It only
+// reads. Everything it needs is handed to it; it owns no socket.
+//
+// Its nouns, and the files that bear their names:
+//
+//   - an API is the routes of one profile, an http.Handler (api.go);
+//   - a route is one row: its path, the rights it needs, who answers (routes.go);
+//   - an answer is a body and how long it is good, a problem is a refusal
+//     (answer.go);
+//   - the shelf keeps answers while they are good, and lets one ask where many
+//     wonder (shelf.go);
+//   - the door counts what each host asks (door.go);
+//   - the handlers stand in board.go, player.go, leaderboard.go, live.go, feed.go.
+//
+// The way of a request:
+//
+//	door (429) ──▶ token (400) ──▶ rights (403) ──▶ shelf ──▶ store
+//	                                                  │
+//	                                                  └──▶ answer, or 304
+//
+// Invariants: every answer, list, cache and queue has a bound; what the policy
+// denies is decided before anything is read; one reader's own row is never on
+// another's shelf; no token is in an answer or a log.
+package readapi

@@ -1,0 +1,89 @@
+package readapi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// lineOf is a game as the feed shows it.
+func lineOf(seq int, board wamble.BoardID) string {
+	return fmt.Sprintf(`{"cursor":"5f2a91c0-%d","board":%d,"winner":"black","reason":"checkmate","plies":4,"seconds":3,"finished":"2026-11-15T12:00:00Z"}`, seq, board)
+}
+
+func TestFeed(t *testing.T) {
+	r := newRig(t)
+	if got := r.get("/api/finished"); got != "200 " {
+		t.Errorf("nothing yet: got %s", got)
+	}
+	for b := range wamble.BoardID(5) {
+		r.end(b + 11)
+	}
+	for _, tc := range []struct{ name, query, want, cursor string }{
+		{"from the beginning", "?limit=2", "200 " + lineOf(1, 11) + "\n" + lineOf(2, 12), "5f2a91c0-2"},
+		{"on", "?limit=2&after=5f2a91c0-2", "200 " + lineOf(3, 13) + "\n" + lineOf(4, 14), "5f2a91c0-4"},
+		{"the rest", "?after=5f2a91c0-4", "200 " + lineOf(5, 15), "5f2a91c0-5"},
+		{"no more", "?after=5f2a91c0-5", "200 ", "5f2a91c0-5"},
+		{"behind the newest", "?after=end", "200 ", "5f2a91c0-5"},
+		{"of another journal", "?after=5f2a91c1-5", `410 {"error":"the feed no longer has what follows this cursor: begin again without it"}`, ""},
+		{"from the future", "?after=5f2a91c0-6", `410 {"error":"the feed no longer has what follows this cursor: begin again without it"}`, ""},
+		{"no cursor", "?after=5", `400 {"error":"after is a cursor of the feed, or end"}`, ""},
+		{"too many", "?limit=1001", `400 {"error":"limit is a number from 1 to 1000"}`, ""},
+		{"too long", "?wait=31", `400 {"error":"wait is a number from 0 to 30"}`, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r.later(time.Second)
+			if got := r.get("/api/finished" + tc.query); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+			w := r.serve(request("/api/finished" + tc.query))
+			if got := w.Header.Get("Wamble-Cursor"); got != tc.cursor {
+				t.Errorf("got cursor %q, want %q", got, tc.cursor)
+			}
+			if tc.cursor != "" && (w.Header.Get("Content-Type") != "application/x-ndjson" || w.Header.Get("Cache-Control") != "no-store") {
+				t.Errorf("got %v", w.Header)
+			}
+		})
+	}
+	r.mu.Lock()
+	r.games, r.dropped = r.games[3:], 3
+	r.mu.Unlock()
+	if got := r.get("/api/finished?after=5f2a91c0-2"); !strings.HasPrefix(got, "410") {
+		t.Errorf("what was dropped: got %s", got)
+	}
+	if got := r.get("/api/finished?after=5f2a91c0-3&limit=1"); got != "200 "+lineOf(4, 14) {
+		t.Errorf("what is still there: got %s", got)
+	}
+}
+
+// TestLongPoll: an answer without games waits for one.
+func TestLongPoll(t *testing.T) {
+	r := newRig(t)
+	r.end(11)
+	got := make(chan string, 1)
+	go func() { got <- r.get("/api/finished?after=end&wait=30") }()
+	<-r.looked // it found nothing
+	r.end(12)
+	select {
+	case answer := <-got:
+		if answer != "200 "+lineOf(2, 12) {
+			t.Errorf("got %s", answer)
+		}
+	case <-time.After(25 * time.Second):
+		t.Error("nobody answered")
+	}
+}
+
+// TestTooManyWait: whoever finds no place to wait is answered at once.
+func TestTooManyWait(t *testing.T) {
+	r := newRig(t)
+	for range maxWaits {
+		r.waits <- struct{}{}
+	}
+	if got := r.get("/api/finished?wait=30"); got != "200 " {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,78 @@
+package readapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"wamble"
+)
+
+// Leaderboard is the JSON of a page of the ranking.
+type Leaderboard struct {
+	By    string `json:"by"` // "score" or "rating"
+	Total int    `json:"total"`
+	Rows  []Rank `json:"rows"`
+	Self  *Rank  `json:"self,omitempty"`
+}
+
+// Rank is the JSON of one row.
+type Rank struct {
+	Rank            int              `json:"rank"`
+	Session         wamble.SessionID `json:"session"`
+	Handle          string           `json:"handle,omitempty"`
+	Score           float64          `json:"score"`
+	PredictionScore float64          `json:"prediction_score"`
+	Rating          float64          `json:"rating"`
+	Games           int              `json:"games"`
+}
+
+func rankOf(row wamble.LeaderboardRow) Rank {
+	return Rank{row.Rank, row.Session, row.Handle, row.Stats.Score, row.Stats.PredictionScore, row.Stats.Rating, row.Stats.Games}
+}
+
+func (a *API) leaderboard(r reader) (*answer, error) {
+	by := r.URL.Query().Get("by")
+	if by == "" {
+		by = "score"
+	}
+	if by != "score" && by != "rating" {
+		return nil, badf("by is score or rating")
+	}
+	limit, err := r.number("limit", 1, 16, 16)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := r.number("offset", 0, 1_000_000, 0)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("ranks %s %d %d %s", by, limit, offset, r.token)
+	return a.shelf.get(r.Context(), key, func(ctx context.Context) (*answer, error) {
+		q := wamble.LeaderboardQuery{ByRating: by == "rating", Offset: offset, Limit: limit}
+		if !r.token.IsZero() {
+			s, err := a.o.Store.Session(ctx, r.token)
+			if err != nil && !errors.Is(err, wamble.ErrNotFound) {
+				return nil, err
+			}
+			q.Self = s.ID
+		}
+		page, err := a.o.Store.Leaderboard(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		out := Leaderboard{By: by, Total: page.Total, Rows: make([]Rank, len(page.Rows))}
+		for i, row := range page.Rows {
+			out.Rows[i] = rankOf(row)
+		}
+		if page.Self != nil {
+			self := rankOf(*page.Self)
+			out.Self = &self
+		}
+		got, err := inJSON(out, playerGood)
+		if err == nil {
+			got.own = !r.token.IsZero()
+		}
+		return got, err
+	})
+}

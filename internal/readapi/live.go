@@ -1,0 +1,80 @@
+package readapi
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"wamble"
+)
+
+// Counts is what happens in a profile now.
+type Counts struct {
+	Players  int // sessions that were heard lately
+	Sessions int // all that are in memory
+	Watchers int
+	Boards   [wamble.Archived]int // by status
+	Moves    uint64               // since the profile started
+	Games    uint64               // that ended since then
+}
+
+// Live is the JSON of them.
+type Live struct {
+	Profile  string    `json:"profile"`
+	At       time.Time `json:"at"`
+	Players  int       `json:"players"`
+	Sessions int       `json:"sessions"`
+	Watchers int       `json:"watchers"`
+	Boards   Boards    `json:"boards"`
+	Moves    uint64    `json:"moves"`
+	// MovesPerSecond is nil when nobody has looked in the last minute.
+	MovesPerSecond *float64 `json:"moves_per_second,omitempty"`
+	Games          uint64   `json:"games"`
+}
+
+// Boards is the JSON of how many boards there are.
+type Boards struct {
+	Active   int `json:"active"`
+	Reserved int `json:"reserved"`
+	Dormant  int `json:"dormant"`
+	Total    int `json:"total"`
+}
+
+const liveGood = time.Second
+
+func (a *API) live(r reader) (*answer, error) {
+	return a.shelf.get(r.Context(), "live", func(ctx context.Context) (*answer, error) {
+		c, err := a.o.Counts(ctx)
+		if err != nil {
+			return nil, err
+		}
+		now := a.o.Now().UTC()
+		b := Boards{Active: c.Boards[wamble.Active], Reserved: c.Boards[wamble.Reserved], Dormant: c.Boards[wamble.Dormant]}
+		b.Total = b.Active + b.Reserved + b.Dormant
+		return inJSON(Live{
+			Profile: a.o.Profile, At: now.Truncate(time.Millisecond), Players: c.Players, Sessions: c.Sessions, Watchers: c.Watchers,
+			Boards: b, Moves: c.Moves, MovesPerSecond: a.pace.since(now, c.Moves), Games: c.Games,
+		}, liveGood)
+	})
+}
+
+// pace knows how many moves there were when somebody last looked.
+type pace struct {
+	mu    sync.Mutex
+	at    time.Time
+	moves uint64
+}
+
+// since returns the moves per second since the last look, nil if that is too
+// long ago, or the profile began anew meanwhile.
+func (p *pace) since(now time.Time, moves uint64) *float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	span, made := now.Sub(p.at), float64(moves)-float64(p.moves)
+	p.at, p.moves = now, moves
+	if span <= 0 || span > time.Minute || made < 0 {
+		return nil
+	}
+	rate := made / span.Seconds()
+	return &rate
+}

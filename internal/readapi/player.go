@@ -1,0 +1,137 @@
+package readapi
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"wamble"
+)
+
+// playerGood is how long stats and ranks are good, as in the original.
+const playerGood = 5 * time.Second
+
+// Player is the JSON of a player.
+type Player struct {
+	Handle          string    `json:"handle"`
+	Created         time.Time `json:"created"`
+	Score           float64   `json:"score"`
+	PredictionScore float64   `json:"prediction_score"`
+	Rating          float64   `json:"rating"`
+	Games           int       `json:"games"`
+	Chess960Games   int       `json:"chess960_games"`
+}
+
+// Scores is the JSON of a page of a player's finished games.
+type Scores struct {
+	Handle string  `json:"handle"`
+	Scores []Score `json:"scores"`
+	Next   string  `json:"next,omitempty"`
+}
+
+// Score is the JSON of what one finished game brought.
+type Score struct {
+	Board  wamble.BoardID `json:"board"`
+	Points float64        `json:"points"`
+	Rating float64        `json:"rating"`
+	At     time.Time      `json:"at"`
+}
+
+// handle returns the name in the path.
+func (r reader) handle() (string, error) {
+	h := r.PathValue("handle")
+	strange := strings.ContainsFunc(h, func(c rune) bool { return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_') })
+	if len(h) < 4 || len(h) > 63 || strange {
+		return "", badf("a handle has 4 to 63 of a-z, 0-9 and _")
+	}
+	return h, nil
+}
+
+// find reads the player with a handle.
+func (a *API) find(ctx context.Context, handle string) (wamble.Player, error) {
+	s, err := a.o.Store.SessionByHandle(ctx, handle)
+	if err != nil {
+		return wamble.Player{}, err
+	}
+	return a.o.Store.Player(ctx, s.Key)
+}
+
+func (a *API) player(r reader) (*answer, error) {
+	handle, err := r.handle()
+	if err != nil {
+		return nil, err
+	}
+	return a.shelf.get(r.Context(), "player "+handle, func(ctx context.Context) (*answer, error) {
+		p, err := a.find(ctx, handle)
+		if err != nil {
+			return nil, err
+		}
+		return inJSON(Player{
+			p.Handle, p.Created.UTC(), p.Stats.Score, p.Stats.PredictionScore, p.Stats.Rating, p.Stats.Games, p.Stats.Chess960Games,
+		}, playerGood)
+	})
+}
+
+func (a *API) scores(r reader) (*answer, error) {
+	handle, err := r.handle()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := r.number("limit", 1, 100, 50)
+	if err != nil {
+		return nil, err
+	}
+	q := wamble.ScoreQuery{Limit: limit}
+	if text := r.URL.Query().Get("before"); text != "" {
+		if q.Before, q.Board, err = parseBefore(text); err != nil {
+			return nil, err
+		}
+	}
+	key := fmt.Sprintf("scores %s %d %d %d", handle, limit, q.Before.UnixMicro(), q.Board)
+	return a.shelf.get(r.Context(), key, func(ctx context.Context) (*answer, error) {
+		p, err := a.find(ctx, handle)
+		if err != nil {
+			return nil, err
+		}
+		q.Player = p.ID
+		rows, err := a.o.Store.Scores(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		page := Scores{Handle: handle, Scores: make([]Score, len(rows))}
+		for i, row := range rows {
+			page.Scores[i] = Score{row.Board, row.Points, row.Rating, row.At.UTC()}
+		}
+		if len(rows) == limit {
+			last := rows[len(rows)-1]
+			page.Next = fmt.Sprintf("%d-%d", last.At.UnixMicro(), last.Board)
+		}
+		return inJSON(page, playerGood)
+	})
+}
+
+// parseBefore reads a place in the score history: microseconds and a board.
+func parseBefore(text string) (time.Time, wamble.BoardID, error) {
+	at, board, _ := strings.Cut(text, "-")
+	micros, err := strconv.ParseInt(at, 10, 52)
+	id, err2 := strconv.ParseInt(board, 10, 64)
+	if err != nil || err2 != nil || micros <= 0 || id < 0 {
+		return time.Time{}, 0, badf("before is what the last answer said as next")
+	}
+	return time.UnixMicro(micros).UTC(), wamble.BoardID(id), nil
+}
+
+// number reads a number of the query within its bounds.
+func (r reader) number(name string, low, high, usual int) (int, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		return 0, badf("%s is a number from %d to %d", name, low, high)
+	}
+	return n, nil
+}

@@ -1,0 +1,30 @@
+package readapi
+
+// route is the row of one path.
+type route struct {
+	path   string
+	rights []Right
+	handle func(*API, reader) (*answer, error)
+}
+
+// What a reader must be allowed: the same as whoever asks by a packet.
+var (
+	mayLook = []Right{{Action: "protocol.ctrl", Resource: "list_profiles"}}
+	mayRank = []Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"}, {Action: "leaderboard.read", Resource: "global"}}
+	mayRead = []Right{{Action: "protocol.ctrl", Resource: "get_player_stats"}, {Action: "stats.read", Resource: "player"}}
+	mayView = []Right{
+		{Action: "protocol.ctrl", Resource: "spectate_game"},
+		{Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"},
+	}
+)
+
+// routes is the one table of paths. docs/http.md has a row for each.
+var routes = []route{
+	{"/api/live", mayLook, (*API).live},
+	{"/api/boards/{id}", mayView, (*API).board},
+	{"/api/boards/{id}/pgn", mayView, (*API).pgn},
+	{"/api/players/{handle}", mayRead, (*API).player},
+	{"/api/players/{handle}/scores", mayRead, (*API).scores},
+	{"/api/leaderboard", mayRank, (*API).leaderboard},
+	{"/api/finished", mayView, (*API).finished},
+}

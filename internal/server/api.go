@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"net/http"
+	"sync"
+	"time"
+
+	"wamble"
+	"wamble/internal/persist"
+	"wamble/internal/readapi"
+)
+
+// api is the routes for readers: docs/http.md.
+func (rt *runtime) api() http.Handler {
+	return readapi.New(readapi.Options{
+		Profile: rt.name, Store: rt.store, Allows: rt.allows, Counts: rt.counts, Feed: feed{rt}, Now: time.Now,
+	})
+}
+
+// allows asks the policy about a reader.
+func (rt *runtime) allows(_ context.Context, _ wamble.Token, _ []readapi.Right) (bool, error) {
+	if rt.loop.Load() == nil {
+		return false, readapi.ErrStarting
+	}
+	return rt.cfg.Load().Standing.PolicyDefault != "deny", nil
+}
+
+// counts looks at the profile between two steps.
+func (rt *runtime) counts(ctx context.Context) (readapi.Counts, error) {
+	l := rt.loop.Load()
+	var c readapi.Counts
+	if l == nil || !l.do(ctx, func() {
+		p := l.life.profile
+		stats, gauges := p.Stats(), p.Gauges()
+		c = readapi.Counts{
+			Players: gauges.LivePlayers, Sessions: gauges.Players, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
+		}
+	}) {
+		return readapi.Counts{}, readapi.ErrStarting
+	}
+	return c, nil
+}
+
+// feed is the finished games of a profile, as they stand in the journal's outbox.
+type feed struct{ rt *runtime }
+
+// Name is the beginning of the journal's: another journal has other numbers.
+func (f feed) Name() string {
+	id := f.rt.runner.JournalID()
+	return hex.EncodeToString(id[:4])
+}
+
+func (f feed) End() uint64 { return persist.FeedEnd(f.rt.runner) }
+
+func (f feed) Read(after uint64, limit int) ([]readapi.Ended, uint64, bool, error) {
+	rows, upTo, gone, err := persist.ReadFeed(f.rt.runner, f.rt.name, after, limit)
+	games := make([]readapi.Ended, len(rows))
+	for i, r := range rows {
+		games[i] = readapi.Ended{
+			Seq: r.Seq, Board: r.Board, Winner: r.Winner, Reason: r.Reason, Plies: r.Plies, Seconds: r.Seconds, Finished: r.Finished,
+		}
+	}
+	return games, upTo, gone, err
+}
+
+func (f feed) Changed() <-chan struct{} { return f.rt.help.games.wait() }
+
+// bell wakes all who wait for something. Its zero value is ready.
+type bell struct {
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// wait returns a channel that is closed at the next ring.
+func (b *bell) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next == nil {
+		b.next = make(chan struct{})
+	}
+	return b.next
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next != nil {
+		close(b.next)
+		b.next = nil
+	}
+}

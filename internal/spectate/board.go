@@ -1,0 +1,153 @@
+package spectate
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+// Board is what there is to see of a board.
+type Board struct {
+	ID       wamble.BoardID
+	Version  uint64
+	Position chess.Position
+	Moved    int64 // microseconds since 1970; 0 before the first move
+	// Attraction says which of the boards that changed at the same time goes
+	// first.
+	Attraction float64
+	Chess960   bool
+	From, To   chess.Square // of the last move; equal: there is none to show
+}
+
+// entry is the hall's memory of a board.
+type entry struct {
+	board  Board
+	change uint64 // its last change; 0: it is not in the log yet, or no more
+	dirty  bool   // it has changed since settle
+	gone   bool   // it cannot be watched any more
+	live   bool   // it is counted among those that can
+	views  [2]view
+}
+
+// IsOpen reports whether the hall wants to be told of every change of a board.
+func (h *Hall) IsOpen() bool { return h.open }
+
+// Open tells a closed hall of all boards that can be watched. From then on it is
+// to be told of every change.
+func (h *Hall) Open(now time.Time, boards iter.Seq[Board]) {
+	h.empty, h.open = h.tick(now), true
+	for b := range boards {
+		h.Show(b)
+	}
+	h.settle()
+}
+
+func (h *Hall) close() {
+	h.open = false
+	clear(h.entries)
+	h.log = log{last: h.log.last, gone: h.log.gone}
+}
+
+// Show tells the hall how a board looks now.
+func (h *Hall) Show(b Board) {
+	e := h.entries[b.ID]
+	if e == nil {
+		e = &entry{}
+		h.entries[b.ID] = e
+	} else if !e.gone && e.board.looksLike(&b) {
+		e.board = b // whose move it is to make is not seen
+		return
+	}
+	e.board, e.gone = b, false
+	h.touch(e)
+}
+
+// looksLike reports whether a watcher cannot tell two states of a board apart.
+func (b *Board) looksLike(o *Board) bool {
+	return b.Position == o.Position && b.From == o.From && b.To == o.To
+}
+
+// Hide tells the hall that a board cannot be watched any more; b is how it looked
+// in the end.
+func (h *Hall) Hide(b Board) {
+	if e := h.entries[b.ID]; e != nil && !e.gone {
+		e.board, e.gone = b, true
+		h.touch(e)
+	}
+}
+
+func (h *Hall) touch(e *entry) {
+	if !e.dirty {
+		e.dirty = true
+		h.log.dirty = append(h.log.dirty, e)
+	}
+}
+
+// settle numbers what has changed: of what changed together, the last to move
+// and the most attractive come out as the most recent.
+func (h *Hall) settle() {
+	l := &h.log
+	if len(l.dirty) > 0 {
+		slices.SortStableFunc(l.dirty, func(a, b *entry) int {
+			return cmp.Or(
+				cmp.Compare(a.board.Moved, b.board.Moved),
+				cmp.Compare(a.board.Attraction, b.board.Attraction),
+				cmp.Compare(b.board.ID, a.board.ID),
+			)
+		})
+		for _, e := range l.dirty {
+			e.dirty = false
+			h.number(e)
+		}
+		clear(l.dirty)
+		l.dirty = l.dirty[:0]
+	}
+	h.bury()
+	l.compact()
+}
+
+// number gives an entry the next change.
+func (h *Hall) number(e *entry) {
+	l := &h.log
+	if e.change == 0 && e.gone { // it came and went unseen
+		delete(h.entries, e.board.ID)
+		return
+	}
+	if e.live == e.gone { // it comes, or goes
+		if e.live = !e.gone; e.live {
+			l.live++
+		} else {
+			l.live--
+		}
+	}
+	l.last++
+	if e.gone {
+		l.gone = l.last
+		l.graves = append(l.graves, grave{e, l.last, h.now})
+	}
+	e.change = l.last
+	l.slots = append(l.slots, slot{l.last, e})
+}
+
+// remembersGone is for how long watchers are told that a board is gone.
+const remembersGone = 30 * second
+
+// bury forgets boards that went long ago.
+func (h *Hall) bury() {
+	l := &h.log
+	n := 0
+	for n < len(l.graves) && l.graves[n].at+remembersGone <= h.now {
+		if g := l.graves[n]; g.e.gone && g.e.change == g.change && !g.e.dirty {
+			delete(h.entries, g.e.board.ID)
+			g.e.change = 0
+		}
+		n++
+	}
+	if n > 0 {
+		l.graves = append(l.graves[:0], l.graves[n:]...)
+	}
+}

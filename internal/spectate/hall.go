@@ -1,0 +1,209 @@
+package spectate
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/wire"
+)
+
+// Options is what a hall goes by.
+type Options struct {
+	// Max is how many may watch, -1 any number; Records how many the hall
+	// remembers at most.
+	Max, Records int
+	// AdminTrust is the trust from which a focus is allowed though all places
+	// are taken; negative: none. Visibility is the trust that watching needs.
+	AdminTrust, Visibility int
+	// SummaryHz and FocusHz are how often a second a watcher is shown what is
+	// new; 0: only once.
+	SummaryHz, FocusHz int
+	// Focus says that single boards may be watched.
+	Focus bool
+	// Full repeats the whole summary each time, instead of what has changed.
+	Full bool
+	// PerWatcher and Total bound the packets a second of one watcher, and of all
+	// together; 0: no bound.
+	PerWatcher, Total int
+	// Idle is how long a watcher who is not heard of is remembered.
+	Idle time.Duration
+}
+
+// House is what a hall needs of the profile around it.
+type House interface {
+	// Send brings a packet to whoever speaks for a token. It is done with the
+	// bytes when it returns. It reports whether anybody does.
+	Send(token wamble.Token, packet []byte) bool
+	// Room is how many packets can be sent now.
+	Room() int
+	// Guest tells of a session what may have changed since it asked; false: it is
+	// not here any more.
+	Guest(id wamble.SessionID) (Guest, bool)
+}
+
+// Hall is all watchers of a profile, and all boards that they can see. It belongs
+// to one goroutine.
+type Hall struct {
+	opts       Options
+	now        int64 // microseconds since 1970
+	open       bool  // it is told of every change
+	slow       bool
+	entries    map[wamble.BoardID]*entry
+	log        log
+	watchers   []*watcher
+	bySession  map[wamble.SessionID]*watcher
+	counted    int // watchers who take a place
+	turn       int // whose turn it is when not all can be served
+	beat       int64
+	generation int64 // of the newest summary
+	empty      int64 // since when nobody watches
+	total      allowance
+	bytes      scratch
+}
+
+// scratch is memory for packets.
+type scratch struct {
+	copy, extra []byte
+	fen         [chess.MaxFEN]byte
+	fields      [6]wire.Field
+}
+
+// New returns a hall without watchers. It is closed: nobody tells it of boards.
+func New(opts Options) *Hall {
+	return &Hall{opts: opts, entries: map[wamble.BoardID]*entry{}, bySession: map[wamble.SessionID]*watcher{}}
+}
+
+// Reconfigure changes the options. Who may no longer watch is told by the next
+// Due.
+func (h *Hall) Reconfigure(opts Options) {
+	h.opts = opts
+	for _, w := range h.watchers {
+		w.times.check = 0
+	}
+}
+
+// Slow makes everything a quarter as often, until it is called with false.
+func (h *Hall) Slow(on bool) { h.slow = on }
+
+// slowness is the factor of Slow.
+const slowness = 4
+
+// Len returns how many watch.
+func (h *Hall) Len() int { return len(h.watchers) }
+
+func (h *Hall) tick(now time.Time) int64 {
+	h.now = max(h.now, now.UnixMicro())
+	return h.now
+}
+
+const second = int64(time.Second / time.Microsecond)
+
+// staysOpen is how long a hall without watchers is told of boards: opening it
+// means to look at every board.
+const staysOpen = 60 * second
+
+// Next returns when Due has work; false when it has none.
+func (h *Hall) Next() (time.Time, bool) {
+	switch {
+	case len(h.watchers) > 0:
+		return time.UnixMicro(h.beat).UTC(), true
+	case h.open:
+		return time.UnixMicro(h.empty + staysOpen).UTC(), true
+	}
+	return time.Time{}, false
+}
+
+// Due shows watchers what is due. The hall closes when nobody has watched for a
+// while.
+func (h *Hall) Due(now time.Time, house House) {
+	t := h.tick(now)
+	h.settle()
+	if len(h.watchers) == 0 {
+		if h.open && t >= h.empty+staysOpen {
+			h.close()
+		}
+		return
+	}
+	if t < h.beat {
+		return
+	}
+	h.beat = t + h.beatEvery()
+	h.total.fill(t, h.totalRate(), h.totalRate()/10)
+	n, served := len(h.watchers), 0
+	for ; served < n; served++ {
+		w := h.watchers[(h.turn+served)%n]
+		if w.over {
+			continue
+		}
+		if !h.serve(t, w, house) {
+			break // nothing is left for the others: they come first next time
+		}
+	}
+	h.turn = (h.turn + served) % n
+	h.sweep()
+}
+
+// beatEvery is how often the hall looks after its watchers: as often as any of
+// them can be shown something.
+func (h *Hall) beatEvery() int64 {
+	const shortest, longest = second / 100, second / 10
+	every := min(h.period(summary), h.period(focus))
+	return min(max(every, shortest), longest)
+}
+
+// period is the time between two turns of a watcher.
+func (h *Hall) period(s state) int64 {
+	hz := h.opts.SummaryHz
+	if s == focus {
+		hz = h.opts.FocusHz
+	}
+	if hz <= 0 {
+		return second
+	}
+	if h.slow {
+		return slowness * second / int64(hz)
+	}
+	return second / int64(hz)
+}
+
+// Leave forgets the watcher of a session that has ended.
+func (h *Hall) Leave(id wamble.SessionID) {
+	if w := h.bySession[id]; w != nil {
+		w.over = true
+		h.sweep()
+	}
+}
+
+// sweep forgets the watchers who are over.
+func (h *Hall) sweep() {
+	kept := h.watchers[:0]
+	for i, w := range h.watchers {
+		if !w.over {
+			kept = append(kept, w)
+			continue
+		}
+		if i < h.turn {
+			h.turn--
+		}
+		h.count(w, false)
+		delete(h.bySession, w.session)
+	}
+	clear(h.watchers[len(kept):])
+	h.watchers = kept
+	if len(kept) == 0 {
+		h.turn, h.empty = 0, h.now
+	}
+}
+
+// count says whether a watcher takes a place.
+func (h *Hall) count(w *watcher, on bool) {
+	if w.counts != on {
+		w.counts = on
+		if on {
+			h.counted++
+		} else {
+			h.counted--
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package spectate
+
+import "sort"
+
+// log is the order in which boards changed.
+type log struct {
+	last   uint64   // number of the newest change
+	slots  []slot   // by number; an entry that changed again has left its old ones behind
+	dirty  []*entry // changed, and not numbered yet
+	graves []grave  // of boards that are gone, the oldest first
+	live   int      // boards that can be watched
+	gone   uint64   // the newest change by which a board went
+}
+
+// slot is one change. It is stale when its entry has changed again.
+type slot struct {
+	change uint64
+	e      *entry
+}
+
+func (s *slot) stale() bool { return s.e.change != s.change }
+
+// grave says when a board went.
+type grave struct {
+	e      *entry
+	change uint64
+	at     int64
+}
+
+// below returns the index after the newest slot that is not newer than a change.
+func (l *log) below(change uint64) int {
+	return sort.Search(len(l.slots), func(i int) bool { return l.slots[i].change > change })
+}
+
+// compact drops stale slots when they are the most.
+func (l *log) compact() {
+	if len(l.slots) < 2*(l.live+len(l.graves))+1024 {
+		return
+	}
+	kept := l.slots[:0]
+	for i := range l.slots {
+		if !l.slots[i].stale() {
+			kept = append(kept, l.slots[i])
+		}
+	}
+	clear(l.slots[len(kept):])
+	l.slots = kept
+}

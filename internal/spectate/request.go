@@ -1,0 +1,124 @@
+package spectate
+
+import (
+	"time"
+
+	"wamble"
+)
+
+// Guest is a session that wants to watch, and what it may.
+type Guest struct {
+	Session wamble.SessionID
+	Token   wamble.Token
+	Trust   int
+	Heard   time.Time // its last sign of life
+	// Summary and Focus say what the policy lets it watch, Bypass that it is let
+	// in to a focus though all places are taken, Modes that it may see which
+	// boards are Chess960.
+	Summary, Focus, Bypass, Modes bool
+}
+
+// Wish is what a guest wants to watch.
+type Wish struct {
+	Board wamble.BoardID // 0: all
+	Only  Only
+}
+
+// The refusals.
+var (
+	errHidden      = &wamble.Denied{Code: wamble.SpectateDenied}
+	errBusy        = &wamble.Denied{Code: wamble.SpectateBusy}
+	errFull        = &wamble.Denied{Code: wamble.SpectateFull}
+	errNoFocus     = &wamble.Denied{Code: wamble.AccessDenied}
+	errUnavailable = &wamble.Denied{Code: wamble.SpectateUnavailable}
+)
+
+// welcome reports whether a guest may watch at all.
+func (h *Hall) welcome(g *Guest, s state) bool {
+	may := g.Summary
+	if s == focus {
+		may = g.Focus
+	}
+	return may && g.Trust >= h.opts.Visibility
+}
+
+// bypasses reports whether a guest needs no place.
+func (h *Hall) bypasses(g *Guest, s state) bool {
+	return s == focus && (g.Bypass || h.opts.AdminTrust >= 0 && g.Trust >= h.opts.AdminTrust)
+}
+
+// Watch lets a guest watch, and gives the packets that answer him to reply. What
+// he has watched until now ends only if he is let in. The error is a
+// *wamble.Denied: the guest may not (1002), the hall remembers too many (1003),
+// all places are taken (1004), there is no focus (1001) or no such board (1005).
+func (h *Hall) Watch(now time.Time, g Guest, wish Wish, reply func(packet []byte)) error {
+	t := h.tick(now)
+	h.settle()
+	s := summary
+	if wish.Board != 0 {
+		s = focus
+	}
+	w, e := h.bySession[g.Session], h.entries[wish.Board]
+	if err := h.admits(&g, s, w, e); err != nil {
+		return err
+	}
+	if w == nil {
+		w = &watcher{session: g.Session, token: g.Token}
+		w.allowance.at = t - second // a full one
+		h.bySession[g.Session] = w
+		h.watchers = append(h.watchers, w)
+		if len(h.watchers) == 1 {
+			h.beat = t
+			h.total.fill(t, h.totalRate(), h.totalRate()/10)
+		}
+	}
+	h.count(w, !h.bypasses(&g, s))
+	w.state, w.board, w.only, w.modes = s, wish.Board, AllBoards, g.Modes
+	if g.Modes {
+		w.only = wish.Only
+	}
+	w.times = times{next: t + h.period(s), check: t + checkEvery, heard: t, shown: t, vowed: t}
+	if s == focus {
+		w.seen.top = e.change
+		h.spend(w, 1)
+		reply(h.reliably(w, e, focus))
+		return nil
+	}
+	h.begin(t, w, reply)
+	return nil
+}
+
+// admits says why a guest is not let in.
+func (h *Hall) admits(g *Guest, s state, w *watcher, e *entry) error {
+	others := h.counted
+	if w != nil && w.counts {
+		others--
+	}
+	switch {
+	case !h.welcome(g, s):
+		return errHidden
+	case w == nil && len(h.watchers) >= h.opts.Records:
+		return errBusy
+	case h.opts.Max >= 0 && others >= h.opts.Max && !h.bypasses(g, s):
+		return errFull
+	case s == focus && !h.opts.Focus:
+		return errNoFocus
+	case s == focus && (e == nil || e.gone):
+		return errUnavailable
+	}
+	return nil
+}
+
+// Stop ends the watching of a session, and gives the packet that answers it to
+// reply. It always succeeds.
+func (h *Hall) Stop(g Guest, reply func(packet []byte)) {
+	h.Leave(g.Session)
+	reply(h.idle(&watcher{token: g.Token}))
+}
+
+// stop ends the watching of somebody who has not asked for it.
+func (h *Hall) stop(w *watcher, house House) {
+	house.Send(w.token, h.idle(w))
+	house.Send(w.token, h.notice(w, stopped, "spectators are not admitted at present"))
+	h.spend(w, 2)
+}

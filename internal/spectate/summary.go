@@ -1,0 +1,125 @@
+package spectate
+
+// maxReliable is how many boards of a summary are sent reliably when it begins;
+// the others follow as any update does. An address keeps a hundred packets that
+// wait for their ACK.
+const maxReliable = 64
+
+// maxSteps bounds the slots that one turn of a watcher looks at.
+const maxSteps = 4096
+
+// begin begins a new summary, reliably: the reset, and the most recent boards.
+func (h *Hall) begin(t int64, w *watcher, send func(packet []byte)) {
+	h.renew(t, w)
+	send(h.reset(w, true))
+	most := min(h.refill(w)-1, maxReliable)
+	n := 0
+	w.seen.mid = h.walk(w, h.log.last, 0, most, &n, func(e *entry) { send(h.reliably(w, e, summary)) })
+	h.spend(w, n+1)
+}
+
+// renew gives a watcher the next generation: he is to be shown everything.
+func (h *Hall) renew(t int64, w *watcher) {
+	h.generation = max(h.generation+1, t/second) // seconds: higher than before a restart, mostly
+	w.seen.generation, w.seen.base = h.generation, h.log.last
+	h.again(t, w)
+}
+
+// again lets everything be shown again.
+func (h *Hall) again(t int64, w *watcher) {
+	w.seen.low, w.seen.mid, w.seen.top = 0, h.log.last, h.log.last
+	w.seen.refreshed = t
+}
+
+// walk shows what changed after one change and up to another, the most recent
+// first, until n is most. It returns the change up to which, from above, all is
+// shown: to, if it came so far.
+func (h *Hall) walk(w *watcher, from, to uint64, most int, n *int, show func(*entry)) uint64 {
+	l := &h.log
+	steps := maxSteps
+	for i := l.below(from) - 1; i >= 0 && l.slots[i].change > to; i-- {
+		s := &l.slots[i]
+		if steps--; *n >= most || steps == 0 {
+			return s.change
+		}
+		if !s.stale() && w.sees(s.e) {
+			*n++
+			show(s.e)
+		}
+	}
+	return to
+}
+
+// showSummary shows a watcher what is new, and then what he is missing.
+func (h *Hall) showSummary(t int64, w *watcher, house House) {
+	most := min(h.refill(w), house.Room())
+	if most <= 0 {
+		return
+	}
+	n, once := 0, h.opts.SummaryHz <= 0
+	show := func(e *entry) { house.Send(w.token, h.shown(w, e, summary)) }
+	if !once && h.wholeDue(t, w) {
+		if h.opts.Full || h.log.gone > w.seen.base {
+			h.renew(t, w)
+			house.Send(w.token, h.reset(w, false))
+			n++
+		} else {
+			h.again(t, w)
+		}
+	}
+	s := &w.seen
+	if !once && h.log.last > s.top {
+		stop := h.walk(w, h.log.last, s.top, most, &n, show)
+		if s.mid <= s.low {
+			s.low, s.mid = s.top, s.top
+		}
+		if stop > s.top {
+			s.mid = stop
+		}
+		s.top = h.log.last
+	}
+	if s.mid > s.low {
+		s.mid = h.walk(w, s.mid, s.low, most, &n, show)
+	}
+	h.spend(w, n)
+	h.vow(t, w, house)
+}
+
+// Everything is shown again after refreshEvery, or later when there is so much of
+// it that this would take more than a tenth of what a watcher is sent.
+const refreshEvery = 10 * second
+
+// wholeDue reports whether everything is to be shown again. A full summary is
+// repeated as soon as the last is complete, if anything has changed.
+func (h *Hall) wholeDue(t int64, w *watcher) bool {
+	s := &w.seen
+	if h.opts.Full && s.mid <= s.low && h.log.last > s.top {
+		return true
+	}
+	return t-s.refreshed >= max(refreshEvery, 10*second*int64(h.log.live)/h.rate())
+}
+
+// vow sends a watcher something reliably, now and then.
+func (h *Hall) vow(t int64, w *watcher, house House) {
+	if t-w.times.vowed < h.vowEvery() {
+		return
+	}
+	w.times.vowed = t
+	h.spend(w, 1)
+	n := 0
+	h.walk(w, h.log.last, 0, 1, &n, func(e *entry) { house.Send(w.token, h.reliably(w, e, summary)) })
+	if n == 0 {
+		house.Send(w.token, h.reset(w, true))
+	}
+}
+
+// fallBack turns a focus into a summary, and says why.
+func (h *Hall) fallBack(t int64, w *watcher, house House, why string) {
+	notice := h.notice(w, fellBack, why)
+	house.Send(w.token, notice)
+	w.state, w.board, w.only = summary, 0, AllBoards
+	h.count(w, true)
+	w.times.next, w.times.vowed = t+h.period(summary), t
+	h.spend(w, 1)
+	h.begin(t, w, func(packet []byte) { house.Send(w.token, packet) })
+}

@@ -1,0 +1,138 @@
+package spectate
+
+import (
+	"encoding/binary"
+
+	"wamble/wire"
+)
+
+// view is a board encoded for a summary or a focus, without token and generation.
+type view struct {
+	packet []byte
+	of     uint64 // the change that it shows; 0: none
+}
+
+// generationAt is where the generation stands in a packet with a position of n
+// bytes: behind the header and the position, version and count of the trailer,
+// and the length of the key, the key and the type of the field.
+func generationAt(n int) int {
+	return wire.HeaderSize + n + 2 + 1 + len(wire.KeySpectateGeneration) + 1
+}
+
+// viewOf returns the view of a board, encoded when it has changed.
+func (h *Hall) viewOf(e *entry, s state) *view {
+	v := &e.views[s-summary]
+	if v.of != e.change {
+		v.packet = h.encode(v.packet[:0], e, s, wire.FlagUnreliable, 0, "")
+		v.of = e.change
+	}
+	return v
+}
+
+// encode appends a board as packet. A board that is gone has no position in a
+// summary.
+func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generation int64, name string) []byte {
+	ext := h.bytes.fields[:0]
+	if name != "" {
+		ext = append(ext, wire.String(wire.KeySpectateState, name))
+	}
+	if s == summary {
+		ext = append(ext, wire.Int(wire.KeySpectateGeneration, generation))
+	}
+	b := &e.board
+	var fen wire.Text
+	if !e.gone || s == focus {
+		fen = wire.Text(wire.ShortFEN(b.Position.AppendFEN(h.bytes.fen[:0])))
+		if b.From != b.To {
+			ext = append(ext, wire.Int(wire.KeyLastMoveFrom, int64(b.From)), wire.Int(wire.KeyLastMoveTo, int64(b.To)))
+		}
+	}
+	ext = append(ext, wire.Int(wire.KeyBoardVersion, int64(b.Version)))
+	if b.Chess960 {
+		flags |= wire.FlagBoardIs960
+	}
+	return h.append(dst, wire.Header{Flags: flags, Board: b.ID}, wire.SpectateUpdate{FEN: fen}, ext)
+}
+
+// append encodes one update; none is too long.
+func (h *Hall) append(dst []byte, head wire.Header, m wire.SpectateUpdate, ext []wire.Field) []byte {
+	packet, err := wire.Append(dst, head, m, ext...)
+	if err != nil {
+		panic("spectate: a board that cannot be encoded: " + err.Error())
+	}
+	return packet
+}
+
+// shown returns the view of a board for one watcher, good until the next call.
+func (h *Hall) shown(w *watcher, e *entry, s state) []byte {
+	v := h.viewOf(e, s)
+	p := append(h.bytes.copy[:0], v.packet...)
+	h.bytes.copy = p
+	if s == summary {
+		binary.BigEndian.PutUint64(p[generationAt(fenLen(p)):], uint64(w.seen.generation))
+	}
+	return w.own(p)
+}
+
+// fenLen is how long the position in an encoded view is: its payload, without the
+// trailer.
+func fenLen(p []byte) int {
+	n := len(p)
+	return n - wire.HeaderSize - int(binary.BigEndian.Uint16(p[n-2:])) - 4
+}
+
+// own writes the token of a watcher into a packet, and takes out what he may not
+// see.
+func (w *watcher) own(p []byte) []byte {
+	copy(p[4:20], w.token[:])
+	if !w.modes {
+		p[1] &^= byte(wire.FlagBoardIs960)
+	}
+	return p
+}
+
+// reliably returns a board as it is sent when watching begins: with the state,
+// and to be acknowledged.
+func (h *Hall) reliably(w *watcher, e *entry, s state) []byte {
+	name := wire.SpectateSummary
+	if s == focus {
+		name = wire.SpectateFocus
+	}
+	h.bytes.copy = h.encode(h.bytes.copy[:0], e, s, 0, w.seen.generation, name)
+	return w.own(h.bytes.copy)
+}
+
+// reset returns the packet that begins a summary.
+func (h *Hall) reset(w *watcher, reliable bool) []byte {
+	ext, flags := h.bytes.fields[:0], wire.FlagUnreliable
+	if reliable {
+		ext, flags = append(ext, wire.String(wire.KeySpectateState, wire.SpectateSummary)), 0
+	}
+	ext = append(ext, wire.Int(wire.KeySpectateGeneration, w.seen.generation))
+	h.bytes.extra = h.append(h.bytes.extra[:0], wire.Header{Flags: flags}, wire.SpectateUpdate{}, ext)
+	return w.own(h.bytes.extra)
+}
+
+// idle returns the packet that says that nothing is watched.
+func (h *Hall) idle(w *watcher) []byte {
+	ext := append(h.bytes.fields[:0], wire.String(wire.KeySpectateState, wire.SpectateIdle))
+	h.bytes.extra = h.append(h.bytes.extra[:0], wire.Header{}, wire.SpectateUpdate{}, ext)
+	return w.own(h.bytes.extra)
+}
+
+// The flags of a notice that watching has ended.
+const (
+	fellBack = wire.FlagUnreliable | wire.FlagSummaryFallback
+	stopped  = wire.FlagUnreliable | wire.FlagSpectateStopped
+)
+
+// notice returns what a watcher is told.
+func (h *Hall) notice(w *watcher, flags wire.Flags, text string) []byte {
+	m := wire.ServerNotification{Type: wire.NoticeSpectateEnded, Text: wire.Text(text)}
+	packet, err := wire.Append(h.bytes.extra[:0], wire.Header{Flags: flags, Board: w.board}, m)
+	if err != nil {
+		panic("spectate: a notice that cannot be encoded: " + err.Error())
+	}
+	h.bytes.extra = packet
+	return w.own(packet)
+}
