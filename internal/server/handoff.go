@@ -50,11 +50,7 @@ func (s *Server) HandOff(ctx context.Context, binary string, report *os.File) er
 		return handoff.NotReady("a reload or another handoff is under way")
 	}
 	l := &leaving{
-		heir: &handoff.Inheritance{
-			Sockets: map[string]int{}, Listeners: map[string]int{}, States: map[string]string{},
-			Note: handoff.Note{Began: time.Now().UnixNano(), From: s.o.Succession.Version},
-		},
-		binary: binary, files: map[string]*handoff.File{}, pauses: map[*keeper]*pause{}, began: time.Now(),
+		heir: newInheritance(s.o.Succession.Version), binary: binary, files: map[string]*handoff.File{}, pauses: map[*keeper]*pause{}, began: time.Now(),
 	}
 	if l.binary == "" {
 		l.binary = s.o.Succession.Binary
@@ -72,6 +68,13 @@ func (s *Server) HandOff(ctx context.Context, binary string, report *os.File) er
 	s.heir.leaving = l
 	close(s.heir.left)
 	return nil
+}
+
+func newInheritance(from string) *handoff.Inheritance {
+	return &handoff.Inheritance{
+		Sockets: map[string]int{}, Listeners: map[string]int{}, States: map[string]string{},
+		Note: handoff.Note{Began: time.Now().UnixNano(), From: from},
+	}
 }
 
 // prepareHeir does everything that can be taken back.
@@ -260,9 +263,7 @@ func (s *Server) part(ctx context.Context) error {
 		s.stop()
 		return nil
 	}
-	if control, ok := s.control.(*net.UnixListener); ok {
-		control.SetUnlinkOnClose(false) // whoever asks meanwhile waits for the next image
-	}
+	s.ownControl(false) // whoever asks meanwhile waits for the next image
 	goodbye, cancel := context.WithTimeout(context.Background(), partTime)
 	defer cancel()
 	return s.each(func(k *keeper) error {

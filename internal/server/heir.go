@@ -153,8 +153,15 @@ func (s *Server) inheritedControl() net.Listener {
 		l.Close()
 		return nil
 	}
-	unix.SetUnlinkOnClose(true)
-	return unix
+	return unix // which is not unlinked when it is closed
+}
+
+// ownControl makes the control socket go with this server, not before it runs:
+// another image may still want it.
+func (s *Server) ownControl(own bool) {
+	if l, ok := s.control.(*net.UnixListener); ok {
+		l.SetUnlinkOnClose(own)
+	}
 }
 
 // takeOver makes the estate of a runtime its life. The journal is there; the
@@ -196,6 +203,14 @@ func (rt *runtime) awaitAnswer(ctx context.Context) {
 		}
 		wait(ctx, time.Millisecond)
 	}
+}
+
+// lap notes how long a part of the start took, if it is the end of a handoff.
+func (s *Server) lap(name string, since time.Time) time.Time {
+	if h := s.o.Succession.Inheritance; h != nil {
+		return h.Note.Lap(name, since)
+	}
+	return time.Now()
 }
 
 // proclaim tells whoever waits for it that this image has taken over, and lets

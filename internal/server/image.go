@@ -71,13 +71,9 @@ func openImage(load func() (Options, error), inherited *handoff.Inheritance) (s 
 		}
 	}
 	if inherited != nil {
-		began = inherited.Note.Lap("config", began)
+		inherited.Note.Lap("config", began)
 	}
-	s, err = Open(o)
-	if inherited != nil {
-		inherited.Note.Lap("adopt", began)
-	}
-	return s, err
+	return Open(o)
 }
 
 // retreat is what an image does that cannot take over: it becomes the one before

@@ -71,11 +71,19 @@ func Open(o Options) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	for _, open := range []func() error{s.beginInheriting, s.openJournal, s.openProfiles, s.openAdmin, s.openControl, s.endInheriting} {
-		if err := open(); err != nil {
+	began := time.Now()
+	for _, part := range []struct {
+		name string
+		open func() error
+	}{
+		{"inherit", s.beginInheriting}, {"journal", s.openJournal}, {"bind", s.openProfiles}, {"admin", s.openAdmin},
+		{"control", s.openControl}, {"adopt", s.endInheriting},
+	} {
+		if err := part.open(); err != nil {
 			s.Close()
 			return nil, err
 		}
+		began = s.lap(part.name, began)
 	}
 	return s, nil
 }
@@ -121,6 +129,7 @@ func (s *Server) openJournal() error {
 // Run serves until ctx ends, then stops in order and returns nil; or until it
 // cannot go on, and returns why. The server is closed afterwards.
 func (s *Server) Run(ctx context.Context) error {
+	s.ownControl(true)
 	for _, k := range s.keepers() {
 		s.serveWeb(k.runtime, k.port.Load())
 		k.start()
