@@ -10,10 +10,15 @@ import (
 type batch struct {
 	arena []byte
 	list  []Delivery
-	outs  []outcome
-	txs   []*Tx // nil where there is nothing to commit
-	slots []Tx  // the memory of txs
-	span  *claimSpan
+	// over is the end of the last bundle, which the claim has no room for, and
+	// overLease what its messages get: they are given back at once.
+	over      []Delivery
+	overLease Lease
+	outs      []outcome
+	txs       []*Tx // nil where there is nothing to commit
+	slots     []Tx  // the memory of txs
+	span      *claimSpan
+	units     int // rows that were claimed, if none had to be unpacked
 	// pos is the first delivery that is not settled yet.
 	pos int
 	// singles says that a failure in a batch handler is being narrowed down.
@@ -21,7 +26,7 @@ type batch struct {
 }
 
 func (b *batch) reset() {
-	b.arena, b.list, b.outs, b.txs = b.arena[:0], b.list[:0], b.outs[:0], b.txs[:0]
+	b.arena, b.list, b.over, b.outs, b.txs = b.arena[:0], b.list[:0], b.over[:0], b.outs[:0], b.txs[:0]
 	b.span, b.pos, b.singles = nil, 0, false
 }
 
@@ -38,7 +43,7 @@ func (b *batch) full(l limits) bool {
 func (b *batch) add(row Row, at band, value []byte) {
 	b.arena = append(b.arena, value...)
 	v := b.arena[len(b.arena)-len(value):]
-	d := Delivery{Row: row, band: at, Frame: v}
+	d := Delivery{Row: row, Frame: v, custody: custody{queue: at}}
 	if at == bandFired {
 		if len(v) < rowKeyLen {
 			d.frameErr = badLength("fired timer", v)
@@ -63,11 +68,47 @@ func (b *batch) readReady(e *engine, w *Worker, l limits) error {
 			return fmt.Errorf("read row %d: %w", seq, err)
 		}
 		w.buf = value
-		if ok {
-			b.add(row, w.bands[i], value)
+		if ok && !b.take(row, w.bands[i], value, l.rows-len(b.list), l, len(b.list) == 0) {
+			return nil
 		}
 	}
 	return nil
+}
+
+// take copies a stored row into the batch, unless it is a bundle for which the
+// room left is too small. A bundle that is first of its kind in the batch is
+// taken nevertheless, as far as there is room; then nothing more fits.
+func (b *batch) take(row Row, k band, value []byte, rows int, l limits, first bool) bool {
+	n := 0
+	if k == bandNormal {
+		n = bundled(value)
+	}
+	if n == 0 {
+		b.add(row, k, value)
+		return true
+	}
+	if n <= rows && len(b.arena)+len(value) <= l.bytes {
+		b.addBundle(row, value, n, n)
+		return true
+	}
+	if first && len(b.over) == 0 {
+		b.addBundle(row, value, n, b.room(value, min(n, rows), l))
+	}
+	return false
+}
+
+// room is how many messages of a bundle the batch takes, at most n: one at
+// least, and no more once it is full.
+func (b *batch) room(value []byte, n int, l limits) int {
+	rest := value[bundleHeader:]
+	for i, size := 0, len(b.arena); i < n; i++ {
+		if i > 0 && size >= l.bytes {
+			return i
+		}
+		k := frameSize(rest)
+		size, rest = size+k, rest[k:]
+	}
+	return n
 }
 
 // readFresh reads rows that were never claimed. High priority goes first, but
@@ -130,7 +171,7 @@ func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [band
 // readBand appends rows of one band and returns where the next scan begins.
 func (b *batch) readBand(e *engine, worker uint64, k band, from, upper uint64, rows int, l limits) (uint64, error) {
 	lo, hi := rowKey(nil, bandTables[k], Row{worker, from}), rowKey(nil, bandTables[k], Row{worker, upper})
-	next := upper
+	next, had := upper, len(b.list)
 	err := e.back.Scan(lo, hi, func(key, value []byte) bool {
 		row, err := decodeRowKey(key[1:])
 		if err != nil {
@@ -140,9 +181,13 @@ func (b *batch) readBand(e *engine, worker uint64, k band, from, upper uint64, r
 			next = row.Seq
 			return false
 		}
-		b.add(row, k, value)
-		rows--
-		return true
+		before, over := len(b.list), len(b.over)
+		more := b.take(row, k, value, rows, l, before == had)
+		rows -= len(b.list) - before
+		if !more {
+			next = row.Seq + uint64(len(b.list)-before+len(b.over)-over)
+		}
+		return more
 	})
 	if err != nil {
 		return from, fmt.Errorf("read inbox of worker %d: %w", worker, err)

@@ -69,12 +69,14 @@ func benchPosts(b *testing.B, drained bool) {
 					d.start(b, r, false)
 				}
 				file := newLogFile(b, m.fsync)
-				ours := func() error { _, err := r.PostFrame(b.Context(), frame); return err }
+				ours := func() error { _, err := r.PostFrame(context.Background(), frame); return err }
 				theirs := func() error { return file.post(frame) }
 				if m.serially {
 					ours, theirs = serially(ours), serially(theirs)
 				}
 				compare(b, producers, theirs, ours, d)
+				b.ReportMetric(float64(b.N)/float64(file.syncs.Load()), "file-group")
+				b.ReportMetric(float64(b.N)/float64(r.Stats().Commits), "group")
 			})
 		}
 	}

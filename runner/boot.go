@@ -227,10 +227,14 @@ func inboxRange(t table, worker, seq uint64) (lo, hi []byte) {
 func (e *engine) countInbox(in *inbox) error {
 	for _, t := range bandTables {
 		lo, hi := inboxRange(t, in.worker, 0)
-		err := e.back.Scan(lo, hi, func(key, _ []byte) bool {
+		err := e.back.Scan(lo, hi, func(key, value []byte) bool {
 			if row, err := decodeRowKey(key[1:]); err == nil {
-				in.count++
-				in.next = max(in.next, row.Seq+1)
+				n := uint64(1)
+				if t == inboxTable {
+					n = uint64(max(1, bundled(value)))
+				}
+				in.count += n
+				in.next = max(in.next, row.Seq+n)
 			}
 			return true
 		})
@@ -305,7 +309,7 @@ func (e *engine) loadLeases() error {
 			if l.Owner != 0 && l.epoch() >= e.boot.floor {
 				l.Deadline = math.MinInt64
 			}
-			in.park(row.Seq, holding{Lease: l})
+			in.park(row.Seq, holding{Lease: l, n: 1})
 			return true
 		})
 		if err != nil {
@@ -332,7 +336,10 @@ func (e *engine) findBands(in *inbox) error {
 			}
 			if found {
 				h.band = band(b)
-				in.leases[seq] = h
+				if h.band == bandNormal {
+					h.n = uint32(max(1, bundled(buf)))
+				}
+				in.hold(seq, h)
 				break
 			}
 		}

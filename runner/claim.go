@@ -12,24 +12,9 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	p := w.policy()
 	e.ix.mu.Lock()
 	in := e.ix.inbox(uint64(w.id))
-	in.expire(now)
-	w.seqs = in.takeReady(now, l.rows, w.seqs[:0])
-	w.seqs = slices.DeleteFunc(w.seqs, func(seq uint64) bool { return w.runs(running, in, seq) })
-	w.bands = w.bands[:0]
-	alone := false
-	for i, seq := range w.seqs {
-		h := in.leases[seq]
-		if suspect(h.Lease, p.RetryBudget) {
-			// It was running when the process died, or its lease ran out: if
-			// it is the culprit, nobody else shall pay for it.
-			if i > 0 && w.o.Ordered {
-				w.seqs = w.seqs[:i]
-				break
-			}
-			w.seqs, w.bands, alone = append(w.seqs[:0], seq), append(w.bands[:0], h.band), true
-			break
-		}
-		w.bands = append(w.bands, h.band)
+	alone := w.candidates(in, now, l.rows, running)
+	if alone {
+		l.rows = 1 // of a bundle, only its first
 	}
 	seen, upper, tail, turn := in.seen, in.visible.upper, in.visible.next, in.turn
 	in.turn++
@@ -66,6 +51,30 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	return nil
 }
 
+// candidates collects rows whose lease ran out, to be taken over. It reports
+// whether the only one has to be delivered alone.
+func (w *Worker) candidates(in *inbox, now int64, rows int, running []Delivery) (alone bool) {
+	in.expire(now)
+	w.seqs = in.takeReady(now, rows, w.seqs[:0])
+	w.seqs = slices.DeleteFunc(w.seqs, func(seq uint64) bool { return w.runs(running, in, seq) })
+	w.bands = w.bands[:0]
+	for i, seq := range w.seqs {
+		h := in.leases[seq]
+		if suspect(h.Lease, w.policy().RetryBudget) {
+			// It was running when the process died, or its lease ran out: if
+			// it is the culprit, nobody else shall pay for it.
+			if i > 0 && w.o.Ordered {
+				w.seqs = w.seqs[:i]
+				break
+			}
+			w.seqs, w.bands = append(w.seqs[:0], seq), append(w.bands[:0], h.band)
+			return true
+		}
+		w.bands = append(w.bands, h.band)
+	}
+	return false
+}
+
 // runs reports whether seq is among the deliveries that w is running itself:
 // a worker that was held up beyond its lease must not take over from itself.
 func (w *Worker) runs(running []Delivery, in *inbox, seq uint64) bool {
@@ -97,11 +106,29 @@ func (b *batch) cutOrdered(e *engine, in *inbox, w *Worker, seen, reached [bandC
 	for n < len(b.list) && n < l.rows && (n == 0 || size < l.bytes) && b.list[n].Row.Seq < blocked {
 		size += len(b.list[n].Frame)
 		n++
-	}
-	for _, d := range b.list[n:] {
-		if d.Row.Seq >= seen[d.band] {
-			reached[d.band] = min(reached[d.band], d.Row.Seq)
+		if len(b.over) > 0 && b.list[n-1].Row.Seq+1 == b.over[0].Row.Seq {
+			break // the next message is one that there is no room for
 		}
+	}
+	rest := b.list[n:]
+	if len(rest) > 0 && rest[0].nth > 0 {
+		// The cut is inside a bundle, which then has to wait as a whole unless
+		// it is the first. Its end joins what was over before.
+		if first := n - int(rest[0].nth); first > 0 {
+			n, rest = first, b.list[first:]
+		} else {
+			tail := b.unit(n)
+			b.over = append(slices.Clone(rest[:tail]), b.over...)
+			rest = rest[tail:]
+		}
+	}
+	for _, d := range rest {
+		if d.Row.Seq >= seen[d.queue] {
+			reached[d.queue] = min(reached[d.queue], d.Row.Seq)
+		}
+	}
+	if len(b.over) > 0 && (n == 0 || b.list[n-1].Row.Seq+1 != b.over[0].Row.Seq) {
+		b.over = b.over[:0] // its bundle waits
 	}
 	b.list = b.list[:n]
 	return reached
@@ -125,51 +152,91 @@ func holds(list []Delivery, seq uint64) bool {
 func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64, now int64, p Policy) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
-	deadline := later(now, p.LeaseTTL.Milliseconds())
+	lease := Lease{Owner: owner(e.boot.epoch, w.id), Deadline: later(now, p.LeaseTTL.Milliseconds())}
 	lo, hi := uint64(math.MaxUint64), uint64(0)
-	kept := b.list[:0]
-	for _, d := range b.list {
+	kept := 0
+	b.units = 0
+	for i := 0; i < len(b.list); {
+		n, d := b.unit(i), &b.list[i]
 		seq := d.Row.Seq
 		h, leased := in.leases[seq]
-		fresh := seq >= in.seen[d.band]
-		switch {
-		case leased && h.Deadline >= now, !leased && !fresh, leased && h.Attempts == math.MaxUint32:
+		if !in.free(d, now) {
+			if n < int(d.of) {
+				b.over = b.over[:0]
+			}
+			i += n
 			continue
-		case leased && h.Owner != 0:
-			w.tally.Expired++
 		}
-		d.prior = h.Attempts
-		d.doomed = leased && int(h.Attempts) >= p.RetryBudget
-		d.lease = Lease{Owner: owner(e.boot.epoch, w.id), Deadline: deadline, Attempts: h.Attempts + 1}
-		d.Attempts = d.lease.Attempts
-		in.hold(seq, holding{d.lease, d.band})
+		if leased && h.Owner != 0 {
+			w.tally.Expired += uint64(n)
+		}
+		lease.Attempts = h.Attempts + 1
+		in.hold(seq, holding{lease, d.queue, uint32(max(1, d.of))})
+		if n < int(d.of) {
+			b.overLease = Lease{Deadline: now - 1}
+			if leased {
+				b.overLease = h.Lease
+			}
+		}
+		for end := i + n; i < end; i++ {
+			if d = &b.list[i]; kept < i {
+				b.list[kept] = *d
+				d = &b.list[kept]
+			}
+			kept++
+			d.prior, d.doomed = h.Attempts, leased && int(h.Attempts) >= p.RetryBudget
+			d.lease, d.Attempts = lease, lease.Attempts
+		}
 		lo, hi = min(lo, seq), max(hi, seq)
-		kept = append(kept, d)
+		b.units++
 	}
-	b.list = kept
-	if len(kept) > 0 {
-		in.expiry.push(expirySpan{deadline, lo, hi})
+	b.list = b.list[:kept]
+	if kept > 0 {
+		in.expiry.push(expirySpan{lease.Deadline, lo, hi})
 	}
-	for k := range in.seen {
-		in.seen[k] = max(in.seen[k], reached[k])
-	}
-	b.span = &claimSpan{seen: in.seen, stored: len(kept) == 0}
+	in.reach(reached)
+	b.span = &claimSpan{seen: in.seen, stored: kept == 0}
 	in.claims = append(in.claims, b.span)
 	in.advance()
 }
 
-// storeClaim writes the leases of b.
+// free reports whether the row that d is the first of may be taken: nobody has
+// taken, removed or unpacked it since it was read.
+func (in *inbox) free(d *Delivery, now int64) bool {
+	h, leased := in.leases[d.Row.Seq]
+	if leased {
+		return h.Deadline < now && h.Attempts < math.MaxUint32 && h.n == uint32(max(1, d.of))
+	}
+	_, gone := in.gone[d.Row.Seq]
+	return !gone && d.Row.Seq >= in.seen[d.queue]
+}
+
+// storeClaim writes the leases of b. A bundle for which there was no room is
+// unpacked, and its end is free again.
 func (c *commit) storeClaim(b *batch) {
 	if b == nil || len(b.list) == 0 {
 		return
 	}
 	in := c.e.ix.inbox(b.list[0].Row.Worker)
-	for i := range b.list {
+	for i, n := 0, 0; i < len(b.list); i += n {
 		d := &b.list[i]
-		if h, ok := in.leases[d.Row.Seq]; ok && h.Lease == d.lease {
-			c.setLease(d.Row, d.lease)
+		n = b.unit(i)
+		if h, ok := in.leases[d.Row.Seq]; !ok || h.Lease != d.lease {
+			continue
 		}
+		if !in.whole(d) || n == int(d.of) {
+			c.setLease(d.Row, d.lease)
+			continue
+		}
+		for k := range n {
+			c.unpack(in, &b.list[i+k], d.lease)
+		}
+		for k := range b.over {
+			c.unpack(in, &b.over[k], b.overLease)
+		}
+		b.units = 0
 	}
+	b.over = b.over[:0]
 	b.span.stored = true
 	in.advance()
 	c.touch(in)

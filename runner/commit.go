@@ -45,6 +45,7 @@ func (c *commit) end() {
 		c.batch.Delete(c.key)
 	}
 	for _, in := range c.touched {
+		c.seal(in)
 		c.key = append(append(c.key[:0], byte(appState)), inboxStateKey...)
 		c.key = binary.BigEndian.AppendUint64(c.key, in.worker)
 		c.value = in.inboxState.append(c.value[:0])
@@ -82,11 +83,17 @@ func (c *commit) post(worker uint64, b band, frame []byte) uint64 {
 	in := c.e.ix.inbox(worker)
 	seq := in.next
 	in.next++
-	c.insert(in, seq, b, frame)
+	if b != bandNormal {
+		c.insert(in, seq, b, frame)
+		return seq
+	}
+	c.arrive(in, seq, b)
+	c.pack(in, seq, frame)
 	return seq
 }
 
-func (c *commit) insert(in *inbox, seq uint64, b band, frame []byte) {
+// arrive counts a new row.
+func (c *commit) arrive(in *inbox, seq uint64, b band) {
 	c.touch(in)
 	if !in.posted {
 		in.posted = true
@@ -94,6 +101,11 @@ func (c *commit) insert(in *inbox, seq uint64, b band, frame []byte) {
 	}
 	in.count++
 	in.upper[b] = seq + 1
+}
+
+// insert stores a row that is no part of a bundle.
+func (c *commit) insert(in *inbox, seq uint64, b band, frame []byte) {
+	c.arrive(in, seq, b)
 	c.key = rowKey(c.key[:0], bandTables[b], Row{in.worker, seq})
 	c.batch.Set(c.key, frame)
 }
@@ -105,14 +117,14 @@ func (c *commit) setLease(r Row, l Lease) {
 	c.batch.Set(c.key, c.value)
 }
 
-// remove deletes a leased row with its lease.
+// remove deletes a leased row, which may be a bundle, with its lease.
 func (c *commit) remove(in *inbox, seq uint64, b band) {
 	r := Row{in.worker, seq}
 	c.key = rowKey(c.key[:0], bandTables[b], r)
 	c.batch.Delete(c.key)
 	c.freed = append(c.freed, r)
+	in.count -= uint64(in.leases[seq].n)
 	in.release(seq)
-	in.count--
 	c.touch(in)
 }
 
@@ -217,6 +229,21 @@ func (c *commit) owned(r Row, token Lease) (*inbox, holding, error) {
 		return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrLeaseLost)
 	}
 	return in, h, nil
+}
+
+// claimed is owned for a row that may be part of a bundle, which it unpacks.
+func (c *commit) claimed(r Row, token Lease) (*inbox, holding, error) {
+	if in := c.e.ix.inboxes[r.Worker]; in != nil {
+		if _, h, ok := in.bundleOf(r.Seq); ok {
+			if h.Lease != token {
+				return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrLeaseLost)
+			}
+			if err := c.loosenRow(r); err != nil {
+				return nil, holding{}, err
+			}
+		}
+	}
+	return c.owned(r, token)
 }
 
 const maxTime = math.MaxInt64

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -13,8 +14,8 @@ type op interface {
 	apply(c *commit)
 	// done is called exactly once, with nil when the commit is durable.
 	done(err error)
-	// size is about how many bytes it holds while it waits.
-	size() int
+	// count is how many operations it stands for, once it is applied.
+	count() int
 }
 
 // maxCommit bounds the bytes of one group commit, so that a long queue does
@@ -26,8 +27,41 @@ type queue struct {
 	mu     sync.Mutex
 	ready  sync.Cond
 	ops    []op
-	bytes  int
-	closed error // why nothing is taken any more
+	bytes  int    // about what they hold
+	last   *posts // the last of ops, if others may still join it
+	closed error  // why nothing is taken any more
+	// arena and frames are memory of posts that are done.
+	arena  []byte
+	frames []groupFrame
+}
+
+// admits returns why nothing can be added. limit bounds the waiting bytes; 0
+// means none, for requests that make room.
+func (q *queue) admits(limit int) error {
+	if q.closed != nil {
+		return q.closed
+	}
+	if limit > 0 && q.bytes > limit {
+		return fmt.Errorf("%d bytes wait for the disk: %w", q.bytes, ErrBusy)
+	}
+	return nil
+}
+
+func (q *queue) add(o op, bytes int) {
+	q.last = nil
+	q.ops = append(q.ops, o)
+	q.bytes += bytes
+	if len(q.ops) == 1 {
+		q.ready.Signal()
+	}
+}
+
+// recycle takes back the memory of posts whose frames are stored.
+func (q *queue) recycle(p *posts) {
+	q.mu.Lock()
+	q.arena, q.frames = p.arena[:0], p.frames[:0]
+	q.mu.Unlock()
+	p.arena, p.frames = nil, nil
 }
 
 // The stages of a group: who may call done for its requests.
@@ -59,28 +93,25 @@ func newCommitter(e *engine) *committer {
 	return k
 }
 
-// submit queues o, or returns why it cannot. limit bounds the waiting bytes;
-// 0 means none, for requests that make room.
-func (k *committer) submit(o op, limit int) error {
+// submit queues o, which holds about so many bytes, or returns why it cannot.
+func (k *committer) submit(o op, bytes, limit int) error {
 	k.q.mu.Lock()
 	defer k.q.mu.Unlock()
-	if k.q.closed != nil {
-		return k.q.closed
+	err := k.q.admits(limit)
+	if err == nil {
+		k.q.add(o, bytes)
 	}
-	if limit > 0 && k.q.bytes > limit {
-		return fmt.Errorf("%d bytes wait for the disk: %w", k.q.bytes, ErrBusy)
-	}
-	k.q.ops = append(k.q.ops, o)
-	k.q.bytes += o.size()
-	if len(k.q.ops) == 1 {
-		k.q.ready.Signal()
-	}
-	return nil
+	return err
 }
 
 // take waits for requests and moves them into the group. It returns false when
 // the queue is closed and empty.
+//
+// It lets others run first: those it has just answered mostly have their next
+// request ready, and what a worker settles meanwhile rides along. That makes
+// groups as large as the producers allow, without waiting for anybody.
 func (k *committer) take() bool {
+	runtime.Gosched()
 	k.q.mu.Lock()
 	defer k.q.mu.Unlock()
 	for len(k.q.ops) == 0 {
@@ -90,7 +121,7 @@ func (k *committer) take() bool {
 		k.q.ready.Wait()
 	}
 	k.group, k.q.ops = k.q.ops, k.spare[:0]
-	k.q.bytes = 0
+	k.q.bytes, k.q.last = 0, nil
 	return true
 }
 
@@ -146,8 +177,12 @@ func (k *committer) storeGroup(group, rest []op) bool {
 			group = rest
 		}
 	}
-	k.ops.Add(uint64(len(group)))
-	k.last.Store(int64(len(group)))
+	n := 0
+	for _, o := range group {
+		n += o.count()
+	}
+	k.ops.Add(uint64(n))
+	k.last.Store(int64(n))
 	if err == nil {
 		k.commit.wake()
 	}

@@ -35,15 +35,21 @@ type Delivery struct {
 	Timer     TimerID
 	FromTimer bool
 
-	lease    Lease
-	prior    uint32 // deliveries before this one
-	band     band
-	doomed   bool // its budget is spent: it is not run again
-	skip     bool // its id is done already
-	stray    bool // it is not for the handler: see precheck
+	custody
 	frameErr error
 	at       int // its place in the worker's batch
 	w        *Worker
+}
+
+// custody is how a worker holds a delivery.
+type custody struct {
+	lease   Lease
+	nth, of uint8  // its place in a bundle, and how many that holds; of is 0 for a row of its own
+	prior   uint32 // deliveries before this one
+	queue   band
+	doomed  bool // its budget is spent: it is not run again
+	skip    bool // its id is done already
+	stray   bool // it is not for the handler: see precheck
 }
 
 // Batched is a batch on its way through a BatchHandler.
@@ -54,6 +60,7 @@ type Batched struct {
 	// Tx is committed with the acknowledgement. It is nil-safe to ignore.
 	Tx *Tx
 
+	from  int // where it begins in the worker's batch
 	fails []error
 	dead  []DeadLetter
 	w     *Worker
@@ -77,7 +84,9 @@ func (b *Batched) DeadLetter(i int, frame []byte, reason error) {
 
 // Renew extends the lease of the whole batch to the worker's LeaseTTL from
 // now. It returns ErrLeaseLost when another claimant has taken a part of it.
-func (b *Batched) Renew(ctx context.Context) error { return b.w.renew(ctx, b.Deliveries) }
+func (b *Batched) Renew(ctx context.Context) error {
+	return b.w.renew(ctx, b.from, b.from+len(b.fails))
+}
 
 // verdict is what becomes of one delivery.
 type verdict uint8

@@ -50,10 +50,8 @@ type inbox struct {
 		next  uint64
 	}
 	claims []*claimSpan // in the order they were made
-	leases map[uint64]holding
-	expiry expiryHeap
-	ready  []uint64 // rows whose lease ran out, candidates for a takeover
-	parked int      // leases without an owner
+	leaseBook
+	open   openBundle
 	wakers []chan struct{}
 	turn   uint
 	marks  marks
@@ -61,16 +59,42 @@ type inbox struct {
 	posted bool
 }
 
-// holding is a lease and where its row is.
+// leaseBook is the memory of the leases of one inbox, by the first number of
+// their row.
+type leaseBook struct {
+	leases map[uint64]holding
+	expiry expiryHeap
+	ready  []uint64 // rows whose lease ran out, candidates for a takeover
+	held   int      // messages with an owner
+	parked int      // messages whose lease has none
+	// gone are rows that were removed at or above seen: a scan may still see
+	// them, because their commit may be under way.
+	gone map[uint64]band
+}
+
+// holding is a lease, where its row is, and how many messages that holds.
 type holding struct {
 	Lease
 	band band
+	n    uint32
 }
 
 // claimSpan is how far one claim moved seen.
 type claimSpan struct {
 	seen   [bandCount]uint64
 	stored bool
+}
+
+// reach moves seen up to where a scan has come.
+func (in *inbox) reach(reached [bandCount]uint64) {
+	for k := range in.seen {
+		in.seen[k] = max(in.seen[k], reached[k])
+	}
+	for seq, k := range in.gone {
+		if seq < in.seen[k] {
+			delete(in.gone, seq)
+		}
+	}
 }
 
 // publish makes rows of a finished commit known to scans.
@@ -131,7 +155,9 @@ func (h *expiryHeap) pop() expirySpan {
 }
 
 func newInbox(worker uint64) *inbox {
-	return &inbox{worker: worker, inboxState: inboxState{next: 1}, leases: map[uint64]holding{}}
+	in := &inbox{worker: worker, inboxState: inboxState{next: 1}}
+	in.leases, in.gone = map[uint64]holding{}, map[uint64]band{}
+	return in
 }
 
 func (ix *index) inbox(worker uint64) *inbox {
@@ -146,13 +172,18 @@ func (ix *index) inbox(worker uint64) *inbox {
 // hold records a lease and replaces the row's former one, if any. It does not
 // plan its expiry.
 func (in *inbox) hold(seq uint64, h holding) {
-	if old, ok := in.leases[seq]; ok && old.Owner == 0 {
-		in.parked--
+	if old, ok := in.leases[seq]; ok {
+		*in.tally(old) -= int(old.n)
 	}
-	if h.Owner == 0 {
-		in.parked++
-	}
+	*in.tally(h) += int(h.n)
 	in.leases[seq] = h
+}
+
+func (in *inbox) tally(h holding) *int {
+	if h.Owner == 0 {
+		return &in.parked
+	}
+	return &in.held
 }
 
 // park records a lease and plans its expiry.
@@ -164,8 +195,11 @@ func (in *inbox) park(seq uint64, h holding) {
 // release forgets a lease. When none is left, rows that may have one begin at
 // the lowest frontier, and that is worth remembering for the next start.
 func (in *inbox) release(seq uint64) {
-	if old, ok := in.leases[seq]; ok && old.Owner == 0 {
-		in.parked--
+	if old, ok := in.leases[seq]; ok {
+		*in.tally(old) -= int(old.n)
+		if seq >= in.seen[old.band] {
+			in.gone[seq] = old.band
+		}
 	}
 	delete(in.leases, seq)
 	if len(in.leases) == 0 {
@@ -260,7 +294,8 @@ type inboxState struct {
 	next     uint64 // the next sequence number to give
 	count    uint64 // rows, leased ones included
 	frontier [bandCount]uint64
-	// leaseHead is below or equal to the lowest row that has a lease.
+	// leaseHead is below or equal to the lowest row that has a lease, and to
+	// every frontier: what is claimed later must not fall below it.
 	leaseHead uint64
 }
 

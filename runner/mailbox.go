@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -19,17 +18,25 @@ func (r *Runner) Claim(ctx context.Context, row Row, claimant uint32, deadline i
 			return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrNotFound)
 		}
 		h, leased := in.leases[row.Seq]
+		_, whole, packed := in.bundleOf(row.Seq)
+		if packed {
+			h, leased = whole, true
+		}
+		var err error
 		switch {
 		case leased && h.Deadline >= c.now:
 			return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrLeased)
 		case leased && h.Attempts == math.MaxUint32:
 			return fmt.Errorf("attempts of row %d: %w", row.Seq, ErrTooLarge)
+		case packed:
+			err = c.loosenRow(row)
 		case !leased:
-			var err error
-			if h.band, err = c.findRow(row); err != nil {
-				return err
-			}
+			h.band, err = c.findRow(in, row)
 		}
+		if err != nil {
+			return err
+		}
+		h.n = 1
 		h.Lease = Lease{Owner: owner(c.e.boot.epoch, claimant), Deadline: deadline, Attempts: h.Attempts + 1}
 		token = h.Lease
 		in.park(row.Seq, h)
@@ -41,17 +48,26 @@ func (r *Runner) Claim(ctx context.Context, row Row, claimant uint32, deadline i
 	return token, err
 }
 
-// findRow returns the band of a row that has no lease.
-func (c *commit) findRow(row Row) (band, error) {
+// findRow returns the band of a row that has no lease. A bundle that holds it is
+// unpacked, and the messages beside it are free to be claimed.
+func (c *commit) findRow(in *inbox, row Row) (band, error) {
+	_, gone := in.gone[row.Seq]
 	for k, t := range bandTables {
 		c.key = rowKey(c.key[:0], t, row)
-		_, ok, err := c.e.back.Get(nil, c.key)
+		value, ok, err := c.e.back.Get(nil, c.key)
 		if err != nil {
 			return 0, err
 		}
-		if ok {
+		if ok && !gone && !slices.Contains(c.freed, row) && (band(k) != bandNormal || bundled(value) == 0) {
 			return band(k), nil
 		}
+	}
+	first, found, err := c.findBundle(row)
+	if err != nil {
+		return 0, err
+	}
+	if found && !gone && !slices.Contains(c.freed, Row{row.Worker, first}) {
+		return bandNormal, c.unpackStored(in, first, Lease{Deadline: c.now - 1})
 	}
 	return 0, fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrNotFound)
 }
@@ -61,7 +77,7 @@ func (c *commit) findRow(row Row) (band, error) {
 // lease that ran out but was not taken over still acknowledges.
 func (r *Runner) Ack(ctx context.Context, row Row, token Lease) error {
 	return r.engine().do(ctx, func(c *commit) error {
-		in, h, err := c.owned(row, token)
+		in, h, err := c.claimed(row, token)
 		if err != nil {
 			return err
 		}
@@ -75,7 +91,7 @@ func (r *Runner) Ack(ctx context.Context, row Row, token Lease) error {
 func (r *Runner) Requeue(ctx context.Context, row Row, token Lease, until int64) (Row, error) {
 	to := row
 	err := r.engine().do(ctx, func(c *commit) error {
-		in, h, err := c.owned(row, token)
+		in, h, err := c.claimed(row, token)
 		if err != nil {
 			return err
 		}
@@ -93,7 +109,7 @@ func (r *Runner) Requeue(ctx context.Context, row Row, token Lease, until int64)
 func (r *Runner) Bury(ctx context.Context, row Row, token Lease, reason string) (Row, error) {
 	var to Row
 	err := r.engine().do(ctx, func(c *commit) error {
-		in, h, err := c.owned(row, token)
+		in, h, err := c.claimed(row, token)
 		if err != nil {
 			return err
 		}
@@ -127,7 +143,7 @@ func (c *commit) rowValue(row Row, k band) ([]byte, error) {
 // are those of Ack.
 func (r *Runner) Renew(ctx context.Context, row Row, token Lease, deadline int64) (Lease, error) {
 	err := r.engine().do(ctx, func(c *commit) error {
-		in, h, err := c.owned(row, token)
+		in, h, err := c.claimed(row, token)
 		if err != nil {
 			return err
 		}
@@ -158,7 +174,11 @@ func (r *Runner) Inbox(worker, from uint64, limit int) ([]InboxRow, error) {
 	var out []InboxRow
 	err := r.view(func(e *engine, v View) error {
 		for k, t := range bandTables {
-			lo, hi := inboxRange(t, worker, from)
+			begin := from
+			if t == inboxTable {
+				begin -= min(begin, maxBundle-1) // the row may be inside a bundle
+			}
+			lo, hi := inboxRange(t, worker, begin)
 			n := 0
 			err := v.Scan(lo, hi, func(key, value []byte) bool {
 				row, err := decodeRowKey(key[1:])
@@ -166,10 +186,13 @@ func (r *Runner) Inbox(worker, from uint64, limit int) ([]InboxRow, error) {
 					return true
 				}
 				var b batch
-				b.add(row, band(k), bytes.Clone(value))
-				d := b.list[0]
-				out = append(out, InboxRow{Row: row, Frame: d.Frame, High: band(k) == bandHigh, Timer: d.Timer, Fired: d.FromTimer})
-				n++
+				b.take(row, band(k), value, math.MaxInt, limits{math.MaxInt, math.MaxInt}, true)
+				for _, d := range b.list {
+					if d.Row.Seq >= from && n < limit {
+						out = append(out, InboxRow{Row: d.Row, Frame: d.Frame, High: band(k) == bandHigh, Timer: d.Timer, Fired: d.FromTimer})
+						n++
+					}
+				}
 				return n < limit
 			})
 			if err != nil {
@@ -188,6 +211,9 @@ func (r *Runner) Inbox(worker, from uint64, limit int) ([]InboxRow, error) {
 		if in := e.ix.inboxes[worker]; in != nil {
 			for i := range out {
 				h, ok := in.leases[out[i].Seq]
+				if !ok {
+					_, h, ok = in.bundleOf(out[i].Seq)
+				}
 				out[i].Lease, out[i].Leased = h.Lease, ok
 			}
 		}

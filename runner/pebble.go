@@ -53,13 +53,16 @@ func (s *pebbleStorage) options(fs vfs.FS, logger *fatalLogger, lock *pebble.Loc
 		MemTableSize:                64 << 20,
 		MemTableStopWritesThreshold: 3,
 		CacheSize:                   8 << 20,
-		L0CompactionThreshold:       4,
-		L0StopWritesThreshold:       64,
+		// What waits in an inbox leaves soon: moving it down the levels is work
+		// that its deletion saves, and compressing it too.
+		L0CompactionThreshold: 16,
+		L0StopWritesThreshold: 64,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { logger.fail(fmt.Errorf("background work: %w", err)) },
 			DataCorruption:  func(i pebble.DataCorruptionInfo) { logger.fail(fmt.Errorf("corruption: %s", i)) },
 		},
 	}
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	// Reads must not look for compactions: see pebbleView.Close.
 	o.Experimental.ReadSamplingMultiplier = -1
 	return o

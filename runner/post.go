@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"sync"
 )
 
 // band returns the part of an inbox where m belongs.
@@ -29,25 +28,68 @@ func (e *engine) checkFrame(frame []byte) (Message, error) {
 	return m, err
 }
 
-type postOp struct {
-	waiter
-	frame []byte
-	to    uint64
-	band  band
-	seq   uint64
+// posts is one request for all that producers post while it waits for the
+// committer. Each waits for the whole, and finds its number by its place.
+type posts struct {
+	arena   []byte
+	frames  []groupFrame
+	seqs    []uint64
+	few     [4]uint64 // the first memory of seqs
+	durable chan struct{}
+	err     error
+	k       *committer
 }
 
-func (o *postOp) apply(c *commit) {
+// maxPosts bounds the bytes of one request, because a request is not divided
+// between commits.
+const maxPosts = 1 << 20
+
+func (p *posts) apply(c *commit) {
 	if c.noSpace {
-		o.err = ErrNoSpace
+		p.err = ErrNoSpace
 		return
 	}
-	o.seq = c.post(o.to, o.band, o.frame)
+	p.seqs = p.few[:0]
+	if len(p.frames) > len(p.few) {
+		p.seqs = make([]uint64, 0, len(p.frames))
+	}
+	for i := range p.frames {
+		f := &p.frames[i]
+		p.seqs = append(p.seqs, c.post(f.to, f.band, p.arena[f.lo:f.hi]))
+	}
 }
 
-func (o *postOp) size() int { return 64 + len(o.frame) }
+func (p *posts) done(err error) {
+	if err != nil {
+		p.err = err
+	} else {
+		p.k.q.recycle(p)
+	}
+	close(p.durable)
+}
 
-var postOps = sync.Pool{New: func() any { return new(postOp) }}
+func (p *posts) count() int { return len(p.seqs) }
+
+// post adds a frame to the request that is last in the queue, or makes one.
+func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, at int, err error) {
+	q := &k.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.admits(limit); err != nil {
+		return nil, 0, err
+	}
+	if p = q.last; p == nil || len(p.arena) > 0 && len(p.arena)+len(frame) > maxPosts {
+		p = &posts{arena: q.arena, frames: q.frames, durable: make(chan struct{}), k: k}
+		q.arena, q.frames = nil, nil
+		q.add(p, 0)
+		q.last = p
+	}
+	lo := len(p.arena)
+	p.arena = append(p.arena, frame...)
+	p.frames = append(p.frames, groupFrame{lo, len(p.arena), to, b})
+	q.bytes += 64 + len(frame)
+	return p, len(p.frames) - 1, nil
+}
 
 // Post puts m into the inbox of worker m.To and returns its row when it is
 // durable. When ctx ends first, it may or may not have been posted.
@@ -59,32 +101,30 @@ func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 	return r.PostFrame(ctx, frame)
 }
 
-// PostFrame is Post for a message that is encoded already. frame must not be
-// changed until it returns.
+// PostFrame is Post for a message that is encoded already.
 func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 	e := r.engine()
 	m, err := e.checkFrame(frame)
 	if err != nil {
 		return Row{}, err
 	}
-	o := postOps.Get().(*postOp)
-	*o = postOp{waiter: e.newWaiter(), frame: frame, to: uint64(m.To), band: m.band()}
-	if err := e.k.submit(o, e.o.MaxQueued); err != nil {
-		return Row{}, err
-	}
-	select {
-	case err = <-o.ch:
-	case <-ctx.Done():
-		return Row{}, ctx.Err() // the committer still holds o
-	}
-	row := Row{o.to, o.seq}
-	e.k.waiters.Put(o.ch)
-	*o = postOp{}
-	postOps.Put(o)
+	p, at, err := e.k.post(uint64(m.To), m.band(), frame, e.o.MaxQueued)
 	if err != nil {
 		return Row{}, err
 	}
-	return row, nil
+	if stop := ctx.Done(); stop == nil {
+		<-p.durable // a select would cost as much as all the rest
+	} else {
+		select {
+		case <-p.durable:
+		case <-stop:
+			return Row{}, ctx.Err()
+		}
+	}
+	if p.err != nil {
+		return Row{}, p.err
+	}
+	return Row{uint64(m.To), p.seqs[at]}, nil
 }
 
 // Insert stores a frame at a chosen row, for imports. It returns ErrExists
@@ -92,8 +132,8 @@ func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 // its size, so that whatever another program left can be taken in; what does
 // not decode ends in the dead letters when it is delivered.
 func (r *Runner) Insert(ctx context.Context, row Row, frame []byte) error {
-	if len(frame) == 0 {
-		return fmt.Errorf("empty frame: %w", ErrInvalid)
+	if len(frame) == 0 || bundled(frame) > 0 {
+		return fmt.Errorf("empty frame, or a bundle: %w", ErrInvalid)
 	}
 	if len(frame) > r.o.MaxFrame {
 		return fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), r.o.MaxFrame, ErrTooLarge)
@@ -185,7 +225,7 @@ func (g *Group) done(err error) {
 	g.durable(g, err)
 }
 
-func (g *Group) size() int { return len(g.arena) + 64*len(g.frames) }
+func (g *Group) count() int { return 1 }
 
 // Submit hands g to the committer and returns at once. On error nothing was
 // taken and the callback is not called: ErrBusy when more than
@@ -198,5 +238,5 @@ func (r *Runner) Submit(g *Group) error {
 		}
 	}
 	g.seqs, g.err = g.seqs[:0], nil
-	return e.k.submit(g, e.o.MaxQueued)
+	return e.k.submit(g, len(g.arena)+64*len(g.frames), e.o.MaxQueued)
 }

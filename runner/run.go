@@ -12,14 +12,17 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 	b := w.cur
 	b.growOuts()
 	from, since := b.pos, w.r.o.Now()
+	end := since
 	for i := from; i < len(b.list); i++ {
 		d := &b.list[i]
 		d.at, d.w = i, w
-		out, tx, end := w.runOne(ctx, e, d)
+		var out outcome
+		var tx *Tx
+		out, tx, end = w.runOne(ctx, e, d, end)
 		b.outs[i], b.txs[i] = w.orderedOutcome(d, out), tx
 		ran++
 		stop := b.outs[i].verdict == verdictHold || b.outs[i].verdict == verdictPause
-		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.isStopped()
+		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.stopped.Load()
 		if !last && end.Sub(since) < settleEvery && !(d.prior > 1) {
 			continue
 		}
@@ -96,14 +99,13 @@ func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
 	return err == nil && row.expires > e.now()
 }
 
-// runOne runs one delivery and tells when it ended.
-func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery) (outcome, *Tx, time.Time) {
+// runOne runs one delivery, which starts now, and tells when it ended.
+func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery, start time.Time) (outcome, *Tx, time.Time) {
 	attempt, result := InboxAttempt, InboxResult
 	seq := d.Row.Seq
 	if d.FromTimer {
 		attempt, result, seq = TimerAttempt, TimerResult, d.Timer.Seq
 	}
-	start := w.r.o.Now()
 	if out, settled := w.precheck(e, d); settled {
 		if d.skip {
 			return out, nil, start
@@ -162,7 +164,7 @@ func (w *Worker) failed(seq uint64, out outcome) {
 // how many messages were completed.
 func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead bool, l limits, shared *Batched) (n int, err error) {
 	var next *batch
-	if ahead && len(w.nxt.rest()) == 0 && !w.r.isQuiet() && ctx.Err() == nil && !w.isStopped() {
+	if ahead && len(w.nxt.rest()) == 0 && !w.r.isQuiet() && ctx.Err() == nil && !w.stopped.Load() {
 		if err := w.claim(e, w.nxt, e.now(), l, w.cur.list); err != nil {
 			return 0, err
 		}
@@ -207,7 +209,7 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) {
 		if b.outs[i].verdict != verdictAgain {
 			continue
 		}
-		out, tx, _ := w.runOne(ctx, e, &b.list[i])
+		out, tx, _ := w.runOne(ctx, e, &b.list[i], w.r.o.Now())
 		b.outs[i], b.txs[i] = w.orderedOutcome(&b.list[i], out), tx
 		if out.verdict == verdictDone && try >= w.policy().RequeueAttempts {
 			conflict := outcome{verdict: verdictRetry, cause: CauseBudget, retryable: true, conflict: true, err: ErrConflict}

@@ -68,7 +68,7 @@ func (w *Worker) strays(e *engine, b *batch) int {
 func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead bool, l limits) (n, used int, err error) {
 	list := w.cur.list[from:to]
 	src := &txSource{e: e}
-	b := &Batched{Deliveries: list, Tx: &Tx{src: src}, fails: make([]error, len(list)), w: w}
+	b := &Batched{Deliveries: list, Tx: &Tx{src: src}, from: from, fails: make([]error, len(list)), w: w}
 	start := w.r.o.Now()
 	for i := range list {
 		w.replayBatch(InboxAttempt, &list[i], nil)

@@ -281,7 +281,7 @@ func (r *Runner) Stats() Stats {
 
 func (in *inbox) stats(now, started int64) InboxStats {
 	s := InboxStats{
-		Worker: in.worker, Depth: in.count, Leased: len(in.leases) - in.parked,
+		Worker: in.worker, Depth: in.count, Leased: in.held,
 		Parked: in.parked, NextSeq: in.next, HeadSeq: in.oldest(),
 	}
 	if in.count > 0 {

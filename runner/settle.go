@@ -26,7 +26,6 @@ type settleOp struct {
 	renew bool
 
 	results []settled
-	bytes   int
 	buf     []byte
 }
 
@@ -37,8 +36,6 @@ type settled struct {
 	dup  bool
 }
 
-func (o *settleOp) size() int { return 64*(o.to-o.from) + o.bytes }
-
 func (o *settleOp) apply(c *commit) {
 	o.results = o.results[:0]
 	if err := o.applyShared(c); err != nil {
@@ -46,8 +43,8 @@ func (o *settleOp) apply(c *commit) {
 			o.results = append(o.results, settled{err: err})
 		}
 	} else {
-		for i := o.from; i < o.to; i++ {
-			o.results = append(o.results, o.one(c, i))
+		for i := o.from; i < o.to; {
+			i += o.settle(c, i)
 		}
 	}
 	if o.renew {
@@ -55,8 +52,9 @@ func (o *settleOp) apply(c *commit) {
 	}
 	c.storeClaim(o.next)
 	if o.next != nil && len(o.next.list) > 0 {
-		if in := c.e.ix.inbox(uint64(o.w.id)); len(in.leases) == len(o.next.list) {
-			in.leaseHead = o.next.lowest()
+		if in := c.e.ix.inbox(uint64(o.w.id)); len(in.leases) == o.next.units {
+			// Rows above may be claimed before rows below: see inboxState.
+			in.leaseHead = min(o.next.lowest(), in.lowest())
 		}
 	}
 }
@@ -74,10 +72,12 @@ func (o *settleOp) applyShared(c *commit) error {
 	if o.shared == nil {
 		return nil
 	}
-	for i := o.from; i < o.to; i++ {
+	for i := o.from; i < o.to; {
+		n := o.b.bundle(c, i, o.to)
 		if _, _, err := c.owned(o.b.list[i].Row, o.b.list[i].lease); err != nil {
 			return lost(err)
 		}
+		i += n
 	}
 	if err := c.commitTx(o.shared); err != nil {
 		return err
@@ -97,6 +97,57 @@ func lost(err error) error {
 	return err
 }
 
+// bundle returns how many deliveries from i on, before to, are one row: all of
+// a bundle, or one. A bundle of which only a part is asked for is unpacked.
+func (b *batch) bundle(c *commit, i, to int) int {
+	d := &b.list[i]
+	if d.of < 2 {
+		return 1
+	}
+	in := c.e.ix.inboxes[d.Row.Worker]
+	if in == nil || !in.whole(d) {
+		return 1
+	}
+	if n := int(d.of); d.nth == 0 && i+n <= to {
+		return n
+	}
+	b.loosen(c, i)
+	return 1
+}
+
+// settle settles what is one row, and returns how many deliveries that were.
+func (o *settleOp) settle(c *commit, i int) int {
+	n := o.b.bundle(c, i, o.to)
+	for k := i; k < i+n && n > 1; k++ {
+		if o.b.outs[k].verdict != verdictDone {
+			o.b.loosen(c, i)
+			n = 1
+		}
+	}
+	if n == 1 {
+		o.results = append(o.results, o.one(c, i))
+		return 1
+	}
+	in := c.e.ix.inboxes[o.b.list[i].Row.Worker]
+	first, failed := len(o.results), false
+	for k := i; k < i+n; k++ {
+		r := o.finish(c, in, &o.b.list[k], o.b.txs[k])
+		o.results = append(o.results, r)
+		failed = failed || r.err != nil
+	}
+	if !failed {
+		c.remove(in, o.b.list[i].Row.Seq, bandNormal)
+		return n
+	}
+	o.b.loosen(c, i)
+	for k, r := range o.results[first:] {
+		if r.err == nil {
+			c.remove(in, o.b.list[i+k].Row.Seq, bandNormal)
+		}
+	}
+	return n
+}
+
 func (o *settleOp) one(c *commit, i int) settled {
 	d, out := &o.b.list[i], &o.b.outs[i]
 	if out.verdict == verdictSettled || out.verdict == verdictPause {
@@ -108,7 +159,11 @@ func (o *settleOp) one(c *commit, i int) settled {
 	}
 	switch out.verdict {
 	case verdictDone:
-		return o.finish(c, in, d, o.b.txs[i])
+		r := o.finish(c, in, d, o.b.txs[i])
+		if r.err == nil {
+			c.remove(in, d.Row.Seq, d.queue)
+		}
+		return r
 	case verdictDead:
 		o.bury(c, in, d, out)
 		return settled{dead: true}
@@ -158,8 +213,8 @@ func (o *settleOp) until(c *commit, d *Delivery, out *outcome) int64 {
 	return later(c.now, int64((after+time.Millisecond-1)/time.Millisecond))
 }
 
-// finish acknowledges a delivery together with its effects, unless its id was
-// done before; then only the row goes.
+// finish applies the effects of a delivery, unless its id was done before.
+// When it reports no error the row has to go.
 func (o *settleOp) finish(c *commit, in *inbox, d *Delivery, tx *Tx) settled {
 	if d.Flags&Dedupe != 0 && d.frameErr == nil && !d.skip {
 		dup, err := c.isDone(in.worker, d.ID)
@@ -171,7 +226,6 @@ func (o *settleOp) finish(c *commit, in *inbox, d *Delivery, tx *Tx) settled {
 		}
 	}
 	if d.skip {
-		c.remove(in, d.Row.Seq, d.band)
 		return settled{dup: true}
 	}
 	if tx != nil && !tx.empty() {
@@ -182,7 +236,6 @@ func (o *settleOp) finish(c *commit, in *inbox, d *Delivery, tx *Tx) settled {
 	if d.Flags&Dedupe != 0 {
 		c.markDone(in.worker, d.ID, o.w.policy().DedupeFor)
 	}
-	c.remove(in, d.Row.Seq, d.band)
 	return settled{}
 }
 
@@ -204,37 +257,39 @@ func (o *settleOp) bury(c *commit, in *inbox, d *Delivery, out *outcome) {
 		letter.Frame = []byte{0} // a fired timer that is cut off has no frame
 	}
 	c.bury(in.worker, &letter)
-	c.remove(in, d.Row.Seq, d.band)
+	c.remove(in, d.Row.Seq, d.queue)
 }
 
 // renewRest gives the deliveries that are still to be run a fresh deadline.
 func (o *settleOp) renewRest(c *commit) {
-	o.w.renewIn(c, o.b.list[o.to:])
+	_ = o.w.renewIn(c, o.b, o.to, len(o.b.list)) // what is lost shows when it is settled
 }
 
-func (w *Worker) renewIn(c *commit, list []Delivery) error {
+func (w *Worker) renewIn(c *commit, b *batch, from, to int) error {
 	deadline := later(c.now, w.policy().LeaseTTL.Milliseconds())
-	for i := range list {
-		d := &list[i]
+	for i := from; i < to; {
+		n, d := b.bundle(c, i, to), &b.list[i]
 		in, h, err := c.owned(d.Row, d.lease)
 		if err != nil {
 			return lost(err)
 		}
 		h.Deadline = deadline
-		d.lease = h.Lease
 		in.park(d.Row.Seq, h)
-		c.setLease(d.Row, d.lease)
+		c.setLease(d.Row, h.Lease)
+		for end := i + n; i < end; i++ {
+			b.list[i].lease = h.Lease
+		}
 	}
 	return nil
 }
 
-// renew extends the leases of list. The committer changes the deliveries; the
+// renew extends the leases of deliveries from..to of the present batch. The committer changes the deliveries; the
 // caller is the handler, which waits for it, whatever becomes of ctx: the
 // deliveries are not its own before.
-func (w *Worker) renew(ctx context.Context, list []Delivery) error {
+func (w *Worker) renew(ctx context.Context, from, to int) error {
 	var result error
 	err := w.current.do(context.WithoutCancel(ctx), func(c *commit) error {
-		result = w.renewIn(c, list)
+		result = w.renewIn(c, w.cur, from, to)
 		return nil
 	})
 	return errors.Join(err, result)
@@ -244,5 +299,5 @@ func (w *Worker) renew(ctx context.Context, list []Delivery) error {
 // that may take longer. It returns ErrLeaseLost when another claimant has
 // taken the row; the handler may stop then, because nothing it does counts.
 func (d *Delivery) Renew(ctx context.Context) error {
-	return d.w.renew(ctx, d.w.cur.list[d.at:d.at+1])
+	return d.w.renew(ctx, d.at, d.at+1)
 }

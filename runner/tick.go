@@ -16,7 +16,7 @@ import (
 // Policy.StopOnError, that of a handler. What a handler returns is otherwise
 // not an error of the tick: it is in the log, the metrics and the dead letters.
 func (w *Worker) Tick(ctx context.Context) (int, error) {
-	if w.isStopped() {
+	if w.stopped.Load() {
 		return 0, ErrStopped
 	}
 	total, used := 0, 0
@@ -122,7 +122,7 @@ func (w *Worker) send(_ context.Context, e *engine, from, to int, next *batch, b
 		half := w.policy().LeaseTTL.Milliseconds() / 2
 		o.renew = left[0].lease.Deadline-e.now() < half
 	}
-	return e.call(context.Background(), o, &o.waiter, 0)
+	return e.call(context.Background(), o, &o.waiter)
 }
 
 // giveBack returns what is claimed but not run, uncounted.
@@ -158,7 +158,7 @@ func (w *Worker) giveBack() {
 // is for this worker, run, commit what it did. It returns the handler's error,
 // ErrMisrouted, ErrStopped, or why the frame does not decode.
 func (w *Worker) Step(ctx context.Context, frame []byte) error {
-	if w.isStopped() || w.r.State() == Stopped {
+	if w.stopped.Load() || w.r.State() == Stopped {
 		return ErrStopped
 	}
 	d := Delivery{Frame: frame, w: w}

@@ -19,6 +19,8 @@ func (e *engine) newWaiter() waiter {
 	return waiter{ch: ch}
 }
 
+func (w *waiter) count() int { return 1 }
+
 func (w *waiter) done(err error) {
 	if err == nil {
 		err = w.err
@@ -28,8 +30,8 @@ func (w *waiter) done(err error) {
 
 // call submits o, whose waiter is w, and waits for its result. When ctx ends
 // first the outcome is unknown: the request may still be committed.
-func (e *engine) call(ctx context.Context, o op, w *waiter, limit int) error {
-	if err := e.k.submit(o, limit); err != nil {
+func (e *engine) call(ctx context.Context, o op, w *waiter) error {
+	if err := e.k.submit(o, 64, 0); err != nil {
 		return err
 	}
 	select {
@@ -48,11 +50,10 @@ type funcOp struct {
 }
 
 func (o *funcOp) apply(c *commit) { o.err = o.f(c) }
-func (o *funcOp) size() int       { return 64 }
 
 // do runs f on the committer and waits until its writes are durable. f must
 // not write when it returns an error.
 func (e *engine) do(ctx context.Context, f func(c *commit) error) error {
 	o := &funcOp{waiter: e.newWaiter(), f: f}
-	return e.call(ctx, o, &o.waiter, 0)
+	return e.call(ctx, o, &o.waiter)
 }

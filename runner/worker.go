@@ -46,7 +46,7 @@ type Worker struct {
 	metrics Metrics
 	cancel  context.CancelFunc // set while started
 	joined  chan struct{}
-	stopped bool
+	stopped atomic.Bool
 
 	tick sync.Mutex // held by Tick; guards runState
 	runState
@@ -202,7 +202,7 @@ func (w *Worker) Start(ctx context.Context) error {
 		return ErrStarted
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
-	w.stopped = false
+	w.stopped.Store(false)
 	w.lastErr.Store(nil)
 	w.joined = make(chan struct{})
 	go w.loop(ctx, w.joined)
@@ -214,7 +214,7 @@ func (w *Worker) Start(ctx context.Context) error {
 func (w *Worker) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stopped = true
+	w.stopped.Store(true)
 	if w.cancel != nil {
 		w.cancel()
 	}
@@ -236,12 +236,6 @@ func (w *Worker) Join() error {
 	}
 	w.mu.Unlock()
 	return w.LastError()
-}
-
-func (w *Worker) isStopped() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.stopped
 }
 
 func (w *Worker) loop(ctx context.Context, joined chan struct{}) {

@@ -14,6 +14,7 @@ const (
 	TimedOut  Why = iota // he had it for reservation-timeout
 	TakenBack            // he was silent, and somebody else had none
 	Left                 // he left, or the server let him go
+	Ended                // the host ended the game
 )
 
 // Released is a board that its holder lost without moving.

@@ -17,6 +17,7 @@ type memory struct {
 	created  map[wamble.Token]*wamble.Session // those that came by an intent
 	players  map[wamble.PublicKey]*wamble.Player
 	scored   map[scored]bool // payouts and changes of ratings
+	shown    []wamble.RecordLastMoveShown
 	next     [4]int64
 	away     bool
 	// predictions are in the order in which they were made.
@@ -145,6 +146,11 @@ func (m *memory) applyToScore(in wamble.Intent) error {
 		}
 		m.scored[once] = true
 		player.Stats.Rating += in.Delta
+	case *wamble.RecordLastMoveShown:
+		if m.sessions[in.Session] == nil || m.boards[in.Board] == nil {
+			return fmt.Errorf("session %d was shown board %d: one of them is unknown", in.Session, in.Board)
+		}
+		m.shown = append(m.shown, *in)
 	default:
 		return m.applyPrediction(in)
 	}

@@ -394,7 +394,8 @@ func TestModelOfMembers(t *testing.T) {
 		players, length = 6000, 10*time.Minute
 	}
 	w := newWorld(t, seedOf(t), 10, `(def min-boards 3) (def max-boards 40) (def max-players 40) (def max-moves-per-board 12) (def max-contributors 8)
-		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def session-timeout 6) (def max-client-sessions 100000)`)
+		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def session-timeout 6) (def max-client-sessions 100000)
+		(def keep-shown-moves 1)`)
 	w.live(players, length)
 	total := 0.0
 	for _, p := range w.store.players {

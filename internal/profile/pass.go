@@ -48,7 +48,7 @@ func (p *Profile) lost(what board.Released, out *Output) {
 	p.notify(s.Token(), what.Board, wire.ServerNotification{
 		Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back"),
 	}, out)
-	if what.Why != board.TimedOut || !p.isHere(s) {
+	if what.Why == board.TakenBack || what.Why == board.Left || !p.isHere(s) {
 		p.sessions.Unseated(what.Session)
 		return
 	}

@@ -183,7 +183,7 @@ func (p *Profile) take(in *Input, out *Output) {
 		if p.mode.stage == starting {
 			p.mode.stage = running
 		}
-	case Announce, Kick, Ban, Unban, SetBrownout, Erase, Purge:
+	case Announce, Kick, Ban, Unban, SetBrownout, Erase, Archive, Purge:
 		if p.mode.stage != failed {
 			p.word(in.Kind, in.Word, out)
 		}

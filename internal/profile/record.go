@@ -137,7 +137,7 @@ func appendInput(b []byte, in *Input) ([]byte, error) {
 			return b, err
 		}
 		return appendJSON(b, in.Answer)
-	case Announce, Kick, Ban, Unban, SetBrownout, Erase:
+	case Announce, Kick, Ban, Unban, SetBrownout, Erase, Archive:
 		return appendJSON(b, in.Word)
 	case Adopt:
 		return appendText(b, in.Data), nil
@@ -264,7 +264,7 @@ func (r *inputReader) input() Input {
 	case RestoreSession:
 		in.Session = must[wamble.Session](r)
 		in.Answer = object[Answer](r)
-	case Announce, Kick, Ban, Unban, SetBrownout, Erase:
+	case Announce, Kick, Ban, Unban, SetBrownout, Erase, Archive:
 		in.Word = object[Word](r)
 	case Adopt:
 		in.Data = r.text()

@@ -92,6 +92,7 @@ func (p *Profile) answerHello(r *request, token wamble.Token, b *board.Board) {
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: token, Board: b.ID(), Flags: r.h.Flags.Negotiate() | v.flags}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
+	p.noteShown(b, &v)
 }
 
 // answerUpdate answers with the board that a player holds now.
@@ -100,6 +101,7 @@ func (p *Profile) answerUpdate(r *request, b *board.Board) {
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}
 	link.Answer(p.link, r.id, h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
+	p.noteShown(b, &v)
 }
 
 // pushUpdate shows a player the board that he holds now, without being asked.
@@ -109,5 +111,6 @@ func (p *Profile) pushUpdate(token wamble.Token, b *board.Board, out *Output) {
 	packet, err := wire.Append(p.scratch.push[:0], h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
 	if err == nil {
 		p.push(token, packet, out)
+		p.noteShown(b, &v)
 	}
 }

@@ -1,0 +1,227 @@
+package runner
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A bundle is one stored row for several messages: what one commit posts to an
+// inbox with ordinary priority, in numbers that follow each other. It has the
+// key of its first message. It is claimed, leased and acknowledged as one row;
+// when its messages part ways it is unpacked, and each has a row and a lease
+// of its own from then on.
+//
+//	LMSB, count u32, then count LMSG frames one after the other
+//
+// A bundle is whole as long as the index has a lease of its size at its first
+// number, or knows nothing of that number: whoever unpacks one leaves a lease
+// for every message in it.
+const (
+	bundleMagic  = "LMSB"
+	bundleHeader = 8
+
+	// maxBundle is a quarter of the default batch, so that bundles fill
+	// batches well and one always fits into the part reserved for its band.
+	maxBundle      = 64
+	maxBundleBytes = 64 << 10
+)
+
+// bundled returns how many messages a stored value holds, 0 when it is not a
+// bundle. A damaged one is not: it is delivered as a malformed message.
+func bundled(value []byte) int {
+	if len(value) < bundleHeader || string(value[:4]) != bundleMagic {
+		return 0
+	}
+	n := binary.LittleEndian.Uint32(value[4:])
+	if n < 2 || n > maxBundle {
+		return 0
+	}
+	rest := value[bundleHeader:]
+	for range n {
+		size := frameSize(rest)
+		if size == 0 {
+			return 0
+		}
+		rest = rest[size:]
+	}
+	if len(rest) > 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// frameSize is the length of the frame at the head of b, 0 without one.
+func frameSize(b []byte) int {
+	if len(b) < messageHeader || string(b[:4]) != messageMagic {
+		return 0
+	}
+	size := uint64(binary.LittleEndian.Uint32(b[8:]))
+	if size < messageHeader || size > uint64(len(b)) {
+		return 0
+	}
+	return int(size)
+}
+
+// openBundle is what the present commit has posted to an inbox and not
+// written yet.
+type openBundle struct {
+	first uint64
+	n     uint32
+	value []byte
+}
+
+// pack adds a frame to the bundle of its inbox.
+func (c *commit) pack(in *inbox, seq uint64, frame []byte) {
+	p := &in.open
+	if p.n > 0 && (seq != p.first+uint64(p.n) || p.n == maxBundle || len(p.value)+len(frame) > maxBundleBytes) {
+		c.seal(in)
+	}
+	if p.n == 0 {
+		p.first = seq
+		p.value = append(p.value[:0], bundleMagic+"\x00\x00\x00\x00"...)
+	}
+	p.value = append(p.value, frame...)
+	p.n++
+}
+
+// seal writes the bundle of an inbox; one message alone is stored as it is.
+func (c *commit) seal(in *inbox) {
+	p := &in.open
+	if p.n == 0 {
+		return
+	}
+	value := p.value
+	if p.n == 1 {
+		value = value[bundleHeader:]
+	} else {
+		binary.LittleEndian.PutUint32(value[4:], p.n)
+	}
+	c.key = rowKey(c.key[:0], inboxTable, Row{in.worker, p.first})
+	c.batch.Set(c.key, value)
+	p.n = 0
+	if cap(p.value) > maxBundleBytes+1<<10 {
+		p.value = nil // one large frame must not be remembered for ever
+	}
+}
+
+// addBundle copies a bundle of n messages into the batch; those beyond take go
+// to over. Their frames are views of the copy.
+func (b *batch) addBundle(row Row, value []byte, n, take int) {
+	b.arena = append(b.arena, value...)
+	rest := b.arena[len(b.arena)-len(value)+bundleHeader:]
+	for i := range n {
+		size := frameSize(rest)
+		list := &b.list
+		if i >= take {
+			list = &b.over
+		}
+		*list = append(*list, Delivery{
+			Row: Row{row.Worker, row.Seq + uint64(i)}, Frame: rest[:size:size],
+			custody: custody{nth: uint8(i), of: uint8(n)},
+		})
+		rest = rest[size:]
+	}
+}
+
+// unit is how many deliveries from i on came from one stored row.
+func (b *batch) unit(i int) int {
+	n := 1
+	for i+n < len(b.list) && b.list[i+n].nth == b.list[i].nth+uint8(n) {
+		n++
+	}
+	return n
+}
+
+// bundleOf returns the leased bundle that holds row seq, and its first number.
+func (in *inbox) bundleOf(seq uint64) (first uint64, h holding, ok bool) {
+	if in.held == len(in.leases)-in.parked {
+		return 0, h, false // every lease is of one row
+	}
+	for back := uint64(0); back < maxBundle && back <= seq; back++ {
+		if h, ok := in.leases[seq-back]; ok && h.n > 1 && uint64(h.n) > back {
+			return seq - back, h, true
+		}
+	}
+	return 0, h, false
+}
+
+// whole reports whether the bundle that d came from is still one row, held
+// with d's lease.
+func (in *inbox) whole(d *Delivery) bool {
+	if d.of < 2 {
+		return false
+	}
+	h, ok := in.leases[d.Row.Seq-uint64(d.nth)]
+	return ok && h.n == uint32(d.of) && h.Lease == d.lease
+}
+
+// unpack gives a message of a bundle a row and a lease of its own. It must
+// follow for every other message of the bundle.
+func (c *commit) unpack(in *inbox, d *Delivery, l Lease) {
+	c.key = rowKey(c.key[:0], inboxTable, d.Row)
+	c.batch.Set(c.key, d.Frame)
+	in.park(d.Row.Seq, holding{Lease: l, band: bandNormal, n: 1})
+	c.setLease(d.Row, l)
+	d.nth, d.of = 0, 0
+	c.touch(in)
+}
+
+// loosen unpacks the bundle of delivery i, if it is still one.
+func (b *batch) loosen(c *commit, i int) {
+	d := &b.list[i]
+	in := c.e.ix.inboxes[d.Row.Worker]
+	if in == nil || !in.whole(d) {
+		return
+	}
+	first, n, lease := i-int(d.nth), int(d.of), d.lease
+	for k := first; k < first+n; k++ {
+		c.unpack(in, &b.list[k], lease)
+	}
+}
+
+// loosenRow unpacks the leased bundle that holds row.
+func (c *commit) loosenRow(row Row) error {
+	in := c.e.ix.inboxes[row.Worker]
+	if in == nil {
+		return nil
+	}
+	first, h, ok := in.bundleOf(row.Seq)
+	if !ok {
+		return nil
+	}
+	return c.unpackStored(in, first, h.Lease)
+}
+
+// unpackStored unpacks a bundle that is read from the storage for it.
+func (c *commit) unpackStored(in *inbox, first uint64, l Lease) error {
+	row := Row{in.worker, first}
+	value, err := c.rowValue(row, bandNormal)
+	if err != nil {
+		return err
+	}
+	n := bundled(value)
+	if n == 0 {
+		return fmt.Errorf("row %d of worker %d is no bundle: %w", first, in.worker, ErrFormat)
+	}
+	var b batch
+	b.addBundle(row, value, n, n)
+	for i := range b.list {
+		c.unpack(in, &b.list[i], l)
+	}
+	in.leaseHead = min(in.leaseHead, first)
+	return nil
+}
+
+// findBundle returns the first number of the stored bundle that holds row.
+func (c *commit) findBundle(row Row) (first uint64, found bool, err error) {
+	from := row.Seq - min(row.Seq, maxBundle-1)
+	lo, hi := rowKey(nil, inboxTable, Row{row.Worker, from}), rowKey(nil, inboxTable, row)
+	err = c.e.back.Scan(lo, append(hi, 0), func(key, value []byte) bool {
+		at, err := decodeRowKey(key[1:])
+		if n := bundled(value); err == nil && at.Seq+uint64(n) > row.Seq {
+			first, found = at.Seq, n > 0
+		}
+		return true
+	})
+	return first, found, err
+}
