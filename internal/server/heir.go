@@ -126,7 +126,7 @@ func (s *Server) endInheriting() error {
 		}
 	}
 	for _, k := range s.keepers() {
-		k.estate = s.heir.estates[k.name]
+		k.help.estate = s.heir.estates[k.name]
 	}
 	s.heir.estates = nil
 	return nil
@@ -167,8 +167,8 @@ func (s *Server) ownControl(own bool) {
 // takeOver makes the estate of a runtime its life. The journal is there; the
 // store is not asked.
 func (rt *runtime) takeOver(ctx context.Context) (*life, error) {
-	e := rt.estate
-	rt.estate = nil
+	e := rt.help.estate
+	rt.help.estate = nil
 	if err := rt.makeDrain(ctx); err != nil {
 		return nil, err
 	}

@@ -37,8 +37,6 @@ type runtime struct {
 	loop  atomic.Pointer[loop]          // nil until the first life is ready
 	life  atomic.Pointer[life]          // nil while there is none that decides
 
-	estate *estate // of the image before this one; nil: it starts from store and journal
-
 	help help
 }
 
@@ -51,6 +49,7 @@ type help struct {
 	ctx     context.Context                 // ends the goroutines
 	done    sync.WaitGroup
 	crashed chan error // holds the first panic
+	estate  *estate    // of the image before this one; nil: it starts from store and journal
 	moving  sync.Mutex // held while the loop is made, and while it moves
 	games   bell       // rings when finished games have reached the store
 }
@@ -73,7 +72,7 @@ func (rt *runtime) run(ctx context.Context) error {
 	}()
 	rt.help.ctx, rt.help.crashed = background, make(chan error, 1)
 	rt.dropDrain()
-	heir := rt.estate != nil
+	heir := rt.help.estate != nil
 	if !heir {
 		if err := rt.prepareStore(ctx); err != nil {
 			return rt.unlessStopped(ctx, err)
@@ -125,7 +124,7 @@ func (rt *runtime) run(ctx context.Context) error {
 // first makes the first life: out of what the image before this one left, or out
 // of store and journal.
 func (rt *runtime) first(ctx context.Context) (*life, error) {
-	if rt.estate != nil {
+	if rt.help.estate != nil {
 		return rt.takeOver(ctx)
 	}
 	return rt.revive(ctx)
