@@ -53,8 +53,10 @@ The modes:
   echo   the same packets as moves, against a bare echo that knows nothing: the
          most that UDP and batched system calls can do on this machine
 
-With a server of its own, moves are compared with the echo in the same round. The
-last line is the round with the median rate, and the median of the ratios.
+With a server of its own, moves are compared with the echo in the same round: by
+rate, and by what a move costs both sides of processor time, which says more when
+the machine does other things besides. The last line is the round with the median
+rate, and the median of the ratios.
 
 --verify compares every accepted move with the database at the end: board, ply,
 move and session. With --addr it needs --data or --config to find it. The exit

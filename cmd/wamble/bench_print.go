@@ -20,6 +20,9 @@ var benchColumns = []struct {
 	{"ratio", func(r *benchRound) string {
 		return unless(r.Echo == nil, func() string { return fmt.Sprintf("%.2f", r.ratio()) })
 	}},
+	{"by CPU", func(r *benchRound) string {
+		return unless(r.cpuRatio() == 0, func() string { return fmt.Sprintf("%.2f", r.cpuRatio()) })
+	}},
 	{"p50", func(r *benchRound) string { return shortly(r.Report.Latency.Quantile(0.5)) }},
 	{"p90", func(r *benchRound) string { return shortly(r.Report.Latency.Quantile(0.9)) }},
 	{"p99", func(r *benchRound) string { return shortly(r.Report.Latency.Quantile(0.99)) }},
@@ -133,6 +136,7 @@ type roundJSON struct {
 	PerSecond  float64            `json:"per_second"`
 	Echo       float64            `json:"echo_per_second,omitempty"`
 	Ratio      float64            `json:"ratio,omitempty"`
+	CPURatio   float64            `json:"cpu_ratio,omitempty"`
 	Answered   uint64             `json:"answered"`
 	Latency    map[string]float64 `json:"latency_ms"`
 	LongestGap float64            `json:"longest_gap_ms"`
@@ -162,7 +166,7 @@ func (r *benchRound) json() roundJSON {
 	millis := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	l := &r.Report.Latency
 	o := roundJSON{
-		PerSecond: r.Report.PerSecond(), Ratio: r.ratio(), Answered: r.Report.Answered,
+		PerSecond: r.Report.PerSecond(), Ratio: r.ratio(), CPURatio: r.cpuRatio(), Answered: r.Report.Answered,
 		Latency: map[string]float64{
 			"p50": millis(l.Quantile(0.5)), "p90": millis(l.Quantile(0.9)), "p99": millis(l.Quantile(0.99)),
 			"p99.9": millis(l.Quantile(0.999)), "max": millis(l.Max()), "mean": millis(l.Mean()),

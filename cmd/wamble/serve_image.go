@@ -12,7 +12,7 @@ import (
 
 // runServer runs a server until it is to stop, or hands over.
 func runServer(cmd *cobra.Command, s *server.Server) error {
-	ctx, cancel := untilStopped(cmd.Context())
+	ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
 	defer cancel()
 	if !s.Inherited() {
 		go greet(ctx, cmd.OutOrStdout(), s)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,16 +13,18 @@ import (
 // end at once.
 var stopSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT}
 
-// untilStopped returns a context that ends with the first signal. The second
-// ends the process.
-func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilStopped returns a context that ends with the first signal, and says what
+// happens then. The second ends the process.
+func untilStopped(ctx context.Context, errOut io.Writer, what string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, stopSignals...)
 	go func() {
 		<-signals
+		fmt.Fprintf(errOut, "wamble: %s; once more ends it at once\n", what)
 		cancel()
 		<-signals
+		fmt.Fprintln(errOut, "wamble: ended at once")
 		os.Exit(1)
 	}()
 	return ctx, func() {
