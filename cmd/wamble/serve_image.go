@@ -11,9 +11,10 @@ import (
 )
 
 // runServer runs a server until it is to stop, or hands over.
-func runServer(cmd *cobra.Command, s *server.Server) error {
+func runServer(cmd *cobra.Command, s *server.Server, hups <-chan os.Signal) error {
 	ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
 	defer cancel()
+	go reloadAt(ctx, hups, s)
 	if !s.Inherited() {
 		go greet(ctx, cmd.OutOrStdout(), s)
 	}

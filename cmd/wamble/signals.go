@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"wamble/internal/server"
 )
 
 // stopSignals ask a server to stop: the first to stop in order, the second to
@@ -30,5 +32,26 @@ func untilStopped(ctx context.Context, errOut io.Writer, what string) (context.C
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel()
+	}
+}
+
+// hangUps returns the signals that ask for a reload. Before it is called, they
+// end the process.
+func hangUps() <-chan os.Signal {
+	signals := make(chan os.Signal, 1) // two that come together are one
+	signal.Notify(signals, syscall.SIGHUP)
+	return signals
+}
+
+// reloadAt reads the configuration again at every signal, until ctx ends. How it
+// went is in the log and in the status.
+func reloadAt(ctx context.Context, signals <-chan os.Signal, s *server.Server) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+			s.Reload(ctx)
+		}
 	}
 }

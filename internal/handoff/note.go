@@ -22,6 +22,8 @@ type Note struct {
 	// Failure says why the image before this one could not adopt: this is the
 	// way back.
 	Failure string `json:"failure,omitempty"`
+	// Draining says that nobody new is taken.
+	Draining bool `json:"draining,omitempty"`
 	// Phases are what has been done so far, in order.
 	Phases []Phase `json:"phases,omitempty"`
 }

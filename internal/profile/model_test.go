@@ -47,6 +47,9 @@ type world struct {
 	tape     *bytes.Buffer // of this life
 	recorder *Recorder
 	replayed int // steps
+
+	audience bool // clients watch and predict, too
+	quiet    bool // nothing goes wrong any more, and nobody moves
 }
 
 type group struct {
@@ -262,6 +265,9 @@ func (w *world) check(to wamble.Peer, b []byte) {
 	if err := p.Decode(b); err != nil {
 		w.t.Fatal(err)
 	}
+	if p.Ctrl == wire.CtrlSpectateUpdate || p.Ctrl == wire.CtrlPredictionData {
+		w.checkBeside(to, &p)
+	}
 	if p.Ctrl != wire.CtrlServerHello && p.Ctrl != wire.CtrlBoardUpdate {
 		return
 	}
@@ -289,10 +295,15 @@ func (w *world) carry(to wamble.Peer, b []byte) {
 	}
 }
 
-func (w *world) copies() int { return [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rng.IntN(10)] }
+func (w *world) copies() int {
+	if w.quiet {
+		return 1
+	}
+	return [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rng.IntN(10)]
+}
 
 func (w *world) transit() time.Duration {
-	if w.rng.IntN(50) == 0 {
+	if w.rng.IntN(50) == 0 && !w.quiet {
 		return w.upTo(3 * time.Second)
 	}
 	return time.Millisecond + w.upTo(20*time.Millisecond)
@@ -301,6 +312,9 @@ func (w *world) transit() time.Duration {
 // disturb lets something go wrong, now and then.
 func (w *world) disturb() []Input {
 	w.after(2*time.Second+w.upTo(8*time.Second), false, w.disturb)
+	if w.quiet {
+		return nil
+	}
 	kind := w.rng.IntN(5)
 	if w.troubles < 5 { // each at least once
 		kind = 4 - w.troubles

@@ -101,6 +101,7 @@ func (s *Server) prepareHeir(ctx context.Context, l *leaving, report *os.File) e
 		}
 		l.began = l.heir.Note.Lap(step.name, l.began)
 	}
+	l.heir.Note.Draining = s.house.draining.Load()
 	if report == nil {
 		return nil
 	}
@@ -172,7 +173,7 @@ func (s *Server) freezeAll(ctx context.Context, l *leaving) error {
 	ctx, cancel := context.WithTimeout(ctx, freezeTime)
 	defer cancel()
 	var mu sync.Mutex
-	return s.each(func(k *keeper) error {
+	return s.everyProfile(func(k *keeper) error {
 		p, ok := k.loop.Load().freeze(ctx)
 		if !ok {
 			return handoff.NotReady("profile %s: what was decided did not become durable in time", k.name)
@@ -186,7 +187,7 @@ func (s *Server) freezeAll(ctx context.Context, l *leaving) error {
 
 // writeStates writes down the profiles, whose loops rest.
 func (s *Server) writeStates(_ context.Context, l *leaving) error {
-	return s.each(func(k *keeper) error {
+	return s.everyProfile(func(k *keeper) error {
 		p := k.loop.Load().life.profile
 		state, err := p.Snapshot(make([]byte, 0, p.Size()))
 		if err == nil {
@@ -212,6 +213,9 @@ func (s *Server) leaveSockets(_ context.Context, l *leaving) error {
 	if control, ok := s.control.(*net.UnixListener); ok {
 		err = errors.Join(err, leave(l.heir.Listeners, handoff.Control, control))
 	}
+	if door := s.adminDoor(); door != nil {
+		err = errors.Join(err, leave(l.heir.Listeners, handoff.Admin, door.listener))
+	}
 	if err == nil {
 		_, err = l.heir.Environ(os.Environ()) // it must fit
 	}
@@ -227,8 +231,8 @@ func leave(to map[string]int, name string, c socket) error {
 	return err
 }
 
-// each does something with every profile at the same time.
-func (s *Server) each(do func(k *keeper) error) error {
+// everyProfile does something with every profile at the same time.
+func (s *Server) everyProfile(do func(k *keeper) error) error {
 	keepers := s.keepers()
 	errs := make([]error, len(keepers))
 	var all sync.WaitGroup
@@ -264,9 +268,13 @@ func (s *Server) part(ctx context.Context) error {
 		return nil
 	}
 	s.ownControl(false) // whoever asks meanwhile waits for the next image
+	for _, d := range s.departures() {
+		d.cancel()
+		<-d.done
+	}
 	goodbye, cancel := context.WithTimeout(context.Background(), partTime)
 	defer cancel()
-	return s.each(func(k *keeper) error {
+	return s.everyProfile(func(k *keeper) error {
 		k.cancel()
 		k.loop.Load().thaw(l.pauses[k], true)
 		<-k.done

@@ -67,6 +67,7 @@ func (s *Server) beginInheriting() error {
 	if err != nil {
 		return err
 	}
+	s.house.draining.Store(h.Note.Draining)
 	s.heir.estates = map[string]*estate{}
 	sockets := map[string]Sockets{}
 	for _, cfg := range profiles {
@@ -154,6 +155,29 @@ func (s *Server) inheritedControl() net.Listener {
 		return nil
 	}
 	return unix // which is not unlinked when it is closed
+}
+
+// listenAdmin binds the admin listener, or takes over that of the image before
+// this one if it is where it is wanted.
+func (s *Server) listenAdmin(address string) (net.Listener, error) {
+	h := s.o.Succession.Inheritance
+	if h == nil {
+		return net.Listen("tcp", address)
+	}
+	f, err := handoff.Duplicate(h.Listeners, handoff.Admin)
+	if err != nil || f == nil {
+		return net.Listen("tcp", address)
+	}
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return net.Listen("tcp", address)
+	}
+	if _, port, _ := net.SplitHostPort(address); l.Addr().String() == address || port == "0" {
+		return l, nil
+	}
+	l.Close()
+	return net.Listen("tcp", address)
 }
 
 // ownControl makes the control socket go with this server, not before it runs:

@@ -41,7 +41,7 @@ func beImage(dir string) {
 		if err != nil {
 			return Options{}, err
 		}
-		return Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c, c.Default), Succession: Succession{Version: "test"}}, nil
+		return Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c), Succession: Succession{Version: "test"}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

@@ -23,6 +23,7 @@ type loop struct {
 	done   uint64    // the newest gate that is durable
 	stop   bool
 	pause  *pause // that it is to make; nil: none
+	frozen bool   // the port is not read, but all else goes on
 	times  stopwatch
 	ended  chan struct{}
 	// pumping is held during a round that Pump runs; nobody else needs it.
@@ -56,15 +57,22 @@ func (l *loop) run() {
 // pump is one round: it waits for something to do, and does it.
 func (l *loop) pump() error {
 	in, err := l.receive()
-	if err != nil {
-		return err
+	if err == nil {
+		err = l.turn(in)
 	}
+	if err == nil {
+		l.answerAsks()
+	}
+	return err
+}
+
+// turn makes a step of what has come, and sends what follows.
+func (l *loop) turn(in transport.Arrivals) error {
 	l.step(in)
 	if err := l.port.Send(&l.life.out.Packets); err != nil {
 		return err
 	}
 	l.times.sent()
-	l.answerAsks()
 	return nil
 }
 
@@ -73,9 +81,9 @@ func (l *loop) pump() error {
 func (l *loop) settled() bool { return l.done >= l.last || l.life.journal.broken() }
 
 // receive waits for something to do. While the journal is behind, or the loop
-// is stopping, packets stay where they are: in the socket.
+// is stopping or frozen, packets stay where they are: in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
-	if !l.stop && l.pause == nil && !l.life.journal.behind() {
+	if !l.stop && !l.frozen && l.pause == nil && !l.life.journal.behind() {
 		return l.port.Receive(l.until)
 	}
 	wait := time.Second

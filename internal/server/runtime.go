@@ -51,7 +51,11 @@ type help struct {
 	crashed chan error // holds the first panic
 	estate  *estate    // of the image before this one; nil: it starts from store and journal
 	moving  sync.Mutex // held while the loop is made, and while it moves
-	games   bell       // rings when finished games have reached the store
+
+	draining *atomic.Bool // of the server
+	word     sync.Mutex   // guards standing
+	standing standing
+	games    bell // rings when finished games have reached the store
 }
 
 // tape is where lives are recorded.

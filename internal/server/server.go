@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
@@ -23,6 +21,8 @@ var JournalSchema = persist.Schema
 // Options is what a server is started with.
 type Options struct {
 	Config *config.Config
+	// Load reads the configuration again, for a reload; nil: there is none.
+	Load func() (*config.Config, error)
 	// Profile names the one profile to run; "" is all that run.
 	Profile string
 	// Dir is the data directory; it is made if it is missing.
@@ -55,8 +55,6 @@ type Server struct {
 	stores  stores
 	house   house
 	heir    heir
-	web     *http.Server // of the admin listener
-	admin   net.Listener // nil if it is off
 	control net.Listener
 	healing sync.Mutex
 	helpers sync.WaitGroup // goroutines that serve HTTP and the control socket
@@ -134,9 +132,8 @@ func (s *Server) Run(ctx context.Context) error {
 		s.serveWeb(k.runtime, k.port.Load())
 		k.start()
 	}
-	if s.admin != nil {
-		s.helpers.Go(func() { s.web.Serve(s.admin) })
-	}
+	s.departLeft(ctx)
+	s.serveAdmin(s.adminDoor())
 	s.helpers.Go(s.serveControl)
 	s.helpers.Go(func() { s.proclaim(ctx) })
 	var err error
@@ -171,20 +168,4 @@ func (s *Server) heal(ctx context.Context) error {
 		return tx.Put([]byte("server/alive"), []byte{1})
 	})
 	return err
-}
-
-// NewLog returns a log in the format and at the level of a configuration.
-func NewLog(w io.Writer, c *config.Config, profile *config.Profile) *slog.Logger {
-	o := &slog.HandlerOptions{Level: levels[profile.Standing.LogLevel]}
-	if c.Server.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
-}
-
-// levels are the words of log-level. Nothing is logged above error, so fatal is
-// silence.
-var levels = map[string]slog.Level{
-	"fatal": slog.LevelError + 1, "error": slog.LevelError, "warn": slog.LevelWarn,
-	"info": slog.LevelInfo, "debug": slog.LevelDebug,
 }
