@@ -160,6 +160,9 @@ func (s *Server) stateDir() string {
 // flushAhead stops the drain and empties the journal's memory while players are
 // still served, so that little is left to do when they are not.
 func (s *Server) flushAhead(ctx context.Context, _ *leaving) error {
+	for _, k := range s.keepers() {
+		k.pace.hurry.Store(true) // the drain is to end its batch, not to rest in it
+	}
 	rest, cancel := context.WithTimeout(ctx, quiesceTime)
 	defer cancel()
 	if err := s.runner.Quiesce(rest); err != nil && ctx.Err() != nil {
@@ -247,6 +250,9 @@ func (s *Server) everyProfile(do func(k *keeper) error) error {
 func (s *Server) stay(l *leaving) {
 	for k, p := range l.pauses {
 		k.loop.Load().thaw(p, false)
+	}
+	for _, k := range s.keepers() {
+		k.pace.hurry.Store(false)
 	}
 	s.runner.Resume()
 	for _, f := range l.files {
