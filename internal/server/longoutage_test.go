@@ -27,15 +27,15 @@ func TestLongOutage(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	type result struct {
-		*loader.Report
+		loader.Report
 		err error
 	}
-	ended := make(chan result, 1)
+	ended := make(chan *result, 1) // a report is too large for a channel
 	go func() {
 		r, err := loader.Run(ctx, loader.Options{
 			Server: s.Addresses().UDP, Clients: 32, Duration: time.Hour, Greet: patience, Drain: patience,
 		})
-		ended <- result{&r, err}
+		ended <- &result{r, err}
 	}()
 	moves := func() uint64 { return s.Status(t.Context()).Profiles[0].Moves }
 	until(t, "play begins", func() bool { return moves() > 1000 })
@@ -72,7 +72,7 @@ func TestLongOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	v, err := loader.Verify(context.Background(), r.Report, store)
+	v, err := loader.Verify(context.Background(), &r.Report, store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,6 +69,9 @@ func Open(o Options) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if s.log.Enabled(context.Background(), slog.LevelError) {
+		s.log = slog.New(newTail(s.log.Handler()))
+	}
 	began := time.Now()
 	for _, part := range []struct {
 		name string
