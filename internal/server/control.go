@@ -42,18 +42,22 @@ type verb struct {
 }
 
 // verbs is the one table of verbs.
-var verbs = []verb{
-	{"status", quick, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Status(ctx), nil }},
-	{"reload", slow, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Reload(ctx) }},
-	{"drain", quick, order((*Server).drain)},
-	{"brownout", quick, order((*Server).brownout)},
-	{"announce", quick, order((*Server).announce)},
-	{"kick", quick, order((*Server).kick)},
-	{"ban", quick, order((*Server).ban)},
-	{"unban", quick, order((*Server).unban)},
-	{"dead-letters", quick, listDead},
-	{"dead-letter-replay", quick, replayDead},
-	{"dead-letter-drop", quick, dropDead},
+var verbs []verb
+
+func init() { // the console, which a reload opens anew, looks at the table
+	verbs = []verb{
+		{"status", quick, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Status(ctx), nil }},
+		{"reload", slow, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Reload(ctx) }},
+		{"drain", quick, order((*Server).drain)},
+		{"brownout", quick, order((*Server).brownout)},
+		{"announce", quick, order((*Server).announce)},
+		{"kick", quick, order((*Server).kick)},
+		{"ban", quick, order((*Server).ban)},
+		{"unban", quick, order((*Server).unban)},
+		{"dead-letters", quick, listDead},
+		{"dead-letter-replay", quick, replayDead},
+		{"dead-letter-drop", quick, dropDead},
+	}
 }
 
 // order makes a verb of what obeys an Order.

@@ -66,6 +66,9 @@ func Open(o Options) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if s.log.Enabled(context.Background(), slog.LevelError) {
+		s.log = slog.New(newTail(s.log.Handler()))
+	}
 	for _, open := range []func() error{s.openJournal, s.openProfiles, s.openAdmin, s.openControl} {
 		if err := open(); err != nil {
 			s.Close()
