@@ -217,7 +217,7 @@ const retireTime = 5 * time.Second
 func (rt *runtime) configure(cfg *config.Profile) {
 	rt.cfg.Store(cfg)
 	rt.port.Load().Configure(portOptions(cfg).WebSocket)
-	rt.tell(profile.Input{Kind: profile.Configure, Config: cfg})
+	rt.tell(profile.Input{Kind: profile.Configure, Config: rt.help.introduced(cfg)})
 }
 
 // tell leaves an input for the present life, if there is one. A later one begins
