@@ -58,7 +58,7 @@ func BenchmarkDrain(b *testing.B) {
 				frame := benchFrame(b, 7)
 				var d drain
 				r := benchRunner(b, mode.d, runner.Sinks{Metrics: d.sink})
-				file := newLogFile(b, mode.fsync)
+				file := newLogFile(b, mode.fsync, false)
 				var ours load
 				var theirs time.Duration
 				for b.Loop() {
