@@ -17,12 +17,11 @@ func (r *Runner) checkFrame(frame []byte) (Message, error) { return r.engine().c
 
 // checkFrame is the bound at the entrance: what passes can always be stored,
 // delivered and buried.
-func (e *engine) checkFrame(frame []byte) (Message, error) {
+func (e *engine) checkFrame(frame []byte) (m Message, err error) {
 	if len(frame) > e.o.MaxFrame {
-		return Message{}, fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
+		return m, fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
 	}
-	m, err := DecodeMessage(frame)
-	if err == nil && m.To < 0 {
+	if err = m.decode(frame); err == nil && m.To < 0 {
 		err = fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
 	}
 	return m, err
