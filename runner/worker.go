@@ -107,13 +107,15 @@ func (w *Worker) join(e *engine) {
 	in.wakers = append(in.wakers, w.wake)
 }
 
-// Remove takes the worker out of the runner, after stopping it.
+// Remove takes the worker out of the runner, after stopping it. What it has
+// claimed is free for whoever takes its place.
 func (w *Worker) Remove() error {
 	w.Stop()
 	err := w.Join()
 	if errors.Is(err, ErrStopped) {
 		err = nil
 	}
+	w.giveBack()
 	r := w.r
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -40,11 +40,22 @@ func (r *benchRound) ratio() float64 {
 	return r.Report.PerSecond() / r.Echo.PerSecond()
 }
 
+// cpuRatio compares what a request costs both sides together with what it costs
+// with the echo, 0 when one was not measured. On a machine that does other things
+// besides it says more than the ratio of the rates.
+func (r *benchRound) cpuRatio() float64 {
+	if r.Echo == nil || r.Report.Server == 0 || r.Report.Answered == 0 || r.Echo.Answered == 0 {
+		return 0
+	}
+	cost := func(r *loader.Report) float64 { return float64(r.Server+r.Loader) / float64(r.Answered) }
+	return cost(r.Echo) / cost(&r.Report)
+}
+
 // echoDuration bounds the time of the echo: it is steady after a second.
 const echoDuration = 5 * time.Second
 
 func (b *bench) run(ctx context.Context) error {
-	ctx, cancel := untilStopped(ctx)
+	ctx, cancel := untilStopped(ctx, b.cmd.ErrOrStderr(), "the measured time ends")
 	defer cancel()
 	b.printHead()
 	for i := range b.flags.rounds {

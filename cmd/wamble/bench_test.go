@@ -99,6 +99,21 @@ func TestJudge(t *testing.T) {
 }
 
 func TestShortly(t *testing.T) {
+	costs := func(server, load time.Duration, answered uint64) loader.Report {
+		return loader.Report{Server: server, Loader: load, Answered: answered}
+	}
+	for _, tc := range []struct {
+		report, echo loader.Report
+		want         float64
+	}{
+		{costs(30, 10, 10), costs(10, 10, 10), 0.5},
+		{costs(30, 10, 20), costs(10, 10, 10), 1},
+		{costs(0, 10, 10), costs(10, 10, 10), 0},
+	} {
+		if got := (&benchRound{Report: tc.report, Echo: &tc.echo}).cpuRatio(); got != tc.want {
+			t.Errorf("%+v: got %v, want %v", tc, got, tc.want)
+		}
+	}
 	for d, want := range map[time.Duration]string{0: "0 µs", 999 * time.Microsecond: "999 µs", time.Millisecond: "1.0 ms", 1234 * time.Millisecond: "1234.0 ms"} {
 		if got := shortly(d); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -24,25 +24,21 @@ on a port of its own. Without a configuration it runs the default profile on por
 
 A move is in the journal before its player is answered, and is brought to the
 database behind that. SIGTERM or SIGINT stops the server in order; a second one
-ends it at once, which loses nothing either.`,
+ends it at once, which loses nothing either. SIGHUP reads the configuration again,
+as 'wamble reload' does.`,
 		Example: `  wamble serve
   wamble serve --config /etc/wamble.conf --profile club
   wamble serve --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := serveOptions(cmd, &flags)
-			if err != nil {
-				return err
+			var hups <-chan os.Signal
+			load := func() (server.Options, error) {
+				hups = hangUps()
+				o, err := serveOptions(cmd, &flags)
+				o.Record, o.Succession.Version = record, version
+				return o, err
 			}
-			o.Record = record
-			s, err := server.Open(o)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := untilStopped(cmd.Context())
-			defer cancel()
-			go greet(ctx, cmd.OutOrStdout(), s)
-			return s.Run(ctx)
+			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, hups) })
 		},
 	}
 	flags.register(cmd)
@@ -60,15 +56,26 @@ func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error)
 	if err != nil {
 		return server.Options{}, err
 	}
-	p := c.Running()[0]
-	if flags.profile != "" && flags.profile != config.DefaultName {
-		if p = c.Profile(flags.profile); p == nil {
-			return server.Options{}, fmt.Errorf("there is no profile %q; 'wamble config show' lists them", flags.profile)
-		}
+	if name := flags.profile; name != "" && name != config.DefaultName && c.Profile(name) == nil {
+		return server.Options{}, fmt.Errorf("there is no profile %q; 'wamble config show' lists them", name)
 	}
 	return server.Options{
-		Config: c, Profile: flags.profile, Dir: dir, Log: server.NewLog(cmd.ErrOrStderr(), c, p),
+		Config: c, Profile: flags.profile, Dir: dir, Log: server.NewLog(cmd.ErrOrStderr(), c),
+		Load: func() (*config.Config, error) { return readAgain(flags.config, c.File) },
 	}, nil
+}
+
+// readAgain reads the configuration for a reload. A file that was there must
+// still be there: without it the server would fall back to the defaults.
+func readAgain(path, before string) (*config.Config, error) {
+	name, text, err := readConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" && before != "" {
+		return nil, fmt.Errorf("read the configuration: %s is gone", before)
+	}
+	return config.Load(name, text, config.Params{Getenv: os.Getenv})
 }
 
 // greet says what to open, when there is something to open.

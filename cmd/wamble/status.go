@@ -47,8 +47,7 @@ players in time.`,
 			return printServer(cmd.OutOrStdout(), s)
 		},
 	}
-	cmd.Flags().StringVarP(&flags.config, "config", "c", "", "configuration `file` (default wamble.conf here, if there is one)")
-	cmd.Flags().StringVar(&flags.data, "data", "", "data `directory` (default data-dir, else the user's state directory)")
+	flags.registerData(cmd)
 	cmd.Flags().DurationVar(&patience, "wait", 0, "wait this long until players are served")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, for tools")
 	return cmd
@@ -93,7 +92,11 @@ func awaitReady(ctx context.Context, dir string, patience time.Duration) (server
 
 // askServer asks a running server, and says how to start one if there is none.
 func askServer(ctx context.Context, dir, verb string, args, result any) error {
-	err := server.Ask(ctx, dir, verb, args, result)
+	return explainNoServer(server.Ask(ctx, dir, verb, args, result), dir)
+}
+
+// explainNoServer says how to start a server if that is what is missing.
+func explainNoServer(err error, dir string) error {
 	if errors.Is(err, server.ErrNoServer) {
 		return fmt.Errorf("no server runs on %s; 'wamble serve --data %s' starts one", dir, dir)
 	}
@@ -109,6 +112,10 @@ func printServer(w io.Writer, s server.Status) error {
 	if s.Admin != "" {
 		rows = append(rows, "metrics\thttp://"+s.Admin+"/metrics")
 	}
+	if s.Draining {
+		rows = append(rows, "draining\tnobody new is taken; 'wamble drain off' ends it")
+	}
+	rows = append(rows, "reload\t"+showReload(s.Reload), "handoff\t"+showHandoff(s.Handoff))
 	for _, p := range s.Profiles {
 		store := p.Store
 		if p.Away {
@@ -123,8 +130,42 @@ func printServer(w io.Writer, s server.Status) error {
 			fmt.Sprintf("  queue\t%d messages, the oldest %v", p.Depth, p.Age.Duration()),
 			"  store\t"+store,
 		)
+		if len(p.Brownout) > 0 {
+			rows = append(rows, "  brown-out\t"+strings.Join(p.Brownout, ", "))
+		}
+		if p.Bans > 0 {
+			rows = append(rows, fmt.Sprintf("  bans\t%d", p.Bans))
+		}
+		if p.Failures > 0 {
+			rows = append(rows, fmt.Sprintf("  failures\t%d since the start", p.Failures))
+		}
+	}
+	for _, d := range s.Departing {
+		rows = append(rows, fmt.Sprintf("leaving\t%s: %d messages for %s, the oldest %v", d.Name, d.Depth, d.Store, d.Age.Duration()))
 	}
 	return printTable(w, rows)
+}
+
+// showReload says how the last reload ended.
+func showReload(r *server.Reloaded) string {
+	switch {
+	case r == nil:
+		return "none since the start"
+	case r.Error != "":
+		return r.Time.Format(time.DateTime) + ", refused: " + r.Error
+	}
+	return fmt.Sprintf("%s, %s", r.Time.Format(time.DateTime), plural(len(r.Changes), "change"))
+}
+
+// showHandoff says how the process came to its image.
+func showHandoff(h *server.Handoff) string {
+	switch {
+	case h == nil:
+		return "none since the start"
+	case h.Failure != "":
+		return h.At.Format(time.DateTime) + ", given back: " + h.Failure
+	}
+	return fmt.Sprintf("%s, from %s to %s in %v", h.At.Format(time.DateTime), h.From, h.To, h.Frozen.Duration())
 }
 
 // showCounts is "3 active, 5 dormant".

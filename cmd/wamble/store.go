@@ -19,8 +19,13 @@ type storeFlags struct {
 }
 
 func (f *storeFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.config, "config", "c", "", "configuration `file` (default wamble.conf here, if there is one)")
+	f.registerData(cmd)
 	cmd.Flags().StringVarP(&f.profile, "profile", "p", "", "only this `profile` (default all that run)")
+}
+
+// registerData registers the flags that find a data directory.
+func (f *storeFlags) registerData(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.config, "config", "c", "", "configuration `file` (default wamble.conf here, if there is one)")
 	cmd.Flags().StringVar(&f.data, "data", "", "data `directory` (default data-dir, else the user's state directory)")
 	cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 }

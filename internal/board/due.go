@@ -14,6 +14,7 @@ const (
 	TimedOut  Why = iota // he had it for reservation-timeout
 	TakenBack            // he was silent, and somebody else had none
 	Left                 // he left, or the server let him go
+	Ended                // the host ended the game
 )
 
 // Released is a board that its holder lost without moving.
@@ -54,6 +55,7 @@ func (p *Pool) Due(now time.Time, dst []Released, out wamble.Intents) []Released
 			dst = append(dst, p.release(t, b, TimedOut, out))
 		default:
 			b.status = wamble.Dormant
+			p.active--
 			p.update(t, b, out)
 		}
 	}

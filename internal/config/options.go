@@ -252,6 +252,11 @@ type Boards struct {
 	// Chess960Interval makes every board whose number it divides a Chess960
 	// board. 0 makes all of them, -1 none.
 	Chess960Interval int `option:"chess960-interval" default:"-1" range:"-1..2147483647" unit:"boards" room:"board"`
+
+	// KeepShownMoves keeps in the store which last move each player was shown
+	// with his board, for those who study how people play. It costs one more row
+	// for every move.
+	KeepShownMoves bool `option:"keep-shown-moves" default:"0" room:"profile"`
 }
 
 // Assignment weighs which board a player gets next, by his experience (new

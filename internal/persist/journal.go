@@ -83,6 +83,26 @@ func WorkerOf(ctx context.Context, r *runner.Runner, profile string) (uint32, er
 	return id, nil
 }
 
+// Workers returns the numbers of all profiles that ever wrote to the journal, by
+// name.
+func Workers(ctx context.Context, r *runner.Runner) (map[string]uint32, error) {
+	var workers map[string]uint32
+	_, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		workers = map[string]uint32{}
+		prefix := []byte("profile/")
+		return tx.Range(prefix, []byte("profile0"), func(key, value []byte) bool { // '0' follows '/'
+			if len(value) == 4 {
+				workers[string(key[len(prefix):])] = binary.LittleEndian.Uint32(value)
+			}
+			return true
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("profiles of the journal: %w", err)
+	}
+	return workers, nil
+}
+
 // readUint32 returns 0 for a key that is not there.
 func readUint32(tx *runner.Tx, key []byte) (uint32, error) {
 	value, err := tx.Get(key)

@@ -21,9 +21,11 @@ type statement struct {
 	args []any
 	// rows is how many rows it touches if all are new; -1: never mind.
 	rows int
-	// verify is run with the same args if fewer were touched. If it yields a
-	// row, that is a text that says what is wrong.
+	// verify is run with the same args, or the first of them if checks says how
+	// many, if fewer were touched. If it yields a row, that is a text that says
+	// what is wrong.
 	verify string
+	checks int
 }
 
 // writers is the one table of how each kind is written, for runs that have
@@ -152,7 +154,11 @@ func (s *Store) execute(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, s
 // verify finds out why a statement wrote fewer rows than it was given.
 func verify(ctx context.Context, conn *pgxpool.Conn, st statement) error {
 	var wrong string
-	err := conn.QueryRow(ctx, st.verify, st.args...).Scan(&wrong)
+	args := st.args
+	if st.checks > 0 {
+		args = args[:st.checks]
+	}
+	err := conn.QueryRow(ctx, st.verify, args...).Scan(&wrong)
 	switch {
 	case isNone(err):
 		return nil

@@ -9,31 +9,37 @@ import (
 	"wamble/internal/schema"
 )
 
-const theseMoves = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::int[], $5::bool[], $6::timestamptz[]) AS v(board, session, uci, ply, first, at)`
+const theseMoves = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::int[], $5::timestamptz[]) AS v(board, session, uci, ply, at)`
 
-// recordMoves counts a game only together with a new row.
+// recordMoves counts a game only together with a new row: a statement does not
+// see what it writes, so a move that it finds was there before. It joins nothing
+// but rows by their keys, because thousands of moves come at once.
 func recordMoves(_ string, run []wamble.Intent) []statement {
 	n := len(run)
 	boards, sessions, ucis := make([]int64, n), make([]int64, n), make([]string, n)
-	plies, firsts, at := make([]int32, n), make([]bool, n), make([]time.Time, n)
+	plies, at := make([]int32, n), make([]time.Time, n)
+	var players, games []int64 // who moves for the first time, on which board
+	var first []int32          // and the ply of that
 	for i, in := range schema.As[*wamble.RecordMove](run) {
 		boards[i], sessions[i], ucis[i] = int64(in.Board), int64(in.Session), in.UCI
-		plies[i], firsts[i], at[i] = int32(in.Ply), in.First, in.At
+		plies[i], at[i] = int32(in.Ply), in.At
+		if in.First {
+			players, games, first = append(players, sessions[i]), append(games, boards[i]), append(first, plies[i])
+		}
 	}
-	return []statement{{rows: n, args: []any{boards, sessions, ucis, plies, firsts, at}, sql: `
-		WITH v AS (SELECT * FROM ` + theseMoves + `),
-		new AS (
-			INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) SELECT board, session, uci, ply, at FROM v
-			ON CONFLICT (board_id, move_number) DO NOTHING RETURNING board_id, move_number),
-		games AS (
-			SELECT v.session, count(DISTINCT b.id) AS games, count(DISTINCT b.id) FILTER (WHERE b.variant IS NOT NULL) AS chess960
-			FROM v JOIN new ON new.board_id = v.board AND new.move_number = v.ply JOIN boards b ON b.id = v.board WHERE v.first GROUP BY v.session),
+	return []statement{{rows: n, args: []any{boards, sessions, ucis, plies, at, players, games, first}, sql: `
+		WITH games AS (
+			SELECT f.session, count(DISTINCT b.id) AS games, count(DISTINCT b.id) FILTER (WHERE b.variant IS NOT NULL) AS chess960
+			FROM unnest($6::bigint[], $7::bigint[], $8::int[]) AS f(session, board, ply) JOIN boards b ON b.id = f.board
+			WHERE NOT EXISTS (SELECT FROM moves m WHERE m.board_id = f.board AND m.move_number = f.ply) GROUP BY f.session),
 		counted AS (
 			UPDATE sessions s SET games_played = s.games_played + g.games, chess960_games_played = s.chess960_games_played + g.chess960
 			FROM games g WHERE s.id = g.session)
-		SELECT FROM new`,
+		INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) SELECT board, session, uci, ply, at FROM ` + theseMoves + `
+		ON CONFLICT (board_id, move_number) DO NOTHING`,
 		verify: `SELECT format('RECORD_MOVE: ply %s of board %s is %s by session %s, not %s by session %s', v.ply, v.board, m.move_uci, m.session_id, v.uci, v.session)
-		FROM ` + theseMoves + ` JOIN moves m ON m.board_id = v.board AND m.move_number = v.ply WHERE m.move_uci <> v.uci OR m.session_id <> v.session LIMIT 1`}}
+		FROM ` + theseMoves + ` JOIN moves m ON m.board_id = v.board AND m.move_number = v.ply WHERE m.move_uci <> v.uci OR m.session_id <> v.session LIMIT 1`,
+		checks: 5}}
 }
 
 func recordShown(_ string, run []wamble.Intent) []statement {

@@ -63,6 +63,8 @@ const (
 	SetBrownout
 	// Erase deletes what belongs to an identity: Word.Whom.Key. Its games stay.
 	Erase
+	// Archive ends the game of a board as a draw: Word.Board.
+	Archive
 	// Purge deletes anonymous sessions that were silent for longer than
 	// retention-days, with what they predicted and were shown.
 	Purge
@@ -75,7 +77,7 @@ var kindNames = [...]string{
 	Packet: "packet", PeerClosed: "peer closed", Loaded: "loaded", Durable: "durable", Applied: "applied",
 	Leased: "leased", Tick: "tick", Configure: "configure", StoreAway: "store away", StoreBack: "store back",
 	JournalFailed: "journal failed", ReadOnly: "read only", Writable: "writable", RestoreBoard: "restore board", RestoreSession: "restore session", Ready: "ready",
-	Announce: "announce", Kick: "kick", Ban: "ban", Unban: "unban", SetBrownout: "brownout", Erase: "erase", Purge: "purge",
+	Announce: "announce", Kick: "kick", Ban: "ban", Unban: "unban", SetBrownout: "brownout", Erase: "erase", Archive: "archive", Purge: "purge",
 	Adopt: "adopt",
 }
 

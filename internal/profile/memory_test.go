@@ -17,8 +17,12 @@ type memory struct {
 	created  map[wamble.Token]*wamble.Session // those that came by an intent
 	players  map[wamble.PublicKey]*wamble.Player
 	scored   map[scored]bool // payouts and changes of ratings
+	shown    []wamble.RecordLastMoveShown
 	next     [4]int64
 	away     bool
+	broken   bool // it answers with nonsense
+	terms    []accepted
+	reserved []wamble.Reservation // what it says of whoever asks
 	// predictions are in the order in which they were made.
 	predictions []*wamble.Prediction
 }
@@ -46,6 +50,9 @@ func (m *memory) lease(l Lease) []wamble.Block {
 
 // apply writes an intent, and complains about what no database would take.
 func (m *memory) apply(in wamble.Intent) error {
+	if ok, err := m.applyIdentity(in); ok {
+		return err
+	}
 	switch in := in.(type) {
 	case *wamble.CreateSession:
 		if m.sessions[in.Session] != nil || m.created[in.Token] != nil {
@@ -145,6 +152,11 @@ func (m *memory) applyToScore(in wamble.Intent) error {
 		}
 		m.scored[once] = true
 		player.Stats.Rating += in.Delta
+	case *wamble.RecordLastMoveShown:
+		if m.sessions[in.Session] == nil || m.boards[in.Board] == nil {
+			return fmt.Errorf("session %d was shown board %d: one of them is unknown", in.Session, in.Board)
+		}
+		m.shown = append(m.shown, *in)
 	default:
 		return m.applyPrediction(in)
 	}
@@ -204,6 +216,9 @@ func (m *memory) copyOf(b *wamble.Board) *wamble.Board {
 	}
 	if b.Holder != nil {
 		h := *b.Holder
+		if s := m.sessions[h.Session]; s != nil {
+			h.Key = s.Key
+		}
 		c.Holder = &h
 	}
 	return &c
@@ -216,15 +231,17 @@ func (m *memory) answer(l Load) Input {
 		in.Outcome = Away
 		return in
 	}
+	if m.broken {
+		in.Outcome = Broken
+		return in
+	}
 	switch l.Subject {
-	case SessionOf:
-		if s := m.byToken(l.Token); s != nil {
-			in.Session, in.Outcome = m.session(s.ID), Found
-		}
 	case GameOf:
 		if b := m.boards[l.Board]; b != nil {
 			in.Board, in.Outcome = m.copyOf(b), Found
 		}
+	default:
+		m.answerIdentity(l, &in)
 	}
 	return in
 }

@@ -48,7 +48,7 @@ func (p *Profile) lost(what board.Released, out *Output) {
 	p.notify(s.Token(), what.Board, wire.ServerNotification{
 		Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back"),
 	}, out)
-	if what.Why != board.TimedOut || !p.isHere(s) {
+	if what.Why == board.TakenBack || what.Why == board.Left || !p.isHere(s) {
 		p.sessions.Unseated(what.Session)
 		return
 	}
@@ -58,7 +58,7 @@ func (p *Profile) lost(what board.Released, out *Output) {
 		p.pushDenied(s.Token(), deniedOf(err), out)
 		return
 	}
-	p.pushUpdate(s.Token(), b, out)
+	p.pushUpdate(s, b, out)
 	p.lost(taken, out)
 }
 
@@ -89,7 +89,7 @@ func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) 
 }
 
 // leased are the sequences of which a profile needs numbers.
-var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PredictionIDs}
+var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
 
 // wish asks for numbers that are running out.
 func (p *Profile) wish(out *Output) {

@@ -17,6 +17,7 @@ type Word struct {
 	Whom     Whom
 	Until    time.Time // the end of a ban; zero: for ever
 	Brownout Brownout
+	Board    wamble.BoardID
 }
 
 // Whom is about one session, all sessions of one identity, or all that come from
@@ -58,6 +59,8 @@ func (p *Profile) word(kind Kind, w *Word, out *Output) {
 		p.audience.hall.Slow(w.Brownout.SlowWatching)
 	case Erase:
 		p.erase(w.Whom.Key, out)
+	case Archive:
+		p.archive(w.Board, out)
 	case Purge:
 		p.purge(out)
 	}

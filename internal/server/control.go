@@ -36,23 +36,48 @@ type reply struct {
 
 // verb is one row of the table of what can be asked.
 type verb struct {
-	name string
-	do   func(ctx context.Context, s *Server, args json.RawMessage) (any, error)
+	name     string
+	patience time.Duration // for one request and its answer
+	do       func(ctx context.Context, s *Server, args json.RawMessage) (any, error)
 }
 
 // verbs is the one table of verbs.
-var verbs = []verb{
-	{"status", func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Status(ctx), nil }},
-	{"dead-letters", listDead},
-	{"dead-letter-replay", replayDead},
-	{"dead-letter-drop", dropDead},
+var verbs []verb
+
+func init() { // the console, which a reload opens anew, looks at the table
+	verbs = []verb{
+		{"status", quick, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Status(ctx), nil }},
+		{"reload", slow, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Reload(ctx) }},
+		{"drain", quick, order((*Server).drain)},
+		{"brownout", quick, order((*Server).brownout)},
+		{"announce", quick, order((*Server).announce)},
+		{"kick", quick, order((*Server).kick)},
+		{"ban", quick, order((*Server).ban)},
+		{"unban", quick, order((*Server).unban)},
+		{"dead-letters", quick, listDead},
+		{"dead-letter-replay", quick, replayDead},
+		{"dead-letter-drop", quick, dropDead},
+	}
+}
+
+// order makes a verb of what obeys an Order.
+func order(obey func(*Server, context.Context, Order) (Obeyed, error)) func(context.Context, *Server, json.RawMessage) (any, error) {
+	return func(ctx context.Context, s *Server, args json.RawMessage) (any, error) {
+		var o Order
+		if err := json.Unmarshal(args, &o); err != nil {
+			return nil, fmt.Errorf("not an order: %w", err)
+		}
+		return obey(s, ctx, o)
+	}
 }
 
 const (
-	controlTime  = 30 * time.Second // for one request and its answer
-	maxRequest   = 64 << 10         // bytes
-	maxReply     = 16 << 20         // bytes
-	controlConns = 16               // at once
+	quick        = 30 * time.Second
+	slow         = 5 * time.Minute
+	readTime     = 5 * time.Second // for the request
+	maxRequest   = 64 << 10        // bytes
+	maxReply     = 16 << 20        // bytes
+	controlConns = 16              // at once
 )
 
 // ErrNoServer is returned by Ask when no server runs on a data directory.
@@ -64,6 +89,11 @@ func controlPath(dir string) string { return filepath.Join(dir, "control.sock") 
 // lock of the journal says that it is gone.
 func (s *Server) openControl() error {
 	path := controlPath(s.dir)
+	if l := s.inheritedControl(); l != nil {
+		s.control = l
+		s.closers = append(s.closers, l.Close)
+		return nil
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the control socket: %w", err)
 	}
@@ -98,27 +128,28 @@ func (s *Server) serveControl() {
 
 // converse reads one request and answers it.
 func (s *Server) converse(conn net.Conn) {
-	conn.SetDeadline(time.Now().Add(controlTime))
-	ctx, cancel := context.WithTimeout(context.Background(), controlTime)
-	defer cancel()
+	conn.SetDeadline(time.Now().Add(readTime))
 	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
-	if err != nil {
+	if err != nil || s.obeyHandoff(conn, line) {
 		return
 	}
+	conn.SetDeadline(time.Now().Add(slow + quick))
 	var answer reply
-	if answer.Result, err = s.obey(ctx, line); err != nil {
+	if answer.Result, err = s.obey(line); err != nil {
 		answer.Error = err.Error()
 	}
 	json.NewEncoder(conn).Encode(answer)
 }
 
-func (s *Server) obey(ctx context.Context, line []byte) (json.RawMessage, error) {
+func (s *Server) obey(line []byte) (json.RawMessage, error) {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, fmt.Errorf("not a request: %w", err)
 	}
 	for _, v := range verbs {
 		if v.name == r.Verb {
+			ctx, cancel := context.WithTimeout(context.Background(), v.patience)
+			defer cancel()
 			result, err := v.do(ctx, s, r.Args)
 			if err != nil {
 				return nil, err
@@ -130,7 +161,7 @@ func (s *Server) obey(ctx context.Context, line []byte) (json.RawMessage, error)
 }
 
 // Ask sends a request to the server that runs on a data directory, and reads
-// its answer into result. It returns ErrNoServer when none runs there.
+// its answer into result, until the end of ctx or for 30 seconds. It returns ErrNoServer when none runs there.
 func Ask(ctx context.Context, dir, verb string, args, result any) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", controlPath(dir))
@@ -141,7 +172,11 @@ func Ask(ctx context.Context, dir, verb string, args, result any) error {
 		return fmt.Errorf("ask the server: %w", err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(controlTime))
+	end, ok := ctx.Deadline()
+	if !ok {
+		end = time.Now().Add(slow + quick)
+	}
+	conn.SetDeadline(end)
 	r := request{Verb: verb}
 	if args != nil {
 		if r.Args, err = json.Marshal(args); err != nil {

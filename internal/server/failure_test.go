@@ -55,7 +55,7 @@ func TestDiskFull(t *testing.T) {
 	c.more(t, 100)
 	disk.SetFree(15 << 20)
 	until(t, "the server notices", func() bool { return strings.HasPrefix(s.readyz(), "503 the journal has failed: free space") })
-	metrics := fetch(t, "http://"+s.Addresses().Admin+"/metrics")
+	metrics := s.metrics()
 	for _, want := range []string{`wamble_up{profile="default"} 0`, `wamble_journal_state{profile="default",state="read-only"} 1`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("the metrics lack %s", want)

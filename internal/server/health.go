@@ -1,13 +1,8 @@
 package server
 
 import (
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"wamble/web"
 )
@@ -17,10 +12,21 @@ func (s *Server) site(rt *runtime) http.Handler {
 	if _, on := rt.cfg.Load().Network.HTTP(); !on {
 		return nil
 	}
-	mux := health(rt.stage.get)
+	mux := health(rt.readiness)
 	mux.Handle("GET /api/", rt.api())
 	mux.Handle("GET /", web.Player(rt.cfg.Load().Network.WebSocketPath))
 	return mux
+}
+
+// draining is what /readyz says while nobody new is taken.
+const draining = "draining: nobody new is taken"
+
+// readiness is that of one profile.
+func (rt *runtime) readiness() (up bool, why string) {
+	if up, why = rt.stage.get(); up && rt.help.draining.Load() {
+		return false, draining
+	}
+	return up, why
 }
 
 // readiness is that of all profiles, for the admin listener.
@@ -28,7 +34,7 @@ func (s *Server) readiness() (up bool, why string) {
 	list := s.keepers()
 	up, why = len(list) > 0, "no profile runs"
 	for _, k := range list {
-		isUp, stage := k.stage.get()
+		isUp, stage := k.readiness()
 		if up = up && isUp; !isUp && len(list) > 1 {
 			return false, k.name + ": " + stage
 		}
@@ -61,29 +67,4 @@ func plain(w http.ResponseWriter, code int, text string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
 	io.WriteString(w, text)
-}
-
-// openAdmin binds the admin listener, with the metrics.
-func (s *Server) openAdmin() error {
-	address := s.o.Config.Server.AdminListen
-	if address == "" {
-		return nil
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without", err)
-	}
-	mux := health(s.readiness)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{}))
-	s.admin = l
-	s.web = &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8192,
-	}
-	s.closers = append(s.closers, func() error {
-		s.web.Close()
-		l.Close() // if it was never served
-		return nil
-	})
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wamble/internal/config"
@@ -17,11 +18,29 @@ import (
 type house struct {
 	changing sync.Mutex // held while profiles come, move or go
 
-	mu       sync.RWMutex // guards what follows
-	config   *config.Config
-	keepers  []*keeper // in the order of the configuration
+	closed bool // guarded by changing: the server has been stopped
+
+	draining atomic.Bool // nobody new is taken
+
+	mu        sync.RWMutex // guards what follows
+	config    *config.Config
+	keepers   []*keeper // in the order of the configuration
+	departing []*departure
+	admin     *adminDoor // nil: it is off
+	reloaded  *Reloaded  // nil: not yet
+
 	hopeless chan struct{}
 	once     sync.Once // closes hopeless
+}
+
+// keeper returns that of a profile that runs, or nil.
+func (s *Server) keeper(name string) *keeper {
+	for _, k := range s.keepers() {
+		if k.name == name {
+			return k
+		}
+	}
+	return nil
 }
 
 // keepers returns the profiles that run, in the order of the configuration.
@@ -64,6 +83,9 @@ func (s *Server) openProfiles() error {
 	if err != nil {
 		return err
 	}
+	if err := conflicts(profiles); err != nil {
+		return err
+	}
 	ports, err := bindAll(profiles, nil, s.o.Inherited)
 	if err != nil {
 		return err
@@ -95,13 +117,18 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 
 // furnish makes a runtime of a profile, with its store, on a port.
 func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, error) {
+	words, err := s.readStanding(cfg.Name)
+	if err != nil {
+		return nil, &StartError{StartThreadError, cfg.Name, err}
+	}
 	store, err := s.stores.take(cfg)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
 	rt := &runtime{
 		name: cfg.Name, log: s.log.With("profile", cfg.Name), runner: s.runner, store: store, stage: newStage(),
-		tape: tape{file: s.tapeOf(cfg.Name)}, help: help{heal: s.heal, dir: s.dir, inline: s.o.Inline},
+		tape: tape{file: s.tapeOf(cfg.Name), heir: s.o.Succession.Inheritance != nil},
+		help: help{heal: s.heal, dir: s.dir, stores: &s.stores, inline: s.o.Inline, draining: &s.house.draining, standing: words},
 	}
 	rt.cfg.Store(cfg)
 	rt.port.Store(port)
@@ -143,6 +170,7 @@ func (s *Server) serveWeb(rt *runtime, port *transport.Port) {
 func (s *Server) stop() {
 	s.house.changing.Lock()
 	defer s.house.changing.Unlock()
+	s.house.closed = true
 	patience := s.config().Server.ShutdownTimeout
 	ctx, cancel := context.WithTimeout(context.Background(), max(patience, time.Second))
 	defer cancel()
@@ -154,6 +182,7 @@ func (s *Server) stop() {
 		})
 	}
 	stopping.Wait()
+	s.endDepartures(ctx)
 }
 
 // lookForHope ends Run when no profile could be started: whoever started the
@@ -197,14 +226,6 @@ func (s *Server) Profiles() []Listening {
 		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Store: k.store.Name})
 	}
 	return list
-}
-
-// Admin is the address of the admin listener, "" if it is off.
-func (s *Server) Admin() string {
-	if s.admin == nil {
-		return ""
-	}
-	return s.admin.Addr().String()
 }
 
 // WaitReady waits until every profile has served players for the first time, or

@@ -30,15 +30,16 @@ const (
 )
 
 func newKeeper(rt *runtime, gaveUp func()) *keeper {
-	return &keeper{runtime: rt, gaveUp: gaveUp, done: make(chan struct{})}
+	return &keeper{runtime: rt, gaveUp: gaveUp}
 }
 
-// start runs the profile until stop.
+// start runs the profile until stop. It may be started again then.
 func (k *keeper) start() {
 	ctx, cancel := context.WithCancel(context.Background())
-	k.cancel = cancel
+	done := make(chan struct{})
+	k.cancel, k.done = cancel, done
 	go func() {
-		defer close(k.done)
+		defer close(done)
 		k.keep(ctx)
 	}()
 }

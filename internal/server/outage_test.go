@@ -39,7 +39,7 @@ func TestStoreAway(t *testing.T) {
 		}
 		if away.name == "stopped" {
 			until(t, "the server notices", func() bool {
-				return strings.Contains(fetch(t, "http://"+s.Addresses().Admin+"/metrics"), `wamble_store_refuses{profile="default"} 1`)
+				return strings.Contains(s.metrics(), `wamble_store_refuses{profile="default"} 1`)
 			})
 			unknown(t, s)
 			cluster.Up(t)

@@ -8,14 +8,15 @@ import (
 	"wamble"
 )
 
-// The pace of the drain. While players keep the loop busy and the database is
-// less than burstLag behind, the drain rests restShare times as long as it works:
-// what it does not take from the processors and the disk, players get. Further
-// behind, or when it is quiet, it does not rest.
+// The pace of the drain. A burst is left to the players: while they keep the loop
+// busy and the database is less than burstLag behind, the drain rests restShare
+// times as long as it works. A burst that lasts longer is no burst: the drain
+// catches up, and then stays within steadyLag until it has been quiet.
 const (
 	burstLag  = 10 * time.Second
-	restShare = 3
-	longRest  = 250 * time.Millisecond
+	steadyLag = 500 * time.Millisecond
+	restShare = 5
+	longRest  = 500 * time.Millisecond
 )
 
 // paced is a store whose drain leaves room for players.
@@ -25,6 +26,7 @@ type paced struct {
 	posted atomic.Uint64        // frames that became durable
 	hurry  atomic.Bool          // there is nobody to leave room for
 	seen   uint64               // of posted, at the last Apply
+	steady bool                 // the load has outlasted a burst
 }
 
 // Apply writes a batch, and rests.
@@ -42,8 +44,19 @@ func (p *paced) rest(took time.Duration, intents int) time.Duration {
 	posted := p.posted.Load()
 	busy := posted-p.seen > uint64(intents)/4
 	p.seen = posted
-	if !busy || p.hurry.Load() || p.lag() >= burstLag {
+	if !busy || p.hurry.Load() {
+		p.steady = false
 		return 0
 	}
-	return min(restShare*took, longRest)
+	lag := p.lag()
+	if lag >= burstLag {
+		p.steady = true
+	}
+	switch {
+	case !p.steady:
+		return min(restShare*took, longRest)
+	case lag >= steadyLag:
+		return 0
+	}
+	return min(took, steadyLag/2) // so that more moves meet in the next batch
 }

@@ -17,7 +17,7 @@ func TestPace(t *testing.T) {
 		took   time.Duration
 		want   time.Duration
 	}{
-		{"busy", 500, time.Second, false, 20 * ms, 60 * ms},
+		{"busy", 500, time.Second, false, 20 * ms, 100 * ms},
 		{"busy, and a slow store", 500, time.Second, false, time.Second, longRest},
 		{"quiet", 100, time.Second, false, 20 * ms, 0},
 		{"far behind", 500, burstLag, false, 20 * ms, 0},
@@ -33,5 +33,34 @@ func TestPace(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestPaceOfALongLoad: once the load has outlasted a burst, the drain catches up
+// and stays close, until it is quiet.
+func TestPaceOfALongLoad(t *testing.T) {
+	const took = 20 * time.Millisecond
+	lag := time.Second
+	p := &paced{lag: func() time.Duration { return lag }}
+	for _, tc := range []struct {
+		what   string
+		lag    time.Duration
+		posted uint64
+		want   time.Duration
+	}{
+		{"a burst", time.Second, 500, restShare * took},
+		{"nearly too long", burstLag - 1, 500, restShare * took},
+		{"too long", burstLag, 500, 0},
+		{"catching up", time.Second, 500, 0},
+		{"close", steadyLag - 1, 500, took},
+		{"behind again", steadyLag, 500, 0},
+		{"quiet", 0, 10, 0},
+		{"another burst", time.Second, 500, restShare * took},
+	} {
+		lag = tc.lag
+		p.posted.Add(tc.posted)
+		if got := p.rest(took, 400); got != tc.want {
+			t.Errorf("%s: got a rest of %v, want %v", tc.what, got, tc.want)
+		}
 	}
 }

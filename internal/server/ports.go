@@ -84,9 +84,6 @@ func bindAll(profiles []*config.Profile, open harbour, inherited map[string]Sock
 			closePorts(ports)
 		}
 	}()
-	if err := conflicts(profiles); err != nil {
-		return nil, err
-	}
 	for _, cfg := range profiles {
 		p, err := bind(cfg, open, inherited)
 		if err != nil {

@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		beServer(dir)
 		return
 	}
+	if dir := os.Getenv(asImage); dir != "" {
+		beImage(dir)
+		return
+	}
 	pgtest.Main(m)
 }
 
@@ -46,7 +50,7 @@ func beServer(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	s, err := Open(Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c, c.Default)})
+	s, err := Open(Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c)})
 	if err != nil {
 		panic(err)
 	}
@@ -104,7 +108,9 @@ func serve(t testing.TB, o Options, text string) *here {
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
 	}
-	o.Log = slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	s, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -176,10 +182,33 @@ func (h *here) readyz() string { return fetch(h.t, "http://"+h.Addresses().Admin
 // patience is how long a test waits for anything before it gives up.
 const patience = time.Minute
 
+// metrics fetches the metrics, as a host would.
+func (h *here) metrics() string {
+	h.t.Helper()
+	token, err := os.ReadFile(h.dir + "/admin-token")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return fetchWith(h.t, "http://"+h.Admin()+"/metrics", strings.TrimSpace(string(token)))
+}
+
 // fetch returns the code and the body of a page.
 func fetch(t testing.TB, url string) string {
 	t.Helper()
-	resp, err := http.Get(url)
+	return fetchWith(t, url, "")
+}
+
+// fetchWith is fetch with a token.
+func fetchWith(t testing.TB, url, token string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return err.Error()
 	}

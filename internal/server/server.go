@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
@@ -23,6 +21,8 @@ var JournalSchema = persist.Schema
 // Options is what a server is started with.
 type Options struct {
 	Config *config.Config
+	// Load reads the configuration again, for a reload; nil: there is none.
+	Load func() (*config.Config, error)
 	// Profile names the one profile to run; "" is all that run.
 	Profile string
 	// Dir is the data directory; it is made if it is missing.
@@ -40,6 +40,8 @@ type Options struct {
 	Inherited map[string]Sockets
 	// Inline leaves the loops of the profiles to Pump, in tests.
 	Inline bool
+	// Succession is what a handoff needs; without a binary there is none.
+	Succession Succession
 }
 
 // Server is a process that serves players: one journal, and the profiles that
@@ -52,8 +54,7 @@ type Server struct {
 	runner  *runner.Runner
 	stores  stores
 	house   house
-	web     *http.Server // of the admin listener
-	admin   net.Listener // nil if it is off
+	heir    heir
 	control net.Listener
 	healing sync.Mutex
 	helpers sync.WaitGroup // goroutines that serve HTTP and the control socket
@@ -68,11 +69,22 @@ func Open(o Options) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	for _, open := range []func() error{s.openJournal, s.openProfiles, s.openAdmin, s.openControl} {
-		if err := open(); err != nil {
+	if s.log.Enabled(context.Background(), slog.LevelError) {
+		s.log = slog.New(newTail(s.log.Handler()))
+	}
+	began := time.Now()
+	for _, part := range []struct {
+		name string
+		open func() error
+	}{
+		{"inherit", s.beginInheriting}, {"journal", s.openJournal}, {"bind", s.openProfiles}, {"admin", s.openAdmin},
+		{"control", s.openControl}, {"adopt", s.endInheriting},
+	} {
+		if err := part.open(); err != nil {
 			s.Close()
 			return nil, err
 		}
+		began = s.lap(part.name, began)
 	}
 	return s, nil
 }
@@ -118,23 +130,30 @@ func (s *Server) openJournal() error {
 // Run serves until ctx ends, then stops in order and returns nil; or until it
 // cannot go on, and returns why. The server is closed afterwards.
 func (s *Server) Run(ctx context.Context) error {
+	s.ownControl(true)
 	for _, k := range s.keepers() {
 		s.serveWeb(k.runtime, k.port.Load())
 		k.start()
 	}
-	if s.admin != nil {
-		s.helpers.Go(func() { s.web.Serve(s.admin) })
-	}
+	s.departLeft(ctx)
+	s.serveAdmin(s.adminDoor())
 	s.helpers.Go(s.serveControl)
+	s.helpers.Go(func() { s.proclaim(ctx) })
 	var err error
 	select {
 	case <-ctx.Done():
+		s.stop()
 	case <-s.house.hopeless:
 		err = s.whyHopeless()
+		s.stop()
+	case <-s.heir.left:
+		err = s.part(ctx)
 	}
-	s.stop()
 	err = errors.Join(err, s.Close())
 	s.helpers.Wait()
+	if l := s.heir.leaving; l != nil {
+		l.heir.Note.Lap("close", l.began)
+	}
 	return err
 }
 
@@ -152,20 +171,4 @@ func (s *Server) heal(ctx context.Context) error {
 		return tx.Put([]byte("server/alive"), []byte{1})
 	})
 	return err
-}
-
-// NewLog returns a log in the format and at the level of a configuration.
-func NewLog(w io.Writer, c *config.Config, profile *config.Profile) *slog.Logger {
-	o := &slog.HandlerOptions{Level: levels[profile.Standing.LogLevel]}
-	if c.Server.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
-}
-
-// levels are the words of log-level. Nothing is logged above error, so fatal is
-// silence.
-var levels = map[string]slog.Level{
-	"fatal": slog.LevelError + 1, "error": slog.LevelError, "warn": slog.LevelWarn,
-	"info": slog.LevelInfo, "debug": slog.LevelDebug,
 }

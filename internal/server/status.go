@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"wamble"
+	"wamble/internal/profile"
 )
 
 // Status is what a server says of itself.
@@ -15,7 +18,13 @@ type Status struct {
 	Data     string          `json:"data"`
 	Admin    string          `json:"admin,omitempty"`
 	Journal  JournalStatus   `json:"journal"`
+	Draining bool            `json:"draining"`
 	Profiles []ProfileStatus `json:"profiles"`
+	// Departing are profiles that were removed, with what the journal still has
+	// for their databases.
+	Departing []Departing `json:"departing,omitempty"`
+	Reload    *Reloaded   `json:"last_reload,omitempty"`
+	Handoff   *Handoff    `json:"last_handoff,omitempty"`
 }
 
 // Seconds is a duration, in seconds when it is JSON.
@@ -51,6 +60,13 @@ type ProfileStatus struct {
 	Depth    uint64         `json:"queue_depth"`
 	Age      Seconds        `json:"queue_age"`
 	Failures int            `json:"failures"` // restarts of the profile since the start
+	Orders
+}
+
+// Orders are what the host has said of a profile and still holds.
+type Orders struct {
+	Brownout []string `json:"brownout,omitempty"`
+	Bans     int      `json:"bans,omitempty"`
 }
 
 // Ready reports whether all profiles serve players.
@@ -72,6 +88,14 @@ func (s *Server) Status(ctx context.Context) Status {
 			State: r.State.String(), Durability: s.o.Config.Server.Durability, DeadLetters: r.DeadLetters,
 		},
 	}
+	status.Draining, status.Handoff = s.house.draining.Load(), s.lastHandoff()
+	s.house.mu.RLock()
+	status.Reload = s.house.reloaded
+	s.house.mu.RUnlock()
+	for _, d := range s.departures() {
+		q := d.queue(&r)
+		status.Departing = append(status.Departing, Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: seconds(q.OldestAge)})
+	}
 	for _, k := range s.keepers() {
 		status.Profiles = append(status.Profiles, k.status(ctx))
 	}
@@ -88,8 +112,55 @@ func (k *keeper) status(ctx context.Context) ProfileStatus {
 		Depth: look.queue.Depth, Age: seconds(look.queue.OldestAge),
 	}
 	p.Failures, _ = k.failures()
+	k.help.word.Lock()
+	p.Brownout, p.Bans = brownoutWords(k.help.standing.effective(k.help.draining.Load())), len(k.help.standing.Bans)
+	k.help.word.Unlock()
 	for i, n := range look.boards {
 		p.Boards[wamble.BoardStatus(i).String()] = n
 	}
 	return p
+}
+
+// brownouts are the switches of a brown-out, with their words.
+var brownouts = []struct {
+	word string
+	on   func(*profile.Brownout) *bool
+}{
+	{"no-new-sessions", func(b *profile.Brownout) *bool { return &b.NoNewSessions }},
+	{"no-predictions", func(b *profile.Brownout) *bool { return &b.NoPredictions }},
+	{"slow-watching", func(b *profile.Brownout) *bool { return &b.SlowWatching }},
+	{"read-only", func(b *profile.Brownout) *bool { return &b.ReadOnly }},
+}
+
+func brownoutWords(b profile.Brownout) (words []string) {
+	for _, s := range brownouts {
+		if *s.on(&b) {
+			words = append(words, s.word)
+		}
+	}
+	return words
+}
+
+// BrownoutWords are the switches of a brown-out.
+func BrownoutWords() (words []string) {
+	for _, s := range brownouts {
+		words = append(words, s.word)
+	}
+	return words
+}
+
+// ParseBrownout reads a list of switches.
+func ParseBrownout(words []string) (b profile.Brownout, err error) {
+	for _, word := range words {
+		known := false
+		for _, s := range brownouts {
+			if s.word == word {
+				*s.on(&b), known = true, true
+			}
+		}
+		if !known {
+			return b, fmt.Errorf("there is no switch %q; there are %s", word, strings.Join(BrownoutWords(), ", "))
+		}
+	}
+	return b, nil
 }

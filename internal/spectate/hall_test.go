@@ -174,7 +174,7 @@ func inWords(t *testing.T, b []byte) string {
 			text += " " + f.Text()
 		case wire.KeySpectateGeneration:
 			g, _ := p.Ext.Int(f.Key)
-			text += fmt.Sprintf(" g%d", g-epoch.Unix())
+			text += fmt.Sprintf(" g%d", (g-epoch.UnixMilli())/1000)
 		}
 	}
 	return text
@@ -322,7 +322,7 @@ func TestFull(t *testing.T) {
 	r.watch(1, Wish{})
 	r.show(1, 1)
 	r.wait(600 * time.Millisecond)
-	expect(t, "all of it", r.took(1), "80 none g1; 80 board 1 g1; 80 board 2 g1")
+	expect(t, "all of it", r.took(1), "80 none g0; 80 board 1 g0; 80 board 2 g0")
 	r.wait(5 * time.Second)
 	expect(t, "nothing has changed", r.took(1), "")
 	r.hide(2)
@@ -550,6 +550,37 @@ func TestCloses(t *testing.T) {
 	r.h.Open(r.now, slices.Values([]Board{r.boards[1]}))
 	if got := r.watch(1, Wish{}); !strings.HasPrefix(got, "00 none summary g61; 00 board 1 summary") {
 		t.Errorf("got %q, want the board again", got)
+	}
+}
+
+// TestEncodedOnce: one encoding of a board serves all its watchers. A mark in
+// the view that the first of them was shown is seen by all others.
+func TestEncodedOnce(t *testing.T) {
+	r := newRig(t, usual)
+	r.show(1, 0)
+	for id := range wamble.SessionID(20) {
+		r.watch(id+1, Wish{Board: wamble.BoardID(id % 2)}) // summary and focus
+	}
+	b := r.show(1, 1)
+	r.h.settle()
+	e := r.h.entries[1]
+	for _, s := range []state{summary, focus} {
+		view := r.h.viewOf(e, s).packet
+		view[len(view)-5] = 0xee // the lowest byte of the version, before the footer
+	}
+	r.sent = nil
+	r.wait(time.Second)
+	if len(r.sent) < 20 {
+		t.Fatalf("%d packets, want one for each watcher", len(r.sent))
+	}
+	for _, s := range r.sent {
+		var p wire.Packet
+		if err := p.Decode(s.packet); err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := p.Ext.Int(wire.KeyBoardVersion); v != int64(b.Version)&^0xff|0xee || p.Token != tokenOf(s.to) {
+			t.Errorf("watcher %d was sent version %x and token %x: not the view of all", s.to, v, p.Token)
+		}
 	}
 }
 

@@ -52,6 +52,12 @@ type limitedListener struct {
 	places places
 }
 
+// LimitListener bounds the connections of a listener, in all and per host; those
+// over the limit are closed as soon as they are accepted.
+func LimitListener(l *net.TCPListener, max, maxHost int) net.Listener {
+	return newLimitedListener(l, max, maxHost)
+}
+
 func newLimitedListener(l *net.TCPListener, max, maxHost int) *limitedListener {
 	return &limitedListener{
 		TCPListener: l,

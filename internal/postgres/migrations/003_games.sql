@@ -30,6 +30,8 @@ UPDATE moves m SET move_number = n.ply
     FROM (SELECT id, row_number() OVER (PARTITION BY board_id ORDER BY move_number, timestamp, id) AS ply FROM moves) n
     WHERE m.id = n.id AND m.move_number <> n.ply;
 CREATE UNIQUE INDEX idx_moves_board_ply ON moves (board_id, move_number);
+-- It answers what these were for, and every index is written with every move.
+DROP INDEX IF EXISTS idx_moves_board_id, idx_moves_board_session;
 
 ALTER TABLE reservations
     ADD COLUMN started_at TIMESTAMPTZ NOT NULL DEFAULT NOW(),

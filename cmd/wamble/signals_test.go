@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/client"
+	"wamble/internal/server"
+)
+
+// served is a server in a process of its own.
+type served struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	data string
+	said *said
+	done chan error
+}
+
+// said is what a process has written.
+type said struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+const signalsConf = `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "") (def disk-reserve-mb 0) (def shutdown-timeout 3600)`
+
+func startServed(t *testing.T, data string) *served {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := filepath.Join(t.TempDir(), "test.conf")
+	if err := os.WriteFile(conf, []byte(signalsConf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &served{t: t, data: data, said: &said{}, done: make(chan error, 1)}
+	s.cmd = &exec.Cmd{Path: exe, Args: []string{"wamble", "serve", "--config", conf, "--data", data}, Stderr: s.said}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.done <- s.cmd.Wait() }()
+	t.Cleanup(func() { s.cmd.Process.Kill() })
+	return s
+}
+
+// until polls until ok, for a minute at most.
+func (s *served) until(what string, ok func() bool) {
+	s.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); !ok(); <-tick.C {
+		if time.Now().After(end) {
+			s.t.Fatalf("in vain: %s; the server said:\n%s", what, s.said)
+		}
+	}
+}
+
+// hello says who we are, and returns who we are now.
+func (s *served) hello(token wamble.Token) wamble.Token {
+	s.t.Helper()
+	var status server.Status
+	s.until("it is ready", func() bool {
+		return server.Ask(s.t.Context(), s.data, "status", nil, &status) == nil && status.Ready()
+	})
+	c, err := (&client.Dialer{Token: token}).Dial(s.t.Context(), "udp://"+status.Profiles[0].UDP)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	return c.Token()
+}
+
+// TestSecondSignal: a server that cannot bring its journal to the database waits
+// when it is told to stop. Told once more it ends at once, and has lost nothing.
+func TestSecondSignal(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	s := startServed(t, data)
+	s.hello(wamble.Token{})
+	db, err := sql.Open("sqlite", filepath.Join(data, "games.db")+"?_pragma=busy_timeout(60000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	conn, err := db.Conn(t.Context())
+	if err == nil {
+		_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE") // nobody else can write
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := s.hello(wamble.Token{})
+
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	s.until("it says that it stops", func() bool { return strings.Contains(s.said.String(), "wamble: stopping in order") })
+	select {
+	case err := <-s.done:
+		t.Fatalf("it did not wait for the database: %v\n%s", err, s.said)
+	default:
+	}
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	var exit *exec.ExitError
+	if err := <-s.done; !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("it ended with %v, want exit code 1", err)
+	}
+	if !strings.Contains(s.said.String(), "wamble: ended at once\n") {
+		t.Errorf("it said:\n%s", s.said)
+	}
+
+	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	again := startServed(t, data)
+	if got := again.hello(token); got != token {
+		t.Error("the player of the last second is forgotten")
+	}
+	again.cmd.Process.Signal(syscall.SIGTERM)
+	if err := <-again.done; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}

@@ -1,0 +1,30 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/board"
+	"wamble/wire"
+)
+
+// noteShown writes down that the holder of a board was shown its last move, if
+// the host wants to know. It is droppable: a row for every move that somebody was
+// shown is for those who study how people play, and nobody here waits for it.
+func (p *Profile) noteShown(b *board.Board, v *view) {
+	if !p.cfg.Boards.KeepShownMoves || !v.showsMove() {
+		return
+	}
+	if m, ok := b.LastMove(); ok {
+		p.seen.Add(&wamble.RecordLastMoveShown{Board: b.ID(), Session: b.Holder(), UCI: m.Move.String(), At: p.clock.now})
+	}
+}
+
+// showsMove reports whether the last move is in the view, and was not left out
+// for lack of room.
+func (v *view) showsMove() bool {
+	for i := range v.fields {
+		if v.fields[i].Key == wire.KeyLastMoveTo {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/persist"
+)
+
+// departure is a profile that runs no more, but of which the journal still has
+// something for its store: that is brought there without a listener.
+type departure struct {
+	*runtime
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Departing is a removed profile, for the status.
+type Departing struct {
+	Name  string  `json:"name"`
+	Store string  `json:"store"`
+	Depth uint64  `json:"queue_depth"`
+	Age   Seconds `json:"queue_age"`
+}
+
+// depart drains what is left of a profile whose loop has ended, and gives its
+// store back.
+func (s *Server) depart(rt *runtime) {
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &departure{runtime: rt, cancel: cancel, done: make(chan struct{})}
+	s.house.mu.Lock()
+	s.house.departing = append(s.house.departing, d)
+	s.house.mu.Unlock()
+	go func() {
+		defer close(d.done)
+		d.drainAll(ctx)
+		d.dropDrain()
+		if err := s.stores.give(d.store, d.name); err != nil {
+			d.log.Warn("the store of a removed profile was not closed well", "err", err)
+		}
+		s.house.mu.Lock()
+		defer s.house.mu.Unlock()
+		s.house.departing = slices.DeleteFunc(s.house.departing, func(other *departure) bool { return other == d })
+	}()
+}
+
+// drainAll tries until the store has everything, or ctx ends.
+func (d *departure) drainAll(ctx context.Context) {
+	d.stage.set("removed; its journal is being brought to the database")
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := d.prepareStore(ctx)
+		if err == nil {
+			err = d.emptyJournal(ctx)
+		}
+		if err == nil {
+			d.log.Info("the profile has left; the database has everything of it")
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		d.log.Warn("a removed profile waits for its database", "err", err)
+		wait(ctx, pause)
+	}
+}
+
+// recall ends the departure of a profile that is wanted again: from now on its
+// runtime drains.
+func (s *Server) recall(name string) {
+	for _, d := range s.departures() {
+		if d.name == name {
+			d.cancel()
+			<-d.done
+		}
+	}
+}
+
+func (s *Server) departures() []*departure {
+	s.house.mu.RLock()
+	defer s.house.mu.RUnlock()
+	return slices.Clone(s.house.departing)
+}
+
+// endDepartures gives those that depart time until ctx ends.
+func (s *Server) endDepartures(ctx context.Context) {
+	for _, d := range s.departures() {
+		select {
+		case <-d.done:
+		case <-ctx.Done():
+			d.cancel()
+			<-d.done
+		}
+	}
+}
+
+// departLeft drains what profiles that do not run any more left in the journal
+// when the last process ended. Where they kept their games only their
+// configuration can say.
+func (s *Server) departLeft(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	workers, err := persist.Workers(ctx, s.runner)
+	if err != nil {
+		s.log.Warn("the profiles of the journal cannot be read", "err", err)
+		return
+	}
+	depth := map[uint64]uint64{}
+	for _, in := range s.runner.Stats().Inboxes {
+		depth[in.Worker] = in.Depth
+	}
+	for name, worker := range workers {
+		left := depth[uint64(worker)]
+		if left == 0 || s.keeper(name) != nil {
+			continue
+		}
+		cfg := s.o.Config.Profile(name)
+		if name == config.DefaultName {
+			cfg = s.o.Config.Default
+		}
+		if cfg == nil {
+			s.log.Warn("the journal has messages of a profile that is not configured; define it, not advertised, and they are brought to its database",
+				"profile", name, "messages", left)
+			continue
+		}
+		k, err := s.furnish(cfg, nil)
+		if err != nil {
+			s.log.Warn("the store of a profile that left cannot be opened", "profile", name, "err", err)
+			continue
+		}
+		s.depart(k.runtime)
+	}
+}

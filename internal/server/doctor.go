@@ -1,0 +1,267 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/transport"
+)
+
+// Verdict is how serious a finding of the doctor is.
+type Verdict int
+
+// The closed list of verdicts.
+const (
+	Fine Verdict = iota
+	Doubtful
+	Broken
+)
+
+var verdictNames = [...]string{"ok", "warn", "fail"}
+
+func (v Verdict) String() string { return verdictNames[v] }
+
+// MarshalText makes it a word in JSON.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// Finding is what the doctor has seen of one thing, and what to do about it.
+type Finding struct {
+	Subject string  `json:"subject"`
+	Verdict Verdict `json:"verdict"`
+	Text    string  `json:"text"`
+	Advice  string  `json:"advice,omitempty"`
+}
+
+// patient is what the doctor looks at.
+type patient struct {
+	ctx      context.Context
+	config   *config.Config
+	profiles []*config.Profile
+	dir      string
+	running  bool // a server runs on the directory
+	found    []Finding
+}
+
+func (p *patient) say(v Verdict, subject, advice, format string, args ...any) {
+	if v == Fine {
+		advice = ""
+	}
+	p.found = append(p.found, Finding{subject, v, fmt.Sprintf(format, args...), advice})
+}
+
+// examinations is the one list of what the doctor looks at.
+var examinations = []func(*patient){
+	(*patient).directory, (*patient).disk, (*patient).ports, (*patient).buffers, (*patient).files, (*patient).clock, (*patient).databases,
+}
+
+// Examine looks whether a server could run well with a configuration on a data
+// directory. It binds for a moment and writes one small file; it changes nothing.
+func Examine(ctx context.Context, c *config.Config, dir string) []Finding {
+	p := &patient{ctx: ctx, config: c, profiles: c.Running(), dir: dir}
+	var s Status
+	p.running = Ask(ctx, dir, "status", nil, &s) == nil
+	for _, look := range examinations {
+		look(p)
+	}
+	return p.found
+}
+
+func (p *patient) directory() {
+	info, err := os.Stat(p.dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		p.say(Fine, "data directory", "", "%s is made at the first start", p.dir)
+	case err != nil:
+		p.say(Broken, "data directory", "let the user who runs the server own it", "%v", err)
+	case info.Mode().Perm()&0o077 != 0:
+		p.say(Doubtful, "data directory", "chmod 700 "+p.dir, "others may look into %s (mode %v)", p.dir, info.Mode().Perm())
+	default:
+		p.say(Fine, "data directory", "", "%s", p.dir)
+	}
+}
+
+// slowFsync is where players begin to feel the disk.
+const slowFsync = 20 * time.Millisecond
+
+// disk measures room and fsync where the data will be.
+func (p *patient) disk() {
+	dir := p.dir
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	free, err := freeSpace(dir)
+	reserve := uint64(p.config.Server.DiskReserve) << 20
+	switch advice := "make room, or lower disk-reserve-mb"; {
+	case err != nil:
+		p.say(Doubtful, "disk space", advice, "%v", err)
+	case free < reserve:
+		p.say(Broken, "disk space", advice, "%d MB are free, but disk-reserve-mb is %d: no move would be taken", free>>20, reserve>>20)
+	case free < 4*reserve:
+		p.say(Doubtful, "disk space", advice, "%d MB are free; below %d MB no move is taken", free>>20, reserve>>20)
+	default:
+		p.say(Fine, "disk space", "", "%d MB are free", free>>20)
+	}
+	took, err := fsyncTime(dir)
+	switch advice := "use another disk, or (def durability \"write\") if a loss of power may cost moves"; {
+	case err != nil:
+		p.say(Broken, "fsync", "let the user who runs the server write there", "%v", err)
+	case took > slowFsync && p.config.Server.Durability == "fsync":
+		p.say(Doubtful, "fsync", advice, "%v in the middle: every answer waits for it", took.Round(10*time.Microsecond))
+	default:
+		p.say(Fine, "fsync", "", "%v in the middle", took.Round(10*time.Microsecond))
+	}
+}
+
+// fsyncTime is the median of some small appends with fsync.
+func fsyncTime(dir string) (time.Duration, error) {
+	f, err := os.CreateTemp(dir, ".wamble-doctor-*")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	block := make([]byte, 4096)
+	var took []time.Duration
+	for range 15 {
+		began := time.Now()
+		if _, err := f.Write(block); err != nil {
+			return 0, err
+		}
+		if err := f.Sync(); err != nil {
+			return 0, err
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+// ports binds every port for a moment.
+func (p *patient) ports() {
+	for _, cfg := range p.profiles {
+		subject := "ports of " + cfg.Name
+		port, err := transport.Listen(portOptions(cfg))
+		switch {
+		case err == nil:
+			port.Close()
+			p.say(Fine, subject, "", "UDP %d and TCP %d are free", port.Addr().Port(), port.TCPAddr().Port())
+		case p.running && errors.Is(err, syscall.EADDRINUSE):
+			p.say(Fine, subject, "", "in use, as a server runs on %s", p.dir)
+		case errors.Is(err, syscall.EACCES):
+			p.say(Broken, subject, "use a port above 1023, or give the binary cap_net_bind_service", "%v", err)
+		default:
+			p.say(Broken, subject, "choose another port, or end who has it ('ss -lntup' tells)", "%v", err)
+		}
+	}
+}
+
+// wantedBuffer holds what comes at full load during a handoff, about.
+const wantedBuffer = 4 << 20
+
+// buffers asks the kernel for the receive buffer of each profile.
+func (p *patient) buffers() {
+	for _, cfg := range p.profiles {
+		o := portOptions(cfg)
+		probe, err := transport.ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), o.UDP)
+		if err != nil {
+			p.say(Doubtful, "receive buffer", "", "%v", err)
+			return
+		}
+		granted, _, err := probe.Buffers()
+		probe.Close()
+		granted /= 2 // the kernel counts its own needs in
+		want := cfg.Network.BufferSize
+		if want == 0 {
+			want = wantedBuffer
+		}
+		subject, advice := "receive buffer of "+cfg.Name, fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", max(want, wantedBuffer), max(want, wantedBuffer))
+		switch {
+		case err != nil:
+			p.say(Doubtful, subject, advice, "%v", err)
+		case granted < want:
+			p.say(Doubtful, subject, advice, "the kernel grants %d KB; %d KB are wanted, so that bursts and handoffs lose nothing", granted>>10, want>>10)
+		default:
+			p.say(Fine, subject, "", "%d KB", granted>>10)
+		}
+	}
+}
+
+// files compares the limit of open files with the connections that are allowed.
+func (p *patient) files() {
+	const own = 512 // of journal, stores and sockets
+	need := own
+	for _, cfg := range p.profiles {
+		need += cfg.Network.HTTPMaxConnections
+	}
+	limit, err := fileLimit()
+	switch advice := fmt.Sprintf("LimitNOFILE=%d in the unit file, or ulimit -n %d", need, need); {
+	case err != nil:
+		p.say(Doubtful, "open files", advice, "%v", err)
+	case limit < uint64(need):
+		p.say(Doubtful, "open files", advice, "%d are allowed; %d may be needed (http-max-connections of all profiles)", limit, need)
+	case limit == math.MaxUint64:
+		p.say(Fine, "open files", "", "no limit")
+	default:
+		p.say(Fine, "open files", "", "%d are allowed", limit)
+	}
+}
+
+// built is a time that is past whenever this runs.
+var built = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (p *patient) clock() {
+	synced, err := clockSynced()
+	switch advice := "run a time service such as chrony or systemd-timesyncd"; {
+	case time.Now().Before(built):
+		p.say(Broken, "clock", advice, "it says %s", time.Now().UTC().Format(time.DateTime))
+	case err != nil:
+		p.say(Doubtful, "clock", advice, "the kernel does not tell whether it is synchronized: %v", err)
+	case !synced:
+		p.say(Doubtful, "clock", advice, "it is not synchronized; times of games may be wrong")
+	default:
+		p.say(Fine, "clock", "", "synchronized")
+	}
+}
+
+// databases asks each store for its version.
+func (p *patient) databases() {
+	stores, err := OpenStores(p.profiles, p.dir)
+	if err != nil {
+		p.say(Broken, "database", "", "%v", err)
+		return
+	}
+	defer CloseStores(stores)
+	for _, s := range stores {
+		if s.File != "" {
+			if _, err := os.Stat(s.File); errors.Is(err, os.ErrNotExist) {
+				p.say(Fine, "database", "", "%s is made at the first start", s.Name)
+				continue
+			}
+		}
+		ctx, cancel := context.WithTimeout(p.ctx, 2*loadTime)
+		st, err := s.Status(ctx)
+		cancel()
+		switch {
+		case err != nil:
+			p.say(Broken, "database", "check db-host, db-port, db-user and the password; the server would wait for it", "%s: %v", s.Name, err)
+		case st.Version > st.Latest:
+			p.say(Broken, "database", "use the newer binary", "%s has schema %d, this binary knows %d", s.Name, st.Version, st.Latest)
+		case st.Version < st.Latest:
+			p.say(Doubtful, "database", "the start does it; 'wamble migrate' does it now", "%s (%s) has schema %d of %d and is to be migrated", s.Name, st.Server, st.Version, st.Latest)
+		default:
+			p.say(Fine, "database", "", "%s (%s), schema %d", s.Name, st.Server, st.Version)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"math"
+	"os"
+	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"testing"
+	"time"
+
+	"wamble/internal/loader"
+	"wamble/internal/postgres"
+	"wamble/internal/postgres/pgtest"
+)
+
+// TestLongOutage: the database is away for a minute under load. Play goes on,
+// memory does not grow with what waits, and then all of it is in the database.
+func TestLongOutage(t *testing.T) {
+	away, least := 3*time.Second, uint64(5_000)
+	if os.Getenv("WAMBLE_SOAK") == "1" {
+		away, least = time.Minute, 200_000
+	}
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	s := serve(t, Options{}, conf(postgresConf(db))).ready()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	type result struct {
+		loader.Report
+		err error
+	}
+	ended := make(chan *result, 1) // a report is too large for a channel
+	go func() {
+		r, err := loader.Run(ctx, loader.Options{
+			Server: s.Addresses().UDP, Clients: 32, Duration: time.Hour, Greet: patience, Drain: patience,
+		})
+		ended <- &result{r, err}
+	}()
+	moves := func() uint64 { return s.Status(t.Context()).Profiles[0].Moves }
+	until(t, "play begins", func() bool { return moves() > 1000 })
+	cluster.Down(t)
+	until(t, "the server notices", func() bool { return s.Status(t.Context()).Profiles[0].Away })
+
+	began, from := time.Now(), moves()
+	until(t, "play goes on", func() bool { return time.Since(began) >= away/6 && moves() > from+least/6 })
+	before, at := heap(), moves()
+	wait(t.Context(), away-time.Since(began))
+	until(t, "enough is played", func() bool { return moves() > from+least })
+	after, depth := heap(), s.Status(t.Context()).Profiles[0].Depth
+	t.Logf("measured: %d moves in %v without the database, %d messages wait; the heap went from %d to %d KiB over %d of them",
+		moves()-from, time.Since(began).Round(time.Millisecond), depth, before>>10, after>>10, moves()-at)
+	// What is in hand of the journal comes and goes; what is played must not stay.
+	if after > before+24<<20 {
+		t.Errorf("the heap grew from %d to %d bytes", before, after)
+	}
+	if depth == 0 {
+		t.Error("nothing waits for the database, though it is away")
+	}
+
+	cluster.Up(t)
+	until(t, "the database is back", func() bool { return !s.Status(t.Context()).Profiles[0].Away })
+	stop()
+	r := <-ended
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	drained(t, s)
+	s.end()
+	store, err := postgres.Open(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	v, err := loader.Verify(context.Background(), &r.Report, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !v.Exact() || v.Kept != r.AcceptedCount() || len(r.Unresolved()) != 0 {
+		t.Errorf("%+v, %d accepted, %d never answered", v, r.AcceptedCount(), len(r.Unresolved()))
+	}
+}
+
+// drained waits until the database has everything, as long as it gets on.
+func drained(t *testing.T, s *here) {
+	t.Helper()
+	for left := uint64(math.MaxUint64); left > 0; {
+		before := left
+		until(t, "the journal drains", func() bool {
+			left = s.Status(t.Context()).Profiles[0].Depth
+			return left < before
+		})
+	}
+}
+
+// heap is what the process holds, as of its last collection.
+func heap() uint64 {
+	debug.FreeOSMemory() // collects
+	sample := []runtimemetrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	runtimemetrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

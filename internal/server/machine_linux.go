@@ -1,0 +1,35 @@
+package server
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// freeSpace is what an unprivileged process may still write, in bytes.
+func freeSpace(dir string) (uint64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return s.Bavail * uint64(s.Bsize), nil
+}
+
+// fileLimit is how many files the process may have open.
+func fileLimit() (uint64, error) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return 0, err
+	}
+	if l.Cur == unix.RLIM_INFINITY {
+		return math.MaxUint64, nil
+	}
+	return l.Cur, nil
+}
+
+// clockSynced asks the kernel whether a time service holds the clock.
+func clockSynced() (bool, error) {
+	var t unix.Timex
+	state, err := unix.Adjtimex(&t)
+	return err == nil && state != unix.TIME_ERROR, err
+}

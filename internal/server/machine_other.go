@@ -1,0 +1,13 @@
+//go:build !linux
+
+package server
+
+import "errors"
+
+var errElsewhere = errors.New("not known on this system")
+
+func freeSpace(string) (uint64, error) { return 0, errElsewhere }
+
+func fileLimit() (uint64, error) { return 0, errElsewhere }
+
+func clockSynced() (bool, error) { return false, errElsewhere }

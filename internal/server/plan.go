@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/schema"
+	"wamble/internal/transport"
+)
+
+// plan is how the server gets from what runs to what a new configuration wants.
+// Everything that can fail is done while it is made: sockets are bound, stores
+// opened and asked. A plan that is dropped has changed nothing.
+type plan struct {
+	config  *config.Config
+	changes []config.Change
+	wanted  []*config.Profile
+	stay    []*keeper // with or without new options
+	move    []*keeper // go on with a port that is set up anew
+	restock []*keeper // end, and begin anew with another store
+	leave   []*keeper // are not wanted any more
+
+	ports map[string]*transport.Port // for those that move or begin
+	begin map[string]*keeper         // new runtimes: added, or restocked
+}
+
+// newPlan makes a plan, or says why the configuration cannot be reached from
+// here.
+func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
+	p := &plan{config: c, changes: config.Diff(s.config(), c), begin: map[string]*keeper{}}
+	if err := refusedByReload(p.changes); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.wanted, err = s.wanted(c); err != nil {
+		return nil, err
+	}
+	if err := conflicts(p.wanted); err != nil {
+		return nil, err
+	}
+	open := harbour{}
+	var bound []*config.Profile
+	for _, k := range s.keepers() {
+		open.add(k.cfg.Load(), k.port.Load())
+		if !slices.ContainsFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == k.name }) {
+			p.leave = append(p.leave, k)
+		}
+	}
+	for _, cfg := range p.wanted {
+		if !p.sort(s, cfg) {
+			bound = append(bound, cfg)
+		}
+	}
+	if p.ports, err = bindAll(bound, open, nil); err != nil {
+		return nil, err
+	}
+	if err := p.furnish(ctx, s); err != nil {
+		p.drop(s)
+		return nil, err
+	}
+	return p, nil
+}
+
+// sort puts a wanted profile into its list, and reports whether it keeps its
+// port as it is.
+func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
+	k := s.keeper(cfg.Name)
+	if k == nil {
+		return false
+	}
+	place, err := placeOf(cfg, s.dir)
+	effect := config.Strongest(p.changes, cfg.Name)
+	switch {
+	case err != nil || place.settings != k.store.settings:
+		p.restock = append(p.restock, k)
+	case effect >= config.NewListener:
+		p.move = append(p.move, k)
+	default:
+		p.stay = append(p.stay, k)
+		return true
+	}
+	return false
+}
+
+// furnish makes the runtimes that begin. A store that takes the place of another
+// must answer, and so must the one that it replaces.
+func (p *plan) furnish(ctx context.Context, s *Server) error {
+	for _, cfg := range p.wanted {
+		old := s.keeper(cfg.Name)
+		if old != nil && !slices.Contains(p.restock, old) {
+			continue
+		}
+		k, err := s.furnish(cfg, p.ports[cfg.Name])
+		if err != nil {
+			return err
+		}
+		p.begin[cfg.Name] = k
+		if old == nil {
+			continue
+		}
+		if err := answers(ctx, old.store, s, cfg.Name); err != nil {
+			return fmt.Errorf("profile %s: the database that it uses now must be there to take what the journal has: %w", cfg.Name, err)
+		}
+		if err := usable(ctx, k.store); err != nil {
+			return fmt.Errorf("profile %s: the database that it is to use: %w", cfg.Name, err)
+		}
+	}
+	return nil
+}
+
+// answers asks a store that is in use something cheap.
+func answers(ctx context.Context, store *Shared, s *Server, profile string) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	_, err := store.Cursor(ctx, wamble.JournalID(s.runner.JournalID()), profile)
+	return err
+}
+
+// usable asks a store that is new here whether it can be used.
+func usable(ctx context.Context, store *Shared) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	st, err := store.Status(ctx)
+	if err == nil && st.Version > st.Latest {
+		err = &schema.Newer{Database: st.Version, Program: st.Latest}
+	}
+	return err
+}
+
+// of returns the new options of a wanted profile.
+func (p *plan) of(name string) *config.Profile {
+	return p.wanted[slices.IndexFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == name })]
+}
+
+// drop gives back what the plan has opened.
+func (p *plan) drop(s *Server) {
+	closePorts(p.ports)
+	for _, k := range p.begin {
+		if err := s.stores.give(k.store, k.name); err != nil {
+			s.log.Warn("a store was not closed well", "err", err)
+		}
+	}
+}
+
+// refusedByReload names the changes that a reload cannot make.
+func refusedByReload(changes []config.Change) error {
+	cures := map[config.Effect]string{config.NeedsHandoff: "'wamble handoff' applies it", config.NeedsRestart: "it needs a restart"}
+	var no []error
+	for _, c := range changes {
+		if cure, ok := cures[c.Effect]; ok {
+			no = append(no, fmt.Errorf("%s from %s to %s: %s", c.What, c.Old, c.New, cure))
+		}
+	}
+	return errors.Join(no...)
+}
+
+// summary says what the plan changes, one line each.
+func (p *plan) summary() []string {
+	lines := []string{}
+	for _, c := range p.changes {
+		lines = append(lines, c.String())
+	}
+	for _, k := range p.restock {
+		if !strings.Contains(strings.Join(lines, "\n"), k.name+": db") {
+			lines = append(lines, k.name+": store "+k.store.Name+" → "+p.begin[k.name].store.Name+" (store)")
+		}
+	}
+	return lines
+}
+
+// emptyTime is how long the old store of a profile may take for what the journal
+// has.
+const emptyTime = time.Minute

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+)
+
+// Reloaded is how a reload ended.
+type Reloaded struct {
+	Time    time.Time `json:"time"`
+	Took    Seconds   `json:"took"`
+	Error   string    `json:"error,omitempty"` // "": it was applied
+	Changes []string  `json:"changes"`         // one line each
+}
+
+// errNoLoader is returned by Reload when the server does not know where its
+// configuration comes from.
+var errNoLoader = errors.New("this server cannot read its configuration again")
+
+// Reload reads the configuration again and lets the server run with it: profiles
+// whose names and stores stay go on with their players, those that moved get
+// their port, the others end or begin. A configuration that cannot be applied
+// changes nothing, and the error says why.
+func (s *Server) Reload(ctx context.Context) (Reloaded, error) {
+	s.house.changing.Lock()
+	defer s.house.changing.Unlock()
+	began := time.Now()
+	changes, err := s.reload(ctx)
+	r := Reloaded{Time: began, Took: seconds(time.Since(began)), Changes: changes}
+	if err != nil {
+		r.Error, r.Changes = err.Error(), []string{}
+		s.log.Error("the reload was refused; nothing has changed", "err", err)
+	} else {
+		s.log.Info("reloaded", "changes", len(changes), "took", time.Since(began))
+		for _, c := range changes {
+			s.log.Info("reloaded", "change", c)
+		}
+	}
+	s.house.mu.Lock()
+	s.house.reloaded = &r
+	s.house.mu.Unlock()
+	return r, err
+}
+
+func (s *Server) reload(ctx context.Context) ([]string, error) {
+	if s.house.closed {
+		return nil, errors.New("the server is stopping")
+	}
+	if s.o.Load == nil {
+		return nil, errNoLoader
+	}
+	c, err := s.o.Load()
+	if err != nil {
+		return nil, err
+	}
+	admin, err := s.planAdmin(c)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.newPlan(ctx, c)
+	if err != nil {
+		admin.drop()
+		return nil, err
+	}
+	summary := p.summary()
+	if err := s.apply(ctx, p); err != nil {
+		admin.drop()
+		p.drop(s)
+		return nil, err
+	}
+	s.setAdmin(admin)
+	s.configureLog(c)
+	return summary, nil
+}
+
+// apply does what was planned. Only the change of a store can still fail, and is
+// taken back then.
+func (s *Server) apply(ctx context.Context, p *plan) error {
+	if err := s.endRestocked(ctx, p.restock); err != nil {
+		return err
+	}
+	s.endLeaving(ctx, p.leave)
+	old := s.switchPorts(p)
+	for name := range p.begin {
+		s.recall(name)
+	}
+	s.settle(p)
+	for _, k := range p.restock {
+		k.dropDrain() // there is one drain to a profile
+	}
+	for _, k := range p.begin {
+		s.serveWeb(k.runtime, k.port.Load())
+		k.start()
+	}
+	for _, k := range slices.Concat(p.stay, p.move) {
+		k.configure(p.of(k.name))
+	}
+	for _, k := range p.restock {
+		if err := s.stores.give(k.store, k.name); err != nil {
+			k.log.Warn("the old store was not closed well", "err", err)
+		}
+	}
+	for _, k := range p.leave {
+		s.depart(k.runtime)
+	}
+	s.retire(old)
+	return nil
+}
+
+// endRestocked ends the profiles that get another store, and brings all that the
+// journal has of them to the old one. If that fails, they go on as they were.
+func (s *Server) endRestocked(ctx context.Context, list []*keeper) error {
+	for i, k := range list {
+		k.stop()
+		if err := k.emptyWithin(ctx, emptyTime); err != nil {
+			for _, again := range list[:i+1] {
+				again.start()
+			}
+			return fmt.Errorf("profile %s: the old database did not take what the journal has; the profile goes on with it: %w", k.name, err)
+		}
+	}
+	return nil
+}
+
+// endLeaving ends profiles that are not wanted any more. Where their store takes
+// it, they leave nothing in the journal: whoever comes after them on the same
+// store, perhaps under another name, then knows their players.
+func (s *Server) endLeaving(ctx context.Context, list []*keeper) {
+	var ending sync.WaitGroup
+	for _, k := range list {
+		ending.Go(func() {
+			k.stop()
+			if k.watch.away.Load() || k.watch.refuses.Load() {
+				return
+			}
+			if err := k.emptyWithin(ctx, leaveTime); err != nil {
+				k.log.Info("the profile leaves with something in the journal", "err", err)
+			}
+		})
+	}
+	ending.Wait()
+}
+
+// leaveTime is how long those wait who come after a profile that leaves.
+const leaveTime = 5 * time.Second
+
+// emptyWithin brings the journal to the store. The runtime does not run.
+func (rt *runtime) emptyWithin(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return rt.emptyJournal(ctx)
+}
+
+// switchPorts gives those that move their new ports, and returns the ports that
+// nobody uses any more. While ports change hands nobody reads them: what comes
+// waits in the sockets.
+func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
+	for _, k := range p.move {
+		k.freeze(true)
+	}
+	for _, k := range slices.Concat(p.leave, p.restock) {
+		old = append(old, k.port.Load())
+	}
+	for _, k := range p.move {
+		old = append(old, k.port.Load())
+		port := p.ports[k.name]
+		s.serveWeb(k.runtime, port)
+		k.moveTo(port)
+	}
+	for _, k := range p.move {
+		k.freeze(false)
+	}
+	return old
+}
+
+// settle makes the plan what runs.
+func (s *Server) settle(p *plan) {
+	var keepers []*keeper
+	for _, cfg := range p.wanted {
+		k := p.begin[cfg.Name]
+		if k == nil {
+			k = s.keeper(cfg.Name)
+		}
+		keepers = append(keepers, k)
+	}
+	s.house.mu.Lock()
+	defer s.house.mu.Unlock()
+	s.house.config, s.house.keepers = p.config, keepers
+}
+
+// retire ends ports that nobody reads any more: connections are told to come
+// again.
+func (s *Server) retire(ports []*transport.Port) {
+	s.helpers.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), retireTime)
+		defer cancel()
+		for _, p := range ports {
+			if err := errors.Join(p.Shutdown(ctx, transport.CloseGoingAway), p.Close()); err != nil && ctx.Err() == nil {
+				s.log.Warn("a port did not close well", "err", err)
+			}
+		}
+	})
+}
+
+// retireTime is how long connections of an old port have to say goodbye.
+const retireTime = 5 * time.Second
+
+// configure tells a runtime that goes on its new options.
+func (rt *runtime) configure(cfg *config.Profile) {
+	rt.cfg.Store(cfg)
+	rt.port.Load().Configure(portOptions(cfg).WebSocket)
+	rt.tell(profile.Input{Kind: profile.Configure, Config: cfg})
+}
+
+// tell leaves an input for the present life, if there is one. A later one begins
+// with what holds then.
+func (rt *runtime) tell(in profile.Input) {
+	if l := rt.life.Load(); l != nil {
+		l.mail.post(in)
+	}
+}
+
+// freeze stops the loop from reading its port, or lets it read again.
+func (rt *runtime) freeze(frozen bool) {
+	rt.help.moving.Lock()
+	defer rt.help.moving.Unlock()
+	if l := rt.loop.Load(); l != nil {
+		l.do(context.Background(), func() { l.frozen = frozen })
+	}
+}

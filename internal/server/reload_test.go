@@ -1,0 +1,298 @@
+package server
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/postgres"
+	"wamble/internal/postgres/pgtest"
+)
+
+// file is a configuration that a test changes while a server runs.
+type file struct{ text string }
+
+func (f *file) load() (*config.Config, error) {
+	return config.Load("test.conf", f.text, config.Params{})
+}
+
+// freePorts returns numbers that are free for UDP and TCP at this moment.
+func freePorts(t testing.TB, n int) []uint16 {
+	t.Helper()
+	var profiles []*config.Profile
+	for i := range n {
+		c := loadConf(t, conf(""))
+		c.Default.Name = fmt.Sprint("p", i)
+		profiles = append(profiles, c.Default)
+	}
+	ports, err := bindAll(profiles, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closePorts(ports)
+	var free []uint16
+	for _, p := range ports {
+		free = append(free, p.Addr().Port())
+	}
+	return free
+}
+
+// profilesOn is a configuration with profiles on ports: "red", 8001, "blue", 8002.
+func profilesOn(pairs ...any) string {
+	text := conf("(def advertise 1)\n")
+	for i := 0; i < len(pairs); i += 2 {
+		text += fmt.Sprintf("(defprofile %v ((def port %v)))\n", pairs[i], pairs[i+1])
+	}
+	return text
+}
+
+// TestReloadBad: a configuration that cannot be applied changes nothing, and the
+// server says why.
+func TestReloadBad(t *testing.T) {
+	ports := freePorts(t, 2)
+	taken := serve(t, Options{}, conf("")).ready()
+	f := &file{profilesOn("red", ports[0], "blue", ports[1])}
+	s := serve(t, Options{Load: f.load}, f.text).ready()
+	c := gather(t, s.address(), 2)
+	c.play()
+	before := fmt.Sprint(s.Profiles())
+	for _, tc := range []struct{ name, text, want string }{
+		{"not a program", "(def port", "test.conf:1"},
+		{"a wrong value", profilesOn("red", 99999), "99999"},
+		{"two profiles on one port", profilesOn("red", ports[0], "blue", ports[0]), "same UDP port"},
+		{"a port that is taken", profilesOn("red", ports[0], "blue", ports[1], "new", taken.Addresses().UDP.Port()), "profile new: cannot bind"},
+		{"a new port, and one that is taken", profilesOn("red", 0, "blue", taken.Addresses().UDP.Port()), "profile blue: cannot bind"},
+		{"what needs a handoff", `(def durability "write")` + f.text, "durability from \"fsync\" to \"write\": 'wamble handoff' applies it"},
+		{"what needs a restart", `(def data-dir "/nowhere")` + f.text, "it needs a restart"},
+		{"an admin listener that is taken", strings.Replace(f.text, `"127.0.0.1:0"`, fmt.Sprintf("%q", taken.Admin()), 1), "the admin listener"},
+		{"no admin token", `(def admin-token-file "/nonexistent")` + f.text, "the admin token"},
+		{"a store without its password", strings.Replace(f.text, "(defprofile blue (", `(defprofile blue ((def db-pass-file "/nonexistent")`, 1), "/nonexistent"},
+		{"a new store that is away", strings.Replace(f.text, "(defprofile blue (", `(defprofile blue ((def db-host "127.0.0.1") (def db-port 1)`, 1), "the database that it is to use"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			good := f.text
+			f.text = tc.text
+			defer func() { f.text = good }()
+			r, err := s.Reload(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tc.want) || r.Error != err.Error() {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if got := fmt.Sprint(s.Profiles()); got != before {
+				t.Errorf("something has changed: %s, before %s", got, before)
+			}
+			if last := s.Status(t.Context()).Reload; last == nil || !strings.Contains(last.Error, tc.want) || !strings.Contains(s.log.String(), "the reload was refused") {
+				t.Error("neither status nor log say why")
+			}
+			c.more(t, 10)
+		})
+	}
+	if r, err := s.Reload(t.Context()); err != nil || len(r.Changes) != 0 {
+		t.Errorf("the same configuration: got %+v, %v", r, err)
+	}
+	c.finish()
+	s.end()
+	if _, err := s.Reload(t.Context()); err == nil {
+		t.Error("a server that has ended was reloaded")
+	}
+	verifySQLite(t, s.dir, c)
+}
+
+// TestReloadLive: options that are taken up by the running profile.
+func TestReloadLive(t *testing.T) {
+	f := &file{conf("")}
+	s := serve(t, Options{Load: f.load}, f.text).ready()
+	p := gather(t, s.address(), 1).players[0]
+	life, port := s.runtime().life.Load(), s.runtime().port.Load()
+	f.text = conf("(def min-boards 24)")
+	r, err := s.Reload(t.Context())
+	if err != nil || len(r.Changes) != 1 || !strings.Contains(r.Changes[0], "min-boards 8 boards → 24 boards (live)") {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	until(t, "there are more boards", func() bool { return s.runtime().look(t.Context()).gauges.Boards >= 24 })
+	if s.runtime().life.Load() != life || s.runtime().port.Load() != port {
+		t.Error("the profile was made anew")
+	}
+	if !p.move(t.Context()) {
+		t.Error("no move after the reload")
+	}
+	// The admin listener moves, and the token is another one.
+	token := t.TempDir() + "/token"
+	if err := os.WriteFile(token, []byte("a token of sixteen"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := s.Admin()
+	f.text = strings.Replace(f.text, `"127.0.0.1:0"`, `"127.0.0.1:00"`, 1) + fmt.Sprintf("(def admin-token-file %q)", token)
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s.Admin() == old {
+		t.Error("the admin listener has not moved")
+	}
+	if got := fetchWith(t, "http://"+s.Admin()+"/metrics", "a token of sixteen"); !strings.HasPrefix(got, "200 ") {
+		t.Errorf("with the new token: %.40s", got)
+	}
+	f.text = strings.Replace(f.text, `"127.0.0.1:00"`, `""`, 1)
+	if _, err := s.Reload(t.Context()); err != nil || s.Admin() != "" {
+		t.Errorf("the admin listener is on %q: %v", s.Admin(), err)
+	}
+}
+
+// TestReloadZero: without profiles a default runtime serves, on the same socket
+// if the port stays, and the other way round.
+func TestReloadZero(t *testing.T) {
+	port := freePorts(t, 1)[0]
+	f := &file{profilesOn("red", port)}
+	s := serve(t, Options{Load: f.load}, f.text).ready()
+	c := gather(t, s.address(), 1)
+	token := c.players[0].c.Token()
+	f.text = conf(fmt.Sprintf("(def port %d)", port))
+	for _, want := range []string{"default", "red"} {
+		if _, err := s.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.ready()
+		if got := s.Profiles(); len(got) != 1 || got[0].Profile != want || got[0].UDP.Port() != port {
+			t.Fatalf("got %+v, want %s on %d", got, want, port)
+		}
+		// The store is shared, so the player is known to the other profile.
+		if p := join(t, s.address(), token); p.c.Token() != token || !p.move(t.Context()) {
+			t.Error("a known player is not known any more")
+		}
+		f.text = profilesOn("red", port)
+	}
+	until(t, "the removed profile has left", func() bool { return len(s.departures()) == 0 })
+}
+
+// TestReloadStore: a profile changes its database. What it had is in the old one;
+// if that is away, nothing changes.
+func TestReloadStore(t *testing.T) {
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	f := &file{conf(postgresConf(db))}
+	s := serve(t, Options{Load: f.load}, f.text).ready()
+	address := s.address()
+	c := gather(t, address, 3)
+	c.play()
+	c.more(t, 50)
+	cluster.Down(t)
+	f.text = conf("")
+	if _, err := s.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "must be there") {
+		t.Fatalf("the old database is away: got %v", err)
+	}
+	c.more(t, 50)
+	cluster.Up(t)
+	c.finish()
+	until(t, "the database takes moves again", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.ready()
+	if s.address() != address {
+		t.Errorf("the address is %s, was %s", s.address(), address)
+	}
+	store, err := postgres.Open(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	c.verify(t, store)
+	// A token of the old database is not known to the new one: its player begins
+	// anew.
+	n := gather(t, s.address(), 2)
+	n.play()
+	n.more(t, 20)
+	n.finish()
+	s.end()
+	verifySQLite(t, s.dir, n)
+}
+
+// TestDeparture: what a removed profile left for a database that is away is
+// brought there when it is back, without a listener; and a profile that comes
+// back meanwhile has everything.
+func TestDeparture(t *testing.T) {
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	with := conf("(def shutdown-timeout 1)(def advertise 1)(defprofile lite ())(defprofile post (" + postgresConf(db) + "))")
+	without := conf("(def shutdown-timeout 1)(def advertise 1)(defprofile lite ())(defprofile post (" + postgresConf(db) + "(def advertise 0)))")
+	f := &file{with}
+	dir := t.TempDir()
+	s := serve(t, Options{Dir: dir, Load: f.load}, f.text).ready()
+	c := gather(t, "udp://"+s.Profiles()[1].UDP.String(), 3)
+	leave := func() {
+		cluster.Down(t)
+		c.more(t, 40)
+		c.finish()
+		f.text = without
+		if _, err := s.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d := s.Status(t.Context()).Departing; len(d) != 1 || d[0].Name != "post" || d[0].Depth == 0 {
+			t.Errorf("the status says %+v", d)
+		}
+	}
+	c.play()
+	leave()
+	f.text = with
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Up(t)
+	s.ready()
+	// It listens elsewhere now: port 0 is another one each time.
+	for i, p := range c.players {
+		again := join(t, "udp://"+s.Profiles()[1].UDP.String(), p.c.Token())
+		if again.c.Token() != p.c.Token() || again.c.Board().ID != p.c.Board().ID {
+			t.Error("a player has lost his place")
+		}
+		again.played, again.doubtful, again.refused, again.crowd = p.played, p.doubtful, p.refused, c
+		c.players[i] = again
+	}
+	c.play()
+	leave()
+	s.end() // with the database away: the next start brings it there
+	cluster.Up(t)
+	s = serve(t, Options{Dir: dir, Load: f.load}, without).ready()
+	until(t, "the removed profile has left", func() bool { return len(s.departures()) == 0 })
+	store, err := postgres.Open(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	c.verifyProfile(t, store, "post")
+}
+
+// TestSwap: two profiles change their ports; sockets stay bound, and whoever asks
+// a port is answered by the profile that has it now.
+func TestSwap(t *testing.T) {
+	ports := freePorts(t, 2)
+	f := &file{profilesOn("red", ports[0], "blue", ports[1])}
+	s := serve(t, Options{Load: f.load}, f.text).ready()
+	lives := map[string]*life{}
+	for _, k := range s.keepers() {
+		lives[k.name] = k.life.Load()
+	}
+	f.text = profilesOn("red", ports[1], "blue", ports[0])
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range s.keepers() {
+		if k.life.Load() != lives[k.name] {
+			t.Errorf("profile %s was made anew", k.name)
+		}
+		if got := k.port.Load().Addr().Port(); got != ports[1-i] {
+			t.Errorf("profile %s is on port %d, want %d", k.name, got, ports[1-i])
+		}
+		before := k.look(t.Context()).stats.Hellos
+		join(t, "udp://"+netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports[1-i]).String(), wamble.Token{}).move(t.Context())
+		if got := k.look(t.Context()).stats.Hellos; got != before+1 {
+			t.Errorf("profile %s has greeted %d, want %d", k.name, got, before+1)
+		}
+		if got := fetch(t, fmt.Sprintf("http://127.0.0.1:%d/readyz", ports[1-i])); got != "200 ready" {
+			t.Errorf("/readyz says %s", got)
+		}
+	}
+}
