@@ -66,7 +66,7 @@ func Open(o Options) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	for _, open := range []func() error{s.openJournal, s.openProfiles, s.openAdmin, s.openControl} {
+	for _, open := range []func() error{s.openJournal, s.openProfiles, s.openAdmin, s.openControl, s.openPidFile} {
 		if err := open(); err != nil {
 			s.Close()
 			return nil, err
