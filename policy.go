@@ -36,6 +36,12 @@ type PolicyWho struct {
 // IsZero reports whether w is everybody.
 func (w PolicyWho) IsZero() bool { return w == PolicyWho{} }
 
+// PolicyTag says that an identity carries a tag. Who has an ID or a Key.
+type PolicyTag struct {
+	Who PolicyWho
+	Tag string
+}
+
 // PolicyScope selects profiles. At most one field is set; the zero value is
 // every profile.
 type PolicyScope struct {
@@ -51,18 +57,20 @@ type PolicyAction struct {
 	Resources []string
 	// Context is the key of the context it is asked with, or "".
 	Context string
+	// Privilege says that nobody may without a rule, whatever policy-default.
+	Privilege bool
 }
 
 // PolicyActions is the closed list of actions.
 var PolicyActions = []PolicyAction{
-	{Name: "trust.tier", Resources: []string{"tier"}},
-	{Name: "profile.discover.override", Resources: []string{"profile:", "profile_selector:"}},
+	{Name: "trust.tier", Resources: []string{"tier"}, Privilege: true},
+	{Name: "profile.discover.override", Resources: []string{"profile:", "profile_selector:"}, Privilege: true},
 	{Name: "protocol.ctrl", Resources: PolicyRequests},
-	{Name: "rate_limit.bypass", Resources: []string{"request"}, Context: "ctrl"},
+	{Name: "rate_limit.bypass", Resources: []string{"request"}, Context: "ctrl", Privilege: true},
 	{Name: "game.move", Resources: []string{"play", "legal"}},
 	{Name: "game.mode", Resources: []string{"view"}},
 	{Name: "spectate.access", Resources: []string{"view"}, Context: "mode"},
-	{Name: "spectate.capacity_bypass", Resources: []string{"focus"}},
+	{Name: "spectate.capacity_bypass", Resources: []string{"focus"}, Privilege: true},
 	{Name: "stats.read", Resources: []string{"player"}, Context: "target.identity_tag"},
 	{Name: "leaderboard.read", Resources: []string{"global"}},
 	{Name: "prediction.write", Resources: []string{"self", "streak", "gated"}, Context: "board"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"wamble"
 	"wamble/internal/transport"
 )
 
@@ -69,5 +70,37 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	cancel()
 	if _, err := newQueue[int](1).next(ctx); err != context.Canceled {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestOrder: what comes late is not seen.
+func TestOrder(t *testing.T) {
+	var o order
+	board := func(id wamble.BoardID, version, generation int64) *Sighting {
+		return &Sighting{Board: Board{ID: id, Version: version}, Generation: generation}
+	}
+	for i, tc := range []struct {
+		s    *Sighting
+		late bool
+	}{
+		{&Sighting{Reset: true, Generation: 7, State: "summary"}, false},
+		{board(1, 5, 7), false},
+		{board(1, 4, 7), true},
+		{board(1, 5, 7), false}, // again
+		{board(2, 1, 7), false}, // another board
+		{board(1, 0, 7), false}, // a server that tells no versions
+		{board(1, 9, 6), true},  // of the summary before
+		{board(1, 3, 8), false}, // of the next one, whose beginning was lost
+		{board(2, 1, 7), true},  // late
+		{&Sighting{Reset: true, Generation: 7}, true},
+		{&Sighting{Reset: true, Generation: 2, State: "summary"}, false}, // asked for: the server counts anew
+		{board(1, 1, 2), false},
+		{&Sighting{Board: Board{ID: 1, Version: 6}, State: "focus"}, false},
+		{board(1, 5, 0), true},
+		{board(1, 7, 0), false},
+	} {
+		if got := o.late(tc.s); got != tc.late {
+			t.Errorf("%d: %+v: got late %v", i, tc.s, got)
+		}
 	}
 }

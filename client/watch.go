@@ -31,6 +31,39 @@ type Watch struct {
 
 	mu   sync.Mutex
 	view View
+
+	order order // of the loop
+}
+
+// order tells a late update from a new one: datagrams overtake each other.
+type order struct {
+	generation int64
+	versions   map[wamble.BoardID]int64
+}
+
+// maxVersions bounds the boards whose versions are remembered.
+const maxVersions = 1 << 16
+
+// late reports whether a sighting is older than one that was seen before.
+func (o *order) late(s *Sighting) bool {
+	switch {
+	case s.State == "" && s.Generation < o.generation:
+		return true
+	case s.Generation != o.generation || s.Reset || len(o.versions) >= maxVersions:
+		o.generation = s.Generation
+		clear(o.versions)
+	}
+	if s.Board.Version == 0 {
+		return false
+	}
+	if s.Board.Version < o.versions[s.Board.ID] {
+		return true
+	}
+	if o.versions == nil {
+		o.versions = map[wamble.BoardID]int64{}
+	}
+	o.versions[s.Board.ID] = s.Board.Version
+	return false
 }
 
 // Sighting is one board at one moment.
@@ -39,8 +72,12 @@ type Sighting struct {
 	// Reset begins a new summary: what was seen before of other generations is
 	// gone. Board is empty.
 	Reset bool
+	// Gone says that the board cannot be watched any more: its game is over, or
+	// nobody plays on it.
+	Gone bool
 	// Generation numbers the summary that the board belongs to; 0 when one
-	// board is watched.
+	// board is watched. A higher one begins a new summary, too: its Reset was
+	// lost.
 	Generation int64
 	// State is what is watched from now on, "summary" or "focus"; empty when
 	// nothing has changed.
@@ -156,5 +193,8 @@ func (w *Watch) saw(p *wire.Packet, m *wire.SpectateUpdate) {
 		return
 	}
 	s.Reset = p.Board == 0
-	w.updates.put(s)
+	s.Gone = p.Board != 0 && len(m.FEN) == 0
+	if !w.order.late(&s) {
+		w.updates.put(s)
+	}
 }

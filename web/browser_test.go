@@ -99,13 +99,43 @@ var (
 // browser complained about anything.
 func meet(t testing.TB, s screen) *person {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(browser(t), chromedp.WithNewBrowserContext())
+	return openTab(t, s, chromedp.WithNewBrowserContext())
+}
+
+// another opens a second tab of the same profile.
+func (p *person) another() *person {
+	p.t.Helper()
+	id := chromedp.FromContext(p.ctx).BrowserContextID
+	return openTab(p.t, desk, chromedp.WithExistingBrowserContext(id))
+}
+
+func openTab(t testing.TB, s screen, in chromedp.ContextOption) *person {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser(t), in)
 	p := &person{t: t, ctx: ctx}
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	messages := chromedp.Console(ctx)
-	heard := make(chan struct{})
+	heard := p.listen()
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.shot("failed-" + strings.ReplaceAll(t.Name(), "/", "-"))
+		}
+		cancel()
+		<-heard
+		for _, problem := range p.problems {
+			if !p.forgives(problem) {
+				t.Errorf("the browser complained: %s", problem)
+			}
+		}
+	})
+	p.look(s)
+	return p
+}
+
+// listen takes down what the browser complains about, until the tab is closed.
+func (p *person) listen() <-chan struct{} {
+	messages, heard := chromedp.Console(p.ctx), make(chan struct{})
 	go func() {
 		defer close(heard)
 		for m, err := range messages {
@@ -120,21 +150,15 @@ func meet(t testing.TB, s screen) *person {
 			p.mu.Unlock()
 		}
 	}()
-	t.Cleanup(func() {
-		if t.Failed() {
-			p.shot("failed-" + strings.ReplaceAll(t.Name(), "/", "-"))
-		}
-		cancel()
-		<-heard
-		for _, problem := range p.problems {
-			if !p.forgives(problem) {
-				t.Errorf("the browser complained: %s", problem)
-			}
-		}
-	})
-	var look []chromedp.EmulateViewportOption
+	return heard
+}
+
+// look makes the tab that of a screen.
+func (p *person) look(s screen) {
+	p.t.Helper()
+	var options []chromedp.EmulateViewportOption
 	if s.touch {
-		look = append(look, chromedp.EmulateMobile, chromedp.EmulateTouch)
+		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	}
 	media := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
 	if s.dark {
@@ -143,11 +167,10 @@ func meet(t testing.TB, s screen) *person {
 	if !s.motion {
 		media = append(media, &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: "reduce"})
 	}
-	p.do(chromedp.EmulateViewport(s.width, s.height, look...))
-	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: media}); err != nil {
-		t.Fatal(err)
+	p.do(chromedp.EmulateViewport(s.width, s.height, options...))
+	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: media}); err != nil {
+		p.t.Fatal(err)
 	}
-	return p
 }
 
 // forgive names a complaint that the test provokes, like a connection that is
@@ -184,6 +207,18 @@ func see[T any](p *person, expression string) T {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		p.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// await evaluates an expression that is a promise.
+func await[T any](p *person, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		p.t.Fatalf("%s: %v", expression, err)
 	}

@@ -21,7 +21,7 @@ async function tests() {
   await build({ ...common, entryPoints: files.map((f) => join("test", f)), outdir: "dist-test", platform: "node", outExtension: { ".js": ".mjs" } });
 }
 
-async function site(name, entry) {
+async function site(name, entry, prefix) {
   const dir = join("dist", name);
   mkdirSync(dir, { recursive: true });
   const result = await build({
@@ -44,7 +44,8 @@ async function site(name, entry) {
   const page = readFileSync(join("src", `${name}.html`), "utf8")
     .replaceAll("{{script}}", base(script))
     .replaceAll("{{style}}", base(style))
-    .replaceAll("{{icon}}", icon);
+    .replaceAll("{{icon}}", icon)
+    .replace("{{preload}}", preloads(result.metafile, script, prefix));
   writeFileSync(join(dir, "index.html"), page);
   return result.metafile;
 }
@@ -55,6 +56,20 @@ function hashed(dir, file) {
   const name = file.replace(".", `-${hash}.`);
   writeFileSync(join(dir, name), bytes);
   return name;
+}
+
+/** preloads names the parts that the script imports at once, so that they are fetched together with it. */
+function preloads(meta, script, prefix) {
+  const found = new Set();
+  const walk = (file) => {
+    for (const i of meta.outputs[file].imports) {
+      if (i.kind !== "import-statement" || found.has(i.path)) continue;
+      found.add(i.path);
+      walk(i.path);
+    }
+  };
+  walk(script);
+  return [...found].map((f) => `<link rel="modulepreload" href="${prefix}${base(f)}">\n`).join("");
 }
 
 const base = (path) => path.slice(path.lastIndexOf("/") + 1);
@@ -70,7 +85,7 @@ if (process.argv.includes("--test")) {
   await tests();
 } else {
   for (const d of ["player", "console"]) rmSync(join("dist", d), { recursive: true, force: true });
-  const built = [await site("player", "src/player.tsx"), await site("console", "src/console/main.tsx")];
+  const built = [await site("player", "src/player.tsx", "/_/"), await site("console", "src/console/main.tsx", "_/")];
   const text = licences(built.flatMap((m) => Object.keys(m.inputs)));
   for (const d of ["player", "console"]) {
     writeFileSync(join("dist", d, "THIRD_PARTY_LICENSES.txt"), text);

@@ -119,7 +119,6 @@ func (p *person) answered(before string) {
 func TestHands(t *testing.T) {
 	h := serve(t, conf(alone))
 	p := meet(t, desk)
-	p.forgive("404") // until the read routes are there
 	p.sit(h.url)
 	p.shot("play")
 	p.move(byClick, "h2", "h4")

@@ -66,8 +66,7 @@ func (m *LoginFailed) decode(base []byte) ([]byte, error) { return (*Error)(m).d
 // NoticeType says what a notification is about.
 type NoticeType uint8
 
-// The notices. A server sends SpectateEnded, Maintenance, Announcement and
-// SessionExpired.
+// The notices. A server sends all but Generic.
 const (
 	NoticeGeneric             NoticeType = 0
 	NoticePotPayout           NoticeType = 1

@@ -20,6 +20,8 @@ const modeEcho = "echo"
 type benchFlags struct {
 	addr      string
 	clients   int
+	players   int
+	think     time.Duration
 	duration  time.Duration
 	mode      string
 	rounds    int
@@ -50,6 +52,9 @@ The modes:
   moves  moves, each kept by the server before it is answered
   hello  new sessions
   legal  lists of legal moves
+  spectate  --clients watch all boards while --players move on theirs: the updates
+         that watchers get, and how long the players wait beside them
+  mixed  of --clients 50 % play, 30 % watch, 15 % predict, 5 % read the leaderboard
   echo   the same packets as moves, against a bare echo that knows nothing: the
          most that UDP and batched system calls can do on this machine
 
@@ -64,6 +69,7 @@ code is 1 unless all are there, each once.`,
 		Example: `  wamble bench
   wamble bench --clients 1000 --duration 60s --rounds 1 --sustained
   wamble bench --verify --data /var/tmp/bench --def 'durability "write"'
+  wamble bench --mode spectate --clients 1000 --players 50 --rounds 1
   wamble bench --addr 127.0.0.1:8888 --mode legal --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,9 +80,17 @@ code is 1 unless all are there, each once.`,
 			return b.run(cmd.Context())
 		},
 	}
+	f.register(cmd)
+	cmd.AddCommand(benchEchoCommand())
+	return cmd
+}
+
+func (f *benchFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.addr, "addr", "", "`host:port` of a running server (default one is started)")
-	flags.IntVar(&f.clients, "clients", 128, "players at the same time")
+	flags.IntVar(&f.clients, "clients", 128, "clients at the same time")
+	flags.IntVar(&f.players, "players", 50, "players beside the watchers of --mode spectate")
+	flags.DurationVar(&f.think, "think", 20*time.Millisecond, "pause of each client between requests, of --mode spectate and mixed")
 	flags.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of a round")
 	flags.StringVar(&f.mode, "mode", loader.Moves.String(), "what is asked: "+strings.Join(benchModes(), ", "))
 	flags.IntVar(&f.rounds, "rounds", 3, "rounds, of which the median counts")
@@ -86,8 +100,6 @@ code is 1 unless all are there, each once.`,
 	flags.BoolVar(&f.sustained, "sustained", false, "print every second")
 	flags.StringArrayVar(&f.defs, "def", nil, "an option of the started server, e.g. 'durability \"write\"'")
 	f.store.register(cmd)
-	cmd.AddCommand(benchEchoCommand())
-	return cmd
 }
 
 func benchModes() []string { return append(loader.ModeNames(), modeEcho) }
@@ -107,6 +119,10 @@ func (f *benchFlags) bench(cmd *cobra.Command) (*bench, error) {
 		err = fmt.Errorf("--clients is from 1 to %d, not %d", loader.MaxClients, f.clients)
 	case f.duration < 100*time.Millisecond || f.duration > 24*time.Hour:
 		err = fmt.Errorf("--duration is from 100ms to 24h, not %v", f.duration)
+	case f.players < 1 || f.players > loader.MaxClients:
+		err = fmt.Errorf("--players is from 1 to %d, not %d", loader.MaxClients, f.players)
+	case f.think < 0 || f.think > time.Hour:
+		err = fmt.Errorf("--think is from 0s to 1h, not %v", f.think)
 	case f.rounds < 1 || f.rounds > 100:
 		err = fmt.Errorf("--rounds is from 1 to 100, not %d", f.rounds)
 	case f.verify && !moves:
@@ -120,7 +136,10 @@ func (f *benchFlags) bench(cmd *cobra.Command) (*bench, error) {
 	case f.addr != "":
 		b.options.Server, err = resolve(f.addr)
 	}
-	b.options.Clients, b.options.Duration = f.clients, f.duration
+	b.options.Clients, b.options.Duration, b.options.Players = f.clients, f.duration, f.players
+	if m := b.options.Mode; m == loader.Spectate || m == loader.Mixed {
+		b.options.Think = f.think
+	}
 	b.compares = f.echo && moves && f.addr == ""
 	return b, err
 }

@@ -93,9 +93,29 @@ func (b *bench) printRound(i int, r *benchRound) {
 		fmt.Fprintf(out, "        %d rejected, %d refused, %d tokens forgotten, %d boards lost, %d malformed, %d datagrams dropped here\n",
 			c.Rejected, c.Refused, c.Forgotten, c.Moved, c.Malformed, r.Report.Dropped)
 	}
+	b.printRoles(r)
 	if v := r.Kept; v != nil {
 		fmt.Fprintf(out, "        verified: %d accepted, %d in the database; missing %d, twice %d, different %d, extra %d, unanswered %d of %d\n",
 			v.Accepted, v.Kept, v.Missing, v.Twice, v.Different, v.Extra, v.Unresolved, len(r.Report.Unresolved()))
+	}
+}
+
+// printRoles prints a line for each role of a crowd that has several.
+func (b *bench) printRoles(r *benchRound) {
+	if m := r.Report.Mode; m != loader.Spectate && m != loader.Mixed {
+		return
+	}
+	for i, role := range r.Report.Roles {
+		name := loader.Role(i)
+		if role.Clients == 0 {
+			continue
+		}
+		rate := float64(role.Answered) / r.Report.Elapsed.Seconds()
+		fmt.Fprintf(b.cmd.OutOrStdout(), "        %d %v: %.0f %s a second, %.1f each", role.Clients, name, rate, name.Unit(), rate/float64(role.Clients))
+		if role.Latency.Count() > 0 {
+			fmt.Fprintf(b.cmd.OutOrStdout(), "; p50 %s, p99 %s", shortly(role.Latency.Quantile(0.5)), shortly(role.Latency.Quantile(0.99)))
+		}
+		fmt.Fprintln(b.cmd.OutOrStdout())
 	}
 }
 
@@ -147,6 +167,16 @@ type roundJSON struct {
 	Lag        *float64           `json:"lag_s,omitempty"` // of the store, at the end
 	Drain      float64            `json:"drain_s,omitempty"`
 	Verified   *loader.Verdict    `json:"verified,omitempty"`
+	Roles      []roleJSON         `json:"roles,omitempty"`
+}
+
+// roleJSON is what the clients of one role did, of modes that have several.
+type roleJSON struct {
+	Role      string  `json:"role"`
+	Clients   int     `json:"clients"`
+	PerSecond float64 `json:"per_second"`
+	P50       float64 `json:"p50_ms,omitempty"`
+	P99       float64 `json:"p99_ms,omitempty"`
 }
 
 func (b *bench) printJSON(middle *benchRound, ratio float64) error {
@@ -180,6 +210,16 @@ func (r *benchRound) json() roundJSON {
 	}
 	if r.Echo != nil {
 		o.Echo = r.Echo.PerSecond()
+	}
+	if m := r.Report.Mode; m == loader.Spectate || m == loader.Mixed {
+		for i, role := range r.Report.Roles {
+			if role.Clients > 0 {
+				o.Roles = append(o.Roles, roleJSON{
+					Role: loader.Role(i).String(), Clients: role.Clients, PerSecond: float64(role.Answered) / r.Report.Elapsed.Seconds(),
+					P50: millis(role.Latency.Quantile(0.5)), P99: millis(role.Latency.Quantile(0.99)),
+				})
+			}
+		}
 	}
 	return o
 }

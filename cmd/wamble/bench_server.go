@@ -25,6 +25,7 @@ const unlimited = `
 (def max-players 10000000)
 (def max-client-sessions 1000000)
 (def max-boards 10000000)
+(def max-spectators -1)
 (def shutdown-timeout 3600)
 `
 
@@ -78,6 +79,9 @@ func (f *benchFlags) configText() (string, error) {
 		b.WriteString(text)
 	}
 	b.WriteString(unlimited)
+	if f.mode == loader.Mixed.String() {
+		b.WriteString("(def prediction-mode \"streak\")\n")
+	}
 	for _, def := range f.defs {
 		fmt.Fprintf(&b, "(def %s)\n", def)
 	}

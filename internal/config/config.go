@@ -22,6 +22,7 @@ type Config struct {
 	Default  *Profile   // the top level, or the profile chosen by Params.Profile
 	Profiles []*Profile // in the order of the file, abstract ones included
 	Rules    []wamble.PolicyRule
+	Tags     []wamble.PolicyTag
 	Warnings []*lisp.Error
 
 	origins []Origin // of the Server options, by their place in All
@@ -32,6 +33,7 @@ type Profile struct {
 	Name string
 	Base string // the profile it inherits from, or ""
 	Options
+	House *House // what it shares with the others; nil if it was not loaded
 
 	pos     lisp.Pos
 	faulty  bool     // an option has a wrong value: do not compare with others

@@ -30,7 +30,7 @@ func (c Change) String() string {
 // server first, then the running profiles by name.
 func Diff(old, new *Config) []Change {
 	changes := compare("", old.Settings(), new.Settings())
-	if !reflect.DeepEqual(old.Rules, new.Rules) {
+	if !reflect.DeepEqual(old.Rules, new.Rules) || !reflect.DeepEqual(old.Tags, new.Tags) {
 		changes = append(changes, Change{What: "policy", Old: count(len(old.Rules)), New: count(len(new.Rules))})
 	}
 	before, after := byName(old.Running()), byName(new.Running())

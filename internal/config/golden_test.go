@@ -25,6 +25,7 @@ func TestEveryMessageHasGolden(t *testing.T) {
 		"there are more than %d profiles":                        "TestHostile",
 		"more than %d profiles inherit from each other in a row": "TestHostile",
 		"there are more than %d policy rules":                    "TestHostile",
+		"there are more than %d tags":                            "TestHostile",
 	})
 }
 
@@ -60,6 +61,9 @@ func outcome(input string) string {
 	}
 	for _, r := range c.Rules {
 		out.WriteString(ruleText(r))
+	}
+	for _, tag := range c.Tags {
+		fmt.Fprintf(&out, "tag %s: id %d, key %x\n", tag.Tag, tag.Who.ID, tag.Who.Key[:4])
 	}
 	for _, e := range c.Warnings {
 		out.WriteString(e.Render())

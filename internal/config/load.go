@@ -16,7 +16,8 @@ type loader struct {
 	decls   []*declaration
 	rules   []wamble.PolicyRule
 	ruleAt  []lisp.Pos // of the rules' lists, for the checks at the end
-	profile string     // whose body is being evaluated, or ""
+	tags    []wamble.PolicyTag
+	profile string // whose body is being evaluated, or ""
 	config  *Config
 }
 
@@ -37,11 +38,12 @@ func Load(file, text string, params Params) (*Config, error) {
 	l.settle(params.Profile)
 	l.review()
 	l.crossCheck()
-	l.config.Rules = l.rules
+	l.config.Rules, l.config.Tags = l.rules, l.tags
 	if len(l.Errors) > 0 {
 		return nil, &LoadError{byPlace(l.Errors), byPlace(l.Warnings)}
 	}
 	l.config.Warnings = byPlace(l.Warnings)
+	l.furnish()
 	return l.config, nil
 }
 
@@ -66,6 +68,7 @@ func (l *loader) forms() map[string]lisp.Form {
 		"defprofile":   l.defprofile,
 		"policy-allow": l.policy(true),
 		"policy-deny":  l.policy(false),
+		"policy-tag":   l.policyTag,
 	}
 	for _, name := range retiredForms {
 		forms[name] = func(c *lisp.Call) (lisp.Value, error) {

@@ -242,6 +242,7 @@ func TestHostile(t *testing.T) {
 		"chain":          repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d :inherits p%d)", i, i+1) })[:30_000],
 		"unknown bases":  repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d :inherits q%d)", i, i) }),
 		"rules":          repeat(func(int) string { return `(policy-deny "*" "game.move" "profile:nobody::play")` }),
+		"tags by loop":   `(defn f (n) (when n (policy-tag "id:1" "a") (f (- n 1)))) (defn g (n) (when n (f 900) (g (- n 1)))) (g 900)`,
 		"rules by loop":  `(defn f (n) (when n (policy-deny "*" "game.move" "play") (f (- n 1)))) (defn g (n) (when n (f 900) (g (- n 1)))) (g 900)`,
 		"variables":      repeat(func(i int) string { return fmt.Sprintf("(def max-board%d 1)", i) }),
 		"nested bodies":  "(defmacro m (x) (m (x x x x))) (m ((def port 1)))",
@@ -271,6 +272,7 @@ func TestHostile(t *testing.T) {
 var said = map[string]string{
 	"profiles":      "there are more than 1000 profiles",
 	"chain":         "more than 32 profiles inherit from each other in a row",
+	"tags by loop":  "there are more than 10000 tags",
 	"rules by loop": "there are more than 10000 policy rules",
 }
 

@@ -79,6 +79,36 @@ func (l *loader) policy(allow bool) lisp.Form {
 	}
 }
 
+// policyTag makes the form policy-tag: it gives an identity tags, by which rules
+// can name it as "tag:NAME".
+func (l *loader) policyTag(c *lisp.Call) (lisp.Value, error) {
+	if l.profile != "" {
+		return lisp.Value{}, c.Pos.Errorf("`%s` belongs at top level, not in the profile `%s`", c.Name, l.profile)
+	}
+	if len(c.Args) < 2 {
+		return lisp.Value{}, c.Pos.Errorf("`%s` takes an identity and one or more tags", c.Name)
+	}
+	var rule wamble.PolicyRule
+	for i := range c.Args {
+		v, err := c.Eval(i)
+		switch {
+		case err != nil:
+			return lisp.Value{}, err
+		case v.Kind != lisp.String || v.Text == "":
+			return lisp.Value{}, c.Args[i].Pos.Errorf("identities and tags are texts, this is %s", v)
+		case i > 0 && len(l.tags) == maxRules:
+			return lisp.Value{}, c.Pos.Errorf("there are more than %d tags", maxRules).Fatal()
+		case i > 0:
+			l.tags = append(l.tags, wamble.PolicyTag{Who: rule.Who, Tag: v.Text})
+			continue
+		}
+		if fault := setWho(&rule, v.Text); fault != "" || rule.Who.IsZero() || rule.Who.Tag != "" {
+			return lisp.Value{}, c.Args[i].Pos.Errorf(`only "id:NUMBER" and "pubkey:" with 64 hexadecimal digits can carry tags, not %s`, lisp.Quote(v.Text))
+		}
+	}
+	return lisp.Value{Kind: lisp.Int, Int: 1}, nil
+}
+
 func usage(expected []parameter) string {
 	var b strings.Builder
 	for i, p := range expected {

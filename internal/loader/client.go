@@ -14,6 +14,7 @@ import (
 type client struct {
 	number  uint32 // of its address
 	stage   stage
+	role    Role
 	known   bool // it has a token
 	token   wamble.Token
 	player  uint32 // the token's number in the log
@@ -31,7 +32,11 @@ const (
 	resting  stage = iota // for nothing, or for request.due to say hello
 	greeting              // for SERVER_HELLO
 	asking                // for the answer to what the mode asks
+	pausing               // for request.due to ask again
 )
+
+// idle reports whether a client waits for no answer.
+func (c *client) idle() bool { return c.stage == resting || c.stage == pausing }
 
 // request is the one request that a client has under way.
 type request struct {

@@ -84,12 +84,18 @@ func (l *load) next(c *client) {
 		l.rest(c, 0)
 		return
 	}
-	switch l.options.Mode {
-	case Moves:
+	switch {
+	case c.role == Watcher:
+		l.watch(c)
+	case c.role == Predictor:
+		l.predict(c)
+	case c.role == Reader:
+		l.read(c)
+	case l.moves(c):
 		l.move(c)
-	case Legal:
+	case l.options.Mode == Legal:
 		l.legal(c)
-	case Hello:
+	default: // Hello
 		c.number = l.another(c.number)
 		c.known, c.token, c.seen = false, wamble.Token{}, seen{}
 		l.hello(c)

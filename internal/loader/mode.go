@@ -10,9 +10,11 @@ type Mode uint8
 
 // The modes.
 const (
-	Moves Mode = iota // legal moves, as fast as they are answered
-	Hello             // new sessions, each from another address where possible
-	Legal             // the legal moves of a square
+	Moves    Mode = iota // legal moves, as fast as they are answered
+	Hello                // new sessions, each from another address where possible
+	Legal                // the legal moves of a square
+	Spectate             // watch all boards, while some players move
+	Mixed                // players, watchers, predictors and leaderboard readers
 )
 
 // modes is the one table of modes.
@@ -20,6 +22,9 @@ var modes = [...]struct{ name, unit string }{
 	Moves: {"moves", "moves"},
 	Hello: {"hello", "sessions"},
 	Legal: {"legal", "requests"},
+
+	Spectate: {"spectate", "updates"},
+	Mixed:    {"mixed", "requests"},
 }
 
 // String returns the name of m.

@@ -12,8 +12,8 @@ func TestModes(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}
-	_, err := ParseMode("spectate")
-	if err == nil || !strings.Contains(err.Error(), `no mode "spectate"; the modes are moves, hello, legal`) {
+	_, err := ParseMode("sleep")
+	if err == nil || !strings.Contains(err.Error(), `no mode "sleep"; the modes are moves, hello, legal, spectate, mixed`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,6 +15,11 @@ type Options struct {
 	// Clients play at the same time, each with one request under way; 128 if 0,
 	// at most MaxClients.
 	Clients int
+	// Players move beside the clients of Spectate, who watch; 50 if 0.
+	Players int
+	// Think is how long a client of Spectate and Mixed waits between an answer
+	// and its next request; 0 not at all.
+	Think time.Duration
 	// Duration is the measured time; 10 s if 0.
 	Duration time.Duration
 	// Greet bounds the time until every client has a session; 10 s if 0.
@@ -54,6 +59,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Clients == 0 {
 		o.Clients = 128
+	}
+	if o.Players == 0 {
+		o.Players = 50
+	}
+	if o.Players < 0 || o.Players > MaxClients {
+		return o, fmt.Errorf("players: from 1 to %d, not %d", MaxClients, o.Players)
 	}
 	for _, d := range []struct {
 		at    *time.Duration

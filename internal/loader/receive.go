@@ -1,8 +1,6 @@
 package loader
 
 import (
-	"time"
-
 	"wamble"
 	"wamble/wire"
 )
@@ -12,6 +10,10 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 	h, err := wire.Peek(b)
 	if err == nil && h.Ctrl == wire.CtrlAck {
 		l.acked(c, h)
+		return
+	}
+	if err == nil && h.Ctrl == wire.CtrlSpectateUpdate && h.Flags.Unreliable() && h.Token == c.token {
+		l.saw(c)
 		return
 	}
 	if err == nil {
@@ -36,9 +38,23 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 			l.updated(c, m)
 		}
 	case *wire.LegalMoves:
-		if l.fresh(c, b, h) && c.stage == asking {
-			l.answered(c.request.first)
-			l.next(c)
+		if l.fresh(c, b, h) {
+			l.told(c)
+		}
+	case *wire.PredictionData, *wire.LeaderboardData:
+		if l.fresh(c, b, h) {
+			l.told(c)
+		}
+	case *wire.Fragment: // of a long page; the first stands for all
+		if l.fresh(c, b, h) && m.Index == 0 {
+			l.told(c)
+		}
+	case *wire.SpectateUpdate:
+		if l.fresh(c, b, h) {
+			l.saw(c)
+			if c.stage == asking {
+				l.rest(c, 0) // from now on he watches
+			}
 		}
 	case *wire.Error:
 		if h.Flags.Unreliable() || l.fresh(c, b, h) {
@@ -81,17 +97,6 @@ func (l *load) fresh(c *client, b []byte, h wire.Header) bool {
 	return true
 }
 
-// answered counts a request that was answered with success.
-func (l *load) answered(first time.Duration) {
-	if l.phase == measuring {
-		l.report.Answered++
-		l.report.Latency.Add(l.now - first)
-		l.second.Add(l.now - first)
-		l.report.LongestGap = max(l.report.LongestGap, l.now-l.heard)
-	}
-	l.heard = l.now
-}
-
 // greetedBy takes SERVER_HELLO, if the client has said hello.
 func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 	if c.stage != greeting || !c.request.acked {
@@ -111,10 +116,10 @@ func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 	}
 	l.take(c, m.FEN)
 	if l.options.Mode == Hello {
-		l.answered(c.request.first)
+		l.answered(c, c.request.first)
 	}
 	// An address that has not proven itself is told less: now it has.
-	if l.options.Mode == Moves && !c.seat.whole && !again {
+	if l.moves(c) && !c.seat.whole && !again {
 		l.hello(c)
 		return
 	}
@@ -153,25 +158,25 @@ func (l *load) take(c *client, fen wire.Text) {
 
 // updated takes BOARD_UPDATE: the answer to a move, or a push.
 func (l *load) updated(c *client, m *wire.BoardUpdate) {
-	if c.stage != asking || l.options.Mode != Moves {
+	if c.stage != asking || !l.moves(c) {
 		l.report.Counts.Pushed++
-		if c.stage == resting {
+		if c.idle() {
 			l.take(c, m.FEN)
 		}
 		return
 	}
 	l.report.log.add(c.pending.entry)
-	l.answered(c.pending.first)
+	l.answered(c, c.pending.first)
 	c.pending.open = false
 	l.take(c, m.FEN)
-	l.next(c)
+	l.pause(c)
 }
 
 // refused takes ERROR. One without ACK says that the request was not executed:
 // it is sent again in time.
 func (l *load) refused(c *client, code wamble.Code) {
 	counts := &l.report.Counts
-	if c.stage == resting || !c.request.acked {
+	if c.idle() || !c.request.acked {
 		counts.Refused++
 		return
 	}
@@ -179,6 +184,9 @@ func (l *load) refused(c *client, code wamble.Code) {
 	case c.stage == asking && code == wamble.UnknownPlayer:
 		l.forget(c)
 		l.hello(c)
+	case c.stage == asking && c.role == Predictor && code == wamble.PredictionReadFailed:
+		counts.Rejected++ // the board is over
+		l.pause(c)
 	case c.stage == asking && (code == wamble.UnknownBoard || code == wamble.MoveRejected):
 		counts.Rejected++
 		c.pending.open = false

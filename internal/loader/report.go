@@ -14,13 +14,16 @@ type Report struct {
 	Clients int
 	Elapsed time.Duration
 	// Answered is how many requests were answered with success: moves accepted,
-	// sessions greeted, lists received.
+	// sessions greeted, lists received; of Spectate how many updates came.
 	Answered uint64
-	// Latency is from the first copy of a request to its answer.
+	// Latency is from the first copy of a request to its answer; of Spectate and
+	// Mixed it is that of the moves.
 	Latency Latency
 	// LongestGap is the longest time in which nobody was answered.
 	LongestGap time.Duration
 	Counts     Counts
+	// Roles is the same for each role of the clients.
+	Roles [roleCount]RoleReport
 	// Loader is the processor time of this process, and Server that of the
 	// server; 0 when it is not known.
 	Loader, Server time.Duration
@@ -79,4 +82,5 @@ type Second struct {
 	Answered uint64
 	P99      time.Duration
 	Max      time.Duration
+	Roles    [roleCount]uint64 // answered so far, of each role
 }

@@ -23,12 +23,16 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	defer crowd.close()
 	l := &load{
 		options: o, crowd: crowd, report: &report,
-		clients: make([]client, o.Clients),
-		random:  rand.New(rand.NewPCG(o.Seed, 1)),
+		random: rand.New(rand.NewPCG(o.Seed, 1)),
 	}
 	report.Mode, report.Clients = o.Mode, o.Clients
+	for role, n := range o.cast() {
+		report.Roles[role].Clients = n
+		for range n {
+			l.clients = append(l.clients, client{number: uint32(len(l.clients)), role: Role(role)})
+		}
+	}
 	for i := range l.clients {
-		l.clients[i].number = uint32(i)
 		l.hello(&l.clients[i])
 	}
 	err = l.run(ctx)
@@ -111,6 +115,9 @@ func (l *load) clientOf(number uint32) *client { return &l.clients[number%uint32
 func (l *load) measure() {
 	l.phase, l.heard = measuring, l.now
 	l.report.Counts = Counts{}
+	for i := range l.report.Roles {
+		l.report.Roles[i] = RoleReport{Clients: l.report.Roles[i].Clients}
+	}
 }
 
 // drain ends the measured time.
@@ -127,7 +134,11 @@ func (l *load) drain(began usage) {
 
 func (l *load) tellSecond(began time.Duration) {
 	if tell := l.options.EverySecond; tell != nil {
-		tell(Second{At: l.now - began, Answered: l.second.Count(), P99: l.second.Quantile(0.99), Max: l.second.Max()})
+		s := Second{At: l.now - began, Answered: l.second.Count(), P99: l.second.Quantile(0.99), Max: l.second.Max()}
+		for i := range s.Roles {
+			s.Roles[i] = l.report.Roles[i].Answered
+		}
+		tell(s)
 	}
 	l.second = Latency{}
 }
@@ -155,6 +166,8 @@ func (l *load) due() {
 			r.due = 0
 		case c.stage == resting:
 			l.hello(c)
+		case c.stage == pausing:
+			l.next(c)
 		case r.sends < maxSends:
 			r.sends++
 			l.report.Counts.Resent++

@@ -34,13 +34,14 @@ func (p *Profile) newAudience(o Options) audience {
 	}
 }
 
-// capsAt is what the holder of a board may do.
-func (p *Profile) capsAt(b *board.Board) wire.SessionCaps {
-	caps := p.mode.caps
-	if caps&wire.MayPredict != 0 && p.audience.book.Options().Mode == predict.Gated {
-		if s := p.sessions.ByID(b.Holder()); s == nil || p.mayPredict(s, b) < 0 {
-			caps &^= wire.MayPredict
-		}
+// capsAt is what a session may do with a board, nil if it has none.
+func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
+	caps := p.capsOf(s)
+	if b == nil {
+		return caps &^ (wire.MayMove | wire.MayPredict)
+	}
+	if caps&wire.MayPredict != 0 && (p.audience.book.Options().Mode == predict.Gated || p.mode.law.book.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
+		caps &^= wire.MayPredict
 	}
 	return caps
 }
@@ -122,9 +123,13 @@ func (h *house) Guest(id wamble.SessionID) (spectate.Guest, bool) {
 
 // guest is a session that watches, or wants to.
 func (p *Profile) guest(s *session.Session) spectate.Guest {
+	may := func(action, resource, key, value string) bool {
+		return p.decide(s, action, resource, key, value).Allowed
+	}
 	return spectate.Guest{
-		Session: s.ID(), Token: s.Token(), Trust: s.Trust(), Heard: s.Seen(),
-		Summary: true, Focus: true, Modes: p.mode.caps&wire.MaySeeGameMode != 0,
+		Session: s.ID(), Token: s.Token(), Trust: p.tier(s, &p.mode.law.own), Heard: s.Seen(),
+		Summary: may("spectate.access", "view", "mode", "summary"), Focus: may("spectate.access", "view", "mode", "focus"),
+		Bypass: may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
 	}
 }
 

@@ -47,7 +47,9 @@ func (bs *bans) add(now time.Time, w *Word) error {
 		bs.remove(w.Whom)
 		return nil
 	}
-	bs.sweep(now)
+	if max(len(bs.tokens), len(bs.keys), len(bs.nets)) >= maxBans {
+		bs.sweep(now)
+	}
 	full := fmt.Errorf("there are %d bans of this kind, and no room for another", maxBans)
 	switch {
 	case !w.Whom.Token.IsZero():

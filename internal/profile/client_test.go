@@ -26,6 +26,7 @@ type client struct {
 	since   int // how many reservations there were when it was sent first
 	acked   bool
 	gone    bool
+	mirror  *mirror   // nil: he watches nothing
 	nobody  time.Time // when he last said hello without a token
 }
 
@@ -124,6 +125,8 @@ func (c *client) receive(b []byte) {
 		if c.ctrl == wire.CtrlGetLegalMoves {
 			c.answered()
 		}
+	case wire.CtrlSpectateUpdate, wire.CtrlPredictionData:
+		c.saw(&p)
 	case wire.CtrlError:
 		c.refused(p.Message.(*wire.Error))
 	}
@@ -193,11 +196,14 @@ func (c *client) answered() {
 
 // act does what a player does, mostly a legal move.
 func (c *client) act() {
-	if c.pending != nil || c.gone {
+	if c.pending != nil || c.gone || c.w.quiet {
 		return
 	}
 	rng := c.w.rng
 	c.seq++
+	if c.w.audience && c.actBeside() {
+		return
+	}
 	switch n := rng.IntN(100); {
 	case n < 2:
 		c.ask(wire.CtrlClientGoodbye, encode(wire.Header{Token: c.token, Seq: c.seq}, wire.ClientGoodbye{}))

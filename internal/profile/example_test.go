@@ -48,6 +48,7 @@ func Example() {
 	// Output:
 	// lease 16384 boards
 	// lease 16384 sessions
+	// lease 16384 players
 	// keep 1 frames
 	// keep 1 frames
 	// send ACK

@@ -31,6 +31,11 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 			return done
 		}
 	}
+	if t := &p.mode.law.own.terms; isNew {
+		s.SetTerms(t.revision, false)
+	} else if _, known := s.Terms(t.revision); t.text != "" && !known && r.session != nil && !p.mode.away {
+		return p.ask(r, p.askTerms(r, &p.mode.law.own), out)
+	}
 	b, taken, err := p.seat(s)
 	if err != nil {
 		if isNew { // nobody was told of him
@@ -44,7 +49,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	if isNew {
 		p.stats.NewPlayers++
 	}
-	p.answerHello(r, s.Token(), b)
+	p.answerHello(r, s, b)
 	p.sealFor(s, out)
 	p.lost(taken, out)
 	return done

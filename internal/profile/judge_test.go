@@ -7,6 +7,7 @@ import (
 	"wamble/chess"
 	"wamble/internal/config"
 	"wamble/internal/persist"
+	"wamble/wire"
 )
 
 // judge is the simple reference: it reads what became durable, in order, and
@@ -21,6 +22,7 @@ type judge struct {
 	ended  int
 	lastly map[wamble.BoardID]uint64 // version
 	scores
+	foresight
 }
 
 type game struct {
@@ -28,6 +30,7 @@ type game struct {
 	holder   wamble.SessionID
 	movers   []wamble.SessionID // by ply
 	over     bool
+	last     string // move
 }
 
 type shownKey struct {
@@ -49,8 +52,8 @@ type moveKey struct {
 
 func newJudge(c *config.Profile) *judge {
 	return &judge{
-		scores: newScores(c),
-		games:  map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
+		scores: newScores(c), foresight: newForesight(),
+		games: map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
 		tokens: map[wamble.Token]wamble.SessionID{}, shown: map[shownKey]shownBoard{},
 		moves: map[moveKey]int{}, lastly: map[wamble.BoardID]uint64{},
 	}
@@ -86,6 +89,10 @@ func (j *judge) intent(in wamble.Intent) error {
 		j.boards++
 	case *wamble.RecordMove:
 		return j.move(in)
+	case *wamble.RecordPrediction:
+		return j.predicted(in)
+	case *wamble.ResolvePrediction:
+		return j.resolved(in)
 	case *wamble.UpdateBoard:
 		g := j.games[in.Board]
 		if g == nil || in.FEN != g.position.FEN() {
@@ -95,6 +102,7 @@ func (j *judge) intent(in wamble.Intent) error {
 			return fmt.Errorf("after version %d", j.lastly[in.Board])
 		}
 		j.lastly[in.Board] = in.Version
+		j.fens[shownKey{in.Board, in.Version}] = wire.ShortFEN(in.FEN)
 		g.over = in.Status == wamble.Archived
 	case *wamble.CreateReservation:
 		g := j.games[in.Board]
@@ -135,7 +143,7 @@ func (j *judge) move(in *wamble.RecordMove) error {
 		return fmt.Errorf("after %d plies: %v", len(g.movers), err)
 	}
 	g.position = g.position.Play(m)
-	g.movers = append(g.movers, in.Session)
+	g.movers, g.last = append(g.movers, in.Session), in.UCI
 	j.moves[moveKey{in.Board, in.Session, in.UCI}]++
 	return nil
 }

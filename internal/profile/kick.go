@@ -19,7 +19,7 @@ func (p *Profile) kick(w *Word, out *Output) {
 			Type: wire.NoticeSessionExpired, Text: wire.Text(wire.Limit(text, wire.TextLimit)),
 		}, out)
 		if !p.mode.readOnly {
-			p.boards.Leave(p.clock.now, s.ID(), &p.draft)
+			p.boards.Release(p.clock.now, s.ID(), &p.draft)
 			p.sealFor(s, out)
 		}
 		p.audience.hall.Leave(s.ID())
@@ -66,6 +66,9 @@ func (p *Profile) erase(key wamble.PublicKey, out *Output) {
 	if p.mode.readOnly {
 		out.Troubles = append(out.Troubles, errNoRoom)
 		return
+	}
+	for _, s := range p.sessions.Of(key) {
+		p.boards.Identify(s.ID(), false)
 	}
 	p.sessions.Erase(p.clock.now, key, &p.draft)
 	p.seal(out)

@@ -18,6 +18,7 @@ type loads struct {
 	last    uint64 // number of the last load
 	byID    map[uint64]*load
 	byToken map[wamble.Token]*load
+	pages   pages
 }
 
 // load is one question, and the requests of its token in the order in which
@@ -42,6 +43,27 @@ var (
 	errAway = &wamble.Denied{Code: wamble.Internal, Reason: "database away"}
 	errBusy = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
 )
+
+// brokenOf is what a player is told when the store is there, but cannot answer.
+func brokenOf(s Subject) *wamble.Denied {
+	switch s {
+	case TargetOf:
+		return &wamble.Denied{Code: wamble.StatsFailed, Reason: "stats lookup failed"}
+	case RanksOf:
+		return &wamble.Denied{Code: wamble.LeaderboardFailed, Reason: "leaderboard query failed"}
+	case ReservationsOf:
+		return &wamble.Denied{Code: wamble.ReservationsFailed, Reason: "reservations query failed"}
+	}
+	return &wamble.Denied{Code: wamble.Internal, Reason: "database error"}
+}
+
+// player is the identity that came with an answer, nil if there was none.
+func (in *Input) player() *wamble.Player {
+	if in.Answer == nil {
+		return nil
+	}
+	return in.Answer.Player
+}
 
 func newLoads(most int) loads {
 	return loads{most: most, byID: map[uint64]*load{}, byToken: map[wamble.Token]*load{}}
@@ -112,10 +134,15 @@ func (p *Profile) loaded(in *Input, out *Output) {
 	switch {
 	case in.Outcome == Away:
 		denied = errAway
+	case in.Outcome == Broken:
+		denied = brokenOf(l.Subject)
 	case in.Outcome == Found && l.Subject == SessionOf:
-		if _, err := p.sessions.Admit(p.clock.now, in.Session, nil, p.scratch.holds); err != nil && !errors.Is(err, session.ErrOver) {
+		if _, err := p.sessions.Admit(p.clock.now, in.Session, in.player(), p.scratch.holds); err != nil && !errors.Is(err, session.ErrOver) {
 			denied = deniedOf(err)
 		}
+	}
+	if l.Subject == SessionOf || l.Subject == TermsOf {
+		p.learnTerms(l, in)
 	}
 	for i := range l.waiting {
 		w := &l.waiting[i]
@@ -123,9 +150,9 @@ func (p *Profile) loaded(in *Input, out *Output) {
 			continue // link has decoded it before
 		}
 		r := &p.scratch.request
-		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, data: w.data, granted: w.granted}
+		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted}
 		if i == 0 || l.Subject == SessionOf {
-			r.asked, r.subject, r.game = true, l.Subject, in.Board
+			r.asked, r.subject, r.game, r.stored, r.answer = true, l.Subject, in.Board, in.Session, in.Answer
 		}
 		if denied != nil && (i == 0 || l.Subject == SessionOf) {
 			p.refuse(r, denied, out)

@@ -47,6 +47,9 @@ type world struct {
 	tape     *bytes.Buffer // of this life
 	recorder *Recorder
 	replayed int // steps
+
+	audience bool // clients watch and predict, too
+	quiet    bool // nothing goes wrong any more, and nobody moves
 }
 
 type group struct {
@@ -179,7 +182,8 @@ func (w *world) step(inputs ...Input) {
 	if err := w.recorder.Step(w.now, inputs, &w.out); err != nil {
 		w.t.Fatal(err)
 	}
-	if after := w.p.Stats(); len(inputs) == 1 && after.NoBoard > before.NoBoard && w.p.boards.Free() > 0 {
+	// An adopted profile has the counters of the former one.
+	if after := w.p.Stats(); len(inputs) == 1 && inputs[0].Kind != Adopt && after.NoBoard > before.NoBoard && w.p.boards.Free() > 0 {
 		w.t.Fatalf("a player waits while %d boards are free", w.p.boards.Free())
 	}
 	if len(w.out.Troubles) > 0 {
@@ -262,6 +266,9 @@ func (w *world) check(to wamble.Peer, b []byte) {
 	if err := p.Decode(b); err != nil {
 		w.t.Fatal(err)
 	}
+	if p.Ctrl == wire.CtrlSpectateUpdate || p.Ctrl == wire.CtrlPredictionData {
+		w.checkBeside(to, &p)
+	}
 	if p.Ctrl != wire.CtrlServerHello && p.Ctrl != wire.CtrlBoardUpdate {
 		return
 	}
@@ -289,10 +296,15 @@ func (w *world) carry(to wamble.Peer, b []byte) {
 	}
 }
 
-func (w *world) copies() int { return [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rng.IntN(10)] }
+func (w *world) copies() int {
+	if w.quiet {
+		return 1
+	}
+	return [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rng.IntN(10)]
+}
 
 func (w *world) transit() time.Duration {
-	if w.rng.IntN(50) == 0 {
+	if w.rng.IntN(50) == 0 && !w.quiet {
 		return w.upTo(3 * time.Second)
 	}
 	return time.Millisecond + w.upTo(20*time.Millisecond)
@@ -301,6 +313,9 @@ func (w *world) transit() time.Duration {
 // disturb lets something go wrong, now and then.
 func (w *world) disturb() []Input {
 	w.after(2*time.Second+w.upTo(8*time.Second), false, w.disturb)
+	if w.quiet {
+		return nil
+	}
 	kind := w.rng.IntN(5)
 	if w.troubles < 5 { // each at least once
 		kind = 4 - w.troubles
@@ -327,10 +342,16 @@ func (w *world) disturb() []Input {
 			return []Input{{Kind: StoreBack}}
 		})
 		return []Input{{Kind: StoreAway}}
-	case 2: // the process dies: what is not durable is lost
-		w.syncs = true
-		w.start()
+	case 2:
+		w.crash()
 	}
+	return nil
+}
+
+// crash is the death of the process: what is not durable is lost.
+func (w *world) crash() []Input {
+	w.syncs = true
+	w.start()
 	return nil
 }
 
@@ -413,6 +434,7 @@ func TestModelOfMembers(t *testing.T) {
 func (w *world) live(players int, length time.Duration) {
 	t := w.t
 	w.after(time.Second, false, w.disturb)
+	w.after(length/2, false, w.crash) // one at least, whatever chance wants
 	for i := range players {
 		w.after(w.upTo(length), false, func() []Input { w.arrive(i); return nil })
 	}

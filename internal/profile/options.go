@@ -42,8 +42,8 @@ func (o Options) withDefaults() Options {
 const firstWait = 250 * time.Millisecond
 
 // linkConfig is what link needs of the options.
-func linkConfig(c *config.Profile) link.Config {
-	l := &c.Link
+func (p *Profile) linkConfig() link.Config {
+	l := &p.cfg.Link
 	cfg := link.Config{
 		Sends:          max(l.MaxRetries, 1),
 		FirstWait:      max(l.Timeout, firstWait),
@@ -58,6 +58,9 @@ func linkConfig(c *config.Profile) link.Config {
 	if cfg.ReplayTTL == 0 {
 		cfg.ReplayTTL = -1
 	}
+	if p.mode.law.book.Rules("rate_limit.bypass") {
+		cfg.Bypass = p.bypasses
+	}
 	return cfg
 }
 
@@ -70,6 +73,8 @@ func sessionOptions(c *config.Profile) session.Options {
 		Away:          min(c.Link.SessionTimeout, s.TokenExpiration),
 		Expiration:    s.TokenExpiration,
 		NewPerHost:    s.NewPlayersPerIP,
+		Logins:        s.LoginAttempts,
+		TokenAttempts: s.MaxTokenAttempts,
 		DefaultRating: float64(c.Scoring.DefaultRating),
 	}
 }

@@ -14,11 +14,12 @@ func TestOptions(t *testing.T) {
 	c := configOf(t, `(def timeout-ms 700) (def max-retries 5) (def rto-cap-ms 9000) (def terminal-cache-ttl-ms 0) (def session-timeout 77)
 		(def max-client-sessions 33) (def rate-limit-requests-per-sec 44) (def rate-limit-ip-requests-per-sec 55)
 		(def max-players 11) (def token-expiration 66) (def unconfirmed-timeout 22) (def new-players-per-ip-per-min 9) (def default-rating 1500)
+		(def login-attempts-per-min 8) (def max-token-attempts 7)
 		(def max-boards 90) (def min-boards 12) (def inactivity-timeout 13) (def reservation-timeout 14) (def max-moves-per-board 15)
 		(def chess960-interval 16) (def new-player-early-phase-mult 1.5) (def new-player-mid-phase-mult 2.5) (def new-player-end-phase-mult 3.5)
 		(def max-pot 17.5) (def k-factor 18) (def max-contributors 19)
 		(def experienced-player-early-phase-mult 4.5) (def experienced-player-mid-phase-mult 5.5) (def experienced-player-end-phase-mult 6.5)`)
-	gotLink, wantLink := linkConfig(c), link.Config{
+	gotLink, wantLink := New(Options{Config: c, Now: epoch}).linkConfig(), link.Config{
 		Sends: 5, FirstWait: 700 * time.Millisecond, MinWait: 700 * time.Millisecond, MaxWait: 9 * time.Second, ReplayTTL: -1, SessionTimeout: 77 * time.Second,
 		MaxEndpoints: 33, TokenRate: 44, HostRate: 55,
 	}
@@ -32,7 +33,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("link: got %+v, want %+v", gotLink, wantLink)
 	}
 	if got, want := sessionOptions(c), (session.Options{
-		MaxPlayers: 11, Unconfirmed: 22 * time.Second, Away: 66 * time.Second, Expiration: 66 * time.Second, NewPerHost: 9, DefaultRating: 1500,
+		MaxPlayers: 11, Unconfirmed: 22 * time.Second, Away: 66 * time.Second, Expiration: 66 * time.Second, NewPerHost: 9, Logins: 8, TokenAttempts: 7, DefaultRating: 1500,
 	}); got != want {
 		t.Errorf("session: got %+v, want %+v", got, want)
 	}
@@ -45,7 +46,7 @@ func TestOptions(t *testing.T) {
 	if pot, k, most := scoringOf(c); pot != 17.5 || k != 18 || most != 19 {
 		t.Errorf("score: got %v, %v, %d", pot, k, most)
 	}
-	if got := linkConfig(configOf(t, "")).FirstWait; got != firstWait {
+	if got := New(Options{Config: configOf(t, ""), Now: epoch}).linkConfig().FirstWait; got != firstWait {
 		t.Errorf("got a first wait of %v, want %v", got, firstWait)
 	}
 }

@@ -58,7 +58,7 @@ func (p *Profile) lost(what board.Released, out *Output) {
 		p.pushDenied(s.Token(), deniedOf(err), out)
 		return
 	}
-	p.pushUpdate(s.Token(), b, out)
+	p.pushUpdate(s, b, out)
 	p.lost(taken, out)
 }
 
@@ -89,7 +89,7 @@ func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) 
 }
 
 // leased are the sequences of which a profile needs numbers.
-var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PredictionIDs}
+var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
 
 // wish asks for numbers that are running out.
 func (p *Profile) wish(out *Output) {

@@ -1,26 +1,51 @@
 package profile
 
 import (
+	"strconv"
+
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/link"
+	"wamble/internal/policy"
 	"wamble/internal/predict"
 	"wamble/internal/session"
 	"wamble/wire"
 )
 
+// predictsAs is what the policy calls predicting, by mode.
+var predictsAs = map[predict.Mode]string{predict.Holder: "self", predict.Streak: "streak", predict.Gated: "gated"}
+
 // mayPredict returns how deep a session may predict on a board: 0 is the next
 // move alone, negative nothing. It may look ahead as far as others can see.
 func (p *Profile) mayPredict(s *session.Session, b *board.Board) int {
+	o := p.audience.book.Options()
 	if !p.audience.book.MayPredict(s.Token(), b.Holder() == s.ID()) {
 		return -1
 	}
-	return p.audience.book.Options().Depth
+	var id string
+	if p.mode.law.book.Rules("prediction.write") {
+		id = strconv.FormatUint(uint64(b.ID()), 10)
+	}
+	return depthOf(p.decide(s, "prediction.write", predictsAs[o.Mode], "board", id), o.Depth)
 }
 
-// mayReadPredictions returns how deep a session may look into the tree; negative
-// not at all.
-func (p *Profile) mayReadPredictions(*session.Session) int { return p.audience.book.Options().Depth }
+// mayReadPredictions returns how deep a session may look into the tree, if it
+// wants to look so deep; negative not at all.
+func (p *Profile) mayReadPredictions(s *session.Session, wants int) int {
+	var depth string
+	if p.mode.law.book.Rules("prediction.read") {
+		depth = strconv.Itoa(wants)
+	}
+	return min(wants, depthOf(p.decide(s, "prediction.read", "tree", "depth", depth), p.audience.book.Options().Depth))
+}
+
+// depthOf is how deep a decision lets somebody go, negative not at all.
+func depthOf(d policy.Decision, most int) int {
+	if !d.Allowed {
+		return -1
+	}
+	return min(d.Level, most)
+}
 
 // predict takes a prediction.
 func (p *Profile) predict(r *request, _ *Output) verdict {
@@ -30,7 +55,7 @@ func (p *Profile) predict(r *request, _ *Output) verdict {
 		p.answerSubmit(r, predict.NotFound, predict.Row{})
 		return done
 	}
-	reads := p.mayReadPredictions(s) >= 0
+	reads := p.mayReadPredictions(s, 0) >= 0
 	row, v := p.audience.book.Submit(p.clock.now, predict.Wish{
 		Session: s.ID(), Token: s.Token(), Board: b.ID(), On: b.Position(), Holds: b.Holder() == s.ID(),
 		UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredict(s, b), Reads: reads,
@@ -59,10 +84,11 @@ func (p *Profile) answerSubmit(r *request, v predict.Verdict, row predict.Row) {
 // predictions shows the tree of a board.
 func (p *Profile) predictions(r *request, _ *Output) verdict {
 	m := r.message.(*wire.GetPredictions)
-	depth := min(p.audience.book.Options().Depth, p.mayReadPredictions(r.session))
+	depth := p.audience.book.Options().Depth
 	if m.Depth > 0 {
 		depth = min(depth, int(m.Depth))
 	}
+	depth = p.mayReadPredictions(r.session, depth)
 	if depth < 0 || p.boards.Board(r.h.Board) == nil {
 		p.deny(r, &wamble.Denied{Code: wamble.PredictionReadFailed, Reason: "prediction read failed"})
 		return done

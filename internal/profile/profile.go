@@ -89,15 +89,17 @@ func New(o Options) *Profile {
 		cfg:    o.Config,
 		clock:  clock{epoch: start, now: start},
 		chance: chance{source, rand.New(source)},
-		link:   link.NewServer(linkConfig(o.Config)),
+		link:   link.NewServer(link.Config{}),
 		leases: persist.NewLeases(o.LeaseSize),
 		loads:  newLoads(o.MaxLoads),
 	}
+	p.mode.law.enact(o.Config)
+	p.link.SetConfig(p.linkConfig())
 	p.sessions = session.New(sessionOptions(o.Config), session.IDs{Session: p.newSessionID, Player: p.newPlayerID}, source)
 	p.scratch.holds = p.holds
 	p.boards = board.New(boardOptions(o.Config), p.newBoardID, p.chance.rng)
 	p.audience = p.newAudience(o)
-	p.mode.caps = p.caps()
+	p.mode.caps = p.caps(nil)
 	return p
 }
 
@@ -178,7 +180,7 @@ func (p *Profile) take(in *Input, out *Output) {
 	case RestoreBoard:
 		p.restoreBoard(in.Board, in.Answer, out)
 	case RestoreSession:
-		p.restoreSession(in.Session)
+		p.restoreSession(in)
 	case Ready:
 		if p.mode.stage == starting {
 			p.mode.stage = running
@@ -194,10 +196,11 @@ func (p *Profile) take(in *Input, out *Output) {
 
 func (p *Profile) configure(c *config.Profile) {
 	p.cfg = c
+	p.mode.law.enact(c)
 	p.audience.book.Reconfigure(predictOptions(c))
 	p.audience.hall.Reconfigure(spectateOptions(c))
-	p.mode.caps = p.caps()
-	p.link.SetConfig(linkConfig(c))
+	p.mode.caps = p.caps(nil)
+	p.link.SetConfig(p.linkConfig())
 	p.sessions.Reconfigure(sessionOptions(c))
 	p.boards.Reconfigure(boardOptions(c))
 	p.mode.supply.next = 0

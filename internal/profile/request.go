@@ -13,13 +13,17 @@ type request struct {
 	id      link.Request
 	h       wire.Header
 	message wire.Message // good during the handler
+	ext     wire.Ext     // its fields; good during the handler
 	data    []byte       // the whole packet; good during the handler
 	granted wamble.Token
 	session *session.Session // nil: the token names nobody, or there is none
-	// asked says that the store was asked about subject; game is what it had.
+	// asked says that the store was asked about subject, last; what it had is in
+	// game, stored and answer.
 	asked   bool
 	subject Subject
 	game    *wamble.Board
+	stored  *wamble.Session
+	answer  *Answer
 }
 
 // verdict is what became of a request in its handler.
@@ -50,7 +54,7 @@ func (p *Profile) packet(in *Input, out *Output) {
 	switch got.Verdict {
 	case link.New:
 		r := &p.scratch.request
-		*r = request{id: got.Request, h: got.Packet.Header, message: got.Packet.Message, data: in.Data, granted: got.Granted}
+		*r = request{id: got.Request, h: got.Packet.Header, message: got.Packet.Message, ext: got.Packet.Ext, data: in.Data, granted: got.Granted}
 		p.request(r, out)
 	case link.Delivered:
 		if s := p.sessions.Find(got.Packet.Token); s != nil {
@@ -70,40 +74,45 @@ func (p *Profile) request(r *request, out *Output) {
 		p.queue(l, r, out)
 		return
 	}
-	if d := p.banned(r); d != nil {
-		p.deny(r, d)
-		p.finish(r, out)
+	if d := p.outside(r); d != nil {
+		p.refuse(r, d, out)
 		return
 	}
-	if r.h.Ctrl == wire.CtrlSubmitPrediction && p.mode.law.brownout.NoPredictions {
-		p.deny(r, errNoPredictions)
-		p.finish(r, out)
+	if !p.meet(r, row, out) {
 		return
 	}
-	if !p.allows(r.h.Ctrl) {
-		p.deny(r, &wamble.Denied{Code: wamble.AccessDenied})
-		p.finish(r, out)
+	if d := p.inside(r, row); d != nil {
+		p.refuse(r, d, out)
 		return
 	}
-	if row.looks != nowhere {
-		r.session = p.sessions.Find(r.h.Token)
-	}
-	if r.session == nil && row.looks == everywhere && !r.asked && !r.h.Token.IsZero() && !p.sessions.Over(r.h.Token) {
-		p.ask(r, Load{Subject: SessionOf, Token: r.h.Token}, out)
-		return
-	}
-	if r.session != nil {
-		p.hear(r.session)
-		p.link.Vouch(r.id)
-	}
-	if row.must && r.session == nil {
-		p.deny(r, &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "unknown player", Blocking: true})
-		p.finish(r, out)
+	if row.terms && !p.agreed(r, out) {
 		return
 	}
 	if row.handle(p, r, out) == done {
 		p.finish(r, out)
 	}
+}
+
+// meet finds out whose request it is. It reports false when the request waits
+// for the store to say, or was refused because that cannot be.
+func (p *Profile) meet(r *request, row *route, out *Output) bool {
+	if row.looks != nowhere {
+		r.session = p.sessions.Find(r.h.Token)
+	}
+	if r.session != nil {
+		p.hear(r.session)
+		p.link.Vouch(r.id)
+		return true
+	}
+	if row.looks != everywhere || r.asked && r.subject == SessionOf || r.h.Token.IsZero() || p.sessions.Over(r.h.Token) {
+		return true
+	}
+	what := Load{Subject: SessionOf, Token: r.h.Token}
+	if own := &p.mode.law.own; own.terms.text != "" {
+		what.Profile, what.Hash = own.Name, own.terms.hash
+	}
+	p.ask(r, what, out)
+	return false
 }
 
 // finish says that a request has its answers. They leave when what was decided
@@ -116,20 +125,29 @@ func (p *Profile) finish(r *request, out *Output) {
 
 // deny answers a request with an ERROR. One that is about a board or a player
 // who does not exist says which board was meant.
-func (p *Profile) deny(r *request, d *wamble.Denied) {
+func (p *Profile) deny(r *request, d *wamble.Denied) { p.denyWith(r, d, p.named(r)) }
+
+// denyWith is deny with more fields.
+func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) {
 	p.stats.Refused++
 	h := wire.Header{Token: r.h.Token}
 	if echoes(r.h.Ctrl, d.Code) {
 		h.Board = r.h.Board
 	}
-	fields := p.scratch.fields[:0]
-	if r.h.Seq != 0 {
-		fields = append(fields, wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
-	}
 	if d.Blocking {
 		fields = append(fields, wire.Int(wire.KeyErrorBlocking, 1))
 	}
 	link.Answer(p.link, r.id, h, wire.Error{Code: d.Code, Reason: wire.Text(d.Reason)}, fields...)
+}
+
+// named begins the fields of an answer with the number of its request, if that
+// has one.
+func (p *Profile) named(r *request) []wire.Field {
+	fields := p.scratch.fields[:0]
+	if r.h.Seq != 0 {
+		fields = append(fields, wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
+	}
+	return fields
 }
 
 // echoes reports whether an ERROR carries the board of its request.

@@ -56,7 +56,7 @@ func TestHelloFields(t *testing.T) {
 	}
 	board := r.p.boards.Board(id)
 	for key, want := range map[string]int64{
-		wire.KeySessionCaps:           int64(wire.MayMove | wire.MayWatchSummary | wire.MayWatchFocus | wire.MaySeeGameMode),
+		wire.KeySessionCaps:           int64(r.p.caps(nil)),
 		wire.KeyReservationReservedAt: epoch.Unix(),
 		wire.KeyBoardVersion:          int64(board.Version()),
 	} {

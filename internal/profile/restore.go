@@ -35,9 +35,12 @@ func (p *Profile) trouble(err error, out *Output) {
 
 // restoreSession takes in the holder of a restored board. If his session is
 // over, his board is free.
-func (p *Profile) restoreSession(stored *wamble.Session) {
-	_, err := p.sessions.Restore(p.clock.now, stored, nil)
+func (p *Profile) restoreSession(in *Input) {
+	s, err := p.sessions.Restore(p.clock.now, in.Session, in.player())
 	if errors.Is(err, session.ErrOver) {
-		p.boards.Leave(p.clock.now, stored.ID, &p.draft)
+		p.boards.Leave(p.clock.now, in.Session.ID, &p.draft)
+	}
+	if s != nil && in.Answer != nil && p.TermsHash() != ([32]byte{}) {
+		s.SetTerms(p.mode.law.own.terms.revision, in.Answer.Accepted)
 	}
 }

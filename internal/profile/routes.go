@@ -10,6 +10,10 @@ type route struct {
 	ctrl  wire.Control
 	looks looks // where the player of the token is looked for
 	must  bool  // without a player it is refused: 1007
+	terms bool  // it is refused until the player has accepted the terms: 1001
+	// action and resource are what the policy is asked about beside the request
+	// itself; "": nothing.
+	action, resource string
 	// writes says that it decides something that is to be kept: it is turned
 	// away while the journal has no room.
 	writes bool
@@ -28,29 +32,29 @@ const (
 )
 
 // routes is the one table of requests. What comes before a handler, in this
-// order: the rate limits (link), requests of the same token that wait, the
-// policy, the player. A row without its handler yet is refused: 1001.
+// order: the rate limits (link), requests of the same token that wait, bans, the
+// player, the policy, the terms. A row without its handler yet is refused: 1001.
 var routes []route
 
 func init() { // handlers look at the table through capsOf
 	routes = []route{
 		{ctrl: wire.CtrlClientHello, looks: everywhere, writes: true, handle: (*Profile).hello},
-		{ctrl: wire.CtrlPlayerMove, looks: everywhere, must: true, writes: true, handle: (*Profile).move},
-		{ctrl: wire.CtrlGetLegalMoves, looks: everywhere, must: true, handle: (*Profile).legal},
+		{ctrl: wire.CtrlPlayerMove, looks: everywhere, action: "game.move", resource: "play", must: true, terms: true, writes: true, handle: (*Profile).move},
+		{ctrl: wire.CtrlGetLegalMoves, looks: everywhere, action: "game.move", resource: "legal", must: true, terms: true, handle: (*Profile).legal},
 		{ctrl: wire.CtrlClientGoodbye, looks: inMemory, writes: true, handle: (*Profile).goodbye},
-		{ctrl: wire.CtrlListProfiles},
-		{ctrl: wire.CtrlGetProfileInfo},
-		{ctrl: wire.CtrlSpectateGame, looks: everywhere, must: true, handle: (*Profile).spectate},
-		{ctrl: wire.CtrlSpectateStop, looks: inMemory, handle: (*Profile).stopSpectating},
-		{ctrl: wire.CtrlLoginRequest},
-		{ctrl: wire.CtrlLogout},
-		{ctrl: wire.CtrlGetPlayerStats},
-		{ctrl: wire.CtrlGetLeaderboard},
-		{ctrl: wire.CtrlSubmitPrediction, looks: everywhere, must: true, writes: true, handle: (*Profile).predict},
-		{ctrl: wire.CtrlGetPredictions, looks: everywhere, must: true, handle: (*Profile).predictions},
-		{ctrl: wire.CtrlGetProfileTOS},
-		{ctrl: wire.CtrlAcceptProfileTOS},
-		{ctrl: wire.CtrlGetActiveReservations},
+		{ctrl: wire.CtrlListProfiles, looks: everywhere, handle: (*Profile).listProfiles},
+		{ctrl: wire.CtrlGetProfileInfo, looks: everywhere, handle: (*Profile).profileInfo},
+		{ctrl: wire.CtrlGetProfileTOS, looks: everywhere, handle: (*Profile).readTerms},
+		{ctrl: wire.CtrlAcceptProfileTOS, looks: everywhere, writes: true, handle: (*Profile).acceptTerms},
+		{ctrl: wire.CtrlLoginRequest, looks: everywhere, writes: true, handle: (*Profile).login},
+		{ctrl: wire.CtrlLogout, looks: everywhere, writes: true, handle: (*Profile).logout},
+		{ctrl: wire.CtrlGetPlayerStats, looks: everywhere, terms: true, handle: (*Profile).playerStats},
+		{ctrl: wire.CtrlGetLeaderboard, looks: everywhere, action: "leaderboard.read", resource: "global", terms: true, handle: (*Profile).leaderboard},
+		{ctrl: wire.CtrlGetActiveReservations, looks: everywhere, handle: (*Profile).reservations},
+		{ctrl: wire.CtrlSpectateGame, looks: everywhere, must: true, terms: true, handle: (*Profile).spectate},
+		{ctrl: wire.CtrlSpectateStop, looks: inMemory, terms: true, handle: (*Profile).stopSpectating},
+		{ctrl: wire.CtrlSubmitPrediction, looks: everywhere, must: true, terms: true, writes: true, handle: (*Profile).predict},
+		{ctrl: wire.CtrlGetPredictions, looks: everywhere, must: true, terms: true, handle: (*Profile).predictions},
 	}
 	for _, row := range routes {
 		if row.handle == nil {
@@ -79,15 +83,11 @@ func notYet(p *Profile, r *request, _ *Output) verdict {
 	return done
 }
 
-// allows asks the policy about a request. There are no rules yet, only their
-// default.
-func (p *Profile) allows(wire.Control) bool { return p.cfg.Standing.PolicyDefault != "deny" }
-
-// serves reports whether a request is allowed and has a handler.
-func (p *Profile) serves(c wire.Control) bool {
+// serves reports whether a request has a handler.
+func serves(c wire.Control) bool {
 	for i := range routes {
 		if routes[i].ctrl == c {
-			return routes[i].handle != nil && p.allows(c)
+			return routes[i].handle != nil
 		}
 	}
 	return false

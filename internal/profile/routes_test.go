@@ -39,11 +39,11 @@ func TestCapabilities(t *testing.T) {
 		t.Errorf("got bits %03x, want 3ff", all)
 	}
 	p := New(Options{Config: configOf(t, ""), Now: epoch})
-	if got, want := p.caps(), wire.MayMove|wire.MayWatchSummary|wire.MayWatchFocus|wire.MaySeeGameMode; got != want {
+	if got, want := p.caps(nil), wire.MayAttachIdentity|wire.MayLogout|wire.MayMove|wire.MayReadStats|wire.MayReadLeaderboard|wire.MayWatchSummary|wire.MayWatchFocus|wire.MaySeeGameMode; got != want {
 		t.Errorf("got %03x, want %03x", got, want)
 	}
 	p = New(Options{Config: configOf(t, `(def policy-default "deny")`), Now: epoch})
-	if got, want := p.caps(), wire.MaySeeGameMode; got != want {
+	if got, want := p.caps(nil), wire.SessionCaps(0); got != want {
 		t.Errorf("denied: got %03x, want %03x", got, want)
 	}
 }

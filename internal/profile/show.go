@@ -1,10 +1,10 @@
 package profile
 
 import (
-	"wamble"
 	"wamble/chess"
 	"wamble/internal/board"
 	"wamble/internal/link"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -19,16 +19,33 @@ type view struct {
 // memory is good until the next one. The order of the fields is that of the
 // protocol; ours come last. An answer names its request, if that has a number,
 // before all else, so that fit never cuts it.
-func (p *Profile) show(b *board.Board, answers uint32) view {
-	fen := b.FEN()
-	p.scratch.fen = append(p.scratch.fen[:0], wire.ShortFEN(fen)...)
-	v := view{fen: p.scratch.fen, fields: p.scratch.fields[:0]}
-	caps := p.capsAt(b)
-	if caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
-		v.flags = wire.FlagBoardIs960
-	}
+func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view {
+	v := view{fields: p.scratch.fields[:0]}
 	if answers != 0 {
 		v.add(wire.Int(wire.KeyRequestSeq, int64(answers)))
+	}
+	p.sketch(&v, s, b)
+	if b == nil {
+		return v
+	}
+	fen := b.FEN()
+	p.scratch.fen = append(p.scratch.fen[:0], wire.ShortFEN(fen)...)
+	v.fen = p.scratch.fen
+	if from, to, ok := lastMove(b); ok {
+		v.add(wire.Int(wire.KeyLastMoveFrom, int64(from)))
+		v.add(wire.Int(wire.KeyLastMoveTo, int64(to)))
+	}
+	v.add(wire.String(wire.KeyBoardFEN, fen))
+	v.add(wire.Int(wire.KeyBoardVersion, int64(b.Version())))
+	return v
+}
+
+// sketch adds what a session may do, and since when it holds its board, if it
+// has one.
+func (p *Profile) sketch(v *view, s *session.Session, b *board.Board) {
+	caps := p.capsAt(s, b)
+	if b != nil && caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
+		v.flags = wire.FlagBoardIs960
 	}
 	v.add(wire.Int(wire.KeySessionCaps, int64(caps)))
 	if caps&wire.MayReadPredictions != 0 {
@@ -37,14 +54,9 @@ func (p *Profile) show(b *board.Board, answers uint32) view {
 	if caps&wire.MayPredict != 0 {
 		v.add(wire.Int(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending)))
 	}
-	v.add(wire.Int(wire.KeyReservationReservedAt, b.Reserved().Unix()))
-	if from, to, ok := lastMove(b); ok {
-		v.add(wire.Int(wire.KeyLastMoveFrom, int64(from)))
-		v.add(wire.Int(wire.KeyLastMoveTo, int64(to)))
+	if b != nil {
+		v.add(wire.Int(wire.KeyReservationReservedAt, b.Reserved().Unix()))
 	}
-	v.add(wire.String(wire.KeyBoardFEN, fen))
-	v.add(wire.Int(wire.KeyBoardVersion, int64(b.Version())))
-	return v
 }
 
 func (v *view) add(f wire.Field) { v.fields = append(v.fields, f) }
@@ -87,17 +99,17 @@ func valueSize(f wire.Field) int {
 }
 
 // answerHello answers with the board that a player holds.
-func (p *Profile) answerHello(r *request, token wamble.Token, b *board.Board) {
-	v := p.show(b, 0)
+func (p *Profile) answerHello(r *request, s *session.Session, b *board.Board) {
+	v := p.show(s, b, 0)
 	v.fit(p.link.Room(r.id))
-	h := wire.Header{Token: token, Board: b.ID(), Flags: r.h.Flags.Negotiate() | v.flags}
+	h := wire.Header{Token: s.Token(), Board: b.ID(), Flags: r.h.Flags.Negotiate() | v.flags}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
 	p.noteShown(b, &v)
 }
 
 // answerUpdate answers with the board that a player holds now.
 func (p *Profile) answerUpdate(r *request, b *board.Board) {
-	v := p.show(b, r.h.Seq)
+	v := p.show(r.session, b, r.h.Seq)
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}
 	link.Answer(p.link, r.id, h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
@@ -105,12 +117,12 @@ func (p *Profile) answerUpdate(r *request, b *board.Board) {
 }
 
 // pushUpdate shows a player the board that he holds now, without being asked.
-func (p *Profile) pushUpdate(token wamble.Token, b *board.Board, out *Output) {
-	v := p.show(b, 0)
-	h := wire.Header{Token: token, Board: b.ID(), Flags: v.flags}
+func (p *Profile) pushUpdate(s *session.Session, b *board.Board, out *Output) {
+	v := p.show(s, b, 0)
+	h := wire.Header{Token: s.Token(), Board: b.ID(), Flags: v.flags}
 	packet, err := wire.Append(p.scratch.push[:0], h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
 	if err == nil {
-		p.push(token, packet, out)
+		p.push(s.Token(), packet, out)
 		p.noteShown(b, &v)
 	}
 }

@@ -120,7 +120,7 @@ func (p *Profile) revive(state []byte) (*revival, error) {
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	v := &revival{p: p}
+	v := &revival{p: p, law: p.mode.law}
 	r := &inputReader{rest: state[len(stateMagic):]}
 	met := map[string]bool{}
 	for len(r.rest) > 0 {

@@ -14,7 +14,7 @@ import (
 func saveLink(p *Profile, dst []byte) ([]byte, error) { return p.link.Snapshot(p.clock.since, dst) }
 
 func loadLink(v *revival, state []byte) (err error) {
-	v.link, err = link.Restore(linkConfig(v.p.cfg), v.p.clock.since, state)
+	v.link, err = link.Restore(v.p.linkConfig(), v.p.clock.since, state)
 	return err
 }
 

@@ -35,7 +35,7 @@ func (rt *runtime) counts(ctx context.Context) (readapi.Counts, error) {
 		p := l.life.profile
 		stats, gauges := p.Stats(), p.Gauges()
 		c = readapi.Counts{
-			Players: gauges.LivePlayers, Sessions: gauges.Players, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
+			Players: gauges.LivePlayers, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
 		}
 	}) {
 		return readapi.Counts{}, readapi.ErrStarting

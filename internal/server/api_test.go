@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wamble"
+	"wamble/client"
 	"wamble/internal/record"
 )
 
@@ -52,7 +53,10 @@ func TestReadRoutes(t *testing.T) {
 	until(t, "the payout is on the leaderboard", func() bool {
 		return strings.Contains(fetch(t, base()+"/api/leaderboard"), `"total":1,"rows":[{"rank":1,"session":1,"score":10,`)
 	})
-	if got := fetch(t, base()+"/api/live"); !strings.Contains(got, `"players":1,"sessions":1,`) || !strings.Contains(got, `"moves":11,`) || !strings.Contains(got, `"games":1}`) {
+	if _, err := p.c.Spectate(t.Context(), client.View{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fetch(t, base()+"/api/live"); !strings.Contains(got, `"players":1,"sessions":1,"watchers":1,`) || !strings.Contains(got, `"moves":11,`) || !strings.Contains(got, `"games":1}`) {
 		t.Errorf("live: got %s", got)
 	}
 	if got := fetch(t, base()+"/api/nothing"); got != `404 {"error":"there is no such path"}` {

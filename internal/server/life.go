@@ -112,7 +112,7 @@ func (l *life) restore(ctx context.Context, rt *runtime) error {
 }
 
 func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.Board) error {
-	holders, err := rt.holders(ctx, boards)
+	holders, err := rt.holders(ctx, boards, l.profile.TermsHash())
 	if err != nil {
 		return fmt.Errorf("read who holds the boards: %w", err)
 	}
@@ -123,8 +123,8 @@ func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.B
 	inputs := make([]profile.Input, 0, 2*len(boards))
 	for i := range boards {
 		inputs = append(inputs, profile.Input{Kind: profile.RestoreBoard, Board: &boards[i], Answer: predicted[boards[i].ID]})
-		if holders[i] != nil {
-			inputs = append(inputs, profile.Input{Kind: profile.RestoreSession, Session: holders[i]})
+		if holders[i].Session != nil {
+			inputs = append(inputs, holders[i])
 		}
 	}
 	l.step(inputs...)
@@ -151,10 +151,10 @@ func (rt *runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wa
 	return found, err
 }
 
-// holders reads the sessions that hold boards, some at once. A holder who is not
-// stored is nil.
-func (rt *runtime) holders(ctx context.Context, boards []wamble.Board) ([]*wamble.Session, error) {
-	found := make([]*wamble.Session, len(boards))
+// holders reads the sessions that hold boards, some at once, and what goes with
+// them. A holder who is not stored has no session.
+func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]profile.Input, error) {
+	found := make([]profile.Input, len(boards))
 	errs := make([]error, restoreReaders)
 	var readers sync.WaitGroup
 	for r := range restoreReaders {
@@ -164,10 +164,11 @@ func (rt *runtime) holders(ctx context.Context, boards []wamble.Board) ([]*wambl
 					continue
 				}
 				s, err := rt.store.SessionByID(ctx, boards[i].Holder.Session)
-				switch {
-				case err == nil:
-					found[i] = &s
-				case !errors.Is(err, wamble.ErrNotFound):
+				if err == nil {
+					found[i] = profile.Input{Kind: profile.RestoreSession, Session: &s}
+					found[i].Answer, err = rt.about(ctx, s, rt.name, terms)
+				}
+				if err != nil && !errors.Is(err, wamble.ErrNotFound) {
 					errs[r] = err
 				}
 			}

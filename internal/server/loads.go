@@ -57,32 +57,115 @@ func (ls *loads) read(ctx context.Context) {
 	}
 }
 
-// answer asks the store once.
+// answer asks the store what a load is about.
 func (ls *loads) answer(ctx context.Context, load profile.Load) profile.Input {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	in := profile.Input{Kind: profile.Loaded, Load: load.ID}
-	var err error
-	switch load.Subject {
-	case profile.SessionOf:
-		var s wamble.Session
-		if s, err = ls.rt.store.Session(ctx, load.Token); err == nil {
-			in.Session = &s
-		}
-	case profile.GameOf:
-		var b wamble.Board
-		if b, err = ls.rt.store.Board(ctx, load.Board); err == nil {
-			in.Board = &b
-		}
-	}
+	err := ls.look(ctx, load, &in)
 	switch {
 	case err == nil:
 		in.Outcome = profile.Found
 	case errors.Is(err, wamble.ErrNotFound):
 		in.Outcome = profile.NotFound
-	default:
+	case errors.Is(err, wamble.ErrTransient):
 		in.Outcome = profile.Away
 		ls.rt.watch.suspect(err)
+	default:
+		in.Outcome = profile.Broken
+		ls.rt.log.Warn("the database gave an answer that makes no sense", "err", err)
 	}
 	return in
+}
+
+// look is the one switch over the subjects of loads.
+func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Input) error {
+	store := ls.rt.store
+	switch load.Subject {
+	case profile.SessionOf:
+		s, err := store.Session(ctx, load.Token)
+		return ls.session(ctx, s, err, load, in)
+	case profile.GameOf:
+		b, err := store.Board(ctx, load.Board)
+		in.Board = &b
+		return err
+	case profile.PlayerOf:
+		p, err := store.Player(ctx, load.Key)
+		in.Answer = &profile.Answer{Player: &p}
+		return dropped(in, err)
+	case profile.TargetOf:
+		if load.Session != 0 {
+			s, err := store.SessionByID(ctx, load.Session)
+			return ls.session(ctx, s, err, load, in)
+		}
+		s, err := store.SessionByHandle(ctx, load.Handle)
+		return ls.session(ctx, s, err, load, in)
+	case profile.RanksOf:
+		ranks, err := store.Leaderboard(ctx, load.Page)
+		in.Answer = &profile.Answer{Ranks: &ranks}
+		return dropped(in, err)
+	case profile.ReservationsOf:
+		rows, err := ls.reservations(ctx, load.Key)
+		in.Answer = &profile.Answer{Reservations: rows}
+		return dropped(in, err)
+	case profile.TermsOf:
+		yes, err := store.TermsAccepted(ctx, load.Session, load.Profile, load.Hash)
+		in.Answer = &profile.Answer{Accepted: yes}
+		return dropped(in, err)
+	}
+	return nil
+}
+
+// dropped takes back an answer that came with an error.
+func dropped(in *profile.Input, err error) error {
+	if err != nil {
+		in.Answer = nil
+	}
+	return err
+}
+
+// session completes an answer with a session: with its identity, and with its
+// acceptance of the terms that the load is about.
+func (ls *loads) session(ctx context.Context, s wamble.Session, err error, load profile.Load, in *profile.Input) error {
+	if err != nil {
+		return err
+	}
+	in.Answer, err = ls.rt.about(ctx, s, load.Profile, load.Hash)
+	in.Session = &s
+	return err
+}
+
+// about is what goes with a session: its identity, if it has one, and whether it
+// has accepted the terms with a hash, if there is one.
+func (rt *runtime) about(ctx context.Context, s wamble.Session, profileName string, hash [32]byte) (*profile.Answer, error) {
+	a := &profile.Answer{}
+	if !s.Key.IsZero() {
+		p, err := rt.store.Player(ctx, s.Key)
+		if err != nil && !errors.Is(err, wamble.ErrNotFound) {
+			return nil, err
+		}
+		if err == nil {
+			a.Player = &p
+		}
+	}
+	if hash == ([32]byte{}) {
+		return a, nil
+	}
+	var err error
+	a.Accepted, err = rt.store.TermsAccepted(ctx, s.ID, profileName, hash)
+	return a, err
+}
+
+// reservations asks every store of the house which boards a key holds.
+func (ls *loads) reservations(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error) {
+	var all []wamble.Reservation
+	now := time.Now()
+	for _, store := range ls.rt.help.stores.all() {
+		rows, err := store.Reservations(ctx, key, now)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
 }

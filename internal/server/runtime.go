@@ -45,6 +45,7 @@ type runtime struct {
 type help struct {
 	heal    func(ctx context.Context) error // makes the journal work again
 	dir     string                          // for dumps
+	stores  *stores                         // of all profiles
 	inline  bool                            // nobody runs the loop but Pump
 	ctx     context.Context                 // ends the goroutines
 	done    sync.WaitGroup

@@ -95,6 +95,13 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	return shared, nil
 }
 
+// all returns the stores that are open.
+func (s *stores) all() []*Shared {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.list)
+}
+
 // give returns what take gave to a profile. The last one closes it.
 func (s *stores) give(shared *Shared, profile string) error {
 	s.mu.Lock()

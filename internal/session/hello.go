@@ -68,7 +68,7 @@ func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, 
 func (t *Table) Discard(s *Session) { t.forget(s) }
 
 func (t *Table) newToken() (wamble.Token, error) {
-	for range tokenAttempts {
+	for range max(t.opts.TokenAttempts, 1) {
 		var token wamble.Token
 		if _, err := io.ReadFull(t.entropy, token[:]); err != nil {
 			return wamble.Token{}, err

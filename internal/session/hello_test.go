@@ -111,8 +111,8 @@ func TestHostsAreBounded(t *testing.T) {
 	for i := range maxHosts {
 		h.admit(0, netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)}), 1)
 	}
-	if len(h.buckets.entries) != maxHosts || len(h.buckets.index) != maxHosts {
-		t.Errorf("%d hosts", len(h.buckets.entries))
+	if len(h.sessions.entries) != maxHosts || len(h.sessions.index) != maxHosts {
+		t.Errorf("%d hosts", len(h.sessions.entries))
 	}
 	if !h.admit(0, first, 1) {
 		t.Error("the host that was longest quiet is not forgotten")
@@ -132,11 +132,13 @@ func TestTokens(t *testing.T) {
 	}{
 		{"zero is drawn again", append(make([]byte, 16), bytes.Repeat([]byte{8}, 16)...), wamble.Token(bytes.Repeat([]byte{8}, 16)), nil},
 		{"a known one is drawn again", append(bytes.Clone(known), bytes.Repeat([]byte{9}, 16)...), wamble.Token(bytes.Repeat([]byte{9}, 16)), nil},
-		{"only zeros", make([]byte, 16*tokenAttempts), wamble.Token{}, ErrEntropy},
+		{"only zeros", make([]byte, 16*4), wamble.Token{}, ErrEntropy},
 		{"none left", nil, wamble.Token{}, io.EOF},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tb := New(DefaultOptions(), numbers(), io.MultiReader(bytes.NewReader(known), bytes.NewReader(tc.entropy)))
+			o := DefaultOptions()
+			o.TokenAttempts = 4
+			tb := New(o, numbers(), io.MultiReader(bytes.NewReader(known), bytes.NewReader(tc.entropy)))
 			if _, _, err := tb.Hello(epoch, peer("192.0.2.1:1"), 1, nil, silence{}); err != nil {
 				t.Fatal(err)
 			}

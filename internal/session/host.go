@@ -1,19 +1,26 @@
 package session
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
 
-// hosts counts the new sessions of each host: an IPv4 address, or a /64 of
+	"wamble"
+)
+
+// hosts counts what each host has done lately: an IPv4 address, or a /64 of
 // IPv6, which one machine usually has to itself.
 type hosts struct {
-	buckets lru[netip.Prefix, bucket]
+	sessions lru[netip.Prefix, bucket]     // new ones
+	logins   lru[netip.Prefix, bucket]     // attempts
+	keys     lru[wamble.PublicKey, bucket] // attempts with a key, from wherever
 }
 
-// maxHosts is how many hosts are remembered; of more, the ones that were
-// longest quiet are forgotten.
+// maxHosts is how many are remembered; of more, the ones that were longest quiet
+// are forgotten.
 const maxHosts = 1 << 14
 
-// bucket holds what a host has used of its allowance, which comes back evenly
-// over a minute.
+// bucket holds what was used of an allowance, which comes back evenly over a
+// minute.
 type bucket struct {
 	used float64
 	at   int64
@@ -21,7 +28,13 @@ type bucket struct {
 
 const minute = 60e6 // microseconds
 
-func newHosts() hosts { return hosts{newLRU[netip.Prefix, bucket](maxHosts)} }
+func newHosts() hosts {
+	return hosts{
+		sessions: newLRU[netip.Prefix, bucket](maxHosts),
+		logins:   newLRU[netip.Prefix, bucket](maxHosts),
+		keys:     newLRU[wamble.PublicKey, bucket](maxHosts),
+	}
+}
 
 // admit counts one more session of a host, and reports whether that is within
 // its allowance per minute; 0 is no bound.
@@ -29,16 +42,34 @@ func (h *hosts) admit(now int64, ip netip.Addr, allowance int) bool {
 	if allowance <= 0 {
 		return true
 	}
+	network, ok := networkOf(ip)
+	return ok && h.sessions.use(network).take(now, allowance)
+}
+
+// MayLogin counts one more attempt to log in, and reports whether it is within
+// the allowance of its host and of its key.
+func (t *Table) MayLogin(now time.Time, ip netip.Addr, key wamble.PublicKey) bool {
+	at := t.tick(now)
+	if t.opts.Logins <= 0 {
+		return true
+	}
+	network, ok := networkOf(ip)
+	return ok && t.hosts.logins.use(network).take(at, t.opts.Logins) && t.hosts.keys.use(key).take(at, t.opts.Logins)
+}
+
+// networkOf is the host of an address.
+func networkOf(ip netip.Addr) (netip.Prefix, bool) {
 	ip = ip.Unmap().WithZone("")
 	bits := 64
 	if ip.Is4() {
 		bits = 32
 	}
 	network, err := ip.Prefix(bits)
-	if err != nil || !ip.IsValid() {
-		return false
-	}
-	b := h.buckets.use(network)
+	return network, err == nil && ip.IsValid()
+}
+
+// take uses one of an allowance, if it is left.
+func (b *bucket) take(now int64, allowance int) bool {
 	back := float64(now-b.at) / minute * float64(allowance)
 	b.used, b.at = max(0, b.used-back), now
 	if b.used+1 > float64(allowance) {

@@ -10,7 +10,11 @@ type Options struct {
 	Expiration  time.Duration // silent for so long, it is over
 	// NewPerHost is how many new sessions a minute one IPv4 address, or one /64
 	// of IPv6, may make; 0: no bound.
-	NewPerHost    int
+	NewPerHost int
+	// Logins is how often a minute one such address, and one key, may try to log
+	// in; 0: no bound.
+	Logins        int
+	TokenAttempts int // tokens drawn for one session before it is given up
 	DefaultRating float64
 }
 
@@ -22,6 +26,8 @@ func DefaultOptions() Options {
 		Away:          5 * time.Minute,
 		Expiration:    24 * time.Hour,
 		NewPerHost:    60,
+		Logins:        30,
+		TokenAttempts: 1000,
 		DefaultRating: 1200,
 	}
 }
@@ -31,7 +37,3 @@ const noteEvery = time.Minute
 
 // challengeTTL is how long a challenge can be answered.
 const challengeTTL = 30 * time.Second
-
-// tokenAttempts is how many tokens are drawn for one session. The second is
-// drawn for a broken source of entropy only.
-const tokenAttempts = 16

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 	"math"
@@ -26,6 +27,7 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 			}
 		}
 	}
+	r.erased(t)
 	for range r.count() {
 		token := wamble.Token(r.array16())
 		if token.IsZero() || t.over.has(token) || t.byToken[token] != nil || len(t.over.entries) == maxOver {
@@ -149,6 +151,19 @@ func (r *reader) identities(t *Table) []*Identity {
 	return all
 }
 
+// erased reads the erased keys, which are in their order.
+func (r *reader) erased(t *Table) {
+	var last wamble.PublicKey
+	for range r.count() {
+		key, seq := wamble.PublicKey(r.array32()), r.uint()
+		if bytes.Compare(last[:], key[:]) >= 0 || seq <= t.applied {
+			r.bad, r.rest = true, nil
+			return
+		}
+		t.partings.erased[key], last = seq, key
+	}
+}
+
 func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	s := &Session{token: r.array16(), id: wamble.SessionID(r.int())}
 	identity := r.uint()
@@ -156,7 +171,7 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	trust := r.int()
 	s.trust = int32(trust)
 	s.times = times{created: r.int(), heard: r.int(), noted: r.int()}
-	s.seq, s.left = r.uint(), wamble.BoardID(r.uint())
+	s.seq, s.left, s.terms = r.uint(), wamble.BoardID(r.uint()), terms(r.uint())
 	if fresh {
 		s.greeting = r.greeting()
 	}

@@ -17,6 +17,7 @@ type Session struct {
 	times    times
 	seq      uint64 // of the last message of the journal that concerned it
 	left     wamble.BoardID
+	terms    terms
 	greeting *greeting  // while it is fresh
 	pending  *challenge // nil: none
 	link

@@ -18,11 +18,11 @@ var ErrState = errors.New("the state of the sessions is damaged or of another ve
 
 // magic begins a snapshot; its last letter is the version. Numbers are varints,
 // lists and texts begin with their length.
-const magic = "wamble sessions 1\n"
+const magic = "wamble sessions 2\n"
 
-// Snapshot appends all sessions, identities and pending challenges to dst, for
-// Load in another process. What hosts have used of their allowance is not in
-// it.
+// Snapshot appends all sessions, identities, pending challenges and erased keys
+// to dst, for Load in another process. What hosts have used of their allowance
+// is not in it.
 func (t *Table) Snapshot(dst []byte) []byte {
 	w := writer(append(dst, magic...))
 	w.int(t.now)
@@ -35,6 +35,7 @@ func (t *Table) Snapshot(dst []byte) []byte {
 			w.session(s, number[s.identity])
 		}
 	}
+	w.erased(t)
 	w.uint(uint64(len(t.over.entries)))
 	t.over.fromOldest(func(token wamble.Token, _ *struct{}) { w = append(w, token[:]...) })
 	return w
@@ -82,6 +83,17 @@ func (w *writer) identities(t *Table) map[*Identity]int {
 	return number
 }
 
+// erased writes the keys that the store may not know to be erased, in their
+// order.
+func (w *writer) erased(t *Table) {
+	keys := slices.SortedFunc(maps.Keys(t.partings.erased), func(a, b wamble.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+	w.uint(uint64(len(keys)))
+	for _, key := range keys {
+		*w = append(*w, key[:]...)
+		w.uint(t.partings.erased[key])
+	}
+}
+
 func (w *writer) session(s *Session, identity int) {
 	*w = append(*w, s.token[:]...)
 	w.int(int64(s.id))
@@ -93,6 +105,7 @@ func (w *writer) session(s *Session, identity int) {
 	w.int(s.times.noted)
 	w.uint(s.seq)
 	w.uint(uint64(s.left))
+	w.uint(uint64(s.terms))
 	if g := s.greeting; g != nil {
 		addr, _ := g.from.Addr.MarshalBinary() // it never fails
 		w.text(string(addr))

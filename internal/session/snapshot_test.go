@@ -34,6 +34,7 @@ func busyTable(t testing.TB) *Table {
 		s.Count(wamble.Stats{Score: 1.5, Games: int(i)})
 		s.SetTrust(int(i) - 3)
 		s.SetLeft(wamble.BoardID(i))
+		s.SetTerms(RevisionOf([32]byte{9}), i%2 == 0)
 		key := wamble.PublicKey{byte(i % 7)}
 		switch {
 		case i%4 == 1:
@@ -53,6 +54,8 @@ func busyTable(t testing.TB) *Table {
 		tb.Applied(uint64(i) / 2)
 		tb.Due(now, holds, nil)
 	}
+	tb.Erase(now, wamble.PublicKey{5}, silence{})
+	tb.Erased(wamble.PublicKey{5}, 70)
 	for i, l := range tb.inOrder() {
 		if l.n == 0 {
 			t.Fatalf("roll %d is empty", i)
@@ -106,7 +109,7 @@ func TestLoadRefuses(t *testing.T) {
 		change func([]byte) []byte
 	}{
 		{"a byte too many", func(b []byte) []byte { return append(b, 0) }},
-		{"another version", func(b []byte) []byte { b[len(magic)-2] = '2'; return b }},
+		{"another version", func(b []byte) []byte { b[len(magic)-2] = '9'; return b }},
 		{"a huge list", func(b []byte) []byte {
 			return append(b[:len(magic)+11:len(magic)+11], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f)
 		}},

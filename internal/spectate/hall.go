@@ -97,7 +97,10 @@ func (h *Hall) tick(now time.Time) int64 {
 	return h.now
 }
 
-const second = int64(time.Second / time.Microsecond)
+const (
+	second      = int64(time.Second / time.Microsecond)
+	millisecond = second / 1000
+)
 
 // staysOpen is how long a hall without watchers is told of boards: opening it
 // means to look at every board.

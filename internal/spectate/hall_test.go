@@ -174,7 +174,7 @@ func inWords(t *testing.T, b []byte) string {
 			text += " " + f.Text()
 		case wire.KeySpectateGeneration:
 			g, _ := p.Ext.Int(f.Key)
-			text += fmt.Sprintf(" g%d", g-epoch.Unix())
+			text += fmt.Sprintf(" g%d", (g-epoch.UnixMilli())/1000)
 		}
 	}
 	return text
@@ -322,7 +322,7 @@ func TestFull(t *testing.T) {
 	r.watch(1, Wish{})
 	r.show(1, 1)
 	r.wait(600 * time.Millisecond)
-	expect(t, "all of it", r.took(1), "80 none g1; 80 board 1 g1; 80 board 2 g1")
+	expect(t, "all of it", r.took(1), "80 none g0; 80 board 1 g0; 80 board 2 g0")
 	r.wait(5 * time.Second)
 	expect(t, "nothing has changed", r.took(1), "")
 	r.hide(2)

@@ -20,7 +20,7 @@ func (h *Hall) begin(t int64, w *watcher, send func(packet []byte)) {
 
 // renew gives a watcher the next generation: he is to be shown everything.
 func (h *Hall) renew(t int64, w *watcher) {
-	h.generation = max(h.generation+1, t/second) // seconds: higher than before a restart, mostly
+	h.generation = max(h.generation+1, t/millisecond) // higher than any before a restart
 	w.seen.generation, w.seen.base = h.generation, h.log.last
 	h.again(t, w)
 }

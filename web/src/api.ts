@@ -6,7 +6,7 @@ import { NO_TOKEN } from "./wire";
 export interface Live {
   players: number;
   watchers: number;
-  moves_per_second: number;
+  moves_per_second?: number; // not before there is something to measure
   boards: Record<string, number>;
 }
 

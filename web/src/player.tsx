@@ -4,21 +4,37 @@ import { render } from "preact";
 import "./style/base.css";
 import "./style/board.css";
 import "./style/play.css";
+import "./style/watch.css";
+import "./style/you.css";
 import { begin, route, session, tell } from "./app";
 import { PieceDefs } from "./board/PieceDefs";
 import { useStore } from "./session/store";
 import { askStanding } from "./standing";
 import { t } from "./texts";
+import { later } from "./ui/Later";
 import { Shell } from "./ui/Shell";
 import { Play } from "./views/Play";
+import { Terms } from "./views/Terms";
 import { Notice } from "./wire";
+
+const Watch = later(() => import("./views/Watch").then((m) => m.Watch));
+const Focus = later(() => import("./views/Focus").then((m) => m.Focus));
+const GamePage = later(() => import("./views/Game").then((m) => m.GamePage));
+const You = later(() => import("./views/You").then((m) => m.You));
 
 function App() {
   const r = useStore(route);
   return (
     <>
       <PieceDefs />
-      <Shell>{r.view === "play" && <Play />}</Shell>
+      <Shell>
+        <Terms />
+        {r.view === "play" && <Play />}
+        {r.view === "watch" && <Watch />}
+        {r.view === "focus" && <Focus board={r.board} key={r.board} />}
+        {r.view === "game" && <GamePage board={r.board} key={r.board} />}
+        {r.view === "you" && <You />}
+      </Shell>
     </>
   );
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { fromUCI, outcome, Position, reached, san, uci } from "../src/chess";
+import { arrangement, fromUCI, outcome, Position, reached, san, uci } from "../src/chess";
 
 function perft(p: Position, depth: number): number {
   const moves = p.legal();
@@ -60,4 +60,13 @@ test("the end of a game", () => {
 
 test("a short FEN has no castling", () => {
   assert.equal(Position.parse("4k3/8/8/8/8/8/8/R3K2R w").legal(4).length, 5);
+});
+
+test("Chess960 arrangements by number", () => {
+  // The ends of Scharnagl's table, and the classical one.
+  assert.equal(arrangement(518), "rnbqkbnr");
+  assert.equal(arrangement(0), "bbqnnrkr");
+  assert.equal(arrangement(959), "rkrnnqbb");
+  const all = new Set(Array.from({ length: 960 }, (_, i) => arrangement(i)));
+  assert.equal(all.size, 960);
 });

@@ -122,10 +122,7 @@ export function BoardView(props: BoardProps) {
         aria-selected={selected === s}
         tabIndex={cursor === s ? 0 : -1}
         onFocus={() => setCursor(s)}
-      >
-        {(s & 7) === files[0] && <span class="rank-name" aria-hidden="true">{(s >> 3) + 1}</span>}
-        {s >> 3 === ranks[7] && <span class="file-name" aria-hidden="true">{squareName(s)[0]}</span>}
-      </div>
+      />
     );
   };
 
@@ -136,6 +133,18 @@ export function BoardView(props: BoardProps) {
           <div role="row" class="row" key={r}>
             {files.map((f) => square(8 * r + f))}
           </div>
+        ))}
+      </div>
+      <div class="names" aria-hidden="true">
+        {ranks.map((r, i) => (
+          <span key={r} class={`rank-name ${(r + files[0]) % 2 === 0 ? "dark" : "light"}`} style={{ top: `${12.5 * i}%` }}>
+            {r + 1}
+          </span>
+        ))}
+        {files.map((f, i) => (
+          <span key={f} class={`file-name ${(f + ranks[7]) % 2 === 0 ? "dark" : "light"}`} style={{ left: `${12.5 * i}%` }}>
+            {"abcdefgh"[f]}
+          </span>
         ))}
       </div>
       <div class="men" aria-hidden="true">

@@ -1,2 +1,3 @@
 export * from "./notation";
 export * from "./position";
+export * from "./start";

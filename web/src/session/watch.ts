@@ -7,10 +7,12 @@ import { Store } from "./store";
 
 export interface Sighting extends Board {
   seen: number; // ms, when it last changed
-  changes: number; // how often it has changed while we watched
+  heat: number; // changes while we watched, the older ones counting less
 }
 
 export type View = { kind: "summary"; standard: boolean; chess960: boolean } | { kind: "focus"; board: Int };
+
+const cooling = 30_000; // ms in which a board's heat falls to a third
 
 export class Watcher {
   readonly boards = new Map<string, Sighting>();
@@ -35,6 +37,16 @@ export class Watcher {
     this.view = view;
     this.clear();
     this.ask();
+  }
+
+  /** ranked are the boards, busiest first; among equals those with more moves behind them. */
+  ranked(): string[] {
+    const now = this.now();
+    const heat = (s: Sighting) => s.heat * Math.exp((s.seen - now) / cooling);
+    return [...this.boards.values()]
+      .map((s) => ({ id: String(s.id), heat: heat(s), version: s.version }))
+      .sort((a, b) => b.heat - a.heat || b.version - a.version || Number(a.id) - Number(b.id))
+      .map((s) => s.id);
   }
 
   stop(): void {
@@ -96,11 +108,9 @@ export class Watcher {
     const key = String(board.id);
     const before = this.boards.get(key);
     const changed = !before || before.fen !== board.fen;
-    this.boards.set(key, {
-      ...board,
-      seen: changed ? this.now() : before.seen,
-      changes: (before?.changes ?? 0) + (before && changed ? 1 : 0),
-    });
+    const seen = changed ? this.now() : before.seen;
+    const heat = before ? before.heat * Math.exp((before.seen - seen) / cooling) + (changed ? 1 : 0) : 0;
+    this.boards.set(key, { ...board, seen, heat });
     this.tick.set(this.tick.value + 1);
   }
 }

@@ -85,7 +85,7 @@ function Crowd() {
       <i class="pulse" aria-hidden="true" />
       <span data-live="players">{t.live.players(live.players)}</span>
       <span data-live="watchers">{t.live.watchers(live.watchers)}</span>
-      <span class="pace">{t.live.pace(live.moves_per_second)}</span>
+      <span class="pace">{t.live.pace(live.moves_per_second ?? 0)}</span>
     </div>
   );
 }

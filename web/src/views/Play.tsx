@@ -129,7 +129,7 @@ export function Play() {
             </a>
           </span>
         </header>
-        <div class="stage" data-board={id} data-version={shown.board.version} data-ready={mine && shown.phase !== "leaving" ? "yes" : "no"}>
+        <div class="stage" data-board={id} data-version={shown.board.version} data-fen={shown.board.fen} data-ready={mine && shown.phase !== "leaving" ? "yes" : "no"}>
           <div class={`slide ${shown.phase}`} key={id}>
             <BoardView
               position={shown.position}

@@ -1,0 +1,143 @@
+package loader
+
+import (
+	"time"
+
+	"wamble/wire"
+)
+
+// Role is what one client does.
+type Role uint8
+
+// The roles. In modes other than Spectate and Mixed everybody is a Player.
+const (
+	Player    Role = iota
+	Watcher        // sees the summary of all boards
+	Predictor      // predicts moves of the players' boards, and reads what others predict
+	Reader         // reads the leaderboard
+	roleCount
+)
+
+// roles is the one table of roles: their names, what they are answered with, and
+// their share of a mixed crowd in percent.
+var roles = [roleCount]struct {
+	name, unit string
+	share      int
+}{
+	Player:    {"players", "moves", 50},
+	Watcher:   {"watchers", "updates", 30},
+	Predictor: {"predictors", "requests", 15},
+	Reader:    {"leaderboard readers", "pages", 5},
+}
+
+// String returns the name of r, in the plural.
+func (r Role) String() string { return roles[r].name }
+
+// Unit names what r counts, in the plural.
+func (r Role) Unit() string { return roles[r].unit }
+
+// RoleReport is what the clients of one role have seen.
+type RoleReport struct {
+	Clients  int
+	Answered uint64
+	Latency  Latency // of requests; of a Watcher none
+}
+
+// cast says how many clients of each role there are, players first.
+func (o *Options) cast() (n [roleCount]int) {
+	switch o.Mode {
+	case Spectate:
+		n[Player], n[Watcher] = o.Players, o.Clients
+	case Mixed:
+		for r := Watcher; r < roleCount; r++ {
+			n[r] = o.Clients * roles[r].share / 100
+		}
+		n[Player] = o.Clients - n[Watcher] - n[Predictor] - n[Reader]
+	default:
+		n[Player] = o.Clients
+	}
+	return n
+}
+
+// moves reports whether a client plays.
+func (l *load) moves(c *client) bool {
+	return c.role == Player && l.options.Mode != Hello && l.options.Mode != Legal
+}
+
+// pause lets a client think before its next request.
+func (l *load) pause(c *client) {
+	if l.options.Think == 0 {
+		l.next(c)
+		return
+	}
+	c.stage = pausing
+	c.request.due = l.now + l.options.Think
+}
+
+// watch asks for the summary.
+func (l *load) watch(c *client) {
+	encode(l, c, wire.Header{Token: c.token}, wire.SpectateGame{})
+	l.ask(c, asking)
+}
+
+// saw counts an update that a watcher was sent.
+func (l *load) saw(c *client) {
+	if l.phase != measuring {
+		return
+	}
+	l.report.Roles[c.role].Answered++
+	if l.options.Mode == Spectate {
+		l.report.Answered++
+	}
+}
+
+// predict predicts a move of a board that a player holds, or reads what others
+// have predicted of it.
+func (l *load) predict(c *client) {
+	of := &l.clients[l.random.IntN(l.report.Roles[Player].Clients)].seat
+	h := wire.Header{Token: c.token, Board: of.board}
+	moves := of.position.LegalMoves(l.scratch.moves[:0])
+	if len(moves) == 0 || l.random.IntN(2) == 0 {
+		encode(l, c, h, wire.GetPredictions{})
+	} else {
+		var text [8]byte
+		uci, _ := wire.MakeUCI(moves[l.random.IntN(len(moves))].AppendUCI(text[:0]))
+		encode(l, c, h, wire.SubmitPrediction{UCI: uci})
+	}
+	l.ask(c, asking)
+}
+
+// read asks for the first page of the leaderboard.
+func (l *load) read(c *client) {
+	encode(l, c, wire.Header{Token: c.token}, wire.GetLeaderboard{Order: 1, Limit: 10})
+	l.ask(c, asking)
+}
+
+// told takes the answer of a request that is not about a move.
+func (l *load) told(c *client) {
+	if c.stage != asking {
+		return
+	}
+	l.answered(c, c.request.first)
+	l.pause(c)
+}
+
+// answered counts a request that was answered with success.
+func (l *load) answered(c *client, first time.Duration) {
+	if l.phase == measuring {
+		role := &l.report.Roles[c.role]
+		role.Answered++
+		role.Latency.Add(l.now - first)
+		if l.options.Mode != Spectate {
+			l.report.Answered++
+		}
+		if c.role == Player {
+			l.report.Latency.Add(l.now - first)
+			l.second.Add(l.now - first)
+			l.report.LongestGap = max(l.report.LongestGap, l.now-l.heard)
+		}
+	}
+	if c.role == Player {
+		l.heard = l.now
+	}
+}

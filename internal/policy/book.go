@@ -1,0 +1,190 @@
+package policy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"wamble"
+)
+
+// Book is the rules of a configuration. It belongs to one goroutine.
+type Book struct {
+	chapters map[string]*chapter // by action
+	byID     map[wamble.PlayerID][]string
+	byKey    map[wamble.PublicKey][]string
+	personal bool
+	cache    map[Question]kept
+}
+
+// chapter is the rules of one action: the first that matches decides.
+type chapter struct {
+	rules []wamble.PolicyRule
+	// turns are the seconds at which a rule begins to count or no longer does, in
+	// order.
+	turns []int64
+}
+
+// kept is a decision, and the second from which on it may be another.
+type kept struct {
+	decision Decision
+	until    int64
+}
+
+const (
+	// scanned is how many rules are gone through rather than remembering what
+	// they said.
+	scanned = 8
+	// maxKept bounds the decisions that are remembered.
+	maxKept = 4096
+)
+
+// New returns the book of some rules, in the order in which they were made, and
+// of who carries which tag.
+func New(rules []wamble.PolicyRule, tags []wamble.PolicyTag) *Book {
+	b := &Book{
+		chapters: map[string]*chapter{}, byID: map[wamble.PlayerID][]string{}, byKey: map[wamble.PublicKey][]string{},
+		cache: map[Question]kept{},
+	}
+	for i := range rules {
+		c := b.chapters[rules[i].Action]
+		if c == nil {
+			c = &chapter{}
+			b.chapters[rules[i].Action] = c
+		}
+		c.rules = append(c.rules, rules[i])
+		b.personal = b.personal || !rules[i].Who.IsZero()
+	}
+	for _, c := range b.chapters {
+		c.sort()
+	}
+	for _, t := range tags {
+		if t.Who.ID != 0 {
+			id := wamble.PlayerID(t.Who.ID)
+			b.byID[id] = append(b.byID[id], t.Tag)
+		} else {
+			b.byKey[t.Who.Key] = append(b.byKey[t.Who.Key], t.Tag)
+		}
+	}
+	return b
+}
+
+// sort puts the rules in the order of the package comment.
+func (c *chapter) sort() {
+	slices.Reverse(c.rules) // the later one first; the sort is stable
+	slices.SortStableFunc(c.rules, func(a, b wamble.PolicyRule) int {
+		return cmp.Or(
+			before(!a.Who.IsZero(), !b.Who.IsZero()),
+			before(a.Scope.Profile != "", b.Scope.Profile != ""),
+			before(a.Scope.Group != "", b.Scope.Group != ""),
+			before(a.Resource != "*", b.Resource != "*"),
+			before(a.ContextKey != "", b.ContextKey != ""),
+			before(!a.Allow, !b.Allow),
+		)
+	})
+	for _, r := range c.rules {
+		if r.NotBefore != 0 {
+			c.turns = append(c.turns, r.NotBefore)
+		}
+		if r.NotAfter != 0 {
+			c.turns = append(c.turns, r.NotAfter+1)
+		}
+	}
+	slices.Sort(c.turns)
+}
+
+// before orders what has something before what has not.
+func before(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// Empty reports whether there are no rules: every decision is the default.
+func (b *Book) Empty() bool { return len(b.chapters) == 0 }
+
+// Personal reports whether a rule is about somebody, so that one has to know who
+// asks.
+func (b *Book) Personal() bool { return b.personal }
+
+// Rules reports whether there is a rule for an action.
+func (b *Book) Rules(action string) bool { return b.chapters[action] != nil }
+
+// Decide answers a question at a time in Unix seconds, which does not go back.
+func (b *Book) Decide(now int64, q Question) Decision {
+	c := b.chapters[q.Action]
+	if c == nil {
+		return byDefault(&q)
+	}
+	if len(c.rules) <= scanned {
+		return b.look(c, now, &q)
+	}
+	if k, ok := b.cache[q]; ok && now < k.until {
+		return k.decision
+	}
+	d := b.look(c, now, &q)
+	if len(b.cache) >= maxKept {
+		clear(b.cache)
+	}
+	b.cache[q] = kept{d, c.turn(now)}
+	return d
+}
+
+// turn returns the next second at which a rule begins or ends.
+func (c *chapter) turn(now int64) int64 {
+	i, _ := slices.BinarySearch(c.turns, now+1)
+	if i == len(c.turns) {
+		return math.MaxInt64
+	}
+	return c.turns[i]
+}
+
+// look finds the first rule that matches.
+func (b *Book) look(c *chapter, now int64, q *Question) Decision {
+	for i := range c.rules {
+		if r := &c.rules[i]; b.matches(r, now, q) {
+			return by(r)
+		}
+	}
+	return byDefault(q)
+}
+
+func (b *Book) matches(r *wamble.PolicyRule, now int64, q *Question) bool {
+	switch {
+	case now < r.NotBefore || r.NotAfter != 0 && now > r.NotAfter:
+	case r.Resource != q.Resource && (r.Resource != "*" || q.Exact):
+	case r.Scope.Profile != "" && r.Scope.Profile != q.Where.Profile:
+	case r.Scope.Group != "" && r.Scope.Group != q.Where.Group:
+	case r.ContextKey != "" && (r.ContextKey != q.Key || r.ContextValue != q.Value):
+	default:
+		return r.Who.IsZero() || b.is(q.Who, &r.Who)
+	}
+	return false
+}
+
+// is reports whether somebody is one of those whom a rule names.
+func (b *Book) is(who Who, named *wamble.PolicyWho) bool {
+	switch {
+	case who == Who{}:
+		return false
+	case named.ID != 0:
+		return wamble.PlayerID(named.ID) == who.ID
+	case named.Tag != "":
+		return slices.Contains(b.byID[who.ID], named.Tag) || slices.Contains(b.byKey[who.Key], named.Tag)
+	}
+	return named.Key == who.Key
+}
+
+// Tags returns the tags of an identity in their order, nil if it has none.
+func (b *Book) Tags(who Who) []string {
+	if who == (Who{}) {
+		return nil
+	}
+	all := slices.Concat(b.byID[who.ID], b.byKey[who.Key])
+	slices.Sort(all)
+	return slices.Compact(all)
+}

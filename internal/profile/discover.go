@@ -1,0 +1,130 @@
+package profile
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"wamble/internal/board"
+	"wamble/internal/link"
+	"wamble/internal/policy"
+	"wamble/internal/session"
+	"wamble/wire"
+)
+
+// discovers reports whether a session, nil for a guest, may know of a profile: a
+// rule says so, or it is advertised and he has the tier.
+func (p *Profile) discovers(s *session.Session, at *place) bool {
+	q := policy.Question{Who: whoOf(s), Where: at.Place, Action: "profile.discover.override", Exact: true}
+	if p.mode.law.book.Rules(q.Action) {
+		for _, resource := range []string{"profile:" + at.Name, "profile_selector:" + at.Neighbour.Group, "*"} {
+			q.Resource = resource
+			if d := p.mode.law.book.Decide(p.clock.now.Unix(), q); d.Rule != nil {
+				return d.Allowed
+			}
+		}
+	}
+	return at.Advertise && p.tier(s, at) >= at.Visibility
+}
+
+// listProfiles names the profiles that the asker may know of.
+func (p *Profile) listProfiles(r *request, _ *Output) verdict {
+	var names []string
+	for i := range p.mode.law.places {
+		if at := &p.mode.law.places[i]; p.discovers(r.session, at) {
+			names = append(names, at.Name)
+		}
+	}
+	slices.Sort(names)
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfilesList{Names: wire.Text(strings.Join(names, ","))})
+	return done
+}
+
+// maxMissing is how much of the name of a profile is echoed that is not there.
+const maxMissing = 80
+
+// missing says that there is no such profile, or none that the asker may know.
+func missing(name []byte) wire.Text {
+	return append(wire.Text("NOTFOUND;"), wire.Limit(name, maxMissing)...)
+}
+
+// profileInfo tells about one profile. One that is hidden is not told from one
+// that does not exist.
+func (p *Profile) profileInfo(r *request, out *Output) verdict {
+	name := r.message.(*wire.GetProfileInfo).Name
+	at := p.mode.law.place(name)
+	if len(name) == 0 || at == nil || !p.discovers(r.session, at) {
+		link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileInfo{Info: missing(name)})
+		return done
+	}
+	accepted, known := p.hasAccepted(r, at)
+	if !known {
+		return p.ask(r, p.askTerms(r, at), out)
+	}
+	v := view{fields: p.scratch.fields[:0]}
+	p.portray(&v, r.session, at, accepted)
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileInfo{Info: infoOf(at)}, v.fields...)
+	return done
+}
+
+// hasAccepted reports whether a request's session has accepted the terms of a
+// place, if that is known without asking the store.
+func (p *Profile) hasAccepted(r *request, at *place) (accepted, known bool) {
+	switch {
+	case at.terms.text == "":
+		return true, true
+	case r.session == nil:
+		return false, true
+	case at.Name == p.mode.law.own.Name:
+		return r.session.Terms(at.terms.revision)
+	case r.asked && r.subject == TermsOf:
+		return r.answer != nil && r.answer.Accepted, true
+	}
+	return false, false
+}
+
+// infoOf is the text of PROFILE_INFO.
+func infoOf(at *place) wire.Text {
+	b := append(wire.Text(at.Name), ';')
+	b = append(strconv.AppendInt(b, int64(at.Port), 10), ';')
+	if at.Advertise {
+		b = append(b, "1;"...)
+	} else {
+		b = append(b, "0;"...)
+	}
+	return wire.Limit(strconv.AppendInt(b, int64(at.Visibility), 10), wire.TextLimit)
+}
+
+// portray adds the fields of PROFILE_INFO in their order.
+func (p *Profile) portray(v *view, s *session.Session, at *place, accepted bool) {
+	allows := func(c wire.Control) bool {
+		return p.mode.law.book.Decide(p.clock.now.Unix(), policy.Question{
+			Who: whoOf(s), Where: at.Place, Action: "protocol.ctrl", Resource: requestNames[c],
+		}).Allowed
+	}
+	caps, hasTerms := int64(0), at.terms.text != ""
+	if allows(wire.CtrlClientHello) {
+		caps |= wire.ProfileMayJoin
+	}
+	if hasTerms && allows(wire.CtrlGetProfileTOS) {
+		caps |= wire.ProfileHasTerms
+	}
+	v.add(wire.Int(wire.KeyProfileCaps, caps))
+	v.add(wire.Int(wire.KeyProfileTOSAvailable, oneIf(hasTerms)))
+	v.add(wire.Int(wire.KeyProfileTOSAccepted, oneIf(accepted)))
+	v.add(wire.Int(wire.KeyProfileWebSocketPort, int64(at.WebSocketPort)))
+	if at.WebSocketPath != "" {
+		v.add(wire.String(wire.KeyProfileWebSocketPath, at.WebSocketPath))
+	}
+	v.add(wire.Int(wire.KeyProfileReserveTimeout, int64(at.Reservation.Seconds())))
+}
+
+func oneIf(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// heldBy is the board of a session, nil if it has none.
+func (p *Profile) heldBy(s *session.Session) *board.Board { return p.boards.Held(s.ID()) }

@@ -1,0 +1,130 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/link"
+	"wamble/internal/session"
+	"wamble/wire"
+)
+
+// login ties a session to a key: first it is challenged, then it proves that the
+// key is its own. A failure never says why.
+func (p *Profile) login(r *request, out *Output) verdict {
+	m, s := r.message.(*wire.LoginRequest), r.session
+	key := wamble.PublicKey(m.PublicKey)
+	if s == nil || p.mode.law.bans.ofKey(p.clock.now, key) != nil {
+		return p.failLogin(r)
+	}
+	if m.Signature == nil {
+		text, err := p.sessions.Challenge(p.clock.now, s, key)
+		if err != nil {
+			return p.failLogin(r)
+		}
+		link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.LoginChallenge{Challenge: text})
+		return done
+	}
+	stored, loaded := r.player()
+	if !loaded {
+		if v, ok := p.prove(r, key, *m.Signature, out); !ok {
+			return v
+		}
+	}
+	p.sessions.Wrote(s, p.comingGate(out))
+	if err := p.sessions.Link(p.clock.now, s, key, stored, &p.draft); err != nil {
+		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
+		return done
+	}
+	p.boards.Identify(s.ID(), true)
+	return p.loggedIn(r, s, out)
+}
+
+// player returns the identity that the request waited for, nil if the store has
+// none, and whether it has waited.
+func (r *request) player() (*wamble.Player, bool) {
+	if !r.asked || r.subject != PlayerOf {
+		return nil, false
+	}
+	if r.answer == nil {
+		return nil, true
+	}
+	return r.answer.Player, true
+}
+
+// prove checks the signature, and asks the store for the identity if it is not
+// in memory. It reports whether the login can go on at once. While the store
+// cannot be asked the challenge is left as it is.
+func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, out *Output) (verdict, bool) {
+	from, _ := p.link.Peer(r.id)
+	here := p.sessions.Identity(key) != nil || p.sessions.Erasing(key)
+	switch {
+	case !p.sessions.MayLogin(p.clock.now, from.IP(), key):
+		return p.failLogin(r), false
+	case !here && p.mode.away:
+		return p.refuse(r, errAway, out), false
+	case p.sessions.Prove(p.clock.now, r.session, key, signature) != nil:
+		return p.failLogin(r), false
+	case !here:
+		return p.ask(r, Load{Subject: PlayerOf, Token: r.h.Token, Key: key}, out), false
+	}
+	return done, true
+}
+
+// loggedIn answers with the board that the player has now, if there is one.
+func (p *Profile) loggedIn(r *request, s *session.Session, out *Output) verdict {
+	b, taken, err := p.seat(s)
+	if err != nil {
+		b = nil
+	}
+	v := p.show(s, b, r.h.Seq)
+	v.fit(p.link.Room(r.id))
+	h := wire.Header{Token: s.Token(), Board: idOf(b), Flags: v.flags}
+	link.Answer(p.link, r.id, h, wire.LoginSuccess{FEN: v.fen}, v.fields...)
+	if b != nil {
+		p.noteShown(b, &v)
+	}
+	p.sealFor(s, out)
+	p.lost(taken, out)
+	return done
+}
+
+func idOf(b *board.Board) wamble.BoardID {
+	if b == nil {
+		return 0
+	}
+	return b.ID()
+}
+
+// failLogin answers a login that failed.
+func (p *Profile) failLogin(r *request) verdict {
+	p.stats.Refused++
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.LoginFailed{Code: wamble.AccessDenied}, p.named(r)...)
+	return done
+}
+
+// logout unties a session from its identity and ends it. Before the ACK leaves,
+// that is durable, and nothing that the token could reach is left: neither kept
+// answers nor other addresses.
+func (p *Profile) logout(r *request, out *Output) verdict {
+	s := r.session
+	if s == nil {
+		return done
+	}
+	p.sessions.Wrote(s, p.comingGate(out))
+	p.boards.Release(p.clock.now, s.ID(), &p.draft)
+	p.sessions.Logout(p.clock.now, s, &p.draft)
+	r.session = nil
+	p.seal(out)
+	from, _ := p.link.Peer(r.id)
+	p.link.Purge(r.h.Token, from)
+	return done
+}
+
+// comingGate is the gate under which the present request will be finished if it
+// decides something.
+func (p *Profile) comingGate(out *Output) uint64 {
+	if out.Gate != 0 {
+		return out.Gate
+	}
+	return p.gates.last + 1
+}

@@ -1,0 +1,154 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/link"
+	"wamble/internal/policy"
+	"wamble/internal/session"
+	"wamble/wire"
+)
+
+// The refusals of GET_PLAYER_STATS.
+var (
+	errBadHandle     = &wamble.Denied{Code: wamble.AccessDenied, Reason: "invalid stats handle"}
+	errKeyTarget     = &wamble.Denied{Code: wamble.AccessDenied, Reason: "stats public key target denied"}
+	errStatsDenied   = &wamble.Denied{Code: wamble.AccessDenied, Reason: "stats read denied"}
+	errUnknownHandle = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "unknown stats handle"}
+	errNoTarget      = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "no session for stats target"}
+	errStatsFailed   = &wamble.Denied{Code: wamble.StatsFailed, Reason: "stats lookup failed"}
+)
+
+// target is whose stats are asked for, and what is known of him.
+type target struct {
+	session wamble.SessionID // 0: he does not exist
+	who     policy.Who
+	handle  string // "": he is anonymous
+	stats   wamble.Stats
+}
+
+// playerStats shows what a player has achieved: the asker himself, or one whom
+// he names by his session or his handle. In this order: who is meant, whether
+// the policy allows it, who asks, and what there is.
+func (p *Profile) playerStats(r *request, out *Output) verdict {
+	t, what, denied := p.targetOf(r)
+	switch {
+	case denied != nil:
+		return p.denyStats(r, denied)
+	case what.Subject == TargetOf && !(r.asked && r.subject == TargetOf):
+		return p.ask(r, what, out)
+	case !p.mayReadStats(r.session, t.who):
+		return p.denyStats(r, errStatsDenied)
+	case r.session == nil:
+		return p.denyStats(r, errNoRequester)
+	case t.session == 0:
+		return p.denyStats(r, errStatsFailed)
+	}
+	m := wire.PlayerStatsData{Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games)}
+	fields := append(statsID(p.scratch.fields[:0], r), wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
+		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != policy.Who{})), wire.String(wire.KeyStatsTargetHandle, t.handle))
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
+	return done
+}
+
+// statsID adds the number that the asker gave his request.
+func statsID(fields []wire.Field, r *request) []wire.Field {
+	if id, _ := r.ext.Int(wire.KeyStatsRequestID); id > 0 {
+		fields = append(fields, wire.Int(wire.KeyStatsRequestID, id))
+	}
+	return fields
+}
+
+func (p *Profile) denyStats(r *request, d *wamble.Denied) verdict {
+	p.denyWith(r, d, statsID(p.named(r), r))
+	return done
+}
+
+// targetOf finds out whose stats a request is about. If the store has to be
+// asked, the question is returned, unless it was.
+func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Denied) {
+	what.Token = r.h.Token
+	handle, _ := r.ext.Text(wire.KeyStatsTargetHandle)
+	key, _ := r.ext.Text(wire.KeyStatsTargetPublicKey)
+	id, _ := r.ext.Int(wire.KeyStatsTargetSession)
+	switch {
+	case id > 0:
+		if s := p.sessions.ByID(wamble.SessionID(id)); s != nil {
+			return p.targetHere(s), what, nil
+		}
+		what.Subject, what.Session = TargetOf, wamble.SessionID(id)
+	case handle != "" && !validHandle(handle):
+		return t, what, errBadHandle
+	case handle != "":
+		what.Subject, what.Handle = TargetOf, handle
+		if r.asked && r.subject == TargetOf && r.stored == nil {
+			return t, what, errUnknownHandle
+		}
+		if r.stored != nil && r.stored.ID == 0 {
+			return t, what, errNoTarget
+		}
+	case key != "":
+		return t, what, errKeyTarget
+	default:
+		if r.session != nil {
+			t = p.targetHere(r.session)
+		}
+		return t, what, nil
+	}
+	if r.stored != nil {
+		t = p.targetStored(r.stored, r.answer)
+	}
+	return t, what, nil
+}
+
+// validHandle reports whether a text can be a handle: 4 to 63 of [a-z0-9_].
+func validHandle(s string) bool {
+	if len(s) < 4 || len(s) > 63 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Profile) targetHere(s *session.Session) target {
+	t := target{session: s.ID(), who: whoOf(s), stats: p.sessions.Stats(s)}
+	if i := s.Identity(); i != nil {
+		t.handle = i.Handle()
+	}
+	return t
+}
+
+// targetStored is a session out of the store. What memory has of its identity is
+// newer.
+func (p *Profile) targetStored(s *wamble.Session, a *Answer) target {
+	t := target{session: s.ID, stats: s.Stats}
+	if s.Key.IsZero() || p.sessions.Erasing(s.Key) {
+		return t
+	}
+	t.who, t.handle = policy.Who{ID: s.Player, Key: s.Key}, s.Handle
+	switch i := p.sessions.Identity(s.Key); {
+	case i != nil:
+		t.stats = i.Stats()
+	case a != nil && a.Player != nil:
+		t.stats = a.Player.Stats
+	}
+	return t
+}
+
+// mayReadStats asks the policy. A rule for one of the target's tags goes before
+// one that does not ask for tags.
+func (p *Profile) mayReadStats(s *session.Session, of policy.Who) bool {
+	tags := p.mode.law.book.Tags(of)
+	if len(tags) == 0 {
+		tags = []string{"none"}
+	}
+	for _, tag := range tags {
+		if d := p.decide(s, "stats.read", "player", "target.identity_tag", tag); d.Rule != nil && d.Rule.ContextKey != "" {
+			return d.Allowed
+		}
+	}
+	return p.decide(s, "stats.read", "player", "", "").Allowed
+}

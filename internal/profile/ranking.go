@@ -1,0 +1,125 @@
+package profile
+
+import (
+	"encoding/hex"
+	"math"
+	"time"
+
+	"wamble"
+	"wamble/internal/link"
+	"wamble/wire"
+)
+
+var errNoRequester = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "requester session not found", Blocking: true}
+
+// pages are the pages of the leaderboard that were read lately: whoever looks
+// again and again costs one question every five seconds.
+type pages struct {
+	kept map[wamble.LeaderboardQuery]page
+}
+
+type page struct {
+	ranks *wamble.Leaderboard
+	at    time.Time
+}
+
+const (
+	pageTTL  = 5 * time.Second
+	maxPages = 1024
+)
+
+func (ps *pages) find(now time.Time, q wamble.LeaderboardQuery) *wamble.Leaderboard {
+	if k, ok := ps.kept[q]; ok && now.Sub(k.at) < pageTTL {
+		return k.ranks
+	}
+	return nil
+}
+
+func (ps *pages) keep(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Leaderboard) {
+	if len(ps.kept) >= maxPages || ps.kept == nil {
+		ps.kept = map[wamble.LeaderboardQuery]page{}
+	}
+	ps.kept[q] = page{ranks, now}
+}
+
+// leaderboard shows a page of the leaderboard, and the row of the asker.
+func (p *Profile) leaderboard(r *request, out *Output) verdict {
+	if r.session == nil {
+		p.deny(r, errNoRequester)
+		return done
+	}
+	q, index := pageOf(r)
+	ranks := p.loads.pages.find(p.clock.now, q)
+	if r.asked && r.subject == RanksOf {
+		if r.answer == nil || r.answer.Ranks == nil {
+			p.deny(r, brokenOf(RanksOf))
+			return done
+		}
+		ranks = r.answer.Ranks
+		p.loads.pages.keep(p.clock.now, q, ranks)
+	}
+	if ranks == nil {
+		return p.ask(r, Load{Subject: RanksOf, Token: r.h.Token, Page: q}, out)
+	}
+	p.answerRanks(r, q, index, ranks)
+	return done
+}
+
+// pageOf is the page that a request names: at most 16 rows, and none that is so
+// far away that its number is none.
+func pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
+	m := r.message.(*wire.GetLeaderboard)
+	limit := int64(m.Limit)
+	if limit == 0 {
+		limit = wire.DefaultRows
+	}
+	limit = min(limit, wire.MaxRows)
+	index, _ = r.ext.Int(wire.KeyLeaderboardPageIndex)
+	index = min(max(index, 0), math.MaxInt32/wire.MaxRows)
+	return wamble.LeaderboardQuery{
+		ByRating: m.Order == wire.ByRating, Offset: int(index * limit), Limit: int(limit), Self: r.session.ID(),
+	}, index
+}
+
+func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64, ranks *wamble.Leaderboard) {
+	m := wire.LeaderboardData{Order: wire.ByScore}
+	if q.ByRating {
+		m.Order = wire.ByRating
+	}
+	onPage := false
+	for i := range ranks.Rows {
+		row := &ranks.Rows[i]
+		onPage = onPage || row.Session == q.Self
+		m.Rows = append(m.Rows, wire.LeaderboardRow{
+			Rank: uint32(row.Rank), Session: wire.Uint64(row.Session), Score: wire.Float(row.Stats.Score), Rating: wire.Float(row.Stats.Rating),
+			Games: count(row.Stats.Games), HasIdentity: !row.Key.IsZero(), PublicKey: wire.Key(row.Key), Handle: wire.Text(row.Handle),
+		})
+	}
+	fields := append(p.scratch.fields[:0],
+		wire.Int(wire.KeyLeaderboardTotalCount, int64(ranks.Total)), wire.Int(wire.KeyLeaderboardPageIndex, index), wire.Int(wire.KeyLeaderboardPageSize, int64(q.Limit)))
+	if self := ranks.Self; self != nil {
+		m.SelfRank = uint32(self.Rank)
+		if !onPage {
+			fields = append(fields, selfFields(self)...)
+		}
+	}
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
+}
+
+func selfFields(self *wamble.LeaderboardRow) []wire.Field {
+	fields := []wire.Field{
+		wire.Int(wire.KeyLeaderboardSelfRank, int64(self.Rank)),
+		wire.Int(wire.KeyLeaderboardSelfSession, int64(self.Session)),
+		wire.Double(wire.KeyLeaderboardSelfScore, self.Stats.Score),
+		wire.Double(wire.KeyLeaderboardSelfRating, self.Stats.Rating),
+		wire.Int(wire.KeyLeaderboardSelfGames, int64(self.Stats.Games)),
+		wire.Int(wire.KeyLeaderboardSelfIdentity, oneIf(!self.Key.IsZero())),
+	}
+	if !self.Key.IsZero() {
+		fields = append(fields, wire.String(wire.KeyLeaderboardSelfKey, hex.EncodeToString(self.Key[:])))
+	}
+	return fields
+}
+
+// count is a number of games as it travels.
+func count(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }

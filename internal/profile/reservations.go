@@ -1,0 +1,64 @@
+package profile
+
+import (
+	"math"
+
+	"wamble"
+	"wamble/internal/link"
+	"wamble/wire"
+)
+
+// reservations lists the boards that the asker's identity holds, in all
+// profiles. Somebody without an identity has none to come back to.
+func (p *Profile) reservations(r *request, out *Output) verdict {
+	var rows []wire.Reservation
+	if s := r.session; s != nil && s.Identity() != nil {
+		if !(r.asked && r.subject == ReservationsOf) {
+			return p.ask(r, Load{Subject: ReservationsOf, Token: r.h.Token, Key: s.Identity().Key()}, out)
+		}
+		rows = p.reserved(r)
+	}
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ActiveReservationsData{Rows: rows})
+	return done
+}
+
+// reserved is what the store knows, with what memory knows better: the boards
+// of this profile.
+func (p *Profile) reserved(r *request) []wire.Reservation {
+	var rows []wire.Reservation
+	key, own := r.session.Identity().Key(), p.mode.law.own.Name
+	held, listed := p.heldBy(r.session), false
+	if r.answer != nil {
+		for _, row := range r.answer.Reservations {
+			if row.Profile == own && !p.holdsFor(row.Board, key) || len(rows) == math.MaxUint16-1 {
+				continue
+			}
+			listed = listed || held != nil && row.Board == held.ID()
+			rows = append(rows, wire.Reservation{
+				Board: wire.Uint64(row.Board), ReservedAt: seconds(row.At.Unix()), ExpiresAt: seconds(row.Expires.Unix()),
+				Available: p.mode.law.place([]byte(row.Profile)) != nil && row.Profile != "", Profile: wire.Text(row.Profile),
+			})
+		}
+	}
+	if held != nil && !listed {
+		expires := held.Reserved().Add(p.cfg.Boards.ReservationTimeout)
+		rows = append(rows, wire.Reservation{
+			Board: wire.Uint64(held.ID()), ReservedAt: seconds(held.Reserved().Unix()), ExpiresAt: seconds(expires.Unix()),
+			Available: true, Profile: wire.Text(own),
+		})
+	}
+	return rows
+}
+
+// holdsFor reports whether a board of this profile is held by a session of a
+// key.
+func (p *Profile) holdsFor(id wamble.BoardID, key wamble.PublicKey) bool {
+	b := p.boards.Board(id)
+	if b == nil || b.Holder() == 0 {
+		return false
+	}
+	s := p.sessions.ByID(b.Holder())
+	return s != nil && s.Identity() != nil && s.Identity().Key() == key
+}
+
+func seconds(unix int64) wire.Uint64 { return wire.Uint64(max(unix, 0)) }

@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/client"
+	"wamble/internal/loader"
+)
+
+// TestClientWatches: the Go client watches all boards, one of them, and stops,
+// over UDP and WebSocket.
+func TestClientWatches(t *testing.T) {
+	s := serve(t, Options{}, conf("(def max-moves-per-board 3)")).ready()
+	for name, address := range map[string]string{"UDP": s.address(), "WebSocket": "ws://" + s.Addresses().HTTP.String() + "/ws"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			player, watcher := join(t, s.address(), wamble.Token{}).c, join(t, address, wamble.Token{}).c
+			w, err := watcher.Spectate(ctx, client.View{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sees := func(what string, ok func(client.Sighting) bool) client.Sighting {
+				t.Helper()
+				for {
+					got, err := w.Next(ctx)
+					if err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					if ok(got) {
+						return got
+					}
+				}
+			}
+			sees("the beginning", func(s client.Sighting) bool { return s.Reset && s.State == "summary" && s.Generation > 0 })
+			on := player.Board()
+			sees("the player's board", func(s client.Sighting) bool { return s.Board.ID == on.ID })
+			after := play(t, ctx, player)
+			sees("the move", func(s client.Sighting) bool {
+				return s.Board.ID == on.ID && s.Board.FEN == after && s.Board.LastMove != nil
+			})
+			// The player's next board, in focus, and what he does there.
+			on = player.Board()
+			if err := w.Turn(ctx, client.View{Board: on.ID}); err != nil {
+				t.Fatal(err)
+			}
+			sees("the focus", func(s client.Sighting) bool { return s.Board.ID == on.ID && s.State == "focus" })
+			after = play(t, ctx, player)
+			sees("his move", func(s client.Sighting) bool { return s.Board.ID == on.ID && s.Board.FEN == after })
+			if err := w.Turn(ctx, client.View{Board: 1 << 40}); client.DeniedCode(err) != wamble.SpectateUnavailable {
+				t.Errorf("got %v, want %v", err, wamble.SpectateUnavailable)
+			}
+			if err := w.Stop(ctx); err != nil {
+				t.Fatal(err)
+			}
+			for err == nil { // what came before
+				_, err = w.Next(ctx)
+			}
+			if err != client.ErrStopped {
+				t.Errorf("got %v, want %v", err, client.ErrStopped)
+			}
+		})
+	}
+}
+
+// play makes the first legal move on the player's board, and returns what that
+// looks like.
+func play(t *testing.T, ctx context.Context, c *client.Client) string {
+	t.Helper()
+	p, err := chess.ParseFEN(c.Board().FEN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.LegalMoves(nil)[0]
+	if _, err := c.Play(ctx, m.String()); err != nil {
+		t.Fatal(err)
+	}
+	fen, spaces := p.Play(m).FEN(), 0
+	for i := range fen {
+		if fen[i] == ' ' {
+			if spaces++; spaces == 2 {
+				return fen[:i]
+			}
+		}
+	}
+	return fen
+}
+
+// TestClientPredicts: the Go client predicts and reads, and a restart of the
+// server forgets nothing of it.
+func TestClientPredicts(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	dir, text := t.TempDir(), conf(`(def prediction-mode "streak")`)
+	s := serve(t, Options{Dir: dir}, text).ready()
+	player, seer := join(t, s.address(), wamble.Token{}).c, join(t, s.address(), wamble.Token{}).c
+	board := player.Board().ID
+	made, err := seer.Predict(ctx, board, "e2e4", 0)
+	if err != nil || made.Status != client.SubmitCreated || made.Prediction == nil || made.Prediction.Author != seer.Token() {
+		t.Fatalf("got %+v, %v", made, err)
+	}
+	if next, err := seer.Predict(ctx, board, "e7e5", made.Prediction.ID); err != nil || next.Status != client.SubmitCreated || next.Prediction.Depth != 1 {
+		t.Fatalf("got %+v, %v", next, err)
+	}
+	if again, err := seer.Predict(ctx, board, "d2d4", 0); err != nil || again.Status != client.SubmitDuplicate || again.Prediction.ID != made.Prediction.ID {
+		t.Errorf("got %+v, %v", again, err)
+	}
+	if wrong, err := seer.Predict(ctx, board, "e2e5", 0); err != nil || wrong.Status == client.SubmitCreated || seer.Session().MaxPending == 0 {
+		t.Errorf("got %+v, %v; %d may be pending", wrong, err, seer.Session().MaxPending)
+	}
+	if moves, err := seer.PredictableMoves(ctx, board, 12); err != nil || len(moves) != 2 {
+		t.Errorf("got %v, %v, want the two moves of a pawn", moves, err)
+	}
+	if _, err := player.Play(ctx, "e2e4"); err != nil {
+		t.Fatal(err)
+	}
+	check := func(reader *client.Client) {
+		t.Helper()
+		rows, err := reader.Predictions(ctx, board, 0, 0)
+		if err != nil || len(rows) != 2 || rows[0].Status != client.PredictionCorrect || rows[0].Points != 1 ||
+			rows[1].Status != client.PredictionPending || rows[1].Parent != rows[0].ID || rows[1].UCI != "e7e5" {
+			t.Fatalf("got %+v, %v", rows, err)
+		}
+		if mine := rows[0].Author == reader.Token(); mine != (reader.Token() == seer.Token()) {
+			t.Errorf("the author of a prediction is not its own, or a token is shown")
+		}
+	}
+	check(seer)
+	check(player)
+	token := seer.Token()
+	s.end()
+	s = serve(t, Options{Dir: dir}, text).ready()
+	check(join(t, s.address(), token).c)
+}
+
+// TestMixedLoad: players, watchers, predictors and readers at once; everybody is
+// served.
+func TestMixedLoad(t *testing.T) {
+	for _, mode := range []loader.Mode{loader.Spectate, loader.Mixed} {
+		t.Run(mode.String(), func(t *testing.T) {
+			s := serve(t, Options{}, conf(`(def prediction-mode "streak")`)).ready()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			var seen loader.Second
+			r, err := loader.Run(ctx, loader.Options{
+				Server: netip.MustParseAddrPort(s.Addresses().UDP.String()), Mode: mode, Clients: 20, Players: 5, Duration: patience, Seed: 1,
+				EverySecond: func(now loader.Second) {
+					seen = now
+					if now.Roles[loader.Player] > 0 && now.Roles[loader.Watcher] > 0 && (mode == loader.Spectate || now.Roles[loader.Predictor] > 0) {
+						cancel() // enough
+					}
+				},
+			})
+			if err != nil || r.Roles[loader.Watcher].Answered == 0 || r.Roles[loader.Player].Answered == 0 {
+				t.Errorf("got %v, %v; roles %+v", err, seen.Roles, r.Counts)
+			}
+			if r.Counts.Malformed > 0 || mode == loader.Mixed && r.Roles[loader.Predictor].Answered == 0 {
+				t.Errorf("%+v, %d predictions answered", r.Counts, r.Roles[loader.Predictor].Answered)
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package session
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// TestErase: sessions go on without their identity, and what the store still
+// says of the key is not believed until it knows better.
+func TestErase(t *testing.T) {
+	r := newRig(t, nil)
+	key := wamble.PublicKey{7}
+	a, b, other := r.hello(), r.hello(), r.hello()
+	for s, k := range map[*Session]wamble.PublicKey{a: key, b: key, other: {8}} {
+		if err := r.Link(r.now, s, k, nil, silence{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Count(wamble.Stats{Score: 3})
+	if got := r.Of(key); len(got) != 2 || !slices.Contains(got, a) || !slices.Contains(got, b) {
+		t.Fatalf("got %v, want two sessions", got)
+	}
+	var said said
+	r.Erase(r.now, key, &said)
+	r.Erased(key, 5)
+	if got, want := said, []string{"ERASE_PLAYER"}; !slices.Equal(got, want) {
+		t.Errorf("said %v, want %v", got, want)
+	}
+	if a.Identity() != nil || b.Identity() != nil || other.Identity() == nil || a.Own().Score != 3 {
+		t.Error("the sessions are not as they should be")
+	}
+	if r.Identity(key) != nil || len(r.Of(key)) != 0 || !r.Erasing(key) {
+		t.Error("the identity is still there")
+	}
+	check(t, r.Table)
+	// A session that the store still ties to the key.
+	stored := &wamble.Session{ID: 90, Token: wamble.Token{9}, Key: key, Player: 4, Handle: "h_old", LastSeen: r.now}
+	s, err := r.Admit(r.now, stored, nil, r.holds)
+	if err != nil || s.Identity() != nil {
+		t.Errorf("got %v, %v; want an anonymous session", s, err)
+	}
+	r.Applied(4)
+	if !r.Erasing(key) {
+		t.Error("believed too early")
+	}
+	r.Applied(5)
+	if r.Erasing(key) {
+		t.Error("not believed, though the store has done it")
+	}
+	// Who comes back with the key is somebody new.
+	if err := r.Link(r.now, a, key, nil, silence{}); err != nil || a.Identity().Stats().Score != 3 {
+		t.Errorf("got %v, %+v", err, a.Identity())
+	}
+	check(t, r.Table)
+}
+
+func TestKick(t *testing.T) {
+	r := newRig(t, nil)
+	s := r.hello()
+	if err := r.Link(r.now, s, wamble.PublicKey{7}, nil, silence{}); err != nil {
+		t.Fatal(err)
+	}
+	token := s.Token()
+	r.Kick(r.now, s)
+	if r.Find(token) != nil || !r.Over(token) {
+		t.Error("the session goes on")
+	}
+	check(t, r.Table)
+}
+
+func TestAllIsInOrder(t *testing.T) {
+	tb := busyTable(t)
+	var a, b []wamble.Token
+	for s := range tb.All() {
+		a = append(a, s.Token())
+	}
+	for s := range tb.All() {
+		b = append(b, s.Token())
+		if len(b) == 5 {
+			break
+		}
+	}
+	if len(a) != tb.Len() || !slices.Equal(a[:5], b) {
+		t.Errorf("got %d of %d, in another order the second time", len(a), tb.Len())
+	}
+}
+
+func TestMayLogin(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Logins = 3 })
+	home, key := netip.MustParseAddr("192.0.2.1"), wamble.PublicKey{1}
+	try := func(ip netip.Addr, key wamble.PublicKey, want int) {
+		t.Helper()
+		got := 0
+		for range 10 {
+			if r.MayLogin(r.now, ip, key) {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%v: got %d attempts, want %d", ip, got, want)
+		}
+	}
+	try(home, key, 3)
+	try(home, wamble.PublicKey{2}, 0)                           // the address has used its allowance
+	try(netip.MustParseAddr("192.0.2.2"), key, 0)               // so has the key
+	try(netip.MustParseAddr("2001:db8::1"), [32]byte{3}, 3)     // one machine
+	try(netip.MustParseAddr("2001:db8::2"), [32]byte{4}, 0)     // has a /64
+	try(netip.MustParseAddr("2001:db8:0:1::2"), [32]byte{4}, 3) // another has another
+	r.after(time.Minute)
+	try(home, key, 3)
+	r.Reconfigure(Options{Logins: 0})
+	try(home, key, 10)
+}
+
+func TestTerms(t *testing.T) {
+	r := newRig(t, nil)
+	s := r.hello()
+	first, second := RevisionOf([32]byte{4}), RevisionOf([32]byte{8})
+	if first == second || RevisionOf([32]byte{}) == 0 {
+		t.Fatal("revisions are not told apart")
+	}
+	expect := func(rev Revision, accepted, known bool) {
+		t.Helper()
+		if a, k := s.Terms(rev); a != accepted || k != known {
+			t.Errorf("got accepted %v, known %v; want %v, %v", a, k, accepted, known)
+		}
+	}
+	expect(first, false, false)
+	s.SetTerms(first, false)
+	expect(first, false, true)
+	s.SetTerms(first, true)
+	expect(first, true, true)
+	expect(second, false, false)
+}

@@ -1,0 +1,53 @@
+package web_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// fen is the position of the board that a person holds.
+func (p *person) fen() string {
+	p.t.Helper()
+	return see[string](p, `document.querySelector('.stage').dataset.fen`)
+}
+
+// TestParty: two browsers and ten bots play. Whoever moves is on another board
+// at once, and is told so.
+func TestParty(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 24)`))
+	crowd := release(t, h, 10, 60*time.Millisecond)
+	ada, bob := meet(t, screen{width: 1280, height: 860, motion: true}), meet(t, phone)
+	ada.sit(h.url)
+	bob.sit(h.url)
+	see[bool](ada, `(() => {
+		window.cues = [];
+		const cue = document.querySelector('.cue');
+		new MutationObserver(() => cues.push(cue.textContent)).observe(cue, {childList: true, subtree: true, characterData: true});
+		return true;
+	})()`)
+	r := rand.New(rand.NewPCG(7, 7))
+	seen := map[string]bool{ada.board(): true}
+	for range 4 {
+		uci := anyMove(ada.fen(), r)
+		from := ada.board()
+		ada.move(byClick, uci[:2], uci[2:4])
+		if ada.board() == from {
+			t.Errorf("after a move on board %s she is still there", from)
+		}
+		ada.until(fmt.Sprintf("cues.includes(%q)", "Board "+from+" → Board "+ada.board()))
+		seen[ada.board()] = true
+
+		uci = anyMove(bob.fen(), r)
+		bob.move(byTouch, uci[:2], uci[2:4])
+	}
+	ada.shot("play-switched")
+	bob.shot("play-phone")
+	if len(seen) < 3 {
+		t.Errorf("four moves led to %d boards", len(seen))
+	}
+	if n := crowd.moves.Load(); n == 0 {
+		t.Error("the bots made no move")
+	}
+}

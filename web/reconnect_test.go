@@ -1,0 +1,74 @@
+package web_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// refused is what Chromium logs of a WebSocket that finds no server.
+const refused = "WebSocket connection to"
+
+// TestKill: the server crashes and comes back; the player keeps the board, and a
+// move made meanwhile is sent.
+func TestKill(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 8)`))
+	p := meet(t, desk)
+	p.forgive(refused)
+	p.forgive("ERR_CONNECTION_REFUSED")
+	p.sit(h.url)
+	p.move(byClick, "e2", "e4")
+	board, port := p.board(), h.port()
+	h.kill()
+	p.until(`document.querySelector('.banner.bad')`)
+	p.shot("away")
+	byClick(p, "d2", "d4")
+	p.reads(".banner", "will be sent")
+	h.write(strings.Replace(conf(`(def min-boards 8)`), "(def port 0)", "(def port "+port+")", 1))
+	h.start()
+	p.until(`!document.querySelector('.banner')`)
+	p.ready()
+	if p.board() == board {
+		t.Errorf("the move on board %s was not sent", board)
+	}
+	p.reads(".trail", "Board "+board)
+	if n := see[int](p, `+document.querySelector('[data-number="moves"]').textContent`); n != 2 {
+		t.Errorf("the panel counts %d moves, want 2", n)
+	}
+}
+
+// TestReload: who comes back to the page is on the same board.
+func TestReload(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 8)`))
+	p := meet(t, desk)
+	p.sit(h.url)
+	p.move(byClick, "e2", "e4")
+	board := p.board()
+	p.do(chromedp.Reload())
+	p.ready()
+	if got := p.board(); got != board {
+		t.Errorf("after a reload the board is %s, want %s", got, board)
+	}
+}
+
+// TestTwoTabs: a second tab of the same browser takes over, and gives back.
+func TestTwoTabs(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 8)`))
+	first := meet(t, desk)
+	first.sit(h.url)
+	board := first.board()
+	second := first.another()
+	second.sit(h.url)
+	if got := second.board(); got != board {
+		t.Errorf("the second tab has board %s, want %s", got, board)
+	}
+	first.reads(".banner", "another tab")
+	second.move(byClick, "e2", "e4")
+	first.press(".banner button")
+	first.until(`!document.querySelector('.banner')`)
+	second.reads(".banner", "another tab")
+	first.until(fmt.Sprintf("document.querySelector('.stage').dataset.board === %q", second.board()))
+	first.ready()
+}

@@ -1,0 +1,52 @@
+// A chart over time, drawn by uPlot.
+
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+export interface Curve {
+  name: string;
+  values: (number | null)[];
+}
+
+const inks = ["--accent", "--warm", "--good", "--bad"];
+
+export function Chart({ title, times, curves }: { title: string; times: number[]; curves: Curve[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const names = curves.map((c) => c.name).join();
+
+  useEffect(() => {
+    const style = getComputedStyle(document.documentElement);
+    const ink = (name: string) => style.getPropertyValue(name).trim();
+    const axis = { stroke: ink("--faint"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line") } };
+    plot.current = new uPlot(
+      {
+        width: box.current!.clientWidth,
+        height: 190,
+        series: [{}, ...curves.map((c, i) => ({ label: c.name, stroke: ink(inks[i % inks.length]), width: 2, spanGaps: true }))],
+        axes: [axis, { ...axis, size: 55 }],
+        scales: { y: { range: (_u, _min, max) => [0, Math.max(1, max * 1.15)] } },
+        cursor: { drag: { x: false, y: false } },
+      },
+      [times, ...curves.map((c) => c.values)],
+      box.current!,
+    );
+    const resize = new ResizeObserver(() => plot.current?.setSize({ width: box.current!.clientWidth, height: 190 }));
+    resize.observe(box.current!);
+    return () => {
+      resize.disconnect();
+      plot.current?.destroy();
+    };
+  }, [names]);
+
+  useEffect(() => plot.current?.setData([times, ...curves.map((c) => c.values)]), [times]);
+
+  const last = curves.map((c) => `${c.name} ${c.values.at(-1)?.toFixed(1) ?? "–"}`).join(", ");
+  return (
+    <figure class="plot">
+      <figcaption>{title}</figcaption>
+      <div ref={box} role="img" aria-label={`${title}: ${last}`} />
+    </figure>
+  );
+}

@@ -1,0 +1,71 @@
+// Nothing is done before the host has said yes; what came of it is said too.
+
+import { useState } from "preact/hooks";
+import { h } from "../texts";
+import { Dialog } from "../ui/Dialog";
+import { ask } from "./ask";
+
+export interface Deed {
+  verb: string;
+  args: unknown;
+  title: string;
+  text: string;
+}
+
+export type AskFirst = (deed: Deed) => void;
+
+export interface Confirm {
+  deed: Deed | null;
+  result: { ok: boolean; text: string } | null;
+  count: number; // of what was done, for lists that change with it
+  ask: AskFirst;
+  yes(): Promise<void>;
+  no(): void;
+}
+
+export function useConfirm(): Confirm {
+  const [deed, setDeed] = useState<Deed | null>(null);
+  const [result, setResult] = useState<Confirm["result"]>(null);
+  const [count, setCount] = useState(0);
+  return {
+    deed,
+    result,
+    count,
+    ask: (d) => (setResult(null), setDeed(d)),
+    no: () => setDeed(null),
+    yes: async () => {
+      if (!deed) return;
+      setDeed(null);
+      try {
+        const answer = await ask.act(deed.verb, deed.args);
+        setResult({ ok: true, text: `${h.done} ${deed.title}. ${JSON.stringify(answer)}` });
+      } catch (e) {
+        setResult({ ok: false, text: `${h.failed} ${deed.title}. ${(e as Error).message}` });
+      }
+      setCount((n) => n + 1);
+    },
+  };
+}
+
+export function ConfirmDialog({ confirm }: { confirm: Confirm }) {
+  return (
+    <>
+      <div class="toasts" role="log" aria-live="polite">
+        {confirm.result && <div class={`toast ${confirm.result.ok ? "good" : "bad"}`}>{confirm.result.text}</div>}
+      </div>
+      {confirm.deed && (
+        <Dialog title={confirm.deed.title} onClose={confirm.no}>
+          <p>{confirm.deed.text}</p>
+          <div class="buttons">
+            <button type="button" onClick={confirm.no}>
+              {h.no}
+            </button>
+            <button type="button" class="main" data-action="confirm" onClick={confirm.yes}>
+              {h.yes}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,67 @@
+// What the database refused for good: look at it, try it again, or drop it.
+
+import { useEffect, useState } from "preact/hooks";
+import { h } from "../texts";
+import { ask, type Dead } from "./ask";
+import type { AskFirst } from "./Confirm";
+
+export function DeadLetters({ count, done, confirm }: { count: number; done: number; confirm: AskFirst }) {
+  const [list, setList] = useState<Dead[]>([]);
+  useEffect(() => {
+    ask.dead().then(setList, () => {});
+  }, [count, done]);
+  return (
+    <section class="card" aria-labelledby="dead">
+      <h2 id="dead">{h.dead}</h2>
+      {list.length === 0 ? (
+        <p class="faint">{h.deadEmpty}</p>
+      ) : (
+        <div class="scroll" tabIndex={0} role="group" aria-labelledby="dead">
+          <table>
+            <thead>
+              <tr>
+                {h.deadColumns.map((c) => (
+                  <th key={c} scope="col">
+                    {c || <span class="hidden">{h.actions}</span>}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {list.map((d) => (
+                <Letter key={`${d.worker}/${d.number}`} letter={d} confirm={confirm} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Letter({ letter: d, confirm }: { letter: Dead; confirm: AskFirst }) {
+  const args = { worker: d.worker, number: d.number };
+  return (
+    <tr data-letter={d.number}>
+      <td>{new Date(d.time).toLocaleString()}</td>
+      <td>{d.cause}</td>
+      <td>{d.reason}</td>
+      <td>
+        <details>
+          <summary>{d.intents.join(", ") || h.decode}</summary>
+          <pre>{JSON.stringify(d.details ?? d, null, 1)}</pre>
+        </details>
+      </td>
+      <td>
+        <div class="buttons">
+          <button type="button" data-verb="replay" onClick={() => confirm({ verb: "dead-letter-replay", args, title: h.replay, text: h.confirm.replay })}>
+            {h.replay}
+          </button>
+          <button type="button" class="danger" data-verb="drop" onClick={() => confirm({ verb: "dead-letter-drop", args, title: h.drop, text: h.confirm.drop })}>
+            {h.drop}
+          </button>
+        </div>
+      </td>
+    </tr>
+  );
+}

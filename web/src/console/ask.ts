@@ -1,0 +1,86 @@
+// What the console asks of the server. The token is sent as a header of each
+// request and kept for this tab only: nothing that a browser would add by itself
+// opens the door, so no other page can use it.
+
+import { Store } from "../session/store";
+
+const key = "wamble.admin";
+
+export const token = new Store<string>(sessionStorage.getItem(key) ?? "");
+token.subscribe((t) => (t ? sessionStorage.setItem(key, t) : sessionStorage.removeItem(key)));
+
+/** Locked is thrown when the token is not accepted. */
+export class Locked extends Error {}
+
+async function call<T>(path: string, init: RequestInit = {}): Promise<T> {
+  const answer = await fetch(`api/${path}`, { ...init, headers: { ...init.headers, Authorization: `Bearer ${token.value}` } });
+  if (answer.status === 401) throw new Locked();
+  const body = await answer.json();
+  if (!answer.ok) throw new Error(body.error ?? String(answer.status));
+  return body as T;
+}
+
+export interface Profile {
+  name: string;
+  ready: boolean;
+  stage: string;
+  udp: string;
+  http: string;
+  store: string;
+  store_away: boolean;
+  boards: Record<string, number>;
+  sessions: number;
+  sessions_present: number;
+  moves: number;
+  queue_depth: number;
+  queue_age: number;
+  failures?: number;
+  brownout?: string[];
+  bans?: number;
+}
+
+export interface Status {
+  pid: number;
+  uptime: number;
+  data: string;
+  journal: { state: string; durability: string; dead_letters: number };
+  draining?: boolean;
+  profiles: Profile[];
+  last_reload?: { error?: string; changes: string[] };
+}
+
+/** Vitals are the counters of a moment; charts are made of their differences. */
+export interface Vitals {
+  at: number; // ms
+  bounds: number[]; // of the latency, in seconds
+  profiles: { name: string; moves: number; latency: number[]; queue: number }[];
+}
+
+export interface Dead {
+  worker: number;
+  number: number;
+  time: number;
+  cause: string;
+  reason: string;
+  attempts: number;
+  intents: string[];
+  details?: unknown[];
+}
+
+export interface Deed {
+  at: string;
+  from: string;
+  verb: string;
+  args?: unknown;
+  error?: string;
+}
+
+export const ask = {
+  status: () => call<Status>("status"),
+  vitals: () => call<Vitals>("vitals"),
+  dead: () => call<Dead[]>("dead-letters"),
+  log: () => call<string[]>("log"),
+  audit: () => call<Deed[]>("audit"),
+  act: (verb: string, args: unknown) =>
+    call<unknown>(`act/${verb}`, { method: "POST", body: JSON.stringify(args ?? {}), headers: { "Content-Type": "application/json" } }),
+};

@@ -1,0 +1,44 @@
+// Logging in and out: the session is tied to the browser's identity.
+
+import type { Key } from "../identity";
+import { Lost } from "./connection";
+import { keys } from "./keep";
+import type { Session } from "./session";
+
+const tries = 3;
+
+/** login proves the key to the server. A connection that breaks under way uses the challenge up, so it begins again. */
+export async function login(session: Session, key: Key, message: (token: string, publicKey: string, challenge: string) => Uint8Array): Promise<void> {
+  for (let i = 1; ; i++) {
+    try {
+      return await once(session, key, message);
+    } catch (e) {
+      if (!(e instanceof Lost) || i === tries || session.status.value.link === "stopped") throw e;
+    }
+  }
+}
+
+async function once(session: Session, key: Key, message: (token: string, publicKey: string, challenge: string) => Uint8Array): Promise<void> {
+  const { caller } = session;
+  const asked = await caller.ask({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey } }, "LOGIN_CHALLENGE");
+  if (asked.message?.name !== "LOGIN_CHALLENGE") throw new Error("no challenge");
+  const { token } = session.status.value;
+  const signature = key.sign(message(token, key.publicKey, asked.message.body.challenge));
+  const answer = await caller.askOnce({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey, signature } }, "LOGIN_SUCCESS");
+  session.keep.set(keys.loggedIn, token);
+  session.adopt(answer, null);
+}
+
+/** isLoggedIn reports whether this token has been tied to the identity. */
+export function isLoggedIn(session: Session): boolean {
+  return session.keep.get(keys.entropy) !== null && session.keep.get(keys.loggedIn) === session.status.value.token;
+}
+
+/** logout unties the key, forgets it in this browser, and starts as a new player. */
+export async function logout(session: Session): Promise<void> {
+  await session.caller.ask({ name: "LOGOUT", body: {} }).catch(() => {});
+  session.keep.set(keys.entropy, null);
+  session.keep.set(keys.loggedIn, null);
+  session.forget();
+  session.start();
+}

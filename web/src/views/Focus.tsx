@@ -1,0 +1,146 @@
+// One live board: its moves, the way back through them, and predictions.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { go, session, tell, watcher } from "../app";
+import type { Arrow } from "../board/Arrows";
+import { BoardView } from "../board/BoardView";
+import { type Color, fromUCI, type Move, Position, san, uci } from "../chess";
+import { created, type Twig } from "../session/predictions";
+import { predict } from "../session/predictions";
+import { useStore } from "../session/store";
+import { settings } from "../settings";
+import { t } from "../texts";
+import { Icon } from "../ui/Icon";
+import { MoveList } from "./MoveList";
+import { Predictions, usePredictions } from "./Predictions";
+import { useGame } from "./useGame";
+
+/** useSighting follows one board live. */
+function useSighting(board: string) {
+  useEffect(() => {
+    watcher.watch({ kind: "focus", board: BigInt(board) });
+    return () => watcher.stop();
+  }, [board]);
+  useStore(watcher.tick);
+  return watcher.boards.get(board) ?? null;
+}
+
+export function Focus({ board }: { board: string }) {
+  const state = useStore(watcher.state);
+  const { flipped } = useStore(settings);
+  const live = useSighting(board);
+  const { line, game } = useGame(board, live);
+  const [at, setAt] = useState<number | null>(null); // null is live
+  const [stem, setStem] = useState<{ twig: Twig; position: Position; name: string } | null>(null);
+  const chess960 = live?.chess960 ?? game?.chess960 !== undefined;
+
+  useEffect(() => {
+    document.title = `${t.play.board(board)} · ${t.name}`;
+    setAt(null);
+  }, [board]);
+  useEffect(() => setStem(null), [live?.fen, board]);
+
+  const now = useMemo(() => (live ? Position.parse(live.fen) : null), [live?.fen]);
+  const last = line?.moves.length ?? 0;
+  const past = at !== null && line ? line.positions[Math.min(at, last)] : null;
+  const position = past ?? stem?.position ?? now ?? line?.positions[last] ?? null;
+  const squares = past ? (line!.moves[at! - 1]?.squares ?? null) : (live?.lastMove ?? line?.moves[last - 1]?.squares ?? null);
+  const tips = usePredictions(board, now, line);
+
+  if (state === "refused" && !line) {
+    return (
+      <p class="card">
+        {`${t.watch.refused} ${watcher.refusal}`} <a href="/watch" onClick={(e) => (e.preventDefault(), go("/watch"))}>{t.watch.back}</a>
+      </p>
+    );
+  }
+  if (!position) return <p class="card faint">{t.watch.loading}</p>;
+
+  const onMove = async (m: Move) => {
+    const text = uci(m, chess960);
+    const name = san(position, m);
+    try {
+      const verdict = await predict(session, BigInt(board), text, stem?.twig.id ?? 0);
+      if (verdict === created) {
+        tell(t.predict.made(name), "good");
+        if (!stem) tips.guess(text, name);
+      } else tell(t.predict.refused[verdict] || t.predict.failed, "bad");
+    } catch (e) {
+      tell(`${t.predict.failed} ${(e as Error).message}`, "bad");
+    }
+    setStem(null);
+    tips.refresh();
+  };
+
+  const most = Math.max(1, ...tips.tree.map((x) => x.count));
+  const arrows: Arrow[] =
+    past || stem || !now
+      ? []
+      : tips.tree.flatMap((x) => {
+          const m = x.status === 0 ? fromUCI(now, x.uci) : undefined;
+          return m ? [{ from: m.from, to: m.to, weight: x.count / most, mine: x.mine }] : [];
+        });
+  const bottom: Color = flipped ? "b" : "w";
+  const side = position.turn === "w" ? t.play.white : t.play.black;
+  return (
+    <div class="play focus">
+      <section class="table" aria-label={t.play.board(board)}>
+        <header class="board-head">
+          <a class="icon" href="/watch" aria-label={t.watch.back} title={t.watch.back} onClick={(e) => (e.preventDefault(), go("/watch"))}>
+            <Icon name="back" />
+          </a>
+          <h1>{t.play.board(board)}</h1>
+          {chess960 && <span class="tag">{t.play.chess960}</span>}
+          <span class={`turn ${position.turn}`}>
+            <i aria-hidden="true" />
+            {stem ? t.predict.pendingMove(stem.name) : t.watch.toMove(side)}
+          </span>
+          <span class="tools">
+            {past ? (
+              <button type="button" onClick={() => setAt(null)}>
+                {t.watch.last}
+              </button>
+            ) : (
+              <span class="on-air">
+                <i class="pulse" aria-hidden="true" />
+                {t.watch.live}
+              </span>
+            )}
+            <button type="button" class="icon" aria-label={t.play.flip} title={t.play.flip} onClick={() => settings.patch({ flipped: !flipped })}>
+              <Icon name="flip" />
+            </button>
+            <a class="icon" href={`/board/${board}`} aria-label={t.watch.page2} title={t.watch.page2} onClick={(e) => (e.preventDefault(), go(`/board/${board}`))}>
+              <Icon name="link" />
+            </a>
+          </span>
+        </header>
+        <div class="stage" data-board={board} data-fen={live?.fen ?? ""}>
+          <div class="slide">
+            <BoardView
+              position={position}
+              bottom={bottom}
+              mover={!past && session.may("predict") ? position.turn : null}
+              lastMove={stem ? null : squares}
+              arrows={arrows}
+              label={t.play.board(board)}
+              onMove={onMove}
+            />
+          </div>
+        </div>
+      </section>
+      <aside class="panel">
+        {line && <MoveList line={line} travel={{ at: at ?? last, last, to: (ply) => setAt(ply >= last ? null : ply) }} note={(ply) => line.moves[ply - 1]?.handle} />}
+        <Predictions
+          tips={tips}
+          position={now}
+          stem={stem?.twig ?? null}
+          onFollow={(twig) => {
+            const m = now && fromUCI(now, twig.uci);
+            setAt(null);
+            setStem(m ? { twig, position: now.play(m), name: san(now, m) } : null);
+          }}
+        />
+      </aside>
+    </div>
+  );
+}

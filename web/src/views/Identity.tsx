@@ -1,0 +1,164 @@
+// The identity of this browser: make one, back it up, restore it, leave it.
+
+import { useEffect, useState } from "preact/hooks";
+import { session, tell } from "../app";
+import * as identity from "../identity";
+import { keys } from "../session/keep";
+import { isLoggedIn, login, logout } from "../session/login";
+import { useStore } from "../session/store";
+import { askStanding, forgetPast, standing } from "../standing";
+import { t } from "../texts";
+import { Dialog } from "../ui/Dialog";
+import { copy } from "../ui/copy";
+
+type Step = "none" | "busy" | "words" | "restore" | "leave";
+
+export function IdentityCard() {
+  const { token, link } = useStore(session.status);
+  const now = useStore(standing);
+  const [step, setStep] = useState<Step>("none");
+  const [entropy, setEntropy] = useState(session.keep.get(keys.entropy));
+  const inside = entropy !== null && isLoggedIn(session);
+
+  const enter = async (secret: string, after: Step) => {
+    setStep("busy");
+    try {
+      await login(session, identity.keyOf(secret), identity.loginMessage);
+      session.keep.set(keys.entropy, secret);
+      session.keep.set(keys.loggedIn, session.status.value.token);
+      setEntropy(secret);
+      setStep(after);
+      askStanding(0);
+    } catch (e) {
+      tell(`${t.you.loginFailed} ${(e as Error).message}`, "bad");
+      setStep("none");
+    }
+  };
+
+  useEffect(() => {
+    // A key without its session: the server forgot the session, the key stays.
+    if (entropy && link === "online" && !isLoggedIn(session)) void enter(entropy, "none");
+  }, [token, link]);
+
+  const leave = async () => {
+    setStep("busy");
+    await logout(session);
+    forgetPast();
+    setEntropy(null);
+    setStep("none");
+  };
+
+  return (
+    <section class="card identity" aria-labelledby="identity" data-identity={inside ? "yes" : "no"}>
+      <h2 id="identity">{t.you.identity}</h2>
+      {step === "busy" ? (
+        <p role="status">{t.you.loggingIn}</p>
+      ) : inside ? (
+        <>
+          <p>
+            {t.you.loggedIn} <b data-handle={now?.handle ?? ""}>{now?.handle || identity.keyOf(entropy!).publicKey.slice(0, 12)}</b>
+          </p>
+          <div class="buttons">
+            <button type="button" onClick={() => setStep("words")}>
+              {t.you.showWords}
+            </button>
+            <button type="button" class="danger" onClick={() => setStep("leave")}>
+              {t.you.logout}
+            </button>
+          </div>
+        </>
+      ) : (
+        <>
+          <p class="faint">{t.you.anonymous}</p>
+          <p class="faint">{t.you.createHint}</p>
+          <div class="buttons">
+            <button type="button" onClick={() => setStep("restore")}>
+              {t.you.restore}
+            </button>
+            <button type="button" class="main" disabled={link !== "online"} onClick={() => enter(identity.newEntropy(), "words")}>
+              {t.you.create}
+            </button>
+          </div>
+        </>
+      )}
+      {step === "words" && entropy && <Words words={identity.wordsOf(entropy)} onClose={() => setStep("none")} />}
+      {step === "restore" && <Restore onClose={() => setStep("none")} onRestore={(secret) => enter(secret, "none")} />}
+      {step === "leave" && (
+        <Dialog title={t.you.logout} onClose={() => setStep("none")}>
+          <p>{t.you.logoutAsk}</p>
+          <div class="buttons">
+            <button type="button" onClick={() => setStep("none")}>
+              {t.you.cancel}
+            </button>
+            <button type="button" class="danger" data-action="logout" onClick={leave}>
+              {t.you.logout}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+function Words({ words, onClose }: { words: string; onClose(): void }) {
+  return (
+    <Dialog title={t.you.words} onClose={onClose}>
+      <p class="faint">{t.you.wordsHint}</p>
+      <ol class="words" data-words={words}>
+        {words.split(" ").map((w, i) => (
+          <li key={i}>{w}</li>
+        ))}
+      </ol>
+      <div class="buttons">
+        <button type="button" onClick={async () => (await copy(words)) && tell(t.you.copied)}>
+          {t.you.copy}
+        </button>
+        <button type="button" class="main" onClick={onClose}>
+          {t.you.saved}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Restore({ onClose, onRestore }: { onClose(): void; onRestore(entropy: string): void }) {
+  const [words, setWords] = useState("");
+  const [bad, setBad] = useState(false);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    const entropy = identity.entropyOf(words);
+    if (entropy) onRestore(entropy);
+    else setBad(true);
+  };
+  return (
+    <Dialog title={t.you.restore} onClose={onClose}>
+      <form class="restore" onSubmit={submit}>
+        <label for="words">{t.you.restoreHint}</label>
+        <textarea
+          id="words"
+          rows={3}
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          aria-invalid={bad}
+          aria-describedby={bad ? "bad-words" : undefined}
+          value={words}
+          onInput={(e) => (setWords(e.currentTarget.value), setBad(false))}
+        />
+        {bad && (
+          <p id="bad-words" class="error" role="alert">
+            {t.you.badWords}
+          </p>
+        )}
+        <div class="buttons">
+          <button type="button" onClick={onClose}>
+            {t.you.cancel}
+          </button>
+          <button type="submit" class="main" data-action="restore">
+            {t.you.restore}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

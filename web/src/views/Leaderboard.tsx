@@ -1,0 +1,131 @@
+// The ranking, with the player's own row even when it is on another page.
+
+import { useEffect, useState } from "preact/hooks";
+import { session } from "../app";
+import { useStore } from "../session/store";
+import { standing } from "../standing";
+import { t } from "../texts";
+import { Icon } from "../ui/Icon";
+import type { LeaderboardRow, Packet } from "../wire";
+
+const perPage = 10;
+const orders: [number, string][] = [
+  [1, t.you.byScore],
+  [2, t.you.byRating],
+];
+
+interface Row {
+  rank: number;
+  name: string;
+  score: number;
+  rating: number;
+  games: number;
+  self: boolean;
+}
+
+function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number): Row[] {
+  const list = rows.map((r) => ({
+    rank: r.rank,
+    name: r.handle || t.you.guest,
+    score: r.score,
+    rating: r.rating,
+    games: r.games,
+    self: r.rank === me,
+  }));
+  const rank = p.ext.int("leaderboard.self.rank");
+  if (rank === undefined || list.some((r) => r.self)) return list;
+  const own = {
+    rank,
+    name: t.you.self,
+    score: p.ext.double("leaderboard.self.score") ?? 0,
+    rating: p.ext.double("leaderboard.self.rating") ?? 0,
+    games: p.ext.int("leaderboard.self.games_played") ?? 0,
+    self: true,
+  };
+  return [...list, own];
+}
+
+export function Leaderboard() {
+  const { link, token } = useStore(session.status);
+  const now = useStore(standing);
+  const [order, setOrder] = useState(1);
+  const [page, setPage] = useState(0);
+  const [view, setView] = useState<{ rows: Row[]; total: number } | "failed" | null>(null);
+
+  useEffect(() => {
+    if (link !== "online") return;
+    const request = {
+      name: "GET_LEADERBOARD",
+      body: { type: order, limit: perPage },
+      ext: [{ key: "leaderboard.page_index", type: "int", value: page }],
+    } as const;
+    session.caller.ask(request, "LEADERBOARD_DATA").then(
+      (p) => {
+        if (p.message?.name !== "LEADERBOARD_DATA") return;
+        const { rows, self_rank } = p.message.body;
+        setView({ rows: rowsOf(p, rows, self_rank), total: p.ext.int("leaderboard.total_count") ?? rows.length });
+      },
+      () => setView("failed"),
+    );
+  }, [order, page, link, token, now?.score, now?.handle]);
+
+  const pages = view && view !== "failed" ? Math.max(1, Math.ceil(view.total / perPage)) : 1;
+  return (
+    <section class="card leaderboard" aria-labelledby="leaderboard">
+      <header>
+        <h2 id="leaderboard">{t.you.leaderboard}</h2>
+        <div class="segments" role="group" aria-label={t.you.by}>
+          {orders.map(([value, text]) => (
+            <button key={value} type="button" aria-pressed={order === value} onClick={() => (setOrder(value), setPage(0))}>
+              {text}
+            </button>
+          ))}
+        </div>
+      </header>
+      {view === "failed" ? (
+        <p class="faint">{t.you.failed}</p>
+      ) : !view ? (
+        <p class="faint">…</p>
+      ) : view.rows.length === 0 ? (
+        <p class="faint">{t.you.noRows}</p>
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              {[t.play.rank, t.you.player, t.play.score, t.play.rating, t.you.games].map((h) => (
+                <th key={h} scope="col">
+                  {h}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {view.rows.map((r) => (
+              <tr key={r.rank} class={r.self ? "self" : ""} data-self={r.self ? "yes" : undefined}>
+                <td>{r.rank}</td>
+                <td>
+                  {r.name}
+                  {r.self && r.name !== t.you.self && <em> ({t.you.self})</em>}
+                </td>
+                <td>{r.score.toFixed(1)}</td>
+                <td>{r.rating > 0 ? Math.round(r.rating) : "–"}</td>
+                <td>{r.games}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {pages > 1 && (
+        <div class="pager">
+          <button type="button" class="icon" aria-label={t.watch.previous} disabled={page === 0} onClick={() => setPage(page - 1)}>
+            <Icon name="back" />
+          </button>
+          <span>{t.watch.page(page + 1, pages)}</span>
+          <button type="button" class="icon" aria-label={t.watch.next} disabled={page >= pages - 1} onClick={() => setPage(page + 1)}>
+            <Icon name="forward" />
+          </button>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,85 @@
+// Your numbers, your identity, the ranking, and other places to play.
+
+import { useEffect, useState } from "preact/hooks";
+import { api } from "../api";
+import { useStore } from "../session/store";
+import { askStanding, past, standing } from "../standing";
+import { t } from "../texts";
+import { BarChart, LineChart, Ring } from "../ui/Charts";
+import { IdentityCard } from "./Identity";
+import { Leaderboard } from "./Leaderboard";
+import { Moving } from "./PlayPanel";
+import { Profiles } from "./Profiles";
+
+/** useScores is the score over time: of the server for an identity, else what this browser saw. */
+function useScores(handle: string): { score: number[]; rating: number[] } {
+  const { points } = useStore(past);
+  const [stored, setStored] = useState<{ score: number[]; rating: number[] } | null>(null);
+  const now = useStore(standing);
+  useEffect(() => {
+    setStored(null);
+    if (!handle) return;
+    api.scores(handle).then(
+      ({ scores }) => {
+        let score = now?.score ?? 0;
+        let rating = now?.rating ?? 0;
+        const back = { score: [score], rating: [rating] };
+        for (const s of scores) {
+          back.score.unshift((score -= s.points));
+          back.rating.unshift((rating -= s.rating));
+        }
+        if (scores.length > 0) setStored(back);
+      },
+      () => {},
+    );
+  }, [handle, now?.score]);
+  return stored ?? { score: points.map((p) => p.score), rating: points.map((p) => p.rating).filter((r) => r > 0) };
+}
+
+export function You() {
+  const now = useStore(standing);
+  const history = useStore(past);
+  const series = useScores(now?.handle ?? "");
+  useEffect(() => {
+    document.title = `${t.you.title} · ${t.name}`;
+    askStanding(0);
+  }, []);
+  const days = Object.entries(history.days)
+    .sort()
+    .slice(-14)
+    .map(([name, value]) => ({ name: name.slice(5), value }));
+  const numbers: [string, number, number][] = [
+    [t.play.score, now?.score ?? 0, 1],
+    [t.play.rating, now?.rating ?? 0, 0],
+    [t.you.games, now?.games ?? 0, 0],
+    [t.you.games960, now?.games960 ?? 0, 0],
+    [t.you.predictions, now?.predictions ?? 0, 1],
+  ];
+  return (
+    <div class="you">
+      <h1>{t.you.title}</h1>
+      <section class="card stats" aria-labelledby="stats">
+        <h2 id="stats">{t.you.stats}</h2>
+        <dl class="numbers">
+          {numbers.map(([name, value, digits]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd data-stat={name}>
+                <Moving value={value} digits={digits} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+        <div class="charts">
+          <LineChart title={t.you.scoreChart} points={series.score} />
+          <LineChart title={t.you.ratingChart} points={series.rating} />
+          <BarChart title={t.you.gamesChart} bars={days} />
+          <Ring title={t.you.accuracy} part={history.right} whole={history.predicted} />
+        </div>
+      </section>
+      <IdentityCard />
+      <Leaderboard />
+      <Profiles />
+    </div>
+  );
+}

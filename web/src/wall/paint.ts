@@ -1,0 +1,48 @@
+// Painting one board of the wall.
+
+import type { Sighting } from "../session/watch";
+import { sprites } from "./sprites";
+
+export interface Colours {
+  light: string;
+  dark: string;
+  last: string;
+}
+
+export function coloursOf(element: Element): Colours {
+  const style = getComputedStyle(element);
+  const value = (name: string) => style.getPropertyValue(name).trim();
+  return { light: value("--square-light"), dark: value("--square-dark"), last: value("--last") };
+}
+
+/** paint draws a board, with the side to move at the bottom. */
+export function paint(canvas: HTMLCanvasElement, board: Sighting, colours: Colours): void {
+  const side = canvas.width;
+  const c = canvas.getContext("2d", { alpha: false })!;
+  const size = side / 8;
+  const [placement, turn] = board.fen.split(" ");
+  const white = turn !== "b";
+  const at = (file: number, rank: number): [number, number] => (white ? [file * size, (7 - rank) * size] : [(7 - file) * size, rank * size]);
+  for (let rank = 0; rank < 8; rank++) {
+    for (let file = 0; file < 8; file++) {
+      c.fillStyle = (file + rank) % 2 === 0 ? colours.dark : colours.light;
+      c.fillRect(...at(file, rank), size, size);
+    }
+  }
+  if (board.lastMove) {
+    c.fillStyle = colours.last;
+    for (const s of board.lastMove) c.fillRect(...at(s & 7, s >> 3), size, size);
+  }
+  const pieces = sprites(size);
+  placement.split("/").forEach((row, i) => {
+    let file = 0;
+    for (const letter of row) {
+      if (letter >= "1" && letter <= "8") file += Number(letter);
+      else {
+        const piece = pieces.get(letter);
+        if (piece) c.drawImage(piece, ...at(file, 7 - i));
+        file++;
+      }
+    }
+  });
+}

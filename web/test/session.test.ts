@@ -1,0 +1,271 @@
+// The session over scripted sockets: greeting, moves, breaks, refusals.
+
+import assert from "node:assert/strict";
+import { beforeEach, mock, test } from "node:test";
+import type { Sock } from "../src/session/connection";
+import { keys } from "../src/session/keep";
+import { type Happening, Session } from "../src/session/session";
+import { Watcher } from "../src/session/watch";
+import { type CtrlName, decode, encode, type Field, type Packet, split } from "../src/wire";
+
+const token = "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf";
+const start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w";
+
+class FakeSocket implements Sock {
+  binaryType = "";
+  onopen: ((e: any) => void) | null = null;
+  onmessage: ((e: any) => void) | null = null;
+  onclose: ((e: any) => void) | null = null;
+  sent: Packet[] = [];
+  closed = false;
+  send(b: Uint8Array) {
+    this.sent.push(...split(b).map(decode));
+  }
+  close() {
+    this.closed = true;
+  }
+  get last(): Packet {
+    return this.sent[this.sent.length - 1];
+  }
+  say(...packets: Uint8Array[]) {
+    for (const p of packets) this.onmessage?.({ data: p.buffer });
+  }
+  ack() {
+    this.say(encode({ name: "ACK", body: {}, token: this.last.token, board: this.last.board, seq: this.last.seq }));
+  }
+  board(name: "SERVER_HELLO" | "BOARD_UPDATE" | "SPECTATE_UPDATE", board: number, fen: string, version = 1, ...more: Field[]) {
+    const ext: Field[] = [{ key: "session.caps", type: "int", value: 0x3ff }, { key: "board.version", type: "int", value: version }, ...more];
+    this.say(encode({ name, body: { fen }, token, board, seq: 1, ext }));
+  }
+  refuse(code: number, reason: string, flags = 0) {
+    this.say(encode({ name: "ERROR", body: { code, reason }, token, flags }));
+  }
+  drop(code = 1006) {
+    this.onclose?.({ code });
+  }
+}
+
+class Shelf {
+  values = new Map<string, string>();
+  getItem = (k: string) => this.values.get(k) ?? null;
+  setItem = (k: string, v: string) => void this.values.set(k, v);
+  removeItem = (k: string) => void this.values.delete(k);
+}
+
+function rig(shelf = new Shelf()) {
+  const sockets: FakeSocket[] = [];
+  const session = new Session(() => {
+    const s = new FakeSocket();
+    sockets.push(s);
+    return s;
+  }, shelf);
+  const happened: Happening[] = [];
+  session.on((h) => happened.push(h));
+  const socket = () => sockets[sockets.length - 1];
+  const name = () => socket().last.message?.name as CtrlName;
+  return { session, sockets, socket, shelf, happened, name };
+}
+
+const settle = () => new Promise<void>((r) => setImmediate(r));
+
+/** greeted is a session that holds board 42. */
+async function greeted(shelf?: Shelf) {
+  const r = rig(shelf);
+  r.session.start();
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  return r;
+}
+
+beforeEach(() => {
+  mock.timers.reset();
+  mock.timers.enable({ apis: ["setTimeout"] });
+});
+
+test("a new player says hello without a token and keeps the one he gets", async () => {
+  const r = rig();
+  r.session.start();
+  r.socket().onopen?.({});
+  assert.equal(r.name(), "CLIENT_HELLO");
+  assert.match(r.socket().last.token, /^0+$/);
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.session.status.value.link, "online");
+  assert.equal(r.session.status.value.board?.id, 42);
+  assert.equal(r.shelf.values.get(keys.token), token);
+  assert.ok(r.session.may("move"));
+});
+
+test("a move is answered by the next board", async () => {
+  const r = await greeted();
+  r.session.play("e2e4");
+  assert.equal(r.name(), "PLAYER_MOVE");
+  assert.equal(r.socket().last.token, token);
+  assert.ok(r.shelf.values.has(keys.pending));
+  r.socket().ack();
+  r.socket().board("BOARD_UPDATE", 17, start);
+  await settle();
+  assert.equal(r.session.status.value.board?.id, 17);
+  assert.equal(r.session.status.value.sending, null);
+  assert.ok(!r.shelf.values.has(keys.pending));
+  const [h] = r.happened;
+  assert.ok(h.kind === "switched" && h.from.id === 42 && h.to.id === 17 && h.moved?.uci === "e2e4");
+});
+
+test("a push before the ACK is not the answer", async () => {
+  const r = await greeted();
+  r.session.play("e2e4");
+  r.socket().board("BOARD_UPDATE", 9, start);
+  await settle();
+  assert.equal(r.session.status.value.sending?.uci, "e2e4");
+  r.socket().ack();
+  r.socket().board("BOARD_UPDATE", 17, start);
+  await settle();
+  assert.equal(r.session.status.value.sending, null);
+  assert.equal(r.session.status.value.board?.id, 17);
+});
+
+for (const code of [1001, 1006]) {
+  test(`a connection that ends with ${code} is made again, and the move is sent again`, async () => {
+    const r = await greeted();
+    r.session.play("e2e4");
+    r.socket().drop(code);
+    assert.equal(r.session.status.value.link, "away");
+    mock.timers.tick(2000);
+    assert.equal(r.sockets.length, 2);
+    r.socket().onopen?.({});
+    assert.equal(r.name(), "CLIENT_HELLO");
+    assert.equal(r.socket().last.token, token);
+    r.socket().ack();
+    r.socket().board("SERVER_HELLO", 42, start);
+    await settle();
+    assert.equal(r.name(), "PLAYER_MOVE");
+    r.socket().ack();
+    r.socket().board("BOARD_UPDATE", 17, start);
+    await settle();
+    assert.equal(r.session.status.value.board?.id, 17);
+    assert.equal(r.session.status.value.sending, null);
+  });
+}
+
+test("numbers go on across connections", async () => {
+  const r = await greeted();
+  const before = r.socket().last.seq;
+  r.socket().drop();
+  mock.timers.tick(2000);
+  r.socket().onopen?.({});
+  assert.equal(r.socket().last.seq, before + 1);
+});
+
+test("a move made while the connection is away is sent when it is back", async () => {
+  const r = await greeted();
+  r.socket().drop();
+  r.session.play("d2d4");
+  assert.equal(r.session.status.value.sending?.uci, "d2d4");
+  mock.timers.tick(2000);
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.name(), "PLAYER_MOVE");
+});
+
+test("a move that an earlier page left behind is sent", async () => {
+  const first = await greeted();
+  first.session.play("e2e4"); // and the page is closed
+  const r = await greeted(first.shelf);
+  assert.equal(r.name(), "PLAYER_MOVE");
+  assert.equal(r.socket().last.board, 42);
+});
+
+test("a refused move is told, and the board is asked for", async () => {
+  const r = await greeted();
+  r.session.play("e2e5");
+  r.socket().ack();
+  r.socket().refuse(1009, "move rejected (5)");
+  await settle();
+  const [h] = r.happened;
+  assert.ok(h.kind === "refused" && h.move.uci === "e2e5" && h.why.code === 1009);
+  assert.equal(r.name(), "CLIENT_HELLO");
+});
+
+test("over the limit the same request is sent again after a while", async () => {
+  const r = await greeted();
+  r.session.play("e2e4");
+  const { seq } = r.socket().last;
+  r.socket().refuse(1001, "", 0x80);
+  assert.equal(r.session.status.value.sending?.uci, "e2e4");
+  const n = r.socket().sent.length;
+  mock.timers.tick(1000);
+  assert.equal(r.socket().sent.length, n + 1);
+  assert.equal(r.socket().last.seq, seq);
+});
+
+test("a server that does not answer is left, and tried again ever more rarely", async () => {
+  const r = await greeted();
+  r.session.play("e2e4");
+  mock.timers.tick(12_000);
+  assert.ok(r.sockets[0].closed);
+  assert.equal(r.session.status.value.link, "away");
+  for (let i = 0; i < 8; i++) {
+    mock.timers.tick(20_000);
+    r.socket().drop();
+  }
+  assert.ok(r.sockets.length >= 8 && r.sockets.length <= 10);
+});
+
+test("an unknown token gives a new player, who is told", async () => {
+  const shelf = new Shelf();
+  shelf.setItem(keys.token, "ffffffffffffffffffffffffffffffff");
+  const r = await greeted(shelf);
+  assert.deepEqual(r.happened.map((h) => h.kind), ["renewed"]);
+  assert.equal(shelf.getItem(keys.token), token);
+});
+
+test("another tab takes over", async () => {
+  const r = await greeted();
+  r.session.yieldTo("another");
+  assert.ok(r.session.status.value.elsewhere);
+  assert.ok(r.socket().closed);
+  r.session.start();
+  assert.equal(r.sockets.length, 2);
+});
+
+test("the wall follows summaries, and forgets older generations", async () => {
+  const r = await greeted();
+  let now = 0;
+  const w = new Watcher(r.session, () => now);
+  const of = (generation: number): Field => ({ key: "spectate.summary_generation", type: "int", value: generation });
+  w.watch({ kind: "summary", standard: true, chess960: false });
+  assert.equal(r.socket().last.flags & 0x06, 0x04);
+  r.socket().ack();
+  r.socket().board("SPECTATE_UPDATE", 0, "", 0, { key: "spectate.state", type: "string", value: "summary" }, of(7));
+  await settle();
+  assert.equal(w.state.value, "summary");
+  r.socket().board("SPECTATE_UPDATE", 1, start, 1, of(7));
+  r.socket().board("SPECTATE_UPDATE", 2, start, 1, of(7));
+  r.socket().board("SPECTATE_UPDATE", 3, start, 1, of(6));
+  assert.deepEqual([...w.boards.keys()], ["1", "2"]);
+  now = 10;
+  r.socket().board("SPECTATE_UPDATE", 2, "8/8/8/8/8/8/8/K1k5 w", 2, of(7));
+  assert.deepEqual(w.ranked(), ["2", "1"]);
+  r.socket().board("SPECTATE_UPDATE", 0, "", 0, of(8));
+  assert.equal(w.boards.size, 0);
+});
+
+test("watching goes on after a reconnect", async () => {
+  const r = await greeted();
+  const w = new Watcher(r.session);
+  w.watch({ kind: "focus", board: 5 });
+  r.socket().drop();
+  mock.timers.tick(2000);
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.name(), "SPECTATE_GAME");
+  assert.equal(r.socket().last.board, 5);
+});

@@ -1,0 +1,101 @@
+package web_test
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// crowded is a server with more boards than fit on one page of the wall.
+const crowded = `(def min-boards 70) (def chess960-interval 3) (def spectator-summary-hz 5) (def spectator-packets-per-sec 2000)
+(def prediction-mode "streak")`
+
+// TestWall: fifty boards that change three times a second and more are on the
+// screen, each change within a second.
+func TestWall(t *testing.T) {
+	h := serve(t, conf(crowded))
+	release(t, h, 24, 120*time.Millisecond)
+	p := meet(t, screen{width: 1440, height: 1000})
+	p.open(h.url + "/watch")
+	p.until(`document.querySelectorAll('.tile canvas[data-fen]').length === 50`)
+	p.until(`wambleWall.painted >= 400`)
+	p.shot("wall")
+	p.reads(".crowd", "playing")
+	worst := see[float64](p, `wambleWall.worst`)
+	t.Logf("the slowest change was on the screen after %.0f ms", worst)
+	if worst > 1000 {
+		t.Errorf("a change was on the screen after %.0f ms, want at most 1000", worst)
+	}
+	p.audit("wall")
+	p.press(`[aria-label="Next page"]`)
+	p.reads(".pager", "Page 2 of")
+	p.press(`.segments button:nth-child(3)`)
+	p.until(`document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => t.textContent.includes('960'))`)
+	p.press(`.segments button:nth-child(2)`)
+	p.until(`document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => !t.textContent.includes('960'))`)
+	p.press(".tile")
+	p.until(`location.pathname.startsWith('/watch/') && document.querySelector('.stage [role="grid"]')`)
+}
+
+// TestFocus: one board with its moves, the way back through them, and its page.
+func TestFocus(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 6) (def max-boards 10)`))
+	release(t, h, 4, 80*time.Millisecond)
+	p := meet(t, screen{width: 1280, height: 860, dark: true})
+	p.open(h.url + "/watch/2")
+	p.until(`document.querySelectorAll('.moves li').length >= 6`)
+	p.shot("focus-dark")
+	p.audit("focus")
+	p.press(`.travel [aria-label="First position"]`)
+	p.until(`document.querySelector('[data-man="P"][data-at="e2"]') && document.querySelectorAll('.man').length === 32`)
+	p.keys(kb.ArrowRight)
+	p.until(`document.querySelector('.moves [aria-current]')`)
+	p.press(`.tools button`)
+	p.reads(".on-air", "Live")
+
+	p.open(h.url + "/board/2")
+	p.until(`document.querySelectorAll('.moves li').length >= 6`)
+	p.shot("game")
+	p.audit("game")
+	pgn, err := http.Get(see[string](p, `document.querySelector('a[download]').href`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pgn.Body.Close()
+	if got, want := pgn.Header.Get("Content-Type"), "application/vnd.chess-pgn"; !strings.HasPrefix(got, want) {
+		t.Errorf("the PGN is %q, want %q", got, want)
+	}
+}
+
+// TestPredict: a prediction is made by dragging on a watched board, others see
+// it, and the move decides.
+func TestPredict(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 4) (def prediction-mode "streak")`))
+	player := meet(t, desk)
+	player.sit(h.url)
+	board := player.board()
+	seer, other := meet(t, desk), meet(t, desk)
+	for _, p := range []*person{seer, other} {
+		p.open(h.url + "/watch/" + board)
+		p.until(`document.querySelector('.board.mine')`)
+	}
+	white := see[string](player, `document.querySelector('.turn').textContent`)
+	uci := anyMove(player.fen(), rand.New(rand.NewPCG(3, 3)))
+	t.Logf("%s, %s", white, uci)
+	byDrag(seer, uci[:2], uci[2:4])
+	seer.reads(".toast", "You predict")
+	seer.until(`document.querySelector('.tree .mine')`)
+	other.until(`document.querySelector('.tree button') && document.querySelector('.arrow')`)
+	if see[bool](other, `Boolean(document.querySelector('.tree .mine'))`) {
+		t.Error("the other one sees the prediction as her own")
+	}
+	other.shot("predictions")
+	other.audit("predictions")
+	player.move(byClick, uci[:2], uci[2:4])
+	seer.reads(".toast", "was right")
+	seer.until(`document.querySelector('[data-streak="1"]')`)
+}
