@@ -23,6 +23,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/transport"
+	"wamble/web"
 )
 
 // adminDoor is the admin listener: metrics and what else only the host may see.
@@ -77,6 +78,7 @@ func (s *Server) bindAdmin(c *config.Config) (*adminDoor, error) {
 func (d *adminDoor) furnish(s *Server, token string) {
 	d.token = sha256.Sum256([]byte(token))
 	mux := health(s.readiness)
+	mux.Handle("GET /console/", d.secured(web.Console()))
 	mux.Handle("GET /metrics", d.secured(promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{})))
 	d.web = &http.Server{
 		Handler: http.MaxBytesHandler(d.local(mux), adminBody), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,

@@ -13,18 +13,19 @@ import (
 // takes the mail, makes one step of all of it, and does what follows. It waits
 // for packets only; disk, store and the rest come to it as mail.
 type loop struct {
-	rt     *runtime
-	port   *transport.Port
-	life   *life
-	asks   chan func() // to be run between two steps
-	inputs []profile.Input
-	until  time.Time // when the next step is due; zero: never
-	last   uint64    // the newest gate
-	done   uint64    // the newest gate that is durable
-	stop   bool
-	frozen bool // the port is not read, but all else goes on
-	times  stopwatch
-	ended  chan struct{}
+	rt      *runtime
+	port    *transport.Port
+	life    *life
+	asks    chan func() // to be run between two steps
+	inputs  []profile.Input
+	until   time.Time // when the next step is due; zero: never
+	last    uint64    // the newest gate
+	done    uint64    // the newest gate that is durable
+	stop    bool
+	frozen  bool          // the port is not read, but all else goes on
+	longest time.Duration // without a step: select-timeout-usec
+	times   stopwatch
+	ended   chan struct{}
 	// pumping is held during a round that Pump runs; nobody else needs it.
 	pumping sync.Mutex
 	err     error // why it ended
@@ -33,7 +34,7 @@ type loop struct {
 func newLoop(rt *runtime, l *life) *loop {
 	return &loop{
 		rt: rt, port: rt.port.Load(), life: l, asks: make(chan func(), 16), until: time.Now(),
-		times: newStopwatch(), ended: make(chan struct{}),
+		times: newStopwatch(), ended: make(chan struct{}), longest: rt.cfg.Load().Network.SelectTimeout,
 	}
 }
 
@@ -130,7 +131,16 @@ func (l *loop) step(in transport.Arrivals) {
 	for _, wish := range out.Leases {
 		l.rt.lease(life, wish)
 	}
-	l.until = out.Next
+	l.until = l.soon(now, out.Next)
+}
+
+// soon is when to step again at the latest: when there is work, but not later
+// than longest from now. So a clock that is set back does not stop the loop.
+func (l *loop) soon(now, next time.Time) time.Time {
+	if last := now.Add(l.longest); l.longest > 0 && (next.IsZero() || next.After(last)) {
+		return last
+	}
+	return next
 }
 
 func (l *loop) answerAsks() {
