@@ -85,7 +85,7 @@ func TestDecodeIntents(t *testing.T) {
 		if err := json.Unmarshal(text, &back); err != nil || len(back) != 1 || back[0]["kind"] != kind.String() || len(back[0]) < 2 {
 			t.Errorf("%v: got %s, %v", kind, text, err)
 		}
-		line := v.(intentViews).String()
+		line := v.(persist.Views).String()
 		if !strings.HasPrefix(line, kind.String()+" ") {
 			t.Errorf("%v: got %q", kind, line)
 		}

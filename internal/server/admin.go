@@ -23,7 +23,6 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/transport"
-	"wamble/web"
 )
 
 // adminDoor is the admin listener: metrics and what else only the host may see.
@@ -65,7 +64,7 @@ func (s *Server) bindAdmin(c *config.Config) (*adminDoor, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := s.listenAdmin(address)
 	if err != nil {
 		return nil, fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without", err)
 	}
@@ -78,7 +77,8 @@ func (s *Server) bindAdmin(c *config.Config) (*adminDoor, error) {
 func (d *adminDoor) furnish(s *Server, token string) {
 	d.token = sha256.Sum256([]byte(token))
 	mux := health(s.readiness)
-	mux.Handle("GET /console/", d.secured(web.Console()))
+	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
+	mux.Handle("/console/", d.console(s))
 	mux.Handle("GET /metrics", d.secured(promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{})))
 	d.web = &http.Server{
 		Handler: http.MaxBytesHandler(d.local(mux), adminBody), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
@@ -111,14 +111,19 @@ func (d *adminDoor) secured(next http.Handler) http.Handler {
 		if !bearer {
 			_, given, _ = r.BasicAuth()
 		}
-		sum := sha256.Sum256([]byte(given))
-		if subtle.ConstantTimeCompare(sum[:], d.token[:]) != 1 {
+		if !d.knows(given) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="wamble", charset="UTF-8"`)
 			plain(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password\n")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// knows reports whether a text is the token.
+func (d *adminDoor) knows(given string) bool {
+	sum := sha256.Sum256([]byte(given))
+	return subtle.ConstantTimeCompare(sum[:], d.token[:]) == 1
 }
 
 func (d *adminDoor) close() error {

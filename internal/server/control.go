@@ -42,18 +42,22 @@ type verb struct {
 }
 
 // verbs is the one table of verbs.
-var verbs = []verb{
-	{"status", quick, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Status(ctx), nil }},
-	{"reload", slow, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Reload(ctx) }},
-	{"drain", quick, order((*Server).drain)},
-	{"brownout", quick, order((*Server).brownout)},
-	{"announce", quick, order((*Server).announce)},
-	{"kick", quick, order((*Server).kick)},
-	{"ban", quick, order((*Server).ban)},
-	{"unban", quick, order((*Server).unban)},
-	{"dead-letters", quick, listDead},
-	{"dead-letter-replay", quick, replayDead},
-	{"dead-letter-drop", quick, dropDead},
+var verbs []verb
+
+func init() { // the console, which a reload opens anew, looks at the table
+	verbs = []verb{
+		{"status", quick, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Status(ctx), nil }},
+		{"reload", slow, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) { return s.Reload(ctx) }},
+		{"drain", quick, order((*Server).drain)},
+		{"brownout", quick, order((*Server).brownout)},
+		{"announce", quick, order((*Server).announce)},
+		{"kick", quick, order((*Server).kick)},
+		{"ban", quick, order((*Server).ban)},
+		{"unban", quick, order((*Server).unban)},
+		{"dead-letters", quick, listDead},
+		{"dead-letter-replay", quick, replayDead},
+		{"dead-letter-drop", quick, dropDead},
+	}
 }
 
 // order makes a verb of what obeys an Order.
@@ -85,6 +89,11 @@ func controlPath(dir string) string { return filepath.Join(dir, "control.sock") 
 // lock of the journal says that it is gone.
 func (s *Server) openControl() error {
 	path := controlPath(s.dir)
+	if l := s.inheritedControl(); l != nil {
+		s.control = l
+		s.closers = append(s.closers, l.Close)
+		return nil
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the control socket: %w", err)
 	}
@@ -121,7 +130,7 @@ func (s *Server) serveControl() {
 func (s *Server) converse(conn net.Conn) {
 	conn.SetDeadline(time.Now().Add(readTime))
 	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
-	if err != nil {
+	if err != nil || s.obeyHandoff(conn, line) {
 		return
 	}
 	conn.SetDeadline(time.Now().Add(slow + quick))
@@ -152,7 +161,7 @@ func (s *Server) obey(line []byte) (json.RawMessage, error) {
 }
 
 // Ask sends a request to the server that runs on a data directory, and reads
-// its answer into result. It returns ErrNoServer when none runs there.
+// its answer into result, until the end of ctx or for 30 seconds. It returns ErrNoServer when none runs there.
 func Ask(ctx context.Context, dir, verb string, args, result any) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", controlPath(dir))

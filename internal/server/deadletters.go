@@ -19,6 +19,8 @@ type DeadLetter struct {
 	Reason   string   `json:"reason"`
 	Attempts uint32   `json:"attempts"`
 	Intents  []string `json:"intents"`
+	// Details are the intents with their fields. Tokens are not shown.
+	Details json.RawMessage `json:"details,omitempty"`
 }
 
 // DeadChoice chooses dead letters: one by its name, or the first ones.
@@ -96,9 +98,10 @@ func showDead(d *runner.DeadLetter) DeadLetter {
 		return v // a frame that is no message has no intents to show
 	}
 	// Neither has a message that is not of a journal.
-	intents, _ := persist.DecodeMessage(&m)
-	for _, in := range intents {
+	views, _ := persist.Show(&m)
+	for _, in := range views {
 		v.Intents = append(v.Intents, in.Kind().String())
 	}
+	v.Details, _ = json.Marshal(views)
 	return v
 }

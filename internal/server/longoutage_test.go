@@ -30,12 +30,12 @@ func TestLongOutage(t *testing.T) {
 		loader.Report
 		err error
 	}
-	ended := make(chan result, 1)
+	ended := make(chan *result, 1) // a report is too large for a channel
 	go func() {
 		r, err := loader.Run(ctx, loader.Options{
 			Server: s.Addresses().UDP, Clients: 32, Duration: time.Hour, Greet: patience, Drain: patience,
 		})
-		ended <- result{r, err}
+		ended <- &result{r, err}
 	}()
 	moves := func() uint64 { return s.Status(t.Context()).Profiles[0].Moves }
 	until(t, "play begins", func() bool { return moves() > 1000 })

@@ -13,19 +13,19 @@ import (
 // takes the mail, makes one step of all of it, and does what follows. It waits
 // for packets only; disk, store and the rest come to it as mail.
 type loop struct {
-	rt      *runtime
-	port    *transport.Port
-	life    *life
-	asks    chan func() // to be run between two steps
-	inputs  []profile.Input
-	until   time.Time // when the next step is due; zero: never
-	last    uint64    // the newest gate
-	done    uint64    // the newest gate that is durable
-	stop    bool
-	frozen  bool          // the port is not read, but all else goes on
-	longest time.Duration // without a step: select-timeout-usec
-	times   stopwatch
-	ended   chan struct{}
+	rt     *runtime
+	port   *transport.Port
+	life   *life
+	asks   chan func() // to be run between two steps
+	inputs []profile.Input
+	until  time.Time // when the next step is due; zero: never
+	last   uint64    // the newest gate
+	done   uint64    // the newest gate that is durable
+	stop   bool
+	pause  *pause // that it is to make; nil: none
+	frozen bool   // the port is not read, but all else goes on
+	times  stopwatch
+	ended  chan struct{}
 	// pumping is held during a round that Pump runs; nobody else needs it.
 	pumping sync.Mutex
 	err     error // why it ended
@@ -34,7 +34,7 @@ type loop struct {
 func newLoop(rt *runtime, l *life) *loop {
 	return &loop{
 		rt: rt, port: rt.port.Load(), life: l, asks: make(chan func(), 16), until: time.Now(),
-		times: newStopwatch(), ended: make(chan struct{}), longest: rt.cfg.Load().Network.SelectTimeout,
+		times: newStopwatch(), ended: make(chan struct{}),
 	}
 }
 
@@ -50,6 +50,7 @@ func (l *loop) run() {
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
 		l.err = l.pump()
+		l.takeRest()
 	}
 }
 
@@ -82,7 +83,7 @@ func (l *loop) settled() bool { return l.done >= l.last || l.life.journal.broken
 // receive waits for something to do. While the journal is behind, or the loop
 // is stopping or frozen, packets stay where they are: in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
-	if !l.stop && !l.frozen && !l.life.journal.behind() {
+	if !l.stop && !l.frozen && l.pause == nil && !l.life.journal.behind() {
 		return l.port.Receive(l.until)
 	}
 	wait := time.Second
@@ -104,7 +105,7 @@ func (l *loop) receive() (transport.Arrivals, error) {
 // left in the output.
 func (l *loop) step(in transport.Arrivals) {
 	now := time.Now()
-	life, out := l.life, &l.life.out
+	life := l.life
 	inputs := l.inputs[:0]
 	for i := range in.Packets {
 		inputs = append(inputs, profile.Input{Kind: profile.Packet, Peer: in.Packets[i].Peer, Data: in.Packets[i].Data})
@@ -120,6 +121,12 @@ func (l *loop) step(in transport.Arrivals) {
 		l.done = durable
 		l.times.durable(now, durable)
 	}
+	l.follow(now)
+}
+
+// follow does what follows from a step, but for sending.
+func (l *loop) follow(now time.Time) {
+	life, out := l.life, &l.life.out
 	if out.Gate != 0 {
 		l.last = out.Gate
 		l.times.step(now, out.Gate, life.profile.Stats().Moves)
@@ -135,9 +142,11 @@ func (l *loop) step(in transport.Arrivals) {
 }
 
 // soon is when to step again at the latest: when there is work, but not later
-// than longest from now. So a clock that is set back does not stop the loop.
+// than select-timeout-usec from now. So a clock that is set back does not stop
+// the loop.
 func (l *loop) soon(now, next time.Time) time.Time {
-	if last := now.Add(l.longest); l.longest > 0 && (next.IsZero() || next.After(last)) {
+	last := now.Add(l.rt.cfg.Load().Network.SelectTimeout)
+	if next.IsZero() || next.After(last) {
 		return last
 	}
 	return next

@@ -220,9 +220,6 @@ func (rt *runtime) configure(cfg *config.Profile) {
 	if d := rt.drain.Load(); d != nil {
 		d.SetLimits(limitsOf(cfg))
 	}
-	if l := rt.loop.Load(); l != nil {
-		l.do(context.Background(), func() { l.longest = cfg.Network.SelectTimeout })
-	}
 	rt.tell(profile.Input{Kind: profile.Configure, Config: cfg})
 }
 

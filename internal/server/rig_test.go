@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 		beServer(dir)
 		return
 	}
+	if dir := os.Getenv(asImage); dir != "" {
+		beImage(dir)
+		return
+	}
 	pgtest.Main(m)
 }
 

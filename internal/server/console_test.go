@@ -1,0 +1,144 @@
+package server
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"wamble"
+)
+
+// ask sends a request to the console of a server.
+func (h *here) ask(method, path, body string, header ...string) (code int, answer string) {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), method, "http://"+h.Admin()+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// TestConsoleDoor: who may ask the console, and how.
+func TestConsoleDoor(t *testing.T) {
+	s := serve(t, Options{}, conf("")).ready()
+	token, err := adminToken("", s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bearer := []string{"Authorization", "Bearer " + token}
+	asJSON := append(bearer, "Content-Type", "application/json")
+	const say = `{"text":"hello"}`
+	for _, tc := range []struct {
+		name, method, path, body string
+		header                   []string
+		want                     int
+	}{
+		{"the page", "GET", "/console/", "", nil, 200},
+		{"no token", "GET", "/console/api/status", "", nil, 401},
+		{"another token", "GET", "/console/api/status", "", []string{"Authorization", "Bearer " + strings.Repeat("0", 64)}, 401},
+		{"a password that a browser remembers", "GET", "/console/api/status", "", []string{"Authorization", "Basic " + token}, 401},
+		{"the token", "GET", "/console/api/status", "", bearer, 200},
+		{"the token from another page", "GET", "/console/api/status", "", append(bearer, "Origin", "http://evil.example"), 403},
+		{"act", "POST", "/console/api/act/announce", say, asJSON, 200},
+		{"act without a token", "POST", "/console/api/act/announce", say, []string{"Content-Type", "application/json"}, 401},
+		{"act by a form", "POST", "/console/api/act/announce", say, append(bearer, "Content-Type", "text/plain"), 415},
+		{"act by a link", "GET", "/console/api/act/announce", "", bearer, 404},
+		{"act without JSON", "POST", "/console/api/act/announce", "hello", asJSON, 400},
+		{"no such act", "POST", "/console/api/act/status", "{}", asJSON, 404},
+		{"an act that fails", "POST", "/console/api/act/announce", "{}", asJSON, 500},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, answer := s.ask(tc.method, tc.path, tc.body, tc.header...)
+			if code != tc.want {
+				t.Errorf("got %d %s, want %d", code, answer, tc.want)
+			}
+		})
+	}
+}
+
+// TestAudit: what is done through the console is noted, without tokens, and is
+// refused when it cannot be noted.
+func TestAudit(t *testing.T) {
+	s := serve(t, Options{}, conf("")).ready()
+	token, err := adminToken("", s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := []string{"Authorization", "Bearer " + token, "Content-Type", "application/json"}
+	player := wamble.Token{1, 2, 3}.String()
+	s.ask("POST", "/console/api/act/announce", `{"text":"hello"}`, headers...)
+	s.ask("POST", "/console/api/act/kick", `{"whom":"`+player+`"}`, headers...)
+	s.ask("POST", "/console/api/act/kick", `{"whom":"nobody"}`, headers...)
+	_, answer := s.ask("GET", "/console/api/audit", "", headers...)
+	var deeds []deed
+	if err := json.Unmarshal([]byte(answer), &deeds); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range slices.Backward(deeds) {
+		got = append(got, d.Verb+" "+string(d.Args)+" "+d.Error)
+	}
+	want := []string{`announce {"text":"hello"} `, `kick {"whom":"(a token)"} `, `kick {"whom":"nobody"} `}
+	if len(got) != 4 || !slices.Equal(got[:3], want) || deeds[0].Error == "" {
+		t.Errorf("the audit log has %q, want %q and the failure", got, want)
+	}
+	text, err := os.ReadFile(auditPath(s.dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), player) {
+		t.Error("the audit log has a token")
+	}
+
+	if err := os.Remove(auditPath(s.dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(auditPath(s.dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code, answer := s.ask("POST", "/console/api/act/announce", `{"text":"unnoted"}`, headers...); code != 500 {
+		t.Errorf("an act that cannot be noted: got %d %s, want 500", code, answer)
+	}
+	if log := strings.Join(s.tail(), "\n"); strings.Contains(log, "unnoted") {
+		t.Error("it was done all the same")
+	}
+}
+
+// TestActs: every control verb is one that only looks, or one that the console
+// offers and notes.
+func TestActs(t *testing.T) {
+	looks := []string{"status", "dead-letters"}
+	for _, v := range verbs {
+		if slices.Contains(looks, v.name) == slices.Contains(acts, v.name) {
+			t.Errorf("%s is neither or both a look and an act", v.name)
+		}
+	}
+}
+
+// TestTail keeps the last lines, oldest first.
+func TestTail(t *testing.T) {
+	var l lastLines
+	for i := range tailLines + 3 {
+		l.Write([]byte(strings.Repeat("x", i) + "\n"))
+	}
+	all := l.all()
+	if len(all) != tailLines || len(all[0]) != 3 || len(all[tailLines-1]) != tailLines+2 {
+		t.Errorf("got %d lines from %d to %d", len(all), len(all[0]), len(all[len(all)-1]))
+	}
+}

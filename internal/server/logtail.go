@@ -1,0 +1,87 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"wamble/internal/config"
+)
+
+// tailLines is how much of the log the console shows.
+const tailLines = 400
+
+// logTail is a slog.Handler that also keeps the last lines of the log in memory.
+type logTail struct {
+	slog.Handler
+	text  slog.Handler // writes to lines
+	lines *lastLines
+}
+
+func newTail(h slog.Handler) *logTail {
+	lines := &lastLines{}
+	return &logTail{Handler: h, lines: lines, text: slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug})}
+}
+
+// Handle implements slog.Handler.
+func (t *logTail) Handle(ctx context.Context, r slog.Record) error {
+	t.text.Handle(ctx, r)
+	return t.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (t *logTail) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logTail{Handler: t.Handler.WithAttrs(attrs), text: t.text.WithAttrs(attrs), lines: t.lines}
+}
+
+// WithGroup implements slog.Handler.
+func (t *logTail) WithGroup(name string) slog.Handler {
+	return &logTail{Handler: t.Handler.WithGroup(name), text: t.text.WithGroup(name), lines: t.lines}
+}
+
+// Configure lets the log behind follow a reload, if it can.
+func (t *logTail) Configure(c *config.Config) {
+	if h, ok := t.Handler.(interface{ Configure(*config.Config) }); ok {
+		h.Configure(c)
+	}
+}
+
+// lastLines is a ring of lines. A text handler writes one line at a time.
+type lastLines struct {
+	mu   sync.Mutex
+	list []string
+	next int
+}
+
+func (l *lastLines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := string(bytes.TrimRight(line, "\n"))
+	if len(l.list) < tailLines {
+		l.list = append(l.list, text)
+	} else {
+		l.list[l.next] = text
+	}
+	l.next = (l.next + 1) % tailLines
+	return len(line), nil
+}
+
+// all returns the lines, oldest first.
+func (l *lastLines) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.list) < tailLines {
+		return slices.Clone(l.list)
+	}
+	return append(slices.Clone(l.list[l.next:]), l.list[:l.next]...)
+}
+
+// tail returns the last lines of the log.
+func (s *Server) tail() []string {
+	if t, ok := s.log.Handler().(*logTail); ok {
+		return t.lines.all()
+	}
+	return []string{}
+}
