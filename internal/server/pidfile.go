@@ -28,6 +28,16 @@ func PidFile(stateDir string) string { return filepath.Join(stateDir, "wamble.pi
 // the file, not its text, says whether its process lives: it goes with the
 // process, and a number may be another's by now.
 func (s *Server) openPidFile() error {
+	err := s.lockPidFile()
+	if err != nil && s.o.Succession.Inheritance != nil {
+		// Players are being served: that is worth more than the file.
+		s.log.Warn("the server goes on without a pid file", "err", err)
+		return nil
+	}
+	return err
+}
+
+func (s *Server) lockPidFile() error {
 	name := PidFile(StateDir(s.o.Config, s.dir))
 	if info, err := os.Stat(filepath.Dir(name)); err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
 		return fmt.Errorf("the pid file: everybody may write to %s; choose another state-dir", filepath.Dir(name))
