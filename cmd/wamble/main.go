@@ -30,6 +30,7 @@ var commands = []func() *cobra.Command{
 	banCommand,
 	unbanCommand,
 	eraseCommand,
+	archiveCommand,
 	doctorCommand,
 	checkCommand,
 	configCommand,

@@ -95,3 +95,22 @@ func TestReadRoutesDenied(t *testing.T) {
 		}
 	}
 }
+
+// TestStopWithReaders: who waits for the feed does not keep the server from
+// ending.
+func TestStopWithReaders(t *testing.T) {
+	s := serve(t, Options{}, conf("(def shutdown-timeout 3600)")).ready()
+	url := "http://" + s.Addresses().HTTP.String() + "/api/finished?wait=30"
+	answered := make(chan string, 1)
+	go func() { answered <- fetch(t, url) }()
+	until(t, "the reader waits", func() bool {
+		games := &s.runtime().help.games
+		games.mu.Lock()
+		defer games.mu.Unlock()
+		return games.next != nil
+	})
+	s.end()
+	if got := <-answered; !strings.HasPrefix(got, "503") {
+		t.Errorf("the reader got %s", got)
+	}
+}

@@ -55,6 +55,7 @@ func init() { // the console, which a reload opens anew, looks at the table
 		{"ban", quick, order((*Server).ban)},
 		{"unban", quick, order((*Server).unban)},
 		{"erase", quick, order((*Server).erase)},
+		{"archive", quick, order((*Server).archive)},
 		{"dead-letters", quick, listDead},
 		{"dead-letter-replay", quick, replayDead},
 		{"dead-letter-drop", quick, dropDead},
