@@ -85,7 +85,11 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 	}
 	for _, p := range s.Profiles() {
 		fmt.Fprintf(out, "Wamble serves the profile %s.\n", p.Profile)
-		fmt.Fprintf(out, "  browser  http://%s/\n", reachable(p.HTTP))
+		scheme := "http"
+		if p.Secure {
+			scheme = "https"
+		}
+		fmt.Fprintf(out, "  browser  %s://%s/\n", scheme, reachable(p.HTTP))
 		fmt.Fprintf(out, "  client   udp://%s\n", reachable(p.UDP))
 		fmt.Fprintf(out, "  games    %s\n", p.Store)
 	}

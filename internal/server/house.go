@@ -215,6 +215,7 @@ type Listening struct {
 	Profile string
 	UDP     netip.AddrPort
 	HTTP    netip.AddrPort // and WebSocket
+	Secure  bool           // they are encrypted
 	Store   string
 }
 
@@ -223,7 +224,7 @@ func (s *Server) Profiles() []Listening {
 	var list []Listening
 	for _, k := range s.keepers() {
 		p := k.port.Load()
-		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Store: k.store.Name})
+		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Secure: p.Secured(), Store: k.store.Name})
 	}
 	return list
 }

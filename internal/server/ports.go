@@ -95,6 +95,18 @@ func bindAll(profiles []*config.Profile, open harbour, inherited map[string]Sock
 }
 
 func bind(cfg *config.Profile, open harbour, inherited map[string]Sockets) (*transport.Port, error) {
+	secret, err := certificateOf(cfg)
+	if err != nil {
+		return nil, &StartError{StartThreadError, cfg.Name, err}
+	}
+	p, err := bindPlain(cfg, open, inherited)
+	if err == nil {
+		p.Secure(secret)
+	}
+	return p, err
+}
+
+func bindPlain(cfg *config.Profile, open harbour, inherited map[string]Sockets) (*transport.Port, error) {
 	if s, ok := inherited[cfg.Name]; ok {
 		p, err := adopt(cfg, s)
 		if err != nil {
