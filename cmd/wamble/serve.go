@@ -31,11 +31,15 @@ as 'wamble reload' does.`,
   wamble serve --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			sockets, err := activated()
+			if err != nil {
+				return err
+			}
 			var hups <-chan os.Signal
 			load := func() (server.Options, error) {
 				hups = hangUps()
 				o, err := serveOptions(cmd, &flags)
-				o.Record, o.Succession.Version = record, version
+				o.Record, o.Succession.Version, o.Inherited = record, version, sockets
 				return o, err
 			}
 			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, hups) })

@@ -16,6 +16,19 @@ type Sockets struct {
 	UDP, TCP *os.File
 }
 
+// Add takes a socket in, by its type.
+func (s *Sockets) Add(f *os.File) error {
+	switch {
+	case transport.Datagrams(f) && s.UDP == nil:
+		s.UDP = f
+	case transport.Streams(f) && s.TCP == nil:
+		s.TCP = f
+	default:
+		return errors.New("it is neither a first UDP socket nor a first TCP listener")
+	}
+	return nil
+}
+
 // portOptions says where a profile listens, and with which limits. HTTP and
 // WebSocket share one listener; config has seen to it that they name one port.
 func portOptions(cfg *config.Profile) transport.Options {
