@@ -221,6 +221,9 @@ func (rt *runtime) configure(cfg *config.Profile) {
 	rt.cfg.Store(cfg)
 	rt.port.Load().Configure(portOptions(cfg).WebSocket)
 	rt.renewCertificate(cfg)
+	if d := rt.drain.Load(); d != nil {
+		d.SetLimits(limitsOf(cfg))
+	}
 	rt.tell(profile.Input{Kind: profile.Configure, Config: cfg})
 }
 
