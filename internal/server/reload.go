@@ -217,6 +217,9 @@ const retireTime = 5 * time.Second
 func (rt *runtime) configure(cfg *config.Profile) {
 	rt.cfg.Store(cfg)
 	rt.port.Load().Configure(portOptions(cfg).WebSocket)
+	if d := rt.drain.Load(); d != nil {
+		d.SetLimits(limitsOf(cfg))
+	}
 	rt.tell(profile.Input{Kind: profile.Configure, Config: cfg})
 }
 
