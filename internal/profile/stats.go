@@ -36,6 +36,7 @@ type HostStats struct {
 	Kicked    uint64 // sessions that he has ended
 	Banned    uint64 // requests of those who are kept out
 	Announced uint64 // notifications that were sent
+	Archived  uint64 // games that he has ended
 }
 
 // Gauges is what a profile holds now.
