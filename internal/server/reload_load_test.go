@@ -59,9 +59,8 @@ func (r *rover) visit(t testing.TB, ctx context.Context, address string, token w
 		if _, err := c.PlayOn(ctx, b.ID, uci); err == nil {
 			r.played = append(r.played, played{b.ID, ply, uci})
 			continue
-		} else if !errors.As(err, new(*wamble.Denied)) {
-			r.doubtful++
-			break
+		} else if r.doubtful++; !errors.As(err, new(*wamble.Denied)) {
+			break // and a refusal may come from another profile than the one that has played it
 		}
 		if _, err := c.Hello(ctx); err != nil {
 			break
