@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -14,19 +13,18 @@ const refused = "WebSocket connection to"
 // TestKill: the server crashes and comes back; the player keeps the board, and a
 // move made meanwhile is sent.
 func TestKill(t *testing.T) {
-	h := serve(t, conf(`(def min-boards 8)`))
+	h := serve(t, at(freePort(t), conf(`(def min-boards 8)`)))
 	p := meet(t, desk)
 	p.forgive(refused)
 	p.forgive("ERR_CONNECTION_REFUSED")
 	p.sit(h.url)
 	p.move(byClick, "e2", "e4")
-	board, port := p.board(), h.port()
+	board := p.board()
 	h.kill()
 	p.until(`document.querySelector('.banner.bad')`)
 	p.shot("away")
 	byClick(p, "d2", "d4")
 	p.reads(".banner", "will be sent")
-	h.write(strings.Replace(conf(`(def min-boards 8)`), "(def port 0)", "(def port "+port+")", 1))
 	h.start()
 	p.until(`!document.querySelector('.banner')`)
 	p.ready()

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -144,8 +146,33 @@ func (h *host) kill() {
 	<-h.ended
 }
 
-// port is the port that a server got, to give it again after a restart.
-func (h *host) port() string { return h.url[strings.LastIndex(h.url, ":")+1:] }
+// freePort is a port that a server can have again after a restart: one that the
+// kernel does not give away by itself.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for range 1000 {
+		port := 20000 + rand.IntN(10000)
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		tcp, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		tcp.Close()
+		udp, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
+		}
+		udp.Close()
+		return port
+	}
+	t.Fatal("there is no free port")
+	return 0
+}
+
+// at is a configuration with a port of its own.
+func at(port int, text string) string {
+	return strings.Replace(text, "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
+}
 
 // logbook may be read while it is written.
 type logbook struct {
