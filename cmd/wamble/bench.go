@@ -20,6 +20,7 @@ const modeEcho = "echo"
 type benchFlags struct {
 	addr      string
 	clients   int
+	also      []int
 	players   int
 	think     time.Duration
 	duration  time.Duration
@@ -67,17 +68,14 @@ rate, and the median of the ratios.
 move and session. With --addr it needs --data or --config to find it. The exit
 code is 1 unless all are there, each once.`,
 		Example: `  wamble bench
+  wamble bench --clients 1 --also 16,128,1000
   wamble bench --clients 1000 --duration 60s --rounds 1 --sustained
   wamble bench --verify --data /var/tmp/bench --def 'durability "write"'
   wamble bench --mode spectate --clients 1000 --players 50 --rounds 1
   wamble bench --addr 127.0.0.1:8888 --mode legal --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := f.bench(cmd)
-			if err != nil {
-				return err
-			}
-			return b.run(cmd.Context())
+			return f.run(cmd)
 		},
 	}
 	f.register(cmd)
@@ -89,6 +87,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.addr, "addr", "", "`host:port` of a running server (default one is started)")
 	flags.IntVar(&f.clients, "clients", 128, "clients at the same time")
+	flags.IntSliceVar(&f.also, "also", nil, "further numbers of clients, each measured by itself afterwards")
 	flags.IntVar(&f.players, "players", 50, "players beside the watchers of --mode spectate")
 	flags.DurationVar(&f.think, "think", 20*time.Millisecond, "pause of each client between requests, of --mode spectate and mixed")
 	flags.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of a round")

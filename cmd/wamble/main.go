@@ -21,6 +21,7 @@ import (
 var commands = []func() *cobra.Command{
 	serveCommand,
 	statusCommand,
+	handoffCommand,
 	reloadCommand,
 	drainCommand,
 	brownoutCommand,

@@ -31,21 +31,14 @@ as 'wamble reload' does.`,
   wamble serve --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := serveOptions(cmd, &flags)
-			if err != nil {
-				return err
+			var hups <-chan os.Signal
+			load := func() (server.Options, error) {
+				hups = hangUps()
+				o, err := serveOptions(cmd, &flags)
+				o.Record, o.Succession.Version = record, version
+				return o, err
 			}
-			o.Record = record
-			hups := hangUps()
-			s, err := server.Open(o)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
-			defer cancel()
-			go reloadAt(ctx, hups, s)
-			go greet(ctx, cmd.OutOrStdout(), s)
-			return s.Run(ctx)
+			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, hups) })
 		},
 	}
 	flags.register(cmd)

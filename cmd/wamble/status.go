@@ -92,7 +92,11 @@ func awaitReady(ctx context.Context, dir string, patience time.Duration) (server
 
 // askServer asks a running server, and says how to start one if there is none.
 func askServer(ctx context.Context, dir, verb string, args, result any) error {
-	err := server.Ask(ctx, dir, verb, args, result)
+	return explainNoServer(server.Ask(ctx, dir, verb, args, result), dir)
+}
+
+// explainNoServer says how to start a server if that is what is missing.
+func explainNoServer(err error, dir string) error {
 	if errors.Is(err, server.ErrNoServer) {
 		return fmt.Errorf("no server runs on %s; 'wamble serve --data %s' starts one", dir, dir)
 	}
@@ -111,7 +115,7 @@ func printServer(w io.Writer, s server.Status) error {
 	if s.Draining {
 		rows = append(rows, "draining\tnobody new is taken; 'wamble drain off' ends it")
 	}
-	rows = append(rows, "reload\t"+showReload(s.Reload))
+	rows = append(rows, "reload\t"+showReload(s.Reload), "handoff\t"+showHandoff(s.Handoff))
 	for _, p := range s.Profiles {
 		store := p.Store
 		if p.Away {
@@ -151,6 +155,17 @@ func showReload(r *server.Reloaded) string {
 		return r.Time.Format(time.DateTime) + ", refused: " + r.Error
 	}
 	return fmt.Sprintf("%s, %s", r.Time.Format(time.DateTime), plural(len(r.Changes), "change"))
+}
+
+// showHandoff says how the process came to its image.
+func showHandoff(h *server.Handoff) string {
+	switch {
+	case h == nil:
+		return "none since the start"
+	case h.Failure != "":
+		return h.At.Format(time.DateTime) + ", given back: " + h.Failure
+	}
+	return fmt.Sprintf("%s, from %s to %s in %v", h.At.Format(time.DateTime), h.From, h.To, h.Frozen.Duration())
 }
 
 // showCounts is "3 active, 5 dormant".

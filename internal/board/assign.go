@@ -61,19 +61,23 @@ func (p *Pool) Assign(now time.Time, player Player, out wamble.Intents) (Assigne
 	return a, nil
 }
 
-// maxCandidates is how many free boards an assignment looks at.
-const maxCandidates = 64
+// maxCandidates is how many free boards an assignment looks at: all of them if
+// there are no more, else sampleSize of them.
+const (
+	maxCandidates = 64
+	sampleSize    = 24
+)
 
 // sample is the memory of one draw.
 type sample struct {
 	index   [maxCandidates]int
 	weights [maxCandidates]float64
-	seen    [4 * maxCandidates]uint32 // open hash table of index+1
+	seen    [64]uint32 // open hash table of index+1, for sampleSize of them
 }
 
 // choose draws one of the free boards, with weights: the player's multiplier
 // for the phase of the game, times ln(e + seconds since the board was last
-// given to somebody). Of more than maxCandidates free boards, that many are
+// given to somebody). Of more than maxCandidates free boards, sampleSize are
 // drawn uniformly first. It returns nil when none is free but the one he left.
 func (p *Pool) choose(now int64, player Player) *Board {
 	skip, n := p.free, p.free
@@ -138,8 +142,8 @@ func (s *scale) weight(now int64, at *place) float64 {
 	return s[kind][at.phase] * ln(math.E+float64(now-at.assigned)/1e6)
 }
 
-// draw returns up to maxCandidates different numbers below n: all of them, or
-// a uniform choice (Floyd's algorithm).
+// draw returns different numbers below n: all of them if they are no more than
+// maxCandidates, or a uniform choice of sampleSize (Floyd's algorithm).
 func (s *sample) draw(rng *rand.Rand, n int) []int {
 	if n <= maxCandidates {
 		for i := range n {
@@ -149,8 +153,8 @@ func (s *sample) draw(rng *rand.Rand, n int) []int {
 	}
 	clear(s.seen[:])
 	bits := uint64(0)
-	for i := range maxCandidates {
-		last := n - maxCandidates + i
+	for i := range sampleSize {
+		last := n - sampleSize + i
 		if bits >>= 32; i%2 == 0 {
 			bits = rng.Uint64() // enough for two
 		}
@@ -161,13 +165,13 @@ func (s *sample) draw(rng *rand.Rand, n int) []int {
 		}
 		s.index[i] = at
 	}
-	return s.index[:]
+	return s.index[:sampleSize]
 }
 
 // mark reports whether at is new.
 func (s *sample) mark(at int) bool {
 	key := uint32(at + 1)
-	for i := key * 2654435761 >> 24; ; i = (i + 1) % uint32(len(s.seen)) {
+	for i := key * 2654435761 >> 26; ; i = (i + 1) % uint32(len(s.seen)) {
 		switch s.seen[i] {
 		case key:
 			return false

@@ -55,6 +55,7 @@ func (p *Pool) Due(now time.Time, dst []Released, out wamble.Intents) []Released
 			dst = append(dst, p.release(t, b, TimedOut, out))
 		default:
 			b.status = wamble.Dormant
+			p.active--
 			p.update(t, b, out)
 		}
 	}

@@ -35,8 +35,8 @@ type Pool struct {
 	boards  map[wamble.BoardID]*Board
 	holders map[wamble.SessionID]*Board
 	// places are all boards; those that are free are places[:free].
-	places    []place
-	free      int
+	places []place
+	tally
 	deadlines alarms
 	silence   alarms
 	finished  recent
@@ -44,6 +44,12 @@ type Pool struct {
 	intents   intents
 	sample    sample
 	observer  func(*Board) // nil: nobody looks
+}
+
+// tally counts boards.
+type tally struct {
+	free   int // those that nobody holds
+	active int // those of them that are ACTIVE; the others are DORMANT
 }
 
 // place is a board in the index, with what its weight depends on, so that
@@ -94,6 +100,14 @@ func (p *Pool) tick(now time.Time) int64 {
 func (p *Pool) Len() int  { return len(p.places) }
 func (p *Pool) Free() int { return p.free }
 
+// Census counts the boards by status. An archived one is no longer here.
+func (p *Pool) Census() (boards [wamble.Archived]int) {
+	boards[wamble.Active] = p.active
+	boards[wamble.Dormant] = p.free - p.active
+	boards[wamble.Reserved] = len(p.places) - p.free
+	return boards
+}
+
 // Board returns a board by its number, nil if it is not in the pool.
 func (p *Pool) Board(id wamble.BoardID) *Board { return p.boards[id] }
 
@@ -126,10 +140,16 @@ func (p *Pool) setFree(b *Board) {
 	p.swap(int(b.place), p.free)
 	p.places[p.free] = place{b, b.times.assigned, phaseOf(b.position), b.variant >= 0}
 	p.free++
+	if b.status == wamble.Active {
+		p.active++
+	}
 }
 
-// setHeld takes a board from among the free ones.
+// setHeld takes a board from among the free ones. Its status is as it was.
 func (p *Pool) setHeld(b *Board) {
+	if b.status == wamble.Active {
+		p.active--
+	}
 	p.free--
 	p.swap(int(b.place), p.free)
 }

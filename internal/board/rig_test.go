@@ -157,6 +157,7 @@ func check(t testing.TB, p *Pool) {
 		t.Fatalf("%d boards in %d places", len(p.boards), len(p.places))
 	}
 	held, longest := 0, 0
+	var census [wamble.Archived]int
 	for i, at := range p.places {
 		b := at.board
 		free := i < p.free
@@ -175,6 +176,7 @@ func check(t testing.TB, p *Pool) {
 				t.Fatalf("board %d is not that of its holder %d", b.id, b.holder)
 			}
 		}
+		census[b.status]++
 		longest = max(longest, b.Plies())
 		if b.FEN() != b.position.FEN() {
 			t.Fatalf("board %d: FEN %s of %s", b.id, b.FEN(), b.position)
@@ -188,9 +190,12 @@ func check(t testing.TB, p *Pool) {
 	}
 	if held != len(p.holders) {
 		t.Fatalf("%d boards are held, by %d holders", held, len(p.holders))
-		if got := p.Longest(); got != longest {
-			t.Fatalf("the longest game has %d plies, not %d", longest, got)
-		}
+	}
+	if got := p.Longest(); got != longest {
+		t.Fatalf("the longest game has %d plies, not %d", longest, got)
+	}
+	if got := p.Census(); got != census {
+		t.Fatalf("the census has %v, not %v", got, census)
 	}
 	checkHeap(t, &p.deadlines)
 	checkHeap(t, &p.silence)

@@ -21,9 +21,11 @@ const Protocol = "1"
 
 // Verdict is what a binary says of itself in check mode.
 type Verdict struct {
-	Protocol string   `json:"protocol"`
-	Version  string   `json:"version"`
-	Notes    []string `json:"notes,omitempty"` // what could not be checked, or was changed
+	Protocol string `json:"protocol"`
+	Version  string `json:"version"`
+	// Stores name where each profile would keep its games.
+	Stores map[string]string `json:"stores,omitempty"`
+	Notes  []string          `json:"notes,omitempty"` // what could not be checked
 }
 
 // Checking reports whether this process is to check and not to serve.
@@ -35,13 +37,14 @@ const maxVerdict = 64 << 10
 // checkTime is how long a check may take: additive migrations are part of it.
 const checkTime = 2 * time.Minute
 
-// Check runs a binary with the arguments of this process in check mode: it reads
-// its configuration, and looks at the stores. An error says why it should not be
+// Check runs a binary with the arguments of this process, the first of which is
+// its name, in check mode: it reads its configuration, and looks at the stores. An error says why it should not be
 // handed over to.
 func Check(ctx context.Context, binary string, args []string) (Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, binary)
+	cmd.Args = args
 	cmd.Env = append(without(os.Environ()), checkVar+"="+Protocol)
 	out, errOut := &bounded{}, &bounded{}
 	cmd.Stdout, cmd.Stderr = out, errOut

@@ -44,8 +44,8 @@ var ErrVariables = errors.New("the variables of the handoff are damaged")
 func badDescriptor(fd int) bool { return fd < 3 || fd > maxDescriptor }
 
 // Environ returns the environment of the next image: base with the variables of
-// the inheritance instead of older ones. Errors: *ExportError, with ExportEmpty
-// or ExportBufferTooSmall.
+// the inheritance instead of older ones. Errors: *ExportError, with ExportEmpty,
+// ExportBufferTooSmall, or ExportNotReady for what the next image would refuse.
 func (h *Inheritance) Environ(base []string) ([]string, error) {
 	if len(h.Sockets) == 0 {
 		return nil, &ExportError{ExportEmpty, errors.New("there are no sockets")}
@@ -75,7 +75,22 @@ func (h *Inheritance) Environ(base []string) ([]string, error) {
 	if total > maxEnvironment {
 		return nil, &ExportError{ExportBufferTooSmall, fmt.Errorf("the environment would have %d bytes, more than %d", total, maxEnvironment)}
 	}
+	if _, err := Decode(lookUp(env)); err != nil { // what the next image would say
+		return nil, &ExportError{ExportNotReady, err}
+	}
 	return env, nil
+}
+
+// lookUp is os.Getenv for another environment.
+func lookUp(env []string) func(string) string {
+	return func(name string) string {
+		for _, v := range env {
+			if key, value, _ := strings.Cut(v, "="); key == name {
+				return value
+			}
+		}
+		return ""
+	}
 }
 
 // without returns base without the variables of a handoff.

@@ -17,18 +17,6 @@ func sample() *Inheritance {
 	}
 }
 
-// getenv looks into an environment.
-func getenv(env []string) func(string) string {
-	return func(name string) string {
-		for _, v := range env {
-			if key, value, _ := strings.Cut(v, "="); key == name {
-				return value
-			}
-		}
-		return ""
-	}
-}
-
 func TestEnviron(t *testing.T) {
 	h := sample()
 	env, err := h.Environ([]string{"PATH=/bin", "WAMBLE_STATE_FILES=old=/old", "WAMBLE_SEED=1"})
@@ -44,7 +32,7 @@ func TestEnviron(t *testing.T) {
 	if !reflect.DeepEqual(env, want) {
 		t.Errorf("got %q, want %q", env, want)
 	}
-	got, err := Decode(getenv(env))
+	got, err := Decode(lookUp(env))
 	if err != nil || !reflect.DeepEqual(got, h) {
 		t.Errorf("got %+v %v, want %+v", got, err, h)
 	}
@@ -67,6 +55,11 @@ func TestEnvironTooSmall(t *testing.T) {
 	if got := status(h, nil); got != ExportOK {
 		t.Errorf("got %v, want %v", got, ExportOK)
 	}
+	h.States["default"] = "relative"
+	if got := status(h, nil); got != ExportNotReady {
+		t.Errorf("a path that the next image refuses: got %v, want %v", got, ExportNotReady)
+	}
+	h = sample()
 	long := strings.Repeat("x", maxEnvironment)
 	if got := status(h, []string{"LONG=" + long}); got != ExportBufferTooSmall {
 		t.Errorf("a long environment: got %v, want %v", got, ExportBufferTooSmall)
@@ -80,7 +73,7 @@ func TestEnvironTooSmall(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	if h, err := Decode(getenv([]string{"WAMBLE_HOT_RELOAD=0", "WAMBLE_PROFILES_INHERITED=x"})); h != nil || err != nil {
+	if h, err := Decode(lookUp([]string{"WAMBLE_HOT_RELOAD=0", "WAMBLE_PROFILES_INHERITED=x"})); h != nil || err != nil {
 		t.Errorf("without a handoff: got %v %v", h, err)
 	}
 	good, err := sample().Environ(nil)
@@ -97,7 +90,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"WAMBLE_HANDOFF=" + strings.Repeat(" ", maxNote) + "{}",
 	} {
 		env := append([]string{v}, good...)
-		if h, err := Decode(getenv(env)); !errors.Is(err, ErrVariables) {
+		if h, err := Decode(lookUp(env)); !errors.Is(err, ErrVariables) {
 			t.Errorf("%.60s: got %+v %v", v, h, err)
 		}
 	}
@@ -108,7 +101,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("a=5,b=6", "http/a=7,/admin=8", "a=/x%2Cy", `{"began":1,"old":9}`)
 	f.Add("", "", "", "")
 	f.Fuzz(func(t *testing.T, sockets, listeners, states, note string) {
-		h, err := Decode(getenv([]string{
+		h, err := Decode(lookUp([]string{
 			HotReload + "=1", profilesVar + "=" + sockets, listenersVar + "=" + listeners, stateFilesVar + "=" + states, noteVar + "=" + note,
 		}))
 		if err != nil || len(h.Sockets) == 0 {
@@ -118,7 +111,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return // too long when it is escaped
 		}
-		again, err := Decode(getenv(env))
+		again, err := Decode(lookUp(env))
 		if err != nil || !reflect.DeepEqual(again.Sockets, h.Sockets) || !reflect.DeepEqual(again.States, h.States) {
 			t.Errorf("got %+v %v, want %+v", again, err, h)
 		}

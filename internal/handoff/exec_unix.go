@@ -73,3 +73,47 @@ func ours(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }
+
+// Detach closes a file and returns its descriptor under a number that nobody
+// owns, for an Inheritance. No child gets it.
+func Detach(f *os.File) (int, error) {
+	defer f.Close()
+	raw, err := f.SyscallConn() // Fd would turn a socket blocking
+	if err != nil {
+		return 0, fmt.Errorf("detach a descriptor: %w", err)
+	}
+	fd := 0
+	var inner error
+	err = raw.Control(func(s uintptr) { fd, inner = duplicate(int(s)) })
+	if err == nil {
+		err = inner
+	}
+	if err != nil {
+		return 0, fmt.Errorf("detach a descriptor: %w", err)
+	}
+	return fd, nil
+}
+
+// Duplicate returns a file for a descriptor of the inheritance, which stays in
+// it; nil if there is none.
+func Duplicate(of map[string]int, name string) (*os.File, error) {
+	s, ok := of[name]
+	if !ok {
+		return nil, nil
+	}
+	fd, err := duplicate(s)
+	if err != nil {
+		return nil, fmt.Errorf("duplicate descriptor %d of %s: %w", s, name, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func duplicate(s int) (int, error) {
+	syscall.ForkLock.RLock() // no child may get it between the two calls
+	defer syscall.ForkLock.RUnlock()
+	fd, err := syscall.Dup(s)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	return fd, err
+}

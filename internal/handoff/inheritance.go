@@ -78,3 +78,24 @@ func (h *Inheritance) Clone() *Inheritance {
 	c.Note.Phases = slices.Clone(h.Note.Phases)
 	return &c
 }
+
+// Report returns the connection of the note, once; nil if there is none.
+func (h *Inheritance) Report() *os.File {
+	fd := h.Note.Report
+	if fd == 0 {
+		return nil
+	}
+	h.Note.Report = 0
+	return os.NewFile(uintptr(fd), "report")
+}
+
+// CloseNote closes the descriptors of the note: there is no way back any more.
+func (h *Inheritance) CloseNote() {
+	if f := h.Report(); f != nil {
+		f.Close()
+	}
+	if h.Note.Old != 0 {
+		os.NewFile(uintptr(h.Note.Old), "old binary").Close()
+		h.Note.Old = 0
+	}
+}

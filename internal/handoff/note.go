@@ -8,10 +8,11 @@ import (
 
 // Note is what one image tells the next beside names and numbers.
 type Note struct {
-	// Began is when the handoff was asked for, and Frozen when the last packet
-	// before it was read, in nanoseconds since 1970.
+	// Began is when the handoff was asked for, Frozen when the last packet before
+	// it was read, and Left when everything was closed, in nanoseconds since 1970.
 	Began  int64 `json:"began"`
 	Frozen int64 `json:"frozen"`
+	Left   int64 `json:"left,omitempty"`
 	// Old is the descriptor of the binary to go back to, Report that of the
 	// connection whose client waits for the result; 0 is none.
 	Old    int `json:"old,omitempty"`
@@ -21,6 +22,8 @@ type Note struct {
 	// Failure says why the image before this one could not adopt: this is the
 	// way back.
 	Failure string `json:"failure,omitempty"`
+	// Draining says that nobody new is taken.
+	Draining bool `json:"draining,omitempty"`
 	// Phases are what has been done so far, in order.
 	Phases []Phase `json:"phases,omitempty"`
 }

@@ -46,6 +46,10 @@ type File struct {
 // Create makes a private file in dir with room for about size bytes, while there
 // is still time for an error.
 func Create(dir, profile string, size int64) (*File, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)

@@ -33,8 +33,12 @@ func (p *packet) fragments() int {
 // smallPacket is the capacity of most buffers: nearly all answers fit.
 const smallPacket = 352
 
-// maxSpare bounds the buffers of each size that wait for reuse.
-const maxSpare = 4096
+// maxSpare and maxSpareLarge bound the buffers of each size that wait for reuse:
+// as many small ones as are sent to spectators at once.
+const (
+	maxSpare      = 1 << 14
+	maxSpareLarge = 4096
+)
 
 // pool hands out packets and takes them back.
 type pool struct {
@@ -66,11 +70,11 @@ func (p *pool) drop(k *packet) {
 		return
 	}
 	p.held -= cap(k.buf)
-	free := &p.small
+	free, most := &p.small, maxSpare
 	if cap(k.buf) > smallPacket {
-		free = &p.large
+		free, most = &p.large, maxSpareLarge
 	}
-	if len(*free) < maxSpare {
+	if len(*free) < most {
 		*free = append(*free, k)
 	}
 }

@@ -22,8 +22,8 @@ type Report struct {
 	// LongestGap is the longest time in which nobody was answered.
 	LongestGap time.Duration
 	Counts     Counts
-	// Roles is the same for each role of the clients.
-	Roles [roleCount]RoleReport
+	// Roles is the same for each Role of the clients, by number.
+	Roles []RoleReport
 	// Loader is the processor time of this process, and Server that of the
 	// server; 0 when it is not known.
 	Loader, Server time.Duration

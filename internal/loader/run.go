@@ -11,7 +11,7 @@ import (
 // and then waits for the last answers. It fails when it has no sockets, or when
 // a client has no session after Options.Greet.
 func Run(ctx context.Context, o Options) (Report, error) {
-	report := Report{log: &log{}}
+	report := Report{log: &log{}, Roles: make([]RoleReport, roleCount)}
 	o, err := o.withDefaults()
 	if err != nil {
 		return report, err

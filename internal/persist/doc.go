@@ -12,10 +12,10 @@
 //
 // Its nouns:
 //
-//   - a Frame is the intents of one request as bytes (frame.go);
-//   - a Plan is a run of frames made ready for one transaction (plan.go);
-//   - Leases are the numbers that rows get before they are written (lease.go);
-//   - Tokens are the cached reads by token (token.go).
+//   - a Frame is the intents of one request, or of several, as bytes (frame.go);
+//   - a Message is a frame with its number in the journal (message.go);
+//   - a Plan is a run of messages made ready for one transaction (plan.go);
+//   - Leases are the numbers that rows get before they are written (lease.go).
 //
 // Invariants: nothing is applied out of order; nothing is applied twice,
 // because the cursor moves in the store's own transaction and the next batch

@@ -274,8 +274,7 @@ func TestProfilesOnDifferentDatabases(t *testing.T) {
 	}
 }
 
-// TestTrustPromotedBySQL promotes a session as the database document says, and
-// sees it when the cache's time is over.
+// TestTrustPromotedBySQL promotes a session as the database document says.
 func TestTrustPromotedBySQL(t *testing.T) {
 	o := pgtest.Migrated(t)
 	store := openPostgres(t, o)
@@ -283,15 +282,13 @@ func TestTrustPromotedBySQL(t *testing.T) {
 	r := newRoad(t, openJournal(t), profile, store)
 	r.post(request(&wamble.CreateSession{Session: 1, Token: token, At: epoch}))
 	r.empty()
-	tokens := persist.NewTokens(store)
-	trust := func(when string, now time.Time, want int) {
+	trust := func(when string, want int) {
 		t.Helper()
-		if got, err := tokens.Trust(t.Context(), now, token); got != want || err != nil {
-			t.Errorf("%s: got %d, %v, want %d", when, got, err, want)
+		if got, err := store.Session(t.Context(), token); got.Trust != want || err != nil {
+			t.Errorf("%s: got %d, %v, want %d", when, got.Trust, err, want)
 		}
 	}
-	trust("before", epoch, 0)
+	trust("before", 0)
 	pgtest.Execute(t, o, "UPDATE sessions SET trust_level = 10 WHERE token = decode('"+hex.EncodeToString(token[:])+"', 'hex')")
-	trust("while it is cached", epoch.Add(persist.CacheTTL), 0)
-	trust("500 ms later", epoch.Add(persist.CacheTTL+1), 10)
+	trust("after", 10)
 }

@@ -20,6 +20,9 @@ type memory struct {
 	shown    []wamble.RecordLastMoveShown
 	next     [4]int64
 	away     bool
+	broken   bool // it answers with nonsense
+	terms    []accepted
+	reserved []wamble.Reservation // what it says of whoever asks
 	// predictions are in the order in which they were made.
 	predictions []*wamble.Prediction
 }
@@ -47,6 +50,9 @@ func (m *memory) lease(l Lease) []wamble.Block {
 
 // apply writes an intent, and complains about what no database would take.
 func (m *memory) apply(in wamble.Intent) error {
+	if ok, err := m.applyIdentity(in); ok {
+		return err
+	}
 	switch in := in.(type) {
 	case *wamble.CreateSession:
 		if m.sessions[in.Session] != nil || m.created[in.Token] != nil {
@@ -210,6 +216,9 @@ func (m *memory) copyOf(b *wamble.Board) *wamble.Board {
 	}
 	if b.Holder != nil {
 		h := *b.Holder
+		if s := m.sessions[h.Session]; s != nil {
+			h.Key = s.Key
+		}
 		c.Holder = &h
 	}
 	return &c
@@ -222,15 +231,17 @@ func (m *memory) answer(l Load) Input {
 		in.Outcome = Away
 		return in
 	}
+	if m.broken {
+		in.Outcome = Broken
+		return in
+	}
 	switch l.Subject {
-	case SessionOf:
-		if s := m.byToken(l.Token); s != nil {
-			in.Session, in.Outcome = m.session(s.ID), Found
-		}
 	case GameOf:
 		if b := m.boards[l.Board]; b != nil {
 			in.Board, in.Outcome = m.copyOf(b), Found
 		}
+	default:
+		m.answerIdentity(l, &in)
 	}
 	return in
 }

@@ -35,6 +35,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type recorded struct {
 	Profile   string
 	Options   config.Options
+	House     *config.House
 	Seed      [32]byte
 	Now       int64 // nanoseconds since 1970
 	LeaseSize int
@@ -53,7 +54,7 @@ type Recorder struct {
 func NewRecorder(w io.Writer, o Options) (*Recorder, error) {
 	r := &Recorder{w: w, digest: newDigester()}
 	head, err := json.Marshal(recorded{
-		Profile: o.Config.Name, Options: o.Config.Options, Seed: o.Seed, Now: o.Now.UnixNano(),
+		Profile: o.Config.Name, Options: o.Config.Options, House: o.Config.House, Seed: o.Seed, Now: o.Now.UnixNano(),
 		LeaseSize: o.LeaseSize, MaxLoads: o.MaxLoads,
 	})
 	if err != nil {
@@ -124,7 +125,7 @@ func appendInput(b []byte, in *Input) ([]byte, error) {
 		}
 		return b, nil
 	case Configure:
-		return appendJSON(b, &recorded{Profile: in.Config.Name, Options: in.Config.Options})
+		return appendJSON(b, &recorded{Profile: in.Config.Name, Options: in.Config.Options, House: in.Config.House})
 	case RestoreBoard:
 		b, err := appendJSON(b, in.Board)
 		if err != nil {
@@ -257,7 +258,7 @@ func (r *inputReader) input() Input {
 		r.bad = r.bad || int(in.Sequence) >= len(wamble.Sequences())
 	case Configure:
 		c := must[recorded](r)
-		in.Config = &config.Profile{Name: c.Profile, Options: c.Options}
+		in.Config = &config.Profile{Name: c.Profile, Options: c.Options, House: c.House}
 	case RestoreBoard:
 		in.Board = must[wamble.Board](r)
 		in.Answer = object[Answer](r)

@@ -63,7 +63,7 @@ func Replay(r io.Reader) (steps int, first *Difference, err error) {
 		return 0, nil, ErrRecording
 	}
 	p := New(Options{
-		Config: &config.Profile{Name: o.Profile, Options: o.Options}, Seed: o.Seed, Now: time.Unix(0, o.Now),
+		Config: &config.Profile{Name: o.Profile, Options: o.Options, House: o.House}, Seed: o.Seed, Now: time.Unix(0, o.Now),
 		LeaseSize: o.LeaseSize, MaxLoads: o.MaxLoads,
 	})
 	re := replayer{p: p, digest: newDigester()}

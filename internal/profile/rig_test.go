@@ -278,6 +278,21 @@ func inWords(t testing.TB, b []byte) string {
 		}
 	case *wire.ServerNotification:
 		text += fmt.Sprintf(" %d", m.Type)
+	case *wire.LoginSuccess:
+		text += fmt.Sprintf(" %02x %s", uint8(p.Flags), m.FEN)
+	case *wire.LoginFailed:
+		text += fmt.Sprintf(" %d %q", m.Code, m.Reason)
+	case *wire.ProfilesList:
+		text += fmt.Sprintf(" %s", m.Names)
+	case *wire.ProfileInfo:
+		text += fmt.Sprintf(" %s", m.Info)
+	case *wire.PlayerStatsData:
+		text += fmt.Sprintf(" %g %d %d", float64(m.Score), m.Games, m.Games960)
+	case *wire.LeaderboardData:
+		text += fmt.Sprintf(" %d self %d", m.Order, m.SelfRank)
+		for _, row := range m.Rows {
+			text += fmt.Sprintf(" [%d: %d %g %g %d %s]", row.Rank, row.Session, float64(row.Score), float64(row.Rating), row.Games, row.Handle)
+		}
 	}
 	if p.Board != 0 {
 		text += fmt.Sprintf(" board %d", p.Board)

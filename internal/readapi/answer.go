@@ -21,6 +21,8 @@ type answer struct {
 	good time.Duration
 	own  bool   // it is for this reader alone
 	next string // cursor of the feed; "" is none
+	// about is the player whose stats these are; nil for anything else.
+	about *wamble.Player
 }
 
 // problem is a refusal: a status and words for people.
@@ -36,7 +38,6 @@ func badf(format string, args ...any) error {
 }
 
 var (
-	errDenied = &problem{http.StatusForbidden, "this server does not allow it"}
 	errPath   = &problem{http.StatusNotFound, "there is no such path"}
 	errMethod = &problem{http.StatusMethodNotAllowed, "these routes only read: GET or HEAD"}
 	errOften  = &problem{http.StatusTooManyRequests, "too many requests from this address"}
@@ -48,9 +49,16 @@ var (
 // inside.
 func problemOf(err error) *problem {
 	var p *problem
+	var denied *wamble.Denied
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &denied):
+		words := denied.Reason
+		if words == "" {
+			words = "this server does not allow it"
+		}
+		return &problem{http.StatusForbidden, words}
 	case errors.Is(err, wamble.ErrNotFound):
 		return &problem{http.StatusNotFound, "not found"}
 	case errors.Is(err, wamble.ErrTransient), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -30,13 +31,21 @@ type Right struct {
 	Key, Value       string // context; an empty key is none
 }
 
+// Who is somebody who reads.
+type Who struct {
+	Token wamble.Token // of his session; zero: a guest
+	From  netip.Addr
+	// About is the player whose stats he wants, nil for anything else.
+	About *wamble.Player
+}
+
 // Options is what an API is made of.
 type Options struct {
 	Profile string
 	Store   Store
-	// Allows reports whether the session of a token, or a guest if it is zero, has
-	// all these rights. It may fail with ErrStarting.
-	Allows func(ctx context.Context, who wamble.Token, rights []Right) (bool, error)
+	// Admit returns nil if somebody has all these rights, and otherwise a
+	// *wamble.Denied. It may fail with ErrStarting.
+	Admit func(ctx context.Context, who Who, rights []Right) error
 	// Counts is what happens now. It may fail with ErrStarting.
 	Counts func(ctx context.Context) (Counts, error)
 	Feed   Feed
@@ -52,7 +61,9 @@ type API struct {
 	door  *door
 	shelf *shelf
 	pace  pace
-	waits chan struct{} // places for readers who wait for the feed
+	// permits is what readers may do.
+	permits permits
+	waits   chan struct{} // places for readers who wait for the feed
 }
 
 const (
@@ -80,7 +91,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTT
 // reader is who asks, and what.
 type reader struct {
 	*http.Request
-	token wamble.Token // zero: a guest
+	Who
 }
 
 // mount lets a row answer.
@@ -97,22 +108,19 @@ func (a *API) mount(row *route) {
 
 // answer asks everything that comes before a handler, and then the handler.
 func (a *API) answer(row *route, r *http.Request) (*answer, error) {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	switch {
-	case !a.door.admit(r.RemoteAddr):
+	case err != nil || !a.door.admit(from.Addr()):
 		return nil, errOften
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return nil, errMethod
 	}
-	who := reader{Request: r}
+	who := reader{Request: r, Who: Who{From: from.Addr().Unmap()}}
 	if err := who.introduce(); err != nil {
 		return nil, err
 	}
-	allowed, err := a.o.Allows(r.Context(), who.token, row.rights)
-	if err != nil {
+	if err := a.admit(r.Context(), who.Who, row.rights); err != nil {
 		return nil, err
-	}
-	if !allowed {
-		return nil, errDenied
 	}
 	return row.handle(a, who)
 }
@@ -125,10 +133,10 @@ func (r *reader) introduce() error {
 	}
 	scheme, token, _ := strings.Cut(text, " ")
 	b, err := hex.DecodeString(token)
-	if err == nil && len(b) == len(r.token) {
-		copy(r.token[:], b)
+	if err == nil && len(b) == len(r.Token) {
+		copy(r.Token[:], b)
 	} else {
-		r.token, err = wamble.ParseToken(token)
+		r.Token, err = wamble.ParseToken(token)
 	}
 	if err != nil || !strings.EqualFold(scheme, "Bearer") {
 		return badf("Authorization is Bearer and a token: 32 hexadecimal digits, or the 22 characters that players see")

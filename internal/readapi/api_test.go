@@ -1,10 +1,13 @@
 package readapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,13 +87,18 @@ func TestRights(t *testing.T) {
 		if len(row.rights) == 0 {
 			t.Errorf("%s needs no right", row.path)
 		}
-		for _, right := range row.rights {
+		about := strings.Contains(row.path, "{handle}")
+		rights := row.rights
+		if about {
+			rights = append(slices.Clone(rights), mayRead...)
+		}
+		for _, right := range rights {
 			if a := known[right.Action]; !a.Knows(right.Resource) || a.Context != "" && right.Key != "" && right.Key != a.Context {
 				t.Errorf("%s: the policy knows no %+v", row.path, right)
 			}
 			r := newRig(t)
 			r.denied = right.Action
-			if got, want := r.get(path), `403 {"error":"this server does not allow it"}`; got != want || len(r.calls) > 0 {
+			if got, want := r.get(path), `403 {"error":"this server does not allow it"}`; got != want || len(r.calls) > 0 && right.Action != "stats.read" {
 				t.Errorf("%s without %s: got %s after %v, want %s", path, right.Action, got, r.calls, want)
 			}
 		}
@@ -98,8 +106,18 @@ func TestRights(t *testing.T) {
 		if got := r.get(path, "Authorization", "bearer "+token); !strings.HasPrefix(got, "200") {
 			t.Errorf("%s: got %s", path, got)
 		}
-		if got := r.who.String(); got != token {
-			t.Errorf("%s asked about %s", path, got)
+		if who := r.who; who.Token.String() != token || who.From != netip.MustParseAddr("192.0.2.1") || (who.About != nil) != about {
+			t.Errorf("%s asked about %+v", path, who)
+		}
+		asked := r.admits
+		r.get(path, "Authorization", "bearer "+token)
+		if r.admits != asked {
+			t.Errorf("%s: the policy is asked each time", path)
+		}
+		r.later(permitGood)
+		r.denied = row.rights[0].Action
+		if got := r.get(path, "Authorization", "bearer "+token); !strings.HasPrefix(got, "403") {
+			t.Errorf("%s a moment later: got %s", path, got)
 		}
 	}
 }
@@ -141,6 +159,11 @@ func TestProblems(t *testing.T) {
 		}
 	}
 	r := newRig(t)
+	r.o.Admit = func(context.Context, Who, []Right) error { return &wamble.Denied{Reason: "terms acceptance required"} }
+	if got, want := r.get("/api/live"), `403 {"error":"terms acceptance required"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	r = newRig(t)
 	q := request("/api/live")
 	q.Method = http.MethodPost
 	if got := r.serve(q); got.StatusCode != 405 || got.Header.Get("Allow") != "GET, HEAD" {

@@ -10,7 +10,8 @@
 //     (answer.go);
 //   - the shelf keeps answers while they are good, and lets one ask where many
 //     wonder (shelf.go);
-//   - the door counts what each host asks (door.go);
+//   - the door counts what each host asks (door.go), a permit is what somebody
+//     may do (permit.go);
 //   - the handlers stand in board.go, player.go, leaderboard.go, live.go, feed.go.
 //
 // The way of a request:

@@ -30,12 +30,8 @@ func newDoor(now func() time.Time, rate float64) *door {
 }
 
 // admit counts a request, and reports whether it is within the allowance.
-func (d *door) admit(remote string) bool {
-	from, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return false
-	}
-	ip := from.Addr().Unmap().WithZone("")
+func (d *door) admit(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
 	if ip.IsLoopback() {
 		return true
 	}
@@ -44,7 +40,7 @@ func (d *door) admit(remote string) bool {
 		bits = 32
 	}
 	host, err := ip.Prefix(bits)
-	if err != nil {
+	if err != nil || !ip.IsValid() {
 		return false
 	}
 	d.mu.Lock()

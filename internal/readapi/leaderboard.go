@@ -47,11 +47,11 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := fmt.Sprintf("ranks %s %d %d %s", by, limit, offset, r.token)
-	return a.shelf.get(r.Context(), key, func(ctx context.Context) (*answer, error) {
+	key := fmt.Sprintf("ranks %s %d %d %s", by, limit, offset, r.Token)
+	return a.shelf.get(key, func(ctx context.Context) (*answer, error) {
 		q := wamble.LeaderboardQuery{ByRating: by == "rating", Offset: offset, Limit: limit}
-		if !r.token.IsZero() {
-			s, err := a.o.Store.Session(ctx, r.token)
+		if !r.Token.IsZero() {
+			s, err := a.o.Store.Session(ctx, r.Token)
 			if err != nil && !errors.Is(err, wamble.ErrNotFound) {
 				return nil, err
 			}
@@ -71,7 +71,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 		}
 		got, err := inJSON(out, playerGood)
 		if err == nil {
-			got.own = !r.token.IsZero()
+			got.own = !r.Token.IsZero()
 		}
 		return got, err
 	})

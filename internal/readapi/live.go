@@ -43,7 +43,7 @@ type Boards struct {
 const liveGood = time.Second
 
 func (a *API) live(r reader) (*answer, error) {
-	return a.shelf.get(r.Context(), "live", func(ctx context.Context) (*answer, error) {
+	return a.shelf.get("live", func(ctx context.Context) (*answer, error) {
 		c, err := a.o.Counts(ctx)
 		if err != nil {
 			return nil, err

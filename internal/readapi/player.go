@@ -63,15 +63,34 @@ func (a *API) player(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.shelf.get(r.Context(), "player "+handle, func(ctx context.Context) (*answer, error) {
+	return a.aboutPlayer(r, "player "+handle, func(ctx context.Context) (*answer, error) {
 		p, err := a.find(ctx, handle)
 		if err != nil {
 			return nil, err
 		}
-		return inJSON(Player{
+		return about(&p, Player{
 			p.Handle, p.Created.UTC(), p.Stats.Score, p.Stats.PredictionScore, p.Stats.Rating, p.Stats.Games, p.Stats.Chess960Games,
-		}, playerGood)
+		})
 	})
+}
+
+// aboutPlayer is an answer about a player, if the reader may have it: that may
+// depend on who the player is.
+func (a *API) aboutPlayer(r reader, key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
+	got, err := a.shelf.get(key, ask)
+	if err != nil {
+		return nil, err
+	}
+	r.About = got.about
+	return got, a.admit(r.Context(), r.Who, mayRead)
+}
+
+func about(p *wamble.Player, v any) (*answer, error) {
+	got, err := inJSON(v, playerGood)
+	if err == nil {
+		got.about = p
+	}
+	return got, err
 }
 
 func (a *API) scores(r reader) (*answer, error) {
@@ -90,7 +109,7 @@ func (a *API) scores(r reader) (*answer, error) {
 		}
 	}
 	key := fmt.Sprintf("scores %s %d %d %d", handle, limit, q.Before.UnixMicro(), q.Board)
-	return a.shelf.get(r.Context(), key, func(ctx context.Context) (*answer, error) {
+	return a.aboutPlayer(r, key, func(ctx context.Context) (*answer, error) {
 		p, err := a.find(ctx, handle)
 		if err != nil {
 			return nil, err
@@ -108,7 +127,7 @@ func (a *API) scores(r reader) (*answer, error) {
 			last := rows[len(rows)-1]
 			page.Next = fmt.Sprintf("%d-%d", last.At.UnixMicro(), last.Board)
 		}
-		return inJSON(page, playerGood)
+		return about(&p, page)
 	})
 }
 

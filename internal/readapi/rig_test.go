@@ -27,8 +27,8 @@ type rig struct {
 	calls   map[string]int // of the store, by method
 	err     error          // of the store
 	denied  string         // action that the policy denies
-	asked   []Right        // by the last request
-	who     wamble.Token   // the last one who asked
+	admits  int            // how often the policy was asked
+	who     Who            // the last one who asked
 	counts  Counts
 	games   []Ended
 	dropped uint64
@@ -39,7 +39,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, now: noon, calls: map[string]int{}, changed: make(chan struct{}), looked: make(chan string, 64)}
-	r.API = New(Options{Profile: "blitz", Store: r, Allows: r.allows, Counts: r.count, Feed: r, Now: r.clock})
+	r.API = New(Options{Profile: "blitz", Store: r, Admit: r.admits1, Counts: r.count, Feed: r, Now: r.clock})
 	return r
 }
 
@@ -55,11 +55,15 @@ func (r *rig) later(d time.Duration) {
 	r.now = r.now.Add(d)
 }
 
-func (r *rig) allows(_ context.Context, who wamble.Token, rights []Right) (bool, error) {
+func (r *rig) admits1(_ context.Context, who Who, rights []Right) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.who, r.asked = who, rights
-	return !slices.ContainsFunc(rights, func(x Right) bool { return x.Action == r.denied }), nil
+	r.admits++
+	r.who = who
+	if slices.ContainsFunc(rights, func(x Right) bool { return x.Action == r.denied }) {
+		return &wamble.Denied{Code: wamble.AccessDenied}
+	}
+	return nil
 }
 
 func (r *rig) count(context.Context) (Counts, error) { return r.counts, r.called("Counts") }

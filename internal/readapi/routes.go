@@ -11,7 +11,8 @@ type route struct {
 var (
 	mayLook = []Right{{Action: "protocol.ctrl", Resource: "list_profiles"}}
 	mayRank = []Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"}, {Action: "leaderboard.read", Resource: "global"}}
-	mayRead = []Right{{Action: "protocol.ctrl", Resource: "get_player_stats"}, {Action: "stats.read", Resource: "player"}}
+	mayAsk  = []Right{{Action: "protocol.ctrl", Resource: "get_player_stats"}}
+	mayRead = []Right{{Action: "stats.read", Resource: "player"}} // asked when it is known about whom
 	mayView = []Right{
 		{Action: "protocol.ctrl", Resource: "spectate_game"},
 		{Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"},
@@ -23,8 +24,8 @@ var routes = []route{
 	{"/api/live", mayLook, (*API).live},
 	{"/api/boards/{id}", mayView, (*API).board},
 	{"/api/boards/{id}/pgn", mayView, (*API).pgn},
-	{"/api/players/{handle}", mayRead, (*API).player},
-	{"/api/players/{handle}/scores", mayRead, (*API).scores},
+	{"/api/players/{handle}", mayAsk, (*API).player},
+	{"/api/players/{handle}/scores", mayAsk, (*API).scores},
 	{"/api/leaderboard", mayRank, (*API).leaderboard},
 	{"/api/finished", mayView, (*API).finished},
 }

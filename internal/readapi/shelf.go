@@ -36,9 +36,10 @@ func newShelf(now func() time.Time, asks int) *shelf {
 	return &shelf{now: now, asks: make(chan struct{}, asks), books: map[string]*book{}}
 }
 
-// get returns the answer under a key, from the shelf or by asking. The asking
-// goes on when the reader is gone: others may wait for it.
-func (s *shelf) get(ctx context.Context, key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
+// get returns the answer under a key, from the shelf or by asking, which takes
+// askTime at most. It does not end with the reader: others may wait for it, and
+// at the end of the server a request in progress is still answered.
+func (s *shelf) get(key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
 	s.mu.Lock()
 	b := s.books[key]
 	if b == nil || b.finished() && !s.now().Before(b.until) {
@@ -52,12 +53,8 @@ func (s *shelf) get(ctx context.Context, key string, ask func(ctx context.Contex
 		go s.fetch(key, b, ask)
 	}
 	s.mu.Unlock()
-	select {
-	case <-b.done:
-		return b.answer, b.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	<-b.done
+	return b.answer, b.err
 }
 
 // fetch asks, and puts the answer on the shelf, if it is good for a while.

@@ -64,7 +64,7 @@ func (s *Server) bindAdmin(c *config.Config) (*adminDoor, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := s.listenAdmin(address)
 	if err != nil {
 		return nil, fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without", err)
 	}

@@ -9,22 +9,32 @@ import (
 
 	"wamble"
 	"wamble/internal/persist"
+	"wamble/internal/profile"
 	"wamble/internal/readapi"
 )
 
 // api is the routes for readers: docs/http.md.
 func (rt *runtime) api() http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: rt.name, Store: rt.store, Allows: rt.allows, Counts: rt.counts, Feed: feed{rt}, Now: time.Now,
+		Profile: rt.name, Store: library{rt.store, rt}, Admit: rt.admit, Counts: rt.counts, Feed: feed{rt}, Now: time.Now,
 	})
 }
 
-// allows asks the policy about a reader.
-func (rt *runtime) allows(_ context.Context, _ wamble.Token, _ []readapi.Right) (bool, error) {
-	if rt.loop.Load() == nil {
-		return false, readapi.ErrStarting
+// admit asks the profile about a reader.
+func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
+	wanted := make([]profile.Right, len(rights))
+	for i, r := range rights {
+		wanted[i] = profile.Right(r)
 	}
-	return rt.cfg.Load().Standing.PolicyDefault != "deny", nil
+	l := rt.loop.Load()
+	var denied *wamble.Denied
+	if l == nil || !l.do(ctx, func() { denied = l.life.profile.Admits(profile.Reader(who), wanted) }) {
+		return readapi.ErrStarting
+	}
+	if denied != nil {
+		return denied
+	}
+	return nil
 }
 
 // counts looks at the profile between two steps.

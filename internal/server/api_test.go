@@ -34,7 +34,10 @@ func TestReadRoutes(t *testing.T) {
 		}
 		return g
 	}
-	until(t, "three moves of a running game are read", func() bool { g := game(); return len(g.Moves) == 3 && g.Result == nil })
+	// What he was answered can be read at once.
+	if g := game(); len(g.Moves) != 3 || g.Result != nil || g.Profile != "default" || g.Moves[2].Ply != 3 {
+		t.Errorf("a running game: got %+v, want three moves", g)
+	}
 	cursor := headerOf(t, base()+"/api/finished?after=end", "Wamble-Cursor")
 	for range 6 {
 		if !p.move(t.Context()) {
@@ -90,5 +93,24 @@ func TestReadRoutesDenied(t *testing.T) {
 		if got, want := fetch(t, "http://"+s.Addresses().HTTP.String()+path), `403 {"error":"this server does not allow it"}`; got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
+	}
+}
+
+// TestStopWithReaders: who waits for the feed does not keep the server from
+// ending.
+func TestStopWithReaders(t *testing.T) {
+	s := serve(t, Options{}, conf("(def shutdown-timeout 3600)")).ready()
+	url := "http://" + s.Addresses().HTTP.String() + "/api/finished?wait=30"
+	answered := make(chan string, 1)
+	go func() { answered <- fetch(t, url) }()
+	until(t, "the reader waits", func() bool {
+		games := &s.runtime().help.games
+		games.mu.Lock()
+		defer games.mu.Unlock()
+		return games.next != nil
+	})
+	s.end()
+	if got := <-answered; !strings.HasPrefix(got, "503") {
+		t.Errorf("the reader got %s", got)
 	}
 }

@@ -89,6 +89,11 @@ func controlPath(dir string) string { return filepath.Join(dir, "control.sock") 
 // lock of the journal says that it is gone.
 func (s *Server) openControl() error {
 	path := controlPath(s.dir)
+	if l := s.inheritedControl(); l != nil {
+		s.control = l
+		s.closers = append(s.closers, l.Close)
+		return nil
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the control socket: %w", err)
 	}
@@ -125,7 +130,7 @@ func (s *Server) serveControl() {
 func (s *Server) converse(conn net.Conn) {
 	conn.SetDeadline(time.Now().Add(readTime))
 	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
-	if err != nil {
+	if err != nil || s.obeyHandoff(conn, line) {
 		return
 	}
 	conn.SetDeadline(time.Now().Add(slow + quick))
@@ -156,7 +161,7 @@ func (s *Server) obey(line []byte) (json.RawMessage, error) {
 }
 
 // Ask sends a request to the server that runs on a data directory, and reads
-// its answer into result. It returns ErrNoServer when none runs there.
+// its answer into result, until the end of ctx or for 30 seconds. It returns ErrNoServer when none runs there.
 func Ask(ctx context.Context, dir, verb string, args, result any) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", controlPath(dir))

@@ -30,18 +30,22 @@ func (rt *runtime) newLife() (*life, error) {
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
+	return rt.lifeOf(o, profile.New(o))
+}
+
+// lifeOf is the life of a profile that was made with these options.
+func (rt *runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) {
 	var record *recording
 	if rt.tape.file != "" {
-		rt.tape.n++
 		var err error
-		if record, err = newRecording(rt.tape.file, rt.tape.n, o, rt.log); err != nil {
+		if record, err = rt.tape.next(o, rt.log); err != nil {
 			return nil, err
 		}
 	}
 	drain := rt.drain.Load()
 	l := &life{
 		record:  record,
-		profile: profile.New(o),
+		profile: p,
 		journal: newJournal(rt.runner, drain.Worker()),
 		mail:    newMail(rt.wake),
 		failure: make(chan error, 1),

@@ -22,7 +22,8 @@ type loop struct {
 	last   uint64    // the newest gate
 	done   uint64    // the newest gate that is durable
 	stop   bool
-	frozen bool // the port is not read, but all else goes on
+	pause  *pause // that it is to make; nil: none
+	frozen bool   // the port is not read, but all else goes on
 	times  stopwatch
 	ended  chan struct{}
 	// pumping is held during a round that Pump runs; nobody else needs it.
@@ -49,6 +50,7 @@ func (l *loop) run() {
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
 		l.err = l.pump()
+		l.takeRest()
 	}
 }
 
@@ -81,7 +83,7 @@ func (l *loop) settled() bool { return l.done >= l.last || l.life.journal.broken
 // receive waits for something to do. While the journal is behind, or the loop
 // is stopping or frozen, packets stay where they are: in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
-	if !l.stop && !l.frozen && !l.life.journal.behind() {
+	if !l.stop && !l.frozen && l.pause == nil && !l.life.journal.behind() {
 		return l.port.Receive(l.until)
 	}
 	wait := time.Second
@@ -103,7 +105,7 @@ func (l *loop) receive() (transport.Arrivals, error) {
 // left in the output.
 func (l *loop) step(in transport.Arrivals) {
 	now := time.Now()
-	life, out := l.life, &l.life.out
+	life := l.life
 	inputs := l.inputs[:0]
 	for i := range in.Packets {
 		inputs = append(inputs, profile.Input{Kind: profile.Packet, Peer: in.Packets[i].Peer, Data: in.Packets[i].Data})
@@ -119,6 +121,12 @@ func (l *loop) step(in transport.Arrivals) {
 		l.done = durable
 		l.times.durable(now, durable)
 	}
+	l.follow(now)
+}
+
+// follow does what follows from a step, but for sending.
+func (l *loop) follow(now time.Time) {
+	life, out := l.life, &l.life.out
 	if out.Gate != 0 {
 		l.last = out.Gate
 		l.times.step(now, out.Gate, life.profile.Stats().Moves)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"time"
@@ -19,6 +20,18 @@ type recording struct {
 	file     *os.File
 	buffer   *bufio.Writer
 	recorder *profile.Recorder
+}
+
+// next begins the recording of another life. An heir finds those of the images
+// before it.
+func (t *tape) next(o profile.Options, log *slog.Logger) (*recording, error) {
+	for {
+		t.n++
+		r, err := newRecording(t.file, t.n, o, log)
+		if !t.heir || !errors.Is(err, fs.ErrExist) {
+			return r, err
+		}
+	}
 }
 
 // newRecording begins a recording. The first life gets the file of that name,

@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		beServer(dir)
 		return
 	}
+	if dir := os.Getenv(asImage); dir != "" {
+		beImage(dir)
+		return
+	}
 	pgtest.Main(m)
 }
 

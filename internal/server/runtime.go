@@ -50,6 +50,7 @@ type help struct {
 	ctx     context.Context                 // ends the goroutines
 	done    sync.WaitGroup
 	crashed chan error // holds the first panic
+	estate  *estate    // of the image before this one; nil: it starts from store and journal
 	moving  sync.Mutex // held while the loop is made, and while it moves
 
 	draining *atomic.Bool // of the server
@@ -62,6 +63,7 @@ type help struct {
 type tape struct {
 	file string // "": nowhere
 	n    int    // lives so far
+	heir bool   // another image may have recorded before
 }
 
 // run starts the profile, and keeps it running until ctx ends: then everything
@@ -75,20 +77,26 @@ func (rt *runtime) run(ctx context.Context) error {
 	}()
 	rt.help.ctx, rt.help.crashed = background, make(chan error, 1)
 	rt.dropDrain()
-	if err := rt.prepareStore(ctx); err != nil {
-		return rt.unlessStopped(ctx, err)
+	heir := rt.help.estate != nil
+	if !heir {
+		if err := rt.prepareStore(ctx); err != nil {
+			return rt.unlessStopped(ctx, err)
+		}
 	}
 	rt.guard("the watch over the database", func() { rt.watch.run(background) })
 	rt.loads = newLoads(background, rt)
 
-	l, err := rt.revive(ctx)
+	l, err := rt.first(ctx)
 	if err != nil {
 		return rt.unlessStopped(ctx, err)
 	}
+	loop := rt.startLoop(l, heir)
+	rt.stage.ready()
+	if heir {
+		rt.awaitAnswer(ctx)
+	}
 	stopDrain := rt.startDrain(background)
 	defer func() { stopDrain() }()
-	loop := rt.startLoop(l)
-	rt.stage.ready()
 	for {
 		select {
 		case <-ctx.Done():
@@ -118,12 +126,24 @@ func (rt *runtime) run(ctx context.Context) error {
 	}
 }
 
-// startLoop lets a new loop lead a life.
-func (rt *runtime) startLoop(l *life) *loop {
+// first makes the first life: out of what the image before this one left, or out
+// of store and journal.
+func (rt *runtime) first(ctx context.Context) (*life, error) {
+	if rt.help.estate != nil {
+		return rt.takeOver(ctx)
+	}
+	return rt.revive(ctx)
+}
+
+// startLoop lets a new loop lead a life, which an heir has led one step already.
+func (rt *runtime) startLoop(l *life, heir bool) *loop {
 	rt.help.moving.Lock()
 	defer rt.help.moving.Unlock()
 	loop := newLoop(rt, l)
 	rt.loop.Store(loop)
+	if heir {
+		loop.succeed()
+	}
 	if !rt.help.inline {
 		go loop.run()
 	}
@@ -232,22 +252,29 @@ func (rt *runtime) revive(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
+// makeDrain makes the drain, if there is none.
+func (rt *runtime) makeDrain(ctx context.Context) error {
+	if rt.drain.Load() != nil {
+		return nil
+	}
+	d, err := persist.NewDrain(ctx, rt.runner, &rt.pace, persist.DrainOptions{
+		Profile: rt.name,
+		Limits:  persist.Limits{Intents: rt.cfg.Load().Store.MaxIntents, Bytes: rt.cfg.Load().Store.MaxPayload},
+		Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.help.games.ring,
+	})
+	if err == nil {
+		rt.drain.Store(d)
+	}
+	return err
+}
+
 // emptyJournal brings all that an earlier life left to the store.
 func (rt *runtime) emptyJournal(ctx context.Context) error {
 	rt.pace.hurry.Store(true)
-	d := rt.drain.Load()
-	if d == nil {
-		made, err := persist.NewDrain(ctx, rt.runner, &rt.pace, persist.DrainOptions{
-			Profile: rt.name,
-			Limits:  persist.Limits{Intents: rt.cfg.Load().Store.MaxIntents, Bytes: rt.cfg.Load().Store.MaxPayload},
-			Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.help.games.ring,
-		})
-		if err != nil {
-			return err
-		}
-		d = made
-		rt.drain.Store(d)
+	if err := rt.makeDrain(ctx); err != nil {
+		return err
 	}
+	d := rt.drain.Load()
 	left := d.Pending()
 	if left == 0 {
 		return nil

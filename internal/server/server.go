@@ -40,6 +40,8 @@ type Options struct {
 	Inherited map[string]Sockets
 	// Inline leaves the loops of the profiles to Pump, in tests.
 	Inline bool
+	// Succession is what a handoff needs; without a binary there is none.
+	Succession Succession
 }
 
 // Server is a process that serves players: one journal, and the profiles that
@@ -52,6 +54,7 @@ type Server struct {
 	runner  *runner.Runner
 	stores  stores
 	house   house
+	heir    heir
 	control net.Listener
 	healing sync.Mutex
 	helpers sync.WaitGroup // goroutines that serve HTTP and the control socket
@@ -69,11 +72,19 @@ func Open(o Options) (*Server, error) {
 	if s.log.Enabled(context.Background(), slog.LevelError) {
 		s.log = slog.New(newTail(s.log.Handler()))
 	}
-	for _, open := range []func() error{s.openJournal, s.openProfiles, s.openAdmin, s.openControl} {
-		if err := open(); err != nil {
+	began := time.Now()
+	for _, part := range []struct {
+		name string
+		open func() error
+	}{
+		{"inherit", s.beginInheriting}, {"journal", s.openJournal}, {"bind", s.openProfiles}, {"admin", s.openAdmin},
+		{"control", s.openControl}, {"adopt", s.endInheriting},
+	} {
+		if err := part.open(); err != nil {
 			s.Close()
 			return nil, err
 		}
+		began = s.lap(part.name, began)
 	}
 	return s, nil
 }
@@ -119,6 +130,7 @@ func (s *Server) openJournal() error {
 // Run serves until ctx ends, then stops in order and returns nil; or until it
 // cannot go on, and returns why. The server is closed afterwards.
 func (s *Server) Run(ctx context.Context) error {
+	s.ownControl(true)
 	for _, k := range s.keepers() {
 		s.serveWeb(k.runtime, k.port.Load())
 		k.start()
@@ -126,15 +138,22 @@ func (s *Server) Run(ctx context.Context) error {
 	s.departLeft(ctx)
 	s.serveAdmin(s.adminDoor())
 	s.helpers.Go(s.serveControl)
+	s.helpers.Go(func() { s.proclaim(ctx) })
 	var err error
 	select {
 	case <-ctx.Done():
+		s.stop()
 	case <-s.house.hopeless:
 		err = s.whyHopeless()
+		s.stop()
+	case <-s.heir.left:
+		err = s.part(ctx)
 	}
-	s.stop()
 	err = errors.Join(err, s.Close())
 	s.helpers.Wait()
+	if l := s.heir.leaving; l != nil {
+		l.heir.Note.Lap("close", l.began)
+	}
 	return err
 }
 

@@ -24,6 +24,7 @@ type Status struct {
 	// for their databases.
 	Departing []Departing `json:"departing,omitempty"`
 	Reload    *Reloaded   `json:"last_reload,omitempty"`
+	Handoff   *Handoff    `json:"last_handoff,omitempty"`
 }
 
 // Seconds is a duration, in seconds when it is JSON.
@@ -87,7 +88,7 @@ func (s *Server) Status(ctx context.Context) Status {
 			State: r.State.String(), Durability: s.o.Config.Server.Durability, DeadLetters: r.DeadLetters,
 		},
 	}
-	status.Draining = s.house.draining.Load()
+	status.Draining, status.Handoff = s.house.draining.Load(), s.lastHandoff()
 	s.house.mu.RLock()
 	status.Reload = s.house.reloaded
 	s.house.mu.RUnlock()

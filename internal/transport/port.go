@@ -138,6 +138,10 @@ func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
 	p.inbox = newInbox(p.notify)
 	p.gateway = newGateway(o.WebSocket, p.inbox)
 	p.web = p.http.server(p.gateway.settings().Timing.Handshake)
+	// Whoever waits for something to happen need not wait for the end.
+	base, ending := context.WithCancel(context.Background())
+	p.web.BaseContext = func(net.Listener) context.Context { return base }
+	p.web.RegisterOnShutdown(ending)
 	p.packets = make([]Packet, 0, 2*ReadBatch)
 	p.buffers = make([][]byte, ReadBatch)
 	return p
@@ -245,7 +249,8 @@ func (p *Port) Serve(site http.Handler) error {
 	return err
 }
 
-// Shutdown ends HTTP and WebSocket: requests in progress are finished, and
+// Shutdown ends HTTP and WebSocket: requests in progress are finished (their
+// contexts end, so that none waits for something to happen), and
 // connections get the close code (CloseGoingAway before a restart; 0: none).
 // Those that are left when the context ends are cut. UDP is not touched. The TCP
 // listener is closed; a duplicate of its descriptor goes on listening.

@@ -1,0 +1,284 @@
+package profile
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/edwards25519"
+	"golang.org/x/crypto/blake2b"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// signer is a private key, of the standard or of the original's client.
+type signer struct {
+	key  wamble.PublicKey
+	sign func(message []byte) [64]byte
+}
+
+func standardSigner(seed byte) signer {
+	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, 32))
+	return signer{wamble.PublicKey(private.Public().(ed25519.PublicKey)), func(m []byte) [64]byte {
+		return [64]byte(ed25519.Sign(private, m))
+	}}
+}
+
+// originalSigner is EdDSA with BLAKE2b-512, as the client in C has it.
+func originalSigner(seed byte) signer {
+	wide := blake2b.Sum512(bytes.Repeat([]byte{seed}, 32))
+	a, _ := new(edwards25519.Scalar).SetBytesWithClamping(wide[:32])
+	public := new(edwards25519.Point).ScalarBaseMult(a).Bytes()
+	scalar := func(parts ...[]byte) *edwards25519.Scalar {
+		sum := blake2b.Sum512(bytes.Join(parts, nil))
+		s, _ := new(edwards25519.Scalar).SetUniformBytes(sum[:])
+		return s
+	}
+	return signer{wamble.PublicKey(public), func(m []byte) [64]byte {
+		r := scalar(wide[32:], m)
+		point := new(edwards25519.Point).ScalarBaseMult(r).Bytes()
+		s := new(edwards25519.Scalar).MultiplyAdd(scalar(point, public, m), a, r)
+		return [64]byte(append(point, s.Bytes()...))
+	}}
+}
+
+func challengePacket(token wamble.Token, seq uint32, key wamble.PublicKey) []byte {
+	return encode(wire.Header{Token: token, Seq: seq}, wire.LoginRequest{PublicKey: wire.Key(key)})
+}
+
+func proofPacket(token wamble.Token, seq uint32, key wamble.PublicKey, signature [64]byte) []byte {
+	s := wire.Signature(signature)
+	return encode(wire.Header{Token: token, Seq: seq}, wire.LoginRequest{PublicKey: wire.Key(key), Signature: &s})
+}
+
+// challenged asks for a challenge and returns it.
+func (r *rig) challenged(from wamble.Peer, token wamble.Token, seq uint32, key wamble.PublicKey) [32]byte {
+	r.t.Helper()
+	var p wire.Packet
+	if err := p.Decode(r.reply(from, challengePacket(token, seq, key))); err != nil {
+		r.t.Fatal(err)
+	}
+	m, ok := p.Message.(*wire.LoginChallenge)
+	if !ok {
+		r.t.Fatalf("got %v, want a challenge", p.Ctrl)
+	}
+	r.send(from, ackPacket(token, p.Seq))
+	return m.Challenge
+}
+
+// login logs a player in, with the next two numbers, and returns the last answer.
+func (r *rig) login(from wamble.Peer, token wamble.Token, seq uint32, by signer) string {
+	r.t.Helper()
+	challenge := r.challenged(from, token, seq, by.key)
+	m := wamble.LoginMessage(by.key, token, challenge)
+	got := r.send(from, proofPacket(token, seq+1, by.key, by.sign(m[:])))
+	if len(r.loads) > 0 {
+		r.answerLoads()
+		got = r.took()
+	}
+	return got
+}
+
+func TestLogin(t *testing.T) {
+	for name, by := range map[string]signer{"standard": standardSigner(1), "original": originalSigner(1)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 2)")
+			token, id := r.join(1)
+			expect(t, r.login(peerAt(1), token, 2, by), "ACK 3", "LOGIN_SUCCESS 08 "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
+			s := r.p.sessions.Find(token)
+			if i := s.Identity(); i == nil || i.Key() != by.key || !strings.HasPrefix(i.Handle(), "h_") || len(i.Handle()) != 14 || i.Stats().Rating != 1200 {
+				t.Errorf("got %+v", i)
+			}
+			// It is durable before it is said, and so known after a crash.
+			r.restart()
+			expect(t, r.send(peerAt(1), helloPacket(token, 9)), "ACK 9", "SERVER_HELLO 0b "+start+" w board "+itoa(uint32(id))+" session.caps reservation.reserved_at board.fen board.version")
+			if i := r.p.sessions.Find(token).Identity(); i == nil || i.Key() != by.key {
+				t.Errorf("after a restart: %+v", i)
+			}
+			// He keeps his board though he leaves.
+			r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 10}, wire.ClientGoodbye{}))
+			if r.p.boards.Board(id).Holder() != s.ID() {
+				t.Error("his board was given away")
+			}
+		})
+	}
+}
+
+// TestLoginSecond: a known identity brings what all its sessions have won, and a
+// session can change hands.
+func TestLoginSecond(t *testing.T) {
+	r := newRig(t, "(def min-boards 4)")
+	by := standardSigner(1)
+	r.store.stored(500, by.key, wamble.Stats{Score: 7, Games: 3}, epoch)
+	r.store.stored(501, by.key, wamble.Stats{Score: 2, Games: 1}, epoch)
+	token, _ := r.join(1)
+	r.login(peerAt(1), token, 2, by)
+	s := r.p.sessions.Find(token)
+	if got := r.p.sessions.Stats(s); got.Score != 9 || got.Games != 4 || s.Identity().Handle() != "h_0500" {
+		t.Errorf("got %+v of %s", got, s.Identity().Handle())
+	}
+	other := originalSigner(2)
+	if got := r.login(peerAt(1), token, 4, other); !strings.Contains(got, "LOGIN_SUCCESS") || s.Identity().Key() != other.key {
+		t.Errorf("got %s", got)
+	}
+	// An identity in memory needs no store.
+	r.join(9) // something after it, so that the store is past it
+	r.apply()
+	r.step(Input{Kind: Applied, Seq: r.seq}, Input{Kind: StoreAway})
+	second, _ := r.join(2)
+	if got := r.login(peerAt(2), second, 2, other); !strings.Contains(got, "LOGIN_SUCCESS") {
+		t.Errorf("during an outage: %s", got)
+	}
+	// One that is not is refused, and the challenge stays good.
+	third, _ := r.join(3)
+	challenge := r.challenged(peerAt(3), third, 2, by.key)
+	m := wamble.LoginMessage(by.key, third, challenge)
+	proof := by.sign(m[:])
+	expect(t, r.send(peerAt(3), proofPacket(third, 3, by.key, proof)), "ACK 3", `ERROR 1006 "database away"`)
+	r.step(Input{Kind: StoreBack})
+	r.send(peerAt(3), proofPacket(third, 4, by.key, proof))
+	r.answerLoads()
+	if got := r.took(); !strings.Contains(got, "LOGIN_SUCCESS") {
+		t.Errorf("after it: %s", got)
+	}
+}
+
+func TestLoginRefused(t *testing.T) {
+	by, other := standardSigner(1), standardSigner(2)
+	failed := func(seq uint32) []string { return []string{"ACK " + itoa(seq), `LOGIN_FAILED 1001 ""`} }
+	// small is a key of small order: every signature with R = identity and S = 0
+	// would be good.
+	small := wamble.PublicKey{1}
+	for _, tc := range []struct {
+		name, conf string
+		prepare    func(r *rig, token wamble.Token, challenge [32]byte)
+		packet     func(token wamble.Token, challenge [32]byte) []byte
+		want       []string
+	}{
+		{"unknown token", "", nil, func(wamble.Token, [32]byte) []byte { return challengePacket(wamble.Token{7}, 3, by.key) }, failed(3)},
+		{"no key", "", nil, func(token wamble.Token, _ [32]byte) []byte { return challengePacket(token, 3, wamble.PublicKey{}) }, failed(3)},
+		{"no challenge", "", func(r *rig, token wamble.Token, c [32]byte) {
+			r.send(peerAt(1), proofPacket(token, 90, by.key, [64]byte{})) // uses it up
+		}, proofOf(by, by.key, 91), failed(91)},
+		{"another key", "", nil, proofOf(other, other.key, 3), failed(3)},
+		{"a bad signature", "", nil, proofOf(other, by.key, 3), failed(3)},
+		{"a key of small order", "", func(r *rig, token wamble.Token, _ [32]byte) {
+			r.challenged(peerAt(1), token, 90, small)
+		}, func(token wamble.Token, _ [32]byte) []byte { return proofPacket(token, 91, small, [64]byte{1}) }, failed(91)},
+		{"too late", "", func(r *rig, _ wamble.Token, _ [32]byte) { r.now = r.now.Add(30*time.Second + time.Microsecond) }, proofOf(by, by.key, 3), failed(3)},
+		{"too often", "(def login-attempts-per-min 1)", func(r *rig, token wamble.Token, _ [32]byte) {
+			r.send(peerAt(1), proofPacket(token, 90, by.key, [64]byte{}))
+		}, proofOf(by, by.key, 91), failed(91)},
+		{"a banned key", "", func(r *rig, _ wamble.Token, _ [32]byte) {
+			r.step(Input{Kind: Ban, Word: &Word{Whom: Whom{Key: by.key}}})
+		}, proofOf(by, by.key, 3), failed(3)},
+		{"no number for a player", "", func(r *rig, _ wamble.Token, _ [32]byte) { drain(r, wamble.PlayerIDs) }, proofOf(by, by.key, 3),
+			[]string{"ACK 3", `ERROR 1006 "no number is left for a new player"`}},
+		{"the policy", `(policy-deny "*" "protocol.ctrl" "login_request")`, nil, nil, []string{"ACK 2", `ERROR 1001 ""`}},
+		{"another length", "", nil, func(token wamble.Token, _ [32]byte) []byte {
+			return encode(wire.Header{Ctrl: wire.CtrlLoginRequest, Token: token, Seq: 3}, wire.Unknown{Payload: make([]byte, 33)})
+		}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 2) "+tc.conf)
+			token, _ := r.join(1)
+			if tc.packet == nil {
+				expect(t, r.send(peerAt(1), challengePacket(token, 2, by.key)), tc.want...)
+				return
+			}
+			challenge := r.challenged(peerAt(1), token, 2, by.key)
+			if tc.prepare != nil {
+				tc.prepare(r, token, challenge)
+				r.answerLoads()
+				r.took()
+			}
+			got := r.send(peerAt(1), tc.packet(token, challenge))
+			if len(r.loads) > 0 {
+				r.answerLoads()
+				got = r.took()
+			}
+			expect(t, got, tc.want...)
+			if s := r.p.sessions.Find(token); s != nil && s.Identity() != nil {
+				t.Errorf("he is logged in as %x", s.Identity().Key())
+			}
+		})
+	}
+}
+
+// proofOf makes the proof of a key by a signer.
+func proofOf(by signer, key wamble.PublicKey, seq uint32) func(wamble.Token, [32]byte) []byte {
+	return func(token wamble.Token, challenge [32]byte) []byte {
+		m := wamble.LoginMessage(key, token, challenge)
+		return proofPacket(token, seq, key, by.sign(m[:]))
+	}
+}
+
+// TestLoginIsReplayed: a repetition gets the same answer, and changes nothing.
+func TestLoginIsReplayed(t *testing.T) {
+	r := newRig(t, "(def min-boards 2)")
+	by := standardSigner(1)
+	token, _ := r.join(1)
+	challenge := r.challenged(peerAt(1), token, 2, by.key)
+	again := r.challenged(peerAt(1), token, 2, by.key)
+	if challenge != again {
+		t.Error("the repetition got another challenge")
+	}
+	m := wamble.LoginMessage(by.key, token, challenge)
+	proof := proofPacket(token, 3, by.key, by.sign(m[:]))
+	r.send(peerAt(1), proof)
+	r.answerLoads()
+	last, _ := wire.Peek(r.sent[len(r.sent)-1].packet)
+	first := r.took()
+	r.send(peerAt(1), ackPacket(token, last.Seq))
+	players := r.p.leases.Left(wamble.PlayerIDs)
+	if got := r.send(peerAt(1), proof); got != first || !strings.Contains(got, "LOGIN_SUCCESS") {
+		t.Errorf("got %s, want %s again", got, first)
+	}
+	if r.p.leases.Left(wamble.PlayerIDs) != players {
+		t.Error("the repetition made another player")
+	}
+}
+
+// TestLogout: when the ACK leaves, the session is over for good, and nothing that
+// the token could reach is left.
+func TestLogout(t *testing.T) {
+	r := newRig(t, "(def min-boards 2)")
+	by := standardSigner(1)
+	token, id := r.join(1)
+	r.login(peerAt(1), token, 2, by)
+	sid := r.p.sessions.Find(token).ID()
+	bye := encode(wire.Header{Token: token, Seq: 4}, wire.Logout{})
+	r.stuck = true
+	expect(t, r.send(peerAt(1), bye), "")
+	r.stuck = false
+	r.settle()
+	expect(t, r.took(), "ACK 4")
+	if r.p.link.Linked(token) || r.p.boards.Board(id).Holder() != 0 || r.p.sessions.Find(token) != nil {
+		t.Error("something is left of the session")
+	}
+	r.apply()
+	if s := r.store.sessions[sid]; !s.Key.IsZero() {
+		t.Error("the store still ties it to the identity")
+	}
+	expect(t, r.send(peerAt(1), bye), "ACK 4")
+	h, _ := wire.Peek(r.reply(peerAt(1), helloPacket(token, 5)))
+	if h.Ctrl != wire.CtrlServerHello || h.Token == token {
+		t.Errorf("got %+v, want somebody new", h)
+	}
+	// Whom nobody knows may log out as well.
+	r.send(peerAt(2), encode(wire.Header{Token: wamble.Token{7}, Seq: 1}, wire.Logout{}))
+	r.answerLoads()
+	expect(t, r.took(), "ACK 1")
+	// A session that is only in the store is untied there.
+	s := r.store.stored(700, by.key, wamble.Stats{}, epoch)
+	r.send(peerAt(3), encode(wire.Header{Token: s.Token, Seq: 1}, wire.Logout{}))
+	r.answerLoads()
+	expect(t, r.took(), "ACK 1")
+	r.apply()
+	if !r.store.sessions[700].Key.IsZero() {
+		t.Error("the stored session is still tied")
+	}
+}

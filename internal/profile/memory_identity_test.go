@@ -1,0 +1,175 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"wamble"
+)
+
+// accepted is one acceptance of terms.
+type accepted struct {
+	session wamble.SessionID
+	profile string
+	hash    [32]byte
+}
+
+// applyIdentity writes the intents about who somebody is, and reports whether it
+// was one.
+func (m *memory) applyIdentity(in wamble.Intent) (bool, error) {
+	switch in := in.(type) {
+	case *wamble.LinkSession:
+		s := m.sessions[in.Session]
+		if s == nil {
+			return true, fmt.Errorf("session %d is unknown", in.Session)
+		}
+		p := m.players[in.Key]
+		if p == nil {
+			p = &wamble.Player{ID: in.Player, Key: in.Key, Handle: in.Handle, Created: in.At, Stats: wamble.Stats{Rating: in.Rating}}
+			m.players[in.Key] = p
+		}
+		s.Key, s.Player, s.Handle = in.Key, p.ID, p.Handle
+	case *wamble.UnlinkSession:
+		s := m.sessions[in.Session]
+		if s == nil {
+			return true, fmt.Errorf("session %d is unknown", in.Session)
+		}
+		s.Key, s.Player, s.Handle = wamble.PublicKey{}, 0, ""
+	case *wamble.RecordTermsAcceptance:
+		if m.sessions[in.Session] == nil || in.Text == "" {
+			return true, fmt.Errorf("session %d is unknown, or there is no text", in.Session)
+		}
+		m.terms = append(m.terms, accepted{in.Session, in.Profile, in.Hash})
+	case *wamble.ErasePlayer:
+		delete(m.players, in.Key)
+		for _, s := range m.sessions {
+			if s.Key == in.Key {
+				s.Key, s.Player, s.Handle = wamble.PublicKey{}, 0, ""
+			}
+		}
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// player is an identity with the stats of all its sessions, nil if there is
+// none.
+func (m *memory) player(key wamble.PublicKey) *wamble.Player {
+	p := m.players[key]
+	if p == nil {
+		return nil
+	}
+	c := *p
+	for _, s := range m.sessions {
+		if s.Key == key {
+			c.Stats.Score += s.Stats.Score
+			c.Stats.PredictionScore += s.Stats.PredictionScore
+			c.Stats.Games += s.Stats.Games
+			c.Stats.Chess960Games += s.Stats.Chess960Games
+		}
+	}
+	return &c
+}
+
+// answerIdentity answers the loads about who somebody is.
+func (m *memory) answerIdentity(l Load, in *Input) {
+	switch l.Subject {
+	case SessionOf:
+		if s := m.byToken(l.Token); s != nil {
+			in.Session, in.Outcome = m.session(s.ID), Found
+			in.Answer = m.about(s, l)
+		}
+	case PlayerOf:
+		if p := m.player(l.Key); p != nil {
+			in.Answer, in.Outcome = &Answer{Player: p}, Found
+		}
+	case TargetOf:
+		if s := m.target(l); s != nil {
+			in.Session, in.Outcome = s, Found
+			in.Answer = m.about(s, l)
+		}
+	case RanksOf:
+		in.Answer, in.Outcome = &Answer{Ranks: m.ranks(l.Page)}, Found
+	case ReservationsOf:
+		in.Answer, in.Outcome = &Answer{Reservations: slices.Clone(m.reserved)}, Found
+	case TermsOf:
+		in.Answer, in.Outcome = &Answer{Accepted: slices.Contains(m.terms, accepted{l.Session, l.Profile, l.Hash})}, Found
+	}
+}
+
+func (m *memory) about(s *wamble.Session, l Load) *Answer {
+	return &Answer{Player: m.player(s.Key), Accepted: slices.Contains(m.terms, accepted{s.ID, l.Profile, l.Hash})}
+}
+
+func (m *memory) target(l Load) *wamble.Session {
+	if l.Session != 0 {
+		if m.sessions[l.Session] == nil {
+			return nil
+		}
+		return m.session(l.Session)
+	}
+	var found *wamble.Session
+	for _, s := range m.sessions {
+		if s.Handle == l.Handle && (found == nil || s.ID > found.ID) {
+			found = s
+		}
+	}
+	if found != nil {
+		return m.session(found.ID)
+	}
+	for _, p := range m.players {
+		if p.Handle == l.Handle {
+			return &wamble.Session{Player: p.ID, Key: p.Key, Handle: p.Handle}
+		}
+	}
+	return nil
+}
+
+// ranks is a page of the leaderboard, by score or rating.
+func (m *memory) ranks(q wamble.LeaderboardQuery) *wamble.Leaderboard {
+	var all []wamble.LeaderboardRow
+	for id := range m.sessions {
+		s := m.session(id)
+		all = append(all, wamble.LeaderboardRow{Session: id, Key: s.Key, Handle: s.Handle, Stats: s.Stats})
+	}
+	value := func(r wamble.LeaderboardRow) float64 {
+		if q.ByRating {
+			return r.Stats.Rating
+		}
+		return r.Stats.Score
+	}
+	slices.SortFunc(all, func(a, b wamble.LeaderboardRow) int {
+		if value(a) != value(b) {
+			return int(value(b)-value(a)) | 1
+		}
+		return int(a.Session - b.Session)
+	})
+	out := &wamble.Leaderboard{Total: len(all)}
+	for i := range all {
+		all[i].Rank = i + 1
+		if all[i].Session == q.Self {
+			out.Self = &all[i]
+		}
+	}
+	if q.Offset < len(all) {
+		out.Rows = all[q.Offset:min(q.Offset+q.Limit, len(all))]
+	}
+	return out
+}
+
+// stored puts a session into the store, with an identity if it has a key.
+func (m *memory) stored(id wamble.SessionID, key wamble.PublicKey, stats wamble.Stats, at time.Time) *wamble.Session {
+	s := &wamble.Session{ID: id, Token: wamble.Token{0xdd, byte(id), byte(id >> 8)}, Created: at, LastSeen: at, Stats: stats}
+	if !key.IsZero() {
+		p := m.players[key]
+		if p == nil {
+			p = &wamble.Player{ID: wamble.PlayerID(id), Key: key, Handle: fmt.Sprintf("h_%04d", id), Stats: wamble.Stats{Rating: 1200}}
+			m.players[key] = p
+		}
+		s.Key, s.Player, s.Handle = key, p.ID, p.Handle
+	}
+	m.sessions[id], m.created[s.Token] = s, s
+	return s
+}

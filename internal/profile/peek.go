@@ -1,0 +1,29 @@
+package profile
+
+import "wamble"
+
+// Peek returns a board that is in memory in the form of the store, without its
+// holder, and the gate behind which it may be shown: it is what was decided, and
+// Durable must reach it first. Handles are those of the players who are in
+// memory.
+func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool) {
+	live := p.boards.Board(id)
+	if live == nil {
+		return wamble.Board{}, 0, false
+	}
+	b = wamble.Board{
+		ID: id, Profile: p.cfg.Name, FEN: live.FEN(), Status: live.Status(), Variant: live.Variant(), Version: live.Version(),
+		Created: live.Created(), LastAssigned: live.LastAssigned(), Moves: make([]wamble.Move, 0, live.Plies()),
+	}
+	for m := range live.Moves() {
+		move := wamble.Move{Ply: m.Ply, UCI: m.Move.String(), Session: m.Session, At: m.At}
+		if s := p.sessions.ByID(m.Session); s != nil && s.Identity() != nil {
+			move.Handle, move.Rating = s.Identity().Handle(), s.Identity().Stats().Rating
+		}
+		b.Moves = append(b.Moves, move)
+	}
+	return b, p.gates.last, true
+}
+
+// Durable returns the gate up to which everything may be shown.
+func (p *Profile) Durable() uint64 { return p.gates.durable }

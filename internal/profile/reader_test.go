@@ -1,0 +1,99 @@
+package profile
+
+import (
+	"net/netip"
+	"testing"
+
+	"wamble"
+)
+
+// TestReaders: whoever reads over HTTP goes through the same doors as whoever
+// asks by packets.
+func TestReaders(t *testing.T) {
+	view := []Right{{Action: "protocol.ctrl", Resource: "spectate_game"}, {Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"}}
+	ranks := []Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"}, {Action: "leaderboard.read", Resource: "global"}}
+	stats := []Right{{Action: "stats.read", Resource: "player"}}
+	look := []Right{{Action: "protocol.ctrl", Resource: "list_profiles"}}
+	friend := &wamble.Player{ID: 9, Key: wamble.PublicKey{9}}
+	const no, terms, banned = "denied", "terms acceptance required", "you are banned from this server"
+	for _, tc := range []struct {
+		name, conf  string
+		rights      []Right
+		about       *wamble.Player
+		ban         Whom
+		guest, mine string // of nobody, and of the session; "" is admitted
+	}{
+		{name: "open by default", rights: view},
+		{name: "closed", conf: `(def policy-default "deny")`, rights: ranks, guest: no, mine: no},
+		{name: "closed but for this", conf: `(def policy-default "deny") (policy-allow "*" "protocol.ctrl" "get_leaderboard" 0) (policy-allow "*" "leaderboard.read" "global" 0)`, rights: ranks},
+		{name: "one of two rights", conf: `(policy-deny "*" "leaderboard.read" "global")`, rights: ranks, guest: no, mine: no},
+		{name: "a rule for a player", conf: `(policy-deny "*" "leaderboard.read" "global") (policy-allow "id:112" "leaderboard.read" "global" 0)`, rights: ranks, guest: no},
+		{name: "another context", conf: `(policy-deny "*" "spectate.access" "view" "no" () () () "mode" "summary")`, rights: view},
+		{name: "this context", conf: `(policy-deny "*" "spectate.access" "view" "no" () () () "mode" "focus")`, rights: view, guest: no, mine: no},
+		{name: "visibility", conf: `(def spectator-visibility 5)`, rights: view, guest: no, mine: no},
+		{name: "visibility for the trusted", conf: `(def spectator-visibility 5) (policy-allow "id:112" "trust.tier" "*" 5)`, rights: view, guest: no},
+		{name: "stats of anybody", rights: stats, about: friend},
+		{name: "stats by tag", conf: `(policy-tag "id:9" "shy") (policy-deny "*" "stats.read" "player" "no" () () () "target.identity_tag" "shy")`, rights: stats, about: friend, guest: no, mine: no},
+		{name: "terms", conf: `(def tos-text "be kind")`, rights: view, guest: terms, mine: terms},
+		{name: "no terms for a look", conf: `(def tos-text "be kind")`, rights: look},
+		{name: "a banned address", rights: look, ban: Whom{Net: netip.MustParsePrefix("10.0.0.0/8")}, guest: banned, mine: banned},
+		{name: "a banned identity", rights: look, ban: Whom{Key: wamble.PublicKey{1, 112}}, mine: banned},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := beforeTheEnd(t, tc.conf, fools, []wamble.SessionID{11, 12, 11, 112})
+			if !tc.ban.IsZero() {
+				r.p.mode.law.bans.add(r.now, &Word{Whom: tc.ban})
+			}
+			for token, want := range map[wamble.Token]string{{}: tc.guest, r.store.sessions[112].Token: tc.mine} {
+				got := ""
+				if d := r.p.Admits(Reader{Token: token, From: netip.MustParseAddr("10.1.2.3"), About: tc.about}, tc.rights); d != nil {
+					if got = d.Reason; got == "" {
+						got = no
+					}
+				}
+				if got != want {
+					t.Errorf("token %v: got %q, want %q", token, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestReadersAgree: who has accepted the terms may read.
+func TestReadersAgree(t *testing.T) {
+	r := newRig(t, `(def tos-text "be kind")`)
+	token, _ := r.join(1)
+	view := []Right{{Action: "protocol.ctrl", Resource: "spectate_game"}}
+	if d := r.p.Admits(Reader{Token: token}, view); d == nil {
+		t.Error("admitted before")
+	}
+	r.p.sessions.Find(token).SetTerms(r.p.mode.law.own.terms.revision, true)
+	if d := r.p.Admits(Reader{Token: token}, view); d != nil {
+		t.Errorf("afterwards: %v", d)
+	}
+}
+
+func TestPeek(t *testing.T) {
+	r := beforeTheEnd(t, "", fools, []wamble.SessionID{11, 12, 11, 112})
+	if _, _, ok := r.p.Peek(99); ok {
+		t.Error("there is no board 99")
+	}
+	b, gate, ok := r.p.Peek(1)
+	if !ok || gate > r.p.Durable() || b.Status != wamble.Reserved || len(b.Moves) != 3 || b.Moves[2].UCI != "g2g4" || b.Moves[2].Session != 11 || b.FEN != r.store.boards[1].FEN {
+		t.Errorf("got %+v behind %d", b, gate)
+	}
+	// What is not durable yet stands behind a gate that has not been reached.
+	r.stuck = true
+	held := r.p.boards.Held(112)
+	token := r.store.sessions[112].Token
+	r.send(peerAt(112), movePacket(token, held.ID(), 2, "a7a6"))
+	b, gate, ok = r.p.Peek(1)
+	if !ok || gate <= r.p.Durable() || len(b.Moves) != 4 || b.Moves[3].Handle != "h_0112" {
+		t.Errorf("before it is durable: got %+v behind %d of %d", b, gate, r.p.Durable())
+	}
+	r.stuck = false
+	r.settle()
+	if gate > r.p.Durable() {
+		t.Errorf("gate %d is not reached: %d", gate, r.p.Durable())
+	}
+}

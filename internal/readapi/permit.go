@@ -1,0 +1,70 @@
+package readapi
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"wamble"
+)
+
+// permits remembers for a moment what somebody may do, so that a reader who asks
+// often does not ask the profile each time.
+type permits struct {
+	mu   sync.Mutex
+	kept map[permit]verdict
+}
+
+// permit is who wants what: the first right names the others.
+type permit struct {
+	token wamble.Token
+	from  netip.Addr
+	about wamble.PlayerID
+	right Right
+}
+
+type verdict struct {
+	denied *wamble.Denied // nil: admitted
+	until  time.Time
+}
+
+const (
+	permitGood = time.Second
+	maxPermits = 4096
+)
+
+// admit asks whether somebody has some rights, or remembers it.
+func (a *API) admit(ctx context.Context, who Who, rights []Right) error {
+	key := permit{token: who.Token, from: who.From, right: rights[0]}
+	if who.About != nil {
+		key.about = who.About.ID
+	}
+	now := a.o.Now()
+	a.permits.mu.Lock()
+	v, known := a.permits.kept[key]
+	a.permits.mu.Unlock()
+	if !known || !now.Before(v.until) {
+		err := a.o.Admit(ctx, who, rights)
+		var denied *wamble.Denied
+		if err != nil && !errors.As(err, &denied) {
+			return err
+		}
+		v = verdict{denied, now.Add(permitGood)}
+		a.permits.keep(key, v)
+	}
+	if v.denied != nil {
+		return v.denied
+	}
+	return nil
+}
+
+func (p *permits) keep(key permit, v verdict) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil || len(p.kept) >= maxPermits {
+		p.kept = map[permit]verdict{}
+	}
+	p.kept[key] = v
+}

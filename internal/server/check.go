@@ -1,0 +1,59 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"wamble"
+	"wamble/internal/handoff"
+)
+
+// Check says whether a server with these options could take over from one that
+// runs: its configuration is good, and its stores are of a schema that it knows
+// or can be brought there by additive migrations, which it does. A store that is
+// away is no obstacle: the server that runs is without it too.
+func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
+	v := handoff.Verdict{Version: o.Succession.Version, Stores: map[string]string{}}
+	s := &Server{o: o}
+	profiles, err := s.wanted(o.Config)
+	if err == nil {
+		err = conflicts(profiles)
+	}
+	if err != nil {
+		return v, err
+	}
+	stores, err := OpenStores(profiles, o.Dir)
+	if err != nil {
+		return v, err
+	}
+	defer CloseStores(stores)
+	for _, store := range stores {
+		for _, name := range store.Profiles {
+			v.Stores[name] = store.Name
+		}
+		switch err := store.Migrate(ctx, nil); {
+		case errors.Is(err, wamble.ErrTransient):
+			v.Notes = append(v.Notes, fmt.Sprintf("%s is away: its schema was not checked: %v", store.Name, err))
+		case err != nil:
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// sameStores finds a profile whose games would be in another store after a
+// handoff: what was decided for one store must not go into another.
+func (s *Server) sameStores(next map[string]string) error {
+	now := map[string]string{}
+	for _, k := range s.keepers() {
+		now[k.name] = k.store.Name
+	}
+	for name, store := range maps.All(now) {
+		if other, stays := next[name]; stays && other != store {
+			return handoff.NotReady("profile %s would move from %s to %s: let 'wamble reload' do that first", name, store, other)
+		}
+	}
+	return nil
+}

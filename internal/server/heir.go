@@ -1,0 +1,286 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"wamble/internal/handoff"
+	"wamble/internal/profile"
+)
+
+// heir is the two ends of handoffs in a server: what it took over, and what it
+// leaves.
+type heir struct {
+	left    chan struct{} // closed when it is to leave
+	leaving *leaving
+
+	estates map[string]*estate // by profile; until its runtime has taken it
+	mu      sync.Mutex         // guards last
+	last    *Handoff
+}
+
+// socket is a connection or listener whose descriptor can be had.
+type socket = syscall.Conn
+
+// Handoff is the result of a handoff, as the image that took over tells it.
+type Handoff struct {
+	At      time.Time       `json:"at"`
+	PID     int             `json:"pid"`
+	From    string          `json:"from"`
+	To      string          `json:"to"`
+	Failure string          `json:"failure,omitempty"` // why the new image gave back
+	Frozen  Seconds         `json:"frozen"`            // for how long nothing was read
+	Phases  []handoff.Phase `json:"phases"`
+}
+
+// estate is a profile that was adopted, before its journal is there.
+type estate struct {
+	options profile.Options
+	profile *profile.Profile
+	state   []byte
+	now     time.Time
+	out     profile.Output
+	err     error
+	done    chan struct{}
+}
+
+// beginInheriting loads the states that an image before this one left, beside
+// the opening of the journal.
+func (s *Server) beginInheriting() error {
+	s.heir.left = make(chan struct{})
+	h := s.o.Succession.Inheritance
+	if h == nil {
+		if n, err := handoff.Sweep(s.sweepDir()); n > 0 || err != nil {
+			s.log.Warn("state files of an interrupted handoff were removed", "files", n, "err", err)
+		}
+		return nil
+	}
+	profiles, err := s.wanted(s.o.Config)
+	if err != nil {
+		return err
+	}
+	s.house.draining.Store(h.Note.Draining)
+	s.heir.estates = map[string]*estate{}
+	sockets := map[string]Sockets{}
+	for _, cfg := range profiles {
+		if path, ok := h.States[cfg.Name]; ok {
+			e := &estate{options: profile.Options{Config: cfg, Now: time.Now()}, done: make(chan struct{})}
+			s.heir.estates[cfg.Name] = e
+			go e.load(path)
+		}
+		udp, err := handoff.Duplicate(h.Sockets, cfg.Name)
+		if err != nil || udp == nil {
+			continue // it is bound anew
+		}
+		tcp, err := handoff.Duplicate(h.Listeners, handoff.HTTP(cfg.Name))
+		if err != nil || tcp == nil {
+			udp.Close()
+			continue
+		}
+		sockets[cfg.Name] = Sockets{UDP: udp, TCP: tcp}
+	}
+	s.o.Inherited = sockets
+	return nil
+}
+
+func (s *Server) sweepDir() string {
+	if dir := s.o.Config.Server.StateDir; dir != "" {
+		return dir
+	}
+	return s.dir
+}
+
+// load makes a profile of a state file. A panic is an error too: there is a way
+// back.
+func (e *estate) load(path string) {
+	defer close(e.done)
+	defer func() {
+		if v := recover(); v != nil {
+			e.err = newPanic("the adoption of a state", v)
+		}
+	}()
+	if _, e.err = rand.Read(e.options.Seed[:]); e.err != nil {
+		return
+	}
+	if e.state, e.err = handoff.Read(path, e.options.Config.Name); e.err != nil {
+		return
+	}
+	e.profile, e.now = profile.New(e.options), time.Now()
+	e.profile.Step(e.now, []profile.Input{{Kind: profile.Adopt, Data: e.state}}, &e.out)
+	e.err = errors.Join(e.out.Troubles...)
+}
+
+// endInheriting waits for the states. What cannot be adopted is an error: the
+// image before this one takes over again.
+func (s *Server) endInheriting() error {
+	for name, e := range s.heir.estates {
+		if <-e.done; e.err != nil {
+			return fmt.Errorf("adopt profile %s: %w", name, e.err)
+		}
+	}
+	for _, k := range s.keepers() {
+		k.help.estate = s.heir.estates[k.name]
+	}
+	s.heir.estates = nil
+	return nil
+}
+
+// inheritedControl returns the control socket of the image before this one, nil
+// if there is none that can be used.
+func (s *Server) inheritedControl() net.Listener {
+	h := s.o.Succession.Inheritance
+	if h == nil {
+		return nil
+	}
+	f, err := handoff.Duplicate(h.Listeners, handoff.Control)
+	if err != nil || f == nil {
+		return nil
+	}
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil
+	}
+	unix, ok := l.(*net.UnixListener)
+	if !ok || unix.Addr().String() != controlPath(s.dir) {
+		l.Close()
+		return nil
+	}
+	return unix // which is not unlinked when it is closed
+}
+
+// listenAdmin binds the admin listener, or takes over that of the image before
+// this one if it is where it is wanted.
+func (s *Server) listenAdmin(address string) (net.Listener, error) {
+	h := s.o.Succession.Inheritance
+	if h == nil {
+		return net.Listen("tcp", address)
+	}
+	f, err := handoff.Duplicate(h.Listeners, handoff.Admin)
+	if err != nil || f == nil {
+		return net.Listen("tcp", address)
+	}
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return net.Listen("tcp", address)
+	}
+	if _, port, _ := net.SplitHostPort(address); l.Addr().String() == address || port == "0" {
+		return l, nil
+	}
+	l.Close()
+	return net.Listen("tcp", address)
+}
+
+// ownControl makes the control socket go with this server, not before it runs:
+// another image may still want it.
+func (s *Server) ownControl(own bool) {
+	if l, ok := s.control.(*net.UnixListener); ok {
+		l.SetUnlinkOnClose(own)
+	}
+}
+
+// takeOver makes the estate of a runtime its life. The journal is there; the
+// store is not asked.
+func (rt *runtime) takeOver(ctx context.Context) (*life, error) {
+	e := rt.help.estate
+	rt.help.estate = nil
+	if err := rt.makeDrain(ctx); err != nil {
+		return nil, err
+	}
+	l, err := rt.lifeOf(e.options, e.profile)
+	if err != nil {
+		return nil, err
+	}
+	l.out = e.out
+	l.record.step(e.now, []profile.Input{{Kind: profile.Adopt, Data: e.state}}, &l.out)
+	l.journal.begin()
+	rt.life.Store(l)
+	return l, nil
+}
+
+// succeed does what follows from the adoption, before the loop runs.
+func (l *loop) succeed() {
+	now := time.Now()
+	l.follow(now)
+	l.err = l.port.Send(&l.life.out.Packets)
+	l.until = now
+}
+
+// answerTime is how long an heir leaves the store alone if nobody asks anything.
+const answerTime = 250 * time.Millisecond
+
+// awaitAnswer waits until the first packet was sent: what was frozen goes before
+// everything else.
+func (rt *runtime) awaitAnswer(ctx context.Context) {
+	for end := time.Now().Add(answerTime); ctx.Err() == nil && time.Now().Before(end); {
+		if rt.port.Load().UDP().Stats().Sent > 0 {
+			return
+		}
+		wait(ctx, time.Millisecond)
+	}
+}
+
+// lap notes how long a part of the start took, if it is the end of a handoff.
+func (s *Server) lap(name string, since time.Time) time.Time {
+	if h := s.o.Succession.Inheritance; h != nil {
+		return h.Note.Lap(name, since)
+	}
+	return time.Now()
+}
+
+// proclaim tells whoever waits for it that this image has taken over, and lets
+// go of what was left for the case that it could not.
+func (s *Server) proclaim(ctx context.Context) {
+	h := s.o.Succession.Inheritance
+	if h == nil || s.WaitReady(ctx) != nil {
+		return
+	}
+	now := time.Now()
+	last := &Handoff{
+		At: now, PID: os.Getpid(), From: h.Note.From, To: s.o.Succession.Version, Failure: h.Note.Failure,
+		Frozen: seconds(now.Sub(time.Unix(0, h.Note.Frozen))), Phases: h.Note.Phases,
+	}
+	s.heir.mu.Lock()
+	s.heir.last = last
+	s.heir.mu.Unlock()
+	if err := errors.Join(h.RemoveStates(), h.Close()); err != nil {
+		s.log.Warn("something of the handoff was left behind", "err", err)
+	}
+	attrs := []any{"from", last.From, "to", last.To, "frozen", last.Frozen.Duration()}
+	for _, p := range last.Phases {
+		attrs = append(attrs, p.Name, p.Took.Round(100*time.Microsecond))
+	}
+	if last.Failure != "" {
+		s.log.Error("the new image could not take over; this one serves again", append(attrs, "err", last.Failure)...)
+	} else {
+		s.log.Info("taken over", attrs...)
+	}
+	if report := h.Report(); report != nil {
+		answer := reply{}
+		if last.Failure != "" {
+			answer.Error = "the new image could not take over, the old one serves again: " + last.Failure
+		} else {
+			answer.Result, _ = json.Marshal(last) // it has no error to give
+		}
+		json.NewEncoder(report).Encode(answer)
+		report.Close()
+	}
+	h.CloseNote()
+}
+
+// lastHandoff returns the result of the handoff that made this image, nil if it
+// was started otherwise.
+func (s *Server) lastHandoff() *Handoff {
+	s.heir.mu.Lock()
+	defer s.heir.mu.Unlock()
+	return s.heir.last
+}
