@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,5 +66,18 @@ func TestConsole(t *testing.T) {
 	if see[bool](p, `Boolean(document.querySelector('dialog'))`) {
 		t.Error("nobody is named, and a ban is asked for")
 	}
+	see[bool](p, `(scrollTo(0, 0), true)`)
 	p.shot("console")
+
+	p.press(`[data-verb="handoff"]`)
+	p.press(`[data-action="confirm"]`)
+	p.reads(".toast", "Done")
+	p.reads(".audit", "handoff")
+	player.ready()
+	board := player.board()
+	uci := anyMove(player.fen(), rand.New(rand.NewPCG(13, 13)))
+	player.move(byClick, uci[:2], uci[2:4])
+	if player.board() == board {
+		t.Error("after the handoff the player's move was not played")
+	}
 }

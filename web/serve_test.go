@@ -114,7 +114,10 @@ func (h *host) start() {
 				}
 			}
 			if strings.HasPrefix(lines.Text(), "Stop it") {
-				ready <- said
+				select {
+				case ready <- said:
+				default: // the image after a handoff says it again
+				}
 				said = map[string]string{}
 			}
 		}
@@ -134,6 +137,15 @@ func (h *host) start() {
 		h.admin = strings.TrimSuffix(said["metrics"], "/metrics")
 	case <-time.After(patience):
 		h.t.Fatalf("the server is not ready:\n%s", h.log)
+	}
+}
+
+// handOff lets the server replace itself, and waits until the next image serves.
+func (h *host) handOff() {
+	h.t.Helper()
+	out, err := exec.Command(binary, "handoff", "--data", filepath.Join(h.dir, "data")).CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("handoff: %v\n%s", err, out)
 	}
 }
 
@@ -172,6 +184,20 @@ func freePort(t testing.TB) int {
 // at is a configuration with a port of its own.
 func at(port int, text string) string {
 	return strings.Replace(text, "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
+}
+
+// eventually waits until something is so.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick, late := time.NewTicker(10*time.Millisecond), time.After(patience)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("in vain: %s", what)
+		}
+	}
 }
 
 // logbook may be read while it is written.
