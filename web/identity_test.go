@@ -99,7 +99,7 @@ func TestProfiles(t *testing.T) {
 	p.until(`document.querySelectorAll('[data-profile]').length === 2`)
 	here := see[string](p, `location.origin`)
 	p.press(`[data-profile] a`)
-	p.until(`document.querySelector('.stage[data-ready="yes"]')`)
+	p.ready()
 	if there := see[string](p, `location.origin`); there == here {
 		t.Errorf("the link leads to %s, where one already was", there)
 	}

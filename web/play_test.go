@@ -20,7 +20,8 @@ func (p *person) sit(url string) {
 	p.ready()
 }
 
-const readyStage = `document.querySelector('.stage[data-ready="yes"]')`
+// readyStage holds when a move can be made, and the board has come to rest.
+const readyStage = `(document.querySelector('.stage[data-ready="yes"]') && document.querySelector('.slide').getAnimations().length === 0)`
 
 // ready waits until a move can be made.
 func (p *person) ready() {

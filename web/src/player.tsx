@@ -62,7 +62,7 @@ session.on((h) => {
   }
 });
 
-session.status.subscribe(({ link }) => link === "online" && askStanding(400));
+session.status.subscribe(({ link, caps }) => link === "online" && caps !== 0 && askStanding(400));
 
 begin();
 render(<App />, document.getElementById("app")!);
