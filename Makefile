@@ -15,16 +15,22 @@ RACE := ./client/... ./internal/loader ./internal/persist ./internal/postgres/..
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
 
-.PHONY: help run build test check generate bench soak fuzz cover web clean setup-run setup-test
+.PHONY: help run build release reproduce test check generate bench soak fuzz cover web clean setup-run setup-test
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: setup-run web build ## build everything, start the server, print what to open
 	@bin/wamble serve
 
 build: ## build the binary bin/wamble
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/wamble ./cmd/wamble
+
+release: web ## static binaries for linux on amd64 and arm64, into dist/
+	packaging/release dist
+
+reproduce: ## build the release twice and compare the bytes
+	packaging/reproduce
 
 test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cores)
 	cd web && npm run --silent test

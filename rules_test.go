@@ -55,15 +55,16 @@ var rooms = []room{
 	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
 		"internal/postgres", "internal/sqlite", "internal/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"chess", "client", "internal/loader", "internal/record"}},
 	// web: its tests are browsers before a whole server, with bots beside them.
-	{name: "web", tests: []string{"internal/server", "internal/config", "client", "chess", "."}},
+	{name: "web", tests: []string{"internal/persist", "runner", "client", "chess", "."}},
 	{name: "internal/handoff"},
+	{name: "internal/systemd"},
 	{name: "internal/link", may: []string{"wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
 	{name: "internal/transport", may: []string{"wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
 	{name: "client", may: []string{"internal/link", "internal/transport", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/link", "internal/transport", "wire", "."}},
-	{name: "cmd/wamble", tests: []string{"internal/sqlite"}, may: []string{"internal/server", "internal/handoff", "internal/loader", "internal/persist", "internal/profile", "internal/record", "internal/schema", "internal/config", "internal/lisp", "client", "runner", "wire", "chess", "."}},
+	{name: "cmd/wamble", tests: []string{"internal/sqlite"}, may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/persist", "internal/profile", "internal/record", "internal/schema", "internal/config", "internal/lisp", "client", "runner", "wire", "chess", "."}},
 }
 
 // nowhere lists what no non-test file may import, with the reason.

@@ -32,8 +32,14 @@ func (b *batch) reset() {
 
 func (b *batch) rest() []Delivery { return b.list[b.pos:] }
 
-// limits of one claim.
-type limits struct{ rows, bytes int }
+// limits of one claim. An ordered worker reads more than it takes, and bundles
+// whole, to merge all by number first.
+type limits struct {
+	rows, bytes int
+	whole       bool
+}
+
+func (l limits) wide() limits { return limits{l.rows, math.MaxInt, true} }
 
 func (b *batch) full(l limits) bool {
 	return len(b.list) >= l.rows || len(b.list) > 0 && len(b.arena) >= l.bytes
@@ -87,7 +93,7 @@ func (b *batch) take(row Row, k band, value []byte, rows int, l limits, first bo
 		b.add(row, k, value)
 		return true
 	}
-	if n <= rows && len(b.arena)+len(value) <= l.bytes {
+	if l.whole || n <= rows && len(b.arena)+len(value) <= l.bytes {
 		b.addBundle(row, value, n, n)
 		return true
 	}
@@ -131,8 +137,8 @@ func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [band
 	case w.o.Ordered:
 		// The merge by number needs as many of each as there is room for.
 		for _, k := range order {
-			wide := l
-			wide.rows, wide.bytes = len(b.list)+room, math.MaxInt
+			wide := l.wide()
+			wide.rows = len(b.list) + room
 			if at[k] >= upper[k] {
 				continue
 			}
@@ -177,7 +183,7 @@ func (b *batch) readBand(e *engine, worker uint64, k band, from, upper uint64, r
 		if err != nil {
 			return true
 		}
-		if rows == 0 || b.full(l) {
+		if rows <= 0 || b.full(l) {
 			next = row.Seq
 			return false
 		}

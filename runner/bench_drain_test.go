@@ -58,7 +58,7 @@ func BenchmarkDrain(b *testing.B) {
 				frame := benchFrame(b, 7)
 				var d drain
 				r := benchRunner(b, mode.d, runner.Sinks{Metrics: d.sink})
-				file := newLogFile(b, mode.fsync)
+				file := newLogFile(b, mode.fsync, false)
 				var ours load
 				var theirs time.Duration
 				for b.Loop() {
@@ -82,7 +82,7 @@ func BenchmarkDrain(b *testing.B) {
 // ackFile appends n acknowledgements, 256 at a time.
 func ackFile(b *testing.B, file *logFile, n int) time.Duration {
 	b.Helper()
-	group := make([]byte, 256*17)
+	group := make([]byte, 256*ackLen)
 	start := time.Now()
 	for ; n > 0; n -= 256 {
 		if err := file.post(group); err != nil {

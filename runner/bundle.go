@@ -115,10 +115,10 @@ func (b *batch) addBundle(row Row, value []byte, n, take int) {
 		if i >= take {
 			list = &b.over
 		}
-		*list = append(*list, Delivery{
-			Row: Row{row.Worker, row.Seq + uint64(i)}, Frame: rest[:size:size],
-			custody: custody{nth: uint8(i), of: uint8(n)},
-		})
+		*list = append(*list, Delivery{})
+		d := &(*list)[len(*list)-1]
+		d.Row, d.Frame = Row{row.Worker, row.Seq + uint64(i)}, rest[:size:size]
+		d.nth, d.of = uint8(i), uint8(n)
 		rest = rest[size:]
 	}
 }

@@ -20,7 +20,11 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	in.turn++
 	e.ix.mu.Unlock()
 
-	if err := b.readReady(e, w, l); err != nil {
+	ready := l
+	if w.o.Ordered {
+		ready = l.wide() // nothing that is not read may be overtaken
+	}
+	if err := b.readReady(e, w, ready); err != nil {
 		return err
 	}
 	reached := seen
@@ -106,19 +110,16 @@ func (b *batch) cutOrdered(e *engine, in *inbox, w *Worker, seen, reached [bandC
 	for n < len(b.list) && n < l.rows && (n == 0 || size < l.bytes) && b.list[n].Row.Seq < blocked {
 		size += len(b.list[n].Frame)
 		n++
-		if len(b.over) > 0 && b.list[n-1].Row.Seq+1 == b.over[0].Row.Seq {
-			break // the next message is one that there is no room for
-		}
 	}
 	rest := b.list[n:]
 	if len(rest) > 0 && rest[0].nth > 0 {
 		// The cut is inside a bundle, which then has to wait as a whole unless
-		// it is the first. Its end joins what was over before.
+		// it is the first.
 		if first := n - int(rest[0].nth); first > 0 {
 			n, rest = first, b.list[first:]
 		} else {
 			tail := b.unit(n)
-			b.over = append(slices.Clone(rest[:tail]), b.over...)
+			b.over = append(b.over, rest[:tail]...)
 			rest = rest[tail:]
 		}
 	}
@@ -126,9 +127,6 @@ func (b *batch) cutOrdered(e *engine, in *inbox, w *Worker, seen, reached [bandC
 		if d.Row.Seq >= seen[d.queue] {
 			reached[d.queue] = min(reached[d.queue], d.Row.Seq)
 		}
-	}
-	if len(b.over) > 0 && (n == 0 || b.list[n-1].Row.Seq+1 != b.over[0].Row.Seq) {
-		b.over = b.over[:0] // its bundle waits
 	}
 	b.list = b.list[:n]
 	return reached

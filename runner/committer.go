@@ -30,10 +30,18 @@ type queue struct {
 	bytes  int    // about what they hold
 	last   *posts // the last of ops, if others may still join it
 	closed error  // why nothing is taken any more
-	// arena and frames are memory of posts that are done.
-	arena  []byte
-	frames []groupFrame
+	spare  []frameList
 }
+
+// frameList holds encoded messages one after the other.
+type frameList struct {
+	arena []byte
+	list  []groupFrame
+}
+
+// maxSpare bounds how many memories of posts are kept: one is being filled and
+// one on its way to the disk, each perhaps divided by another request.
+const maxSpare = 4
 
 // admits returns why nothing can be added. limit bounds the waiting bytes; 0
 // means none, for requests that make room.
@@ -59,9 +67,11 @@ func (q *queue) add(o op, bytes int) {
 // recycle takes back the memory of posts whose frames are stored.
 func (q *queue) recycle(p *posts) {
 	q.mu.Lock()
-	q.arena, q.frames = p.arena[:0], p.frames[:0]
+	if len(q.spare) < maxSpare {
+		q.spare = append(q.spare, frameList{p.arena[:0], p.list[:0]})
+	}
 	q.mu.Unlock()
-	p.arena, p.frames = nil, nil
+	p.frameList = frameList{}
 }
 
 // The stages of a group: who may call done for its requests.

@@ -66,7 +66,7 @@ func (x *world) open(s runner.Storage) error {
 		return err
 	}
 	x.r = r
-	x.w, err = r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1 + x.rng.IntN(8), Handler: x.handle})
+	x.w, err = r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1 + x.rng.IntN(8), Ordered: x.rng.IntN(4) == 0, Handler: x.handle})
 	return err
 }
 
@@ -136,8 +136,11 @@ func (x *world) step(ctx context.Context) error {
 		}
 		return err
 	case 6:
-		if x.rng.IntN(4) == 0 {
+		switch x.rng.IntN(4) {
+		case 0:
 			return x.r.Flush()
+		case 1:
+			return x.claim(ctx)
 		}
 		_, err := x.r.ReplayDeadLetters(ctx, runner.DeadFilter{})
 		return err
@@ -146,11 +149,24 @@ func (x *world) step(ctx context.Context) error {
 	return err
 }
 
+// claim takes the lease of any row for some ticks, as a tool may.
+func (x *world) claim(ctx context.Context) error {
+	rows, err := x.r.Inbox(7, 0, 100)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	_, err = x.r.Claim(ctx, rows[x.rng.IntN(len(rows))].Row, 99, x.clock.Now().UnixMilli()+3)
+	if errors.Is(err, runner.ErrLeased) {
+		err = nil
+	}
+	return err
+}
+
 func (x *world) group() error {
 	answer := make(chan error, 1)
 	g := x.r.NewGroup(func(_ *runner.Group, err error) { answer <- err })
 	var ids []string
-	for range 1 + x.rng.IntN(6) {
+	for range 1 + x.rng.IntN(12) {
 		ids = append(ids, x.newID())
 		if err := g.Add(&runner.Message{To: 7, ID: []byte(ids[len(ids)-1])}); err != nil {
 			return err

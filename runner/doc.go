@@ -46,7 +46,7 @@
 // are big-endian, in values little-endian.
 //
 //	0 app_state      free bytes            free bytes; "runner." is ours
-//	1 inbox          worker u64, seq u64   LMSG frame
+//	1 inbox          worker u64, seq u64   LMSG frame; LMSB, count u32, frames: a bundle
 //	2 outbox         seq u64               message bytes
 //	3 leases         worker u64, seq u64   LSE0, owner u64, deadline i64, attempts u32
 //	4 timers         due i64, seq u64      LMSG frame
@@ -107,6 +107,8 @@
 //   - Deleting an absent key is not an error. Reads of an aborted nested
 //     transaction are still validated. There are range reads.
 //   - Frames are bounded by Options.MaxFrame when they are posted.
+//   - Ordinary messages that one commit posts to an inbox are one stored row, a
+//     bundle, until their ways part. One that comes alone is stored as there.
 //   - Inserting at a chosen number never overwrites.
 //   - Counts are returned also beside an error.
 //   - Transient trouble (a lost lease, a conflict, a failed or reopened runner)

@@ -57,6 +57,7 @@ var values = []struct {
 	{"boot", func(b []byte) ([]byte, error) { v, err := decodeBoot(b); return v.append(nil), err }, boot{1, 2}.append(nil)},
 	{"counters", func(b []byte) ([]byte, error) { v, err := decodeCounters(b); return v.append(nil), err }, counters{1, 2, 3, 4, 5, 6, 7}.append(nil)},
 	{"inbox", func(b []byte) ([]byte, error) { v, err := decodeInboxState(b); return v.append(nil), err }, inboxState{next: 1}.append(nil)},
+	{"bundle", rebundle, bundleOf(4, 5)},
 	{"dedupe", func(b []byte) ([]byte, error) { v, err := decodeDedupe(b); return v.append(nil), err }, dedupeRow{1, 2}.append(nil)},
 	{"dead letter", func(b []byte) ([]byte, error) {
 		v, err := decodeDead(b)
@@ -73,6 +74,51 @@ var values = []struct {
 		return appendExpiryKey(nil, e, k), err
 	}, appendExpiryKey(nil, 5, make([]byte, dedupeKeyLen))},
 }
+
+// bundleOf packs messages with payloads of the sizes given.
+func bundleOf(payloads ...int) []byte {
+	c := commit{batch: &lastValue{}}
+	in := newInbox(7)
+	for i, n := range payloads {
+		m := Message{To: 7, ID: []byte("id"), Payload: make([]byte, n)}
+		frame, err := m.Append(nil)
+		if err != nil {
+			panic(err)
+		}
+		c.pack(in, uint64(i+1), frame)
+	}
+	c.seal(in)
+	return c.batch.(*lastValue).value
+}
+
+// rebundle takes a bundle apart as a claim does and packs it again.
+func rebundle(b []byte) ([]byte, error) {
+	n := bundled(b)
+	if n == 0 || len(b) > maxBundleBytes {
+		return nil, ErrFormat // the latter can be read, but would not be packed again
+	}
+	var claimed batch
+	claimed.addBundle(Row{7, 1}, b, n, n/2)
+	c := commit{batch: &lastValue{}}
+	in := newInbox(7)
+	for i, d := range append(claimed.list, claimed.over...) {
+		if d.Row.Seq != uint64(i+1) || int(d.nth) != i || int(d.of) != n {
+			return nil, nil
+		}
+		c.pack(in, d.Row.Seq, d.Frame)
+	}
+	c.seal(in)
+	return c.batch.(*lastValue).value, nil
+}
+
+// lastValue is a batch that remembers what was set last.
+type lastValue struct{ value []byte }
+
+func (b *lastValue) Set(_, value []byte) { b.value = bytes.Clone(value) }
+func (b *lastValue) Delete([]byte)       {}
+func (b *lastValue) Len() int            { return len(b.value) }
+func (b *lastValue) Commit() error       { return nil }
+func (b *lastValue) Reset()              {}
 
 func FuzzStoredValues(f *testing.F) {
 	for i, v := range values {

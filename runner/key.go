@@ -12,7 +12,7 @@ type table byte
 // The closed list of tables.
 const (
 	appState    table = 0 // free key → free value; keys under "runner." are ours
-	inboxTable  table = 1 // worker, seq → frame
+	inboxTable  table = 1 // worker, first seq → frame or bundle
 	outboxTable table = 2 // seq → frame
 	leaseTable  table = 3 // worker, seq → lease
 	timerTable  table = 4 // due, seq → frame

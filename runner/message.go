@@ -94,15 +94,11 @@ func (m *Message) decode(b []byte) error {
 	if idLen+traceLen+payloadLen != uint64(len(body)) {
 		return fmt.Errorf("lengths of id, trace and payload do not add up: %w", ErrFormat)
 	}
-	*m = Message{
-		Kind:        Kind(b[12]),
-		Flags:       flags,
-		To:          int64(binary.LittleEndian.Uint64(b[16:])),
-		RouteWorker: int64(binary.LittleEndian.Uint64(b[24:])),
-		RouteTime:   int64(binary.LittleEndian.Uint64(b[32:])),
-		ID:          body[:idLen:idLen],
-		Payload:     body[idLen+traceLen:],
-	}
+	m.Kind, m.Flags = Kind(b[12]), flags
+	m.To = int64(binary.LittleEndian.Uint64(b[16:]))
+	m.RouteWorker = int64(binary.LittleEndian.Uint64(b[24:]))
+	m.RouteTime = int64(binary.LittleEndian.Uint64(b[32:]))
+	m.From, m.ID, m.Trace, m.Payload = 0, body[:idLen:idLen], nil, body[idLen+traceLen:]
 	if flags&HasFrom != 0 {
 		m.From = int64(binary.LittleEndian.Uint64(b[40:]))
 	}

@@ -17,12 +17,11 @@ func (r *Runner) checkFrame(frame []byte) (Message, error) { return r.engine().c
 
 // checkFrame is the bound at the entrance: what passes can always be stored,
 // delivered and buried.
-func (e *engine) checkFrame(frame []byte) (Message, error) {
+func (e *engine) checkFrame(frame []byte) (m Message, err error) {
 	if len(frame) > e.o.MaxFrame {
-		return Message{}, fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
+		return m, fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
 	}
-	m, err := DecodeMessage(frame)
-	if err == nil && m.To < 0 {
+	if err = m.decode(frame); err == nil && m.To < 0 {
 		err = fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
 	}
 	return m, err
@@ -31,8 +30,7 @@ func (e *engine) checkFrame(frame []byte) (Message, error) {
 // posts is one request for all that producers post while it waits for the
 // committer. Each waits for the whole, and finds its number by its place.
 type posts struct {
-	arena   []byte
-	frames  []groupFrame
+	frameList
 	seqs    []uint64
 	few     [4]uint64 // the first memory of seqs
 	durable chan struct{}
@@ -50,11 +48,11 @@ func (p *posts) apply(c *commit) {
 		return
 	}
 	p.seqs = p.few[:0]
-	if len(p.frames) > len(p.few) {
-		p.seqs = make([]uint64, 0, len(p.frames))
+	if len(p.list) > len(p.few) {
+		p.seqs = make([]uint64, 0, len(p.list))
 	}
-	for i := range p.frames {
-		f := &p.frames[i]
+	for i := range p.list {
+		f := &p.list[i]
 		p.seqs = append(p.seqs, c.post(f.to, f.band, p.arena[f.lo:f.hi]))
 	}
 }
@@ -79,16 +77,18 @@ func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, 
 		return nil, 0, err
 	}
 	if p = q.last; p == nil || len(p.arena) > 0 && len(p.arena)+len(frame) > maxPosts {
-		p = &posts{arena: q.arena, frames: q.frames, durable: make(chan struct{}), k: k}
-		q.arena, q.frames = nil, nil
+		p = &posts{durable: make(chan struct{}), k: k}
+		if n := len(q.spare); n > 0 {
+			p.frameList, q.spare = q.spare[n-1], q.spare[:n-1]
+		}
 		q.add(p, 0)
 		q.last = p
 	}
 	lo := len(p.arena)
 	p.arena = append(p.arena, frame...)
-	p.frames = append(p.frames, groupFrame{lo, len(p.arena), to, b})
+	p.list = append(p.list, groupFrame{lo, len(p.arena), to, b})
 	q.bytes += 64 + len(frame)
-	return p, len(p.frames) - 1, nil
+	return p, len(p.list) - 1, nil
 }
 
 // Post puts m into the inbox of worker m.To and returns its row when it is

@@ -231,7 +231,7 @@ func (w *Worker) answers(from, to int) (done, again int) {
 			seq = d.Timer.Seq
 		}
 		switch {
-		case errors.Is(res.err, ErrConflict), errors.Is(res.err, ErrNesting):
+		case res.err != nil && (errors.Is(res.err, ErrConflict) || errors.Is(res.err, ErrNesting)):
 			again++
 			conflict := outcome{retryable: true, conflict: true, err: res.err}
 			w.failed(seq, conflict)
@@ -248,7 +248,6 @@ func (w *Worker) answers(from, to int) (done, again int) {
 			w.log(LogEvent{Kind: LogDeadLetter, Seq: seq, Err: out.err, Detail: w.attemptsOf(d, out)})
 		case out.verdict == verdictDone:
 			w.tally.Successes++
-			w.steps.Add(1)
 			done++
 		case out.verdict == verdictRetry:
 			w.tally.Requeues++
@@ -260,6 +259,7 @@ func (w *Worker) answers(from, to int) (done, again int) {
 			out.verdict = verdictSettled
 		}
 	}
+	w.steps.Add(uint64(done))
 	return done, again
 }
 

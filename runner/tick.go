@@ -69,7 +69,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	if w.holding && now < w.resumeAt || w.r.isQuiet() {
 		return 0, 0, nil
 	}
-	l := limits{limit, w.o.MaxBytes}
+	l := limits{rows: limit, bytes: w.o.MaxBytes}
 	if len(w.cur.rest()) == 0 {
 		if err := w.acquire(ctx, e, now, l); err != nil {
 			return 0, 0, err

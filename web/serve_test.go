@@ -67,11 +67,15 @@ func conf(more string) string {
 }
 
 // serve starts a server that stops with the test, and waits until it is ready.
-func serve(t testing.TB, text string) *host {
+// Whoever prepares finds an empty data directory.
+func serve(t testing.TB, text string, prepare ...func(data string)) *host {
 	t.Helper()
 	h := &host{t: t, dir: t.TempDir(), log: &logbook{}}
 	h.conf = filepath.Join(h.dir, "wamble.conf")
 	h.write(text)
+	for _, do := range prepare {
+		do(filepath.Join(h.dir, "data"))
+	}
 	h.start()
 	t.Cleanup(func() {
 		h.cmd.Process.Signal(syscall.SIGTERM)

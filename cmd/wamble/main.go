@@ -29,6 +29,7 @@ var commands = []func() *cobra.Command{
 	kickCommand,
 	banCommand,
 	unbanCommand,
+	archiveCommand,
 	doctorCommand,
 	checkCommand,
 	configCommand,

@@ -31,11 +31,15 @@ as 'wamble reload' does.`,
   wamble serve --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			sockets, err := activated()
+			if err != nil {
+				return err
+			}
 			var hups <-chan os.Signal
 			load := func() (server.Options, error) {
 				hups = hangUps()
 				o, err := serveOptions(cmd, &flags)
-				o.Record, o.Succession.Version = record, version
+				o.Record, o.Succession.Version, o.Inherited = record, version, sockets
 				return o, err
 			}
 			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, hups) })
@@ -85,7 +89,11 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 	}
 	for _, p := range s.Profiles() {
 		fmt.Fprintf(out, "Wamble serves the profile %s.\n", p.Profile)
-		fmt.Fprintf(out, "  browser  http://%s/\n", reachable(p.HTTP))
+		scheme := "http"
+		if p.Secure {
+			scheme = "https"
+		}
+		fmt.Fprintf(out, "  browser  %s://%s/\n", scheme, reachable(p.HTTP))
 		fmt.Fprintf(out, "  client   udp://%s\n", reachable(p.UDP))
 		fmt.Fprintf(out, "  games    %s\n", p.Store)
 	}

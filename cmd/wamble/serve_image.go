@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -8,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wamble/internal/server"
+	"wamble/internal/systemd"
 )
 
 // runServer runs a server until it is to stop, or hands over.
@@ -15,6 +18,7 @@ func runServer(cmd *cobra.Command, s *server.Server, hups <-chan os.Signal) erro
 	ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
 	defer cancel()
 	go reloadAt(ctx, hups, s)
+	go keepManager(ctx, s, func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "wamble:", err) })
 	if !s.Inherited() {
 		go greet(ctx, cmd.OutOrStdout(), s)
 	}
@@ -31,5 +35,7 @@ func runServer(cmd *cobra.Command, s *server.Server, hups <-chan os.Signal) erro
 			}
 		}
 	}()
+	stopping := context.AfterFunc(ctx, func() { systemd.Notify(systemd.Stopping) })
+	defer stopping() // a handoff is no stop
 	return s.Run(ctx)
 }

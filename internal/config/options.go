@@ -39,7 +39,7 @@ type Server struct {
 
 	// DiskReserve is the free space at which the server stops taking moves,
 	// before the disk is full and the journal fails. 0 turns the check off.
-	DiskReserve int `option:"disk-reserve-mb" default:"128" range:"0..1048576" unit:"MB" room:"persist"`
+	DiskReserve int `option:"disk-reserve-mb" default:"128" range:"0..1048576" unit:"MB" room:"persist" reload:"handoff"`
 
 	// AdminListen is the address of the admin listener with the metrics and
 	// the host's console. Keep it on loopback; "" turns it off.
@@ -158,9 +158,10 @@ type Network struct {
 	// is lost during a handoff.
 	BufferSize int `option:"buffer-size" default:"" range:"1024..1073741824" unit:"bytes" room:"transport" reload:"listener"`
 
-	// SelectTimeout is how long the profile's loop waits for packets before it
-	// looks at its clocks again.
-	SelectTimeout time.Duration `option:"select-timeout-usec" default:"100000" range:"100..10000000" unit:"µs" room:"profile"`
+	// SelectTimeout is how long the profile's loop waits for packets at most
+	// before it looks at its clocks again. It wakes up by itself when there is
+	// something to do; this bounds what a clock that is set back can do.
+	SelectTimeout time.Duration `option:"select-timeout-usec" default:"100000" range:"100..10000000" unit:"µs" room:"server"`
 }
 
 // Link is the reliable delivery of packets, and what one client may demand.

@@ -61,7 +61,7 @@ func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, e
 		n++
 	}
 	for again := queue[:n]; len(again) > 0; {
-		plan, taken := r.plan(d, again, d.o.Limits)
+		plan, taken := r.plan(d, again, *d.limits.Load())
 		tried := d.batch(plan)
 		tried.After = again[0].Seq - 1
 		rejected, err := d.store.Probe(ctx, tried)

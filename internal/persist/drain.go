@@ -61,6 +61,7 @@ type Drain struct {
 	pending atomic.Int64
 	wake    chan struct{}
 	applied atomic.Uint64
+	limits  atomic.Pointer[Limits]
 	// emitted counts the games that were put into the feed, told those that were
 	// spoken of. Both belong to the drain's goroutine.
 	emitted, told uint64
@@ -73,6 +74,7 @@ func NewDrain(ctx context.Context, r *runner.Runner, store wamble.Store, o Drain
 		return nil, err
 	}
 	d := &Drain{r: r, store: store, o: o, wake: make(chan struct{}, 1)}
+	d.SetLimits(o.Limits)
 	d.worker, err = r.NewWorker(id, runner.WorkerOptions{
 		Batch: d.handle, Ordered: true, Policy: &Policy,
 		MaxBatch: maxBatch, MaxBytes: maxBatchBytes,
@@ -106,6 +108,9 @@ func (d *Drain) Pending() int { return int(d.pending.Load()) }
 
 // Applied returns the last message that the store has, 0 if that is unknown.
 func (d *Drain) Applied() uint64 { return d.applied.Load() }
+
+// SetLimits changes the bounds of a transaction, from the next one on.
+func (d *Drain) SetLimits(l Limits) { d.limits.Store(&l) }
 
 // Posted says that n messages became durable. It does not block.
 func (d *Drain) Posted(n int) {
@@ -228,7 +233,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 			}
 			renewed = now
 		}
-		plan, taken := run.plan(d, queue, d.o.Limits.Adapt(left))
+		plan, taken := run.plan(d, queue, d.limits.Load().Adapt(left))
 		err := run.applyPlan(ctx, d, plan)
 		var moved *wamble.CursorMoved
 		if errors.As(err, &moved) {

@@ -16,6 +16,7 @@ func (p *Profile) archive(id wamble.BoardID, out *Output) {
 		return // it has ended by itself, or never was
 	}
 	p.stats.Finished++
+	p.stats.Host.Archived++
 	p.expire(id)
 	out.Finished = append(out.Finished, f)
 	p.seal(out)

@@ -10,6 +10,8 @@
 //   - a route is the row of one control code: what it needs and who handles it
 //     (routes.go); handlers stand in hello.go, move.go, legal.go, goodbye.go;
 //   - a seat is a board for a session; who loses his is told (seat.go, pass.go);
+//   - the audience is who predicts and who watches (audience.go, predict.go,
+//     spectate.go);
 //   - a Load is a question to the store, and whoever waits for its answer
 //     (load.go);
 //   - a Recorder writes down what a Profile was told, Replay tells it again

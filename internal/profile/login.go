@@ -112,6 +112,7 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 	}
 	p.sessions.Wrote(s, p.comingGate(out))
 	p.boards.Release(p.clock.now, s.ID(), &p.draft)
+	p.audience.hall.Leave(s.ID())
 	p.sessions.Logout(p.clock.now, s, &p.draft)
 	r.session = nil
 	p.seal(out)

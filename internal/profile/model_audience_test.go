@@ -251,7 +251,9 @@ func (w *world) settleDown() []*client {
 	w.step(append(inputs, Input{Kind: StoreBack})...)
 	var watchers []*client
 	for i := range w.arrived {
-		if c := w.clients[peerAt(i+1)]; c != nil && !c.gone && c.mirror != nil && !c.token.IsZero() {
+		c := w.clients[peerAt(i+1)]
+		leaves := c != nil && c.pending != nil && c.ctrl == wire.CtrlClientGoodbye
+		if c != nil && !c.gone && !leaves && c.mirror != nil && !c.token.IsZero() {
 			watchers = append(watchers, c)
 			c.seq++
 			c.watch()

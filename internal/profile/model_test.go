@@ -394,11 +394,18 @@ func (w *world) run(until time.Time) {
 // everything that becomes durable and everything that is sent against a simple
 // reference. Every life is replayed when it ends.
 func TestModel(t *testing.T) {
-	players, length := 1200, 60*time.Second
+	worlds, players, length := uint64(1), 1200, 60*time.Second
 	if os.Getenv("WAMBLE_SOAK") != "" {
-		players, length = 24000, 20*time.Minute
+		// Players stay once they have come: a world costs the square of its length.
+		worlds, players, length = 4, 6000, 5*time.Minute
 	}
-	w := newWorld(t, seedOf(t), 4, `(def min-boards 8) (def max-boards 120) (def max-players 400) (def max-moves-per-board 30)
+	for seed := seedOf(t); worlds > 0; worlds, seed = worlds-1, seed+1 {
+		modelWorld(t, seed, players, length)
+	}
+}
+
+func modelWorld(t *testing.T, seed uint64, players int, length time.Duration) {
+	w := newWorld(t, seed, 4, `(def min-boards 8) (def max-boards 120) (def max-players 400) (def max-moves-per-board 30)
 		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def unconfirmed-timeout 5) (def session-timeout 30)
 		(def max-client-sessions 100000)`)
 	w.live(players, length)

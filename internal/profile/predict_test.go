@@ -168,6 +168,23 @@ func TestSubmit(t *testing.T) {
 		{"a byte too many", on, nil, func(t wamble.Token) []byte {
 			return encode(wire.Header{Ctrl: wire.CtrlSubmitPrediction, Token: t, Board: 1, Seq: 9}, wire.Unknown{Payload: []byte("\x04e2e4\x00\x00\x00\x00\x00\x00\x00\x00\x00")})
 		}, nil},
+		{"denied by the policy", on + `(policy-deny "*" "prediction.write" "*")`, nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 6 board 1 " + submitKeys}},
+		{"denied on another board", on + `(policy-deny "*" "prediction.write" "*" "" "" () () "board" "2")`, nil,
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) status 1 board 1 " + submitKeys}},
+		{"deeper than the policy allows", on + `(policy-allow "*" "prediction.write" "*" 0)`,
+			func(r *rig, _, two wamble.Token) { r.ask(two, submitPacket(two, 1, 8, "e2e4", 0)) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e7e5", 1) },
+			[]string{"ACK 9", "PREDICTION_DATA status 6 board 1 " + submitKeys}},
+		{"a duplicate that he may not read", on + `(policy-deny "*" "prediction.read" "*")`,
+			func(r *rig, _, two wamble.Token) { r.ask(two, submitPacket(two, 1, 8, "e2e4", 0)) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "d2d4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA status 2 board 1 " + submitKeys}},
+		{"the same move, which he may not read", on + `(policy-deny "*" "prediction.read" "*")`,
+			func(r *rig, one, _ wamble.Token) { r.ask(one, submitPacket(one, 1, 8, "e2e4", 0)) },
+			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
+			[]string{"ACK 9", "PREDICTION_DATA 2<0:e2e4@1/0=0(0) status 1 board 1 " + submitKeys}},
 		{"brownout", on, func(r *rig, _, _ wamble.Token) {
 			r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{NoPredictions: true}}})
 		}, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
@@ -231,6 +248,20 @@ func TestPredictions(t *testing.T) {
 			r.ask(two, submitPacket(two, 1, 6, "e7e5", 1))
 			expect(t, r.ask(two, tc.packet(two)), tc.want...)
 		})
+	}
+}
+
+// TestPredictionsByPolicy: who may read, and how deep.
+func TestPredictionsByPolicy(t *testing.T) {
+	for rules, want := range map[string]string{
+		`(policy-deny "*" "prediction.read" "*")`:    `ERROR 1011 "prediction read failed"`,
+		`(policy-allow "*" "prediction.read" "*" 0)`: "PREDICTION_DATA 1<0:e2e4@1/0=0(0) board 1 " + treeKeys,
+		`(policy-allow "*" "prediction.read" "*" 9)`: "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<1:e7e5@2/1=0(0) board 1 " + treeKeys,
+	} {
+		r, _, two := predictors(t, `(def prediction-mode "streak")`+rules)
+		r.ask(two, submitPacket(two, 1, 5, "e2e4", 0))
+		r.ask(two, submitPacket(two, 1, 6, "e7e5", 1))
+		expect(t, r.ask(two, treePacket(two, 1, 9, 0, 0)), "ACK 9", want)
 	}
 }
 

@@ -36,6 +36,7 @@ type HostStats struct {
 	Kicked    uint64 // sessions that he has ended
 	Banned    uint64 // requests of those who are kept out
 	Announced uint64 // notifications that were sent
+	Archived  uint64 // games that he has ended
 }
 
 // Gauges is what a profile holds now.
@@ -43,6 +44,7 @@ type Gauges struct {
 	Boards, FreeBoards    int
 	Players, LivePlayers  int
 	Watchers              int
+	Predictions           int
 	Held                  int // answers behind the gate
 	Loading               int // loads under way
 	UnsettledGates        int // durable, but not yet in the store
@@ -61,7 +63,7 @@ func (p *Profile) Gauges() Gauges {
 	return Gauges{
 		Boards: p.boards.Len(), FreeBoards: p.boards.Free(),
 		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(),
-		Watchers: p.audience.hall.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
+		Watchers: p.audience.hall.Len(), Predictions: p.audience.book.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,
 		BoardIDs:       p.leases.Left(wamble.BoardIDs), SessionIDs: p.leases.Left(wamble.SessionIDs),
 		Starting: p.mode.stage == starting, Failed: p.mode.stage == failed, Off: p.mode.away,

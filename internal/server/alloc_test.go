@@ -27,7 +27,9 @@ func TestNoAllocation(t *testing.T) {
 	p := profile.New(profile.Options{Config: c.Default, Now: time.Now()})
 	p.Step(time.Now(), nil, new(profile.Output))
 	l := &life{profile: p, journal: newJournal(r, 1), mail: newMail(func() {})}
-	loop := &loop{life: l, times: newStopwatch()}
+	rt := &runtime{}
+	rt.cfg.Store(c.Default)
+	loop := &loop{rt: rt, life: l, times: newStopwatch()}
 	var frames profile.Frames
 	gate, moves := uint64(0), uint64(0)
 	round := func() {

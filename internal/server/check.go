@@ -21,6 +21,9 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 	if err == nil {
 		err = conflicts(profiles)
 	}
+	if err == nil {
+		err = s.checkCertificates(o.Config)
+	}
 	if err != nil {
 		return v, err
 	}

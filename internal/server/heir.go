@@ -12,8 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/config"
 	"wamble/internal/handoff"
 	"wamble/internal/profile"
+	"wamble/internal/transport"
 )
 
 // heir is the two ends of handoffs in a server: what it took over, and what it
@@ -76,19 +78,32 @@ func (s *Server) beginInheriting() error {
 			s.heir.estates[cfg.Name] = e
 			go e.load(path)
 		}
-		udp, err := handoff.Duplicate(h.Sockets, cfg.Name)
-		if err != nil || udp == nil {
-			continue // it is bound anew
+		if pair, ok := inheritedSockets(h, cfg); ok {
+			sockets[cfg.Name] = pair
 		}
-		tcp, err := handoff.Duplicate(h.Listeners, handoff.HTTP(cfg.Name))
-		if err != nil || tcp == nil {
-			udp.Close()
-			continue
-		}
-		sockets[cfg.Name] = Sockets{UDP: udp, TCP: tcp}
 	}
 	s.o.Inherited = sockets
 	return nil
+}
+
+// inheritedSockets returns duplicates of the sockets of a profile, if they are
+// bound where it wants them now. Otherwise it gets new ones.
+func inheritedSockets(h *handoff.Inheritance, cfg *config.Profile) (Sockets, bool) {
+	udp, err := handoff.Duplicate(h.Sockets, cfg.Name)
+	if err != nil || udp == nil {
+		return Sockets{}, false
+	}
+	tcp, err := handoff.Duplicate(h.Listeners, handoff.HTTP(cfg.Name))
+	if err != nil || tcp == nil {
+		udp.Close()
+		return Sockets{}, false
+	}
+	if u, t := berths(cfg); !transport.Bound(udp, u.port) || !transport.Bound(tcp, t.port) {
+		udp.Close()
+		tcp.Close()
+		return Sockets{}, false
+	}
+	return Sockets{UDP: udp, TCP: tcp}, true
 }
 
 func (s *Server) sweepDir() string {

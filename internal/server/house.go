@@ -215,6 +215,7 @@ type Listening struct {
 	Profile string
 	UDP     netip.AddrPort
 	HTTP    netip.AddrPort // and WebSocket
+	Secure  bool           // they are encrypted
 	Store   string
 }
 
@@ -223,7 +224,7 @@ func (s *Server) Profiles() []Listening {
 	var list []Listening
 	for _, k := range s.keepers() {
 		p := k.port.Load()
-		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Store: k.store.Name})
+		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Secure: p.Secured(), Store: k.store.Name})
 	}
 	return list
 }
@@ -239,6 +240,32 @@ func (s *Server) WaitReady(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Alive reports whether all loops turn: each must answer within the given time.
+// While profiles come, go or are handed over nobody asks them.
+func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
+	if !s.house.changing.TryLock() {
+		return true
+	}
+	defer s.house.changing.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for _, k := range s.keepers() {
+		l := k.loop.Load()
+		if l == nil {
+			continue // it starts
+		}
+		select {
+		case <-l.ended: // its keeper sees to it
+			continue
+		default:
+		}
+		if !l.do(ctx, func() {}) && ctx.Err() != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Pump runs one round of a profile's loop that is Inline: it waits for packets or

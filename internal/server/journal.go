@@ -55,7 +55,9 @@ const (
 )
 
 // packSize is how many bytes of frames of one step travel as one message. A
-// message costs the journal the same whether it is long or short.
+// message costs the journal the same whether it is long or short. No intent has
+// fewer than 13 bytes, so that a pack and one more frame stay far below
+// persist.MaxIntents.
 const packSize = 16 << 10
 
 // newJournal returns a journal that holds its frames until begin.

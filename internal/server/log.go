@@ -155,7 +155,10 @@ func (c *logCore) sample(kind string) (write bool, left int) {
 
 // configureLog lets the log follow a reload, if it can.
 func (s *Server) configureLog(c *config.Config) {
-	if h, ok := s.log.Handler().(interface{ Configure(*config.Config) }); ok {
+	if s.o.Log == nil {
+		return
+	}
+	if h, ok := s.o.Log.Handler().(interface{ Configure(*config.Config) }); ok {
 		h.Configure(c)
 	}
 }

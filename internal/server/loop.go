@@ -138,7 +138,18 @@ func (l *loop) follow(now time.Time) {
 	for _, wish := range out.Leases {
 		l.rt.lease(life, wish)
 	}
-	l.until = out.Next
+	l.until = l.soon(now, out.Next)
+}
+
+// soon is when to step again at the latest: when there is work, but not later
+// than select-timeout-usec from now. So a clock that is set back does not stop
+// the loop.
+func (l *loop) soon(now, next time.Time) time.Time {
+	last := now.Add(l.rt.cfg.Load().Network.SelectTimeout)
+	if next.IsZero() || next.After(last) {
+		return last
+	}
+	return next
 }
 
 func (l *loop) answerAsks() {

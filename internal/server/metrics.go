@@ -49,6 +49,8 @@ var metrics = []metric{
 	count("games_finished_total", "Games that ended.", func(s *snapshot) uint64 { return s.stats.Finished }),
 	count("payouts_total", "Shares of pots that were paid.", func(s *snapshot) uint64 { return s.stats.Scores.Payouts }),
 	count("rating_changes_total", "Ratings that a finished game changed.", func(s *snapshot) uint64 { return s.stats.Scores.Ratings }),
+	count("predictions_total", "Predictions that were accepted.", func(s *snapshot) uint64 { return s.stats.Scores.Predictions }),
+	level("predictions", "Predictions in memory: those that are open, and what they follow from.", func(s *snapshot) float64 { return float64(s.gauges.Predictions) }),
 	level("feed_games", "Finished games that the feed keeps, of all profiles.", func(s *snapshot) float64 { return float64(s.runner.Outbox) }),
 	count("boards_released_total", "Boards that were taken from their holder.", func(s *snapshot) uint64 { return s.stats.Released }),
 	count("loads_total", "Questions to the database.", func(s *snapshot) uint64 { return s.stats.Loads }),

@@ -16,6 +16,19 @@ type Sockets struct {
 	UDP, TCP *os.File
 }
 
+// Add takes a socket in, by its type.
+func (s *Sockets) Add(f *os.File) error {
+	switch {
+	case transport.Datagrams(f) && s.UDP == nil:
+		s.UDP = f
+	case transport.Streams(f) && s.TCP == nil:
+		s.TCP = f
+	default:
+		return errors.New("it is neither a first UDP socket nor a first TCP listener")
+	}
+	return nil
+}
+
 // portOptions says where a profile listens, and with which limits. HTTP and
 // WebSocket share one listener; config has seen to it that they name one port.
 func portOptions(cfg *config.Profile) transport.Options {
@@ -95,6 +108,18 @@ func bindAll(profiles []*config.Profile, open harbour, inherited map[string]Sock
 }
 
 func bind(cfg *config.Profile, open harbour, inherited map[string]Sockets) (*transport.Port, error) {
+	secret, err := certificateOf(cfg)
+	if err != nil {
+		return nil, &StartError{StartThreadError, cfg.Name, err}
+	}
+	p, err := bindPlain(cfg, open, inherited)
+	if err == nil {
+		p.Secure(secret)
+	}
+	return p, err
+}
+
+func bindPlain(cfg *config.Profile, open harbour, inherited map[string]Sockets) (*transport.Port, error) {
 	if s, ok := inherited[cfg.Name]; ok {
 		p, err := adopt(cfg, s)
 		if err != nil {

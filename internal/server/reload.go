@@ -61,6 +61,9 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkCertificates(c); err != nil {
+		return nil, err
+	}
 	admin, err := s.planAdmin(c)
 	if err != nil {
 		return nil, err
@@ -217,6 +220,10 @@ const retireTime = 5 * time.Second
 func (rt *runtime) configure(cfg *config.Profile) {
 	rt.cfg.Store(cfg)
 	rt.port.Load().Configure(portOptions(cfg).WebSocket)
+	rt.renewCertificate(cfg)
+	if d := rt.drain.Load(); d != nil {
+		d.SetLimits(limitsOf(cfg))
+	}
 	rt.tell(profile.Input{Kind: profile.Configure, Config: cfg})
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/transport"
 )
 
 // file is a configuration that a test changes while a server runs.
@@ -20,23 +22,19 @@ func (f *file) load() (*config.Config, error) {
 	return config.Load("test.conf", f.text, config.Params{})
 }
 
-// freePorts returns numbers that are free for UDP and TCP at this moment.
+// freePorts returns numbers that are free for UDP and TCP, below those that the
+// kernel gives to clients.
 func freePorts(t testing.TB, n int) []uint16 {
 	t.Helper()
-	var profiles []*config.Profile
-	for i := range n {
-		c := loadConf(t, conf(""))
-		c.Default.Name = fmt.Sprint("p", i)
-		profiles = append(profiles, c.Default)
-	}
-	ports, err := bindAll(profiles, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closePorts(ports)
 	var free []uint16
-	for _, p := range ports {
-		free = append(free, p.Addr().Port())
+	for len(free) < n {
+		number := uint16(10000 + rand.IntN(20000))
+		p, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), number)})
+		if err != nil {
+			continue
+		}
+		defer p.Close() // when all are chosen, so that they differ
+		free = append(free, number)
 	}
 	return free
 }

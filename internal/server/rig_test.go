@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,7 +25,8 @@ import (
 )
 
 // asServer is set in a child process that is to be a server: its value is the
-// data directory, and the configuration is on its standard input.
+// data directory, and the configuration is on its standard input. A reload takes
+// it from reload.conf in the data directory.
 const asServer = "WAMBLE_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -50,7 +52,13 @@ func beServer(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	s, err := Open(Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c)})
+	s, err := Open(Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c), Load: func() (*config.Config, error) {
+		text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
+		if err != nil {
+			return nil, err
+		}
+		return config.Load("reload.conf", string(text), config.Params{})
+	}})
 	if err != nil {
 		panic(err)
 	}

@@ -259,7 +259,7 @@ func (rt *runtime) makeDrain(ctx context.Context) error {
 	}
 	d, err := persist.NewDrain(ctx, rt.runner, &rt.pace, persist.DrainOptions{
 		Profile: rt.name,
-		Limits:  persist.Limits{Intents: rt.cfg.Load().Store.MaxIntents, Bytes: rt.cfg.Load().Store.MaxPayload},
+		Limits:  limitsOf(rt.cfg.Load()),
 		Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.help.games.ring,
 	})
 	if err == nil {
@@ -292,6 +292,11 @@ func (rt *runtime) emptyJournal(ctx context.Context) error {
 		rt.log.Info("the journal is in the database", "messages", left, "took", time.Since(started))
 	}
 	return err
+}
+
+// limitsOf bound a transaction of the drain.
+func limitsOf(cfg *config.Profile) persist.Limits {
+	return persist.Limits{Intents: cfg.Store.MaxIntents, Bytes: cfg.Store.MaxPayload}
 }
 
 func (rt *runtime) applied(through uint64) {

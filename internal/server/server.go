@@ -78,7 +78,7 @@ func Open(o Options) (*Server, error) {
 		open func() error
 	}{
 		{"inherit", s.beginInheriting}, {"journal", s.openJournal}, {"bind", s.openProfiles}, {"admin", s.openAdmin},
-		{"control", s.openControl}, {"adopt", s.endInheriting},
+		{"control", s.openControl}, {"pid file", s.openPidFile}, {"adopt", s.endInheriting},
 	} {
 		if err := part.open(); err != nil {
 			s.Close()

@@ -25,6 +25,7 @@ type Order struct {
 	Whom     string           `json:"whom,omitempty"`    // a token, a key in hex, an address or a network
 	Until    time.Time        `json:"until,omitzero"`    // of a ban; zero: for ever
 	Brownout profile.Brownout `json:"brownout,omitzero"`
+	Board    wamble.BoardID   `json:"board,omitempty"`
 	Urgent   bool             `json:"urgent,omitempty"` // an announcement of maintenance
 	On       bool             `json:"on,omitempty"`
 }

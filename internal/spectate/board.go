@@ -92,7 +92,7 @@ func (h *Hall) touch(e *entry) {
 func (h *Hall) settle() {
 	l := &h.log
 	if len(l.dirty) > 0 {
-		slices.SortStableFunc(l.dirty, func(a, b *entry) int {
+		slices.SortFunc(l.dirty, func(a, b *entry) int {
 			return cmp.Or(
 				cmp.Compare(a.board.Moved, b.board.Moved),
 				cmp.Compare(a.board.Attraction, b.board.Attraction),

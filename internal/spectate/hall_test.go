@@ -553,6 +553,37 @@ func TestCloses(t *testing.T) {
 	}
 }
 
+// TestEncodedOnce: one encoding of a board serves all its watchers. A mark in
+// the view that the first of them was shown is seen by all others.
+func TestEncodedOnce(t *testing.T) {
+	r := newRig(t, usual)
+	r.show(1, 0)
+	for id := range wamble.SessionID(20) {
+		r.watch(id+1, Wish{Board: wamble.BoardID(id % 2)}) // summary and focus
+	}
+	b := r.show(1, 1)
+	r.h.settle()
+	e := r.h.entries[1]
+	for _, s := range []state{summary, focus} {
+		view := r.h.viewOf(e, s).packet
+		view[len(view)-5] = 0xee // the lowest byte of the version, before the footer
+	}
+	r.sent = nil
+	r.wait(time.Second)
+	if len(r.sent) < 20 {
+		t.Fatalf("%d packets, want one for each watcher", len(r.sent))
+	}
+	for _, s := range r.sent {
+		var p wire.Packet
+		if err := p.Decode(s.packet); err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := p.Ext.Int(wire.KeyBoardVersion); v != int64(b.Version)&^0xff|0xee || p.Token != tokenOf(s.to) {
+			t.Errorf("watcher %d was sent version %x and token %x: not the view of all", s.to, v, p.Token)
+		}
+	}
+}
+
 // TestAllocations: what a watcher is shown costs no memory.
 func TestAllocations(t *testing.T) {
 	r := newRig(t, with(func(o *Options) { o.PerWatcher, o.Total = 0, 0 }))

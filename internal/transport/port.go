@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -36,6 +37,7 @@ type Port struct {
 	gateway *gateway
 	inbox   *inbox
 	http    HTTPOptions
+	secrets atomic.Pointer[tls.Config] // nil: HTTP is not encrypted
 
 	waiting atomic.Bool // the loop waits for the socket, or is about to
 	woken   atomic.Bool
@@ -242,7 +244,7 @@ func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
 // Requests that are not for the WebSocket's path go to site, which may be nil.
 func (p *Port) Serve(site http.Handler) error {
 	p.web.Handler = p.http.route(p.gateway, site)
-	err := p.web.Serve(newLimitedListener(p.tcp, p.http.Max, p.http.MaxHost))
+	err := p.web.Serve(secureListener{newLimitedListener(p.tcp, p.http.Max, p.http.MaxHost), &p.secrets})
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}

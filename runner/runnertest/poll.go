@@ -1,6 +1,7 @@
 package runnertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -273,6 +274,27 @@ var pollCases = []test{
 			v.is(err, runner.ErrLeased)
 			return nil
 		})
+		v.tick(w, 1)
+		equal(v, "leases lost", w.Metrics().LeasesLost, 0)
+	}},
+	{"a handler whose context has ended still waits for its renewal", func(v *env) {
+		v.start()
+		row := v.post(7, "a")
+		ctx, cancel := context.WithCancel(v.ctx)
+		cancel()
+		check := func(renew func(context.Context) error) {
+			for range 50 {
+				v.clock.Advance(900 * time.Millisecond)
+				v.ok(renew(ctx)) // the deliveries are the committer's until it has answered
+				_, err := v.r.Claim(v.ctx, row, 99, 1_000_000)
+				v.is(err, runner.ErrLeased)
+			}
+		}
+		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { check(d.Renew); return nil })
+		v.tick(w, 1)
+		v.ok(w.Remove())
+		row = v.post(7, "b")
+		w = v.batchWorker(runner.WorkerOptions{}, func(b *runner.Batched) error { check(b.Renew); return nil })
 		v.tick(w, 1)
 		equal(v, "leases lost", w.Metrics().LeasesLost, 0)
 	}},

@@ -49,7 +49,7 @@ var suite = []group{
 	{"boot", bootCases}, {"step", stepCases}, {"mailbox", mailboxCases}, {"poll", pollCases},
 	{"dead letters", deadCases}, {"outbox", outboxCases}, {"timers", timerCases},
 	{"transactions", txCases}, {"attempts", attemptCases}, {"events", eventCases},
-	{"worker", workerCases}, {"batches", batchCases}, {"ordered", orderedCases},
+	{"worker", workerCases}, {"batches", batchCases}, {"bundles", bundleCases}, {"ordered", orderedCases},
 	{"dedupe", dedupeCases}, {"priority", priorityCases}, {"recovery", recoveryCases},
 	{"failure", failureCases}, {"group", groupCases}, {"replay", replayCases},
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"wamble/internal/server"
+	"wamble/internal/systemd"
+)
+
+// activated returns the sockets that a service manager has opened, by profile:
+// FileDescriptorName= of the socket unit is the name of the profile, which needs
+// a datagram and a stream socket there.
+func activated() (map[string]server.Sockets, error) {
+	list, err := systemd.Sockets()
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	pairs := map[string]server.Sockets{}
+	for _, s := range list {
+		pair := pairs[s.Name]
+		if err := pair.Add(s.File); err != nil {
+			return nil, fmt.Errorf("socket %s of the service manager: %w", s.Name, err)
+		}
+		pairs[s.Name] = pair
+	}
+	for name, pair := range pairs {
+		if pair.UDP == nil || pair.TCP == nil {
+			return nil, fmt.Errorf("the service manager has opened one socket for profile %s; it needs ListenDatagram and ListenStream", name)
+		}
+	}
+	return pairs, nil
+}
+
+// keepManager tells a service manager that players are served, and goes on
+// telling it that the server lives, as long as it does.
+func keepManager(ctx context.Context, s *server.Server, warn func(error)) {
+	if s.WaitReady(ctx) != nil {
+		return
+	}
+	tell := func(states ...string) {
+		if err := systemd.Notify(states...); err != nil {
+			warn(err)
+		}
+	}
+	tell(systemd.Ready, systemd.Status("serves players"))
+	every := systemd.Watchdog() / 2
+	if every == 0 {
+		return
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if s.Alive(ctx, every) {
+				tell(systemd.Alive)
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble/client"
+	"wamble/internal/server"
+)
+
+// manager is a service manager: it has bound the sockets of a server, starts it,
+// and hears what it says.
+type manager struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	dir    string
+	notify *net.UnixConn
+	udp    *net.UDPConn
+}
+
+// startService starts 'wamble serve' as a service.
+func startService(t *testing.T) *manager {
+	t.Helper()
+	m := &manager{t: t, dir: t.TempDir()}
+	self, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	wamble := filepath.Join(m.dir, "wamble") // the name makes the test binary the command
+	conf := filepath.Join(m.dir, "wamble.conf")
+	text := `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "") (def disk-reserve-mb 0)`
+	if err := os.Symlink(self, wamble); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(m.dir, "notify")
+	if m.notify, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.notify.Close() })
+	tcp, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tcp.Close() })
+	if m.udp, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.udp.Close() })
+	tcpFile, err := tcp.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	udpFile, err := m.udp.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Only the process itself knows its number.
+	m.cmd = exec.Command("/bin/sh", "-c", fmt.Sprintf("LISTEN_PID=$$ exec %s serve --config %s --data %s/data", wamble, conf, m.dir))
+	m.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=100000", "LISTEN_FDS=2", "LISTEN_FDNAMES=default:default")
+	m.cmd.ExtraFiles = []*os.File{tcpFile, udpFile}
+	m.cmd.Stderr = os.Stderr
+	if err := m.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.cmd.Process.Kill() })
+	tcpFile.Close()
+	udpFile.Close()
+	return m
+}
+
+// hear waits until the service says something.
+func (m *manager) hear(want string) {
+	m.t.Helper()
+	m.notify.SetReadDeadline(time.Now().Add(time.Minute))
+	for b := make([]byte, 1000); ; {
+		n, err := m.notify.Read(b)
+		if err != nil {
+			m.t.Fatalf("the service does not say %q: %v", want, err)
+		}
+		if strings.Contains(string(b[:n]), want) {
+			return
+		}
+	}
+}
+
+// TestService: the server takes the manager's sockets, says when it is ready and
+// that it lives, does so after a handoff too, and says when it stops.
+func TestService(t *testing.T) {
+	m := startService(t)
+	m.hear("READY=1")
+	m.hear("WATCHDOG=1")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := (&client.Dialer{}).Dial(ctx, "udp://"+m.udp.LocalAddr().String())
+	if err != nil {
+		t.Fatalf("on the manager's socket: %v", err)
+	}
+	defer c.Close()
+	if _, err := server.AskHandoff(ctx, filepath.Join(m.dir, "data"), ""); err != nil {
+		t.Fatal(err)
+	}
+	m.hear("READY=1")
+	m.hear("WATCHDOG=1")
+	if _, err := c.Hello(ctx); err != nil {
+		t.Errorf("after a handoff: %v", err)
+	}
+	if err := m.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	m.hear("STOPPING=1")
+	if err := m.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}

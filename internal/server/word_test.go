@@ -1,0 +1,224 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/client"
+	"wamble/internal/profile"
+	"wamble/wire"
+)
+
+// command gives an order over the control socket.
+func (h *here) command(verb string, o Order) Obeyed {
+	h.t.Helper()
+	var done Obeyed
+	if err := Ask(h.t.Context(), h.dir, verb, o, &done); err != nil {
+		h.t.Fatalf("%s: %v", verb, err)
+	}
+	return done
+}
+
+// turnedAway returns the refusal of a newcomer, nil if he is let in.
+func turnedAway(t testing.TB, address string) *wamble.Denied {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, err := dialer(wamble.Token{}).Dial(ctx, address)
+	var denied *wamble.Denied
+	switch {
+	case errors.As(err, &denied):
+		return denied
+	case err != nil:
+		t.Fatal(err)
+	}
+	c.Close()
+	return nil
+}
+
+// notice waits for a notification of a type, and returns its text.
+func notice(t testing.TB, p *player, want wire.NoticeType) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		e, err := p.c.Event(ctx)
+		if err != nil {
+			t.Fatalf("no notice %v: %v", want, err)
+		}
+		if e.Kind == client.Notice && e.Notice == want {
+			return e.Text
+		}
+	}
+}
+
+// TestOrders: what a host says reaches the players it is for, and no others.
+func TestOrders(t *testing.T) {
+	s := serve(t, Options{}, three("")).ready()
+	red, green := "udp://"+s.Profiles()[0].UDP.String(), "udp://"+s.Profiles()[1].UDP.String()
+	a, b := join(t, red, wamble.Token{}), join(t, green, wamble.Token{})
+	for _, p := range []*player{a, b} {
+		p.move(t.Context())
+	}
+
+	if got := s.command("announce", Order{Text: "tea is served"}); len(got) != 3 || got["red"] != 1 {
+		t.Errorf("announce: got %v", got)
+	}
+	for _, p := range []*player{a, b} {
+		if got := notice(t, p, wire.NoticeAnnouncement); got != "tea is served" {
+			t.Errorf("a player was told %q", got)
+		}
+	}
+	s.command("announce", Order{Profile: "green", Text: "we close", Urgent: true})
+	if got := notice(t, b, wire.NoticeMaintenance); got != "we close" {
+		t.Errorf("a player was told %q", got)
+	}
+
+	if got := s.command("kick", Order{Whom: a.c.Token().String(), Text: "too loud"}); got["red"] != 1 || got["green"] != 0 {
+		t.Errorf("kick: got %v", got)
+	}
+	if got := notice(t, a, wire.NoticeSessionExpired); !strings.Contains(got, "too loud") {
+		t.Errorf("the kicked player was told %q", got)
+	}
+	if d := turnedAway(t, red); d != nil {
+		t.Errorf("after a kick: %v", d)
+	}
+
+	s.command("brownout", Order{Profile: "red", Brownout: profile.Brownout{NoNewSessions: true}})
+	if d := turnedAway(t, red); d == nil || d.Code != wamble.Internal {
+		t.Errorf("a newcomer in a brown-out: %v", d)
+	}
+	if d := turnedAway(t, green); d != nil {
+		t.Errorf("a newcomer elsewhere: %v", d)
+	}
+	if got := s.Status(t.Context()).Profiles[0].Brownout; strings.Join(got, " ") != "no-new-sessions" {
+		t.Errorf("the status says %v", got)
+	}
+	s.command("brownout", Order{Profile: "red"})
+	if d := turnedAway(t, red); d != nil {
+		t.Errorf("after a brown-out: %v", d)
+	}
+
+	s.command("drain", Order{On: true})
+	if got := s.readyz(); got != "503 red: "+draining {
+		t.Errorf("/readyz says %s", got)
+	}
+	if d := turnedAway(t, green); d == nil {
+		t.Error("a draining server takes newcomers")
+	}
+	if !b.move(t.Context()) {
+		t.Error("a draining server does not let its players play")
+	}
+	s.command("drain", Order{})
+	if got := s.readyz(); got != "200 ready" {
+		t.Errorf("/readyz says %s", got)
+	}
+
+	for _, tc := range []struct {
+		verb string
+		o    Order
+		want string
+	}{
+		{"kick", Order{Whom: "somebody"}, "name a player by"},
+		{"ban", Order{}, "name a player by"},
+		{"announce", Order{}, "needs a text"},
+		{"brownout", Order{Profile: "pink"}, `no profile "pink" runs here, but red, green, blue`},
+	} {
+		if err := Ask(t.Context(), s.dir, tc.verb, tc.o, new(Obeyed)); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s %+v: got %v, want %q", tc.verb, tc.o, err, tc.want)
+		}
+	}
+}
+
+// TestBan: a ban holds, after a crash of the profile and after a restart too,
+// until it is lifted or its time is over.
+func TestBan(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, Options{Dir: dir}, conf("")).ready()
+	p := join(t, s.address(), wamble.Token{})
+	p.move(t.Context())
+	if got := s.command("ban", Order{Whom: "127.0.0.0/8", Text: "spam"}); got["default"] != 1 {
+		t.Errorf("ban: got %v", got)
+	}
+	s.command("ban", Order{Whom: "192.0.2.1", Until: time.Now().Add(time.Hour)})
+	s.command("brownout", Order{Brownout: profile.Brownout{NoPredictions: true, SlowWatching: true}})
+	banned := func(when string) {
+		t.Helper()
+		if d := turnedAway(t, s.address()); d == nil || d.Code != wamble.AccessDenied || !strings.Contains(d.Reason, "spam") {
+			t.Errorf("%s: got %v", when, d)
+		}
+		st := s.Status(t.Context()).Profiles[0]
+		if st.Bans != 2 || strings.Join(st.Brownout, " ") != "no-predictions slow-watching" {
+			t.Errorf("%s: the status says %d bans, %v", when, st.Bans, st.Brownout)
+		}
+	}
+	banned("at once")
+	s.runtime().loop.Load().do(t.Context(), func() { panic("a test") })
+	until(t, "the profile has failed and is back", func() bool {
+		n, _ := s.keepers()[0].failures()
+		up, _ := s.runtime().stage.get()
+		return n == 1 && up
+	})
+	banned("after a crash")
+	s.end()
+	s = serve(t, Options{Dir: dir}, conf("")).ready()
+	banned("after a restart")
+	if got := s.command("unban", Order{Whom: "127.0.0.0/8"}); got["default"] != 1 {
+		t.Errorf("unban: got %v", got)
+	}
+	if d := turnedAway(t, s.address()); d != nil {
+		t.Errorf("after the ban was lifted: %v", d)
+	}
+}
+
+func TestStanding(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	var st standing
+	for _, b := range []ban{
+		{Whom: "192.0.2.1", Until: now.Add(time.Second)}, {Whom: "192.0.2.2"}, {Whom: "192.0.2.1", Text: "again"},
+	} {
+		if err := st.ban(b, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(st.Bans) != 2 || st.Bans[1].Text != "again" {
+		t.Errorf("got %+v", st.Bans)
+	}
+	st.Bans[0].Until = now
+	if err := st.ban(ban{Whom: "192.0.2.3"}, now.Add(time.Minute)); err != nil || len(st.Bans) != 2 {
+		t.Errorf("a ban that is over is kept: %+v, %v", st.Bans, err)
+	}
+	if got := len(st.inputs(true, now)); got != 3 {
+		t.Errorf("a life is told %d things, want 3", got)
+	}
+	for len(st.Bans) < mostBans {
+		st.Bans = append(st.Bans, ban{Whom: "x"})
+	}
+	if err := st.ban(ban{Whom: "192.0.2.4"}, now); err == nil {
+		t.Error("there is no bound")
+	}
+	key := hex.EncodeToString(make([]byte, 31)) + "01"
+	for text, ok := range map[string]bool{
+		"192.0.2.1": true, "2001:db8::/32": true, key: true, wamble.Token{1}.String(): true,
+		"": false, "x": false, wamble.Token{}.String(): false, key[2:]: false,
+	} {
+		if _, err := parseWhom(text); (err == nil) != ok {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
+func TestBrownoutWords(t *testing.T) {
+	b, err := ParseBrownout(BrownoutWords())
+	if err != nil || b != (profile.Brownout{NoNewSessions: true, NoPredictions: true, SlowWatching: true, ReadOnly: true}) {
+		t.Errorf("got %+v, %v", b, err)
+	}
+	if _, err := ParseBrownout([]string{"no-fun"}); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("got %v", err)
+	}
+}
