@@ -157,7 +157,7 @@ func TestPayout(t *testing.T) {
 		}
 	}
 	p.reads(".toast.good", "Checkmate!")
-	p.reads(".toast.good", "+")
+	p.reads(".toast.good", "your moves won")
 	p.until(`parseFloat(document.querySelector('[data-number="score"]').textContent) > 0`)
 	p.shot("payout")
 }
