@@ -87,7 +87,9 @@ type Queries interface {
 	// Session returns what is stored of a token.
 	Session(ctx context.Context, t Token) (Session, error)
 	// SessionByID and SessionByHandle find the target of a stats request: the
-	// session itself, or the newest session of the identity with that handle.
+	// session itself, or the newest session of the identity with that handle. If
+	// an identity has no session now, what is returned has no ID, but says whose
+	// handle it is.
 	SessionByID(ctx context.Context, id SessionID) (Session, error)
 	SessionByHandle(ctx context.Context, handle string) (Session, error)
 	// Player returns an identity with the stats of all its sessions together.

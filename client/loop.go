@@ -34,6 +34,7 @@ type loop struct {
 	// numbered are control codes whose answers have carried the sequence of
 	// their request; then a packet without it is not an answer.
 	numbered map[wire.Control]bool
+	answered uint32        // the sequence of the last request whose answer carried it
 	until    time.Duration // when something must happen to current; 0: nothing
 	giveUp   time.Duration // when current has waited long enough for its answer
 	nudge    time.Duration // the pause before it is reminded of
@@ -203,13 +204,14 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 	switch {
 	case numbered && (k == nil || uint32(seq) != k.seq):
 		// A late answer to a call that was given up. What it says about the
-		// board is still true.
-		if p.Ctrl != wire.CtrlError {
+		// board is still true, unless something later was answered.
+		if p.Ctrl != wire.CtrlError && (l.answered == 0 || int32(uint32(seq)-l.answered) > 0) {
 			l.c.pushed(p)
 		}
 	case k == nil || !k.expects(p.Ctrl):
 		l.c.pushed(p)
 	case numbered:
+		l.answered = uint32(seq)
 		l.answer(p)
 	case l.numbered[p.Ctrl]:
 		l.c.pushed(p)

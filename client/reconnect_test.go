@@ -171,7 +171,9 @@ func TestNumberedAnswers(t *testing.T) {
 			clienttest.Expect(wire.CtrlPlayerMove).
 				Answer(50, update("8/8/8/8/8/8/8/8 b")).                                  // without a number: a push
 				Answer(60, update("8/8/8/8/8/8/8/8 b"), wire.Int(wire.KeyRequestSeq, 2)). // of another request
-				Answer(3, update("8/8/8/8/8/8/8/8 w"), wire.Int(wire.KeyRequestSeq, 3)),
+				Answer(3, update("8/8/8/8/8/8/8/8 w"), wire.Int(wire.KeyRequestSeq, 3)).
+				Answer(70, update("8/8/8/8/8/8/8/8 b"), wire.Int(wire.KeyRequestSeq, 2)). // of one that is over
+				Answer(80, update("8/8/8/8/8/8/8/8 b")),
 		}
 	}, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {
 		for _, want := range []wamble.BoardID{2, 3} {
@@ -181,6 +183,9 @@ func TestNumberedAnswers(t *testing.T) {
 		}
 		if e, err := c.Event(ctx); err != nil || e.Kind != client.BoardChanged || e.Board.ID != 50 {
 			t.Errorf("%+v, %v; want the push", e, err)
+		}
+		if e, err := c.Event(ctx); err != nil || e.Kind != client.BoardChanged || e.Board.ID != 80 {
+			t.Errorf("%+v, %v; want the push and nothing older", e, err)
 		}
 	})
 }

@@ -215,6 +215,7 @@ func (h *killHarness) finish() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	var workers []*runner.Worker
 	for _, w := range killWorkers {
 		w, err := r.NewWorker(w.id, w.o)
 		if err == nil {
@@ -223,12 +224,21 @@ func (h *killHarness) finish() {
 		if err != nil {
 			h.t.Fatal(err)
 		}
+		workers = append(workers, w)
 	}
 	for busy(r) {
 		select {
 		case <-progress:
 		case <-ctx.Done():
 			h.t.Fatalf("work is left: %+v", r.Stats())
+		}
+	}
+	// Counts change before the commit that makes them true: it is over when
+	// the workers are.
+	for _, w := range workers {
+		w.Stop()
+		if err := w.Join(); err != nil {
+			h.t.Fatal(err)
 		}
 	}
 	h.round++

@@ -29,6 +29,7 @@ var commands = []func() *cobra.Command{
 	kickCommand,
 	banCommand,
 	unbanCommand,
+	eraseCommand,
 	archiveCommand,
 	doctorCommand,
 	checkCommand,

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"wamble"
@@ -106,7 +107,14 @@ func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Se
 
 // SessionByHandle implements wamble.Queries.
 func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
-	return s.session(ctx, `WHERE p.handle = $1 ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	out, err := s.session(ctx, `WHERE p.handle = $1 ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	if !errors.Is(err, wamble.ErrNotFound) {
+		return out, err
+	}
+	var key []byte
+	err = s.readRow(ctx, "read player by handle", `SELECT id, public_key, handle FROM players WHERE handle = $1`, []any{handle}, &out.Player, &key, &out.Handle)
+	copy(out.Key[:], key)
+	return out, err
 }
 
 func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {

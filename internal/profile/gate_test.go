@@ -198,3 +198,20 @@ func TestGates(t *testing.T) {
 		t.Error("a gate that was never made is durable")
 	}
 }
+
+// TestRepeatedElsewhere: of a game of another profile nobody here says that a move
+// was played: the store may be behind what that profile knows.
+func TestRepeatedElsewhere(t *testing.T) {
+	r := newRig(t, "(def min-boards 2) (def max-moves-per-board 1)")
+	token, id := r.join(1)
+	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
+	r.restart()
+	r.store.boards[id].Profile = "another"
+	r.send(peerAt(1), helloPacket(token, 2))
+	r.send(peerAt(1), ackPacket(token, 1))
+	r.send(peerAt(1), movePacket(token, id, 3, "e2e4"))
+	r.answerLoads()
+	if got := r.took(); !strings.Contains(got, `ERROR 1008 "unknown board"`) {
+		t.Errorf("got %s", got)
+	}
+}

@@ -69,6 +69,7 @@ func (p *Profile) erase(key wamble.PublicKey, out *Output) {
 	}
 	for _, s := range p.sessions.Of(key) {
 		p.boards.Identify(s.ID(), false)
+		p.stats.Host.Erased++
 	}
 	p.sessions.Erase(p.clock.now, key, &p.draft)
 	p.seal(out)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/config"
 )
 
 // memory is a store made of maps, simple enough to be right.
@@ -71,7 +72,7 @@ func (m *memory) apply(in wamble.Intent) error {
 		if m.boards[in.Board] != nil {
 			return fmt.Errorf("board %d exists", in.Board)
 		}
-		m.boards[in.Board] = &wamble.Board{ID: in.Board, FEN: in.FEN, Status: in.Status, Variant: in.Variant, Created: in.At}
+		m.boards[in.Board] = &wamble.Board{ID: in.Board, Profile: config.DefaultName, FEN: in.FEN, Status: in.Status, Variant: in.Variant, Created: in.At}
 		return nil
 	}
 	return m.applyToBoard(in)

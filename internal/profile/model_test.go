@@ -42,6 +42,7 @@ type world struct {
 	syncs    bool
 
 	clients  map[wamble.Peer]*client
+	owners   map[wamble.Token]wamble.Peer
 	arrived  int
 	accepted int
 	tape     *bytes.Buffer // of this life
@@ -266,6 +267,7 @@ func (w *world) check(to wamble.Peer, b []byte) {
 	if err := p.Decode(b); err != nil {
 		w.t.Fatal(err)
 	}
+	w.checkSecrets(to, &p, b)
 	if p.Ctrl == wire.CtrlSpectateUpdate || p.Ctrl == wire.CtrlPredictionData {
 		w.checkBeside(to, &p)
 	}
@@ -284,6 +286,28 @@ func (w *world) check(to wamble.Peer, b []byte) {
 	fen, _ := p.Ext.Text(wire.KeyBoardFEN)
 	if !ok || shown.holder != id || shown.fen != fen {
 		w.t.Fatalf("%v shows board %d version %d to session %d; durable is %+v", p.Ctrl, p.Board, version, id, shown)
+	}
+}
+
+// checkSecrets: no session sees another's token, neither as its own nor within
+// what it is shown.
+func (w *world) checkSecrets(to wamble.Peer, p *wire.Packet, b []byte) {
+	if w.owners == nil {
+		w.owners = map[wamble.Token]wamble.Peer{}
+	}
+	if id := w.judge.tokens[p.Token]; id != 0 && p.Ctrl != wire.CtrlAck {
+		if owner, known := w.owners[p.Token]; known && owner != to {
+			w.t.Fatalf("%v shows the token of %v to %v", p.Ctrl, owner, to)
+		}
+		w.owners[p.Token] = to
+	}
+	if p.Ctrl == wire.CtrlBoardUpdate || p.Ctrl == wire.CtrlServerHello || p.Ctrl == wire.CtrlAck {
+		return // they have no room for one but the header
+	}
+	for at := wire.HeaderSize; at+16 <= len(b); at++ {
+		if token := wamble.Token(b[at : at+16]); token != p.Token && w.judge.tokens[token] != 0 {
+			w.t.Fatalf("%v has somebody's token in it", p.Ctrl)
+		}
 	}
 }
 

@@ -25,7 +25,9 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		if !r.asked || r.subject != GameOf {
 			return p.ask(r, Load{Subject: GameOf, Token: r.h.Token, Board: id}, out)
 		}
-		if r.game == nil || !board.RepeatsStored(r.game, s.ID(), uci) {
+		// Of a board of another profile the store may be behind: it is not ours to
+		// say what was played there.
+		if r.game == nil || r.game.Profile != p.cfg.Name || !board.RepeatsStored(r.game, s.ID(), uci) {
 			p.stats.Rejected++
 			p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 			return done

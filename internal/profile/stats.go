@@ -36,6 +36,7 @@ type HostStats struct {
 	Kicked    uint64 // sessions that he has ended
 	Banned    uint64 // requests of those who are kept out
 	Announced uint64 // notifications that were sent
+	Erased    uint64 // sessions whose identity was deleted
 	Archived  uint64 // games that he has ended
 }
 

@@ -28,7 +28,7 @@ import (
 // acts are the control verbs that the console may use to change something. Each
 // is noted in the audit log before it is done.
 var acts = []string{
-	"reload", "drain", "brownout", "announce", "kick", "ban", "unban", "archive",
+	"reload", "drain", "brownout", "announce", "kick", "ban", "unban", "erase", "archive",
 	"dead-letter-replay", "dead-letter-drop", handoffVerb,
 }
 

@@ -54,6 +54,7 @@ func init() { // the console, which a reload opens anew, looks at the table
 		{"kick", quick, order((*Server).kick)},
 		{"ban", quick, order((*Server).ban)},
 		{"unban", quick, order((*Server).unban)},
+		{"erase", quick, order((*Server).erase)},
 		{"archive", quick, order((*Server).archive)},
 		{"dead-letters", quick, listDead},
 		{"dead-letter-replay", quick, replayDead},

@@ -128,7 +128,7 @@ func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, er
 	rt := &runtime{
 		name: cfg.Name, log: s.log.With("profile", cfg.Name), runner: s.runner, store: store, stage: newStage(),
 		tape: tape{file: s.tapeOf(cfg.Name), heir: s.o.Succession.Inheritance != nil},
-		help: help{heal: s.heal, dir: s.dir, stores: &s.stores, inline: s.o.Inline, draining: &s.house.draining, standing: words},
+		help: help{heal: s.heal, dir: s.dir, stores: &s.stores, introduced: s.introduced, inline: s.o.Inline, draining: &s.house.draining, standing: words},
 	}
 	rt.cfg.Store(cfg)
 	rt.port.Store(port)

@@ -41,7 +41,14 @@ func beImage(dir string) {
 		if err != nil {
 			return Options{}, err
 		}
-		return Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c), Succession: Succession{Version: "test"}}, nil
+		again := func() (*config.Config, error) {
+			text, err := os.ReadFile(filepath.Join(dir, "test.conf"))
+			if err != nil {
+				return nil, err
+			}
+			return config.Load("test.conf", string(text), config.Params{})
+		}
+		return Options{Config: c, Load: again, Dir: dir, Log: NewLog(os.Stderr, c), Succession: Succession{Version: "test"}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

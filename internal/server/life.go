@@ -26,7 +26,7 @@ type life struct {
 
 // newLife returns a profile that has restored nothing yet.
 func (rt *runtime) newLife() (*life, error) {
-	o := profile.Options{Config: rt.cfg.Load(), Now: time.Now()}
+	o := profile.Options{Config: rt.help.introduced(rt.cfg.Load()), Now: time.Now()}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}

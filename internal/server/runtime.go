@@ -43,15 +43,17 @@ type runtime struct {
 // help is what the goroutines beside the loop share, and what the runtime has
 // from the server.
 type help struct {
-	heal    func(ctx context.Context) error // makes the journal work again
-	dir     string                          // for dumps
-	stores  *stores                         // of all profiles
-	inline  bool                            // nobody runs the loop but Pump
-	ctx     context.Context                 // ends the goroutines
-	done    sync.WaitGroup
-	crashed chan error // holds the first panic
-	estate  *estate    // of the image before this one; nil: it starts from store and journal
-	moving  sync.Mutex // held while the loop is made, and while it moves
+	heal   func(ctx context.Context) error // makes the journal work again
+	dir    string                          // for dumps
+	stores *stores                         // of all profiles
+	// introduced is Server.introduced.
+	introduced func(*config.Profile) *config.Profile
+	inline     bool            // nobody runs the loop but Pump
+	ctx        context.Context // ends the goroutines
+	done       sync.WaitGroup
+	crashed    chan error // holds the first panic
+	estate     *estate    // of the image before this one; nil: it starts from store and journal
+	moving     sync.Mutex // held while the loop is made, and while it moves
 
 	draining *atomic.Bool // of the server
 	word     sync.Mutex   // guards standing

@@ -139,7 +139,11 @@ func (s *Server) Run(ctx context.Context) error {
 	s.serveAdmin(s.adminDoor())
 	s.helpers.Go(s.serveControl)
 	s.helpers.Go(func() { s.proclaim(ctx) })
-	var err error
+	stopJanitor, err := s.startJanitor(ctx)
+	if err != nil {
+		s.log.Warn("old sessions are not deleted by themselves", "err", err)
+		stopJanitor, err = func() {}, nil
+	}
 	select {
 	case <-ctx.Done():
 		s.stop()
@@ -149,6 +153,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-s.heir.left:
 		err = s.part(ctx)
 	}
+	stopJanitor()
 	err = errors.Join(err, s.Close())
 	s.helpers.Wait()
 	if l := s.heir.leaving; l != nil {

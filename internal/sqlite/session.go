@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"wamble"
 	"wamble/internal/schema"
@@ -136,7 +137,14 @@ func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Se
 
 // SessionByHandle implements wamble.Queries.
 func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
-	return s.session(ctx, `WHERE p.handle = ? ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	out, err := s.session(ctx, `WHERE p.handle = ? ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	if !errors.Is(err, wamble.ErrNotFound) {
+		return out, err
+	}
+	var key []byte
+	err = s.readers.QueryRowContext(ctx, `SELECT id, public_key, handle FROM players WHERE handle = ?`, handle).Scan(&out.Player, &key, &out.Handle)
+	copy(out.Key[:], key)
+	return out, sorted(ctx, "read player by handle", err)
 }
 
 func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {

@@ -75,6 +75,10 @@ var readCases = []testCase{
 		s, err := w.SessionByHandle(w.Context(), "h_0007")
 		w.must(err)
 		w.equal("session", s.ID, wamble.SessionID(1))
+		w.apply(&wamble.UnlinkSession{Session: 1, At: at(70)}, &wamble.UnlinkSession{Session: 2, At: at(70)})
+		s, err = w.SessionByHandle(w.Context(), "h_0007")
+		w.must(err)
+		w.equal("an identity without a session", s, wamble.Session{Player: 700, Key: key(7), Handle: "h_0007"})
 	}},
 	{"reservations by expiry", func(w *world) {
 		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 5), link(2, 7, 5), link(3, 8, 5), newBoard(3), newBoard(4), newBoard(5), newBoard(6), newBoard(7),

@@ -25,7 +25,7 @@ export interface Confirm {
 
 /** reached says whom an order met: the server answers with a number for each profile. */
 function reached(answer: unknown): string {
-  const counts = Object.entries(answer ?? {}).filter(([, n]) => typeof n === "number");
+  const counts = Object.entries(answer ?? {}).filter(([, n]) => Number.isInteger(n));
   return counts.map(([name, n]) => `${name}: ${n}`).join(", ");
 }
 

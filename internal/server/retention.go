@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"wamble/internal/persist"
+	"wamble/internal/profile"
+	"wamble/runner"
+)
+
+// The janitor is a worker of the runner that a timer wakes once a day: then every
+// profile deletes the anonymous sessions of which nobody has heard for
+// retention-days, with what they predicted and were shown. The timer is in the
+// journal: a server that is restarted every hour deletes them all the same.
+const (
+	janitorName  = " janitor" // no profile can have it
+	janitorFirst = time.Hour
+	janitorEvery = 24 * time.Hour
+)
+
+// janitorKey says in the journal that the timer is armed, or its message waits.
+var janitorKey = []byte("server/janitor")
+
+// startJanitor arms the timer, if that was never done, and starts the worker. The
+// returned function stops it.
+func (s *Server) startJanitor(ctx context.Context) (stop func(), err error) {
+	id, err := persist.WorkerOf(ctx, s.runner, janitorName)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		_, err := tx.Get(janitorKey)
+		if !errors.Is(err, runner.ErrNotFound) {
+			return err
+		}
+		return errors.Join(tx.Put(janitorKey, []byte{1}), armJanitor(tx, id, janitorFirst))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("arm the timer of the retention: %w", err)
+	}
+	w, err := s.runner.NewWorker(id, runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
+		s.purge(ctx)
+		return armJanitor(tx, id, janitorEvery)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Start(ctx); err != nil {
+		return nil, err
+	}
+	return func() {
+		w.Stop()
+		w.Join()
+	}, nil
+}
+
+// armJanitor arms the next timer, together with whatever else tx does.
+func armJanitor(tx *runner.Tx, worker uint32, after time.Duration) error {
+	m := runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: int64(worker), ID: []byte("retention")}
+	frame, err := m.Append(nil)
+	if err != nil {
+		return err
+	}
+	return tx.Arm(time.Now().Add(after).UnixMilli(), frame)
+}
+
+// purge lets every profile delete what is too old. One that does not serve
+// players now does it tomorrow.
+func (s *Server) purge(ctx context.Context) {
+	for _, k := range s.keepers() {
+		if _, _, err := k.say(ctx, profile.Input{Kind: profile.Purge}); err != nil {
+			k.log.Warn("old sessions are not deleted today", "err", err)
+		}
+	}
+}
+
+// erase deletes what belongs to an identity: its key, handle and rating, and the
+// tie of its sessions. The games stay.
+func (s *Server) erase(ctx context.Context, o Order) (Obeyed, error) {
+	whom, err := parseWhom(o.Whom)
+	if err != nil || whom.Key.IsZero() {
+		return nil, errors.New("name the player by his public key (64 hex digits)")
+	}
+	s.log.Info("a player's data is deleted")
+	return s.each(o.Profile, func(k *keeper) (uint64, error) {
+		before, after, err := k.say(ctx, profile.Input{Kind: profile.Erase, Word: &profile.Word{Whom: whom}})
+		return after.Erased - before.Erased, err
+	})
+}

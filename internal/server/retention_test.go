@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/persist"
+	"wamble/runner"
+)
+
+// old puts a session into a server's journal that was last seen long ago.
+func (h *here) old(id wamble.SessionID, seen time.Time) wamble.Token {
+	h.t.Helper()
+	token := wamble.Token{9, byte(id)}
+	k := h.keepers()[0]
+	if _, err := persist.Post(context.Background(), h.runner, k.drain.Load().Worker(), &wamble.CreateSession{Session: id, Token: token, At: seen}); err != nil {
+		h.t.Fatal(err)
+	}
+	until(h.t, "the session is stored", func() bool {
+		_, err := k.store.Session(context.Background(), token)
+		return err == nil
+	})
+	return token
+}
+
+// janitorTimer returns the one timer of the janitor.
+func (h *here) janitorTimer() runner.ArmedTimer {
+	h.t.Helper()
+	timers, err := h.runner.Timers(100)
+	if err != nil || len(timers) != 1 {
+		h.t.Fatalf("got %d timers, %v; want that of the janitor", len(timers), err)
+	}
+	return timers[0]
+}
+
+// TestRetention: when the timer of the janitor fires, old anonymous sessions go,
+// and it is armed for the next day; a restart neither loses nor doubles it.
+func TestRetention(t *testing.T) {
+	dir := t.TempDir()
+	text := conf("(def retention-days 30)")
+	h := serve(t, Options{Dir: dir}, text).ready()
+	until(t, "the timer is armed", func() bool { timers, _ := h.runner.Timers(10); return len(timers) > 0 })
+	first := h.janitorTimer()
+	h.end()
+
+	h = serve(t, Options{Dir: dir}, text).ready()
+	if got := h.janitorTimer(); got.TimerID != first.TimerID {
+		t.Errorf("after a restart the timer is %v, want %v", got.TimerID, first.TimerID)
+	}
+	gone := h.old(900001, time.Now().AddDate(0, 0, -31))
+	stays := h.old(900002, time.Now().AddDate(0, 0, -29))
+	if _, err := h.runner.Rearm(context.Background(), first.TimerID, time.Now().UnixMilli()); err != nil {
+		t.Fatal(err)
+	}
+	store := h.keepers()[0].store
+	until(t, "the old session is gone", func() bool {
+		_, err := store.Session(context.Background(), gone)
+		return errors.Is(err, wamble.ErrNotFound)
+	})
+	if _, err := store.Session(context.Background(), stays); err != nil {
+		t.Errorf("a session that is not old enough: %v", err)
+	}
+	until(t, "the timer is armed again", func() bool { timers, _ := h.runner.Timers(10); return len(timers) == 1 })
+	if next := h.janitorTimer(); next.Due < time.Now().Add(23*time.Hour).UnixMilli() {
+		t.Errorf("the next timer is due %v", time.UnixMilli(next.Due))
+	}
+}
+
+// TestErase: a player with an identity can have his data deleted.
+func TestErase(t *testing.T) {
+	h := serve(t, Options{}, conf("")).ready()
+	p := join(t, h.address(), wamble.Token{})
+	_, private, _ := ed25519.GenerateKey(nil)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := p.c.Login(ctx, private); err != nil {
+		t.Fatal(err)
+	}
+	key := wamble.PublicKey(private.Public().(ed25519.PublicKey))
+	store := h.keepers()[0].store
+	until(t, "the identity is stored", func() bool { _, err := store.Player(ctx, key); return err == nil })
+	if _, err := h.erase(ctx, Order{Whom: "nobody"}); err == nil {
+		t.Error("nobody was erased")
+	}
+	done, err := h.erase(ctx, Order{Whom: hex.EncodeToString(key[:])})
+	if err != nil || done[h.keepers()[0].name] != 1 {
+		t.Fatalf("got %v, %v; want one session", done, err)
+	}
+	until(t, "the identity is deleted", func() bool {
+		_, err := store.Player(ctx, key)
+		return errors.Is(err, wamble.ErrNotFound)
+	})
+	// His session goes on, and he may come back as somebody new.
+	if s, err := store.Session(ctx, p.c.Token()); err != nil || !s.Key.IsZero() {
+		t.Errorf("got %+v, %v; want an anonymous session", s, err)
+	}
+	if _, err := p.c.Login(ctx, private); err != nil {
+		t.Errorf("he cannot come back: %v", err)
+	}
+}

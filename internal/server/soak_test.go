@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wamble/internal/loader"
+	"wamble/internal/postgres"
+	"wamble/internal/postgres/pgtest"
+)
+
+// TestSoak: a server lives through kills, handoffs, reloads and restarts of its
+// database, in any order, under load. In the end the database has every accepted
+// move once, and nothing else. With WAMBLE_SOAK it takes 20 minutes; otherwise
+// each kind of trouble comes once.
+func TestSoak(t *testing.T) {
+	cluster := pgtest.Start(t, true)
+	db := cluster.Migrated(t)
+	i := spawnImage(t, conf(postgresConf(db)+"(def min-boards 300)"))
+	text := strings.Replace(conf(postgresConf(db)+"(def min-boards 300)"), "(def port 0)", "(def port "+i.port+")", 1)
+	i.write("test.conf", text)
+	troubles := []struct {
+		name string
+		do   func()
+	}{
+		{"handoff", func() {
+			if _, err := i.handOff(""); err != nil {
+				t.Errorf("handoff: %v", err)
+			}
+		}},
+		{"reload", func() {
+			i.write("test.conf", text+fmt.Sprintf("(def max-boards %d)", 1000+rand.IntN(1000)))
+			var done Reloaded
+			if err := Ask(t.Context(), i.dir, "reload", nil, &done); err != nil {
+				t.Errorf("reload: %v", err)
+			}
+		}},
+		{"restart of the database", func() { cluster.Restart(t) }},
+		{"kill", func() {
+			i.kill()
+			i.launch()
+		}},
+	}
+	clients := 16
+	if os.Getenv("WAMBLE_SOAK") != "" {
+		clients = 200
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var report loader.Report
+	var failed error
+	var load sync.WaitGroup
+	begun := make(chan struct{})
+	load.Go(func() {
+		report, failed = loader.Run(ctx, loader.Options{
+			Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Mode: loader.Moves, Clients: clients,
+			Duration: time.Hour, Greet: patience, Drain: patience, EverySecond: func(loader.Second) { once(begun) },
+		})
+	})
+	await(t, begun, "the load has begun")
+	counts := soak(t, len(troubles), func(n int) { troubles[n].do() }, func() { i.played() })
+	stop()
+	load.Wait()
+	if failed != nil {
+		t.Error(failed)
+	}
+	i.end()
+	for n, trouble := range troubles {
+		t.Logf("%s: %d times", trouble.name, counts[n])
+	}
+	if report.Counts.Forgotten > 0 {
+		t.Errorf("%d sessions were forgotten", report.Counts.Forgotten)
+	}
+	store, err := postgres.Open(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	v, err := loader.Verify(t.Context(), &report, store)
+	if err != nil || !v.Exact() {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	t.Logf("%d moves accepted, longest gap %v, %+v", report.AcceptedCount(), report.LongestGap, report.Counts)
+}
+
+// soak lets troubles come: each once, and with WAMBLE_SOAK at random for 20
+// minutes. Between them it waits for play.
+func soak(t *testing.T, kinds int, do func(n int), between func()) []int {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("WAMBLE_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = n
+	}
+	t.Logf("WAMBLE_SEED=%d", seed)
+	rng := rand.New(rand.NewPCG(seed, 3))
+	counts := make([]int, kinds)
+	trouble := func(n int) {
+		counts[n]++
+		do(n)
+		between()
+	}
+	for n := range kinds {
+		trouble(n)
+	}
+	if os.Getenv("WAMBLE_SOAK") == "" {
+		return counts
+	}
+	for end := time.Now().Add(20 * time.Minute); time.Now().Before(end); {
+		wait(t.Context(), time.Duration(rng.Int64N(int64(4*time.Second))))
+		trouble(rng.IntN(kinds))
+	}
+	return counts
+}
+
+// played waits until moves are accepted again.
+func (i *image) played() {
+	i.t.Helper()
+	from := i.status().Profiles[0].Moves
+	until(i.t, "play goes on", func() bool {
+		now := i.status().Profiles[0].Moves
+		return now > from+100 || now < from
+	})
+}
