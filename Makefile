@@ -49,7 +49,7 @@ generate: ## write anew the parts of the documents that come from code
 	go generate ./...
 	go test ./internal/config -run=TestManual -update
 
-bench: ## the benchmarks, each beside its yardstick in the same run
+bench: web ## the benchmarks, each beside its yardstick in the same run
 	go test -run='^$$' -bench=. -benchmem -p=1 -timeout=2h ./...
 	@for m in $(NESTED); do (cd $$m && echo "benchmarks of $$m" && go test -run='^$$' -bench=. ./...); done
 

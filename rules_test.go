@@ -55,7 +55,7 @@ var rooms = []room{
 	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/persist", "internal/config",
 		"internal/postgres", "internal/sqlite", "internal/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"chess", "client", "internal/loader", "internal/record"}},
 	// web: its tests are browsers before a whole server, with bots beside them.
-	{name: "web", tests: []string{"internal/server", "internal/config", "client", "chess", "."}},
+	{name: "web", tests: []string{"internal/persist", "runner", "client", "chess", "."}},
 	{name: "internal/handoff"},
 	{name: "internal/systemd"},
 	{name: "internal/link", may: []string{"wire", "."}, pure: true},

@@ -119,7 +119,7 @@ func openTab(t testing.TB, s screen, in chromedp.ContextOption) *person {
 	heard := p.listen()
 	t.Cleanup(func() {
 		if t.Failed() {
-			p.shot("failed-" + strings.ReplaceAll(t.Name(), "/", "-"))
+			p.shot(fmt.Sprintf("failed-%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), s.width))
 		}
 		cancel()
 		<-heard

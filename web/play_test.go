@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -20,7 +21,8 @@ func (p *person) sit(url string) {
 	p.ready()
 }
 
-const readyStage = `document.querySelector('.stage[data-ready="yes"]')`
+// readyStage holds when a move can be made, and the board has come to rest.
+const readyStage = `(document.querySelector('.stage[data-ready="yes"]') && document.querySelector('.slide').getAnimations().length === 0)`
 
 // ready waits until a move can be made.
 func (p *person) ready() {
@@ -121,6 +123,7 @@ func TestHands(t *testing.T) {
 	p := meet(t, desk)
 	p.sit(h.url)
 	p.shot("play")
+	p.audit("play")
 	p.move(byClick, "h2", "h4")
 	p.move(byDrag, "g7", "g5")
 	p.move(byKeys, "h4", "g5")
@@ -132,6 +135,9 @@ func TestHands(t *testing.T) {
 	before := p.version()
 	byDrag(p, "h7", "g8")
 	p.until(`document.querySelector('[role="dialog"].promotion')`)
+	if wide, want := see[[]float64](p, `[document.querySelector('.promotion button').getBoundingClientRect().width, document.querySelector('.square').getBoundingClientRect().width]`), 0.95; wide[0] < want*wide[1] {
+		t.Errorf("a piece to promote to is %.0f pixels wide, a square %.0f", wide[0], wide[1])
+	}
 	p.shot("promotion")
 	p.press(`.promotion [data-kind="n"]`)
 	p.answered(before)
@@ -139,4 +145,36 @@ func TestHands(t *testing.T) {
 	if got, want := see[int](p, `+document.querySelector('[data-number="moves"]').textContent`), 9; got != want {
 		t.Errorf("the panel counts %d moves, want %d", got, want)
 	}
+}
+
+// TestPayout: who mates is paid, is told so, and sees the score grow.
+func TestPayout(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))
+	p := meet(t, desk)
+	p.sit(h.url)
+	for range 40 { // two boards take turns, until one is mated on
+		next := foolsMate(p.fen())
+		p.move(byClick, next[:2], next[2:])
+		if next == "d8h4" {
+			break
+		}
+	}
+	p.reads(".toast.good", "Checkmate!")
+	p.reads(".toast.good", "your moves won")
+	p.until(`parseFloat(document.querySelector('[data-number="score"]').textContent) > 0`)
+	p.shot("payout")
+}
+
+// foolsMate is the next move on the shortest way to a mate.
+func foolsMate(fen string) string {
+	placement, _, _ := strings.Cut(fen, " ")
+	switch placement {
+	case "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR":
+		return "f2f3"
+	case "rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR":
+		return "e7e5"
+	case "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR":
+		return "g2g4"
+	}
+	return "d8h4"
 }

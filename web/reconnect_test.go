@@ -2,8 +2,9 @@ package web_test
 
 import (
 	"fmt"
-	"strings"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -14,19 +15,18 @@ const refused = "WebSocket connection to"
 // TestKill: the server crashes and comes back; the player keeps the board, and a
 // move made meanwhile is sent.
 func TestKill(t *testing.T) {
-	h := serve(t, conf(`(def min-boards 8)`))
+	h := serve(t, at(freePort(t), conf(`(def min-boards 8)`)))
 	p := meet(t, desk)
 	p.forgive(refused)
 	p.forgive("ERR_CONNECTION_REFUSED")
 	p.sit(h.url)
 	p.move(byClick, "e2", "e4")
-	board, port := p.board(), h.port()
+	board := p.board()
 	h.kill()
 	p.until(`document.querySelector('.banner.bad')`)
 	p.shot("away")
 	byClick(p, "d2", "d4")
 	p.reads(".banner", "will be sent")
-	h.write(strings.Replace(conf(`(def min-boards 8)`), "(def port 0)", "(def port "+port+")", 1))
 	h.start()
 	p.until(`!document.querySelector('.banner')`)
 	p.ready()
@@ -37,6 +37,33 @@ func TestKill(t *testing.T) {
 	if n := see[int](p, `+document.querySelector('[data-number="moves"]').textContent`); n != 2 {
 		t.Errorf("the panel counts %d moves, want 2", n)
 	}
+}
+
+// TestHandoff: the server replaces itself; the player keeps the board and plays
+// on, and is not even told.
+func TestHandoff(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 12)`))
+	crowd := release(t, h, 4, 100*time.Millisecond)
+	p := meet(t, desk)
+	p.sit(h.url)
+	r := rand.New(rand.NewPCG(11, 11))
+	for i := range 2 {
+		uci := anyMove(p.fen(), r)
+		p.move(byClick, uci[:2], uci[2:4])
+		board := p.board()
+
+		h.handOff()
+		uci = anyMove(p.fen(), r)
+		if got := p.board(); got != board {
+			t.Errorf("after handoff %d the board is %s, want %s", i+1, got, board)
+		}
+		p.move(byClick, uci[:2], uci[2:4])
+		if p.board() == board {
+			t.Errorf("after handoff %d the move was not played", i+1)
+		}
+	}
+	before := crowd.moves.Load()
+	eventually(t, "the bots play on", func() bool { return crowd.moves.Load() > before })
 }
 
 // TestReload: who comes back to the page is on the same board.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,11 +67,15 @@ func conf(more string) string {
 }
 
 // serve starts a server that stops with the test, and waits until it is ready.
-func serve(t testing.TB, text string) *host {
+// Whoever prepares finds an empty data directory.
+func serve(t testing.TB, text string, prepare ...func(data string)) *host {
 	t.Helper()
 	h := &host{t: t, dir: t.TempDir(), log: &logbook{}}
 	h.conf = filepath.Join(h.dir, "wamble.conf")
 	h.write(text)
+	for _, do := range prepare {
+		do(filepath.Join(h.dir, "data"))
+	}
 	h.start()
 	t.Cleanup(func() {
 		h.cmd.Process.Signal(syscall.SIGTERM)
@@ -112,7 +118,10 @@ func (h *host) start() {
 				}
 			}
 			if strings.HasPrefix(lines.Text(), "Stop it") {
-				ready <- said
+				select {
+				case ready <- said:
+				default: // the image after a handoff says it again
+				}
 				said = map[string]string{}
 			}
 		}
@@ -135,6 +144,15 @@ func (h *host) start() {
 	}
 }
 
+// handOff lets the server replace itself, and waits until the next image serves.
+func (h *host) handOff() {
+	h.t.Helper()
+	out, err := exec.Command(binary, "handoff", "--data", filepath.Join(h.dir, "data")).CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("handoff: %v\n%s", err, out)
+	}
+}
+
 // kill ends the process as a crash does.
 func (h *host) kill() {
 	h.t.Helper()
@@ -144,8 +162,47 @@ func (h *host) kill() {
 	<-h.ended
 }
 
-// port is the port that a server got, to give it again after a restart.
-func (h *host) port() string { return h.url[strings.LastIndex(h.url, ":")+1:] }
+// freePort is a port that a server can have again after a restart: one that the
+// kernel does not give away by itself.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for range 1000 {
+		port := 20000 + rand.IntN(10000)
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		tcp, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		tcp.Close()
+		udp, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
+		}
+		udp.Close()
+		return port
+	}
+	t.Fatal("there is no free port")
+	return 0
+}
+
+// at is a configuration with a port of its own.
+func at(port int, text string) string {
+	return strings.Replace(text, "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
+}
+
+// eventually waits until something is so.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick, late := time.NewTicker(10*time.Millisecond), time.After(patience)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}
 
 // logbook may be read while it is written.
 type logbook struct {

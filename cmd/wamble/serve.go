@@ -98,7 +98,7 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 		fmt.Fprintf(out, "  games    %s\n", p.Store)
 	}
 	if admin := s.Admin(); admin != "" {
-		fmt.Fprintf(out, "  metrics  http://%s/metrics\n", admin)
+		fmt.Fprintf(out, "  console  http://%s/, opened by the token in %s\n", admin, s.AdminToken())
 	}
 	fmt.Fprintln(out, "Stop it with Ctrl-C.")
 }

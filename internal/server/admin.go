@@ -60,7 +60,7 @@ func (s *Server) bindAdmin(c *config.Config) (*adminDoor, error) {
 	if address == "" {
 		return nil, nil
 	}
-	token, err := adminToken(c.Server.AdminTokenFile, s.dir)
+	token, err := adminToken(s.tokenFile(c))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (d *adminDoor) secured(next http.Handler) http.Handler {
 		}
 		if !d.knows(given) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="wamble", charset="UTF-8"`)
-			plain(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password\n")
+			plain(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password; admin-token-file says where it is, else it is in the data directory\n")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -137,15 +137,19 @@ func (d *adminDoor) close() error {
 	return nil
 }
 
-// adminToken returns the token of a file. The default one is made at the first
-// start.
-func adminToken(file, dir string) (string, error) {
-	unset := file == ""
-	if unset {
-		file = filepath.Join(dir, "admin-token")
+// tokenFile returns where the admin token is, and whether the server chose that.
+func (s *Server) tokenFile(c *config.Config) (file string, own bool) {
+	if file := c.Server.AdminTokenFile; file != "" {
+		return file, false
 	}
+	return filepath.Join(s.dir, "admin-token"), true
+}
+
+// adminToken returns the token of a file. The server's own is made at the first
+// start.
+func adminToken(file string, own bool) (string, error) {
 	f, err := os.Open(file)
-	if unset && errors.Is(err, fs.ErrNotExist) {
+	if own && errors.Is(err, fs.ErrNotExist) {
 		return newAdminToken(file)
 	}
 	if err != nil {
@@ -190,6 +194,12 @@ func (s *Server) Admin() string {
 	return d.listener.Addr().String()
 }
 
+// AdminToken is the file with the token that opens the console.
+func (s *Server) AdminToken() string {
+	file, _ := s.tokenFile(s.o.Config)
+	return file
+}
+
 // serveAdmin answers on the admin listener until that is closed.
 func (s *Server) serveAdmin(d *adminDoor) {
 	if d == nil {
@@ -210,7 +220,7 @@ func (s *Server) planAdmin(c *config.Config) (*adminDoor, error) {
 	if old == nil || old.configured != c.Server.AdminListen {
 		return s.bindAdmin(c)
 	}
-	token, err := adminToken(c.Server.AdminTokenFile, s.dir)
+	token, err := adminToken(s.tokenFile(c))
 	if err != nil {
 		return nil, err
 	}

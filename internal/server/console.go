@@ -29,7 +29,23 @@ import (
 // is noted in the audit log before it is done.
 var acts = []string{
 	"reload", "drain", "brownout", "announce", "kick", "ban", "unban", "erase", "archive",
-	"dead-letter-replay", "dead-letter-drop",
+	"dead-letter-replay", "dead-letter-drop", handoffVerb,
+}
+
+// actOf finds an act. A handoff is none of the verbs, because over the control
+// socket its answer comes from the next image; here it is "done" when nothing can
+// stop it any more.
+func actOf(name string) (verb, bool) {
+	if name == handoffVerb {
+		return verb{name, HandoffTime, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) {
+			return struct{}{}, s.HandOff(ctx, "", nil)
+		}}, true
+	}
+	i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })
+	if i < 0 || !slices.Contains(acts, name) {
+		return verb{}, false
+	}
+	return verbs[i], true
 }
 
 // console serves the console of the host.
@@ -81,8 +97,8 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("verb")
-	i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })
-	if i < 0 || !slices.Contains(acts, name) {
+	v, ok := actOf(name)
+	if !ok {
 		refuseJSON(w, http.StatusNotFound, fmt.Sprintf("there is no action %q", name))
 		return
 	}
@@ -92,11 +108,10 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, nil, err)
 		return
 	}
-	patience := verbs[i].patience
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + quick))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(v.patience + quick))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), v.patience)
 	defer cancel()
-	result, err := verbs[i].do(ctx, s, args)
+	result, err := v.do(ctx, s, args)
 	if err != nil {
 		d.Error = err.Error()
 		if err := s.note(d); err != nil {

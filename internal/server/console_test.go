@@ -37,7 +37,7 @@ func (h *here) ask(method, path, body string, header ...string) (code int, answe
 // TestConsoleDoor: who may ask the console, and how.
 func TestConsoleDoor(t *testing.T) {
 	s := serve(t, Options{}, conf("")).ready()
-	token, err := adminToken("", s.dir)
+	token, err := adminToken(s.tokenFile(s.o.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestConsoleDoor(t *testing.T) {
 // refused when it cannot be noted.
 func TestAudit(t *testing.T) {
 	s := serve(t, Options{}, conf("")).ready()
-	token, err := adminToken("", s.dir)
+	token, err := adminToken(s.tokenFile(s.o.Config))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,9 +164,18 @@ func (rt *runtime) emptyWithin(ctx context.Context, patience time.Duration) erro
 
 // switchPorts gives those that move their new ports, and returns the ports that
 // nobody uses any more. While ports change hands nobody reads them: what comes
-// waits in the sockets.
+// waits in the sockets. A profile that gets another UDP port begins anew there:
+// its clients are others, and a number of theirs must not be taken for one that it
+// has answered elsewhere.
 func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
+	var anew []*keeper
 	for _, k := range p.move {
+		before, _ := berths(k.cfg.Load())
+		if after, _ := berths(p.of(k.name)); before != after && !k.watch.away.Load() {
+			anew = append(anew, k)
+			k.stop()
+			continue
+		}
 		k.freeze(true)
 	}
 	for _, k := range slices.Concat(p.leave, p.restock) {
@@ -179,6 +188,11 @@ func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 		k.moveTo(port)
 	}
 	for _, k := range p.move {
+		if slices.Contains(anew, k) {
+			k.cfg.Store(p.of(k.name))
+			k.start()
+			continue
+		}
 		k.freeze(false)
 	}
 	return old

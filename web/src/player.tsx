@@ -54,7 +54,7 @@ session.on((h) => {
       break;
     case "notice":
       if (h.type === Notice.payout) {
-        tell(t.notices.payout(h.text), "good");
+        tell(t.notices.payout(h.board, h.text), "good");
         askStanding(300);
       } else if (h.type === Notice.maintenance) tell(t.notices.maintenance(h.text), "bad");
       else if (h.type === Notice.announcement) tell(t.notices.announcement(h.text));
@@ -62,7 +62,7 @@ session.on((h) => {
   }
 });
 
-session.status.subscribe(({ link }) => link === "online" && askStanding(400));
+session.status.subscribe(({ link, caps }) => link === "online" && caps !== 0 && askStanding(400));
 
 begin();
 render(<App />, document.getElementById("app")!);

@@ -60,7 +60,7 @@ export const t = {
     "5": "it is not legal",
   } as Record<string, string>,
   notices: {
-    payout: (text: string) => text || "A board you helped has paid.",
+    payout: (board: number, text: string) => `Board ${board} is won: ${text || "it has paid you"}.`,
     maintenance: (text: string) => text || "The server is being maintained.",
     announcement: (text: string) => text,
     expired: "Your session has expired.",

@@ -5,11 +5,12 @@ import { h } from "../texts";
 import { ask, type Dead } from "./ask";
 import type { AskFirst } from "./Confirm";
 
-export function DeadLetters({ count, done, confirm }: { count: number; done: number; confirm: AskFirst }) {
+/** DeadLetters are asked for again with each look: a message that is tried again may be refused again. */
+export function DeadLetters({ look, done, confirm }: { look: number; done: number; confirm: AskFirst }) {
   const [list, setList] = useState<Dead[]>([]);
   useEffect(() => {
     ask.dead().then(setList, () => {});
-  }, [count, done]);
+  }, [look, done]);
   return (
     <section class="card" aria-labelledby="dead">
       <h2 id="dead">{h.dead}</h2>

@@ -109,7 +109,7 @@ export function Desk() {
         </div>
       </section>
       <Actions status={status} confirm={confirm.ask} />
-      <DeadLetters count={status.journal.dead_letters} confirm={confirm.ask} done={confirm.count} />
+      <DeadLetters look={status.uptime} confirm={confirm.ask} done={confirm.count} />
       <Lists done={confirm.count} />
       <ConfirmDialog confirm={confirm} />
     </main>

@@ -12,8 +12,8 @@ token.subscribe((t) => (t ? sessionStorage.setItem(key, t) : sessionStorage.remo
 /** Locked is thrown when the token is not accepted. */
 export class Locked extends Error {}
 
-async function call<T>(path: string, init: RequestInit = {}): Promise<T> {
-  const answer = await fetch(`api/${path}`, { ...init, headers: { ...init.headers, Authorization: `Bearer ${token.value}` } });
+async function call<T>(path: string, init: RequestInit = {}, bearer = token.value): Promise<T> {
+  const answer = await fetch(`api/${path}`, { ...init, headers: { ...init.headers, Authorization: `Bearer ${bearer}` } });
   if (answer.status === 401) throw new Locked();
   const body = await answer.json();
   if (!answer.ok) throw new Error(body.error ?? String(answer.status));
@@ -73,6 +73,12 @@ export interface Deed {
   verb: string;
   args?: unknown;
   error?: string;
+}
+
+/** enter takes a token, if it is the right one. */
+export async function enter(text: string): Promise<void> {
+  await call<Status>("status", {}, text);
+  token.set(text);
 }
 
 export const ask = {

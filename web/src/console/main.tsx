@@ -6,7 +6,7 @@ import "../style/base.css";
 import "../style/console.css";
 import { useStore } from "../session/store";
 import { h } from "../texts";
-import { ask, Locked, token } from "./ask";
+import { enter, token } from "./ask";
 import { Desk } from "./Desk";
 
 function Door() {
@@ -14,14 +14,10 @@ function Door() {
   const [bad, setBad] = useState(false);
   const submit = async (e: Event) => {
     e.preventDefault();
-    token.set(text.trim());
     try {
-      await ask.status();
-    } catch (e) {
-      if (e instanceof Locked) {
-        token.set("");
-        setBad(true);
-      }
+      await enter(text.trim());
+    } catch {
+      setBad(true);
     }
   };
   return (

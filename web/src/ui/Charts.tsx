@@ -27,15 +27,15 @@ export function LineChart({ title, points }: { title: string; points: readonly n
 }
 
 export function BarChart({ title, bars }: { title: string; bars: readonly { name: string; value: number }[] }) {
-  if (bars.length === 0) return <Empty title={title} />;
   const most = Math.max(...bars.map((b) => b.value));
   const total = bars.reduce((n, b) => n + b.value, 0);
+  if (total === 0) return <Empty title={title} />;
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
       <svg viewBox="0 0 200 60" preserveAspectRatio="none" role="img" aria-label={`${title}: ${total}`}>
         {bars.map((b, i) => {
-          const height = Math.max(2, (54 * b.value) / most);
+          const height = Math.max(1, (54 * b.value) / most);
           return <rect key={b.name} class="bar" x={(200 * i) / bars.length + 1} y={60 - height} width={200 / bars.length - 2} height={height} rx={1.5} />;
         })}
       </svg>

@@ -9,6 +9,7 @@ import { Icon } from "../ui/Icon";
 import type { LeaderboardRow, Packet } from "../wire";
 
 const perPage = 10;
+const every = 6000; // ms; the server makes a new ranking every 5 s
 const orders: [number, string][] = [
   [1, t.you.byScore],
   [2, t.you.byRating],
@@ -52,6 +53,12 @@ export function Leaderboard() {
   const [page, setPage] = useState(0);
   const [view, setView] = useState<{ rows: Row[]; total: number } | "failed" | null>(null);
 
+  const [look, setLook] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setLook((n) => n + 1), every);
+    return () => clearInterval(timer);
+  }, []);
+
   useEffect(() => {
     if (link !== "online") return;
     const request = {
@@ -67,7 +74,7 @@ export function Leaderboard() {
       },
       () => setView("failed"),
     );
-  }, [order, page, link, token, now?.score, now?.handle]);
+  }, [order, page, link, token, look, now?.score, now?.handle]);
 
   const pages = view && view !== "failed" ? Math.max(1, Math.ceil(view.total / perPage)) : 1;
   return (

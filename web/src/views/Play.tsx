@@ -85,6 +85,10 @@ export function Play() {
   const bottom: Color = (side === "w") !== chosen.flipped ? "w" : "b";
 
   useEffect(() => {
+    if (shown) performance.mark("board"); // for whoever measures how long it took
+  }, [!shown]);
+
+  useEffect(() => {
     document.title = shown ? `${t.play.board(String(shown.board.id))} · ${t.name}` : t.name;
   }, [shown?.board.id]);
 

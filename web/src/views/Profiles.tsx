@@ -18,7 +18,8 @@ async function places(): Promise<Place[]> {
     const p = await session.caller.ask({ name: "GET_PROFILE_INFO", body: { name } }, "PROFILE_INFO");
     if (p.message?.name !== "PROFILE_INFO") continue;
     const [known, port] = p.message.body.info.split(";");
-    if (known === name) found.push({ name, port: String(p.ext.int("profile.websocket_port") || port) });
+    const at = p.ext.int("profile.websocket_port") || Number(port);
+    if (known === name && at > 0) found.push({ name, port: String(at) });
   }
   return found;
 }

@@ -44,10 +44,11 @@ export function You() {
     document.title = `${t.you.title} · ${t.name}`;
     askStanding(0);
   }, []);
-  const days = Object.entries(history.days)
-    .sort()
-    .slice(-14)
-    .map(([name, value]) => ({ name: name.slice(5), value }));
+  const today = Date.now();
+  const days = Array.from({ length: 14 }, (_, i) => {
+    const day = new Date(today - (13 - i) * 86_400_000).toISOString().slice(0, 10);
+    return { name: day.slice(5), value: history.days[day] ?? 0 };
+  });
   const numbers: [string, number, number][] = [
     [t.play.score, now?.score ?? 0, 1],
     [t.play.rating, now?.rating ?? 0, 0],
@@ -65,7 +66,7 @@ export function You() {
             <div key={name}>
               <dt>{name}</dt>
               <dd data-stat={name}>
-                <Moving value={value} digits={digits} />
+                {name === t.play.rating && value === 0 ? "–" : <Moving value={value} digits={digits} />}
               </dd>
             </div>
           ))}

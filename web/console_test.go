@@ -1,0 +1,149 @@
+package web_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/persist"
+	"wamble/runner"
+)
+
+// bury leaves a refused move in the dead letters of a journal that is still to be
+// served.
+func bury(t testing.TB) func(data string) {
+	return func(data string) {
+		t.Helper()
+		if err := os.Mkdir(data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		r, err := runner.Open(filepath.Join(data, "journal"), runner.Options{Create: true, Schema: persist.Schema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		ctx := t.Context()
+		worker, err := persist.WorkerOf(ctx, r, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seq, err := persist.Post(ctx, r, worker, &wamble.RecordMove{Board: 4711, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := runner.Row{Worker: uint64(worker), Seq: seq}
+		lease, err := r.Claim(ctx, row, worker, time.Now().Add(time.Minute).UnixMilli())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Bury(ctx, row, lease, "there is no board 4711"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// console shows the console to its host.
+func (h *host) console(p *person) {
+	h.t.Helper()
+	token, err := os.ReadFile(filepath.Join(h.dir, "data", "admin-token"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p.open(h.admin + "/")
+	p.until(`document.querySelector('#token')`)
+	p.types("#token", strings.TrimSpace(string(token)))
+	p.press(".door .main")
+	p.until(`document.querySelector('tr[data-profile="default"]')`)
+}
+
+// TestDeadLetters: what the database refused is shown with what it says, tried
+// again, refused again, and dropped.
+func TestDeadLetters(t *testing.T) {
+	h := serve(t, conf(""), bury(t))
+	p := meet(t, screen{width: 1440, height: 1000})
+	h.console(p)
+	p.until(`document.querySelector('[data-letter]')`)
+	first := see[string](p, `document.querySelector('[data-letter]').dataset.letter`)
+	p.press(`[data-letter] summary`)
+	p.reads("[data-letter] pre", "4711")
+	p.shot("console-dead-letters")
+	p.press(`[data-letter] [data-verb="replay"]`)
+	p.press(`[data-action="confirm"]`)
+	p.until(fmt.Sprintf(`document.querySelector('[data-letter]') && document.querySelector('[data-letter]').dataset.letter !== %q`, first))
+	p.press(`[data-letter] [data-verb="drop"]`)
+	p.press(`[data-action="confirm"]`)
+	p.until(`!document.querySelector('[data-letter]')`)
+	p.reads(".audit", "dead-letter-replay")
+	p.reads(".audit", "dead-letter-drop")
+}
+
+// TestConsole: the host enters with the token, sees what runs, acts on it after
+// a second thought, and finds it in the audit log.
+func TestConsole(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 24)`))
+	release(t, h, 6, 100*time.Millisecond)
+	player := meet(t, desk)
+	player.sit(h.url)
+
+	p := meet(t, screen{width: 1440, height: 1000})
+	p.forgive("401") // the wrong token
+	p.open(h.admin + "/")
+	p.until(`document.querySelector('#token')`)
+	p.audit("the console's door")
+	p.types("#token", "wrong")
+	p.press(".door .main")
+	p.until(`document.querySelector('.door [role="alert"]')`)
+	h.console(p)
+	p.until(`document.querySelectorAll('.uplot').length === 3`)
+	p.reads(".plot .u-legend, .plot [role=img]", "")
+
+	p.types("#announce-text", "Tea is served")
+	p.press(`[data-form="announce"] button[type="submit"]`)
+	p.reads("dialog", "Tea is served")
+	p.audit("the console")
+	p.shot("console-confirm")
+	p.press(`[data-action="confirm"]`)
+	player.reads(".toast", "Tea is served")
+	p.reads(".audit", "Tea is served")
+
+	p.press(`.switches summary`)
+	p.press(`.switches label:nth-of-type(2) input`)
+	p.press(`.switches button`)
+	p.press(`[data-action="confirm"]`)
+	p.reads(`.switches summary`, "no-predictions")
+
+	p.press(`[data-verb="drain"]`)
+	p.press(`[data-action="confirm"]`)
+	p.until(`document.querySelector('[data-verb="drain"][aria-pressed="true"]')`)
+	p.press(`[data-verb="drain"]`)
+	p.press(`[data-action="confirm"]`)
+	p.until(`document.querySelector('[data-verb="drain"][aria-pressed="false"]')`)
+
+	p.press(`[data-verb="reload"]`)
+	p.press(`[data-action="confirm"]`)
+	p.reads(".audit", "reload")
+	p.reads(".log", "reloaded")
+	p.press(`[data-verb="ban"]`)
+	if see[bool](p, `Boolean(document.querySelector('dialog'))`) {
+		t.Error("nobody is named, and a ban is asked for")
+	}
+	see[bool](p, `(scrollTo(0, 0), true)`)
+	p.shot("console")
+
+	p.press(`[data-verb="handoff"]`)
+	p.press(`[data-action="confirm"]`)
+	p.reads(".toast", "Done")
+	p.reads(".audit", "handoff")
+	player.ready()
+	board := player.board()
+	uci := anyMove(player.fen(), rand.New(rand.NewPCG(13, 13)))
+	player.move(byClick, uci[:2], uci[2:4])
+	if player.board() == board {
+		t.Error("after the handoff the player's move was not played")
+	}
+}

@@ -1,0 +1,132 @@
+package web_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"wamble/web"
+)
+
+// fetch asks a site for a path, as a browser does.
+func fetch(site http.Handler, path string, header ...string) *http.Response {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	site.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func bodyOf(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	var body io.Reader = resp.Body
+	if resp.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = unpacked
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestPages: every address of the client shows it, under a policy that lets
+// nothing foreign in; all others are not found.
+func TestPages(t *testing.T) {
+	player := web.Player("/socket")
+	for path, want := range map[string]int{
+		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/you": 200,
+		"/watch/17/x": 404, "/elsewhere": 404, "/_/nothing.js": 404, "/console/": 404,
+	} {
+		resp := fetch(player, path)
+		if resp.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", path, resp.StatusCode, want)
+		}
+		if want != 200 {
+			continue
+		}
+		policy := resp.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
+		if page := bodyOf(t, resp); !strings.Contains(page, `content="/socket"`) {
+			t.Errorf("%s: the page does not say where the WebSocket is", path)
+		}
+	}
+	if resp := fetch(web.Console(), "/console/"); resp.StatusCode != 200 || resp.Header.Get("Content-Security-Policy") == "" {
+		t.Errorf("the console: %d, policy %q", resp.StatusCode, resp.Header.Get("Content-Security-Policy"))
+	}
+}
+
+// link finds what a page loads at once.
+var link = regexp.MustCompile(`(?:src|href)="(/_/[^"]+)"`)
+
+// TestFirstLoad: what a browser fetches before it shows a board has at most
+// 150 KB, compressed, and is kept for ever.
+func TestFirstLoad(t *testing.T) {
+	player := web.Player("/ws")
+	page := fetch(player, "/", "Accept-Encoding", "gzip")
+	var packed bytes.Buffer
+	packed.ReadFrom(page.Body)
+	total := packed.Len()
+	unpacked := bodyOf(t, fetch(player, "/"))
+	files := link.FindAllStringSubmatch(unpacked, -1)
+	if len(files) < 3 {
+		t.Fatalf("the page loads %v", files)
+	}
+	for _, m := range files {
+		resp := fetch(player, m[1], "Accept-Encoding", "gzip")
+		if got := resp.Header.Get("Content-Encoding"); resp.StatusCode != 200 || got != "gzip" {
+			t.Errorf("%s: %d, encoded as %q", m[1], resp.StatusCode, got)
+		}
+		if got := resp.Header.Get("Cache-Control"); !strings.Contains(got, "immutable") {
+			t.Errorf("%s: kept as %q", m[1], got)
+		}
+		n, _ := io.Copy(io.Discard, resp.Body)
+		total += int(n)
+	}
+	t.Logf("the first load has %d bytes in %d files", total, len(files)+1)
+	if total > 150<<10 {
+		t.Errorf("the first load has %d bytes, at most %d are wanted", total, 150<<10)
+	}
+}
+
+// TestCache: an asset that a browser has is not sent again, and both forms of it
+// are the same.
+func TestCache(t *testing.T) {
+	player := web.Player("/ws")
+	path := link.FindStringSubmatch(bodyOf(t, fetch(player, "/")))[1]
+	first := fetch(player, path)
+	plain := bodyOf(t, first)
+	if packed := bodyOf(t, fetch(player, path, "Accept-Encoding", "br, gzip")); packed != plain {
+		t.Error("the compressed form differs from the plain one")
+	}
+	again := fetch(player, path, "If-None-Match", first.Header.Get("ETag"))
+	if again.StatusCode != http.StatusNotModified || bodyOf(t, again) != "" {
+		t.Errorf("an asset that the browser has: got %d, want 304", again.StatusCode)
+	}
+}
+
+// TestLicences: the licences of all packages in the bundle travel with it.
+func TestLicences(t *testing.T) {
+	text := bodyOf(t, fetch(web.Player("/ws"), "/_/THIRD_PARTY_LICENSES.txt"))
+	for _, name := range []string{"preact", "@noble/ed25519", "@noble/hashes", "@scure/bip39", "uplot"} {
+		if !strings.Contains(text, "\n"+name+" ") {
+			t.Errorf("%s is not named", name)
+		}
+	}
+	if strings.Contains(text, "GPL") || !strings.Contains(text, "Permission is hereby granted") {
+		t.Error("the licences are not those that were expected")
+	}
+}
