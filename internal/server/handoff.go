@@ -27,7 +27,7 @@ type Succession struct {
 
 // The patience of a handoff.
 const (
-	quiesceTime = 3 * time.Second       // for the batch that the drain is at
+	quiesceTime = 8 * time.Second       // for the batch that the drain is at: longer than a locked SQLite is waited for
 	freezeTime  = 5 * time.Second       // for what was decided to become durable
 	partTime    = 25 * time.Millisecond // for WebSocket clients to say goodbye
 )
