@@ -49,3 +49,38 @@ func TestRemoveGivesBack(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseGivesBack: what a worker had claimed when the runner was closed is not
+// suspected of having killed the process, however often that happens: it comes
+// again as a batch, not one by one.
+func TestCloseGivesBack(t *testing.T) {
+	storage := runnertest.NewMemory()
+	for life := range 5 {
+		r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: storage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; life == 0 && i < 3; i++ {
+			if _, err := r.Post(t.Context(), &runner.Message{Kind: runner.Command, To: 7, ID: []byte{1}, Payload: []byte("x")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen := 0
+		w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Batch: func(_ context.Context, b *runner.Batched) error {
+			seen = len(b.Deliveries)
+			return runner.Retry(errors.New("the process is to end"), 0)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if seen != 3 {
+			t.Errorf("life %d: the worker got %d messages, want 3", life, seen)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -34,7 +34,8 @@ func handoffs() int {
 // TestHandoff: 200 clients play, over UDP and WebSocket, while the server becomes
 // another image of itself again and again. No move is lost or repeated, no session
 // is lost, every datagram that reached the socket is answered, and the kernel
-// drops none.
+// drops none. At last the process is killed, with much in the journal that the
+// images before it left there: the next start brings it to the store.
 func TestHandoff(t *testing.T) {
 	handOffUnderLoad(t, 2000, handoffs())
 }
@@ -100,6 +101,9 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	if left := i.leftovers(); len(left) > 0 {
 		t.Errorf("state files are left: %v", left)
 	}
+	t.Logf("%d messages are in the journal alone", i.status().pending())
+	i.kill()
+	i.launch()
 	i.end()
 	slices.Sort(frozen)
 	t.Logf("%d boards, %d handoffs: frozen p50 %v, p90 %v, max %v; longest gap between answers %v; %d moves over UDP, %d over WebSocket",
@@ -348,6 +352,14 @@ func (s Status) boards() int {
 		for _, of := range p.Boards {
 			n += of
 		}
+	}
+	return n
+}
+
+// pending counts the messages that the stores do not have yet.
+func (s Status) pending() (n uint64) {
+	for _, p := range s.Profiles {
+		n += p.Depth
 	}
 	return n
 }

@@ -74,10 +74,11 @@ func beServer(dir string) {
 	}
 }
 
-// conf is a configuration for tests: loopback, and ports that the kernel
-// chooses.
+// conf is a configuration for tests: loopback, ports that the kernel chooses, and
+// as much time for the journal to reach the store at the end as a busy machine
+// may need. Otherwise the journal keeps the rest, and a test would miss it.
 func conf(more string) string {
-	return `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0)
+	return `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0) (def shutdown-timeout 120)
 (def log-level "warn") (def rate-limit-ip-requests-per-sec 0) (def rate-limit-requests-per-sec 0) (def new-players-per-ip-per-min 0) (def min-boards 8)
 ` + more
 }
