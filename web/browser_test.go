@@ -245,6 +245,15 @@ func (p *person) until(expression string) {
 	}
 }
 
+// untilPromise waits until a promise of the page comes true, asking now and then.
+func (p *person) untilPromise(expression string) {
+	p.t.Helper()
+	eventually(p.t, expression, func() bool {
+		p.do(chromedp.Sleep(500 * time.Millisecond)) // the routes have limits
+		return await[bool](p, expression)
+	})
+}
+
 // reads waits until an element has a text in it.
 func (p *person) reads(selector, text string) {
 	p.t.Helper()
