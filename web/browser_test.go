@@ -14,6 +14,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -191,6 +192,17 @@ func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// without takes something away from every page that is opened from now on.
+func (p *person) without(name string) {
+	p.t.Helper()
+	object, field, _ := strings.Cut(name, ".")
+	script := fmt.Sprintf("Object.defineProperty(%s, %q, {value: undefined})", object, field)
+	_, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	if err != nil {
 		p.t.Fatal(err)
 	}
 }
