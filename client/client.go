@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"math/rand/v2"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,10 @@ type Dialer struct {
 	// Repeat is the time before a request is first repeated over UDP while the
 	// round trip is not known; 0 means 500 ms, which old servers expect.
 	Repeat time.Duration
+	// FirstSeq numbers the first request; 0 means a random number. A program that
+	// is started again with the same token must not count the same numbers: an
+	// answer to its former self would be taken for one of its own.
+	FirstSeq uint32
 	// MinBackoff and MaxBackoff bound the pauses between attempts to
 	// reconnect, which double and are scattered at random; 0 means 250 ms and
 	// 30 s.
@@ -110,7 +115,11 @@ func (d *Dialer) Dial(ctx context.Context, address string) (*Client, error) {
 
 // linkTo returns the reliability state for a carrier.
 func (d *Dialer) linkTo(out carrier) *link.Client {
-	return link.NewClient(link.ClientConfig{Server: out.Peer(), FirstWait: d.Repeat})
+	first := d.FirstSeq
+	if first == 0 {
+		first = 1 + rand.Uint32N(1<<30)
+	}
+	return link.NewClient(link.ClientConfig{Server: out.Peer(), FirstSeq: first, FirstWait: d.Repeat})
 }
 
 // Token names the session; keep it to resume later. It is a secret.

@@ -34,10 +34,12 @@ type loop struct {
 	// numbered are control codes whose answers have carried the sequence of
 	// their request; then a packet without it is not an answer.
 	numbered map[wire.Control]bool
-	answered uint32        // the sequence of the last request whose answer carried it
-	until    time.Duration // when something must happen to current; 0: nothing
-	giveUp   time.Duration // when current has waited long enough for its answer
-	nudge    time.Duration // the pause before it is reminded of
+	// asked is the sequence of the last request, answered that of the last one
+	// whose answer carried it.
+	asked, answered uint32
+	until           time.Duration // when something must happen to current; 0: nothing
+	giveUp          time.Duration // when current has waited long enough for its answer
+	nudge           time.Duration // the pause before it is reminded of
 
 	lost []uint32
 }
@@ -89,6 +91,10 @@ func (l *loop) start(k *call) error {
 	if err != nil {
 		return err
 	}
+	if l.asked == 0 {
+		l.answered = seq - 1
+	}
+	l.asked = seq
 	k.seq, k.acked = seq, false
 	k.sent++
 	l.current, l.early, l.until = k, nil, 0
@@ -204,8 +210,9 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 	switch {
 	case numbered && (k == nil || uint32(seq) != k.seq):
 		// A late answer to a call that was given up. What it says about the
-		// board is still true, unless something later was answered.
-		if p.Ctrl != wire.CtrlError && (l.answered == 0 || int32(uint32(seq)-l.answered) > 0) {
+		// board is still true, unless something later was answered, or it was
+		// asked by an earlier client of the same session.
+		if p.Ctrl != wire.CtrlError && uint32(seq)-l.answered-1 < l.asked-l.answered {
 			l.c.pushed(p)
 		}
 	case k == nil || !k.expects(p.Ctrl):

@@ -173,6 +173,7 @@ func TestNumberedAnswers(t *testing.T) {
 				Answer(60, update("8/8/8/8/8/8/8/8 b"), wire.Int(wire.KeyRequestSeq, 2)). // of another request
 				Answer(3, update("8/8/8/8/8/8/8/8 w"), wire.Int(wire.KeyRequestSeq, 3)).
 				Answer(70, update("8/8/8/8/8/8/8/8 b"), wire.Int(wire.KeyRequestSeq, 2)). // of one that is over
+				Answer(75, update("8/8/8/8/8/8/8/8 b"), wire.Int(wire.KeyRequestSeq, 9)). // of another client
 				Answer(80, update("8/8/8/8/8/8/8/8 b")),
 		}
 	}, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {
@@ -371,4 +372,22 @@ func TestTLS(t *testing.T) {
 		t.Errorf("%+v, %v", b, err)
 	}
 	c.Close()
+}
+
+// Two clients of one session do not count the same numbers.
+func TestFirstSeq(t *testing.T) {
+	firsts := map[uint32]bool{}
+	for range 4 {
+		seqs := make(chan uint32, 1)
+		s := clienttest.NewServer(t, clienttest.Expect(wire.CtrlPlayerMove).
+			Where(func(p *wire.Packet) error { seqs <- p.Seq; return nil }).Answer(2, update("8/8/8/8/8/8/8/8 w")))
+		ctx := testContext(t)
+		if _, err := dial(t, ctx, new(client.Dialer), s.UDP()).Play(ctx, "e2e4"); err != nil {
+			t.Fatal(err)
+		}
+		firsts[<-seqs] = true
+	}
+	if len(firsts) < 3 {
+		t.Errorf("four clients began with the numbers %v", firsts)
+	}
 }

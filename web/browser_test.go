@@ -14,6 +14,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -195,6 +196,17 @@ func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// without takes something away from every page that is opened from now on.
+func (p *person) without(name string) {
+	p.t.Helper()
+	object, field, _ := strings.Cut(name, ".")
+	script := fmt.Sprintf("Object.defineProperty(%s, %q, {value: undefined})", object, field)
+	_, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // open goes to a page of a site.
 func (p *person) open(url string) {
 	p.t.Helper()
@@ -243,6 +255,15 @@ func (p *person) until(expression string) {
 		case <-tick.C:
 		}
 	}
+}
+
+// untilPromise waits until a promise of the page comes true, asking now and then.
+func (p *person) untilPromise(expression string) {
+	p.t.Helper()
+	eventually(p.t, expression, func() bool {
+		p.do(chromedp.Sleep(500 * time.Millisecond)) // the routes have limits
+		return await[bool](p, expression)
+	})
 }
 
 // reads waits until an element has a text in it.

@@ -146,4 +146,11 @@ func TestConsole(t *testing.T) {
 	if player.board() == board {
 		t.Error("after the handoff the player's move was not played")
 	}
+
+	p.types("#whom", "127.0.0.1")
+	p.press(`[data-verb="kick"]`)
+	p.reads("dialog", "127.0.0.1")
+	p.press(`[data-action="confirm"]`)
+	p.reads(".audit", "kick")
+	p.reads(".toast", "Done: Kick. default: ")
 }

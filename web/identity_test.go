@@ -28,6 +28,7 @@ func TestIdentity(t *testing.T) {
 	ada.audit("you")
 
 	bob := meet(t, phone)
+	bob.without("crypto.subtle") // as on plain http
 	bob.open(h.url + "/you")
 	bob.press(".identity button:not(.main)")
 	bob.until(`document.querySelector('#words')`)

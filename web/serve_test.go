@@ -138,7 +138,8 @@ func (h *host) start() {
 			h.t.Fatalf("the server did not say where it listens:\n%s", h.log)
 		}
 		h.url, h.udp = strings.TrimSuffix(said["browser"], "/"), said["client"]
-		h.admin = strings.TrimSuffix(said["metrics"], "/metrics")
+		console, _, _ := strings.Cut(said["console"], ",")
+		h.admin = strings.TrimSuffix(console, "/")
 	case <-time.After(patience):
 		h.t.Fatalf("the server is not ready:\n%s", h.log)
 	}

@@ -99,6 +99,30 @@ func (d *Drain) count() int {
 	return depth
 }
 
+// ErrAhead is returned when the store has more of a journal than the journal.
+var ErrAhead = errors.New("the database is ahead of the journal")
+
+// Fits checks that the store has no message that the journal has not numbered
+// yet. An old copy of a journal that was put in its place would give its new
+// messages numbers that the store has seen, and they would be skipped.
+func (d *Drain) Fits(ctx context.Context) error {
+	at, err := d.store.Cursor(ctx, wamble.JournalID(d.r.JournalID()), d.o.Profile)
+	if err != nil {
+		return err
+	}
+	last := uint64(0)
+	for _, in := range d.r.Stats().Inboxes {
+		if in.Worker == uint64(d.worker.ID()) {
+			last = in.NextSeq - 1
+		}
+	}
+	if at > last {
+		return fmt.Errorf("%w: it has messages of profile %q up to %d, and the journal ends at %d. "+
+			"So this is an old copy of the journal; 'wamble runner restore' makes one fit", ErrAhead, d.o.Profile, at, last)
+	}
+	return nil
+}
+
 // Worker returns the number of the profile's worker: the address of its
 // messages.
 func (d *Drain) Worker() uint32 { return d.worker.ID() }

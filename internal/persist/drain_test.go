@@ -388,3 +388,27 @@ func TestWorkerOf(t *testing.T) {
 		}
 	}
 }
+
+// A journal that is older than what the store has of it is refused; an emptied
+// one is not.
+func TestFits(t *testing.T) {
+	store := &fakeStore{}
+	r, d := openDrain(t, store)
+	for _, cursor := range []uint64{0, 1} {
+		if store.cursor = cursor; errors.Is(d.Fits(t.Context()), ErrAhead) != (cursor > 0) {
+			t.Errorf("a new journal and the cursor at %d: %v", cursor, d.Fits(t.Context()))
+		}
+	}
+	store.cursor = 0
+	for ply := range 3 {
+		post(t, r, d, move(1, ply+1))
+	}
+	empty(t, d)
+	if err := d.Fits(t.Context()); err != nil || store.cursor == 0 {
+		t.Errorf("the journal was emptied to %d: %v", store.cursor, err)
+	}
+	store.cursor++
+	if err := d.Fits(t.Context()); !errors.Is(err, ErrAhead) {
+		t.Errorf("the store is one message ahead: %v", err)
+	}
+}

@@ -152,12 +152,8 @@ func TestReloadUnderLoad(t *testing.T) {
 			}
 		}
 	}
-	// A packet says nothing of the profile it is meant for: a client under whose
-	// feet the port changes hands may take an answer of the one for that of the
-	// other. That is rare, and happens at the moment of a change only.
-	if changes := reloads * len(rovers); astray > changes {
-		t.Errorf("%d of %d accepted moves of the others went astray, in %d changes", astray, accepted, changes)
+	if astray != 0 || accepted == 0 {
+		t.Errorf("%d of %d accepted moves of the others are not in the store", astray, accepted)
 	}
-	t.Logf("of %d moves of the others %d went astray", accepted, astray)
 	t.Logf("%d reloads, %d visits, %d of them in vain", reloads, visits.Load(), lost)
 }

@@ -277,6 +277,9 @@ func (rt *runtime) emptyJournal(ctx context.Context) error {
 		return err
 	}
 	d := rt.drain.Load()
+	if err := d.Fits(ctx); err != nil {
+		return err
+	}
 	left := d.Pending()
 	if left == 0 {
 		return nil

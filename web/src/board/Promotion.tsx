@@ -31,7 +31,7 @@ export function Promotion(props: { color: Color; column: string; fromTop: boolea
           role="dialog"
           aria-modal="true"
           aria-label={t.play.promote}
-          class={`promotion ${props.fromTop ? "top" : "bottom"}`}
+          class={`promotion ${props.fromTop ? "hanging" : "standing"}`}
           onKeyDown={onKeyDown}
           onClick={(e) => e.stopPropagation()}
         >
