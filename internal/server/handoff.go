@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -27,7 +28,7 @@ type Succession struct {
 
 // The patience of a handoff.
 const (
-	quiesceTime = 3 * time.Second       // for the batch that the drain is at
+	quiesceTime = 8 * time.Second       // for the batch that the drain is at: longer than a locked SQLite is waited for
 	freezeTime  = 5 * time.Second       // for what was decided to become durable
 	partTime    = 25 * time.Millisecond // for WebSocket clients to say goodbye
 )
@@ -39,6 +40,14 @@ type leaving struct {
 	files  map[string]*handoff.File
 	pauses map[*keeper]*pause
 	began  time.Time // of the present phase
+	tidy   func()    // collects garbage again; nil: it is collected
+}
+
+// holdGarbage leaves garbage where it is until tidy is called, unless memory is
+// limited: while nobody is served there is more important work.
+func holdGarbage() (tidy func()) {
+	percent := debug.SetGCPercent(-1)
+	return func() { debug.SetGCPercent(percent) }
 }
 
 // HandOff prepares everything for another image of this process, and then makes
@@ -95,6 +104,7 @@ func (s *Server) prepareHeir(ctx context.Context, l *leaving, report *os.File) e
 	} {
 		if step.name == "freeze" {
 			l.heir.Note.Frozen = time.Now().UnixNano()
+			l.tidy = holdGarbage()
 		}
 		if err := step.do(ctx, l); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
@@ -248,6 +258,9 @@ func (s *Server) everyProfile(do func(k *keeper) error) error {
 
 // stay takes back what was done for a handoff.
 func (s *Server) stay(l *leaving) {
+	if l.tidy != nil {
+		l.tidy()
+	}
 	for k, p := range l.pauses {
 		k.loop.Load().thaw(p, false)
 	}

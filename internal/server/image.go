@@ -43,6 +43,7 @@ func Serve(load func() (Options, error), run func(s *Server) error) error {
 		}
 		l.heir.Note.Left = time.Now().UnixNano()
 		err = l.heir.Exec(l.binary, os.Args, os.Environ())
+		l.tidy()
 		s.log.Error("the next image cannot be run; this one goes on", "err", err)
 		l.heir.Note.Failure = err.Error()
 		inherited = l.heir
@@ -58,6 +59,7 @@ func openImage(load func() (Options, error), inherited *handoff.Inheritance) (s 
 	}()
 	began := time.Now()
 	if inherited != nil {
+		defer holdGarbage()()
 		inherited.Note.Add("exec", began.Sub(time.Unix(0, inherited.Note.Left)))
 	}
 	o, err := load()
