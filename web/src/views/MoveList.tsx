@@ -56,8 +56,9 @@ export function MoveList({ line, travel, note }: { line: Line; travel: Travel; n
       <div class="travel">
         {steps.map(([name, label, to]) => {
           const ply = to(travel);
+          const idle = ply < 0 || ply > travel.last || ply === travel.at; // not disabled: that would lose the focus, and the next key
           return (
-            <button key={name} type="button" class="icon" aria-label={label} title={label} disabled={ply < 0 || ply > travel.last || ply === travel.at} onClick={() => travel.to(ply)}>
+            <button key={name} type="button" class="icon" aria-label={label} title={label} aria-disabled={idle} onClick={() => idle || travel.to(ply)}>
               <Icon name={name} />
             </button>
           );
