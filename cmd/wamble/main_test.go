@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,8 +15,25 @@ func TestMain(m *testing.M) {
 // TestScripts runs every command line of testdata/script against the real
 // binary; the scripts are the specification of the command line.
 func TestScripts(t *testing.T) {
+	hearInterrupts(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
+}
+
+// hearInterrupts lets children hear SIGINT, which scripts send. A shell starts
+// what runs in the background deaf to it, and deafness is inherited.
+func hearInterrupts(t *testing.T) {
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	t.Cleanup(func() {
+		signal.Stop(interrupts)
+		close(interrupts)
+	})
+	go func() {
+		if _, meant := <-interrupts; meant {
+			os.Exit(130)
+		}
+	}()
 }

@@ -1,6 +1,6 @@
 // The moves of a game, and the way back and forth through them.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
 import type { Line } from "./useGame";
@@ -20,7 +20,8 @@ const steps: [name: string, label: string, to: (x: Travel) => number][] = [
 
 export function MoveList({ line, travel, note }: { line: Line; travel: Travel; note?(ply: number): string | undefined }) {
   const list = useRef<HTMLOListElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // Before the next paint, so that a quick second key counts from where the first one led.
     const onKey = (e: KeyboardEvent) => {
       if ((e.target as HTMLElement).closest("input,textarea,dialog,[role=grid],.wall")) return;
       if (e.key === "ArrowLeft" && travel.at > 0) travel.to(travel.at - 1);
