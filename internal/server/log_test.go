@@ -130,3 +130,11 @@ func spellings(t wamble.Token) []string {
 		t.String(), hex.EncodeToString(t[:]), base64.StdEncoding.EncodeToString(t[:]), fmt.Sprint([16]byte(t)),
 	}
 }
+
+// TestNoLinesYet: before anything was logged the console gets a list, too.
+func TestNoLinesYet(t *testing.T) {
+	got, err := json.Marshal((&lastLines{}).all())
+	if want := "[]"; err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}

@@ -68,14 +68,15 @@ func (l *lastLines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// all returns the lines, oldest first.
+// all returns the lines, oldest first. It is never nil, which JSON would not call
+// a list.
 func (l *lastLines) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.list) < tailLines {
-		return slices.Clone(l.list)
+		return append([]string{}, l.list...)
 	}
-	return append(slices.Clone(l.list[l.next:]), l.list[:l.next]...)
+	return slices.Concat(l.list[l.next:], l.list[:l.next])
 }
 
 // tail returns the last lines of the log.
