@@ -187,13 +187,17 @@ func (s *Server) freezeAll(ctx context.Context, l *leaving) error {
 	defer cancel()
 	var mu sync.Mutex
 	return s.everyProfile(func(k *keeper) error {
-		p, ok := k.loop.Load().freeze(ctx)
+		loop := k.loop.Load()
+		p, ok := loop.freeze(ctx)
 		if !ok {
 			return handoff.NotReady("profile %s: what was decided did not become durable in time", k.name)
 		}
 		mu.Lock()
-		defer mu.Unlock()
 		l.pauses[k] = p
+		mu.Unlock()
+		if loop.life.journal.broken() { // and the profile may not have been told yet
+			return handoff.NotReady("profile %s: the journal has failed, what was decided last is not durable", k.name)
+		}
 		return nil
 	})
 }
