@@ -24,6 +24,7 @@ func BenchmarkOpen(b *testing.B) {
 					p = meet(b, desk)
 				}
 				p.sit(h.url)
+				p.until(`performance.getEntriesByName('board').length > 0`)
 				total += see[float64](p, `performance.getEntriesByName('board')[0].startTime`)
 				n++
 			}
