@@ -22,7 +22,7 @@ func TestWall(t *testing.T) {
 	crowd := release(t, h, 24, 120*time.Millisecond)
 	p := meet(t, screen{width: 1440, height: 1000})
 	p.open(h.url + "/watch")
-	p.until(`document.querySelectorAll('.tile canvas[data-fen]').length === 50`)
+	p.until(`document.querySelectorAll('.tile').length === 50`)
 	p.until(`wambleWall.painted >= 400`)
 	p.shot("wall")
 	p.reads(".crowd", "playing")
@@ -35,6 +35,8 @@ func TestWall(t *testing.T) {
 	p.press(`.segments button:nth-child(2)`)
 	p.until(`document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => !t.textContent.includes('960'))`)
 	crowd.end()
+	// While they play, boards come, and the newest may not be painted yet.
+	p.until(`[...document.querySelectorAll('.tile canvas')].every(c => c.dataset.fen)`)
 	p.untilPromise(`Promise.all([...document.querySelectorAll('.tile')].slice(0, 10).map(async tile => {
 		const game = await (await fetch('/api/boards/' + tile.getAttribute('href').split('/').pop())).json();
 		return game.fen.split(' ')[0] === tile.querySelector('canvas').dataset.fen.split(' ')[0];
