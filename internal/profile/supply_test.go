@@ -16,7 +16,7 @@ func TestSupply(t *testing.T) {
 		}
 	}
 	boards(3)
-	token, id := r.join(1)
+	token, _ := r.join(1)
 	r.join(2)
 	r.wait(time.Minute)
 	boards(3) // 2 players × no ply
@@ -24,9 +24,8 @@ func TestSupply(t *testing.T) {
 	for range 2 { // two plies on one board
 		for ply := 0; ply < 2; {
 			b := r.p.boards.Held(r.p.sessions.Find(token).ID())
-			id = b.ID()
 			seq++
-			r.send(peerAt(1), movePacket(token, id, seq, b.Position().LegalMoves(nil)[0].String()))
+			r.send(peerAt(1), movePacket(token, b.ID(), seq, b.Position().LegalMoves(nil)[0].String()))
 			ply = r.p.boards.Longest()
 		}
 	}
