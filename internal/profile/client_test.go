@@ -155,7 +155,10 @@ func (c *client) updated(p *wire.Packet) {
 		return
 	}
 	c.board = p.Board
-	if c.ctrl != wire.CtrlPlayerMove || c.pending == nil {
+	// One that names no request was pushed: his time on the board was over, maybe
+	// before his move came.
+	answers, named := p.Ext.Int(wire.KeyRequestSeq)
+	if c.ctrl != wire.CtrlPlayerMove || c.pending == nil || !named || uint32(answers) != c.seq {
 		return
 	}
 	if ok {

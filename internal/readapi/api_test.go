@@ -37,6 +37,7 @@ func TestAnswers(t *testing.T) {
 		{"a strange handle", "/api/players/H_ADA/scores", "", `400 {"error":"a handle has 4 to 63 of a-z, 0-9 and _"}`},
 		{"scores", "/api/players/h_ada/scores?limit=2", "", `200 {"handle":"h_ada","scores":[{"board":18,"points":6.5,"rating":0.8,"at":"2026-11-15T12:00:00Z"},{"board":17,"points":0,"rating":-1,"at":"2026-11-15T12:00:00Z"}],"next":"1794744000000000-17"}`},
 		{"more scores", "/api/players/h_ada/scores?limit=2&before=1794744000000000-17", "", `200 {"handle":"h_ada","scores":[{"board":5,"points":1,"rating":0,"at":"2026-11-15T11:00:00Z"}]}`},
+		{"scores of nobody", "/api/players/h_eve/scores", "", `200 {"handle":"h_eve","scores":[]}`},
 		{"no more scores", "/api/players/h_ada/scores?before=1794740400000000-5", "", `200 {"handle":"h_ada","scores":[]}`},
 		{"too many scores", "/api/players/h_ada/scores?limit=101", "", `400 {"error":"limit is a number from 1 to 100"}`},
 		{"scores before nonsense", "/api/players/h_ada/scores?before=yesterday", "", `400 {"error":"before is what the last answer said as next"}`},

@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -111,6 +112,10 @@ func (a *API) scores(r reader) (*answer, error) {
 	key := fmt.Sprintf("scores %s %d %d %d", handle, limit, q.Before.UnixMicro(), q.Board)
 	return a.aboutPlayer(r, key, func(ctx context.Context) (*answer, error) {
 		p, err := a.find(ctx, handle)
+		if errors.Is(err, wamble.ErrNotFound) {
+			// Somebody who has just taken his identity is not in the store yet.
+			return about(&p, Scores{Handle: handle, Scores: []Score{}})
+		}
 		if err != nil {
 			return nil, err
 		}
