@@ -9,8 +9,12 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # What runs under the race detector: every package that starts goroutines.
-RACE := ./client/... ./internal/loader ./internal/persist ./internal/postgres/... ./internal/server \
+RACE := ./client/... ./internal/handoff ./internal/loader ./internal/persist ./internal/postgres/... \
 	./internal/transport ./runner/...
+
+# Tests of the server that load processes of their own: they run without the
+# race detector, which would make them last for a quarter of an hour.
+LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill
 
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
@@ -36,6 +40,7 @@ test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cor
 	cd web && npm run --silent test
 	scripts/gotest ./...
 	scripts/gotest -race $(RACE)
+	scripts/gotest -race -skip '$(LOADS)' ./internal/server
 	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && ../../scripts/gotest ./...); done
 	scripts/fuzz 3s
 
