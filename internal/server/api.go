@@ -79,14 +79,19 @@ func (f feed) Changed() <-chan struct{} { return f.rt.help.games.wait() }
 
 // bell wakes all who wait for something. Its zero value is ready.
 type bell struct {
-	mu   sync.Mutex
-	next chan struct{}
+	mu    sync.Mutex
+	next  chan struct{}
+	stuck bool
 }
 
-// wait returns a channel that is closed at the next ring.
+// wait returns a channel that is closed at the next ring; nil when the bell is
+// stuck.
 func (b *bell) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.stuck {
+		return nil
+	}
 	if b.next == nil {
 		b.next = make(chan struct{})
 	}
@@ -100,4 +105,12 @@ func (b *bell) ring() {
 		close(b.next)
 		b.next = nil
 	}
+}
+
+// stick rings for the last time, unless it is undone.
+func (b *bell) stick(stuck bool) {
+	b.mu.Lock()
+	b.stuck = stuck
+	b.mu.Unlock()
+	b.ring()
 }

@@ -1,6 +1,9 @@
 package server
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // stage says whether a profile serves players, and if not, what it waits for.
 type stage struct {
@@ -32,4 +35,14 @@ func (s *stage) get() (up bool, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.isUp, s.why
+}
+
+// soon waits until the profile was ready for the first time, but not for long.
+func (s *stage) soon(long time.Duration) {
+	late := time.NewTimer(long)
+	defer late.Stop()
+	select {
+	case <-s.upped:
+	case <-late.C:
+	}
 }
