@@ -13,6 +13,7 @@ const start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w";
 
 class FakeSocket implements Sock {
   binaryType = "";
+  readyState = 1;
   onopen: ((e: any) => void) | null = null;
   onmessage: ((e: any) => void) | null = null;
   onclose: ((e: any) => void) | null = null;
@@ -171,6 +172,26 @@ test("a move made while the connection is away is sent when it is back", async (
   r.socket().board("SERVER_HELLO", 42, start);
   await settle();
   assert.equal(r.name(), "PLAYER_MOVE");
+});
+
+test("a move made while the connection is closing is sent over the next one", async () => {
+  const r = await greeted();
+  const closing = r.socket();
+  const before = closing.sent.length;
+  closing.readyState = 2;
+  r.session.play("e2e4");
+  assert.equal(closing.sent.length, before, "a closing socket takes nothing");
+  closing.drop(1001);
+  mock.timers.runAll();
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.name(), "PLAYER_MOVE");
+  r.socket().ack();
+  r.socket().board("BOARD_UPDATE", 17, start);
+  await settle();
+  assert.equal(r.session.status.value.board?.id, 17);
 });
 
 test("a move that an earlier page left behind is sent", async () => {
