@@ -73,7 +73,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		})
 	})
 	await(t, greeted, "the load has begun")
-	reader := readOn("http://127.0.0.1:"+i.port+"/api/live")
+	reader := readOn("http://127.0.0.1:" + i.port + "/api/live")
 	var frozen []time.Duration
 	for round := range rounds {
 		done, err := i.handOff("")
@@ -222,7 +222,7 @@ func TestNoHandoff(t *testing.T) {
 		{name: "not a program", binary: script("\x7fELF and nothing more"), want: "check: the new binary refuses"},
 		{name: "another program", binary: "/bin/true", want: "is no wamble that can be handed over to"},
 		{name: "another protocol", binary: script("#!/bin/sh\necho '{\"protocol\":\"9\"}'\n"), want: "protocol 9"},
-		{name: "it vanishes after the check", binary: script("#!/bin/sh\n" + verdict + "\nrm \"$0\"\n"), want: "the old one serves again: exec"},
+		{name: "it vanishes after the check", binary: script("#!/bin/sh\n" + verdict + "\nrm \"$0\"\n"), want: "exec: exec "},
 		{name: "bad configuration", conf: "(def port \"x\")", want: "check: the new binary refuses"},
 		{name: "another database", conf: good + `(def db-isolated 1)`, want: "let 'wamble reload' do that first"},
 		{name: "it fails at adoption", trouble: "error", want: "the old one serves again: trouble"},
