@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -245,6 +246,12 @@ func TestNoHandoff(t *testing.T) {
 		}
 	}
 	i.write("trouble", "")
+	// The way of the signal is open again after an exec that failed.
+	last := i.status().Handoff.At
+	if err := i.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a handoff by signal", func() bool { s := i.status(); return s.Handoff != nil && s.Handoff.Failure == "" && s.Handoff.At.After(last) })
 	i.write("test.conf", good+`(def state-dir "/nowhere")`)
 	if _, err := i.handOff(""); err != nil {
 		t.Errorf("a good handoff after all: %v", err)
