@@ -29,7 +29,7 @@ func DataDir(flag, configured string, getenv func(string) string) (string, error
 // MakeDataDir creates the data directory, readable by its owner alone. A new one
 // is durable by name: what is accepted in it must not vanish with it.
 func MakeDataDir(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

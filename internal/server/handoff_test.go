@@ -251,7 +251,10 @@ func TestNoHandoff(t *testing.T) {
 	if err := i.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a handoff by signal", func() bool { s := i.status(); return s.Handoff != nil && s.Handoff.Failure == "" && s.Handoff.At.After(last) })
+	until(t, "a handoff by signal", func() bool {
+		s := i.status()
+		return s.Handoff != nil && s.Handoff.Failure == "" && s.Handoff.At.After(last)
+	})
 	i.write("test.conf", good+`(def state-dir "/nowhere")`)
 	if _, err := i.handOff(""); err != nil {
 		t.Errorf("a good handoff after all: %v", err)
