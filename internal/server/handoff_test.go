@@ -73,7 +73,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		})
 	})
 	await(t, greeted, "the load has begun")
-	reader := readOn("http://127.0.0.1:"+i.port+"/api/live")
+	reader := readOn("http://127.0.0.1:" + i.port + "/api/live")
 	var frozen []time.Duration
 	for round := range rounds {
 		done, err := i.handOff("")
