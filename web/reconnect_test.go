@@ -19,6 +19,7 @@ func TestKill(t *testing.T) {
 	p := meet(t, desk)
 	p.forgive(refused)
 	p.forgive("ERR_CONNECTION_REFUSED")
+	p.forgive("503 (Service Unavailable)") // of a server that takes its time to start
 	p.sit(h.url)
 	p.move(byClick, "e2", "e4")
 	board := p.board()
