@@ -29,6 +29,7 @@ type Succession struct {
 // The patience of a handoff.
 const (
 	quiesceTime = 8 * time.Second       // for the batch that the drain is at: longer than a locked SQLite is waited for
+	hushTime    = 2 * time.Second       // for answers over HTTP that are being given
 	freezeTime  = 5 * time.Second       // for what was decided to become durable
 	partTime    = 25 * time.Millisecond // for WebSocket clients to say goodbye
 )
@@ -98,6 +99,7 @@ func (s *Server) prepareHeir(ctx context.Context, l *leaving, report *os.File) e
 		{"check", s.checkHeir},
 		{"files", s.makeFiles},
 		{"flush", s.flushAhead},
+		{"hush", s.hush},
 		{"freeze", s.freezeAll},
 		{"state", s.writeStates},
 		{"sockets", s.leaveSockets},
@@ -179,6 +181,18 @@ func (s *Server) flushAhead(ctx context.Context, _ *leaving) error {
 		return err // a store that hangs is cut off later
 	}
 	return s.runner.Flush()
+}
+
+// hush lets HTTP come to rest while players are still served: who asks from now
+// on asks the next image. Whoever is not done in time is cut.
+func (s *Server) hush(ctx context.Context, _ *leaving) error {
+	ctx, cancel := context.WithTimeout(ctx, hushTime)
+	defer cancel()
+	return s.everyProfile(func(k *keeper) error {
+		k.help.games.stick(true)
+		k.port.Load().Hush(ctx)
+		return nil
+	})
 }
 
 // freezeAll makes all loops rest.
@@ -270,6 +284,8 @@ func (s *Server) stay(l *leaving) {
 	}
 	for _, k := range s.keepers() {
 		k.pace.hurry.Store(false)
+		k.help.games.stick(false)
+		k.port.Load().Resume()
 	}
 	s.runner.Resume()
 	for _, f := range l.files {

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -66,11 +68,12 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		// counted.
 		report, failed = loader.Run(ctx, loader.Options{
 			Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Mode: loader.Moves, Clients: 180,
-			Duration: time.Hour, Greet: patience, Drain: patience, Wait: 15 * time.Second,
+			Duration: time.Hour, Greet: patience, Drain: patience, Wait: patience / 2,
 			EverySecond: func(loader.Second) { once(greeted) },
 		})
 	})
 	await(t, greeted, "the load has begun")
+	reader := readOn("http://127.0.0.1:" + i.port + "/api/live")
 	var frozen []time.Duration
 	for round := range rounds {
 		done, err := i.handOff("")
@@ -85,6 +88,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		over.more(t, 40)
 	}
 	over.finish()
+	reader.end(t)
 	lost := drops(t, i.port)
 	stop()
 	load.Wait()
@@ -108,6 +112,53 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	t.Logf("%d boards, %d handoffs: frozen p50 %v, p90 %v, max %v; longest gap between answers %v; %d moves over UDP, %d over WebSocket",
 		boards, rounds, frozen[len(frozen)/2], frozen[len(frozen)*9/10], frozen[len(frozen)-1], report.LongestGap, report.AcceptedCount(), over.moves.Load())
 	verifyBoth(t, i.dir, &report, over)
+}
+
+// reader asks over HTTP again and again, and takes down what is not an answer.
+type reader struct {
+	stop     chan struct{}
+	done     chan struct{}
+	answers  int
+	problems []string
+}
+
+func readOn(url string) *reader {
+	r := &reader{stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		tick := time.NewTicker(60 * time.Millisecond) // the routes have limits
+		defer tick.Stop()
+		for {
+			answer, err := http.Get(url)
+			switch {
+			case err != nil:
+				r.problems = append(r.problems, err.Error())
+			case answer.StatusCode != http.StatusOK:
+				r.problems = append(r.problems, answer.Status)
+			}
+			if err == nil {
+				io.Copy(io.Discard, answer.Body)
+				answer.Body.Close()
+			}
+			r.answers++
+			select {
+			case <-r.stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return r
+}
+
+// end stops asking: every question must have been answered.
+func (r *reader) end(t *testing.T) {
+	t.Helper()
+	close(r.stop)
+	<-r.done
+	if len(r.problems) > 0 {
+		t.Errorf("%d of %d questions over HTTP were not answered: %v", len(r.problems), r.answers, r.problems)
+	}
 }
 
 // verifyBoth finds every move of the loader and of the crowd in the store, once,
