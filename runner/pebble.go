@@ -63,6 +63,9 @@ func (s *pebbleStorage) options(fs vfs.FS, logger *fatalLogger, lock *pebble.Loc
 		},
 	}
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
+	// Bundles are larger than the default block of 4 KB: a flush would write
+	// each with a system call of its own.
+	o.Levels[0].BlockSize = 32 << 10
 	// Reads must not look for compactions: see pebbleView.Close.
 	o.Experimental.ReadSamplingMultiplier = -1
 	return o

@@ -20,13 +20,23 @@ func (rt *runtime) api() http.Handler {
 	})
 }
 
+// startTime is how long a reader waits for a profile that starts: the next image
+// after a handoff is there in a moment.
+const startTime = 5 * time.Second
+
+// soonLoop returns the loop, or nil if there is none soon.
+func (rt *runtime) soonLoop(ctx context.Context) *loop {
+	rt.stage.soon(ctx, startTime)
+	return rt.loop.Load()
+}
+
 // admit asks the profile about a reader.
 func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
 	wanted := make([]profile.Right, len(rights))
 	for i, r := range rights {
 		wanted[i] = profile.Right(r)
 	}
-	l := rt.loop.Load()
+	l := rt.soonLoop(ctx)
 	var denied *wamble.Denied
 	if l == nil || !l.do(ctx, func() { denied = l.life.profile.Admits(profile.Reader(who), wanted) }) {
 		return readapi.ErrStarting
@@ -39,7 +49,7 @@ func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.
 
 // counts looks at the profile between two steps.
 func (rt *runtime) counts(ctx context.Context) (readapi.Counts, error) {
-	l := rt.loop.Load()
+	l := rt.soonLoop(ctx)
 	var c readapi.Counts
 	if l == nil || !l.do(ctx, func() {
 		p := l.life.profile

@@ -34,7 +34,6 @@ const (
 	quiesceTime = 8 * time.Second       // for the batch that the drain is at: longer than a locked SQLite is waited for
 	hushTime    = 2 * time.Second       // for answers over HTTP that are being given
 	freezeTime  = 5 * time.Second       // for what was decided to become durable
-	webTime     = 5 * time.Second       // for the next image to play, before it answers HTTP in any case
 	partTime    = 25 * time.Millisecond // for what WebSocket clients are told last to be written
 )
 

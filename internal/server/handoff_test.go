@@ -69,7 +69,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		// counted.
 		report, failed = loader.Run(ctx, loader.Options{
 			Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Mode: loader.Moves, Clients: 180,
-			Duration: time.Hour, Greet: patience, Drain: patience, Wait: 15 * time.Second,
+			Duration: time.Hour, Greet: patience, Drain: patience, Wait: patience / 2,
 			EverySecond: func(loader.Second) { once(greeted) },
 		})
 	})

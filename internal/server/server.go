@@ -134,14 +134,7 @@ func (s *Server) openJournal() error {
 func (s *Server) Run(ctx context.Context) error {
 	s.ownControl(true)
 	for _, k := range s.keepers() {
-		if s.Inherited() {
-			s.helpers.Go(func() {
-				k.stage.soon(webTime) // whoever asks before waits in the kernel's queue
-				s.serveWeb(k.runtime, k.port.Load())
-			})
-		} else {
-			s.serveWeb(k.runtime, k.port.Load())
-		}
+		s.serveWeb(k.runtime, k.port.Load())
 		k.start()
 	}
 	s.departLeft(ctx)

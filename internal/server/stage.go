@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -38,11 +39,11 @@ func (s *stage) get() (up bool, why string) {
 }
 
 // soon waits until the profile was ready for the first time, but not for long.
-func (s *stage) soon(long time.Duration) {
-	late := time.NewTimer(long)
-	defer late.Stop()
+func (s *stage) soon(ctx context.Context, long time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
 	select {
 	case <-s.upped:
-	case <-late.C:
+	case <-ctx.Done():
 	}
 }
