@@ -18,7 +18,7 @@ const (
 	steadyLag = 500 * time.Millisecond
 	restShare = 20
 	longRest  = 5 * time.Second
-	glance    = 50 * time.Millisecond
+	glance    = 500 * time.Millisecond
 )
 
 // paced is a store whose drain leaves room for players.
