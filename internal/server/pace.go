@@ -10,13 +10,15 @@ import (
 
 // The pace of the drain. A burst is left to the players: while they keep the loop
 // busy and the database is less than burstLag behind, the drain rests restShare
-// times as long as it works. A burst that lasts longer is no burst: the drain
-// catches up, and then stays within steadyLag until it has been quiet.
+// times as long as it works, and looks up every glance whether they still do. A
+// burst that lasts longer is no burst: the drain catches up, and then stays
+// within steadyLag until it has been quiet.
 const (
 	burstLag  = 10 * time.Second
 	steadyLag = 500 * time.Millisecond
-	restShare = 5
-	longRest  = 500 * time.Millisecond
+	restShare = 20
+	longRest  = 5 * time.Second
+	glance    = 500 * time.Millisecond
 )
 
 // paced is a store whose drain leaves room for players.
@@ -34,9 +36,20 @@ func (p *paced) Apply(ctx context.Context, b wamble.Batch) error {
 	began := time.Now()
 	err := p.Store.Apply(ctx, b)
 	if rest := p.rest(time.Since(began), len(b.Intents)); err == nil && rest > 0 {
-		wait(ctx, rest)
+		p.sleep(ctx, rest)
 	}
 	return err
+}
+
+// sleep rests, but not when there is nobody any more to rest for.
+func (p *paced) sleep(ctx context.Context, rest time.Duration) {
+	for ; rest > 0 && ctx.Err() == nil && !p.hurry.Load(); rest -= glance {
+		before := p.posted.Load()
+		wait(ctx, min(rest, glance))
+		if p.posted.Load() == before || !p.steady && p.lag() >= burstLag {
+			return
+		}
+	}
 }
 
 // rest is how long to leave the machine to players after a batch.

@@ -238,6 +238,59 @@ test("a server that does not answer is left, and tried again ever more rarely", 
   assert.ok(r.sockets.length >= 8 && r.sockets.length <= 10);
 });
 
+test("after sleep a silent connection is given a moment, then another one is made", async () => {
+  const r = await greeted();
+  r.session.caller.nudge();
+  assert.equal(r.name(), "CLIENT_HELLO");
+  mock.timers.tick(2999);
+  assert.ok(!r.sockets[0].closed);
+  mock.timers.tick(1);
+  assert.ok(r.sockets[0].closed);
+  mock.timers.tick(500);
+  assert.equal(r.sockets.length, 2);
+});
+
+test("after sleep a move under way does not wait for long either, and is sent again", async () => {
+  const r = await greeted();
+  r.session.play("e2e4");
+  r.session.caller.nudge();
+  mock.timers.tick(3500);
+  assert.equal(r.sockets.length, 2);
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.name(), "PLAYER_MOVE");
+});
+
+test("after sleep a connection that answers stays", async () => {
+  const r = await greeted();
+  r.session.caller.nudge();
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  mock.timers.tick(10_000);
+  assert.equal(r.sockets.length, 1);
+  assert.equal(r.session.status.value.link, "online");
+});
+
+test("the network is back: an attempt that began without it is given up for another", async () => {
+  const r = await greeted();
+  r.socket().drop();
+  mock.timers.tick(500);
+  assert.equal(r.sockets.length, 2); // and hears nothing
+  r.session.caller.nudge();
+  assert.equal(r.sockets.length, 3);
+  assert.ok(r.sockets[1].closed);
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.session.status.value.link, "online");
+  mock.timers.tick(20_000);
+  assert.equal(r.sockets.length, 3);
+});
+
 test("an unknown token gives a new player, who is told", async () => {
   const shelf = new Shelf();
   shelf.setItem(keys.token, "ffffffffffffffffffffffffffffffff");

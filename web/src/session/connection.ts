@@ -50,6 +50,7 @@ export interface Handlers {
 }
 
 const patience = 12_000; // ms for an ACK, and again for its answer
+const moment = 3_000; // ms for an answer when there is reason to doubt the connection
 const pause = 1_000; // ms after the server said "too many requests"
 const goingAway = 1001;
 const open = 1; // WebSocket.OPEN
@@ -82,6 +83,11 @@ export class Connection {
     const bytes = encode({ ...call.request, seq }) as Uint8Array<ArrayBuffer>;
     this.current = { call, seq, bytes, acked: false };
     this.send(bytes);
+  }
+
+  /** hurry gives what is under way only a moment more. */
+  hurry(): void {
+    if (this.current) this.wait(() => this.end(false), moment);
   }
 
   /** end closes the connection and hands back what was under way. */
