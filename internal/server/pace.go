@@ -16,8 +16,8 @@ import (
 const (
 	burstLag  = 10 * time.Second
 	steadyLag = 500 * time.Millisecond
-	restShare = 20
-	longRest  = 5 * time.Second
+	restShare = 40
+	longRest  = 10 * time.Second
 	glance    = 500 * time.Millisecond
 )
 
