@@ -13,11 +13,12 @@ import (
 // A load is more than quietRate requests a second. A burst, its first burstTime,
 // is left to the players: the drain rests restShare times as long as it works,
 // unless the database falls burstLag behind. A load that lasts longer is no
-// burst: the drain rests only while the database is closer than closeLag, and the
-// lag has a bound. It begins where the lag stands, so that nothing jerks, and
-// falls by a second in two, to steadyLag. From half of the bound on the loop is
-// braked: it leaves a share of its time, more with the lag, up to mostBrake. So
-// players wait a little longer, nobody is refused, and the drain gets the machine.
+// burst: the drain makes a batch every batchTime, or faster while the database is
+// further behind, and the lag has a bound. It begins at twice the lag, so that
+// nothing jerks, and falls with the clock, to steadyLag. From half of the bound
+// on the loop is braked: it leaves a share of its time, more with the lag, up to
+// mostBrake. So players wait a little longer, nobody is refused, and the drain gets
+// the machine.
 //
 // There is no brake unless the database takes batches: an outage never slows
 // down play.
@@ -28,10 +29,9 @@ const (
 	restShare = 5
 	longRest  = 500 * time.Millisecond
 
-	closeLag   = 250 * time.Millisecond
-	steadyLag  = 900 * time.Millisecond
-	boundFalls = 0.5 // seconds a second
-	mostBrake  = 0.9
+	batchTime = 300 * time.Millisecond
+	steadyLag = 900 * time.Millisecond
+	mostBrake = 0.9
 )
 
 // paced is a store whose drain leaves room for players, and asks them for some.
@@ -83,13 +83,13 @@ func (p *paced) next(now time.Time, took time.Duration) (rest time.Duration) {
 	case p.bound == 0 && lag < burstLag && now.Sub(p.began) < burstTime:
 		return min(restShare*took, longRest)
 	case p.bound == 0:
-		p.bound = max(lag, steadyLag)
+		p.bound = max(2*lag, steadyLag)
 	default:
-		p.bound = max(p.bound-time.Duration(boundFalls*float64(elapsed)), steadyLag)
+		p.bound = max(p.bound-elapsed, steadyLag)
 	}
 	p.brake.set(brakeAt(lag, p.bound), now.Add(brakeTime+2*took))
-	if lag < closeLag {
-		rest = min(took, closeLag/2) // so that more moves meet in the next batch
+	if lag < steadyLag/2 {
+		rest = max(batchTime-took, 0) // so that more moves meet in the next batch
 	}
 	return rest
 }
