@@ -54,8 +54,9 @@ generate: ## write anew the parts of the documents that come from code
 	go generate ./...
 	go test ./internal/config -run=TestManual -update
 
-bench: web ## the benchmarks, each beside its yardstick in the same run
+bench: web build ## the benchmarks, each beside its yardstick in the same run
 	go test -run='^$$' -bench=. -benchmem -p=1 -timeout=2h ./...
+	TMPDIR=$(CURDIR)/bin bin/wamble bench --verify --also 1,16,1000
 	@for m in $(NESTED); do (cd $$m && echo "benchmarks of $$m" && go test -run='^$$' -bench=. ./...); done
 
 soak: ## the long proofs at full length (hours); WAMBLE_SEED=n repeats a run

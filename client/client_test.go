@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds every test; it is never the expected outcome.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -28,7 +28,7 @@ func testContext(t testing.TB) context.Context {
 // quick counts from 1, and repeats and reconnects soon, so that tests of loss do
 // not wait.
 func quick() *client.Dialer {
-	return &client.Dialer{FirstSeq: 1, Repeat: 10 * time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond}
+	return &client.Dialer{FirstSeq: 1, Repeat: 40 * time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond}
 }
 
 // overBoth runs a test over UDP and over WebSocket.

@@ -200,7 +200,12 @@ func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
 func (p *person) without(name string) {
 	p.t.Helper()
 	object, field, _ := strings.Cut(name, ".")
-	script := fmt.Sprintf("Object.defineProperty(%s, %q, {value: undefined})", object, field)
+	p.onEveryPage(fmt.Sprintf("Object.defineProperty(%s, %q, {value: undefined})", object, field))
+}
+
+// onEveryPage runs a script before every page that is opened from now on.
+func (p *person) onEveryPage(script string) {
+	p.t.Helper()
 	_, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 	if err != nil {
 		p.t.Fatal(err)

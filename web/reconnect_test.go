@@ -9,16 +9,19 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// refused is what Chromium logs of a WebSocket that finds no server.
-const refused = "WebSocket connection to"
+// outage lets the browser log what a server that is down, or just starts, gives
+// it to log: each request that fails, whatever the client makes of it.
+func (p *person) outage() {
+	p.forgive("WebSocket connection to")
+	p.forgive("Failed to load resource")
+}
 
 // TestKill: the server crashes and comes back; the player keeps the board, and a
 // move made meanwhile is sent.
 func TestKill(t *testing.T) {
 	h := serve(t, at(freePort(t), conf(`(def min-boards 8)`)))
 	p := meet(t, desk)
-	p.forgive(refused)
-	p.forgive("ERR_CONNECTION_REFUSED")
+	p.outage()
 	p.sit(h.url)
 	p.move(byClick, "e2", "e4")
 	board := p.board()

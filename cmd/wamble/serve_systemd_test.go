@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,11 +19,11 @@ import (
 // manager is a service manager: it has bound the sockets of a server, starts it,
 // and hears what it says.
 type manager struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	dir    string
-	notify *net.UnixConn
-	udp    *net.UDPConn
+	t    *testing.T
+	cmd  *exec.Cmd
+	dir  string
+	said chan string
+	udp  *net.UDPConn
 }
 
 // startService starts 'wamble serve' as a service.
@@ -43,10 +44,7 @@ func startService(t *testing.T) *manager {
 		t.Fatal(err)
 	}
 	path := filepath.Join(m.dir, "notify")
-	if m.notify, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.notify.Close() })
+	m.listen(path)
 	tcp, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -78,17 +76,42 @@ func startService(t *testing.T) *manager {
 	return m
 }
 
+// listen hears all that the service says, as soon as it says it: the kernel keeps
+// only a few words for a manager that does not listen.
+func (m *manager) listen(path string) {
+	m.t.Helper()
+	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.said = make(chan string, 10_000)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for b := make([]byte, 1000); ; {
+			n, err := notify.Read(b)
+			if err != nil {
+				return
+			}
+			m.said <- string(b[:n])
+		}
+	})
+	m.t.Cleanup(func() {
+		notify.Close()
+		listening.Wait()
+	})
+}
+
 // hear waits until the service says something.
 func (m *manager) hear(want string) {
 	m.t.Helper()
-	m.notify.SetReadDeadline(time.Now().Add(time.Minute))
-	for b := make([]byte, 1000); ; {
-		n, err := m.notify.Read(b)
-		if err != nil {
-			m.t.Fatalf("the service does not say %q: %v", want, err)
-		}
-		if strings.Contains(string(b[:n]), want) {
-			return
+	for end := time.After(time.Minute); ; {
+		select {
+		case said := <-m.said:
+			if strings.Contains(said, want) {
+				return
+			}
+		case <-end:
+			m.t.Fatalf("the service does not say %q", want)
 		}
 	}
 }

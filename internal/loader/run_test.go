@@ -128,7 +128,7 @@ func TestAway(t *testing.T) {
 	o := s.options(Moves, 4)
 	o.Wait, o.Drain = 5*time.Millisecond, 200*time.Millisecond
 	s.when(func(p progress) bool { return p.moves >= 50 }, func() { s.faults.die = true })
-	r := play(t, s.until(t, func(p progress) bool { return p.missed > 4*(maxSends+1) }), o) // so that one has given up
+	r := play(t, s.until(t, func(p progress) bool { return p.missed > 8*(maxSends+1) }), o) // so that one has given up
 	if r.Counts.Timeouts == 0 {
 		t.Error("nothing was given up")
 	}
@@ -202,8 +202,16 @@ func TestOtherModes(t *testing.T) {
 }
 
 func TestEcho(t *testing.T) {
-	o := Options{Server: startServant(t, "echo").addr, Clients: 32, Duration: 300 * time.Millisecond, Wait: time.Second}
-	r := play(t, context.Background(), o)
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o := Options{Server: startServant(t, "echo").addr, Clients: 32, Duration: time.Minute, Greet: time.Minute, Drain: time.Minute, Wait: time.Minute}
+	o.EverySecond = func(sec Second) {
+		if sec.Answered > 0 {
+			cancel()
+		}
+	}
+	r := play(t, ctx, o)
 	if r.Answered == 0 || uint64(r.AcceptedCount()) < r.Answered {
 		t.Errorf("%d answered, %d accepted", r.Answered, r.AcceptedCount())
 	}

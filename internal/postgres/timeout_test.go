@@ -22,8 +22,9 @@ func TestTimeouts(t *testing.T) {
 	if err := patient.Apply(t.Context(), start); err != nil {
 		t.Fatal(err)
 	}
-	o.StatementTimeout = 200 * time.Millisecond
-	hasty, known := open(t, o), open(t, o)
+	hurried := o
+	o.StatementTimeout, hurried.StatementTimeout = 3*time.Second, 200*time.Millisecond
+	hasty, known := open(t, hurried), open(t, o)
 	first, b := tr.Batch(8), tr.Batch(8)
 	if err := known.Apply(t.Context(), first); err != nil { // from here on its connection knows the statements
 		t.Fatal(err)

@@ -20,7 +20,8 @@ type Feed interface {
 	// Read returns up to limit games behind a number, and up to which number it
 	// has looked; gone if some of them were dropped.
 	Read(after uint64, limit int) (games []Ended, upTo uint64, gone bool, err error)
-	// Changed returns a channel that is closed when there are more games.
+	// Changed returns a channel that is closed when there are more games; nil when
+	// nobody is to wait for them.
 	Changed() <-chan struct{}
 }
 
@@ -78,7 +79,7 @@ func (a *API) finished(r reader) (*answer, error) {
 		case gone:
 			return nil, errGone
 		}
-		if len(games) > 0 || wait == 0 {
+		if len(games) > 0 || wait == 0 || changed == nil {
 			return a.lines(games, upTo)
 		}
 		after = upTo

@@ -200,8 +200,9 @@ func TestAbuse(t *testing.T) {
 	calm50, calm99 := pulse(t, player, 100)
 	seed := seedOf(t)
 	before := memoryOf(t, s.cmd.Process.Pid)
-	ctx, cancel := context.WithTimeout(t.Context(), abuseTime())
-	defer cancel()
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	began := time.Now()
 	var vandals sync.WaitGroup
 	counts := [2]atomic.Int64{}
 	for i := range 4 {
@@ -215,21 +216,21 @@ func TestAbuse(t *testing.T) {
 		}
 	}
 	storm50, storm99 := pulse(t, player, 100)
+	until(t, "there is abuse", func() bool {
+		return time.Since(began) >= abuseTime() && counts[0].Load() >= 100 && counts[1].Load() >= 10
+	})
+	enough()
 	vandals.Wait()
 	middle := memoryOf(t, s.cmd.Process.Pid)
 	after50, after99 := pulse(t, player, 100)
 	t.Logf("%d packets, %d connections; a move took p50 %v p99 %v before, %v %v during, %v %v after; memory %d, %d MB",
 		counts[0].Load(), counts[1].Load(), calm50, calm99, storm50, storm99, after50, after99, before>>20, middle>>20)
-	if counts[0].Load() < 100 || counts[1].Load() < 10 {
-		t.Error("there was hardly any abuse")
-	}
 	// Sessions, links and limits of strangers are bounded tables; they may fill.
 	if grown := middle - before; grown > 256<<20 {
 		t.Errorf("the memory has grown by %d MB", grown>>20)
 	}
-	if got := fetch(t, "http://127.0.0.1:"+s.port+"/readyz"); got != "200 ready" {
-		t.Errorf("/readyz says %s", got)
-	}
+	// The last connections of the vandals may still be counted.
+	until(t, "/readyz answers", func() bool { return fetch(t, "http://127.0.0.1:"+s.port+"/readyz") == "200 ready" })
 	if strings.Contains(s.log.String(), "panic") {
 		t.Errorf("something has panicked:\n%s", s.log)
 	}

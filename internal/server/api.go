@@ -20,13 +20,23 @@ func (rt *runtime) api() http.Handler {
 	})
 }
 
+// startTime is how long a reader waits for a profile that starts: the next image
+// after a handoff is there in a moment.
+const startTime = 5 * time.Second
+
+// soonLoop returns the loop, or nil if there is none soon.
+func (rt *runtime) soonLoop(ctx context.Context) *loop {
+	rt.stage.soon(ctx, startTime)
+	return rt.loop.Load()
+}
+
 // admit asks the profile about a reader.
 func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
 	wanted := make([]profile.Right, len(rights))
 	for i, r := range rights {
 		wanted[i] = profile.Right(r)
 	}
-	l := rt.loop.Load()
+	l := rt.soonLoop(ctx)
 	var denied *wamble.Denied
 	if l == nil || !l.do(ctx, func() { denied = l.life.profile.Admits(profile.Reader(who), wanted) }) {
 		return readapi.ErrStarting
@@ -39,7 +49,7 @@ func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.
 
 // counts looks at the profile between two steps.
 func (rt *runtime) counts(ctx context.Context) (readapi.Counts, error) {
-	l := rt.loop.Load()
+	l := rt.soonLoop(ctx)
 	var c readapi.Counts
 	if l == nil || !l.do(ctx, func() {
 		p := l.life.profile
@@ -79,14 +89,19 @@ func (f feed) Changed() <-chan struct{} { return f.rt.help.games.wait() }
 
 // bell wakes all who wait for something. Its zero value is ready.
 type bell struct {
-	mu   sync.Mutex
-	next chan struct{}
+	mu    sync.Mutex
+	next  chan struct{}
+	stuck bool
 }
 
-// wait returns a channel that is closed at the next ring.
+// wait returns a channel that is closed at the next ring; nil when the bell is
+// stuck.
 func (b *bell) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.stuck {
+		return nil
+	}
 	if b.next == nil {
 		b.next = make(chan struct{})
 	}
@@ -100,4 +115,12 @@ func (b *bell) ring() {
 		close(b.next)
 		b.next = nil
 	}
+}
+
+// stick rings for the last time, unless it is undone.
+func (b *bell) stick(stuck bool) {
+	b.mu.Lock()
+	b.stuck = stuck
+	b.mu.Unlock()
+	b.ring()
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,11 +69,12 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		// counted.
 		report, failed = loader.Run(ctx, loader.Options{
 			Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Mode: loader.Moves, Clients: 180,
-			Duration: time.Hour, Greet: patience, Drain: patience, Wait: 15 * time.Second,
+			Duration: time.Hour, Greet: patience, Drain: patience, Wait: patience / 2,
 			EverySecond: func(loader.Second) { once(greeted) },
 		})
 	})
 	await(t, greeted, "the load has begun")
+	reader := readOn("http://127.0.0.1:" + i.port + "/api/live")
 	var frozen []time.Duration
 	for round := range rounds {
 		done, err := i.handOff("")
@@ -85,6 +89,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		over.more(t, 40)
 	}
 	over.finish()
+	reader.end(t)
 	lost := drops(t, i.port)
 	stop()
 	load.Wait()
@@ -108,6 +113,53 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	t.Logf("%d boards, %d handoffs: frozen p50 %v, p90 %v, max %v; longest gap between answers %v; %d moves over UDP, %d over WebSocket",
 		boards, rounds, frozen[len(frozen)/2], frozen[len(frozen)*9/10], frozen[len(frozen)-1], report.LongestGap, report.AcceptedCount(), over.moves.Load())
 	verifyBoth(t, i.dir, &report, over)
+}
+
+// reader asks over HTTP again and again, and takes down what is not an answer.
+type reader struct {
+	stop     chan struct{}
+	done     chan struct{}
+	answers  int
+	problems []string
+}
+
+func readOn(url string) *reader {
+	r := &reader{stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		tick := time.NewTicker(60 * time.Millisecond) // the routes have limits
+		defer tick.Stop()
+		for {
+			answer, err := http.Get(url)
+			switch {
+			case err != nil:
+				r.problems = append(r.problems, err.Error())
+			case answer.StatusCode != http.StatusOK:
+				r.problems = append(r.problems, answer.Status)
+			}
+			if err == nil {
+				io.Copy(io.Discard, answer.Body)
+				answer.Body.Close()
+			}
+			r.answers++
+			select {
+			case <-r.stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return r
+}
+
+// end stops asking: every question must have been answered.
+func (r *reader) end(t *testing.T) {
+	t.Helper()
+	close(r.stop)
+	<-r.done
+	if len(r.problems) > 0 {
+		t.Errorf("%d of %d questions over HTTP were not answered: %v", len(r.problems), r.answers, r.problems)
+	}
 }
 
 // verifyBoth finds every move of the loader and of the crowd in the store, once,
@@ -171,7 +223,7 @@ func TestNoHandoff(t *testing.T) {
 		{name: "not a program", binary: script("\x7fELF and nothing more"), want: "check: the new binary refuses"},
 		{name: "another program", binary: "/bin/true", want: "is no wamble that can be handed over to"},
 		{name: "another protocol", binary: script("#!/bin/sh\necho '{\"protocol\":\"9\"}'\n"), want: "protocol 9"},
-		{name: "it vanishes after the check", binary: script("#!/bin/sh\n" + verdict + "\nrm \"$0\"\n"), want: "the old one serves again: exec"},
+		{name: "it vanishes after the check", binary: script("#!/bin/sh\n" + verdict + "\nrm \"$0\"\n"), want: "exec: exec "},
 		{name: "bad configuration", conf: "(def port \"x\")", want: "check: the new binary refuses"},
 		{name: "another database", conf: good + `(def db-isolated 1)`, want: "let 'wamble reload' do that first"},
 		{name: "it fails at adoption", trouble: "error", want: "the old one serves again: trouble"},
@@ -194,6 +246,15 @@ func TestNoHandoff(t *testing.T) {
 		}
 	}
 	i.write("trouble", "")
+	// The way of the signal is open again after an exec that failed.
+	last := i.status().Handoff.At
+	if err := i.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a handoff by signal", func() bool {
+		s := i.status()
+		return s.Handoff != nil && s.Handoff.Failure == "" && s.Handoff.At.After(last)
+	})
 	i.write("test.conf", good+`(def state-dir "/nowhere")`)
 	if _, err := i.handOff(""); err != nil {
 		t.Errorf("a good handoff after all: %v", err)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"os"
-	"strings"
 	"testing"
 
 	"wamble"
@@ -55,9 +54,8 @@ func TestKill(t *testing.T) {
 }
 
 func killAndCheck(t *testing.T, dir, text string) *crowd {
+	text = staying(t, text)
 	s := spawn(t, dir, text)
-	// The others come back to the same port.
-	text = strings.Replace(text, "(def port 0)", "(def port "+s.port+")", 1)
 	c := gather(t, s.address(), 12)
 	tokens := map[*player]wamble.Token{}
 	for _, p := range c.players {

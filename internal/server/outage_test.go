@@ -62,7 +62,7 @@ func TestStoreAway(t *testing.T) {
 // asked, and does not become a new player.
 func unknown(t *testing.T, s *here) {
 	t.Helper()
-	_, err := dialer(wamble.Token{1, 2, 3}).Dial(t.Context(), s.address())
+	_, err := dial(t.Context(), s.address(), wamble.Token{1, 2, 3})
 	var denied *wamble.Denied
 	if !errors.As(err, &denied) || denied.Code != wamble.Internal {
 		t.Errorf("an unknown token during an outage: got %v, want %d", err, wamble.Internal)

@@ -11,8 +11,9 @@ import (
 // The pace of the drain, and of what fills the journal that it drains.
 //
 // A load is more than quietRate requests a second. A burst, its first burstTime,
-// is left to the players: the drain rests restShare times as long as it works,
-// unless the database falls burstLag behind. A load that lasts longer is no
+// is left to the players: the drain rests restShare times as long as it works, and
+// looks up every glance whether they still play, unless the database falls burstLag
+// behind. A load that lasts longer is no
 // burst: the drain makes a batch every batchTime, or faster while the database is
 // further behind, and the lag has a bound. It begins at twice the lag, so that
 // nothing jerks, and falls with the clock, to steadyLag. From half of the bound
@@ -26,12 +27,13 @@ const (
 	quietRate = 1000
 	burstTime = 12 * time.Second
 	burstLag  = 10 * time.Second
-	restShare = 5
-	longRest  = 500 * time.Millisecond
+	restShare = 20
+	longRest  = 5 * time.Second
+	glance    = 500 * time.Millisecond
 
 	batchTime = 300 * time.Millisecond
 	steadyLag = 900 * time.Millisecond
-	mostBrake = 0.9
+	mostBrake = 0.95
 )
 
 // paced is a store whose drain leaves room for players, and asks them for some.
@@ -64,9 +66,26 @@ func (p *paced) Apply(ctx context.Context, b wamble.Batch) error {
 	}
 	now := time.Now()
 	if rest := p.next(now, now.Sub(began)); rest > 0 {
-		wait(ctx, rest)
+		p.sleep(ctx, rest)
 	}
 	return nil
+}
+
+// sleep rests, but not when there is nobody any more to rest for, and no longer
+// than a burst.
+func (p *paced) sleep(ctx context.Context, rest time.Duration) {
+	for ; rest > 0 && ctx.Err() == nil && !p.hurry.Load(); rest -= glance {
+		before := p.posted.Load()
+		wait(ctx, min(rest, glance))
+		if p.posted.Load() == before || p.bound == 0 && !p.burst(time.Now(), p.lag()) {
+			return
+		}
+	}
+}
+
+// burst reports whether the load may still be one.
+func (p *paced) burst(now time.Time, lag time.Duration) bool {
+	return lag < burstLag && now.Sub(p.began) < burstTime
 }
 
 // next sets the brake after a batch that took so long, and returns how long the
@@ -80,7 +99,7 @@ func (p *paced) next(now time.Time, took time.Duration) (rest time.Duration) {
 		p.bound = 0
 		p.brake.release()
 		return 0
-	case p.bound == 0 && lag < burstLag && now.Sub(p.began) < burstTime:
+	case p.bound == 0 && p.burst(now, lag):
 		return min(restShare*took, longRest)
 	case p.bound == 0:
 		p.bound = max(2*lag, steadyLag)
@@ -133,7 +152,7 @@ type brake struct {
 // The pauses of the loop: worth a timer, and too short for a client to send again.
 const (
 	leastHold = time.Millisecond
-	mostHold  = 20 * time.Millisecond
+	mostHold  = 50 * time.Millisecond
 )
 
 // set makes the loop leave a share of its time, until then.

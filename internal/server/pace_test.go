@@ -105,7 +105,7 @@ func TestPaceSettles(t *testing.T) {
 		pass(took)
 		rest := p.next(now, took)
 		journal = journal[n:] // acknowledged
-		pass(rest)
+		pass(min(rest, max(burstTime-now.Sub(start), glance))) // see sleep
 		switch since := now.Sub(start); {
 		case since < 10*time.Second && slowest < 1:
 			t.Fatalf("after %v players were braked, by %.2f: that is a burst", since, 1-slowest)
@@ -113,7 +113,7 @@ func TestPaceSettles(t *testing.T) {
 			t.Fatalf("after %v the lag is %v, want at most a second", since, lag())
 		}
 	}
-	if slowest <= 1-mostBrake-0.01 || slowest == 1 {
+	if slowest < 1-mostBrake-0.01 || slowest == 1 {
 		t.Errorf("players got %.2f of the loop at the least, want more than nothing and less than all", slowest)
 	}
 	rested := burstTime.Seconds() * restShare / (1 + restShare)
@@ -186,5 +186,52 @@ func TestBrake(t *testing.T) {
 	}
 	if b.release(); b.hold(now) != 0 {
 		t.Error("a brake that was released holds")
+	}
+}
+
+// TestPaceWakes: a rest ends when players are quiet, when the burst has lasted too
+// long or the database is too far behind, and when the journal is to be emptied;
+// else it is as long as it was meant to be.
+func TestPaceWakes(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		age  time.Duration // of the burst
+		busy int           // glances in which players do something
+		far  int           // glances until the database is too far behind
+		stop int           // glances until the journal is to be emptied
+		want time.Duration
+	}{
+		{"quiet at once", 0, 0, 1000, 1000, glance},
+		{"quiet after a while", 0, 7, 1000, 1000, 8 * glance},
+		{"behind after a while", 0, 1000, 9, 1000, 9 * glance},
+		{"emptied after a while", 0, 1000, 1000, 5, 5 * glance},
+		{"no burst after a while", burstTime - 3*glance, 1000, 1000, 1000, 3 * glance},
+		{"busy", 0, 1000, 1000, 1000, longRest},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				p := &paced{lag: func() time.Duration {
+					if time.Since(began) >= time.Duration(tc.far)*glance {
+						return burstLag
+					}
+					return 0
+				}}
+				p.began = began.Add(-tc.age)
+				go func() {
+					for n := range tc.busy {
+						time.Sleep(glance - time.Millisecond)
+						p.posted.Add(1)
+						p.hurry.Store(n+1 >= tc.stop)
+						time.Sleep(time.Millisecond)
+					}
+				}()
+				p.sleep(t.Context(), longRest)
+				if got := time.Since(began); got != tc.want {
+					t.Errorf("got a rest of %v, want %v", got, tc.want)
+				}
+				time.Sleep(time.Hour) // in the time of the bubble: the players end
+			})
+		})
 	}
 }

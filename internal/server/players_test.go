@@ -39,12 +39,22 @@ func dialer(token wamble.Token) *client.Dialer {
 	return &client.Dialer{Token: token, Repeat: 40 * time.Millisecond, MinBackoff: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
 }
 
+// dial says hello until somebody answers, or the context ends.
+func dial(ctx context.Context, address string, token wamble.Token) (*client.Client, error) {
+	for {
+		c, err := dialer(token).Dial(ctx, address)
+		if !errors.Is(err, client.ErrTimeout) || ctx.Err() != nil {
+			return c, err
+		}
+	}
+}
+
 // join lets a player join a server.
 func join(t testing.TB, address string, token wamble.Token) *player {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c, err := dialer(token).Dial(ctx, address)
+	c, err := dial(ctx, address, token)
 	if err != nil {
 		t.Fatalf("hello: %v", err)
 	}

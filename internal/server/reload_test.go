@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"os"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
-	"wamble/internal/transport"
 )
 
 // file is a configuration that a test changes while a server runs.
@@ -20,23 +18,6 @@ type file struct{ text string }
 
 func (f *file) load() (*config.Config, error) {
 	return config.Load("test.conf", f.text, config.Params{})
-}
-
-// freePorts returns numbers that are free for UDP and TCP, below those that the
-// kernel gives to clients.
-func freePorts(t testing.TB, n int) []uint16 {
-	t.Helper()
-	var free []uint16
-	for len(free) < n {
-		number := uint16(10000 + rand.IntN(20000))
-		p, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), number)})
-		if err != nil {
-			continue
-		}
-		defer p.Close() // when all are chosen, so that they differ
-		free = append(free, number)
-	}
-	return free
 }
 
 // profilesOn is a configuration with profiles on ports: "red", 8001, "blue", 8002.

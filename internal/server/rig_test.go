@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/transport"
 )
 
 // asServer is set in a child process that is to be a server: its value is the
@@ -81,6 +83,29 @@ func conf(more string) string {
 	return `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0) (def shutdown-timeout 120)
 (def log-level "warn") (def rate-limit-ip-requests-per-sec 0) (def rate-limit-requests-per-sec 0) (def new-players-per-ip-per-min 0) (def min-boards 8)
 ` + more
+}
+
+// freePorts returns numbers that are free for UDP and TCP, below those that the
+// kernel gives to clients: so nobody takes one while its server is away.
+func freePorts(t testing.TB, n int) []uint16 {
+	t.Helper()
+	var free []uint16
+	for len(free) < n {
+		number := uint16(10000 + rand.IntN(20000))
+		p, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), number)})
+		if err != nil {
+			continue
+		}
+		defer p.Close() // when all are chosen, so that they differ
+		free = append(free, number)
+	}
+	return free
+}
+
+// staying is a configuration whose server comes back to the same port.
+func staying(t testing.TB, text string) string {
+	t.Helper()
+	return strings.Replace(text, "(def port 0)", fmt.Sprintf("(def port %d)", freePorts(t, 1)[0]), 1)
 }
 
 // postgresConf are the options that name a database.

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,14 +60,12 @@ func verifySQLite(t testing.TB, dir string, c *crowd) {
 // TestWebSocket: the same over WebSocket, on the same port; the end of the
 // server is told, and the client comes back by itself.
 func TestWebSocket(t *testing.T) {
-	dir := t.TempDir()
-	s := serve(t, Options{Dir: dir}, conf("")).ready()
-	a := s.Addresses()
-	c := gather(t, "ws://"+a.HTTP.String()+"/ws", 2)
+	dir, text := t.TempDir(), staying(t, conf(""))
+	s := serve(t, Options{Dir: dir}, text).ready()
+	c := gather(t, "ws://"+s.Addresses().HTTP.String()+"/ws", 2)
 	c.play()
 	c.more(t, 40)
 	s.end()
-	text := strings.Replace(conf(""), "(def port 0)", fmt.Sprintf("(def port %d)", a.UDP.Port()), 1)
 	s = serve(t, Options{Dir: dir}, text).ready()
 	c.more(t, 40)
 	c.finish()
@@ -79,9 +76,8 @@ func TestWebSocket(t *testing.T) {
 // TestStop: SIGTERM in mid-load ends the process in order, with everything in
 // the store, and play goes on when it runs again.
 func TestStop(t *testing.T) {
-	dir := t.TempDir()
-	s := spawn(t, dir, conf(""))
-	text := strings.Replace(conf(""), "(def port 0)", "(def port "+s.port+")", 1)
+	dir, text := t.TempDir(), staying(t, conf(""))
+	s := spawn(t, dir, text)
 	c := gather(t, s.address(), 12)
 	c.play()
 	for range 3 {
@@ -181,7 +177,7 @@ func TestCold(t *testing.T) {
 	s = serve(t, Options{Dir: dir}, conf("(def reservation-timeout 1)")).ready()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c, err := dialer(token).Dial(ctx, s.address())
+	c, err := dial(ctx, s.address(), token)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,9 +23,8 @@ import (
 func TestSoak(t *testing.T) {
 	cluster := pgtest.Start(t, true)
 	db := cluster.Migrated(t)
-	i := spawnImage(t, conf(postgresConf(db)+"(def min-boards 300)"))
-	text := strings.Replace(conf(postgresConf(db)+"(def min-boards 300)"), "(def port 0)", "(def port "+i.port+")", 1)
-	i.write("test.conf", text)
+	text := staying(t, conf(postgresConf(db)+"(def min-boards 300)"))
+	i := spawnImage(t, text)
 	troubles := []struct {
 		name string
 		do   func()

@@ -1,6 +1,10 @@
 package server
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 // stage says whether a profile serves players, and if not, what it waits for.
 type stage struct {
@@ -32,4 +36,14 @@ func (s *stage) get() (up bool, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.isUp, s.why
+}
+
+// soon waits until the profile was ready for the first time, but not for long.
+func (s *stage) soon(ctx context.Context, long time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	select {
+	case <-s.upped:
+	case <-ctx.Done():
+	}
 }

@@ -29,7 +29,7 @@ func turnedAway(t testing.TB, address string) *wamble.Denied {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c, err := dialer(wamble.Token{}).Dial(ctx, address)
+	c, err := dial(ctx, address, wamble.Token{})
 	var denied *wamble.Denied
 	switch {
 	case errors.As(err, &denied):

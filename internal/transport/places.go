@@ -47,9 +47,15 @@ func hostOf(a netip.Addr) netip.Addr {
 // limitedListener closes connections over the limit as soon as they are
 // accepted, before they cost a goroutine or a buffer.
 type limitedListener struct {
-	*net.TCPListener
+	tcpListener
 	mu     sync.Mutex
 	places places
+}
+
+// tcpListener is what is needed of a *net.TCPListener.
+type tcpListener interface {
+	net.Listener
+	AcceptTCP() (*net.TCPConn, error)
 }
 
 // LimitListener bounds the connections of a listener, in all and per host; those
@@ -58,9 +64,9 @@ func LimitListener(l *net.TCPListener, max, maxHost int) net.Listener {
 	return newLimitedListener(l, max, maxHost)
 }
 
-func newLimitedListener(l *net.TCPListener, max, maxHost int) *limitedListener {
+func newLimitedListener(l tcpListener, max, maxHost int) *limitedListener {
 	return &limitedListener{
-		TCPListener: l,
+		tcpListener: l,
 		places:      places{max: max, maxHost: maxHost, hosts: map[netip.Addr]int{}},
 	}
 }

@@ -1,6 +1,7 @@
 // The read routes of the server over HTTP (docs/http.md).
 
 import { session } from "./app";
+import { read } from "./http";
 import { NO_TOKEN } from "./wire";
 
 export interface Live {
@@ -56,7 +57,7 @@ export class Missing extends Error {}
 async function get<T>(path: string): Promise<T> {
   const { token } = session.status.value;
   const headers: HeadersInit = token === NO_TOKEN ? {} : { Authorization: `Bearer ${token}` };
-  const answer = await fetch(path, { headers });
+  const answer = await read(path, { headers });
   if (answer.status === 404) throw new Missing(path);
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return (await answer.json()) as T;

@@ -4,6 +4,7 @@
 import { Session } from "./session/session";
 import { Store } from "./session/store";
 import { Watcher } from "./session/watch";
+import { onWaking } from "./wake";
 
 const scheme = location.protocol === "https:" ? "wss" : "ws";
 
@@ -53,8 +54,6 @@ addEventListener("popstate", () => route.set(parseRoute(location.pathname)));
 /** begin connects, and keeps the session going through sleep, network changes and other tabs. */
 export function begin(): void {
   session.start();
-  addEventListener("online", () => session.caller.nudge());
-  addEventListener("pageshow", (e) => e.persisted && session.caller.nudge());
-  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && session.caller.nudge());
+  onWaking(() => session.caller.nudge());
   addEventListener("storage", (e) => e.key === "wamble.tab" && session.yieldTo(e.newValue));
 }

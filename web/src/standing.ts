@@ -15,6 +15,9 @@ export interface Standing {
   handle: string;
 }
 
+/** rated reports whether a rating is one: a guest has none, which is sent as 0. */
+export const rated = (rating: number | undefined): rating is number => rating !== undefined && Math.round(rating) > 0;
+
 export const standing = new Store<Standing | null>(null);
 
 /** Step is one move of the player's trail. */

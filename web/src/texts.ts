@@ -165,6 +165,7 @@ export const t = {
     player: "Player",
     guest: "guest",
     self: "you",
+    unrated: "–",
     noRows: "Nobody is ranked yet.",
     failed: "This cannot be shown right now.",
     profiles: "Places to play",

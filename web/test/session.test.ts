@@ -13,6 +13,7 @@ const start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w";
 
 class FakeSocket implements Sock {
   binaryType = "";
+  readyState = 1;
   onopen: ((e: any) => void) | null = null;
   onmessage: ((e: any) => void) | null = null;
   onclose: ((e: any) => void) | null = null;
@@ -173,6 +174,26 @@ test("a move made while the connection is away is sent when it is back", async (
   assert.equal(r.name(), "PLAYER_MOVE");
 });
 
+test("a move made while the connection is closing is sent over the next one", async () => {
+  const r = await greeted();
+  const closing = r.socket();
+  const before = closing.sent.length;
+  closing.readyState = 2;
+  r.session.play("e2e4");
+  assert.equal(closing.sent.length, before, "a closing socket takes nothing");
+  closing.drop(1001);
+  mock.timers.runAll();
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.name(), "PLAYER_MOVE");
+  r.socket().ack();
+  r.socket().board("BOARD_UPDATE", 17, start);
+  await settle();
+  assert.equal(r.session.status.value.board?.id, 17);
+});
+
 test("a move that an earlier page left behind is sent", async () => {
   const first = await greeted();
   first.session.play("e2e4"); // and the page is closed
@@ -215,6 +236,59 @@ test("a server that does not answer is left, and tried again ever more rarely", 
     r.socket().drop();
   }
   assert.ok(r.sockets.length >= 8 && r.sockets.length <= 10);
+});
+
+test("after sleep a silent connection is given a moment, then another one is made", async () => {
+  const r = await greeted();
+  r.session.caller.nudge();
+  assert.equal(r.name(), "CLIENT_HELLO");
+  mock.timers.tick(2999);
+  assert.ok(!r.sockets[0].closed);
+  mock.timers.tick(1);
+  assert.ok(r.sockets[0].closed);
+  mock.timers.tick(500);
+  assert.equal(r.sockets.length, 2);
+});
+
+test("after sleep a move under way does not wait for long either, and is sent again", async () => {
+  const r = await greeted();
+  r.session.play("e2e4");
+  r.session.caller.nudge();
+  mock.timers.tick(3500);
+  assert.equal(r.sockets.length, 2);
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.name(), "PLAYER_MOVE");
+});
+
+test("after sleep a connection that answers stays", async () => {
+  const r = await greeted();
+  r.session.caller.nudge();
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  mock.timers.tick(10_000);
+  assert.equal(r.sockets.length, 1);
+  assert.equal(r.session.status.value.link, "online");
+});
+
+test("the network is back: an attempt that began without it is given up for another", async () => {
+  const r = await greeted();
+  r.socket().drop();
+  mock.timers.tick(500);
+  assert.equal(r.sockets.length, 2); // and hears nothing
+  r.session.caller.nudge();
+  assert.equal(r.sockets.length, 3);
+  assert.ok(r.sockets[1].closed);
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.session.status.value.link, "online");
+  mock.timers.tick(20_000);
+  assert.equal(r.sockets.length, 3);
 });
 
 test("an unknown token gives a new player, who is told", async () => {

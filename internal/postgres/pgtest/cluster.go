@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/user"
@@ -64,7 +64,7 @@ func start(fsync bool) (*Cluster, error) {
 		err = c.configure(fsync)
 	}
 	if err == nil {
-		err = c.up()
+		err = c.first()
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.end())
@@ -166,19 +166,16 @@ func (c *Cluster) end() error {
 }
 
 func (c *Cluster) configure(fsync bool) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	c.port = l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return err
-	}
-	settings := fmt.Sprintf("port = %d\nunix_socket_directories = '%s'\nlisten_addresses = '127.0.0.1'\nmax_connections = 200\n"+
-		"max_wal_size = '2GB'\nshared_buffers = '128MB'\n", c.port, c.dir)
+	settings := fmt.Sprintf("unix_socket_directories = '%s'\nlisten_addresses = '127.0.0.1'\nmax_connections = 200\n"+
+		"max_wal_size = '2GB'\nshared_buffers = '128MB'\n", c.dir)
 	if !fsync {
 		settings += "fsync = off\nfull_page_writes = off\n"
 	}
+	return c.set(settings)
+}
+
+// set adds settings, which count from the next start on.
+func (c *Cluster) set(settings string) error {
 	f, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -187,9 +184,28 @@ func (c *Cluster) configure(fsync bool) error {
 	return errors.Join(err, f.Close())
 }
 
-func (c *Cluster) up() error {
-	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-t", "60", "start")
+// first starts the server for the first time, on a number that it keeps. The
+// kernel gives such low ones to nobody, so that no client has taken it when the
+// server comes back; another cluster may be faster, then it is another number.
+func (c *Cluster) first() (err error) {
+	for range 5 {
+		c.port = 10000 + rand.IntN(20000)
+		if err = c.set(fmt.Sprintf("port = %d\n", c.port)); err != nil {
+			return err
+		}
+		if err = c.up(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
+
+func (c *Cluster) up() error {
+	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-t", startSeconds, "start")
+}
+
+// startSeconds is how long a start may take on a busy machine.
+const startSeconds = "180"
 
 // Up starts a server that was stopped.
 func (c *Cluster) Up(t testing.TB) {
@@ -216,7 +232,7 @@ func (c *Cluster) Restart(t testing.TB) {
 }
 
 func (c *Cluster) restart() error {
-	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-m", "immediate", "-w", "-t", "60", "restart")
+	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-m", "immediate", "-w", "-t", startSeconds, "restart")
 }
 
 // Server is the options of the cluster's own database, over its unix socket.

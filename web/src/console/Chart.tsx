@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import { ink, useScheme } from "../style/ink";
 import "uplot/dist/uPlot.min.css";
 
 export interface Curve {
@@ -14,11 +15,10 @@ const inks = ["--accent", "--warm", "--good", "--bad"];
 export function Chart({ title, times, curves }: { title: string; times: number[]; curves: Curve[] }) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const scheme = useScheme();
   const names = curves.map((c) => c.name).join();
 
   useEffect(() => {
-    const style = getComputedStyle(document.documentElement);
-    const ink = (name: string) => style.getPropertyValue(name).trim();
     const axis = { stroke: ink("--faint"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line") } };
     plot.current = new uPlot(
       {
@@ -38,7 +38,7 @@ export function Chart({ title, times, curves }: { title: string; times: number[]
       resize.disconnect();
       plot.current?.destroy();
     };
-  }, [names]);
+  }, [names, scheme]);
 
   useEffect(() => plot.current?.setData([times, ...curves.map((c) => c.values)]), [times]);
 

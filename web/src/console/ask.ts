@@ -2,6 +2,7 @@
 // request and kept for this tab only: nothing that a browser would add by itself
 // opens the door, so no other page can use it.
 
+import { read } from "../http";
 import { Store } from "../session/store";
 
 const key = "wamble.admin";
@@ -12,12 +13,20 @@ token.subscribe((t) => (t ? sessionStorage.setItem(key, t) : sessionStorage.remo
 /** Locked is thrown when the token is not accepted. */
 export class Locked extends Error {}
 
-async function call<T>(path: string, init: RequestInit = {}, bearer = token.value): Promise<T> {
-  const answer = await fetch(`api/${path}`, { ...init, headers: { ...init.headers, Authorization: `Bearer ${bearer}` } });
+async function look<T>(path: string, bearer = token.value): Promise<T> {
+  return body(await read(`api/${path}`, { headers: { Authorization: `Bearer ${bearer}` } }));
+}
+
+async function act<T>(verb: string, args: unknown): Promise<T> {
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${token.value}` };
+  return body(await fetch(`api/act/${verb}`, { method: "POST", body: JSON.stringify(args ?? {}), headers }));
+}
+
+async function body<T>(answer: Response): Promise<T> {
   if (answer.status === 401) throw new Locked();
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.error ?? String(answer.status));
-  return body as T;
+  const said = await answer.json();
+  if (!answer.ok) throw new Error(said.error ?? String(answer.status));
+  return said as T;
 }
 
 export interface Profile {
@@ -77,16 +86,15 @@ export interface Deed {
 
 /** enter takes a token, if it is the right one. */
 export async function enter(text: string): Promise<void> {
-  await call<Status>("status", {}, text);
+  await look<Status>("status", text);
   token.set(text);
 }
 
 export const ask = {
-  status: () => call<Status>("status"),
-  vitals: () => call<Vitals>("vitals"),
-  dead: () => call<Dead[]>("dead-letters"),
-  log: () => call<string[]>("log"),
-  audit: () => call<Deed[]>("audit"),
-  act: (verb: string, args: unknown) =>
-    call<unknown>(`act/${verb}`, { method: "POST", body: JSON.stringify(args ?? {}), headers: { "Content-Type": "application/json" } }),
+  status: () => look<Status>("status"),
+  vitals: () => look<Vitals>("vitals"),
+  dead: () => look<Dead[]>("dead-letters"),
+  log: () => look<string[]>("log"),
+  audit: () => look<Deed[]>("audit"),
+  act,
 };

@@ -55,14 +55,22 @@ export class Caller implements Counter {
     for (const call of this.queue.splice(0)) call.reject(new Lost("stopped"));
   }
 
-  /** nudge is called when the network or the page comes back: it tries at once, or asks whether the server is there. */
+  /**
+   * nudge is called when the network or the page comes back: it connects at once, or asks whether the server is there.
+   * A connection that slept may be dead without knowing it, so the answer has to come soon.
+   */
   nudge(): void {
     if (this.state === "away") {
       this.delay = 0;
       clearTimeout(this.retry);
+      const attempt = this.connection;
+      this.connection = null; // an attempt under way may have begun in the network before
+      attempt?.end(false);
       this.connect();
-    } else if (this.state === "online") {
-      this.greetSoon(0);
+    } else if (this.state === "online" && this.connection) {
+      if (!this.connection.busy) this.options.greet(this.ask).catch(() => {});
+      this.connection.hurry();
+      this.greetSoon(heartbeat);
     }
   }
 

@@ -34,6 +34,7 @@ export interface Counter {
 /** Sock is what of a WebSocket is used. */
 export interface Sock {
   binaryType: string;
+  readonly readyState: number;
   onopen: ((e: any) => void) | null;
   onmessage: ((e: any) => void) | null;
   onclose: ((e: any) => void) | null;
@@ -49,8 +50,10 @@ export interface Handlers {
 }
 
 const patience = 12_000; // ms for an ACK, and again for its answer
+const moment = 3_000; // ms for an answer when there is reason to doubt the connection
 const pause = 1_000; // ms after the server said "too many requests"
 const goingAway = 1001;
+const open = 1; // WebSocket.OPEN
 
 export class Connection {
   private current: { call: Call; seq: number; bytes: Uint8Array<ArrayBuffer>; acked: boolean } | null = null;
@@ -79,8 +82,12 @@ export class Connection {
     const seq = this.counter.next();
     const bytes = encode({ ...call.request, seq }) as Uint8Array<ArrayBuffer>;
     this.current = { call, seq, bytes, acked: false };
-    this.socket.send(bytes);
-    this.wait(() => this.end(false), patience);
+    this.send(bytes);
+  }
+
+  /** hurry gives what is under way only a moment more. */
+  hurry(): void {
+    if (this.current) this.wait(() => this.end(false), moment);
   }
 
   /** end closes the connection and hands back what was under way. */
@@ -146,7 +153,12 @@ export class Connection {
 
   private repeat(): void {
     if (!this.current) return;
-    this.socket.send(this.current.bytes);
+    this.send(this.current.bytes);
+  }
+
+  /** send sends a request and waits for its ACK. A socket that is closing already says so in a moment. */
+  private send(bytes: Uint8Array<ArrayBuffer>): void {
+    if (this.socket.readyState === open) this.socket.send(bytes);
     this.wait(() => this.end(false), patience);
   }
 

@@ -66,9 +66,8 @@ function Crowd() {
     let gone = false;
     const ask = async () => {
       try {
-        if (document.visibilityState === "visible") setLive(await api.live());
+        if (document.visibilityState === "visible" && session.status.value.link !== "away") setLive(await api.live());
       } catch (e) {
-        setLive(null);
         gone ||= e instanceof Missing; // a server that does not count
       }
       if (!gone) timer = setTimeout(ask, 3000);
@@ -79,7 +78,8 @@ function Crowd() {
       clearTimeout(timer);
     };
   }, []);
-  if (!live) return <div class="crowd" />;
+  const { link } = useStore(session.status);
+  if (!live || link === "away") return <div class="crowd" />;
   return (
     <div class="crowd" role="status" aria-label={t.live.label}>
       <i class="pulse" aria-hidden="true" />

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { go, session, tell, watcher } from "../app";
 import type { Arrow } from "../board/Arrows";
 import { BoardView } from "../board/BoardView";
+import { Piece } from "../board/PieceDefs";
 import { type Color, fromUCI, type Move, Position, san, uci } from "../chess";
 import { created, type Twig } from "../session/predictions";
 import { predict } from "../session/predictions";
@@ -91,8 +92,8 @@ export function Focus({ board }: { board: string }) {
           </a>
           <h1>{t.play.board(board)}</h1>
           {chess960 && <span class="tag">{t.play.chess960}</span>}
-          <span class={`turn ${position.turn}`}>
-            <i aria-hidden="true" />
+          <span class="turn">
+            <Piece piece={position.turn === "w" ? "K" : "k"} />
             {stem ? t.predict.pendingMove(stem.name) : t.watch.toMove(side)}
           </span>
           <span class="tools">

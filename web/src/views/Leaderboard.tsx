@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { session } from "../app";
 import { useStore } from "../session/store";
-import { standing } from "../standing";
+import { rated, standing } from "../standing";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
 import type { LeaderboardRow, Packet } from "../wire";
@@ -24,10 +24,11 @@ interface Row {
   self: boolean;
 }
 
-function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number): Row[] {
+/** rowsOf are the rows of a page. The ranking may be older than the player's name: his own row has the one that we know. */
+function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: string): Row[] {
   const list = rows.map((r) => ({
     rank: r.rank,
-    name: r.handle || t.you.guest,
+    name: r.handle || (r.rank === me && handle) || t.you.guest,
     score: r.score,
     rating: r.rating,
     games: r.games,
@@ -37,7 +38,7 @@ function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number): Row[] {
   if (rank === undefined || list.some((r) => r.self)) return list;
   const own = {
     rank,
-    name: t.you.self,
+    name: handle || t.you.guest,
     score: p.ext.double("leaderboard.self.score") ?? 0,
     rating: p.ext.double("leaderboard.self.rating") ?? 0,
     games: p.ext.int("leaderboard.self.games_played") ?? 0,
@@ -70,7 +71,7 @@ export function Leaderboard() {
       (p) => {
         if (p.message?.name !== "LEADERBOARD_DATA") return;
         const { rows, self_rank } = p.message.body;
-        setView({ rows: rowsOf(p, rows, self_rank), total: p.ext.int("leaderboard.total_count") ?? rows.length });
+        setView({ rows: rowsOf(p, rows, self_rank, now?.handle ?? ""), total: p.ext.int("leaderboard.total_count") ?? rows.length });
       },
       () => setView("failed"),
     );
@@ -112,10 +113,10 @@ export function Leaderboard() {
                 <td>{r.rank}</td>
                 <td>
                   {r.name}
-                  {r.self && r.name !== t.you.self && <em> ({t.you.self})</em>}
+                  {r.self && <em> ({t.you.self})</em>}
                 </td>
                 <td>{r.score.toFixed(1)}</td>
-                <td>{r.rating > 0 ? Math.round(r.rating) : "–"}</td>
+                <td>{rated(r.rating) ? Math.round(r.rating) : t.you.unrated}</td>
                 <td>{r.games}</td>
               </tr>
             ))}

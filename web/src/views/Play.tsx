@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go, session, tell } from "../app";
 import { BoardView } from "../board/BoardView";
+import { Piece } from "../board/PieceDefs";
 import { type Color, type Move, outcome, Position, san, uci } from "../chess";
 import type { Board } from "../session/board";
 import { useStore } from "../session/store";
@@ -109,8 +110,8 @@ export function Play() {
         <header class="board-head">
           <h1>{t.play.board(id)}</h1>
           {shown.board.chess960 && <span class="tag">{t.play.chess960}</span>}
-          <span class={`turn ${side}`} role="status">
-            <i aria-hidden="true" />
+          <span class="turn" role="status">
+            <Piece piece={side === "w" ? "K" : "k"} />
             {status.sending ? t.play.sending : t.play.yourMove(sideName)}
             {mine && shown.position.inCheck && <b class="in-check">{t.play.check}</b>}
           </span>

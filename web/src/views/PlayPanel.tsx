@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { go } from "../app";
 import { Piece } from "../board/PieceDefs";
 import { useStore } from "../session/store";
-import { past, standing } from "../standing";
+import { past, rated, standing } from "../standing";
 import { t } from "../texts";
 
 /** Moving is a number that shows for a moment by how much it has changed. */
@@ -43,7 +43,7 @@ export function Panel() {
         </div>
         <div>
           <dt>{t.play.rating}</dt>
-          <dd data-number="rating">{now?.rating ? <Moving value={now.rating} digits={0} /> : "–"}</dd>
+          <dd data-number="rating">{rated(now?.rating) ? <Moving value={now.rating} digits={0} /> : t.you.unrated}</dd>
         </div>
         <div>
           <dt>{t.play.moves}</dt>

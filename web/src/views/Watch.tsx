@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go, session, watcher } from "../app";
 import { useStore } from "../session/store";
 import { settings } from "../settings";
+import { useScheme } from "../style/ink";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
 import { Painter } from "../wall/painter";
@@ -47,6 +48,7 @@ export function Watch() {
   const { link } = useStore(session.status);
   const state = useStore(watcher.state);
   const theme = useStore(settings).theme;
+  const scheme = useScheme();
   const [filter, setFilter] = useState<Filter>("all");
   const [page, setPage] = useState(0);
   const order = useOrder();
@@ -65,7 +67,7 @@ export function Watch() {
     setPage(0);
     watcher.watch({ kind: "summary", standard: filter === "standard", chess960: filter === "chess960" });
   }, [filter]);
-  useEffect(() => painter.repaint(), [theme]);
+  useEffect(() => painter.repaint(), [theme, scheme]);
 
   const pages = Math.max(1, Math.ceil(order.length / perPage));
   const at = Math.min(page, pages - 1);

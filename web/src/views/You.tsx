@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../api";
 import { useStore } from "../session/store";
-import { askStanding, past, standing } from "../standing";
+import { askStanding, past, rated, standing } from "../standing";
 import { t } from "../texts";
 import { BarChart, LineChart, Ring } from "../ui/Charts";
 import { IdentityCard } from "./Identity";
@@ -33,7 +33,7 @@ function useScores(handle: string): { score: number[]; rating: number[] } {
       () => {},
     );
   }, [handle, now?.score]);
-  return stored ?? { score: points.map((p) => p.score), rating: points.map((p) => p.rating).filter((r) => r > 0) };
+  return stored ?? { score: points.map((p) => p.score), rating: points.map((p) => p.rating).filter(rated) };
 }
 
 export function You() {
@@ -66,7 +66,7 @@ export function You() {
             <div key={name}>
               <dt>{name}</dt>
               <dd data-stat={name}>
-                {name === t.play.rating && value === 0 ? "–" : <Moving value={value} digits={digits} />}
+                {name === t.play.rating && !rated(value) ? t.you.unrated : <Moving value={value} digits={digits} />}
               </dd>
             </div>
           ))}

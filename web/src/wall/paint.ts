@@ -1,6 +1,7 @@
 // Painting one board of the wall.
 
 import type { Sighting } from "../session/watch";
+import { ink } from "../style/ink";
 import { sprites } from "./sprites";
 
 export interface Colours {
@@ -9,11 +10,7 @@ export interface Colours {
   last: string;
 }
 
-export function coloursOf(element: Element): Colours {
-  const style = getComputedStyle(element);
-  const value = (name: string) => style.getPropertyValue(name).trim();
-  return { light: value("--square-light"), dark: value("--square-dark"), last: value("--last") };
-}
+export const coloursNow = (): Colours => ({ light: ink("--square-light"), dark: ink("--square-dark"), last: ink("--last") });
 
 /** paint draws a board, with the side to move at the bottom. */
 export function paint(canvas: HTMLCanvasElement, board: Sighting, colours: Colours): void {

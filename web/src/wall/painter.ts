@@ -2,7 +2,7 @@
 // how long a change waited: the wall is to be live.
 
 import type { Watcher } from "../session/watch";
-import { type Colours, coloursOf, paint } from "./paint";
+import { type Colours, coloursNow, paint } from "./paint";
 
 export interface Tally {
   frames: number;
@@ -56,7 +56,7 @@ export class Painter {
       const board = this.watcher.boards.get(id);
       const before = this.shown.get(id);
       if (!board || before === board.fen) continue;
-      this.colours ??= coloursOf(canvas);
+      this.colours ??= coloursNow();
       paint(canvas, board, this.colours);
       canvas.dataset.fen = board.fen;
       if (before) this.tally.worst = Math.max(this.tally.worst, now - board.seen);

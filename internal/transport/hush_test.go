@@ -1,0 +1,117 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestHush: a port that is hushed finishes the request in progress, closes what
+// rests, and leaves the next request in the kernel's queue, for whoever takes the
+// socket over.
+func TestHush(t *testing.T) {
+	began, finish := make(chan struct{}), make(chan struct{})
+	p := openPort(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(began)
+			<-finish
+		}
+		io.WriteString(w, "the first")
+	}))
+	base := "http://" + p.TCPAddr().String()
+	get := func(path string) <-chan string {
+		got := make(chan string, 1)
+		go func() {
+			answer, err := http.Get(base + path)
+			if err != nil {
+				got <- err.Error()
+				return
+			}
+			defer answer.Body.Close()
+			body, _ := io.ReadAll(answer.Body)
+			got <- string(body)
+		}()
+		return got
+	}
+	want := func(got <-chan string, body string) {
+		t.Helper()
+		select {
+		case b := <-got:
+			if b != body {
+				t.Errorf("got %q, want %q", b, body)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("no answer, want %q", body)
+		}
+	}
+	want(get("/"), "the first") // leaves a connection that rests
+	slow := get("/slow")
+	<-began
+
+	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := p.Hush(short); err == nil {
+		t.Error("a port with a request in progress was quiet")
+	}
+	p.Resume()
+	want(get("/"), "the first")
+
+	hushed := make(chan error)
+	go func() { hushed <- p.Hush(t.Context()) }()
+	close(finish)
+	want(slow, "the first")
+	if err := <-hushed; err != nil {
+		t.Fatal(err)
+	}
+	next := get("/")
+	udp, err := Duplicate(p.UDP())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tcp, err := Duplicate(p.TCP())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	select {
+	case b := <-next:
+		t.Errorf("the hushed port answered %q", b)
+	default:
+	}
+	heir, err := Adopt(udp, tcp, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer heir.Close()
+	go heir.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "the second") }))
+	want(next, "the second")
+}
+
+// TestFarewell: a connection gets what is queued for it and then the close code,
+// and whoever comes afterwards is served.
+func TestFarewell(t *testing.T) {
+	p := openPort(t, Options{}, nil)
+	for round := range 2 {
+		ws := dialPort(t, p)
+		ws.Send(packet(t, 1, 1))
+		got, _ := receive(t, p, 1, 0)
+		p.Send(Packets{{got[0].Peer, packet(t, 5, 1)}})
+		p.Farewell(t.Context(), CloseGoingAway)
+		b, err := ws.Next()
+		if err != nil || wireSeq(t, b) != 5 {
+			t.Fatalf("round %d: got % x, %v; want the answer", round, b, err)
+		}
+		_, err = ws.Next()
+		var closed *CloseError
+		if !errors.As(err, &closed) || closed.Code != CloseGoingAway {
+			t.Errorf("round %d: the client saw %v, want close code %d", round, err, CloseGoingAway)
+		}
+		ws.Finish(err)
+		if _, ended := receive(t, p, 0, 1); ended[0] != got[0].Peer {
+			t.Errorf("round %d: %v ended, want %v", round, ended[0], got[0].Peer)
+		}
+	}
+}

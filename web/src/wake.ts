@@ -1,0 +1,27 @@
+// When a connection may have died without a word: the machine or the page slept,
+// or the network is another one.
+
+const look = 5_000; // ms between two looks at the clock
+const gap = 15_000; // ms between two looks that only sleep explains
+
+/** events after which nobody knows whether the server is still there. */
+const events: [EventTarget | undefined, string][] = [
+  [window, "online"],
+  [window, "offline"], // a server in the same house may be there all the same
+  [window, "pageshow"], // out of the cache of the back button
+  [document, "resume"],
+  [document, "visibilitychange"],
+  [(navigator as { connection?: EventTarget }).connection, "change"],
+];
+
+/** onWaking calls back after each of them, and when the clock has jumped. */
+export function onWaking(wake: () => void): void {
+  const visible = () => document.visibilityState === "visible" && wake();
+  for (const [target, name] of events) target?.addEventListener(name, visible);
+  let last = Date.now();
+  setInterval(() => {
+    const now = Date.now();
+    if (now - last > gap || now < last) visible();
+    last = now;
+  }, look);
+}
