@@ -140,6 +140,7 @@ export const t = {
     scoreChart: "Score over time",
     ratingChart: "Rating over time",
     gamesChart: "Moves per day",
+    today: (n: number) => `${n} today`,
     chartEmpty: "Not enough to draw yet.",
     identity: "Identity",
     anonymous: "You play as a guest. Your score lives in this browser only.",
