@@ -100,7 +100,9 @@ func (s *pebbleStorage) Open(onFail func(error)) (Backend, error) {
 		b.fence.close()
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), lock.Close())
 	}
-	b.fence.opened()
+	if err := b.fence.opened(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), b.Close())
+	}
 	return b, nil
 }
 
