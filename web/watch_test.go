@@ -106,3 +106,24 @@ func TestPredict(t *testing.T) {
 	seer.reads(".toast", "was right")
 	seer.until(`document.querySelector('[data-streak="1"]')`)
 }
+
+// TestFull: who finds every board taken is offered to watch, and plays as soon as
+// one is free.
+func TestFull(t *testing.T) {
+	h := serve(t, conf(alone))
+	first, second := meet(t, desk), meet(t, desk)
+	first.sit(h.url)
+	second.open(h.url + "/")
+	second.reads(".waiting", "Every board is being played on")
+	second.shot("full")
+	second.audit("full")
+	second.press(".waiting .main")
+	second.until(`document.querySelectorAll('.tile canvas[data-fen]').length === 1`)
+	second.press(`.ways a[href="/"]`)
+	second.reads(".waiting", "Every board is being played on")
+	token := see[string](first, `localStorage.getItem('wamble.token')`)
+	first.open("about:blank") // who is there would take the board again
+	h.tell("kick", token)
+	second.ready()
+	second.move(byClick, "e2", "e4")
+}
