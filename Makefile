@@ -42,7 +42,7 @@ test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cor
 	scripts/gotest -race $(RACE)
 	scripts/gotest -race -skip '$(LOADS)' ./internal/server
 	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && ../../scripts/gotest ./...); done
-	scripts/fuzz 3s
+	scripts/fuzz 2s
 
 check: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -54,8 +54,9 @@ generate: ## write anew the parts of the documents that come from code
 	go generate ./...
 	go test ./internal/config -run=TestManual -update
 
-bench: web ## the benchmarks, each beside its yardstick in the same run
+bench: web build ## the benchmarks, each beside its yardstick in the same run
 	go test -run='^$$' -bench=. -benchmem -p=1 -timeout=2h ./...
+	TMPDIR=$(CURDIR)/bin bin/wamble bench --verify --also 1,16,1000
 	@for m in $(NESTED); do (cd $$m && echo "benchmarks of $$m" && go test -run='^$$' -bench=. ./...); done
 
 soak: ## the long proofs at full length (hours); WAMBLE_SEED=n repeats a run
@@ -72,9 +73,10 @@ cover: ## test coverage by package, and cover.html
 web: web/node_modules/.installed ## build the browser client, to be embedded by the next build
 	@cd web && npm run --silent build
 
-# Exactly what the lock file names, and again only when that has changed.
+# Exactly what the lock file names, and again only when that has changed. A
+# second time, too, when the network had a bad moment.
 web/node_modules/.installed: web/package-lock.json web/.npmrc
-	@cd web && npm ci --no-audit --no-fund
+	@cd web && { npm ci --no-audit --no-fund || npm ci --no-audit --no-fund; }
 	@touch $@
 
 clean: ## remove what was built

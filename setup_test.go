@@ -13,6 +13,9 @@ func TestSetup(t *testing.T) {
 	const user = "#!/bin/sh\necho 1000\n"
 	const root = "#!/bin/sh\necho 0\n"
 	const aptSays = "#!/bin/sh\necho apt-get \"$@\"\n"
+	const fails = "#!/bin/sh\necho no network\nexit 100\n"
+	const sleepSays = "#!/bin/sh\necho sleep \"$@\"\n"
+	const flags = "-o Dpkg::Options::=--force-confold -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
 	const env = "#!/bin/sh\nwhile case $1 in *=*) true;; *) false;; esac; do shift; done\nexec \"$@\"\n"
 	for _, tc := range []struct {
 		name     string
@@ -41,8 +44,16 @@ func TestSetup(t *testing.T) {
 			name: "root", arg: "run", code: 0,
 			programs: map[string]string{"go": ok, "node": ok, "apt-get": aptSays, "id": root, "env": env},
 			want: "scripts/setup: installing npm\n" +
-				"apt-get -o Dpkg::Options::=--force-confold -o Acquire::Retries=3 update -q\n" +
-				"apt-get -o Dpkg::Options::=--force-confold -o Acquire::Retries=3 install -q -y --no-install-recommends npm\n",
+				"apt-get " + flags + " update -q\n" +
+				"apt-get " + flags + " install -q -y --no-install-recommends npm\n",
+		}, {
+			name: "root, and never a network", arg: "run", code: 1,
+			programs: map[string]string{"go": ok, "node": ok, "apt-get": fails, "id": root, "env": env, "sleep": sleepSays},
+			want: "scripts/setup: installing npm\n" +
+				"no network\nscripts/setup: that did not work; once more in 10 seconds\nsleep 10\n" +
+				"no network\nscripts/setup: that did not work; once more in 10 seconds\nsleep 10\n" +
+				"no network\nscripts/setup: the installation failed. To see why, type as root:\n" +
+				"  apt-get update && apt-get install -y --no-install-recommends npm\n",
 		}, {
 			name: "a wrong word", arg: "everything", code: 2,
 			want: "usage: scripts/setup [run|test]\n",

@@ -62,6 +62,22 @@ func (b board) count(inPassing uint64) int {
 	return n
 }
 
+// movable reports whether there is any legal move. It says the same as count
+// being more than 0, but looks first at what nearly always can move.
+func (b board) movable(inPassing uint64) bool {
+	if b.kings() == 0 {
+		return false
+	}
+	checkers, straight, diagonal := b.pins(b.king())
+	if checkers != 0 {
+		return b.count(inPassing) > 0
+	}
+	if push, _, left, right := b.pawnTargets(b.pawns()&b.own, ^b.own, straight, diagonal); push|left|right != 0 {
+		return true
+	}
+	return knightSteps(b.knights()&b.own&^(straight|diagonal))&^b.own != 0 || b.count(inPassing) > 0
+}
+
 // pawnTargets returns where the given own pawns may go, except in passing: by
 // one, by two, and by capture to either side, all pawns at once. A pawn
 // pinned on a straight line never captures, one pinned on a diagonal never

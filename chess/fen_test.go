@@ -139,6 +139,9 @@ func FuzzFEN(f *testing.F) {
 			t.Fatalf("%q was read as %q, and that as %q", fen, written, back)
 		}
 		moves := p.LegalMoves(nil)
+		if got, want := p.board.movable(p.inPassing()), len(moves) > 0; got != want {
+			t.Errorf("movable of %s: got %v, want %v", p, got, want)
+		}
 		if got := p.CountLegal(); got != len(moves) || got > MaxMoves {
 			t.Fatalf("%q: %d moves counted, %d named", written, got, len(moves))
 		}

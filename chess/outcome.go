@@ -65,7 +65,7 @@ func (o Outcome) Over() bool { return o.Result != InProgress }
 // must end with p; without one (nil) repetition is not looked at.
 func (p Position) Outcome(h History) Outcome {
 	switch {
-	case p.CountLegal() == 0:
+	case !p.board.movable(p.inPassing()):
 		return p.ended()
 	case p.board.insufficient():
 		return Outcome{Draw, InsufficientMaterial}

@@ -87,6 +87,9 @@ func TestEveryViewOfAPositionAgrees(t *testing.T) {
 		if got, want := p.CountLegal(), len(legal); got != want {
 			t.Fatalf("%s: CountLegal = %d, want %d", p, got, want)
 		}
+		if got, want := p.board.movable(p.inPassing()), len(legal) > 0; got != want {
+			t.Fatalf("%s: movable = %v, want %v", p, got, want)
+		}
 		var bySquare []Move
 		for s := range Square(64) {
 			bySquare = p.LegalFrom(bySquare, s)

@@ -28,7 +28,7 @@ func testContext(t testing.TB) context.Context {
 // quick counts from 1, and repeats and reconnects soon, so that tests of loss do
 // not wait.
 func quick() *client.Dialer {
-	return &client.Dialer{FirstSeq: 1, Repeat: 40 * time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond}
+	return &client.Dialer{FirstSeq: 1, Repeat: 10 * time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond}
 }
 
 // overBoth runs a test over UDP and over WebSocket.

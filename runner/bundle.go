@@ -98,7 +98,17 @@ func (c *commit) seal(in *inbox) {
 	}
 	c.key = rowKey(c.key[:0], inboxTable, Row{in.worker, p.first})
 	c.batch.Set(c.key, value)
+	in.remember(p)
 	p.n = 0
+}
+
+// remember keeps a bundle that was written for the workers of its inbox.
+func (in *inbox) remember(p *openBundle) {
+	if len(in.wakers) > 0 && len(p.value) <= maxRecent {
+		p.value = in.recent.keep(p.first, p.n, p.value)
+		return
+	}
+	in.recent.drop()
 	if cap(p.value) > maxBundleBytes+1<<10 {
 		p.value = nil // one large frame must not be remembered for ever
 	}

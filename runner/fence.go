@@ -28,6 +28,7 @@ type fencedFS struct {
 	dir         string
 	skipLogSync bool
 	fail        func(error)
+	names       names
 	mu          sync.RWMutex // held for reading by every write
 	strict      bool         // Pebble is open: errors do not return to it
 	closed      bool
@@ -37,11 +38,13 @@ func newFencedFS(fs vfs.FS, dir string, d Durability, fail func(error)) *fencedF
 	return &fencedFS{FS: fs, dir: dir, skipLogSync: d == Write, fail: fail}
 }
 
-// opened makes the fence strict.
-func (f *fencedFS) opened() {
+// opened makes the fence strict, and the log durable by name.
+func (f *fencedFS) opened() error {
 	f.mu.Lock()
 	f.strict = true
 	f.mu.Unlock()
+	f.names.opened.Store(max(1, f.names.came.Load()))
+	return f.syncNamesTo(f.names.log.Load())
 }
 
 func (f *fencedFS) close() {
@@ -94,21 +97,31 @@ func (f *fencedFS) file(name string, open func() (vfs.File, error)) (vfs.File, e
 // itself syncs the directory only after both.
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.file(name, func() (vfs.File, error) {
-		if strings.HasPrefix(f.PathBase(name), "marker.") {
-			if err := syncDir(f.FS, f.PathDir(name)); err != nil {
+		if isMarker(f.PathBase(name)) {
+			if err := f.syncNamesTo(f.names.came.Load()); err != nil {
 				return nil, err
 			}
 		}
-		return f.FS.Create(name, c)
+		file, err := f.FS.Create(name, c)
+		f.note(name)
+		return file, err
 	})
 }
 
 func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
-	return f.file(name, func() (vfs.File, error) { return f.FS.OpenReadWrite(name, c, o...) })
+	return f.file(name, func() (vfs.File, error) {
+		file, err := f.FS.OpenReadWrite(name, c, o...)
+		f.note(name)
+		return file, err
+	})
 }
 
 func (f *fencedFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.file(name, func() (vfs.File, error) { return f.FS.ReuseForWrite(old, name, c) })
+	return f.file(name, func() (vfs.File, error) {
+		file, err := f.FS.ReuseForWrite(old, name, c)
+		f.note(name)
+		return file, err
+	})
 }
 
 func (f *fencedFS) OpenDir(name string) (vfs.File, error) {
@@ -116,11 +129,19 @@ func (f *fencedFS) OpenDir(name string) (vfs.File, error) {
 }
 
 func (f *fencedFS) Link(old, name string) error {
-	return f.lenient(func() error { return f.FS.Link(old, name) })
+	return f.lenient(func() error {
+		defer f.note(name)
+		return f.FS.Link(old, name)
+	})
 }
 
 func (f *fencedFS) Remove(name string) error {
-	return f.lenient(func() error { return f.FS.Remove(name) })
+	return f.lenient(func() error {
+		if err := f.beforeRemoval(name); err != nil {
+			return err
+		}
+		return f.FS.Remove(name)
+	})
 }
 
 func (f *fencedFS) RemoveAll(name string) error {
@@ -128,7 +149,10 @@ func (f *fencedFS) RemoveAll(name string) error {
 }
 
 func (f *fencedFS) Rename(old, name string) error {
-	return f.do(name, func() error { return f.FS.Rename(old, name) })
+	return f.do(name, func() error {
+		defer f.note(name)
+		return f.FS.Rename(old, name)
+	})
 }
 
 func (f *fencedFS) MkdirAll(name string, perm os.FileMode) error {
@@ -162,8 +186,13 @@ func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {
 }
 
 func (f *fencedFile) sync(sync func() error) error {
-	if f.skipSync {
+	switch {
+	case f.skipSync:
 		return f.fs.lenient(func() error { return nil })
+	case f.fs.opening() && f.fs.is(f.name):
+		return nil // beside the next file, or in opened
+	case f.fs.opening() && f.fs.within(f.name):
+		return f.fs.do(f.name, func() error { return f.fs.beside(sync) })
 	}
 	return f.fs.do(f.name, sync)
 }

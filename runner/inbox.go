@@ -52,6 +52,7 @@ type inbox struct {
 	claims []*claimSpan // in the order they were made
 	leaseBook
 	open   openBundle
+	recent recent
 	wakers []chan struct{}
 	turn   uint
 	marks  marks
@@ -90,6 +91,7 @@ func (in *inbox) reach(reached [bandCount]uint64) {
 	for k := range in.seen {
 		in.seen[k] = max(in.seen[k], reached[k])
 	}
+	in.recent.pass(in.seen[bandNormal])
 	for seq, k := range in.gone {
 		if seq < in.seen[k] {
 			delete(in.gone, seq)
@@ -157,6 +159,7 @@ func (h *expiryHeap) pop() expirySpan {
 func newInbox(worker uint64) *inbox {
 	in := &inbox{worker: worker, inboxState: inboxState{next: 1}}
 	in.leases, in.gone = map[uint64]holding{}, map[uint64]band{}
+	in.recent.from = math.MaxUint64
 	return in
 }
 

@@ -63,6 +63,9 @@ func (s *pebbleStorage) options(fs vfs.FS, logger *fatalLogger, lock *pebble.Loc
 		},
 	}
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
+	// Bundles are larger than the default block of 4 KB: a flush would write
+	// each with a system call of its own.
+	o.Levels[0].BlockSize = 32 << 10
 	// Reads must not look for compactions: see pebbleView.Close.
 	o.Experimental.ReadSamplingMultiplier = -1
 	return o
@@ -97,7 +100,9 @@ func (s *pebbleStorage) Open(onFail func(error)) (Backend, error) {
 		b.fence.close()
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), lock.Close())
 	}
-	b.fence.opened()
+	if err := b.fence.opened(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), b.Close())
+	}
 	return b, nil
 }
 

@@ -138,15 +138,21 @@ func (r *Runner) Insert(ctx context.Context, row Row, frame []byte) error {
 	if len(frame) > r.o.MaxFrame {
 		return fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), r.o.MaxFrame, ErrTooLarge)
 	}
-	return r.write(ctx, func(c *commit) error {
-		in := c.e.ix.inbox(row.Worker)
-		if row.Seq < in.next || row.Seq+1 == 0 {
-			return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrExists)
-		}
-		in.next = row.Seq + 1
-		c.insert(in, row.Seq, bandNormal, frame)
-		return nil
-	})
+	return r.write(ctx, func(c *commit) error { return c.place(row, frame) })
+}
+
+// place stores a frame at a chosen row. It is not remembered as recent, so
+// nothing that is may stay before it.
+func (c *commit) place(row Row, frame []byte) error {
+	in := c.e.ix.inbox(row.Worker)
+	if row.Seq < in.next || row.Seq+1 == 0 {
+		return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrExists)
+	}
+	c.seal(in)
+	in.recent.drop()
+	in.next = row.Seq + 1
+	c.insert(in, row.Seq, bandNormal, frame)
+	return nil
 }
 
 // Group collects frames that are committed together, without a goroutine and

@@ -35,14 +35,15 @@ as 'wamble reload' does.`,
 			if err != nil {
 				return err
 			}
-			var hups <-chan os.Signal
+			asked := newWishes()
 			load := func() (server.Options, error) {
-				hups = hangUps()
+				asked.listen()
 				o, err := serveOptions(cmd, &flags)
-				o.Record, o.Succession.Version, o.Inherited = record, version, sockets
+				o.Record, o.Inherited = record, sockets
+				o.Succession.Version, o.Succession.Listen = version, asked.listen
 				return o, err
 			}
-			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, hups) })
+			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, asked) })
 		},
 	}
 	flags.register(cmd)

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -13,29 +10,16 @@ import (
 	"wamble/internal/systemd"
 )
 
-// runServer runs a server until it is to stop, or hands over.
-func runServer(cmd *cobra.Command, s *server.Server, hups <-chan os.Signal) error {
+// runServer runs a server until it is to stop, or becomes another image.
+func runServer(cmd *cobra.Command, s *server.Server, asked *wishes) error {
 	ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
 	defer cancel()
-	go reloadAt(ctx, hups, s)
+	go asked.grant(ctx, s)
 	go keepManager(ctx, s, func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "wamble:", err) })
 	if !s.Inherited() {
 		go greet(ctx, cmd.OutOrStdout(), s)
 	}
-	wishes := make(chan os.Signal, 1)
-	signal.Notify(wishes, syscall.SIGUSR2)
-	defer signal.Stop(wishes)
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-wishes:
-				s.HandOff(ctx, "", nil) // it has told the log
-			}
-		}
-	}()
 	stopping := context.AfterFunc(ctx, func() { systemd.Notify(systemd.Stopping) })
-	defer stopping() // a handoff is no stop
+	defer stopping() // one that ends by itself was not stopped
 	return s.Run(ctx)
 }

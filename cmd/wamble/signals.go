@@ -35,23 +35,35 @@ func untilStopped(ctx context.Context, errOut io.Writer, what string) (context.C
 	}
 }
 
-// hangUps returns the signals that ask for a reload. Before it is called, they
-// end the process.
-func hangUps() <-chan os.Signal {
-	signals := make(chan os.Signal, 1) // two that come together are one
-	signal.Notify(signals, syscall.SIGHUP)
-	return signals
+// wishes are the signals that ask a server for something else than to stop. Two
+// of a kind that come together are one.
+type wishes struct {
+	reload  chan os.Signal
+	handoff chan os.Signal
 }
 
-// reloadAt reads the configuration again at every signal, until ctx ends. How it
-// went is in the log and in the status.
-func reloadAt(ctx context.Context, signals <-chan os.Signal, s *server.Server) {
+func newWishes() *wishes {
+	return &wishes{reload: make(chan os.Signal, 1), handoff: make(chan os.Signal, 1)}
+}
+
+// listen lets them come. Before it is called they end the process, or are ignored
+// after an exec.
+func (w *wishes) listen() {
+	signal.Notify(w.reload, syscall.SIGHUP)
+	signal.Notify(w.handoff, syscall.SIGUSR2)
+}
+
+// grant does what is wished, until ctx ends. How it went is in the log and in the
+// status.
+func (w *wishes) grant(ctx context.Context, s *server.Server) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-signals:
+		case <-w.reload:
 			s.Reload(ctx)
+		case <-w.handoff:
+			s.HandOff(ctx, "", nil)
 		}
 	}
 }

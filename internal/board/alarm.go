@@ -16,7 +16,7 @@ const (
 // touch the heap; whoever finds the alarm early sets it anew. So a board that
 // is played on costs one update per timeout instead of one per move.
 type alarm struct {
-	at    int64
+	at    int64 // as in the board: the heap need not look there, nor the board here
 	board *Board
 }
 
@@ -74,17 +74,18 @@ func (a *alarms) sooner(b *Board, at int64) {
 		i = int32(len(a.heap))
 		b.slots[a.kind] = i
 		a.heap = append(a.heap, alarm{at, b})
-	case at < a.heap[i].at:
+	case at < b.alarms[a.kind]:
 		a.heap[i].at = at
 	default:
 		return
 	}
+	b.alarms[a.kind] = at
 	a.up(int(i))
 }
 
 // delay moves the first alarm to a later time.
 func (a *alarms) delay(at int64) {
-	a.heap[0].at = at
+	a.heap[0].at, a.heap[0].board.alarms[a.kind] = at, at
 	a.down(0)
 }
 

@@ -2,6 +2,7 @@ package board
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"time"
 
@@ -72,7 +73,6 @@ const (
 type sample struct {
 	index   [maxCandidates]int
 	weights [maxCandidates]float64
-	seen    [64]uint32 // open hash table of index+1, for sampleSize of them
 }
 
 // choose draws one of the free boards, with weights: the player's multiplier
@@ -143,7 +143,9 @@ func (s *scale) weight(now int64, at *place) float64 {
 }
 
 // draw returns different numbers below n: all of them if they are no more than
-// maxCandidates, or a uniform choice of sampleSize (Floyd's algorithm).
+// maxCandidates, or sampleSize of them. Those come from a ring that is cut into
+// as many arcs at a random place, one from each arc: every number has the same
+// chance, and none can come twice.
 func (s *sample) draw(rng *rand.Rand, n int) []int {
 	if n <= maxCandidates {
 		for i := range n {
@@ -151,33 +153,26 @@ func (s *sample) draw(rng *rand.Rand, n int) []int {
 		}
 		return s.index[:n]
 	}
-	clear(s.seen[:])
-	bits := uint64(0)
+	state := rng.Uint64()
+	start, arc := below(&state, n), 0
 	for i := range sampleSize {
-		last := n - sampleSize + i
-		if bits >>= 32; i%2 == 0 {
-			bits = rng.Uint64() // enough for two
+		end := n * (i + 1) / sampleSize
+		at := start + arc + below(&state, end-arc)
+		if at >= n {
+			at -= n
 		}
-		at := int(bits & math.MaxUint32 * uint64(last+1) >> 32)
-		if !s.mark(at) {
-			at = last
-			s.mark(at)
-		}
-		s.index[i] = at
+		s.index[i], arc = at, end
 	}
 	return s.index[:sampleSize]
 }
 
-// mark reports whether at is new.
-func (s *sample) mark(at int) bool {
-	key := uint32(at + 1)
-	for i := key * 2654435761 >> 26; ; i = (i + 1) % uint32(len(s.seen)) {
-		switch s.seen[i] {
-		case key:
-			return false
-		case 0:
-			s.seen[i] = key
-			return true
-		}
-	}
+// below returns a number below n, and moves the state of its generator
+// (SplitMix64): one draw of the pool's own chance is spread over a whole sample.
+func below(state *uint64, n int) int {
+	*state += 0x9e3779b97f4a7c15
+	x := *state
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	high, _ := bits.Mul64(x^x>>31, uint64(n))
+	return int(high)
 }

@@ -18,9 +18,11 @@ type Board struct {
 	version  uint64
 	holder   wamble.SessionID // 0: free
 	times    times
+	alarms   [2]int64 // when it is to be looked at, if it has a slot
 	place    int32    // index in Pool.places
 	slots    [2]int32 // index in the heaps of alarms, or none
 	variant  int16
+	last     chess.Move // of plies; 0: none. So whoever is shown the board does not need the others
 	status   wamble.BoardStatus
 	identity bool // the holder has an identity: he keeps the board when he leaves
 }
@@ -105,6 +107,9 @@ func (b *Board) LastMove() (Move, bool) {
 	m.At = timeOf(b.times.moved)
 	return m, true
 }
+
+// Last returns the last move by itself, 0 if none is known.
+func (b *Board) Last() chess.Move { return b.last }
 
 // Move is one move of a game. At is exact to the millisecond.
 type Move struct {

@@ -75,6 +75,7 @@ func (b *Board) add(at int64, by wamble.SessionID, m chess.Move, s strength) {
 		b.plies = grown
 	}
 	b.plies = append(b.plies, packPly(m, by, (at-b.times.created)/1000, s))
+	b.last = m
 	b.position = b.position.Play(m)
 	b.remember()
 }
@@ -91,9 +92,10 @@ func (b *Board) remember() {
 
 // lastBy returns the last move of a session in this game, 0 if there is none.
 func (b *Board) lastBy(s wamble.SessionID) chess.Move {
+	low := uint32(s)
 	for i := len(b.plies) - 1; i >= 0; i-- {
-		if b.plies[i].session() == s {
-			return b.plies[i].move()
+		if p := &b.plies[i]; p.who == low && p.session() == s {
+			return p.move()
 		}
 	}
 	return 0

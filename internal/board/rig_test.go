@@ -181,6 +181,9 @@ func check(t testing.TB, p *Pool) {
 		if b.FEN() != b.position.FEN() {
 			t.Fatalf("board %d: FEN %s of %s", b.id, b.FEN(), b.position)
 		}
+		if last, ok := b.LastMove(); b.last != last.Move || ok != (b.last != 0) {
+			t.Fatalf("board %d: its last move is %v, not %v", b.id, last.Move, b.last)
+		}
 		if at, ok := p.deadline(b); ok && (b.slots[deadline] == none || p.deadlines.heap[b.slots[deadline]].at > at) {
 			t.Fatalf("board %d: no alarm for its deadline", b.id)
 		}
@@ -206,6 +209,9 @@ func checkHeap(t testing.TB, a *alarms) {
 	for i, at := range a.heap {
 		if int(at.board.slots[a.kind]) != i {
 			t.Fatalf("alarm %d of board %d says slot %d", i, at.board.id, at.board.slots[a.kind])
+		}
+		if got := at.board.alarms[a.kind]; got != at.at {
+			t.Fatalf("alarm %d is at %d, its board %d says %d", i, at.at, at.board.id, got)
 		}
 		if i > 0 && a.less(i, (i-1)/2) {
 			t.Fatalf("alarm %d is before its parent", i)

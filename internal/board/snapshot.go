@@ -209,6 +209,9 @@ func (r *reader) board() *Board {
 			binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:]), binary.LittleEndian.Uint32(at[8:]),
 		}
 	}
+	if plies > 0 {
+		b.last = b.plies[plies-1].move()
+	}
 	b.history = cut(&r.keys, history, 512)
 	for i := range b.history {
 		b.history[i] = binary.LittleEndian.Uint64(keys[i*8:])

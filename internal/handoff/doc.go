@@ -27,9 +27,9 @@
 //	old image                                    new image
 //	Check: the new binary, once, in check mode
 //	Create: room for the states
-//	freeze, write, close everything
+//	freeze, write the states
 //	Exec ──────────────────────────────────────▶ Inherit: read and clear the variables
-//	  │ fails: it adopts its own inheritance     adopt, unlink the states, answer
+//	  │ fails: it thaws; nothing was closed      adopt, unlink the states, answer
 //	  ◀──────────────────────────────────────────  │ cannot: Exec of the old binary,
 //	                                               ▼ through a descriptor kept open
 //

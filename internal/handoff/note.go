@@ -9,7 +9,7 @@ import (
 // Note is what one image tells the next beside names and numbers.
 type Note struct {
 	// Began is when the handoff was asked for, Frozen when the last packet before
-	// it was read, and Left when everything was closed, in nanoseconds since 1970.
+	// it was read, and Left the moment before exec, in nanoseconds since 1970.
 	Began  int64 `json:"began"`
 	Frozen int64 `json:"frozen"`
 	Left   int64 `json:"left,omitempty"`

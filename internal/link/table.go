@@ -93,8 +93,12 @@ func (t *table) delist(e *endpoint) {
 	e.host.lists[e.rank()].remove(e, byHost)
 }
 
-// touch notes that e was heard of.
+// touch notes that e was heard of. A second packet of the same batch changes
+// nothing.
 func (t *table) touch(now time.Duration, e *endpoint) {
+	if e.seen == now {
+		return
+	}
 	e.seen = now
 	t.ages[e.rank()].renew(e, byAge)
 	e.host.lists[e.rank()].renew(e, byHost)

@@ -27,7 +27,10 @@ func recordMoves(_ string, run []wamble.Intent) []statement {
 			players, games, first = append(players, sessions[i]), append(games, boards[i]), append(first, plies[i])
 		}
 	}
-	return []statement{{rows: n, args: []any{boards, sessions, ucis, plies, at, players, games, first}, sql: `
+	return []statement{
+		areThere(wamble.KindRecordMove, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
+		areThere(wamble.KindRecordMove, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
+		{rows: n, args: []any{boards, sessions, ucis, plies, at, players, games, first}, sql: `
 		WITH games AS (
 			SELECT f.session, count(DISTINCT b.id) AS games, count(DISTINCT b.id) FILTER (WHERE b.variant IS NOT NULL) AS chess960
 			FROM unnest($6::bigint[], $7::bigint[], $8::int[]) AS f(session, board, ply) JOIN boards b ON b.id = f.board
@@ -37,9 +40,9 @@ func recordMoves(_ string, run []wamble.Intent) []statement {
 			FROM games g WHERE s.id = g.session)
 		INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) SELECT board, session, uci, ply, at FROM ` + theseMoves + `
 		ON CONFLICT (board_id, move_number) DO NOTHING`,
-		verify: `SELECT format('RECORD_MOVE: ply %s of board %s is %s by session %s, not %s by session %s', v.ply, v.board, m.move_uci, m.session_id, v.uci, v.session)
+			verify: `SELECT format('RECORD_MOVE: ply %s of board %s is %s by session %s, not %s by session %s', v.ply, v.board, m.move_uci, m.session_id, v.uci, v.session)
 		FROM ` + theseMoves + ` JOIN moves m ON m.board_id = v.board AND m.move_number = v.ply WHERE m.move_uci <> v.uci OR m.session_id <> v.session LIMIT 1`,
-		checks: 5}}
+			checks: 5}}
 }
 
 func recordShown(_ string, run []wamble.Intent) []statement {

@@ -34,7 +34,10 @@ func recordPayouts(_ string, run []wamble.Intent) []statement {
 		boards[i], sessions[i], at[i] = int64(in.Board), int64(in.Session), in.At
 		points[i], canonical[i] = in.Points, in.Canonical
 	}
-	return []statement{{rows: -1, args: []any{boards, sessions, points, canonical, at}, sql: `
+	return []statement{
+		areThere(wamble.KindRecordPayout, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
+		areThere(wamble.KindRecordPayout, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
+		{rows: -1, args: []any{boards, sessions, points, canonical, at}, sql: `
 		WITH new AS (
 			INSERT INTO payouts (board_id, session_id, points_awarded, points_canonical, created_at)
 			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::float8[], $5::timestamptz[])

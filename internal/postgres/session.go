@@ -72,6 +72,14 @@ func seeSessions(_ string, run []wamble.Intent) []statement {
 		WHERE s.id = v.id AND s.last_seen_at < v.at`}}
 }
 
+// areThere checks that the rows which a run names exist, and keeps them from being
+// deleted before it is written: what a foreign key does row by row.
+func areThere(kind wamble.Kind, table, noun string, ids []int64) statement {
+	return statement{rows: len(ids), args: []any{ids}, sql: `SELECT FROM ` + table + ` WHERE id = ANY($1::bigint[]) ORDER BY id FOR KEY SHARE`,
+		verify: `SELECT format('` + kind.String() + `: there is no ` + noun + ` %s', v.id) FROM unnest($1::bigint[]) AS v(id)
+		WHERE NOT EXISTS (SELECT FROM ` + table + ` t WHERE t.id = v.id) LIMIT 1`}
+}
+
 // purgeSessions leaves alone who holds a board: the holder is gone when the
 // reservation is. It may take long, once in a while.
 func purgeSessions(_ string, run []wamble.Intent) []statement {
@@ -79,7 +87,7 @@ func purgeSessions(_ string, run []wamble.Intent) []statement {
 	for _, in := range schema.As[*wamble.PurgeSessions](run) {
 		all = append(all, statement{rows: -1, args: []any{in.Before}, sql: `
 			WITH gone AS MATERIALIZED (
-				SELECT id, EXISTS (SELECT FROM moves m WHERE m.session_id = s.id) OR EXISTS (SELECT FROM payouts p WHERE p.session_id = s.id) AS moved
+				SELECT id, s.games_played > 0 OR EXISTS (SELECT FROM payouts p WHERE p.session_id = s.id) AS moved
 				FROM sessions s WHERE player_id IS NULL AND token IS NOT NULL AND last_seen_at < $1::timestamptz
 				AND NOT EXISTS (SELECT FROM reservations r WHERE r.session_id = s.id) FOR UPDATE),
 			predicted AS (DELETE FROM predictions p USING gone WHERE p.session_id = gone.id),

@@ -49,7 +49,7 @@ func (p *Profile) inside(r *request, row *route) *wamble.Denied {
 	switch {
 	case l.book.Personal() && !p.allows(r.session, r.h.Ctrl):
 		return errDenied
-	case row.action != "" && !p.decide(r.session, row.action, row.resource, "", "").Allowed:
+	case row.action != "" && !l.free && !p.decide(r.session, row.action, row.resource, "", "").Allowed:
 		return errDenied
 	case row.must && r.session == nil:
 		return errUnknownPlayer

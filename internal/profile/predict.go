@@ -126,13 +126,9 @@ func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 
 // resolve holds a move against what was predicted of it.
 func (p *Profile) resolve(played *board.Played) {
-	m, ok := played.Board.LastMove()
-	if !ok {
-		return
-	}
 	a := &p.audience
 	before := len(a.gains)
-	a.gains = a.book.Resolve(p.clock.now, played.Board.ID(), played.Ply, m.Move, a.gains, &p.draft)
+	a.gains = a.book.Resolve(p.clock.now, played.Board.ID(), played.Ply, played.Board.Last(), a.gains, &p.draft)
 	for _, g := range a.gains[before:] {
 		if s := p.sessions.ByID(g.Session); s != nil && g.Points != 0 {
 			s.Count(wamble.Stats{PredictionScore: g.Points})

@@ -18,6 +18,13 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%v needs a player, but does not look for one", row.ctrl)
 		}
 	}
+	for _, a := range wamble.PolicyActions {
+		for _, row := range routes {
+			if a.Privilege && (a.Name == row.action || a.Name == "protocol.ctrl") {
+				t.Errorf("%v asks for the privilege %s, which law.free does not give", row.ctrl, a.Name)
+			}
+		}
+	}
 	for _, c := range wire.Controls() {
 		want := 0
 		if c.Request() {

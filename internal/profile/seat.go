@@ -43,8 +43,9 @@ func (p *Profile) seat(s *session.Session) (*board.Board, board.Released, error)
 
 // hear takes a sign of life.
 func (p *Profile) hear(s *session.Session) {
-	p.sessions.Heard(p.clock.now, s, &p.seen)
-	p.boards.Heard(p.clock.now, s.ID())
+	if p.sessions.Heard(p.clock.now, s, &p.seen) {
+		p.boards.Heard(p.clock.now, s.ID())
+	}
 }
 
 // isHere reports whether somebody listens for a session.

@@ -64,11 +64,11 @@ func (v *view) add(f wire.Field) { v.fields = append(v.fields, f) }
 // lastMove returns the squares of a board's last move. It is left out when the
 // piece does not stand where the notation says: castling in Chess960.
 func lastMove(b *board.Board) (from, to chess.Square, ok bool) {
-	m, ok := b.LastMove()
-	if !ok {
+	m := b.Last()
+	if m == 0 {
 		return 0, 0, false
 	}
-	from, to = m.Move.From(), m.Move.To()
+	from, to = m.From(), m.To()
 	position := b.Position()
 	return from, to, from != to && position.PieceAt(to).Kind != chess.None
 }

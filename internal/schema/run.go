@@ -91,6 +91,22 @@ func NewestSeen(run []wamble.Intent) []*wamble.UpdateSessionLastSeen {
 	return slices.DeleteFunc(all, func(in *wamble.UpdateSessionLastSeen) bool { return newest[in.Session] != in })
 }
 
+// Distinct returns the numbers that a list names, each once, in the order of
+// their first places.
+func Distinct[T comparable](n int, at func(i int) T) []T {
+	var list []T
+	known := make(map[T]struct{}, 256)
+	for i := range n {
+		v := at(i)
+		if _, ok := known[v]; ok || len(list) > 0 && list[len(list)-1] == v {
+			continue
+		}
+		known[v] = struct{}{}
+		list = append(list, v)
+	}
+	return list
+}
+
 // As returns a run with the type of its kind. It panics if kinds are mixed,
 // which Runs rules out.
 func As[T wamble.Intent](run []wamble.Intent) []T {

@@ -100,19 +100,21 @@ func TestAdminLimits(t *testing.T) {
 			c.Close()
 		}
 	}()
-	for range adminConns {
+	until(t, "all places are taken", func() bool { // the first connection has one for a moment still
 		c, err := net.Dial("tcp", s.Admin())
 		if err != nil {
-			break // all places are taken: the first connection has one still
+			return false
 		}
-		held = append(held, c)
 		// It is accepted when it is answered.
 		fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		c.SetDeadline(time.Now().Add(patience))
 		if _, err := c.Read(make([]byte, 512)); err != nil {
-			break
+			c.Close()
+			return false
 		}
-	}
+		held = append(held, c)
+		return len(held) == adminConns
+	})
 	if got := answer("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); got != "" {
 		t.Errorf("connection %d was answered: %.80q", adminConns+1, got)
 	}

@@ -111,20 +111,50 @@ func (s *Server) openControl() error {
 	return nil
 }
 
-// serveControl answers until the socket is closed.
+// serveControl answers until the socket is closed. Whoever finds no place waits
+// in the kernel's queue.
 func (s *Server) serveControl() {
-	places := make(chan struct{}, controlConns)
 	for {
+		s.talks <- struct{}{}
 		conn, err := s.control.Accept()
 		if err != nil {
+			<-s.talks
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				continue // hushControl is to have the place
+			}
 			return
 		}
-		places <- struct{}{}
 		go func() {
-			defer func() { <-places }()
+			defer func() { <-s.talks }()
 			defer conn.Close()
 			s.converse(conn)
 		}()
+	}
+}
+
+// hushControl takes n places at the control socket, as those who talk leave them,
+// and returns how many it got before the end of ctx.
+func (s *Server) hushControl(ctx context.Context, n int) int {
+	if l, ok := s.control.(*net.UnixListener); ok {
+		l.SetDeadline(time.Unix(1, 0)) // wakes serveControl
+	}
+	for got := range n {
+		select {
+		case s.talks <- struct{}{}:
+		case <-ctx.Done():
+			return got
+		}
+	}
+	return n
+}
+
+// resumeControl gives the places back.
+func (s *Server) resumeControl(n int) {
+	if l, ok := s.control.(*net.UnixListener); ok {
+		l.SetDeadline(time.Time{})
+	}
+	for range n {
+		<-s.talks
 	}
 }
 

@@ -26,9 +26,21 @@ func DataDir(flag, configured string, getenv func(string) string) (string, error
 	return "", errors.New("no place for the data: set data-dir in the configuration, use --data DIR, or set HOME")
 }
 
-// MakeDataDir creates the data directory, readable by its owner alone.
+// MakeDataDir creates the data directory, readable by its owner alone. A new one
+// is durable by name: what is accepted in it must not vanish with it.
 func MakeDataDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	above, err := os.Open(filepath.Dir(filepath.Clean(dir)))
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	defer above.Close()
+	if err := above.Sync(); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	return nil

@@ -16,7 +16,7 @@ func TestStateNotWritten(t *testing.T) {
 	c.play()
 	c.more(t, 50)
 	for range 3 {
-		l := &leaving{heir: newInheritance(""), files: map[string]*handoff.File{}, pauses: map[*keeper]*pause{}}
+		l := s.newLeaving("")
 		if err := errors.Join(s.makeFiles(t.Context(), l), s.flushAhead(t.Context(), l), s.freezeAll(t.Context(), l)); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestFreezeFailedJournal(t *testing.T) {
 	c := gather(t, s.address(), 4)
 	c.play()
 	c.more(t, 50)
-	l := &leaving{heir: newInheritance(""), files: map[string]*handoff.File{}, pauses: map[*keeper]*pause{}}
+	l := s.newLeaving("")
 	if err := errors.Join(s.makeFiles(t.Context(), l), s.flushAhead(t.Context(), l)); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,9 @@ type Succession struct {
 	Version string
 	// Inheritance is what an image before this one left; nil: nothing.
 	Inheritance *handoff.Inheritance
+	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
+	// that failed has left ignored; nil: nobody does.
+	Listen func()
 }
 
 // The patience of a handoff.
@@ -31,7 +34,7 @@ const (
 	quiesceTime = 8 * time.Second       // for the batch that the drain is at: longer than a locked SQLite is waited for
 	hushTime    = 2 * time.Second       // for answers over HTTP that are being given
 	freezeTime  = 5 * time.Second       // for what was decided to become durable
-	partTime    = 25 * time.Millisecond // for WebSocket clients to say goodbye
+	partTime    = 25 * time.Millisecond // for what WebSocket clients are told last to be written
 )
 
 // leaving is a handoff that is under way.
@@ -39,9 +42,21 @@ type leaving struct {
 	heir   *handoff.Inheritance
 	binary string
 	files  map[string]*handoff.File
+	rooms  map[string][]byte // for the states, by profile
 	pauses map[*keeper]*pause
+	talks  int       // places at the control socket that are kept free
 	began  time.Time // of the present phase
 	tidy   func()    // collects garbage again; nil: it is collected
+}
+
+func (s *Server) newLeaving(binary string) *leaving {
+	if binary == "" {
+		binary = s.o.Succession.Binary
+	}
+	return &leaving{
+		heir: newInheritance(s.o.Succession.Version), binary: binary, began: time.Now(),
+		files: map[string]*handoff.File{}, rooms: map[string][]byte{}, pauses: map[*keeper]*pause{},
+	}
 }
 
 // holdGarbage leaves garbage where it is until tidy is called, unless memory is
@@ -51,33 +66,29 @@ func holdGarbage() (tidy func()) {
 	return func() { debug.SetGCPercent(percent) }
 }
 
-// HandOff prepares everything for another image of this process, and then makes
-// Run return: Heir says what to exec. On an error the server goes on as before.
-// Report is a connection that the next image answers; nil is none. Errors:
-// *handoff.ExportError, or why the binary refuses.
+// HandOff becomes another image of this process, and returns only if that fails:
+// then the server goes on as before. Report is a connection that the next image
+// answers; nil is none. Errors: *handoff.ExportError, or why the binary refuses.
+//
+// Nothing is closed, because nothing need be: what was answered is durable in the
+// journal, whoever opens journal and store next takes them as after a crash, and
+// exec closes every descriptor and gives back every lock.
 func (s *Server) HandOff(ctx context.Context, binary string, report *os.File) error {
-	if !s.house.changing.TryLock() {
-		return handoff.NotReady("a reload or another handoff is under way")
-	}
-	l := &leaving{
-		heir: newInheritance(s.o.Succession.Version), binary: binary, files: map[string]*handoff.File{}, pauses: map[*keeper]*pause{}, began: time.Now(),
-	}
-	if l.binary == "" {
-		l.binary = s.o.Succession.Binary
-	}
 	if report != nil {
 		defer report.Close()
 	}
-	if err := s.prepareHeir(ctx, l, report); err != nil {
-		s.stay(l)
-		s.house.changing.Unlock()
-		s.log.Error("the server goes on: no handoff", "err", err)
-		return err
+	if !s.house.changing.TryLock() {
+		return handoff.NotReady("a reload or another handoff is under way")
 	}
-	// From here on there is no way but forward: the lock stays.
-	s.heir.leaving = l
-	close(s.heir.left)
-	return nil
+	defer s.house.changing.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.heir.serving, cancel)() // whoever is to stop stops
+	l := s.newLeaving(binary)
+	err := s.leave(ctx, l, report)
+	s.stay(l)
+	s.log.Error("the server goes on: no handoff", "err", err)
+	return err
 }
 
 func newInheritance(from string) *handoff.Inheritance {
@@ -87,10 +98,16 @@ func newInheritance(from string) *handoff.Inheritance {
 	}
 }
 
-// prepareHeir does everything that can be taken back.
-func (s *Server) prepareHeir(ctx context.Context, l *leaving, report *os.File) error {
+// leave does everything in its order. Each step can be taken back.
+func (s *Server) leave(ctx context.Context, l *leaving, report *os.File) error {
 	if l.binary == "" || s.o.Inline {
 		return handoff.NotReady("this server has no binary to hand over to")
+	}
+	if report != nil {
+		var err error
+		if l.heir.Note.Report, err = handoff.Detach(report); err != nil {
+			return err
+		}
 	}
 	for _, step := range []struct {
 		name string
@@ -98,11 +115,12 @@ func (s *Server) prepareHeir(ctx context.Context, l *leaving, report *os.File) e
 	}{
 		{"check", s.checkHeir},
 		{"files", s.makeFiles},
+		{"sockets", s.leaveSockets},
 		{"flush", s.flushAhead},
 		{"hush", s.hush},
 		{"freeze", s.freezeAll},
 		{"state", s.writeStates},
-		{"sockets", s.leaveSockets},
+		{"exec", s.become},
 	} {
 		if step.name == "freeze" {
 			l.heir.Note.Frozen = time.Now().UnixNano()
@@ -113,13 +131,7 @@ func (s *Server) prepareHeir(ctx context.Context, l *leaving, report *os.File) e
 		}
 		l.began = l.heir.Note.Lap(step.name, l.began)
 	}
-	l.heir.Note.Draining = s.house.draining.Load()
-	if report == nil {
-		return nil
-	}
-	fd, err := handoff.Detach(report)
-	l.heir.Note.Report = fd
-	return err
+	return nil
 }
 
 // checkHeir runs the next image in check mode.
@@ -157,9 +169,20 @@ func (s *Server) makeFiles(ctx context.Context, l *leaving) error {
 			return &handoff.ExportError{Status: handoff.ExportNotReady, Err: err}
 		}
 		l.files[k.name] = f
+		l.rooms[k.name] = touched(size + size/8)
 		l.heir.States[k.name] = f.Path()
 	}
 	return nil
+}
+
+// touched returns room for so many bytes, whose memory the kernel has given
+// already.
+func touched(size int) []byte {
+	room := make([]byte, size)
+	for i := 0; i < len(room); i += os.Getpagesize() {
+		room[i] = 1
+	}
+	return room[:0]
 }
 
 func (s *Server) stateDir() string {
@@ -183,16 +206,23 @@ func (s *Server) flushAhead(ctx context.Context, _ *leaving) error {
 	return s.runner.Flush()
 }
 
-// hush lets HTTP come to rest while players are still served: who asks from now
-// on asks the next image. Whoever is not done in time is cut.
-func (s *Server) hush(ctx context.Context, _ *leaving) error {
+// hush lets HTTP and the control socket come to rest while players are still
+// served: who asks from now on asks the next image. Whoever is not done in time
+// is cut. Then little is left in the journal's memory again.
+func (s *Server) hush(ctx context.Context, l *leaving) error {
 	ctx, cancel := context.WithTimeout(ctx, hushTime)
 	defer cancel()
-	return s.everyProfile(func(k *keeper) error {
+	others := controlConns
+	if l.heir.Note.Report != 0 {
+		others-- // but for the one who waits for this
+	}
+	l.talks = s.hushControl(ctx, others)
+	s.everyProfile(func(k *keeper) error {
 		k.help.games.stick(true)
 		k.port.Load().Hush(ctx)
 		return nil
 	})
+	return s.runner.Flush()
 }
 
 // freezeAll makes all loops rest.
@@ -216,14 +246,24 @@ func (s *Server) freezeAll(ctx context.Context, l *leaving) error {
 	})
 }
 
-// writeStates writes down the profiles, whose loops rest.
-func (s *Server) writeStates(_ context.Context, l *leaving) error {
+// writeStates writes down the profiles, whose loops rest. WebSocket clients, who
+// have had all their answers, are told meanwhile to come back.
+func (s *Server) writeStates(ctx context.Context, l *leaving) error {
+	goodbye, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
 	return s.everyProfile(func(k *keeper) error {
-		p := k.loop.Load().life.profile
-		state, err := p.Snapshot(make([]byte, 0, p.Size()))
+		told := make(chan struct{})
+		go func() {
+			defer close(told)
+			k.port.Load().Farewell(goodbye, transport.CloseGoingAway) // whoever does not hear it finds out
+		}()
+		life := k.loop.Load().life
+		life.record.flush()
+		state, err := life.profile.Snapshot(l.rooms[k.name])
 		if err == nil {
 			err = l.files[k.name].Write(state)
 		}
+		<-told
 		if err != nil {
 			return &handoff.ExportError{Status: handoff.ExportNotReady, Err: fmt.Errorf("profile %s: %w", k.name, err)}
 		}
@@ -231,7 +271,21 @@ func (s *Server) writeStates(_ context.Context, l *leaving) error {
 	})
 }
 
-// leaveSockets makes descriptors that stay open when the server is closed.
+// become replaces this image by the next one. It returns only if that fails.
+func (s *Server) become(ctx context.Context, l *leaving) error {
+	l.heir.Note.Draining = s.house.draining.Load()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.heir.Note.Left = time.Now().UnixNano()
+	err := l.heir.Exec(l.binary, s.o.Succession.Args, os.Environ())
+	if s.o.Succession.Listen != nil {
+		s.o.Succession.Listen()
+	}
+	return err
+}
+
+// leaveSockets makes descriptors that stay open in the next image.
 func (s *Server) leaveSockets(_ context.Context, l *leaving) error {
 	self, err := handoff.Self()
 	if err == nil {
@@ -280,46 +334,20 @@ func (s *Server) stay(l *leaving) {
 		l.tidy()
 	}
 	for k, p := range l.pauses {
-		k.loop.Load().thaw(p, false)
+		k.loop.Load().thaw(p)
 	}
 	for _, k := range s.keepers() {
 		k.pace.hurry.Store(false)
 		k.help.games.stick(false)
 		k.port.Load().Resume()
 	}
+	s.resumeControl(l.talks)
 	s.runner.Resume()
 	for _, f := range l.files {
 		f.Remove()
 	}
 	l.heir.Close()
 	l.heir.CloseNote()
-}
-
-// part ends everything for the next image: the loops stay where they are, and
-// what the store lacks is in the journal. Whoever is to stop meanwhile stops.
-func (s *Server) part(ctx context.Context) error {
-	l := s.heir.leaving
-	if ctx.Err() != nil {
-		s.heir.leaving = nil
-		s.stay(l)
-		s.house.changing.Unlock()
-		s.stop()
-		return nil
-	}
-	s.ownControl(false) // whoever asks meanwhile waits for the next image
-	for _, d := range s.departures() {
-		d.cancel()
-		<-d.done
-	}
-	goodbye, cancel := context.WithTimeout(context.Background(), partTime)
-	defer cancel()
-	return s.everyProfile(func(k *keeper) error {
-		k.cancel()
-		k.loop.Load().thaw(l.pauses[k], true)
-		<-k.done
-		k.port.Load().Shutdown(goodbye, transport.CloseGoingAway) // whoever does not hear it finds out
-		return nil
-	})
 }
 
 // Inherited reports whether another image handed over to this one.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -222,7 +223,7 @@ func TestNoHandoff(t *testing.T) {
 		{name: "not a program", binary: script("\x7fELF and nothing more"), want: "check: the new binary refuses"},
 		{name: "another program", binary: "/bin/true", want: "is no wamble that can be handed over to"},
 		{name: "another protocol", binary: script("#!/bin/sh\necho '{\"protocol\":\"9\"}'\n"), want: "protocol 9"},
-		{name: "it vanishes after the check", binary: script("#!/bin/sh\n" + verdict + "\nrm \"$0\"\n"), want: "the old one serves again: exec"},
+		{name: "it vanishes after the check", binary: script("#!/bin/sh\n" + verdict + "\nrm \"$0\"\n"), want: "exec: exec "},
 		{name: "bad configuration", conf: "(def port \"x\")", want: "check: the new binary refuses"},
 		{name: "another database", conf: good + `(def db-isolated 1)`, want: "let 'wamble reload' do that first"},
 		{name: "it fails at adoption", trouble: "error", want: "the old one serves again: trouble"},
@@ -245,6 +246,15 @@ func TestNoHandoff(t *testing.T) {
 		}
 	}
 	i.write("trouble", "")
+	// The way of the signal is open again after an exec that failed.
+	last := i.status().Handoff.At
+	if err := i.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a handoff by signal", func() bool {
+		s := i.status()
+		return s.Handoff != nil && s.Handoff.Failure == "" && s.Handoff.At.After(last)
+	})
 	i.write("test.conf", good+`(def state-dir "/nowhere")`)
 	if _, err := i.handOff(""); err != nil {
 		t.Errorf("a good handoff after all: %v", err)

@@ -21,8 +21,8 @@ import (
 // heir is the two ends of handoffs in a server: what it took over, and what it
 // leaves.
 type heir struct {
-	left    chan struct{} // closed when it is to leave
-	leaving *leaving
+	serving context.Context // ends when the server is to stop: it leaves no more
+	cease   context.CancelFunc
 
 	estates map[string]*estate // by profile; until its runtime has taken it
 	mu      sync.Mutex         // guards last
@@ -57,7 +57,6 @@ type estate struct {
 // beginInheriting loads the states that an image before this one left, beside
 // the opening of the journal.
 func (s *Server) beginInheriting() error {
-	s.heir.left = make(chan struct{})
 	h := s.o.Succession.Inheritance
 	if h == nil {
 		if n, err := handoff.Sweep(s.sweepDir()); n > 0 || err != nil {

@@ -168,6 +168,7 @@ func (s *Server) serveWeb(rt *runtime, port *transport.Port) {
 
 // stop ends all profiles in order, at the same time.
 func (s *Server) stop() {
+	s.heir.cease()
 	s.house.changing.Lock()
 	defer s.house.changing.Unlock()
 	s.house.closed = true

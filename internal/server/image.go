@@ -11,9 +11,9 @@ import (
 )
 
 // Serve is the life of a process: it opens a server and runs it until it is to
-// stop. It is the image that was started, or the one that another handed over to;
-// if a handoff does not come about it goes on as itself. Load reads what the
-// server is started with, and run calls Run on it.
+// stop, or becomes another image. It is the one that was started, or one that
+// another handed over to. Load reads what the server is started with, and run
+// calls Run on it.
 func Serve(load func() (Options, error), run func(s *Server) error) error {
 	inherited, err := handoff.Inherit()
 	if err != nil {
@@ -33,20 +33,7 @@ func Serve(load func() (Options, error), run func(s *Server) error) error {
 			}
 			continue
 		}
-		err = run(s)
-		l := s.heir.leaving
-		if l == nil {
-			return err
-		}
-		if err != nil {
-			s.log.Warn("something was not closed in order", "err", err)
-		}
-		l.heir.Note.Left = time.Now().UnixNano()
-		err = l.heir.Exec(l.binary, os.Args, os.Environ())
-		l.tidy()
-		s.log.Error("the next image cannot be run; this one goes on", "err", err)
-		l.heir.Note.Failure = err.Error()
-		inherited = l.heir
+		return run(s)
 	}
 }
 

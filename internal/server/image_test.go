@@ -27,7 +27,10 @@ func beImage(dir string) {
 	if heir {
 		makeTrouble(dir)
 	}
+	wishes := make(chan os.Signal, 1)
+	listen := func() { signal.Notify(wishes, syscall.SIGUSR2) }
 	load := func() (Options, error) {
+		listen()
 		text, err := os.ReadFile(filepath.Join(dir, "test.conf"))
 		if err != nil {
 			return Options{}, err
@@ -48,13 +51,11 @@ func beImage(dir string) {
 			}
 			return config.Load("test.conf", string(text), config.Params{})
 		}
-		return Options{Config: c, Load: again, Dir: dir, Log: NewLog(os.Stderr, c), Succession: Succession{Version: "test"}}, nil
+		return Options{Config: c, Load: again, Dir: dir, Log: NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
-		wishes := make(chan os.Signal, 1)
-		signal.Notify(wishes, syscall.SIGUSR2)
 		go func() {
 			for range wishes {
 				s.HandOff(ctx, "", nil)

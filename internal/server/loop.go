@@ -58,7 +58,10 @@ func (l *loop) run() {
 func (l *loop) pump() error {
 	in, err := l.receive()
 	if err == nil {
+		began := time.Now()
 		err = l.turn(in)
+		now := time.Now()
+		l.rt.pace.brake.worked(now, now.Sub(began))
 	}
 	if err == nil {
 		l.answerAsks()
@@ -81,12 +84,16 @@ func (l *loop) turn(in transport.Arrivals) error {
 func (l *loop) settled() bool { return l.done >= l.last || l.life.journal.broken() }
 
 // receive waits for something to do. While the journal is behind, or the loop
-// is stopping or frozen, packets stay where they are: in the socket.
+// is braked, stopping or frozen, packets stay where they are: in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
-	if !l.stop && !l.frozen && l.pause == nil && !l.life.journal.behind() {
+	hold := l.rt.pace.brake.hold(time.Now())
+	if !l.stop && !l.frozen && l.pause == nil && hold == 0 && !l.life.journal.behind() {
 		return l.port.Receive(l.until)
 	}
 	wait := time.Second
+	if hold > 0 {
+		wait = hold
+	}
 	if !l.until.IsZero() {
 		wait = min(wait, time.Until(l.until))
 	}

@@ -37,8 +37,5 @@ func (l *loop) takeRest() {
 	l.pause = nil
 }
 
-// thaw lets the loop go on, or end.
-func (l *loop) thaw(p *pause, stop bool) {
-	l.stop = l.stop || stop
-	close(p.over)
-}
+// thaw lets the loop go on.
+func (l *loop) thaw(p *pause) { close(p.over) }

@@ -61,7 +61,12 @@ func (s *Server) lockPidFile() error {
 	return nil
 }
 
+// writePid leaves a file alone that the image before this one wrote: to change
+// one may take the disk its time.
 func writePid(f *os.File) error {
+	if readPid(f) == strconv.Itoa(os.Getpid()) {
+		return nil
+	}
 	if err := f.Truncate(0); err != nil {
 		return err
 	}

@@ -63,6 +63,16 @@ func (r *recording) step(now time.Time, inputs []profile.Input, out *profile.Out
 	}
 }
 
+// flush writes what is left, but goes on.
+func (r *recording) flush() {
+	if r == nil {
+		return
+	}
+	if err := r.buffer.Flush(); err != nil {
+		r.log.Error("the recording is not whole", "file", r.file.Name(), "err", err)
+	}
+}
+
 // close writes what is left.
 func (r *recording) close() {
 	if r == nil {

@@ -121,7 +121,11 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s: got %.60q, want %q", tc.url, got, tc.want)
 		}
 	}
-	page := s.metrics()
+	var page string
+	until(t, "the move is counted as sent", func() bool { // which may be after its answer is here
+		page = s.metrics()
+		return strings.Contains(page, "wamble_move_sent_seconds_count{profile=\"default\"} 1\n")
+	})
 	for _, want := range []string{
 		`wamble_moves_total{profile="default"} 1`, `wamble_up{profile="default"} 1`,
 		`wamble_move_sent_seconds_count{profile="default"} 1`, `wamble_boards{profile="default",status="RESERVED"} 1`,

@@ -56,6 +56,7 @@ type Server struct {
 	house   house
 	heir    heir
 	control net.Listener
+	talks   chan struct{} // holds one for everybody who talks to the control socket
 	healing sync.Mutex
 	helpers sync.WaitGroup // goroutines that serve HTTP and the control socket
 	closers []func() error // in the order of opening
@@ -65,7 +66,8 @@ type Server struct {
 // The journal's lock keeps a second server out. Nobody is served before Run. What
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}}
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}, talks: make(chan struct{}, controlConns)}
+	s.heir.serving, s.heir.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -150,15 +152,10 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-s.house.hopeless:
 		err = s.whyHopeless()
 		s.stop()
-	case <-s.heir.left:
-		err = s.part(ctx)
 	}
 	stopJanitor()
 	err = errors.Join(err, s.Close())
 	s.helpers.Wait()
-	if l := s.heir.leaving; l != nil {
-		l.heir.Note.Lap("close", l.began)
-	}
 	return err
 }
 

@@ -96,9 +96,13 @@ func (t *Table) ByID(id wamble.SessionID) *Session { return t.byID[id] }
 func (t *Table) Over(token wamble.Token) bool { return t.over.has(token) }
 
 // Heard takes a sign of life of a session: it is confirmed, and live. It is kept
-// at most once a minute that it was seen.
-func (t *Table) Heard(now time.Time, s *Session, out wamble.Intents) {
+// at most once a minute that it was seen. It reports whether that is news: a
+// second sign at the same time is not.
+func (t *Table) Heard(now time.Time, s *Session, out wamble.Intents) bool {
 	at := t.tick(now)
+	if s.times.heard == at && s.roll == &t.rolls.live && s.greeting == nil && at-s.times.noted < noteEvery.Microseconds() {
+		return false
+	}
 	t.confirm(s)
 	s.times.heard = at
 	t.rolls.live.enter(s)
@@ -107,6 +111,7 @@ func (t *Table) Heard(now time.Time, s *Session, out wamble.Intents) {
 		t.intents.seen = wamble.UpdateSessionLastSeen{Session: s.id, At: timeOf(at)}
 		out.Add(&t.intents.seen)
 	}
+	return true
 }
 
 // Wrote says that message seq of the journal concerns the session: it stays in

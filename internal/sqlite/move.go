@@ -11,6 +11,10 @@ import (
 
 func (t *tx) recordMoves(run []wamble.Intent) error {
 	moves := schema.As[*wamble.RecordMove](run)
+	players := schema.Distinct(len(moves), func(i int) wamble.SessionID { return moves[i].Session })
+	if err := t.sessionsExist(wamble.KindRecordMove, players); err != nil {
+		return err
+	}
 	args := t.list(len(moves), 5)
 	for _, in := range moves {
 		args = append(args, int64(in.Board), int64(in.Session), in.UCI, in.Ply, schema.Micros(in.At))

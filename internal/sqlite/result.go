@@ -20,6 +20,10 @@ func (t *tx) recordResults(run []wamble.Intent) error {
 // recordPayouts adds to a session's score only together with a new row.
 func (t *tx) recordPayouts(run []wamble.Intent) error {
 	payouts := schema.As[*wamble.RecordPayout](run)
+	players := schema.Distinct(len(payouts), func(i int) wamble.SessionID { return payouts[i].Session })
+	if err := t.sessionsExist(wamble.KindRecordPayout, players); err != nil {
+		return err
+	}
 	args := t.list(len(payouts), 5)
 	for _, in := range payouts {
 		args = append(args, int64(in.Board), int64(in.Session), in.Points, in.Canonical, schema.Micros(in.At))

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 
 	"wamble"
@@ -96,7 +97,7 @@ func (t *tx) seeSessions(run []wamble.Intent) error {
 func (t *tx) purgeSessions(run []wamble.Intent) error {
 	const old = `player_id IS NULL AND token IS NOT NULL AND last_seen_at < ? AND NOT EXISTS (SELECT 1 FROM reservations r WHERE r.session_id = sessions.id)`
 	const gone = `SELECT id FROM sessions WHERE ` + old
-	const moved = `(EXISTS (SELECT 1 FROM moves m WHERE m.session_id = sessions.id) OR EXISTS (SELECT 1 FROM payouts p WHERE p.session_id = sessions.id))`
+	const moved = `(games_played > 0 OR EXISTS (SELECT 1 FROM payouts p WHERE p.session_id = sessions.id))`
 	for _, in := range schema.As[*wamble.PurgeSessions](run) {
 		before := schema.Micros(in.Before)
 		for _, text := range []string{
@@ -112,6 +113,24 @@ func (t *tx) purgeSessions(run []wamble.Intent) error {
 		}
 	}
 	return nil
+}
+
+// sessionsExist checks the sessions of a run, each once: moves and payouts have
+// no foreign key that would do it for every row.
+func (t *tx) sessionsExist(kind wamble.Kind, sessions []wamble.SessionID) error {
+	list, err := json.Marshal(sessions)
+	if err != nil {
+		return err
+	}
+	var missing int64
+	err = t.scan(`SELECT j.value FROM json_each(?) j WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = j.value) LIMIT 1`, []any{string(list)}, &missing)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		err = schema.Badf("%v: there is no session %d", kind, missing)
+	}
+	return err
 }
 
 func nullable(id int64) any {

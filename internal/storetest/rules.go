@@ -123,9 +123,11 @@ var intentRules = []testCase{
 		w.refuses([]wamble.Intent{link(9, 7, 1)}, 0)
 		w.refuses([]wamble.Intent{hold(9, 9, 1, 2)}, 0)
 		w.refuses([]wamble.Intent{move(9, 9, 1, true)}, 0)
+		w.refuses([]wamble.Intent{newSession(2), newBoard(3), move(3, 2, 1, true), move(3, 9, 2, true), move(9, 2, 1, true)}, 3, 4)
+		w.refuses([]wamble.Intent{newSession(2), newBoard(3), pay(3, 2), pay(3, 9), pay(9, 2)}, 3, 4)
 		w.refuses([]wamble.Intent{newBoard(3), &wamble.RecordPrediction{ID: 5, Board: 3, Session: 9, UCI: "e2e4", Ply: 1, At: at(1)}}, 1)
 		w.refuses([]wamble.Intent{&wamble.RecordGameResult{Board: 9, At: at(1)}}, 0)
-		w.refuses([]wamble.Intent{&wamble.RecordPayout{Board: 9, Session: 9, Points: 1, At: at(1)}}, 0)
+		w.refuses([]wamble.Intent{pay(9, 9)}, 0)
 		w.refuses([]wamble.Intent{&terms}, 0)
 	}},
 	{"what may be gone", func(w *world) {

@@ -175,5 +175,9 @@ func hold(b wamble.BoardID, s wamble.SessionID, from, until int) *wamble.CreateR
 	return &wamble.CreateReservation{Board: b, Session: s, White: true, At: at(from), Expires: at(until)}
 }
 
+func pay(b wamble.BoardID, s wamble.SessionID) *wamble.RecordPayout {
+	return &wamble.RecordPayout{Board: b, Session: s, Points: 1, Canonical: 1, At: at(100)}
+}
+
 // Epoch is when the stories of the suite begin.
 func Epoch() time.Time { return epoch }

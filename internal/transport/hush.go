@@ -31,6 +31,24 @@ func (p *Port) Resume() {
 	p.door.open()
 }
 
+// Farewell ends every WebSocket connection: it is sent what is queued for it and
+// the close code. It returns when all that is with the kernel, or ctx ends; then
+// the far ends have not answered yet. Who comes afterwards is welcome.
+func (p *Port) Farewell(ctx context.Context, code uint16) {
+	var leaving []*Conn
+	p.gateway.each(func(c *Conn) {
+		c.Close(code, "")
+		leaving = append(leaving, c)
+	})
+	for _, c := range leaving {
+		select {
+		case <-c.written:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // door is a listener that can leave connections in the kernel's queue.
 type door struct {
 	*net.TCPListener

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"testing"
@@ -87,4 +88,30 @@ func TestHush(t *testing.T) {
 	defer heir.Close()
 	go heir.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "the second") }))
 	want(next, "the second")
+}
+
+// TestFarewell: a connection gets what is queued for it and then the close code,
+// and whoever comes afterwards is served.
+func TestFarewell(t *testing.T) {
+	p := openPort(t, Options{}, nil)
+	for round := range 2 {
+		ws := dialPort(t, p)
+		ws.Send(packet(t, 1, 1))
+		got, _ := receive(t, p, 1, 0)
+		p.Send(Packets{{got[0].Peer, packet(t, 5, 1)}})
+		p.Farewell(t.Context(), CloseGoingAway)
+		b, err := ws.Next()
+		if err != nil || wireSeq(t, b) != 5 {
+			t.Fatalf("round %d: got % x, %v; want the answer", round, b, err)
+		}
+		_, err = ws.Next()
+		var closed *CloseError
+		if !errors.As(err, &closed) || closed.Code != CloseGoingAway {
+			t.Errorf("round %d: the client saw %v, want close code %d", round, err, CloseGoingAway)
+		}
+		ws.Finish(err)
+		if _, ended := receive(t, p, 0, 1); ended[0] != got[0].Peer {
+			t.Errorf("round %d: %v ended, want %v", round, ended[0], got[0].Peer)
+		}
+	}
 }

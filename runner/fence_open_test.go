@@ -1,0 +1,126 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"wamble/runner"
+)
+
+// TestCrashWhileOpening loses power at every single write, sync, rename and
+// removal of an opening, with more or less of what was not synced. Everything
+// that was acknowledged is there afterwards, and what is posted when the next
+// one is open survives it too.
+func TestCrashWhileOpening(t *testing.T) {
+	open := func(fs vfs.FS) *runner.Runner {
+		t.Helper()
+		r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/journal", fs, runner.Fsync)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	post := func(r *runner.Runner, n int) {
+		t.Helper()
+		for i := range n {
+			if _, err := r.Post(context.Background(), &runner.Message{To: 7, ID: fmt.Append(nil, "m", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	depth := func(r *runner.Runner) uint64 { return r.Stats().Inboxes[0].Depth }
+	for seed, percent := range []int{0, 50} {
+		// The directory after a crash: messages in a table and in a log.
+		before := vfs.NewCrashableMem()
+		r := open(before)
+		post(r, 20)
+		if err := r.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		post(r, 20)
+		crashed := before.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: newRand(uint64(seed))})
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for point := int64(1); ; point++ {
+			fs := crashed.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(1)})
+			var count atomic.Int64
+			var after *vfs.MemFS
+			r := open(errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && count.Add(1) == point {
+					after = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: newRand(uint64(point))})
+				}
+				return nil
+			})))
+			post(r, 5)
+			acked := fs.CrashClone(vfs.CrashCloneCfg{RNG: newRand(2)})
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if after == nil {
+				if point < 20 {
+					t.Errorf("an opening has only %d writes", point)
+				}
+				break
+			}
+			r = open(after)
+			if got := depth(r); got < 40 || got > 45 {
+				t.Errorf("crash at write %d, %d %% kept: %d messages, want 40 and up to 5 more", point, percent, got)
+			}
+			r.Close()
+			r = open(acked)
+			if got := depth(r); got != 45 {
+				t.Errorf("crash after the opening: %d messages, want 45", got)
+			}
+			r.Close()
+		}
+	}
+}
+
+// TestOpeningSyncs: whoever opens a journal waits for its directory only beside
+// a file, never for the directory alone but once at the end.
+func TestOpeningSyncs(t *testing.T) {
+	var mu sync.Mutex
+	var syncs []string
+	opened := false
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) && !opened {
+			syncs = append(syncs, op.Path)
+		}
+		return nil
+	}))
+	for range 2 {
+		mu.Lock()
+		syncs, opened = nil, false
+		mu.Unlock()
+		b, err := runner.Pebble("/journal", fs, runner.Fsync).Open(func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		opened = true
+		mu.Unlock()
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, files := 0, 0
+	for _, path := range syncs {
+		if path == "/journal" {
+			names++
+		} else {
+			files++
+		}
+	}
+	if names > files || files == 0 {
+		t.Errorf("the directory was synced %d times, and %d files: %v", names, files, syncs)
+	}
+}

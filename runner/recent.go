@@ -1,0 +1,108 @@
+package runner
+
+import "math"
+
+// recent is the tail of an inbox's ordinary rows as the committer wrote them,
+// so that a worker which keeps up is handed its messages instead of looking
+// for them in the storage. It holds every such row from number from on that
+// nobody has a lease of; a claim that begins below from reads the storage.
+type recent struct {
+	rows  []recentRow
+	from  uint64 // math.MaxUint64 when it holds nothing
+	bytes int
+	spare [][]byte
+}
+
+// recentRow is a row of n messages.
+type recentRow struct {
+	first uint64
+	n     int
+	value []byte // of a bundle, its header filled in or not
+}
+
+// maxRecent bounds the bytes remembered of one inbox: what a worker claims at
+// once. maxRecentSpare bounds the memories of rows that wait to be used again.
+const (
+	maxRecent      = 1 << 20
+	maxRecentSpare = 32
+)
+
+// keep takes over the memory of a row that was just written, and returns
+// another for the next one.
+func (r *recent) keep(first uint64, n uint32, value []byte) []byte {
+	for len(r.rows) > 0 && r.bytes+len(value) > maxRecent {
+		r.forget(1)
+		r.from = math.MaxUint64
+		if len(r.rows) > 0 {
+			r.from = r.rows[0].first
+		}
+	}
+	r.from = min(r.from, first)
+	r.rows = append(r.rows, recentRow{first, int(n), value})
+	r.bytes += len(value)
+	if k := len(r.spare); k > 0 {
+		value, r.spare = r.spare[k-1], r.spare[:k-1]
+		return value[:0]
+	}
+	return nil
+}
+
+// drop forgets everything: the next claim reads the storage.
+func (r *recent) drop() {
+	r.forget(len(r.rows))
+	r.from = math.MaxUint64
+}
+
+// pass forgets the rows below seen, which are claimed.
+func (r *recent) pass(seen uint64) {
+	n := 0
+	for n < len(r.rows) && r.rows[n].first < seen {
+		n++
+	}
+	r.forget(n)
+}
+
+func (r *recent) forget(n int) {
+	for _, row := range r.rows[:n] {
+		r.bytes -= len(row.value)
+		// One large frame must not be remembered for ever.
+		if len(r.spare) < maxRecentSpare && cap(row.value) <= maxBundleBytes+1<<10 {
+			r.spare = append(r.spare, row.value)
+		}
+	}
+	left := copy(r.rows, r.rows[n:])
+	clear(r.rows[left:])
+	r.rows = r.rows[:left]
+}
+
+// readRecent is readBand for what the index remembers. ok is false when the
+// storage has to be read.
+func (b *batch) readRecent(e *engine, worker, from, upper uint64, rows int, l limits) (next uint64, ok bool) {
+	e.ix.mu.Lock()
+	defer e.ix.mu.Unlock()
+	in := e.ix.inboxes[worker]
+	if in == nil || from < in.recent.from {
+		return 0, false
+	}
+	had := len(b.list)
+	for _, row := range in.recent.rows {
+		if row.first >= upper {
+			break
+		}
+		if rows <= 0 || b.full(l) {
+			return row.first, true
+		}
+		before, over := len(b.list), len(b.over)
+		more := true
+		if at := (Row{worker, row.first}); row.n == 1 {
+			b.add(at, bandNormal, row.value[bundleHeader:])
+		} else {
+			more = b.takeBundle(at, row.value, row.n, rows, l, before == had)
+		}
+		rows -= len(b.list) - before
+		if !more {
+			return row.first + uint64(len(b.list)-before+len(b.over)-over), true
+		}
+	}
+	return upper, true
+}
