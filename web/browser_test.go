@@ -75,9 +75,10 @@ func browser(t testing.TB) context.Context {
 // person is somebody before a browser: one tab, with cookies and storage of its
 // own.
 type person struct {
-	t   testing.TB
-	ctx context.Context
-	url string
+	t      testing.TB
+	ctx    context.Context
+	url    string
+	screen screen
 
 	mu       sync.Mutex
 	problems []string
@@ -157,6 +158,7 @@ func (p *person) listen() <-chan struct{} {
 // look makes the tab that of a screen.
 func (p *person) look(s screen) {
 	p.t.Helper()
+	p.screen = s
 	var options []chromedp.EmulateViewportOption
 	if s.touch {
 		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)

@@ -155,6 +155,7 @@ func TestConsole(t *testing.T) {
 // TestBan: who is banned is turned away and told why; when the ban is lifted he
 // may begin anew.
 func TestBan(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
 	player, p := meet(t, desk), meet(t, screen{width: 1440, height: 1000})
 	player.outage()
