@@ -12,8 +12,10 @@ LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 RACE := ./client/... ./internal/handoff ./internal/loader ./internal/persist ./internal/postgres/... \
 	./internal/transport ./runner/...
 
-# Tests of the server that load processes of their own: they run without the
-# race detector, which would make them last for a quarter of an hour.
+# What runs without the race detector, because it is not about goroutines and
+# would last for a quarter of an hour: tests that kill processes or crash file
+# systems again and again, and those of the server that load its own processes.
+KILLS := Kill|^TestCrash
 LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill
 
 # Modules of their own, whose dependencies must stay out of the binary.
@@ -39,7 +41,7 @@ reproduce: ## build the release twice and compare the bytes
 test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cores)
 	cd web && npm run --silent test
 	scripts/gotest ./...
-	scripts/gotest -race $(RACE)
+	scripts/gotest -race -skip '$(KILLS)' $(RACE)
 	scripts/gotest -race -skip '$(LOADS)' ./internal/server
 	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && ../../scripts/gotest ./...); done
 	scripts/fuzz 2s

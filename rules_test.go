@@ -34,7 +34,8 @@ var rooms = []room{
 	{name: "internal/lisp", pure: true},
 	{name: "internal/lisp/lisptest"},
 	{name: "internal/config", may: []string{"internal/lisp", "."}},
-	{name: "internal/session", may: []string{"."}, pure: true},
+	{name: "internal/lru", pure: true},
+	{name: "internal/session", may: []string{"internal/lru", "."}, pure: true},
 	{name: "internal/policy", may: []string{"."}, pure: true},
 	{name: "internal/board", may: []string{"chess", "."}, pure: true},
 	{name: "internal/predict", may: []string{"chess", "."}, pure: true},
@@ -58,7 +59,7 @@ var rooms = []room{
 	{name: "web", tests: []string{"internal/persist", "runner", "client", "chess", "."}},
 	{name: "internal/handoff"},
 	{name: "internal/systemd"},
-	{name: "internal/link", may: []string{"wire", "."}, pure: true},
+	{name: "internal/link", may: []string{"internal/lru", "wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
 	{name: "internal/transport", may: []string{"wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},

@@ -102,9 +102,9 @@ func (c *commit) seal(in *inbox) {
 	p.n = 0
 }
 
-// remember keeps a bundle that was written for the workers of its inbox.
+// remember keeps a bundle that was written for the worker of its inbox.
 func (in *inbox) remember(p *openBundle) {
-	if len(in.wakers) > 0 && len(p.value) <= maxRecent {
+	if len(in.wakers) > 0 && in.recent.wants(p.first, in.seen[bandNormal], len(p.value)) {
 		p.value = in.recent.keep(p.first, p.n, p.value)
 		return
 	}

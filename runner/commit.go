@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // commit is the group that the committer is filling: a batch, and what later
@@ -19,14 +20,20 @@ type commit struct {
 	// deletions (nil) the timers, dead letters and outbox rows it removed.
 	staged map[string][]byte
 	armed  []TimerID // timers armed by this group, which no scan sees yet
-	// freed are the rows whose leases go. They are written at the end, because
-	// a memtable takes keys of one table in a row much faster than in turns;
-	// no row gets a lease again in the group that removed it.
-	freed   []Row
+	// leases are written at the end, because a memtable takes keys of one table
+	// in a row much faster than in turns.
+	leases  []leaseWrite
 	touched []*inbox // touched inboxes
 	dirty   bool     // counters changed
 	key     []byte
 	value   []byte
+}
+
+// leaseWrite sets the lease of a row, or removes it with the row.
+type leaseWrite struct {
+	row   Row
+	lease Lease
+	gone  bool
 }
 
 func (c *commit) begin(now int64, noSpace bool) {
@@ -34,18 +41,26 @@ func (c *commit) begin(now int64, noSpace bool) {
 	clear(c.staged)
 	c.touched = c.touched[:0]
 	c.armed = c.armed[:0]
-	c.freed = c.freed[:0]
+	c.leases = c.leases[:0]
 	c.dirty = false
 }
 
-// end removes leases and writes the durable part of what changed.
+// end writes what was collected: rows, leases, the durable part of the index.
 func (c *commit) end() {
-	for _, r := range c.freed {
-		c.key = rowKey(c.key[:0], leaseTable, r)
-		c.batch.Delete(c.key)
-	}
 	for _, in := range c.touched {
 		c.seal(in)
+	}
+	for i := range c.leases {
+		w := &c.leases[i]
+		c.key = rowKey(c.key[:0], leaseTable, w.row)
+		if w.gone {
+			c.batch.Delete(c.key)
+			continue
+		}
+		c.value = w.lease.append(c.value[:0])
+		c.batch.Set(c.key, c.value)
+	}
+	for _, in := range c.touched {
 		c.key = append(append(c.key[:0], byte(appState)), inboxStateKey...)
 		c.key = binary.BigEndian.AppendUint64(c.key, in.worker)
 		c.value = in.inboxState.append(c.value[:0])
@@ -112,9 +127,7 @@ func (c *commit) insert(in *inbox, seq uint64, b band, frame []byte) {
 
 // setLease stores a lease row; the caller has put it into the index.
 func (c *commit) setLease(r Row, l Lease) {
-	c.key = rowKey(c.key[:0], leaseTable, r)
-	c.value = l.append(c.value[:0])
-	c.batch.Set(c.key, c.value)
+	c.leases = append(c.leases, leaseWrite{row: r, lease: l})
 }
 
 // remove deletes a leased row, which may be a bundle, with its lease.
@@ -122,10 +135,15 @@ func (c *commit) remove(in *inbox, seq uint64, b band) {
 	r := Row{in.worker, seq}
 	c.key = rowKey(c.key[:0], bandTables[b], r)
 	c.batch.Delete(c.key)
-	c.freed = append(c.freed, r)
+	c.leases = append(c.leases, leaseWrite{row: r, gone: true})
 	in.count -= uint64(in.leases[seq].n)
 	in.release(seq)
 	c.touch(in)
+}
+
+// removed reports whether this group removes r, which a scan still sees.
+func (c *commit) removed(r Row) bool {
+	return slices.ContainsFunc(c.leases, func(w leaseWrite) bool { return w.gone && w.row == r })
 }
 
 // requeue moves a leased row to the tail, where it stays parked until the

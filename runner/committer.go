@@ -29,6 +29,7 @@ type queue struct {
 	ops    []op
 	bytes  int    // about what they hold
 	last   *posts // the last of ops, if others may still join it
+	posted bool   // one of ops is posts
 	closed error  // why nothing is taken any more
 	spare  []frameList
 }
@@ -87,6 +88,7 @@ type committer struct {
 	q       queue
 	stage   atomic.Int32
 	group   []op // the requests of the present group
+	posted  bool // whether one of them is posts
 	spare   []op
 	commit  commit
 	stopped chan struct{}
@@ -124,16 +126,33 @@ func (k *committer) take() bool {
 	runtime.Gosched()
 	k.q.mu.Lock()
 	defer k.q.mu.Unlock()
-	for len(k.q.ops) == 0 {
-		if k.q.closed != nil {
+	for turns := 0; len(k.q.ops) == 0 || k.alone() && turns < maxTurns; {
+		switch {
+		case len(k.q.ops) > 0:
+			turns++
+			k.q.mu.Unlock()
+			runtime.Gosched()
+			k.q.mu.Lock()
+		case k.q.closed != nil:
 			return false
+		default:
+			k.q.ready.Wait()
 		}
-		k.q.ready.Wait()
 	}
 	k.group, k.q.ops = k.q.ops, k.spare[:0]
-	k.q.bytes, k.q.last = 0, nil
+	k.posted = k.q.posted
+	k.q.bytes, k.q.last, k.q.posted = 0, nil, false
 	return true
 }
+
+// maxTurns bounds how often the committer lets others run before it takes a
+// group in which nothing is posted.
+const maxTurns = 16
+
+// alone reports whether a worker wants to settle something, but nobody who was
+// answered by the last commit has posted again yet. A sync for the worker
+// alone would make them wait for the next.
+func (k *committer) alone() bool { return k.posted && !k.q.posted }
 
 func (k *committer) run() {
 	defer close(k.stopped)

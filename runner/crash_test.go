@@ -386,8 +386,9 @@ func TestFault(t *testing.T) {
 			t.Fatalf("fault at write %d: repeat with WAMBLE_SEED=%d", 1+round, s)
 		}
 	}
+	t.Logf("%d faults surfaced", failed)
 	if failed < 50 {
-		t.Errorf("only %d faults surfaced", failed)
+		t.Error("hardly any did")
 	}
 }
 

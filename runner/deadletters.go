@@ -266,22 +266,10 @@ type exported struct {
 // ExportDeadLetters writes the dead letters that f chooses to w, one JSON
 // object per line with the frame in base64, and returns how many.
 func (r *Runner) ExportDeadLetters(w io.Writer, f DeadFilter) (int, error) {
-	enc := json.NewEncoder(w)
 	n := 0
 	var failed error
 	err := r.EachDeadLetter(f, Row{}, func(d DeadLetter) bool {
-		x := exported{
-			Worker: d.Row.Worker, Seq: d.Row.Seq, Cause: d.Cause.String(), Code: d.Code,
-			Attempts: d.Attempts, Reason: d.Reason, SourceWorker: d.Source.Worker,
-			SourceSeq: d.Source.Seq, Frame: d.Frame,
-		}
-		if d.Time != 0 {
-			x.Time = time.UnixMilli(d.Time).UTC().Format(time.RFC3339Nano)
-		}
-		if d.FromTimer {
-			x.Timer = &d.Timer
-		}
-		if failed = enc.Encode(x); failed != nil {
+		if failed = d.Export(w); failed != nil {
 			return false
 		}
 		n++
@@ -291,4 +279,20 @@ func (r *Runner) ExportDeadLetters(w io.Writer, f DeadFilter) (int, error) {
 		err = failed
 	}
 	return n, err
+}
+
+// Export writes one dead letter as a line of JSON.
+func (d *DeadLetter) Export(w io.Writer) error {
+	x := exported{
+		Worker: d.Row.Worker, Seq: d.Row.Seq, Cause: d.Cause.String(), Code: d.Code,
+		Attempts: d.Attempts, Reason: d.Reason, SourceWorker: d.Source.Worker,
+		SourceSeq: d.Source.Seq, Frame: d.Frame,
+	}
+	if d.Time != 0 {
+		x.Time = time.UnixMilli(d.Time).UTC().Format(time.RFC3339Nano)
+	}
+	if d.FromTimer {
+		x.Timer = &d.Timer
+	}
+	return json.NewEncoder(w).Encode(x)
 }

@@ -68,11 +68,12 @@ func (t *Tx) Intend(frame []byte) error {
 // Effects returns the number of effects collected so far.
 func (t *Tx) Effects() int { return len(t.effects) }
 
-func (t *Tx) frame(frame []byte) (Message, error) {
+func (t *Tx) frame(frame []byte) (m Message, err error) {
 	if err := t.usable(); err != nil {
-		return Message{}, err
+		return m, err
 	}
-	return t.src.e.checkFrame(frame)
+	err = t.src.e.checkFrame(&m, frame)
+	return m, err
 }
 
 // Begin opens a nested transaction. Until it is ended t cannot be used.

@@ -26,6 +26,7 @@ var bandTables = [bandCount]table{inboxTable, highTable, firedTable}
 type index struct {
 	mu      sync.Mutex
 	inboxes map[uint64]*inbox
+	last    *inbox // that was asked for
 	counters
 	timers timerHead
 	// expiryHead is the earliest expiry of a dedupe row that may exist.
@@ -164,11 +165,15 @@ func newInbox(worker uint64) *inbox {
 }
 
 func (ix *index) inbox(worker uint64) *inbox {
+	if ix.last != nil && ix.last.worker == worker {
+		return ix.last
+	}
 	in := ix.inboxes[worker]
 	if in == nil {
 		in = newInbox(worker)
 		ix.inboxes[worker] = in
 	}
+	ix.last = in
 	return in
 }
 

@@ -58,7 +58,7 @@ func (c *commit) findRow(in *inbox, row Row) (band, error) {
 		if err != nil {
 			return 0, err
 		}
-		if ok && !gone && !slices.Contains(c.freed, row) && (band(k) != bandNormal || bundled(value) == 0) {
+		if ok && !gone && !c.removed(row) && (band(k) != bandNormal || bundled(value) == 0) {
 			return band(k), nil
 		}
 	}
@@ -66,7 +66,7 @@ func (c *commit) findRow(in *inbox, row Row) (band, error) {
 	if err != nil {
 		return 0, err
 	}
-	if found && !gone && !slices.Contains(c.freed, Row{row.Worker, first}) {
+	if found && !gone && !c.removed(Row{row.Worker, first}) {
 		return bandNormal, c.unpackStored(in, first, Lease{Deadline: c.now - 1})
 	}
 	return 0, fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrNotFound)

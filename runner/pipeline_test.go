@@ -40,7 +40,7 @@ func TestPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	rounds := sized(4, 20)
+	rounds := sized(1, 20)
 	workers := startStages(t, r)
 	stop := readers(t, r, 3)
 	for round := range rounds {

@@ -13,18 +13,19 @@ func (m *Message) band() band {
 	return bandNormal
 }
 
-func (r *Runner) checkFrame(frame []byte) (Message, error) { return r.engine().checkFrame(frame) }
-
 // checkFrame is the bound at the entrance: what passes can always be stored,
 // delivered and buried.
-func (e *engine) checkFrame(frame []byte) (m Message, err error) {
+func (e *engine) checkFrame(m *Message, frame []byte) error {
 	if len(frame) > e.o.MaxFrame {
-		return m, fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
+		return fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
 	}
-	if err = m.decode(frame); err == nil && m.To < 0 {
-		err = fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
+	if err := m.decode(frame); err != nil {
+		return err
 	}
-	return m, err
+	if m.To < 0 {
+		return fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
+	}
+	return nil
 }
 
 // posts is one request for all that producers post while it waits for the
@@ -82,7 +83,7 @@ func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, 
 			p.frameList, q.spare = q.spare[n-1], q.spare[:n-1]
 		}
 		q.add(p, 0)
-		q.last = p
+		q.last, q.posted = p, true
 	}
 	lo := len(p.arena)
 	p.arena = append(p.arena, frame...)
@@ -104,8 +105,8 @@ func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 // PostFrame is Post for a message that is encoded already.
 func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 	e := r.engine()
-	m, err := e.checkFrame(frame)
-	if err != nil {
+	var m Message
+	if err := e.checkFrame(&m, frame); err != nil {
 		return Row{}, err
 	}
 	p, at, err := e.k.post(uint64(m.To), m.band(), frame, e.o.MaxQueued)

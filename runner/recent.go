@@ -10,7 +10,8 @@ type recent struct {
 	rows  []recentRow
 	from  uint64 // math.MaxUint64 when it holds nothing
 	bytes int
-	spare [][]byte
+	spare [][]byte // memories of rows that wait to be used again
+	free  int      // bytes of spare
 }
 
 // recentRow is a row of n messages.
@@ -20,28 +21,32 @@ type recentRow struct {
 	value []byte // of a bundle, its header filled in or not
 }
 
-// maxRecent bounds the bytes remembered of one inbox: what a worker claims at
-// once. maxRecentSpare bounds the memories of rows that wait to be used again.
-const (
-	maxRecent      = 1 << 20
-	maxRecentSpare = 32
-)
+// maxRecent bounds the bytes remembered of one inbox, and the memory that waits
+// to be used again: the default of what a worker claims at once.
+const maxRecent = 1 << 20
+
+// recentLag is how many messages may be unclaimed when keeping begins: the
+// default batch.
+const recentLag = 256
+
+// wants reports whether a row is worth keeping: one of a worker that keeps up. In
+// a backlog everything is dropped, and the worker has to come near its end first.
+func (r *recent) wants(first, seen uint64, size int) bool {
+	if r.from == math.MaxUint64 {
+		return first <= seen+recentLag && size <= maxRecent
+	}
+	return r.bytes+size <= maxRecent
+}
 
 // keep takes over the memory of a row that was just written, and returns
 // another for the next one.
 func (r *recent) keep(first uint64, n uint32, value []byte) []byte {
-	for len(r.rows) > 0 && r.bytes+len(value) > maxRecent {
-		r.forget(1)
-		r.from = math.MaxUint64
-		if len(r.rows) > 0 {
-			r.from = r.rows[0].first
-		}
-	}
 	r.from = min(r.from, first)
 	r.rows = append(r.rows, recentRow{first, int(n), value})
 	r.bytes += len(value)
 	if k := len(r.spare); k > 0 {
 		value, r.spare = r.spare[k-1], r.spare[:k-1]
+		r.free -= cap(value)
 		return value[:0]
 	}
 	return nil
@@ -66,8 +71,9 @@ func (r *recent) forget(n int) {
 	for _, row := range r.rows[:n] {
 		r.bytes -= len(row.value)
 		// One large frame must not be remembered for ever.
-		if len(r.spare) < maxRecentSpare && cap(row.value) <= maxBundleBytes+1<<10 {
+		if size := cap(row.value); size <= maxBundleBytes+1<<10 && r.free+size <= maxRecent {
 			r.spare = append(r.spare, row.value)
+			r.free += size
 		}
 	}
 	left := copy(r.rows, r.rows[n:])

@@ -11,19 +11,22 @@ import (
 func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (n, ran int, err error) {
 	b := w.cur
 	b.growOuts()
-	from, since := b.pos, w.r.o.Now()
-	end := since
+	from, end := b.pos, w.r.o.Now()
+	due := end.Add(settleEvery)
 	for i := from; i < len(b.list); i++ {
 		d := &b.list[i]
 		d.at, d.w = i, w
 		var out outcome
 		var tx *Tx
 		out, tx, end = w.runOne(ctx, e, d, end)
-		b.outs[i], b.txs[i] = w.orderedOutcome(d, out), tx
+		if w.o.Ordered {
+			out = w.orderedOutcome(d, out)
+		}
+		b.outs[i], b.txs[i] = out, tx
 		ran++
 		stop := b.outs[i].verdict == verdictHold || b.outs[i].verdict == verdictPause
 		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.stopped.Load()
-		if !last && end.Sub(since) < settleEvery && !(d.prior > 1) {
+		if !last && end.Before(due) && !(d.prior > 1) {
 			continue
 		}
 		done, err := w.settleRun(ctx, e, from, i+1, ahead && last && !stop, l, nil)
@@ -31,7 +34,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		if err != nil || last {
 			return n, ran, err
 		}
-		from, since = i+1, end
+		from, due = i+1, end.Add(settleEvery)
 	}
 	return n, ran, nil
 }

@@ -38,6 +38,9 @@ func (p *person) audit(view string) {
 	for _, f := range findings {
 		p.t.Errorf("%s: %s: %s\n%s", view, f.ID, f.Help, strings.Join(f.Where, "\n"))
 	}
+	if wide := see[int64](p, `document.documentElement.scrollWidth`); wide > p.screen.width {
+		p.t.Errorf("%s: it is %d pixels wide on a screen of %d", view, wide, p.screen.width)
+	}
 	jump := see[string](p, focusOrder)
 	if jump != "" {
 		p.t.Errorf("%s: the focus jumps back to %s", view, jump)

@@ -110,6 +110,7 @@ func TestConsole(t *testing.T) {
 	p.press(`[data-action="confirm"]`)
 	player.reads(".toast", "Tea is served")
 	p.reads(".audit", "Tea is served")
+	p.until(`document.querySelector('#announce-text').value === ''`)
 
 	p.press(`.switches summary`)
 	p.press(`.switches label:nth-of-type(2) input`)
@@ -128,10 +129,6 @@ func TestConsole(t *testing.T) {
 	p.press(`[data-action="confirm"]`)
 	p.reads(".audit", "reload")
 	p.reads(".log", "reloaded")
-	p.press(`[data-verb="ban"]`)
-	if see[bool](p, `Boolean(document.querySelector('dialog'))`) {
-		t.Error("nobody is named, and a ban is asked for")
-	}
 	see[bool](p, `(scrollTo(0, 0), true)`)
 	p.shot("console")
 
@@ -153,4 +150,45 @@ func TestConsole(t *testing.T) {
 	p.press(`[data-action="confirm"]`)
 	p.reads(".audit", "kick")
 	p.reads(".toast", "Done: Kick. default: ")
+}
+
+// TestBan: who is banned is turned away and told why; when the ban is lifted he
+// may begin anew.
+func TestBan(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 12)`))
+	player, p := meet(t, desk), meet(t, screen{width: 1440, height: 1000})
+	player.outage()
+	player.sit(h.url)
+	uci := anyMove(player.fen(), rand.New(rand.NewPCG(23, 23)))
+	player.move(byClick, uci[:2], uci[2:4])
+	token := see[string](player, `localStorage.getItem('wamble.token')`)
+	h.console(p)
+	p.reads("section", "Nobody is banned.")
+	p.press(`[data-form="players"] [data-verb="ban"]`)
+	if see[bool](p, `Boolean(document.querySelector('dialog'))`) {
+		t.Error("nobody is named, and a ban is asked for")
+	}
+	p.types("#whom", token)
+	p.types("#reason", "Bots are not welcome")
+	p.press(`[data-form="players"] [data-verb="ban"]`)
+	p.reads("dialog", "turned away")
+	p.press(`[data-action="confirm"]`)
+	p.reads(".toast", "Done: Ban. default: 1")
+	p.until(`document.querySelector('[data-ban]')`)
+	p.shot("console-bans")
+	p.audit("bans")
+	player.reads(".banner.bad", "Bots are not welcome")
+	player.shot("banned")
+
+	p.press(`[data-ban] [data-verb="lift"]`)
+	p.press(`[data-action="confirm"]`)
+	p.until(`!document.querySelector('[data-ban]')`)
+	p.reads(".audit", "unban")
+	player.press(".banner button")
+	player.until(`!document.querySelector('.banner')`)
+	player.reads(".toast", "You are a new player now")
+	player.ready()
+	uci = anyMove(player.fen(), rand.New(rand.NewPCG(29, 29)))
+	player.move(byClick, uci[:2], uci[2:4])
 }

@@ -148,9 +148,15 @@ func (h *host) start() {
 // handOff lets the server replace itself, and waits until the next image serves.
 func (h *host) handOff() {
 	h.t.Helper()
-	out, err := exec.Command(binary, "handoff", "--data", filepath.Join(h.dir, "data")).CombinedOutput()
-	if err != nil {
-		h.t.Fatalf("handoff: %v\n%s", err, out)
+	h.tell("handoff")
+}
+
+// tell gives the server an order from the command line.
+func (h *host) tell(order string, more ...string) {
+	h.t.Helper()
+	args := append([]string{order, "--data", filepath.Join(h.dir, "data")}, more...)
+	if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
+		h.t.Fatalf("%s: %v\n%s", order, err, out)
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 const crowded = `(def min-boards 70) (def chess960-interval 3) (def spectator-summary-hz 5) (def spectator-packets-per-sec 2000)
 (def prediction-mode "streak")`
 
+// all960 holds when the wall shows Chess960 boards, and only those.
+const all960 = `document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => t.textContent.includes('960'))`
+
 // TestWall: fifty boards of a busy crowd are on the screen, most active first,
 // and are as the server has them when all is quiet. How soon a change is drawn is
 // for BenchmarkWall to say.
@@ -31,7 +34,7 @@ func TestWall(t *testing.T) {
 	p.press(`[aria-label="Next page"]`)
 	p.reads(".pager", "Page 2 of")
 	p.press(`.segments button:nth-child(3)`)
-	p.until(`document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => t.textContent.includes('960'))`)
+	p.until(all960)
 	p.press(`.segments button:nth-child(2)`)
 	p.until(`document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => !t.textContent.includes('960'))`)
 	crowd.end()
@@ -105,4 +108,26 @@ func TestPredict(t *testing.T) {
 	player.move(byClick, uci[:2], uci[2:4])
 	seer.reads(".toast", "was right")
 	seer.until(`document.querySelector('[data-streak="1"]')`)
+}
+
+// TestFull: who finds every board taken is offered to watch, and plays as soon as
+// one is free.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(alone))
+	first, second := meet(t, desk), meet(t, desk)
+	first.sit(h.url)
+	second.open(h.url + "/")
+	second.reads(".waiting", "Every board is being played on")
+	second.shot("full")
+	second.audit("full")
+	second.press(".waiting .main")
+	second.until(`document.querySelectorAll('.tile canvas[data-fen]').length === 1`)
+	second.press(`.ways a[href="/"]`)
+	second.reads(".waiting", "Every board is being played on")
+	token := see[string](first, `localStorage.getItem('wamble.token')`)
+	first.open("about:blank") // who is there would take the board again
+	h.tell("kick", token)
+	second.ready()
+	second.move(byClick, "e2", "e4")
 }

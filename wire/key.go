@@ -39,6 +39,7 @@ const (
 	KeyErrorBlocking           = "error.blocking"
 	KeyBoardFEN                = "board.fen"
 	KeyBoardVersion            = "board.version"
+	KeyHelloWithoutBoard       = "hello.without_board"
 )
 
 // KnownKey is the row of one extension key.
@@ -89,6 +90,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyErrorBlocking, Type: TypeInt, Meaning: "1: do not just try again (say hello, choose another profile)"},
 	{Key: KeyBoardFEN, Type: TypeString, Meaning: "the whole FEN of the board: the payload has only its first two fields", Ours: true},
 	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
+	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: when no board is free, a session without one is welcome", Ours: true},
 }
 
 // interned finds the string of a known key without allocating.

@@ -14,28 +14,28 @@ import (
 type deadVerb struct {
 	name string // replay
 	past string // replayed
-	one  func(ctx context.Context, r *runner.Runner, row runner.Row) (string, error)
-	many func(ctx context.Context, r *runner.Runner, f runner.DeadFilter) (int, error)
+	one  func(ctx context.Context, box deadBox, row runner.Row) (string, error)
+	many func(ctx context.Context, box deadBox, f runner.DeadFilter) (int, error)
 }
 
 var replayVerb = deadVerb{
 	name: "replay", past: "replayed",
-	one: func(ctx context.Context, r *runner.Runner, row runner.Row) (string, error) {
-		to, err := r.ReplayDeadLetter(ctx, row)
+	one: func(ctx context.Context, box deadBox, row runner.Row) (string, error) {
+		to, err := box.ReplayDeadLetter(ctx, row)
 		return fmt.Sprintf("%s replayed, now message %d of worker %d", showRow(row), to.Seq, to.Worker), err
 	},
-	many: func(ctx context.Context, r *runner.Runner, f runner.DeadFilter) (int, error) {
-		return r.ReplayDeadLetters(ctx, f)
+	many: func(ctx context.Context, box deadBox, f runner.DeadFilter) (int, error) {
+		return box.ReplayDeadLetters(ctx, f)
 	},
 }
 
 var dropVerb = deadVerb{
 	name: "drop", past: "dropped",
-	one: func(ctx context.Context, r *runner.Runner, row runner.Row) (string, error) {
-		return fmt.Sprintf("%s dropped", showRow(row)), r.DropDeadLetter(ctx, row)
+	one: func(ctx context.Context, box deadBox, row runner.Row) (string, error) {
+		return fmt.Sprintf("%s dropped", showRow(row)), box.DropDeadLetter(ctx, row)
 	},
-	many: func(ctx context.Context, r *runner.Runner, f runner.DeadFilter) (int, error) {
-		return r.DropDeadLetters(ctx, f)
+	many: func(ctx context.Context, box deadBox, f runner.DeadFilter) (int, error) {
+		return box.DropDeadLetters(ctx, f)
 	},
 }
 
@@ -83,18 +83,14 @@ func deadVerbCommand(f *runnerFlags, v deadVerb, c *cobra.Command) *cobra.Comman
 			return fmt.Errorf("say which dead letters to %s: by name, by filters, or --all\nSee '%s --help'", v.name, cmd.CommandPath())
 		}
 		if len(rows) > 0 {
-			err := v.doNamed(cmd, f, rows)
-			if inUse(err) {
-				return v.doLive(cmd, f, rows)
-			}
-			return err
+			return v.doNamed(cmd, f, rows)
 		}
 		filter, err := chosen.filter()
 		if err != nil {
 			return err
 		}
 		if !yes {
-			return v.count(f, filter)
+			return v.count(cmd, f, filter)
 		}
 		return v.doMany(cmd, f, filter)
 	}
@@ -104,10 +100,10 @@ func deadVerbCommand(f *runnerFlags, v deadVerb, c *cobra.Command) *cobra.Comman
 // doNamed goes on after a dead letter that does not exist or cannot be
 // replayed, and reports all of these.
 func (v deadVerb) doNamed(cmd *cobra.Command, f *runnerFlags, rows []runner.Row) error {
-	return f.change(func(r *runner.Runner) error {
+	return f.changeDead(cmd.Context(), func(box deadBox) error {
 		var failed []error
 		for _, row := range rows {
-			said, err := v.one(cmd.Context(), r, row)
+			said, err := v.one(cmd.Context(), box, row)
 			if err != nil {
 				failed = append(failed, err)
 				continue
@@ -122,10 +118,10 @@ func (v deadVerb) doNamed(cmd *cobra.Command, f *runnerFlags, rows []runner.Row)
 
 // count is the answer to a choice without --yes: an error, because nothing was
 // done.
-func (v deadVerb) count(f *runnerFlags, filter runner.DeadFilter) error {
-	return f.read(func(r *runner.Runner) error {
+func (v deadVerb) count(cmd *cobra.Command, f *runnerFlags, filter runner.DeadFilter) error {
+	return f.readDead(cmd.Context(), func(box deadBox) error {
 		n := 0
-		err := r.EachDeadLetter(filter, runner.Row{}, func(runner.DeadLetter) bool {
+		err := box.EachDeadLetter(filter, runner.Row{}, func(runner.DeadLetter) bool {
 			n++
 			return true
 		})
@@ -137,8 +133,8 @@ func (v deadVerb) count(f *runnerFlags, filter runner.DeadFilter) error {
 }
 
 func (v deadVerb) doMany(cmd *cobra.Command, f *runnerFlags, filter runner.DeadFilter) error {
-	return f.change(func(r *runner.Runner) error {
-		n, err := v.many(cmd.Context(), r, filter)
+	return f.changeDead(cmd.Context(), func(box deadBox) error {
+		n, err := v.many(cmd.Context(), box, filter)
 		if _, printErr := fmt.Fprintf(cmd.OutOrStdout(), "%d dead letters %s\n", n, v.past); err == nil {
 			err = printErr
 		}

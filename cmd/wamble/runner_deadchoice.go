@@ -91,18 +91,23 @@ func parseWhen(flag, s string) (int64, error) {
 	return t.UnixMilli(), nil
 }
 
-func (d *deadChoice) each(r *runner.Runner, visit func(runner.DeadLetter) bool) error {
+func (d *deadChoice) each(box deadBox, visit func(runner.DeadLetter) bool) error {
 	f, err := d.filter()
 	if err != nil {
 		return err
 	}
-	return r.EachDeadLetter(f, runner.Row{}, visit)
+	return box.EachDeadLetter(f, runner.Row{}, visit)
 }
 
-func (d *deadChoice) export(r *runner.Runner, w io.Writer) (int, error) {
-	f, err := d.filter()
-	if err != nil {
-		return 0, err
-	}
-	return r.ExportDeadLetters(w, f)
+// export writes the chosen ones as lines of JSON, and returns how many.
+func (d *deadChoice) export(box deadBox, w io.Writer) (int, error) {
+	n := 0
+	var failed error
+	err := d.each(box, func(dead runner.DeadLetter) bool {
+		if failed = dead.Export(w); failed == nil {
+			n++
+		}
+		return failed == nil
+	})
+	return n, errors.Join(err, failed)
 }

@@ -16,8 +16,9 @@ func runnerDeadLettersCommand(f *runnerFlags) *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "dead-letters",
 		Short: "List, show, replay, drop and export messages that failed",
-		Long: `List, show, replay, drop and export dead letters: messages of a stopped runner
-that failed too often, or for good. Each is named WORKER/NUMBER.`,
+		Long: `List, show, replay, drop and export dead letters: messages that failed too often,
+or for good. Each is named WORKER/NUMBER. A server that runs is asked for those of
+its journal; otherwise the directory is opened.`,
 		Example: `  wamble runner dead-letters list
   wamble runner dead-letters replay 7/3`,
 	},
@@ -41,9 +42,9 @@ func deadListCommand(f *runnerFlags) *cobra.Command {
 	chosen := deadFlags(c)
 	limitFlag(c, &limit, "dead letters")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		err := f.read(func(r *runner.Runner) error {
+		return f.readDead(cmd.Context(), func(box deadBox) error {
 			l := newListing(cmd, f.json, limit, "NAME\tTIME\tCAUSE\tATTEMPTS\tKIND\tID\tREASON")
-			err := chosen.each(r, func(d runner.DeadLetter) bool {
+			err := chosen.each(box, func(d runner.DeadLetter) bool {
 				l.add(viewDead(&d), deadCells(&d))
 				return !l.more
 			})
@@ -52,10 +53,6 @@ func deadListCommand(f *runnerFlags) *cobra.Command {
 			}
 			return l.print("dead letters")
 		})
-		if inUse(err) && !chosen.narrowed() {
-			return f.listLive(cmd, limit)
-		}
-		return err
 	}
 	return c
 }
@@ -71,9 +68,9 @@ func deadShowCommand(f *runnerFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = f.read(func(r *runner.Runner) error {
+			return f.readDead(cmd.Context(), func(box deadBox) error {
 				for _, row := range rows {
-					d, err := r.DeadLetter(row)
+					d, err := box.DeadLetter(row)
 					if err != nil {
 						return err
 					}
@@ -83,10 +80,6 @@ func deadShowCommand(f *runnerFlags) *cobra.Command {
 				}
 				return nil
 			})
-			if inUse(err) {
-				return f.showLive(cmd, rows)
-			}
-			return err
 		},
 	}
 }
@@ -105,16 +98,16 @@ output, or to a file that does not exist yet.`,
 	chosen := deadFlags(c)
 	c.Flags().StringVarP(&to, "output", "o", "", "file to write (default: standard output)")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		return f.read(func(r *runner.Runner) error {
+		return f.readDead(cmd.Context(), func(box deadBox) error {
 			if to == "" {
-				_, err := chosen.export(r, cmd.OutOrStdout())
+				_, err := chosen.export(box, cmd.OutOrStdout())
 				return err
 			}
 			file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if err != nil {
 				return err
 			}
-			n, err := chosen.export(r, file)
+			n, err := chosen.export(box, file)
 			if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 				return err
 			}

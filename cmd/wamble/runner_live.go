@@ -1,18 +1,24 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-
-	"github.com/spf13/cobra"
 
 	"wamble/internal/server"
 	"wamble/runner"
 )
 
-// A running server holds the lock of its journal. It is asked through its
-// control socket instead, which lies beside the journal.
+// deadBox is dead letters: those of a runner that this process has opened, or
+// those of a running server.
+type deadBox interface {
+	DeadLetter(row runner.Row) (runner.DeadLetter, error)
+	EachDeadLetter(f runner.DeadFilter, from runner.Row, visit func(runner.DeadLetter) bool) error
+	ReplayDeadLetter(ctx context.Context, row runner.Row) (runner.Row, error)
+	ReplayDeadLetters(ctx context.Context, f runner.DeadFilter) (int, error)
+	DropDeadLetter(ctx context.Context, row runner.Row) error
+	DropDeadLetters(ctx context.Context, f runner.DeadFilter) (int, error)
+}
 
 // inUse reports whether a running process has the directory.
 func inUse(err error) bool {
@@ -20,63 +26,93 @@ func inUse(err error) bool {
 	return errors.As(err, &e)
 }
 
-// ask sends a request to the server that has the journal open.
-func (f *runnerFlags) ask(cmd *cobra.Command, verb string, choice server.DeadChoice, result any) error {
+// readDead runs do on the dead letters, which it does not change.
+func (f *runnerFlags) readDead(ctx context.Context, do func(deadBox) error) error {
+	return f.orLive(ctx, f.read(func(r *runner.Runner) error { return do(r) }), do)
+}
+
+// changeDead runs do on the dead letters.
+func (f *runnerFlags) changeDead(ctx context.Context, do func(deadBox) error) error {
+	return f.orLive(ctx, f.change(func(r *runner.Runner) error { return do(r) }), do)
+}
+
+// orLive asks the running server instead, if one holds the lock of the journal.
+// Its control socket lies beside that.
+func (f *runnerFlags) orLive(ctx context.Context, err error, do func(deadBox) error) error {
+	if !inUse(err) {
+		return err
+	}
 	dir, err := f.path()
 	if err != nil {
 		return err
 	}
-	err = server.Ask(cmd.Context(), filepath.Dir(filepath.Clean(dir)), verb, choice, result)
+	return do(&liveBox{ctx, dir})
+}
+
+// liveBox is the dead letters of the server that has a journal open.
+type liveBox struct {
+	ctx     context.Context
+	journal string
+}
+
+func (l *liveBox) ask(verb string, args, result any) error {
+	err := server.Ask(l.ctx, filepath.Dir(filepath.Clean(l.journal)), verb, args, result)
 	if errors.Is(err, server.ErrNoServer) {
-		return inUseError{dir}
+		return inUseError{l.journal}
 	}
 	return err
 }
 
-func (f *runnerFlags) listLive(cmd *cobra.Command, limit int) error {
-	var found []server.DeadLetter
-	if err := f.ask(cmd, "dead-letters", server.DeadChoice{Limit: limit}, &found); err != nil {
-		return err
+func (l *liveBox) DeadLetter(row runner.Row) (runner.DeadLetter, error) {
+	var found []runner.DeadLetter
+	if err := l.ask("dead-letter-page", server.DeadPage{Name: row}, &found); err != nil {
+		return runner.DeadLetter{}, err
 	}
-	if f.json {
-		return printJSON(cmd.OutOrStdout(), found)
+	if len(found) != 1 {
+		return runner.DeadLetter{}, runner.ErrNotFound
 	}
-	rows := []string{"NAME\tTIME\tCAUSE\tATTEMPTS\tREASON"}
-	for _, d := range found {
-		rows = append(rows, fmt.Sprintf("%d/%d\t%s\t%s\t%d\t%s",
-			d.Worker, d.Number, showTime(d.Time), d.Cause, d.Attempts, cell([]byte(d.Reason))))
-	}
-	if len(found) == 0 {
-		rows = []string{"no dead letters"}
-	}
-	return printTable(cmd.OutOrStdout(), rows)
+	return found[0], nil
 }
 
-func (f *runnerFlags) showLive(cmd *cobra.Command, rows []runner.Row) error {
-	for _, row := range rows {
-		var found []server.DeadLetter
-		if err := f.ask(cmd, "dead-letters", server.DeadChoice{Worker: row.Worker, Number: row.Seq}, &found); err != nil {
+func (l *liveBox) EachDeadLetter(f runner.DeadFilter, from runner.Row, visit func(runner.DeadLetter) bool) error {
+	for {
+		var found []runner.DeadLetter
+		if err := l.ask("dead-letter-page", server.DeadPage{From: from, Filter: f}, &found); err != nil {
 			return err
 		}
+		if len(found) == 0 {
+			return nil
+		}
 		for _, d := range found {
-			if err := printJSON(cmd.OutOrStdout(), d); err != nil {
-				return err
+			if !visit(d) {
+				return nil
 			}
+			from = runner.Row{Worker: d.Row.Worker, Seq: d.Row.Seq + 1}
 		}
 	}
-	return nil
 }
 
-// doLive lets the server do it to the named dead letters.
-func (v deadVerb) doLive(cmd *cobra.Command, f *runnerFlags, rows []runner.Row) error {
-	var failed []error
-	for _, row := range rows {
-		var done server.DeadChoice
-		if err := f.ask(cmd, "dead-letter-"+v.name, server.DeadChoice{Worker: row.Worker, Number: row.Seq}, &done); err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s %s by the running server\n", showRow(row), v.past)
-	}
-	return errors.Join(failed...)
+func (l *liveBox) ReplayDeadLetter(_ context.Context, row runner.Row) (runner.Row, error) {
+	done, err := l.do(replayVerb, server.DeadChoice{Worker: row.Worker, Number: row.Seq})
+	return runner.Row{Worker: done.Worker, Seq: done.Number}, err
+}
+
+func (l *liveBox) ReplayDeadLetters(_ context.Context, f runner.DeadFilter) (int, error) {
+	done, err := l.do(replayVerb, server.DeadChoice{Filter: &f})
+	return done.Count, err
+}
+
+func (l *liveBox) DropDeadLetter(_ context.Context, row runner.Row) error {
+	_, err := l.do(dropVerb, server.DeadChoice{Worker: row.Worker, Number: row.Seq})
+	return err
+}
+
+func (l *liveBox) DropDeadLetters(_ context.Context, f runner.DeadFilter) (int, error) {
+	done, err := l.do(dropVerb, server.DeadChoice{Filter: &f})
+	return done.Count, err
+}
+
+func (l *liveBox) do(v deadVerb, choice server.DeadChoice) (done server.DeadDone, err error) {
+	err = l.ask("dead-letter-"+v.name, choice, &done)
+	return done, err
 }

@@ -17,6 +17,7 @@ import (
 // into. "make-runner DIR [SCHEMA]" makes one, "hold-runner DIR" keeps it open
 // in this process until the script ends.
 func TestRunnerScripts(t *testing.T) {
+	hearInterrupts(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script/runner",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",

@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/lru"
 	"wamble/wire"
 )
 
 // limiter counts requests in windows of one second, which begin with their
 // first request.
 type limiter struct {
-	counters *lru[limitKey, counter]
+	counters *lru.Table[limitKey, counter]
 }
 
 type limitKey struct {
@@ -66,7 +67,7 @@ func (l *limiter) count(now time.Duration, rate int, key limitKey) limitVerdict 
 	if rate <= 0 {
 		return within
 	}
-	c := l.counters.use(key)
+	c := l.counters.Use(key)
 	if c.n == 0 || now-c.start >= time.Second {
 		*c = counter{start: now}
 	}

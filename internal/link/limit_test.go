@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/lru"
 	"wamble/wire"
 )
 
@@ -107,7 +108,7 @@ func TestRateBypass(t *testing.T) {
 // A full table forgets the least recently used counter instead of refusing
 // everybody.
 func TestFullTableOfCountersDeniesNobody(t *testing.T) {
-	l := limiter{newLRU[limitKey, counter](4)}
+	l := limiter{lru.New[limitKey, counter](4)}
 	cfg := Config{TokenRate: 1}
 	for i := range 100 {
 		h := wire.Header{Ctrl: wire.CtrlPlayerMove, Token: wamble.Token{byte(i + 1)}}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/lru"
 	"wamble/wire"
 )
 
@@ -49,7 +50,7 @@ func exemptionOf(c wire.Control, size int) exemption {
 // budgets bound the bytes of exempt replies.
 type budgets struct {
 	listener flow
-	networks *lru[hostID, flow]
+	networks *lru.Table[hostID, flow]
 }
 
 // flow is a bucket of bytes. The zero value is full.
@@ -80,7 +81,7 @@ func (s *Server) allow(now time.Duration, e *endpoint, size int, right *exemptio
 	if right == nil || size > right.left {
 		return false
 	}
-	network := s.budgets.networks.use(networkKey(e.peer))
+	network := s.budgets.networks.Use(networkKey(e.peer))
 	if network.room(now, s.cfg.NetworkBudget) < size || s.budgets.listener.room(now, s.cfg.ListenerBudget) < size {
 		s.stats.BudgetSpent++
 		return false
@@ -115,13 +116,13 @@ type remembered struct {
 
 // remember notes that e is proven, as of at.
 func (s *Server) remember(at time.Duration, e *endpoint) {
-	*s.proofs.use(e.peer) = remembered{at, e.proof.vouched}
+	*s.proofs.Use(e.peer) = remembered{at, e.proof.vouched}
 }
 
 // recall proves e when its address proved itself not long ago: a player who
 // thinks for ten minutes is not a stranger.
 func (s *Server) recall(now time.Duration, e *endpoint) {
-	if p := s.proofs.find(e.peer); p != nil && now-p.at < proofTime && !e.proof.proven {
+	if p := s.proofs.Find(e.peer); p != nil && now-p.at < proofTime && !e.proof.proven {
 		e.proof.vouched = p.vouched
 		s.prove(now, e)
 	}

@@ -202,16 +202,16 @@ func (m *revival) tables() {
 	for range m.count() {
 		key := limitKey{kind: limitKind(m.num())}
 		copy(key.id[:], m.take(m.count()))
-		*s.limits.counters.use(key) = counter{start: m.time(), n: int(m.int()), told: m.bool()}
+		*s.limits.counters.Use(key) = counter{start: m.time(), n: int(m.int()), told: m.bool()}
 	}
 	s.budgets.listener = flow{used: int(m.int()), at: m.time()}
 	for range m.count() {
 		var key hostID
 		copy(key[:], m.take(m.count()))
-		*s.budgets.networks.use(key) = flow{used: int(m.int()), at: m.time()}
+		*s.budgets.networks.Use(key) = flow{used: int(m.int()), at: m.time()}
 	}
 	for range m.count() {
 		p := m.peer()
-		*s.proofs.use(p) = remembered{at: m.time(), vouched: m.token()}
+		*s.proofs.Use(p) = remembered{at: m.time(), vouched: m.token()}
 	}
 }

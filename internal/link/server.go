@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/lru"
 	"wamble/wire"
 )
 
@@ -30,7 +31,7 @@ type Server struct {
 	held     held
 	limits   limiter
 	budgets  budgets
-	proofs   *lru[wamble.Peer, remembered]
+	proofs   *lru.Table[wamble.Peer, remembered]
 	pool     pool
 	transfer uint32 // number of the last transfer
 	packet   wire.Packet
@@ -78,9 +79,9 @@ type Received struct {
 func NewServer(cfg Config) *Server {
 	s := &Server{
 		table:   newTable(),
-		limits:  limiter{newLRU[limitKey, counter](maxCounters)},
-		budgets: budgets{networks: newLRU[hostID, flow](maxCounters)},
-		proofs:  newLRU[wamble.Peer, remembered](maxCounters),
+		limits:  limiter{lru.New[limitKey, counter](maxCounters)},
+		budgets: budgets{networks: lru.New[hostID, flow](maxCounters)},
+		proofs:  lru.New[wamble.Peer, remembered](maxCounters),
 	}
 	s.SetConfig(cfg)
 	return s

@@ -208,8 +208,8 @@ func (c *census) chain(sess *session) []int {
 // writeTables writes counters, budgets and remembered proofs, the least recently
 // used first.
 func (s *Server) writeTables(w *writer) {
-	w.num(uint64(len(s.limits.counters.entries)))
-	s.limits.counters.fromOldest(func(k limitKey, c *counter) {
+	w.num(uint64(s.limits.counters.Len()))
+	s.limits.counters.FromOldest(func(k limitKey, c *counter) {
 		w.num(uint64(k.kind))
 		w.bytes(k.id[:])
 		w.time(c.start)
@@ -218,14 +218,14 @@ func (s *Server) writeTables(w *writer) {
 	})
 	w.int(int64(s.budgets.listener.used))
 	w.time(s.budgets.listener.at)
-	w.num(uint64(len(s.budgets.networks.entries)))
-	s.budgets.networks.fromOldest(func(k hostID, f *flow) {
+	w.num(uint64(s.budgets.networks.Len()))
+	s.budgets.networks.FromOldest(func(k hostID, f *flow) {
 		w.bytes(k[:])
 		w.int(int64(f.used))
 		w.time(f.at)
 	})
-	w.num(uint64(len(s.proofs.entries)))
-	s.proofs.fromOldest(func(p wamble.Peer, m *remembered) {
+	w.num(uint64(s.proofs.Len()))
+	s.proofs.FromOldest(func(p wamble.Peer, m *remembered) {
 		w.peer(p)
 		w.time(m.at)
 		w.token(m.vouched)

@@ -1,9 +1,11 @@
 package profile
 
 import (
+	"errors"
 	"fmt"
 
 	"wamble"
+	"wamble/internal/board"
 	"wamble/wire"
 )
 
@@ -37,7 +39,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		return p.ask(r, p.askTerms(r, &p.mode.law.own), out)
 	}
 	b, taken, err := p.seat(s)
-	if err != nil {
+	if err != nil && !standsBy(r, err) {
 		if isNew { // nobody was told of him
 			p.draft.discard()
 			p.sessions.Discard(s)
@@ -53,4 +55,11 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	p.sealFor(s, out)
 	p.lost(taken, out)
 	return done
+}
+
+// standsBy reports whether a player is content without a board when there is
+// none: he watches, and says hello again. He holds 0.
+func standsBy(r *request, err error) bool {
+	content, _ := r.ext.Int(wire.KeyHelloWithoutBoard)
+	return content == 1 && errors.Is(err, board.ErrNoBoard)
 }

@@ -98,11 +98,14 @@ func valueSize(f wire.Field) int {
 	return 8
 }
 
-// answerHello answers with the board that a player holds.
+// answerHello answers with the board that a player holds; nil when he has none.
 func (p *Profile) answerHello(r *request, s *session.Session, b *board.Board) {
 	v := p.show(s, b, 0)
 	v.fit(p.link.Room(r.id))
-	h := wire.Header{Token: s.Token(), Board: b.ID(), Flags: r.h.Flags.Negotiate() | v.flags}
+	h := wire.Header{Token: s.Token(), Flags: r.h.Flags.Negotiate() | v.flags}
+	if b != nil {
+		h.Board = b.ID()
+	}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
 	p.noteShown(b, &v)
 }

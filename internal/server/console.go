@@ -17,7 +17,7 @@ import (
 
 // The console asks for JSON beside its page:
 //
-//	GET  /console/api/status, vitals, dead-letters, log, audit
+//	GET  /console/api/status, vitals, dead-letters, bans, log, audit
 //	POST /console/api/act/VERB   with the arguments of a control verb
 //
 // The page itself is open to whoever reaches the listener: it has no secrets.
@@ -61,6 +61,7 @@ func (d *adminDoor) console(s *Server) http.Handler {
 	read("status", func(ctx context.Context) (any, error) { return s.Status(ctx), nil })
 	read("vitals", func(ctx context.Context) (any, error) { return s.vitals(ctx), nil })
 	read("dead-letters", func(ctx context.Context) (any, error) { return listDead(ctx, s, nil) })
+	read("bans", func(context.Context) (any, error) { return s.bans(), nil })
 	read("log", func(context.Context) (any, error) { return s.tail(), nil })
 	read("audit", func(context.Context) (any, error) { return s.deeds() })
 	mux.Handle("POST /console/api/act/{verb}", d.bearer(s.act))

@@ -142,3 +142,36 @@ func TestTail(t *testing.T) {
 		t.Errorf("got %d lines from %d to %d", len(all), len(all[0]), len(all[len(all)-1]))
 	}
 }
+
+// TestBans: the console lists the bans that hold, until they are over or lifted.
+func TestBans(t *testing.T) {
+	s := serve(t, Options{}, conf("")).ready()
+	token, err := adminToken(s.tokenFile(s.o.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := []string{"Authorization", "Bearer " + token, "Content-Type", "application/json"}
+	list := func() string {
+		t.Helper()
+		code, answer := s.ask("GET", "/console/api/bans", "", headers...)
+		if code != http.StatusOK {
+			t.Fatalf("got %d %s", code, answer)
+		}
+		return answer
+	}
+	act := func(verb, args string) {
+		t.Helper()
+		if code, answer := s.ask("POST", "/console/api/act/"+verb, args, headers...); code != http.StatusOK {
+			t.Fatalf("%s %s: got %d %s", verb, args, code, answer)
+		}
+	}
+	act("ban", `{"whom":"192.0.2.0/24","text":"spam"}`)
+	act("ban", `{"whom":"198.51.100.7","until":"2020-01-01T00:00:00Z"}`)
+	if got, want := list(), `[{"profile":"default","whom":"192.0.2.0/24","text":"spam"}]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	act("unban", `{"whom":"192.0.2.0/24"}`)
+	if got, want := list(), `[]`; got != want {
+		t.Errorf("after it was lifted: got %s, want %s", got, want)
+	}
+}

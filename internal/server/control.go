@@ -57,8 +57,9 @@ func init() { // the console, which a reload opens anew, looks at the table
 		{"erase", quick, order((*Server).erase)},
 		{"archive", quick, order((*Server).archive)},
 		{"dead-letters", quick, listDead},
-		{"dead-letter-replay", quick, replayDead},
-		{"dead-letter-drop", quick, dropDead},
+		{"dead-letter-page", quick, pageDead},
+		{"dead-letter-replay", slow, replayDead},
+		{"dead-letter-drop", slow, dropDead},
 	}
 }
 

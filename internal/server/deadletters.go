@@ -23,14 +23,55 @@ type DeadLetter struct {
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// DeadChoice chooses dead letters: one by its name, or the first ones.
+// DeadChoice chooses dead letters: one by its name, those that a filter lets
+// through, or the first ones.
 type DeadChoice struct {
-	Worker uint64 `json:"worker,omitempty"`
-	Number uint64 `json:"number,omitempty"` // 0: not one
-	Limit  int    `json:"limit,omitempty"`  // at most; 100 if 0
+	Worker uint64             `json:"worker,omitempty"`
+	Number uint64             `json:"number,omitempty"` // 0: not one
+	Limit  int                `json:"limit,omitempty"`  // at most; 100 if 0
+	Filter *runner.DeadFilter `json:"filter,omitempty"` // nil: none
 }
 
-const mostDead = 1000
+// DeadPage asks for whole dead letters: one by its name, or those from one on that
+// the filter lets through, as many as fit into an answer.
+type DeadPage struct {
+	Name   runner.Row        `json:"name,omitzero"` // zero: not one
+	From   runner.Row        `json:"from,omitzero"`
+	Filter runner.DeadFilter `json:"filter,omitzero"`
+}
+
+// DeadDone is what was done: to the one that is named, or to so many.
+type DeadDone struct {
+	Worker uint64 `json:"worker,omitempty"`
+	Number uint64 `json:"number,omitempty"`
+	Count  int    `json:"count,omitempty"`
+}
+
+// The bounds of one answer.
+const (
+	mostDead      = 1000
+	mostDeadBytes = 4 << 20
+)
+
+// pageDead tells all there is to know of dead letters. Frames hold tokens: it is
+// for the host's own commands, not for the console.
+func pageDead(_ context.Context, s *Server, args json.RawMessage) (any, error) {
+	var p DeadPage
+	if err := json.Unmarshal(args, &p); err != nil {
+		return nil, fmt.Errorf("which dead letters: %w", err)
+	}
+	if p.Name.Seq != 0 {
+		d, err := s.runner.DeadLetter(p.Name)
+		return []runner.DeadLetter{d}, err
+	}
+	list, size := []runner.DeadLetter{}, 0
+	err := s.runner.EachDeadLetter(p.Filter, p.From, func(d runner.DeadLetter) bool {
+		list = append(list, d)
+		size += len(d.Frame)
+		return len(list) < mostDead && size < mostDeadBytes
+	})
+	return list, err
+}
 
 func listDead(_ context.Context, s *Server, args json.RawMessage) (any, error) {
 	choice, err := readChoice(args)
@@ -63,8 +104,12 @@ func replayDead(ctx context.Context, s *Server, args json.RawMessage) (any, erro
 	if err != nil {
 		return nil, err
 	}
+	if choice.Filter != nil {
+		n, err := s.runner.ReplayDeadLetters(ctx, *choice.Filter)
+		return DeadDone{Count: n}, err
+	}
 	to, err := s.runner.ReplayDeadLetter(ctx, choice.row())
-	return DeadChoice{Worker: to.Worker, Number: to.Seq}, err
+	return DeadDone{Worker: to.Worker, Number: to.Seq}, err
 }
 
 func dropDead(ctx context.Context, s *Server, args json.RawMessage) (any, error) {
@@ -72,7 +117,11 @@ func dropDead(ctx context.Context, s *Server, args json.RawMessage) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	return choice, s.runner.DropDeadLetter(ctx, choice.row())
+	if choice.Filter != nil {
+		n, err := s.runner.DropDeadLetters(ctx, *choice.Filter)
+		return DeadDone{Count: n}, err
+	}
+	return DeadDone{Worker: choice.Worker, Number: choice.Number}, s.runner.DropDeadLetter(ctx, choice.row())
 }
 
 func readChoice(args json.RawMessage) (DeadChoice, error) {

@@ -268,6 +268,34 @@ func TestNoHandoff(t *testing.T) {
 	verifySQLite(t, i.dir, c)
 }
 
+// TestHandoffKilled: the next image is killed, or exits, before it serves. There
+// is nobody to go back to; whoever supervises the process starts it again, and
+// nothing that was accepted is lost.
+func TestHandoffKilled(t *testing.T) {
+	i := spawnImage(t, staying(t, conf("")))
+	c := gather(t, i.address(), 8)
+	c.play()
+	for _, trouble := range []string{"kill", "exit", "late kill"} {
+		c.more(t, 100)
+		i.write("trouble", trouble)
+		if done, err := i.handOff(""); err == nil {
+			t.Errorf("%s: got %+v, want an error", trouble, done)
+		}
+		if err := i.cmd.Wait(); err == nil {
+			t.Errorf("%s: the process has ended well", trouble) // nobody would start it again
+		}
+		i.write("trouble", "")
+		i.launch()
+		c.more(t, 100)
+		if left := i.leftovers(); len(left) > 0 {
+			t.Errorf("%s: state files are left: %v", trouble, left)
+		}
+	}
+	c.finish()
+	i.end()
+	verifySQLite(t, i.dir, c)
+}
+
 // TestTwoHandoffs: two at once do no harm; each command gets an answer.
 func TestTwoHandoffs(t *testing.T) {
 	i := spawnImage(t, conf(""))

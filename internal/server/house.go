@@ -86,7 +86,7 @@ func (s *Server) openProfiles() error {
 	if err := conflicts(profiles); err != nil {
 		return err
 	}
-	ports, err := bindAll(profiles, nil, s.o.Inherited)
+	ports, err := bindAll(profiles, newHarbour(), s.o.Inherited)
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,9 @@ func beImage(dir string) {
 		return Options{Config: c, Load: again, Dir: dir, Log: NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
+		if heir {
+			makeLateTrouble(dir)
+		}
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		go func() {
@@ -88,6 +91,13 @@ func makeTrouble(dir string) {
 	case "exit":
 		os.Exit(7)
 	case "kill":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+}
+
+// makeLateTrouble ends an image that has adopted everything, and answered nobody.
+func makeLateTrouble(dir string) {
+	if trouble, _ := os.ReadFile(filepath.Join(dir, "trouble")); string(trouble) == "late kill" {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 }

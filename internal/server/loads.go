@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 	"time"
 
 	"wamble"
@@ -11,6 +12,7 @@ import (
 
 const (
 	loadReaders = 8               // loads that are under way at once
+	fileReaders = 2               // the same for a database in this process, whose work is ours
 	loadQueue   = 2048            // loads that wait; a profile has fewer
 	loadTime    = 5 * time.Second // for one load
 )
@@ -30,7 +32,11 @@ type job struct {
 // newLoads starts the readers; they end with ctx.
 func newLoads(ctx context.Context, rt *runtime) *loads {
 	ls := &loads{rt: rt, jobs: make(chan job, loadQueue)}
-	for range loadReaders {
+	readers := loadReaders
+	if rt.store.File != "" {
+		readers = fileReaders
+	}
+	for range readers {
 		rt.guard("a load", func() { ls.read(ctx) })
 	}
 	return ls
@@ -53,6 +59,9 @@ func (ls *loads) read(ctx context.Context) {
 			return
 		case j := <-ls.jobs:
 			j.life.mail.post(ls.answer(ctx, j.load))
+			// SQLite answers without waiting for anything: many questions of
+			// strangers in a row would keep the loop from a processor.
+			goruntime.Gosched()
 		}
 	}
 }

@@ -13,8 +13,7 @@ import (
 // A load is more than quietRate requests a second. A burst, its first burstTime,
 // is left to the players: the drain rests restShare times as long as it works, and
 // looks up every glance whether they still play, unless the database falls burstLag
-// behind. A load that lasts longer is no
-// burst: the drain makes a batch every batchTime, or faster while the database is
+// behind. A load that lasts longer is no burst: the drain makes a batch every batchTime, or faster while the database is
 // further behind, and the lag has a bound. It begins at twice the lag, so that
 // nothing jerks, and falls with the clock, to steadyLag. From half of the bound
 // on the loop is braked: it leaves a share of its time, more with the lag, up to
@@ -27,8 +26,8 @@ const (
 	quietRate = 1000
 	burstTime = 12 * time.Second
 	burstLag  = 10 * time.Second
-	restShare = 20
-	longRest  = 5 * time.Second
+	restShare = 40
+	longRest  = 10 * time.Second
 	glance    = 500 * time.Millisecond
 
 	batchTime = 300 * time.Millisecond

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"syscall"
 
 	"wamble/internal/config"
 	"wamble/internal/transport"
@@ -80,12 +81,20 @@ func berths(cfg *config.Profile) (udp, tcp berth) {
 	return newBerth("udp", cfg, o.Address.Addr(), o.Address.Port()), newBerth("tcp", cfg, o.Address.Addr(), number)
 }
 
-// harbour is the ports that are open, by the berths of their sockets.
-type harbour map[berth]*transport.Port
+// harbour is the ports that are open, by the berths of their sockets and by
+// profile.
+type harbour struct {
+	at map[berth]*transport.Port
+	of map[string]*transport.Port
+}
+
+func newHarbour() harbour {
+	return harbour{map[berth]*transport.Port{}, map[string]*transport.Port{}}
+}
 
 func (h harbour) add(cfg *config.Profile, p *transport.Port) {
 	udp, tcp := berths(cfg)
-	h[udp], h[tcp] = p, p
+	h.at[udp], h.at[tcp], h.of[cfg.Name] = p, p, p
 }
 
 // bindAll opens the ports of profiles: on sockets that are open already where the
@@ -128,7 +137,13 @@ func bindPlain(cfg *config.Profile, open harbour, inherited map[string]Sockets) 
 		return p, nil
 	}
 	udp, tcp := berths(cfg)
-	p, err := transport.Renew(open[udp], open[tcp], portOptions(cfg))
+	p, err := transport.Renew(open.at[udp], open.at[tcp], portOptions(cfg))
+	if old := open.of[cfg.Name]; old != nil && errors.Is(err, syscall.EADDRINUSE) {
+		// It may be the profile itself that has the number, on another address.
+		if beside, no := transport.Beside([]*transport.Port{old}, open.at[udp], open.at[tcp], portOptions(cfg)); no == nil {
+			p, err = beside, nil
+		}
+	}
 	if err != nil {
 		return nil, bindError(cfg.Name, err)
 	}

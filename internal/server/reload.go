@@ -214,15 +214,19 @@ func (s *Server) settle(p *plan) {
 }
 
 // retire ends ports that nobody reads any more: connections are told to come
-// again.
+// again. A datagram is for the next port at once, if that has the number too.
 func (s *Server) retire(ports []*transport.Port) {
+	for _, p := range ports {
+		p.UDP().Close() // a socket that was taken over has another descriptor
+	}
 	s.helpers.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), retireTime)
 		defer cancel()
 		for _, p := range ports {
-			if err := errors.Join(p.Shutdown(ctx, transport.CloseGoingAway), p.Close()); err != nil && ctx.Err() == nil {
+			if err := p.Shutdown(ctx, transport.CloseGoingAway); err != nil && ctx.Err() == nil {
 				s.log.Warn("a port did not close well", "err", err)
 			}
+			p.Close() // all of it is closed by now, or cut
 		}
 	})
 }

@@ -120,6 +120,32 @@ func TestReloadLive(t *testing.T) {
 	}
 }
 
+// TestReloadAddress: a profile moves from one address to all of them and back, on
+// the same port number, and its players find their boards there.
+func TestReloadAddress(t *testing.T) {
+	port := freePorts(t, 1)[0]
+	on := func(address string) string {
+		return strings.Replace(conf(fmt.Sprintf("(def port %d)", port)), `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", address), 1)
+	}
+	f := &file{on("127.0.0.1")}
+	s := serve(t, Options{Load: f.load}, f.text).ready()
+	p := join(t, s.address(), wamble.Token{})
+	for _, tc := range []struct{ address, reach string }{
+		{"0.0.0.0", "127.0.0.2"}, {"127.0.0.1", "127.0.0.1"}, {"", "127.0.0.3"}, {"127.0.0.1", "127.0.0.1"},
+	} {
+		f.text = on(tc.address)
+		if r, err := s.Reload(t.Context()); err != nil || len(r.Changes) != 1 {
+			t.Fatalf("%q: got %+v, %v", tc.address, r, err)
+		}
+		s.ready()
+		again := join(t, fmt.Sprintf("udp://127.0.0.1:%d", port), p.c.Token())
+		if again.c.Token() != p.c.Token() || again.c.Board().ID != p.c.Board().ID {
+			t.Errorf("%q: a player lost token or board", tc.address)
+		}
+		until(t, "HTTP answers", func() bool { return fetch(t, fmt.Sprintf("http://%s:%d/readyz", tc.reach, port)) == "200 ready" })
+	}
+}
+
 // TestReloadZero: without profiles a default runtime serves, on the same socket
 // if the port stays, and the other way round.
 func TestReloadZero(t *testing.T) {

@@ -40,6 +40,10 @@ func TestMain(m *testing.M) {
 		beImage(dir)
 		return
 	}
+	if task := os.Getenv(asVandals); task != "" {
+		beVandals(task)
+		return
+	}
 	pgtest.Main(m)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,8 +58,10 @@ func parseWhom(text string) (profile.Whom, error) {
 	if n, err := netip.ParsePrefix(text); err == nil {
 		return profile.Whom{Net: n}, nil
 	}
-	if key, err := hex.DecodeString(text); err == nil && len(key) == len(wamble.PublicKey{}) {
-		return profile.Whom{Key: wamble.PublicKey(key)}, nil
+	if b, err := hex.DecodeString(text); err == nil && len(b) == len(wamble.PublicKey{}) {
+		return profile.Whom{Key: wamble.PublicKey(b)}, nil
+	} else if err == nil && len(b) == len(wamble.Token{}) && wamble.Token(b) != (wamble.Token{}) {
+		return profile.Whom{Token: wamble.Token(b)}, nil // as browsers keep it
 	}
 	if t, err := wamble.ParseToken(text); err == nil && !t.IsZero() {
 		return profile.Whom{Token: t}, nil
@@ -102,14 +105,13 @@ func (s *standing) ban(b ban, now time.Time) error {
 	return nil
 }
 
+// unban forgets the bans of somebody, however he was named.
 func (s *standing) unban(whom string) {
-	kept := s.Bans[:0]
-	for _, b := range s.Bans {
-		if b.Whom != whom {
-			kept = append(kept, b)
-		}
-	}
-	s.Bans = kept
+	named, wrong := parseWhom(whom)
+	s.Bans = slices.DeleteFunc(s.Bans, func(b ban) bool {
+		other, err := parseWhom(b.Whom)
+		return b.Whom == whom || wrong == nil && err == nil && other == named
+	})
 }
 
 func standingKey(name string) []byte { return []byte("server/standing/" + name) }

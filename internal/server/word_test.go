@@ -196,6 +196,14 @@ func TestStanding(t *testing.T) {
 	if got := len(st.inputs(true, now)); got != 3 {
 		t.Errorf("a life is told %d things, want 3", got)
 	}
+	st.ban(ban{Whom: wamble.Token{7}.String()}, now)
+	had := len(st.Bans)
+	if st.unban("08" + hex.EncodeToString(make([]byte, 15))); len(st.Bans) != had {
+		t.Error("the ban of somebody else was lifted")
+	}
+	if st.unban("07" + hex.EncodeToString(make([]byte, 15))); len(st.Bans) != had-1 {
+		t.Error("a ban is not lifted under another name of the same player")
+	}
 	for len(st.Bans) < mostBans {
 		st.Bans = append(st.Bans, ban{Whom: "x"})
 	}
@@ -204,8 +212,8 @@ func TestStanding(t *testing.T) {
 	}
 	key := hex.EncodeToString(make([]byte, 31)) + "01"
 	for text, ok := range map[string]bool{
-		"192.0.2.1": true, "2001:db8::/32": true, key: true, wamble.Token{1}.String(): true,
-		"": false, "x": false, wamble.Token{}.String(): false, key[2:]: false,
+		"192.0.2.1": true, "2001:db8::/32": true, key: true, wamble.Token{1}.String(): true, key[:30] + "01": true,
+		"": false, key[:32]: false, "x": false, wamble.Token{}.String(): false, key[2:]: false,
 	} {
 		if _, err := parseWhom(text); (err == nil) != ok {
 			t.Errorf("%q: got %v", text, err)

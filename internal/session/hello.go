@@ -73,7 +73,7 @@ func (t *Table) newToken() (wamble.Token, error) {
 		if _, err := io.ReadFull(t.entropy, token[:]); err != nil {
 			return wamble.Token{}, err
 		}
-		if !token.IsZero() && t.byToken[token] == nil && !t.over.has(token) {
+		if !token.IsZero() && t.byToken[token] == nil && t.over.Find(token) == nil {
 			return token, nil
 		}
 	}
@@ -102,7 +102,7 @@ func (t *Table) Admit(now time.Time, stored *wamble.Session, player *wamble.Play
 
 // takes reports whether a stored session can be taken up again.
 func (t *Table) takes(at int64, stored *wamble.Session) bool {
-	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.has(stored.Token) {
+	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.Find(stored.Token) != nil {
 		return false
 	}
 	return !stored.Key.IsZero() || at-micros(stored.LastSeen) <= t.opts.Expiration.Microseconds()

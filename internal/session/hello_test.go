@@ -111,8 +111,8 @@ func TestHostsAreBounded(t *testing.T) {
 	for i := range maxHosts {
 		h.admit(0, netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)}), 1)
 	}
-	if len(h.sessions.entries) != maxHosts || len(h.sessions.index) != maxHosts {
-		t.Errorf("%d hosts", len(h.sessions.entries))
+	if h.sessions.Len() != maxHosts {
+		t.Errorf("%d hosts", h.sessions.Len())
 	}
 	if !h.admit(0, first, 1) {
 		t.Error("the host that was longest quiet is not forgotten")
@@ -238,7 +238,7 @@ func TestAdmit(t *testing.T) {
 		{"just not expired", func(r *rig, s *wamble.Session) { s.LastSeen = epoch.Add(-24 * time.Hour) }, nil},
 		{"expired", func(r *rig, s *wamble.Session) { s.LastSeen = epoch.Add(-24*time.Hour - time.Second) }, ErrOver},
 		{"expired, with an identity", func(r *rig, s *wamble.Session) { s.LastSeen, s.Key = epoch.Add(-48*time.Hour), wamble.PublicKey{1} }, nil},
-		{"over", func(r *rig, s *wamble.Session) { r.over.use(token) }, ErrOver},
+		{"over", func(r *rig, s *wamble.Session) { r.over.Use(token) }, ErrOver},
 		{"no number", func(r *rig, s *wamble.Session) { s.ID = 0 }, ErrOver},
 		{"no token", func(r *rig, s *wamble.Session) { s.Token = wamble.Token{} }, ErrOver},
 		{"full", func(r *rig, s *wamble.Session) { r.opts.MaxPlayers = 1; r.hello() }, ErrFull},

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/lru"
 )
 
 // hosts counts what each host has done lately: an IPv4 address, or a /64 of
 // IPv6, which one machine usually has to itself.
 type hosts struct {
-	sessions lru[netip.Prefix, bucket]     // new ones
-	logins   lru[netip.Prefix, bucket]     // attempts
-	keys     lru[wamble.PublicKey, bucket] // attempts with a key, from wherever
+	sessions *lru.Table[netip.Prefix, bucket]     // new ones
+	logins   *lru.Table[netip.Prefix, bucket]     // attempts
+	keys     *lru.Table[wamble.PublicKey, bucket] // attempts with a key, from wherever
 }
 
 // maxHosts is how many are remembered; of more, the ones that were longest quiet
@@ -30,9 +31,9 @@ const minute = 60e6 // microseconds
 
 func newHosts() hosts {
 	return hosts{
-		sessions: newLRU[netip.Prefix, bucket](maxHosts),
-		logins:   newLRU[netip.Prefix, bucket](maxHosts),
-		keys:     newLRU[wamble.PublicKey, bucket](maxHosts),
+		sessions: lru.New[netip.Prefix, bucket](maxHosts),
+		logins:   lru.New[netip.Prefix, bucket](maxHosts),
+		keys:     lru.New[wamble.PublicKey, bucket](maxHosts),
 	}
 }
 
@@ -43,7 +44,7 @@ func (h *hosts) admit(now int64, ip netip.Addr, allowance int) bool {
 		return true
 	}
 	network, ok := networkOf(ip)
-	return ok && h.sessions.use(network).take(now, allowance)
+	return ok && h.sessions.Use(network).take(now, allowance)
 }
 
 // MayLogin counts one more attempt to log in, and reports whether it is within
@@ -54,7 +55,7 @@ func (t *Table) MayLogin(now time.Time, ip netip.Addr, key wamble.PublicKey) boo
 		return true
 	}
 	network, ok := networkOf(ip)
-	return ok && t.hosts.logins.use(network).take(at, t.opts.Logins) && t.hosts.keys.use(key).take(at, t.opts.Logins)
+	return ok && t.hosts.logins.Use(network).take(at, t.opts.Logins) && t.hosts.keys.Use(key).take(at, t.opts.Logins)
 }
 
 // networkOf is the host of an address.

@@ -48,7 +48,7 @@ func (t *Table) Logout(now time.Time, s *Session, out wamble.Intents) {
 
 // end removes a session, and refuses its token.
 func (t *Table) end(s *Session) {
-	t.over.use(s.token)
+	t.over.Use(s.token)
 	t.forget(s)
 }
 

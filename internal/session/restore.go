@@ -30,10 +30,10 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 	r.erased(t)
 	for range r.count() {
 		token := wamble.Token(r.array16())
-		if token.IsZero() || t.over.has(token) || t.byToken[token] != nil || len(t.over.entries) == maxOver {
+		if token.IsZero() || t.over.Find(token) != nil || t.byToken[token] != nil || t.over.Len() == maxOver {
 			return nil, ErrState
 		}
-		t.over.use(token)
+		t.over.Use(token)
 	}
 	if r.bad || len(r.rest) > 0 {
 		return nil, ErrState

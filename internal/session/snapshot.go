@@ -36,8 +36,8 @@ func (t *Table) Snapshot(dst []byte) []byte {
 		}
 	}
 	w.erased(t)
-	w.uint(uint64(len(t.over.entries)))
-	t.over.fromOldest(func(token wamble.Token, _ *struct{}) { w = append(w, token[:]...) })
+	w.uint(uint64(t.over.Len()))
+	t.over.FromOldest(func(token wamble.Token, _ *struct{}) { w = append(w, token[:]...) })
 	return w
 }
 

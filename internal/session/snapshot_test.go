@@ -61,7 +61,7 @@ func busyTable(t testing.TB) *Table {
 			t.Fatalf("roll %d is empty", i)
 		}
 	}
-	if len(tb.fading) == 0 || len(tb.over.entries) == 0 {
+	if len(tb.fading) == 0 || tb.over.Len() == 0 {
 		t.Fatal("nobody has left")
 	}
 	return tb

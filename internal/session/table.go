@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/lru"
 )
 
 // IDs hands out the numbers of new rows, each only once; false when none is
@@ -28,9 +29,9 @@ type Table struct {
 	rolls     rolls
 	greetings map[greeting]*Session
 	hosts     hosts
-	over      lru[wamble.Token, struct{}] // tokens that are refused
-	newest    uint64                      // the latest message of the journal that concerned anybody
-	applied   uint64                      // what the store has
+	over      *lru.Table[wamble.Token, struct{}] // tokens that are refused
+	newest    uint64                             // the latest message of the journal that concerned anybody
+	applied   uint64                             // what the store has
 	intents   intents
 }
 
@@ -66,7 +67,7 @@ func New(opts Options, ids IDs, entropy io.Reader) *Table {
 		partings:   partings{erased: map[wamble.PublicKey]uint64{}},
 		greetings:  map[greeting]*Session{},
 		hosts:      newHosts(),
-		over:       newLRU[wamble.Token, struct{}](maxOver),
+		over:       lru.New[wamble.Token, struct{}](maxOver),
 	}
 }
 
@@ -93,7 +94,7 @@ func (t *Table) ByID(id wamble.SessionID) *Session { return t.byID[id] }
 
 // Over reports whether a token is that of a session that said goodbye or logged
 // out: it is not to be looked for in the store.
-func (t *Table) Over(token wamble.Token) bool { return t.over.has(token) }
+func (t *Table) Over(token wamble.Token) bool { return t.over.Find(token) != nil }
 
 // Heard takes a sign of life of a session: it is confirmed, and live. It is kept
 // at most once a minute that it was seen. It reports whether that is news: a

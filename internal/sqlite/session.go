@@ -172,7 +172,11 @@ func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Sess
 	var player sql.NullInt64
 	var handle sql.NullString
 	var created, seen int64
-	err := s.readers.QueryRowContext(ctx, selectSession+where, arg).Scan(&out.ID, &token, &player, &key, &handle, &out.Trust, &created, &seen,
+	ask, err := s.statement(ctx, selectSession+where)
+	if err != nil {
+		return wamble.Session{}, sorted(ctx, "read session", err)
+	}
+	err = ask.QueryRowContext(ctx, arg).Scan(&out.ID, &token, &player, &key, &handle, &out.Trust, &created, &seen,
 		&out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Rating, &out.Stats.Games, &out.Stats.Chess960Games)
 	if err != nil {
 		return wamble.Session{}, sorted(ctx, "read session", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -31,6 +32,7 @@ type Store struct {
 	path    string
 	readers *sql.DB
 	writer  *writer
+	kept    sync.Map // statements of readers, by their text
 }
 
 // Open returns a store. It touches no file: that is left to the first call.
@@ -80,6 +82,23 @@ func (s *Store) Close() error {
 		return fmt.Errorf("close SQLite database: %w", err)
 	}
 	return nil
+}
+
+// statement returns one that is kept: what strangers can make us ask again and
+// again is parsed once on each connection.
+func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if kept, ok := s.kept.Load(text); ok {
+		return kept.(*sql.Stmt), nil
+	}
+	made, err := s.readers.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	kept, other := s.kept.LoadOrStore(text, made)
+	if other {
+		made.Close()
+	}
+	return kept.(*sql.Stmt), nil
 }
 
 // read runs a read in one snapshot.

@@ -78,7 +78,7 @@ func listenOnce(o Options) (*Port, error) {
 	if number == 0 {
 		number = o.Address.Port()
 	}
-	tcp, err := listenTCP(o.Address.Addr(), number)
+	tcp, err := listenTCP(o.Address.Addr(), number, o.UDP.beside)
 	if err != nil {
 		return nil, err
 	}
@@ -95,12 +95,13 @@ func listenOnce(o Options) (*Port, error) {
 }
 
 // listenTCP binds a number on one address, or on all.
-func listenTCP(address netip.Addr, number uint16) (*net.TCPListener, error) {
+func listenTCP(address netip.Addr, number uint16, beside control) (*net.TCPListener, error) {
 	host := ""
 	if address.IsValid() && !(address.Is6() && address.IsUnspecified()) {
 		host = address.String()
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(number)))
+	bind := net.ListenConfig{Control: beside}
+	l, err := bind.Listen(context.Background(), "tcp", net.JoinHostPort(host, fmt.Sprint(number)))
 	if err != nil {
 		return nil, err
 	}

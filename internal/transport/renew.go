@@ -49,7 +49,7 @@ func renewTCP(old *Port, udp *UDP, o Options) (*net.TCPListener, error) {
 		if number == 0 {
 			number = udp.LocalAddr().Port()
 		}
-		return listenTCP(o.Address.Addr(), number)
+		return listenTCP(o.Address.Addr(), number, o.UDP.beside)
 	}
 	file, err := Duplicate(old.tcp)
 	if err != nil {

@@ -78,3 +78,17 @@ func (u *UDP) Buffers() (receive, send int, err error) {
 	}
 	return receive, send, err
 }
+
+// shareNumber lets another socket of this user bind the same number, or not.
+func shareNumber(c syscall.RawConn, on bool) error {
+	value := 0
+	if on {
+		value = 1
+	}
+	var inner error
+	err := c.Control(func(fd uintptr) { inner = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, value) })
+	if err == nil {
+		err = inner
+	}
+	return err
+}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -54,6 +55,8 @@ type UDPOptions struct {
 	// Buffer is the size of the receive and of the send buffer in bytes. Zero
 	// asks for the largest that the kernel grants.
 	Buffer int
+
+	beside control // of Beside
 }
 
 // largestBuffer is what an unset buffer size asks for. The kernel charges about
@@ -73,16 +76,17 @@ func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {
 	case !a.IsUnspecified():
 		network = "udp6"
 	}
-	conn, err := net.ListenUDP(network, net.UDPAddrFromAddrPort(address))
+	bind := net.ListenConfig{Control: o.beside}
+	conn, err := bind.ListenPacket(context.Background(), network, address.String())
 	if err != nil && errors.Is(err, syscall.EAFNOSUPPORT) && address.Addr().IsUnspecified() {
 		// A kernel without IPv6 still has a whole IPv4 internet.
 		v4 := netip.AddrPortFrom(netip.IPv4Unspecified(), address.Port())
-		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(v4))
+		conn, err = bind.ListenPacket(context.Background(), "udp4", v4.String())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on udp %s: %w", address, err)
 	}
-	return newUDP(conn, o)
+	return newUDP(conn.(*net.UDPConn), o)
 }
 
 // AdoptUDP takes over an open socket that another image of this program has

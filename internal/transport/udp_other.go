@@ -85,3 +85,6 @@ func (u *UDP) SetBuffer(size int) error {
 	setBuffers(u.conn, size)
 	return nil
 }
+
+// shareNumber is for Linux.
+func shareNumber(syscall.RawConn, bool) error { return errors.ErrUnsupported }

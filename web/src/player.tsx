@@ -58,7 +58,7 @@ session.on((h) => {
         askStanding(300);
       } else if (h.type === Notice.maintenance) tell(t.notices.maintenance(h.text), "bad");
       else if (h.type === Notice.announcement) tell(t.notices.announcement(h.text));
-      else if (h.type === Notice.expired) tell(t.notices.expired);
+      else if (h.type === Notice.expired) tell(t.notices.expired(h.text), "bad");
   }
 });
 

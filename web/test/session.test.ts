@@ -291,6 +291,54 @@ test("the network is back: an attempt that began without it is given up for anot
   assert.equal(r.sockets.length, 3);
 });
 
+test("when all boards are taken he is there without one, and asks again", async () => {
+  const r = rig();
+  r.session.start();
+  r.socket().onopen?.({});
+  assert.equal(r.socket().last.ext.int("hello.without_board"), 1);
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 0, "");
+  await settle();
+  assert.equal(r.session.status.value.link, "online");
+  const held = () => r.session.status.value.board?.id;
+  assert.equal(held(), undefined);
+  const n = r.socket().sent.length;
+  mock.timers.tick(3000);
+  assert.equal(r.socket().sent.length, n + 1);
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(held(), 42);
+});
+
+test("who is turned away knows why, and is let in later", async () => {
+  const r = await greeted();
+  r.session.refresh();
+  r.socket().ack();
+  r.socket().refuse(1001, "you are banned");
+  await settle();
+  assert.equal(r.session.status.value.refusal?.reason, "you are banned");
+  mock.timers.tick(15_000);
+  assert.equal(r.name(), "CLIENT_HELLO");
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+  assert.equal(r.session.status.value.refusal, null);
+});
+
+test("an attempt that is given up before it has opened is closed when it opens", async () => {
+  const r = await greeted();
+  r.socket().drop();
+  mock.timers.tick(500);
+  const attempt = r.socket();
+  attempt.readyState = 0;
+  r.session.caller.nudge();
+  assert.ok(!attempt.closed);
+  attempt.onopen?.({});
+  assert.ok(attempt.closed);
+  assert.equal(attempt.sent.length, 0);
+});
+
 test("an unknown token gives a new player, who is told", async () => {
   const shelf = new Shelf();
   shelf.setItem(keys.token, "ffffffffffffffffffffffffffffffff");

@@ -63,7 +63,7 @@ function Announce({ status, confirm }: { status: Status; confirm: AskFirst }) {
   const [profile, setProfile] = useState("");
   const submit = (e: Event) => {
     e.preventDefault();
-    if (text) confirm({ verb: "announce", args: { text, urgent, profile }, title: h.announce, text: h.confirm.announce(text) });
+    if (text) confirm({ verb: "announce", args: { text, urgent, profile }, title: h.announce, text: h.confirm.announce(text), done: () => setText("") });
   };
   return (
     <form onSubmit={submit} data-form="announce">

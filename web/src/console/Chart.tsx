@@ -12,6 +12,10 @@ export interface Curve {
 
 const inks = ["--accent", "--warm", "--good", "--bad"];
 
+const clock = (seconds: number) => new Date(1000 * seconds).toLocaleTimeString("en-GB");
+
+const shown = (v: number | null | undefined) => (v === null || v === undefined ? "–" : v.toLocaleString("en", { maximumFractionDigits: 1 }));
+
 export function Chart({ title, times, curves }: { title: string; times: number[]; curves: Curve[] }) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -25,7 +29,8 @@ export function Chart({ title, times, curves }: { title: string; times: number[]
         width: box.current!.clientWidth,
         height: 190,
         series: [{}, ...curves.map((c, i) => ({ label: c.name, stroke: ink(inks[i % inks.length]), width: 2, spanGaps: true }))],
-        axes: [axis, { ...axis, size: 55 }],
+        axes: [{ ...axis, space: 90, values: (_u, ticks) => ticks.map(clock) }, { ...axis, size: 55 }],
+        legend: { show: curves.length > 1, live: false },
         scales: { y: { range: (_u, _min, max) => [0, Math.max(1, max * 1.15)] } },
         cursor: { drag: { x: false, y: false } },
       },
@@ -42,10 +47,12 @@ export function Chart({ title, times, curves }: { title: string; times: number[]
 
   useEffect(() => plot.current?.setData([times, ...curves.map((c) => c.values)]), [times]);
 
-  const last = curves.map((c) => `${c.name} ${c.values.at(-1)?.toFixed(1) ?? "–"}`).join(", ");
+  const last = curves.map((c) => `${c.name} ${shown(c.values.at(-1))}`).join(", ");
   return (
     <figure class="plot">
-      <figcaption>{title}</figcaption>
+      <figcaption>
+        {title} <b>{curves.map((c) => shown(c.values.at(-1))).join(" · ")}</b>
+      </figcaption>
       <div ref={box} role="img" aria-label={`${title}: ${last}`} />
     </figure>
   );

@@ -10,6 +10,7 @@ export interface Deed {
   args: unknown;
   title: string;
   text: string;
+  done?(): void;
 }
 
 export type AskFirst = (deed: Deed) => void;
@@ -44,6 +45,7 @@ export function useConfirm(): Confirm {
       setDeed(null);
       try {
         setResult({ ok: true, text: `${h.done} ${deed.title}. ${reached(await ask.act(deed.verb, deed.args))}` });
+        deed.done?.();
       } catch (e) {
         if (e instanceof TypeError && deed.verb === "handoff") {
           // The connection ended with the old image. The next one answers.

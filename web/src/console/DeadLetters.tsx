@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { h } from "../texts";
 import { ask, type Dead } from "./ask";
 import type { AskFirst } from "./Confirm";
+import { Table } from "./Table";
 
 /** DeadLetters are asked for again with each look: a message that is tried again may be refused again. */
 export function DeadLetters({ look, done, confirm }: { look: number; done: number; confirm: AskFirst }) {
@@ -14,28 +15,11 @@ export function DeadLetters({ look, done, confirm }: { look: number; done: numbe
   return (
     <section class="card" aria-labelledby="dead">
       <h2 id="dead">{h.dead}</h2>
-      {list.length === 0 ? (
-        <p class="faint">{h.deadEmpty}</p>
-      ) : (
-        <div class="scroll" tabIndex={0} role="group" aria-labelledby="dead">
-          <table>
-            <thead>
-              <tr>
-                {h.deadColumns.map((c) => (
-                  <th key={c} scope="col">
-                    {c || <span class="hidden">{h.actions}</span>}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {list.map((d) => (
-                <Letter key={`${d.worker}/${d.number}`} letter={d} confirm={confirm} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <Table of="dead" columns={h.deadColumns} empty={h.deadEmpty}>
+        {list.map((d) => (
+          <Letter key={`${d.worker}/${d.number}`} letter={d} confirm={confirm} />
+        ))}
+      </Table>
     </section>
   );
 }

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { h } from "../texts";
 import { Actions } from "./Actions";
+import { Bans } from "./Bans";
 import { ask, Locked, type Status, token, type Vitals } from "./ask";
 import { Chart } from "./Chart";
 import { ConfirmDialog, useConfirm } from "./Confirm";
@@ -109,6 +110,7 @@ export function Desk() {
         </div>
       </section>
       <Actions status={status} confirm={confirm.ask} />
+      <Bans look={status.uptime} confirm={confirm.ask} done={confirm.count} />
       <DeadLetters look={status.uptime} confirm={confirm.ask} done={confirm.count} />
       <Lists done={confirm.count} />
       <ConfirmDialog confirm={confirm} />

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { h } from "../texts";
 import type { Profile } from "./ask";
 import type { AskFirst } from "./Confirm";
+import { Table } from "./Table";
 
 const states = ["DORMANT", "ACTIVE", "RESERVED"];
 
@@ -21,50 +22,37 @@ export function ProfileTable({ profiles, confirm }: { profiles: Profile[]; confi
   return (
     <section class="card" aria-labelledby="profiles">
       <h2 id="profiles">{h.profiles}</h2>
-      <div class="scroll" tabIndex={0} role="group" aria-labelledby="profiles">
-        <table>
-          <thead>
-            <tr>
-              {h.columns.map((c) => (
-                <th key={c} scope="col">
-                  {c}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {profiles.map((p) => (
-              <tr key={p.name} data-profile={p.name}>
-                <td>
-                  <b>{p.name}</b>
-                </td>
-                <td class={p.ready ? "good" : "bad"}>
-                  {p.stage}
-                  {p.store_away && <em> {h.away}</em>}
-                </td>
-                <td>
-                  udp {p.udp}
-                  <br />
-                  http {p.http}
-                </td>
-                <td>
-                  <Pool boards={p.boards} />
-                </td>
-                <td>{p.sessions}</td>
-                <td>{p.sessions_present}</td>
-                <td>{p.moves.toLocaleString("en")}</td>
-                <td>
-                  {p.queue_depth}
-                  {p.queue_age > 1 && <em> {h.behind(p.queue_age)}</em>}
-                </td>
-                <td>
-                  <Switches profile={p} confirm={confirm} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table of="profiles" columns={h.columns}>
+        {profiles.map((p) => (
+          <tr key={p.name} data-profile={p.name}>
+            <td>
+              <b>{p.name}</b>
+            </td>
+            <td class={p.ready ? "good" : "bad"}>
+              {p.stage}
+              {p.store_away && <em> {h.away}</em>}
+            </td>
+            <td>
+              udp {p.udp}
+              <br />
+              http {p.http}
+            </td>
+            <td>
+              <Pool boards={p.boards} />
+            </td>
+            <td>{p.sessions}</td>
+            <td>{p.sessions_present}</td>
+            <td>{p.moves.toLocaleString("en")}</td>
+            <td>
+              {p.queue_depth}
+              {p.queue_age > 1 && <em> {h.behind(p.queue_age)}</em>}
+            </td>
+            <td>
+              <Switches profile={p} confirm={confirm} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }

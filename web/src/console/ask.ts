@@ -76,6 +76,13 @@ export interface Dead {
   details?: unknown[];
 }
 
+export interface Ban {
+  profile: string;
+  whom: string;
+  text?: string;
+  until?: string;
+}
+
 export interface Deed {
   at: string;
   from: string;
@@ -94,6 +101,7 @@ export const ask = {
   status: () => look<Status>("status"),
   vitals: () => look<Vitals>("vitals"),
   dead: () => look<Dead[]>("dead-letters"),
+  bans: () => look<Ban[]>("bans"),
   log: () => look<string[]>("log"),
   audit: () => look<Deed[]>("audit"),
   act,

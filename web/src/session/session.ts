@@ -26,12 +26,16 @@ export type Happening =
   | { kind: "renewed" } // the server did not know the token any more
   | { kind: "notice"; type: number; text: string; board: number };
 
+const queueing = 3_000; // ms after which a player without a board asks again
+const turnedAway = 15_000; // ms after which one whom the server did not take does
+
 export class Session {
   readonly status: Store<Status>;
   readonly caller: Caller;
   readonly keep: Keep;
   private listeners = new Set<(h: Happening) => void>();
   private packets = new Set<(p: Packet) => void>();
+  private waiting: ReturnType<typeof setTimeout> | undefined;
   private tab = Math.random().toString(36).slice(2);
 
   constructor(open: () => Sock, shelf: Shelf) {
@@ -115,9 +119,9 @@ export class Session {
     this.status.patch({ sending: null });
   }
 
-  /** refresh asks which board the player holds. */
+  /** refresh asks which board the player holds. A new connection does so anyway. */
   refresh(): void {
-    this.greet(this.caller.ask).catch(() => {});
+    if (this.status.value.link === "online") this.greet(this.caller.ask).catch(() => {});
   }
 
   /** forget ends the session in this browser; the next start is a new player. */
@@ -132,16 +136,29 @@ export class Session {
   // other one, 0x01, is free to mean that the board plays Chess960.
   private async greet(ask: Ask): Promise<void> {
     const { token } = this.status.value;
-    const hello = { name: "CLIENT_HELLO", body: {}, token, flags: Flag.capProfileState } as const;
+    const ext = [{ key: "hello.without_board", type: "int", value: 1 }] as const; // who finds none may watch
+    const hello = { name: "CLIENT_HELLO", body: {}, token, flags: Flag.capProfileState, ext } as const;
     try {
       const p = await ask(hello, "SERVER_HELLO");
       this.status.patch({ refusal: null });
       if (p.token !== token) this.renew(p.token, token !== NO_TOKEN);
       this.adopt(p, null);
+      if (Number(p.board) === 0) {
+        this.status.patch({ board: null }); // all are taken
+        this.askLater(queueing);
+      }
     } catch (e) {
-      if (e instanceof Denied) this.status.patch({ refusal: e });
+      if (e instanceof Denied) {
+        this.status.patch({ refusal: e });
+        this.askLater(turnedAway);
+      }
       throw e;
     }
+  }
+
+  private askLater(ms: number): void {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.refresh(), ms);
   }
 
   private renew(token: string, known: boolean): void {

@@ -41,7 +41,7 @@ export function BarChart({ title, bars }: { title: string; bars: readonly { name
       </svg>
       <div class="ends">
         <span>{bars[0].name}</span>
-        <b>{bars[bars.length - 1].value}</b>
+        <b>{t.you.today(bars[bars.length - 1].value)}</b>
       </div>
     </figure>
   );

@@ -85,13 +85,13 @@ function Crowd() {
       <i class="pulse" aria-hidden="true" />
       <span data-live="players">{t.live.players(live.players)}</span>
       <span data-live="watchers">{t.live.watchers(live.watchers)}</span>
-      <span class="pace">{t.live.pace(live.moves_per_second ?? 0)}</span>
+      {live.moves_per_second !== undefined && <span class="pace">{t.live.pace(live.moves_per_second)}</span>}
     </div>
   );
 }
 
 function LinkBanner() {
-  const { link, elsewhere, sending } = useStore(session.status);
+  const { link, elsewhere, sending, refusal, board } = useStore(session.status);
   const [late, setLate] = useState(false);
   useEffect(() => {
     setLate(false);
@@ -109,10 +109,11 @@ function LinkBanner() {
       </div>
     );
   }
-  if (link !== "away" || !late) return null;
+  const out = refusal && board; // without a board it is said in its place
+  if (!out && (link !== "away" || !late)) return null;
   return (
     <div class="banner bad" role="alert">
-      {sending ? t.link.awayMove : t.link.away}
+      {out ? `${t.link.refused} ${refusal.message}` : sending ? t.link.awayMove : t.link.away}
       <button type="button" onClick={() => session.caller.nudge()}>
         {t.link.retry}
       </button>

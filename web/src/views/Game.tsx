@@ -36,7 +36,7 @@ export function GamePage({ board }: { board: string }) {
         <header class="board-head">
           <h1>{t.game.title(board)}</h1>
           {game.chess960 !== undefined && <span class="tag">{t.play.chess960}</span>}
-          <span class="faint">{over ? t.game.over(winner, over.reason) : t.game.running}</span>
+          <span class="turn">{over ? t.game.over(winner, over.reason) : t.game.running}</span>
           <span class="tools">
             <button type="button" class="icon" aria-label={t.play.flip} title={t.play.flip} onClick={() => settings.patch({ flipped: !flipped })}>
               <Icon name="flip" />

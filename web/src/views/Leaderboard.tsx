@@ -100,7 +100,10 @@ export function Leaderboard() {
         <table>
           <thead>
             <tr>
-              {[t.play.rank, t.you.player, t.play.score, t.play.rating, t.you.games].map((h) => (
+              <th scope="col">
+                <abbr title={t.play.rank}>{t.you.rankSign}</abbr>
+              </th>
+              {[t.you.player, t.play.score, t.play.rating, t.you.games].map((h) => (
                 <th key={h} scope="col">
                   {h}
                 </th>

@@ -34,6 +34,7 @@ function useStage() {
   const moved = useRef(0);
 
   useEffect(() => {
+    if (!board) show(null); // all are taken, or nobody is here any more
     if (!board || (shown && shown.board === board)) return;
     if (!shown || shown.board.id === board.id) {
       show(still(board, "here"));
@@ -81,7 +82,7 @@ export function Play() {
   const status = useStore(session.status);
   const chosen = useStore(settings);
   const { shown, cue, move } = useStage();
-  const mine = shown && shown.board === status.board && !status.sending;
+  const mine = shown && shown.board === status.board && !status.sending && !status.refusal;
   const side: Color = useMemo(() => (shown ? Position.parse(shown.board.fen).turn : "w"), [shown?.board]);
   const bottom: Color = (side === "w") !== chosen.flipped ? "w" : "b";
 
@@ -155,12 +156,24 @@ export function Play() {
   );
 }
 
+/** Waiting is what a player sees who has no board: yet, or because all are taken. */
 function Waiting() {
-  const { refusal } = useStore(session.status);
+  const { link, refusal } = useStore(session.status);
+  const full = link === "online";
   return (
-    <div class="waiting" role="status">
+    <div class="waiting">
       <div class="ghost-board" aria-hidden="true" />
-      <p>{refusal ? `${t.link.refused} ${refusal.message}` : t.link.connecting}</p>
+      <div role="status">
+        <h1>{full ? t.link.full : refusal ? `${t.link.refused} ${refusal.message}` : t.link.connecting}</h1>
+      </div>
+      {full && (
+        <>
+          <p class="faint">{t.link.next}</p>
+          <button type="button" class="main" onClick={() => go("/watch")}>
+            {t.link.watch}
+          </button>
+        </>
+      )}
     </div>
   );
 }

@@ -11,6 +11,8 @@ import { Leaderboard } from "./Leaderboard";
 import { Moving } from "./PlayPanel";
 import { Profiles } from "./Profiles";
 
+const every = 6000; // ms; the server makes a new ranking every 5 s
+
 /** useScores is the score over time: of the server for an identity, else what this browser saw. */
 function useScores(handle: string): { score: number[]; rating: number[] } {
   const { points } = useStore(past);
@@ -43,6 +45,8 @@ export function You() {
   useEffect(() => {
     document.title = `${t.you.title} · ${t.name}`;
     askStanding(0);
+    const timer = setInterval(() => askStanding(0), every);
+    return () => clearInterval(timer);
   }, []);
   const today = Date.now();
   const days = Array.from({ length: 14 }, (_, i) => {

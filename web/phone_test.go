@@ -1,0 +1,48 @@
+package web_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestPhone: every view fits on a small phone, light and dark, and can be used
+// there by everybody.
+func TestPhone(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(crowded))
+	release(t, h, 8, 200*time.Millisecond)
+	for _, s := range []screen{
+		{width: 360, height: 640, touch: true, dark: true},
+		{width: 320, height: 568, touch: true},
+	} {
+		p := meet(t, s)
+		look := func(view string) {
+			t.Helper()
+			p.shot("phone-" + view + map[bool]string{true: "-dark"}[s.dark])
+			p.audit(view)
+		}
+		p.sit(h.url)
+		uci := anyMove(p.fen(), rand.New(rand.NewPCG(31, 31)))
+		p.move(byTouch, uci[:2], uci[2:4])
+		look("play")
+		p.press(`.ways a[href="/watch"]`)
+		p.until(`wambleWall.painted >= 50`)
+		look("watch")
+		p.press(`.segments button:nth-child(3)`)
+		p.until(all960)
+		p.press(".tile")
+		p.until(`document.querySelectorAll('.moves li').length >= 1`)
+		p.reads(".tag", "Chess960")
+		look("focus")
+		p.press(`.tools a[href^="/board/"]`)
+		p.until(`document.querySelector('a[download]')`)
+		look("game")
+		p.press(`.ways a[href="/you"]`)
+		p.until(`document.querySelectorAll('.leaderboard tbody tr').length >= 3`)
+		look("you")
+		h.console(p)
+		p.until(`document.querySelectorAll('.uplot').length === 3`)
+		look("console")
+	}
+}

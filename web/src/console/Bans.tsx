@@ -1,0 +1,39 @@
+// Who is kept out, and until when.
+
+import { useEffect, useState } from "preact/hooks";
+import { h } from "../texts";
+import { ask, type Ban } from "./ask";
+import type { AskFirst } from "./Confirm";
+import { Table } from "./Table";
+
+/** Bans are asked for again with each look: they end by themselves. */
+export function Bans({ look, done, confirm }: { look: number; done: number; confirm: AskFirst }) {
+  const [list, setList] = useState<Ban[]>([]);
+  useEffect(() => {
+    ask.bans().then(setList, () => {});
+  }, [look, done]);
+  return (
+    <section class="card" aria-labelledby="bans">
+      <h2 id="bans">{h.bans}</h2>
+      <Table of="bans" columns={h.bansColumns} empty={h.bansEmpty}>
+        {list.map((b) => (
+          <tr key={`${b.profile} ${b.whom}`} data-ban={b.whom}>
+            <td>{b.profile}</td>
+            <td>{b.whom}</td>
+            <td>{b.text}</td>
+            <td>{b.until ? new Date(b.until).toLocaleString() : h.forEver}</td>
+            <td>
+              <button
+                type="button"
+                data-verb="lift"
+                onClick={() => confirm({ verb: "unban", args: { whom: b.whom, profile: b.profile }, title: h.unban, text: h.confirm.unban(b.whom) })}
+              >
+                {h.unban}
+              </button>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
