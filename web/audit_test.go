@@ -38,8 +38,8 @@ func (p *person) audit(view string) {
 	for _, f := range findings {
 		p.t.Errorf("%s: %s: %s\n%s", view, f.ID, f.Help, strings.Join(f.Where, "\n"))
 	}
-	if wide := see[[]int](p, `[document.documentElement.scrollWidth, innerWidth]`); wide[0] > wide[1] {
-		p.t.Errorf("%s: it is %d pixels wide on a screen of %d", view, wide[0], wide[1])
+	if wide := see[int64](p, `document.documentElement.scrollWidth`); wide > p.screen.width {
+		p.t.Errorf("%s: it is %d pixels wide on a screen of %d", view, wide, p.screen.width)
 	}
 	jump := see[string](p, focusOrder)
 	if jump != "" {

@@ -72,12 +72,18 @@ func browser(t testing.TB) context.Context {
 	return chromium.ctx
 }
 
+// unused is what Chromium logs when it connects, gets no time of a busy machine
+// for longer than the server waits for a request, and then finds the connection
+// closed. The client asks again; a page that does not come fails its test anyway.
+const unused = "net::ERR_SOCKET_NOT_CONNECTED"
+
 // person is somebody before a browser: one tab, with cookies and storage of its
 // own.
 type person struct {
-	t   testing.TB
-	ctx context.Context
-	url string
+	t      testing.TB
+	ctx    context.Context
+	url    string
+	screen screen
 
 	mu       sync.Mutex
 	problems []string
@@ -117,6 +123,7 @@ func openTab(t testing.TB, s screen, in chromedp.ContextOption) *person {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
+	p.forgive(unused)
 	heard := p.listen()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -157,6 +164,7 @@ func (p *person) listen() <-chan struct{} {
 // look makes the tab that of a screen.
 func (p *person) look(s screen) {
 	p.t.Helper()
+	p.screen = s
 	var options []chromedp.EmulateViewportOption
 	if s.touch {
 		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)

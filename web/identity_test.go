@@ -10,6 +10,7 @@ import (
 // TestIdentity: an identity is made, backed up, restored in another browser, and
 // left.
 func TestIdentity(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
 	ada := meet(t, desk)
 	ada.sit(h.url)
@@ -70,6 +71,7 @@ func TestLeaderboard(t *testing.T) {
 
 // TestTerms: a profile with terms shows them, and plays after they are accepted.
 func TestTerms(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8) (def tos-text "Be kind. Do not let a bot think for you.")`))
 	p := meet(t, desk)
 	p.open(h.url + "/")
@@ -93,6 +95,7 @@ func TestTerms(t *testing.T) {
 
 // TestProfiles: the chooser leads to the other profiles of the server.
 func TestProfiles(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(fmt.Sprintf(`(def min-boards 8) (defprofile red ((def advertise 1) (def port %d))) (defprofile blue ((def advertise 1) (def port %d)))`,
 		freePort(t), freePort(t))))
 	p := meet(t, desk)

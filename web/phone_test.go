@@ -9,6 +9,7 @@ import (
 // TestPhone: every view fits on a small phone, light and dark, and can be used
 // there by everybody.
 func TestPhone(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(crowded))
 	release(t, h, 8, 200*time.Millisecond)
 	for _, s := range []screen{
@@ -29,6 +30,7 @@ func TestPhone(t *testing.T) {
 		p.until(`wambleWall.painted >= 50`)
 		look("watch")
 		p.press(`.segments button:nth-child(3)`)
+		p.until(all960)
 		p.press(".tile")
 		p.until(`document.querySelectorAll('.moves li').length >= 1`)
 		p.reads(".tag", "Chess960")

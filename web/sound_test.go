@@ -14,6 +14,7 @@ const listening = `window.tones = 0; window.speakers = 0;
 // TestSound: silence by default; a knock for the own move and another for the
 // next board when it is switched on, and it stays switched on.
 func TestSound(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
 	p := meet(t, desk)
 	p.onEveryPage(listening)

@@ -17,6 +17,7 @@ const impatient = `(real => { window.setTimeout = (f, ms, ...more) => ms >= 1000
 // sleeps, or the network changes. The page finds out when it wakes, the player
 // keeps the board, and the move that was made meanwhile is played.
 func TestWake(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 40)`))
 	for _, tc := range []struct {
 		name string

@@ -14,6 +14,9 @@ import (
 const crowded = `(def min-boards 70) (def chess960-interval 3) (def spectator-summary-hz 5) (def spectator-packets-per-sec 2000)
 (def prediction-mode "streak")`
 
+// all960 holds when the wall shows Chess960 boards, and only those.
+const all960 = `document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => t.textContent.includes('960'))`
+
 // TestWall: fifty boards of a busy crowd are on the screen, most active first,
 // and are as the server has them when all is quiet. How soon a change is drawn is
 // for BenchmarkWall to say.
@@ -31,7 +34,7 @@ func TestWall(t *testing.T) {
 	p.press(`[aria-label="Next page"]`)
 	p.reads(".pager", "Page 2 of")
 	p.press(`.segments button:nth-child(3)`)
-	p.until(`document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => t.textContent.includes('960'))`)
+	p.until(all960)
 	p.press(`.segments button:nth-child(2)`)
 	p.until(`document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => !t.textContent.includes('960'))`)
 	crowd.end()
@@ -110,6 +113,7 @@ func TestPredict(t *testing.T) {
 // TestFull: who finds every board taken is offered to watch, and plays as soon as
 // one is free.
 func TestFull(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(alone))
 	first, second := meet(t, desk), meet(t, desk)
 	first.sit(h.url)

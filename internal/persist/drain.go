@@ -20,10 +20,11 @@ const (
 	batchesPerTurn = 4
 )
 
-// The bounds of what a drain has in hand: a backlog of about ten thousand moves.
+// The bounds of what a drain has in hand: a backlog of about five thousand moves,
+// which are one transaction.
 const (
 	maxBatch      = 16 << 10 // messages
-	maxBatchBytes = 4 << 20
+	maxBatchBytes = 2 << 20
 )
 
 // Back-off after a transient error of the store, doubled each time.

@@ -104,7 +104,7 @@ func TestPaceSettles(t *testing.T) {
 		took := max(time.Duration(batch/drain*1e9), time.Millisecond)
 		pass(took)
 		rest := p.next(now, took)
-		journal = journal[n:] // acknowledged
+		journal = journal[n:]                                  // acknowledged
 		pass(min(rest, max(burstTime-now.Sub(start), glance))) // see sleep
 		switch since := now.Sub(start); {
 		case since < 10*time.Second && slowest < 1:

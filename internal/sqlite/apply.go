@@ -106,15 +106,11 @@ func (s *Store) Probe(ctx context.Context, b wamble.Batch) ([]wamble.Rejection, 
 	var rejected []wamble.Rejection
 	err := s.writer.transact(ctx, func(t *tx) error {
 		t.profile = b.Profile
-		for i, in := range b.Intents {
-			err := t.try(in)
-			if errors.Is(err, wamble.ErrTransient) {
-				return err
-			}
-			if err != nil {
-				rejected = append(rejected, wamble.Rejection{Index: i, Err: err})
-			}
+		p := probe{t: t, intents: b.Intents}
+		if err := p.look(0, len(b.Intents)); err != nil {
+			return err
 		}
+		rejected = p.rejected
 		return errProbe
 	})
 	if !errors.Is(err, errProbe) {
@@ -123,25 +119,64 @@ func (s *Store) Probe(ctx context.Context, b wamble.Batch) ([]wamble.Rejection, 
 	return rejected, nil
 }
 
-// try writes one intent and takes it back if it fails.
-func (t *tx) try(in wamble.Intent) error {
-	if err := schema.Check(in); err != nil {
+// probe finds the intents of a batch that are wrong, by halves: most batches have
+// none, and are tried as a whole.
+type probe struct {
+	t        *tx
+	intents  []wamble.Intent
+	rejected []wamble.Rejection
+}
+
+// look tries the intents from one up to another. What can be written stays, so
+// that what follows finds it. Errors: transient ones alone.
+func (p *probe) look(from, to int) error {
+	if from == to {
+		return nil
+	}
+	err := p.t.try(p.intents[from:to])
+	switch {
+	case err == nil || errors.Is(err, wamble.ErrTransient):
+		return err
+	case to-from == 1:
+		p.rejected = append(p.rejected, wamble.Rejection{Index: from, Err: err})
+		return nil
+	}
+	half := from + (to-from)/2
+	if err := p.look(from, half); err != nil {
 		return err
 	}
-	if _, err := t.exec("SAVEPOINT intent"); err != nil {
+	return p.look(half, to)
+}
+
+// try writes intents and takes them back if one fails.
+func (t *tx) try(intents []wamble.Intent) error {
+	for _, in := range intents {
+		if err := schema.Check(in); err != nil {
+			return err
+		}
+	}
+	t.careful = false
+	err := t.within(intents)
+	if errors.Is(err, errRepeat) {
+		t.careful = true
+		err = t.within(intents)
+	}
+	return sorted(t.ctx, intents[0].Kind().String(), err)
+}
+
+// within writes intents within a savepoint, to which it goes back if one fails.
+func (t *tx) within(intents []wamble.Intent) error {
+	if _, err := t.exec("SAVEPOINT probe"); err != nil {
 		return sorted(t.ctx, "probe", err)
 	}
-	err := t.ctx.Err()
-	if err == nil {
-		err = writers[in.Kind()](t, []wamble.Intent{in})
-	}
+	err := t.write(intents)
 	if err != nil {
-		if _, rerr := t.exec("ROLLBACK TO intent"); rerr != nil {
+		if _, rerr := t.exec("ROLLBACK TO probe"); rerr != nil {
 			return sorted(t.ctx, "probe", rerr)
 		}
 	}
-	if _, rerr := t.exec("RELEASE intent"); rerr != nil {
+	if _, rerr := t.exec("RELEASE probe"); rerr != nil {
 		return sorted(t.ctx, "probe", rerr)
 	}
-	return sorted(t.ctx, in.Kind().String(), err)
+	return err
 }

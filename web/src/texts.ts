@@ -166,6 +166,7 @@ export const t = {
     by: "Order",
     byScore: "By score",
     byRating: "By rating",
+    rankSign: "#",
     player: "Player",
     guest: "guest",
     self: "you",

@@ -326,6 +326,19 @@ test("who is turned away knows why, and is let in later", async () => {
   assert.equal(r.session.status.value.refusal, null);
 });
 
+test("an attempt that is given up before it has opened is closed when it opens", async () => {
+  const r = await greeted();
+  r.socket().drop();
+  mock.timers.tick(500);
+  const attempt = r.socket();
+  attempt.readyState = 0;
+  r.session.caller.nudge();
+  assert.ok(!attempt.closed);
+  attempt.onopen?.({});
+  assert.ok(attempt.closed);
+  assert.equal(attempt.sent.length, 0);
+});
+
 test("an unknown token gives a new player, who is told", async () => {
   const shelf = new Shelf();
   shelf.setItem(keys.token, "ffffffffffffffffffffffffffffffff");

@@ -53,6 +53,7 @@ const patience = 12_000; // ms for an ACK, and again for its answer
 const moment = 3_000; // ms for an answer when there is reason to doubt the connection
 const pause = 1_000; // ms after the server said "too many requests"
 const goingAway = 1001;
+const connecting = 0; // WebSocket.CONNECTING
 const open = 1; // WebSocket.OPEN
 
 export class Connection {
@@ -98,7 +99,8 @@ export class Connection {
     const unfinished = this.current?.call ?? null;
     this.current = null;
     this.socket.onclose = null;
-    this.socket.close();
+    if (this.socket.readyState === connecting) this.socket.onopen = () => this.socket.close(); // to close it now is logged as an error
+    else this.socket.close();
     this.handlers.closed(restarting, unfinished);
   }
 

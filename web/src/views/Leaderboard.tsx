@@ -101,7 +101,7 @@ export function Leaderboard() {
           <thead>
             <tr>
               <th scope="col">
-                <abbr title={t.play.rank}>#</abbr>
+                <abbr title={t.play.rank}>{t.you.rankSign}</abbr>
               </th>
               {[t.you.player, t.play.score, t.play.rating, t.you.games].map((h) => (
                 <th key={h} scope="col">
