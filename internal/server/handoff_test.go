@@ -12,15 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"wamble"
-	"wamble/internal/handoff"
 	"wamble/internal/loader"
-	"wamble/internal/postgres"
-	"wamble/internal/postgres/pgtest"
 	"wamble/internal/sqlite"
 )
 
@@ -198,162 +194,6 @@ func verifyBoth(t *testing.T, dir string, report *loader.Report, c *crowd) {
 	if others < accepted || others > accepted+doubtful {
 		t.Errorf("the store has %d moves of WebSocket players, %d were accepted and %d are doubtful", others, accepted, doubtful)
 	}
-}
-
-// TestNoHandoff: whatever is wrong with the next image, players play on, and the
-// command says why.
-func TestNoHandoff(t *testing.T) {
-	i := spawnImage(t, conf(""))
-	good := conf("(def port " + i.port + ")")
-	i.write("test.conf", good)
-	c := gather(t, i.address(), 8)
-	c.play()
-	script := func(text string) string {
-		name := filepath.Join(t.TempDir(), "wamble")
-		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	verdict := `echo '{"protocol":"` + handoff.Protocol + `","version":"next"}'`
-	for _, tc := range []struct {
-		name, binary, conf, trouble, want string
-	}{
-		{name: "no such binary", binary: "/nowhere/wamble", want: "no such file"},
-		{name: "not a program", binary: script("\x7fELF and nothing more"), want: "check: the new binary refuses"},
-		{name: "another program", binary: "/bin/true", want: "is no wamble that can be handed over to"},
-		{name: "another protocol", binary: script("#!/bin/sh\necho '{\"protocol\":\"9\"}'\n"), want: "protocol 9"},
-		{name: "it vanishes after the check", binary: script("#!/bin/sh\n" + verdict + "\nrm \"$0\"\n"), want: "exec: exec "},
-		{name: "bad configuration", conf: "(def port \"x\")", want: "check: the new binary refuses"},
-		{name: "another database", conf: good + `(def db-isolated 1)`, want: "let 'wamble reload' do that first"},
-		{name: "it fails at adoption", trouble: "error", want: "the old one serves again: trouble"},
-		{name: "it panics at adoption", trouble: "panic", want: "the old one serves again: panic in the start: trouble"},
-		{name: "the state is damaged", trouble: "damage", want: "adopt profile default"},
-	} {
-		i.write("trouble", tc.trouble)
-		if tc.conf != "" {
-			i.write("test.conf", tc.conf)
-		}
-		done, err := i.handOff(tc.binary)
-		i.write("test.conf", good)
-		switch {
-		case tc.want == "" && err != nil, tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
-			t.Errorf("%s: got %+v, %v; want %q", tc.name, done, err, tc.want)
-		}
-		c.more(t, 40)
-		if left := i.leftovers(); len(left) > 0 {
-			t.Errorf("%s: state files are left: %v", tc.name, left)
-		}
-	}
-	i.write("trouble", "")
-	// The way of the signal is open again after an exec that failed.
-	last := i.status().Handoff.At
-	if err := i.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "a handoff by signal", func() bool {
-		s := i.status()
-		return s.Handoff != nil && s.Handoff.Failure == "" && s.Handoff.At.After(last)
-	})
-	i.write("test.conf", good+`(def state-dir "/nowhere")`)
-	if _, err := i.handOff(""); err != nil {
-		t.Errorf("a good handoff after all: %v", err)
-	}
-	if _, err := i.handOff(""); err == nil || !strings.Contains(err.Error(), "not ready: state directory") {
-		t.Errorf("without a state directory: got %v", err)
-	}
-	c.more(t, 40)
-	c.finish()
-	i.end()
-	verifySQLite(t, i.dir, c)
-}
-
-// TestHandoffKilled: the next image is killed, or exits, before it serves. There
-// is nobody to go back to; whoever supervises the process starts it again, and
-// nothing that was accepted is lost.
-func TestHandoffKilled(t *testing.T) {
-	i := spawnImage(t, staying(t, conf("")))
-	c := gather(t, i.address(), 8)
-	c.play()
-	for _, trouble := range []string{"kill", "exit", "late kill"} {
-		c.more(t, 100)
-		i.write("trouble", trouble)
-		if done, err := i.handOff(""); err == nil {
-			t.Errorf("%s: got %+v, want an error", trouble, done)
-		}
-		if err := i.cmd.Wait(); err == nil {
-			t.Errorf("%s: the process has ended well", trouble) // nobody would start it again
-		}
-		i.write("trouble", "")
-		i.launch()
-		c.more(t, 100)
-		if left := i.leftovers(); len(left) > 0 {
-			t.Errorf("%s: state files are left: %v", trouble, left)
-		}
-	}
-	c.finish()
-	i.end()
-	verifySQLite(t, i.dir, c)
-}
-
-// TestTwoHandoffs: two at once do no harm; each command gets an answer.
-func TestTwoHandoffs(t *testing.T) {
-	i := spawnImage(t, conf(""))
-	c := gather(t, i.address(), 4)
-	c.play()
-	for range 3 {
-		var both sync.WaitGroup
-		var errs [3]error
-		for n := range errs {
-			both.Go(func() { _, errs[n] = i.handOff("") })
-		}
-		both.Wait()
-		worked := 0
-		for _, err := range errs {
-			switch {
-			case err == nil:
-				worked++
-			case !strings.Contains(err.Error(), "another handoff is under way"):
-				t.Errorf("got %v", err)
-			}
-		}
-		if worked == 0 {
-			t.Errorf("none of them worked: %v", errs)
-		}
-		c.more(t, 40)
-	}
-	c.finish()
-	i.end()
-	verifySQLite(t, i.dir, c)
-}
-
-// TestHandoffWithoutDatabase: the database is away before, during and after a
-// handoff; nothing is lost.
-func TestHandoffWithoutDatabase(t *testing.T) {
-	cluster := pgtest.Start(t, false)
-	db := cluster.Migrated(t)
-	i := spawnImage(t, conf(postgresConf(db)))
-	c := gather(t, i.address(), 6)
-	c.play()
-	c.more(t, 100)
-	cluster.Down(t)
-	for range 2 {
-		c.more(t, 100)
-		if _, err := i.handOff(""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.more(t, 100)
-	cluster.Up(t)
-	c.more(t, 100)
-	c.finish()
-	i.end()
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	c.verify(t, store)
 }
 
 // private is a directory that nobody else may write to.
