@@ -86,8 +86,9 @@ var metrics = []metric{
 	count("websockets_overrun_total", "WebSocket connections ended because they did not read.", func(s *snapshot) uint64 { return s.streams.Overrun }),
 	level("queue_depth", "Messages of the journal that the database does not have yet.", func(s *snapshot) float64 { return float64(s.queue.Depth) }),
 	level("queue_age_seconds", "Age of the oldest of them: the lag of the database.", func(s *snapshot) float64 { return s.queue.OldestAge.Seconds() }),
-	level("store_away", "1 while the database cannot be asked.", func(s *snapshot) float64 { return truth(s.away) }),
-	level("store_refuses", "1 while the database takes no moves.", func(s *snapshot) float64 { return truth(s.refuses) }),
+	level("store_away", "1 while the database cannot be asked.", func(s *snapshot) float64 { return truth(s.store.away) }),
+	level("store_refuses", "1 while the database takes no moves.", func(s *snapshot) float64 { return truth(s.store.refuses) }),
+	level("store_brake", "Share of its time that the loop leaves to the drain, because the database is behind a load that lasts.", func(s *snapshot) float64 { return s.store.brake }),
 	level("dead_letters", "Intents that the database refused for good.", func(s *snapshot) float64 { return float64(s.runner.DeadLetters) }),
 	count("journal_commits_total", "Group commits of the journal.", func(s *snapshot) uint64 { return s.runner.Commits }),
 	many("journal_state", "1 for the state that the journal is in.", "state", gauge, func(s *snapshot, add func(string, float64)) {

@@ -27,8 +27,14 @@ type snapshot struct {
 	streams   transport.GatewayStats
 	runner    runner.Stats
 	queue     runner.InboxStats
-	away      bool // the store cannot be asked
-	refuses   bool // the store cannot be written
+	store     storeState
+}
+
+// storeState is how the store does.
+type storeState struct {
+	away    bool    // it cannot be asked
+	refuses bool    // it cannot be written
+	brake   float64 // share of its time that the loop leaves to the drain
 }
 
 // lookTime is how long a look at a runtime may take.
@@ -43,7 +49,7 @@ func (rt *runtime) look(ctx context.Context) snapshot {
 		udp: rt.port.Load().UDP().Stats(), streams: rt.port.Load().Stats(), runner: rt.runner.Stats(),
 	}
 	s.up, s.why = rt.stage.get()
-	s.away, s.refuses = rt.watch.away.Load(), rt.watch.refuses.Load()
+	s.store = storeState{rt.watch.away.Load(), rt.watch.refuses.Load(), rt.pace.brake.share(time.Now())}
 	s.queue = rt.queue(&s.runner)
 	if l := rt.loop.Load(); l != nil {
 		seen := make(chan snapshot, 1)

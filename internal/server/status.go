@@ -106,7 +106,7 @@ func (k *keeper) status(ctx context.Context) ProfileStatus {
 	look, port := k.look(ctx), k.port.Load()
 	p := ProfileStatus{
 		Name: k.name, Ready: look.up, Stage: look.why,
-		UDP: port.Addr().String(), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.away || look.refuses,
+		UDP: port.Addr().String(), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.store.away || look.store.refuses,
 		Boards:   map[string]int{},
 		Sessions: look.gauges.Players, Present: look.gauges.LivePlayers, Moves: look.stats.Moves,
 		Depth: look.queue.Depth, Age: seconds(look.queue.OldestAge),

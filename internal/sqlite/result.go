@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"math"
+
 	"wamble"
 	"wamble/internal/schema"
 )
@@ -17,19 +19,23 @@ func (t *tx) recordResults(run []wamble.Intent) error {
 	return err
 }
 
-// recordPayouts adds to a session's score only together with a new row.
+// recordPayouts adds to a session's score only together with a new row, and once
+// for all its rows: two leaderboards are sorted by it.
 func (t *tx) recordPayouts(run []wamble.Intent) error {
 	payouts := schema.As[*wamble.RecordPayout](run)
 	players := schema.Distinct(len(payouts), func(i int) wamble.SessionID { return payouts[i].Session })
 	if err := t.sessionsExist(wamble.KindRecordPayout, players); err != nil {
 		return err
 	}
+	sums := make(map[wamble.SessionID]float64, len(players))
 	args := t.list(len(payouts), 5)
 	for _, in := range payouts {
-		args = append(args, int64(in.Board), int64(in.Session), in.Points, in.Canonical, schema.Micros(in.At))
+		points := fourPlaces(in.Points)
+		sums[in.Session] += points
+		args = append(args, int64(in.Board), int64(in.Session), points, fourPlaces(in.Canonical), schema.Micros(in.At))
 	}
 	n, err := t.many(`INSERT INTO payouts (board_id, session_id, points_awarded, points_canonical, created_at) VALUES $rows ON CONFLICT DO NOTHING`,
-		"(?,?,round(?,4),round(?,4),?)", args)
+		"(?,?,?,?,?)", args)
 	if err != nil {
 		return err
 	}
@@ -37,12 +43,13 @@ func (t *tx) recordPayouts(run []wamble.Intent) error {
 	if err != nil || before {
 		return err
 	}
-	args = t.list(len(payouts), 2)
-	for _, in := range payouts {
-		args = append(args, int64(in.Session), in.Points)
+	args = t.list(len(players), 2)
+	for _, id := range players {
+		args = append(args, int64(id), sums[id])
 	}
-	_, err = t.many(`UPDATE sessions SET total_score = round(total_score + v.points, 4)
-		FROM (SELECT column1 AS session, sum(round(column2, 4)) AS points FROM (VALUES $rows) GROUP BY column1) v
-		WHERE sessions.id = v.session`, "(?,?)", args)
+	_, err = t.many(`UPDATE sessions SET total_score = round(total_score + v.column2, 4) FROM (VALUES $rows) v WHERE sessions.id = v.column1`, "(?,?)", args)
 	return err
 }
+
+// fourPlaces rounds as the columns of the original do.
+func fourPlaces(x float64) float64 { return math.Round(x*1e4) / 1e4 }
