@@ -123,7 +123,7 @@ func TestAudit(t *testing.T) {
 // TestActs: every control verb is one that only looks, or one that the console
 // offers and notes.
 func TestActs(t *testing.T) {
-	looks := []string{"status", "dead-letters"}
+	looks := []string{"status", "dead-letters", "dead-letter-page"}
 	for _, v := range verbs {
 		if slices.Contains(looks, v.name) == slices.Contains(acts, v.name) {
 			t.Errorf("%s is neither or both a look and an act", v.name)
