@@ -285,10 +285,16 @@ func (p *person) reads(selector, text string) {
 	p.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", selector, text))
 }
 
-// press clicks on an element.
+// press clicks on an element when it has come to rest: a page that is still being
+// drawn may move it away under the mouse.
 func (p *person) press(selector string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf("document.querySelector(%q)", selector))
+	p.until(fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q), at = e && JSON.stringify(e.getBoundingClientRect());
+		const rests = at && e.restedAt === at;
+		if (e) e.restedAt = at;
+		return rests;
+	})()`, selector))
 	p.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
