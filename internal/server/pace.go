@@ -13,12 +13,12 @@ import (
 // A load is more than quietRate requests a second. A burst, its first burstTime,
 // is left to the players: the drain rests restShare times as long as it works, and
 // looks up every glance whether they still play, unless the database falls burstLag
-// behind. A load that lasts longer is no burst: the drain makes a batch every batchTime, or faster while the database is
-// further behind, and the lag has a bound. It begins at twice the lag, so that
-// nothing jerks, and falls with the clock, to steadyLag. From half of the bound
-// on the loop is braked: it leaves a share of its time, more with the lag, up to
-// mostBrake. So players wait a little longer, nobody is refused, and the drain gets
-// the machine.
+// behind. A load that lasts longer is no burst: the drain makes a batch every
+// batchTime, or faster while the database is further behind, and the lag has a
+// bound. It begins at twice the lag, so that nothing jerks, and falls with the
+// clock, to steadyLag. From half of the bound on the loop is braked: it leaves a
+// share of its time, more with the lag, up to mostBrake. So players wait a little
+// longer, nobody is refused, and the drain gets the machine.
 //
 // There is no brake unless the database takes batches: an outage never slows
 // down play.
@@ -52,6 +52,12 @@ type drainPace struct {
 	began time.Time     // of the load; zero: there is none
 	busy  time.Time     // when it was last seen
 	bound time.Duration // of the lag; 0: there is none yet
+}
+
+// inherit goes on with a load that an image before this one may have had: it is no
+// burst any more, or handoffs in a row would let the database fall behind.
+func (p *drainPace) inherit(now time.Time) {
+	p.at, p.busy, p.began = now, now, now.Add(-burstTime)
 }
 
 // Apply writes a batch, and rests.

@@ -62,6 +62,29 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceInherits: the load of the image before is no burst of this one.
+func TestPaceInherits(t *testing.T) {
+	const took = 20 * time.Millisecond
+	for _, tc := range []struct {
+		what   string
+		posted uint64
+		lag    time.Duration
+		rest   time.Duration
+	}{
+		{"far behind", 20_000, 3 * time.Second, 0},
+		{"close", 20_000, 100 * time.Millisecond, batchTime - took},
+		{"nobody plays", 10, 100 * time.Millisecond, 0},
+	} {
+		p := &paced{lag: func() time.Duration { return tc.lag }}
+		now := time.Unix(1e9, 0)
+		p.inherit(now)
+		p.posted.Add(tc.posted)
+		if got := p.next(now.Add(time.Second), took); got != tc.rest {
+			t.Errorf("%s: got a rest of %v, want %v", tc.what, got, tc.rest)
+		}
+	}
+}
+
 // TestPaceSettles lets a drain that is slower than the players drain for a minute:
 // after the burst the lag comes down, and stays below a second, and players go
 // on with what the drain can take.

@@ -96,6 +96,7 @@ func (rt *runtime) run(ctx context.Context) error {
 	rt.stage.ready()
 	if heir {
 		rt.awaitAnswer(ctx)
+		rt.pace.inherit(time.Now())
 	}
 	stopDrain := rt.startDrain(background)
 	defer func() { stopDrain() }()
