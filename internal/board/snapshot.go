@@ -208,6 +208,7 @@ func (r *reader) board() *Board {
 		b.plies[i] = ply{
 			binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:]), binary.LittleEndian.Uint32(at[8:]),
 		}
+		r.bad = r.bad || b.plies[i].move() == 0 // which is no move
 	}
 	if plies > 0 {
 		b.last = b.plies[plies-1].move()
@@ -216,6 +217,6 @@ func (r *reader) board() *Board {
 	for i := range b.history {
 		b.history[i] = binary.LittleEndian.Uint64(keys[i*8:])
 	}
-	r.bad = b.history[history-1] != b.position.Key()
+	r.bad = r.bad || b.history[history-1] != b.position.Key()
 	return b
 }
