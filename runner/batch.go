@@ -140,10 +140,10 @@ func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [band
 	order := [bandCount]band{bandHigh, bandNormal, bandFired}
 	switch {
 	case w.o.Ordered:
-		// The merge by number needs as many of each as there is room for.
+		// The merge by number needs as many of each as there is room for: twice the
+		// bytes, because more than half of what is stored of a row is its frame.
 		for _, k := range order {
-			wide := l.wide()
-			wide.rows = len(b.list) + room
+			wide := limits{len(b.list) + room, len(b.arena) + 2*min(l.bytes, math.MaxInt/4), true}
 			if at[k] >= upper[k] {
 				continue
 			}

@@ -70,7 +70,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		})
 	})
 	await(t, greeted, "the load has begun")
-	reader := readOn("http://127.0.0.1:" + i.port + "/api/live")
+	readers := []*reader{readOn("http://127.0.0.1:" + i.port + "/api/live"), readOn("http://" + i.admin + "/healthz")}
 	var frozen []time.Duration
 	for round := range rounds {
 		done, err := i.handOff("")
@@ -85,7 +85,9 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		over.more(t, 40)
 	}
 	over.finish()
-	reader.end(t)
+	for _, r := range readers {
+		r.end(t)
+	}
 	lost := drops(t, i.port)
 	stop()
 	load.Wait()
