@@ -59,6 +59,7 @@ var rooms = []room{
 	{name: "web", tests: []string{"internal/persist", "runner", "client", "chess", "."}},
 	{name: "internal/handoff"},
 	{name: "internal/systemd"},
+	{name: "internal/watchtest"},
 	{name: "internal/link", may: []string{"internal/lru", "wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
