@@ -61,6 +61,7 @@ var rooms = []room{
 	{name: "internal/handoff"},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
+	{name: "internal/prooftest"},
 	{name: "internal/link", may: []string{"internal/lru", "internal/pack", "wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
