@@ -16,10 +16,13 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"wamble/internal/watchtest"
 )
 
-// patience is how long a test waits for anything before it gives up.
-const patience = 60 * time.Second
+const patience = watchtest.Patience
+
+var eventually = watchtest.Until
 
 // shots is where the screenshots go: a folder beside the sources that git
 // ignores.

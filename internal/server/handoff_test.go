@@ -17,17 +17,13 @@ import (
 
 	"wamble"
 	"wamble/internal/loader"
+	"wamble/internal/prooftest"
 	"wamble/internal/sqlite"
 )
 
 // handoffs is how often a server hands over under load: 5 times, 100 with
 // WAMBLE_SOAK.
-func handoffs() int {
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		return 100
-	}
-	return 5
-}
+func handoffs() int { return prooftest.Sized(5, 100) }
 
 // TestHandoff: 200 clients play, over UDP and WebSocket, while the server becomes
 // another image of itself again and again. No move is lost or repeated, no session
@@ -40,11 +36,7 @@ func TestHandoff(t *testing.T) {
 
 // TestHandoffLarge is the same with 100,000 boards.
 func TestHandoffLarge(t *testing.T) {
-	rounds := 10
-	if os.Getenv("WAMBLE_SOAK") == "" {
-		rounds = 1
-	}
-	handOffUnderLoad(t, 100_000, rounds)
+	handOffUnderLoad(t, 100_000, prooftest.Sized(1, 10))
 }
 
 func handOffUnderLoad(t *testing.T, boards, rounds int) {

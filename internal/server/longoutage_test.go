@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"math"
-	"os"
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
 	"testing"
@@ -12,13 +11,14 @@ import (
 	"wamble/internal/loader"
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/prooftest"
 )
 
 // TestLongOutage: the database is away for a minute under load. Play goes on,
 // memory does not grow with what waits, and then all of it is in the database.
 func TestLongOutage(t *testing.T) {
 	away, least := 3*time.Second, uint64(5_000)
-	if os.Getenv("WAMBLE_SOAK") == "1" {
+	if prooftest.Soaking() {
 		away, least = time.Minute, 200_000
 	}
 	cluster := pgtest.Start(t, false)

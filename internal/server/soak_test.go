@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"wamble/internal/loader"
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/prooftest"
 )
 
 // TestSoak: a server lives through kills, handoffs, reloads and restarts of its
@@ -47,10 +46,7 @@ func TestSoak(t *testing.T) {
 			i.launch()
 		}},
 	}
-	clients := 16
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		clients = 200
-	}
+	clients := prooftest.Sized(16, 200)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var report loader.Report
@@ -93,16 +89,7 @@ func TestSoak(t *testing.T) {
 // minutes. Between them it waits for play.
 func soak(t *testing.T, kinds int, do func(n int), between func()) []int {
 	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	t.Logf("WAMBLE_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 3))
+	rng := prooftest.Random(t)
 	counts := make([]int, kinds)
 	trouble := func(n int) {
 		counts[n]++
@@ -112,7 +99,7 @@ func soak(t *testing.T, kinds int, do func(n int), between func()) []int {
 	for n := range kinds {
 		trouble(n)
 	}
-	if os.Getenv("WAMBLE_SOAK") == "" {
+	if !prooftest.Soaking() {
 		return counts
 	}
 	for end := time.Now().Add(20 * time.Minute); time.Now().Before(end); {
