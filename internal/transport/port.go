@@ -142,7 +142,7 @@ func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
 	p := &Port{udp: udp, tcp: tcp, door: &door{TCPListener: tcp}, busy: busy{conns: map[net.Conn]struct{}{}}, http: o.HTTP.withDefaults()}
 	p.inbox = newInbox(p.notify)
 	p.gateway = newGateway(o.WebSocket, p.inbox)
-	p.web = p.http.server(p.gateway.settings().Timing.Handshake)
+	p.web = p.http.server()
 	p.web.ConnState = p.busy.note
 	// Whoever waits for something to happen need not wait for the end.
 	base, ending := context.WithCancel(context.Background())
