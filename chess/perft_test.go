@@ -5,12 +5,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"wamble/internal/prooftest"
 )
 
 const kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 // soak is set for the whole proof: every position to its last known depth.
-var soak = os.Getenv("WAMBLE_SOAK") == "1"
+var soak = prooftest.Soaking()
 
 // perftRow is one line of testdata/perft.
 type perftRow struct {

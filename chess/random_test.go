@@ -1,33 +1,17 @@
 package chess
 
 import (
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
-	"time"
-)
 
-// seed is printed by every random test; WAMBLE_SEED repeats a run.
-func seed(t testing.TB) *rand.Rand {
-	t.Helper()
-	n := uint64(time.Now().UnixNano())
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		var err error
-		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("WAMBLE_SEED: %v", err)
-		}
-	}
-	t.Logf("WAMBLE_SEED=%d", n)
-	return rand.New(rand.NewPCG(n, 0))
-}
+	"wamble/internal/prooftest"
+)
 
 // randomGames plays games with random moves, every second one of Chess960,
 // and shows every position with the move that will be played (0 at the end).
 func randomGames(t testing.TB, games, plies int, see func(p Position, legal []Move, m Move)) {
 	t.Helper()
-	rng := seed(t)
+	rng := prooftest.Random(t)
 	if soak {
 		games *= 20
 	}

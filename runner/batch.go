@@ -32,8 +32,8 @@ func (b *batch) reset() {
 
 func (b *batch) rest() []Delivery { return b.list[b.pos:] }
 
-// limits of one claim. An ordered worker reads more than it takes, and bundles
-// whole, to merge all by number first.
+// limits of one claim. An ordered worker reads more than it takes (as much of
+// each band), and bundles whole, to merge all by number first.
 type limits struct {
 	rows, bytes int
 	whole       bool
@@ -140,14 +140,15 @@ func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [band
 	order := [bandCount]band{bandHigh, bandNormal, bandFired}
 	switch {
 	case w.o.Ordered:
-		// The merge by number needs as many of each as there is room for: twice the
-		// bytes, because more than half of what is stored of a row is its frame.
+		// The merge by number needs as many of each as there is room for, and at
+		// least one, which may come before everything that is taken over.
 		for _, k := range order {
-			wide := limits{len(b.list) + room, len(b.arena) + 2*min(l.bytes, math.MaxInt/4), true}
 			if at[k] >= upper[k] {
 				continue
 			}
-			next, err := b.readBand(e, worker, k, at[k], upper[k], room, wide)
+			rows := max(room, 1)
+			each := limits{len(b.list) + rows, len(b.arena) + l.bytes, true}
+			next, err := b.readBand(e, worker, k, at[k], upper[k], rows, each)
 			if err != nil {
 				return at, err
 			}

@@ -70,18 +70,24 @@ type openBundle struct {
 	value []byte
 }
 
-// pack adds a frame to the bundle of its inbox.
-func (c *commit) pack(in *inbox, seq uint64, frame []byte) {
-	p := &in.open
-	if p.n > 0 && (seq != p.first+uint64(p.n) || p.n == maxBundle || len(p.value)+len(frame) > maxBundleBytes) {
+// pack adds frames that follow each other in arena to the bundle of their inbox,
+// as many as it has room for, and returns how many. seq is the number of the first.
+func (c *commit) pack(in *inbox, seq uint64, arena []byte, run []frameAt) int {
+	p, lo := &in.open, run[0].lo
+	if p.n > 0 && (seq != p.first+uint64(p.n) || p.n == maxBundle || len(p.value)+run[0].hi-lo > maxBundleBytes) {
 		c.seal(in)
 	}
 	if p.n == 0 {
 		p.first = seq
 		p.value = append(p.value[:0], bundleMagic+"\x00\x00\x00\x00"...)
 	}
-	p.value = append(p.value, frame...)
-	p.n++
+	n := min(len(run), maxBundle-int(p.n))
+	for n > 1 && len(p.value)+run[n-1].hi-lo > maxBundleBytes {
+		n--
+	}
+	p.value = append(p.value, arena[lo:run[n-1].hi]...)
+	p.n += uint32(n)
+	return n
 }
 
 // seal writes the bundle of an inbox; one message alone is stored as it is.

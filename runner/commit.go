@@ -93,34 +93,20 @@ func (c *commit) touch(in *inbox) {
 	}
 }
 
-// post appends a frame to the worker's inbox and returns its number.
-func (c *commit) post(worker uint64, b band, frame []byte) uint64 {
-	in := c.e.ix.inbox(worker)
-	seq := in.next
-	in.next++
-	if b != bandNormal {
-		c.insert(in, seq, b, frame)
-		return seq
-	}
-	c.arrive(in, seq, b)
-	c.pack(in, seq, frame)
-	return seq
-}
-
-// arrive counts a new row.
-func (c *commit) arrive(in *inbox, seq uint64, b band) {
+// arrive counts n new messages, which have the numbers from seq on.
+func (c *commit) arrive(in *inbox, seq uint64, n int, b band) {
 	c.touch(in)
 	if !in.posted {
 		in.posted = true
 		in.note(seq, c.now)
 	}
-	in.count++
-	in.upper[b] = seq + 1
+	in.count += uint64(n)
+	in.upper[b] = seq + uint64(n)
 }
 
 // insert stores a row that is no part of a bundle.
 func (c *commit) insert(in *inbox, seq uint64, b band, frame []byte) {
-	c.arrive(in, seq, b)
+	c.arrive(in, seq, 1, b)
 	c.key = rowKey(c.key[:0], bandTables[b], Row{in.worker, seq})
 	c.batch.Set(c.key, frame)
 }

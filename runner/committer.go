@@ -34,12 +34,6 @@ type queue struct {
 	spare  []frameList
 }
 
-// frameList holds encoded messages one after the other.
-type frameList struct {
-	arena []byte
-	list  []groupFrame
-}
-
 // maxSpare bounds how many memories of posts are kept: one is being filled and
 // one on its way to the disk, each perhaps divided by another request.
 const maxSpare = 4
@@ -67,9 +61,10 @@ func (q *queue) add(o op, bytes int) {
 
 // recycle takes back the memory of posts whose frames are stored.
 func (q *queue) recycle(p *posts) {
+	p.reset()
 	q.mu.Lock()
 	if len(q.spare) < maxSpare {
-		q.spare = append(q.spare, frameList{p.arena[:0], p.list[:0]})
+		q.spare = append(q.spare, p.frameList)
 	}
 	q.mu.Unlock()
 	p.frameList = frameList{}

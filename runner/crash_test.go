@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,27 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"wamble/internal/prooftest"
 	"wamble/runner"
 	"wamble/runner/runnertest"
 )
-
-// sized returns whole under WAMBLE_SOAK=1 and part otherwise.
-func sized(part, whole int) int {
-	if os.Getenv("WAMBLE_SOAK") == "1" {
-		return whole
-	}
-	return part
-}
-
-// logSeed returns WAMBLE_SEED or a random seed, and logs it.
-func logSeed(t *testing.T) uint64 {
-	s := rand.Uint64()
-	if v, err := strconv.ParseUint(os.Getenv("WAMBLE_SEED"), 10, 64); err == nil {
-		s = v
-	}
-	t.Logf("WAMBLE_SEED=%d", s)
-	return s
-}
 
 // world drives a runner at random and remembers what was acknowledged.
 type world struct {
@@ -318,8 +299,8 @@ func whereabouts(t *testing.T, r *runner.Runner) map[string]int {
 // TestCrash stops the file system at a random write or sync of a random run,
 // keeps a random part of what was not synced, and looks at what is left.
 func TestCrash(t *testing.T) {
-	s := logSeed(t)
-	for round := range sized(500, 10_000) {
+	s := prooftest.Seed(t)
+	for round := range prooftest.Sized(500, 10_000) {
 		crashOnce(t, s+uint64(round))
 		if t.Failed() {
 			t.Fatalf("round %d: repeat with WAMBLE_SEED=%d", round, s+uint64(round))
@@ -376,9 +357,9 @@ func crashOnce(t *testing.T, s uint64) {
 // or does no harm; after it nothing is acknowledged; reopening finds all that
 // was.
 func TestFault(t *testing.T) {
-	s := logSeed(t)
+	s := prooftest.Seed(t)
 	failed := 0
-	for round := range sized(150, 3000) {
+	for round := range prooftest.Sized(150, 3000) {
 		if faultOnce(t, s+uint64(round), int64(1+round)) {
 			failed++
 		}

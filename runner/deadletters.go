@@ -131,7 +131,7 @@ func (c *commit) revive(row Row) (Row, error) {
 		return Row{}, fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
 	}
 	c.forget(key)
-	return Row{uint64(m.To), c.post(uint64(m.To), m.band(), d.Frame)}, nil
+	return Row{uint64(m.To), c.post(uint64(m.To), m.Flags.band(), d.Frame)}, nil
 }
 
 func (c *commit) dead(row Row) (DeadLetter, []byte, error) {

@@ -7,11 +7,11 @@ import (
 
 // Send posts frame to the worker it names, when the transaction commits.
 func (t *Tx) Send(frame []byte) error {
-	m, err := t.frame(frame)
+	to, b, err := t.frame(frame)
 	if err != nil {
 		return err
 	}
-	t.effects = append(t.effects, effect{kind: effectSend, frame: bytes.Clone(frame), to: uint64(m.To), band: m.band()})
+	t.effects = append(t.effects, effect{kind: effectSend, frame: bytes.Clone(frame), to: to, band: b})
 	return nil
 }
 
@@ -19,7 +19,7 @@ func (t *Tx) Send(frame []byte) error {
 // 1970, frame is delivered to the worker it names. For a periodic timer, let
 // its handler arm the next one.
 func (t *Tx) Arm(due int64, frame []byte) error {
-	if _, err := t.frame(frame); err != nil {
+	if _, _, err := t.frame(frame); err != nil {
 		return err
 	}
 	t.effects = append(t.effects, effect{kind: effectArm, frame: bytes.Clone(frame), timer: TimerID{Due: due}})
@@ -68,12 +68,11 @@ func (t *Tx) Intend(frame []byte) error {
 // Effects returns the number of effects collected so far.
 func (t *Tx) Effects() int { return len(t.effects) }
 
-func (t *Tx) frame(frame []byte) (m Message, err error) {
+func (t *Tx) frame(frame []byte) (to uint64, b band, err error) {
 	if err := t.usable(); err != nil {
-		return m, err
+		return 0, 0, err
 	}
-	err = t.src.e.checkFrame(&m, frame)
-	return m, err
+	return t.src.e.checkFrame(frame)
 }
 
 // Begin opens a nested transaction. Until it is ended t cannot be used.

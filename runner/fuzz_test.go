@@ -85,7 +85,7 @@ func bundleOf(payloads ...int) []byte {
 		if err != nil {
 			panic(err)
 		}
-		c.pack(in, uint64(i+1), frame)
+		c.pack(in, uint64(i+1), frame, []frameAt{{hi: len(frame)}})
 	}
 	c.seal(in)
 	return c.batch.(*lastValue).value
@@ -105,7 +105,7 @@ func rebundle(b []byte) ([]byte, error) {
 		if d.Row.Seq != uint64(i+1) || int(d.nth) != i || int(d.of) != n {
 			return nil, nil
 		}
-		c.pack(in, d.Row.Seq, d.Frame)
+		c.pack(in, d.Row.Seq, d.Frame, []frameAt{{hi: len(d.Frame)}})
 	}
 	c.seal(in)
 	return c.batch.(*lastValue).value, nil

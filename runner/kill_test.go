@@ -17,41 +17,22 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/prooftest"
 	"wamble/runner"
 )
-
-// soaking reports whether the long proofs run at full length.
-func soaking() bool { return os.Getenv("WAMBLE_SOAK") == "1" }
-
-// seed returns the seed of a random test: WAMBLE_SEED, or a new one.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	s := rand.Uint64()
-	if env := os.Getenv("WAMBLE_SEED"); env != "" {
-		var err error
-		if s, err = strconv.ParseUint(env, 10, 64); err != nil {
-			t.Fatalf("WAMBLE_SEED: %v", err)
-		}
-	}
-	t.Logf("WAMBLE_SEED=%d", s)
-	return s
-}
 
 // TestKill kills a process that posts and handles messages, with signal 9 at
 // random points, again and again over the same directory. After each death it
 // looks, without recovering, and after the last it lets everything finish:
 // nothing that was acknowledged is lost, and every effect has happened once.
 func TestKill(t *testing.T) {
-	kills := 5
-	if soaking() {
-		kills = 100
-	}
+	kills := prooftest.Sized(5, 100)
 	for _, mode := range []struct {
 		name string
 		d    runner.Durability
 	}{{"fsync", runner.Fsync}, {"write", runner.Write}} {
 		t.Run(mode.name, func(t *testing.T) {
-			s := seed(t)
+			s := prooftest.Seed(t)
 			h := &killHarness{
 				t: t, dir: filepath.Join(t.TempDir(), "runner"), mode: mode.d,
 				rng: rand.New(rand.NewPCG(s, uint64(mode.d))),

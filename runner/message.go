@@ -73,39 +73,54 @@ func DecodeMessage(frame []byte) (Message, error) {
 }
 
 func (m *Message) decode(b []byte) error {
-	body, err := checkHeader(b, messageMagic, messageHeader, uint8(Timer), uint8(knownFlags))
+	h, err := checkMessage(b)
 	if err != nil {
 		return err
 	}
-	flags := Flags(b[13])
-	idLen := uint64(binary.LittleEndian.Uint32(b[48:]))
-	traceField := binary.LittleEndian.Uint32(b[52:])
-	payloadLen := uint64(binary.LittleEndian.Uint32(b[56:]))
-	if idLen == 0 {
-		return fmt.Errorf("message id is empty: %w", ErrFormat)
-	}
-	if (flags&HasTrace != 0) == (traceField == noTrace) {
-		return fmt.Errorf("trace length %#x does not fit the flags: %w", traceField, ErrFormat)
-	}
-	traceLen := uint64(traceField)
-	if flags&HasTrace == 0 {
-		traceLen = 0
-	}
-	if idLen+traceLen+payloadLen != uint64(len(body)) {
-		return fmt.Errorf("lengths of id, trace and payload do not add up: %w", ErrFormat)
-	}
-	m.Kind, m.Flags = Kind(b[12]), flags
-	m.To = int64(binary.LittleEndian.Uint64(b[16:]))
+	body := b[messageHeader:]
+	m.Kind, m.Flags, m.To = Kind(b[12]), h.flags, h.to
 	m.RouteWorker = int64(binary.LittleEndian.Uint64(b[24:]))
 	m.RouteTime = int64(binary.LittleEndian.Uint64(b[32:]))
-	m.From, m.ID, m.Trace, m.Payload = 0, body[:idLen:idLen], nil, body[idLen+traceLen:]
-	if flags&HasFrom != 0 {
+	m.From, m.ID, m.Trace, m.Payload = 0, body[:h.id:h.id], nil, body[h.id+h.trace:]
+	if h.flags&HasFrom != 0 {
 		m.From = int64(binary.LittleEndian.Uint64(b[40:]))
 	}
-	if traceLen > 0 {
-		m.Trace = body[idLen : idLen+traceLen : idLen+traceLen]
+	if h.trace > 0 {
+		m.Trace = body[h.id : h.id+h.trace : h.id+h.trace]
 	}
 	return nil
+}
+
+// messageHead is what a frame's way depends on, and the lengths of its parts.
+type messageHead struct {
+	flags     Flags
+	to        int64
+	id, trace uint64
+}
+
+// checkMessage checks a whole frame. What passes can be decoded.
+func checkMessage(b []byte) (h messageHead, err error) {
+	body, err := checkHeader(b, messageMagic, messageHeader, uint8(Timer), uint8(knownFlags))
+	if err != nil {
+		return h, err
+	}
+	h.flags, h.to = Flags(b[13]), int64(binary.LittleEndian.Uint64(b[16:]))
+	h.id = uint64(binary.LittleEndian.Uint32(b[48:]))
+	trace := binary.LittleEndian.Uint32(b[52:])
+	payload := uint64(binary.LittleEndian.Uint32(b[56:]))
+	if h.id == 0 {
+		return h, fmt.Errorf("message id is empty: %w", ErrFormat)
+	}
+	if (h.flags&HasTrace != 0) == (trace == noTrace) {
+		return h, fmt.Errorf("trace length %#x does not fit the flags: %w", trace, ErrFormat)
+	}
+	if h.flags&HasTrace != 0 {
+		h.trace = uint64(trace)
+	}
+	if h.id+h.trace+payload != uint64(len(body)) {
+		return h, fmt.Errorf("lengths of id, trace and payload do not add up: %w", ErrFormat)
+	}
+	return h, nil
 }
 
 // checkHeader does what both frame kinds share, in the order that decides

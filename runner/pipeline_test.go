@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"wamble/internal/prooftest"
 	"wamble/runner"
 )
 
@@ -40,7 +41,7 @@ func TestPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	rounds := sized(1, 20)
+	rounds := prooftest.Sized(1, 20)
 	workers := startStages(t, r)
 	stop := readers(t, r, 3)
 	for round := range rounds {

@@ -5,38 +5,39 @@ import (
 	"fmt"
 )
 
-// band returns the part of an inbox where m belongs.
-func (m *Message) band() band {
-	if m.Flags&HighPriority != 0 {
+// band returns the part of an inbox where a message belongs.
+func (f Flags) band() band {
+	if f&HighPriority != 0 {
 		return bandHigh
 	}
 	return bandNormal
 }
 
 // checkFrame is the bound at the entrance: what passes can always be stored,
-// delivered and buried.
-func (e *engine) checkFrame(m *Message, frame []byte) error {
+// delivered and buried. It returns where the frame goes.
+func (e *engine) checkFrame(frame []byte) (to uint64, b band, err error) {
 	if len(frame) > e.o.MaxFrame {
-		return fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
+		return 0, 0, fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
 	}
-	if err := m.decode(frame); err != nil {
-		return err
+	h, err := checkMessage(frame)
+	if err != nil {
+		return 0, 0, err
 	}
-	if m.To < 0 {
-		return fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
+	if h.to < 0 {
+		return 0, 0, fmt.Errorf("worker %d: %w", h.to, ErrInvalid)
 	}
-	return nil
+	return uint64(h.to), h.flags.band(), nil
 }
 
 // posts is one request for all that producers post while it waits for the
 // committer. Each waits for the whole, and finds its number by its place.
 type posts struct {
-	frameList
-	seqs    []uint64
-	few     [4]uint64 // the first memory of seqs
+	// What those who wait look at is together.
 	durable chan struct{}
 	err     error
-	k       *committer
+	numbers
+	k *committer
+	frameList
 }
 
 // maxPosts bounds the bytes of one request, because a request is not divided
@@ -48,14 +49,7 @@ func (p *posts) apply(c *commit) {
 		p.err = ErrNoSpace
 		return
 	}
-	p.seqs = p.few[:0]
-	if len(p.list) > len(p.few) {
-		p.seqs = make([]uint64, 0, len(p.list))
-	}
-	for i := range p.list {
-		f := &p.list[i]
-		p.seqs = append(p.seqs, c.post(f.to, f.band, p.arena[f.lo:f.hi]))
-	}
+	c.postAll(&p.frameList, &p.numbers)
 }
 
 func (p *posts) done(err error) {
@@ -67,7 +61,12 @@ func (p *posts) done(err error) {
 	close(p.durable)
 }
 
-func (p *posts) count() int { return len(p.seqs) }
+func (p *posts) count() int {
+	if p.err != nil {
+		return 0
+	}
+	return len(p.list)
+}
 
 // post adds a frame to the request that is last in the queue, or makes one.
 func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, at int, err error) {
@@ -87,7 +86,7 @@ func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, 
 	}
 	lo := len(p.arena)
 	p.arena = append(p.arena, frame...)
-	p.list = append(p.list, groupFrame{lo, len(p.arena), to, b})
+	p.note(lo, to, b)
 	q.bytes += 64 + len(frame)
 	return p, len(p.list) - 1, nil
 }
@@ -105,11 +104,11 @@ func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 // PostFrame is Post for a message that is encoded already.
 func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 	e := r.engine()
-	var m Message
-	if err := e.checkFrame(&m, frame); err != nil {
+	to, b, err := e.checkFrame(frame)
+	if err != nil {
 		return Row{}, err
 	}
-	p, at, err := e.k.post(uint64(m.To), m.band(), frame, e.o.MaxQueued)
+	p, at, err := e.k.post(to, b, frame, e.o.MaxQueued)
 	if err != nil {
 		return Row{}, err
 	}
@@ -125,7 +124,7 @@ func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 	if p.err != nil {
 		return Row{}, p.err
 	}
-	return Row{uint64(m.To), p.seqs[at]}, nil
+	return Row{to, p.at(at)}, nil
 }
 
 // Insert stores a frame at a chosen row, for imports. It returns ErrExists
@@ -160,17 +159,10 @@ func (c *commit) place(row Row, frame []byte) error {
 // without an allocation for each. Fill it, Submit it, and leave it alone until
 // its callback: then it is yours again, and Reset makes it empty.
 type Group struct {
-	arena   []byte
-	frames  []groupFrame
-	seqs    []uint64
+	frames  frameList
+	given   numbers
 	durable func(g *Group, err error)
 	err     error
-}
-
-type groupFrame struct {
-	lo, hi int
-	to     uint64
-	band   band
 }
 
 // NewGroup returns an empty group. durable is called on the committer's
@@ -187,31 +179,32 @@ func (g *Group) Add(m *Message) error {
 	if m.To < 0 {
 		return fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
 	}
-	lo := len(g.arena)
-	arena, err := m.Append(g.arena)
+	lo := len(g.frames.arena)
+	arena, err := m.Append(g.frames.arena)
 	if err != nil {
 		return err
 	}
-	g.arena = arena
-	g.frames = append(g.frames, groupFrame{lo, len(arena), uint64(m.To), m.band()})
+	g.frames.arena = arena
+	g.frames.note(lo, uint64(m.To), m.Flags.band())
 	return nil
 }
 
 // Len returns the number of frames.
-func (g *Group) Len() int { return len(g.frames) }
+func (g *Group) Len() int { return len(g.frames.list) }
 
 // Bytes returns the number of bytes of all frames.
-func (g *Group) Bytes() int { return len(g.arena) }
+func (g *Group) Bytes() int { return len(g.frames.arena) }
 
 // Frame returns frame i; it is a view into the group.
-func (g *Group) Frame(i int) []byte { return g.arena[g.frames[i].lo:g.frames[i].hi] }
+func (g *Group) Frame(i int) []byte { return g.frames.frame(i) }
 
 // Row returns the row of frame i. It is known in the callback and after it.
-func (g *Group) Row(i int) Row { return Row{g.frames[i].to, g.seqs[i]} }
+func (g *Group) Row(i int) Row { return Row{g.frames.list[i].to, g.given.at(i)} }
 
 // Reset empties the group and keeps its memory.
 func (g *Group) Reset() {
-	g.arena, g.frames, g.seqs, g.err = g.arena[:0], g.frames[:0], g.seqs[:0], nil
+	g.frames.reset()
+	g.err = nil
 }
 
 func (g *Group) apply(c *commit) {
@@ -219,10 +212,7 @@ func (g *Group) apply(c *commit) {
 		g.err = ErrNoSpace
 		return
 	}
-	for i := range g.frames {
-		f := &g.frames[i]
-		g.seqs = append(g.seqs, c.post(f.to, f.band, g.arena[f.lo:f.hi]))
-	}
+	c.postAll(&g.frames, &g.given)
 }
 
 func (g *Group) done(err error) {
@@ -239,11 +229,11 @@ func (g *Group) count() int { return 1 }
 // Options.MaxQueued bytes wait already, ErrFailed, ErrStopped, ErrTooLarge.
 func (r *Runner) Submit(g *Group) error {
 	e := r.engine()
-	for i := range g.frames {
-		if n := g.frames[i].hi - g.frames[i].lo; n > e.o.MaxFrame {
+	for i := range g.frames.list {
+		if n := len(g.Frame(i)); n > e.o.MaxFrame {
 			return fmt.Errorf("frame %d of %d bytes, at most %d: %w", i, n, e.o.MaxFrame, ErrTooLarge)
 		}
 	}
-	g.seqs, g.err = g.seqs[:0], nil
-	return e.k.submit(g, len(g.arena)+64*len(g.frames), e.o.MaxQueued)
+	g.err = nil
+	return e.k.submit(g, g.Bytes()+64*g.Len(), e.o.MaxQueued)
 }

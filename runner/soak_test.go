@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/prooftest"
 	"wamble/runner"
 )
 
@@ -29,7 +30,7 @@ const (
 // up, and that the directory stays small however much passes through it.
 func TestSoak(t *testing.T) {
 	length := 3 * time.Second
-	if soaking() {
+	if prooftest.Soaking() {
 		length = 5 * time.Minute
 	}
 	s := &soak{t: t, dir: filepath.Join(t.TempDir(), "runner"), room: make(chan struct{}, soakWaiting)}

@@ -167,8 +167,7 @@ func (c *commit) deliverTimer(id TimerID, frame []byte) {
 // Arm arms a timer: at due, in milliseconds since 1970, frame is delivered to
 // the worker it names. A due time in the past is delivered at once.
 func (r *Runner) Arm(ctx context.Context, due int64, frame []byte) (TimerID, error) {
-	var m Message
-	if err := r.engine().checkFrame(&m, frame); err != nil {
+	if _, _, err := r.engine().checkFrame(frame); err != nil {
 		return TimerID{}, err
 	}
 	var id TimerID

@@ -16,10 +16,13 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"wamble/internal/watchtest"
 )
 
-// patience is how long a test waits for anything before it gives up.
-const patience = 60 * time.Second
+const patience = watchtest.Patience
+
+var eventually = watchtest.Until
 
 // shots is where the screenshots go: a folder beside the sources that git
 // ignores.
@@ -72,11 +75,6 @@ func browser(t testing.TB) context.Context {
 	return chromium.ctx
 }
 
-// unused is what Chromium logs when it connects, gets no time of a busy machine
-// for longer than the server waits for a request, and then finds the connection
-// closed. The client asks again; a page that does not come fails its test anyway.
-const unused = "net::ERR_SOCKET_NOT_CONNECTED"
-
 // person is somebody before a browser: one tab, with cookies and storage of its
 // own.
 type person struct {
@@ -123,7 +121,6 @@ func openTab(t testing.TB, s screen, in chromedp.ContextOption) *person {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	p.forgive(unused)
 	heard := p.listen()
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -10,11 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"wamble/internal/watchtest"
 	"wamble/web"
 )
 
@@ -52,7 +51,7 @@ type host struct {
 	t          testing.TB
 	dir, conf  string
 	cmd        *exec.Cmd
-	log        *logbook
+	log        *watchtest.Log
 	url, admin string // of the pages
 	udp        string
 	ended      chan struct{}
@@ -70,7 +69,7 @@ func conf(more string) string {
 // Whoever prepares finds an empty data directory.
 func serve(t testing.TB, text string, prepare ...func(data string)) *host {
 	t.Helper()
-	h := &host{t: t, dir: t.TempDir(), log: &logbook{}}
+	h := &host{t: t, dir: t.TempDir(), log: &watchtest.Log{}}
 	h.conf = filepath.Join(h.dir, "wamble.conf")
 	h.write(text)
 	for _, do := range prepare {
@@ -195,36 +194,4 @@ func freePort(t testing.TB) int {
 // at is a configuration with a port of its own.
 func at(port int, text string) string {
 	return strings.Replace(text, "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
-}
-
-// eventually waits until something is so.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick, late := time.NewTicker(10*time.Millisecond), time.After(patience)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("in vain: %s", what)
-		}
-	}
-}
-
-// logbook may be read while it is written.
-type logbook struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logbook) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logbook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -3,36 +3,18 @@ package wire
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
-	"strconv"
 	"testing"
 
 	"wamble"
+	"wamble/internal/prooftest"
 )
-
-// seed returns WAMBLE_SEED, or a fresh one, and says which.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	s := rand.Uint64()
-	if env := os.Getenv("WAMBLE_SEED"); env != "" {
-		var err error
-		if s, err = strconv.ParseUint(env, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("WAMBLE_SEED=%d", s)
-	return s
-}
 
 // TestRandomRoundTrip encodes random messages of every type with random
 // extensions and reads them again: in one packet, and in fragments.
 func TestRandomRoundTrip(t *testing.T) {
-	rounds := 100
-	if os.Getenv("WAMBLE_SOAK") == "1" {
-		rounds = 20_000
-	}
-	r := rand.New(rand.NewPCG(seed(t), 0))
+	rounds := prooftest.Sized(100, 20_000)
+	r := prooftest.Random(t)
 	var p Packet
 	for range rounds {
 		for _, c := range Controls() {

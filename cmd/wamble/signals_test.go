@@ -1,21 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"database/sql"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"wamble"
 	"wamble/client"
 	"wamble/internal/server"
+	"wamble/internal/watchtest"
 )
 
 // served is a server in a process of its own.
@@ -23,26 +21,8 @@ type served struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	data string
-	said *said
+	said *watchtest.Log
 	done chan error
-}
-
-// said is what a process has written.
-type said struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 const signalsConf = `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "") (def disk-reserve-mb 0) (def shutdown-timeout 3600)`
@@ -57,7 +37,7 @@ func startServed(t *testing.T, data string) *served {
 	if err := os.WriteFile(conf, []byte(signalsConf), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &served{t: t, data: data, said: &said{}, done: make(chan error, 1)}
+	s := &served{t: t, data: data, said: &watchtest.Log{}, done: make(chan error, 1)}
 	s.cmd = &exec.Cmd{Path: exe, Args: []string{"wamble", "serve", "--config", conf, "--data", data}, Stderr: s.said}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -67,16 +47,9 @@ func startServed(t *testing.T, data string) *served {
 	return s
 }
 
-// until polls until ok, for a minute at most.
 func (s *served) until(what string, ok func() bool) {
 	s.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); !ok(); <-tick.C {
-		if time.Now().After(end) {
-			s.t.Fatalf("in vain: %s; the server said:\n%s", what, s.said)
-		}
-	}
+	watchtest.Until(s.t, what, ok, s.said)
 }
 
 // hello says who we are, and returns who we are now.

@@ -11,6 +11,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/prooftest"
 )
 
 // The model is the simplest server that keeps the rules: it looks at every
@@ -334,7 +335,7 @@ func (m *model) step() {
 }
 
 func TestModel(t *testing.T) {
-	seed := seedOf(t)
+	seed := prooftest.Seed(t)
 	for i, tc := range []struct {
 		name             string
 		boards, players  int
@@ -356,7 +357,7 @@ func TestModel(t *testing.T) {
 				store: store{}, ended: map[string]int{},
 			}
 			m.pool = New(o, m.ids, rng)
-			for step := range soak(800_000) {
+			for step := range prooftest.Part(800_000) {
 				m.step()
 				switch {
 				case step%5000 == 4999:

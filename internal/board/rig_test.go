@@ -3,9 +3,7 @@ package board
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -73,29 +71,6 @@ func counter(limit wamble.BoardID) NewID {
 }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
-
-// seedOf returns WAMBLE_SEED, or a seed of today.
-func seedOf(t testing.TB) uint64 {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("WAMBLE_SEED: %v", err)
-		}
-		seed = n
-	}
-	t.Logf("WAMBLE_SEED=%d", seed)
-	return seed
-}
-
-// soak returns the whole size of a long proof, or a twentieth of it.
-func soak(whole int) int {
-	if os.Getenv("WAMBLE_SOAK") == "1" {
-		return whole
-	}
-	return whole / 20
-}
 
 // rig is a pool with its clock.
 type rig struct {

@@ -3,6 +3,7 @@ package link
 import (
 	"time"
 
+	"wamble/internal/pack"
 	"wamble/wire"
 )
 
@@ -13,14 +14,14 @@ import (
 func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
 	s := NewServer(cfg)
 	s.now = now
-	r := &reader{b: state, now: now}
-	if string(r.take(len(stateMagic))) != stateMagic || r.num() != stateVersion {
+	r := &reader{pack.NewReader(state), now}
+	if string(r.Take(len(stateMagic))) != stateMagic || r.Uint() != stateVersion {
 		return nil, ErrState
 	}
-	s.transfer = uint32(r.num())
-	s.table.serial = r.num()
+	s.transfer = r.Uint32()
+	s.table.serial = r.Uint()
 	for _, row := range stats {
-		*row.of(&s.stats) = r.num()
+		*row.of(&s.stats) = r.Uint()
 	}
 	m := &revival{reader: r, s: s}
 	m.packets = listOf(r, m.packet)
@@ -30,7 +31,7 @@ func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
 		m.ties(sess)
 	}
 	m.tables()
-	if r.bad || len(r.b) > 0 || !m.chained() {
+	if !r.Ended() || !m.chained() {
 		return nil, ErrState
 	}
 	for _, k := range m.packets {
@@ -51,10 +52,10 @@ type revival struct {
 // packet reads one that at least has a header, and an envelope if it is a
 // fragment.
 func (m *revival) packet() *packet {
-	b := m.take(m.count())
+	b := m.Bytes()
 	h, err := wire.Peek(b)
 	if err != nil || len(b) > wire.MaxPacket || h.Flags&wire.FlagFragment != 0 && len(b) < wire.HeaderSize+wire.EnvelopeSize {
-		m.fail()
+		m.Fail()
 		b = make([]byte, wire.HeaderSize)
 	}
 	return m.s.pool.copyOf(b)
@@ -63,7 +64,7 @@ func (m *revival) packet() *packet {
 // ref reads a reference to a packet, and counts it.
 func (m *revival) ref() *packet {
 	i := m.index(len(m.packets))
-	if m.bad {
+	if m.Bad() {
 		return nil
 	}
 	m.packets[i].refs++
@@ -75,15 +76,15 @@ func (m *revival) refs() []*packet { return listOf(m.reader, m.ref) }
 func (m *revival) session() *session {
 	sess := m.s.table.addSession()
 	m.s.table.serial-- // it has its number already
-	sess.serial = m.num()
+	sess.serial = m.Uint()
 	sess.token = m.token()
-	sess.win.max = uint32(m.num())
-	sess.win.low = uint32(m.num())
+	sess.win.max = m.Uint32()
+	sess.win.low = m.Uint32()
 	sess.win.used = m.bool()
 	for i := range sess.win.bits {
-		sess.win.bits[i] = m.num()
+		sess.win.bits[i] = m.Uint()
 	}
-	sess.epoch = uint32(m.num())
+	sess.epoch = m.Uint32()
 	sess.homeSince = m.time()
 	sess.granted = m.token()
 	sess.claimed = m.bool()
@@ -91,13 +92,13 @@ func (m *revival) session() *session {
 		sess.history.ring[i] = m.print()
 	}
 	sess.history.next = uint8(m.index(len(sess.history.ring)))
-	sess.rebinds.used = int(m.int())
+	sess.rebinds.used = int(m.Int())
 	sess.rebinds.at = m.time()
 	sess.kept = listOf(m.reader, func() terminal {
 		return terminal{of: m.print(), at: m.time(), packets: m.refs()}
 	})
 	if len(sess.kept) > maxTerminals || sess.serial == 0 || sess.win.max-sess.win.low >= windowSize {
-		m.fail()
+		m.Fail()
 	}
 	return sess
 }
@@ -106,23 +107,23 @@ func (m *revival) endpoint() *endpoint {
 	t := &m.s.table
 	i := m.index(len(m.sessions))
 	peer := m.peer()
-	if m.bad || t.endpoints[peer] != nil {
-		m.fail()
+	if m.Bad() || t.endpoints[peer] != nil {
+		m.Fail()
 		return nil
 	}
 	e := t.add(0, peer, m.sessions[i])
 	t.serial-- // it has its number already
 	t.delist(e)
-	e.serial = m.num()
-	e.out = uint32(m.num())
+	e.serial = m.Uint()
+	e.out = m.Uint32()
 	e.rtt = rtt{smooth: m.span(), vary: m.span()}
-	e.proof = proof{proven: m.bool(), vouched: m.token(), credit: int(m.int())}
+	e.proof = proof{proven: m.bool(), vouched: m.token(), credit: int(m.Int())}
 	e.seen = m.time()
 	t.timers.push(e, m.time())
 	t.enlist(e)
 	chunks := 0
 	e.queue = listOf(m.reader, func() pending {
-		p := pending{k: m.ref(), sends: int(m.int()), chunk: m.bool(), sent: m.time(), due: m.time()}
+		p := pending{k: m.ref(), sends: int(m.Int()), chunk: m.bool(), sent: m.time(), due: m.time()}
 		if p.chunk {
 			chunks++
 		}
@@ -134,7 +135,7 @@ func (m *revival) endpoint() *endpoint {
 		return b
 	})
 	if e.serial == 0 || chunks != min(len(e.bundles), 1) {
-		m.fail()
+		m.Fail()
 	}
 	return e
 }
@@ -146,20 +147,20 @@ func (m *revival) ties(sess *session) {
 	addrs := listOf(m.reader, func() *endpoint { return m.member(sess) })
 	home := m.member(sess)
 	chain := listOf(m.reader, func() int { return m.index(len(m.sessions)) })
-	if m.bad || n == 0 || n > maxAddresses || len(addrs) != n || repeats(addrs) {
-		m.fail()
+	if m.Bad() || n == 0 || n > maxAddresses || len(addrs) != n || repeats(addrs) {
+		m.Fail()
 		return
 	}
 	sess.addrs, sess.home = addrs, home
 	first := m.s.table.byToken[sess.token]
 	if len(chain) > 0 && (first != nil || m.sessions[chain[0]] != sess || sess.token.IsZero()) {
-		m.fail()
+		m.Fail()
 		return
 	}
 	for i := len(chain) - 1; i >= 0; i-- {
 		c := m.sessions[chain[i]]
 		if c.token != sess.token || c.prev != nil || c.next != nil || m.s.table.byToken[c.token] == c {
-			m.fail()
+			m.Fail()
 			return
 		}
 		m.s.table.chain(c)
@@ -190,8 +191,8 @@ func (m *revival) chained() bool {
 // member reads the place of an endpoint of sess.
 func (m *revival) member(sess *session) *endpoint {
 	i := m.index(len(m.endpoints))
-	if m.bad || m.endpoints[i].sess != sess {
-		m.fail()
+	if m.Bad() || m.endpoints[i].sess != sess {
+		m.Fail()
 		return nil
 	}
 	return m.endpoints[i]
@@ -199,18 +200,18 @@ func (m *revival) member(sess *session) *endpoint {
 
 func (m *revival) tables() {
 	s := m.s
-	for range m.count() {
-		key := limitKey{kind: limitKind(m.num())}
-		copy(key.id[:], m.take(m.count()))
-		*s.limits.counters.Use(key) = counter{start: m.time(), n: int(m.int()), told: m.bool()}
+	for range m.Count() {
+		key := limitKey{kind: limitKind(m.Uint())}
+		copy(key.id[:], m.Bytes())
+		*s.limits.counters.Use(key) = counter{start: m.time(), n: int(m.Int()), told: m.bool()}
 	}
-	s.budgets.listener = flow{used: int(m.int()), at: m.time()}
-	for range m.count() {
+	s.budgets.listener = flow{used: int(m.Int()), at: m.time()}
+	for range m.Count() {
 		var key hostID
-		copy(key[:], m.take(m.count()))
-		*s.budgets.networks.Use(key) = flow{used: int(m.int()), at: m.time()}
+		copy(key[:], m.Bytes())
+		*s.budgets.networks.Use(key) = flow{used: int(m.Int()), at: m.time()}
 	}
-	for range m.count() {
+	for range m.Count() {
 		p := m.peer()
 		*s.proofs.Use(p) = remembered{at: m.time(), vouched: m.token()}
 	}

@@ -2,27 +2,21 @@ package link
 
 import (
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"wamble"
+	"wamble/internal/prooftest"
 )
 
 // seeds returns the seeds of a long proof: 10,000 with WAMBLE_SOAK=1, else 500;
 // only WAMBLE_SEED when it is set.
 func seeds(t *testing.T, whole, part uint64) (from, to uint64) {
-	if v := os.Getenv("WAMBLE_SEED"); v != "" {
-		seed, err := strconv.ParseUint(v, 10, 64)
-		if err != nil {
-			t.Fatalf("WAMBLE_SEED: %v", err)
-		}
+	if os.Getenv("WAMBLE_SEED") != "" {
+		seed := prooftest.Seed(t)
 		return seed, seed + 1
 	}
-	if os.Getenv("WAMBLE_SOAK") == "1" {
-		return 0, whole
-	}
-	return 0, part
+	return 0, prooftest.Sized(part, whole)
 }
 
 // tally sums up what the simulated clients saw, so that the proof is known to

@@ -77,26 +77,26 @@ func (s *Server) Snapshot(now time.Duration, dst []byte) ([]byte, error) {
 	if s.Held() > 0 {
 		return dst, ErrHeld
 	}
-	w := &writer{b: append(dst, stateMagic...), now: s.tick(now)}
-	w.num(stateVersion)
-	w.num(uint64(s.transfer))
-	w.num(s.table.serial)
+	w := &writer{append(dst, stateMagic...), s.tick(now)}
+	w.Uint(stateVersion)
+	w.Uint(uint64(s.transfer))
+	w.Uint(s.table.serial)
 	for _, row := range stats {
-		w.num(*row.of(&s.stats))
+		w.Uint(*row.of(&s.stats))
 	}
 	c := s.census()
 	c.markAll()
-	w.num(uint64(len(c.packets)))
+	w.Uint(uint64(len(c.packets)))
 	for _, k := range c.packets {
-		w.bytes(k.buf)
+		w.Bytes(k.buf)
 	}
-	w.num(uint64(len(c.sessions)))
+	w.Uint(uint64(len(c.sessions)))
 	for _, sess := range c.sessions {
 		s.writeSession(w, sess)
 	}
-	w.num(uint64(len(c.endpoints)))
+	w.Uint(uint64(len(c.endpoints)))
 	for _, e := range c.endpoints {
-		w.num(uint64(c.number[e.sess]))
+		w.Uint(uint64(c.number[e.sess]))
 		writeEndpoint(w, e)
 	}
 	for _, sess := range c.sessions {
@@ -106,13 +106,13 @@ func (s *Server) Snapshot(now time.Duration, dst []byte) ([]byte, error) {
 	for _, k := range c.packets {
 		k.mark = 0
 	}
-	return w.b, nil
+	return w.Writer, nil
 }
 
 func writePackets(w *writer, list []*packet) {
-	w.num(uint64(len(list)))
+	w.Uint(uint64(len(list)))
 	for _, k := range list {
-		w.num(uint64(k.mark - 1))
+		w.Uint(uint64(k.mark - 1))
 	}
 }
 
@@ -123,25 +123,25 @@ func (s *Server) writeSession(w *writer, sess *session) {
 			win.forget(r.h.Seq)
 		}
 	}
-	w.num(sess.serial)
+	w.Uint(sess.serial)
 	w.token(sess.token)
-	w.num(uint64(win.max))
-	w.num(uint64(win.low))
+	w.Uint(uint64(win.max))
+	w.Uint(uint64(win.low))
 	w.bool(win.used)
 	for _, bits := range win.bits {
-		w.num(bits)
+		w.Uint(bits)
 	}
-	w.num(uint64(sess.epoch))
+	w.Uint(uint64(sess.epoch))
 	w.time(sess.homeSince)
 	w.token(sess.granted)
 	w.bool(sess.claimed)
 	for _, p := range sess.history.ring {
 		w.print(p)
 	}
-	w.num(uint64(sess.history.next))
-	w.int(int64(sess.rebinds.used))
+	w.Uint(uint64(sess.history.next))
+	w.Int(int64(sess.rebinds.used))
 	w.time(sess.rebinds.at)
-	w.num(uint64(len(sess.kept)))
+	w.Uint(uint64(len(sess.kept)))
 	for i := range sess.kept {
 		t := &sess.kept[i]
 		w.print(t.of)
@@ -152,43 +152,43 @@ func (s *Server) writeSession(w *writer, sess *session) {
 
 func writeEndpoint(w *writer, e *endpoint) {
 	w.peer(e.peer)
-	w.num(e.serial)
-	w.num(uint64(e.out))
-	w.int(int64(e.rtt.smooth))
-	w.int(int64(e.rtt.vary))
+	w.Uint(e.serial)
+	w.Uint(uint64(e.out))
+	w.Int(int64(e.rtt.smooth))
+	w.Int(int64(e.rtt.vary))
 	w.bool(e.proof.proven)
 	w.token(e.proof.vouched)
-	w.int(int64(e.proof.credit))
+	w.Int(int64(e.proof.credit))
 	w.time(e.seen)
 	w.time(e.timer.at)
-	w.num(uint64(len(e.queue)))
+	w.Uint(uint64(len(e.queue)))
 	for i := range e.queue {
 		p := &e.queue[i]
-		w.num(uint64(p.k.mark - 1))
-		w.int(int64(p.sends))
+		w.Uint(uint64(p.k.mark - 1))
+		w.Int(int64(p.sends))
 		w.bool(p.chunk)
 		w.time(p.sent)
 		w.time(p.due)
 	}
-	w.num(uint64(len(e.bundles)))
+	w.Uint(uint64(len(e.bundles)))
 	for i := range e.bundles {
 		writePackets(w, e.bundles[i].chunks)
-		w.num(uint64(e.bundles[i].at))
+		w.Uint(uint64(e.bundles[i].at))
 	}
 }
 
 // writeTies writes what binds a session to others: its addresses, its home, and
 // if it is the first of its token's chain, that chain.
 func writeTies(w *writer, c *census, sess *session) {
-	w.num(uint64(len(sess.addrs)))
+	w.Uint(uint64(len(sess.addrs)))
 	for _, a := range sess.addrs {
-		w.num(uint64(c.place[a]))
+		w.Uint(uint64(c.place[a]))
 	}
-	w.num(uint64(c.place[sess.home]))
+	w.Uint(uint64(c.place[sess.home]))
 	chain := c.chain(sess)
-	w.num(uint64(len(chain)))
+	w.Uint(uint64(len(chain)))
 	for _, i := range chain {
-		w.num(uint64(i))
+		w.Uint(uint64(i))
 	}
 }
 
@@ -215,23 +215,23 @@ func (c *census) chain(sess *session) []int {
 // writeTables writes counters, budgets and remembered proofs, the least recently
 // used first.
 func (s *Server) writeTables(w *writer) {
-	w.num(uint64(s.limits.counters.Len()))
+	w.Uint(uint64(s.limits.counters.Len()))
 	s.limits.counters.FromOldest(func(k limitKey, c *counter) {
-		w.num(uint64(k.kind))
-		w.bytes(k.id[:])
+		w.Uint(uint64(k.kind))
+		w.Bytes(k.id[:])
 		w.time(c.start)
-		w.int(int64(c.n))
+		w.Int(int64(c.n))
 		w.bool(c.told)
 	})
-	w.int(int64(s.budgets.listener.used))
+	w.Int(int64(s.budgets.listener.used))
 	w.time(s.budgets.listener.at)
-	w.num(uint64(s.budgets.networks.Len()))
+	w.Uint(uint64(s.budgets.networks.Len()))
 	s.budgets.networks.FromOldest(func(k hostID, f *flow) {
-		w.bytes(k[:])
-		w.int(int64(f.used))
+		w.Bytes(k[:])
+		w.Int(int64(f.used))
 		w.time(f.at)
 	})
-	w.num(uint64(s.proofs.Len()))
+	w.Uint(uint64(s.proofs.Len()))
 	s.proofs.FromOldest(func(p wamble.Peer, m *remembered) {
 		w.peer(p)
 		w.time(m.at)

@@ -1,11 +1,11 @@
 package link
 
 import (
-	"encoding/binary"
 	"errors"
 	"time"
 
 	"wamble"
+	"wamble/internal/pack"
 )
 
 // ErrHeld is returned when a snapshot is asked for while outputs wait for their
@@ -22,33 +22,26 @@ const (
 	stateVersion = 1
 )
 
-// writer appends the parts of a state. Numbers are varints; times are relative
-// to the time of the snapshot, because the next process has another epoch.
+// writer appends the parts of a state. Times are relative to the time of the
+// snapshot, because the next process has another epoch.
 type writer struct {
-	b   []byte
+	pack.Writer
 	now time.Duration
 }
 
-func (w *writer) num(v uint64)         { w.b = binary.AppendUvarint(w.b, v) }
-func (w *writer) int(v int64)          { w.b = binary.AppendVarint(w.b, v) }
-func (w *writer) time(t time.Duration) { w.int(int64(t - w.now)) }
-func (w *writer) token(t wamble.Token) { w.b = append(w.b, t[:]...) }
-
-func (w *writer) bytes(b []byte) {
-	w.num(uint64(len(b)))
-	w.b = append(w.b, b...)
-}
+func (w *writer) time(t time.Duration) { w.Int(int64(t - w.now)) }
+func (w *writer) token(t wamble.Token) { w.Raw(t[:]...) }
 
 func (w *writer) print(p fingerprint) {
-	w.num(uint64(p.seq))
-	w.num(uint64(p.hash))
+	w.Uint(uint64(p.seq))
+	w.Uint(uint64(p.hash))
 }
 
 func (w *writer) bool(v bool) {
 	if v {
-		w.num(1)
+		w.Uint(1)
 	} else {
-		w.num(0)
+		w.Uint(0)
 	}
 }
 
@@ -57,69 +50,34 @@ func (w *writer) peer(p wamble.Peer) {
 	if err != nil {
 		panic("link: an address has a binary form: " + err.Error())
 	}
-	w.bytes(addr)
-	w.num(uint64(p.Route))
+	w.Bytes(addr)
+	w.Uint(uint64(p.Route))
 }
 
-// reader takes the parts of a state apart. After the first fault everything it
-// returns is zero.
+// reader takes the parts of a state apart.
 type reader struct {
-	b   []byte
+	pack.Reader
 	now time.Duration
-	bad bool
-}
-
-func (r *reader) fail() { r.bad, r.b = true, nil }
-
-func (r *reader) num() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) int() int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
 }
 
 // span returns a duration that can be added to others without overflow.
 func (r *reader) span() time.Duration {
 	const limit = 10 * 365 * 24 * time.Hour
-	d := time.Duration(r.int())
+	d := time.Duration(r.Int())
 	if d < -limit || d > limit {
-		r.fail()
+		r.Fail()
 		return 0
 	}
 	return d
 }
 
 func (r *reader) time() time.Duration { return r.span() + r.now }
-func (r *reader) bool() bool          { return r.num() == 1 }
-
-// count returns the length of a list, of which each entry takes at least one
-// byte: a longer one is a fault.
-func (r *reader) count() int {
-	n := r.num()
-	if n > uint64(len(r.b)) {
-		r.fail()
-		return 0
-	}
-	return int(n)
-}
+func (r *reader) bool() bool          { return r.Uint() == 1 }
 
 // listOf reads a list whose entries f reads.
 func listOf[T any](r *reader, f func() T) []T {
 	var all []T
-	for n := r.count(); n > 0 && !r.bad; n-- {
+	for n := r.Count(); n > 0 && !r.Bad(); n-- {
 		all = append(all, f())
 	}
 	return all
@@ -127,35 +85,23 @@ func listOf[T any](r *reader, f func() T) []T {
 
 // index returns a number below n.
 func (r *reader) index(n int) int {
-	i := r.num()
+	i := r.Uint()
 	if i >= uint64(n) {
-		r.fail()
+		r.Fail()
 		return 0
 	}
 	return int(i)
 }
 
-func (r *reader) take(n int) []byte {
-	if n > len(r.b) {
-		r.fail()
-		return nil
-	}
-	b := r.b[:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *reader) print() fingerprint { return fingerprint{uint32(r.num()), uint32(r.num())} }
+func (r *reader) print() fingerprint { return fingerprint{r.Uint32(), r.Uint32()} }
 
 func (r *reader) token() (t wamble.Token) {
-	copy(t[:], r.take(len(t)))
+	copy(t[:], r.Take(len(t)))
 	return t
 }
 
 func (r *reader) peer() (p wamble.Peer) {
-	if p.Addr.UnmarshalBinary(r.take(r.count())) != nil {
-		r.fail()
-	}
-	p.Route = uint32(r.num())
+	r.Must(p.Addr.UnmarshalBinary(r.Bytes()) == nil)
+	p.Route = r.Uint32()
 	return p
 }

@@ -2,21 +2,18 @@ package loader
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"wamble"
+	"wamble/internal/prooftest"
 )
 
 // long is how much of something a test waits for before its run ends: a run that
 // ended after a time would find little done on a busy machine.
 func long(n int) int {
-	if os.Getenv("WAMBLE_SOAK") == "1" {
-		return 50 * n
-	}
-	return n
+	return prooftest.Sized(n, 50*n)
 }
 
 func play(t *testing.T, ctx context.Context, o Options) Report {

@@ -17,7 +17,7 @@ import (
 	"wamble"
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
-	"wamble/internal/storetest"
+	"wamble/internal/prooftest"
 )
 
 // childVar makes the test binary a child that posts until it is killed.
@@ -112,8 +112,8 @@ func TestKillPostgres(t *testing.T) {
 
 func kill(t *testing.T, l life) (acked, posted map[int]bool) {
 	acked, posted = map[int]bool{}, map[int]bool{}
-	rng := storetest.Random(t)
-	for range storetest.Rounds(100) {
+	rng := prooftest.Random(t)
+	for range prooftest.Part(100) {
 		l.Seed, l.Suicide = rng.Uint64(), 0
 		lines := 50 + rng.IntN(400)
 		if rng.IntN(2) == 0 {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"wamble/internal/postgres/pgtest"
-	"wamble/internal/storetest"
+	"wamble/internal/prooftest"
 )
 
 // TestOutages posts while the database server crashes, and while connections
@@ -17,9 +17,9 @@ func TestOutages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rng := storetest.Random(t)
+	rng := prooftest.Random(t)
 	acked, k, restarts := map[int]bool{}, 0, 0
-	for range storetest.Rounds(100) {
+	for range prooftest.Part(100) {
 		switch rng.IntN(6) {
 		case 0:
 			cluster.Restart(t)

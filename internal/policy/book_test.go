@@ -2,13 +2,12 @@ package policy
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
 
 	"wamble"
+	"wamble/internal/prooftest"
 )
 
 // rule is an allow rule for everybody, changed by what follows.
@@ -214,12 +213,7 @@ func naive(rules []wamble.PolicyRule, tags map[int64]string, now int64, q Questi
 // TestAgainstNaive: random books and questions, with time passing, so that what
 // was remembered has to be forgotten in time.
 func TestAgainstNaive(t *testing.T) {
-	seed := rand.Uint64()
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("WAMBLE_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := prooftest.Random(t)
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
 	tags := map[int64]string{1: "red", 2: "blue"}
 	var told []wamble.PolicyTag

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,13 +53,8 @@ var writers = map[wamble.Kind]func(profile string, run []wamble.Intent) []statem
 
 // Apply implements wamble.Store.
 func (s *Store) Apply(ctx context.Context, b wamble.Batch) error {
-	if err := schema.CheckBatch(b); err != nil {
+	if err := schema.CheckAll(b); err != nil {
 		return err
-	}
-	for i, in := range b.Intents {
-		if err := schema.Check(in); err != nil {
-			return fmt.Errorf("apply intent %d: %w", i, err)
-		}
 	}
 	statements := []statement{moveCursor(b)}
 	for kind, run := range schema.Runs(b.Intents) {
@@ -186,12 +180,9 @@ func (s *Store) Probe(ctx context.Context, b wamble.Batch) ([]wamble.Rejection, 
 		if err := s.execute(limited, conn, s.begin(), nil); err != nil {
 			return err
 		}
-		p := probe{s: s, conn: conn, profile: b.Profile, intents: b.Intents}
-		if err := p.look(limited, 0, len(b.Intents)); err != nil {
-			return err
-		}
-		rejected = p.rejected
-		return nil // transact rolls back
+		found, err := schema.Probe(b.Intents, func(run []wamble.Intent) error { return s.try(limited, conn, b.Profile, run) })
+		rejected = found
+		return err // transact rolls back
 	})
 	if err != nil {
 		return nil, sorted(ctx, "probe", err)
@@ -199,58 +190,22 @@ func (s *Store) Probe(ctx context.Context, b wamble.Batch) ([]wamble.Rejection, 
 	return rejected, nil
 }
 
-// probe finds the intents of a batch that are wrong, by halves: most batches have
-// none, and are tried as a whole.
-type probe struct {
-	s        *Store
-	conn     *pgxpool.Conn
-	profile  string
-	intents  []wamble.Intent
-	rejected []wamble.Rejection
-}
-
-// look tries the intents from one up to another. What can be written stays, so
-// that what follows finds it. Errors: transient ones alone.
-func (p *probe) look(ctx context.Context, from, to int) error {
-	if from == to {
-		return nil
-	}
-	err := p.try(ctx, p.intents[from:to])
-	switch {
-	case err == nil || errors.Is(err, wamble.ErrTransient):
-		return err
-	case to-from == 1:
-		p.rejected = append(p.rejected, wamble.Rejection{Index: from, Err: err})
-		return nil
-	}
-	half := from + (to-from)/2
-	if err := p.look(ctx, from, half); err != nil {
-		return err
-	}
-	return p.look(ctx, half, to)
-}
-
 // try writes intents and takes them back if one fails.
-func (p *probe) try(ctx context.Context, intents []wamble.Intent) error {
-	for _, in := range intents {
-		if err := schema.Check(in); err != nil {
-			return err
-		}
-	}
+func (s *Store) try(ctx context.Context, conn *pgxpool.Conn, profile string, intents []wamble.Intent) error {
 	b := &pgx.Batch{}
 	b.Queue("SAVEPOINT probe")
 	var statements []statement
 	for kind, run := range schema.Runs(intents) {
-		statements = append(statements, writers[kind](p.profile, run)...)
+		statements = append(statements, writers[kind](profile, run)...)
 	}
-	err := p.s.execute(ctx, p.conn, b, statements)
+	err := s.execute(ctx, conn, b, statements)
 	if err != nil {
 		err = sorted(ctx, intents[0].Kind().String(), err)
-		if _, rerr := p.conn.Exec(ctx, "ROLLBACK TO SAVEPOINT probe"); rerr != nil {
+		if _, rerr := conn.Exec(ctx, "ROLLBACK TO SAVEPOINT probe"); rerr != nil {
 			return sorted(ctx, "probe", rerr)
 		}
 	}
-	if _, rerr := p.conn.Exec(ctx, "RELEASE SAVEPOINT probe"); rerr != nil {
+	if _, rerr := conn.Exec(ctx, "RELEASE SAVEPOINT probe"); rerr != nil {
 		return sorted(ctx, "probe", rerr)
 	}
 	return err

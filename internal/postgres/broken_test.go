@@ -7,6 +7,7 @@ import (
 
 	"wamble"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/prooftest"
 	"wamble/internal/storetest"
 )
 
@@ -23,14 +24,14 @@ func TestBrokenServer(t *testing.T) {
 // batches, and finds every move exactly once.
 func testRestart(t *testing.T, cluster *pgtest.Cluster) {
 	s := open(t, cluster.Migrated(t))
-	rng := storetest.Random(t)
+	rng := prooftest.Random(t)
 	tr, start := storetest.NewTraffic(50, 1)
 	applied := []wamble.Batch{start}
 	if _, err := storetest.Deliver(t.Context(), s, start); err != nil {
 		t.Fatal(err)
 	}
 	failures := 0
-	for range storetest.Rounds(100) {
+	for range prooftest.Part(100) {
 		ctx, cancel := context.WithCancel(t.Context())
 		crashed := make(chan struct{})
 		go func() {

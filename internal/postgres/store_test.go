@@ -7,6 +7,7 @@ import (
 	"wamble"
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/prooftest"
 	"wamble/internal/storetest"
 )
 
@@ -44,5 +45,5 @@ func TestKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Kill(t, open(t, o), string(address), storetest.Rounds(100), storetest.Random(t))
+	storetest.Kill(t, open(t, o), string(address), prooftest.Part(100), prooftest.Random(t))
 }

@@ -7,6 +7,7 @@ import (
 
 	"wamble"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/prooftest"
 	"wamble/internal/storetest"
 )
 
@@ -28,7 +29,7 @@ func TestCutAtCommit(t *testing.T) {
 			if err := s.Apply(t.Context(), start); err != nil {
 				t.Fatal(err)
 			}
-			for i := range storetest.Rounds(100) {
+			for i := range prooftest.Part(100) {
 				b := tr.Batch(10)
 				proxy.Cut(c.moment)
 				if err := s.Apply(t.Context(), b); !errors.Is(err, wamble.ErrTransient) {

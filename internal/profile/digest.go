@@ -28,8 +28,8 @@ func (d digest) append(b []byte) []byte {
 func (r *inputReader) digest() digest {
 	var d digest
 	for _, p := range []*part{&d.packets, &d.frames, &d.rest} {
-		p.n = r.uint()
-		copy(p.hash[:], r.take(8))
+		p.n = r.Uint()
+		copy(p.hash[:], r.Take(8))
 	}
 	return d
 }

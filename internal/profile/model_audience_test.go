@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"wamble"
+	"wamble/internal/prooftest"
 	"wamble/wire"
 )
 
@@ -269,10 +269,10 @@ func (w *world) settleDown() []*client {
 // is.
 func TestModelOfAudience(t *testing.T) {
 	players, length := 300, 30*time.Second
-	if os.Getenv("WAMBLE_SOAK") != "" {
+	if prooftest.Soaking() {
 		players, length = 6000, 10*time.Minute
 	}
-	w := newWorld(t, seedOf(t), 2, `(def min-boards 6) (def max-boards 60) (def max-players 300) (def max-moves-per-board 20)
+	w := newWorld(t, prooftest.Seed(t), 2, `(def min-boards 6) (def max-boards 60) (def max-players 300) (def max-moves-per-board 20)
 		(def new-players-per-ip-per-min 0) (def inactivity-timeout 10) (def session-timeout 60) (def max-client-sessions 100000)
 		(def prediction-mode "streak") (def prediction-penalty-incorrect 0.25) (def prediction-max-per-parent 3)
 		(def spectator-packets-per-sec 60)`)

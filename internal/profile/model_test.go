@@ -5,11 +5,11 @@ import (
 	"container/heap"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
 	"wamble"
+	"wamble/internal/prooftest"
 	"wamble/wire"
 )
 
@@ -419,11 +419,11 @@ func (w *world) run(until time.Time) {
 // reference. Every life is replayed when it ends.
 func TestModel(t *testing.T) {
 	worlds, players, length := uint64(1), 1200, 60*time.Second
-	if os.Getenv("WAMBLE_SOAK") != "" {
+	if prooftest.Soaking() {
 		// Players stay once they have come: a world costs the square of its length.
 		worlds, players, length = 4, 6000, 5*time.Minute
 	}
-	for seed := seedOf(t); worlds > 0; worlds, seed = worlds-1, seed+1 {
+	for seed := prooftest.Seed(t); worlds > 0; worlds, seed = worlds-1, seed+1 {
 		modelWorld(t, seed, players, length)
 	}
 }
@@ -442,10 +442,10 @@ func modelWorld(t *testing.T, seed uint64, players int, length time.Duration) {
 // and games are short: what some win others lose.
 func TestModelOfMembers(t *testing.T) {
 	players, length := 300, 30*time.Second
-	if os.Getenv("WAMBLE_SOAK") != "" {
+	if prooftest.Soaking() {
 		players, length = 6000, 10*time.Minute
 	}
-	w := newWorld(t, seedOf(t), 10, `(def min-boards 3) (def max-boards 40) (def max-players 40) (def max-moves-per-board 12) (def max-contributors 8)
+	w := newWorld(t, prooftest.Seed(t), 10, `(def min-boards 3) (def max-boards 40) (def max-players 40) (def max-moves-per-board 12) (def max-contributors 8)
 		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def session-timeout 6) (def max-client-sessions 100000)
 		(def keep-shown-moves 1)`)
 	w.live(players, length)

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
 	"time"
 
 	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/pack"
 )
 
 // A recording is the magic and then blocks, in little endian:
@@ -164,65 +164,19 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 }
 
 // inputReader reads what appendInput wrote.
-type inputReader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *inputReader) uint() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *inputReader) int() int64 {
-	v, n := binary.Varint(r.rest)
-	if n <= 0 {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *inputReader) take(n uint64) []byte {
-	if n > uint64(len(r.rest)) {
-		r.bad, r.rest = true, nil
-		return nil
-	}
-	b := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *inputReader) octet() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *inputReader) text() []byte { return r.take(r.uint()) }
+type inputReader struct{ pack.Reader }
 
 func (r *inputReader) peer() wamble.Peer {
 	var p wamble.Peer
-	r.bad = r.bad || p.Addr.UnmarshalBinary(r.text()) != nil
-	route := r.uint()
-	r.bad = r.bad || route > math.MaxUint32
-	p.Route = uint32(route)
+	r.Must(p.Addr.UnmarshalBinary(r.Bytes()) == nil)
+	p.Route = r.Uint32()
 	return p
 }
 
 // object reads JSON; null gives nil.
 func object[T any](r *inputReader) *T {
 	var v *T
-	if json.Unmarshal(r.text(), &v) != nil {
-		r.bad = true
-	}
+	r.Must(json.Unmarshal(r.Bytes(), &v) == nil)
 	return v
 }
 
@@ -230,32 +184,33 @@ func object[T any](r *inputReader) *T {
 func must[T any](r *inputReader) *T {
 	v := object[T](r)
 	if v == nil {
-		r.bad, v = true, new(T)
+		r.Fail()
+		v = new(T)
 	}
 	return v
 }
 
 func (r *inputReader) input() Input {
-	in := Input{Kind: Kind(r.octet())}
+	in := Input{Kind: Kind(r.Octet())}
 	switch in.Kind {
 	case Packet:
-		in.Peer, in.Data = r.peer(), r.text()
+		in.Peer, in.Data = r.peer(), r.Bytes()
 	case PeerClosed:
 		in.Peer = r.peer()
 	case Loaded:
-		in.Load, in.Outcome = r.uint(), Outcome(r.octet())
+		in.Load, in.Outcome = r.Uint(), Outcome(r.Octet())
 		in.Session, in.Board = object[wamble.Session](r), object[wamble.Board](r)
 		in.Answer = object[Answer](r)
 	case Durable:
-		in.Gate, in.Seq = r.uint(), r.uint()
+		in.Gate, in.Seq = r.Uint(), r.Uint()
 	case Applied:
-		in.Seq = r.uint()
+		in.Seq = r.Uint()
 	case Leased:
-		in.Sequence = wamble.Sequence(r.octet())
-		for n := r.uint(); n > 0 && !r.bad; n-- {
-			in.Blocks = append(in.Blocks, wamble.Block{First: r.int(), Count: r.int()})
+		in.Sequence = wamble.Sequence(r.Octet())
+		for n := r.Uint(); n > 0 && !r.Bad(); n-- {
+			in.Blocks = append(in.Blocks, wamble.Block{First: r.Int(), Count: r.Int()})
 		}
-		r.bad = r.bad || int(in.Sequence) >= len(wamble.Sequences())
+		r.Must(int(in.Sequence) < len(wamble.Sequences()))
 	case Configure:
 		c := must[recorded](r)
 		in.Config = &config.Profile{Name: c.Profile, Options: c.Options, House: c.House}
@@ -268,8 +223,8 @@ func (r *inputReader) input() Input {
 	case Announce, Kick, Ban, Unban, SetBrownout, Erase, Archive:
 		in.Word = object[Word](r)
 	case Adopt:
-		in.Data = r.text()
+		in.Data = r.Bytes()
 	}
-	r.bad = r.bad || in.Kind.String() == "unknown"
+	r.Must(in.Kind.String() != "unknown")
 	return in
 }

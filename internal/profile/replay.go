@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/pack"
 )
 
 var (
@@ -130,14 +131,14 @@ type replayer struct {
 }
 
 func (re *replayer) step(block []byte) (*Difference, error) {
-	r := inputReader{rest: block}
-	now := time.Unix(0, r.int()).UTC()
+	r := inputReader{pack.NewReader(block)}
+	now := time.Unix(0, r.Int()).UTC()
 	re.inputs = re.inputs[:0]
-	for n := r.uint(); n > 0 && !r.bad; n-- {
+	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
 		re.inputs = append(re.inputs, r.input())
 	}
 	want := r.digest()
-	if r.bad || len(r.rest) > 0 {
+	if !r.Ended() {
 		return nil, ErrRecording
 	}
 	re.p.Step(now, re.inputs, &re.out)

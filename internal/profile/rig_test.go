@@ -2,10 +2,7 @@ package profile
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,20 +24,6 @@ func configOf(t testing.TB, text string) *config.Profile {
 		t.Fatal(err)
 	}
 	return c.Default
-}
-
-// seedOf returns WAMBLE_SEED, or another one each time, and says which.
-func seedOf(t testing.TB) uint64 {
-	seed := rand.Uint64()
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	t.Logf("WAMBLE_SEED=%d", seed)
-	return seed
 }
 
 func peerAt(n int) wamble.Peer {

@@ -10,6 +10,7 @@ import (
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/link"
+	"wamble/internal/pack"
 	"wamble/internal/persist"
 	"wamble/internal/predict"
 	"wamble/internal/session"
@@ -121,17 +122,17 @@ func (p *Profile) revive(state []byte) (*revival, error) {
 		return nil, ErrState
 	}
 	v := &revival{p: p, law: p.mode.law}
-	r := &inputReader{rest: state[len(stateMagic):]}
+	r := &inputReader{pack.NewReader(state[len(stateMagic):])}
 	met := map[string]bool{}
-	for len(r.rest) > 0 {
-		name := r.text()
-		size := r.take(4)
-		if r.bad || len(name) > maxSection {
+	for r.Left() > 0 {
+		name := r.Bytes()
+		size := r.Take(4)
+		if r.Bad() || len(name) > maxSection {
 			return nil, ErrState
 		}
-		bytes := r.take(uint64(binary.LittleEndian.Uint32(size)))
+		bytes := r.Take(int(binary.LittleEndian.Uint32(size)))
 		s := sectionOf(string(name))
-		if r.bad || s == nil || met[s.name] {
+		if r.Bad() || s == nil || met[s.name] {
 			return nil, fmt.Errorf("%w: section %q", ErrState, name)
 		}
 		met[s.name] = true
@@ -223,13 +224,13 @@ func saveLeases(p *Profile, dst []byte) ([]byte, error) {
 }
 
 func loadLeases(v *revival, state []byte) error {
-	r := &inputReader{rest: state}
+	r := &inputReader{pack.NewReader(state)}
 	v.leases = persist.NewLeases(v.p.leases.Size())
 	for _, s := range wamble.Sequences() {
 		var blocks []wamble.Block
-		for n := r.uint(); n > 0 && !r.bad; n-- {
-			b := wamble.Block{First: r.int(), Count: r.int()}
-			r.bad = r.bad || b.First <= 0 || b.Count <= 0
+		for n := r.Uint(); n > 0 && !r.Bad(); n-- {
+			b := wamble.Block{First: r.Int(), Count: r.Int()}
+			r.Must(b.First > 0 && b.Count > 0)
 			blocks = append(blocks, b)
 		}
 		v.leases.Add(s, blocks)
@@ -239,7 +240,7 @@ func loadLeases(v *revival, state []byte) error {
 
 // end is how a section ends that was read to its last byte.
 func (r *inputReader) end() error {
-	if r.bad || len(r.rest) > 0 {
+	if !r.Ended() {
 		return ErrState
 	}
 	return nil

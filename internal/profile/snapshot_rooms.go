@@ -4,6 +4,7 @@ import (
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/link"
+	"wamble/internal/pack"
 	"wamble/internal/persist"
 	"wamble/internal/session"
 )
@@ -72,9 +73,9 @@ func saveWaiting(p *Profile, dst []byte) ([]byte, error) {
 }
 
 func loadWaiting(v *revival, state []byte) error {
-	r := &inputReader{rest: state}
-	for len(r.rest) > 0 {
-		v.waiting = append(v.waiting, waitingPacket{peer: r.peer(), data: r.text()})
+	r := &inputReader{pack.NewReader(state)}
+	for r.Left() > 0 {
+		v.waiting = append(v.waiting, waitingPacket{peer: r.peer(), data: r.Bytes()})
 	}
 	return r.end()
 }

@@ -44,6 +44,20 @@ func CheckBatch(b wamble.Batch) error {
 	return nil
 }
 
+// CheckAll checks the frame of a batch and every intent of it. Errors: that of
+// CheckBatch, or the first *Violation, with its place.
+func CheckAll(b wamble.Batch) error {
+	if err := CheckBatch(b); err != nil {
+		return err
+	}
+	for i, in := range b.Intents {
+		if err := Check(in); err != nil {
+			return fmt.Errorf("apply intent %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // Check reports what is wrong with an intent before a database sees it, in the
 // same words for every store. Errors: *Violation.
 func Check(in wamble.Intent) error {

@@ -2,12 +2,10 @@ package score
 
 import (
 	"math"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"wamble"
+	"wamble/internal/prooftest"
 )
 
 // The expectations of FIDE's handbook (B.02, table 8.1.2: the scoring
@@ -93,16 +91,8 @@ func units(v float64) int64 { return int64(math.Round(v / unit)) }
 // TestConservation holds both against their invariants in random games: the
 // payouts never exceed the pot, and the changes of ratings sum to nothing.
 func TestConservation(t *testing.T) {
-	games := 2000
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		games = 40000
-	}
-	seed := rand.Uint64()
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("WAMBLE_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	games := prooftest.Sized(2000, 40_000)
+	rng := prooftest.Random(t)
 	for range games {
 		players := make([]Player, 1+rng.IntN(120))
 		for i := range players {

@@ -21,30 +21,12 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/prooftest"
 	"wamble/wire"
 )
 
 // abuseTime is how long a server is abused: 3 s, 60 s with WAMBLE_SOAK.
-func abuseTime() time.Duration {
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		return time.Minute
-	}
-	return 3 * time.Second
-}
-
-// seedOf returns the seed of a random test, and says how to repeat it.
-func seedOf(t testing.TB) uint64 {
-	seed := rand.Uint64()
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	t.Logf("WAMBLE_SEED=%d repeats it", seed)
-	return seed
-}
+func abuseTime() time.Duration { return prooftest.Sized(3*time.Second, time.Minute) }
 
 // vandal does everything wrong that a client can do.
 type vandal struct {
@@ -206,7 +188,7 @@ func openArena(t testing.TB) *arena {
 	a.child = spawn(t, a.dir, text)
 	a.crowd = gather(t, a.address(), 1)
 	a.insider = join(t, a.address(), wamble.Token{})
-	a.seed = seedOf(t)
+	a.seed = prooftest.Seed(t)
 	return a
 }
 

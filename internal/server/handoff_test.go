@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,23 +10,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"wamble"
 	"wamble/internal/loader"
+	"wamble/internal/prooftest"
 	"wamble/internal/sqlite"
 )
 
 // handoffs is how often a server hands over under load: 5 times, 100 with
 // WAMBLE_SOAK.
-func handoffs() int {
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		return 100
-	}
-	return 5
-}
+func handoffs() int { return prooftest.Sized(5, 100) }
 
 // TestHandoff: 200 clients play, over UDP and WebSocket, while the server becomes
 // another image of itself again and again. No move is lost or repeated, no session
@@ -40,11 +34,7 @@ func TestHandoff(t *testing.T) {
 
 // TestHandoffLarge is the same with 100,000 boards.
 func TestHandoffLarge(t *testing.T) {
-	rounds := 10
-	if os.Getenv("WAMBLE_SOAK") == "" {
-		rounds = 1
-	}
-	handOffUnderLoad(t, 100_000, rounds)
+	handOffUnderLoad(t, 100_000, prooftest.Sized(1, 10))
 }
 
 func handOffUnderLoad(t *testing.T, boards, rounds int) {
@@ -54,22 +44,9 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	over := gather(t, "ws://127.0.0.1:"+i.port+"/ws", 20)
 	over.play()
 
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var report loader.Report
-	var failed error
-	var load sync.WaitGroup
-	greeted := make(chan struct{})
-	load.Go(func() {
-		// A datagram without an answer would be sent again after this time, and be
-		// counted.
-		report, failed = loader.Run(ctx, loader.Options{
-			Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Mode: loader.Moves, Clients: 180,
-			Duration: time.Hour, Greet: patience, Drain: patience, Wait: patience / 2,
-			EverySecond: func(loader.Second) { once(greeted) },
-		})
-	})
-	await(t, greeted, "the load has begun")
+	// A datagram without an answer would be sent again after this time, and be
+	// counted.
+	load := startLoad(t, loader.Options{Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: 180, Wait: patience / 2})
 	readers := []*reader{readOn("http://127.0.0.1:" + i.port + "/api/live"), readOn("http://" + i.admin + "/healthz")}
 	var frozen []time.Duration
 	for round := range rounds {
@@ -89,11 +66,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		r.end(t)
 	}
 	lost := drops(t, i.port)
-	stop()
-	load.Wait()
-	if failed != nil {
-		t.Error(failed)
-	}
+	report := load.end()
 	if c := report.Counts; c.Forgotten+c.Moved+c.Timeouts+c.Resent+c.Malformed+c.Refused > 0 {
 		t.Errorf("something did not go straight: %+v", c)
 	}
@@ -110,7 +83,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	slices.Sort(frozen)
 	t.Logf("%d boards, %d handoffs: frozen p50 %v, p90 %v, max %v; longest gap between answers %v; %d moves over UDP, %d over WebSocket",
 		boards, rounds, frozen[len(frozen)/2], frozen[len(frozen)*9/10], frozen[len(frozen)-1], report.LongestGap, report.AcceptedCount(), over.moves.Load())
-	verifyBoth(t, i.dir, &report, over)
+	verifyBoth(t, i.dir, report, over)
 }
 
 // reader asks over HTTP again and again, and takes down what is not an answer.

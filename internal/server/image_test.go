@@ -14,6 +14,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/handoff"
+	"wamble/internal/watchtest"
 )
 
 // asImage is set in a process that serves and hands over: its value is the data
@@ -111,7 +112,7 @@ type image struct {
 // spawnImage starts one and waits until it is ready.
 func spawnImage(t testing.TB, text string) *image {
 	t.Helper()
-	i := &image{dir: t.TempDir(), child: &child{t: t, log: &lines{}}}
+	i := &image{dir: t.TempDir(), child: &child{t: t, log: &watchtest.Log{}}}
 	if err := os.Chmod(i.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -1,21 +1,16 @@
 package server
 
 import (
-	"os"
 	"testing"
 
 	"wamble"
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/prooftest"
 )
 
 // kills is how often a server is killed: 3 times, 50 with WAMBLE_SOAK.
-func kills() int {
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		return 50
-	}
-	return 3
-}
+func kills() int { return prooftest.Sized(3, 50) }
 
 // TestKill kills a server in mid-load, again and again. Every move that was
 // accepted is in the store once, and everybody goes on where he was: a move
@@ -43,12 +38,7 @@ func TestKill(t *testing.T) {
 				verifySQLite(t, dir, c)
 				return
 			}
-			store, err := postgres.Open(db)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer store.Close()
-			c.verify(t, store)
+			c.verify(t, openPostgres(t, db))
 		})
 	}
 }

@@ -12,13 +12,14 @@ import (
 
 	"wamble"
 	"wamble/internal/profile"
+	"wamble/internal/watchtest"
 )
 
 // TestLogLevels: each profile has its level, the format is that of the
 // configuration, and a reload changes both.
 func TestLogLevels(t *testing.T) {
 	text := `(def advertise 1)(def log-level "warn")(defprofile loud ((def log-level "debug")(def port 1)))(defprofile quiet ((def port 2)))`
-	out := &lines{}
+	out := &watchtest.Log{}
 	log := NewLog(out, loadConf(t, text))
 	loud, quiet := log.With("profile", "loud"), log.With("profile", "quiet")
 	loud.Debug("one")
@@ -43,7 +44,7 @@ func TestLogLevels(t *testing.T) {
 // TestLogFlood: a line that is repeated without end is written a few times, and
 // the next one tells how many were left out.
 func TestLogFlood(t *testing.T) {
-	out := &lines{}
+	out := &watchtest.Log{}
 	log := NewLog(out, loadConf(t, ""))
 	core := log.Handler().(*logHandler).core
 	now := time.Unix(1e9, 0)
@@ -76,7 +77,7 @@ func TestLogFlood(t *testing.T) {
 func TestNoSecretsInLog(t *testing.T) {
 	const password = "correct-horse-battery"
 	f := &file{strings.ReplaceAll(three(`(def log-format "json")`), `"warn"`, `"debug"`)}
-	out := &lines{}
+	out := &watchtest.Log{}
 	s := serve(t, Options{Load: f.load, Log: NewLog(out, loadConf(t, f.text))}, f.text).ready()
 	c := gather(t, s.address(), 4)
 	c.play()

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"wamble/internal/handoff"
-	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
 )
 
@@ -161,10 +160,5 @@ func TestHandoffWithoutDatabase(t *testing.T) {
 	c.more(t, 100)
 	c.finish()
 	i.end()
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	c.verify(t, store)
+	c.verify(t, openPostgres(t, db))
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"wamble"
-	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
 )
 
@@ -50,12 +49,7 @@ func TestStoreAway(t *testing.T) {
 	c.players = append(c.players, newcomers.players...)
 	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 	s.end()
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	c.verify(t, store)
+	c.verify(t, openPostgres(t, db))
 }
 
 // unknown: a token that nobody here knows is refused while the store cannot be
@@ -108,10 +102,5 @@ func TestReadOnlyStore(t *testing.T) {
 	c.finish()
 	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 	s.end()
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	c.verify(t, store)
+	c.verify(t, openPostgres(t, db))
 }

@@ -14,17 +14,13 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/prooftest"
 	"wamble/internal/sqlite"
 )
 
 // reloadRounds is how often profiles come, move and go: 5 times, 100 with
 // WAMBLE_SOAK.
-func reloadRounds() int {
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		return 100
-	}
-	return 5
-}
+func reloadRounds() int { return prooftest.Sized(5, 100) }
 
 // rover plays where a profile happens to be, and takes every refusal as it comes.
 // It remembers what was accepted.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +22,7 @@ import (
 	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
 	"wamble/internal/transport"
+	"wamble/internal/watchtest"
 )
 
 // asServer is set in a child process that is to be a server: its value is the
@@ -127,6 +126,17 @@ func loadConf(t testing.TB, text string) *config.Config {
 	return c
 }
 
+// openPostgres opens the store in a database until the test ends.
+func openPostgres(t testing.TB, db postgres.Options) *postgres.Store {
+	t.Helper()
+	store, err := postgres.Open(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
 // here is a server in this process.
 type here struct {
 	*Server
@@ -134,14 +144,14 @@ type here struct {
 	stop context.CancelFunc
 	done chan struct{}
 	err  error
-	log  *lines
+	log  *watchtest.Log
 }
 
 // serve starts a server that stops with the test. It does not wait until it is
 // ready.
 func serve(t testing.TB, o Options, text string) *here {
 	t.Helper()
-	h := &here{t: t, done: make(chan struct{}), log: &lines{}}
+	h := &here{t: t, done: make(chan struct{}), log: &watchtest.Log{}}
 	o.Config = loadConf(t, text)
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
@@ -217,8 +227,9 @@ func (h *here) address() string { return "udp://" + h.Addresses().UDP.String() }
 
 func (h *here) readyz() string { return fetch(h.t, "http://"+h.Addresses().Admin+"/readyz") }
 
-// patience is how long a test waits for anything before it gives up.
-const patience = time.Minute
+const patience = watchtest.Patience
+
+var until = watchtest.Until
 
 // metrics fetches the metrics, as a host would.
 func (h *here) metrics() string {
@@ -258,49 +269,19 @@ func fetchWith(t testing.TB, url, token string) string {
 	return fmt.Sprintf("%d %s", resp.StatusCode, strings.TrimSpace(string(body)))
 }
 
-// until polls until ok, at most patience.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for !ok() {
-		if wait(ctx, 5*time.Millisecond); ctx.Err() != nil {
-			t.Fatalf("in vain: %s", what)
-		}
-	}
-}
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // child is a server in a process of its own.
 type child struct {
 	t     testing.TB
 	cmd   *exec.Cmd
 	port  string
 	admin string
-	log   *lines
+	log   *watchtest.Log
 }
 
 // spawn starts a server on a directory and waits until it is ready.
 func spawn(t testing.TB, dir, text string) *child {
 	t.Helper()
-	c := &child{t: t, log: &lines{}}
+	c := &child{t: t, log: &watchtest.Log{}}
 	c.cmd = exec.Command(os.Args[0])
 	c.cmd.Env = append(os.Environ(), asServer+"="+dir)
 	c.cmd.Stdin = strings.NewReader(text)

@@ -1,19 +1,15 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"wamble/internal/loader"
-	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
+	"wamble/internal/prooftest"
 )
 
 // TestSoak: a server lives through kills, handoffs, reloads and restarts of its
@@ -47,29 +43,11 @@ func TestSoak(t *testing.T) {
 			i.launch()
 		}},
 	}
-	clients := 16
-	if os.Getenv("WAMBLE_SOAK") != "" {
-		clients = 200
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var report loader.Report
-	var failed error
-	var load sync.WaitGroup
-	begun := make(chan struct{})
-	load.Go(func() {
-		report, failed = loader.Run(ctx, loader.Options{
-			Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Mode: loader.Moves, Clients: clients,
-			Duration: time.Hour, Greet: patience, Drain: patience, EverySecond: func(loader.Second) { once(begun) },
-		})
+	load := startLoad(t, loader.Options{
+		Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: prooftest.Sized(16, 200),
 	})
-	await(t, begun, "the load has begun")
 	counts := soak(t, len(troubles), func(n int) { troubles[n].do() }, func() { i.played() })
-	stop()
-	load.Wait()
-	if failed != nil {
-		t.Error(failed)
-	}
+	report := load.end()
 	i.end()
 	for n, trouble := range troubles {
 		t.Logf("%s: %d times", trouble.name, counts[n])
@@ -77,12 +55,7 @@ func TestSoak(t *testing.T) {
 	if report.Counts.Forgotten > 0 {
 		t.Errorf("%d sessions were forgotten", report.Counts.Forgotten)
 	}
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	v, err := loader.Verify(t.Context(), &report, store)
+	v, err := loader.Verify(t.Context(), report, openPostgres(t, db))
 	if err != nil || !v.Exact() {
 		t.Errorf("got %+v, %v", v, err)
 	}
@@ -93,16 +66,7 @@ func TestSoak(t *testing.T) {
 // minutes. Between them it waits for play.
 func soak(t *testing.T, kinds int, do func(n int), between func()) []int {
 	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	t.Logf("WAMBLE_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 3))
+	rng := prooftest.Random(t)
 	counts := make([]int, kinds)
 	trouble := func(n int) {
 		counts[n]++
@@ -112,7 +76,7 @@ func soak(t *testing.T, kinds int, do func(n int), between func()) []int {
 	for n := range kinds {
 		trouble(n)
 	}
-	if os.Getenv("WAMBLE_SOAK") == "" {
+	if !prooftest.Soaking() {
 		return counts
 	}
 	for end := time.Now().Add(20 * time.Minute); time.Now().Before(end); {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/prooftest"
 )
 
 // The model is a journal and a store that lags behind it, and clients who
@@ -285,7 +286,7 @@ func (m *model) crowded() {
 }
 
 func TestModel(t *testing.T) {
-	seed := seedOf(t)
+	seed := prooftest.Seed(t)
 	for i, most := range []int{2000, 50} {
 		o := DefaultOptions()
 		o.MaxPlayers, o.NewPerHost, o.Expiration = most, 0, 20*time.Minute
@@ -295,7 +296,7 @@ func TestModel(t *testing.T) {
 			players: map[wamble.PublicKey]*wamble.Player{}, linked: map[wamble.PublicKey]map[wamble.SessionID]bool{}, boards: map[wamble.SessionID]bool{},
 		}
 		m.table = New(o, m.ids, chance(byte(seed)))
-		for step := range soak(400_000) {
+		for step := range prooftest.Part(400_000) {
 			m.step()
 			if step%1000 == 999 {
 				check(t, m.table)

@@ -2,25 +2,24 @@ package session
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
-	"math"
 
 	"wamble"
+	"wamble/internal/pack"
 )
 
 // Load returns the table of a snapshot. It returns ErrState for bytes that
 // Snapshot cannot have written.
 func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error) {
-	r := &reader{rest: state}
-	if string(r.take(len(magic))) != magic {
+	r := &reader{pack.NewReader(state)}
+	if string(r.Take(len(magic))) != magic {
 		return nil, ErrState
 	}
 	t := New(opts, ids, entropy)
-	t.now, t.newest, t.applied = r.int(), r.uint(), r.uint()
+	t.now, t.newest, t.applied = r.Int(), r.Uint(), r.Uint()
 	identities := r.identities(t)
 	for _, l := range t.inOrder() {
-		for range r.count() {
+		for range r.Count() {
 			s, ok := r.session(identities, l == &t.rolls.fresh)
 			if !ok || !t.adopt(s, l) {
 				return nil, ErrState
@@ -28,14 +27,14 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 		}
 	}
 	r.erased(t)
-	for range r.count() {
+	for range r.Count() {
 		token := wamble.Token(r.array16())
 		if token.IsZero() || t.over.Find(token) != nil || t.byToken[token] != nil || t.over.Len() == maxOver {
 			return nil, ErrState
 		}
 		t.over.Use(token)
 	}
-	if r.bad || len(r.rest) > 0 {
+	if !r.Ended() {
 		return nil, ErrState
 	}
 	for _, i := range identities {
@@ -68,81 +67,34 @@ func (t *Table) adopt(s *Session, l *roll) bool {
 	return true
 }
 
-// reader takes a snapshot apart; after its end, or at an odd number, it is bad
-// and gives zeros.
-type reader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *reader) take(n int) []byte {
-	if n > len(r.rest) {
-		r.bad = true
-		return nil
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *reader) uint() uint64 {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 || size > 1 && r.rest[size-1] == 0 { // too short, too long, or not the shortest form
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[size:]
-	return n
-}
-
-func (r *reader) int() int64 {
-	n := r.uint()
-	return int64(n>>1) ^ -int64(n&1)
-}
-
-func (r *reader) float() float64 {
-	if b := r.take(8); b != nil {
-		return math.Float64frombits(binary.LittleEndian.Uint64(b))
-	}
-	return 0
-}
-
-// count reads the length of a list, each of whose entries has some bytes.
-func (r *reader) count() int {
-	n := r.uint()
-	if n > uint64(len(r.rest)) {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	return int(n)
-}
+type reader struct{ pack.Reader }
 
 func (r *reader) array16() (a [16]byte) {
-	copy(a[:], r.take(len(a)))
+	copy(a[:], r.Take(len(a)))
 	return a
 }
 
 func (r *reader) array32() (a [32]byte) {
-	copy(a[:], r.take(len(a)))
+	copy(a[:], r.Take(len(a)))
 	return a
 }
 
 func (r *reader) stats() wamble.Stats {
 	return wamble.Stats{
-		Score: r.float(), PredictionScore: r.float(), Rating: r.float(), Games: int(r.int()), Chess960Games: int(r.int()),
+		Score: r.Float(), PredictionScore: r.Float(), Rating: r.Float(), Games: int(r.Int()), Chess960Games: int(r.Int()),
 	}
 }
 
 func (r *reader) identities(t *Table) []*Identity {
-	n := r.count()
-	all := make([]*Identity, 0, min(n, len(r.rest)/64))
+	n := r.Count()
+	all := make([]*Identity, 0, min(n, r.Left()/64))
 	for range n {
-		i := &Identity{key: r.array32(), id: wamble.PlayerID(r.int())}
-		i.handle = string(r.take(r.count()))
+		i := &Identity{key: r.array32(), id: wamble.PlayerID(r.Int())}
+		i.handle = string(r.Bytes())
 		i.stats = r.stats()
-		i.seq = r.uint()
-		if r.bad || t.identities[i.key] != nil || len(all) > 0 && i.seq < all[len(all)-1].seq {
-			r.bad, r.rest = true, nil
+		i.seq = r.Uint()
+		if r.Bad() || t.identities[i.key] != nil || len(all) > 0 && i.seq < all[len(all)-1].seq {
+			r.Fail()
 			return nil
 		}
 		t.identities[i.key] = i
@@ -154,10 +106,10 @@ func (r *reader) identities(t *Table) []*Identity {
 // erased reads the erased keys, which are in their order.
 func (r *reader) erased(t *Table) {
 	var last wamble.PublicKey
-	for range r.count() {
-		key, seq := wamble.PublicKey(r.array32()), r.uint()
+	for range r.Count() {
+		key, seq := wamble.PublicKey(r.array32()), r.Uint()
 		if bytes.Compare(last[:], key[:]) >= 0 || seq <= t.applied {
-			r.bad, r.rest = true, nil
+			r.Fail()
 			return
 		}
 		t.partings.erased[key], last = seq, key
@@ -165,24 +117,23 @@ func (r *reader) erased(t *Table) {
 }
 
 func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
-	s := &Session{token: r.array16(), id: wamble.SessionID(r.int())}
-	identity := r.uint()
+	s := &Session{token: r.array16(), id: wamble.SessionID(r.Int())}
+	identity := r.Uint()
 	s.own = r.stats()
-	trust := r.int()
-	s.trust = int32(trust)
-	s.times = times{created: r.int(), heard: r.int(), noted: r.int()}
-	s.seq, s.left, s.terms = r.uint(), wamble.BoardID(r.uint()), terms(r.uint())
+	s.trust = r.Int32()
+	s.times = times{created: r.Int(), heard: r.Int(), noted: r.Int()}
+	s.seq, s.left, s.terms = r.Uint(), wamble.BoardID(r.Uint()), terms(r.Uint())
 	if fresh {
 		s.greeting = r.greeting()
 	}
-	switch r.uint() {
+	switch r.Uint() {
 	case 0:
 	case 1:
-		s.pending = &challenge{key: r.array32(), text: r.array32(), at: r.int()}
+		s.pending = &challenge{key: r.array32(), text: r.array32(), at: r.Int()}
 	default:
-		r.bad = true
+		r.Fail()
 	}
-	if r.bad || identity > uint64(len(identities)) || int64(s.trust) != trust {
+	if r.Bad() || identity > uint64(len(identities)) {
 		return nil, false
 	}
 	if identity > 0 {
@@ -194,11 +145,8 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 
 func (r *reader) greeting() *greeting {
 	g := new(greeting)
-	err := g.from.Addr.UnmarshalBinary(r.take(r.count()))
-	route, seq := r.uint(), r.uint()
-	g.from.Route, g.seq = uint32(route), uint32(seq)
-	if err != nil || route > math.MaxUint32 || seq > math.MaxUint32 {
-		r.bad = true
-	}
+	err := g.from.Addr.UnmarshalBinary(r.Bytes())
+	r.Must(err == nil)
+	g.from.Route, g.seq = r.Uint32(), r.Uint32()
 	return g
 }

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -161,27 +159,4 @@ func check(t testing.TB, tb *Table) {
 			t.Fatalf("identity %d: %d of %d sessions, fading %v", i.id, users[i], i.sessions, waits)
 		}
 	}
-}
-
-// seedOf returns WAMBLE_SEED, or a seed of today.
-func seedOf(t testing.TB) uint64 {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("WAMBLE_SEED: %v", err)
-		}
-		seed = n
-	}
-	t.Logf("WAMBLE_SEED=%d", seed)
-	return seed
-}
-
-// soak returns the whole size of a long proof, or a twentieth of it.
-func soak(whole int) int {
-	if os.Getenv("WAMBLE_SOAK") == "1" {
-		return whole
-	}
-	return whole / 20
 }

@@ -3,13 +3,12 @@ package session
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 
 	"wamble"
+	"wamble/internal/pack"
 )
 
 // ErrState is returned when the bytes of a snapshot are damaged or of another
@@ -24,44 +23,35 @@ const magic = "wamble sessions 2\n"
 // to dst, for Load in another process. What hosts have used of their allowance
 // is not in it.
 func (t *Table) Snapshot(dst []byte) []byte {
-	w := writer(append(dst, magic...))
-	w.int(t.now)
-	w.uint(t.newest)
-	w.uint(t.applied)
+	w := writer{append(dst, magic...)}
+	w.Int(t.now)
+	w.Uint(t.newest)
+	w.Uint(t.applied)
 	number := w.identities(t)
 	for _, l := range t.inOrder() {
-		w.uint(uint64(l.n))
+		w.Uint(uint64(l.n))
 		for s := l.last; s != nil; s = s.prev {
 			w.session(s, number[s.identity])
 		}
 	}
 	w.erased(t)
-	w.uint(uint64(t.over.Len()))
-	t.over.FromOldest(func(token wamble.Token, _ *struct{}) { w = append(w, token[:]...) })
-	return w
+	w.Uint(uint64(t.over.Len()))
+	t.over.FromOldest(func(token wamble.Token, _ *struct{}) { w.Raw(token[:]...) })
+	return w.Writer
 }
 
 func (t *Table) inOrder() [4]*roll {
 	return [4]*roll{&t.rolls.fresh, &t.rolls.live, &t.rolls.idle, &t.rolls.departing}
 }
 
-type writer []byte
-
-func (w *writer) uint(n uint64)   { *w = binary.AppendUvarint(*w, n) }
-func (w *writer) int(n int64)     { *w = binary.AppendVarint(*w, n) }
-func (w *writer) float(f float64) { *w = binary.LittleEndian.AppendUint64(*w, math.Float64bits(f)) }
-
-func (w *writer) text(s string) {
-	w.uint(uint64(len(s)))
-	*w = append(*w, s...)
-}
+type writer struct{ pack.Writer }
 
 func (w *writer) stats(s wamble.Stats) {
-	w.float(s.Score)
-	w.float(s.PredictionScore)
-	w.float(s.Rating)
-	w.int(int64(s.Games))
-	w.int(int64(s.Chess960Games))
+	w.Float(s.Score)
+	w.Float(s.PredictionScore)
+	w.Float(s.Rating)
+	w.Int(int64(s.Games))
+	w.Int(int64(s.Chess960Games))
 }
 
 // identities writes them in the order in which they were last used, and returns
@@ -71,14 +61,14 @@ func (w *writer) identities(t *Table) map[*Identity]int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), bytes.Compare(a.key[:], b.key[:]))
 	})
 	number := make(map[*Identity]int, len(all))
-	w.uint(uint64(len(all)))
+	w.Uint(uint64(len(all)))
 	for n, i := range all {
 		number[i] = n + 1
-		*w = append(*w, i.key[:]...)
-		w.int(int64(i.id))
-		w.text(i.handle)
+		w.Raw(i.key[:]...)
+		w.Int(int64(i.id))
+		w.Text(i.handle)
 		w.stats(i.stats)
-		w.uint(i.seq)
+		w.Uint(i.seq)
 	}
 	return number
 }
@@ -87,36 +77,37 @@ func (w *writer) identities(t *Table) map[*Identity]int {
 // order.
 func (w *writer) erased(t *Table) {
 	keys := slices.SortedFunc(maps.Keys(t.partings.erased), func(a, b wamble.PublicKey) int { return bytes.Compare(a[:], b[:]) })
-	w.uint(uint64(len(keys)))
+	w.Uint(uint64(len(keys)))
 	for _, key := range keys {
-		*w = append(*w, key[:]...)
-		w.uint(t.partings.erased[key])
+		w.Raw(key[:]...)
+		w.Uint(t.partings.erased[key])
 	}
 }
 
 func (w *writer) session(s *Session, identity int) {
-	*w = append(*w, s.token[:]...)
-	w.int(int64(s.id))
-	w.uint(uint64(identity))
+	w.Raw(s.token[:]...)
+	w.Int(int64(s.id))
+	w.Uint(uint64(identity))
 	w.stats(s.own)
-	w.int(int64(s.trust))
-	w.int(s.times.created)
-	w.int(s.times.heard)
-	w.int(s.times.noted)
-	w.uint(s.seq)
-	w.uint(uint64(s.left))
-	w.uint(uint64(s.terms))
+	w.Int(int64(s.trust))
+	w.Int(s.times.created)
+	w.Int(s.times.heard)
+	w.Int(s.times.noted)
+	w.Uint(s.seq)
+	w.Uint(uint64(s.left))
+	w.Uint(uint64(s.terms))
 	if g := s.greeting; g != nil {
 		addr, _ := g.from.Addr.MarshalBinary() // it never fails
-		w.text(string(addr))
-		w.uint(uint64(g.from.Route))
-		w.uint(uint64(g.seq))
+		w.Bytes(addr)
+		w.Uint(uint64(g.from.Route))
+		w.Uint(uint64(g.seq))
 	}
 	if c := s.pending; c == nil {
-		w.uint(0)
+		w.Uint(0)
 	} else {
-		w.uint(1)
-		*w = append(append(*w, c.key[:]...), c.text[:]...)
-		w.int(c.at)
+		w.Uint(1)
+		w.Raw(c.key[:]...)
+		w.Raw(c.text[:]...)
+		w.Int(c.at)
 	}
 }

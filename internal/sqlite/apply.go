@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"wamble"
 	"wamble/internal/schema"
@@ -39,13 +38,8 @@ var writers = map[wamble.Kind]func(*tx, []wamble.Intent) error{
 
 // Apply implements wamble.Store.
 func (s *Store) Apply(ctx context.Context, b wamble.Batch) error {
-	if err := schema.CheckBatch(b); err != nil {
+	if err := schema.CheckAll(b); err != nil {
 		return err
-	}
-	for i, in := range b.Intents {
-		if err := schema.Check(in); err != nil {
-			return fmt.Errorf("apply intent %d: %w", i, err)
-		}
 	}
 	work := func(careful bool) error {
 		return s.writer.transact(ctx, func(t *tx) error {
@@ -106,11 +100,11 @@ func (s *Store) Probe(ctx context.Context, b wamble.Batch) ([]wamble.Rejection, 
 	var rejected []wamble.Rejection
 	err := s.writer.transact(ctx, func(t *tx) error {
 		t.profile = b.Profile
-		p := probe{t: t, intents: b.Intents}
-		if err := p.look(0, len(b.Intents)); err != nil {
+		found, err := schema.Probe(b.Intents, t.try)
+		if err != nil {
 			return err
 		}
-		rejected = p.rejected
+		rejected = found
 		return errProbe
 	})
 	if !errors.Is(err, errProbe) {
@@ -119,42 +113,8 @@ func (s *Store) Probe(ctx context.Context, b wamble.Batch) ([]wamble.Rejection, 
 	return rejected, nil
 }
 
-// probe finds the intents of a batch that are wrong, by halves: most batches have
-// none, and are tried as a whole.
-type probe struct {
-	t        *tx
-	intents  []wamble.Intent
-	rejected []wamble.Rejection
-}
-
-// look tries the intents from one up to another. What can be written stays, so
-// that what follows finds it. Errors: transient ones alone.
-func (p *probe) look(from, to int) error {
-	if from == to {
-		return nil
-	}
-	err := p.t.try(p.intents[from:to])
-	switch {
-	case err == nil || errors.Is(err, wamble.ErrTransient):
-		return err
-	case to-from == 1:
-		p.rejected = append(p.rejected, wamble.Rejection{Index: from, Err: err})
-		return nil
-	}
-	half := from + (to-from)/2
-	if err := p.look(from, half); err != nil {
-		return err
-	}
-	return p.look(half, to)
-}
-
 // try writes intents and takes them back if one fails.
 func (t *tx) try(intents []wamble.Intent) error {
-	for _, in := range intents {
-		if err := schema.Check(in); err != nil {
-			return err
-		}
-	}
 	t.careful = false
 	err := t.within(intents)
 	if errors.Is(err, errRepeat) {

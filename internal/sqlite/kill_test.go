@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"wamble"
+	"wamble/internal/prooftest"
 	"wamble/internal/sqlite"
 	"wamble/internal/storetest"
 )
@@ -22,5 +23,5 @@ func TestKill(t *testing.T) {
 	if err := s.Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Kill(t, s, path, storetest.Rounds(100), storetest.Random(t))
+	storetest.Kill(t, s, path, prooftest.Part(100), prooftest.Random(t))
 }

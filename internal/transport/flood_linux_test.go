@@ -4,35 +4,21 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"runtime"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"wamble"
 	"wamble/internal/link"
+	"wamble/internal/prooftest"
 	"wamble/wire"
 )
 
 // soak is n in a long proof, a twentieth otherwise, and less under the race
 // detector.
 func soak(n int) int {
-	if os.Getenv("WAMBLE_SOAK") == "1" {
-		return n
-	}
-	return n / 20 / slowdown
-}
-
-// seeded returns a generator whose seed is in the log; WAMBLE_SEED repeats it.
-func seeded(t *testing.T) *rand.Rand {
-	seed, err := strconv.ParseUint(os.Getenv("WAMBLE_SEED"), 10, 64)
-	if err != nil {
-		seed = rand.Uint64()
-	}
-	t.Logf("WAMBLE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
+	return prooftest.Sized(n/20/slowdown, n)
 }
 
 // abuse is what strangers send: hellos, moves with made-up tokens, ACKs of
@@ -151,7 +137,7 @@ func (s *tableServer) handle(r link.Received) {
 // Packets from every address of 127.0.0.0/8 (one in twenty unless soaking)
 // leave no trace: after the tables are full, memory does not grow.
 func TestMemoryFlatOverLoopbackNetwork(t *testing.T) {
-	r := seeded(t)
+	r := prooftest.Random(t)
 	u := listenTestUDP(t, "[::]:0", UDPOptions{})
 	s := newTableServer(t, u, 0)
 	from := openSpoofer(netipLoopback(u))
@@ -226,7 +212,7 @@ func TestFloodBesideClient(t *testing.T) {
 
 	var stop atomic.Bool
 	flooded := make(chan uint64)
-	r := seeded(t)
+	r := prooftest.Random(t)
 	go func() {
 		from := openSpoofer(netipLoopback(u))
 		defer from.udp.Close()

@@ -141,7 +141,7 @@ func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
 	p := &Port{udp: udp, tcp: tcp, http: o.HTTP.withDefaults()}
 	p.inbox = newInbox(p.notify)
 	p.gateway = newGateway(o.WebSocket, p.inbox)
-	p.web = p.http.server(p.gateway.settings().Timing.Handshake)
+	p.web = p.http.server()
 	p.porter = NewPorter(tcp, p.web)
 	// Whoever waits for something to happen need not wait for the end.
 	base, ending := context.WithCancel(context.Background())

@@ -1,0 +1,111 @@
+package pack
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Reader takes bytes apart.
+type Reader struct {
+	rest []byte
+	bad  bool
+}
+
+// NewReader returns a reader of b, which it does not copy.
+func NewReader(b []byte) Reader { return Reader{rest: b} }
+
+// Fail makes the reader bad.
+func (r *Reader) Fail() { r.bad, r.rest = true, nil }
+
+// Must makes the reader bad unless ok.
+func (r *Reader) Must(ok bool) {
+	if !ok {
+		r.Fail()
+	}
+}
+
+// Bad reports whether something was wrong.
+func (r *Reader) Bad() bool { return r.bad }
+
+// Left is how many bytes were not read yet.
+func (r *Reader) Left() int { return len(r.rest) }
+
+// Ended reports whether all was read and nothing was wrong.
+func (r *Reader) Ended() bool { return !r.bad && len(r.rest) == 0 }
+
+// Take returns the next n bytes, which are those of the reader's owner; nil if
+// there are fewer.
+func (r *Reader) Take(n int) []byte {
+	if n < 0 || n > len(r.rest) {
+		r.Fail()
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+// Octet reads one byte.
+func (r *Reader) Octet() byte {
+	if len(r.rest) == 0 {
+		r.Fail()
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+// Uint reads what Writer.Uint wrote: not a number of more than 64 bits, nor one
+// in a longer form than it needs.
+func (r *Reader) Uint() uint64 {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 || size > 1 && r.rest[size-1] == 0 {
+		r.Fail()
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+// Int reads what Writer.Int wrote.
+func (r *Reader) Int() int64 {
+	n := r.Uint()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+// Uint32 reads a number that must fit.
+func (r *Reader) Uint32() uint32 {
+	n := r.Uint()
+	r.Must(n <= math.MaxUint32)
+	return uint32(n)
+}
+
+// Int32 reads a number that must fit.
+func (r *Reader) Int32() int32 {
+	n := r.Int()
+	r.Must(n == int64(int32(n)))
+	return int32(n)
+}
+
+// Float reads what Writer.Float wrote.
+func (r *Reader) Float() float64 {
+	if b := r.Take(8); b != nil {
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+// Count reads the length of a list, each of whose entries has at least one
+// byte: so many there can be.
+func (r *Reader) Count() int {
+	n := r.Uint()
+	if n > uint64(len(r.rest)) {
+		r.Fail()
+		return 0
+	}
+	return int(n)
+}
+
+// Bytes reads what Writer.Bytes or Writer.Text wrote.
+func (r *Reader) Bytes() []byte { return r.Take(r.Count()) }
