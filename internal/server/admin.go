@@ -32,6 +32,7 @@ type adminDoor struct {
 	configured string // admin-listen
 	listener   *net.TCPListener
 	web        *http.Server
+	porter     *transport.Porter // between them
 	token      [sha256.Size]byte // of the token
 }
 
@@ -85,6 +86,7 @@ func (d *adminDoor) furnish(s *Server, token string) {
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // mistakes of far ends
 	}
+	d.porter = transport.NewPorter(d.listener, d.web)
 }
 
 // local refuses requests whose Host is a name that somebody else may have pointed
@@ -206,7 +208,7 @@ func (s *Server) serveAdmin(d *adminDoor) {
 		return
 	}
 	s.helpers.Go(func() {
-		err := d.web.Serve(transport.LimitListener(d.listener, adminConns, adminConns))
+		err := d.web.Serve(d.porter.Listen(adminConns, adminConns))
 		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.log.Error("the admin listener has ended", "err", err)
 		}

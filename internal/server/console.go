@@ -54,7 +54,9 @@ var acts = []string{
 func actOf(name string) (verb, bool) {
 	if name == handoffVerb {
 		return verb{name, HandoffTime, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) {
-			return struct{}{}, s.HandOff(ctx, "", nil)
+			l := s.newLeaving("")
+			l.asked = 1 // this request
+			return struct{}{}, s.handOff(ctx, l, nil)
 		}}, true
 	}
 	i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })

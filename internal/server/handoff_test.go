@@ -47,7 +47,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	// A datagram without an answer would be sent again after this time, and be
 	// counted.
 	load := startLoad(t, loader.Options{Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: 180, Wait: patience / 2})
-	reader := readOn("http://127.0.0.1:" + i.port + "/api/live")
+	readers := []*reader{readOn("http://127.0.0.1:" + i.port + "/api/live"), readOn("http://" + i.admin + "/healthz")}
 	var frozen []time.Duration
 	for round := range rounds {
 		done, err := i.handOff("")
@@ -62,7 +62,9 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		over.more(t, 40)
 	}
 	over.finish()
-	reader.end(t)
+	for _, r := range readers {
+		r.end(t)
+	}
 	lost := drops(t, i.port)
 	report := load.end()
 	if c := report.Counts; c.Forgotten+c.Moved+c.Timeouts+c.Resent+c.Malformed+c.Refused > 0 {
