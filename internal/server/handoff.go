@@ -147,7 +147,7 @@ func (s *Server) checkHeir(ctx context.Context, l *leaving) error {
 	for _, note := range v.Notes {
 		s.log.Warn("the next image says: " + note)
 	}
-	if err := s.sameStores(v.Stores); err != nil {
+	if err := errors.Join(s.sameStores(v.Stores), s.canListen(v)); err != nil {
 		return err
 	}
 	s.log.Info("handing over", "from", s.o.Succession.Version, "to", v.Version, "binary", l.binary)

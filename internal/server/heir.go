@@ -12,10 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"wamble/internal/config"
 	"wamble/internal/handoff"
 	"wamble/internal/profile"
-	"wamble/internal/transport"
 )
 
 // heir is the two ends of handoffs in a server: what it took over, and what it
@@ -86,26 +84,6 @@ func (s *Server) beginInheriting() error {
 	}
 	s.o.Inherited = sockets
 	return nil
-}
-
-// inheritedSockets returns duplicates of the sockets of a profile, if they are
-// bound where it wants them now. Otherwise it gets new ones.
-func inheritedSockets(h *handoff.Inheritance, cfg *config.Profile) (Sockets, bool) {
-	udp, err := handoff.Duplicate(h.Sockets, cfg.Name)
-	if err != nil || udp == nil {
-		return Sockets{}, false
-	}
-	tcp, err := handoff.Duplicate(h.Listeners, handoff.HTTP(cfg.Name))
-	if err != nil || tcp == nil {
-		udp.Close()
-		return Sockets{}, false
-	}
-	if u, t := berths(cfg); !transport.Bound(udp, u.port) || !transport.Bound(tcp, t.port) {
-		udp.Close()
-		tcp.Close()
-		return Sockets{}, false
-	}
-	return Sockets{UDP: udp, TCP: tcp}, true
 }
 
 func (s *Server) sweepDir() string {
@@ -190,7 +168,7 @@ func (s *Server) listenAdmin(address string) (net.Listener, error) {
 	if err != nil {
 		return net.Listen("tcp", address)
 	}
-	if _, port, _ := net.SplitHostPort(address); l.Addr().String() == address || port == "0" {
+	if serves(l.Addr().String(), address) {
 		return l, nil
 	}
 	l.Close()
