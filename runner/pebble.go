@@ -132,17 +132,18 @@ func (b *pebbleBackend) Batch() Batch { return &pebbleBatch{b: b, batch: b.db.Ne
 func (b *pebbleBackend) Flush() error {
 	return b.await(func() error {
 		err := b.db.Flush()
-		for end := time.Now().Add(calmTime); err == nil && time.Now().Before(end); time.Sleep(calmTime / 100) {
-			if b.db.Metrics().Compact.NumInProgress == 0 {
-				break
-			}
+		for looks := 0; looks < calmLooks && err == nil && b.db.Metrics().Compact.NumInProgress > 0; looks++ {
+			time.Sleep(calmEvery)
 		}
 		return err
 	})
 }
 
-// calmTime is how long a compaction is waited for.
-const calmTime = 300 * time.Millisecond
+// How often a flush looks whether the compaction has ended.
+const (
+	calmLooks = 100
+	calmEvery = 3 * time.Millisecond
+)
 
 func (b *pebbleBackend) Checkpoint(to string) error {
 	return b.await(func() error { return b.db.Checkpoint(to, pebble.WithFlushedWAL()) })
