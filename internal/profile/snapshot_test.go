@@ -28,6 +28,7 @@ func handOver(t testing.TB, r *rig) *rig {
 	next.options.Now = r.now
 	next.p = New(next.options)
 	next.step(Input{Kind: Adopt, Data: state})
+	clear(state) // nobody looks at it any more
 	if len(next.out.Troubles) > 0 {
 		t.Fatal(next.out.Troubles)
 	}

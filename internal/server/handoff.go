@@ -234,13 +234,16 @@ func (s *Server) hush(ctx context.Context, l *leaving) error {
 	return nil
 }
 
-// slim gives back what memory nobody uses, while players are still served: the
-// kernel takes an image apart before the next one runs, page by page. Then little
-// is left in the journal's memory again.
+// slim leaves little in the journal's memory again, and gives back what memory
+// nobody uses, while players are still served: the kernel takes an image apart
+// page by page before the next one runs.
 func (s *Server) slim(_ context.Context, l *leaving) error {
+	if err := s.runner.Flush(); err != nil {
+		return err
+	}
 	debug.FreeOSMemory()
 	l.tidy = holdGarbage() // nor does the collector run when everything has to be fast
-	return s.runner.Flush()
+	return nil
 }
 
 // freezeAll makes all loops rest.

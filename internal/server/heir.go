@@ -25,6 +25,8 @@ type heir struct {
 	estates map[string]*estate // by profile; until its runtime has taken it
 	mu      sync.Mutex         // guards last
 	last    *Handoff
+	opened  time.Time // when everything was there but the loops
+	tidy    func()    // collects garbage again; nil: it is collected
 }
 
 // socket is a connection or listener whose descriptor can be had.
@@ -46,6 +48,7 @@ type estate struct {
 	options profile.Options
 	profile *profile.Profile
 	state   []byte
+	forget  func() // gives the memory of the state back
 	now     time.Time
 	out     profile.Output
 	err     error
@@ -102,7 +105,7 @@ func (e *estate) load(path string) {
 	if _, e.err = rand.Read(e.options.Seed[:]); e.err != nil {
 		return
 	}
-	if e.state, e.err = handoff.Read(path, e.options.Config.Name); e.err != nil {
+	if e.state, e.forget, e.err = handoff.Read(path, e.options.Config.Name); e.err != nil {
 		return
 	}
 	e.profile, e.now = profile.New(e.options), time.Now()
@@ -194,6 +197,7 @@ func (rt *runtime) takeOver(ctx context.Context) (*life, error) {
 	}
 	l.out = e.out
 	l.record.step(e.now, []profile.Input{{Kind: profile.Adopt, Data: e.state}}, &l.out)
+	e.forget()
 	l.journal.begin()
 	rt.life.Store(l)
 	return l, nil
@@ -232,11 +236,14 @@ func (s *Server) lap(name string, since time.Time) time.Time {
 // proclaim tells whoever waits for it that this image has taken over, and lets
 // go of what was left for the case that it could not.
 func (s *Server) proclaim(ctx context.Context) {
+	if s.heir.tidy != nil {
+		defer s.heir.tidy()
+	}
 	h := s.o.Succession.Inheritance
 	if h == nil || s.WaitReady(ctx) != nil {
 		return
 	}
-	now := time.Now()
+	now := h.Note.Lap("begin", s.heir.opened)
 	last := &Handoff{
 		At: now, PID: os.Getpid(), From: h.Note.From, To: s.o.Succession.Version, Failure: h.Note.Failure,
 		Frozen: seconds(now.Sub(time.Unix(0, h.Note.Frozen))), Phases: h.Note.Phases,
@@ -267,6 +274,9 @@ func (s *Server) proclaim(ctx context.Context) {
 		report.Close()
 	}
 	h.CloseNote()
+	for _, k := range s.keepers() {
+		k.awaitAnswer(ctx) // and then garbage is collected again
+	}
 }
 
 // lastHandoff returns the result of the handoff that made this image, nil if it
