@@ -82,7 +82,7 @@ func (d *adminDoor) furnish(s *Server, token string) {
 	mux.Handle("/console/", d.console(s))
 	mux.Handle("GET /metrics", d.secured(promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{})))
 	d.web = &http.Server{
-		Handler: http.MaxBytesHandler(d.local(mux), adminBody), ReadHeaderTimeout: 15 * time.Second, ReadTimeout: 30 * time.Second,
+		Handler: http.MaxBytesHandler(d.local(mux), adminBody), ReadHeaderTimeout: 30 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // mistakes of far ends
 	}

@@ -13,8 +13,8 @@ type HTTPOptions struct {
 	Max     int           // TCP connections in all, WebSocket included; 4096
 	MaxHost int           // of one host; 128
 	MaxBody int64         // bytes of a request's body; 64 KiB
-	Head    time.Duration // to send the head of a request; 15 s: browsers keep a connection that they opened in case for 10 s
-	Request time.Duration // to send a whole request; 30 s
+	Head    time.Duration // to send the head of a request; 30 s: browsers keep a connection that they opened in case for 10 s, slow ones longer
+	Request time.Duration // to send a whole request; 60 s
 	Answer  time.Duration // to take a whole answer; 60 s
 	Idle    time.Duration // between two requests; 60 s
 }
@@ -33,10 +33,10 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 		o.MaxBody = 64 << 10
 	}
 	if o.Head <= 0 {
-		o.Head = 15 * time.Second
+		o.Head = 30 * time.Second
 	}
 	if o.Request <= 0 {
-		o.Request = 30 * time.Second
+		o.Request = 60 * time.Second
 	}
 	if o.Answer <= 0 {
 		o.Answer = 60 * time.Second
