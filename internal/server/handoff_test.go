@@ -78,7 +78,9 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	}
 	t.Logf("%d messages are in the journal alone", i.status().pending())
 	i.kill()
+	killed := time.Now()
 	i.launch()
+	t.Logf("after the kill it serves again in %v", time.Since(killed))
 	i.end()
 	slices.Sort(frozen)
 	t.Logf("%d boards, %d handoffs: frozen p50 %v, p90 %v, max %v; longest gap between answers %v; %d moves over UDP, %d over WebSocket",

@@ -271,35 +271,6 @@ func (rt *runtime) makeDrain(ctx context.Context) error {
 	return err
 }
 
-// emptyJournal brings all that an earlier life left to the store.
-func (rt *runtime) emptyJournal(ctx context.Context) error {
-	rt.pace.hurry.Store(true)
-	if err := rt.makeDrain(ctx); err != nil {
-		return err
-	}
-	d := rt.drain.Load()
-	if err := d.Fits(ctx); err != nil {
-		return err
-	}
-	left := d.Pending()
-	if left == 0 {
-		return nil
-	}
-	rt.log.Info("bringing the journal to the database", "messages", left)
-	started, said := time.Now(), time.Now()
-	err := d.Empty(ctx, func(left int) {
-		rt.stage.set(fmt.Sprintf("bringing the journal to the database: %d messages left", left))
-		if time.Since(said) > time.Second {
-			said = time.Now()
-			rt.log.Info("bringing the journal to the database", "left", left)
-		}
-	})
-	if err == nil {
-		rt.log.Info("the journal is in the database", "messages", left, "took", time.Since(started))
-	}
-	return err
-}
-
 // limitsOf bound a transaction of the drain.
 func limitsOf(cfg *config.Profile) persist.Limits {
 	return persist.Limits{Intents: cfg.Store.MaxIntents, Bytes: cfg.Store.MaxPayload}
