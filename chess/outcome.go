@@ -1,6 +1,6 @@
 package chess
 
-// Result is who has won. The numbers are those of the wire and the database.
+// Result is who has won.
 type Result uint8
 
 // The results.

@@ -32,8 +32,8 @@ func (b *batch) reset() {
 
 func (b *batch) rest() []Delivery { return b.list[b.pos:] }
 
-// limits of one claim. An ordered worker reads more than it takes, and bundles
-// whole, to merge all by number first.
+// limits of one claim. An ordered worker reads more than it takes (as much of
+// each band), and bundles whole, to merge all by number first.
 type limits struct {
 	rows, bytes int
 	whole       bool
@@ -140,14 +140,15 @@ func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [band
 	order := [bandCount]band{bandHigh, bandNormal, bandFired}
 	switch {
 	case w.o.Ordered:
-		// The merge by number needs as many of each as there is room for.
+		// The merge by number needs as many of each as there is room for, and at
+		// least one, which may come before everything that is taken over.
 		for _, k := range order {
-			wide := l.wide()
-			wide.rows = len(b.list) + room
 			if at[k] >= upper[k] {
 				continue
 			}
-			next, err := b.readBand(e, worker, k, at[k], upper[k], room, wide)
+			rows := max(room, 1)
+			each := limits{len(b.list) + rows, len(b.arena) + l.bytes, true}
+			next, err := b.readBand(e, worker, k, at[k], upper[k], rows, each)
 			if err != nil {
 				return at, err
 			}

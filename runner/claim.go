@@ -34,9 +34,14 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 			return err
 		}
 	}
+	end := uint64(math.MaxUint64) // the first row that was not read
 	for k := range reached {
-		if reached[k] >= upper[k] && !alone {
+		switch {
+		case alone:
+		case reached[k] >= upper[k]:
 			reached[k] = tail // the band was read to its end
+		default:
+			end = min(end, reached[k])
 		}
 	}
 	if len(b.list) == 0 && reached == seen {
@@ -49,7 +54,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 			}
 			return 1
 		})
-		reached = b.cutOrdered(e, in, w, seen, reached, l, now, running)
+		reached = b.cutOrdered(e, in, seen, reached, l, end, now, running)
 	}
 	w.grant(e, in, b, reached, now, p)
 	return nil
@@ -96,10 +101,10 @@ func suspect(l Lease, budget int) bool {
 }
 
 // cutOrdered keeps the part of the sorted list that an ordered worker may
-// take: up to the limits, and nothing behind a row that it must wait for.
-func (b *batch) cutOrdered(e *engine, in *inbox, w *Worker, seen, reached [bandCount]uint64, l limits, now int64, running []Delivery) [bandCount]uint64 {
+// take: up to the limits, and nothing behind end or a row that it must wait for.
+func (b *batch) cutOrdered(e *engine, in *inbox, seen, reached [bandCount]uint64, l limits, end uint64, now int64, running []Delivery) [bandCount]uint64 {
 	e.ix.mu.Lock()
-	blocked := uint64(math.MaxUint64)
+	blocked := end
 	for seq, h := range in.leases {
 		if seq < blocked && h.Deadline >= now && !holds(running, seq) {
 			blocked = seq

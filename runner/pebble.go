@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -126,7 +127,23 @@ func (b *pebbleBackend) Scan(lo, hi []byte, visit func(k, v []byte) bool) error 
 
 func (b *pebbleBackend) Batch() Batch { return &pebbleBatch{b: b, batch: b.db.NewBatch()} }
 
-func (b *pebbleBackend) Flush() error { return b.await(b.db.Flush) }
+// Flush also waits for the compaction that may follow, a while: whoever opens the
+// directory next would have to begin it anew.
+func (b *pebbleBackend) Flush() error {
+	return b.await(func() error {
+		err := b.db.Flush()
+		for looks := 0; looks < calmLooks && err == nil && b.db.Metrics().Compact.NumInProgress > 0; looks++ {
+			time.Sleep(calmEvery)
+		}
+		return err
+	})
+}
+
+// How often a flush looks whether the compaction has ended.
+const (
+	calmLooks = 100
+	calmEvery = 3 * time.Millisecond
+)
 
 func (b *pebbleBackend) Checkpoint(to string) error {
 	return b.await(func() error { return b.db.Checkpoint(to, pebble.WithFlushedWAL()) })

@@ -75,11 +75,6 @@ func browser(t testing.TB) context.Context {
 	return chromium.ctx
 }
 
-// unused is what Chromium logs when it connects, gets no time of a busy machine
-// for longer than the server waits for a request, and then finds the connection
-// closed. The client asks again; a page that does not come fails its test anyway.
-const unused = "net::ERR_SOCKET_NOT_CONNECTED"
-
 // person is somebody before a browser: one tab, with cookies and storage of its
 // own.
 type person struct {
@@ -126,7 +121,6 @@ func openTab(t testing.TB, s screen, in chromedp.ContextOption) *person {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	p.forgive(unused)
 	heard := p.listen()
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -193,3 +193,37 @@ func TestBan(t *testing.T) {
 	uci = anyMove(player.fen(), rand.New(rand.NewPCG(29, 29)))
 	player.move(byClick, uci[:2], uci[2:4])
 }
+
+// TestRemove: the host ends a game, whose player gets another board, and deletes
+// an identity.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 12)`))
+	player, p := meet(t, desk), meet(t, screen{width: 1440, height: 1000})
+	player.sit(h.url)
+	board := player.board()
+	h.console(p)
+	p.until(`document.querySelector('[data-form="remove"]')`)
+	p.press(`[data-form="remove"] [data-verb="archive"]`)
+	p.press(`[data-form="remove"] [data-verb="erase"]`)
+	if see[bool](p, `Boolean(document.querySelector('dialog'))`) {
+		t.Error("nothing is named, and yet it is to be removed")
+	}
+	p.types("#archive-board", board)
+	p.press(`[data-form="remove"] [data-verb="archive"]`)
+	p.reads("dialog", "The game of board "+board+" ends")
+	p.press(`[data-action="confirm"]`)
+	p.reads(".toast", "Done: End the game. default: 1")
+	p.until(`document.querySelector('#archive-board').value === ''`)
+	eventually(t, "the player has another board", func() bool { return player.board() != board })
+	player.ready()
+
+	p.types("#erase-key", strings.Repeat("5a", 32))
+	p.press(`[data-form="remove"] [data-verb="erase"]`)
+	p.reads("dialog", "This cannot be undone.")
+	p.audit("removing")
+	p.press(`[data-action="confirm"]`)
+	p.reads(".toast", "Done: Erase the player. default: 0")
+	p.reads(".audit", "erase")
+	p.shot("console-remove")
+}

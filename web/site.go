@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // policy lets a page run and show only what its own host sent as a file.
@@ -16,23 +17,34 @@ var playerPages = []string{"/{$}", "/watch", "/watch/{board}", "/board/{board}",
 // Player returns the site of players. It expects the WebSocket at the path
 // socket of the same host.
 func Player(socket string) http.Handler {
-	mux := http.NewServeMux()
-	page := site(mux, "player", "/_/", func(html string) string {
-		return strings.ReplaceAll(html, "{{socket}}", socket)
+	return later(func() http.Handler {
+		mux := http.NewServeMux()
+		page := site(mux, "player", "/_/", func(html string) string {
+			return strings.ReplaceAll(html, "{{socket}}", socket)
+		})
+		for _, pattern := range playerPages {
+			mux.Handle("GET "+pattern, page)
+		}
+		return mux
 	})
-	for _, pattern := range playerPages {
-		mux.Handle("GET "+pattern, page)
-	}
-	return mux
 }
 
 // Console returns the host's console. It expects to be mounted at /console/, and
 // what it asks for beside that.
 func Console() http.Handler {
-	mux := http.NewServeMux()
-	page := site(mux, "console", "/console/_/", func(html string) string { return html })
-	mux.Handle("GET /console/{$}", page)
-	return mux
+	return later(func() http.Handler {
+		mux := http.NewServeMux()
+		page := site(mux, "console", "/console/_/", func(html string) string { return html })
+		mux.Handle("GET /console/{$}", page)
+		return mux
+	})
+}
+
+// later is a handler that is made when it is asked for first: a server that starts
+// has players who wait, and pages have to be packed.
+func later(make func() http.Handler) http.Handler {
+	made := sync.OnceValue(make)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { made().ServeHTTP(w, r) })
 }
 
 // Built reports whether the binary has the browser client.

@@ -30,11 +30,24 @@ const (
 	boardSize = 8*8 + 7 + chess.PackedSize
 )
 
+// The sizes of a ply and of a key of the history.
+const plySize, keySize = 12, 8
+
+// SnapshotSize is how many bytes a snapshot has.
+func (p *Pool) SnapshotSize() int {
+	n := len(magic) + 16 + len(p.places)*boardSize
+	for i := range p.places {
+		b := p.places[i].board
+		n += len(b.plies)*plySize + len(b.history)*keySize
+	}
+	return n
+}
+
 // Snapshot appends the whole pool to dst, for Load in another process, which
 // then gives the same answers. Finished boards are not in it.
 func (p *Pool) Snapshot(dst []byte) []byte {
 	w := binary.LittleEndian
-	dst = slices.Grow(dst, len(magic)+16+len(p.places)*(boardSize+64))
+	dst = slices.Grow(dst, p.SnapshotSize())
 	dst = append(dst, magic...)
 	dst = w.AppendUint64(dst, uint64(p.now))
 	dst = w.AppendUint32(dst, uint32(len(p.places)))
@@ -197,14 +210,14 @@ func (r *reader) board() *Board {
 	history, plies := int(r.byte()), int(r.uint16())
 	position, ok := chess.Unpack(r.take(chess.PackedSize))
 	b.position = position
-	moves, keys := r.take(plies*12), r.take(history*8)
+	moves, keys := r.take(plies*plySize), r.take(history*keySize)
 	if r.bad || !ok || identity > 1 || history == 0 {
 		r.bad = true
 		return b
 	}
 	b.plies = cut(&r.plies, plies, 512)
 	for i := range b.plies {
-		at := moves[i*12:]
+		at := moves[i*plySize:]
 		b.plies[i] = ply{
 			binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:]), binary.LittleEndian.Uint32(at[8:]),
 		}
@@ -215,7 +228,7 @@ func (r *reader) board() *Board {
 	}
 	b.history = cut(&r.keys, history, 512)
 	for i := range b.history {
-		b.history[i] = binary.LittleEndian.Uint64(keys[i*8:])
+		b.history[i] = binary.LittleEndian.Uint64(keys[i*keySize:])
 	}
 	r.bad = r.bad || b.history[history-1] != b.position.Key()
 	return b

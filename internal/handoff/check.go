@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
@@ -25,7 +26,19 @@ type Verdict struct {
 	Version  string `json:"version"`
 	// Stores name where each profile would keep its games.
 	Stores map[string]string `json:"stores,omitempty"`
-	Notes  []string          `json:"notes,omitempty"` // what could not be checked
+	// Listeners are where its profiles would listen; none from a binary that does
+	// not tell. Admin is the address of its admin listener, "" without one.
+	Listeners []Listener `json:"listeners,omitempty"`
+	Admin     string     `json:"admin,omitempty"`
+	Notes     []string   `json:"notes,omitempty"` // what could not be checked
+}
+
+// Listener is where a profile would listen. Port 0 is any.
+type Listener struct {
+	Profile string     `json:"profile"`
+	Address netip.Addr `json:"address"`
+	UDP     uint16     `json:"udp"`
+	TCP     uint16     `json:"tcp"`
 }
 
 // Checking reports whether this process is to check and not to serve.

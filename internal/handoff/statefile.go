@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,11 +61,27 @@ func Create(dir, profile string, size int64) (*File, error) {
 		return nil, fmt.Errorf("state file: %w", err)
 	}
 	made := &File{f, profile}
-	if err := reserve(f, size); err != nil {
+	err = reserve(f, size)
+	if err == nil {
+		err = fill(f, size)
+	}
+	if err != nil {
 		made.Remove()
 		return nil, fmt.Errorf("state file %s: no room for %d bytes: %w", f.Name(), size, err)
 	}
 	return made, nil
+}
+
+// fill writes zeros, so that the kernel has the pages of the file when the state
+// itself is written.
+func fill(f *os.File, size int64) error {
+	zeros := make([]byte, 256<<10)
+	for at := int64(0); at < size; at += int64(len(zeros)) {
+		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Path returns the name of the file.
@@ -100,32 +115,42 @@ func (f *File) Remove() {
 	os.Remove(f.file.Name())
 }
 
-// Read returns the state in a file. Errors: ErrStateFile, or one of the system.
-func Read(path, profile string) ([]byte, error) {
+// Read returns the state in a file, and a function that gives its memory back:
+// nobody may look at the state afterwards. Errors: ErrStateFile, or one of the
+// system.
+func Read(path, profile string) (state []byte, done func(), err error) {
 	f, err := openPrivate(path)
 	if err != nil {
-		return nil, fmt.Errorf("state file: %w", err)
+		return nil, nil, fmt.Errorf("state file: %w", err)
 	}
 	defer f.Close()
+	b, done, err := contents(f, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if state, err = decodeState(b, profile); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return state, done, nil
+}
+
+// contents returns what is in a state file that is private and not too long.
+func contents(f *os.File, path string) (b []byte, done func(), err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("state file: %w", err)
+		return nil, nil, fmt.Errorf("state file: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || !ours(info) {
-		return nil, fmt.Errorf("%w: %s is not a private file of ours", ErrStateFile, path)
+		return nil, nil, fmt.Errorf("%w: %s is not a private file of ours", ErrStateFile, path)
 	}
-	if info.Size() > maxState {
-		return nil, fmt.Errorf("%w: %s has %d bytes", ErrStateFile, path, info.Size())
+	if info.Size() == 0 || info.Size() > maxState {
+		return nil, nil, fmt.Errorf("%w: %s has %d bytes", ErrStateFile, path, info.Size())
 	}
-	b := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, b); err != nil {
-		return nil, fmt.Errorf("state file: %w", err)
+	if b, done, err = view(f, info.Size()); err != nil {
+		return nil, nil, fmt.Errorf("state file: %w", err)
 	}
-	state, err := decodeState(b, profile)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return state, nil
+	return b, done, nil
 }
 
 // decodeState returns the state in the bytes of a file.

@@ -38,24 +38,25 @@ func TestStateFile(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 || info.Size() != int64(headerSize+len("club")+len(state)) {
 		t.Errorf("got %v bytes, mode %v, %v", info.Size(), info.Mode(), err)
 	}
-	got, err := Read(path, "club")
+	got, done, err := Read(path, "club")
 	if err != nil || !bytes.Equal(got, state) {
-		t.Errorf("got %d bytes, %v; want %d", len(got), err, len(state))
+		t.Fatalf("got %d bytes, %v; want %d", len(got), err, len(state))
 	}
-	if _, err := Read(path, "other"); !errors.Is(err, ErrStateFile) {
+	done()
+	if _, _, err := Read(path, "other"); !errors.Is(err, ErrStateFile) {
 		t.Errorf("of another profile: got %v", err)
 	}
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(link, "club"); err == nil {
+	if _, _, err := Read(link, "club"); err == nil {
 		t.Error("a symbolic link was followed")
 	}
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(path, "club"); !errors.Is(err, ErrStateFile) {
+	if _, _, err := Read(path, "club"); !errors.Is(err, ErrStateFile) {
 		t.Errorf("a file that others may read: got %v", err)
 	}
 	if n, err := Sweep(dir); n != 1 || err != nil {

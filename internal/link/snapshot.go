@@ -61,6 +61,13 @@ func (c *census) markAll() {
 	}
 }
 
+// SnapshotSize is about how many bytes a snapshot has, rather more than less.
+func (s *Server) SnapshotSize() int {
+	const perEndpoint, perRow, rest = 1 << 10, 64, 1 << 10
+	rows := s.limits.counters.Len() + s.budgets.networks.Len() + s.proofs.Len()
+	return s.pool.held + len(s.table.endpoints)*perEndpoint + rows*perRow + rest
+}
+
 // Snapshot appends the whole state to dst, for Restore in another process:
 // sequence numbers, windows, kept answers, packets without ACK, proofs, counters.
 // The server goes on unchanged. It returns ErrHeld while outputs wait for their

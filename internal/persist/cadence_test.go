@@ -2,6 +2,7 @@ package persist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,48 @@ func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestDrainAtRest: a drain that is kept from its work tries again after the period,
+// not at once.
+func TestDrainAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := runner.Open("", runner.Options{Schema: Schema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := NewDrain(t.Context(), r, &fakeStore{}, DrainOptions{Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Quiesce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		postMany(t, r, d, 2*eagerAt)
+		d.Posted(2 * eagerAt)
+		if got, want := d.untilNext(false), flushEvery; got != want {
+			t.Fatalf("after a turn that moved nothing: got %v, want %v", got, want)
+		}
+		if got, want := d.untilNext(true), time.Duration(0); got != want {
+			t.Errorf("after one that moved something: got %v, want %v", got, want)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- d.Run(ctx) }()
+		time.Sleep(10 * flushEvery) // which never ends if the drain does not rest
+		if got, want := d.Pending(), 2*eagerAt; got != want {
+			t.Errorf("got %d pending, want %d", got, want)
+		}
+		r.Resume()
+		time.Sleep(2 * flushEvery)
+		if got := d.Pending(); got != 0 {
+			t.Errorf("got %d pending, want 0", got)
+		}
+		cancel()
+		if err := errors.Join(<-ended, r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // postMany posts moves as one group.

@@ -159,6 +159,7 @@ func (d *Drain) Run(ctx context.Context) error {
 		case <-d.wake:
 		case <-timer.C:
 		}
+		moved := false
 		for range batchesPerTurn {
 			done, err := d.worker.Tick(ctx)
 			if err != nil && ctx.Err() == nil {
@@ -167,17 +168,20 @@ func (d *Drain) Run(ctx context.Context) error {
 			if done == 0 {
 				break
 			}
+			moved = true
 		}
 		if err := d.feed(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("the feed of profile %q: %w", d.o.Profile, err)
 		}
 		d.count()
-		timer.Reset(d.untilNext())
+		timer.Reset(d.untilNext(moved))
 	}
 }
 
-func (d *Drain) untilNext() time.Duration {
-	if d.Pending() >= eagerAt && d.pause == 0 {
+// untilNext is how long to rest after a turn. One that moved nothing though much
+// waits is kept from it, as during a handoff: to try at once would only burn time.
+func (d *Drain) untilNext(moved bool) time.Duration {
+	if moved && d.Pending() >= eagerAt && d.pause == 0 {
 		return 0
 	}
 	return flushEvery

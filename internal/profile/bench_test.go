@@ -40,10 +40,7 @@ func newCrowd(tb testing.TB, boards, sessions, playing int) *crowd {
 	tb.Helper()
 	conf := fmt.Sprintf(`(def max-boards %d) (def min-boards 0) (def max-players %d) (def max-client-sessions 100000)
 		(def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0) (def new-players-per-ip-per-min 0)`, boards+sessions, sessions+playing+1)
-	c := &crowd{now: epoch, rng: 1}
-	c.p = New(Options{Config: configOf(tb, conf), Seed: [32]byte{9}, Now: epoch, LeaseSize: 1 << 20})
-	c.step(Input{Kind: Leased, Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}},
-		Input{Kind: Leased, Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}})
+	c := emptyCrowd(tb, conf)
 	b := wamble.Board{FEN: chess.Start().FEN(), Status: wamble.Dormant, Variant: -1, Created: epoch.Add(-time.Hour)}
 	for i := range boards {
 		b.ID = wamble.BoardID(i + 1)
@@ -57,6 +54,23 @@ func newCrowd(tb testing.TB, boards, sessions, playing int) *crowd {
 			c.players = append(c.players, mover{peer: peerAt(i), token: s.Token, id: s.ID})
 		}
 	}
+	c.greet(tb)
+	return c
+}
+
+// emptyCrowd is a profile that has numbers to give, and waits for its boards.
+func emptyCrowd(tb testing.TB, conf string) *crowd {
+	tb.Helper()
+	c := &crowd{now: epoch, rng: 1}
+	c.p = New(Options{Config: configOf(tb, conf), Seed: [32]byte{9}, Now: epoch, LeaseSize: 1 << 20})
+	c.step(Input{Kind: Leased, Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}},
+		Input{Kind: Leased, Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}})
+	return c
+}
+
+// greet opens the profile, and lets everybody who plays say hello.
+func (c *crowd) greet(tb testing.TB) {
+	tb.Helper()
 	if c.out.Troubles != nil {
 		tb.Fatal(c.out.Troubles[0])
 	}
@@ -67,7 +81,6 @@ func newCrowd(tb testing.TB, boards, sessions, playing int) *crowd {
 		m.seq = 1
 		c.step(Input{Kind: Packet, Peer: m.peer, Data: ackPacket(m.token, 1)})
 	}
-	return c
 }
 
 func (c *crowd) step(inputs ...Input) {

@@ -49,10 +49,7 @@ func newEnders(tb testing.TB, plies, boards, players int, here bool) *enders {
 	tb.Helper()
 	conf := fmt.Sprintf(`(def max-boards %d) (def min-boards 0) (def max-players 100000) (def max-client-sessions 100000) (def max-moves-per-board %d)
 		(def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0)`, boards, plies)
-	c := &crowd{now: epoch, rng: 1}
-	c.p = New(Options{Config: configOf(tb, conf), Seed: [32]byte{9}, Now: epoch, LeaseSize: 1 << 20})
-	c.step(Input{Kind: Leased, Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}},
-		Input{Kind: Leased, Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}})
+	c := emptyCrowd(tb, conf)
 	b := drawnGame(tb, plies-1)
 	for i := range boards {
 		b.ID = wamble.BoardID(i + 1)
@@ -70,16 +67,7 @@ func newEnders(tb testing.TB, plies, boards, players int, here bool) *enders {
 	for i := 0; here && i < plies-1; i++ {
 		session(1000 + i)
 	}
-	if c.out.Troubles != nil {
-		tb.Fatal(c.out.Troubles[0])
-	}
-	c.step(Input{Kind: Ready})
-	for i := range c.players {
-		m := &c.players[i]
-		c.step(Input{Kind: Packet, Peer: m.peer, Data: helloPacket(m.token, 0)})
-		m.seq = 1
-		c.step(Input{Kind: Packet, Peer: m.peer, Data: ackPacket(m.token, 1)})
-	}
+	c.greet(tb)
 	return &enders{c, plies}
 }
 

@@ -80,9 +80,9 @@ func loadWaiting(v *revival, state []byte) error {
 	return r.end()
 }
 
-// Size is about how many bytes a snapshot takes, so that room for it can be made
-// while players are still served.
-func (p *Profile) Size() int {
-	const perBoard, perSession, rest = 512, 512, 1 << 20
-	return p.boards.Len()*perBoard + p.sessions.Len()*perSession + rest
+// SnapshotSize is about how many bytes a snapshot takes, rather more than less, so that
+// room for it can be made while players are still served.
+func (p *Profile) SnapshotSize() int {
+	const perSession, rest = 512, 1 << 20
+	return p.boards.SnapshotSize() + p.link.SnapshotSize() + p.sessions.Len()*perSession + rest
 }

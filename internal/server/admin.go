@@ -32,6 +32,7 @@ type adminDoor struct {
 	configured string // admin-listen
 	listener   *net.TCPListener
 	web        *http.Server
+	porter     *transport.Porter // between them
 	token      [sha256.Size]byte // of the token
 }
 
@@ -81,10 +82,11 @@ func (d *adminDoor) furnish(s *Server, token string) {
 	mux.Handle("/console/", d.console(s))
 	mux.Handle("GET /metrics", d.secured(promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{})))
 	d.web = &http.Server{
-		Handler: http.MaxBytesHandler(d.local(mux), adminBody), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		Handler: http.MaxBytesHandler(d.local(mux), adminBody), ReadHeaderTimeout: 30 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // mistakes of far ends
 	}
+	d.porter = transport.NewPorter(d.listener, d.web)
 }
 
 // local refuses requests whose Host is a name that somebody else may have pointed
@@ -206,7 +208,7 @@ func (s *Server) serveAdmin(d *adminDoor) {
 		return
 	}
 	s.helpers.Go(func() {
-		err := d.web.Serve(transport.LimitListener(d.listener, adminConns, adminConns))
+		err := d.web.Serve(d.porter.Listen(adminConns, adminConns))
 		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.log.Error("the admin listener has ended", "err", err)
 		}

@@ -10,10 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
-
-	"wamble"
 )
 
 // The audit log is a file in the data directory, one line of JSON for each thing
@@ -60,16 +59,25 @@ func (s *Server) note(d deed) error {
 	return nil
 }
 
-// withoutSecrets replaces a player's token, which opens his session.
+// withoutSecrets replaces a player's token, which opens his session, and what may
+// be one with a slip in it.
 func withoutSecrets(args json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(args, &fields) != nil {
 		return nil
 	}
-	var whom string
-	if json.Unmarshal(fields["whom"], &whom) == nil {
-		if _, err := wamble.ParseToken(whom); err == nil {
-			fields["whom"] = json.RawMessage(`"(a token)"`)
+	for name, value := range fields {
+		if !strings.EqualFold(name, "whom") { // as an Order is read
+			continue
+		}
+		var text string
+		err := json.Unmarshal(value, &text)
+		whom, wrong := parseWhom(text)
+		switch {
+		case err != nil || wrong != nil:
+			fields[name] = json.RawMessage(`"(nobody)"`)
+		case !whom.Token.IsZero():
+			fields[name] = json.RawMessage(`"(a token)"`)
 		}
 	}
 	clean, err := json.Marshal(fields)

@@ -13,7 +13,8 @@ import (
 // Check says whether a server with these options could take over from one that
 // runs: its configuration is good, and its stores are of a schema that it knows
 // or can be brought there by additive migrations, which it does. A store that is
-// away is no obstacle: the server that runs is without it too.
+// away is no obstacle: the server that runs is without it too. Whether it could
+// listen the server that runs finds out (canListen): it has the sockets.
 func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 	v := handoff.Verdict{Version: o.Succession.Version, Stores: map[string]string{}}
 	s := &Server{o: o}
@@ -27,6 +28,7 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 	if err != nil {
 		return v, err
 	}
+	v.Listeners, v.Admin = listeners(profiles), o.Config.Server.AdminListen
 	stores, err := OpenStores(profiles, o.Dir)
 	if err != nil {
 		return v, err

@@ -17,13 +17,29 @@ import (
 
 // The console asks for JSON beside its page:
 //
-//	GET  /console/api/status, vitals, dead-letters, bans, log, audit
-//	POST /console/api/act/VERB   with the arguments of a control verb
+//	GET  /console/api/NAME       one of looks
+//	POST /console/api/act/VERB   one of acts, with the arguments of a control verb
 //
 // The page itself is open to whoever reaches the listener: it has no secrets.
 // What it asks for wants the token in a header that no browser sends by itself,
 // so that a page of somebody else cannot act in the host's name; passwords that a
 // browser remembers (basic authentication) do not count here.
+
+// look is one row of the table of what the console shows.
+type look struct {
+	name string
+	at   func(ctx context.Context, s *Server) (any, error)
+}
+
+// looks is the one table of it.
+var looks = []look{
+	{"status", func(ctx context.Context, s *Server) (any, error) { return s.Status(ctx), nil }},
+	{"vitals", func(ctx context.Context, s *Server) (any, error) { return s.vitals(ctx), nil }},
+	{"dead-letters", func(ctx context.Context, s *Server) (any, error) { return listDead(ctx, s, nil) }},
+	{"bans", func(_ context.Context, s *Server) (any, error) { return s.bans(), nil }},
+	{"log", func(_ context.Context, s *Server) (any, error) { return s.tail(), nil }},
+	{"audit", func(_ context.Context, s *Server) (any, error) { return s.deeds() }},
+}
 
 // acts are the control verbs that the console may use to change something. Each
 // is noted in the audit log before it is done.
@@ -38,7 +54,9 @@ var acts = []string{
 func actOf(name string) (verb, bool) {
 	if name == handoffVerb {
 		return verb{name, HandoffTime, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) {
-			return struct{}{}, s.HandOff(ctx, "", nil)
+			l := s.newLeaving("")
+			l.asked = 1 // this request
+			return struct{}{}, s.handOff(ctx, l, nil)
 		}}, true
 	}
 	i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })
@@ -52,18 +70,12 @@ func actOf(name string) (verb, bool) {
 func (d *adminDoor) console(s *Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /console/", web.Console())
-	read := func(path string, look func(ctx context.Context) (any, error)) {
-		mux.Handle("GET /console/api/"+path, d.bearer(func(w http.ResponseWriter, r *http.Request) {
-			v, err := look(r.Context())
+	for _, l := range looks {
+		mux.Handle("GET /console/api/"+l.name, d.bearer(func(w http.ResponseWriter, r *http.Request) {
+			v, err := l.at(r.Context(), s)
 			answerJSON(w, v, err)
 		}))
 	}
-	read("status", func(ctx context.Context) (any, error) { return s.Status(ctx), nil })
-	read("vitals", func(ctx context.Context) (any, error) { return s.vitals(ctx), nil })
-	read("dead-letters", func(ctx context.Context) (any, error) { return listDead(ctx, s, nil) })
-	read("bans", func(context.Context) (any, error) { return s.bans(), nil })
-	read("log", func(context.Context) (any, error) { return s.tail(), nil })
-	read("audit", func(context.Context) (any, error) { return s.deeds() })
 	mux.Handle("POST /console/api/act/{verb}", d.bearer(s.act))
 	return mux
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -81,10 +83,13 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	headers := []string{"Authorization", "Bearer " + token, "Content-Type", "application/json"}
-	player := wamble.Token{1, 2, 3}.String()
+	player := wamble.Token{1, 2, 3}
+	slip := player.String()[:21] + "!"
 	s.ask("POST", "/console/api/act/announce", `{"text":"hello"}`, headers...)
-	s.ask("POST", "/console/api/act/kick", `{"whom":"`+player+`"}`, headers...)
-	s.ask("POST", "/console/api/act/kick", `{"whom":"nobody"}`, headers...)
+	s.ask("POST", "/console/api/act/kick", `{"whom":"`+player.String()+`"}`, headers...)
+	s.ask("POST", "/console/api/act/unban", fmt.Sprintf(`{"WHOM":"%x"}`, player[:]), headers...)
+	s.ask("POST", "/console/api/act/unban", `{"whom":"192.0.2.0/24"}`, headers...)
+	s.ask("POST", "/console/api/act/kick", `{"whom":"`+slip+`"}`, headers...)
 	_, answer := s.ask("GET", "/console/api/audit", "", headers...)
 	var deeds []deed
 	if err := json.Unmarshal([]byte(answer), &deeds); err != nil {
@@ -94,16 +99,18 @@ func TestAudit(t *testing.T) {
 	for _, d := range slices.Backward(deeds) {
 		got = append(got, d.Verb+" "+string(d.Args)+" "+d.Error)
 	}
-	want := []string{`announce {"text":"hello"} `, `kick {"whom":"(a token)"} `, `kick {"whom":"nobody"} `}
-	if len(got) != 4 || !slices.Equal(got[:3], want) || deeds[0].Error == "" {
+	want := []string{`announce {"text":"hello"} `, `kick {"whom":"(a token)"} `, `unban {"WHOM":"(a token)"} `, `unban {"whom":"192.0.2.0/24"} `, `kick {"whom":"(nobody)"} `}
+	if len(got) != 6 || !slices.Equal(got[:5], want) || deeds[0].Error == "" {
 		t.Errorf("the audit log has %q, want %q and the failure", got, want)
 	}
 	text, err := os.ReadFile(auditPath(s.dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(text), player) {
-		t.Error("the audit log has a token")
+	for _, secret := range []string{player.String(), hex.EncodeToString(player[:]), slip[:21]} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("the audit log has a token: %s", secret)
+		}
 	}
 
 	if err := os.Remove(auditPath(s.dir)); err != nil {

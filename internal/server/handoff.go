@@ -44,6 +44,7 @@ type leaving struct {
 	files  map[string]*handoff.File
 	rooms  map[string][]byte // for the states, by profile
 	pauses map[*keeper]*pause
+	asked  int       // requests at the admin listener that wait for this
 	talks  int       // places at the control socket that are kept free
 	began  time.Time // of the present phase
 	tidy   func()    // collects garbage again; nil: it is collected
@@ -74,6 +75,10 @@ func holdGarbage() (tidy func()) {
 // journal, whoever opens journal and store next takes them as after a crash, and
 // exec closes every descriptor and gives back every lock.
 func (s *Server) HandOff(ctx context.Context, binary string, report *os.File) error {
+	return s.handOff(ctx, s.newLeaving(binary), report)
+}
+
+func (s *Server) handOff(ctx context.Context, l *leaving, report *os.File) error {
 	if report != nil {
 		defer report.Close()
 	}
@@ -84,7 +89,6 @@ func (s *Server) HandOff(ctx context.Context, binary string, report *os.File) er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.heir.serving, cancel)() // whoever is to stop stops
-	l := s.newLeaving(binary)
 	err := s.leave(ctx, l, report)
 	s.stay(l)
 	s.log.Error("the server goes on: no handoff", "err", err)
@@ -118,13 +122,13 @@ func (s *Server) leave(ctx context.Context, l *leaving, report *os.File) error {
 		{"sockets", s.leaveSockets},
 		{"flush", s.flushAhead},
 		{"hush", s.hush},
+		{"slim", s.slim},
 		{"freeze", s.freezeAll},
 		{"state", s.writeStates},
 		{"exec", s.become},
 	} {
 		if step.name == "freeze" {
 			l.heir.Note.Frozen = time.Now().UnixNano()
-			l.tidy = holdGarbage()
 		}
 		if err := step.do(ctx, l); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
@@ -143,7 +147,7 @@ func (s *Server) checkHeir(ctx context.Context, l *leaving) error {
 	for _, note := range v.Notes {
 		s.log.Warn("the next image says: " + note)
 	}
-	if err := s.sameStores(v.Stores); err != nil {
+	if err := errors.Join(s.sameStores(v.Stores), s.canListen(v)); err != nil {
 		return err
 	}
 	s.log.Info("handing over", "from", s.o.Succession.Version, "to", v.Version, "binary", l.binary)
@@ -161,7 +165,7 @@ func (s *Server) makeFiles(ctx context.Context, l *leaving) error {
 		if up, why := k.stage.get(); !up || loop == nil {
 			return handoff.NotReady("profile %s: %s", k.name, why)
 		}
-		if !loop.do(ctx, func() { size = loop.life.profile.Size() }) {
+		if !loop.do(ctx, func() { size = loop.life.profile.SnapshotSize() }) {
 			return handoff.NotReady("profile %s does not answer", k.name)
 		}
 		f, err := handoff.Create(s.stateDir(), k.name, int64(size))
@@ -208,7 +212,7 @@ func (s *Server) flushAhead(ctx context.Context, _ *leaving) error {
 
 // hush lets HTTP and the control socket come to rest while players are still
 // served: who asks from now on asks the next image. Whoever is not done in time
-// is cut. Then little is left in the journal's memory again.
+// is cut.
 func (s *Server) hush(ctx context.Context, l *leaving) error {
 	ctx, cancel := context.WithTimeout(ctx, hushTime)
 	defer cancel()
@@ -217,12 +221,29 @@ func (s *Server) hush(ctx context.Context, l *leaving) error {
 		others-- // but for the one who waits for this
 	}
 	l.talks = s.hushControl(ctx, others)
+	var admin sync.WaitGroup
+	if door := s.adminDoor(); door != nil {
+		admin.Go(func() { door.porter.Hush(ctx, l.asked) })
+	}
 	s.everyProfile(func(k *keeper) error {
 		k.help.games.stick(true)
 		k.port.Load().Hush(ctx)
 		return nil
 	})
-	return s.runner.Flush()
+	admin.Wait()
+	return nil
+}
+
+// slim leaves little in the journal's memory again, and gives back what memory
+// nobody uses, while players are still served: the kernel takes an image apart
+// page by page before the next one runs.
+func (s *Server) slim(_ context.Context, l *leaving) error {
+	if err := s.runner.Flush(); err != nil {
+		return err
+	}
+	debug.FreeOSMemory()
+	l.tidy = holdGarbage() // nor does the collector run when everything has to be fast
+	return nil
 }
 
 // freezeAll makes all loops rest.
@@ -340,6 +361,9 @@ func (s *Server) stay(l *leaving) {
 		k.pace.hurry.Store(false)
 		k.help.games.stick(false)
 		k.port.Load().Resume()
+	}
+	if door := s.adminDoor(); door != nil {
+		door.porter.Resume()
 	}
 	s.resumeControl(l.talks)
 	s.runner.Resume()

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -46,23 +44,10 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	over := gather(t, "ws://127.0.0.1:"+i.port+"/ws", 20)
 	over.play()
 
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var report loader.Report
-	var failed error
-	var load sync.WaitGroup
-	greeted := make(chan struct{})
-	load.Go(func() {
-		// A datagram without an answer would be sent again after this time, and be
-		// counted.
-		report, failed = loader.Run(ctx, loader.Options{
-			Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Mode: loader.Moves, Clients: 180,
-			Duration: time.Hour, Greet: patience, Drain: patience, Wait: patience / 2,
-			EverySecond: func(loader.Second) { once(greeted) },
-		})
-	})
-	await(t, greeted, "the load has begun")
-	reader := readOn("http://127.0.0.1:" + i.port + "/api/live")
+	// A datagram without an answer would be sent again after this time, and be
+	// counted.
+	load := startLoad(t, loader.Options{Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: 180, Wait: patience / 2})
+	readers := []*reader{readOn("http://127.0.0.1:" + i.port + "/api/live"), readOn("http://" + i.admin + "/healthz")}
 	var frozen []time.Duration
 	for round := range rounds {
 		done, err := i.handOff("")
@@ -77,13 +62,11 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 		over.more(t, 40)
 	}
 	over.finish()
-	reader.end(t)
-	lost := drops(t, i.port)
-	stop()
-	load.Wait()
-	if failed != nil {
-		t.Error(failed)
+	for _, r := range readers {
+		r.end(t)
 	}
+	lost := drops(t, i.port)
+	report := load.end()
 	if c := report.Counts; c.Forgotten+c.Moved+c.Timeouts+c.Resent+c.Malformed+c.Refused > 0 {
 		t.Errorf("something did not go straight: %+v", c)
 	}
@@ -100,7 +83,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	slices.Sort(frozen)
 	t.Logf("%d boards, %d handoffs: frozen p50 %v, p90 %v, max %v; longest gap between answers %v; %d moves over UDP, %d over WebSocket",
 		boards, rounds, frozen[len(frozen)/2], frozen[len(frozen)*9/10], frozen[len(frozen)-1], report.LongestGap, report.AcceptedCount(), over.moves.Load())
-	verifyBoth(t, i.dir, &report, over)
+	verifyBoth(t, i.dir, report, over)
 }
 
 // reader asks over HTTP again and again, and takes down what is not an answer.

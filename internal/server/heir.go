@@ -12,10 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"wamble/internal/config"
 	"wamble/internal/handoff"
 	"wamble/internal/profile"
-	"wamble/internal/transport"
 )
 
 // heir is the two ends of handoffs in a server: what it took over, and what it
@@ -27,6 +25,8 @@ type heir struct {
 	estates map[string]*estate // by profile; until its runtime has taken it
 	mu      sync.Mutex         // guards last
 	last    *Handoff
+	opened  time.Time // when everything was there but the loops
+	tidy    func()    // collects garbage again; nil: it is collected
 }
 
 // socket is a connection or listener whose descriptor can be had.
@@ -48,6 +48,7 @@ type estate struct {
 	options profile.Options
 	profile *profile.Profile
 	state   []byte
+	forget  func() // gives the memory of the state back
 	now     time.Time
 	out     profile.Output
 	err     error
@@ -85,26 +86,6 @@ func (s *Server) beginInheriting() error {
 	return nil
 }
 
-// inheritedSockets returns duplicates of the sockets of a profile, if they are
-// bound where it wants them now. Otherwise it gets new ones.
-func inheritedSockets(h *handoff.Inheritance, cfg *config.Profile) (Sockets, bool) {
-	udp, err := handoff.Duplicate(h.Sockets, cfg.Name)
-	if err != nil || udp == nil {
-		return Sockets{}, false
-	}
-	tcp, err := handoff.Duplicate(h.Listeners, handoff.HTTP(cfg.Name))
-	if err != nil || tcp == nil {
-		udp.Close()
-		return Sockets{}, false
-	}
-	if u, t := berths(cfg); !transport.Bound(udp, u.port) || !transport.Bound(tcp, t.port) {
-		udp.Close()
-		tcp.Close()
-		return Sockets{}, false
-	}
-	return Sockets{UDP: udp, TCP: tcp}, true
-}
-
 func (s *Server) sweepDir() string {
 	if dir := s.o.Config.Server.StateDir; dir != "" {
 		return dir
@@ -124,7 +105,7 @@ func (e *estate) load(path string) {
 	if _, e.err = rand.Read(e.options.Seed[:]); e.err != nil {
 		return
 	}
-	if e.state, e.err = handoff.Read(path, e.options.Config.Name); e.err != nil {
+	if e.state, e.forget, e.err = handoff.Read(path, e.options.Config.Name); e.err != nil {
 		return
 	}
 	e.profile, e.now = profile.New(e.options), time.Now()
@@ -187,7 +168,7 @@ func (s *Server) listenAdmin(address string) (net.Listener, error) {
 	if err != nil {
 		return net.Listen("tcp", address)
 	}
-	if _, port, _ := net.SplitHostPort(address); l.Addr().String() == address || port == "0" {
+	if serves(l.Addr().String(), address) {
 		return l, nil
 	}
 	l.Close()
@@ -216,6 +197,7 @@ func (rt *runtime) takeOver(ctx context.Context) (*life, error) {
 	}
 	l.out = e.out
 	l.record.step(e.now, []profile.Input{{Kind: profile.Adopt, Data: e.state}}, &l.out)
+	e.forget()
 	l.journal.begin()
 	rt.life.Store(l)
 	return l, nil
@@ -254,11 +236,14 @@ func (s *Server) lap(name string, since time.Time) time.Time {
 // proclaim tells whoever waits for it that this image has taken over, and lets
 // go of what was left for the case that it could not.
 func (s *Server) proclaim(ctx context.Context) {
+	if s.heir.tidy != nil {
+		defer s.heir.tidy()
+	}
 	h := s.o.Succession.Inheritance
 	if h == nil || s.WaitReady(ctx) != nil {
 		return
 	}
-	now := time.Now()
+	now := h.Note.Lap("begin", s.heir.opened)
 	last := &Handoff{
 		At: now, PID: os.Getpid(), From: h.Note.From, To: s.o.Succession.Version, Failure: h.Note.Failure,
 		Frozen: seconds(now.Sub(time.Unix(0, h.Note.Frozen))), Phases: h.Note.Phases,
@@ -289,6 +274,9 @@ func (s *Server) proclaim(ctx context.Context) {
 		report.Close()
 	}
 	h.CloseNote()
+	for _, k := range s.keepers() {
+		k.awaitAnswer(ctx) // and then garbage is collected again
+	}
 }
 
 // lastHandoff returns the result of the handoff that made this image, nil if it

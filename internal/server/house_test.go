@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -155,6 +157,16 @@ func TestCrash(t *testing.T) {
 	s.end()
 	if log := s.log.String(); !strings.Contains(log, "panic in the loop: a test panics in the loop") || !strings.Contains(log, "crash-red-") {
 		t.Error("the log does not tell of the panic and its dump")
+	}
+	dumps, _ := filepath.Glob(filepath.Join(dir, "crash-red-*.txt"))
+	if len(dumps) == 0 {
+		t.Fatal("there is no dump")
+	}
+	if text, err := os.ReadFile(dumps[0]); err != nil || !strings.Contains(string(text), "a test panics in the loop") || !strings.Contains(string(text), "house_test.go") {
+		t.Errorf("the dump tells neither why nor where: %v\n%s", err, text)
+	}
+	if info, err := os.Stat(dumps[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the dump may be read by others: %v, %v", info, err)
 	}
 	store, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
 	if err != nil {

@@ -39,14 +39,18 @@ func Serve(load func() (Options, error), run func(s *Server) error) error {
 
 // openImage opens a server. A panic is an error too: there may be a way back.
 func openImage(load func() (Options, error), inherited *handoff.Inheritance) (s *Server, err error) {
+	tidy := func() {}
 	defer func() {
 		if v := recover(); v != nil {
 			err = newPanic("the start", v)
 		}
+		if err != nil {
+			tidy()
+		}
 	}()
 	began := time.Now()
 	if inherited != nil {
-		defer holdGarbage()()
+		tidy = holdGarbage()
 		inherited.Note.Add("exec", began.Sub(time.Unix(0, inherited.Note.Left)))
 	}
 	o, err := load()
@@ -62,7 +66,10 @@ func openImage(load func() (Options, error), inherited *handoff.Inheritance) (s 
 	if inherited != nil {
 		inherited.Note.Lap("config", began)
 	}
-	return Open(o)
+	if s, err = Open(o); err == nil {
+		s.heir.tidy = tidy
+	}
+	return s, err
 }
 
 // retreat is what an image does that cannot take over: it becomes the one before

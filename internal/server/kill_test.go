@@ -38,12 +38,7 @@ func TestKill(t *testing.T) {
 				verifySQLite(t, dir, c)
 				return
 			}
-			store, err := postgres.Open(db)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer store.Close()
-			c.verify(t, store)
+			c.verify(t, openPostgres(t, db))
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"math"
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"wamble/internal/loader"
-	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
 	"wamble/internal/prooftest"
 )
@@ -24,19 +22,7 @@ func TestLongOutage(t *testing.T) {
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
 	s := serve(t, Options{}, conf(postgresConf(db))).ready()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	type result struct {
-		loader.Report
-		err error
-	}
-	ended := make(chan *result, 1) // a report is too large for a channel
-	go func() {
-		r, err := loader.Run(ctx, loader.Options{
-			Server: s.Addresses().UDP, Clients: 32, Duration: time.Hour, Greet: patience, Drain: patience,
-		})
-		ended <- &result{r, err}
-	}()
+	load := startLoad(t, loader.Options{Server: s.Addresses().UDP, Clients: 32})
 	moves := func() uint64 { return s.Status(t.Context()).Profiles[0].Moves }
 	until(t, "play begins", func() bool { return moves() > 1000 })
 	cluster.Down(t)
@@ -60,19 +46,10 @@ func TestLongOutage(t *testing.T) {
 
 	cluster.Up(t)
 	until(t, "the database is back", func() bool { return !s.Status(t.Context()).Profiles[0].Away })
-	stop()
-	r := <-ended
-	if r.err != nil {
-		t.Fatal(r.err)
-	}
+	r := load.end()
 	drained(t, s)
 	s.end()
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	v, err := loader.Verify(context.Background(), &r.Report, store)
+	v, err := loader.Verify(t.Context(), r, openPostgres(t, db))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	"testing"
 
 	"wamble/internal/handoff"
-	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
 )
 
@@ -28,6 +28,12 @@ func TestNoHandoff(t *testing.T) {
 		}
 		return name
 	}
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	_, taken, _ := net.SplitHostPort(other.Addr().String())
 	verdict := `echo '{"protocol":"` + handoff.Protocol + `","version":"next"}'`
 	for _, tc := range []struct {
 		name, binary, conf, trouble, want string
@@ -39,6 +45,10 @@ func TestNoHandoff(t *testing.T) {
 		{name: "it vanishes after the check", binary: script("#!/bin/sh\n" + verdict + "\nrm \"$0\"\n"), want: "exec: exec "},
 		{name: "bad configuration", conf: "(def port \"x\")", want: "check: the new binary refuses"},
 		{name: "another database", conf: good + `(def db-isolated 1)`, want: "let 'wamble reload' do that first"},
+		{name: "a port that somebody else has", conf: good + "(def advertise 1) (defprofile default2 ((def port " + taken + ")))", want: "profile default2 cannot be bound"},
+		{name: "another port, which somebody else has", conf: conf("(def port " + taken + ")"), want: "profile default cannot be bound"},
+		{name: "another address of the same port", conf: strings.Replace(good, `"127.0.0.1"`, `"0.0.0.0"`, 1), want: "let 'wamble reload' do that first"},
+		{name: "an admin listener that somebody else has", conf: good + `(def admin-listen "127.0.0.1:` + taken + `")`, want: "the admin listener cannot be bound"},
 		{name: "it fails at adoption", trouble: "error", want: "the old one serves again: trouble"},
 		{name: "it panics at adoption", trouble: "panic", want: "the old one serves again: panic in the start: trouble"},
 		{name: "the state is damaged", trouble: "damage", want: "adopt profile default"},
@@ -161,10 +171,5 @@ func TestHandoffWithoutDatabase(t *testing.T) {
 	c.more(t, 100)
 	c.finish()
 	i.end()
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	c.verify(t, store)
+	c.verify(t, openPostgres(t, db))
 }

@@ -2,11 +2,11 @@ package server
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
 	"wamble"
-	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
 )
 
@@ -50,12 +50,7 @@ func TestStoreAway(t *testing.T) {
 	c.players = append(c.players, newcomers.players...)
 	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 	s.end()
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	c.verify(t, store)
+	c.verify(t, openPostgres(t, db))
 }
 
 // unknown: a token that nobody here knows is refused while the store cannot be
@@ -108,10 +103,30 @@ func TestReadOnlyStore(t *testing.T) {
 	c.finish()
 	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 	s.end()
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
+	c.verify(t, openPostgres(t, db))
+}
+
+// TestStopWhileAway: a stop during an outage takes no longer than it may, says how
+// much is in the journal alone, and the next start brings that to the database.
+func TestStopWhileAway(t *testing.T) {
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	dir, text := t.TempDir(), conf(postgresConf(db)+"(def shutdown-timeout 1)")
+	s := serve(t, Options{Dir: dir}, text).ready()
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 50)
+	cluster.Down(t)
+	c.more(t, 50)
+	c.finish()
+	s.end()
+	left := regexp.MustCompile(`msg="the journal keeps what the database does not have yet;.*messages=([1-9]\d*)`)
+	if !left.MatchString(s.log.String()) {
+		t.Errorf("it does not say how much is left:\n%s", s.log)
 	}
-	defer store.Close()
-	c.verify(t, store)
+	cluster.Up(t)
+	again := serve(t, Options{Dir: dir}, text).ready()
+	until(t, "the journal drains", func() bool { return again.Status(t.Context()).Profiles[0].Depth == 0 })
+	again.end()
+	c.verify(t, openPostgres(t, db))
 }

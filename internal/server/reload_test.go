@@ -9,7 +9,6 @@ import (
 
 	"wamble"
 	"wamble/internal/config"
-	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
 )
 
@@ -199,12 +198,7 @@ func TestReloadStore(t *testing.T) {
 	if s.address() != address {
 		t.Errorf("the address is %s, was %s", s.address(), address)
 	}
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	c.verify(t, store)
+	c.verify(t, openPostgres(t, db))
 	// A token of the old database is not known to the new one: its player begins
 	// anew.
 	n := gather(t, s.address(), 2)
@@ -262,12 +256,7 @@ func TestDeparture(t *testing.T) {
 	cluster.Up(t)
 	s = serve(t, Options{Dir: dir, Load: f.load}, without).ready()
 	until(t, "the removed profile has left", func() bool { return len(s.departures()) == 0 })
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	c.verifyProfile(t, store, "post")
+	c.verifyProfile(t, openPostgres(t, db), "post")
 }
 
 // TestSwap: two profiles change their ports; sockets stay bound, and whoever asks

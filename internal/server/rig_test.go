@@ -126,6 +126,17 @@ func loadConf(t testing.TB, text string) *config.Config {
 	return c
 }
 
+// openPostgres opens the store in a database until the test ends.
+func openPostgres(t testing.TB, db postgres.Options) *postgres.Store {
+	t.Helper()
+	store, err := postgres.Open(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
 // here is a server in this process.
 type here struct {
 	*Server

@@ -364,12 +364,22 @@ func (rt *runtime) recover(ctx context.Context, stopDrain func()) (*life, error)
 	}
 }
 
-// shut ends HTTP and WebSocket, and with drain brings the journal to the store,
-// as far as there is time. The loop has ended.
+// webTime is how long answers over HTTP may take when the server stops, as far as
+// there is time. A request that is only half sent would take longer.
+const webTime = 5 * time.Second
+
+// shut ends HTTP and WebSocket, and with drain brings the journal to the store
+// meanwhile, as far as there is time. The loop has ended.
 func (rt *runtime) shut(ctx context.Context, drain bool) {
-	if err := rt.port.Load().Shutdown(ctx, transport.CloseGoingAway); err != nil {
-		rt.log.Warn("HTTP did not end in time", "err", err)
-	}
+	var web sync.WaitGroup
+	defer web.Wait()
+	web.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, webTime)
+		defer cancel()
+		if err := rt.port.Load().Shutdown(ctx, transport.CloseGoingAway); err != nil {
+			rt.log.Warn("HTTP did not end in time", "err", err)
+		}
+	})
 	d := rt.drain.Load()
 	if d == nil || !drain {
 		return

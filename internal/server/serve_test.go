@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,14 @@ func TestHealth(t *testing.T) {
 		if !strings.Contains(page, "\nwamble_"+m.name+"{") {
 			t.Errorf("the metrics lack %s", m.name)
 		}
+	}
+	for _, d := range distributions {
+		if counted := regexp.MustCompile(`\nwamble_` + d.name + `_count\{profile="default"\} [1-9]`); !counted.MatchString(page) {
+			t.Errorf("%s has counted nothing", d.name)
+		}
+	}
+	if received := regexp.MustCompile(`wamble_datagrams_total\{fate="received",profile="default"\} [1-9]`); !received.MatchString(page) {
+		t.Error("no datagram was counted")
 	}
 }
 

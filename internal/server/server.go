@@ -88,6 +88,7 @@ func Open(o Options) (*Server, error) {
 		}
 		began = s.lap(part.name, began)
 	}
+	s.heir.opened = began
 	return s, nil
 }
 
@@ -137,10 +138,10 @@ func (s *Server) Run(ctx context.Context) error {
 		s.serveWeb(k.runtime, k.port.Load())
 		k.start()
 	}
+	s.helpers.Go(func() { s.proclaim(ctx) })
 	s.departLeft(ctx)
 	s.serveAdmin(s.adminDoor())
 	s.helpers.Go(s.serveControl)
-	s.helpers.Go(func() { s.proclaim(ctx) })
 	stopJanitor, err := s.startJanitor(ctx)
 	if err != nil {
 		s.log.Warn("old sessions are not deleted by themselves", "err", err)

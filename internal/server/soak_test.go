@@ -1,16 +1,13 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"sync"
 	"testing"
 	"time"
 
 	"wamble/internal/loader"
-	"wamble/internal/postgres"
 	"wamble/internal/postgres/pgtest"
 	"wamble/internal/prooftest"
 )
@@ -46,26 +43,11 @@ func TestSoak(t *testing.T) {
 			i.launch()
 		}},
 	}
-	clients := prooftest.Sized(16, 200)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var report loader.Report
-	var failed error
-	var load sync.WaitGroup
-	begun := make(chan struct{})
-	load.Go(func() {
-		report, failed = loader.Run(ctx, loader.Options{
-			Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Mode: loader.Moves, Clients: clients,
-			Duration: time.Hour, Greet: patience, Drain: patience, EverySecond: func(loader.Second) { once(begun) },
-		})
+	load := startLoad(t, loader.Options{
+		Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: prooftest.Sized(16, 200),
 	})
-	await(t, begun, "the load has begun")
 	counts := soak(t, len(troubles), func(n int) { troubles[n].do() }, func() { i.played() })
-	stop()
-	load.Wait()
-	if failed != nil {
-		t.Error(failed)
-	}
+	report := load.end()
 	i.end()
 	for n, trouble := range troubles {
 		t.Logf("%s: %d times", trouble.name, counts[n])
@@ -73,12 +55,7 @@ func TestSoak(t *testing.T) {
 	if report.Counts.Forgotten > 0 {
 		t.Errorf("%d sessions were forgotten", report.Counts.Forgotten)
 	}
-	store, err := postgres.Open(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	v, err := loader.Verify(t.Context(), &report, store)
+	v, err := loader.Verify(t.Context(), report, openPostgres(t, db))
 	if err != nil || !v.Exact() {
 		t.Errorf("got %+v, %v", v, err)
 	}

@@ -17,7 +17,7 @@ import (
 // Timing bounds how long a WebSocket connection may take. Zero fields mean the
 // defaults.
 type Timing struct {
-	Handshake time.Duration // to send a request's head, and to finish one; 5 s
+	Handshake time.Duration // to open a connection; 5 s
 	Write     time.Duration // to take one frame from us; 10 s
 	// Ping is how long a far end may be silent before it is asked for a sign
 	// of life; 30 s. Clients that talk are never asked.

@@ -332,9 +332,7 @@ func TestGatewayLimits(t *testing.T) {
 // Connections over the limit are closed before they say anything; those that
 // never say anything are closed in time.
 func TestHTTPLimits(t *testing.T) {
-	o := Options{HTTP: HTTPOptions{Max: 8, MaxHost: 2}}
-	o.WebSocket.Timing.Handshake = 50 * time.Millisecond
-	p := openPort(t, o, nil)
+	p := openPort(t, Options{HTTP: HTTPOptions{Max: 8, MaxHost: 2, Head: 50 * time.Millisecond}}, nil)
 	slow := dialTCPTest(t, p)
 	io.WriteString(slow, "GET /ws HTTP/1.1\r\nHost:")
 	dialTCPTest(t, p)

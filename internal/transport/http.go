@@ -13,7 +13,8 @@ type HTTPOptions struct {
 	Max     int           // TCP connections in all, WebSocket included; 4096
 	MaxHost int           // of one host; 128
 	MaxBody int64         // bytes of a request's body; 64 KiB
-	Request time.Duration // to send a whole request; 15 s
+	Head    time.Duration // to send the head of a request; 30 s: browsers keep a connection that they opened in case for 10 s, slow ones longer
+	Request time.Duration // to send a whole request; 60 s
 	Answer  time.Duration // to take a whole answer; 60 s
 	Idle    time.Duration // between two requests; 60 s
 }
@@ -31,8 +32,11 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	if o.MaxBody <= 0 {
 		o.MaxBody = 64 << 10
 	}
+	if o.Head <= 0 {
+		o.Head = 30 * time.Second
+	}
 	if o.Request <= 0 {
-		o.Request = 15 * time.Second
+		o.Request = 60 * time.Second
 	}
 	if o.Answer <= 0 {
 		o.Answer = 60 * time.Second
@@ -45,9 +49,9 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 
 // server is net/http with the limits. What it would log are mistakes of far
 // ends, which anybody can make at will.
-func (o HTTPOptions) server(head time.Duration) *http.Server {
+func (o HTTPOptions) server() *http.Server {
 	return &http.Server{
-		ReadHeaderTimeout: head,
+		ReadHeaderTimeout: o.Head,
 		ReadTimeout:       o.Request,
 		WriteTimeout:      o.Answer,
 		IdleTimeout:       o.Idle,

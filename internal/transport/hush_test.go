@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -113,5 +114,76 @@ func TestFarewell(t *testing.T) {
 		if _, ended := receive(t, p, 0, 1); ended[0] != got[0].Peer {
 			t.Errorf("round %d: %v ended, want %v", round, ended[0], got[0].Peer)
 		}
+	}
+}
+
+// TestHushKnowsEverybody: a connection that was accepted a moment before the door
+// was shut, and of which the server has not been told yet, is waited for.
+func TestHushKnowsEverybody(t *testing.T) {
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{TCPListener: l}
+	defer d.Close()
+	closed := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	if !closed(d.shut()) {
+		t.Error("nobody accepts, and somebody may have come in")
+	}
+	d.open()
+	far, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	c, err := d.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	known := d.shut()
+	if closed(known) || closed(d.shut()) {
+		t.Error("the door forgot who had come in")
+	}
+	accepted := make(chan error, 1)
+	go func() { // the server knows of c now, and wants the next
+		_, err := d.AcceptTCP()
+		accepted <- err
+	}()
+	select {
+	case <-known:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the server wants the next, and is not believed to know everybody")
+	}
+	d.Close()
+	if err := <-accepted; err == nil {
+		t.Error("a closed door let somebody in")
+	}
+}
+
+// TestHushLeaves: who asks for the rest himself need not be answered for it.
+func TestHushLeaves(t *testing.T) {
+	hush := make(chan func(left int) error, 1)
+	p := openPort(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := <-hush
+		if err := h(1); err != nil {
+			io.WriteString(w, err.Error())
+		}
+	}))
+	hush <- func(left int) error { return p.porter.Hush(t.Context(), left) }
+	answer, err := http.Get("http://" + p.TCPAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); err != nil || len(body) > 0 {
+		t.Errorf("got %q, %v", body, err)
 	}
 }

@@ -58,12 +58,6 @@ type tcpListener interface {
 	AcceptTCP() (*net.TCPConn, error)
 }
 
-// LimitListener bounds the connections of a listener, in all and per host; those
-// over the limit are closed as soon as they are accepted.
-func LimitListener(l *net.TCPListener, max, maxHost int) net.Listener {
-	return newLimitedListener(l, max, maxHost)
-}
-
 func newLimitedListener(l tcpListener, max, maxHost int) *limitedListener {
 	return &limitedListener{
 		tcpListener: l,

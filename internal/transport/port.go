@@ -34,8 +34,7 @@ type Port struct {
 	udp     *UDP
 	tcp     *net.TCPListener
 	web     *http.Server
-	door    *door // before tcp
-	busy    busy
+	porter  *Porter // between tcp and web
 	gateway *gateway
 	inbox   *inbox
 	http    HTTPOptions
@@ -139,11 +138,11 @@ func adoptTCP(file *os.File) (*net.TCPListener, error) {
 }
 
 func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
-	p := &Port{udp: udp, tcp: tcp, door: &door{TCPListener: tcp}, busy: busy{conns: map[net.Conn]struct{}{}}, http: o.HTTP.withDefaults()}
+	p := &Port{udp: udp, tcp: tcp, http: o.HTTP.withDefaults()}
 	p.inbox = newInbox(p.notify)
 	p.gateway = newGateway(o.WebSocket, p.inbox)
-	p.web = p.http.server(p.gateway.settings().Timing.Handshake)
-	p.web.ConnState = p.busy.note
+	p.web = p.http.server()
+	p.porter = NewPorter(tcp, p.web)
 	// Whoever waits for something to happen need not wait for the end.
 	base, ending := context.WithCancel(context.Background())
 	p.web.BaseContext = func(net.Listener) context.Context { return base }
@@ -248,7 +247,7 @@ func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
 // Requests that are not for the WebSocket's path go to site, which may be nil.
 func (p *Port) Serve(site http.Handler) error {
 	p.web.Handler = p.http.route(p.gateway, site)
-	err := p.web.Serve(secureListener{newLimitedListener(p.door, p.http.Max, p.http.MaxHost), &p.secrets})
+	err := p.web.Serve(secureListener{p.porter.Listen(p.http.Max, p.http.MaxHost), &p.secrets})
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}
@@ -280,7 +279,7 @@ func (p *Port) Close() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p.Shutdown(ctx, 0)
-	p.door.Close()
+	p.porter.door.Close()
 	return p.udp.Close()
 }
 

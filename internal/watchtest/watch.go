@@ -10,8 +10,9 @@ import (
 )
 
 // Patience is how long a test waits for anything before it gives up. It is no
-// measure of speed: a machine that builds something else meanwhile takes long.
-const Patience = time.Minute
+// measure of speed: a machine that builds something else meanwhile, or whose disk
+// is slow for a while, takes long.
+const Patience = 3 * time.Minute
 
 // Until asks again and again until ok, for Patience at most. more is printed
 // with the failure, for instance the log of what did not come about.

@@ -69,14 +69,33 @@ function rig(shelf = new Shelf()) {
 
 const settle = () => new Promise<void>((r) => setImmediate(r));
 
+type Rig = ReturnType<typeof rig>;
+
+/** welcome answers a hello: the player holds board 42. */
+async function welcome(r: Rig) {
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start);
+  await settle();
+}
+
+/** open lets the last connection come about, and answers its hello. */
+async function open(r: Rig) {
+  r.socket().onopen?.({});
+  await welcome(r);
+}
+
+/** moveOn answers a move: the player holds board 17. */
+async function moveOn(r: Rig) {
+  r.socket().ack();
+  r.socket().board("BOARD_UPDATE", 17, start);
+  await settle();
+}
+
 /** greeted is a session that holds board 42. */
 async function greeted(shelf?: Shelf) {
   const r = rig(shelf);
   r.session.start();
-  r.socket().onopen?.({});
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await open(r);
   return r;
 }
 
@@ -91,9 +110,7 @@ test("a new player says hello without a token and keeps the one he gets", async 
   r.socket().onopen?.({});
   assert.equal(r.name(), "CLIENT_HELLO");
   assert.match(r.socket().last.token, /^0+$/);
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await welcome(r);
   assert.equal(r.session.status.value.link, "online");
   assert.equal(r.session.status.value.board?.id, 42);
   assert.equal(r.shelf.values.get(keys.token), token);
@@ -106,9 +123,7 @@ test("a move is answered by the next board", async () => {
   assert.equal(r.name(), "PLAYER_MOVE");
   assert.equal(r.socket().last.token, token);
   assert.ok(r.shelf.values.has(keys.pending));
-  r.socket().ack();
-  r.socket().board("BOARD_UPDATE", 17, start);
-  await settle();
+  await moveOn(r);
   assert.equal(r.session.status.value.board?.id, 17);
   assert.equal(r.session.status.value.sending, null);
   assert.ok(!r.shelf.values.has(keys.pending));
@@ -122,9 +137,7 @@ test("a push before the ACK is not the answer", async () => {
   r.socket().board("BOARD_UPDATE", 9, start);
   await settle();
   assert.equal(r.session.status.value.sending?.uci, "e2e4");
-  r.socket().ack();
-  r.socket().board("BOARD_UPDATE", 17, start);
-  await settle();
+  await moveOn(r);
   assert.equal(r.session.status.value.sending, null);
   assert.equal(r.session.status.value.board?.id, 17);
 });
@@ -140,13 +153,9 @@ for (const code of [1001, 1006]) {
     r.socket().onopen?.({});
     assert.equal(r.name(), "CLIENT_HELLO");
     assert.equal(r.socket().last.token, token);
-    r.socket().ack();
-    r.socket().board("SERVER_HELLO", 42, start);
-    await settle();
+    await welcome(r);
     assert.equal(r.name(), "PLAYER_MOVE");
-    r.socket().ack();
-    r.socket().board("BOARD_UPDATE", 17, start);
-    await settle();
+    await moveOn(r);
     assert.equal(r.session.status.value.board?.id, 17);
     assert.equal(r.session.status.value.sending, null);
   });
@@ -167,10 +176,7 @@ test("a move made while the connection is away is sent when it is back", async (
   r.session.play("d2d4");
   assert.equal(r.session.status.value.sending?.uci, "d2d4");
   mock.timers.tick(2000);
-  r.socket().onopen?.({});
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await open(r);
   assert.equal(r.name(), "PLAYER_MOVE");
 });
 
@@ -183,14 +189,9 @@ test("a move made while the connection is closing is sent over the next one", as
   assert.equal(closing.sent.length, before, "a closing socket takes nothing");
   closing.drop(1001);
   mock.timers.runAll();
-  r.socket().onopen?.({});
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await open(r);
   assert.equal(r.name(), "PLAYER_MOVE");
-  r.socket().ack();
-  r.socket().board("BOARD_UPDATE", 17, start);
-  await settle();
+  await moveOn(r);
   assert.equal(r.session.status.value.board?.id, 17);
 });
 
@@ -256,19 +257,14 @@ test("after sleep a move under way does not wait for long either, and is sent ag
   r.session.caller.nudge();
   mock.timers.tick(3500);
   assert.equal(r.sockets.length, 2);
-  r.socket().onopen?.({});
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await open(r);
   assert.equal(r.name(), "PLAYER_MOVE");
 });
 
 test("after sleep a connection that answers stays", async () => {
   const r = await greeted();
   r.session.caller.nudge();
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await welcome(r);
   mock.timers.tick(10_000);
   assert.equal(r.sockets.length, 1);
   assert.equal(r.session.status.value.link, "online");
@@ -282,10 +278,7 @@ test("the network is back: an attempt that began without it is given up for anot
   r.session.caller.nudge();
   assert.equal(r.sockets.length, 3);
   assert.ok(r.sockets[1].closed);
-  r.socket().onopen?.({});
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await open(r);
   assert.equal(r.session.status.value.link, "online");
   mock.timers.tick(20_000);
   assert.equal(r.sockets.length, 3);
@@ -305,9 +298,7 @@ test("when all boards are taken he is there without one, and asks again", async 
   const n = r.socket().sent.length;
   mock.timers.tick(3000);
   assert.equal(r.socket().sent.length, n + 1);
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await welcome(r);
   assert.equal(held(), 42);
 });
 
@@ -320,9 +311,7 @@ test("who is turned away knows why, and is let in later", async () => {
   assert.equal(r.session.status.value.refusal?.reason, "you are banned");
   mock.timers.tick(15_000);
   assert.equal(r.name(), "CLIENT_HELLO");
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await welcome(r);
   assert.equal(r.session.status.value.refusal, null);
 });
 
@@ -384,10 +373,7 @@ test("watching goes on after a reconnect", async () => {
   w.watch({ kind: "focus", board: 5 });
   r.socket().drop();
   mock.timers.tick(2000);
-  r.socket().onopen?.({});
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start);
-  await settle();
+  await open(r);
   assert.equal(r.name(), "SPECTATE_GAME");
   assert.equal(r.socket().last.board, 5);
 });

@@ -36,6 +36,7 @@ export function Actions({ status, confirm }: { status: Status; confirm: AskFirst
       <div class="forms">
         <Announce status={status} confirm={confirm} />
         <Players status={status} confirm={confirm} />
+        <Remove status={status} confirm={confirm} />
       </div>
     </section>
   );
@@ -108,6 +109,38 @@ function Players({ status, confirm }: { status: Status; confirm: AskFirst }) {
             {h[verb]}
           </button>
         ))}
+      </div>
+    </form>
+  );
+}
+
+/** Remove ends a game that is not fit to be seen, or deletes what belongs to a player. */
+function Remove({ status, confirm }: { status: Status; confirm: AskFirst }) {
+  const [number, setNumber] = useState("");
+  const [whom, setWhom] = useState("");
+  const [profile, setProfile] = useState("");
+  const board = Number(number);
+  const archive = () => {
+    if (board > 0) confirm({ verb: "archive", args: { board, profile }, title: h.archive, text: h.confirm.archive(board), done: () => setNumber("") });
+  };
+  const erase = () => {
+    if (whom) confirm({ verb: "erase", args: { whom, profile }, title: h.erase, text: h.confirm.erase(whom), done: () => setWhom("") });
+  };
+  return (
+    <form data-form="remove" onSubmit={(e) => e.preventDefault()}>
+      <h3>{h.remove}</h3>
+      <label for="archive-board">{h.board}</label>
+      <input id="archive-board" type="number" min="1" value={number} onInput={(e) => setNumber(e.currentTarget.value)} />
+      <label for="erase-key">{h.publicKey}</label>
+      <input id="erase-key" autocomplete="off" maxLength={64} value={whom} onInput={(e) => setWhom(e.currentTarget.value.trim())} />
+      <ProfileChoice id="remove-profile" status={status} value={profile} onChange={setProfile} />
+      <div class="buttons">
+        <button type="button" data-verb="archive" onClick={archive}>
+          {h.archive}
+        </button>
+        <button type="button" data-verb="erase" onClick={erase}>
+          {h.erase}
+        </button>
       </div>
     </form>
   );

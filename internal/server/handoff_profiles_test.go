@@ -1,0 +1,74 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+
+	"wamble/internal/sqlite"
+)
+
+// TestHandoffOfProfiles: the next image serves other profiles than the one
+// before it. Who plays in one that stays notices nothing; who plays in one that
+// moved finds his board there by his token; the port that it left serves the one
+// that is new; and what was accepted in the one that is gone is in the store.
+func TestHandoffOfProfiles(t *testing.T) {
+	ports := freePorts(t, 4)
+	at := func(port uint16) string { return fmt.Sprintf("udp://127.0.0.1:%d", port) }
+	text := func(profiles string, numbers ...any) string {
+		return conf("(def advertise 1)" + fmt.Sprintf(profiles, numbers...))
+	}
+	i := spawnImage(t, text("(defprofile stays ((def port %d)))(defprofile moves ((def port %d)))(defprofile goes ((def port %d)))",
+		ports[0], ports[1], ports[2]))
+	stays, moves, goes := gather(t, at(ports[0]), 4), gather(t, at(ports[1]), 4), gather(t, at(ports[2]), 4)
+	for _, c := range []*crowd{stays, moves, goes} {
+		c.play()
+		c.more(t, 50)
+	}
+	moves.finish()
+	goes.finish()
+
+	i.write("test.conf", text("(defprofile stays ((def port %d)))(defprofile moves ((def port %d)))(defprofile comes ((def port %d)))"+
+		"(defprofile goes ((def port %d) (def advertise 0)))", ports[0], ports[3], ports[1], ports[2]))
+	if _, err := i.handOff(""); err != nil {
+		t.Fatal(err)
+	}
+	stays.more(t, 50)
+	comes := gather(t, at(ports[1]), 4)
+	for n, p := range moves.players {
+		was := p.c.Board().ID
+		again := join(t, at(ports[3]), p.c.Token())
+		if got := again.c.Board().ID; got != was {
+			t.Errorf("player %d had board %d, and has %d at the other port", n, was, got)
+		}
+		p.c, again.c = again.c, p.c
+	}
+	for _, c := range []*crowd{comes, moves} {
+		c.play()
+		c.more(t, 50)
+	}
+	var names string
+	for _, p := range i.status().Profiles {
+		names += p.Name + " "
+	}
+	if want := "stays moves comes "; names != want {
+		t.Errorf("it serves %s, want %s", names, want)
+	}
+	for _, c := range []*crowd{stays, moves, comes} {
+		c.finish()
+	}
+	until(t, "what the one that is gone left is in the store", func() bool { return len(i.status().Departing) == 0 })
+	i.end()
+	store, err := sqlite.Open(sqlite.Options{Path: i.dir + "/games.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for name, c := range map[string]*crowd{"stays": stays, "moves": moves, "goes": goes, "comes": comes} {
+		c.verifyProfile(t, store, name)
+		for _, p := range c.players {
+			if p.doubtful+p.refused > 0 {
+				t.Errorf("%s: %d moves are doubtful, %d were refused", name, p.doubtful, p.refused)
+			}
+		}
+	}
+}
