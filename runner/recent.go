@@ -22,8 +22,9 @@ type recentRow struct {
 }
 
 // maxRecent bounds the bytes remembered of one inbox, and the memory that waits
-// to be used again: the default of what a worker claims at once.
-const maxRecent = 1 << 20
+// to be used again: four times the default of what a worker claims at once, so
+// that one which waits for a processor now and then stays in it.
+const maxRecent = 4 << 20
 
 // recentLag is how many messages may be unclaimed when keeping begins: the
 // default batch.

@@ -87,13 +87,13 @@ func TestRecentIsBounded(t *testing.T) {
 	most := 0
 	in := r.engine().ix.inbox(7)
 	for i := range messages {
-		if _, err := r.PostFrame(t.Context(), recentFrame(t, fmt.Sprint(i), 0, 10_000)); err != nil {
+		if _, err := r.PostFrame(t.Context(), recentFrame(t, fmt.Sprint(i), 0, 40_000)); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, in.recent.bytes)
 	}
 	if most > maxRecent || most < maxRecent/2 {
-		t.Errorf("%d bytes were remembered of an inbox of 3 MB, want nearly %d", most, maxRecent)
+		t.Errorf("%d bytes were remembered of an inbox of 12 MB, want nearly %d", most, maxRecent)
 	}
 	for done := 0; done < messages; {
 		n, err := w.Tick(t.Context())
