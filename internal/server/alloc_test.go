@@ -38,7 +38,7 @@ func TestNoAllocation(t *testing.T) {
 		l.mail.appliedTo(gate)
 		loop.step(transport.Arrivals{})
 		loop.times.step(time.Now(), gate+1, moves)
-		loop.times.sent()
+		loop.times.left(time.Now())
 		l.journal.put(&frames, gate)
 	}
 	for range 100 {

@@ -18,6 +18,7 @@
 //   - a life is a profile in memory, from its restoring out of the store until it
 //     ends or the journal fails (life.go);
 //   - the loop drives the life: the only goroutine that calls Step (loop.go);
+//     its writer sends what follows (writer.go);
 //   - mail is what others have to tell the loop (mail.go): the journal that
 //     frames are durable (journal.go), the loads what the store said (loads.go),
 //     the storewatch whether it can be asked (storewatch.go);
@@ -30,13 +31,13 @@
 //
 //	Port.Receive ─▶ loop: Step ─▶ journal.put ─▶ runner's committer ─▶ disk
 //	                  ▲    │                            │
-//	                  │    └─▶ Port.Send                ▼
+//	                  │    └─▶ writer: Port.Send        ▼
 //	                  └──────────── mail ◀── durable ───┘
 //
 // Invariants:
 //
-//   - The loop waits for packets only, and for the disk only when so much waits
-//     for it that reading more would not help anybody.
+//   - The loop waits for packets only, and for the disk or its writer only when
+//     so much waits for them that reading more would not help anybody.
 //   - Nothing that belongs to one life reaches the next.
 //   - After a group of frames was refused, none that was decided on it is kept.
 //   - Tokens are never logged.

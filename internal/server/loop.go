@@ -10,8 +10,9 @@ import (
 )
 
 // loop is the one goroutine that drives a profile: it reads a batch of packets,
-// takes the mail, makes one step of all of it, and does what follows. It waits
-// for packets only; disk, store and the rest come to it as mail.
+// takes the mail, makes one step of all of it, and does what follows. It waits for
+// packets only, and for its writer when that is far behind; disk, store and the
+// rest come to it as mail.
 type loop struct {
 	rt     *runtime
 	port   *transport.Port
@@ -19,11 +20,11 @@ type loop struct {
 	asks   chan func() // to be run between two steps
 	inputs []profile.Input
 	until  time.Time // when the next step is due; zero: never
-	last   uint64    // the newest gate
-	done   uint64    // the newest gate that is durable
+	reach
 	stop   bool
 	pause  *pause // that it is to make; nil: none
 	frozen bool   // the port is not read, but all else goes on
+	writer *writer
 	times  stopwatch
 	ended  chan struct{}
 	// pumping is held during a round that Pump runs; nobody else needs it.
@@ -31,10 +32,16 @@ type loop struct {
 	err     error // why it ended
 }
 
+// reach is how far a loop has come.
+type reach struct {
+	last uint64 // the newest gate
+	done uint64 // the newest gate that is durable
+}
+
 func newLoop(rt *runtime, l *life) *loop {
 	return &loop{
 		rt: rt, port: rt.port.Load(), life: l, asks: make(chan func(), 16), until: time.Now(),
-		times: newStopwatch(), ended: make(chan struct{}),
+		writer: newWriter(), times: newStopwatch(), ended: make(chan struct{}),
 	}
 }
 
@@ -42,10 +49,13 @@ func newLoop(rt *runtime, l *life) *loop {
 // sent. Only a broken socket is an error.
 func (l *loop) run() {
 	defer close(l.ended)
+	go l.writer.run()
 	defer func() {
 		if v := recover(); v != nil {
 			l.err = newPanic("the loop", v)
 		}
+		l.flush()
+		close(l.writer.full)
 		l.life.record.close()
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
@@ -72,11 +82,7 @@ func (l *loop) pump() error {
 // turn makes a step of what has come, and sends what follows.
 func (l *loop) turn(in transport.Arrivals) error {
 	l.step(in)
-	if err := l.port.Send(&l.life.out.Packets); err != nil {
-		return err
-	}
-	l.times.sent()
-	return nil
+	return l.send()
 }
 
 // settled reports whether everything that was decided is durable, or never will
@@ -209,6 +215,7 @@ func (l *loop) become(ctx context.Context, next *life) bool {
 
 // moveTo goes on with another port, on the loop's own goroutine.
 func (l *loop) moveTo(p *transport.Port) {
+	l.flush() // what the old port refuses is lost with it
 	l.port, l.until = p, time.Now()
 	l.rt.port.Store(p)
 }

@@ -26,10 +26,13 @@ func (l *loop) freeze(ctx context.Context) (*pause, bool) {
 	return nil, false
 }
 
-// takeRest rests if that is wanted, and everything is settled.
+// takeRest rests if that is wanted, and everything is settled and sent.
 func (l *loop) takeRest() {
 	p := l.pause
-	if p == nil || !l.settled() {
+	if p == nil || l.err != nil || !l.settled() {
+		return
+	}
+	if l.err = l.flush(); l.err != nil {
 		return
 	}
 	close(p.quiet)

@@ -9,7 +9,7 @@ type stopwatch struct {
 	steps     []timedStep // not yet durable, oldest first
 	first     int
 	moves     uint64      // accepted up to the last step
-	leaving   []timedStep // durable in the present step
+	leaving   []timedStep // durable in the present step, or since packets left
 	toDurable histogram
 	toSent    histogram
 }
@@ -48,15 +48,24 @@ func (w *stopwatch) durable(now time.Time, gate uint64) {
 	}
 }
 
-// sent notes that the packets of the present step have left.
-func (w *stopwatch) sent() {
-	if len(w.leaving) == 0 {
-		return
+// leave returns the steps whose answers are to be sent now, and takes the memory
+// of others in exchange.
+func (w *stopwatch) leave(spare []timedStep) []timedStep {
+	steps := w.leaving
+	w.leaving = spare[:0]
+	return steps
+}
+
+// sent notes that the answers of steps have left.
+func (w *stopwatch) sent(steps []timedStep, at time.Time) {
+	for _, s := range steps {
+		w.toSent.observe(at.Sub(s.at).Seconds(), s.moves)
 	}
-	now := time.Now()
-	for _, s := range w.leaving {
-		w.toSent.observe(now.Sub(s.at).Seconds(), s.moves)
-	}
+}
+
+// left is sent for the answers of the present step.
+func (w *stopwatch) left(at time.Time) {
+	w.sent(w.leaving, at)
 	w.leaving = w.leaving[:0]
 }
 
