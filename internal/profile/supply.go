@@ -17,9 +17,9 @@ type supply struct {
 const (
 	// supplyEvery is how often the size of the pool is reconsidered.
 	supplyEvery = time.Minute
-	// fillAtOnce is how many boards one step makes: a large pool is filled by many
-	// steps, so that nobody waits long.
-	fillAtOnce = 1024
+	// fillAtOnce is how many boards one step makes, in about a millisecond: a large
+	// pool is filled by many steps, and players move between them.
+	fillAtOnce = 128
 )
 
 // fill brings the pool up to its size, as far as there are numbers.
