@@ -38,6 +38,22 @@ type queue struct {
 // one on its way to the disk, each perhaps divided by another request.
 const maxSpare = 4
 
+// maxTries bounds how often a lock is tried before its holder is waited for: as
+// long as it takes to add some posts, less than it takes to park and wake.
+const maxTries = 100
+
+// lock locks q.mu. Nobody holds it longer than it takes to copy a frame, but
+// sync.Mutex does not try for long while others could run on this processor, as
+// producers mostly could: it would park every tenth of them, or the committer.
+func (q *queue) lock() {
+	for range maxTries {
+		if q.mu.TryLock() {
+			return
+		}
+	}
+	q.mu.Lock()
+}
+
 // admits returns why nothing can be added. limit bounds the waiting bytes; 0
 // means none, for requests that make room.
 func (q *queue) admits(limit int) error {
@@ -62,7 +78,7 @@ func (q *queue) add(o op, bytes int) {
 // recycle takes back the memory of posts whose frames are stored.
 func (q *queue) recycle(p *posts) {
 	p.reset()
-	q.mu.Lock()
+	q.lock()
 	if len(q.spare) < maxSpare {
 		q.spare = append(q.spare, p.frameList)
 	}
@@ -102,7 +118,7 @@ func newCommitter(e *engine) *committer {
 
 // submit queues o, which holds about so many bytes, or returns why it cannot.
 func (k *committer) submit(o op, bytes, limit int) error {
-	k.q.mu.Lock()
+	k.q.lock()
 	defer k.q.mu.Unlock()
 	err := k.q.admits(limit)
 	if err == nil {
@@ -119,7 +135,7 @@ func (k *committer) submit(o op, bytes, limit int) error {
 // groups as large as the producers allow, without waiting for anybody.
 func (k *committer) take() bool {
 	runtime.Gosched()
-	k.q.mu.Lock()
+	k.q.lock()
 	defer k.q.mu.Unlock()
 	for turns := 0; len(k.q.ops) == 0 || k.alone() && turns < maxTurns; {
 		switch {
@@ -127,7 +143,7 @@ func (k *committer) take() bool {
 			turns++
 			k.q.mu.Unlock()
 			runtime.Gosched()
-			k.q.mu.Lock()
+			k.q.lock()
 		case k.q.closed != nil:
 			return false
 		default:

@@ -71,7 +71,7 @@ func (p *posts) count() int {
 // post adds a frame to the request that is last in the queue, or makes one.
 func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, at int, err error) {
 	q := &k.q
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	if err := q.admits(limit); err != nil {
 		return nil, 0, err

@@ -11,8 +11,8 @@ import (
 func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (n, ran int, err error) {
 	b := w.cur
 	b.growOuts()
-	from, end := b.pos, w.r.o.Now()
-	due := end.Add(settleEvery)
+	from, end := b.pos, w.r.o.elapsed()
+	due := end + settleEvery
 	for i := from; i < len(b.list); i++ {
 		d := &b.list[i]
 		d.at, d.w = i, w
@@ -26,7 +26,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		ran++
 		stop := b.outs[i].verdict == verdictHold || b.outs[i].verdict == verdictPause
 		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.stopped.Load()
-		if !last && end.Before(due) && !(d.prior > 1) {
+		if !last && end < due && !(d.prior > 1) {
 			continue
 		}
 		done, err := w.settleRun(ctx, e, from, i+1, ahead && last && !stop, l, nil)
@@ -34,7 +34,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		if err != nil || last {
 			return n, ran, err
 		}
-		from, due = i+1, end.Add(settleEvery)
+		from, due = i+1, end+settleEvery
 	}
 	return n, ran, nil
 }
@@ -103,7 +103,7 @@ func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
 }
 
 // runOne runs one delivery, which starts now, and tells when it ended.
-func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery, start time.Time) (outcome, *Tx, time.Time) {
+func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery, start time.Duration) (outcome, *Tx, time.Duration) {
 	attempt, result := InboxAttempt, InboxResult
 	seq := d.Row.Seq
 	if d.FromTimer {
@@ -127,8 +127,8 @@ func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery, start time.
 	if bad := w.src.close(); bad != nil {
 		err = errors.Join(err, bad)
 	}
-	end := w.r.o.Now()
-	w.tally.observe(end.Sub(start))
+	end := w.r.o.elapsed()
+	w.tally.observe(end - start)
 	if d.FromTimer {
 		w.tally.TimersFired++
 	}
@@ -212,7 +212,7 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) {
 		if b.outs[i].verdict != verdictAgain {
 			continue
 		}
-		out, tx, _ := w.runOne(ctx, e, &b.list[i], w.r.o.Now())
+		out, tx, _ := w.runOne(ctx, e, &b.list[i], w.r.o.elapsed())
 		b.outs[i], b.txs[i] = w.orderedOutcome(&b.list[i], out), tx
 		if out.verdict == verdictDone && try >= w.policy().RequeueAttempts {
 			conflict := outcome{verdict: verdictRetry, cause: CauseBudget, retryable: true, conflict: true, err: ErrConflict}
