@@ -19,11 +19,15 @@ import (
 const (
 	bundleMagic  = "LMSB"
 	bundleHeader = 8
+	emptyBundle  = bundleMagic + "\x00\x00\x00\x00"
 
 	// maxBundle is a quarter of the default batch, so that bundles fill
 	// batches well and one always fits into the part reserved for its band.
 	maxBundle      = 64
 	maxBundleBytes = 64 << 10
+	// maxBundleMemory bounds the memory that a bundle is kept in: one large frame
+	// must not be remembered for ever.
+	maxBundleMemory = maxBundleBytes + 1<<10
 )
 
 // bundled returns how many messages a stored value holds, 0 when it is not a
@@ -79,7 +83,7 @@ func (c *commit) pack(in *inbox, seq uint64, arena []byte, run []frameAt) int {
 	}
 	if p.n == 0 {
 		p.first = seq
-		p.value = append(p.value[:0], bundleMagic+"\x00\x00\x00\x00"...)
+		p.value = append(p.value[:0], emptyBundle...)
 	}
 	n := min(len(run), maxBundle-int(p.n))
 	for n > 1 && len(p.value)+run[n-1].hi-lo > maxBundleBytes {
@@ -115,8 +119,8 @@ func (in *inbox) remember(p *openBundle) {
 		return
 	}
 	in.recent.drop()
-	if cap(p.value) > maxBundleBytes+1<<10 {
-		p.value = nil // one large frame must not be remembered for ever
+	if cap(p.value) > maxBundleMemory {
+		p.value = nil
 	}
 }
 

@@ -41,6 +41,26 @@ func (n *numbers) at(i int) uint64 {
 	return n.first + uint64(i)
 }
 
+// adopt posts the frames of a list whose arena begins with an empty bundle by
+// making that the bundle, in exchange for its memory: they are not copied. It
+// reports whether they fit, else nothing is done.
+func (c *commit) adopt(l *frameList, n *numbers) bool {
+	count := len(l.list)
+	if l.mixed || count == 0 || count > maxBundle || len(l.arena) > maxBundleBytes || cap(l.arena) > maxBundleMemory || l.list[0].band != bandNormal {
+		return false
+	}
+	in := c.e.ix.inbox(l.list[0].to)
+	if in.open.n > 0 {
+		return false
+	}
+	n.first, n.each = in.next, n.each[:0]
+	in.next += uint64(count)
+	c.arrive(in, n.first, count, bandNormal)
+	in.open.first, in.open.n = n.first, uint32(count)
+	in.open.value, l.arena = l.arena, in.open.value
+	return true
+}
+
 // postAll posts the frames of a list in its order.
 func (c *commit) postAll(l *frameList, n *numbers) {
 	n.each = n.each[:0]

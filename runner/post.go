@@ -49,7 +49,9 @@ func (p *posts) apply(c *commit) {
 		p.err = ErrNoSpace
 		return
 	}
-	c.postAll(&p.frameList, &p.numbers)
+	if !c.adopt(&p.frameList, &p.numbers) {
+		c.postAll(&p.frameList, &p.numbers)
+	}
 }
 
 func (p *posts) done(err error) {
@@ -76,11 +78,12 @@ func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, 
 	if err := q.admits(limit); err != nil {
 		return nil, 0, err
 	}
-	if p = q.last; p == nil || len(p.arena) > 0 && len(p.arena)+len(frame) > maxPosts {
+	if p = q.last; p == nil || len(p.arena)+len(frame) > maxPosts {
 		p = &posts{durable: make(chan struct{}), k: k}
 		if n := len(q.spare); n > 0 {
 			p.frameList, q.spare = q.spare[n-1], q.spare[:n-1]
 		}
+		p.arena = append(p.arena, emptyBundle...)
 		q.add(p, 0)
 		q.last, q.posted = p, true
 	}

@@ -71,8 +71,7 @@ func (r *recent) pass(seen uint64) {
 func (r *recent) forget(n int) {
 	for _, row := range r.rows[:n] {
 		r.bytes -= len(row.value)
-		// One large frame must not be remembered for ever.
-		if size := cap(row.value); size <= maxBundleBytes+1<<10 && r.free+size <= maxRecent {
+		if size := cap(row.value); size <= maxBundleMemory && r.free+size <= maxRecent {
 			r.spare = append(r.spare, row.value)
 			r.free += size
 		}

@@ -289,15 +289,18 @@ func (w *Worker) stopReason(from, to int) error {
 	return nil
 }
 
-// replay hands an event to the hook. The frame is a copy that is overwritten
-// afterwards, so that whoever keeps it finds out at once.
+// replay hands an event to the hook, if there is one.
 func (w *Worker) replay(kind ReplayKind, seq uint64, d *Delivery, err error) {
-	hook := w.r.o.Sinks.Replay
-	if hook == nil {
-		return
+	if w.r.o.Sinks.Replay != nil {
+		w.tellReplay(kind, seq, d, err)
 	}
+}
+
+// tellReplay lends the hook a copy of the frame, which is overwritten
+// afterwards, so that whoever keeps it finds out at once.
+func (w *Worker) tellReplay(kind ReplayKind, seq uint64, d *Delivery, err error) {
 	w.hook = append(w.hook[:0], d.Frame...)
-	hook(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.hook})
+	w.r.o.Sinks.Replay(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.hook})
 	for i := range w.hook {
 		w.hook[i] = 0xDB
 	}
