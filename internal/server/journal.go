@@ -22,15 +22,16 @@ type journal struct {
 	durable func(progress)
 	failed  func(err error)
 
-	mu     sync.Mutex
-	open   *group // being filled
-	other  *group // under way, or spare
-	flying bool
-	landed sync.Cond // signalled when the group under way has settled
-	held   bool      // nothing is submitted yet
-	err    error
-	pack   []byte    // frames that become one message
-	sizes  histogram // frames per group
+	mu      sync.Mutex
+	open    *group // being filled
+	other   *group // under way, or spare
+	flying  bool
+	landed  sync.Cond // signalled when the group under way has settled
+	held    bool      // nothing is submitted yet
+	answers int       // batches of answers that are being sent
+	err     error
+	pack    []byte    // frames that become one message
+	sizes   histogram // frames per group
 }
 
 // progress is a group that became durable: its gate, the number of its last
@@ -54,6 +55,8 @@ const (
 	mostBytes  = 8 << 20
 )
 
+const enoughFrames = 24
+
 // packSize is how many bytes of frames of one step travel as one message. A
 // message costs the journal the same whether it is long or short. No intent has
 // fewer than 13 bytes, so that a pack and one more frame stay far below
@@ -69,13 +72,31 @@ func newJournal(r *runner.Runner, worker uint32) *journal {
 	return j
 }
 
-// put adds the frames of one step. After a failure they are dropped.
-func (j *journal) put(frames *profile.Frames, gate uint64) {
-	if frames.Len() == 0 {
+// put adds the frames of one step. After a failure they are dropped. Answering says
+// that many answers are about to be sent: see answered.
+func (j *journal) put(frames *profile.Frames, gate uint64, answering bool) {
+	if frames.Len() == 0 && !answering {
 		return
 	}
 	j.mu.Lock()
-	err := j.add(frames, gate)
+	if answering {
+		j.answers++
+	}
+	var err error
+	if frames.Len() > 0 {
+		err = j.add(frames, gate)
+	}
+	j.mu.Unlock()
+	if err != nil {
+		j.failed(err)
+	}
+}
+
+// answered says that a batch of answers has been sent.
+func (j *journal) answered() {
+	j.mu.Lock()
+	j.answers--
+	err := j.submit()
 	j.mu.Unlock()
 	if err != nil {
 		j.failed(err)
@@ -116,7 +137,7 @@ func (j *journal) begin() {
 
 // submit sends the open group on its way if none is.
 func (j *journal) submit() error {
-	if j.held || j.flying || j.err != nil || j.open.frames == 0 {
+	if j.held || j.flying || j.err != nil || j.open.frames == 0 || j.answers > 0 && j.open.frames < enoughFrames {
 		return nil
 	}
 	if err := j.runner.Submit(j.open.messages); err != nil {
