@@ -18,7 +18,9 @@ type batch struct {
 	txs       []*Tx // nil where there is nothing to commit
 	slots     []Tx  // the memory of txs
 	span      *claimSpan
-	units     int // rows that were claimed, if none had to be unpacked
+	easy      []bool // by the first delivery of a bundle: see sort
+	low       uint64 // the lowest number of all
+	units     int    // rows that were claimed, if none had to be unpacked
 	// pos is the first delivery that is not settled yet.
 	pos int
 	// singles says that a failure in a batch handler is being narrowed down.

@@ -141,6 +141,10 @@ func (b *batch) addBundle(row Row, value []byte, n, take int) {
 
 // unit is how many deliveries from i on came from one stored row.
 func (b *batch) unit(i int) int {
+	d := &b.list[i]
+	if n := int(d.of); n > 1 && d.nth == 0 && i+n <= len(b.list) && b.list[i+n-1].nth == d.of-1 {
+		return n // the whole bundle: those between need not be looked at
+	}
 	n := 1
 	for i+n < len(b.list) && b.list[i+n].nth == b.list[i].nth+uint8(n) {
 		n++

@@ -193,7 +193,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 		lo, hi = min(lo, seq), max(hi, seq)
 		b.units++
 	}
-	b.list = b.list[:kept]
+	b.list, b.low = b.list[:kept], lo
 	if kept > 0 {
 		in.expiry.push(expirySpan{lease.Deadline, lo, hi})
 	}

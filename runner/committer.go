@@ -168,7 +168,8 @@ func (k *committer) run() {
 // applyGroup lets requests write until the commit is large enough, and
 // returns how many did.
 func (k *committer) applyGroup(ops []op) int {
-	k.commit.begin(k.e.now(), k.e.checkSpace())
+	now := k.e.o.Now()
+	k.commit.begin(now.UnixMilli(), k.e.checkSpace(now))
 	k.e.ix.mu.Lock()
 	defer k.e.ix.mu.Unlock()
 	n := 0

@@ -97,11 +97,10 @@ const spaceEvery = 250 * time.Millisecond
 
 // checkSpace reports whether the free space is below the watermark. It is
 // called by the committer only.
-func (e *engine) checkSpace() bool {
+func (e *engine) checkSpace(now time.Time) bool {
 	if e.o.MinFree < 0 {
 		return false
 	}
-	now := e.o.Now()
 	if d := now.Sub(e.space.checked); d < 0 || d >= spaceEvery {
 		e.space.checked = now
 		free, err := e.back.Free()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -54,17 +55,9 @@ func (o *settleOp) apply(c *commit) {
 	if o.next != nil && len(o.next.list) > 0 {
 		if in := c.e.ix.inbox(uint64(o.w.id)); len(in.leases) == o.next.units {
 			// Rows above may be claimed before rows below: see inboxState.
-			in.leaseHead = min(o.next.lowest(), in.lowest())
+			in.leaseHead = min(o.next.low, in.lowest())
 		}
 	}
-}
-
-func (b *batch) lowest() uint64 {
-	low := b.list[0].Row.Seq
-	for i := range b.list {
-		low = min(low, b.list[i].Row.Seq)
-	}
-	return low
 }
 
 // applyShared applies what a batch handler did as a whole.
@@ -97,6 +90,24 @@ func lost(err error) error {
 	return err
 }
 
+// nothingSpecial is what becomes of the messages of an easy bundle.
+var nothingSpecial [maxBundle]settled
+
+// sort finds the bundles among from..to that are easy to settle: every message
+// was run with success and has no effects, so that only the row has to go. The
+// worker does that, because its processor has them at hand; the committer's would
+// have to fetch them, while everybody waits.
+func (b *batch) sort(from, to int) {
+	b.easy = slices.Grow(b.easy[:0], len(b.list))[:len(b.list)]
+	for i, n := from, 0; i < to; i += n {
+		n = b.unit(i)
+		b.easy[i] = i+n <= to
+		for k := i; k < i+n && b.easy[i]; k++ {
+			b.easy[i] = b.outs[k].verdict == verdictDone && b.list[k].Flags&Dedupe == 0 && (b.txs[k] == nil || b.txs[k].empty())
+		}
+	}
+}
+
 // bundle returns how many deliveries from i on, before to, are one row: all of
 // a bundle, or one. A bundle of which only a part is asked for is unpacked.
 func (b *batch) bundle(c *commit, i, to int) int {
@@ -118,6 +129,11 @@ func (b *batch) bundle(c *commit, i, to int) int {
 // settle settles what is one row, and returns how many deliveries that were.
 func (o *settleOp) settle(c *commit, i int) int {
 	n := o.b.bundle(c, i, o.to)
+	if n > 1 && o.b.easy[i] {
+		c.remove(c.e.ix.inboxes[o.b.list[i].Row.Worker], o.b.list[i].Row.Seq, bandNormal)
+		o.results = append(o.results, nothingSpecial[:n]...)
+		return n
+	}
 	for k := i; k < i+n && n > 1; k++ {
 		if o.b.outs[k].verdict != verdictDone {
 			o.b.loosen(c, i)

@@ -112,6 +112,7 @@ func (w *Worker) acquire(ctx context.Context, e *engine, now int64, l limits) er
 // that nobody else holds the worker's memory; the committer never stalls
 // without failing.
 func (w *Worker) send(_ context.Context, e *engine, from, to int, next *batch, b *Batched) error {
+	w.cur.sort(from, to)
 	o := &w.settle
 	*o = settleOp{waiter: e.newWaiter(), e: e, w: w, b: w.cur, from: from, to: to, next: next,
 		results: o.results, buf: o.buf}
