@@ -12,8 +12,9 @@ import (
 // journal takes the frames of one life of a profile to the runner. It has one
 // group under way and one that is being filled: while the first is made
 // durable, the steps of the loop go into the second. So groups grow with the
-// load, nothing waits longer than for the disk, and after a failure nothing
-// follows: a frame never becomes durable when one before it was refused.
+// load, nothing waits longer than for the disk and for answers that are being
+// sent, and after a failure nothing follows: a frame never becomes durable when
+// one before it was refused.
 type journal struct {
 	runner *runner.Runner
 	worker uint32
@@ -55,7 +56,10 @@ const (
 	mostBytes  = 8 << 20
 )
 
-const enoughFrames = 24
+// enoughFrames is how many a group needs to leave while answers are being sent.
+// Whoever is answered moves at once: a group that waits for that moment is some
+// moves longer, and costs the disk the same.
+const enoughFrames = 48
 
 // packSize is how many bytes of frames of one step travel as one message. A
 // message costs the journal the same whether it is long or short. No intent has
@@ -73,7 +77,8 @@ func newJournal(r *runner.Runner, worker uint32) *journal {
 }
 
 // put adds the frames of one step. After a failure they are dropped. Answering says
-// that many answers are about to be sent: see answered.
+// that many answers of the same step are about to be sent; answered says when they
+// are.
 func (j *journal) put(frames *profile.Frames, gate uint64, answering bool) {
 	if frames.Len() == 0 && !answering {
 		return
@@ -137,8 +142,11 @@ func (j *journal) begin() {
 
 // submit sends the open group on its way if none is.
 func (j *journal) submit() error {
-	if j.held || j.flying || j.err != nil || j.open.frames == 0 || j.answers > 0 && j.open.frames < enoughFrames {
+	if j.held || j.flying || j.err != nil || j.open.frames == 0 {
 		return nil
+	}
+	if j.answers > 0 && j.open.frames < enoughFrames {
+		return nil // answered does it
 	}
 	if err := j.runner.Submit(j.open.messages); err != nil {
 		j.err = err

@@ -20,7 +20,7 @@ type writer struct {
 // parcel is the packets of one step on their way to the kernel.
 type parcel struct {
 	port    *transport.Port
-	journal *journal // that waits for it, or nil
+	journal *journal // that is told when it has left, or nil
 	packets link.Batch
 	steps   []timedStep // whose answers are among them
 	at      time.Time   // when the kernel had them
