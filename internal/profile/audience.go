@@ -14,8 +14,9 @@ import (
 // audience is everybody beside the players who move: who predicts, and who
 // watches.
 type audience struct {
-	book *predict.Book
-	hall *spectate.Hall
+	book   *predict.Book
+	hall   *spectate.Hall
+	prizes prizes
 	// observe is Profile.observed, while the hall is open.
 	observe func(*board.Board)
 	gains   []predict.Gain // of the present request
@@ -31,6 +32,7 @@ func (p *Profile) newAudience(o Options) audience {
 		book:    predict.New(predictOptions(o.Config), p.newPredictionID, key),
 		hall:    spectate.New(spectateOptions(o.Config)),
 		observe: p.observed,
+		prizes:  newPrizes(),
 	}
 }
 

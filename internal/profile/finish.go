@@ -9,7 +9,6 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/score"
 	"wamble/internal/session"
-	"wamble/wire"
 )
 
 // finished is the one place where a finished game meets the other rooms. The
@@ -31,7 +30,6 @@ type rewards struct {
 	changes      []change
 	payout       wamble.RecordPayout
 	rating       wamble.RecordRating
-	text         []byte
 }
 
 // winner is a session in memory that a game brought something.
@@ -140,8 +138,7 @@ func (p *Profile) congratulate(out *Output) {
 		if won.points == 0 || !p.isHere(won.session) {
 			continue
 		}
-		w.text = append(appendPoints(append(w.text[:0], "your moves won "...), won.points), " points"...)
-		p.notify(won.session.Token(), won.board, wire.ServerNotification{Type: wire.NoticePotPayout, Text: w.text}, out)
+		p.award(won.session, won.board, won.points, out)
 	}
 	clear(w.winners)
 	w.winners = w.winners[:0]

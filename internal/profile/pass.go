@@ -12,6 +12,7 @@ import (
 // pass lets time pass for boards and players.
 func (p *Profile) pass(out *Output) {
 	p.cry(out)
+	p.tellPrizes(out)
 	if p.mode.stage == running && !p.readOnly() {
 		p.release(out)
 		p.fill(out)
@@ -119,6 +120,9 @@ func (p *Profile) next() time.Time {
 	}
 	if c := &p.mode.law.crier; len(c.tokens) > 0 {
 		sooner(c.next)
+	}
+	if at, ok := p.audience.prizes.next(); ok {
+		sooner(p.clock.at(at))
 	}
 	if at, ok := p.audience.hall.Next(); ok && p.mode.stage == running {
 		sooner(at)

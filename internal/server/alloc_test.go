@@ -39,7 +39,7 @@ func TestNoAllocation(t *testing.T) {
 		loop.step(transport.Arrivals{})
 		loop.times.step(time.Now(), gate+1, moves)
 		loop.times.left(time.Now())
-		l.journal.put(&frames, gate)
+		l.journal.put(&frames, gate, false)
 	}
 	for range 100 {
 		round()
@@ -63,8 +63,8 @@ func TestJournalOrder(t *testing.T) {
 	j.durable = func(p progress) { durable <- p.gate }
 	j.failed = func(err error) { failed <- err }
 	frames := someFrames(t)
-	j.put(frames, 1)
-	j.put(frames, 2)
+	j.put(frames, 1, false)
+	j.put(frames, 2, false)
 	if n := r.Stats().Inboxes; len(n) != 0 {
 		t.Fatalf("frames left before begin: %+v", n)
 	}
@@ -73,19 +73,69 @@ func TestJournalOrder(t *testing.T) {
 		t.Errorf("got gate %d, want 2: both steps in one group", got)
 	}
 	disk.FailAfter(0, runner.ErrNoSpace)
-	j.put(frames, 3)
+	j.put(frames, 3, false)
 	if err := <-failed; err == nil {
 		t.Error("no reason")
 	}
 	if err := r.Reopen(); err != nil {
 		t.Fatal(err)
 	}
-	j.put(frames, 4)
+	j.put(frames, 4, false)
 	if !j.broken() || j.behind() {
 		t.Error("a journal that failed takes frames")
 	}
 	if got, want := r.Stats().Inboxes[0].Depth, uint64(2); got != want { // a message for each step
 		t.Errorf("the journal has %d frames, want %d", got, want)
+	}
+}
+
+// TestJournalWaitsForAnswers: a short group leaves when the answers that are being
+// sent have left, a long one at once.
+func TestJournalWaitsForAnswers(t *testing.T) {
+	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	j := newJournal(r, 1)
+	durable := make(chan progress, 16)
+	j.durable = func(p progress) { durable <- p }
+	j.failed = func(err error) { t.Error(err) }
+	j.begin()
+	frames := someFrames(t)
+	if frames.Len() >= enoughFrames {
+		t.Fatalf("%d frames are a long group already", frames.Len())
+	}
+	under := func() bool {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.flying
+	}
+	j.put(new(profile.Frames), 0, true)
+	j.put(frames, 1, true)
+	if under() {
+		t.Error("a short group left while answers were being sent")
+	}
+	j.answered()
+	if under() {
+		t.Error("a short group left when some of the answers had")
+	}
+	j.answered()
+	if got := <-durable; got.gate != 1 || got.frames != frames.Len() {
+		t.Errorf("got %+v, want gate 1", got)
+	}
+	most, n := uint64(1), 0
+	j.put(new(profile.Frames), 0, true)
+	for ; n < enoughFrames; n += frames.Len() {
+		most++
+		j.put(frames, most, false)
+	}
+	if got := <-durable; got.gate != most || got.frames != n {
+		t.Errorf("got %+v, want gate %d and %d frames", got, most, n)
+	}
+	j.answered()
+	if under() {
+		t.Error("a group without frames is under way")
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 // journal takes the frames of one life of a profile to the runner. It has one
 // group under way and one that is being filled: while the first is made
 // durable, the steps of the loop go into the second. So groups grow with the
-// load, nothing waits longer than for the disk, and after a failure nothing
-// follows: a frame never becomes durable when one before it was refused.
+// load, nothing waits longer than for the disk and for answers that are being
+// sent, and after a failure nothing follows: a frame never becomes durable when
+// one before it was refused.
 type journal struct {
 	runner *runner.Runner
 	worker uint32
@@ -22,15 +23,16 @@ type journal struct {
 	durable func(progress)
 	failed  func(err error)
 
-	mu     sync.Mutex
-	open   *group // being filled
-	other  *group // under way, or spare
-	flying bool
-	landed sync.Cond // signalled when the group under way has settled
-	held   bool      // nothing is submitted yet
-	err    error
-	pack   []byte    // frames that become one message
-	sizes  histogram // frames per group
+	mu      sync.Mutex
+	open    *group // being filled
+	other   *group // under way, or spare
+	flying  bool
+	landed  sync.Cond // signalled when the group under way has settled
+	held    bool      // nothing is submitted yet
+	answers int       // batches of answers that are being sent
+	err     error
+	pack    []byte    // frames that become one message
+	sizes   histogram // frames per group
 }
 
 // progress is a group that became durable: its gate, the number of its last
@@ -54,6 +56,11 @@ const (
 	mostBytes  = 8 << 20
 )
 
+// enoughFrames is how many a group needs to leave while answers are being sent.
+// Whoever is answered moves at once: a group that waits for that moment is some
+// moves longer, and costs the disk the same.
+const enoughFrames = 48
+
 // packSize is how many bytes of frames of one step travel as one message. A
 // message costs the journal the same whether it is long or short. No intent has
 // fewer than 13 bytes, so that a pack and one more frame stay far below
@@ -69,13 +76,32 @@ func newJournal(r *runner.Runner, worker uint32) *journal {
 	return j
 }
 
-// put adds the frames of one step. After a failure they are dropped.
-func (j *journal) put(frames *profile.Frames, gate uint64) {
-	if frames.Len() == 0 {
+// put adds the frames of one step. After a failure they are dropped. Answering says
+// that many answers of the same step are about to be sent; answered says when they
+// are.
+func (j *journal) put(frames *profile.Frames, gate uint64, answering bool) {
+	if frames.Len() == 0 && !answering {
 		return
 	}
 	j.mu.Lock()
-	err := j.add(frames, gate)
+	if answering {
+		j.answers++
+	}
+	var err error
+	if frames.Len() > 0 {
+		err = j.add(frames, gate)
+	}
+	j.mu.Unlock()
+	if err != nil {
+		j.failed(err)
+	}
+}
+
+// answered says that a batch of answers has been sent.
+func (j *journal) answered() {
+	j.mu.Lock()
+	j.answers--
+	err := j.submit()
 	j.mu.Unlock()
 	if err != nil {
 		j.failed(err)
@@ -118,6 +144,9 @@ func (j *journal) begin() {
 func (j *journal) submit() error {
 	if j.held || j.flying || j.err != nil || j.open.frames == 0 {
 		return nil
+	}
+	if j.answers > 0 && j.open.frames < enoughFrames {
+		return nil // answered does it
 	}
 	if err := j.runner.Submit(j.open.messages); err != nil {
 		j.err = err

@@ -77,7 +77,7 @@ func (l *life) tell(now time.Time, inputs []profile.Input) {
 // step is one step outside of the loop. Its frames are held by the journal.
 func (l *life) step(inputs ...profile.Input) {
 	l.tell(time.Now(), inputs)
-	l.journal.put(&l.out.Frames, l.out.Gate)
+	l.journal.put(&l.out.Frames, l.out.Gate, false)
 }
 
 const (

@@ -144,7 +144,7 @@ func (l *loop) follow(now time.Time) {
 		l.last = out.Gate
 		l.times.step(now, out.Gate, life.profile.Stats().Moves)
 	}
-	life.journal.put(&out.Frames, out.Gate)
+	life.journal.put(&out.Frames, out.Gate, l.hands())
 	for _, load := range out.Loads {
 		l.rt.loads.ask(life, load)
 	}

@@ -20,6 +20,7 @@ type writer struct {
 // parcel is the packets of one step on their way to the kernel.
 type parcel struct {
 	port    *transport.Port
+	journal *journal // that is told when it has left, or nil
 	packets link.Batch
 	steps   []timedStep // whose answers are among them
 	at      time.Time   // when the kernel had them
@@ -46,6 +47,9 @@ func newWriter() *writer {
 func (w *writer) run() {
 	for p := range w.full {
 		p.send()
+		if p.journal != nil {
+			p.journal.answered()
+		}
 		w.sent <- p
 	}
 }
@@ -59,6 +63,9 @@ func (p *parcel) send() {
 	p.err = p.port.Send(&p.packets)
 	p.at = time.Now()
 }
+
+// hands reports whether what the last step has produced goes to the writer.
+func (l *loop) hands() bool { return l.life.out.Packets.Len() > fewPackets && !l.rt.help.inline }
 
 // send sends what the last step has produced, or hands it to the writer.
 func (l *loop) send() error {
@@ -79,7 +86,10 @@ func (l *loop) send() error {
 	last := len(w.free) - 1
 	p := w.free[last]
 	w.free = w.free[:last]
-	p.port, p.steps = l.port, l.times.leave(p.steps)
+	p.port, p.steps, p.journal = l.port, l.times.leave(p.steps), nil
+	if l.hands() {
+		p.journal = l.life.journal
+	}
 	p.packets, *out = *out, p.packets
 	out.Reset()
 	w.full <- p
