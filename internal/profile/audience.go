@@ -11,8 +11,8 @@ import (
 	"wamble/wire"
 )
 
-// audience is everybody beside the players who move: who predicts, and who
-// watches.
+// audience is who is told more than the answers to his moves: who predicts, who
+// watches, and who has won.
 type audience struct {
 	book   *predict.Book
 	hall   *spectate.Hall

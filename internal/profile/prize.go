@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"strconv"
 	"time"
 
 	"wamble"
@@ -34,15 +35,15 @@ func newPrizes() prizes { return prizes{of: map[wamble.SessionID]*prize{}} }
 
 // award tells a player what a game has won him, or keeps it for later.
 func (p *Profile) award(s *session.Session, board wamble.BoardID, points float64, out *Output) {
-	a := p.audience.prizes.of[s.ID()]
-	if a == nil {
+	a, told := p.audience.prizes.of[s.ID()]
+	if !told {
 		a = &prize{session: s.ID()}
 		p.audience.prizes.of[s.ID()] = a
-		a.board, a.points, a.games = board, points, 1
-		p.tellPrize(a, s, out)
-		return
 	}
 	a.board, a.points, a.games = board, a.points+points, a.games+1
+	if !told {
+		p.tellPrize(a, s, out)
+	}
 }
 
 // tellPrize tells a player what he has won.
@@ -50,7 +51,7 @@ func (p *Profile) tellPrize(a *prize, s *session.Session, out *Output) {
 	all := &p.audience.prizes
 	all.text = append(appendPoints(append(all.text[:0], "your moves won "...), a.points), " points"...)
 	if a.games > 1 {
-		all.text = append(appendPoints(append(all.text, " in "...), float64(a.games)), " games"...)
+		all.text = append(strconv.AppendInt(append(all.text, " in "...), int64(a.games), 10), " games"...)
 	}
 	p.notify(s.Token(), a.board, wire.ServerNotification{Type: wire.NoticePotPayout, Text: all.text}, out)
 	a.points, a.games, a.due = 0, 0, p.clock.since+prizeEvery

@@ -206,7 +206,7 @@ func (rt *runtime) takeOver(ctx context.Context) (*life, error) {
 // succeed does what follows from the adoption, before the loop runs.
 func (l *loop) succeed() {
 	now := time.Now()
-	l.follow(now)
+	l.follow(now, false)
 	l.err = l.port.Send(&l.life.out.Packets)
 	l.until = now
 }

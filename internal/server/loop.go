@@ -134,17 +134,18 @@ func (l *loop) step(in transport.Arrivals) {
 		l.done = durable
 		l.times.durable(now, durable)
 	}
-	l.follow(now)
+	l.follow(now, l.hands())
 }
 
-// follow does what follows from a step, but for sending.
-func (l *loop) follow(now time.Time) {
+// follow does what follows from a step, but for sending. Answering says that the
+// writer is handed what is sent.
+func (l *loop) follow(now time.Time, answering bool) {
 	life, out := l.life, &l.life.out
 	if out.Gate != 0 {
 		l.last = out.Gate
 		l.times.step(now, out.Gate, life.profile.Stats().Moves)
 	}
-	life.journal.put(&out.Frames, out.Gate, l.hands())
+	life.journal.put(&out.Frames, out.Gate, answering)
 	for _, load := range out.Loads {
 		l.rt.loads.ask(life, load)
 	}

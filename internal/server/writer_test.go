@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/config"
 	"wamble/internal/transport"
+	"wamble/runner"
+	"wamble/runner/runnertest"
 )
 
 // sender is a loop that only sends, and a socket that it sends to.
@@ -143,5 +146,32 @@ func TestWriterAllocates(t *testing.T) {
 	}
 	if got := testing.AllocsPerRun(1000, round); got > 0.1 {
 		t.Errorf("got %v allocations for a parcel, want none", got)
+	}
+}
+
+// TestHeirSendsByItself: what follows from an adoption leaves without the writer,
+// so that the journal must not wait for it.
+func TestHeirSendsByItself(t *testing.T) {
+	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c, err := config.Load("", "", config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSender(t)
+	s.rt.cfg.Store(c.Default)
+	s.life.journal = newJournal(r, 1)
+	to := wamble.Peer{Addr: s.far.LocalAddr().(*net.UDPAddr).AddrPort()}
+	for range 3 * fewPackets {
+		s.life.out.Packets.Send(to, []byte("answer"))
+	}
+	if s.succeed(); s.err != nil {
+		t.Fatal(s.err)
+	}
+	if n := s.life.journal.answers; n != 0 {
+		t.Errorf("the journal waits for %d batches of answers", n)
 	}
 }
