@@ -23,7 +23,7 @@ type mmsghdr struct {
 const overflowSpace = 24
 
 // batchReader reads up to ReadBatch datagrams with one system call, into
-// buffers that it keeps. The poller of the Go runtime does the waiting.
+// buffers that it keeps.
 type batchReader struct {
 	u        *UDP
 	headers  [ReadBatch]mmsghdr
@@ -36,9 +36,12 @@ type batchReader struct {
 	overflow uint32
 
 	wait  bool
+	bell  uintptr // that is set before waiting
 	got   int
 	errno syscall.Errno
-	call  func(fd uintptr) bool // recv, bound once so that a read does not allocate
+	// Bound once, so that a read does not allocate.
+	listening func(bell uintptr) bool // listen
+	receiving func(fd uintptr) bool   // recv
 }
 
 func newBatchReader(u *UDP) *batchReader {
@@ -52,7 +55,7 @@ func newBatchReader(u *UDP) *batchReader {
 		h.SetIovlen(1)
 		h.Control = &r.controls[i][0]
 	}
-	r.call = r.recv
+	r.listening, r.receiving = r.listen, r.recv
 	return r
 }
 
@@ -64,7 +67,7 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 		h.SetControllen(overflowSpace)
 	}
 	r.used, r.wait, r.got, r.errno = 0, wait, 0, 0
-	if err := r.u.raw.Read(r.call); err != nil {
+	if err := r.look(); err != nil {
 		return nil, err
 	}
 	switch r.errno {
@@ -72,6 +75,8 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	case syscall.EAGAIN, syscall.ECONNREFUSED, syscall.EINTR:
 		// Nothing there, or an old answer of ours came back as ICMP error.
 		return nil, nil
+	case syscall.EBADF:
+		return nil, net.ErrClosed
 	default:
 		return nil, os.NewSyscallError("recvmmsg", r.errno)
 	}
@@ -90,7 +95,25 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	return packets, nil
 }
 
-// recv is one recvmmsg; false asks the poller to wait for more.
+// look reads once, or until something is there.
+func (r *batchReader) look() error {
+	if !r.wait {
+		return closedErr(r.u.socket.raw.Read(r.receiving))
+	}
+	return closedErr(r.u.socket.rope.Read(r.listening))
+}
+
+// listen reads what is there; false asks the poller to wait for the bell.
+func (r *batchReader) listen(bell uintptr) bool {
+	r.u.socket.hush(bell)
+	r.bell = bell
+	if err := r.u.socket.raw.Read(r.receiving); err != nil {
+		r.errno = syscall.EBADF // closed
+	}
+	return r.errno != syscall.EAGAIN
+}
+
+// recv is one recvmmsg. If nothing is there and somebody waits, it sets the bell.
 func (r *batchReader) recv(fd uintptr) bool {
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd,
 		uintptr(unsafe.Pointer(&r.headers[0])), ReadBatch, unix.MSG_DONTWAIT, 0, 0)
@@ -98,7 +121,12 @@ func (r *batchReader) recv(fd uintptr) bool {
 	if errno != 0 {
 		r.got = 0
 	}
-	return errno != syscall.EAGAIN || !r.wait
+	if errno == syscall.EAGAIN && r.wait {
+		if err := r.u.socket.arm(r.bell, fd); err != nil {
+			r.errno = err.(syscall.Errno)
+		}
+	}
+	return true
 }
 
 // countOverflow reads the kernel's counter of dropped datagrams from the
@@ -125,8 +153,8 @@ type batchWriter struct {
 	names   [WriteBatch]unix.RawSockaddrInet6
 	vectors [WriteBatch]unix.Iovec
 
-	from, to int // what is still to be sent
-	wait     bool
+	from, to int       // what is still to be sent
+	until    time.Time // when the batch has waited for room long enough; zero: it has not yet
 	got      int
 	errno    syscall.Errno
 	call     func(fd uintptr) bool
@@ -149,8 +177,8 @@ func (w *batchWriter) batch(out Outgoing, first, end int) error {
 	w.fill(out, first, end)
 	retried := false
 	for w.from < w.to {
-		if err := w.u.raw.Write(w.call); err != nil {
-			return w.giveUp(err)
+		if err := closedErr(w.u.socket.raw.Write(w.call)); err != nil {
+			return err
 		}
 		switch w.errno {
 		case 0:
@@ -159,11 +187,10 @@ func (w *batchWriter) batch(out Outgoing, first, end int) error {
 			retried = false
 		case syscall.EINTR:
 		case syscall.EAGAIN, syscall.ENOBUFS:
-			if w.wait { // the patience below is over
-				return w.giveUp(os.ErrDeadlineExceeded)
+			if w.errno == syscall.ENOBUFS && !w.until.IsZero() || !w.awaitRoom() {
+				w.u.counts.unsent.Add(uint64(w.to - w.from))
+				return nil
 			}
-			w.wait = true
-			w.u.conn.SetWriteDeadline(time.Now().Add(sendPatience))
 		case syscall.ECONNREFUSED:
 			// An ICMP error for an earlier datagram: this one was not tried.
 			if retried {
@@ -176,13 +203,12 @@ func (w *batchWriter) batch(out Outgoing, first, end int) error {
 			w.skip()
 		}
 	}
-	w.endWait()
 	return nil
 }
 
 // fill prepares the headers.
 func (w *batchWriter) fill(out Outgoing, first, end int) {
-	w.from, w.to, w.wait = 0, 0, false
+	w.from, w.to, w.until = 0, 0, time.Time{}
 	for p := first; p < end; p++ {
 		peer, data := out.At(p)
 		if peer.Stream() {
@@ -207,27 +233,25 @@ func (w *batchWriter) skip() {
 	w.u.counts.refused.Add(1)
 }
 
-// giveUp drops the rest of a batch when there was no room for it in time.
-func (w *batchWriter) giveUp(err error) error {
-	if !os.IsTimeout(err) {
-		return err
+// awaitRoom waits for room in the send buffer, and reports whether there may be
+// some: the patience for one batch ends.
+func (w *batchWriter) awaitRoom() bool {
+	now := time.Now()
+	if w.until.IsZero() {
+		w.until = now.Add(sendPatience)
 	}
-	w.u.counts.unsent.Add(uint64(w.to - w.from))
-	w.endWait()
-	return nil
+	left := w.until.Sub(now)
+	if left <= 0 {
+		return false
+	}
+	w.u.socket.raw.Control(func(fd uintptr) { w.u.socket.awaitRoom(fd, left) })
+	return true
 }
 
-func (w *batchWriter) endWait() {
-	if w.wait {
-		w.wait = false
-		w.u.conn.SetWriteDeadline(time.Time{})
-	}
-}
-
-// send is one sendmmsg; false asks the poller to wait for room.
+// send is one sendmmsg.
 func (w *batchWriter) send(fd uintptr) bool {
 	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd,
 		uintptr(unsafe.Pointer(&w.headers[w.from])), uintptr(w.to-w.from), unix.MSG_DONTWAIT, 0, 0)
 	w.got, w.errno = int(n), errno
-	return errno != syscall.EAGAIN || !w.wait
+	return true
 }

@@ -1,21 +1,20 @@
 package transport
 
 import (
-	"net"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// setSocketOptions prepares the socket and reports whether it is of the IPv6
+// prepare sets the options of the socket and reports whether it is of the IPv6
 // family.
 //
 // Path MTU discovery is off: a packet has at most 1234 bytes, routers may
 // fragment it, and nobody can shrink our packets with forged ICMP. Over IPv6,
 // where routers do not fragment, the kernel cuts at the minimum of 1280.
-func setSocketOptions(conn *net.UDPConn, raw syscall.RawConn, o UDPOptions) (v6 bool, err error) {
+func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
 	var inner error
-	err = raw.Control(func(fd uintptr) {
+	err = s.raw.Control(func(fd uintptr) {
 		s := int(fd)
 		var domain int
 		if domain, inner = unix.GetsockoptInt(s, unix.SOL_SOCKET, unix.SO_DOMAIN); inner != nil {
@@ -57,7 +56,7 @@ func setBuffer(s, option, force, size int) {
 
 // SetBuffer changes the sizes of both buffers; see UDPOptions.
 func (u *UDP) SetBuffer(size int) error {
-	return u.raw.Control(func(fd uintptr) {
+	return u.socket.raw.Control(func(fd uintptr) {
 		setBuffer(int(fd), unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, size)
 		setBuffer(int(fd), unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, size)
 	})
@@ -68,7 +67,7 @@ func (u *UDP) SetBuffer(size int) error {
 // grants twice of what was asked.
 func (u *UDP) Buffers() (receive, send int, err error) {
 	var inner error
-	err = u.raw.Control(func(fd uintptr) {
+	err = u.socket.raw.Control(func(fd uintptr) {
 		if receive, inner = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF); inner == nil {
 			send, inner = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
 		}

@@ -64,7 +64,7 @@ func (s *spoofer) add(i uint32, packet []byte) {
 
 func (s *spoofer) flush() {
 	from := 0
-	err := s.udp.raw.Write(func(fd uintptr) bool {
+	err := s.udp.socket.raw.Write(func(fd uintptr) bool {
 		for from < s.n {
 			n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd,
 				uintptr(unsafe.Pointer(&s.headers[from])), uintptr(s.n-from), unix.MSG_DONTWAIT, 0, 0)

@@ -22,12 +22,11 @@ import (
 //
 // One goroutine at a time may read. Writes may come from several.
 type UDP struct {
-	conn  *net.UDPConn
-	raw   syscall.RawConn
-	local netip.AddrPort
-	read  *batchReader
-	armed time.Time // the read deadline that was set last
-	stale bool      // another one may be in force
+	socket *socket
+	local  netip.AddrPort
+	read   *batchReader
+	armed  time.Time // the read deadline that was set last
+	stale  bool      // another one may be in force
 
 	mu    sync.Mutex // guards write
 	write *batchWriter
@@ -106,17 +105,15 @@ func AdoptUDP(file *os.File, o UDPOptions) (*UDP, error) {
 }
 
 func newUDP(conn *net.UDPConn, o UDPOptions) (*UDP, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("udp socket: %w", err)
-	}
-	u := &UDP{conn: conn, raw: raw}
 	local := conn.LocalAddr().(*net.UDPAddr).AddrPort()
-	u.local = netip.AddrPortFrom(local.Addr().Unmap(), local.Port())
-	v6, err := setSocketOptions(conn, raw, o)
+	u := &UDP{local: netip.AddrPortFrom(local.Addr().Unmap(), local.Port())}
+	var err error
+	if u.socket, err = newSocket(conn); err != nil {
+		return nil, fmt.Errorf("udp socket %s: %w", u.local, err)
+	}
+	v6, err := u.socket.prepare(o)
 	if err != nil {
-		conn.Close()
+		u.socket.Close()
 		return nil, fmt.Errorf("udp socket %s: %w", u.local, err)
 	}
 	u.read = newBatchReader(u)
@@ -129,10 +126,10 @@ func (u *UDP) LocalAddr() netip.AddrPort { return u.local }
 
 // SyscallConn gives access to the descriptor, to pass it on to another image.
 // Never ask the socket for its File instead: that turns it blocking.
-func (u *UDP) SyscallConn() (syscall.RawConn, error) { return u.conn.SyscallConn() }
+func (u *UDP) SyscallConn() (syscall.RawConn, error) { return u.socket.SyscallConn() }
 
 // Close closes the socket. A read that waits returns net.ErrClosed.
-func (u *UDP) Close() error { return u.conn.Close() }
+func (u *UDP) Close() error { return u.socket.Close() }
 
 // Stats returns the counters.
 func (u *UDP) Stats() UDPStats {
@@ -173,7 +170,7 @@ func (u *UDP) arm(until time.Time) (wait bool, err error) {
 		return wait, nil
 	}
 	u.armed, u.stale = until, false
-	return wait, u.conn.SetReadDeadline(until)
+	return wait, u.socket.SetReadDeadline(until)
 }
 
 // readArmed reads under the deadline that is set.
@@ -188,7 +185,7 @@ func (u *UDP) readArmed(wait bool) ([]Packet, error) {
 }
 
 // interrupt ends a read that waits, now or at once when it begins to.
-func (u *UDP) interrupt() { u.conn.SetReadDeadline(longAgo) }
+func (u *UDP) interrupt() { u.socket.SetReadDeadline(longAgo) }
 
 var longAgo = time.Unix(1, 0)
 

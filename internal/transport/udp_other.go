@@ -25,9 +25,9 @@ func newBatchReader(u *UDP) *batchReader { return &batchReader{u: u} }
 
 func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	if !wait {
-		r.u.conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+		r.u.socket.SetReadDeadline(time.Now().Add(time.Millisecond))
 	}
-	n, from, err := r.u.conn.ReadFromUDPAddrPort(r.buffer[:])
+	n, from, err := r.u.socket.ReadFromUDPAddrPort(r.buffer[:])
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +44,13 @@ type batchWriter struct{ u *UDP }
 func newBatchWriter(u *UDP, _ bool) *batchWriter { return &batchWriter{u: u} }
 
 func (w *batchWriter) batch(out Outgoing, first, end int) error {
-	w.u.conn.SetWriteDeadline(time.Now().Add(sendPatience))
+	w.u.socket.SetWriteDeadline(time.Now().Add(sendPatience))
 	for i := first; i < end; i++ {
 		peer, data := out.At(i)
 		if peer.Stream() {
 			continue
 		}
-		_, err := w.u.conn.WriteToUDPAddrPort(data, peer.Addr)
+		_, err := w.u.socket.WriteToUDPAddrPort(data, peer.Addr)
 		switch {
 		case err == nil:
 			w.u.counts.sent.Add(1)
@@ -63,18 +63,22 @@ func (w *batchWriter) batch(out Outgoing, first, end int) error {
 	return nil
 }
 
-// setSocketOptions steps down from the largest buffer to what is granted.
-func setSocketOptions(conn *net.UDPConn, _ syscall.RawConn, o UDPOptions) (v6 bool, err error) {
-	setBuffers(conn, o.Buffer)
+type socket struct{ *net.UDPConn }
+
+func newSocket(conn *net.UDPConn) (*socket, error) { return &socket{conn}, nil }
+
+// prepare steps down from the largest buffer to what is granted.
+func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
+	s.setBuffers(o.Buffer)
 	return true, nil
 }
 
-func setBuffers(conn *net.UDPConn, size int) {
+func (s *socket) setBuffers(size int) {
 	if size <= 0 {
 		size = largestBuffer
 	}
 	for ; size >= 32<<10; size /= 2 {
-		if conn.SetReadBuffer(size) == nil && conn.SetWriteBuffer(size) == nil {
+		if s.SetReadBuffer(size) == nil && s.SetWriteBuffer(size) == nil {
 			break
 		}
 	}
@@ -82,7 +86,7 @@ func setBuffers(conn *net.UDPConn, size int) {
 
 // SetBuffer changes the sizes of both buffers; see UDPOptions.
 func (u *UDP) SetBuffer(size int) error {
-	setBuffers(u.conn, size)
+	u.socket.setBuffers(size)
 	return nil
 }
 

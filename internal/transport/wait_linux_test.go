@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wamble"
+	"wamble/internal/link"
+)
+
+// rings reports whether the poller would be told that a datagram is there.
+func rings(t *testing.T, u *UDP) bool {
+	t.Helper()
+	fds := []unix.PollFd{{Events: unix.POLLIN | unix.POLLOUT}}
+	err := u.socket.rope.Control(func(bell uintptr) {
+		fds[0].Fd = int32(bell)
+		if _, err := unix.Poll(fds, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fds[0].Revents != 0
+}
+
+// TestBellRingsForWhoeverWaits: the poller hears of the first datagram that
+// comes while a reader waits, and of no other that comes or leaves.
+func TestBellRingsForWhoeverWaits(t *testing.T) {
+	u, err := ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), UDPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	other, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(u.LocalAddr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	say := func() {
+		t.Helper()
+		if _, err := other.Write([]byte("hello")); err != nil { // it is there when Write returns
+			t.Fatal(err)
+		}
+	}
+	take := func(until time.Time, want int) {
+		t.Helper()
+		if packets, err := u.Read(until); err != nil || len(packets) != want {
+			t.Fatalf("read %d packets and %v, want %d", len(packets), err, want)
+		}
+	}
+
+	say()
+	if rings(t, u) {
+		t.Error("it rings for a datagram that nobody waits for")
+	}
+	take(time.Now().Add(time.Hour), 1) // there at once: the bell is not needed
+
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		if packets, err := u.Read(time.Now().Add(time.Hour)); err != nil || len(packets) != 1 {
+			t.Errorf("whoever waited read %d packets and %v", len(packets), err)
+		}
+	}()
+	for set := false; !set; {
+		u.socket.rope.Control(func(bell uintptr) { set = armed(t, bell) })
+	}
+	say()
+	<-waited
+	for range 3 {
+		say()
+	}
+	var out link.Batch
+	out.Send(wamble.Peer{Addr: other.LocalAddr().(*net.UDPAddr).AddrPort()}, []byte("answer"))
+	if err := u.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if rings(t, u) {
+		t.Error("it rings once more for a reader that has returned")
+	}
+	take(time.Time{}, 3)
+	take(time.Now().Add(time.Millisecond), 0)
+}
+
+// TestBellIsFree: to wait for a datagram allocates nothing.
+func TestBellIsFree(t *testing.T) {
+	u, err := ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), UDPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	u.socket.rope.Control(func(bell uintptr) {
+		u.socket.raw.Control(func(fd uintptr) {
+			if n := testing.AllocsPerRun(100, func() {
+				if err := u.socket.arm(bell, fd); err != nil {
+					t.Fatal(err)
+				}
+				u.socket.hush(bell)
+			}); n != 0 {
+				t.Errorf("%v allocations", n)
+			}
+		})
+	})
+}
+
+// armed asks the kernel whether a bell waits for a datagram.
+func armed(t *testing.T, bell uintptr) bool {
+	t.Helper()
+	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", bell))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// tfd: 7 events: 40000001 data: …
+	_, after, _ := strings.Cut(string(info), "events:")
+	fields := strings.Fields(after)
+	if len(fields) == 0 {
+		t.Fatalf("no socket in %q", info)
+	}
+	mask, err := strconv.ParseUint(fields[0], 16, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mask&unix.EPOLLIN != 0
+}
