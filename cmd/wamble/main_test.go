@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"wamble": main})
+	testscript.Main(m, map[string]func(){"wamble": main, "calmly": calmly})
 }
 
 // TestScripts runs every command line of testdata/script against the real

@@ -92,3 +92,6 @@ func (u *UDP) SetBuffer(size int) error {
 
 // shareNumber is for Linux.
 func shareNumber(syscall.RawConn, bool) error { return errors.ErrUnsupported }
+
+// Buffers is for Linux.
+func (u *UDP) Buffers() (receive, send int, err error) { return 0, 0, errors.ErrUnsupported }

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// calm is for Linux.
+func calm() {}
