@@ -82,14 +82,17 @@ func (f *fencedFS) lenient(write func() error) error { return f.do("", write) }
 
 func (f *fencedFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	var file vfs.File
+	log := strings.HasSuffix(name, ".log")
 	err := f.do(name, func() (err error) {
-		file, err = open()
+		if file, err = open(); err == nil && log && !f.skipLogSync {
+			file, err = newLogFile(file)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &fencedFile{File: file, fs: f, name: name, skipSync: f.skipLogSync && strings.HasSuffix(name, ".log")}, nil
+	return &fencedFile{File: file, fs: f, name: name, skipSync: log && f.skipLogSync}, nil
 }
 
 // Create makes the directory durable before a marker appears in it: a marker
