@@ -82,7 +82,7 @@ func (f *fencedFS) lenient(write func() error) error { return f.do("", write) }
 
 func (f *fencedFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	var file vfs.File
-	log := strings.HasSuffix(name, ".log")
+	log := isLog(name)
 	err := f.do(name, func() (err error) {
 		if file, err = open(); err == nil && log && !f.skipLogSync {
 			file, err = newLogFile(file)
@@ -97,10 +97,11 @@ func (f *fencedFS) file(name string, open func() (vfs.File, error)) (vfs.File, e
 
 // Create makes the directory durable before a marker appears in it: a marker
 // names the manifest that counts, and must not outlive it in a crash. Pebble
-// itself syncs the directory only after both.
+// itself syncs the directory only after both. And while Pebble opens it does so
+// before a log appears; see names.
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.file(name, func() (vfs.File, error) {
-		if isMarker(f.PathBase(name)) {
+		if isMarker(f.PathBase(name)) || isLog(name) && f.opening() {
 			if err := f.syncNamesTo(f.names.came.Load()); err != nil {
 				return nil, err
 			}

@@ -15,6 +15,8 @@ import (
 // which it is done. What an order must hold for is seen to here:
 //
 //   - a marker appears only after the manifest that it names is durable;
+//   - a log appears only after the marker of the manifest that makes the logs
+//     before it obsolete: Pebble forgives the last log an end that is none;
 //   - nothing is removed, but for the marker before, while a name that came
 //     during the opening is not durable: what is removed may be what a crash
 //     would fall back to;
@@ -32,10 +34,12 @@ func (f *fencedFS) note(name string) {
 		return
 	}
 	n := f.names.came.Add(1)
-	if strings.HasSuffix(name, ".log") {
+	if isLog(name) {
 		f.names.log.Store(n)
 	}
 }
+
+func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
 // syncNames makes all names durable.
 func (f *fencedFS) syncNames() error {

@@ -53,7 +53,7 @@ func TestCrashWhileOpening(t *testing.T) {
 			var count atomic.Int64
 			var after *vfs.MemFS
 			r := open(errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
-				if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && count.Add(1) == point {
+				if counts(op) && count.Add(1) == point {
 					after = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: newRand(uint64(point))})
 				}
 				return nil
