@@ -16,6 +16,7 @@ type logFile struct {
 	vfs.File
 	end   int64 // of what was written
 	ahead int64 // the file has blocks up to here
+	zeros [aheadPage]byte
 }
 
 const (
@@ -27,8 +28,6 @@ const (
 	// record that falls into it.
 	aheadPage = 4 << 10
 )
-
-var zeros [aheadPage]byte
 
 // newLogFile returns a log, which is new or to be overwritten.
 func newLogFile(f vfs.File) (vfs.File, error) {
@@ -54,7 +53,8 @@ func (f *logFile) Write(p []byte) (int, error) {
 func (f *logFile) extend() {
 	at := (f.end + aheadPage - 1) &^ (aheadPage - 1)
 	for end := at + aheadSize; at < end; at += aheadPage {
-		if _, err := f.File.WriteAt(zeros[:], at); err != nil {
+		clear(f.zeros[:]) // whoever writes a file for Pebble may change what it is given
+		if _, err := f.File.WriteAt(f.zeros[:], at); err != nil {
 			f.ahead = math.MaxInt64
 			return
 		}
