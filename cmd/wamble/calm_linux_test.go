@@ -2,18 +2,22 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"sync"
-	"time"
 )
 
 // calmness is the least slack of some threads.
 func calmness() string {
 	least := timerSlack()
 	var mu sync.Mutex
-	var all sync.WaitGroup
+	var here, all sync.WaitGroup
+	here.Add(8)
 	for range 8 {
 		all.Go(func() {
-			time.Sleep(time.Millisecond) // on whatever thread it wakes up
+			runtime.LockOSThread() // each on a thread of its own, while the others are on theirs
+			defer runtime.UnlockOSThread()
+			here.Done()
+			here.Wait()
 			mu.Lock()
 			defer mu.Unlock()
 			least = min(least, timerSlack())

@@ -27,9 +27,9 @@ type socket struct {
 }
 
 // newSocket takes the socket out of conn, which it closes.
-func newSocket(conn *net.UDPConn) (s *socket, err error) {
+func newSocket(conn *net.UDPConn) (_ *socket, err error) {
 	defer conn.Close()
-	s = &socket{}
+	s := &socket{}
 	defer func() {
 		if err != nil {
 			s.Close()

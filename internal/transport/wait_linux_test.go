@@ -131,3 +131,15 @@ func armed(t *testing.T, bell uintptr) bool {
 	}
 	return mask&unix.EPOLLIN != 0
 }
+
+// TestSocketWithoutDescriptor: a socket that cannot be taken is an error.
+func TestSocketWithoutDescriptor(t *testing.T) {
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if _, err := newSocket(conn); err == nil {
+		t.Error("a closed socket was taken")
+	}
+}
