@@ -242,12 +242,12 @@ func (p Position) String() string { return p.FEN() }
 
 // AppendFEN appends what FEN returns to dst, at most MaxFEN bytes.
 func (p Position) AppendFEN(dst []byte) []byte {
-	b := p.white()
+	b := p.board.white(p.turn)
 	dst = b.appendPlacement(dst)
 	dst = append(dst, ' ', "wb"[p.turn&1], ' ')
 	dst = appendCastling(dst, b, p.chess960)
 	dst = append(dst, ' ')
-	if s := p.EnPassant(); s.Valid() {
+	if s := passedSquare(p.passing, p.turn); s.Valid() {
 		dst = s.append(dst)
 	} else {
 		dst = append(dst, '-')
@@ -256,33 +256,49 @@ func (p Position) AppendFEN(dst []byte) []byte {
 	return strconv.AppendUint(append(dst, ' '), uint64(p.fullmoves), 10)
 }
 
-// placementBytes is indexed by the code of a piece, plus 8 for White. To that
-// of an empty square the length of the run of empty squares is added.
-const placementBytes = "0brqpnkr.BRQPNKR"
+// placementBytes is indexed by the code of a piece, plus 8 for White; from 16 on
+// by the length of a run of empty squares.
+const placementBytes = ".brqpnkr.BRQPNKR.12345678......."
 
-// appendPlacement writes the first field of the board seen by White. What
-// stands on the next square cannot be predicted, so nothing branches on it: an
-// empty square overwrites the digit of the empty square before it.
+// runs is indexed by the files of a rank that are empty: a byte for each file,
+// 16 and the length of a run of empty squares where the run begins.
+var runs = func() (runs [256]uint64) {
+	for set := range runs {
+		for file := 0; file < 8; file++ {
+			if n := bits.TrailingZeros(^uint(set >> file)); n > 0 {
+				runs[set] |= uint64(16+n) << (8 * file)
+				file += n
+			}
+		}
+	}
+	return runs
+}()
+
+// appendPlacement writes the first field of the board seen by White.
 func (b board) appendPlacement(dst []byte) []byte {
 	var text [128]byte
 	n := 0
 	for rank := 56; rank >= 0; rank -= 8 {
-		// One byte of codes for each of the eight squares.
-		row := spread(b.p0>>rank) | spread(b.p1>>rank)<<1 | spread(b.p2>>rank)<<2 | spread(b.own>>rank)<<3
-		run := uint64(0)
-		for range 8 {
-			code := row & 15
-			row >>= 8
-			empty := (code - 1) >> 63
-			n -= int(empty & ((run + 15) >> 4)) // join a run that has begun
-			run = (run + 1) & -empty
-			text[n&127] = placementBytes[code] + byte(run)
-			n++
-		}
-		text[n&127] = '/'
-		n++
+		p0, p1, p2, own := b.p0>>rank, b.p1>>rank, b.p2>>rank, b.own>>rank
+		gaps := ^(p0 | p1 | p2) & 255
+		n = writeRank(&text, n, spread(p0)|spread(p1)<<1|spread(p2)<<2|spread(own)<<3|runs[gaps], gaps&(gaps<<1))
 	}
 	return append(dst, text[:(n-1)&127]...)
+}
+
+// writeRank writes a rank and a slash from text[n] on, and returns where the
+// next one begins: it has a code for each square, and a bit in inside if that is
+// in a run of empty squares but not its first. What stands on the next square
+// cannot be predicted, so nothing branches on it: inside a run every byte is
+// overwritten by the next one.
+func writeRank(text *[128]byte, n int, codes, inside uint64) int {
+	for range 8 {
+		text[n&127] = placementBytes[codes&31]
+		n += int(1 - inside&1)
+		codes, inside = codes>>8, inside>>1
+	}
+	text[n&127] = '/'
+	return n + 1
 }
 
 // spread returns the lowest eight bits, each in a byte of its own.

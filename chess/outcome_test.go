@@ -124,7 +124,7 @@ func TestKeysDiffer(t *testing.T) {
 	seen := map[uint64]string{}
 	randomGames(t, 40, 200, func(p Position, _ []Move, _ Move) {
 		p.halfmoves, p.fullmoves, p.chess960 = 0, 1, false
-		if p.board.takesInPassing(p.inPassing()) == 0 {
+		if p.board.takesInPassing(inPassing(p.passing)) == 0 {
 			p.passing = 0
 		}
 		fen := p.FEN()

@@ -45,7 +45,7 @@ func Unpack(b []byte) (Position, bool) {
 	case p.halfmoves > maxCounter || p.fullmoves < 1 || p.fullmoves > maxCounter:
 		return Position{}, false
 	}
-	material := fenReader{white: p.white(), turn: p.turn}
+	material := fenReader{white: p.board.white(p.turn), turn: p.turn}
 	material.material()
 	if material.err != nil || !p.castlersFit() || !p.passingFits() {
 		return Position{}, false
@@ -85,6 +85,6 @@ func (p Position) passingFits() bool {
 	if p.passing > 8 {
 		return false
 	}
-	target := p.inPassing()
+	target := inPassing(p.passing)
 	return p.board.pawns()&^p.board.own&(target>>8) != 0 && p.board.occupied()&(target|target<<8) == 0
 }

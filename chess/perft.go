@@ -14,7 +14,7 @@ func (p Position) Perft(depth int) uint64 {
 	case depth == 1:
 		return uint64(p.CountLegal())
 	}
-	return p.board.perft(p.inPassing(), depth)
+	return p.board.perft(inPassing(p.passing), depth)
 }
 
 // Divide returns Perft split by root move: each legal move, in the order of

@@ -60,11 +60,13 @@ func (p Position) Ply() int { return (int(p.fullmoves)-1)*2 + int(p.turn) }
 
 // EnPassant returns the square behind a pawn that has just made a double
 // step, whether or not it can be taken there; otherwise NoSquare.
-func (p Position) EnPassant() Square {
-	if p.passing == 0 {
+func (p Position) EnPassant() Square { return passedSquare(p.passing, p.turn) }
+
+func passedSquare(passing uint8, turn Color) Square {
+	if passing == 0 {
 		return NoSquare
 	}
-	return Square(p.passing-1) + 40 ^ p.mirror()
+	return Square(passing-1) + 40 ^ turn.mirror()
 }
 
 // Chess960 reports whether castling is possible and written as king takes
@@ -76,7 +78,7 @@ func (p Position) PieceAt(s Square) Piece {
 	if !s.Valid() {
 		return Piece{}
 	}
-	s ^= p.mirror()
+	s ^= p.turn.mirror()
 	code := p.board.code(uint(s))
 	if code == 0 {
 		return Piece{}
@@ -92,27 +94,36 @@ func (p Position) InCheck() bool {
 	return p.board.attackers(p.board.king(), p.board.occupied()) != 0
 }
 
+// What follows takes a field or two and not the position: the compiler keeps so
+// little in registers, but would copy 40 bytes through memory, from where they
+// were only just stored, and that can wait for all stores before (ADR 0208).
+
 // mirror is xored to a square to get from the board as it is to the board as
 // the side to move sees it, and back.
-func (p Position) mirror() Square { return Square(p.turn&1) * 56 }
+func (c Color) mirror() Square { return Square(c&1) * 56 }
 
 // mirrorMove is mirror for both squares of a move.
-func (p Position) mirrorMove() Move { return mirrorMove & -Move(p.turn&1) }
+func (c Color) mirrorMove() Move { return mirrorMove & -Move(c&1) }
 
 // inPassing returns the en passant square as a set, seen by the side to move.
-func (p Position) inPassing() uint64 {
-	if p.passing == 0 {
+func inPassing(passing uint8) uint64 {
+	if passing == 0 {
 		return 0
 	}
-	return 1 << (39 + p.passing&15)
+	return 1 << (39 + passing&15)
 }
 
-// white returns the pieces as White sees them, with White's as own.
-func (p Position) white() board {
-	if p.turn == White {
-		return p.board
+// passingFile is the inverse of inPassing.
+func passingFile(inPassing uint64) uint8 {
+	return uint8(bits.Len64(inPassing >> 40))
+}
+
+// white returns a board of the side to move as White sees it.
+func (b board) white(turn Color) board {
+	if turn == White {
+		return b
 	}
-	return p.board.turned()
+	return b.turned()
 }
 
 // LegalMoves appends all legal moves to dst and returns it. With room for
@@ -128,7 +139,7 @@ func (p Position) LegalFrom(dst []Move, s Square) []Move {
 	if !s.Valid() {
 		return dst
 	}
-	return p.legal(dst, 1<<(s^p.mirror()))
+	return p.legal(dst, 1<<(s^p.turn.mirror()))
 }
 
 func (p Position) legal(dst []Move, from uint64) []Move {
@@ -136,8 +147,8 @@ func (p Position) legal(dst []Move, from uint64) []Move {
 		return dst
 	}
 	first := len(dst)
-	dst = p.board.generate(dst, p.inPassing(), from, p.chess960)
-	if mirror := p.mirrorMove(); mirror != 0 {
+	dst = p.board.generate(dst, inPassing(p.passing), from, p.chess960)
+	if mirror := p.turn.mirrorMove(); mirror != 0 {
 		for i := first; i < len(dst); i++ {
 			dst[i] ^= mirror
 		}
@@ -150,7 +161,7 @@ func (p Position) CountLegal() int {
 	if p.board.kings() == 0 {
 		return 0
 	}
-	return p.board.count(p.inPassing())
+	return p.board.count(inPassing(p.passing))
 }
 
 // IsLegal reports whether m is a legal move of p.
@@ -169,7 +180,7 @@ func (p Position) IsLegal(m Move) bool {
 // any other value ask IsLegal first; the result of an illegal move is not a
 // position of chess.)
 func (p Position) Play(m Move) Position {
-	m ^= p.mirrorMove()
+	m ^= p.turn.mirrorMove()
 	next, inPassing := p.board.after(m)
 	from, to := uint64(1)<<(m&63), uint64(1)<<(m>>6&63)
 	halfmoves := min(p.halfmoves+1, maxCounter)
@@ -184,9 +195,4 @@ func (p Position) Play(m Move) Position {
 		turn:      p.turn ^ 1,
 		chess960:  p.chess960 && next.castlers() != 0,
 	}
-}
-
-// passingFile is the inverse of inPassing.
-func passingFile(inPassing uint64) uint8 {
-	return uint8(bits.Len64(inPassing >> 40))
 }

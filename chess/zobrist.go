@@ -43,10 +43,10 @@ func splitMix(state uint64) func() uint64 {
 // nor does an en passant square on which nothing can legally be taken. The
 // key of a position is the same in every version of this package.
 func (p Position) Key() uint64 {
-	b := p.white()
+	b := p.board.white(p.turn)
 	z := &zobrist.planes
 	key := fold(b.p0, &z[0]) ^ fold(b.p1, &z[1]) ^ fold(b.p2, &z[2]) ^ fold(b.own, &z[3])
-	if p.passing != 0 && p.board.takesInPassing(p.inPassing()) != 0 {
+	if p.passing != 0 && p.board.takesInPassing(inPassing(p.passing)) != 0 {
 		key ^= zobrist.passing[(p.passing-1)&7]
 	}
 	if p.turn == Black {

@@ -112,8 +112,20 @@ func (f Field) TextIs(s string) bool {
 	return f.Type == TypeString && f.str == s
 }
 
+// Size returns how many bytes f has in a packet.
+func (f *Field) Size() int {
+	n := 2 + len(f.Key)
+	switch f.Type {
+	case TypeString:
+		return n + 2 + f.textLen()
+	case TypeBool:
+		return n + 1
+	}
+	return n + 8
+}
+
 // AppendText appends the value of a string field to dst.
-func (f Field) AppendText(dst []byte) []byte {
+func (f *Field) AppendText(dst []byte) []byte {
 	if f.view != nil {
 		return append(dst, f.view...)
 	}
@@ -125,11 +137,31 @@ func (f Field) Equal(g Field) bool {
 	return f.Key == g.Key && f.Type == g.Type && f.num == g.num && f.Text() == g.Text()
 }
 
-func (f Field) textLen() int { return max(len(f.view), len(f.str)) }
+func (f *Field) textLen() int { return max(len(f.view), len(f.str)) }
 
 // Ext is the list of fields of a packet, in the order of the wire. A key may
 // occur twice; then the first counts.
 type Ext []Field
+
+// AddInt adds an int field, and AddString a string field, in place: for those
+// who answer every move, and do not want to copy fields (ADR 0208).
+func (e *Ext) AddInt(key string, value int64) {
+	f := e.add(key, TypeInt)
+	f.num = uint64(value)
+}
+
+// AddString adds a string field; see AddInt.
+func (e *Ext) AddString(key, value string) {
+	f := e.add(key, TypeString)
+	f.str = value
+}
+
+func (e *Ext) add(key string, t Type) *Field {
+	*e = append(*e, Field{})
+	f := &(*e)[len(*e)-1]
+	f.Key, f.Type = key, t
+	return f
+}
 
 // Lookup returns the first field of that key.
 func (e Ext) Lookup(key string) (Field, bool) {

@@ -50,14 +50,20 @@ var (
 // still be refused by Decode.
 func Peek(b []byte) (Header, error) {
 	var h Header
+	err := h.Read(b)
+	return h, err
+}
+
+// Read is Peek into h, which after an error is as it was.
+func (h *Header) Read(b []byte) error {
 	if _, err := Size(b); err != nil {
-		return h, err
+		return err
 	}
 	h.Ctrl, h.Flags, h.Version = Control(b[0]), Flags(b[1]), b[2]
-	copy(h.Token[:], b[4:20])
+	h.Token = wamble.Token(b[4:20])
 	h.Board = wamble.BoardID(binary.BigEndian.Uint64(b[20:]))
 	h.Seq = binary.BigEndian.Uint32(b[28:])
-	return h, nil
+	return nil
 }
 
 // Size returns the length of the packet that b begins with: what is needed to
@@ -85,13 +91,18 @@ func Size(b []byte) (int, error) {
 func SetSeq(packet []byte, seq uint32) { binary.BigEndian.PutUint32(packet[28:32], seq) }
 
 // append writes the header with payload length 0; setPayloadLen completes it.
-func (h Header) append(dst []byte) []byte {
+func (h *Header) append(dst []byte) []byte {
+	start := len(dst)
+	dst = append(dst, zeros[:]...)
+	b := dst[start:]
+	b[0], b[1], b[2] = byte(h.Ctrl), byte(h.Flags), h.Version
 	if h.Version == 0 {
-		h.Version = Version
+		b[2] = Version
 	}
-	dst = append(dst, byte(h.Ctrl), byte(h.Flags), h.Version, 0)
-	dst = append(dst, h.Token[:]...)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(h.Board))
-	dst = binary.BigEndian.AppendUint32(dst, h.Seq)
-	return append(dst, 0, 0)
+	*(*wamble.Token)(b[4:20]) = h.Token
+	binary.BigEndian.PutUint64(b[20:], uint64(h.Board))
+	binary.BigEndian.PutUint32(b[28:], h.Seq)
+	return dst
 }
+
+var zeros [HeaderSize]byte

@@ -1,10 +1,13 @@
 package wire
 
+import "encoding/binary"
+
 // UCI is a move in the notation of UCI, e.g. e2e4 or e7e8q: at most 6 bytes.
 // The codec does not look into it.
 type UCI struct {
-	n uint8
-	b [maxUCI]byte
+	// text is the length in the lowest byte, and then the characters: one word,
+	// which is read as it was written.
+	text uint64
 }
 
 const maxUCI = 6
@@ -17,21 +20,36 @@ func MakeUCI[S ~string | ~[]byte](s S) (UCI, error) {
 	if len(s) > maxUCI {
 		return u, errUCI
 	}
-	u.n = uint8(copy(u.b[:], s))
+	u.text = uint64(len(s))
+	for i := range len(s) {
+		u.text |= uint64(s[i]) << (8*i + 8)
+	}
 	return u, nil
 }
 
+// bytes returns the length and the characters, filled up with zeros.
+func (u UCI) bytes() (b [1 + maxUCI + 1]byte) {
+	binary.LittleEndian.PutUint64(b[:], u.text)
+	return b
+}
+
 // String returns the move's text.
-func (u UCI) String() string { return string(u.b[:u.n]) }
+func (u UCI) String() string {
+	b := u.bytes()
+	return string(b[1 : 1+u.Len()])
+}
 
 // Append appends the move's text to dst.
-func (u UCI) Append(dst []byte) []byte { return append(dst, u.b[:u.n]...) }
+func (u UCI) Append(dst []byte) []byte {
+	b := u.bytes()
+	return append(dst, b[1:1+u.Len()]...)
+}
 
 // Len returns the length of the move's text.
-func (u UCI) Len() int { return int(u.n) }
+func (u UCI) Len() int { return int(u.text & 7) }
 
 // MarshalJSON writes the text as Text does.
-func (u UCI) MarshalJSON() ([]byte, error) { return Text(u.b[:u.n]).MarshalJSON() }
+func (u UCI) MarshalJSON() ([]byte, error) { return Text(u.Append(nil)).MarshalJSON() }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (u *UCI) UnmarshalJSON(b []byte) error {
@@ -57,7 +75,7 @@ type PlayerMove struct {
 func (PlayerMove) Control() Control { return CtrlPlayerMove }
 
 func (m PlayerMove) append(dst []byte) ([]byte, error) {
-	return m.UCI.Append(append(dst, m.UCI.n)), nil
+	return m.UCI.Append(append(dst, byte(m.UCI.Len()))), nil
 }
 
 var (

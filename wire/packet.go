@@ -35,21 +35,21 @@ var errMayNotFragment = invalid("this control code does not travel in fragments"
 // byte slices in p are views into b: they are good until b changes. After an
 // error Message is nil.
 func (p *Packet) Decode(b []byte) error {
-	h, err := Peek(b)
+	p.reset()
+	size, err := Size(b)
 	if err != nil {
-		p.reset(Header{})
+		p.Header = Header{}
 		return err
 	}
-	size, _ := Size(b)
+	_ = p.Header.Read(b) // Size has checked it
 	payload := b[HeaderSize:size]
-	if h.Flags&FlagFragment == 0 {
-		return p.DecodePayload(h, payload)
+	if p.Flags&FlagFragment == 0 {
+		return p.decodePayload(payload)
 	}
-	p.reset(h)
-	if h.Flags&FlagExt != 0 {
+	if p.Flags&FlagExt != 0 {
 		return errExtAndFragment
 	}
-	if !h.Ctrl.MayFragment() {
+	if !p.Ctrl.MayFragment() {
 		return errMayNotFragment
 	}
 	if err := p.fragment.decode(payload); err != nil {
@@ -64,14 +64,19 @@ func (p *Packet) Decode(b []byte) error {
 // its fragments it reads a payload that a Reassembler has joined; then payload
 // may be longer than MaxPayload.
 func (p *Packet) DecodePayload(h Header, payload []byte) error {
-	p.reset(h)
+	p.reset()
+	p.Header = h
+	return p.decodePayload(payload)
+}
+
+func (p *Packet) decodePayload(payload []byte) error {
 	var base []byte
 	var err error
-	base, p.Ext, err = decodeTrailer(p.Ext, payload, h.Flags&(FlagExt|FlagFragment) == FlagExt)
+	base, p.Ext, err = decodeTrailer(p.Ext, payload, p.Flags&(FlagExt|FlagFragment) == FlagExt)
 	if err != nil {
 		return err
 	}
-	m := p.slot(h.Ctrl)
+	m := p.slot(p.Ctrl)
 	if p.Rest, err = m.decode(base); err != nil {
 		return err
 	}
@@ -79,9 +84,8 @@ func (p *Packet) DecodePayload(h Header, payload []byte) error {
 	return nil
 }
 
-func (p *Packet) reset(h Header) {
-	p.Header, p.Message, p.Rest, p.Ext = h, nil, nil, p.Ext[:0]
-}
+// reset forgets all but the header.
+func (p *Packet) reset() { p.Message, p.Rest, p.Ext = nil, nil, p.Ext[:0] }
 
 // slot returns the reused message of c.
 func (p *Packet) slot(c Control) message {
@@ -118,8 +122,7 @@ var (
 // not allocate.
 func Append[M Message](dst []byte, h Header, m M, ext ...Field) ([]byte, error) {
 	fragment := isFragment(m)
-	h, err := h.forMessage(m.Control(), fragment)
-	if err != nil {
+	if err := h.prepare(m.Control(), fragment); err != nil {
 		return dst, err
 	}
 	start := len(dst)
@@ -166,22 +169,22 @@ func isFragment(m any) bool {
 	return false
 }
 
-// forMessage returns the header as it is sent with a message of control code c.
-func (h Header) forMessage(c Control, fragment bool) (Header, error) {
+// prepare makes the header that is sent with a message of control code c.
+func (h *Header) prepare(c Control, fragment bool) error {
 	h.Flags &^= FlagExt | FlagFragment
 	if fragment {
 		h.Flags |= FlagFragment
 		if !h.Ctrl.MayFragment() {
-			return h, errMayNotFragment
+			return errMayNotFragment
 		}
-		return h, nil
+		return nil
 	}
 	switch {
 	case c == 0:
-		return h, nil
+		return nil
 	case h.Ctrl != 0 && h.Ctrl != c:
-		return h, errWrongControl
+		return errWrongControl
 	}
 	h.Ctrl = c
-	return h, nil
+	return nil
 }

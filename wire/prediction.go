@@ -18,7 +18,7 @@ type SubmitPrediction struct {
 func (SubmitPrediction) Control() Control { return CtrlSubmitPrediction }
 
 func (m SubmitPrediction) append(dst []byte) ([]byte, error) {
-	dst = m.UCI.Append(append(dst, m.UCI.n))
+	dst = m.UCI.Append(append(dst, byte(m.UCI.Len())))
 	return binary.BigEndian.AppendUint64(dst, uint64(m.Parent)), nil
 }
 
@@ -143,8 +143,8 @@ func (m PredictionData) append(dst []byte) ([]byte, error) {
 		dst = append(dst, r.Author[:]...)
 		dst = appendFloat(dst, r.Points)
 		dst = binary.BigEndian.AppendUint16(dst, r.TargetPly)
-		dst = append(dst, r.Depth, r.Status, r.UCI.n)
-		dst = append(dst, r.UCI.b[:]...)
+		uci := r.UCI.bytes()
+		dst = append(append(dst, r.Depth, r.Status), uci[:1+maxUCI]...)
 	}
 	return dst, nil
 }

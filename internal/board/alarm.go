@@ -11,6 +11,12 @@ const (
 	silent          // the holder's last sign of life
 )
 
+// watched is the alarms of one board, by kind.
+type watched struct {
+	at    [2]int64 // when it is to be looked at, if it has a slot
+	slots [2]int32 // index in the heap, or none
+}
+
 // alarm is when a board is to be looked at. It may be earlier than there is
 // something to do, never later: a move, which makes the time later, does not
 // touch the heap; whoever finds the alarm early sets it anew. So a board that
@@ -34,8 +40,8 @@ func (a *alarms) less(i, j int) bool {
 
 func (a *alarms) swap(i, j int) {
 	a.heap[i], a.heap[j] = a.heap[j], a.heap[i]
-	a.heap[i].board.slots[a.kind] = int32(i)
-	a.heap[j].board.slots[a.kind] = int32(j)
+	a.heap[i].board.watched.slots[a.kind] = int32(i)
+	a.heap[j].board.watched.slots[a.kind] = int32(j)
 }
 
 func (a *alarms) up(i int) {
@@ -68,29 +74,29 @@ func (a *alarms) down(i int) {
 
 // sooner makes sure that b is looked at no later than at.
 func (a *alarms) sooner(b *Board, at int64) {
-	i := b.slots[a.kind]
+	i := b.watched.slots[a.kind]
 	switch {
 	case i == none:
 		i = int32(len(a.heap))
-		b.slots[a.kind] = i
+		b.watched.slots[a.kind] = i
 		a.heap = append(a.heap, alarm{at, b})
-	case at < b.alarms[a.kind]:
+	case at < b.watched.at[a.kind]:
 		a.heap[i].at = at
 	default:
 		return
 	}
-	b.alarms[a.kind] = at
+	b.watched.at[a.kind] = at
 	a.up(int(i))
 }
 
 // delay moves the first alarm to a later time.
 func (a *alarms) delay(at int64) {
-	a.heap[0].at, a.heap[0].board.alarms[a.kind] = at, at
+	a.heap[0].at, a.heap[0].board.watched.at[a.kind] = at, at
 	a.down(0)
 }
 
 func (a *alarms) remove(b *Board) {
-	i := int(b.slots[a.kind])
+	i := int(b.watched.slots[a.kind])
 	if i < 0 {
 		return
 	}
@@ -100,7 +106,7 @@ func (a *alarms) remove(b *Board) {
 	}
 	a.heap[last] = alarm{}
 	a.heap = a.heap[:last]
-	b.slots[a.kind] = none
+	b.watched.slots[a.kind] = none
 	if i < last {
 		a.up(i)
 		a.down(i)

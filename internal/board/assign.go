@@ -88,23 +88,23 @@ func (p *Pool) choose(now int64, player Player) *Board {
 		return nil
 	}
 	index := p.sample.draw(p.rng, n)
-	scale := p.opts.scaleFor(player)
+	weights := p.sample.weights[:len(index)]
+	scale := p.opts.scaleFor(&player)
 	total := 0.0
 	for i, at := range index {
 		if at >= skip {
-			index[i]++
+			at++
+			index[i] = at
 		}
-		w := scale.weight(now, &p.places[index[i]])
-		p.sample.weights[i] = w
-		total += w
+		weights[i] = scale.weight(now, &p.places[at])
+		total += weights[i]
 	}
 	if total == 0 {
 		return p.places[index[p.rng.IntN(len(index))]].board
 	}
 	r := p.rng.Float64() * total
 	chosen := 0
-	for i := range index {
-		w := p.sample.weights[i]
+	for i, w := range weights {
 		if w == 0 {
 			continue
 		}
@@ -116,30 +116,40 @@ func (p *Pool) choose(now int64, player Player) *Board {
 	return p.places[index[chosen]].board
 }
 
-// scale is the multipliers of a player by the kind of board, classical or
-// Chess960, and the phase of its game.
-type scale [2][3]float64
+// scale is the multipliers of a player by the class of a board.
+type scale [8]float64
 
-func (o *Options) scaleFor(player Player) scale {
-	var s scale
-	for kind, games := range [...]int{player.Games, player.Chess960Games} {
-		m := &o.Experienced
-		if games < experience {
-			m = &o.New
-		}
-		for p := range s[kind] {
-			s[kind][p] = m.of(phase(p))
-		}
+// class is the phase of a game, and on a Chess960 board chess960 as well.
+type class uint8
+
+const chess960 class = 4
+
+func classOf(b *Board) class {
+	c := class(phaseOf(b.position))
+	if b.variant >= 0 {
+		c |= chess960
+	}
+	return c
+}
+
+// multipliers returns those for a player of so many games.
+func (o *Options) multipliers(games int) *Multipliers {
+	if games < experience {
+		return &o.New
+	}
+	return &o.Experienced
+}
+
+func (o *Options) scaleFor(player *Player) (s scale) {
+	for p := early; p <= end; p++ {
+		s[p] = o.multipliers(player.Games).of(p)
+		s[class(p)|chess960] = o.multipliers(player.Chess960Games).of(p)
 	}
 	return s
 }
 
 func (s *scale) weight(now int64, at *place) float64 {
-	kind := 0
-	if at.chess960 {
-		kind = 1
-	}
-	return s[kind][at.phase] * ln(math.E+float64(now-at.assigned)/1e6)
+	return s[at.class&7] * ln(math.E+float64(now-at.assigned)*1e-6)
 }
 
 // draw returns different numbers below n: all of them if they are no more than
@@ -153,26 +163,24 @@ func (s *sample) draw(rng *rand.Rand, n int) []int {
 		}
 		return s.index[:n]
 	}
-	state := rng.Uint64()
-	start, arc := below(&state, n), 0
-	for i := range sampleSize {
-		end := n * (i + 1) / sampleSize
+	state, size := rng.Uint64(), uint64(n)
+	start, arc := below(&state, size), uint64(0)
+	for i := range s.index[:sampleSize] {
+		end := size * uint64(i+1) / sampleSize
 		at := start + arc + below(&state, end-arc)
-		if at >= n {
-			at -= n
+		if at >= size {
+			at -= size
 		}
-		s.index[i], arc = at, end
+		s.index[i], arc = int(at), end
 	}
 	return s.index[:sampleSize]
 }
 
-// below returns a number below n, and moves the state of its generator
-// (SplitMix64): one draw of the pool's own chance is spread over a whole sample.
-func below(state *uint64, n int) int {
-	*state += 0x9e3779b97f4a7c15
-	x := *state
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	high, _ := bits.Mul64(x^x>>31, uint64(n))
-	return int(high)
+// below returns a number below n, and moves the state of its generator (wyrand,
+// by Wang Yi): one draw of the pool's own chance is spread over a whole sample.
+func below(state *uint64, n uint64) uint64 {
+	*state += 0xa0761d6478bd642f
+	high, low := bits.Mul64(*state, *state^0xe7037ed1a0b428db)
+	high, _ = bits.Mul64(high^low, n)
+	return high
 }

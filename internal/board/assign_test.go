@@ -20,16 +20,16 @@ func TestWeight(t *testing.T) {
 		player Player
 		want   float64
 	}{
-		{"never assigned, new player", place{assigned: 0, phase: early}, Player{}, 2 * math.Log(math.E+float64(epoch.Unix()))},
-		{"never assigned, experienced", place{assigned: 0, phase: early}, Player{Games: 10}, 0.5 * math.Log(math.E+float64(epoch.Unix()))},
-		{"assigned now", place{assigned: now, phase: mid}, Player{}, 1},
-		{"half a second ago", place{assigned: now - 5e5, phase: mid}, Player{}, math.Log(math.E + 0.5)},
-		{"ten minutes ago, end, new", place{assigned: now - 600e6, phase: end}, Player{Games: 9}, 0.5 * math.Log(math.E+600)},
-		{"ten minutes ago, end, experienced", place{assigned: now - 600e6, phase: end}, Player{Games: 10}, 2 * math.Log(math.E+600)},
-		{"Chess960 counts its own games", place{assigned: now, phase: end, chess960: true}, Player{Games: 99}, 0.5},
-		{"experienced in Chess960", place{assigned: now, phase: end, chess960: true}, Player{Chess960Games: 10}, 2},
+		{"never assigned, new player", place{assigned: 0, class: class(early)}, Player{}, 2 * math.Log(math.E+float64(epoch.Unix()))},
+		{"never assigned, experienced", place{assigned: 0, class: class(early)}, Player{Games: 10}, 0.5 * math.Log(math.E+float64(epoch.Unix()))},
+		{"assigned now", place{assigned: now, class: class(mid)}, Player{}, 1},
+		{"half a second ago", place{assigned: now - 5e5, class: class(mid)}, Player{}, math.Log(math.E + 0.5)},
+		{"ten minutes ago, end, new", place{assigned: now - 600e6, class: class(end)}, Player{Games: 9}, 0.5 * math.Log(math.E+600)},
+		{"ten minutes ago, end, experienced", place{assigned: now - 600e6, class: class(end)}, Player{Games: 10}, 2 * math.Log(math.E+600)},
+		{"Chess960 counts its own games", place{assigned: now, class: class(end) | chess960}, Player{Games: 99}, 0.5},
+		{"experienced in Chess960", place{assigned: now, class: class(end) | chess960}, Player{Chess960Games: 10}, 2},
 	} {
-		scale := p.opts.scaleFor(tc.player)
+		scale := p.opts.scaleFor(&tc.player)
 		if got := scale.weight(now, &tc.at); math.Abs(got-tc.want) > 1e-5 {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
@@ -104,8 +104,8 @@ func TestChooseByWeight(t *testing.T) {
 	weights := make([]float64, r.free)
 	for i := range weights {
 		r.places[i].assigned = micros(epoch) - int64(i*i)*30e6
-		r.places[i].phase = phase(i % 3)
-		scale := r.opts.scaleFor(Player{})
+		r.places[i].class = class(i % 3)
+		scale := r.opts.scaleFor(&Player{})
 		weights[i] = scale.weight(micros(epoch), &r.places[i])
 		total += weights[i]
 	}
@@ -138,7 +138,7 @@ func TestNoWeightAtAll(t *testing.T) {
 func TestNoWeightForOne(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.New.End = 3, 3, 0 })
 	r.fill()
-	r.places[0].phase, r.places[2].phase = end, end
+	r.places[0].class, r.places[2].class = class(end), class(end)
 	for range 100 {
 		if got := r.choose(micros(epoch), Player{}); got != r.places[1].board {
 			t.Fatalf("chosen board %d", got.ID())

@@ -14,13 +14,13 @@ type Board struct {
 	position chess.Position
 	fen      string // of position, because every change of the board needs it; "": not written yet
 	plies    []ply
+	movers   movers // of plies
 	history  chess.History
 	version  uint64
 	holder   wamble.SessionID // 0: free
 	times    times
-	alarms   [2]int64 // when it is to be looked at, if it has a slot
-	place    int32    // index in Pool.places
-	slots    [2]int32 // index in the heaps of alarms, or none
+	watched  watched
+	place    int32 // index in Pool.places
 	variant  int16
 	last     chess.Move // of plies; 0: none. So whoever is shown the board does not need the others
 	status   wamble.BoardStatus

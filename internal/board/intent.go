@@ -1,6 +1,9 @@
 package board
 
-import "wamble"
+import (
+	"wamble"
+	"wamble/chess"
+)
 
 // intents is the memory of what the pool says: Add is done with an intent when
 // it returns, so one of each kind is enough.
@@ -14,17 +17,39 @@ type intents struct {
 	result  wamble.RecordGameResult
 }
 
+// The fields are set one by one: a whole intent would be put together on the
+// stack and copied from there, before it has arrived (ADR 0208).
+
 // update says what a board is now, as a new version.
 func (p *Pool) update(at int64, b *Board, out wamble.Intents) {
 	b.version++
-	p.intents.update = wamble.UpdateBoard{Board: b.id, FEN: b.FEN(), Status: b.status, Version: b.version, At: timeOf(at)}
-	out.Add(&p.intents.update)
+	u := &p.intents.update
+	u.Board, u.FEN, u.Status, u.Version, u.At = b.id, b.FEN(), b.status, b.version, timeOf(at)
+	out.Add(u)
 	if p.observer != nil {
 		p.observer(b)
 	}
 }
 
+func (p *Pool) recordMove(at int64, by wamble.SessionID, m chess.Move, done *Played, out wamble.Intents) {
+	r := &p.intents.move
+	r.Board, r.Session, r.UCI, r.Ply, r.First, r.At = done.Board.id, by, uciOf(m), done.Ply, done.First, timeOf(at)
+	out.Add(r)
+}
+
+// assigned says that a board was given to a player.
+func (p *Pool) assigned(at int64, b *Board, out wamble.Intents) {
+	a := &p.intents.assign
+	a.Board, a.At = b.id, timeOf(at)
+	out.Add(a)
+	r := &p.intents.reserve
+	r.Board, r.Session, r.White, r.At = b.id, b.holder, b.position.Turn() == chess.White, timeOf(at)
+	r.Expires = timeOf(at + p.opts.Reservation.Microseconds())
+	out.Add(r)
+}
+
 func (p *Pool) removeReservation(at int64, b *Board, out wamble.Intents) {
-	p.intents.release = wamble.RemoveReservation{Board: b.id, At: timeOf(at)}
-	out.Add(&p.intents.release)
+	r := &p.intents.release
+	r.Board, r.At = b.id, timeOf(at)
+	out.Add(r)
 }

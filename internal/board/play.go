@@ -61,10 +61,7 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 	done.Ply = b.position.Ply()
 	p.lengths.add(done.Ply)
 	p.lengths.remove(done.Ply - 1)
-	p.intents.move = wamble.RecordMove{
-		Board: id, Session: by, UCI: uciOf(m), Ply: done.Ply, First: done.First, At: timeOf(t),
-	}
-	out.Add(&p.intents.move)
+	p.recordMove(t, by, m, &done, out)
 	p.unhold(b)
 	if e := p.ending(b); e != nil {
 		done.Finished = p.archive(t, b, *e, out)

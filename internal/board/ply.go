@@ -75,6 +75,7 @@ func (b *Board) add(at int64, by wamble.SessionID, m chess.Move, s strength) {
 		b.plies = grown
 	}
 	b.plies = append(b.plies, packPly(m, by, (at-b.times.created)/1000, s))
+	b.movers.add(by)
 	b.last = m
 	b.position = b.position.Play(m)
 	b.remember()
@@ -90,8 +91,30 @@ func (b *Board) remember() {
 	b.history = b.history.Add(b.position)
 }
 
+// movers is a set of sessions that holds a few more than were added: whoever is
+// not in it has not moved, and the moves need not be looked at.
+type movers [4]uint64
+
+func moverBit(s wamble.SessionID) (word int, bit uint64) {
+	h := uint64(s) * 0x9e3779b97f4a7c15 >> 56
+	return int(h >> 6), 1 << (h & 63)
+}
+
+func (m *movers) add(s wamble.SessionID) {
+	word, bit := moverBit(s)
+	m[word&3] |= bit
+}
+
+func (m *movers) has(s wamble.SessionID) bool {
+	word, bit := moverBit(s)
+	return m[word&3]&bit != 0
+}
+
 // lastBy returns the last move of a session in this game, 0 if there is none.
 func (b *Board) lastBy(s wamble.SessionID) chess.Move {
+	if !b.movers.has(s) {
+		return 0
+	}
 	low := uint32(s)
 	for i := len(b.plies) - 1; i >= 0; i-- {
 		if p := &b.plies[i]; p.who == low && p.session() == s {

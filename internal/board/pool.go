@@ -57,8 +57,7 @@ type tally struct {
 type place struct {
 	board    *Board
 	assigned int64
-	phase    phase
-	chess960 bool
+	class    class
 }
 
 // New returns an empty pool. Fill it, or Restore boards into it.
@@ -128,7 +127,7 @@ func (p *Pool) All() iter.Seq[*Board] {
 
 // insert adds a board that is not free.
 func (p *Pool) insert(b *Board) {
-	b.slots = [2]int32{none, none}
+	b.watched.slots = [2]int32{none, none}
 	b.place = int32(len(p.places))
 	p.places = append(p.places, place{board: b})
 	p.boards[b.id] = b
@@ -138,7 +137,7 @@ func (p *Pool) insert(b *Board) {
 // setFree puts a board among the free ones.
 func (p *Pool) setFree(b *Board) {
 	p.swap(int(b.place), p.free)
-	p.places[p.free] = place{b, b.times.assigned, phaseOf(b.position), b.variant >= 0}
+	p.places[p.free] = place{b, b.times.assigned, classOf(b)}
 	p.free++
 	if b.status == wamble.Active {
 		p.active++

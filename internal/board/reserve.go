@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/chess"
 )
 
 // reserve makes a free board that of a player.
@@ -14,13 +13,7 @@ func (p *Pool) reserve(at int64, b *Board, player Player, out wamble.Intents) {
 	b.times.reserved, b.times.assigned, b.times.heard = at, at, at
 	p.watch(b)
 	p.update(at, b, out)
-	p.intents.assign = wamble.UpdateBoardAssignmentTime{Board: b.id, At: timeOf(at)}
-	out.Add(&p.intents.assign)
-	p.intents.reserve = wamble.CreateReservation{
-		Board: b.id, Session: b.holder, White: b.position.Turn() == chess.White, At: timeOf(at),
-		Expires: timeOf(at + p.opts.Reservation.Microseconds()),
-	}
-	out.Add(&p.intents.reserve)
+	p.assigned(at, b, out)
 }
 
 func (p *Pool) hold(b *Board, s wamble.SessionID, identity bool) {

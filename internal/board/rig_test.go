@@ -142,7 +142,7 @@ func check(t testing.TB, p *Pool) {
 		if free != (b.status == wamble.Active || b.status == wamble.Dormant) || free != (b.holder == 0) {
 			t.Fatalf("board %d: free %v, status %s, holder %d", b.id, free, b.status, b.holder)
 		}
-		if free && (at.assigned != b.times.assigned || at.phase != phaseOf(b.position) || at.chess960 != (b.variant >= 0)) {
+		if free && (at.assigned != b.times.assigned || at.class&^chess960 != class(phaseOf(b.position)) || at.class&chess960 != 0 != (b.variant >= 0)) {
 			t.Fatalf("board %d: the index has %+v", b.id, at)
 		}
 		if !free {
@@ -159,10 +159,15 @@ func check(t testing.TB, p *Pool) {
 		if last, ok := b.LastMove(); b.last != last.Move || ok != (b.last != 0) {
 			t.Fatalf("board %d: its last move is %v, not %v", b.id, last.Move, b.last)
 		}
-		if at, ok := p.deadline(b); ok && (b.slots[deadline] == none || p.deadlines.heap[b.slots[deadline]].at > at) {
+		for _, p := range b.plies {
+			if !b.movers.has(p.session()) {
+				t.Fatalf("board %d: session %d moved, and is not among its movers", b.id, p.session())
+			}
+		}
+		if at, ok := p.deadline(b); ok && (b.watched.slots[deadline] == none || p.deadlines.heap[b.watched.slots[deadline]].at > at) {
 			t.Fatalf("board %d: no alarm for its deadline", b.id)
 		}
-		if !free && (b.slots[silent] == none || p.silence.heap[b.slots[silent]].at > b.times.heard) {
+		if !free && (b.watched.slots[silent] == none || p.silence.heap[b.watched.slots[silent]].at > b.times.heard) {
 			t.Fatalf("board %d: no alarm for its silence", b.id)
 		}
 	}
@@ -182,10 +187,10 @@ func check(t testing.TB, p *Pool) {
 func checkHeap(t testing.TB, a *alarms) {
 	t.Helper()
 	for i, at := range a.heap {
-		if int(at.board.slots[a.kind]) != i {
-			t.Fatalf("alarm %d of board %d says slot %d", i, at.board.id, at.board.slots[a.kind])
+		if int(at.board.watched.slots[a.kind]) != i {
+			t.Fatalf("alarm %d of board %d says slot %d", i, at.board.id, at.board.watched.slots[a.kind])
 		}
-		if got := at.board.alarms[a.kind]; got != at.at {
+		if got := at.board.watched.at[a.kind]; got != at.at {
 			t.Fatalf("alarm %d is at %d, its board %d says %d", i, at.at, at.board.id, got)
 		}
 		if i > 0 && a.less(i, (i-1)/2) {

@@ -222,6 +222,7 @@ func (r *reader) board() *Board {
 			binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:]), binary.LittleEndian.Uint32(at[8:]),
 		}
 		r.bad = r.bad || b.plies[i].move() == 0 // which is no move
+		b.movers.add(b.plies[i].session())
 	}
 	if plies > 0 {
 		b.last = b.plies[plies-1].move()

@@ -65,7 +65,7 @@ func (s *Server) PushPayload(token wamble.Token, h wire.Header, payload []byte, 
 		if err != nil {
 			return n, err
 		}
-		s.held.add(output{push: chunks[0], chunks: chunks, e: sess.home, serial: sess.home.serial}, gate)
+		s.held.push(chunks[0], sess.home, gate).chunks = chunks
 		n++
 	}
 	return n, nil

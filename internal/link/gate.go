@@ -31,12 +31,21 @@ func (o *output) address() *endpoint {
 	return o.e
 }
 
-// add puts an output behind a gate. Gates do not go down: a lower one is taken as
+// add returns a new output behind a gate, to be filled in. Gates do not go down: a lower one is taken as
 // the highest so far.
-func (h *held) add(o output, gate uint64) {
+func (h *held) add(gate uint64) *output {
 	h.gate = max(h.gate, gate)
+	h.items = append(h.items, output{})
+	o := &h.items[len(h.items)-1]
 	o.gate = h.gate
-	h.items = append(h.items, o)
+	return o
+}
+
+// push puts a packet that nobody asked for behind a gate.
+func (h *held) push(k *packet, e *endpoint, gate uint64) *output {
+	o := h.add(gate)
+	o.push, o.e, o.serial = k, e, e.serial
+	return o
 }
 
 // Held returns how many requests and pushes wait for their gate.
@@ -47,7 +56,7 @@ func (s *Server) Held() int { return len(s.held.items) - s.held.first }
 func (s *Server) Finish(id Request, gate uint64) {
 	if r := s.requests.get(id); r != nil {
 		r.done = true
-		s.held.add(output{slot: id.slot}, gate)
+		s.held.add(gate).slot = id.slot
 	}
 }
 
@@ -86,7 +95,7 @@ func (s *Server) confirm(now time.Duration, o *output, only bool, out Sink) {
 	}
 	r := &s.requests.slots[o.slot]
 	if e := r.address(); e != nil && !r.unreliably && (len(e.sess.open) == 1) == only {
-		s.acknowledge(now, e, r.h, out)
+		s.acknowledge(now, e, &r.h, out)
 	}
 }
 
@@ -179,7 +188,7 @@ func (s *Server) Push(token wamble.Token, packet []byte, gate uint64) int {
 	for sess := s.table.byToken[token]; sess != nil; sess = sess.next {
 		k := s.pool.copyOf(packet)
 		number(sess.home, k)
-		s.held.add(output{push: k, e: sess.home, serial: sess.home.serial}, gate)
+		s.held.push(k, sess.home, gate)
 		n++
 	}
 	return n
@@ -194,7 +203,7 @@ func (s *Server) PushLatest(token wamble.Token, packet []byte, gate uint64) bool
 	}
 	k := s.pool.copyOf(packet)
 	number(sess.home, k)
-	s.held.add(output{push: k, e: sess.home, serial: sess.home.serial}, gate)
+	s.held.push(k, sess.home, gate)
 	return true
 }
 

@@ -10,10 +10,10 @@ type fingerprint struct{ seq, hash uint32 }
 
 // printOf returns the fingerprint of the packet that b begins with, which has a
 // header h. Its hash is never 0.
-func printOf(h wire.Header, b []byte) fingerprint {
+func printOf(seq uint32, b []byte) fingerprint {
 	size, _ := wire.Size(b)
 	x := hashOf(b[:size])
-	return fingerprint{h.Seq, uint32(x>>32) ^ uint32(x) | 1}
+	return fingerprint{seq, uint32(x>>32) ^ uint32(x) | 1}
 }
 
 // history remembers the latest requests of a session.

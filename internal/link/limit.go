@@ -44,11 +44,11 @@ const (
 
 // check counts a request. Hellos count for the host, whatever token they carry:
 // an invented token must not open a fresh counter.
-func (l *limiter) check(now time.Duration, cfg *Config, from wamble.Peer, h wire.Header) limitVerdict {
+func (l *limiter) check(now time.Duration, cfg *Config, from wamble.Peer, h *wire.Header) limitVerdict {
 	if cfg.HostRate <= 0 && cfg.TokenRate <= 0 {
 		return within
 	}
-	if cfg.Bypass != nil && cfg.Bypass(from, h) {
+	if cfg.Bypass != nil && cfg.Bypass(from, *h) {
 		return within
 	}
 	host := hostKey(from)

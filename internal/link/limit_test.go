@@ -112,7 +112,7 @@ func TestFullTableOfCountersDeniesNobody(t *testing.T) {
 	cfg := Config{TokenRate: 1}
 	for i := range 100 {
 		h := wire.Header{Ctrl: wire.CtrlPlayerMove, Token: wamble.Token{byte(i + 1)}}
-		if got := l.check(0, &cfg, alice, h); got != within {
+		if got := l.check(0, &cfg, alice, &h); got != within {
 			t.Errorf("token %d is refused", i)
 		}
 	}

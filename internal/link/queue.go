@@ -120,7 +120,7 @@ func (s *Server) giveUp(now time.Duration, e *endpoint, i int, out Sink) {
 // receiveAck takes an ACK: it ends the wait of the first packet with its number
 // that was sent to this very address. Tokens must be equal if both are there;
 // only if both are there, and vouched for, the address is proven.
-func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h wire.Header, size int, out Sink) Received {
+func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header, size int, out Sink) Received {
 	e := s.table.endpoints[from]
 	if e == nil {
 		return s.dropped(&s.stats.StrayAcks)
@@ -149,12 +149,11 @@ func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h wire.Header, 
 		s.nextChunk(now, e, out)
 	}
 	s.flush(now, e, out)
-	s.packet.Header = h
 	return Received{Verdict: Delivered, Packet: &s.packet}
 }
 
 // waiting returns the index of the packet that an ACK ends, or -1.
-func (e *endpoint) waiting(h wire.Header) int {
+func (e *endpoint) waiting(h *wire.Header) int {
 	for i := range e.queue {
 		p := &e.queue[i]
 		if p.sends == 0 || p.k.seq() != h.Seq {
@@ -181,8 +180,8 @@ func (s *Server) flush(now time.Duration, e *endpoint, out Sink) {
 }
 
 // acknowledge sends the ACK of a request: token, board and number are echoed.
-func (s *Server) acknowledge(now time.Duration, e *endpoint, h wire.Header, out Sink) {
-	s.scratch = appendAck(s.scratch[:0], h)
+func (s *Server) acknowledge(now time.Duration, e *endpoint, h *wire.Header, out Sink) {
+	s.scratch = appendAck(s.scratch[:0], *h)
 	if s.allow(now, e, len(s.scratch), nil) {
 		s.stats.Sent++
 		out.Send(e.peer, s.scratch)

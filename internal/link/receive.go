@@ -12,7 +12,8 @@ import (
 func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink) Received {
 	now = s.tick(now)
 	s.stats.Packets++
-	h, err := wire.Peek(b)
+	h := &s.packet.Header
+	err := h.Read(b)
 	if err == nil && h.Ctrl == wire.CtrlAck {
 		// Junk in the payload of an ACK does not matter.
 		return s.receiveAck(now, from, h, len(b), out)
@@ -34,7 +35,7 @@ func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	}
 	in := incoming{Header: h, from: from, size: len(b)}
 	if !h.Flags.Unreliable() {
-		in.print = printOf(h, b)
+		in.print = printOf(h.Seq, b)
 	}
 	rebinds := s.stats.Rebinds
 	e := s.locate(now, &in)
@@ -56,10 +57,10 @@ func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 
 // incoming is a well-formed request.
 type incoming struct {
-	wire.Header
-	from  wamble.Peer
-	size  int         // bytes of its packet
-	print fingerprint // when it is reliable
+	*wire.Header // that of Server.packet
+	from         wamble.Peer
+	size         int         // bytes of its packet
+	print        fingerprint // when it is reliable
 }
 
 func (s *Server) dropped(reason *uint64) Received {
@@ -69,7 +70,7 @@ func (s *Server) dropped(reason *uint64) Received {
 
 // limited tells a flooding client once in a window, unreliably, and then keeps
 // silent. The request is not taken as seen: its repetition may succeed.
-func (s *Server) limited(now time.Duration, from wamble.Peer, h wire.Header, size int, v limitVerdict, out Sink) Received {
+func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, size int, v limitVerdict, out Sink) Received {
 	s.stats.Limited++
 	if v == overTell {
 		refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}

@@ -62,12 +62,15 @@ func (q *requests) add(e *endpoint, in *incoming) Request {
 		i = uint32(len(q.slots))
 		q.slots = append(q.slots, request{})
 	}
-	r := &q.slots[i]
-	*r = request{
-		gen: r.gen + 1, live: true, h: in.Header, size: in.size, of: in.print,
-		e: e, endpoint: e.serial, sess: e.sess, session: e.sess.serial, epoch: e.sess.epoch,
-		replies: r.replies[:0], unreliably: in.Flags.Unreliable(),
-	}
+	// The fields are set one by one: see ADR 0208.
+	r, sess := &q.slots[i], e.sess
+	r.gen, r.live, r.done = r.gen+1, true, false
+	r.h.Ctrl, r.h.Flags, r.h.Version = in.Ctrl, in.Flags, in.Version
+	r.h.Token, r.h.Board, r.h.Seq = in.Token, in.Board, in.Seq
+	r.size, r.of, r.unreliably = in.size, in.print, in.Flags.Unreliable()
+	r.e, r.endpoint = e, e.serial
+	r.sess, r.session, r.epoch = sess, sess.serial, sess.epoch
+	r.replies = r.replies[:0]
 	return Request{i, r.gen}
 }
 

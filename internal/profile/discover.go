@@ -109,14 +109,14 @@ func (p *Profile) portray(v *view, s *session.Session, at *place, accepted bool)
 	if hasTerms && allows(wire.CtrlGetProfileTOS) {
 		caps |= wire.ProfileHasTerms
 	}
-	v.add(wire.Int(wire.KeyProfileCaps, caps))
-	v.add(wire.Int(wire.KeyProfileTOSAvailable, oneIf(hasTerms)))
-	v.add(wire.Int(wire.KeyProfileTOSAccepted, oneIf(accepted)))
-	v.add(wire.Int(wire.KeyProfileWebSocketPort, int64(at.WebSocketPort)))
+	v.fields.AddInt(wire.KeyProfileCaps, caps)
+	v.fields.AddInt(wire.KeyProfileTOSAvailable, oneIf(hasTerms))
+	v.fields.AddInt(wire.KeyProfileTOSAccepted, oneIf(accepted))
+	v.fields.AddInt(wire.KeyProfileWebSocketPort, int64(at.WebSocketPort))
 	if at.WebSocketPath != "" {
-		v.add(wire.String(wire.KeyProfileWebSocketPath, at.WebSocketPath))
+		v.fields.AddString(wire.KeyProfileWebSocketPath, at.WebSocketPath)
 	}
-	v.add(wire.Int(wire.KeyProfileReserveTimeout, int64(at.Reservation.Seconds())))
+	v.fields.AddInt(wire.KeyProfileReserveTimeout, int64(at.Reservation.Seconds()))
 }
 
 func oneIf(b bool) int64 {

@@ -12,7 +12,7 @@ import (
 type view struct {
 	flags  wire.Flags
 	fen    wire.Text
-	fields []wire.Field
+	fields wire.Ext
 }
 
 // show makes the view of a board: the same in SERVER_HELLO and BOARD_UPDATE. Its
@@ -22,7 +22,7 @@ type view struct {
 func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view {
 	v := view{fields: p.scratch.fields[:0]}
 	if answers != 0 {
-		v.add(wire.Int(wire.KeyRequestSeq, int64(answers)))
+		v.fields.AddInt(wire.KeyRequestSeq, int64(answers))
 	}
 	p.sketch(&v, s, b)
 	if b == nil {
@@ -32,11 +32,11 @@ func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view 
 	p.scratch.fen = append(p.scratch.fen[:0], wire.ShortFEN(fen)...)
 	v.fen = p.scratch.fen
 	if from, to, ok := lastMove(b); ok {
-		v.add(wire.Int(wire.KeyLastMoveFrom, int64(from)))
-		v.add(wire.Int(wire.KeyLastMoveTo, int64(to)))
+		v.fields.AddInt(wire.KeyLastMoveFrom, int64(from))
+		v.fields.AddInt(wire.KeyLastMoveTo, int64(to))
 	}
-	v.add(wire.String(wire.KeyBoardFEN, fen))
-	v.add(wire.Int(wire.KeyBoardVersion, int64(b.Version())))
+	v.fields.AddString(wire.KeyBoardFEN, fen)
+	v.fields.AddInt(wire.KeyBoardVersion, int64(b.Version()))
 	return v
 }
 
@@ -47,19 +47,17 @@ func (p *Profile) sketch(v *view, s *session.Session, b *board.Board) {
 	if b != nil && caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
 		v.flags = wire.FlagBoardIs960
 	}
-	v.add(wire.Int(wire.KeySessionCaps, int64(caps)))
+	v.fields.AddInt(wire.KeySessionCaps, int64(caps))
 	if caps&wire.MayReadPredictions != 0 {
-		v.add(wire.String(wire.KeyPredictionSource, wire.SourceTree))
+		v.fields.AddString(wire.KeyPredictionSource, wire.SourceTree)
 	}
 	if caps&wire.MayPredict != 0 {
-		v.add(wire.Int(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending)))
+		v.fields.AddInt(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending))
 	}
 	if b != nil {
-		v.add(wire.Int(wire.KeyReservationReservedAt, b.Reserved().Unix()))
+		v.fields.AddInt(wire.KeyReservationReservedAt, b.Reserved().Unix())
 	}
 }
-
-func (v *view) add(f wire.Field) { v.fields = append(v.fields, f) }
 
 // lastMove returns the squares of a board's last move. It is left out when the
 // piece does not stand where the notation says: castling in Chess960.
@@ -77,11 +75,15 @@ func lastMove(b *board.Board) (from, to chess.Square, ok bool) {
 // address that has not proven itself is sent little. If it cannot fit it is left
 // whole, because then it waits for the proof anyway.
 func (v *view) fit(room int) {
+	if room >= wire.MaxPacket {
+		return
+	}
 	const footer = 2 + 4 // version and count, magic and length
 	size := wire.HeaderSize + len(v.fen) + footer
 	keep := 0
-	for i, f := range v.fields {
-		size += 2 + len(f.Key) + valueSize(f)
+	for i := range v.fields {
+		f := &v.fields[i]
+		size += f.Size()
 		if size <= room && f.Key != wire.KeyLastMoveFrom {
 			keep = i + 1
 		}
@@ -89,13 +91,6 @@ func (v *view) fit(room int) {
 	if keep > 0 {
 		v.fields = v.fields[:keep]
 	}
-}
-
-func valueSize(f wire.Field) int {
-	if f.Type == wire.TypeString {
-		return 2 + len(f.Text())
-	}
-	return 8
 }
 
 // answerHello answers with the board that a player holds; nil when he has none.

@@ -48,7 +48,7 @@ func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 	v := view{fields: p.scratch.fields[:0]}
 	p.portray(&v, s, own, true)
 	if r.h.Seq != 0 {
-		v.add(wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
+		v.fields.AddInt(wire.KeyRequestSeq, int64(r.h.Seq))
 	}
 	p.sketch(&v, s, b)
 	for i, f := range v.fields {
