@@ -180,19 +180,22 @@ func (p Position) IsLegal(m Move) bool {
 // any other value ask IsLegal first; the result of an illegal move is not a
 // position of chess.)
 func (p Position) Play(m Move) Position {
+	p.Apply(m)
+	return p
+}
+
+// Apply is Play on p itself.
+func (p *Position) Apply(m Move) {
 	m ^= p.turn.mirrorMove()
 	next, inPassing := p.board.after(m)
 	from, to := uint64(1)<<(m&63), uint64(1)<<(m>>6&63)
-	halfmoves := min(p.halfmoves+1, maxCounter)
+	p.halfmoves = min(p.halfmoves+1, maxCounter)
 	if p.board.pawns()&from != 0 || p.board.occupied()&^p.board.own&to != 0 {
-		halfmoves = 0
+		p.halfmoves = 0
 	}
-	return Position{
-		board:     next,
-		halfmoves: halfmoves,
-		fullmoves: min(p.fullmoves+uint16(p.turn), maxCounter),
-		passing:   passingFile(inPassing),
-		turn:      p.turn ^ 1,
-		chess960:  p.chess960 && next.castlers() != 0,
-	}
+	p.board = next
+	p.fullmoves = min(p.fullmoves+uint16(p.turn), maxCounter)
+	p.passing = passingFile(inPassing)
+	p.turn ^= 1
+	p.chess960 = p.chess960 && next.castlers() != 0
 }

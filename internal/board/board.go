@@ -12,7 +12,6 @@ import (
 type Board struct {
 	id       wamble.BoardID
 	position chess.Position
-	fen      string // of position, because every change of the board needs it; "": not written yet
 	plies    []ply
 	movers   movers // of plies
 	history  chess.History
@@ -54,14 +53,8 @@ func (b *Board) ID() wamble.BoardID { return b.id }
 // Position returns the position on the board.
 func (b *Board) Position() chess.Position { return b.position }
 
-// FEN returns the position in all six fields. It allocates at most once for
-// each position.
-func (b *Board) FEN() string {
-	if b.fen == "" {
-		b.fen = b.position.FEN()
-	}
-	return b.fen
-}
+// FEN returns the position in all six fields; see also Pool.FEN.
+func (b *Board) FEN() string { return b.position.FEN() }
 
 // Status returns the state of the board.
 func (b *Board) Status() wamble.BoardStatus { return b.status }

@@ -20,11 +20,10 @@ func (p *Pool) create(at int64, out wamble.Intents) (*Board, error) {
 	b := &Board{id: id, status: wamble.Dormant, variant: p.opts.variantOf(id)}
 	b.times.created = at
 	b.position = startOf(b.variant)
-	b.fen = b.position.FEN()
 	b.remember()
 	p.insert(b)
 	p.setFree(b)
-	p.intents.create = wamble.CreateBoard{Board: id, FEN: b.fen, Status: b.status, Variant: b.variant, At: timeOf(at)}
+	p.intents.create = wamble.CreateBoard{Board: id, FEN: p.FEN(b), Status: b.status, Variant: b.variant, At: timeOf(at)}
 	out.Add(&p.intents.create)
 	return b, nil
 }

@@ -15,6 +15,7 @@ type intents struct {
 	release wamble.RemoveReservation
 	move    wamble.RecordMove
 	result  wamble.RecordGameResult
+	fens    fens
 }
 
 // The fields are set one by one: a whole intent would be put together on the
@@ -24,7 +25,7 @@ type intents struct {
 func (p *Pool) update(at int64, b *Board, out wamble.Intents) {
 	b.version++
 	u := &p.intents.update
-	u.Board, u.FEN, u.Status, u.Version, u.At = b.id, b.FEN(), b.status, b.version, timeOf(at)
+	u.Board, u.FEN, u.Status, u.Version, u.At = b.id, p.FEN(b), b.status, b.version, timeOf(at)
 	out.Add(u)
 	if p.observer != nil {
 		p.observer(b)

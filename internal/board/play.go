@@ -56,7 +56,6 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 	}
 	done := Played{Board: b, First: b.lastBy(by) == 0}
 	b.add(t, by, m, 0)
-	b.fen = b.position.FEN()
 	b.times.moved = t
 	done.Ply = b.position.Ply()
 	p.lengths.add(done.Ply)

@@ -67,7 +67,7 @@ func (s strength) rating() (float64, bool) {
 // doubling would waste half their memory.
 func room(have int) int { return have + max(8, have/16) }
 
-// add appends a move to the game. The FEN is left as it was.
+// add appends a move to the game.
 func (b *Board) add(at int64, by wamble.SessionID, m chess.Move, s strength) {
 	if len(b.plies) == cap(b.plies) {
 		grown := make([]ply, len(b.plies), room(len(b.plies)))
@@ -77,7 +77,7 @@ func (b *Board) add(at int64, by wamble.SessionID, m chess.Move, s strength) {
 	b.plies = append(b.plies, packPly(m, by, (at-b.times.created)/1000, s))
 	b.movers.add(by)
 	b.last = m
-	b.position = b.position.Play(m)
+	b.position.Apply(m)
 	b.remember()
 }
 

@@ -88,7 +88,6 @@ func revive(stored *wamble.Board) (*Board, error) {
 	if !stored.LastAssigned.IsZero() {
 		b.times.assigned = micros(stored.LastAssigned)
 	}
-	b.fen = position.FEN()
 	b.position = position
 	if len(stored.Moves) > 0 {
 		b.position = startOf(b.variant)

@@ -153,8 +153,8 @@ func check(t testing.TB, p *Pool) {
 		}
 		census[b.status]++
 		longest = max(longest, b.Plies())
-		if b.FEN() != b.position.FEN() {
-			t.Fatalf("board %d: FEN %s of %s", b.id, b.FEN(), b.position)
+		if got := p.FEN(b); got != b.position.FEN() {
+			t.Fatalf("board %d: FEN %s of %s", b.id, got, b.position)
 		}
 		if last, ok := b.LastMove(); b.last != last.Move || ok != (b.last != 0) {
 			t.Fatalf("board %d: its last move is %v, not %v", b.id, last.Move, b.last)

@@ -28,7 +28,7 @@ func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view 
 	if b == nil {
 		return v
 	}
-	fen := b.FEN()
+	fen := p.boards.FEN(b)
 	p.scratch.fen = append(p.scratch.fen[:0], wire.ShortFEN(fen)...)
 	v.fen = p.scratch.fen
 	if from, to, ok := lastMove(b); ok {
