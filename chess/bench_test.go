@@ -48,7 +48,7 @@ var sink Position
 // BenchmarkCalls times the other calls of a server's hot path.
 func BenchmarkCalls(b *testing.B) {
 	p := mustParse(b, kiwipete)
-	h := History(nil).Add(p)
+	h := History(nil).Add(&p)
 	moves := make([]Move, 0, MaxMoves)
 	text := make([]byte, 0, MaxFEN)
 	m := p.LegalMoves(nil)[0]

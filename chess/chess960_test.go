@@ -63,7 +63,8 @@ func TestClassicalIs518(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := p.Key(), Start().Key(); got != want {
+	start := Start()
+	if got, want := p.Key(), start.Key(); got != want {
 		t.Errorf("key %#x, want %#x", got, want)
 	}
 	if p.chess960 = false; p != Start() {

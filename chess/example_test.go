@@ -100,7 +100,7 @@ func ExampleChess960() {
 // A history is a plain slice of keys; keep it beside the position.
 func ExampleHistory() {
 	p := chess.Start()
-	h := chess.History(nil).Add(p)
+	h := chess.History(nil).Add(&p)
 	for i := 0; !p.Outcome(h).Over(); i++ {
 		m, err := p.ParseUCI([]string{"g1f3", "g8f6", "f3g1", "f6g8"}[i%4])
 		if err != nil {
@@ -108,7 +108,7 @@ func ExampleHistory() {
 			return
 		}
 		p = p.Play(m)
-		h = h.Add(p)
+		h = h.Add(&p)
 	}
 	fmt.Println(p.Ply(), "plies,", p.Outcome(h).Reason)
 	// Output:
@@ -158,7 +158,8 @@ func ExampleParsePGN() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(len(g.Plies), g.Result, g.End().Outcome(nil).Reason)
+		end := g.End()
+		fmt.Println(len(g.Plies), g.Result, end.Outcome(nil).Reason)
 		text = rest
 	}
 	// Output:

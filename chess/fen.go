@@ -241,7 +241,7 @@ func (p Position) FEN() string {
 func (p Position) String() string { return p.FEN() }
 
 // AppendFEN appends what FEN returns to dst, at most MaxFEN bytes.
-func (p Position) AppendFEN(dst []byte) []byte {
+func (p *Position) AppendFEN(dst []byte) []byte {
 	b := p.board.white(p.turn)
 	dst = b.appendPlacement(dst)
 	dst = append(dst, ' ', "wb"[p.turn&1], ' ')

@@ -5,7 +5,7 @@ package chess
 // zero History is ready to use. It is a plain slice, to be stored as it is,
 // and never has more than maxHistory keys (1 KiB).
 //
-//	h = h.Add(p)         // the initial position, then after each move
+//	h = h.Add(&p)        // the initial position, then after each move
 //	o := p.Outcome(h)
 type History []uint64
 
@@ -14,7 +14,7 @@ const maxHistory = 128
 
 // Add returns the history with p as its present position. It reuses the
 // memory of h, which must not be used any more, and allocates only to grow.
-func (h History) Add(p Position) History {
+func (h History) Add(p *Position) History {
 	if p.halfmoves == 0 {
 		h = h[:0]
 	}

@@ -63,7 +63,7 @@ func (o Outcome) Over() bool { return o.Result != InProgress }
 // Outcome returns how the game stands. The end comes by itself, nobody has to
 // claim it; checkmate and stalemate go before every other reason. History
 // must end with p; without one (nil) repetition is not looked at.
-func (p Position) Outcome(h History) Outcome {
+func (p *Position) Outcome(h History) Outcome {
 	switch {
 	case !p.board.movable(inPassing(p.passing)):
 		return p.ended()
@@ -78,7 +78,7 @@ func (p Position) Outcome(h History) Outcome {
 }
 
 // ended returns the outcome of a position without legal moves.
-func (p Position) ended() Outcome {
+func (p *Position) ended() Outcome {
 	switch {
 	case !p.InCheck():
 		return Outcome{Draw, Stalemate}

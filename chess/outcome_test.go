@@ -49,7 +49,7 @@ func moveAll(t *testing.T, p Position, h History, moves string) (Position, Histo
 			t.Fatalf("%s in %s: %v", uci, p, err)
 		}
 		p = p.Play(m)
-		h = h.Add(p)
+		h = h.Add(&p)
 	}
 	return p, h
 }
@@ -60,7 +60,7 @@ func TestFivefoldRepetition(t *testing.T) {
 	if got := h.Repetitions(); got != 0 {
 		t.Errorf("an empty history repeats %d times", got)
 	}
-	h = h.Add(p)
+	h = h.Add(&p)
 	for want := 1; want <= 5; want++ {
 		if got := h.Repetitions(); got != want {
 			t.Errorf("%d repetitions, want %d", got, want)
@@ -97,7 +97,7 @@ func TestWhatIsTheSamePosition(t *testing.T) {
 		{"en passant that would uncover a check", "8/8/8/K2pP2r/8/8/8/4k3 w - d6 0 2", "8/8/8/K2pP2r/8/8/8/4k3 w - - 0 2", true},
 		{"colours", "4k3/8/8/8/8/8/8/4K2R w - - 0 1", "4k3/8/8/8/8/8/8/4K2r w - - 0 1", false},
 	} {
-		a, b := mustParse(t, c.a).Key(), mustParse(t, c.b).Key()
+		a, b := keyOf(t, c.a), keyOf(t, c.b)
 		if (a == b) != c.same {
 			t.Errorf("%s: keys %#x and %#x, same = %v, want %v", c.name, a, b, a == b, c.same)
 		}
@@ -112,7 +112,7 @@ func TestKeysNeverChange(t *testing.T) {
 		"4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 2": 0xb0508c34a3184e13,
 		"4k3/8/8/8/8/8/8/6KR b H - 0 1":     0x44f161933d3157b3,
 	} {
-		if got := mustParse(t, fen).Key(); got != want {
+		if got := keyOf(t, fen); got != want {
 			t.Errorf("%s: key %#x, want %#x", fen, got, want)
 		}
 	}
@@ -137,7 +137,7 @@ func TestKeysDiffer(t *testing.T) {
 
 func TestHistoryIsBounded(t *testing.T) {
 	p := mustParse(t, "r5k1/8/8/8/8/8/8/R5K1 w - - 1 1")
-	h := History(nil).Add(p)
+	h := History(nil).Add(&p)
 	for range 200 {
 		p, h = moveAll(t, p, h, "a1b1 a8b8 b1a1 b8a8")
 	}
@@ -166,4 +166,10 @@ func TestTexts(t *testing.T) {
 			t.Errorf("reason %d has no text", reason)
 		}
 	}
+}
+
+func keyOf(t *testing.T, fen string) uint64 {
+	t.Helper()
+	p := mustParse(t, fen)
+	return p.Key()
 }

@@ -9,6 +9,8 @@ import "math/bits"
 // one from Start, Chess960 or ParseFEN.
 //
 // Every Position made by this package obeys the rules named at ParseFEN.
+//
+// What is asked right after a move takes a pointer (ADR 0208).
 type Position struct {
 	board     board
 	halfmoves uint16 // since the last capture or pawn move, 0 … maxCounter
@@ -44,19 +46,19 @@ func Start() Position {
 const StartFEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 // Turn returns the side to move.
-func (p Position) Turn() Color { return p.turn }
+func (p *Position) Turn() Color { return p.turn }
 
 // HalfmoveClock returns the number of moves by either side since the last
 // capture or pawn move, at most 9999.
-func (p Position) HalfmoveClock() int { return int(p.halfmoves) }
+func (p *Position) HalfmoveClock() int { return int(p.halfmoves) }
 
 // FullmoveNumber returns the number of the next move: 1 at the start, one
 // more after each move by Black, at most 9999.
-func (p Position) FullmoveNumber() int { return int(p.fullmoves) }
+func (p *Position) FullmoveNumber() int { return int(p.fullmoves) }
 
 // Ply returns how many moves either side has made since the start, as the
 // full-move number tells it: 0 at the start, 1 after the first move.
-func (p Position) Ply() int { return (int(p.fullmoves)-1)*2 + int(p.turn) }
+func (p *Position) Ply() int { return (int(p.fullmoves)-1)*2 + int(p.turn) }
 
 // EnPassant returns the square behind a pawn that has just made a double
 // step, whether or not it can be taken there; otherwise NoSquare.

@@ -114,7 +114,7 @@ func TestNothingAllocates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := make(History, 0, maxHistory).Add(p)
+	h := make(History, 0, maxHistory).Add(&p)
 	var next Position
 	moves := make([]Move, 0, MaxMoves)
 	text := make([]byte, 0, MaxFEN)
@@ -132,7 +132,7 @@ func TestNothingAllocates(t *testing.T) {
 		"AppendFEN":  func() { text = p.AppendFEN(text[:0]) },
 		"ParseFEN":   func() { _, err = ParseFEN(kiwipete) },
 		"Key":        func() { p.Key() },
-		"Add":        func() { h = h.Add(p) },
+		"Add":        func() { h = h.Add(&p) },
 		"Outcome":    func() { p.Outcome(h) },
 		"Perft":      func() { p.Perft(3) },
 		"Chess960":   func() { _, err = Chess960(959) },

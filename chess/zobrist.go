@@ -42,7 +42,7 @@ func splitMix(state uint64) func() uint64 {
 // move, castling rights and en passant captures. The counters do not matter,
 // nor does an en passant square on which nothing can legally be taken. The
 // key of a position is the same in every version of this package.
-func (p Position) Key() uint64 {
+func (p *Position) Key() uint64 {
 	b := p.board.white(p.turn)
 	z := &zobrist.planes
 	key := fold(b.p0, &z[0]) ^ fold(b.p1, &z[1]) ^ fold(b.p2, &z[2]) ^ fold(b.own, &z[3])

@@ -125,7 +125,7 @@ type class uint8
 const chess960 class = 4
 
 func classOf(b *Board) class {
-	c := class(phaseOf(b.position))
+	c := class(phaseOf(&b.position))
 	if b.variant >= 0 {
 		c |= chess960
 	}

@@ -45,7 +45,7 @@ func TestPhases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := phaseOf(p); got != tc.want {
+		if got := phaseOf(&p); got != tc.want {
 			t.Errorf("move %s: phase %d, want %d", tc.fullmove, got, tc.want)
 		}
 	}

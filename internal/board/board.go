@@ -201,7 +201,7 @@ func (c *Contributor) count(p ply, number int) {
 // its phase, less the longer ago it was given to somebody.
 func (b *Board) Attraction(now time.Time, o *Options) float64 {
 	seconds := float64(max(0, micros(now)-b.times.assigned)) / 1e6
-	return o.New.of(phaseOf(b.position)) / (seconds + 1)
+	return o.New.of(phaseOf(&b.position)) / (seconds + 1)
 }
 
 // Watchable reports whether spectators may look: somebody plays, or has just

@@ -27,14 +27,14 @@ func longGame(t testing.TB, n int) *wamble.Board {
 
 func tryLongGame(n int, rng *rand.Rand) *wamble.Board {
 	p := chess.Start()
-	h := chess.History(nil).Add(p)
+	h := chess.History(nil).Add(&p)
 	b := &wamble.Board{Variant: -1, Status: wamble.Reserved, Created: epoch}
 	for ply := 1; ply <= n; ply++ {
 		var fit []chess.Move
 		for _, m := range p.LegalMoves(nil) {
 			next := p.Play(m)
 			quiet := next.HalfmoveClock() > 0
-			if over := next.Outcome(slices.Clone(h).Add(next)).Over(); !over && (ply <= n-100 || quiet == (ply > n-99)) {
+			if over := next.Outcome(slices.Clone(h).Add(&next)).Over(); !over && (ply <= n-100 || quiet == (ply > n-99)) {
 				fit = append(fit, m)
 			}
 		}
@@ -43,7 +43,7 @@ func tryLongGame(n int, rng *rand.Rand) *wamble.Board {
 		}
 		m := fit[rng.IntN(len(fit))]
 		p = p.Play(m)
-		h = h.Add(p)
+		h = h.Add(&p)
 		b.Moves = append(b.Moves, wamble.Move{Ply: ply, UCI: m.String(), Session: wamble.SessionID(ply), At: epoch.Add(time.Duration(ply) * time.Hour)})
 	}
 	b.FEN = p.FEN()

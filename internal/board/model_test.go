@@ -198,14 +198,14 @@ func (m *model) play(s wamble.SessionID) {
 func (m *model) ending(id wamble.BoardID, b *modelBoard, f *Finished) {
 	stored := m.store[id]
 	p := startOf(stored.Variant)
-	h := chess.History(nil).Add(p)
+	h := chess.History(nil).Add(&p)
 	for _, mv := range stored.Moves {
 		move, err := p.ParseUCI(mv.UCI)
 		if err != nil {
 			m.t.Fatalf("board %d, ply %d: %v", id, mv.Ply, err)
 		}
 		p = p.Play(move)
-		h = h.Add(p)
+		h = h.Add(&p)
 	}
 	over := p.Outcome(h).Over() || p.Ply() >= m.opts.MaxMoves
 	if p != b.game || over != (f != nil) || over != (stored.Status == wamble.Archived) || over != (stored.Result != nil) {

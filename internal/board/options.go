@@ -51,7 +51,7 @@ const (
 	end
 )
 
-func phaseOf(p chess.Position) phase {
+func phaseOf(p *chess.Position) phase {
 	switch n := p.FullmoveNumber(); {
 	case n < 10:
 		return early

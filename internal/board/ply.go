@@ -88,7 +88,7 @@ func (b *Board) remember() {
 		copy(grown, b.history)
 		b.history = grown
 	}
-	b.history = b.history.Add(b.position)
+	b.history = b.history.Add(&b.position)
 }
 
 // movers is a set of sessions that holds a few more than were added: whoever is

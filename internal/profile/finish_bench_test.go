@@ -19,13 +19,13 @@ func drawnGame(tb testing.TB, n int) *wamble.Board {
 	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := chess.Start()
-		h := chess.History(nil).Add(p)
+		h := chess.History(nil).Add(&p)
 		b := &wamble.Board{Variant: -1, Status: wamble.Dormant, Created: epoch.Add(-time.Hour)}
 		for len(b.Moves) < n && !p.Outcome(h).Over() {
 			legal := p.LegalMoves(nil)
 			m := legal[rng.IntN(len(legal))]
 			p = p.Play(m)
-			h = h.Add(p)
+			h = h.Add(&p)
 			b.Moves = append(b.Moves, wamble.Move{Ply: len(b.Moves) + 1, UCI: m.String(), Session: wamble.SessionID(1000 + len(b.Moves)), Handle: "h_0001", Rating: 1200, At: epoch})
 		}
 		if len(b.Moves) == n && !p.Outcome(h).Over() {
