@@ -84,7 +84,7 @@ func (a *auditor) judge(acc *account, t wamble.Token) {
 	}
 }
 
-func (a *auditor) answer(got Received, size int) {
+func (a *auditor) answer(got *Received, size int) {
 	h := wire.Header{Token: got.Packet.Token, Board: got.Packet.Board}
 	var err error
 	switch got.Packet.Ctrl {

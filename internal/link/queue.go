@@ -120,7 +120,7 @@ func (s *Server) giveUp(now time.Duration, e *endpoint, i int, out Sink) {
 // receiveAck takes an ACK: it ends the wait of the first packet with its number
 // that was sent to this very address. Tokens must be equal if both are there;
 // only if both are there, and vouched for, the address is proven.
-func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header, size int, out Sink) Received {
+func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header, size int, out Sink) Verdict {
 	e := s.table.endpoints[from]
 	if e == nil {
 		return s.dropped(&s.stats.StrayAcks)
@@ -149,7 +149,8 @@ func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header,
 		s.nextChunk(now, e, out)
 	}
 	s.flush(now, e, out)
-	return Received{Verdict: Delivered, Packet: &s.packet}
+	s.got.Packet = &s.got.packet
+	return Delivered
 }
 
 // waiting returns the index of the packet that an ACK ends, or -1.

@@ -9,17 +9,24 @@ import (
 
 // Receive takes a packet and says what it means. Duplicates are answered into
 // out at once: what they repeat is already durable. The bytes of b are not kept.
-func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink) Received {
+func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink) *Received {
+	got := &s.got.Received
+	got.Request, got.Packet, got.Granted, got.Rebound = Request{}, nil, wamble.Token{}, false
+	got.Verdict = s.receive(now, from, b, out)
+	return got
+}
+
+func (s *Server) receive(now time.Duration, from wamble.Peer, b []byte, out Sink) Verdict {
 	now = s.tick(now)
 	s.stats.Packets++
-	h := &s.packet.Header
+	h := &s.got.packet.Header
 	err := h.Read(b)
 	if err == nil && h.Ctrl == wire.CtrlAck {
 		// Junk in the payload of an ACK does not matter.
 		return s.receiveAck(now, from, h, len(b), out)
 	}
 	if err == nil {
-		err = s.packet.Decode(b)
+		err = s.got.packet.Decode(b)
 	}
 	info, known := h.Ctrl.Info()
 	switch {
@@ -40,37 +47,34 @@ func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	rebinds := s.stats.Rebinds
 	e := s.locate(now, &in)
 	if e == nil {
-		return Received{}
+		return Dropped
 	}
 	idle := now - e.seen
 	s.table.touch(now, e)
 	e.received(len(b))
-	var got Received
+	s.got.Rebound = s.stats.Rebinds != rebinds
 	if h.Flags.Unreliable() {
-		got = s.unreliable(now, e, &in, idle)
-	} else {
-		got = s.reliable(now, e, &in, idle, out)
+		return s.unreliable(now, e, &in, idle)
 	}
-	got.Rebound = s.stats.Rebinds != rebinds
-	return got
+	return s.reliable(now, e, &in, idle, out)
 }
 
 // incoming is a well-formed request.
 type incoming struct {
-	*wire.Header // that of Server.packet
+	*wire.Header // that of Server.got
 	from         wamble.Peer
 	size         int         // bytes of its packet
 	print        fingerprint // when it is reliable
 }
 
-func (s *Server) dropped(reason *uint64) Received {
+func (s *Server) dropped(reason *uint64) Verdict {
 	*reason++
-	return Received{}
+	return Dropped
 }
 
 // limited tells a flooding client once in a window, unreliably, and then keeps
 // silent. The request is not taken as seen: its repetition may succeed.
-func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, size int, v limitVerdict, out Sink) Received {
+func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, size int, v limitVerdict, out Sink) Verdict {
 	s.stats.Limited++
 	if v == overTell {
 		refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
@@ -85,11 +89,11 @@ func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, si
 			out.Send(from, s.scratch)
 		}
 	}
-	return Received{Verdict: Limited}
+	return Limited
 }
 
 // reliable sorts a reliable request by its place in the session's window.
-func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration, out Sink) Received {
+func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration, out Sink) Verdict {
 	sess, hello := e.sess, in.Ctrl == wire.CtrlClientHello
 	p := sess.win.place(in.Seq)
 	reused := p == seen && sess.history.other(in.print)
@@ -98,15 +102,14 @@ func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle tim
 		return s.dropped(&s.stats.InFlight)
 	case p == seen && !reused && !(hello && sess.keptAnswer(now, s.cfg.ReplayTTL, in) == nil):
 		s.duplicate(now, e, in, out)
-		return Received{Verdict: Duplicate}
+		return Duplicate
 	case p == behind && !hello:
 		return s.dropped(&s.stats.Behind)
 	case len(sess.open) >= maxOpen:
 		return s.dropped(&s.stats.Busy)
 	}
-	var granted wamble.Token
 	if p == seen && !reused && in.Token.IsZero() {
-		granted = sess.granted
+		s.got.Granted = sess.granted
 	}
 	switch {
 	case p == behind || hello && (reused || p != ahead && idle >= restartAfter):
@@ -117,14 +120,12 @@ func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle tim
 		sess.win.admit(in.Seq)
 	}
 	sess.history.add(in.print)
-	r := s.begin(now, e, in, p == ahead)
-	r.Granted = granted
-	return r
+	return s.begin(now, e, in, p == ahead)
 }
 
 // unreliable passes a request on. Every copy is executed. A hello with a token
 // is how old clients say that they begin anew: it sets the window.
-func (s *Server) unreliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration) Received {
+func (s *Server) unreliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration) Verdict {
 	sess := e.sess
 	if len(sess.open) >= maxOpen {
 		return s.dropped(&s.stats.Busy)
@@ -154,7 +155,7 @@ func (s *Server) restart(sess *session, seq uint32) {
 // begin hands a request to the caller. A request with the token that was vouched
 // for its address proves the address; the highest number so far, from a proven
 // address, shows where the client is now.
-func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool) Received {
+func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool) Verdict {
 	sess := e.sess
 	if !in.Token.IsZero() {
 		if !e.proof.proven && in.Token == e.proof.vouched {
@@ -173,7 +174,8 @@ func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool
 	id := s.requests.add(e, in)
 	sess.open = append(sess.open, id.slot)
 	s.stats.Requests++
-	return Received{Verdict: New, Request: id, Packet: &s.packet}
+	s.got.Request, s.got.Packet = id, &s.got.packet
+	return New
 }
 
 // vouchByNeighbour vouches for a token that another, proven address of the

@@ -34,7 +34,7 @@ type Server struct {
 	proofs   *lru.Table[wamble.Peer, remembered]
 	pool     pool
 	transfer uint32 // number of the last transfer
-	packet   wire.Packet
+	got      arrival
 	scratch  []byte
 	payload  []byte
 	stats    Stats
@@ -57,14 +57,13 @@ const (
 	Limited
 )
 
-// Received is what Server.Receive saw.
+// Received is what Server.Receive saw. It is good until the next Receive.
 type Received struct {
 	Verdict Verdict
 	// Request names the request until it is released. Set with New.
 	Request Request
 	// Packet is what was received, set with New; with Delivered only its Header
-	// is. It is good until the next Receive, and its byte slices are views into
-	// the received bytes.
+	// is. Its byte slices are views into the received bytes.
 	Packet *wire.Packet
 	// Granted is set when an anonymous hello is new only because its answer is
 	// no longer kept: the token that was handed out for it. Answer for that
@@ -73,6 +72,12 @@ type Received struct {
 	// Rebound is set when the packet brought its session to one more address:
 	// worth a line in the log, because whoever holds a token can do it.
 	Rebound bool
+}
+
+// arrival is the last packet that was received.
+type arrival struct {
+	packet wire.Packet
+	Received
 }
 
 // NewServer returns a Server that knows nobody.
