@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -103,18 +105,21 @@ func Limit[S ~string | ~[]byte](s S, n int) S {
 // ShortFEN returns the first two fields of a FEN, placement and side to move:
 // what travels as the payload of a board. The whole FEN has its extension,
 // KeyBoardFEN.
-func ShortFEN[S ~string | ~[]byte](fen S) S {
-	spaces := 0
-	for i := range len(fen) {
-		if fen[i] != ' ' {
-			continue
-		}
-		if spaces++; spaces == 2 {
-			fen = fen[:i]
-			break
+func ShortFEN[S string | []byte](fen S) S {
+	if first := space(fen); first >= 0 {
+		if second := space(fen[first+1:]); second >= 0 {
+			fen = fen[:first+1+second]
 		}
 	}
 	return Limit(fen, TextLimit)
+}
+
+// space returns the index of the first space, or -1.
+func space[S string | []byte](s S) int {
+	if text, ok := any(s).(string); ok {
+		return strings.IndexByte(text, ' ')
+	}
+	return bytes.IndexByte([]byte(s), ' ')
 }
 
 // String returns a copy of t.

@@ -333,6 +333,9 @@ func TestShortFEN(t *testing.T) {
 		if got := ShortFEN(tt.fen); got != tt.want {
 			t.Errorf("ShortFEN(%q) = %q, want %q", tt.fen, got, tt.want)
 		}
+		if got := ShortFEN([]byte(tt.fen)); string(got) != tt.want {
+			t.Errorf("ShortFEN of the bytes of %q = %q, want %q", tt.fen, got, tt.want)
+		}
 	}
 }
 

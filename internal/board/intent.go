@@ -1,6 +1,8 @@
 package board
 
 import (
+	"time"
+
 	"wamble"
 	"wamble/chess"
 )
@@ -16,6 +18,20 @@ type intents struct {
 	move    wamble.RecordMove
 	result  wamble.RecordGameResult
 	fens    fens
+	now     moment
+}
+
+// moment is a time in both forms: most intents of a step have the same.
+type moment struct {
+	us int64
+	at time.Time
+}
+
+func (m *moment) of(us int64) time.Time {
+	if m.us != us || us == 0 {
+		m.us, m.at = us, timeOf(us)
+	}
+	return m.at
 }
 
 // The fields are set one by one: a whole intent would be put together on the
@@ -25,7 +41,7 @@ type intents struct {
 func (p *Pool) update(at int64, b *Board, out wamble.Intents) {
 	b.version++
 	u := &p.intents.update
-	u.Board, u.FEN, u.Status, u.Version, u.At = b.id, p.FEN(b), b.status, b.version, timeOf(at)
+	u.Board, u.FEN, u.Status, u.Version, u.At = b.id, p.FEN(b), b.status, b.version, p.intents.now.of(at)
 	out.Add(u)
 	if p.observer != nil {
 		p.observer(b)
@@ -34,23 +50,23 @@ func (p *Pool) update(at int64, b *Board, out wamble.Intents) {
 
 func (p *Pool) recordMove(at int64, by wamble.SessionID, m chess.Move, done *Played, out wamble.Intents) {
 	r := &p.intents.move
-	r.Board, r.Session, r.UCI, r.Ply, r.First, r.At = done.Board.id, by, uciOf(m), done.Ply, done.First, timeOf(at)
+	r.Board, r.Session, r.UCI, r.Ply, r.First, r.At = done.Board.id, by, uciOf(m), done.Ply, done.First, p.intents.now.of(at)
 	out.Add(r)
 }
 
 // assigned says that a board was given to a player.
 func (p *Pool) assigned(at int64, b *Board, out wamble.Intents) {
 	a := &p.intents.assign
-	a.Board, a.At = b.id, timeOf(at)
+	a.Board, a.At = b.id, p.intents.now.of(at)
 	out.Add(a)
 	r := &p.intents.reserve
-	r.Board, r.Session, r.White, r.At = b.id, b.holder, b.position.Turn() == chess.White, timeOf(at)
+	r.Board, r.Session, r.White, r.At = b.id, b.holder, b.position.Turn() == chess.White, p.intents.now.of(at)
 	r.Expires = timeOf(at + p.opts.Reservation.Microseconds())
 	out.Add(r)
 }
 
 func (p *Pool) removeReservation(at int64, b *Board, out wamble.Intents) {
 	r := &p.intents.release
-	r.Board, r.At = b.id, timeOf(at)
+	r.Board, r.At = b.id, p.intents.now.of(at)
 	out.Add(r)
 }

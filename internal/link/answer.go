@@ -9,15 +9,23 @@ import (
 // protocol asks for that or it does not fit one packet, unreliably when h.Flags
 // has wire.FlagUnreliable. h.Seq is set here; the rest of h is the caller's.
 func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wire.Field) error {
-	if s.requests.get(id) == nil {
+	r := s.requests.get(id)
+	if r == nil {
 		return nil
 	}
-	var err error
-	s.scratch, err = wire.Append(s.scratch[:0], h, m, ext...)
-	if err == nil && !m.Control().Enveloped(len(s.scratch)-wire.HeaderSize) {
-		s.Reply(id, s.scratch)
+	k := s.pool.take(smallPacket)
+	packet, err := wire.Append(k.buf, h, m, ext...)
+	if err == nil && !m.Control().Enveloped(len(packet)-wire.HeaderSize) {
+		if len(packet) <= smallPacket {
+			k.buf = packet
+			s.reply(r, k)
+			return nil
+		}
+		s.pool.drop(k)
+		s.Reply(id, packet)
 		return nil
 	}
+	s.pool.drop(k)
 	if s.payload, err = wire.AppendPayload(s.payload[:0], m, ext...); err != nil {
 		return err
 	}
@@ -30,15 +38,20 @@ func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wi
 // Reply adds an encoded packet to the answers of a request. The sequence number
 // is set here; the bytes are copied.
 func (s *Server) Reply(id Request, packet []byte) {
-	r := s.requests.get(id)
-	if r == nil {
+	if r := s.requests.get(id); r != nil {
+		s.reply(r, s.pool.copyOf(packet))
+	}
+}
+
+// reply takes over the caller's reference.
+func (s *Server) reply(r *request, k *packet) {
+	e := r.address()
+	if e == nil {
+		s.pool.drop(k)
 		return
 	}
-	if e := r.address(); e != nil {
-		k := s.pool.copyOf(packet)
-		number(e, k)
-		r.replies = append(r.replies, k)
-	}
+	number(e, k)
+	r.replies = append(r.replies, k)
 }
 
 // ReplyPayload adds a payload in fragments to the answers of a request. The

@@ -48,8 +48,15 @@ type pool struct {
 
 // copyOf returns a packet with the bytes of b and one reference.
 func (p *pool) copyOf(b []byte) *packet {
+	k := p.take(len(b))
+	k.buf = append(k.buf, b...)
+	return k
+}
+
+// take returns an empty packet with room for n bytes and one reference.
+func (p *pool) take(n int) *packet {
 	free, size := &p.small, smallPacket
-	if len(b) > smallPacket {
+	if n > smallPacket {
 		free, size = &p.large, wire.MaxPacket
 	}
 	var k *packet
@@ -59,7 +66,7 @@ func (p *pool) copyOf(b []byte) *packet {
 	} else {
 		k = &packet{buf: make([]byte, 0, size)}
 	}
-	k.buf, k.refs = append(k.buf[:0], b...), 1
+	k.buf, k.refs = k.buf[:0], 1
 	p.held += cap(k.buf)
 	return k
 }

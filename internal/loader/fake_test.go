@@ -214,7 +214,7 @@ func (l *lossy) At(i int) (wamble.Peer, []byte) {
 	return to, b
 }
 
-func (s *fake) handle(r link.Received) {
+func (s *fake) handle(r *link.Received) {
 	h := r.Packet.Header
 	if s.faults.refusals > 0 && h.Ctrl != wire.CtrlClientHello {
 		s.faults.refusals--
@@ -245,12 +245,12 @@ func (s *fake) handle(r link.Received) {
 	}
 }
 
-func (s *fake) deny(r link.Received, code wamble.Code) {
+func (s *fake) deny(r *link.Received, code wamble.Code) {
 	s.errors[code]++
 	link.Answer(s.link, r.Request, wire.Header{Token: r.Packet.Token}, wire.Error{Code: code}, nameOf(r))
 }
 
-func (s *fake) hello(r link.Received, pl *fakePlayer) {
+func (s *fake) hello(r *link.Received, pl *fakePlayer) {
 	if pl == nil {
 		pl = s.players[r.Granted]
 	}
@@ -274,7 +274,7 @@ func (s *fake) show(b *fakeBoard) (wire.Text, []wire.Field) {
 }
 
 // nameOf names the request in its answer.
-func nameOf(r link.Received) wire.Field { return wire.Int(wire.KeyRequestSeq, int64(r.Packet.Seq)) }
+func nameOf(r *link.Received) wire.Field { return wire.Int(wire.KeyRequestSeq, int64(r.Packet.Seq)) }
 
 // seat gives a player a free board that is not the one he left.
 func (s *fake) seat(pl *fakePlayer, left *fakeBoard) {
@@ -292,7 +292,7 @@ func (s *fake) seat(pl *fakePlayer, left *fakeBoard) {
 	pl.board = b
 }
 
-func (s *fake) move(r link.Received, pl *fakePlayer, uci string) {
+func (s *fake) move(r *link.Received, pl *fakePlayer, uci string) {
 	id := r.Packet.Board
 	b := pl.board
 	m, err := b.position.ParseUCI(uci)

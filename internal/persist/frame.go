@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"time"
 
 	"wamble"
@@ -39,9 +38,12 @@ func Begin(dst []byte) []byte { return append(dst, frameVersion) }
 func Append(dst []byte, in wamble.Intent) []byte {
 	dst = append(dst, byte(in.Kind()), 0, 0, 0)
 	start := len(dst)
-	c := coder{buf: dst}
-	c.intent(in)
-	dst = c.buf
+	dst, done := quick(dst, in)
+	if !done {
+		c := coder{buf: dst}
+		c.intent(in)
+		dst = c.buf
+	}
 	// The length is a uvarint padded to three bytes, so that the record is
 	// written in place.
 	n := len(dst) - start
@@ -103,7 +105,7 @@ func (c *coder) uint(v *uint64) {
 
 func (c *coder) int(v *int64) {
 	if !c.decode {
-		c.buf = appendUvarint(c.buf, uint64(*v)<<1^uint64(*v>>63)) // as binary.AppendVarint
+		c.buf = appendVarint(c.buf, *v)
 		return
 	}
 	x, n := binary.Varint(c.buf)
@@ -112,25 +114,6 @@ func (c *coder) int(v *int64) {
 		return
 	}
 	*v, c.buf = x, c.buf[n:]
-}
-
-// appendUvarint is binary.AppendUvarint without a loop: most numbers of a frame
-// are times, of eight bytes.
-func appendUvarint(dst []byte, v uint64) []byte {
-	if v < 1<<7 {
-		return append(dst, byte(v))
-	}
-	if v >= 1<<56 {
-		return binary.AppendUvarint(dst, v)
-	}
-	n := (bits.Len64(v) + 6) / 7
-	// Seven bits into each byte, by halves, and then the mark of all but the last.
-	v = v&0xfffffff | v&0xfffffff0000000<<4
-	v = v&0x3fff00003fff | v&0xfffc0000fffc000<<2
-	v = v&0x7f007f007f007f | v&0x3f803f803f803f80<<1
-	v |= 0x8080808080808080 & (1<<(8*n-8) - 1)
-	at := len(dst)
-	return binary.LittleEndian.AppendUint64(dst, v)[:at+n]
 }
 
 func (c *coder) bytes(v []byte) {
@@ -199,10 +182,7 @@ func (c *coder) float(v *float64) {
 const noTime = math.MinInt64
 
 func (c *coder) time(v *time.Time) {
-	us := int64(noTime)
-	if !c.decode && !v.IsZero() {
-		us = v.UnixMicro()
-	}
+	us := microsOf(*v)
 	c.int(&us)
 	if c.decode {
 		*v = time.Time{}

@@ -112,7 +112,7 @@ func (s *tableServer) step(until time.Time) int {
 	return len(packets)
 }
 
-func (s *tableServer) handle(r link.Received) {
+func (s *tableServer) handle(r *link.Received) {
 	token := r.Packet.Token
 	switch {
 	case r.Packet.Ctrl == wire.CtrlClientHello:
