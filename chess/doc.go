@@ -7,7 +7,7 @@
 //     FEN writes it, Key hashes it.
 //   - Move: 16 bits that mean something in one Position. LegalMoves,
 //     LegalFrom, ParseUCI and ParseSAN make one; Play applies it and returns
-//     the next Position.
+//     the next Position; Apply plays it on a Position itself.
 //   - Square, Piece, Kind, Color: what stands where.
 //   - History: the keys of the positions that can still be repeated.
 //   - Outcome: how a game stands, from a Position and its History.

@@ -96,7 +96,7 @@ func (p Position) InCheck() bool {
 	return p.board.attackers(p.board.king(), p.board.occupied()) != 0
 }
 
-// What follows takes a field or two and not the position: the compiler keeps so
+// The next five take a field or two and not the position: the compiler keeps so
 // little in registers, but would copy 40 bytes through memory, from where they
 // were only just stored, and that can wait for all stores before (ADR 0208).
 

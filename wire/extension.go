@@ -143,14 +143,14 @@ func (f *Field) textLen() int { return max(len(f.view), len(f.str)) }
 // occur twice; then the first counts.
 type Ext []Field
 
-// AddInt adds an int field, and AddString a string field, in place: for those
-// who answer every move, and do not want to copy fields (ADR 0208).
+// AddInt adds an int field in place: for those who answer every move, and do not
+// want to copy fields (ADR 0208).
 func (e *Ext) AddInt(key string, value int64) {
 	f := e.add(key, TypeInt)
 	f.num = uint64(value)
 }
 
-// AddString adds a string field; see AddInt.
+// AddString adds a string field in place.
 func (e *Ext) AddString(key, value string) {
 	f := e.add(key, TypeString)
 	f.str = value

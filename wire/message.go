@@ -105,7 +105,7 @@ func Limit[S ~string | ~[]byte](s S, n int) S {
 // ShortFEN returns the first two fields of a FEN, placement and side to move:
 // what travels as the payload of a board. The whole FEN has its extension,
 // KeyBoardFEN.
-func ShortFEN[S string | []byte](fen S) S {
+func ShortFEN[S string | ~[]byte](fen S) S {
 	if first := space(fen); first >= 0 {
 		if second := space(fen[first+1:]); second >= 0 {
 			fen = fen[:first+1+second]
@@ -115,7 +115,7 @@ func ShortFEN[S string | []byte](fen S) S {
 }
 
 // space returns the index of the first space, or -1.
-func space[S string | []byte](s S) int {
+func space[S string | ~[]byte](s S) int {
 	if text, ok := any(s).(string); ok {
 		return strings.IndexByte(text, ' ')
 	}

@@ -33,7 +33,7 @@ func newDuel(t testing.TB, fen string) duel {
 	if err != nil {
 		t.Fatalf("rival: %q: %v", fen, err)
 	}
-	return duel{ours: p, history: chess.History(nil).Add(p), theirs: rival.NewGame(option)}
+	return duel{ours: p, history: chess.History(nil).Add(&p), theirs: rival.NewGame(option)}
 }
 
 // agree compares FEN, legal moves and outcome. Known differences:
@@ -101,7 +101,7 @@ func (d *duel) play(t testing.TB, m chess.Move) {
 				t.Fatalf("%s: rival refuses %s: %v", d.ours, m, err)
 			}
 			d.ours = d.ours.Play(m)
-			if d.history = d.history.Add(d.ours); len(d.history) == 1 {
+			if d.history = d.history.Add(&d.ours); len(d.history) == 1 {
 				d.passing = d.ours.EnPassant().Valid()
 			}
 			if kind := m.Promotion(); kind != chess.None && kind != chess.Queen {

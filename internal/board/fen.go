@@ -15,7 +15,7 @@ type fens struct {
 	bytes   [chess.MaxFEN]byte
 	last    string
 	board   *Board // whose the last one is, and
-	version uint64 // of which version
+	version uint64 // of which version; so between Board.add and Pool.update nobody may ask
 }
 
 // longText is how many bytes are allocated at once.

@@ -85,7 +85,18 @@ func (x *exchange) play(tb testing.TB, from, to int) {
 }
 
 func TestMoveDoesNotAllocate(t *testing.T) {
+	t.Run("short", func(t *testing.T) { moveDoesNotAllocate(t, 0) })
+	t.Run("long", func(t *testing.T) { moveDoesNotAllocate(t, 387) }) // the longest BOARD_UPDATE
+}
+
+// moveDoesNotAllocate measures moves whose answers have so many bytes of payload,
+// or if that is 0 the usual number.
+func moveDoesNotAllocate(t *testing.T, payload int) {
+	t.Helper()
 	x := newExchange(t, 64, Config{TokenRate: 100_000, HostRate: 100_000})
+	if payload > 0 {
+		x.update.FEN = make([]byte, payload)
+	}
 	for range 300 { // answers are kept for 2 s: let that memory settle
 		x.now += 10 * time.Millisecond
 		x.play(t, 0, 64)

@@ -15,17 +15,17 @@ func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wi
 	}
 	k := s.pool.take(smallPacket)
 	packet, err := wire.Append(k.buf, h, m, ext...)
-	if err == nil && !m.Control().Enveloped(len(packet)-wire.HeaderSize) {
-		if len(packet) <= smallPacket {
-			k.buf = packet
-			s.reply(r, k)
-			return nil
-		}
-		s.pool.drop(k)
-		s.Reply(id, packet)
+	enveloped := err != nil || m.Control().Enveloped(len(packet)-wire.HeaderSize)
+	if !enveloped && cap(packet) == cap(k.buf) {
+		k.buf = packet
+		s.reply(r, k)
 		return nil
 	}
 	s.pool.drop(k)
+	if !enveloped { // it has outgrown its packet
+		s.Reply(id, packet)
+		return nil
+	}
 	if s.payload, err = wire.AppendPayload(s.payload[:0], m, ext...); err != nil {
 		return err
 	}

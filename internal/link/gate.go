@@ -31,8 +31,8 @@ func (o *output) address() *endpoint {
 	return o.e
 }
 
-// add returns a new output behind a gate, to be filled in. Gates do not go down: a lower one is taken as
-// the highest so far.
+// add returns a new output behind a gate, to be filled in. Gates do not go down:
+// a lower one is taken as the highest so far.
 func (h *held) add(gate uint64) *output {
 	h.gate = max(h.gate, gate)
 	h.items = append(h.items, output{})

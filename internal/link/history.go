@@ -8,8 +8,8 @@ import "wamble/wire"
 // twice in a second.
 type fingerprint struct{ seq, hash uint32 }
 
-// printOf returns the fingerprint of the packet that b begins with, which has a
-// header h. Its hash is never 0.
+// printOf returns the fingerprint of the packet that b begins with, whose number
+// is seq. Its hash is never 0.
 func printOf(seq uint32, b []byte) fingerprint {
 	size, _ := wire.Size(b)
 	x := hashOf(b[:size])

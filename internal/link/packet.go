@@ -30,8 +30,9 @@ func (p *packet) fragments() int {
 	return int(binary.BigEndian.Uint16(p.buf[wire.HeaderSize+4:]))
 }
 
-// smallPacket is the capacity of most buffers: nearly all answers fit.
-const smallPacket = 352
+// smallPacket is the capacity of most buffers: the longest BOARD_UPDATE, with all
+// its fields and the longest FEN, has 421 bytes; the allocator gives these.
+const smallPacket = 448
 
 // maxSpare and maxSpareLarge bound the buffers of each size that wait for reuse:
 // as many small ones as are sent to spectators at once.
@@ -60,9 +61,9 @@ func (p *pool) take(n int) *packet {
 		free, size = &p.large, wire.MaxPacket
 	}
 	var k *packet
-	if n := len(*free); n > 0 {
-		k = (*free)[n-1]
-		*free = (*free)[:n-1]
+	if last := len(*free) - 1; last >= 0 {
+		k = (*free)[last]
+		*free = (*free)[:last]
 	} else {
 		k = &packet{buf: make([]byte, 0, size)}
 	}
