@@ -90,6 +90,10 @@ func (r *fenReader) expectSpace(before string) {
 
 // placement reads the first field into white.
 func (r *fenReader) placement() {
+	if b, n, ok := quickPlacement(r.text); ok {
+		r.white, r.at = b, n
+		return
+	}
 	for rank := 7; rank >= 0 && r.err == nil; rank-- {
 		r.rank(rank)
 		if rank > 0 {

@@ -65,11 +65,12 @@ func decodeFields(dst Ext, body []byte) (Ext, error) {
 	}
 	body = body[2:]
 	for range n {
-		f, rest, err := decodeField(body)
+		dst = append(dst, Field{})
+		rest, err := dst[len(dst)-1].decode(body)
 		if err != nil {
 			return dst, err
 		}
-		dst, body = append(dst, f), rest
+		body = rest
 	}
 	if len(body) != 0 {
 		return dst, errExtLeft
@@ -77,26 +78,27 @@ func decodeFields(dst Ext, body []byte) (Ext, error) {
 	return dst, nil
 }
 
-func decodeField(b []byte) (f Field, rest []byte, err error) {
+// decode reads a field into f, which must be zero, and returns what follows it.
+func (f *Field) decode(b []byte) (rest []byte, err error) {
 	if len(b) == 0 {
-		return f, nil, errExtField
+		return nil, errExtField
 	}
 	n := int(b[0])
 	// The original copies longer keys over the end of a 64-byte array.
 	if n == 0 || n > MaxKey {
-		return f, nil, errExtKey
+		return nil, errExtKey
 	}
 	if len(b) < 1+n+1 {
-		return f, nil, errExtField
+		return nil, errExtField
 	}
 	f.Key, f.Type = internKey(b[1:1+n]), Type(b[1+n])
 	b = b[2+n:]
 	size, err := valueSize(f.Type, b)
 	if err != nil {
-		return f, nil, err
+		return nil, err
 	}
 	if len(b) < size {
-		return f, nil, errExtField
+		return nil, errExtField
 	}
 	switch f.Type {
 	case TypeString:
@@ -106,7 +108,7 @@ func decodeField(b []byte) (f Field, rest []byte, err error) {
 	case TypeBool:
 		f.num = uint64(oneIf(b[0] != 0))
 	}
-	return f, b[size:], nil
+	return b[size:], nil
 }
 
 // valueSize returns how many bytes the value at the beginning of b has.
