@@ -75,6 +75,9 @@ func TestDraw(t *testing.T) {
 		const rounds = 4000
 		for range rounds {
 			index := s.draw(rng, n)
+			if len(index) > 64 || n <= 64 && len(index) != n {
+				t.Fatalf("%d of %d drawn: all of 64 at most, and never more than 64", len(index), n)
+			}
 			if want := drawn; len(index) != want {
 				t.Fatalf("%d of %d drawn, want %d", len(index), n, want)
 			}

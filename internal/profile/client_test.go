@@ -180,8 +180,9 @@ func (c *client) refused(e *wire.Error) {
 	case wamble.UnknownBoard, wamble.Internal:
 		// Nothing free, or the store is away: try again in a while.
 		c.pending = nil
+		number := c.number
 		c.w.after(time.Second+c.w.upTo(time.Second), false, func() []Input {
-			if !c.gone {
+			if !c.gone && c.number == number { // he has asked nothing since
 				c.hello()
 			}
 			return nil

@@ -230,6 +230,13 @@ func TestKnownTokenNeverBecomesNew(t *testing.T) {
 	if got := r.send(peerAt(2), movePacket(token, id, 2, "e2e4")); !strings.Contains(got, "BOARD_UPDATE") {
 		t.Errorf("got %s, want a move during the outage", got)
 	}
+	board := r.p.boards.Held(r.p.sessions.Find(token).ID()).ID()
+	if got := r.send(peerAt(2), legalPacket(token, board, 3, 12)); !strings.Contains(got, "LEGAL_MOVES") {
+		t.Errorf("got %s, want legal moves during the outage", got)
+	}
+	if got := r.send(peerAt(2), helloPacket(token, 4)); !strings.Contains(got, "SERVER_HELLO") {
+		t.Errorf("got %s, want a hello of a token in memory during the outage", got)
+	}
 	// It is back.
 	r.store.away = false
 	r.step(Input{Kind: StoreBack})

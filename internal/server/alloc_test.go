@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -30,16 +31,17 @@ func TestNoAllocation(t *testing.T) {
 	rt := &runtime{}
 	rt.cfg.Store(c.Default)
 	loop := &loop{rt: rt, life: l, times: newStopwatch()}
-	var frames profile.Frames
+	frames := someFrames(t) // the journal has not begun: they gather
+	noise := transport.Arrivals{Packets: []transport.Packet{{Peer: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.1:9")}, Data: []byte("noise")}}}
 	gate, moves := uint64(0), uint64(0)
 	round := func() {
 		gate, moves = gate+1, moves+3
 		l.mail.durable(gate, gate)
 		l.mail.appliedTo(gate)
-		loop.step(transport.Arrivals{})
+		loop.step(noise)
 		loop.times.step(time.Now(), gate+1, moves)
 		loop.times.left(time.Now())
-		l.journal.put(&frames, gate, false)
+		l.journal.put(frames, gate, false)
 	}
 	for range 100 {
 		round()

@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"errors"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"wamble"
+	"wamble/internal/profile"
 	"wamble/internal/sqlite"
 	"wamble/runner"
 )
@@ -19,7 +21,7 @@ import (
 func TestPlay(t *testing.T) {
 	dir := t.TempDir()
 	began := time.Now()
-	s := serve(t, Options{Dir: dir}, conf("")).ready()
+	s := serve(t, Options{Dir: dir, Record: dir + "/tape"}, conf("")).ready()
 	c := gather(t, s.address(), 1)
 	t.Logf("the first answer came %v after the start with an empty store", time.Since(began))
 	p := c.players[0]
@@ -32,6 +34,7 @@ func TestPlay(t *testing.T) {
 	p.c.Close()
 	s.end()
 	verifySQLite(t, dir, c)
+	replays(t, dir+"/tape", 20)
 
 	s = serve(t, Options{Dir: dir}, conf("")).ready()
 	again := join(t, s.address(), token)
@@ -43,6 +46,21 @@ func TestPlay(t *testing.T) {
 	}
 	if !again.move(t.Context()) {
 		t.Error("no move after the restart")
+	}
+}
+
+// replays makes sure that a recording of at least so many steps is replayed byte
+// for byte.
+func replays(t *testing.T, file string, least int) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n, first, err := profile.Replay(f)
+	if err != nil || first != nil || n < least {
+		t.Errorf("%d steps replayed, first difference %v, %v", n, first, err)
 	}
 }
 
@@ -186,8 +204,10 @@ func TestCold(t *testing.T) {
 	token := p.c.Token()
 	p.c.Close()
 	s.end()
-	// Its reservation is over when the server comes back: nobody restores it.
-	s = serve(t, Options{Dir: dir}, conf("(def reservation-timeout 1)")).ready()
+	// Its reservation is over when the server comes back, and it is let go.
+	s = serve(t, Options{Dir: dir}, conf("(def reservation-timeout 1) (def session-timeout 1)")).ready()
+	until(t, "he is only in the store", func() bool { return s.Status(t.Context()).Profiles[0].Sessions == 0 })
+	before := s.runtime().look(t.Context()).stats.Loads
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c, err := dial(ctx, s.address(), token)
@@ -197,5 +217,8 @@ func TestCold(t *testing.T) {
 	defer c.Close()
 	if c.Token() != token {
 		t.Error("a token of the store became a new player")
+	}
+	if got := s.runtime().look(t.Context()).stats.Loads - before; got != 1 {
+		t.Errorf("%d loads, want 1: the store was not asked", got)
 	}
 }
