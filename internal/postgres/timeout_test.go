@@ -53,6 +53,23 @@ func TestTimeouts(t *testing.T) {
 	storetest.Holds(t, patient, []wamble.Batch{start, first, b})
 }
 
+// What was applied is durable, whatever the database thinks of that by itself.
+func TestSynchronousCommit(t *testing.T) {
+	t.Parallel()
+	o := pgtest.Migrated(t)
+	pgtest.Execute(t, o, `ALTER DATABASE "`+o.Name+`" SET synchronous_commit = off`)
+	pgtest.Execute(t, o, `CREATE TABLE seen (v text);
+		CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
+		CREATE TRIGGER note AFTER INSERT ON moves FOR EACH STATEMENT EXECUTE FUNCTION note()`)
+	s := open(t, o)
+	storetest.Populate(t, s)
+	got, err := s.Ask(t.Context(), `SELECT string_agg(DISTINCT v, ' ') FROM seen`)
+	if err != nil || got != "on" {
+		t.Errorf("moves were written with synchronous_commit %s, %v, want on", got, err)
+	}
+}
+
 // TestNothingStays shows what a pooler between transactions needs: after any
 // call the server side of the connection is as it was.
 func TestNothingStays(t *testing.T) {

@@ -194,7 +194,23 @@ func (r *rig) send(from wamble.Peer, b []byte) string {
 	r.t.Helper()
 	r.step(Input{Kind: Packet, Peer: from, Data: b})
 	r.settle()
+	r.addressed(from, b)
 	return r.took()
+}
+
+// addressed makes sure that all who asked are answered under their own token; who
+// says hello may be given another.
+func (r *rig) addressed(from wamble.Peer, request []byte) {
+	r.t.Helper()
+	asked, err := wire.Peek(request)
+	if err != nil || asked.Token.IsZero() {
+		return
+	}
+	for _, s := range r.sent {
+		if h, _ := wire.Peek(s.packet); s.to == from && h.Ctrl != wire.CtrlServerHello && h.Token != asked.Token {
+			r.t.Errorf("%v is for token %v, who asked has %v", h.Ctrl, h.Token, asked.Token)
+		}
+	}
 }
 
 // took returns what was sent since the last call, in words.

@@ -43,6 +43,38 @@ func TestJournalFails(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
+// TestDiskHangs: while a commit does not return the loop goes on, and no packet
+// leaves, because all that could be said is not durable. Then everybody gets his
+// answers.
+func TestDiskHangs(t *testing.T) {
+	dir := t.TempDir()
+	disk := runnertest.NewFaulty(runner.Pebble(JournalDir(dir), nil, runner.Fsync))
+	s := serve(t, Options{Dir: dir, Storage: disk}, conf("")).ready()
+	c := gather(t, s.address(), 12)
+	c.play()
+	c.more(t, 200)
+	held, release := disk.Hang()
+	<-held
+	look := func() snapshot { return s.runtime().look(t.Context()) }
+	// What was durable before may still be on its way, then there is silence.
+	sent, steps := uint64(0), uint64(0)
+	until(t, "packets stop", func() bool {
+		now := look()
+		if now.link.Sent != sent {
+			sent, steps = now.link.Sent, now.stats.Steps
+		}
+		return now.stats.Steps > steps+50
+	})
+	if now := look(); now.gauges.Held == 0 || now.link.Sent != sent {
+		t.Errorf("%d answers wait, %d packets left while the disk hung", now.gauges.Held, now.link.Sent-sent)
+	}
+	release()
+	c.more(t, 200)
+	c.finish()
+	s.end()
+	verifySQLite(t, dir, c)
+}
+
 // TestDiskFull: below the watermark of free space nothing is accepted, which is
 // said; with room again it goes on by itself.
 func TestDiskFull(t *testing.T) {

@@ -41,6 +41,11 @@ func TestStoreAway(t *testing.T) {
 			until(t, "the server notices", func() bool {
 				return strings.Contains(s.metrics(), `wamble_store_refuses{profile="default"} 1`)
 			})
+			for _, want := range []string{`wamble_queue_depth\{profile="default"\} [1-9]`, `wamble_queue_age_seconds\{profile="default"\} ([1-9]|0\.\d*[1-9])`} {
+				if !regexp.MustCompile(want).MatchString(s.metrics()) {
+					t.Errorf("moves wait for the database, and the metrics lack %s", want)
+				}
+			}
 			unknown(t, s)
 			cluster.Up(t)
 		}

@@ -14,6 +14,14 @@ type Faulty struct {
 	err   error
 	after int
 	free  uint64
+	hang  *hang
+}
+
+// hang is commits that wait: held is closed by the first, and they go on when
+// free is.
+type hang struct {
+	once       sync.Once
+	held, free chan struct{}
 }
 
 // NewFaulty returns a storage that is as good as s until it is told otherwise.
@@ -25,6 +33,32 @@ func (f *Faulty) FailAfter(n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.after, f.err = n, err
+}
+
+// Hang makes commits wait, as on a disk that no longer answers, until release is
+// called. Held is closed when one waits.
+func (f *Faulty) Hang() (held <-chan struct{}, release func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := &hang{held: make(chan struct{}), free: make(chan struct{})}
+	f.hang = h
+	return h.held, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.hang = nil
+		close(h.free)
+	}
+}
+
+// wait waits while the storage hangs.
+func (f *Faulty) wait() {
+	f.mu.Lock()
+	h := f.hang
+	f.mu.Unlock()
+	if h != nil {
+		h.once.Do(func() { close(h.held) })
+		<-h.free
+	}
 }
 
 // SetFree sets what the storage reports as its free space, in bytes.
@@ -78,6 +112,7 @@ type faultyBatch struct {
 }
 
 func (b *faultyBatch) Commit() error {
+	b.b.f.wait()
 	if err := b.b.f.next(); err != nil {
 		b.Reset()
 		b.b.onFail(err)
