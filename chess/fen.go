@@ -245,11 +245,18 @@ func (p Position) FEN() string {
 func (p Position) String() string { return p.FEN() }
 
 // AppendFEN appends what FEN returns to dst, at most MaxFEN bytes.
-func (p *Position) AppendFEN(dst []byte) []byte {
-	b := p.board.white(p.turn)
-	dst = b.appendPlacement(dst)
+func (p *Position) AppendFEN(dst []byte) []byte { return p.AppendState(p.AppendPlacement(dst)) }
+
+// AppendPlacement appends the first field of the FEN: the pieces.
+func (p *Position) AppendPlacement(dst []byte) []byte {
+	return p.board.white(p.turn).appendPlacement(dst)
+}
+
+// AppendState appends the other five fields of the FEN, with the space before
+// each.
+func (p *Position) AppendState(dst []byte) []byte {
 	dst = append(dst, ' ', "wb"[p.turn&1], ' ')
-	dst = appendCastling(dst, b, p.chess960)
+	dst = appendCastling(dst, p.board.white(p.turn), p.chess960)
 	dst = append(dst, ' ')
 	if s := passedSquare(p.passing, p.turn); s.Valid() {
 		dst = s.append(dst)

@@ -12,6 +12,7 @@ import (
 type Board struct {
 	id       wamble.BoardID
 	position chess.Position
+	pieces   pieces
 	plies    []ply
 	movers   movers // of plies
 	history  chess.History

@@ -6,10 +6,31 @@ import (
 	"wamble/chess"
 )
 
-// fens writes the FENs of boards. A board does not keep its own: that would be a
-// hundred bytes more, and far away when it is wanted. Each is a piece of a long
-// text, so that most cost no allocation; the last one is remembered, because who
-// is given a board is shown it at once.
+// pieces is the first field of a board's FEN, by far the most work of it, since
+// it was written for the last move; n is 0 if it was not, or is too long, which
+// hardly any is.
+type pieces struct {
+	n    uint8
+	text [63]byte
+}
+
+// append appends the field of b, and writes it if it must.
+func (p *pieces) append(dst []byte, b *Board) []byte {
+	if p.n > 0 {
+		return append(dst, p.text[:p.n]...)
+	}
+	start := len(dst)
+	dst = b.position.AppendPlacement(dst)
+	if text := dst[start:]; len(text) <= len(p.text) {
+		p.n = uint8(copy(p.text[:], text))
+	}
+	return dst
+}
+
+// fens writes the FENs of boards. A board does not keep the text of its own: it
+// would be far away when it is wanted. Each is a piece of a long text, so that
+// most cost no allocation; the last one is remembered, because who is given a
+// board is shown it at once.
 type fens struct {
 	text    strings.Builder
 	bytes   [chess.MaxFEN]byte
@@ -30,7 +51,7 @@ func (f *fens) of(b *Board) string {
 		f.text.Grow(longText)
 	}
 	start := f.text.Len()
-	f.text.Write(b.position.AppendFEN(f.bytes[:0]))
+	f.text.Write(b.position.AppendState(b.pieces.append(f.bytes[:0], b)))
 	f.last, f.board, f.version = f.text.String()[start:], b, b.version
 	return f.last
 }

@@ -39,7 +39,10 @@ type Played struct {
 // a Rejection.
 func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string, out wamble.Intents) (Played, error) {
 	t := p.tick(now)
-	b := p.boards[id]
+	b := p.holders[by] // who was just heard of is at hand; a board by its number is not
+	if b == nil || b.id != id {
+		b = p.boards[id]
+	}
 	switch {
 	case b == nil:
 		return Played{}, ErrUnknownBoard

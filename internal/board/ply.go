@@ -78,6 +78,7 @@ func (b *Board) add(at int64, by wamble.SessionID, m chess.Move, s strength) {
 	b.movers.add(by)
 	b.last = m
 	b.position.Apply(m)
+	b.pieces.n = 0
 	b.remember()
 }
 
