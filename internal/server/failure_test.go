@@ -14,7 +14,7 @@ import (
 )
 
 // TestJournalFails: the disk of the journal fails under load, again and again.
-// Nothing is acknowledged that is not kept, everybody is told, and play goes on
+// Nothing is acknowledged that is not kept, the log says why, and play goes on
 // when the journal works again.
 func TestJournalFails(t *testing.T) {
 	dir := t.TempDir()

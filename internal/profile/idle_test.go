@@ -1,0 +1,61 @@
+package profile
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+)
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
+}
+
+// A player who is connected, holds a board and has been silent for a while costs
+// less than 2 KiB in all: his session (which alone, when he is no longer
+// connected, has to do with 1 KiB) and the link to his address.
+func TestMemoryOfAPlayer(t *testing.T) {
+	const players, most = 20_000, 2048
+	c := emptyCrowd(t, fmt.Sprintf(`(def max-boards %d) (def min-boards 0) (def max-players %d) (def max-client-sessions 100000)
+		(def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0) (def new-players-per-ip-per-min 0)`, 2*players, 2*players))
+	b := wamble.Board{FEN: chess.StartFEN, Status: wamble.Dormant, Variant: -1, Created: epoch.Add(-time.Hour)}
+	for i := range players + 1 {
+		b.ID = wamble.BoardID(i + 1)
+		c.step(Input{Kind: RestoreBoard, Board: &b})
+	}
+	c.players = make([]mover, 0, players)
+	before := heapInUse()
+	s := wamble.Session{LastSeen: epoch}
+	for i := range players {
+		s.ID, s.Token = wamble.SessionID(i+1), wamble.Token{1, byte(i), byte(i >> 8), byte(i >> 16)}
+		c.step(Input{Kind: RestoreSession, Session: &s})
+		c.players = append(c.players, mover{peer: peerAt(i), token: s.Token, id: s.ID})
+	}
+	c.step(Input{Kind: Ready})
+	for i := range c.players {
+		m := &c.players[i]
+		c.now = c.now.Add(time.Millisecond) // so that not all answers are kept at once
+		c.step(Input{Kind: Packet, Peer: m.peer, Data: helloPacket(m.token, 0)})
+		c.step(Input{Kind: Durable, Gate: c.gate, Seq: c.seq}, Input{Kind: Applied, Seq: c.seq})
+		c.step(Input{Kind: Packet, Peer: m.peer, Data: ackPacket(m.token, 1)})
+	}
+	for range 20 { // answers are kept for a while
+		c.now = c.now.Add(time.Second)
+		c.step(Input{Kind: Tick})
+	}
+	if got := c.p.link.Size(); got.Endpoints != players || c.p.boards.Held(players) == nil {
+		t.Fatalf("%+v, and the last player holds %v", got, c.p.boards.Held(players))
+	}
+	got := int(heapInUse()-before) / players
+	t.Logf("%d bytes a player", got)
+	if got > most {
+		t.Errorf("%d bytes a player, want at most %d", got, most)
+	}
+	runtime.KeepAlive(c)
+}
