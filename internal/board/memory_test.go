@@ -10,6 +10,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/prooftest"
 )
 
 // longGame returns a game of n plies that costs as much memory as one can: no
@@ -50,13 +51,6 @@ func tryLongGame(n int, rng *rand.Rand) *wamble.Board {
 	return b
 }
 
-func heap() uint64 {
-	runtime.GC()
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return s.HeapAlloc
-}
-
 // TestMemory measures what a held board costs, everything included.
 func TestMemory(t *testing.T) {
 	for _, tc := range []struct{ plies, boards, most int }{
@@ -64,7 +58,7 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("ply %d", tc.plies), func(t *testing.T) {
 			stored := longGame(t, tc.plies)
-			before := heap()
+			before := prooftest.Heap()
 			p := New(DefaultOptions(), counter(0), newRand(1))
 			for id := range tc.boards {
 				stored.ID = wamble.BoardID(id + 1)
@@ -73,7 +67,7 @@ func TestMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := int(heap()-before) / tc.boards
+			got := int(prooftest.Heap()-before) / tc.boards
 			t.Logf("%d bytes a board, %d moves, %d keys", got, len(p.Board(1).plies), len(p.Board(1).history))
 			if got > tc.most {
 				t.Errorf("%d bytes a board, want at most %d", got, tc.most)

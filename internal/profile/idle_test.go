@@ -8,14 +8,8 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/prooftest"
 )
-
-func heapInUse() uint64 {
-	runtime.GC()
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return s.HeapAlloc
-}
 
 // A player who is connected, holds a board and has been silent for a while costs
 // less than 2 KiB in all: his session (which alone, when he is no longer
@@ -30,7 +24,7 @@ func TestMemoryOfAPlayer(t *testing.T) {
 		c.step(Input{Kind: RestoreBoard, Board: &b})
 	}
 	c.players = make([]mover, 0, players)
-	before := heapInUse()
+	before := prooftest.Heap()
 	s := wamble.Session{LastSeen: epoch}
 	for i := range players {
 		s.ID, s.Token = wamble.SessionID(i+1), wamble.Token{1, byte(i), byte(i >> 8), byte(i >> 16)}
@@ -52,7 +46,7 @@ func TestMemoryOfAPlayer(t *testing.T) {
 	if got := c.p.link.Size(); got.Endpoints != players || c.p.boards.Held(players) == nil {
 		t.Fatalf("%+v, and the last player holds %v", got, c.p.boards.Held(players))
 	}
-	got := int(heapInUse()-before) / players
+	got := int(prooftest.Heap()-before) / players
 	t.Logf("%d bytes a player", got)
 	if got > most {
 		t.Errorf("%d bytes a player, want at most %d", got, most)

@@ -1,13 +1,23 @@
 // Package prooftest sizes and repeats the long proofs: random tests that run for
 // minutes with WAMBLE_SOAK=1, and for moments otherwise. WAMBLE_SEED repeats one.
+// It also measures memory.
 package prooftest
 
 import (
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 )
+
+// Heap collects the garbage and returns how many bytes are left.
+func Heap() uint64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
+}
 
 // Soaking reports whether the proofs run at full length.
 func Soaking() bool { return os.Getenv("WAMBLE_SOAK") == "1" }

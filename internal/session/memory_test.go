@@ -7,14 +7,8 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/prooftest"
 )
-
-func heap() uint64 {
-	runtime.GC()
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return s.HeapAlloc
-}
 
 // crowd admits n sessions, every second one with an identity.
 func crowd(t testing.TB, n int) (*Table, []wamble.Token) {
@@ -39,9 +33,9 @@ func crowd(t testing.TB, n int) (*Table, []wamble.Token) {
 
 func TestMemory(t *testing.T) {
 	const sessions, most = 100_000, 1024
-	before := heap()
+	before := prooftest.Heap()
 	tb, tokens := crowd(t, sessions)
-	got := int(heap()-before) / sessions
+	got := int(prooftest.Heap()-before) / sessions
 	t.Logf("%d bytes a session", got)
 	if got > most {
 		t.Errorf("%d bytes a session, want at most %d", got, most)
