@@ -9,7 +9,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # What runs under the race detector: every package that starts goroutines.
-RACE := ./client/... ./internal/handoff ./internal/loader ./internal/persist ./internal/postgres/... \
+RACE := ./client/... ./internal/handoff ./internal/loader ./internal/journal ./internal/store/... ./internal/readapi \
 	./internal/transport ./runner/...
 
 # What runs without the race detector, because it is not about goroutines and

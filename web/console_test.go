@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"wamble"
-	"wamble/internal/persist"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
 	"wamble/runner"
 )
 
@@ -22,17 +22,17 @@ func bury(t testing.TB) func(data string) {
 		if err := os.Mkdir(data, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		r, err := runner.Open(filepath.Join(data, "journal"), runner.Options{Create: true, Schema: persist.Schema})
+		r, err := runner.Open(filepath.Join(data, "journal"), runner.Options{Create: true, Schema: journal.Schema})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
 		ctx := t.Context()
-		worker, err := persist.WorkerOf(ctx, r, "default")
+		worker, err := journal.WorkerOf(ctx, r, "default")
 		if err != nil {
 			t.Fatal(err)
 		}
-		seq, err := persist.Post(ctx, r, worker, &wamble.RecordMove{Board: 4711, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: time.Now()})
+		seq, err := journal.Post(ctx, r, worker, &intent.RecordMove{Board: 4711, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"wamble/internal/config"
-	"wamble/internal/postgres/pgtest"
 	"wamble/internal/server"
+	"wamble/internal/store/postgres/pgtest"
 )
 
 // TestBenchOfRunningServer loads a server that somebody else runs, and finds its

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/schema"
 	"wamble/internal/server"
+	"wamble/internal/store/schema"
 )
 
 func dbCommand() *cobra.Command {

@@ -14,8 +14,9 @@ import (
 
 	"wamble"
 	"wamble/internal/record"
-	"wamble/internal/schema"
 	"wamble/internal/server"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
 )
 
 // exportFormats is the closed list of what a game can be written as.
@@ -174,7 +175,7 @@ func (o *exportOptions) write(cmd *cobra.Command, to io.Writer, stores []*server
 func (o *exportOptions) each(cmd *cobra.Command, s *server.Shared, profile string, add func(wamble.Board) error) error {
 	if o.one {
 		b, err := s.Board(cmd.Context(), wamble.BoardID(o.board))
-		if errors.Is(err, wamble.ErrNotFound) || err == nil && profile != "" && b.Profile != profile {
+		if errors.Is(err, store.ErrNotFound) || err == nil && profile != "" && b.Profile != profile {
 			return nil
 		}
 		if err != nil {

@@ -8,31 +8,33 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/sqlite"
+	"wamble/internal/intent"
+	"wamble/internal/store"
+	"wamble/internal/store/sqlite"
 )
 
 // TestExportGames writes games into a database and exports them.
 func TestExportGames(t *testing.T) {
 	dir := t.TempDir()
-	store, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
+	games, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Migrate(t.Context(), nil); err != nil {
+	if err := games.Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	noon := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
-	if err := store.Apply(t.Context(), wamble.Batch{Profile: "default", Through: 1, Intents: []wamble.Intent{
-		&wamble.CreateSession{Session: 1, Token: wamble.Token{1}, At: noon},
-		&wamble.LinkSession{Session: 1, Key: wamble.PublicKey{9}, Player: 1, Handle: "h_ada", Rating: 1200, At: noon},
-		&wamble.CreateBoard{Board: 1, FEN: "x", Status: wamble.Active, Variant: -1, At: noon},
-		&wamble.CreateBoard{Board: 2, FEN: "x", Status: wamble.Active, Variant: 0, At: noon},
-		&wamble.RecordMove{Board: 1, Session: 1, UCI: "e2e4", Ply: 1, First: true, At: noon},
-		&wamble.RecordMove{Board: 2, Session: 1, UCI: "e2e4", Ply: 1, First: true, At: noon.Add(-48 * time.Hour)},
+	if err := games.Apply(t.Context(), store.Batch{Profile: "default", Through: 1, Intents: []intent.Intent{
+		&intent.CreateSession{Session: 1, Token: wamble.Token{1}, At: noon},
+		&intent.LinkSession{Session: 1, Key: wamble.PublicKey{9}, Player: 1, Handle: "h_ada", Rating: 1200, At: noon},
+		&intent.CreateBoard{Board: 1, FEN: "x", Status: wamble.Active, Variant: -1, At: noon},
+		&intent.CreateBoard{Board: 2, FEN: "x", Status: wamble.Active, Variant: 0, At: noon},
+		&intent.RecordMove{Board: 1, Session: 1, UCI: "e2e4", Ply: 1, First: true, At: noon},
+		&intent.RecordMove{Board: 2, Session: 1, UCI: "e2e4", Ply: 1, First: true, At: noon.Add(-48 * time.Hour)},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	store.Close()
+	games.Close()
 
 	for _, tc := range []struct {
 		name string
@@ -76,19 +78,19 @@ func TestExportOfAnotherProfile(t *testing.T) {
 		(defprofile blue ((def port 9002) (def advertise 1)))`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
+	games, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Migrate(t.Context(), nil); err != nil {
+	if err := games.Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Apply(t.Context(), wamble.Batch{Profile: "red", Through: 1, Intents: []wamble.Intent{
-		&wamble.CreateBoard{Board: 1, FEN: "x", Status: wamble.Active, Variant: -1, At: time.Unix(1, 0)},
+	if err := games.Apply(t.Context(), store.Batch{Profile: "red", Through: 1, Intents: []intent.Intent{
+		&intent.CreateBoard{Board: 1, FEN: "x", Status: wamble.Active, Variant: -1, At: time.Unix(1, 0)},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	store.Close()
+	games.Close()
 	var out, errOut strings.Builder
 	args := []string{"export", "ndjson", "--config", conf, "--data", dir, "--board", "1", "--profile", "blue"}
 	if code := run(args, strings.NewReader(""), &out, &errOut); code != 1 || out.Len() > 0 || !strings.Contains(errOut.String(), "profile blue has no board 1") {

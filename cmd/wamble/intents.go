@@ -1,13 +1,13 @@
 package main
 
 import (
-	"wamble/internal/persist"
+	"wamble/internal/journal"
 	"wamble/runner"
 )
 
 // decodeIntents shows the messages of a profile's journal as the intents that
 // they carry. It is a row of payloadDecoders.
 func decodeIntents(m *runner.Message) (any, bool) {
-	views, err := persist.Show(m)
+	views, err := journal.Show(m)
 	return views, err == nil
 }

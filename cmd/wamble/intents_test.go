@@ -10,7 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"wamble"
-	"wamble/internal/persist"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
 	"wamble/runner"
 )
 
@@ -31,19 +32,19 @@ func TestJournalScripts(t *testing.T) {
 
 func makeJournal(t *testing.T, dir string) error {
 	r, err := runner.Open(dir, runner.Options{
-		Create: true, Schema: persist.Schema, Durability: runner.Write,
+		Create: true, Schema: journal.Schema, Durability: runner.Write,
 		Now: func() time.Time { return madeAt },
 	})
 	if err != nil {
 		return err
 	}
 	ctx := t.Context()
-	worker, err := persist.WorkerOf(ctx, r, "club")
+	worker, err := journal.WorkerOf(ctx, r, "club")
 	if err != nil {
 		return err
 	}
-	move := &wamble.RecordMove{Board: 300, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: madeAt}
-	seq, err := persist.Post(ctx, r, worker, move)
+	move := &intent.RecordMove{Board: 300, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: madeAt}
+	seq, err := journal.Post(ctx, r, worker, move)
 	if err != nil {
 		return err
 	}
@@ -55,8 +56,8 @@ func makeJournal(t *testing.T, dir string) error {
 	if _, err := r.Bury(ctx, row, token, "RECORD_MOVE: there is no board 300"); err != nil {
 		return err
 	}
-	if _, err := persist.Post(ctx, r, worker, &wamble.CreateSession{Session: 8, Token: wamble.Token{1, 2, 3}, At: madeAt},
-		&wamble.UpdateBoard{Board: 301, FEN: "start", Status: wamble.Dormant, Version: 2, At: madeAt}); err != nil {
+	if _, err := journal.Post(ctx, r, worker, &intent.CreateSession{Session: 8, Token: wamble.Token{1, 2, 3}, At: madeAt},
+		&intent.UpdateBoard{Board: 301, FEN: "start", Status: wamble.Dormant, Version: 2, At: madeAt}); err != nil {
 		return err
 	}
 	return r.Close()
@@ -66,12 +67,12 @@ func makeJournal(t *testing.T, dir string) error {
 // token may appear.
 func TestDecodeIntents(t *testing.T) {
 	token := wamble.Token{0xde, 0xad, 0xbe, 0xef}
-	for _, kind := range wamble.Kinds() {
+	for _, kind := range intent.Kinds() {
 		in := kind.New()
-		if s, ok := in.(*wamble.CreateSession); ok {
+		if s, ok := in.(*intent.CreateSession); ok {
 			s.Token = token
 		}
-		m := runner.Message{ID: []byte("i"), Payload: persist.Append(persist.Begin(nil), in)}
+		m := runner.Message{ID: []byte("i"), Payload: journal.Append(journal.Begin(nil), in)}
 		v, ok := decodeIntents(&m)
 		if !ok {
 			t.Errorf("%v is not recognised", kind)
@@ -85,7 +86,7 @@ func TestDecodeIntents(t *testing.T) {
 		if err := json.Unmarshal(text, &back); err != nil || len(back) != 1 || back[0]["kind"] != kind.String() || len(back[0]) < 2 {
 			t.Errorf("%v: got %s, %v", kind, text, err)
 		}
-		line := v.(persist.Views).String()
+		line := v.(journal.Views).String()
 		if !strings.HasPrefix(line, kind.String()+" ") {
 			t.Errorf("%v: got %q", kind, line)
 		}
@@ -96,7 +97,7 @@ func TestDecodeIntents(t *testing.T) {
 		}
 	}
 	for _, other := range []runner.Message{
-		{ID: []byte("order"), Payload: persist.Begin(nil)},
+		{ID: []byte("order"), Payload: journal.Begin(nil)},
 		{ID: []byte("i"), Payload: []byte("junk")},
 	} {
 		if v, ok := decodeIntents(&other); ok {

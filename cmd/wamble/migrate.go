@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/schema"
 	"wamble/internal/server"
+	"wamble/internal/store/schema"
 )
 
 func migrateCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"wamble/internal/sqlite"
+	"wamble/internal/store/sqlite"
 )
 
 // TestNewerDatabase: a database of tomorrow's binary is refused by every

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
@@ -33,7 +35,7 @@ type Assigned struct {
 // is another; if none is free a new one is made; and if the pool is full, the
 // board of the longest-silent holder is taken back. Errors: ErrNoBoard, ErrNoID,
 // ErrSession.
-func (p *Pool) Assign(now time.Time, player Player, out wamble.Intents) (Assigned, error) {
+func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigned, error) {
 	t := p.tick(now)
 	if player.Session <= 0 || player.Session > maxSession {
 		return Assigned{}, ErrSession

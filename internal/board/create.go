@@ -5,11 +5,12 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // create adds a new board, dormant and free. It fails with ErrNoBoard when the
 // pool is full, and with ErrNoID.
-func (p *Pool) create(at int64, out wamble.Intents) (*Board, error) {
+func (p *Pool) create(at int64, out intent.Intents) (*Board, error) {
 	if len(p.places) >= p.opts.MaxBoards {
 		return nil, ErrNoBoard
 	}
@@ -23,7 +24,7 @@ func (p *Pool) create(at int64, out wamble.Intents) (*Board, error) {
 	b.remember()
 	p.insert(b)
 	p.setFree(b)
-	p.intents.create = wamble.CreateBoard{Board: id, FEN: p.FEN(b), Status: b.status, Variant: b.variant, At: timeOf(at)}
+	p.intents.create = intent.CreateBoard{Board: id, FEN: p.FEN(b), Status: b.status, Variant: b.variant, At: timeOf(at)}
 	out.Add(&p.intents.create)
 	return b, nil
 }
@@ -39,7 +40,7 @@ func startOf(variant int16) chess.Position {
 
 // Grow adds boards until there are as many as wanted (Options.Target), never
 // past MaxBoards, and returns how many it added. It fails with ErrNoID.
-func (p *Pool) Grow(now time.Time, wanted int, out wamble.Intents) (int, error) {
+func (p *Pool) Grow(now time.Time, wanted int, out intent.Intents) (int, error) {
 	t := p.tick(now)
 	added := 0
 	for len(p.places) < min(wanted, p.opts.MaxBoards) {
@@ -53,6 +54,6 @@ func (p *Pool) Grow(now time.Time, wanted int, out wamble.Intents) (int, error) 
 
 // Fill adds boards until there are MinBoards, and returns how many it added.
 // It fails with ErrNoID.
-func (p *Pool) Fill(now time.Time, out wamble.Intents) (int, error) {
+func (p *Pool) Fill(now time.Time, out intent.Intents) (int, error) {
 	return p.Grow(now, p.opts.MinBoards, out)
 }

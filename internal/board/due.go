@@ -3,6 +3,8 @@ package board
 import (
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
@@ -40,7 +42,7 @@ const maxDue = 4096
 // or not played on for inactivity-timeout. It appends to dst who lost a board
 // by it, earliest first, and returns it. It looks at maxDue boards at most, so
 // that nobody waits long when very many are late; Next tells that there is more.
-func (p *Pool) Due(now time.Time, dst []Released, out wamble.Intents) []Released {
+func (p *Pool) Due(now time.Time, dst []Released, out intent.Intents) []Released {
 	t := p.tick(now)
 	for n := 0; n < maxDue && len(p.deadlines.heap) > 0 && p.deadlines.heap[0].at <= t; n++ {
 		first := p.deadlines.heap[0]

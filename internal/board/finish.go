@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // Finished is a game that is over. Its board has left the pool and will not
@@ -56,7 +57,7 @@ func (p *Pool) ending(b *Board) *ending {
 }
 
 // archive takes a board that is neither free nor held out of the pool.
-func (p *Pool) archive(at int64, b *Board, e ending, out wamble.Intents) *Finished {
+func (p *Pool) archive(at int64, b *Board, e ending, out intent.Intents) *Finished {
 	p.remove(b)
 	b.status = wamble.Archived
 	p.finished.add(b)
@@ -66,7 +67,7 @@ func (p *Pool) archive(at int64, b *Board, e ending, out wamble.Intents) *Finish
 	}
 	p.update(at, b, out)
 	p.removeReservation(at, b, out)
-	p.intents.result = wamble.RecordGameResult{
+	p.intents.result = intent.RecordGameResult{
 		Board: b.id, Result: f.Result, Plies: f.Plies, Duration: f.Duration, Reason: f.Reason, At: f.At,
 	}
 	out.Add(&p.intents.result)
@@ -75,7 +76,7 @@ func (p *Pool) archive(at int64, b *Board, e ending, out wamble.Intents) *Finish
 
 // Archive ends a game by the host's hand, as a draw. It returns who held the
 // board, 0 if nobody did. Error: ErrUnknownBoard.
-func (p *Pool) Archive(now time.Time, id wamble.BoardID, out wamble.Intents) (*Finished, wamble.SessionID, error) {
+func (p *Pool) Archive(now time.Time, id wamble.BoardID, out intent.Intents) (*Finished, wamble.SessionID, error) {
 	t := p.tick(now)
 	b := p.boards[id]
 	if b == nil {

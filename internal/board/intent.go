@@ -5,18 +5,19 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // intents is the memory of what the pool says: Add is done with an intent when
 // it returns, so one of each kind is enough.
 type intents struct {
-	create  wamble.CreateBoard
-	update  wamble.UpdateBoard
-	assign  wamble.UpdateBoardAssignmentTime
-	reserve wamble.CreateReservation
-	release wamble.RemoveReservation
-	move    wamble.RecordMove
-	result  wamble.RecordGameResult
+	create  intent.CreateBoard
+	update  intent.UpdateBoard
+	assign  intent.UpdateBoardAssignmentTime
+	reserve intent.CreateReservation
+	release intent.RemoveReservation
+	move    intent.RecordMove
+	result  intent.RecordGameResult
 	fens    fens
 	now     moment
 }
@@ -38,7 +39,7 @@ func (m *moment) of(us int64) time.Time {
 // stack and copied from there, before it has arrived (ADR 0208).
 
 // update says what a board is now, as a new version.
-func (p *Pool) update(at int64, b *Board, out wamble.Intents) {
+func (p *Pool) update(at int64, b *Board, out intent.Intents) {
 	b.version++
 	u := &p.intents.update
 	u.Board, u.FEN, u.Status, u.Version, u.At = b.id, p.FEN(b), b.status, b.version, p.intents.now.of(at)
@@ -48,14 +49,14 @@ func (p *Pool) update(at int64, b *Board, out wamble.Intents) {
 	}
 }
 
-func (p *Pool) recordMove(at int64, by wamble.SessionID, m chess.Move, done *Played, out wamble.Intents) {
+func (p *Pool) recordMove(at int64, by wamble.SessionID, m chess.Move, done *Played, out intent.Intents) {
 	r := &p.intents.move
 	r.Board, r.Session, r.UCI, r.Ply, r.First, r.At = done.Board.id, by, uciOf(m), done.Ply, done.First, p.intents.now.of(at)
 	out.Add(r)
 }
 
 // assigned says that a board was given to a player.
-func (p *Pool) assigned(at int64, b *Board, out wamble.Intents) {
+func (p *Pool) assigned(at int64, b *Board, out intent.Intents) {
 	a := &p.intents.assign
 	a.Board, a.At = b.id, p.intents.now.of(at)
 	out.Add(a)
@@ -65,7 +66,7 @@ func (p *Pool) assigned(at int64, b *Board, out wamble.Intents) {
 	out.Add(r)
 }
 
-func (p *Pool) removeReservation(at int64, b *Board, out wamble.Intents) {
+func (p *Pool) removeReservation(at int64, b *Board, out intent.Intents) {
 	r := &p.intents.release
 	r.Board, r.At = b.id, p.intents.now.of(at)
 	out.Add(r)

@@ -11,6 +11,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 	"wamble/internal/prooftest"
 )
 
@@ -46,26 +47,26 @@ type modelBoard struct {
 // store is a store in memory.
 type store map[wamble.BoardID]*wamble.Board
 
-func (s store) Add(i wamble.Intent) {
+func (s store) Add(i intent.Intent) {
 	switch i := i.(type) {
-	case *wamble.CreateBoard:
+	case *intent.CreateBoard:
 		s[i.Board] = &wamble.Board{ID: i.Board, FEN: i.FEN, Status: i.Status, Variant: i.Variant, Created: i.At}
-	case *wamble.UpdateBoard:
+	case *intent.UpdateBoard:
 		b := s[i.Board]
 		if i.Version != b.Version+1 {
 			panic("a version is missing")
 		}
 		b.FEN, b.Status, b.Version = i.FEN, i.Status, i.Version
-	case *wamble.UpdateBoardAssignmentTime:
+	case *intent.UpdateBoardAssignmentTime:
 		s[i.Board].LastAssigned = i.At
-	case *wamble.CreateReservation:
+	case *intent.CreateReservation:
 		key := wamble.PublicKey{byte(i.Session % 2)} // even sessions are anonymous
 		s[i.Board].Holder = &wamble.Reservation{Board: i.Board, Session: i.Session, Key: key, White: i.White, At: i.At, Expires: i.Expires}
-	case *wamble.RemoveReservation:
+	case *intent.RemoveReservation:
 		s[i.Board].Holder = nil
-	case *wamble.RecordMove:
+	case *intent.RecordMove:
 		s[i.Board].Moves = append(s[i.Board].Moves, wamble.Move{Ply: i.Ply, UCI: i.UCI, Session: i.Session, At: i.At})
-	case *wamble.RecordGameResult:
+	case *intent.RecordGameResult:
 		s[i.Board].Result = &wamble.GameResult{Result: i.Result, Plies: i.Plies, Duration: i.Duration, Reason: i.Reason, Finished: i.At}
 	}
 }

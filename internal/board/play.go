@@ -7,6 +7,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // Rejection is why a move is refused. The numbers travel in the ERROR.
@@ -37,7 +38,7 @@ type Played struct {
 // Play makes the move of a session on the board that it holds. The board is
 // free afterwards, or archived if the game is over. Errors: ErrUnknownBoard, or
 // a Rejection.
-func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string, out wamble.Intents) (Played, error) {
+func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string, out intent.Intents) (Played, error) {
 	t := p.tick(now)
 	b := p.holders[by] // who was just heard of is at hand; a board by its number is not
 	if b == nil || b.id != id {

@@ -3,11 +3,13 @@ package board
 import (
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
 // reserve makes a free board that of a player.
-func (p *Pool) reserve(at int64, b *Board, player Player, out wamble.Intents) {
+func (p *Pool) reserve(at int64, b *Board, player Player, out intent.Intents) {
 	p.setHeld(b)
 	p.hold(b, player.Session, player.Identity)
 	b.times.reserved, b.times.assigned, b.times.heard = at, at, at
@@ -36,7 +38,7 @@ func (p *Pool) unhold(b *Board) {
 }
 
 // release takes a held board from its holder.
-func (p *Pool) release(at int64, b *Board, why Why, out wamble.Intents) Released {
+func (p *Pool) release(at int64, b *Board, why Why, out intent.Intents) Released {
 	r := Released{Board: b.id, Session: b.holder, Why: why}
 	p.unhold(b)
 	b.status = wamble.Dormant
@@ -48,7 +50,7 @@ func (p *Pool) release(at int64, b *Board, why Why, out wamble.Intents) Released
 
 // Release takes away the board that a session holds, and reports whether it
 // held one.
-func (p *Pool) Release(now time.Time, s wamble.SessionID, out wamble.Intents) (Released, bool) {
+func (p *Pool) Release(now time.Time, s wamble.SessionID, out intent.Intents) (Released, bool) {
 	t := p.tick(now)
 	b := p.holders[s]
 	if b == nil {
@@ -60,7 +62,7 @@ func (p *Pool) Release(now time.Time, s wamble.SessionID, out wamble.Intents) (R
 // Leave says that a session has ended, by goodbye or by expiry. A player with
 // an identity keeps his board until reservation-timeout; from any other it is
 // released.
-func (p *Pool) Leave(now time.Time, s wamble.SessionID, out wamble.Intents) (Released, bool) {
+func (p *Pool) Leave(now time.Time, s wamble.SessionID, out intent.Intents) (Released, bool) {
 	if b := p.holders[s]; b == nil || b.identity {
 		return Released{}, false
 	}
@@ -84,7 +86,7 @@ func (p *Pool) Heard(now time.Time, s wamble.SessionID) {
 
 // takeBack releases the board of the holder who has been silent for longest,
 // if that is more than inactivity-timeout.
-func (p *Pool) takeBack(at int64, out wamble.Intents) (Released, bool) {
+func (p *Pool) takeBack(at int64, out intent.Intents) (Released, bool) {
 	limit := at - p.opts.Inactivity.Microseconds()
 	for len(p.silence.heap) > 0 && p.silence.heap[0].at < limit {
 		b := p.silence.heap[0].board

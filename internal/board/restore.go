@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // Damaged is returned for a stored board that cannot be played on as it is.
@@ -24,7 +25,7 @@ func (e *Damaged) Error() string { return fmt.Sprintf("board %d: %s", e.Board, e
 // to its FEN; if they do not (an adopted database counts them otherwise) the
 // error is a *Damaged, and the board can be restored without its moves, from
 // its FEN alone.
-func (p *Pool) Restore(now time.Time, stored *wamble.Board, out wamble.Intents) error {
+func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) error {
 	t := p.tick(now)
 	b, err := revive(stored)
 	if err != nil {

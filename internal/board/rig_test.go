@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // epoch is when the clocks of the tests start.
@@ -17,29 +18,29 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // said keeps the intents as short texts.
 type said []string
 
-func (s *said) Add(i wamble.Intent) {
+func (s *said) Add(i intent.Intent) {
 	switch i := i.(type) {
-	case *wamble.CreateBoard:
+	case *intent.CreateBoard:
 		*s = append(*s, fmt.Sprintf("create %d %s", i.Board, i.Status))
-	case *wamble.UpdateBoard:
+	case *intent.UpdateBoard:
 		*s = append(*s, fmt.Sprintf("update %d %s v%d", i.Board, i.Status, i.Version))
-	case *wamble.UpdateBoardAssignmentTime:
+	case *intent.UpdateBoardAssignmentTime:
 		*s = append(*s, fmt.Sprintf("assigned %d", i.Board))
-	case *wamble.CreateReservation:
+	case *intent.CreateReservation:
 		side := "black"
 		if i.White {
 			side = "white"
 		}
 		*s = append(*s, fmt.Sprintf("reserve %d for %d %s %s", i.Board, i.Session, side, i.Expires.Sub(i.At)))
-	case *wamble.RemoveReservation:
+	case *intent.RemoveReservation:
 		*s = append(*s, fmt.Sprintf("unreserve %d", i.Board))
-	case *wamble.RecordMove:
+	case *intent.RecordMove:
 		first := ""
 		if i.First {
 			first = " first"
 		}
 		*s = append(*s, fmt.Sprintf("move %d by %d %s ply %d%s", i.Board, i.Session, i.UCI, i.Ply, first))
-	case *wamble.RecordGameResult:
+	case *intent.RecordGameResult:
 		*s = append(*s, fmt.Sprintf("result %d %s %s plies %d after %s", i.Board, i.Result, i.Reason, i.Plies, i.Duration))
 	default:
 		*s = append(*s, i.Kind().String())
@@ -56,7 +57,7 @@ func (s *said) take() []string {
 // silence drops intents.
 type silence struct{}
 
-func (silence) Add(wamble.Intent) {}
+func (silence) Add(intent.Intent) {}
 
 // counter hands out 1, 2, 3 … up to its limit.
 func counter(limit wamble.BoardID) NewID {

@@ -35,11 +35,11 @@ type Server struct {
 	// Durability says how a move is kept before the player is answered: with
 	// fsync it survives the loss of power, with write it survives the death of
 	// the process but not of the machine, and is faster on slow disks.
-	Durability string `option:"durability" default:"fsync" set:"fsync|write" room:"persist" reload:"handoff"`
+	Durability string `option:"durability" default:"fsync" set:"fsync|write" room:"journal" reload:"handoff"`
 
 	// DiskReserve is the free space at which the server stops taking moves,
 	// before the disk is full and the journal fails. 0 turns the check off.
-	DiskReserve int `option:"disk-reserve-mb" default:"128" range:"0..1048576" unit:"MB" room:"persist" reload:"handoff"`
+	DiskReserve int `option:"disk-reserve-mb" default:"128" range:"0..1048576" unit:"MB" room:"journal" reload:"handoff"`
 
 	// AdminListen is the address of the admin listener with the metrics and
 	// the host's console. Keep it on loopback; "" turns it off.
@@ -394,11 +394,11 @@ type Store struct {
 	// MaxIntents is how many changes one transaction writes at most; under
 	// little load transactions are smaller, and behind a backlog up to 64 times
 	// as large, so that they catch up.
-	MaxIntents int `option:"persistence-max-intents" default:"512" range:"1..65536" unit:"intents" room:"persist"`
+	MaxIntents int `option:"persistence-max-intents" default:"512" range:"1..65536" unit:"intents" room:"journal"`
 
 	// MaxPayload is how many bytes of changes one transaction writes at most, and
 	// up to 64 times as many behind a backlog.
-	MaxPayload int `option:"persistence-max-payload-bytes" default:"65536" range:"1024..67108864" unit:"bytes" room:"persist"`
+	MaxPayload int `option:"persistence-max-payload-bytes" default:"65536" range:"1024..67108864" unit:"bytes" room:"journal"`
 }
 
 // Database is a PostgreSQL database. As soon as one of these options is set

@@ -14,7 +14,7 @@ import (
 // rooms are the packages that may read an option.
 var rooms = []string{
 	"transport", "link", "session", "board", "predict", "spectate", "score", "policy",
-	"persist", "postgres", "sqlite", "profile", "handoff", "server",
+	"journal", "postgres", "sqlite", "profile", "handoff", "server",
 }
 
 // TestOptions proves that a field of options.go is all that an option needs:

@@ -14,6 +14,7 @@ import (
 	"wamble"
 	"wamble/chess"
 	"wamble/internal/link"
+	"wamble/internal/store"
 	"wamble/internal/transport"
 	"wamble/wire"
 )
@@ -330,7 +331,7 @@ func (s *fake) Session(_ context.Context, t wamble.Token) (wamble.Session, error
 	if pl := s.players[t]; pl != nil {
 		return pl.session, nil
 	}
-	return wamble.Session{}, wamble.ErrNotFound
+	return wamble.Session{}, store.ErrNotFound
 }
 
 func (s *fake) Games(context.Context, wamble.GameFilter) iter.Seq2[wamble.Board, error] {

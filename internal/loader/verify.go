@@ -8,10 +8,12 @@ import (
 	"iter"
 	"slices"
 
+	"wamble/internal/store"
+
 	"wamble"
 )
 
-// Games is what Verify reads of a store; wamble.Store has it.
+// Games is what Verify reads of a store; store.Store has it.
 type Games interface {
 	Session(ctx context.Context, t wamble.Token) (wamble.Session, error)
 	Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble.Board, error]
@@ -50,14 +52,14 @@ func compareEntries(a, b entry) int {
 
 // Verify compares every accepted move of a run with the store of its server: board,
 // ply, move and session. The server must have brought everything there.
-func Verify(ctx context.Context, r *Report, store Games) (Verdict, error) {
+func Verify(ctx context.Context, r *Report, games Games) (Verdict, error) {
 	v := Verdict{Accepted: r.log.n}
-	sessions, err := r.sessions(ctx, store)
+	sessions, err := r.sessions(ctx, games)
 	if err != nil {
 		return v, err
 	}
 	moves := r.log.sorted()
-	for b, err := range store.Games(ctx, wamble.GameFilter{}) {
+	for b, err := range games.Games(ctx, wamble.GameFilter{}) {
 		if err != nil {
 			return v, fmt.Errorf("read the games: %w", err)
 		}
@@ -80,11 +82,11 @@ func Verify(ctx context.Context, r *Report, store Games) (Verdict, error) {
 
 // sessions returns the numbers that the store gave to our tokens. One that it
 // does not know has no moves there.
-func (r *Report) sessions(ctx context.Context, store Games) (map[wamble.SessionID]uint32, error) {
+func (r *Report) sessions(ctx context.Context, games Games) (map[wamble.SessionID]uint32, error) {
 	ids := make(map[wamble.SessionID]uint32, len(r.log.tokens))
 	for i, t := range r.log.tokens {
-		s, err := store.Session(ctx, t)
-		if errors.Is(err, wamble.ErrNotFound) {
+		s, err := games.Session(ctx, t)
+		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/store"
 )
 
 // shelf is a store of a few games.
@@ -22,7 +23,7 @@ func (s *shelf) Session(_ context.Context, t wamble.Token) (wamble.Session, erro
 	if id, ok := s.sessions[t]; ok {
 		return wamble.Session{ID: id, Token: t}, nil
 	}
-	return wamble.Session{}, wamble.ErrNotFound
+	return wamble.Session{}, store.ErrNotFound
 }
 
 func (s *shelf) Games(context.Context, wamble.GameFilter) iter.Seq2[wamble.Board, error] {

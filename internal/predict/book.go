@@ -2,6 +2,7 @@ package predict
 
 import (
 	"wamble"
+	"wamble/internal/intent"
 )
 
 // Bounds that nobody needs to tune: beyond them a wish is over the limit.
@@ -57,8 +58,8 @@ type Book struct {
 	size    int     // predictions in memory
 	places  []int32 // scratch of prune
 	intents struct {
-		record  wamble.RecordPrediction
-		resolve wamble.ResolvePrediction
+		record  intent.RecordPrediction
+		resolve intent.ResolvePrediction
 	}
 }
 

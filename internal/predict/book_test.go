@@ -11,6 +11,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -21,11 +22,11 @@ var usual = Options{Mode: Streak, Base: 1, Multiplier: 2, Cap: 10, Percent: 10, 
 // kept is what a book wants kept, in words.
 type kept struct{ lines []string }
 
-func (k *kept) Add(in wamble.Intent) {
+func (k *kept) Add(in intent.Intent) {
 	switch in := in.(type) {
-	case *wamble.RecordPrediction:
+	case *intent.RecordPrediction:
 		k.lines = append(k.lines, fmt.Sprintf("+%d by %d on %d under %d: %s at %d after %d", in.ID, in.Session, in.Board, in.Parent, in.UCI, in.Ply, in.Streak))
-	case *wamble.ResolvePrediction:
+	case *intent.ResolvePrediction:
 		k.lines = append(k.lines, fmt.Sprintf("%d of %d is %v: %g", in.ID, in.Session, in.Status, in.Points))
 	}
 }
@@ -482,4 +483,4 @@ func BenchmarkResolve(b *testing.B) {
 
 type nothing struct{}
 
-func (nothing) Add(wamble.Intent) {}
+func (nothing) Add(intent.Intent) {}

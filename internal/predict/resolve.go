@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // Gain is what a session won, or lost, by a prediction.
@@ -21,7 +22,7 @@ const mostPoints = 999_999
 // Resolve holds the move that was made as ply of a board against what was
 // predicted of it. It appends to dst what everybody gained, in the order in which
 // they predicted, and returns it.
-func (b *Book) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, dst []Gain, out wamble.Intents) []Gain {
+func (b *Book) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, dst []Gain, out intent.Intents) []Gain {
 	t := b.trees[id]
 	if t == nil {
 		return dst
@@ -96,7 +97,7 @@ func rounded(points float64) float64 {
 
 // Expire ends all predictions of a board whose game is over, and forgets them.
 // It appends to dst whose they were.
-func (b *Book) Expire(now time.Time, id wamble.BoardID, dst []Gain, out wamble.Intents) []Gain {
+func (b *Book) Expire(now time.Time, id wamble.BoardID, dst []Gain, out intent.Intents) []Gain {
 	t := b.trees[id]
 	if t == nil {
 		return dst

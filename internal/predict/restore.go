@@ -3,6 +3,8 @@ package predict
 import (
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
@@ -10,7 +12,7 @@ import (
 // their children. Plies is how many moves its board has. What is pending but can
 // no longer come true is ended by an intent. It reports false for a prediction
 // that is not in the book afterwards.
-func (b *Book) Restore(now time.Time, p *wamble.Prediction, plies int, out wamble.Intents) bool {
+func (b *Book) Restore(now time.Time, p *wamble.Prediction, plies int, out intent.Intents) bool {
 	t := b.treeOf(p.Board)
 	n := node{
 		id: p.ID, session: p.Session, up: none, ply: int32(p.Ply), streak: int32(max(p.Streak, 0)),

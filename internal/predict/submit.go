@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // Verdict is what became of a wish. The numbers travel in
@@ -42,7 +43,7 @@ type Wish struct {
 
 // Submit takes a prediction, or says why not. The row is the new prediction, or
 // the one that is in the way of a duplicate.
-func (b *Book) Submit(now time.Time, w Wish, out wamble.Intents) (Row, Verdict) {
+func (b *Book) Submit(now time.Time, w Wish, out intent.Intents) (Row, Verdict) {
 	switch {
 	case !b.Open():
 		return Row{}, Disabled
@@ -137,7 +138,7 @@ func (t *tree) allows(n *node, on chess.Position) bool {
 }
 
 // add writes a prediction into the book.
-func (b *Book) add(now time.Time, w Wish, n node, out wamble.Intents) (Row, Verdict) {
+func (b *Book) add(now time.Time, w Wish, n node, out intent.Intents) (Row, Verdict) {
 	id, ok := b.newID()
 	if !ok {
 		return Row{}, Limit
@@ -146,7 +147,7 @@ func (b *Book) add(now time.Time, w Wish, n node, out wamble.Intents) (Row, Verd
 	n.id, n.streak = id, t.streak(w.Session)
 	t.nodes = append(t.nodes, n)
 	b.size++
-	b.intents.record = wamble.RecordPrediction{
+	b.intents.record = intent.RecordPrediction{
 		ID: id, Board: w.Board, Session: w.Session, Parent: w.Parent, UCI: n.uci,
 		Ply: int(n.ply), Streak: int(n.streak), At: now,
 	}

@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // node is one prediction.
@@ -134,8 +135,8 @@ func (t *tree) running() bool {
 }
 
 // settle resolves a node, and says so.
-func (b *Book) settle(now time.Time, n *node, status wamble.PredictionStatus, points float64, out wamble.Intents) {
+func (b *Book) settle(now time.Time, n *node, status wamble.PredictionStatus, points float64, out intent.Intents) {
 	n.status, n.points, n.keep = status, points, true
-	b.intents.resolve = wamble.ResolvePrediction{ID: n.id, Session: n.session, Status: status, Points: points, At: now}
+	b.intents.resolve = intent.ResolvePrediction{ID: n.id, Session: n.session, Status: status, Points: points, At: now}
 	out.Add(&b.intents.resolve)
 }

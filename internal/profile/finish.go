@@ -7,6 +7,7 @@ import (
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/config"
+	"wamble/internal/intent"
 	"wamble/internal/score"
 	"wamble/internal/session"
 )
@@ -28,8 +29,8 @@ type rewards struct {
 	winners      []winner // of the last game; told when it is sealed
 	rated        map[*session.Identity]int
 	changes      []change
-	payout       wamble.RecordPayout
-	rating       wamble.RecordRating
+	payout       intent.RecordPayout
+	rating       intent.RecordRating
 }
 
 // winner is a session in memory that a game brought something.
@@ -83,7 +84,7 @@ func (p *Profile) payOut(f *board.Finished) {
 		if points == 0 {
 			continue
 		}
-		w.payout = wamble.RecordPayout{Board: f.Board.ID(), Session: id, Points: points, Canonical: points, At: f.At}
+		w.payout = intent.RecordPayout{Board: f.Board.ID(), Session: id, Points: points, Canonical: points, At: f.At}
 		p.draft.Add(&w.payout)
 		p.stats.Scores.Payouts++
 		if s := p.sessions.ByID(id); s != nil {
@@ -123,7 +124,7 @@ func (p *Profile) changeRatings(f *board.Finished) {
 	}
 	clear(w.rated)
 	for _, c := range w.changes {
-		w.rating = wamble.RecordRating{Board: f.Board.ID(), Session: c.session, Key: c.key, Delta: c.delta, At: f.At}
+		w.rating = intent.RecordRating{Board: f.Board.ID(), Session: c.session, Key: c.key, Delta: c.delta, At: f.At}
 		p.draft.Add(&w.rating)
 		p.stats.Scores.Ratings++
 	}

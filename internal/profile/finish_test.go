@@ -9,7 +9,8 @@ import (
 
 	"wamble"
 	"wamble/chess"
-	"wamble/internal/persist"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
 	"wamble/wire"
 )
 
@@ -62,15 +63,15 @@ func (r *rig) end(s wamble.SessionID, uci string) string {
 	r.step(Input{Kind: Packet, Peer: peerAt(int(s)), Data: movePacket(r.store.sessions[s].Token, 1, 2, uci)})
 	var words []string
 	for _, f := range r.frames[before:] {
-		intents, err := persist.Decode(f.frame)
+		intents, err := journal.Decode(f.frame)
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		for _, in := range intents {
 			switch in := in.(type) {
-			case *wamble.RecordPayout:
+			case *intent.RecordPayout:
 				words = append(words, fmt.Sprintf("%d gets %g", in.Session, round(in.Points)))
-			case *wamble.RecordRating:
+			case *intent.RecordRating:
 				how := "by session"
 				if !in.Key.IsZero() {
 					how = "by key"

@@ -1,8 +1,8 @@
 package profile
 
 import (
-	"wamble"
-	"wamble/internal/persist"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
 	"wamble/internal/session"
 )
 
@@ -78,19 +78,19 @@ type draft struct {
 
 // maxFrame is how many intents go into one frame. No request has so many; the
 // passing of time may.
-const maxFrame = persist.MaxIntents / 4
+const maxFrame = journal.MaxIntents / 4
 
 // Add writes an intent.
-func (d *draft) Add(in wamble.Intent) {
+func (d *draft) Add(in intent.Intent) {
 	if d.n == maxFrame {
 		d.close()
 		d.parts++
 	}
 	if d.n == 0 {
 		d.start = len(d.frames.bytes)
-		d.frames.bytes = persist.Begin(d.frames.bytes)
+		d.frames.bytes = journal.Begin(d.frames.bytes)
 	}
-	d.frames.bytes = persist.Append(d.frames.bytes, in)
+	d.frames.bytes = journal.Append(d.frames.bytes, in)
 	d.n++
 }
 

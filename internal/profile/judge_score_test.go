@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/intent"
 )
 
 // scores is what the judge knows of points and ratings. A game must be paid and
@@ -49,13 +50,13 @@ func (s *scores) pool() error {
 	return nil
 }
 
-func (s *scores) intent(in wamble.Intent) error {
+func (s *scores) intent(in intent.Intent) error {
 	var board wamble.BoardID
 	var session wamble.SessionID
 	switch in := in.(type) {
-	case *wamble.RecordPayout:
+	case *intent.RecordPayout:
 		board, session = in.Board, in.Session
-	case *wamble.RecordRating:
+	case *intent.RecordRating:
 		board, session = in.Board, in.Session
 	}
 	if len(s.finals) == 0 || s.finals[len(s.finals)-1].board != board {
@@ -63,13 +64,13 @@ func (s *scores) intent(in wamble.Intent) error {
 	}
 	f := s.finals[len(s.finals)-1]
 	switch in := in.(type) {
-	case *wamble.RecordPayout:
+	case *intent.RecordPayout:
 		if _, again := f.points[session]; again || in.Points <= 0 || in.Points != in.Canonical {
 			return fmt.Errorf("paid again, or wrong")
 		}
 		f.points[session] = in.Points
 		s.paid += in.Points
-	case *wamble.RecordRating:
+	case *intent.RecordRating:
 		if _, again := f.changes[session]; again || in.Delta == 0 || s.members[session].IsZero() {
 			return fmt.Errorf("rated again, or without an identity")
 		}

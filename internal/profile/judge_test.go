@@ -6,7 +6,8 @@ import (
 	"wamble"
 	"wamble/chess"
 	"wamble/internal/config"
-	"wamble/internal/persist"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
 	"wamble/wire"
 )
 
@@ -61,7 +62,7 @@ func newJudge(c *config.Profile) *judge {
 
 // frame reads one frame; the error says which rule it breaks.
 func (j *judge) frame(b []byte) error {
-	intents, err := persist.Decode(b)
+	intents, err := journal.Decode(b)
 	if err != nil {
 		return err
 	}
@@ -73,27 +74,27 @@ func (j *judge) frame(b []byte) error {
 	return j.settle()
 }
 
-func (j *judge) intent(in wamble.Intent) error {
+func (j *judge) intent(in intent.Intent) error {
 	switch in := in.(type) {
-	case *wamble.CreateSession:
+	case *intent.CreateSession:
 		if in.Token.IsZero() || j.tokens[in.Token] != 0 {
 			return fmt.Errorf("the token is not new")
 		}
 		j.tokens[in.Token] = in.Session
-	case *wamble.CreateBoard:
+	case *intent.CreateBoard:
 		position, err := chess.ParseFEN(in.FEN)
 		if err != nil || j.games[in.Board] != nil {
 			return fmt.Errorf("the board is not new: %v", err)
 		}
 		j.games[in.Board] = &game{position: position}
 		j.boards++
-	case *wamble.RecordMove:
+	case *intent.RecordMove:
 		return j.move(in)
-	case *wamble.RecordPrediction:
+	case *intent.RecordPrediction:
 		return j.predicted(in)
-	case *wamble.ResolvePrediction:
+	case *intent.ResolvePrediction:
 		return j.resolved(in)
-	case *wamble.UpdateBoard:
+	case *intent.UpdateBoard:
 		g := j.games[in.Board]
 		if g == nil || in.FEN != g.position.FEN() {
 			return fmt.Errorf("that is not how the board stands")
@@ -104,7 +105,7 @@ func (j *judge) intent(in wamble.Intent) error {
 		j.lastly[in.Board] = in.Version
 		j.fens[shownKey{in.Board, in.Version}] = wire.ShortFEN(in.FEN)
 		g.over = in.Status == wamble.Archived
-	case *wamble.CreateReservation:
+	case *intent.CreateReservation:
 		g := j.games[in.Board]
 		if g == nil || g.over || g.holder != 0 || j.holds[in.Session] != 0 {
 			return fmt.Errorf("held by %d, who holds %d", g.holder, j.holds[in.Session])
@@ -114,11 +115,11 @@ func (j *judge) intent(in wamble.Intent) error {
 		}
 		g.holder, j.holds[in.Session] = in.Session, in.Board
 		j.shown[shownKey{in.Board, j.lastly[in.Board]}] = shownBoard{g.position.FEN(), in.Session, len(j.shown) + 1}
-	case *wamble.RemoveReservation:
+	case *intent.RemoveReservation:
 		g := j.games[in.Board]
 		delete(j.holds, g.holder)
 		g.holder = 0
-	case *wamble.RecordGameResult:
+	case *intent.RecordGameResult:
 		g := j.games[in.Board]
 		if !g.over || len(g.movers) != in.Plies {
 			return fmt.Errorf("the game is not over, or has other moves")
@@ -127,13 +128,13 @@ func (j *judge) intent(in wamble.Intent) error {
 		j.boards--
 		j.finals = append(j.finals, &final{board: in.Board, result: in.Result, movers: g.movers,
 			points: map[wamble.SessionID]float64{}, changes: map[wamble.SessionID]float64{}})
-	case *wamble.RecordPayout, *wamble.RecordRating:
+	case *intent.RecordPayout, *intent.RecordRating:
 		return j.scores.intent(in)
 	}
 	return nil
 }
 
-func (j *judge) move(in *wamble.RecordMove) error {
+func (j *judge) move(in *intent.RecordMove) error {
 	g := j.games[in.Board]
 	if g == nil || g.over || g.holder != in.Session {
 		return fmt.Errorf("not by the holder")

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"wamble"
+	"wamble/internal/intent"
 	"wamble/internal/session"
 	"wamble/wire"
 )
@@ -86,6 +87,6 @@ func (p *Profile) purge(out *Output) {
 		out.Troubles = append(out.Troubles, errNoRoom)
 		return
 	}
-	p.draft.Add(&wamble.PurgeSessions{Before: p.clock.now.AddDate(0, 0, -days), At: p.clock.now})
+	p.draft.Add(&intent.PurgeSessions{Before: p.clock.now.AddDate(0, 0, -days), At: p.clock.now})
 	p.seal(out)
 }

@@ -7,7 +7,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
-	"wamble/internal/persist"
+	"wamble/internal/journal"
 	"wamble/wire"
 )
 
@@ -319,7 +319,7 @@ func TestManyAtOnce(t *testing.T) {
 		r.step(Input{Kind: Tick})
 		inStep := 0
 		for i := range r.out.Frames.Len() {
-			list, err := persist.Decode(r.out.Frames.At(i))
+			list, err := journal.Decode(r.out.Frames.At(i))
 			if err != nil || len(list) > maxFrame {
 				t.Fatalf("a frame of %d intents: %v", len(list), err)
 			}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
@@ -17,9 +19,9 @@ type accepted struct {
 
 // applyIdentity writes the intents about who somebody is, and reports whether it
 // was one.
-func (m *memory) applyIdentity(in wamble.Intent) (bool, error) {
+func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 	switch in := in.(type) {
-	case *wamble.LinkSession:
+	case *intent.LinkSession:
 		s := m.sessions[in.Session]
 		if s == nil {
 			return true, fmt.Errorf("session %d is unknown", in.Session)
@@ -30,18 +32,18 @@ func (m *memory) applyIdentity(in wamble.Intent) (bool, error) {
 			m.players[in.Key] = p
 		}
 		s.Key, s.Player, s.Handle = in.Key, p.ID, p.Handle
-	case *wamble.UnlinkSession:
+	case *intent.UnlinkSession:
 		s := m.sessions[in.Session]
 		if s == nil {
 			return true, fmt.Errorf("session %d is unknown", in.Session)
 		}
 		s.Key, s.Player, s.Handle = wamble.PublicKey{}, 0, ""
-	case *wamble.RecordTermsAcceptance:
+	case *intent.RecordTermsAcceptance:
 		if m.sessions[in.Session] == nil || in.Text == "" {
 			return true, fmt.Errorf("session %d is unknown, or there is no text", in.Session)
 		}
 		m.terms = append(m.terms, accepted{in.Session, in.Profile, in.Hash})
-	case *wamble.ErasePlayer:
+	case *intent.ErasePlayer:
 		delete(m.players, in.Key)
 		for _, s := range m.sessions {
 			if s.Key == in.Key {

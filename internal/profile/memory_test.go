@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/intent"
 )
 
 // memory is a store made of maps, simple enough to be right.
@@ -18,7 +19,7 @@ type memory struct {
 	created  map[wamble.Token]*wamble.Session // those that came by an intent
 	players  map[wamble.PublicKey]*wamble.Player
 	scored   map[scored]bool // payouts and changes of ratings
-	shown    []wamble.RecordLastMoveShown
+	shown    []intent.RecordLastMoveShown
 	next     [4]int64
 	away     bool
 	broken   bool // it answers with nonsense
@@ -50,25 +51,25 @@ func (m *memory) lease(l Lease) []wamble.Block {
 }
 
 // apply writes an intent, and complains about what no database would take.
-func (m *memory) apply(in wamble.Intent) error {
+func (m *memory) apply(in intent.Intent) error {
 	if ok, err := m.applyIdentity(in); ok {
 		return err
 	}
 	switch in := in.(type) {
-	case *wamble.CreateSession:
+	case *intent.CreateSession:
 		if m.sessions[in.Session] != nil || m.created[in.Token] != nil {
 			return fmt.Errorf("session %d exists", in.Session)
 		}
 		m.sessions[in.Session] = &wamble.Session{ID: in.Session, Token: in.Token, Created: in.At, LastSeen: in.At}
 		m.created[in.Token] = m.sessions[in.Session]
 		return nil
-	case *wamble.UpdateSessionLastSeen:
+	case *intent.UpdateSessionLastSeen:
 		if m.sessions[in.Session] == nil {
 			return fmt.Errorf("session %d is unknown", in.Session)
 		}
 		m.sessions[in.Session].LastSeen = in.At
 		return nil
-	case *wamble.CreateBoard:
+	case *intent.CreateBoard:
 		if m.boards[in.Board] != nil {
 			return fmt.Errorf("board %d exists", in.Board)
 		}
@@ -78,10 +79,10 @@ func (m *memory) apply(in wamble.Intent) error {
 	return m.applyToBoard(in)
 }
 
-func (m *memory) applyToBoard(in wamble.Intent) error {
+func (m *memory) applyToBoard(in intent.Intent) error {
 	unknown := func(id wamble.BoardID) error { return fmt.Errorf("%v: board %d is unknown", in.Kind(), id) }
 	switch in := in.(type) {
-	case *wamble.UpdateBoard:
+	case *intent.UpdateBoard:
 		b := m.boards[in.Board]
 		if b == nil {
 			return unknown(in.Board)
@@ -89,13 +90,13 @@ func (m *memory) applyToBoard(in wamble.Intent) error {
 		if in.Version > b.Version {
 			b.FEN, b.Status, b.Version = in.FEN, in.Status, in.Version
 		}
-	case *wamble.UpdateBoardAssignmentTime:
+	case *intent.UpdateBoardAssignmentTime:
 		b := m.boards[in.Board]
 		if b == nil {
 			return unknown(in.Board)
 		}
 		b.LastAssigned = in.At
-	case *wamble.RecordMove:
+	case *intent.RecordMove:
 		b := m.boards[in.Board]
 		if b == nil || m.sessions[in.Session] == nil {
 			return unknown(in.Board)
@@ -107,19 +108,19 @@ func (m *memory) applyToBoard(in wamble.Intent) error {
 		if in.First {
 			m.sessions[in.Session].Stats.Games++
 		}
-	case *wamble.CreateReservation:
+	case *intent.CreateReservation:
 		b, s := m.boards[in.Board], m.sessions[in.Session]
 		if b == nil || s == nil {
 			return unknown(in.Board)
 		}
 		b.Holder = &wamble.Reservation{Board: in.Board, Session: in.Session, Token: s.Token, Key: s.Key, White: in.White, At: in.At, Expires: in.Expires}
-	case *wamble.RemoveReservation:
+	case *intent.RemoveReservation:
 		b := m.boards[in.Board]
 		if b == nil {
 			return unknown(in.Board)
 		}
 		b.Holder = nil
-	case *wamble.RecordGameResult:
+	case *intent.RecordGameResult:
 		b := m.boards[in.Board]
 		if b == nil || b.Result != nil {
 			return unknown(in.Board)
@@ -131,9 +132,9 @@ func (m *memory) applyToBoard(in wamble.Intent) error {
 	return nil
 }
 
-func (m *memory) applyToScore(in wamble.Intent) error {
+func (m *memory) applyToScore(in intent.Intent) error {
 	switch in := in.(type) {
-	case *wamble.RecordPayout:
+	case *intent.RecordPayout:
 		s, b := m.sessions[in.Session], m.boards[in.Board]
 		once := scored{board: in.Board, session: in.Session}
 		if s == nil || b == nil || b.Result == nil || m.scored[once] {
@@ -141,7 +142,7 @@ func (m *memory) applyToScore(in wamble.Intent) error {
 		}
 		m.scored[once] = true
 		s.Stats.Score += in.Points
-	case *wamble.RecordRating:
+	case *intent.RecordRating:
 		key := in.Key
 		if key.IsZero() {
 			key = m.sessions[in.Session].Key
@@ -153,7 +154,7 @@ func (m *memory) applyToScore(in wamble.Intent) error {
 		}
 		m.scored[once] = true
 		player.Stats.Rating += in.Delta
-	case *wamble.RecordLastMoveShown:
+	case *intent.RecordLastMoveShown:
 		if m.sessions[in.Session] == nil || m.boards[in.Board] == nil {
 			return fmt.Errorf("session %d was shown board %d: one of them is unknown", in.Session, in.Board)
 		}

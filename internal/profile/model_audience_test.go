@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/intent"
 	"wamble/internal/prooftest"
 	"wamble/wire"
 )
@@ -22,7 +23,7 @@ type foresight struct {
 }
 
 type prediction struct {
-	wamble.RecordPrediction
+	intent.RecordPrediction
 	status wamble.PredictionStatus
 }
 
@@ -32,7 +33,7 @@ func newForesight() foresight {
 
 // predicted: a prediction is new, about a move to come, and legal if its
 // ancestors come true.
-func (j *judge) predicted(in *wamble.RecordPrediction) error {
+func (j *judge) predicted(in *intent.RecordPrediction) error {
 	g := j.games[in.Board]
 	if g == nil || g.over || j.predictions[in.ID] != nil || in.Ply <= len(g.movers) {
 		return fmt.Errorf("it is not new, or comes too late")
@@ -72,7 +73,7 @@ func (j *judge) predicted(in *wamble.RecordPrediction) error {
 }
 
 // resolved: a prediction is resolved once, by the rules.
-func (j *judge) resolved(in *wamble.ResolvePrediction) error {
+func (j *judge) resolved(in *intent.ResolvePrediction) error {
 	p := j.predictions[in.ID]
 	if p == nil || p.Session != in.Session || p.status != wamble.Pending {
 		return fmt.Errorf("it is not pending: %+v", p)

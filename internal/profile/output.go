@@ -53,7 +53,7 @@ func (o *Output) withdraw() {
 	o.Loads, o.Finished = o.Loads[:0], o.Finished[:0]
 }
 
-// Frames are frames of intents (persist.Decode) in one buffer.
+// Frames are frames of intents (journal.Decode) in one buffer.
 type Frames struct {
 	bytes []byte
 	ends  []int

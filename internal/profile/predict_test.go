@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/intent"
 	"wamble/wire"
 )
 
 // applyPrediction writes an intent about a prediction, and complains when one is
 // resolved twice.
-func (m *memory) applyPrediction(in wamble.Intent) error {
+func (m *memory) applyPrediction(in intent.Intent) error {
 	switch in := in.(type) {
-	case *wamble.RecordPrediction:
+	case *intent.RecordPrediction:
 		if m.boards[in.Board] == nil || m.sessions[in.Session] == nil || m.prediction(in.ID) != nil {
 			return fmt.Errorf("prediction %d of board %d by %d does not fit", in.ID, in.Board, in.Session)
 		}
@@ -30,7 +31,7 @@ func (m *memory) applyPrediction(in wamble.Intent) error {
 			p.Depth = parent.Depth + 1
 		}
 		m.predictions = append(m.predictions, p)
-	case *wamble.ResolvePrediction:
+	case *intent.ResolvePrediction:
 		p := m.prediction(in.ID)
 		if p == nil || p.Session != in.Session || p.Status != wamble.Pending || in.Status == wamble.Pending {
 			return fmt.Errorf("prediction %d of %d is not to be resolved: %+v", in.ID, in.Session, p)

@@ -7,8 +7,8 @@ import (
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/config"
+	"wamble/internal/journal"
 	"wamble/internal/link"
-	"wamble/internal/persist"
 	"wamble/internal/session"
 	"wamble/wire"
 )
@@ -26,7 +26,7 @@ type Profile struct {
 	link     *link.Server
 	boards   *board.Pool
 	sessions *session.Table
-	leases   *persist.Leases
+	leases   *journal.Leases
 	loads    loads
 	gates    gates
 	draft    draft
@@ -90,7 +90,7 @@ func New(o Options) *Profile {
 		clock:  clock{epoch: start, now: start},
 		chance: chance{source, rand.New(source)},
 		link:   link.NewServer(link.Config{}),
-		leases: persist.NewLeases(o.LeaseSize),
+		leases: journal.NewLeases(o.LeaseSize),
 		loads:  newLoads(o.MaxLoads),
 	}
 	p.mode.law.enact(o.Config)

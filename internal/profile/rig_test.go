@@ -9,7 +9,7 @@ import (
 
 	"wamble"
 	"wamble/internal/config"
-	"wamble/internal/persist"
+	"wamble/internal/journal"
 	"wamble/wire"
 )
 
@@ -166,7 +166,7 @@ func (r *rig) settle() {
 // apply brings the journal into the store.
 func (r *rig) apply() {
 	for _, f := range r.frames {
-		intents, err := persist.Decode(f.frame)
+		intents, err := journal.Decode(f.frame)
 		if err != nil {
 			r.t.Fatalf("message %d: %v", f.seq, err)
 		}

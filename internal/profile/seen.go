@@ -3,8 +3,8 @@ package profile
 import (
 	"time"
 
-	"wamble"
-	"wamble/internal/persist"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
 )
 
 // seen collects when players were last seen. It is droppable: it goes into the
@@ -22,14 +22,14 @@ const (
 )
 
 // Add takes a droppable intent, or drops it.
-func (s *seen) Add(in wamble.Intent) {
+func (s *seen) Add(in intent.Intent) {
 	if s.n == maxFrame {
 		return
 	}
 	if s.n == 0 {
-		s.frame, s.since = persist.Begin(s.frame[:0]), s.now
+		s.frame, s.since = journal.Begin(s.frame[:0]), s.now
 	}
-	s.frame = persist.Append(s.frame, in)
+	s.frame = journal.Append(s.frame, in)
 	s.n++
 }
 

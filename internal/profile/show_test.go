@@ -8,6 +8,7 @@ import (
 
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/intent"
 	"wamble/wire"
 )
 
@@ -50,4 +51,4 @@ func TestLastMove(t *testing.T) {
 // deaf forgets all intents.
 type deaf struct{}
 
-func (deaf) Add(wamble.Intent) {}
+func (deaf) Add(intent.Intent) {}

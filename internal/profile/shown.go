@@ -1,8 +1,8 @@
 package profile
 
 import (
-	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/intent"
 	"wamble/wire"
 )
 
@@ -14,7 +14,7 @@ func (p *Profile) noteShown(b *board.Board, v *view) {
 		return
 	}
 	if m, ok := b.LastMove(); ok {
-		p.seen.Add(&wamble.RecordLastMoveShown{Board: b.ID(), Session: b.Holder(), UCI: m.Move.String(), At: p.clock.now})
+		p.seen.Add(&intent.RecordLastMoveShown{Board: b.ID(), Session: b.Holder(), UCI: m.Move.String(), At: p.clock.now})
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/journal"
 	"wamble/internal/link"
 	"wamble/internal/pack"
-	"wamble/internal/persist"
 	"wamble/internal/predict"
 	"wamble/internal/session"
 	"wamble/internal/spectate"
@@ -59,7 +59,7 @@ var sections = []section{
 type revival struct {
 	p       *Profile
 	counts  counts
-	leases  *persist.Leases
+	leases  *journal.Leases
 	law     law
 	seen    seen
 	waiting []waitingPacket
@@ -225,7 +225,7 @@ func saveLeases(p *Profile, dst []byte) ([]byte, error) {
 
 func loadLeases(v *revival, state []byte) error {
 	r := &inputReader{pack.NewReader(state)}
-	v.leases = persist.NewLeases(v.p.leases.Size())
+	v.leases = journal.NewLeases(v.p.leases.Size())
 	for _, s := range wamble.Sequences() {
 		var blocks []wamble.Block
 		for n := r.Uint(); n > 0 && !r.Bad(); n-- {

@@ -3,9 +3,9 @@ package profile
 import (
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/journal"
 	"wamble/internal/link"
 	"wamble/internal/pack"
-	"wamble/internal/persist"
 	"wamble/internal/session"
 )
 
@@ -46,7 +46,7 @@ func loadSeen(v *revival, state []byte) error {
 	if len(state) == 0 {
 		return nil
 	}
-	intents, err := persist.Decode(state)
+	intents, err := journal.Decode(state)
 	if err != nil {
 		return err
 	}

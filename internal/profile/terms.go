@@ -2,6 +2,7 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/intent"
 	"wamble/internal/link"
 	"wamble/wire"
 )
@@ -40,7 +41,7 @@ func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 	}
 	if accepted, _ := s.Terms(own.terms.revision); !accepted {
 		s.SetTerms(own.terms.revision, true)
-		p.draft.Add(&wamble.RecordTermsAcceptance{
+		p.draft.Add(&intent.RecordTermsAcceptance{
 			Session: s.ID(), Profile: own.Name, Hash: own.terms.hash, Text: own.terms.text, At: p.clock.now,
 		})
 	}

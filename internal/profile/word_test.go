@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/persist"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
 	"wamble/wire"
 )
 
@@ -220,10 +221,10 @@ func TestBrownout(t *testing.T) {
 }
 
 // intents returns those of the frames that the store does not have yet.
-func (r *rig) intents() []wamble.Intent {
-	var all []wamble.Intent
+func (r *rig) intents() []intent.Intent {
+	var all []intent.Intent
 	for _, f := range r.frames {
-		intents, err := persist.Decode(f.frame)
+		intents, err := journal.Decode(f.frame)
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -245,7 +246,7 @@ func TestErase(t *testing.T) {
 	if len(got) != 1 {
 		t.Fatalf("got %d intents, want 1", len(got))
 	}
-	if in, ok := got[0].(*wamble.ErasePlayer); !ok || in.Key != key || !in.At.Equal(r.now) {
+	if in, ok := got[0].(*intent.ErasePlayer); !ok || in.Key != key || !in.At.Equal(r.now) {
 		t.Errorf("got %+v", got[0])
 	}
 	s := r.p.sessions.Find(token)
@@ -282,7 +283,7 @@ func TestPurge(t *testing.T) {
 		if tc.want == 0 {
 			continue
 		}
-		in, ok := got[0].(*wamble.PurgeSessions)
+		in, ok := got[0].(*intent.PurgeSessions)
 		if !ok || !in.Before.Equal(r.now.AddDate(0, 0, -30)) || !in.At.Equal(r.now) {
 			t.Errorf("got %+v", got[0])
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"wamble/internal/store"
+
 	"wamble"
 )
 
@@ -59,9 +61,9 @@ func problemOf(err error) *problem {
 			words = "this server does not allow it"
 		}
 		return &problem{http.StatusForbidden, words}
-	case errors.Is(err, wamble.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound):
 		return &problem{http.StatusNotFound, "not found"}
-	case errors.Is(err, wamble.ErrTransient), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, store.ErrTransient), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &problem{http.StatusServiceUnavailable, "the database is away"}
 	case errors.Is(err, ErrStarting):
 		return &problem{http.StatusServiceUnavailable, ErrStarting.Error()}

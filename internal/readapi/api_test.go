@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/store"
+
 	"wamble"
 )
 
@@ -144,7 +146,7 @@ func TestProblems(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("read: %w", wamble.ErrTransient), `503 {"error":"the database is away"}`},
+		{fmt.Errorf("read: %w", store.ErrTransient), `503 {"error":"the database is away"}`},
 		{ErrStarting, `503 {"error":"the profile is starting"}`},
 		{errors.New("secret detail"), `500 {"error":"internal error"}`},
 	} {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"wamble/internal/store"
+
 	"wamble"
 )
 
@@ -52,7 +54,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 		q := wamble.LeaderboardQuery{ByRating: by == "rating", Offset: offset, Limit: limit}
 		if !r.Token.IsZero() {
 			s, err := a.o.Store.Session(ctx, r.Token)
-			if err != nil && !errors.Is(err, wamble.ErrNotFound) {
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return nil, err
 			}
 			q.Self = s.ID

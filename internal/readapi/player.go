@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"wamble/internal/store"
+
 	"wamble"
 )
 
@@ -112,7 +114,7 @@ func (a *API) scores(r reader) (*answer, error) {
 	key := fmt.Sprintf("scores %s %d %d %d", handle, limit, q.Before.UnixMicro(), q.Board)
 	return a.aboutPlayer(r, key, func(ctx context.Context) (*answer, error) {
 		p, err := a.find(ctx, handle)
-		if errors.Is(err, wamble.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			// Somebody who has just taken his identity is not in the store yet.
 			return about(&p, Scores{Handle: handle, Scores: []Score{}})
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/store"
+
 	"wamble"
 )
 
@@ -102,7 +104,7 @@ func (r *rig) Session(_ context.Context, t wamble.Token) (wamble.Session, error)
 
 func orNotFound(err error) error {
 	if err == nil {
-		return fmt.Errorf("read: %w", wamble.ErrNotFound)
+		return fmt.Errorf("read: %w", store.ErrNotFound)
 	}
 	return err
 }

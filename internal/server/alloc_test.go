@@ -27,7 +27,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 	p := profile.New(profile.Options{Config: c.Default, Now: time.Now()})
 	p.Step(time.Now(), nil, new(profile.Output))
-	l := &life{profile: p, journal: newJournal(r, 1), mail: newMail(func() {})}
+	l := &life{profile: p, commit: newGroupCommit(r, 1), mail: newMail(func() {})}
 	rt := &runtime{}
 	rt.cfg.Store(c.Default)
 	loop := &loop{rt: rt, life: l, times: newStopwatch()}
@@ -41,7 +41,7 @@ func TestNoAllocation(t *testing.T) {
 		loop.step(noise)
 		loop.times.step(time.Now(), gate+1, moves)
 		loop.times.left(time.Now())
-		l.journal.put(frames, gate, false)
+		l.commit.put(frames, gate, false)
 	}
 	for range 100 {
 		round()
@@ -60,7 +60,7 @@ func TestJournalOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	j := newJournal(r, 1)
+	j := newGroupCommit(r, 1)
 	durable, failed := make(chan uint64, 16), make(chan error, 16)
 	j.durable = func(p progress) { durable <- p.gate }
 	j.failed = func(err error) { failed <- err }
@@ -99,7 +99,7 @@ func TestJournalWaitsForAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	j := newJournal(r, 1)
+	j := newGroupCommit(r, 1)
 	durable := make(chan progress, 16)
 	j.durable = func(p progress) { durable <- p }
 	j.failed = func(err error) { t.Error(err) }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/persist"
+	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/readapi"
 )
@@ -72,10 +72,10 @@ func (f feed) Name() string {
 	return hex.EncodeToString(id[:4])
 }
 
-func (f feed) End() uint64 { return persist.FeedEnd(f.rt.runner) }
+func (f feed) End() uint64 { return journal.FeedEnd(f.rt.runner) }
 
 func (f feed) Read(after uint64, limit int) ([]readapi.Ended, uint64, bool, error) {
-	rows, upTo, gone, err := persist.ReadFeed(f.rt.runner, f.rt.name, after, limit)
+	rows, upTo, gone, err := journal.ReadFeed(f.rt.runner, f.rt.name, after, limit)
 	games := make([]readapi.Ended, len(rows))
 	for i, r := range rows {
 		games[i] = readapi.Ended{

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 
-	"wamble"
 	"wamble/internal/handoff"
+	"wamble/internal/store"
 )
 
 // Check says whether a server with these options could take over from one that
@@ -34,13 +34,13 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 		return v, err
 	}
 	defer CloseStores(stores)
-	for _, store := range stores {
-		for _, name := range store.Profiles {
-			v.Stores[name] = store.Name
+	for _, db := range stores {
+		for _, name := range db.Profiles {
+			v.Stores[name] = db.Name
 		}
-		switch err := store.Migrate(ctx, nil); {
-		case errors.Is(err, wamble.ErrTransient):
-			v.Notes = append(v.Notes, fmt.Sprintf("%s is away: its schema was not checked: %v", store.Name, err))
+		switch err := db.Migrate(ctx, nil); {
+		case errors.Is(err, store.ErrTransient):
+			v.Notes = append(v.Notes, fmt.Sprintf("%s is away: its schema was not checked: %v", db.Name, err))
 		case err != nil:
 			return v, err
 		}

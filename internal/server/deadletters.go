@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"wamble/internal/persist"
+	"wamble/internal/journal"
 	"wamble/runner"
 )
 
@@ -147,7 +147,7 @@ func showDead(d *runner.DeadLetter) DeadLetter {
 		return v // a frame that is no message has no intents to show
 	}
 	// Neither has a message that is not of a journal.
-	views, _ := persist.Show(&m)
+	views, _ := journal.Show(&m)
 	for _, in := range views {
 		v.Intents = append(v.Intents, in.Kind().String())
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
-	"wamble/internal/persist"
+	"wamble/internal/journal"
 )
 
 // departure is a profile that runs no more, but of which the journal still has
@@ -101,7 +101,7 @@ func (s *Server) endDepartures(ctx context.Context) {
 func (s *Server) departLeft(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	workers, err := persist.Workers(ctx, s.runner)
+	workers, err := journal.Workers(ctx, s.runner)
 	if err != nil {
 		s.log.Warn("the profiles of the journal cannot be read", "err", err)
 		return

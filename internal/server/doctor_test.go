@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"wamble/internal/postgres/pgtest"
+	"wamble/internal/store/postgres/pgtest"
 )
 
 // TestDoctor: whatever can be wrong is found, with advice; and what is right is

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"wamble"
-	"wamble/internal/sqlite"
+	"wamble/internal/store/sqlite"
 	"wamble/runner"
 	"wamble/runner/runnertest"
 )

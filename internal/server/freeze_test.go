@@ -48,9 +48,9 @@ func TestFreezeFailedJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	life, gone := s.runtime().life.Load(), errors.New("the disk is gone")
-	life.journal.mu.Lock()
-	life.journal.err = gone
-	life.journal.mu.Unlock()
+	life.commit.mu.Lock()
+	life.commit.err = gone
+	life.commit.mu.Unlock()
 	var export *handoff.ExportError
 	if err := s.freezeAll(t.Context(), l); !errors.As(err, &export) || export.Status != handoff.ExportNotReady {
 		t.Errorf("got %v, want %v", err, handoff.ExportNotReady)

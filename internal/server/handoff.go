@@ -260,7 +260,7 @@ func (s *Server) freezeAll(ctx context.Context, l *leaving) error {
 		mu.Lock()
 		l.pauses[k] = p
 		mu.Unlock()
-		if loop.life.journal.broken() { // and the profile may not have been told yet
+		if loop.life.commit.broken() { // and the profile may not have been told yet
 			return handoff.NotReady("profile %s: the journal has failed, what was decided last is not durable", k.name)
 		}
 		return nil

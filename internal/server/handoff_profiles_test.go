@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"wamble/internal/sqlite"
+	"wamble/internal/store/sqlite"
 )
 
 // TestHandoffOfProfiles: the next image serves other profiles than the one

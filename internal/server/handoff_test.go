@@ -16,7 +16,7 @@ import (
 	"wamble"
 	"wamble/internal/loader"
 	"wamble/internal/prooftest"
-	"wamble/internal/sqlite"
+	"wamble/internal/store/sqlite"
 )
 
 // handoffs is how often a server hands over under load: 5 times, 100 with

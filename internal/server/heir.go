@@ -198,7 +198,7 @@ func (rt *runtime) takeOver(ctx context.Context) (*life, error) {
 	l.out = e.out
 	l.record.step(e.now, []profile.Input{{Kind: profile.Adopt, Data: e.state}}, &l.out)
 	e.forget()
-	l.journal.begin()
+	l.commit.begin()
 	rt.life.Store(l)
 	return l, nil
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"wamble/internal/config"
-	"wamble/internal/postgres/pgtest"
-	"wamble/internal/sqlite"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/store/sqlite"
 	"wamble/wire"
 )
 

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"wamble"
-	"wamble/internal/postgres"
-	"wamble/internal/postgres/pgtest"
 	"wamble/internal/prooftest"
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pgtest"
 )
 
 // kills is how often a server is killed: 3 times, 50 with WAMBLE_SOAK.

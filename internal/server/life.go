@@ -10,6 +10,7 @@ import (
 
 	"wamble"
 	"wamble/internal/profile"
+	"wamble/internal/store"
 )
 
 // life is a profile from its restoring out of the store until it ends, or until
@@ -17,7 +18,7 @@ import (
 // reaches the next: its mail and its journal end with it.
 type life struct {
 	profile *profile.Profile
-	journal *journal
+	commit  *groupCommit
 	mail    *mail
 	out     profile.Output
 	record  *recording // nil: it is not recorded
@@ -46,16 +47,16 @@ func (rt *runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) 
 	l := &life{
 		record:  record,
 		profile: p,
-		journal: newJournal(rt.runner, drain.Worker()),
+		commit:  newGroupCommit(rt.runner, drain.Worker()),
 		mail:    newMail(rt.wake),
 		failure: make(chan error, 1),
 	}
-	l.journal.durable = func(p progress) {
+	l.commit.durable = func(p progress) {
 		l.mail.durable(p.gate, p.seq)
 		drain.Posted(p.messages)
 		rt.pace.posted.Add(uint64(p.frames))
 	}
-	l.journal.failed = l.fail
+	l.commit.failed = l.fail
 	return l, nil
 }
 
@@ -77,7 +78,7 @@ func (l *life) tell(now time.Time, inputs []profile.Input) {
 // step is one step outside of the loop. Its frames are held by the journal.
 func (l *life) step(inputs ...profile.Input) {
 	l.tell(time.Now(), inputs)
-	l.journal.put(&l.out.Frames, l.out.Gate, false)
+	l.commit.put(&l.out.Frames, l.out.Gate, false)
 }
 
 const (
@@ -172,7 +173,7 @@ func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32
 					found[i] = profile.Input{Kind: profile.RestoreSession, Session: &s}
 					found[i].Answer, err = rt.about(ctx, s, rt.name, terms)
 				}
-				if err != nil && !errors.Is(err, wamble.ErrNotFound) {
+				if err != nil && !errors.Is(err, store.ErrNotFound) {
 					errs[r] = err
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 	"wamble"
 	"wamble/internal/profile"
+	"wamble/internal/store"
 )
 
 const (
@@ -75,9 +76,9 @@ func (ls *loads) answer(ctx context.Context, load profile.Load) profile.Input {
 	switch {
 	case err == nil:
 		in.Outcome = profile.Found
-	case errors.Is(err, wamble.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound):
 		in.Outcome = profile.NotFound
-	case errors.Is(err, wamble.ErrTransient):
+	case errors.Is(err, store.ErrTransient):
 		in.Outcome = profile.Away
 		ls.rt.watch.suspect(err)
 	default:
@@ -150,7 +151,7 @@ func (rt *runtime) about(ctx context.Context, s wamble.Session, profileName stri
 	a := &profile.Answer{}
 	if !s.Key.IsZero() {
 		p, err := rt.store.Player(ctx, s.Key)
-		if err != nil && !errors.Is(err, wamble.ErrNotFound) {
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
 		if err == nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"wamble/internal/loader"
-	"wamble/internal/postgres/pgtest"
 	"wamble/internal/prooftest"
+	"wamble/internal/store/postgres/pgtest"
 )
 
 // TestLongOutage: the database is away for a minute under load. Play goes on,

@@ -87,13 +87,13 @@ func (l *loop) turn(in transport.Arrivals) error {
 
 // settled reports whether everything that was decided is durable, or never will
 // be.
-func (l *loop) settled() bool { return l.done >= l.last || l.life.journal.broken() }
+func (l *loop) settled() bool { return l.done >= l.last || l.life.commit.broken() }
 
 // receive waits for something to do. While the journal is behind, or the loop
 // is braked, stopping or frozen, packets stay where they are: in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
 	hold := l.rt.pace.brake.hold(time.Now())
-	if !l.stop && !l.frozen && l.pause == nil && hold == 0 && !l.life.journal.behind() {
+	if !l.stop && !l.frozen && l.pause == nil && hold == 0 && !l.life.commit.behind() {
 		return l.port.Receive(l.until)
 	}
 	wait := time.Second
@@ -145,7 +145,7 @@ func (l *loop) follow(now time.Time, answering bool) {
 		l.last = out.Gate
 		l.times.step(now, out.Gate, life.profile.Stats().Moves)
 	}
-	life.journal.put(&out.Frames, out.Gate, answering)
+	life.commit.put(&out.Frames, out.Gate, answering)
 	for _, load := range out.Loads {
 		l.rt.loads.ask(life, load)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"wamble/internal/handoff"
-	"wamble/internal/postgres/pgtest"
+	"wamble/internal/store/postgres/pgtest"
 )
 
 // TestNoHandoff: whatever is wrong with the next image, players play on, and the

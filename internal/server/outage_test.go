@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"wamble"
-	"wamble/internal/postgres/pgtest"
+	"wamble/internal/store/postgres/pgtest"
 )
 
 // TestStoreAway: while the database is away play goes on, for new players too;

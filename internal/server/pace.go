@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"wamble"
+	"wamble/internal/store"
 )
 
 // The pace of the drain, and of what fills the journal that it drains.
@@ -37,7 +37,7 @@ const (
 
 // paced is a store whose drain leaves room for players, and asks them for some.
 type paced struct {
-	wamble.Store
+	store.Store
 	lag    func() time.Duration // of the store behind the journal
 	posted atomic.Uint64        // frames that became durable
 	hurry  atomic.Bool          // there is nobody to leave room for
@@ -61,7 +61,7 @@ func (p *drainPace) inherit(now time.Time) {
 }
 
 // Apply writes a batch, and rests.
-func (p *paced) Apply(ctx context.Context, b wamble.Batch) error {
+func (p *paced) Apply(ctx context.Context, b store.Batch) error {
 	began := time.Now()
 	err := p.Store.Apply(ctx, b)
 	if err != nil {

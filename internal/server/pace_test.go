@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"wamble"
+	"wamble/internal/store"
 )
 
 // TestPace walks a load from its first batch to its end.
@@ -147,23 +147,23 @@ func TestPaceSettles(t *testing.T) {
 
 // brokenStore takes batches while it works.
 type brokenStore struct {
-	wamble.Store
+	store.Store
 	err error
 }
 
-func (s *brokenStore) Apply(context.Context, wamble.Batch) error { return s.err }
+func (s *brokenStore) Apply(context.Context, store.Batch) error { return s.err }
 
 // TestNoBrakeDuringAnOutage: what takes no batches has no say, whether it refuses
 // them or hangs.
 func TestNoBrakeDuringAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &brokenStore{}
-		p := &paced{Store: store, lag: func() time.Duration { return time.Minute }}
+		db := &brokenStore{}
+		p := &paced{Store: db, lag: func() time.Duration { return time.Minute }}
 		apply := func() (err error) {
 			for range 40 {
 				time.Sleep(time.Second)
 				p.posted.Add(20_000)
-				err = p.Apply(t.Context(), wamble.Batch{})
+				err = p.Apply(t.Context(), store.Batch{})
 			}
 			return err
 		}
@@ -171,11 +171,11 @@ func TestNoBrakeDuringAnOutage(t *testing.T) {
 		if err := apply(); err != nil || !braked() {
 			t.Fatalf("far behind: got %v, braked %v, want a brake", err, braked())
 		}
-		store.err = errors.New("away")
-		if err := apply(); !errors.Is(err, store.err) || braked() {
+		db.err = errors.New("away")
+		if err := apply(); !errors.Is(err, db.err) || braked() {
 			t.Errorf("an outage: got %v, braked %v, want no brake", err, braked())
 		}
-		store.err = nil
+		db.err = nil
 		if err := apply(); err != nil || !braked() {
 			t.Errorf("it is back: got %v, braked %v, want a brake", err, braked())
 		}

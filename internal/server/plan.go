@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"wamble"
 	"wamble/internal/config"
-	"wamble/internal/schema"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
 	"wamble/internal/transport"
 )
 
@@ -115,10 +115,10 @@ func (p *plan) furnish(ctx context.Context, s *Server) error {
 }
 
 // answers asks a store that is in use something cheap.
-func answers(ctx context.Context, store *Shared, s *Server, profile string) error {
+func answers(ctx context.Context, db *Shared, s *Server, profile string) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	_, err := store.Cursor(ctx, wamble.JournalID(s.runner.JournalID()), profile)
+	_, err := db.Cursor(ctx, store.JournalID(s.runner.JournalID()), profile)
 	return err
 }
 

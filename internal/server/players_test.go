@@ -13,6 +13,7 @@ import (
 	"wamble"
 	"wamble/chess"
 	"wamble/client"
+	"wamble/internal/store"
 )
 
 // player plays random legal moves and writes down which were accepted.
@@ -180,13 +181,13 @@ func (c *crowd) finish() {
 
 // verify compares what players were told with what the store has: every
 // accepted move is there once, and nothing is there that nobody played.
-func (c *crowd) verify(t testing.TB, store wamble.Queries) {
+func (c *crowd) verify(t testing.TB, store store.Queries) {
 	t.Helper()
 	c.verifyProfile(t, store, "")
 }
 
 // verifyProfile is verify for the boards of one profile.
-func (c *crowd) verifyProfile(t testing.TB, store wamble.Queries, profile string) {
+func (c *crowd) verifyProfile(t testing.TB, store store.Queries, profile string) {
 	t.Helper()
 	games := map[wamble.BoardID][]wamble.Move{}
 	stored := 0

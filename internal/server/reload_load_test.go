@@ -15,7 +15,7 @@ import (
 
 	"wamble"
 	"wamble/internal/prooftest"
-	"wamble/internal/sqlite"
+	"wamble/internal/store/sqlite"
 )
 
 // reloadRounds is how often profiles come, move and go: 5 times, 100 with

@@ -9,7 +9,7 @@ import (
 
 	"wamble"
 	"wamble/internal/config"
-	"wamble/internal/postgres/pgtest"
+	"wamble/internal/store/postgres/pgtest"
 )
 
 // file is a configuration that a test changes while a server runs.

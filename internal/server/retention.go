@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"wamble/internal/persist"
+	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/runner"
 )
@@ -27,7 +27,7 @@ var janitorKey = []byte("server/janitor")
 // startJanitor arms the timer, if that was never done, and starts the worker. The
 // returned function stops it.
 func (s *Server) startJanitor(ctx context.Context) (stop func(), err error) {
-	id, err := persist.WorkerOf(ctx, s.runner, janitorName)
+	id, err := journal.WorkerOf(ctx, s.runner, janitorName)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/persist"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
+	"wamble/internal/store"
 	"wamble/runner"
 )
 
@@ -18,7 +20,7 @@ func (h *here) old(id wamble.SessionID, seen time.Time) wamble.Token {
 	h.t.Helper()
 	token := wamble.Token{9, byte(id)}
 	k := h.keepers()[0]
-	if _, err := persist.Post(context.Background(), h.runner, k.drain.Load().Worker(), &wamble.CreateSession{Session: id, Token: token, At: seen}); err != nil {
+	if _, err := journal.Post(context.Background(), h.runner, k.drain.Load().Worker(), &intent.CreateSession{Session: id, Token: token, At: seen}); err != nil {
 		h.t.Fatal(err)
 	}
 	until(h.t, "the session is stored", func() bool {
@@ -57,12 +59,12 @@ func TestRetention(t *testing.T) {
 	if _, err := h.runner.Rearm(context.Background(), first.TimerID, time.Now().UnixMilli()); err != nil {
 		t.Fatal(err)
 	}
-	store := h.keepers()[0].store
+	db := h.keepers()[0].store
 	until(t, "the old session is gone", func() bool {
-		_, err := store.Session(context.Background(), gone)
-		return errors.Is(err, wamble.ErrNotFound)
+		_, err := db.Session(context.Background(), gone)
+		return errors.Is(err, store.ErrNotFound)
 	})
-	if _, err := store.Session(context.Background(), stays); err != nil {
+	if _, err := db.Session(context.Background(), stays); err != nil {
 		t.Errorf("a session that is not old enough: %v", err)
 	}
 	until(t, "the timer is armed again", func() bool { timers, _ := h.runner.Timers(10); return len(timers) == 1 })
@@ -82,8 +84,8 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := wamble.PublicKey(private.Public().(ed25519.PublicKey))
-	store := h.keepers()[0].store
-	until(t, "the identity is stored", func() bool { _, err := store.Player(ctx, key); return err == nil })
+	db := h.keepers()[0].store
+	until(t, "the identity is stored", func() bool { _, err := db.Player(ctx, key); return err == nil })
 	if _, err := h.erase(ctx, Order{Whom: "nobody"}); err == nil {
 		t.Error("nobody was erased")
 	}
@@ -92,11 +94,11 @@ func TestErase(t *testing.T) {
 		t.Fatalf("got %v, %v; want one session", done, err)
 	}
 	until(t, "the identity is deleted", func() bool {
-		_, err := store.Player(ctx, key)
-		return errors.Is(err, wamble.ErrNotFound)
+		_, err := db.Player(ctx, key)
+		return errors.Is(err, store.ErrNotFound)
 	})
 	// His session goes on, and he may come back as somebody new.
-	if s, err := store.Session(ctx, p.c.Token()); err != nil || !s.Key.IsZero() {
+	if s, err := db.Session(ctx, p.c.Token()); err != nil || !s.Key.IsZero() {
 		t.Errorf("got %+v, %v; want an anonymous session", s, err)
 	}
 	if _, err := p.c.Login(ctx, private); err != nil {

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"wamble/internal/config"
-	"wamble/internal/postgres"
-	"wamble/internal/postgres/pgtest"
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/transport"
 	"wamble/internal/watchtest"
 )

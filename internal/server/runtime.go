@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"wamble"
 	"wamble/internal/config"
-	"wamble/internal/persist"
-	"wamble/internal/schema"
+	"wamble/internal/journal"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
 	"wamble/internal/transport"
 	"wamble/runner"
 )
@@ -33,7 +33,7 @@ type runtime struct {
 
 	loads *loads
 	watch *storewatch
-	drain atomic.Pointer[persist.Drain] // nil until the store was asked
+	drain atomic.Pointer[journal.Drain] // nil until the store was asked
 	loop  atomic.Pointer[loop]          // nil until the first life is ready
 	life  atomic.Pointer[life]          // nil while there is none that decides
 
@@ -171,7 +171,7 @@ const restTime = 10 * time.Second
 // more when this returns.
 func (rt *runtime) abandon(l *life) {
 	rt.life.Store(nil)
-	l.journal.end()
+	l.commit.end()
 }
 
 // moveTo lets the loop go on with another port.
@@ -220,7 +220,7 @@ func (rt *runtime) insist(ctx context.Context, what string, try func() error) er
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !errors.Is(err, wamble.ErrTransient):
+		case !errors.Is(err, store.ErrTransient):
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		rt.stage.set(what + ": " + err.Error())
@@ -250,7 +250,7 @@ func (rt *runtime) revive(ctx context.Context) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.journal.begin()
+	l.commit.begin()
 	rt.life.Store(l)
 	return l, nil
 }
@@ -260,7 +260,7 @@ func (rt *runtime) makeDrain(ctx context.Context) error {
 	if rt.drain.Load() != nil {
 		return nil
 	}
-	d, err := persist.NewDrain(ctx, rt.runner, &rt.pace, persist.DrainOptions{
+	d, err := journal.NewDrain(ctx, rt.runner, &rt.pace, journal.DrainOptions{
 		Profile: rt.name,
 		Limits:  limitsOf(rt.cfg.Load()),
 		Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.help.games.ring,
@@ -272,8 +272,8 @@ func (rt *runtime) makeDrain(ctx context.Context) error {
 }
 
 // limitsOf bound a transaction of the drain.
-func limitsOf(cfg *config.Profile) persist.Limits {
-	return persist.Limits{Intents: cfg.Store.MaxIntents, Bytes: cfg.Store.MaxPayload}
+func limitsOf(cfg *config.Profile) journal.Limits {
+	return journal.Limits{Intents: cfg.Store.MaxIntents, Bytes: cfg.Store.MaxPayload}
 }
 
 func (rt *runtime) applied(through uint64) {

@@ -11,7 +11,7 @@ import (
 
 	"wamble"
 	"wamble/internal/profile"
-	"wamble/internal/sqlite"
+	"wamble/internal/store/sqlite"
 	"wamble/runner"
 )
 

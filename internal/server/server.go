@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"wamble/internal/config"
-	"wamble/internal/persist"
+	"wamble/internal/journal"
 	"wamble/runner"
 )
 
 // JournalSchema is the version of what a server keeps in its journal.
-var JournalSchema = persist.Schema
+var JournalSchema = journal.Schema
 
 // Options is what a server is started with.
 type Options struct {

@@ -85,6 +85,6 @@ func (l *loop) look() snapshot {
 	p := l.life.profile
 	return snapshot{
 		stats: p.Stats(), gauges: p.Gauges(), link: p.LinkStats(), boards: p.Census(),
-		toDurable: l.times.toDurable.clone(), toSent: l.times.toSent.clone(), groups: l.life.journal.groups(),
+		toDurable: l.times.toDurable.clone(), toSent: l.times.toSent.clone(), groups: l.life.commit.groups(),
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"wamble/internal/loader"
-	"wamble/internal/postgres/pgtest"
 	"wamble/internal/prooftest"
+	"wamble/internal/store/postgres/pgtest"
 )
 
 // TestSoak: a server lives through kills, handoffs, reloads and restarts of its

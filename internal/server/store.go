@@ -8,16 +8,16 @@ import (
 	"slices"
 	"sync"
 
-	"wamble"
 	"wamble/internal/config"
-	"wamble/internal/postgres"
-	"wamble/internal/schema"
-	"wamble/internal/sqlite"
+	"wamble/internal/store"
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/schema"
+	"wamble/internal/store/sqlite"
 )
 
 // Store is a database with its schema.
 type Store interface {
-	wamble.Store
+	store.Store
 	// Migrate brings the schema to the newest version.
 	Migrate(ctx context.Context, progress schema.Progress) error
 	// Status says how the database stands to this program. It writes nothing.

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"wamble"
 	"wamble/internal/profile"
+	"wamble/internal/store"
 	"wamble/runner"
 )
 
@@ -68,7 +68,7 @@ func (w *storewatch) run(ctx context.Context) {
 func (w *storewatch) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	_, err := w.rt.store.Cursor(ctx, wamble.JournalID(w.rt.runner.JournalID()), w.rt.name)
+	_, err := w.rt.store.Cursor(ctx, store.JournalID(w.rt.runner.JournalID()), w.rt.name)
 	if away := err != nil; w.away.Swap(away) != away {
 		kind, level, text := profile.StoreBack, slog.LevelInfo, "the database is back"
 		if away {

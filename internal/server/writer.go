@@ -20,7 +20,7 @@ type writer struct {
 // parcel is the packets of one step on their way to the kernel.
 type parcel struct {
 	port    *transport.Port
-	journal *journal // that is told when it has left, or nil
+	commit  *groupCommit // that is told when it has left, or nil
 	packets link.Batch
 	steps   []timedStep // whose answers are among them
 	at      time.Time   // when the kernel had them
@@ -47,8 +47,8 @@ func newWriter() *writer {
 func (w *writer) run() {
 	for p := range w.full {
 		p.send()
-		if p.journal != nil {
-			p.journal.answered()
+		if p.commit != nil {
+			p.commit.answered()
 		}
 		w.sent <- p
 	}
@@ -86,9 +86,9 @@ func (l *loop) send() error {
 	last := len(w.free) - 1
 	p := w.free[last]
 	w.free = w.free[:last]
-	p.port, p.steps, p.journal = l.port, l.times.leave(p.steps), nil
+	p.port, p.steps, p.commit = l.port, l.times.leave(p.steps), nil
 	if l.hands() {
-		p.journal = l.life.journal
+		p.commit = l.life.commit
 	}
 	p.packets, *out = *out, p.packets
 	out.Reset()

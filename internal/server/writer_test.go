@@ -163,7 +163,7 @@ func TestHeirSendsByItself(t *testing.T) {
 	}
 	s := newSender(t)
 	s.rt.cfg.Store(c.Default)
-	s.life.journal = newJournal(r, 1)
+	s.life.commit = newGroupCommit(r, 1)
 	to := wamble.Peer{Addr: s.far.LocalAddr().(*net.UDPAddr).AddrPort()}
 	for range 3 * fewPackets {
 		s.life.out.Packets.Send(to, []byte("answer"))
@@ -171,7 +171,7 @@ func TestHeirSendsByItself(t *testing.T) {
 	if s.succeed(); s.err != nil {
 		t.Fatal(s.err)
 	}
-	if n := s.life.journal.answers; n != 0 {
+	if n := s.life.commit.answers; n != 0 {
 		t.Errorf("the journal waits for %d batches of answers", n)
 	}
 }

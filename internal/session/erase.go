@@ -4,6 +4,8 @@ import (
 	"iter"
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
@@ -43,13 +45,13 @@ func (t *Table) Kick(now time.Time, s *Session) {
 // Erase deletes an identity: its sessions are anonymous from now on. Erased must
 // follow. Until the store has done the same, what it says of the key is not
 // believed.
-func (t *Table) Erase(now time.Time, key wamble.PublicKey, out wamble.Intents) {
+func (t *Table) Erase(now time.Time, key wamble.PublicKey, out intent.Intents) {
 	at := t.tick(now)
 	for _, s := range t.Of(key) {
 		t.untie(s)
 	}
 	delete(t.identities, key)
-	out.Add(&wamble.ErasePlayer{Key: key, At: timeOf(at)})
+	out.Add(&intent.ErasePlayer{Key: key, At: timeOf(at)})
 }
 
 // Erased says that message seq of the journal erases a key.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
@@ -35,7 +37,7 @@ type Holds func(wamble.SessionID) bool
 // Hello returns the session of a hello without a token (or with one that nobody
 // knows): a new one, or that of the same hello before, if it was not heard of
 // since. Errors: ErrFull, ErrCrowd, ErrEntropy.
-func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, out wamble.Intents) (s *Session, isNew bool, err error) {
+func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, out intent.Intents) (s *Session, isNew bool, err error) {
 	at := t.tick(now)
 	g := greeting{from, seq}
 	if s := t.greetings[g]; s != nil {
@@ -58,7 +60,7 @@ func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, 
 	s = &Session{id: id, token: token, times: times{created: at, heard: at, noted: at}, greeting: &g}
 	t.greetings[g] = s
 	t.add(s, &t.rolls.fresh)
-	t.intents.create = wamble.CreateSession{Session: id, Token: token, At: timeOf(at)}
+	t.intents.create = intent.CreateSession{Session: id, Token: token, At: timeOf(at)}
 	out.Add(&t.intents.create)
 	return s, true, nil
 }

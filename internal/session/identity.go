@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
@@ -51,7 +53,7 @@ func (t *Table) Identity(key wamble.PublicKey) *Identity { return t.identities[k
 // what the store has of the key, nil if it has nothing: then the player is made
 // here. An identity that is in memory goes before what is stored. Error:
 // ErrNoID.
-func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wamble.Player, out wamble.Intents) error {
+func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wamble.Player, out intent.Intents) error {
 	at := t.tick(now)
 	i := t.identities[key]
 	switch {
@@ -74,7 +76,7 @@ func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wa
 	t.untie(s)
 	count(&i.stats, s.own, 1)
 	t.tie(s, i)
-	t.intents.link = wamble.LinkSession{
+	t.intents.link = intent.LinkSession{
 		Session: s.id, Key: key, Player: i.id, Handle: i.handle, Rating: i.stats.Rating, At: timeOf(at),
 	}
 	out.Add(&t.intents.link)

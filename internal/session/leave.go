@@ -3,6 +3,8 @@ package session
 import (
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
@@ -36,11 +38,11 @@ func (t *Table) Goodbye(now time.Time, s *Session) {
 
 // Logout unties a session from its identity and ends it. Its token is refused
 // from now on.
-func (t *Table) Logout(now time.Time, s *Session, out wamble.Intents) {
+func (t *Table) Logout(now time.Time, s *Session, out intent.Intents) {
 	at := t.tick(now)
 	if s.identity != nil {
 		t.untie(s)
-		t.intents.unlink = wamble.UnlinkSession{Session: s.id, At: timeOf(at)}
+		t.intents.unlink = intent.UnlinkSession{Session: s.id, At: timeOf(at)}
 		out.Add(&t.intents.unlink)
 	}
 	t.end(s)

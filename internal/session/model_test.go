@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/intent"
 	"wamble/internal/prooftest"
 )
 
@@ -21,7 +22,7 @@ type model struct {
 	table   *Table
 	ids     IDs
 	now     time.Time
-	journal []wamble.Intent // copies; message n is journal[n-1]
+	journal []intent.Intent // copies; message n is journal[n-1]
 	applied int
 	store   map[wamble.Token]*wamble.Session
 	byID    map[wamble.SessionID]*wamble.Session
@@ -43,21 +44,21 @@ type client struct {
 }
 
 // Add copies an intent into the journal.
-func (m *model) Add(i wamble.Intent) {
+func (m *model) Add(i intent.Intent) {
 	switch i := i.(type) {
-	case *wamble.CreateSession:
+	case *intent.CreateSession:
 		c := *i
 		m.journal = append(m.journal, &c)
-	case *wamble.LinkSession:
+	case *intent.LinkSession:
 		c := *i
 		m.journal = append(m.journal, &c)
-	case *wamble.UnlinkSession:
+	case *intent.UnlinkSession:
 		c := *i
 		m.journal = append(m.journal, &c)
-	case *wamble.UpdateSessionLastSeen:
+	case *intent.UpdateSessionLastSeen:
 		c := *i
 		m.journal = append(m.journal, &c)
-	case *wamble.RecordMove:
+	case *intent.RecordMove:
 		c := *i
 		m.journal = append(m.journal, &c)
 	default:
@@ -69,10 +70,10 @@ func (m *model) Add(i wamble.Intent) {
 func (m *model) drain(n int) {
 	for ; n > 0 && m.applied < len(m.journal); n-- {
 		switch i := m.journal[m.applied].(type) {
-		case *wamble.CreateSession:
+		case *intent.CreateSession:
 			s := &wamble.Session{ID: i.Session, Token: i.Token, Created: i.At, LastSeen: i.At}
 			m.store[i.Token], m.byID[i.Session] = s, s
-		case *wamble.LinkSession:
+		case *intent.LinkSession:
 			if m.players[i.Key] == nil {
 				m.players[i.Key] = &wamble.Player{ID: i.Player, Key: i.Key, Handle: i.Handle}
 			}
@@ -82,12 +83,12 @@ func (m *model) drain(n int) {
 			}
 			m.tie(m.byID[i.Session], i.Key)
 			m.byID[i.Session].Player, m.byID[i.Session].Handle = i.Player, i.Handle
-		case *wamble.UnlinkSession:
+		case *intent.UnlinkSession:
 			m.tie(m.byID[i.Session], wamble.PublicKey{})
 			m.byID[i.Session].Player, m.byID[i.Session].Handle = 0, ""
-		case *wamble.UpdateSessionLastSeen:
+		case *intent.UpdateSessionLastSeen:
 			m.byID[i.Session].LastSeen = i.At
-		case *wamble.RecordMove:
+		case *intent.RecordMove:
 			m.byID[i.Session].Stats.Games++
 		}
 		m.applied++
@@ -222,7 +223,7 @@ func (m *model) step() {
 		m.visit(c)
 	case n < 60: // a first move on a board
 		if s := m.visit(c); s != nil {
-			m.Add(&wamble.RecordMove{Session: s.ID(), First: true})
+			m.Add(&intent.RecordMove{Session: s.ID(), First: true})
 			s.Count(wamble.Stats{Games: 1})
 			c.games++
 			m.wrote(s)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/intent"
+
 	"wamble"
 )
 
@@ -17,15 +19,15 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // said keeps the intents as short texts.
 type said []string
 
-func (s *said) Add(i wamble.Intent) {
+func (s *said) Add(i intent.Intent) {
 	switch i := i.(type) {
-	case *wamble.CreateSession:
+	case *intent.CreateSession:
 		*s = append(*s, fmt.Sprintf("create %d", i.Session))
-	case *wamble.UpdateSessionLastSeen:
+	case *intent.UpdateSessionLastSeen:
 		*s = append(*s, fmt.Sprintf("seen %d", i.Session))
-	case *wamble.LinkSession:
+	case *intent.LinkSession:
 		*s = append(*s, fmt.Sprintf("link %d to %d %s rated %v", i.Session, i.Player, i.Handle[:2], i.Rating))
-	case *wamble.UnlinkSession:
+	case *intent.UnlinkSession:
 		*s = append(*s, fmt.Sprintf("unlink %d", i.Session))
 	default:
 		*s = append(*s, i.Kind().String())
@@ -35,7 +37,7 @@ func (s *said) Add(i wamble.Intent) {
 // silence drops intents.
 type silence struct{}
 
-func (silence) Add(wamble.Intent) {}
+func (silence) Add(intent.Intent) {}
 
 // chance is entropy that is the same each time.
 func chance(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed}) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/intent"
 	"wamble/internal/lru"
 )
 
@@ -47,10 +48,10 @@ type rolls struct{ fresh, live, idle, departing roll }
 // intents is the memory of what the table says: Add is done with an intent when
 // it returns.
 type intents struct {
-	create wamble.CreateSession
-	seen   wamble.UpdateSessionLastSeen
-	link   wamble.LinkSession
-	unlink wamble.UnlinkSession
+	create intent.CreateSession
+	seen   intent.UpdateSessionLastSeen
+	link   intent.LinkSession
+	unlink intent.UnlinkSession
 }
 
 // maxOver is how many ended sessions are remembered.
@@ -99,7 +100,7 @@ func (t *Table) Over(token wamble.Token) bool { return t.over.Find(token) != nil
 // Heard takes a sign of life of a session: it is confirmed, and live. It is kept
 // at most once a minute that it was seen. It reports whether that is news: a
 // second sign at the same time is not.
-func (t *Table) Heard(now time.Time, s *Session, out wamble.Intents) bool {
+func (t *Table) Heard(now time.Time, s *Session, out intent.Intents) bool {
 	at := t.tick(now)
 	if s.times.heard == at && s.roll == &t.rolls.live && s.greeting == nil && at-s.times.noted < noteEvery.Microseconds() {
 		return false
@@ -109,7 +110,7 @@ func (t *Table) Heard(now time.Time, s *Session, out wamble.Intents) bool {
 	t.rolls.live.enter(s)
 	if at-s.times.noted >= noteEvery.Microseconds() {
 		s.times.noted = at
-		t.intents.seen = wamble.UpdateSessionLastSeen{Session: s.id, At: timeOf(at)}
+		t.intents.seen = intent.UpdateSessionLastSeen{Session: s.id, At: timeOf(at)}
 		out.Add(&t.intents.seen)
 	}
 	return true

@@ -1,0 +1,147 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"wamble/internal/store"
+	"wamble/runner"
+)
+
+// run is one batch of the runner on its way to the store.
+type run struct {
+	b     *runner.Batched
+	queue []Message
+	place map[uint64]int // of a message, by number, in b.Deliveries
+	// buried are the intents that the store has refused.
+	buried map[Origin]bool
+}
+
+// look looks through the messages of a batch. One that is no frame of intents
+// goes to the dead letters as it is.
+func (d *Drain) look(b *runner.Batched) *run {
+	r := &run{b: b, queue: make([]Message, 0, len(b.Deliveries)), place: make(map[uint64]int, len(b.Deliveries))}
+	for i := range b.Deliveries {
+		dl := &b.Deliveries[i]
+		r.place[dl.Row.Seq] = i
+		m, err := MakeMessage(dl.Row.Seq, dl.Payload)
+		if err != nil {
+			b.Fail(i, runner.Discard(err))
+		}
+		// It keeps its place, so that the cursor passes it.
+		r.queue = append(r.queue, m)
+	}
+	return r
+}
+
+// plan makes the next plan. A message whose fields are not what they should be
+// goes to the dead letters as it is, too.
+func (r *run) plan(d *Drain, queue []Message, limits Limits) (Plan, int) {
+	for {
+		plan, taken, err := d.planner.Make(queue, limits)
+		var bad *Malformed
+		if !errors.As(err, &bad) {
+			return plan, taken
+		}
+		r.b.Fail(r.place[bad.Seq], runner.Discard(bad.Err))
+		at := slices.IndexFunc(queue, func(m Message) bool { return m.Seq == bad.Seq })
+		queue[at] = Message{Seq: bad.Seq}
+	}
+}
+
+// skip drops the messages that the store has from the front of the queue. They
+// come again when the process died, or the batch failed, between their
+// transaction and the acknowledgement. What the store refused of them then was
+// not yet in the dead letters, so they are tried once more, without effect.
+func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, error) {
+	n := 0
+	for n < len(queue) && queue[n].Seq <= d.cursor {
+		n++
+	}
+	for again := queue[:n]; len(again) > 0; {
+		plan, taken := r.plan(d, again, *d.limits.Load())
+		tried := d.batch(plan)
+		tried.After = again[0].Seq - 1
+		rejected, err := d.store.Probe(ctx, tried)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.bury(plan, rejected, d.Worker()); err != nil {
+			return nil, err
+		}
+		again = again[taken:]
+	}
+	return queue[n:], nil
+}
+
+// applyPlan applies a plan in one transaction. If the rows themselves are wrong,
+// it finds the intents that the store will never take, buries them, and applies
+// the others.
+func (r *run) applyPlan(ctx context.Context, d *Drain, plan Plan) error {
+	err := d.store.Apply(ctx, d.batch(plan))
+	if err == nil || !permanent(ctx, err) {
+		return err
+	}
+	rejected, probeErr := d.store.Probe(ctx, d.batch(plan))
+	if probeErr != nil {
+		return probeErr
+	}
+	if len(rejected) == 0 {
+		return fmt.Errorf("the store refuses a batch, but none of its %d intents: %w", len(plan.Intents), err)
+	}
+	rest := plan.without(rejected)
+	if err := d.store.Apply(ctx, d.batch(rest)); err != nil {
+		return err
+	}
+	return r.bury(plan, rejected, d.Worker())
+}
+
+// permanent reports whether trying again cannot help.
+func permanent(ctx context.Context, err error) bool {
+	var moved *store.CursorMoved
+	return ctx.Err() == nil && !errors.Is(err, store.ErrTransient) && !errors.As(err, &moved)
+}
+
+// bury frames each rejected intent anew, as a dead letter in place of the part
+// of its message that failed.
+func (r *run) bury(plan Plan, rejected []store.Rejection, worker uint32) error {
+	if r.buried == nil && len(rejected) > 0 {
+		r.buried = map[Origin]bool{}
+	}
+	for _, x := range rejected {
+		r.buried[plan.Origins[x.Index]] = true
+		m := messageTo(worker, Append(Begin(nil), plan.Intents[x.Index]))
+		frame, err := m.Append(nil)
+		if err != nil {
+			return err
+		}
+		r.b.DeadLetter(r.place[plan.Origins[x.Index].Seq], frame,
+			fmt.Errorf("%v: %w", plan.Intents[x.Index].Kind(), x.Err))
+	}
+	return nil
+}
+
+// without returns the plan less the rejected intents.
+func (p Plan) without(rejected []store.Rejection) Plan {
+	bad := make(map[int]bool, len(rejected))
+	for _, x := range rejected {
+		bad[x.Index] = true
+	}
+	rest := Plan{Through: p.Through}
+	for i, in := range p.Intents {
+		if !bad[i] {
+			rest.Intents = append(rest.Intents, in)
+			rest.Origins = append(rest.Origins, p.Origins[i])
+		}
+	}
+	return rest
+}
+
+func (d *Drain) batch(p Plan) store.Batch {
+	return store.Batch{
+		Journal: store.JournalID(d.r.JournalID()), Profile: d.o.Profile,
+		After: d.cursor, Through: p.Through, Intents: p.Intents,
+	}
+}

@@ -1,0 +1,143 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"wamble/internal/store"
+	"wamble/runner"
+	"wamble/runner/runnertest"
+)
+
+// TestCadence runs a drain on a clock that moves only when everybody waits, and
+// looks when what was posted is applied.
+func TestCadence(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		posted int
+		fail   []error // of the store
+		want   time.Duration
+	}{
+		{"one waits for the period", 1, nil, flushEvery},
+		{"so do a few", eagerAt - 1, nil, flushEvery},
+		{"many are applied at once", eagerAt, nil, 0},
+		{"a backlog is applied in one go", 5*2048 + 1, nil, 0},
+		// The pause after one failure is shorter than the period.
+		{"what failed is tried again after the period", eagerAt, []error{fmt.Errorf("away: %w", store.ErrTransient)}, flushEvery},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { timeDrain(t, tc.posted, tc.fail, tc.want) })
+		})
+	}
+}
+
+// timeDrain posts n messages to an idle drain, whose store fails as told, and
+// wants all of them applied after exactly that time.
+func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
+	r, err := runner.Open("", runner.Options{Schema: Schema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &fakeStore{fail: fail}
+	var at time.Time
+	d, err := NewDrain(t.Context(), r, store, DrainOptions{
+		Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536},
+		Applied: func(through uint64) {
+			if through == uint64(n) {
+				at = time.Now()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	synctest.Wait()
+
+	postMany(t, r, d, n)
+	start := time.Now()
+	d.Posted(n)
+	time.Sleep(time.Second)
+	synctest.Wait()
+	if at.IsZero() {
+		t.Error("not applied within a second")
+	} else if got := at.Sub(start); got != want {
+		t.Errorf("got it applied after %v, want %v", got, want)
+	}
+	if left := d.Pending(); left != 0 {
+		t.Errorf("got %d pending, want 0", left)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDrainAtRest: a drain that is kept from its work tries again after the period,
+// not at once.
+func TestDrainAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := runner.Open("", runner.Options{Schema: Schema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := NewDrain(t.Context(), r, &fakeStore{}, DrainOptions{Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Quiesce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		postMany(t, r, d, 2*eagerAt)
+		d.Posted(2 * eagerAt)
+		if got, want := d.untilNext(false), flushEvery; got != want {
+			t.Fatalf("after a turn that moved nothing: got %v, want %v", got, want)
+		}
+		if got, want := d.untilNext(true), time.Duration(0); got != want {
+			t.Errorf("after one that moved something: got %v, want %v", got, want)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- d.Run(ctx) }()
+		time.Sleep(10 * flushEvery) // which never ends if the drain does not rest
+		if got, want := d.Pending(), 2*eagerAt; got != want {
+			t.Errorf("got %d pending, want %d", got, want)
+		}
+		r.Resume()
+		time.Sleep(2 * flushEvery)
+		if got := d.Pending(); got != 0 {
+			t.Errorf("got %d pending, want 0", got)
+		}
+		cancel()
+		if err := errors.Join(<-ended, r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// postMany posts moves as one group.
+func postMany(t *testing.T, r *runner.Runner, d *Drain, n int) {
+	t.Helper()
+	durable := make(chan error, 1)
+	g := r.NewGroup(func(_ *runner.Group, err error) { durable <- err })
+	for i := range n {
+		if err := Add(g, d.Worker(), Append(Begin(nil), move(1, i+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Submit(g); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-durable; err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,23 @@
+// Package journal is the road of an intent, from the request that made it to
+// the row that keeps it.
+//
+//	request ──▶ Append ──▶ journal (runner inbox, durable) ──▶ answer leaves
+//	                           │
+//	                           ▼  in order, one worker per profile
+//	                        Drain: decode ─▶ Plan ─▶ Store.Apply ─▶ ack
+//	                                          │          │
+//	                          coalesce, sort, │          ├ transient: back off, keep the batch
+//	                          bound a batch   │          └ permanent: Probe, failing intents to
+//	                                          │            the dead letters, the rest applies
+//
+// Its nouns:
+//
+//   - a Frame is the intents of one request, or of several, as bytes (frame.go);
+//   - a Message is a frame with its number in the journal (message.go);
+//   - a Plan is a run of messages made ready for one transaction (plan.go);
+//   - Leases are the numbers that rows get before they are written (lease.go).
+//
+// Invariants: nothing is applied out of order; nothing is applied twice,
+// because the cursor moves in the store's own transaction and the next batch
+// must begin where it stands; one bad intent never holds up the others.
+package journal

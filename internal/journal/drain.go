@@ -1,0 +1,305 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"wamble/internal/store"
+	"wamble/runner"
+)
+
+// Cadence of flushing: at once when so many messages wait, otherwise this long
+// after the last flush; and so many batches in a row before looking again.
+const (
+	eagerAt        = 128
+	flushEvery     = 200 * time.Millisecond
+	batchesPerTurn = 4
+)
+
+// The bounds of what a drain has in hand: a backlog of about five thousand moves,
+// which are one transaction.
+const (
+	maxBatch      = 16 << 10 // messages
+	maxBatchBytes = 2 << 20
+)
+
+// Back-off after a transient error of the store, doubled each time.
+const (
+	firstPause = 50 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
+
+// DrainOptions describe the drain of one profile.
+type DrainOptions struct {
+	Profile string
+	Limits  Limits
+	// Applied, if set, is told how far the store has come, from the drain's
+	// goroutine.
+	Applied func(through uint64)
+	// Trouble, if set, is told of every failure of the store, and of its end
+	// with nil.
+	Trouble func(err error)
+	// Emitted, if set, is told when the feed of finished games has grown.
+	Emitted func()
+}
+
+// Drain moves the messages of one profile from the journal to its store, in
+// order and exactly once. It is the profile's worker of the runner.
+type Drain struct {
+	r      *runner.Runner
+	worker *runner.Worker
+	store  store.Store
+	o      DrainOptions
+
+	planner Planner
+	cursor  uint64 // last message that the store has
+	known   bool   // cursor was read from the store
+	pause   time.Duration
+	pending atomic.Int64
+	wake    chan struct{}
+	applied atomic.Uint64
+	limits  atomic.Pointer[Limits]
+	// emitted counts the games that were put into the feed, told those that were
+	// spoken of. Both belong to the drain's goroutine.
+	emitted, told uint64
+}
+
+// NewDrain makes the drain of a profile. Exactly one may exist for each.
+func NewDrain(ctx context.Context, r *runner.Runner, store store.Store, o DrainOptions) (*Drain, error) {
+	id, err := WorkerOf(ctx, r, o.Profile)
+	if err != nil {
+		return nil, err
+	}
+	d := &Drain{r: r, store: store, o: o, wake: make(chan struct{}, 1)}
+	d.SetLimits(o.Limits)
+	d.worker, err = r.NewWorker(id, runner.WorkerOptions{
+		Batch: d.handle, Ordered: true, Policy: &Policy,
+		MaxBatch: maxBatch, MaxBytes: maxBatchBytes,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("drain of profile %q: %w", o.Profile, err)
+	}
+	d.count()
+	return d, nil
+}
+
+// count looks how many messages wait. Between looks, Posted and the batches
+// keep the number about right.
+func (d *Drain) count() int {
+	depth := 0
+	for _, in := range d.r.Stats().Inboxes {
+		if in.Worker == uint64(d.worker.ID()) {
+			depth = int(in.Depth)
+		}
+	}
+	d.pending.Store(int64(depth))
+	return depth
+}
+
+// ErrAhead is returned when the store has more of a journal than the journal.
+var ErrAhead = errors.New("the database is ahead of the journal")
+
+// Fits checks that the store has no message that the journal has not numbered
+// yet. An old copy of a journal that was put in its place would give its new
+// messages numbers that the store has seen, and they would be skipped.
+func (d *Drain) Fits(ctx context.Context) error {
+	at, err := d.store.Cursor(ctx, store.JournalID(d.r.JournalID()), d.o.Profile)
+	if err != nil {
+		return err
+	}
+	last := uint64(0)
+	for _, in := range d.r.Stats().Inboxes {
+		if in.Worker == uint64(d.worker.ID()) {
+			last = in.NextSeq - 1
+		}
+	}
+	if at > last {
+		return fmt.Errorf("%w: it has messages of profile %q up to %d, and the journal ends at %d. "+
+			"So this is an old copy of the journal; 'wamble runner restore' makes one fit", ErrAhead, d.o.Profile, at, last)
+	}
+	return nil
+}
+
+// Worker returns the number of the profile's worker: the address of its
+// messages.
+func (d *Drain) Worker() uint32 { return d.worker.ID() }
+
+// Pending returns how many messages wait, about.
+func (d *Drain) Pending() int { return int(d.pending.Load()) }
+
+// Applied returns the last message that the store has, 0 if that is unknown.
+func (d *Drain) Applied() uint64 { return d.applied.Load() }
+
+// SetLimits changes the bounds of a transaction, from the next one on.
+func (d *Drain) SetLimits(l Limits) { d.limits.Store(&l) }
+
+// Posted says that n messages became durable. It does not block.
+func (d *Drain) Posted(n int) {
+	if d.pending.Add(int64(n)) >= eagerAt {
+		select {
+		case d.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Run drains until ctx is done, with the cadence above. It returns nil then,
+// and otherwise why the runner can go no further.
+func (d *Drain) Run(ctx context.Context) error {
+	timer := time.NewTimer(flushEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.wake:
+		case <-timer.C:
+		}
+		moved := false
+		for range batchesPerTurn {
+			done, err := d.worker.Tick(ctx)
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("drain of profile %q: %w", d.o.Profile, err)
+			}
+			if done == 0 {
+				break
+			}
+			moved = true
+		}
+		if err := d.feed(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("the feed of profile %q: %w", d.o.Profile, err)
+		}
+		d.count()
+		timer.Reset(d.untilNext(moved))
+	}
+}
+
+// untilNext is how long to rest after a turn. One that moved nothing though much
+// waits is kept from it, as during a handoff: to try at once would only burn time.
+func (d *Drain) untilNext(moved bool) time.Duration {
+	if moved && d.Pending() >= eagerAt && d.pause == 0 {
+		return 0
+	}
+	return flushEvery
+}
+
+// Empty drains until nothing is left, as before a start or a change of the
+// store. progress, if set, is told how many messages are left, about.
+func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
+	for d.count() > 0 {
+		if _, err := d.worker.Tick(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("drain of profile %q: %w", d.o.Profile, err)
+		}
+		if progress != nil {
+			progress(d.count())
+		}
+		if d.pause > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(d.worker.IdleSleep()):
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("drain of profile %q, with %d messages left: %w", d.o.Profile, d.Pending(), err)
+		}
+	}
+	return nil
+}
+
+// Close takes the drain's worker out of the runner. Run must have ended.
+func (d *Drain) Close() error { return d.worker.Remove() }
+
+// handle applies a batch of the journal. Its error pauses the worker with the
+// batch claimed.
+func (d *Drain) handle(ctx context.Context, b *runner.Batched) error {
+	err := d.apply(ctx, b)
+	if err == nil {
+		if d.pause > 0 {
+			d.trouble(nil)
+		}
+		d.pause = 0
+		d.pending.Add(-int64(len(b.Deliveries)))
+		return nil
+	}
+	if ctx.Err() != nil {
+		return runner.Retry(err, 0) // the drain ends: the store is in no trouble
+	}
+	d.trouble(err)
+	d.pause = min(max(2*d.pause, firstPause), maxPause)
+	return runner.Retry(err, d.pause/2+rand.N(d.pause/2))
+}
+
+func (d *Drain) trouble(err error) {
+	if d.o.Trouble != nil {
+		d.o.Trouble(err)
+	}
+}
+
+func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
+	run := d.look(b)
+	if !d.known {
+		at, err := d.store.Cursor(ctx, store.JournalID(d.r.JournalID()), d.o.Profile)
+		if err != nil {
+			return err
+		}
+		d.moveTo(at)
+		d.known = true
+	}
+	queue, err := run.skip(ctx, d, run.queue)
+	if err != nil {
+		return err
+	}
+	renewed, left := time.Now(), waiting(queue)
+	for len(queue) > 0 {
+		// A renewal is a commit of the journal: rarely, not for every plan.
+		if now := time.Now(); now.Sub(renewed) > Policy.LeaseTTL/4 {
+			if err := b.Renew(ctx); err != nil {
+				return err
+			}
+			renewed = now
+		}
+		plan, taken := run.plan(d, queue, d.limits.Load().Adapt(left))
+		err := run.applyPlan(ctx, d, plan)
+		var moved *store.CursorMoved
+		if errors.As(err, &moved) {
+			// A commit whose answer was lost had succeeded.
+			if moved.At <= d.cursor {
+				return fmt.Errorf("the cursor went back from %d to %d: another process writes for this profile: %w",
+					d.cursor, moved.At, store.ErrTransient)
+			}
+			d.moveTo(moved.At)
+			if queue, err = run.skip(ctx, d, queue); err != nil {
+				return err
+			}
+			left = waiting(queue)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		d.moveTo(plan.Through)
+		left -= waiting(queue[:taken])
+		queue = queue[taken:]
+	}
+	return run.emit(d)
+}
+
+// waiting counts the intents of a queue.
+func waiting(queue []Message) (n int) {
+	for i := range queue {
+		n += queue[i].intents
+	}
+	return n
+}
+
+func (d *Drain) moveTo(cursor uint64) {
+	d.cursor = cursor
+	d.applied.Store(cursor)
+	if d.o.Applied != nil {
+		d.o.Applied(cursor)
+	}
+}

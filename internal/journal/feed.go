@@ -1,0 +1,144 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/runner"
+)
+
+// The feed is the finished games on their way out: one line of JSON for each in
+// the runner's outbox, emitted in the commit that acknowledges the batch which
+// brought its result to the store. So a game is in the feed once, and never
+// before it is in the store.
+
+// Ended is a line of the feed.
+type Ended struct {
+	Profile  string         `json:"profile"`
+	Board    wamble.BoardID `json:"board"`
+	Winner   string         `json:"winner"` // "white", "black" or "draw"
+	Reason   string         `json:"reason"`
+	Plies    int            `json:"plies"`
+	Seconds  float64        `json:"seconds"` // since the board was made
+	Finished time.Time      `json:"finished"`
+}
+
+var winners = map[wamble.Result]string{wamble.WhiteWins: "white", wamble.BlackWins: "black", wamble.Draw: "draw"}
+
+// FeedKept is how many games the feed keeps, FeedTrim by how many more it grows
+// before the oldest are dropped.
+const (
+	FeedKept = 100_000
+	FeedTrim = 1024
+)
+
+// emit puts the games that ended in a batch into the outbox. It takes all of the
+// batch, also what the store had from an earlier attempt: the commit of that
+// attempt never came. What the store has refused is left out.
+func (r *run) emit(d *Drain) error {
+	for i := range r.queue {
+		m := &r.queue[i]
+		if !m.ends {
+			continue
+		}
+		rest := m.records
+		for n := 0; len(rest) > 0; n++ {
+			var row record
+			if row, rest, _ = cut(rest); row.kind != intent.KindRecordGameResult || r.buried[Origin{m.Seq, n}] {
+				continue
+			}
+			if err := r.emitResult(d, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) emitResult(d *Drain, row record) error {
+	var result intent.RecordGameResult
+	if err := row.decode(&result); err != nil {
+		return err
+	}
+	line, err := json.Marshal(Ended{
+		d.o.Profile, result.Board, winners[result.Result], result.Reason, result.Plies, result.Duration.Seconds(), result.At.UTC(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.b.Tx.Emit(line); err != nil {
+		return fmt.Errorf("emit the end of board %d: %w", result.Board, err)
+	}
+	d.emitted++
+	return nil
+}
+
+// feed tells that the feed has grown, and drops its oldest games now and then.
+func (d *Drain) feed(ctx context.Context) error {
+	if d.emitted == d.told {
+		return nil
+	}
+	d.told = d.emitted
+	if d.o.Emitted != nil {
+		d.o.Emitted()
+	}
+	return TrimFeed(ctx, d.r, FeedKept, FeedTrim)
+}
+
+// TrimFeed drops the oldest games when there are more than keep and slack.
+func TrimFeed(ctx context.Context, r *runner.Runner, keep, slack int) error {
+	have := int(r.Stats().Outbox)
+	if have <= keep+slack {
+		return nil
+	}
+	_, err := r.DrainOutbox(ctx, min(have-keep, 16*FeedTrim), func(runner.OutboxRow) error { return nil })
+	return err
+}
+
+// FeedRow is a game of the feed, and its number in it.
+type FeedRow struct {
+	Seq uint64
+	Ended
+}
+
+// maxFeedScan is how many rows one read of the feed looks at: those of all
+// profiles stand in one row.
+const maxFeedScan = 4096
+
+// ReadFeed returns up to limit games of a profile that are behind a number,
+// oldest first, and the number up to which it has looked. Gone says that games
+// behind it were dropped.
+func ReadFeed(r *runner.Runner, profile string, after uint64, limit int) (rows []FeedRow, upTo uint64, gone bool, err error) {
+	upTo = after
+	for scanned := 0; scanned < maxFeedScan && len(rows) < limit; {
+		page, err := r.Outbox(upTo+1, 256)
+		if err != nil {
+			return nil, after, false, err
+		}
+		if scanned == 0 && len(page) > 0 && after > 0 && page[0].Seq > after+1 {
+			return nil, after, true, nil
+		}
+		for _, row := range page {
+			if len(rows) == limit {
+				break
+			}
+			upTo = row.Seq
+			var e Ended
+			if json.Unmarshal(row.Message, &e) == nil && e.Profile == profile {
+				rows = append(rows, FeedRow{row.Seq, e})
+			}
+		}
+		scanned += len(page)
+		if len(page) < 256 {
+			break
+		}
+	}
+	return rows, upTo, false, nil
+}
+
+// FeedEnd returns the number of the newest game that ever was in the feed.
+func FeedEnd(r *runner.Runner) uint64 { return r.OutboxEnd() }

@@ -1,0 +1,167 @@
+package journal
+
+import (
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble/internal/intent"
+)
+
+var noon = time.Date(2026, 11, 15, 12, 0, 0, 123456000, time.UTC)
+
+// filled returns an intent of the kind with every field set to something that
+// is not its zero, so that a field which is not coded is noticed.
+func filled(t *testing.T, k intent.Kind) intent.Intent {
+	t.Helper()
+	in := k.New()
+	v := reflect.ValueOf(in).Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if _, ok := f.Interface().(time.Time); ok {
+			f.Set(reflect.ValueOf(noon.Add(time.Duration(i) * time.Second)))
+			continue
+		}
+		switch f.Kind() {
+		case reflect.Int, reflect.Int64, reflect.Int16:
+			f.SetInt(int64(100 + i))
+		case reflect.Uint64:
+			f.SetUint(uint64(1)<<63 + uint64(i))
+		case reflect.Uint8:
+			f.SetUint(2)
+		case reflect.Float64:
+			f.SetFloat(-1.25 * float64(i+1))
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.String:
+			f.SetString(strings.Repeat("x", i+1))
+		case reflect.Array:
+			for j := range f.Len() {
+				f.Index(j).SetUint(uint64(i + j + 1))
+			}
+		default:
+			t.Fatalf("%v: field %s has kind %v, which this test cannot fill", k, v.Type().Field(i).Name, f.Kind())
+		}
+	}
+	return in
+}
+
+// TestFrameKeepsEveryField codes every kind with every field set.
+func TestFrameKeepsEveryField(t *testing.T) {
+	var want []intent.Intent
+	frame := Begin([]byte("before"))
+	for _, k := range intent.Kinds() {
+		in := filled(t, k)
+		want = append(want, in, k.New())
+		frame = Append(Append(frame, in), k.New())
+	}
+	got, err := Decode(frame[len("before"):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		for i := range want {
+			if !reflect.DeepEqual(got[i], want[i]) {
+				t.Errorf("%v: got %+v, want %+v", want[i].Kind(), got[i], want[i])
+			}
+		}
+	}
+}
+
+// TestFrameGolden pins the bytes: journals of today are read tomorrow.
+func TestFrameGolden(t *testing.T) {
+	move := &intent.RecordMove{Board: 300, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: time.UnixMicro(1).UTC()}
+	got := hex.EncodeToString(Append(Begin(nil), move))
+	const want = "01" + "0b" + "8b8000" + "ac02" + "0e" + "04" + "65326534" + "02" + "01" + "02"
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestFrameFromANewerBinary(t *testing.T) {
+	frame := Append(Begin(nil), &intent.UnlinkSession{Session: 5, At: noon})
+	longer := append([]byte{}, frame...)
+	longer = append(longer, 0xff, 0xff)
+	longer[2] += 2 // the record says that it has two bytes more
+	got, err := Decode(longer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []intent.Intent{&intent.UnlinkSession{Session: 5, At: noon}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got[0], want[0])
+	}
+}
+
+func TestFrameRefused(t *testing.T) {
+	good := Append(Begin(nil), &intent.RecordMove{Board: 1, UCI: "e2e4"})
+	for _, tc := range []struct {
+		name  string
+		frame []byte
+	}{
+		{"empty", nil},
+		{"unknown version", []byte{9}},
+		{"unknown kind", []byte{1, 250, 0}},
+		{"cut off", good[:len(good)-1]},
+		{"length without end", []byte{1, 11, 0x80, 0x80}},
+		{"text longer than the record", []byte{1, 11, 3, 1, 2, 200}},
+		{"too many", append(Begin(nil), []byte(strings.Repeat("\x04\x02\x01\x00", MaxIntents+1))...)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got, err := Decode(tc.frame); !errors.Is(err, ErrFrame) {
+				t.Errorf("got %v, %v, want ErrFrame", got, err)
+			}
+		})
+	}
+}
+
+func TestAppendAllocatesNothing(t *testing.T) {
+	buf := make([]byte, 0, 1024)
+	move := &intent.RecordMove{Board: 1, Session: 2, UCI: "e2e4", Ply: 1, At: noon}
+	board := &intent.UpdateBoard{Board: 1, FEN: "8/8/8/8/8/8/8/8 w - - 0 1", Version: 3, At: noon}
+	if n := testing.AllocsPerRun(100, func() {
+		buf = Append(Append(Begin(buf[:0]), move), board)
+	}); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
+
+func FuzzFrame(f *testing.F) {
+	for _, k := range intent.Kinds() {
+		f.Add(Append(Begin(nil), k.New()))
+	}
+	f.Add([]byte{1, 11, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1})
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		intents, err := Decode(frame)
+		if err != nil {
+			return
+		}
+		again := Begin(nil)
+		for _, in := range intents {
+			again = Append(again, in)
+		}
+		back, err := Decode(again)
+		if err != nil {
+			t.Fatalf("what was read cannot be read again: %v", err)
+		}
+		third := Begin(nil)
+		for _, in := range back {
+			third = Append(third, in)
+		}
+		if string(again) != string(third) {
+			t.Errorf("got %x, want %x", third, again)
+		}
+	})
+}
+
+func BenchmarkAppendMove(b *testing.B) {
+	buf := make([]byte, 0, 4096)
+	move := &intent.RecordMove{Board: 123456, Session: 654321, UCI: "e2e4", Ply: 31, At: noon}
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = Append(Begin(buf[:0]), move)
+	}
+}

@@ -1,0 +1,118 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"wamble/internal/intent"
+	"wamble/runner"
+)
+
+// Schema is the version of what a journal keeps in a runner: frames of intents,
+// and the workers of the profiles.
+var Schema = runner.Version{Major: 1, Minor: 0}
+
+// Policy is that of a worker that drains a journal: its budget never ends,
+// because a message that was answered must reach the store however often the
+// process dies on the way.
+var Policy = runner.Policy{LeaseTTL: time.Minute, RetryBudget: math.MaxInt32}
+
+// messageID is the id of every message: the journal tells them apart by number.
+var messageID = []byte{'i'}
+
+// messageTo is a message to a worker that carries a frame of intents. The frame
+// is not copied.
+func messageTo(worker uint32, frame []byte) runner.Message {
+	return runner.Message{Kind: runner.Command, Flags: runner.Durable, To: int64(worker), ID: messageID, Payload: frame}
+}
+
+// Add puts a frame into a group, to be committed with the others of its step.
+func Add(g *runner.Group, worker uint32, frame []byte) error {
+	m := messageTo(worker, frame)
+	return g.Add(&m)
+}
+
+// Post puts intents into the journal as one message, and returns its number
+// when it is durable. It is for tools and tests; a profile fills groups.
+func Post(ctx context.Context, r *runner.Runner, worker uint32, intents ...intent.Intent) (uint64, error) {
+	frame := Begin(nil)
+	for _, in := range intents {
+		frame = Append(frame, in)
+	}
+	m := messageTo(worker, frame)
+	row, err := r.Post(ctx, &m)
+	return row.Seq, err
+}
+
+// DecodeMessage reads the intents out of a message of the journal, for tools
+// that show it. Errors: ErrFrame, also for a message that is none of ours.
+func DecodeMessage(m *runner.Message) ([]intent.Intent, error) {
+	if !bytes.Equal(m.ID, messageID) {
+		return nil, fmt.Errorf("%w: the message is not of a profile's journal", ErrFrame)
+	}
+	return Decode(m.Payload)
+}
+
+// WorkerOf returns the number of a profile's worker. A profile keeps its number
+// for the life of the journal; a new one gets the next.
+func WorkerOf(ctx context.Context, r *runner.Runner, profile string) (uint32, error) {
+	key, count := []byte("profile/"+profile), []byte("profiles")
+	var id uint32
+	_, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		known, err := readUint32(tx, key)
+		if err != nil || known != 0 {
+			id = known
+			return err
+		}
+		last, err := readUint32(tx, count)
+		if err != nil {
+			return err
+		}
+		id = last + 1
+		value := binary.LittleEndian.AppendUint32(nil, id)
+		return errors.Join(tx.Put(key, value), tx.Put(count, value))
+	})
+	if err != nil {
+		return 0, fmt.Errorf("number of profile %q in the journal: %w", profile, err)
+	}
+	return id, nil
+}
+
+// Workers returns the numbers of all profiles that ever wrote to the journal, by
+// name.
+func Workers(ctx context.Context, r *runner.Runner) (map[string]uint32, error) {
+	var workers map[string]uint32
+	_, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		workers = map[string]uint32{}
+		prefix := []byte("profile/")
+		return tx.Range(prefix, []byte("profile0"), func(key, value []byte) bool { // '0' follows '/'
+			if len(value) == 4 {
+				workers[string(key[len(prefix):])] = binary.LittleEndian.Uint32(value)
+			}
+			return true
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("profiles of the journal: %w", err)
+	}
+	return workers, nil
+}
+
+// readUint32 returns 0 for a key that is not there.
+func readUint32(tx *runner.Tx, key []byte) (uint32, error) {
+	value, err := tx.Get(key)
+	switch {
+	case errors.Is(err, runner.ErrNotFound):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case len(value) != 4:
+		return 0, fmt.Errorf("%q: %w", key, runner.ErrFormat)
+	}
+	return binary.LittleEndian.Uint32(value), nil
+}

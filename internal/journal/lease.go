@@ -1,0 +1,72 @@
+package journal
+
+import "wamble"
+
+// Leases hands out row numbers from blocks that were leased from the store
+// ahead of need, so that a row has its number before the store has the row. It
+// belongs to one goroutine and is deterministic: leasing itself happens
+// elsewhere, and its result comes back through Add.
+type Leases struct {
+	size   int // how many numbers to lease at a time
+	stocks [4]stock
+}
+
+type stock struct {
+	blocks []wamble.Block
+	left   int64
+	wanted bool
+}
+
+// NewLeases returns an empty supply that leases size numbers at a time: enough
+// for ten minutes without a store.
+func NewLeases(size int) *Leases { return &Leases{size: max(size, 2)} }
+
+// Next takes a number, or reports that there is none until Add is called.
+func (l *Leases) Next(s wamble.Sequence) (id int64, ok bool) {
+	st := &l.stocks[s]
+	if st.left == 0 {
+		return 0, false
+	}
+	b := &st.blocks[0]
+	id = b.First
+	b.First++
+	b.Count--
+	st.left--
+	if b.Count == 0 {
+		st.blocks = st.blocks[1:]
+	}
+	return id, true
+}
+
+// Want returns how many numbers should be leased now, 0 if there are enough or
+// a lease is under way. It is true of a supply that is half used.
+func (l *Leases) Want(s wamble.Sequence) int {
+	st := &l.stocks[s]
+	if st.wanted || st.left > int64(l.size/2) {
+		return 0
+	}
+	st.wanted = true
+	return l.size
+}
+
+// Add brings in what was leased. After a failed lease it is called with no
+// blocks, so that Want asks again.
+func (l *Leases) Add(s wamble.Sequence, blocks []wamble.Block) {
+	st := &l.stocks[s]
+	st.wanted = false
+	for _, b := range blocks {
+		if b.Count > 0 {
+			st.blocks = append(st.blocks, b)
+			st.left += b.Count
+		}
+	}
+}
+
+// Left returns how many numbers are in stock.
+func (l *Leases) Left(s wamble.Sequence) int64 { return l.stocks[s].left }
+
+// Blocks returns the numbers in stock, for another process to Add.
+func (l *Leases) Blocks(s wamble.Sequence) []wamble.Block { return l.stocks[s].blocks }
+
+// Size returns how many numbers are leased at a time.
+func (l *Leases) Size() int { return l.size }

@@ -1,0 +1,216 @@
+package journal
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"wamble/internal/intent"
+)
+
+// Origin says where an intent of a plan came from.
+type Origin struct {
+	Seq   uint64 // of the message
+	Index int    // in the message
+}
+
+// Plan is the intents of a run of messages, made ready for one transaction:
+// coalesced, and in an order in which everything exists before it is needed.
+type Plan struct {
+	Through uint64 // the last message of the run
+	Intents []intent.Intent
+	Origins []Origin // of Intents, index by index
+}
+
+// Limits bound a plan.
+type Limits struct {
+	Intents int // at most; at least 1
+	Bytes   int // of estimated payload, at most; at least 1
+}
+
+// backlogFactor is how much larger than usual plans are when intents wait for
+// backlogPlans of them: where thousands of moves meet in one transaction, each
+// board and each reservation is written once instead of each time.
+const (
+	backlogFactor = 64
+	backlogPlans  = 4
+)
+
+// Adapt fits the limits to how many intents wait: small transactions while there
+// is little to do, so that rows appear soon; large ones under pressure, and very
+// large ones behind a backlog.
+func (l Limits) Adapt(waiting int) Limits {
+	if waiting >= backlogPlans*l.Intents {
+		return Limits{backlogFactor * l.Intents, backlogFactor * l.Bytes}
+	}
+	adaptive := 128
+	switch {
+	case waiting >= 1024:
+		adaptive = 512
+	case waiting >= 256:
+		adaptive = 256
+	}
+	l.Intents = min(l.Intents, adaptive)
+	return l
+}
+
+// Malformed is returned when a message of a plan holds a record that cannot be
+// read. Nothing of the message can be trusted.
+type Malformed struct {
+	Seq uint64
+	Err error
+}
+
+func (e *Malformed) Error() string { return fmt.Sprintf("message %d: %v", e.Seq, e.Err) }
+func (e *Malformed) Unwrap() error { return e.Err }
+
+// Planner makes plans. It keeps the memory that it works with.
+type Planner struct {
+	items   []item
+	sorted  []item
+	cuts    []record
+	written map[key]struct{}
+	fresh   fresh
+}
+
+// item is an intent with its origin and what orders it within its kind.
+type item struct {
+	in           intent.Intent
+	origin       Origin
+	major, minor uint64
+}
+
+// Make takes messages from the front of the queue, as many as fit into the
+// limits and at least one, and returns the plan and how many it took. A message
+// is never split: its effects appear together. Errors: *Malformed.
+func (p *Planner) Make(queue []Message, limits Limits) (Plan, int, error) {
+	if len(queue) == 0 {
+		return Plan{}, 0, nil
+	}
+	var b barrier
+	taken, intents, size := 0, 0, 0
+	for i := range queue {
+		m := &queue[i]
+		if taken > 0 && (intents+m.intents > limits.Intents || size+m.bytes > limits.Bytes || !b.admits(m)) {
+			break
+		}
+		b.add(m)
+		taken, intents, size = taken+1, intents+m.intents, size+m.bytes
+	}
+	plan, err := p.arrange(queue[:taken], b.closed)
+	return plan, taken, err
+}
+
+// arrange makes the plan of messages: newest per key where only the newest
+// counts, then by kind, then by what lies together in the table, unless they
+// must keep their order.
+func (p *Planner) arrange(messages []Message, keep bool) (Plan, error) {
+	p.items = p.items[:0]
+	if p.written == nil {
+		p.written = map[key]struct{}{}
+	}
+	clear(p.written)
+	for i := range slices.Backward(messages) {
+		if err := p.collect(&messages[i]); err != nil {
+			return Plan{}, &Malformed{messages[i].Seq, err}
+		}
+	}
+	slices.Reverse(p.items)
+	if !keep {
+		p.sort()
+	}
+	plan := Plan{
+		Through: messages[len(messages)-1].Seq,
+		Intents: make([]intent.Intent, len(p.items)), Origins: make([]Origin, len(p.items)),
+	}
+	for i := range p.items {
+		plan.Intents[i], plan.Origins[i] = p.items[i].in, p.items[i].origin
+	}
+	clear(p.items)
+	return plan, nil
+}
+
+// collect adds the intents of a message that nothing newer overwrites, last
+// first.
+func (p *Planner) collect(m *Message) error {
+	p.cuts = p.cuts[:0]
+	for rest := m.records; len(rest) > 0; {
+		var r record
+		r, rest, _ = cut(rest)
+		p.cuts = append(p.cuts, r)
+	}
+	for i, r := range slices.Backward(p.cuts) {
+		if k, overwrites := r.key(); overwrites {
+			if _, newer := p.written[k]; newer {
+				continue
+			}
+			p.written[k] = struct{}{}
+		}
+		in := p.fresh.intent(r.kind)
+		if err := r.decode(in); err != nil {
+			return fmt.Errorf("%w: record %d, %v, is malformed", ErrFrame, i, r.kind)
+		}
+		major, minor := locality(in)
+		p.items = append(p.items, item{in, Origin{m.Seq, i}, major, minor})
+	}
+	return nil
+}
+
+// sort orders the items by kind, and within a kind by locality.
+func (p *Planner) sort() {
+	var starts [256]int // by rank; the unused 0 moves everything up by one
+	for i := range p.items {
+		starts[rank[p.items[i].in.Kind()]+1]++
+	}
+	for r := 1; r < len(starts); r++ {
+		starts[r] += starts[r-1]
+	}
+	p.sorted = slices.Grow(p.sorted[:0], len(p.items))[:len(p.items)]
+	at := starts
+	for i := range p.items {
+		r := rank[p.items[i].in.Kind()]
+		p.sorted[at[r]] = p.items[i]
+		at[r]++
+	}
+	for r := range len(starts) - 1 {
+		slices.SortFunc(p.sorted[starts[r]:starts[r+1]], func(a, b item) int {
+			return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor),
+				cmp.Compare(a.origin.Seq, b.origin.Seq), cmp.Compare(a.origin.Index, b.origin.Index))
+		})
+	}
+	p.items, p.sorted = p.sorted, p.items
+	clear(p.sorted)
+}
+
+// rank is the place of a kind in a batch, from 1; no kind has 0.
+var rank = func() (r [256]uint8) {
+	for i, k := range intent.Kinds() {
+		r[k] = uint8(i + 1)
+	}
+	return r
+}()
+
+// locality orders intents of one kind by the rows they touch: moves and payouts
+// lie together by board, and all writers take row locks in one order. Other kinds
+// keep the order in which they came.
+func locality(in intent.Intent) (major, minor uint64) {
+	switch in := in.(type) {
+	case *intent.RecordMove:
+		return uint64(in.Board), uint64(in.Ply)
+	case *intent.RecordPayout:
+		return uint64(in.Board), uint64(in.Session)
+	case *intent.UpdateBoard:
+		return uint64(in.Board), 0
+	case *intent.UpdateBoardAssignmentTime:
+		return uint64(in.Board), 0
+	case *intent.UpdateSessionLastSeen:
+		return uint64(in.Session), 0
+	case *intent.RecordRating:
+		if in.Key.IsZero() {
+			return 0, uint64(in.Session)
+		}
+		return binary.BigEndian.Uint64(in.Key[:]), binary.BigEndian.Uint64(in.Key[8:])
+	}
+	return 0, 0
+}

@@ -1,0 +1,213 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"wamble/internal/intent"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+)
+
+// statement writes the rows of a run.
+type statement struct {
+	sql  string
+	args []any
+	// rows is how many rows it touches if all are new; -1: never mind.
+	rows int
+	// verify is run with the same args, or the first of them if checks says how
+	// many, if fewer were touched. If it yields a row, that is a text that says
+	// what is wrong.
+	verify string
+	checks int
+}
+
+// writers is the one table of how each kind is written, for runs that have
+// passed schema.Check.
+var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statement{
+	intent.KindCreateSession:             createSessions,
+	intent.KindLinkSession:               linkSessions,
+	intent.KindUnlinkSession:             unlinkSessions,
+	intent.KindRecordTermsAcceptance:     recordTerms,
+	intent.KindCreateBoard:               createBoards,
+	intent.KindUpdateBoard:               changeBoards,
+	intent.KindUpdateBoardAssignmentTime: changeBoards,
+	intent.KindRecordMove:                recordMoves,
+	intent.KindRecordGameResult:          recordResults,
+	intent.KindRecordPayout:              recordPayouts,
+	intent.KindRecordRating:              recordRatings,
+	intent.KindRecordPrediction:          recordPredictions,
+	intent.KindResolvePrediction:         resolvePredictions,
+	intent.KindCreateReservation:         createReservations,
+	intent.KindRemoveReservation:         removeReservations,
+	intent.KindRecordLastMoveShown:       recordShown,
+	intent.KindUpdateSessionLastSeen:     seeSessions,
+	intent.KindErasePlayer:               erasePlayers,
+	intent.KindPurgeSessions:             purgeSessions,
+}
+
+// Apply implements store.Store.
+func (s *Store) Apply(ctx context.Context, b store.Batch) error {
+	if err := schema.CheckAll(b); err != nil {
+		return err
+	}
+	statements := []statement{moveCursor(b)}
+	for kind, run := range schema.Runs(b.Intents) {
+		statements = append(statements, writers[kind](b.Profile, run)...)
+	}
+	limited, cancel := s.limit(ctx, b.Intents, len(statements))
+	defer cancel()
+	return sorted(ctx, "apply", s.transact(limited, func(conn *pgxpool.Conn) error {
+		if err := s.execute(limited, conn, s.begin(), statements); err != nil {
+			return err
+		}
+		tag, err := conn.Exec(limited, "COMMIT")
+		if err == nil && tag.String() != "COMMIT" { // the server takes COMMIT of a failed transaction as ROLLBACK
+			err = fmt.Errorf("the server answered COMMIT with %s", tag)
+		}
+		return err
+	}))
+}
+
+// limit bounds a whole batch. The server's own limit on statements does not
+// hold for what a new connection asks before BEGIN: the descriptions of the
+// statements, which wait for whoever locks a table. Only a purge may take as
+// long as it takes.
+func (s *Store) limit(ctx context.Context, intents []intent.Intent, statements int) (context.Context, context.CancelFunc) {
+	if slices.ContainsFunc(intents, func(in intent.Intent) bool { return in.Kind() == intent.KindPurgeSessions }) {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Duration(statements+2)*s.timeout)
+}
+
+// transact hands out a connection and sees to it that no transaction is left
+// open on it.
+func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	err = work(conn)
+	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
+		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_, _ = conn.Exec(tidy, "ROLLBACK") // if it fails, Release ends the connection
+	}
+	return err
+}
+
+// begin starts a transaction that is on disk when COMMIT returns, whatever the
+// server's default is.
+func (s *Store) begin() *pgx.Batch {
+	b := &pgx.Batch{}
+	b.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
+	b.Queue("SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', $1, true)",
+		strconv.FormatInt(s.timeout.Milliseconds(), 10))
+	return b
+}
+
+// execute sends what stands in b and the statements in one round trip, then
+// looks at the counts.
+func (s *Store) execute(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, statements []statement) error {
+	before := b.Len()
+	for _, st := range statements {
+		b.Queue(st.sql, st.args...)
+	}
+	results := conn.SendBatch(ctx, b)
+	var short []statement
+	for i := range b.Len() {
+		tag, err := results.Exec()
+		if err != nil {
+			_ = results.Close() // repeats err
+			return err
+		}
+		if i < before {
+			continue
+		}
+		if st := statements[i-before]; st.rows >= 0 && tag.RowsAffected() < int64(st.rows) {
+			short = append(short, st)
+		}
+	}
+	if err := results.Close(); err != nil {
+		return err
+	}
+	for _, st := range short {
+		if err := verify(ctx, conn, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verify finds out why a statement wrote fewer rows than it was given.
+func verify(ctx context.Context, conn *pgxpool.Conn, st statement) error {
+	var wrong string
+	args := st.args
+	if st.checks > 0 {
+		args = args[:st.checks]
+	}
+	err := conn.QueryRow(ctx, st.verify, args...).Scan(&wrong)
+	switch {
+	case isNone(err):
+		return nil
+	case err != nil:
+		return err
+	case st.verify == verifyCursor:
+		at, err := strconv.ParseUint(wrong, 10, 64)
+		if err != nil {
+			return fmt.Errorf("read cursor: %w", err)
+		}
+		return &store.CursorMoved{At: at}
+	}
+	return schema.Badf("%s", wrong)
+}
+
+// Probe implements store.Store.
+func (s *Store) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, error) {
+	if err := schema.CheckBatch(b); err != nil {
+		return nil, err
+	}
+	var rejected []store.Rejection
+	limited, cancel := s.limit(ctx, b.Intents, len(b.Intents))
+	defer cancel()
+	err := s.transact(limited, func(conn *pgxpool.Conn) error {
+		if err := s.execute(limited, conn, s.begin(), nil); err != nil {
+			return err
+		}
+		found, err := schema.Probe(b.Intents, func(run []intent.Intent) error { return s.try(limited, conn, b.Profile, run) })
+		rejected = found
+		return err // transact rolls back
+	})
+	if err != nil {
+		return nil, sorted(ctx, "probe", err)
+	}
+	return rejected, nil
+}
+
+// try writes intents and takes them back if one fails.
+func (s *Store) try(ctx context.Context, conn *pgxpool.Conn, profile string, intents []intent.Intent) error {
+	b := &pgx.Batch{}
+	b.Queue("SAVEPOINT probe")
+	var statements []statement
+	for kind, run := range schema.Runs(intents) {
+		statements = append(statements, writers[kind](profile, run)...)
+	}
+	err := s.execute(ctx, conn, b, statements)
+	if err != nil {
+		err = sorted(ctx, intents[0].Kind().String(), err)
+		if _, rerr := conn.Exec(ctx, "ROLLBACK TO SAVEPOINT probe"); rerr != nil {
+			return sorted(ctx, "probe", rerr)
+		}
+	}
+	if _, rerr := conn.Exec(ctx, "RELEASE SAVEPOINT probe"); rerr != nil {
+		return sorted(ctx, "probe", rerr)
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+)
+
+const theseBoards = `unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::timestamptz[]) AS v(id, fen, status, variant, at)`
+
+func createBoards(profile string, run []intent.Intent) []statement {
+	n := len(run)
+	ids, fens, states, variants, at := make([]int64, n), make([]string, n), make([]string, n), make([]int32, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.CreateBoard](run) {
+		ids[i], fens[i], states[i], variants[i], at[i] = int64(in.Board), in.FEN, in.Status.String(), int32(in.Variant), in.At
+	}
+	return []statement{{rows: n, args: []any{ids, fens, states, variants, at, profile}, sql: `
+		INSERT INTO boards (id, fen, status, profile, variant, created_at, updated_at)
+		SELECT id, fen, status, $6::text, NULLIF(variant, -1), at, at FROM ` + theseBoards + ` ON CONFLICT (id) DO NOTHING`,
+		verify: `SELECT format('CREATE_BOARD: board %s belongs to another profile', v.id)
+		FROM ` + theseBoards + ` JOIN boards b ON b.id = v.id AND b.profile <> $6::text LIMIT 1`}}
+}
+
+const theseChanges = `unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[]) AS v(id, fen, status, version, assigned)`
+
+// changeBoards writes positions that are newer than what is stored, and times
+// of assignment.
+func changeBoards(_ string, run []intent.Intent) []statement {
+	changes := schema.BoardChanges(run)
+	n := len(changes)
+	ids, fens, states, versions, assigned := make([]int64, n), make([]string, n), make([]string, n), make([]int64, n), make([]*time.Time, n)
+	for i, c := range changes {
+		ids[i], fens[i], states[i], versions[i] = int64(c.Board), c.FEN, c.Status.String(), c.Version
+		if !c.Assigned.IsZero() {
+			assigned[i] = &changes[i].Assigned
+		}
+	}
+	return []statement{{rows: n, args: []any{ids, fens, states, versions, assigned}, sql: `
+		UPDATE boards b SET fen = CASE WHEN b.version < v.version THEN v.fen ELSE b.fen END, status = CASE WHEN b.version < v.version THEN v.status ELSE b.status END,
+			version = greatest(b.version, v.version), last_assignment_time = greatest(b.last_assignment_time, v.assigned)
+		FROM ` + theseChanges + ` WHERE b.id = v.id`,
+		verify: `SELECT format('` + run[0].Kind().String() + `: there is no board %s', v.id)
+		FROM ` + theseChanges + ` WHERE NOT EXISTS (SELECT FROM boards b WHERE b.id = v.id) LIMIT 1`}}
+}
+
+const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, coalesce(b.variant, -1), b.version, b.created_at, b.last_assignment_time,
+	r.session_id, r.reserved_for_white, r.started_at, r.expires_at, s.token, p.public_key,
+	g.winning_side, g.move_count, g.duration_us, g.termination_reason, g.finished_at
+	FROM boards b LEFT JOIN reservations r ON r.board_id = b.id LEFT JOIN sessions s ON s.id = r.session_id LEFT JOIN players p ON p.id = s.player_id
+	LEFT JOIN game_results g ON g.board_id = b.id `
+
+// live finds the boards of a profile by the index on status.
+const live = `b.profile = $1 AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
+
+// LiveBoards implements store.Queries.
+func (s *Store) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error] {
+	list := func() (ids []int64, err error) {
+		err = s.readAll(ctx, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile}, func(rows pgx.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		})
+		return ids, err
+	}
+	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
+		return s.boards(ctx, `WHERE b.id = ANY($1::bigint[]) AND b.status <> 'ARCHIVED' ORDER BY b.created_at, b.id`, ids)
+	})
+}
+
+// Board implements store.Queries.
+func (s *Store) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
+	boards, err := s.boards(ctx, `WHERE b.id = $1`, int64(id))
+	if err == nil && len(boards) == 0 {
+		err = sorted(ctx, "read board", store.ErrNotFound)
+	}
+	if err != nil {
+		return wamble.Board{}, err
+	}
+	return boards[0], nil
+}
+
+// Games implements store.Queries.
+func (s *Store) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble.Board, error] {
+	var since *time.Time
+	if !f.Since.IsZero() {
+		since = &f.Since
+	}
+	return schema.Pages(func(last *wamble.Board) ([]wamble.Board, error) {
+		after := f.After
+		if last != nil {
+			after = last.ID
+		}
+		return s.boards(ctx, `WHERE b.id > $1 AND ($2::text = '' OR b.profile = $2::text) AND (NOT $3::bool OR b.status = 'ARCHIVED')
+			AND ($4::timestamptz IS NULL OR g.finished_at >= $4::timestamptz OR EXISTS (SELECT FROM moves m WHERE m.board_id = b.id AND m.timestamp >= $4::timestamptz))
+			ORDER BY b.id LIMIT $5`, int64(after), f.Profile, f.Finished, since, schema.PageSize)
+	})
+}
+
+// boards reads boards with their moves in one snapshot.
+func (s *Store) boards(ctx context.Context, where string, args ...any) ([]wamble.Board, error) {
+	var boards []wamble.Board
+	at := map[wamble.BoardID]int{}
+	err := s.read(ctx, "read boards", func(batch *pgx.Batch) {
+		batch.Queue(selectBoard+where, args...).Query(each(func(rows pgx.Rows) error {
+			b, err := scanBoard(rows)
+			at[b.ID] = len(boards)
+			boards = append(boards, b)
+			return err
+		}))
+		batch.Queue(fmt.Sprintf(selectMoves, where), args...).Query(each(func(rows pgx.Rows) error {
+			id, m, err := scanMove(rows)
+			if err != nil {
+				return err
+			}
+			b := &boards[at[id]]
+			b.Moves = append(b.Moves, m)
+			return nil
+		}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return boards, nil
+}
+
+func scanBoard(rows pgx.Rows) (wamble.Board, error) {
+	var b wamble.Board
+	var status string
+	var assigned, since, until, finished *time.Time
+	var holder *wamble.SessionID
+	var white *bool
+	var token, key []byte
+	var result, reason *string
+	var plies *int
+	var micros *int64
+	err := rows.Scan(&b.ID, &b.Profile, &b.FEN, &status, &b.Variant, &b.Version, &b.Created, &assigned,
+		&holder, &white, &since, &until, &token, &key, &result, &plies, &micros, &reason, &finished)
+	if err != nil {
+		return b, err
+	}
+	if b.Status, err = wamble.ParseBoardStatus(status); err != nil {
+		return b, schema.Badf("board %d: %v", b.ID, err)
+	}
+	b.Created = b.Created.UTC()
+	if assigned != nil {
+		b.LastAssigned = assigned.UTC()
+	}
+	if holder != nil {
+		b.Holder = &wamble.Reservation{Board: b.ID, Profile: b.Profile, Session: *holder, White: *white, At: since.UTC(), Expires: until.UTC()}
+		copy(b.Holder.Token[:], token)
+		copy(b.Holder.Key[:], key)
+	}
+	if result != nil {
+		r, err := wamble.ParseResult(*result)
+		if err != nil {
+			return b, schema.Badf("board %d: %v", b.ID, err)
+		}
+		b.Result = &wamble.GameResult{Result: r, Plies: *plies, Duration: time.Duration(*micros) * time.Microsecond, Reason: *reason, Finished: finished.UTC()}
+	}
+	return b, nil
+}

@@ -1,0 +1,121 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"wamble/internal/prooftest"
+	"wamble/internal/store"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/store/storetest"
+)
+
+// TestBrokenServer crashes, stops and degrades a server of its own, one after
+// the other, under the same store.
+func TestBrokenServer(t *testing.T) {
+	cluster := pgtest.Start(t, true)
+	t.Run("restart in mid-batch", func(t *testing.T) { testRestart(t, cluster) })
+	t.Run("away and back", func(t *testing.T) { testAway(t, cluster) })
+	t.Run("read-only after failover", func(t *testing.T) { testReadOnly(t, cluster) })
+}
+
+// testRestart crashes the server again and again while a worker applies
+// batches, and finds every move exactly once.
+func testRestart(t *testing.T, cluster *pgtest.Cluster) {
+	s := open(t, cluster.Migrated(t))
+	rng := prooftest.Random(t)
+	tr, start := storetest.NewTraffic(50, 1)
+	applied := []store.Batch{start}
+	if _, err := storetest.Deliver(t.Context(), s, start); err != nil {
+		t.Fatal(err)
+	}
+	failures := 0
+	for range prooftest.Part(100) {
+		ctx, cancel := context.WithCancel(t.Context())
+		crashed := make(chan struct{})
+		go func() {
+			defer close(crashed)
+			cluster.Restart(t)
+		}()
+		// The worker goes on until some batches after the restart.
+		for left := 1 + rng.IntN(8); left > 0; {
+			b := tr.Batch(1 + rng.IntN(64))
+			n, err := storetest.Deliver(ctx, s, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			applied, failures = append(applied, b), failures+n
+			select {
+			case <-crashed:
+				left--
+			default:
+			}
+		}
+		cancel()
+	}
+	if failures == 0 {
+		t.Error("no crash was noticed: the test shows nothing")
+	}
+	t.Logf("measured: %d batches, %d failed tries", len(applied), failures)
+	storetest.Holds(t, s, applied)
+}
+
+func testAway(t *testing.T, cluster *pgtest.Cluster) {
+	s := open(t, cluster.Migrated(t))
+	tr, start := storetest.NewTraffic(4, 1)
+	if err := s.Apply(t.Context(), start); err != nil {
+		t.Fatal(err)
+	}
+	b := tr.Batch(8)
+	cluster.Down(t)
+	for range 3 {
+		if err := s.Apply(t.Context(), b); !errors.Is(err, store.ErrTransient) {
+			t.Errorf("apply while away: got %v, want a transient error", err)
+		}
+		if _, err := s.Probe(t.Context(), b); !errors.Is(err, store.ErrTransient) {
+			t.Errorf("probe while away: got %v, want a transient error", err)
+		}
+		if _, err := s.SessionByID(t.Context(), 1); !errors.Is(err, store.ErrTransient) || errors.Is(err, store.ErrNotFound) {
+			t.Errorf("read while away: got %v, want a transient error", err)
+		}
+	}
+	cluster.Up(t)
+	if err := s.Apply(t.Context(), b); err != nil {
+		t.Errorf("apply when it is back: %v", err)
+	}
+	storetest.Holds(t, s, []store.Batch{start, b})
+}
+
+// testReadOnly makes the server refuse writes, as the old primary does after a
+// failover: on connections that stand, and on new ones.
+func testReadOnly(t *testing.T, cluster *pgtest.Cluster) {
+	o := cluster.Migrated(t)
+	s := open(t, o)
+	tr, start := storetest.NewTraffic(4, 1)
+	if err := s.Apply(t.Context(), start); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Execute(t, o, "ALTER SYSTEM SET default_transaction_read_only = on")
+	pgtest.Execute(t, o, "SELECT pg_reload_conf()")
+	// A standing connection hears of it between two statements, some time.
+	applied := []store.Batch{start}
+	b := tr.Batch(8)
+	err := s.Apply(t.Context(), b)
+	for ; err == nil; err = s.Apply(t.Context(), b) {
+		applied = append(applied, b)
+		b = tr.Batch(8)
+	}
+	if !errors.Is(err, store.ErrTransient) {
+		t.Errorf("a standing connection: got %v, want a transient error", err)
+	}
+	if err := open(t, o).Apply(t.Context(), b); !errors.Is(err, store.ErrTransient) {
+		t.Errorf("a new connection: got %v, want a transient error", err)
+	}
+	pgtest.Execute(t, o, "ALTER SYSTEM RESET default_transaction_read_only")
+	pgtest.Execute(t, o, "SELECT pg_reload_conf()")
+	if _, err := storetest.Deliver(t.Context(), s, b); err != nil {
+		t.Errorf("when it takes writes again: %v", err)
+	}
+	storetest.Holds(t, s, append(applied, b))
+}

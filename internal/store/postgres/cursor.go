@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"wamble"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+)
+
+const (
+	// The row of a new cursor is made only by a batch that starts at 0.
+	insertCursor = `INSERT INTO journal_cursors (journal_id, profile, message) SELECT $1::bytea, $2::text, $3::bigint WHERE $4::bigint = 0 ON CONFLICT DO NOTHING`
+	updateCursor = `UPDATE journal_cursors SET message = $3::bigint, updated_at = NOW() WHERE journal_id = $1::bytea AND profile = $2::text AND message = $4::bigint`
+	verifyCursor = `SELECT coalesce((SELECT message FROM journal_cursors WHERE journal_id = $1::bytea AND profile = $2::text), 0)::text WHERE $3::bigint <> $4::bigint`
+)
+
+// moveCursor steps the cursor of a batch. It locks the cursor's row, so that of
+// two who apply the same batch one finds it moved.
+func moveCursor(b store.Batch) statement {
+	st := statement{sql: updateCursor, args: []any{b.Journal[:], b.Profile, int64(b.Through), int64(b.After)}, rows: 1, verify: verifyCursor}
+	if b.After == 0 {
+		st.sql = insertCursor
+	}
+	return st
+}
+
+// Cursor implements store.Store.
+func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (uint64, error) {
+	var at uint64
+	err := s.readRow(ctx, "read cursor", `SELECT coalesce((SELECT message FROM journal_cursors WHERE journal_id = $1 AND profile = $2), 0)`, []any{j[:], profile}, &at)
+	return at, err
+}
+
+// Lease implements store.Store. It is a write: a transaction number makes
+// COMMIT wait until the sequence's step is on disk, also where an earlier step
+// was logged ahead.
+func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
+	if n < 1 || n > 1_000_000 {
+		return nil, schema.Badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
+	}
+	if int(seq) >= len(wamble.Sequences()) {
+		return nil, schema.Badf("lease: there is no %v", seq)
+	}
+	var blocks []wamble.Block
+	b := s.begin()
+	b.Queue("SELECT txid_current()")
+	b.Queue(`SELECT min(v), count(*) FROM (
+			SELECT v, v - row_number() OVER (ORDER BY v) AS island
+			FROM (SELECT nextval(pg_get_serial_sequence($1, 'id')) AS v FROM generate_series(1, $2)) numbers) numbered
+		GROUP BY island ORDER BY 1`, seq.String(), n).
+		Query(each(func(rows pgx.Rows) error {
+			var block wamble.Block
+			if err := rows.Scan(&block.First, &block.Count); err != nil {
+				return err
+			}
+			blocks = append(blocks, block)
+			return nil
+		}))
+	b.Queue("COMMIT")
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	conn, err := s.pool.Acquire(limited)
+	if err == nil {
+		defer conn.Release()
+		err = conn.SendBatch(limited, b).Close()
+	}
+	if err != nil {
+		return nil, sorted(ctx, "lease "+seq.String(), err)
+	}
+	return blocks, nil
+}

@@ -1,0 +1,247 @@
+package pgtest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble/internal/store/postgres"
+)
+
+// Cluster is a private server.
+type Cluster struct {
+	bin   string // folder of the binaries
+	dir   string // data, log and socket
+	port  int
+	as    *syscall.Credential // nil: the user of the tests
+	guard *exec.Cmd
+	leash io.Closer // while it is open, the guard waits
+}
+
+// Start starts a cluster that ends with the test. With fsync it survives what a
+// real one survives; without, it is faster.
+func Start(t testing.TB, fsync bool) *Cluster {
+	t.Helper()
+	c, err := start(fsync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func start(fsync bool) (*Cluster, error) {
+	bin, err := binaries("/usr/lib/postgresql")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "wamble-pg-")
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	c := &Cluster{bin: bin, dir: dir}
+	err = c.dropPrivileges()
+	if err == nil {
+		err = c.watch()
+	}
+	if err == nil {
+		err = c.run("initdb", "-D", c.data(), "-U", "wamble", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+	}
+	if err == nil {
+		err = c.configure(fsync)
+	}
+	if err == nil {
+		err = c.first()
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.end())
+	}
+	return c, nil
+}
+
+func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
+
+// binaries finds the newest server that is installed under dir, by version as
+// Debian does it, else the one in the PATH.
+func binaries(dir string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, "*/bin/initdb"))
+	if err != nil {
+		return "", err
+	}
+	newest, version := "", -1
+	for _, path := range found {
+		if v, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))); err == nil && v > version {
+			newest, version = path, v
+		}
+	}
+	if newest == "" {
+		if newest, err = exec.LookPath("initdb"); err != nil {
+			return "", errors.New("the tests need PostgreSQL's server binaries (initdb, pg_ctl, postgres); " +
+				"install them with: apt-get install -y --no-install-recommends postgresql, or set WAMBLE_TEST_DSN")
+		}
+	}
+	return filepath.Dir(newest), nil
+}
+
+// dropPrivileges chooses another user when the tests run as root, which
+// PostgreSQL refuses.
+func (c *Cluster) dropPrivileges() error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uerr := strconv.ParseUint(u.Uid, 10, 32)
+		gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
+		if err := errors.Join(uerr, gerr); err != nil {
+			return err
+		}
+		c.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		return os.Chown(c.dir, int(uid), int(gid))
+	}
+	return errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+}
+
+// command prepares a program of the cluster's user. It has a process group of
+// its own, so that an interrupt from the keyboard reaches only the tests.
+func (c *Cluster) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = c.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.as, Setpgid: true}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
+func (c *Cluster) run(name string, args ...string) error {
+	out, err := c.command(filepath.Join(c.bin, name), args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", name, err, out)
+	}
+	return nil
+}
+
+// watch starts the guard: a shell that reads from a pipe of this process. When
+// the pipe ends, because end closes it or because this process is gone, it ends
+// the server and removes the folder.
+func (c *Cluster) watch() error {
+	const script = `cat >/dev/null; "$1"/pg_ctl -D "$2"/data -m immediate -w stop >/dev/null 2>&1; cd /; rm -rf "$2"`
+	c.guard = c.command("/bin/sh", "-c", script, "guard", c.bin, c.dir)
+	leash, err := c.guard.StdinPipe()
+	if err != nil {
+		return err
+	}
+	c.leash = leash
+	return c.guard.Start()
+}
+
+// end ends the server at once and waits until its folder is gone.
+func (c *Cluster) end() error {
+	if c.guard == nil || c.guard.Process == nil {
+		return os.RemoveAll(c.dir)
+	}
+	if err := c.leash.Close(); err != nil {
+		return err
+	}
+	if err := c.guard.Wait(); err != nil {
+		return fmt.Errorf("end PostgreSQL: %w", err)
+	}
+	return os.RemoveAll(c.dir) // the guard may not remove a folder from /tmp with its sticky bit
+}
+
+func (c *Cluster) configure(fsync bool) error {
+	settings := fmt.Sprintf("unix_socket_directories = '%s'\nlisten_addresses = '127.0.0.1'\nmax_connections = 200\n"+
+		"max_wal_size = '2GB'\nshared_buffers = '128MB'\n", c.dir)
+	if !fsync {
+		settings += "fsync = off\nfull_page_writes = off\n"
+	}
+	return c.set(settings)
+}
+
+// set adds settings, which count from the next start on.
+func (c *Cluster) set(settings string) error {
+	f, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(settings)
+	return errors.Join(err, f.Close())
+}
+
+// first starts the server for the first time, on a number that it keeps. The
+// kernel gives such low ones to nobody, so that no client has taken it when the
+// server comes back; another cluster may be faster, then it is another number.
+func (c *Cluster) first() (err error) {
+	for range 5 {
+		c.port = 10000 + rand.IntN(20000)
+		if err = c.set(fmt.Sprintf("port = %d\n", c.port)); err != nil {
+			return err
+		}
+		if err = c.up(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (c *Cluster) up() error {
+	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-t", startSeconds, "start")
+}
+
+// startSeconds is how long a start may take on a busy machine.
+const startSeconds = "180"
+
+// Up starts a server that was stopped.
+func (c *Cluster) Up(t testing.TB) {
+	t.Helper()
+	if err := c.up(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Down stops the server at once, as a crash would.
+func (c *Cluster) Down(t testing.TB) {
+	t.Helper()
+	if err := c.run("pg_ctl", "-D", c.data(), "-m", "immediate", "-w", "stop"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Restart crashes the server and starts it again.
+func (c *Cluster) Restart(t testing.TB) {
+	t.Helper()
+	if err := c.restart(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Cluster) restart() error {
+	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-m", "immediate", "-w", "-t", startSeconds, "restart")
+}
+
+// Server is the options of the cluster's own database, over its unix socket.
+func (c *Cluster) Server() postgres.Options {
+	return postgres.Options{Host: c.dir, Port: c.port, User: "wamble", Name: "postgres", SSLMode: "disable"}
+}
+
+// OverTCP returns options with the loopback address instead of the socket.
+func (c *Cluster) OverTCP(o postgres.Options) postgres.Options {
+	o.Host = "127.0.0.1"
+	return o
+}

@@ -1,0 +1,201 @@
+package pgtest
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"wamble/internal/store/postgres"
+)
+
+// Moment is when a Proxy meddles with a connection.
+type Moment int
+
+// The moments around a COMMIT.
+const (
+	Never         Moment = iota
+	BeforeCommit         // the server never sees it
+	AfterCommit          // the server has done it, the store never hears of it
+	InsteadCommit        // nothing is cut: the server rolls back, and says so
+)
+
+// Proxy passes the bytes of connections to a server.
+type Proxy struct {
+	listener net.Listener
+	network  string
+	server   string
+
+	mu    sync.Mutex
+	cut   Moment
+	cuts  int
+	conns map[net.Conn]bool
+}
+
+// NewProxy starts a proxy to the server of o, which ends with the test, and
+// returns it with the options to use it.
+func NewProxy(t testing.TB, o postgres.Options) (*Proxy, postgres.Options) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{listener: l, network: "tcp", server: fmt.Sprintf("%s:%d", o.Host, o.Port), conns: map[net.Conn]bool{}}
+	if len(o.Host) > 0 && o.Host[0] == '/' {
+		p.network, p.server = "unix", fmt.Sprintf("%s/.s.PGSQL.%d", o.Host, o.Port)
+	}
+	var done sync.WaitGroup
+	done.Go(func() { p.accept(&done) })
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.CutAll()
+		done.Wait()
+	})
+	o.Host, o.Port, o.SSLMode = "127.0.0.1", l.Addr().(*net.TCPAddr).Port, "disable"
+	return p, o
+}
+
+// Cut makes the next COMMIT of a write end its connection at the moment m, or
+// become a ROLLBACK.
+func (p *Proxy) Cut(m Moment) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = m
+}
+
+// Cuts returns at how many COMMITs the proxy did so.
+func (p *Proxy) Cuts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cuts
+}
+
+// CutAll ends all connections.
+func (p *Proxy) CutAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+}
+
+func (p *Proxy) accept(done *sync.WaitGroup) {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial(p.network, p.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[client], p.conns[server] = true, true
+		p.mu.Unlock()
+		mute := make(chan struct{})
+		done.Go(func() { p.answer(server, client, mute) })
+		done.Go(func() { p.ask(client, server, mute) })
+	}
+}
+
+// commit is the message in which a store sends COMMIT after a batch, rollback
+// what a server makes of it when the transaction has failed.
+var (
+	commit   = []byte("Q\x00\x00\x00\x0bCOMMIT\x00")
+	rollback = []byte("Q\x00\x00\x00\x0dROLLBACK\x00")
+)
+
+// ask passes what the store sends.
+func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
+	defer p.close(client, server)
+	defer close(mute)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		sent := buf[:n]
+		switch p.moment(sent) {
+		case BeforeCommit:
+			return
+		case AfterCommit:
+			// From here on the answers end in this proxy.
+			mute <- struct{}{}
+			if _, err := server.Write(sent); err != nil {
+				return
+			}
+			mute <- struct{}{} // taken when the server has answered
+			return
+		case InsteadCommit:
+			sent = bytes.Replace(sent, commit, rollback, 1)
+		}
+		if _, err := server.Write(sent); err != nil {
+			return
+		}
+	}
+}
+
+// moment decides whether these bytes are the COMMIT to cut at, once.
+func (p *Proxy) moment(sent []byte) Moment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut == Never || !bytes.Contains(sent, commit) {
+		return Never
+	}
+	m := p.cut
+	p.cut = Never
+	p.cuts++
+	return m
+}
+
+// answer passes what the server sends, until it is muted.
+func (p *Proxy) answer(server, client net.Conn, mute <-chan struct{}) {
+	defer p.close(client, server)
+	type read struct {
+		data []byte
+		err  error
+	}
+	reads := make(chan read)
+	quit := make(chan struct{})
+	defer close(quit)
+	go func() {
+		for {
+			buf := make([]byte, 64<<10)
+			n, err := server.Read(buf)
+			select {
+			case reads <- read{buf[:n], err}:
+			case <-quit:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case _, ok := <-mute:
+			if ok {
+				<-reads // the answer to COMMIT is here, and stays here
+				<-mute
+			}
+			return
+		case r := <-reads:
+			if _, err := client.Write(r.data); err != nil || r.err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (p *Proxy) close(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+		delete(p.conns, c)
+	}
+}

@@ -1,0 +1,65 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store/schema"
+)
+
+// recordRatings changes a rating only together with a new row that says so. A
+// player who is gone has no rating.
+func recordRatings(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	boards, sessions, keys := make([]int64, n), make([]int64, n), make([][]byte, n)
+	deltas, at := make([]float64, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.RecordRating](run) {
+		boards[i], sessions[i], deltas[i], at[i] = int64(in.Board), int64(in.Session), in.Delta, in.At
+		if !in.Key.IsZero() {
+			keys[i] = in.Key[:]
+		}
+	}
+	return []statement{{rows: -1, args: []any{boards, sessions, keys, deltas, at}, sql: `
+		WITH new AS (
+			INSERT INTO rating_changes (board_id, player_id, delta, created_at)
+			SELECT v.board, p.id, v.delta, v.at
+			FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::float8[], $5::timestamptz[]) AS v(board, session, key, delta, at)
+			LEFT JOIN sessions s ON v.key IS NULL AND s.id = v.session
+			JOIN players p ON p.id = CASE WHEN v.key IS NULL THEN s.player_id ELSE (SELECT k.id FROM players k WHERE k.public_key = v.key) END
+			ON CONFLICT DO NOTHING RETURNING player_id, delta)
+		UPDATE players p SET rating = p.rating + d.delta FROM (SELECT player_id, sum(delta) AS delta FROM new GROUP BY player_id) d WHERE p.id = d.player_id`}}
+}
+
+// erasePlayers spares an identity that was created after the wish to erase it.
+func erasePlayers(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	keys, at := make([][]byte, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.ErasePlayer](run) {
+		keys[i], at[i] = in.Key[:], in.At
+	}
+	return []statement{
+		{rows: -1, args: []any{keys, at}, sql: `
+			UPDATE sessions s SET player_id = NULL, rating = 0, identity_at = greatest(s.identity_at, v.at)
+			FROM unnest($1::bytea[], $2::timestamptz[]) AS v(key, at) JOIN players p ON p.public_key = v.key AND p.created_at <= v.at
+			WHERE s.player_id = p.id`},
+		{rows: -1, args: []any{keys, at}, sql: `
+			DELETE FROM players p USING unnest($1::bytea[], $2::timestamptz[]) AS v(key, at) WHERE p.public_key = v.key AND p.created_at <= v.at`},
+	}
+}
+
+// Player implements store.Queries.
+func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
+	out := wamble.Player{Key: key}
+	err := s.readRow(ctx, "read player", `SELECT p.id, p.handle, p.created_at, p.rating::float8,
+		coalesce(sum(s.total_score), 0)::float8, coalesce(sum(s.total_prediction_score), 0)::float8,
+		coalesce(sum(s.games_played), 0), coalesce(sum(s.chess960_games_played), 0)
+		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]},
+		&out.ID, &out.Handle, &out.Created, &out.Stats.Rating, &out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Games, &out.Stats.Chess960Games)
+	if err != nil {
+		return wamble.Player{}, err
+	}
+	out.Created = out.Created.UTC()
+	return out, nil
+}

@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store/schema"
+)
+
+func recordPredictions(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	ids, boards, sessions, parents := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	ucis, plies, streaks, at := make([]string, n), make([]int32, n), make([]int32, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.RecordPrediction](run) {
+		ids[i], boards[i], sessions[i], parents[i] = int64(in.ID), int64(in.Board), int64(in.Session), int64(in.Parent)
+		ucis[i], plies[i], streaks[i], at[i] = in.UCI, int32(in.Ply), int32(in.Streak), in.At
+	}
+	return []statement{{rows: -1, args: []any{ids, boards, sessions, parents, ucis, plies, streaks, at}, sql: `
+		INSERT INTO predictions (id, board_id, session_id, parent_prediction_id, predicted_move_uci, move_number, correct_streak, created_at)
+		SELECT id, board, session, NULLIF(parent, 0), uci, ply, streak, at
+		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::timestamptz[])
+			AS v(id, board, session, parent, uci, ply, streak, at)
+		ON CONFLICT (id) DO NOTHING`}}
+}
+
+// resolvePredictions pays only what was pending; of two resolutions the first.
+func resolvePredictions(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	ids, sessions, states, points, at := make([]int64, n), make([]int64, n), make([]string, n), make([]float64, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.ResolvePrediction](run) {
+		ids[i], sessions[i], states[i], points[i], at[i] = int64(in.ID), int64(in.Session), in.Status.String(), in.Points, in.At
+	}
+	return []statement{{rows: -1, args: []any{ids, sessions, states, points, at}, sql: `
+		WITH v AS (
+			SELECT DISTINCT ON (id, session) *
+			FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::float8[], $5::timestamptz[]) WITH ORDINALITY AS v(id, session, status, points, at, n)
+			ORDER BY id, session, n),
+		resolved AS (
+			UPDATE predictions p SET status = v.status, points_awarded = v.points, resolved_at = v.at
+			FROM v WHERE p.id = v.id AND p.session_id = v.session AND p.status = 'PENDING' RETURNING p.session_id, p.points_awarded)
+		UPDATE sessions s SET total_prediction_score = s.total_prediction_score + r.points
+		FROM (SELECT session_id, sum(points_awarded) AS points FROM resolved GROUP BY session_id HAVING sum(points_awarded) <> 0) r WHERE s.id = r.session_id`}}
+}
+
+// Predictions implements store.Queries.
+func (s *Store) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error) {
+	ids := make([]int64, len(boards))
+	for i, b := range boards {
+		ids[i] = int64(b)
+	}
+	var all []wamble.Prediction
+	err := s.readAll(ctx, "read predictions", `WITH RECURSIVE
+		up(id, parent) AS (
+			SELECT id, parent_prediction_id FROM predictions WHERE board_id = ANY($1::bigint[]) AND status = 'PENDING'
+			UNION SELECT p.id, p.parent_prediction_id FROM up JOIN predictions p ON p.id = up.parent),
+		down(id, depth) AS (
+			SELECT id, 0 FROM up WHERE parent IS NULL
+			UNION ALL SELECT up.id, down.depth + 1 FROM down JOIN up ON up.parent = down.id)
+		SELECT p.id, p.board_id, p.session_id, s.token, coalesce(p.parent_prediction_id, 0), p.predicted_move_uci, p.move_number, d.depth,
+			p.correct_streak, p.status, p.points_awarded::float8, p.created_at
+		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, []any{ids},
+		func(rows pgx.Rows) error {
+			p, err := scanPrediction(rows)
+			all = append(all, p)
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func scanPrediction(rows pgx.Rows) (wamble.Prediction, error) {
+	var p wamble.Prediction
+	var token []byte
+	var status string
+	err := rows.Scan(&p.ID, &p.Board, &p.Session, &token, &p.Parent, &p.UCI, &p.Ply, &p.Depth, &p.Streak, &status, &p.Points, &p.At)
+	if err != nil {
+		return p, err
+	}
+	if p.Status, err = wamble.ParsePredictionStatus(status); err != nil {
+		return p, schema.Badf("prediction %d: %v", p.ID, err)
+	}
+	copy(p.Token[:], token)
+	p.At = p.At.UTC()
+	return p, nil
+}

@@ -1,0 +1,62 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store/schema"
+)
+
+// createReservations keeps a newer holder: a late copy never takes a board
+// from whoever got it since.
+func createReservations(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	boards, sessions, whites := make([]int64, n), make([]int64, n), make([]bool, n)
+	at, expires := make([]time.Time, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.CreateReservation](run) {
+		boards[i], sessions[i], whites[i] = int64(in.Board), int64(in.Session), in.White
+		at[i], expires[i] = in.At, in.Expires
+	}
+	return []statement{{rows: -1, args: []any{boards, sessions, whites, at, expires}, sql: `
+		INSERT INTO reservations AS r (board_id, session_id, reserved_for_white, started_at, expires_at)
+		SELECT DISTINCT ON (board) board, session, white, at, expires
+		FROM unnest($1::bigint[], $2::bigint[], $3::bool[], $4::timestamptz[], $5::timestamptz[]) WITH ORDINALITY AS v(board, session, white, at, expires, n)
+		ORDER BY board, at DESC, n DESC
+		ON CONFLICT (board_id) DO UPDATE SET session_id = EXCLUDED.session_id, reserved_for_white = EXCLUDED.reserved_for_white,
+			started_at = EXCLUDED.started_at, expires_at = EXCLUDED.expires_at
+		WHERE EXCLUDED.started_at >= r.started_at`}}
+}
+
+func removeReservations(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	boards, at := make([]int64, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.RemoveReservation](run) {
+		boards[i], at[i] = int64(in.Board), in.At
+	}
+	return []statement{{rows: -1, args: []any{boards, at}, sql: `
+		DELETE FROM reservations r USING unnest($1::bigint[], $2::timestamptz[]) AS v(board, at) WHERE r.board_id = v.board AND r.started_at <= v.at`}}
+}
+
+// Reservations implements store.Queries.
+func (s *Store) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error) {
+	var all []wamble.Reservation
+	err := s.readAll(ctx, "read reservations", `SELECT r.board_id, b.profile, r.session_id, s.token, r.reserved_for_white, r.started_at, r.expires_at
+		FROM players p JOIN sessions s ON s.player_id = p.id JOIN reservations r ON r.session_id = s.id JOIN boards b ON b.id = r.board_id
+		WHERE p.public_key = $1 AND r.expires_at > $2 ORDER BY r.expires_at, r.board_id`, []any{key[:], now}, func(rows pgx.Rows) error {
+		r := wamble.Reservation{Key: key}
+		var token []byte
+		err := rows.Scan(&r.Board, &r.Profile, &r.Session, &token, &r.White, &r.At, &r.Expires)
+		copy(r.Token[:], token)
+		r.At, r.Expires = r.At.UTC(), r.Expires.UTC()
+		all = append(all, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}

@@ -1,0 +1,147 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+)
+
+func createSessions(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	ids, tokens, players, at := make([]int64, n), make([][]byte, n), make([]int64, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.CreateSession](run) {
+		ids[i], tokens[i], players[i], at[i] = int64(in.Session), in.Token[:], int64(in.Player), in.At
+	}
+	return []statement{{rows: -1, args: []any{ids, tokens, players, at}, sql: `
+		INSERT INTO sessions (id, token, player_id, created_at, last_seen_at, rating)
+		SELECT id, token, NULLIF(player, 0), at, at, coalesce((SELECT rating FROM players p WHERE p.id = v.player), 0)
+		FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::timestamptz[]) AS v(id, token, player, at)
+		ON CONFLICT (id) DO NOTHING`}}
+}
+
+// linkSessions creates the players that are missing, then reads their rows
+// under a lock: whoever else created one, or changes its rating, comes first or
+// waits.
+func linkSessions(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	sessions, keys, players, at := make([]int64, n), make([][]byte, n), make([]int64, n), make([]time.Time, n)
+	handles, ratings, distinct := make([]string, n), make([]float64, n), map[wamble.SessionID]bool{}
+	for i, in := range schema.As[*intent.LinkSession](run) {
+		sessions[i], keys[i], players[i], at[i] = int64(in.Session), in.Key[:], int64(in.Player), in.At
+		handles[i], ratings[i] = in.Handle, in.Rating
+		distinct[in.Session] = true
+	}
+	return []statement{
+		{rows: -1, args: []any{players, keys, handles, ratings, at}, sql: `
+			INSERT INTO players (id, public_key, handle, rating, created_at)
+			SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::float8[], $5::timestamptz[])
+			ON CONFLICT (public_key) DO NOTHING`},
+		{rows: len(distinct), args: []any{sessions, keys, at}, sql: `
+			WITH v AS (SELECT DISTINCT ON (session) * FROM unnest($1::bigint[], $2::bytea[], $3::timestamptz[]) WITH ORDINALITY AS v(session, key, at, n) ORDER BY session, at DESC, n DESC),
+			p AS (SELECT id, public_key, rating FROM players WHERE public_key = ANY($2::bytea[]) FOR SHARE)
+			UPDATE sessions s SET player_id = p.id, rating = p.rating, identity_at = v.at FROM v JOIN p ON p.public_key = v.key
+			WHERE s.id = v.session AND (s.identity_at IS NULL OR s.identity_at <= v.at)`,
+			verify: `SELECT format('LINK_SESSION_TO_PUBKEY: there is no session %s', v.session)
+			FROM unnest($1::bigint[], $2::bytea[], $3::timestamptz[]) AS v(session, key, at) WHERE NOT EXISTS (SELECT FROM sessions s WHERE s.id = v.session) LIMIT 1`},
+	}
+}
+
+func unlinkSessions(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	ids, at := make([]int64, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.UnlinkSession](run) {
+		ids[i], at[i] = int64(in.Session), in.At
+	}
+	return []statement{{rows: -1, args: []any{ids, at}, sql: `
+		UPDATE sessions s SET player_id = NULL, rating = 0, identity_at = v.at
+		FROM (SELECT id, max(at) AS at FROM unnest($1::bigint[], $2::timestamptz[]) AS v(id, at) GROUP BY id) v
+		WHERE s.id = v.id AND (s.identity_at IS NULL OR s.identity_at <= v.at)`}}
+}
+
+func seeSessions(_ string, run []intent.Intent) []statement {
+	seen := schema.NewestSeen(run)
+	ids, at := make([]int64, len(seen)), make([]time.Time, len(seen))
+	for i, in := range seen {
+		ids[i], at[i] = int64(in.Session), in.At
+	}
+	return []statement{{rows: -1, args: []any{ids, at}, sql: `
+		UPDATE sessions s SET last_seen_at = v.at FROM unnest($1::bigint[], $2::timestamptz[]) AS v(id, at)
+		WHERE s.id = v.id AND s.last_seen_at < v.at`}}
+}
+
+// areThere checks that the rows which a run names exist, and keeps them from being
+// deleted before it is written: what a foreign key does row by row.
+func areThere(kind intent.Kind, table, noun string, ids []int64) statement {
+	return statement{rows: len(ids), args: []any{ids}, sql: `SELECT FROM ` + table + ` WHERE id = ANY($1::bigint[]) ORDER BY id FOR KEY SHARE`,
+		verify: `SELECT format('` + kind.String() + `: there is no ` + noun + ` %s', v.id) FROM unnest($1::bigint[]) AS v(id)
+		WHERE NOT EXISTS (SELECT FROM ` + table + ` t WHERE t.id = v.id) LIMIT 1`}
+}
+
+// purgeSessions leaves alone who holds a board: the holder is gone when the
+// reservation is. It may take long, once in a while.
+func purgeSessions(_ string, run []intent.Intent) []statement {
+	all := []statement{{rows: -1, sql: `SET LOCAL statement_timeout = 0`}}
+	for _, in := range schema.As[*intent.PurgeSessions](run) {
+		all = append(all, statement{rows: -1, args: []any{in.Before}, sql: `
+			WITH gone AS MATERIALIZED (
+				SELECT id, s.games_played > 0 OR EXISTS (SELECT FROM payouts p WHERE p.session_id = s.id) AS moved
+				FROM sessions s WHERE player_id IS NULL AND token IS NOT NULL AND last_seen_at < $1::timestamptz
+				AND NOT EXISTS (SELECT FROM reservations r WHERE r.session_id = s.id) FOR UPDATE),
+			predicted AS (DELETE FROM predictions p USING gone WHERE p.session_id = gone.id),
+			shown AS (DELETE FROM board_last_move_shown_events e USING gone WHERE e.session_id = gone.id),
+			accepted AS (DELETE FROM profile_terms_acceptances a USING gone WHERE a.session_id = gone.id),
+			deleted AS (DELETE FROM sessions s USING gone WHERE s.id = gone.id AND NOT gone.moved)
+			UPDATE sessions s SET token = NULL FROM gone WHERE s.id = gone.id AND gone.moved`})
+	}
+	return all
+}
+
+const selectSession = `SELECT s.id, s.token, s.player_id, p.public_key, p.handle, s.trust_level, s.created_at, s.last_seen_at,
+	s.total_score::float8, s.total_prediction_score::float8, coalesce(p.rating, 0)::float8, s.games_played, s.chess960_games_played
+	FROM sessions s LEFT JOIN players p ON p.id = s.player_id `
+
+// Session implements store.Queries.
+func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session, error) {
+	return s.session(ctx, `WHERE s.token = $1`, token[:])
+}
+
+// SessionByID implements store.Queries.
+func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error) {
+	return s.session(ctx, `WHERE s.id = $1`, int64(id))
+}
+
+// SessionByHandle implements store.Queries.
+func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
+	out, err := s.session(ctx, `WHERE p.handle = $1 ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	if !errors.Is(err, store.ErrNotFound) {
+		return out, err
+	}
+	var key []byte
+	err = s.readRow(ctx, "read player by handle", `SELECT id, public_key, handle FROM players WHERE handle = $1`, []any{handle}, &out.Player, &key, &out.Handle)
+	copy(out.Key[:], key)
+	return out, err
+}
+
+func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {
+	var out wamble.Session
+	var token, key []byte
+	var player *wamble.PlayerID
+	var handle *string
+	err := s.readRow(ctx, "read session", selectSession+where, []any{arg}, &out.ID, &token, &player, &key, &handle, &out.Trust, &out.Created, &out.LastSeen,
+		&out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Rating, &out.Stats.Games, &out.Stats.Chess960Games)
+	if err != nil {
+		return wamble.Session{}, err
+	}
+	copy(out.Token[:], token)
+	copy(out.Key[:], key)
+	if player != nil {
+		out.Player, out.Handle = *player, *handle
+	}
+	out.Created, out.LastSeen = out.Created.UTC(), out.LastSeen.UTC()
+	return out, nil
+}

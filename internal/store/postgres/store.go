@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"wamble/internal/store"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+var _ store.Store = (*Store)(nil)
+
+// Options say which database to use and how long to wait for it.
+type Options struct {
+	Host     string // name, address, or the folder of a unix socket
+	Port     int    // 0 means 5432
+	User     string
+	Password string
+	Name     string // of the database
+	// SSLMode is disable, allow, prefer, require, verify-ca or verify-full.
+	// "" means prefer.
+	SSLMode string
+	// ConnectTimeout bounds the making of a connection; 0 means 5 s.
+	ConnectTimeout time.Duration
+	// PingTimeout bounds the check of a connection that was idle; 0 means 2 s.
+	PingTimeout time.Duration
+	// StatementTimeout bounds a read, and each statement of a write except
+	// PURGE_SESSIONS; 0 means 30 s.
+	StatementTimeout time.Duration
+	// MaxConns bounds the pool; 0 means 8.
+	MaxConns int
+	// Profile gets the boards of a database that Migrate adopts from the
+	// original, which knew no profiles.
+	Profile string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Port == 0 {
+		o.Port = 5432
+	}
+	if o.SSLMode == "" {
+		o.SSLMode = "prefer"
+	}
+	if o.ConnectTimeout == 0 {
+		o.ConnectTimeout = 5 * time.Second
+	}
+	if o.PingTimeout == 0 {
+		o.PingTimeout = 2 * time.Second
+	}
+	if o.StatementTimeout == 0 {
+		o.StatementTimeout = 30 * time.Second
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = 8
+	}
+	return o
+}
+
+// DSN returns the connection string, every value quoted. It holds the password.
+func (o Options) DSN() string {
+	o = o.withDefaults()
+	var b strings.Builder
+	quoting := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	for _, kv := range [][2]string{
+		{"host", o.Host}, {"port", strconv.Itoa(o.Port)}, {"user", o.User}, {"password", o.Password}, {"dbname", o.Name},
+		{"sslmode", o.SSLMode}, {"target_session_attrs", "read-write"}, {"application_name", "wamble"},
+	} {
+		if kv[1] != "" {
+			fmt.Fprintf(&b, "%s='%s' ", kv[0], quoting.Replace(kv[1]))
+		}
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}
+
+// Store is a store.Store in a PostgreSQL database.
+type Store struct {
+	pool    *pgxpool.Pool
+	timeout time.Duration // StatementTimeout
+	profile string
+}
+
+// Open returns a store. It makes no connection: that is left to the first call.
+func Open(o Options) (*Store, error) {
+	o = o.withDefaults()
+	cfg, err := pgxpool.ParseConfig(o.DSN())
+	if err != nil {
+		return nil, fmt.Errorf("open PostgreSQL database: %w", err)
+	}
+	cfg.MaxConns = int32(o.MaxConns)
+	cfg.PingTimeout = o.PingTimeout
+	cfg.ConnConfig.ConnectTimeout = o.ConnectTimeout
+	// A pooler may give each transaction another server connection, where a
+	// named statement does not exist. Descriptions are kept on our side.
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	cfg.ConnConfig.StatementCacheCapacity = 0
+	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open PostgreSQL database: %w", err)
+	}
+	return &Store{pool: pool, timeout: o.StatementTimeout, profile: o.Profile}, nil
+}
+
+// Close gives up all connections after the calls under way. Later calls fail
+// with store.ErrTransient.
+func (s *Store) Close() error {
+	s.pool.Close()
+	return nil
+}
+
+// read runs queries in one snapshot that cannot write, in one round trip.
+func (s *Store) read(ctx context.Context, what string, queue func(*pgx.Batch)) error {
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	b := &pgx.Batch{}
+	b.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	queue(b)
+	b.Queue("COMMIT")
+	conn, err := s.pool.Acquire(limited)
+	if err != nil {
+		return sorted(ctx, what, err)
+	}
+	defer conn.Release() // which ends a connection that is left in a transaction
+	return sorted(ctx, what, conn.SendBatch(limited, b).Close())
+}
+
+// readRow reads one row. Errors: store.ErrNotFound.
+func (s *Store) readRow(ctx context.Context, what, sql string, args []any, into ...any) error {
+	return s.read(ctx, what, func(b *pgx.Batch) {
+		b.Queue(sql, args...).QueryRow(func(row pgx.Row) error { return row.Scan(into...) })
+	})
+}
+
+// readAll calls scan for each row.
+func (s *Store) readAll(ctx context.Context, what, sql string, args []any, scan func(pgx.Rows) error) error {
+	return s.read(ctx, what, func(b *pgx.Batch) { b.Queue(sql, args...).Query(each(scan)) })
+}
+
+func each(scan func(pgx.Rows) error) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}
+}
+
+// isNone reports whether a query found no row.
+func isNone(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

@@ -1,0 +1,41 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store/schema"
+)
+
+// recordTerms sends each text once, however many sessions accept it.
+func recordTerms(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	sessions, profiles, hashes, at := make([]int64, n), make([]string, n), make([][]byte, n), make([]time.Time, n)
+	var revisions [][]byte
+	var texts []string
+	seen := map[[32]byte]bool{}
+	for i, in := range schema.As[*intent.RecordTermsAcceptance](run) {
+		sessions[i], profiles[i], hashes[i], at[i] = int64(in.Session), in.Profile, in.Hash[:], in.At
+		if !seen[in.Hash] {
+			seen[in.Hash] = true
+			revisions, texts = append(revisions, in.Hash[:]), append(texts, in.Text)
+		}
+	}
+	return []statement{
+		{rows: -1, args: []any{revisions, texts}, sql: `
+			INSERT INTO profile_terms (tos_hash, tos_text) SELECT * FROM unnest($1::bytea[], $2::text[]) ON CONFLICT DO NOTHING`},
+		{rows: -1, args: []any{sessions, profiles, hashes, at}, sql: `
+			INSERT INTO profile_terms_acceptances (session_id, profile_name, tos_hash, accepted_at)
+			SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::timestamptz[]) ON CONFLICT DO NOTHING`},
+	}
+}
+
+// TermsAccepted implements store.Queries.
+func (s *Store) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error) {
+	var yes bool
+	err := s.readRow(ctx, "read terms", `SELECT EXISTS (SELECT FROM profile_terms_acceptances WHERE session_id = $1 AND profile_name = $2 AND tos_hash = $3)`,
+		[]any{int64(id), profile, hash[:]}, &yes)
+	return yes, err
+}

@@ -1,0 +1,57 @@
+package schema
+
+import (
+	"errors"
+
+	"wamble/internal/intent"
+	"wamble/internal/store"
+)
+
+// Probe finds the intents that can never be written. It goes by halves, since
+// most batches have none or one, and are tried as a whole. try writes intents
+// that have passed Check, and takes them all back if one of them fails; what it
+// could write stays, so that those behind find it. Errors: store.ErrTransient,
+// if try returns it, at once.
+func Probe(intents []intent.Intent, try func([]intent.Intent) error) ([]store.Rejection, error) {
+	p := probe{intents: intents, try: try}
+	if err := p.look(0, len(intents)); err != nil {
+		return nil, err
+	}
+	return p.rejected, nil
+}
+
+type probe struct {
+	intents  []intent.Intent
+	try      func([]intent.Intent) error
+	rejected []store.Rejection
+}
+
+// look tries the intents from one up to another.
+func (p *probe) look(from, to int) error {
+	if from == to {
+		return nil
+	}
+	err := p.write(p.intents[from:to])
+	switch {
+	case err == nil || errors.Is(err, store.ErrTransient):
+		return err
+	case to-from == 1:
+		p.rejected = append(p.rejected, store.Rejection{Index: from, Err: err})
+		return nil
+	}
+	half := from + (to-from)/2
+	if err := p.look(from, half); err != nil {
+		return err
+	}
+	return p.look(half, to)
+}
+
+// write spares the database a run that no store would take.
+func (p *probe) write(run []intent.Intent) error {
+	for _, in := range run {
+		if err := Check(in); err != nil {
+			return err
+		}
+	}
+	return p.try(run)
+}

@@ -1,0 +1,127 @@
+package schema
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"wamble/internal/intent"
+
+	"wamble"
+)
+
+// Runs yields the runs of neighbours that one statement can write, in order:
+// those of equal kind, and the two kinds that change the row of a board.
+func Runs(intents []intent.Intent) iter.Seq2[intent.Kind, []intent.Intent] {
+	return func(yield func(intent.Kind, []intent.Intent) bool) {
+		for len(intents) > 0 {
+			kind, n := together(intents[0].Kind()), 1
+			for n < len(intents) && together(intents[n].Kind()) == kind {
+				n++
+			}
+			if !yield(kind, intents[:n]) {
+				return
+			}
+			intents = intents[n:]
+		}
+	}
+}
+
+// together is the kind with which k is written. A board that is assigned is
+// also updated, and to write its row twice costs twice.
+func together(k intent.Kind) intent.Kind {
+	if k == intent.KindUpdateBoardAssignmentTime {
+		return intent.KindUpdateBoard
+	}
+	return k
+}
+
+// BoardChange is what a run of UPDATE_BOARD and UPDATE_BOARD_ASSIGNMENT_TIME
+// does to one board.
+type BoardChange struct {
+	Board   wamble.BoardID
+	FEN     string
+	Status  wamble.BoardStatus
+	Version int64     // -1: only the assignment changes
+	At      time.Time // of the newest of both
+	// Assigned is zero if only the position changes.
+	Assigned time.Time
+}
+
+// BoardChanges folds a run into one change per board: the highest version, the
+// latest assignment.
+func BoardChanges(run []intent.Intent) []BoardChange {
+	changes := make([]BoardChange, 0, len(run))
+	at := make(map[wamble.BoardID]int, len(run))
+	change := func(b wamble.BoardID, t time.Time) *BoardChange {
+		i, ok := at[b]
+		if !ok {
+			i = len(changes)
+			at[b] = i
+			changes = append(changes, BoardChange{Board: b, Version: -1, At: t})
+		}
+		if t.After(changes[i].At) {
+			changes[i].At = t
+		}
+		return &changes[i]
+	}
+	for _, in := range run {
+		switch in := in.(type) {
+		case *intent.UpdateBoard:
+			if c := change(in.Board, in.At); int64(in.Version) > c.Version {
+				c.FEN, c.Status, c.Version = in.FEN, in.Status, int64(in.Version)
+			}
+		case *intent.UpdateBoardAssignmentTime:
+			if c := change(in.Board, in.At); in.At.After(c.Assigned) {
+				c.Assigned = in.At
+			}
+		}
+	}
+	return changes
+}
+
+// NewestSeen keeps the latest sign of life of each session. A statement that
+// writes many rows may name a row only once.
+func NewestSeen(run []intent.Intent) []*intent.UpdateSessionLastSeen {
+	all := As[*intent.UpdateSessionLastSeen](run)
+	newest := make(map[wamble.SessionID]*intent.UpdateSessionLastSeen, len(all))
+	for _, in := range all {
+		if n := newest[in.Session]; n == nil || !in.At.Before(n.At) {
+			newest[in.Session] = in
+		}
+	}
+	return slices.DeleteFunc(all, func(in *intent.UpdateSessionLastSeen) bool { return newest[in.Session] != in })
+}
+
+// Distinct returns the numbers that a list names, each once, in the order of
+// their first places.
+func Distinct[T comparable](n int, at func(i int) T) []T {
+	var list []T
+	known := make(map[T]struct{}, 256)
+	for i := range n {
+		v := at(i)
+		if _, ok := known[v]; ok || len(list) > 0 && list[len(list)-1] == v {
+			continue
+		}
+		known[v] = struct{}{}
+		list = append(list, v)
+	}
+	return list
+}
+
+// As returns a run with the type of its kind. It panics if kinds are mixed,
+// which Runs rules out.
+func As[T intent.Intent](run []intent.Intent) []T {
+	typed := make([]T, len(run))
+	for i, in := range run {
+		typed[i] = in.(T)
+	}
+	return typed
+}
+
+// Micros returns a time as microseconds since 1970, the precision that both
+// stores keep; what is finer is cut off.
+func Micros(t time.Time) int64 { return t.UnixMicro() }
+
+// Time is the reverse of Micros, in UTC.
+func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"wamble/internal/intent"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+)
+
+// errRepeat is returned by a writer of many rows when fewer changed than it was
+// given, so that some of them were there before.
+var errRepeat = errors.New("some rows are not new")
+
+// writers is the one table of how each kind is written. The runs they get have
+// passed schema.Check. A run of one intent never returns errRepeat.
+var writers = map[intent.Kind]func(*tx, []intent.Intent) error{
+	intent.KindCreateSession:             (*tx).createSessions,
+	intent.KindLinkSession:               (*tx).linkSessions,
+	intent.KindUnlinkSession:             (*tx).unlinkSessions,
+	intent.KindRecordTermsAcceptance:     (*tx).recordTerms,
+	intent.KindCreateBoard:               (*tx).createBoards,
+	intent.KindUpdateBoard:               (*tx).changeBoards,
+	intent.KindUpdateBoardAssignmentTime: (*tx).changeBoards,
+	intent.KindRecordMove:                (*tx).recordMoves,
+	intent.KindRecordGameResult:          (*tx).recordResults,
+	intent.KindRecordPayout:              (*tx).recordPayouts,
+	intent.KindRecordRating:              (*tx).recordRatings,
+	intent.KindRecordPrediction:          (*tx).recordPredictions,
+	intent.KindResolvePrediction:         (*tx).resolvePredictions,
+	intent.KindCreateReservation:         (*tx).createReservations,
+	intent.KindRemoveReservation:         (*tx).removeReservations,
+	intent.KindRecordLastMoveShown:       (*tx).recordShown,
+	intent.KindUpdateSessionLastSeen:     (*tx).seeSessions,
+	intent.KindErasePlayer:               (*tx).erasePlayers,
+	intent.KindPurgeSessions:             (*tx).purgeSessions,
+}
+
+// Apply implements store.Store.
+func (s *Store) Apply(ctx context.Context, b store.Batch) error {
+	if err := schema.CheckAll(b); err != nil {
+		return err
+	}
+	work := func(careful bool) error {
+		return s.writer.transact(ctx, func(t *tx) error {
+			t.careful, t.profile = careful, b.Profile
+			if err := t.moveCursor(b); err != nil {
+				return err
+			}
+			return t.write(b.Intents)
+		})
+	}
+	err := work(false)
+	if errors.Is(err, errRepeat) {
+		err = work(true)
+	}
+	return sorted(ctx, "apply", err)
+}
+
+// write writes intents run by run, or one by one if careful.
+func (t *tx) write(intents []intent.Intent) error {
+	for kind, run := range schema.Runs(intents) {
+		if err := t.ctx.Err(); err != nil {
+			return err
+		}
+		most := len(run)
+		if t.careful {
+			most = 1
+		}
+		for len(run) > 0 {
+			if err := writers[kind](t, run[:most]); err != nil {
+				return err
+			}
+			run = run[most:]
+		}
+	}
+	return nil
+}
+
+// short decides what a count below the number of rows means: with many rows
+// errRepeat; with one, that it was there before or is not there at all.
+func (t *tx) short(changed int64, rows int) (before bool, err error) {
+	if changed == int64(rows) {
+		return false, nil
+	}
+	if rows == 1 {
+		return true, nil
+	}
+	return false, errRepeat
+}
+
+// errProbe ends the transaction of a probe.
+var errProbe = errors.New("a probe writes nothing")
+
+// Probe implements store.Store.
+func (s *Store) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, error) {
+	if err := schema.CheckBatch(b); err != nil {
+		return nil, err
+	}
+	var rejected []store.Rejection
+	err := s.writer.transact(ctx, func(t *tx) error {
+		t.profile = b.Profile
+		found, err := schema.Probe(b.Intents, t.try)
+		if err != nil {
+			return err
+		}
+		rejected = found
+		return errProbe
+	})
+	if !errors.Is(err, errProbe) {
+		return nil, sorted(ctx, "probe", err)
+	}
+	return rejected, nil
+}
+
+// try writes intents and takes them back if one fails.
+func (t *tx) try(intents []intent.Intent) error {
+	t.careful = false
+	err := t.within(intents)
+	if errors.Is(err, errRepeat) {
+		t.careful = true
+		err = t.within(intents)
+	}
+	return sorted(t.ctx, intents[0].Kind().String(), err)
+}
+
+// within writes intents within a savepoint, to which it goes back if one fails.
+func (t *tx) within(intents []intent.Intent) error {
+	if _, err := t.exec("SAVEPOINT probe"); err != nil {
+		return sorted(t.ctx, "probe", err)
+	}
+	err := t.write(intents)
+	if err != nil {
+		if _, rerr := t.exec("ROLLBACK TO probe"); rerr != nil {
+			return sorted(t.ctx, "probe", rerr)
+		}
+	}
+	if _, rerr := t.exec("RELEASE probe"); rerr != nil {
+		return sorted(t.ctx, "probe", rerr)
+	}
+	return err
+}

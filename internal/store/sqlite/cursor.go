@@ -1,0 +1,66 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"wamble"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+)
+
+// moveCursor steps the cursor of a batch. Errors: *store.CursorMoved.
+func (t *tx) moveCursor(b store.Batch) error {
+	var n int64
+	var err error
+	if b.After == 0 {
+		n, err = t.exec(`INSERT INTO journal_cursors (journal_id, profile, message) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+			b.Journal[:], b.Profile, int64(b.Through))
+	} else {
+		n, err = t.exec(`UPDATE journal_cursors SET message = ?, updated_at = CAST(unixepoch('subsec') * 1e6 AS INTEGER)
+			WHERE journal_id = ? AND profile = ? AND message = ?`,
+			int64(b.Through), b.Journal[:], b.Profile, int64(b.After))
+	}
+	if err != nil || n == 1 {
+		return err
+	}
+	var at int64
+	err = t.scan(selectCursor, []any{b.Journal[:], b.Profile}, &at)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	return &store.CursorMoved{At: uint64(at)}
+}
+
+const selectCursor = `SELECT message FROM journal_cursors WHERE journal_id = ? AND profile = ?`
+
+// Cursor implements store.Store.
+func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (uint64, error) {
+	var at int64
+	err := s.readers.QueryRowContext(ctx, selectCursor, j[:], profile).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return uint64(at), sorted(ctx, "read cursor", err)
+}
+
+// Lease implements store.Store. SQLite has one writer, so it is one block.
+func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
+	if n < 1 || n > 1_000_000 {
+		return nil, schema.Badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
+	}
+	if seq.String() == "" || int(seq) >= len(wamble.Sequences()) {
+		return nil, schema.Badf("lease: there is no %v", seq)
+	}
+	block := wamble.Block{Count: int64(n)}
+	err := s.writer.transact(ctx, func(t *tx) error {
+		// Rows that a host added by hand are stepped over.
+		return t.scan(`UPDATE sequences SET next = max(next, (SELECT ifnull(max(id), 0) + 1 FROM `+seq.String()+`)) + ?
+			WHERE name = ? RETURNING next - ?`, []any{n, seq.String(), n}, &block.First)
+	})
+	if err != nil {
+		return nil, sorted(ctx, "lease "+seq.String(), err)
+	}
+	return []wamble.Block{block}, nil
+}

@@ -1,0 +1,263 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+	"wamble/internal/store/sqlite"
+	"wamble/internal/store/storetest"
+)
+
+// at returns a store on a file, not migrated.
+func at(t *testing.T, path string) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(sqlite.Options{Path: path, BusyTimeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// raw opens the file beside the store.
+func raw(t *testing.T, path string) *sql.Conn {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func exec(t *testing.T, c *sql.Conn, text string) {
+	t.Helper()
+	if _, err := c.ExecContext(t.Context(), text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func number(t *testing.T, c *sql.Conn, text string) (n int64) {
+	t.Helper()
+	if err := c.QueryRowContext(t.Context(), text).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	s := at(t, path)
+	st, err := s.Status(t.Context())
+	if err != nil || st.Version != 0 || len(st.Pending) != st.Latest || !strings.HasPrefix(st.Server, "SQLite 3.") {
+		t.Fatalf("status before: got %+v, %v", st, err)
+	}
+	steps := 0
+	if err := s.Migrate(t.Context(), func(schema.Step) { steps++ }); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := steps, 2*st.Latest; got != want {
+		t.Errorf("progress: got %d calls, want %d", got, want)
+	}
+	if st, err = s.Status(t.Context()); err != nil || st.Version != st.Latest || st.Pending != nil {
+		t.Errorf("status after: got %+v, %v", st, err)
+	}
+	exec(t, raw(t, path), `INSERT INTO schema_migrations VALUES (99, '099_tomorrow.sql', 0)`)
+	err = s.Migrate(t.Context(), nil)
+	var newer *schema.Newer
+	if !errors.As(err, &newer) || newer.Database != 99 || errors.Is(err, store.ErrTransient) {
+		t.Errorf("a newer database: got %v, want *schema.Newer", err)
+	}
+}
+
+// TestMigratedFileIsPrivate: the file and its log hold tokens.
+func TestMigratedFileIsPrivate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	if err := at(t, path).Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "-wal"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := info.Mode().Perm(), fs.FileMode(0o600); got != want {
+			t.Errorf("%s: got mode %v, want %v", filepath.Base(name), got, want)
+		}
+	}
+}
+
+func TestMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	var wg sync.WaitGroup
+	for range 4 {
+		s, err := sqlite.Open(sqlite.Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		wg.Go(func() {
+			if err := s.Migrate(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	all, err := sqlite.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := number(t, raw(t, path), `SELECT count(*) FROM schema_migrations`), int64(len(all)); got != want {
+		t.Errorf("versions: got %d, want %d", got, want)
+	}
+}
+
+// TestBusy lets another process hold the write lock longer than the timeout.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	s := at(t, path)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	other := raw(t, path)
+	exec(t, other, "BEGIN IMMEDIATE")
+	_, start := storetest.NewTraffic(4, 1)
+	if err := s.Apply(t.Context(), start); !errors.Is(err, store.ErrTransient) {
+		t.Errorf("apply: got %v, want a transient error", err)
+	}
+	if _, err := s.Scores(t.Context(), wamble.ScoreQuery{Limit: 1}); err != nil {
+		t.Errorf("a read beside a writer: %v", err)
+	}
+	exec(t, other, "ROLLBACK")
+	if err := s.Apply(t.Context(), start); err != nil {
+		t.Errorf("apply when it is free: %v", err)
+	}
+}
+
+// TestBadFile meets files that are no database, and no folder to make one in.
+func TestBadFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.db")
+	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{text, dir, filepath.Join(dir, "no", "folder.db")} {
+		if err := at(t, path).Migrate(t.Context(), nil); !errors.Is(err, store.ErrTransient) {
+			t.Errorf("%s: got %v, want a transient error", filepath.Base(path), err)
+		}
+	}
+	for _, path := range []string{"", "a\x00b"} {
+		if _, err := sqlite.Open(sqlite.Options{Path: path}); err == nil {
+			t.Errorf("%q was taken as a path", path)
+		}
+	}
+}
+
+// TestFull fills the file to a limit: what does not fit is transient, and
+// nothing of it is written.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	s := at(t, filepath.Join(t.TempDir(), "w.db"))
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	tr, start := storetest.NewTraffic(100, 1)
+	if err := s.Apply(t.Context(), start); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.LimitPages(t.Context(), 1); err != nil { // no fewer than there are
+		t.Fatal(err)
+	}
+	applied := []store.Batch{start}
+	b := tr.Batch(200)
+	err := s.Apply(t.Context(), b)
+	for ; err == nil; err = s.Apply(t.Context(), b) {
+		applied = append(applied, b)
+		b = tr.Batch(200)
+	}
+	if !errors.Is(err, store.ErrTransient) {
+		t.Errorf("a full file: got %v, want a transient error", err)
+	}
+	storetest.Holds(t, s, applied)
+	if err := s.LimitPages(t.Context(), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Apply(t.Context(), b); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	storetest.Holds(t, s, append(applied, b))
+}
+
+// TestReadsDoNotWrite watches the file from a connection of its own, whose
+// data_version changes when another one writes.
+func TestReadsDoNotWrite(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	s := at(t, path)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Populate(t, s)
+	beside := raw(t, path)
+	before := number(t, beside, "PRAGMA data_version")
+	storetest.Reads(t, s)
+	if got := number(t, beside, "PRAGMA data_version"); got != before {
+		t.Error("a read wrote")
+	}
+	exec(t, raw(t, path), "UPDATE sessions SET trust_level = 10")
+	if got := number(t, beside, "PRAGMA data_version"); got == before {
+		t.Error("data_version does not notice writes: the test shows nothing")
+	}
+}
+
+// TestRows looks at what no read returns: shown moves, the host's trust, the
+// settings of the file.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	s := at(t, path)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Populate(t, s)
+	shown := &intent.RecordLastMoveShown{Board: 3, Session: 1, UCI: "e2e4", At: storetest.Epoch()}
+	b := store.Batch{Journal: store.JournalID{9}, Profile: storetest.Profile, Through: 1, Intents: []intent.Intent{shown, shown}}
+	if err := s.Apply(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	c := raw(t, path)
+	if got := number(t, c, "SELECT count(*) FROM board_last_move_shown_events WHERE shown_uci = 'e2e4'"); got != 1 {
+		t.Errorf("shown moves: got %d, want 1", got)
+	}
+	exec(t, c, "UPDATE sessions SET trust_level = 10 WHERE id = 1; INSERT INTO boards (id, fen, status) VALUES (70, 'x', 'DORMANT')")
+	if got, err := s.SessionByID(t.Context(), 1); err != nil || got.Trust != 10 {
+		t.Errorf("trust: got %d, %v, want 10", got.Trust, err)
+	}
+	if blocks, err := s.Lease(t.Context(), wamble.BoardIDs, 5); err != nil || blocks[0].First != 71 {
+		t.Errorf("lease beside a row made by hand: got %v, %v, want from 71", blocks, err)
+	}
+	exec(t, c, "UPDATE boards SET updated_at = 5 WHERE id = 70; UPDATE boards SET fen = 'y' WHERE id = 70")
+	if got := number(t, c, "SELECT updated_at FROM boards WHERE id = 70"); got <= 5 {
+		t.Error("updated_at did not follow the update")
+	}
+}

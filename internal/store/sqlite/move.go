@@ -1,0 +1,146 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store/schema"
+)
+
+func (t *tx) recordMoves(run []intent.Intent) error {
+	moves := schema.As[*intent.RecordMove](run)
+	players := schema.Distinct(len(moves), func(i int) wamble.SessionID { return moves[i].Session })
+	if err := t.sessionsExist(intent.KindRecordMove, players); err != nil {
+		return err
+	}
+	args := t.list(len(moves), 5)
+	for _, in := range moves {
+		args = append(args, int64(in.Board), int64(in.Session), in.UCI, in.Ply, schema.Micros(in.At))
+	}
+	n, err := t.many(`INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?,?)", args)
+	if err != nil {
+		return err
+	}
+	before, err := t.short(n, len(moves))
+	if err != nil {
+		return err
+	}
+	if before {
+		return t.sameMove(moves[0])
+	}
+	return t.countGames(moves)
+}
+
+// sameMove refuses a move for a ply that has another one.
+func (t *tx) sameMove(in *intent.RecordMove) error {
+	var session int64
+	var uci string
+	err := t.scan(`SELECT session_id, move_uci FROM moves WHERE board_id = ? AND move_number = ?`, []any{int64(in.Board), in.Ply}, &session, &uci)
+	if err == nil && (session != int64(in.Session) || uci != in.UCI) {
+		return schema.Badf("%v: ply %d of board %d is %s by session %d, not %s by session %d", in.Kind(), in.Ply, in.Board, uci, session, in.UCI, in.Session)
+	}
+	return err
+}
+
+// countGames counts the boards on which a session moves for the first time.
+func (t *tx) countGames(moves []*intent.RecordMove) error {
+	var boards []wamble.BoardID // moves lie together by board
+	for _, in := range moves {
+		if n := len(boards); in.First && (n == 0 || boards[n-1] != in.Board) {
+			boards = append(boards, in.Board)
+		}
+	}
+	chess960, err := t.chess960(boards)
+	if err != nil {
+		return err
+	}
+	type games struct{ all, chess960 int64 }
+	counts := map[wamble.SessionID]games{}
+	var sessions []wamble.SessionID
+	for _, in := range moves {
+		if !in.First {
+			continue
+		}
+		g, known := counts[in.Session]
+		if !known {
+			sessions = append(sessions, in.Session)
+		}
+		if g.all++; chess960[in.Board] {
+			g.chess960++
+		}
+		counts[in.Session] = g
+	}
+	args := t.list(len(sessions), 3)
+	for _, id := range sessions {
+		args = append(args, int64(id), counts[id].all, counts[id].chess960)
+	}
+	_, err = t.many(`UPDATE sessions SET games_played = games_played + v.column2, chess960_games_played = chess960_games_played + v.column3
+		FROM (VALUES $rows) v WHERE sessions.id = v.column1`, "(?,?,?)", args)
+	return err
+}
+
+// chess960 returns which of some boards are Chess960.
+func (t *tx) chess960(boards []wamble.BoardID) (map[wamble.BoardID]bool, error) {
+	list, err := json.Marshal(boards)
+	if err != nil || len(boards) == 0 {
+		return nil, err
+	}
+	var found string
+	err = t.scan(`SELECT ifnull(json_group_array(b.id), '[]') FROM json_each(?) j JOIN boards b ON b.id = j.value WHERE b.variant IS NOT NULL`,
+		[]any{string(list)}, &found)
+	if err != nil {
+		return nil, err
+	}
+	var ids []wamble.BoardID
+	if err := json.Unmarshal([]byte(found), &ids); err != nil {
+		return nil, err
+	}
+	set := make(map[wamble.BoardID]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set, nil
+}
+
+func (t *tx) recordShown(run []intent.Intent) error {
+	args := t.list(len(run), 4)
+	for _, in := range schema.As[*intent.RecordLastMoveShown](run) {
+		args = append(args, int64(in.Session), int64(in.Board), in.UCI, schema.Micros(in.At))
+	}
+	_, err := t.many(`INSERT INTO board_last_move_shown_events (session_id, board_id, shown_uci, emitted_at) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?)", args)
+	return err
+}
+
+// readMoves fills in the moves of a page of boards.
+func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
+	at := make(map[wamble.BoardID]*wamble.Board, len(boards))
+	ids := make([]wamble.BoardID, len(boards))
+	for i := range boards {
+		at[boards[i].ID], ids[i] = &boards[i], boards[i].ID
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT m.board_id, m.move_number, m.move_uci, m.session_id, ifnull(p.handle, ''), ifnull(p.rating, 0), m.timestamp
+		FROM json_each(?) j JOIN moves m ON m.board_id = j.value JOIN sessions s ON s.id = m.session_id LEFT JOIN players p ON p.id = s.player_id
+		ORDER BY m.board_id, m.move_number`, string(list))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var board wamble.BoardID
+		var m wamble.Move
+		var micros int64
+		if err := rows.Scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Handle, &m.Rating, &micros); err != nil {
+			return err
+		}
+		m.At = schema.Time(micros)
+		at[board].Moves = append(at[board].Moves, m)
+	}
+	return rows.Err()
+}

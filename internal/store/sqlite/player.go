@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"context"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store/schema"
+)
+
+// recordRatings changes a rating only together with a new row that says so. A
+// player who is gone has no rating.
+func (t *tx) recordRatings(run []intent.Intent) error {
+	for _, in := range schema.As[*intent.RecordRating](run) {
+		whom, who := `public_key = ?`, any(in.Key[:])
+		if in.Key.IsZero() {
+			whom, who = `id = (SELECT player_id FROM sessions WHERE id = ?)`, int64(in.Session)
+		}
+		n, err := t.exec(`INSERT INTO rating_changes (board_id, player_id, delta, created_at)
+			SELECT ?, id, round(?, 4), ? FROM players WHERE `+whom+` ON CONFLICT DO NOTHING`,
+			int64(in.Board), in.Delta, schema.Micros(in.At), who)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		_, err = t.exec(`UPDATE players SET rating = round(rating + round(?, 4), 4) WHERE `+whom, in.Delta, who)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erasePlayers spares an identity that was created after the wish to erase it.
+func (t *tx) erasePlayers(run []intent.Intent) error {
+	const whom = `(SELECT id FROM players WHERE public_key = ? AND created_at <= ?)`
+	for _, in := range schema.As[*intent.ErasePlayer](run) {
+		at := schema.Micros(in.At)
+		_, err := t.exec(`UPDATE sessions SET player_id = NULL, rating = 0, identity_at = max(ifnull(identity_at, 0), ?)
+			WHERE player_id = `+whom, at, in.Key[:], at)
+		if err != nil {
+			return err
+		}
+		if _, err = t.exec(`DELETE FROM players WHERE id = `+whom, in.Key[:], at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Player implements store.Queries.
+func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
+	out := wamble.Player{Key: key}
+	var created int64
+	err := s.readers.QueryRowContext(ctx, `SELECT p.id, p.handle, p.created_at, p.rating,
+		round(ifnull(sum(s.total_score), 0), 4), round(ifnull(sum(s.total_prediction_score), 0), 4),
+		ifnull(sum(s.games_played), 0), ifnull(sum(s.chess960_games_played), 0)
+		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = ? GROUP BY p.id`, key[:]).
+		Scan(&out.ID, &out.Handle, &created, &out.Stats.Rating,
+			&out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Games, &out.Stats.Chess960Games)
+	if err != nil {
+		return wamble.Player{}, sorted(ctx, "read player", err)
+	}
+	out.Created = schema.Time(created)
+	return out, nil
+}

@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store/schema"
+)
+
+// createReservations keeps a newer holder: a late copy never takes a board
+// from whoever got it since.
+func (t *tx) createReservations(run []intent.Intent) error {
+	args := t.list(len(run), 5)
+	for _, in := range schema.As[*intent.CreateReservation](run) {
+		args = append(args, int64(in.Board), int64(in.Session), in.White, schema.Micros(in.At), schema.Micros(in.Expires))
+	}
+	_, err := t.many(`INSERT INTO reservations (board_id, session_id, reserved_for_white, started_at, expires_at) VALUES $rows
+		ON CONFLICT (board_id) DO UPDATE SET session_id = excluded.session_id, reserved_for_white = excluded.reserved_for_white,
+			started_at = excluded.started_at, expires_at = excluded.expires_at
+		WHERE excluded.started_at >= reservations.started_at`, "(?,?,?,?,?)", args)
+	return err
+}
+
+func (t *tx) removeReservations(run []intent.Intent) error {
+	args := t.list(len(run), 2)
+	for _, in := range schema.As[*intent.RemoveReservation](run) {
+		args = append(args, int64(in.Board), schema.Micros(in.At))
+	}
+	_, err := t.many(`DELETE FROM reservations WHERE board_id IN
+		(SELECT r.board_id FROM (VALUES $rows) v JOIN reservations r ON r.board_id = v.column1 AND r.started_at <= v.column2)`, "(?,?)", args)
+	return err
+}
+
+// Reservations implements store.Queries.
+func (s *Store) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error) {
+	rows, err := s.readers.QueryContext(ctx, `SELECT r.board_id, b.profile, r.session_id, s.token, r.reserved_for_white, r.started_at, r.expires_at
+		FROM players p JOIN sessions s ON s.player_id = p.id JOIN reservations r ON r.session_id = s.id JOIN boards b ON b.id = r.board_id
+		WHERE p.public_key = ? AND r.expires_at > ? ORDER BY r.expires_at, r.board_id`, key[:], schema.Micros(now))
+	if err != nil {
+		return nil, sorted(ctx, "read reservations", err)
+	}
+	defer rows.Close()
+	var all []wamble.Reservation
+	for rows.Next() {
+		r := wamble.Reservation{Key: key}
+		var token []byte
+		var at, expires int64
+		if err := rows.Scan(&r.Board, &r.Profile, &r.Session, &token, &r.White, &at, &expires); err != nil {
+			return nil, sorted(ctx, "read reservations", err)
+		}
+		copy(r.Token[:], token)
+		r.At, r.Expires = schema.Time(at), schema.Time(expires)
+		all = append(all, r)
+	}
+	return all, sorted(ctx, "read reservations", rows.Err())
+}

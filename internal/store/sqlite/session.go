@@ -1,0 +1,194 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+)
+
+func (t *tx) createSessions(run []intent.Intent) error {
+	args := t.list(len(run), 5)
+	for _, in := range schema.As[*intent.CreateSession](run) {
+		at := schema.Micros(in.At)
+		args = append(args, int64(in.Session), in.Token[:], nullable(int64(in.Player)), at, at)
+	}
+	n, err := t.many(`INSERT INTO sessions (id, token, player_id, created_at, last_seen_at) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?,?)", args)
+	if err != nil {
+		return err
+	}
+	before, err := t.short(n, len(run))
+	if err != nil {
+		return err
+	}
+	for _, in := range schema.As[*intent.CreateSession](run) {
+		if before {
+			ok, err := t.exists(`SELECT 1 FROM sessions WHERE id = ?`, int64(in.Session))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return schema.Badf("%v: the token of session %d belongs to another one", in.Kind(), in.Session)
+			}
+		} else if in.Player != 0 {
+			_, err := t.exec(`UPDATE sessions SET rating = (SELECT rating FROM players WHERE id = sessions.player_id) WHERE id = ?`, int64(in.Session))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tx) linkSessions(run []intent.Intent) error {
+	for _, in := range schema.As[*intent.LinkSession](run) {
+		at := schema.Micros(in.At)
+		_, err := t.exec(`INSERT INTO players (id, public_key, handle, rating, created_at) VALUES (?, ?, ?, round(?, 4), ?) ON CONFLICT (public_key) DO NOTHING`,
+			int64(in.Player), in.Key[:], in.Handle, in.Rating, at)
+		if err != nil {
+			return err
+		}
+		n, err := t.exec(`UPDATE sessions SET player_id = p.id, rating = p.rating, identity_at = ? FROM players p
+			WHERE p.public_key = ? AND sessions.id = ? AND ifnull(identity_at, 0) <= ?`, at, in.Key[:], int64(in.Session), at)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			ok, err := t.exists(`SELECT 1 FROM sessions WHERE id = ?`, int64(in.Session))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tx) unlinkSessions(run []intent.Intent) error {
+	for _, in := range schema.As[*intent.UnlinkSession](run) {
+		at := schema.Micros(in.At)
+		_, err := t.exec(`UPDATE sessions SET player_id = NULL, rating = 0, identity_at = ? WHERE id = ? AND ifnull(identity_at, 0) <= ?`,
+			at, int64(in.Session), at)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) seeSessions(run []intent.Intent) error {
+	seen := schema.NewestSeen(run)
+	args := t.list(len(seen), 2)
+	for _, in := range seen {
+		args = append(args, int64(in.Session), schema.Micros(in.At))
+	}
+	_, err := t.many(`UPDATE sessions SET last_seen_at = v.column2 FROM (VALUES $rows) v
+		WHERE sessions.id = v.column1 AND sessions.last_seen_at < v.column2`, "(?,?)", args)
+	return err
+}
+
+// purgeSessions leaves alone who holds a board: the holder is gone when the
+// reservation is.
+func (t *tx) purgeSessions(run []intent.Intent) error {
+	const old = `player_id IS NULL AND token IS NOT NULL AND last_seen_at < ? AND NOT EXISTS (SELECT 1 FROM reservations r WHERE r.session_id = sessions.id)`
+	const gone = `SELECT id FROM sessions WHERE ` + old
+	const moved = `(games_played > 0 OR EXISTS (SELECT 1 FROM payouts p WHERE p.session_id = sessions.id))`
+	for _, in := range schema.As[*intent.PurgeSessions](run) {
+		before := schema.Micros(in.Before)
+		for _, text := range []string{
+			`DELETE FROM predictions WHERE session_id IN (` + gone + `)`,
+			`DELETE FROM board_last_move_shown_events WHERE session_id IN (` + gone + `)`,
+			`DELETE FROM profile_terms_acceptances WHERE session_id IN (` + gone + `)`,
+			`DELETE FROM sessions WHERE ` + old + ` AND NOT ` + moved,
+			`UPDATE sessions SET token = NULL WHERE ` + old,
+		} {
+			if _, err := t.exec(text, before); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sessionsExist checks the sessions of a run, each once: moves and payouts have
+// no foreign key that would do it for every row.
+func (t *tx) sessionsExist(kind intent.Kind, sessions []wamble.SessionID) error {
+	list, err := json.Marshal(sessions)
+	if err != nil {
+		return err
+	}
+	var missing int64
+	err = t.scan(`SELECT j.value FROM json_each(?) j WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = j.value) LIMIT 1`, []any{string(list)}, &missing)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		err = schema.Badf("%v: there is no session %d", kind, missing)
+	}
+	return err
+}
+
+func nullable(id int64) any {
+	if id == 0 {
+		return nil
+	}
+	return id
+}
+
+// selectSession has no join: strangers make us ask it with tokens that nobody
+// has, and SQLite would plan a LEFT JOIN anew for every one of them, at five
+// times the cost of the answer.
+const selectSession = `SELECT s.id, s.token, s.player_id, (SELECT public_key FROM players WHERE id = s.player_id), (SELECT handle FROM players WHERE id = s.player_id),
+	s.trust_level, s.created_at, s.last_seen_at, s.total_score, s.total_prediction_score,
+	ifnull((SELECT rating FROM players WHERE id = s.player_id), 0), s.games_played, s.chess960_games_played FROM sessions s `
+
+// Session implements store.Queries.
+func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session, error) {
+	return s.session(ctx, `WHERE s.token = ?`, token[:])
+}
+
+// SessionByID implements store.Queries.
+func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error) {
+	return s.session(ctx, `WHERE s.id = ?`, int64(id))
+}
+
+// SessionByHandle implements store.Queries.
+func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
+	out, err := s.session(ctx, `WHERE s.player_id = (SELECT id FROM players WHERE handle = ?) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	if !errors.Is(err, store.ErrNotFound) {
+		return out, err
+	}
+	var key []byte
+	err = s.readers.QueryRowContext(ctx, `SELECT id, public_key, handle FROM players WHERE handle = ?`, handle).Scan(&out.Player, &key, &out.Handle)
+	copy(out.Key[:], key)
+	return out, sorted(ctx, "read player by handle", err)
+}
+
+func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {
+	var out wamble.Session
+	var token, key []byte
+	var player sql.NullInt64
+	var handle sql.NullString
+	var created, seen int64
+	ask, err := s.statement(ctx, selectSession+where)
+	if err != nil {
+		return wamble.Session{}, sorted(ctx, "read session", err)
+	}
+	err = ask.QueryRowContext(ctx, arg).Scan(&out.ID, &token, &player, &key, &handle, &out.Trust, &created, &seen,
+		&out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Rating, &out.Stats.Games, &out.Stats.Chess960Games)
+	if err != nil {
+		return wamble.Session{}, sorted(ctx, "read session", err)
+	}
+	copy(out.Token[:], token)
+	copy(out.Key[:], key)
+	out.Player, out.Handle = wamble.PlayerID(player.Int64), handle.String
+	out.Created, out.LastSeen = schema.Time(created), schema.Time(seen)
+	return out, nil
+}

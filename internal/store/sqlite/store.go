@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"wamble/internal/store"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+var _ store.Store = (*Store)(nil)
+
+// Options say where the file is and how long to wait for others.
+type Options struct {
+	// Path of the database file; it is created if it is missing.
+	Path string
+	// BusyTimeout is how long to wait for another process that writes.
+	// 0 means 5 s.
+	BusyTimeout time.Duration
+	// Readers is how many reads may run at once. 0 means 4.
+	Readers int
+}
+
+// Store is a store.Store in one file.
+type Store struct {
+	path    string
+	readers *sql.DB
+	writer  *writer
+	kept    sync.Map // statements of readers, by their text
+}
+
+// Open returns a store. It touches no file: that is left to the first call.
+func Open(o Options) (*Store, error) {
+	if o.Path == "" || strings.ContainsRune(o.Path, 0) {
+		return nil, fmt.Errorf("open SQLite database: %q is no path", o.Path)
+	}
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = 5 * time.Second
+	}
+	if o.Readers == 0 {
+		o.Readers = 4
+	}
+	wdb, err := sql.Open("sqlite", dsn(o, "synchronous(FULL)", "wal_autocheckpoint(4000)", "cache_size(-32000)", "temp_store(MEMORY)"))
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite database: %w", err)
+	}
+	wdb.SetMaxOpenConns(1)
+	rdb, err := sql.Open("sqlite", dsn(o, "query_only(1)", "cache_size(-8000)"))
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite database: %w", err)
+	}
+	rdb.SetMaxOpenConns(o.Readers)
+	rdb.SetMaxIdleConns(o.Readers)
+	return &Store{path: o.Path, readers: rdb, writer: newWriter(wdb)}, nil
+}
+
+// dsn quotes the path and lists the settings of a connection.
+func dsn(o Options, pragmas ...string) string {
+	q := url.Values{}
+	busy := fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds())
+	for _, p := range append([]string{busy, "journal_mode(WAL)", "foreign_keys(1)"}, pragmas...) {
+		q.Add("_pragma", p)
+	}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: o.Path}).EscapedPath(), RawQuery: q.Encode()}
+	return u.String()
+}
+
+// Close gives up all connections. Calls under way, and later ones, fail with
+// store.ErrTransient.
+func (s *Store) Close() error {
+	err := s.writer.close()
+	if rerr := s.readers.Close(); err == nil {
+		err = rerr
+	}
+	if err != nil {
+		return fmt.Errorf("close SQLite database: %w", err)
+	}
+	return nil
+}
+
+// statement returns one that is kept: what strangers can make us ask again and
+// again is parsed once on each connection.
+func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if kept, ok := s.kept.Load(text); ok {
+		return kept.(*sql.Stmt), nil
+	}
+	made, err := s.readers.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	kept, other := s.kept.LoadOrStore(text, made)
+	if other {
+		made.Close()
+	}
+	return kept.(*sql.Stmt), nil
+}
+
+// read runs a read in one snapshot.
+func (s *Store) read(ctx context.Context, what string, work func(context.Context, *sql.Tx) error) error {
+	tx, err := s.readers.BeginTx(ctx, nil)
+	if err != nil {
+		return sorted(ctx, what, err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	return sorted(ctx, what, work(ctx, tx))
+}

@@ -1,0 +1,32 @@
+package sqlite
+
+import (
+	"context"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/store/schema"
+)
+
+func (t *tx) recordTerms(run []intent.Intent) error {
+	for _, in := range schema.As[*intent.RecordTermsAcceptance](run) {
+		_, err := t.exec(`INSERT INTO profile_terms (tos_hash, tos_text) VALUES (?, ?) ON CONFLICT DO NOTHING`, in.Hash[:], in.Text)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO profile_terms_acceptances (session_id, profile_name, tos_hash, accepted_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			int64(in.Session), in.Profile, in.Hash[:], schema.Micros(in.At))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TermsAccepted implements store.Queries.
+func (s *Store) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error) {
+	var yes bool
+	err := s.readers.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM profile_terms_acceptances
+		WHERE session_id = ? AND profile_name = ? AND tos_hash = ?)`, int64(id), profile, hash[:]).Scan(&yes)
+	return yes, sorted(ctx, "read terms", err)
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+)
+
+// ErrNotFound is returned by a read when there is no such row.
+var ErrNotFound = errors.New("not found")
+
+// ErrTransient wraps every error of a store that may pass by itself: the
+// connection is lost or refused, the transaction met another one, the server
+// is read-only after a failover, the disk is full. The same call may succeed
+// later. If the caller's context ended, the error is that of the context as
+// well. Any other error of Apply is permanent: the rows themselves are wrong.
+var ErrTransient = errors.New("the database cannot do it now")
+
+// CursorMoved is returned by Store.Apply when the stored cursor is not where
+// the batch expects it: the batch, or one that overlaps it, was applied before.
+type CursorMoved struct {
+	At uint64 // where the cursor stands
+}
+
+func (e *CursorMoved) Error() string {
+	return fmt.Sprintf("the cursor stands at message %d", e.At)
+}
+
+// JournalID names a journal. A wiped or restored journal gets a new one.
+type JournalID [16]byte
+
+// Batch is what one transaction writes: the intents of a run of journal
+// messages, and the step of the cursor that says so.
+type Batch struct {
+	Journal JournalID
+	Profile string
+	// After and Through bound the run: messages After+1 … Through. The stored
+	// cursor must stand at After, and stands at Through afterwards.
+	After, Through uint64
+	// Intents are in the order of Kinds, coalesced, so that equal kinds stand
+	// together and can be written by one statement. Of a board there is at most
+	// one of CREATE_RESERVATION and REMOVE_RESERVATION, the last; of a session
+	// at most one of LINK_SESSION_TO_PUBKEY and UNLINK_SESSION_IDENTITY. A
+	// message that erases, purges or changes an identity twice is a batch by
+	// itself, in its own order.
+	Intents []intent.Intent
+}
+
+// Rejection is one intent that a store will never take, and why.
+type Rejection struct {
+	Index int // in Batch.Intents
+	Err   error
+}
+
+// Store keeps the games for good. Its two implementations, postgres and
+// sqlite, pass the same suite (store/storetest). All methods may be called
+// from several goroutines.
+type Store interface {
+	Queries
+
+	// Apply writes a batch in one transaction, together with its cursor, and
+	// all of it or nothing. It returns nil only when that is on disk.
+	// Errors: *CursorMoved, ErrTransient, or a permanent one. After
+	// ErrTransient the batch may have been applied all the same (the answer to
+	// COMMIT was lost): the cursor knows. After a permanent error Probe knows
+	// which intents to leave out; if it finds none, another profile was in the
+	// way, and the batch can be applied again.
+	Apply(ctx context.Context, b Batch) error
+	// Probe finds the intents of a batch that Apply will never take, by trying
+	// each; it writes nothing. Errors: ErrTransient.
+	Probe(ctx context.Context, b Batch) ([]Rejection, error)
+	// Cursor returns the last message of a journal that was applied for a
+	// profile, 0 if there is none.
+	Cursor(ctx context.Context, j JournalID, profile string) (uint64, error)
+	// Lease takes n numbers (1 to 1,000,000) out of a table's sequence for
+	// good, in as few blocks as it can.
+	Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error)
+	// Close gives up all connections. Calls under way fail with ErrTransient.
+	Close() error
+}
+
+// Queries are the reads. None of them writes. Each fails with ErrNotFound,
+// ErrTransient or an error that names bad data.
+type Queries interface {
+	// Session returns what is stored of a token.
+	Session(ctx context.Context, t wamble.Token) (wamble.Session, error)
+	// SessionByID and SessionByHandle find the target of a stats request: the
+	// session itself, or the newest session of the identity with that handle. If
+	// an identity has no session now, what is returned has no ID, but says whose
+	// handle it is.
+	SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error)
+	SessionByHandle(ctx context.Context, handle string) (wamble.Session, error)
+	// Player returns an identity with the stats of all its sessions together.
+	Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error)
+
+	// LiveBoards yields every board of a profile that is not archived, with its
+	// holder and its moves, in the order of creation.
+	LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error]
+	// Board returns one board of any profile and status, with its moves.
+	Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error)
+	// Games yields boards with their moves in the order of their number, after
+	// the given one; profile "" means all.
+	Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble.Board, error]
+
+	// Scores returns what finished boards brought a player, newest first.
+	Scores(ctx context.Context, q wamble.ScoreQuery) ([]wamble.Score, error)
+	// Leaderboard returns one page, and the row of the asking session.
+	Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error)
+	// Reservations returns the boards that an identity holds now, by the time
+	// at which they expire, then by number.
+	Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error)
+	// Predictions returns the pending predictions of some boards with all their
+	// ancestors, parents before children.
+	Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error)
+	// TermsAccepted reports whether a session accepted this revision of a
+	// profile's terms.
+	TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error)
+}

@@ -1,0 +1,97 @@
+package storetest
+
+import (
+	"reflect"
+	"testing"
+
+	"wamble/internal/intent"
+	"wamble/internal/store"
+
+	"wamble"
+)
+
+// Populate fills an empty store with a little of everything that Reads reads.
+func Populate(t *testing.T, s store.Store) {
+	t.Helper()
+	w := newWorld(t, s)
+	w.apply(newSession(1), link(1, 7, 20), &terms, newBoard(3), move(3, 1, 1, true),
+		&intent.RecordPayout{Board: 3, Session: 1, Points: 2, Canonical: 2, At: at(60)}, &prediction, hold(3, 1, 30, 90))
+}
+
+// reads has one row per method of store.Queries, on the rows of Populate. A
+// read reports whether it found them.
+var reads = map[string]func(*world) (bool, error){
+	"Session": func(w *world) (bool, error) {
+		s, err := w.Session(w.Context(), token(1))
+		return s.ID == 1, err
+	},
+	"SessionByID": func(w *world) (bool, error) {
+		s, err := w.SessionByID(w.Context(), 1)
+		return s.Token == token(1), err
+	},
+	"SessionByHandle": func(w *world) (bool, error) {
+		s, err := w.SessionByHandle(w.Context(), "h_0007")
+		return s.ID == 1, err
+	},
+	"Player": func(w *world) (bool, error) {
+		p, err := w.Player(w.Context(), key(7))
+		return p.Stats.Score == 2, err
+	},
+	"LiveBoards": func(w *world) (found bool, err error) {
+		for b, err := range w.LiveBoards(w.Context(), Profile) {
+			return b.ID == 3, err
+		}
+		return false, nil
+	},
+	"Board": func(w *world) (bool, error) {
+		b, err := w.Board(w.Context(), 3)
+		return len(b.Moves) == 1, err
+	},
+	"Games": func(w *world) (found bool, err error) {
+		for b, err := range w.Games(w.Context(), wamble.GameFilter{}) {
+			return b.ID == 3, err
+		}
+		return false, nil
+	},
+	"Scores": func(w *world) (bool, error) {
+		p, err := w.Player(w.Context(), key(7))
+		if err != nil {
+			return false, err
+		}
+		all, err := w.Scores(w.Context(), wamble.ScoreQuery{Player: p.ID, Limit: 9})
+		return len(all) == 1, err
+	},
+	"Leaderboard": func(w *world) (bool, error) {
+		l, err := w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 1, Self: 1})
+		return l.Self != nil && l.Total == 1, err
+	},
+	"Reservations": func(w *world) (bool, error) {
+		r, err := w.Reservations(w.Context(), key(7), at(0))
+		return len(r) == 1, err
+	},
+	"Predictions": func(w *world) (bool, error) {
+		p, err := w.Predictions(w.Context(), 3)
+		return len(p) == 1, err
+	},
+	"TermsAccepted": func(w *world) (bool, error) { return w.TermsAccepted(w.Context(), 1, Profile, terms.Hash) },
+}
+
+// Reads calls every read of a store that Populate filled, and fails when a
+// method of store.Queries has no row here. A store's own tests call it where
+// nothing may write.
+func Reads(t *testing.T, s store.Store) {
+	t.Helper()
+	w := newWorld(t, s)
+	methods := reflect.TypeFor[store.Queries]()
+	for i := range methods.NumMethod() {
+		name := methods.Method(i).Name
+		read, ok := reads[name]
+		if !ok {
+			t.Errorf("%s has no row in reads", name)
+			continue
+		}
+		if found, err := read(w); err != nil || !found {
+			t.Errorf("%s: found %v, error %v", name, found, err)
+		}
+	}
+}

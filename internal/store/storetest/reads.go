@@ -1,0 +1,192 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"wamble/internal/intent"
+	"wamble/internal/store"
+
+	"wamble"
+)
+
+// readCases are what reads return, and in which order.
+var readCases = []testCase{
+	{"live boards in the order of creation", func(w *world) {
+		const n = 150 // more than two pages
+		var all []intent.Intent
+		want := []wamble.BoardID{}
+		for i := range wamble.BoardID(n) {
+			// Ten boards share each moment, later numbers are older.
+			all = append(all, &intent.CreateBoard{Board: i + 1, FEN: startFEN, Status: wamble.Active, Variant: -1, At: at(-int(i / 10))})
+		}
+		w.apply(all...)
+		w.apply(newSession(1), &intent.UpdateBoard{Board: 5, FEN: startFEN, Status: wamble.Archived, Version: 1, At: at(9)},
+			move(141, 1, 1, true), move(141, 1, 2, false), move(7, 1, 1, true), hold(7, 1, 3, 9))
+		beta := *w
+		beta.profile, beta.cursor = "beta", 0
+		beta.apply(newBoard(1000))
+		for decade := (n - 1) / 10; decade >= 0; decade-- {
+			for i := decade*10 + 1; i <= decade*10+10; i++ {
+				if i != 5 {
+					want = append(want, wamble.BoardID(i))
+				}
+			}
+		}
+		got := w.live(Profile)
+		w.equal("boards", ids(got), fmt.Sprint(want))
+		w.equal("moves of the first", got[0].Moves, w.board(141).Moves)
+		w.equal("how many", len(got[0].Moves), 2)
+		for _, b := range got {
+			if b.ID == 7 {
+				w.equal("holder", b.Holder, &wamble.Reservation{Board: 7, Profile: Profile, Session: 1, Token: token(1), White: true, At: at(3), Expires: at(9)})
+			}
+		}
+		w.equal("beta", ids(w.live("beta")), "[1000]")
+		w.equal("nobody", ids(w.live("gamma")), "[]")
+	}},
+	{"games by filter", func(w *world) {
+		var all []intent.Intent
+		for i := range wamble.BoardID(130) {
+			all = append(all, newBoard(i+1))
+		}
+		w.apply(all...)
+		w.apply(newSession(1), link(1, 7, 20), &intent.UpdateBoard{Board: 100, FEN: startFEN, Status: wamble.Archived, Version: 1, At: at(9)},
+			move(99, 1, 5, true), &intent.RecordGameResult{Board: 100, Result: wamble.Draw, At: at(200)})
+		beta := *w
+		beta.profile, beta.cursor = "beta", 0
+		beta.apply(newBoard(131))
+		got := w.games(wamble.GameFilter{})
+		w.equal("all", len(got), 131)
+		w.equal("the handle of a move", got[98].Moves, []wamble.Move{{Ply: 5, UCI: "e2e4", Session: 1, Handle: "h_0007", Rating: 1200, At: at(105)}})
+		w.equal("after", ids(w.games(wamble.GameFilter{After: 129})), "[130 131]")
+		w.equal("profile", ids(w.games(wamble.GameFilter{Profile: "beta"})), "[131]")
+		w.equal("finished", ids(w.games(wamble.GameFilter{Finished: true})), "[100]")
+		w.equal("since a move", ids(w.games(wamble.GameFilter{Since: at(105)})), "[99 100]")
+		w.equal("since a result", ids(w.games(wamble.GameFilter{Since: at(106)})), "[100]")
+		w.equal("since then nothing", ids(w.games(wamble.GameFilter{Since: at(201)})), "[]")
+		for b, err := range w.Games(w.Context(), wamble.GameFilter{}) {
+			w.must(err)
+			if b.ID == 3 {
+				break // an unfinished walk holds nothing
+			}
+		}
+	}},
+	{"the newest session of a handle", func(w *world) {
+		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 7, 20), &intent.UpdateSessionLastSeen{Session: 1, At: at(60)})
+		s, err := w.SessionByHandle(w.Context(), "h_0007")
+		w.must(err)
+		w.equal("session", s.ID, wamble.SessionID(1))
+		w.apply(&intent.UnlinkSession{Session: 1, At: at(70)}, &intent.UnlinkSession{Session: 2, At: at(70)})
+		s, err = w.SessionByHandle(w.Context(), "h_0007")
+		w.must(err)
+		w.equal("an identity without a session", s, wamble.Session{Player: 700, Key: key(7), Handle: "h_0007"})
+	}},
+	{"reservations by expiry", func(w *world) {
+		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 5), link(2, 7, 5), link(3, 8, 5), newBoard(3), newBoard(4), newBoard(5), newBoard(6), newBoard(7),
+			hold(3, 1, 10, 90), hold(4, 2, 10, 80), hold(5, 1, 10, 80), hold(6, 1, 10, 70), hold(7, 3, 10, 80))
+		got, err := w.Reservations(w.Context(), key(7), at(70))
+		w.must(err)
+		var boards []wamble.BoardID
+		for _, r := range got {
+			boards = append(boards, r.Board)
+		}
+		w.equal("boards", fmt.Sprint(boards), "[4 5 3]")
+	}},
+	{"predictions with their ancestors", func(w *world) {
+		p := func(id, parent wamble.PredictionID, ply int) intent.Intent {
+			return &intent.RecordPrediction{ID: id, Board: 3, Session: 1, Parent: parent, UCI: "e2e4", Ply: ply, At: at(int(id))}
+		}
+		done := func(id wamble.PredictionID) intent.Intent {
+			return &intent.ResolvePrediction{ID: id, Session: 1, Status: wamble.Correct, At: at(50)}
+		}
+		w.apply(newSession(1), newBoard(3), newBoard(4), p(30, 0, 1), p(20, 30, 2), p(10, 20, 3), p(40, 0, 1), p(41, 40, 2), p(50, 0, 1),
+			&intent.RecordPrediction{ID: 60, Board: 4, Session: 1, UCI: "e2e4", Ply: 1, At: at(1)}, done(30), done(20), done(40), done(41))
+		got, err := w.Predictions(w.Context(), 3)
+		w.must(err)
+		var text []string
+		for _, p := range got {
+			text = append(text, fmt.Sprintf("%d<%d at %d", p.ID, p.Parent, p.Depth))
+		}
+		w.equal("tree", fmt.Sprint(text), "[30<0 at 0 50<0 at 0 20<30 at 1 10<20 at 2]")
+		got, err = w.Predictions(w.Context(), 4, 9, 3)
+		w.must(err)
+		w.equal("predictions of two boards and one that is not there", len(got), 5)
+		got, err = w.Predictions(w.Context())
+		w.must(err)
+		w.equal("predictions of no board", len(got), 0)
+	}},
+	{"what is not there", func(w *world) {
+		_, err := w.Session(w.Context(), token(9))
+		w.notFound("token", err)
+		_, err = w.Session(w.Context(), wamble.Token{})
+		w.notFound("no token", err)
+		_, err = w.SessionByID(w.Context(), 9)
+		w.notFound("session", err)
+		_, err = w.SessionByHandle(w.Context(), "h_none")
+		w.notFound("handle", err)
+		_, err = w.Player(w.Context(), key(9))
+		w.notFound("player", err)
+		_, err = w.Board(w.Context(), 9)
+		w.notFound("board", err)
+	}},
+	{"a canceled read says so", func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		_, err := w.Session(ctx, token(1))
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, store.ErrTransient) {
+			w.Errorf("session: got %v, want a transient error that is context.Canceled", err)
+		}
+		for _, err := range w.Games(ctx, wamble.GameFilter{}) {
+			if !errors.Is(err, context.Canceled) {
+				w.Errorf("games: got %v, want context.Canceled", err)
+			}
+		}
+	}},
+	{"leaderboard", leaderboard},
+	{"scores", scores},
+}
+
+func leaderboard(w *world) {
+	// Session: score, rating. 1: 5, –. 2: 9, 1200. 3: 5, 1300. 4: 5, 1200. 5: 5, 1200. 6: 0, –.
+	w.apply(newSession(1), newSession(2), newSession(3), newSession(4), newSession(5), newSession(6),
+		link(2, 2, 9), link(3, 3, 9), link(4, 4, 9), link(5, 5, 9), newBoard(1), newBoard(2))
+	pay := func(b wamble.BoardID, s wamble.SessionID, p float64) intent.Intent {
+		return &intent.RecordPayout{Board: b, Session: s, Points: p, Canonical: p, At: at(50)}
+	}
+	w.apply(pay(1, 1, 5), pay(1, 2, 4.5), pay(2, 2, 4.5), pay(1, 3, 5), pay(1, 4, 5), pay(1, 5, 5), &intent.RecordRating{Board: 1, Key: key(3), Delta: 100, At: at(50)})
+	for _, q := range []struct {
+		name string
+		q    wamble.LeaderboardQuery
+		want string // rank:session …
+		self string
+	}{
+		{"by score", wamble.LeaderboardQuery{Limit: 16}, "[1:2 2:3 3:4 4:5 5:1 6:6]", "nobody"},
+		{"by rating", wamble.LeaderboardQuery{Limit: 16, ByRating: true, Self: 4}, "[1:3 2:2 3:4 4:5 5:1 6:6]", "3:4"},
+		{"a page", wamble.LeaderboardQuery{Limit: 2, Offset: 2, Self: 6}, "[3:4 4:5]", "6:6"},
+		{"past the end", wamble.LeaderboardQuery{Limit: 5, Offset: 9, Self: 1}, "[]", "5:1"},
+		{"an unknown asker", wamble.LeaderboardQuery{Limit: 1, Self: 99}, "[1:2]", "nobody"},
+	} {
+		got, err := w.Leaderboard(w.Context(), q.q)
+		w.must(err)
+		text, self := []string{}, "nobody"
+		for _, r := range got.Rows {
+			text = append(text, fmt.Sprintf("%d:%d", r.Rank, r.Session))
+		}
+		if got.Self != nil {
+			self = fmt.Sprintf("%d:%d", got.Self.Rank, got.Self.Session)
+		}
+		w.equal(q.name, fmt.Sprint(text), q.want)
+		w.equal(q.name+", self", self, q.self)
+		w.equal(q.name+", total", got.Total, 6)
+	}
+	page, err := w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 1})
+	w.must(err)
+	w.equal("row", page.Rows[0], wamble.LeaderboardRow{Rank: 1, Session: 2, Key: key(2), Handle: "h_0002", Stats: wamble.Stats{Score: 9, Rating: 1200}})
+	for _, q := range []wamble.LeaderboardQuery{{Limit: 0}, {Limit: 17}, {Limit: 1, Offset: -1}} {
+		if _, err := w.Leaderboard(w.Context(), q); err == nil || errors.Is(err, store.ErrTransient) {
+			w.Errorf("%+v: got %v, want a permanent error", q, err)
+		}
+	}
+}

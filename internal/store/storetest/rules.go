@@ -1,0 +1,141 @@
+package storetest
+
+import (
+	"wamble"
+	"wamble/internal/intent"
+)
+
+// intentRules are what intents do to each other.
+var intentRules = []testCase{
+	{"an older version of a board has no effect", func(w *world) {
+		update := func(v uint64, fen string) intent.Intent {
+			return &intent.UpdateBoard{Board: 3, FEN: fen, Status: wamble.Active, Version: v, At: at(int(v))}
+		}
+		w.apply(newBoard(3), update(5, afterE4))
+		w.apply(update(4, startFEN))
+		w.equal("fen", w.board(3).FEN, afterE4)
+		w.apply(update(7, "newest w - - 0 1"), update(6, startFEN))
+		w.equal("two in one batch", w.board(3).FEN, "newest w - - 0 1")
+		w.equal("version", w.board(3).Version, uint64(7))
+	}},
+	{"an older time has no effect", func(w *world) {
+		w.apply(newSession(1), newBoard(3), &intent.UpdateBoardAssignmentTime{Board: 3, At: at(50)}, &intent.UpdateSessionLastSeen{Session: 1, At: at(50)})
+		w.apply(&intent.UpdateBoardAssignmentTime{Board: 3, At: at(40)}, &intent.UpdateSessionLastSeen{Session: 1, At: at(40)})
+		w.equal("assigned", w.board(3).LastAssigned, at(50))
+		w.equal("seen", w.session(1).LastSeen, at(50))
+	}},
+	{"a game counts once", func(w *world) {
+		w.apply(newSession(1), newSession(2), newBoard(3), &intent.CreateBoard{Board: 4, FEN: startFEN, Variant: 0, At: at(1)},
+			move(3, 1, 1, true), move(3, 2, 2, true), move(3, 1, 3, false), move(4, 1, 1, true))
+		w.equal("session 1", w.session(1).Stats, wamble.Stats{Games: 2, Chess960Games: 1})
+		w.equal("session 2", w.session(2).Stats, wamble.Stats{Games: 1})
+	}},
+	{"a ply has one move", func(w *world) {
+		other := move(3, 1, 1, true)
+		other.UCI = "d2d4"
+		w.apply(newSession(1), newSession(2), newBoard(3), move(3, 1, 1, true))
+		w.refuses([]intent.Intent{other}, 0)
+		w.refuses([]intent.Intent{move(3, 2, 1, true)}, 0)
+		w.refuses([]intent.Intent{move(3, 2, 2, true), other}, 1)
+		w.equal("moves", len(w.board(3).Moves), 1)
+	}},
+	{"a board belongs to one profile", func(w *world) {
+		w.apply(newBoard(3))
+		beta := *w
+		beta.profile, beta.cursor = "beta", 0
+		beta.refuses([]intent.Intent{newBoard(3)}, 0)
+		w.equal("profile", w.board(3).Profile, Profile)
+	}},
+	{"an identity is found by its key", func(w *world) {
+		again := link(2, 7, 25)
+		again.Player, again.Handle, again.Rating = 999, "h_other", 1500
+		w.apply(newSession(1), newSession(2), link(1, 7, 20), again, newBoard(3), newBoard(4), move(3, 1, 1, true), move(4, 2, 1, true),
+			&intent.RecordPayout{Board: 3, Session: 1, Points: 2, Canonical: 2, At: at(60)}, &intent.RecordPayout{Board: 4, Session: 2, Points: 0.5, Canonical: 1, At: at(60)})
+		w.equal("player of session 2", w.session(2).Player, wamble.PlayerID(700))
+		w.equal("player", w.player(key(7)), wamble.Player{ID: 700, Key: key(7), Handle: "h_0007", Created: at(20),
+			Stats: wamble.Stats{Score: 2.5, Rating: 1200, Games: 2}})
+	}},
+	{"the newest link or unlink holds", func(w *world) {
+		w.apply(newSession(1), link(1, 7, 20), &intent.UnlinkSession{Session: 1, At: at(30)})
+		w.apply(link(1, 7, 20))
+		w.equal("a late link", w.session(1).Player, wamble.PlayerID(0))
+		w.apply(link(1, 8, 40))
+		w.apply(&intent.UnlinkSession{Session: 1, At: at(30)})
+		w.equal("a late unlink", w.session(1).Key, key(8))
+		w.apply(link(1, 7, 50), link(1, 9, 51))
+		w.equal("the last of two", w.session(1).Key, key(9))
+	}},
+	{"the newest holder holds", func(w *world) {
+		w.apply(newSession(1), newSession(2), newBoard(3), hold(3, 1, 30, 90), hold(3, 2, 50, 110))
+		w.apply(hold(3, 1, 30, 90))
+		w.equal("a late reservation", w.board(3).Holder.Session, wamble.SessionID(2))
+		w.apply(&intent.RemoveReservation{Board: 3, At: at(40)})
+		w.equal("a late removal", w.board(3).Holder.Session, wamble.SessionID(2))
+	}},
+	{"a handle belongs to one identity", func(w *world) {
+		thief := link(2, 8, 30)
+		thief.Handle = "h_0007"
+		w.apply(newSession(1), newSession(2), link(1, 7, 20))
+		w.refuses([]intent.Intent{thief}, 0)
+	}},
+	{"a token belongs to one session", func(w *world) {
+		w.apply(newSession(1))
+		w.refuses([]intent.Intent{&intent.CreateSession{Session: 2, Token: token(1), At: at(2)}}, 0)
+		w.refuses([]intent.Intent{newSession(3), &intent.CreateSession{Session: 2, Token: token(1), At: at(2)}, newSession(4)}, 1)
+	}},
+	{"a session may begin with an identity", func(w *world) {
+		w.apply(newSession(1), link(1, 7, 20))
+		w.apply(&intent.CreateSession{Session: 2, Token: token(2), Player: 700, At: at(30)})
+		w.equal("session", w.session(2), wamble.Session{ID: 2, Token: token(2), Player: 700, Key: key(7), Handle: "h_0007",
+			Created: at(30), LastSeen: at(30), Stats: wamble.Stats{Rating: 1200}})
+		w.refuses([]intent.Intent{&intent.CreateSession{Session: 3, Token: token(3), Player: 701, At: at(30)}}, 0)
+	}},
+	{"ratings add up", func(w *world) {
+		delta := func(b wamble.BoardID, k byte, d float64) intent.Intent {
+			return &intent.RecordRating{Board: b, Key: key(k), Delta: d, At: at(60)}
+		}
+		w.apply(newSession(1), link(1, 7, 20), newSession(2), link(2, 8, 20), newBoard(3), newBoard(4))
+		w.apply(delta(3, 7, 10), delta(4, 7, -2.5), delta(3, 8, 1), delta(3, 77, 9))
+		w.equal("player 7", w.player(key(7)).Stats.Rating, 1207.5)
+		w.equal("session 1", w.session(1).Stats.Rating, 1207.5)
+		w.equal("player 8", w.player(key(8)).Stats.Rating, 1201.0)
+		_, err := w.Player(w.Context(), key(77))
+		w.notFound("an unknown key", err)
+	}},
+	{"a prediction is resolved once", func(w *world) {
+		resolve := func(s wamble.SessionID, st wamble.PredictionStatus, points float64) intent.Intent {
+			return &intent.ResolvePrediction{ID: 11, Session: s, Status: st, Points: points, At: at(60)}
+		}
+		w.apply(newSession(1), newSession(2), newBoard(3), &prediction)
+		w.apply(resolve(2, wamble.Correct, 4))
+		w.equal("by somebody else", w.session(2).Stats.PredictionScore, 0.0)
+		w.apply(resolve(1, wamble.Incorrect, -1.5), resolve(1, wamble.Correct, 8))
+		w.apply(resolve(1, wamble.Correct, 8))
+		w.equal("score", w.session(1).Stats.PredictionScore, -1.5)
+	}},
+	{"erasing spares a newer identity", func(w *world) {
+		w.apply(newSession(1), link(1, 7, 20))
+		w.apply(&intent.ErasePlayer{Key: key(7), At: at(10)})
+		w.equal("player", w.player(key(7)).ID, wamble.PlayerID(700))
+	}},
+	{"what must exist", func(w *world) {
+		w.refuses([]intent.Intent{&intent.UpdateBoard{Board: 9, FEN: startFEN, Version: 1, At: at(1)}}, 0)
+		w.refuses([]intent.Intent{&intent.UpdateBoardAssignmentTime{Board: 9, At: at(1)}}, 0)
+		w.refuses([]intent.Intent{link(9, 7, 1)}, 0)
+		w.refuses([]intent.Intent{hold(9, 9, 1, 2)}, 0)
+		w.refuses([]intent.Intent{move(9, 9, 1, true)}, 0)
+		w.refuses([]intent.Intent{newSession(2), newBoard(3), move(3, 2, 1, true), move(3, 9, 2, true), move(9, 2, 1, true)}, 3, 4)
+		w.refuses([]intent.Intent{newSession(2), newBoard(3), pay(3, 2), pay(3, 9), pay(9, 2)}, 3, 4)
+		w.refuses([]intent.Intent{newBoard(3), &intent.RecordPrediction{ID: 5, Board: 3, Session: 9, UCI: "e2e4", Ply: 1, At: at(1)}}, 1)
+		w.refuses([]intent.Intent{&intent.RecordGameResult{Board: 9, At: at(1)}}, 0)
+		w.refuses([]intent.Intent{pay(9, 9)}, 0)
+		w.refuses([]intent.Intent{&terms}, 0)
+	}},
+	{"what may be gone", func(w *world) {
+		w.apply(&intent.UpdateSessionLastSeen{Session: 9, At: at(1)}, &intent.UnlinkSession{Session: 9, At: at(1)},
+			&intent.RemoveReservation{Board: 9, At: at(1)}, &intent.ErasePlayer{Key: key(9), At: at(1)},
+			&intent.ResolvePrediction{ID: 9, Session: 9, Status: wamble.Expired, At: at(1)}, &intent.PurgeSessions{Before: at(1), At: at(1)})
+		_, err := w.SessionByID(w.Context(), 9)
+		w.notFound("session 9", err)
+	}},
+}

@@ -1,0 +1,146 @@
+package wamble
+
+import "time"
+
+// Stats are the counters of a session, or of an identity over all its
+// sessions.
+type Stats struct {
+	Score           float64
+	PredictionScore float64
+	Rating          float64 // 0 for an anonymous session
+	Games           int
+	Chess960Games   int
+}
+
+// Session is a stored session.
+type Session struct {
+	ID       SessionID
+	Token    Token
+	Player   PlayerID  // 0: anonymous
+	Key      PublicKey // zero: anonymous
+	Handle   string    // "": anonymous
+	Trust    int
+	Created  time.Time
+	LastSeen time.Time
+	Stats    Stats
+}
+
+// Player is a stored identity.
+type Player struct {
+	ID      PlayerID
+	Key     PublicKey
+	Handle  string
+	Created time.Time
+	Stats   Stats
+}
+
+// Board is a stored board with its game.
+type Board struct {
+	ID           BoardID
+	Profile      string
+	FEN          string
+	Status       BoardStatus
+	Variant      int16 // Chess960 start position, or -1
+	Version      uint64
+	Created      time.Time
+	LastAssigned time.Time // zero: never
+	Holder       *Reservation
+	Result       *GameResult
+	Moves        []Move
+}
+
+// Reservation says who holds a board. Token and Key are those of the holder.
+type Reservation struct {
+	Board   BoardID
+	Profile string
+	Session SessionID
+	Token   Token
+	Key     PublicKey
+	White   bool
+	At      time.Time
+	Expires time.Time
+}
+
+// GameResult is how a board ended.
+type GameResult struct {
+	Result   Result
+	Plies    int
+	Duration time.Duration
+	Reason   string
+	Finished time.Time
+}
+
+// Move is one stored move.
+type Move struct {
+	Ply     int
+	UCI     string
+	Session SessionID
+	Handle  string  // "": anonymous
+	Rating  float64 // of the player now; 0: anonymous
+	At      time.Time
+}
+
+// GameFilter chooses games.
+type GameFilter struct {
+	Profile  string    // "": all profiles
+	After    BoardID   // only boards with a higher number
+	Since    time.Time // only boards with a move or a result since then; zero: all
+	Finished bool      // only archived boards
+}
+
+// ScoreQuery asks for the finished boards of a player that stand behind a place
+// in the order of time and then of number, newest first.
+type ScoreQuery struct {
+	Player PlayerID
+	Before time.Time // zero: from the newest on
+	Board  BoardID   // of those that ended at Before only the lower numbers
+	Limit  int       // 1 to 100
+}
+
+// Score is what a finished board brought a player, over all his sessions.
+type Score struct {
+	Board  BoardID
+	Points float64
+	Rating float64 // by which his rating changed
+	At     time.Time
+}
+
+// LeaderboardQuery asks for rows Offset+1 … Offset+Limit.
+type LeaderboardQuery struct {
+	ByRating bool
+	Offset   int
+	Limit    int       // 1 to 16
+	Self     SessionID // 0: nobody asks
+}
+
+// Leaderboard is one page of it.
+type Leaderboard struct {
+	Total int
+	Rows  []LeaderboardRow
+	Self  *LeaderboardRow // nil: the asking session is unknown
+}
+
+// LeaderboardRow is the rank of one session.
+type LeaderboardRow struct {
+	Rank    int
+	Session SessionID
+	Key     PublicKey
+	Handle  string
+	Stats   Stats
+}
+
+// Prediction is a stored prediction.
+type Prediction struct {
+	ID      PredictionID
+	Board   BoardID
+	Session SessionID
+	Token   Token
+	Parent  PredictionID
+	UCI     string
+	Ply     int
+	Depth   int // 0 for a root
+	Streak  int
+	Status  PredictionStatus
+	Points  float64
+	At      time.Time
+}
