@@ -127,7 +127,7 @@ func (p *Pool) adopt(b *Board) bool {
 	p.insert(b)
 	if held {
 		p.hold(b, b.holder, b.identity)
-		p.watch(b)
+		p.setAlarms(b)
 		return true
 	}
 	p.setFree(b)
@@ -141,14 +141,14 @@ func (p *Pool) adopt(b *Board) bool {
 type reader struct {
 	rest []byte
 	bad  bool
-	// Room for the next ones.
+	// Slabs, see cut.
 	boards []Board
 	plies  []ply
 	keys   []uint64
 }
 
-// cut takes n off a slab. Many small things are allocated at once; the memory of
-// a slab is free again when the games of all of them have ended.
+// cut takes n elements from a slab, which is allocated for atOnce of them. The
+// memory of a slab is free again when the games of all its elements have ended.
 func cut[T any](slab *[]T, n, atOnce int) []T {
 	if n > len(*slab) {
 		*slab = make([]T, max(n, atOnce))
@@ -221,7 +221,7 @@ func (r *reader) board() *Board {
 		b.plies[i] = ply{
 			binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:]), binary.LittleEndian.Uint32(at[8:]),
 		}
-		r.bad = r.bad || b.plies[i].move() == 0 // which is no move
+		r.bad = r.bad || b.plies[i].move() == 0 // the zero Move is no move
 		b.movers.add(b.plies[i].session())
 	}
 	if plies > 0 {

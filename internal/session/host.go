@@ -16,12 +16,11 @@ type hosts struct {
 	keys     *lru.Table[wamble.PublicKey, bucket] // attempts with a key, from wherever
 }
 
-// maxHosts is how many are remembered; of more, the ones that were longest quiet
-// are forgotten.
+// maxHosts is the size of each LRU.
 const maxHosts = 1 << 14
 
-// bucket holds what was used of an allowance, which comes back evenly over a
-// minute.
+// bucket is a token bucket that counts what was used: it comes back evenly, the
+// whole allowance in a minute.
 type bucket struct {
 	used float64
 	at   int64
@@ -37,8 +36,8 @@ func newHosts() hosts {
 	}
 }
 
-// admit counts one more session of a host, and reports whether that is within
-// its allowance per minute; 0 is no bound.
+// admit counts one more session of a host, and reports whether it is within the
+// allowance per minute; 0 is no bound.
 func (h *hosts) admit(now int64, ip netip.Addr, allowance int) bool {
 	if allowance <= 0 {
 		return true
@@ -69,7 +68,7 @@ func networkOf(ip netip.Addr) (netip.Prefix, bool) {
 	return network, err == nil && ip.IsValid()
 }
 
-// take uses one of an allowance, if it is left.
+// take uses one of the allowance, if one is left.
 func (b *bucket) take(now int64, allowance int) bool {
 	back := float64(now-b.at) / minute * float64(allowance)
 	b.used, b.at = max(0, b.used-back), now

@@ -13,7 +13,7 @@ import (
 // crowd admits n sessions, every second one with an identity.
 func crowd(t testing.TB, n int) (*Table, []wamble.Token) {
 	t.Helper()
-	o := DefaultOptions()
+	o := defaultOptions()
 	o.MaxPlayers = n
 	tb := New(o, numbers(), chance(1))
 	tokens := make([]wamble.Token, n)
@@ -80,7 +80,7 @@ func BenchmarkHeard(b *testing.B) {
 }
 
 func BenchmarkHello(b *testing.B) {
-	o := DefaultOptions()
+	o := defaultOptions()
 	o.MaxPlayers, o.NewPerHost = 100_000, 0
 	tb := New(o, numbers(), chance(1))
 	holds := func(wamble.SessionID) bool { return false }

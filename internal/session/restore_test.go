@@ -13,7 +13,7 @@ import (
 // idle; an anonymous session that was away for too long is over.
 func TestRestore(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	o := DefaultOptions()
+	o := defaultOptions()
 	o.MaxPlayers = 1
 	table := New(o, IDs{}, rand.NewChaCha8([32]byte{1}))
 	for _, tc := range []struct {
