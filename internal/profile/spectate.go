@@ -8,7 +8,7 @@ import (
 // spectate lets a session watch all boards, or one.
 func (p *Profile) spectate(r *request, _ *Output) verdict {
 	p.openHall()
-	wish := spectate.Wish{Board: r.h.Board}
+	wish := spectate.Request{Board: r.h.Board}
 	switch r.h.Flags & (wire.FlagFilterChess960 | wire.FlagFilterStandard) {
 	case wire.FlagFilterChess960:
 		wish.Only = spectate.Chess960Boards

@@ -29,7 +29,7 @@ const (
 func (w *watcher) numbers() [9]*int64 {
 	return [9]*int64{
 		(*int64)(&w.session), &w.seen.generation, &w.seen.refreshed,
-		&w.times.next, &w.times.check, &w.times.heard, &w.times.shown, &w.times.vowed, &w.allowance.left,
+		&w.times.next, &w.times.check, &w.times.heard, &w.times.shown, &w.times.probed, &w.allowance.left,
 	}
 }
 
@@ -78,7 +78,7 @@ func Load(opts Options, state []byte) (*Hall, error) {
 	if count < 0 || int64(len(rest)) != count*watcherSize {
 		return nil, ErrState
 	}
-	h.beat, h.empty, h.total.at = h.now, h.now, h.now
+	h.nextTurn, h.empty, h.total.at = h.now, h.now, h.now
 	for range count {
 		w := &watcher{}
 		for _, n := range w.numbers() {

@@ -1,9 +1,8 @@
 package spectate
 
-// allowance is how many packets may be sent: some a second, and what was not used
-// for a while. Its unit is a millionth of a packet, so that a rate per second
-// times microseconds needs no division.
-type allowance struct {
+// bucket is a token bucket of packets. Its unit is a millionth of a packet, so
+// that a rate per second times microseconds needs no division.
+type bucket struct {
 	left int64
 	at   int64 // when it was filled
 }
@@ -13,18 +12,18 @@ const one = 1_000_000 // packet
 // unbounded is the rate that stands for no bound.
 const unbounded = 100_000_000
 
-// fill adds what has come together since the last time, at most burst packets.
-func (a *allowance) fill(now, rate, burst int64) {
-	elapsed := min(now-a.at, slowness*second)
-	a.at = now
-	a.left = min(a.left+rate*elapsed, max(burst, 1)*one)
+// fill adds what has come since the last time, up to burst packets in all.
+func (b *bucket) fill(now, rate, burst int64) {
+	elapsed := min(now-b.at, slowness*second)
+	b.at = now
+	b.left = min(b.left+rate*elapsed, max(burst, 1)*one)
 }
 
 // packets is how many may be sent now.
-func (a *allowance) packets() int { return int(max(a.left, 0) / one) }
+func (b *bucket) packets() int { return int(max(b.left, 0) / one) }
 
-// spend takes n packets, even if they are not there: then later ones wait.
-func (a *allowance) spend(n int) { a.left -= int64(n) * one }
+// spend takes n packets, even if that is too many: then later ones wait.
+func (b *bucket) spend(n int) { b.left -= int64(n) * one }
 
 // totalRate is the packets a second of all watchers.
 func (h *Hall) totalRate() int64 {
@@ -59,7 +58,7 @@ func (h *Hall) refill(w *watcher) int {
 	return min(w.allowance.packets(), h.total.packets())
 }
 
-// spend takes packets from a watcher and from all.
+// spend takes packets from the buckets of a watcher and of all.
 func (h *Hall) spend(w *watcher, n int) {
 	w.allowance.spend(n)
 	h.total.spend(n)
