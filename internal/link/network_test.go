@@ -273,8 +273,16 @@ func (c *simClient) flush() {
 	c.out.Reset()
 }
 
+func send[M wire.Message](c *simClient, h wire.Header, m M) (uint32, error) {
+	request, err := wire.Append(nil, h, m)
+	if err != nil {
+		return 0, err
+	}
+	return c.link.Send(c.n.now, &c.out, request)
+}
+
 func (c *simClient) sayHello() {
-	seq, err := Ask(c.link, c.n.now, &c.out, wire.Header{Token: c.token}, wire.ClientHello{})
+	seq, err := send(c, wire.Header{Token: c.token}, wire.ClientHello{})
 	if err != nil {
 		c.faults = append(c.faults, fmt.Sprintf("hello: %v", err))
 		return
@@ -291,13 +299,13 @@ func (c *simClient) ask(id wamble.BoardID) {
 	switch requestIDs[id%wamble.BoardID(len(requestIDs))] {
 	case wire.CtrlPlayerMove:
 		uci, _ := wire.MakeUCI("e2e4")
-		seq, err = Ask(c.link, c.n.now, &c.out, h, wire.PlayerMove{UCI: uci})
+		seq, err = send(c, h, wire.PlayerMove{UCI: uci})
 	case wire.CtrlGetProfileTOS:
-		seq, err = Ask(c.link, c.n.now, &c.out, h, wire.GetProfileTOS{})
+		seq, err = send(c, h, wire.GetProfileTOS{})
 	case wire.CtrlSpectateStop:
-		seq, err = Ask(c.link, c.n.now, &c.out, h, wire.SpectateStop{})
+		seq, err = send(c, h, wire.SpectateStop{})
 	default:
-		seq, err = Ask(c.link, c.n.now, &c.out, h, wire.Logout{})
+		seq, err = send(c, h, wire.Logout{})
 	}
 	if err != nil {
 		c.faults = append(c.faults, fmt.Sprintf("ask: %v", err))

@@ -99,7 +99,7 @@ func (h *Hall) wholeDue(t int64, w *watcher) bool {
 	return t-s.refreshed >= max(refreshEvery, 10*second*int64(h.log.live)/h.rate())
 }
 
-// vow sends a watcher something reliably, now and then.
+// probe sends a watcher of the summary a reliable packet, if one is due.
 func (h *Hall) probe(t int64, w *watcher, profile Profile) {
 	if t-w.times.probed < h.probeEvery() {
 		return

@@ -33,7 +33,7 @@ func (c *Client) Receive(now time.Duration, b []byte, out Sink) Event {
 	// SERVER_HELLO, whose number is always 1, when a second hello waits for it.
 	size, _ := wire.Size(b)
 	awaited := h.Ctrl == wire.CtrlServerHello && c.waiting
-	if reliable && c.recent.has(now, hashOf(b[:size])) && !awaited {
+	if reliable && c.recent.record(now, hashOf(b[:size])) && !awaited {
 		c.stats.Duplicates++
 		return Event{Kind: Repeated, Seq: h.Seq}
 	}
@@ -85,7 +85,7 @@ func (c *Client) fragment(now time.Duration, h wire.Header, f *wire.Fragment) Ev
 		c.stats.Malformed++
 		return Event{}
 	}
-	c.recent.has(now, whole)
+	c.recent.record(now, whole)
 	return c.arrived(h)
 }
 
