@@ -201,7 +201,7 @@ func (c *Conn) writeLoop() {
 	defer close(c.written)
 	pings := time.NewTicker(c.timing.Ping)
 	defer pings.Stop()
-	var l load
+	var l outboxBatch
 	frame := make([]byte, 0, 14+MaxMessage)
 	for {
 		select {
@@ -223,7 +223,7 @@ func (c *Conn) writeLoop() {
 }
 
 // writeLoad writes what was taken: pong, packets, close frame.
-func (c *Conn) writeLoad(frame []byte, l *load) error {
+func (c *Conn) writeLoad(frame []byte, l *outboxBatch) error {
 	kept := *l // message shortens the slices; the memory is used again
 	defer func() { l.packets, l.sizes = kept.packets, kept.sizes }()
 	if l.hasPong {

@@ -48,7 +48,7 @@ type gateway struct {
 	mu      sync.RWMutex // guards what follows
 	options GatewayOptions
 	conns   map[uint32]*Conn
-	places  places
+	limit   connLimit
 	closed  bool
 	empty   sync.Cond // signalled when the last connection is gone
 
@@ -57,7 +57,7 @@ type gateway struct {
 
 func newGateway(o GatewayOptions, in *inbox) *gateway {
 	g := &gateway{inbox: in, conns: map[uint32]*Conn{}}
-	g.places.hosts = map[netip.Addr]int{}
+	g.limit.hosts = map[netip.Addr]int{}
 	g.empty.L = &g.mu
 	g.configure(o)
 	return g
@@ -68,7 +68,7 @@ func (g *gateway) configure(o GatewayOptions) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.options = o.withDefaults()
-	g.places.max, g.places.maxHost = g.options.Max, g.options.MaxHost
+	g.limit.max, g.limit.maxHost = g.options.Max, g.options.MaxHost
 }
 
 func (g *gateway) settings() GatewayOptions {
@@ -176,14 +176,14 @@ func (g *gateway) remove(c *Conn) {
 func (g *gateway) reserve(host netip.Addr) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.closed && g.places.take(host)
+	return !g.closed && g.limit.take(host)
 }
 
 func (g *gateway) release(host netip.Addr) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.places.free(host)
-	if g.places.taken == 0 {
+	g.limit.free(host)
+	if g.limit.taken == 0 {
 		g.empty.Broadcast()
 	}
 }
@@ -226,7 +226,7 @@ func (g *gateway) shutdown(ctx context.Context, code uint16) {
 	defer stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.places.taken > 0 {
+	for g.limit.taken > 0 {
 		g.empty.Wait()
 	}
 }

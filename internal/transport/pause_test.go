@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// TestHush: a port that is hushed finishes the request in progress, closes what
+// TestPause: a port that is paused finishes the request in progress, closes what
 // rests, and leaves the next request in the kernel's queue, for whoever takes the
 // socket over.
-func TestHush(t *testing.T) {
+func TestPause(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	p := openPort(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
@@ -54,17 +54,17 @@ func TestHush(t *testing.T) {
 
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := p.Hush(short); err == nil {
+	if err := p.Pause(short); err == nil {
 		t.Error("a port with a request in progress was quiet")
 	}
 	p.Resume()
 	want(get("/"), "the first")
 
-	hushed := make(chan error)
-	go func() { hushed <- p.Hush(t.Context()) }()
+	paused := make(chan error)
+	go func() { paused <- p.Pause(t.Context()) }()
 	close(finish)
 	want(slow, "the first")
-	if err := <-hushed; err != nil {
+	if err := <-paused; err != nil {
 		t.Fatal(err)
 	}
 	next := get("/")
@@ -79,7 +79,7 @@ func TestHush(t *testing.T) {
 	p.Close()
 	select {
 	case b := <-next:
-		t.Errorf("the hushed port answered %q", b)
+		t.Errorf("the paused port answered %q", b)
 	default:
 	}
 	heir, err := Adopt(udp, tcp, Options{})
@@ -100,7 +100,7 @@ func TestFarewell(t *testing.T) {
 		ws.Send(packet(t, 1, 1))
 		got, _ := receive(t, p, 1, 0)
 		p.Send(Packets{{got[0].Peer, packet(t, 5, 1)}})
-		p.Farewell(t.Context(), CloseGoingAway)
+		p.CloseConns(t.Context(), CloseGoingAway)
 		b, err := ws.Next()
 		if err != nil || wireSeq(t, b) != 5 {
 			t.Fatalf("round %d: got % x, %v; want the answer", round, b, err)
@@ -117,15 +117,15 @@ func TestFarewell(t *testing.T) {
 	}
 }
 
-// TestHushKnowsEverybody: a connection that was accepted a moment before the door
-// was shut, and of which the server has not been told yet, is waited for.
-func TestHushKnowsEverybody(t *testing.T) {
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+// TestPauseKnowsEverybody: a connection that was accepted a moment before the listener
+// was paused, and of which the server has not been told yet, is waited for.
+func TestPauseKnowsEverybody(t *testing.T) {
+	tcp, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{TCPListener: l}
-	defer d.Close()
+	l := &pausableListener{TCPListener: tcp}
+	defer l.Close()
 	closed := func(c <-chan struct{}) bool {
 		select {
 		case <-c:
@@ -134,27 +134,27 @@ func TestHushKnowsEverybody(t *testing.T) {
 			return false
 		}
 	}
-	if !closed(d.shut()) {
+	if !closed(l.pause()) {
 		t.Error("nobody accepts, and somebody may have come in")
 	}
-	d.open()
+	l.resume()
 	far, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer far.Close()
-	c, err := d.AcceptTCP()
+	c, err := l.AcceptTCP()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	known := d.shut()
-	if closed(known) || closed(d.shut()) {
-		t.Error("the door forgot who had come in")
+	known := l.pause()
+	if closed(known) || closed(l.pause()) {
+		t.Error("the listener forgot who had come in")
 	}
 	accepted := make(chan error, 1)
 	go func() { // the server knows of c now, and wants the next
-		_, err := d.AcceptTCP()
+		_, err := l.AcceptTCP()
 		accepted <- err
 	}()
 	select {
@@ -162,22 +162,22 @@ func TestHushKnowsEverybody(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the server wants the next, and is not believed to know everybody")
 	}
-	d.Close()
+	l.Close()
 	if err := <-accepted; err == nil {
-		t.Error("a closed door let somebody in")
+		t.Error("a closed listener let somebody in")
 	}
 }
 
-// TestHushLeaves: who asks for the rest himself need not be answered for it.
-func TestHushLeaves(t *testing.T) {
-	hush := make(chan func(left int) error, 1)
+// TestPauseLeaves: who asks for the rest himself need not be answered for it.
+func TestPauseLeaves(t *testing.T) {
+	pause := make(chan func(left int) error, 1)
 	p := openPort(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := <-hush
+		h := <-pause
 		if err := h(1); err != nil {
 			io.WriteString(w, err.Error())
 		}
 	}))
-	hush <- func(left int) error { return p.porter.Hush(t.Context(), left) }
+	pause <- func(left int) error { return p.pauser.Pause(t.Context(), left) }
 	answer, err := http.Get("http://" + p.TCPAddr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -6,27 +6,27 @@ import (
 	"sync"
 )
 
-// places counts connections against a limit in all and per host.
-type places struct {
+// connLimit counts connections against a limit in all and per host.
+type connLimit struct {
 	max, maxHost int
 	taken        int
 	hosts        map[netip.Addr]int
 }
 
 // take reports whether there was a place, and takes it.
-func (p *places) take(host netip.Addr) bool {
-	if p.taken >= p.max || p.hosts[host] >= p.maxHost {
+func (l *connLimit) take(host netip.Addr) bool {
+	if l.taken >= l.max || l.hosts[host] >= l.maxHost {
 		return false
 	}
-	p.taken++
-	p.hosts[host]++
+	l.taken++
+	l.hosts[host]++
 	return true
 }
 
-func (p *places) free(host netip.Addr) {
-	p.taken--
-	if p.hosts[host]--; p.hosts[host] <= 0 {
-		delete(p.hosts, host)
+func (l *connLimit) free(host netip.Addr) {
+	l.taken--
+	if l.hosts[host]--; l.hosts[host] <= 0 {
+		delete(l.hosts, host)
 	}
 }
 
@@ -48,8 +48,8 @@ func hostOf(a netip.Addr) netip.Addr {
 // accepted, before they cost a goroutine or a buffer.
 type limitedListener struct {
 	tcpListener
-	mu     sync.Mutex
-	places places
+	mu    sync.Mutex
+	limit connLimit
 }
 
 // tcpListener is what is needed of a *net.TCPListener.
@@ -61,7 +61,7 @@ type tcpListener interface {
 func newLimitedListener(l tcpListener, max, maxHost int) *limitedListener {
 	return &limitedListener{
 		tcpListener: l,
-		places:      places{max: max, maxHost: maxHost, hosts: map[netip.Addr]int{}},
+		limit:       connLimit{max: max, maxHost: maxHost, hosts: map[netip.Addr]int{}},
 	}
 }
 
@@ -74,7 +74,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		}
 		host := hostOf(remoteAddr(c).Addr())
 		l.mu.Lock()
-		ok := l.places.take(host)
+		ok := l.limit.take(host)
 		l.mu.Unlock()
 		if ok {
 			return &limitedConn{TCPConn: c, leave: sync.OnceFunc(func() { l.leave(host) })}, nil
@@ -87,7 +87,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 func (l *limitedListener) leave(host netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.places.free(host)
+	l.limit.free(host)
 }
 
 // limitedConn gives its place back when it is closed.

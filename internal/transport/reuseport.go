@@ -11,8 +11,8 @@ type control = func(network, address string, c syscall.RawConn) error
 
 // Beside is Renew for a number that other ports of this process have on other
 // addresses, as when a port moves from one address to all of them: the kernel
-// refuses that to everybody but whoever shares the number on purpose. While both
-// are open, what is sent to the narrower address arrives at its port.
+// refuses that unless all of them have SO_REUSEPORT. While both are open, what is
+// sent to the narrower address arrives at its port.
 func Beside(others []*Port, udp, tcp *Port, o Options) (p *Port, err error) {
 	sockets := make([]syscall.Conn, 0, 2*len(others)+2)
 	for _, other := range others {
@@ -22,25 +22,25 @@ func Beside(others []*Port, udp, tcp *Port, o Options) (p *Port, err error) {
 		if p != nil {
 			sockets = append(sockets, p.udp, p.tcp)
 		}
-		// From now on nobody else, not even of the same user, may share it.
-		if no := share(sockets, false); no != nil && err == nil {
+		// From now on no other process, not even of the same user, may bind it.
+		if no := setReusePorts(sockets, false); no != nil && err == nil {
 			p.Close()
 			p, err = nil, no
 		}
 	}()
-	if err := share(sockets, true); err != nil {
+	if err := setReusePorts(sockets, true); err != nil {
 		return nil, err
 	}
-	o.UDP.beside = func(_, _ string, c syscall.RawConn) error { return shareNumber(c, true) }
+	o.UDP.reusePort = func(_, _ string, c syscall.RawConn) error { return setReusePort(c, true) }
 	return Renew(udp, tcp, o)
 }
 
-func share(sockets []syscall.Conn, on bool) error {
+func setReusePorts(sockets []syscall.Conn, on bool) error {
 	var errs []error
 	for _, s := range sockets {
 		raw, err := s.SyscallConn()
 		if err == nil {
-			err = shareNumber(raw, on)
+			err = setReusePort(raw, on)
 		}
 		errs = append(errs, err)
 	}
