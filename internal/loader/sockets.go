@@ -2,9 +2,9 @@ package loader
 
 import "time"
 
-// crowd is the sockets of all clients. A client sends from the address with its
-// number and is sent to there.
-type crowd interface {
+// sockets are the sockets of all clients. A client sends from, and receives at,
+// the address with its number.
+type sockets interface {
 	// receive waits for datagrams, at most tick, and returns what is there,
 	// perhaps nothing. It is good until the next call.
 	receive() ([]datagram, error)
