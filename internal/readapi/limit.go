@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// door counts what each host asks: an IPv4 address, or a /64 of IPv6. This
-// machine itself is not counted: its proxy speaks for many, and its tools for the
-// host.
-type door struct {
+// limiter has a token bucket for each host: an IPv4 address, or a /64 of IPv6.
+// Loopback is not counted: a proxy on this machine speaks for many, and the
+// machine's own tools for whoever runs the server.
+type limiter struct {
 	now  func() time.Time
-	rate float64 // requests a second; three seconds' worth may come at once
+	rate float64 // requests a second; the burst is three seconds' worth
 
 	mu    sync.Mutex
-	hosts map[netip.Prefix]visits
+	hosts map[netip.Prefix]bucket
 }
 
-// visits is what a host has used of its allowance.
-type visits struct {
+// bucket is a token bucket that counts what was used.
+type bucket struct {
 	used float64
 	at   time.Time
 }
 
 const maxHosts = 8192
 
-func newDoor(now func() time.Time, rate float64) *door {
-	return &door{now: now, rate: rate, hosts: map[netip.Prefix]visits{}}
+func newLimiter(now func() time.Time, rate float64) *limiter {
+	return &limiter{now: now, rate: rate, hosts: map[netip.Prefix]bucket{}}
 }
 
 // admit counts a request, and reports whether it is within the allowance.
-func (d *door) admit(ip netip.Addr) bool {
+func (d *limiter) admit(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	if ip.IsLoopback() {
 		return true
@@ -60,8 +60,8 @@ func (d *door) admit(ip netip.Addr) bool {
 	return admitted
 }
 
-// makeRoom forgets the hosts that have their whole allowance again.
-func (d *door) makeRoom(now time.Time) bool {
+// makeRoom forgets the hosts whose buckets are full again.
+func (d *limiter) makeRoom(now time.Time) bool {
 	for host, v := range d.hosts {
 		if now.Sub(v.at).Seconds()*d.rate >= v.used {
 			delete(d.hosts, host)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestShelf: an answer is kept while it is good.
-func TestShelf(t *testing.T) {
+// TestCache: an answer is kept while it is good.
+func TestCache(t *testing.T) {
 	r := newRig(t)
 	for _, tc := range []struct {
 		after time.Duration
@@ -55,29 +55,29 @@ func TestOneAsks(t *testing.T) {
 	}
 }
 
-// TestShelfIsBounded: many different answers make room for each other.
-func TestShelfIsBounded(t *testing.T) {
+// TestCacheIsBounded: many different answers make room for each other.
+func TestCacheIsBounded(t *testing.T) {
 	r := newRig(t)
-	for i := range 3 * maxBooks {
-		r.later(time.Second) // for the door
+	for i := range 3 * maxEntries {
+		r.later(time.Second) // for the limiter
 		if got := r.get(fmt.Sprintf("/api/leaderboard?offset=%d", i)); !strings.HasPrefix(got, "200 {") {
 			t.Fatalf("page %d: got %s", i, got)
 		}
-		if n := len(r.shelf.books); n > maxBooks {
-			t.Fatalf("%d answers on the shelf, want at most %d", n, maxBooks)
+		if n := len(r.cache.entries); n > maxEntries {
+			t.Fatalf("%d answers in the cache, want at most %d", n, maxEntries)
 		}
 	}
-	for key := range r.shelf.books {
-		r.shelf.drop(key)
+	for key := range r.cache.entries {
+		r.cache.drop(key)
 	}
-	if r.shelf.bytes != 0 {
-		t.Errorf("an empty shelf has %d bytes", r.shelf.bytes)
+	if r.cache.bytes != 0 {
+		t.Errorf("an empty cache has %d bytes", r.cache.bytes)
 	}
 }
 
-func TestDoor(t *testing.T) {
+func TestLimiter(t *testing.T) {
 	r := newRig(t)
-	from := func(addr string) bool { return r.door.admit(netip.MustParseAddr(addr)) }
+	from := func(addr string) bool { return r.limiter.admit(netip.MustParseAddr(addr)) }
 	n := 0
 	for from("192.0.2.1") {
 		n++
@@ -88,7 +88,7 @@ func TestDoor(t *testing.T) {
 	if got, want := r.get("/api/live"), `429 {"error":"too many requests from this address"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if !from("192.0.2.2") || !from("2001:db8::1") || r.door.admit(netip.Addr{}) {
+	if !from("192.0.2.2") || !from("2001:db8::1") || r.limiter.admit(netip.Addr{}) {
 		t.Error("others are others")
 	}
 	for from("2001:db8::1:2:3:4") {
@@ -114,8 +114,8 @@ func TestDoor(t *testing.T) {
 			r.later(time.Second)
 		}
 		from(fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255))
-		if len(r.door.hosts) > maxHosts {
-			t.Fatalf("%d hosts are remembered", len(r.door.hosts))
+		if len(r.limiter.hosts) > maxHosts {
+			t.Fatalf("%d hosts are remembered", len(r.limiter.hosts))
 		}
 	}
 }
