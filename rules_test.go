@@ -15,8 +15,8 @@ import (
 	"testing/fstest"
 )
 
-// A room is one package and what of the house it may use. Imports point down:
-// a room's list names only rooms above which it is never named itself.
+// A room is one package and what it may import. Imports point down: no room is
+// reached from its own list.
 type room struct {
 	name  string   // directory; "." is package wamble
 	may   []string // rooms it may import

@@ -45,9 +45,9 @@ func (p *Profile) Neighbour() Neighbour {
 	return n
 }
 
-// furnish gives every profile the house. The default one, when it runs because
+// shareHouse gives every profile the house. The default one, when it runs because
 // no other does, is there for everybody to see.
-func (l *loader) furnish() {
+func (l *loader) shareHouse() {
 	c := l.config
 	house := &House{Rules: l.rules, Tags: l.tags}
 	for _, p := range c.Running() {
