@@ -273,16 +273,8 @@ func (c *simClient) flush() {
 	c.out.Reset()
 }
 
-func send[M wire.Message](c *simClient, h wire.Header, m M) (uint32, error) {
-	request, err := wire.Append(nil, h, m)
-	if err != nil {
-		return 0, err
-	}
-	return c.link.Send(c.n.now, &c.out, request)
-}
-
 func (c *simClient) sayHello() {
-	seq, err := send(c, wire.Header{Token: c.token}, wire.ClientHello{})
+	seq, err := c.link.Send(c.n.now, &c.out, encode(wire.Header{Token: c.token}, wire.ClientHello{}))
 	if err != nil {
 		c.faults = append(c.faults, fmt.Sprintf("hello: %v", err))
 		return
@@ -299,13 +291,13 @@ func (c *simClient) ask(id wamble.BoardID) {
 	switch requestIDs[id%wamble.BoardID(len(requestIDs))] {
 	case wire.CtrlPlayerMove:
 		uci, _ := wire.MakeUCI("e2e4")
-		seq, err = send(c, h, wire.PlayerMove{UCI: uci})
+		seq, err = c.link.Send(c.n.now, &c.out, encode(h, wire.PlayerMove{UCI: uci}))
 	case wire.CtrlGetProfileTOS:
-		seq, err = send(c, h, wire.GetProfileTOS{})
+		seq, err = c.link.Send(c.n.now, &c.out, encode(h, wire.GetProfileTOS{}))
 	case wire.CtrlSpectateStop:
-		seq, err = send(c, h, wire.SpectateStop{})
+		seq, err = c.link.Send(c.n.now, &c.out, encode(h, wire.SpectateStop{}))
 	default:
-		seq, err = send(c, h, wire.Logout{})
+		seq, err = c.link.Send(c.n.now, &c.out, encode(h, wire.Logout{}))
 	}
 	if err != nil {
 		c.faults = append(c.faults, fmt.Sprintf("ask: %v", err))

@@ -56,7 +56,7 @@ type Book struct {
 	key     [32]byte // of the pseudonyms
 	trees   map[wamble.BoardID]*tree
 	size    int     // predictions in memory
-	places  []int32 // scratch of prune
+	moved   []int32 // scratch of prune: the new index of each node
 	intents struct {
 		record  intent.RecordPrediction
 		resolve intent.ResolvePrediction

@@ -100,20 +100,20 @@ func (b *Book) prune(id wamble.BoardID, t *tree) {
 			t.nodes[n.up].keep = true
 		}
 	}
-	b.places = b.places[:0]
+	b.moved = b.moved[:0]
 	kept := t.nodes[:0]
 	for i := range t.nodes {
 		n := t.nodes[i]
-		place := int32(none)
+		index := int32(none)
 		if n.keep {
-			place = int32(len(kept))
+			index = int32(len(kept))
 			if n.up != none {
-				n.up = b.places[n.up]
+				n.up = b.moved[n.up]
 			}
 			n.keep = false
 			kept = append(kept, n)
 		}
-		b.places = append(b.places, place)
+		b.moved = append(b.moved, index)
 	}
 	b.size -= len(t.nodes) - len(kept)
 	clear(t.nodes[len(kept):])

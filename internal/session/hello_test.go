@@ -154,7 +154,7 @@ func TestTokens(t *testing.T) {
 func TestNoNumberForASession(t *testing.T) {
 	ids := numbers()
 	ids.Session = func() (wamble.SessionID, bool) { return 0, false }
-	tb := New(defaultOptions(), ids, chance(1))
+	tb := New(defaultOptions(), ids, entropy(1))
 	if _, _, err := tb.Hello(epoch, peer("192.0.2.1:1"), 1, nil, silence{}); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v", err)
 	}

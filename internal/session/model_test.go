@@ -47,23 +47,23 @@ type client struct {
 func (m *model) Add(i intent.Intent) {
 	switch i := i.(type) {
 	case *intent.CreateSession:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	case *intent.LinkSession:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	case *intent.UnlinkSession:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	case *intent.UpdateSessionLastSeen:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	case *intent.RecordMove:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	default:
 		m.t.Fatalf("unexpected %T", i)
 	}
+}
+
+func copyOf[T any](v *T) *T {
+	c := *v
+	return &c
 }
 
 // drain applies n messages.
@@ -296,7 +296,7 @@ func TestModel(t *testing.T) {
 			store: map[wamble.Token]*wamble.Session{}, byID: map[wamble.SessionID]*wamble.Session{},
 			players: map[wamble.PublicKey]*wamble.Player{}, linked: map[wamble.PublicKey]map[wamble.SessionID]bool{}, boards: map[wamble.SessionID]bool{},
 		}
-		m.table = New(o, m.ids, chance(byte(seed)))
+		m.table = New(o, m.ids, entropy(byte(seed)))
 		for step := range prooftest.Part(400_000) {
 			m.step()
 			if step%1000 == 999 {

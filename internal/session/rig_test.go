@@ -39,8 +39,8 @@ type silence struct{}
 
 func (silence) Add(intent.Intent) {}
 
-// chance is entropy that is the same each time.
-func chance(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed}) }
+// entropy is the same each time.
+func entropy(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed}) }
 
 func numbers() IDs {
 	var sessions wamble.SessionID
@@ -80,7 +80,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	if change != nil {
 		change(&o)
 	}
-	return &rig{Table: New(o, numbers(), chance(1)), t: t, now: epoch, board: map[wamble.SessionID]bool{}}
+	return &rig{Table: New(o, numbers(), entropy(1)), t: t, now: epoch, board: map[wamble.SessionID]bool{}}
 }
 
 func (r *rig) after(d time.Duration) { r.now = r.now.Add(d) }
