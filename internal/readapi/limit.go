@@ -4,11 +4,13 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"wamble"
 )
 
-// limiter has a token bucket for each host: an IPv4 address, or a /64 of IPv6.
-// Loopback is not counted: a proxy on this machine speaks for many, and the
-// machine's own tools for whoever runs the server.
+// limiter has a token bucket for each host (see wamble.HostOf). Loopback is not
+// counted: a proxy on this machine speaks for many, and the machine's own tools
+// for whoever runs the server.
 type limiter struct {
 	now  func() time.Time
 	rate float64 // requests a second; the burst is three seconds' worth
@@ -31,16 +33,11 @@ func newLimiter(now func() time.Time, rate float64) *limiter {
 
 // admit counts a request, and reports whether it is within the allowance.
 func (d *limiter) admit(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("")
-	if ip.IsLoopback() {
+	if ip.Unmap().IsLoopback() {
 		return true
 	}
-	bits := 64
-	if ip.Is4() {
-		bits = 32
-	}
-	host, err := ip.Prefix(bits)
-	if err != nil || !ip.IsValid() {
+	host := wamble.HostOf(ip)
+	if !host.IsValid() {
 		return false
 	}
 	d.mu.Lock()

@@ -8,8 +8,7 @@ import (
 	"wamble/internal/lru"
 )
 
-// hosts counts what each host has done lately: an IPv4 address, or a /64 of
-// IPv6, which one machine usually has to itself.
+// hosts counts what each host (see wamble.HostOf) has done lately.
 type hosts struct {
 	sessions *lru.Table[netip.Prefix, bucket]     // new ones
 	logins   *lru.Table[netip.Prefix, bucket]     // attempts
@@ -42,8 +41,8 @@ func (h *hosts) admit(now int64, ip netip.Addr, allowance int) bool {
 	if allowance <= 0 {
 		return true
 	}
-	network, ok := networkOf(ip)
-	return ok && h.sessions.Use(network).take(now, allowance)
+	host := wamble.HostOf(ip)
+	return host.IsValid() && h.sessions.Use(host).take(now, allowance)
 }
 
 // MayLogin counts one more attempt to log in, and reports whether it is within
@@ -53,19 +52,8 @@ func (t *Table) MayLogin(now time.Time, ip netip.Addr, key wamble.PublicKey) boo
 	if t.opts.Logins <= 0 {
 		return true
 	}
-	network, ok := networkOf(ip)
-	return ok && t.hosts.logins.Use(network).take(at, t.opts.Logins) && t.hosts.keys.Use(key).take(at, t.opts.Logins)
-}
-
-// networkOf is the host of an address.
-func networkOf(ip netip.Addr) (netip.Prefix, bool) {
-	ip = ip.Unmap().WithZone("")
-	bits := 64
-	if ip.Is4() {
-		bits = 32
-	}
-	network, err := ip.Prefix(bits)
-	return network, err == nil && ip.IsValid()
+	host := wamble.HostOf(ip)
+	return host.IsValid() && t.hosts.logins.Use(host).take(at, t.opts.Logins) && t.hosts.keys.Use(key).take(at, t.opts.Logins)
 }
 
 // take uses one of the allowance, if one is left.

@@ -57,7 +57,7 @@ type gateway struct {
 
 func newGateway(o GatewayOptions, in *inbox) *gateway {
 	g := &gateway{inbox: in, conns: map[uint32]*Conn{}}
-	g.limit.hosts = map[netip.Addr]int{}
+	g.limit.hosts = map[netip.Prefix]int{}
 	g.empty.L = &g.mu
 	g.configure(o)
 	return g
@@ -101,7 +101,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	host := hostOf(from.Addr())
+	host := wamble.HostOf(from.Addr())
 	if err != nil || !g.reserve(host) {
 		g.refused.Add(1)
 		(&refusal{http.StatusServiceUnavailable, "too many websocket clients"}).write(w)
@@ -173,13 +173,13 @@ func (g *gateway) remove(c *Conn) {
 }
 
 // reserve takes a place for a connection of host, if there is one.
-func (g *gateway) reserve(host netip.Addr) bool {
+func (g *gateway) reserve(host netip.Prefix) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return !g.closed && g.limit.take(host)
 }
 
-func (g *gateway) release(host netip.Addr) {
+func (g *gateway) release(host netip.Prefix) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.limit.free(host)

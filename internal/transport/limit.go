@@ -4,17 +4,19 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+
+	"wamble"
 )
 
 // connLimit counts connections against a limit in all and per host.
 type connLimit struct {
 	max, maxHost int
 	taken        int
-	hosts        map[netip.Addr]int
+	hosts        map[netip.Prefix]int // see wamble.HostOf
 }
 
 // take reports whether there was a place, and takes it.
-func (l *connLimit) take(host netip.Addr) bool {
+func (l *connLimit) take(host netip.Prefix) bool {
 	if l.taken >= l.max || l.hosts[host] >= l.maxHost {
 		return false
 	}
@@ -23,25 +25,11 @@ func (l *connLimit) take(host netip.Addr) bool {
 	return true
 }
 
-func (l *connLimit) free(host netip.Addr) {
+func (l *connLimit) free(host netip.Prefix) {
 	l.taken--
 	if l.hosts[host]--; l.hosts[host] <= 0 {
 		delete(l.hosts, host)
 	}
-}
-
-// hostOf is what limits count by: an IPv4 address, or the /64 network that is
-// the smallest thing an IPv6 host is given.
-func hostOf(a netip.Addr) netip.Addr {
-	a = a.Unmap()
-	if a.Is4() {
-		return a
-	}
-	prefix, err := a.WithZone("").Prefix(64)
-	if err != nil {
-		return a
-	}
-	return prefix.Addr()
 }
 
 // limitedListener closes connections over the limit as soon as they are
@@ -61,7 +49,7 @@ type tcpListener interface {
 func newLimitedListener(l tcpListener, max, maxHost int) *limitedListener {
 	return &limitedListener{
 		tcpListener: l,
-		limit:       connLimit{max: max, maxHost: maxHost, hosts: map[netip.Addr]int{}},
+		limit:       connLimit{max: max, maxHost: maxHost, hosts: map[netip.Prefix]int{}},
 	}
 }
 
@@ -72,7 +60,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		host := hostOf(remoteAddr(c).Addr())
+		host := wamble.HostOf(remoteAddr(c).Addr())
 		l.mu.Lock()
 		ok := l.limit.take(host)
 		l.mu.Unlock()
@@ -84,7 +72,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *limitedListener) leave(host netip.Addr) {
+func (l *limitedListener) leave(host netip.Prefix) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.limit.free(host)
