@@ -39,7 +39,7 @@ var rooms = []room{
 	{name: "internal/intent", may: []string{"."}, pure: true},
 	{name: "internal/session", may: []string{"internal/intent", "internal/lru", "internal/pack", "."}, pure: true},
 	{name: "internal/policy", may: []string{"."}, pure: true},
-	{name: "internal/board", may: []string{"internal/intent", "chess", "."}, pure: true},
+	{name: "internal/board", may: []string{"internal/intent", "internal/pack", "chess", "."}, pure: true},
 	{name: "internal/predict", may: []string{"internal/intent", "internal/pack", "chess", "."}, pure: true},
 	{name: "internal/spectate", may: []string{"wire", "chess", "."}, pure: true},
 	{name: "internal/score", may: []string{"."}, pure: true},
