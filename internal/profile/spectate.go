@@ -11,9 +11,9 @@ func (p *Profile) spectate(r *request, _ *Output) verdict {
 	request := spectate.Request{Board: r.h.Board}
 	switch r.h.Flags & (wire.FlagFilterChess960 | wire.FlagFilterStandard) {
 	case wire.FlagFilterChess960:
-		request.Only = spectate.Chess960Boards
+		request.Filter = spectate.Chess960Boards
 	case wire.FlagFilterStandard:
-		request.Only = spectate.StandardBoards
+		request.Filter = spectate.StandardBoards
 	}
 	reply := func(packet []byte) { p.link.Reply(r.id, packet) }
 	if err := p.audience.hall.Watch(p.clock.now, p.guest(r.session), request, reply); err != nil {

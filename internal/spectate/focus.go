@@ -31,7 +31,7 @@ func (h *Hall) showFocus(t int64, w *watcher, profile Profile) {
 func (h *Hall) fallBack(t int64, w *watcher, profile Profile, why string) {
 	notice := h.notice(w, fellBack, why)
 	profile.Send(w.token, notice)
-	w.state, w.board, w.only = summary, 0, AllBoards
+	w.state, w.board, w.filter = summary, 0, AllBoards
 	h.count(w, true)
 	w.times.next, w.times.probed = t+h.period(summary), t
 	h.spend(w, 1)

@@ -200,9 +200,9 @@ func TestWatch(t *testing.T) {
 		want    string
 	}{
 		{"summary", usual, nil, nil, Request{}, "00 none summary g0; 00 board 2 summary g0; 01 board 1 summary g0"},
-		{"only Chess960", usual, nil, nil, Request{Only: Chess960Boards}, "00 none summary g0; 01 board 1 summary g0"},
-		{"only standard", usual, nil, nil, Request{Only: StandardBoards}, "00 none summary g0; 00 board 2 summary g0"},
-		{"without modes no filter and no flag", usual, nil, func(g *Guest) { g.Modes = false }, Request{Only: Chess960Boards},
+		{"only Chess960", usual, nil, nil, Request{Filter: Chess960Boards}, "00 none summary g0; 01 board 1 summary g0"},
+		{"only standard", usual, nil, nil, Request{Filter: StandardBoards}, "00 none summary g0; 00 board 2 summary g0"},
+		{"without modes no filter and no flag", usual, nil, func(g *Guest) { g.Modes = false }, Request{Filter: Chess960Boards},
 			"00 none summary g0; 00 board 2 summary g0; 00 board 1 summary g0"},
 		{"focus", usual, nil, nil, Request{Board: 1}, "01 board 1 focus"},
 		{"policy denies the summary", usual, nil, func(g *Guest) { g.Summary = false }, Request{}, "denied 1002"},
@@ -672,7 +672,7 @@ func TestConverges(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			r := newRig(t, mode.opts)
 			mirrors := map[wamble.SessionID]*mirror{}
-			only := map[wamble.SessionID]Only{}
+			filter := map[wamble.SessionID]Filter{}
 			deliver := func(loss int) {
 				if rng.IntN(3) == 0 {
 					rng.Shuffle(len(r.sent), func(i, j int) { r.sent[i], r.sent[j] = r.sent[j], r.sent[i] })
@@ -703,8 +703,8 @@ func TestConverges(t *testing.T) {
 				}
 				if i%20 == 0 {
 					id := wamble.SessionID(1 + i/20)
-					mirrors[id], only[id] = &mirror{boards: map[wamble.BoardID]sighting{}}, Only(rng.IntN(3))
-					r.h.Watch(r.now, *r.guest(id), Request{Only: only[id]}, func(b []byte) { r.Send(tokenOf(id), b) })
+					mirrors[id], filter[id] = &mirror{boards: map[wamble.BoardID]sighting{}}, Filter(rng.IntN(3))
+					r.h.Watch(r.now, *r.guest(id), Request{Filter: filter[id]}, func(b []byte) { r.Send(tokenOf(id), b) })
 				}
 				for id := range mirrors {
 					r.guest(id)
@@ -722,7 +722,7 @@ func TestConverges(t *testing.T) {
 			for id, m := range mirrors {
 				want := map[wamble.BoardID]string{}
 				for _, b := range r.boards {
-					if only[id] == AllBoards || (only[id] == Chess960Boards) == b.Chess960 {
+					if filter[id] == AllBoards || (filter[id] == Chess960Boards) == b.Chess960 {
 						want[b.ID] = wire.ShortFEN(b.Position.FEN())
 					}
 				}
@@ -747,7 +747,7 @@ func TestSnapshot(t *testing.T) {
 	r.show(2, 1)
 	r.watch(1, Request{})
 	r.watch(2, Request{Board: 2})
-	r.watch(3, Request{Only: Chess960Boards})
+	r.watch(3, Request{Filter: Chess960Boards})
 	r.wait(3 * time.Second)
 	r.sent = nil
 	state := r.h.Snapshot(nil)

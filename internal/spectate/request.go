@@ -20,8 +20,8 @@ type Guest struct {
 
 // Request is what a guest wants to watch.
 type Request struct {
-	Board wamble.BoardID // 0: the summary of all boards
-	Only  Only
+	Board  wamble.BoardID // 0: the summary of all boards
+	Filter Filter
 }
 
 // The refusals.
@@ -73,9 +73,9 @@ func (h *Hall) Watch(now time.Time, g Guest, request Request, reply func(packet 
 		}
 	}
 	h.count(w, !h.bypasses(&g, s))
-	w.state, w.board, w.only, w.modes = s, request.Board, AllBoards, g.Modes
+	w.state, w.board, w.filter, w.modes = s, request.Board, AllBoards, g.Modes
 	if g.Modes {
-		w.only = request.Only
+		w.filter = request.Filter
 	}
 	w.times = times{next: t + h.period(s), check: t + checkEvery, heard: t, shown: t, probed: t}
 	if s == focus {

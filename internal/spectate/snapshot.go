@@ -53,7 +53,7 @@ func (h *Hall) Snapshot(dst []byte) []byte {
 		if w.counts {
 			flags |= flagCounts
 		}
-		dst = append(dst, byte(w.state), byte(w.only), flags)
+		dst = append(dst, byte(w.state), byte(w.filter), flags)
 		dst = le.AppendUint64(dst, uint64(w.board))
 	}
 	return dst
@@ -85,13 +85,13 @@ func Load(opts Options, state []byte) (*Hall, error) {
 			*n = take()
 		}
 		copy(w.token[:], rest)
-		w.state, w.only = stateOf(rest[16]), Only(rest[17])
+		w.state, w.filter = stateOf(rest[16]), Filter(rest[17])
 		flags := rest[18]
 		rest = rest[19:]
 		w.board = wamble.BoardID(take())
 		w.modes = flags&flagModes != 0
 		w.allowance.at = h.now
-		if w.state == 0 || w.only > StandardBoards || flags >= flagCounts<<1 || h.bySession[w.session] != nil || (w.state == focus) != (w.board != 0) {
+		if w.state == 0 || w.filter > StandardBoards || flags >= flagCounts<<1 || h.bySession[w.session] != nil || (w.state == focus) != (w.board != 0) {
 			return nil, ErrState
 		}
 		h.count(w, flags&flagCounts != 0)

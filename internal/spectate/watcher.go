@@ -10,12 +10,12 @@ const (
 	focus
 )
 
-// Only is which boards a summary has.
-type Only uint8
+// Filter is which boards a summary has.
+type Filter uint8
 
 // The filters of a summary.
 const (
-	AllBoards Only = iota
+	AllBoards Filter = iota
 	Chess960Boards
 	StandardBoards
 )
@@ -25,7 +25,7 @@ type watcher struct {
 	session   wamble.SessionID
 	token     wamble.Token
 	state     state
-	only      Only           // of a summary
+	filter    Filter         // of a summary
 	board     wamble.BoardID // of a focus
 	modes     bool           // he may see which boards are Chess960
 	counts    bool           // he takes a place
@@ -57,9 +57,9 @@ func (w *watcher) sees(e *entry) bool {
 	switch {
 	case e.gone && e.change <= w.seen.base:
 		return false
-	case w.only == Chess960Boards:
+	case w.filter == Chess960Boards:
 		return e.board.Chess960
-	case w.only == StandardBoards:
+	case w.filter == StandardBoards:
 		return !e.board.Chess960
 	}
 	return true
