@@ -195,8 +195,8 @@ func (c *Contributor) count(p ply, number int) {
 	c.Rating, c.Rated = p.strength().rating()
 }
 
-// Attraction says how much a board invites spectators: new players' weight of
-// its phase, less the longer ago it was given to somebody.
+// Attraction says how much a board invites spectators: new players' multiplier
+// of its phase, divided by the seconds since it was last assigned, plus 1.
 func (b *Board) Attraction(now time.Time, o *Options) float64 {
 	seconds := float64(max(0, micros(now)-b.times.assigned)) / 1e6
 	return o.New.of(phaseOf(&b.position)) / (seconds + 1)

@@ -9,8 +9,7 @@ import (
 )
 
 // House is what all profiles of a configuration share and may tell of each
-// other: the policy, and who runs. A Profile carries it, so that whoever is
-// given a profile has all of it.
+// other: the policy, and which profiles run. Each Profile carries it.
 type House struct {
 	Rules    []wamble.PolicyRule
 	Tags     []wamble.PolicyTag

@@ -302,7 +302,8 @@ func TestShortFEN(t *testing.T) {
 	s.accepted(1)
 }
 
-// Who resumes and is shown another board without having moved has lost his.
+// A client that resumes and is shown another board without having moved has lost
+// its own.
 func TestMovedIsSeen(t *testing.T) {
 	s := seated(t)
 	s.ack(2, sceneToken)

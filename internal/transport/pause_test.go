@@ -168,7 +168,7 @@ func TestPauseKnowsEverybody(t *testing.T) {
 	}
 }
 
-// TestPauseLeaves: who asks for the rest himself need not be answered for it.
+// TestPauseLeaves: a request that itself asks for the pause is not waited for.
 func TestPauseLeaves(t *testing.T) {
 	pause := make(chan func(left int) error, 1)
 	p := openPort(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

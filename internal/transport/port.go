@@ -143,7 +143,7 @@ func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
 	p.gateway = newGateway(o.WebSocket, p.inbox)
 	p.web = p.http.server()
 	p.pauser = NewPauser(tcp, p.web)
-	// Whoever waits for something to happen need not wait for the end.
+	// A request that waits for something to happen ends with Shutdown.
 	base, ending := context.WithCancel(context.Background())
 	p.web.BaseContext = func(net.Listener) context.Context { return base }
 	p.web.RegisterOnShutdown(ending)
@@ -177,8 +177,8 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 	if err != nil {
 		return Arrivals{}, err
 	}
-	// First the deadline, then the announcement, then the look at what came
-	// meanwhile: whoever comes later finds waiting set, and interrupts.
+	// First the deadline, then waiting, then a look at what came meanwhile:
+	// what comes later finds waiting set, and interrupts.
 	if wait = wait && !p.disturbed(); wait {
 		p.waiting.Store(true)
 		wait = !p.disturbed()
