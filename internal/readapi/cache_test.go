@@ -63,10 +63,15 @@ func TestCacheIsBounded(t *testing.T) {
 		if got := r.get(fmt.Sprintf("/api/leaderboard?offset=%d", i)); !strings.HasPrefix(got, "200 {") {
 			t.Fatalf("page %d: got %s", i, got)
 		}
-		if n := len(r.cache.entries); n > maxEntries {
+		r.cache.mu.Lock()
+		n := len(r.cache.entries)
+		r.cache.mu.Unlock()
+		if n > maxEntries {
 			t.Fatalf("%d answers in the cache, want at most %d", n, maxEntries)
 		}
 	}
+	r.cache.mu.Lock() // fetch may still hold it after the last answer
+	defer r.cache.mu.Unlock()
 	for key := range r.cache.entries {
 		r.cache.drop(key)
 	}
