@@ -86,12 +86,14 @@ func (b *Book) Len() int { return b.size }
 // holds, or does not hold, by the mode alone.
 func (b *Book) MayPredict(token wamble.Token, holds bool) bool {
 	switch b.opts.Mode {
+	case Off:
+		return false
 	case Holder:
-		return b.Open() && holds
+		return holds
 	case Gated:
-		return b.Open() && int(hash(token)%100) < b.opts.Percent
+		return int(hash(token)%100) < b.opts.Percent
 	}
-	return b.Open()
+	return true
 }
 
 // hash is FNV-1a, as in the original, so that the same players are let in.

@@ -31,16 +31,11 @@ type Timing struct {
 }
 
 func (t Timing) withDefaults() Timing {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&t.Handshake, 5*time.Second)
-	set(&t.Write, 10*time.Second)
-	set(&t.Ping, 30*time.Second)
-	set(&t.Idle, 5*time.Minute)
-	set(&t.Linger, time.Second)
+	def(&t.Handshake, 5*time.Second)
+	def(&t.Write, 10*time.Second)
+	def(&t.Ping, 30*time.Second)
+	def(&t.Idle, 5*time.Minute)
+	def(&t.Linger, time.Second)
 	return t
 }
 

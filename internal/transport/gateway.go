@@ -30,12 +30,8 @@ func (o GatewayOptions) withDefaults() GatewayOptions {
 	if o.Path == "" {
 		o.Path = "/ws"
 	}
-	if o.Max <= 0 {
-		o.Max = 1024
-	}
-	if o.MaxHost <= 0 {
-		o.MaxHost = 64
-	}
+	def(&o.Max, 1024)
+	def(&o.MaxHost, 64)
 	o.Timing = o.Timing.withDefaults()
 	return o
 }
