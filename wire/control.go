@@ -47,9 +47,6 @@ const (
 	CtrlActiveReservationsData Control = 0x22
 )
 
-// lastControl is the highest code; the table has no holes below it.
-const lastControl = CtrlActiveReservationsData
-
 // Sender says who sends packets of a control code.
 type Sender uint8
 
@@ -101,8 +98,8 @@ type Info struct {
 func (i *Info) New() Message { return i.fresh() }
 
 // controls is the one table of control codes: row n is code n. Row 0 is empty,
-// there is no such code.
-var controls = [lastControl + 1]Info{
+// there is no such code, and there are no holes above it.
+var controls = [...]Info{
 	CtrlClientHello:            {Name: "CLIENT_HELLO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: answer(CtrlServerHello), fresh: fresh[ClientHello]},
 	CtrlServerHello:            {Name: "SERVER_HELLO", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[ServerHello]},
 	CtrlPlayerMove:             {Name: "PLAYER_MOVE", From: FromClient, Delivery: Asked, Replies: answer(CtrlBoardUpdate), fresh: fresh[PlayerMove]},
@@ -159,14 +156,14 @@ func init() {
 // Info returns the row of c. A code outside the table has none; a server drops
 // such a packet without a word.
 func (c Control) Info() (*Info, bool) {
-	if c == 0 || c > lastControl {
+	if !c.Known() {
 		return nil, false
 	}
 	return &controls[c], true
 }
 
 // Known reports whether c is in the table.
-func (c Control) Known() bool { return c != 0 && c <= lastControl }
+func (c Control) Known() bool { return c != 0 && int(c) < len(controls) }
 
 // Request reports whether clients send c to ask for something. ACK is no
 // request.
@@ -210,9 +207,9 @@ func ParseControl(s string) (Control, error) {
 
 // Controls returns all control codes in ascending order.
 func Controls() []Control {
-	all := make([]Control, 0, lastControl)
-	for c := Control(1); c <= lastControl; c++ {
-		all = append(all, c)
+	all := make([]Control, len(controls)-1)
+	for i := range all {
+		all[i] = Control(i + 1)
 	}
 	return all
 }

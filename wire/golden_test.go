@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-//go:generate go test -run "TestGolden|TestProtocolDoc" -update .
+//go:generate go test -run "TestGolden|TestProtocolDoc|TestTypeScript" -update .
 
-var update = flag.Bool("update", false, "write the text forms of testdata and the generated parts of docs/protocol.md")
+var update = flag.Bool("update", false, "write the text forms of testdata, the generated parts of docs/protocol.md and the tables of the browser client")
 
 // golden is one record of testdata/packets; original.txt explains the format.
 type golden struct {
@@ -199,9 +199,15 @@ func testRefused(t *testing.T, g golden) {
 }
 
 // TestEveryControlHasItsPlaces walks the control table: a row without a name, a
-// type of its own, a golden packet or a place in the document is not finished.
+// type of its own, a golden packet, a section in the document or a name in
+// TypeScript is not finished. TestRoutes of internal/profile does the same for
+// handlers, TestEveryRequestHasItsMethod of client for methods.
 func TestEveryControlHasItsPlaces(t *testing.T) {
 	doc, err := os.ReadFile(protocolDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile(typeScript)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,6 +241,9 @@ func TestEveryControlHasItsPlaces(t *testing.T) {
 		}
 		if !bytes.Contains(doc, []byte("\n#### "+info.Name+"\n")) {
 			t.Errorf("%v has no section in %s", c, protocolDoc)
+		}
+		if !bytes.Contains(script, fmt.Appendf(nil, "\n  %v: 0x%02x,\n", c, uint8(c))) {
+			t.Errorf("%v has no name in %s", c, typeScript)
 		}
 		for _, r := range info.Replies {
 			if reply, ok := r.Info(); !ok || reply.From != FromServer || info.From != FromClient {

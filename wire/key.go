@@ -58,7 +58,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyPredictionSource, Type: TypeString, Meaning: "`tree` or `moves`; sent when predictions may be read"},
 	{Key: KeyPredictionMaxPending, Type: TypeInt, Meaning: "pending predictions allowed; sent when one may predict"},
 	{Key: KeyPredictionRequestKind, Type: TypeString, Meaning: "`submit` or `tree`: which request PREDICTION_DATA answers"},
-	{Key: KeyPredictionSubmitStatus, Type: TypeInt, Meaning: "1 created, 2 duplicate, 3 duplicate move, 4 invalid, 5 limit, 6 not allowed, 7 not found, 8 disabled"},
+	{Key: KeyPredictionSubmitStatus, Type: TypeInt, Meaning: "what became of SUBMIT_PREDICTION, a number (see [Predictions](#predictions))"},
 	{Key: KeyReservationReservedAt, Type: TypeInt, Meaning: "when the board was reserved for you, Unix seconds"},
 	{Key: KeyProfileCaps, Type: TypeInt, Meaning: "1 you may join, 2 there are terms to read"},
 	{Key: KeyProfileTOSAvailable, Type: TypeInt, Meaning: "1 when the profile has terms of service"},
@@ -112,18 +112,18 @@ func internKey(b []byte) string {
 // SessionCaps are the bits of session.caps.
 type SessionCaps int64
 
-// The bits.
+// The closed list of bits.
 const (
-	MayAttachIdentity  SessionCaps = 0x001
-	MayLogout          SessionCaps = 0x002
-	MayMove            SessionCaps = 0x004
-	MayReadStats       SessionCaps = 0x008
-	MayReadLeaderboard SessionCaps = 0x010
-	MayWatchSummary    SessionCaps = 0x020
-	MayWatchFocus      SessionCaps = 0x040
-	MayPredict         SessionCaps = 0x080
-	MayReadPredictions SessionCaps = 0x100
-	MaySeeGameMode     SessionCaps = 0x200
+	MayAttachIdentity  SessionCaps = 0x001 // log in
+	MayLogout          SessionCaps = 0x002 // log out
+	MayMove            SessionCaps = 0x004 // move, and ask for legal moves
+	MayReadStats       SessionCaps = 0x008 // read stats
+	MayReadLeaderboard SessionCaps = 0x010 // read the leaderboard
+	MayWatchSummary    SessionCaps = 0x020 // watch all boards
+	MayWatchFocus      SessionCaps = 0x040 // watch one board
+	MayPredict         SessionCaps = 0x080 // predict
+	MayReadPredictions SessionCaps = 0x100 // read predictions
+	MaySeeGameMode     SessionCaps = 0x200 // see whether a board plays Chess960
 )
 
 // The bits of profile.caps.

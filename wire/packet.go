@@ -25,7 +25,7 @@ type Packet struct {
 
 	fragment Fragment
 	unknown  Unknown
-	messages [lastControl + 1]message // made on first use, then reused
+	messages [len(controls)]message // made on first use, then reused
 }
 
 var errExtAndFragment = invalid("flags 0x08 and 0x10 exclude each other")

@@ -3,7 +3,10 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"go/ast"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -292,8 +295,24 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
+// TestFlagNames: every flag has a row, and the names of a packet's flags read
+// back.
 func TestFlagNames(t *testing.T) {
-	for c := Control(0); c <= lastControl+1; c++ {
+	rows := map[Flags]int{}
+	for _, row := range FlagNames {
+		rows[row.Bit]++
+	}
+	for _, c := range constants(t, ".", "Flags") {
+		if ast.IsExported(c.Name) {
+			rows[Flags(c.Value)]--
+		}
+	}
+	for bit, n := range rows {
+		if n != 0 {
+			t.Errorf("%#02x has %d rows more than constants", bit, n)
+		}
+	}
+	for c := Control(0); int(c) <= len(controls); c++ {
 		for f := range 256 {
 			names := Flags(f).Names(c)
 			got, err := ParseFlags(c, names)
@@ -364,13 +383,27 @@ func TestMakeUCI(t *testing.T) {
 	}
 }
 
+// TestKnownKeys: every key has one row, and every row a constant.
 func TestKnownKeys(t *testing.T) {
 	seen := map[string]bool{}
+	source, err := os.ReadFile("key.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^\tKey\w+ += "(.+)"$`).FindAllSubmatch(source, -1)
+	if got, want := len(KnownKeys), len(declared); got != want {
+		t.Errorf("%d rows, %d constants", got, want)
+	}
 	for _, k := range KnownKeys {
 		if seen[k.Key] || len(k.Key) > MaxKey || k.Meaning == "" || k.Type < TypeString || k.Type > TypeBool {
 			t.Errorf("row %+v", k)
 		}
 		seen[k.Key] = true
+	}
+	for _, d := range declared {
+		if !seen[string(d[1])] {
+			t.Errorf("%s has no row", d[1])
+		}
 	}
 }
 

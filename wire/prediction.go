@@ -73,24 +73,31 @@ func (m *GetPredictions) decode(base []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// Statuses of a prediction.
+// PredictionStatus says what became of a prediction.
+type PredictionStatus uint8
+
+// The closed list of statuses.
 const (
-	PredictionPending   uint8 = 0
-	PredictionCorrect   uint8 = 1
-	PredictionIncorrect uint8 = 2
-	PredictionExpired   uint8 = 3
+	PredictionPending   PredictionStatus = 0 // its move has not been made yet
+	PredictionCorrect   PredictionStatus = 1 // the move was made
+	PredictionIncorrect PredictionStatus = 2 // another move was made
+	PredictionExpired   PredictionStatus = 3 // its parent was wrong, or the game has ended
 )
 
-// Outcomes of SUBMIT_PREDICTION, in the field prediction.submit_status.
+// SubmitStatus is what the field prediction.submit_status says about a
+// SUBMIT_PREDICTION.
+type SubmitStatus int64
+
+// The closed list of what becomes of a submitted prediction.
 const (
-	SubmitCreated       = 1
-	SubmitDuplicate     = 2
-	SubmitDuplicateMove = 3
-	SubmitInvalid       = 4
-	SubmitLimit         = 5
-	SubmitNotAllowed    = 6
-	SubmitNotFound      = 7
-	SubmitDisabled      = 8
+	SubmitCreated       SubmitStatus = 1 // the prediction is new
+	SubmitDuplicate     SubmitStatus = 2 // the player has predicted under this parent already
+	SubmitDuplicateMove SubmitStatus = 3 // somebody else predicts the same
+	SubmitInvalid       SubmitStatus = 4 // no move, not legal, played already, or the parent was wrong
+	SubmitLimit         SubmitStatus = 5 // too many predictions are open under this parent
+	SubmitNotAllowed    SubmitStatus = 6 // the player may not predict here, or not that deep
+	SubmitNotFound      SubmitStatus = 7 // the board or the parent is unknown
+	SubmitDisabled      SubmitStatus = 8 // the server takes no predictions
 )
 
 // Prediction is one row of PredictionData; everything is big-endian.
@@ -109,12 +116,12 @@ type Prediction struct {
 	Parent Uint64 `json:"parent"`
 	// Author is the token of the reader himself; every other author has a
 	// pseudonym, because a token is a secret.
-	Author    Author `json:"author"`
-	Points    Float  `json:"points"`
-	TargetPly uint16 `json:"target_ply"`
-	Depth     uint8  `json:"depth"`
-	Status    uint8  `json:"status"`
-	UCI       UCI    `json:"uci"`
+	Author    Author           `json:"author"`
+	Points    Float            `json:"points"`
+	TargetPly uint16           `json:"target_ply"`
+	Depth     uint8            `json:"depth"`
+	Status    PredictionStatus `json:"status"`
+	UCI       UCI              `json:"uci"`
 }
 
 const predictionSize = 51
@@ -144,7 +151,7 @@ func (m PredictionData) append(dst []byte) ([]byte, error) {
 		dst = appendFloat(dst, r.Points)
 		dst = binary.BigEndian.AppendUint16(dst, r.TargetPly)
 		uci := r.UCI.bytes()
-		dst = append(append(dst, r.Depth, r.Status), uci[:1+maxUCI]...)
+		dst = append(append(dst, r.Depth, byte(r.Status)), uci[:1+maxUCI]...)
 	}
 	return dst, nil
 }
@@ -174,7 +181,7 @@ func (m *PredictionData) decode(base []byte) ([]byte, error) {
 			Points:    float(base[32:]),
 			TargetPly: binary.BigEndian.Uint16(base[40:]),
 			Depth:     base[42],
-			Status:    base[43],
+			Status:    PredictionStatus(base[43]),
 			UCI:       uci,
 		})
 		base = base[predictionSize:]

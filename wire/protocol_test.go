@@ -1,13 +1,16 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
-	"regexp"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -29,6 +32,8 @@ func TestProtocolDoc(t *testing.T) {
 		"field":    docTable(types["Field"]),
 		"fragment": docTable(types["Fragment"]),
 		"errors":   docErrors(t),
+		"caps":     docConstants(t, ".", "SessionCaps", "0x%03X"),
+		"notices":  docConstants(t, ".", "NoticeType", "%d"),
 		"packets":  docPackets(t),
 		"rules":    docRules(t),
 	}
@@ -177,7 +182,7 @@ func tick(b bool) string {
 }
 
 // docMessages writes a section for each control code from the comments of its
-// payload type, and of the row types that this comment names.
+// payload type, and of the row type that it has.
 func docMessages(t *testing.T, types map[string]string) string {
 	t.Helper()
 	names := goNames()
@@ -189,45 +194,53 @@ func docMessages(t *testing.T, types map[string]string) string {
 	}
 	var b strings.Builder
 	for _, c := range Controls() {
-		comment := types[typeName(c)]
-		if comment == "" {
+		comment, ok := strings.CutPrefix(types[typeName(c)], typeName(c)+" ")
+		if !ok {
 			t.Fatalf("the payload type of %v has no comment", c)
 		}
 		fmt.Fprintf(&b, "#### %v\n\n", c)
 		fmt.Fprintf(&b, "Code 0x%02X. Packets: %s.\n\n", uint8(c), strings.Join(goldens[c], ", "))
-		b.WriteString(markdown(names.Replace(comment)))
-		for _, row := range []string{"LegalMove", "LeaderboardRow", "Prediction", "Reservation"} {
-			if regexp.MustCompile(`\b` + row + `( …)?\n`).MatchString(comment) {
-				b.WriteString("\n" + markdown(names.Replace(types[row])))
-			}
+		b.WriteString(markdown(c.String() + " " + names.Replace(comment)))
+		for _, row := range rowTypes(c) {
+			b.WriteString("\n" + markdown(names.Replace(types[row.Name()])))
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
 }
 
-func typeName(c Control) string {
+// payloadType returns the payload type of c.
+func payloadType(c Control) reflect.Type {
 	i, _ := c.Info()
-	return strings.TrimPrefix(fmt.Sprintf("%T", i.New()), "*wire.")
+	return reflect.TypeOf(i.New()).Elem()
 }
 
-// goNames turns names of this package into names of the protocol. Longer names
-// come first, so that none is cut.
-func goNames() *strings.Replacer {
-	var pairs []string
-	for _, c := range []Control{CtrlGetPlayerStats, CtrlGetProfileInfo, CtrlGetProfileTOS, CtrlGetLegalMoves,
-		CtrlGetLeaderboard, CtrlGetPredictions, CtrlGetActiveReservations, CtrlAcceptProfileTOS} {
-		pairs = append(pairs, typeName(c), c.String())
-	}
-	for _, c := range Controls() {
-		// Short names are also words; they stand only at the beginning.
-		if n := typeName(c); n == "Ack" || n == "Error" || n == "Logout" {
-			pairs = append(pairs, n+" acknowledges", c.String()+" acknowledges", n+" refuses", c.String()+" refuses", n+" ends", c.String()+" ends")
-		} else {
-			pairs = append(pairs, n, c.String())
+func typeName(c Control) string { return payloadType(c).Name() }
+
+// rowTypes returns the types of the rows in a payload of c.
+func rowTypes(c Control) []reflect.Type {
+	var rows []reflect.Type
+	for f := range payloadType(c).Fields() {
+		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+			rows = append(rows, f.Type.Elem())
 		}
 	}
-	return strings.NewReplacer(append(pairs, "FlagFilterChess960", "MODE_FILTER_CHESS960", "FlagFilterStandard", "MODE_FILTER_STANDARD")...)
+	return rows
+}
+
+// goNames turns names of payload types into names of the protocol. Longer names
+// come first, so that none is cut; a name of one word could be any word.
+func goNames() *strings.Replacer {
+	all := slices.SortedFunc(slices.Values(Controls()), func(a, b Control) int {
+		return cmp.Compare(len(typeName(b)), len(typeName(a)))
+	})
+	var pairs []string
+	for _, c := range all {
+		if strings.ContainsAny(typeName(c)[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+			pairs = append(pairs, typeName(c), c.String())
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // markdown turns a comment into paragraphs and code blocks.
@@ -257,13 +270,17 @@ func docTable(comment string) string {
 	return "```text\n" + table + "```\n"
 }
 
-// docErrors writes the table of codes from the comments of their constants.
-func docErrors(t *testing.T) string {
+// constant is one row of a closed list: a constant with its type and comment.
+type constant struct {
+	Name, Comment string
+	Value         int64
+}
+
+// constants returns the constants of a type, in the order of the source.
+func constants(t *testing.T, dir, kind string) []constant {
 	t.Helper()
-	var b strings.Builder
-	b.WriteString("| code | on the wire | name | meaning |\n|---|---|---|---|\n")
-	rows := 0
-	for _, f := range parseDir(t, "..") {
+	var all []constant
+	for _, f := range parseDir(t, dir) {
 		for _, d := range f.Decls {
 			gen, ok := d.(*ast.GenDecl)
 			if !ok || gen.Tok != token.CONST {
@@ -271,20 +288,52 @@ func docErrors(t *testing.T) string {
 			}
 			for _, s := range gen.Specs {
 				v := s.(*ast.ValueSpec)
-				if kind, ok := v.Type.(*ast.Ident); !ok || kind.Name != "Code" {
+				if of, ok := v.Type.(*ast.Ident); !ok || of.Name != kind {
 					continue
 				}
-				var code int
-				fmt.Sscan(v.Values[0].(*ast.BasicLit).Value, &code)
-				fmt.Fprintf(&b, "| %d | `%02x %02x` | %s | %s |\n", code, code&0xFF, code>>8, v.Names[0].Name, strings.TrimSpace(v.Comment.Text()))
-				rows++
+				value, err := strconv.ParseInt(v.Values[0].(*ast.BasicLit).Value, 0, 64)
+				if err != nil {
+					t.Fatalf("%s: %v", v.Names[0].Name, err)
+				}
+				all = append(all, constant{v.Names[0].Name, strings.TrimSpace(v.Comment.Text()), value})
 			}
 		}
 	}
-	if rows != 15 {
-		t.Errorf("found %d codes, want 15", rows)
+	if len(all) == 0 {
+		t.Fatalf("%s has no constants of type %s", dir, kind)
+	}
+	return all
+}
+
+// docErrors writes the table of error codes.
+func docErrors(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| code | on the wire | name | meaning |\n|---|---|---|---|\n")
+	for _, c := range constants(t, "..", "Code") {
+		fmt.Fprintf(&b, "| %d | `%02x %02x` | %s | %s |\n", c.Value, c.Value&0xFF, c.Value>>8, c.Name, c.meaning(t))
 	}
 	return b.String()
+}
+
+// docConstants writes the table of a closed list, with the values in a format.
+func docConstants(t *testing.T, dir, kind, format string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| value | meaning |\n|---|---|\n")
+	for _, c := range constants(t, dir, kind) {
+		fmt.Fprintf(&b, "| "+format+" | %s |\n", c.Value, c.meaning(t))
+	}
+	return b.String()
+}
+
+// meaning returns the comment, which every row of a documented list has.
+func (c constant) meaning(t *testing.T) string {
+	t.Helper()
+	if c.Comment == "" {
+		t.Errorf("%s has no comment", c.Name)
+	}
+	return c.Comment
 }
 
 func docPackets(t *testing.T) string {

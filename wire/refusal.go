@@ -66,15 +66,15 @@ func (m *LoginFailed) decode(base []byte) ([]byte, error) { return (*Error)(m).d
 // NoticeType says what a notification is about.
 type NoticeType uint8
 
-// The notices. A server sends all but Generic.
+// The closed list of notices. A server sends all but Generic.
 const (
-	NoticeGeneric             NoticeType = 0
-	NoticePotPayout           NoticeType = 1
-	NoticeSpectateEnded       NoticeType = 2
-	NoticeMaintenance         NoticeType = 3
-	NoticeAnnouncement        NoticeType = 4
-	NoticeReservationReleased NoticeType = 5
-	NoticeSessionExpired      NoticeType = 6
+	NoticeGeneric             NoticeType = 0 // something; no server of this project sends it
+	NoticePotPayout           NoticeType = 1 // your moves on a board that was won are paid
+	NoticeSpectateEnded       NoticeType = 2 // watching has ended, or fell back to the summary
+	NoticeMaintenance         NoticeType = 3 // an urgent announcement of the host
+	NoticeAnnouncement        NoticeType = 4 // an announcement of the host
+	NoticeReservationReleased NoticeType = 5 // your reservation has expired, the board was given back
+	NoticeSessionExpired      NoticeType = 6 // your session has expired, or the host has ended it; then the text says so
 )
 
 // ServerNotification tells a client something it did not ask for; unreliably,

@@ -1,7 +1,7 @@
 package wire
 
 // SpectateGame asks to watch: all boards when the header's board is 0, else
-// that board. Flags FlagFilterChess960 and FlagFilterStandard choose the boards of the
+// that board. Flags 0x02 (Chess960) and 0x04 (standard) choose the boards of the
 // summary.
 //
 //	0  n  ignored

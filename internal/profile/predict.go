@@ -120,7 +120,7 @@ func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 	uci, _ := wire.MakeUCI(row.UCI) // it has been checked
 	return wire.Prediction{
 		ID: wire.Uint64(row.ID), Parent: wire.Uint64(row.Parent), Author: author, Points: wire.Float(row.Points),
-		TargetPly: uint16(row.Ply), Depth: uint8(row.Depth), Status: uint8(row.Status), UCI: uci,
+		TargetPly: uint16(row.Ply), Depth: uint8(row.Depth), Status: wire.PredictionStatus(row.Status), UCI: uci,
 	}
 }
 

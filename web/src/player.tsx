@@ -53,12 +53,12 @@ session.on((h) => {
       if (!h.moved && session.status.value.link === "online") tell(t.play.lostBoard(String(h.from.id)));
       break;
     case "notice":
-      if (h.type === Notice.payout) {
+      if (h.type === Notice.potPayout) {
         tell(t.notices.payout(h.board, h.text), "good");
         askStanding(300);
       } else if (h.type === Notice.maintenance) tell(t.notices.maintenance(h.text), "bad");
       else if (h.type === Notice.announcement) tell(t.notices.announcement(h.text));
-      else if (h.type === Notice.expired) tell(t.notices.expired(h.text), "bad");
+      else if (h.type === Notice.sessionExpired) tell(t.notices.expired(h.text), "bad");
   }
 });
 

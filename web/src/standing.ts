@@ -65,11 +65,11 @@ export function askStanding(ms = 1500): void {
 }
 
 async function load(): Promise<void> {
-  if (!session.may("stats")) return;
+  if (!session.may("readStats")) return;
   try {
     const [stats, ranking] = await Promise.all([
       session.caller.ask({ name: "GET_PLAYER_STATS", body: {} }, "PLAYER_STATS_DATA"),
-      session.may("leaderboard") ? api.ranking("score", 0, 1).catch(() => null) : null,
+      session.may("readLeaderboard") ? api.ranking("score", 0, 1).catch(() => null) : null,
     ]);
     if (stats.message?.name !== "PLAYER_STATS_DATA") return;
     const { score, games, games_960 } = stats.message.body;

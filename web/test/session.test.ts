@@ -6,7 +6,7 @@ import type { Sock } from "../src/session/connection";
 import { keys } from "../src/session/keep";
 import { type Happening, Session } from "../src/session/session";
 import { Watcher } from "../src/session/watch";
-import { type CtrlName, decode, encode, type Field, type Packet, split } from "../src/wire";
+import { decode, encode, type Field, type MessageName, type Packet, split } from "../src/wire";
 
 const token = "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf";
 const start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w";
@@ -63,7 +63,7 @@ function rig(shelf = new Shelf()) {
   const happened: Happening[] = [];
   session.on((h) => happened.push(h));
   const socket = () => sockets[sockets.length - 1];
-  const name = () => socket().last.message?.name as CtrlName;
+  const name = () => socket().last.message?.name as MessageName;
   return { session, sockets, socket, shelf, happened, name };
 }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { blake2b } from "@noble/hashes/blake2.js";
-import { type CtrlName, decode, encode, type Field, type Fragment, fromHex, Joiner, Malformed, type Packet, split, toHex } from "../src/wire";
+import { Ctrl, decode, encode, type Field, type Fragment, fromHex, Joiner, Malformed, type MessageName, messages, type Packet, split, toHex } from "../src/wire";
 
 interface Golden {
   id: string;
@@ -62,8 +62,11 @@ function textForm(p: Packet): any {
   return form;
 }
 
+/** unused are the codes of payloads that the browser has no use for. */
+const unused = new Set(Object.entries(Ctrl).flatMap(([name, code]) => (name in messages ? [] : [code as number])));
+
 for (const file of ["original", "ours", "decoder", "rules"]) {
-  for (const g of goldens(file)) {
+  for (const g of goldens(file).filter((g) => !unused.has(parseInt(g.hex.slice(0, 2), 16)))) {
     test(`${g.id} ${g.title}`, () => {
       const bytes = fromHex(g.hex);
       if (g.result !== "accepted") {
@@ -78,7 +81,7 @@ for (const file of ["original", "ours", "decoder", "rules"]) {
       if (!p.fragment) assert.equal(got, ctrl);
       if (raw !== undefined || p.fragment || g.json.version !== 1) return;
       const again = encode({
-        name: ctrl as CtrlName,
+        name: ctrl as MessageName,
         body: p.message!.body as never,
         flags: p.flags & ~8,
         token: p.token,

@@ -18,7 +18,7 @@ export function boardOf(p: Packet): Board {
   return {
     id: p.board,
     fen: p.ext.text("board.fen") ?? short,
-    chess960: (p.flags & Flag.boardIs960) !== 0,
+    chess960: (p.flags & Flag.BOARD_IS_960) !== 0,
     version: p.ext.int("board.version") ?? 0,
     lastMove: from !== undefined && to !== undefined ? [from, to] : null,
   };

@@ -2,7 +2,7 @@
 // connects, greets, and connects again when the connection breaks; requests wait
 // meanwhile, and what was under way is asked again.
 
-import type { CtrlName, Outgoing, Packet } from "../wire";
+import type { MessageName, Outgoing, Packet } from "../wire";
 import { type Call, Connection, type Counter, Lost, type Sock } from "./connection";
 
 export type LinkState = "connecting" | "online" | "away" | "stopped";
@@ -17,7 +17,7 @@ export interface CallerOptions {
   pushed(p: Packet): void;
 }
 
-export type Ask = <K extends CtrlName>(request: Outgoing<K>, ...expect: CtrlName[]) => Promise<Packet>;
+export type Ask = <K extends MessageName>(request: Outgoing<K>, ...expect: MessageName[]) => Promise<Packet>;
 
 const firstDelay = 250; // ms before the second attempt
 const maxDelay = 15_000;
@@ -79,7 +79,7 @@ export class Caller implements Counter {
   /** askOnce is for a request that must not be repeated as it is: Lost when the connection breaks. */
   askOnce: Ask = (request, ...expect) => this.enqueue(request, expect, false);
 
-  private enqueue(request: Outgoing<any>, expect: readonly CtrlName[], again: boolean): Promise<Packet> {
+  private enqueue(request: Outgoing<any>, expect: readonly MessageName[], again: boolean): Promise<Packet> {
     if (this.state === "stopped") return Promise.reject(new Lost("stopped"));
     return new Promise((resolve, reject) => {
       this.queue.push({ request, expect, again, resolve, reject });

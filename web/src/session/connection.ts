@@ -2,7 +2,7 @@
 // request that is under way. An answer does not name its request, so they are
 // asked one after the other; an answer counts only behind the ACK.
 
-import { type CtrlName, decode, decodePayload, encode, Flag, Joiner, type Outgoing, type Packet, split } from "../wire";
+import { decode, decodePayload, encode, Flag, Joiner, type MessageName, type Outgoing, type Packet, split } from "../wire";
 
 /** Denied is a request that the server refused. */
 export class Denied extends Error {
@@ -19,8 +19,8 @@ export class Denied extends Error {
 export class Lost extends Error {}
 
 export interface Call {
-  request: Outgoing<CtrlName>;
-  expect: readonly CtrlName[]; // what answers it, besides ERROR; none: the ACK alone
+  request: Outgoing<MessageName>;
+  expect: readonly MessageName[]; // what answers it, besides ERROR; none: the ACK alone
   again: boolean; // it may be sent once more over the next connection
   resolve(p: Packet): void;
   reject(e: Error): void;
@@ -137,7 +137,7 @@ export class Connection {
       else this.wait(() => this.end(false), patience);
       return;
     }
-    if (c && !c.acked && name === "ERROR" && p.flags & Flag.unreliable) {
+    if (c && !c.acked && name === "ERROR" && p.flags & Flag.UNRELIABLE) {
       this.wait(() => this.repeat(), pause); // over the limit: it counts as not received
       return;
     }

@@ -3,9 +3,7 @@
 import type { Int, Prediction } from "../wire";
 import type { Session } from "./session";
 
-/** Verdict is what became of a prediction; 1 is created (docs/protocol.md). */
-export const created = 1;
-
+/** predict returns what became of the prediction: a SubmitStatus, or 0 when the server does not say. */
 export async function predict(session: Session, board: Int, uci: string, parent: Int): Promise<number> {
   const p = await session.caller.ask({ name: "SUBMIT_PREDICTION", body: { uci, parent }, board }, "PREDICTION_DATA");
   return p.ext.int("prediction.submit_status") ?? 0;

@@ -1,7 +1,7 @@
 // A player's session: the token, the board that he holds, the move under way.
 // It outlives connections, and pages through what the browser keeps.
 
-import { Caps, Flag, NO_TOKEN, Notice, type Packet } from "../wire";
+import { Caps, Flag, intField, NO_TOKEN, Notice, type Packet } from "../wire";
 import { type Board, boardOf } from "./board";
 import { type Ask, Caller, type LinkState } from "./caller";
 import { Denied, Lost, type Sock } from "./connection";
@@ -136,8 +136,8 @@ export class Session {
   // other one, 0x01, is free to mean that the board plays Chess960.
   private async greet(ask: Ask): Promise<void> {
     const { token } = this.status.value;
-    const ext = [{ key: "hello.without_board", type: "int", value: 1 }] as const; // who finds none may watch
-    const hello = { name: "CLIENT_HELLO", body: {}, token, flags: Flag.capProfileState, ext } as const;
+    const ext = [intField("hello.without_board", 1)]; // who finds none may watch
+    const hello = { name: "CLIENT_HELLO", body: {}, token, flags: Flag.CAP_PROFILE_STATE, ext } as const;
     try {
       const p = await ask(hello, "SERVER_HELLO");
       this.status.patch({ refusal: null });
@@ -191,7 +191,7 @@ export class Session {
     if (m?.name === "BOARD_UPDATE" && p.token === this.status.value.token) this.adopt(p, null);
     else if (m?.name === "SERVER_NOTIFICATION") {
       this.tell({ kind: "notice", type: m.body.type, text: m.body.text, board: Number(p.board) });
-      if (m.body.type === Notice.expired) this.refresh();
+      if (m.body.type === Notice.sessionExpired) this.refresh();
     }
     for (const l of [...this.packets]) l(p);
   }

@@ -69,7 +69,7 @@ export class Watcher {
   private ask(): void {
     const view = this.view;
     if (!view || this.session.status.value.link !== "online") return;
-    const flags = view.kind === "summary" ? (view.standard ? Flag.filterStandard : 0) | (view.chess960 ? Flag.filter960 : 0) : 0;
+    const flags = view.kind === "summary" ? (view.standard ? Flag.MODE_FILTER_STANDARD : 0) | (view.chess960 ? Flag.MODE_FILTER_CHESS960 : 0) : 0;
     const request = { name: "SPECTATE_GAME", body: {}, flags, board: view.kind === "focus" ? view.board : 0 } as const;
     this.session.caller.ask(request, "SPECTATE_UPDATE").then(
       (p) => this.view === view && this.take(p),
@@ -88,9 +88,9 @@ export class Watcher {
   }
 
   private take(p: Packet): void {
-    if (p.message?.name === "SERVER_NOTIFICATION" && p.message.body.type === Notice.watchEnded) {
+    if (p.message?.name === "SERVER_NOTIFICATION" && p.message.body.type === Notice.spectateEnded) {
       this.refusal = p.message.body.text;
-      if (p.flags & Flag.noticeStopped) this.state.set("refused");
+      if (p.flags & Flag.SPECTATE_NOTICE_STOPPED) this.state.set("refused");
       return;
     }
     if (p.message?.name !== "SPECTATE_UPDATE") return;

@@ -6,12 +6,12 @@ import type { Arrow } from "../board/Arrows";
 import { BoardView } from "../board/BoardView";
 import { Piece } from "../board/PieceDefs";
 import { type Color, fromUCI, type Move, Position, san, uci } from "../chess";
-import { created, type Twig } from "../session/predictions";
-import { predict } from "../session/predictions";
+import { predict, type Twig } from "../session/predictions";
 import { useStore } from "../session/store";
 import { settings } from "../settings";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
+import { PredictionStatus, SubmitStatus } from "../wire";
 import { MoveList } from "./MoveList";
 import { Predictions, usePredictions } from "./Predictions";
 import { useGame } from "./useGame";
@@ -62,7 +62,7 @@ export function Focus({ board }: { board: string }) {
     const name = san(position, m);
     try {
       const verdict = await predict(session, BigInt(board), text, stem?.twig.id ?? 0);
-      if (verdict === created) {
+      if (verdict === SubmitStatus.created) {
         tell(t.predict.made(name), "good");
         if (!stem) tips.guess(text, name);
       } else tell(t.predict.refused[verdict] || t.predict.failed, "bad");
@@ -78,7 +78,7 @@ export function Focus({ board }: { board: string }) {
     past || stem || !now
       ? []
       : tips.tree.flatMap((x) => {
-          const m = x.status === 0 ? fromUCI(now, x.uci) : undefined;
+          const m = x.status === PredictionStatus.pending ? fromUCI(now, x.uci) : undefined;
           return m ? [{ from: m.from, to: m.to, weight: x.count / most, mine: x.mine }] : [];
         });
   const bottom: Color = flipped ? "b" : "w";

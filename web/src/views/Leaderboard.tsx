@@ -6,7 +6,7 @@ import { useStore } from "../session/store";
 import { rated, standing } from "../standing";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
-import type { LeaderboardRow, Packet } from "../wire";
+import { intField, type LeaderboardRow, type Packet } from "../wire";
 
 const perPage = 10;
 const every = 6000; // ms; the server makes a new ranking every 5 s
@@ -65,7 +65,7 @@ export function Leaderboard() {
     const request = {
       name: "GET_LEADERBOARD",
       body: { type: order, limit: perPage },
-      ext: [{ key: "leaderboard.page_index", type: "int", value: page }],
+      ext: [intField("leaderboard.page_index", page)],
     } as const;
     session.caller.ask(request, "LEADERBOARD_DATA").then(
       (p) => {

@@ -8,6 +8,7 @@ import { useStore } from "../session/store";
 import { past } from "../standing";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
+import { PredictionStatus } from "../wire";
 import type { Line } from "./useGame";
 
 export interface Tips {
@@ -32,7 +33,7 @@ export function usePredictions(board: string, position: Position | null, line: L
     predictions(session, BigInt(board)).then(
       (rows) => {
         setOff(false);
-        setTree(grow(rows.filter((r) => r.status === 0), token));
+        setTree(grow(rows.filter((r) => r.status === PredictionStatus.pending), token));
       },
       () => setTree([]),
     );

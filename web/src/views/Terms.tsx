@@ -10,7 +10,7 @@ import { Dialog } from "../ui/Dialog";
 /** terms asks for the text; "" when there is none. */
 async function terms(): Promise<string> {
   const p = await session.caller.ask({ name: "GET_PROFILE_TOS", body: { name: "" } }, "PROFILE_TOS_DATA");
-  const text = p.message?.name === "PROFILE_TOS_DATA" ? p.message.body.text : "";
+  const text = p.message?.name === "PROFILE_TOS_DATA" ? p.message.body.terms : "";
   return text.startsWith("NOTFOUND;") ? "" : text;
 }
 

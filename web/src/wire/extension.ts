@@ -1,6 +1,7 @@
 // The trailer of typed fields that a payload may end in.
 
 import { encodeText, type Int, Malformed, Reader, Writer } from "./bytes";
+import { type Keys, maxFields, maxKey, maxString } from "./codes.gen";
 
 export type Field =
   | { key: string; type: "string"; value: string }
@@ -10,9 +11,6 @@ export type Field =
 
 const types = ["", "string", "int", "double", "bool"] as const;
 const magic = 0x5758; // "WX"
-const maxFields = 12;
-const maxKey = 63;
-const maxString = 255;
 
 /** writeTrailer appends fields behind a payload. */
 export function writeTrailer(w: Writer, fields: readonly Field[]): void {
@@ -91,6 +89,9 @@ function readField(r: Reader): Field {
   }
 }
 
+/** KeyOf are the keys of fields of a type. */
+type KeyOf<T extends Field["type"]> = { [K in keyof Keys]: Keys[K] extends T ? K : never }[keyof Keys];
+
 /** Fields finds values by key; the first of a key counts. */
 export class Fields {
   constructor(readonly list: readonly Field[]) {}
@@ -98,15 +99,20 @@ export class Fields {
   private find(key: string, type: Field["type"]) {
     return this.list.find((f) => f.key === key && f.type === type)?.value;
   }
-  text(key: string): string | undefined {
+  text(key: KeyOf<"string">): string | undefined {
     return this.find(key, "string") as string | undefined;
   }
   /** int is for numbers that are exact in JavaScript: counts, times, squares. */
-  int(key: string): number | undefined {
+  int(key: KeyOf<"int">): number | undefined {
     const v = this.find(key, "int");
     return v === undefined ? undefined : Number(v);
   }
-  double(key: string): number | undefined {
+  double(key: KeyOf<"double">): number | undefined {
     return this.find(key, "double") as number | undefined;
   }
+}
+
+/** intField is a field of a request. */
+export function intField(key: KeyOf<"int">, value: number): Field {
+  return { key, type: "int", value };
 }

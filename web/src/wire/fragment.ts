@@ -2,9 +2,7 @@
 
 import { blake2b } from "@noble/hashes/blake2.js";
 import { Malformed, Reader, toHex } from "./bytes";
-
-const chunkSize = 1152;
-const maxTransfer = 1 << 20;
+import { chunkSize, maxTransfer } from "./codes.gen";
 
 export interface Fragment {
   version: number;

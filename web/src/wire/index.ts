@@ -1,5 +1,5 @@
 export * from "./bytes";
-export * from "./control";
+export * from "./codes.gen";
 export * from "./extension";
 export * from "./fragment";
 export * from "./message";

@@ -1,96 +1,13 @@
-// The payload of each control code: one row a code, named as in the text form
-// of a packet (wamble packet decode).
+// How payloads are read and written: one row for each control code that the
+// browser sends or receives.
 
-import { type Int, Malformed, Reader, Writer } from "./bytes";
-import type { CtrlName } from "./control";
-
-export interface LegalMove {
-  from: number;
-  to: number;
-  promotion: number;
-}
-
-export interface LeaderboardRow {
-  rank: number;
-  session_id: Int;
-  score: number;
-  rating: number;
-  games: number;
-  has_identity: boolean;
-  public_key: string;
-  handle: string;
-}
-
-export interface Prediction {
-  id: Int;
-  parent: Int;
-  author: string;
-  points: number;
-  target_ply: number;
-  depth: number;
-  status: number;
-  uci: string;
-}
-
-export interface Reservation {
-  board_id: Int;
-  reserved_at: Int;
-  expires_at: Int;
-  available: boolean;
-  profile: string;
-}
-
-type Nothing = Record<string, never>;
-type Refusal = { code: number; reason: string };
-type Fen = { fen: string };
-type Name = { name: string };
-
-/** Messages names the payload of each control code. */
-export interface Messages {
-  CLIENT_HELLO: Nothing;
-  SERVER_HELLO: Fen;
-  PLAYER_MOVE: { uci: string };
-  BOARD_UPDATE: Fen;
-  ACK: Nothing;
-  LIST_PROFILES: Nothing;
-  PROFILE_INFO: { info: string };
-  ERROR: Refusal;
-  SERVER_NOTIFICATION: { type: number; text: string };
-  CLIENT_GOODBYE: Nothing;
-  SPECTATE_GAME: Nothing;
-  SPECTATE_UPDATE: Fen;
-  LOGIN_REQUEST: { public_key: string; signature?: string };
-  LOGIN_CHALLENGE: { challenge: string };
-  LOGOUT: Nothing;
-  LOGIN_SUCCESS: Fen;
-  LOGIN_FAILED: Refusal;
-  GET_PLAYER_STATS: Nothing;
-  PLAYER_STATS_DATA: { score: number; games: number; games_960: number };
-  GET_PROFILE_INFO: Name;
-  PROFILES_LIST: { names: string };
-  SPECTATE_STOP: Nothing;
-  GET_LEGAL_MOVES: { square: number };
-  LEGAL_MOVES: { square: number; moves: LegalMove[] };
-  GET_LEADERBOARD: { type: number; limit: number };
-  LEADERBOARD_DATA: { type: number; self_rank: number; rows: LeaderboardRow[] };
-  SUBMIT_PREDICTION: { uci: string; parent: Int };
-  GET_PREDICTIONS: { depth: number; limit: number };
-  PREDICTION_DATA: { rows: Prediction[] };
-  GET_PROFILE_TOS: Name;
-  PROFILE_TOS_DATA: { text: string };
-  ACCEPT_PROFILE_TOS: Name;
-  GET_ACTIVE_RESERVATIONS: Nothing;
-  ACTIVE_RESERVATIONS_DATA: { rows: Reservation[] };
-}
+import { Malformed, Reader, Writer } from "./bytes";
+import { type CtrlName, type LeaderboardRow, maxRows, maxUCI, type Messages, type Prediction } from "./codes.gen";
 
 interface Codec<M> {
   read(r: Reader): M;
   write(w: Writer, m: M): void;
 }
-
-const maxUCI = 6;
-const maxRows = 16;
-const maxMoves = 218;
 
 function atMost(n: number, most: number): number {
   if (n > most) throw new Malformed("too many");
@@ -101,16 +18,15 @@ function rows<T>(n: number, read: () => T): T[] {
   return Array.from({ length: n }, read);
 }
 
-const nothing: Codec<Nothing> = { read: () => ({}), write: () => {} };
-const fen: Codec<Fen> = { read: (r) => ({ fen: r.rest() }), write: (w, m) => w.text(m.fen) };
-const name: Codec<Name> = { read: (r) => ({ name: r.text(r.u8()) }), write: (w, m) => w.text8(m.name) };
-const refusal: Codec<Refusal> = {
+const nothing: Codec<Messages["ACK"]> = { read: () => ({}), write: () => {} };
+const fen: Codec<Messages["BOARD_UPDATE"]> = { read: (r) => ({ fen: r.rest() }), write: (w, m) => w.text(m.fen) };
+const name: Codec<Messages["GET_PROFILE_INFO"]> = { read: (r) => ({ name: r.text(r.u8()) }), write: (w, m) => w.text8(m.name) };
+const refusal: Codec<Messages["ERROR"]> = {
   read: (r) => ({ code: r.u16(true), reason: r.text(r.u8()) }),
   write: (w, m) => w.u16(m.code, true).text8(m.reason),
 };
 
-/** messages is the one table of payloads. */
-export const messages: { [K in CtrlName]: Codec<Messages[K]> } = {
+const table = {
   CLIENT_HELLO: nothing,
   SERVER_HELLO: fen,
   PLAYER_MOVE: {
@@ -126,7 +42,6 @@ export const messages: { [K in CtrlName]: Codec<Messages[K]> } = {
     read: (r) => ({ type: r.u8(), text: r.rest() }),
     write: (w, m) => w.u8(m.type).text(m.text),
   },
-  CLIENT_GOODBYE: nothing,
   SPECTATE_GAME: nothing,
   SPECTATE_UPDATE: fen,
   LOGIN_REQUEST: {
@@ -158,18 +73,6 @@ export const messages: { [K in CtrlName]: Codec<Messages[K]> } = {
   GET_PROFILE_INFO: name,
   PROFILES_LIST: { read: (r) => ({ names: r.rest() }), write: (w, m) => w.text(m.names) },
   SPECTATE_STOP: nothing,
-  GET_LEGAL_MOVES: { read: (r) => ({ square: r.u8() }), write: (w, m) => w.u8(m.square) },
-  LEGAL_MOVES: {
-    read(r) {
-      const square = r.u8();
-      const n = atMost(r.u8(), maxMoves);
-      return { square, moves: rows(n, () => ({ from: r.u8(), to: r.u8(), promotion: r.u8() })) };
-    },
-    write(w, m) {
-      w.u8(m.square).u8(m.moves.length);
-      for (const x of m.moves) w.u8(x.from).u8(x.to).u8(x.promotion);
-    },
-  },
   GET_LEADERBOARD: {
     read(r) {
       atMost(r.left, 2);
@@ -217,19 +120,14 @@ export const messages: { [K in CtrlName]: Codec<Messages[K]> } = {
     },
   },
   GET_PROFILE_TOS: name,
-  PROFILE_TOS_DATA: { read: (r) => ({ text: r.rest() }), write: (w, m) => w.text(m.text) },
+  PROFILE_TOS_DATA: { read: (r) => ({ terms: r.rest() }), write: (w, m) => w.text(m.terms) },
   ACCEPT_PROFILE_TOS: name,
-  GET_ACTIVE_RESERVATIONS: nothing,
-  ACTIVE_RESERVATIONS_DATA: {
-    read: (r) => ({ rows: rows(r.u16(), () => readReservation(r)) }),
-    write(w, m) {
-      w.u16(m.rows.length);
-      for (const x of m.rows) {
-        w.u64(x.board_id).i64(x.reserved_at).i64(x.expires_at).u8(x.available ? 1 : 0).text8(x.profile);
-      }
-    },
-  },
-};
+} satisfies { [K in CtrlName]?: Codec<Messages[K]> };
+
+/** MessageName is a control code that the browser knows the payload of. */
+export type MessageName = keyof typeof table;
+
+export const messages: { readonly [K in MessageName]: Codec<Messages[K]> } = table;
 
 function readRow(r: Reader): LeaderboardRow {
   return {
@@ -272,14 +170,4 @@ function writePrediction(w: Writer, x: Prediction): void {
   const text = new Writer().text(x.uci).bytes();
   uci.set(text);
   w.u8(text.length).put(uci);
-}
-
-function readReservation(r: Reader): Reservation {
-  return {
-    board_id: r.u64(),
-    reserved_at: r.i64(),
-    expires_at: r.i64(),
-    available: r.u8() !== 0,
-    profile: r.text(r.u8()),
-  };
 }

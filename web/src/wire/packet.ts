@@ -5,16 +5,14 @@
 //	 2   1  version     3   1  reserved, 0
 
 import { type Int, Malformed, Reader, Writer } from "./bytes";
-import { Ctrl, type CtrlName, Flag, fragmented, NO_TOKEN } from "./control";
+import { Ctrl, Flag, fragmented, headerSize, maxPayload, type Messages, version } from "./codes.gen";
 import { type Field, Fields, looksLikeTrailer, readTrailer, writeTrailer } from "./extension";
 import { type Fragment, readFragment } from "./fragment";
-import { type Messages, messages } from "./message";
+import { type MessageName, messages } from "./message";
 
-export const headerSize = 34;
-export const maxPayload = 1200;
-const version = 1;
+export const NO_TOKEN = "00000000000000000000000000000000";
 
-const names = new Map<number, CtrlName>(Object.entries(Ctrl).map(([name, code]) => [code, name as CtrlName]));
+const names = new Map<number, MessageName>((Object.keys(messages) as MessageName[]).map((name) => [Ctrl[name], name]));
 
 export interface Header {
   code: number;
@@ -26,9 +24,9 @@ export interface Header {
 }
 
 /** Message is a payload with the name of its control code. */
-export type Message = { [K in CtrlName]: { name: K; body: Messages[K] } }[CtrlName];
+export type Message = { [K in MessageName]: { name: K; body: Messages[K] } }[MessageName];
 
-/** Packet has a message, or is a fragment of one, or has a code that nobody knows. */
+/** Packet has a message, or is a fragment of one, or has a control code that is not in messages. */
 export interface Packet extends Header {
   message: Message | null;
   fragment: Fragment | null;
@@ -47,8 +45,8 @@ export function decode(b: Uint8Array): Packet {
   const n = r.u16();
   if (n > maxPayload) throw new Malformed("payload too long");
   const payload = r.take(n);
-  if (flags & Flag.fragment) {
-    if (flags & Flag.ext || !fragmented.has(code)) throw new Malformed("fragment where none may be");
+  if (flags & Flag.FRAGMENT_PAYLOAD) {
+    if (flags & Flag.EXT_PAYLOAD || !fragmented.has(code)) throw new Malformed("fragment where none may be");
     return { ...h, message: null, fragment: readFragment(payload), ext: new Fields([]) };
   }
   return { ...h, ...decodePayload(code, flags, payload), fragment: null };
@@ -64,14 +62,14 @@ export function decodePayload(code: number, flags: number, payload: Uint8Array):
       payload = payload.subarray(0, trailer.before);
     }
   } catch (e) {
-    if (flags & Flag.ext) throw e;
+    if (flags & Flag.EXT_PAYLOAD) throw e;
   }
   const name = names.get(code);
   const message = name ? ({ name, body: messages[name].read(new Reader(payload)) } as Message) : null;
   return { message, ext: new Fields(fields) };
 }
 
-export interface Outgoing<K extends CtrlName> {
+export interface Outgoing<K extends MessageName> {
   name: K;
   body: Messages[K];
   flags?: number;
@@ -82,12 +80,12 @@ export interface Outgoing<K extends CtrlName> {
 }
 
 /** encode writes one packet. */
-export function encode<K extends CtrlName>(p: Outgoing<K>): Uint8Array {
+export function encode<K extends MessageName>(p: Outgoing<K>): Uint8Array {
   const payload = new Writer();
   messages[p.name].write(payload, p.body);
   let flags = p.flags ?? 0;
   if (p.ext?.length || looksLikeTrailer(payload.bytes())) {
-    flags |= Flag.ext;
+    flags |= Flag.EXT_PAYLOAD;
     writeTrailer(payload, p.ext ?? []);
   }
   if (payload.length > maxPayload) throw new Malformed("payload too long");
