@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -67,7 +66,7 @@ func (c *Client) PlayOn(ctx context.Context, board wamble.BoardID, uci string) (
 		return Board{}, fmt.Errorf("move %q: %w", uci, err)
 	}
 	return ask(ctx, c, wire.Header{Board: board}, wire.PlayerMove{UCI: move},
-		wire.CtrlBoardUpdate, func(p *wire.Packet, m *wire.BoardUpdate) (Board, bool) {
+		func(p *wire.Packet, m *wire.BoardUpdate) (Board, bool) {
 			return c.adopt(p, m.FEN, c.Token()), true
 		})
 }
@@ -86,7 +85,7 @@ func (c *Client) PredictableMoves(ctx context.Context, board wamble.BoardID, squ
 
 func (c *Client) legalMoves(ctx context.Context, h wire.Header, square uint8) ([]wire.LegalMove, error) {
 	return ask(ctx, c, h, wire.GetLegalMoves{Square: square},
-		wire.CtrlLegalMoves, func(p *wire.Packet, m *wire.LegalMoves) ([]wire.LegalMove, bool) {
+		func(p *wire.Packet, m *wire.LegalMoves) ([]wire.LegalMove, bool) {
 			return append([]wire.LegalMove(nil), m.Moves...), p.Board == h.Board && m.Square == square
 		})
 }
@@ -103,7 +102,7 @@ type Reservation struct {
 // profiles. They are none without an identity.
 func (c *Client) Reservations(ctx context.Context) ([]Reservation, error) {
 	return ask(ctx, c, wire.Header{}, wire.GetActiveReservations{},
-		wire.CtrlActiveReservationsData, func(_ *wire.Packet, m *wire.ActiveReservationsData) ([]Reservation, bool) {
+		func(_ *wire.Packet, m *wire.ActiveReservationsData) ([]Reservation, bool) {
 			var rows []Reservation
 			for _, r := range m.Rows {
 				rows = append(rows, Reservation{
@@ -113,10 +112,4 @@ func (c *Client) Reservations(ctx context.Context) ([]Reservation, error) {
 			}
 			return rows, true
 		})
-}
-
-func asDenied(err error) (*wamble.Denied, bool) {
-	var d *wamble.Denied
-	ok := errors.As(err, &d)
-	return d, ok
 }

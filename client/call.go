@@ -13,11 +13,11 @@ import (
 // answer does not name its request.
 type call struct {
 	ctx    context.Context
-	packet []byte         // encoded; token and sequence are written when it is sent
-	expect []wire.Control // what answers it, besides ERROR; none: the ACK alone
-	// take reads an answer. It reports false when this is not the one, which
-	// happens when the answer of an earlier call was late.
-	take func(p *wire.Packet) (mine bool, err error)
+	packet []byte     // encoded; token and sequence are written when it is sent
+	info   *wire.Info // of its control code
+	// take reads an answer. It reports false when the packet answers another
+	// call, which happens when the answer of an earlier call was late.
+	take func(p *wire.Packet) bool
 	// again says that the request may be sent once more when the connection
 	// broke, or no answer came.
 	again bool
@@ -34,7 +34,8 @@ var errAgain = errors.New("the connection broke")
 
 // expects reports whether packets of this control code may answer the call.
 func (c *call) expects(ctrl wire.Control) bool {
-	return ctrl == wire.CtrlError || slices.Contains(c.expect, ctrl)
+	return ctrl == wire.CtrlError || slices.Contains(c.info.Replies, ctrl) ||
+		ctrl == wire.CtrlLoginFailed && c.info.Code == wire.CtrlLoginRequest
 }
 
 // denied turns ERROR and LOGIN_FAILED into the error that the caller sees.
@@ -68,7 +69,16 @@ func newCall[M wire.Message](ctx context.Context, h wire.Header, m M, ext ...wir
 	if err != nil {
 		return nil, err
 	}
-	return &call{ctx: ctx, packet: packet, again: true, done: make(chan error, 1)}, nil
+	info, _ := m.Control().Info()
+	return &call{ctx: ctx, packet: packet, info: info, again: true, done: make(chan error, 1)}, nil
+}
+
+// taking makes a call's take from a function that reads the answer's type.
+func taking[A wire.Message](read func(p *wire.Packet, answer A) bool) func(*wire.Packet) bool {
+	return func(p *wire.Packet) bool {
+		answer, ok := p.Message.(A)
+		return ok && read(p, answer)
+	}
 }
 
 // do hands the call to the loop and waits for its end.
@@ -76,10 +86,8 @@ func (c *Client) do(k *call) error {
 	if err := k.ctx.Err(); err != nil {
 		return err
 	}
-	if h, err := wire.Peek(k.packet); err == nil && c.Token().IsZero() {
-		if info, ok := h.Ctrl.Info(); !ok || !info.ZeroToken {
-			return ErrNoSession
-		}
+	if c.Token().IsZero() && !k.info.ZeroToken {
+		return ErrNoSession
 	}
 	select {
 	case c.calls <- k:
@@ -107,26 +115,27 @@ func (c *Client) do(k *call) error {
 // are only good inside read; it reports false when the answer is to another
 // request.
 func ask[M, A wire.Message, T any](ctx context.Context, c *Client, h wire.Header, m M,
-	answer wire.Control, read func(p *wire.Packet, answer A) (T, bool), ext ...wire.Field) (T, error) {
+	read func(p *wire.Packet, answer A) (T, bool), ext ...wire.Field) (T, error) {
 	var result, none T
 	k, err := newCall(ctx, h, m, ext...)
 	if err != nil {
 		return none, err
 	}
-	k.expect = []wire.Control{answer}
-	k.take = func(p *wire.Packet) (bool, error) {
-		answer, ok := p.Message.(A)
-		if !ok {
-			return false, nil
-		}
-		v, mine := read(p, answer)
-		if mine {
-			result = v
-		}
-		return mine, nil
-	}
+	k.take = taking(func(p *wire.Packet, answer A) (mine bool) {
+		result, mine = read(p, answer)
+		return mine
+	})
 	if err := c.do(k); err != nil {
 		return none, err
 	}
 	return result, nil
+}
+
+// tell sends a request that the ACK alone answers.
+func tell[M wire.Message](ctx context.Context, c *Client, m M) error {
+	k, err := newCall(ctx, wire.Header{}, m)
+	if err != nil {
+		return err
+	}
+	return c.do(k)
 }

@@ -114,6 +114,6 @@ func (s streamCarrier) Interrupt()                        { s.Close(transport.Cl
 // restarting reports whether a server has closed the connection because it
 // restarts, and may be called again at once.
 func restarting(err error) bool {
-	var closed *transport.CloseError
-	return errors.As(err, &closed) && closed.Remote && closed.Code == transport.CloseGoingAway
+	closed, ok := errors.AsType[*transport.CloseError](err)
+	return ok && closed.Remote && closed.Code == transport.CloseGoingAway
 }

@@ -163,11 +163,7 @@ func (c *Client) why() error {
 // Goodbye ends the session at the server, then the client. The token is void
 // afterwards, unless it belongs to an identity.
 func (c *Client) Goodbye(ctx context.Context) error {
-	k, err := newCall(ctx, wire.Header{}, wire.ClientGoodbye{})
-	if err != nil {
-		return err
-	}
-	err = c.do(k)
+	err := tell(ctx, c, wire.ClientGoodbye{})
 	if errors.Is(err, ErrClosed) {
 		return err
 	}
@@ -196,15 +192,13 @@ func (c *Client) hello(ctx context.Context) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.expect = []wire.Control{wire.CtrlServerHello}
-	k.take = func(p *wire.Packet) (bool, error) {
-		m, ok := p.Message.(*wire.ServerHello)
-		if !ok || p.Token.IsZero() {
-			return false, nil
+	k.take = taking(func(p *wire.Packet, m *wire.ServerHello) bool {
+		if p.Token.IsZero() {
+			return false
 		}
 		c.adopt(p, m.FEN, p.Token)
-		return true, nil
-	}
+		return true
+	})
 	return k, nil
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 
 	"wamble"
 	"wamble/wire"
@@ -79,7 +80,7 @@ func (c *Client) watching() *Watch {
 
 // DeniedCode returns the code of the refusal in err, or 0 when it is none.
 func DeniedCode(err error) wamble.Code {
-	if d, ok := asDenied(err); ok {
+	if d, ok := errors.AsType[*wamble.Denied](err); ok {
 		return d.Code
 	}
 	return 0

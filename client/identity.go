@@ -43,45 +43,26 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 	}
 	var board Board
 	k.again = false
-	k.expect = []wire.Control{wire.CtrlLoginSuccess, wire.CtrlLoginFailed}
-	k.take = func(p *wire.Packet) (bool, error) {
-		m, ok := p.Message.(*wire.LoginSuccess)
-		if ok {
-			board = c.adopt(p, m.FEN, p.Token)
-		}
-		return ok, nil
+	k.take = taking(func(p *wire.Packet, m *wire.LoginSuccess) bool {
+		board = c.adopt(p, m.FEN, p.Token)
+		return true
+	})
+	if err := c.do(k); err != nil {
+		return Board{}, err // the loop may still write board
 	}
-	err = c.do(k)
-	return board, err
+	return board, nil
 }
 
 // challenge asks for what is to be signed.
 func (c *Client) challenge(ctx context.Context, public wire.Key) (wire.Key, error) {
-	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public})
-	if err != nil {
-		return wire.Key{}, err
-	}
-	var challenge wire.Key
-	k.expect = []wire.Control{wire.CtrlLoginChallenge, wire.CtrlLoginFailed}
-	k.take = func(p *wire.Packet) (bool, error) {
-		m, ok := p.Message.(*wire.LoginChallenge)
-		if ok {
-			challenge = m.Challenge
-		}
-		return ok, nil
-	}
-	err = c.do(k)
-	return challenge, err
+	return ask(ctx, c, wire.Header{}, wire.LoginRequest{PublicKey: public},
+		func(_ *wire.Packet, m *wire.LoginChallenge) (wire.Key, bool) { return m.Challenge, true })
 }
 
 // Logout unties the session from its identity and ends it, then asks for a
 // new one, which it returns.
 func (c *Client) Logout(ctx context.Context) (Session, error) {
-	k, err := newCall(ctx, wire.Header{}, wire.Logout{})
-	if err != nil {
-		return Session{}, err
-	}
-	if err := c.do(k); err != nil {
+	if err := tell(ctx, c, wire.Logout{}); err != nil {
 		return Session{}, err
 	}
 	return c.Hello(ctx)

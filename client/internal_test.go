@@ -1,15 +1,47 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"wamble"
 	"wamble/internal/transport"
+	"wamble/wire"
 )
+
+// TestEveryRequestHasItsMethod: the client sends every control code that
+// clients send.
+func TestEveryRequestHasItsMethod(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source []byte
+	for _, name := range files {
+		if !strings.HasSuffix(name, "_test.go") {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source = append(source, text...)
+		}
+	}
+	for _, c := range wire.Controls() {
+		info, _ := c.Info()
+		payload := reflect.TypeOf(info.New()).Elem()
+		if c.Request() && !bytes.Contains(source, []byte(payload.String()+"{")) {
+			t.Errorf("no method sends %v", c)
+		}
+	}
+}
 
 func TestScatter(t *testing.T) {
 	const d = 100 * time.Millisecond

@@ -83,8 +83,8 @@ func (l *loop) detach() {
 
 // start sends a call.
 func (l *loop) start(k *call) error {
-	token := l.c.Token()
-	if h, err := wire.Peek(k.packet); err == nil && h.Ctrl != wire.CtrlClientHello {
+	if k.info.Code != wire.CtrlClientHello {
+		token := l.c.Token()
 		copy(k.packet[4:20], token[:])
 	}
 	seq, err := l.link.Send(l.now(), l.out, k.packet)
@@ -179,7 +179,7 @@ func (l *loop) receive(b []byte) {
 func (l *loop) acked(k *call) {
 	k.acked = true
 	switch {
-	case len(k.expect) == 0:
+	case len(k.info.Replies) == 0:
 		l.end(nil)
 	case l.early != nil:
 		l.until = l.now() + orderWait
@@ -257,12 +257,11 @@ func (l *loop) answer(p *wire.Packet) {
 		l.end(l.c.refused(k, d))
 		return
 	}
-	mine, err := k.take(p)
-	if !mine && err == nil {
+	if !k.take(p) {
 		l.c.pushed(p)
 		return
 	}
-	l.end(err)
+	l.end(nil)
 }
 
 // refused turns a refusal into the error of a call.

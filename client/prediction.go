@@ -13,10 +13,10 @@ type PredictionStatus uint8
 
 // The states of a prediction.
 const (
-	PredictionPending PredictionStatus = iota
-	PredictionCorrect
-	PredictionIncorrect
-	PredictionExpired
+	PredictionPending   = PredictionStatus(wire.PredictionPending)
+	PredictionCorrect   = PredictionStatus(wire.PredictionCorrect)
+	PredictionIncorrect = PredictionStatus(wire.PredictionIncorrect)
+	PredictionExpired   = PredictionStatus(wire.PredictionExpired)
 )
 
 // Prediction is one node of the tree of predictions for a board.
@@ -37,14 +37,14 @@ type SubmitStatus int64
 // What may become of a submitted prediction; the zero value is that the server
 // does not say.
 const (
-	SubmitCreated SubmitStatus = iota + 1
-	SubmitDuplicate
-	SubmitDuplicateMove
-	SubmitInvalid
-	SubmitLimit
-	SubmitNotAllowed
-	SubmitNotFound
-	SubmitDisabled
+	SubmitCreated       = SubmitStatus(wire.SubmitCreated)
+	SubmitDuplicate     = SubmitStatus(wire.SubmitDuplicate)
+	SubmitDuplicateMove = SubmitStatus(wire.SubmitDuplicateMove)
+	SubmitInvalid       = SubmitStatus(wire.SubmitInvalid)
+	SubmitLimit         = SubmitStatus(wire.SubmitLimit)
+	SubmitNotAllowed    = SubmitStatus(wire.SubmitNotAllowed)
+	SubmitNotFound      = SubmitStatus(wire.SubmitNotFound)
+	SubmitDisabled      = SubmitStatus(wire.SubmitDisabled)
 )
 
 // Submitted is the answer to a prediction.
@@ -63,7 +63,7 @@ func (c *Client) Predict(ctx context.Context, board wamble.BoardID, uci string, 
 		return Submitted{}, fmt.Errorf("prediction %q: %w", uci, err)
 	}
 	return ask(ctx, c, wire.Header{Board: board}, wire.SubmitPrediction{UCI: move, Parent: wire.Uint64(parent)},
-		wire.CtrlPredictionData, func(p *wire.Packet, m *wire.PredictionData) (Submitted, bool) {
+		func(p *wire.Packet, m *wire.PredictionData) (Submitted, bool) {
 			status, _ := p.Ext.Int(wire.KeyPredictionSubmitStatus)
 			s := Submitted{Status: SubmitStatus(status)}
 			if rows := predictionsOf(m); len(rows) > 0 {
@@ -77,7 +77,7 @@ func (c *Client) Predict(ctx context.Context, board wamble.BoardID, uci string, 
 // as the server likes) and at most limit of them (0: 16).
 func (c *Client) Predictions(ctx context.Context, board wamble.BoardID, depth, limit uint8) ([]Prediction, error) {
 	return ask(ctx, c, wire.Header{Board: board}, wire.GetPredictions{Depth: depth, Limit: limit},
-		wire.CtrlPredictionData, func(p *wire.Packet, m *wire.PredictionData) ([]Prediction, bool) {
+		func(p *wire.Packet, m *wire.PredictionData) ([]Prediction, bool) {
 			return predictionsOf(m), p.Board == board && isKind(p, wire.KindTree)
 		})
 }

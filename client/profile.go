@@ -31,7 +31,7 @@ type Profile struct {
 // byte order.
 func (c *Client) Profiles(ctx context.Context) ([]string, error) {
 	return ask(ctx, c, wire.Header{}, wire.ListProfiles{},
-		wire.CtrlProfilesList, func(_ *wire.Packet, m *wire.ProfilesList) ([]string, bool) {
+		func(_ *wire.Packet, m *wire.ProfilesList) ([]string, bool) {
 			if len(m.Names) == 0 {
 				return nil, true
 			}
@@ -49,7 +49,7 @@ type profileAnswer struct {
 // unknown or hidden.
 func (c *Client) Profile(ctx context.Context, name string) (Profile, error) {
 	a, err := ask(ctx, c, wire.Header{}, wire.GetProfileInfo{Name: wire.Text(name)},
-		wire.CtrlProfileInfo, func(p *wire.Packet, m *wire.ProfileInfo) (profileAnswer, bool) {
+		func(p *wire.Packet, m *wire.ProfileInfo) (profileAnswer, bool) {
 			a, of := profileOf(p, m.Info.String())
 			return a, of == wire.Limit(name, len(of))
 		})
@@ -92,7 +92,7 @@ func profileOf(p *wire.Packet, info string) (a profileAnswer, of string) {
 // returns ErrNotFound for a profile that is unknown or hidden.
 func (c *Client) Terms(ctx context.Context, profile string) (string, error) {
 	terms, err := ask(ctx, c, wire.Header{}, wire.GetProfileTOS{Name: wire.Text(profile)},
-		wire.CtrlProfileTOSData, func(_ *wire.Packet, m *wire.ProfileTOSData) (string, bool) {
+		func(_ *wire.Packet, m *wire.ProfileTOSData) (string, bool) {
 			return m.Terms.String(), true
 		})
 	if err == nil && strings.HasPrefix(terms, "NOTFOUND;") {
@@ -105,7 +105,7 @@ func (c *Client) Terms(ctx context.Context, profile string) (string, error) {
 // connected to. Its name may be empty.
 func (c *Client) AcceptTerms(ctx context.Context, profile string) (Profile, error) {
 	a, err := ask(ctx, c, wire.Header{}, wire.AcceptProfileTOS{Name: wire.Text(profile)},
-		wire.CtrlProfileInfo, func(p *wire.Packet, m *wire.ProfileInfo) (profileAnswer, bool) {
+		func(p *wire.Packet, m *wire.ProfileInfo) (profileAnswer, bool) {
 			a, _ := profileOf(p, m.Info.String())
 			c.adoptCaps(p)
 			return a, true

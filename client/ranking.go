@@ -35,7 +35,7 @@ func (c *Client) Stats(ctx context.Context, of StatsOf) (Stats, error) {
 		ext = append(ext, wire.String(wire.KeyStatsTargetHandle, of.Handle))
 	}
 	return ask(ctx, c, wire.Header{}, wire.GetPlayerStats{},
-		wire.CtrlPlayerStatsData, func(p *wire.Packet, m *wire.PlayerStatsData) (Stats, bool) {
+		func(p *wire.Packet, m *wire.PlayerStatsData) (Stats, bool) {
 			if got, ok := p.Ext.Int(wire.KeyStatsRequestID); ok && got != id {
 				return Stats{}, false
 			}
@@ -83,7 +83,7 @@ func (c *Client) Leaderboard(ctx context.Context, page LeaderboardPage) (Leaderb
 		m.Order = wire.ByRating
 	}
 	return ask(ctx, c, wire.Header{}, m,
-		wire.CtrlLeaderboardData, func(p *wire.Packet, a *wire.LeaderboardData) (Leaderboard, bool) {
+		func(p *wire.Packet, a *wire.LeaderboardData) (Leaderboard, bool) {
 			index, ok := p.Ext.Int(wire.KeyLeaderboardPageIndex)
 			mine := a.Order == m.Order && (!ok || index == int64(page.Index))
 			total, _ := p.Ext.Int(wire.KeyLeaderboardTotalCount)

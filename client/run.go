@@ -92,8 +92,7 @@ func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 		if err == nil {
 			return nil
 		}
-		var d *wamble.Denied
-		if errors.As(err, &d) && (d.Blocking || d.Code == wamble.UnsupportedVersion) {
+		if d, ok := errors.AsType[*wamble.Denied](err); ok && (d.Blocking || d.Code == wamble.UnsupportedVersion) {
 			return err
 		}
 		pause = min(max(2*pause, c.dialer.MinBackoff), c.dialer.MaxBackoff)
@@ -173,8 +172,7 @@ func (c *Client) resume(ctx context.Context, l *loop) error {
 		return err
 	}
 	err = c.finish(ctx, l, k)
-	var d *wamble.Denied
-	if errors.As(err, &d) { // the board is gone, or there is no room: not our session's fault
+	if _, denied := errors.AsType[*wamble.Denied](err); denied { // the board is gone, or there is no room: not our session's fault
 		c.endWatch(w, err)
 		return nil
 	}

@@ -154,26 +154,24 @@ func (w *Watch) call(ctx context.Context, v View) (*call, error) {
 	if v.Board != 0 {
 		want = wire.SpectateFocus
 	}
-	k.expect = []wire.Control{wire.CtrlSpectateUpdate}
-	k.take = func(p *wire.Packet) (bool, error) {
-		m, ok := p.Message.(*wire.SpectateUpdate)
+	k.take = taking(func(p *wire.Packet, m *wire.SpectateUpdate) bool {
 		state, _ := p.Ext.Text(wire.KeySpectateState)
-		if !ok || state != want || p.Board != v.Board {
-			return false, nil // of what was watched until now
+		if state != want || p.Board != v.Board {
+			return false // of what was watched until now
 		}
 		w.mu.Lock()
 		w.view = v
 		w.mu.Unlock()
 		w.saw(p, m)
-		return true, nil
-	}
+		return true
+	})
 	return k, nil
 }
 
 // Stop ends watching.
 func (w *Watch) Stop(ctx context.Context) error {
 	_, err := ask(ctx, w.c, wire.Header{}, wire.SpectateStop{},
-		wire.CtrlSpectateUpdate, func(p *wire.Packet, _ *wire.SpectateUpdate) (struct{}, bool) {
+		func(p *wire.Packet, _ *wire.SpectateUpdate) (struct{}, bool) {
 			state, _ := p.Ext.Text(wire.KeySpectateState)
 			return struct{}{}, state == wire.SpectateIdle
 		})
