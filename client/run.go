@@ -168,7 +168,7 @@ func (c *Client) resume(ctx context.Context, l *loop) error {
 	if w == nil {
 		return nil
 	}
-	if k, err = w.call(ctx, w.last()); err != nil {
+	if k, err = w.call(ctx, w.View()); err != nil {
 		return err
 	}
 	err = c.finish(ctx, l, k)

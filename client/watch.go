@@ -120,9 +120,7 @@ func (w *Watch) Next(ctx context.Context) (Sighting, error) { return w.updates.n
 func (w *Watch) Missed() uint64 { return w.updates.lost() }
 
 // View is what is watched.
-func (w *Watch) View() View { return w.last() }
-
-func (w *Watch) last() View {
+func (w *Watch) View() View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.view

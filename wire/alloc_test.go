@@ -16,7 +16,7 @@ func frequent(t testing.TB) map[string]func(dst []byte) ([]byte, error) {
 	}
 	h := Header{Token: wamble.Token{1, 2, 3}, Board: 42, Seq: 7}
 	fen := []byte("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w")
-	full := []byte("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")
+	full := "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 	moves := []LegalMove{{12, 20, 0}, {12, 28, 0}}
 	return map[string]func(dst []byte) ([]byte, error){
 		"CLIENT_HELLO":    func(dst []byte) ([]byte, error) { return Append(dst, h, ClientHello{}) },
@@ -28,7 +28,7 @@ func frequent(t testing.TB) map[string]func(dst []byte) ([]byte, error) {
 		},
 		"BOARD_UPDATE": func(dst []byte) ([]byte, error) {
 			return Append(dst, h, BoardUpdate{FEN: fen}, Int(KeySessionCaps, 0x3ff),
-				String(KeyPredictionSource, SourceTree), TextOf(KeyBoardFEN, full), Int(KeyBoardVersion, 9))
+				String(KeyPredictionSource, SourceTree), String(KeyBoardFEN, full), Int(KeyBoardVersion, 9))
 		},
 		"SPECTATE_UPDATE": func(dst []byte) ([]byte, error) {
 			return Append(dst, h, SpectateUpdate{FEN: fen}, String(KeySpectateState, SpectateSummary),

@@ -39,8 +39,8 @@ const (
 	magic1     = 'X'
 )
 
-// Field is one extension: a key with a typed value. Make it with String,
-// TextOf, Int, Double or Bool.
+// Field is one extension: a key with a typed value. Make it with String, Int,
+// Double or Bool.
 //
 //	0    1  n, 1 to 63
 //	1    n  key
@@ -58,10 +58,6 @@ type Field struct {
 
 // String returns a string field.
 func String(key, value string) Field { return Field{Key: key, Type: TypeString, str: value} }
-
-// TextOf returns a string field whose value is in a byte slice, which must not
-// change until the field is encoded.
-func TextOf(key string, value []byte) Field { return Field{Key: key, Type: TypeString, view: value} }
 
 // Int returns an int field.
 func Int(key string, value int64) Field { return Field{Key: key, Type: TypeInt, num: uint64(value)} }
@@ -130,11 +126,6 @@ func (f *Field) AppendText(dst []byte) []byte {
 		return append(dst, f.view...)
 	}
 	return append(dst, f.str...)
-}
-
-// Equal reports whether f and g have the same key, type and value.
-func (f Field) Equal(g Field) bool {
-	return f.Key == g.Key && f.Type == g.Type && f.num == g.num && f.Text() == g.Text()
 }
 
 func (f *Field) textLen() int { return max(len(f.view), len(f.str)) }

@@ -27,13 +27,13 @@ func TestHeaderReadLeavesTheRest(t *testing.T) {
 
 func TestExtInPlace(t *testing.T) {
 	var e Ext
-	e = append(e, TextOf("old", []byte("view")), Bool("b", true))[:0] // memory with something in it
+	e = append(e, textView("old", []byte("view")), Bool("b", true))[:0] // memory with something in it
 	e.AddInt("i", -5)
 	e.AddString("s", "text")
-	e = append(e, Double("d", 1.5), Bool("b", true), TextOf("v", []byte("view")), String("", ""))
+	e = append(e, Double("d", 1.5), Bool("b", true), textView("v", []byte("view")), String("", ""))
 	want := []Field{Int("i", -5), String("s", "text")}
 	for i := range want {
-		if !e[i].Equal(want[i]) || e[i].view != nil {
+		if !sameField(e[i], want[i]) || e[i].view != nil {
 			t.Errorf("got %+v, want %+v", e[i], want[i])
 		}
 	}

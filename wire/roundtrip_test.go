@@ -114,7 +114,7 @@ func randomExt(r *rand.Rand) Ext {
 		text := make([]byte, r.IntN(MaxString+1))
 		randomBytes(r, text)
 		ext = append(ext, []Field{Int(key, int64(r.Uint64())), Double(key, r.NormFloat64()), Bool(key, r.IntN(2) == 0),
-			String(key, string(text)), TextOf(key, text)}[r.IntN(5)])
+			String(key, string(text)), textView(key, text)}[r.IntN(5)])
 	}
 	return ext
 }

@@ -131,7 +131,7 @@ var (
 	errManyFields  = tooLong("a packet has at most 12 extension fields")
 	errLongKey     = tooLong("an extension key has 1 to 63 bytes")
 	errLongString  = tooLong("an extension string has at most 255 bytes")
-	errUnknownType = invalid("a field is made by String, TextOf, Int, Double or Bool")
+	errUnknownType = invalid("a field is made by String, Int, Double or Bool")
 )
 
 // appendTrailer appends the trailer of ext to a base payload that begins at

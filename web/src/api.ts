@@ -30,7 +30,7 @@ export interface Game {
   result?: { winner: string; reason: string; plies: number };
 }
 
-export interface RankRow {
+interface RankRow {
   rank: number;
   session: number;
   handle?: string;
@@ -40,14 +40,14 @@ export interface RankRow {
   games: number;
 }
 
-export interface Ranking {
+interface Ranking {
   by: string;
   total: number;
   rows: RankRow[];
   self?: RankRow;
 }
 
-export interface Scores {
+interface Scores {
   scores: { board: number; points: number; rating: number; at: string }[];
 }
 

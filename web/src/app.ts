@@ -14,7 +14,7 @@ const path = document.querySelector<HTMLMetaElement>('meta[name="wamble-socket"]
 export const session = new Session(() => new WebSocket(`${scheme}://${location.host}${path}`), localStorage);
 export const watcher = new Watcher(session);
 
-export interface Toast {
+interface Toast {
   id: number;
   text: string;
   kind: "info" | "good" | "bad";
@@ -31,9 +31,9 @@ export function tell(text: string, kind: Toast["kind"] = "info"): void {
   setTimeout(() => toasts.set(toasts.value.filter((x) => x.id !== toast.id)), kind === "info" ? 5000 : 8000);
 }
 
-export type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string };
+type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string };
 
-export function parseRoute(path: string): Route {
+function parseRoute(path: string): Route {
   const [, first, second] = path.split("/");
   if (first === "watch") return /^\d+$/.test(second ?? "") ? { view: "focus", board: second } : { view: "watch" };
   if (first === "board" && /^\d+$/.test(second ?? "")) return { view: "game", board: second };

@@ -5,7 +5,7 @@ import { session } from "./app";
 import { keys } from "./session/keep";
 import { Store } from "./session/store";
 
-export interface Standing {
+interface Standing {
   score: number;
   rating: number;
   rank: number;
@@ -28,7 +28,7 @@ export interface Step {
   at: number;
 }
 
-export interface History {
+interface History {
   steps: Step[]; // newest first
   days: Record<string, number>; // moves by day
   points: { at: number; score: number; rating: number }[];

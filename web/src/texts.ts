@@ -25,7 +25,6 @@ export const t = {
     sending: "Sending your move …",
     check: "Check",
     chess960: "Chess960",
-    standard: "Standard",
     flip: "Flip the board",
     soundOn: "Turn sound on",
     soundOff: "Turn sound off",
@@ -67,7 +66,6 @@ export const t = {
     maintenance: (text: string) => text || "The server is being maintained.",
     announcement: (text: string) => text,
     expired: (text: string) => (text ? `${text[0].toUpperCase()}${text.slice(1)}.` : "Your session has expired."),
-    other: (text: string) => text,
   },
   live: {
     players: (n: number) => (n === 1 ? "1 playing" : `${n.toLocaleString("en")} playing`),
@@ -108,11 +106,9 @@ export const t = {
     mine: "you",
     others: (n: number) => (n === 1 ? "1 player" : `${n} players`),
     streak: (n: number) => (n === 1 ? "1 in a row" : `${n} in a row`),
-    streakLabel: "Streak",
     right: (move: string) => `${move} was right!`,
     wrong: (move: string) => `Not ${move} this time.`,
     made: (move: string) => `You predict ${move}.`,
-    status: ["pending", "correct", "wrong", "expired"],
     refused: [
       "",
       "",
@@ -126,9 +122,7 @@ export const t = {
     ],
     failed: "Your prediction was not taken.",
     follow: (move: string) => `Predict the answer to ${move}`,
-    depth: "after",
     pendingMove: (move: string) => `after ${move}`,
-    rootAgain: "Predict the next move",
   },
   you: {
     title: "You",
@@ -151,7 +145,6 @@ export const t = {
     words: "Your twelve words",
     wordsHint: "Write them down. Whoever has them is you; nobody can give them back to you.",
     showWords: "Show backup words",
-    hideWords: "Hide them",
     copied: "Copied.",
     copy: "Copy",
     saved: "I have written them down",
@@ -176,7 +169,6 @@ export const t = {
     profiles: "Places to play",
     profileHere: "You are here",
     profileGo: (name: string) => `Go to ${name}`,
-    hidden: "Signing in is switched off here.",
   },
   terms: {
     title: "Terms of service",
@@ -184,7 +176,6 @@ export const t = {
     decline: "Leave",
     declined: "Without accepting the terms you can look around, but not play.",
     read: "Read the terms",
-    loading: "Loading the terms …",
   },
   game: {
     title: (id: string) => `Board ${id}`,

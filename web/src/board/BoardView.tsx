@@ -10,7 +10,7 @@ import { Piece } from "./PieceDefs";
 import { Promotion } from "./Promotion";
 import { useDrag } from "./useDrag";
 
-export interface BoardProps {
+interface BoardProps {
   position: Position;
   bottom: Color;
   label: string;

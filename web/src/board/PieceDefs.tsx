@@ -22,7 +22,7 @@ export function PieceDefs() {
 }
 
 /** pieceId is the symbol of a piece's FEN letter. */
-export function pieceId(piece: string): string {
+function pieceId(piece: string): string {
   return (piece === piece.toUpperCase() ? "w" : "b") + piece.toLowerCase();
 }
 

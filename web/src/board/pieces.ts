@@ -2,7 +2,7 @@
 // filled and outlined, and details, which are lines only. The board shows them as
 // SVG, the wall draws the same paths on a canvas.
 
-export interface Drawing {
+interface Drawing {
   body: string[];
   detail: string[];
 }

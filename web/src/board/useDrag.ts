@@ -5,7 +5,7 @@ import type { Color } from "../chess";
 
 const slack = 5; // px that a click may wander
 
-export interface DragActions {
+interface DragActions {
   /** press says whether the piece on the square can be dragged, and whether the square was selected before. */
   press(square: number): { movable: boolean; was: boolean };
   drop(from: number, to: number): void;

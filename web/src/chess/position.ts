@@ -19,7 +19,7 @@ export interface Move {
 export const fileOf = (s: number): number => s & 7;
 export const rankOf = (s: number): number => s >> 3;
 export const squareName = (s: number): string => "abcdefgh"[fileOf(s)] + (rankOf(s) + 1);
-export const squareOf = (name: string): number => name.charCodeAt(0) - 97 + 8 * (name.charCodeAt(1) - 49);
+const squareOf = (name: string): number => name.charCodeAt(0) - 97 + 8 * (name.charCodeAt(1) - 49);
 export const colorOf = (p: Piece): Color => (p === p.toUpperCase() ? "w" : "b");
 const is = (p: Piece, color: Color, kind: string): boolean => p === (color === "w" ? kind.toUpperCase() : kind);
 const other = (c: Color): Color => (c === "w" ? "b" : "w");

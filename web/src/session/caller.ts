@@ -7,7 +7,7 @@ import { type Call, Connection, type Counter, Lost, type Sock } from "./connecti
 
 export type LinkState = "connecting" | "online" | "away" | "stopped";
 
-export interface CallerOptions {
+interface CallerOptions {
   open(): Sock;
   /** token is that of the session, written into a request when it is sent. */
   token(): string;

@@ -42,7 +42,7 @@ export interface Sock {
   close(): void;
 }
 
-export interface Handlers {
+interface Handlers {
   opened(): void;
   idle(): void; // no request is under way
   pushed(p: Packet): void;

@@ -5,7 +5,7 @@ import { t } from "../texts";
 import { Icon } from "../ui/Icon";
 import type { Line } from "./useGame";
 
-export interface Travel {
+interface Travel {
   at: number; // how many moves are behind the position on show
   last: number;
   to(ply: number): void;

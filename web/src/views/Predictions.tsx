@@ -11,7 +11,7 @@ import { Icon } from "../ui/Icon";
 import { PredictionStatus } from "../wire";
 import type { Line } from "./useGame";
 
-export interface Tips {
+interface Tips {
   tree: Twig[];
   off: boolean;
   refresh(): void;

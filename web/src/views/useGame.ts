@@ -23,7 +23,7 @@ export function replay(from: Position, moves: readonly GameMove[]): Line {
   return line;
 }
 
-export interface Watched {
+interface Watched {
   game: Game | null;
   line: Line | null;
   error: "missing" | "failed" | null;
@@ -33,7 +33,7 @@ const again = 1500; // ms between two questions about a board that runs ahead of
 const remembered = 100; // positions that were seen live and may not be stored yet
 
 /** extend appends the moves that lead from the end of a line through positions seen after it. */
-export function extend(line: Line, placements: readonly string[], chess960: boolean): Line {
+function extend(line: Line, placements: readonly string[], chess960: boolean): Line {
   let last = line.positions[line.positions.length - 1];
   const ahead = placements.slice(placements.lastIndexOf(last.placement) + 1);
   const longer: Line = { positions: [...line.positions], moves: [...line.moves] };

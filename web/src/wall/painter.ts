@@ -4,7 +4,7 @@
 import type { Watcher } from "../session/watch";
 import { type Colours, coloursNow, paint } from "./paint";
 
-export interface Tally {
+interface Tally {
   frames: number;
   painted: number;
   worst: number; // ms from a change's arrival to its picture

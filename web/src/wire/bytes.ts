@@ -9,7 +9,7 @@ export class Malformed extends Error {}
 const text = new TextDecoder();
 const bytes = new TextEncoder();
 
-export function toInt(v: bigint): Int {
+function toInt(v: bigint): Int {
   return v >= BigInt(Number.MIN_SAFE_INTEGER) && v <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(v) : v;
 }
 

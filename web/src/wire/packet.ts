@@ -14,7 +14,7 @@ export const NO_TOKEN = "00000000000000000000000000000000";
 
 const names = new Map<number, MessageName>((Object.keys(messages) as MessageName[]).map((name) => [Ctrl[name], name]));
 
-export interface Header {
+interface Header {
   code: number;
   flags: number;
   version: number;
@@ -24,7 +24,7 @@ export interface Header {
 }
 
 /** Message is a payload with the name of its control code. */
-export type Message = { [K in MessageName]: { name: K; body: Messages[K] } }[MessageName];
+type Message = { [K in MessageName]: { name: K; body: Messages[K] } }[MessageName];
 
 /** Packet has a message, or is a fragment of one, or has a control code that is not in messages. */
 export interface Packet extends Header {
