@@ -9,8 +9,8 @@ import (
 	"wamble/wire"
 )
 
-// call is one request on its way. The loop sends one at a time, because an
-// answer does not name its request.
+// call is one request under way. The loop sends one at a time, because the
+// answers of old servers do not name their request.
 type call struct {
 	ctx    context.Context
 	packet []byte     // encoded; token and sequence are written when it is sent
@@ -18,19 +18,19 @@ type call struct {
 	// take reads an answer. It reports false when the packet answers another
 	// call, which happens when the answer of an earlier call was late.
 	take func(p *wire.Packet) bool
-	// again says that the request may be sent once more when the connection
-	// broke, or no answer came.
-	again bool
+	// repeatable says that the request may be sent again under a new sequence
+	// number when the connection broke, or no answer came.
+	repeatable bool
 
 	seq   uint32
 	acked bool
-	sent  int // how often it was asked, each under a sequence of its own
+	sent  int // how often it was sent, each time under a new sequence number
 	done  chan error
 }
 
-// errAgain ends a call that must not be repeated as it is, when its answer got
+// errBroken ends a call that must not be sent a second time, when its answer was
 // lost with the connection.
-var errAgain = errors.New("the connection broke")
+var errBroken = errors.New("the connection broke")
 
 // expects reports whether packets of this control code may answer the call.
 func (c *call) expects(ctrl wire.Control) bool {
@@ -70,7 +70,7 @@ func newCall[M wire.Message](ctx context.Context, h wire.Header, m M, ext ...wir
 		return nil, err
 	}
 	info, _ := m.Control().Info()
-	return &call{ctx: ctx, packet: packet, info: info, again: true, done: make(chan error, 1)}, nil
+	return &call{ctx: ctx, packet: packet, info: info, repeatable: true, done: make(chan error, 1)}, nil
 }
 
 // taking makes a call's take from a function that reads the answer's type.
@@ -103,7 +103,7 @@ func (c *Client) do(k *call) error {
 		return k.ctx.Err()
 	case <-c.ended:
 		select {
-		case err := <-k.done: // it was answered last of all
+		case err := <-k.done: // it was answered before the client ended
 			return err
 		default:
 			return c.why()

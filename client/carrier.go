@@ -78,16 +78,16 @@ func openUDP(ctx context.Context, host string) (*udpCarrier, error) {
 	return &udpCarrier{conn: conn, peer: wamble.Peer{Addr: remote}}, nil
 }
 
-// Send tries twice: the first try may only bring the news that nobody listened
-// when the packet before arrived.
+// Send tries twice: the first try may only report that the port was closed when
+// the packet before arrived.
 func (u *udpCarrier) Send(_ wamble.Peer, packet []byte) {
 	if _, err := u.conn.Write(packet); errors.Is(err, syscall.ECONNREFUSED) {
 		u.conn.Write(packet)
 	}
 }
 
-// Next skips the news that nobody listens at the server's port: it may be
-// about to start again, and requests are repeated anyway.
+// Next skips the report that the server's port is closed: the server may be
+// starting, and requests are repeated anyway.
 func (u *udpCarrier) Next() ([]byte, error) {
 	for {
 		n, err := u.conn.Read(u.buffer[:])

@@ -28,12 +28,11 @@ type Dialer struct {
 	// round trip is not known; 0 means 500 ms, which old servers expect.
 	Repeat time.Duration
 	// FirstSeq numbers the first request; 0 means a random number. A program that
-	// is started again with the same token must not count the same numbers: an
-	// answer to its former self would be taken for one of its own.
+	// is started again with the same token must not use the same numbers: it
+	// would take a late answer to the earlier program for one of its own.
 	FirstSeq uint32
 	// MinBackoff and MaxBackoff bound the pauses between attempts to
-	// reconnect, which double and are scattered at random; 0 means 250 ms and
-	// 30 s.
+	// reconnect, which double and have a random jitter; 0 means 250 ms and 30 s.
 	MinBackoff, MaxBackoff time.Duration
 }
 
@@ -49,21 +48,21 @@ type Client struct {
 	events *queue[Event]
 
 	quit  context.CancelFunc // asks run to end
-	ended chan struct{}      // closed when it has
+	ended chan struct{}      // closed when run has ended
 
 	ids atomic.Int64 // numbers of requests that carry one
 
 	mu      sync.Mutex // guards what follows
 	session Session
 	watch   *Watch
-	err     error // why it ended
+	err     error // why the client ended
 }
 
-// Session is what the server has told about the session.
+// Session is what the server has said about the session.
 type Session struct {
 	Token wamble.Token
 	Board Board // the one to play on; its ID is 0 when there is none
-	// Caps are what the session may do, of the last answer that said so.
+	// Caps are what the session may do, from the last answer that named them.
 	Caps wire.SessionCaps
 	// MaxPending is how many predictions may be open at a time; 0 when the
 	// server did not say.
@@ -125,10 +124,10 @@ func (d *Dialer) linkTo(out carrier) *link.Client {
 // Token names the session; keep it to resume later. It is a secret.
 func (c *Client) Token() wamble.Token { return c.Session().Token }
 
-// Board is the board that the player holds, as far as the server has told.
+// Board is the board that the player holds, as the server said last.
 func (c *Client) Board() Board { return c.Session().Board }
 
-// Session is what the server has told about the session so far.
+// Session is what the server has said about the session so far.
 func (c *Client) Session() Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +201,7 @@ func (c *Client) hello(ctx context.Context) (*call, error) {
 	return k, nil
 }
 
-// adopt takes over what a packet with a board says about the session.
+// adopt makes what a packet with a board says the state of the session.
 func (c *Client) adopt(p *wire.Packet, fen wire.Text, token wamble.Token) Board {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +210,7 @@ func (c *Client) adopt(p *wire.Packet, fen wire.Text, token wamble.Token) Board 
 	return c.session.Board
 }
 
-// adoptCaps takes over what a packet without a board says about the session.
+// adoptCaps does the same for a packet without a board.
 func (c *Client) adoptCaps(p *wire.Packet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ var (
 	// wrapped too.
 	ErrUncertain = errors.New("the connection broke; the move may have been played")
 	// ErrNoSession is returned when a request needs a session and the client
-	// was told to have none.
+	// has none (Dialer.NoSession).
 	ErrNoSession = errors.New("this request needs a session")
 	// ErrNotFound is returned when the server knows no such profile, or does
 	// not show it.

@@ -18,7 +18,7 @@ const (
 	// BoardChanged: the server has given the player another board, because the
 	// reservation of the old one has run out. Board is the new one.
 	BoardChanged EventKind = iota + 1
-	// Notice: the server tells something; see Notice, Text and Board.ID.
+	// Notice: a notification of the server; see Notice, Text and Board.ID.
 	Notice
 	// Refused: the server refuses without having been asked, e.g. because it
 	// has no board for the player any more. Err is a *wamble.Denied.
@@ -63,12 +63,12 @@ func (c *Client) pushed(p *wire.Packet) {
 		c.events.put(e)
 	case *wire.SpectateUpdate:
 		if w := c.watching(); w != nil {
-			w.saw(p, m)
+			w.receive(p, m)
 		}
 	case *wire.Error:
 		c.events.put(Event{Kind: Refused, Err: denied(p), Board: Board{ID: p.Board}})
 	}
-	// Anything else is a late answer to a request that nobody waits for.
+	// Anything else is a late answer to a request that no caller waits for.
 }
 
 // watching returns the present watch, or nil.

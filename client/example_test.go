@@ -128,7 +128,7 @@ func ExampleClient_Spectate() {
 	seen := must(watch.Next(ctx))
 	fmt.Println("board", seen.Board.ID, seen.Board.FEN)
 
-	if err := watch.Turn(ctx, client.View{Board: 4}); err != nil {
+	if err := watch.SetView(ctx, client.View{Board: 4}); err != nil {
 		log.Fatal(err)
 	}
 	seen = must(watch.Next(ctx))

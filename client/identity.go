@@ -17,13 +17,13 @@ func (c *Client) Login(ctx context.Context, key ed25519.PrivateKey) (Board, erro
 	if len(key) != ed25519.PrivateKeySize {
 		return Board{}, fmt.Errorf("log in: a private key has %d bytes, this one has %d", ed25519.PrivateKeySize, len(key))
 	}
-	for range maxAsks {
+	for range maxSends {
 		b, err := c.loginOnce(ctx, key)
-		if !errors.Is(err, errAgain) {
+		if !errors.Is(err, errBroken) {
 			return b, err
 		}
-		// The connection broke with the proof under way. The challenge is
-		// used up either way; logging in twice does no harm.
+		// The connection broke while the signature was under way. The challenge
+		// is used up in any case; logging in twice does no harm.
 	}
 	return Board{}, fmt.Errorf("log in: %w", ErrTimeout)
 }
@@ -42,7 +42,7 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 		return Board{}, err
 	}
 	var board Board
-	k.again = false
+	k.repeatable = false
 	k.take = taking(func(p *wire.Packet, m *wire.LoginSuccess) bool {
 		board = c.adopt(p, m.FEN, p.Token)
 		return true
@@ -53,7 +53,7 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 	return board, nil
 }
 
-// challenge asks for what is to be signed.
+// challenge asks for the bytes that are to be signed.
 func (c *Client) challenge(ctx context.Context, public wire.Key) (wire.Key, error) {
 	return ask(ctx, c, wire.Header{}, wire.LoginRequest{PublicKey: public},
 		func(_ *wire.Packet, m *wire.LoginChallenge) (wire.Key, bool) { return m.Challenge, true })

@@ -43,11 +43,11 @@ func TestEveryRequestHasItsMethod(t *testing.T) {
 	}
 }
 
-func TestScatter(t *testing.T) {
+func TestJitter(t *testing.T) {
 	const d = 100 * time.Millisecond
 	seen := map[time.Duration]bool{}
 	for range 1000 {
-		s := scatter(d)
+		s := jitter(d)
 		if s < d/2 || s >= d*3/2 {
 			t.Fatalf("%v of %v", s, d)
 		}
@@ -56,7 +56,7 @@ func TestScatter(t *testing.T) {
 	if len(seen) < 100 {
 		t.Errorf("only %d different pauses", len(seen))
 	}
-	if scatter(0) != 0 {
+	if jitter(0) != 0 {
 		t.Error("no pause is none")
 	}
 }
@@ -108,14 +108,14 @@ func TestQueueDropsTheOldest(t *testing.T) {
 // TestOrder: what comes late is not seen.
 func TestOrder(t *testing.T) {
 	var o order
-	board := func(id wamble.BoardID, version, generation int64) *Sighting {
-		return &Sighting{Board: Board{ID: id, Version: version}, Generation: generation}
+	board := func(id wamble.BoardID, version, generation int64) *Update {
+		return &Update{Board: Board{ID: id, Version: version}, Generation: generation}
 	}
 	for i, tc := range []struct {
-		s    *Sighting
+		s    *Update
 		late bool
 	}{
-		{&Sighting{Reset: true, Generation: 7, State: "summary"}, false},
+		{&Update{Reset: true, Generation: 7, State: "summary"}, false},
 		{board(1, 5, 7), false},
 		{board(1, 4, 7), true},
 		{board(1, 5, 7), false}, // again
@@ -124,10 +124,10 @@ func TestOrder(t *testing.T) {
 		{board(1, 9, 6), true},  // of the summary before
 		{board(1, 3, 8), false}, // of the next one, whose beginning was lost
 		{board(2, 1, 7), true},  // late
-		{&Sighting{Reset: true, Generation: 7}, true},
-		{&Sighting{Reset: true, Generation: 2, State: "summary"}, false}, // asked for: the server counts anew
+		{&Update{Reset: true, Generation: 7}, true},
+		{&Update{Reset: true, Generation: 2, State: "summary"}, false}, // asked for: the server counts anew
 		{board(1, 1, 2), false},
-		{&Sighting{Board: Board{ID: 1, Version: 6}, State: "focus"}, false},
+		{&Update{Board: Board{ID: 1, Version: 6}, State: "focus"}, false},
 		{board(1, 5, 0), true},
 		{board(1, 7, 0), false},
 	} {

@@ -13,15 +13,15 @@ const (
 	// answerWait is how long an answer may take after its ACK. Servers repeat
 	// an answer for about a second.
 	answerWait = 5 * time.Second
-	// maxAsks is how often a request is asked when its answer gets lost.
-	maxAsks = 3
-	// orderWait is how long an answer that overtook its ACK waits for another
-	// one: what came before the ACK may have been a push of the same kind.
+	// maxSends is how often a request is sent when its answer gets lost.
+	maxSends = 3
+	// orderWait is how long an answer that came before its ACK waits for another
+	// answer: the first may have been a push of the same kind.
 	orderWait = 50 * time.Millisecond
 )
 
-// loop is what one connection needs: it is used by one goroutine at a time.
-// It knows the protocol's order of events, and nothing of sessions.
+// loop is the state of one connection, used by one goroutine at a time. It knows
+// the protocol's order of events, and nothing of sessions.
 type loop struct {
 	c       *Client
 	link    *link.Client
@@ -30,7 +30,7 @@ type loop struct {
 	broken  chan error  // why reading ended
 
 	current *call
-	early   *early
+	early   *early // an answer to current that came before its ACK
 	// numbered are control codes whose answers have carried the sequence of
 	// their request; then a packet without it is not an answer.
 	numbered map[wire.Control]bool
@@ -39,7 +39,7 @@ type loop struct {
 	asked, answered uint32
 	until           time.Duration // when something must happen to current; 0: nothing
 	giveUp          time.Duration // when current has waited long enough for its answer
-	nudge           time.Duration // the pause before it is reminded of
+	pause           time.Duration // between repetitions of current after its ACK
 
 	lost []uint32
 }
@@ -49,7 +49,7 @@ type early struct{ packet wire.Packet }
 
 func (l *loop) now() time.Duration { return time.Since(l.c.epoch) }
 
-// attach makes a fresh carrier the loop's own and starts reading from it.
+// attach gives the loop a new carrier and starts reading from it.
 func (l *loop) attach(out carrier) {
 	l.out = out
 	l.arrived, l.broken = make(chan []byte, 64), make(chan error, 1)
@@ -117,7 +117,7 @@ func (l *loop) timer() (time.Duration, bool) {
 	return next, ok
 }
 
-// errLost says that the server acknowledges nothing any more.
+// errLost says that the server does not acknowledge a request.
 var errLost = errors.New("the server does not acknowledge")
 
 // tick repeats what is due. An error means that the connection is dead.
@@ -136,19 +136,18 @@ func (l *loop) tick() error {
 		p := l.early
 		l.early = nil
 		l.answer(&p.packet)
-		if l.current == k { // it was not the answer after all
+		if l.current == k { // the early packet was not the answer
 			l.wait(now)
 		}
 	case now < l.giveUp:
-		// The same packet again: the server answers it with the answer that
-		// it has kept.
+		// The server answers the same packet with the answer that it has kept.
 		l.out.Send(l.out.Peer(), k.packet)
-		l.nudge *= 2
-		l.until = min(now+l.nudge, l.giveUp)
-	case k.again && k.sent < maxAsks:
+		l.pause *= 2
+		l.until = min(now+l.pause, l.giveUp)
+	case k.repeatable && k.sent < maxSends:
 		return l.start(k)
-	case !k.again:
-		l.end(errAgain)
+	case !k.repeatable:
+		l.end(errBroken)
 	default:
 		l.end(ErrTimeout)
 	}
@@ -189,14 +188,14 @@ func (l *loop) acked(k *call) {
 }
 
 // wait begins the wait for the answer of a call that is acknowledged. Over UDP
-// the server is reminded a few times: to an address that it does not know yet
-// it sends an answer only once.
+// the request is repeated a few times: the server sends an answer only once to an
+// address that is not proven yet.
 func (l *loop) wait(now time.Duration) {
 	l.giveUp = now + answerWait
 	l.until = l.giveUp
 	if !l.out.Peer().Stream() {
-		l.nudge = l.c.dialer.Repeat
-		l.until = now + l.nudge
+		l.pause = l.c.dialer.Repeat
+		l.until = now + l.pause
 	}
 }
 
@@ -210,8 +209,8 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 	switch {
 	case numbered && (k == nil || uint32(seq) != k.seq):
 		// A late answer to a call that was given up. What it says about the
-		// board is still true, unless something later was answered, or it was
-		// asked by an earlier client of the same session.
+		// board is still true, unless a later call was answered, or an earlier
+		// client of the same session sent the request.
 		if p.Ctrl != wire.CtrlError && uint32(seq)-l.answered-1 < l.asked-l.answered {
 			l.c.pushed(p)
 		}
@@ -224,7 +223,7 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 		l.c.pushed(p)
 	case k.acked || !mayBePushed(p.Ctrl):
 		if l.early != nil {
-			l.c.pushed(&l.early.packet) // so that was not the answer
+			l.c.pushed(&l.early.packet) // the early packet was not the answer
 			l.early = nil
 		}
 		l.answer(p)
@@ -233,12 +232,12 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 	}
 }
 
-// mayBePushed reports whether packets of a control code also come without
-// having been asked for, so that order must tell the two apart.
+// mayBePushed reports whether packets of a control code also come without a
+// request, so that only their order tells an answer from a push.
 func mayBePushed(c wire.Control) bool { return c == wire.CtrlBoardUpdate || c == wire.CtrlError }
 
-// hold keeps an answer that came before its ACK. Over a stream nothing
-// overtakes, so that it is none.
+// hold keeps an answer that came before its ACK. Over a stream packets keep their
+// order, so that a packet before the ACK is a push.
 func (l *loop) hold(p *wire.Packet, b []byte) {
 	if l.early != nil || l.out.Peer().Stream() {
 		l.c.pushed(p)
@@ -250,7 +249,8 @@ func (l *loop) hold(p *wire.Packet, b []byte) {
 	}
 }
 
-// answer gives a packet to the call, which may say that it is another's.
+// answer gives a packet to the current call, or treats it as a push if it answers
+// another call.
 func (l *loop) answer(p *wire.Packet) {
 	k := l.current
 	if d := denied(p); d != nil {

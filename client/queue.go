@@ -13,7 +13,7 @@ type queue[T any] struct {
 	max     int
 	dropped uint64
 	err     error         // why nothing more will come
-	changed chan struct{} // closed and replaced at every change somebody may wait for
+	changed chan struct{} // closed and replaced at every change, to wake readers
 }
 
 func newQueue[T any](max int) *queue[T] {

@@ -77,15 +77,16 @@ func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 	return nil
 }
 
-// reconnect tries until it works. It returns an error when there is no hope,
-// or the client is closed. A call that is under way is sent again.
+// reconnect tries to connect until it succeeds. It returns an error when the
+// server refuses the session for good, or the client is closed. A call that is
+// under way is sent again.
 func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 	pause := c.dialer.MinBackoff
 	if restarting(cause) {
 		pause = 0
 	}
 	for {
-		if err := sleep(ctx, scatter(pause)); err != nil {
+		if err := sleep(ctx, jitter(pause)); err != nil {
 			return err
 		}
 		err := c.connect(ctx, l)
@@ -99,9 +100,9 @@ func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 	}
 }
 
-// scatter keeps clients that lost their server together from returning
-// together.
-func scatter(d time.Duration) time.Duration {
+// jitter returns a random duration from half of d to one and a half of it, so
+// that clients that lost their server together do not return together.
+func jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
 	}
@@ -119,8 +120,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connect opens a connection, says hello, takes up watching again, and sends
-// the call that was under way.
+// connect opens a connection, says hello, resumes watching, and sends the call
+// that was under way again.
 func (c *Client) connect(ctx context.Context, l *loop) error {
 	out, err := openCarrier(ctx, c.url, c.dialer.TLS)
 	if err != nil {
@@ -139,8 +140,8 @@ func (c *Client) connect(ctx context.Context, l *loop) error {
 	}
 	switch {
 	case pending == nil:
-	case !pending.again:
-		pending.finish(errAgain)
+	case !pending.repeatable:
+		pending.finish(errBroken)
 	case pending.ctx.Err() != nil:
 		pending.finish(pending.ctx.Err())
 	default:
@@ -151,8 +152,8 @@ func (c *Client) connect(ctx context.Context, l *loop) error {
 	return nil
 }
 
-// resume says hello over a fresh connection, and asks to watch what was
-// watched before.
+// resume says hello over a new connection, and asks to watch what was watched
+// before.
 func (c *Client) resume(ctx context.Context, l *loop) error {
 	if c.dialer.NoSession {
 		return nil
@@ -172,14 +173,14 @@ func (c *Client) resume(ctx context.Context, l *loop) error {
 		return err
 	}
 	err = c.finish(ctx, l, k)
-	if _, denied := errors.AsType[*wamble.Denied](err); denied { // the board is gone, or there is no room: not our session's fault
+	if _, denied := errors.AsType[*wamble.Denied](err); denied { // the board is gone, or there is no room: the session goes on
 		c.endWatch(w, err)
 		return nil
 	}
 	return err
 }
 
-// finish does one call on a connection that serves nobody else yet.
+// finish does one call on a connection that serves no other calls yet.
 func (c *Client) finish(ctx context.Context, l *loop, k *call) error {
 	if err := l.start(k); err != nil {
 		return err

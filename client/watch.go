@@ -9,9 +9,8 @@ import (
 	"wamble/wire"
 )
 
-// maxSightings is how many sightings wait for a reader before the oldest is
-// dropped.
-const maxSightings = 4096
+// maxUpdates is how many updates wait for a reader before the oldest is dropped.
+const maxUpdates = 4096
 
 // ErrStopped is returned when watching has ended: by Stop, by another
 // Spectate, or by the server.
@@ -27,7 +26,7 @@ type View struct {
 // Watch is a stream of what a spectator sees. A client has one at a time.
 type Watch struct {
 	c       *Client
-	updates *queue[Sighting]
+	updates *queue[Update]
 
 	mu   sync.Mutex
 	view View
@@ -44,40 +43,40 @@ type order struct {
 // maxVersions bounds the boards whose versions are remembered.
 const maxVersions = 1 << 16
 
-// late reports whether a sighting is older than one that was seen before.
-func (o *order) late(s *Sighting) bool {
+// late reports whether an update is older than one that was seen before.
+func (o *order) late(u *Update) bool {
 	switch {
-	case s.State == "" && s.Generation < o.generation:
+	case u.State == "" && u.Generation < o.generation:
 		return true
-	case s.Generation != o.generation || s.Reset || len(o.versions) >= maxVersions:
-		o.generation = s.Generation
+	case u.Generation != o.generation || u.Reset || len(o.versions) >= maxVersions:
+		o.generation = u.Generation
 		clear(o.versions)
 	}
-	if s.Board.Version == 0 {
+	if u.Board.Version == 0 {
 		return false
 	}
-	if s.Board.Version < o.versions[s.Board.ID] {
+	if u.Board.Version < o.versions[u.Board.ID] {
 		return true
 	}
 	if o.versions == nil {
 		o.versions = map[wamble.BoardID]int64{}
 	}
-	o.versions[s.Board.ID] = s.Board.Version
+	o.versions[u.Board.ID] = u.Board.Version
 	return false
 }
 
-// Sighting is one board at one moment.
-type Sighting struct {
+// Update is one board at one moment.
+type Update struct {
 	Board Board
-	// Reset begins a new summary: what was seen before of other generations is
-	// gone. Board is empty.
+	// Reset begins a new summary: boards of other generations are gone. Board is
+	// empty.
 	Reset bool
 	// Gone says that the board cannot be watched any more: its game is over, or
 	// nobody plays on it.
 	Gone bool
 	// Generation numbers the summary that the board belongs to; 0 when one
-	// board is watched. A higher one begins a new summary, too: its Reset was
-	// lost.
+	// board is watched. A higher generation also begins a new summary, whose Reset
+	// was lost.
 	Generation int64
 	// State is what is watched from now on, "summary" or "focus"; empty when
 	// nothing has changed.
@@ -87,15 +86,15 @@ type Sighting struct {
 // Spectate begins to watch. When the connection breaks the client goes on
 // watching as soon as it is back.
 func (c *Client) Spectate(ctx context.Context, v View) (*Watch, error) {
-	w := &Watch{c: c, view: v, updates: newQueue[Sighting](maxSightings)}
+	w := &Watch{c: c, view: v, updates: newQueue[Update](maxUpdates)}
 	c.mu.Lock()
 	old := c.watch
-	c.watch = w // before the answer, so that no sighting is lost
+	c.watch = w // before the answer, so that no update is lost
 	c.mu.Unlock()
 	if old != nil {
 		old.updates.end(ErrStopped)
 	}
-	if err := w.Turn(ctx, v); err != nil {
+	if err := w.SetView(ctx, v); err != nil {
 		c.endWatch(w, err)
 		return nil, err
 	}
@@ -112,11 +111,11 @@ func (c *Client) endWatch(w *Watch, why error) {
 	w.updates.end(why)
 }
 
-// Next waits for the next sighting. A reader who is more than 4096 behind
+// Next waits for the next update. A reader who is more than 4096 behind
 // loses the oldest. It returns ErrStopped when watching has ended.
-func (w *Watch) Next(ctx context.Context) (Sighting, error) { return w.updates.next(ctx) }
+func (w *Watch) Next(ctx context.Context) (Update, error) { return w.updates.next(ctx) }
 
-// Missed is how many sightings were dropped because nobody read them in time.
+// Missed is how many updates were dropped because nobody read them in time.
 func (w *Watch) Missed() uint64 { return w.updates.lost() }
 
 // View is what is watched.
@@ -126,8 +125,8 @@ func (w *Watch) View() View {
 	return w.view
 }
 
-// Turn watches something else: another board, or the summary.
-func (w *Watch) Turn(ctx context.Context, v View) error {
+// SetView changes what is watched: another board, or the summary.
+func (w *Watch) SetView(ctx context.Context, v View) error {
 	k, err := w.call(ctx, v)
 	if err != nil {
 		return err
@@ -155,12 +154,12 @@ func (w *Watch) call(ctx context.Context, v View) (*call, error) {
 	k.take = taking(func(p *wire.Packet, m *wire.SpectateUpdate) bool {
 		state, _ := p.Ext.Text(wire.KeySpectateState)
 		if state != want || p.Board != v.Board {
-			return false // of what was watched until now
+			return false // an update of what was watched until now
 		}
 		w.mu.Lock()
 		w.view = v
 		w.mu.Unlock()
-		w.saw(p, m)
+		w.receive(p, m)
 		return true
 	})
 	return k, nil
@@ -179,18 +178,18 @@ func (w *Watch) Stop(ctx context.Context) error {
 	return err
 }
 
-// saw takes one packet of the stream.
-func (w *Watch) saw(p *wire.Packet, m *wire.SpectateUpdate) {
-	s := Sighting{Board: boardOf(p, m.FEN)}
-	s.Generation, _ = p.Ext.Int(wire.KeySpectateGeneration)
-	s.State, _ = p.Ext.Text(wire.KeySpectateState)
-	if s.State == wire.SpectateIdle {
+// receive takes one packet of the stream.
+func (w *Watch) receive(p *wire.Packet, m *wire.SpectateUpdate) {
+	u := Update{Board: boardOf(p, m.FEN)}
+	u.Generation, _ = p.Ext.Int(wire.KeySpectateGeneration)
+	u.State, _ = p.Ext.Text(wire.KeySpectateState)
+	if u.State == wire.SpectateIdle {
 		w.c.endWatch(w, ErrStopped)
 		return
 	}
-	s.Reset = p.Board == 0
-	s.Gone = p.Board != 0 && len(m.FEN) == 0
-	if !w.order.late(&s) {
-		w.updates.put(s)
+	u.Reset = p.Board == 0
+	u.Gone = p.Board != 0 && len(m.FEN) == 0
+	if !w.order.late(&u) {
+		w.updates.put(u)
 	}
 }

@@ -44,7 +44,7 @@ func TestSpectate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := func() client.Sighting {
+		next := func() client.Update {
 			t.Helper()
 			got, err := w.Next(ctx)
 			if err != nil {
@@ -65,13 +65,13 @@ func TestSpectate(t *testing.T) {
 		if got := next(); got.Board.ID != 4 || got.Generation != 8 || got.State != "" {
 			t.Errorf("%+v, want the update", got)
 		}
-		if err := w.Turn(ctx, client.View{Board: 5}); err != nil || w.View().Board != 5 {
+		if err := w.SetView(ctx, client.View{Board: 5}); err != nil || w.View().Board != 5 {
 			t.Errorf("%v, watching %+v", err, w.View())
 		}
 		if got := next(); got.Board.ID != 5 || got.State != "focus" || got.Reset {
 			t.Errorf("%+v, want the focus", got)
 		}
-		if err := w.Turn(ctx, client.View{Board: 99}); client.DeniedCode(err) != wamble.SpectateUnavailable || w.View().Board != 5 {
+		if err := w.SetView(ctx, client.View{Board: 99}); client.DeniedCode(err) != wamble.SpectateUnavailable || w.View().Board != 5 {
 			t.Errorf("%v, watching %+v", err, w.View())
 		}
 		if err := w.Stop(ctx); err != nil {

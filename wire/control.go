@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Control is the control code of a packet: what it is, and how its payload
-// reads.
+// Control is the control code of a packet: what it is about, and how its payload
+// is read.
 type Control uint8
 
 // The control codes. Their properties are in the table below.
@@ -90,57 +90,54 @@ type Info struct {
 	Fragments bool
 	// Plain is the longest payload in bytes that travels without an envelope; 0
 	// means MaxPayload, and −1 that even an empty one has an envelope.
-	Plain int
-	fresh func() message // the payload's type
+	Plain   int
+	payload func() message // returns an empty message of its type
 }
 
 // New returns an empty message of the control code's payload type.
-func (i *Info) New() Message { return i.fresh() }
+func (i *Info) New() Message { return i.payload() }
 
 // controls is the one table of control codes: row n is code n. Row 0 is empty,
 // there is no such code, and there are no holes above it.
 var controls = [...]Info{
-	CtrlClientHello:            {Name: "CLIENT_HELLO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: answer(CtrlServerHello), fresh: fresh[ClientHello]},
-	CtrlServerHello:            {Name: "SERVER_HELLO", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[ServerHello]},
-	CtrlPlayerMove:             {Name: "PLAYER_MOVE", From: FromClient, Delivery: Asked, Replies: answer(CtrlBoardUpdate), fresh: fresh[PlayerMove]},
-	CtrlBoardUpdate:            {Name: "BOARD_UPDATE", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[BoardUpdate]},
-	CtrlAck:                    {Name: "ACK", From: FromBoth, Delivery: Acknowledges, ZeroToken: true, fresh: fresh[Ack]},
-	CtrlListProfiles:           {Name: "LIST_PROFILES", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: answer(CtrlProfilesList), fresh: fresh[ListProfiles]},
-	CtrlProfileInfo:            {Name: "PROFILE_INFO", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[ProfileInfo]},
-	CtrlError:                  {Name: "ERROR", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[Error]},
-	CtrlServerNotification:     {Name: "SERVER_NOTIFICATION", From: FromServer, Delivery: Unreliable, Fragments: true, fresh: fresh[ServerNotification]},
-	CtrlClientGoodbye:          {Name: "CLIENT_GOODBYE", From: FromClient, Delivery: Asked, fresh: fresh[ClientGoodbye]},
-	CtrlSpectateGame:           {Name: "SPECTATE_GAME", From: FromClient, Delivery: Asked, Replies: answer(CtrlSpectateUpdate), fresh: fresh[SpectateGame]},
-	CtrlSpectateUpdate:         {Name: "SPECTATE_UPDATE", From: FromServer, Delivery: Reliable, Fragments: true, fresh: fresh[SpectateUpdate]},
-	CtrlLoginRequest:           {Name: "LOGIN_REQUEST", From: FromClient, Delivery: Asked, Replies: answer(CtrlLoginChallenge, CtrlLoginSuccess), fresh: fresh[LoginRequest]},
-	CtrlLoginChallenge:         {Name: "LOGIN_CHALLENGE", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[LoginChallenge]},
-	CtrlLogout:                 {Name: "LOGOUT", From: FromClient, Delivery: Asked, fresh: fresh[Logout]},
-	CtrlLoginSuccess:           {Name: "LOGIN_SUCCESS", From: FromServer, Delivery: Replayed, fresh: fresh[LoginSuccess]},
-	CtrlLoginFailed:            {Name: "LOGIN_FAILED", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[LoginFailed]},
-	CtrlGetPlayerStats:         {Name: "GET_PLAYER_STATS", From: FromClient, Delivery: Asked, Replies: answer(CtrlPlayerStatsData), fresh: fresh[GetPlayerStats]},
-	CtrlPlayerStatsData:        {Name: "PLAYER_STATS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[PlayerStatsData]},
-	CtrlGetProfileInfo:         {Name: "GET_PROFILE_INFO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: answer(CtrlProfileInfo), fresh: fresh[GetProfileInfo]},
-	CtrlProfilesList:           {Name: "PROFILES_LIST", From: FromServer, Delivery: Replayed, Fragments: true, Plain: TextLimit, fresh: fresh[ProfilesList]},
-	CtrlSpectateStop:           {Name: "SPECTATE_STOP", From: FromClient, Delivery: Asked, Replies: answer(CtrlSpectateUpdate), fresh: fresh[SpectateStop]},
-	CtrlGetLegalMoves:          {Name: "GET_LEGAL_MOVES", From: FromClient, Delivery: Asked, Replies: answer(CtrlLegalMoves), fresh: fresh[GetLegalMoves]},
-	CtrlLegalMoves:             {Name: "LEGAL_MOVES", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[LegalMoves]},
-	CtrlGetLeaderboard:         {Name: "GET_LEADERBOARD", From: FromClient, Delivery: Asked, Replies: answer(CtrlLeaderboardData), fresh: fresh[GetLeaderboard]},
-	CtrlLeaderboardData:        {Name: "LEADERBOARD_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[LeaderboardData]},
-	CtrlSubmitPrediction:       {Name: "SUBMIT_PREDICTION", From: FromClient, Delivery: Asked, Replies: answer(CtrlPredictionData), fresh: fresh[SubmitPrediction]},
-	CtrlGetPredictions:         {Name: "GET_PREDICTIONS", From: FromClient, Delivery: Asked, Replies: answer(CtrlPredictionData), fresh: fresh[GetPredictions]},
-	CtrlPredictionData:         {Name: "PREDICTION_DATA", From: FromServer, Delivery: Replayed, Fragments: true, fresh: fresh[PredictionData]},
-	CtrlGetProfileTOS:          {Name: "GET_PROFILE_TOS", From: FromClient, Delivery: Asked, Replies: answer(CtrlProfileTOSData), fresh: fresh[GetProfileTOS]},
-	CtrlProfileTOSData:         {Name: "PROFILE_TOS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, Plain: -1, fresh: fresh[ProfileTOSData]},
-	CtrlAcceptProfileTOS:       {Name: "ACCEPT_PROFILE_TOS", From: FromClient, Delivery: Asked, Replies: answer(CtrlProfileInfo), fresh: fresh[AcceptProfileTOS]},
-	CtrlGetActiveReservations:  {Name: "GET_ACTIVE_RESERVATIONS", From: FromClient, Delivery: Asked, Replies: answer(CtrlActiveReservationsData), fresh: fresh[GetActiveReservations]},
-	CtrlActiveReservationsData: {Name: "ACTIVE_RESERVATIONS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, Plain: -1, fresh: fresh[ActiveReservationsData]},
+	CtrlClientHello:            {Name: "CLIENT_HELLO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: []Control{CtrlServerHello}, payload: newOf[ClientHello]},
+	CtrlServerHello:            {Name: "SERVER_HELLO", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[ServerHello]},
+	CtrlPlayerMove:             {Name: "PLAYER_MOVE", From: FromClient, Delivery: Asked, Replies: []Control{CtrlBoardUpdate}, payload: newOf[PlayerMove]},
+	CtrlBoardUpdate:            {Name: "BOARD_UPDATE", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[BoardUpdate]},
+	CtrlAck:                    {Name: "ACK", From: FromBoth, Delivery: Acknowledges, ZeroToken: true, payload: newOf[Ack]},
+	CtrlListProfiles:           {Name: "LIST_PROFILES", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: []Control{CtrlProfilesList}, payload: newOf[ListProfiles]},
+	CtrlProfileInfo:            {Name: "PROFILE_INFO", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[ProfileInfo]},
+	CtrlError:                  {Name: "ERROR", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[Error]},
+	CtrlServerNotification:     {Name: "SERVER_NOTIFICATION", From: FromServer, Delivery: Unreliable, Fragments: true, payload: newOf[ServerNotification]},
+	CtrlClientGoodbye:          {Name: "CLIENT_GOODBYE", From: FromClient, Delivery: Asked, payload: newOf[ClientGoodbye]},
+	CtrlSpectateGame:           {Name: "SPECTATE_GAME", From: FromClient, Delivery: Asked, Replies: []Control{CtrlSpectateUpdate}, payload: newOf[SpectateGame]},
+	CtrlSpectateUpdate:         {Name: "SPECTATE_UPDATE", From: FromServer, Delivery: Reliable, Fragments: true, payload: newOf[SpectateUpdate]},
+	CtrlLoginRequest:           {Name: "LOGIN_REQUEST", From: FromClient, Delivery: Asked, Replies: []Control{CtrlLoginChallenge, CtrlLoginSuccess}, payload: newOf[LoginRequest]},
+	CtrlLoginChallenge:         {Name: "LOGIN_CHALLENGE", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[LoginChallenge]},
+	CtrlLogout:                 {Name: "LOGOUT", From: FromClient, Delivery: Asked, payload: newOf[Logout]},
+	CtrlLoginSuccess:           {Name: "LOGIN_SUCCESS", From: FromServer, Delivery: Replayed, payload: newOf[LoginSuccess]},
+	CtrlLoginFailed:            {Name: "LOGIN_FAILED", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[LoginFailed]},
+	CtrlGetPlayerStats:         {Name: "GET_PLAYER_STATS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlPlayerStatsData}, payload: newOf[GetPlayerStats]},
+	CtrlPlayerStatsData:        {Name: "PLAYER_STATS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[PlayerStatsData]},
+	CtrlGetProfileInfo:         {Name: "GET_PROFILE_INFO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: []Control{CtrlProfileInfo}, payload: newOf[GetProfileInfo]},
+	CtrlProfilesList:           {Name: "PROFILES_LIST", From: FromServer, Delivery: Replayed, Fragments: true, Plain: TextLimit, payload: newOf[ProfilesList]},
+	CtrlSpectateStop:           {Name: "SPECTATE_STOP", From: FromClient, Delivery: Asked, Replies: []Control{CtrlSpectateUpdate}, payload: newOf[SpectateStop]},
+	CtrlGetLegalMoves:          {Name: "GET_LEGAL_MOVES", From: FromClient, Delivery: Asked, Replies: []Control{CtrlLegalMoves}, payload: newOf[GetLegalMoves]},
+	CtrlLegalMoves:             {Name: "LEGAL_MOVES", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[LegalMoves]},
+	CtrlGetLeaderboard:         {Name: "GET_LEADERBOARD", From: FromClient, Delivery: Asked, Replies: []Control{CtrlLeaderboardData}, payload: newOf[GetLeaderboard]},
+	CtrlLeaderboardData:        {Name: "LEADERBOARD_DATA", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[LeaderboardData]},
+	CtrlSubmitPrediction:       {Name: "SUBMIT_PREDICTION", From: FromClient, Delivery: Asked, Replies: []Control{CtrlPredictionData}, payload: newOf[SubmitPrediction]},
+	CtrlGetPredictions:         {Name: "GET_PREDICTIONS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlPredictionData}, payload: newOf[GetPredictions]},
+	CtrlPredictionData:         {Name: "PREDICTION_DATA", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[PredictionData]},
+	CtrlGetProfileTOS:          {Name: "GET_PROFILE_TOS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlProfileTOSData}, payload: newOf[GetProfileTOS]},
+	CtrlProfileTOSData:         {Name: "PROFILE_TOS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, Plain: -1, payload: newOf[ProfileTOSData]},
+	CtrlAcceptProfileTOS:       {Name: "ACCEPT_PROFILE_TOS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlProfileInfo}, payload: newOf[AcceptProfileTOS]},
+	CtrlGetActiveReservations:  {Name: "GET_ACTIVE_RESERVATIONS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlActiveReservationsData}, payload: newOf[GetActiveReservations]},
+	CtrlActiveReservationsData: {Name: "ACTIVE_RESERVATIONS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, Plain: -1, payload: newOf[ActiveReservationsData]},
 }
 
-// answer exists so that a row of the table reads as a sentence.
-func answer(c ...Control) []Control { return c }
-
-// fresh returns a new T as a message.
-func fresh[T any, P interface {
+// newOf returns an empty T.
+func newOf[T any, P interface {
 	*T
 	message
 }]() message {
@@ -154,7 +151,7 @@ func init() {
 }
 
 // Info returns the row of c. A code outside the table has none; a server drops
-// such a packet without a word.
+// such a packet silently.
 func (c Control) Info() (*Info, bool) {
 	if !c.Known() {
 		return nil, false

@@ -134,8 +134,8 @@ func (f *Field) textLen() int { return max(len(f.view), len(f.str)) }
 // occur twice; then the first counts.
 type Ext []Field
 
-// AddInt adds an int field in place: for those who answer every move, and do not
-// want to copy fields (ADR 0208).
+// AddInt adds an int field in place, which costs less than copying a Field: the
+// server adds several to the answer of every move.
 func (e *Ext) AddInt(key string, value int64) {
 	f := e.add(key, TypeInt)
 	f.num = uint64(value)

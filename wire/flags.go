@@ -51,18 +51,18 @@ var FlagNames = []FlagName{
 	{CapHotReload, "CAP_HOT_RELOAD", "capability hot-reload, asked for or granted", hellos},
 	{CapProfileState, "CAP_PROFILE_STATE", "capability profile-state, asked for or granted", hellos},
 	{FlagBoardIs960, "BOARD_IS_960", "the board plays Chess960; only to sessions that may see the game mode", boardPackets},
-	{FlagFilterChess960, "MODE_FILTER_CHESS960", "Chess960 boards in the summary", answer(CtrlSpectateGame)},
-	{FlagFilterStandard, "MODE_FILTER_STANDARD", "standard boards in the summary", answer(CtrlSpectateGame)},
-	{FlagPredictionContext, "PREDICTION_CONTEXT", "the moves are wanted for a prediction", answer(CtrlGetLegalMoves)},
+	{FlagFilterChess960, "MODE_FILTER_CHESS960", "Chess960 boards in the summary", []Control{CtrlSpectateGame}},
+	{FlagFilterStandard, "MODE_FILTER_STANDARD", "standard boards in the summary", []Control{CtrlSpectateGame}},
+	{FlagPredictionContext, "PREDICTION_CONTEXT", "the moves are wanted for a prediction", []Control{CtrlGetLegalMoves}},
 	{FlagExt, "EXT_PAYLOAD", "the payload ends in an extension trailer", nil},
 	{FlagFragment, "FRAGMENT_PAYLOAD", "the payload is one fragment", nil},
-	{FlagSummaryFallback, "SPECTATE_NOTICE_SUMMARY_FALLBACK", "watching fell back to the summary", answer(CtrlServerNotification)},
-	{FlagSpectateStopped, "SPECTATE_NOTICE_STOPPED", "watching has ended", answer(CtrlServerNotification)},
+	{FlagSummaryFallback, "SPECTATE_NOTICE_SUMMARY_FALLBACK", "watching fell back to the summary", []Control{CtrlServerNotification}},
+	{FlagSpectateStopped, "SPECTATE_NOTICE_STOPPED", "watching has ended", []Control{CtrlServerNotification}},
 }
 
 var (
-	hellos       = answer(CtrlClientHello, CtrlServerHello)
-	boardPackets = answer(CtrlBoardUpdate, CtrlSpectateUpdate, CtrlLoginSuccess, CtrlProfileInfo)
+	hellos       = []Control{CtrlClientHello, CtrlServerHello}
+	boardPackets = []Control{CtrlBoardUpdate, CtrlSpectateUpdate, CtrlLoginSuccess, CtrlProfileInfo}
 )
 
 // Unreliable reports whether the packet is neither acknowledged nor filtered

@@ -43,7 +43,7 @@ type Fragment struct {
 	Chunk    Bytes  `json:"chunk"`
 }
 
-// Control returns 0: only the header knows.
+// Control returns 0: only the header has the control code.
 func (Fragment) Control() Control { return 0 }
 
 var (
@@ -108,8 +108,8 @@ type Transfer struct {
 var errLongTransfer = tooLong("a payload has at most 1 MiB")
 
 // NewTransfer cuts a payload, which must not change while its fragments are
-// used. The id tells transfers of one listener apart; a counter that skips 0
-// does. A payload over MaxTransfer gives ErrTooLong.
+// used. The id tells transfers of one listener apart, for example a counter that
+// skips 0. A payload over MaxTransfer gives ErrTooLong.
 func NewTransfer(id uint32, payload []byte) (Transfer, error) {
 	if len(payload) > MaxTransfer {
 		return Transfer{}, errLongTransfer

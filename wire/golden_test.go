@@ -222,7 +222,7 @@ func TestEveryControlHasItsPlaces(t *testing.T) {
 	types, names := map[string]Control{}, map[string]Control{}
 	for _, c := range Controls() {
 		info, ok := c.Info()
-		if !ok || info.Code != c || info.Name == "" || info.From == 0 || info.Delivery == 0 || info.fresh == nil {
+		if !ok || info.Code != c || info.Name == "" || info.From == 0 || info.Delivery == 0 || info.payload == nil {
 			t.Fatalf("row %#x is not complete: %+v", uint8(c), info)
 		}
 		if got := info.New().Control(); got != c {

@@ -46,8 +46,7 @@ var (
 )
 
 // Peek reads only the header of a packet, and checks that the payload it
-// announces is there. It costs nothing beyond that; a packet that passes may
-// still be refused by Decode.
+// announces is there. Decode may still refuse a packet that Peek accepts.
 func Peek(b []byte) (Header, error) {
 	var h Header
 	err := h.Read(b)

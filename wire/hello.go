@@ -1,7 +1,7 @@
 package wire
 
-// ClientHello asks for a session: a new one with the zero token, else the one
-// of the token. Flags & 0x7F are the capabilities asked for.
+// ClientHello asks for a session: the one of the token, or a new one if the
+// token is zero. Flags & 0x7F are the capabilities asked for.
 //
 //	0  n  ignored
 type ClientHello struct{ empty }
@@ -25,8 +25,8 @@ func (m ServerHello) append(dst []byte) ([]byte, error)   { return appendText(ds
 func (m *ServerHello) decode(base []byte) ([]byte, error) { return decodeText(&m.FEN, base) }
 
 // Ack acknowledges the packet whose sequence number it carries. A server echoes
-// token and board of the request. It may carry junk or extensions, and is never
-// acknowledged itself.
+// token and board of the request. Its payload and extensions are ignored, and it
+// is never acknowledged itself.
 //
 //	0  n  ignored
 type Ack struct{ empty }

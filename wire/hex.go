@@ -59,8 +59,8 @@ func decodeHex(dst, text []byte) error {
 	return nil
 }
 
-// notHex quotes what should be hexadecimal, since the error of a key in JSON
-// does not name the key.
+// notHex quotes the text that should be hexadecimal, because an error inside a
+// JSON object does not name the object's key.
 func notHex(text []byte) error {
 	return fmt.Errorf("%w: %.40q is not hexadecimal, two digits a byte", ErrInvalid, text)
 }

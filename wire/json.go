@@ -287,7 +287,7 @@ func strict(b []byte, v any) error {
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
-		// The library's own words name types of this program.
+		// The library's error names Go types of this package.
 		return fmt.Errorf("%w: a JSON %s does not fit %s", ErrInvalid, kind.Value, cmp.Or(kind.Field, "here"))
 	}
 	if err != nil {

@@ -52,7 +52,7 @@ type Unknown struct {
 	Payload Bytes `json:"hex"`
 }
 
-// Control returns 0: only the header knows.
+// Control returns 0: only the header has the control code.
 func (Unknown) Control() Control { return 0 }
 
 func (m Unknown) append(dst []byte) ([]byte, error) { return append(dst, m.Payload...), nil }
@@ -62,8 +62,8 @@ func (m *Unknown) decode(base []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// empty is the payload of requests that say everything in their header. What
-// bytes there are is ignored.
+// empty is the payload of messages that say everything in their header. Its bytes
+// are ignored.
 type empty struct{}
 
 func (empty) append(dst []byte) ([]byte, error)       { return dst, nil }

@@ -19,8 +19,8 @@ type Packet struct {
 	// Ext are the extension fields in the order of the wire. The next Decode
 	// overwrites them.
 	Ext Ext
-	// Rest are the base payload's bytes that no receiver looks at: junk in an
-	// empty request, bytes after the end of a move.
+	// Rest are the bytes of the base payload that receivers ignore: the payload of
+	// an empty request, bytes after the end of a move.
 	Rest []byte
 
 	fragment Fragment
@@ -93,7 +93,7 @@ func (p *Packet) slot(c Control) message {
 		return &p.unknown
 	}
 	if p.messages[c] == nil {
-		p.messages[c] = controls[c].fresh()
+		p.messages[c] = controls[c].payload()
 	}
 	return p.messages[c]
 }
@@ -116,8 +116,8 @@ var (
 // Append encodes a packet and appends it to dst. On an error dst is returned
 // unchanged.
 //
-// The header's Ctrl may be 0, then the message says it. A payload over 1200
-// bytes gives ErrTooLong: take it from AppendPayload and cut it with
+// The header's Ctrl may be 0; then it is that of the message. A payload over 1200
+// bytes gives ErrTooLong: encode it with AppendPayload and cut it with
 // NewTransfer. Append is generic only so that passing a message by value does
 // not allocate.
 func Append[M Message](dst []byte, h Header, m M, ext ...Field) ([]byte, error) {

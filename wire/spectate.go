@@ -1,7 +1,6 @@
 package wire
 
-// SpectateGame asks to watch: all boards when the header's board is 0, else
-// that board. Flags 0x02 (Chess960) and 0x04 (standard) choose the boards of the
+// SpectateGame asks to watch: the header's board, or all boards if it is 0. Flags 0x02 (Chess960) and 0x04 (standard) choose the boards of the
 // summary.
 //
 //	0  n  ignored

@@ -24,7 +24,7 @@ func TestClientWatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sees := func(what string, ok func(client.Sighting) bool) client.Sighting {
+			sees := func(what string, ok func(client.Update) bool) client.Update {
 				t.Helper()
 				for {
 					got, err := w.Next(ctx)
@@ -36,22 +36,22 @@ func TestClientWatches(t *testing.T) {
 					}
 				}
 			}
-			sees("the beginning", func(s client.Sighting) bool { return s.Reset && s.State == "summary" && s.Generation > 0 })
+			sees("the beginning", func(s client.Update) bool { return s.Reset && s.State == "summary" && s.Generation > 0 })
 			on := player.Board()
-			sees("the player's board", func(s client.Sighting) bool { return s.Board.ID == on.ID })
+			sees("the player's board", func(s client.Update) bool { return s.Board.ID == on.ID })
 			after := play(t, ctx, player)
-			sees("the move", func(s client.Sighting) bool {
+			sees("the move", func(s client.Update) bool {
 				return s.Board.ID == on.ID && s.Board.FEN == after && s.Board.LastMove != nil
 			})
 			// The player's next board, in focus, and what he does there.
 			on = player.Board()
-			if err := w.Turn(ctx, client.View{Board: on.ID}); err != nil {
+			if err := w.SetView(ctx, client.View{Board: on.ID}); err != nil {
 				t.Fatal(err)
 			}
-			sees("the focus", func(s client.Sighting) bool { return s.Board.ID == on.ID && s.State == "focus" })
+			sees("the focus", func(s client.Update) bool { return s.Board.ID == on.ID && s.State == "focus" })
 			after = play(t, ctx, player)
-			sees("his move", func(s client.Sighting) bool { return s.Board.ID == on.ID && s.Board.FEN == after })
-			if err := w.Turn(ctx, client.View{Board: 1 << 40}); client.DeniedCode(err) != wamble.SpectateUnavailable {
+			sees("his move", func(s client.Update) bool { return s.Board.ID == on.ID && s.Board.FEN == after })
+			if err := w.SetView(ctx, client.View{Board: 1 << 40}); client.DeniedCode(err) != wamble.SpectateUnavailable {
 				t.Errorf("got %v, want %v", err, wamble.SpectateUnavailable)
 			}
 			if err := w.Stop(ctx); err != nil {
