@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -51,7 +52,17 @@ func typeScriptTables(t *testing.T) string {
 			fmt.Fprintf(&b, "  Ctrl.%v,\n", c)
 		}
 	}
-	b.WriteString("]);\n\n/** Flag are the bits of a header's flags; some mean different things on different control codes. */\nexport const Flag = {\n")
+	b.WriteString("]);\n\n/** replies are the answers of a request that succeeds; none: the ACK alone. */\nexport const replies = {\n")
+	for _, c := range Controls() {
+		if info, _ := c.Info(); c.Request() {
+			var names []string
+			for _, r := range info.Replies {
+				names = append(names, strconv.Quote(r.String()))
+			}
+			fmt.Fprintf(&b, "  %v: [%s],\n", c, strings.Join(names, ", "))
+		}
+	}
+	b.WriteString("} as const;\n\n/** Flag are the bits of a header's flags; some mean different things on different control codes. */\nexport const Flag = {\n")
 	for _, f := range FlagNames {
 		fmt.Fprintf(&b, "  %s: 0x%02x, // %s\n", f.Name, uint8(f.Bit), f.Meaning)
 	}

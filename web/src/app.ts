@@ -2,13 +2,14 @@
 // player, the address.
 
 import { Session } from "./session/session";
+import { keys } from "./session/storage";
 import { Store } from "./session/store";
 import { Watcher } from "./session/watch";
 import { onWaking } from "./wake";
 
 const scheme = location.protocol === "https:" ? "wss" : "ws";
 
-/** place is what the server wrote into the page: where its WebSocket is. */
+/** path is where the server's WebSocket is, as the server wrote it into the page. */
 const path = document.querySelector<HTMLMetaElement>('meta[name="wamble-socket"]')?.content || "/ws";
 
 export const session = new Session(() => new WebSocket(`${scheme}://${location.host}${path}`), localStorage);
@@ -51,9 +52,9 @@ export function go(path: string): void {
 
 addEventListener("popstate", () => route.set(parseRoute(location.pathname)));
 
-/** begin connects, and keeps the session going through sleep, network changes and other tabs. */
+/** begin connects, and keeps the session connected through sleep, network changes and other tabs. */
 export function begin(): void {
   session.start();
-  onWaking(() => session.caller.nudge());
-  addEventListener("storage", (e) => e.key === "wamble.tab" && session.yieldTo(e.newValue));
+  onWaking(() => session.caller.wake());
+  addEventListener("storage", (e) => e.key === keys.tab && session.yieldTo(e.newValue));
 }

@@ -1,24 +1,24 @@
-// Reading over HTTP, patiently: a server that is just starting, a network that
-// has just changed and a connection that nobody hears any more are no errors yet.
+// Reading over HTTP with retries: for a server that is just starting, a network
+// that has just changed, a connection that is dead.
 
 const tries = 4;
-const patience = 8_000; // ms for an answer: a connection may be dead without saying so
-const longest = 5_000; // ms of a pause, whatever the server wishes
-const later = new Set([429, 503]); // the server asks us to come back
+const timeout = 8_000; // ms for an answer: a dead connection gives none
+const maxPause = 5_000; // ms, whatever Retry-After says
+const retryable = new Set([429, 503]); // the server asks us to come back
 
 const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 
-/** read is fetch for what may be asked twice. The last answer, or failure, is the one that counts. */
+/** read is fetch with retries, for requests that may be sent twice. It returns or throws what the last try did. */
 export async function read(path: string, init: RequestInit = {}): Promise<Response> {
   for (let i = 1; ; i++) {
-    let wish = 250 * 2 ** i;
+    let delay = 250 * 2 ** i;
     try {
-      const answer = await fetch(path, { ...init, signal: AbortSignal.timeout(patience) });
-      if (i === tries || !later.has(answer.status)) return answer;
-      wish = 1000 * Number(answer.headers.get("Retry-After")) || wish;
+      const answer = await fetch(path, { ...init, signal: AbortSignal.timeout(timeout) });
+      if (i === tries || !retryable.has(answer.status)) return answer;
+      delay = 1000 * Number(answer.headers.get("Retry-After")) || delay;
     } catch (e) {
       if (i === tries) throw e;
     }
-    await pause(Math.min(longest, wish));
+    await pause(Math.min(maxPause, delay));
   }
 }

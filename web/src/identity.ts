@@ -11,7 +11,7 @@ import { encodeText, fromHex, toHex } from "./wire";
 
 hashes.sha512 = sha512;
 
-/** newEntropy is what an identity is made of: 128 random bits, as hexadecimal digits. */
+/** newEntropy returns what an identity is made from: 128 random bits, as hexadecimal digits. */
 export function newEntropy(): string {
   return toHex(crypto.getRandomValues(new Uint8Array(16)));
 }
@@ -41,7 +41,7 @@ export function keyOf(entropy: string): Key {
   return { publicKey: toHex(getPublicKey(secret)), sign: (message) => toHex(sign(message, secret)) };
 }
 
-/** loginMessage is what a client signs to prove its key (docs/protocol.md). */
+/** loginMessage returns the bytes that a client signs to prove its key (docs/protocol.md). */
 export function loginMessage(token: string, publicKey: string, challenge: string): Uint8Array {
   return new Uint8Array([...encodeText("wamble.login.v1"), 1, ...fromHex(token), ...fromHex(publicKey), ...fromHex(challenge)]);
 }

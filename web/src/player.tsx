@@ -11,16 +11,16 @@ import { PieceDefs } from "./board/PieceDefs";
 import { useStore } from "./session/store";
 import { askStanding } from "./standing";
 import { t } from "./texts";
-import { later } from "./ui/Later";
+import { lazy } from "./ui/lazy";
 import { Shell } from "./ui/Shell";
 import { Play } from "./views/Play";
 import { Terms } from "./views/Terms";
 import { Notice } from "./wire";
 
-const Watch = later(() => import("./views/Watch").then((m) => m.Watch));
-const Focus = later(() => import("./views/Focus").then((m) => m.Focus));
-const GamePage = later(() => import("./views/Game").then((m) => m.GamePage));
-const You = later(() => import("./views/You").then((m) => m.You));
+const Watch = lazy(() => import("./views/Watch").then((m) => m.Watch));
+const Focus = lazy(() => import("./views/Focus").then((m) => m.Focus));
+const GamePage = lazy(() => import("./views/Game").then((m) => m.GamePage));
+const You = lazy(() => import("./views/You").then((m) => m.You));
 
 function App() {
   const r = useStore(route);

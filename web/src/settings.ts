@@ -1,6 +1,6 @@
-// What a player chose: kept in the browser.
+// What a player chose: stored in the browser.
 
-import { Keep, keys } from "./session/keep";
+import { LocalData, keys } from "./session/storage";
 import { Store } from "./session/store";
 
 export interface Settings {
@@ -9,8 +9,8 @@ export interface Settings {
   flipped: boolean;
 }
 
-const keep = new Keep(localStorage);
-export const settings = new Store<Settings>({ theme: "system", sound: false, flipped: false, ...keep.read<Settings>(keys.settings) });
+const stored = new LocalData(localStorage);
+export const settings = new Store<Settings>({ theme: "system", sound: false, flipped: false, ...stored.read<Settings>(keys.settings) });
 
 function apply(s: Settings): void {
   document.documentElement.dataset.theme = s.theme;
@@ -18,8 +18,9 @@ function apply(s: Settings): void {
 
 apply(settings.value);
 settings.subscribe((s) => {
-  keep.write(keys.settings, s);
+  stored.write(keys.settings, s);
   apply(s);
 });
 
-export const calm = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
+/** reducedMotion reports whether the player wants no animations. */
+export const reducedMotion = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,4 +1,4 @@
-// Two small sounds, made on the spot: no files, and silence until somebody asks.
+// Three small sounds from an oscillator, without files. They are off until the player turns them on.
 
 import { settings } from "./settings";
 

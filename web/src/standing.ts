@@ -2,7 +2,7 @@
 
 import { api } from "./api";
 import { session } from "./app";
-import { keys } from "./session/keep";
+import { keys } from "./session/storage";
 import { Store } from "./session/store";
 
 interface Standing {
@@ -15,7 +15,7 @@ interface Standing {
   handle: string;
 }
 
-/** rated reports whether a rating is one: a guest has none, which is sent as 0. */
+/** rated reports whether there is a rating: that of a guest is sent as 0. */
 export const rated = (rating: number | undefined): rating is number => rating !== undefined && Math.round(rating) > 0;
 
 export const standing = new Store<Standing | null>(null);
@@ -38,8 +38,8 @@ interface History {
 }
 
 const nothing: History = { steps: [], days: {}, points: [], predicted: 0, right: 0, streak: 0 };
-export const past = new Store<History>({ ...nothing, ...session.keep.read<History>(keys.history) });
-past.subscribe((h) => session.keep.write(keys.history, h));
+export const past = new Store<History>({ ...nothing, ...session.stored.read<History>(keys.history) });
+past.subscribe((h) => session.stored.write(keys.history, h));
 
 export function forgetPast(): void {
   past.set(nothing);
@@ -68,10 +68,9 @@ async function load(): Promise<void> {
   if (!session.may("readStats")) return;
   try {
     const [stats, ranking] = await Promise.all([
-      session.caller.ask({ name: "GET_PLAYER_STATS", body: {} }, "PLAYER_STATS_DATA"),
+      session.caller.ask({ name: "GET_PLAYER_STATS", body: {} }),
       session.may("readLeaderboard") ? api.ranking("score", 0, 1).catch(() => null) : null,
     ]);
-    if (stats.message?.name !== "PLAYER_STATS_DATA") return;
     const { score, games, games_960 } = stats.message.body;
     const before = standing.value;
     const now: Standing = {

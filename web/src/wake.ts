@@ -1,22 +1,22 @@
-// When a connection may have died without a word: the machine or the page slept,
-// or the network is another one.
+// When a connection may be dead without a close event: the machine or the page
+// slept, or the network has changed.
 
-const look = 5_000; // ms between two looks at the clock
-const gap = 15_000; // ms between two looks that only sleep explains
+const interval = 5_000; // ms between two looks at the clock
+const gap = 15_000; // ms between two looks: the machine slept
 
-/** events after which nobody knows whether the server is still there. */
+/** events are those after which the connection may be dead. */
 const events: [EventTarget, string][] = [
   [window, "online"],
-  [window, "offline"], // a server in the same house may be there all the same
-  [window, "pageshow"], // out of the cache of the back button
+  [window, "offline"], // a server in the local network may still be there
+  [window, "pageshow"], // from the back/forward cache
   [document, "resume"],
   [document, "visibilitychange"],
 ];
 
-/** Network is what some browsers say of it; it changes with every estimate, of which only the kind counts. */
+/** Network is the Network Information API of some browsers. It changes with every estimate of speed; only the type matters here. */
 type Network = EventTarget & { type?: string };
 
-/** onWaking calls back after each of them, and when the clock has jumped. */
+/** onWaking calls back after each of the events, and when the clock has jumped. */
 export function onWaking(wake: () => void): void {
   const visible = () => document.visibilityState === "visible" && wake();
   for (const [target, name] of events) target.addEventListener(name, visible);
@@ -31,5 +31,5 @@ export function onWaking(wake: () => void): void {
     const now = Date.now();
     if (now - last > gap || now < last) visible();
     last = now;
-  }, look);
+  }, interval);
 }

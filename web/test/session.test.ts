@@ -1,17 +1,17 @@
-// The session over scripted sockets: greeting, moves, breaks, refusals.
+// The session over scripted sockets: hellos, moves, breaks, refusals.
 
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
-import type { Sock } from "../src/session/connection";
-import { keys } from "../src/session/keep";
-import { type Happening, Session } from "../src/session/session";
+import type { Socket } from "../src/session/connection";
+import { keys } from "../src/session/storage";
+import { type SessionEvent, Session } from "../src/session/session";
 import { Watcher } from "../src/session/watch";
 import { decode, encode, type Field, type MessageName, type Packet, split } from "../src/wire";
 
 const token = "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf";
 const start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w";
 
-class FakeSocket implements Sock {
+class FakeSocket implements Socket {
   binaryType = "";
   readyState = 1;
   onopen: ((e: any) => void) | null = null;
@@ -46,25 +46,25 @@ class FakeSocket implements Sock {
   }
 }
 
-class Shelf {
+class Area {
   values = new Map<string, string>();
   getItem = (k: string) => this.values.get(k) ?? null;
   setItem = (k: string, v: string) => void this.values.set(k, v);
   removeItem = (k: string) => void this.values.delete(k);
 }
 
-function rig(shelf = new Shelf()) {
+function rig(area = new Area()) {
   const sockets: FakeSocket[] = [];
   const session = new Session(() => {
     const s = new FakeSocket();
     sockets.push(s);
     return s;
-  }, shelf);
-  const happened: Happening[] = [];
+  }, area);
+  const happened: SessionEvent[] = [];
   session.on((h) => happened.push(h));
   const socket = () => sockets[sockets.length - 1];
   const name = () => socket().last.message?.name as MessageName;
-  return { session, sockets, socket, shelf, happened, name };
+  return { session, sockets, socket, area, happened, name };
 }
 
 const settle = () => new Promise<void>((r) => setImmediate(r));
@@ -91,9 +91,9 @@ async function moveOn(r: Rig) {
   await settle();
 }
 
-/** greeted is a session that holds board 42. */
-async function greeted(shelf?: Shelf) {
-  const r = rig(shelf);
+/** online returns a session that holds board 42. */
+async function online(area?: Area) {
+  const r = rig(area);
   r.session.start();
   await open(r);
   return r;
@@ -113,26 +113,26 @@ test("a new player says hello without a token and keeps the one he gets", async 
   await welcome(r);
   assert.equal(r.session.status.value.link, "online");
   assert.equal(r.session.status.value.board?.id, 42);
-  assert.equal(r.shelf.values.get(keys.token), token);
+  assert.equal(r.area.values.get(keys.token), token);
   assert.ok(r.session.may("move"));
 });
 
 test("a move is answered by the next board", async () => {
-  const r = await greeted();
+  const r = await online();
   r.session.play("e2e4");
   assert.equal(r.name(), "PLAYER_MOVE");
   assert.equal(r.socket().last.token, token);
-  assert.ok(r.shelf.values.has(keys.pending));
+  assert.ok(r.area.values.has(keys.pending));
   await moveOn(r);
   assert.equal(r.session.status.value.board?.id, 17);
   assert.equal(r.session.status.value.sending, null);
-  assert.ok(!r.shelf.values.has(keys.pending));
+  assert.ok(!r.area.values.has(keys.pending));
   const [h] = r.happened;
   assert.ok(h.kind === "switched" && h.from.id === 42 && h.to.id === 17 && h.moved?.uci === "e2e4");
 });
 
 test("a push before the ACK is not the answer", async () => {
-  const r = await greeted();
+  const r = await online();
   r.session.play("e2e4");
   r.socket().board("BOARD_UPDATE", 9, start);
   await settle();
@@ -144,7 +144,7 @@ test("a push before the ACK is not the answer", async () => {
 
 for (const code of [1001, 1006]) {
   test(`a connection that ends with ${code} is made again, and the move is sent again`, async () => {
-    const r = await greeted();
+    const r = await online();
     r.session.play("e2e4");
     r.socket().drop(code);
     assert.equal(r.session.status.value.link, "away");
@@ -162,7 +162,7 @@ for (const code of [1001, 1006]) {
 }
 
 test("numbers go on across connections", async () => {
-  const r = await greeted();
+  const r = await online();
   const before = r.socket().last.seq;
   r.socket().drop();
   mock.timers.tick(2000);
@@ -171,7 +171,7 @@ test("numbers go on across connections", async () => {
 });
 
 test("a move made while the connection is away is sent when it is back", async () => {
-  const r = await greeted();
+  const r = await online();
   r.socket().drop();
   r.session.play("d2d4");
   assert.equal(r.session.status.value.sending?.uci, "d2d4");
@@ -181,7 +181,7 @@ test("a move made while the connection is away is sent when it is back", async (
 });
 
 test("a move made while the connection is closing is sent over the next one", async () => {
-  const r = await greeted();
+  const r = await online();
   const closing = r.socket();
   const before = closing.sent.length;
   closing.readyState = 2;
@@ -196,15 +196,15 @@ test("a move made while the connection is closing is sent over the next one", as
 });
 
 test("a move that an earlier page left behind is sent", async () => {
-  const first = await greeted();
+  const first = await online();
   first.session.play("e2e4"); // and the page is closed
-  const r = await greeted(first.shelf);
+  const r = await online(first.area);
   assert.equal(r.name(), "PLAYER_MOVE");
   assert.equal(r.socket().last.board, 42);
 });
 
 test("a refused move is told, and the board is asked for", async () => {
-  const r = await greeted();
+  const r = await online();
   r.session.play("e2e5");
   r.socket().ack();
   r.socket().refuse(1009, "move rejected (5)");
@@ -215,7 +215,7 @@ test("a refused move is told, and the board is asked for", async () => {
 });
 
 test("over the limit the same request is sent again after a while", async () => {
-  const r = await greeted();
+  const r = await online();
   r.session.play("e2e4");
   const { seq } = r.socket().last;
   r.socket().refuse(1001, "", 0x80);
@@ -227,7 +227,7 @@ test("over the limit the same request is sent again after a while", async () => 
 });
 
 test("a server that does not answer is left, and tried again ever more rarely", async () => {
-  const r = await greeted();
+  const r = await online();
   r.session.play("e2e4");
   mock.timers.tick(12_000);
   assert.ok(r.sockets[0].closed);
@@ -240,8 +240,8 @@ test("a server that does not answer is left, and tried again ever more rarely", 
 });
 
 test("after sleep a silent connection is given a moment, then another one is made", async () => {
-  const r = await greeted();
-  r.session.caller.nudge();
+  const r = await online();
+  r.session.caller.wake();
   assert.equal(r.name(), "CLIENT_HELLO");
   mock.timers.tick(2999);
   assert.ok(!r.sockets[0].closed);
@@ -252,9 +252,9 @@ test("after sleep a silent connection is given a moment, then another one is mad
 });
 
 test("after sleep a move under way does not wait for long either, and is sent again", async () => {
-  const r = await greeted();
+  const r = await online();
   r.session.play("e2e4");
-  r.session.caller.nudge();
+  r.session.caller.wake();
   mock.timers.tick(3500);
   assert.equal(r.sockets.length, 2);
   await open(r);
@@ -262,8 +262,8 @@ test("after sleep a move under way does not wait for long either, and is sent ag
 });
 
 test("after sleep a connection that answers stays", async () => {
-  const r = await greeted();
-  r.session.caller.nudge();
+  const r = await online();
+  r.session.caller.wake();
   await welcome(r);
   mock.timers.tick(10_000);
   assert.equal(r.sockets.length, 1);
@@ -271,11 +271,11 @@ test("after sleep a connection that answers stays", async () => {
 });
 
 test("the network is back: an attempt that began without it is given up for another", async () => {
-  const r = await greeted();
+  const r = await online();
   r.socket().drop();
   mock.timers.tick(500);
   assert.equal(r.sockets.length, 2); // and hears nothing
-  r.session.caller.nudge();
+  r.session.caller.wake();
   assert.equal(r.sockets.length, 3);
   assert.ok(r.sockets[1].closed);
   await open(r);
@@ -303,7 +303,7 @@ test("when all boards are taken he is there without one, and asks again", async 
 });
 
 test("who is turned away knows why, and is let in later", async () => {
-  const r = await greeted();
+  const r = await online();
   r.session.refresh();
   r.socket().ack();
   r.socket().refuse(1001, "you are banned");
@@ -316,12 +316,12 @@ test("who is turned away knows why, and is let in later", async () => {
 });
 
 test("an attempt that is given up before it has opened is closed when it opens", async () => {
-  const r = await greeted();
+  const r = await online();
   r.socket().drop();
   mock.timers.tick(500);
   const attempt = r.socket();
   attempt.readyState = 0;
-  r.session.caller.nudge();
+  r.session.caller.wake();
   assert.ok(!attempt.closed);
   attempt.onopen?.({});
   assert.ok(attempt.closed);
@@ -329,15 +329,15 @@ test("an attempt that is given up before it has opened is closed when it opens",
 });
 
 test("an unknown token gives a new player, who is told", async () => {
-  const shelf = new Shelf();
-  shelf.setItem(keys.token, "ffffffffffffffffffffffffffffffff");
-  const r = await greeted(shelf);
+  const area = new Area();
+  area.setItem(keys.token, "ffffffffffffffffffffffffffffffff");
+  const r = await online(area);
   assert.deepEqual(r.happened.map((h) => h.kind), ["renewed"]);
-  assert.equal(shelf.getItem(keys.token), token);
+  assert.equal(area.getItem(keys.token), token);
 });
 
 test("another tab takes over", async () => {
-  const r = await greeted();
+  const r = await online();
   r.session.yieldTo("another");
   assert.ok(r.session.status.value.elsewhere);
   assert.ok(r.socket().closed);
@@ -346,7 +346,7 @@ test("another tab takes over", async () => {
 });
 
 test("the wall follows summaries, and forgets older generations", async () => {
-  const r = await greeted();
+  const r = await online();
   let now = 0;
   const w = new Watcher(r.session, () => now);
   const of = (generation: number): Field => ({ key: "spectate.summary_generation", type: "int", value: generation });
@@ -368,7 +368,7 @@ test("the wall follows summaries, and forgets older generations", async () => {
 });
 
 test("watching goes on after a reconnect", async () => {
-  const r = await greeted();
+  const r = await online();
   const w = new Watcher(r.session);
   w.watch({ kind: "focus", board: 5 });
   r.socket().drop();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { blake2b } from "@noble/hashes/blake2.js";
-import { Ctrl, decode, encode, type Field, type Fragment, fromHex, Joiner, Malformed, type MessageName, messages, type Packet, split, toHex } from "../src/wire";
+import { Ctrl, decode, encode, type Field, type Fragment, fromHex, Reassembler, Malformed, type MessageName, messages, type Packet, split, toHex } from "../src/wire";
 
 interface Golden {
   id: string;
@@ -120,10 +120,10 @@ function cut(payload: Uint8Array): Fragment[] {
 for (const size of [0, 1, 1152, 1153, 5000]) {
   test(`a payload of ${size} bytes is joined from its fragments, in any order`, () => {
     const payload = Uint8Array.from({ length: size }, (_, i) => i * 7);
-    const joiner = new Joiner();
+    const reassembler = new Reassembler();
     const results = cut(payload)
       .reverse()
-      .map((f) => joiner.add(31, f));
+      .map((f) => reassembler.add(31, f));
     assert.deepEqual(results.pop(), payload);
     assert.ok(results.every((r) => r === null));
   });
@@ -137,9 +137,9 @@ test("a transfer is refused when its hash, its count or a chunk is wrong", () =>
     (f: Fragment) => (f.chunk = f.chunk.slice(1)),
     (f: Fragment) => (f.total_len = 1 << 21),
   ]) {
-    const joiner = new Joiner();
+    const reassembler = new Reassembler();
     const fragments = cut(payload);
     fragments.forEach(spoil);
-    assert.ok(fragments.every((f) => joiner.add(31, f) === null));
+    assert.ok(fragments.every((f) => reassembler.add(31, f) === null));
   }
 });

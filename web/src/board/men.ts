@@ -1,5 +1,5 @@
-// Men are the pieces on a board with a name that survives a move, so that the
-// same element slides from square to square.
+// Men are the pieces on a board with an id that survives a move, so that the same
+// element slides from square to square.
 
 import type { Position } from "../chess";
 
@@ -11,7 +11,7 @@ export interface Man {
 
 let ids = 0;
 
-/** follow names the pieces of a position, taking over names from the one before. */
+/** follow gives the pieces of a position ids, the same as in the position before where a piece stayed or moved. */
 export function follow(before: readonly Man[], position: Position): Man[] {
   const left = new Map<string, Man[]>();
   const stayed = new Map<number, Man>();

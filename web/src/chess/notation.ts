@@ -28,7 +28,7 @@ export function san(p: Position, m: Move): string {
   return kind + from(p, m) + takes + squareName(m.to) + mark;
 }
 
-/** from is as much of the square as tells the piece from its like. */
+/** from returns as much of the square as tells the piece from others of its kind. */
 function from(p: Position, m: Move): string {
   const like = p.legal().filter((x) => x.to === m.to && x.from !== m.from && !x.castling && p.at(x.from) === p.at(m.from));
   if (like.length === 0) return "";

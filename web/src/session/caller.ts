@@ -1,35 +1,36 @@
 // The queue of requests of a page, over one connection after the other. It
-// connects, greets, and connects again when the connection breaks; requests wait
-// meanwhile, and what was under way is asked again.
+// connects, says hello, and connects again when the connection breaks; requests
+// wait meanwhile, and the request under way is sent again.
 
-import type { MessageName, Outgoing, Packet } from "../wire";
-import { type Call, Connection, type Counter, Lost, type Sock } from "./connection";
+import type { Answer, Outgoing, Packet, RequestName } from "../wire";
+import { type Call, Connection, type Counter, Lost, type Socket } from "./connection";
 
 export type LinkState = "connecting" | "online" | "away" | "stopped";
 
 interface CallerOptions {
-  open(): Sock;
-  /** token is that of the session, written into a request when it is sent. */
+  open(): Socket;
+  /** token returns the token of the session, which a request carries when it is sent. */
   token(): string;
-  /** greet says hello over a fresh connection; requests wait until it is answered. */
-  greet(ask: Ask): Promise<void>;
+  /** hello asks for the session over a new connection; requests wait until it is answered. */
+  hello(ask: Ask): Promise<void>;
   changed(state: LinkState): void;
   pushed(p: Packet): void;
 }
 
-export type Ask = <K extends MessageName>(request: Outgoing<K>, ...expect: MessageName[]) => Promise<Packet>;
+/** Ask sends a request and waits for its answer; an ERROR is thrown as Denied. */
+export type Ask = <K extends RequestName>(request: Outgoing<K>) => Promise<Answer<K>>;
 
 const firstDelay = 250; // ms before the second attempt
 const maxDelay = 15_000;
-const heartbeat = 25_000; // ms of silence after which the server is asked whether it is there
+const heartbeat = 25_000; // ms between two hellos that show whether the server is there
 
 export class Caller implements Counter {
   private connection: Connection | null = null;
-  private greeted = false;
+  private ready = false; // the hello of this connection was answered
   private queue: Call[] = [];
   private delay = 0;
-  private retry: ReturnType<typeof setTimeout> | undefined;
-  private beat: ReturnType<typeof setTimeout> | undefined;
+  private retryTimer: ReturnType<typeof setTimeout> | undefined;
+  private heartbeatTimer: ReturnType<typeof setTimeout> | undefined;
   private seq = 1 + Math.floor(Math.random() * 0x3fffffff);
   state: LinkState = "stopped";
 
@@ -41,113 +42,112 @@ export class Caller implements Counter {
 
   start(): void {
     if (this.state !== "stopped") return;
-    this.become("connecting");
+    this.setState("connecting");
     this.connect();
   }
 
-  /** stop ends the connection; what waits is lost. */
+  /** stop ends the connection; requests that wait are Lost. */
   stop(): void {
-    clearTimeout(this.retry);
-    clearTimeout(this.beat);
-    this.become("stopped");
+    clearTimeout(this.retryTimer);
+    clearTimeout(this.heartbeatTimer);
+    this.setState("stopped");
     this.connection?.end(false);
     this.connection = null;
     for (const call of this.queue.splice(0)) call.reject(new Lost("stopped"));
   }
 
   /**
-   * nudge is called when the network or the page comes back: it connects at once, or asks whether the server is there.
-   * A connection that slept may be dead without knowing it, so the answer has to come soon.
+   * wake is called when the network or the page comes back: it connects at once, or asks whether the server is there.
+   * A connection that slept may be dead without a close event, so the wait for the answer is short.
    */
-  nudge(): void {
+  wake(): void {
     if (this.state === "away") {
       this.delay = 0;
-      clearTimeout(this.retry);
+      clearTimeout(this.retryTimer);
       const attempt = this.connection;
-      this.connection = null; // an attempt under way may have begun in the network before
+      this.connection = null; // an attempt under way may have begun in the network of before
       attempt?.end(false);
       this.connect();
     } else if (this.state === "online" && this.connection) {
-      if (!this.connection.busy) this.options.greet(this.ask).catch(() => {});
+      if (!this.connection.busy) this.options.hello(this.ask).catch(() => {});
       this.connection.hurry();
-      this.greetSoon(heartbeat);
+      this.helloLater();
     }
   }
 
-  ask: Ask = (request, ...expect) => this.enqueue(request, expect, true);
+  ask: Ask = (request) => this.enqueue(request, true);
 
-  /** askOnce is for a request that must not be repeated as it is: Lost when the connection breaks. */
-  askOnce: Ask = (request, ...expect) => this.enqueue(request, expect, false);
+  /** askOnce is for a request that must not be sent twice: Lost when the connection breaks. */
+  askOnce: Ask = (request) => this.enqueue(request, false);
 
-  private enqueue(request: Outgoing<any>, expect: readonly MessageName[], again: boolean): Promise<Packet> {
+  private enqueue<K extends RequestName>(request: Outgoing<K>, repeatable: boolean): Promise<Answer<K>> {
     if (this.state === "stopped") return Promise.reject(new Lost("stopped"));
     return new Promise((resolve, reject) => {
-      this.queue.push({ request, expect, again, resolve, reject });
-      this.pump();
+      this.queue.push({ request, repeatable, resolve: resolve as Call["resolve"], reject });
+      this.sendNext();
     });
   }
 
-  private become(state: LinkState): void {
+  private setState(state: LinkState): void {
     if (this.state === state) return;
     this.state = state;
     this.options.changed(state);
   }
 
   private connect(): void {
-    this.greeted = false;
+    this.ready = false;
     const connection = new Connection(this.options.open(), this, {
       opened: () => this.hello(connection),
-      idle: () => this.pump(),
+      idle: () => this.sendNext(),
       pushed: (p) => this.options.pushed(p),
-      closed: (restarting, unfinished) => this.broke(connection, restarting, unfinished),
+      closed: (restarting, unfinished) => this.disconnected(connection, restarting, unfinished),
     });
     this.connection = connection;
   }
 
   private hello(connection: Connection): void {
-    const ask: Ask = (request, ...expect) =>
-      new Promise((resolve, reject) => connection.ask({ request, expect, again: false, resolve, reject }));
-    this.options.greet(ask).then(
+    const ask: Ask = (request) => new Promise((resolve, reject) => connection.ask({ request, repeatable: false, resolve: resolve as Call["resolve"], reject }));
+    this.options.hello(ask).then(
       () => {
         if (this.connection !== connection) return;
-        this.greeted = true;
+        this.ready = true;
         this.delay = 0;
-        this.become("online");
-        this.greetSoon(heartbeat);
-        this.pump();
+        this.setState("online");
+        this.helloLater();
+        this.sendNext();
       },
       () => connection.end(false), // refused, or broken: try again later
     );
   }
 
-  /** greetSoon asks for the session again: it shows that the server is there, and what has changed. */
-  private greetSoon(ms: number): void {
-    clearTimeout(this.beat);
-    this.beat = setTimeout(() => {
+  /** helloLater asks for the session again: the answer shows that the server is there, and what has changed. */
+  private helloLater(): void {
+    clearTimeout(this.heartbeatTimer);
+    this.heartbeatTimer = setTimeout(() => {
       if (this.state !== "online") return;
-      if (!this.connection?.busy) this.options.greet(this.ask).catch(() => {});
-      this.greetSoon(heartbeat);
-    }, ms);
+      if (!this.connection?.busy) this.options.hello(this.ask).catch(() => {});
+      this.helloLater();
+    }, heartbeat);
   }
 
-  private pump(): void {
-    if (!this.greeted || !this.connection || this.connection.busy) return;
+  private sendNext(): void {
+    if (!this.ready || !this.connection || this.connection.busy) return;
     const call = this.queue.shift();
     if (call) this.connection.ask({ ...call, request: { ...call.request, token: this.options.token() } });
   }
 
-  private broke(connection: Connection, restarting: boolean, unfinished: Call | null): void {
+  private disconnected(connection: Connection, restarting: boolean, unfinished: Call | null): void {
     if (this.connection !== connection) return;
     this.connection = null;
-    const inGreeting = !this.greeted;
-    this.greeted = false;
-    clearTimeout(this.beat);
-    if (unfinished?.again) this.queue.unshift(unfinished);
+    const wasReady = this.ready;
+    this.ready = false;
+    clearTimeout(this.heartbeatTimer);
+    if (unfinished?.repeatable) this.queue.unshift(unfinished);
     else unfinished?.reject(new Lost("the connection broke"));
     if (this.state === "stopped") return;
-    this.become("away");
-    const delay = restarting && !inGreeting ? 0 : this.delay;
+    this.setState("away");
+    const delay = restarting && wasReady ? 0 : this.delay;
     this.delay = Math.min(maxDelay, Math.max(firstDelay, 2 * this.delay));
-    this.retry = setTimeout(() => this.connect(), delay * (0.75 + Math.random() / 2));
+    this.retryTimer = setTimeout(() => this.connect(), delay * (0.75 + Math.random() / 2));
   }
 }

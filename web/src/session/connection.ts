@@ -1,8 +1,8 @@
 // One WebSocket, from its opening to its end: packets in and out, and the one
-// request that is under way. An answer does not name its request, so they are
-// asked one after the other; an answer counts only behind the ACK.
+// request that is under way. Answers do not name their request, so requests are
+// sent one after the other; an answer counts only after the ACK.
 
-import { decode, decodePayload, encode, Flag, Joiner, type MessageName, type Outgoing, type Packet, split } from "../wire";
+import { decode, decodePayload, encode, Flag, type Outgoing, type Packet, Reassembler, replies, type RequestName, split } from "../wire";
 
 /** Denied is a request that the server refused. */
 export class Denied extends Error {
@@ -19,20 +19,19 @@ export class Denied extends Error {
 export class Lost extends Error {}
 
 export interface Call {
-  request: Outgoing<MessageName>;
-  expect: readonly MessageName[]; // what answers it, besides ERROR; none: the ACK alone
-  again: boolean; // it may be sent once more over the next connection
+  request: Outgoing<RequestName>;
+  repeatable: boolean; // it may be sent again over the next connection
   resolve(p: Packet): void;
   reject(e: Error): void;
 }
 
-/** Counter numbers packets, across connections. */
+/** Counter numbers the packets of all connections. */
 export interface Counter {
   next(): number;
 }
 
-/** Sock is what of a WebSocket is used. */
-export interface Sock {
+/** Socket is the part of WebSocket that is used. */
+export interface Socket {
   binaryType: string;
   readonly readyState: number;
   onopen: ((e: any) => void) | null;
@@ -49,9 +48,9 @@ interface Handlers {
   closed(restarting: boolean, unfinished: Call | null): void;
 }
 
-const patience = 12_000; // ms for an ACK, and again for its answer
-const moment = 3_000; // ms for an answer when there is reason to doubt the connection
-const pause = 1_000; // ms after the server said "too many requests"
+const timeout = 12_000; // ms for an ACK, and again for its answer
+const shortTimeout = 3_000; // ms for an answer when the connection may be dead
+const limitPause = 1_000; // ms after the server said "too many requests"
 const goingAway = 1001;
 const connecting = 0; // WebSocket.CONNECTING
 const open = 1; // WebSocket.OPEN
@@ -59,11 +58,11 @@ const open = 1; // WebSocket.OPEN
 export class Connection {
   private current: { call: Call; seq: number; bytes: Uint8Array<ArrayBuffer>; acked: boolean } | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private joiner = new Joiner();
+  private reassembler = new Reassembler();
   private ended = false;
 
   constructor(
-    private socket: Sock,
+    private socket: Socket,
     private counter: Counter,
     private handlers: Handlers,
   ) {
@@ -71,7 +70,7 @@ export class Connection {
     socket.onopen = () => this.ended || handlers.opened();
     socket.onmessage = (e) => this.ended || this.receive(new Uint8Array(e.data as ArrayBuffer));
     socket.onclose = (e) => this.end(e.code === goingAway);
-    this.timer = setTimeout(() => this.end(false), patience); // to open
+    this.timer = setTimeout(() => this.end(false), timeout); // to open
   }
 
   get busy(): boolean {
@@ -86,12 +85,12 @@ export class Connection {
     this.send(bytes);
   }
 
-  /** hurry gives what is under way only a moment more. */
+  /** hurry shortens the wait for the request under way. */
   hurry(): void {
-    if (this.current) this.wait(() => this.end(false), moment);
+    if (this.current) this.wait(() => this.end(false), shortTimeout);
   }
 
-  /** end closes the connection and hands back what was under way. */
+  /** end closes the connection and returns the request under way to the handler. */
   end(restarting: boolean): void {
     if (this.ended) return;
     this.ended = true;
@@ -99,7 +98,7 @@ export class Connection {
     const unfinished = this.current?.call ?? null;
     this.current = null;
     this.socket.onclose = null;
-    if (this.socket.readyState === connecting) this.socket.onopen = () => this.socket.close(); // to close it now is logged as an error
+    if (this.socket.readyState === connecting) this.socket.onopen = () => this.socket.close(); // browsers log an error when it is closed while it opens
     else this.socket.close();
     this.handlers.closed(restarting, unfinished);
   }
@@ -112,33 +111,33 @@ export class Connection {
   private receive(message: Uint8Array): void {
     try {
       for (const b of split(message)) {
-        const p = this.whole(decode(b));
-        if (p) this.take(p);
+        const p = this.join(decode(b));
+        if (p) this.dispatch(p);
       }
     } catch {
-      this.end(false); // it does not speak our language; another connection may
+      this.end(false); // malformed: try another connection
     }
   }
 
-  /** whole is a packet, or the one that its last fragment completes. */
-  private whole(p: Packet): Packet | null {
+  /** join returns the packet; of a fragment, the packet that it completes, or null. */
+  private join(p: Packet): Packet | null {
     if (!p.fragment) return p;
-    const payload = this.joiner.add(p.code, p.fragment);
+    const payload = this.reassembler.add(p.code, p.fragment);
     return payload ? { ...p, ...decodePayload(p.code, 0, payload), fragment: null } : null;
   }
 
-  private take(p: Packet): void {
+  private dispatch(p: Packet): void {
     const c = this.current;
     const name = p.message?.name;
     if (name === "ACK") {
       if (!c || p.seq !== c.seq) return;
       c.acked = true;
-      if (c.call.expect.length === 0) this.finish((call) => call.resolve(p));
-      else this.wait(() => this.end(false), patience);
+      if (replies[c.call.request.name].length === 0) this.finish((call) => call.resolve(p));
+      else this.wait(() => this.end(false), timeout);
       return;
     }
     if (c && !c.acked && name === "ERROR" && p.flags & Flag.UNRELIABLE) {
-      this.wait(() => this.repeat(), pause); // over the limit: it counts as not received
+      this.wait(() => this.repeat(), limitPause); // over the limit: the request counts as not received
       return;
     }
     if (c?.acked && p.message && (name === "ERROR" || name === "LOGIN_FAILED")) {
@@ -146,7 +145,7 @@ export class Connection {
       this.finish((call) => call.reject(new Denied(code, reason, p.ext.int("error.blocking") === 1)));
       return;
     }
-    if (c?.acked && name && c.call.expect.includes(name)) {
+    if (c?.acked && (replies[c.call.request.name] as readonly string[]).includes(name ?? "")) {
       this.finish((call) => call.resolve(p));
       return;
     }
@@ -158,10 +157,10 @@ export class Connection {
     this.send(this.current.bytes);
   }
 
-  /** send sends a request and waits for its ACK. A socket that is closing already says so in a moment. */
+  /** send sends a request and waits for its ACK. A socket that is closing will call onclose. */
   private send(bytes: Uint8Array<ArrayBuffer>): void {
     if (this.socket.readyState === open) this.socket.send(bytes);
-    this.wait(() => this.end(false), patience);
+    this.wait(() => this.end(false), timeout);
   }
 
   private finish(how: (call: Call) => void): void {

@@ -2,12 +2,12 @@
 
 import type { Key } from "../identity";
 import { Lost } from "./connection";
-import { keys } from "./keep";
+import { keys } from "./storage";
 import type { Session } from "./session";
 
 const tries = 3;
 
-/** login proves the key to the server. A connection that breaks under way uses the challenge up, so it begins again. */
+/** login proves the key to the server. It begins again when the connection breaks, because that uses up the challenge. */
 export async function login(session: Session, key: Key, message: (token: string, publicKey: string, challenge: string) => Uint8Array): Promise<void> {
   for (let i = 1; ; i++) {
     try {
@@ -20,25 +20,25 @@ export async function login(session: Session, key: Key, message: (token: string,
 
 async function once(session: Session, key: Key, message: (token: string, publicKey: string, challenge: string) => Uint8Array): Promise<void> {
   const { caller } = session;
-  const asked = await caller.ask({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey } }, "LOGIN_CHALLENGE");
-  if (asked.message?.name !== "LOGIN_CHALLENGE") throw new Error("no challenge");
+  const asked = await caller.ask({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey } });
+  if (asked.message.name !== "LOGIN_CHALLENGE") throw new Error("no challenge");
   const { token } = session.status.value;
   const signature = key.sign(message(token, key.publicKey, asked.message.body.challenge));
-  const answer = await caller.askOnce({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey, signature } }, "LOGIN_SUCCESS");
-  session.keep.set(keys.loggedIn, token);
+  const answer = await caller.askOnce({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey, signature } });
+  session.stored.set(keys.loggedIn, token);
   session.adopt(answer, null);
 }
 
-/** isLoggedIn reports whether this token has been tied to the identity. */
+/** isLoggedIn reports whether the session of this token is tied to the identity. */
 export function isLoggedIn(session: Session): boolean {
-  return session.keep.get(keys.entropy) !== null && session.keep.get(keys.loggedIn) === session.status.value.token;
+  return session.stored.get(keys.entropy) !== null && session.stored.get(keys.loggedIn) === session.status.value.token;
 }
 
 /** logout unties the key, forgets it in this browser, and starts as a new player. */
 export async function logout(session: Session): Promise<void> {
   await session.caller.ask({ name: "LOGOUT", body: {} }).catch(() => {});
-  session.keep.set(keys.entropy, null);
-  session.keep.set(keys.loggedIn, null);
+  session.stored.set(keys.entropy, null);
+  session.stored.set(keys.loggedIn, null);
   session.forget();
   session.start();
 }

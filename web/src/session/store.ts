@@ -1,4 +1,4 @@
-// A Store is a value that tells who is interested when it changes.
+// A Store is a value that calls its subscribers when it changes.
 
 import { useEffect, useState } from "preact/hooks";
 

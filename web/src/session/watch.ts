@@ -5,18 +5,18 @@ import { type Board, boardOf } from "./board";
 import type { Session } from "./session";
 import { Store } from "./store";
 
-export interface Sighting extends Board {
+export interface WatchedBoard extends Board {
   seen: number; // ms, when it last changed
-  heat: number; // changes while we watched, the older ones counting less
+  heat: number; // changes while we watched, older ones weigh less
 }
 
 export type View = { kind: "summary"; standard: boolean; chess960: boolean } | { kind: "focus"; board: Int };
 
-const cooling = 30_000; // ms in which a board's heat falls to a third
+const heatDecay = 30_000; // ms in which a board's heat falls to a third
 
 export class Watcher {
-  readonly boards = new Map<string, Sighting>();
-  /** tick counts changes, for whoever draws. */
+  readonly boards = new Map<string, WatchedBoard>();
+  /** tick counts changes, for the views. */
   readonly tick = new Store(0);
   readonly state = new Store<"idle" | "summary" | "focus" | "refused">("idle");
   refusal = "";
@@ -29,20 +29,20 @@ export class Watcher {
     private now: () => number = () => performance.now(),
   ) {}
 
-  /** watch shows something from now on; it goes on after a reconnect. */
+  /** watch begins to watch a view; watching goes on after a reconnect. */
   watch(view: View): void {
     if (this.off.length === 0) {
-      this.off = [this.session.onPacket((p) => this.take(p)), this.followLink()];
+      this.off = [this.session.onPacket((p) => this.receive(p)), this.followLink()];
     }
     this.view = view;
     this.clear();
     this.ask();
   }
 
-  /** ranked are the boards, busiest first; among equals those with more moves behind them. */
+  /** ranked returns the boards, busiest first; among equals those with more moves first. */
   ranked(): string[] {
     const now = this.now();
-    const heat = (s: Sighting) => s.heat * Math.exp((s.seen - now) / cooling);
+    const heat = (s: WatchedBoard) => s.heat * Math.exp((s.seen - now) / heatDecay);
     return [...this.boards.values()]
       .map((s) => ({ id: String(s.id), heat: heat(s), version: s.version }))
       .sort((a, b) => b.heat - a.heat || b.version - a.version || Number(a.id) - Number(b.id))
@@ -54,10 +54,10 @@ export class Watcher {
     this.view = null;
     this.clear();
     this.state.set("idle");
-    this.session.caller.ask({ name: "SPECTATE_STOP", body: {} }, "SPECTATE_UPDATE").catch(() => {});
+    this.session.caller.ask({ name: "SPECTATE_STOP", body: {} }).catch(() => {});
   }
 
-  /** followLink asks again after the connection was away. */
+  /** followLink asks again after the connection was lost. */
   private followLink(): () => void {
     let was = this.session.status.value.link;
     return this.session.status.subscribe(({ link }) => {
@@ -71,8 +71,8 @@ export class Watcher {
     if (!view || this.session.status.value.link !== "online") return;
     const flags = view.kind === "summary" ? (view.standard ? Flag.MODE_FILTER_STANDARD : 0) | (view.chess960 ? Flag.MODE_FILTER_CHESS960 : 0) : 0;
     const request = { name: "SPECTATE_GAME", body: {}, flags, board: view.kind === "focus" ? view.board : 0 } as const;
-    this.session.caller.ask(request, "SPECTATE_UPDATE").then(
-      (p) => this.view === view && this.take(p),
+    this.session.caller.ask(request).then(
+      (p) => this.view === view && this.receive(p),
       (e: Error) => {
         if (this.view !== view) return;
         this.refusal = e.message;
@@ -87,7 +87,7 @@ export class Watcher {
     this.tick.set(this.tick.value + 1);
   }
 
-  private take(p: Packet): void {
+  private receive(p: Packet): void {
     if (p.message?.name === "SERVER_NOTIFICATION" && p.message.body.type === Notice.spectateEnded) {
       this.refusal = p.message.body.text;
       if (p.flags & Flag.SPECTATE_NOTICE_STOPPED) this.state.set("refused");
@@ -109,7 +109,7 @@ export class Watcher {
     const before = this.boards.get(key);
     const changed = !before || before.fen !== board.fen;
     const seen = changed ? this.now() : before.seen;
-    const heat = before ? before.heat * Math.exp((before.seen - seen) / cooling) + (changed ? 1 : 0) : 0;
+    const heat = before ? before.heat * Math.exp((before.seen - seen) / heatDecay) + (changed ? 1 : 0) : 0;
     this.boards.set(key, { ...board, seen, heat });
     this.tick.set(this.tick.value + 1);
   }

@@ -1,4 +1,4 @@
-// The colours of the style sheet, for whoever draws on a canvas.
+// The colours of the style sheet, for drawing on a canvas.
 
 import { useEffect, useState } from "preact/hooks";
 

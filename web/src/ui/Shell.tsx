@@ -1,4 +1,4 @@
-// What is around every view: the name, the ways to go, who is there, messages.
+// The frame of every view: name, navigation, how many are here, messages.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -9,7 +9,7 @@ import { t } from "../texts";
 import { Icon } from "./Icon";
 import { SettingsDialog } from "./Settings";
 
-const ways = [
+const links = [
   { path: "/", icon: "board", text: t.nav.play, views: ["play"] },
   { path: "/watch", icon: "watch", text: t.nav.watch, views: ["watch", "focus", "game"] },
   { path: "/you", icon: "you", text: t.nav.you, views: ["you"] },
@@ -31,7 +31,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <b>{t.name}</b>
         </a>
         <nav class="ways" aria-label={t.nav.label}>
-          {ways.map((w) => (
+          {links.map((w) => (
             <a
               key={w.path}
               href={w.path}
@@ -58,7 +58,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   );
 }
 
-/** Crowd says how many are here right now. */
+/** Crowd shows how many players and watchers are here now. */
 function Crowd() {
   const [live, setLive] = useState<Live | null>(null);
   useEffect(() => {
@@ -68,7 +68,7 @@ function Crowd() {
       try {
         if (document.visibilityState === "visible" && session.status.value.link !== "away") setLive(await api.live());
       } catch (e) {
-        gone ||= e instanceof Missing; // a server that does not count
+        gone ||= e instanceof Missing; // a server without /api/live
       }
       if (!gone) timer = setTimeout(ask, 3000);
     };
@@ -96,7 +96,7 @@ function LinkBanner() {
   useEffect(() => {
     setLate(false);
     if (link !== "away") return;
-    const timer = setTimeout(() => setLate(true), 600); // a handoff is shorter: no alarm
+    const timer = setTimeout(() => setLate(true), 600); // a handoff is shorter than this
     return () => clearTimeout(timer);
   }, [link]);
   if (elsewhere) {
@@ -109,12 +109,12 @@ function LinkBanner() {
       </div>
     );
   }
-  const out = refusal && board; // without a board it is said in its place
+  const out = refusal && board; // without a board the view shows the refusal
   if (!out && (link !== "away" || !late)) return null;
   return (
     <div class="banner bad" role="alert">
       {out ? `${t.link.refused} ${refusal.message}` : sending ? t.link.awayMove : t.link.away}
-      <button type="button" onClick={() => session.caller.nudge()}>
+      <button type="button" onClick={() => session.caller.wake()}>
         {t.link.retry}
       </button>
     </div>

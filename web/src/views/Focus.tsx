@@ -6,7 +6,7 @@ import type { Arrow } from "../board/Arrows";
 import { BoardView } from "../board/BoardView";
 import { Piece } from "../board/PieceDefs";
 import { type Color, fromUCI, type Move, Position, san, uci } from "../chess";
-import { predict, type Twig } from "../session/predictions";
+import { predict, type PredictionNode } from "../session/predictions";
 import { useStore } from "../session/store";
 import { settings } from "../settings";
 import { t } from "../texts";
@@ -16,8 +16,8 @@ import { MoveList } from "./MoveList";
 import { Predictions, usePredictions } from "./Predictions";
 import { useGame } from "./useGame";
 
-/** useSighting follows one board live. */
-function useSighting(board: string) {
+/** useWatchedBoard follows one live board. */
+function useWatchedBoard(board: string) {
   useEffect(() => {
     watcher.watch({ kind: "focus", board: BigInt(board) });
     return () => watcher.stop();
@@ -29,24 +29,24 @@ function useSighting(board: string) {
 export function Focus({ board }: { board: string }) {
   const state = useStore(watcher.state);
   const { flipped } = useStore(settings);
-  const live = useSighting(board);
+  const live = useWatchedBoard(board);
   const { line, game } = useGame(board, live);
   const [at, setAt] = useState<number | null>(null); // null is live
-  const [stem, setStem] = useState<{ twig: Twig; position: Position; name: string } | null>(null);
+  const [parent, setParent] = useState<{ node: PredictionNode; position: Position; name: string } | null>(null);
   const chess960 = live?.chess960 ?? game?.chess960 !== undefined;
 
   useEffect(() => {
     document.title = `${t.play.board(board)} · ${t.name}`;
     setAt(null);
   }, [board]);
-  useEffect(() => setStem(null), [live?.fen, board]);
+  useEffect(() => setParent(null), [live?.fen, board]);
 
   const now = useMemo(() => (live ? Position.parse(live.fen) : null), [live?.fen]);
   const last = line?.moves.length ?? 0;
   const past = at !== null && line ? line.positions[Math.min(at, last)] : null;
-  const position = past ?? stem?.position ?? now ?? line?.positions[last] ?? null;
+  const position = past ?? parent?.position ?? now ?? line?.positions[last] ?? null;
   const squares = past ? (line!.moves[at! - 1]?.squares ?? null) : (live?.lastMove ?? line?.moves[last - 1]?.squares ?? null);
-  const tips = usePredictions(board, now, line);
+  const predictions = usePredictions(board, now, line);
 
   if (state === "refused" && !line) {
     return (
@@ -61,23 +61,23 @@ export function Focus({ board }: { board: string }) {
     const text = uci(m, chess960);
     const name = san(position, m);
     try {
-      const verdict = await predict(session, BigInt(board), text, stem?.twig.id ?? 0);
-      if (verdict === SubmitStatus.created) {
+      const status = await predict(session, BigInt(board), text, parent?.node.id ?? 0);
+      if (status === SubmitStatus.created) {
         tell(t.predict.made(name), "good");
-        if (!stem) tips.guess(text, name);
-      } else tell(t.predict.refused[verdict] || t.predict.failed, "bad");
+        if (!parent) predictions.guess(text, name);
+      } else tell(t.predict.refused[status] || t.predict.failed, "bad");
     } catch (e) {
       tell(`${t.predict.failed} ${(e as Error).message}`, "bad");
     }
-    setStem(null);
-    tips.refresh();
+    setParent(null);
+    predictions.refresh();
   };
 
-  const most = Math.max(1, ...tips.tree.map((x) => x.count));
+  const most = Math.max(1, ...predictions.tree.map((x) => x.count));
   const arrows: Arrow[] =
-    past || stem || !now
+    past || parent || !now
       ? []
-      : tips.tree.flatMap((x) => {
+      : predictions.tree.flatMap((x) => {
           const m = x.status === PredictionStatus.pending ? fromUCI(now, x.uci) : undefined;
           return m ? [{ from: m.from, to: m.to, weight: x.count / most, mine: x.mine }] : [];
         });
@@ -94,7 +94,7 @@ export function Focus({ board }: { board: string }) {
           {chess960 && <span class="tag">{t.play.chess960}</span>}
           <span class="turn">
             <Piece piece={position.turn === "w" ? "K" : "k"} />
-            {stem ? t.predict.pendingMove(stem.name) : t.watch.toMove(side)}
+            {parent ? t.predict.pendingMove(parent.name) : t.watch.toMove(side)}
           </span>
           <span class="tools">
             {past ? (
@@ -121,7 +121,7 @@ export function Focus({ board }: { board: string }) {
               position={position}
               bottom={bottom}
               mover={!past && session.may("predict") ? position.turn : null}
-              lastMove={stem ? null : squares}
+              lastMove={parent ? null : squares}
               arrows={arrows}
               label={t.play.board(board)}
               onMove={onMove}
@@ -132,13 +132,13 @@ export function Focus({ board }: { board: string }) {
       <aside class="panel">
         {line && <MoveList line={line} travel={{ at: at ?? last, last, to: (ply) => setAt(ply >= last ? null : ply) }} note={(ply) => line.moves[ply - 1]?.handle} />}
         <Predictions
-          tips={tips}
+          state={predictions}
           position={now}
-          stem={stem?.twig ?? null}
-          onFollow={(twig) => {
-            const m = now && fromUCI(now, twig.uci);
+          parent={parent?.node ?? null}
+          onFollow={(node) => {
+            const m = now && fromUCI(now, node.uci);
             setAt(null);
-            setStem(m ? { twig, position: now.play(m), name: san(now, m) } : null);
+            setParent(m ? { node, position: now.play(m), name: san(now, m) } : null);
           }}
         />
       </aside>

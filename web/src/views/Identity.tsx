@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { session, tell } from "../app";
 import * as identity from "../identity";
-import { keys } from "../session/keep";
+import { keys } from "../session/storage";
 import { isLoggedIn, login, logout } from "../session/login";
 import { useStore } from "../session/store";
 import { askStanding, forgetPast, standing } from "../standing";
@@ -17,15 +17,15 @@ export function IdentityCard() {
   const { token, link } = useStore(session.status);
   const now = useStore(standing);
   const [step, setStep] = useState<Step>("none");
-  const [entropy, setEntropy] = useState(session.keep.get(keys.entropy));
+  const [entropy, setEntropy] = useState(session.stored.get(keys.entropy));
   const inside = entropy !== null && isLoggedIn(session);
 
   const enter = async (secret: string, after: Step) => {
     setStep("busy");
     try {
       await login(session, identity.keyOf(secret), identity.loginMessage);
-      session.keep.set(keys.entropy, secret);
-      session.keep.set(keys.loggedIn, session.status.value.token);
+      session.stored.set(keys.entropy, secret);
+      session.stored.set(keys.loggedIn, session.status.value.token);
       setEntropy(secret);
       setStep(after);
       askStanding(0);

@@ -24,7 +24,7 @@ interface Row {
   self: boolean;
 }
 
-/** rowsOf are the rows of a page. The ranking may be older than the player's name: his own row has the one that we know. */
+/** rowsOf returns the rows of a page. The ranking may be older than the player's handle: his own row shows the handle of his session. */
 function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: string): Row[] {
   const list = rows.map((r) => ({
     rank: r.rank,
@@ -67,9 +67,8 @@ export function Leaderboard() {
       body: { type: order, limit: perPage },
       ext: [intField("leaderboard.page_index", page)],
     } as const;
-    session.caller.ask(request, "LEADERBOARD_DATA").then(
+    session.caller.ask(request).then(
       (p) => {
-        if (p.message?.name !== "LEADERBOARD_DATA") return;
         const { rows, self_rank } = p.message.body;
         setView({ rows: rowsOf(p, rows, self_rank, now?.handle ?? ""), total: p.ext.int("leaderboard.total_count") ?? rows.length });
       },

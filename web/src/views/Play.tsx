@@ -7,15 +7,15 @@ import { Piece } from "../board/PieceDefs";
 import { type Color, type Move, outcome, Position, san, uci } from "../chess";
 import type { Board } from "../session/board";
 import { useStore } from "../session/store";
-import { calm, settings } from "../settings";
+import { reducedMotion, settings } from "../settings";
 import { sounds } from "../sound";
 import { askStanding, remember } from "../standing";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
 import { Panel } from "./PlayPanel";
 
-const landing = 260; // ms in which the eye sees its own move arrive
-const leaving = 200; // ms of the old board's way out
+const landing = 260; // ms in which the player sees his own move
+const leaving = 200; // ms in which the old board slides out
 
 interface Shown {
   board: Board;
@@ -26,7 +26,7 @@ interface Shown {
 
 const still = (board: Board, phase: Shown["phase"]): Shown => ({ board, position: Position.parse(board.fen), lastMove: board.lastMove, phase });
 
-/** useStage is the board on show, which follows the session at the eye's pace. */
+/** useStage returns the board on show, which follows the session with animations. */
 function useStage() {
   const { board } = useStore(session.status);
   const [shown, show] = useState<Shown | null>(board ? still(board, "here") : null);
@@ -34,22 +34,22 @@ function useStage() {
   const moved = useRef(0);
 
   useEffect(() => {
-    if (!board) show(null); // all are taken, or nobody is here any more
+    if (!board) show(null); // all boards are taken, or the session has ended
     if (!board || (shown && shown.board === board)) return;
     if (!shown || shown.board.id === board.id) {
       show(still(board, "here"));
       return;
     }
     const from = String(shown.board.id);
-    const slow = calm() ? 0 : 1;
-    const wait = Math.max(0, landing - (performance.now() - moved.current)) * slow;
+    const speed = reducedMotion() ? 0 : 1;
+    const wait = Math.max(0, landing - (performance.now() - moved.current)) * speed;
     const timers = [
       setTimeout(() => show((s) => s && { ...s, phase: "leaving" }), wait),
       setTimeout(() => {
         show(still(board, "arriving"));
         setCue({ from, to: String(board.id) });
         sounds.arrive();
-      }, wait + leaving * slow),
+      }, wait + leaving * speed),
     ];
     return () => timers.forEach(clearTimeout);
   }, [board]);
@@ -87,7 +87,7 @@ export function Play() {
   const bottom: Color = (side === "w") !== chosen.flipped ? "w" : "b";
 
   useEffect(() => {
-    if (shown) performance.mark("board"); // for whoever measures how long it took
+    if (shown) performance.mark("board"); // for tests that measure how long it took
   }, [!shown]);
 
   useEffect(() => {

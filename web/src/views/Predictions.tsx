@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { session, tell } from "../app";
 import { fromUCI, Position, san } from "../chess";
-import { grow, predictions, type Twig } from "../session/predictions";
+import { type PredictionNode, predictions, treeOf } from "../session/predictions";
 import { useStore } from "../session/store";
 import { past } from "../standing";
 import { t } from "../texts";
@@ -11,19 +11,19 @@ import { Icon } from "../ui/Icon";
 import { PredictionStatus } from "../wire";
 import type { Line } from "./useGame";
 
-interface Tips {
-  tree: Twig[];
+interface PredictionState {
+  tree: PredictionNode[];
   off: boolean;
   refresh(): void;
   /** guess remembers the player's own prediction of the next move. */
   guess(uci: string, name: string): void;
 }
 
-const every = 4000; // ms between two looks at what others predict
+const every = 4000; // ms between two requests for the predictions of others
 
-export function usePredictions(board: string, position: Position | null, line: Line | null): Tips {
+export function usePredictions(board: string, position: Position | null, line: Line | null): PredictionState {
   const { token, link, caps } = useStore(session.status);
-  const [tree, setTree] = useState<Twig[]>([]);
+  const [tree, setTree] = useState<PredictionNode[]>([]);
   const [off, setOff] = useState(false);
   const open = useRef<{ ply: number; uci: string; name: string } | null>(null);
   const ply = line?.moves.length ?? 0;
@@ -33,7 +33,7 @@ export function usePredictions(board: string, position: Position | null, line: L
     predictions(session, BigInt(board)).then(
       (rows) => {
         setOff(false);
-        setTree(grow(rows.filter((r) => r.status === PredictionStatus.pending), token));
+        setTree(treeOf(rows.filter((r) => r.status === PredictionStatus.pending), token));
       },
       () => setTree([]),
     );
@@ -45,7 +45,7 @@ export function usePredictions(board: string, position: Position | null, line: L
     return () => clearInterval(timer);
   }, [board, position, link, caps]);
 
-  // The move that came decides the guess: the server counts the points.
+  // The next move shows whether the guess was right; the server counts the points.
   useEffect(() => {
     const guess = open.current;
     const played = guess && line?.moves[guess.ply];
@@ -66,9 +66,9 @@ export function usePredictions(board: string, position: Position | null, line: L
   };
 }
 
-export function Predictions(props: { tips: Tips; position: Position | null; stem: Twig | null; onFollow(twig: Twig): void }) {
+export function Predictions(props: { state: PredictionState; position: Position | null; parent: PredictionNode | null; onFollow(node: PredictionNode): void }) {
   const { streak } = useStore(past);
-  const { tips, position } = props;
+  const { state, position } = props;
   return (
     <section class="card predictions" aria-labelledby="predictions">
       <h2 id="predictions">
@@ -80,27 +80,27 @@ export function Predictions(props: { tips: Tips; position: Position | null; stem
           </span>
         )}
       </h2>
-      <p class="faint">{tips.off ? t.predict.off : t.predict.lead}</p>
-      {!tips.off && tips.tree.length === 0 && <p class="faint">{t.predict.none}</p>}
-      {position && tips.tree.length > 0 && <Tree twigs={tips.tree} position={position} stem={props.stem} onFollow={props.onFollow} />}
+      <p class="faint">{state.off ? t.predict.off : t.predict.lead}</p>
+      {!state.off && state.tree.length === 0 && <p class="faint">{t.predict.none}</p>}
+      {position && state.tree.length > 0 && <Tree nodes={state.tree} position={position} parent={props.parent} onFollow={props.onFollow} />}
     </section>
   );
 }
 
-function Tree({ twigs, position, stem, onFollow }: { twigs: Twig[]; position: Position; stem: Twig | null; onFollow(twig: Twig): void }) {
+function Tree({ nodes, position, parent, onFollow }: { nodes: PredictionNode[]; position: Position; parent: PredictionNode | null; onFollow(node: PredictionNode): void }) {
   return (
     <ul class="tree">
-      {twigs.map((twig) => {
-        const move = fromUCI(position, twig.uci);
-        const name = move ? san(position, move) : twig.uci;
+      {nodes.map((node) => {
+        const move = fromUCI(position, node.uci);
+        const name = move ? san(position, move) : node.uci;
         return (
-          <li key={twig.uci}>
-            <button type="button" class={twig.mine ? "mine" : ""} aria-pressed={stem?.id === twig.id} title={t.predict.follow(name)} onClick={() => onFollow(twig)}>
+          <li key={node.uci}>
+            <button type="button" class={node.mine ? "mine" : ""} aria-pressed={parent?.id === node.id} title={t.predict.follow(name)} onClick={() => onFollow(node)}>
               <b>{name}</b>
-              <span>{t.predict.others(twig.count)}</span>
-              {twig.mine && <em>{t.predict.mine}</em>}
+              <span>{t.predict.others(node.count)}</span>
+              {node.mine && <em>{t.predict.mine}</em>}
             </button>
-            {move && twig.next.length > 0 && <Tree twigs={twig.next} position={position.play(move)} stem={stem} onFollow={onFollow} />}
+            {move && node.next.length > 0 && <Tree nodes={node.next} position={position.play(move)} parent={parent} onFollow={onFollow} />}
           </li>
         );
       })}

@@ -11,12 +11,10 @@ interface Place {
 }
 
 async function places(): Promise<Place[]> {
-  const list = await session.caller.ask({ name: "LIST_PROFILES", body: {} }, "PROFILES_LIST");
-  if (list.message?.name !== "PROFILES_LIST") return [];
+  const list = await session.caller.ask({ name: "LIST_PROFILES", body: {} });
   const found: Place[] = [];
   for (const name of list.message.body.names.split(",").filter(Boolean)) {
-    const p = await session.caller.ask({ name: "GET_PROFILE_INFO", body: { name } }, "PROFILE_INFO");
-    if (p.message?.name !== "PROFILE_INFO") continue;
+    const p = await session.caller.ask({ name: "GET_PROFILE_INFO", body: { name } });
     const [known, port] = p.message.body.info.split(";");
     const at = p.ext.int("profile.websocket_port") || Number(port);
     if (known === name && at > 0) found.push({ name, port: String(at) });

@@ -9,8 +9,8 @@ import { Dialog } from "../ui/Dialog";
 
 /** terms asks for the text; "" when there is none. */
 async function terms(): Promise<string> {
-  const p = await session.caller.ask({ name: "GET_PROFILE_TOS", body: { name: "" } }, "PROFILE_TOS_DATA");
-  const text = p.message?.name === "PROFILE_TOS_DATA" ? p.message.body.terms : "";
+  const p = await session.caller.ask({ name: "GET_PROFILE_TOS", body: { name: "" } });
+  const text = p.message.body.terms;
   return text.startsWith("NOTFOUND;") ? "" : text;
 }
 
@@ -27,7 +27,7 @@ export function Terms() {
 
   const accept = async () => {
     try {
-      const p = await session.caller.ask({ name: "ACCEPT_PROFILE_TOS", body: { name: "" } }, "PROFILE_INFO");
+      const p = await session.caller.ask({ name: "ACCEPT_PROFILE_TOS", body: { name: "" } });
       session.learn(p);
       session.refresh();
       setText("");

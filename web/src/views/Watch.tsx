@@ -10,7 +10,7 @@ import { Icon } from "../ui/Icon";
 import { Painter } from "../wall/painter";
 
 const perPage = 50;
-const resort = 2500; // ms: an order that changes all the time cannot be looked at
+const resort = 2500; // ms between two sorts: boards that move all the time cannot be watched
 
 type Filter = "all" | "standard" | "chess960";
 const filters: [Filter, string][] = [
@@ -19,7 +19,7 @@ const filters: [Filter, string][] = [
   ["chess960", t.watch.chess960],
 ];
 
-/** useOrder is the list of boards, busiest first, sorted anew now and then. */
+/** useOrder returns the boards, busiest first, sorted again every few seconds. */
 function useOrder(): string[] {
   const [order, setOrder] = useState<string[]>([]);
   useEffect(() => {

@@ -13,7 +13,7 @@ import { Profiles } from "./Profiles";
 
 const every = 6000; // ms; the server makes a new ranking every 5 s
 
-/** useScores is the score over time: of the server for an identity, else what this browser saw. */
+/** useScores returns the score over time: from the server for an identity, otherwise from this browser. */
 function useScores(handle: string): { score: number[]; rating: number[] } {
   const { points } = useStore(past);
   const [stored, setStored] = useState<{ score: number[]; rating: number[] } | null>(null);

@@ -1,5 +1,5 @@
 // A game as a list of positions: what the server has stored, and the moves that
-// arrive while we look.
+// arrive live.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type Game, type GameMove, Missing } from "../api";
@@ -29,7 +29,7 @@ interface Watched {
   error: "missing" | "failed" | null;
 }
 
-const again = 1500; // ms between two questions about a board that runs ahead of us
+const retryPause = 1500; // ms between two requests for a game that is behind its live board
 const remembered = 100; // positions that were seen live and may not be stored yet
 
 /** extend appends the moves that lead from the end of a line through positions seen after it. */
@@ -82,7 +82,7 @@ export function useGame(board: string, live: { fen: string; chess960: boolean } 
     const longer = line && extend(line, seen.current, chess960);
     if (longer !== line) set({ ...state, line: longer });
     const last = longer?.positions[longer.positions.length - 1];
-    if (last?.placement !== placement) timer.current ??= setTimeout(load, again); // we have missed some
+    if (last?.placement !== placement) timer.current ??= setTimeout(load, retryPause); // moves are missing
   }, [live?.fen, state.line]);
 
   return state;

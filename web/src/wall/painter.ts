@@ -1,5 +1,5 @@
-// The painter brings changed boards to their canvases, once a frame, and counts
-// how long a change waited: the wall is to be live.
+// The painter draws changed boards on their canvases, once a frame, and measures
+// how long a change waited.
 
 import type { Watcher } from "../session/watch";
 import { type Colours, coloursNow, paint } from "./paint";

@@ -3,7 +3,7 @@
 /** A whole number of up to 64 bits: a number where that is exact, else a bigint. */
 export type Int = number | bigint;
 
-/** Malformed is thrown for bytes that a receiver drops without a word. */
+/** Malformed is thrown for bytes that a receiver must drop. */
 export class Malformed extends Error {}
 
 const text = new TextDecoder();

@@ -71,6 +71,27 @@ export const fragmented: ReadonlySet<number> = new Set<number>([
   Ctrl.ACTIVE_RESERVATIONS_DATA,
 ]);
 
+/** replies are the answers of a request that succeeds; none: the ACK alone. */
+export const replies = {
+  CLIENT_HELLO: ["SERVER_HELLO"],
+  PLAYER_MOVE: ["BOARD_UPDATE"],
+  LIST_PROFILES: ["PROFILES_LIST"],
+  CLIENT_GOODBYE: [],
+  SPECTATE_GAME: ["SPECTATE_UPDATE"],
+  LOGIN_REQUEST: ["LOGIN_CHALLENGE", "LOGIN_SUCCESS"],
+  LOGOUT: [],
+  GET_PLAYER_STATS: ["PLAYER_STATS_DATA"],
+  GET_PROFILE_INFO: ["PROFILE_INFO"],
+  SPECTATE_STOP: ["SPECTATE_UPDATE"],
+  GET_LEGAL_MOVES: ["LEGAL_MOVES"],
+  GET_LEADERBOARD: ["LEADERBOARD_DATA"],
+  SUBMIT_PREDICTION: ["PREDICTION_DATA"],
+  GET_PREDICTIONS: ["PREDICTION_DATA"],
+  GET_PROFILE_TOS: ["PROFILE_TOS_DATA"],
+  ACCEPT_PROFILE_TOS: ["PROFILE_INFO"],
+  GET_ACTIVE_RESERVATIONS: ["ACTIVE_RESERVATIONS_DATA"],
+} as const;
+
 /** Flag are the bits of a header's flags; some mean different things on different control codes. */
 export const Flag = {
   UNRELIABLE: 0x80, // fire and forget: no ACK, no duplicate filter

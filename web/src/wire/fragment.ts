@@ -32,8 +32,8 @@ export function readFragment(payload: Uint8Array): Fragment {
   return f;
 }
 
-/** Joiner puts one transfer at a time together. */
-export class Joiner {
+/** Reassembler joins the fragments of one transfer at a time. */
+export class Reassembler {
   private key = "";
   private whole = new Uint8Array(0);
   private have = new Set<number>();

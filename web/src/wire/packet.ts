@@ -5,7 +5,7 @@
 //	 2   1  version     3   1  reserved, 0
 
 import { type Int, Malformed, Reader, Writer } from "./bytes";
-import { Ctrl, Flag, fragmented, headerSize, maxPayload, type Messages, version } from "./codes.gen";
+import { Ctrl, Flag, fragmented, headerSize, maxPayload, type Messages, type replies, version } from "./codes.gen";
 import { type Field, Fields, looksLikeTrailer, readTrailer, writeTrailer } from "./extension";
 import { type Fragment, readFragment } from "./fragment";
 import { type MessageName, messages } from "./message";
@@ -32,6 +32,12 @@ export interface Packet extends Header {
   fragment: Fragment | null;
   ext: Fields;
 }
+
+/** RequestName is a request that the browser sends. */
+export type RequestName = MessageName & keyof typeof replies;
+
+/** Answer is a packet that answers a request. */
+export type Answer<K extends RequestName> = Packet & { message: Extract<Message, { name: (typeof replies)[K][number] }> };
 
 /** decode reads one packet. It throws Malformed for what is to be dropped. */
 export function decode(b: Uint8Array): Packet {

@@ -1,12 +1,12 @@
-// A view that is loaded when it is first looked at.
+// A view that is loaded when it is first shown.
 
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../texts";
 
-export function later<P extends object>(load: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
+export function lazy<P extends object>(load: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
   let loaded: FunctionComponent<P> | null = null;
-  return function Later(props: P) {
+  return function Lazy(props: P) {
     const [View, setView] = useState<FunctionComponent<P> | null>(() => loaded);
     useEffect(() => {
       if (!View) void load().then((v) => setView(() => (loaded = v)));

@@ -1,5 +1,5 @@
-// What a browser keeps for this server: the session's token, a move that is not
-// answered yet, the identity, settings. One place, so that the keys are a list.
+// What a browser stores for this server: the session's token, a move that is not
+// answered yet, the identity, settings. All keys are in one list.
 
 export interface Pending {
   token: string;
@@ -7,8 +7,8 @@ export interface Pending {
   uci: string;
 }
 
-/** Shelf is what of localStorage is used. */
-export interface Shelf {
+/** Area is the part of localStorage that is used. */
+export interface Area {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
   removeItem(key: string): void;
@@ -24,13 +24,13 @@ export const keys = {
   history: "wamble.history",
 } as const;
 
-/** Keep reads and writes values; a browser that forbids it forgets, and works. */
-export class Keep {
-  constructor(private shelf: Shelf) {}
+/** LocalData reads and writes values. A browser that forbids it works, and forgets. */
+export class LocalData {
+  constructor(private area: Area) {}
 
   get(key: string): string | null {
     try {
-      return this.shelf.getItem(key);
+      return this.area.getItem(key);
     } catch {
       return null;
     }
@@ -38,10 +38,10 @@ export class Keep {
 
   set(key: string, value: string | null): void {
     try {
-      if (value === null) this.shelf.removeItem(key);
-      else this.shelf.setItem(key, value);
+      if (value === null) this.area.removeItem(key);
+      else this.area.setItem(key, value);
     } catch {
-      // full or forbidden: nothing is remembered
+      // full or forbidden: nothing is stored
     }
   }
 
