@@ -35,12 +35,12 @@ const (
 // Numbers are big-endian. Every chunk but the last has 1152 bytes; an empty
 // payload is one chunk of 0 bytes.
 type Fragment struct {
-	Index    uint16 `json:"index"`
-	Count    uint16 `json:"count"`
-	Total    uint32 `json:"total_len"`
-	Transfer uint32 `json:"transfer_id"`
-	Hash     Key    `json:"hash"`
-	Chunk    Bytes  `json:"chunk"`
+	Index    uint16
+	Count    uint16
+	Total    uint32
+	Transfer uint32
+	Hash     Key
+	Chunk    Bytes
 }
 
 // Control returns 0: only the header has the control code.

@@ -170,12 +170,12 @@ func testAccepted(t *testing.T, g golden) {
 		if err := p.Decode(g.Bytes); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Append(nil, p.Header, p.Message, p.Ext...)
+		again, err := Append([]byte("before"), p.Header, p.Message, p.Ext...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(again, g.Bytes) {
-			t.Errorf("encoded again\n got %x\nwant %x", again, g.Bytes)
+		if got, want := again, append([]byte("before"), g.Bytes...); !bytes.Equal(got, want) {
+			t.Errorf("encoded again\n got %x\nwant %x", got, want)
 		}
 	}
 }

@@ -24,60 +24,6 @@ func mustUCI(t testing.TB, s string) UCI {
 	return u
 }
 
-// TestRoundTrip encodes one full message of each type and reads it again.
-func TestRoundTrip(t *testing.T) {
-	fen := Text("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w")
-	uci := mustUCI(t, "e7e8q")
-	messages := []Message{
-		&ClientHello{}, &ServerHello{fen}, &PlayerMove{uci}, &BoardUpdate{fen}, &Ack{}, &ListProfiles{},
-		&ProfileInfo{Text("open;8888;1;0")}, &Error{wamble.MoveRejected, Text("move rejected (status=5)")},
-		&ServerNotification{NoticeAnnouncement, Text("hello")}, &ClientGoodbye{}, &SpectateGame{},
-		&SpectateUpdate{fen}, &LoginRequest{PublicKey: Key{1}}, &LoginChallenge{Key{2}}, &Logout{},
-		&LoginSuccess{fen}, &LoginFailed{wamble.AccessDenied, Text("")}, &GetPlayerStats{},
-		&PlayerStatsData{42.5, 18, 7}, &GetProfileInfo{Text("open")}, &ProfilesList{Text("alpha,open")},
-		&SpectateStop{}, &GetLegalMoves{12}, &LegalMoves{12, []LegalMove{{12, 20, 0}, {12, 28, 'q'}}},
-		&GetLeaderboard{ByRating, 16},
-		&LeaderboardData{ByRating, 3, []LeaderboardRow{{1, 2, 3.5, 1200.25, 4, true, Key{5}, Text("h_0")}}},
-		&SubmitPrediction{uci, 77}, &GetPredictions{2, 16},
-		&PredictionData{[]Prediction{{1, 2, Author{3}, 4.5, 6, 7, PredictionCorrect, uci}}},
-		&GetProfileTOS{Text("open")}, &ProfileTOSData{Text("Be nice.")}, &AcceptProfileTOS{Text("")},
-		&GetActiveReservations{},
-		&ActiveReservationsData{[]Reservation{{1, 2, 3, true, Text("open")}}},
-	}
-	if got, want := len(messages), len(Controls()); got != want {
-		t.Fatalf("%d messages for %d control codes", got, want)
-	}
-	ext := Ext{Int("a", -1), String("b", "text"), Double("c", 0.5), Bool("d", true)}
-	h := Header{Flags: FlagUnreliable, Version: 1, Token: testToken, Board: 42, Seq: 99}
-	for _, m := range messages {
-		t.Run(m.Control().String(), func(t *testing.T) {
-			b, err := Append([]byte("before"), h, m, ext...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b = b[len("before"):]
-			var p Packet
-			if err := p.Decode(b); err != nil {
-				t.Fatal(err)
-			}
-			want := h
-			want.Ctrl, want.Flags = m.Control(), FlagUnreliable|FlagExt
-			if got := p.Header; got != want {
-				t.Errorf("header %+v, want %+v", got, want)
-			}
-			if !reflect.DeepEqual(p.Message, m) {
-				t.Errorf("message %+v, want %+v", p.Message, m)
-			}
-			if !sameExt(p.Ext, ext) {
-				t.Errorf("ext %v, want %v", p.Ext, ext)
-			}
-			if len(p.Rest) != 0 {
-				t.Errorf("rest %x", p.Rest)
-			}
-		})
-	}
-}
-
 // textView returns a string field as decoding makes it.
 func textView(key string, value []byte) Field { return Field{Key: key, Type: TypeString, view: value} }
 

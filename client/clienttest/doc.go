@@ -1,6 +1,6 @@
 // Package clienttest has a Wamble server for tests: it runs in the process of
 // the test, speaks UDP and WebSocket on one loopback port, keeps to the
-// protocol in every detail of delivery, and says what a script tells it.
+// protocol in every detail of delivery, and answers as a script says.
 //
 //	server := clienttest.NewServer(t,
 //		clienttest.Expect(wire.CtrlPlayerMove).Answer(8, wire.BoardUpdate{FEN: wire.Text(fen)}),

@@ -9,8 +9,8 @@ import (
 	"wamble/wire"
 )
 
-// faults decide about each packet on its way in and out. The packets behind
-// them come later, as over a network; nothing waits for a clock.
+// faults decide about each packet that comes in or goes out. Delayed packets are
+// overtaken by later ones, as over a network; nothing waits for a clock.
 type faults struct {
 	mu     sync.Mutex
 	lose   map[wire.Control]int // incoming

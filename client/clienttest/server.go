@@ -31,7 +31,7 @@ type Server struct {
 	// What follows belongs to the loop.
 	sessions map[wamble.Token]wamble.BoardID
 	streams  map[wamble.Peer]bool
-	made     uint64 // sessions so far
+	made     uint64 // number of sessions so far
 
 	mu     sync.Mutex // guards what follows
 	script []*Step
@@ -44,7 +44,7 @@ type record struct {
 	received []wire.Header
 	acked    int
 	problems []error
-	verdict  error // of Close
+	result   error // of Close
 }
 
 // NewServer starts a server that ends with the test. What does not follow the
@@ -99,9 +99,9 @@ func (s *Server) Close() error {
 		for _, step := range s.script {
 			s.record.problems = append(s.record.problems, fmt.Errorf("%v never came", step.ctrl))
 		}
-		s.record.verdict = errors.Join(append(s.record.problems, err)...)
+		s.record.result = errors.Join(append(s.record.problems, err)...)
 	})
-	return s.record.verdict
+	return s.record.result
 }
 
 // Script adds steps to the script.
@@ -177,7 +177,7 @@ func (s *Server) loop() error {
 			return nil // closed
 		}
 		now := time.Since(s.epoch)
-		s.runTasks() // first: what a test did before a request came counts
+		s.runTasks() // first: a task that a test added before a request precedes the request
 		for _, p := range in.Packets {
 			if p.Peer.Stream() {
 				s.streams[p.Peer] = true
@@ -244,8 +244,8 @@ func (s *Server) receive(now time.Duration, p transport.Packet) {
 func (s *Server) next(p *wire.Packet) *Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	courtesy := p.Ctrl == wire.CtrlClientHello || p.Ctrl == wire.CtrlClientGoodbye
-	if courtesy && (len(s.script) == 0 || s.script[0].ctrl != p.Ctrl) {
+	optional := p.Ctrl == wire.CtrlClientHello || p.Ctrl == wire.CtrlClientGoodbye
+	if optional && (len(s.script) == 0 || s.script[0].ctrl != p.Ctrl) {
 		return nil
 	}
 	if len(s.script) == 0 {
