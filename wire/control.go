@@ -88,8 +88,8 @@ type Info struct {
 	ZeroToken bool
 	// Fragments says that its payload may travel in fragments.
 	Fragments bool
-	// Plain is the longest payload in bytes that travels without an envelope; 0
-	// means MaxPayload, and −1 that even an empty one has an envelope.
+	// Plain is the longest payload in bytes that travels without fragments; 0
+	// means MaxPayload, and −1 that even an empty one is a fragment.
 	Plain   int
 	payload func() message // returns an empty message of its type
 }
@@ -99,6 +99,11 @@ func (i *Info) New() Message { return i.payload() }
 
 // controls is the one table of control codes: row n is code n. Row 0 is empty,
 // there is no such code, and there are no holes above it.
+//
+// A new code needs a constant, a row, a payload type with its byte table, and a
+// packet in testdata/packets. go generate ./wire writes docs/protocol.md and
+// web/src/wire/codes.gen.ts. A request also needs a row in internal/profile's
+// routes and a method of client; tests name what is missing.
 var controls = [...]Info{
 	CtrlClientHello:            {Name: "CLIENT_HELLO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: []Control{CtrlServerHello}, payload: newOf[ClientHello]},
 	CtrlServerHello:            {Name: "SERVER_HELLO", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[ServerHello]},
@@ -169,9 +174,9 @@ func (c Control) Request() bool { return c.Known() && controls[c].From == FromCl
 // MayFragment reports whether the payload of c may travel in fragments.
 func (c Control) MayFragment() bool { return c.Known() && controls[c].Fragments }
 
-// Enveloped reports whether a payload of n bytes, with its extension trailer,
+// MustFragment reports whether a payload of n bytes, with its extension trailer,
 // must travel in fragments.
-func (c Control) Enveloped(n int) bool {
+func (c Control) MustFragment(n int) bool {
 	plain := MaxPayload
 	if c.Known() && controls[c].Plain != 0 {
 		plain = controls[c].Plain

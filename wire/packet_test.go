@@ -311,7 +311,7 @@ func TestShortFEN(t *testing.T) {
 	}
 }
 
-func TestEnveloped(t *testing.T) {
+func TestMustFragment(t *testing.T) {
 	for _, tt := range []struct {
 		c    Control
 		n    int
@@ -321,7 +321,7 @@ func TestEnveloped(t *testing.T) {
 		{CtrlProfilesList, 89, false}, {CtrlProfilesList, 90, true},
 		{CtrlLeaderboardData, 1200, false}, {CtrlLeaderboardData, 1201, true},
 	} {
-		if got := tt.c.Enveloped(tt.n); got != tt.want {
+		if got := tt.c.MustFragment(tt.n); got != tt.want {
 			t.Errorf("%v of %d bytes: enveloped %v, want %v", tt.c, tt.n, got, tt.want)
 		}
 	}

@@ -14,7 +14,7 @@ func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wi
 	}
 	k := s.pool.take(smallPacket)
 	packet, err := wire.Append(k.buf, h, m, ext...)
-	enveloped := err != nil || m.Control().Enveloped(len(packet)-wire.HeaderSize)
+	enveloped := err != nil || m.Control().MustFragment(len(packet)-wire.HeaderSize)
 	if !enveloped && cap(packet) == cap(k.buf) {
 		k.buf = packet
 		s.reply(r, k)
