@@ -1,4 +1,6 @@
-// Small line icons, drawn on 24 × 24.
+// Small line icons, drawn on 24 × 24, and buttons that are only an icon.
+
+import type { ComponentProps } from "preact";
 
 const paths: Record<string, string> = {
   flip: "M7 4v14M7 18l-3-3M7 18l3-3M17 20V6M17 6l-3 3M17 6l3 3",
@@ -23,5 +25,13 @@ export function Icon({ name }: { name: keyof typeof paths | string }) {
     <svg class="glyph-icon" viewBox="0 0 24 24" aria-hidden="true">
       <path d={paths[name]} />
     </svg>
+  );
+}
+
+export function IconButton({ name, label, ...rest }: ComponentProps<"button"> & { name: string; label: string }) {
+  return (
+    <button type="button" class="icon" aria-label={label} title={label} {...rest}>
+      <Icon name={name} />
+    </button>
   );
 }

@@ -3,10 +3,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { api, type Live, Missing } from "../api";
-import { go, route, session, toasts } from "../app";
+import { route, session, toasts } from "../app";
 import { useStore } from "../session/store";
 import { t } from "../texts";
-import { Icon } from "./Icon";
+import { Icon, IconButton } from "./Icon";
+import { Link } from "./Link";
 import { SettingsDialog } from "./Settings";
 
 const links = [
@@ -24,29 +25,22 @@ export function Shell({ children }: { children: ComponentChildren }) {
         {t.nav.skip}
       </a>
       <header class="top">
-        <a class="brand" href="/" onClick={(e) => (e.preventDefault(), go("/"))} aria-label={t.name}>
+        <Link class="brand" href="/" aria-label={t.name}>
           <svg viewBox="0 0 100 100" aria-hidden="true">
             <use href="#wn" />
           </svg>
           <b>{t.name}</b>
-        </a>
+        </Link>
         <nav class="ways" aria-label={t.nav.label}>
           {links.map((w) => (
-            <a
-              key={w.path}
-              href={w.path}
-              aria-current={w.views.includes(view) ? "page" : undefined}
-              onClick={(e) => (e.preventDefault(), go(w.path))}
-            >
+            <Link key={w.path} href={w.path} aria-current={w.views.includes(view) ? "page" : undefined}>
               <Icon name={w.icon} />
               {w.text}
-            </a>
+            </Link>
           ))}
         </nav>
         <Crowd />
-        <button type="button" class="icon" aria-label={t.settings.title} title={t.settings.title} onClick={() => setOpen(true)}>
-          <Icon name="gear" />
-        </button>
+        <IconButton name="gear" label={t.settings.title} onClick={() => setOpen(true)} />
       </header>
       <LinkBanner />
       <main id="main" tabIndex={-1}>

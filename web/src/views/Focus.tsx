@@ -1,7 +1,7 @@
 // One live board: its moves, the way back through them, and predictions.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { go, session, tell, watcher } from "../app";
+import { session, tell, watcher } from "../app";
 import type { Arrow } from "../board/Arrows";
 import { BoardView } from "../board/BoardView";
 import { Piece } from "../board/PieceDefs";
@@ -10,7 +10,8 @@ import { predict, type PredictionNode } from "../session/predictions";
 import { useStore } from "../session/store";
 import { settings } from "../settings";
 import { t } from "../texts";
-import { Icon } from "../ui/Icon";
+import { Icon, IconButton } from "../ui/Icon";
+import { Link } from "../ui/Link";
 import { PredictionStatus, SubmitStatus } from "../wire";
 import { MoveList } from "./MoveList";
 import { Predictions, usePredictions } from "./Predictions";
@@ -51,7 +52,7 @@ export function Focus({ board }: { board: string }) {
   if (state === "refused" && !line) {
     return (
       <p class="card">
-        {`${t.watch.refused} ${watcher.refusal}`} <a href="/watch" onClick={(e) => (e.preventDefault(), go("/watch"))}>{t.watch.back}</a>
+        {`${t.watch.refused} ${watcher.refusal}`} <Link href="/watch">{t.watch.back}</Link>
       </p>
     );
   }
@@ -87,9 +88,9 @@ export function Focus({ board }: { board: string }) {
     <div class="play focus">
       <section class="table" aria-label={t.play.board(board)}>
         <header class="board-head">
-          <a class="icon" href="/watch" aria-label={t.watch.back} title={t.watch.back} onClick={(e) => (e.preventDefault(), go("/watch"))}>
+          <Link class="icon" href="/watch" aria-label={t.watch.back} title={t.watch.back}>
             <Icon name="back" />
-          </a>
+          </Link>
           <h1>{t.play.board(board)}</h1>
           {chess960 && <span class="tag">{t.play.chess960}</span>}
           <span class="turn">
@@ -107,12 +108,10 @@ export function Focus({ board }: { board: string }) {
                 {t.watch.live}
               </span>
             )}
-            <button type="button" class="icon" aria-label={t.play.flip} title={t.play.flip} onClick={() => settings.patch({ flipped: !flipped })}>
-              <Icon name="flip" />
-            </button>
-            <a class="icon" href={`/board/${board}`} aria-label={t.watch.page2} title={t.watch.page2} onClick={(e) => (e.preventDefault(), go(`/board/${board}`))}>
+            <IconButton name="flip" label={t.play.flip} onClick={() => settings.patch({ flipped: !flipped })} />
+            <Link class="icon" href={`/board/${board}`} aria-label={t.watch.page2} title={t.watch.page2}>
               <Icon name="link" />
-            </a>
+            </Link>
           </span>
         </header>
         <div class="stage" data-board={board} data-fen={live?.fen ?? ""}>

@@ -7,7 +7,7 @@ import { useStore } from "../session/store";
 import { settings } from "../settings";
 import { past } from "../standing";
 import { t } from "../texts";
-import { Icon } from "../ui/Icon";
+import { Icon, IconButton } from "../ui/Icon";
 import { copy } from "../ui/copy";
 import { MoveList } from "./MoveList";
 import { useGame } from "./useGame";
@@ -38,9 +38,7 @@ export function GamePage({ board }: { board: string }) {
           {game.chess960 !== undefined && <span class="tag">{t.play.chess960}</span>}
           <span class="turn">{over ? t.game.over(winner, over.reason) : t.game.running}</span>
           <span class="tools">
-            <button type="button" class="icon" aria-label={t.play.flip} title={t.play.flip} onClick={() => settings.patch({ flipped: !flipped })}>
-              <Icon name="flip" />
-            </button>
+            <IconButton name="flip" label={t.play.flip} onClick={() => settings.patch({ flipped: !flipped })} />
           </span>
         </header>
         <div class="stage" data-board={board}>

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../texts";
-import { Icon } from "../ui/Icon";
+import { IconButton } from "../ui/Icon";
 import type { Line } from "./useGame";
 
 interface Travel {
@@ -58,11 +58,7 @@ export function MoveList({ line, travel, note }: { line: Line; travel: Travel; n
         {steps.map(([name, label, to]) => {
           const ply = to(travel);
           const idle = ply < 0 || ply > travel.last || ply === travel.at; // not disabled: that would lose the focus, and the next key
-          return (
-            <button key={name} type="button" class="icon" aria-label={label} title={label} aria-disabled={idle} onClick={() => idle || travel.to(ply)}>
-              <Icon name={name} />
-            </button>
-          );
+          return <IconButton key={name} name={name} label={label} aria-disabled={idle} onClick={() => idle || travel.to(ply)} />;
         })}
       </div>
     </section>

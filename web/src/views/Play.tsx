@@ -11,7 +11,8 @@ import { reducedMotion, settings } from "../settings";
 import { sounds } from "../sound";
 import { askStanding, remember } from "../standing";
 import { t } from "../texts";
-import { Icon } from "../ui/Icon";
+import { Icon, IconButton } from "../ui/Icon";
+import { Link } from "../ui/Link";
 import { Panel } from "./PlayPanel";
 
 const landing = 260; // ms in which the player sees his own move
@@ -117,22 +118,16 @@ export function Play() {
             {mine && shown.position.inCheck && <b class="in-check">{t.play.check}</b>}
           </span>
           <span class="tools">
-            <button type="button" class="icon" title={t.play.flip} aria-label={t.play.flip} onClick={() => settings.patch({ flipped: !chosen.flipped })}>
-              <Icon name="flip" />
-            </button>
-            <button
-              type="button"
-              class="icon"
+            <IconButton name="flip" label={t.play.flip} onClick={() => settings.patch({ flipped: !chosen.flipped })} />
+            <IconButton
+              name={chosen.sound ? "sound" : "mute"}
+              label={chosen.sound ? t.play.soundOff : t.play.soundOn}
               aria-pressed={chosen.sound}
-              title={chosen.sound ? t.play.soundOff : t.play.soundOn}
-              aria-label={chosen.sound ? t.play.soundOff : t.play.soundOn}
               onClick={() => settings.patch({ sound: !chosen.sound })}
-            >
-              <Icon name={chosen.sound ? "sound" : "mute"} />
-            </button>
-            <a class="icon" href={`/board/${id}`} title={t.play.share} aria-label={t.play.share} onClick={(e) => (e.preventDefault(), go(`/board/${id}`))}>
+            />
+            <Link class="icon" href={`/board/${id}`} title={t.play.share} aria-label={t.play.share}>
               <Icon name="link" />
-            </a>
+            </Link>
           </span>
         </header>
         <div class="stage" data-board={id} data-version={shown.board.version} data-fen={shown.board.fen} data-ready={mine && shown.phase !== "leaving" ? "yes" : "no"}>

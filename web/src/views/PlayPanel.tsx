@@ -1,11 +1,11 @@
 // Beside the board: your numbers, where you have been, and how it works.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { go } from "../app";
 import { Piece } from "../board/PieceDefs";
 import { useStore } from "../session/store";
 import { past, rated, standing } from "../standing";
 import { t } from "../texts";
+import { Link } from "../ui/Link";
 
 /** Moving is a number that shows for a moment by how much it has changed. */
 export function Moving({ value, digits }: { value: number; digits: number }) {
@@ -58,11 +58,11 @@ export function Panel() {
           <ol>
             {history.steps.slice(0, 8).map((s) => (
               <li key={s.at}>
-                <a href={`/board/${s.board}`} onClick={(e) => (e.preventDefault(), go(`/board/${s.board}`))}>
+                <Link href={`/board/${s.board}`}>
                   <Piece piece={s.piece} />
                   <b>{s.san}</b>
                   <span>{t.play.board(s.board)}</span>
-                </a>
+                </Link>
               </li>
             ))}
           </ol>

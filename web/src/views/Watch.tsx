@@ -1,12 +1,13 @@
 // The wall: fifty live boards at a time, the busiest first.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { go, session, watcher } from "../app";
+import { session, watcher } from "../app";
 import { useStore } from "../session/store";
 import { settings } from "../settings";
 import { useScheme } from "../style/ink";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
+import { Link } from "../ui/Link";
 import { Painter } from "../wall/painter";
 
 const perPage = 50;
@@ -132,12 +133,12 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
   }, [id]);
   const board = watcher.boards.get(id);
   return (
-    <a class="tile" href={`/watch/${id}`} onClick={(e) => (e.preventDefault(), go(`/watch/${id}`))}>
+    <Link class="tile" href={`/watch/${id}`}>
       <canvas ref={canvas} aria-hidden="true" />
       <span>
         {t.play.board(id)}
         {board?.chess960 && <i>960</i>}
       </span>
-    </a>
+    </Link>
   );
 }
