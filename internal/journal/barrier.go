@@ -1,6 +1,10 @@
 package journal
 
-import "slices"
+import (
+	"slices"
+
+	"wamble/internal/intent"
+)
 
 // barrier keeps intents out of a plan whose outcome depends on others of the
 // same plan in a way that the order of kinds does not respect: a session that
@@ -42,10 +46,10 @@ func (m *Message) identities() (sessions []uint64, alone bool) {
 	for rest := m.records; len(rest) > 0; {
 		var r record
 		r, rest, _ = cut(rest)
-		switch {
-		case r.keepsAlone():
+		switch r.kind.Row().Barrier {
+		case intent.Alone:
 			alone = true
-		case r.changesIdentity():
+		case intent.ChangesIdentity:
 			alone = alone || slices.Contains(sessions, r.first())
 			sessions = append(sessions, r.first())
 		}

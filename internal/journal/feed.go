@@ -48,7 +48,7 @@ func (r *run) emit(d *Drain) error {
 		rest := m.records
 		for n := 0; len(rest) > 0; n++ {
 			var row record
-			if row, rest, _ = cut(rest); row.kind != intent.KindRecordGameResult || r.buried[Origin{m.Seq, n}] {
+			if row, rest, _ = cut(rest); !row.endsGame() || r.buried[Origin{m.Seq, n}] {
 				continue
 			}
 			if err := r.emitResult(d, row); err != nil {
@@ -61,7 +61,7 @@ func (r *run) emit(d *Drain) error {
 
 func (r *run) emitResult(d *Drain, row record) error {
 	var result intent.RecordGameResult
-	if err := row.decode(&result); err != nil {
+	if err := intent.ReadFields(row.fields, &result); err != nil {
 		return err
 	}
 	line, err := json.Marshal(Ended{

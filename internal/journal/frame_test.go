@@ -3,6 +3,7 @@ package journal
 import (
 	"encoding/hex"
 	"errors"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -71,13 +72,26 @@ func TestFrameKeepsEveryField(t *testing.T) {
 	}
 }
 
-// TestFrameGolden pins the bytes: journals of today are read tomorrow.
+// TestFrameGolden pins the bytes of every kind: journals of today are read
+// tomorrow. A new kind adds its line.
 func TestFrameGolden(t *testing.T) {
-	move := &intent.RecordMove{Board: 300, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: time.UnixMicro(1).UTC()}
-	got := hex.EncodeToString(Append(Begin(nil), move))
-	const want = "01" + "0b" + "8b8000" + "ac02" + "0e" + "04" + "65326534" + "02" + "01" + "02"
-	if got != want {
-		t.Errorf("got %s, want %s", got, want)
+	file, err := os.ReadFile("testdata/frames.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for line := range strings.Lines(string(file)) {
+		name, frame, _ := strings.Cut(strings.TrimSpace(line), " ")
+		want[name] = frame
+	}
+	for _, k := range intent.Kinds() {
+		if got := hex.EncodeToString(Append(Begin(nil), filled(t, k))); got != want[k.String()] {
+			t.Errorf("%v: got %s, want %q", k, got, want[k.String()])
+		}
+		delete(want, k.String())
+	}
+	if len(want) > 0 {
+		t.Errorf("no kind has the lines %v", want)
 	}
 }
 
@@ -120,12 +134,11 @@ func TestFrameRefused(t *testing.T) {
 
 func TestAppendAllocatesNothing(t *testing.T) {
 	buf := make([]byte, 0, 1024)
-	move := &intent.RecordMove{Board: 1, Session: 2, UCI: "e2e4", Ply: 1, At: noon}
-	board := &intent.UpdateBoard{Board: 1, FEN: "8/8/8/8/8/8/8/8 w - - 0 1", Version: 3, At: noon}
-	if n := testing.AllocsPerRun(100, func() {
-		buf = Append(Append(Begin(buf[:0]), move), board)
-	}); n != 0 {
-		t.Errorf("got %v allocations, want 0", n)
+	for _, k := range intent.Kinds() {
+		in := filled(t, k)
+		if n := testing.AllocsPerRun(100, func() { buf = Append(Begin(buf[:0]), in) }); n != 0 {
+			t.Errorf("%v: got %v allocations, want 0", k, n)
+		}
 	}
 }
 
@@ -142,6 +155,13 @@ func FuzzFrame(f *testing.F) {
 		again := Begin(nil)
 		for _, in := range intents {
 			again = Append(again, in)
+		}
+		m, err := MakeMessage(1, frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan, _, err := new(Planner).Make([]Message{m}, wide); err != nil || len(plan.Intents) > len(intents) || len(plan.Intents) == 0 && len(intents) > 0 {
+			t.Fatalf("got a plan of %d of %d intents, %v", len(plan.Intents), len(intents), err)
 		}
 		back, err := Decode(again)
 		if err != nil {

@@ -32,12 +32,14 @@ func MakeMessage(seq uint64, frame []byte) (Message, error) {
 			return Message{Seq: seq}, fmt.Errorf("%w: record %d is cut off", ErrFrame, m.intents)
 		case m.intents == MaxIntents:
 			return Message{Seq: seq}, fmt.Errorf("%w: more than %d intents", ErrFrame, MaxIntents)
-		case rank[r.kind] == 0:
+		}
+		row := r.kind.Row()
+		if row == nil {
 			return Message{Seq: seq}, fmt.Errorf("%w: record %d has unknown kind %d", ErrFrame, m.intents, uint8(r.kind))
 		}
-		m.bytes += r.estimate()
-		m.ends = m.ends || r.kind == intent.KindRecordGameResult
-		m.barrier = m.barrier || r.keepsAlone() || r.changesIdentity()
+		m.bytes += row.Size(len(r.fields))
+		m.ends = m.ends || r.endsGame()
+		m.barrier = m.barrier || row.Barrier != intent.Joins
 		rest = after
 	}
 	return m, nil
@@ -45,8 +47,8 @@ func MakeMessage(seq uint64, frame []byte) (Message, error) {
 
 // record is one intent of a frame.
 type record struct {
-	kind intent.Kind
-	body []byte
+	kind   intent.Kind
+	fields []byte
 }
 
 // cut takes the first record off.
@@ -59,61 +61,35 @@ func cut(rest []byte) (r record, after []byte, ok bool) {
 	return record{intent.Kind(rest[0]), rest[1+n : end]}, rest[end:], true
 }
 
-// decode reads the fields of an intent of the record's kind.
-func (r record) decode(in intent.Intent) error {
-	c := coder{buf: r.body, decode: true}
-	c.intent(in)
-	if c.bad {
-		return ErrFrame
+// intent decodes the record, which stands at a place of its frame.
+func (r record) intent(place int) (intent.Intent, error) {
+	in := r.kind.New()
+	if err := intent.ReadFields(r.fields, in); err != nil {
+		return nil, fmt.Errorf("%w: record %d, %v, is malformed", ErrFrame, place, r.kind)
 	}
-	return nil
-}
-
-// estimate is how many bytes an intent will bring to the database, as the
-// original counted them.
-func (r record) estimate() int {
-	switch r.kind {
-	case intent.KindCreateBoard, intent.KindUpdateBoard:
-		return 119
-	case intent.KindRecordTermsAcceptance:
-		return 160 + len(r.body)
-	case intent.KindLinkSession, intent.KindRecordPrediction, intent.KindResolvePrediction, intent.KindRecordGameResult:
-		return 50
-	}
-	return 34
+	return in, nil
 }
 
 // first is the number that the record begins with: in all kinds that overwrite
-// something, that of what they overwrite.
+// something, or change an identity, that of the board or session.
 func (r record) first() uint64 {
-	id, _ := binary.Uvarint(r.body)
+	id, _ := binary.Uvarint(r.fields)
 	return id
 }
 
-// A key names what an intent overwrites. Creating and removing a reservation
-// have the same key: who holds a board is decided by the last of either.
+// A key names what an intent overwrites.
 type key struct {
-	kind intent.Kind
-	id   uint64
+	column intent.Column
+	id     uint64
 }
 
 func (r record) key() (k key, overwrites bool) {
-	switch r.kind {
-	case intent.KindUpdateBoard, intent.KindUpdateBoardAssignmentTime, intent.KindUpdateSessionLastSeen, intent.KindRemoveReservation:
-		return key{r.kind, r.first()}, true
-	case intent.KindCreateReservation:
-		return key{intent.KindRemoveReservation, r.first()}, true
+	column := r.kind.Row().Overwrites
+	if column == intent.KeepsAll {
+		return key{}, false
 	}
-	return key{}, false
+	return key{column, r.first()}, true
 }
 
-// keepsAlone reports whether the order of kinds is wrong for an intent.
-func (r record) keepsAlone() bool {
-	return r.kind == intent.KindErasePlayer || r.kind == intent.KindPurgeSessions
-}
-
-// changesIdentity reports whether an intent gives the session that it begins
-// with an identity, or takes it.
-func (r record) changesIdentity() bool {
-	return r.kind == intent.KindLinkSession || r.kind == intent.KindUnlinkSession
-}
+// endsGame reports whether the feed has a line for the record.
+func (r record) endsGame() bool { return r.kind == intent.KindRecordGameResult }

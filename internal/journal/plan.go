@@ -2,7 +2,6 @@ package journal
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -71,7 +70,6 @@ type Planner struct {
 	sorted  []item
 	cuts    []record
 	written map[key]struct{}
-	fresh   fresh
 }
 
 // item is an intent with its origin and what orders it within its kind.
@@ -147,11 +145,11 @@ func (p *Planner) collect(m *Message) error {
 			}
 			p.written[k] = struct{}{}
 		}
-		in := p.fresh.intent(r.kind)
-		if err := r.decode(in); err != nil {
-			return fmt.Errorf("%w: record %d, %v, is malformed", ErrFrame, i, r.kind)
+		in, err := r.intent(i)
+		if err != nil {
+			return err
 		}
-		major, minor := locality(in)
+		major, minor := r.kind.Row().Locality(in)
 		p.items = append(p.items, item{in, Origin{m.Seq, i}, major, minor})
 	}
 	return nil
@@ -159,9 +157,9 @@ func (p *Planner) collect(m *Message) error {
 
 // sort orders the items by kind, and within a kind by locality.
 func (p *Planner) sort() {
-	var starts [256]int // by rank; the unused 0 moves everything up by one
+	var starts [256]int // by place of the kind; the unused 0 moves everything up by one
 	for i := range p.items {
-		starts[rank[p.items[i].in.Kind()]+1]++
+		starts[p.items[i].in.Kind().Place()+1]++
 	}
 	for r := 1; r < len(starts); r++ {
 		starts[r] += starts[r-1]
@@ -169,7 +167,7 @@ func (p *Planner) sort() {
 	p.sorted = slices.Grow(p.sorted[:0], len(p.items))[:len(p.items)]
 	at := starts
 	for i := range p.items {
-		r := rank[p.items[i].in.Kind()]
+		r := p.items[i].in.Kind().Place()
 		p.sorted[at[r]] = p.items[i]
 		at[r]++
 	}
@@ -181,36 +179,4 @@ func (p *Planner) sort() {
 	}
 	p.items, p.sorted = p.sorted, p.items
 	clear(p.sorted)
-}
-
-// rank is the place of a kind in a batch, from 1; no kind has 0.
-var rank = func() (r [256]uint8) {
-	for i, k := range intent.Kinds() {
-		r[k] = uint8(i + 1)
-	}
-	return r
-}()
-
-// locality orders intents of one kind by the rows they touch: moves and payouts
-// lie together by board, and all writers take row locks in one order. Other kinds
-// keep the order in which they came.
-func locality(in intent.Intent) (major, minor uint64) {
-	switch in := in.(type) {
-	case *intent.RecordMove:
-		return uint64(in.Board), uint64(in.Ply)
-	case *intent.RecordPayout:
-		return uint64(in.Board), uint64(in.Session)
-	case *intent.UpdateBoard:
-		return uint64(in.Board), 0
-	case *intent.UpdateBoardAssignmentTime:
-		return uint64(in.Board), 0
-	case *intent.UpdateSessionLastSeen:
-		return uint64(in.Session), 0
-	case *intent.RecordRating:
-		if in.Key.IsZero() {
-			return 0, uint64(in.Session)
-		}
-		return binary.BigEndian.Uint64(in.Key[:]), binary.BigEndian.Uint64(in.Key[8:])
-	}
-	return 0, 0
 }

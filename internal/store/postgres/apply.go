@@ -29,7 +29,7 @@ type statement struct {
 }
 
 // writers is the one table of how each kind is written, for runs that have
-// passed schema.Check.
+// passed intent.Check.
 var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statement{
 	intent.KindCreateSession:             createSessions,
 	intent.KindLinkSession:               linkSessions,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"wamble/internal/intent"
 	"wamble/internal/store"
 	"wamble/internal/store/schema"
 )
@@ -47,7 +48,7 @@ func TestSorted(t *testing.T) {
 		{"row named twice", t.Context(), code("21000"), false},
 		{"raised by a trigger", t.Context(), code("P0001"), false},
 		{"our own finding", t.Context(), schema.Badf("x"), false},
-		{"a violation", t.Context(), &schema.Violation{}, false},
+		{"a violation", t.Context(), &intent.Violation{}, false},
 		{"a newer database", t.Context(), &schema.Newer{}, false},
 	} {
 		got := sorted(c.ctx, "test", c.err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"wamble/internal/intent"
 	"wamble/internal/store"
 )
 
@@ -23,7 +24,7 @@ func Badf(format string, args ...any) error { return &BadData{fmt.Sprintf(format
 // the stores made themselves are left as they are.
 func Sorted(ctx context.Context, what string, err, none error, permanent func(error) bool) error {
 	var moved *store.CursorMoved
-	var bad *Violation
+	var bad *intent.Violation
 	var data *BadData
 	var newer *Newer
 	switch {

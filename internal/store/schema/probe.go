@@ -9,7 +9,7 @@ import (
 
 // Probe finds the intents that can never be written. It goes by halves, since
 // most batches have none or one, and are tried as a whole. try writes intents
-// that have passed Check, and takes them all back if one of them fails; what it
+// that have passed intent.Check, and takes them all back if one of them fails; what it
 // could write stays, so that those behind find it. Errors: store.ErrTransient,
 // if try returns it, at once.
 func Probe(intents []intent.Intent, try func([]intent.Intent) error) ([]store.Rejection, error) {
@@ -49,7 +49,7 @@ func (p *probe) look(from, to int) error {
 // write spares the database a run that no store would take.
 func (p *probe) write(run []intent.Intent) error {
 	for _, in := range run {
-		if err := Check(in); err != nil {
+		if err := intent.Check(in); err != nil {
 			return err
 		}
 	}

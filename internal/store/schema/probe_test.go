@@ -17,7 +17,7 @@ func TestProbe(t *testing.T) {
 	const all = 8
 	away := fmt.Errorf("lost: %w", store.ErrTransient)
 	foreign := errors.New("no such session")
-	violation := Check(&intent.RemoveReservation{At: time.Unix(1e9, 0)})
+	violation := intent.Check(&intent.RemoveReservation{At: time.Unix(1e9, 0)})
 	for _, c := range []struct {
 		name    string
 		intents int

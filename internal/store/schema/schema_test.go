@@ -126,15 +126,3 @@ func TestNewestSeen(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
-
-// TestCheckIsFree keeps the check of a good move off the heap.
-func TestCheckIsFree(t *testing.T) {
-	in := &intent.RecordMove{Board: 1, Session: 1, UCI: "e2e4", Ply: 1, At: time.Unix(1e9, 0)}
-	if got := testing.AllocsPerRun(100, func() {
-		if err := Check(in); err != nil {
-			t.Fatal(err)
-		}
-	}); got != 0 {
-		t.Errorf("got %v allocations, want 0", got)
-	}
-}

@@ -14,7 +14,7 @@ import (
 var errRepeat = errors.New("some rows are not new")
 
 // writers is the one table of how each kind is written. The runs they get have
-// passed schema.Check. A run of one intent never returns errRepeat.
+// passed intent.Check. A run of one intent never returns errRepeat.
 var writers = map[intent.Kind]func(*tx, []intent.Intent) error{
 	intent.KindCreateSession:             (*tx).createSessions,
 	intent.KindLinkSession:               (*tx).linkSessions,

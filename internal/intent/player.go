@@ -1,0 +1,49 @@
+package intent
+
+import (
+	"encoding/binary"
+	"time"
+
+	"wamble"
+)
+
+// RecordRating changes the rating of a player once for a finished board. He is
+// known by his Key; if that is zero, because his session is not in memory, he is
+// the player of Session, if it has one.
+type RecordRating struct {
+	Board   wamble.BoardID
+	Session wamble.SessionID
+	Key     wamble.PublicKey
+	Delta   float64 // four decimals are kept
+	At      time.Time
+}
+
+func (*RecordRating) Kind() Kind { return KindRecordRating }
+
+func (in *RecordRating) code(c coder) coder {
+	return c.board(&in.Board).session(&in.Session).bytes(in.Key[:]).float(&in.Delta).time(&in.At)
+}
+
+func (in *RecordRating) check(c checker) checker {
+	return c.board(in.Board).at(in.At).that(!in.Key.IsZero() || in.Session > 0, "neither a key nor a session is given").decimal("delta", in.Delta)
+}
+
+func (in *RecordRating) locality() (major, minor uint64) {
+	if in.Key.IsZero() {
+		return 0, uint64(in.Session)
+	}
+	return binary.BigEndian.Uint64(in.Key[:]), binary.BigEndian.Uint64(in.Key[8:])
+}
+
+// ErasePlayer deletes what belongs to an identity: its key, handle and rating,
+// and the link of its sessions. The games stay. An identity that was created
+// after At is another one and stays, too.
+type ErasePlayer struct {
+	Key wamble.PublicKey
+	At  time.Time
+}
+
+func (*ErasePlayer) Kind() Kind { return KindErasePlayer }
+
+func (in *ErasePlayer) code(c coder) coder      { return c.bytes(in.Key[:]).time(&in.At) }
+func (in *ErasePlayer) check(c checker) checker { return c.key(in.Key).at(in.At) }

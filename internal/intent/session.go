@@ -1,0 +1,85 @@
+package intent
+
+import (
+	"time"
+
+	"wamble"
+)
+
+// CreateSession adds a session, anonymous unless Player is set.
+type CreateSession struct {
+	Session wamble.SessionID
+	Token   wamble.Token
+	Player  wamble.PlayerID
+	At      time.Time
+}
+
+func (*CreateSession) Kind() Kind { return KindCreateSession }
+
+func (in *CreateSession) code(c coder) coder {
+	return c.session(&in.Session).bytes(in.Token[:]).player(&in.Player).time(&in.At)
+}
+
+func (in *CreateSession) check(c checker) checker {
+	return c.session(in.Session).that(!in.Token.IsZero(), "the token is zero").number(in.Player >= 0, "player", int64(in.Player)).at(in.At)
+}
+
+// LinkSession gives a session an identity. The player is found by Key; if
+// there is none it is created with the number, handle and rating given here.
+type LinkSession struct {
+	Session wamble.SessionID
+	Key     wamble.PublicKey
+	Player  wamble.PlayerID
+	Handle  string // 4 to 63 of [a-z0-9_]
+	Rating  float64
+	At      time.Time
+}
+
+func (*LinkSession) Kind() Kind { return KindLinkSession }
+
+func (in *LinkSession) code(c coder) coder {
+	return c.session(&in.Session).bytes(in.Key[:]).player(&in.Player).text(&in.Handle).float(&in.Rating).time(&in.At)
+}
+
+func (in *LinkSession) check(c checker) checker {
+	return c.session(in.Session).key(in.Key).number(in.Player > 0, "player", int64(in.Player)).handle(in.Handle).decimal("rating", in.Rating).at(in.At)
+}
+
+// UnlinkSession makes a session anonymous again.
+type UnlinkSession struct {
+	Session wamble.SessionID
+	At      time.Time
+}
+
+func (*UnlinkSession) Kind() Kind { return KindUnlinkSession }
+
+func (in *UnlinkSession) code(c coder) coder      { return c.session(&in.Session).time(&in.At) }
+func (in *UnlinkSession) check(c checker) checker { return c.session(in.Session).at(in.At) }
+
+// UpdateSessionLastSeen says when a session was last heard of. It is droppable:
+// no answer waits for it.
+type UpdateSessionLastSeen struct {
+	Session wamble.SessionID
+	At      time.Time
+}
+
+func (*UpdateSessionLastSeen) Kind() Kind { return KindUpdateSessionLastSeen }
+
+func (in *UpdateSessionLastSeen) code(c coder) coder      { return c.session(&in.Session).time(&in.At) }
+func (in *UpdateSessionLastSeen) check(c checker) checker { return c.session(in.Session).at(in.At) }
+
+func (in *UpdateSessionLastSeen) locality() (major, minor uint64) { return uint64(in.Session), 0 }
+
+// PurgeSessions deletes the anonymous sessions that were last seen before
+// Before, with their predictions and shown moves. Those that moved keep their
+// row, because games name them, but lose their token. Those that hold a board
+// are left alone.
+type PurgeSessions struct {
+	Before time.Time
+	At     time.Time
+}
+
+func (*PurgeSessions) Kind() Kind { return KindPurgeSessions }
+
+func (in *PurgeSessions) code(c coder) coder      { return c.time(&in.Before).time(&in.At) }
+func (in *PurgeSessions) check(c checker) checker { return c.at(in.At).at(in.Before) }

@@ -1,0 +1,163 @@
+package intent
+
+import "fmt"
+
+// Kind numbers an intent. The numbers are stored in journals: they are never
+// reused, and 1 to 19 are those of the original. 12 and 13 (move and
+// reservation columns of boards) have no role here: the rows of moves and
+// reservations say the same.
+type Kind uint8
+
+// The closed list of kinds.
+const (
+	KindUpdateBoard               Kind = 1
+	KindUpdateBoardAssignmentTime Kind = 2
+	KindCreateReservation         Kind = 3
+	KindRemoveReservation         Kind = 4
+	KindRecordGameResult          Kind = 5
+	KindUpdateSessionLastSeen     Kind = 6
+	KindCreateSession             Kind = 7
+	KindLinkSession               Kind = 8
+	KindRecordPayout              Kind = 9
+	KindCreateBoard               Kind = 10
+	KindRecordMove                Kind = 11
+	KindRecordPrediction          Kind = 14
+	KindResolvePrediction         Kind = 15
+	KindUnlinkSession             Kind = 16
+	KindRecordRating              Kind = 17
+	KindRecordLastMoveShown       Kind = 18
+	KindRecordTermsAcceptance     Kind = 19
+	KindPurgeSessions             Kind = 21
+	KindErasePlayer               Kind = 22
+)
+
+// table is the one table of kinds, in the order in which a batch is applied:
+// who must exist before whom.
+var table = []Row{
+	// number, name, New, what it overwrites, barrier, locality, size
+	{KindCreateSession, "CREATE_SESSION", zero[CreateSession], KeepsAll, Joins, asItCame, fixed(34)},
+	{KindLinkSession, "LINK_SESSION_TO_PUBKEY", zero[LinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(50)},
+	{KindUnlinkSession, "UNLINK_SESSION_IDENTITY", zero[UnlinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(34)},
+	{KindRecordTermsAcceptance, "RECORD_PROFILE_TERMS_ACCEPTANCE", zero[RecordTermsAcceptance], KeepsAll, Joins, asItCame, growing(160)},
+	{KindCreateBoard, "CREATE_BOARD", zero[CreateBoard], KeepsAll, Joins, asItCame, fixed(119)},
+	{KindUpdateBoard, "UPDATE_BOARD", zero[UpdateBoard], position, Joins, by((*UpdateBoard).locality), fixed(119)},
+	{KindUpdateBoardAssignmentTime, "UPDATE_BOARD_ASSIGNMENT_TIME", zero[UpdateBoardAssignmentTime], assignmentTime, Joins, by((*UpdateBoardAssignmentTime).locality), fixed(34)},
+	{KindRecordMove, "RECORD_MOVE", zero[RecordMove], KeepsAll, Joins, by((*RecordMove).locality), fixed(34)},
+	{KindRecordGameResult, "RECORD_GAME_RESULT", zero[RecordGameResult], KeepsAll, Joins, asItCame, fixed(50)},
+	{KindRecordPayout, "RECORD_PAYOUT", zero[RecordPayout], KeepsAll, Joins, by((*RecordPayout).locality), fixed(34)},
+	{KindRecordRating, "UPDATE_PLAYER_RATING", zero[RecordRating], KeepsAll, Joins, by((*RecordRating).locality), fixed(34)},
+	{KindRecordPrediction, "RECORD_PREDICTION", zero[RecordPrediction], KeepsAll, Joins, asItCame, fixed(50)},
+	{KindResolvePrediction, "RESOLVE_PREDICTION", zero[ResolvePrediction], KeepsAll, Joins, asItCame, fixed(50)},
+	{KindCreateReservation, "CREATE_RESERVATION", zero[CreateReservation], holder, Joins, asItCame, fixed(34)},
+	{KindRemoveReservation, "REMOVE_RESERVATION", zero[RemoveReservation], holder, Joins, asItCame, fixed(34)},
+	{KindRecordLastMoveShown, "RECORD_LAST_MOVE_SHOWN", zero[RecordLastMoveShown], KeepsAll, Joins, asItCame, fixed(34)},
+	{KindUpdateSessionLastSeen, "UPDATE_SESSION_LAST_SEEN", zero[UpdateSessionLastSeen], lastSeen, Joins, by((*UpdateSessionLastSeen).locality), fixed(34)},
+	{KindErasePlayer, "ERASE_PLAYER", zero[ErasePlayer], KeepsAll, Alone, asItCame, fixed(34)},
+	{KindPurgeSessions, "PURGE_SESSIONS", zero[PurgeSessions], KeepsAll, Alone, asItCame, fixed(34)},
+}
+
+// Row is what is known of a kind besides its fields. No cell may be empty.
+type Row struct {
+	Kind Kind
+	Name string
+	// New returns an empty intent.
+	New func() Intent
+	// Overwrites says which column the intent sets, of the board or session that
+	// is its first field. Of all intents that set the same, only the newest is
+	// written.
+	Overwrites Column
+	// Barrier says what else may stand in the same batch.
+	Barrier Barrier
+	// Locality orders the intents of a batch within the kind by the rows that
+	// they touch: rows that lie together are written together, and all writers
+	// take row locks in one order.
+	Locality func(Intent) (major, minor uint64)
+	// Size is how many bytes the intent brings to the database, as the original
+	// counted them, given how many its fields have in the journal.
+	Size func(fields int) int
+}
+
+// Column is what an intent overwrites.
+type Column uint8
+
+const (
+	KeepsAll       Column = iota + 1 // nothing: each intent of the kind is written
+	position                         // of a board, with its status and version
+	assignmentTime                   // of a board
+	holder                           // of a board: decided by the last of creating and removing a reservation
+	lastSeen                         // of a session
+)
+
+// Barrier is what the order of kinds in a batch cannot respect.
+type Barrier uint8
+
+const (
+	Joins           Barrier = iota + 1 // nothing: the intent joins any batch
+	ChangesIdentity                    // of the session that is the first field: once in a batch
+	Alone                              // a deletion: its message is a batch by itself, in its own order
+)
+
+func zero[T any, P interface {
+	*T
+	Intent
+}]() Intent {
+	return P(new(T))
+}
+
+// asItCame is the locality of kinds that keep the order in which they came.
+func asItCame(Intent) (major, minor uint64) { return 0, 0 }
+
+// by is a locality that is read from the fields.
+func by[T Intent](f func(T) (major, minor uint64)) func(Intent) (major, minor uint64) {
+	return func(in Intent) (major, minor uint64) { return f(in.(T)) }
+}
+
+// fixed is a size that does not depend on the fields.
+func fixed(n int) func(int) int { return func(int) int { return n } }
+
+// growing is a size that grows with a long text.
+func growing(n int) func(int) int { return func(fields int) int { return n + fields } }
+
+// places are the places of the kinds in the table, from 1; 0: no such kind.
+var places = func() (at [256]uint8) {
+	for i := range table {
+		at[table[i].Kind] = uint8(i + 1)
+	}
+	return at
+}()
+
+// Kinds lists every kind in the order in which a batch is applied.
+func Kinds() []Kind {
+	all := make([]Kind, len(table))
+	for i := range table {
+		all[i] = table[i].Kind
+	}
+	return all
+}
+
+// Place returns the place of the kind in Kinds, from 1, or 0 if there is no such
+// kind.
+func (k Kind) Place() int { return int(places[k]) }
+
+// Row returns the row of the kind, or nil if there is no such kind.
+func (k Kind) Row() *Row {
+	if places[k] == 0 {
+		return nil
+	}
+	return &table[places[k]-1]
+}
+
+// New returns an empty intent of the kind, or nil if there is no such kind.
+func (k Kind) New() Intent {
+	if row := k.Row(); row != nil {
+		return row.New()
+	}
+	return nil
+}
+
+func (k Kind) String() string {
+	if row := k.Row(); row != nil {
+		return row.Name
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
