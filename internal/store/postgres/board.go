@@ -62,14 +62,8 @@ const live = `b.profile = $1 AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
 
 // LiveBoards implements store.Queries.
 func (s *Store) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error] {
-	list := func() (ids []int64, err error) {
-		err = s.readAll(ctx, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile}, func(rows pgx.Rows) error {
-			var id int64
-			err := rows.Scan(&id)
-			ids = append(ids, id)
-			return err
-		})
-		return ids, err
+	list := func() ([]int64, error) {
+		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile}, schema.ScanNumber)
 	}
 	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
 		return s.boards(ctx, `WHERE b.id = ANY($1::bigint[]) AND b.status <> 'ARCHIVED' ORDER BY b.created_at, b.id`, ids)
@@ -111,13 +105,13 @@ func (s *Store) boards(ctx context.Context, where string, args ...any) ([]wamble
 	at := map[wamble.BoardID]int{}
 	err := s.read(ctx, "read boards", func(batch *pgx.Batch) {
 		batch.Queue(selectBoard+where, args...).Query(each(func(rows pgx.Rows) error {
-			b, err := scanBoard(rows)
+			b, err := schema.ScanBoard(rows.Scan)
 			at[b.ID] = len(boards)
 			boards = append(boards, b)
 			return err
 		}))
 		batch.Queue(fmt.Sprintf(selectMoves, where), args...).Query(each(func(rows pgx.Rows) error {
-			id, m, err := scanMove(rows)
+			id, m, err := schema.ScanMove(rows.Scan)
 			if err != nil {
 				return err
 			}
@@ -130,41 +124,4 @@ func (s *Store) boards(ctx context.Context, where string, args ...any) ([]wamble
 		return nil, err
 	}
 	return boards, nil
-}
-
-func scanBoard(rows pgx.Rows) (wamble.Board, error) {
-	var b wamble.Board
-	var status string
-	var assigned, since, until, finished *time.Time
-	var holder *wamble.SessionID
-	var white *bool
-	var token, key []byte
-	var result, reason *string
-	var plies *int
-	var micros *int64
-	err := rows.Scan(&b.ID, &b.Profile, &b.FEN, &status, &b.Variant, &b.Version, &b.Created, &assigned,
-		&holder, &white, &since, &until, &token, &key, &result, &plies, &micros, &reason, &finished)
-	if err != nil {
-		return b, err
-	}
-	if b.Status, err = wamble.ParseBoardStatus(status); err != nil {
-		return b, schema.Badf("board %d: %v", b.ID, err)
-	}
-	b.Created = b.Created.UTC()
-	if assigned != nil {
-		b.LastAssigned = assigned.UTC()
-	}
-	if holder != nil {
-		b.Holder = &wamble.Reservation{Board: b.ID, Profile: b.Profile, Session: *holder, White: *white, At: since.UTC(), Expires: until.UTC()}
-		copy(b.Holder.Token[:], token)
-		copy(b.Holder.Key[:], key)
-	}
-	if result != nil {
-		r, err := wamble.ParseResult(*result)
-		if err != nil {
-			return b, schema.Badf("board %d: %v", b.ID, err)
-		}
-		b.Result = &wamble.GameResult{Result: r, Plies: *plies, Duration: time.Duration(*micros) * time.Microsecond, Reason: *reason, Finished: finished.UTC()}
-	}
-	return b, nil
 }

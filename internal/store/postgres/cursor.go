@@ -38,11 +38,8 @@ func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (
 // COMMIT wait until the sequence's step is on disk, also where an earlier step
 // was logged ahead.
 func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
-	if n < 1 || n > 1_000_000 {
-		return nil, schema.Badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
-	}
-	if int(seq) >= len(wamble.Sequences()) {
-		return nil, schema.Badf("lease: there is no %v", seq)
+	if err := schema.CheckLease(seq, n); err != nil {
+		return nil, err
 	}
 	var blocks []wamble.Block
 	b := s.begin()

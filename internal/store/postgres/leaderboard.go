@@ -16,12 +16,9 @@ const selectRank = `SELECT s.id, p.public_key, coalesce(p.handle, ''), s.total_s
 // Leaderboard implements store.Queries. Both orders are indexes, so a page
 // costs its offset and a rank costs the rows before it, never a sort.
 func (s *Store) Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error) {
-	if q.Limit < 1 || q.Limit > 16 || q.Offset < 0 {
-		return wamble.Leaderboard{}, schema.Badf("read leaderboard: %d rows from %d; 1 to 16 rows are a page", q.Limit, q.Offset)
-	}
-	first, second := "total_score", "rating"
-	if q.ByRating {
-		first, second = second, first
+	first, second, err := schema.LeaderboardOrder(q)
+	if err != nil {
+		return wamble.Leaderboard{}, err
 	}
 	page := fmt.Sprintf(selectRank+`ORDER BY s.%s DESC, s.%s DESC, s.id LIMIT $1 OFFSET $2`, "0", first, second)
 	self := fmt.Sprintf(selectRank+`WHERE s.id = $1`, fmt.Sprintf(`1
@@ -29,17 +26,17 @@ func (s *Store) Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wam
 		+ (SELECT count(*) FROM sessions o WHERE o.%[1]s = s.%[1]s AND o.%[2]s > s.%[2]s)
 		+ (SELECT count(*) FROM sessions o WHERE o.%[1]s = s.%[1]s AND o.%[2]s = s.%[2]s AND o.id < s.id)`, first, second))
 	var out wamble.Leaderboard
-	err := s.read(ctx, "read leaderboard", func(b *pgx.Batch) {
+	err = s.read(ctx, "read leaderboard", func(b *pgx.Batch) {
 		b.Queue(`SELECT count(*) FROM sessions`).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Total) })
 		b.Queue(page, q.Limit, q.Offset).Query(each(func(rows pgx.Rows) error {
-			row, err := scanRank(rows)
+			row, err := schema.ScanRank(rows.Scan)
 			row.Rank = q.Offset + len(out.Rows) + 1
 			out.Rows = append(out.Rows, row)
 			return err
 		}))
 		if q.Self != 0 {
 			b.Queue(self, int64(q.Self)).Query(each(func(rows pgx.Rows) error {
-				row, err := scanRank(rows)
+				row, err := schema.ScanRank(rows.Scan)
 				out.Self = &row
 				return err
 			}))
@@ -49,13 +46,4 @@ func (s *Store) Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wam
 		return wamble.Leaderboard{}, err
 	}
 	return out, nil
-}
-
-func scanRank(rows pgx.Rows) (wamble.LeaderboardRow, error) {
-	var row wamble.LeaderboardRow
-	var key []byte
-	st := &row.Stats
-	err := rows.Scan(&row.Session, &key, &row.Handle, &st.Score, &st.PredictionScore, &st.Rating, &st.Games, &st.Chess960Games, &row.Rank)
-	copy(row.Key[:], key)
-	return row, err
 }

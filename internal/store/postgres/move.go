@@ -3,9 +3,6 @@ package postgres
 import (
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -62,9 +59,3 @@ const selectMoves = `SELECT m.board_id, m.move_number, m.move_uci, m.session_id,
 	FROM (SELECT b.id FROM boards b LEFT JOIN game_results g ON g.board_id = b.id %s) page
 	JOIN moves m ON m.board_id = page.id JOIN sessions s ON s.id = m.session_id LEFT JOIN players p ON p.id = s.player_id
 	ORDER BY m.board_id, m.move_number`
-
-func scanMove(rows pgx.Rows) (board wamble.BoardID, m wamble.Move, err error) {
-	err = rows.Scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Handle, &m.Rating, &m.At)
-	m.At = m.At.UTC()
-	return board, m, err
-}

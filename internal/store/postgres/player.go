@@ -51,15 +51,13 @@ func erasePlayers(_ string, run []intent.Intent) []statement {
 
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out := wamble.Player{Key: key}
-	err := s.readRow(ctx, "read player", `SELECT p.id, p.handle, p.created_at, p.rating::float8,
+	out, err := readOne(ctx, s, "read player", `SELECT p.id, p.handle, p.created_at, p.rating::float8,
 		coalesce(sum(s.total_score), 0)::float8, coalesce(sum(s.total_prediction_score), 0)::float8,
 		coalesce(sum(s.games_played), 0), coalesce(sum(s.chess960_games_played), 0)
-		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]},
-		&out.ID, &out.Handle, &out.Created, &out.Stats.Rating, &out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Games, &out.Stats.Chess960Games)
+		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]}, schema.ScanPlayer)
 	if err != nil {
 		return wamble.Player{}, err
 	}
-	out.Created = out.Created.UTC()
+	out.Key = key
 	return out, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
@@ -52,8 +50,7 @@ func (s *Store) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wa
 	for i, b := range boards {
 		ids[i] = int64(b)
 	}
-	var all []wamble.Prediction
-	err := s.readAll(ctx, "read predictions", `WITH RECURSIVE
+	return readAll(ctx, s, "read predictions", `WITH RECURSIVE
 		up(id, parent) AS (
 			SELECT id, parent_prediction_id FROM predictions WHERE board_id = ANY($1::bigint[]) AND status = 'PENDING'
 			UNION SELECT p.id, p.parent_prediction_id FROM up JOIN predictions p ON p.id = up.parent),
@@ -62,30 +59,5 @@ func (s *Store) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wa
 			UNION ALL SELECT up.id, down.depth + 1 FROM down JOIN up ON up.parent = down.id)
 		SELECT p.id, p.board_id, p.session_id, s.token, coalesce(p.parent_prediction_id, 0), p.predicted_move_uci, p.move_number, d.depth,
 			p.correct_streak, p.status, p.points_awarded::float8, p.created_at
-		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, []any{ids},
-		func(rows pgx.Rows) error {
-			p, err := scanPrediction(rows)
-			all = append(all, p)
-			return err
-		})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-func scanPrediction(rows pgx.Rows) (wamble.Prediction, error) {
-	var p wamble.Prediction
-	var token []byte
-	var status string
-	err := rows.Scan(&p.ID, &p.Board, &p.Session, &token, &p.Parent, &p.UCI, &p.Ply, &p.Depth, &p.Streak, &status, &p.Points, &p.At)
-	if err != nil {
-		return p, err
-	}
-	if p.Status, err = wamble.ParsePredictionStatus(status); err != nil {
-		return p, schema.Badf("prediction %d: %v", p.ID, err)
-	}
-	copy(p.Token[:], token)
-	p.At = p.At.UTC()
-	return p, nil
+		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, []any{ids}, schema.ScanPrediction)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
@@ -43,20 +41,11 @@ func removeReservations(_ string, run []intent.Intent) []statement {
 
 // Reservations implements store.Queries.
 func (s *Store) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error) {
-	var all []wamble.Reservation
-	err := s.readAll(ctx, "read reservations", `SELECT r.board_id, b.profile, r.session_id, s.token, r.reserved_for_white, r.started_at, r.expires_at
+	all, err := readAll(ctx, s, "read reservations", `SELECT r.board_id, b.profile, r.session_id, s.token, r.reserved_for_white, r.started_at, r.expires_at
 		FROM players p JOIN sessions s ON s.player_id = p.id JOIN reservations r ON r.session_id = s.id JOIN boards b ON b.id = r.board_id
-		WHERE p.public_key = $1 AND r.expires_at > $2 ORDER BY r.expires_at, r.board_id`, []any{key[:], now}, func(rows pgx.Rows) error {
-		r := wamble.Reservation{Key: key}
-		var token []byte
-		err := rows.Scan(&r.Board, &r.Profile, &r.Session, &token, &r.White, &r.At, &r.Expires)
-		copy(r.Token[:], token)
-		r.At, r.Expires = r.At.UTC(), r.Expires.UTC()
-		all = append(all, r)
-		return err
-	})
-	if err != nil {
-		return nil, err
+		WHERE p.public_key = $1 AND r.expires_at > $2 ORDER BY r.expires_at, r.board_id`, []any{key[:], now}, schema.ScanReservation)
+	for i := range all {
+		all[i].Key = key
 	}
-	return all, nil
+	return all, err
 }

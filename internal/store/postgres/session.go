@@ -128,20 +128,5 @@ func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Sess
 }
 
 func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {
-	var out wamble.Session
-	var token, key []byte
-	var player *wamble.PlayerID
-	var handle *string
-	err := s.readRow(ctx, "read session", selectSession+where, []any{arg}, &out.ID, &token, &player, &key, &handle, &out.Trust, &out.Created, &out.LastSeen,
-		&out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Rating, &out.Stats.Games, &out.Stats.Chess960Games)
-	if err != nil {
-		return wamble.Session{}, err
-	}
-	copy(out.Token[:], token)
-	copy(out.Key[:], key)
-	if player != nil {
-		out.Player, out.Handle = *player, *handle
-	}
-	out.Created, out.LastSeen = out.Created.UTC(), out.LastSeen.UTC()
-	return out, nil
+	return readOne(ctx, s, "read session", selectSession+where, []any{arg}, schema.ScanSession)
 }

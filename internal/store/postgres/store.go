@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"wamble/internal/store"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
 )
 
 var _ store.Store = (*Store)(nil)
@@ -129,16 +130,38 @@ func (s *Store) read(ctx context.Context, what string, queue func(*pgx.Batch)) e
 	return sorted(ctx, what, conn.SendBatch(limited, b).Close())
 }
 
-// readRow reads one row. Errors: store.ErrNotFound.
+// readRow reads one row into variables. Errors: store.ErrNotFound.
 func (s *Store) readRow(ctx context.Context, what, sql string, args []any, into ...any) error {
 	return s.read(ctx, what, func(b *pgx.Batch) {
 		b.Queue(sql, args...).QueryRow(func(row pgx.Row) error { return row.Scan(into...) })
 	})
 }
 
-// readAll calls scan for each row.
-func (s *Store) readAll(ctx context.Context, what, sql string, args []any, scan func(pgx.Rows) error) error {
-	return s.read(ctx, what, func(b *pgx.Batch) { b.Queue(sql, args...).Query(each(scan)) })
+// readOne reads one row. Errors: store.ErrNotFound.
+func readOne[T any](ctx context.Context, s *Store, what, sql string, args []any, scan func(schema.Scan) (T, error)) (one T, err error) {
+	err = s.read(ctx, what, func(b *pgx.Batch) {
+		b.Queue(sql, args...).QueryRow(func(row pgx.Row) error {
+			var err error
+			one, err = scan(row.Scan)
+			return err
+		})
+	})
+	return one, err
+}
+
+// readAll reads all rows.
+func readAll[T any](ctx context.Context, s *Store, what, sql string, args []any, scan func(schema.Scan) (T, error)) (all []T, err error) {
+	err = s.read(ctx, what, func(b *pgx.Batch) {
+		b.Queue(sql, args...).Query(each(func(rows pgx.Rows) error {
+			row, err := scan(rows.Scan)
+			all = append(all, row)
+			return err
+		}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 func each(scan func(pgx.Rows) error) func(pgx.Rows) error {

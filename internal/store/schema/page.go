@@ -7,9 +7,6 @@ import (
 	"wamble"
 )
 
-// MaxScores is how many rows a page of wamble.Score has at most.
-const MaxScores = 100
-
 // PageSize is how many boards, with their moves, a store holds in memory while
 // it yields them.
 const PageSize = 64

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"iter"
-	"time"
 
 	"wamble"
 	"wamble/internal/intent"
@@ -75,20 +74,8 @@ const live = `b.profile = ? AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
 
 // LiveBoards implements store.Queries.
 func (s *Store) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error] {
-	list := func() (ids []int64, err error) {
-		rows, err := s.readers.QueryContext(ctx, `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, profile)
-		if err != nil {
-			return nil, sorted(ctx, "read boards", err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id int64
-			if err := rows.Scan(&id); err != nil {
-				return nil, sorted(ctx, "read boards", err)
-			}
-			ids = append(ids, id)
-		}
-		return ids, sorted(ctx, "read boards", rows.Err())
+	list := func() ([]int64, error) {
+		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile}, schema.ScanNumber)
 	}
 	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
 		text, err := json.Marshal(ids)
@@ -133,18 +120,7 @@ func (s *Store) boards(ctx context.Context, where string, args ...any) ([]wamble
 	var boards []wamble.Board
 	err := s.read(ctx, "read boards", func(ctx context.Context, tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, selectBoard+where, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			b, err := scanBoard(rows)
-			if err != nil {
-				return err
-			}
-			boards = append(boards, b)
-		}
-		if err := rows.Err(); err != nil {
+		if boards, err = scanAll(rows, err, schema.ScanBoard); err != nil {
 			return err
 		}
 		return readMoves(ctx, tx, boards)
@@ -153,41 +129,4 @@ func (s *Store) boards(ctx context.Context, where string, args ...any) ([]wamble
 		return nil, err
 	}
 	return boards, nil
-}
-
-func scanBoard(rows *sql.Rows) (wamble.Board, error) {
-	var b wamble.Board
-	var status string
-	var created int64
-	var assigned, holder, since, until, plies, micros, finished sql.NullInt64
-	var white sql.NullBool
-	var token, key []byte
-	var result, reason sql.NullString
-	err := rows.Scan(&b.ID, &b.Profile, &b.FEN, &status, &b.Variant, &b.Version, &created, &assigned,
-		&holder, &white, &since, &until, &token, &key, &result, &plies, &micros, &reason, &finished)
-	if err != nil {
-		return b, err
-	}
-	if b.Status, err = wamble.ParseBoardStatus(status); err != nil {
-		return b, schema.Badf("board %d: %v", b.ID, err)
-	}
-	b.Created = schema.Time(created)
-	if assigned.Valid {
-		b.LastAssigned = schema.Time(assigned.Int64)
-	}
-	if holder.Valid {
-		b.Holder = &wamble.Reservation{Board: b.ID, Profile: b.Profile, Session: wamble.SessionID(holder.Int64),
-			White: white.Bool, At: schema.Time(since.Int64), Expires: schema.Time(until.Int64)}
-		copy(b.Holder.Token[:], token)
-		copy(b.Holder.Key[:], key)
-	}
-	if result.Valid {
-		r, err := wamble.ParseResult(result.String)
-		if err != nil {
-			return b, schema.Badf("board %d: %v", b.ID, err)
-		}
-		b.Result = &wamble.GameResult{Result: r, Plies: int(plies.Int64), Duration: time.Duration(micros.Int64) * time.Microsecond,
-			Reason: reason.String, Finished: schema.Time(finished.Int64)}
-	}
-	return b, nil
 }

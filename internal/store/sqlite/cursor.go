@@ -47,11 +47,8 @@ func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (
 
 // Lease implements store.Store. SQLite has one writer, so it is one block.
 func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
-	if n < 1 || n > 1_000_000 {
-		return nil, schema.Badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
-	}
-	if seq.String() == "" || int(seq) >= len(wamble.Sequences()) {
-		return nil, schema.Badf("lease: there is no %v", seq)
+	if err := schema.CheckLease(seq, n); err != nil {
+		return nil, err
 	}
 	block := wamble.Block{Count: int64(n)}
 	err := s.writer.transact(ctx, func(t *tx) error {

@@ -133,13 +133,10 @@ func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var board wamble.BoardID
-		var m wamble.Move
-		var micros int64
-		if err := rows.Scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Handle, &m.Rating, &micros); err != nil {
+		board, m, err := schema.ScanMove(rows.Scan)
+		if err != nil {
 			return err
 		}
-		m.At = schema.Time(micros)
 		at[board].Moves = append(at[board].Moves, m)
 	}
 	return rows.Err()

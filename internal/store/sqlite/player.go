@@ -52,17 +52,13 @@ func (t *tx) erasePlayers(run []intent.Intent) error {
 
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out := wamble.Player{Key: key}
-	var created int64
-	err := s.readers.QueryRowContext(ctx, `SELECT p.id, p.handle, p.created_at, p.rating,
+	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, `SELECT p.id, p.handle, p.created_at, p.rating,
 		round(ifnull(sum(s.total_score), 0), 4), round(ifnull(sum(s.total_prediction_score), 0), 4),
 		ifnull(sum(s.games_played), 0), ifnull(sum(s.chess960_games_played), 0)
-		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = ? GROUP BY p.id`, key[:]).
-		Scan(&out.ID, &out.Handle, &created, &out.Stats.Rating,
-			&out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Games, &out.Stats.Chess960Games)
+		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = ? GROUP BY p.id`, key[:]).Scan)
 	if err != nil {
 		return wamble.Player{}, sorted(ctx, "read player", err)
 	}
-	out.Created = schema.Time(created)
+	out.Key = key
 	return out, nil
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 
 	"wamble"
@@ -45,7 +44,7 @@ func (s *Store) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wa
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.readers.QueryContext(ctx, `WITH RECURSIVE
+	return readAll(ctx, s, "read predictions", `WITH RECURSIVE
 		up(id, parent) AS (
 			SELECT id, parent_prediction_id FROM predictions WHERE board_id IN (SELECT value FROM json_each(?)) AND status = 'PENDING'
 			UNION SELECT p.id, p.parent_prediction_id FROM up JOIN predictions p ON p.id = up.parent),
@@ -54,35 +53,5 @@ func (s *Store) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wa
 			UNION ALL SELECT up.id, down.depth + 1 FROM down JOIN up ON up.parent = down.id)
 		SELECT p.id, p.board_id, p.session_id, s.token, ifnull(p.parent_prediction_id, 0), p.predicted_move_uci, p.move_number, d.depth,
 			p.correct_streak, p.status, p.points_awarded, p.created_at
-		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, string(list))
-	if err != nil {
-		return nil, sorted(ctx, "read predictions", err)
-	}
-	defer rows.Close()
-	var all []wamble.Prediction
-	for rows.Next() {
-		p, err := scanPrediction(rows)
-		if err != nil {
-			return nil, sorted(ctx, "read predictions", err)
-		}
-		all = append(all, p)
-	}
-	return all, sorted(ctx, "read predictions", rows.Err())
-}
-
-func scanPrediction(rows *sql.Rows) (wamble.Prediction, error) {
-	var p wamble.Prediction
-	var token []byte
-	var status string
-	var at int64
-	err := rows.Scan(&p.ID, &p.Board, &p.Session, &token, &p.Parent, &p.UCI, &p.Ply, &p.Depth, &p.Streak, &status, &p.Points, &at)
-	if err != nil {
-		return p, err
-	}
-	if p.Status, err = wamble.ParsePredictionStatus(status); err != nil {
-		return p, schema.Badf("prediction %d: %v", p.ID, err)
-	}
-	copy(p.Token[:], token)
-	p.At = schema.Time(at)
-	return p, nil
+		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, []any{string(list)}, schema.ScanPrediction)
 }

@@ -35,24 +35,11 @@ func (t *tx) removeReservations(run []intent.Intent) error {
 
 // Reservations implements store.Queries.
 func (s *Store) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error) {
-	rows, err := s.readers.QueryContext(ctx, `SELECT r.board_id, b.profile, r.session_id, s.token, r.reserved_for_white, r.started_at, r.expires_at
+	all, err := readAll(ctx, s, "read reservations", `SELECT r.board_id, b.profile, r.session_id, s.token, r.reserved_for_white, r.started_at, r.expires_at
 		FROM players p JOIN sessions s ON s.player_id = p.id JOIN reservations r ON r.session_id = s.id JOIN boards b ON b.id = r.board_id
-		WHERE p.public_key = ? AND r.expires_at > ? ORDER BY r.expires_at, r.board_id`, key[:], schema.Micros(now))
-	if err != nil {
-		return nil, sorted(ctx, "read reservations", err)
+		WHERE p.public_key = ? AND r.expires_at > ? ORDER BY r.expires_at, r.board_id`, []any{key[:], schema.Micros(now)}, schema.ScanReservation)
+	for i := range all {
+		all[i].Key = key
 	}
-	defer rows.Close()
-	var all []wamble.Reservation
-	for rows.Next() {
-		r := wamble.Reservation{Key: key}
-		var token []byte
-		var at, expires int64
-		if err := rows.Scan(&r.Board, &r.Profile, &r.Session, &token, &r.White, &at, &expires); err != nil {
-			return nil, sorted(ctx, "read reservations", err)
-		}
-		copy(r.Token[:], token)
-		r.At, r.Expires = schema.Time(at), schema.Time(expires)
-		all = append(all, r)
-	}
-	return all, sorted(ctx, "read reservations", rows.Err())
+	return all, err
 }

@@ -172,23 +172,10 @@ func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Sess
 }
 
 func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {
-	var out wamble.Session
-	var token, key []byte
-	var player sql.NullInt64
-	var handle sql.NullString
-	var created, seen int64
 	ask, err := s.statement(ctx, selectSession+where)
 	if err != nil {
 		return wamble.Session{}, sorted(ctx, "read session", err)
 	}
-	err = ask.QueryRowContext(ctx, arg).Scan(&out.ID, &token, &player, &key, &handle, &out.Trust, &created, &seen,
-		&out.Stats.Score, &out.Stats.PredictionScore, &out.Stats.Rating, &out.Stats.Games, &out.Stats.Chess960Games)
-	if err != nil {
-		return wamble.Session{}, sorted(ctx, "read session", err)
-	}
-	copy(out.Token[:], token)
-	copy(out.Key[:], key)
-	out.Player, out.Handle = wamble.PlayerID(player.Int64), handle.String
-	out.Created, out.LastSeen = schema.Time(created), schema.Time(seen)
-	return out, nil
+	out, err := schema.ScanSession(ask.QueryRowContext(ctx, arg).Scan)
+	return out, sorted(ctx, "read session", err)
 }

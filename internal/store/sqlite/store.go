@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"wamble/internal/store"
-
 	_ "modernc.org/sqlite" // the driver
+
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
 )
 
 var _ store.Store = (*Store)(nil)
@@ -99,6 +100,29 @@ func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 		made.Close()
 	}
 	return kept.(*sql.Stmt), nil
+}
+
+// readAll reads all rows of a query.
+func readAll[T any](ctx context.Context, s *Store, what, text string, args []any, scan func(schema.Scan) (T, error)) ([]T, error) {
+	rows, err := s.readers.QueryContext(ctx, text, args...)
+	all, err := scanAll(rows, err, scan)
+	return all, sorted(ctx, what, err)
+}
+
+// scanAll reads the rows that a query returned, if it did not fail.
+func scanAll[T any](rows *sql.Rows, err error, scan func(schema.Scan) (T, error)) (all []T, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		row, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	return all, rows.Err()
 }
 
 // read runs a read in one snapshot.

@@ -1,0 +1,41 @@
+package schema
+
+import "wamble"
+
+// Bounds of what one call may ask for.
+const (
+	maxScores = 100
+	maxRanks  = 16
+	maxLease  = 1_000_000
+)
+
+// CheckScores checks what is asked of store.Queries.Scores.
+func CheckScores(q wamble.ScoreQuery) error {
+	if q.Limit < 1 || q.Limit > maxScores {
+		return Badf("a page of scores has 1 to %d rows, not %d", maxScores, q.Limit)
+	}
+	return nil
+}
+
+// LeaderboardOrder checks what is asked of store.Queries.Leaderboard, and returns
+// the two columns of sessions that rank them, the more important first.
+func LeaderboardOrder(q wamble.LeaderboardQuery) (first, second string, err error) {
+	if q.Limit < 1 || q.Limit > maxRanks || q.Offset < 0 {
+		return "", "", Badf("read leaderboard: %d rows from %d; 1 to %d rows are a page", q.Limit, q.Offset, maxRanks)
+	}
+	if q.ByRating {
+		return "rating", "total_score", nil
+	}
+	return "total_score", "rating", nil
+}
+
+// CheckLease checks what is asked of store.Store.Lease.
+func CheckLease(seq wamble.Sequence, n int) error {
+	if n < 1 || n > maxLease {
+		return Badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
+	}
+	if int(seq) >= len(wamble.Sequences()) {
+		return Badf("lease: there is no %v", seq)
+	}
+	return nil
+}

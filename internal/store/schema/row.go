@@ -1,0 +1,143 @@
+package schema
+
+import (
+	"fmt"
+	"time"
+
+	"wamble"
+)
+
+// Scan is the method of a row of either driver that copies its columns into
+// variables. Both stores select the columns of each function below in the same
+// order.
+type Scan func(into ...any) error
+
+// moment is a time as either store keeps it: a timestamp, or microseconds since
+// 1970. NULL is the zero time.
+type moment time.Time
+
+// at lets a column be scanned into t.
+func at(t *time.Time) *moment { return (*moment)(t) }
+
+// Scan implements sql.Scanner.
+func (m *moment) Scan(column any) error {
+	switch c := column.(type) {
+	case nil:
+		*m = moment{}
+	case int64:
+		*m = moment(Time(c))
+	case time.Time:
+		*m = moment(c.UTC())
+	default:
+		return fmt.Errorf("a time is stored as %T", column)
+	}
+	return nil
+}
+
+// ScanNumber reads one number.
+func ScanNumber(scan Scan) (n int64, err error) {
+	err = scan(&n)
+	return n, err
+}
+
+// ScanSession reads a session with its player, if it has one.
+func ScanSession(scan Scan) (s wamble.Session, err error) {
+	var token, key []byte
+	var player *wamble.PlayerID
+	var handle *string
+	err = scan(&s.ID, &token, &player, &key, &handle, &s.Trust, at(&s.Created), at(&s.LastSeen),
+		&s.Stats.Score, &s.Stats.PredictionScore, &s.Stats.Rating, &s.Stats.Games, &s.Stats.Chess960Games)
+	if err != nil {
+		return wamble.Session{}, err
+	}
+	copy(s.Token[:], token)
+	copy(s.Key[:], key)
+	if player != nil && handle != nil {
+		s.Player, s.Handle = *player, *handle
+	}
+	return s, nil
+}
+
+// ScanPlayer reads a player without his key.
+func ScanPlayer(scan Scan) (p wamble.Player, err error) {
+	err = scan(&p.ID, &p.Handle, at(&p.Created), &p.Stats.Rating,
+		&p.Stats.Score, &p.Stats.PredictionScore, &p.Stats.Games, &p.Stats.Chess960Games)
+	return p, err
+}
+
+// ScanBoard reads a board with its holder and its result, without its moves.
+func ScanBoard(scan Scan) (b wamble.Board, err error) {
+	var status string
+	var holder *wamble.SessionID
+	var white *bool
+	var since, until, finished time.Time
+	var token, key []byte
+	var result, reason *string
+	var plies *int
+	var micros *int64
+	err = scan(&b.ID, &b.Profile, &b.FEN, &status, &b.Variant, &b.Version, at(&b.Created), at(&b.LastAssigned),
+		&holder, &white, at(&since), at(&until), &token, &key, &result, &plies, &micros, &reason, at(&finished))
+	if err != nil {
+		return b, err
+	}
+	if b.Status, err = wamble.ParseBoardStatus(status); err != nil {
+		return b, Badf("board %d: %v", b.ID, err)
+	}
+	if holder != nil {
+		b.Holder = &wamble.Reservation{Board: b.ID, Profile: b.Profile, Session: *holder, White: *white, At: since, Expires: until}
+		copy(b.Holder.Token[:], token)
+		copy(b.Holder.Key[:], key)
+	}
+	if result != nil {
+		r, err := wamble.ParseResult(*result)
+		if err != nil {
+			return b, Badf("board %d: %v", b.ID, err)
+		}
+		b.Result = &wamble.GameResult{Result: r, Plies: *plies, Duration: time.Duration(*micros) * time.Microsecond, Reason: *reason, Finished: finished}
+	}
+	return b, nil
+}
+
+// ScanMove reads a move and the number of its board.
+func ScanMove(scan Scan) (board wamble.BoardID, m wamble.Move, err error) {
+	err = scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Handle, &m.Rating, at(&m.At))
+	return board, m, err
+}
+
+// ScanReservation reads a reservation without the key of its holder.
+func ScanReservation(scan Scan) (r wamble.Reservation, err error) {
+	var token []byte
+	err = scan(&r.Board, &r.Profile, &r.Session, &token, &r.White, at(&r.At), at(&r.Expires))
+	copy(r.Token[:], token)
+	return r, err
+}
+
+// ScanPrediction reads a prediction.
+func ScanPrediction(scan Scan) (p wamble.Prediction, err error) {
+	var token []byte
+	var status string
+	err = scan(&p.ID, &p.Board, &p.Session, &token, &p.Parent, &p.UCI, &p.Ply, &p.Depth, &p.Streak, &status, &p.Points, at(&p.At))
+	if err != nil {
+		return p, err
+	}
+	if p.Status, err = wamble.ParsePredictionStatus(status); err != nil {
+		return p, Badf("prediction %d: %v", p.ID, err)
+	}
+	copy(p.Token[:], token)
+	return p, nil
+}
+
+// ScanScore reads a score.
+func ScanScore(scan Scan) (s wamble.Score, err error) {
+	err = scan(&s.Board, &s.Points, &s.Rating, at(&s.At))
+	return s, err
+}
+
+// ScanRank reads a row of a leaderboard.
+func ScanRank(scan Scan) (row wamble.LeaderboardRow, err error) {
+	var key []byte
+	st := &row.Stats
+	err = scan(&row.Session, &key, &row.Handle, &st.Score, &st.PredictionScore, &st.Rating, &st.Games, &st.Chess960Games, &row.Rank)
+	copy(row.Key[:], key)
+	return row, err
+}
