@@ -6,12 +6,11 @@ import (
 	"wamble/internal/intent"
 )
 
-// barrier keeps intents out of a plan whose outcome depends on others of the
-// same plan in a way that the order of kinds does not respect: a session that
-// changes its identity twice, and deletions.
+// barrier keeps apart what would have another outcome in one plan, because a
+// plan is sorted by kind: two changes of one session's identity, and deletions.
 type barrier struct {
-	identity map[uint64]bool // sessions
-	closed   bool
+	identity map[uint64]bool // sessions whose identity the plan changes
+	closed   bool            // the plan takes no further message
 }
 
 func (b *barrier) admits(m *Message) bool {
@@ -40,13 +39,11 @@ func (b *barrier) add(m *Message) {
 }
 
 // identities returns the sessions whose identity a message changes, and whether
-// it holds by itself what its own barrier would keep apart. It cannot be split,
-// so it makes a plan by itself then, in its own order.
+// the message is a plan by itself, in its own order: it deletes, or changes one
+// identity twice, and a message is never split.
 func (m *Message) identities() (sessions []uint64, alone bool) {
-	for rest := m.records; len(rest) > 0; {
-		var r record
-		r, rest, _ = cut(rest)
-		switch r.kind.Row().Barrier {
+	for _, r := range m.records() {
+		switch r.row.Barrier {
 		case intent.Alone:
 			alone = true
 		case intent.ChangesIdentity:

@@ -15,13 +15,13 @@ type run struct {
 	b     *runner.Batched
 	queue []Message
 	place map[uint64]int // of a message, by number, in b.Deliveries
-	// buried are the intents that the store has refused.
-	buried map[Origin]bool
+	// refused are the intents that the store will never take.
+	refused map[Origin]bool
 }
 
-// look looks through the messages of a batch. One that is no frame of intents
-// goes to the dead letters as it is.
-func (d *Drain) look(b *runner.Batched) *run {
+// newRun cuts the messages of a batch into records. A message that is no frame of
+// intents goes to the dead letters as it is.
+func newRun(b *runner.Batched) *run {
 	r := &run{b: b, queue: make([]Message, 0, len(b.Deliveries)), place: make(map[uint64]int, len(b.Deliveries))}
 	for i := range b.Deliveries {
 		dl := &b.Deliveries[i]
@@ -30,14 +30,14 @@ func (d *Drain) look(b *runner.Batched) *run {
 		if err != nil {
 			b.Fail(i, runner.Discard(err))
 		}
-		// It keeps its place, so that the cursor passes it.
+		// A bad message is empty here and keeps its place: the cursor passes it.
 		r.queue = append(r.queue, m)
 	}
 	return r
 }
 
-// plan makes the next plan. A message whose fields are not what they should be
-// goes to the dead letters as it is, too.
+// plan makes the next plan. A message with malformed fields goes to the dead
+// letters as it is, too.
 func (r *run) plan(d *Drain, queue []Message, limits Limits) (Plan, int) {
 	for {
 		plan, taken, err := d.planner.Make(queue, limits)
@@ -51,10 +51,10 @@ func (r *run) plan(d *Drain, queue []Message, limits Limits) (Plan, int) {
 	}
 }
 
-// skip drops the messages that the store has from the front of the queue. They
-// come again when the process died, or the batch failed, between their
-// transaction and the acknowledgement. What the store refused of them then was
-// not yet in the dead letters, so they are tried once more, without effect.
+// skip drops the messages that the store already has from the front of the
+// queue. They come again when the process died, or the batch failed, between
+// their transaction and the acknowledgement. What the store refused of them then
+// is not in the dead letters yet, so they are probed once more.
 func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, error) {
 	n := 0
 	for n < len(queue) && queue[n].Seq <= d.cursor {
@@ -68,7 +68,7 @@ func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, e
 		if err != nil {
 			return nil, err
 		}
-		if err := r.bury(plan, rejected, d.Worker()); err != nil {
+		if err := r.deadLetter(plan, rejected, d.Worker()); err != nil {
 			return nil, err
 		}
 		again = again[taken:]
@@ -77,8 +77,8 @@ func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, e
 }
 
 // applyPlan applies a plan in one transaction. If the rows themselves are wrong,
-// it finds the intents that the store will never take, buries them, and applies
-// the others.
+// it finds the intents that the store will never take, applies the others, and
+// moves the refused ones to the dead letters.
 func (r *run) applyPlan(ctx context.Context, d *Drain, plan Plan) error {
 	err := d.store.Apply(ctx, d.batch(plan))
 	if err == nil || !permanent(ctx, err) {
@@ -95,7 +95,7 @@ func (r *run) applyPlan(ctx context.Context, d *Drain, plan Plan) error {
 	if err := d.store.Apply(ctx, d.batch(rest)); err != nil {
 		return err
 	}
-	return r.bury(plan, rejected, d.Worker())
+	return r.deadLetter(plan, rejected, d.Worker())
 }
 
 // permanent reports whether trying again cannot help.
@@ -104,14 +104,14 @@ func permanent(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && !errors.Is(err, store.ErrTransient) && !errors.As(err, &moved)
 }
 
-// bury frames each rejected intent anew, as a dead letter in place of the part
-// of its message that failed.
-func (r *run) bury(plan Plan, rejected []store.Rejection, worker uint32) error {
-	if r.buried == nil && len(rejected) > 0 {
-		r.buried = map[Origin]bool{}
+// deadLetter frames each rejected intent anew, as a dead letter of its own. The
+// rest of its message was applied.
+func (r *run) deadLetter(plan Plan, rejected []store.Rejection, worker uint32) error {
+	if r.refused == nil && len(rejected) > 0 {
+		r.refused = map[Origin]bool{}
 	}
 	for _, x := range rejected {
-		r.buried[plan.Origins[x.Index]] = true
+		r.refused[plan.Origins[x.Index]] = true
 		m := messageTo(worker, Append(Begin(nil), plan.Intents[x.Index]))
 		frame, err := m.Append(nil)
 		if err != nil {

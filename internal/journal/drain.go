@@ -40,8 +40,8 @@ type DrainOptions struct {
 	// Applied, if set, is told how far the store has come, from the drain's
 	// goroutine.
 	Applied func(through uint64)
-	// Trouble, if set, is told of every failure of the store, and of its end
-	// with nil.
+	// Trouble, if set, is told of every failure of the store, and with nil when
+	// the store works again.
 	Trouble func(err error)
 	// Emitted, if set, is told when the feed of finished games has grown.
 	Emitted func()
@@ -63,9 +63,9 @@ type Drain struct {
 	wake    chan struct{}
 	applied atomic.Uint64
 	limits  atomic.Pointer[Limits]
-	// emitted counts the games that were put into the feed, told those that were
-	// spoken of. Both belong to the drain's goroutine.
-	emitted, told uint64
+	// emitted counts the games that were put into the feed, announced those that
+	// o.Emitted was told of. Both belong to the drain's goroutine.
+	emitted, announced uint64
 }
 
 // NewDrain makes the drain of a profile. Exactly one may exist for each.
@@ -87,8 +87,8 @@ func NewDrain(ctx context.Context, r *runner.Runner, store store.Store, o DrainO
 	return d, nil
 }
 
-// count looks how many messages wait. Between looks, Posted and the batches
-// keep the number about right.
+// count asks the runner how many messages wait. Between two calls, Posted and
+// the batches keep the number roughly right.
 func (d *Drain) count() int {
 	depth := 0
 	for _, in := range d.r.Stats().Inboxes {
@@ -128,7 +128,7 @@ func (d *Drain) Fits(ctx context.Context) error {
 // messages.
 func (d *Drain) Worker() uint32 { return d.worker.ID() }
 
-// Pending returns how many messages wait, about.
+// Pending returns roughly how many messages wait.
 func (d *Drain) Pending() int { return int(d.pending.Load()) }
 
 // Applied returns the last message that the store has, 0 if that is unknown.
@@ -178,8 +178,9 @@ func (d *Drain) Run(ctx context.Context) error {
 	}
 }
 
-// untilNext is how long to rest after a turn. One that moved nothing though much
-// waits is kept from it, as during a handoff: to try at once would only burn time.
+// untilNext is how long to wait after a turn. A turn that moved nothing although
+// many messages wait was not allowed to, as during a handoff: to try again at
+// once would only burn time.
 func (d *Drain) untilNext(moved bool) time.Duration {
 	if moved && d.Pending() >= eagerAt && d.pause == 0 {
 		return 0
@@ -188,7 +189,7 @@ func (d *Drain) untilNext(moved bool) time.Duration {
 }
 
 // Empty drains until nothing is left, as before a start or a change of the
-// store. progress, if set, is told how many messages are left, about.
+// store. progress, if set, is told roughly how many messages are left.
 func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
 	for d.count() > 0 {
 		if _, err := d.worker.Tick(ctx); err != nil && ctx.Err() == nil {
@@ -240,7 +241,7 @@ func (d *Drain) trouble(err error) {
 }
 
 func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
-	run := d.look(b)
+	run := newRun(b)
 	if !d.known {
 		at, err := d.store.Cursor(ctx, store.JournalID(d.r.JournalID()), d.o.Profile)
 		if err != nil {

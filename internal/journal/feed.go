@@ -45,13 +45,11 @@ func (r *run) emit(d *Drain) error {
 		if !m.ends {
 			continue
 		}
-		rest := m.records
-		for n := 0; len(rest) > 0; n++ {
-			var row record
-			if row, rest, _ = cut(rest); !row.endsGame() || r.buried[Origin{m.Seq, n}] {
+		for place, record := range m.records() {
+			if !record.endsGame() || r.refused[Origin{m.Seq, place}] {
 				continue
 			}
-			if err := r.emitResult(d, row); err != nil {
+			if err := r.emitResult(d, record); err != nil {
 				return err
 			}
 		}
@@ -59,9 +57,9 @@ func (r *run) emit(d *Drain) error {
 	return nil
 }
 
-func (r *run) emitResult(d *Drain, row record) error {
+func (r *run) emitResult(d *Drain, record record) error {
 	var result intent.RecordGameResult
-	if err := intent.ReadFields(row.fields, &result); err != nil {
+	if err := intent.ReadFields(record.fields, &result); err != nil {
 		return err
 	}
 	line, err := json.Marshal(Ended{
@@ -77,12 +75,13 @@ func (r *run) emitResult(d *Drain, row record) error {
 	return nil
 }
 
-// feed tells that the feed has grown, and drops its oldest games now and then.
+// feed announces that the feed has grown, and drops its oldest games now and
+// then.
 func (d *Drain) feed(ctx context.Context) error {
-	if d.emitted == d.told {
+	if d.emitted == d.announced {
 		return nil
 	}
-	d.told = d.emitted
+	d.announced = d.emitted
 	if d.o.Emitted != nil {
 		d.o.Emitted()
 	}
@@ -105,13 +104,13 @@ type FeedRow struct {
 	Ended
 }
 
-// maxFeedScan is how many rows one read of the feed looks at: those of all
-// profiles stand in one row.
+// maxFeedScan is how many rows one read of the feed looks at: the outbox holds
+// the games of all profiles.
 const maxFeedScan = 4096
 
-// ReadFeed returns up to limit games of a profile that are behind a number,
-// oldest first, and the number up to which it has looked. Gone says that games
-// behind it were dropped.
+// ReadFeed returns up to limit games of a profile with numbers above after,
+// oldest first, and the highest number that it has looked at. gone says that
+// games above after were dropped.
 func ReadFeed(r *runner.Runner, profile string, after uint64, limit int) (rows []FeedRow, upTo uint64, gone bool, err error) {
 	upTo = after
 	for scanned := 0; scanned < maxFeedScan && len(rows) < limit; {

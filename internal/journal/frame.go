@@ -56,10 +56,8 @@ func Decode(frame []byte) ([]intent.Intent, error) {
 		return nil, err
 	}
 	var intents []intent.Intent
-	for rest := m.records; len(rest) > 0; {
-		var r record
-		r, rest, _ = cut(rest)
-		in, err := r.intent(len(intents))
+	for i, r := range m.records() {
+		in, err := r.intent(i)
 		if err != nil {
 			return nil, err
 		}

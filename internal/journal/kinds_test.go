@@ -112,13 +112,13 @@ func slowPlan(messages [][]intent.Intent, from uint64) Plan {
 			row, o := in.Kind().Row(), Origin{from + uint64(i), j}
 			if row.Overwrites == intent.KeepsAll || newest[target{row.Overwrites, firstField(in)}] == o {
 				major, minor := row.Locality(in)
-				items = append(items, item{in, o, major, minor})
+				items = append(items, item{in, row.Kind.Place(), major, minor, o})
 			}
 		}
 	}
 	if !keep {
 		slices.SortStableFunc(items, func(a, b item) int {
-			return cmp.Or(cmp.Compare(a.in.Kind().Place(), b.in.Kind().Place()), cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor))
+			return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor))
 		})
 	}
 	var plan Plan

@@ -14,7 +14,7 @@ type Leases struct {
 type stock struct {
 	blocks []wamble.Block
 	left   int64
-	wanted bool
+	wanted bool // a lease is under way
 }
 
 // NewLeases returns an empty supply that leases size numbers at a time: enough
@@ -38,8 +38,8 @@ func (l *Leases) Next(s wamble.Sequence) (id int64, ok bool) {
 	return id, true
 }
 
-// Want returns how many numbers should be leased now, 0 if there are enough or
-// a lease is under way. It is true of a supply that is half used.
+// Want returns how many numbers should be leased now: 0 while more than half of
+// the supply is left, or a lease is under way.
 func (l *Leases) Want(s wamble.Sequence) int {
 	st := &l.stocks[s]
 	if st.wanted || st.left > int64(l.size/2) {

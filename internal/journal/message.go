@@ -3,51 +3,63 @@ package journal
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 
 	"wamble/internal/intent"
 )
 
-// Message is one message of the journal, looked through but not decoded: most
-// of what a busy journal holds is overtaken by what follows, and never needed.
+// Message is one message of the journal, cut into records but not decoded: most
+// of what a busy journal holds is overwritten by what follows, and never needed.
 type Message struct {
 	Seq     uint64
-	records []byte // the frame without its version; views into it
+	frame   []byte // without its version; not copied
 	intents int
-	bytes   int  // that its intents will bring to the database, estimated
-	barrier bool // it holds what a barrier must look at
-	ends    bool // it ends a game
+	bytes   int  // that its intents bring to the database, estimated
+	barrier bool // one of its intents does not join any batch
+	ends    bool // one of its intents ends a game
 }
 
-// MakeMessage looks a frame through, which is not copied. Fields of intents are
-// not looked at. Errors: ErrFrame.
+// MakeMessage cuts a frame, which is not copied, into records. Their fields are
+// not read. Errors: ErrFrame.
 func MakeMessage(seq uint64, frame []byte) (Message, error) {
 	if len(frame) == 0 || frame[0] != frameVersion {
 		return Message{Seq: seq}, fmt.Errorf("%w: unknown version", ErrFrame)
 	}
-	m := Message{Seq: seq, records: frame[1:]}
-	for rest := m.records; len(rest) > 0; m.intents++ {
+	m := Message{Seq: seq, frame: frame[1:]}
+	for rest := m.frame; len(rest) > 0; m.intents++ {
 		r, after, ok := cut(rest)
 		switch {
 		case !ok:
 			return Message{Seq: seq}, fmt.Errorf("%w: record %d is cut off", ErrFrame, m.intents)
 		case m.intents == MaxIntents:
 			return Message{Seq: seq}, fmt.Errorf("%w: more than %d intents", ErrFrame, MaxIntents)
+		case r.row == nil:
+			return Message{Seq: seq}, fmt.Errorf("%w: record %d has unknown kind %d", ErrFrame, m.intents, rest[0])
 		}
-		row := r.kind.Row()
-		if row == nil {
-			return Message{Seq: seq}, fmt.Errorf("%w: record %d has unknown kind %d", ErrFrame, m.intents, uint8(r.kind))
-		}
-		m.bytes += row.Size(len(r.fields))
+		m.bytes += r.row.Size(len(r.fields))
+		m.barrier = m.barrier || r.row.Barrier != intent.Joins
 		m.ends = m.ends || r.endsGame()
-		m.barrier = m.barrier || row.Barrier != intent.Joins
 		rest = after
 	}
 	return m, nil
 }
 
+// records yields the records with their places in the message.
+func (m *Message) records() iter.Seq2[int, record] {
+	return func(yield func(int, record) bool) {
+		rest := m.frame
+		for i := range m.intents {
+			var r record
+			if r, rest, _ = cut(rest); !yield(i, r) {
+				return
+			}
+		}
+	}
+}
+
 // record is one intent of a frame.
 type record struct {
-	kind   intent.Kind
+	row    *intent.Row // of its kind; nil: there is no such kind
 	fields []byte
 }
 
@@ -58,14 +70,14 @@ func cut(rest []byte) (r record, after []byte, ok bool) {
 		return record{}, nil, false
 	}
 	end := 1 + n + int(size)
-	return record{intent.Kind(rest[0]), rest[1+n : end]}, rest[end:], true
+	return record{intent.Kind(rest[0]).Row(), rest[1+n : end]}, rest[end:], true
 }
 
-// intent decodes the record, which stands at a place of its frame.
+// intent decodes the record, which stands at a place of its message.
 func (r record) intent(place int) (intent.Intent, error) {
-	in := r.kind.New()
+	in := r.row.New()
 	if err := intent.ReadFields(r.fields, in); err != nil {
-		return nil, fmt.Errorf("%w: record %d, %v, is malformed", ErrFrame, place, r.kind)
+		return nil, fmt.Errorf("%w: record %d, %v, is malformed", ErrFrame, place, r.row.Kind)
 	}
 	return in, nil
 }
@@ -84,12 +96,11 @@ type key struct {
 }
 
 func (r record) key() (k key, overwrites bool) {
-	column := r.kind.Row().Overwrites
-	if column == intent.KeepsAll {
+	if r.row.Overwrites == intent.KeepsAll {
 		return key{}, false
 	}
-	return key{column, r.first()}, true
+	return key{r.row.Overwrites, r.first()}, true
 }
 
 // endsGame reports whether the feed has a line for the record.
-func (r record) endsGame() bool { return r.kind == intent.KindRecordGameResult }
+func (r record) endsGame() bool { return r.row.Kind == intent.KindRecordGameResult }

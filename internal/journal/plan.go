@@ -67,16 +67,17 @@ func (e *Malformed) Unwrap() error { return e.Err }
 // Planner makes plans. It keeps the memory that it works with.
 type Planner struct {
 	items   []item
-	sorted  []item
-	cuts    []record
+	records []record
 	written map[key]struct{}
 }
 
-// item is an intent with its origin and what orders it within its kind.
+// item is an intent of a plan with what orders it: its kind, its locality and
+// its origin.
 type item struct {
 	in           intent.Intent
-	origin       Origin
+	place        int // of the kind
 	major, minor uint64
+	origin       Origin
 }
 
 // Make takes messages from the front of the queue, as many as fit into the
@@ -100,9 +101,8 @@ func (p *Planner) Make(queue []Message, limits Limits) (Plan, int, error) {
 	return plan, taken, err
 }
 
-// arrange makes the plan of messages: newest per key where only the newest
-// counts, then by kind, then by what lies together in the table, unless they
-// must keep their order.
+// arrange makes the plan of messages: coalesced, and sorted by kind and by
+// locality within the kind, unless the intents must keep their order.
 func (p *Planner) arrange(messages []Message, keep bool) (Plan, error) {
 	p.items = p.items[:0]
 	if p.written == nil {
@@ -116,7 +116,7 @@ func (p *Planner) arrange(messages []Message, keep bool) (Plan, error) {
 	}
 	slices.Reverse(p.items)
 	if !keep {
-		p.sort()
+		slices.SortFunc(p.items, compare)
 	}
 	plan := Plan{
 		Through: messages[len(messages)-1].Seq,
@@ -132,13 +132,11 @@ func (p *Planner) arrange(messages []Message, keep bool) (Plan, error) {
 // collect adds the intents of a message that nothing newer overwrites, last
 // first.
 func (p *Planner) collect(m *Message) error {
-	p.cuts = p.cuts[:0]
-	for rest := m.records; len(rest) > 0; {
-		var r record
-		r, rest, _ = cut(rest)
-		p.cuts = append(p.cuts, r)
+	p.records = p.records[:0]
+	for _, r := range m.records() {
+		p.records = append(p.records, r)
 	}
-	for i, r := range slices.Backward(p.cuts) {
+	for i, r := range slices.Backward(p.records) {
 		if k, overwrites := r.key(); overwrites {
 			if _, newer := p.written[k]; newer {
 				continue
@@ -149,34 +147,22 @@ func (p *Planner) collect(m *Message) error {
 		if err != nil {
 			return err
 		}
-		major, minor := r.kind.Row().Locality(in)
-		p.items = append(p.items, item{in, Origin{m.Seq, i}, major, minor})
+		major, minor := r.row.Locality(in)
+		p.items = append(p.items, item{in, r.row.Kind.Place(), major, minor, Origin{m.Seq, i}})
 	}
 	return nil
 }
 
-// sort orders the items by kind, and within a kind by locality.
-func (p *Planner) sort() {
-	var starts [256]int // by place of the kind; the unused 0 moves everything up by one
-	for i := range p.items {
-		starts[p.items[i].in.Kind().Place()+1]++
+func compare(a, b item) int {
+	switch {
+	case a.place != b.place:
+		return cmp.Compare(a.place, b.place)
+	case a.major != b.major:
+		return cmp.Compare(a.major, b.major)
+	case a.minor != b.minor:
+		return cmp.Compare(a.minor, b.minor)
+	case a.origin.Seq != b.origin.Seq:
+		return cmp.Compare(a.origin.Seq, b.origin.Seq)
 	}
-	for r := 1; r < len(starts); r++ {
-		starts[r] += starts[r-1]
-	}
-	p.sorted = slices.Grow(p.sorted[:0], len(p.items))[:len(p.items)]
-	at := starts
-	for i := range p.items {
-		r := p.items[i].in.Kind().Place()
-		p.sorted[at[r]] = p.items[i]
-		at[r]++
-	}
-	for r := range len(starts) - 1 {
-		slices.SortFunc(p.sorted[starts[r]:starts[r+1]], func(a, b item) int {
-			return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor),
-				cmp.Compare(a.origin.Seq, b.origin.Seq), cmp.Compare(a.origin.Index, b.origin.Index))
-		})
-	}
-	p.items, p.sorted = p.sorted, p.items
-	clear(p.sorted)
+	return cmp.Compare(a.origin.Index, b.origin.Index)
 }

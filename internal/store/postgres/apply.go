@@ -63,7 +63,7 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	}
 	limited, cancel := s.limit(ctx, b.Intents, len(statements))
 	defer cancel()
-	return sorted(ctx, "apply", s.transact(limited, func(conn *pgxpool.Conn) error {
+	return classify(ctx, "apply", s.transact(limited, func(conn *pgxpool.Conn) error {
 		if err := s.execute(limited, conn, s.begin(), statements); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func verify(ctx context.Context, conn *pgxpool.Conn, st statement) error {
 	}
 	err := conn.QueryRow(ctx, st.verify, args...).Scan(&wrong)
 	switch {
-	case isNone(err):
+	case isNoRow(err):
 		return nil
 	case err != nil:
 		return err
@@ -186,7 +186,7 @@ func (s *Store) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, er
 		return err // transact rolls back
 	})
 	if err != nil {
-		return nil, sorted(ctx, "probe", err)
+		return nil, classify(ctx, "probe", err)
 	}
 	return rejected, nil
 }
@@ -201,13 +201,13 @@ func (s *Store) try(ctx context.Context, conn *pgxpool.Conn, profile string, int
 	}
 	err := s.execute(ctx, conn, b, statements)
 	if err != nil {
-		err = sorted(ctx, intents[0].Kind().String(), err)
+		err = classify(ctx, intents[0].Kind().String(), err)
 		if _, rerr := conn.Exec(ctx, "ROLLBACK TO SAVEPOINT probe"); rerr != nil {
-			return sorted(ctx, "probe", rerr)
+			return classify(ctx, "probe", rerr)
 		}
 	}
 	if _, rerr := conn.Exec(ctx, "RELEASE SAVEPOINT probe"); rerr != nil {
-		return sorted(ctx, "probe", rerr)
+		return classify(ctx, "probe", rerr)
 	}
 	return err
 }

@@ -65,7 +65,7 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 		err = conn.SendBatch(limited, b).Close()
 	}
 	if err != nil {
-		return nil, sorted(ctx, "lease "+seq.String(), err)
+		return nil, classify(ctx, "lease "+seq.String(), err)
 	}
 	return blocks, nil
 }

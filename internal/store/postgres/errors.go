@@ -23,9 +23,9 @@ var permanent = map[string]bool{
 	"P0": true, // raised by a trigger
 }
 
-// sorted is schema.Sorted with the errors of this driver.
-func sorted(ctx context.Context, what string, err error) error {
-	return schema.Sorted(ctx, what, err, pgx.ErrNoRows, func(err error) bool {
+// classify is schema.Classify with the errors of this driver.
+func classify(ctx context.Context, what string, err error) error {
+	return schema.Classify(ctx, what, err, pgx.ErrNoRows, func(err error) bool {
 		var db *pgconn.PgError
 		return errors.As(err, &db) && len(db.Code) == 5 && permanent[db.Code[:2]]
 	})

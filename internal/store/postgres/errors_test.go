@@ -13,7 +13,7 @@ import (
 	"wamble/internal/store/schema"
 )
 
-func TestSorted(t *testing.T) {
+func TestClassify(t *testing.T) {
 	code := func(c string) error { return &pgconn.PgError{Code: c} }
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -51,7 +51,7 @@ func TestSorted(t *testing.T) {
 		{"a violation", t.Context(), &intent.Violation{}, false},
 		{"a newer database", t.Context(), &schema.Newer{}, false},
 	} {
-		got := sorted(c.ctx, "test", c.err)
+		got := classify(c.ctx, "test", c.err)
 		if errors.Is(got, store.ErrTransient) != c.transient {
 			t.Errorf("%s: got %v, want transient %v", c.name, got, c.transient)
 		}
@@ -59,10 +59,10 @@ func TestSorted(t *testing.T) {
 			t.Errorf("%s: got %v, want context.Canceled in it", c.name, got)
 		}
 	}
-	if got := sorted(t.Context(), "test", context.DeadlineExceeded); errors.Is(got, context.DeadlineExceeded) || !errors.Is(got, store.ErrTransient) {
+	if got := classify(t.Context(), "test", context.DeadlineExceeded); errors.Is(got, context.DeadlineExceeded) || !errors.Is(got, store.ErrTransient) {
 		t.Errorf("our own limit: got %v, want a transient error that is not the caller's deadline", got)
 	}
-	if sorted(canceled, "test", nil) != nil {
+	if classify(canceled, "test", nil) != nil {
 		t.Error("no error became one")
 	}
 }

@@ -46,7 +46,7 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 			return s.transact(ctx, func(conn *pgxpool.Conn) error { return s.migrate(ctx, conn, pending[0]) })
 		})
 		if err != nil {
-			return sorted(ctx, "migrate", err)
+			return classify(ctx, "migrate", err)
 		}
 	}
 }

@@ -26,8 +26,8 @@ func recordMoves(_ string, run []intent.Intent) []statement {
 		}
 	}
 	return []statement{
-		areThere(intent.KindRecordMove, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
-		areThere(intent.KindRecordMove, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
+		mustExist(intent.KindRecordMove, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
+		mustExist(intent.KindRecordMove, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
 		{rows: n, args: []any{boards, sessions, ucis, plies, at, players, games, first}, sql: `
 		WITH games AS (
 			SELECT f.session, count(DISTINCT b.id) AS games, count(DISTINCT b.id) FILTER (WHERE b.variant IS NOT NULL) AS chess960

@@ -32,7 +32,7 @@ func recordRatings(_ string, run []intent.Intent) []statement {
 		UPDATE players p SET rating = p.rating + d.delta FROM (SELECT player_id, sum(delta) AS delta FROM new GROUP BY player_id) d WHERE p.id = d.player_id`}}
 }
 
-// erasePlayers spares an identity that was created after the wish to erase it.
+// erasePlayers spares an identity that was created after its erasure was ordered.
 func erasePlayers(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	keys, at := make([][]byte, n), make([]time.Time, n)

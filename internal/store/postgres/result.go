@@ -35,8 +35,8 @@ func recordPayouts(_ string, run []intent.Intent) []statement {
 		points[i], canonical[i] = in.Points, in.Canonical
 	}
 	return []statement{
-		areThere(intent.KindRecordPayout, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
-		areThere(intent.KindRecordPayout, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
+		mustExist(intent.KindRecordPayout, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
+		mustExist(intent.KindRecordPayout, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
 		{rows: -1, args: []any{boards, sessions, points, canonical, at}, sql: `
 		WITH new AS (
 			INSERT INTO payouts (board_id, session_id, points_awarded, points_canonical, created_at)

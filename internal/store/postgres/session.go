@@ -74,9 +74,9 @@ func seeSessions(_ string, run []intent.Intent) []statement {
 		WHERE s.id = v.id AND s.last_seen_at < v.at`}}
 }
 
-// areThere checks that the rows which a run names exist, and keeps them from being
-// deleted before it is written: what a foreign key does row by row.
-func areThere(kind intent.Kind, table, noun string, ids []int64) statement {
+// mustExist checks that the rows which a run names exist, and locks them against
+// deletion until the run is written: what a foreign key does row by row.
+func mustExist(kind intent.Kind, table, noun string, ids []int64) statement {
 	return statement{rows: len(ids), args: []any{ids}, sql: `SELECT FROM ` + table + ` WHERE id = ANY($1::bigint[]) ORDER BY id FOR KEY SHARE`,
 		verify: `SELECT format('` + kind.String() + `: there is no ` + noun + ` %s', v.id) FROM unnest($1::bigint[]) AS v(id)
 		WHERE NOT EXISTS (SELECT FROM ` + table + ` t WHERE t.id = v.id) LIMIT 1`}

@@ -124,10 +124,10 @@ func (s *Store) read(ctx context.Context, what string, queue func(*pgx.Batch)) e
 	b.Queue("COMMIT")
 	conn, err := s.pool.Acquire(limited)
 	if err != nil {
-		return sorted(ctx, what, err)
+		return classify(ctx, what, err)
 	}
 	defer conn.Release() // which ends a connection that is left in a transaction
-	return sorted(ctx, what, conn.SendBatch(limited, b).Close())
+	return classify(ctx, what, conn.SendBatch(limited, b).Close())
 }
 
 // readRow reads one row into variables. Errors: store.ErrNotFound.
@@ -175,5 +175,5 @@ func each(scan func(pgx.Rows) error) func(pgx.Rows) error {
 	}
 }
 
-// isNone reports whether a query found no row.
-func isNone(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+// isNoRow reports whether a query found no row.
+func isNoRow(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

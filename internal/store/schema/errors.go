@@ -17,12 +17,12 @@ func (e *BadData) Error() string { return e.Reason }
 // Badf returns a *BadData.
 func Badf(format string, args ...any) error { return &BadData{fmt.Sprintf(format, args...)} }
 
-// Sorted wraps an error of a store with what failed, and with
+// Classify wraps an error of a store with what failed, and with
 // store.ErrTransient if it may pass by itself: that is every one that blames
 // the database and not the rows. none is the driver's error for "no row", and
 // permanent reports whether an error of the driver blames the rows. Errors that
 // the stores made themselves are left as they are.
-func Sorted(ctx context.Context, what string, err, none error, permanent func(error) bool) error {
+func Classify(ctx context.Context, what string, err, none error, permanent func(error) bool) error {
 	var moved *store.CursorMoved
 	var bad *intent.Violation
 	var data *BadData

@@ -15,8 +15,8 @@ import (
 func Runs(intents []intent.Intent) iter.Seq2[intent.Kind, []intent.Intent] {
 	return func(yield func(intent.Kind, []intent.Intent) bool) {
 		for len(intents) > 0 {
-			kind, n := together(intents[0].Kind()), 1
-			for n < len(intents) && together(intents[n].Kind()) == kind {
+			kind, n := writtenAs(intents[0].Kind()), 1
+			for n < len(intents) && writtenAs(intents[n].Kind()) == kind {
 				n++
 			}
 			if !yield(kind, intents[:n]) {
@@ -27,9 +27,9 @@ func Runs(intents []intent.Intent) iter.Seq2[intent.Kind, []intent.Intent] {
 	}
 }
 
-// together is the kind with which k is written. A board that is assigned is
+// writtenAs is the kind whose statement writes k. A board that is assigned is
 // also updated, and to write its row twice costs twice.
-func together(k intent.Kind) intent.Kind {
+func writtenAs(k intent.Kind) intent.Kind {
 	if k == intent.KindUpdateBoardAssignmentTime {
 		return intent.KindUpdateBoard
 	}

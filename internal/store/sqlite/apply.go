@@ -42,9 +42,9 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	if err := schema.CheckAll(b); err != nil {
 		return err
 	}
-	work := func(careful bool) error {
+	work := func(oneByOne bool) error {
 		return s.writer.transact(ctx, func(t *tx) error {
-			t.careful, t.profile = careful, b.Profile
+			t.oneByOne, t.profile = oneByOne, b.Profile
 			if err := t.moveCursor(b); err != nil {
 				return err
 			}
@@ -55,17 +55,17 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	if errors.Is(err, errRepeat) {
 		err = work(true)
 	}
-	return sorted(ctx, "apply", err)
+	return classify(ctx, "apply", err)
 }
 
-// write writes intents run by run, or one by one if careful.
+// write writes intents run by run, or one by one if t.oneByOne.
 func (t *tx) write(intents []intent.Intent) error {
 	for kind, run := range schema.Runs(intents) {
 		if err := t.ctx.Err(); err != nil {
 			return err
 		}
 		most := len(run)
-		if t.careful {
+		if t.oneByOne {
 			most = 1
 		}
 		for len(run) > 0 {
@@ -78,9 +78,10 @@ func (t *tx) write(intents []intent.Intent) error {
 	return nil
 }
 
-// short decides what a count below the number of rows means: with many rows
-// errRepeat; with one, that it was there before or is not there at all.
-func (t *tx) short(changed int64, rows int) (before bool, err error) {
+// short reports whether a statement changed fewer rows than it was given. Of one
+// row that says that it was there before, or is not there at all; of many it is
+// errRepeat, because nobody knows which.
+func (t *tx) short(changed int64, rows int) (bool, error) {
 	if changed == int64(rows) {
 		return false, nil
 	}
@@ -109,35 +110,35 @@ func (s *Store) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, er
 		return errProbe
 	})
 	if !errors.Is(err, errProbe) {
-		return nil, sorted(ctx, "probe", err)
+		return nil, classify(ctx, "probe", err)
 	}
 	return rejected, nil
 }
 
 // try writes intents and takes them back if one fails.
 func (t *tx) try(intents []intent.Intent) error {
-	t.careful = false
-	err := t.within(intents)
+	t.oneByOne = false
+	err := t.inSavepoint(intents)
 	if errors.Is(err, errRepeat) {
-		t.careful = true
-		err = t.within(intents)
+		t.oneByOne = true
+		err = t.inSavepoint(intents)
 	}
-	return sorted(t.ctx, intents[0].Kind().String(), err)
+	return classify(t.ctx, intents[0].Kind().String(), err)
 }
 
-// within writes intents within a savepoint, to which it goes back if one fails.
-func (t *tx) within(intents []intent.Intent) error {
+// inSavepoint writes intents within a savepoint, to which it goes back if one fails.
+func (t *tx) inSavepoint(intents []intent.Intent) error {
 	if _, err := t.exec("SAVEPOINT probe"); err != nil {
-		return sorted(t.ctx, "probe", err)
+		return classify(t.ctx, "probe", err)
 	}
 	err := t.write(intents)
 	if err != nil {
 		if _, rerr := t.exec("ROLLBACK TO probe"); rerr != nil {
-			return sorted(t.ctx, "probe", rerr)
+			return classify(t.ctx, "probe", rerr)
 		}
 	}
 	if _, rerr := t.exec("RELEASE probe"); rerr != nil {
-		return sorted(t.ctx, "probe", rerr)
+		return classify(t.ctx, "probe", rerr)
 	}
 	return err
 }

@@ -90,7 +90,7 @@ func (s *Store) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble
 func (s *Store) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
 	boards, err := s.boards(ctx, `WHERE b.id = ?`, int64(id))
 	if err == nil && len(boards) == 0 {
-		err = sorted(ctx, "read board", store.ErrNotFound)
+		err = classify(ctx, "read board", store.ErrNotFound)
 	}
 	if err != nil {
 		return wamble.Board{}, err

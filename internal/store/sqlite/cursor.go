@@ -42,7 +42,7 @@ func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
-	return uint64(at), sorted(ctx, "read cursor", err)
+	return uint64(at), classify(ctx, "read cursor", err)
 }
 
 // Lease implements store.Store. SQLite has one writer, so it is one block.
@@ -57,7 +57,7 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 			WHERE name = ? RETURNING next - ?`, []any{n, seq.String(), n}, &block.First)
 	})
 	if err != nil {
-		return nil, sorted(ctx, "lease "+seq.String(), err)
+		return nil, classify(ctx, "lease "+seq.String(), err)
 	}
 	return []wamble.Block{block}, nil
 }

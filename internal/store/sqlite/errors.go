@@ -21,9 +21,9 @@ var permanent = map[int]bool{
 	codes.SQLITE_RANGE:      true,
 }
 
-// sorted is schema.Sorted with the errors of this driver.
-func sorted(ctx context.Context, what string, err error) error {
-	return schema.Sorted(ctx, what, err, sql.ErrNoRows, func(err error) bool {
+// classify is schema.Classify with the errors of this driver.
+func classify(ctx context.Context, what string, err error) error {
+	return schema.Classify(ctx, what, err, sql.ErrNoRows, func(err error) bool {
 		var db *driver.Error
 		return errors.As(err, &db) && permanent[db.Code()&0xff]
 	})

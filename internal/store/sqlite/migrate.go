@@ -26,12 +26,12 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 		return err
 	}
 	if err := s.create(); err != nil {
-		return sorted(ctx, "migrate", err)
+		return classify(ctx, "migrate", err)
 	}
 	for {
 		more, err := s.migrateOne(ctx, all, progress)
 		if err != nil {
-			return sorted(ctx, "migrate", err)
+			return classify(ctx, "migrate", err)
 		}
 		if !more {
 			return nil
@@ -102,7 +102,7 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 		err = s.readers.QueryRowContext(ctx, selectVersion).Scan(&st.Version)
 	}
 	if err != nil {
-		return schema.Status{}, sorted(ctx, "read schema version", err)
+		return schema.Status{}, classify(ctx, "read schema version", err)
 	}
 	for _, m := range all[min(st.Version, len(all)):] {
 		st.Pending = append(st.Pending, m.Name)

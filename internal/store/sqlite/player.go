@@ -33,7 +33,7 @@ func (t *tx) recordRatings(run []intent.Intent) error {
 	return nil
 }
 
-// erasePlayers spares an identity that was created after the wish to erase it.
+// erasePlayers spares an identity that was created after its erasure was ordered.
 func (t *tx) erasePlayers(run []intent.Intent) error {
 	const whom = `(SELECT id FROM players WHERE public_key = ? AND created_at <= ?)`
 	for _, in := range schema.As[*intent.ErasePlayer](run) {
@@ -57,7 +57,7 @@ func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player
 		ifnull(sum(s.games_played), 0), ifnull(sum(s.chess960_games_played), 0)
 		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = ? GROUP BY p.id`, key[:]).Scan)
 	if err != nil {
-		return wamble.Player{}, sorted(ctx, "read player", err)
+		return wamble.Player{}, classify(ctx, "read player", err)
 	}
 	out.Key = key
 	return out, nil

@@ -168,14 +168,14 @@ func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Sess
 	var key []byte
 	err = s.readers.QueryRowContext(ctx, `SELECT id, public_key, handle FROM players WHERE handle = ?`, handle).Scan(&out.Player, &key, &out.Handle)
 	copy(out.Key[:], key)
-	return out, sorted(ctx, "read player by handle", err)
+	return out, classify(ctx, "read player by handle", err)
 }
 
 func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {
 	ask, err := s.statement(ctx, selectSession+where)
 	if err != nil {
-		return wamble.Session{}, sorted(ctx, "read session", err)
+		return wamble.Session{}, classify(ctx, "read session", err)
 	}
 	out, err := schema.ScanSession(ask.QueryRowContext(ctx, arg).Scan)
-	return out, sorted(ctx, "read session", err)
+	return out, classify(ctx, "read session", err)
 }

@@ -30,10 +30,10 @@ type Options struct {
 
 // Store is a store.Store in one file.
 type Store struct {
-	path    string
-	readers *sql.DB
-	writer  *writer
-	kept    sync.Map // statements of readers, by their text
+	path     string
+	readers  *sql.DB
+	writer   *writer
+	prepared sync.Map // statements of readers, by their text
 }
 
 // Open returns a store. It touches no file: that is left to the first call.
@@ -85,17 +85,17 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// statement returns one that is kept: what strangers can make us ask again and
-// again is parsed once on each connection.
+// statement returns a prepared statement: what strangers can make us ask again
+// and again is parsed once on each connection.
 func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
-	if kept, ok := s.kept.Load(text); ok {
+	if kept, ok := s.prepared.Load(text); ok {
 		return kept.(*sql.Stmt), nil
 	}
 	made, err := s.readers.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	kept, other := s.kept.LoadOrStore(text, made)
+	kept, other := s.prepared.LoadOrStore(text, made)
 	if other {
 		made.Close()
 	}
@@ -106,7 +106,7 @@ func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 func readAll[T any](ctx context.Context, s *Store, what, text string, args []any, scan func(schema.Scan) (T, error)) ([]T, error) {
 	rows, err := s.readers.QueryContext(ctx, text, args...)
 	all, err := scanAll(rows, err, scan)
-	return all, sorted(ctx, what, err)
+	return all, classify(ctx, what, err)
 }
 
 // scanAll reads the rows that a query returned, if it did not fail.
@@ -129,8 +129,8 @@ func scanAll[T any](rows *sql.Rows, err error, scan func(schema.Scan) (T, error)
 func (s *Store) read(ctx context.Context, what string, work func(context.Context, *sql.Tx) error) error {
 	tx, err := s.readers.BeginTx(ctx, nil)
 	if err != nil {
-		return sorted(ctx, what, err)
+		return classify(ctx, what, err)
 	}
 	defer func() { _ = tx.Rollback() }() // nothing was written
-	return sorted(ctx, what, work(ctx, tx))
+	return classify(ctx, what, work(ctx, tx))
 }

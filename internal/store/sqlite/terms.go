@@ -28,5 +28,5 @@ func (s *Store) TermsAccepted(ctx context.Context, id wamble.SessionID, profile 
 	var yes bool
 	err := s.readers.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM profile_terms_acceptances
 		WHERE session_id = ? AND profile_name = ? AND tos_hash = ?)`, int64(id), profile, hash[:]).Scan(&yes)
-	return yes, sorted(ctx, "read terms", err)
+	return yes, classify(ctx, "read terms", err)
 }

@@ -10,7 +10,7 @@ import (
 // writer owns the one connection that writes, with its prepared statements.
 type writer struct {
 	db   *sql.DB
-	turn chan struct{} // holds one token; whoever takes it may use what follows
+	lock chan struct{} // a mutex, empty while it is held: a context can end the waiting for it
 
 	conn  *sql.Conn
 	stmts map[query]*sql.Stmt
@@ -23,16 +23,16 @@ type query struct {
 }
 
 func newWriter(db *sql.DB) *writer {
-	w := &writer{db: db, turn: make(chan struct{}, 1)}
-	w.turn <- struct{}{}
+	w := &writer{db: db, lock: make(chan struct{}, 1)}
+	w.lock <- struct{}{}
 	return w
 }
 
 // close waits for the transaction under way and ends the connection. After it,
 // db refuses new ones.
 func (w *writer) close() error {
-	<-w.turn
-	defer func() { w.turn <- struct{}{} }()
+	<-w.lock
+	defer func() { w.lock <- struct{}{} }()
 	w.drop()
 	return w.db.Close()
 }
@@ -49,15 +49,15 @@ func (w *writer) drop() {
 }
 
 // transact runs work between BEGIN IMMEDIATE and COMMIT. If work or COMMIT
-// fails, nothing is written. The caller's context ends the waiting and is
-// looked at between statements, but does not interrupt one: they are short.
+// fails, nothing is written. The caller's context ends the waiting for the lock
+// and is looked at between statements, but interrupts none: they are short.
 func (w *writer) transact(ctx context.Context, work func(*tx) error) error {
 	select {
-	case <-w.turn:
+	case <-w.lock:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { w.turn <- struct{}{} }()
+	defer func() { w.lock <- struct{}{} }()
 	if w.conn == nil {
 		conn, err := w.db.Conn(ctx)
 		if err != nil {
@@ -85,14 +85,14 @@ func (w *writer) transact(ctx context.Context, work func(*tx) error) error {
 	return err
 }
 
-// tx is the transaction of a writer. It dies with the call of work.
+// tx is the transaction of a writer. It ends with the call of work.
 type tx struct {
-	w       *writer
-	ctx     context.Context
-	quiet   context.Context // ctx without its end
-	careful bool            // one intent at a time; see package comment
-	profile string
-	args    []any
+	w        *writer
+	ctx      context.Context
+	quiet    context.Context // ctx that is never canceled
+	oneByOne bool            // write one intent at a time; see the package comment
+	profile  string
+	args     []any
 }
 
 // exec runs one statement and returns how many rows it changed.
@@ -162,7 +162,8 @@ func (t *tx) prepare(q query, text string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-// row starts a new list of arguments in the transaction's own memory.
+// list returns an empty list of arguments for rows of a width, in memory that the
+// transaction uses again.
 func (t *tx) list(rows, width int) []any {
 	if cap(t.args) < rows*width {
 		t.args = make([]any, 0, rows*width)
