@@ -14,7 +14,11 @@
 //
 //   - a Frame is the intents of one request, or of several, as bytes (frame.go);
 //   - a Message is a frame with its number in the journal (message.go);
-//   - a Plan is a run of messages made ready for one transaction (plan.go);
+//   - a Plan is a run of messages made ready for one transaction (plan.go), where
+//     a barrier keeps apart what must not meet in one (barrier.go);
+//   - the Drain is the worker of a profile that moves messages into the store
+//     (drain.go, run.go);
+//   - the feed is the finished games on their way out (feed.go);
 //   - Leases are the numbers that rows get before they are written (lease.go).
 //
 // Invariants: nothing is applied out of order; nothing is applied twice,

@@ -19,11 +19,11 @@ import (
 type statement struct {
 	sql  string
 	args []any
-	// rows is how many rows it touches if all are new; -1: never mind.
+	// rows is how many rows it touches if all are new; -1: not compared.
 	rows int
-	// verify is run with the same args, or the first of them if checks says how
-	// many, if fewer were touched. If it yields a row, that is a text that says
-	// what is wrong.
+	// verify is a query that is run if fewer rows were touched, with the same
+	// args, or only the first of them if checks says how many. If it yields a row,
+	// that is a text that says what is wrong.
 	verify string
 	checks int
 }
@@ -96,9 +96,9 @@ func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) er
 	defer conn.Release()
 	err = work(conn)
 	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
-		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_, _ = conn.Exec(tidy, "ROLLBACK") // if it fails, Release ends the connection
+		_, _ = conn.Exec(cleanup, "ROLLBACK") // if it fails, Release ends the connection
 	}
 	return err
 }

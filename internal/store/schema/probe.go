@@ -7,14 +7,14 @@ import (
 	"wamble/internal/store"
 )
 
-// Probe finds the intents that can never be written. It goes by halves, since
-// most batches have none or one, and are tried as a whole. try writes intents
-// that have passed intent.Check, and takes them all back if one of them fails; what it
-// could write stays, so that those behind find it. Errors: store.ErrTransient,
-// if try returns it, at once.
+// Probe finds the intents that can never be written, by bisection, since most
+// batches have none or one. try writes intents that have passed intent.Check,
+// and takes them all back if one of them fails; what it could write stays, so
+// that later intents find it. Errors: store.ErrTransient, if try returns it, at
+// once.
 func Probe(intents []intent.Intent, try func([]intent.Intent) error) ([]store.Rejection, error) {
 	p := probe{intents: intents, try: try}
-	if err := p.look(0, len(intents)); err != nil {
+	if err := p.bisect(0, len(intents)); err != nil {
 		return nil, err
 	}
 	return p.rejected, nil
@@ -26,8 +26,8 @@ type probe struct {
 	rejected []store.Rejection
 }
 
-// look tries the intents from one up to another.
-func (p *probe) look(from, to int) error {
+// bisect tries the intents from one up to another.
+func (p *probe) bisect(from, to int) error {
 	if from == to {
 		return nil
 	}
@@ -40,10 +40,10 @@ func (p *probe) look(from, to int) error {
 		return nil
 	}
 	half := from + (to-from)/2
-	if err := p.look(from, half); err != nil {
+	if err := p.bisect(from, half); err != nil {
 		return err
 	}
-	return p.look(half, to)
+	return p.bisect(half, to)
 }
 
 // write spares the database a run that no store would take.

@@ -46,7 +46,7 @@ func Run(t *testing.T, open Open) {
 	})
 }
 
-// testCase is one named story about a store.
+// testCase is one named case of a store.
 type testCase struct {
 	name string
 	play func(*world)

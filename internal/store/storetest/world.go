@@ -20,11 +20,11 @@ const Profile = "alpha"
 // startFEN is the position of a new board.
 const startFEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
-// epoch is when the stories of the suite begin: not on a whole second, because
+// epoch is when the cases of the suite begin: not on a whole second, because
 // stores keep microseconds.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 
-// at is a moment of the story, in seconds after its beginning.
+// at is a moment of a case, in seconds after epoch.
 func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 
 // token and key make distinct, readable test values.
@@ -156,7 +156,7 @@ func ids(boards []wamble.Board) string {
 	return fmt.Sprint(all)
 }
 
-// Short forms of the intents that most stories begin with.
+// Short forms of the intents that most cases begin with.
 
 func newSession(id wamble.SessionID) intent.Intent {
 	return &intent.CreateSession{Session: id, Token: token(byte(id)), At: at(int(id))}
@@ -182,5 +182,5 @@ func pay(b wamble.BoardID, s wamble.SessionID) *intent.RecordPayout {
 	return &intent.RecordPayout{Board: b, Session: s, Points: 1, Canonical: 1, At: at(100)}
 }
 
-// Epoch is when the stories of the suite begin.
+// Epoch is when the cases of the suite begin.
 func Epoch() time.Time { return epoch }

@@ -19,12 +19,12 @@ import (
 
 // Cluster is a private server.
 type Cluster struct {
-	bin   string // folder of the binaries
-	dir   string // data, log and socket
-	port  int
-	as    *syscall.Credential // nil: the user of the tests
-	guard *exec.Cmd
-	leash io.Closer // while it is open, the guard waits
+	bin        string // folder of the binaries
+	dir        string // data, log and socket
+	port       int
+	as         *syscall.Credential // nil: the user of the tests
+	guard      *exec.Cmd
+	guardInput io.Closer // while it is open, the guard waits
 }
 
 // Start starts a cluster that ends with the test. With fsync it survives what a
@@ -143,11 +143,11 @@ func (c *Cluster) run(name string, args ...string) error {
 func (c *Cluster) watch() error {
 	const script = `cat >/dev/null; "$1"/pg_ctl -D "$2"/data -m immediate -w stop >/dev/null 2>&1; cd /; rm -rf "$2"`
 	c.guard = c.command("/bin/sh", "-c", script, "guard", c.bin, c.dir)
-	leash, err := c.guard.StdinPipe()
+	guardInput, err := c.guard.StdinPipe()
 	if err != nil {
 		return err
 	}
-	c.leash = leash
+	c.guardInput = guardInput
 	return c.guard.Start()
 }
 
@@ -156,7 +156,7 @@ func (c *Cluster) end() error {
 	if c.guard == nil || c.guard.Process == nil {
 		return os.RemoveAll(c.dir)
 	}
-	if err := c.leash.Close(); err != nil {
+	if err := c.guardInput.Close(); err != nil {
 		return err
 	}
 	if err := c.guard.Wait(); err != nil {
