@@ -52,14 +52,15 @@ var rooms = []room{
 	{name: "internal/store/storetest", may: []string{"internal/store", "internal/intent", "."}},
 	{name: "internal/readapi", may: []string{"internal/record", "internal/store", "."}},
 	{name: "runner"},
+	{name: "runner/pebblestore", may: []string{"runner"}, also: []string{"github.com/cockroachdb/pebble"}},
 	{name: "runner/runnertest", may: []string{"runner"}},
-	{name: "internal/journal", may: []string{"internal/store", "internal/intent", "runner", "."}, tests: []string{"internal/store/postgres", "internal/store/sqlite"}},
+	{name: "internal/journal", may: []string{"internal/store", "internal/intent", "runner", "."}, tests: []string{"internal/store/postgres", "internal/store/sqlite", "runner/pebblestore"}},
 	{name: "internal/profile", may: []string{"internal/board", "internal/policy", "internal/session", "internal/score", "internal/predict", "internal/spectate", "internal/link", "internal/journal", "internal/intent", "internal/pack", "internal/config", "wire", "chess", "."}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "internal/store", "wire", "chess", "."}, also: []string{"unsafe"}},
 	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
-		"internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
+		"internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "runner/pebblestore", "wire", "web", "."}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
 	// web: its tests are browsers before a whole server, with bots beside them.
-	{name: "web", tests: []string{"internal/journal", "internal/intent", "runner", "client", "chess", "."}},
+	{name: "web", tests: []string{"internal/journal", "internal/intent", "runner", "runner/pebblestore", "client", "chess", "."}},
 	{name: "internal/handoff"},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
@@ -70,19 +71,24 @@ var rooms = []room{
 	{name: "internal/transport", may: []string{"wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
 	{name: "client", may: []string{"internal/link", "internal/transport", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/link", "internal/transport", "wire", "."}},
-	{name: "cmd/wamble", tests: []string{"internal/store", "internal/intent", "internal/store/sqlite"}, may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "wire", "chess", "."}},
+	{name: "cmd/wamble", tests: []string{"internal/store", "internal/intent", "internal/store/sqlite"}, may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "runner/pebblestore", "wire", "chess", "."}},
 }
 
-// nowhere lists what no non-test file may import, with the reason.
+// nowhere lists what no non-test file may import, with everything below it and
+// the reason. An empty reason allows again.
 var nowhere = map[string]string{
 	"io/ioutil":     "deprecated: use io and os",
 	"log":           "use log/slog, so that every line is structured",
+	"log/slog":      "",
+	"math/rand/v2":  "",
 	"math/rand":     "use math/rand/v2 for play and crypto/rand for secrets",
 	"unsafe":        "nothing here is worth it but system calls",
 	"encoding/gob":  "its bytes change with our types",
 	"html/template": "pages are built by web",
 	"testing":       "ships the test framework in the binary",
 	"database/sql":  "only the stores speak SQL",
+
+	"github.com/cockroachdb/pebble": "only runner/pebblestore knows Pebble",
 }
 
 // impure lists what a pure room may not import, with everything below it and
@@ -100,10 +106,10 @@ var impure = map[string]string{
 	"crypto/rand":      "a pure room is handed its entropy",
 }
 
-// impurity is why a pure room may not import p, "" if it may.
-func impurity(p string) string {
+// forbidden is why p may not be imported according to list, "" if it may.
+func forbidden(list map[string]string, p string) string {
 	for ; p != "."; p = path.Dir(p) {
-		if reason, ok := impure[p]; ok {
+		if reason, ok := list[p]; ok {
 			return reason
 		}
 	}
@@ -137,6 +143,7 @@ func TestRulesBite(t *testing.T) {
 		{"process in a pure room", "wire/a.go", "package wire\n\nimport _ \"os/exec\"\n", "wire/a.go: import os/exec"},
 		{"clock in a pure room", "wire/a.go", "package wire\n\nimport \"time\"\n\nvar now = time.Now()\n", "wire/a.go: time.Now"},
 		{"forbidden everywhere", "cmd/wamble/a.go", "package main\n\nimport _ \"log\"\n", "cmd/wamble/a.go: import log"},
+		{"Pebble outside its room", "runner/a.go", "package runner\n\nimport _ \"github.com/cockroachdb/pebble/v2/vfs\"\n", "runner/a.go: import github.com/cockroachdb/pebble/v2/vfs"},
 		{"room without a package", "wire/a.go", "// Package wire is alone.\npackage wire\n", "chess: room"},
 		{"package without a row", "attic/a.go", "// Package attic is old.\npackage attic\n", "attic: room"},
 		{"package without a comment", "wire/a.go", "package wire\n", "wire: package comment"},
@@ -243,10 +250,10 @@ func checkImports(name, dir string, isTest bool, file *ast.File) []complaint {
 		case ours && target != dir && !slices.Contains(r.may, target) && !(isTest && r.testsMay(target)):
 			add("import "+p, fmt.Sprintf("%s may import only %v", dir, r.may))
 		case isTest || p == "testing" && strings.HasSuffix(dir, "test"):
-		case nowhere[p] != "" && !slices.Contains(r.also, p):
-			add("import "+p, nowhere[p])
-		case r.pure && impurity(p) != "":
-			add("import "+p, impurity(p))
+		case forbidden(nowhere, p) != "" && !r.mayAlso(p):
+			add("import "+p, forbidden(nowhere, p))
+		case r.pure && forbidden(impure, p) != "":
+			add("import "+p, forbidden(impure, p))
 		}
 	}
 	if r.pure && !isTest {
@@ -264,6 +271,11 @@ func checkImports(name, dir string, isTest bool, file *ast.File) []complaint {
 // may not: suites, harnesses and scripted servers are made for that.
 func (r room) testsMay(target string) bool {
 	return strings.HasSuffix(path.Base(target), "test") || slices.Contains(r.tests, target)
+}
+
+// mayAlso reports whether p is, or lies below, what only this room may import.
+func (r room) mayAlso(p string) bool {
+	return slices.ContainsFunc(r.also, func(a string) bool { return p == a || strings.HasPrefix(p, a+"/") })
 }
 
 func isClock(sel *ast.SelectorExpr) bool {

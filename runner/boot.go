@@ -11,22 +11,30 @@ import (
 
 // openEngine boots: open the tables, guard the schema, start a new epoch, read
 // the index, start the committer. On error nothing is left open.
-func openEngine(o *Options, s Storage, restored bool) (*engine, error) {
-	e := &engine{o: o, failedCh: make(chan struct{})}
-	back, err := s.Open(e.fail)
+func openEngine(o *Options, s Storage) (*engine, error) {
+	e, err := newEngine(o, s.Open)
 	if err != nil {
 		return nil, err
 	}
-	e.back = back
-	e.started = e.now()
-	e.ix.inboxes = map[uint64]*inbox{}
-	if err := e.start(restored); err != nil {
-		return nil, errors.Join(err, back.Close())
+	if err := e.start(); err != nil {
+		return nil, errors.Join(err, e.back.Close())
 	}
 	return e, nil
 }
 
-func (e *engine) start(restored bool) error {
+// newEngine opens the backend of an engine that knows nothing of it yet.
+func newEngine(o *Options, open func(onFail func(error)) (Backend, error)) (*engine, error) {
+	e := &engine{o: o, failedCh: make(chan struct{})}
+	e.ix.inboxes = map[uint64]*inbox{}
+	var err error
+	if e.back, err = open(e.fail); err != nil {
+		return nil, err
+	}
+	e.started = e.now()
+	return e, nil
+}
+
+func (e *engine) start() error {
 	from, fresh, err := e.guardSchema()
 	if err != nil {
 		return err
@@ -34,7 +42,7 @@ func (e *engine) start(restored bool) error {
 	if err := e.loadIndex(); err != nil {
 		return fmt.Errorf("read the index: %w", err)
 	}
-	if err := e.loadIdentity(restored); err != nil {
+	if err := e.loadIdentity(); err != nil {
 		return err
 	}
 	if err := e.loadLeases(); err != nil {
@@ -86,8 +94,8 @@ func (e *engine) guardSchema() (from Version, fresh bool, err error) {
 }
 
 // loadIdentity counts the boot, and reads the journal id or makes a new one: a
-// new directory has none, and a restored one has lost it.
-func (e *engine) loadIdentity(restored bool) error {
+// new storage has none, and a restored one has lost it (see disown).
+func (e *engine) loadIdentity() error {
 	b, ok, err := e.own(bootKey)
 	if err == nil && ok {
 		e.boot, err = decodeBoot(b)
@@ -103,7 +111,7 @@ func (e *engine) loadIdentity(restored bool) error {
 	if err != nil {
 		return err
 	}
-	if ok && !restored {
+	if ok {
 		e.journal, err = decodeJournal(b)
 		return err
 	}

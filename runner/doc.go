@@ -6,8 +6,8 @@
 // # Nouns
 //
 //   - A [Message] is what travels; its bytes are an LMSG frame.
-//   - A [Runner] is one directory on disk with one committer: the goroutine
-//     through which every change passes, many to one fsync.
+//   - A [Runner] is one open storage with one committer: the goroutine through
+//     which every change passes, many to one fsync (group commit).
 //   - A [Worker] consumes one inbox. It claims rows in batches, runs a
 //     [Handler] or a [BatchHandler] on them, and settles their outcome.
 //   - A [Lease] is the right to run one row until a deadline; its value is the
@@ -18,7 +18,22 @@
 //   - A [DeadLetter] is a message that failed too often, or for good.
 //   - A [Group] hands many frames to the committer at once and is called back
 //     when they are durable: the road for a loop that must never wait.
-//   - A [Storage] is where it all lives: Pebble, or memory in tests.
+//   - A [Storage] is where everything lives: an ordered map with atomic batches.
+//
+// # The seam
+//
+// The engine decides, a storage remembers. The engine knows no files and no
+// database; it opens a [Backend] of its Storage and asks for nothing else.
+//
+//	Post, Submit, Worker, Tx, …   what a program calls
+//	          │
+//	       engine                 committer, index, leases, timers, dead letters
+//	          │
+//	Storage ─ Backend ─ Batch     the seam: storage.go
+//	          │
+//	pebblestore, runnertest.Memory, …
+//
+// runnertest.Run is the proof that a storage keeps the engine's promises.
 //
 // # Invariants
 //

@@ -46,9 +46,15 @@ var (
 	// ErrSchema is returned when the stored schema marker is unreadable or
 	// names a version this program does not serve.
 	ErrSchema = errors.New("schema version does not fit")
-	// ErrNoSchema is returned when a directory has no schema marker and
+	// ErrNoSchema is returned when a storage has no schema marker and
 	// Options.Create is off.
 	ErrNoSchema = errors.New("no schema marker")
+	// ErrLocked is returned when another process, or another runner of this
+	// one, has the storage open.
+	ErrLocked = errors.New("the storage is in use")
+	// ErrReadOnly is returned by every change of a runner that was opened with
+	// OpenReadOnly.
+	ErrReadOnly = errors.New("opened for reading only")
 	// ErrStopped is returned when the runner or the worker was stopped.
 	ErrStopped = errors.New("stopped")
 	// ErrStarted is returned when a worker is started twice.

@@ -15,11 +15,12 @@ import (
 // scratch opens a runner in memory with a clock that stands still, so that the
 // examples print the same every time. A real one is
 //
-//	r, err := runner.Open("/var/lib/shop", runner.Options{Create: true})
+//	store := pebblestore.At("/var/lib/shop", pebblestore.Options{})
+//	r, err := runner.Open(store, runner.Options{Create: true})
 func scratch() (*runner.Runner, *runnertest.Clock) {
 	clock := runnertest.NewClock(1_000)
-	r, err := runner.Open("", runner.Options{
-		Create: true, Storage: runnertest.NewMemory(), Now: clock.Now, Sleep: clock.Sleep,
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{
+		Create: true, Now: clock.Now, Sleep: clock.Sleep,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -298,8 +299,8 @@ func ExampleRunner_ReplayDeadLetters() {
 func ExampleReplay() {
 	var recording bytes.Buffer
 	recorder := runner.NewRecorder(&recording)
-	r, err := runner.Open("", runner.Options{
-		Create: true, Storage: runnertest.NewMemory(), Sinks: runner.Sinks{Replay: recorder.Event},
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{
+		Create: true, Sinks: runner.Sinks{Replay: recorder.Event},
 	})
 	must(err)
 	defer r.Close()

@@ -118,7 +118,6 @@ func (b *lastValue) Set(_, value []byte) { b.value = bytes.Clone(value) }
 func (b *lastValue) Delete([]byte)       {}
 func (b *lastValue) Len() int            { return len(b.value) }
 func (b *lastValue) Commit() error       { return nil }
-func (b *lastValue) Reset()              {}
 
 func FuzzStoredValues(f *testing.F) {
 	for i, v := range values {

@@ -5,33 +5,17 @@ import (
 	"time"
 )
 
-// Durability says what Post and every other commit wait for.
-type Durability uint8
-
-const (
-	// Fsync waits until the disk has it: it survives a power loss.
-	Fsync Durability = iota
-	// Write waits until the kernel has it: it survives kill -9 of the
-	// process, not a power loss.
-	Write
-)
-
 // Options of Open. The zero value serves.
 type Options struct {
 	// Schema is the application's version. A stored marker of another major
 	// is refused; one of a lower minor is refused too unless Migrate is set.
 	Schema Version
-	// Create writes the marker into a directory that has none. Without it
-	// such a directory is refused with ErrNoSchema.
+	// Create writes the marker into a storage that has none. Without it such a
+	// storage is refused with ErrNoSchema.
 	Create bool
 	// Migrate changes the application's state from an older minor to Schema.
 	// What it writes and the new marker become durable together.
 	Migrate func(tx *Tx, from Version) error
-
-	// Durability is Fsync unless set.
-	Durability Durability
-	// Storage replaces Pebble in the directory given to Open.
-	Storage Storage
 
 	// MaxFrame bounds a message frame in bytes; default 1 MiB.
 	MaxFrame int

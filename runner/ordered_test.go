@@ -38,8 +38,8 @@ func (m meteredBackend) Scan(lo, hi []byte, visit func(key, value []byte) bool) 
 func TestOrderedReadsWhatItTakes(t *testing.T) {
 	const total, size, perClaim = 2000, 1000, 20
 	read := 0
-	options := runner.Options{Create: true, MinFree: -1, Storage: metered{runnertest.NewMemory(), &read}}
-	r, err := runner.Open("", options)
+	storage, options := metered{runnertest.NewMemory(), &read}, runner.Options{Create: true, MinFree: -1}
+	r, err := runner.Open(storage, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestOrderedReadsWhatItTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another process: nothing is remembered, everything is read.
-	if r, err = runner.Open("", options); err != nil {
+	if r, err = runner.Open(storage, options); err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()

@@ -34,7 +34,7 @@ func (r *Runner) OutboxEnd() uint64 {
 	return ix.outboxNext - 1
 }
 
-func readOutbox(v scanner, from uint64, limit int) ([]OutboxRow, error) {
+func readOutbox(v Reader, from uint64, limit int) ([]OutboxRow, error) {
 	var out []OutboxRow
 	lo := appendOutboxKey([]byte{byte(outboxTable)}, from)
 	err := v.Scan(lo, []byte{byte(outboxTable) + 1}, func(key, value []byte) bool {

@@ -7,13 +7,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 func openRecent(t *testing.T) *Runner {
 	t.Helper()
-	r, err := Open("", Options{Create: true, MinFree: -1, Storage: Pebble("recent", vfs.NewMem(), Write)})
+	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

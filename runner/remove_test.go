@@ -13,7 +13,7 @@ import (
 // TestRemoveGivesBack: a worker that takes the place of another gets at once what
 // that had claimed.
 func TestRemoveGivesBack(t *testing.T) {
-	r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runnertest.NewMemory()})
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestRemoveGivesBack(t *testing.T) {
 func TestCloseGivesBack(t *testing.T) {
 	storage := runnertest.NewMemory()
 	for life := range 5 {
-		r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: storage})
+		r, err := runner.Open(storage, runner.Options{Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,29 +29,26 @@ var states = [...]string{"stopped", "running", "read-only", "failed"}
 
 func (s State) String() string { return states[s] }
 
-// Runner is an open directory. All methods may be called from any goroutine.
+// Runner is an open storage. All methods may be called from any goroutine.
 type Runner struct {
-	o       Options
-	storage Storage
-	eng     atomic.Pointer[engine]
-	life    sync.Mutex // held by Close, Reopen and Restore
-	closed  bool
+	o        Options
+	storage  Storage
+	readOnly bool
+	eng      atomic.Pointer[engine]
+	life     sync.Mutex // held by Close, Reopen and Restore
+	closed   bool
 
 	mu      sync.Mutex
 	workers []*Worker
 	quiet   bool // Quiesce: workers claim nothing
 }
 
-// Open opens the runner in dir, or in o.Storage. It guards the schema, starts
-// a new boot epoch and the committer, and returns a runner that is Running; on
-// error nothing is left open.
-func Open(dir string, o Options) (*Runner, error) {
-	o = o.withDefaults()
-	r := &Runner{o: o, storage: o.Storage}
-	if r.storage == nil {
-		r.storage = Pebble(dir, nil, o.Durability)
-	}
-	e, err := openEngine(&r.o, r.storage, false)
+// Open opens the runner in s. It guards the schema, starts a new boot epoch and
+// the committer, and returns a runner that is Running; on error nothing is left
+// open.
+func Open(s Storage, o Options) (*Runner, error) {
+	r := &Runner{o: o.withDefaults(), storage: s}
+	e, err := openEngine(&r.o, r.storage)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +87,7 @@ func (r *Runner) Failed() <-chan struct{} { return r.engine().failedCh }
 // JournalID names the history that sequence numbers belong to.
 func (r *Runner) JournalID() JournalID { return r.engine().journal }
 
-// Epoch counts the starts of this directory, this one included.
+// Epoch counts the starts of this storage, this one included.
 func (r *Runner) Epoch() uint32 { return r.engine().boot.epoch }
 
 // Close stops all workers, commits what was submitted, and closes the storage.
@@ -128,27 +125,31 @@ func (r *Runner) allWorkers() []*Worker {
 // the new epoch; what they held is delivered again. If it fails, the runner
 // stays failed and Reopen may be tried again.
 func (r *Runner) Reopen() error {
-	return r.replace(func() error { return nil }, false)
+	return r.replace(func() error { return nil })
 }
 
 // Restore replaces everything by a checkpoint and goes on from there, with a
 // new journal id. Leases in the checkpoint are honoured until their deadline.
 func (r *Runner) Restore(checkpoint string) error {
-	return r.replace(func() error { return r.storage.Restore(checkpoint) }, true)
+	return r.replace(func() error { return r.storage.Restore(checkpoint, r.o.disown) })
 }
 
-func (r *Runner) replace(between func() error, restored bool) error {
+// replace closes the engine, runs between, and opens an engine in its place.
+func (r *Runner) replace(between func() error) error {
 	r.life.Lock()
 	defer r.life.Unlock()
-	if r.closed {
+	switch {
+	case r.closed:
 		return ErrStopped
+	case r.readOnly:
+		return ErrReadOnly
 	}
 	old := r.engine()
 	if err := old.close(ErrStopped); err != nil && !old.failed.Load() {
 		return err
 	}
 	cause := between()
-	e, err := openEngine(&r.o, r.storage, restored && cause == nil)
+	e, err := openEngine(&r.o, r.storage)
 	if err != nil {
 		old.fail(err)
 		return errors.Join(cause, err)
@@ -163,10 +164,10 @@ func (r *Runner) replace(between func() error, restored bool) error {
 	return cause
 }
 
-// Checkpoint writes a consistent copy of everything to a directory that does
-// not exist yet. It may be restored, or opened as a directory of its own; the
-// latter keeps the journal id.
-func (r *Runner) Checkpoint(dir string) error {
+// Checkpoint makes a consistent copy of everything under a name that is not in
+// use yet: for a storage on disk, a directory. A checkpoint may be restored, or
+// opened as a storage of its own, which keeps the journal id.
+func (r *Runner) Checkpoint(name string) error {
 	e := r.engine()
 	if err := e.enter(); err != nil {
 		return err
@@ -175,15 +176,18 @@ func (r *Runner) Checkpoint(dir string) error {
 	if e.failed.Load() {
 		return e.failure()
 	}
-	if err := e.back.Checkpoint(dir); err != nil {
-		return fmt.Errorf("checkpoint to %s: %w", dir, err)
+	if err := e.back.Checkpoint(name); err != nil {
+		return fmt.Errorf("checkpoint to %s: %w", name, err)
 	}
 	return nil
 }
 
-// Flush moves what only the log holds into tables, so that the next Open has
-// little to replay.
+// Flush writes out what the next Open would have to replay, so that it has
+// little to do.
 func (r *Runner) Flush() error {
+	if r.readOnly {
+		return ErrReadOnly
+	}
 	e := r.engine()
 	if err := e.enter(); err != nil {
 		return err

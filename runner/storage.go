@@ -1,45 +1,61 @@
 package runner
 
-// Storage is where a runner lives: it opens backends, one at a time. Pebble
-// makes the real one; runnertest.NewMemory a second that proves the seam.
+// Storage is where a runner lives: the engine's only view of what is durable.
+// Package pebblestore keeps one in a directory; runnertest.NewMemory one in
+// memory. A Storage opens at most one Backend at a time. What names a
+// checkpoint, a directory or a row, is the storage's own affair.
 type Storage interface {
-	// Open locks the storage and opens it, creating it when it is empty.
-	// onFail is called at most once, from any goroutine, when the backend can
-	// no longer promise anything; it must return quickly.
+	// Open locks the storage and opens it, creating it when it is empty. It
+	// returns ErrLocked while another backend is open. onFail is called at
+	// most once, from any goroutine, when the backend can no longer promise
+	// anything; it must return quickly.
 	Open(onFail func(error)) (Backend, error)
+	// OpenReadOnly is Open for a look that changes nothing: no batch of the
+	// backend is ever committed, and Flush is not called. It returns
+	// ErrNoSchema when there is nothing in the storage.
+	OpenReadOnly(onFail func(error)) (Backend, error)
 	// Restore replaces the whole content by a checkpoint. The storage must
-	// not be open. If it fails, the old content is still there.
-	Restore(checkpoint string) error
+	// not be open. The copy of the checkpoint is given to prepare before it
+	// takes the place of the old content, at once or not at all: if Restore or
+	// prepare fails, the old content is still there.
+	Restore(checkpoint string, prepare func(Backend) error) error
 }
 
-// Backend is an ordered map of byte keys with atomic batches: all that the
-// runner asks of a store. Reads may come from any goroutine; batches from one.
+// Backend is an open Storage: an ordered map of byte keys with atomic batches,
+// all that the engine asks of a store. Reads may come from any goroutine;
+// batches from one.
 type Backend interface {
+	// Reader reads the present state.
+	Reader
 	// View returns a stable snapshot; close it.
 	View() View
-	// Get returns a copy of the value, appended to dst, and whether it exists.
-	Get(dst, key []byte) ([]byte, bool, error)
-	// Scan visits [lo, hi) upwards in the present state until visit returns
-	// false. The slices are valid only during the call.
-	Scan(lo, hi []byte, visit func(key, value []byte) bool) error
 	// Batch returns an empty batch.
 	Batch() Batch
-	// Flush moves what only the log holds into tables, so that the next Open
-	// has little to replay.
+	// Flush writes out what the next Open would have to replay, so that it has
+	// little to do.
 	Flush() error
-	// Checkpoint writes a consistent copy to a place that does not exist yet.
-	Checkpoint(to string) error
-	// Free returns the bytes that are left for it.
+	// Checkpoint makes a consistent copy under a name that is not in use yet.
+	Checkpoint(name string) error
+	// Free returns how many bytes there is room for; math.MaxUint64 when
+	// nobody can tell.
 	Free() (uint64, error)
 	// Close releases the storage. After a failure it gives up what it cannot
 	// write, and guarantees that nothing of this backend is written later.
 	Close() error
 }
 
+// Reader reads an ordered map.
+type Reader interface {
+	// Get returns a copy of the value, appended to dst, and whether it exists.
+	Get(dst, key []byte) ([]byte, bool, error)
+	// Scan visits [lo, hi) upwards until visit returns false. The slices are
+	// valid only during the call.
+	Scan(lo, hi []byte, visit func(key, value []byte) bool) error
+}
+
 // View is a stable snapshot of a Backend.
 type View interface {
-	Get(dst, key []byte) ([]byte, bool, error)
-	Scan(lo, hi []byte, visit func(key, value []byte) bool) error
+	Reader
 	Close() error
 }
 
@@ -51,8 +67,7 @@ type Batch interface {
 	// Len is the number of bytes collected so far, about.
 	Len() int
 	// Commit applies the batch and returns when it is as durable as the
-	// storage was asked to make it. The batch is empty afterwards.
+	// storage was asked to make it. The batch is empty afterwards. After an
+	// error the backend has failed, and the batch is not used again.
 	Commit() error
-	// Reset drops what was collected.
-	Reset()
 }

@@ -261,13 +261,9 @@ func mergeRows(rows []txWrite, staged map[string][]byte) []txWrite {
 	return out
 }
 
-type scanner interface {
-	Scan(lo, hi []byte, visit func(key, value []byte) bool) error
-}
-
 // stateRows reads the application's rows of [lo, hi) with staged ones over
 // them, and stops after limit.
-func stateRows(v scanner, staged map[string][]byte, lo, hi []byte, limit int) ([]txWrite, error) {
+func stateRows(v Reader, staged map[string][]byte, lo, hi []byte, limit int) ([]txWrite, error) {
 	var rows []txWrite
 	ours := tableKey(nil, appState, []byte(reservedPrefix))
 	err := v.Scan(lo, hi, func(k, value []byte) bool {

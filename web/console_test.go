@@ -12,6 +12,7 @@ import (
 	"wamble/internal/intent"
 	"wamble/internal/journal"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // bury leaves a refused move in the dead letters of a journal that is still to be
@@ -22,7 +23,7 @@ func bury(t testing.TB) func(data string) {
 		if err := os.Mkdir(data, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		r, err := runner.Open(filepath.Join(data, "journal"), runner.Options{Create: true, Schema: journal.Schema})
+		r, err := runner.Open(pebblestore.At(filepath.Join(data, "journal"), pebblestore.Options{}), runner.Options{Create: true, Schema: journal.Schema})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"wamble/internal/intent"
 	"wamble/internal/journal"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // TestJournalScripts is TestScripts for commands that need the journal of a
@@ -31,8 +32,8 @@ func TestJournalScripts(t *testing.T) {
 }
 
 func makeJournal(t *testing.T, dir string) error {
-	r, err := runner.Open(dir, runner.Options{
-		Create: true, Schema: journal.Schema, Durability: runner.Write,
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
+		Create: true, Schema: journal.Schema,
 		Now: func() time.Time { return madeAt },
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"wamble/internal/server"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 func runnerCommand() *cobra.Command {
@@ -136,8 +137,8 @@ func isDir(dir string) error {
 }
 
 // openRunner explains the errors a host is likely to meet.
-func openRunner(open func(string, runner.Options) (*runner.Runner, error), dir string, schema runner.Version) (*runner.Runner, error) {
-	r, err := open(dir, runner.Options{Schema: schema, MinFree: -1})
+func openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error), dir string, schema runner.Version) (*runner.Runner, error) {
+	r, err := open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: schema, MinFree: -1})
 	switch {
 	case errors.Is(err, runner.ErrLocked):
 		return nil, inUseError{dir}

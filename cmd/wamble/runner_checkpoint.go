@@ -53,11 +53,11 @@ of its new messages for those of the lost ones.`,
 		if err := mayRestore(dir, args[0], overwrite); err != nil {
 			return err
 		}
-		open := func(dir string, o runner.Options) (*runner.Runner, error) {
-			if err := runner.RestoreDir(dir, args[0], o); err != nil {
+		open := func(s runner.Storage, o runner.Options) (*runner.Runner, error) {
+			if err := runner.Restore(s, args[0], o); err != nil {
 				return nil, err
 			}
-			return runner.OpenReadOnly(dir, o)
+			return runner.OpenReadOnly(s, o)
 		}
 		r, err := openRunner(open, dir, runner.Version(f.schema))
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // TestRunnerScripts is TestScripts for the commands that need a runner to look
@@ -30,7 +31,7 @@ func TestRunnerScripts(t *testing.T) {
 				ts.Check(makeRunner(t, ts.MkAbs(args[0]), runner.Version(schema)))
 			},
 			"hold-runner": func(ts *testscript.TestScript, _ bool, args []string) {
-				r, err := runner.Open(ts.MkAbs(args[0]), runner.Options{Schema: journalSchema})
+				r, err := runner.Open(pebblestore.At(ts.MkAbs(args[0]), pebblestore.Options{}), runner.Options{Schema: journalSchema})
 				ts.Check(err)
 				ts.Defer(func() { ts.Check(r.Close()) })
 			},
@@ -45,8 +46,8 @@ var madeAt = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // waiting messages, one of high priority, one parked and three dead letters,
 // for worker 9 one leased, and timers before and after 1970.
 func makeRunner(t *testing.T, dir string, schema runner.Version) error {
-	r, err := runner.Open(dir, runner.Options{
-		Create: true, Schema: schema, Durability: runner.Write,
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
+		Create: true, Schema: schema,
 		Now: func() time.Time { return madeAt },
 	})
 	if err != nil {

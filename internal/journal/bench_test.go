@@ -14,6 +14,7 @@ import (
 	"wamble/internal/store/sqlite"
 	"wamble/internal/store/storetest"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // BenchmarkDrain measures moves per second from the inbox to the committed row,
@@ -41,7 +42,7 @@ func benchDrain(b *testing.B, db, twin store.Store, boards int) {
 	limits := journal.Limits{Intents: 512, Bytes: 64 << 10} // the default
 	tr, start := storetest.NewTraffic(boards, 1)
 	start.Profile = profile
-	r, err := runner.Open(filepath.Join(b.TempDir(), "journal"), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.At(filepath.Join(b.TempDir(), "journal"), pebblestore.Options{}), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store"
 	"wamble/runner"
+	"wamble/runner/runnertest"
 )
 
 // fakeStore keeps what it was given, refuses what it was told to refuse, and
@@ -75,7 +74,7 @@ func (s *fakeStore) Probe(_ context.Context, b store.Batch) (rejected []store.Re
 
 func openDrain(t *testing.T, store store.Store) (*runner.Runner, *Drain) {
 	t.Helper()
-	r, err := runner.Open("", runner.Options{Schema: Schema, Create: true, Storage: runner.Pebble("journal", vfs.NewMem(), runner.Fsync), MinFree: -1})
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/sqlite"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // The proofs of this package post a numbered stream of messages, kill and cut
@@ -72,7 +73,7 @@ type line struct {
 }
 
 func openLine(ctx context.Context, dir string, store store.Store) (*line, error) {
-	r, err := runner.Open(filepath.Join(dir, "journal"), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.At(filepath.Join(dir, "journal"), pebblestore.Options{}), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // onBothStores runs a test on an empty PostgreSQL and an empty SQLite store.
@@ -45,7 +46,7 @@ type road struct {
 
 func openJournal(t *testing.T) *runner.Runner {
 	t.Helper()
-	r, err := runner.Open(t.TempDir(), runner.Options{Schema: journal.Schema, Create: true, Durability: runner.Write, MinFree: -1})
+	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // TestNoAllocation: what the loop does around a step costs no memory, however
 // many packets there are: the mail, the frames for the journal, the stopwatch.
 func TestNoAllocation(t *testing.T) {
-	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: JournalSchema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestNoAllocation(t *testing.T) {
 // and groups grow while one is under way.
 func TestJournalOrder(t *testing.T) {
 	disk := runnertest.NewFaulty(runnertest.NewMemory())
-	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: disk, MinFree: 1000})
+	r, err := runner.Open(disk, runner.Options{Schema: JournalSchema, Create: true, MinFree: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestJournalOrder(t *testing.T) {
 // TestJournalWaitsForAnswers: a short group leaves when the answers that are being
 // sent have left, a long one at once.
 func TestJournalWaitsForAnswers(t *testing.T) {
-	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: JournalSchema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"wamble"
 	"wamble/internal/store/sqlite"
-	"wamble/runner"
+	"wamble/runner/pebblestore"
 	"wamble/runner/runnertest"
 )
 
@@ -18,7 +18,7 @@ import (
 // when the journal works again.
 func TestJournalFails(t *testing.T) {
 	dir := t.TempDir()
-	disk := runnertest.NewFaulty(runner.Pebble(JournalDir(dir), nil, runner.Fsync))
+	disk := runnertest.NewFaulty(pebblestore.At(JournalDir(dir), pebblestore.Options{}))
 	s := serve(t, Options{Dir: dir, Storage: disk}, conf("")).ready()
 	c := gather(t, s.address(), 12)
 	c.play()
@@ -48,7 +48,7 @@ func TestJournalFails(t *testing.T) {
 // answers.
 func TestDiskHangs(t *testing.T) {
 	dir := t.TempDir()
-	disk := runnertest.NewFaulty(runner.Pebble(JournalDir(dir), nil, runner.Fsync))
+	disk := runnertest.NewFaulty(pebblestore.At(JournalDir(dir), pebblestore.Options{}))
 	s := serve(t, Options{Dir: dir, Storage: disk}, conf("")).ready()
 	c := gather(t, s.address(), 12)
 	c.play()
@@ -79,7 +79,7 @@ func TestDiskHangs(t *testing.T) {
 // said; with room again it goes on by itself.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
-	disk := runnertest.NewFaulty(runner.Pebble(JournalDir(dir), nil, runner.Fsync))
+	disk := runnertest.NewFaulty(pebblestore.At(JournalDir(dir), pebblestore.Options{}))
 	text := strings.Replace(conf(""), "(def disk-reserve-mb 0)", "(def disk-reserve-mb 16)", 1)
 	s := serve(t, Options{Dir: dir, Storage: disk}, text).ready()
 	c := gather(t, s.address(), 6)

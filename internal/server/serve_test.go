@@ -13,6 +13,7 @@ import (
 	"wamble/internal/profile"
 	"wamble/internal/store/sqlite"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // TestPlay: a player says hello, moves, and is switched to another board; what
@@ -102,7 +103,7 @@ func TestStop(t *testing.T) {
 	for range 3 {
 		c.more(t, 200)
 		s.end()
-		r, err := runner.OpenReadOnly(JournalDir(dir), runner.Options{Schema: JournalSchema})
+		r, err := runner.OpenReadOnly(pebblestore.At(JournalDir(dir), pebblestore.Options{}), runner.Options{Schema: JournalSchema})
 		if err != nil {
 			t.Fatal(err)
 		}

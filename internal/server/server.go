@@ -13,6 +13,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // JournalSchema is the version of what a server keeps in its journal.
@@ -111,14 +112,19 @@ func (s *Server) openJournal() error {
 		return err
 	}
 	c := &s.o.Config.Server
-	o := runner.Options{Schema: JournalSchema, Create: true, MinFree: int64(c.DiskReserve) << 20, Storage: s.o.Storage}
+	o := runner.Options{Schema: JournalSchema, Create: true, MinFree: int64(c.DiskReserve) << 20}
 	if c.DiskReserve == 0 {
 		o.MinFree = -1
 	}
-	if c.Durability == "write" {
-		o.Durability = runner.Write
+	storage := s.o.Storage
+	if storage == nil {
+		var disk pebblestore.Options
+		if c.Durability == "write" {
+			disk.Durability = pebblestore.Write
+		}
+		storage = pebblestore.At(JournalDir(s.dir), disk)
 	}
-	r, err := runner.Open(JournalDir(s.dir), o)
+	r, err := runner.Open(storage, o)
 	if errors.Is(err, runner.ErrLocked) {
 		return fmt.Errorf("another server uses %s; 'wamble status --data %s' asks it", s.dir, s.dir)
 	}

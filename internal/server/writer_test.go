@@ -152,7 +152,7 @@ func TestWriterAllocates(t *testing.T) {
 // TestHeirSendsByItself: what follows from an adoption leaves without the writer,
 // so that the journal must not wait for it.
 func TestHeirSendsByItself(t *testing.T) {
-	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: JournalSchema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ const markerKey = "runner.schema.version"
 var bootCases = []test{
 	{"marker absent and create off", func(v *env) {
 		v.opts.Create = false
-		_, err := runner.Open("", v.opts)
+		_, err := runner.Open(v.storage, v.opts)
 		v.is(err, runner.ErrNoSchema)
 		equal(v, "marker written", v.stored(0, []byte(markerKey)) != nil, false)
 	}},
@@ -35,7 +35,7 @@ var bootCases = []test{
 		v.ok(v.r.Close())
 		for _, other := range []runner.Version{{Major: 1, Minor: 1}, {Major: 1, Minor: 3}, {Major: 2, Minor: 2}, {Major: 0, Minor: 2}} {
 			v.opts.Schema = other
-			_, err := runner.Open("", v.opts)
+			_, err := runner.Open(v.storage, v.opts)
 			v.is(err, runner.ErrSchema)
 			equal(v, "marker", string(v.stored(0, []byte(markerKey))), "RSV0\x01\x00\x02\x00")
 		}
@@ -43,7 +43,7 @@ var bootCases = []test{
 	{"a marker of 7 bytes or another magic", func(v *env) {
 		for _, bad := range []string{"RSV0\x01\x00\x02", "RSV1\x01\x00\x02\x00", ""} {
 			v.plant(raw{0, []byte(markerKey), []byte(bad)})
-			_, err := runner.Open("", v.opts)
+			_, err := runner.Open(v.storage, v.opts)
 			v.is(err, runner.ErrSchema)
 		}
 	}},
@@ -59,7 +59,7 @@ var bootCases = []test{
 			v.ok(tx.Put([]byte("k"), []byte("half")))
 			return failing
 		}
-		_, err = runner.Open("", v.opts)
+		_, err = runner.Open(v.storage, v.opts)
 		v.is(err, failing)
 		v.opts.Migrate = func(tx *runner.Tx, from runner.Version) error {
 			equal(v, "from", from, runner.Version{Major: 1, Minor: 1})
@@ -87,17 +87,15 @@ var bootCases = []test{
 	}},
 	{"two storages have two journal ids", func(v *env) {
 		v.start()
-		o := v.opts
-		o.Storage = NewMemory()
-		other, err := runner.Open("", o)
+		other, err := runner.Open(NewMemory(), v.opts)
 		v.ok(err)
 		defer other.Close()
 		equal(v, "ids differ", v.r.JournalID() != other.JournalID(), true)
 	}},
 	{"it is locked while it is open", func(v *env) {
 		v.start()
-		_, err := runner.Open("", v.opts)
-		equal(v, "second open refused", err != nil, true)
+		_, err := runner.Open(v.storage, v.opts)
+		v.is(err, runner.ErrLocked)
 		v.post(7, "a")
 	}},
 	{"workers join a live process, between transactions", func(v *env) {

@@ -319,7 +319,6 @@ var bundleCases = []test{
 			v.ok(w.Remove())
 			v.ok(v.r.Close())
 			v.storage = NewFaulty(NewMemory())
-			v.opts.Storage = v.storage
 		}
 	}},
 	{"a bundle is refused as a frame, and a damaged one is dead", func(v *env) {

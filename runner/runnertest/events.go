@@ -238,8 +238,7 @@ var replayCases = []test{
 		equal(v, "events", n > 16, true)
 
 		again := func(h runner.Handler) (int, error) {
-			o := runner.Options{Create: true, Storage: NewMemory(), MinFree: -1}
-			r, err := runner.Open("", o)
+			r, err := runner.Open(NewMemory(), runner.Options{Create: true, MinFree: -1})
 			v.ok(err)
 			defer r.Close()
 			return runner.Replay(v.ctx, bytes.NewReader(rec.Bytes()), r, map[uint32]runner.Handler{7: h})
@@ -264,8 +263,7 @@ var replayCases = []test{
 		equal(v, "at", string(m.ID), "b")
 	}},
 	{"a recording that is cut off or not one", func(v *env) {
-		o := runner.Options{Create: true, Storage: NewMemory(), MinFree: -1}
-		r, err := runner.Open("", o)
+		r, err := runner.Open(NewMemory(), runner.Options{Create: true, MinFree: -1})
 		v.ok(err)
 		defer r.Close()
 		_, err = runner.Replay(v.ctx, bytes.NewReader([]byte("hello")), r, nil)

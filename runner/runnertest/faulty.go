@@ -114,7 +114,6 @@ type faultyBatch struct {
 func (b *faultyBatch) Commit() error {
 	b.b.f.wait()
 	if err := b.b.f.next(); err != nil {
-		b.Reset()
 		b.b.onFail(err)
 		return err
 	}

@@ -31,21 +31,36 @@ func (m *Memory) Open(func(error)) (runner.Backend, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.open {
-		return nil, errors.New("the memory is open already")
+		return nil, runner.ErrLocked
 	}
 	m.open = true
 	return &memoryBackend{m: m}, nil
 }
 
+// OpenReadOnly implements runner.Storage.
+func (m *Memory) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
+	if m.now() == nil {
+		return nil, runner.ErrNoSchema
+	}
+	return m.Open(onFail)
+}
+
 // Restore implements runner.Storage.
-func (m *Memory) Restore(checkpoint string) error {
+func (m *Memory) Restore(checkpoint string, prepare func(runner.Backend) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	root, ok := m.checkpoints[checkpoint]
-	if !ok {
+	switch {
+	case m.open:
+		return runner.ErrLocked
+	case !ok:
 		return fmt.Errorf("checkpoint %s: %w", checkpoint, runner.ErrNotFound)
 	}
-	m.root = root
+	fresh := &Memory{root: root}
+	if err := prepare(&memoryBackend{m: fresh}); err != nil {
+		return err
+	}
+	m.root = fresh.root
 	return nil
 }
 
@@ -140,7 +155,6 @@ func (b *memoryBatch) Delete(key []byte) {
 }
 
 func (b *memoryBatch) Len() int { return b.len }
-func (b *memoryBatch) Reset()   { b.ops, b.len = nil, 0 }
 
 func (b *memoryBatch) Commit() error {
 	m := b.b.m
@@ -157,7 +171,7 @@ func (b *memoryBatch) Commit() error {
 		}
 	}
 	m.mu.Unlock()
-	b.Reset()
+	b.ops, b.len = nil, 0
 	return err
 }
 

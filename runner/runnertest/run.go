@@ -50,7 +50,7 @@ var suite = []group{
 	{"dead letters", deadCases}, {"outbox", outboxCases}, {"timers", timerCases},
 	{"transactions", txCases}, {"attempts", attemptCases}, {"events", eventCases},
 	{"worker", workerCases}, {"batches", batchCases}, {"bundles", bundleCases}, {"ordered", orderedCases},
-	{"dedupe", dedupeCases}, {"priority", priorityCases}, {"recovery", recoveryCases},
+	{"dedupe", dedupeCases}, {"priority", priorityCases}, {"recovery", recoveryCases}, {"inspect", inspectCases},
 	{"failure", failureCases}, {"group", groupCases}, {"replay", replayCases},
 }
 
@@ -66,14 +66,14 @@ type env struct {
 
 func newEnv(t *testing.T, s runner.Storage) *env {
 	v := &env{T: t, ctx: context.Background(), storage: NewFaulty(s), clock: NewClock(100)}
-	v.opts = runner.Options{Create: true, Storage: v.storage, Now: v.clock.Now, Sleep: v.clock.Sleep, MinFree: -1}
+	v.opts = runner.Options{Create: true, Now: v.clock.Now, Sleep: v.clock.Sleep, MinFree: -1}
 	return v
 }
 
 // start opens the runner and closes it at the end of the test.
 func (v *env) start() *env {
 	v.Helper()
-	r, err := runner.Open("", v.opts)
+	r, err := runner.Open(v.storage, v.opts)
 	if err != nil {
 		v.Fatalf("open: %v", err)
 	}

@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // killDir in the environment makes this test binary the process that
@@ -47,8 +48,8 @@ func liveUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	r, err := runner.Open(dir, runner.Options{
-		Create: true, Durability: runner.Durability(mode),
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Durability(mode)}), runner.Options{
+		Create: true,
 		Policy: runner.Policy{RetryBudget: 8, LeaseTTL: time.Minute},
 	})
 	if err != nil {

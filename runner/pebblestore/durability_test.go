@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // TestDurability: every post is written to the log before it returns, and is
@@ -17,9 +18,9 @@ import (
 func TestDurability(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		mode  runner.Durability
+		mode  pebblestore.Durability
 		syncs bool
-	}{{"fsync", runner.Fsync, true}, {"write", runner.Write, false}} {
+	}{{"fsync", pebblestore.Fsync, true}, {"write", pebblestore.Write, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			var writes, syncs atomic.Int64
 			fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -33,7 +34,7 @@ func TestDurability(t *testing.T) {
 				}
 				return nil
 			}))
-			r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/d", fs, c.mode)})
+			r, err := runner.Open(pebblestore.At("/d", pebblestore.Options{Durability: c.mode, FS: fs}), runner.Options{Create: true, MinFree: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +60,7 @@ func TestDurability(t *testing.T) {
 func TestWriteSurvivesKill(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	open := func(fs vfs.FS) *runner.Runner {
-		r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/d", fs, runner.Write)})
+		r, err := runner.Open(pebblestore.At("/d", pebblestore.Options{Durability: pebblestore.Write, FS: fs}), runner.Options{Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"fmt"

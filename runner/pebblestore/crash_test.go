@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"wamble/internal/prooftest"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 	"wamble/runner/runnertest"
 )
 
@@ -37,12 +38,12 @@ func newWorld(s uint64) *world {
 	}
 }
 
-func (x *world) options(s runner.Storage) runner.Options {
-	return runner.Options{Create: true, Storage: s, Now: x.clock.Now, Sleep: x.clock.Sleep, MinFree: -1}
+func (x *world) options() runner.Options {
+	return runner.Options{Create: true, Now: x.clock.Now, Sleep: x.clock.Sleep, MinFree: -1}
 }
 
 func (x *world) open(s runner.Storage) error {
-	r, err := runner.Open("", x.options(s))
+	r, err := runner.Open(s, x.options())
 	if err != nil {
 		return err
 	}
@@ -334,7 +335,7 @@ func crashOnce(t *testing.T, s uint64) {
 		return nil
 	})
 	ctx := context.Background()
-	if err := x.open(runner.Pebble("/r", errorfs.Wrap(fs, inject), runner.Fsync)); err != nil {
+	if err := x.open(pebblestore.At("/r", pebblestore.Options{FS: errorfs.Wrap(fs, inject)})); err != nil {
 		t.Fatal(err)
 	}
 	for range 5000 {
@@ -351,7 +352,7 @@ func crashOnce(t *testing.T, s uint64) {
 	if clone == nil {
 		t.Fatalf("%d writes, the crash was planned at %d", count.Load(), point)
 	}
-	r, err := runner.Open("", x.options(runner.Pebble("/r", clone, runner.Fsync)))
+	r, err := runner.Open(pebblestore.At("/r", pebblestore.Options{FS: clone}), x.options())
 	if err != nil {
 		t.Fatalf("reopen after crash at write %d: %v", point, err)
 	}
@@ -390,7 +391,7 @@ func faultOnce(t *testing.T, s uint64, point int64) (surfaced bool) {
 		}
 		return nil
 	})
-	storage := runner.Pebble("/r", errorfs.Wrap(fs, inject), runner.Fsync)
+	storage := pebblestore.At("/r", pebblestore.Options{FS: errorfs.Wrap(fs, inject)})
 	ctx := context.Background()
 	if err := x.open(storage); err != nil {
 		// It failed while opening: the next time it must open.

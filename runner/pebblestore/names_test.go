@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // TestCrashWhileOpening loses power at every single write, sync, rename and
@@ -20,7 +21,7 @@ import (
 func TestCrashWhileOpening(t *testing.T) {
 	open := func(fs vfs.FS) *runner.Runner {
 		t.Helper()
-		r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/journal", fs, runner.Fsync)})
+		r, err := runner.Open(pebblestore.At("/journal", pebblestore.Options{FS: fs}), runner.Options{Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func TestOpeningSyncs(t *testing.T) {
 		mu.Lock()
 		syncs = nil
 		mu.Unlock()
-		b, err := runner.Pebble("/journal", fs, runner.Fsync).Open(func(err error) { t.Error(err) })
+		b, err := pebblestore.At("/journal", pebblestore.Options{FS: fs}).Open(func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)
 		}

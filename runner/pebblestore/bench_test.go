@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"context"
@@ -7,20 +7,21 @@ import (
 	"testing"
 
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // mode is a way to be durable that the benchmarks compare.
 type mode struct {
 	name     string
-	d        runner.Durability
+	d        pebblestore.Durability
 	fsync    bool // of the yardstick
 	serially bool
 }
 
 var modes = []mode{
-	{"fsync-each", runner.Fsync, true, true},
-	{"fsync-group", runner.Fsync, true, false},
-	{"no-fsync", runner.Write, false, false},
+	{"fsync-each", pebblestore.Fsync, true, true},
+	{"fsync-group", pebblestore.Fsync, true, false},
+	{"no-fsync", pebblestore.Write, false, false},
 }
 
 // benchFrame is a message as a server posts them: 176 bytes.
@@ -33,8 +34,8 @@ func benchFrame(b *testing.B, to int64) []byte {
 	return frame
 }
 
-func benchRunner(b *testing.B, d runner.Durability, s runner.Sinks) *runner.Runner {
-	r, err := runner.Open(b.TempDir(), runner.Options{Create: true, Durability: d, Sinks: s})
+func benchRunner(b *testing.B, d pebblestore.Durability, s runner.Sinks) *runner.Runner {
+	r, err := runner.Open(pebblestore.At(b.TempDir(), pebblestore.Options{Durability: d}), runner.Options{Create: true, Sinks: s})
 	if err != nil {
 		b.Fatal(err)
 	}

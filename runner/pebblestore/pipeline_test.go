@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"wamble/internal/prooftest"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 const (
@@ -28,8 +29,8 @@ func TestPipeline(t *testing.T) {
 	var target atomic.Uint64
 	target.Store(1 << 62)
 	done := make(chan struct{}, 1)
-	r, err := runner.Open("", runner.Options{
-		Create: true, MinFree: -1, Storage: runner.Pebble("/pipeline", vfs.NewMem(), runner.Write),
+	r, err := runner.Open(pebblestore.At("/pipeline", pebblestore.Options{Durability: pebblestore.Write, FS: vfs.NewMem()}), runner.Options{
+		Create: true, MinFree: -1,
 		Policy: runner.Policy{RetryBudget: 50, RequeueAttempts: 50},
 		Sinks: runner.Sinks{Metrics: func(worker uint32, m runner.Metrics) {
 			if worker == stages-1 && m.Successes == target.Load() {

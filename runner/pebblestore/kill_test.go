@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"bufio"
@@ -19,6 +19,7 @@ import (
 
 	"wamble/internal/prooftest"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // TestKill kills a process that posts and handles messages, with signal 9 at
@@ -29,8 +30,8 @@ func TestKill(t *testing.T) {
 	kills := prooftest.Sized(5, 100)
 	for _, mode := range []struct {
 		name string
-		d    runner.Durability
-	}{{"fsync", runner.Fsync}, {"write", runner.Write}} {
+		d    pebblestore.Durability
+	}{{"fsync", pebblestore.Fsync}, {"write", pebblestore.Write}} {
 		t.Run(mode.name, func(t *testing.T) {
 			s := prooftest.Seed(t)
 			h := &killHarness{
@@ -56,7 +57,7 @@ func TestKill(t *testing.T) {
 type killHarness struct {
 	t       *testing.T
 	dir     string
-	mode    runner.Durability
+	mode    pebblestore.Durability
 	rng     *rand.Rand
 	round   int
 	ids     map[string]*killed
@@ -164,8 +165,8 @@ func (h *killHarness) posted(id, seq string) {
 // look opens the directory as the death left it and checks what is in it.
 func (h *killHarness) look() {
 	h.t.Helper()
-	r, err := runner.OpenReadOnly(h.dir, runner.Options{})
-	if errors.Is(err, runner.ErrNoSchema) || errors.Is(err, os.ErrNotExist) {
+	r, err := runner.OpenReadOnly(pebblestore.At(h.dir, pebblestore.Options{}), runner.Options{})
+	if errors.Is(err, runner.ErrNoSchema) {
 		if h.acked == 0 && h.updates == 0 {
 			return // killed before it had a directory
 		}
@@ -185,7 +186,7 @@ func (h *killHarness) finish() {
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer cancel()
 	progress := make(chan struct{}, 1)
-	r, err := runner.Open(h.dir, runner.Options{Durability: h.mode, Sinks: runner.Sinks{
+	r, err := runner.Open(pebblestore.At(h.dir, pebblestore.Options{Durability: h.mode}), runner.Options{Sinks: runner.Sinks{
 		Metrics: func(uint32, runner.Metrics) {
 			select {
 			case progress <- struct{}{}:

@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"context"
@@ -10,16 +10,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 func openAt(t *testing.T, fs vfs.FS) *runner.Runner {
 	t.Helper()
-	r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/a/r", fs, runner.Fsync)})
+	r, err := runner.Open(pebblestore.At("/a/r", pebblestore.Options{FS: fs}), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
+
+// dying is a storage whose process dies before it is opened.
+type dying struct{ *pebblestore.Storage }
+
+var errDied = errors.New("died")
+
+func (dying) Open(func(error)) (runner.Backend, error) { return nil, errDied }
 
 // TestRestoreInterrupted: a process that dies within a restore leaves the old
 // content or the new, and the new never under the old journal id.
@@ -51,7 +59,8 @@ func TestRestoreInterrupted(t *testing.T) {
 	}
 
 	// It dies after them and before the new id was made.
-	if err := runner.Pebble("/a/r", fs, runner.Fsync).Restore("/a/copy"); err != nil {
+	at := pebblestore.At("/a/r", pebblestore.Options{FS: fs})
+	if err := runner.Restore(dying{at}, "/a/copy", runner.Options{}); !errors.Is(err, errDied) {
 		t.Fatal(err)
 	}
 	r = openAt(t, fs)
@@ -63,7 +72,7 @@ func TestRestoreInterrupted(t *testing.T) {
 
 // TestWatermarkOnDisk: the free space of a real file system is seen.
 func TestWatermarkOnDisk(t *testing.T) {
-	r, err := runner.Open(t.TempDir(), runner.Options{Create: true, MinFree: 1 << 62})
+	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{}), runner.Options{Create: true, MinFree: 1 << 62})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +108,7 @@ func passOn(workers int64, hops int, arrived func()) runner.Handler {
 // gate; workers pass messages around and every one arrives.
 func TestManyWorkers(t *testing.T) {
 	const workers, each, hops = 32, 20, 3
-	r, err := runner.Open("", runner.Options{Create: true, MinFree: -1, Storage: runner.Pebble("/m", vfs.NewMem(), runner.Write)})
+	r, err := runner.Open(pebblestore.At("/m", pebblestore.Options{Durability: pebblestore.Write, FS: vfs.NewMem()}), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

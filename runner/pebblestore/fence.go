@@ -1,10 +1,12 @@
-package runner
+package pebblestore
 
 import (
 	"fmt"
 	"os"
 	"strings"
 	"sync"
+
+	"wamble/runner"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -71,7 +73,7 @@ func (f *fencedFS) try(write func() error) (closed, strict bool, err error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.closed {
-		return true, f.strict, fmt.Errorf("the storage was given up: %w", ErrFailed)
+		return true, f.strict, fmt.Errorf("the storage was given up: %w", runner.ErrFailed)
 	}
 	return false, f.strict, write()
 }

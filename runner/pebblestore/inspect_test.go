@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // stoppedRunner makes a directory with three messages for worker 7, a timer
@@ -16,7 +17,7 @@ import (
 func stoppedRunner(t *testing.T) (dir string, journal runner.JournalID) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "journal")
-	r, err := runner.Open(dir, runner.Options{Create: true, Durability: runner.Write})
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func TestReadOnlyChangesNothing(t *testing.T) {
 	dir, journal := stoppedRunner(t)
 	before := contents(t, dir)
-	r, err := runner.OpenReadOnly(dir, runner.Options{})
+	r, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}), runner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,34 +116,34 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 func TestReadOnlyRefuses(t *testing.T) {
 	dir, _ := stoppedRunner(t)
 	empty := t.TempDir()
-	if _, err := runner.OpenReadOnly(empty, runner.Options{}); !errors.Is(err, runner.ErrNoSchema) {
+	if _, err := runner.OpenReadOnly(pebblestore.At(empty, pebblestore.Options{}), runner.Options{}); !errors.Is(err, runner.ErrNoSchema) {
 		t.Errorf("an empty directory: got %v, want ErrNoSchema", err)
 	}
 	if files := contents(t, empty); len(files) > 0 {
 		t.Errorf("an empty directory has %d files now", len(files))
 	}
-	if _, err := runner.OpenReadOnly(dir, runner.Options{Schema: runner.Version{Major: 1}}); !errors.Is(err, runner.ErrSchema) {
+	if _, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: runner.Version{Major: 1}}); !errors.Is(err, runner.ErrSchema) {
 		t.Errorf("another schema: got %v, want ErrSchema", err)
 	}
-	live, err := runner.Open(dir, runner.Options{})
+	live, err := runner.Open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer live.Close()
-	if _, err := runner.OpenReadOnly(dir, runner.Options{}); !errors.Is(err, runner.ErrLocked) {
+	if _, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}), runner.Options{}); !errors.Is(err, runner.ErrLocked) {
 		t.Errorf("a live one: got %v, want ErrLocked", err)
 	}
-	if err := runner.RestoreDir(dir, dir, runner.Options{}); !errors.Is(err, runner.ErrLocked) {
+	if err := runner.Restore(pebblestore.At(dir, pebblestore.Options{}), dir, runner.Options{}); !errors.Is(err, runner.ErrLocked) {
 		t.Errorf("restore over a live one: got %v, want ErrLocked", err)
 	}
 }
 
-// TestRestoreDir restores into a directory that does not exist, into one that
+// TestRestoreOffline restores into a directory that does not exist, into one that
 // is in use by nobody, and into one that is broken.
-func TestRestoreDir(t *testing.T) {
+func TestRestoreOffline(t *testing.T) {
 	dir, journal := stoppedRunner(t)
 	checkpoint := filepath.Join(t.TempDir(), "checkpoint")
-	r, err := runner.OpenReadOnly(dir, runner.Options{})
+	r, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}), runner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,10 +163,10 @@ func TestRestoreDir(t *testing.T) {
 	}
 	journals := []runner.JournalID{journal}
 	for _, into := range []string{filepath.Join(t.TempDir(), "new"), dir, broken} {
-		if err := runner.RestoreDir(into, checkpoint, runner.Options{}); err != nil {
+		if err := runner.Restore(pebblestore.At(into, pebblestore.Options{}), checkpoint, runner.Options{}); err != nil {
 			t.Fatal(into, err)
 		}
-		r, err := runner.Open(into, runner.Options{})
+		r, err := runner.Open(pebblestore.At(into, pebblestore.Options{}), runner.Options{})
 		if err != nil {
 			t.Fatal(into, err)
 		}
@@ -190,10 +191,10 @@ func TestRestoreDir(t *testing.T) {
 	}
 	// A checkpoint that cannot be served leaves the directory as it was.
 	before := contents(t, dir)
-	if err := runner.RestoreDir(dir, checkpoint, runner.Options{Schema: runner.Version{Major: 3}}); !errors.Is(err, runner.ErrSchema) {
+	if err := runner.Restore(pebblestore.At(dir, pebblestore.Options{}), checkpoint, runner.Options{Schema: runner.Version{Major: 3}}); !errors.Is(err, runner.ErrSchema) {
 		t.Errorf("got %v, want ErrSchema", err)
 	}
-	if err := runner.RestoreDir(dir, t.TempDir(), runner.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if err := runner.Restore(pebblestore.At(dir, pebblestore.Options{}), t.TempDir(), runner.Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want ErrNotExist", err)
 	}
 	after := contents(t, dir)

@@ -1,4 +1,4 @@
-package runner_test
+package pebblestore_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"wamble/internal/prooftest"
 	"wamble/runner"
+	"wamble/runner/pebblestore"
 )
 
 // The load of TestSoak.
@@ -74,7 +75,7 @@ type soak struct {
 
 func (s *soak) open() {
 	s.t.Helper()
-	r, err := runner.Open(s.dir, runner.Options{Create: true, Sinks: runner.Sinks{Metrics: s.progress}})
+	r, err := runner.Open(pebblestore.At(s.dir, pebblestore.Options{}), runner.Options{Create: true, Sinks: runner.Sinks{Metrics: s.progress}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

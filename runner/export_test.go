@@ -1,0 +1,5 @@
+package runner
+
+// NewTestStorage returns a storage for tests of this package, which cannot
+// import those that are storages: they import it.
+var NewTestStorage func() Storage

@@ -1,0 +1,74 @@
+package pebblestore_test
+
+import (
+	"context"
+	"testing"
+
+	"wamble/runner"
+	"wamble/runner/pebblestore"
+)
+
+// TestDrainAllocations: what a message costs beyond its storage must not grow
+// with the batch.
+func TestDrainAllocations(t *testing.T) {
+	const batch = 500
+	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	answer := make(chan error, 1)
+	g := r.NewGroup(func(_ *runner.Group, err error) { answer <- err })
+	ran := 0
+	w, err := r.NewWorker(7, runner.WorkerOptions{MaxBatch: batch, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { ran++; return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := runner.Message{To: 7, ID: []byte("id"), Payload: make([]byte, 64)}
+	round := func() {
+		g.Reset()
+		for range batch {
+			if err := g.Add(&m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Submit(g); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answer; err != nil {
+			t.Fatal(err)
+		}
+		if n, err := w.Tick(context.Background()); n != batch || err != nil {
+			t.Fatalf("got %d, %v, want %d", n, err, batch)
+		}
+	}
+	round()
+	// Background work of the storage allocates too, so the bound is loose;
+	// one allocation per message would be 500.
+	if n := testing.AllocsPerRun(10, round); n > batch/2 {
+		t.Errorf("%d messages posted and drained with %v allocations", batch, n)
+	}
+	if want := 12 * batch; ran != want {
+		t.Errorf("ran %d, want %d", ran, want)
+	}
+}
+
+// TestPostAllocations: a post from a warm pool allocates next to nothing.
+func TestPostAllocations(t *testing.T) {
+	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	frame, err := (&runner.Message{To: 7, ID: []byte("id")}).Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(200, func() {
+		if _, err := r.PostFrame(context.Background(), frame); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 3 {
+		t.Errorf("a post costs %v allocations, want at most 3", n)
+	}
+}

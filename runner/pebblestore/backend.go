@@ -1,0 +1,213 @@
+package pebblestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"wamble/runner"
+)
+
+// backend is an open Pebble and the means to let go of it when it has failed.
+// The lock is ours, not Pebble's, because a failed Pebble cannot be
+// closed: its goroutines may be stopped with its mutexes held.
+type backend struct {
+	db       *pebble.DB
+	fence    *fencedFS
+	lock     *pebble.Lock
+	dir      string
+	readOnly bool
+	logger   *fatalLogger
+
+	failed   atomic.Bool
+	failedCh chan struct{}
+	views    sync.WaitGroup // that are being closed
+}
+
+func (b *backend) View() runner.View { return view{b.db.NewSnapshot(), b} }
+
+func (b *backend) Get(dst, key []byte) ([]byte, bool, error) { return get(b.db, dst, key) }
+
+func (b *backend) Scan(lo, hi []byte, visit func(k, v []byte) bool) error {
+	return scan(b.db, lo, hi, visit)
+}
+
+func (b *backend) Batch() runner.Batch { return &batch{b: b, batch: b.db.NewBatch()} }
+
+// Flush also waits a while for the compaction that may follow: whoever opens the
+// directory next would have to begin that compaction anew.
+func (b *backend) Flush() error {
+	return b.await(func() error {
+		err := b.db.Flush()
+		for looks := 0; looks < calmLooks && err == nil && b.db.Metrics().Compact.NumInProgress > 0; looks++ {
+			time.Sleep(calmEvery)
+		}
+		return err
+	})
+}
+
+// How often a flush looks whether the compaction has ended.
+const (
+	calmLooks = 100
+	calmEvery = 3 * time.Millisecond
+)
+
+// Checkpoint copies the files of a read-only Pebble, which has no log to flush
+// and whose files nobody writes.
+func (b *backend) Checkpoint(to string) error {
+	if b.readOnly {
+		if _, err := b.fence.Stat(to); err == nil {
+			return &fs.PathError{Op: "mkdir", Path: to, Err: syscall.EEXIST}
+		}
+		return copyDir(b.fence.FS, b.dir, to)
+	}
+	return b.await(func() error { return b.db.Checkpoint(to, pebble.WithFlushedWAL()) })
+}
+
+// await runs work that needs Pebble's background goroutines, which may be
+// stopped for ever when Pebble fails.
+func (b *backend) await(work func() error) error {
+	if b.failed.Load() {
+		return runner.ErrFailed
+	}
+	done := make(chan error, 1)
+	go func() { done <- guard(work) }()
+	select {
+	case err := <-done:
+		return err
+	case <-b.failedCh:
+		return runner.ErrFailed
+	}
+}
+
+func (b *backend) Free() (uint64, error) {
+	u, err := b.fence.GetDiskUsage(b.dir)
+	return u.AvailBytes, err
+}
+
+// Close closes Pebble, or leaves a failed one behind its fence.
+func (b *backend) Close() error {
+	if b.failed.Load() {
+		b.fence.close()
+		return b.unlock()
+	}
+	err := b.await(func() error {
+		b.views.Wait()
+		return b.db.Close()
+	})
+	b.fence.close()
+	return errors.Join(err, b.unlock())
+}
+
+// unlock releases the directory. A Pebble that was never closed still counts
+// as a holder of the lock, so the count must be brought down for it.
+func (b *backend) unlock() error {
+	err := b.lock.Close()
+	if b.failed.Load() {
+		err = errors.Join(err, b.lock.Close())
+	}
+	return err
+}
+
+type view struct {
+	s *pebble.Snapshot
+	b *backend
+}
+
+func (v view) Get(dst, key []byte) ([]byte, bool, error) { return get(v.s, dst, key) }
+func (v view) Scan(lo, hi []byte, visit func(k, v []byte) bool) error {
+	return scan(v.s, lo, hi, visit)
+}
+
+// Close lets go of the snapshot without waiting: Pebble may look for compactions
+// first, behind a lock that a failed Pebble holds for ever.
+func (v view) Close() error {
+	v.b.views.Add(1)
+	go func() {
+		defer v.b.views.Done()
+		v.s.Close() // it has no error to tell
+	}()
+	return nil
+}
+
+func get(r pebble.Reader, dst, key []byte) ([]byte, bool, error) {
+	value, closer, err := r.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return dst, false, nil
+	}
+	if err != nil {
+		return dst, false, err
+	}
+	dst = append(dst, value...)
+	return dst, true, closer.Close()
+}
+
+func scan(r pebble.Reader, lo, hi []byte, visit func(k, v []byte) bool) error {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		if !visit(it.Key(), value) {
+			break
+		}
+	}
+	return it.Close()
+}
+
+type batch struct {
+	b     *backend
+	batch *pebble.Batch
+}
+
+// Set and Delete fail only on a closed batch, which this one never is.
+func (b *batch) Set(key, value []byte) { _ = b.batch.Set(key, value, nil) }
+func (b *batch) Delete(key []byte)     { _ = b.batch.Delete(key, nil) }
+func (b *batch) Len() int {
+	if b.batch.Empty() {
+		return 0
+	}
+	return b.batch.Len()
+}
+
+// Commit reports a failure also when Pebble itself returned nil after Fatalf,
+// or panicked because it could not create its next log file.
+func (b *batch) Commit() error {
+	if b.b.failed.Load() {
+		return runner.ErrFailed
+	}
+	if err := guard(func() error { return b.batch.Commit(pebble.Sync) }); err != nil {
+		b.b.logger.fail(err)
+		return err
+	}
+	if b.b.failed.Load() {
+		return runner.ErrFailed
+	}
+	if cap(b.batch.Repr()) > 1<<20 {
+		_ = b.batch.Close()
+		b.batch = b.b.db.NewBatch()
+	} else {
+		b.batch.Reset()
+	}
+	return nil
+}
+
+// guard turns the panics with which Pebble meets some errors into errors.
+func guard(work func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("pebble: %v", v)
+		}
+	}()
+	return work()
+}

@@ -1,0 +1,114 @@
+package pebblestore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"wamble/runner"
+)
+
+// Restore implements runner.Storage. The checkpoint is a directory; it is copied
+// beside the old content, prepared there, and takes the place of the old content
+// by two renames. finishRestore undoes or completes what a crash between the
+// renames left.
+func (s *Storage) Restore(checkpoint string, prepare func(runner.Backend) error) error {
+	if err := s.fs.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	if err := s.finishRestore(); err != nil {
+		return err
+	}
+	lock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	fresh, old := s.dir+".restoring", s.dir+".replaced"
+	if err := s.copyCheckpoint(checkpoint, fresh, prepare); err != nil {
+		return errors.Join(err, s.fs.RemoveAll(fresh), lock.Close())
+	}
+	// The lock lies in the old directory and moves away with it.
+	err = s.fs.Rename(s.dir, old)
+	if err == nil {
+		if err = s.fs.Rename(fresh, s.dir); err != nil {
+			err = errors.Join(err, s.fs.Rename(old, s.dir))
+		}
+	}
+	if err = errors.Join(err, lock.Close()); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(s.fs, s.fs.PathDir(s.dir)), s.fs.RemoveAll(old))
+}
+
+// copyCheckpoint copies a checkpoint to the directory fresh and prepares the copy.
+func (s *Storage) copyCheckpoint(checkpoint, fresh string, prepare func(runner.Backend) error) error {
+	if err := checkDir(s.fs, checkpoint); err != nil {
+		return err
+	}
+	if err := s.fs.RemoveAll(fresh); err != nil {
+		return err
+	}
+	if err := copyDir(s.fs, checkpoint, fresh); err != nil {
+		return fmt.Errorf("copy checkpoint: %w", err)
+	}
+	b, err := At(fresh, Options{FS: s.fs}).Open(func(error) {})
+	if err == nil {
+		err = errors.Join(prepare(b), b.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", checkpoint, err)
+	}
+	return nil
+}
+
+// finishRestore puts the old content back when a crash came between the two
+// renames of Restore. s.dir has just been made, so it is empty then.
+func (s *Storage) finishRestore() error {
+	old := s.dir + ".replaced"
+	if _, err := s.fs.Stat(old); err != nil {
+		return nil
+	}
+	names, err := s.fs.List(s.dir)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return s.fs.RemoveAll(old)
+	}
+	return errors.Join(s.fs.Remove(s.dir), s.fs.Rename(old, s.dir))
+}
+
+// checkDir returns an error when dir does not hold a Pebble.
+func checkDir(fs vfs.FS, dir string) error {
+	names, err := fs.List(dir)
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", dir, err)
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, "MANIFEST-") {
+			return nil
+		}
+	}
+	return fmt.Errorf("checkpoint %s: %w", dir, os.ErrNotExist)
+}
+
+// copyDir copies a directory of Pebble that is not being written, durably.
+func copyDir(fs vfs.FS, from, to string) error {
+	if err := fs.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	isLock := func(path string) bool { return fs.PathBase(path) == "LOCK" }
+	_, err := vfs.Clone(fs, fs, from, to, vfs.CloneSync, vfs.CloneSkip(isLock))
+	return err
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,10 @@
+package runner_test
+
+import (
+	"wamble/runner"
+	"wamble/runner/runnertest"
+)
+
+func init() {
+	runner.NewTestStorage = func() runner.Storage { return runnertest.NewMemory() }
+}
