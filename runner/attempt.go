@@ -112,18 +112,3 @@ func (r *Runner) View(f func(get func(key []byte) ([]byte, error)) error) error 
 	tx := &Tx{src: src}
 	return errors.Join(f(tx.Get), src.close())
 }
-
-// AttemptHandler wraps f as a Handler that gives each message several attempts
-// of its own, in transactions that are not the message's: what f does is
-// committed before the message is acknowledged, so f runs again if the process
-// dies in between. Prefer a plain Handler, whose effects happen once; this is
-// for work that must be visible before the acknowledgement. stats may be nil.
-func (r *Runner) AttemptHandler(p AttemptPolicy, f func(tx *Tx, d *Delivery) error, stats func(AttemptStats)) Handler {
-	return func(ctx context.Context, _ *Tx, d *Delivery) error {
-		s, err := r.Update(ctx, p, func(tx *Tx) error { return f(tx, d) })
-		if stats != nil {
-			stats(s)
-		}
-		return err
-	}
-}

@@ -93,20 +93,43 @@ func (c *commit) touch(in *inbox) {
 	}
 }
 
-// arrive counts n new messages, which have the numbers from seq on.
-func (c *commit) arrive(in *inbox, seq uint64, n int, b band) {
+// post appends a frame to the worker's inbox and returns its number.
+func (c *commit) post(worker uint64, b band, frame []byte) uint64 {
+	in := c.e.ix.inbox(worker)
+	seq := in.next
+	in.next++
+	if b == bandNormal {
+		c.arrive(in, seq, b)
+		c.pack(in, seq, frame)
+	} else {
+		c.insert(in, seq, b, frame)
+	}
+	return seq
+}
+
+// postAll posts the frames of a list in its order, and appends their numbers to
+// seqs.
+func (c *commit) postAll(l *frameList, seqs []uint64) []uint64 {
+	for i := range l.list {
+		seqs = append(seqs, c.post(l.list[i].to, l.list[i].band, l.frame(i)))
+	}
+	return seqs
+}
+
+// arrive counts a new message with the number seq.
+func (c *commit) arrive(in *inbox, seq uint64, b band) {
 	c.touch(in)
 	if !in.posted {
 		in.posted = true
 		in.note(seq, c.now)
 	}
-	in.count += uint64(n)
-	in.upper[b] = seq + uint64(n)
+	in.count++
+	in.upper[b] = seq + 1
 }
 
 // insert stores a row that is no part of a bundle.
 func (c *commit) insert(in *inbox, seq uint64, b band, frame []byte) {
-	c.arrive(in, seq, 1, b)
+	c.arrive(in, seq, b)
 	c.key = rowKey(c.key[:0], bandTables[b], Row{in.worker, seq})
 	c.batch.Set(c.key, frame)
 }

@@ -29,7 +29,6 @@ type queue struct {
 	ops    []op
 	bytes  int    // about what they hold
 	last   *posts // the last of ops, if others may still join it
-	posted bool   // one of ops is posts
 	closed error  // why nothing is taken any more
 	spare  []frameList
 }
@@ -37,22 +36,6 @@ type queue struct {
 // maxSpare bounds how many memories of posts are kept: one is being filled and
 // one on its way to the disk, each perhaps divided by another request.
 const maxSpare = 4
-
-// maxTries bounds how often a lock is tried before its holder is waited for: as
-// long as it takes to add some posts, less than it takes to park and wake.
-const maxTries = 100
-
-// lock locks q.mu. Nobody holds it longer than it takes to copy a frame, but
-// sync.Mutex does not try for long while others could run on this processor, as
-// producers mostly could: it would park every tenth of them, or the committer.
-func (q *queue) lock() {
-	for range maxTries {
-		if q.mu.TryLock() {
-			return
-		}
-	}
-	q.mu.Lock()
-}
 
 // admits returns why nothing can be added. limit bounds the waiting bytes; 0
 // means none, for requests that make room.
@@ -78,7 +61,7 @@ func (q *queue) add(o op, bytes int) {
 // recycle takes back the memory of posts whose frames are stored.
 func (q *queue) recycle(p *posts) {
 	p.reset()
-	q.lock()
+	q.mu.Lock()
 	if len(q.spare) < maxSpare {
 		q.spare = append(q.spare, p.frameList)
 	}
@@ -99,7 +82,6 @@ type committer struct {
 	q       queue
 	stage   atomic.Int32
 	group   []op // the requests of the present group
-	posted  bool // whether one of them is posts
 	spare   []op
 	commit  commit
 	stopped chan struct{}
@@ -118,7 +100,7 @@ func newCommitter(e *engine) *committer {
 
 // submit queues o, which holds about so many bytes, or returns why it cannot.
 func (k *committer) submit(o op, bytes, limit int) error {
-	k.q.lock()
+	k.q.mu.Lock()
 	defer k.q.mu.Unlock()
 	err := k.q.admits(limit)
 	if err == nil {
@@ -131,39 +113,23 @@ func (k *committer) submit(o op, bytes, limit int) error {
 // the queue is closed and empty.
 //
 // It lets others run first: those it has just answered mostly have their next
-// request ready, and what a worker settles meanwhile rides along. That makes
-// groups as large as the producers allow, without waiting for anybody.
+// request ready. That makes groups as large as the producers allow, without
+// waiting for anybody. Without it 64 producers post 14 % less with fsync and
+// 77 % less without, in groups of 1.5 messages instead of 28.
 func (k *committer) take() bool {
 	runtime.Gosched()
-	k.q.lock()
+	k.q.mu.Lock()
 	defer k.q.mu.Unlock()
-	for turns := 0; len(k.q.ops) == 0 || k.alone() && turns < maxTurns; {
-		switch {
-		case len(k.q.ops) > 0:
-			turns++
-			k.q.mu.Unlock()
-			runtime.Gosched()
-			k.q.lock()
-		case k.q.closed != nil:
+	for len(k.q.ops) == 0 {
+		if k.q.closed != nil {
 			return false
-		default:
-			k.q.ready.Wait()
 		}
+		k.q.ready.Wait()
 	}
 	k.group, k.q.ops = k.q.ops, k.spare[:0]
-	k.posted = k.q.posted
-	k.q.bytes, k.q.last, k.q.posted = 0, nil, false
+	k.q.bytes, k.q.last = 0, nil
 	return true
 }
-
-// maxTurns bounds how often the committer lets others run before it takes a
-// group in which nothing is posted.
-const maxTurns = 16
-
-// alone reports whether a worker wants to settle something, but nobody who was
-// answered by the last commit has posted again yet. A sync for the worker
-// alone would make them wait for the next.
-func (k *committer) alone() bool { return k.posted && !k.q.posted }
 
 func (k *committer) run() {
 	defer close(k.stopped)

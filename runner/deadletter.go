@@ -85,15 +85,6 @@ func (d *DeadLetter) append(dst []byte) []byte {
 	return append(dst, reason...)
 }
 
-// appendOld writes the record of the original, for directories it must read.
-func (d *DeadLetter) appendOld(dst []byte) []byte {
-	dst = append(dst, oldDeadMagic...)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(d.Code))
-	dst = binary.LittleEndian.AppendUint32(dst, d.Attempts)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(d.Frame)))
-	return append(dst, d.Frame...)
-}
-
 // decodeDead reads both records. Frame is a view into b.
 func decodeDead(b []byte) (DeadLetter, error) {
 	if len(b) >= oldDeadHeader && string(b[:4]) == oldDeadMagic {

@@ -227,27 +227,6 @@ func (r *Runner) eachPage(f DeadFilter, do func([]Row) (int, error)) (int, error
 	}
 }
 
-// DrainDeadLetters hands up to limit dead letters that f chooses to take, and
-// deletes those that it took. It stops at the first error, which it returns
-// beside the number deleted.
-func (r *Runner) DrainDeadLetters(ctx context.Context, f DeadFilter, limit int, take func(DeadLetter) error) (int, error) {
-	list, err := r.DeadLetters(f, Row{}, limit)
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, d := range list {
-		if err := take(d); err != nil {
-			return n, err
-		}
-		if err := r.DropDeadLetter(ctx, d.Row); err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
-}
-
 // exported is a dead letter as a line of JSON.
 type exported struct {
 	Worker       uint64   `json:"worker"`
@@ -261,24 +240,6 @@ type exported struct {
 	SourceSeq    uint64   `json:"source_seq"`
 	Timer        *TimerID `json:"timer,omitempty"`
 	Frame        []byte   `json:"frame"`
-}
-
-// ExportDeadLetters writes the dead letters that f chooses to w, one JSON
-// object per line with the frame in base64, and returns how many.
-func (r *Runner) ExportDeadLetters(w io.Writer, f DeadFilter) (int, error) {
-	n := 0
-	var failed error
-	err := r.EachDeadLetter(f, Row{}, func(d DeadLetter) bool {
-		if failed = d.Export(w); failed != nil {
-			return false
-		}
-		n++
-		return true
-	})
-	if failed != nil {
-		err = failed
-	}
-	return n, err
 }
 
 // Export writes one dead letter as a line of JSON.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"math"
@@ -216,6 +217,15 @@ func TestGoldenKeys(t *testing.T) {
 	}
 }
 
+// oldRecord is a dead letter as the original writes it.
+func oldRecord(d *DeadLetter) []byte {
+	b := append([]byte(nil), oldDeadMagic...)
+	for _, v := range []uint32{uint32(d.Code), d.Attempts, uint32(len(d.Frame))} {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return append(b, d.Frame...)
+}
+
 func TestGoldenValues(t *testing.T) {
 	m02 := "4c4d5347000000004000000000000000070000000000000007000000000000007b00000000000000000000000000000002000000ffffffff020000006d316f6b"
 	v01, v02 := Lease{7, 150, 1}, Lease{8, 260, 2}
@@ -227,8 +237,8 @@ func TestGoldenValues(t *testing.T) {
 	}{
 		{"V01", "4c5345300700000000000000960000000000000001000000", v01.append(nil)},
 		{"V02", "4c5345300800000000000000040100000000000002000000", v02.append(nil)},
-		{"V10", "444c5130070000000400000040000000" + m02, dead.appendOld(nil)},
-		{"V11", "444c5130fdffffff00000000040000006a756e6b", junk.appendOld(nil)},
+		{"V10", "444c5130070000000400000040000000" + m02, oldRecord(&dead)},
+		{"V11", "444c5130fdffffff00000000040000006a756e6b", oldRecord(&junk)},
 		{"V20 key", "72756e6e65722e736368656d612e76657273696f6e", []byte(markerKey)},
 		{"V20", "5253563000000000", Version{}.appendMarker(nil)},
 		{"V21", "5253563001000200", Version{1, 2}.appendMarker(nil)},
@@ -306,7 +316,7 @@ func TestSleepUntil(t *testing.T) {
 		{0, 10000000000, 0, 4294967295}, {100, 101, 0, 1}, {-100, -50, 1000, 50},
 		{math.MinInt64, 0, 1000, 1000}, {math.MinInt64, math.MaxInt64, 0, 4294967295},
 	} {
-		if got := SleepUntil(c.now, c.next, msec(c.limit)).Milliseconds(); got != c.want {
+		if got := sleepUntil(c.now, c.next, msec(c.limit)).Milliseconds(); got != c.want {
 			t.Errorf("at %d until %d, at most %d: got %d, want %d", c.now, c.next, c.limit, got, c.want)
 		}
 	}

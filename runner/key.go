@@ -21,15 +21,7 @@ const (
 	highTable   table = 7 // worker, seq → frame with high priority
 	firedTable  table = 8 // worker, seq → timer key, frame
 	expiryTable table = 9 // expiry, dedupe key → nothing
-
-	tableCount = 10
 )
-
-// tables names every table, for listings and for the test that walks them.
-var tables = [tableCount]string{
-	"app_state", "inbox", "outbox", "leases", "timers", "dedupe", "dead_letter",
-	"inbox_high", "inbox_fired", "dedupe_expiry",
-}
 
 // Row names an inbox row. A worker's rows share one run of sequence numbers,
 // whatever their priority, and no number is used twice.

@@ -32,11 +32,10 @@ func (e *engine) checkFrame(frame []byte) (to uint64, b band, err error) {
 // posts is one request for all that producers post while it waits for the
 // committer. Each waits for the whole, and finds its number by its place.
 type posts struct {
-	// What those who wait look at is together.
 	durable chan struct{}
 	err     error
-	numbers
-	k *committer
+	seqs    []uint64 // the numbers of the frames in their inboxes
+	k       *committer
 	frameList
 }
 
@@ -49,9 +48,7 @@ func (p *posts) apply(c *commit) {
 		p.err = ErrNoSpace
 		return
 	}
-	if !c.adopt(&p.frameList, &p.numbers) {
-		c.postAll(&p.frameList, &p.numbers)
-	}
+	p.seqs = c.postAll(&p.frameList, make([]uint64, 0, len(p.list)))
 }
 
 func (p *posts) done(err error) {
@@ -73,7 +70,7 @@ func (p *posts) count() int {
 // post adds a frame to the request that is last in the queue, or makes one.
 func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, at int, err error) {
 	q := &k.q
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.admits(limit); err != nil {
 		return nil, 0, err
@@ -83,9 +80,8 @@ func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, 
 		if n := len(q.spare); n > 0 {
 			p.frameList, q.spare = q.spare[n-1], q.spare[:n-1]
 		}
-		p.arena = append(p.arena, emptyBundle...)
 		q.add(p, 0)
-		q.last, q.posted = p, true
+		q.last = p
 	}
 	lo := len(p.arena)
 	p.arena = append(p.arena, frame...)
@@ -127,7 +123,7 @@ func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 	if p.err != nil {
 		return Row{}, p.err
 	}
-	return Row{to, p.at(at)}, nil
+	return Row{to, p.seqs[at]}, nil
 }
 
 // Insert stores a frame at a chosen row, for imports. It returns ErrExists
@@ -156,87 +152,4 @@ func (c *commit) place(row Row, frame []byte) error {
 	in.next = row.Seq + 1
 	c.insert(in, row.Seq, bandNormal, frame)
 	return nil
-}
-
-// Group collects frames that are committed together, without a goroutine and
-// without an allocation for each. Fill it, Submit it, and leave it alone until
-// its callback: then it is yours again, and Reset makes it empty.
-type Group struct {
-	frames  frameList
-	given   numbers
-	durable func(g *Group, err error)
-	err     error
-}
-
-// NewGroup returns an empty group. durable is called on the committer's
-// goroutine, once for each Submit that returned nil: with nil when all frames
-// are durable, else none is acknowledged. While it runs nothing is committed,
-// so it may send answers but must not wait for the runner.
-func (r *Runner) NewGroup(durable func(g *Group, err error)) *Group {
-	return &Group{durable: durable}
-}
-
-// Add encodes m into the group. It allocates only while the group's memory
-// still grows.
-func (g *Group) Add(m *Message) error {
-	if m.To < 0 {
-		return fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
-	}
-	lo := len(g.frames.arena)
-	arena, err := m.Append(g.frames.arena)
-	if err != nil {
-		return err
-	}
-	g.frames.arena = arena
-	g.frames.note(lo, uint64(m.To), m.Flags.band())
-	return nil
-}
-
-// Len returns the number of frames.
-func (g *Group) Len() int { return len(g.frames.list) }
-
-// Bytes returns the number of bytes of all frames.
-func (g *Group) Bytes() int { return len(g.frames.arena) }
-
-// Frame returns frame i; it is a view into the group.
-func (g *Group) Frame(i int) []byte { return g.frames.frame(i) }
-
-// Row returns the row of frame i. It is known in the callback and after it.
-func (g *Group) Row(i int) Row { return Row{g.frames.list[i].to, g.given.at(i)} }
-
-// Reset empties the group and keeps its memory.
-func (g *Group) Reset() {
-	g.frames.reset()
-	g.err = nil
-}
-
-func (g *Group) apply(c *commit) {
-	if c.noSpace {
-		g.err = ErrNoSpace
-		return
-	}
-	c.postAll(&g.frames, &g.given)
-}
-
-func (g *Group) done(err error) {
-	if err == nil {
-		err = g.err
-	}
-	g.durable(g, err)
-}
-
-func (g *Group) count() int { return 1 }
-
-// Submit hands g to the committer and returns at once. On error nothing was
-// taken and the callback is not called: ErrBusy when more than
-// Options.MaxQueued bytes wait already, ErrFailed, ErrStopped, ErrTooLarge.
-func (r *Runner) Submit(g *Group) error {
-	e := r.engine()
-	for i := range g.frames.list {
-		if n := len(g.Frame(i)); n > e.o.MaxFrame {
-			return fmt.Errorf("frame %d of %d bytes, at most %d: %w", i, n, e.o.MaxFrame, ErrTooLarge)
-		}
-	}
-	g.err = nil
-	return e.k.submit(g, g.Bytes()+64*g.Len(), e.o.MaxQueued)
 }

@@ -245,9 +245,9 @@ func (r *Runner) Timers(limit int) ([]ArmedTimer, error) {
 	return out, err
 }
 
-// SleepUntil returns how long to sleep at now (ms) until next (ms), at most
+// sleepUntil returns how long to sleep at now (ms) until next (ms), at most
 // limit; a limit of 0 means the largest that the original's 32 bits can hold.
-func SleepUntil(now, next int64, limit time.Duration) time.Duration {
+func sleepUntil(now, next int64, limit time.Duration) time.Duration {
 	const most = math.MaxUint32
 	ms := uint64(limit / time.Millisecond)
 	if limit <= 0 {

@@ -291,7 +291,7 @@ func (w *Worker) IdleSleep() time.Duration {
 		next = w.resumeAt
 	}
 	w.tick.Unlock()
-	return SleepUntil(now, next, w.o.MaxIdle)
+	return sleepUntil(now, next, w.o.MaxIdle)
 }
 
 // rest waits until the worker is between two rounds and gives back what it

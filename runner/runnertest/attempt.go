@@ -96,26 +96,4 @@ var attemptCases = []test{
 		equal(v, "panic", errors.As(err, &p), true)
 		v.put("k", "still works")
 	}},
-	{"the attempt handler", func(v *env) {
-		v.start()
-		v.insert(7, 55, "a")
-		var stats runner.AttemptStats
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1, Handler: v.r.AttemptHandler(runner.AttemptPolicy{Retries: 2},
-			func(tx *runner.Tx, d *runner.Delivery) error { return runner.ErrConflict },
-			func(s runner.AttemptStats) { stats = s })})
-		v.ok(err)
-		v.tick(w, 0)
-		equal(v, "attempts", stats.Attempts, 3)
-		same(v, "rows", v.rows(7), []uint64{56})
-		equal(v, "last error", w.LastError(), nil)
-	}},
-	{"the attempt handler commits before the acknowledgement", func(v *env) {
-		v.start()
-		v.post(7, "a")
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: v.r.AttemptHandler(runner.AttemptPolicy{},
-			func(tx *runner.Tx, d *runner.Delivery) error { return tx.Put(d.ID, b("done")) }, nil)})
-		v.ok(err)
-		v.tick(w, 1)
-		equal(v, "state", v.state("a"), "done")
-	}},
 }

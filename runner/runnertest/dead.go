@@ -58,23 +58,6 @@ var deadCases = []test{
 		equal(v, "number is new", third.Row.Seq > second.Row.Seq, true)
 		equal(v, "dead letters", len(v.dead()), 3)
 	}},
-	{"drain in order, stop at an error", func(v *env) {
-		v.start()
-		v.bury(4, "b")
-		v.bury(3, "a")
-		var got []string
-		n, err := v.r.DrainDeadLetters(v.ctx, runner.DeadFilter{}, 8, func(d runner.DeadLetter) error {
-			if d.Row.Worker == 4 {
-				return errHard
-			}
-			got = append(got, d.Reason)
-			return nil
-		})
-		v.is(err, errHard)
-		equal(v, "drained", n, 1)
-		same(v, "order", got, []string{"buried a"})
-		equal(v, "left", len(v.dead()), 1)
-	}},
 	{"replay one", func(v *env) {
 		v.start()
 		d := v.bury(11, "x")
@@ -175,12 +158,13 @@ var deadCases = []test{
 	}},
 	{"export", func(v *env) {
 		v.start()
-		v.bury(7, "a")
 		v.bury(8, "b")
+		v.bury(7, "a")
 		var out bytes.Buffer
-		n, err := v.r.ExportDeadLetters(&out, runner.DeadFilter{})
-		v.ok(err)
-		equal(v, "exported", n, 2)
+		for _, d := range v.dead() {
+			v.ok(d.Export(&out))
+		}
+		equal(v, "exported", bytes.Count(out.Bytes(), []byte{'\n'}), 2)
 		var line struct {
 			Worker, Seq   uint64
 			Cause, Reason string
@@ -192,8 +176,7 @@ var deadCases = []test{
 		equal(v, "worker", line.Worker, 7)
 		equal(v, "time", line.Time, "1970-01-01T00:00:00.1Z")
 		equal(v, "frame", bytes.Equal(line.Frame, frame(7, "a")), true)
-		_, err = v.r.ExportDeadLetters(failingWriter{}, runner.DeadFilter{})
-		v.is(err, errFull)
+		v.is(v.dead()[0].Export(failingWriter{}), errFull)
 	}},
 	{"show one that is not there", func(v *env) {
 		v.start()

@@ -97,73 +97,9 @@ func TestNumbersOfPosts(t *testing.T) {
 	}
 }
 
-// TestAdopt: posts become their bundle as they are where they can, and are all
-// stored where they cannot.
-func TestAdopt(t *testing.T) {
-	for _, x := range []struct {
-		name   string
-		frames int
-		size   int
-		room   int // of the memory they are in
-		way    func(i int) (to uint64, b band)
-		before bool // something else was posted to the inbox in the same commit
-		want   bool
-	}{
-		{name: "one", frames: 1, size: 10, want: true},
-		{name: "a bundle", frames: maxBundle, size: 10, want: true},
-		{name: "too many", frames: maxBundle + 1, size: 10},
-		{name: "too large", frames: 2, size: maxBundleBytes / 2},
-		{name: "in a large memory", frames: 2, size: 10, room: maxBundleMemory + 1},
-		{name: "into a bundle that is begun", frames: 2, size: 10, before: true},
-		{name: "high priority", frames: 2, size: 10, way: func(int) (uint64, band) { return 7, bandHigh }},
-		{name: "two inboxes", frames: 2, size: 10, way: func(i int) (uint64, band) { return uint64(7 + i), bandNormal }},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			r := openRecent(t)
-			if x.way == nil {
-				x.way = func(int) (uint64, band) { return 7, bandNormal }
-			}
-			var want [][]byte
-			l := frameList{arena: append(make([]byte, 0, x.room), emptyBundle...)}
-			for i := range x.frames {
-				frame := recentFrame(t, fmt.Sprint(i), 0, x.size)
-				want = append(want, frame)
-				to, b := x.way(i)
-				lo := len(l.arena)
-				l.arena = append(l.arena, frame...)
-				l.note(lo, to, b)
-			}
-			var n numbers
-			err := r.engine().do(t.Context(), func(c *commit) error {
-				if x.before {
-					c.post(7, bandNormal, recentFrame(t, "before", 0, 10))
-				}
-				got := c.adopt(&l, &n)
-				if got != x.want {
-					t.Errorf("adopted: got %v, want %v", got, x.want)
-				}
-				if !got {
-					c.postAll(&l, &n)
-				}
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range want {
-				to, _ := x.way(i)
-				got, err := r.Inbox(to, n.at(i), 1)
-				if err != nil || len(got) != 1 || got[0].Seq != n.at(i) || !bytes.Equal(got[0].Frame, want[i]) {
-					t.Fatalf("frame %d at row %d: got %v, %v, want the frame that was posted", i, n.at(i), got, err)
-				}
-			}
-		})
-	}
-}
-
-// TestPostsStayWhole: the memory in which posts wait goes from hand to hand, to
-// the bundle, to what the inbox remembers, and back to other producers. Nobody
-// writes into it while a worker still reads.
+// TestPostsStayWhole: the memory of posts and of bundles is used again, by other
+// producers and for later bundles. Nobody writes into it while a worker still
+// reads.
 func TestPostsStayWhole(t *testing.T) {
 	const producers, each = 64, 60
 	r := openRecent(t)
