@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// batch is what a worker has claimed, with the memory of its frames. A worker
-// uses two in turn: one runs while the next is claimed.
+// batch is what a worker has claimed, with the bytes of its frames. A worker uses
+// two batches in turn: one runs while the next is claimed.
 type batch struct {
 	arena []byte
 	list  []Delivery
-	// over is the end of the last bundle, which the claim has no room for, and
-	// overLease what its messages get: they are given back at once.
+	// over is the end of the last bundle, for which the claim has no room; its
+	// messages get overLease, which makes them free at once.
 	over      []Delivery
 	overLease Lease
 	outs      []outcome
 	txs       []*Tx // nil where there is nothing to commit
 	slots     []Tx  // the memory of txs
 	span      *claimSpan
-	easy      []bool // by the first delivery of a bundle: see sort
-	low       uint64 // the lowest number of all
+	plain     []bool // by the first delivery of a bundle: see findPlain
+	low       uint64 // the lowest sequence number
 	units     int    // rows that were claimed, if none had to be unpacked
 	// pos is the first delivery that is not settled yet.
 	pos int

@@ -71,7 +71,7 @@ func (w *Worker) candidates(in *inbox, now int64, rows int, running []Delivery) 
 		h := in.leases[seq]
 		if suspect(h.Lease, w.policy().RetryBudget) {
 			// It was running when the process died, or its lease ran out: if
-			// it is the culprit, nobody else shall pay for it.
+			// it is the cause, no other message shall spend budget for it.
 			if i > 0 && w.o.Ordered {
 				w.seqs = w.seqs[:i]
 				break

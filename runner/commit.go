@@ -23,7 +23,7 @@ type commit struct {
 	// leases are written at the end, because a memtable takes keys of one table
 	// in a row much faster than in turns.
 	leases  []leaseWrite
-	touched []*inbox // touched inboxes
+	touched []*inbox // inboxes that this group changes
 	dirty   bool     // counters changed
 	key     []byte
 	value   []byte
@@ -234,7 +234,7 @@ func (c *commit) stage(key, value []byte) {
 	}
 }
 
-// get reads a row of which this group tells all changes through stage.
+// get reads a row of a kind that this group changes only through stage.
 func (c *commit) get(key []byte) (value []byte, ok bool, err error) {
 	if v, here := c.staged[string(key)]; here {
 		return v, v != nil, nil
@@ -258,14 +258,14 @@ func (c *commit) owned(r Row, token Lease) (*inbox, holding, error) {
 	return in, h, nil
 }
 
-// claimed is owned for a row that may be part of a bundle, which it unpacks.
+// claimed is owned for a row that may be part of a bundle; it unpacks the bundle.
 func (c *commit) claimed(r Row, token Lease) (*inbox, holding, error) {
 	if in := c.e.ix.inboxes[r.Worker]; in != nil {
 		if _, h, ok := in.bundleOf(r.Seq); ok {
 			if h.Lease != token {
 				return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrLeaseLost)
 			}
-			if err := c.loosenRow(r); err != nil {
+			if err := c.unpackRow(r); err != nil {
 				return nil, holding{}, err
 			}
 		}

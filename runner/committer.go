@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -27,14 +28,14 @@ type queue struct {
 	mu     sync.Mutex
 	ready  sync.Cond
 	ops    []op
-	bytes  int    // about what they hold
+	bytes  int    // of ops, about
 	last   *posts // the last of ops, if others may still join it
-	closed error  // why nothing is taken any more
+	closed error  // why nothing is accepted any more
 	spare  []frameList
 }
 
-// maxSpare bounds how many memories of posts are kept: one is being filled and
-// one on its way to the disk, each perhaps divided by another request.
+// maxSpare bounds how many buffers of posts are kept: one is being filled and one
+// is on its way to the disk, and another request may divide each in two.
 const maxSpare = 4
 
 // admits returns why nothing can be added. limit bounds the waiting bytes; 0
@@ -58,7 +59,7 @@ func (q *queue) add(o op, bytes int) {
 	}
 }
 
-// recycle takes back the memory of posts whose frames are stored.
+// recycle takes back the buffers of posts whose frames are stored.
 func (q *queue) recycle(p *posts) {
 	p.reset()
 	q.mu.Lock()
@@ -72,8 +73,8 @@ func (q *queue) recycle(p *posts) {
 // The stages of a group: who may call done for its requests.
 const (
 	stageIdle      = iota // the committer owns the group
-	stageStorage          // it is inside the backend, perhaps for ever
-	stageAbandoned        // the storage failed meanwhile; fail has answered
+	stageStorage          // the committer is inside the backend, perhaps for ever
+	stageAbandoned        // the storage failed meanwhile; abandon has answered
 )
 
 // committer is the one goroutine through which every change passes.
@@ -226,4 +227,60 @@ func (k *committer) abandon(err error) {
 	for _, o := range waiting {
 		o.done(err)
 	}
+}
+
+// waiter lets one goroutine wait for its request. It is embedded in requests.
+type waiter struct {
+	ch  chan error
+	err error // set by apply when the request refuses itself
+}
+
+// newWaiter takes a channel that was used before, if there is one. Channels
+// stay with their runner, so that one which lives in a testing/synctest bubble
+// leaves nothing behind for the next.
+func (e *engine) newWaiter() waiter {
+	ch, ok := e.k.waiters.Get().(chan error)
+	if !ok {
+		ch = make(chan error, 1)
+	}
+	return waiter{ch: ch}
+}
+
+func (w *waiter) count() int { return 1 }
+
+func (w *waiter) done(err error) {
+	if err == nil {
+		err = w.err
+	}
+	w.ch <- err
+}
+
+// call submits o, whose waiter is w, and waits for its result. When ctx ends
+// first the outcome is unknown: the request may still be committed.
+func (e *engine) call(ctx context.Context, o op, w *waiter) error {
+	if err := e.k.submit(o, 64, 0); err != nil {
+		return err
+	}
+	select {
+	case err := <-w.ch:
+		e.k.waiters.Put(w.ch)
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// funcOp is a request as a function, for what happens seldom.
+type funcOp struct {
+	waiter
+	f func(c *commit) error
+}
+
+func (o *funcOp) apply(c *commit) { o.err = o.f(c) }
+
+// do runs f on the committer and waits until its writes are durable. f must
+// not write when it returns an error.
+func (e *engine) do(ctx context.Context, f func(c *commit) error) error {
+	o := &funcOp{waiter: e.newWaiter(), f: f}
+	return e.call(ctx, o, &o.waiter)
 }

@@ -123,7 +123,8 @@
 //     transaction are still validated. There are range reads.
 //   - Frames are bounded by Options.MaxFrame when they are posted.
 //   - Ordinary messages that one commit posts to an inbox are one stored row, a
-//     bundle, until their ways part. One that comes alone is stored as there.
+//     bundle, until they have different outcomes. A message that is posted alone
+//     is stored as in the original.
 //   - Inserting at a chosen number never overwrites.
 //   - Counts are returned also beside an error.
 //   - Transient trouble (a lost lease, a conflict, a failed or reopened runner)

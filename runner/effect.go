@@ -26,8 +26,8 @@ func (t *Tx) Arm(due int64, frame []byte) error {
 	return nil
 }
 
-// Cancel disarms a timer when the transaction commits. One that has fired by
-// then is left to its fate.
+// Cancel disarms a timer when the transaction commits. A timer that has fired by
+// then is delivered.
 func (t *Tx) Cancel(id TimerID) error {
 	if err := t.usable(); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (e *engine) enter() error {
 
 func (e *engine) exit() { e.life.RUnlock() }
 
-// fail marks the engine failed, once, and answers all that wait.
+// fail marks the engine failed, once, and answers all requests that wait.
 func (e *engine) fail(err error) {
 	e.failMu.Lock()
 	first := e.failErr == nil

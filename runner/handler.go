@@ -19,7 +19,7 @@ import (
 type Handler func(ctx context.Context, tx *Tx, d *Delivery) error
 
 // BatchHandler runs a whole batch. Its error is the outcome of every message
-// that it did not settle by Batch.Fail; nil acknowledges the rest. What it
+// that it did not settle by Batched.Fail; nil acknowledges the rest. What it
 // does through b.Tx and b.DeadLetter becomes durable with the acknowledgement.
 type BatchHandler func(ctx context.Context, b *Batched) error
 
@@ -99,10 +99,10 @@ const (
 	verdictPause                  // ordered: stays claimed, not counted
 	verdictFree                   // give the claim back uncounted: it never ran
 	verdictAgain                  // it met a conflict and runs again
-	verdictSettled                // stored; see outcome.settled
+	verdictSettled                // stored
 )
 
-// outcome sorts a handler's error.
+// outcome is what a handler's error means for its delivery.
 type outcome struct {
 	verdict   verdict
 	cause     Cause
@@ -111,17 +111,17 @@ type outcome struct {
 	retryable bool // Retry or a conflict, which the original called retryable
 	conflict  bool
 	err       error
-	settled   verdict // what it was, once verdict is verdictSettled
 }
 
-func sortOutcome(err error) outcome {
+// outcomeOf sorts what a handler returned.
+func outcomeOf(err error) outcome {
 	if err == nil {
-		return outcome{verdict: verdictDone}
+		return outcome{verdict: verdictDone} // here, so that success allocates nothing
 	}
-	return sortFailure(err)
+	return failureOf(err)
 }
 
-func sortFailure(err error) outcome {
+func failureOf(err error) outcome {
 	var retry *retryError
 	var discard *discardError
 	var panicked *PanicError

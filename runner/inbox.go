@@ -26,7 +26,7 @@ var bandTables = [bandCount]table{inboxTable, highTable, firedTable}
 type index struct {
 	mu      sync.Mutex
 	inboxes map[uint64]*inbox
-	last    *inbox // that was asked for
+	last    *inbox // that was looked up last
 	counters
 	timers timerHead
 	// expiryHead is the earliest expiry of a dedupe row that may exist.
@@ -70,7 +70,7 @@ type leaseBook struct {
 	held   int      // messages with an owner
 	parked int      // messages whose lease has none
 	// gone are rows that were removed at or above seen: a scan may still see
-	// them, because their commit may be under way.
+	// them, because the commit that removes them may be under way.
 	gone map[uint64]band
 }
 
@@ -200,8 +200,8 @@ func (in *inbox) park(seq uint64, h holding) {
 	in.expiry.push(expirySpan{h.Deadline, seq, seq})
 }
 
-// release forgets a lease. When none is left, rows that may have one begin at
-// the lowest frontier, and that is worth remembering for the next start.
+// release forgets a lease. When no lease is left, rows that may have one begin
+// at the lowest frontier, from which the next start then reads.
 func (in *inbox) release(seq uint64) {
 	if old, ok := in.leases[seq]; ok {
 		*in.tally(old) -= int(old.n)

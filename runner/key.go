@@ -55,7 +55,7 @@ func decodeRowKey(b []byte) (Row, error) {
 
 // appendTimerKey keeps the two's complement of the due time, as the original
 // does, so that all negative times sort behind all others: whoever reads
-// timers in order serves the range from 80… first (see timerRanges).
+// timers in order serves the range from 80… first (see timerRange).
 func appendTimerKey(dst []byte, id TimerID) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(id.Due))
 	return binary.BigEndian.AppendUint64(dst, id.Seq)

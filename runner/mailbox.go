@@ -29,7 +29,7 @@ func (r *Runner) Claim(ctx context.Context, row Row, claimant uint32, deadline i
 		case leased && h.Attempts == math.MaxUint32:
 			return fmt.Errorf("attempts of row %d: %w", row.Seq, ErrTooLarge)
 		case packed:
-			err = c.loosenRow(row)
+			err = c.unpackRow(row)
 		case !leased:
 			h.band, err = c.findRow(in, row)
 		}

@@ -8,8 +8,8 @@ type mark struct {
 	time int64
 }
 
-// marks remember coarsely when the rows of a queue came, in little memory: how
-// old its head is, is asked seldom and need not be exact.
+// marks remember coarsely, in little memory, when the rows of a queue came, for
+// the age of its head in Stats.
 type marks []mark
 
 const (

@@ -29,8 +29,9 @@ func (e *engine) checkFrame(frame []byte) (to uint64, b band, err error) {
 	return uint64(h.to), h.flags.band(), nil
 }
 
-// posts is one request for all that producers post while it waits for the
-// committer. Each waits for the whole, and finds its number by its place.
+// posts is one request for all frames that producers post while it waits for the
+// committer. Each producer waits for the whole request, and finds the number of
+// its frame by the place in it.
 type posts struct {
 	durable chan struct{}
 	err     error
@@ -112,7 +113,7 @@ func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 		return Row{}, err
 	}
 	if stop := ctx.Done(); stop == nil {
-		<-p.durable // a select would cost as much as all the rest
+		<-p.durable // cheaper than a select
 	} else {
 		select {
 		case <-p.durable:
@@ -140,8 +141,8 @@ func (r *Runner) Insert(ctx context.Context, row Row, frame []byte) error {
 	return r.write(ctx, func(c *commit) error { return c.place(row, frame) })
 }
 
-// place stores a frame at a chosen row. It is not remembered as recent, so
-// nothing that is may stay before it.
+// place stores a frame at a chosen row. The row is not in the cache of recent
+// rows, which has no gaps, so the cache is dropped.
 func (c *commit) place(row Row, frame []byte) error {
 	in := c.e.ix.inbox(row.Worker)
 	if row.Seq < in.next || row.Seq+1 == 0 {

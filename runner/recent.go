@@ -2,15 +2,15 @@ package runner
 
 import "math"
 
-// recent is the tail of an inbox's ordinary rows as the committer wrote them,
-// so that a worker which keeps up is handed its messages instead of looking
-// for them in the storage. It holds every such row from number from on that
-// nobody has a lease of; a claim that begins below from reads the storage.
+// recent is a cache of the tail of an inbox's ordinary rows as the committer
+// wrote them, so that a worker which keeps up need not read them from the
+// storage. It holds every such row from number from on that nobody has a lease
+// of; a claim that begins below from reads the storage.
 type recent struct {
 	rows  []recentRow
 	from  uint64 // math.MaxUint64 when it holds nothing
 	bytes int
-	spare [][]byte // memories of rows that wait to be used again
+	spare [][]byte // buffers of forgotten rows, for rows to come
 	free  int      // bytes of spare
 }
 
@@ -21,17 +21,17 @@ type recentRow struct {
 	value []byte // of a bundle, its header filled in or not
 }
 
-// maxRecent bounds the bytes remembered of one inbox, and the memory that waits
-// to be used again: four times the default of what a worker claims at once, so
-// that one which waits for a processor now and then stays in it.
+// maxRecent bounds the bytes cached of one inbox, and its spare buffers: four
+// times the default of what a worker claims at once, so that a worker which waits
+// for a processor now and then still finds its rows here.
 const maxRecent = 4 << 20
 
-// recentLag is how many messages may be unclaimed when keeping begins: the
+// recentLag is how many messages may be unclaimed when caching begins: the
 // default batch.
 const recentLag = 256
 
-// wants reports whether a row is worth keeping: one of a worker that keeps up. In
-// a backlog everything is dropped, and the worker has to come near its end first.
+// wants reports whether a row is worth caching: whether the worker keeps up. In a
+// backlog nothing is cached until the worker has come near its end.
 func (r *recent) wants(first, seen uint64, size int) bool {
 	if r.from == math.MaxUint64 {
 		return first <= seen+recentLag && size <= maxRecent
@@ -39,8 +39,8 @@ func (r *recent) wants(first, seen uint64, size int) bool {
 	return r.bytes+size <= maxRecent
 }
 
-// keep takes over the memory of a row that was just written, and returns
-// another for the next one.
+// keep takes over the buffer of a row that was just written, and returns another
+// for the next row.
 func (r *recent) keep(first uint64, n uint32, value []byte) []byte {
 	r.from = min(r.from, first)
 	r.rows = append(r.rows, recentRow{first, int(n), value})
@@ -81,8 +81,8 @@ func (r *recent) forget(n int) {
 	r.rows = r.rows[:left]
 }
 
-// readRecent is readBand for what the index remembers. ok is false when the
-// storage has to be read.
+// readRecent is readBand from the cache. ok is false when the storage has to be
+// read.
 func (b *batch) readRecent(e *engine, worker, from, upper uint64, rows int, l limits) (next uint64, ok bool) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()

@@ -102,7 +102,7 @@ func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
 	return err == nil && row.expires > e.now()
 }
 
-// runOne runs one delivery, which starts now, and tells when it ended.
+// runOne runs a delivery that starts at start, and also returns when it ended.
 func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery, start time.Duration) (outcome, *Tx, time.Duration) {
 	attempt, result := InboxAttempt, InboxResult
 	seq := d.Row.Seq
@@ -133,7 +133,7 @@ func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery, start time.
 		w.tally.TimersFired++
 	}
 	w.replay(result, seq, d, err)
-	out := sortOutcome(err)
+	out := outcomeOf(err)
 	if err != nil {
 		w.failed(seq, out)
 		return out, nil, end
@@ -174,7 +174,7 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 		next = w.nxt
 	}
 	for try := 1; ; try++ {
-		if err := w.send(ctx, e, from, to, next, shared); err != nil {
+		if err := w.send(e, from, to, next, shared); err != nil {
 			return n, err
 		}
 		next = nil
@@ -190,7 +190,7 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 	}
 	w.cur.pos = to
 	if w.holding && to > from {
-		w.cur.pos = to - 1 // the one that failed stays
+		w.cur.pos = to - 1 // the delivery that failed stays
 		if w.cur.outs[to-1].verdict == verdictHold && w.settle.results[to-1-from].dead {
 			w.cur.pos, w.holding = to, false
 		}
@@ -221,8 +221,8 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) {
 	}
 }
 
-// answers looks at what became of the deliveries, counts and tells it, and
-// returns how many were completed and how many have to run again.
+// answers counts and logs what became of the deliveries, and returns how many
+// were completed and how many have to run again.
 func (w *Worker) answers(from, to int) (done, again int) {
 	for i := from; i < to; i++ {
 		d, out, res := &w.cur.list[i], &w.cur.outs[i], w.settle.results[i-from]
@@ -258,7 +258,6 @@ func (w *Worker) answers(from, to int) (done, again int) {
 			w.log(LogEvent{Kind: LogRequeued, Seq: seq, Err: out.err, Detail: uint64(d.Attempts)})
 		}
 		if out.verdict != verdictHold && out.verdict != verdictPause {
-			out.settled = out.verdict
 			out.verdict = verdictSettled
 		}
 	}
@@ -289,19 +288,19 @@ func (w *Worker) stopReason(from, to int) error {
 	return nil
 }
 
-// replay hands an event to the hook, if there is one.
+// replay hands an event to Sinks.Replay, if it is set.
 func (w *Worker) replay(kind ReplayKind, seq uint64, d *Delivery, err error) {
 	if w.r.o.Sinks.Replay != nil {
 		w.tellReplay(kind, seq, d, err)
 	}
 }
 
-// tellReplay lends the hook a copy of the frame, which is overwritten
-// afterwards, so that whoever keeps it finds out at once.
+// tellReplay lends the sink a copy of the frame, which is overwritten
+// afterwards, so that a sink which keeps it finds out at once.
 func (w *Worker) tellReplay(kind ReplayKind, seq uint64, d *Delivery, err error) {
-	w.hook = append(w.hook[:0], d.Frame...)
-	w.r.o.Sinks.Replay(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.hook})
-	for i := range w.hook {
-		w.hook[i] = 0xDB
+	w.frame = append(w.frame[:0], d.Frame...)
+	w.r.o.Sinks.Replay(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.frame})
+	for i := range w.frame {
+		w.frame[i] = 0xDB
 	}
 }

@@ -91,7 +91,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 			own = err
 		}
 		w.replayBatch(InboxResult, &list[i], own)
-		w.cur.outs[from+i], w.cur.txs[from+i] = sortOutcome(own), nil
+		w.cur.outs[from+i], w.cur.txs[from+i] = outcomeOf(own), nil
 		if own != nil {
 			w.failed(list[i].Row.Seq, w.cur.outs[from+i])
 		}
@@ -111,7 +111,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 // pauses it with the batch claimed. Any other is narrowed down first: the
 // batch is delivered again one by one, and the message that fails alone pays.
 func (w *Worker) stall(ctx context.Context, e *engine, from, to int, err error, l limits) (n, used int, _ error) {
-	out := sortOutcome(err)
+	out := outcomeOf(err)
 	switch {
 	case out.hasAfter:
 		w.pause(out.after)

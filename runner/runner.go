@@ -110,7 +110,7 @@ func (r *Runner) stopWorkers() error {
 		if err := w.Join(); err != nil && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrFailed) {
 			errs = append(errs, fmt.Errorf("worker %d: %w", w.id, err))
 		}
-		w.giveBack() // of one that is ticked by hand, what it paused with
+		w.giveBack() // a worker that is ticked by hand may have paused with a batch
 	}
 	return errors.Join(errs...)
 }

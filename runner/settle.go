@@ -90,20 +90,20 @@ func lost(err error) error {
 	return err
 }
 
-// nothingSpecial is what becomes of the messages of an easy bundle.
-var nothingSpecial [maxBundle]settled
+// noErrors is what becomes of the messages of a plain bundle.
+var noErrors [maxBundle]settled
 
-// sort finds the bundles among from..to that are easy to settle: every message
-// was run with success and has no effects, so that only the row has to go. The
-// worker does that, because its processor has them at hand; the committer's would
-// have to fetch them, while everybody waits.
-func (b *batch) sort(from, to int) {
-	b.easy = slices.Grow(b.easy[:0], len(b.list))[:len(b.list)]
+// findPlain finds the bundles among from..to whose messages all were run with
+// success and have no effects, so that only the row has to go. It runs on the
+// worker's goroutine, whose processor has the deliveries in its cache, and not
+// on the committer's, for which everybody waits.
+func (b *batch) findPlain(from, to int) {
+	b.plain = slices.Grow(b.plain[:0], len(b.list))[:len(b.list)]
 	for i, n := from, 0; i < to; i += n {
 		n = b.unit(i)
-		b.easy[i] = i+n <= to
-		for k := i; k < i+n && b.easy[i]; k++ {
-			b.easy[i] = b.outs[k].verdict == verdictDone && b.list[k].Flags&Dedupe == 0 && (b.txs[k] == nil || b.txs[k].empty())
+		b.plain[i] = i+n <= to
+		for k := i; k < i+n && b.plain[i]; k++ {
+			b.plain[i] = b.outs[k].verdict == verdictDone && b.list[k].Flags&Dedupe == 0 && (b.txs[k] == nil || b.txs[k].empty())
 		}
 	}
 }
@@ -122,21 +122,21 @@ func (b *batch) bundle(c *commit, i, to int) int {
 	if n := int(d.of); d.nth == 0 && i+n <= to {
 		return n
 	}
-	b.loosen(c, i)
+	b.unpackAt(c, i)
 	return 1
 }
 
-// settle settles what is one row, and returns how many deliveries that were.
+// settle settles the row of delivery i, and returns how many deliveries it held.
 func (o *settleOp) settle(c *commit, i int) int {
 	n := o.b.bundle(c, i, o.to)
-	if n > 1 && o.b.easy[i] {
+	if n > 1 && o.b.plain[i] {
 		c.remove(c.e.ix.inboxes[o.b.list[i].Row.Worker], o.b.list[i].Row.Seq, bandNormal)
-		o.results = append(o.results, nothingSpecial[:n]...)
+		o.results = append(o.results, noErrors[:n]...)
 		return n
 	}
 	for k := i; k < i+n && n > 1; k++ {
 		if o.b.outs[k].verdict != verdictDone {
-			o.b.loosen(c, i)
+			o.b.unpackAt(c, i)
 			n = 1
 		}
 	}
@@ -155,7 +155,7 @@ func (o *settleOp) settle(c *commit, i int) int {
 		c.remove(in, o.b.list[i].Row.Seq, bandNormal)
 		return n
 	}
-	o.b.loosen(c, i)
+	o.b.unpackAt(c, i)
 	for k, r := range o.results[first:] {
 		if r.err == nil {
 			c.remove(in, o.b.list[i+k].Row.Seq, bandNormal)
@@ -164,6 +164,7 @@ func (o *settleOp) settle(c *commit, i int) int {
 	return n
 }
 
+// one settles a delivery that has a row of its own.
 func (o *settleOp) one(c *commit, i int) settled {
 	d, out := &o.b.list[i], &o.b.outs[i]
 	if out.verdict == verdictSettled || out.verdict == verdictPause {
@@ -278,7 +279,7 @@ func (o *settleOp) bury(c *commit, in *inbox, d *Delivery, out *outcome) {
 
 // renewRest gives the deliveries that are still to be run a fresh deadline.
 func (o *settleOp) renewRest(c *commit) {
-	_ = o.w.renewIn(c, o.b, o.to, len(o.b.list)) // what is lost shows when it is settled
+	_ = o.w.renewIn(c, o.b, o.to, len(o.b.list)) // a lost lease shows when its delivery is settled
 }
 
 func (w *Worker) renewIn(c *commit, b *batch, from, to int) error {
@@ -299,9 +300,9 @@ func (w *Worker) renewIn(c *commit, b *batch, from, to int) error {
 	return nil
 }
 
-// renew extends the leases of deliveries from..to of the present batch. The committer changes the deliveries; the
-// caller is the handler, which waits for it, whatever becomes of ctx: the
-// deliveries are not its own before.
+// renew extends the leases of deliveries from..to of the present batch. The
+// committer changes the deliveries meanwhile, so the handler that calls it waits
+// to the end, even if ctx is done.
 func (w *Worker) renew(ctx context.Context, from, to int) error {
 	var result error
 	err := w.current.do(context.WithoutCancel(ctx), func(c *commit) error {

@@ -38,8 +38,8 @@ func (w *Worker) Tick(ctx context.Context) (int, error) {
 
 // round is one claim and its run, for the started worker: it claims the next
 // batch in the commit that settles the present one.
-func (w *Worker) round(ctx context.Context, ahead bool) (n int, more bool, err error) {
-	n, ran, err := w.rounds(ctx, ahead, w.o.MaxBatch)
+func (w *Worker) round(ctx context.Context) (n int, more bool, err error) {
+	n, ran, err := w.rounds(ctx, true, w.o.MaxBatch)
 	if err == nil {
 		w.ticks.Add(1)
 	}
@@ -57,7 +57,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	}
 	defer e.exit()
 	if w.current != e {
-		// The runner was reopened: what was held belongs to the past.
+		// The runner was reopened: the leases held belong to the engine before.
 		w.current, w.holding = e, false
 		w.cur.reset()
 		w.nxt.reset()
@@ -71,7 +71,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	}
 	l := limits{rows: limit, bytes: w.o.MaxBytes}
 	if len(w.cur.rest()) == 0 {
-		if err := w.acquire(ctx, e, now, l); err != nil {
+		if err := w.acquire(e, now, l); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -86,7 +86,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	return w.runEach(ctx, e, ahead, l)
 }
 
-// chores is the work that any worker does for all of them.
+// chores is what any worker does for all workers: due timers, old dedupe rows.
 func (w *Worker) chores(ctx context.Context, e *engine, now int64) error {
 	if _, err := e.fireDue(ctx, now); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (w *Worker) chores(ctx context.Context, e *engine, now int64) error {
 }
 
 // acquire makes the batch claimed ahead the present one, or claims one.
-func (w *Worker) acquire(ctx context.Context, e *engine, now int64, l limits) error {
+func (w *Worker) acquire(e *engine, now int64, l limits) error {
 	if len(w.nxt.rest()) > 0 {
 		w.cur, w.nxt = w.nxt, w.cur
 		w.nxt.reset()
@@ -105,14 +105,13 @@ func (w *Worker) acquire(ctx context.Context, e *engine, now int64, l limits) er
 	if err := w.claim(e, w.cur, now, l, nil); err != nil || len(w.cur.list) == 0 {
 		return err
 	}
-	return w.send(ctx, e, 0, 0, w.cur, nil)
+	return w.send(e, 0, 0, w.cur, nil)
 }
 
-// send stores outcomes and claims, and waits. It always waits to the end, so
-// that nobody else holds the worker's memory; the committer never stalls
-// without failing.
-func (w *Worker) send(_ context.Context, e *engine, from, to int, next *batch, b *Batched) error {
-	w.cur.sort(from, to)
+// send stores outcomes and claims, and waits to the end, because the committer
+// uses the worker's memory meanwhile; a committer that stalls has failed.
+func (w *Worker) send(e *engine, from, to int, next *batch, b *Batched) error {
+	w.cur.findPlain(from, to)
 	o := &w.settle
 	*o = settleOp{waiter: e.newWaiter(), e: e, w: w, b: w.cur, from: from, to: to, next: next,
 		results: o.results, buf: o.buf}
@@ -126,7 +125,8 @@ func (w *Worker) send(_ context.Context, e *engine, from, to int, next *batch, b
 	return e.call(context.Background(), o, &o.waiter)
 }
 
-// giveBack returns what is claimed but not run, uncounted.
+// giveBack releases the leases of what is claimed but not run; the deliveries
+// do not count.
 func (w *Worker) giveBack() {
 	w.tick.Lock()
 	defer w.tick.Unlock()
@@ -148,7 +148,7 @@ func (w *Worker) giveBack() {
 		}
 		w.cur = b
 		// A failure leaves the leases to the next start, which takes them back.
-		_ = w.send(context.Background(), e, b.pos, len(b.list), nil, nil)
+		_ = w.send(e, b.pos, len(b.list), nil, nil)
 		b.reset()
 		w.cur = cur
 	}

@@ -15,6 +15,7 @@ type timerHead struct {
 	none  [2]bool    // the range is known to be empty
 }
 
+// timerRange is the range that a due time belongs to.
 func timerRange(due int64) int {
 	if due < 0 {
 		return 0
@@ -49,7 +50,7 @@ func (t *timerHead) reset() {
 	*t = timerHead{heads: [2]TimerID{{Due: math.MinInt64}, {}}}
 }
 
-// timerBounds returns the keys from the head of range i to its end.
+// bounds returns the keys from the head of range i to its end.
 func (t *timerHead) bounds(i int) (lo, hi []byte) {
 	lo = appendTimerKey([]byte{byte(timerTable)}, t.heads[i])
 	if i == 0 {
@@ -58,8 +59,7 @@ func (t *timerHead) bounds(i int) (lo, hi []byte) {
 	return lo, []byte{byte(timerTable), 0x80}
 }
 
-// scanTimers visits armed timers in true order. With the index locked by the
-// caller, fn may be told to move the heads.
+// scanTimers visits armed timers in the order they are due.
 func scanTimers(v View, t timerHead, visit func(id TimerID, frame []byte) bool) error {
 	going := true
 	for i := range t.heads {
@@ -91,7 +91,7 @@ func scanTimers(v View, t timerHead, visit func(id TimerID, frame []byte) bool) 
 const maxFire = 256
 
 // fireDue moves timers that are due to their workers' inboxes and returns how
-// many it moved. Malformed ones become dead letters of worker 0.
+// many it moved. Malformed timers become dead letters of worker 0.
 func (e *engine) fireDue(ctx context.Context, now int64) (int, error) {
 	e.ix.mu.Lock()
 	due, ok := e.ix.timers.next()

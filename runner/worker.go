@@ -65,7 +65,7 @@ type runState struct {
 	seqs     []uint64
 	bands    []band
 	key, buf []byte
-	hook     []byte
+	frame    []byte // lent to Sinks.Replay
 }
 
 // NewWorker adds a worker to the runner, which may be running already. It
@@ -107,8 +107,8 @@ func (w *Worker) join(e *engine) {
 	in.wakers = append(in.wakers, w.wake)
 }
 
-// Remove takes the worker out of the runner, after stopping it. What it has
-// claimed is free for whoever takes its place.
+// Remove stops the worker and takes it out of the runner. What it has claimed
+// is free for other workers of the inbox.
 func (w *Worker) Remove() error {
 	w.Stop()
 	err := w.Join()
@@ -196,7 +196,8 @@ func (w *Worker) poke() {
 }
 
 // Start runs the worker in a goroutine until Stop, until ctx is done, or until
-// an error that it cannot live with. It returns ErrStarted when it runs.
+// an error that ends it (see Policy.StopOnError). It returns ErrStarted when it
+// runs.
 func (w *Worker) Start(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -249,7 +250,7 @@ func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
 		close(joined)
 	}()
 	for ctx.Err() == nil {
-		n, more, err := w.round(ctx, true)
+		n, more, err := w.round(ctx)
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, ErrFailed), errors.Is(err, ErrStopped):
@@ -294,8 +295,8 @@ func (w *Worker) IdleSleep() time.Duration {
 	return sleepUntil(now, next, w.o.MaxIdle)
 }
 
-// rest waits until the worker is between two rounds and gives back what it
-// claimed beyond.
+// rest waits until the worker is between two rounds and gives back the batch
+// that it claimed ahead.
 func (w *Worker) rest(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {

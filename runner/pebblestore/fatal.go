@@ -26,7 +26,7 @@ func (l *fatalLogger) Errorf(format string, args ...any) {
 // Fatalf marks the runner failed. Two callers may go on: Open, which returns
 // an error after it, and our committer, whose commit then reports the failure.
 // All others are background work in the middle of changing the list of files;
-// they must not take another step, so their goroutine ends its life here.
+// they must not take another step, so their goroutine blocks here for ever.
 func (l *fatalLogger) Fatalf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	l.mu.Lock()

@@ -13,18 +13,17 @@ import (
 
 // fencedFS stands between Pebble and the file system, for three reasons.
 //
-// Pebble meets some errors of writing by ending the process: through its
-// Logger, by a panic, even by a fatal error of the runtime when it cannot
-// create its next log file. So once it is open, the first error of a write in
-// its directory marks the runner failed and never returns to Pebble: the
-// goroutine that met it ends its life here.
+// Pebble ends the process on some write errors: through its Logger, by a panic,
+// even by a fatal error of the runtime when it cannot create its next log file.
+// So once Pebble is open, the first error of a write in its directory marks the
+// runner failed and never returns to Pebble: the goroutine blocks here for ever.
 //
 // A failed Pebble has goroutines left. close keeps them from the disk: when it
-// returns no write of theirs is under way and none will come, so that another
+// returns, no write of theirs is under way and none will come, so that another
 // Pebble can open the same directory in the same process.
 //
-// And it is where the durability "write" is made: syncing a log file does
-// nothing then, while Pebble still writes it to the kernel at every commit.
+// And it makes Durability Write: syncing a log file does nothing then, while
+// Pebble still writes the file to the kernel at every commit.
 type fencedFS struct {
 	vfs.FS
 	dir         string
@@ -40,7 +39,7 @@ func newFencedFS(fs vfs.FS, dir string, d Durability, fail func(error)) *fencedF
 	return &fencedFS{FS: fs, dir: dir, skipLogSync: d == Write, fail: fail}
 }
 
-// opened makes the fence strict, and the log durable by name.
+// opened makes the fence strict, and the name of the log durable.
 func (f *fencedFS) opened() error {
 	f.mu.Lock()
 	f.strict = true
@@ -195,10 +194,10 @@ func (f *fencedFile) sync(sync func() error) error {
 	switch {
 	case f.skipSync:
 		return f.fs.lenient(func() error { return nil })
-	case f.fs.opening() && f.fs.is(f.name):
-		return nil // beside the next file, or in opened
+	case f.fs.opening() && f.fs.isDir(f.name):
+		return nil // done with the next file, or by opened
 	case f.fs.opening() && f.fs.within(f.name):
-		return f.fs.do(f.name, func() error { return f.fs.beside(sync) })
+		return f.fs.do(f.name, func() error { return f.fs.syncWithNames(sync) })
 	}
 	return f.fs.do(f.name, sync)
 }

@@ -6,29 +6,28 @@ import (
 	"sync/atomic"
 )
 
-// names is what the fence knows of the names in Pebble's directory: whether some
-// of them are not durable yet.
+// names counts the file names that appear in Pebble's directory, and how many of
+// them are durable: a name is, once the directory is synced.
 //
 // While Pebble opens it syncs its directory after every single step, one sync
-// after the other, and whoever waits for the journal waits for them all. So until
-// it is open a sync of the directory is left to the next sync of a file, beside
-// which it is done. What an order must hold for is seen to here:
+// after the other, and a start waits for all of them. So until Pebble is open the
+// fence leaves a sync of the directory to the next sync of a file, and does both
+// at the same time. It keeps the order where the order matters:
 //
 //   - a marker appears only after the manifest that it names is durable;
 //   - a log appears only after the marker of the manifest that makes the logs
-//     before it obsolete: Pebble forgives the last log an end that is none;
-//   - nothing is removed, but for the marker before, while a name that came
-//     during the opening is not durable: what is removed may be what a crash
-//     would fall back to;
+//     before it obsolete, because Pebble accepts a torn end only in the last log;
+//   - nothing but the former marker is removed while a name that appeared during
+//     the opening is not durable, because a crash may fall back to what is removed;
 //   - the log is durable by name before anything in it is acknowledged.
 type names struct {
-	came   atomic.Uint64 // names that have come
-	safe   atomic.Uint64 // as many of them are durable
-	log    atomic.Uint64 // which of them the newest log is
-	opened atomic.Uint64 // how many had come when Pebble was open; 0: it is not
+	came   atomic.Uint64 // names that have appeared
+	safe   atomic.Uint64 // how many of them are durable
+	log    atomic.Uint64 // the newest log was the log-th name
+	opened atomic.Uint64 // came when Pebble was open; 0 while it opens
 }
 
-// note notes that a name in the directory has come, perhaps.
+// note counts a name that may have appeared.
 func (f *fencedFS) note(name string) {
 	if !f.within(name) {
 		return
@@ -63,14 +62,14 @@ func (f *fencedFS) syncNamesTo(n uint64) error {
 	return f.syncNames()
 }
 
-// beside syncs a file of Pebble that opens, and the names at the same time.
-func (f *fencedFS) beside(sync func() error) error {
+// syncWithNames syncs a file, and the names at the same time.
+func (f *fencedFS) syncWithNames(sync func() error) error {
 	named := make(chan error, 1)
 	go func() { named <- f.syncNamesTo(f.names.came.Load()) }()
 	return errors.Join(sync(), <-named)
 }
 
-// beforeRemoval makes durable what must be before a name goes.
+// beforeRemoval makes durable what must be durable before a name is removed.
 func (f *fencedFS) beforeRemoval(name string) error {
 	if !f.within(name) || isMarker(f.PathBase(name)) {
 		return nil
@@ -83,10 +82,11 @@ func (f *fencedFS) beforeRemoval(name string) error {
 
 func (f *fencedFS) opening() bool { return f.names.opened.Load() == 0 }
 
-// within reports whether a name is one in Pebble's directory, and is whether it
-// is that directory.
+// within reports whether name lies in Pebble's directory.
 func (f *fencedFS) within(name string) bool { return f.PathDir(name) == f.clean(f.dir) }
-func (f *fencedFS) is(name string) bool     { return f.clean(name) == f.clean(f.dir) }
+
+// isDir reports whether name is Pebble's directory.
+func (f *fencedFS) isDir(name string) bool { return f.clean(name) == f.clean(f.dir) }
 
 func (f *fencedFS) clean(dir string) string { return f.PathDir(f.PathJoin(dir, "x")) }
 

@@ -101,7 +101,7 @@ func (r *Runner) updateOnce(ctx context.Context, f func(tx *Tx) error) error {
 	})
 }
 
-// View gives f a read-only picture of the application's state.
+// View runs f on a snapshot of the application's state.
 func (r *Runner) View(f func(get func(key []byte) ([]byte, error)) error) error {
 	e := r.engine()
 	if err := e.enter(); err != nil {
