@@ -118,8 +118,8 @@ func (in *inbox) remember(p *openBundle) {
 	}
 }
 
-// addBundle copies a bundle of n messages into the batch; those beyond take go
-// to over. Their frames are views of the copy.
+// addBundle copies a bundle of n messages into the batch: the first take into its
+// list, the others into over. Their frames are views of the copy.
 func (b *batch) addBundle(row Row, value []byte, n, take int) {
 	b.arena = append(b.arena, value...)
 	rest := b.arena[len(b.arena)-len(value)+bundleHeader:]

@@ -165,7 +165,7 @@ func (k *committer) applyGroup(ops []op) int {
 }
 
 // storeGroup makes the commit durable and answers its requests. It returns
-// false when the storage failed and somebody else has answered.
+// false when the storage failed and abandon has answered.
 func (k *committer) storeGroup(group, rest []op) bool {
 	var err error
 	if k.commit.batch.Len() > 0 {

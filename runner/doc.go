@@ -17,7 +17,7 @@
 //     commit that acknowledges the message.
 //   - A [DeadLetter] is a message that failed too often, or for good.
 //   - A [Group] hands many frames to the committer at once and is called back
-//     when they are durable: the road for a loop that must never wait.
+//     when they are durable, for a loop that must never wait.
 //   - A [Storage] is where everything lives: an ordered map with atomic batches.
 //
 // # The seam

@@ -85,7 +85,7 @@ func (t *Tx) Begin() (*Tx, error) {
 }
 
 // Commit ends a nested transaction and hands what it did to its parent. The
-// outermost one is committed by whoever made it, and answers ErrNesting.
+// outermost transaction is committed by the runner, and answers ErrNesting.
 func (t *Tx) Commit() error {
 	if err := t.usable(); err != nil {
 		return err

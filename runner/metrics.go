@@ -15,7 +15,7 @@ type Metrics struct {
 	Attempts     uint64 // handler runs
 	Successes    uint64 // handler runs that ended well and were committed
 	Retryable    uint64 // Conflicts + Busy
-	Conflicts    uint64 // OCC conflicts and errors that are ErrConflict
+	Conflicts    uint64 // commits and handlers that met ErrConflict
 	Busy         uint64 // outcomes that are Retry
 	NonRetryable uint64 // all other failures, panics included
 	Panics       uint64 // of these, panics

@@ -23,7 +23,7 @@ type settleOp struct {
 	dead   []DeadLetter
 	// next is the batch claimed meanwhile.
 	next *batch
-	// renew asks for a new lease of what b holds beyond to.
+	// renew asks for new leases of the deliveries of b from to on.
 	renew bool
 
 	results []settled

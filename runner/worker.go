@@ -213,7 +213,7 @@ func (w *Worker) Start(ctx context.Context) error {
 }
 
 // Stop asks the worker to stop after the message it is running, and wakes it
-// when it sleeps. What it claimed beyond is given back.
+// when it sleeps. What it has claimed and not run is given back.
 func (w *Worker) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
