@@ -27,9 +27,9 @@ func recording(t *testing.T, alter func(step int, out *profile.Output)) []byte {
 	p := profile.New(o)
 	var out profile.Output
 	for i, inputs := range [][]profile.Input{
-		{{Kind: profile.Leased, Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1, Count: 100}}}},
-		{{Kind: profile.Ready}},
-		{{Kind: profile.Durable, Gate: 1, Seq: 1}},
+		{&profile.Leased{Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1, Count: 100}}}},
+		{&profile.Ready{}},
+		{&profile.Durable{Gate: 1, Seq: 1}},
 	} {
 		p.Step(now, inputs, &out)
 		alter(i+1, &out)

@@ -21,11 +21,19 @@ const (
 	criedEvery  = 10 * time.Millisecond
 )
 
-// announce begins to say something to everybody who is here now. What was being
-// said is left unfinished: the newest word counts.
-func (p *Profile) announce(w *Word) {
+// Announce says something to everybody who is here, a portion at a time. An
+// announcement that is still under way is left unfinished: the newest counts.
+type Announce struct {
+	Notice wire.NoticeType // NoticeMaintenance or NoticeAnnouncement
+	Text   string          // players keep wire.TextLimit bytes of it
+}
+
+func (in *Announce) take(p *Profile, _ *Output) {
+	if p.mode.stage == failed {
+		return
+	}
 	c := &p.mode.law.crier
-	c.notice = wire.ServerNotification{Type: w.Notice, Text: wire.Text(wire.Limit(w.Text, wire.TextLimit))}
+	c.notice = wire.ServerNotification{Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit))}
 	c.tokens, c.next = c.tokens[:0], p.clock.now
 	for s := range p.sessions.All() {
 		if p.link.Linked(s.Token()) {

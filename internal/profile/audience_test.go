@@ -44,7 +44,7 @@ func TestAudienceReplay(t *testing.T) {
 	r.wait(time.Second)
 	updates += len(r.updates(at))
 	r.send(at, watchPacket(token, 900, 6, 0))
-	r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{SlowWatching: true}}})
+	r.step(&SetBrownout{Brownout: Brownout{SlowWatching: true}})
 	r.wait(30 * time.Second)
 	updates += len(r.updates(at))
 	r.send(at, stopPacket(token, 7))
@@ -66,7 +66,7 @@ func TestAdoptAudience(t *testing.T) {
 	old.ask(two, watchPacket(two, 1, 9, 0))
 	old.ask(two, submitPacket(two, 1, 10, "e2e4", 0))
 	old.ask(one, watchPacket(one, 0, 9, 0))
-	old.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{SlowWatching: true}}})
+	old.step(&SetBrownout{Brownout: Brownout{SlowWatching: true}})
 	name := old.p.audience.book.Pseudonym(1, 2)
 	next := handOver(t, old)
 	if next.p.audience.book.Pseudonym(1, 2) != name {

@@ -8,6 +8,28 @@ import (
 	"wamble"
 )
 
+// Ban ends sessions as Kick does, and keeps them out. It is forgotten when the
+// profile ends: the caller tells it again.
+type Ban struct {
+	Whom  Whom
+	Text  string    // the reason, for the players
+	Until time.Time // zero: for ever
+}
+
+func (in *Ban) take(p *Profile, out *Output) {
+	if err := p.mode.law.bans.add(p.clock.now, in); err != nil {
+		out.Troubles = append(out.Troubles, err)
+	}
+	if in.Until.IsZero() || p.clock.now.Before(in.Until) {
+		(&Kick{Whom: in.Whom, Text: in.Text}).take(p, out)
+	}
+}
+
+// Unban lets somebody in again.
+type Unban struct{ Whom Whom }
+
+func (in *Unban) take(p *Profile, _ *Output) { p.mode.law.bans.remove(in.Whom) }
+
 // bans is who is kept out: by token, by identity, by network. Each has its end,
 // and the reason that its player is told.
 type bans struct {
@@ -41,7 +63,7 @@ func (b ban) holds(now time.Time) *wamble.Denied {
 }
 
 // add keeps somebody out. There is a bound; what has ended makes room.
-func (bs *bans) add(now time.Time, w *Word) error {
+func (bs *bans) add(now time.Time, w *Ban) error {
 	b := ban{w.Until, banned(w.Text)}
 	if b.holds(now) == nil {
 		bs.remove(w.Whom)

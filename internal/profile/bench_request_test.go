@@ -41,7 +41,7 @@ func (e *benched) next() uint32 { e.seq++; return e.seq }
 // the last answer.
 func (e *benched) do(packet []byte) (last wire.Header) {
 	e.now = e.now.Add(time.Millisecond)
-	e.step(Input{Kind: Packet, Peer: e.peer, Data: packet})
+	e.step(&Packet{Peer: e.peer, Data: packet})
 	e.settle()
 	e.answerLoads()
 	for i := 0; i < len(e.sent); i++ {
@@ -53,10 +53,10 @@ func (e *benched) do(packet []byte) (last wire.Header) {
 		if h.Ctrl == wire.CtrlLoginChallenge {
 			copy(e.challenge[:], e.sent[i].packet[wire.HeaderSize:])
 		}
-		e.step(Input{Kind: Packet, Peer: e.peer, Data: ackPacket(e.token, h.Seq)})
+		e.step(&Packet{Peer: e.peer, Data: ackPacket(e.token, h.Seq)})
 	}
 	e.sent, e.frames = e.sent[:0], e.frames[:0]
-	e.step(Input{Kind: Applied, Seq: e.seq64()})
+	e.step(&Applied{Seq: e.seq64()})
 	return last
 }
 

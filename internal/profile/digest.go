@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+
+	"wamble/internal/pack"
 )
 
 // digest is the output of a step, in short: enough to tell whether two are the
@@ -25,7 +27,7 @@ func (d digest) append(b []byte) []byte {
 	return b
 }
 
-func (r *inputReader) digest() digest {
+func readDigest(r *pack.Reader) digest {
 	var d digest
 	for _, p := range []*part{&d.packets, &d.frames, &d.rest} {
 		p.n = r.Uint()
@@ -46,13 +48,18 @@ func (g *digester) of(out *Output) digest {
 	var d digest
 	for i := range out.Packets.Len() {
 		to, packet := out.Packets.At(i)
-		g.buf = appendText(appendPeer(g.buf[:0], to), packet)
-		g.hash.Write(g.buf)
+		w := pack.Writer(g.buf[:0])
+		packPeer(&w, to)
+		w.Bytes(packet)
+		g.buf = w
+		g.hash.Write(w)
 	}
 	d.packets = g.part(out.Packets.Len())
 	for i := range out.Frames.Len() {
-		g.buf = appendText(g.buf[:0], out.Frames.At(i))
-		g.hash.Write(g.buf)
+		w := pack.Writer(g.buf[:0])
+		w.Bytes(out.Frames.At(i))
+		g.buf = w
+		g.hash.Write(w)
 	}
 	d.frames = g.part(out.Frames.Len())
 	b := binary.AppendUvarint(g.buf[:0], out.Gate)

@@ -86,7 +86,7 @@ func (p *Profile) askTerms(r *request, at *place) Load {
 }
 
 // learnTerms takes down what the store says about the own terms.
-func (p *Profile) learnTerms(l *load, in *Input) {
+func (p *Profile) learnTerms(l *load, in *Loaded) {
 	t := &p.mode.law.own.terms
 	s := p.sessions.Find(l.Token)
 	if s == nil || t.text == "" || l.Hash != t.hash || l.Profile != p.mode.law.own.Name || in.Outcome > NotFound {

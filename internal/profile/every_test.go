@@ -83,7 +83,7 @@ func doEverything(t *testing.T, tape *bytes.Buffer) *everybody {
 	e.token, e.board = r.join(1)
 	for _, row := range everyRequest {
 		e.seq++
-		r.step(Input{Kind: Packet, Peer: peerAt(1), Data: row.packet(e)})
+		r.step(&Packet{Peer: peerAt(1), Data: row.packet(e)})
 		r.settle()
 		r.answerLoads()
 		for len(r.sent) > 0 {
@@ -115,7 +115,7 @@ func (e *everybody) receive(asked wire.Control) {
 		e.seen[asked] = append(e.seen[asked], p.Ctrl)
 	}
 	if !p.Flags.Unreliable() && p.Ctrl != wire.CtrlAck {
-		e.step(Input{Kind: Packet, Peer: peerAt(1), Data: ackPacket(e.token, p.Seq)})
+		e.step(&Packet{Peer: peerAt(1), Data: ackPacket(e.token, p.Seq)})
 	}
 }
 

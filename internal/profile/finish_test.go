@@ -60,7 +60,7 @@ func beforeTheEnd(t *testing.T, conf string, moves []string, by []wamble.Session
 func (r *rig) end(s wamble.SessionID, uci string) string {
 	r.t.Helper()
 	before := len(r.frames)
-	r.step(Input{Kind: Packet, Peer: peerAt(int(s)), Data: movePacket(r.store.sessions[s].Token, 1, 2, uci)})
+	r.step(&Packet{Peer: peerAt(int(s)), Data: movePacket(r.store.sessions[s].Token, 1, 2, uci)})
 	var words []string
 	for _, f := range r.frames[before:] {
 		intents, err := journal.Decode(f.frame)

@@ -3,6 +3,7 @@ package profile
 import (
 	"wamble/internal/intent"
 	"wamble/internal/journal"
+	"wamble/internal/pack"
 	"wamble/internal/session"
 )
 
@@ -64,6 +65,41 @@ func (g *gates) thin() {
 	}
 	g.pending, g.first = kept, 0
 }
+
+// Durable says that all frames up to those of Gate are durable. Gates come in
+// order.
+type Durable struct {
+	Gate uint64
+	Seq  uint64 // number of the last frame in the journal
+}
+
+func (in *Durable) take(p *Profile, _ *Output) {
+	p.gates.reach(in.Gate, in.Seq)
+	p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
+}
+
+func (in *Durable) pack(w *pack.Writer) error {
+	w.Uint(in.Gate)
+	w.Uint(in.Seq)
+	return nil
+}
+
+func (in *Durable) unpack(r *pack.Reader) { in.Gate, in.Seq = r.Uint(), r.Uint() }
+
+// Applied says that the store has everything up to message Seq of the journal.
+type Applied struct{ Seq uint64 }
+
+func (in *Applied) take(p *Profile, _ *Output) {
+	p.gates.apply(in.Seq)
+	p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
+}
+
+func (in *Applied) pack(w *pack.Writer) error {
+	w.Uint(in.Seq)
+	return nil
+}
+
+func (in *Applied) unpack(r *pack.Reader) { in.Seq = r.Uint() }
 
 // draft is the frame that is being written. It takes intents straight into the
 // output.

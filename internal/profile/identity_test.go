@@ -27,7 +27,7 @@ func (r *rig) asks(from wamble.Peer, b []byte) string {
 // fields.
 func (r *rig) joined(from wamble.Peer, token wamble.Token, b []byte) *wire.Packet {
 	r.t.Helper()
-	r.step(Input{Kind: Packet, Peer: from, Data: b})
+	r.step(&Packet{Peer: from, Data: b})
 	r.settle()
 	r.answerLoads()
 	var join wire.Reassembler
@@ -58,7 +58,7 @@ func (r *rig) joined(from wamble.Peer, token wamble.Token, b []byte) *wire.Packe
 				r.send(from, ackPacket(token, p.Seq))
 				return &all
 			}
-			r.step(Input{Kind: Packet, Peer: from, Data: ackPacket(token, p.Seq)})
+			r.step(&Packet{Peer: from, Data: ackPacket(token, p.Seq)})
 		}
 	}
 	r.t.Fatal("the transfer has no end")
@@ -325,7 +325,7 @@ func TestProfileInfo(t *testing.T) {
 			r := housed(t, tc.rules)
 			r.store.stored(500, wamble.PublicKey{1}, wamble.Stats{}, epoch).Trust = 5
 			r.store.terms = append(r.store.terms, accepted{500, "own", termsOf("be kind").hash})
-			r.step(Input{Kind: Packet, Peer: peerAt(1), Data: namePacket(wire.GetProfileInfo{Name: wire.Text(tc.of)}, tc.token, 1)})
+			r.step(&Packet{Peer: peerAt(1), Data: namePacket(wire.GetProfileInfo{Name: wire.Text(tc.of)}, tc.token, 1)})
 			r.settle()
 			r.answerLoads()
 			var p wire.Packet
@@ -385,7 +385,7 @@ func TestTermsGate(t *testing.T) {
 	token, id := r.join(1)
 	hello := func(seq uint32) int64 {
 		t.Helper()
-		r.step(Input{Kind: Packet, Peer: peerAt(1), Data: helloPacket(token, seq)})
+		r.step(&Packet{Peer: peerAt(1), Data: helloPacket(token, seq)})
 		r.settle()
 		r.answerLoads()
 		var p wire.Packet
@@ -448,7 +448,7 @@ func TestTermsGate(t *testing.T) {
 		}
 	}
 	next.House = &house
-	r.step(Input{Kind: Configure, Config: &next})
+	r.step(&Configure{Config: &next})
 	gated(40)
 }
 
@@ -466,7 +466,7 @@ func TestAcceptTermsRefused(t *testing.T) {
 		r := housed(t, "")
 		token, _ := r.join(1)
 		var p wire.Packet
-		r.step(Input{Kind: Packet, Peer: peerAt(1), Data: namePacket(wire.AcceptProfileTOS{Name: wire.Text(tc.of)}, tc.token(token), 7)})
+		r.step(&Packet{Peer: peerAt(1), Data: namePacket(wire.AcceptProfileTOS{Name: wire.Text(tc.of)}, tc.token(token), 7)})
 		r.settle()
 		r.answerLoads()
 		if err := p.Decode(r.sent[len(r.sent)-1].packet); err != nil {

@@ -57,12 +57,12 @@ func brokenOf(s Subject) *wamble.Denied {
 	return &wamble.Denied{Code: wamble.Internal, Reason: "database error"}
 }
 
-// player is the identity that came with an answer, nil if there was none.
-func (in *Input) player() *wamble.Player {
-	if in.Answer == nil {
+// player is the identity in an answer, nil if there is none.
+func (a *Answer) player() *wamble.Player {
+	if a == nil {
 		return nil
 	}
-	return in.Answer.Player
+	return a.Player
 }
 
 func newLoads(most int) loads {
@@ -123,8 +123,43 @@ func (p *Profile) refuse(r *request, why *wamble.Denied, out *Output) verdict {
 	return waits // it is finished here
 }
 
-// loaded takes the store's answer, and decides what waited for it, in order.
-func (p *Profile) loaded(in *Input, out *Output) {
+// StoreAway says that the store cannot be asked, until StoreBack. It can at first.
+type StoreAway struct{}
+
+func (*StoreAway) take(p *Profile, _ *Output) { p.mode.away = true }
+
+// StoreBack says that the store can be asked again.
+type StoreBack struct{}
+
+func (*StoreBack) take(p *Profile, _ *Output) { p.mode.away = false }
+
+// Outcome is how a load ended.
+type Outcome uint8
+
+// The closed list of outcomes.
+const (
+	// Found: Loaded has it.
+	Found Outcome = iota
+	// NotFound: the store is sure that there is no such row.
+	NotFound
+	// Away: the store could not be asked; nothing is known.
+	Away
+	// Broken: the store could not answer, though it is there.
+	Broken
+)
+
+// Loaded is the answer of the store to a Load: with Found, what its Subject says
+// of Session, Board and Answer.
+type Loaded struct {
+	Load    uint64 // Load.ID of the question
+	Outcome Outcome
+	Session *wamble.Session
+	Board   *wamble.Board
+	Answer  *Answer
+}
+
+// take decides what waited for the answer, in order.
+func (in *Loaded) take(p *Profile, out *Output) {
 	l := p.loads.byID[in.Load]
 	if l == nil {
 		return // forgotten: the journal has failed meanwhile
@@ -137,7 +172,7 @@ func (p *Profile) loaded(in *Input, out *Output) {
 	case in.Outcome == Broken:
 		denied = brokenOf(l.Subject)
 	case in.Outcome == Found && l.Subject == SessionOf:
-		if _, err := p.sessions.Admit(p.clock.now, in.Session, in.player(), p.scratch.holds); err != nil && !errors.Is(err, session.ErrOver) {
+		if _, err := p.sessions.Admit(p.clock.now, in.Session, in.Answer.player(), p.scratch.holds); err != nil && !errors.Is(err, session.ErrOver) {
 			denied = deniedOf(err)
 		}
 	}

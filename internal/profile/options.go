@@ -1,11 +1,13 @@
 package profile
 
 import (
+	"encoding/json"
 	"time"
 
 	"wamble/internal/board"
 	"wamble/internal/config"
 	"wamble/internal/link"
+	"wamble/internal/pack"
 	"wamble/internal/predict"
 	"wamble/internal/session"
 	"wamble/internal/spectate"
@@ -35,6 +37,32 @@ func (o Options) withDefaults() Options {
 		o.MaxLoads = 1024
 	}
 	return o
+}
+
+// Configure changes the options.
+type Configure struct{ Config *config.Profile }
+
+func (in *Configure) take(p *Profile, _ *Output) {
+	c := in.Config
+	p.cfg = c
+	p.mode.law.enact(c)
+	p.audience.book.Reconfigure(predictOptions(c))
+	p.audience.hall.Reconfigure(spectateOptions(c))
+	p.mode.caps = p.caps(nil)
+	p.link.SetConfig(p.linkConfig())
+	p.sessions.Reconfigure(sessionOptions(c))
+	p.boards.Reconfigure(boardOptions(c))
+	p.mode.supply.next = 0
+}
+
+func (in *Configure) pack(w *pack.Writer) error {
+	text, err := json.Marshal(in.Config)
+	w.Bytes(text)
+	return err
+}
+
+func (in *Configure) unpack(r *pack.Reader) {
+	r.Must(json.Unmarshal(r.Bytes(), &in.Config) == nil && in.Config != nil)
 }
 
 // firstWait is the shortest first wait for an ACK: copies that come sooner sit in

@@ -89,24 +89,6 @@ func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) 
 	}
 }
 
-// leased are the sequences of which a profile needs numbers.
-var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
-
-// wish asks for numbers that are running out.
-func (p *Profile) wish(out *Output) {
-	if p.mode.stage == failed {
-		return
-	}
-	for _, s := range leased {
-		if s == wamble.PredictionIDs && !p.audience.book.Open() {
-			continue
-		}
-		if n := p.leases.Want(s); n > 0 {
-			out.Leases = append(out.Leases, Lease{s, n})
-		}
-	}
-}
-
 // next returns when there is work again.
 func (p *Profile) next() time.Time {
 	var next time.Time

@@ -47,15 +47,6 @@ type mode struct {
 	supply   supply // of boards
 }
 
-// stage is how far a profile has come.
-type stage uint8
-
-const (
-	starting stage = iota // boards and sessions are being restored
-	running
-	failed // the journal has failed
-)
-
 // clock is the time of the present step, in the two forms that rooms need.
 type clock struct {
 	epoch time.Time
@@ -133,8 +124,8 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	p.clock.set(now)
 	p.seen.now = p.clock.since
 	p.draft.frames = &out.Frames
-	for i := range inputs {
-		p.take(&inputs[i], out)
+	for _, in := range inputs {
+		in.take(p, out)
 	}
 	p.link.Due(p.clock.since, &out.Packets)
 	if p.mode.stage != failed {
@@ -149,59 +140,4 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	p.wish(out)
 	out.Next = p.next()
 	p.stats.Steps++
-}
-
-// take is the one switch over the kinds of inputs.
-func (p *Profile) take(in *Input, out *Output) {
-	switch in.Kind {
-	case Packet:
-		p.packet(in, out)
-	case PeerClosed:
-		p.link.Forget(in.Peer)
-	case Loaded:
-		p.loaded(in, out)
-	case Durable:
-		p.gates.reach(in.Gate, in.Seq)
-		p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
-	case Applied:
-		p.gates.apply(in.Seq)
-		p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
-	case Leased:
-		p.leases.Add(in.Sequence, in.Blocks)
-	case Tick:
-	case Configure:
-		p.configure(in.Config)
-	case StoreAway, StoreBack:
-		p.mode.away = in.Kind == StoreAway
-	case JournalFailed:
-		p.fail(out)
-	case ReadOnly, Writable:
-		p.mode.readOnly = in.Kind == ReadOnly
-	case RestoreBoard:
-		p.restoreBoard(in.Board, in.Answer, out)
-	case RestoreSession:
-		p.restoreSession(in)
-	case Ready:
-		if p.mode.stage == starting {
-			p.mode.stage = running
-		}
-	case Announce, Kick, Ban, Unban, SetBrownout, Erase, Archive, Purge:
-		if p.mode.stage != failed {
-			p.word(in.Kind, in.Word, out)
-		}
-	case Adopt:
-		p.adopt(in.Data, out)
-	}
-}
-
-func (p *Profile) configure(c *config.Profile) {
-	p.cfg = c
-	p.mode.law.enact(c)
-	p.audience.book.Reconfigure(predictOptions(c))
-	p.audience.hall.Reconfigure(spectateOptions(c))
-	p.mode.caps = p.caps(nil)
-	p.link.SetConfig(p.linkConfig())
-	p.sessions.Reconfigure(sessionOptions(c))
-	p.boards.Reconfigure(boardOptions(c))
-	p.mode.supply.next = 0
 }

@@ -52,7 +52,7 @@ func (l *Load) append(b []byte) []byte {
 	b = binary.AppendUvarint(append(binary.AppendUvarint(b, l.ID), byte(l.Subject)), uint64(l.Board))
 	b = append(append(append(b, l.Token[:]...), l.Key[:]...), l.Hash[:]...)
 	b = binary.AppendVarint(b, int64(l.Session))
-	b = appendText(appendText(b, []byte(l.Handle)), []byte(l.Profile))
+	b = append(append(append(b, l.Handle...), 0), l.Profile...)
 	if l.Page.ByRating {
 		b = append(b, 1)
 	}
@@ -65,6 +65,5 @@ type Answer struct {
 	Player       *wamble.Player
 	Ranks        *wamble.Leaderboard
 	Reservations []wamble.Reservation
-	Predictions  []wamble.Prediction // with RestoreBoard
 	Accepted     bool
 }

@@ -42,7 +42,7 @@ func TestReaders(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := beforeTheEnd(t, tc.conf, fools, []wamble.SessionID{11, 12, 11, 112})
 			if !tc.ban.IsZero() {
-				r.p.mode.law.bans.add(r.now, &Word{Whom: tc.ban})
+				r.p.mode.law.bans.add(r.now, &Ban{Whom: tc.ban})
 			}
 			for token, want := range map[wamble.Token]string{{}: tc.guest, r.store.sessions[112].Token: tc.mine} {
 				got := ""

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"wamble/internal/config"
 	"wamble/internal/pack"
 )
 
@@ -27,18 +26,14 @@ var (
 type Difference struct {
 	Step   int // from 1
 	Now    time.Time
-	Inputs []Kind
-	Part   string // "packets", "frames" or "the rest"
+	Inputs []string // their names
+	Part   string   // "packets", "frames" or "the rest"
 	// Recorded and Replayed are how many there were of that part.
 	Recorded, Replayed uint64
 }
 
 func (d *Difference) String() string {
-	names := make([]string, len(d.Inputs))
-	for i, k := range d.Inputs {
-		names[i] = k.String()
-	}
-	inputs := strings.Join(names, ", ")
+	inputs := strings.Join(d.Inputs, ", ")
 	if inputs == "" {
 		inputs = "none"
 	}
@@ -59,15 +54,11 @@ func Replay(r io.Reader) (steps int, first *Difference, err error) {
 	if err != nil {
 		return 0, nil, brokenOff(notAtEnd(err))
 	}
-	var o recorded
-	if json.Unmarshal(head, &o) != nil {
+	var o Options
+	if json.Unmarshal(head, &o) != nil || o.Config == nil {
 		return 0, nil, ErrRecording
 	}
-	p := New(Options{
-		Config: &config.Profile{Name: o.Profile, Options: o.Options, House: o.House}, Seed: o.Seed, Now: time.Unix(0, o.Now),
-		LeaseSize: o.LeaseSize, MaxLoads: o.MaxLoads,
-	})
-	re := replayer{p: p, digest: newDigester()}
+	re := replayer{p: New(o), digest: newDigester()}
 	for {
 		block, err := readBlock(r, &buf)
 		if err == io.EOF {
@@ -131,13 +122,13 @@ type replayer struct {
 }
 
 func (re *replayer) step(block []byte) (*Difference, error) {
-	r := inputReader{pack.NewReader(block)}
+	r := pack.NewReader(block)
 	now := time.Unix(0, r.Int()).UTC()
 	re.inputs = re.inputs[:0]
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-		re.inputs = append(re.inputs, r.input())
+		re.inputs = append(re.inputs, ReadInput(&r))
 	}
-	want := r.digest()
+	want := readDigest(&r)
 	if !r.Ended() {
 		return nil, ErrRecording
 	}
@@ -149,8 +140,8 @@ func (re *replayer) step(block []byte) (*Difference, error) {
 	}{{"packets", got.packets, want.packets}, {"frames", got.frames, want.frames}, {"the rest", got.rest, want.rest}} {
 		if part.got != part.want {
 			d := &Difference{Now: now, Part: part.name, Recorded: part.want.n, Replayed: part.got.n}
-			for i := range re.inputs {
-				d.Inputs = append(d.Inputs, re.inputs[i].Kind)
+			for _, in := range re.inputs {
+				d.Inputs = append(d.Inputs, InputName(in))
 			}
 			return d, nil
 		}

@@ -39,9 +39,9 @@ func record(t testing.TB) ([]byte, int) {
 	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
 	r.send(peerAt(2), helloPacket(wamble.Token{8}, 1))
 	r.answerLoads()
-	r.step(Input{Kind: Applied, Seq: r.seq}, Input{Kind: StoreAway})
-	r.step(Input{Kind: StoreBack}, Input{Kind: PeerClosed, Peer: peerAt(2)})
-	r.step(Input{Kind: Configure, Config: configOf(t, "(def min-boards 9)")})
+	r.step(&Applied{Seq: r.seq}, &StoreAway{})
+	r.step(&StoreBack{}, &PeerClosed{Peer: peerAt(2)})
+	r.step(&Configure{Config: configOf(t, "(def min-boards 9)")})
 	r.send(peerAt(3), helloPacket(wamble.Token{9}, 1))
 	r.wait(time.Minute)
 	return tape.Bytes(), steps

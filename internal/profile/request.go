@@ -48,21 +48,6 @@ type scratch struct {
 	rewards  rewards
 }
 
-// packet takes a packet from outside.
-func (p *Profile) packet(in *Input, out *Output) {
-	got := p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
-	switch got.Verdict {
-	case link.New:
-		r := &p.scratch.request
-		*r = request{id: got.Request, h: got.Packet.Header, message: got.Packet.Message, ext: got.Packet.Ext, data: in.Data, granted: got.Granted}
-		p.request(r, out)
-	case link.Delivered:
-		if s := p.sessions.Find(got.Packet.Token); s != nil {
-			p.hear(s)
-		}
-	}
-}
-
 // request decides a request now, or puts it behind those of its token that wait.
 func (p *Profile) request(r *request, out *Output) {
 	row := routeOf(r.h.Ctrl)
@@ -153,42 +138,6 @@ func (p *Profile) named(r *request) []wire.Field {
 // echoes reports whether an ERROR carries the board of its request.
 func echoes(c wire.Control, code wamble.Code) bool {
 	return c != wire.CtrlClientHello && (code == wamble.UnknownPlayer || code == wamble.UnknownBoard)
-}
-
-// turnAway refuses a request that cannot be decided now, without a trace: its
-// repetition is new. The refusal is no larger than three times any request.
-func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
-	to, listens := p.link.Peer(id)
-	reason := "the server is starting"
-	switch {
-	case p.mode.stage == running && p.mode.law.brownout.ReadOnly:
-		reason = "the server is read-only at present"
-	case p.mode.stage != starting:
-		reason = "the server cannot keep moves at present"
-	}
-	p.link.Abandon(id)
-	p.stats.Refused++
-	refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
-	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{Code: wamble.Internal, Reason: wire.Text(reason)})
-	p.scratch.push = packet
-	if err == nil && listens {
-		out.Packets.Send(to, packet)
-	}
-}
-
-// fail stops all deciding. What waits for a load is turned away; what waits
-// behind the gate never leaves.
-func (p *Profile) fail(out *Output) {
-	if p.mode.stage == failed {
-		return
-	}
-	p.mode.stage = failed
-	for _, l := range p.loads.inOrder() {
-		for _, w := range l.waiting {
-			p.turnAway(w.id, w.h, out)
-		}
-	}
-	p.loads.clear()
 }
 
 // notify pushes a notification, unreliably, to whoever speaks for a token.

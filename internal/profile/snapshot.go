@@ -62,7 +62,7 @@ type revival struct {
 	leases  *journal.Leases
 	law     law
 	seen    seen
-	waiting []waitingPacket
+	waiting []Packet
 	link    *link.Server
 	session *session.Table
 	boards  *board.Pool
@@ -81,7 +81,7 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 	}
 	dst = append(dst, stateMagic...)
 	for _, s := range sections {
-		dst = appendText(dst, []byte(s.name))
+		dst = append(binary.AppendUvarint(dst, uint64(len(s.name))), s.name...)
 		at := len(dst)
 		var err error
 		if dst, err = s.save(p, append(dst, 0, 0, 0, 0)); err != nil {
@@ -96,10 +96,20 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// adopt makes the profile what the snapshot says: all of it, or nothing and a
-// trouble. What waited for the store is asked again.
-func (p *Profile) adopt(state []byte, out *Output) {
-	v, err := p.revive(state)
+// Adopt replaces the whole start: Data is a Snapshot of another process. The
+// profile becomes what the snapshot says: all of it, or nothing and a trouble in
+// Output.Troubles. What waited for the store is asked again.
+type Adopt struct{ Data []byte }
+
+func (in *Adopt) pack(w *pack.Writer) error {
+	w.Bytes(in.Data)
+	return nil
+}
+
+func (in *Adopt) unpack(r *pack.Reader) { in.Data = r.Bytes() }
+
+func (in *Adopt) take(p *Profile, out *Output) {
+	v, err := p.revive(in.Data)
 	if err != nil {
 		out.Troubles = append(out.Troubles, err)
 		return
@@ -110,7 +120,7 @@ func (p *Profile) adopt(state []byte, out *Output) {
 	p.audience.adopt(v)
 	p.mode.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
 	for i := range v.waiting {
-		p.packet(&Input{Kind: Packet, Peer: v.waiting[i].peer, Data: v.waiting[i].data}, out)
+		v.waiting[i].take(p, out)
 	}
 }
 
@@ -122,7 +132,7 @@ func (p *Profile) revive(state []byte) (*revival, error) {
 		return nil, ErrState
 	}
 	v := &revival{p: p, law: p.mode.law}
-	r := &inputReader{pack.NewReader(state[len(stateMagic):])}
+	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
 	for r.Left() > 0 {
 		name := r.Bytes()
@@ -213,33 +223,28 @@ func (c *counts) gates() gates {
 }
 
 func saveLeases(p *Profile, dst []byte) ([]byte, error) {
+	w := pack.Writer(dst)
 	for _, s := range wamble.Sequences() {
-		blocks := p.leases.Blocks(s)
-		dst = binary.AppendUvarint(dst, uint64(len(blocks)))
-		for _, b := range blocks {
-			dst = binary.AppendVarint(binary.AppendVarint(dst, b.First), b.Count)
-		}
+		packBlocks(&w, p.leases.Blocks(s))
 	}
-	return dst, nil
+	return w, nil
 }
 
 func loadLeases(v *revival, state []byte) error {
-	r := &inputReader{pack.NewReader(state)}
+	r := pack.NewReader(state)
 	v.leases = journal.NewLeases(v.p.leases.Size())
 	for _, s := range wamble.Sequences() {
-		var blocks []wamble.Block
-		for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-			b := wamble.Block{First: r.Int(), Count: r.Int()}
+		blocks := unpackBlocks(&r)
+		for _, b := range blocks {
 			r.Must(b.First > 0 && b.Count > 0)
-			blocks = append(blocks, b)
 		}
 		v.leases.Add(s, blocks)
 	}
-	return r.end()
+	return end(&r)
 }
 
 // end is how a section ends that was read to its last byte.
-func (r *inputReader) end() error {
+func end(r *pack.Reader) error {
 	if !r.Ended() {
 		return ErrState
 	}

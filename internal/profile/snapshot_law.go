@@ -8,18 +8,25 @@ import (
 	"time"
 )
 
-// The host's words that still hold travel in a snapshot as he said them: the
-// brownout first, then the bans. What was being cried is not cried on.
+// standing is a command of the host that still holds: the brownout in the first
+// row of the section, a ban in each other one. An announcement that is under way
+// ends with the process.
+type standing struct {
+	Text     string
+	Whom     Whom
+	Until    time.Time
+	Brownout Brownout
+}
 
 func saveLaw(p *Profile, dst []byte) ([]byte, error) {
 	l := &p.mode.law
-	words := []Word{{Brownout: l.brownout}}
+	rows := []standing{{Brownout: l.brownout}}
 	add := func(whom Whom, b ban) {
-		w := Word{Whom: whom, Until: b.until}
+		row := standing{Whom: whom, Until: b.until}
 		if b.denied != errBanned {
-			w.Text = strings.TrimPrefix(b.denied.Reason, banPrefix)
+			row.Text = strings.TrimPrefix(b.denied.Reason, banPrefix)
 		}
-		words = append(words, w)
+		rows = append(rows, row)
 	}
 	for k, b := range l.bans.tokens {
 		add(Whom{Token: k}, b)
@@ -30,26 +37,26 @@ func saveLaw(p *Profile, dst []byte) ([]byte, error) {
 	for k, b := range l.bans.nets {
 		add(Whom{Net: k}, b)
 	}
-	slices.SortFunc(words[1:], func(a, b Word) int {
+	slices.SortFunc(rows[1:], func(a, b standing) int {
 		return cmp.Or(slices.Compare(a.Whom.Token[:], b.Whom.Token[:]), slices.Compare(a.Whom.Key[:], b.Whom.Key[:]),
 			a.Whom.Net.Addr().Compare(b.Whom.Net.Addr()), cmp.Compare(a.Whom.Net.Bits(), b.Whom.Net.Bits()))
 	})
-	text, err := json.Marshal(words)
+	text, err := json.Marshal(rows)
 	return append(dst, text...), err
 }
 
 func loadLaw(v *revival, state []byte) error {
-	var words []Word
-	if err := json.Unmarshal(state, &words); err != nil {
+	var rows []standing
+	if err := json.Unmarshal(state, &rows); err != nil {
 		return err
 	}
-	if len(words) == 0 || len(words) > 1+3*maxBans {
+	if len(rows) == 0 || len(rows) > 1+3*maxBans {
 		return ErrState
 	}
-	v.law.brownout = words[0].Brownout
-	for i := range words[1:] {
+	v.law.brownout = rows[0].Brownout
+	for _, row := range rows[1:] {
 		// At the beginning of time no ban has ended, and nothing is swept.
-		if err := v.law.bans.add(time.Time{}, &words[1+i]); err != nil {
+		if err := v.law.bans.add(time.Time{}, &Ban{Whom: row.Whom, Text: row.Text, Until: row.Until}); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/journal"
 	"wamble/internal/link"
@@ -54,30 +53,27 @@ func loadSeen(v *revival, state []byte) error {
 	return nil
 }
 
-// waitingPacket is the packet of a request that waits for the store. Link has
-// forgotten it, so that it is new to the next process.
-type waitingPacket struct {
-	peer wamble.Peer
-	data []byte
-}
-
+// The packets of requests that wait for the store are kept: link has forgotten
+// them, so that they are new to the next process.
 func saveWaiting(p *Profile, dst []byte) ([]byte, error) {
+	to := pack.Writer(dst)
 	for _, l := range p.loads.inOrder() {
 		for _, w := range l.waiting {
 			if peer, ok := p.link.Peer(w.id); ok && !peer.Stream() {
-				dst = appendText(appendPeer(dst, peer), w.data)
+				packPeer(&to, peer)
+				to.Bytes(w.data)
 			}
 		}
 	}
-	return dst, nil
+	return to, nil
 }
 
 func loadWaiting(v *revival, state []byte) error {
-	r := &inputReader{pack.NewReader(state)}
+	r := pack.NewReader(state)
 	for r.Left() > 0 {
-		v.waiting = append(v.waiting, waitingPacket{peer: r.peer(), data: r.Bytes()})
+		v.waiting = append(v.waiting, Packet{Peer: unpackPeer(&r), Data: r.Bytes()})
 	}
-	return r.end()
+	return end(&r)
 }
 
 // SnapshotSize is about how many bytes a snapshot takes, rather more than less, so that

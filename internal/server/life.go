@@ -64,7 +64,7 @@ func (rt *runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) 
 func (l *life) fail(err error) {
 	select {
 	case l.failure <- err:
-		l.mail.post(profile.Input{Kind: profile.JournalFailed})
+		l.mail.post(&profile.JournalFailed{})
 	default:
 	}
 }
@@ -95,7 +95,7 @@ func (l *life) restore(ctx context.Context, rt *runtime) error {
 		if err != nil {
 			return fmt.Errorf("lease numbers: %w", err)
 		}
-		l.step(profile.Input{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: blocks})
+		l.step(&profile.Leased{Sequence: wish.Sequence, Blocks: blocks})
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
 	for b, err := range rt.store.LiveBoards(ctx, rt.name) {
@@ -112,7 +112,7 @@ func (l *life) restore(ctx context.Context, rt *runtime) error {
 	if err := l.restoreBoards(ctx, rt, batch); err != nil {
 		return err
 	}
-	l.step(profile.Input{Kind: profile.Ready})
+	l.step(&profile.Ready{})
 	return nil
 }
 
@@ -127,8 +127,8 @@ func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.B
 	}
 	inputs := make([]profile.Input, 0, 2*len(boards))
 	for i := range boards {
-		inputs = append(inputs, profile.Input{Kind: profile.RestoreBoard, Board: &boards[i], Answer: predicted[boards[i].ID]})
-		if holders[i].Session != nil {
+		inputs = append(inputs, &profile.RestoreBoard{Board: boards[i], Predictions: predicted[boards[i].ID]})
+		if holders[i] != nil {
 			inputs = append(inputs, holders[i])
 		}
 	}
@@ -140,26 +140,23 @@ func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.B
 }
 
 // predicted reads what is predicted of boards: nothing of most of them.
-func (rt *runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID]*profile.Answer, error) {
+func (rt *runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID][]wamble.Prediction, error) {
 	ids := make([]wamble.BoardID, len(boards))
 	for i := range boards {
 		ids[i] = boards[i].ID
 	}
 	all, err := rt.store.Predictions(ctx, ids...)
-	found := map[wamble.BoardID]*profile.Answer{}
+	found := map[wamble.BoardID][]wamble.Prediction{}
 	for _, p := range all {
-		if found[p.Board] == nil {
-			found[p.Board] = &profile.Answer{}
-		}
-		found[p.Board].Predictions = append(found[p.Board].Predictions, p)
+		found[p.Board] = append(found[p.Board], p)
 	}
 	return found, err
 }
 
 // holders reads the sessions that hold boards, some at once, and what goes with
 // them. A holder who is not stored has no session.
-func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]profile.Input, error) {
-	found := make([]profile.Input, len(boards))
+func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]*profile.RestoreSession, error) {
+	found := make([]*profile.RestoreSession, len(boards))
 	errs := make([]error, restoreReaders)
 	var readers sync.WaitGroup
 	for r := range restoreReaders {
@@ -170,7 +167,7 @@ func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32
 				}
 				s, err := rt.store.SessionByID(ctx, boards[i].Holder.Session)
 				if err == nil {
-					found[i] = profile.Input{Kind: profile.RestoreSession, Session: &s}
+					found[i] = &profile.RestoreSession{Session: s}
 					found[i].Answer, err = rt.about(ctx, s, rt.name, terms)
 				}
 				if err != nil && !errors.Is(err, store.ErrNotFound) {
