@@ -20,7 +20,7 @@ func TestAudienceReplay(t *testing.T) {
 	r.options = Options{Config: configOf(t, `(def min-boards 2) (def prediction-mode "streak")`), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
 	r.p = New(r.options)
 	var tape bytes.Buffer
-	recorder, err := NewRecorder(&tape, r.options)
+	recorder, err := Tape.NewRecorder(&tape, r.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +52,8 @@ func TestAudienceReplay(t *testing.T) {
 	if book := r.p.audience.book; book.Len() != 2 || updates < 5 {
 		t.Errorf("too quiet: %d predictions, %d updates", book.Len(), updates)
 	}
-	n, first, err := Replay(bytes.NewReader(tape.Bytes()))
-	if n != steps || first != nil || err != nil {
+	n, first, err := Tape.Replay(bytes.NewReader(tape.Bytes()))
+	if n != steps || first != "" || err != nil {
 		t.Errorf("got %d steps, %v, %v; want %d", n, first, err, steps)
 	}
 }

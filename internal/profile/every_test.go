@@ -69,7 +69,7 @@ func doEverything(t *testing.T, tape *bytes.Buffer) *everybody {
 	r := &rig{t: t, now: epoch, store: newMemory()}
 	r.options = Options{Config: c.Profile("own"), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
 	r.p = New(r.options)
-	recorder, err := NewRecorder(tape, r.options)
+	recorder, err := Tape.NewRecorder(tape, r.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestEveryRequest(t *testing.T) {
 			}
 		}
 	}
-	if n, first, err := Replay(&tape); n == 0 || first != nil || err != nil {
+	if n, first, err := Tape.Replay(&tape); n == 0 || first != "" || err != nil {
 		t.Errorf("replayed %d steps: %v, %v", n, first, err)
 	}
 }

@@ -113,7 +113,8 @@ type Tick struct{}
 
 func (*Tick) take(*Profile, *Output) {}
 
-func packPeer(w *pack.Writer, p wamble.Peer) {
+// PackPeer appends a peer to a recording or its digest.
+func PackPeer(w *pack.Writer, p wamble.Peer) {
 	addr, err := p.Addr.MarshalBinary()
 	if err != nil {
 		panic(err) // MarshalBinary of an address never fails

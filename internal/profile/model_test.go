@@ -46,7 +46,7 @@ type world struct {
 	arrived  int
 	accepted int
 	tape     *bytes.Buffer // of this life
-	recorder *Recorder
+	recorder Recorder
 	replayed int // steps
 
 	audience bool // clients watch and predict, too
@@ -138,7 +138,7 @@ func (w *world) begin() {
 	w.p = New(w.opts)
 	w.tape = &bytes.Buffer{}
 	var err error
-	if w.recorder, err = NewRecorder(w.tape, w.opts); err != nil {
+	if w.recorder, err = Tape.NewRecorder(w.tape, w.opts); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -164,8 +164,8 @@ func (w *world) replay() {
 	if w.tape == nil {
 		return
 	}
-	n, first, err := Replay(w.tape)
-	if first != nil || err != nil {
+	n, first, err := Tape.Replay(w.tape)
+	if first != "" || err != nil {
 		w.t.Fatalf("life %d: %v, %v", w.life, first, err)
 	}
 	w.replayed += n

@@ -27,7 +27,7 @@ func (in *Packet) take(p *Profile, out *Output) {
 }
 
 func (in *Packet) pack(w *pack.Writer) error {
-	packPeer(w, in.Peer)
+	PackPeer(w, in.Peer)
 	w.Bytes(in.Data)
 	return nil
 }
@@ -40,7 +40,7 @@ type PeerClosed struct{ Peer wamble.Peer }
 func (in *PeerClosed) take(p *Profile, _ *Output) { p.link.Forget(in.Peer) }
 
 func (in *PeerClosed) pack(w *pack.Writer) error {
-	packPeer(w, in.Peer)
+	PackPeer(w, in.Peer)
 	return nil
 }
 

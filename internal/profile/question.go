@@ -1,8 +1,6 @@
 package profile
 
 import (
-	"encoding/binary"
-
 	"wamble"
 )
 
@@ -45,19 +43,6 @@ type Load struct {
 	Page    wamble.LeaderboardQuery
 	Profile string
 	Hash    [32]byte
-}
-
-// append writes a load down, for a digest.
-func (l *Load) append(b []byte) []byte {
-	b = binary.AppendUvarint(append(binary.AppendUvarint(b, l.ID), byte(l.Subject)), uint64(l.Board))
-	b = append(append(append(b, l.Token[:]...), l.Key[:]...), l.Hash[:]...)
-	b = binary.AppendVarint(b, int64(l.Session))
-	b = append(append(append(b, l.Handle...), 0), l.Profile...)
-	if l.Page.ByRating {
-		b = append(b, 1)
-	}
-	b = binary.AppendVarint(binary.AppendVarint(b, int64(l.Page.Offset)), int64(l.Page.Limit))
-	return binary.AppendVarint(b, int64(l.Page.Self))
 }
 
 // Answer is what the store had, beside a session or a board.

@@ -26,8 +26,11 @@ var ErrState = errors.New("not a state of a profile that can be adopted")
 // section changes its meaning without changing its own version.
 const stateMagic = "wamble profile 1\n"
 
-// maxSection bounds the name of a section.
-const maxSection = 32
+// The bounds of a section: of its name and of its bytes.
+const (
+	maxSection     = 32
+	maxSectionSize = 256 << 20
+)
 
 // section is one part of a snapshot: who writes it, and who reads it into a
 // revival. A state without a section that must be there is damaged; one that
@@ -88,7 +91,7 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 			return dst, fmt.Errorf("snapshot of %s: %w", s.name, err)
 		}
 		n := len(dst) - at - 4
-		if n > maxBlock {
+		if n > maxSectionSize {
 			return dst, fmt.Errorf("snapshot of %s: %d bytes are too many", s.name, n)
 		}
 		binary.LittleEndian.PutUint32(dst[at:], uint32(n))

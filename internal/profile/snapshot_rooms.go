@@ -60,7 +60,7 @@ func saveWaiting(p *Profile, dst []byte) ([]byte, error) {
 	for _, l := range p.loads.inOrder() {
 		for _, w := range l.waiting {
 			if peer, ok := p.link.Peer(w.id); ok && !peer.Stream() {
-				packPeer(&to, peer)
+				PackPeer(&to, peer)
 				to.Bytes(w.data)
 			}
 		}

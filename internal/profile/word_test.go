@@ -296,7 +296,7 @@ func TestReplayWords(t *testing.T) {
 	r.options = Options{Config: configOf(t, "(def min-boards 4)"), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
 	r.p = New(r.options)
 	var tape bytes.Buffer
-	recorder, err := NewRecorder(&tape, r.options)
+	recorder, err := Tape.NewRecorder(&tape, r.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestReplayWords(t *testing.T) {
 	r.send(peerAt(2), helloPacket(wamble.Token{}, 3))
 	r.step(&Erase{Key: wamble.PublicKey{1}}, &Purge{})
 	r.settle()
-	if n, first, err := Replay(&tape); n == 0 || first != nil || err != nil {
+	if n, first, err := Tape.Replay(&tape); n == 0 || first != "" || err != nil {
 		t.Errorf("got %d steps, %v, %v", n, first, err)
 	}
 }

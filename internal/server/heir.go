@@ -196,7 +196,7 @@ func (rt *runtime) takeOver(ctx context.Context) (*life, error) {
 		return nil, err
 	}
 	l.out = e.out
-	l.record.step(e.now, []profile.Input{&profile.Adopt{Data: e.state}}, &l.out)
+	l.record.Step(e.now, []profile.Input{&profile.Adopt{Data: e.state}}, &l.out)
 	e.forget()
 	l.commit.begin()
 	rt.life.Store(l)

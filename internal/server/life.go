@@ -11,6 +11,7 @@ import (
 	"wamble"
 	"wamble/internal/profile"
 	"wamble/internal/store"
+	"wamble/internal/tape"
 )
 
 // life is a profile from its restoring out of the store until it ends, or until
@@ -21,7 +22,7 @@ type life struct {
 	commit  *groupCommit
 	mail    *mail
 	out     profile.Output
-	record  *recording // nil: it is not recorded
+	record  *tape.File // nil: it is not recorded
 	failure chan error // of the journal; holds the first
 }
 
@@ -36,12 +37,9 @@ func (rt *runtime) newLife() (*life, error) {
 
 // lifeOf is the life of a profile that was made with these options.
 func (rt *runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) {
-	var record *recording
-	if rt.tape.file != "" {
-		var err error
-		if record, err = rt.tape.next(o, rt.log); err != nil {
-			return nil, err
-		}
+	record, err := rt.tape.Next(o, rt.log)
+	if err != nil {
+		return nil, err
 	}
 	drain := rt.drain.Load()
 	l := &life{
@@ -72,7 +70,7 @@ func (l *life) fail(err error) {
 // tell runs one step and records it.
 func (l *life) tell(now time.Time, inputs []profile.Input) {
 	l.profile.Step(now, inputs, &l.out)
-	l.record.step(now, inputs, &l.out)
+	l.record.Step(now, inputs, &l.out)
 }
 
 // step is one step outside of the loop. Its frames are held by the journal.

@@ -58,7 +58,7 @@ func (l *loop) run() {
 		}
 		l.flush()
 		close(l.writer.full)
-		l.life.record.close()
+		l.life.record.Close()
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
 		l.err = l.pump()
@@ -213,7 +213,7 @@ func (l *loop) do(ctx context.Context, f func()) bool {
 // become lets the loop go on with another life.
 func (l *loop) become(ctx context.Context, next *life) bool {
 	return l.do(ctx, func() {
-		l.life.record.close()
+		l.life.record.Close()
 		l.life, l.until, l.last, l.done = next, time.Now(), 0, 0
 		l.times.restart()
 	})

@@ -1,4 +1,4 @@
-package profile
+package tape
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wamble/internal/pack"
+	"wamble/internal/profile"
 )
 
 var (
@@ -42,11 +43,11 @@ func (d *Difference) String() string {
 }
 
 // Replay makes the profile of a recording again, and tells it what it was told.
-// It returns how many steps gave the same, byte for byte, and the first that did
-// not, or nil. Errors: ErrRecording, ErrBrokenOff, or one of r.
+// It returns how many steps gave the same output, byte for byte, and the first
+// step that did not, or nil. Errors: ErrRecording, ErrBrokenOff, or one of r.
 func Replay(r io.Reader) (steps int, first *Difference, err error) {
-	magic := make([]byte, len(recordingMagic))
-	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != recordingMagic {
+	begin := make([]byte, len(magic))
+	if _, err := io.ReadFull(r, begin); err != nil || string(begin) != magic {
 		return 0, nil, ErrRecording
 	}
 	var buf bytes.Buffer
@@ -54,11 +55,11 @@ func Replay(r io.Reader) (steps int, first *Difference, err error) {
 	if err != nil {
 		return 0, nil, brokenOff(notAtEnd(err))
 	}
-	var o Options
+	var o profile.Options
 	if json.Unmarshal(head, &o) != nil || o.Config == nil {
 		return 0, nil, ErrRecording
 	}
-	re := replayer{p: New(o), digest: newDigester()}
+	re := replayer{p: profile.New(o), digest: newDigester()}
 	for {
 		block, err := readBlock(r, &buf)
 		if err == io.EOF {
@@ -115,9 +116,9 @@ func brokenOff(err error) error {
 
 // replayer tells a profile what a recording says.
 type replayer struct {
-	p      *Profile
-	out    Output
-	inputs []Input
+	p      *profile.Profile
+	out    profile.Output
+	inputs []profile.Input
 	digest digester
 }
 
@@ -126,7 +127,7 @@ func (re *replayer) step(block []byte) (*Difference, error) {
 	now := time.Unix(0, r.Int()).UTC()
 	re.inputs = re.inputs[:0]
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-		re.inputs = append(re.inputs, ReadInput(&r))
+		re.inputs = append(re.inputs, profile.ReadInput(&r))
 	}
 	want := readDigest(&r)
 	if !r.Ended() {
@@ -141,7 +142,7 @@ func (re *replayer) step(block []byte) (*Difference, error) {
 		if part.got != part.want {
 			d := &Difference{Now: now, Part: part.name, Recorded: part.want.n, Replayed: part.got.n}
 			for _, in := range re.inputs {
-				d.Inputs = append(d.Inputs, InputName(in))
+				d.Inputs = append(d.Inputs, profile.InputName(in))
 			}
 			return d, nil
 		}
