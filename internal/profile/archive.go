@@ -10,7 +10,7 @@ import (
 type Archive struct{ Board wamble.BoardID }
 
 func (in *Archive) take(p *Profile, out *Output) {
-	if p.mode.stage != running || p.readOnly() {
+	if p.stage != running || p.readOnly() {
 		return
 	}
 	f, holder, err := p.boards.Archive(p.clock.now, in.Board, &p.draft)

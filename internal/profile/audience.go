@@ -42,7 +42,7 @@ func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 	if b == nil {
 		return caps &^ (wire.MayMove | wire.MayPredict)
 	}
-	if caps&wire.MayPredict != 0 && (p.audience.book.Options().Mode == predict.Gated || p.mode.law.book.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
+	if caps&wire.MayPredict != 0 && (p.audience.book.Options().Mode == predict.Gated || p.law.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
 		caps &^= wire.MayPredict
 	}
 	return caps
@@ -92,7 +92,7 @@ func (p *Profile) openHall() {
 // what they see leaves when it is durable.
 func (p *Profile) perform() {
 	hall := p.audience.hall
-	if p.mode.stage != running || !hall.IsOpen() && hall.Len() == 0 {
+	if p.stage != running || !hall.IsOpen() && hall.Len() == 0 {
 		return
 	}
 	p.openHall()
@@ -129,7 +129,7 @@ func (p *Profile) guest(s *session.Session) spectate.Guest {
 		return p.decide(s, action, resource, key, value).Allowed
 	}
 	return spectate.Guest{
-		Session: s.ID(), Token: s.Token(), Trust: p.tier(s, &p.mode.law.own), Heard: s.Seen(),
+		Session: s.ID(), Token: s.Token(), Trust: p.tier(s), Heard: s.Seen(),
 		Summary: may("spectate.access", "view", "mode", "summary"), Focus: may("spectate.access", "view", "mode", "focus"),
 		Bypass: may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
 	}
@@ -162,5 +162,5 @@ func (a *audience) adopt(v *revival) {
 	if v.hall != nil {
 		a.hall = v.hall
 	}
-	a.hall.Slow(v.law.brownout.SlowWatching)
+	a.hall.Slow(v.brownout.SlowWatching)
 }

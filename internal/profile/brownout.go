@@ -13,6 +13,6 @@ type Brownout struct {
 type SetBrownout struct{ Brownout Brownout }
 
 func (in *SetBrownout) take(p *Profile, _ *Output) {
-	p.mode.law.brownout = in.Brownout
+	p.brownout = in.Brownout
 	p.audience.hall.Slow(in.Brownout.SlowWatching)
 }

@@ -5,33 +5,24 @@ import (
 	"strconv"
 	"strings"
 
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/link"
-	"wamble/internal/policy"
 	"wamble/internal/session"
 	"wamble/wire"
 )
 
-// discovers reports whether a session, nil for a guest, may know of a profile: a
-// rule says so, or it is advertised and he has the tier.
-func (p *Profile) discovers(s *session.Session, at *place) bool {
-	q := policy.Question{Who: whoOf(s), Where: at.Place, Action: "profile.discover.override", Exact: true}
-	if p.mode.law.book.Rules(q.Action) {
-		for _, resource := range []string{"profile:" + at.Name, "profile_selector:" + at.Neighbour.Group, "*"} {
-			q.Resource = resource
-			if d := p.mode.law.book.Decide(p.clock.now.Unix(), q); d.Rule != nil {
-				return d.Allowed
-			}
-		}
-	}
-	return at.Advertise && p.tier(s, at) >= at.Visibility
+// discovers reports whether a session, nil for a guest, may know of a profile.
+func (p *Profile) discovers(s *session.Session, at *access.Place) bool {
+	return p.law.Discovers(p.clock.now, whoOf(s), trustOf(s), at)
 }
 
 // listProfiles names the profiles that the asker may know of.
 func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 	var names []string
-	for i := range p.mode.law.places {
-		if at := &p.mode.law.places[i]; p.discovers(r.session, at) {
+	places := p.law.Places()
+	for i := range places {
+		if at := &places[i]; p.discovers(r.session, at) {
 			names = append(names, at.Name)
 		}
 	}
@@ -52,7 +43,7 @@ func missing(name []byte) wire.Text {
 // that does not exist.
 func (p *Profile) profileInfo(r *request, out *Output) verdict {
 	name := r.message.(*wire.GetProfileInfo).Name
-	at := p.mode.law.place(name)
+	at := p.law.Place(name)
 	if len(name) == 0 || at == nil || !p.discovers(r.session, at) {
 		link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileInfo{Info: missing(name)})
 		return done
@@ -69,14 +60,14 @@ func (p *Profile) profileInfo(r *request, out *Output) verdict {
 
 // hasAccepted reports whether a request's session has accepted the terms of a
 // place, if that is known without asking the store.
-func (p *Profile) hasAccepted(r *request, at *place) (accepted, known bool) {
+func (p *Profile) hasAccepted(r *request, at *access.Place) (accepted, known bool) {
 	switch {
-	case at.terms.text == "":
+	case at.Terms.Text == "":
 		return true, true
 	case r.session == nil:
 		return false, true
-	case at.Name == p.mode.law.own.Name:
-		return r.session.Terms(at.terms.revision)
+	case at.Name == p.law.Own.Name:
+		return r.session.Terms(session.RevisionOf(at.Terms.Hash))
 	case r.asked && r.subject == TermsOf:
 		return r.answer != nil && r.answer.Accepted, true
 	}
@@ -84,7 +75,7 @@ func (p *Profile) hasAccepted(r *request, at *place) (accepted, known bool) {
 }
 
 // infoOf is the text of PROFILE_INFO.
-func infoOf(at *place) wire.Text {
+func infoOf(at *access.Place) wire.Text {
 	b := append(wire.Text(at.Name), ';')
 	b = append(strconv.AppendInt(b, int64(at.Port), 10), ';')
 	if at.Advertise {
@@ -96,17 +87,12 @@ func infoOf(at *place) wire.Text {
 }
 
 // portray adds the fields of PROFILE_INFO in their order.
-func (p *Profile) portray(v *view, s *session.Session, at *place, accepted bool) {
-	allows := func(c wire.Control) bool {
-		return p.mode.law.book.Decide(p.clock.now.Unix(), policy.Question{
-			Who: whoOf(s), Where: at.Place, Action: "protocol.ctrl", Resource: requestNames[c],
-		}).Allowed
-	}
-	caps, hasTerms := int64(0), at.terms.text != ""
-	if allows(wire.CtrlClientHello) {
+func (p *Profile) portray(v *view, s *session.Session, at *access.Place, accepted bool) {
+	caps, hasTerms := int64(0), at.Terms.Text != ""
+	if p.law.AllowsAt(p.clock.now, whoOf(s), at, wire.CtrlClientHello) {
 		caps |= wire.ProfileMayJoin
 	}
-	if hasTerms && allows(wire.CtrlGetProfileTOS) {
+	if hasTerms && p.law.AllowsAt(p.clock.now, whoOf(s), at, wire.CtrlGetProfileTOS) {
 		caps |= wire.ProfileHasTerms
 	}
 	v.fields.AddInt(wire.KeyProfileCaps, caps)

@@ -42,8 +42,8 @@ func (*Purge) take(p *Profile, out *Output) {
 // deletes reports whether something can be deleted now. If the journal has no
 // room, out says so.
 func (p *Profile) deletes(out *Output) bool {
-	if p.mode.readOnly && p.mode.stage != failed {
+	if p.journalFull && p.stage != failed {
 		out.Troubles = append(out.Troubles, errNoRoom)
 	}
-	return !p.mode.readOnly && p.mode.stage != failed
+	return !p.journalFull && p.stage != failed
 }

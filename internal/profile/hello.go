@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -21,7 +22,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	if s == nil && !r.granted.IsZero() {
 		s = p.sessions.Find(r.granted) // his answer got lost, and he asks again
 	}
-	if s == nil && p.mode.law.brownout.NoNewSessions {
+	if s == nil && p.brownout.NoNewSessions {
 		p.deny(r, errNoNewPlayers)
 		return done
 	}
@@ -33,10 +34,11 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 			return done
 		}
 	}
-	if t := &p.mode.law.own.terms; isNew {
-		s.SetTerms(t.revision, false)
-	} else if _, known := s.Terms(t.revision); t.text != "" && !known && r.session != nil && !p.mode.away {
-		return p.ask(r, p.askTerms(r, &p.mode.law.own), out)
+	t := &p.law.Own.Terms
+	if isNew {
+		s.SetTerms(session.RevisionOf(t.Hash), false)
+	} else if _, known := s.Terms(session.RevisionOf(t.Hash)); t.Text != "" && !known && r.session != nil && !p.storeAway {
+		return p.ask(r, p.askTerms(r, &p.law.Own), out)
 	}
 	b, taken, err := p.seat(s)
 	if err != nil && !standsBy(r, err) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/blake2b"
+
 	"wamble"
 	"wamble/internal/config"
 	"wamble/wire"
@@ -324,7 +326,7 @@ func TestProfileInfo(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := housed(t, tc.rules)
 			r.store.stored(500, wamble.PublicKey{1}, wamble.Stats{}, epoch).Trust = 5
-			r.store.terms = append(r.store.terms, accepted{500, "own", termsOf("be kind").hash})
+			r.store.terms = append(r.store.terms, accepted{500, "own", blake2b.Sum256([]byte("be kind"))})
 			r.step(&Packet{Peer: peerAt(1), Data: namePacket(wire.GetProfileInfo{Name: wire.Text(tc.of)}, tc.token, 1)})
 			r.settle()
 			r.answerLoads()
@@ -434,7 +436,7 @@ func TestTermsGate(t *testing.T) {
 		t.Errorf("after a restart: %s", got)
 	}
 	cold := r.store.stored(500, wamble.PublicKey{}, wamble.Stats{}, epoch)
-	r.store.terms = append(r.store.terms, accepted{500, "own", termsOf("be kind").hash})
+	r.store.terms = append(r.store.terms, accepted{500, "own", blake2b.Sum256([]byte("be kind"))})
 	if got := r.asks(streamAt(2), statsPacket(cold.Token, 1)); !strings.Contains(got, "PLAYER_STATS_DATA") {
 		t.Errorf("a cold session: %s", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/session"
 	"wamble/wire"
 )
@@ -28,7 +29,7 @@ type Kick struct {
 }
 
 func (in *Kick) take(p *Profile, out *Output) {
-	if p.mode.stage == failed {
+	if p.stage == failed {
 		return
 	}
 	text := "the host has ended your session"
@@ -39,7 +40,7 @@ func (in *Kick) take(p *Profile, out *Output) {
 		p.notify(s.Token(), 0, wire.ServerNotification{
 			Type: wire.NoticeSessionExpired, Text: wire.Text(wire.Limit(text, wire.TextLimit)),
 		}, out)
-		if !p.mode.readOnly {
+		if !p.journalFull {
 			p.boards.Release(p.clock.now, s.ID(), &p.draft)
 			p.sealFor(s, out)
 		}
@@ -60,7 +61,7 @@ func (p *Profile) whom(w Whom) []*session.Session {
 	case !w.Key.IsZero():
 		found = p.sessions.Of(w.Key)
 	case w.Net.IsValid():
-		network := unmapped(w.Net)
+		network := access.Network(w.Net)
 		for s := range p.sessions.All() {
 			if p.link.At(s.Token(), network) {
 				found = append(found, s)

@@ -52,7 +52,7 @@ var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.Pla
 
 // wish asks for numbers that are running out.
 func (p *Profile) wish(out *Output) {
-	if p.mode.stage == failed {
+	if p.stage == failed {
 		return
 	}
 	for _, s := range leased {

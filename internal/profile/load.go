@@ -92,7 +92,7 @@ func (ls *loads) clear() {
 // ask lets a request wait for a load, if the store can be asked.
 func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	switch {
-	case p.mode.away:
+	case p.storeAway:
 		return p.refuse(r, errAway, out)
 	case len(p.loads.byID) >= p.loads.most:
 		return p.refuse(r, errBusy, out)
@@ -126,12 +126,12 @@ func (p *Profile) refuse(r *request, why *wamble.Denied, out *Output) verdict {
 // StoreAway says that the store cannot be asked, until StoreBack. It can at first.
 type StoreAway struct{}
 
-func (*StoreAway) take(p *Profile, _ *Output) { p.mode.away = true }
+func (*StoreAway) take(p *Profile, _ *Output) { p.storeAway = true }
 
 // StoreBack says that the store can be asked again.
 type StoreBack struct{}
 
-func (*StoreBack) take(p *Profile, _ *Output) { p.mode.away = false }
+func (*StoreBack) take(p *Profile, _ *Output) { p.storeAway = false }
 
 // Outcome is how a load ended.
 type Outcome uint8

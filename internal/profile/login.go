@@ -13,7 +13,7 @@ import (
 func (p *Profile) login(r *request, out *Output) verdict {
 	m, s := r.message.(*wire.LoginRequest), r.session
 	key := wamble.PublicKey(m.PublicKey)
-	if s == nil || p.mode.law.bans.ofKey(p.clock.now, key) != nil {
+	if s == nil || p.law.Bans.OfKey(p.clock.now, key) != nil {
 		return p.failLogin(r)
 	}
 	if m.Signature == nil {
@@ -60,7 +60,7 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	switch {
 	case !p.sessions.MayLogin(p.clock.now, from.IP(), key):
 		return p.failLogin(r), false
-	case !here && p.mode.away:
+	case !here && p.storeAway:
 		return p.refuse(r, errAway, out), false
 	case p.sessions.Prove(p.clock.now, r.session, key, signature) != nil:
 		return p.failLogin(r), false

@@ -45,14 +45,13 @@ type Configure struct{ Config *config.Profile }
 func (in *Configure) take(p *Profile, _ *Output) {
 	c := in.Config
 	p.cfg = c
-	p.mode.law.enact(c)
+	p.law.Enact(c)
 	p.audience.book.Reconfigure(predictOptions(c))
 	p.audience.hall.Reconfigure(spectateOptions(c))
-	p.mode.caps = p.caps(nil)
 	p.link.SetConfig(p.linkConfig())
 	p.sessions.Reconfigure(sessionOptions(c))
 	p.boards.Reconfigure(boardOptions(c))
-	p.mode.supply.next = 0
+	p.supply.next = 0
 }
 
 func (in *Configure) pack(w *pack.Writer) error {
@@ -86,7 +85,7 @@ func (p *Profile) linkConfig() link.Config {
 	if cfg.ReplayTTL == 0 {
 		cfg.ReplayTTL = -1
 	}
-	if p.mode.law.book.Rules("rate_limit.bypass") {
+	if p.law.Rules("rate_limit.bypass") {
 		cfg.Bypass = p.bypasses
 	}
 	return cfg

@@ -11,9 +11,9 @@ import (
 
 // pass lets time pass for boards and players.
 func (p *Profile) pass(out *Output) {
-	p.cry(out)
+	p.announce(out)
 	p.tellPrizes(out)
-	if p.mode.stage == running && !p.readOnly() {
+	if p.stage == running && !p.readOnly() {
 		p.release(out)
 		p.fill(out)
 		p.age(out)
@@ -100,16 +100,16 @@ func (p *Profile) next() time.Time {
 	if at, ok := p.link.Next(); ok {
 		sooner(p.clock.at(at))
 	}
-	if c := &p.mode.law.crier; len(c.tokens) > 0 {
-		sooner(c.next)
+	if a := &p.announcement; len(a.tokens) > 0 {
+		sooner(a.next)
 	}
 	if at, ok := p.audience.prizes.next(); ok {
 		sooner(p.clock.at(at))
 	}
-	if at, ok := p.audience.hall.Next(); ok && p.mode.stage == running {
+	if at, ok := p.audience.hall.Next(); ok && p.stage == running {
 		sooner(at)
 	}
-	if p.mode.stage != running || p.readOnly() {
+	if p.stage != running || p.readOnly() {
 		return next
 	}
 	if at, ok := p.boards.Next(); ok {
@@ -118,7 +118,7 @@ func (p *Profile) next() time.Time {
 	if p.short() {
 		sooner(p.clock.now)
 	}
-	sooner(p.clock.at(p.mode.supply.next))
+	sooner(p.clock.at(p.supply.next))
 	if p.seen.n > 0 {
 		sooner(p.clock.at(p.seen.since + seenWaits))
 	}

@@ -2,8 +2,8 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/link"
-	"wamble/internal/policy"
 	"wamble/internal/session"
 	"wamble/wire"
 )
@@ -21,7 +21,7 @@ var (
 // target is whose stats are asked for, and what is known of him.
 type target struct {
 	session wamble.SessionID // 0: he does not exist
-	who     policy.Who
+	who     access.Who
 	handle  string // "": he is anonymous
 	stats   wamble.Stats
 }
@@ -36,7 +36,7 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 		return p.denyStats(r, denied)
 	case what.Subject == TargetOf && !(r.asked && r.subject == TargetOf):
 		return p.ask(r, what, out)
-	case !p.mayReadStats(r.session, t.who):
+	case !p.law.MayReadStats(p.clock.now, whoOf(r.session), t.who):
 		return p.denyStats(r, errStatsDenied)
 	case r.session == nil:
 		return p.denyStats(r, errNoRequester)
@@ -45,7 +45,7 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	}
 	m := wire.PlayerStatsData{Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games)}
 	fields := append(statsID(p.scratch.fields[:0], r), wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
-		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != policy.Who{})), wire.String(wire.KeyStatsTargetHandle, t.handle))
+		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != access.Who{})), wire.String(wire.KeyStatsTargetHandle, t.handle))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
 	return done
 }
@@ -128,7 +128,7 @@ func (p *Profile) targetStored(s *wamble.Session, a *Answer) target {
 	if s.Key.IsZero() || p.sessions.Erasing(s.Key) {
 		return t
 	}
-	t.who, t.handle = policy.Who{ID: s.Player, Key: s.Key}, s.Handle
+	t.who, t.handle = access.Who{ID: s.Player, Key: s.Key}, s.Handle
 	switch i := p.sessions.Identity(s.Key); {
 	case i != nil:
 		t.stats = i.Stats()
@@ -136,19 +136,4 @@ func (p *Profile) targetStored(s *wamble.Session, a *Answer) target {
 		t.stats = a.Player.Stats
 	}
 	return t
-}
-
-// mayReadStats asks the policy. A rule for one of the target's tags goes before
-// one that does not ask for tags.
-func (p *Profile) mayReadStats(s *session.Session, of policy.Who) bool {
-	tags := p.mode.law.book.Tags(of)
-	if len(tags) == 0 {
-		tags = []string{"none"}
-	}
-	for _, tag := range tags {
-		if d := p.decide(s, "stats.read", "player", "target.identity_tag", tag); d.Rule != nil && d.Rule.ContextKey != "" {
-			return d.Allowed
-		}
-	}
-	return p.decide(s, "stats.read", "player", "", "").Allowed
 }

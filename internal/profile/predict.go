@@ -4,9 +4,9 @@ import (
 	"strconv"
 
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/link"
-	"wamble/internal/policy"
 	"wamble/internal/predict"
 	"wamble/internal/session"
 	"wamble/wire"
@@ -23,7 +23,7 @@ func (p *Profile) mayPredict(s *session.Session, b *board.Board) int {
 		return -1
 	}
 	var id string
-	if p.mode.law.book.Rules("prediction.write") {
+	if p.law.Rules("prediction.write") {
 		id = strconv.FormatUint(uint64(b.ID()), 10)
 	}
 	return depthOf(p.decide(s, "prediction.write", predictsAs[o.Mode], "board", id), o.Depth)
@@ -33,14 +33,14 @@ func (p *Profile) mayPredict(s *session.Session, b *board.Board) int {
 // wants to look so deep; negative not at all.
 func (p *Profile) mayReadPredictions(s *session.Session, wants int) int {
 	var depth string
-	if p.mode.law.book.Rules("prediction.read") {
+	if p.law.Rules("prediction.read") {
 		depth = strconv.Itoa(wants)
 	}
 	return min(wants, depthOf(p.decide(s, "prediction.read", "tree", "depth", depth), p.audience.book.Options().Depth))
 }
 
 // depthOf is how deep a decision lets somebody go, negative not at all.
-func depthOf(d policy.Decision, most int) int {
+func depthOf(d access.Decision, most int) int {
 	if !d.Allowed {
 		return -1
 	}

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/internal/link"
 	"wamble/internal/session"
-	"wamble/wire"
 )
 
 // Profile is one running profile. Drive it from one goroutine:
@@ -20,31 +20,27 @@ import (
 //	submit out.Frames as one group; ask out.Loads; lease out.Leases;
 //	send out.Packets; be back at out.Next
 type Profile struct {
-	cfg      *config.Profile
-	clock    clock
-	chance   chance
-	link     *link.Server
-	boards   *board.Pool
-	sessions *session.Table
-	leases   *journal.Leases
-	loads    loads
-	gates    gates
-	draft    draft
-	seen     seen
-	mode     mode
-	audience audience
-	scratch  scratch
-	stats    Stats
-}
-
-// mode is what holds for the whole profile.
-type mode struct {
-	stage    stage
-	away     bool             // the store is
-	readOnly bool             // the journal has no room
-	caps     wire.SessionCaps // of a session with a board
-	law      law
-	supply   supply // of boards
+	cfg          *config.Profile
+	clock        clock
+	chance       chance
+	link         *link.Server
+	boards       *board.Pool
+	sessions     *session.Table
+	leases       *journal.Leases
+	loads        loads
+	gates        gates
+	draft        draft
+	seen         seen
+	law          access.Law
+	brownout     Brownout
+	stage        stage
+	supply       supply
+	announcement announcement
+	storeAway    bool // the store cannot be asked
+	journalFull  bool // the journal has no room: nothing is decided
+	audience     audience
+	scratch      scratch
+	stats        Stats
 }
 
 // clock is the time of the present step, in the two forms that rooms need.
@@ -84,13 +80,12 @@ func New(o Options) *Profile {
 		leases: journal.NewLeases(o.LeaseSize),
 		loads:  newLoads(o.MaxLoads),
 	}
-	p.mode.law.enact(o.Config)
+	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())
 	p.sessions = session.New(sessionOptions(o.Config), session.IDs{Session: p.newSessionID, Player: p.newPlayerID}, source)
 	p.scratch.holds = p.holds
 	p.boards = board.New(boardOptions(o.Config), p.newBoardID, p.chance.rng)
 	p.audience = p.newAudience(o)
-	p.mode.caps = p.caps(nil)
 	return p
 }
 
@@ -128,12 +123,12 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 		in.take(p, out)
 	}
 	p.link.Due(p.clock.since, &out.Packets)
-	if p.mode.stage != failed {
+	if p.stage != failed {
 		p.pass(out)
 	}
 	p.seal(out)
 	p.perform()
-	if p.mode.stage == failed {
+	if p.stage == failed {
 		out.withdraw() // nothing would come of it
 	}
 	p.link.Release(p.clock.since, p.gates.durable, &out.Packets)

@@ -50,8 +50,8 @@ type scratch struct {
 
 // request decides a request now, or puts it behind those of its token that wait.
 func (p *Profile) request(r *request, out *Output) {
-	row := routeOf(r.h.Ctrl)
-	if p.mode.stage != running || p.readOnly() && row.writes {
+	row := &byControl[r.h.Ctrl]
+	if p.stage != running || p.readOnly() && row.writes {
 		p.turnAway(r.id, r.h, out)
 		return
 	}
@@ -93,8 +93,8 @@ func (p *Profile) meet(r *request, row *route, out *Output) bool {
 		return true
 	}
 	what := Load{Subject: SessionOf, Token: r.h.Token}
-	if own := &p.mode.law.own; own.terms.text != "" {
-		what.Profile, what.Hash = own.Name, own.terms.hash
+	if own := &p.law.Own; own.Terms.Text != "" {
+		what.Profile, what.Hash = own.Name, own.Terms.Hash
 	}
 	p.ask(r, what, out)
 	return false

@@ -26,7 +26,7 @@ func (p *Profile) reservations(r *request, out *Output) verdict {
 // of this profile.
 func (p *Profile) reserved(r *request) []wire.Reservation {
 	var rows []wire.Reservation
-	key, own := r.session.Identity().Key(), p.mode.law.own.Name
+	key, own := r.session.Identity().Key(), p.law.Own.Name
 	held, listed := p.heldBy(r.session), false
 	if r.answer != nil {
 		for _, row := range r.answer.Reservations {
@@ -36,7 +36,7 @@ func (p *Profile) reserved(r *request) []wire.Reservation {
 			listed = listed || held != nil && row.Board == held.ID()
 			rows = append(rows, wire.Reservation{
 				Board: wire.Uint64(row.Board), ReservedAt: seconds(row.At.Unix()), ExpiresAt: seconds(row.Expires.Unix()),
-				Available: p.mode.law.place([]byte(row.Profile)) != nil && row.Profile != "", Profile: wire.Text(row.Profile),
+				Available: p.law.Place([]byte(row.Profile)) != nil && row.Profile != "", Profile: wire.Text(row.Profile),
 			})
 		}
 	}

@@ -52,6 +52,6 @@ func (in *RestoreSession) take(p *Profile, _ *Output) {
 		p.boards.Leave(p.clock.now, in.Session.ID, &p.draft)
 	}
 	if s != nil && in.Answer != nil && p.TermsHash() != ([32]byte{}) {
-		s.SetTerms(p.mode.law.own.terms.revision, in.Answer.Accepted)
+		s.SetTerms(session.RevisionOf(p.law.Own.Terms.Hash), in.Answer.Accepted)
 	}
 }

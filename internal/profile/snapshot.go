@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/journal"
 	"wamble/internal/link"
@@ -60,17 +61,18 @@ var sections = []section{
 
 // revival is what a profile is to become when everything was read.
 type revival struct {
-	p       *Profile
-	counts  counts
-	leases  *journal.Leases
-	law     law
-	seen    seen
-	waiting []Packet
-	link    *link.Server
-	session *session.Table
-	boards  *board.Pool
-	book    *predict.Book
-	hall    *spectate.Hall
+	p        *Profile
+	counts   counts
+	leases   *journal.Leases
+	law      access.Law
+	brownout Brownout
+	seen     seen
+	waiting  []Packet
+	link     *link.Server
+	session  *session.Table
+	boards   *board.Pool
+	book     *predict.Book
+	hall     *spectate.Hall
 }
 
 // Snapshot appends the whole state to dst, for the input Adopt of a profile in
@@ -79,7 +81,7 @@ type revival struct {
 // the profile does not run. Streams are left out: a connection does not outlive
 // its process, and who had one resumes by his token.
 func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
-	if p.mode.stage != running {
+	if p.stage != running {
 		return dst, errors.New("the profile does not run")
 	}
 	dst = append(dst, stateMagic...)
@@ -119,22 +121,22 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	}
 	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
 	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
-	p.mode.stage, p.mode.law = running, v.law
+	p.stage, p.law, p.brownout = running, v.law, v.brownout
 	p.audience.adopt(v)
-	p.mode.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
+	p.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
 	for i := range v.waiting {
 		v.waiting[i].take(p, out)
 	}
 }
 
 func (p *Profile) revive(state []byte) (*revival, error) {
-	if p.mode.stage != starting || p.boards.Len() > 0 || p.sessions.Len() > 0 {
+	if p.stage != starting || p.boards.Len() > 0 || p.sessions.Len() > 0 {
 		return nil, fmt.Errorf("%w: the profile has begun", ErrState)
 	}
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	v := &revival{p: p, law: p.mode.law}
+	v := &revival{p: p, law: p.law}
 	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
 	for r.Left() > 0 {
@@ -190,7 +192,7 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	c := counts{
 		Now: p.clock.now.UnixNano(), Load: p.loads.last,
 		Gate: p.gates.last, Applied: p.gates.applied, Settled: p.gates.settled, Stats: p.stats,
-		Supply: p.mode.supply.wanted, Ponder: p.mode.supply.next - p.clock.since,
+		Supply: p.supply.wanted, Ponder: p.supply.next - p.clock.since,
 	}
 	for _, s := range p.gates.pending[p.gates.first:] {
 		c.Pending = append(c.Pending, s.gate, s.seq)

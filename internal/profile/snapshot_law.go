@@ -1,11 +1,10 @@
 package profile
 
 import (
-	"cmp"
 	"encoding/json"
-	"slices"
-	"strings"
 	"time"
+
+	"wamble/internal/access"
 )
 
 // standing is a command of the host that still holds: the brownout in the first
@@ -19,28 +18,10 @@ type standing struct {
 }
 
 func saveLaw(p *Profile, dst []byte) ([]byte, error) {
-	l := &p.mode.law
-	rows := []standing{{Brownout: l.brownout}}
-	add := func(whom Whom, b ban) {
-		row := standing{Whom: whom, Until: b.until}
-		if b.denied != errBanned {
-			row.Text = strings.TrimPrefix(b.denied.Reason, banPrefix)
-		}
-		rows = append(rows, row)
+	rows := []standing{{Brownout: p.brownout}}
+	for _, b := range p.law.Bans.All() {
+		rows = append(rows, standing{Whom: Whom{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until})
 	}
-	for k, b := range l.bans.tokens {
-		add(Whom{Token: k}, b)
-	}
-	for k, b := range l.bans.keys {
-		add(Whom{Key: k}, b)
-	}
-	for k, b := range l.bans.nets {
-		add(Whom{Net: k}, b)
-	}
-	slices.SortFunc(rows[1:], func(a, b standing) int {
-		return cmp.Or(slices.Compare(a.Whom.Token[:], b.Whom.Token[:]), slices.Compare(a.Whom.Key[:], b.Whom.Key[:]),
-			a.Whom.Net.Addr().Compare(b.Whom.Net.Addr()), cmp.Compare(a.Whom.Net.Bits(), b.Whom.Net.Bits()))
-	})
 	text, err := json.Marshal(rows)
 	return append(dst, text...), err
 }
@@ -50,13 +31,13 @@ func loadLaw(v *revival, state []byte) error {
 	if err := json.Unmarshal(state, &rows); err != nil {
 		return err
 	}
-	if len(rows) == 0 || len(rows) > 1+3*maxBans {
+	if len(rows) == 0 || len(rows) > 1+3*access.MaxBans {
 		return ErrState
 	}
-	v.law.brownout = rows[0].Brownout
+	v.brownout = rows[0].Brownout
 	for _, row := range rows[1:] {
 		// At the beginning of time no ban has ended, and nothing is swept.
-		if err := v.law.bans.add(time.Time{}, &Ban{Whom: row.Whom, Text: row.Text, Until: row.Until}); err != nil {
+		if err := v.law.Bans.Add(time.Time{}, (&Ban{Whom: row.Whom, Text: row.Text, Until: row.Until}).access()); err != nil {
 			return err
 		}
 	}

@@ -117,7 +117,10 @@ func TestAdoptLaw(t *testing.T) {
 	}
 	old.step(&SetBrownout{Brownout: Brownout{NoPredictions: true}})
 	next := handOver(t, old)
-	if got, want := next.p.mode.law, old.p.mode.law; !reflect.DeepEqual(got, want) {
+	if got, want := next.p.brownout, old.p.brownout; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got, want := next.p.law, old.p.law; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

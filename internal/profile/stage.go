@@ -19,8 +19,8 @@ const (
 type Ready struct{}
 
 func (*Ready) take(p *Profile, _ *Output) {
-	if p.mode.stage == starting {
-		p.mode.stage = running
+	if p.stage == starting {
+		p.stage = running
 	}
 }
 
@@ -30,10 +30,10 @@ type JournalFailed struct{}
 
 // take turns away what waits for a load; what waits behind the gate never leaves.
 func (*JournalFailed) take(p *Profile, out *Output) {
-	if p.mode.stage == failed {
+	if p.stage == failed {
 		return
 	}
-	p.mode.stage = failed
+	p.stage = failed
 	for _, l := range p.loads.inOrder() {
 		for _, w := range l.waiting {
 			p.turnAway(w.id, w.h, out)
@@ -46,16 +46,16 @@ func (*JournalFailed) take(p *Profile, out *Output) {
 // something is turned away until Writable. Reading goes on.
 type ReadOnly struct{}
 
-func (*ReadOnly) take(p *Profile, _ *Output) { p.mode.readOnly = true }
+func (*ReadOnly) take(p *Profile, _ *Output) { p.journalFull = true }
 
 // Writable says that the journal has room again.
 type Writable struct{}
 
-func (*Writable) take(p *Profile, _ *Output) { p.mode.readOnly = false }
+func (*Writable) take(p *Profile, _ *Output) { p.journalFull = false }
 
 // readOnly reports whether nothing may be decided: the journal has no room, or
 // the host says so.
-func (p *Profile) readOnly() bool { return p.mode.readOnly || p.mode.law.brownout.ReadOnly }
+func (p *Profile) readOnly() bool { return p.journalFull || p.brownout.ReadOnly }
 
 // turnAway refuses a request that cannot be decided now, without a trace: its
 // repetition is new. The refusal is no larger than three times any request.
@@ -63,9 +63,9 @@ func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
 	to, listens := p.link.Peer(id)
 	reason := "the server is starting"
 	switch {
-	case p.mode.stage == running && p.mode.law.brownout.ReadOnly:
+	case p.stage == running && p.brownout.ReadOnly:
 		reason = "the server is read-only at present"
-	case p.mode.stage != starting:
+	case p.stage != starting:
 		reason = "the server cannot keep moves at present"
 	}
 	p.link.Abandon(id)

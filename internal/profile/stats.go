@@ -67,6 +67,6 @@ func (p *Profile) Gauges() Gauges {
 		Watchers: p.audience.hall.Len(), Predictions: p.audience.book.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,
 		BoardIDs:       p.leases.Left(wamble.BoardIDs), SessionIDs: p.leases.Left(wamble.SessionIDs),
-		Starting: p.mode.stage == starting, Failed: p.mode.stage == failed, Off: p.mode.away,
+		Starting: p.stage == starting, Failed: p.stage == failed, Off: p.storeAway,
 	}
 }

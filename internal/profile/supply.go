@@ -24,7 +24,7 @@ const (
 
 // fill brings the pool up to its size, as far as there are numbers.
 func (p *Profile) fill(out *Output) {
-	s := &p.mode.supply
+	s := &p.supply
 	if p.clock.since >= s.next {
 		s.wanted = p.boards.Options().Target(p.boards.Longest(), p.sessions.Present())
 		s.next = p.clock.since + supplyEvery
@@ -37,5 +37,5 @@ func (p *Profile) fill(out *Output) {
 
 // short reports whether boards are missing, and can be made.
 func (p *Profile) short() bool {
-	return p.boards.Len() < p.mode.supply.wanted && p.leases.Left(wamble.BoardIDs) > 0
+	return p.boards.Len() < p.supply.wanted && p.leases.Left(wamble.BoardIDs) > 0
 }

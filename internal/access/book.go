@@ -1,4 +1,4 @@
-package policy
+package access
 
 import (
 	"cmp"
@@ -39,9 +39,9 @@ const (
 	maxKept = 4096
 )
 
-// New returns the book of some rules, in the order in which they were made, and
+// NewBook returns the book of some rules, in the order in which they were made, and
 // of who carries which tag.
-func New(rules []wamble.PolicyRule, tags []wamble.PolicyTag) *Book {
+func NewBook(rules []wamble.PolicyRule, tags []wamble.PolicyTag) *Book {
 	b := &Book{
 		chapters: map[string]*chapter{}, byID: map[wamble.PlayerID][]string{}, byKey: map[wamble.PublicKey][]string{},
 		cache: map[Question]kept{},
