@@ -11,12 +11,11 @@ import (
 	"wamble/wire"
 )
 
-// audience is who is told more than the answers to his moves: who predicts, who
-// watches, and who has won.
+// audience is who is told more than the answers to his moves: who predicts, and
+// who watches.
 type audience struct {
-	book   *predict.Book
-	hall   *spectate.Hall
-	prizes prizes
+	book *predict.Book
+	hall *spectate.Hall
 	// observe is Profile.observed, while the hall is open.
 	observe func(*board.Board)
 	gains   []predict.Gain // of the present request
@@ -32,7 +31,6 @@ func (p *Profile) newAudience(o Options) audience {
 		book:    predict.New(predictOptions(o.Config), p.newPredictionID, key),
 		hall:    spectate.New(spectateOptions(o.Config)),
 		observe: p.observed,
-		prizes:  newPrizes(),
 	}
 }
 

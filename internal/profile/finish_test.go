@@ -180,11 +180,3 @@ func TestOnePlayerTwoSessions(t *testing.T) {
 		t.Errorf("got a rating of %v, want 1216", got)
 	}
 }
-
-func TestPoints(t *testing.T) {
-	for points, want := range map[float64]string{10: "10", 6.6666: "6.6666", 0.0001: "0.0001", 2.5: "2.5", 100: "100"} {
-		if got := string(appendPoints(nil, points)); got != want {
-			t.Errorf("%v: got %s, want %s", points, got, want)
-		}
-	}
-}

@@ -220,9 +220,9 @@ func TestLeaderboardIsKept(t *testing.T) {
 		t.Error("an old page was shown")
 	}
 	for n := range 3 * maxPages {
-		r.p.loads.pages.keep(r.now, wamble.LeaderboardQuery{Offset: n}, &wamble.Leaderboard{})
+		r.p.pages.keep(r.now, wamble.LeaderboardQuery{Offset: n}, &wamble.Leaderboard{})
 	}
-	if n := len(r.p.loads.pages.kept); n > maxPages {
+	if n := len(r.p.pages.kept); n > maxPages {
 		t.Errorf("%d pages are kept, want %d at most", n, maxPages)
 	}
 }

@@ -18,7 +18,6 @@ type loads struct {
 	last    uint64 // number of the last load
 	byID    map[uint64]*load
 	byToken map[wamble.Token]*load
-	pages   pages
 }
 
 // load is one question, and the requests of its token in the order in which

@@ -103,7 +103,7 @@ func (p *Profile) next() time.Time {
 	if a := &p.announcement; len(a.tokens) > 0 {
 		sooner(a.next)
 	}
-	if at, ok := p.audience.prizes.next(); ok {
+	if at, ok := p.rewards.prizes.Next(); ok {
 		sooner(p.clock.at(at))
 	}
 	if at, ok := p.audience.hall.Next(); ok && p.stage == running {

@@ -10,6 +10,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/internal/link"
+	"wamble/internal/reward"
 	"wamble/internal/session"
 )
 
@@ -39,6 +40,8 @@ type Profile struct {
 	storeAway    bool // the store cannot be asked
 	journalFull  bool // the journal has no room: nothing is decided
 	audience     audience
+	rewards      rewards
+	pages        pages // of the leaderboard
 	scratch      scratch
 	stats        Stats
 }
@@ -73,12 +76,13 @@ func New(o Options) *Profile {
 	source := rand.NewChaCha8(o.Seed)
 	start := o.Now.Round(0).UTC() // the wall clock alone: a replay has no other
 	p := &Profile{
-		cfg:    o.Config,
-		clock:  clock{epoch: start, now: start},
-		chance: chance{source, rand.New(source)},
-		link:   link.NewServer(link.Config{}),
-		leases: journal.NewLeases(o.LeaseSize),
-		loads:  newLoads(o.MaxLoads),
+		cfg:     o.Config,
+		clock:   clock{epoch: start, now: start},
+		chance:  chance{source, rand.New(source)},
+		link:    link.NewServer(link.Config{}),
+		leases:  journal.NewLeases(o.LeaseSize),
+		loads:   newLoads(o.MaxLoads),
+		rewards: rewards{prizes: reward.NewPrizes()},
 	}
 	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())

@@ -49,14 +49,14 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 		return done
 	}
 	q, index := pageOf(r)
-	ranks := p.loads.pages.find(p.clock.now, q)
+	ranks := p.pages.find(p.clock.now, q)
 	if r.asked && r.subject == RanksOf {
 		if r.answer == nil || r.answer.Ranks == nil {
 			p.deny(r, brokenOf(RanksOf))
 			return done
 		}
 		ranks = r.answer.Ranks
-		p.loads.pages.keep(p.clock.now, q, ranks)
+		p.pages.keep(p.clock.now, q, ranks)
 	}
 	if ranks == nil {
 		return p.ask(r, Load{Subject: RanksOf, Token: r.h.Token, Page: q}, out)

@@ -45,7 +45,6 @@ type scratch struct {
 	push     []byte
 	released []board.Released
 	ended    []session.Ended
-	rewards  rewards
 }
 
 // request decides a request now, or puts it behind those of its token that wait.
