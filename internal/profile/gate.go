@@ -78,10 +78,9 @@ func (in *Durable) take(p *Profile, _ *Output) {
 	p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
 }
 
-func (in *Durable) pack(w *pack.Writer) error {
+func (in *Durable) pack(w *pack.Writer) {
 	w.Uint(in.Gate)
 	w.Uint(in.Seq)
-	return nil
 }
 
 func (in *Durable) unpack(r *pack.Reader) { in.Gate, in.Seq = r.Uint(), r.Uint() }
@@ -94,10 +93,7 @@ func (in *Applied) take(p *Profile, _ *Output) {
 	p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
 }
 
-func (in *Applied) pack(w *pack.Writer) error {
-	w.Uint(in.Seq)
-	return nil
-}
+func (in *Applied) pack(w *pack.Writer) { w.Uint(in.Seq) }
 
 func (in *Applied) unpack(r *pack.Reader) { in.Seq = r.Uint() }
 

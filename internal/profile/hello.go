@@ -15,23 +15,20 @@ import (
 func (p *Profile) hello(r *request, out *Output) verdict {
 	if v := r.h.ClientVersion(); v > wire.Version {
 		reason := fmt.Sprintf("upgrade required (client=%d server=%d)", v, wire.Version)
-		p.deny(r, &wamble.Denied{Code: wamble.UnsupportedVersion, Reason: reason, Blocking: true})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.UnsupportedVersion, Reason: reason, Blocking: true})
 	}
 	s, isNew := r.session, false
 	if s == nil && !r.granted.IsZero() {
 		s = p.sessions.Find(r.granted) // his answer got lost, and he asks again
 	}
 	if s == nil && p.brownout.NoNewSessions {
-		p.deny(r, errNoNewPlayers)
-		return done
+		return p.deny(r, errNoNewPlayers)
 	}
 	if s == nil {
 		from, _ := p.link.Peer(r.id)
 		var err error
 		if s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.draft); err != nil {
-			p.deny(r, deniedOf(err))
-			return done
+			return p.deny(r, deniedOf(err))
 		}
 	}
 	t := &p.law.Own.Terms
@@ -46,8 +43,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 			p.draft.discard()
 			p.sessions.Discard(s)
 		}
-		p.deny(r, deniedOf(err))
-		return done
+		return p.deny(r, deniedOf(err))
 	}
 	p.stats.Hellos++
 	if isNew {

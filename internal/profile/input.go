@@ -17,11 +17,9 @@ type Input interface {
 }
 
 // packed is an Input that is recorded in bytes of its own, because there are many
-// of its kind or much in one, or because not all values are valid. The others are
-// recorded as JSON.
+// of its kind or much in one. The others are recorded as JSON.
 type packed interface {
-	Input
-	pack(w *pack.Writer) error
+	pack(w *pack.Writer)
 	unpack(r *pack.Reader)
 }
 
@@ -81,8 +79,8 @@ func InputName(in Input) string { return inputs[rowOf[reflect.TypeOf(in)]].name 
 func AppendInput(dst []byte, in Input) ([]byte, error) {
 	w := pack.Writer(append(dst, inputs[rowOf[reflect.TypeOf(in)]].number))
 	if own, ok := in.(packed); ok {
-		err := own.pack(&w)
-		return w, err
+		own.pack(&w)
+		return w, nil
 	}
 	text, err := json.Marshal(in)
 	w.Bytes(text)

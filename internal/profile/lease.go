@@ -2,7 +2,6 @@ package profile
 
 import (
 	"wamble"
-	"wamble/internal/pack"
 )
 
 // Lease is a wish for Count numbers of a sequence.
@@ -18,33 +17,10 @@ type Leased struct {
 	Blocks   []wamble.Block
 }
 
-func (in *Leased) take(p *Profile, _ *Output) { p.leases.Add(in.Sequence, in.Blocks) }
-
-func (in *Leased) pack(w *pack.Writer) error {
-	w.Raw(byte(in.Sequence))
-	packBlocks(w, in.Blocks)
-	return nil
-}
-
-func (in *Leased) unpack(r *pack.Reader) {
-	in.Sequence = wamble.Sequence(r.Octet())
-	r.Must(int(in.Sequence) < len(wamble.Sequences()))
-	in.Blocks = unpackBlocks(r)
-}
-
-func packBlocks(w *pack.Writer, blocks []wamble.Block) {
-	w.Uint(uint64(len(blocks)))
-	for _, b := range blocks {
-		w.Int(b.First)
-		w.Int(b.Count)
+func (in *Leased) take(p *Profile, _ *Output) {
+	if int(in.Sequence) < len(wamble.Sequences()) { // a damaged recording may say anything
+		p.leases.Add(in.Sequence, in.Blocks)
 	}
-}
-
-func unpackBlocks(r *pack.Reader) (blocks []wamble.Block) {
-	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-		blocks = append(blocks, wamble.Block{First: r.Int(), Count: r.Int()})
-	}
-	return blocks
 }
 
 // leased are the sequences of which a profile needs numbers.

@@ -88,13 +88,14 @@ func (ls *loads) clear() {
 	clear(ls.byToken)
 }
 
-// ask lets a request wait for a load, if the store can be asked.
+// ask lets a request wait for a load, or denies the request if the store cannot be
+// asked.
 func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	switch {
 	case p.storeAway:
-		return p.refuse(r, errAway, out)
+		return p.deny(r, errAway)
 	case len(p.loads.byID) >= p.loads.most:
-		return p.refuse(r, errBusy, out)
+		return p.deny(r, errBusy)
 	}
 	p.loads.last++
 	what.ID = p.loads.last
@@ -102,24 +103,17 @@ func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	p.loads.byID[l.ID], p.loads.byToken[l.Token] = l, l
 	out.Loads = append(out.Loads, what)
 	p.stats.Loads++
-	return p.queue(l, r, out)
+	return p.queue(l, r)
 }
 
-// queue copies a request behind a load.
-func (p *Profile) queue(l *load, r *request, out *Output) verdict {
+// queue copies a request behind a load, or denies it if there is no room.
+func (p *Profile) queue(l *load, r *request) verdict {
 	if len(l.waiting) == maxWaiting {
-		return p.refuse(r, errBusy, out)
+		return p.deny(r, errBusy)
 	}
 	w := waiting{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted}
 	l.waiting = append(l.waiting, w)
 	return waits
-}
-
-// refuse ends a request that cannot wait.
-func (p *Profile) refuse(r *request, why *wamble.Denied, out *Output) verdict {
-	p.deny(r, why)
-	p.finish(r, out)
-	return waits // it is finished here
 }
 
 // StoreAway says that the store cannot be asked, until StoreBack. It can at first.
@@ -189,7 +183,8 @@ func (in *Loaded) take(p *Profile, out *Output) {
 			r.asked, r.subject, r.game, r.stored, r.answer = true, l.Subject, in.Board, in.Session, in.Answer
 		}
 		if denied != nil && (i == 0 || l.Subject == SessionOf) {
-			p.refuse(r, denied, out)
+			p.deny(r, denied)
+			p.finish(r, out)
 			continue
 		}
 		p.request(r, out)

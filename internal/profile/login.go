@@ -32,8 +32,7 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	}
 	p.sessions.Wrote(s, p.comingGate(out))
 	if err := p.sessions.Link(p.clock.now, s, key, stored, &p.draft); err != nil {
-		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
 	}
 	p.boards.Identify(s.ID(), true)
 	return p.loggedIn(r, s, out)
@@ -61,7 +60,7 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	case !p.sessions.MayLogin(p.clock.now, from.IP(), key):
 		return p.failLogin(r), false
 	case !here && p.storeAway:
-		return p.refuse(r, errAway, out), false
+		return p.deny(r, errAway), false
 	case p.sessions.Prove(p.clock.now, r.session, key, signature) != nil:
 		return p.failLogin(r), false
 	case !here:

@@ -29,14 +29,12 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		// say what was played there.
 		if r.game == nil || r.game.Profile != p.cfg.Name || !board.RepeatsStored(r.game, s.ID(), uci) {
 			p.stats.Rejected++
-			p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
-			return done
+			return p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 		}
 		p.stats.Repeats++
 	default:
 		p.stats.Rejected++
-		p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
 	}
 	next, taken, err := p.seat(s)
 	if err != nil {

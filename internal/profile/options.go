@@ -1,13 +1,11 @@
 package profile
 
 import (
-	"encoding/json"
 	"time"
 
 	"wamble/internal/board"
 	"wamble/internal/config"
 	"wamble/internal/link"
-	"wamble/internal/pack"
 	"wamble/internal/predict"
 	"wamble/internal/session"
 	"wamble/internal/spectate"
@@ -44,6 +42,9 @@ type Configure struct{ Config *config.Profile }
 
 func (in *Configure) take(p *Profile, _ *Output) {
 	c := in.Config
+	if c == nil {
+		return // a damaged recording
+	}
 	p.cfg = c
 	p.law.Enact(c)
 	p.audience.book.Reconfigure(predictOptions(c))
@@ -52,16 +53,6 @@ func (in *Configure) take(p *Profile, _ *Output) {
 	p.sessions.Reconfigure(sessionOptions(c))
 	p.boards.Reconfigure(boardOptions(c))
 	p.supply.next = 0
-}
-
-func (in *Configure) pack(w *pack.Writer) error {
-	text, err := json.Marshal(in.Config)
-	w.Bytes(text)
-	return err
-}
-
-func (in *Configure) unpack(r *pack.Reader) {
-	r.Must(json.Unmarshal(r.Bytes(), &in.Config) == nil && in.Config != nil)
 }
 
 // firstWait is the shortest first wait for an ACK: copies that come sooner sit in

@@ -26,10 +26,9 @@ func (in *Packet) take(p *Profile, out *Output) {
 	}
 }
 
-func (in *Packet) pack(w *pack.Writer) error {
+func (in *Packet) pack(w *pack.Writer) {
 	PackPeer(w, in.Peer)
 	w.Bytes(in.Data)
-	return nil
 }
 
 func (in *Packet) unpack(r *pack.Reader) { in.Peer, in.Data = unpackPeer(r), r.Bytes() }
@@ -38,10 +37,3 @@ func (in *Packet) unpack(r *pack.Reader) { in.Peer, in.Data = unpackPeer(r), r.B
 type PeerClosed struct{ Peer wamble.Peer }
 
 func (in *PeerClosed) take(p *Profile, _ *Output) { p.link.Forget(in.Peer) }
-
-func (in *PeerClosed) pack(w *pack.Writer) error {
-	PackPeer(w, in.Peer)
-	return nil
-}
-
-func (in *PeerClosed) unpack(r *pack.Reader) { in.Peer = unpackPeer(r) }

@@ -59,8 +59,7 @@ func statsID(fields []wire.Field, r *request) []wire.Field {
 }
 
 func (p *Profile) denyStats(r *request, d *wamble.Denied) verdict {
-	p.denyWith(r, d, statsID(p.named(r), r))
-	return done
+	return p.denyWith(r, d, statsID(p.named(r), r))
 }
 
 // targetOf finds out whose stats a request is about. If the store has to be

@@ -90,8 +90,7 @@ func (p *Profile) predictions(r *request, _ *Output) verdict {
 	}
 	depth = p.mayReadPredictions(r.session, depth)
 	if depth < 0 || p.boards.Board(r.h.Board) == nil {
-		p.deny(r, &wamble.Denied{Code: wamble.PredictionReadFailed, Reason: "prediction read failed"})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.PredictionReadFailed, Reason: "prediction read failed"})
 	}
 	limit := int(m.Limit)
 	if limit == 0 || limit > wire.MaxRows {

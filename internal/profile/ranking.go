@@ -45,15 +45,13 @@ func (ps *pages) keep(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Le
 // leaderboard shows a page of the leaderboard, and the row of the asker.
 func (p *Profile) leaderboard(r *request, out *Output) verdict {
 	if r.session == nil {
-		p.deny(r, errNoRequester)
-		return done
+		return p.deny(r, errNoRequester)
 	}
 	q, index := pageOf(r)
 	ranks := p.pages.find(p.clock.now, q)
 	if r.asked && r.subject == RanksOf {
 		if r.answer == nil || r.answer.Ranks == nil {
-			p.deny(r, brokenOf(RanksOf))
-			return done
+			return p.deny(r, brokenOf(RanksOf))
 		}
 		ranks = r.answer.Ranks
 		p.pages.keep(p.clock.now, q, ranks)

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/link"
 	"wamble/internal/session"
@@ -30,8 +31,8 @@ type request struct {
 type verdict uint8
 
 const (
-	done  verdict = iota // answered
-	waits                // for a load; it is copied
+	done  verdict = iota // it has its answers; Profile.finish comes next
+	waits                // it was copied, and waits for a load
 )
 
 // scratch is memory that handlers use again.
@@ -54,32 +55,40 @@ func (p *Profile) request(r *request, out *Output) {
 		p.turnAway(r.id, r.h, out)
 		return
 	}
-	if l := p.loads.byToken[r.h.Token]; l != nil {
-		p.queue(l, r, out)
-		return
-	}
-	if d := p.outside(r); d != nil {
-		p.refuse(r, d, out)
-		return
-	}
-	if !p.meet(r, row, out) {
-		return
-	}
-	if d := p.inside(r, row); d != nil {
-		p.refuse(r, d, out)
-		return
-	}
-	if row.terms && !p.agreed(r, out) {
-		return
-	}
-	if row.handle(p, r, out) == done {
+	if p.handle(r, row, out) == done {
 		p.finish(r, out)
 	}
 }
 
-// meet finds out whose request it is. It reports false when the request waits
-// for the store to say, or was refused because that cannot be.
-func (p *Profile) meet(r *request, row *route, out *Output) bool {
+// handle leads a request to its handler, past everything that may deny it or let
+// it wait.
+func (p *Profile) handle(r *request, row *route, out *Output) verdict {
+	if l := p.loads.byToken[r.h.Token]; l != nil {
+		return p.queue(l, r)
+	}
+	if d := p.outside(r); d != nil {
+		return p.deny(r, d)
+	}
+	if !p.meet(r, row) {
+		return p.ask(r, p.askSession(r), out)
+	}
+	if d := p.inside(r, row); d != nil {
+		return p.deny(r, d)
+	}
+	if row.terms {
+		accepted, known := p.hasAccepted(r, &p.law.Own)
+		switch {
+		case !known:
+			return p.ask(r, p.askTerms(r, &p.law.Own), out)
+		case !accepted:
+			return p.deny(r, access.ErrTerms)
+		}
+	}
+	return row.handle(p, r, out)
+}
+
+// meet finds out whose request r is. It reports false when only the store can say.
+func (p *Profile) meet(r *request, row *route) bool {
 	if row.looks != nowhere {
 		r.session = p.sessions.Find(r.h.Token)
 	}
@@ -88,15 +97,17 @@ func (p *Profile) meet(r *request, row *route, out *Output) bool {
 		p.link.Vouch(r.id)
 		return true
 	}
-	if row.looks != everywhere || r.asked && r.subject == SessionOf || r.h.Token.IsZero() || p.sessions.Over(r.h.Token) {
-		return true
-	}
+	return row.looks != everywhere || r.asked && r.subject == SessionOf || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
+}
+
+// askSession is the question for the session of a request, and whether it has
+// accepted the terms, if there are any.
+func (p *Profile) askSession(r *request) Load {
 	what := Load{Subject: SessionOf, Token: r.h.Token}
 	if own := &p.law.Own; own.Terms.Text != "" {
 		what.Profile, what.Hash = own.Name, own.Terms.Hash
 	}
-	p.ask(r, what, out)
-	return false
+	return what
 }
 
 // finish says that a request has its answers. They leave when what was decided
@@ -109,10 +120,10 @@ func (p *Profile) finish(r *request, out *Output) {
 
 // deny answers a request with an ERROR. One that is about a board or a player
 // who does not exist says which board was meant.
-func (p *Profile) deny(r *request, d *wamble.Denied) { p.denyWith(r, d, p.named(r)) }
+func (p *Profile) deny(r *request, d *wamble.Denied) verdict { return p.denyWith(r, d, p.named(r)) }
 
 // denyWith is deny with more fields.
-func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) {
+func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) verdict {
 	p.stats.Refused++
 	h := wire.Header{Token: r.h.Token}
 	if echoes(r.h.Ctrl, d.Code) {
@@ -122,6 +133,7 @@ func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) {
 		fields = append(fields, wire.Int(wire.KeyErrorBlocking, 1))
 	}
 	link.Answer(p.link, r.id, h, wire.Error{Code: d.Code, Reason: wire.Text(d.Reason)}, fields...)
+	return done
 }
 
 // named begins the fields of an answer with the number of its request, if that

@@ -106,10 +106,7 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 // Output.Troubles. What waited for the store is asked again.
 type Adopt struct{ Data []byte }
 
-func (in *Adopt) pack(w *pack.Writer) error {
-	w.Bytes(in.Data)
-	return nil
-}
+func (in *Adopt) pack(w *pack.Writer) { w.Bytes(in.Data) }
 
 func (in *Adopt) unpack(r *pack.Reader) { in.Data = r.Bytes() }
 
@@ -230,7 +227,12 @@ func (c *counts) gates() gates {
 func saveLeases(p *Profile, dst []byte) ([]byte, error) {
 	w := pack.Writer(dst)
 	for _, s := range wamble.Sequences() {
-		packBlocks(&w, p.leases.Blocks(s))
+		blocks := p.leases.Blocks(s)
+		w.Uint(uint64(len(blocks)))
+		for _, b := range blocks {
+			w.Int(b.First)
+			w.Int(b.Count)
+		}
 	}
 	return w, nil
 }
@@ -239,9 +241,11 @@ func loadLeases(v *revival, state []byte) error {
 	r := pack.NewReader(state)
 	v.leases = journal.NewLeases(v.p.leases.Size())
 	for _, s := range wamble.Sequences() {
-		blocks := unpackBlocks(&r)
-		for _, b := range blocks {
+		var blocks []wamble.Block
+		for n := r.Uint(); n > 0 && !r.Bad(); n-- {
+			b := wamble.Block{First: r.Int(), Count: r.Int()}
 			r.Must(b.First > 0 && b.Count > 0)
+			blocks = append(blocks, b)
 		}
 		v.leases.Add(s, blocks)
 	}

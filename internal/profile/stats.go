@@ -70,3 +70,6 @@ func (p *Profile) Gauges() Gauges {
 		Starting: p.stage == starting, Failed: p.stage == failed, Off: p.storeAway,
 	}
 }
+
+// Census counts the boards by status; an archived one is no longer here.
+func (p *Profile) Census() [wamble.Archived]int { return p.boards.Census() }

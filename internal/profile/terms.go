@@ -18,29 +18,6 @@ func (p *Profile) TermsHash() [32]byte {
 	return [32]byte{}
 }
 
-// agreed reports whether a request may go on as far as the terms are concerned.
-// If not, the request was refused, or waits for the store to say.
-func (p *Profile) agreed(r *request, out *Output) bool {
-	t := &p.law.Own.Terms
-	if t.Text == "" {
-		return true
-	}
-	if r.session == nil {
-		p.refuse(r, access.ErrTerms, out)
-		return false
-	}
-	accepted, known := r.session.Terms(session.RevisionOf(t.Hash))
-	switch {
-	case accepted:
-		return true
-	case known:
-		p.refuse(r, access.ErrTerms, out)
-	default:
-		p.ask(r, p.askTerms(r, &p.law.Own), out)
-	}
-	return false
-}
-
 // askTerms is the question whether a session has accepted the terms of a place.
 func (p *Profile) askTerms(r *request, at *access.Place) Load {
 	return Load{Subject: TermsOf, Token: r.h.Token, Session: r.session.ID(), Profile: at.Name, Hash: at.Terms.Hash}
@@ -84,11 +61,9 @@ func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 	name := r.message.(*wire.AcceptProfileTOS).Name
 	switch {
 	case p.law.Place(name) == nil || p.law.Place(name).Name != own.Name || own.Terms.Text == "":
-		p.deny(r, errNoTerms)
-		return done
+		return p.deny(r, errNoTerms)
 	case s == nil:
-		p.deny(r, errNoSession)
-		return done
+		return p.deny(r, errNoSession)
 	}
 	revision := session.RevisionOf(own.Terms.Hash)
 	if accepted, _ := s.Terms(revision); !accepted {
