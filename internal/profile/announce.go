@@ -15,7 +15,7 @@ type announcement struct {
 	next   time.Time      // when the next portion is due
 }
 
-// A portion, and the time between two: 12,800 a second.
+// The size of a portion, and the time between two: 12,800 players a second.
 const (
 	announcedAtOnce = 128
 	announcedEvery  = 10 * time.Millisecond

@@ -22,5 +22,5 @@ func (in *Archive) take(p *Profile, out *Output) {
 	p.expire(in.Board)
 	out.Finished = append(out.Finished, f)
 	p.seal(out)
-	p.lost(board.Released{Board: in.Board, Session: holder, Why: board.Ended}, out)
+	p.revoked(board.Released{Board: in.Board, Session: holder, Why: board.Ended}, out)
 }

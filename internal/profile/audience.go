@@ -24,8 +24,8 @@ type audience struct {
 }
 
 func (p *Profile) newAudience(o Options) audience {
-	// The key of the pseudonyms is of the same secret as the tokens, but tells
-	// nothing of them.
+	// The key of the pseudonyms comes from the same secret as the tokens, but does
+	// not reveal them.
 	key := sha256.Sum256(append([]byte("wamble pseudonyms"), o.Seed[:]...))
 	return audience{
 		book:    predict.New(predictOptions(o.Config), p.newPredictionID, key),
@@ -34,7 +34,7 @@ func (p *Profile) newAudience(o Options) audience {
 	}
 }
 
-// capsAt is what a session may do with a board, nil if it has none.
+// capsAt is what a session may do with board b, nil if it has none.
 func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 	caps := p.capsOf(s)
 	if b == nil {
@@ -49,14 +49,14 @@ func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 // observed tells the hall of a board that has changed.
 func (p *Profile) observed(b *board.Board) {
 	if b.Watchable() {
-		p.audience.hall.Show(p.sight(b))
+		p.audience.hall.Show(p.spectated(b))
 	} else {
-		p.audience.hall.Hide(p.sight(b))
+		p.audience.hall.Hide(p.spectated(b))
 	}
 }
 
-// sight is what spectators see of a board.
-func (p *Profile) sight(b *board.Board) spectate.Board {
+// spectated is what spectators see of a board.
+func (p *Profile) spectated(b *board.Board) spectate.Board {
 	s := spectate.Board{
 		ID: b.ID(), Version: b.Version(), Position: b.Position(), Chess960: b.Variant() >= 0,
 		Attraction: b.Attraction(p.clock.now, p.boards.Options()),
@@ -78,7 +78,7 @@ func (p *Profile) openHall() {
 	}
 	hall.Open(p.clock.now, func(yield func(spectate.Board) bool) {
 		for b := range p.boards.All() {
-			if b.Watchable() && !yield(p.sight(b)) {
+			if b.Watchable() && !yield(p.spectated(b)) {
 				return
 			}
 		}
@@ -86,34 +86,34 @@ func (p *Profile) openHall() {
 	p.boards.Observe(p.audience.observe)
 }
 
-// perform shows spectators what is due. Everything that was decided is sealed:
-// what they see leaves when it is durable.
-func (p *Profile) perform() {
+// showSpectators sends spectators the updates that are due. Everything that was
+// decided is sealed, so that what spectators see leaves when it is durable.
+func (p *Profile) showSpectators() {
 	hall := p.audience.hall
 	if p.stage != running || !hall.IsOpen() && hall.Len() == 0 {
 		return
 	}
 	p.openHall()
-	hall.Due(p.clock.now, (*house)(p))
+	hall.Due(p.clock.now, (*toSpectators)(p))
 	if !hall.IsOpen() {
 		p.boards.Observe(nil)
 	}
 }
 
-// house is a profile as its spectators need it.
-type house Profile
+// toSpectators is a Profile as package spectate needs it.
+type toSpectators Profile
 
 // maxHeld is how many packets may wait for the journal before spectators are
 // sent no more.
 const maxHeld = 1 << 14
 
-func (h *house) Send(token wamble.Token, packet []byte) bool {
+func (h *toSpectators) Send(token wamble.Token, packet []byte) bool {
 	return h.link.PushLatest(token, packet, h.gates.last)
 }
 
-func (h *house) Room() int { return maxHeld - h.link.Held() }
+func (h *toSpectators) Room() int { return maxHeld - h.link.Held() }
 
-func (h *house) Guest(id wamble.SessionID) (spectate.Guest, bool) {
+func (h *toSpectators) Guest(id wamble.SessionID) (spectate.Guest, bool) {
 	s := h.sessions.ByID(id)
 	if s == nil || h.sessions.Over(s.Token()) || !h.link.Linked(s.Token()) {
 		return spectate.Guest{}, false
@@ -137,7 +137,7 @@ func savePredictions(p *Profile, dst []byte) ([]byte, error) {
 	return p.audience.book.Snapshot(dst), nil
 }
 
-func loadPredictions(v *revival, state []byte) (err error) {
+func loadPredictions(v *adoption, state []byte) (err error) {
 	v.book, err = predict.Load(predictOptions(v.p.cfg), v.p.newPredictionID, state)
 	return err
 }
@@ -146,14 +146,14 @@ func saveSpectators(p *Profile, dst []byte) ([]byte, error) {
 	return p.audience.hall.Snapshot(dst), nil
 }
 
-func loadSpectators(v *revival, state []byte) (err error) {
+func loadSpectators(v *adoption, state []byte) (err error) {
 	v.hall, err = spectate.Load(spectateOptions(v.p.cfg), state)
 	return err
 }
 
-// adopt takes over who predicts and watches. The hall is closed; the next step
+// adopt takes over predictions and spectators. The hall is closed; the next step
 // opens it.
-func (a *audience) adopt(v *revival) {
+func (a *audience) adopt(v *adoption) {
 	if v.book != nil {
 		a.book = v.book
 	}

@@ -6,8 +6,8 @@ import (
 	"wamble/internal/access"
 )
 
-// Ban ends sessions as Kick does, and keeps them out. It is forgotten when the
-// profile ends: the caller tells it again.
+// Ban ends sessions as Kick does, and keeps them out. A Profile forgets its bans
+// when it ends: the caller tells the next one.
 type Ban struct {
 	Whom  Whom
 	Text  string    // the reason, for the players

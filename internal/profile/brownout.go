@@ -3,7 +3,7 @@ package profile
 // Brownout is what a profile does without so that the rest goes on. The zero
 // value is full service.
 type Brownout struct {
-	NoNewSessions bool // who is not known yet is turned away
+	NoNewSessions bool // players without a session are turned away
 	NoPredictions bool // no new ones
 	SlowWatching  bool // spectators get fewer updates
 	ReadOnly      bool // nothing is decided: no moves, no hellos

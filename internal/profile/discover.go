@@ -31,7 +31,7 @@ func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 	return done
 }
 
-// maxMissing is how much of the name of a profile is echoed that is not there.
+// maxMissing is how many bytes of the name of an unknown profile are echoed.
 const maxMissing = 80
 
 // missing says that there is no such profile, or none that the asker may know.
@@ -39,8 +39,8 @@ func missing(name []byte) wire.Text {
 	return append(wire.Text("NOTFOUND;"), wire.Limit(name, maxMissing)...)
 }
 
-// profileInfo tells about one profile. One that is hidden is not told from one
-// that does not exist.
+// profileInfo tells about one profile. A hidden profile is answered like one that
+// does not exist.
 func (p *Profile) profileInfo(r *request, out *Output) verdict {
 	name := r.message.(*wire.GetProfileInfo).Name
 	at := p.law.Place(name)
@@ -53,7 +53,7 @@ func (p *Profile) profileInfo(r *request, out *Output) verdict {
 		return p.ask(r, p.askTerms(r, at), out)
 	}
 	v := view{fields: p.scratch.fields[:0]}
-	p.portray(&v, r.session, at, accepted)
+	p.addProfileFields(&v, r.session, at, accepted)
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileInfo{Info: infoOf(at)}, v.fields...)
 	return done
 }
@@ -86,8 +86,8 @@ func infoOf(at *access.Place) wire.Text {
 	return wire.Limit(strconv.AppendInt(b, int64(at.Visibility), 10), wire.TextLimit)
 }
 
-// portray adds the fields of PROFILE_INFO in their order.
-func (p *Profile) portray(v *view, s *session.Session, at *access.Place, accepted bool) {
+// addProfileFields adds the fields of PROFILE_INFO in their order.
+func (p *Profile) addProfileFields(v *view, s *session.Session, at *access.Place, accepted bool) {
 	caps, hasTerms := int64(0), at.Terms.Text != ""
 	if p.law.AllowsAt(p.clock.now, whoOf(s), at, wire.CtrlClientHello) {
 		caps |= wire.ProfileMayJoin
@@ -112,5 +112,5 @@ func oneIf(b bool) int64 {
 	return 0
 }
 
-// heldBy is the board of a session, nil if it has none.
+// heldBy is the board that a session holds, nil if it holds none.
 func (p *Profile) heldBy(s *session.Session) *board.Board { return p.boards.Held(s.ID()) }

@@ -64,7 +64,7 @@ func (p *Profile) outside(r *request) *wamble.Denied {
 }
 
 // inside returns why a request is refused now that it is known whose it is: a
-// ban of the identity, the policy, and that there is nobody.
+// ban of the identity, the policy, or that a player is needed and there is none.
 func (p *Profile) inside(r *request, row *route) *wamble.Denied {
 	who := whoOf(r.session)
 	if d := p.law.Bans.OfKey(p.clock.now, who.Key); d != nil {
@@ -91,8 +91,8 @@ func (p *Profile) capsOf(s *session.Session) wire.SessionCaps {
 	return p.caps(s)
 }
 
-// caps returns what the policy lets a session do, nil for a guest, and what there
-// is.
+// caps returns what the policy lets a session do, nil for a guest, without what
+// is switched off.
 func (p *Profile) caps(s *session.Session) wire.SessionCaps {
 	caps := p.law.Caps(p.clock.now, whoOf(s))
 	if !p.audience.book.Open() {

@@ -9,8 +9,8 @@ import (
 )
 
 // finished is the one place where a finished game meets the other rooms. The
-// board has left the pool, and its result is in the draft of this request; what
-// it is worth goes there, too.
+// board has left the pool, and its result is in the draft of this request, where
+// payouts and ratings go, too.
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
 	p.expire(f.Board.ID())
@@ -37,8 +37,8 @@ type winner struct {
 }
 
 // reward shares the pot of a game among its players, and changes their ratings.
-// Of a player whose session is in memory all is known; of the others the board
-// knows enough.
+// The ratings of players whose sessions are in memory are read there; those of
+// the others were written down with the board.
 func (p *Profile) reward(f *board.Finished) {
 	w, scoring := &p.rewards, &p.cfg.Scoring
 	w.contributors = f.Board.Contributors(w.contributors[:0], scoring.MaxContributors)
@@ -69,9 +69,9 @@ func (p *Profile) reward(f *board.Finished) {
 	}
 }
 
-// congratulate tells those who are here what they won, and keeps all winners in
-// memory until the store has that. What was decided must be sealed.
-func (p *Profile) congratulate(out *Output) {
+// tellWinners tells those who are here what they won, and keeps all winners in
+// memory until the store has their rewards. What was decided must be sealed.
+func (p *Profile) tellWinners(out *Output) {
 	w := &p.rewards
 	for _, won := range w.winners {
 		p.sessions.Wrote(won.session, p.gates.last)

@@ -19,7 +19,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	}
 	s, isNew := r.session, false
 	if s == nil && !r.granted.IsZero() {
-		s = p.sessions.Find(r.granted) // his answer got lost, and he asks again
+		s = p.sessions.Find(r.granted) // the first answer got lost, and the player asks again
 	}
 	if s == nil && p.brownout.NoNewSessions {
 		return p.deny(r, errNoNewPlayers)
@@ -38,8 +38,8 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		return p.ask(r, p.askTerms(r, &p.law.Own), out)
 	}
 	b, taken, err := p.seat(s)
-	if err != nil && !standsBy(r, err) {
-		if isNew { // nobody was told of him
+	if err != nil && !contentWithoutBoard(r, err) {
+		if isNew { // nobody was told of the session
 			p.draft.discard()
 			p.sessions.Discard(s)
 		}
@@ -51,13 +51,13 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	}
 	p.answerHello(r, s, b)
 	p.sealFor(s, out)
-	p.lost(taken, out)
+	p.revoked(taken, out)
 	return done
 }
 
-// standsBy reports whether a player is content without a board when there is
-// none: he watches, and says hello again. He holds 0.
-func standsBy(r *request, err error) bool {
+// contentWithoutBoard reports whether a player who gets no board wants his
+// SERVER_HELLO nevertheless, with board 0: he watches, and says hello again later.
+func contentWithoutBoard(r *request, err error) bool {
 	content, _ := r.ext.Int(wire.KeyHelloWithoutBoard)
 	return content == 1 && errors.Is(err, board.ErrNoBoard)
 }

@@ -20,9 +20,8 @@ type Whom struct {
 // IsZero reports whether w is about nobody.
 func (w Whom) IsZero() bool { return w == Whom{} }
 
-// Kick ends sessions, and tells whoever listens for them: the reason is Text, of
-// which they keep wire.TextLimit bytes. Their boards are free. Whoever was kicked
-// may come back.
+// Kick ends sessions, tells their players why (they keep wire.TextLimit bytes of
+// the Text), and frees their boards. Whoever was kicked may come back.
 type Kick struct {
 	Whom Whom
 	Text string

@@ -4,14 +4,14 @@ import (
 	"wamble"
 )
 
-// Lease is a wish for Count numbers of a sequence.
+// Lease asks for Count numbers of a sequence.
 type Lease struct {
 	Sequence wamble.Sequence
 	Count    int
 }
 
-// Leased brings numbers. No blocks: the lease failed, and will be wished for
-// again.
+// Leased is the answer to a Lease. No blocks: the lease failed, and will be asked
+// for again.
 type Leased struct {
 	Sequence wamble.Sequence
 	Blocks   []wamble.Block
@@ -26,8 +26,8 @@ func (in *Leased) take(p *Profile, _ *Output) {
 // leased are the sequences of which a profile needs numbers.
 var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
 
-// wish asks for numbers that are running out.
-func (p *Profile) wish(out *Output) {
+// wantLeases asks for numbers that are running out.
+func (p *Profile) wantLeases(out *Output) {
 	if p.stage == failed {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // loads is the questions to the store that are under way. A token has at most
-// one; its later requests wait behind it.
+// one load; its later requests wait behind that.
 type loads struct {
 	most    int
 	last    uint64 // number of the last load
@@ -43,7 +43,7 @@ var (
 	errBusy = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
 )
 
-// brokenOf is what a player is told when the store is there, but cannot answer.
+// brokenOf is what a player is told when a load has the outcome Broken.
 func brokenOf(s Subject) *wamble.Denied {
 	switch s {
 	case TargetOf:
@@ -116,7 +116,8 @@ func (p *Profile) queue(l *load, r *request) verdict {
 	return waits
 }
 
-// StoreAway says that the store cannot be asked, until StoreBack. It can at first.
+// StoreAway says that the store cannot be asked, until StoreBack. A new Profile
+// can ask it.
 type StoreAway struct{}
 
 func (*StoreAway) take(p *Profile, _ *Output) { p.storeAway = true }
@@ -131,7 +132,7 @@ type Outcome uint8
 
 // The closed list of outcomes.
 const (
-	// Found: Loaded has it.
+	// Found: Loaded has the row.
 	Found Outcome = iota
 	// NotFound: the store is sure that there is no such row.
 	NotFound

@@ -8,8 +8,9 @@ import (
 	"wamble/wire"
 )
 
-// login ties a session to a key: first it is challenged, then it proves that the
-// key is its own. A failure never says why.
+// login ties a session to a key: the first request is answered with a challenge,
+// the second proves by its signature that the key is the player's own. A failure
+// never says why.
 func (p *Profile) login(r *request, out *Output) verdict {
 	m, s := r.message.(*wire.LoginRequest), r.session
 	key := wamble.PublicKey(m.PublicKey)
@@ -52,7 +53,7 @@ func (r *request) player() (*wamble.Player, bool) {
 
 // prove checks the signature, and asks the store for the identity if it is not
 // in memory. It reports whether the login can go on at once. While the store
-// cannot be asked the challenge is left as it is.
+// cannot be asked the challenge stays valid.
 func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, out *Output) (verdict, bool) {
 	from, _ := p.link.Peer(r.id)
 	here := p.sessions.Identity(key) != nil || p.sessions.Erasing(key)
@@ -83,7 +84,7 @@ func (p *Profile) loggedIn(r *request, s *session.Session, out *Output) verdict 
 		p.noteShown(b, &v)
 	}
 	p.sealFor(s, out)
-	p.lost(taken, out)
+	p.revoked(taken, out)
 	return done
 }
 
@@ -101,9 +102,9 @@ func (p *Profile) failLogin(r *request) verdict {
 	return done
 }
 
-// logout unties a session from its identity and ends it. Before the ACK leaves,
-// that is durable, and nothing that the token could reach is left: neither kept
-// answers nor other addresses.
+// logout unties a session from its identity and ends the session. When the ACK
+// leaves, the end is durable, and link has forgotten the token's kept answers and
+// other addresses.
 func (p *Profile) logout(r *request, out *Output) verdict {
 	s := r.session
 	if s == nil {

@@ -9,7 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// pass lets time pass for boards and players.
+// pass does what is due by the clock for boards and players.
 func (p *Profile) pass(out *Output) {
 	p.announce(out)
 	p.tellPrizes(out)
@@ -30,13 +30,13 @@ func (p *Profile) release(out *Output) {
 	p.scratch.released = p.boards.Due(p.clock.now, p.scratch.released[:0], &p.draft)
 	p.seal(out)
 	for _, lost := range p.scratch.released {
-		p.lost(lost, out)
+		p.revoked(lost, out)
 	}
 }
 
-// lost tells a player that his board was taken from him, and shows him another
-// one. Who is not there is let go: he gets a board when he comes back.
-func (p *Profile) lost(what board.Released, out *Output) {
+// revoked tells a player that the reservation of his board was revoked, and shows
+// him another board. A player who is not here gets one when he comes back.
+func (p *Profile) revoked(what board.Released, out *Output) {
 	if what.Session == 0 {
 		return
 	}
@@ -60,11 +60,10 @@ func (p *Profile) lost(what board.Released, out *Output) {
 		return
 	}
 	p.pushUpdate(s, b, out)
-	p.lost(taken, out)
+	p.revoked(taken, out)
 }
 
-// age lets sessions go that are silent, and frees the boards of those that
-// ended.
+// age ends sessions that were silent for too long, and frees their boards.
 func (p *Profile) age(out *Output) {
 	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
 	for _, e := range p.scratch.ended {

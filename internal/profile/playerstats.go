@@ -63,7 +63,7 @@ func (p *Profile) denyStats(r *request, d *wamble.Denied) verdict {
 }
 
 // targetOf finds out whose stats a request is about. If the store has to be
-// asked, the question is returned, unless it was.
+// asked, and was not asked yet, the question is returned.
 func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Denied) {
 	what.Token = r.h.Token
 	handle, _ := r.ext.Text(wire.KeyStatsTargetHandle)

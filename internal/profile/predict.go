@@ -29,8 +29,8 @@ func (p *Profile) mayPredict(s *session.Session, b *board.Board) int {
 	return depthOf(p.decide(s, "prediction.write", predictsAs[o.Mode], "board", id), o.Depth)
 }
 
-// mayReadPredictions returns how deep a session may look into the tree, if it
-// wants to look so deep; negative not at all.
+// mayReadPredictions returns how deep a session may look into the tree, at most
+// wants; negative: not at all.
 func (p *Profile) mayReadPredictions(s *session.Session, wants int) int {
 	var depth string
 	if p.law.Rules("prediction.read") {
@@ -123,7 +123,7 @@ func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 	}
 }
 
-// resolve holds a move against what was predicted of it.
+// resolve compares a move with what was predicted of it.
 func (p *Profile) resolve(played *board.Played) {
 	a := &p.audience
 	before := len(a.gains)
@@ -140,8 +140,8 @@ func (p *Profile) expire(id wamble.BoardID) {
 	p.audience.gains = p.audience.book.Expire(p.clock.now, id, p.audience.gains, &p.draft)
 }
 
-// keepGainers keeps in memory whose predictions were resolved, until the store
-// has that.
+// keepGainers keeps sessions whose predictions were resolved in memory until the
+// store has the results.
 func (p *Profile) keepGainers() {
 	for _, g := range p.audience.gains {
 		if s := p.sessions.ByID(g.Session); s != nil {

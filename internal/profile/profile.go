@@ -60,7 +60,7 @@ func (c *clock) set(now time.Time) {
 	c.since = c.now.Sub(c.epoch)
 }
 
-// at returns the wall time of a moment.
+// at returns the wall time of a duration since epoch.
 func (c *clock) at(since time.Duration) time.Time { return c.epoch.Add(since) }
 
 // chance is the only source of randomness. ChaCha8 is cryptographically strong,
@@ -131,12 +131,12 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 		p.pass(out)
 	}
 	p.seal(out)
-	p.perform()
+	p.showSpectators()
 	if p.stage == failed {
-		out.withdraw() // nothing would come of it
+		out.withdraw() // nothing would come of what was decided
 	}
 	p.link.Release(p.clock.since, p.gates.durable, &out.Packets)
-	p.wish(out)
+	p.wantLeases(out)
 	out.Next = p.next()
 	p.stats.Steps++
 }

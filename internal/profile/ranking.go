@@ -12,8 +12,8 @@ import (
 
 var errNoRequester = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "requester session not found", Blocking: true}
 
-// pages are the pages of the leaderboard that were read lately: whoever looks
-// again and again costs one question every five seconds.
+// pages is a cache of pages of the leaderboard, with a TTL: whoever looks again and
+// again costs one load every five seconds. A full cache is emptied.
 type pages struct {
 	kept map[wamble.LeaderboardQuery]page
 }
@@ -63,8 +63,8 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 	return done
 }
 
-// pageOf is the page that a request names: at most 16 rows, and none that is so
-// far away that its number is none.
+// pageOf is the page that a request names: at most wire.MaxRows rows, and no index
+// whose offset would overflow.
 func pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
 	m := r.message.(*wire.GetLeaderboard)
 	limit := int64(m.Limit)
@@ -119,5 +119,5 @@ func selfFields(self *wamble.LeaderboardRow) []wire.Field {
 	return fields
 }
 
-// count is a number of games as it travels.
+// count is a number of games as it is encoded.
 func count(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }

@@ -10,16 +10,16 @@ import (
 
 // Reader is who wants to read without packets: over HTTP.
 type Reader struct {
-	// Token is that of his session. If that is not in memory he is a guest, as he
-	// is without one.
+	// Token names the reader's session. Without a token, or if the session is not in
+	// memory, the reader is a guest.
 	Token wamble.Token
 	From  netip.Addr
-	// About is the player whose stats he wants, nil for anything else.
+	// About is the player whose stats are wanted, nil for anything else.
 	About *wamble.Player
 }
 
-// Admits returns why a reader may not do something, nil if he may. It goes
-// through the doors that a request goes through: bans, policy, terms.
+// Admits returns why a reader may not do something, nil if he may: the checks are
+// those of a request, bans, policy and terms.
 func (p *Profile) Admits(r Reader, rights []access.Right) *wamble.Denied {
 	if d := p.law.Bans.Of(p.clock.now, r.From, r.Token); d != nil {
 		return d
@@ -50,7 +50,8 @@ func (p *Profile) grants(s *session.Session, r *Reader, right *access.Right) boo
 	return p.law.Decide(p.clock.now, whoOf(s), *right).Allowed
 }
 
-// hasAgreed reports whether the terms do not stand in the way of a request.
+// hasAgreed reports whether a request needs no acceptance of the terms, or the
+// session has accepted them.
 func (p *Profile) hasAgreed(s *session.Session, request string) bool {
 	t := &p.law.Own.Terms
 	if t.Text == "" || !needsTerms(request) {

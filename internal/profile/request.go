@@ -18,8 +18,8 @@ type request struct {
 	data    []byte       // the whole packet; good during the handler
 	granted wamble.Token
 	session *session.Session // nil: the token names nobody, or there is none
-	// asked says that the store was asked about subject, last; what it had is in
-	// game, stored and answer.
+	// asked says that the request has waited for a load about subject; the answer of
+	// the store is in game, stored and answer.
 	asked   bool
 	subject Subject
 	game    *wamble.Board
@@ -69,7 +69,7 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 	if d := p.outside(r); d != nil {
 		return p.deny(r, d)
 	}
-	if !p.meet(r, row) {
+	if !p.findSession(r, row) {
 		return p.ask(r, p.askSession(r), out)
 	}
 	if d := p.inside(r, row); d != nil {
@@ -87,8 +87,8 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 	return row.handle(p, r, out)
 }
 
-// meet finds out whose request r is. It reports false when only the store can say.
-func (p *Profile) meet(r *request, row *route) bool {
+// findSession finds out whose request r is. It reports false when only the store can say.
+func (p *Profile) findSession(r *request, row *route) bool {
 	if row.looks != nowhere {
 		r.session = p.sessions.Find(r.h.Token)
 	}
@@ -118,8 +118,8 @@ func (p *Profile) finish(r *request, out *Output) {
 	p.link.Finish(r.id, p.gates.last)
 }
 
-// deny answers a request with an ERROR. One that is about a board or a player
-// who does not exist says which board was meant.
+// deny answers a request with an ERROR. For an unknown board or player the ERROR
+// carries the board of the request.
 func (p *Profile) deny(r *request, d *wamble.Denied) verdict { return p.denyWith(r, d, p.named(r)) }
 
 // denyWith is deny with more fields.

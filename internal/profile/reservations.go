@@ -22,8 +22,8 @@ func (p *Profile) reservations(r *request, out *Output) verdict {
 	return done
 }
 
-// reserved is what the store knows, with what memory knows better: the boards
-// of this profile.
+// reserved is the reservations that the store knows; for the boards of this
+// profile memory is newer, and is used instead.
 func (p *Profile) reserved(r *request) []wire.Reservation {
 	var rows []wire.Reservation
 	key, own := r.session.Identity().Key(), p.law.Own.Name

@@ -9,13 +9,13 @@ import (
 type route struct {
 	ctrl  wire.Control
 	looks looks // where the player of the token is looked for
-	must  bool  // without a player it is refused: 1007
-	terms bool  // it is refused until the player has accepted the terms: 1001
+	must  bool  // without a player the request is refused: 1007
+	terms bool  // the request is refused until the player has accepted the terms: 1001
 	// needs is what the policy is asked about beside the request itself, if it has
 	// an action.
 	needs access.Right
-	// writes says that it decides something that is to be kept: it is turned
-	// away while the journal has no room.
+	// writes says that the request decides something that is to be kept: it is
+	// turned away while the journal has no room.
 	writes bool
 	// handle decides a request. It gives all answers before it returns done, or
 	// has put the request behind a load.

@@ -34,13 +34,13 @@ const (
 )
 
 // section is one part of a snapshot: who writes it, and who reads it into a
-// revival. A state without a section that must be there is damaged; one that
+// adoption. A state without a section that must be there is damaged; one that
 // this version does not know was written by a newer one, and is refused.
 type section struct {
 	name string
 	must bool
 	save func(p *Profile, dst []byte) ([]byte, error)
-	load func(v *revival, state []byte) error
+	load func(v *adoption, state []byte) error
 }
 
 // sections is the one table of what a snapshot has. What is not here begins
@@ -59,8 +59,8 @@ var sections = []section{
 	{"spectators", true, saveSpectators, loadSpectators},
 }
 
-// revival is what a profile is to become when everything was read.
-type revival struct {
+// adoption is what was read of a snapshot; a profile takes it when it is whole.
+type adoption struct {
 	p        *Profile
 	counts   counts
 	leases   *journal.Leases
@@ -111,7 +111,7 @@ func (in *Adopt) pack(w *pack.Writer) { w.Bytes(in.Data) }
 func (in *Adopt) unpack(r *pack.Reader) { in.Data = r.Bytes() }
 
 func (in *Adopt) take(p *Profile, out *Output) {
-	v, err := p.revive(in.Data)
+	v, err := p.readSnapshot(in.Data)
 	if err != nil {
 		out.Troubles = append(out.Troubles, err)
 		return
@@ -126,14 +126,14 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	}
 }
 
-func (p *Profile) revive(state []byte) (*revival, error) {
+func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 	if p.stage != starting || p.boards.Len() > 0 || p.sessions.Len() > 0 {
 		return nil, fmt.Errorf("%w: the profile has begun", ErrState)
 	}
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	v := &revival{p: p, law: p.law}
+	v := &adoption{p: p, law: p.law}
 	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
 	for r.Left() > 0 {
@@ -198,7 +198,7 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	return append(dst, text...), err
 }
 
-func loadCounts(v *revival, state []byte) error {
+func loadCounts(v *adoption, state []byte) error {
 	c := &v.counts
 	if err := json.Unmarshal(state, c); err != nil {
 		return err
@@ -237,7 +237,7 @@ func saveLeases(p *Profile, dst []byte) ([]byte, error) {
 	return w, nil
 }
 
-func loadLeases(v *revival, state []byte) error {
+func loadLeases(v *adoption, state []byte) error {
 	r := pack.NewReader(state)
 	v.leases = journal.NewLeases(v.p.leases.Size())
 	for _, s := range wamble.Sequences() {
@@ -252,7 +252,7 @@ func loadLeases(v *revival, state []byte) error {
 	return end(&r)
 }
 
-// end is how a section ends that was read to its last byte.
+// end is the error of a section that was not read to its last byte.
 func end(r *pack.Reader) error {
 	if !r.Ended() {
 		return ErrState

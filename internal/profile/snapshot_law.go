@@ -26,7 +26,7 @@ func saveLaw(p *Profile, dst []byte) ([]byte, error) {
 	return append(dst, text...), err
 }
 
-func loadLaw(v *revival, state []byte) error {
+func loadLaw(v *adoption, state []byte) error {
 	var rows []standing
 	if err := json.Unmarshal(state, &rows); err != nil {
 		return err

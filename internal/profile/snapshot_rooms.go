@@ -13,14 +13,14 @@ import (
 
 func saveLink(p *Profile, dst []byte) ([]byte, error) { return p.link.Snapshot(p.clock.since, dst) }
 
-func loadLink(v *revival, state []byte) (err error) {
+func loadLink(v *adoption, state []byte) (err error) {
 	v.link, err = link.Restore(v.p.linkConfig(), v.p.clock.since, state)
 	return err
 }
 
 func saveSessions(p *Profile, dst []byte) ([]byte, error) { return p.sessions.Snapshot(dst), nil }
 
-func loadSessions(v *revival, state []byte) (err error) {
+func loadSessions(v *adoption, state []byte) (err error) {
 	ids := session.IDs{Session: v.p.newSessionID, Player: v.p.newPlayerID}
 	v.session, err = session.Load(sessionOptions(v.p.cfg), ids, v.p.chance.source, state)
 	return err
@@ -28,12 +28,12 @@ func loadSessions(v *revival, state []byte) (err error) {
 
 func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapshot(dst), nil }
 
-func loadBoards(v *revival, state []byte) (err error) {
+func loadBoards(v *adoption, state []byte) (err error) {
 	v.boards, err = board.Load(boardOptions(v.p.cfg), v.p.newBoardID, v.p.chance.rng, state)
 	return err
 }
 
-// seen is a frame that no journal has yet.
+// The section seen is a frame that no journal has yet.
 func saveSeen(p *Profile, dst []byte) ([]byte, error) {
 	if p.seen.n == 0 {
 		return dst, nil
@@ -41,7 +41,7 @@ func saveSeen(p *Profile, dst []byte) ([]byte, error) {
 	return append(dst, p.seen.frame...), nil
 }
 
-func loadSeen(v *revival, state []byte) error {
+func loadSeen(v *adoption, state []byte) error {
 	if len(state) == 0 {
 		return nil
 	}
@@ -68,7 +68,7 @@ func saveWaiting(p *Profile, dst []byte) ([]byte, error) {
 	return to, nil
 }
 
-func loadWaiting(v *revival, state []byte) error {
+func loadWaiting(v *adoption, state []byte) error {
 	r := pack.NewReader(state)
 	for r.Left() > 0 {
 		v.waiting = append(v.waiting, Packet{Peer: unpackPeer(&r), Data: r.Bytes()})

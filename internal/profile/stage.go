@@ -57,8 +57,8 @@ func (*Writable) take(p *Profile, _ *Output) { p.journalFull = false }
 // the host says so.
 func (p *Profile) readOnly() bool { return p.journalFull || p.brownout.ReadOnly }
 
-// turnAway refuses a request that cannot be decided now, without a trace: its
-// repetition is new. The refusal is no larger than three times any request.
+// turnAway refuses a request that cannot be decided now, and lets link forget it,
+// so that its repetition is new. The refusal is no larger than three times any request.
 func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
 	to, listens := p.link.Peer(id)
 	reason := "the server is starting"

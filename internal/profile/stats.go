@@ -31,13 +31,13 @@ type ScoreStats struct {
 	Predictions uint64 // accepted
 }
 
-// HostStats counts what came of the host's words.
+// HostStats counts what came of the host's commands.
 type HostStats struct {
-	Kicked    uint64 // sessions that he has ended
-	Banned    uint64 // requests of those who are kept out
+	Kicked    uint64 // sessions that the host has ended
+	Banned    uint64 // requests of banned players
 	Announced uint64 // notifications that were sent
 	Erased    uint64 // sessions whose identity was deleted
-	Archived  uint64 // games that he has ended
+	Archived  uint64 // games that the host has ended
 }
 
 // Gauges is what a profile holds now.

@@ -7,11 +7,11 @@ import (
 )
 
 // supply is how large the pool of boards should be. It is reconsidered from time
-// to time: a longer game or more players need more boards, so that the next one
-// is not always the same.
+// to time: longer games and more players need more boards, so that a player does
+// not always get the same one next.
 type supply struct {
 	wanted int
-	next   time.Duration // when it is reconsidered
+	next   time.Duration // when wanted is reconsidered
 }
 
 const (

@@ -74,11 +74,11 @@ func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 	}
 	b := p.heldBy(s)
 	v := view{fields: p.scratch.fields[:0]}
-	p.portray(&v, s, own, true)
+	p.addProfileFields(&v, s, own, true)
 	if r.h.Seq != 0 {
 		v.fields.AddInt(wire.KeyRequestSeq, int64(r.h.Seq))
 	}
-	p.sketch(&v, s, b)
+	p.addSessionFields(&v, s, b)
 	for i, f := range v.fields {
 		if f.Key == wire.KeySessionCaps && f.Int() == 0 {
 			v.fields[i] = wire.Int(wire.KeySessionCaps, 1) // clients take 0 for terms that wait
