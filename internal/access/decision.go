@@ -22,8 +22,7 @@ type Right struct {
 	Key, Value string // context; an empty key is none
 }
 
-// Who is the identity of an asker. The zero value is an anonymous player, or
-// somebody who has not said who he is.
+// Who is the identity of an asker. The zero value is an anonymous player.
 type Who struct {
 	ID  wamble.PlayerID
 	Key wamble.PublicKey

@@ -28,7 +28,7 @@ func (p *Profile) newAudience(o Options) audience {
 	// not reveal them.
 	key := sha256.Sum256(append([]byte("wamble pseudonyms"), o.Seed[:]...))
 	return audience{
-		book:    predict.New(predictOptions(o.Config), p.newPredictionID, key),
+		book:    predict.New(predictOptions(o.Config), numbers[wamble.PredictionID](p, wamble.PredictionIDs), key),
 		hall:    spectate.New(spectateOptions(o.Config)),
 		observe: p.observed,
 	}
@@ -138,7 +138,7 @@ func savePredictions(p *Profile, dst []byte) ([]byte, error) {
 }
 
 func loadPredictions(v *adoption, state []byte) (err error) {
-	v.book, err = predict.Load(predictOptions(v.p.cfg), v.p.newPredictionID, state)
+	v.book, err = predict.Load(predictOptions(v.p.cfg), numbers[wamble.PredictionID](v.p, wamble.PredictionIDs), state)
 	return err
 }
 

@@ -61,15 +61,15 @@ func (p *Profile) profileInfo(r *request, out *Output) verdict {
 // hasAccepted reports whether a request's session has accepted the terms of a
 // place, if that is known without asking the store.
 func (p *Profile) hasAccepted(r *request, at *access.Place) (accepted, known bool) {
-	switch {
+	switch in := r.answerTo(TermsOf); {
 	case at.Terms.Text == "":
 		return true, true
 	case r.session == nil:
 		return false, true
 	case at.Name == p.law.Own.Name:
 		return r.session.Terms(session.RevisionOf(at.Terms.Hash))
-	case r.asked && r.subject == TermsOf:
-		return r.answer != nil && r.answer.Accepted, true
+	case in != nil:
+		return in.Answer != nil && in.Answer.Accepted, true
 	}
 	return false, false
 }

@@ -222,7 +222,7 @@ func TestLeaderboardIsKept(t *testing.T) {
 	for n := range 3 * maxPages {
 		r.p.pages.keep(r.now, wamble.LeaderboardQuery{Offset: n}, &wamble.Leaderboard{})
 	}
-	if n := len(r.p.pages.kept); n > maxPages {
+	if n := len(r.p.pages); n > maxPages {
 		t.Errorf("%d pages are kept, want %d at most", n, maxPages)
 	}
 }

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/session"
 )
 
 // Lease asks for Count numbers of a sequence.
@@ -39,4 +40,16 @@ func (p *Profile) wantLeases(out *Output) {
 			out.Leases = append(out.Leases, Lease{s, n})
 		}
 	}
+}
+
+// numbers returns a function that takes the next leased number of a sequence.
+func numbers[ID ~int64 | ~uint64](p *Profile, s wamble.Sequence) func() (ID, bool) {
+	return func() (ID, bool) {
+		n, ok := p.leases.Next(s)
+		return ID(n), ok
+	}
+}
+
+func (p *Profile) sessionIDs() session.IDs {
+	return session.IDs{Session: numbers[wamble.SessionID](p, wamble.SessionIDs), Player: numbers[wamble.PlayerID](p, wamble.PlayerIDs)}
 }

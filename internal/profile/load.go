@@ -181,7 +181,7 @@ func (in *Loaded) take(p *Profile, out *Output) {
 		r := &p.scratch.request
 		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted}
 		if i == 0 || l.Subject == SessionOf {
-			r.asked, r.subject, r.game, r.stored, r.answer = true, l.Subject, in.Board, in.Session, in.Answer
+			r.loaded, r.subject = in, l.Subject
 		}
 		if denied != nil && (i == 0 || l.Subject == SessionOf) {
 			p.deny(r, denied)

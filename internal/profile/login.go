@@ -25,11 +25,11 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.LoginChallenge{Challenge: text})
 		return done
 	}
-	stored, loaded := r.player()
-	if !loaded {
-		if v, ok := p.prove(r, key, *m.Signature, out); !ok {
-			return v
-		}
+	var stored *wamble.Player
+	if in := r.answerTo(PlayerOf); in != nil {
+		stored = in.Answer.player()
+	} else if v, ok := p.prove(r, key, *m.Signature, out); !ok {
+		return v
 	}
 	p.sessions.Wrote(s, p.comingGate(out))
 	if err := p.sessions.Link(p.clock.now, s, key, stored, &p.draft); err != nil {
@@ -37,18 +37,6 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	}
 	p.boards.Identify(s.ID(), true)
 	return p.loggedIn(r, s, out)
-}
-
-// player returns the identity that the request waited for, nil if the store has
-// none, and whether it has waited.
-func (r *request) player() (*wamble.Player, bool) {
-	if !r.asked || r.subject != PlayerOf {
-		return nil, false
-	}
-	if r.answer == nil {
-		return nil, true
-	}
-	return r.answer.Player, true
 }
 
 // prove checks the signature, and asks the store for the identity if it is not

@@ -22,12 +22,13 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	case p.boards.Repeats(id, s.ID(), uci):
 		p.stats.Repeats++
 	case errors.Is(err, board.ErrUnknownBoard):
-		if !r.asked || r.subject != GameOf {
+		in := r.answerTo(GameOf)
+		if in == nil {
 			return p.ask(r, Load{Subject: GameOf, Token: r.h.Token, Board: id}, out)
 		}
 		// The store may not have the newest moves of a board of another profile, so
 		// this profile does not answer for such a board.
-		if r.game == nil || r.game.Profile != p.cfg.Name || !board.RepeatsStored(r.game, s.ID(), uci) {
+		if in.Board == nil || in.Board.Profile != p.cfg.Name || !board.RepeatsStored(in.Board, s.ID(), uci) {
 			p.stats.Rejected++
 			return p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 		}

@@ -34,7 +34,7 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	switch {
 	case denied != nil:
 		return p.denyStats(r, denied)
-	case what.Subject == TargetOf && !(r.asked && r.subject == TargetOf):
+	case what.Subject == TargetOf && r.answerTo(TargetOf) == nil:
 		return p.ask(r, what, out)
 	case !p.law.MayReadStats(p.clock.now, whoOf(r.session), t.who):
 		return p.denyStats(r, errStatsDenied)
@@ -69,6 +69,7 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 	handle, _ := r.ext.Text(wire.KeyStatsTargetHandle)
 	key, _ := r.ext.Text(wire.KeyStatsTargetPublicKey)
 	id, _ := r.ext.Int(wire.KeyStatsTargetSession)
+	in := r.answerTo(TargetOf)
 	switch {
 	case id > 0:
 		if s := p.sessions.ByID(wamble.SessionID(id)); s != nil {
@@ -79,10 +80,10 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 		return t, what, errBadHandle
 	case handle != "":
 		what.Subject, what.Handle = TargetOf, handle
-		if r.asked && r.subject == TargetOf && r.stored == nil {
+		if in != nil && in.Session == nil {
 			return t, what, errUnknownHandle
 		}
-		if r.stored != nil && r.stored.ID == 0 {
+		if in != nil && in.Session.ID == 0 {
 			return t, what, errNoTarget
 		}
 	case key != "":
@@ -93,8 +94,8 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 		}
 		return t, what, nil
 	}
-	if r.stored != nil {
-		t = p.targetStored(r.stored, r.answer)
+	if in != nil && in.Session != nil {
+		t = p.targetStored(in.Session, in.Answer)
 	}
 	return t, what, nil
 }

@@ -82,35 +82,16 @@ func New(o Options) *Profile {
 		link:    link.NewServer(link.Config{}),
 		leases:  journal.NewLeases(o.LeaseSize),
 		loads:   newLoads(o.MaxLoads),
+		pages:   pages{},
 		rewards: rewards{prizes: reward.NewPrizes()},
 	}
 	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())
-	p.sessions = session.New(sessionOptions(o.Config), session.IDs{Session: p.newSessionID, Player: p.newPlayerID}, source)
+	p.sessions = session.New(sessionOptions(o.Config), p.sessionIDs(), source)
 	p.scratch.holds = p.holds
-	p.boards = board.New(boardOptions(o.Config), p.newBoardID, p.chance.rng)
+	p.boards = board.New(boardOptions(o.Config), numbers[wamble.BoardID](p, wamble.BoardIDs), p.chance.rng)
 	p.audience = p.newAudience(o)
 	return p
-}
-
-func (p *Profile) newSessionID() (wamble.SessionID, bool) {
-	id, ok := p.leases.Next(wamble.SessionIDs)
-	return wamble.SessionID(id), ok
-}
-
-func (p *Profile) newPlayerID() (wamble.PlayerID, bool) {
-	id, ok := p.leases.Next(wamble.PlayerIDs)
-	return wamble.PlayerID(id), ok
-}
-
-func (p *Profile) newBoardID() (wamble.BoardID, bool) {
-	id, ok := p.leases.Next(wamble.BoardIDs)
-	return wamble.BoardID(id), ok
-}
-
-func (p *Profile) newPredictionID() (wamble.PredictionID, bool) {
-	id, ok := p.leases.Next(wamble.PredictionIDs)
-	return wamble.PredictionID(id), ok
 }
 
 // Name returns the name of the profile.

@@ -14,9 +14,7 @@ var errNoRequester = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "request
 
 // pages is a cache of pages of the leaderboard, with a TTL: whoever looks again and
 // again costs one load every five seconds. A full cache is emptied.
-type pages struct {
-	kept map[wamble.LeaderboardQuery]page
-}
+type pages map[wamble.LeaderboardQuery]page
 
 type page struct {
 	ranks *wamble.Leaderboard
@@ -28,18 +26,18 @@ const (
 	maxPages = 1024
 )
 
-func (ps *pages) find(now time.Time, q wamble.LeaderboardQuery) *wamble.Leaderboard {
-	if k, ok := ps.kept[q]; ok && now.Sub(k.at) < pageTTL {
+func (ps pages) find(now time.Time, q wamble.LeaderboardQuery) *wamble.Leaderboard {
+	if k, ok := ps[q]; ok && now.Sub(k.at) < pageTTL {
 		return k.ranks
 	}
 	return nil
 }
 
-func (ps *pages) keep(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Leaderboard) {
-	if len(ps.kept) >= maxPages || ps.kept == nil {
-		ps.kept = map[wamble.LeaderboardQuery]page{}
+func (ps pages) keep(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Leaderboard) {
+	if len(ps) >= maxPages {
+		clear(ps)
 	}
-	ps.kept[q] = page{ranks, now}
+	ps[q] = page{ranks, now}
 }
 
 // leaderboard shows a page of the leaderboard, and the row of the asker.
@@ -49,11 +47,11 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 	}
 	q, index := pageOf(r)
 	ranks := p.pages.find(p.clock.now, q)
-	if r.asked && r.subject == RanksOf {
-		if r.answer == nil || r.answer.Ranks == nil {
+	if in := r.answerTo(RanksOf); in != nil {
+		if in.Answer == nil || in.Answer.Ranks == nil {
 			return p.deny(r, brokenOf(RanksOf))
 		}
-		ranks = r.answer.Ranks
+		ranks = in.Answer.Ranks
 		p.pages.keep(p.clock.now, q, ranks)
 	}
 	if ranks == nil {

@@ -18,13 +18,19 @@ type request struct {
 	data    []byte       // the whole packet; good during the handler
 	granted wamble.Token
 	session *session.Session // nil: the token names nobody, or there is none
-	// asked says that the request has waited for a load about subject; the answer of
-	// the store is in game, stored and answer.
-	asked   bool
+	// loaded is the answer of the store to the load that the request has waited for
+	// last, nil if there was none; subject is what that load asked for.
+	loaded  *Loaded
 	subject Subject
-	game    *wamble.Board
-	stored  *wamble.Session
-	answer  *Answer
+}
+
+// answerTo returns the answer of the store if the request has waited for a load
+// about s, else nil.
+func (r *request) answerTo(s Subject) *Loaded {
+	if r.subject != s {
+		return nil
+	}
+	return r.loaded
 }
 
 // verdict is what became of a request in its handler.
@@ -97,7 +103,7 @@ func (p *Profile) findSession(r *request, row *route) bool {
 		p.link.Vouch(r.id)
 		return true
 	}
-	return row.looks != everywhere || r.asked && r.subject == SessionOf || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
+	return row.looks != everywhere || r.answerTo(SessionOf) != nil || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
 }
 
 // askSession is the question for the session of a request, and whether it has

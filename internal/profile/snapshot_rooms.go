@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/journal"
 	"wamble/internal/link"
@@ -21,15 +22,14 @@ func loadLink(v *adoption, state []byte) (err error) {
 func saveSessions(p *Profile, dst []byte) ([]byte, error) { return p.sessions.Snapshot(dst), nil }
 
 func loadSessions(v *adoption, state []byte) (err error) {
-	ids := session.IDs{Session: v.p.newSessionID, Player: v.p.newPlayerID}
-	v.session, err = session.Load(sessionOptions(v.p.cfg), ids, v.p.chance.source, state)
+	v.session, err = session.Load(sessionOptions(v.p.cfg), v.p.sessionIDs(), v.p.chance.source, state)
 	return err
 }
 
 func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapshot(dst), nil }
 
 func loadBoards(v *adoption, state []byte) (err error) {
-	v.boards, err = board.Load(boardOptions(v.p.cfg), v.p.newBoardID, v.p.chance.rng, state)
+	v.boards, err = board.Load(boardOptions(v.p.cfg), numbers[wamble.BoardID](v.p, wamble.BoardIDs), v.p.chance.rng, state)
 	return err
 }
 
