@@ -38,11 +38,11 @@ var rooms = []room{
 	{name: "internal/pack", pure: true},
 	{name: "internal/intent", may: []string{"."}, pure: true},
 	{name: "internal/session", may: []string{"internal/intent", "internal/lru", "internal/pack", "."}, pure: true},
-	{name: "internal/policy", may: []string{"."}, pure: true},
 	{name: "internal/board", may: []string{"internal/intent", "internal/pack", "chess", "."}, pure: true},
+	{name: "internal/access", may: []string{"internal/config", "wire", "."}, pure: true},
 	{name: "internal/predict", may: []string{"internal/intent", "internal/pack", "chess", "."}, pure: true},
 	{name: "internal/spectate", may: []string{"wire", "chess", "."}, pure: true},
-	{name: "internal/score", may: []string{"."}, pure: true},
+	{name: "internal/reward", may: []string{"internal/intent", "."}, pure: true},
 	{name: "internal/record", may: []string{"chess", "."}, pure: true},
 	{name: "internal/store", may: []string{"internal/intent", "."}},
 	{name: "internal/store/schema", may: []string{"internal/store", "internal/intent", "."}},
@@ -55,10 +55,10 @@ var rooms = []room{
 	{name: "runner/pebblestore", may: []string{"runner"}, also: []string{"github.com/cockroachdb/pebble"}},
 	{name: "runner/runnertest", may: []string{"runner"}},
 	{name: "internal/journal", may: []string{"internal/store", "internal/intent", "runner", "."}, tests: []string{"internal/store/postgres", "internal/store/sqlite", "runner/pebblestore"}},
-	{name: "internal/profile", may: []string{"internal/board", "internal/policy", "internal/session", "internal/score", "internal/predict", "internal/spectate", "internal/link", "internal/journal", "internal/intent", "internal/pack", "internal/config", "wire", "chess", "."}, pure: true},
+	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/predict", "internal/spectate", "internal/link", "internal/journal", "internal/intent", "internal/pack", "internal/config", "wire", "chess", ".", "internal/access", "internal/reward"}, tests: []string{"internal/tape"}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "internal/store", "wire", "chess", "."}, also: []string{"unsafe"}},
-	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
-		"internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "runner/pebblestore", "wire", "web", "."}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
+	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "runner/pebblestore", "wire", "web", ".", "internal/access", "internal/tape"}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
+	{name: "internal/tape", may: []string{"internal/profile", "internal/pack"}, tests: []string{"internal/config", "wire", "."}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"internal/journal", "internal/intent", "runner", "runner/pebblestore", "client", "chess", "."}},
 	{name: "internal/handoff"},
@@ -71,7 +71,7 @@ var rooms = []room{
 	{name: "internal/transport", may: []string{"wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
 	{name: "client", may: []string{"internal/link", "internal/transport", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/link", "internal/transport", "wire", "."}},
-	{name: "cmd/wamble", tests: []string{"internal/store", "internal/intent", "internal/store/sqlite"}, may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "runner/pebblestore", "wire", "chess", "."}},
+	{name: "cmd/wamble", may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "runner/pebblestore", "wire", "chess", ".", "internal/tape"}, tests: []string{"internal/store", "internal/intent", "internal/store/sqlite", "internal/profile"}},
 }
 
 // nowhere lists what no non-test file may import, with everything below it and

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/profile"
+	"wamble/internal/tape"
 )
 
 func replayCommand() *cobra.Command {
@@ -34,11 +34,11 @@ the database.`,
 				return err
 			}
 			defer f.Close()
-			steps, first, err := profile.Replay(bufio.NewReaderSize(f, 1<<20))
+			steps, first, err := tape.Replay(bufio.NewReaderSize(f, 1<<20))
 			switch {
 			case first != nil:
 				return fmt.Errorf("%s: %s", args[0], first)
-			case errors.Is(err, profile.ErrBrokenOff):
+			case errors.Is(err, tape.ErrBrokenOff):
 				fmt.Fprintf(cmd.OutOrStdout(), "%d steps replayed exactly; then the recording breaks off\n", steps)
 				return nil
 			case err != nil:

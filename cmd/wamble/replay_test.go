@@ -11,6 +11,7 @@ import (
 	"wamble"
 	"wamble/internal/config"
 	"wamble/internal/profile"
+	"wamble/internal/tape"
 )
 
 // recording is a short run of the default profile. Alter may change what is
@@ -19,17 +20,17 @@ func recording(t *testing.T, alter func(step int, out *profile.Output)) []byte {
 	t.Helper()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	o := profile.Options{Config: config.Defaults().Default, Seed: [32]byte{7}, Now: now}
-	var tape bytes.Buffer
-	r, err := profile.NewRecorder(&tape, o)
+	var recorded bytes.Buffer
+	r, err := tape.NewRecorder(&recorded, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := profile.New(o)
 	var out profile.Output
 	for i, inputs := range [][]profile.Input{
-		{{Kind: profile.Leased, Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1, Count: 100}}}},
-		{{Kind: profile.Ready}},
-		{{Kind: profile.Durable, Gate: 1, Seq: 1}},
+		{&profile.Leased{Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1, Count: 100}}}},
+		{&profile.Ready{}},
+		{&profile.Durable{Gate: 1, Seq: 1}},
 	} {
 		p.Step(now, inputs, &out)
 		alter(i+1, &out)
@@ -37,7 +38,7 @@ func recording(t *testing.T, alter func(step int, out *profile.Output)) []byte {
 			t.Fatal(err)
 		}
 	}
-	return tape.Bytes()
+	return recorded.Bytes()
 }
 
 func TestReplay(t *testing.T) {

@@ -92,7 +92,7 @@ type Standing struct {
 
 	// ProfileGroup names the group under which policy rules address the
 	// profile as profile_group:NAME.
-	ProfileGroup string `option:"profile-group" default:"" range:"0..64" check:"name" room:"policy"`
+	ProfileGroup string `option:"profile-group" default:"" range:"0..64" check:"name" room:"access"`
 
 	// TermsText is the terms of service. If it is not empty, players must
 	// accept it before they play, and again whenever it changes.
@@ -101,7 +101,7 @@ type Standing struct {
 	// PolicyDefault is the answer to a request that no policy rule matches:
 	// allow opens the profile to everybody, deny closes it to all but those
 	// whom a rule admits.
-	PolicyDefault string `option:"policy-default" default:"allow" set:"allow|deny" room:"policy"`
+	PolicyDefault string `option:"policy-default" default:"allow" set:"allow|deny" room:"access"`
 
 	// LogLevel is how much the profile logs; each level includes those before
 	// it.
@@ -288,18 +288,18 @@ type Assignment struct {
 type Scoring struct {
 	// MaxPot is how many points a finished board shares out among those who
 	// moved for the winner, or among all after a draw.
-	MaxPot float64 `option:"max-pot" default:"20.0" range:"0..1000000" unit:"points" room:"score"`
+	MaxPot float64 `option:"max-pot" default:"20.0" range:"0..1000000" unit:"points" room:"reward"`
 
 	// MaxContributors is how many players of a board are paid, counted from
 	// its first move.
-	MaxContributors int `option:"max-contributors" default:"100" range:"1..100000" unit:"players" room:"score"`
+	MaxContributors int `option:"max-contributors" default:"100" range:"1..100000" unit:"players" room:"reward"`
 
 	// KFactor is how many points of rating a whole game puts at stake for each
 	// side, which its players share by their moves. 0 turns ratings off.
-	KFactor float64 `option:"k-factor" default:"32" range:"0..1000" unit:"points" room:"score"`
+	KFactor float64 `option:"k-factor" default:"32" range:"0..1000" unit:"points" room:"reward"`
 
 	// DefaultRating is the rating of a new player.
-	DefaultRating int `option:"default-rating" default:"1200" range:"0..10000" room:"score"`
+	DefaultRating int `option:"default-rating" default:"1200" range:"0..10000" room:"reward"`
 }
 
 // Predictions is the game beside the game: guessing the next move.

@@ -13,7 +13,7 @@ import (
 
 // rooms are the packages that may read an option.
 var rooms = []string{
-	"transport", "link", "session", "board", "predict", "spectate", "score", "policy",
+	"transport", "link", "session", "board", "predict", "spectate", "reward", "access",
 	"journal", "postgres", "sqlite", "profile", "handoff", "server",
 }
 

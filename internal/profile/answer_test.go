@@ -22,7 +22,7 @@ func TestAnswersNameTheirRequest(t *testing.T) {
 		{"refusal", movePacket(token, 77, 8, "e2e4"), wire.CtrlError, 8},
 		{"refusal without number", encode(wire.Header{Token: token, Board: 77, Flags: wire.FlagUnreliable}, wire.GetLegalMoves{}), wire.CtrlError, 0},
 	} {
-		r.step(Input{Kind: Packet, Peer: peerAt(1), Data: tc.packet})
+		r.step(&Packet{Peer: peerAt(1), Data: tc.packet})
 		r.settle()
 		r.answerLoads()
 		answers := 0

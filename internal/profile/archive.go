@@ -5,20 +5,22 @@ import (
 	"wamble/internal/board"
 )
 
-// archive ends the game of a board by the host's hand, as a draw. Nobody has won
+// Archive ends the game of a board by the host's hand, as a draw. Nobody has won
 // it: it pays nothing and changes no rating. Whoever holds the board gets another.
-func (p *Profile) archive(id wamble.BoardID, out *Output) {
-	if p.mode.stage != running || p.readOnly() {
+type Archive struct{ Board wamble.BoardID }
+
+func (in *Archive) take(p *Profile, out *Output) {
+	if p.stage != running || p.readOnly() {
 		return
 	}
-	f, holder, err := p.boards.Archive(p.clock.now, id, &p.draft)
+	f, holder, err := p.boards.Archive(p.clock.now, in.Board, &p.draft)
 	if err != nil {
-		return // it has ended by itself, or never was
+		return // the game has ended by itself, or never was
 	}
 	p.stats.Finished++
 	p.stats.Host.Archived++
-	p.expire(id)
+	p.expire(in.Board)
 	out.Finished = append(out.Finished, f)
 	p.seal(out)
-	p.lost(board.Released{Board: id, Session: holder, Why: board.Ended}, out)
+	p.revoked(board.Released{Board: in.Board, Session: holder, Why: board.Ended}, out)
 }

@@ -14,12 +14,12 @@ func TestArchive(t *testing.T) {
 	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
 	r.send(peerAt(1), ackPacket(token, 2))
 	held := r.p.boards.Held(r.p.sessions.Find(token).ID()).ID()
-	r.step(Input{Kind: Archive, Word: &Word{Board: held}})
+	r.step(&Archive{Board: held})
 	r.settle()
 	expect(t, r.took(), "BOARD_UPDATE 08 rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b board "+itoa(uint32(id))+" session.caps reservation.reserved_at last_move.from last_move.to board.fen board.version",
 		"SERVER_NOTIFICATION 5 board "+itoa(uint32(held)))
-	r.step(Input{Kind: Archive, Word: &Word{Board: held}}) // again
-	r.step(Input{Kind: ReadOnly}, Input{Kind: Archive, Word: &Word{Board: id}}, Input{Kind: Writable})
+	r.step(&Archive{Board: held}) // again
+	r.step(&ReadOnly{}, &Archive{Board: id}, &Writable{})
 	r.settle()
 	r.apply()
 	b := r.store.boards[held]

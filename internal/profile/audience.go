@@ -11,12 +11,11 @@ import (
 	"wamble/wire"
 )
 
-// audience is who is told more than the answers to his moves: who predicts, who
-// watches, and who has won.
+// audience is who is told more than the answers to his moves: who predicts, and
+// who watches.
 type audience struct {
-	book   *predict.Book
-	hall   *spectate.Hall
-	prizes prizes
+	book *predict.Book
+	hall *spectate.Hall
 	// observe is Profile.observed, while the hall is open.
 	observe func(*board.Board)
 	gains   []predict.Gain // of the present request
@@ -25,24 +24,23 @@ type audience struct {
 }
 
 func (p *Profile) newAudience(o Options) audience {
-	// The key of the pseudonyms is of the same secret as the tokens, but tells
-	// nothing of them.
+	// The key of the pseudonyms comes from the same secret as the tokens, but does
+	// not reveal them.
 	key := sha256.Sum256(append([]byte("wamble pseudonyms"), o.Seed[:]...))
 	return audience{
-		book:    predict.New(predictOptions(o.Config), p.newPredictionID, key),
+		book:    predict.New(predictOptions(o.Config), numbers[wamble.PredictionID](p, wamble.PredictionIDs), key),
 		hall:    spectate.New(spectateOptions(o.Config)),
 		observe: p.observed,
-		prizes:  newPrizes(),
 	}
 }
 
-// capsAt is what a session may do with a board, nil if it has none.
+// capsAt is what a session may do with board b, nil if it has none.
 func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 	caps := p.capsOf(s)
 	if b == nil {
 		return caps &^ (wire.MayMove | wire.MayPredict)
 	}
-	if caps&wire.MayPredict != 0 && (p.audience.book.Options().Mode == predict.Gated || p.mode.law.book.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
+	if caps&wire.MayPredict != 0 && (p.audience.book.Options().Mode == predict.Gated || p.law.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
 		caps &^= wire.MayPredict
 	}
 	return caps
@@ -51,14 +49,14 @@ func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 // observed tells the hall of a board that has changed.
 func (p *Profile) observed(b *board.Board) {
 	if b.Watchable() {
-		p.audience.hall.Show(p.sight(b))
+		p.audience.hall.Show(p.spectated(b))
 	} else {
-		p.audience.hall.Hide(p.sight(b))
+		p.audience.hall.Hide(p.spectated(b))
 	}
 }
 
-// sight is what spectators see of a board.
-func (p *Profile) sight(b *board.Board) spectate.Board {
+// spectated is what spectators see of a board.
+func (p *Profile) spectated(b *board.Board) spectate.Board {
 	s := spectate.Board{
 		ID: b.ID(), Version: b.Version(), Position: b.Position(), Chess960: b.Variant() >= 0,
 		Attraction: b.Attraction(p.clock.now, p.boards.Options()),
@@ -80,7 +78,7 @@ func (p *Profile) openHall() {
 	}
 	hall.Open(p.clock.now, func(yield func(spectate.Board) bool) {
 		for b := range p.boards.All() {
-			if b.Watchable() && !yield(p.sight(b)) {
+			if b.Watchable() && !yield(p.spectated(b)) {
 				return
 			}
 		}
@@ -88,34 +86,34 @@ func (p *Profile) openHall() {
 	p.boards.Observe(p.audience.observe)
 }
 
-// perform shows spectators what is due. Everything that was decided is sealed:
-// what they see leaves when it is durable.
-func (p *Profile) perform() {
+// showSpectators sends spectators the updates that are due. Everything that was
+// decided is sealed, so that what spectators see leaves when it is durable.
+func (p *Profile) showSpectators() {
 	hall := p.audience.hall
-	if p.mode.stage != running || !hall.IsOpen() && hall.Len() == 0 {
+	if p.stage != running || !hall.IsOpen() && hall.Len() == 0 {
 		return
 	}
 	p.openHall()
-	hall.Due(p.clock.now, (*house)(p))
+	hall.Due(p.clock.now, (*toSpectators)(p))
 	if !hall.IsOpen() {
 		p.boards.Observe(nil)
 	}
 }
 
-// house is a profile as its spectators need it.
-type house Profile
+// toSpectators is a Profile as package spectate needs it.
+type toSpectators Profile
 
 // maxHeld is how many packets may wait for the journal before spectators are
 // sent no more.
 const maxHeld = 1 << 14
 
-func (h *house) Send(token wamble.Token, packet []byte) bool {
+func (h *toSpectators) Send(token wamble.Token, packet []byte) bool {
 	return h.link.PushLatest(token, packet, h.gates.last)
 }
 
-func (h *house) Room() int { return maxHeld - h.link.Held() }
+func (h *toSpectators) Room() int { return maxHeld - h.link.Held() }
 
-func (h *house) Guest(id wamble.SessionID) (spectate.Guest, bool) {
+func (h *toSpectators) Guest(id wamble.SessionID) (spectate.Guest, bool) {
 	s := h.sessions.ByID(id)
 	if s == nil || h.sessions.Over(s.Token()) || !h.link.Linked(s.Token()) {
 		return spectate.Guest{}, false
@@ -129,7 +127,7 @@ func (p *Profile) guest(s *session.Session) spectate.Guest {
 		return p.decide(s, action, resource, key, value).Allowed
 	}
 	return spectate.Guest{
-		Session: s.ID(), Token: s.Token(), Trust: p.tier(s, &p.mode.law.own), Heard: s.Seen(),
+		Session: s.ID(), Token: s.Token(), Trust: p.tier(s), Heard: s.Seen(),
 		Summary: may("spectate.access", "view", "mode", "summary"), Focus: may("spectate.access", "view", "mode", "focus"),
 		Bypass: may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
 	}
@@ -139,8 +137,8 @@ func savePredictions(p *Profile, dst []byte) ([]byte, error) {
 	return p.audience.book.Snapshot(dst), nil
 }
 
-func loadPredictions(v *revival, state []byte) (err error) {
-	v.book, err = predict.Load(predictOptions(v.p.cfg), v.p.newPredictionID, state)
+func loadPredictions(v *adoption, state []byte) (err error) {
+	v.book, err = predict.Load(predictOptions(v.p.cfg), numbers[wamble.PredictionID](v.p, wamble.PredictionIDs), state)
 	return err
 }
 
@@ -148,19 +146,19 @@ func saveSpectators(p *Profile, dst []byte) ([]byte, error) {
 	return p.audience.hall.Snapshot(dst), nil
 }
 
-func loadSpectators(v *revival, state []byte) (err error) {
+func loadSpectators(v *adoption, state []byte) (err error) {
 	v.hall, err = spectate.Load(spectateOptions(v.p.cfg), state)
 	return err
 }
 
-// adopt takes over who predicts and watches. The hall is closed; the next step
+// adopt takes over predictions and spectators. The hall is closed; the next step
 // opens it.
-func (a *audience) adopt(v *revival) {
+func (a *audience) adopt(v *adoption) {
 	if v.book != nil {
 		a.book = v.book
 	}
 	if v.hall != nil {
 		a.hall = v.hall
 	}
-	a.hall.Slow(v.law.brownout.SlowWatching)
+	a.hall.Slow(v.brownout.SlowWatching)
 }

@@ -15,8 +15,8 @@ import (
 // bounds for spectators.
 func newAudience(tb testing.TB, players int) *crowd {
 	c := newCrowd(tb, 4*players, players, players)
-	c.step(Input{Kind: Leased, Sequence: wamble.PredictionIDs, Blocks: []wamble.Block{{First: 1, Count: 1 << 40}}},
-		Input{Kind: Configure, Config: configOf(tb, fmt.Sprintf(`(def max-boards %d) (def min-boards 0) (def max-players 100000) (def max-client-sessions 100000)
+	c.step(&Leased{Sequence: wamble.PredictionIDs, Blocks: []wamble.Block{{First: 1, Count: 1 << 40}}},
+		&Configure{Config: configOf(tb, fmt.Sprintf(`(def max-boards %d) (def min-boards 0) (def max-players 100000) (def max-client-sessions 100000)
 			(def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0) (def max-spectators -1)
 			(def prediction-mode "streak") (def prediction-enforce-move-duplicate 0)
 			(def spectator-packets-per-sec 0) (def spectator-total-packets-per-sec 0)`, 8*players))})
@@ -25,10 +25,10 @@ func newAudience(tb testing.TB, players int) *crowd {
 
 // ask sends one packet of a player, and the ACKs of what the last step sent.
 func (c *crowd) ask(m *mover, packet []byte) {
-	c.inputs = append(c.inputs[:0], Input{Kind: Durable, Gate: c.gate, Seq: c.seq}, Input{Kind: Applied, Seq: c.seq})
+	c.inputs = append(c.inputs[:0], &Durable{Gate: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
 	c.acks()
 	if m != nil {
-		c.inputs = append(c.inputs, Input{Kind: Packet, Peer: m.peer, Data: packet})
+		c.inputs = append(c.inputs, &Packet{Peer: m.peer, Data: packet})
 	}
 	c.now = c.now.Add(50 * time.Microsecond)
 	c.run()
@@ -45,7 +45,7 @@ func (c *crowd) acks() {
 			}
 			h.Ctrl, h.Flags = wire.CtrlAck, 0
 			c.packets[k], _ = wire.Append(c.packets[k][:0], h, wire.Ack{})
-			c.inputs = append(c.inputs, Input{Kind: Packet, Peer: to, Data: c.packets[k]})
+			c.inputs = append(c.inputs, &Packet{Peer: to, Data: c.packets[k]})
 			k++
 		}
 	}
@@ -138,13 +138,13 @@ func watched(tb testing.TB, watchers int) *crowd {
 // turn lets fifty players move, and half a second pass: everybody is shown fifty
 // boards.
 func (c *crowd) turn(tb testing.TB) {
-	c.inputs = append(c.inputs[:0], Input{Kind: Durable, Gate: c.gate, Seq: c.seq}, Input{Kind: Applied, Seq: c.seq})
+	c.inputs = append(c.inputs[:0], &Durable{Gate: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
 	c.acks()
 	for i := range 50 {
 		m := &c.players[i]
 		id, uci := c.holds(m, c.moves+i)
 		m.seq++
-		c.inputs = append(c.inputs, Input{Kind: Packet, Peer: m.peer, Data: movePacket(m.token, id, m.seq, uci)})
+		c.inputs = append(c.inputs, &Packet{Peer: m.peer, Data: movePacket(m.token, id, m.seq, uci)})
 	}
 	c.moves += 50
 	c.now = c.now.Add(500 * time.Millisecond)

@@ -20,7 +20,7 @@ func TestAudienceReplay(t *testing.T) {
 	r.options = Options{Config: configOf(t, `(def min-boards 2) (def prediction-mode "streak")`), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
 	r.p = New(r.options)
 	var tape bytes.Buffer
-	recorder, err := NewRecorder(&tape, r.options)
+	recorder, err := Tape.NewRecorder(&tape, r.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestAudienceReplay(t *testing.T) {
 	r.wait(time.Second)
 	updates += len(r.updates(at))
 	r.send(at, watchPacket(token, 900, 6, 0))
-	r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{SlowWatching: true}}})
+	r.step(&SetBrownout{Brownout: Brownout{SlowWatching: true}})
 	r.wait(30 * time.Second)
 	updates += len(r.updates(at))
 	r.send(at, stopPacket(token, 7))
@@ -52,8 +52,8 @@ func TestAudienceReplay(t *testing.T) {
 	if book := r.p.audience.book; book.Len() != 2 || updates < 5 {
 		t.Errorf("too quiet: %d predictions, %d updates", book.Len(), updates)
 	}
-	n, first, err := Replay(bytes.NewReader(tape.Bytes()))
-	if n != steps || first != nil || err != nil {
+	n, first, err := Tape.Replay(bytes.NewReader(tape.Bytes()))
+	if n != steps || first != "" || err != nil {
 		t.Errorf("got %d steps, %v, %v; want %d", n, first, err, steps)
 	}
 }
@@ -66,7 +66,7 @@ func TestAdoptAudience(t *testing.T) {
 	old.ask(two, watchPacket(two, 1, 9, 0))
 	old.ask(two, submitPacket(two, 1, 10, "e2e4", 0))
 	old.ask(one, watchPacket(one, 0, 9, 0))
-	old.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{SlowWatching: true}}})
+	old.step(&SetBrownout{Brownout: Brownout{SlowWatching: true}})
 	name := old.p.audience.book.Pseudonym(1, 2)
 	next := handOver(t, old)
 	if next.p.audience.book.Pseudonym(1, 2) != name {

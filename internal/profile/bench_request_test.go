@@ -14,7 +14,9 @@ import (
 // asked and says, the frame, ACK and answer out, and the client's ACK in.
 type benched struct {
 	*everybody
-	peer wamble.Peer
+	peer    wamble.Peer
+	packet  Packet
+	applied Applied
 }
 
 func newBenched(b *testing.B, rules string) *benched {
@@ -41,7 +43,8 @@ func (e *benched) next() uint32 { e.seq++; return e.seq }
 // the last answer.
 func (e *benched) do(packet []byte) (last wire.Header) {
 	e.now = e.now.Add(time.Millisecond)
-	e.step(Input{Kind: Packet, Peer: e.peer, Data: packet})
+	e.packet = Packet{Peer: e.peer, Data: packet}
+	e.step(&e.packet)
 	e.settle()
 	e.answerLoads()
 	for i := 0; i < len(e.sent); i++ {
@@ -53,10 +56,12 @@ func (e *benched) do(packet []byte) (last wire.Header) {
 		if h.Ctrl == wire.CtrlLoginChallenge {
 			copy(e.challenge[:], e.sent[i].packet[wire.HeaderSize:])
 		}
-		e.step(Input{Kind: Packet, Peer: e.peer, Data: ackPacket(e.token, h.Seq)})
+		e.packet.Data = ackPacket(e.token, h.Seq)
+		e.step(&e.packet)
 	}
 	e.sent, e.frames = e.sent[:0], e.frames[:0]
-	e.step(Input{Kind: Applied, Seq: e.seq64()})
+	e.applied.Seq = e.seq64()
+	e.step(&e.applied)
 	return last
 }
 

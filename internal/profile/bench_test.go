@@ -50,12 +50,12 @@ func newCrowdWith(tb testing.TB, options string, boards, sessions, playing int) 
 	b := wamble.Board{FEN: chess.Start().FEN(), Status: wamble.Dormant, Variant: -1, Created: epoch.Add(-time.Hour)}
 	for i := range boards {
 		b.ID = wamble.BoardID(i + 1)
-		c.step(Input{Kind: RestoreBoard, Board: &b})
+		c.step(&RestoreBoard{Board: b})
 	}
 	s := wamble.Session{LastSeen: epoch}
 	for i := range sessions {
 		s.ID, s.Token = wamble.SessionID(i+1), wamble.Token{1, byte(i), byte(i >> 8), byte(i >> 16)}
-		c.step(Input{Kind: RestoreSession, Session: &s})
+		c.step(&RestoreSession{Session: s})
 		if i < playing {
 			c.players = append(c.players, mover{peer: peerAt(i), token: s.Token, id: s.ID})
 		}
@@ -69,8 +69,8 @@ func emptyCrowd(tb testing.TB, conf string) *crowd {
 	tb.Helper()
 	c := &crowd{now: epoch, rng: 1}
 	c.p = New(Options{Config: configOf(tb, conf), Seed: [32]byte{9}, Now: epoch, LeaseSize: 1 << 20})
-	c.step(Input{Kind: Leased, Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}},
-		Input{Kind: Leased, Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}})
+	c.step(&Leased{Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}},
+		&Leased{Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1 << 30, Count: 1 << 30}}})
 	return c
 }
 
@@ -80,12 +80,12 @@ func (c *crowd) greet(tb testing.TB) {
 	if c.out.Troubles != nil {
 		tb.Fatal(c.out.Troubles[0])
 	}
-	c.step(Input{Kind: Ready})
+	c.step(&Ready{})
 	for i := range c.players {
 		m := &c.players[i]
-		c.step(Input{Kind: Packet, Peer: m.peer, Data: helloPacket(m.token, 0)})
+		c.step(&Packet{Peer: m.peer, Data: helloPacket(m.token, 0)})
 		m.seq = 1
-		c.step(Input{Kind: Packet, Peer: m.peer, Data: ackPacket(m.token, 1)})
+		c.step(&Packet{Peer: m.peer, Data: ackPacket(m.token, 1)})
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *crowd) step(inputs ...Input) {
 
 // prepare makes the next n moves, of different players.
 func (c *crowd) prepare(tb testing.TB, n int) {
-	c.inputs = append(c.inputs[:0], Input{Kind: Durable, Gate: c.gate, Seq: c.seq}, Input{Kind: Applied, Seq: c.seq})
+	c.inputs = append(c.inputs[:0], &Durable{Gate: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
 	// The clients acknowledge what they were sent by the last step.
 	if len(c.packets) < 2*n+8 {
 		c.packets = make([][]byte, 2*n+1024)
@@ -111,7 +111,7 @@ func (c *crowd) prepare(tb testing.TB, n int) {
 		if h, _ := wire.Peek(b); h.Ctrl != wire.CtrlAck && k < len(c.packets)-n {
 			h.Ctrl, h.Flags = wire.CtrlAck, 0
 			c.packets[k], _ = wire.Append(c.packets[k][:0], h, wire.Ack{})
-			c.inputs = append(c.inputs, Input{Kind: Packet, Peer: to, Data: c.packets[k]})
+			c.inputs = append(c.inputs, &Packet{Peer: to, Data: c.packets[k]})
 			k++
 		}
 	}
@@ -128,7 +128,7 @@ func (c *crowd) prepare(tb testing.TB, n int) {
 		uci, _ := wire.MakeUCI(legal[c.rng>>33%uint64(len(legal))].String())
 		m.seq++
 		c.packets[k], _ = wire.Append(c.packets[k][:0], wire.Header{Token: m.token, Board: b.ID(), Seq: m.seq}, wire.PlayerMove{UCI: uci})
-		c.inputs = append(c.inputs, Input{Kind: Packet, Peer: m.peer, Data: c.packets[k]})
+		c.inputs = append(c.inputs, &Packet{Peer: m.peer, Data: c.packets[k]})
 		k++
 	}
 	c.moves += n

@@ -88,7 +88,7 @@ func (c *client) try(number int) {
 func (c *client) send(b []byte) {
 	b = bytes.Clone(b)
 	for range c.w.copies() {
-		c.w.after(c.w.transit(), false, func() []Input { return []Input{{Kind: Packet, Peer: c.peer, Data: b}} })
+		c.w.after(c.w.transit(), false, func() []Input { return []Input{&Packet{Peer: c.peer, Data: b}} })
 	}
 }
 

@@ -5,33 +5,24 @@ import (
 	"strconv"
 	"strings"
 
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/link"
-	"wamble/internal/policy"
 	"wamble/internal/session"
 	"wamble/wire"
 )
 
-// discovers reports whether a session, nil for a guest, may know of a profile: a
-// rule says so, or it is advertised and he has the tier.
-func (p *Profile) discovers(s *session.Session, at *place) bool {
-	q := policy.Question{Who: whoOf(s), Where: at.Place, Action: "profile.discover.override", Exact: true}
-	if p.mode.law.book.Rules(q.Action) {
-		for _, resource := range []string{"profile:" + at.Name, "profile_selector:" + at.Neighbour.Group, "*"} {
-			q.Resource = resource
-			if d := p.mode.law.book.Decide(p.clock.now.Unix(), q); d.Rule != nil {
-				return d.Allowed
-			}
-		}
-	}
-	return at.Advertise && p.tier(s, at) >= at.Visibility
+// discovers reports whether a session, nil for a guest, may know of a profile.
+func (p *Profile) discovers(s *session.Session, at *access.Place) bool {
+	return p.law.Discovers(p.clock.now, whoOf(s), trustOf(s), at)
 }
 
 // listProfiles names the profiles that the asker may know of.
 func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 	var names []string
-	for i := range p.mode.law.places {
-		if at := &p.mode.law.places[i]; p.discovers(r.session, at) {
+	places := p.law.Places()
+	for i := range places {
+		if at := &places[i]; p.discovers(r.session, at) {
 			names = append(names, at.Name)
 		}
 	}
@@ -40,7 +31,7 @@ func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 	return done
 }
 
-// maxMissing is how much of the name of a profile is echoed that is not there.
+// maxMissing is how many bytes of the name of an unknown profile are echoed.
 const maxMissing = 80
 
 // missing says that there is no such profile, or none that the asker may know.
@@ -48,11 +39,11 @@ func missing(name []byte) wire.Text {
 	return append(wire.Text("NOTFOUND;"), wire.Limit(name, maxMissing)...)
 }
 
-// profileInfo tells about one profile. One that is hidden is not told from one
-// that does not exist.
+// profileInfo tells about one profile. A hidden profile is answered like one that
+// does not exist.
 func (p *Profile) profileInfo(r *request, out *Output) verdict {
 	name := r.message.(*wire.GetProfileInfo).Name
-	at := p.mode.law.place(name)
+	at := p.law.Place(name)
 	if len(name) == 0 || at == nil || !p.discovers(r.session, at) {
 		link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileInfo{Info: missing(name)})
 		return done
@@ -62,29 +53,29 @@ func (p *Profile) profileInfo(r *request, out *Output) verdict {
 		return p.ask(r, p.askTerms(r, at), out)
 	}
 	v := view{fields: p.scratch.fields[:0]}
-	p.portray(&v, r.session, at, accepted)
+	p.addProfileFields(&v, r.session, at, accepted)
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileInfo{Info: infoOf(at)}, v.fields...)
 	return done
 }
 
 // hasAccepted reports whether a request's session has accepted the terms of a
 // place, if that is known without asking the store.
-func (p *Profile) hasAccepted(r *request, at *place) (accepted, known bool) {
-	switch {
-	case at.terms.text == "":
+func (p *Profile) hasAccepted(r *request, at *access.Place) (accepted, known bool) {
+	switch in := r.answerTo(TermsOf); {
+	case at.Terms.Text == "":
 		return true, true
 	case r.session == nil:
 		return false, true
-	case at.Name == p.mode.law.own.Name:
-		return r.session.Terms(at.terms.revision)
-	case r.asked && r.subject == TermsOf:
-		return r.answer != nil && r.answer.Accepted, true
+	case at.Name == p.law.Own.Name:
+		return r.session.Terms(session.RevisionOf(at.Terms.Hash))
+	case in != nil:
+		return in.Answer != nil && in.Answer.Accepted, true
 	}
 	return false, false
 }
 
 // infoOf is the text of PROFILE_INFO.
-func infoOf(at *place) wire.Text {
+func infoOf(at *access.Place) wire.Text {
 	b := append(wire.Text(at.Name), ';')
 	b = append(strconv.AppendInt(b, int64(at.Port), 10), ';')
 	if at.Advertise {
@@ -95,18 +86,13 @@ func infoOf(at *place) wire.Text {
 	return wire.Limit(strconv.AppendInt(b, int64(at.Visibility), 10), wire.TextLimit)
 }
 
-// portray adds the fields of PROFILE_INFO in their order.
-func (p *Profile) portray(v *view, s *session.Session, at *place, accepted bool) {
-	allows := func(c wire.Control) bool {
-		return p.mode.law.book.Decide(p.clock.now.Unix(), policy.Question{
-			Who: whoOf(s), Where: at.Place, Action: "protocol.ctrl", Resource: requestNames[c],
-		}).Allowed
-	}
-	caps, hasTerms := int64(0), at.terms.text != ""
-	if allows(wire.CtrlClientHello) {
+// addProfileFields adds the fields of PROFILE_INFO in their order.
+func (p *Profile) addProfileFields(v *view, s *session.Session, at *access.Place, accepted bool) {
+	caps, hasTerms := int64(0), at.Terms.Text != ""
+	if p.law.AllowsAt(p.clock.now, whoOf(s), at, wire.CtrlClientHello) {
 		caps |= wire.ProfileMayJoin
 	}
-	if hasTerms && allows(wire.CtrlGetProfileTOS) {
+	if hasTerms && p.law.AllowsAt(p.clock.now, whoOf(s), at, wire.CtrlGetProfileTOS) {
 		caps |= wire.ProfileHasTerms
 	}
 	v.fields.AddInt(wire.KeyProfileCaps, caps)
@@ -126,5 +112,5 @@ func oneIf(b bool) int64 {
 	return 0
 }
 
-// heldBy is the board of a session, nil if it has none.
+// heldBy is the board that a session holds, nil if it holds none.
 func (p *Profile) heldBy(s *session.Session) *board.Board { return p.boards.Held(s.ID()) }

@@ -13,9 +13,7 @@
 //   - the audience is who predicts and who watches (audience.go, predict.go,
 //     spectate.go);
 //   - a Load is a question to the store, and whoever waits for its answer
-//     (load.go);
-//   - a Recorder writes down what a Profile was told, Replay tells it again
-//     (record.go, replay.go).
+//     (load.go).
 //
 // # A step
 //

@@ -2,97 +2,101 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/access"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
 // The refusals at the door.
 var (
-	errDenied        = &wamble.Denied{Code: wamble.AccessDenied}
 	errUnknownPlayer = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "unknown player", Blocking: true}
-	errTerms         = &wamble.Denied{Code: wamble.AccessDenied, Reason: "terms acceptance required"}
-	errBanned        = &wamble.Denied{Code: wamble.AccessDenied, Reason: "you are banned from this server", Blocking: true}
 	errNoNewPlayers  = &wamble.Denied{Code: wamble.Internal, Reason: "the server takes no new players at present"}
 	errNoPredictions = &wamble.Denied{Code: wamble.Internal, Reason: "no predictions are taken at present"}
 )
+
+// whoOf is who a session is to the policy; without an identity, nobody.
+func whoOf(s *session.Session) access.Who {
+	if s == nil || s.Identity() == nil {
+		return access.Who{}
+	}
+	return access.Who{ID: s.Identity().ID(), Key: s.Identity().Key()}
+}
+
+// decide asks the policy about an action of a session, nil for a guest. An
+// action without a context has no key.
+func (p *Profile) decide(s *session.Session, action, resource, key, value string) access.Decision {
+	return p.law.Decide(p.clock.now, whoOf(s), access.Right{Action: action, Resource: resource, Key: key, Value: value})
+}
+
+// tier is the trust in a session, nil for a guest, in this profile.
+func (p *Profile) tier(s *session.Session) int {
+	return p.law.Tier(p.clock.now, whoOf(s), trustOf(s), &p.law.Own)
+}
+
+// trustOf is what the store says of the trust in a session, nil for a guest.
+func trustOf(s *session.Session) int {
+	if s == nil {
+		return 0
+	}
+	return s.Trust()
+}
+
+// bypasses reports whether a request is not counted by the rate limits.
+func (p *Profile) bypasses(_ wamble.Peer, h wire.Header) bool {
+	return p.decide(p.sessions.Find(h.Token), "rate_limit.bypass", "request", "ctrl", access.RequestName(h.Ctrl)).Allowed
+}
 
 // outside returns why a request is refused before it is known whose it is, so
 // that it costs no load: bans of tokens and networks, a brownout, and a policy
 // that is the same for everybody.
 func (p *Profile) outside(r *request) *wamble.Denied {
-	l := &p.mode.law
-	if len(l.bans.tokens) > 0 || len(l.bans.nets) > 0 {
+	if p.law.Bans.OfPeers() {
 		from, _ := p.link.Peer(r.id)
-		if d := l.bans.of(p.clock.now, from.IP(), r.h.Token); d != nil {
+		if d := p.law.Bans.Of(p.clock.now, from.IP(), r.h.Token); d != nil {
 			p.stats.Host.Banned++
 			return d
 		}
 	}
-	switch {
-	case l.brownout.NoPredictions && r.h.Ctrl == wire.CtrlSubmitPrediction:
+	if p.brownout.NoPredictions && r.h.Ctrl == wire.CtrlSubmitPrediction {
 		return errNoPredictions
-	case !l.book.Personal() && !p.allows(nil, r.h.Ctrl):
-		return errDenied
 	}
-	return nil
+	return p.law.Outside(p.clock.now, r.h.Ctrl)
 }
 
 // inside returns why a request is refused now that it is known whose it is: a
-// ban of the identity, the policy, and that there is nobody.
+// ban of the identity, the policy, or that a player is needed and there is none.
 func (p *Profile) inside(r *request, row *route) *wamble.Denied {
-	l := &p.mode.law
-	if s := r.session; s != nil && s.Identity() != nil && len(l.bans.keys) > 0 {
-		if d := l.bans.ofKey(p.clock.now, s.Identity().Key()); d != nil {
-			p.stats.Host.Banned++
-			return d
-		}
+	who := whoOf(r.session)
+	if d := p.law.Bans.OfKey(p.clock.now, who.Key); d != nil {
+		p.stats.Host.Banned++
+		return d
 	}
-	switch {
-	case l.book.Personal() && !p.allows(r.session, r.h.Ctrl):
-		return errDenied
-	case row.action != "" && !l.free && !p.decide(r.session, row.action, row.resource, "", "").Allowed:
-		return errDenied
-	case row.must && r.session == nil:
+	if d := p.law.Inside(p.clock.now, who, r.h.Ctrl, row.needs); d != nil {
+		return d
+	}
+	if row.must && r.session == nil {
 		return errUnknownPlayer
 	}
 	return nil
 }
 
-// agreed reports whether a request may go on as far as the terms are concerned.
-// If not, it was refused, or waits for the store to say.
-func (p *Profile) agreed(r *request, out *Output) bool {
-	t := &p.mode.law.own.terms
-	if t.text == "" {
-		return true
+// capsOf returns what a session may do that holds a board: nothing while it has
+// to accept the terms.
+func (p *Profile) capsOf(s *session.Session) wire.SessionCaps {
+	if t := &p.law.Own.Terms; t.Text != "" {
+		if accepted, _ := s.Terms(session.RevisionOf(t.Hash)); !accepted {
+			return 0
+		}
 	}
-	if r.session == nil {
-		p.refuse(r, errTerms, out)
-		return false
-	}
-	accepted, known := r.session.Terms(t.revision)
-	switch {
-	case accepted:
-		return true
-	case known:
-		p.refuse(r, errTerms, out)
-	default:
-		p.ask(r, p.askTerms(r, &p.mode.law.own), out)
-	}
-	return false
+	return p.caps(s)
 }
 
-// askTerms is the question whether a session has accepted the terms of a place.
-func (p *Profile) askTerms(r *request, at *place) Load {
-	return Load{Subject: TermsOf, Token: r.h.Token, Session: r.session.ID(), Profile: at.Name, Hash: at.terms.hash}
-}
-
-// learnTerms takes down what the store says about the own terms.
-func (p *Profile) learnTerms(l *load, in *Input) {
-	t := &p.mode.law.own.terms
-	s := p.sessions.Find(l.Token)
-	if s == nil || t.text == "" || l.Hash != t.hash || l.Profile != p.mode.law.own.Name || in.Outcome > NotFound {
-		return
+// caps returns what the policy lets a session do, nil for a guest, without what
+// is switched off.
+func (p *Profile) caps(s *session.Session) wire.SessionCaps {
+	caps := p.law.Caps(p.clock.now, whoOf(s))
+	if !p.audience.book.Open() {
+		caps &^= wire.MayPredict | wire.MayReadPredictions
 	}
-	if _, known := s.Terms(t.revision); !known {
-		s.SetTerms(t.revision, in.Answer != nil && in.Answer.Accepted)
-	}
+	return caps
 }

@@ -69,7 +69,7 @@ func doEverything(t *testing.T, tape *bytes.Buffer) *everybody {
 	r := &rig{t: t, now: epoch, store: newMemory()}
 	r.options = Options{Config: c.Profile("own"), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
 	r.p = New(r.options)
-	recorder, err := NewRecorder(tape, r.options)
+	recorder, err := Tape.NewRecorder(tape, r.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func doEverything(t *testing.T, tape *bytes.Buffer) *everybody {
 	e.token, e.board = r.join(1)
 	for _, row := range everyRequest {
 		e.seq++
-		r.step(Input{Kind: Packet, Peer: peerAt(1), Data: row.packet(e)})
+		r.step(&Packet{Peer: peerAt(1), Data: row.packet(e)})
 		r.settle()
 		r.answerLoads()
 		for len(r.sent) > 0 {
@@ -115,7 +115,7 @@ func (e *everybody) receive(asked wire.Control) {
 		e.seen[asked] = append(e.seen[asked], p.Ctrl)
 	}
 	if !p.Flags.Unreliable() && p.Ctrl != wire.CtrlAck {
-		e.step(Input{Kind: Packet, Peer: peerAt(1), Data: ackPacket(e.token, p.Seq)})
+		e.step(&Packet{Peer: peerAt(1), Data: ackPacket(e.token, p.Seq)})
 	}
 }
 
@@ -141,7 +141,7 @@ func TestEveryRequest(t *testing.T) {
 			}
 		}
 	}
-	if n, first, err := Replay(&tape); n == 0 || first != nil || err != nil {
+	if n, first, err := Tape.Replay(&tape); n == 0 || first != "" || err != nil {
 		t.Errorf("replayed %d steps: %v, %v", n, first, err)
 	}
 }

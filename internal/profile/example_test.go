@@ -17,7 +17,7 @@ func Example() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p := profile.New(profile.Options{Config: config.Defaults().Default, Seed: [32]byte{1}, Now: now})
 	var out profile.Output
-	next := []profile.Input{{Kind: profile.Ready}} // after RestoreBoard and RestoreSession
+	next := []profile.Input{&profile.Ready{}} // after RestoreBoard and RestoreSession
 	step := func() {
 		p.Step(now, next, &out)
 		next = nil
@@ -30,19 +30,19 @@ func Example() {
 			fmt.Println("keep", out.Frames.Len(), "frames")
 		}
 		if out.Gate != 0 {
-			next = append(next, profile.Input{Kind: profile.Durable, Gate: out.Gate, Seq: out.Gate})
+			next = append(next, &profile.Durable{Gate: out.Gate, Seq: out.Gate})
 		}
 		for _, l := range out.Leases {
 			fmt.Println("lease", l.Count, l.Sequence)
 			blocks := []wamble.Block{{First: 1, Count: int64(l.Count)}}
-			next = append(next, profile.Input{Kind: profile.Leased, Sequence: l.Sequence, Blocks: blocks})
+			next = append(next, &profile.Leased{Sequence: l.Sequence, Blocks: blocks})
 		}
 	}
 	step()
 	step() // the leases make the first boards
 	hello, _ := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{})
 	peer := wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.1:4000")}
-	next = append(next, profile.Input{Kind: profile.Packet, Peer: peer, Data: hello})
+	next = append(next, &profile.Packet{Peer: peer, Data: hello})
 	step()
 	step()
 	// Output:

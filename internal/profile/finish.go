@@ -1,20 +1,16 @@
 package profile
 
 import (
-	"strconv"
-	"strings"
-
 	"wamble"
 	"wamble/internal/board"
-	"wamble/internal/config"
-	"wamble/internal/intent"
-	"wamble/internal/score"
+	"wamble/internal/reward"
 	"wamble/internal/session"
+	"wamble/wire"
 )
 
 // finished is the one place where a finished game meets the other rooms. The
-// board has left the pool, and its result is in the draft of this request; what
-// it is worth goes there, too.
+// board has left the pool, and its result is in the draft of this request, where
+// payouts and ratings go, too.
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
 	p.expire(f.Board.ID())
@@ -22,131 +18,93 @@ func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.reward(f)
 }
 
-// rewards is the memory for the end of a game.
+// rewards is what players have won, and memory for the end of a game.
 type rewards struct {
+	ledger       reward.Ledger
+	prizes       reward.Prizes
 	contributors []board.Contributor
-	players      []score.Player
+	players      []reward.Player
 	winners      []winner // of the last game; told when it is sealed
-	rated        map[*session.Identity]int
-	changes      []change
-	payout       intent.RecordPayout
-	rating       intent.RecordRating
+	text         []byte
 }
 
-// winner is a session in memory that a game brought something.
+// winner is a session in memory to which a game brought points, or a change of
+// its rating.
 type winner struct {
 	session *session.Session
 	board   wamble.BoardID
 	points  float64
 }
 
-// change is by how much a game changes the rating of one player.
-type change struct {
-	session wamble.SessionID
-	key     wamble.PublicKey // zero: his session is not in memory
-	delta   float64
-}
-
-// scoringOf is what score needs of the options.
-func scoringOf(c *config.Profile) (pot, k float64, most int) {
-	return c.Scoring.MaxPot, c.Scoring.KFactor, c.Scoring.MaxContributors
-}
-
 // reward shares the pot of a game among its players, and changes their ratings.
-// Of a player whose session is in memory all is known; of the others the board
-// knows enough.
+// The ratings of players whose sessions are in memory are read there; those of
+// the others were written down with the board.
 func (p *Profile) reward(f *board.Finished) {
-	pot, k, most := scoringOf(p.cfg)
-	w := &p.scratch.rewards
-	w.contributors = f.Board.Contributors(w.contributors[:0], most)
+	w, scoring := &p.rewards, &p.cfg.Scoring
+	w.contributors = f.Board.Contributors(w.contributors[:0], scoring.MaxContributors)
 	w.players = w.players[:0]
 	for i := range w.contributors {
 		c := &w.contributors[i]
-		player := score.Player{White: c.White, Black: c.Black, Rating: c.Rating}
+		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated}
 		if s := p.sessions.ByID(c.Session); s != nil {
-			c.Rated, player.Rating = s.Identity() != nil, p.sessions.Stats(s).Rating
+			player.Rated, player.Rating, player.Key = s.Identity() != nil, p.sessions.Stats(s).Rating, whoOf(s).Key
 		} else if !c.Rated {
-			player.Rating = float64(p.cfg.Scoring.DefaultRating)
+			player.Rating = float64(scoring.DefaultRating)
 		}
 		w.players = append(w.players, player)
 	}
-	score.Share(pot, f.Result, w.players)
-	score.Rate(k, f.Result, w.players)
-	p.payOut(f)
-	p.changeRatings(f)
-}
-
-// payOut writes down the points of a game.
-func (p *Profile) payOut(f *board.Finished) {
-	w := &p.scratch.rewards
-	for i := range w.contributors {
-		id, points := w.contributors[i].Session, w.players[i].Points
-		if points == 0 {
-			continue
+	game := reward.Game{Board: f.Board.ID(), Result: f.Result, At: f.At, Pot: scoring.MaxPot, K: scoring.KFactor}
+	payouts, ratings := w.ledger.Finish(game, w.players, &p.draft)
+	p.stats.Scores.Payouts += uint64(payouts)
+	p.stats.Scores.Ratings += uint64(ratings)
+	for i := range w.players {
+		won := wamble.Stats{Score: w.players[i].Points}
+		if w.players[i].Rated {
+			won.Rating = w.players[i].Change
 		}
-		w.payout = intent.RecordPayout{Board: f.Board.ID(), Session: id, Points: points, Canonical: points, At: f.At}
-		p.draft.Add(&w.payout)
-		p.stats.Scores.Payouts++
-		if s := p.sessions.ByID(id); s != nil {
-			s.Count(wamble.Stats{Score: points})
-			w.winners = append(w.winners, winner{s, f.Board.ID(), points})
+		if s := p.sessions.ByID(w.players[i].Session); s != nil && won != (wamble.Stats{}) {
+			s.Count(won)
+			w.winners = append(w.winners, winner{s, f.Board.ID(), won.Score})
 		}
 	}
 }
 
-// changeRatings writes down one change for each player who has a rating, though
-// he may have played in several sessions.
-func (p *Profile) changeRatings(f *board.Finished) {
-	w := &p.scratch.rewards
-	w.changes = w.changes[:0]
-	for i := range w.contributors {
-		c, delta := &w.contributors[i], w.players[i].Change
-		if !c.Rated || delta == 0 {
-			continue
-		}
-		s := p.sessions.ByID(c.Session)
-		if s == nil {
-			w.changes = append(w.changes, change{session: c.Session, delta: delta})
-			continue
-		}
-		s.Count(wamble.Stats{Rating: delta})
-		w.winners = append(w.winners, winner{session: s}) // it stays until the store has this
-		if w.rated == nil {
-			w.rated = map[*session.Identity]int{}
-		}
-		at, known := w.rated[s.Identity()]
-		if !known {
-			at = len(w.changes)
-			w.rated[s.Identity()] = at
-			w.changes = append(w.changes, change{session: c.Session, key: s.Identity().Key()})
-		}
-		w.changes[at].delta += delta
-	}
-	clear(w.rated)
-	for _, c := range w.changes {
-		w.rating = intent.RecordRating{Board: f.Board.ID(), Session: c.session, Key: c.key, Delta: c.delta, At: f.At}
-		p.draft.Add(&w.rating)
-		p.stats.Scores.Ratings++
-	}
-}
-
-// congratulate tells those who are here what they won. What was decided must be
-// sealed.
-func (p *Profile) congratulate(out *Output) {
-	w := &p.scratch.rewards
+// tellWinners tells those who are here what they won, and keeps all winners in
+// memory until the store has their rewards. What was decided must be sealed.
+func (p *Profile) tellWinners(out *Output) {
+	w := &p.rewards
 	for _, won := range w.winners {
 		p.sessions.Wrote(won.session, p.gates.last)
-		if won.points == 0 || !p.isHere(won.session) {
-			continue
+		if won.points != 0 && p.isHere(won.session) {
+			p.award(won.session, won.board, won.points, out)
 		}
-		p.award(won.session, won.board, won.points, out)
 	}
 	clear(w.winners)
 	w.winners = w.winners[:0]
 }
 
-// appendPoints writes points as the stores keep them: with up to four decimals.
-func appendPoints(dst []byte, points float64) []byte {
-	text := strings.TrimRight(strconv.FormatFloat(points, 'f', 4, 64), "0")
-	return append(dst, strings.TrimSuffix(text, ".")...)
+// award tells a player what a game has won him, now or later.
+func (p *Profile) award(s *session.Session, board wamble.BoardID, points float64, out *Output) {
+	if prize := p.rewards.prizes.Win(s.ID(), board, points); prize != nil {
+		p.tellPrize(prize, s, out)
+	}
+}
+
+// tellPrizes tells those whose time has come, and forgets who has won nothing more.
+func (p *Profile) tellPrizes(out *Output) {
+	prizes := &p.rewards.prizes
+	for prize, due := prizes.Due(p.clock.since); due; prize, due = prizes.Due(p.clock.since) {
+		if s := p.sessions.ByID(prize.Session); s != nil && !prize.IsEmpty() && p.isHere(s) {
+			p.tellPrize(prize, s, out)
+		} else {
+			prizes.Forget(prize)
+		}
+	}
+}
+
+func (p *Profile) tellPrize(prize *reward.Prize, s *session.Session, out *Output) {
+	w := &p.rewards
+	w.text = prize.AppendText(w.text[:0])
+	p.notify(s.Token(), prize.Board, wire.ServerNotification{Type: wire.NoticePotPayout, Text: w.text}, out)
+	w.prizes.Told(p.clock.since, prize)
 }

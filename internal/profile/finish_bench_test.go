@@ -53,12 +53,12 @@ func newEnders(tb testing.TB, plies, boards, players int, here bool) *enders {
 	b := drawnGame(tb, plies-1)
 	for i := range boards {
 		b.ID = wamble.BoardID(i + 1)
-		c.step(Input{Kind: RestoreBoard, Board: b})
+		c.step(&RestoreBoard{Board: *b})
 	}
 	s := wamble.Session{LastSeen: epoch}
 	session := func(id int) {
 		s.ID, s.Token, s.Key = wamble.SessionID(id), wamble.Token{1, byte(id), byte(id >> 8)}, wamble.PublicKey{1, byte(id), byte(id >> 8)}
-		c.step(Input{Kind: RestoreSession, Session: &s})
+		c.step(&RestoreSession{Session: s})
 	}
 	for i := range players {
 		session(i + 1)
@@ -83,8 +83,8 @@ func (e *enders) last() bool {
 		uci, _ := wire.MakeUCI(b.Position().LegalMoves(nil)[0].String())
 		m.seq++
 		packet, _ := wire.Append(nil, wire.Header{Token: m.token, Board: b.ID(), Seq: m.seq}, wire.PlayerMove{UCI: uci})
-		e.inputs = append(e.inputs[:0], Input{Kind: Durable, Gate: e.gate, Seq: e.seq}, Input{Kind: Applied, Seq: e.seq},
-			Input{Kind: Packet, Peer: m.peer, Data: packet})
+		e.inputs = append(e.inputs[:0], &Durable{Gate: e.gate, Seq: e.seq}, &Applied{Seq: e.seq},
+			&Packet{Peer: m.peer, Data: packet})
 		e.now = e.now.Add(time.Millisecond)
 		return true
 	}

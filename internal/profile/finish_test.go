@@ -60,7 +60,7 @@ func beforeTheEnd(t *testing.T, conf string, moves []string, by []wamble.Session
 func (r *rig) end(s wamble.SessionID, uci string) string {
 	r.t.Helper()
 	before := len(r.frames)
-	r.step(Input{Kind: Packet, Peer: peerAt(int(s)), Data: movePacket(r.store.sessions[s].Token, 1, 2, uci)})
+	r.step(&Packet{Peer: peerAt(int(s)), Data: movePacket(r.store.sessions[s].Token, 1, 2, uci)})
 	var words []string
 	for _, f := range r.frames[before:] {
 		intents, err := journal.Decode(f.frame)
@@ -178,13 +178,5 @@ func TestOnePlayerTwoSessions(t *testing.T) {
 	r.apply()
 	if got := r.store.players[second.Key].Stats.Rating; got != 1216 {
 		t.Errorf("got a rating of %v, want 1216", got)
-	}
-}
-
-func TestPoints(t *testing.T) {
-	for points, want := range map[float64]string{10: "10", 6.6666: "6.6666", 0.0001: "0.0001", 2.5: "2.5", 100: "100"} {
-		if got := string(appendPoints(nil, points)); got != want {
-			t.Errorf("%v: got %s, want %s", points, got, want)
-		}
 	}
 }

@@ -3,6 +3,7 @@ package profile
 import (
 	"wamble/internal/intent"
 	"wamble/internal/journal"
+	"wamble/internal/pack"
 	"wamble/internal/session"
 )
 
@@ -52,8 +53,8 @@ func (g *gates) settle() {
 	}
 }
 
-// thin forgets every second gate: what it covers is then settled with the next
-// one, a little late.
+// thin forgets every second pending gate: what a forgotten gate covers is settled
+// with the next one, a little late.
 func (g *gates) thin() {
 	live := g.pending[g.first:]
 	kept := g.pending[:0]
@@ -65,8 +66,38 @@ func (g *gates) thin() {
 	g.pending, g.first = kept, 0
 }
 
-// draft is the frame that is being written. It takes intents straight into the
-// output.
+// Durable says that all frames up to those of Gate are durable. Gates come in
+// order.
+type Durable struct {
+	Gate uint64
+	Seq  uint64 // number of the last frame in the journal
+}
+
+func (in *Durable) take(p *Profile, _ *Output) {
+	p.gates.reach(in.Gate, in.Seq)
+	p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
+}
+
+func (in *Durable) pack(w *pack.Writer) {
+	w.Uint(in.Gate)
+	w.Uint(in.Seq)
+}
+
+func (in *Durable) unpack(r *pack.Reader) { in.Gate, in.Seq = r.Uint(), r.Uint() }
+
+// Applied says that the store has everything up to message Seq of the journal.
+type Applied struct{ Seq uint64 }
+
+func (in *Applied) take(p *Profile, _ *Output) {
+	p.gates.apply(in.Seq)
+	p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
+}
+
+func (in *Applied) pack(w *pack.Writer) { w.Uint(in.Seq) }
+
+func (in *Applied) unpack(r *pack.Reader) { in.Seq = r.Uint() }
+
+// draft is the frame that is being written, straight into the output.
 type draft struct {
 	frames *Frames
 	start  int
@@ -76,8 +107,8 @@ type draft struct {
 	parts int
 }
 
-// maxFrame is how many intents go into one frame. No request has so many; the
-// passing of time may.
+// maxFrame is how many intents go into one frame. No request makes so many;
+// Profile.pass may.
 const maxFrame = journal.MaxIntents / 4
 
 // Add writes an intent.
@@ -122,8 +153,8 @@ func (p *Profile) seal(out *Output) bool {
 	return wrote
 }
 
-// sealFor is seal for what was decided about one session: it stays in memory
-// until the store has that.
+// sealFor is seal for what was decided about one session. The session stays in
+// memory until the store has the frame.
 func (p *Profile) sealFor(s *session.Session, out *Output) {
 	if p.seal(out) && s != nil {
 		p.sessions.Wrote(s, p.gates.last)

@@ -32,7 +32,7 @@ func TestGateHolds(t *testing.T) {
 	}
 	first := r.gates[0]
 	r.gates = r.gates[1:]
-	r.step(Input{Kind: Durable, Gate: first.gate, Seq: first.seq})
+	r.step(&Durable{Gate: first.gate, Seq: first.seq})
 	got := strings.Split(r.took(), "\n")
 	if len(got) != 6 || got[0] != "ACK 2" || got[1] != "ACK 3" || got[2] != "ACK 2" || !strings.HasPrefix(got[3], "BOARD_UPDATE") {
 		t.Errorf("got %q, want both ACKs of the second player, then ACK and answer of the first, then the other answers", got)
@@ -49,7 +49,7 @@ func TestGateOpen(t *testing.T) {
 	r := newRig(t, "")
 	token, id := r.join(1)
 	r.sync()
-	r.step(Input{Kind: Packet, Peer: peerAt(1), Data: legalPacket(token, id, 2, 12)})
+	r.step(&Packet{Peer: peerAt(1), Data: legalPacket(token, id, 2, 12)})
 	if got := r.took(); !strings.HasPrefix(got, "ACK 2\nLEGAL_MOVES") || r.out.Gate != 0 || r.out.Frames.Len() != 0 {
 		t.Errorf("got %q, gate %d, %d frames", got, r.out.Gate, r.out.Frames.Len())
 	}
@@ -140,7 +140,7 @@ func TestJournalFails(t *testing.T) {
 	r.stuck = true
 	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "")
 	const refusal = `ERROR 1006 "the server cannot keep moves at present" unreliable`
-	r.step(Input{Kind: Packet, Peer: peerAt(1), Data: legalPacket(token, id, 3, 12)}, Input{Kind: JournalFailed})
+	r.step(&Packet{Peer: peerAt(1), Data: legalPacket(token, id, 3, 12)}, &JournalFailed{})
 	expect(t, r.took(), refusal) // to the hello that waits for a load
 	expect(t, r.send(peerAt(1), movePacket(token, id, 4, "d2d4")), refusal)
 	expect(t, r.send(peerAt(1), movePacket(token, id, 4, "d2d4")), refusal)
@@ -155,7 +155,7 @@ func TestJournalFails(t *testing.T) {
 func TestNotReady(t *testing.T) {
 	p := New(Options{Config: configOf(t, ""), Now: epoch})
 	var out Output
-	p.Step(epoch, []Input{{Kind: Packet, Peer: peerAt(1), Data: helloPacket(wamble.Token{}, 1)}}, &out)
+	p.Step(epoch, []Input{&Packet{Peer: peerAt(1), Data: helloPacket(wamble.Token{}, 1)}}, &out)
 	if out.Packets.Len() != 1 || out.Frames.Len() != 0 {
 		t.Fatalf("got %d packets, %d frames", out.Packets.Len(), out.Frames.Len())
 	}

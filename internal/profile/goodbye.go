@@ -1,7 +1,7 @@
 package profile
 
-// goodbye lets a player go; the answer is the ACK alone, also for a token that
-// is not here. His board is free for others at once, unless he has an identity.
+// goodbye lets a player go; the answer is the ACK alone, also for an unknown
+// token. His board is free for others at once, unless he has an identity.
 func (p *Profile) goodbye(r *request, out *Output) verdict {
 	if s := r.session; s != nil {
 		p.boards.Leave(p.clock.now, s.ID(), &p.draft)

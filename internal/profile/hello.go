@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -14,38 +15,35 @@ import (
 func (p *Profile) hello(r *request, out *Output) verdict {
 	if v := r.h.ClientVersion(); v > wire.Version {
 		reason := fmt.Sprintf("upgrade required (client=%d server=%d)", v, wire.Version)
-		p.deny(r, &wamble.Denied{Code: wamble.UnsupportedVersion, Reason: reason, Blocking: true})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.UnsupportedVersion, Reason: reason, Blocking: true})
 	}
 	s, isNew := r.session, false
 	if s == nil && !r.granted.IsZero() {
-		s = p.sessions.Find(r.granted) // his answer got lost, and he asks again
+		s = p.sessions.Find(r.granted) // the first answer got lost, and the player asks again
 	}
-	if s == nil && p.mode.law.brownout.NoNewSessions {
-		p.deny(r, errNoNewPlayers)
-		return done
+	if s == nil && p.brownout.NoNewSessions {
+		return p.deny(r, errNoNewPlayers)
 	}
 	if s == nil {
 		from, _ := p.link.Peer(r.id)
 		var err error
 		if s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.draft); err != nil {
-			p.deny(r, deniedOf(err))
-			return done
+			return p.deny(r, deniedOf(err))
 		}
 	}
-	if t := &p.mode.law.own.terms; isNew {
-		s.SetTerms(t.revision, false)
-	} else if _, known := s.Terms(t.revision); t.text != "" && !known && r.session != nil && !p.mode.away {
-		return p.ask(r, p.askTerms(r, &p.mode.law.own), out)
+	t := &p.law.Own.Terms
+	if isNew {
+		s.SetTerms(session.RevisionOf(t.Hash), false)
+	} else if _, known := s.Terms(session.RevisionOf(t.Hash)); t.Text != "" && !known && r.session != nil && !p.storeAway {
+		return p.ask(r, p.askTerms(r, &p.law.Own), out)
 	}
 	b, taken, err := p.seat(s)
-	if err != nil && !standsBy(r, err) {
-		if isNew { // nobody was told of him
+	if err != nil && !contentWithoutBoard(r, err) {
+		if isNew { // nobody was told of the session
 			p.draft.discard()
 			p.sessions.Discard(s)
 		}
-		p.deny(r, deniedOf(err))
-		return done
+		return p.deny(r, deniedOf(err))
 	}
 	p.stats.Hellos++
 	if isNew {
@@ -53,13 +51,13 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	}
 	p.answerHello(r, s, b)
 	p.sealFor(s, out)
-	p.lost(taken, out)
+	p.revoked(taken, out)
 	return done
 }
 
-// standsBy reports whether a player is content without a board when there is
-// none: he watches, and says hello again. He holds 0.
-func standsBy(r *request, err error) bool {
+// contentWithoutBoard reports whether a player who gets no board wants his
+// SERVER_HELLO nevertheless, with board 0: he watches, and says hello again later.
+func contentWithoutBoard(r *request, err error) bool {
 	content, _ := r.ext.Int(wire.KeyHelloWithoutBoard)
 	return content == 1 && errors.Is(err, board.ErrNoBoard)
 }

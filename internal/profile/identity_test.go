@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/blake2b"
+
 	"wamble"
 	"wamble/internal/config"
 	"wamble/wire"
@@ -27,7 +29,7 @@ func (r *rig) asks(from wamble.Peer, b []byte) string {
 // fields.
 func (r *rig) joined(from wamble.Peer, token wamble.Token, b []byte) *wire.Packet {
 	r.t.Helper()
-	r.step(Input{Kind: Packet, Peer: from, Data: b})
+	r.step(&Packet{Peer: from, Data: b})
 	r.settle()
 	r.answerLoads()
 	var join wire.Reassembler
@@ -58,7 +60,7 @@ func (r *rig) joined(from wamble.Peer, token wamble.Token, b []byte) *wire.Packe
 				r.send(from, ackPacket(token, p.Seq))
 				return &all
 			}
-			r.step(Input{Kind: Packet, Peer: from, Data: ackPacket(token, p.Seq)})
+			r.step(&Packet{Peer: from, Data: ackPacket(token, p.Seq)})
 		}
 	}
 	r.t.Fatal("the transfer has no end")
@@ -218,9 +220,9 @@ func TestLeaderboardIsKept(t *testing.T) {
 		t.Error("an old page was shown")
 	}
 	for n := range 3 * maxPages {
-		r.p.loads.pages.keep(r.now, wamble.LeaderboardQuery{Offset: n}, &wamble.Leaderboard{})
+		r.p.pages.keep(r.now, wamble.LeaderboardQuery{Offset: n}, &wamble.Leaderboard{})
 	}
-	if n := len(r.p.loads.pages.kept); n > maxPages {
+	if n := len(r.p.pages); n > maxPages {
 		t.Errorf("%d pages are kept, want %d at most", n, maxPages)
 	}
 }
@@ -324,8 +326,8 @@ func TestProfileInfo(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := housed(t, tc.rules)
 			r.store.stored(500, wamble.PublicKey{1}, wamble.Stats{}, epoch).Trust = 5
-			r.store.terms = append(r.store.terms, accepted{500, "own", termsOf("be kind").hash})
-			r.step(Input{Kind: Packet, Peer: peerAt(1), Data: namePacket(wire.GetProfileInfo{Name: wire.Text(tc.of)}, tc.token, 1)})
+			r.store.terms = append(r.store.terms, accepted{500, "own", blake2b.Sum256([]byte("be kind"))})
+			r.step(&Packet{Peer: peerAt(1), Data: namePacket(wire.GetProfileInfo{Name: wire.Text(tc.of)}, tc.token, 1)})
 			r.settle()
 			r.answerLoads()
 			var p wire.Packet
@@ -385,7 +387,7 @@ func TestTermsGate(t *testing.T) {
 	token, id := r.join(1)
 	hello := func(seq uint32) int64 {
 		t.Helper()
-		r.step(Input{Kind: Packet, Peer: peerAt(1), Data: helloPacket(token, seq)})
+		r.step(&Packet{Peer: peerAt(1), Data: helloPacket(token, seq)})
 		r.settle()
 		r.answerLoads()
 		var p wire.Packet
@@ -434,7 +436,7 @@ func TestTermsGate(t *testing.T) {
 		t.Errorf("after a restart: %s", got)
 	}
 	cold := r.store.stored(500, wamble.PublicKey{}, wamble.Stats{}, epoch)
-	r.store.terms = append(r.store.terms, accepted{500, "own", termsOf("be kind").hash})
+	r.store.terms = append(r.store.terms, accepted{500, "own", blake2b.Sum256([]byte("be kind"))})
 	if got := r.asks(streamAt(2), statsPacket(cold.Token, 1)); !strings.Contains(got, "PLAYER_STATS_DATA") {
 		t.Errorf("a cold session: %s", got)
 	}
@@ -448,7 +450,7 @@ func TestTermsGate(t *testing.T) {
 		}
 	}
 	next.House = &house
-	r.step(Input{Kind: Configure, Config: &next})
+	r.step(&Configure{Config: &next})
 	gated(40)
 }
 
@@ -466,7 +468,7 @@ func TestAcceptTermsRefused(t *testing.T) {
 		r := housed(t, "")
 		token, _ := r.join(1)
 		var p wire.Packet
-		r.step(Input{Kind: Packet, Peer: peerAt(1), Data: namePacket(wire.AcceptProfileTOS{Name: wire.Text(tc.of)}, tc.token(token), 7)})
+		r.step(&Packet{Peer: peerAt(1), Data: namePacket(wire.AcceptProfileTOS{Name: wire.Text(tc.of)}, tc.token(token), 7)})
 		r.settle()
 		r.answerLoads()
 		if err := p.Decode(r.sent[len(r.sent)-1].packet); err != nil {

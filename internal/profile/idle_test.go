@@ -21,27 +21,27 @@ func TestMemoryOfAPlayer(t *testing.T) {
 	b := wamble.Board{FEN: chess.StartFEN, Status: wamble.Dormant, Variant: -1, Created: epoch.Add(-time.Hour)}
 	for i := range players + 1 {
 		b.ID = wamble.BoardID(i + 1)
-		c.step(Input{Kind: RestoreBoard, Board: &b})
+		c.step(&RestoreBoard{Board: b})
 	}
 	c.players = make([]mover, 0, players)
 	before := prooftest.Heap()
 	s := wamble.Session{LastSeen: epoch}
 	for i := range players {
 		s.ID, s.Token = wamble.SessionID(i+1), wamble.Token{1, byte(i), byte(i >> 8), byte(i >> 16)}
-		c.step(Input{Kind: RestoreSession, Session: &s})
+		c.step(&RestoreSession{Session: s})
 		c.players = append(c.players, mover{peer: peerAt(i), token: s.Token, id: s.ID})
 	}
-	c.step(Input{Kind: Ready})
+	c.step(&Ready{})
 	for i := range c.players {
 		m := &c.players[i]
 		c.now = c.now.Add(time.Millisecond) // so that not all answers are kept at once
-		c.step(Input{Kind: Packet, Peer: m.peer, Data: helloPacket(m.token, 0)})
-		c.step(Input{Kind: Durable, Gate: c.gate, Seq: c.seq}, Input{Kind: Applied, Seq: c.seq})
-		c.step(Input{Kind: Packet, Peer: m.peer, Data: ackPacket(m.token, 1)})
+		c.step(&Packet{Peer: m.peer, Data: helloPacket(m.token, 0)})
+		c.step(&Durable{Gate: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
+		c.step(&Packet{Peer: m.peer, Data: ackPacket(m.token, 1)})
 	}
 	for range 20 { // answers are kept for a while
 		c.now = c.now.Add(time.Second)
-		c.step(Input{Kind: Tick})
+		c.step(&Tick{})
 	}
 	if got := c.p.link.Size(); got.Endpoints != players || c.p.boards.Held(players) == nil {
 		t.Fatalf("%+v, and the last player holds %v", got, c.p.boards.Held(players))

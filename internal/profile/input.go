@@ -1,124 +1,128 @@
 package profile
 
 import (
+	"encoding/json"
+	"reflect"
+
 	"wamble"
-	"wamble/internal/config"
+	"wamble/internal/pack"
 )
 
-// Kind says what an Input is.
-type Kind uint8
-
-// The closed list of inputs, with the fields that each uses.
-const (
-	// Packet is a datagram, or a packet out of a WebSocket message: Peer, Data.
-	Packet Kind = iota + 1
-	// PeerClosed is the end of a WebSocket connection: Peer.
-	PeerClosed
-	// Loaded is the answer of the store to a Load: Load, Outcome, and with Found
-	// what its Subject says of Session, Board and Answer.
-	Loaded
-	// Durable says that all frames up to those of Gate are durable; Seq is the
-	// number of the last of them in the journal. Gates come in order.
-	Durable
-	// Applied says that the store has everything up to message Seq of the
-	// journal.
-	Applied
-	// Leased brings numbers: Sequence, Blocks. No blocks: the lease failed, and
-	// will be wished for again.
-	Leased
-	// Tick says only that time has passed, when Output.Next has come.
-	Tick
-	// Configure changes the options: Config.
-	Configure
-	// StoreAway and StoreBack say whether the store can be asked. It can at
-	// first.
-	StoreAway
-	StoreBack
-	// JournalFailed ends all deciding: what memory decided last may be lost. The
-	// caller makes a new Profile when the journal works again.
-	JournalFailed
-	// ReadOnly says that the journal has no room for more: what would decide
-	// something is turned away until Writable. Reading goes on.
-	ReadOnly
-	Writable
-	// RestoreBoard is a board that the store has, at the start: Board, and what
-	// is predicted of it, Answer.Predictions. Its holder becomes a player.
-	RestoreBoard
-	// RestoreSession is a session that the store has, at the start, of a player
-	// who holds a board: Session.
-	RestoreSession
-	// Ready ends the start: everything is restored. Before, requests are refused.
-	Ready
-	// Announce says something to everybody who is here, a portion at a time:
-	// Word.Notice, Word.Text.
-	Announce
-	// Kick ends sessions: Word.Whom, Word.Text. Whoever was kicked may come back.
-	Kick
-	// Ban ends sessions and keeps them out: Word.Whom, Word.Text, Word.Until. It
-	// is forgotten when the profile ends: the caller tells it again.
-	Ban
-	// Unban lets somebody in again: Word.Whom.
-	Unban
-	// SetBrownout says what the profile does without for now: Word.Brownout.
-	SetBrownout
-	// Erase deletes what belongs to an identity: Word.Whom.Key. Its games stay.
-	Erase
-	// Archive ends the game of a board as a draw: Word.Board.
-	Archive
-	// Purge deletes anonymous sessions that were silent for longer than
-	// retention-days, with what they predicted and were shown.
-	Purge
-	// Adopt replaces the whole start: Data is a Snapshot of another process. If
-	// it cannot be adopted, Output.Troubles says why, and nothing has changed.
-	Adopt
-)
-
-var kindNames = [...]string{
-	Packet: "packet", PeerClosed: "peer closed", Loaded: "loaded", Durable: "durable", Applied: "applied",
-	Leased: "leased", Tick: "tick", Configure: "configure", StoreAway: "store away", StoreBack: "store back",
-	JournalFailed: "journal failed", ReadOnly: "read only", Writable: "writable", RestoreBoard: "restore board", RestoreSession: "restore session", Ready: "ready",
-	Announce: "announce", Kick: "kick", Ban: "ban", Unban: "unban", SetBrownout: "brownout", Erase: "erase", Archive: "archive", Purge: "purge",
-	Adopt: "adopt",
+// Input is one thing that happened: a pointer to one of the types in inputs. What
+// it points to must stay as it is during Step, and longer only if a recording is
+// told later; Step keeps none of it.
+type Input interface {
+	// take tells a profile.
+	take(p *Profile, out *Output)
 }
 
-func (k Kind) String() string {
-	if k == 0 || int(k) >= len(kindNames) {
-		return "unknown"
+// packed is an Input that is recorded in bytes of its own, because there are many
+// of its kind or much in one. The others are recorded as JSON.
+type packed interface {
+	pack(w *pack.Writer)
+	unpack(r *pack.Reader)
+}
+
+// inputs is the one table of inputs. The number is that of a recording.
+var inputs = []struct {
+	number byte
+	name   string
+	make   func() Input
+}{
+	{1, "packet", blank[Packet]},
+	{2, "peer closed", blank[PeerClosed]},
+	{3, "loaded", blank[Loaded]},
+	{4, "durable", blank[Durable]},
+	{5, "applied", blank[Applied]},
+	{6, "leased", blank[Leased]},
+	{7, "tick", blank[Tick]},
+	{8, "configure", blank[Configure]},
+	{9, "store away", blank[StoreAway]},
+	{10, "store back", blank[StoreBack]},
+	{11, "journal failed", blank[JournalFailed]},
+	{12, "read only", blank[ReadOnly]},
+	{13, "writable", blank[Writable]},
+	{14, "restore board", blank[RestoreBoard]},
+	{15, "restore session", blank[RestoreSession]},
+	{16, "ready", blank[Ready]},
+	{17, "announce", blank[Announce]},
+	{18, "kick", blank[Kick]},
+	{19, "ban", blank[Ban]},
+	{20, "unban", blank[Unban]},
+	{21, "brownout", blank[SetBrownout]},
+	{22, "erase", blank[Erase]},
+	{23, "archive", blank[Archive]},
+	{24, "purge", blank[Purge]},
+	{25, "adopt", blank[Adopt]},
+}
+
+func blank[T any, P interface {
+	*T
+	Input
+}]() Input {
+	return P(new(T))
+}
+
+// rowOf is the row of an input's type in inputs.
+var rowOf = func() map[reflect.Type]int {
+	rows := map[reflect.Type]int{}
+	for i := range inputs {
+		rows[reflect.TypeOf(inputs[i].make())] = i
 	}
-	return kindNames[k]
+	return rows
+}()
+
+// InputName returns the name of an input's type: "peer closed".
+func InputName(in Input) string { return inputs[rowOf[reflect.TypeOf(in)]].name }
+
+// AppendInput appends an input to a recording.
+func AppendInput(dst []byte, in Input) ([]byte, error) {
+	w := pack.Writer(append(dst, inputs[rowOf[reflect.TypeOf(in)]].number))
+	if own, ok := in.(packed); ok {
+		own.pack(&w)
+		return w, nil
+	}
+	text, err := json.Marshal(in)
+	w.Bytes(text)
+	return w, err
 }
 
-// Input is one thing that happened. Only the fields of its Kind count. Data and
-// what the pointers point to must stay as they are during Step, and longer only
-// if a Recorder is told later; Step keeps none of it.
-type Input struct {
-	Kind     Kind
-	Outcome  Outcome
-	Sequence wamble.Sequence
-	Peer     wamble.Peer
-	Data     []byte
-	Gate     uint64
-	Seq      uint64
-	Load     uint64 // Load.ID of the question
-	Blocks   []wamble.Block
-	Session  *wamble.Session
-	Board    *wamble.Board
-	Config   *config.Profile
-	Word     *Word   // of the host
-	Answer   *Answer // what the store had beside Session and Board
+// ReadInput reads what AppendInput wrote. Bytes that are no input make r bad.
+func ReadInput(r *pack.Reader) Input {
+	number := r.Octet()
+	for i := range inputs {
+		if inputs[i].number != number {
+			continue
+		}
+		in := inputs[i].make()
+		if own, ok := in.(packed); ok {
+			own.unpack(r)
+		} else {
+			r.Must(json.Unmarshal(r.Bytes(), in) == nil)
+		}
+		return in
+	}
+	r.Fail()
+	return &Tick{}
 }
 
-// Outcome is how a load ended.
-type Outcome uint8
+// Tick says only that time has passed, when Output.Next has come.
+type Tick struct{}
 
-// The closed list of outcomes.
-const (
-	// Found: the Input has it.
-	Found Outcome = iota
-	// NotFound: the store is sure that there is no such row.
-	NotFound
-	// Away: the store could not be asked; nothing is known.
-	Away
-	// Broken: the store could not answer, though it is there.
-	Broken
-)
+func (*Tick) take(*Profile, *Output) {}
+
+// PackPeer appends a peer to a recording or its digest.
+func PackPeer(w *pack.Writer, p wamble.Peer) {
+	addr, err := p.Addr.MarshalBinary()
+	if err != nil {
+		panic(err) // MarshalBinary of an address never fails
+	}
+	w.Bytes(addr)
+	w.Uint(uint64(p.Route))
+}
+
+func unpackPeer(r *pack.Reader) (p wamble.Peer) {
+	r.Must(p.Addr.UnmarshalBinary(r.Bytes()) == nil)
+	p.Route = r.Uint32()
+	return p
+}

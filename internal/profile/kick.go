@@ -1,25 +1,45 @@
 package profile
 
 import (
-	"errors"
+	"net/netip"
 
 	"wamble"
-	"wamble/internal/intent"
+	"wamble/internal/access"
 	"wamble/internal/session"
 	"wamble/wire"
 )
 
-// kick ends sessions, and tells whoever listens for them. Their boards are free.
-func (p *Profile) kick(w *Word, out *Output) {
-	text := "the host has ended your session"
-	if w.Text != "" {
-		text += ": " + w.Text
+// Whom is about one session, all sessions of one identity, or all that come from
+// one network. Exactly one field is set.
+type Whom struct {
+	Token wamble.Token
+	Key   wamble.PublicKey
+	Net   netip.Prefix // a single address is a prefix of its whole length
+}
+
+// IsZero reports whether w is about nobody.
+func (w Whom) IsZero() bool { return w == Whom{} }
+
+// Kick ends sessions, tells their players why (they keep wire.TextLimit bytes of
+// the Text), and frees their boards. Whoever was kicked may come back.
+type Kick struct {
+	Whom Whom
+	Text string
+}
+
+func (in *Kick) take(p *Profile, out *Output) {
+	if p.stage == failed {
+		return
 	}
-	for _, s := range p.whom(w.Whom) {
+	text := "the host has ended your session"
+	if in.Text != "" {
+		text += ": " + in.Text
+	}
+	for _, s := range p.whom(in.Whom) {
 		p.notify(s.Token(), 0, wire.ServerNotification{
 			Type: wire.NoticeSessionExpired, Text: wire.Text(wire.Limit(text, wire.TextLimit)),
 		}, out)
-		if !p.mode.readOnly {
+		if !p.journalFull {
 			p.boards.Release(p.clock.now, s.ID(), &p.draft)
 			p.sealFor(s, out)
 		}
@@ -29,17 +49,7 @@ func (p *Profile) kick(w *Word, out *Output) {
 	}
 }
 
-// ban keeps somebody out, and ends what he has.
-func (p *Profile) ban(w *Word, out *Output) {
-	if err := p.mode.law.bans.add(p.clock.now, w); err != nil {
-		out.Troubles = append(out.Troubles, err)
-	}
-	if w.Until.IsZero() || p.clock.now.Before(w.Until) {
-		p.kick(w, out)
-	}
-}
-
-// whom returns the sessions in memory that a word is about.
+// whom returns the sessions in memory that w is about.
 func (p *Profile) whom(w Whom) []*session.Session {
 	var found []*session.Session
 	switch {
@@ -50,7 +60,7 @@ func (p *Profile) whom(w Whom) []*session.Session {
 	case !w.Key.IsZero():
 		found = p.sessions.Of(w.Key)
 	case w.Net.IsValid():
-		network := unmapped(w.Net)
+		network := access.Network(w.Net)
 		for s := range p.sessions.All() {
 			if p.link.At(s.Token(), network) {
 				found = append(found, s)
@@ -58,35 +68,4 @@ func (p *Profile) whom(w Whom) []*session.Session {
 		}
 	}
 	return found
-}
-
-var errNoRoom = errors.New("the journal has no room: nothing was deleted")
-
-// erase deletes an identity. Its sessions go on as those of nobody.
-func (p *Profile) erase(key wamble.PublicKey, out *Output) {
-	if p.mode.readOnly {
-		out.Troubles = append(out.Troubles, errNoRoom)
-		return
-	}
-	for _, s := range p.sessions.Of(key) {
-		p.boards.Identify(s.ID(), false)
-		p.stats.Host.Erased++
-	}
-	p.sessions.Erase(p.clock.now, key, &p.draft)
-	p.seal(out)
-	p.sessions.Erased(key, p.gates.last)
-}
-
-// purge deletes the sessions of which nobody has heard for retention-days.
-func (p *Profile) purge(out *Output) {
-	days := p.cfg.Sessions.Retention
-	if days == 0 {
-		return
-	}
-	if p.mode.readOnly {
-		out.Troubles = append(out.Troubles, errNoRoom)
-		return
-	}
-	p.draft.Add(&intent.PurgeSessions{Before: p.clock.now.AddDate(0, 0, -days), At: p.clock.now})
-	p.seal(out)
 }

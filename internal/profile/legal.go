@@ -16,11 +16,9 @@ func (p *Profile) legal(r *request, _ *Output) verdict {
 	may := b != nil && (b.Holder() == r.session.ID() || r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredict(r.session, b) >= 0)
 	switch {
 	case b == nil:
-		p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 	case may && square >= uint8(chess.NoSquare):
-		p.deny(r, &wamble.Denied{Code: wamble.LegalMovesInvalid, Reason: "invalid square index"})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.LegalMovesInvalid, Reason: "invalid square index"})
 	}
 	rows := p.scratch.moves[:0]
 	if may {

@@ -24,7 +24,7 @@ func TestReservationTimesOut(t *testing.T) {
 	// The push waits for the journal like everything else.
 	r.now = r.now.Add(time.Second)
 	r.stuck = true
-	r.step(Input{Kind: Tick})
+	r.step(&Tick{})
 	r.settle()
 	expect(t, r.took(), "")
 	r.stuck = false
@@ -48,7 +48,7 @@ func TestNoBoardAfterTimeout(t *testing.T) {
 	r.now = r.now.Add(time.Second)
 	// Somebody else comes in the very step in which the board is free again; the
 	// one who had it gets it back, because he is still there.
-	r.step(Input{Kind: Tick})
+	r.step(&Tick{})
 	r.settle()
 	if got := r.took(); !strings.Contains(got, "BOARD_UPDATE") || r.p.boards.Free() != 0 {
 		t.Errorf("got %s", got)
@@ -63,7 +63,7 @@ func TestTakenBack(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def inactivity-timeout 60) (def session-timeout 300)")
 	_, id := r.join(1)
 	r.wait(61 * time.Second)
-	r.step(Input{Kind: Packet, Peer: peerAt(2), Data: helloPacket(wamble.Token{}, 1)})
+	r.step(&Packet{Peer: peerAt(2), Data: helloPacket(wamble.Token{}, 1)})
 	r.settle()
 	var toFirst, toSecond []string
 	for _, s := range r.sent {
@@ -94,7 +94,7 @@ func TestUnconfirmed(t *testing.T) {
 		t.Error("forgotten before the store has him")
 	}
 	r.apply()
-	r.step(Input{Kind: Applied, Seq: r.seq})
+	r.step(&Applied{Seq: r.seq})
 	if r.p.sessions.Len() != 0 {
 		t.Error("still in memory")
 	}
@@ -115,7 +115,7 @@ func TestExpires(t *testing.T) {
 		t.Error("the board is still held")
 	}
 	r.apply()
-	r.step(Input{Kind: Applied, Seq: r.seq})
+	r.step(&Applied{Seq: r.seq})
 	if r.p.sessions.Len() != 0 {
 		t.Error("still in memory")
 	}
@@ -163,9 +163,9 @@ func TestRestoreDamaged(t *testing.T) {
 	r := newRig(t, "(def min-boards 0)")
 	const fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
 	inputs := []Input{
-		{Kind: RestoreBoard, Board: &wamble.Board{ID: 71, FEN: fen, Status: wamble.Dormant, Variant: -1, Created: epoch,
+		&RestoreBoard{Board: wamble.Board{ID: 71, FEN: fen, Status: wamble.Dormant, Variant: -1, Created: epoch,
 			Moves: []wamble.Move{{Ply: 1, UCI: "d2d4", Session: 1, At: epoch}}}},
-		{Kind: RestoreBoard, Board: &wamble.Board{ID: 72, FEN: "nonsense", Status: wamble.Dormant, Variant: -1, Created: epoch}},
+		&RestoreBoard{Board: wamble.Board{ID: 72, FEN: "nonsense", Status: wamble.Dormant, Variant: -1, Created: epoch}},
 	}
 	r.step(inputs...)
 	if len(r.out.Troubles) != 2 || r.p.boards.Board(71) == nil || r.p.boards.Board(71).FEN() != fen || r.p.boards.Board(72) != nil {
@@ -177,7 +177,7 @@ func TestRestoreDamaged(t *testing.T) {
 func TestLeases(t *testing.T) {
 	p := New(Options{Config: configOf(t, "(def min-boards 3000) (def max-boards 5000)"), Now: epoch, LeaseSize: 2000})
 	var out Output
-	p.Step(epoch, []Input{{Kind: Ready}}, &out)
+	p.Step(epoch, []Input{&Ready{}}, &out)
 	if len(out.Leases) != len(leased)-1 || // nobody predicts
 		out.Leases[0] != (Lease{wamble.BoardIDs, 2000}) || p.boards.Len() != 0 {
 		t.Fatalf("got leases %v, %d boards", out.Leases, p.boards.Len())
@@ -186,12 +186,12 @@ func TestLeases(t *testing.T) {
 	if len(out.Leases) != 0 {
 		t.Error("the same lease is wished for twice")
 	}
-	p.Step(epoch, []Input{{Kind: Leased, Sequence: wamble.BoardIDs}}, &out) // it failed
+	p.Step(epoch, []Input{&Leased{Sequence: wamble.BoardIDs}}, &out) // it failed
 	if len(out.Leases) != 1 {
 		t.Error("after a failed lease there is no new wish")
 	}
 	blocks := []wamble.Block{{First: 1, Count: 1500}, {First: 10001, Count: 1500}}
-	p.Step(epoch, []Input{{Kind: Leased, Sequence: wamble.BoardIDs, Blocks: blocks}}, &out)
+	p.Step(epoch, []Input{&Leased{Sequence: wamble.BoardIDs, Blocks: blocks}}, &out)
 	steps := 1
 	for ; !out.Next.IsZero() && !out.Next.After(epoch) && steps < 100; steps++ {
 		if p.boards.Len() > steps*fillAtOnce {
@@ -212,7 +212,7 @@ func TestLastSeen(t *testing.T) {
 	r.wait(2 * time.Minute)
 	r.apply()
 	r.took()
-	r.step(Input{Kind: Packet, Peer: peerAt(1), Data: legalPacket(token, id, 2, 12)})
+	r.step(&Packet{Peer: peerAt(1), Data: legalPacket(token, id, 2, 12)})
 	if got := r.took(); !strings.HasPrefix(got, "ACK 2\nLEGAL_MOVES") || r.out.Frames.Len() != 0 {
 		t.Errorf("got %s with %d frames", got, r.out.Frames.Len())
 	}
@@ -232,7 +232,7 @@ func TestConfigure(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	token, _ := r.join(1)
 	next := configOf(t, `(def min-boards 5) (def policy-default "deny")`)
-	r.step(Input{Kind: Configure, Config: next})
+	r.step(&Configure{Config: next})
 	if n := r.p.boards.Len(); n != 5 {
 		t.Errorf("got %d boards, want 5", n)
 	}
@@ -261,8 +261,8 @@ func TestClosed(t *testing.T) {
 	r := newRig(t, "")
 	peer := wamble.Peer{Addr: peerAt(1).Addr, Route: 7}
 	r.stuck = true
-	r.step(Input{Kind: Packet, Peer: peer, Data: helloPacket(wamble.Token{}, 1)})
-	r.step(Input{Kind: PeerClosed, Peer: peer})
+	r.step(&Packet{Peer: peer, Data: helloPacket(wamble.Token{}, 1)})
+	r.step(&PeerClosed{Peer: peer})
 	r.stuck = false
 	r.settle()
 	expect(t, r.took(), "")
@@ -276,7 +276,7 @@ func TestClosed(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	r := newRig(t, "(def reservation-timeout 10)")
 	token, id := r.join(1)
-	r.step(Input{Kind: ReadOnly})
+	r.step(&ReadOnly{})
 	const refusal = `ERROR 1006 "the server cannot keep moves at present" unreliable`
 	move := movePacket(token, id, 2, "e2e4")
 	expect(t, r.send(peerAt(1), move), refusal)
@@ -285,9 +285,9 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	// What has waited for a load is turned away too.
-	r.step(Input{Kind: Writable})
+	r.step(&Writable{})
 	expect(t, r.send(peerAt(3), helloPacket(wamble.Token{3}, 1)), "")
-	r.step(Input{Kind: ReadOnly})
+	r.step(&ReadOnly{})
 	r.answerLoads()
 	expect(t, r.took(), refusal)
 	frames := len(r.frames)
@@ -296,7 +296,7 @@ func TestReadOnly(t *testing.T) {
 		t.Error("something was decided")
 	}
 	r.took()
-	r.step(Input{Kind: Writable})
+	r.step(&Writable{})
 	if got := r.send(peerAt(1), move); !strings.HasPrefix(got, "ACK 2\nBOARD_UPDATE") {
 		t.Errorf("got %s, want the move", got)
 	}
@@ -316,7 +316,7 @@ func TestManyAtOnce(t *testing.T) {
 	r.now = r.now.Add(time.Minute)
 	steps, intents := 0, 0
 	for more := true; more; steps++ {
-		r.step(Input{Kind: Tick})
+		r.step(&Tick{})
 		inStep := 0
 		for i := range r.out.Frames.Len() {
 			list, err := journal.Decode(r.out.Frames.At(i))
@@ -352,7 +352,7 @@ func TestManyExpireAtOnce(t *testing.T) {
 		t.Fatalf("%d boards are free, %d sessions", r.p.boards.Free(), r.p.sessions.Len())
 	}
 	r.now = r.now.Add(time.Hour)
-	r.step(Input{Kind: Tick})
+	r.step(&Tick{})
 	if n := r.p.boards.Free(); n == 0 || n == holders {
 		t.Errorf("%d boards were freed in one step", n)
 	}

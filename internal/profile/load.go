@@ -12,13 +12,12 @@ import (
 )
 
 // loads is the questions to the store that are under way. A token has at most
-// one; its later requests wait behind it.
+// one load; its later requests wait behind that.
 type loads struct {
 	most    int
 	last    uint64 // number of the last load
 	byID    map[uint64]*load
 	byToken map[wamble.Token]*load
-	pages   pages
 }
 
 // load is one question, and the requests of its token in the order in which
@@ -44,7 +43,7 @@ var (
 	errBusy = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
 )
 
-// brokenOf is what a player is told when the store is there, but cannot answer.
+// brokenOf is what a player is told when a load has the outcome Broken.
 func brokenOf(s Subject) *wamble.Denied {
 	switch s {
 	case TargetOf:
@@ -57,12 +56,12 @@ func brokenOf(s Subject) *wamble.Denied {
 	return &wamble.Denied{Code: wamble.Internal, Reason: "database error"}
 }
 
-// player is the identity that came with an answer, nil if there was none.
-func (in *Input) player() *wamble.Player {
-	if in.Answer == nil {
+// player is the identity in an answer, nil if there is none.
+func (a *Answer) player() *wamble.Player {
+	if a == nil {
 		return nil
 	}
-	return in.Answer.Player
+	return a.Player
 }
 
 func newLoads(most int) loads {
@@ -89,13 +88,14 @@ func (ls *loads) clear() {
 	clear(ls.byToken)
 }
 
-// ask lets a request wait for a load, if the store can be asked.
+// ask lets a request wait for a load, or denies the request if the store cannot be
+// asked.
 func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	switch {
-	case p.mode.away:
-		return p.refuse(r, errAway, out)
+	case p.storeAway:
+		return p.deny(r, errAway)
 	case len(p.loads.byID) >= p.loads.most:
-		return p.refuse(r, errBusy, out)
+		return p.deny(r, errBusy)
 	}
 	p.loads.last++
 	what.ID = p.loads.last
@@ -103,28 +103,57 @@ func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	p.loads.byID[l.ID], p.loads.byToken[l.Token] = l, l
 	out.Loads = append(out.Loads, what)
 	p.stats.Loads++
-	return p.queue(l, r, out)
+	return p.queue(l, r)
 }
 
-// queue copies a request behind a load.
-func (p *Profile) queue(l *load, r *request, out *Output) verdict {
+// queue copies a request behind a load, or denies it if there is no room.
+func (p *Profile) queue(l *load, r *request) verdict {
 	if len(l.waiting) == maxWaiting {
-		return p.refuse(r, errBusy, out)
+		return p.deny(r, errBusy)
 	}
 	w := waiting{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted}
 	l.waiting = append(l.waiting, w)
 	return waits
 }
 
-// refuse ends a request that cannot wait.
-func (p *Profile) refuse(r *request, why *wamble.Denied, out *Output) verdict {
-	p.deny(r, why)
-	p.finish(r, out)
-	return waits // it is finished here
+// StoreAway says that the store cannot be asked, until StoreBack. A new Profile
+// can ask it.
+type StoreAway struct{}
+
+func (*StoreAway) take(p *Profile, _ *Output) { p.storeAway = true }
+
+// StoreBack says that the store can be asked again.
+type StoreBack struct{}
+
+func (*StoreBack) take(p *Profile, _ *Output) { p.storeAway = false }
+
+// Outcome is how a load ended.
+type Outcome uint8
+
+// The closed list of outcomes.
+const (
+	// Found: Loaded has the row.
+	Found Outcome = iota
+	// NotFound: the store is sure that there is no such row.
+	NotFound
+	// Away: the store could not be asked; nothing is known.
+	Away
+	// Broken: the store could not answer, though it is there.
+	Broken
+)
+
+// Loaded is the answer of the store to a Load: with Found, what its Subject says
+// of Session, Board and Answer.
+type Loaded struct {
+	Load    uint64 // Load.ID of the question
+	Outcome Outcome
+	Session *wamble.Session
+	Board   *wamble.Board
+	Answer  *Answer
 }
 
-// loaded takes the store's answer, and decides what waited for it, in order.
-func (p *Profile) loaded(in *Input, out *Output) {
+// take decides what waited for the answer, in order.
+func (in *Loaded) take(p *Profile, out *Output) {
 	l := p.loads.byID[in.Load]
 	if l == nil {
 		return // forgotten: the journal has failed meanwhile
@@ -137,7 +166,7 @@ func (p *Profile) loaded(in *Input, out *Output) {
 	case in.Outcome == Broken:
 		denied = brokenOf(l.Subject)
 	case in.Outcome == Found && l.Subject == SessionOf:
-		if _, err := p.sessions.Admit(p.clock.now, in.Session, in.player(), p.scratch.holds); err != nil && !errors.Is(err, session.ErrOver) {
+		if _, err := p.sessions.Admit(p.clock.now, in.Session, in.Answer.player(), p.scratch.holds); err != nil && !errors.Is(err, session.ErrOver) {
 			denied = deniedOf(err)
 		}
 	}
@@ -152,10 +181,11 @@ func (p *Profile) loaded(in *Input, out *Output) {
 		r := &p.scratch.request
 		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted}
 		if i == 0 || l.Subject == SessionOf {
-			r.asked, r.subject, r.game, r.stored, r.answer = true, l.Subject, in.Board, in.Session, in.Answer
+			r.loaded, r.subject = in, l.Subject
 		}
 		if denied != nil && (i == 0 || l.Subject == SessionOf) {
-			p.refuse(r, denied, out)
+			p.deny(r, denied)
+			p.finish(r, out)
 			continue
 		}
 		p.request(r, out)

@@ -8,12 +8,13 @@ import (
 	"wamble/wire"
 )
 
-// login ties a session to a key: first it is challenged, then it proves that the
-// key is its own. A failure never says why.
+// login ties a session to a key: the first request is answered with a challenge,
+// the second proves by its signature that the key is the player's own. A failure
+// never says why.
 func (p *Profile) login(r *request, out *Output) verdict {
 	m, s := r.message.(*wire.LoginRequest), r.session
 	key := wamble.PublicKey(m.PublicKey)
-	if s == nil || p.mode.law.bans.ofKey(p.clock.now, key) != nil {
+	if s == nil || p.law.Bans.OfKey(p.clock.now, key) != nil {
 		return p.failLogin(r)
 	}
 	if m.Signature == nil {
@@ -24,44 +25,31 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.LoginChallenge{Challenge: text})
 		return done
 	}
-	stored, loaded := r.player()
-	if !loaded {
-		if v, ok := p.prove(r, key, *m.Signature, out); !ok {
-			return v
-		}
+	var stored *wamble.Player
+	if in := r.answerTo(PlayerOf); in != nil {
+		stored = in.Answer.player()
+	} else if v, ok := p.prove(r, key, *m.Signature, out); !ok {
+		return v
 	}
 	p.sessions.Wrote(s, p.comingGate(out))
 	if err := p.sessions.Link(p.clock.now, s, key, stored, &p.draft); err != nil {
-		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
 	}
 	p.boards.Identify(s.ID(), true)
 	return p.loggedIn(r, s, out)
 }
 
-// player returns the identity that the request waited for, nil if the store has
-// none, and whether it has waited.
-func (r *request) player() (*wamble.Player, bool) {
-	if !r.asked || r.subject != PlayerOf {
-		return nil, false
-	}
-	if r.answer == nil {
-		return nil, true
-	}
-	return r.answer.Player, true
-}
-
 // prove checks the signature, and asks the store for the identity if it is not
 // in memory. It reports whether the login can go on at once. While the store
-// cannot be asked the challenge is left as it is.
+// cannot be asked the challenge stays valid.
 func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, out *Output) (verdict, bool) {
 	from, _ := p.link.Peer(r.id)
 	here := p.sessions.Identity(key) != nil || p.sessions.Erasing(key)
 	switch {
 	case !p.sessions.MayLogin(p.clock.now, from.IP(), key):
 		return p.failLogin(r), false
-	case !here && p.mode.away:
-		return p.refuse(r, errAway, out), false
+	case !here && p.storeAway:
+		return p.deny(r, errAway), false
 	case p.sessions.Prove(p.clock.now, r.session, key, signature) != nil:
 		return p.failLogin(r), false
 	case !here:
@@ -84,7 +72,7 @@ func (p *Profile) loggedIn(r *request, s *session.Session, out *Output) verdict 
 		p.noteShown(b, &v)
 	}
 	p.sealFor(s, out)
-	p.lost(taken, out)
+	p.revoked(taken, out)
 	return done
 }
 
@@ -102,9 +90,9 @@ func (p *Profile) failLogin(r *request) verdict {
 	return done
 }
 
-// logout unties a session from its identity and ends it. Before the ACK leaves,
-// that is durable, and nothing that the token could reach is left: neither kept
-// answers nor other addresses.
+// logout unties a session from its identity and ends the session. When the ACK
+// leaves, the end is durable, and link has forgotten the token's kept answers and
+// other addresses.
 func (p *Profile) logout(r *request, out *Output) verdict {
 	s := r.session
 	if s == nil {

@@ -127,7 +127,7 @@ func TestLoginSecond(t *testing.T) {
 	// An identity in memory needs no store.
 	r.join(9) // something after it, so that the store is past it
 	r.apply()
-	r.step(Input{Kind: Applied, Seq: r.seq}, Input{Kind: StoreAway})
+	r.step(&Applied{Seq: r.seq}, &StoreAway{})
 	second, _ := r.join(2)
 	if got := r.login(peerAt(2), second, 2, other); !strings.Contains(got, "LOGIN_SUCCESS") {
 		t.Errorf("during an outage: %s", got)
@@ -138,7 +138,7 @@ func TestLoginSecond(t *testing.T) {
 	m := wamble.LoginMessage(by.key, third, challenge)
 	proof := by.sign(m[:])
 	expect(t, r.send(peerAt(3), proofPacket(third, 3, by.key, proof)), "ACK 3", `ERROR 1006 "database away"`)
-	r.step(Input{Kind: StoreBack})
+	r.step(&StoreBack{})
 	r.send(peerAt(3), proofPacket(third, 4, by.key, proof))
 	r.answerLoads()
 	if got := r.took(); !strings.Contains(got, "LOGIN_SUCCESS") {
@@ -173,7 +173,7 @@ func TestLoginRefused(t *testing.T) {
 			r.send(peerAt(1), proofPacket(token, 90, by.key, [64]byte{}))
 		}, proofOf(by, by.key, 91), failed(91)},
 		{"a banned key", "", func(r *rig, _ wamble.Token, _ [32]byte) {
-			r.step(Input{Kind: Ban, Word: &Word{Whom: Whom{Key: by.key}}})
+			r.step(&Ban{Whom: Whom{Key: by.key}})
 		}, proofOf(by, by.key, 3), failed(3)},
 		{"no number for a player", "", func(r *rig, _ wamble.Token, _ [32]byte) { drain(r, wamble.PlayerIDs) }, proofOf(by, by.key, 3),
 			[]string{"ACK 3", `ERROR 1006 "no number is left for a new player"`}},

@@ -76,7 +76,7 @@ func (m *memory) player(key wamble.PublicKey) *wamble.Player {
 }
 
 // answerIdentity answers the loads about who somebody is.
-func (m *memory) answerIdentity(l Load, in *Input) {
+func (m *memory) answerIdentity(l Load, in *Loaded) {
 	switch l.Subject {
 	case SessionOf:
 		if s := m.byToken(l.Token); s != nil {

@@ -228,7 +228,7 @@ func (m *memory) copyOf(b *wamble.Board) *wamble.Board {
 
 // answer is what the store says to a load.
 func (m *memory) answer(l Load) Input {
-	in := Input{Kind: Loaded, Load: l.ID, Outcome: NotFound}
+	in := &Loaded{Load: l.ID, Outcome: NotFound}
 	if m.away {
 		in.Outcome = Away
 		return in
@@ -243,7 +243,7 @@ func (m *memory) answer(l Load) Input {
 			in.Board, in.Outcome = m.copyOf(b), Found
 		}
 	default:
-		m.answerIdentity(l, &in)
+		m.answerIdentity(l, in)
 	}
 	return in
 }

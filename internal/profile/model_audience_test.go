@@ -249,7 +249,7 @@ func (w *world) settleDown() []*client {
 	for len(w.groups) > 0 {
 		inputs = append(inputs, w.sync()...)
 	}
-	w.step(append(inputs, Input{Kind: StoreBack})...)
+	w.step(append(inputs, &StoreBack{})...)
 	var watchers []*client
 	for i := range w.arrived {
 		c := w.clients[peerAt(i+1)]

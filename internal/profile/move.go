@@ -9,9 +9,9 @@ import (
 	"wamble/wire"
 )
 
-// move plays a move, and switches the player to another board. A move that was
-// played already is answered as if it were played now: its answer got lost, even
-// if that was in a crash.
+// move plays a move, and gives the player another board. A move that was played
+// already is answered as if it were played now: its answer got lost, perhaps in
+// a crash.
 func (p *Profile) move(r *request, out *Output) verdict {
 	uci := r.message.(*wire.PlayerMove).UCI.String()
 	s, id := r.session, r.h.Board
@@ -22,33 +22,32 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	case p.boards.Repeats(id, s.ID(), uci):
 		p.stats.Repeats++
 	case errors.Is(err, board.ErrUnknownBoard):
-		if !r.asked || r.subject != GameOf {
+		in := r.answerTo(GameOf)
+		if in == nil {
 			return p.ask(r, Load{Subject: GameOf, Token: r.h.Token, Board: id}, out)
 		}
-		// Of a board of another profile the store may be behind: it is not ours to
-		// say what was played there.
-		if r.game == nil || r.game.Profile != p.cfg.Name || !board.RepeatsStored(r.game, s.ID(), uci) {
+		// The store may not have the newest moves of a board of another profile, so
+		// this profile does not answer for such a board.
+		if in.Board == nil || in.Board.Profile != p.cfg.Name || !board.RepeatsStored(in.Board, s.ID(), uci) {
 			p.stats.Rejected++
-			p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
-			return done
+			return p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 		}
 		p.stats.Repeats++
 	default:
 		p.stats.Rejected++
-		p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
 	}
 	next, taken, err := p.seat(s)
 	if err != nil {
 		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no replacement board after move"})
 		p.sealFor(s, out)
-		p.congratulate(out)
+		p.tellWinners(out)
 		return done
 	}
 	p.answerUpdate(r, next)
 	p.sealFor(s, out)
-	p.congratulate(out)
-	p.lost(taken, out)
+	p.tellWinners(out)
+	p.revoked(taken, out)
 	return done
 }
 

@@ -37,6 +37,24 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Configure changes the options.
+type Configure struct{ Config *config.Profile }
+
+func (in *Configure) take(p *Profile, _ *Output) {
+	c := in.Config
+	if c == nil {
+		return // a damaged recording
+	}
+	p.cfg = c
+	p.law.Enact(c)
+	p.audience.book.Reconfigure(predictOptions(c))
+	p.audience.hall.Reconfigure(spectateOptions(c))
+	p.link.SetConfig(p.linkConfig())
+	p.sessions.Reconfigure(sessionOptions(c))
+	p.boards.Reconfigure(boardOptions(c))
+	p.supply.next = 0
+}
+
 // firstWait is the shortest first wait for an ACK: copies that come sooner sit in
 // the socket of an old client and cost it its own ACK.
 const firstWait = 250 * time.Millisecond
@@ -58,7 +76,7 @@ func (p *Profile) linkConfig() link.Config {
 	if cfg.ReplayTTL == 0 {
 		cfg.ReplayTTL = -1
 	}
-	if p.mode.law.book.Rules("rate_limit.bypass") {
+	if p.law.Rules("rate_limit.bypass") {
 		cfg.Bypass = p.bypasses
 	}
 	return cfg

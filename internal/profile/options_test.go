@@ -43,8 +43,8 @@ func TestOptions(t *testing.T) {
 	}); got != want {
 		t.Errorf("board: got %+v, want %+v", got, want)
 	}
-	if pot, k, most := scoringOf(c); pot != 17.5 || k != 18 || most != 19 {
-		t.Errorf("score: got %v, %v, %d", pot, k, most)
+	if s := c.Scoring; s.MaxPot != 17.5 || s.KFactor != 18 || s.MaxContributors != 19 {
+		t.Errorf("reward: got %v, %v, %d", s.MaxPot, s.KFactor, s.MaxContributors)
 	}
 	if got := New(Options{Config: configOf(t, ""), Now: epoch}).linkConfig().FirstWait; got != firstWait {
 		t.Errorf("got a first wait of %v, want %v", got, firstWait)

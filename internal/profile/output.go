@@ -3,7 +3,6 @@ package profile
 import (
 	"time"
 
-	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/link"
 )
@@ -75,9 +74,3 @@ func (f *Frames) At(i int) []byte {
 func (f *Frames) Bytes() int { return len(f.bytes) }
 
 func (f *Frames) reset() { f.bytes, f.ends = f.bytes[:0], f.ends[:0] }
-
-// Lease is a wish for Count numbers of a sequence.
-type Lease struct {
-	Sequence wamble.Sequence
-	Count    int
-}

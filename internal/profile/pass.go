@@ -9,11 +9,11 @@ import (
 	"wamble/wire"
 )
 
-// pass lets time pass for boards and players.
+// pass does what is due by the clock for boards and players.
 func (p *Profile) pass(out *Output) {
-	p.cry(out)
+	p.announce(out)
 	p.tellPrizes(out)
-	if p.mode.stage == running && !p.readOnly() {
+	if p.stage == running && !p.readOnly() {
 		p.release(out)
 		p.fill(out)
 		p.age(out)
@@ -30,13 +30,13 @@ func (p *Profile) release(out *Output) {
 	p.scratch.released = p.boards.Due(p.clock.now, p.scratch.released[:0], &p.draft)
 	p.seal(out)
 	for _, lost := range p.scratch.released {
-		p.lost(lost, out)
+		p.revoked(lost, out)
 	}
 }
 
-// lost tells a player that his board was taken from him, and shows him another
-// one. Who is not there is let go: he gets a board when he comes back.
-func (p *Profile) lost(what board.Released, out *Output) {
+// revoked tells a player that the reservation of his board was revoked, and shows
+// him another board. A player who is not here gets one when he comes back.
+func (p *Profile) revoked(what board.Released, out *Output) {
 	if what.Session == 0 {
 		return
 	}
@@ -60,11 +60,10 @@ func (p *Profile) lost(what board.Released, out *Output) {
 		return
 	}
 	p.pushUpdate(s, b, out)
-	p.lost(taken, out)
+	p.revoked(taken, out)
 }
 
-// age lets sessions go that are silent, and frees the boards of those that
-// ended.
+// age ends sessions that were silent for too long, and frees their boards.
 func (p *Profile) age(out *Output) {
 	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
 	for _, e := range p.scratch.ended {
@@ -89,24 +88,6 @@ func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) 
 	}
 }
 
-// leased are the sequences of which a profile needs numbers.
-var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
-
-// wish asks for numbers that are running out.
-func (p *Profile) wish(out *Output) {
-	if p.mode.stage == failed {
-		return
-	}
-	for _, s := range leased {
-		if s == wamble.PredictionIDs && !p.audience.book.Open() {
-			continue
-		}
-		if n := p.leases.Want(s); n > 0 {
-			out.Leases = append(out.Leases, Lease{s, n})
-		}
-	}
-}
-
 // next returns when there is work again.
 func (p *Profile) next() time.Time {
 	var next time.Time
@@ -118,16 +99,16 @@ func (p *Profile) next() time.Time {
 	if at, ok := p.link.Next(); ok {
 		sooner(p.clock.at(at))
 	}
-	if c := &p.mode.law.crier; len(c.tokens) > 0 {
-		sooner(c.next)
+	if a := &p.announcement; len(a.tokens) > 0 {
+		sooner(a.next)
 	}
-	if at, ok := p.audience.prizes.next(); ok {
+	if at, ok := p.rewards.prizes.Next(); ok {
 		sooner(p.clock.at(at))
 	}
-	if at, ok := p.audience.hall.Next(); ok && p.mode.stage == running {
+	if at, ok := p.audience.hall.Next(); ok && p.stage == running {
 		sooner(at)
 	}
-	if p.mode.stage != running || p.readOnly() {
+	if p.stage != running || p.readOnly() {
 		return next
 	}
 	if at, ok := p.boards.Next(); ok {
@@ -136,7 +117,7 @@ func (p *Profile) next() time.Time {
 	if p.short() {
 		sooner(p.clock.now)
 	}
-	sooner(p.clock.at(p.mode.supply.next))
+	sooner(p.clock.at(p.supply.next))
 	if p.seen.n > 0 {
 		sooner(p.clock.at(p.seen.since + seenWaits))
 	}

@@ -3,8 +3,8 @@ package profile
 import "wamble"
 
 // Peek returns a board that is in memory in the form of the store, without its
-// holder, and the gate behind which it may be shown: it is what was decided, and
-// Durable must reach it first. Handles are those of the players who are in
+// holder, and the gate behind which the board may be shown: what was decided may
+// not be durable yet, and Profile.Durable must reach the gate first. Handles are those of the players who are in
 // memory.
 func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool) {
 	live := p.boards.Board(id)

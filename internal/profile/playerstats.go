@@ -2,8 +2,8 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/link"
-	"wamble/internal/policy"
 	"wamble/internal/session"
 	"wamble/wire"
 )
@@ -21,7 +21,7 @@ var (
 // target is whose stats are asked for, and what is known of him.
 type target struct {
 	session wamble.SessionID // 0: he does not exist
-	who     policy.Who
+	who     access.Who
 	handle  string // "": he is anonymous
 	stats   wamble.Stats
 }
@@ -34,9 +34,9 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	switch {
 	case denied != nil:
 		return p.denyStats(r, denied)
-	case what.Subject == TargetOf && !(r.asked && r.subject == TargetOf):
+	case what.Subject == TargetOf && r.answerTo(TargetOf) == nil:
 		return p.ask(r, what, out)
-	case !p.mayReadStats(r.session, t.who):
+	case !p.law.MayReadStats(p.clock.now, whoOf(r.session), t.who):
 		return p.denyStats(r, errStatsDenied)
 	case r.session == nil:
 		return p.denyStats(r, errNoRequester)
@@ -45,7 +45,7 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	}
 	m := wire.PlayerStatsData{Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games)}
 	fields := append(statsID(p.scratch.fields[:0], r), wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
-		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != policy.Who{})), wire.String(wire.KeyStatsTargetHandle, t.handle))
+		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != access.Who{})), wire.String(wire.KeyStatsTargetHandle, t.handle))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
 	return done
 }
@@ -59,17 +59,17 @@ func statsID(fields []wire.Field, r *request) []wire.Field {
 }
 
 func (p *Profile) denyStats(r *request, d *wamble.Denied) verdict {
-	p.denyWith(r, d, statsID(p.named(r), r))
-	return done
+	return p.denyWith(r, d, statsID(p.named(r), r))
 }
 
 // targetOf finds out whose stats a request is about. If the store has to be
-// asked, the question is returned, unless it was.
+// asked, and was not asked yet, the question is returned.
 func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Denied) {
 	what.Token = r.h.Token
 	handle, _ := r.ext.Text(wire.KeyStatsTargetHandle)
 	key, _ := r.ext.Text(wire.KeyStatsTargetPublicKey)
 	id, _ := r.ext.Int(wire.KeyStatsTargetSession)
+	in := r.answerTo(TargetOf)
 	switch {
 	case id > 0:
 		if s := p.sessions.ByID(wamble.SessionID(id)); s != nil {
@@ -80,10 +80,10 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 		return t, what, errBadHandle
 	case handle != "":
 		what.Subject, what.Handle = TargetOf, handle
-		if r.asked && r.subject == TargetOf && r.stored == nil {
+		if in != nil && in.Session == nil {
 			return t, what, errUnknownHandle
 		}
-		if r.stored != nil && r.stored.ID == 0 {
+		if in != nil && in.Session.ID == 0 {
 			return t, what, errNoTarget
 		}
 	case key != "":
@@ -94,8 +94,8 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 		}
 		return t, what, nil
 	}
-	if r.stored != nil {
-		t = p.targetStored(r.stored, r.answer)
+	if in != nil && in.Session != nil {
+		t = p.targetStored(in.Session, in.Answer)
 	}
 	return t, what, nil
 }
@@ -128,7 +128,7 @@ func (p *Profile) targetStored(s *wamble.Session, a *Answer) target {
 	if s.Key.IsZero() || p.sessions.Erasing(s.Key) {
 		return t
 	}
-	t.who, t.handle = policy.Who{ID: s.Player, Key: s.Key}, s.Handle
+	t.who, t.handle = access.Who{ID: s.Player, Key: s.Key}, s.Handle
 	switch i := p.sessions.Identity(s.Key); {
 	case i != nil:
 		t.stats = i.Stats()
@@ -136,19 +136,4 @@ func (p *Profile) targetStored(s *wamble.Session, a *Answer) target {
 		t.stats = a.Player.Stats
 	}
 	return t
-}
-
-// mayReadStats asks the policy. A rule for one of the target's tags goes before
-// one that does not ask for tags.
-func (p *Profile) mayReadStats(s *session.Session, of policy.Who) bool {
-	tags := p.mode.law.book.Tags(of)
-	if len(tags) == 0 {
-		tags = []string{"none"}
-	}
-	for _, tag := range tags {
-		if d := p.decide(s, "stats.read", "player", "target.identity_tag", tag); d.Rule != nil && d.Rule.ContextKey != "" {
-			return d.Allowed
-		}
-	}
-	return p.decide(s, "stats.read", "player", "", "").Allowed
 }

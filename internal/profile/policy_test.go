@@ -25,7 +25,7 @@ func TestPolicyGate(t *testing.T) {
 		r := newRig(t, "(def min-boards 2)")
 		token, _ := r.join(1)
 		next := configOf(t, "(def min-boards 2) "+rules)
-		r.step(Input{Kind: Configure, Config: next})
+		r.step(&Configure{Config: next})
 		expect(t, r.asks(peerAt(1), minimal(t, c, token, 2)), "ACK 2", `ERROR 1001 ""`)
 	}
 }
@@ -56,7 +56,7 @@ func TestPolicyOfPlayers(t *testing.T) {
 			if id := r.p.sessions.Find(friend).Identity().ID(); id != 1 {
 				t.Fatalf("the identity has number %d", id)
 			}
-			r.step(Input{Kind: Configure, Config: configOf(t, "(def min-boards 4) "+tc.rules)})
+			r.step(&Configure{Config: configOf(t, "(def min-boards 4) "+tc.rules)})
 			r.now = r.now.Add(tc.wait)
 			for _, m := range []struct {
 				peer  int
@@ -171,6 +171,6 @@ func TestBannedIdentity(t *testing.T) {
 	r := newRig(t, "(def min-boards 2)")
 	key := wamble.PublicKey{5}
 	s := r.store.stored(500, key, wamble.Stats{}, epoch)
-	r.step(Input{Kind: Ban, Word: &Word{Whom: Whom{Key: key}, Text: "cheating"}})
+	r.step(&Ban{Whom: Whom{Key: key}, Text: "cheating"})
 	expect(t, r.asks(peerAt(1), helloPacket(s.Token, 1)), "ACK 1", `ERROR 1001 "banned: cheating" error.blocking`)
 }

@@ -4,9 +4,9 @@ import (
 	"strconv"
 
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/link"
-	"wamble/internal/policy"
 	"wamble/internal/predict"
 	"wamble/internal/session"
 	"wamble/wire"
@@ -23,24 +23,24 @@ func (p *Profile) mayPredict(s *session.Session, b *board.Board) int {
 		return -1
 	}
 	var id string
-	if p.mode.law.book.Rules("prediction.write") {
+	if p.law.Rules("prediction.write") {
 		id = strconv.FormatUint(uint64(b.ID()), 10)
 	}
 	return depthOf(p.decide(s, "prediction.write", predictsAs[o.Mode], "board", id), o.Depth)
 }
 
-// mayReadPredictions returns how deep a session may look into the tree, if it
-// wants to look so deep; negative not at all.
+// mayReadPredictions returns how deep a session may look into the tree, at most
+// wants; negative: not at all.
 func (p *Profile) mayReadPredictions(s *session.Session, wants int) int {
 	var depth string
-	if p.mode.law.book.Rules("prediction.read") {
+	if p.law.Rules("prediction.read") {
 		depth = strconv.Itoa(wants)
 	}
 	return min(wants, depthOf(p.decide(s, "prediction.read", "tree", "depth", depth), p.audience.book.Options().Depth))
 }
 
 // depthOf is how deep a decision lets somebody go, negative not at all.
-func depthOf(d policy.Decision, most int) int {
+func depthOf(d access.Decision, most int) int {
 	if !d.Allowed {
 		return -1
 	}
@@ -90,8 +90,7 @@ func (p *Profile) predictions(r *request, _ *Output) verdict {
 	}
 	depth = p.mayReadPredictions(r.session, depth)
 	if depth < 0 || p.boards.Board(r.h.Board) == nil {
-		p.deny(r, &wamble.Denied{Code: wamble.PredictionReadFailed, Reason: "prediction read failed"})
-		return done
+		return p.deny(r, &wamble.Denied{Code: wamble.PredictionReadFailed, Reason: "prediction read failed"})
 	}
 	limit := int(m.Limit)
 	if limit == 0 || limit > wire.MaxRows {
@@ -124,7 +123,7 @@ func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 	}
 }
 
-// resolve holds a move against what was predicted of it.
+// resolve compares a move with what was predicted of it.
 func (p *Profile) resolve(played *board.Played) {
 	a := &p.audience
 	before := len(a.gains)
@@ -141,8 +140,8 @@ func (p *Profile) expire(id wamble.BoardID) {
 	p.audience.gains = p.audience.book.Expire(p.clock.now, id, p.audience.gains, &p.draft)
 }
 
-// keepGainers keeps in memory whose predictions were resolved, until the store
-// has that.
+// keepGainers keeps sessions whose predictions were resolved in memory until the
+// store has the results.
 func (p *Profile) keepGainers() {
 	for _, g := range p.audience.gains {
 		if s := p.sessions.ByID(g.Session); s != nil {

@@ -55,23 +55,19 @@ func (m *memory) prediction(id wamble.PredictionID) *wamble.Prediction {
 
 // predicted returns what a store has of a board's predictions: the pending ones
 // and their ancestors.
-func (m *memory) predicted(id wamble.BoardID) *Answer {
+func (m *memory) predicted(id wamble.BoardID) (found []wamble.Prediction) {
 	wanted := map[wamble.PredictionID]bool{}
 	for i := len(m.predictions) - 1; i >= 0; i-- {
 		if p := m.predictions[i]; p.Board == id && (p.Status == wamble.Pending || wanted[p.ID]) {
 			wanted[p.ID], wanted[p.Parent] = true, true
 		}
 	}
-	var a *Answer
 	for _, p := range m.predictions {
 		if p.Board == id && wanted[p.ID] {
-			if a == nil {
-				a = &Answer{}
-			}
-			a.Predictions = append(a.Predictions, *p)
+			found = append(found, *p)
 		}
 	}
-	return a
+	return found
 }
 
 func submitPacket(token wamble.Token, board wamble.BoardID, seq uint32, uci string, parent uint64) []byte {
@@ -187,10 +183,10 @@ func TestSubmit(t *testing.T) {
 			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
 			[]string{"ACK 9", "PREDICTION_DATA 2<0:e2e4@1/0=0(0) status 1 board 1 " + submitKeys}},
 		{"brownout", on, func(r *rig, _, _ wamble.Token) {
-			r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{NoPredictions: true}}})
+			r.step(&SetBrownout{Brownout: Brownout{NoPredictions: true}})
 		}, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
 			[]string{"ACK 9", `ERROR 1006 "no predictions are taken at present"`}},
-		{"the journal has no room", on, func(r *rig, _, _ wamble.Token) { r.step(Input{Kind: ReadOnly}) },
+		{"the journal has no room", on, func(r *rig, _, _ wamble.Token) { r.step(&ReadOnly{}) },
 			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
 			[]string{`ERROR 1006 "the server cannot keep moves at present" unreliable`}},
 		{"no number is left", on, func(r *rig, _, _ wamble.Token) { drain(r, wamble.PredictionIDs) },

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"wamble"
+	"wamble/internal/reward"
 	"wamble/wire"
 )
 
@@ -37,21 +38,21 @@ func TestPrizesAreTold(t *testing.T) {
 	win(other, 3)
 	r.step()
 	told(map[wamble.Peer]string{peerAt(2): "1 your moves won 3 points"})
-	if at, ok := r.p.audience.prizes.next(); !ok || r.p.clock.at(at).After(r.now.Add(prizeEvery)) {
+	if at, ok := r.p.rewards.prizes.Next(); !ok || r.p.clock.at(at).After(r.now.Add(reward.Every)) {
 		t.Errorf("the next one is told at %v, %v", at, ok)
 	}
-	r.wait(prizeEvery)
+	r.wait(reward.Every)
 	told(map[wamble.Peer]string{peerAt(1): "1 your moves won 1.25 points in 2 games"})
 	win(token, 7)
-	r.wait(2 * prizeEvery)
+	r.wait(2 * reward.Every)
 	told(map[wamble.Peer]string{peerAt(1): "1 your moves won 7 points"})
 	win(token, 7)
 	win(token, 8)
 	r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 9}, wire.ClientGoodbye{}))
 	r.took()
-	r.wait(2 * prizeEvery)
+	r.wait(2 * reward.Every)
 	told(nil)
-	if n := len(r.p.audience.prizes.of) + len(r.p.audience.prizes.queue); n != 0 {
+	if n := r.p.rewards.prizes.Len(); n != 0 {
 		t.Errorf("%d are remembered", n)
 	}
 }

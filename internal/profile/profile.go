@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/internal/link"
+	"wamble/internal/reward"
 	"wamble/internal/session"
-	"wamble/wire"
 )
 
 // Profile is one running profile. Drive it from one goroutine:
@@ -20,41 +21,30 @@ import (
 //	submit out.Frames as one group; ask out.Loads; lease out.Leases;
 //	send out.Packets; be back at out.Next
 type Profile struct {
-	cfg      *config.Profile
-	clock    clock
-	chance   chance
-	link     *link.Server
-	boards   *board.Pool
-	sessions *session.Table
-	leases   *journal.Leases
-	loads    loads
-	gates    gates
-	draft    draft
-	seen     seen
-	mode     mode
-	audience audience
-	scratch  scratch
-	stats    Stats
+	cfg          *config.Profile
+	clock        clock
+	chance       chance
+	link         *link.Server
+	boards       *board.Pool
+	sessions     *session.Table
+	leases       *journal.Leases
+	loads        loads
+	gates        gates
+	draft        draft
+	seen         seen
+	law          access.Law
+	brownout     Brownout
+	stage        stage
+	supply       supply
+	announcement announcement
+	storeAway    bool // the store cannot be asked
+	journalFull  bool // the journal has no room: nothing is decided
+	audience     audience
+	rewards      rewards
+	pages        pages // of the leaderboard
+	scratch      scratch
+	stats        Stats
 }
-
-// mode is what holds for the whole profile.
-type mode struct {
-	stage    stage
-	away     bool             // the store is
-	readOnly bool             // the journal has no room
-	caps     wire.SessionCaps // of a session with a board
-	law      law
-	supply   supply // of boards
-}
-
-// stage is how far a profile has come.
-type stage uint8
-
-const (
-	starting stage = iota // boards and sessions are being restored
-	running
-	failed // the journal has failed
-)
 
 // clock is the time of the present step, in the two forms that rooms need.
 type clock struct {
@@ -70,7 +60,7 @@ func (c *clock) set(now time.Time) {
 	c.since = c.now.Sub(c.epoch)
 }
 
-// at returns the wall time of a moment.
+// at returns the wall time of a duration since epoch.
 func (c *clock) at(since time.Duration) time.Time { return c.epoch.Add(since) }
 
 // chance is the only source of randomness. ChaCha8 is cryptographically strong,
@@ -86,41 +76,22 @@ func New(o Options) *Profile {
 	source := rand.NewChaCha8(o.Seed)
 	start := o.Now.Round(0).UTC() // the wall clock alone: a replay has no other
 	p := &Profile{
-		cfg:    o.Config,
-		clock:  clock{epoch: start, now: start},
-		chance: chance{source, rand.New(source)},
-		link:   link.NewServer(link.Config{}),
-		leases: journal.NewLeases(o.LeaseSize),
-		loads:  newLoads(o.MaxLoads),
+		cfg:     o.Config,
+		clock:   clock{epoch: start, now: start},
+		chance:  chance{source, rand.New(source)},
+		link:    link.NewServer(link.Config{}),
+		leases:  journal.NewLeases(o.LeaseSize),
+		loads:   newLoads(o.MaxLoads),
+		pages:   pages{},
+		rewards: rewards{prizes: reward.NewPrizes()},
 	}
-	p.mode.law.enact(o.Config)
+	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())
-	p.sessions = session.New(sessionOptions(o.Config), session.IDs{Session: p.newSessionID, Player: p.newPlayerID}, source)
+	p.sessions = session.New(sessionOptions(o.Config), p.sessionIDs(), source)
 	p.scratch.holds = p.holds
-	p.boards = board.New(boardOptions(o.Config), p.newBoardID, p.chance.rng)
+	p.boards = board.New(boardOptions(o.Config), numbers[wamble.BoardID](p, wamble.BoardIDs), p.chance.rng)
 	p.audience = p.newAudience(o)
-	p.mode.caps = p.caps(nil)
 	return p
-}
-
-func (p *Profile) newSessionID() (wamble.SessionID, bool) {
-	id, ok := p.leases.Next(wamble.SessionIDs)
-	return wamble.SessionID(id), ok
-}
-
-func (p *Profile) newPlayerID() (wamble.PlayerID, bool) {
-	id, ok := p.leases.Next(wamble.PlayerIDs)
-	return wamble.PlayerID(id), ok
-}
-
-func (p *Profile) newBoardID() (wamble.BoardID, bool) {
-	id, ok := p.leases.Next(wamble.BoardIDs)
-	return wamble.BoardID(id), ok
-}
-
-func (p *Profile) newPredictionID() (wamble.PredictionID, bool) {
-	id, ok := p.leases.Next(wamble.PredictionIDs)
-	return wamble.PredictionID(id), ok
 }
 
 // Name returns the name of the profile.
@@ -133,75 +104,20 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	p.clock.set(now)
 	p.seen.now = p.clock.since
 	p.draft.frames = &out.Frames
-	for i := range inputs {
-		p.take(&inputs[i], out)
+	for _, in := range inputs {
+		in.take(p, out)
 	}
 	p.link.Due(p.clock.since, &out.Packets)
-	if p.mode.stage != failed {
+	if p.stage != failed {
 		p.pass(out)
 	}
 	p.seal(out)
-	p.perform()
-	if p.mode.stage == failed {
-		out.withdraw() // nothing would come of it
+	p.showSpectators()
+	if p.stage == failed {
+		out.withdraw() // nothing would come of what was decided
 	}
 	p.link.Release(p.clock.since, p.gates.durable, &out.Packets)
-	p.wish(out)
+	p.wantLeases(out)
 	out.Next = p.next()
 	p.stats.Steps++
-}
-
-// take is the one switch over the kinds of inputs.
-func (p *Profile) take(in *Input, out *Output) {
-	switch in.Kind {
-	case Packet:
-		p.packet(in, out)
-	case PeerClosed:
-		p.link.Forget(in.Peer)
-	case Loaded:
-		p.loaded(in, out)
-	case Durable:
-		p.gates.reach(in.Gate, in.Seq)
-		p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
-	case Applied:
-		p.gates.apply(in.Seq)
-		p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
-	case Leased:
-		p.leases.Add(in.Sequence, in.Blocks)
-	case Tick:
-	case Configure:
-		p.configure(in.Config)
-	case StoreAway, StoreBack:
-		p.mode.away = in.Kind == StoreAway
-	case JournalFailed:
-		p.fail(out)
-	case ReadOnly, Writable:
-		p.mode.readOnly = in.Kind == ReadOnly
-	case RestoreBoard:
-		p.restoreBoard(in.Board, in.Answer, out)
-	case RestoreSession:
-		p.restoreSession(in)
-	case Ready:
-		if p.mode.stage == starting {
-			p.mode.stage = running
-		}
-	case Announce, Kick, Ban, Unban, SetBrownout, Erase, Archive, Purge:
-		if p.mode.stage != failed {
-			p.word(in.Kind, in.Word, out)
-		}
-	case Adopt:
-		p.adopt(in.Data, out)
-	}
-}
-
-func (p *Profile) configure(c *config.Profile) {
-	p.cfg = c
-	p.mode.law.enact(c)
-	p.audience.book.Reconfigure(predictOptions(c))
-	p.audience.hall.Reconfigure(spectateOptions(c))
-	p.mode.caps = p.caps(nil)
-	p.link.SetConfig(p.linkConfig())
-	p.sessions.Reconfigure(sessionOptions(c))
-	p.boards.Reconfigure(boardOptions(c))
-	p.mode.supply.next = 0
 }

@@ -1,8 +1,6 @@
 package profile
 
 import (
-	"encoding/binary"
-
 	"wamble"
 )
 
@@ -47,24 +45,10 @@ type Load struct {
 	Hash    [32]byte
 }
 
-// append writes a load down, for a digest.
-func (l *Load) append(b []byte) []byte {
-	b = binary.AppendUvarint(append(binary.AppendUvarint(b, l.ID), byte(l.Subject)), uint64(l.Board))
-	b = append(append(append(b, l.Token[:]...), l.Key[:]...), l.Hash[:]...)
-	b = binary.AppendVarint(b, int64(l.Session))
-	b = appendText(appendText(b, []byte(l.Handle)), []byte(l.Profile))
-	if l.Page.ByRating {
-		b = append(b, 1)
-	}
-	b = binary.AppendVarint(binary.AppendVarint(b, int64(l.Page.Offset)), int64(l.Page.Limit))
-	return binary.AppendVarint(b, int64(l.Page.Self))
-}
-
 // Answer is what the store had, beside a session or a board.
 type Answer struct {
 	Player       *wamble.Player
 	Ranks        *wamble.Leaderboard
 	Reservations []wamble.Reservation
-	Predictions  []wamble.Prediction // with RestoreBoard
 	Accepted     bool
 }

@@ -12,11 +12,9 @@ import (
 
 var errNoRequester = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "requester session not found", Blocking: true}
 
-// pages are the pages of the leaderboard that were read lately: whoever looks
-// again and again costs one question every five seconds.
-type pages struct {
-	kept map[wamble.LeaderboardQuery]page
-}
+// pages is a cache of pages of the leaderboard, with a TTL: whoever looks again and
+// again costs one load every five seconds. A full cache is emptied.
+type pages map[wamble.LeaderboardQuery]page
 
 type page struct {
 	ranks *wamble.Leaderboard
@@ -28,35 +26,33 @@ const (
 	maxPages = 1024
 )
 
-func (ps *pages) find(now time.Time, q wamble.LeaderboardQuery) *wamble.Leaderboard {
-	if k, ok := ps.kept[q]; ok && now.Sub(k.at) < pageTTL {
+func (ps pages) find(now time.Time, q wamble.LeaderboardQuery) *wamble.Leaderboard {
+	if k, ok := ps[q]; ok && now.Sub(k.at) < pageTTL {
 		return k.ranks
 	}
 	return nil
 }
 
-func (ps *pages) keep(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Leaderboard) {
-	if len(ps.kept) >= maxPages || ps.kept == nil {
-		ps.kept = map[wamble.LeaderboardQuery]page{}
+func (ps pages) keep(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Leaderboard) {
+	if len(ps) >= maxPages {
+		clear(ps)
 	}
-	ps.kept[q] = page{ranks, now}
+	ps[q] = page{ranks, now}
 }
 
 // leaderboard shows a page of the leaderboard, and the row of the asker.
 func (p *Profile) leaderboard(r *request, out *Output) verdict {
 	if r.session == nil {
-		p.deny(r, errNoRequester)
-		return done
+		return p.deny(r, errNoRequester)
 	}
 	q, index := pageOf(r)
-	ranks := p.loads.pages.find(p.clock.now, q)
-	if r.asked && r.subject == RanksOf {
-		if r.answer == nil || r.answer.Ranks == nil {
-			p.deny(r, brokenOf(RanksOf))
-			return done
+	ranks := p.pages.find(p.clock.now, q)
+	if in := r.answerTo(RanksOf); in != nil {
+		if in.Answer == nil || in.Answer.Ranks == nil {
+			return p.deny(r, brokenOf(RanksOf))
 		}
-		ranks = r.answer.Ranks
-		p.loads.pages.keep(p.clock.now, q, ranks)
+		ranks = in.Answer.Ranks
+		p.pages.keep(p.clock.now, q, ranks)
 	}
 	if ranks == nil {
 		return p.ask(r, Load{Subject: RanksOf, Token: r.h.Token, Page: q}, out)
@@ -65,8 +61,8 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 	return done
 }
 
-// pageOf is the page that a request names: at most 16 rows, and none that is so
-// far away that its number is none.
+// pageOf is the page that a request names: at most wire.MaxRows rows, and no index
+// whose offset would overflow.
 func pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
 	m := r.message.(*wire.GetLeaderboard)
 	limit := int64(m.Limit)
@@ -121,5 +117,5 @@ func selfFields(self *wamble.LeaderboardRow) []wire.Field {
 	return fields
 }
 
-// count is a number of games as it travels.
+// count is a number of games as it is encoded.
 func count(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }

@@ -4,77 +4,69 @@ import (
 	"net/netip"
 
 	"wamble"
-	"wamble/internal/policy"
+	"wamble/internal/access"
 	"wamble/internal/session"
 )
 
 // Reader is who wants to read without packets: over HTTP.
 type Reader struct {
-	// Token is that of his session. If that is not in memory he is a guest, as he
-	// is without one.
+	// Token names the reader's session. Without a token, or if the session is not in
+	// memory, the reader is a guest.
 	Token wamble.Token
 	From  netip.Addr
-	// About is the player whose stats he wants, nil for anything else.
+	// About is the player whose stats are wanted, nil for anything else.
 	About *wamble.Player
 }
 
-// Right is something that the policy can allow or deny.
-type Right struct {
-	Action, Resource string
-	Key, Value       string // context; an empty key is none
-}
-
-// Admits returns why a reader may not do something, nil if he may. It goes
-// through the doors that a request goes through: bans, policy, terms.
-func (p *Profile) Admits(r Reader, rights []Right) *wamble.Denied {
-	l := &p.mode.law
-	if d := l.bans.of(p.clock.now, r.From, r.Token); d != nil {
+// Admits returns why a reader may not do something, nil if he may: the checks are
+// those of a request, bans, policy and terms.
+func (p *Profile) Admits(r Reader, rights []access.Right) *wamble.Denied {
+	if d := p.law.Bans.Of(p.clock.now, r.From, r.Token); d != nil {
 		return d
 	}
 	s := p.sessions.Find(r.Token)
-	if s != nil && s.Identity() != nil {
-		if d := l.bans.ofKey(p.clock.now, s.Identity().Key()); d != nil {
-			return d
-		}
+	if d := p.law.Bans.OfKey(p.clock.now, whoOf(s).Key); d != nil {
+		return d
 	}
 	for i := range rights {
 		if !p.grants(s, &r, &rights[i]) {
-			return errDenied
+			return access.ErrDenied
 		}
 		if rights[i].Action == "protocol.ctrl" && !p.hasAgreed(s, rights[i].Resource) {
-			return errTerms
+			return access.ErrTerms
 		}
 	}
 	return nil
 }
 
 // grants asks the policy about one right, as the handler of its request does.
-func (p *Profile) grants(s *session.Session, r *Reader, right *Right) bool {
+func (p *Profile) grants(s *session.Session, r *Reader, right *access.Right) bool {
 	switch {
 	case right.Action == "stats.read" && r.About != nil:
-		return p.mayReadStats(s, policy.Who{ID: r.About.ID, Key: r.About.Key})
-	case right.Action == "spectate.access" && p.tier(s, &p.mode.law.own) < p.cfg.Spectators.Visibility:
+		return p.law.MayReadStats(p.clock.now, whoOf(s), access.Who{ID: r.About.ID, Key: r.About.Key})
+	case right.Action == "spectate.access" && p.tier(s) < p.cfg.Spectators.Visibility:
 		return false
 	}
-	return p.decide(s, right.Action, right.Resource, right.Key, right.Value).Allowed
+	return p.law.Decide(p.clock.now, whoOf(s), *right).Allowed
 }
 
-// hasAgreed reports whether the terms do not stand in the way of a request.
+// hasAgreed reports whether a request needs no acceptance of the terms, or the
+// session has accepted them.
 func (p *Profile) hasAgreed(s *session.Session, request string) bool {
-	t := &p.mode.law.own.terms
-	if t.text == "" || !needsTerms(request) {
+	t := &p.law.Own.Terms
+	if t.Text == "" || !needsTerms(request) {
 		return true
 	}
 	if s == nil {
 		return false
 	}
-	accepted, known := s.Terms(t.revision)
+	accepted, known := s.Terms(session.RevisionOf(t.Hash))
 	return accepted && known
 }
 
 func needsTerms(request string) bool {
 	for i := range routes {
-		if requestNames[routes[i].ctrl] == request {
+		if access.RequestName(routes[i].ctrl) == request {
 			return routes[i].terms
 		}
 	}

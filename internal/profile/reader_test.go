@@ -4,21 +4,24 @@ import (
 	"net/netip"
 	"testing"
 
+	"wamble/internal/access"
+	"wamble/internal/session"
+
 	"wamble"
 )
 
 // TestReaders: whoever reads over HTTP goes through the same doors as whoever
 // asks by packets.
 func TestReaders(t *testing.T) {
-	view := []Right{{Action: "protocol.ctrl", Resource: "spectate_game"}, {Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"}}
-	ranks := []Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"}, {Action: "leaderboard.read", Resource: "global"}}
-	stats := []Right{{Action: "stats.read", Resource: "player"}}
-	look := []Right{{Action: "protocol.ctrl", Resource: "list_profiles"}}
+	view := []access.Right{{Action: "protocol.ctrl", Resource: "spectate_game"}, {Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"}}
+	ranks := []access.Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"}, {Action: "leaderboard.read", Resource: "global"}}
+	stats := []access.Right{{Action: "stats.read", Resource: "player"}}
+	look := []access.Right{{Action: "protocol.ctrl", Resource: "list_profiles"}}
 	friend := &wamble.Player{ID: 9, Key: wamble.PublicKey{9}}
 	const no, terms, banned = "denied", "terms acceptance required", "you are banned from this server"
 	for _, tc := range []struct {
 		name, conf  string
-		rights      []Right
+		rights      []access.Right
 		about       *wamble.Player
 		ban         Whom
 		guest, mine string // of nobody, and of the session; "" is admitted
@@ -42,7 +45,7 @@ func TestReaders(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := beforeTheEnd(t, tc.conf, fools, []wamble.SessionID{11, 12, 11, 112})
 			if !tc.ban.IsZero() {
-				r.p.mode.law.bans.add(r.now, &Word{Whom: tc.ban})
+				r.p.law.Bans.Add(r.now, (&Ban{Whom: tc.ban}).access())
 			}
 			for token, want := range map[wamble.Token]string{{}: tc.guest, r.store.sessions[112].Token: tc.mine} {
 				got := ""
@@ -63,11 +66,11 @@ func TestReaders(t *testing.T) {
 func TestReadersAgree(t *testing.T) {
 	r := newRig(t, `(def tos-text "be kind")`)
 	token, _ := r.join(1)
-	view := []Right{{Action: "protocol.ctrl", Resource: "spectate_game"}}
+	view := []access.Right{{Action: "protocol.ctrl", Resource: "spectate_game"}}
 	if d := r.p.Admits(Reader{Token: token}, view); d == nil {
 		t.Error("admitted before")
 	}
-	r.p.sessions.Find(token).SetTerms(r.p.mode.law.own.terms.revision, true)
+	r.p.sessions.Find(token).SetTerms(session.RevisionOf(r.p.law.Own.Terms.Hash), true)
 	if d := r.p.Admits(Reader{Token: token}, view); d != nil {
 		t.Errorf("afterwards: %v", d)
 	}

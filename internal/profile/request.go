@@ -2,6 +2,7 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/link"
 	"wamble/internal/session"
@@ -17,21 +18,27 @@ type request struct {
 	data    []byte       // the whole packet; good during the handler
 	granted wamble.Token
 	session *session.Session // nil: the token names nobody, or there is none
-	// asked says that the store was asked about subject, last; what it had is in
-	// game, stored and answer.
-	asked   bool
+	// loaded is the answer of the store to the load that the request has waited for
+	// last, nil if there was none; subject is what that load asked for.
+	loaded  *Loaded
 	subject Subject
-	game    *wamble.Board
-	stored  *wamble.Session
-	answer  *Answer
+}
+
+// answerTo returns the answer of the store if the request has waited for a load
+// about s, else nil.
+func (r *request) answerTo(s Subject) *Loaded {
+	if r.subject != s {
+		return nil
+	}
+	return r.loaded
 }
 
 // verdict is what became of a request in its handler.
 type verdict uint8
 
 const (
-	done  verdict = iota // answered
-	waits                // for a load; it is copied
+	done  verdict = iota // it has its answers; Profile.finish comes next
+	waits                // it was copied, and waits for a load
 )
 
 // scratch is memory that handlers use again.
@@ -45,57 +52,49 @@ type scratch struct {
 	push     []byte
 	released []board.Released
 	ended    []session.Ended
-	rewards  rewards
-}
-
-// packet takes a packet from outside.
-func (p *Profile) packet(in *Input, out *Output) {
-	got := p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
-	switch got.Verdict {
-	case link.New:
-		r := &p.scratch.request
-		*r = request{id: got.Request, h: got.Packet.Header, message: got.Packet.Message, ext: got.Packet.Ext, data: in.Data, granted: got.Granted}
-		p.request(r, out)
-	case link.Delivered:
-		if s := p.sessions.Find(got.Packet.Token); s != nil {
-			p.hear(s)
-		}
-	}
 }
 
 // request decides a request now, or puts it behind those of its token that wait.
 func (p *Profile) request(r *request, out *Output) {
-	row := routeOf(r.h.Ctrl)
-	if p.mode.stage != running || p.readOnly() && row.writes {
+	row := &byControl[r.h.Ctrl]
+	if p.stage != running || p.readOnly() && row.writes {
 		p.turnAway(r.id, r.h, out)
 		return
 	}
-	if l := p.loads.byToken[r.h.Token]; l != nil {
-		p.queue(l, r, out)
-		return
-	}
-	if d := p.outside(r); d != nil {
-		p.refuse(r, d, out)
-		return
-	}
-	if !p.meet(r, row, out) {
-		return
-	}
-	if d := p.inside(r, row); d != nil {
-		p.refuse(r, d, out)
-		return
-	}
-	if row.terms && !p.agreed(r, out) {
-		return
-	}
-	if row.handle(p, r, out) == done {
+	if p.handle(r, row, out) == done {
 		p.finish(r, out)
 	}
 }
 
-// meet finds out whose request it is. It reports false when the request waits
-// for the store to say, or was refused because that cannot be.
-func (p *Profile) meet(r *request, row *route, out *Output) bool {
+// handle leads a request to its handler, past everything that may deny it or let
+// it wait.
+func (p *Profile) handle(r *request, row *route, out *Output) verdict {
+	if l := p.loads.byToken[r.h.Token]; l != nil {
+		return p.queue(l, r)
+	}
+	if d := p.outside(r); d != nil {
+		return p.deny(r, d)
+	}
+	if !p.findSession(r, row) {
+		return p.ask(r, p.askSession(r), out)
+	}
+	if d := p.inside(r, row); d != nil {
+		return p.deny(r, d)
+	}
+	if row.terms {
+		accepted, known := p.hasAccepted(r, &p.law.Own)
+		switch {
+		case !known:
+			return p.ask(r, p.askTerms(r, &p.law.Own), out)
+		case !accepted:
+			return p.deny(r, access.ErrTerms)
+		}
+	}
+	return row.handle(p, r, out)
+}
+
+// findSession finds out whose request r is. It reports false when only the store can say.
+func (p *Profile) findSession(r *request, row *route) bool {
 	if row.looks != nowhere {
 		r.session = p.sessions.Find(r.h.Token)
 	}
@@ -104,15 +103,17 @@ func (p *Profile) meet(r *request, row *route, out *Output) bool {
 		p.link.Vouch(r.id)
 		return true
 	}
-	if row.looks != everywhere || r.asked && r.subject == SessionOf || r.h.Token.IsZero() || p.sessions.Over(r.h.Token) {
-		return true
-	}
+	return row.looks != everywhere || r.answerTo(SessionOf) != nil || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
+}
+
+// askSession is the question for the session of a request, and whether it has
+// accepted the terms, if there are any.
+func (p *Profile) askSession(r *request) Load {
 	what := Load{Subject: SessionOf, Token: r.h.Token}
-	if own := &p.mode.law.own; own.terms.text != "" {
-		what.Profile, what.Hash = own.Name, own.terms.hash
+	if own := &p.law.Own; own.Terms.Text != "" {
+		what.Profile, what.Hash = own.Name, own.Terms.Hash
 	}
-	p.ask(r, what, out)
-	return false
+	return what
 }
 
 // finish says that a request has its answers. They leave when what was decided
@@ -123,12 +124,12 @@ func (p *Profile) finish(r *request, out *Output) {
 	p.link.Finish(r.id, p.gates.last)
 }
 
-// deny answers a request with an ERROR. One that is about a board or a player
-// who does not exist says which board was meant.
-func (p *Profile) deny(r *request, d *wamble.Denied) { p.denyWith(r, d, p.named(r)) }
+// deny answers a request with an ERROR. For an unknown board or player the ERROR
+// carries the board of the request.
+func (p *Profile) deny(r *request, d *wamble.Denied) verdict { return p.denyWith(r, d, p.named(r)) }
 
 // denyWith is deny with more fields.
-func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) {
+func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) verdict {
 	p.stats.Refused++
 	h := wire.Header{Token: r.h.Token}
 	if echoes(r.h.Ctrl, d.Code) {
@@ -138,6 +139,7 @@ func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) {
 		fields = append(fields, wire.Int(wire.KeyErrorBlocking, 1))
 	}
 	link.Answer(p.link, r.id, h, wire.Error{Code: d.Code, Reason: wire.Text(d.Reason)}, fields...)
+	return done
 }
 
 // named begins the fields of an answer with the number of its request, if that
@@ -153,42 +155,6 @@ func (p *Profile) named(r *request) []wire.Field {
 // echoes reports whether an ERROR carries the board of its request.
 func echoes(c wire.Control, code wamble.Code) bool {
 	return c != wire.CtrlClientHello && (code == wamble.UnknownPlayer || code == wamble.UnknownBoard)
-}
-
-// turnAway refuses a request that cannot be decided now, without a trace: its
-// repetition is new. The refusal is no larger than three times any request.
-func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
-	to, listens := p.link.Peer(id)
-	reason := "the server is starting"
-	switch {
-	case p.mode.stage == running && p.mode.law.brownout.ReadOnly:
-		reason = "the server is read-only at present"
-	case p.mode.stage != starting:
-		reason = "the server cannot keep moves at present"
-	}
-	p.link.Abandon(id)
-	p.stats.Refused++
-	refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
-	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{Code: wamble.Internal, Reason: wire.Text(reason)})
-	p.scratch.push = packet
-	if err == nil && listens {
-		out.Packets.Send(to, packet)
-	}
-}
-
-// fail stops all deciding. What waits for a load is turned away; what waits
-// behind the gate never leaves.
-func (p *Profile) fail(out *Output) {
-	if p.mode.stage == failed {
-		return
-	}
-	p.mode.stage = failed
-	for _, l := range p.loads.inOrder() {
-		for _, w := range l.waiting {
-			p.turnAway(w.id, w.h, out)
-		}
-	}
-	p.loads.clear()
 }
 
 // notify pushes a notification, unreliably, to whoever speaks for a token.

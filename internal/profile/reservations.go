@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/internal/link"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -13,30 +14,31 @@ import (
 func (p *Profile) reservations(r *request, out *Output) verdict {
 	var rows []wire.Reservation
 	if s := r.session; s != nil && s.Identity() != nil {
-		if !(r.asked && r.subject == ReservationsOf) {
+		in := r.answerTo(ReservationsOf)
+		if in == nil {
 			return p.ask(r, Load{Subject: ReservationsOf, Token: r.h.Token, Key: s.Identity().Key()}, out)
 		}
-		rows = p.reserved(r)
+		rows = p.reserved(r.session, in.Answer)
 	}
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ActiveReservationsData{Rows: rows})
 	return done
 }
 
-// reserved is what the store knows, with what memory knows better: the boards
-// of this profile.
-func (p *Profile) reserved(r *request) []wire.Reservation {
+// reserved is the reservations that the store knows; for the boards of this
+// profile memory is newer, and is used instead.
+func (p *Profile) reserved(s *session.Session, stored *Answer) []wire.Reservation {
 	var rows []wire.Reservation
-	key, own := r.session.Identity().Key(), p.mode.law.own.Name
-	held, listed := p.heldBy(r.session), false
-	if r.answer != nil {
-		for _, row := range r.answer.Reservations {
+	key, own := s.Identity().Key(), p.law.Own.Name
+	held, listed := p.heldBy(s), false
+	if stored != nil {
+		for _, row := range stored.Reservations {
 			if row.Profile == own && !p.holdsFor(row.Board, key) || len(rows) == math.MaxUint16-1 {
 				continue
 			}
 			listed = listed || held != nil && row.Board == held.ID()
 			rows = append(rows, wire.Reservation{
 				Board: wire.Uint64(row.Board), ReservedAt: seconds(row.At.Unix()), ExpiresAt: seconds(row.Expires.Unix()),
-				Available: p.mode.law.place([]byte(row.Profile)) != nil && row.Profile != "", Profile: wire.Text(row.Profile),
+				Available: p.law.Place([]byte(row.Profile)) != nil && row.Profile != "", Profile: wire.Text(row.Profile),
 			})
 		}
 	}

@@ -8,9 +8,16 @@ import (
 	"wamble/internal/session"
 )
 
-// restoreBoard puts a stored board into the pool. A board whose moves do not
-// lead to its position is played on from the position.
-func (p *Profile) restoreBoard(stored *wamble.Board, with *Answer, out *Output) {
+// RestoreBoard is a board that the store has, at the start, and what is predicted
+// of it. Its holder becomes a player. A board whose moves do not lead to its
+// position is played on from the position.
+type RestoreBoard struct {
+	Board       wamble.Board
+	Predictions []wamble.Prediction
+}
+
+func (in *RestoreBoard) take(p *Profile, out *Output) {
+	stored := &in.Board
 	err := p.boards.Restore(p.clock.now, stored, &p.draft)
 	var damaged *board.Damaged
 	if errors.As(err, &damaged) && len(stored.Moves) > 0 {
@@ -23,9 +30,7 @@ func (p *Profile) restoreBoard(stored *wamble.Board, with *Answer, out *Output) 
 		p.trouble(err, out)
 		return
 	}
-	if with != nil {
-		p.restorePredictions(stored.ID, with.Predictions)
-	}
+	p.restorePredictions(stored.ID, in.Predictions)
 }
 
 func (p *Profile) trouble(err error, out *Output) {
@@ -33,14 +38,20 @@ func (p *Profile) trouble(err error, out *Output) {
 	out.Troubles = append(out.Troubles, err)
 }
 
-// restoreSession takes in the holder of a restored board. If his session is
-// over, his board is free.
-func (p *Profile) restoreSession(in *Input) {
-	s, err := p.sessions.Restore(p.clock.now, in.Session, in.player())
+// RestoreSession is a session that the store has, at the start, of a player who
+// holds a board, with its identity and its acceptance of the terms in Answer. If
+// the session is over, the board is free.
+type RestoreSession struct {
+	Session wamble.Session
+	Answer  *Answer
+}
+
+func (in *RestoreSession) take(p *Profile, _ *Output) {
+	s, err := p.sessions.Restore(p.clock.now, &in.Session, in.Answer.player())
 	if errors.Is(err, session.ErrOver) {
 		p.boards.Leave(p.clock.now, in.Session.ID, &p.draft)
 	}
 	if s != nil && in.Answer != nil && p.TermsHash() != ([32]byte{}) {
-		s.SetTerms(p.mode.law.own.terms.revision, in.Answer.Accepted)
+		s.SetTerms(session.RevisionOf(p.law.Own.Terms.Hash), in.Answer.Accepted)
 	}
 }

@@ -100,12 +100,12 @@ func newRig(t testing.TB, conf string) *rig {
 func (r *rig) boot() {
 	var inputs []Input
 	for _, b := range r.store.liveBoards() {
-		inputs = append(inputs, Input{Kind: RestoreBoard, Board: b, Answer: r.store.predicted(b.ID)})
+		inputs = append(inputs, &RestoreBoard{Board: *b, Predictions: r.store.predicted(b.ID)})
 		if b.Holder != nil {
-			inputs = append(inputs, Input{Kind: RestoreSession, Session: r.store.session(b.Holder.Session)})
+			inputs = append(inputs, &RestoreSession{Session: *r.store.session(b.Holder.Session)})
 		}
 	}
-	r.step(append(inputs, Input{Kind: Ready})...)
+	r.step(append(inputs, &Ready{})...)
 	r.settle()
 	r.sent = nil
 }
@@ -141,7 +141,7 @@ func (r *rig) step(inputs ...Input) {
 	if leases := append([]Lease(nil), r.out.Leases...); len(leases) > 0 {
 		var answers []Input
 		for _, l := range leases {
-			answers = append(answers, Input{Kind: Leased, Sequence: l.Sequence, Blocks: r.store.lease(l)})
+			answers = append(answers, &Leased{Sequence: l.Sequence, Blocks: r.store.lease(l)})
 		}
 		r.step(answers...)
 	}
@@ -152,7 +152,7 @@ func (r *rig) sync() {
 	for len(r.gates) > 0 {
 		g := r.gates[0]
 		r.gates = r.gates[1:]
-		r.step(Input{Kind: Durable, Gate: g.gate, Seq: g.seq})
+		r.step(&Durable{Gate: g.gate, Seq: g.seq})
 	}
 }
 
@@ -192,7 +192,7 @@ func (r *rig) answerLoads() {
 // send sends one packet and returns what comes back, in words.
 func (r *rig) send(from wamble.Peer, b []byte) string {
 	r.t.Helper()
-	r.step(Input{Kind: Packet, Peer: from, Data: b})
+	r.step(&Packet{Peer: from, Data: b})
 	r.settle()
 	r.addressed(from, b)
 	return r.took()
@@ -237,11 +237,11 @@ func (r *rig) wait(d time.Duration) {
 		if next.After(r.now) {
 			r.now = next
 		}
-		r.step(Input{Kind: Tick})
+		r.step(&Tick{})
 		r.settle()
 	}
 	r.now = end
-	r.step(Input{Kind: Tick})
+	r.step(&Tick{})
 	r.settle()
 }
 
@@ -307,7 +307,7 @@ func inWords(t testing.TB, b []byte) string {
 // join says hello from n, and acknowledges: a player whose address is proven.
 func (r *rig) join(n int) (token wamble.Token, board wamble.BoardID) {
 	r.t.Helper()
-	r.step(Input{Kind: Packet, Peer: peerAt(n), Data: helloPacket(wamble.Token{}, 1)})
+	r.step(&Packet{Peer: peerAt(n), Data: helloPacket(wamble.Token{}, 1)})
 	r.settle()
 	for _, s := range r.sent {
 		if h, _ := wire.Peek(s.packet); h.Ctrl == wire.CtrlServerHello && s.to == peerAt(n) {
@@ -317,7 +317,7 @@ func (r *rig) join(n int) (token wamble.Token, board wamble.BoardID) {
 	if token.IsZero() {
 		r.t.Fatalf("no SERVER_HELLO: %s", r.took())
 	}
-	r.step(Input{Kind: Packet, Peer: peerAt(n), Data: ackPacket(token, 1)})
+	r.step(&Packet{Peer: peerAt(n), Data: ackPacket(token, 1)})
 	r.sent = nil
 	return token, board
 }

@@ -27,8 +27,8 @@ func deniedOf(err error) *wamble.Denied {
 	return &wamble.Denied{Code: wamble.Internal, Reason: "internal error"}
 }
 
-// seat makes sure that a session holds a board, and returns it, with what
-// somebody else lost for it.
+// seat makes sure that a session holds a board. It returns the board, and the
+// reservation that was revoked to free it, if any.
 func (p *Profile) seat(s *session.Session) (*board.Board, board.Released, error) {
 	stats := p.sessions.Stats(s)
 	got, err := p.boards.Assign(p.clock.now, board.Player{
@@ -41,14 +41,14 @@ func (p *Profile) seat(s *session.Session) (*board.Board, board.Released, error)
 	return got.Board, got.Taken, err
 }
 
-// hear takes a sign of life.
+// hear notes that a session was heard of now.
 func (p *Profile) hear(s *session.Session) {
 	if p.sessions.Heard(p.clock.now, s, &p.seen) {
 		p.boards.Heard(p.clock.now, s.ID())
 	}
 }
 
-// isHere reports whether somebody listens for a session.
+// isHere reports whether the player of a session was heard of lately.
 func (p *Profile) isHere(s *session.Session) bool {
 	return !s.Fresh() && p.clock.now.Sub(s.Seen()) < sessionOptions(p.cfg).Away
 }

@@ -7,13 +7,14 @@ import (
 	"wamble/internal/journal"
 )
 
-// seen collects when players were last seen. It is droppable: it goes into the
-// journal with the next frame, or alone when it has waited for long enough.
+// seen collects droppable intents: when players were last seen, and which moves
+// they were shown. They go into the journal with the next frame, or alone when
+// they have waited for seenWaits.
 type seen struct {
 	frame []byte
 	n     int
 	now   time.Duration // of the present step
-	since time.Duration // of the oldest
+	since time.Duration // when the oldest intent came
 }
 
 const (

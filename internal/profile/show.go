@@ -17,14 +17,14 @@ type view struct {
 
 // show makes the view of a board: the same in SERVER_HELLO and BOARD_UPDATE. Its
 // memory is good until the next one. The order of the fields is that of the
-// protocol; ours come last. An answer names its request, if that has a number,
-// before all else, so that fit never cuts it.
+// protocol; those that the original does not have come last. An answer to a
+// request with a number begins with that number, so that fit never cuts it.
 func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view {
 	v := view{fields: p.scratch.fields[:0]}
 	if answers != 0 {
 		v.fields.AddInt(wire.KeyRequestSeq, int64(answers))
 	}
-	p.sketch(&v, s, b)
+	p.addSessionFields(&v, s, b)
 	if b == nil {
 		return v
 	}
@@ -40,9 +40,9 @@ func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view 
 	return v
 }
 
-// sketch adds what a session may do, and since when it holds its board, if it
+// addSessionFields adds what a session may do, and since when it holds its board, if it
 // has one.
-func (p *Profile) sketch(v *view, s *session.Session, b *board.Board) {
+func (p *Profile) addSessionFields(v *view, s *session.Session, b *board.Board) {
 	caps := p.capsAt(s, b)
 	if b != nil && caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
 		v.flags = wire.FlagBoardIs960
@@ -59,8 +59,8 @@ func (p *Profile) sketch(v *view, s *session.Session, b *board.Board) {
 	}
 }
 
-// lastMove returns the squares of a board's last move. It is left out when the
-// piece does not stand where the notation says: castling in Chess960.
+// lastMove returns the squares of a board's last move. ok is false when the piece
+// does not stand where the notation says: castling in Chess960.
 func lastMove(b *board.Board) (from, to chess.Square, ok bool) {
 	m := b.Last()
 	if m == 0 {
@@ -72,8 +72,8 @@ func lastMove(b *board.Board) (from, to chess.Square, ok bool) {
 }
 
 // fit leaves out the last fields until the packet has at most room bytes: an
-// address that has not proven itself is sent little. If it cannot fit it is left
-// whole, because then it waits for the proof anyway.
+// address that has not proven itself is sent little. A view that cannot fit is
+// left whole, because then link holds it until the address is proven.
 func (v *view) fit(room int) {
 	if room >= wire.MaxPacket {
 		return

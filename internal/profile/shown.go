@@ -7,8 +7,8 @@ import (
 )
 
 // noteShown writes down that the holder of a board was shown its last move, if
-// the host wants to know. It is droppable: a row for every move that somebody was
-// shown is for those who study how people play, and nobody here waits for it.
+// the host wants to know (keep-shown-moves). The intent is droppable: the rows are
+// for those who study how people play.
 func (p *Profile) noteShown(b *board.Board, v *view) {
 	if !p.cfg.Boards.KeepShownMoves || !v.showsMove() {
 		return

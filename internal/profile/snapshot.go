@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/board"
 	"wamble/internal/journal"
 	"wamble/internal/link"
@@ -26,17 +27,20 @@ var ErrState = errors.New("not a state of a profile that can be adopted")
 // section changes its meaning without changing its own version.
 const stateMagic = "wamble profile 1\n"
 
-// maxSection bounds the name of a section.
-const maxSection = 32
+// The bounds of a section: of its name and of its bytes.
+const (
+	maxSection     = 32
+	maxSectionSize = 256 << 20
+)
 
 // section is one part of a snapshot: who writes it, and who reads it into a
-// revival. A state without a section that must be there is damaged; one that
+// adoption. A state without a section that must be there is damaged; one that
 // this version does not know was written by a newer one, and is refused.
 type section struct {
 	name string
 	must bool
 	save func(p *Profile, dst []byte) ([]byte, error)
-	load func(v *revival, state []byte) error
+	load func(v *adoption, state []byte) error
 }
 
 // sections is the one table of what a snapshot has. What is not here begins
@@ -55,19 +59,20 @@ var sections = []section{
 	{"spectators", true, saveSpectators, loadSpectators},
 }
 
-// revival is what a profile is to become when everything was read.
-type revival struct {
-	p       *Profile
-	counts  counts
-	leases  *journal.Leases
-	law     law
-	seen    seen
-	waiting []waitingPacket
-	link    *link.Server
-	session *session.Table
-	boards  *board.Pool
-	book    *predict.Book
-	hall    *spectate.Hall
+// adoption is what was read of a snapshot; a profile takes it when it is whole.
+type adoption struct {
+	p        *Profile
+	counts   counts
+	leases   *journal.Leases
+	law      access.Law
+	brownout Brownout
+	seen     seen
+	waiting  []Packet
+	link     *link.Server
+	session  *session.Table
+	boards   *board.Pool
+	book     *predict.Book
+	hall     *spectate.Hall
 }
 
 // Snapshot appends the whole state to dst, for the input Adopt of a profile in
@@ -76,19 +81,19 @@ type revival struct {
 // the profile does not run. Streams are left out: a connection does not outlive
 // its process, and who had one resumes by his token.
 func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
-	if p.mode.stage != running {
+	if p.stage != running {
 		return dst, errors.New("the profile does not run")
 	}
 	dst = append(dst, stateMagic...)
 	for _, s := range sections {
-		dst = appendText(dst, []byte(s.name))
+		dst = append(binary.AppendUvarint(dst, uint64(len(s.name))), s.name...)
 		at := len(dst)
 		var err error
 		if dst, err = s.save(p, append(dst, 0, 0, 0, 0)); err != nil {
 			return dst, fmt.Errorf("snapshot of %s: %w", s.name, err)
 		}
 		n := len(dst) - at - 4
-		if n > maxBlock {
+		if n > maxSectionSize {
 			return dst, fmt.Errorf("snapshot of %s: %d bytes are too many", s.name, n)
 		}
 		binary.LittleEndian.PutUint32(dst[at:], uint32(n))
@@ -96,33 +101,40 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// adopt makes the profile what the snapshot says: all of it, or nothing and a
-// trouble. What waited for the store is asked again.
-func (p *Profile) adopt(state []byte, out *Output) {
-	v, err := p.revive(state)
+// Adopt replaces the whole start: Data is a Snapshot of another process. The
+// profile becomes what the snapshot says: all of it, or nothing and a trouble in
+// Output.Troubles. What waited for the store is asked again.
+type Adopt struct{ Data []byte }
+
+func (in *Adopt) pack(w *pack.Writer) { w.Bytes(in.Data) }
+
+func (in *Adopt) unpack(r *pack.Reader) { in.Data = r.Bytes() }
+
+func (in *Adopt) take(p *Profile, out *Output) {
+	v, err := p.readSnapshot(in.Data)
 	if err != nil {
 		out.Troubles = append(out.Troubles, err)
 		return
 	}
 	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
 	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
-	p.mode.stage, p.mode.law = running, v.law
+	p.stage, p.law, p.brownout = running, v.law, v.brownout
 	p.audience.adopt(v)
-	p.mode.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
+	p.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
 	for i := range v.waiting {
-		p.packet(&Input{Kind: Packet, Peer: v.waiting[i].peer, Data: v.waiting[i].data}, out)
+		v.waiting[i].take(p, out)
 	}
 }
 
-func (p *Profile) revive(state []byte) (*revival, error) {
-	if p.mode.stage != starting || p.boards.Len() > 0 || p.sessions.Len() > 0 {
+func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
+	if p.stage != starting || p.boards.Len() > 0 || p.sessions.Len() > 0 {
 		return nil, fmt.Errorf("%w: the profile has begun", ErrState)
 	}
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	v := &revival{p: p, law: p.mode.law}
-	r := &inputReader{pack.NewReader(state[len(stateMagic):])}
+	v := &adoption{p: p, law: p.law}
+	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
 	for r.Left() > 0 {
 		name := r.Bytes()
@@ -177,7 +189,7 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	c := counts{
 		Now: p.clock.now.UnixNano(), Load: p.loads.last,
 		Gate: p.gates.last, Applied: p.gates.applied, Settled: p.gates.settled, Stats: p.stats,
-		Supply: p.mode.supply.wanted, Ponder: p.mode.supply.next - p.clock.since,
+		Supply: p.supply.wanted, Ponder: p.supply.next - p.clock.since,
 	}
 	for _, s := range p.gates.pending[p.gates.first:] {
 		c.Pending = append(c.Pending, s.gate, s.seq)
@@ -186,7 +198,7 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	return append(dst, text...), err
 }
 
-func loadCounts(v *revival, state []byte) error {
+func loadCounts(v *adoption, state []byte) error {
 	c := &v.counts
 	if err := json.Unmarshal(state, c); err != nil {
 		return err
@@ -213,18 +225,20 @@ func (c *counts) gates() gates {
 }
 
 func saveLeases(p *Profile, dst []byte) ([]byte, error) {
+	w := pack.Writer(dst)
 	for _, s := range wamble.Sequences() {
 		blocks := p.leases.Blocks(s)
-		dst = binary.AppendUvarint(dst, uint64(len(blocks)))
+		w.Uint(uint64(len(blocks)))
 		for _, b := range blocks {
-			dst = binary.AppendVarint(binary.AppendVarint(dst, b.First), b.Count)
+			w.Int(b.First)
+			w.Int(b.Count)
 		}
 	}
-	return dst, nil
+	return w, nil
 }
 
-func loadLeases(v *revival, state []byte) error {
-	r := &inputReader{pack.NewReader(state)}
+func loadLeases(v *adoption, state []byte) error {
+	r := pack.NewReader(state)
 	v.leases = journal.NewLeases(v.p.leases.Size())
 	for _, s := range wamble.Sequences() {
 		var blocks []wamble.Block
@@ -235,11 +249,11 @@ func loadLeases(v *revival, state []byte) error {
 		}
 		v.leases.Add(s, blocks)
 	}
-	return r.end()
+	return end(&r)
 }
 
-// end is how a section ends that was read to its last byte.
-func (r *inputReader) end() error {
+// end is the error of a section that was not read to its last byte.
+func end(r *pack.Reader) error {
 	if !r.Ended() {
 		return ErrState
 	}

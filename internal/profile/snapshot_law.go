@@ -1,55 +1,43 @@
 package profile
 
 import (
-	"cmp"
 	"encoding/json"
-	"slices"
-	"strings"
 	"time"
+
+	"wamble/internal/access"
 )
 
-// The host's words that still hold travel in a snapshot as he said them: the
-// brownout first, then the bans. What was being cried is not cried on.
+// standing is a command of the host that still holds: the brownout in the first
+// row of the section, a ban in each other one. An announcement that is under way
+// ends with the process.
+type standing struct {
+	Text     string
+	Whom     Whom
+	Until    time.Time
+	Brownout Brownout
+}
 
 func saveLaw(p *Profile, dst []byte) ([]byte, error) {
-	l := &p.mode.law
-	words := []Word{{Brownout: l.brownout}}
-	add := func(whom Whom, b ban) {
-		w := Word{Whom: whom, Until: b.until}
-		if b.denied != errBanned {
-			w.Text = strings.TrimPrefix(b.denied.Reason, banPrefix)
-		}
-		words = append(words, w)
+	rows := []standing{{Brownout: p.brownout}}
+	for _, b := range p.law.Bans.All() {
+		rows = append(rows, standing{Whom: Whom{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until})
 	}
-	for k, b := range l.bans.tokens {
-		add(Whom{Token: k}, b)
-	}
-	for k, b := range l.bans.keys {
-		add(Whom{Key: k}, b)
-	}
-	for k, b := range l.bans.nets {
-		add(Whom{Net: k}, b)
-	}
-	slices.SortFunc(words[1:], func(a, b Word) int {
-		return cmp.Or(slices.Compare(a.Whom.Token[:], b.Whom.Token[:]), slices.Compare(a.Whom.Key[:], b.Whom.Key[:]),
-			a.Whom.Net.Addr().Compare(b.Whom.Net.Addr()), cmp.Compare(a.Whom.Net.Bits(), b.Whom.Net.Bits()))
-	})
-	text, err := json.Marshal(words)
+	text, err := json.Marshal(rows)
 	return append(dst, text...), err
 }
 
-func loadLaw(v *revival, state []byte) error {
-	var words []Word
-	if err := json.Unmarshal(state, &words); err != nil {
+func loadLaw(v *adoption, state []byte) error {
+	var rows []standing
+	if err := json.Unmarshal(state, &rows); err != nil {
 		return err
 	}
-	if len(words) == 0 || len(words) > 1+3*maxBans {
+	if len(rows) == 0 || len(rows) > 1+3*access.MaxBans {
 		return ErrState
 	}
-	v.law.brownout = words[0].Brownout
-	for i := range words[1:] {
+	v.brownout = rows[0].Brownout
+	for _, row := range rows[1:] {
 		// At the beginning of time no ban has ended, and nothing is swept.
-		if err := v.law.bans.add(time.Time{}, &words[1+i]); err != nil {
+		if err := v.law.Bans.Add(time.Time{}, (&Ban{Whom: row.Whom, Text: row.Text, Until: row.Until}).access()); err != nil {
 			return err
 		}
 	}

@@ -14,27 +14,26 @@ import (
 
 func saveLink(p *Profile, dst []byte) ([]byte, error) { return p.link.Snapshot(p.clock.since, dst) }
 
-func loadLink(v *revival, state []byte) (err error) {
+func loadLink(v *adoption, state []byte) (err error) {
 	v.link, err = link.Restore(v.p.linkConfig(), v.p.clock.since, state)
 	return err
 }
 
 func saveSessions(p *Profile, dst []byte) ([]byte, error) { return p.sessions.Snapshot(dst), nil }
 
-func loadSessions(v *revival, state []byte) (err error) {
-	ids := session.IDs{Session: v.p.newSessionID, Player: v.p.newPlayerID}
-	v.session, err = session.Load(sessionOptions(v.p.cfg), ids, v.p.chance.source, state)
+func loadSessions(v *adoption, state []byte) (err error) {
+	v.session, err = session.Load(sessionOptions(v.p.cfg), v.p.sessionIDs(), v.p.chance.source, state)
 	return err
 }
 
 func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapshot(dst), nil }
 
-func loadBoards(v *revival, state []byte) (err error) {
-	v.boards, err = board.Load(boardOptions(v.p.cfg), v.p.newBoardID, v.p.chance.rng, state)
+func loadBoards(v *adoption, state []byte) (err error) {
+	v.boards, err = board.Load(boardOptions(v.p.cfg), numbers[wamble.BoardID](v.p, wamble.BoardIDs), v.p.chance.rng, state)
 	return err
 }
 
-// seen is a frame that no journal has yet.
+// The section seen is a frame that no journal has yet.
 func saveSeen(p *Profile, dst []byte) ([]byte, error) {
 	if p.seen.n == 0 {
 		return dst, nil
@@ -42,7 +41,7 @@ func saveSeen(p *Profile, dst []byte) ([]byte, error) {
 	return append(dst, p.seen.frame...), nil
 }
 
-func loadSeen(v *revival, state []byte) error {
+func loadSeen(v *adoption, state []byte) error {
 	if len(state) == 0 {
 		return nil
 	}
@@ -54,30 +53,27 @@ func loadSeen(v *revival, state []byte) error {
 	return nil
 }
 
-// waitingPacket is the packet of a request that waits for the store. Link has
-// forgotten it, so that it is new to the next process.
-type waitingPacket struct {
-	peer wamble.Peer
-	data []byte
-}
-
+// The packets of requests that wait for the store are kept: link has forgotten
+// them, so that they are new to the next process.
 func saveWaiting(p *Profile, dst []byte) ([]byte, error) {
+	to := pack.Writer(dst)
 	for _, l := range p.loads.inOrder() {
 		for _, w := range l.waiting {
 			if peer, ok := p.link.Peer(w.id); ok && !peer.Stream() {
-				dst = appendText(appendPeer(dst, peer), w.data)
+				PackPeer(&to, peer)
+				to.Bytes(w.data)
 			}
 		}
 	}
-	return dst, nil
+	return to, nil
 }
 
-func loadWaiting(v *revival, state []byte) error {
-	r := &inputReader{pack.NewReader(state)}
+func loadWaiting(v *adoption, state []byte) error {
+	r := pack.NewReader(state)
 	for r.Left() > 0 {
-		v.waiting = append(v.waiting, waitingPacket{peer: r.peer(), data: r.Bytes()})
+		v.waiting = append(v.waiting, Packet{Peer: unpackPeer(&r), Data: r.Bytes()})
 	}
-	return r.end()
+	return end(&r)
 }
 
 // SnapshotSize is about how many bytes a snapshot takes, rather more than less, so that

@@ -22,7 +22,7 @@ func (p *Profile) spectate(r *request, _ *Output) verdict {
 	return done
 }
 
-// stopSpectating ends watching; it succeeds for whoever asks.
+// stopSpectating ends watching; it succeeds for everybody.
 func (p *Profile) stopSpectating(r *request, _ *Output) verdict {
 	g := spectate.Guest{Token: r.h.Token}
 	if r.session != nil {

@@ -59,7 +59,7 @@ func TestSpectate(t *testing.T) {
 			r.ask(one, watchPacket(one, 0, 8, 0))
 			c := *r.p.cfg
 			c.Link.MaxClientSessions = 1
-			r.step(Input{Kind: Configure, Config: &c})
+			r.step(&Configure{Config: &c})
 		}, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) }, []string{"ACK 9", `ERROR 1003 ""`}},
 		{"full", "(def max-spectators 1)", func(r *rig, one, _ wamble.Token) { r.ask(one, watchPacket(one, 0, 8, 0)) },
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", `ERROR 1004 ""`}},
@@ -74,7 +74,7 @@ func TestSpectate(t *testing.T) {
 			r.ask(one, encode(wire.Header{Token: one, Seq: 8}, wire.ClientGoodbye{}))
 		}, func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", `ERROR 1005 ""`}},
 		{"denied by policy", "", func(r *rig, _, _ wamble.Token) {
-			r.step(Input{Kind: Configure, Config: configOf(t, `(def policy-default "deny")`)})
+			r.step(&Configure{Config: configOf(t, `(def policy-default "deny")`)})
 		}, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) }, []string{"ACK 9", `ERROR 1001 ""`}},
 		{"the policy denies watching", `(policy-deny "*" "spectate.access" "*")`, nil, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) },
 			[]string{"ACK 9", `ERROR 1002 ""`}},
@@ -89,7 +89,7 @@ func TestSpectate(t *testing.T) {
 		{"no mode is seen, no filter counts", `(policy-deny "*" "game.mode" "*")`, nil, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, wire.FlagFilterChess960) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08  " + resetKeys,
 				"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys, "SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
-		{"while the journal has no room", "", func(r *rig, _, _ wamble.Token) { r.step(Input{Kind: ReadOnly}) },
+		{"while the journal has no room", "", func(r *rig, _, _ wamble.Token) { r.step(&ReadOnly{}) },
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
 		{"stop", "", func(r *rig, _, two wamble.Token) { r.ask(two, watchPacket(two, 0, 8, 0)) }, func(t wamble.Token) []byte { return stopPacket(t, 9) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08  spectate.state"}},
@@ -146,7 +146,7 @@ func TestWatching(t *testing.T) {
 	expect(t, strings.Join(r.updates(at), "\n"), "SPECTATE_UPDATE 88 "+afterE4+" board 1 last_move.from last_move.to board.version")
 	// Nobody sees what is not durable.
 	r.stuck = true
-	r.step(Input{Kind: Packet, Peer: at, Data: movePacket(two, 2, 10, "d2d4")})
+	r.step(&Packet{Peer: at, Data: movePacket(two, 2, 10, "d2d4")})
 	r.wait(2 * time.Second)
 	expect(t, strings.Join(r.updates(at), "\n"), "")
 	r.stuck = false
@@ -185,7 +185,7 @@ func TestWatching(t *testing.T) {
 func TestSlowWatching(t *testing.T) {
 	count := func(slow bool) int {
 		r, one, two := predictors(t, "(def max-boards 3)")
-		r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{SlowWatching: slow}}})
+		r.step(&SetBrownout{Brownout: Brownout{SlowWatching: slow}})
 		r.ask(two, watchPacket(two, 0, 9, 0))
 		n := 0
 		for i := range 80 {

@@ -31,13 +31,13 @@ type ScoreStats struct {
 	Predictions uint64 // accepted
 }
 
-// HostStats counts what came of the host's words.
+// HostStats counts what came of the host's commands.
 type HostStats struct {
-	Kicked    uint64 // sessions that he has ended
-	Banned    uint64 // requests of those who are kept out
+	Kicked    uint64 // sessions that the host has ended
+	Banned    uint64 // requests of banned players
 	Announced uint64 // notifications that were sent
 	Erased    uint64 // sessions whose identity was deleted
-	Archived  uint64 // games that he has ended
+	Archived  uint64 // games that the host has ended
 }
 
 // Gauges is what a profile holds now.
@@ -67,6 +67,9 @@ func (p *Profile) Gauges() Gauges {
 		Watchers: p.audience.hall.Len(), Predictions: p.audience.book.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,
 		BoardIDs:       p.leases.Left(wamble.BoardIDs), SessionIDs: p.leases.Left(wamble.SessionIDs),
-		Starting: p.mode.stage == starting, Failed: p.mode.stage == failed, Off: p.mode.away,
+		Starting: p.stage == starting, Failed: p.stage == failed, Off: p.storeAway,
 	}
 }
+
+// Census counts the boards by status; an archived one is no longer here.
+func (p *Profile) Census() [wamble.Archived]int { return p.boards.Census() }

@@ -7,11 +7,11 @@ import (
 )
 
 // supply is how large the pool of boards should be. It is reconsidered from time
-// to time: a longer game or more players need more boards, so that the next one
-// is not always the same.
+// to time: longer games and more players need more boards, so that a player does
+// not always get the same one next.
 type supply struct {
 	wanted int
-	next   time.Duration // when it is reconsidered
+	next   time.Duration // when wanted is reconsidered
 }
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // fill brings the pool up to its size, as far as there are numbers.
 func (p *Profile) fill(out *Output) {
-	s := &p.mode.supply
+	s := &p.supply
 	if p.clock.since >= s.next {
 		s.wanted = p.boards.Options().Target(p.boards.Longest(), p.sessions.Present())
 		s.next = p.clock.since + supplyEvery
@@ -37,5 +37,5 @@ func (p *Profile) fill(out *Output) {
 
 // short reports whether boards are missing, and can be made.
 func (p *Profile) short() bool {
-	return p.boards.Len() < p.mode.supply.wanted && p.leases.Left(wamble.BoardIDs) > 0
+	return p.boards.Len() < p.supply.wanted && p.leases.Left(wamble.BoardIDs) > 0
 }

@@ -40,7 +40,7 @@ func TestSupply(t *testing.T) {
 	}
 	r.wait(time.Minute)
 	boards(7) // never more
-	r.step(Input{Kind: Configure, Config: configOf(t, "(def min-boards 9) (def max-boards 10) (def session-timeout 400)")})
+	r.step(&Configure{Config: configOf(t, "(def min-boards 9) (def max-boards 10) (def session-timeout 400)")})
 	r.settle()
 	boards(10)
 }

@@ -2,19 +2,47 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/intent"
 	"wamble/internal/link"
+	"wamble/internal/session"
 	"wamble/wire"
 )
+
+// TermsHash is the revision of the terms that players must accept, zero if there
+// are none.
+func (p *Profile) TermsHash() [32]byte {
+	if t := &p.law.Own.Terms; t.Text != "" {
+		return t.Hash
+	}
+	return [32]byte{}
+}
+
+// askTerms is the question whether a session has accepted the terms of a place.
+func (p *Profile) askTerms(r *request, at *access.Place) Load {
+	return Load{Subject: TermsOf, Token: r.h.Token, Session: r.session.ID(), Profile: at.Name, Hash: at.Terms.Hash}
+}
+
+// learnTerms takes down what the store says about the own terms.
+func (p *Profile) learnTerms(l *load, in *Loaded) {
+	t := &p.law.Own.Terms
+	s := p.sessions.Find(l.Token)
+	if s == nil || t.Text == "" || l.Hash != t.Hash || l.Profile != p.law.Own.Name || in.Outcome > NotFound {
+		return
+	}
+	if _, known := s.Terms(session.RevisionOf(t.Hash)); !known {
+		s.SetTerms(session.RevisionOf(t.Hash), in.Answer != nil && in.Answer.Accepted)
+	}
+}
 
 // readTerms shows the terms of a profile: of the own one always, of another if
 // the asker may know of it.
 func (p *Profile) readTerms(r *request, _ *Output) verdict {
 	name := r.message.(*wire.GetProfileTOS).Name
-	at := p.mode.law.place(name)
+	at := p.law.Place(name)
 	text, of := missing(name), string(name)
-	if at != nil && (at.Name == p.mode.law.own.Name || p.discovers(r.session, at)) {
-		text, of = wire.Text(at.terms.text), at.Name
+	if at != nil && (at.Name == p.law.Own.Name || p.discovers(r.session, at)) {
+		text, of = wire.Text(at.Terms.Text), at.Name
 	}
 	fields := append(p.scratch.fields[:0], wire.String(wire.KeyProfileName, of), wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileTOSData{Terms: text}, fields...)
@@ -29,29 +57,28 @@ var (
 
 // acceptTerms takes down that a session accepts the terms of this profile.
 func (p *Profile) acceptTerms(r *request, out *Output) verdict {
-	own, s := &p.mode.law.own, r.session
+	own, s := &p.law.Own, r.session
 	name := r.message.(*wire.AcceptProfileTOS).Name
 	switch {
-	case p.mode.law.place(name) == nil || p.mode.law.place(name).Name != own.Name || own.terms.text == "":
-		p.deny(r, errNoTerms)
-		return done
+	case p.law.Place(name) == nil || p.law.Place(name).Name != own.Name || own.Terms.Text == "":
+		return p.deny(r, errNoTerms)
 	case s == nil:
-		p.deny(r, errNoSession)
-		return done
+		return p.deny(r, errNoSession)
 	}
-	if accepted, _ := s.Terms(own.terms.revision); !accepted {
-		s.SetTerms(own.terms.revision, true)
+	revision := session.RevisionOf(own.Terms.Hash)
+	if accepted, _ := s.Terms(revision); !accepted {
+		s.SetTerms(revision, true)
 		p.draft.Add(&intent.RecordTermsAcceptance{
-			Session: s.ID(), Profile: own.Name, Hash: own.terms.hash, Text: own.terms.text, At: p.clock.now,
+			Session: s.ID(), Profile: own.Name, Hash: own.Terms.Hash, Text: own.Terms.Text, At: p.clock.now,
 		})
 	}
 	b := p.heldBy(s)
 	v := view{fields: p.scratch.fields[:0]}
-	p.portray(&v, s, own, true)
+	p.addProfileFields(&v, s, own, true)
 	if r.h.Seq != 0 {
 		v.fields.AddInt(wire.KeyRequestSeq, int64(r.h.Seq))
 	}
-	p.sketch(&v, s, b)
+	p.addSessionFields(&v, s, b)
 	for i, f := range v.fields {
 		if f.Key == wire.KeySessionCaps && f.Int() == 0 {
 			v.fields[i] = wire.Int(wire.KeySessionCaps, 1) // clients take 0 for terms that wait

@@ -151,9 +151,9 @@ func someFrames(t *testing.T) *profile.Frames {
 	now := time.Now()
 	p := profile.New(profile.Options{Config: c.Default, Now: now})
 	var out profile.Output
-	p.Step(now, []profile.Input{{Kind: profile.Ready}}, &out)
+	p.Step(now, []profile.Input{&profile.Ready{}}, &out)
 	for _, wish := range append([]profile.Lease(nil), out.Leases...) {
-		p.Step(now, []profile.Input{{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: []wamble.Block{{First: 1, Count: 100}}}}, &out)
+		p.Step(now, []profile.Input{&profile.Leased{Sequence: wish.Sequence, Blocks: []wamble.Block{{First: 1, Count: 100}}}}, &out)
 		if out.Frames.Len() > 0 {
 			return &out.Frames
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/access"
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/readapi"
@@ -32,9 +33,9 @@ func (rt *runtime) soonLoop(ctx context.Context) *loop {
 
 // admit asks the profile about a reader.
 func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
-	wanted := make([]profile.Right, len(rights))
+	wanted := make([]access.Right, len(rights))
 	for i, r := range rights {
-		wanted[i] = profile.Right(r)
+		wanted[i] = access.Right(r)
 	}
 	l := rt.soonLoop(ctx)
 	var denied *wamble.Denied

@@ -279,7 +279,7 @@ func (s *Server) writeStates(ctx context.Context, l *leaving) error {
 			k.port.Load().CloseConns(goodbye, transport.CloseGoingAway) // whoever does not hear it finds out
 		}()
 		life := k.loop.Load().life
-		life.record.flush()
+		life.record.Flush()
 		state, err := life.profile.Snapshot(l.rooms[k.name])
 		if err == nil {
 			err = l.files[k.name].Write(state)

@@ -109,7 +109,7 @@ func (e *estate) load(path string) {
 		return
 	}
 	e.profile, e.now = profile.New(e.options), time.Now()
-	e.profile.Step(e.now, []profile.Input{{Kind: profile.Adopt, Data: e.state}}, &e.out)
+	e.profile.Step(e.now, []profile.Input{&profile.Adopt{Data: e.state}}, &e.out)
 	e.err = errors.Join(e.out.Troubles...)
 }
 
@@ -196,7 +196,7 @@ func (rt *runtime) takeOver(ctx context.Context) (*life, error) {
 		return nil, err
 	}
 	l.out = e.out
-	l.record.step(e.now, []profile.Input{{Kind: profile.Adopt, Data: e.state}}, &l.out)
+	l.record.Step(e.now, []profile.Input{&profile.Adopt{Data: e.state}}, &l.out)
 	e.forget()
 	l.commit.begin()
 	rt.life.Store(l)

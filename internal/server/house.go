@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/tape"
 	"wamble/internal/transport"
 )
 
@@ -127,7 +128,7 @@ func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, er
 	}
 	rt := &runtime{
 		name: cfg.Name, log: s.log.With("profile", cfg.Name), runner: s.runner, store: store, stage: newStage(),
-		tape: tape{file: s.tapeOf(cfg.Name), heir: s.o.Succession.Inheritance != nil},
+		tape: tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
 		help: help{heal: s.heal, dir: s.dir, stores: &s.stores, introduced: s.introduced, inline: s.o.Inline, draining: &s.house.draining, standing: words},
 	}
 	rt.cfg.Store(cfg)

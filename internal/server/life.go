@@ -11,6 +11,7 @@ import (
 	"wamble"
 	"wamble/internal/profile"
 	"wamble/internal/store"
+	"wamble/internal/tape"
 )
 
 // life is a profile from its restoring out of the store until it ends, or until
@@ -21,7 +22,7 @@ type life struct {
 	commit  *groupCommit
 	mail    *mail
 	out     profile.Output
-	record  *recording // nil: it is not recorded
+	record  *tape.File // nil: it is not recorded
 	failure chan error // of the journal; holds the first
 }
 
@@ -36,12 +37,9 @@ func (rt *runtime) newLife() (*life, error) {
 
 // lifeOf is the life of a profile that was made with these options.
 func (rt *runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) {
-	var record *recording
-	if rt.tape.file != "" {
-		var err error
-		if record, err = rt.tape.next(o, rt.log); err != nil {
-			return nil, err
-		}
+	record, err := rt.tape.Next(o, rt.log)
+	if err != nil {
+		return nil, err
 	}
 	drain := rt.drain.Load()
 	l := &life{
@@ -64,7 +62,7 @@ func (rt *runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) 
 func (l *life) fail(err error) {
 	select {
 	case l.failure <- err:
-		l.mail.post(profile.Input{Kind: profile.JournalFailed})
+		l.mail.post(&profile.JournalFailed{})
 	default:
 	}
 }
@@ -72,7 +70,7 @@ func (l *life) fail(err error) {
 // tell runs one step and records it.
 func (l *life) tell(now time.Time, inputs []profile.Input) {
 	l.profile.Step(now, inputs, &l.out)
-	l.record.step(now, inputs, &l.out)
+	l.record.Step(now, inputs, &l.out)
 }
 
 // step is one step outside of the loop. Its frames are held by the journal.
@@ -95,7 +93,7 @@ func (l *life) restore(ctx context.Context, rt *runtime) error {
 		if err != nil {
 			return fmt.Errorf("lease numbers: %w", err)
 		}
-		l.step(profile.Input{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: blocks})
+		l.step(&profile.Leased{Sequence: wish.Sequence, Blocks: blocks})
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
 	for b, err := range rt.store.LiveBoards(ctx, rt.name) {
@@ -112,7 +110,7 @@ func (l *life) restore(ctx context.Context, rt *runtime) error {
 	if err := l.restoreBoards(ctx, rt, batch); err != nil {
 		return err
 	}
-	l.step(profile.Input{Kind: profile.Ready})
+	l.step(&profile.Ready{})
 	return nil
 }
 
@@ -127,8 +125,8 @@ func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.B
 	}
 	inputs := make([]profile.Input, 0, 2*len(boards))
 	for i := range boards {
-		inputs = append(inputs, profile.Input{Kind: profile.RestoreBoard, Board: &boards[i], Answer: predicted[boards[i].ID]})
-		if holders[i].Session != nil {
+		inputs = append(inputs, &profile.RestoreBoard{Board: boards[i], Predictions: predicted[boards[i].ID]})
+		if holders[i] != nil {
 			inputs = append(inputs, holders[i])
 		}
 	}
@@ -140,26 +138,23 @@ func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.B
 }
 
 // predicted reads what is predicted of boards: nothing of most of them.
-func (rt *runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID]*profile.Answer, error) {
+func (rt *runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID][]wamble.Prediction, error) {
 	ids := make([]wamble.BoardID, len(boards))
 	for i := range boards {
 		ids[i] = boards[i].ID
 	}
 	all, err := rt.store.Predictions(ctx, ids...)
-	found := map[wamble.BoardID]*profile.Answer{}
+	found := map[wamble.BoardID][]wamble.Prediction{}
 	for _, p := range all {
-		if found[p.Board] == nil {
-			found[p.Board] = &profile.Answer{}
-		}
-		found[p.Board].Predictions = append(found[p.Board].Predictions, p)
+		found[p.Board] = append(found[p.Board], p)
 	}
 	return found, err
 }
 
 // holders reads the sessions that hold boards, some at once, and what goes with
 // them. A holder who is not stored has no session.
-func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]profile.Input, error) {
-	found := make([]profile.Input, len(boards))
+func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]*profile.RestoreSession, error) {
+	found := make([]*profile.RestoreSession, len(boards))
 	errs := make([]error, restoreReaders)
 	var readers sync.WaitGroup
 	for r := range restoreReaders {
@@ -170,7 +165,7 @@ func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32
 				}
 				s, err := rt.store.SessionByID(ctx, boards[i].Holder.Session)
 				if err == nil {
-					found[i] = profile.Input{Kind: profile.RestoreSession, Session: &s}
+					found[i] = &profile.RestoreSession{Session: s}
 					found[i].Answer, err = rt.about(ctx, s, rt.name, terms)
 				}
 				if err != nil && !errors.Is(err, store.ErrNotFound) {

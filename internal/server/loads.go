@@ -49,7 +49,7 @@ func (ls *loads) ask(l *life, load profile.Load) {
 	select {
 	case ls.jobs <- job{l, load}:
 	default:
-		l.mail.post(profile.Input{Kind: profile.Loaded, Load: load.ID, Outcome: profile.Away})
+		l.mail.post(&profile.Loaded{Load: load.ID, Outcome: profile.Away})
 	}
 }
 
@@ -68,11 +68,11 @@ func (ls *loads) read(ctx context.Context) {
 }
 
 // answer asks the store what a load is about.
-func (ls *loads) answer(ctx context.Context, load profile.Load) profile.Input {
+func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	in := profile.Input{Kind: profile.Loaded, Load: load.ID}
-	err := ls.look(ctx, load, &in)
+	in := &profile.Loaded{Load: load.ID}
+	err := ls.look(ctx, load, in)
 	switch {
 	case err == nil:
 		in.Outcome = profile.Found
@@ -89,7 +89,7 @@ func (ls *loads) answer(ctx context.Context, load profile.Load) profile.Input {
 }
 
 // look is the one switch over the subjects of loads.
-func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Input) error {
+func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded) error {
 	store := ls.rt.store
 	switch load.Subject {
 	case profile.SessionOf:
@@ -127,7 +127,7 @@ func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Input)
 }
 
 // dropped takes back an answer that came with an error.
-func dropped(in *profile.Input, err error) error {
+func dropped(in *profile.Loaded, err error) error {
 	if err != nil {
 		in.Answer = nil
 	}
@@ -136,7 +136,7 @@ func dropped(in *profile.Input, err error) error {
 
 // session completes an answer with a session: with its identity, and with its
 // acceptance of the terms that the load is about.
-func (ls *loads) session(ctx context.Context, s wamble.Session, err error, load profile.Load, in *profile.Input) error {
+func (ls *loads) session(ctx context.Context, s wamble.Session, err error, load profile.Load, in *profile.Loaded) error {
 	if err != nil {
 		return err
 	}

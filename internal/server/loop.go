@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,12 +15,13 @@ import (
 // packets only, and for its writer when that is far behind; disk, store and the
 // rest come to it as mail.
 type loop struct {
-	rt     *runtime
-	port   *transport.Port
-	life   *life
-	asks   chan func() // to be run between two steps
-	inputs []profile.Input
-	until  time.Time // when the next step is due; zero: never
+	rt      *runtime
+	port    *transport.Port
+	life    *life
+	asks    chan func() // to be run between two steps
+	inputs  []profile.Input
+	packets []profile.Packet // that inputs points to
+	until   time.Time        // when the next step is due; zero: never
 	reach
 	stop   bool
 	pause  *pause // that it is to make; nil: none
@@ -56,7 +58,7 @@ func (l *loop) run() {
 		}
 		l.flush()
 		close(l.writer.full)
-		l.life.record.close()
+		l.life.record.Close()
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
 		l.err = l.pump()
@@ -120,14 +122,17 @@ func (l *loop) step(in transport.Arrivals) {
 	now := time.Now()
 	life := l.life
 	inputs := l.inputs[:0]
+	l.packets = slices.Grow(l.packets[:0], len(in.Packets))[:len(in.Packets)]
 	for i := range in.Packets {
-		inputs = append(inputs, profile.Input{Kind: profile.Packet, Peer: in.Packets[i].Peer, Data: in.Packets[i].Data})
+		l.packets[i] = profile.Packet{Peer: in.Packets[i].Peer, Data: in.Packets[i].Data}
+		inputs = append(inputs, &l.packets[i])
 	}
 	for _, peer := range in.Ended {
-		inputs = append(inputs, profile.Input{Kind: profile.PeerClosed, Peer: peer})
+		inputs = append(inputs, &profile.PeerClosed{Peer: peer})
 	}
 	inputs, durable := life.mail.take(inputs)
 	life.tell(now, inputs)
+	clear(l.packets)
 	clear(inputs)
 	l.inputs = inputs
 	if durable != 0 {
@@ -208,7 +213,7 @@ func (l *loop) do(ctx context.Context, f func()) bool {
 // become lets the loop go on with another life.
 func (l *loop) become(ctx context.Context, next *life) bool {
 	return l.do(ctx, func() {
-		l.life.record.close()
+		l.life.record.Close()
 		l.life, l.until, l.last, l.done = next, time.Now(), 0, 0
 		l.times.restart()
 	})

@@ -19,6 +19,11 @@ type mail struct {
 	applied uint64 // the store has everything up to here
 	news    bool   // gate or applied changed
 	arrived chan struct{}
+	// taken is what take last returned pointers to. It belongs to the loop.
+	taken struct {
+		durable profile.Durable
+		applied profile.Applied
+	}
 }
 
 func newMail(wake func()) *mail { return &mail{wake: wake, arrived: make(chan struct{}, 1)} }
@@ -60,17 +65,19 @@ func (m *mail) signal() {
 }
 
 // take appends everything that has come, and the gate up to which the journal
-// is now durable if that is new.
+// is now durable if that is new. The inputs are good until the next take.
 func (m *mail) take(dst []profile.Input) (inputs []profile.Input, durable uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.news {
 		if m.gate != 0 {
 			durable = m.gate
-			dst = append(dst, profile.Input{Kind: profile.Durable, Gate: m.gate, Seq: m.seq})
+			m.taken.durable = profile.Durable{Gate: m.gate, Seq: m.seq}
+			dst = append(dst, &m.taken.durable)
 		}
 		if m.applied != 0 {
-			dst = append(dst, profile.Input{Kind: profile.Applied, Seq: m.applied})
+			m.taken.applied = profile.Applied{Seq: m.applied}
+			dst = append(dst, &m.taken.applied)
 		}
 		m.gate, m.applied, m.news = 0, 0, false
 	}

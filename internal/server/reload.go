@@ -242,7 +242,7 @@ func (rt *runtime) configure(cfg *config.Profile) {
 	if d := rt.drain.Load(); d != nil {
 		d.SetLimits(limitsOf(cfg))
 	}
-	rt.tell(profile.Input{Kind: profile.Configure, Config: rt.help.introduced(cfg)})
+	rt.tell(&profile.Configure{Config: rt.help.introduced(cfg)})
 }
 
 // tell leaves an input for the present life, if there is one. A later one begins

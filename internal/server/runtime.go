@@ -13,6 +13,7 @@ import (
 	"wamble/internal/journal"
 	"wamble/internal/store"
 	"wamble/internal/store/schema"
+	"wamble/internal/tape"
 	"wamble/internal/transport"
 	"wamble/runner"
 )
@@ -28,7 +29,7 @@ type runtime struct {
 	store  *Shared
 	port   atomic.Pointer[transport.Port]
 	stage  *stage
-	tape   tape
+	tape   tape.Series
 	pace   paced
 
 	loads *loads
@@ -59,13 +60,6 @@ type help struct {
 	word     sync.Mutex   // guards standing
 	standing standing
 	games    bell // rings when finished games have reached the store
-}
-
-// tape is where lives are recorded.
-type tape struct {
-	file string // "": nowhere
-	n    int    // lives so far
-	heir bool   // another image may have recorded before
 }
 
 // run starts the profile, and keeps it running until ctx ends: then everything
@@ -243,7 +237,7 @@ func (rt *runtime) revive(ctx context.Context) (*life, error) {
 			return err
 		}
 		if err = l.restore(ctx, rt); err != nil {
-			l.record.close()
+			l.record.Close()
 		}
 		return err
 	})

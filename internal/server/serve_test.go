@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/profile"
 	"wamble/internal/store/sqlite"
+	"wamble/internal/tape"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
@@ -59,7 +59,7 @@ func replays(t *testing.T, file string, least int) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	n, first, err := profile.Replay(f)
+	n, first, err := tape.Replay(f)
 	if err != nil || first != nil || n < least {
 		t.Errorf("%d steps replayed, first difference %v, %v", n, first, err)
 	}

@@ -70,13 +70,13 @@ func (w *storewatch) look(ctx context.Context) error {
 	defer cancel()
 	_, err := w.rt.store.Cursor(ctx, store.JournalID(w.rt.runner.JournalID()), w.rt.name)
 	if away := err != nil; w.away.Swap(away) != away {
-		kind, level, text := profile.StoreBack, slog.LevelInfo, "the database is back"
+		in, level, text := profile.Input(&profile.StoreBack{}), slog.LevelInfo, "the database is back"
 		if away {
-			kind, level, text = profile.StoreAway, slog.LevelWarn, "the database is away; play goes on"
+			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database is away; play goes on"
 		}
 		w.rt.log.Log(ctx, level, text, "store", w.rt.store.Name, "err", err)
 		if l := w.rt.life.Load(); l != nil {
-			l.mail.post(profile.Input{Kind: kind})
+			l.mail.post(in)
 		}
 	}
 	return err
@@ -111,6 +111,6 @@ func (rt *runtime) lease(l *life, wish profile.Lease) {
 			rt.watch.suspect(err)
 			wait(rt.help.ctx, leasePause)
 		}
-		l.mail.post(profile.Input{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: blocks})
+		l.mail.post(&profile.Leased{Sequence: wish.Sequence, Blocks: blocks})
 	})
 }

@@ -72,13 +72,13 @@ func parseWhom(text string) (profile.Whom, error) {
 
 // inputs is what a new life is told of what holds.
 func (s *standing) inputs(draining bool, now time.Time) []profile.Input {
-	in := []profile.Input{{Kind: profile.SetBrownout, Word: &profile.Word{Brownout: s.effective(draining)}}}
+	in := []profile.Input{&profile.SetBrownout{Brownout: s.effective(draining)}}
 	for _, b := range s.Bans {
 		whom, err := parseWhom(b.Whom)
 		if err != nil || !b.Until.IsZero() && now.After(b.Until) {
 			continue
 		}
-		in = append(in, profile.Input{Kind: profile.Ban, Word: &profile.Word{Whom: whom, Text: b.Text, Until: b.Until}})
+		in = append(in, &profile.Ban{Whom: whom, Text: b.Text, Until: b.Until})
 	}
 	return in
 }
@@ -228,7 +228,7 @@ func (s *Server) announce(ctx context.Context, o Order) (Obeyed, error) {
 	}
 	s.log.Info("an announcement to players", "text", o.Text)
 	return s.each(o.Profile, func(k *keeper) (uint64, error) {
-		_, _, err := k.say(ctx, profile.Input{Kind: profile.Announce, Word: &profile.Word{Notice: notice, Text: o.Text}})
+		_, _, err := k.say(ctx, &profile.Announce{Notice: notice, Text: o.Text})
 		return uint64(k.look(ctx).gauges.LivePlayers), err
 	})
 }
@@ -240,7 +240,7 @@ func (s *Server) kick(ctx context.Context, o Order) (Obeyed, error) {
 	}
 	s.log.Info("players are kicked", "reason", o.Text)
 	return s.each(o.Profile, func(k *keeper) (uint64, error) {
-		before, after, err := k.say(ctx, profile.Input{Kind: profile.Kick, Word: &profile.Word{Whom: whom, Text: o.Text}})
+		before, after, err := k.say(ctx, &profile.Kick{Whom: whom, Text: o.Text})
 		return after.Kicked - before.Kicked, err
 	})
 }
@@ -258,7 +258,7 @@ func (s *Server) ban(ctx context.Context, o Order) (Obeyed, error) {
 		if err != nil {
 			return 0, err
 		}
-		before, after, err := k.say(ctx, profile.Input{Kind: profile.Ban, Word: &profile.Word{Whom: whom, Text: o.Text, Until: o.Until}})
+		before, after, err := k.say(ctx, &profile.Ban{Whom: whom, Text: o.Text, Until: o.Until})
 		if errors.Is(err, errNotUp) {
 			return 0, nil // it is told when it is up
 		}
@@ -281,7 +281,7 @@ func (s *Server) unban(ctx context.Context, o Order) (Obeyed, error) {
 			return nil
 		})
 		if err == nil {
-			_, _, err = k.say(ctx, profile.Input{Kind: profile.Unban, Word: &profile.Word{Whom: whom}})
+			_, _, err = k.say(ctx, &profile.Unban{Whom: whom})
 		}
 		if errors.Is(err, errNotUp) {
 			err = nil
@@ -310,7 +310,7 @@ func (rt *runtime) brown(ctx context.Context) error {
 	rt.help.word.Lock()
 	b := rt.help.standing.effective(rt.help.draining.Load())
 	rt.help.word.Unlock()
-	_, _, err := rt.say(ctx, profile.Input{Kind: profile.SetBrownout, Word: &profile.Word{Brownout: b}})
+	_, _, err := rt.say(ctx, &profile.SetBrownout{Brownout: b})
 	if errors.Is(err, errNotUp) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package profile
+package tape
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"wamble/internal/config"
 	"wamble/internal/pack"
+	"wamble/internal/profile"
 )
 
 var (
@@ -27,18 +27,14 @@ var (
 type Difference struct {
 	Step   int // from 1
 	Now    time.Time
-	Inputs []Kind
-	Part   string // "packets", "frames" or "the rest"
+	Inputs []string // their names
+	Part   string   // "packets", "frames" or "the rest"
 	// Recorded and Replayed are how many there were of that part.
 	Recorded, Replayed uint64
 }
 
 func (d *Difference) String() string {
-	names := make([]string, len(d.Inputs))
-	for i, k := range d.Inputs {
-		names[i] = k.String()
-	}
-	inputs := strings.Join(names, ", ")
+	inputs := strings.Join(d.Inputs, ", ")
 	if inputs == "" {
 		inputs = "none"
 	}
@@ -47,11 +43,11 @@ func (d *Difference) String() string {
 }
 
 // Replay makes the profile of a recording again, and tells it what it was told.
-// It returns how many steps gave the same, byte for byte, and the first that did
-// not, or nil. Errors: ErrRecording, ErrBrokenOff, or one of r.
+// It returns how many steps gave the same output, byte for byte, and the first
+// step that did not, or nil. Errors: ErrRecording, ErrBrokenOff, or one of r.
 func Replay(r io.Reader) (steps int, first *Difference, err error) {
-	magic := make([]byte, len(recordingMagic))
-	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != recordingMagic {
+	begin := make([]byte, len(magic))
+	if _, err := io.ReadFull(r, begin); err != nil || string(begin) != magic {
 		return 0, nil, ErrRecording
 	}
 	var buf bytes.Buffer
@@ -59,15 +55,11 @@ func Replay(r io.Reader) (steps int, first *Difference, err error) {
 	if err != nil {
 		return 0, nil, brokenOff(notAtEnd(err))
 	}
-	var o recorded
-	if json.Unmarshal(head, &o) != nil {
+	var o profile.Options
+	if json.Unmarshal(head, &o) != nil || o.Config == nil {
 		return 0, nil, ErrRecording
 	}
-	p := New(Options{
-		Config: &config.Profile{Name: o.Profile, Options: o.Options, House: o.House}, Seed: o.Seed, Now: time.Unix(0, o.Now),
-		LeaseSize: o.LeaseSize, MaxLoads: o.MaxLoads,
-	})
-	re := replayer{p: p, digest: newDigester()}
+	re := replayer{p: profile.New(o), digest: newDigester()}
 	for {
 		block, err := readBlock(r, &buf)
 		if err == io.EOF {
@@ -124,20 +116,20 @@ func brokenOff(err error) error {
 
 // replayer tells a profile what a recording says.
 type replayer struct {
-	p      *Profile
-	out    Output
-	inputs []Input
+	p      *profile.Profile
+	out    profile.Output
+	inputs []profile.Input
 	digest digester
 }
 
 func (re *replayer) step(block []byte) (*Difference, error) {
-	r := inputReader{pack.NewReader(block)}
+	r := pack.NewReader(block)
 	now := time.Unix(0, r.Int()).UTC()
 	re.inputs = re.inputs[:0]
 	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-		re.inputs = append(re.inputs, r.input())
+		re.inputs = append(re.inputs, profile.ReadInput(&r))
 	}
-	want := r.digest()
+	want := readDigest(&r)
 	if !r.Ended() {
 		return nil, ErrRecording
 	}
@@ -149,8 +141,8 @@ func (re *replayer) step(block []byte) (*Difference, error) {
 	}{{"packets", got.packets, want.packets}, {"frames", got.frames, want.frames}, {"the rest", got.rest, want.rest}} {
 		if part.got != part.want {
 			d := &Difference{Now: now, Part: part.name, Recorded: part.want.n, Replayed: part.got.n}
-			for i := range re.inputs {
-				d.Inputs = append(d.Inputs, re.inputs[i].Kind)
+			for _, in := range re.inputs {
+				d.Inputs = append(d.Inputs, profile.InputName(in))
 			}
 			return d, nil
 		}

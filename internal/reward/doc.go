@@ -1,6 +1,6 @@
-// Package score says what a finished game is worth to those who played it: the
-// points of its pot, and the change of their ratings. It is a pure room of two
-// functions over plain values; it keeps nothing.
+// Package reward says what a finished game is worth to those who played it: the
+// points of its pot, the change of their ratings, and when they are told. It is a
+// pure room: it takes plain values, and returns what is to be written down.
 //
 // Its nouns, and the files that bear their names:
 //
@@ -9,7 +9,9 @@
 //   - the pot is shared among the winning side by moves, or among both after a
 //     draw (pot.go);
 //   - a rating changes by the surprise of the result, weighed by the share of
-//     moves (rating.go).
+//     moves (rating.go);
+//   - a Ledger makes the intents of a finished game (finish.go);
+//   - a Prize is what a player has won since he was told (prize.go).
 //
 // Invariants:
 //
@@ -18,4 +20,4 @@
 //     counting those who have no rating to be kept.
 //   - Both count in whole units of 1/10,000, which is what the stores keep, so
 //     memory and store never drift apart.
-package score
+package reward

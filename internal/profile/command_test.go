@@ -33,18 +33,18 @@ func (r *rig) notices() map[wamble.Peer]string {
 
 // TestAnnounce: everybody who is here is told, once, and not all at once.
 func TestAnnounce(t *testing.T) {
-	const players = 3*criedAtOnce + 7
+	const players = 3*announcedAtOnce + 7
 	r := newRig(t, fmt.Sprintf("(def min-boards %d) (def max-boards %d) (def new-players-per-ip-per-min 0)", players, players))
 	for n := range players {
 		r.join(n + 1)
 	}
-	r.step(Input{Kind: Announce, Word: &Word{Notice: wire.NoticeMaintenance, Text: strings.Repeat("é", 60)}})
+	r.step(&Announce{Notice: wire.NoticeMaintenance, Text: strings.Repeat("é", 60)})
 	told := map[wamble.Peer]string{}
 	portions := 0
 	for end := r.now.Add(time.Minute); ; portions++ {
 		got := r.notices()
-		if len(got) > criedAtOnce {
-			t.Fatalf("%d notifications in one step, want %d at most", len(got), criedAtOnce)
+		if len(got) > announcedAtOnce {
+			t.Fatalf("%d notifications in one step, want %d at most", len(got), announcedAtOnce)
 		}
 		for peer, text := range got {
 			told[peer] += text
@@ -52,8 +52,8 @@ func TestAnnounce(t *testing.T) {
 		if len(told) == players || r.now.After(end) {
 			break
 		}
-		r.now = r.now.Add(criedEvery)
-		r.step(Input{Kind: Tick})
+		r.now = r.now.Add(announcedEvery)
+		r.step(&Tick{})
 	}
 	if len(told) != players || portions != 3 {
 		t.Fatalf("%d of %d were told after %d more portions, want 3", len(told), players, portions)
@@ -67,9 +67,9 @@ func TestAnnounce(t *testing.T) {
 		t.Errorf("got %d announced, want %d", n, players)
 	}
 	// The newest word counts, and who comes later is not told.
-	r.step(Input{Kind: Announce, Word: &Word{Notice: wire.NoticeAnnouncement, Text: "hello"}})
-	if got := r.notices(); len(got) != criedAtOnce {
-		t.Errorf("got %d notifications, want %d", len(got), criedAtOnce)
+	r.step(&Announce{Notice: wire.NoticeAnnouncement, Text: "hello"})
+	if got := r.notices(); len(got) != announcedAtOnce {
+		t.Errorf("got %d notifications, want %d", len(got), announcedAtOnce)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestKick(t *testing.T) {
 			r.identified(tokens[0], key)
 			r.identified(tokens[1], key)
 			r.sent = nil
-			r.step(Input{Kind: Kick, Word: &Word{Whom: tc.whom(tokens), Text: "be kind"}})
+			r.step(&Kick{Whom: tc.whom(tokens), Text: "be kind"})
 			r.settle()
 			got, want := r.notices(), map[wamble.Peer]string{}
 			for _, n := range tc.want {
@@ -135,7 +135,7 @@ func TestKick(t *testing.T) {
 func TestBan(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	token, id := r.join(1)
-	r.step(Input{Kind: Ban, Word: &Word{Whom: Whom{Token: token}, Text: "spam", Until: r.now.Add(time.Hour)}})
+	r.step(&Ban{Whom: Whom{Token: token}, Text: "spam", Until: r.now.Add(time.Hour)})
 	r.settle()
 	if got, want := r.notices()[peerAt(1)], "6 the host has ended your session: spam"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -145,7 +145,7 @@ func TestBan(t *testing.T) {
 	expect(t, r.send(peerAt(7), helloPacket(token, 1)), "ACK 1", `ERROR 1001 "banned: spam" error.blocking`)
 	// A network: whatever the token.
 	r.join(2)
-	r.step(Input{Kind: Ban, Word: &Word{Whom: Whom{Net: netip.MustParsePrefix("::ffff:10.0.0.2/127")}}})
+	r.step(&Ban{Whom: Whom{Net: netip.MustParsePrefix("::ffff:10.0.0.2/127")}})
 	r.settle()
 	if got := r.notices()[peerAt(2)]; got != "6 the host has ended your session" {
 		t.Errorf("got %q", got)
@@ -160,7 +160,7 @@ func TestBan(t *testing.T) {
 		t.Errorf("got %d refused, want 4", n)
 	}
 	// The host changes his mind; and bans end.
-	r.step(Input{Kind: Unban, Word: &Word{Whom: Whom{Net: netip.MustParsePrefix("10.0.0.3/31")}}})
+	r.step(&Unban{Whom: Whom{Net: netip.MustParsePrefix("10.0.0.3/31")}})
 	if got := r.send(peerAt(3), helloPacket(wamble.Token{}, 9)); !strings.Contains(got, "SERVER_HELLO") {
 		t.Errorf("after the ban got %s", got)
 	}
@@ -170,37 +170,10 @@ func TestBan(t *testing.T) {
 	}
 }
 
-func TestBansAreBounded(t *testing.T) {
-	var bs bans
-	add := func(n int, until time.Time) error {
-		addr := netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)})
-		return bs.add(epoch, &Word{Whom: Whom{Net: netip.PrefixFrom(addr, 32)}, Until: until})
-	}
-	for n := range maxBans {
-		if err := add(n, epoch.Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := add(maxBans, time.Time{}); err == nil {
-		t.Error("one too many was taken")
-	}
-	if err := add(5, time.Time{}); err != nil {
-		t.Errorf("a known one was refused: %v", err)
-	}
-	bs.sweep(epoch.Add(2 * time.Hour))
-	if len(bs.nets) != 1 || len(bs.bits) != 1 {
-		t.Errorf("%d bans of %d lengths are left, want the one without an end", len(bs.nets), len(bs.bits))
-	}
-	bs.remove(Whom{Net: host(5)})
-	if len(bs.nets)+len(bs.bits) != 0 {
-		t.Errorf("got %+v, want nothing", bs)
-	}
-}
-
 func TestBrownout(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	token, id := r.join(1)
-	set := func(b Brownout) { r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: b}}) }
+	set := func(b Brownout) { r.step(&SetBrownout{Brownout: b}) }
 
 	set(Brownout{ReadOnly: true})
 	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), `ERROR 1006 "the server is read-only at present" unreliable`)
@@ -240,7 +213,7 @@ func TestErase(t *testing.T) {
 	key := wamble.PublicKey{5}
 	r.identified(token, key)
 	r.frames = nil
-	r.step(Input{Kind: Erase, Word: &Word{Whom: Whom{Key: key}}})
+	r.step(&Erase{Key: key})
 	r.settle()
 	got := r.intents()
 	if len(got) != 1 {
@@ -256,12 +229,12 @@ func TestErase(t *testing.T) {
 	if !r.p.sessions.Erasing(key) {
 		t.Error("what the store says of the key would be believed")
 	}
-	r.step(Input{Kind: Applied, Seq: r.seq})
+	r.step(&Applied{Seq: r.seq})
 	if r.p.sessions.Erasing(key) {
 		t.Error("the store has done it, and is still not believed")
 	}
 	// Without room in the journal it is not done, and somebody is told.
-	r.step(Input{Kind: ReadOnly}, Input{Kind: Erase, Word: &Word{Whom: Whom{Key: key}}}, Input{Kind: Purge})
+	r.step(&ReadOnly{}, &Erase{Key: key}, &Purge{})
 	if len(r.out.Troubles) != 2 {
 		t.Errorf("got troubles %v, want 2", r.out.Troubles)
 	}
@@ -274,7 +247,7 @@ func TestPurge(t *testing.T) {
 	}{{30, 1}, {0, 0}} {
 		r := newRig(t, fmt.Sprintf("(def retention-days %d)", tc.days))
 		r.frames = nil
-		r.step(Input{Kind: Purge})
+		r.step(&Purge{})
 		r.settle()
 		got := r.intents()
 		if len(got) != tc.want {
@@ -290,13 +263,13 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// TestReplayWords: the words of a host are recorded as they were said.
-func TestReplayWords(t *testing.T) {
+// TestReplayCommands: the commands of a host are recorded as they were given.
+func TestReplayCommands(t *testing.T) {
 	r := &rig{t: t, now: epoch, store: newMemory()}
 	r.options = Options{Config: configOf(t, "(def min-boards 4)"), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
 	r.p = New(r.options)
 	var tape bytes.Buffer
-	recorder, err := NewRecorder(&tape, r.options)
+	recorder, err := Tape.NewRecorder(&tape, r.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,16 +282,16 @@ func TestReplayWords(t *testing.T) {
 	token, _ := r.join(1)
 	r.join(2)
 	r.join(3)
-	r.step(Input{Kind: Announce, Word: &Word{Notice: wire.NoticeAnnouncement, Text: "soon"}})
-	r.step(Input{Kind: Ban, Word: &Word{Whom: Whom{Net: host(2)}, Until: r.now.Add(time.Hour)}})
+	r.step(&Announce{Notice: wire.NoticeAnnouncement, Text: "soon"})
+	r.step(&Ban{Whom: Whom{Net: host(2)}, Until: r.now.Add(time.Hour)})
 	r.settle()
 	r.send(peerAt(2), helloPacket(wamble.Token{}, 2))
-	r.step(Input{Kind: Kick, Word: &Word{Whom: Whom{Token: token}}}, Input{Kind: Unban, Word: &Word{Whom: Whom{Net: host(2)}}})
-	r.step(Input{Kind: SetBrownout, Word: &Word{Brownout: Brownout{NoNewSessions: true}}})
+	r.step(&Kick{Whom: Whom{Token: token}}, &Unban{Whom: Whom{Net: host(2)}})
+	r.step(&SetBrownout{Brownout: Brownout{NoNewSessions: true}})
 	r.send(peerAt(2), helloPacket(wamble.Token{}, 3))
-	r.step(Input{Kind: Erase, Word: &Word{Whom: Whom{Key: wamble.PublicKey{1}}}}, Input{Kind: Purge})
+	r.step(&Erase{Key: wamble.PublicKey{1}}, &Purge{})
 	r.settle()
-	if n, first, err := Replay(&tape); n == 0 || first != nil || err != nil {
+	if n, first, err := Tape.Replay(&tape); n == 0 || first != "" || err != nil {
 		t.Errorf("got %d steps, %v, %v", n, first, err)
 	}
 }

@@ -1,4 +1,4 @@
-package policy
+package access
 
 import (
 	"cmp"
@@ -20,28 +20,28 @@ type Book struct {
 // chapter is the rules of one action: the first that matches decides.
 type chapter struct {
 	rules []wamble.PolicyRule
-	// turns are the seconds at which a rule begins to count or no longer does, in
+	// turns are the Unix seconds at which a rule begins or ends to be in force, in
 	// order.
 	turns []int64
 }
 
-// kept is a decision, and the second from which on it may be another.
+// kept is a cached decision, and the Unix second from which on it is not valid.
 type kept struct {
 	decision Decision
 	until    int64
 }
 
 const (
-	// scanned is how many rules are gone through rather than remembering what
-	// they said.
+	// scanned is the number of rules up to which a decision is not cached, but
+	// looked for in the rules.
 	scanned = 8
-	// maxKept bounds the decisions that are remembered.
+	// maxKept bounds the cache of decisions. A full cache is emptied.
 	maxKept = 4096
 )
 
-// New returns the book of some rules, in the order in which they were made, and
+// NewBook returns the book of some rules, in the order in which they were made, and
 // of who carries which tag.
-func New(rules []wamble.PolicyRule, tags []wamble.PolicyTag) *Book {
+func NewBook(rules []wamble.PolicyRule, tags []wamble.PolicyTag) *Book {
 	b := &Book{
 		chapters: map[string]*chapter{}, byID: map[wamble.PlayerID][]string{}, byKey: map[wamble.PublicKey][]string{},
 		cache: map[Question]kept{},
@@ -93,7 +93,7 @@ func (c *chapter) sort() {
 	slices.Sort(c.turns)
 }
 
-// before orders what has something before what has not.
+// before orders true before false.
 func before(a, b bool) int {
 	switch {
 	case a == b:
@@ -107,8 +107,8 @@ func before(a, b bool) int {
 // Empty reports whether there are no rules: every decision is the default.
 func (b *Book) Empty() bool { return len(b.chapters) == 0 }
 
-// Personal reports whether a rule is about somebody, so that one has to know who
-// asks.
+// Personal reports whether a rule names identities, so that decisions depend on
+// who asks.
 func (b *Book) Personal() bool { return b.personal }
 
 // Rules reports whether there is a rule for an action.

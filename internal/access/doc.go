@@ -1,9 +1,13 @@
-// Package policy says what somebody may do, by the rules of a host. It is a pure
-// room: it is handed the time and who asks, and remembers nothing but its own
-// answers.
+// Package access says what somebody may do in a profile: by the rules of a host,
+// by his bans, and by the terms of service. It is a pure room: it is handed the
+// time and who asks, and returns decisions.
 //
 // Its nouns, and the files that bear their names:
 //
+//   - a Law is all of it for one profile (law.go), a Place one of the profiles
+//     that it knows of, with its Terms (place.go);
+//   - capabilities are what a session is told that it may do (caps.go);
+//   - Bans are who is kept out (ban.go);
 //   - a Book is the rules of a configuration, sorted so that the first rule that
 //     matches decides, and the tags of its identities (book.go);
 //   - a Question is who wants to do what, and where; a Decision is the answer
@@ -22,7 +26,7 @@
 // it is asked, its resource is the one or any, it has no context or just the one
 // of the question, and the time is within its bounds.
 //
-// When no rule matches, the place decides: an open one allows, a closed one
+// When no rule matches, the scope decides: an open one allows, a closed one
 // denies. A privilege (wamble.PolicyAction.Privilege) nobody has without a rule.
 //
 // Invariants:
@@ -30,4 +34,4 @@
 //   - The same book, question and second give the same decision.
 //   - An anonymous player is matched only by rules for everybody.
 //   - A book without a rule for an action answers without looking.
-package policy
+package access

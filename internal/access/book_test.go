@@ -1,4 +1,4 @@
-package policy
+package access
 
 import (
 	"fmt"
@@ -48,9 +48,9 @@ func context(key, value string) func(*wamble.PolicyRule) {
 }
 
 var (
-	here  = Place{Profile: "here", Group: "blue", Open: true}
+	here  = Scope{Profile: "here", Group: "blue", Open: true}
 	alice = Who{ID: 7, Key: wamble.PublicKey{7}}
-	play  = Question{Where: here, Action: "game.move", Resource: "play"}
+	play  = Question{Where: here, Right: Right{Action: "game.move", Resource: "play"}}
 )
 
 func asked(who Who) Question {
@@ -78,7 +78,7 @@ func TestOrder(t *testing.T) {
 		{"deny before allow", rule(deny), rule()},
 	} {
 		for name, rules := range map[string][]wamble.PolicyRule{"as is": {tc.first, tc.other}, "reversed": {tc.other, tc.first}} {
-			b := New(rules, []wamble.PolicyTag{{Who: wamble.PolicyWho{ID: 7}, Tag: "friend"}})
+			b := NewBook(rules, []wamble.PolicyTag{{Who: wamble.PolicyWho{ID: 7}, Tag: "friend"}})
 			q := asked(alice)
 			q.Key, q.Value = "k", "v"
 			if got := b.Decide(0, q); got.Allowed != tc.first.Allow || got.Rule == nil {
@@ -86,7 +86,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 	}
-	b := New([]wamble.PolicyRule{rule(level(1)), rule(level(2))}, nil)
+	b := NewBook([]wamble.PolicyRule{rule(level(1)), rule(level(2))}, nil)
 	if got := b.Decide(0, play); got.Level != 2 {
 		t.Errorf("of two equal rules: got level %d, want that of the later, 2", got.Level)
 	}
@@ -116,7 +116,7 @@ func TestMatch(t *testing.T) {
 		{"at its end", rule(deny, to(100)), alice, 100, true},
 		{"after its time", rule(deny, to(100)), alice, 101, false},
 	} {
-		b := New([]wamble.PolicyRule{tc.rule}, []wamble.PolicyTag{{Who: wamble.PolicyWho{Key: alice.Key}, Tag: "known"}})
+		b := NewBook([]wamble.PolicyRule{tc.rule}, []wamble.PolicyTag{{Who: wamble.PolicyWho{Key: alice.Key}, Tag: "known"}})
 		if got := b.Decide(tc.now, asked(tc.who)); got.Allowed == tc.want {
 			t.Errorf("%s: got %+v", tc.name, got)
 		}
@@ -124,15 +124,15 @@ func TestMatch(t *testing.T) {
 }
 
 func TestDefault(t *testing.T) {
-	b := New(nil, nil)
+	b := NewBook(nil, nil)
 	closed := here
 	closed.Open = false
 	for _, a := range wamble.PolicyActions {
-		open := b.Decide(0, Question{Where: here, Action: a.Name, Resource: "*"})
+		open := b.Decide(0, Question{Where: here, Right: Right{Action: a.Name, Resource: "*"}})
 		if want := !a.Privilege; open.Allowed != want || open.Allowed && open.Level != Unbounded || open.Rule != nil {
 			t.Errorf("%s in an open place: got %+v, want allowed %v", a.Name, open, want)
 		}
-		if got := b.Decide(0, Question{Where: closed, Action: a.Name, Resource: "*"}); got != (Decision{}) {
+		if got := b.Decide(0, Question{Where: closed, Right: Right{Action: a.Name, Resource: "*"}}); got != (Decision{}) {
 			t.Errorf("%s in a closed place: got %+v", a.Name, got)
 		}
 	}
@@ -140,7 +140,7 @@ func TestDefault(t *testing.T) {
 		t.Error("a book without rules says it has some")
 	}
 	// A rule for one resource leaves the others to the default.
-	b = New([]wamble.PolicyRule{rule(id(7), level(3))}, nil)
+	b = NewBook([]wamble.PolicyRule{rule(id(7), level(3))}, nil)
 	if got := b.Decide(0, asked(alice)); got.Level != 3 || b.Empty() || !b.Personal() || !b.Rules("game.move") || b.Rules("game.mode") {
 		t.Errorf("got %+v", got)
 	}
@@ -149,7 +149,7 @@ func TestDefault(t *testing.T) {
 // TestExact: a question about the very resource is not answered by a rule for
 // any.
 func TestExact(t *testing.T) {
-	b := New([]wamble.PolicyRule{rule(deny, about("*"))}, nil)
+	b := NewBook([]wamble.PolicyRule{rule(deny, about("*"))}, nil)
 	q := play
 	if b.Decide(0, q).Allowed {
 		t.Error("a rule for any resource did not count")
@@ -161,7 +161,7 @@ func TestExact(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	b := New(nil, []wamble.PolicyTag{
+	b := NewBook(nil, []wamble.PolicyTag{
 		{Who: wamble.PolicyWho{ID: 7}, Tag: "zebra"}, {Who: wamble.PolicyWho{Key: alice.Key}, Tag: "ant"},
 		{Who: wamble.PolicyWho{Key: alice.Key}, Tag: "zebra"}, {Who: wamble.PolicyWho{ID: 8}, Tag: "bee"},
 	})
@@ -247,13 +247,13 @@ func TestAgainstNaive(t *testing.T) {
 			}
 			rules = append(rules, r)
 		}
-		b := New(rules, told)
+		b := NewBook(rules, told)
 		now := int64(0)
 		for range 400 {
 			now += rng.Int64N(2)
 			q := Question{
-				Who: Who{ID: wamble.PlayerID(rng.IntN(4))}, Where: Place{Profile: pick("a", "b"), Group: pick("g", "h", ""), Open: rng.IntN(2) == 0},
-				Action: pick("game.move", "stats.read", "game.mode"), Resource: pick("play", "legal"), Key: "k", Value: pick("v", "w", "x"),
+				Who: Who{ID: wamble.PlayerID(rng.IntN(4))}, Where: Scope{Profile: pick("a", "b"), Group: pick("g", "h", ""), Open: rng.IntN(2) == 0},
+				Right: Right{Action: pick("game.move", "stats.read", "game.mode"), Resource: pick("play", "legal"), Key: "k", Value: pick("v", "w", "x")},
 			}
 			got, want := b.Decide(now, q), naive(rules, tags, now, q)
 			switch {
@@ -268,7 +268,7 @@ func TestAgainstNaive(t *testing.T) {
 
 // TestBound: what is remembered has a bound, whoever asks for whatever.
 func TestBound(t *testing.T) {
-	b := New(manyRules(100), nil)
+	b := NewBook(manyRules(100), nil)
 	for n := range 3 * maxKept {
 		q := play
 		q.Key, q.Value = "board", strconv.Itoa(n)
@@ -289,7 +289,7 @@ func manyRules(n int) []wamble.PolicyRule {
 
 func TestDecideDoesNotAllocate(t *testing.T) {
 	for _, n := range []int{0, 4, 100} {
-		b := New(manyRules(n), nil)
+		b := NewBook(manyRules(n), nil)
 		b.Decide(0, play)
 		if got := testing.AllocsPerRun(1000, func() { b.Decide(1, play) }); got != 0 {
 			t.Errorf("%d rules: got %v allocations, want 0", n, got)
@@ -300,7 +300,7 @@ func TestDecideDoesNotAllocate(t *testing.T) {
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{0, 1, 8, 100, 10000} {
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
-			book := New(manyRules(n), nil)
+			book := NewBook(manyRules(n), nil)
 			b.ReportAllocs()
 			for b.Loop() {
 				book.Decide(1, play)

@@ -1,4 +1,4 @@
-package policy
+package access
 
 import (
 	"math"
@@ -8,25 +8,28 @@ import (
 
 // Question is who wants to do what, and where.
 type Question struct {
-	Who      Who
-	Where    Place
-	Action   string // one of wamble.PolicyActions
-	Resource string
+	Who   Who
+	Where Scope
+	Right
 	// Exact leaves out the rules for any resource.
 	Exact bool
-	// Key and Value are the context; no key: there is none.
-	Key, Value string
 }
 
-// Who is the identity of an asker. The zero value is an anonymous player, or
-// somebody who has not said who he is.
+// Right is something that a rule can allow or deny.
+type Right struct {
+	Action     string // one of wamble.PolicyActions
+	Resource   string
+	Key, Value string // context; an empty key is none
+}
+
+// Who is the identity of an asker. The zero value is an anonymous player.
 type Who struct {
 	ID  wamble.PlayerID
 	Key wamble.PublicKey
 }
 
-// Place is the profile where something is asked.
-type Place struct {
+// Scope is the profile where something is asked.
+type Scope struct {
 	Profile string
 	Group   string // "": none
 	Open    bool   // what no rule is about is allowed

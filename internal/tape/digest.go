@@ -1,9 +1,12 @@
-package profile
+package tape
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+
+	"wamble/internal/pack"
+	"wamble/internal/profile"
 )
 
 // digest is the output of a step, in short: enough to tell whether two are the
@@ -25,7 +28,7 @@ func (d digest) append(b []byte) []byte {
 	return b
 }
 
-func (r *inputReader) digest() digest {
+func readDigest(r *pack.Reader) digest {
 	var d digest
 	for _, p := range []*part{&d.packets, &d.frames, &d.rest} {
 		p.n = r.Uint()
@@ -37,45 +40,70 @@ func (r *inputReader) digest() digest {
 // digester makes digests.
 type digester struct {
 	hash hash.Hash
-	buf  []byte
+	buf  pack.Writer
 }
 
 func newDigester() digester { return digester{hash: sha256.New()} }
 
-func (g *digester) of(out *Output) digest {
+func (g *digester) of(out *profile.Output) digest {
 	var d digest
 	for i := range out.Packets.Len() {
 		to, packet := out.Packets.At(i)
-		g.buf = appendText(appendPeer(g.buf[:0], to), packet)
-		g.hash.Write(g.buf)
+		profile.PackPeer(&g.buf, to)
+		g.buf.Bytes(packet)
+		g.flush()
 	}
 	d.packets = g.part(out.Packets.Len())
 	for i := range out.Frames.Len() {
-		g.buf = appendText(g.buf[:0], out.Frames.At(i))
-		g.hash.Write(g.buf)
+		g.buf.Bytes(out.Frames.At(i))
+		g.flush()
 	}
 	d.frames = g.part(out.Frames.Len())
-	b := binary.AppendUvarint(g.buf[:0], out.Gate)
+	g.buf.Uint(out.Gate)
 	for i := range out.Loads {
-		b = out.Loads[i].append(b)
+		g.load(&out.Loads[i])
 	}
 	for _, l := range out.Leases {
-		b = binary.AppendUvarint(append(b, byte(l.Sequence)), uint64(l.Count))
+		g.buf.Raw(byte(l.Sequence))
+		g.buf.Uint(uint64(l.Count))
 	}
 	if !out.Next.IsZero() {
-		b = binary.AppendVarint(b, out.Next.UnixNano())
+		g.buf.Int(out.Next.UnixNano())
 	}
-	g.buf = b
-	g.hash.Write(b)
+	g.flush()
 	d.rest = g.part(len(out.Loads) + len(out.Leases))
 	return d
+}
+
+func (g *digester) load(l *profile.Load) {
+	w := &g.buf
+	w.Uint(l.ID)
+	w.Raw(byte(l.Subject))
+	w.Uint(uint64(l.Board))
+	w.Raw(l.Token[:]...)
+	w.Raw(l.Key[:]...)
+	w.Raw(l.Hash[:]...)
+	w.Int(int64(l.Session))
+	w.Text(l.Handle)
+	w.Text(l.Profile)
+	if l.Page.ByRating {
+		w.Raw(1)
+	}
+	w.Int(int64(l.Page.Offset))
+	w.Int(int64(l.Page.Limit))
+	w.Int(int64(l.Page.Self))
+}
+
+// flush hashes the buffer and empties it.
+func (g *digester) flush() {
+	g.hash.Write(g.buf)
+	g.buf = g.buf[:0]
 }
 
 // part ends the hash of n things.
 func (g *digester) part(n int) part {
 	p := part{n: uint64(n)}
-	g.buf = g.hash.Sum(g.buf[:0])
-	copy(p.hash[:], g.buf)
+	copy(p.hash[:], g.hash.Sum(g.buf[:0]))
 	g.hash.Reset()
 	return p
 }

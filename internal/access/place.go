@@ -1,0 +1,42 @@
+package access
+
+import (
+	"golang.org/x/crypto/blake2b"
+
+	"wamble/internal/config"
+)
+
+// Place is a profile of the house.
+type Place struct {
+	config.Neighbour
+	Terms Terms
+}
+
+// Terms are the terms of service of a place.
+type Terms struct {
+	Text string   // "": there are none
+	Hash [32]byte // BLAKE2b-256 of the text: the name of this revision
+}
+
+func placeOf(n config.Neighbour) Place {
+	return Place{n, Terms{n.Terms, blake2b.Sum256([]byte(n.Terms))}}
+}
+
+func (p *Place) scope() Scope { return Scope{Profile: p.Name, Group: p.Group, Open: p.Open} }
+
+// Places returns the profiles that players may be told about, by name.
+func (l *Law) Places() []Place { return l.places }
+
+// Place returns the profile with a name, the own one for "", nil if there is
+// none.
+func (l *Law) Place(name []byte) *Place {
+	if len(name) == 0 || string(name) == l.Own.Name {
+		return &l.Own
+	}
+	for i := range l.places {
+		if string(name) == l.places[i].Name {
+			return &l.places[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package profile
+
+import (
+	"errors"
+
+	"wamble"
+	"wamble/internal/intent"
+)
+
+var errNoRoom = errors.New("the journal has no room: nothing was deleted")
+
+// Erase deletes what belongs to an identity. Its games stay, and its sessions go
+// on as those of nobody.
+type Erase struct{ Key wamble.PublicKey }
+
+func (in *Erase) take(p *Profile, out *Output) {
+	if !p.deletes(out) {
+		return
+	}
+	for _, s := range p.sessions.Of(in.Key) {
+		p.boards.Identify(s.ID(), false)
+		p.stats.Host.Erased++
+	}
+	p.sessions.Erase(p.clock.now, in.Key, &p.draft)
+	p.seal(out)
+	p.sessions.Erased(in.Key, p.gates.last)
+}
+
+// Purge deletes anonymous sessions that were silent for longer than
+// retention-days, with what they predicted and were shown.
+type Purge struct{}
+
+func (*Purge) take(p *Profile, out *Output) {
+	days := p.cfg.Sessions.Retention
+	if days == 0 || !p.deletes(out) {
+		return
+	}
+	p.draft.Add(&intent.PurgeSessions{Before: p.clock.now.AddDate(0, 0, -days), At: p.clock.now})
+	p.seal(out)
+}
+
+// deletes reports whether something can be deleted now. If the journal has no
+// room, out says so.
+func (p *Profile) deletes(out *Output) bool {
+	if p.journalFull && p.stage != failed {
+		out.Troubles = append(out.Troubles, errNoRoom)
+	}
+	return !p.journalFull && p.stage != failed
+}

@@ -1,0 +1,85 @@
+package profile
+
+import (
+	"bytes"
+	"net/netip"
+	"reflect"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/pack"
+	"wamble/wire"
+)
+
+// samples has one input of each type, with every field set.
+func samples(tb testing.TB) []Input {
+	whom := Whom{Token: wamble.Token{1}, Key: wamble.PublicKey{2}, Net: netip.MustParsePrefix("192.0.2.0/24")}
+	stored := &wamble.Session{ID: 3, Token: wamble.Token{4}, LastSeen: epoch}
+	return []Input{
+		&Packet{Peer: peerAt(1), Data: []byte{1, 2}}, &PeerClosed{Peer: wamble.Peer{Addr: peerAt(1).Addr, Route: 7}},
+		&Loaded{Load: 1, Outcome: Away, Session: stored, Board: &wamble.Board{ID: 5, Created: epoch}, Answer: &Answer{Accepted: true}},
+		&Durable{Gate: 1, Seq: 2}, &Applied{Seq: 3}, &Leased{Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1, Count: 2}}},
+		&Tick{}, &Configure{Config: configOf(tb, "(def min-boards 7)")}, &StoreAway{}, &StoreBack{}, &JournalFailed{}, &ReadOnly{}, &Writable{},
+		&RestoreBoard{Board: wamble.Board{ID: 6, FEN: "8", Created: epoch}, Predictions: []wamble.Prediction{{ID: 8}}},
+		&RestoreSession{Session: *stored, Answer: &Answer{Player: &wamble.Player{Handle: "anna"}}}, &Ready{},
+		&Announce{Notice: wire.NoticeMaintenance, Text: "soon"}, &Kick{Whom: whom, Text: "out"}, &Ban{Whom: whom, Text: "out", Until: epoch.Add(time.Hour)},
+		&Unban{Whom: whom}, &SetBrownout{Brownout: Brownout{NoPredictions: true, ReadOnly: true}}, &Erase{Key: whom.Key}, &Archive{Board: 9},
+		&Purge{}, &Adopt{Data: []byte("state")},
+	}
+}
+
+// TestInputs: every row of the table has a number and a name of its own, and a
+// type whose values are read from a recording as they were written.
+func TestInputs(t *testing.T) {
+	all := samples(t)
+	if len(all) != len(inputs) {
+		t.Fatalf("%d samples of %d types", len(all), len(inputs))
+	}
+	numbers, names := map[byte]bool{0: true}, map[string]bool{"": true}
+	for i, row := range inputs {
+		if numbers[row.number] || names[row.name] {
+			t.Errorf("row %d: the number %d or the name %q is missing, or not its own", i, row.number, row.name)
+		}
+		numbers[row.number], names[row.name] = true, true
+		in := all[i]
+		if got, want := reflect.TypeOf(row.make()), reflect.TypeOf(in); got != want || InputName(in) != row.name {
+			t.Fatalf("row %d makes a %v, named %q; the sample is a %v, named %q", i, got, row.name, want, InputName(in))
+		}
+		for f := range reflect.TypeOf(in).Elem().NumField() {
+			if reflect.ValueOf(in).Elem().Field(f).IsZero() {
+				t.Errorf("%s: the sample lacks %s", row.name, reflect.TypeOf(in).Elem().Field(f).Name)
+			}
+		}
+		b, err := AppendInput(nil, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := pack.NewReader(b)
+		got := ReadInput(&r)
+		if again, _ := AppendInput(nil, got); !r.Ended() || !bytes.Equal(again, b) {
+			t.Errorf("%s: got %+v, want %+v", row.name, got, in)
+		}
+		if _, is := in.(*Configure); !is && !reflect.DeepEqual(got, in) { // a configuration knows its file, too
+			t.Errorf("%s: got %+v, want %+v", row.name, got, in)
+		}
+	}
+}
+
+// FuzzReadInput: no bytes make it panic, and what is read is written again.
+func FuzzReadInput(f *testing.F) {
+	for _, in := range samples(f) {
+		b, _ := AppendInput(nil, in)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := pack.NewReader(b)
+		in := ReadInput(&r)
+		if r.Bad() {
+			return
+		}
+		if _, err := AppendInput(nil, in); err != nil {
+			t.Errorf("%s was read, but cannot be written: %v", InputName(in), err)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/session"
+)
+
+// Lease asks for Count numbers of a sequence.
+type Lease struct {
+	Sequence wamble.Sequence
+	Count    int
+}
+
+// Leased is the answer to a Lease. No blocks: the lease failed, and will be asked
+// for again.
+type Leased struct {
+	Sequence wamble.Sequence
+	Blocks   []wamble.Block
+}
+
+func (in *Leased) take(p *Profile, _ *Output) {
+	if int(in.Sequence) < len(wamble.Sequences()) { // a damaged recording may say anything
+		p.leases.Add(in.Sequence, in.Blocks)
+	}
+}
+
+// leased are the sequences of which a profile needs numbers.
+var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
+
+// wantLeases asks for numbers that are running out.
+func (p *Profile) wantLeases(out *Output) {
+	if p.stage == failed {
+		return
+	}
+	for _, s := range leased {
+		if s == wamble.PredictionIDs && !p.audience.book.Open() {
+			continue
+		}
+		if n := p.leases.Want(s); n > 0 {
+			out.Leases = append(out.Leases, Lease{s, n})
+		}
+	}
+}
+
+// numbers returns a function that takes the next leased number of a sequence.
+func numbers[ID ~int64 | ~uint64](p *Profile, s wamble.Sequence) func() (ID, bool) {
+	return func() (ID, bool) {
+		n, ok := p.leases.Next(s)
+		return ID(n), ok
+	}
+}
+
+func (p *Profile) sessionIDs() session.IDs {
+	return session.IDs{Session: numbers[wamble.SessionID](p, wamble.SessionIDs), Player: numbers[wamble.PlayerID](p, wamble.PlayerIDs)}
+}

@@ -1,0 +1,79 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/link"
+	"wamble/wire"
+)
+
+// stage is how far a profile has come.
+type stage uint8
+
+const (
+	starting stage = iota // boards and sessions are being restored
+	running
+	failed // the journal has failed
+)
+
+// Ready ends the start: everything is restored. Before, requests are refused.
+type Ready struct{}
+
+func (*Ready) take(p *Profile, _ *Output) {
+	if p.stage == starting {
+		p.stage = running
+	}
+}
+
+// JournalFailed ends all deciding: what memory decided last may be lost. The
+// caller makes a new Profile when the journal works again.
+type JournalFailed struct{}
+
+// take turns away what waits for a load; what waits behind the gate never leaves.
+func (*JournalFailed) take(p *Profile, out *Output) {
+	if p.stage == failed {
+		return
+	}
+	p.stage = failed
+	for _, l := range p.loads.inOrder() {
+		for _, w := range l.waiting {
+			p.turnAway(w.id, w.h, out)
+		}
+	}
+	p.loads.clear()
+}
+
+// ReadOnly says that the journal has no room for more: what would decide
+// something is turned away until Writable. Reading goes on.
+type ReadOnly struct{}
+
+func (*ReadOnly) take(p *Profile, _ *Output) { p.journalFull = true }
+
+// Writable says that the journal has room again.
+type Writable struct{}
+
+func (*Writable) take(p *Profile, _ *Output) { p.journalFull = false }
+
+// readOnly reports whether nothing may be decided: the journal has no room, or
+// the host says so.
+func (p *Profile) readOnly() bool { return p.journalFull || p.brownout.ReadOnly }
+
+// turnAway refuses a request that cannot be decided now, and lets link forget it,
+// so that its repetition is new. The refusal is no larger than three times any request.
+func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
+	to, listens := p.link.Peer(id)
+	reason := "the server is starting"
+	switch {
+	case p.stage == running && p.brownout.ReadOnly:
+		reason = "the server is read-only at present"
+	case p.stage != starting:
+		reason = "the server cannot keep moves at present"
+	}
+	p.link.Abandon(id)
+	p.stats.Refused++
+	refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
+	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{Code: wamble.Internal, Reason: wire.Text(reason)})
+	p.scratch.push = packet
+	if err == nil && listens {
+		out.Packets.Send(to, packet)
+	}
+}
