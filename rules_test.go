@@ -56,7 +56,9 @@ var rooms = []room{
 	{name: "internal/journal", may: []string{"internal/store", "internal/intent", "runner", "."}, tests: []string{"internal/store/postgres", "internal/store/sqlite"}},
 	{name: "internal/profile", may: []string{"internal/board", "internal/policy", "internal/session", "internal/score", "internal/predict", "internal/spectate", "internal/link", "internal/journal", "internal/intent", "internal/pack", "internal/config", "wire", "chess", "."}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "internal/store", "wire", "chess", "."}, also: []string{"unsafe"}},
-	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
+	{name: "internal/loop", may: []string{"internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
+		"internal/store", "internal/store/schema", "runner", "."}, tests: []string{"internal/store/sqlite"}},
+	{name: "internal/server", may: []string{"internal/loop", "internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
 		"internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"internal/journal", "internal/intent", "runner", "client", "chess", "."}},

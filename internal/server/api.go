@@ -11,12 +11,13 @@ import (
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/readapi"
+	"wamble/runner"
 )
 
 // api is the routes for readers: docs/http.md.
-func (rt *runtime) api() http.Handler {
+func (s *Server) api(k *keeper) http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: rt.name, Store: library{rt.store, rt}, Admit: rt.admit, Counts: rt.counts, Feed: feed{rt}, Now: time.Now,
+		Profile: k.name, Store: library{k.store, k.Runtime}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Now: time.Now,
 	})
 }
 
@@ -24,22 +25,29 @@ func (rt *runtime) api() http.Handler {
 // after a handoff is there in a moment.
 const startTime = 5 * time.Second
 
-// soonLoop returns the loop, or nil if there is none soon.
-func (rt *runtime) soonLoop(ctx context.Context) *loop {
-	rt.stage.soon(ctx, startTime)
-	return rt.loop.Load()
+// soon runs f between two steps, as soon as the profile was up for the first time.
+func (k *keeper) soon(ctx context.Context, f func(p *profile.Profile)) error {
+	start, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	select {
+	case <-k.Up():
+	case <-start.Done():
+	}
+	if !k.Do(ctx, f) {
+		return readapi.ErrStarting
+	}
+	return nil
 }
 
 // admit asks the profile about a reader.
-func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
+func (k *keeper) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
 	wanted := make([]profile.Right, len(rights))
 	for i, r := range rights {
 		wanted[i] = profile.Right(r)
 	}
-	l := rt.soonLoop(ctx)
 	var denied *wamble.Denied
-	if l == nil || !l.do(ctx, func() { denied = l.life.profile.Admits(profile.Reader(who), wanted) }) {
-		return readapi.ErrStarting
+	if err := k.soon(ctx, func(p *profile.Profile) { denied = p.Admits(profile.Reader(who), wanted) }); err != nil {
+		return err
 	}
 	if denied != nil {
 		return denied
@@ -48,34 +56,32 @@ func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.
 }
 
 // counts looks at the profile between two steps.
-func (rt *runtime) counts(ctx context.Context) (readapi.Counts, error) {
-	l := rt.soonLoop(ctx)
-	var c readapi.Counts
-	if l == nil || !l.do(ctx, func() {
-		p := l.life.profile
+func (k *keeper) counts(ctx context.Context) (c readapi.Counts, err error) {
+	err = k.soon(ctx, func(p *profile.Profile) {
 		stats, gauges := p.Stats(), p.Gauges()
 		c = readapi.Counts{
 			Players: gauges.LivePlayers, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
 		}
-	}) {
-		return readapi.Counts{}, readapi.ErrStarting
-	}
-	return c, nil
+	})
+	return c, err
 }
 
 // feed is the finished games of a profile, as they stand in the journal's outbox.
-type feed struct{ rt *runtime }
+type feed struct {
+	k      *keeper
+	runner *runner.Runner
+}
 
 // Name is the beginning of the journal's: another journal has other numbers.
 func (f feed) Name() string {
-	id := f.rt.runner.JournalID()
+	id := f.runner.JournalID()
 	return hex.EncodeToString(id[:4])
 }
 
-func (f feed) End() uint64 { return journal.FeedEnd(f.rt.runner) }
+func (f feed) End() uint64 { return journal.FeedEnd(f.runner) }
 
 func (f feed) Read(after uint64, limit int) ([]readapi.Ended, uint64, bool, error) {
-	rows, upTo, gone, err := journal.ReadFeed(f.rt.runner, f.rt.name, after, limit)
+	rows, upTo, gone, err := journal.ReadFeed(f.runner, f.k.name, after, limit)
 	games := make([]readapi.Ended, len(rows))
 	for i, r := range rows {
 		games[i] = readapi.Ended{
@@ -85,7 +91,7 @@ func (f feed) Read(after uint64, limit int) ([]readapi.Ended, uint64, bool, erro
 	return games, upTo, gone, err
 }
 
-func (f feed) Changed() <-chan struct{} { return f.rt.help.games.wait() }
+func (f feed) Changed() <-chan struct{} { return f.k.games.wait() }
 
 // bell wakes all who wait for something. Its zero value is ready.
 type bell struct {

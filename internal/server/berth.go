@@ -52,8 +52,8 @@ func (s *Server) inherits(want handoff.Listener) bool {
 		if k.name != want.Profile && (want.UDP == 0 || want.TCP == 0) {
 			continue
 		}
-		udp, _ := berths(k.cfg.Load())
-		port := k.port.Load()
+		udp, _ := berths(k.Config())
+		port := k.Port()
 		if udp.address == want.Address && fits(port.Addr().Port(), want.UDP) && fits(port.TCPAddr().Port(), want.TCP) {
 			return true
 		}

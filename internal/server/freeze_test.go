@@ -35,34 +35,6 @@ func TestStateNotWritten(t *testing.T) {
 	verifySQLite(t, s.dir, c)
 }
 
-// TestFreezeFailedJournal: the journal fails just before the freeze, and the
-// profile has not been told. What it decided last is not durable, so that nobody
-// may inherit it.
-func TestFreezeFailedJournal(t *testing.T) {
-	s := serve(t, Options{Dir: private(t)}, conf("")).ready()
-	c := gather(t, s.address(), 4)
-	c.play()
-	c.more(t, 50)
-	l := s.newLeaving("")
-	if err := errors.Join(s.makeFiles(t.Context(), l), s.flushAhead(t.Context(), l)); err != nil {
-		t.Fatal(err)
-	}
-	life, gone := s.runtime().life.Load(), errors.New("the disk is gone")
-	life.commit.mu.Lock()
-	life.commit.err = gone
-	life.commit.mu.Unlock()
-	var export *handoff.ExportError
-	if err := s.freezeAll(t.Context(), l); !errors.As(err, &export) || export.Status != handoff.ExportNotReady {
-		t.Errorf("got %v, want %v", err, handoff.ExportNotReady)
-	}
-	s.stay(l)
-	life.fail(gone)
-	c.more(t, 50)
-	c.finish()
-	s.end()
-	verifySQLite(t, s.dir, c)
-}
-
 // TestHandoffNotReady: a profile that is starting has nothing to hand over.
 func TestHandoffNotReady(t *testing.T) {
 	s := serve(t, Options{Dir: private(t)}, conf(""))

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"wamble/internal/handoff"
+	"wamble/internal/loop"
+	"wamble/internal/profile"
 	"wamble/internal/transport"
 )
 
@@ -43,7 +45,7 @@ type leaving struct {
 	binary string
 	files  map[string]*handoff.File
 	rooms  map[string][]byte // for the states, by profile
-	pauses map[*keeper]*pause
+	frozen map[*keeper]*loop.Frozen
 	asked  int       // requests at the admin listener that wait for this
 	talks  int       // places at the control socket that are kept free
 	began  time.Time // of the present phase
@@ -56,7 +58,7 @@ func (s *Server) newLeaving(binary string) *leaving {
 	}
 	return &leaving{
 		heir: newInheritance(s.o.Succession.Version), binary: binary, began: time.Now(),
-		files: map[string]*handoff.File{}, rooms: map[string][]byte{}, pauses: map[*keeper]*pause{},
+		files: map[string]*handoff.File{}, rooms: map[string][]byte{}, frozen: map[*keeper]*loop.Frozen{},
 	}
 }
 
@@ -104,7 +106,7 @@ func newInheritance(from string) *handoff.Inheritance {
 
 // leave does everything in its order. Each step can be taken back.
 func (s *Server) leave(ctx context.Context, l *leaving, report *os.File) error {
-	if l.binary == "" || s.o.Inline {
+	if l.binary == "" {
 		return handoff.NotReady("this server has no binary to hand over to")
 	}
 	if report != nil {
@@ -161,11 +163,11 @@ func (s *Server) makeFiles(ctx context.Context, l *leaving) error {
 		return &handoff.ExportError{Status: handoff.ExportEmpty, Err: errors.New("no profile runs")}
 	}
 	for _, k := range keepers {
-		loop, size := k.loop.Load(), 0
-		if up, why := k.stage.get(); !up || loop == nil {
+		if up, why := k.Stage(); !up {
 			return handoff.NotReady("profile %s: %s", k.name, why)
 		}
-		if !loop.do(ctx, func() { size = loop.life.profile.SnapshotSize() }) {
+		size := 0
+		if !k.Do(ctx, func(p *profile.Profile) { size = p.SnapshotSize() }) {
 			return handoff.NotReady("profile %s does not answer", k.name)
 		}
 		f, err := handoff.Create(s.stateDir(), k.name, int64(size))
@@ -200,7 +202,7 @@ func (s *Server) stateDir() string {
 // still served, so that little is left to do when they are not.
 func (s *Server) flushAhead(ctx context.Context, _ *leaving) error {
 	for _, k := range s.keepers() {
-		k.pace.hurry.Store(true) // the drain is to end its batch, not to rest in it
+		k.Hurry(true) // the drain is to end its batch, not to rest in it
 	}
 	rest, cancel := context.WithTimeout(ctx, quiesceTime)
 	defer cancel()
@@ -226,8 +228,8 @@ func (s *Server) hush(ctx context.Context, l *leaving) error {
 		admin.Go(func() { door.porter.Hush(ctx, l.asked) })
 	}
 	s.everyProfile(func(k *keeper) error {
-		k.help.games.stick(true)
-		k.port.Load().Hush(ctx)
+		k.games.stick(true)
+		k.Port().Hush(ctx)
 		return nil
 	})
 	admin.Wait()
@@ -252,15 +254,14 @@ func (s *Server) freezeAll(ctx context.Context, l *leaving) error {
 	defer cancel()
 	var mu sync.Mutex
 	return s.everyProfile(func(k *keeper) error {
-		loop := k.loop.Load()
-		p, ok := loop.freeze(ctx)
+		f, ok := k.Freeze(ctx)
 		if !ok {
 			return handoff.NotReady("profile %s: what was decided did not become durable in time", k.name)
 		}
 		mu.Lock()
-		l.pauses[k] = p
+		l.frozen[k] = f
 		mu.Unlock()
-		if loop.life.commit.broken() { // and the profile may not have been told yet
+		if f.Broken() {
 			return handoff.NotReady("profile %s: the journal has failed, what was decided last is not durable", k.name)
 		}
 		return nil
@@ -276,11 +277,9 @@ func (s *Server) writeStates(ctx context.Context, l *leaving) error {
 		told := make(chan struct{})
 		go func() {
 			defer close(told)
-			k.port.Load().Farewell(goodbye, transport.CloseGoingAway) // whoever does not hear it finds out
+			k.Port().Farewell(goodbye, transport.CloseGoingAway) // whoever does not hear it finds out
 		}()
-		life := k.loop.Load().life
-		life.record.flush()
-		state, err := life.profile.Snapshot(l.rooms[k.name])
+		state, err := l.frozen[k].Snapshot(l.rooms[k.name])
 		if err == nil {
 			err = l.files[k.name].Write(state)
 		}
@@ -313,7 +312,7 @@ func (s *Server) leaveSockets(_ context.Context, l *leaving) error {
 		l.heir.Note.Old, err = handoff.Detach(self)
 	}
 	for _, k := range s.keepers() {
-		port := k.port.Load()
+		port := k.Port()
 		err = errors.Join(err, leave(l.heir.Sockets, k.name, port.UDP()), leave(l.heir.Listeners, handoff.HTTP(k.name), port.TCP()))
 	}
 	if control, ok := s.control.(*net.UnixListener); ok {
@@ -354,13 +353,13 @@ func (s *Server) stay(l *leaving) {
 	if l.tidy != nil {
 		l.tidy()
 	}
-	for k, p := range l.pauses {
-		k.loop.Load().thaw(p)
+	for _, f := range l.frozen {
+		f.Thaw()
 	}
 	for _, k := range s.keepers() {
-		k.pace.hurry.Store(false)
-		k.help.games.stick(false)
-		k.port.Load().Resume()
+		k.Hurry(false)
+		k.games.stick(false)
+		k.Port().Resume()
 	}
 	if door := s.adminDoor(); door != nil {
 		door.porter.Resume()

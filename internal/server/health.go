@@ -8,13 +8,13 @@ import (
 )
 
 // site is what HTTP shows on the port of a profile.
-func (s *Server) site(rt *runtime) http.Handler {
-	if _, on := rt.cfg.Load().Network.HTTP(); !on {
+func (s *Server) site(k *keeper) http.Handler {
+	if _, on := k.Config().Network.HTTP(); !on {
 		return nil
 	}
-	mux := health(rt.readiness)
-	mux.Handle("GET /api/", rt.api())
-	mux.Handle("GET /", web.Player(rt.cfg.Load().Network.WebSocketPath))
+	mux := health(k.readiness)
+	mux.Handle("GET /api/", s.api(k))
+	mux.Handle("GET /", web.Player(k.Config().Network.WebSocketPath))
 	return mux
 }
 
@@ -22,8 +22,8 @@ func (s *Server) site(rt *runtime) http.Handler {
 const draining = "draining: nobody new is taken"
 
 // readiness is that of one profile.
-func (rt *runtime) readiness() (up bool, why string) {
-	if up, why = rt.stage.get(); up && rt.help.draining.Load() {
+func (k *keeper) readiness() (up bool, why string) {
+	if up, why = k.Stage(); up && k.draining.Load() {
 		return false, draining
 	}
 	return up, why

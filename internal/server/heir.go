@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +11,9 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/config"
 	"wamble/internal/handoff"
-	"wamble/internal/profile"
+	"wamble/internal/loop"
 )
 
 // heir is the two ends of handoffs in a server: what it took over, and what it
@@ -45,12 +45,7 @@ type Handoff struct {
 
 // estate is a profile that was adopted, before its journal is there.
 type estate struct {
-	options profile.Options
-	profile *profile.Profile
-	state   []byte
-	forget  func() // gives the memory of the state back
-	now     time.Time
-	out     profile.Output
+	adopted *loop.Adopted
 	err     error
 	done    chan struct{}
 }
@@ -74,9 +69,9 @@ func (s *Server) beginInheriting() error {
 	sockets := map[string]Sockets{}
 	for _, cfg := range profiles {
 		if path, ok := h.States[cfg.Name]; ok {
-			e := &estate{options: profile.Options{Config: cfg, Now: time.Now()}, done: make(chan struct{})}
+			e := &estate{done: make(chan struct{})}
 			s.heir.estates[cfg.Name] = e
-			go e.load(path)
+			go e.load(path, cfg)
 		}
 		if pair, ok := inheritedSockets(h, cfg); ok {
 			sockets[cfg.Name] = pair
@@ -95,22 +90,19 @@ func (s *Server) sweepDir() string {
 
 // load makes a profile of a state file. A panic is an error too: there is a way
 // back.
-func (e *estate) load(path string) {
+func (e *estate) load(path string, cfg *config.Profile) {
 	defer close(e.done)
 	defer func() {
 		if v := recover(); v != nil {
-			e.err = newPanic("the adoption of a state", v)
+			e.err = loop.NewPanic("the adoption of a state", v)
 		}
 	}()
-	if _, e.err = rand.Read(e.options.Seed[:]); e.err != nil {
+	state, forget, err := handoff.Read(path, cfg.Name)
+	if err != nil {
+		e.err = err
 		return
 	}
-	if e.state, e.forget, e.err = handoff.Read(path, e.options.Config.Name); e.err != nil {
-		return
-	}
-	e.profile, e.now = profile.New(e.options), time.Now()
-	e.profile.Step(e.now, []profile.Input{{Kind: profile.Adopt, Data: e.state}}, &e.out)
-	e.err = errors.Join(e.out.Troubles...)
+	e.adopted, e.err = loop.Adopt(cfg, state, forget)
 }
 
 // endInheriting waits for the states. What cannot be adopted is an error: the
@@ -122,7 +114,9 @@ func (s *Server) endInheriting() error {
 		}
 	}
 	for _, k := range s.keepers() {
-		k.help.estate = s.heir.estates[k.name]
+		if e := s.heir.estates[k.name]; e != nil {
+			k.Succeed(e.adopted)
+		}
 	}
 	s.heir.estates = nil
 	return nil
@@ -183,48 +177,6 @@ func (s *Server) ownControl(own bool) {
 	}
 }
 
-// takeOver makes the estate of a runtime its life. The journal is there; the
-// store is not asked.
-func (rt *runtime) takeOver(ctx context.Context) (*life, error) {
-	e := rt.help.estate
-	rt.help.estate = nil
-	if err := rt.makeDrain(ctx); err != nil {
-		return nil, err
-	}
-	l, err := rt.lifeOf(e.options, e.profile)
-	if err != nil {
-		return nil, err
-	}
-	l.out = e.out
-	l.record.step(e.now, []profile.Input{{Kind: profile.Adopt, Data: e.state}}, &l.out)
-	e.forget()
-	l.commit.begin()
-	rt.life.Store(l)
-	return l, nil
-}
-
-// succeed does what follows from the adoption, before the loop runs.
-func (l *loop) succeed() {
-	now := time.Now()
-	l.follow(now, false)
-	l.err = l.port.Send(&l.life.out.Packets)
-	l.until = now
-}
-
-// answerTime is how long an heir leaves the store alone if nobody asks anything.
-const answerTime = 250 * time.Millisecond
-
-// awaitAnswer waits until the first packet was sent: what was frozen goes before
-// everything else.
-func (rt *runtime) awaitAnswer(ctx context.Context) {
-	for end := time.Now().Add(answerTime); ctx.Err() == nil && time.Now().Before(end); {
-		if rt.port.Load().UDP().Stats().Sent > 0 {
-			return
-		}
-		wait(ctx, time.Millisecond)
-	}
-}
-
 // lap notes how long a part of the start took, if it is the end of a handoff.
 func (s *Server) lap(name string, since time.Time) time.Time {
 	if h := s.o.Succession.Inheritance; h != nil {
@@ -275,7 +227,7 @@ func (s *Server) proclaim(ctx context.Context) {
 	}
 	h.CloseNote()
 	for _, k := range s.keepers() {
-		k.awaitAnswer(ctx) // and then garbage is collected again
+		k.AwaitAnswer(ctx) // and then garbage is collected again
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/loop"
 	"wamble/internal/transport"
 )
 
@@ -125,16 +126,16 @@ func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, er
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
-	rt := &runtime{
-		name: cfg.Name, log: s.log.With("profile", cfg.Name), runner: s.runner, store: store, stage: newStage(),
-		tape: tape{file: s.tapeOf(cfg.Name), heir: s.o.Succession.Inheritance != nil},
-		help: help{heal: s.heal, dir: s.dir, stores: &s.stores, introduced: s.introduced, inline: s.o.Inline, draining: &s.house.draining, standing: words},
+	k := &keeper{
+		name: cfg.Name, log: s.log.With("profile", cfg.Name), store: store, dir: s.dir,
+		draining: &s.house.draining, standing: words, gaveUp: s.lookForHope,
 	}
-	rt.cfg.Store(cfg)
-	rt.port.Store(port)
-	rt.watch = newStorewatch(rt)
-	rt.pace.Store, rt.pace.lag = store, rt.lag
-	return newKeeper(rt, s.lookForHope), nil
+	k.Runtime = loop.New(loop.Options{
+		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, StoreName: store.Name, InProcess: store.File != "", Port: port,
+		Record: s.tapeOf(cfg.Name), Succeeds: s.o.Succession.Inheritance != nil,
+		Heal: s.heal, Introduce: s.introduced, Standing: k.told, Reservations: s.stores.reservations, Finished: k.games.ring,
+	})
+	return k, nil
 }
 
 // tapeOf is the file of a profile's recording.
@@ -149,7 +150,7 @@ func (s *Server) tapeOf(profile string) string {
 func (s *Server) closeProfiles() error {
 	var errs []error
 	for _, k := range s.keepers() {
-		errs = append(errs, k.port.Load().Close(), s.stores.give(k.store, k.name))
+		errs = append(errs, k.Port().Close(), s.stores.give(k.store, k.name))
 	}
 	s.house.mu.Lock()
 	s.house.keepers = nil
@@ -158,10 +159,10 @@ func (s *Server) closeProfiles() error {
 }
 
 // serveWeb answers HTTP and WebSocket on a port until that is shut down.
-func (s *Server) serveWeb(rt *runtime, port *transport.Port) {
+func (s *Server) serveWeb(k *keeper, port *transport.Port) {
 	s.helpers.Go(func() {
-		if err := port.Serve(s.site(rt)); err != nil {
-			rt.log.Error("HTTP has ended", "err", err)
+		if err := port.Serve(s.site(k)); err != nil {
+			k.log.Error("HTTP has ended", "err", err)
 		}
 	})
 }
@@ -179,7 +180,7 @@ func (s *Server) stop() {
 	for _, k := range s.keepers() {
 		stopping.Go(func() {
 			k.stop()
-			k.shut(ctx, patience > 0)
+			k.Shut(ctx, patience > 0)
 		})
 	}
 	stopping.Wait()
@@ -191,7 +192,7 @@ func (s *Server) stop() {
 func (s *Server) lookForHope() {
 	for _, k := range s.keepers() {
 		select {
-		case <-k.stage.upped:
+		case <-k.Up():
 			return
 		default:
 		}
@@ -224,7 +225,7 @@ type Listening struct {
 func (s *Server) Profiles() []Listening {
 	var list []Listening
 	for _, k := range s.keepers() {
-		p := k.port.Load()
+		p := k.Port()
 		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Secure: p.Secured(), Store: k.store.Name})
 	}
 	return list
@@ -235,7 +236,7 @@ func (s *Server) Profiles() []Listening {
 func (s *Server) WaitReady(ctx context.Context) error {
 	for _, k := range s.keepers() {
 		select {
-		case <-k.stage.upped:
+		case <-k.Up():
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -253,35 +254,9 @@ func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for _, k := range s.keepers() {
-		l := k.loop.Load()
-		if l == nil {
-			continue // it starts
-		}
-		select {
-		case <-l.ended: // its keeper sees to it
-			continue
-		default:
-		}
-		if !l.do(ctx, func() {}) && ctx.Err() != nil {
+		if !k.Alive(ctx) {
 			return false
 		}
 	}
 	return true
-}
-
-// Pump runs one round of a profile's loop that is Inline: it waits for packets or
-// other work until the given time at most. It reports whether the profile has a
-// loop yet.
-func (s *Server) Pump(profile string, until time.Time) (bool, error) {
-	for _, k := range s.keepers() {
-		if l := k.loop.Load(); l != nil && k.name == profile {
-			l.pumping.Lock()
-			defer l.pumping.Unlock()
-			if l.until.IsZero() || until.Before(l.until) {
-				l.until = until
-			}
-			return true, l.pump()
-		}
-	}
-	return false, nil
 }

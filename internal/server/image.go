@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble/internal/handoff"
+	"wamble/internal/loop"
 )
 
 // Serve is the life of a process: it opens a server and runs it until it is to
@@ -42,7 +43,7 @@ func openImage(load func() (Options, error), inherited *handoff.Inheritance) (s 
 	tidy := func() {}
 	defer func() {
 		if v := recover(); v != nil {
-			err = newPanic("the start", v)
+			err = loop.NewPanic("the start", v)
 		}
 		if err != nil {
 			tidy()

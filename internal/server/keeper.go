@@ -3,15 +3,29 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"wamble/internal/loop"
 )
 
 // keeper keeps one profile running: a runtime that cannot start, or that fails,
 // is reported and started anew from store and journal, after a pause that grows.
 // The other profiles do not notice.
 type keeper struct {
-	*runtime
+	*loop.Runtime
+	name  string
+	log   *slog.Logger
+	store *Shared
+	dir   string // for dumps
+
+	draining *atomic.Bool // of the server
+	word     sync.Mutex   // guards standing
+	standing standing
+	games    bell // rings when finished games have reached the store
+
 	cancel context.CancelFunc
 	done   chan struct{}
 	gaveUp func() // told when it failed before it was ever ready
@@ -28,10 +42,6 @@ const (
 	lastRestart  = 30 * time.Second
 	calm         = time.Minute
 )
-
-func newKeeper(rt *runtime, gaveUp func()) *keeper {
-	return &keeper{runtime: rt, gaveUp: gaveUp}
-}
 
 // start runs the profile until stop. It may be started again then.
 func (k *keeper) start() {
@@ -65,7 +75,11 @@ func (k *keeper) keep(ctx context.Context) {
 			pause = firstRestart
 		}
 		k.report(err, pause)
-		wait(ctx, pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
 		pause = min(2*pause, lastRestart)
 	}
 }
@@ -74,10 +88,10 @@ func (k *keeper) keep(ctx context.Context) {
 func (k *keeper) attempt(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = newPanic("the start", v)
+			err = loop.NewPanic("the start", v)
 		}
 	}()
-	return k.run(ctx)
+	return k.Run(ctx)
 }
 
 func (k *keeper) report(err error, pause time.Duration) {
@@ -85,10 +99,10 @@ func (k *keeper) report(err error, pause time.Duration) {
 	k.fails++
 	k.lastErr = err
 	k.mu.Unlock()
-	k.stage.set(fmt.Sprintf("failed, to be started again: %v", err))
+	k.Failed(fmt.Sprintf("failed, to be started again: %v", err))
 	k.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", k.dump(err))
 	select {
-	case <-k.stage.upped:
+	case <-k.Up():
 	default:
 		k.gaveUp()
 	}

@@ -87,7 +87,7 @@ func TestNoSecretsInLog(t *testing.T) {
 	s.command("announce", Order{Text: "hello"})
 	s.command("brownout", Order{Brownout: profile.Brownout{NoPredictions: true}})
 	Ask(t.Context(), s.dir, "kick", Order{Whom: first.String() + "x"}, new(Obeyed)) // a slip of the host
-	s.runtime().loop.Load().do(t.Context(), func() { panic("a test") })
+	s.crash("a test")
 	until(t, "the profile is back", func() bool { n, _ := s.keepers()[0].failures(); return n == 1 })
 	c.more(t, 40)
 	f.text = strings.Replace(f.text, "(defprofile blue (", fmt.Sprintf("(defprofile blue ((def db-pass %q) (def db-host \"127.0.0.1\") (def db-port 1)", password), 1)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/internal/transport"
 	"wamble/runner"
@@ -11,9 +12,9 @@ import (
 
 // Each of what a host looks at first tells its own number.
 func TestMetricValues(t *testing.T) {
-	s := snapshot{
-		stats: profile.Stats{Moves: 2}, queue: runner.InboxStats{Depth: 3, OldestAge: 4 * time.Second},
-		udp: transport.UDPStats{Received: 5, Sent: 6, Lost: 7, Refused: 8, Unsent: 9},
+	s := loop.Figures{
+		Stats: profile.Stats{Moves: 2}, Queue: runner.InboxStats{Depth: 3, OldestAge: 4 * time.Second},
+		UDP: transport.UDPStats{Received: 5, Sent: 6, Lost: 7, Refused: 8, Unsent: 9},
 	}
 	got := map[string]float64{}
 	for _, m := range metrics {

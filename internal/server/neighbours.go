@@ -20,7 +20,7 @@ func (s *Server) introduced(cfg *config.Profile) *config.Profile {
 		if k == nil || !unnumbered(*n) {
 			continue
 		}
-		if port := k.port.Load(); port != nil {
+		if port := k.Port(); port != nil {
 			n.Port = int(port.Addr().Port())
 			if n.WebSocketPath != "" && n.WebSocketPort == 0 {
 				n.WebSocketPort = int(port.TCPAddr().Port())

@@ -47,7 +47,7 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	open := newHarbour()
 	var bound []*config.Profile
 	for _, k := range s.keepers() {
-		open.add(k.cfg.Load(), k.port.Load())
+		open.add(k.Config(), k.Port())
 		if !slices.ContainsFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == k.name }) {
 			p.leave = append(p.leave, k)
 		}

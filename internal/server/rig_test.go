@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/profile"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/transport"
@@ -220,8 +221,19 @@ func (h *here) Addresses() addresses {
 	return addresses{first.UDP, first.HTTP, h.Admin()}
 }
 
-// runtime is that of the first profile.
-func (h *here) runtime() *runtime { return h.keepers()[0].runtime }
+// first keeps the first profile.
+func (h *here) first() *keeper { return h.keepers()[0] }
+
+// life is the first profile as it is in memory; another one when it was made anew.
+func (h *here) life() (life *profile.Profile) {
+	h.first().Do(h.t.Context(), func(p *profile.Profile) { life = p })
+	return life
+}
+
+// crash makes the loop of the first profile panic.
+func (h *here) crash(why string) {
+	h.first().Do(h.t.Context(), func(*profile.Profile) { panic(why) })
+}
 
 func (h *here) address() string { return "udp://" + h.Addresses().UDP.String() }
 
@@ -328,5 +340,13 @@ func (c *child) end() {
 	}
 	if err := c.cmd.Wait(); err != nil {
 		c.t.Errorf("the server ended with %v\n%s", err, c.log)
+	}
+}
+
+// wait waits for d or the end of ctx.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }

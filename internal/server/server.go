@@ -38,8 +38,6 @@ type Options struct {
 	// Inherited are sockets that are bound already, by the names of profiles. Those
 	// of profiles that do not run are closed.
 	Inherited map[string]Sockets
-	// Inline leaves the loops of the profiles to Pump, in tests.
-	Inline bool
 	// Succession is what a handoff needs; without a binary there is none.
 	Succession Succession
 }
@@ -135,7 +133,7 @@ func (s *Server) openJournal() error {
 func (s *Server) Run(ctx context.Context) error {
 	s.ownControl(true)
 	for _, k := range s.keepers() {
-		s.serveWeb(k.runtime, k.port.Load())
+		s.serveWeb(k, k.Port())
 		k.start()
 	}
 	s.helpers.Go(func() { s.proclaim(ctx) })

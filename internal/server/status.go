@@ -93,7 +93,7 @@ func (s *Server) Status(ctx context.Context) Status {
 	status.Reload = s.house.reloaded
 	s.house.mu.RUnlock()
 	for _, d := range s.departures() {
-		q := d.queue(&r)
+		q := d.Queue(&r)
 		status.Departing = append(status.Departing, Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: seconds(q.OldestAge)})
 	}
 	for _, k := range s.keepers() {
@@ -103,19 +103,19 @@ func (s *Server) Status(ctx context.Context) Status {
 }
 
 func (k *keeper) status(ctx context.Context) ProfileStatus {
-	look, port := k.look(ctx), k.port.Load()
+	look, port := k.Look(ctx), k.Port()
 	p := ProfileStatus{
-		Name: k.name, Ready: look.up, Stage: look.why,
-		UDP: port.Addr().String(), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.store.away || look.store.refuses,
+		Name: k.name, Ready: look.Up, Stage: look.Why,
+		UDP: port.Addr().String(), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.Store.Away || look.Store.Refuses,
 		Boards:   map[string]int{},
-		Sessions: look.gauges.Players, Present: look.gauges.LivePlayers, Moves: look.stats.Moves,
-		Depth: look.queue.Depth, Age: seconds(look.queue.OldestAge),
+		Sessions: look.Gauges.Players, Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves,
+		Depth: look.Queue.Depth, Age: seconds(look.Queue.OldestAge),
 	}
 	p.Failures, _ = k.failures()
-	k.help.word.Lock()
-	p.Brownout, p.Bans = brownoutWords(k.help.standing.effective(k.help.draining.Load())), len(k.help.standing.Bans)
-	k.help.word.Unlock()
-	for i, n := range look.boards {
+	k.word.Lock()
+	p.Brownout, p.Bans = brownoutWords(k.standing.effective(k.draining.Load())), len(k.standing.Bans)
+	k.word.Unlock()
+	for i, n := range look.Boards {
 		p.Boards[wamble.BoardStatus(i).String()] = n
 	}
 	return p

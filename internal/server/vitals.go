@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"time"
+
+	"wamble/internal/loop"
 )
 
 // vitals are the counters of a moment. The console draws the differences of two.
@@ -21,11 +23,11 @@ type profileVitals struct {
 }
 
 func (s *Server) vitals(ctx context.Context) vitals {
-	v := vitals{At: time.Now().UnixMilli(), Bounds: latencyBounds, Profiles: []profileVitals{}}
+	v := vitals{At: time.Now().UnixMilli(), Bounds: loop.LatencyBounds, Profiles: []profileVitals{}}
 	for _, k := range s.keepers() {
-		look := k.look(ctx)
+		look := k.Look(ctx)
 		v.Profiles = append(v.Profiles, profileVitals{
-			Name: k.name, Moves: look.stats.Moves, Latency: look.toSent.counts, Queue: look.queue.Depth,
+			Name: k.name, Moves: look.Stats.Moves, Latency: look.ToSent.Counts, Queue: look.Queue.Depth,
 		})
 	}
 	return v

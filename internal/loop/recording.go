@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"bufio"
@@ -22,13 +22,13 @@ type recording struct {
 	recorder *profile.Recorder
 }
 
-// next begins the recording of another life. An heir finds those of the images
-// before it.
+// next begins the recording of another life. One that succeeds
+// another image finds the recordings of that.
 func (t *tape) next(o profile.Options, log *slog.Logger) (*recording, error) {
 	for {
 		t.n++
 		r, err := newRecording(t.file, t.n, o, log)
-		if !t.heir || !errors.Is(err, fs.ErrExist) {
+		if !t.succeeds || !errors.Is(err, fs.ErrExist) {
 			return r, err
 		}
 	}

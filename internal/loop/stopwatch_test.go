@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"math"
@@ -18,10 +18,10 @@ func TestStopwatch(t *testing.T) {
 		got  float64
 		want float64
 	}{
-		{"to durable", w.toDurable.sum, 3 * 0.004},
-		{"to sent", w.toSent.sum, 3 * 0.009},
-		{"moves durable in 2 to 5 ms", float64(w.toDurable.counts[3]), 3},
-		{"moves that left in 5 to 10 ms", float64(w.toSent.counts[4]), 3},
+		{"to durable", w.toDurable.Sum, 3 * 0.004},
+		{"to sent", w.toSent.Sum, 3 * 0.009},
+		{"moves durable in 2 to 5 ms", float64(w.toDurable.Counts[3]), 3},
+		{"moves that left in 5 to 10 ms", float64(w.toSent.Counts[4]), 3},
 	} {
 		if math.Abs(tc.got-tc.want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", tc.name, tc.got, tc.want)

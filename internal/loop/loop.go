@@ -1,8 +1,7 @@
-package server
+package loop
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"wamble/internal/profile"
@@ -14,31 +13,24 @@ import (
 // packets only, and for its writer when that is far behind; disk, store and the
 // rest come to it as mail.
 type loop struct {
-	rt     *runtime
+	rt     *Runtime
 	port   *transport.Port
 	life   *life
 	asks   chan func() // to be run between two steps
 	inputs []profile.Input
 	until  time.Time // when the next step is due; zero: never
-	reach
+	last   uint64    // the newest gate
+	done   uint64    // the newest gate that is durable
 	stop   bool
-	pause  *pause // that it is to make; nil: none
-	frozen bool   // the port is not read, but all else goes on
+	freeze *Frozen // that it is to become; nil: none
+	held   bool    // the port is not read, but all else goes on
 	writer *writer
 	times  stopwatch
 	ended  chan struct{}
-	// pumping is held during a round that Pump runs; nobody else needs it.
-	pumping sync.Mutex
-	err     error // why it ended
+	err    error // why it ended
 }
 
-// reach is how far a loop has come.
-type reach struct {
-	last uint64 // the newest gate
-	done uint64 // the newest gate that is durable
-}
-
-func newLoop(rt *runtime, l *life) *loop {
+func newLoop(rt *Runtime, l *life) *loop {
 	return &loop{
 		rt: rt, port: rt.port.Load(), life: l, asks: make(chan func(), 16), until: time.Now(),
 		writer: newWriter(), times: newStopwatch(), ended: make(chan struct{}),
@@ -52,20 +44,20 @@ func (l *loop) run() {
 	go l.writer.run()
 	defer func() {
 		if v := recover(); v != nil {
-			l.err = newPanic("the loop", v)
+			l.err = NewPanic("the loop", v)
 		}
 		l.flush()
 		close(l.writer.full)
 		l.life.record.close()
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
-		l.err = l.pump()
-		l.takeRest()
+		l.err = l.round()
+		l.rest()
 	}
 }
 
-// pump is one round: it waits for something to do, and does it.
-func (l *loop) pump() error {
+// round waits for something to do, and does it.
+func (l *loop) round() error {
 	in, err := l.receive()
 	if err == nil {
 		began := time.Now()
@@ -90,10 +82,10 @@ func (l *loop) turn(in transport.Arrivals) error {
 func (l *loop) settled() bool { return l.done >= l.last || l.life.commit.broken() }
 
 // receive waits for something to do. While the journal is behind, or the loop
-// is braked, stopping or frozen, packets stay where they are: in the socket.
+// is braked, stopping, held or to be frozen, packets stay in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
 	hold := l.rt.pace.brake.hold(time.Now())
-	if !l.stop && !l.frozen && l.pause == nil && hold == 0 && !l.life.commit.behind() {
+	if !l.stop && !l.held && l.freeze == nil && hold == 0 && !l.life.commit.behind() {
 		return l.port.Receive(l.until)
 	}
 	wait := time.Second
@@ -180,12 +172,6 @@ func (l *loop) answerAsks() {
 // do runs f on the loop's goroutine, between two steps, and waits for it. It
 // reports whether that happened: a loop that has ended runs nothing.
 func (l *loop) do(ctx context.Context, f func()) bool {
-	if l.rt.help.inline {
-		l.pumping.Lock()
-		defer l.pumping.Unlock()
-		f()
-		return true
-	}
 	done := make(chan struct{})
 	select {
 	case l.asks <- func() { f(); close(done) }:
@@ -225,9 +211,6 @@ func (l *loop) moveTo(p *transport.Port) {
 // ends the loop; at the end of ctx it ends without.
 func (l *loop) halt(ctx context.Context) {
 	l.do(context.Background(), func() { l.stop = true })
-	if l.rt.help.inline {
-		l.run()
-	}
 	select {
 	case <-l.ended:
 	case <-ctx.Done():

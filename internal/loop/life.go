@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"context"
@@ -26,8 +26,8 @@ type life struct {
 }
 
 // newLife returns a profile that has restored nothing yet.
-func (rt *runtime) newLife() (*life, error) {
-	o := profile.Options{Config: rt.help.introduced(rt.cfg.Load()), Now: time.Now()}
+func (rt *Runtime) newLife() (*life, error) {
+	o := profile.Options{Config: rt.o.Introduce(rt.cfg.Load()), Now: time.Now()}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
@@ -35,11 +35,11 @@ func (rt *runtime) newLife() (*life, error) {
 }
 
 // lifeOf is the life of a profile that was made with these options.
-func (rt *runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) {
+func (rt *Runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) {
 	var record *recording
 	if rt.tape.file != "" {
 		var err error
-		if record, err = rt.tape.next(o, rt.log); err != nil {
+		if record, err = rt.tape.next(o, rt.o.Log); err != nil {
 			return nil, err
 		}
 	}
@@ -47,7 +47,7 @@ func (rt *runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) 
 	l := &life{
 		record:  record,
 		profile: p,
-		commit:  newGroupCommit(rt.runner, drain.Worker()),
+		commit:  newGroupCommit(rt.o.Runner, drain.Worker()),
 		mail:    newMail(rt.wake),
 		failure: make(chan error, 1),
 	}
@@ -88,17 +88,17 @@ const (
 
 // restore brings everything into the profile that the store has of it: the
 // boards that are not archived, those who hold one, and numbers for new rows.
-func (l *life) restore(ctx context.Context, rt *runtime) error {
-	l.step(rt.standing()...)
+func (l *life) restore(ctx context.Context, rt *Runtime) error {
+	l.step(rt.o.Standing()...)
 	for _, wish := range append([]profile.Lease(nil), l.out.Leases...) {
-		blocks, err := rt.store.Lease(ctx, wish.Sequence, wish.Count)
+		blocks, err := rt.o.Store.Lease(ctx, wish.Sequence, wish.Count)
 		if err != nil {
 			return fmt.Errorf("lease numbers: %w", err)
 		}
 		l.step(profile.Input{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: blocks})
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
-	for b, err := range rt.store.LiveBoards(ctx, rt.name) {
+	for b, err := range rt.o.Store.LiveBoards(ctx, rt.o.Name) {
 		if err != nil {
 			return fmt.Errorf("read the boards: %w", err)
 		}
@@ -116,7 +116,7 @@ func (l *life) restore(ctx context.Context, rt *runtime) error {
 	return nil
 }
 
-func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.Board) error {
+func (l *life) restoreBoards(ctx context.Context, rt *Runtime, boards []wamble.Board) error {
 	holders, err := rt.holders(ctx, boards, l.profile.TermsHash())
 	if err != nil {
 		return fmt.Errorf("read who holds the boards: %w", err)
@@ -134,18 +134,18 @@ func (l *life) restoreBoards(ctx context.Context, rt *runtime, boards []wamble.B
 	}
 	l.step(inputs...)
 	for _, trouble := range l.out.Troubles {
-		rt.log.Warn("a stored board is damaged", "err", trouble)
+		rt.o.Log.Warn("a stored board is damaged", "err", trouble)
 	}
 	return nil
 }
 
 // predicted reads what is predicted of boards: nothing of most of them.
-func (rt *runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID]*profile.Answer, error) {
+func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID]*profile.Answer, error) {
 	ids := make([]wamble.BoardID, len(boards))
 	for i := range boards {
 		ids[i] = boards[i].ID
 	}
-	all, err := rt.store.Predictions(ctx, ids...)
+	all, err := rt.o.Store.Predictions(ctx, ids...)
 	found := map[wamble.BoardID]*profile.Answer{}
 	for _, p := range all {
 		if found[p.Board] == nil {
@@ -158,7 +158,7 @@ func (rt *runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wa
 
 // holders reads the sessions that hold boards, some at once, and what goes with
 // them. A holder who is not stored has no session.
-func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]profile.Input, error) {
+func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]profile.Input, error) {
 	found := make([]profile.Input, len(boards))
 	errs := make([]error, restoreReaders)
 	var readers sync.WaitGroup
@@ -168,10 +168,10 @@ func (rt *runtime) holders(ctx context.Context, boards []wamble.Board, terms [32
 				if boards[i].Holder == nil {
 					continue
 				}
-				s, err := rt.store.SessionByID(ctx, boards[i].Holder.Session)
+				s, err := rt.o.Store.SessionByID(ctx, boards[i].Holder.Session)
 				if err == nil {
 					found[i] = profile.Input{Kind: profile.RestoreSession, Session: &s}
-					found[i].Answer, err = rt.about(ctx, s, rt.name, terms)
+					found[i].Answer, err = rt.about(ctx, s, rt.o.Name, terms)
 				}
 				if err != nil && !errors.Is(err, store.ErrNotFound) {
 					errs[r] = err

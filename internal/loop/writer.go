@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"time"
@@ -57,7 +57,7 @@ func (w *writer) run() {
 func (p *parcel) send() {
 	defer func() {
 		if v := recover(); v != nil {
-			p.err = newPanic("the writer", v)
+			p.err = NewPanic("the writer", v)
 		}
 	}()
 	p.err = p.port.Send(&p.packets)
@@ -65,7 +65,7 @@ func (p *parcel) send() {
 }
 
 // hands reports whether what the last step has produced goes to the writer.
-func (l *loop) hands() bool { return l.life.out.Packets.Len() > fewPackets && !l.rt.help.inline }
+func (l *loop) hands() bool { return l.life.out.Packets.Len() > fewPackets }
 
 // send sends what the last step has produced, or hands it to the writer.
 func (l *loop) send() error {
@@ -73,7 +73,7 @@ func (l *loop) send() error {
 	if err := l.collect(); err != nil || out.Len() == 0 {
 		return err
 	}
-	if len(w.free) == maxParcels && (out.Len() <= fewPackets || l.rt.help.inline) {
+	if len(w.free) == maxParcels && out.Len() <= fewPackets {
 		err := l.port.Send(out)
 		l.times.left(time.Now())
 		return err

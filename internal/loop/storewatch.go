@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 // storewatch knows whether the store can be asked. Whoever meets an error tells
 // it; it looks for itself, and tells the profile and the log.
 type storewatch struct {
-	rt      *runtime
+	rt      *Runtime
 	doubts  chan error
 	away    atomic.Bool
 	refuses atomic.Bool // the drain cannot write
 }
 
-func newStorewatch(rt *runtime) *storewatch {
+func newStorewatch(rt *Runtime) *storewatch {
 	return &storewatch{rt: rt, doubts: make(chan error, 1)}
 }
 
@@ -38,14 +38,14 @@ func (w *storewatch) suspect(err error) {
 func (w *storewatch) drained(err error) {
 	if err == nil {
 		w.refuses.Store(false)
-		w.rt.log.Info("the database takes moves again", "store", w.rt.store.Name)
+		w.rt.o.Log.Info("the database takes moves again", "store", w.rt.o.StoreName)
 		return
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, runner.ErrFailed) || errors.Is(err, runner.ErrStopped) {
 		return // that is not the store's fault
 	}
 	if !w.refuses.Swap(true) {
-		w.rt.log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.store.Name, "err", err)
+		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.o.StoreName, "err", err)
 	}
 	w.suspect(err)
 }
@@ -68,13 +68,13 @@ func (w *storewatch) run(ctx context.Context) {
 func (w *storewatch) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	_, err := w.rt.store.Cursor(ctx, store.JournalID(w.rt.runner.JournalID()), w.rt.name)
+	_, err := w.rt.o.Store.Cursor(ctx, store.JournalID(w.rt.o.Runner.JournalID()), w.rt.o.Name)
 	if away := err != nil; w.away.Swap(away) != away {
 		kind, level, text := profile.StoreBack, slog.LevelInfo, "the database is back"
 		if away {
 			kind, level, text = profile.StoreAway, slog.LevelWarn, "the database is away; play goes on"
 		}
-		w.rt.log.Log(ctx, level, text, "store", w.rt.store.Name, "err", err)
+		w.rt.o.Log.Log(ctx, level, text, "store", w.rt.o.StoreName, "err", err)
 		if l := w.rt.life.Load(); l != nil {
 			l.mail.post(profile.Input{Kind: kind})
 		}
@@ -102,14 +102,14 @@ func wait(ctx context.Context, d time.Duration) {
 const leasePause = time.Second
 
 // lease takes numbers from the store for a life. The answer comes as mail.
-func (rt *runtime) lease(l *life, wish profile.Lease) {
+func (rt *Runtime) lease(l *life, wish profile.Lease) {
 	rt.guard("a lease", func() {
-		ctx, cancel := context.WithTimeout(rt.help.ctx, loadTime)
+		ctx, cancel := context.WithTimeout(rt.ctx, loadTime)
 		defer cancel()
-		blocks, err := rt.store.Lease(ctx, wish.Sequence, wish.Count)
+		blocks, err := rt.o.Store.Lease(ctx, wish.Sequence, wish.Count)
 		if err != nil {
 			rt.watch.suspect(err)
-			wait(rt.help.ctx, leasePause)
+			wait(rt.ctx, leasePause)
 		}
 		l.mail.post(profile.Input{Kind: profile.Leased, Sequence: wish.Sequence, Blocks: blocks})
 	})

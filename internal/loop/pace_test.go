@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"context"

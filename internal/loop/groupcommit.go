@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ type groupCommit struct {
 	answers int       // batches of answers that are being sent
 	err     error
 	pack    []byte    // frames that become one message
-	sizes   histogram // frames per group
+	sizes   Histogram // frames per group
 }
 
 // progress is a group that became durable: its gate, the number of its last
@@ -214,7 +214,7 @@ func (j *groupCommit) broken() bool {
 }
 
 // groups returns a copy of the sizes of all groups so far.
-func (j *groupCommit) groups() histogram {
+func (j *groupCommit) groups() Histogram {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.sizes.clone()

@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"net/netip"
@@ -7,6 +7,7 @@ import (
 
 	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/transport"
 	"wamble/runner"
@@ -16,7 +17,7 @@ import (
 // TestNoAllocation: what the loop does around a step costs no memory, however
 // many packets there are: the mail, the frames for the journal, the stopwatch.
 func TestNoAllocation(t *testing.T) {
-	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	r, err := runner.Open("", runner.Options{Schema: journal.Schema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestNoAllocation(t *testing.T) {
 	p := profile.New(profile.Options{Config: c.Default, Now: time.Now()})
 	p.Step(time.Now(), nil, new(profile.Output))
 	l := &life{profile: p, commit: newGroupCommit(r, 1), mail: newMail(func() {})}
-	rt := &runtime{}
+	rt := &Runtime{}
 	rt.cfg.Store(c.Default)
 	loop := &loop{rt: rt, life: l, times: newStopwatch()}
 	frames := someFrames(t) // the journal has not begun: they gather
@@ -55,7 +56,7 @@ func TestNoAllocation(t *testing.T) {
 // and groups grow while one is under way.
 func TestJournalOrder(t *testing.T) {
 	disk := runnertest.NewFaulty(runnertest.NewMemory())
-	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: disk, MinFree: 1000})
+	r, err := runner.Open("", runner.Options{Schema: journal.Schema, Create: true, Storage: disk, MinFree: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestJournalOrder(t *testing.T) {
 // TestJournalWaitsForAnswers: a short group leaves when the answers that are being
 // sent have left, a long one at once.
 func TestJournalWaitsForAnswers(t *testing.T) {
-	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+	r, err := runner.Open("", runner.Options{Schema: journal.Schema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/journal"
 	"wamble/internal/transport"
 	"wamble/runner"
 	"wamble/runner/runnertest"
@@ -31,7 +32,7 @@ func newSender(t *testing.T) *sender {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sender{loop: &loop{rt: &runtime{}, life: &life{}, port: port, writer: newWriter(), times: newStopwatch()}, far: far}
+	s := &sender{loop: &loop{rt: &Runtime{}, life: &life{}, port: port, writer: newWriter(), times: newStopwatch()}, far: far}
 	go s.writer.run()
 	t.Cleanup(func() {
 		s.flush()
@@ -99,10 +100,10 @@ func TestWriterTimesAnswers(t *testing.T) {
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := s.times.toSent.total(); got != 27 {
+	if got, _ := s.times.toSent.Total(); got != 27 {
 		t.Errorf("%d moves count as answered, want 27", got)
 	}
-	if got, most := s.times.toSent.sum/27, time.Since(began).Seconds(); got <= 0 || got > most {
+	if got, most := s.times.toSent.Sum/27, time.Since(began).Seconds(); got <= 0 || got > most {
 		t.Errorf("they took %v s on average, want more than 0 and at most %v", got, most)
 	}
 }
@@ -149,10 +150,10 @@ func TestWriterAllocates(t *testing.T) {
 	}
 }
 
-// TestHeirSendsByItself: what follows from an adoption leaves without the writer,
+// TestSuccessorSendsByItself: what follows from an adoption leaves without the writer,
 // so that the journal must not wait for it.
-func TestHeirSendsByItself(t *testing.T) {
-	r, err := runner.Open("", runner.Options{Schema: JournalSchema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
+func TestSuccessorSendsByItself(t *testing.T) {
+	r, err := runner.Open("", runner.Options{Schema: journal.Schema, Create: true, Storage: runnertest.NewMemory(), MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

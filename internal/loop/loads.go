@@ -1,4 +1,4 @@
-package server
+package loop
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const (
 // loads asks the store what profiles want to know, some at a time. The answers
 // come back as mail.
 type loads struct {
-	rt   *runtime
+	rt   *Runtime
 	jobs chan job
 }
 
@@ -31,10 +31,10 @@ type job struct {
 }
 
 // newLoads starts the readers; they end with ctx.
-func newLoads(ctx context.Context, rt *runtime) *loads {
+func newLoads(ctx context.Context, rt *Runtime) *loads {
 	ls := &loads{rt: rt, jobs: make(chan job, loadQueue)}
 	readers := loadReaders
-	if rt.store.File != "" {
+	if rt.o.InProcess {
 		readers = fileReaders
 	}
 	for range readers {
@@ -83,14 +83,14 @@ func (ls *loads) answer(ctx context.Context, load profile.Load) profile.Input {
 		ls.rt.watch.suspect(err)
 	default:
 		in.Outcome = profile.Broken
-		ls.rt.log.Warn("the database gave an answer that makes no sense", "err", err)
+		ls.rt.o.Log.Warn("the database gave an answer that makes no sense", "err", err)
 	}
 	return in
 }
 
 // look is the one switch over the subjects of loads.
 func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Input) error {
-	store := ls.rt.store
+	store := ls.rt.o.Store
 	switch load.Subject {
 	case profile.SessionOf:
 		s, err := store.Session(ctx, load.Token)
@@ -115,7 +115,7 @@ func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Input)
 		in.Answer = &profile.Answer{Ranks: &ranks}
 		return dropped(in, err)
 	case profile.ReservationsOf:
-		rows, err := ls.reservations(ctx, load.Key)
+		rows, err := ls.rt.o.Reservations(ctx, load.Key)
 		in.Answer = &profile.Answer{Reservations: rows}
 		return dropped(in, err)
 	case profile.TermsOf:
@@ -147,10 +147,10 @@ func (ls *loads) session(ctx context.Context, s wamble.Session, err error, load 
 
 // about is what goes with a session: its identity, if it has one, and whether it
 // has accepted the terms with a hash, if there is one.
-func (rt *runtime) about(ctx context.Context, s wamble.Session, profileName string, hash [32]byte) (*profile.Answer, error) {
+func (rt *Runtime) about(ctx context.Context, s wamble.Session, profileName string, hash [32]byte) (*profile.Answer, error) {
 	a := &profile.Answer{}
 	if !s.Key.IsZero() {
-		p, err := rt.store.Player(ctx, s.Key)
+		p, err := rt.o.Store.Player(ctx, s.Key)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
@@ -162,20 +162,6 @@ func (rt *runtime) about(ctx context.Context, s wamble.Session, profileName stri
 		return a, nil
 	}
 	var err error
-	a.Accepted, err = rt.store.TermsAccepted(ctx, s.ID, profileName, hash)
+	a.Accepted, err = rt.o.Store.TermsAccepted(ctx, s.ID, profileName, hash)
 	return a, err
-}
-
-// reservations asks every store of the house which boards a key holds.
-func (ls *loads) reservations(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error) {
-	var all []wamble.Reservation
-	now := time.Now()
-	for _, store := range ls.rt.help.stores.all() {
-		rows, err := store.Reservations(ctx, key, now)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, rows...)
-	}
-	return all, nil
 }

@@ -1,9 +1,7 @@
-package server
+package loop
 
 import (
-	"context"
 	"sync"
-	"time"
 )
 
 // stage says whether a profile serves players, and if not, what it waits for.
@@ -38,12 +36,12 @@ func (s *stage) get() (up bool, why string) {
 	return s.isUp, s.why
 }
 
-// soon waits until the profile was ready for the first time, but not for long.
-func (s *stage) soon(ctx context.Context, long time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, long)
-	defer cancel()
-	select {
-	case <-s.upped:
-	case <-ctx.Done():
-	}
-}
+// Stage returns whether the profile serves players, and "ready" or what it waits
+// for.
+func (rt *Runtime) Stage() (up bool, why string) { return rt.stage.get() }
+
+// Failed says why the profile does not run at present.
+func (rt *Runtime) Failed(why string) { rt.stage.set(why) }
+
+// Up is closed when the profile has served players for the first time.
+func (rt *Runtime) Up() <-chan struct{} { return rt.stage.upped }

@@ -1,4 +1,4 @@
-package server
+package loop
 
 import "time"
 
@@ -10,8 +10,8 @@ type stopwatch struct {
 	first     int
 	moves     uint64      // accepted up to the last step
 	leaving   []timedStep // durable in the present step, or since packets left
-	toDurable histogram
-	toSent    histogram
+	toDurable Histogram
+	toSent    Histogram
 }
 
 type timedStep struct {
@@ -21,7 +21,7 @@ type timedStep struct {
 }
 
 func newStopwatch() stopwatch {
-	return stopwatch{toDurable: newHistogram(latencyBounds), toSent: newHistogram(latencyBounds)}
+	return stopwatch{toDurable: newHistogram(LatencyBounds), toSent: newHistogram(LatencyBounds)}
 }
 
 // step notes a step that made frames. moves is how many moves were accepted up
