@@ -58,11 +58,12 @@ var rooms = []room{
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "internal/store", "wire", "chess", "."}, also: []string{"unsafe"}},
 	{name: "internal/loop", may: []string{"internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
 		"internal/store", "internal/store/schema", "runner", "."}, tests: []string{"internal/store/sqlite"}},
+	{name: "internal/handoff", may: []string{"internal/loop", "internal/profile", "internal/transport", "internal/config", "runner", "."},
+		tests: []string{"internal/journal", "internal/store/sqlite", "wire"}},
 	{name: "internal/server", may: []string{"internal/loop", "internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
 		"internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"internal/journal", "internal/intent", "runner", "client", "chess", "."}},
-	{name: "internal/handoff"},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},

@@ -28,7 +28,11 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	v.Listeners, v.Admin = listeners(profiles), o.Config.Server.AdminListen
+	for _, cfg := range profiles {
+		udp, tcp := socketAddresses(cfg)
+		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port, TCP: tcp.port})
+	}
+	v.Admin = o.Config.Server.AdminListen
 	stores, err := OpenStores(profiles, o.Dir)
 	if err != nil {
 		return v, err

@@ -54,9 +54,7 @@ var acts = []string{
 func actOf(name string) (verb, bool) {
 	if name == handoffVerb {
 		return verb{name, HandoffTime, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) {
-			l := s.newLeaving("")
-			l.asked = 1 // this request
-			return struct{}{}, s.handOff(ctx, l, nil)
+			return struct{}{}, s.handOff(ctx, "", nil, 1) // this request waits for it
 		}}, true
 	}
 	i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })

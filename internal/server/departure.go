@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"wamble"
+
 	"wamble/internal/config"
 	"wamble/internal/journal"
 )
@@ -19,10 +21,10 @@ type departure struct {
 
 // Departing is a removed profile, for the status.
 type Departing struct {
-	Name  string  `json:"name"`
-	Store string  `json:"store"`
-	Depth uint64  `json:"queue_depth"`
-	Age   Seconds `json:"queue_age"`
+	Name  string         `json:"name"`
+	Store string         `json:"store"`
+	Depth uint64         `json:"queue_depth"`
+	Age   wamble.Seconds `json:"queue_age"`
 }
 
 // depart drains what is left of a profile whose loop has ended, and gives its

@@ -8,7 +8,7 @@
 //   - its house is what runs at present (house.go): keepers, each of which
 //     supervises the loop.Runtime of one profile (keeper.go, crash.go), and
 //     departures of profiles that were removed (departure.go);
-//   - a port is lent to a profile; sockets are matched by their berths (ports.go),
+//   - a port is lent to a profile; sockets are matched by their addresses (ports.go),
 //     and why profiles were not started is a StartStatus (start.go);
 //   - a reload is a plan that is applied (plan.go, reload.go);
 //   - Stores are the databases of the profiles: those with equal settings share

@@ -87,7 +87,7 @@ func (s *Server) openProfiles() error {
 	if err := conflicts(profiles); err != nil {
 		return err
 	}
-	ports, err := bindAll(profiles, newHarbour(), s.o.Inherited)
+	ports, err := bindAll(profiles, newOpenPorts(), s.o.Inherited)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (s *Server) serveWeb(k *keeper, port *transport.Port) {
 
 // stop ends all profiles in order, at the same time.
 func (s *Server) stop() {
-	s.heir.cease()
+	s.cease()
 	s.house.changing.Lock()
 	defer s.house.changing.Unlock()
 	s.house.closed = true

@@ -44,7 +44,7 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	if err := conflicts(p.wanted); err != nil {
 		return nil, err
 	}
-	open := newHarbour()
+	open := newOpenPorts()
 	var bound []*config.Profile
 	for _, k := range s.keepers() {
 		open.add(k.Config(), k.Port())

@@ -8,16 +8,18 @@ import (
 	"sync"
 	"time"
 
+	"wamble"
+
 	"wamble/internal/config"
 	"wamble/internal/transport"
 )
 
 // Reloaded is how a reload ended.
 type Reloaded struct {
-	Time    time.Time `json:"time"`
-	Took    Seconds   `json:"took"`
-	Error   string    `json:"error,omitempty"` // "": it was applied
-	Changes []string  `json:"changes"`         // one line each
+	Time    time.Time      `json:"time"`
+	Took    wamble.Seconds `json:"took"`
+	Error   string         `json:"error,omitempty"` // "": it was applied
+	Changes []string       `json:"changes"`         // one line each
 }
 
 // errNoLoader is returned by Reload when the server does not know where its
@@ -33,7 +35,7 @@ func (s *Server) Reload(ctx context.Context) (Reloaded, error) {
 	defer s.house.changing.Unlock()
 	began := time.Now()
 	changes, err := s.reload(ctx)
-	r := Reloaded{Time: began, Took: seconds(time.Since(began)), Changes: changes}
+	r := Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}
 	if err != nil {
 		r.Error, r.Changes = err.Error(), []string{}
 		s.log.Error("the reload was refused; nothing has changed", "err", err)
@@ -169,8 +171,8 @@ func (k *keeper) emptyWithin(ctx context.Context, patience time.Duration) error 
 func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 	var anew []*keeper
 	for _, k := range p.move {
-		before, _ := berths(k.Config())
-		if after, _ := berths(p.of(k.name)); before != after && !k.StoreState().Away {
+		before, _ := socketAddresses(k.Config())
+		if after, _ := socketAddresses(p.of(k.name)); before != after && !k.StoreState().Away {
 			anew = append(anew, k)
 			k.stop()
 			continue

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/handoff"
 	"wamble/internal/journal"
 	"wamble/runner"
 )
@@ -45,19 +46,22 @@ type Options struct {
 // Server is a process that serves players: one journal, and the profiles that
 // run over it. It owns their sockets and stores, and lends them.
 type Server struct {
-	o       Options
-	dir     string
-	log     *slog.Logger
-	started time.Time
-	runner  *runner.Runner
-	stores  stores
-	house   house
-	heir    heir
-	control net.Listener
-	talks   chan struct{} // holds one for everybody who talks to the control socket
-	healing sync.Mutex
-	helpers sync.WaitGroup // goroutines that serve HTTP and the control socket
-	closers []func() error // in the order of opening
+	o         Options
+	dir       string
+	log       *slog.Logger
+	started   time.Time
+	runner    *runner.Runner
+	stores    stores
+	house     house
+	serving   context.Context // ends when the server is to stop: it hands over no more
+	cease     context.CancelFunc
+	successor *handoff.Successor
+	opened    time.Time // when everything was there but the loops
+	control   net.Listener
+	talks     chan struct{} // holds one for everybody who talks to the control socket
+	healing   sync.Mutex
+	helpers   sync.WaitGroup // goroutines that serve HTTP and the control socket
+	closers   []func() error // in the order of opening
 }
 
 // Open makes the data directory, opens the journal in it and binds all sockets.
@@ -65,7 +69,7 @@ type Server struct {
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
 	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}, talks: make(chan struct{}, controlConns)}
-	s.heir.serving, s.heir.cease = context.WithCancel(context.Background())
+	s.serving, s.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -84,9 +88,9 @@ func Open(o Options) (*Server, error) {
 			s.Close()
 			return nil, err
 		}
-		began = s.lap(part.name, began)
+		began = o.Succession.Inheritance.Lap(part.name, began)
 	}
-	s.heir.opened = began
+	s.opened = began
 	return s, nil
 }
 
@@ -136,7 +140,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.serveWeb(k, k.Port())
 		k.start()
 	}
-	s.helpers.Go(func() { s.proclaim(ctx) })
+	s.helpers.Go(func() { s.successor.Finish(ctx, s.runtimes(), s.o.Succession.Version, s.opened, s.log, answerHandoff) })
 	s.departLeft(ctx)
 	s.serveAdmin(s.adminDoor())
 	s.helpers.Go(s.serveControl)
