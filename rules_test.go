@@ -60,7 +60,8 @@ var rooms = []room{
 		"internal/store", "internal/store/schema", "runner", "."}, tests: []string{"internal/store/sqlite"}},
 	{name: "internal/handoff", may: []string{"internal/loop", "internal/profile", "internal/transport", "internal/config", "runner", "."},
 		tests: []string{"internal/journal", "internal/store/sqlite", "wire"}},
-	{name: "internal/server", may: []string{"internal/loop", "internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
+	{name: "internal/observe", may: []string{"internal/loop", "internal/transport", "internal/config", "runner", "."}, tests: []string{"internal/profile"}},
+	{name: "internal/server", may: []string{"internal/observe", "internal/loop", "internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
 		"internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"internal/journal", "internal/intent", "runner", "client", "chess", "."}},
@@ -73,7 +74,7 @@ var rooms = []room{
 	{name: "internal/transport", may: []string{"wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
 	{name: "client", may: []string{"internal/link", "internal/transport", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/link", "internal/transport", "wire", "."}},
-	{name: "cmd/wamble", tests: []string{"internal/store", "internal/intent", "internal/store/sqlite"}, may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "wire", "chess", "."}},
+	{name: "cmd/wamble", tests: []string{"internal/store", "internal/intent", "internal/store/sqlite"}, may: []string{"internal/server", "internal/observe", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "wire", "chess", "."}},
 }
 
 // nowhere lists what no non-test file may import, with the reason.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wamble/internal/config"
+	"wamble/internal/observe"
 	"wamble/internal/server"
 )
 
@@ -66,7 +67,7 @@ func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error)
 		return server.Options{}, fmt.Errorf("there is no profile %q; 'wamble config show' lists them", name)
 	}
 	return server.Options{
-		Config: c, Profile: flags.profile, Dir: dir, Log: server.NewLog(cmd.ErrOrStderr(), c),
+		Config: c, Profile: flags.profile, Dir: dir, Log: observe.NewLog(cmd.ErrOrStderr(), c),
 		Load: func() (*config.Config, error) { return readAgain(flags.config, c.File) },
 	}, nil
 }

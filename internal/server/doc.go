@@ -13,10 +13,14 @@
 //   - a reload is a plan that is applied (plan.go, reload.go);
 //   - Stores are the databases of the profiles: those with equal settings share
 //     one (store.go);
+//   - a handoff is package handoff's; handoff.go lends it what only the server has,
+//     and inherit.go takes over what another image left;
+//   - what readers get over HTTP is in api.go and library.go, health in health.go;
+//     the rest that a host sees is package observe's, behind the admin listener
+//     (admin.go);
 //   - the control socket is for the host's commands (control.go), an Order is
 //     what he says of players (word.go), the doctor what he asks before a start
-//     (doctor.go); health and metrics are for his monitors (health.go, metrics.go,
-//     behind the admin listener: admin.go), the log for both (log.go).
+//     (doctor.go).
 //
 // Invariants:
 //

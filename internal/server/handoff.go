@@ -96,7 +96,7 @@ func (s *Server) listeners() map[string]syscall.Conn {
 		of[handoff.Control] = control
 	}
 	if door := s.adminDoor(); door != nil {
-		of[handoff.Admin] = door.listener
+		of[handoff.Admin] = door.Listener
 	}
 	return of
 }
@@ -105,7 +105,7 @@ func (s *Server) listeners() map[string]syscall.Conn {
 func (s *Server) hushWeb(ctx context.Context, asked int) {
 	var all sync.WaitGroup
 	if door := s.adminDoor(); door != nil {
-		all.Go(func() { door.porter.Hush(ctx, asked) })
+		all.Go(func() { door.Hush(ctx, asked) })
 	}
 	for _, k := range s.keepers() {
 		all.Go(func() {
@@ -122,7 +122,7 @@ func (s *Server) resumeWeb() {
 		k.Port().Resume()
 	}
 	if door := s.adminDoor(); door != nil {
-		door.porter.Resume()
+		door.Resume()
 	}
 }
 
@@ -140,7 +140,7 @@ func (s *Server) canListen(v handoff.Verdict) error {
 		}
 		port.Close()
 	}
-	if door := s.adminDoor(); v.Admin == "" || door != nil && isAt(door.listener, v.Admin) {
+	if door := s.adminDoor(); v.Admin == "" || door != nil && isAt(door.Listener, v.Admin) {
 		return nil
 	}
 	l, err := net.Listen("tcp", v.Admin)

@@ -1,9 +1,9 @@
 package server
 
 import (
-	"io"
 	"net/http"
 
+	"wamble/internal/observe"
 	"wamble/web"
 )
 
@@ -12,7 +12,7 @@ func (s *Server) site(k *keeper) http.Handler {
 	if _, on := k.Config().Network.HTTP(); !on {
 		return nil
 	}
-	mux := health(k.readiness)
+	mux := observe.Health(k.readiness)
 	mux.Handle("GET /api/", s.api(k))
 	mux.Handle("GET /", web.Player(k.Config().Network.WebSocketPath))
 	return mux
@@ -41,30 +41,4 @@ func (s *Server) readiness() (up bool, why string) {
 		why = stage
 	}
 	return up, why
-}
-
-// health answers whether the process lives, and whether it serves players.
-func health(ready func() (up bool, why string)) *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		plain(w, http.StatusOK, "alive\n")
-	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		code := http.StatusOK
-		up, why := ready()
-		if !up {
-			code = http.StatusServiceUnavailable
-		}
-		plain(w, code, why+"\n")
-	})
-	return mux
-}
-
-func plain(w http.ResponseWriter, code int, text string) {
-	h := w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(code)
-	io.WriteString(w, text)
 }

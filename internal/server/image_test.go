@@ -14,6 +14,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/handoff"
+	"wamble/internal/observe"
 	"wamble/internal/watchtest"
 )
 
@@ -52,7 +53,7 @@ func beImage(dir string) {
 			}
 			return config.Load("test.conf", string(text), config.Params{})
 		}
-		return Options{Config: c, Load: again, Dir: dir, Log: NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
+		return Options{Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
 		if successor {

@@ -11,6 +11,7 @@ import (
 	"wamble"
 
 	"wamble/internal/config"
+	"wamble/internal/observe"
 	"wamble/internal/transport"
 )
 
@@ -81,7 +82,9 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	s.setAdmin(admin)
-	s.configureLog(c)
+	if s.o.Log != nil {
+		observe.Configure(s.o.Log.Handler(), c)
+	}
 	return summary, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/observe"
 	"wamble/internal/profile"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
@@ -58,7 +59,7 @@ func beServer(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	s, err := Open(Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c), Load: func() (*config.Config, error) {
+	s, err := Open(Options{Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Load: func() (*config.Config, error) {
 		text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
 		if err != nil {
 			return nil, err

@@ -154,14 +154,9 @@ func TestHealth(t *testing.T) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}
-	for _, m := range metrics {
-		if !strings.Contains(page, "\nwamble_"+m.name+"{") {
-			t.Errorf("the metrics lack %s", m.name)
-		}
-	}
-	for _, d := range distributions {
-		if counted := regexp.MustCompile(`\nwamble_` + d.name + `_count\{profile="default"\} [1-9]`); !counted.MatchString(page) {
-			t.Errorf("%s has counted nothing", d.name)
+	for _, name := range []string{"move_durable_seconds", "move_sent_seconds", "journal_group_frames"} {
+		if counted := regexp.MustCompile(`\nwamble_` + name + `_count\{profile="default"\} [1-9]`); !counted.MatchString(page) {
+			t.Errorf("%s has counted nothing", name)
 		}
 	}
 	if received := regexp.MustCompile(`wamble_datagrams_total\{fate="received",profile="default"\} [1-9]`); !received.MatchString(page) {

@@ -13,6 +13,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/handoff"
 	"wamble/internal/journal"
+	"wamble/internal/observe"
 	"wamble/runner"
 )
 
@@ -74,7 +75,7 @@ func Open(o Options) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if s.log.Enabled(context.Background(), slog.LevelError) {
-		s.log = slog.New(newTail(s.log.Handler()))
+		s.log = slog.New(observe.NewTail(s.log.Handler()))
 	}
 	began := time.Now()
 	for _, part := range []struct {
@@ -176,4 +177,12 @@ func (s *Server) heal(ctx context.Context) error {
 		return tx.Put([]byte("server/alive"), []byte{1})
 	})
 	return err
+}
+
+// tail returns the last lines of the log.
+func (s *Server) tail() []string {
+	if t, ok := s.log.Handler().(*observe.Tail); ok {
+		return t.Lines()
+	}
+	return []string{}
 }

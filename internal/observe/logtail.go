@@ -1,4 +1,4 @@
-package server
+package observe
 
 import (
 	"bytes"
@@ -13,40 +13,47 @@ import (
 // tailLines is how much of the log the console shows.
 const tailLines = 400
 
-// logTail is a slog.Handler that also keeps the last lines of the log in memory.
-type logTail struct {
+// Tail is a slog.Handler that also keeps the last lines of the log in memory.
+type Tail struct {
 	slog.Handler
 	text  slog.Handler // writes to lines
 	lines *lastLines
 }
 
-func newTail(h slog.Handler) *logTail {
+// NewTail returns a handler that passes everything on to h.
+func NewTail(h slog.Handler) *Tail {
 	lines := &lastLines{}
-	return &logTail{Handler: h, lines: lines, text: slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug})}
+	return &Tail{Handler: h, lines: lines, text: slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug})}
 }
 
 // Handle implements slog.Handler.
-func (t *logTail) Handle(ctx context.Context, r slog.Record) error {
+func (t *Tail) Handle(ctx context.Context, r slog.Record) error {
 	t.text.Handle(ctx, r)
 	return t.Handler.Handle(ctx, r)
 }
 
 // WithAttrs implements slog.Handler.
-func (t *logTail) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &logTail{Handler: t.Handler.WithAttrs(attrs), text: t.text.WithAttrs(attrs), lines: t.lines}
+func (t *Tail) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &Tail{Handler: t.Handler.WithAttrs(attrs), text: t.text.WithAttrs(attrs), lines: t.lines}
 }
 
 // WithGroup implements slog.Handler.
-func (t *logTail) WithGroup(name string) slog.Handler {
-	return &logTail{Handler: t.Handler.WithGroup(name), text: t.text.WithGroup(name), lines: t.lines}
+func (t *Tail) WithGroup(name string) slog.Handler {
+	return &Tail{Handler: t.Handler.WithGroup(name), text: t.text.WithGroup(name), lines: t.lines}
 }
 
 // Configure lets the log behind follow a reload, if it can.
-func (t *logTail) Configure(c *config.Config) {
-	if h, ok := t.Handler.(interface{ Configure(*config.Config) }); ok {
+func (t *Tail) Configure(c *config.Config) { Configure(t.Handler, c) }
+
+// Configure lets a log follow a reload, if it can.
+func Configure(h slog.Handler, c *config.Config) {
+	if h, ok := h.(interface{ Configure(*config.Config) }); ok {
 		h.Configure(c)
 	}
 }
+
+// Lines returns the last lines of the log, oldest first.
+func (t *Tail) Lines() []string { return t.lines.all() }
 
 // lastLines is a ring of lines. A text handler writes one line at a time.
 type lastLines struct {
@@ -77,12 +84,4 @@ func (l *lastLines) all() []string {
 		return append([]string{}, l.list...)
 	}
 	return slices.Concat(l.list[l.next:], l.list[:l.next])
-}
-
-// tail returns the last lines of the log.
-func (s *Server) tail() []string {
-	if t, ok := s.log.Handler().(*logTail); ok {
-		return t.lines.all()
-	}
-	return []string{}
 }

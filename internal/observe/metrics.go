@@ -1,4 +1,4 @@
-package server
+package observe
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // metric is one row of the table of metrics: a name without "wamble_", what it
-// says, and how it is read from a snapshot. A row with a label has many values.
+// says, and how it is read from the figures of a profile. A row with a label has many values.
 type metric struct {
 	name, help string
 	kind       prometheus.ValueType
@@ -118,23 +118,23 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// collector turns snapshots of all profiles into metrics.
+// collector turns the figures of all profiles into metrics.
 type collector struct {
-	server        *Server
+	profiles      func() []*loop.Runtime
 	metrics       []*prometheus.Desc
 	distributions []*prometheus.Desc
 }
 
-// registry returns the metrics of this server, and of the Go runtime.
-func (s *Server) registry() *prometheus.Registry {
+// registry returns the metrics of the profiles that run, and of the Go runtime.
+func registry(profiles func() []*loop.Runtime) *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(newCollector(s), collectors.NewGoCollector(),
+	r.MustRegister(newCollector(profiles), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 
-func newCollector(s *Server) *collector {
-	c := &collector{server: s}
+func newCollector(profiles func() []*loop.Runtime) *collector {
+	c := &collector{profiles: profiles}
 	for _, m := range metrics {
 		labels := []string{"profile"}
 		if m.label != "" {
@@ -160,9 +160,9 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	for _, k := range c.server.keepers() {
-		look := k.Look(context.Background())
-		c.collect(k.name, &look, out)
+	for _, rt := range c.profiles() {
+		figures := rt.Look(context.Background())
+		c.collect(rt.Name(), &figures, out)
 	}
 }
 

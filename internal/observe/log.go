@@ -1,4 +1,4 @@
-package server
+package observe
 
 import (
 	"context"
@@ -151,14 +151,4 @@ func (c *logCore) sample(kind string) (write bool, left int) {
 	}
 	f.written++
 	return true, left
-}
-
-// configureLog lets the log follow a reload, if it can.
-func (s *Server) configureLog(c *config.Config) {
-	if s.o.Log == nil {
-		return
-	}
-	if h, ok := s.o.Log.Handler().(interface{ Configure(*config.Config) }); ok {
-		h.Configure(c)
-	}
 }
