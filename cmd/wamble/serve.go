@@ -32,7 +32,6 @@ as 'wamble reload' does.`,
   wamble serve --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			calm()
 			sockets, err := activated()
 			if err != nil {
 				return err
