@@ -50,7 +50,7 @@ func serving(t *testing.T) *Server {
 	rt := loop.New(loop.Options{
 		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Runner: r, Store: db, InProcess: true, Port: port,
 		Heal:      func(context.Context) error { return nil },
-		Introduce: func(c *config.Profile) *config.Profile { return c },
+		TruePorts: func(c *config.Profile) *config.Profile { return c },
 		Standing:  func() []profile.Input { return nil },
 		Finished:  func() {},
 	})

@@ -112,7 +112,7 @@ func TestJournalWaitsForAnswers(t *testing.T) {
 	under := func() bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		return j.flying
+		return j.inFlight
 	}
 	j.put(new(profile.Frames), 0, true)
 	j.put(frames, 1, true)

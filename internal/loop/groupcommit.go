@@ -23,16 +23,16 @@ type groupCommit struct {
 	durable func(progress)
 	failed  func(err error)
 
-	mu      sync.Mutex
-	open    *group // being filled
-	other   *group // under way, or spare
-	flying  bool
-	landed  sync.Cond // signalled when the group under way has settled
-	held    bool      // nothing is submitted yet
-	answers int       // batches of answers that are being sent
-	err     error
-	pack    []byte    // frames that become one message
-	sizes   Histogram // frames per group
+	mu       sync.Mutex
+	open     *group // being filled
+	other    *group // under way, or spare
+	inFlight bool
+	settled  sync.Cond // signalled when the group under way has settled
+	held     bool      // nothing is submitted yet
+	answers  int       // batches of answers that are being sent
+	err      error
+	pack     []byte    // frames that become one message
+	sizes    Histogram // frames per group
 }
 
 // progress is a group that became durable: its gate, the number of its last
@@ -70,7 +70,7 @@ const packSize = 16 << 10
 // newGroupCommit returns a group commit that holds its frames until begin.
 func newGroupCommit(r *runner.Runner, worker uint32) *groupCommit {
 	j := &groupCommit{runner: r, worker: worker, held: true, sizes: newHistogram(groupBounds)}
-	j.landed.L = &j.mu
+	j.settled.L = &j.mu
 	j.open = &group{messages: r.NewGroup(j.settle)}
 	j.other = &group{messages: r.NewGroup(j.settle)}
 	return j
@@ -142,7 +142,7 @@ func (j *groupCommit) begin() {
 
 // submit sends the open group on its way if none is.
 func (j *groupCommit) submit() error {
-	if j.held || j.flying || j.err != nil || j.open.frames == 0 {
+	if j.held || j.inFlight || j.err != nil || j.open.frames == 0 {
 		return nil
 	}
 	if j.answers > 0 && j.open.frames < enoughFrames {
@@ -153,7 +153,7 @@ func (j *groupCommit) submit() error {
 		return err
 	}
 	j.sizes.observe(float64(j.open.frames), 1)
-	j.flying = true
+	j.inFlight = true
 	j.open, j.other = j.other, j.open
 	return nil
 }
@@ -167,12 +167,12 @@ func (j *groupCommit) settle(g *runner.Group, err error) {
 		seq = g.Row(messages - 1).Seq
 		g.Reset()
 		j.other.gate, j.other.frames = 0, 0
-		j.flying = false
+		j.inFlight = false
 		err = j.submit()
 	} else {
-		j.err, j.flying = err, false
+		j.err, j.inFlight = err, false
 	}
-	j.landed.Broadcast()
+	j.settled.Broadcast()
 	j.mu.Unlock()
 	if seq != 0 {
 		j.durable(progress{gate, seq, frames, messages})
@@ -193,8 +193,8 @@ func (j *groupCommit) end() {
 	if j.err == nil {
 		j.err = errEnded
 	}
-	for j.flying {
-		j.landed.Wait()
+	for j.inFlight {
+		j.settled.Wait()
 	}
 }
 

@@ -27,7 +27,7 @@ type life struct {
 
 // newLife returns a profile that has restored nothing yet.
 func (rt *Runtime) newLife() (*life, error) {
-	o := profile.Options{Config: rt.o.Introduce(rt.cfg.Load()), Now: time.Now()}
+	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: time.Now()}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}

@@ -41,8 +41,8 @@ type Options struct {
 
 	// Heal makes the journal work again.
 	Heal func(ctx context.Context) error
-	// Introduce returns the configuration with the true ports of its neighbours.
-	Introduce func(*config.Profile) *config.Profile
+	// TruePorts returns the configuration with the true ports of its neighbours.
+	TruePorts func(*config.Profile) *config.Profile
 	// Standing is what a new life is told first: what the host has said and still
 	// holds.
 	Standing func() []profile.Input
@@ -237,7 +237,7 @@ func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 
 // prepareStore waits until the store answers, and migrates it.
 func (rt *Runtime) prepareStore(ctx context.Context) error {
-	return rt.insist(ctx, "waiting for the database", func() error {
+	return rt.retry(ctx, "waiting for the database", func() error {
 		return rt.o.Store.Migrate(ctx, func(step schema.Step) {
 			if step.Done {
 				rt.o.Log.Info("migrated", "store", rt.o.StoreName, "step", step.Name, "took", step.Elapsed)
@@ -248,8 +248,8 @@ func (rt *Runtime) prepareStore(ctx context.Context) error {
 	})
 }
 
-// insist tries until it works or an error comes that will not pass.
-func (rt *Runtime) insist(ctx context.Context, what string, try func() error) error {
+// retry tries until it works or an error comes that will not pass.
+func (rt *Runtime) retry(ctx context.Context, what string, try func() error) error {
 	for pause, attempt := firstPause, 1; ; pause, attempt = min(2*pause, longestPause), attempt+1 {
 		rt.stage.set(what)
 		err := try()
@@ -272,7 +272,7 @@ func (rt *Runtime) insist(ctx context.Context, what string, try func() error) er
 // revive brings the journal to the store and a profile into memory.
 func (rt *Runtime) revive(ctx context.Context) (*life, error) {
 	var l *life
-	err := rt.insist(ctx, "restoring the boards", func() (err error) {
+	err := rt.retry(ctx, "restoring the boards", func() (err error) {
 		if err = rt.Empty(ctx); err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (rt *Runtime) Configure(cfg *config.Profile) {
 		d.SetLimits(limitsOf(cfg))
 	}
 	if l := rt.life.Load(); l != nil {
-		l.mail.post(profile.Input{Kind: profile.Configure, Config: rt.o.Introduce(cfg)})
+		l.mail.post(profile.Input{Kind: profile.Configure, Config: rt.o.TruePorts(cfg)})
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"wamble/internal/observe"
 )
 
-// adminDoor is the admin listener, and where the configuration wants it.
-type adminDoor struct {
+// adminListener is the admin listener, and where the configuration wants it.
+type adminListener struct {
 	*observe.Admin
 	configured string // admin-listen
 }
@@ -24,7 +24,7 @@ func (s *Server) openAdmin() error {
 	}
 	s.house.admin = d
 	s.closers = append(s.closers, func() error {
-		if d := s.adminDoor(); d != nil {
+		if d := s.adminListener(); d != nil {
 			return d.Close()
 		}
 		return nil
@@ -33,7 +33,7 @@ func (s *Server) openAdmin() error {
 }
 
 // bindAdmin returns the admin listener that a configuration wants, or nil.
-func (s *Server) bindAdmin(c *config.Config) (*adminDoor, error) {
+func (s *Server) bindAdmin(c *config.Config) (*adminListener, error) {
 	address := c.Server.AdminListen
 	if address == "" {
 		return nil, nil
@@ -46,7 +46,7 @@ func (s *Server) bindAdmin(c *config.Config) (*adminDoor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without", err)
 	}
-	return &adminDoor{observe.NewAdmin(l.(*net.TCPListener), o), address}, nil
+	return &adminListener{observe.NewAdmin(l.(*net.TCPListener), o), address}, nil
 }
 
 func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
@@ -62,7 +62,7 @@ func (s *Server) tokenFile(c *config.Config) (file string, own bool) {
 	return filepath.Join(s.dir, "admin-token"), true
 }
 
-func (s *Server) adminDoor() *adminDoor {
+func (s *Server) adminListener() *adminListener {
 	s.house.mu.RLock()
 	defer s.house.mu.RUnlock()
 	return s.house.admin
@@ -70,7 +70,7 @@ func (s *Server) adminDoor() *adminDoor {
 
 // Admin is the address of the admin listener, "" if it is off.
 func (s *Server) Admin() string {
-	d := s.adminDoor()
+	d := s.adminListener()
 	if d == nil {
 		return ""
 	}
@@ -84,7 +84,7 @@ func (s *Server) AdminToken() string {
 }
 
 // serveAdmin answers on the admin listener until that is closed.
-func (s *Server) serveAdmin(d *adminDoor) {
+func (s *Server) serveAdmin(d *adminListener) {
 	if d == nil {
 		return
 	}
@@ -97,8 +97,8 @@ func (s *Server) serveAdmin(d *adminDoor) {
 
 // planAdmin prepares the admin listener for a reload: bound, or nil where it is
 // to be off. One whose address stays is taken over.
-func (s *Server) planAdmin(c *config.Config) (*adminDoor, error) {
-	old := s.adminDoor()
+func (s *Server) planAdmin(c *config.Config) (*adminListener, error) {
+	old := s.adminListener()
 	if old == nil || old.configured != c.Server.AdminListen {
 		return s.bindAdmin(c)
 	}
@@ -110,18 +110,18 @@ func (s *Server) planAdmin(c *config.Config) (*adminDoor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &adminDoor{renewed, old.configured}, nil
+	return &adminListener{renewed, old.configured}, nil
 }
 
-// drop closes a door that was prepared in vain.
-func (d *adminDoor) drop() {
+// drop closes a listener that was prepared in vain.
+func (d *adminListener) drop() {
 	if d != nil {
 		d.Listener.Close()
 	}
 }
 
-// setAdmin lets the new door take the place of the old.
-func (s *Server) setAdmin(d *adminDoor) {
+// setAdmin lets the new admin listener take the place of the old.
+func (s *Server) setAdmin(d *adminListener) {
 	s.house.mu.Lock()
 	old := s.house.admin
 	s.house.admin = d

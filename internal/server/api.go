@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/internal/journal"
+	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/internal/readapi"
 	"wamble/runner"
@@ -93,19 +94,19 @@ func (f feed) Read(after uint64, limit int) ([]readapi.Ended, uint64, bool, erro
 
 func (f feed) Changed() <-chan struct{} { return f.k.games.wait() }
 
-// bell wakes all who wait for something. Its zero value is ready.
-type bell struct {
-	mu    sync.Mutex
-	next  chan struct{}
-	stuck bool
+// broadcast wakes all who wait for something. Its zero value is ready.
+type broadcast struct {
+	mu      sync.Mutex
+	next    chan struct{}
+	stopped bool
 }
 
-// wait returns a channel that is closed at the next ring; nil when the bell is
-// stuck.
-func (b *bell) wait() <-chan struct{} {
+// wait returns a channel that is closed at the next send; nil when the broadcast
+// is stopped.
+func (b *broadcast) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stuck {
+	if b.stopped {
 		return nil
 	}
 	if b.next == nil {
@@ -114,7 +115,7 @@ func (b *bell) wait() <-chan struct{} {
 	return b.next
 }
 
-func (b *bell) ring() {
+func (b *broadcast) send() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.next != nil {
@@ -123,10 +124,38 @@ func (b *bell) ring() {
 	}
 }
 
-// stick rings for the last time, unless it is undone.
-func (b *bell) stick(stuck bool) {
+// stop sends for the last time, until it is undone.
+func (b *broadcast) stop(stopped bool) {
 	b.mu.Lock()
-	b.stuck = stuck
+	b.stopped = stopped
 	b.mu.Unlock()
-	b.ring()
+	b.send()
+}
+
+// library is what readers read: the store, and for a board that is in memory
+// what the profile knows, which is newer. Nothing undurable is shown.
+type library struct {
+	*Shared
+	rt *loop.Runtime
+}
+
+// Board returns a board of the profile as it stands, or as the store has it. The
+// store also knows the handles of players who are not in memory; while it is
+// away they are missing.
+func (l library) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
+	live, ok := l.rt.Board(ctx, id)
+	stored, err := l.Shared.Board(ctx, id)
+	if !ok {
+		return stored, err
+	}
+	handles := map[wamble.SessionID]string{}
+	for _, m := range stored.Moves {
+		handles[m.Session] = m.Handle
+	}
+	for i := range live.Moves {
+		if m := &live.Moves[i]; m.Handle == "" {
+			m.Handle = handles[m.Session]
+		}
+	}
+	return live, nil
 }

@@ -106,7 +106,7 @@ func (s *Server) departLeft(ctx context.Context) {
 				"profile", name, "messages", left)
 			continue
 		}
-		k, err := s.furnish(cfg, nil)
+		k, err := s.newKeeper(cfg, nil)
 		if err != nil {
 			s.log.Warn("the store of a profile that left cannot be opened", "profile", name, "err", err)
 			continue

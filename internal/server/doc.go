@@ -6,7 +6,7 @@
 //   - a Server is a data directory, the journal in it, and sockets (server.go,
 //     datadir.go, pidfile.go);
 //   - its house is what runs at present (house.go): keepers, each of which
-//     supervises the loop.Runtime of one profile (keeper.go, crash.go), and
+//     supervises the loop.Runtime of one profile (keeper.go), and
 //     departures of profiles that were removed (departure.go);
 //   - a port is lent to a profile; sockets are matched by their addresses (ports.go),
 //     and why profiles were not started is a StartStatus (start.go);
@@ -15,7 +15,7 @@
 //     one (store.go);
 //   - a handoff is package handoff's; handoff.go lends it what only the server has,
 //     and inherit.go takes over what another image left;
-//   - what readers get over HTTP is in api.go and library.go, health in health.go;
+//   - what readers get over HTTP is in api.go, health in health.go;
 //     the rest that a host sees is package observe's, behind the admin listener
 //     (admin.go);
 //   - the control socket is for the host's commands (control.go), an Order is

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -95,8 +96,8 @@ func (s *Server) listeners() map[string]syscall.Conn {
 	if control, ok := s.control.(*net.UnixListener); ok {
 		of[handoff.Control] = control
 	}
-	if door := s.adminDoor(); door != nil {
-		of[handoff.Admin] = door.Listener
+	if admin := s.adminListener(); admin != nil {
+		of[handoff.Admin] = admin.Listener
 	}
 	return of
 }
@@ -104,12 +105,12 @@ func (s *Server) listeners() map[string]syscall.Conn {
 // hushWeb lets HTTP come to rest, but for so many requests at the admin listener.
 func (s *Server) hushWeb(ctx context.Context, asked int) {
 	var all sync.WaitGroup
-	if door := s.adminDoor(); door != nil {
-		all.Go(func() { door.Hush(ctx, asked) })
+	if admin := s.adminListener(); admin != nil {
+		all.Go(func() { admin.Hush(ctx, asked) })
 	}
 	for _, k := range s.keepers() {
 		all.Go(func() {
-			k.games.stick(true)
+			k.games.stop(true)
 			k.Port().Hush(ctx)
 		})
 	}
@@ -118,11 +119,11 @@ func (s *Server) hushWeb(ctx context.Context, asked int) {
 
 func (s *Server) resumeWeb() {
 	for _, k := range s.keepers() {
-		k.games.stick(false)
+		k.games.stop(false)
 		k.Port().Resume()
 	}
-	if door := s.adminDoor(); door != nil {
-		door.Resume()
+	if admin := s.adminListener(); admin != nil {
+		admin.Resume()
 	}
 }
 
@@ -140,7 +141,7 @@ func (s *Server) canListen(v handoff.Verdict) error {
 		}
 		port.Close()
 	}
-	if door := s.adminDoor(); v.Admin == "" || door != nil && isAt(door.Listener, v.Admin) {
+	if admin := s.adminListener(); v.Admin == "" || admin != nil && isAt(admin.Listener, v.Admin) {
 		return nil
 	}
 	l, err := net.Listen("tcp", v.Admin)
@@ -172,4 +173,19 @@ func (s *Server) inherits(want handoff.Listener) bool {
 func isAt(l net.Listener, address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	return l.Addr().String() == address || err == nil && port == "0"
+}
+
+// sameStores finds a profile whose games would be in another store after a
+// handoff: what was decided for one store must not go into another.
+func (s *Server) sameStores(next map[string]string) error {
+	now := map[string]string{}
+	for _, k := range s.keepers() {
+		now[k.name] = k.store.Name
+	}
+	for name, store := range maps.All(now) {
+		if other, stays := next[name]; stays && other != store {
+			return handoff.NotReady("profile %s would move from %s to %s: let 'wamble reload' do that first", name, store, other)
+		}
+	}
+	return nil
 }

@@ -27,11 +27,11 @@ type house struct {
 	config    *config.Config
 	keepers   []*keeper // in the order of the configuration
 	departing []*departure
-	admin     *adminDoor // nil: it is off
-	reloaded  *Reloaded  // nil: not yet
+	admin     *adminListener // nil: it is off
+	reloaded  *Reloaded      // nil: not yet
 
-	hopeless chan struct{}
-	once     sync.Once // closes hopeless
+	allFailed chan struct{}
+	once      sync.Once // closes allFailed
 }
 
 // keeper returns that of a profile that runs, or nil.
@@ -78,7 +78,7 @@ func (s *Server) wanted(c *config.Config) ([]*config.Profile, error) {
 // openProfiles binds the sockets of all profiles, and then opens their stores.
 // Nothing runs yet.
 func (s *Server) openProfiles() error {
-	s.house.hopeless = make(chan struct{})
+	s.house.allFailed = make(chan struct{})
 	s.house.config = s.o.Config
 	profiles, err := s.wanted(s.o.Config)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Server) openProfiles() error {
 	}
 	s.closers = append(s.closers, s.closeProfiles)
 	for _, cfg := range profiles {
-		k, err := s.furnish(cfg, ports[cfg.Name])
+		k, err := s.newKeeper(cfg, ports[cfg.Name])
 		if err != nil {
 			closePorts(ports)
 			return err
@@ -116,8 +116,8 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 	}
 }
 
-// furnish makes a runtime of a profile, with its store, on a port.
-func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, error) {
+// newKeeper makes a runtime of a profile, with its store, on a port.
+func (s *Server) newKeeper(cfg *config.Profile, port *transport.Port) (*keeper, error) {
 	words, err := s.readStanding(cfg.Name)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
@@ -128,12 +128,12 @@ func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, er
 	}
 	k := &keeper{
 		name: cfg.Name, log: s.log.With("profile", cfg.Name), store: store, dir: s.dir,
-		draining: &s.house.draining, standing: words, gaveUp: s.lookForHope,
+		draining: &s.house.draining, standing: words, neverUp: s.checkAllFailed,
 	}
 	k.Runtime = loop.New(loop.Options{
 		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, StoreName: store.Name, InProcess: store.File != "", Port: port,
 		Record: s.tapeOf(cfg.Name), Succeeds: s.o.Succession.Inheritance != nil,
-		Heal: s.heal, Introduce: s.introduced, Standing: k.told, Reservations: s.stores.reservations, Finished: k.games.ring,
+		Heal: s.heal, TruePorts: s.withTruePorts, Standing: k.told, Reservations: s.stores.reservations, Finished: k.games.send,
 	})
 	return k, nil
 }
@@ -187,9 +187,9 @@ func (s *Server) stop() {
 	s.endDepartures(ctx)
 }
 
-// lookForHope ends Run when no profile could be started: whoever started the
+// checkAllFailed ends Run when no profile could be started: whoever started the
 // process is to know.
-func (s *Server) lookForHope() {
+func (s *Server) checkAllFailed() {
 	for _, k := range s.keepers() {
 		select {
 		case <-k.Up():
@@ -200,10 +200,10 @@ func (s *Server) lookForHope() {
 			return
 		}
 	}
-	s.house.once.Do(func() { close(s.house.hopeless) })
+	s.house.once.Do(func() { close(s.house.allFailed) })
 }
 
-func (s *Server) whyHopeless() error {
+func (s *Server) whyAllFailed() error {
 	var errs []error
 	for _, k := range s.keepers() {
 		_, err := k.failures()

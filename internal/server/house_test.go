@@ -135,9 +135,9 @@ func TestCrash(t *testing.T) {
 	green.verifyProfile(t, store, "green")
 }
 
-// TestHopeless: a server none of whose profiles can start says why and ends; if
+// TestAllFailed: a server none of whose profiles can start says why and ends; if
 // one can, the other is started again until it can too.
-func TestHopeless(t *testing.T) {
+func TestAllFailed(t *testing.T) {
 	db := pgtest.Migrated(t)
 	pgtest.Execute(t, db, `INSERT INTO schema_migrations (version, name) VALUES (99, '099_tomorrow.sql')`)
 	s := serve(t, Options{}, conf(postgresConf(db)))

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/handoff"
+	"wamble/internal/store"
 )
 
 // Inherited reports whether another image handed over to this one.
@@ -125,4 +127,46 @@ func answerHandoff(to io.Writer, r *handoff.Result) {
 		answer.Result, _ = json.Marshal(r) // it has no error to give
 	}
 	json.NewEncoder(to).Encode(answer)
+}
+
+// Check says whether a server with these options could take over from one that
+// runs: its configuration is good, and its stores are of a schema that it knows
+// or can be brought there by additive migrations, which it does. A store that is
+// away is no obstacle: the server that runs is without it too. Whether it could
+// listen the server that runs finds out (canListen): it has the sockets.
+func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
+	v := handoff.Verdict{Version: o.Succession.Version, Stores: map[string]string{}}
+	s := &Server{o: o}
+	profiles, err := s.wanted(o.Config)
+	if err == nil {
+		err = conflicts(profiles)
+	}
+	if err == nil {
+		err = s.checkCertificates(o.Config)
+	}
+	if err != nil {
+		return v, err
+	}
+	for _, cfg := range profiles {
+		udp, tcp := socketAddresses(cfg)
+		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port, TCP: tcp.port})
+	}
+	v.Admin = o.Config.Server.AdminListen
+	stores, err := OpenStores(profiles, o.Dir)
+	if err != nil {
+		return v, err
+	}
+	defer CloseStores(stores)
+	for _, db := range stores {
+		for _, name := range db.Profiles {
+			v.Stores[name] = db.Name
+		}
+		switch err := db.Migrate(ctx, nil); {
+		case errors.Is(err, store.ErrTransient):
+			v.Notes = append(v.Notes, fmt.Sprintf("%s is away: its schema was not checked: %v", db.Name, err))
+		case err != nil:
+			return v, err
+		}
+	}
+	return v, nil
 }

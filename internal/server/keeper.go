@@ -2,8 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,8 +15,8 @@ import (
 	"wamble/internal/loop"
 )
 
-// keeper keeps one profile running: a runtime that cannot start, or that fails,
-// is reported and started anew from store and journal, after a pause that grows.
+// keeper supervises one profile: a runtime that cannot start, or that fails, is
+// reported and started anew from store and journal, after a pause that grows.
 // The other profiles do not notice.
 type keeper struct {
 	*loop.Runtime
@@ -24,11 +28,11 @@ type keeper struct {
 	draining *atomic.Bool // of the server
 	word     sync.Mutex   // guards standing
 	standing standing
-	games    bell // rings when finished games have reached the store
+	games    broadcast // sent when finished games have reached the store
 
-	cancel context.CancelFunc
-	done   chan struct{}
-	gaveUp func() // told when it failed before it was ever ready
+	cancel  context.CancelFunc
+	done    chan struct{}
+	neverUp func() // told when the profile failed before it was ever up
 
 	mu      sync.Mutex
 	fails   int
@@ -104,7 +108,7 @@ func (k *keeper) report(err error, pause time.Duration) {
 	select {
 	case <-k.Up():
 	default:
-		k.gaveUp()
+		k.neverUp()
 	}
 }
 
@@ -113,4 +117,30 @@ func (k *keeper) failures() (n int, last error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.fails, k.lastErr
+}
+
+// mostDumps is how many dumps of one profile are kept.
+const mostDumps = 8
+
+// dump writes down what is known of a panic, and returns the file's name; "" if
+// there is nothing to write. Packets and tokens are not in it.
+func (k *keeper) dump(err error) string {
+	var p *loop.Panic
+	if !errors.As(err, &p) {
+		return ""
+	}
+	now := time.Now().UTC()
+	name := filepath.Join(k.dir, fmt.Sprintf("crash-%s-%s.txt", k.name, now.Format("20060102T150405.000")))
+	text := fmt.Sprintf("profile %s\ntime %s\n%v\n\n%s", k.name, now.Format(time.RFC3339Nano), err, p.Stack)
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		k.log.Warn("the dump could not be written", "err", err)
+		return ""
+	}
+	old, _ := filepath.Glob(filepath.Join(k.dir, "crash-"+k.name+"-*.txt"))
+	slices.Sort(old)
+	for len(old) > mostDumps {
+		os.Remove(old[0])
+		old = old[1:]
+	}
+	return name
 }

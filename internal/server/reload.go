@@ -91,7 +91,7 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 // apply does what was planned. Only the change of a store can still fail, and is
 // taken back then.
 func (s *Server) apply(ctx context.Context, p *plan) error {
-	if err := s.endRestocked(ctx, p.restock); err != nil {
+	if err := s.endForNewStore(ctx, p.newStore); err != nil {
 		return err
 	}
 	s.endLeaving(ctx, p.leave)
@@ -100,7 +100,7 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 		s.recall(name)
 	}
 	s.settle(p)
-	for _, k := range p.restock {
+	for _, k := range p.newStore {
 		k.DropDrain() // there is one drain to a profile
 	}
 	for _, k := range p.begin {
@@ -110,7 +110,7 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 	for _, k := range slices.Concat(p.stay, p.move) {
 		k.configure(p.of(k.name))
 	}
-	for _, k := range p.restock {
+	for _, k := range p.newStore {
 		if err := s.stores.give(k.store, k.name); err != nil {
 			k.log.Warn("the old store was not closed well", "err", err)
 		}
@@ -122,9 +122,9 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// endRestocked ends the profiles that get another store, and brings all that the
+// endForNewStore ends the profiles that get another store, and brings all that the
 // journal has of them to the old one. If that fails, they go on as they were.
-func (s *Server) endRestocked(ctx context.Context, list []*keeper) error {
+func (s *Server) endForNewStore(ctx context.Context, list []*keeper) error {
 	for i, k := range list {
 		k.stop()
 		if err := k.emptyWithin(ctx, emptyTime); err != nil {
@@ -182,7 +182,7 @@ func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 		}
 		k.Hold(true)
 	}
-	for _, k := range slices.Concat(p.leave, p.restock) {
+	for _, k := range slices.Concat(p.leave, p.newStore) {
 		old = append(old, k.Port())
 	}
 	for _, k := range p.move {

@@ -143,7 +143,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.helpers.Go(func() { s.successor.Finish(ctx, s.runtimes(), s.o.Succession.Version, s.opened, s.log, answerHandoff) })
 	s.departLeft(ctx)
-	s.serveAdmin(s.adminDoor())
+	s.serveAdmin(s.adminListener())
 	s.helpers.Go(s.serveControl)
 	stopJanitor, err := s.startJanitor(ctx)
 	if err != nil {
@@ -153,8 +153,8 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		s.stop()
-	case <-s.house.hopeless:
-		err = s.whyHopeless()
+	case <-s.house.allFailed:
+		err = s.whyAllFailed()
 		s.stop()
 	}
 	stopJanitor()
