@@ -48,7 +48,7 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 		ToDurable: newHistogram(LatencyBounds), ToSent: newHistogram(LatencyBounds), Groups: newHistogram(groupBounds),
 		UDP: rt.port.Load().UDP().Stats(), Streams: rt.port.Load().Stats(), Runner: rt.o.Runner.Stats(),
 	}
-	s.Up, s.Why = rt.stage.get()
+	s.Up, s.Why = rt.Stage()
 	s.Store = rt.StoreState()
 	s.Queue = rt.Queue(&s.Runner)
 	if l := rt.loop.Load(); l != nil {

@@ -158,6 +158,7 @@ func (l *loop) soon(now, next time.Time) time.Time {
 	return next
 }
 
+// answerAsks runs what is to be run between two steps.
 func (l *loop) answerAsks() {
 	for {
 		select {

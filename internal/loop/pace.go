@@ -145,7 +145,8 @@ func brakeAt(lag, bound time.Duration) float64 {
 // batches has no say.
 const brakeTime = 2 * time.Second
 
-// brake holds the loop back. The drain sets it, the loop obeys.
+// brake is the backpressure of the drain on the loop: the drain sets it, the loop
+// obeys.
 type brake struct {
 	ratio atomic.Int64 // time to leave per time worked, in thousandths
 	ends  atomic.Int64 // when it ends, in ns since 1970

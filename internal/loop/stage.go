@@ -1,8 +1,6 @@
 package loop
 
-import (
-	"sync"
-)
+import "sync"
 
 // stage says whether a profile serves players, and if not, what it waits for.
 type stage struct {
@@ -28,17 +26,13 @@ func (s *stage) ready() {
 	s.once.Do(func() { close(s.upped) })
 }
 
-// get returns whether the profile serves players, and "ready" or what it waits
-// for.
-func (s *stage) get() (up bool, why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.isUp, s.why
-}
-
 // Stage returns whether the profile serves players, and "ready" or what it waits
 // for.
-func (rt *Runtime) Stage() (up bool, why string) { return rt.stage.get() }
+func (rt *Runtime) Stage() (up bool, why string) {
+	rt.stage.mu.Lock()
+	defer rt.stage.mu.Unlock()
+	return rt.stage.isUp, rt.stage.why
+}
 
 // Failed says why the profile does not run at present.
 func (rt *Runtime) Failed(why string) { rt.stage.set(why) }

@@ -12,8 +12,9 @@ import (
 	"wamble/runner"
 )
 
-// storewatch knows whether the store can be asked. Whoever meets an error tells
-// it; it looks for itself, and tells the profile and the log.
+// storewatch knows whether the store can be asked. Whoever meets an error reports
+// it as a doubt; the storewatch then asks the store itself, and tells the profile
+// and the log what changed.
 type storewatch struct {
 	rt      *Runtime
 	doubts  chan error
