@@ -57,11 +57,12 @@ var rooms = []room{
 	{name: "internal/journal", may: []string{"internal/store", "internal/intent", "runner", "."}, tests: []string{"internal/store/postgres", "internal/store/sqlite", "runner/pebblestore"}},
 	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/predict", "internal/spectate", "internal/link", "internal/journal", "internal/intent", "internal/pack", "internal/config", "wire", "chess", ".", "internal/access", "internal/reward"}, tests: []string{"internal/tape"}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "internal/store", "wire", "chess", "."}, also: []string{"unsafe"}},
-	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "runner/pebblestore", "wire", "web", ".", "internal/access", "internal/tape"}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
+	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "runner/pebblestore", "wire", "web", ".", "internal/access", "internal/tape", "internal/observe", "internal/loop"}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
 	{name: "internal/tape", may: []string{"internal/profile", "internal/pack"}, tests: []string{"internal/config", "wire", "."}},
-	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"internal/journal", "internal/intent", "runner", "runner/pebblestore", "client", "chess", "."}},
-	{name: "internal/handoff"},
+	{name: "internal/handoff", may: []string{"internal/loop", "internal/profile", "internal/transport", "internal/config", "runner", "."}, tests: []string{"internal/journal", "internal/store/sqlite", "wire"}},
+	{name: "internal/loop", may: []string{"internal/profile", "internal/tape", "internal/transport", "internal/link", "internal/journal", "internal/config", "internal/store", "internal/store/schema", "runner", "."}, tests: []string{"internal/store/sqlite"}},
+	{name: "internal/observe", may: []string{"internal/loop", "internal/transport", "internal/config", "runner", "."}, tests: []string{"internal/profile"}},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
@@ -71,7 +72,7 @@ var rooms = []room{
 	{name: "internal/transport", may: []string{"wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
 	{name: "client", may: []string{"internal/link", "internal/transport", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/link", "internal/transport", "wire", "."}},
-	{name: "cmd/wamble", may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "runner/pebblestore", "wire", "chess", ".", "internal/tape"}, tests: []string{"internal/store", "internal/intent", "internal/store/sqlite", "internal/profile"}},
+	{name: "cmd/wamble", may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "runner/pebblestore", "wire", "chess", ".", "internal/tape", "internal/observe"}, tests: []string{"internal/store", "internal/intent", "internal/store/sqlite", "internal/profile"}},
 }
 
 // nowhere lists what no non-test file may import, with everything below it and

@@ -19,7 +19,6 @@ starts it by itself; it prints its address and ends with its standard input.`,
 		Example: "  wamble bench echo",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			calm() // as a server is
 			e, err := loader.OpenEcho(netip.AddrPortFrom(netip.IPv6Unspecified(), 0))
 			if err != nil {
 				return err

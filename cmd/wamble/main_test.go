@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"wamble": main, "calmly": calmly})
+	testscript.Main(m, map[string]func(){"wamble": main})
 }
 
 // TestScripts runs every command line of testdata/script against the real

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wamble/internal/config"
+	"wamble/internal/observe"
 	"wamble/internal/server"
 )
 
@@ -31,7 +32,6 @@ as 'wamble reload' does.`,
   wamble serve --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			calm()
 			sockets, err := activated()
 			if err != nil {
 				return err
@@ -66,7 +66,7 @@ func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error)
 		return server.Options{}, fmt.Errorf("there is no profile %q; 'wamble config show' lists them", name)
 	}
 	return server.Options{
-		Config: c, Profile: flags.profile, Dir: dir, Log: server.NewLog(cmd.ErrOrStderr(), c),
+		Config: c, Profile: flags.profile, Dir: dir, Log: observe.NewLog(cmd.ErrOrStderr(), c),
 		Load: func() (*config.Config, error) { return readAgain(flags.config, c.File) },
 	}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/handoff"
 	"wamble/internal/server"
 )
 
@@ -158,7 +159,7 @@ func showReload(r *server.Reloaded) string {
 }
 
 // showHandoff says how the process came to its image.
-func showHandoff(h *server.Handoff) string {
+func showHandoff(h *handoff.Result) string {
 	switch {
 	case h == nil:
 		return "none since the start"

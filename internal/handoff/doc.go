@@ -4,12 +4,18 @@
 //
 // Its nouns, and the files that bear their names:
 //
-//   - an Inheritance is what the next image gets: descriptors by name, state
-//     files by profile, and a Note (inheritance.go, note.go); environment.go is
-//     its form in environment variables;
+//   - Leave is the old image: the steps of a handoff in their order, and how they
+//     are taken back (leave.go); a Server is what it needs of the server that runs;
+//   - a Successor is the new image: it adopts the states, and says how the handoff
+//     ended in a Result (succeed.go);
+//   - Serve is the life of a process, with the way back to the old image (serve.go);
+//   - an Inheritance is what the new image gets: descriptors by name, state files
+//     by profile, and a Note (inheritance.go, sockets.go, note.go); environment.go
+//     is its form in environment variables;
 //   - a File is the state of one profile on disk (statefile.go);
-//   - an ExportStatus says why there is nothing to inherit (export.go);
-//   - Check runs a binary in check mode, Exec becomes it (check.go, exec_unix.go).
+//   - an ExportStatus says why nothing was handed over (export.go);
+//   - Check runs a binary in check mode, whose answer is a Verdict; Exec becomes it
+//     (check.go, exec_unix.go).
 //
 // # The variables
 //
@@ -24,14 +30,20 @@
 //
 // # Who does what
 //
-//	old image                                    new image
-//	Check: the new binary, once, in check mode
-//	Create: room for the states
-//	freeze, write the states
-//	Exec ──────────────────────────────────────▶ Inherit: read and clear the variables
-//	  │ fails: it thaws; nothing was closed      adopt, unlink the states, answer
-//	  ◀──────────────────────────────────────────  │ cannot: Exec of the old binary,
+//	old image: Leave                             new image: Serve
+//	check    the new binary, in check mode
+//	files    room for the states
+//	sockets  descriptors that stay open
+//	flush    the journal's memory; the drain stops
+//	hush     HTTP and control socket come to rest
+//	slim     memory is given back
+//	freeze   the loops rest: nothing is read
+//	state    the states are written
+//	exec ──────────────────────────────────────▶ Inherit: read and clear the variables
+//	  │ fails: stay; nothing was closed          Begin, Adopt: the states, beside the journal
+//	  ◀────────────────────────────────────────    │ fails: retreat, exec of the old binary
 //	                                               ▼ through a descriptor kept open
+//	                                             the loops run; Finish: remove the states, answer
 //
 // # Invariants
 //

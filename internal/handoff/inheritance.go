@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 )
 
 // Inheritance is what one image of the process leaves to the next.
@@ -14,6 +15,26 @@ type Inheritance struct {
 	Listeners map[string]int    // by the names of doc.go
 	States    map[string]string // paths, by profile
 	Note      Note
+
+	tidy func() // collects garbage again; nil: it is collected
+}
+
+// Lap notes a phase that ends now, and returns when that is. Without an inheritance
+// there is nothing to note.
+func (h *Inheritance) Lap(name string, since time.Time) time.Time {
+	now := time.Now()
+	if h != nil {
+		h.Note.Add(name, now.Sub(since))
+	}
+	return now
+}
+
+// collectGarbage undoes holdGarbage.
+func (h *Inheritance) collectGarbage() {
+	if h.tidy != nil {
+		h.tidy()
+		h.tidy = nil
+	}
 }
 
 // HTTP, Admin and Control name listeners.

@@ -44,13 +44,6 @@ func (n *Note) Add(name string, took time.Duration) {
 	n.Phases = append(n.Phases, Phase{name, took})
 }
 
-// Lap notes a phase that ends now, and returns when that is.
-func (n *Note) Lap(name string, since time.Time) time.Time {
-	now := time.Now()
-	n.Add(name, now.Sub(since))
-	return now
-}
-
 func (n Note) encode() (string, error) {
 	n.Failure = n.Failure[:min(len(n.Failure), maxFailure)]
 	text, err := json.Marshal(n)

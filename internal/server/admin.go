@@ -2,47 +2,19 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"log/slog"
 	"net"
-	"net/http"
-	"net/netip"
-	"os"
 	"path/filepath"
-	"strings"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"wamble/internal/config"
-	"wamble/internal/transport"
+	"wamble/internal/observe"
 )
 
-// adminDoor is the admin listener: metrics and what else only the host may see.
-// Health is open; the rest needs the token, and a Host that is an address or
-// localhost, so that no page of the web can reach it through a name of its own.
-type adminDoor struct {
+// adminListener is the admin listener, and where the configuration wants it.
+type adminListener struct {
+	*observe.Admin
 	configured string // admin-listen
-	listener   *net.TCPListener
-	web        *http.Server
-	porter     *transport.Pauser // between them
-	token      [sha256.Size]byte // of the token
 }
-
-// The limits of the admin listener.
-const (
-	adminConns   = 64
-	adminBody    = 64 << 10
-	adminHeaders = 8 << 10
-	minToken     = 16 // characters
-)
 
 // openAdmin binds the admin listener.
 func (s *Server) openAdmin() error {
@@ -51,17 +23,22 @@ func (s *Server) openAdmin() error {
 		return err
 	}
 	s.house.admin = d
-	s.closers = append(s.closers, func() error { return s.adminDoor().close() })
+	s.closers = append(s.closers, func() error {
+		if d := s.adminListener(); d != nil {
+			return d.Close()
+		}
+		return nil
+	})
 	return nil
 }
 
 // bindAdmin returns the admin listener that a configuration wants, or nil.
-func (s *Server) bindAdmin(c *config.Config) (*adminDoor, error) {
+func (s *Server) bindAdmin(c *config.Config) (*adminListener, error) {
 	address := c.Server.AdminListen
 	if address == "" {
 		return nil, nil
 	}
-	token, err := adminToken(s.tokenFile(c))
+	o, err := s.adminOptions(c)
 	if err != nil {
 		return nil, err
 	}
@@ -69,74 +46,12 @@ func (s *Server) bindAdmin(c *config.Config) (*adminDoor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without", err)
 	}
-	d := &adminDoor{configured: address, listener: l.(*net.TCPListener)}
-	d.furnish(s, token)
-	return d, nil
+	return &adminListener{observe.NewAdmin(l.(*net.TCPListener), o), address}, nil
 }
 
-// furnish gives the listener its pages and its token.
-func (d *adminDoor) furnish(s *Server, token string) {
-	d.token = sha256.Sum256([]byte(token))
-	mux := health(s.readiness)
-	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
-	mux.Handle("/console/", d.console(s))
-	mux.Handle("GET /metrics", d.secured(promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{})))
-	d.web = &http.Server{
-		Handler: http.MaxBytesHandler(d.local(mux), adminBody), ReadHeaderTimeout: 30 * time.Second, ReadTimeout: time.Minute,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // mistakes of far ends
-	}
-	d.porter = transport.NewPauser(d.listener, d.web)
-}
-
-// local refuses requests whose Host is a name that somebody else may have pointed
-// at this address.
-func (d *adminDoor) local(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-		if err != nil && !strings.EqualFold(host, "localhost") {
-			plain(w, http.StatusMisdirectedRequest, "ask for this page by its address, or as localhost\n")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// secured asks for the token.
-func (d *adminDoor) secured(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !bearer {
-			_, given, _ = r.BasicAuth()
-		}
-		if !d.knows(given) {
-			w.Header().Set("WWW-Authenticate", `Basic realm="wamble", charset="UTF-8"`)
-			plain(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password; admin-token-file says where it is, else it is in the data directory\n")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// knows reports whether a text is the token.
-func (d *adminDoor) knows(given string) bool {
-	sum := sha256.Sum256([]byte(given))
-	return subtle.ConstantTimeCompare(sum[:], d.token[:]) == 1
-}
-
-func (d *adminDoor) close() error {
-	if d == nil {
-		return nil
-	}
-	d.web.Close()
-	if err := d.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return err
-	}
-	return nil
+func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
+	token, err := observe.Token(s.tokenFile(c))
+	return observe.AdminOptions{Token: token, Ready: s.readiness, Profiles: s.runtimes, Console: s.console}, err
 }
 
 // tokenFile returns where the admin token is, and whether the server chose that.
@@ -147,41 +62,7 @@ func (s *Server) tokenFile(c *config.Config) (file string, own bool) {
 	return filepath.Join(s.dir, "admin-token"), true
 }
 
-// adminToken returns the token of a file. The server's own is made at the first
-// start.
-func adminToken(file string, own bool) (string, error) {
-	f, err := os.Open(file)
-	if own && errors.Is(err, fs.ErrNotExist) {
-		return newAdminToken(file)
-	}
-	if err != nil {
-		return "", fmt.Errorf("the admin token: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 4096))
-	if err != nil {
-		return "", fmt.Errorf("the admin token: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if len(token) < minToken {
-		return "", fmt.Errorf("the admin token in %s is shorter than %d characters", file, minToken)
-	}
-	return token, nil
-}
-
-func newAdminToken(file string) (string, error) {
-	var secret [32]byte
-	if _, err := rand.Read(secret[:]); err != nil {
-		return "", fmt.Errorf("the admin token: %w", err)
-	}
-	token := hex.EncodeToString(secret[:])
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("the admin token: %w", err)
-	}
-	return token, nil
-}
-
-func (s *Server) adminDoor() *adminDoor {
+func (s *Server) adminListener() *adminListener {
 	s.house.mu.RLock()
 	defer s.house.mu.RUnlock()
 	return s.house.admin
@@ -189,11 +70,11 @@ func (s *Server) adminDoor() *adminDoor {
 
 // Admin is the address of the admin listener, "" if it is off.
 func (s *Server) Admin() string {
-	d := s.adminDoor()
+	d := s.adminListener()
 	if d == nil {
 		return ""
 	}
-	return d.listener.Addr().String()
+	return d.Listener.Addr().String()
 }
 
 // AdminToken is the file with the token that opens the console.
@@ -203,13 +84,12 @@ func (s *Server) AdminToken() string {
 }
 
 // serveAdmin answers on the admin listener until that is closed.
-func (s *Server) serveAdmin(d *adminDoor) {
+func (s *Server) serveAdmin(d *adminListener) {
 	if d == nil {
 		return
 	}
 	s.helpers.Go(func() {
-		err := d.web.Serve(d.porter.Listen(adminConns, adminConns))
-		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		if err := d.Serve(); err != nil {
 			s.log.Error("the admin listener has ended", "err", err)
 		}
 	})
@@ -217,38 +97,31 @@ func (s *Server) serveAdmin(d *adminDoor) {
 
 // planAdmin prepares the admin listener for a reload: bound, or nil where it is
 // to be off. One whose address stays is taken over.
-func (s *Server) planAdmin(c *config.Config) (*adminDoor, error) {
-	old := s.adminDoor()
+func (s *Server) planAdmin(c *config.Config) (*adminListener, error) {
+	old := s.adminListener()
 	if old == nil || old.configured != c.Server.AdminListen {
 		return s.bindAdmin(c)
 	}
-	token, err := adminToken(s.tokenFile(c))
+	o, err := s.adminOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	file, err := transport.Duplicate(old.listener)
+	renewed, err := old.Renew(o)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	l, err := net.FileListener(file)
-	if err != nil {
-		return nil, fmt.Errorf("the admin listener: %w", err)
-	}
-	d := &adminDoor{configured: old.configured, listener: l.(*net.TCPListener)}
-	d.furnish(s, token)
-	return d, nil
+	return &adminListener{renewed, old.configured}, nil
 }
 
-// drop closes a door that was prepared in vain.
-func (d *adminDoor) drop() {
+// drop closes a listener that was prepared in vain.
+func (d *adminListener) drop() {
 	if d != nil {
-		d.listener.Close()
+		d.Listener.Close()
 	}
 }
 
-// setAdmin lets the new door take the place of the old.
-func (s *Server) setAdmin(d *adminDoor) {
+// setAdmin lets the new admin listener take the place of the old.
+func (s *Server) setAdmin(d *adminListener) {
 	s.house.mu.Lock()
 	old := s.house.admin
 	s.house.admin = d
@@ -260,9 +133,6 @@ func (s *Server) setAdmin(d *adminDoor) {
 	s.helpers.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), retireTime)
 		defer cancel()
-		if old.web.Shutdown(ctx) != nil {
-			old.web.Close()
-		}
-		old.listener.Close()
+		old.Retire(ctx)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wamble/internal/observe"
 )
 
 // TestAdmin: the metrics need the token, and a Host that nobody else can have
@@ -113,9 +115,9 @@ func TestAdminLimits(t *testing.T) {
 			return false
 		}
 		held = append(held, c)
-		return len(held) == adminConns
+		return len(held) == observe.AdminConns
 	})
 	if got := answer("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); got != "" {
-		t.Errorf("connection %d was answered: %.80q", adminConns+1, got)
+		t.Errorf("connection %d was answered: %.80q", observe.AdminConns+1, got)
 	}
 }

@@ -10,14 +10,16 @@ import (
 	"wamble"
 	"wamble/internal/access"
 	"wamble/internal/journal"
+	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/internal/readapi"
+	"wamble/runner"
 )
 
 // api is the routes for readers: docs/http.md.
-func (rt *runtime) api() http.Handler {
+func (s *Server) api(k *keeper) http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: rt.name, Store: library{rt.store, rt}, Admit: rt.admit, Counts: rt.counts, Feed: feed{rt}, Now: time.Now,
+		Profile: k.name, Store: library{k.store, k.Runtime}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Now: time.Now,
 	})
 }
 
@@ -25,22 +27,29 @@ func (rt *runtime) api() http.Handler {
 // after a handoff is there in a moment.
 const startTime = 5 * time.Second
 
-// soonLoop returns the loop, or nil if there is none soon.
-func (rt *runtime) soonLoop(ctx context.Context) *loop {
-	rt.stage.soon(ctx, startTime)
-	return rt.loop.Load()
+// soon runs f between two steps, as soon as the profile was up for the first time.
+func (k *keeper) soon(ctx context.Context, f func(p *profile.Profile)) error {
+	start, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	select {
+	case <-k.Up():
+	case <-start.Done():
+	}
+	if !k.Do(ctx, f) {
+		return readapi.ErrStarting
+	}
+	return nil
 }
 
 // admit asks the profile about a reader.
-func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
+func (k *keeper) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
 	wanted := make([]access.Right, len(rights))
 	for i, r := range rights {
 		wanted[i] = access.Right(r)
 	}
-	l := rt.soonLoop(ctx)
 	var denied *wamble.Denied
-	if l == nil || !l.do(ctx, func() { denied = l.life.profile.Admits(profile.Reader(who), wanted) }) {
-		return readapi.ErrStarting
+	if err := k.soon(ctx, func(p *profile.Profile) { denied = p.Admits(profile.Reader(who), wanted) }); err != nil {
+		return err
 	}
 	if denied != nil {
 		return denied
@@ -49,34 +58,32 @@ func (rt *runtime) admit(ctx context.Context, who readapi.Who, rights []readapi.
 }
 
 // counts looks at the profile between two steps.
-func (rt *runtime) counts(ctx context.Context) (readapi.Counts, error) {
-	l := rt.soonLoop(ctx)
-	var c readapi.Counts
-	if l == nil || !l.do(ctx, func() {
-		p := l.life.profile
+func (k *keeper) counts(ctx context.Context) (c readapi.Counts, err error) {
+	err = k.soon(ctx, func(p *profile.Profile) {
 		stats, gauges := p.Stats(), p.Gauges()
 		c = readapi.Counts{
 			Players: gauges.LivePlayers, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
 		}
-	}) {
-		return readapi.Counts{}, readapi.ErrStarting
-	}
-	return c, nil
+	})
+	return c, err
 }
 
 // feed is the finished games of a profile, as they stand in the journal's outbox.
-type feed struct{ rt *runtime }
+type feed struct {
+	k      *keeper
+	runner *runner.Runner
+}
 
 // Name is the beginning of the journal's: another journal has other numbers.
 func (f feed) Name() string {
-	id := f.rt.runner.JournalID()
+	id := f.runner.JournalID()
 	return hex.EncodeToString(id[:4])
 }
 
-func (f feed) End() uint64 { return journal.FeedEnd(f.rt.runner) }
+func (f feed) End() uint64 { return journal.FeedEnd(f.runner) }
 
 func (f feed) Read(after uint64, limit int) ([]readapi.Ended, uint64, bool, error) {
-	rows, upTo, gone, err := journal.ReadFeed(f.rt.runner, f.rt.name, after, limit)
+	rows, upTo, gone, err := journal.ReadFeed(f.runner, f.k.name, after, limit)
 	games := make([]readapi.Ended, len(rows))
 	for i, r := range rows {
 		games[i] = readapi.Ended{
@@ -86,21 +93,21 @@ func (f feed) Read(after uint64, limit int) ([]readapi.Ended, uint64, bool, erro
 	return games, upTo, gone, err
 }
 
-func (f feed) Changed() <-chan struct{} { return f.rt.help.games.wait() }
+func (f feed) Changed() <-chan struct{} { return f.k.games.wait() }
 
-// bell wakes all who wait for something. Its zero value is ready.
-type bell struct {
-	mu    sync.Mutex
-	next  chan struct{}
-	stuck bool
+// broadcast wakes all who wait for something. Its zero value is ready.
+type broadcast struct {
+	mu      sync.Mutex
+	next    chan struct{}
+	stopped bool
 }
 
-// wait returns a channel that is closed at the next ring; nil when the bell is
-// stuck.
-func (b *bell) wait() <-chan struct{} {
+// wait returns a channel that is closed at the next send; nil when the broadcast
+// is stopped.
+func (b *broadcast) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stuck {
+	if b.stopped {
 		return nil
 	}
 	if b.next == nil {
@@ -109,7 +116,7 @@ func (b *bell) wait() <-chan struct{} {
 	return b.next
 }
 
-func (b *bell) ring() {
+func (b *broadcast) send() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.next != nil {
@@ -118,10 +125,38 @@ func (b *bell) ring() {
 	}
 }
 
-// stick rings for the last time, unless it is undone.
-func (b *bell) stick(stuck bool) {
+// stop sends for the last time, until it is undone.
+func (b *broadcast) stop(stopped bool) {
 	b.mu.Lock()
-	b.stuck = stuck
+	b.stopped = stopped
 	b.mu.Unlock()
-	b.ring()
+	b.send()
+}
+
+// library is what readers read: the store, and for a board that is in memory
+// what the profile knows, which is newer. Nothing undurable is shown.
+type library struct {
+	*Shared
+	rt *loop.Runtime
+}
+
+// Board returns a board of the profile as it stands, or as the store has it. The
+// store also knows the handles of players who are not in memory; while it is
+// away they are missing.
+func (l library) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
+	live, ok := l.rt.Board(ctx, id)
+	stored, err := l.Shared.Board(ctx, id)
+	if !ok {
+		return stored, err
+	}
+	handles := map[wamble.SessionID]string{}
+	for _, m := range stored.Moves {
+		handles[m.Session] = m.Handle
+	}
+	for i := range live.Moves {
+		if m := &live.Moves[i]; m.Handle == "" {
+			m.Handle = handles[m.Session]
+		}
+	}
+	return live, nil
 }

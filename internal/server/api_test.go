@@ -104,7 +104,7 @@ func TestStopWithReaders(t *testing.T) {
 	answered := make(chan string, 1)
 	go func() { answered <- fetch(t, url) }()
 	until(t, "the reader waits", func() bool {
-		games := &s.runtime().help.games
+		games := &s.first().games
 		games.mu.Lock()
 		defer games.mu.Unlock()
 		return games.next != nil

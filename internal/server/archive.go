@@ -14,7 +14,7 @@ func (s *Server) archive(ctx context.Context, o Order) (Obeyed, error) {
 	}
 	s.log.Info("the host ends a game", "board", o.Board)
 	return s.each(o.Profile, func(k *keeper) (uint64, error) {
-		before, after, err := k.say(ctx, &profile.Archive{Board: o.Board})
+		before, after, err := k.Tell(ctx, &profile.Archive{Board: o.Board})
 		return after.Archived - before.Archived, err
 	})
 }

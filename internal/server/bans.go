@@ -14,13 +14,13 @@ type bannedRow struct {
 func (s *Server) bans() []bannedRow {
 	rows, now := []bannedRow{}, time.Now()
 	for _, k := range s.keepers() {
-		k.help.word.Lock()
-		for _, b := range k.help.standing.Bans {
+		k.word.Lock()
+		for _, b := range k.standing.Bans {
 			if b.Until.IsZero() || now.Before(b.Until) {
 				rows = append(rows, bannedRow{Profile: k.name, Whom: b.Whom, Text: b.Text, Until: b.Until})
 			}
 		}
-		k.help.word.Unlock()
+		k.word.Unlock()
 	}
 	return rows
 }

@@ -35,13 +35,13 @@ func (s *Server) checkCertificates(c *config.Config) error {
 	return nil
 }
 
-// renewCertificate reads the certificate of a runtime again. A file that has
+// renewCertificate reads the certificate of a profile again. A file that has
 // become bad since it was checked leaves the old one in use.
-func (rt *runtime) renewCertificate(cfg *config.Profile) {
+func (k *keeper) renewCertificate(cfg *config.Profile) {
 	c, err := certificateOf(cfg)
 	if err != nil {
-		rt.log.Error("the old certificate stays in use", "err", err)
+		k.log.Error("the old certificate stays in use", "err", err)
 		return
 	}
-	rt.port.Load().Secure(c)
+	k.Port().Secure(c)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"wamble/internal/observe"
 	"wamble/web"
 )
 
@@ -34,7 +35,7 @@ type look struct {
 // looks is the one table of it.
 var looks = []look{
 	{"status", func(ctx context.Context, s *Server) (any, error) { return s.Status(ctx), nil }},
-	{"vitals", func(ctx context.Context, s *Server) (any, error) { return s.vitals(ctx), nil }},
+	{"vitals", func(ctx context.Context, s *Server) (any, error) { return observe.LookAt(ctx, s.runtimes()), nil }},
 	{"dead-letters", func(ctx context.Context, s *Server) (any, error) { return listDead(ctx, s, nil) }},
 	{"bans", func(_ context.Context, s *Server) (any, error) { return s.bans(), nil }},
 	{"log", func(_ context.Context, s *Server) (any, error) { return s.tail(), nil }},
@@ -54,9 +55,7 @@ var acts = []string{
 func actOf(name string) (verb, bool) {
 	if name == handoffVerb {
 		return verb{name, HandoffTime, func(ctx context.Context, s *Server, _ json.RawMessage) (any, error) {
-			l := s.newLeaving("")
-			l.asked = 1 // this request
-			return struct{}{}, s.handOff(ctx, l, nil)
+			return struct{}{}, s.handOff(ctx, "", nil, 1) // this request waits for it
 		}}, true
 	}
 	i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })
@@ -67,24 +66,24 @@ func actOf(name string) (verb, bool) {
 }
 
 // console serves the console of the host.
-func (d *adminDoor) console(s *Server) http.Handler {
+func (s *Server) console(knows func(token string) bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /console/", web.Console())
 	for _, l := range looks {
-		mux.Handle("GET /console/api/"+l.name, d.bearer(func(w http.ResponseWriter, r *http.Request) {
+		mux.Handle("GET /console/api/"+l.name, bearer(knows, func(w http.ResponseWriter, r *http.Request) {
 			v, err := l.at(r.Context(), s)
 			answerJSON(w, v, err)
 		}))
 	}
-	mux.Handle("POST /console/api/act/{verb}", d.bearer(s.act))
+	mux.Handle("POST /console/api/act/{verb}", bearer(knows, s.act))
 	return mux
 }
 
 // bearer lets through who sends the token as a bearer, from a page of ours.
-func (d *adminDoor) bearer(next http.HandlerFunc) http.Handler {
+func bearer(knows func(token string) bool, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || !d.knows(given) {
+		if !ok || !knows(given) {
 			refuseJSON(w, http.StatusUnauthorized, "the admin token is wanted, as bearer")
 			return
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"wamble/internal/observe"
+
 	"wamble"
 )
 
@@ -39,7 +41,7 @@ func (h *here) ask(method, path, body string, header ...string) (code int, answe
 // TestConsoleDoor: who may ask the console, and how.
 func TestConsoleDoor(t *testing.T) {
 	s := serve(t, Options{}, conf("")).ready()
-	token, err := adminToken(s.tokenFile(s.o.Config))
+	token, err := observe.Token(s.tokenFile(s.o.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestConsoleDoor(t *testing.T) {
 // refused when it cannot be noted.
 func TestAudit(t *testing.T) {
 	s := serve(t, Options{}, conf("")).ready()
-	token, err := adminToken(s.tokenFile(s.o.Config))
+	token, err := observe.Token(s.tokenFile(s.o.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,22 +140,10 @@ func TestActs(t *testing.T) {
 	}
 }
 
-// TestTail keeps the last lines, oldest first.
-func TestTail(t *testing.T) {
-	var l lastLines
-	for i := range tailLines + 3 {
-		l.Write([]byte(strings.Repeat("x", i) + "\n"))
-	}
-	all := l.all()
-	if len(all) != tailLines || len(all[0]) != 3 || len(all[tailLines-1]) != tailLines+2 {
-		t.Errorf("got %d lines from %d to %d", len(all), len(all[0]), len(all[len(all)-1]))
-	}
-}
-
 // TestBans: the console lists the bans that hold, until they are over or lifted.
 func TestBans(t *testing.T) {
 	s := serve(t, Options{}, conf("")).ready()
-	token, err := adminToken(s.tokenFile(s.o.Config))
+	token, err := observe.Token(s.tokenFile(s.o.Config))
 	if err != nil {
 		t.Fatal(err)
 	}

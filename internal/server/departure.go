@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"wamble"
+
 	"wamble/internal/config"
 	"wamble/internal/journal"
 )
@@ -12,31 +14,31 @@ import (
 // departure is a profile that runs no more, but of which the journal still has
 // something for its store: that is brought there without a listener.
 type departure struct {
-	*runtime
+	*keeper
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
 // Departing is a removed profile, for the status.
 type Departing struct {
-	Name  string  `json:"name"`
-	Store string  `json:"store"`
-	Depth uint64  `json:"queue_depth"`
-	Age   Seconds `json:"queue_age"`
+	Name  string         `json:"name"`
+	Store string         `json:"store"`
+	Depth uint64         `json:"queue_depth"`
+	Age   wamble.Seconds `json:"queue_age"`
 }
 
 // depart drains what is left of a profile whose loop has ended, and gives its
 // store back.
-func (s *Server) depart(rt *runtime) {
+func (s *Server) depart(k *keeper) {
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &departure{runtime: rt, cancel: cancel, done: make(chan struct{})}
+	d := &departure{keeper: k, cancel: cancel, done: make(chan struct{})}
 	s.house.mu.Lock()
 	s.house.departing = append(s.house.departing, d)
 	s.house.mu.Unlock()
 	go func() {
 		defer close(d.done)
-		d.drainAll(ctx)
-		d.dropDrain()
+		d.Depart(ctx)
+		d.DropDrain()
 		if err := s.stores.give(d.store, d.name); err != nil {
 			d.log.Warn("the store of a removed profile was not closed well", "err", err)
 		}
@@ -44,26 +46,6 @@ func (s *Server) depart(rt *runtime) {
 		defer s.house.mu.Unlock()
 		s.house.departing = slices.DeleteFunc(s.house.departing, func(other *departure) bool { return other == d })
 	}()
-}
-
-// drainAll tries until the store has everything, or ctx ends.
-func (d *departure) drainAll(ctx context.Context) {
-	d.stage.set("removed; its journal is being brought to the database")
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		err := d.prepareStore(ctx)
-		if err == nil {
-			err = d.emptyJournal(ctx)
-		}
-		if err == nil {
-			d.log.Info("the profile has left; the database has everything of it")
-			return
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		d.log.Warn("a removed profile waits for its database", "err", err)
-		wait(ctx, pause)
-	}
 }
 
 // recall ends the departure of a profile that is wanted again: from now on its
@@ -124,11 +106,11 @@ func (s *Server) departLeft(ctx context.Context) {
 				"profile", name, "messages", left)
 			continue
 		}
-		k, err := s.furnish(cfg, nil)
+		k, err := s.newKeeper(cfg, nil)
 		if err != nil {
 			s.log.Warn("the store of a profile that left cannot be opened", "profile", name, "err", err)
 			continue
 		}
-		s.depart(k.runtime)
+		s.depart(k)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wamble"
+	"wamble/internal/loop"
 	"wamble/internal/store/sqlite"
 	"wamble/runner/pebblestore"
 	"wamble/runner/runnertest"
@@ -24,10 +25,10 @@ func TestJournalFails(t *testing.T) {
 	c.play()
 	for round := range kills() {
 		c.more(t, 200)
-		before := s.runtime().life.Load()
+		before := s.life()
 		disk.FailAfter(round%4, syscall.EIO)
 		until(t, "the profile is made anew", func() bool {
-			l := s.runtime().life.Load()
+			l := s.life()
 			return l != nil && l != before
 		})
 	}
@@ -55,18 +56,18 @@ func TestDiskHangs(t *testing.T) {
 	c.more(t, 200)
 	held, release := disk.Hang()
 	<-held
-	look := func() snapshot { return s.runtime().look(t.Context()) }
+	look := func() loop.Figures { return s.first().Look(t.Context()) }
 	// What was durable before may still be on its way, then there is silence.
 	sent, steps := uint64(0), uint64(0)
 	until(t, "packets stop", func() bool {
 		now := look()
-		if now.link.Sent != sent {
-			sent, steps = now.link.Sent, now.stats.Steps
+		if now.Link.Sent != sent {
+			sent, steps = now.Link.Sent, now.Stats.Steps
 		}
-		return now.stats.Steps > steps+50
+		return now.Stats.Steps > steps+50
 	})
-	if now := look(); now.gauges.Held == 0 || now.link.Sent != sent {
-		t.Errorf("%d answers wait, %d packets left while the disk hung", now.gauges.Held, now.link.Sent-sent)
+	if now := look(); now.Gauges.Held == 0 || now.Link.Sent != sent {
+		t.Errorf("%d answers wait, %d packets left while the disk hung", now.Gauges.Held, now.Link.Sent-sent)
 	}
 	release()
 	c.more(t, 200)
@@ -95,8 +96,8 @@ func TestDiskFull(t *testing.T) {
 	}
 	until(t, "the database has everything", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 	stored := storedMoves(t, dir)
-	before := s.runtime().look(t.Context()).stats.Refused
-	until(t, "players are refused", func() bool { return s.runtime().look(t.Context()).stats.Refused > before+10 })
+	before := s.first().Look(t.Context()).Stats.Refused
+	until(t, "players are refused", func() bool { return s.first().Look(t.Context()).Stats.Refused > before+10 })
 	if got := storedMoves(t, dir); got != stored {
 		t.Errorf("%d moves were kept without room", got-stored)
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"wamble/internal/handoff"
 	"wamble/internal/transport"
 )
 
@@ -48,10 +49,10 @@ func (s *Server) obeyHandoff(conn net.Conn, line []byte) bool {
 
 // AskHandoff asks the server on a data directory to hand over, and returns what
 // the image says that has taken over.
-func AskHandoff(ctx context.Context, dir, binary string) (Handoff, error) {
+func AskHandoff(ctx context.Context, dir, binary string) (handoff.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, HandoffTime)
 	defer cancel()
-	var done Handoff
+	var done handoff.Result
 	err := Ask(ctx, dir, handoffVerb, HandoffWish{Binary: binary}, &done)
 	return done, err
 }

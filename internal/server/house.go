@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/loop"
 	"wamble/internal/tape"
 	"wamble/internal/transport"
 )
@@ -27,11 +28,11 @@ type house struct {
 	config    *config.Config
 	keepers   []*keeper // in the order of the configuration
 	departing []*departure
-	admin     *adminDoor // nil: it is off
-	reloaded  *Reloaded  // nil: not yet
+	admin     *adminListener // nil: it is off
+	reloaded  *Reloaded      // nil: not yet
 
-	hopeless chan struct{}
-	once     sync.Once // closes hopeless
+	allFailed chan struct{}
+	once      sync.Once // closes allFailed
 }
 
 // keeper returns that of a profile that runs, or nil.
@@ -78,7 +79,7 @@ func (s *Server) wanted(c *config.Config) ([]*config.Profile, error) {
 // openProfiles binds the sockets of all profiles, and then opens their stores.
 // Nothing runs yet.
 func (s *Server) openProfiles() error {
-	s.house.hopeless = make(chan struct{})
+	s.house.allFailed = make(chan struct{})
 	s.house.config = s.o.Config
 	profiles, err := s.wanted(s.o.Config)
 	if err != nil {
@@ -87,13 +88,13 @@ func (s *Server) openProfiles() error {
 	if err := conflicts(profiles); err != nil {
 		return err
 	}
-	ports, err := bindAll(profiles, newHarbour(), s.o.Inherited)
+	ports, err := bindAll(profiles, newOpenPorts(), s.o.Inherited)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.closeProfiles)
 	for _, cfg := range profiles {
-		k, err := s.furnish(cfg, ports[cfg.Name])
+		k, err := s.newKeeper(cfg, ports[cfg.Name])
 		if err != nil {
 			closePorts(ports)
 			return err
@@ -116,8 +117,8 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 	}
 }
 
-// furnish makes a runtime of a profile, with its store, on a port.
-func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, error) {
+// newKeeper makes a runtime of a profile, with its store, on a port.
+func (s *Server) newKeeper(cfg *config.Profile, port *transport.Port) (*keeper, error) {
 	words, err := s.readStanding(cfg.Name)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
@@ -126,16 +127,16 @@ func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, er
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
-	rt := &runtime{
-		name: cfg.Name, log: s.log.With("profile", cfg.Name), runner: s.runner, store: store, stage: newStage(),
-		tape: tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
-		help: help{heal: s.heal, dir: s.dir, stores: &s.stores, introduced: s.introduced, inline: s.o.Inline, draining: &s.house.draining, standing: words},
+	k := &keeper{
+		name: cfg.Name, log: s.log.With("profile", cfg.Name), store: store, dir: s.dir,
+		draining: &s.house.draining, standing: words, neverUp: s.checkAllFailed,
 	}
-	rt.cfg.Store(cfg)
-	rt.port.Store(port)
-	rt.watch = newStorewatch(rt)
-	rt.pace.Store, rt.pace.lag = store, rt.lag
-	return newKeeper(rt, s.lookForHope), nil
+	k.Runtime = loop.New(loop.Options{
+		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, StoreName: store.Name, InProcess: store.File != "", Port: port,
+		Record: tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
+		Heal:   s.heal, TruePorts: s.withTruePorts, Standing: k.told, Reservations: s.stores.reservations, Finished: k.games.send,
+	})
+	return k, nil
 }
 
 // tapeOf is the file of a profile's recording.
@@ -150,7 +151,7 @@ func (s *Server) tapeOf(profile string) string {
 func (s *Server) closeProfiles() error {
 	var errs []error
 	for _, k := range s.keepers() {
-		errs = append(errs, k.port.Load().Close(), s.stores.give(k.store, k.name))
+		errs = append(errs, k.Port().Close(), s.stores.give(k.store, k.name))
 	}
 	s.house.mu.Lock()
 	s.house.keepers = nil
@@ -159,17 +160,17 @@ func (s *Server) closeProfiles() error {
 }
 
 // serveWeb answers HTTP and WebSocket on a port until that is shut down.
-func (s *Server) serveWeb(rt *runtime, port *transport.Port) {
+func (s *Server) serveWeb(k *keeper, port *transport.Port) {
 	s.helpers.Go(func() {
-		if err := port.Serve(s.site(rt)); err != nil {
-			rt.log.Error("HTTP has ended", "err", err)
+		if err := port.Serve(s.site(k)); err != nil {
+			k.log.Error("HTTP has ended", "err", err)
 		}
 	})
 }
 
 // stop ends all profiles in order, at the same time.
 func (s *Server) stop() {
-	s.heir.cease()
+	s.cease()
 	s.house.changing.Lock()
 	defer s.house.changing.Unlock()
 	s.house.closed = true
@@ -180,19 +181,19 @@ func (s *Server) stop() {
 	for _, k := range s.keepers() {
 		stopping.Go(func() {
 			k.stop()
-			k.shut(ctx, patience > 0)
+			k.Shut(ctx, patience > 0)
 		})
 	}
 	stopping.Wait()
 	s.endDepartures(ctx)
 }
 
-// lookForHope ends Run when no profile could be started: whoever started the
+// checkAllFailed ends Run when no profile could be started: whoever started the
 // process is to know.
-func (s *Server) lookForHope() {
+func (s *Server) checkAllFailed() {
 	for _, k := range s.keepers() {
 		select {
-		case <-k.stage.upped:
+		case <-k.Up():
 			return
 		default:
 		}
@@ -200,10 +201,10 @@ func (s *Server) lookForHope() {
 			return
 		}
 	}
-	s.house.once.Do(func() { close(s.house.hopeless) })
+	s.house.once.Do(func() { close(s.house.allFailed) })
 }
 
-func (s *Server) whyHopeless() error {
+func (s *Server) whyAllFailed() error {
 	var errs []error
 	for _, k := range s.keepers() {
 		_, err := k.failures()
@@ -225,7 +226,7 @@ type Listening struct {
 func (s *Server) Profiles() []Listening {
 	var list []Listening
 	for _, k := range s.keepers() {
-		p := k.port.Load()
+		p := k.Port()
 		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Secure: p.Secured(), Store: k.store.Name})
 	}
 	return list
@@ -236,7 +237,7 @@ func (s *Server) Profiles() []Listening {
 func (s *Server) WaitReady(ctx context.Context) error {
 	for _, k := range s.keepers() {
 		select {
-		case <-k.stage.upped:
+		case <-k.Up():
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -254,35 +255,9 @@ func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for _, k := range s.keepers() {
-		l := k.loop.Load()
-		if l == nil {
-			continue // it starts
-		}
-		select {
-		case <-l.ended: // its keeper sees to it
-			continue
-		default:
-		}
-		if !l.do(ctx, func() {}) && ctx.Err() != nil {
+		if !k.Alive(ctx) {
 			return false
 		}
 	}
 	return true
-}
-
-// Pump runs one round of a profile's loop that is Inline: it waits for packets or
-// other work until the given time at most. It reports whether the profile has a
-// loop yet.
-func (s *Server) Pump(profile string, until time.Time) (bool, error) {
-	for _, k := range s.keepers() {
-		if l := k.loop.Load(); l != nil && k.name == profile {
-			l.pumping.Lock()
-			defer l.pumping.Unlock()
-			if l.until.IsZero() || until.Before(l.until) {
-				l.until = until
-			}
-			return true, l.pump()
-		}
-	}
-	return false, nil
 }

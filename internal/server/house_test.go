@@ -10,12 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"wamble/internal/config"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/sqlite"
-	"wamble/wire"
 )
 
 // three is a configuration with three profiles: two share a database, one has
@@ -92,43 +90,6 @@ func TestStartStatuses(t *testing.T) {
 	if got := bindError("a", syscall.EMFILE).(*StartError).Status; got != StartSocketError {
 		t.Errorf("too many open files: got %v", got)
 	}
-	for text, want := range map[string]StartStatus{
-		"": StartNone, "(defprofile a ((def port 1)))": StartDefaultRuntime,
-		"(defprofile a ((def port 1) (def advertise 1)))": StartOK,
-	} {
-		if got := startStatus(loadConf(t, text)); got != want {
-			t.Errorf("%s: got %v, want %v", text, got, want)
-		}
-	}
-}
-
-// TestPump: the same step without a loop of its own, round by round.
-func TestPump(t *testing.T) {
-	s := serve(t, Options{Inline: true}, conf("")).ready()
-	c, err := net.Dial("udp", s.Addresses().UDP.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	hello, err := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Write(hello); err != nil {
-		t.Fatal(err)
-	}
-	answer := make([]byte, wire.MaxPacket)
-	until(t, "the hello is answered", func() bool {
-		if _, err := s.Pump("default", time.Now().Add(time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
-		c.SetReadDeadline(time.Now().Add(time.Millisecond))
-		n, err := c.Read(answer)
-		return err == nil && n > 0
-	})
-	if ok, err := s.Pump("nobody", time.Now()); ok || err != nil {
-		t.Errorf("a profile that does not run was pumped: %v, %v", ok, err)
-	}
 }
 
 // TestCrash: a profile that panics is reported, dumped and started again; the
@@ -139,12 +100,9 @@ func TestCrash(t *testing.T) {
 	red, green := gather(t, "udp://"+s.Profiles()[0].UDP.String(), 4), gather(t, "udp://"+s.Profiles()[1].UDP.String(), 4)
 	red.play()
 	green.play()
-	for i, blow := range []func(rt *runtime){
-		func(rt *runtime) { rt.loop.Load().do(t.Context(), func() { panic("a test panics in the loop") }) },
-		func(rt *runtime) { rt.guard("a test", func() { panic("a test panics beside the loop") }) },
-	} {
+	for i := range 2 {
 		red.more(t, 50)
-		blow(s.runtime())
+		s.crash("a test panics in the loop")
 		until(t, "the profile has failed", func() bool { n, _ := s.keepers()[0].failures(); return n == i+1 })
 		green.more(t, 50)
 		red.more(t, 50)
@@ -162,7 +120,7 @@ func TestCrash(t *testing.T) {
 	if len(dumps) == 0 {
 		t.Fatal("there is no dump")
 	}
-	if text, err := os.ReadFile(dumps[0]); err != nil || !strings.Contains(string(text), "a test panics in the loop") || !strings.Contains(string(text), "house_test.go") {
+	if text, err := os.ReadFile(dumps[0]); err != nil || !strings.Contains(string(text), "a test panics in the loop") || !strings.Contains(string(text), "rig_test.go") {
 		t.Errorf("the dump tells neither why nor where: %v\n%s", err, text)
 	}
 	if info, err := os.Stat(dumps[0]); err != nil || info.Mode().Perm() != 0o600 {
@@ -177,9 +135,9 @@ func TestCrash(t *testing.T) {
 	green.verifyProfile(t, store, "green")
 }
 
-// TestHopeless: a server none of whose profiles can start says why and ends; if
+// TestAllFailed: a server none of whose profiles can start says why and ends; if
 // one can, the other is started again until it can too.
-func TestHopeless(t *testing.T) {
+func TestAllFailed(t *testing.T) {
 	db := pgtest.Migrated(t)
 	pgtest.Execute(t, db, `INSERT INTO schema_migrations (version, name) VALUES (99, '099_tomorrow.sql')`)
 	s := serve(t, Options{}, conf(postgresConf(db)))

@@ -14,6 +14,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/handoff"
+	"wamble/internal/observe"
 	"wamble/internal/watchtest"
 )
 
@@ -24,8 +25,8 @@ const asImage = "WAMBLE_TEST_IMAGE"
 
 // beImage is such a process. It says where it listens when it is ready.
 func beImage(dir string) {
-	heir := os.Getenv(handoff.HotReload) != "" && !strings.Contains(os.Getenv("WAMBLE_HANDOFF"), `"failure"`)
-	if heir {
+	successor := os.Getenv(handoff.HotReload) != "" && !strings.Contains(os.Getenv("WAMBLE_HANDOFF"), `"failure"`)
+	if successor {
 		makeTrouble(dir)
 	}
 	wishes := make(chan os.Signal, 1)
@@ -36,9 +37,9 @@ func beImage(dir string) {
 		if err != nil {
 			return Options{}, err
 		}
-		if trouble, _ := os.ReadFile(filepath.Join(dir, "trouble")); heir && string(trouble) == "panic" {
+		if trouble, _ := os.ReadFile(filepath.Join(dir, "trouble")); successor && string(trouble) == "panic" {
 			panic("trouble")
-		} else if heir && string(trouble) == "error" {
+		} else if successor && string(trouble) == "error" {
 			return Options{}, fmt.Errorf("trouble")
 		}
 		c, err := config.Load("test.conf", string(text), config.Params{})
@@ -52,10 +53,10 @@ func beImage(dir string) {
 			}
 			return config.Load("test.conf", string(text), config.Params{})
 		}
-		return Options{Config: c, Load: again, Dir: dir, Log: NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
+		return Options{Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
-		if heir {
+		if successor {
 			makeLateTrouble(dir)
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -156,7 +157,7 @@ func (i *image) write(name, text string) {
 }
 
 // handOff asks for a handoff, as the command does.
-func (i *image) handOff(binary string) (Handoff, error) {
+func (i *image) handOff(binary string) (handoff.Result, error) {
 	return AskHandoff(context.Background(), i.dir, binary)
 }
 

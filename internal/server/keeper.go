@@ -2,19 +2,37 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"wamble/internal/loop"
 )
 
-// keeper keeps one profile running: a runtime that cannot start, or that fails,
-// is reported and started anew from store and journal, after a pause that grows.
+// keeper supervises one profile: a runtime that cannot start, or that fails, is
+// reported and started anew from store and journal, after a pause that grows.
 // The other profiles do not notice.
 type keeper struct {
-	*runtime
-	cancel context.CancelFunc
-	done   chan struct{}
-	gaveUp func() // told when it failed before it was ever ready
+	*loop.Runtime
+	name  string
+	log   *slog.Logger
+	store *Shared
+	dir   string // for dumps
+
+	draining *atomic.Bool // of the server
+	word     sync.Mutex   // guards standing
+	standing standing
+	games    broadcast // sent when finished games have reached the store
+
+	cancel  context.CancelFunc
+	done    chan struct{}
+	neverUp func() // told when the profile failed before it was ever up
 
 	mu      sync.Mutex
 	fails   int
@@ -28,10 +46,6 @@ const (
 	lastRestart  = 30 * time.Second
 	calm         = time.Minute
 )
-
-func newKeeper(rt *runtime, gaveUp func()) *keeper {
-	return &keeper{runtime: rt, gaveUp: gaveUp}
-}
 
 // start runs the profile until stop. It may be started again then.
 func (k *keeper) start() {
@@ -65,7 +79,11 @@ func (k *keeper) keep(ctx context.Context) {
 			pause = firstRestart
 		}
 		k.report(err, pause)
-		wait(ctx, pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
 		pause = min(2*pause, lastRestart)
 	}
 }
@@ -74,10 +92,10 @@ func (k *keeper) keep(ctx context.Context) {
 func (k *keeper) attempt(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = newPanic("the start", v)
+			err = loop.NewPanic("the start", v)
 		}
 	}()
-	return k.run(ctx)
+	return k.Run(ctx)
 }
 
 func (k *keeper) report(err error, pause time.Duration) {
@@ -85,12 +103,12 @@ func (k *keeper) report(err error, pause time.Duration) {
 	k.fails++
 	k.lastErr = err
 	k.mu.Unlock()
-	k.stage.set(fmt.Sprintf("failed, to be started again: %v", err))
+	k.Failed(fmt.Sprintf("failed, to be started again: %v", err))
 	k.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", k.dump(err))
 	select {
-	case <-k.stage.upped:
+	case <-k.Up():
 	default:
-		k.gaveUp()
+		k.neverUp()
 	}
 }
 
@@ -99,4 +117,30 @@ func (k *keeper) failures() (n int, last error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.fails, k.lastErr
+}
+
+// mostDumps is how many dumps of one profile are kept.
+const mostDumps = 8
+
+// dump writes down what is known of a panic, and returns the file's name; "" if
+// there is nothing to write. Packets and tokens are not in it.
+func (k *keeper) dump(err error) string {
+	var p *loop.Panic
+	if !errors.As(err, &p) {
+		return ""
+	}
+	now := time.Now().UTC()
+	name := filepath.Join(k.dir, fmt.Sprintf("crash-%s-%s.txt", k.name, now.Format("20060102T150405.000")))
+	text := fmt.Sprintf("profile %s\ntime %s\n%v\n\n%s", k.name, now.Format(time.RFC3339Nano), err, p.Stack)
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		k.log.Warn("the dump could not be written", "err", err)
+		return ""
+	}
+	old, _ := filepath.Glob(filepath.Join(k.dir, "crash-"+k.name+"-*.txt"))
+	slices.Sort(old)
+	for len(old) > mostDumps {
+		os.Remove(old[0])
+		old = old[1:]
+	}
+	return name
 }

@@ -100,7 +100,7 @@ func TestReadOnlyStore(t *testing.T) {
 	c.more(t, 100)
 	pgtest.Execute(t, db, "ALTER DATABASE "+db.Name+" SET default_transaction_read_only = on;"+
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
-	until(t, "the server notices", func() bool { return s.runtime().watch.refuses.Load() })
+	until(t, "the server notices", func() bool { return s.first().StoreState().Refuses })
 	c.more(t, 300)
 	pgtest.Execute(t, db, "SET transaction_read_only = off; SET default_transaction_read_only = off;"+
 		"ALTER DATABASE "+db.Name+" RESET default_transaction_read_only;"+

@@ -18,16 +18,16 @@ import (
 // Everything that can fail is done while it is made: sockets are bound, stores
 // opened and asked. A plan that is dropped has changed nothing.
 type plan struct {
-	config  *config.Config
-	changes []config.Change
-	wanted  []*config.Profile
-	stay    []*keeper // with or without new options
-	move    []*keeper // go on with a port that is set up anew
-	restock []*keeper // end, and begin anew with another store
-	leave   []*keeper // are not wanted any more
+	config   *config.Config
+	changes  []config.Change
+	wanted   []*config.Profile
+	stay     []*keeper // with or without new options
+	move     []*keeper // go on with a port that is set up anew
+	newStore []*keeper // end, and begin anew with another store
+	leave    []*keeper // are not wanted any more
 
 	ports map[string]*transport.Port // for those that move or begin
-	begin map[string]*keeper         // new runtimes: added, or restocked
+	begin map[string]*keeper         // new runtimes: added, or with another store
 }
 
 // newPlan makes a plan, or says why the configuration cannot be reached from
@@ -44,10 +44,10 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	if err := conflicts(p.wanted); err != nil {
 		return nil, err
 	}
-	open := newHarbour()
+	open := newOpenPorts()
 	var bound []*config.Profile
 	for _, k := range s.keepers() {
-		open.add(k.cfg.Load(), k.port.Load())
+		open.add(k.Config(), k.Port())
 		if !slices.ContainsFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == k.name }) {
 			p.leave = append(p.leave, k)
 		}
@@ -60,7 +60,7 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	if p.ports, err = bindAll(bound, open, nil); err != nil {
 		return nil, err
 	}
-	if err := p.furnish(ctx, s); err != nil {
+	if err := p.build(ctx, s); err != nil {
 		p.drop(s)
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
 	effect := config.Strongest(p.changes, cfg.Name)
 	switch {
 	case err != nil || place.settings != k.store.settings:
-		p.restock = append(p.restock, k)
+		p.newStore = append(p.newStore, k)
 	case effect >= config.NewListener:
 		p.move = append(p.move, k)
 	default:
@@ -88,15 +88,15 @@ func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
 	return false
 }
 
-// furnish makes the runtimes that begin. A store that takes the place of another
+// build makes the runtimes that begin. A store that takes the place of another
 // must answer, and so must the one that it replaces.
-func (p *plan) furnish(ctx context.Context, s *Server) error {
+func (p *plan) build(ctx context.Context, s *Server) error {
 	for _, cfg := range p.wanted {
 		old := s.keeper(cfg.Name)
-		if old != nil && !slices.Contains(p.restock, old) {
+		if old != nil && !slices.Contains(p.newStore, old) {
 			continue
 		}
-		k, err := s.furnish(cfg, p.ports[cfg.Name])
+		k, err := s.newKeeper(cfg, p.ports[cfg.Name])
 		if err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (p *plan) summary() []string {
 	for _, c := range p.changes {
 		lines = append(lines, c.String())
 	}
-	for _, k := range p.restock {
+	for _, k := range p.newStore {
 		if !strings.Contains(strings.Join(lines, "\n"), k.name+": db") {
 			lines = append(lines, k.name+": store "+k.store.Name+" → "+p.begin[k.name].store.Name+" (store)")
 		}

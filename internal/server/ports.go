@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 
 	"wamble/internal/config"
@@ -54,52 +55,52 @@ func portOptions(cfg *config.Profile) transport.Options {
 	return o
 }
 
-// berth is where a socket is bound, as the configuration says it. Port 0, which
-// the kernel chooses, belongs to one profile.
-type berth struct {
+// socketAddress is where a socket is bound, as the configuration says it. Port 0,
+// which the kernel chooses, belongs to one profile.
+type socketAddress struct {
 	network string
 	address netip.Addr
 	port    uint16
 	profile string // of port 0
 }
 
-func newBerth(network string, cfg *config.Profile, address netip.Addr, port uint16) berth {
-	b := berth{network: network, address: address, port: port}
+func newSocketAddress(network string, cfg *config.Profile, address netip.Addr, port uint16) socketAddress {
+	a := socketAddress{network: network, address: address, port: port}
 	if port == 0 {
-		b.profile = cfg.Name
+		a.profile = cfg.Name
 	}
-	return b
+	return a
 }
 
-// berths returns where the two sockets of a profile are bound.
-func berths(cfg *config.Profile) (udp, tcp berth) {
+// socketAddresses returns where the two sockets of a profile are bound.
+func socketAddresses(cfg *config.Profile) (udp, tcp socketAddress) {
 	o := portOptions(cfg)
 	number := o.TCPPort
 	if number == 0 {
 		number = o.Address.Port()
 	}
-	return newBerth("udp", cfg, o.Address.Addr(), o.Address.Port()), newBerth("tcp", cfg, o.Address.Addr(), number)
+	return newSocketAddress("udp", cfg, o.Address.Addr(), o.Address.Port()), newSocketAddress("tcp", cfg, o.Address.Addr(), number)
 }
 
-// harbour is the ports that are open, by the berths of their sockets and by
+// openPorts is the ports that are open, by the addresses of their sockets and by
 // profile.
-type harbour struct {
-	at map[berth]*transport.Port
+type openPorts struct {
+	at map[socketAddress]*transport.Port
 	of map[string]*transport.Port
 }
 
-func newHarbour() harbour {
-	return harbour{map[berth]*transport.Port{}, map[string]*transport.Port{}}
+func newOpenPorts() openPorts {
+	return openPorts{map[socketAddress]*transport.Port{}, map[string]*transport.Port{}}
 }
 
-func (h harbour) add(cfg *config.Profile, p *transport.Port) {
-	udp, tcp := berths(cfg)
-	h.at[udp], h.at[tcp], h.of[cfg.Name] = p, p, p
+func (o openPorts) add(cfg *config.Profile, p *transport.Port) {
+	udp, tcp := socketAddresses(cfg)
+	o.at[udp], o.at[tcp], o.of[cfg.Name] = p, p, p
 }
 
 // bindAll opens the ports of profiles: on sockets that are open already where the
 // number stays, else on new ones. After an error none is open.
-func bindAll(profiles []*config.Profile, open harbour, inherited map[string]Sockets) (ports map[string]*transport.Port, err error) {
+func bindAll(profiles []*config.Profile, open openPorts, inherited map[string]Sockets) (ports map[string]*transport.Port, err error) {
 	ports = map[string]*transport.Port{}
 	defer func() {
 		if err != nil {
@@ -116,7 +117,7 @@ func bindAll(profiles []*config.Profile, open harbour, inherited map[string]Sock
 	return ports, nil
 }
 
-func bind(cfg *config.Profile, open harbour, inherited map[string]Sockets) (*transport.Port, error) {
+func bind(cfg *config.Profile, open openPorts, inherited map[string]Sockets) (*transport.Port, error) {
 	secret, err := certificateOf(cfg)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
@@ -128,7 +129,7 @@ func bind(cfg *config.Profile, open harbour, inherited map[string]Sockets) (*tra
 	return p, err
 }
 
-func bindPlain(cfg *config.Profile, open harbour, inherited map[string]Sockets) (*transport.Port, error) {
+func bindPlain(cfg *config.Profile, open openPorts, inherited map[string]Sockets) (*transport.Port, error) {
 	if s, ok := inherited[cfg.Name]; ok {
 		p, err := adopt(cfg, s)
 		if err != nil {
@@ -136,7 +137,7 @@ func bindPlain(cfg *config.Profile, open harbour, inherited map[string]Sockets) 
 		}
 		return p, nil
 	}
-	udp, tcp := berths(cfg)
+	udp, tcp := socketAddresses(cfg)
 	p, err := transport.Renew(open.at[udp], open.at[tcp], portOptions(cfg))
 	if old := open.of[cfg.Name]; old != nil && errors.Is(err, syscall.EADDRINUSE) {
 		// It may be the profile itself that has the number, on another address.
@@ -156,7 +157,7 @@ func adopt(cfg *config.Profile, s Sockets) (*transport.Port, error) {
 	if err != nil {
 		return nil, err
 	}
-	udp, tcp := berths(cfg)
+	udp, tcp := socketAddresses(cfg)
 	if got := p.Addr().Port(); udp.port != 0 && got != udp.port {
 		err = fmt.Errorf("the inherited UDP socket is bound to port %d, not to %d", got, udp.port)
 	} else if got := p.TCPAddr().Port(); tcp.port != 0 && got != tcp.port {
@@ -172,14 +173,14 @@ func adopt(cfg *config.Profile, s Sockets) (*transport.Port, error) {
 // conflicts finds two profiles that want one socket. A configuration from a file
 // was checked for that already.
 func conflicts(profiles []*config.Profile) error {
-	owner := map[berth]string{}
+	owner := map[socketAddress]string{}
 	for _, cfg := range profiles {
-		udp, tcp := berths(cfg)
-		for _, b := range []berth{udp, tcp} {
-			if other, taken := owner[b]; taken {
-				return &StartError{StartConflict, cfg.Name, fmt.Errorf("it has the %s port %d of profile %s", b.network, b.port, other)}
+		udp, tcp := socketAddresses(cfg)
+		for _, a := range []socketAddress{udp, tcp} {
+			if other, taken := owner[a]; taken {
+				return &StartError{StartConflict, cfg.Name, fmt.Errorf("it has the %s port %d of profile %s", a.network, a.port, other)}
 			}
-			owner[b] = cfg.Name
+			owner[a] = cfg.Name
 		}
 	}
 	return nil
@@ -192,3 +193,31 @@ func closePorts(ports map[string]*transport.Port) error {
 	}
 	return errors.Join(errs...)
 }
+
+// withTruePorts is a profile's configuration with the true ports of its neighbours:
+// of those whose ports the kernel has chosen, players are to be told that number.
+func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
+	if cfg.House == nil || !slices.ContainsFunc(cfg.House.Profiles, unnumbered) {
+		return cfg
+	}
+	house := *cfg.House
+	house.Profiles = slices.Clone(house.Profiles)
+	for i := range house.Profiles {
+		n := &house.Profiles[i]
+		k := s.keeper(n.Name)
+		if k == nil || !unnumbered(*n) {
+			continue
+		}
+		if port := k.Port(); port != nil {
+			n.Port = int(port.Addr().Port())
+			if n.WebSocketPath != "" && n.WebSocketPort == 0 {
+				n.WebSocketPort = int(port.TCPAddr().Port())
+			}
+		}
+	}
+	told := *cfg
+	told.House = &house
+	return &told
+}
+
+func unnumbered(n config.Neighbour) bool { return n.Port == 0 }

@@ -8,17 +8,19 @@ import (
 	"sync"
 	"time"
 
+	"wamble"
+
 	"wamble/internal/config"
-	"wamble/internal/profile"
+	"wamble/internal/observe"
 	"wamble/internal/transport"
 )
 
 // Reloaded is how a reload ended.
 type Reloaded struct {
-	Time    time.Time `json:"time"`
-	Took    Seconds   `json:"took"`
-	Error   string    `json:"error,omitempty"` // "": it was applied
-	Changes []string  `json:"changes"`         // one line each
+	Time    time.Time      `json:"time"`
+	Took    wamble.Seconds `json:"took"`
+	Error   string         `json:"error,omitempty"` // "": it was applied
+	Changes []string       `json:"changes"`         // one line each
 }
 
 // errNoLoader is returned by Reload when the server does not know where its
@@ -34,7 +36,7 @@ func (s *Server) Reload(ctx context.Context) (Reloaded, error) {
 	defer s.house.changing.Unlock()
 	began := time.Now()
 	changes, err := s.reload(ctx)
-	r := Reloaded{Time: began, Took: seconds(time.Since(began)), Changes: changes}
+	r := Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}
 	if err != nil {
 		r.Error, r.Changes = err.Error(), []string{}
 		s.log.Error("the reload was refused; nothing has changed", "err", err)
@@ -80,14 +82,16 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	s.setAdmin(admin)
-	s.configureLog(c)
+	if s.o.Log != nil {
+		observe.Configure(s.o.Log.Handler(), c)
+	}
 	return summary, nil
 }
 
 // apply does what was planned. Only the change of a store can still fail, and is
 // taken back then.
 func (s *Server) apply(ctx context.Context, p *plan) error {
-	if err := s.endRestocked(ctx, p.restock); err != nil {
+	if err := s.endForNewStore(ctx, p.newStore); err != nil {
 		return err
 	}
 	s.endLeaving(ctx, p.leave)
@@ -96,31 +100,31 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 		s.recall(name)
 	}
 	s.settle(p)
-	for _, k := range p.restock {
-		k.dropDrain() // there is one drain to a profile
+	for _, k := range p.newStore {
+		k.DropDrain() // there is one drain to a profile
 	}
 	for _, k := range p.begin {
-		s.serveWeb(k.runtime, k.port.Load())
+		s.serveWeb(k, k.Port())
 		k.start()
 	}
 	for _, k := range slices.Concat(p.stay, p.move) {
 		k.configure(p.of(k.name))
 	}
-	for _, k := range p.restock {
+	for _, k := range p.newStore {
 		if err := s.stores.give(k.store, k.name); err != nil {
 			k.log.Warn("the old store was not closed well", "err", err)
 		}
 	}
 	for _, k := range p.leave {
-		s.depart(k.runtime)
+		s.depart(k)
 	}
 	s.retire(old)
 	return nil
 }
 
-// endRestocked ends the profiles that get another store, and brings all that the
+// endForNewStore ends the profiles that get another store, and brings all that the
 // journal has of them to the old one. If that fails, they go on as they were.
-func (s *Server) endRestocked(ctx context.Context, list []*keeper) error {
+func (s *Server) endForNewStore(ctx context.Context, list []*keeper) error {
 	for i, k := range list {
 		k.stop()
 		if err := k.emptyWithin(ctx, emptyTime); err != nil {
@@ -141,7 +145,7 @@ func (s *Server) endLeaving(ctx context.Context, list []*keeper) {
 	for _, k := range list {
 		ending.Go(func() {
 			k.stop()
-			if k.watch.away.Load() || k.watch.refuses.Load() {
+			if db := k.StoreState(); db.Away || db.Refuses {
 				return
 			}
 			if err := k.emptyWithin(ctx, leaveTime); err != nil {
@@ -155,11 +159,11 @@ func (s *Server) endLeaving(ctx context.Context, list []*keeper) {
 // leaveTime is how long those wait who come after a profile that leaves.
 const leaveTime = 5 * time.Second
 
-// emptyWithin brings the journal to the store. The runtime does not run.
-func (rt *runtime) emptyWithin(ctx context.Context, patience time.Duration) error {
+// emptyWithin brings the journal to the store. The profile does not run.
+func (k *keeper) emptyWithin(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return rt.emptyJournal(ctx)
+	return k.Empty(ctx)
 }
 
 // switchPorts gives those that move their new ports, and returns the ports that
@@ -170,30 +174,30 @@ func (rt *runtime) emptyWithin(ctx context.Context, patience time.Duration) erro
 func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 	var anew []*keeper
 	for _, k := range p.move {
-		before, _ := berths(k.cfg.Load())
-		if after, _ := berths(p.of(k.name)); before != after && !k.watch.away.Load() {
+		before, _ := socketAddresses(k.Config())
+		if after, _ := socketAddresses(p.of(k.name)); before != after && !k.StoreState().Away {
 			anew = append(anew, k)
 			k.stop()
 			continue
 		}
-		k.freeze(true)
+		k.Hold(true)
 	}
-	for _, k := range slices.Concat(p.leave, p.restock) {
-		old = append(old, k.port.Load())
+	for _, k := range slices.Concat(p.leave, p.newStore) {
+		old = append(old, k.Port())
 	}
 	for _, k := range p.move {
-		old = append(old, k.port.Load())
+		old = append(old, k.Port())
 		port := p.ports[k.name]
-		s.serveWeb(k.runtime, port)
-		k.moveTo(port)
+		s.serveWeb(k, port)
+		k.MoveTo(port)
 	}
 	for _, k := range p.move {
 		if slices.Contains(anew, k) {
-			k.cfg.Store(p.of(k.name))
+			k.Configure(p.of(k.name))
 			k.start()
 			continue
 		}
-		k.freeze(false)
+		k.Hold(false)
 	}
 	return old
 }
@@ -234,30 +238,9 @@ func (s *Server) retire(ports []*transport.Port) {
 // retireTime is how long connections of an old port have to say goodbye.
 const retireTime = 5 * time.Second
 
-// configure tells a runtime that goes on its new options.
-func (rt *runtime) configure(cfg *config.Profile) {
-	rt.cfg.Store(cfg)
-	rt.port.Load().Configure(portOptions(cfg).WebSocket)
-	rt.renewCertificate(cfg)
-	if d := rt.drain.Load(); d != nil {
-		d.SetLimits(limitsOf(cfg))
-	}
-	rt.tell(&profile.Configure{Config: rt.help.introduced(cfg)})
-}
-
-// tell leaves an input for the present life, if there is one. A later one begins
-// with what holds then.
-func (rt *runtime) tell(in profile.Input) {
-	if l := rt.life.Load(); l != nil {
-		l.mail.post(in)
-	}
-}
-
-// freeze stops the loop from reading its port, or lets it read again.
-func (rt *runtime) freeze(frozen bool) {
-	rt.help.moving.Lock()
-	defer rt.help.moving.Unlock()
-	if l := rt.loop.Load(); l != nil {
-		l.do(context.Background(), func() { l.frozen = frozen })
-	}
+// configure tells a profile that goes on its new options.
+func (k *keeper) configure(cfg *config.Profile) {
+	k.Port().Configure(portOptions(cfg).WebSocket)
+	k.renewCertificate(cfg)
+	k.Configure(cfg)
 }

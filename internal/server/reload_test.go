@@ -84,14 +84,14 @@ func TestReloadLive(t *testing.T) {
 	f := &file{conf("")}
 	s := serve(t, Options{Load: f.load}, f.text).ready()
 	p := gather(t, s.address(), 1).players[0]
-	life, port := s.runtime().life.Load(), s.runtime().port.Load()
+	life, port := s.life(), s.first().Port()
 	f.text = conf("(def min-boards 24)")
 	r, err := s.Reload(t.Context())
 	if err != nil || len(r.Changes) != 1 || !strings.Contains(r.Changes[0], "min-boards 8 boards → 24 boards (live)") {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	until(t, "there are more boards", func() bool { return s.runtime().look(t.Context()).gauges.Boards >= 24 })
-	if s.runtime().life.Load() != life || s.runtime().port.Load() != port {
+	until(t, "there are more boards", func() bool { return s.first().Look(t.Context()).Gauges.Boards >= 24 })
+	if s.life() != life || s.first().Port() != port {
 		t.Error("the profile was made anew")
 	}
 	if !p.move(t.Context()) {
@@ -271,12 +271,12 @@ func TestSwap(t *testing.T) {
 	}
 	until(t, "both serve again", func() bool { up, _ := s.readiness(); return up })
 	for i, k := range s.keepers() {
-		if got := k.port.Load().Addr().Port(); got != ports[1-i] {
+		if got := k.Port().Addr().Port(); got != ports[1-i] {
 			t.Errorf("profile %s is on port %d, want %d", k.name, got, ports[1-i])
 		}
-		before := k.look(t.Context()).stats.Hellos
+		before := k.Look(t.Context()).Stats.Hellos
 		join(t, "udp://"+netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports[1-i]).String(), wamble.Token{}).move(t.Context())
-		if got := k.look(t.Context()).stats.Hellos; got != before+1 {
+		if got := k.Look(t.Context()).Stats.Hellos; got != before+1 {
 			t.Errorf("profile %s has greeted %d, want %d", k.name, got, before+1)
 		}
 		if got := fetch(t, fmt.Sprintf("http://127.0.0.1:%d/readyz", ports[1-i])); got != "200 ready" {

@@ -71,7 +71,7 @@ func armJanitor(tx *runner.Tx, worker uint32, after time.Duration) error {
 // players now does it tomorrow.
 func (s *Server) purge(ctx context.Context) {
 	for _, k := range s.keepers() {
-		if _, _, err := k.say(ctx, &profile.Purge{}); err != nil {
+		if _, _, err := k.Tell(ctx, &profile.Purge{}); err != nil {
 			k.log.Warn("old sessions are not deleted today", "err", err)
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Server) erase(ctx context.Context, o Order) (Obeyed, error) {
 	}
 	s.log.Info("a player's data is deleted")
 	return s.each(o.Profile, func(k *keeper) (uint64, error) {
-		before, after, err := k.say(ctx, &profile.Erase{Key: whom.Key})
+		before, after, err := k.Tell(ctx, &profile.Erase{Key: whom.Key})
 		return after.Erased - before.Erased, err
 	})
 }

@@ -19,8 +19,12 @@ import (
 func (h *here) old(id wamble.SessionID, seen time.Time) wamble.Token {
 	h.t.Helper()
 	token := wamble.Token{9, byte(id)}
-	k := h.keepers()[0]
-	if _, err := journal.Post(context.Background(), h.runner, k.drain.Load().Worker(), &intent.CreateSession{Session: id, Token: token, At: seen}); err != nil {
+	k := h.first()
+	worker, err := journal.WorkerOf(context.Background(), h.runner, k.name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := journal.Post(context.Background(), h.runner, worker, &intent.CreateSession{Session: id, Token: token, At: seen}); err != nil {
 		h.t.Fatal(err)
 	}
 	until(h.t, "the session is stored", func() bool {

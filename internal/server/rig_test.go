@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/observe"
+	"wamble/internal/profile"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/transport"
@@ -57,7 +59,7 @@ func beServer(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	s, err := Open(Options{Config: c, Dir: dir, Log: NewLog(os.Stderr, c), Load: func() (*config.Config, error) {
+	s, err := Open(Options{Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Load: func() (*config.Config, error) {
 		text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
 		if err != nil {
 			return nil, err
@@ -220,8 +222,19 @@ func (h *here) Addresses() addresses {
 	return addresses{first.UDP, first.HTTP, h.Admin()}
 }
 
-// runtime is that of the first profile.
-func (h *here) runtime() *runtime { return h.keepers()[0].runtime }
+// first keeps the first profile.
+func (h *here) first() *keeper { return h.keepers()[0] }
+
+// life is the first profile as it is in memory; another one when it was made anew.
+func (h *here) life() (life *profile.Profile) {
+	h.first().Do(h.t.Context(), func(p *profile.Profile) { life = p })
+	return life
+}
+
+// crash makes the loop of the first profile panic.
+func (h *here) crash(why string) {
+	h.first().Do(h.t.Context(), func(*profile.Profile) { panic(why) })
+}
 
 func (h *here) address() string { return "udp://" + h.Addresses().UDP.String() }
 
@@ -328,5 +341,13 @@ func (c *child) end() {
 	}
 	if err := c.cmd.Wait(); err != nil {
 		c.t.Errorf("the server ended with %v\n%s", err, c.log)
+	}
+}
+
+// wait waits for d or the end of ctx.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }

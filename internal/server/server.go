@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/handoff"
 	"wamble/internal/journal"
+	"wamble/internal/observe"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
@@ -39,8 +41,6 @@ type Options struct {
 	// Inherited are sockets that are bound already, by the names of profiles. Those
 	// of profiles that do not run are closed.
 	Inherited map[string]Sockets
-	// Inline leaves the loops of the profiles to Pump, in tests.
-	Inline bool
 	// Succession is what a handoff needs; without a binary there is none.
 	Succession Succession
 }
@@ -48,19 +48,22 @@ type Options struct {
 // Server is a process that serves players: one journal, and the profiles that
 // run over it. It owns their sockets and stores, and lends them.
 type Server struct {
-	o       Options
-	dir     string
-	log     *slog.Logger
-	started time.Time
-	runner  *runner.Runner
-	stores  stores
-	house   house
-	heir    heir
-	control net.Listener
-	talks   chan struct{} // holds one for everybody who talks to the control socket
-	healing sync.Mutex
-	helpers sync.WaitGroup // goroutines that serve HTTP and the control socket
-	closers []func() error // in the order of opening
+	o         Options
+	dir       string
+	log       *slog.Logger
+	started   time.Time
+	runner    *runner.Runner
+	stores    stores
+	house     house
+	serving   context.Context // ends when the server is to stop: it hands over no more
+	cease     context.CancelFunc
+	successor *handoff.Successor
+	opened    time.Time // when everything was there but the loops
+	control   net.Listener
+	talks     chan struct{} // holds one for everybody who talks to the control socket
+	healing   sync.Mutex
+	helpers   sync.WaitGroup // goroutines that serve HTTP and the control socket
+	closers   []func() error // in the order of opening
 }
 
 // Open makes the data directory, opens the journal in it and binds all sockets.
@@ -68,12 +71,12 @@ type Server struct {
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
 	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}, talks: make(chan struct{}, controlConns)}
-	s.heir.serving, s.heir.cease = context.WithCancel(context.Background())
+	s.serving, s.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if s.log.Enabled(context.Background(), slog.LevelError) {
-		s.log = slog.New(newTail(s.log.Handler()))
+		s.log = slog.New(observe.NewTail(s.log.Handler()))
 	}
 	began := time.Now()
 	for _, part := range []struct {
@@ -87,9 +90,9 @@ func Open(o Options) (*Server, error) {
 			s.Close()
 			return nil, err
 		}
-		began = s.lap(part.name, began)
+		began = o.Succession.Inheritance.Lap(part.name, began)
 	}
-	s.heir.opened = began
+	s.opened = began
 	return s, nil
 }
 
@@ -141,12 +144,12 @@ func (s *Server) openJournal() error {
 func (s *Server) Run(ctx context.Context) error {
 	s.ownControl(true)
 	for _, k := range s.keepers() {
-		s.serveWeb(k.runtime, k.port.Load())
+		s.serveWeb(k, k.Port())
 		k.start()
 	}
-	s.helpers.Go(func() { s.proclaim(ctx) })
+	s.helpers.Go(func() { s.successor.Finish(ctx, s.runtimes(), s.o.Succession.Version, s.opened, s.log, answerHandoff) })
 	s.departLeft(ctx)
-	s.serveAdmin(s.adminDoor())
+	s.serveAdmin(s.adminListener())
 	s.helpers.Go(s.serveControl)
 	stopJanitor, err := s.startJanitor(ctx)
 	if err != nil {
@@ -156,8 +159,8 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		s.stop()
-	case <-s.house.hopeless:
-		err = s.whyHopeless()
+	case <-s.house.allFailed:
+		err = s.whyAllFailed()
 		s.stop()
 	}
 	stopJanitor()
@@ -180,4 +183,12 @@ func (s *Server) heal(ctx context.Context) error {
 		return tx.Put([]byte("server/alive"), []byte{1})
 	})
 	return err
+}
+
+// tail returns the last lines of the log.
+func (s *Server) tail() []string {
+	if t, ok := s.log.Handler().(*observe.Tail); ok {
+		return t.Lines()
+	}
+	return []string{}
 }

@@ -8,20 +8,15 @@ import (
 	"wamble/internal/config"
 )
 
-// StartStatus is how binding and starting the profiles ended, at a start and at
-// a reload: the statuses of the original.
+// StartStatus is why profiles were not bound and started, at a start or at a
+// reload: the statuses of the original that are failures.
 type StartStatus int
 
 // The closed list of start statuses, with when each is returned.
 const (
-	// StartOK: all profiles have their sockets and run, or are being started.
-	StartOK StartStatus = iota
-	// StartNone: the configuration defines no profile. A default runtime is
-	// started instead; no error carries this status.
-	StartNone
 	// StartConflict: two profiles want the same port, or the same isolated
 	// database.
-	StartConflict
+	StartConflict StartStatus = iota
 	// StartSocketError: the kernel gave no socket, as when the process has too
 	// many open files.
 	StartSocketError
@@ -34,13 +29,10 @@ const (
 	// StartNoSocket: an inherited socket is not usable, or the default runtime
 	// could not bind.
 	StartNoSocket
-	// StartDefaultRuntime: profiles are defined, but none of them runs. A default
-	// runtime is started instead; no error carries this status.
-	StartDefaultRuntime
 )
 
 var startNames = [...]string{
-	"ok", "no profiles", "conflict", "no socket from the kernel", "cannot bind", "cannot start", "no usable socket", "default runtime",
+	"conflict", "no socket from the kernel", "cannot bind", "cannot start", "no usable socket",
 }
 
 func (s StartStatus) String() string {
@@ -80,16 +72,4 @@ func bindError(profile string, err error) error {
 		}
 	}
 	return &StartError{Status: status, Profile: profile, Err: err}
-}
-
-// startStatus says which profiles a configuration starts: those that run, or
-// the default runtime because there are none or none of them runs.
-func startStatus(c *config.Config) StartStatus {
-	switch running := c.Running(); {
-	case len(running) != 1 || running[0] != c.Default:
-		return StartOK
-	case len(c.Profiles) == 0:
-		return StartNone
-	}
-	return StartDefaultRuntime
 }

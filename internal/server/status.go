@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/handoff"
 	"wamble/internal/profile"
 )
 
 // Status is what a server says of itself.
 type Status struct {
 	PID      int             `json:"pid"`
-	Uptime   Seconds         `json:"uptime"`
+	Uptime   wamble.Seconds  `json:"uptime"`
 	Data     string          `json:"data"`
 	Admin    string          `json:"admin,omitempty"`
 	Journal  JournalStatus   `json:"journal"`
@@ -22,20 +23,10 @@ type Status struct {
 	Profiles []ProfileStatus `json:"profiles"`
 	// Departing are profiles that were removed, with what the journal still has
 	// for their databases.
-	Departing []Departing `json:"departing,omitempty"`
-	Reload    *Reloaded   `json:"last_reload,omitempty"`
-	Handoff   *Handoff    `json:"last_handoff,omitempty"`
+	Departing []Departing     `json:"departing,omitempty"`
+	Reload    *Reloaded       `json:"last_reload,omitempty"`
+	Handoff   *handoff.Result `json:"last_handoff,omitempty"`
 }
-
-// Seconds is a duration, in seconds when it is JSON.
-type Seconds float64
-
-// Duration returns it in Go's form, to the millisecond.
-func (s Seconds) Duration() time.Duration {
-	return time.Duration(float64(s) * float64(time.Second)).Round(time.Millisecond)
-}
-
-func seconds(d time.Duration) Seconds { return Seconds(d.Seconds()) }
 
 // JournalStatus is how the journal stands.
 type JournalStatus struct {
@@ -58,7 +49,7 @@ type ProfileStatus struct {
 	Present  int            `json:"sessions_present"`
 	Moves    uint64         `json:"moves"`
 	Depth    uint64         `json:"queue_depth"`
-	Age      Seconds        `json:"queue_age"`
+	Age      wamble.Seconds `json:"queue_age"`
 	Failures int            `json:"failures"` // restarts of the profile since the start
 	Orders
 }
@@ -83,18 +74,18 @@ func (s Status) Ready() bool {
 func (s *Server) Status(ctx context.Context) Status {
 	r := s.runner.Stats()
 	status := Status{
-		PID: os.Getpid(), Uptime: seconds(time.Since(s.started)), Data: s.dir, Admin: s.Admin(),
+		PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Data: s.dir, Admin: s.Admin(),
 		Journal: JournalStatus{
 			State: r.State.String(), Durability: s.o.Config.Server.Durability, DeadLetters: r.DeadLetters,
 		},
 	}
-	status.Draining, status.Handoff = s.house.draining.Load(), s.lastHandoff()
+	status.Draining, status.Handoff = s.house.draining.Load(), s.successor.Result()
 	s.house.mu.RLock()
 	status.Reload = s.house.reloaded
 	s.house.mu.RUnlock()
 	for _, d := range s.departures() {
-		q := d.queue(&r)
-		status.Departing = append(status.Departing, Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: seconds(q.OldestAge)})
+		q := d.Queue(&r)
+		status.Departing = append(status.Departing, Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
 	}
 	for _, k := range s.keepers() {
 		status.Profiles = append(status.Profiles, k.status(ctx))
@@ -103,19 +94,19 @@ func (s *Server) Status(ctx context.Context) Status {
 }
 
 func (k *keeper) status(ctx context.Context) ProfileStatus {
-	look, port := k.look(ctx), k.port.Load()
+	look, port := k.Look(ctx), k.Port()
 	p := ProfileStatus{
-		Name: k.name, Ready: look.up, Stage: look.why,
-		UDP: port.Addr().String(), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.store.away || look.store.refuses,
+		Name: k.name, Ready: look.Up, Stage: look.Why,
+		UDP: port.Addr().String(), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.Store.Away || look.Store.Refuses,
 		Boards:   map[string]int{},
-		Sessions: look.gauges.Players, Present: look.gauges.LivePlayers, Moves: look.stats.Moves,
-		Depth: look.queue.Depth, Age: seconds(look.queue.OldestAge),
+		Sessions: look.Gauges.Players, Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves,
+		Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
 	}
 	p.Failures, _ = k.failures()
-	k.help.word.Lock()
-	p.Brownout, p.Bans = brownoutWords(k.help.standing.effective(k.help.draining.Load())), len(k.help.standing.Bans)
-	k.help.word.Unlock()
-	for i, n := range look.boards {
+	k.word.Lock()
+	p.Brownout, p.Bans = brownoutWords(k.standing.effective(k.draining.Load())), len(k.standing.Bans)
+	k.word.Unlock()
+	for i, n := range look.Boards {
 		p.Boards[wamble.BoardStatus(i).String()] = n
 	}
 	return p

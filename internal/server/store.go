@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
+
+	"wamble"
 
 	"wamble/internal/config"
-	"wamble/internal/store"
+	"wamble/internal/loop"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/schema"
 	"wamble/internal/store/sqlite"
@@ -17,9 +20,7 @@ import (
 
 // Store is a database with its schema.
 type Store interface {
-	store.Store
-	// Migrate brings the schema to the newest version.
-	Migrate(ctx context.Context, progress schema.Progress) error
+	loop.Store
 	// Status says how the database stands to this program. It writes nothing.
 	Status(ctx context.Context) (schema.Status, error)
 }
@@ -57,6 +58,9 @@ func OpenStores(profiles []*config.Profile, dataDir string) ([]*Shared, error) {
 	}
 	return open.list, nil
 }
+
+// loadTime is how long a store may take for one question.
+const loadTime = 5 * time.Second
 
 // CloseStores closes them all.
 func CloseStores(stores []*Shared) {
@@ -100,6 +104,20 @@ func (s *stores) all() []*Shared {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.list)
+}
+
+// reservations asks every store which boards a key holds.
+func (s *stores) reservations(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error) {
+	var all []wamble.Reservation
+	now := time.Now()
+	for _, store := range s.all() {
+		rows, err := store.Reservations(ctx, key, now)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
 }
 
 // give returns what take gave to a profile. The last one closes it.

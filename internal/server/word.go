@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/loop"
 	"wamble/internal/profile"
-	"wamble/internal/transport"
 	"wamble/runner"
 	"wamble/wire"
 )
@@ -135,10 +135,10 @@ func (s *Server) readStanding(name string) (st standing, err error) {
 }
 
 // keepStanding changes what holds of a profile, durably.
-func (s *Server) keepStanding(ctx context.Context, rt *runtime, change func(*standing) error) error {
-	rt.help.word.Lock()
-	defer rt.help.word.Unlock()
-	next := standing{Brownout: rt.help.standing.Brownout, Bans: append([]ban(nil), rt.help.standing.Bans...)}
+func (s *Server) keepStanding(ctx context.Context, k *keeper, change func(*standing) error) error {
+	k.word.Lock()
+	defer k.word.Unlock()
+	next := standing{Brownout: k.standing.Brownout, Bans: append([]ban(nil), k.standing.Bans...)}
 	if err := change(&next); err != nil {
 		return err
 	}
@@ -146,42 +146,19 @@ func (s *Server) keepStanding(ctx context.Context, rt *runtime, change func(*sta
 	if err != nil {
 		return err
 	}
-	_, err = s.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put(standingKey(rt.name), text) })
+	_, err = s.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put(standingKey(k.name), text) })
 	if err != nil {
-		return fmt.Errorf("keep it for profile %s: %w", rt.name, err)
+		return fmt.Errorf("keep it for profile %s: %w", k.name, err)
 	}
-	rt.help.standing = next
+	k.standing = next
 	return nil
 }
 
-// standing returns what a new life is told.
-func (rt *runtime) standing() []profile.Input {
-	rt.help.word.Lock()
-	defer rt.help.word.Unlock()
-	return rt.help.standing.inputs(rt.help.draining.Load(), time.Now())
-}
-
-// errNotUp is returned for what cannot be told to a profile that does not serve
-// players at present.
-var errNotUp = errors.New("the profile does not serve players at present")
-
-// say tells the profile something and waits until it has acted. It returns the
-// host's counters before and after.
-func (rt *runtime) say(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
-	l := rt.loop.Load()
-	if l == nil || rt.life.Load() == nil {
-		return before, after, errNotUp
-	}
-	ok := l.do(ctx, func() {
-		before = l.life.profile.Stats().Host
-		l.life.mail.post(in)
-		err = l.turn(transport.Arrivals{})
-		after = l.life.profile.Stats().Host
-	})
-	if !ok {
-		err = errNotUp
-	}
-	return before, after, err
+// told returns what a new life is told.
+func (k *keeper) told() []profile.Input {
+	k.word.Lock()
+	defer k.word.Unlock()
+	return k.standing.inputs(k.draining.Load(), time.Now())
 }
 
 // chosen returns the profiles that an order is for.
@@ -228,8 +205,8 @@ func (s *Server) announce(ctx context.Context, o Order) (Obeyed, error) {
 	}
 	s.log.Info("an announcement to players", "text", o.Text)
 	return s.each(o.Profile, func(k *keeper) (uint64, error) {
-		_, _, err := k.say(ctx, &profile.Announce{Notice: notice, Text: o.Text})
-		return uint64(k.look(ctx).gauges.LivePlayers), err
+		_, _, err := k.Tell(ctx, &profile.Announce{Notice: notice, Text: o.Text})
+		return uint64(k.Look(ctx).Gauges.LivePlayers), err
 	})
 }
 
@@ -240,7 +217,7 @@ func (s *Server) kick(ctx context.Context, o Order) (Obeyed, error) {
 	}
 	s.log.Info("players are kicked", "reason", o.Text)
 	return s.each(o.Profile, func(k *keeper) (uint64, error) {
-		before, after, err := k.say(ctx, &profile.Kick{Whom: whom, Text: o.Text})
+		before, after, err := k.Tell(ctx, &profile.Kick{Whom: whom, Text: o.Text})
 		return after.Kicked - before.Kicked, err
 	})
 }
@@ -252,14 +229,14 @@ func (s *Server) ban(ctx context.Context, o Order) (Obeyed, error) {
 	}
 	s.log.Info("players are banned", "reason", o.Text, "until", o.Until)
 	return s.each(o.Profile, func(k *keeper) (uint64, error) {
-		err := s.keepStanding(ctx, k.runtime, func(st *standing) error {
+		err := s.keepStanding(ctx, k, func(st *standing) error {
 			return st.ban(ban{Whom: o.Whom, Text: o.Text, Until: o.Until}, time.Now())
 		})
 		if err != nil {
 			return 0, err
 		}
-		before, after, err := k.say(ctx, &profile.Ban{Whom: whom, Text: o.Text, Until: o.Until})
-		if errors.Is(err, errNotUp) {
+		before, after, err := k.Tell(ctx, &profile.Ban{Whom: whom, Text: o.Text, Until: o.Until})
+		if errors.Is(err, loop.ErrNotUp) {
 			return 0, nil // it is told when it is up
 		}
 		return after.Kicked - before.Kicked, err
@@ -274,16 +251,16 @@ func (s *Server) unban(ctx context.Context, o Order) (Obeyed, error) {
 	s.log.Info("a ban is lifted")
 	return s.each(o.Profile, func(k *keeper) (uint64, error) {
 		lifted := uint64(0)
-		err := s.keepStanding(ctx, k.runtime, func(st *standing) error {
+		err := s.keepStanding(ctx, k, func(st *standing) error {
 			had := len(st.Bans)
 			st.unban(o.Whom)
 			lifted = uint64(had - len(st.Bans))
 			return nil
 		})
 		if err == nil {
-			_, _, err = k.say(ctx, &profile.Unban{Whom: whom})
+			_, _, err = k.Tell(ctx, &profile.Unban{Whom: whom})
 		}
-		if errors.Is(err, errNotUp) {
+		if errors.Is(err, loop.ErrNotUp) {
 			err = nil
 		}
 		return lifted, err
@@ -292,7 +269,7 @@ func (s *Server) unban(ctx context.Context, o Order) (Obeyed, error) {
 
 func (s *Server) brownout(ctx context.Context, o Order) (Obeyed, error) {
 	return s.each(o.Profile, func(k *keeper) (uint64, error) {
-		err := s.keepStanding(ctx, k.runtime, func(st *standing) error {
+		err := s.keepStanding(ctx, k, func(st *standing) error {
 			st.Brownout = o.Brownout
 			return nil
 		})
@@ -306,12 +283,12 @@ func (s *Server) brownout(ctx context.Context, o Order) (Obeyed, error) {
 }
 
 // brown tells the profile what it does without now.
-func (rt *runtime) brown(ctx context.Context) error {
-	rt.help.word.Lock()
-	b := rt.help.standing.effective(rt.help.draining.Load())
-	rt.help.word.Unlock()
-	_, _, err := rt.say(ctx, &profile.SetBrownout{Brownout: b})
-	if errors.Is(err, errNotUp) {
+func (k *keeper) brown(ctx context.Context) error {
+	k.word.Lock()
+	b := k.standing.effective(k.draining.Load())
+	k.word.Unlock()
+	_, _, err := k.Tell(ctx, &profile.SetBrownout{Brownout: b})
+	if errors.Is(err, loop.ErrNotUp) {
 		return nil
 	}
 	return err
@@ -324,6 +301,6 @@ func (s *Server) drain(ctx context.Context, o Order) (Obeyed, error) {
 	s.house.draining.Store(o.On)
 	return s.each("", func(k *keeper) (uint64, error) {
 		err := k.brown(ctx)
-		return uint64(k.look(ctx).gauges.LivePlayers), err
+		return uint64(k.Look(ctx).Gauges.LivePlayers), err
 	})
 }

@@ -158,10 +158,10 @@ func TestBan(t *testing.T) {
 		}
 	}
 	banned("at once")
-	s.runtime().loop.Load().do(t.Context(), func() { panic("a test") })
+	s.crash("a test")
 	until(t, "the profile has failed and is back", func() bool {
 		n, _ := s.keepers()[0].failures()
-		up, _ := s.runtime().stage.get()
+		up, _ := s.first().Stage()
 		return n == 1 && up
 	})
 	banned("after a crash")

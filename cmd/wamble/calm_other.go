@@ -1,6 +1,0 @@
-//go:build !linux
-
-package main
-
-// calm is for Linux.
-func calm() {}

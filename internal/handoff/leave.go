@@ -1,0 +1,335 @@
+package handoff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"wamble/internal/loop"
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+	"wamble/runner"
+)
+
+// Server is what a handoff needs of the server that runs.
+type Server struct {
+	// Binary is the file of the next image; "" is none. Args are the arguments of
+	// this process, its name first.
+	Binary string
+	Args   []string
+	// Version is that of this image.
+	Version  string
+	StateDir string // for the state files
+	Log      *slog.Logger
+	Runner   *runner.Runner
+	Profiles []*loop.Runtime
+	// Listeners are those that belong to no profile, by their names.
+	Listeners map[string]syscall.Conn
+	// Suits says why the next image could not keep what this one has.
+	Suits func(Verdict) error
+	// Hush lets HTTP and the control socket come to rest while players are still
+	// served, at most until ctx ends; Resume takes that back. Reporting says that
+	// somebody at the control socket waits for the handoff.
+	Hush   func(ctx context.Context, reporting bool)
+	Resume func()
+	// Draining reports whether nobody new is taken.
+	Draining func() bool
+	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
+	// that failed has left ignored; nil: nobody does.
+	Listen func()
+}
+
+// The patience of a handoff.
+const (
+	quiesceTime = 8 * time.Second       // for the batch that the drain is at: longer than a locked SQLite is waited for
+	hushTime    = 2 * time.Second       // for answers over HTTP that are being given
+	freezeTime  = 5 * time.Second       // for what was decided to become durable
+	partTime    = 25 * time.Millisecond // for what WebSocket clients are told last to be written
+)
+
+// leaving is a handoff that is under way.
+type leaving struct {
+	*Server
+	next   *Inheritance
+	files  map[string]*File
+	rooms  map[string][]byte // for the states, by profile
+	frozen map[string]*loop.Frozen
+	tidy   func() // collects garbage again; nil: it is collected
+}
+
+// steps is the order of a handoff. Each step can be taken back, by stay.
+var steps = []struct {
+	name string
+	do   func(*leaving, context.Context) error
+}{
+	{"check", (*leaving).check},
+	{"files", (*leaving).makeFiles},
+	{"sockets", (*leaving).leaveSockets},
+	{"flush", (*leaving).flush},
+	{"hush", (*leaving).hush},
+	{"slim", (*leaving).slim},
+	{"freeze", (*leaving).freeze},
+	{"state", (*leaving).writeStates},
+	{"exec", (*leaving).exec},
+}
+
+// Leave becomes another image of this process, and returns only if that fails:
+// then the server goes on as before. Report is a connection that the next image
+// answers; nil is none. Errors: *ExportError, or why the binary refuses.
+//
+// Nothing is closed, because nothing need be: what was answered is durable in the
+// journal, whoever opens journal and store next takes them as after a crash, and
+// exec closes every descriptor and gives back every lock.
+func Leave(ctx context.Context, s *Server, report *os.File) error {
+	l := newLeaving(s)
+	err := l.leave(ctx, report)
+	l.stay()
+	return err
+}
+
+func newLeaving(s *Server) *leaving {
+	return &leaving{
+		Server: s, files: map[string]*File{}, rooms: map[string][]byte{}, frozen: map[string]*loop.Frozen{},
+		next: &Inheritance{
+			Sockets: map[string]int{}, Listeners: map[string]int{}, States: map[string]string{},
+			Note: Note{Began: time.Now().UnixNano(), From: s.Version},
+		},
+	}
+}
+
+func (l *leaving) leave(ctx context.Context, report *os.File) error {
+	began := time.Now()
+	if l.Binary == "" {
+		return NotReady("this server has no binary to hand over to")
+	}
+	if report != nil {
+		var err error
+		if l.next.Note.Report, err = Detach(report); err != nil {
+			return err
+		}
+	}
+	for _, step := range steps {
+		if step.name == "freeze" {
+			l.next.Note.Frozen = time.Now().UnixNano()
+		}
+		if err := step.do(l, ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		began = l.next.Lap(step.name, began)
+	}
+	return nil
+}
+
+// check runs the next image in check mode.
+func (l *leaving) check(ctx context.Context) error {
+	v, err := Check(ctx, l.Binary, l.Args)
+	if err != nil {
+		return err
+	}
+	for _, note := range v.Notes {
+		l.Log.Warn("the next image says: " + note)
+	}
+	if err := l.Suits(v); err != nil {
+		return err
+	}
+	l.Log.Info("handing over", "from", l.Version, "to", v.Version, "binary", l.Binary)
+	return nil
+}
+
+// makeFiles makes room for the states, while there is time.
+func (l *leaving) makeFiles(ctx context.Context) error {
+	if len(l.Profiles) == 0 {
+		return &ExportError{ExportEmpty, errors.New("no profile runs")}
+	}
+	for _, rt := range l.Profiles {
+		if up, why := rt.Stage(); !up {
+			return NotReady("profile %s: %s", rt.Name(), why)
+		}
+		size := 0
+		if !rt.Do(ctx, func(p *profile.Profile) { size = p.SnapshotSize() }) {
+			return NotReady("profile %s does not answer", rt.Name())
+		}
+		f, err := Create(l.StateDir, rt.Name(), int64(size))
+		if err != nil {
+			return &ExportError{ExportNotReady, err}
+		}
+		l.files[rt.Name()] = f
+		l.rooms[rt.Name()] = touched(size + size/8)
+		l.next.States[rt.Name()] = f.Path()
+	}
+	return nil
+}
+
+// touched returns room for so many bytes, whose memory the kernel has given
+// already.
+func touched(size int) []byte {
+	room := make([]byte, size)
+	for i := 0; i < len(room); i += os.Getpagesize() {
+		room[i] = 1
+	}
+	return room[:0]
+}
+
+// leaveSockets makes descriptors that stay open in the next image.
+func (l *leaving) leaveSockets(context.Context) error {
+	self, err := Self()
+	if err == nil {
+		l.next.Note.Old, err = Detach(self)
+	}
+	for _, rt := range l.Profiles {
+		port := rt.Port()
+		err = errors.Join(err, leaveSocket(l.next.Sockets, rt.Name(), port.UDP()), leaveSocket(l.next.Listeners, HTTP(rt.Name()), port.TCP()))
+	}
+	for name, listener := range l.Listeners {
+		err = errors.Join(err, leaveSocket(l.next.Listeners, name, listener))
+	}
+	if err == nil {
+		_, err = l.next.Environ(os.Environ()) // it must fit
+	}
+	return err
+}
+
+func leaveSocket(to map[string]int, name string, c syscall.Conn) error {
+	f, err := transport.Duplicate(c)
+	if err != nil {
+		return err
+	}
+	to[name], err = Detach(f)
+	return err
+}
+
+// flush stops the drain and empties the journal's memory while players are still
+// served, so that little is left to do when they are not.
+func (l *leaving) flush(ctx context.Context) error {
+	for _, rt := range l.Profiles {
+		rt.Hurry(true) // the drain is to end its batch, not to rest in it
+	}
+	rest, cancel := context.WithTimeout(ctx, quiesceTime)
+	defer cancel()
+	if err := l.Runner.Quiesce(rest); err != nil && ctx.Err() != nil {
+		return err // a store that hangs is cut off later
+	}
+	return l.Runner.Flush()
+}
+
+// hush lets HTTP and the control socket come to rest: who asks from now on asks
+// the next image. Whoever is not done in time is cut.
+func (l *leaving) hush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, hushTime)
+	defer cancel()
+	l.Hush(ctx, l.next.Note.Report != 0)
+	return nil
+}
+
+// slim leaves little in the journal's memory again, and gives back what memory
+// nobody uses, while players are still served: the kernel takes an image apart
+// page by page before the next one runs.
+func (l *leaving) slim(context.Context) error {
+	if err := l.Runner.Flush(); err != nil {
+		return err
+	}
+	debug.FreeOSMemory()
+	l.tidy = holdGarbage() // nor does the collector run when everything has to be fast
+	return nil
+}
+
+// holdGarbage leaves garbage where it is until tidy is called, unless memory is
+// limited: while nobody is served there is more important work.
+func holdGarbage() (tidy func()) {
+	percent := debug.SetGCPercent(-1)
+	return func() { debug.SetGCPercent(percent) }
+}
+
+// freeze makes all loops rest.
+func (l *leaving) freeze(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, freezeTime)
+	defer cancel()
+	var mu sync.Mutex
+	return l.everyProfile(func(rt *loop.Runtime) error {
+		f, ok := rt.Freeze(ctx)
+		if !ok {
+			return NotReady("profile %s: what was decided did not become durable in time", rt.Name())
+		}
+		mu.Lock()
+		l.frozen[rt.Name()] = f
+		mu.Unlock()
+		if f.Broken() {
+			return NotReady("profile %s: the journal has failed, what was decided last is not durable", rt.Name())
+		}
+		return nil
+	})
+}
+
+// writeStates writes down the profiles, whose loops rest. WebSocket clients, who
+// have had all their answers, are told meanwhile to come back.
+func (l *leaving) writeStates(ctx context.Context) error {
+	goodbye, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
+	return l.everyProfile(func(rt *loop.Runtime) error {
+		told := make(chan struct{})
+		go func() {
+			defer close(told)
+			rt.Port().CloseConns(goodbye, transport.CloseGoingAway) // whoever does not hear it finds out
+		}()
+		state, err := l.frozen[rt.Name()].Snapshot(l.rooms[rt.Name()])
+		if err == nil {
+			err = l.files[rt.Name()].Write(state)
+		}
+		<-told
+		if err != nil {
+			return &ExportError{ExportNotReady, fmt.Errorf("profile %s: %w", rt.Name(), err)}
+		}
+		return nil
+	})
+}
+
+// exec replaces this image by the next one. It returns only if that fails.
+func (l *leaving) exec(ctx context.Context) error {
+	l.next.Note.Draining = l.Draining()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.next.Note.Left = time.Now().UnixNano()
+	err := l.next.Exec(l.Binary, l.Args, os.Environ())
+	if l.Listen != nil {
+		l.Listen()
+	}
+	return err
+}
+
+// everyProfile does something with every profile at the same time.
+func (l *leaving) everyProfile(do func(rt *loop.Runtime) error) error {
+	errs := make([]error, len(l.Profiles))
+	var all sync.WaitGroup
+	for i, rt := range l.Profiles {
+		all.Go(func() { errs[i] = do(rt) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// stay takes back what was done for a handoff.
+func (l *leaving) stay() {
+	if l.tidy != nil {
+		l.tidy()
+	}
+	for _, f := range l.frozen {
+		f.Thaw()
+	}
+	for _, rt := range l.Profiles {
+		rt.Hurry(false)
+	}
+	l.Resume()
+	l.Runner.Resume()
+	for _, f := range l.files {
+		f.Remove()
+	}
+	l.next.Close()
+	l.next.CloseNote()
+}

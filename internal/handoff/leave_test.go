@@ -1,0 +1,157 @@
+package handoff
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/journal"
+	"wamble/internal/loop"
+	"wamble/internal/profile"
+	"wamble/internal/store/sqlite"
+	"wamble/internal/transport"
+	"wamble/internal/watchtest"
+	"wamble/runner"
+	"wamble/runner/runnertest"
+	"wamble/wire"
+)
+
+// serving is a server of one profile that could be handed over, until the test
+// ends.
+func serving(t *testing.T) *Server {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := transport.Listen(transport.Options{Address: netip.MustParseAddrPort("127.0.0.1:0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load("", "", config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := loop.New(loop.Options{
+		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Runner: r, Store: db, InProcess: true, Port: port,
+		Heal:      func(context.Context) error { return nil },
+		TruePorts: func(c *config.Profile) *config.Profile { return c },
+		Standing:  func() []profile.Input { return nil },
+		Finished:  func() {},
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- rt.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ended, port.Close(), db.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	<-rt.Up()
+	return &Server{
+		StateDir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Profiles: []*loop.Runtime{rt},
+		Hush: func(context.Context, bool) {}, Resume: func() {},
+	}
+}
+
+// greet says hello to a server and waits for its answer.
+func greet(t *testing.T, s *Server) {
+	t.Helper()
+	c, err := net.Dial("udp", s.Profiles[0].Port().Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	hello, err := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write(hello); err != nil {
+		t.Fatal(err)
+	}
+	c.SetReadDeadline(time.Now().Add(watchtest.Patience))
+	if _, err := c.Read(make([]byte, wire.MaxPacket)); err != nil {
+		t.Errorf("the server does not go on: %v", err)
+	}
+}
+
+// TestStateNotWritten: a state file that cannot be written when everything is
+// frozen already: everything goes on.
+func TestStateNotWritten(t *testing.T) {
+	s := serving(t)
+	for range 3 {
+		greet(t, s)
+		l := newLeaving(s)
+		for _, do := range []func(context.Context) error{l.makeFiles, l.flush, l.hush, l.slim, l.freeze} {
+			if err := do(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, f := range l.files {
+			f.Remove() // closed: it takes nothing any more
+		}
+		var export *ExportError
+		if err := l.writeStates(t.Context()); !errors.As(err, &export) || export.Status != ExportNotReady {
+			t.Errorf("got %v, want %v", err, ExportNotReady)
+		}
+		l.stay()
+	}
+	greet(t, s)
+}
+
+// TestAdopt: what one image writes the next one adopts.
+func TestAdopt(t *testing.T) {
+	s := serving(t)
+	greet(t, s)
+	l := newLeaving(s)
+	for _, do := range []func(context.Context) error{l.makeFiles, l.flush, l.hush, l.slim, l.freeze, l.writeStates} {
+		if err := do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := Begin(l.next, []*config.Profile{s.Profiles[0].Config()})
+	if err := next.Adopt(nil); err != nil {
+		t.Errorf("the state cannot be adopted: %v", err)
+	}
+	for _, path := range l.next.States {
+		if err := os.Truncate(path, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next = Begin(l.next, []*config.Profile{s.Profiles[0].Config()})
+	if err := next.Adopt(nil); !errors.Is(err, ErrStateFile) {
+		t.Errorf("half a state: got %v, want %v", err, ErrStateFile)
+	}
+	l.stay()
+	greet(t, s)
+}
+
+// TestSteps: every step of a handoff has its name, once.
+func TestSteps(t *testing.T) {
+	met := map[string]bool{}
+	for _, step := range steps {
+		if step.name == "" || step.do == nil || met[step.name] {
+			t.Errorf("step %q is empty or there twice", step.name)
+		}
+		met[step.name] = true
+	}
+	if !met["freeze"] {
+		t.Error("no step is named freeze, whose beginning Note.Frozen is")
+	}
+}

@@ -1,0 +1,150 @@
+package handoff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/loop"
+)
+
+// Result is how a handoff ended, as the image that took over tells it.
+type Result struct {
+	At      time.Time      `json:"at"`
+	PID     int            `json:"pid"`
+	From    string         `json:"from"`
+	To      string         `json:"to"`
+	Failure string         `json:"failure,omitempty"` // why the new image gave back
+	Frozen  wamble.Seconds `json:"frozen"`            // for how long nothing was read
+	Phases  []Phase        `json:"phases"`
+}
+
+// Successor is the image that takes over: it adopts the states of the profiles
+// beside the opening of the journal, and says when players are served.
+type Successor struct {
+	inheritance *Inheritance      // nil: nobody handed over
+	states      map[string]*state // by profile; until its runtime has it
+
+	mu     sync.Mutex // guards result
+	result *Result
+}
+
+// state is a profile that is being adopted.
+type state struct {
+	adopted *loop.Adopted
+	err     error
+	done    chan struct{}
+}
+
+// Begin begins to adopt the states of profiles. Without an inheritance there is
+// nothing to adopt.
+func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
+	s := &Successor{inheritance: h, states: map[string]*state{}}
+	if h == nil {
+		return s
+	}
+	for _, cfg := range profiles {
+		if path, ok := h.States[cfg.Name]; ok {
+			st := &state{done: make(chan struct{})}
+			s.states[cfg.Name] = st
+			go st.load(path, cfg)
+		}
+	}
+	return s
+}
+
+// load makes a profile of a state file. A panic is an error too: there is a way
+// back.
+func (st *state) load(path string, cfg *config.Profile) {
+	defer close(st.done)
+	defer func() {
+		if v := recover(); v != nil {
+			st.err = loop.NewPanic("the adoption of a state", v)
+		}
+	}()
+	text, forget, err := Read(path, cfg.Name)
+	if err != nil {
+		st.err = err
+		return
+	}
+	st.adopted, st.err = loop.Adopt(cfg, text, forget)
+}
+
+// Adopt waits for the states and gives them to the runtimes, which do not run yet.
+// What cannot be adopted is an error: the image before this one takes over again.
+func (s *Successor) Adopt(profiles []*loop.Runtime) error {
+	for name, st := range s.states {
+		if <-st.done; st.err != nil {
+			return fmt.Errorf("adopt profile %s: %w", name, st.err)
+		}
+	}
+	for _, rt := range profiles {
+		if st := s.states[rt.Name()]; st != nil {
+			rt.Succeed(st.adopted)
+		}
+	}
+	s.states = nil
+	return nil
+}
+
+// Finish ends a handoff when players are served: it tells whoever waits for it that
+// this image, whose version is given, has taken over, and lets go of what was left
+// for the case that it could not. Opened is when everything was there but the
+// loops. Answer writes the result to the connection that waits for it.
+func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, version string, opened time.Time, log *slog.Logger, answer func(io.Writer, *Result)) {
+	h := s.inheritance
+	if h == nil {
+		return
+	}
+	defer h.collectGarbage()
+	for _, rt := range profiles {
+		select {
+		case <-rt.Up():
+		case <-ctx.Done():
+			return
+		}
+	}
+	now := h.Lap("begin", opened)
+	r := &Result{
+		At: now, PID: os.Getpid(), From: h.Note.From, To: version, Failure: h.Note.Failure,
+		Frozen: wamble.InSeconds(now.Sub(time.Unix(0, h.Note.Frozen))), Phases: h.Note.Phases,
+	}
+	s.mu.Lock()
+	s.result = r
+	s.mu.Unlock()
+	if err := errors.Join(h.RemoveStates(), h.Close()); err != nil {
+		log.Warn("something of the handoff was left behind", "err", err)
+	}
+	attrs := []any{"from", r.From, "to", r.To, "frozen", r.Frozen.Duration()}
+	for _, p := range r.Phases {
+		attrs = append(attrs, p.Name, p.Took.Round(100*time.Microsecond))
+	}
+	if r.Failure != "" {
+		log.Error("the new image could not take over; this one serves again", append(attrs, "err", r.Failure)...)
+	} else {
+		log.Info("taken over", attrs...)
+	}
+	if report := h.Report(); report != nil {
+		answer(report, r)
+		report.Close()
+	}
+	h.CloseNote()
+	for _, rt := range profiles {
+		rt.AwaitAnswer(ctx) // and then garbage is collected again
+	}
+}
+
+// Result returns how the handoff ended that made this image, nil if it was started
+// otherwise.
+func (s *Successor) Result() *Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.result
+}

@@ -1,0 +1,81 @@
+package loop
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/profile"
+)
+
+// Adopted is a profile that was made of the state of another image, before its
+// journal is there.
+type Adopted struct {
+	options profile.Options
+	profile *profile.Profile
+	state   []byte
+	forget  func() // gives the memory of the state back
+	now     time.Time
+	out     profile.Output
+}
+
+// Adopt makes a profile of a state that Snapshot has written. Forget gives the
+// memory of the state back; it is called when nobody looks at it any more.
+func Adopt(cfg *config.Profile, state []byte, forget func()) (*Adopted, error) {
+	a := &Adopted{options: profile.Options{Config: cfg, Now: time.Now()}, state: state, forget: forget}
+	if _, err := rand.Read(a.options.Seed[:]); err != nil {
+		return nil, err
+	}
+	a.profile, a.now = profile.New(a.options), time.Now()
+	a.profile.Step(a.now, []profile.Input{&profile.Adopt{Data: state}}, &a.out)
+	return a, errors.Join(a.out.Troubles...)
+}
+
+// Succeed lets the next Run begin with an adopted profile instead of store and
+// journal.
+func (rt *Runtime) Succeed(a *Adopted) { rt.adopted = a }
+
+// adopt makes the adopted profile the first life. The journal is there; the store
+// is not asked.
+func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
+	a := rt.adopted
+	rt.adopted = nil
+	if err := rt.makeDrain(ctx); err != nil {
+		return nil, err
+	}
+	l, err := rt.lifeOf(a.options, a.profile)
+	if err != nil {
+		return nil, err
+	}
+	l.out = a.out
+	l.record.Step(a.now, []profile.Input{&profile.Adopt{Data: a.state}}, &l.out)
+	a.forget()
+	l.commit.begin()
+	rt.life.Store(l)
+	return l, nil
+}
+
+// succeed does what follows from the adoption, before the loop runs.
+func (l *loop) succeed() {
+	now := time.Now()
+	l.follow(now, false)
+	l.err = l.port.Send(&l.life.out.Packets)
+	l.until = now
+}
+
+// answerTime is how long a successor leaves the store alone if nobody asks
+// anything.
+const answerTime = 250 * time.Millisecond
+
+// AwaitAnswer waits until the first packet was sent: what was frozen goes before
+// everything else.
+func (rt *Runtime) AwaitAnswer(ctx context.Context) {
+	for end := time.Now().Add(answerTime); ctx.Err() == nil && time.Now().Before(end); {
+		if rt.port.Load().UDP().Stats().Sent > 0 {
+			return
+		}
+		wait(ctx, time.Millisecond)
+	}
+}

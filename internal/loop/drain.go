@@ -1,0 +1,132 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/journal"
+)
+
+// Empty brings all that an earlier life left in the journal to the store. The loop
+// does not run.
+func (rt *Runtime) Empty(ctx context.Context) error {
+	rt.pace.hurry.Store(true)
+	if err := rt.makeDrain(ctx); err != nil {
+		return err
+	}
+	d := rt.drain.Load()
+	if err := d.Fits(ctx); err != nil {
+		return err
+	}
+	all := d.Pending()
+	if all == 0 {
+		return nil
+	}
+	rt.o.Log.Info("bringing the journal to the database", "messages", all)
+	started, said := time.Now(), time.Now()
+	err := d.Empty(ctx, func(left int) {
+		about := remaining(all, left, time.Since(started))
+		rt.stage.set(fmt.Sprintf("bringing the journal to the database: %d messages left, about %v", left, about))
+		if time.Since(said) > time.Second {
+			said = time.Now()
+			rt.o.Log.Info("bringing the journal to the database", "left", left, "about", about)
+		}
+	})
+	if err == nil {
+		rt.o.Log.Info("the journal is in the database", "messages", all, "took", time.Since(started))
+	}
+	return err
+}
+
+// remaining is about how long the rest of some work takes, to the next second.
+func remaining(all, left int, took time.Duration) time.Duration {
+	if left <= 0 || left >= all {
+		return 0
+	}
+	rest := time.Duration(float64(took) * float64(left) / float64(all-left))
+	return rest.Round(time.Second) + time.Second
+}
+
+// makeDrain makes the drain, if there is none.
+func (rt *Runtime) makeDrain(ctx context.Context) error {
+	if rt.drain.Load() != nil {
+		return nil
+	}
+	d, err := journal.NewDrain(ctx, rt.o.Runner, &rt.pace, journal.DrainOptions{
+		Profile: rt.o.Name,
+		Limits:  limitsOf(rt.cfg.Load()),
+		Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.o.Finished,
+	})
+	if err == nil {
+		rt.drain.Store(d)
+	}
+	return err
+}
+
+// limitsOf bound a transaction of the drain.
+func limitsOf(cfg *config.Profile) journal.Limits {
+	return journal.Limits{Intents: cfg.Store.MaxIntents, Bytes: cfg.Store.MaxPayload}
+}
+
+func (rt *Runtime) applied(through uint64) {
+	if l := rt.life.Load(); l != nil {
+		l.mail.appliedTo(through)
+	}
+}
+
+// startDrain drains beside the loop, until the returned function is called.
+func (rt *Runtime) startDrain(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	rt.pace.hurry.Store(false)
+	rt.guard("the drain", func() {
+		defer close(done)
+		if err := rt.drain.Load().Run(ctx); err != nil {
+			rt.o.Log.Warn("the drain of the journal has stopped", "err", err)
+			if l := rt.life.Load(); l != nil {
+				l.fail(err)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// DropDrain forgets the drain of an earlier run, in whatever state that left it.
+func (rt *Runtime) DropDrain() {
+	d := rt.drain.Swap(nil)
+	if d == nil {
+		return
+	}
+	if err := d.Close(); err != nil {
+		rt.o.Log.Warn("the drain of the journal was not given back", "err", err)
+	}
+}
+
+// Hurry lets the drain work without rests, or with rests again.
+func (rt *Runtime) Hurry(on bool) { rt.pace.hurry.Store(on) }
+
+// Depart brings what the journal still has of a profile that was removed to its
+// store: it tries until the store has everything, or ctx ends.
+func (rt *Runtime) Depart(ctx context.Context) {
+	rt.stage.set("removed; its journal is being brought to the database")
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := rt.prepareStore(ctx)
+		if err == nil {
+			err = rt.Empty(ctx)
+		}
+		if err == nil {
+			rt.o.Log.Info("the profile has left; the database has everything of it")
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		rt.o.Log.Warn("a removed profile waits for its database", "err", err)
+		wait(ctx, pause)
+	}
+}

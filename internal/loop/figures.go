@@ -1,0 +1,95 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"wamble"
+	"wamble/internal/link"
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+	"wamble/runner"
+)
+
+// Figures are everything that can be told about a runtime at one moment: by the
+// metrics and by the status.
+type Figures struct {
+	Up        bool
+	Why       string
+	Stats     profile.Stats
+	Gauges    profile.Gauges
+	Link      link.Stats
+	Boards    [wamble.Archived]int // by status
+	ToDurable Histogram
+	ToSent    Histogram
+	Groups    Histogram
+	UDP       transport.UDPStats
+	Streams   transport.GatewayStats
+	Runner    runner.Stats
+	Queue     runner.InboxStats
+	Store     StoreState
+}
+
+// StoreState is how the store does.
+type StoreState struct {
+	Away    bool    // it cannot be asked
+	Refuses bool    // it cannot be written
+	Brake   float64 // share of its time that the loop leaves to the drain
+}
+
+// lookTime is how long a look at a runtime may take.
+const lookTime = 2 * time.Second
+
+// Look takes the figures. What the loop knows is empty before it runs.
+func (rt *Runtime) Look(ctx context.Context) Figures {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	s := Figures{
+		ToDurable: newHistogram(LatencyBounds), ToSent: newHistogram(LatencyBounds), Groups: newHistogram(groupBounds),
+		UDP: rt.port.Load().UDP().Stats(), Streams: rt.port.Load().Stats(), Runner: rt.o.Runner.Stats(),
+	}
+	s.Up, s.Why = rt.Stage()
+	s.Store = rt.StoreState()
+	s.Queue = rt.Queue(&s.Runner)
+	if l := rt.loop.Load(); l != nil {
+		seen := make(chan Figures, 1)
+		if l.do(ctx, func() { seen <- l.look() }) {
+			loop := <-seen
+			s.Stats, s.Gauges, s.Link, s.Boards = loop.Stats, loop.Gauges, loop.Link, loop.Boards
+			s.ToDurable, s.ToSent, s.Groups = loop.ToDurable, loop.ToSent, loop.Groups
+		}
+	}
+	return s
+}
+
+// StoreState is how the store does at present.
+func (rt *Runtime) StoreState() StoreState {
+	return StoreState{rt.watch.away.Load(), rt.watch.refuses.Load(), rt.pace.brake.share(time.Now())}
+}
+
+// Queue is the part of the journal that the store does not have yet.
+func (rt *Runtime) Queue(s *runner.Stats) runner.InboxStats {
+	if d := rt.drain.Load(); d != nil {
+		for _, in := range s.Inboxes {
+			if in.Worker == uint64(d.Worker()) {
+				return in
+			}
+		}
+	}
+	return runner.InboxStats{}
+}
+
+// lag is how far the store is behind the journal.
+func (rt *Runtime) lag() time.Duration {
+	s := rt.o.Runner.Stats()
+	return rt.Queue(&s).OldestAge
+}
+
+// look is what the loop knows.
+func (l *loop) look() Figures {
+	p := l.life.profile
+	return Figures{
+		Stats: p.Stats(), Gauges: p.Gauges(), Link: p.LinkStats(), Boards: p.Census(),
+		ToDurable: l.times.toDurable.clone(), ToSent: l.times.toSent.clone(), Groups: l.life.commit.groups(),
+	}
+}

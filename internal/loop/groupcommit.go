@@ -1,0 +1,221 @@
+package loop
+
+import (
+	"errors"
+	"sync"
+
+	"wamble/internal/journal"
+	"wamble/internal/profile"
+	"wamble/runner"
+)
+
+// groupCommit takes the frames of one life of a profile to the runner. It has one
+// group under way and one that is being filled: while the first is made
+// durable, the steps of the loop go into the second. So groups grow with the
+// load, nothing waits longer than for the disk and for answers that are being
+// sent, and after a failure nothing follows: a frame never becomes durable when
+// one before it was refused.
+type groupCommit struct {
+	runner *runner.Runner
+	worker uint32
+	// durable is told how far the journal has come, and failed why it ends, on
+	// the committer's goroutine.
+	durable func(progress)
+	failed  func(err error)
+
+	mu       sync.Mutex
+	open     *group // being filled
+	other    *group // under way, or spare
+	inFlight bool
+	settled  sync.Cond // signalled when the group under way has settled
+	held     bool      // nothing is submitted yet
+	answers  int       // batches of answers that are being sent
+	err      error
+	pack     []byte    // frames that become one message
+	sizes    Histogram // frames per group
+}
+
+// progress is a group that became durable: its gate, the number of its last
+// message, and how much it held.
+type progress struct {
+	gate, seq        uint64
+	frames, messages int
+}
+
+// group is the frames of some steps in a row, and the gate of the last.
+type group struct {
+	messages *runner.Group
+	frames   int
+	gate     uint64
+}
+
+// The bounds of a group that is being filled. Past them the loop reads nothing
+// more until the disk has caught up.
+const (
+	mostFrames = 16 << 10
+	mostBytes  = 8 << 20
+)
+
+// enoughFrames is how many a group needs to leave while answers are being sent.
+// Whoever is answered moves at once: a group that waits for that moment is some
+// moves longer, and costs the disk the same.
+const enoughFrames = 48
+
+// packSize is how many bytes of frames of one step travel as one message. A
+// message costs the journal the same whether it is long or short. No intent has
+// fewer than 13 bytes, so that a pack and one more frame stay far below
+// journal.MaxIntents.
+const packSize = 16 << 10
+
+// newGroupCommit returns a group commit that holds its frames until begin.
+func newGroupCommit(r *runner.Runner, worker uint32) *groupCommit {
+	j := &groupCommit{runner: r, worker: worker, held: true, sizes: newHistogram(groupBounds)}
+	j.settled.L = &j.mu
+	j.open = &group{messages: r.NewGroup(j.settle)}
+	j.other = &group{messages: r.NewGroup(j.settle)}
+	return j
+}
+
+// put adds the frames of one step. After a failure they are dropped. Answering says
+// that many answers of the same step are about to be sent; answered says when they
+// are.
+func (j *groupCommit) put(frames *profile.Frames, gate uint64, answering bool) {
+	if frames.Len() == 0 && !answering {
+		return
+	}
+	j.mu.Lock()
+	if answering {
+		j.answers++
+	}
+	var err error
+	if frames.Len() > 0 {
+		err = j.add(frames, gate)
+	}
+	j.mu.Unlock()
+	if err != nil {
+		j.failed(err)
+	}
+}
+
+// answered says that a batch of answers has been sent.
+func (j *groupCommit) answered() {
+	j.mu.Lock()
+	j.answers--
+	err := j.submit()
+	j.mu.Unlock()
+	if err != nil {
+		j.failed(err)
+	}
+}
+
+func (j *groupCommit) add(frames *profile.Frames, gate uint64) error {
+	if j.err != nil {
+		return nil
+	}
+	for i := range frames.Len() {
+		if j.pack = journal.Join(j.pack, frames.At(i)); len(j.pack) < packSize && i < frames.Len()-1 {
+			continue
+		}
+		if err := journal.Add(j.open.messages, j.worker, j.pack); err != nil {
+			j.err = err
+			return err
+		}
+		j.pack = j.pack[:0]
+	}
+	j.open.frames += frames.Len()
+	if gate != 0 {
+		j.open.gate = gate
+	}
+	return j.submit()
+}
+
+// begin submits what was held, and everything from now on.
+func (j *groupCommit) begin() {
+	j.mu.Lock()
+	j.held = false
+	err := j.submit()
+	j.mu.Unlock()
+	if err != nil {
+		j.failed(err)
+	}
+}
+
+// submit sends the open group on its way if none is.
+func (j *groupCommit) submit() error {
+	if j.held || j.inFlight || j.err != nil || j.open.frames == 0 {
+		return nil
+	}
+	if j.answers > 0 && j.open.frames < enoughFrames {
+		return nil // answered does it
+	}
+	if err := j.runner.Submit(j.open.messages); err != nil {
+		j.err = err
+		return err
+	}
+	j.sizes.observe(float64(j.open.frames), 1)
+	j.inFlight = true
+	j.open, j.other = j.other, j.open
+	return nil
+}
+
+// settle is called by the committer when the group under way is durable, or
+// never will be.
+func (j *groupCommit) settle(g *runner.Group, err error) {
+	j.mu.Lock()
+	gate, frames, messages, seq := j.other.gate, j.other.frames, g.Len(), uint64(0)
+	if err == nil {
+		seq = g.Row(messages - 1).Seq
+		g.Reset()
+		j.other.gate, j.other.frames = 0, 0
+		j.inFlight = false
+		err = j.submit()
+	} else {
+		j.err, j.inFlight = err, false
+	}
+	j.settled.Broadcast()
+	j.mu.Unlock()
+	if seq != 0 {
+		j.durable(progress{gate, seq, frames, messages})
+	}
+	if err != nil {
+		j.failed(err)
+	}
+}
+
+// errEnded is why a journal that was ended takes nothing.
+var errEnded = errors.New("the profile has ended")
+
+// end drops what was not submitted and waits for what was: when it returns, all
+// that will ever be durable is.
+func (j *groupCommit) end() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = errEnded
+	}
+	for j.inFlight {
+		j.settled.Wait()
+	}
+}
+
+// behind reports whether so much waits for the disk that the loop should read
+// no more.
+func (j *groupCommit) behind() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err == nil && (j.open.frames > mostFrames || j.open.messages.Bytes() > mostBytes)
+}
+
+// broken reports whether nothing more becomes durable.
+func (j *groupCommit) broken() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err != nil
+}
+
+// groups returns a copy of the sizes of all groups so far.
+func (j *groupCommit) groups() Histogram {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.sizes.clone()
+}

@@ -1,0 +1,179 @@
+package loop
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"wamble"
+	"wamble/internal/profile"
+	"wamble/internal/store"
+	"wamble/internal/tape"
+)
+
+// life is a profile from its restoring out of the store until it ends, or until
+// the journal fails and it must be made anew. What belongs to one life never
+// reaches the next: its mail and its journal end with it.
+type life struct {
+	profile *profile.Profile
+	commit  *groupCommit
+	mail    *mail
+	out     profile.Output
+	record  *tape.File // nil: it is not recorded
+	failure chan error // of the journal; holds the first
+}
+
+// newLife returns a profile that has restored nothing yet.
+func (rt *Runtime) newLife() (*life, error) {
+	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: time.Now()}
+	if _, err := rand.Read(o.Seed[:]); err != nil {
+		return nil, fmt.Errorf("entropy: %w", err)
+	}
+	return rt.lifeOf(o, profile.New(o))
+}
+
+// lifeOf is the life of a profile that was made with these options.
+func (rt *Runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) {
+	record, err := rt.tape.Next(o, rt.o.Log)
+	if err != nil {
+		return nil, err
+	}
+	drain := rt.drain.Load()
+	l := &life{
+		record:  record,
+		profile: p,
+		commit:  newGroupCommit(rt.o.Runner, drain.Worker()),
+		mail:    newMail(rt.wake),
+		failure: make(chan error, 1),
+	}
+	l.commit.durable = func(p progress) {
+		l.mail.durable(p.gate, p.seq)
+		drain.Posted(p.messages)
+		rt.pace.posted.Add(uint64(p.frames))
+	}
+	l.commit.failed = l.fail
+	return l, nil
+}
+
+// fail ends the life: the profile decides nothing more.
+func (l *life) fail(err error) {
+	select {
+	case l.failure <- err:
+		l.mail.post(&profile.JournalFailed{})
+	default:
+	}
+}
+
+// tell runs one step and records it.
+func (l *life) tell(now time.Time, inputs []profile.Input) {
+	l.profile.Step(now, inputs, &l.out)
+	l.record.Step(now, inputs, &l.out)
+}
+
+// step is one step outside of the loop. Its frames are held by the journal.
+func (l *life) step(inputs ...profile.Input) {
+	l.tell(time.Now(), inputs)
+	l.commit.put(&l.out.Frames, l.out.Gate, false)
+}
+
+const (
+	restoreBatch   = 256 // boards per step
+	restoreReaders = 4   // sessions that are read at once
+)
+
+// restore brings everything into the profile that the store has of it: the
+// boards that are not archived, those who hold one, and numbers for new rows.
+func (l *life) restore(ctx context.Context, rt *Runtime) error {
+	l.step(rt.o.Standing()...)
+	for _, wish := range append([]profile.Lease(nil), l.out.Leases...) {
+		blocks, err := rt.o.Store.Lease(ctx, wish.Sequence, wish.Count)
+		if err != nil {
+			return fmt.Errorf("lease numbers: %w", err)
+		}
+		l.step(&profile.Leased{Sequence: wish.Sequence, Blocks: blocks})
+	}
+	batch := make([]wamble.Board, 0, restoreBatch)
+	for b, err := range rt.o.Store.LiveBoards(ctx, rt.o.Name) {
+		if err != nil {
+			return fmt.Errorf("read the boards: %w", err)
+		}
+		if batch = append(batch, b); len(batch) == restoreBatch {
+			if err := l.restoreBoards(ctx, rt, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	if err := l.restoreBoards(ctx, rt, batch); err != nil {
+		return err
+	}
+	l.step(&profile.Ready{})
+	return nil
+}
+
+func (l *life) restoreBoards(ctx context.Context, rt *Runtime, boards []wamble.Board) error {
+	holders, err := rt.holders(ctx, boards, l.profile.TermsHash())
+	if err != nil {
+		return fmt.Errorf("read who holds the boards: %w", err)
+	}
+	predicted, err := rt.predicted(ctx, boards)
+	if err != nil {
+		return fmt.Errorf("read what is predicted: %w", err)
+	}
+	inputs := make([]profile.Input, 0, 2*len(boards))
+	for i := range boards {
+		inputs = append(inputs, &profile.RestoreBoard{Board: boards[i], Predictions: predicted[boards[i].ID]})
+		if holders[i] != nil {
+			inputs = append(inputs, holders[i])
+		}
+	}
+	l.step(inputs...)
+	for _, trouble := range l.out.Troubles {
+		rt.o.Log.Warn("a stored board is damaged", "err", trouble)
+	}
+	return nil
+}
+
+// predicted reads what is predicted of boards: nothing of most of them.
+func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID][]wamble.Prediction, error) {
+	ids := make([]wamble.BoardID, len(boards))
+	for i := range boards {
+		ids[i] = boards[i].ID
+	}
+	all, err := rt.o.Store.Predictions(ctx, ids...)
+	found := map[wamble.BoardID][]wamble.Prediction{}
+	for _, p := range all {
+		found[p.Board] = append(found[p.Board], p)
+	}
+	return found, err
+}
+
+// holders reads the sessions that hold boards, some at once, and what goes with
+// them. A holder who is not stored has no session.
+func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]*profile.RestoreSession, error) {
+	found := make([]*profile.RestoreSession, len(boards))
+	errs := make([]error, restoreReaders)
+	var readers sync.WaitGroup
+	for r := range restoreReaders {
+		readers.Go(func() {
+			for i := r; i < len(boards) && errs[r] == nil; i += restoreReaders {
+				if boards[i].Holder == nil {
+					continue
+				}
+				s, err := rt.o.Store.SessionByID(ctx, boards[i].Holder.Session)
+				if err == nil {
+					found[i] = &profile.RestoreSession{Session: s}
+					found[i].Answer, err = rt.about(ctx, s, rt.o.Name, terms)
+				}
+				if err != nil && !errors.Is(err, store.ErrNotFound) {
+					errs[r] = err
+				}
+			}
+		})
+	}
+	readers.Wait()
+	return found, errors.Join(errs...)
+}

@@ -1,0 +1,167 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	goruntime "runtime"
+	"time"
+
+	"wamble"
+	"wamble/internal/profile"
+	"wamble/internal/store"
+)
+
+const (
+	loadReaders = 8               // loads that are under way at once
+	fileReaders = 2               // the same for a database in this process, whose work is ours
+	loadQueue   = 2048            // loads that wait; a profile has fewer
+	loadTime    = 5 * time.Second // for one load
+)
+
+// loads asks the store what profiles want to know, some at a time. The answers
+// come back as mail.
+type loads struct {
+	rt   *Runtime
+	jobs chan job
+}
+
+type job struct {
+	life *life
+	load profile.Load
+}
+
+// newLoads starts the readers; they end with ctx.
+func newLoads(ctx context.Context, rt *Runtime) *loads {
+	ls := &loads{rt: rt, jobs: make(chan job, loadQueue)}
+	readers := loadReaders
+	if rt.o.InProcess {
+		readers = fileReaders
+	}
+	for range readers {
+		rt.guard("a load", func() { ls.read(ctx) })
+	}
+	return ls
+}
+
+// ask queues a load, and answers at once that nothing is known if there is no
+// room.
+func (ls *loads) ask(l *life, load profile.Load) {
+	select {
+	case ls.jobs <- job{l, load}:
+	default:
+		l.mail.post(&profile.Loaded{Load: load.ID, Outcome: profile.Away})
+	}
+}
+
+func (ls *loads) read(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j := <-ls.jobs:
+			j.life.mail.post(ls.answer(ctx, j.load))
+			// SQLite answers without waiting for anything: many questions of
+			// strangers in a row would keep the loop from a processor.
+			goruntime.Gosched()
+		}
+	}
+}
+
+// answer asks the store what a load is about.
+func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	in := &profile.Loaded{Load: load.ID}
+	err := ls.look(ctx, load, in)
+	switch {
+	case err == nil:
+		in.Outcome = profile.Found
+	case errors.Is(err, store.ErrNotFound):
+		in.Outcome = profile.NotFound
+	case errors.Is(err, store.ErrTransient):
+		in.Outcome = profile.Away
+		ls.rt.watch.suspect(err)
+	default:
+		in.Outcome = profile.Broken
+		ls.rt.o.Log.Warn("the database gave an answer that makes no sense", "err", err)
+	}
+	return in
+}
+
+// look is the one switch over the subjects of loads.
+func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded) error {
+	store := ls.rt.o.Store
+	switch load.Subject {
+	case profile.SessionOf:
+		s, err := store.Session(ctx, load.Token)
+		return ls.session(ctx, s, err, load, in)
+	case profile.GameOf:
+		b, err := store.Board(ctx, load.Board)
+		in.Board = &b
+		return err
+	case profile.PlayerOf:
+		p, err := store.Player(ctx, load.Key)
+		in.Answer = &profile.Answer{Player: &p}
+		return dropped(in, err)
+	case profile.TargetOf:
+		if load.Session != 0 {
+			s, err := store.SessionByID(ctx, load.Session)
+			return ls.session(ctx, s, err, load, in)
+		}
+		s, err := store.SessionByHandle(ctx, load.Handle)
+		return ls.session(ctx, s, err, load, in)
+	case profile.RanksOf:
+		ranks, err := store.Leaderboard(ctx, load.Page)
+		in.Answer = &profile.Answer{Ranks: &ranks}
+		return dropped(in, err)
+	case profile.ReservationsOf:
+		rows, err := ls.rt.o.Reservations(ctx, load.Key)
+		in.Answer = &profile.Answer{Reservations: rows}
+		return dropped(in, err)
+	case profile.TermsOf:
+		yes, err := store.TermsAccepted(ctx, load.Session, load.Profile, load.Hash)
+		in.Answer = &profile.Answer{Accepted: yes}
+		return dropped(in, err)
+	}
+	return nil
+}
+
+// dropped takes back an answer that came with an error.
+func dropped(in *profile.Loaded, err error) error {
+	if err != nil {
+		in.Answer = nil
+	}
+	return err
+}
+
+// session completes an answer with a session: with its identity, and with its
+// acceptance of the terms that the load is about.
+func (ls *loads) session(ctx context.Context, s wamble.Session, err error, load profile.Load, in *profile.Loaded) error {
+	if err != nil {
+		return err
+	}
+	in.Answer, err = ls.rt.about(ctx, s, load.Profile, load.Hash)
+	in.Session = &s
+	return err
+}
+
+// about is what goes with a session: its identity, if it has one, and whether it
+// has accepted the terms with a hash, if there is one.
+func (rt *Runtime) about(ctx context.Context, s wamble.Session, profileName string, hash [32]byte) (*profile.Answer, error) {
+	a := &profile.Answer{}
+	if !s.Key.IsZero() {
+		p, err := rt.o.Store.Player(ctx, s.Key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		if err == nil {
+			a.Player = &p
+		}
+	}
+	if hash == ([32]byte{}) {
+		return a, nil
+	}
+	var err error
+	a.Accepted, err = rt.o.Store.TermsAccepted(ctx, s.ID, profileName, hash)
+	return a, err
+}

@@ -1,0 +1,226 @@
+package loop
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+)
+
+// loop is the one goroutine that drives a profile: it reads a batch of packets,
+// takes the mail, makes one step of all of it, and does what follows. It waits for
+// packets only, and for its writer when that is far behind; disk, store and the
+// rest come to it as mail.
+type loop struct {
+	rt      *Runtime
+	port    *transport.Port
+	life    *life
+	asks    chan func() // to be run between two steps
+	inputs  []profile.Input
+	packets []profile.Packet // that inputs points to
+	until   time.Time        // when the next step is due; zero: never
+	last    uint64           // the newest gate
+	done    uint64           // the newest gate that is durable
+	stop    bool
+	freeze  *Frozen // that it is to become; nil: none
+	held    bool    // the port is not read, but all else goes on
+	writer  *writer
+	times   stopwatch
+	ended   chan struct{}
+	err     error // why it ended
+}
+
+func newLoop(rt *Runtime, l *life) *loop {
+	return &loop{
+		rt: rt, port: rt.port.Load(), life: l, asks: make(chan func(), 16), until: time.Now(),
+		writer: newWriter(), times: newStopwatch(), ended: make(chan struct{}),
+	}
+}
+
+// run steps until it is stopped and everything that was decided is durable and
+// sent. Only a broken socket is an error.
+func (l *loop) run() {
+	defer close(l.ended)
+	go l.writer.run()
+	defer func() {
+		if v := recover(); v != nil {
+			l.err = NewPanic("the loop", v)
+		}
+		l.flush()
+		close(l.writer.full)
+		l.life.record.Close()
+	}()
+	for l.err == nil && (!l.stop || !l.settled()) {
+		l.err = l.round()
+		l.rest()
+	}
+}
+
+// round waits for something to do, and does it.
+func (l *loop) round() error {
+	in, err := l.receive()
+	if err == nil {
+		began := time.Now()
+		err = l.turn(in)
+		now := time.Now()
+		l.rt.pace.brake.worked(now, now.Sub(began))
+	}
+	if err == nil {
+		l.answerAsks()
+	}
+	return err
+}
+
+// turn makes a step of what has come, and sends what follows.
+func (l *loop) turn(in transport.Arrivals) error {
+	l.step(in)
+	return l.send()
+}
+
+// settled reports whether everything that was decided is durable, or never will
+// be.
+func (l *loop) settled() bool { return l.done >= l.last || l.life.commit.broken() }
+
+// receive waits for something to do. While the journal is behind, or the loop
+// is braked, stopping, held or to be frozen, packets stay in the socket.
+func (l *loop) receive() (transport.Arrivals, error) {
+	hold := l.rt.pace.brake.hold(time.Now())
+	if !l.stop && !l.held && l.freeze == nil && hold == 0 && !l.life.commit.behind() {
+		return l.port.Receive(l.until)
+	}
+	wait := time.Second
+	if hold > 0 {
+		wait = hold
+	}
+	if !l.until.IsZero() {
+		wait = min(wait, time.Until(l.until))
+	}
+	timer := time.NewTimer(max(wait, time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-l.life.mail.arrived:
+	case <-timer.C:
+	case ask := <-l.asks:
+		ask()
+	}
+	return transport.Arrivals{}, nil
+}
+
+// step tells the profile what has come, and passes on what follows. Packets are
+// left in the output.
+func (l *loop) step(in transport.Arrivals) {
+	now := time.Now()
+	life := l.life
+	inputs := l.inputs[:0]
+	l.packets = slices.Grow(l.packets[:0], len(in.Packets))[:len(in.Packets)]
+	for i := range in.Packets {
+		l.packets[i] = profile.Packet{Peer: in.Packets[i].Peer, Data: in.Packets[i].Data}
+		inputs = append(inputs, &l.packets[i])
+	}
+	for _, peer := range in.Ended {
+		inputs = append(inputs, &profile.PeerClosed{Peer: peer})
+	}
+	inputs, durable := life.mail.take(inputs)
+	life.tell(now, inputs)
+	clear(l.packets)
+	clear(inputs)
+	l.inputs = inputs
+	if durable != 0 {
+		l.done = durable
+		l.times.durable(now, durable)
+	}
+	l.follow(now, l.hands())
+}
+
+// follow does what follows from a step, but for sending. Answering says that the
+// writer is handed what is sent.
+func (l *loop) follow(now time.Time, answering bool) {
+	life, out := l.life, &l.life.out
+	if out.Gate != 0 {
+		l.last = out.Gate
+		l.times.step(now, out.Gate, life.profile.Stats().Moves)
+	}
+	life.commit.put(&out.Frames, out.Gate, answering)
+	for _, load := range out.Loads {
+		l.rt.loads.ask(life, load)
+	}
+	for _, wish := range out.Leases {
+		l.rt.lease(life, wish)
+	}
+	l.until = l.soon(now, out.Next)
+}
+
+// soon is when to step again at the latest: when there is work, but not later
+// than select-timeout-usec from now. So a clock that is set back does not stop
+// the loop.
+func (l *loop) soon(now, next time.Time) time.Time {
+	last := now.Add(l.rt.cfg.Load().Network.SelectTimeout)
+	if next.IsZero() || next.After(last) {
+		return last
+	}
+	return next
+}
+
+// answerAsks runs what is to be run between two steps.
+func (l *loop) answerAsks() {
+	for {
+		select {
+		case ask := <-l.asks:
+			ask()
+		default:
+			return
+		}
+	}
+}
+
+// do runs f on the loop's goroutine, between two steps, and waits for it. It
+// reports whether that happened: a loop that has ended runs nothing.
+func (l *loop) do(ctx context.Context, f func()) bool {
+	done := make(chan struct{})
+	select {
+	case l.asks <- func() { f(); close(done) }:
+	case <-ctx.Done():
+		return false
+	case <-l.ended:
+		return false
+	}
+	l.rt.wake()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-l.ended:
+		return false
+	}
+}
+
+// become lets the loop go on with another life.
+func (l *loop) become(ctx context.Context, next *life) bool {
+	return l.do(ctx, func() {
+		l.life.record.Close()
+		l.life, l.until, l.last, l.done = next, time.Now(), 0, 0
+		l.times.restart()
+	})
+}
+
+// moveTo goes on with another port, on the loop's own goroutine.
+func (l *loop) moveTo(p *transport.Port) {
+	l.flush() // what the old port refuses is lost with it
+	l.port, l.until = p, time.Now()
+	l.rt.port.Store(p)
+}
+
+// halt stops reading, waits until what was decided is durable and sent, and
+// ends the loop; at the end of ctx it ends without.
+func (l *loop) halt(ctx context.Context) {
+	l.do(context.Background(), func() { l.stop = true })
+	select {
+	case <-l.ended:
+	case <-ctx.Done():
+		l.do(context.Background(), func() { l.last = l.done })
+		<-l.ended
+	}
+}

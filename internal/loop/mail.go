@@ -1,0 +1,88 @@
+package loop
+
+import (
+	"sync"
+
+	"wamble/internal/profile"
+)
+
+// mail is what other goroutines have to tell one life of a profile. What comes
+// often and replaces what came before it (how far journal and store are) is one
+// value; the rest is a list, in the order in which it came.
+type mail struct {
+	wake func() // makes the loop look
+
+	mu      sync.Mutex
+	inputs  []profile.Input
+	gate    uint64 // durable up to here, with the message that says so
+	seq     uint64
+	applied uint64 // the store has everything up to here
+	news    bool   // gate or applied changed
+	arrived chan struct{}
+	// taken is what take last returned pointers to. It belongs to the loop.
+	taken struct {
+		durable profile.Durable
+		applied profile.Applied
+	}
+}
+
+func newMail(wake func()) *mail { return &mail{wake: wake, arrived: make(chan struct{}, 1)} }
+
+// post leaves an input.
+func (m *mail) post(in profile.Input) {
+	m.mu.Lock()
+	m.inputs = append(m.inputs, in)
+	m.mu.Unlock()
+	m.signal()
+}
+
+// durable says that the journal is durable up to a gate, and that seq is the
+// last message of it. Gate 0 gates nothing.
+func (m *mail) durable(gate, seq uint64) {
+	if gate == 0 {
+		return
+	}
+	m.mu.Lock()
+	m.gate, m.seq, m.news = gate, seq, true
+	m.mu.Unlock()
+	m.signal()
+}
+
+// appliedTo says how far the store has come. Nobody waits for that, so the loop
+// is not woken.
+func (m *mail) appliedTo(seq uint64) {
+	m.mu.Lock()
+	m.applied, m.news = seq, true
+	m.mu.Unlock()
+}
+
+func (m *mail) signal() {
+	select {
+	case m.arrived <- struct{}{}:
+	default:
+	}
+	m.wake()
+}
+
+// take appends everything that has come, and the gate up to which the journal
+// is now durable if that is new. The inputs are good until the next take.
+func (m *mail) take(dst []profile.Input) (inputs []profile.Input, durable uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.news {
+		if m.gate != 0 {
+			durable = m.gate
+			m.taken.durable = profile.Durable{Gate: m.gate, Seq: m.seq}
+			dst = append(dst, &m.taken.durable)
+		}
+		if m.applied != 0 {
+			m.taken.applied = profile.Applied{Seq: m.applied}
+			dst = append(dst, &m.taken.applied)
+		}
+		m.gate, m.applied, m.news = 0, 0, false
+	}
+	dst = append(dst, m.inputs...)
+	clear(m.inputs)
+	m.inputs = m.inputs[:0]
+	return dst, durable
+}

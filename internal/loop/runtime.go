@@ -1,0 +1,335 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+
+	"wamble/internal/config"
+	"wamble/internal/journal"
+	"wamble/internal/profile"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+	"wamble/internal/tape"
+	"wamble/internal/transport"
+	"wamble/runner"
+)
+
+// Options is what a runtime is made of. Its hooks are called from several
+// goroutines.
+type Options struct {
+	Name   string
+	Config *config.Profile
+	Log    *slog.Logger
+	Runner *runner.Runner
+	Store  Store
+	// StoreName is the name of the database, for people.
+	StoreName string
+	// InProcess says that the database is a file that this process reads itself.
+	InProcess bool
+	// Port is lent to the runtime: the caller has opened it and closes it.
+	Port *transport.Port
+	// Record is where the lives of the profile are recorded.
+	Record tape.Series
+
+	// Heal makes the journal work again.
+	Heal func(ctx context.Context) error
+	// TruePorts returns the configuration with the true ports of its neighbours.
+	TruePorts func(*config.Profile) *config.Profile
+	// Standing is what a new life is told first: what the host has said and still
+	// holds.
+	Standing func() []profile.Input
+	// Reservations asks every store of the server which boards a key holds.
+	Reservations func(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error)
+	// Finished is called when finished games have reached the store.
+	Finished func()
+}
+
+// Store is the database of a profile, with its schema.
+type Store interface {
+	store.Store
+	// Migrate brings the schema to the newest version.
+	Migrate(ctx context.Context, progress schema.Progress) error
+}
+
+// Runtime is one profile that runs: its store and the drain to it, its loop on
+// the port that it was lent, and the life that the loop leads at present.
+type Runtime struct {
+	o     Options
+	cfg   atomic.Pointer[config.Profile]
+	port  atomic.Pointer[transport.Port]
+	stage *stage
+	tape  tape.Series
+	pace  paced
+	loads *loads
+	watch *storewatch
+	drain atomic.Pointer[journal.Drain] // nil until the store was asked
+	loop  atomic.Pointer[loop]          // nil until the first life is ready
+	life  atomic.Pointer[life]          // nil while there is none that decides
+
+	ctx     context.Context // ends the goroutines beside the loop
+	done    sync.WaitGroup  // of them
+	crashed chan error      // holds the first panic of one of them
+	adopted *Adopted        // of the image before this one; nil: it starts from store and journal
+	moving  sync.Mutex      // held while the loop is made, and while it moves
+}
+
+// New returns a runtime that does not run yet.
+func New(o Options) *Runtime {
+	rt := &Runtime{o: o, stage: newStage(), tape: o.Record}
+	rt.cfg.Store(o.Config)
+	rt.port.Store(o.Port)
+	rt.watch = newStorewatch(rt)
+	rt.pace.Store, rt.pace.lag = o.Store, rt.lag
+	return rt
+}
+
+// Name is the name of the profile.
+func (rt *Runtime) Name() string { return rt.o.Name }
+
+// Config is what the profile runs with now.
+func (rt *Runtime) Config() *config.Profile { return rt.cfg.Load() }
+
+// Port is where the profile listens now.
+func (rt *Runtime) Port() *transport.Port { return rt.port.Load() }
+
+// Run starts the profile, and keeps it running until ctx ends: then everything
+// that was decided is durable and sent. It returns why it could not go on. It may
+// be run again afterwards; Shut ends the profile for good.
+func (rt *Runtime) Run(ctx context.Context) error {
+	background, cancel := context.WithCancel(context.Background())
+	defer func() {
+		cancel()
+		rt.done.Wait()
+	}()
+	rt.ctx, rt.crashed = background, make(chan error, 1)
+	rt.DropDrain()
+	adopting := rt.adopted != nil
+	if !adopting {
+		if err := rt.prepareStore(ctx); err != nil {
+			return rt.unlessStopped(ctx, err)
+		}
+	}
+	rt.guard("the watch over the database", func() { rt.watch.run(background) })
+	rt.loads = newLoads(background, rt)
+
+	l, err := rt.first(ctx)
+	if err != nil {
+		return rt.unlessStopped(ctx, err)
+	}
+	loop := rt.startLoop(l, adopting)
+	rt.stage.ready()
+	if adopting {
+		rt.AwaitAnswer(ctx)
+		rt.pace.inherit(time.Now())
+	}
+	stopDrain := rt.startDrain(background)
+	defer func() { stopDrain() }()
+	for {
+		select {
+		case <-ctx.Done():
+			rt.halt(loop)
+			return nil
+		case <-loop.ended:
+			rt.abandon(l)
+			return fmt.Errorf("the loop has ended: %w", loop.err)
+		case err := <-rt.crashed:
+			rt.halt(loop)
+			rt.abandon(l)
+			return err
+		case <-rt.o.Runner.Failed():
+			l.fail(rt.o.Runner.Err())
+			continue
+		case err := <-l.failure:
+			rt.stage.set("the journal has failed: " + err.Error())
+			rt.o.Log.Error("the journal takes no moves; the server answers 1006 until it does", "err", err)
+			if l, err = rt.recover(ctx, stopDrain); err != nil {
+				return rt.unlessStopped(ctx, err)
+			}
+			stopDrain = rt.startDrain(background)
+			loop.become(ctx, l)
+			rt.stage.ready()
+			rt.o.Log.Info("the journal works again; play goes on")
+		}
+	}
+}
+
+// first makes the first life: out of what the image before this one left, or out
+// of store and journal.
+func (rt *Runtime) first(ctx context.Context) (*life, error) {
+	if rt.adopted != nil {
+		return rt.adopt(ctx)
+	}
+	return rt.revive(ctx)
+}
+
+// startLoop lets a new loop lead a life. An adopted life has made its first step
+// already.
+func (rt *Runtime) startLoop(l *life, adopted bool) *loop {
+	rt.moving.Lock()
+	defer rt.moving.Unlock()
+	loop := newLoop(rt, l)
+	rt.loop.Store(loop)
+	if adopted {
+		loop.succeed()
+	}
+	go loop.run()
+	return loop
+}
+
+// halt ends the loop in order.
+func (rt *Runtime) halt(l *loop) {
+	rt.stage.set("stopping")
+	ctx, cancel := context.WithTimeout(context.Background(), restTime)
+	defer cancel()
+	l.halt(ctx)
+}
+
+// wake makes the loop look at its mail.
+func (rt *Runtime) wake() { rt.port.Load().Wake() }
+
+// restTime is how long the disk may take for what was decided last.
+const restTime = 10 * time.Second
+
+// abandon ends a life whose loop is gone: nothing of it becomes durable any
+// more when this returns.
+func (rt *Runtime) abandon(l *life) {
+	rt.life.Store(nil)
+	l.commit.end()
+}
+
+// MoveTo lets the loop go on with another port.
+func (rt *Runtime) MoveTo(p *transport.Port) {
+	rt.moving.Lock()
+	defer rt.moving.Unlock()
+	l := rt.loop.Load()
+	// The loop itself changes over, so that whoever wakes it finds it.
+	if l == nil || !l.do(context.Background(), func() { l.moveTo(p) }) {
+		rt.port.Store(p)
+	}
+}
+
+// unlessStopped ends a loop that is left without a life, and forgets an error
+// that came because the profile is to stop.
+func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
+	if loop := rt.loop.Load(); loop != nil {
+		rt.halt(loop)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// prepareStore waits until the store answers, and migrates it.
+func (rt *Runtime) prepareStore(ctx context.Context) error {
+	return rt.retry(ctx, "waiting for the database", func() error {
+		return rt.o.Store.Migrate(ctx, func(step schema.Step) {
+			if step.Done {
+				rt.o.Log.Info("migrated", "store", rt.o.StoreName, "step", step.Name, "took", step.Elapsed)
+				return
+			}
+			rt.stage.set("migrating the database: " + step.Name)
+		})
+	})
+}
+
+// retry tries until it works or an error comes that will not pass.
+func (rt *Runtime) retry(ctx context.Context, what string, try func() error) error {
+	for pause, attempt := firstPause, 1; ; pause, attempt = min(2*pause, longestPause), attempt+1 {
+		rt.stage.set(what)
+		err := try()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !errors.Is(err, store.ErrTransient):
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		rt.stage.set(what + ": " + err.Error())
+		if attempt == 1 {
+			rt.o.Log.Warn(what, "store", rt.o.StoreName, "err", err)
+		}
+		wait(ctx, pause)
+	}
+}
+
+// revive brings the journal to the store and a profile into memory.
+func (rt *Runtime) revive(ctx context.Context) (*life, error) {
+	var l *life
+	err := rt.retry(ctx, "restoring the boards", func() (err error) {
+		if err = rt.Empty(ctx); err != nil {
+			return err
+		}
+		rt.stage.set("restoring the boards")
+		if l, err = rt.newLife(); err != nil {
+			return err
+		}
+		if err = l.restore(ctx, rt); err != nil {
+			l.record.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.commit.begin()
+	rt.life.Store(l)
+	return l, nil
+}
+
+// recover makes a new life when the journal works again. The loop leads the old
+// one meanwhile, which refuses everything, and what is in the journal goes on to
+// the store as far as it can.
+func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*life, error) {
+	rt.life.Store(nil)
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := rt.o.Heal(ctx)
+		if err == nil {
+			stopDrain()
+			var l *life
+			if l, err = rt.revive(ctx); err == nil {
+				return l, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		rt.stage.set("the journal has failed: " + err.Error())
+		wait(ctx, pause)
+	}
+}
+
+// webTime is how long answers over HTTP may take when the server stops, as far as
+// there is time. A request that is only half sent would take longer.
+const webTime = 5 * time.Second
+
+// Shut ends HTTP and WebSocket, and with drain brings the journal to the store
+// meanwhile, as far as there is time. The loop has ended.
+func (rt *Runtime) Shut(ctx context.Context, drain bool) {
+	var web sync.WaitGroup
+	defer web.Wait()
+	web.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, webTime)
+		defer cancel()
+		if err := rt.port.Load().Shutdown(ctx, transport.CloseGoingAway); err != nil {
+			rt.o.Log.Warn("HTTP did not end in time", "err", err)
+		}
+	})
+	d := rt.drain.Load()
+	if d == nil || !drain {
+		return
+	}
+	rt.pace.hurry.Store(true)
+	if err := d.Empty(ctx, nil); err != nil {
+		rt.o.Log.Warn("the journal keeps what the database does not have yet; the next start brings it there",
+			"messages", d.Pending(), "err", err)
+	}
+}

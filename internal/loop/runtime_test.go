@@ -1,0 +1,107 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wamble/internal/config"
+	"wamble/internal/journal"
+	"wamble/internal/profile"
+	"wamble/internal/store/sqlite"
+	"wamble/internal/transport"
+	"wamble/internal/watchtest"
+	"wamble/runner"
+	"wamble/runner/runnertest"
+)
+
+// running is a runtime that runs until the test ends.
+type running struct {
+	*Runtime
+	ended chan struct{}
+	err   error // why Run ended
+}
+
+// run starts a profile on a journal in memory, and waits until it is up.
+func run(t *testing.T) *running {
+	t.Helper()
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlite.Open(sqlite.Options{Path: filepath.Join(t.TempDir(), "games.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := transport.Listen(transport.Options{Address: netip.MustParseAddrPort("127.0.0.1:0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load("", "", config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := &running{ended: make(chan struct{}), Runtime: New(Options{
+		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Runner: r, Store: db, InProcess: true, Port: port,
+		Heal:      func(context.Context) error { return nil },
+		TruePorts: func(c *config.Profile) *config.Profile { return c },
+		Standing:  func() []profile.Input { return nil },
+		Finished:  func() {},
+	})}
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		defer close(rt.ended)
+		rt.err = rt.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-rt.ended
+		if err := errors.Join(port.Close(), db.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	<-rt.Up()
+	return rt
+}
+
+// TestFreezeFailedJournal: the journal fails just before the freeze, and the
+// profile has not been told. What it decided last is not durable, which the frozen
+// loop says. Thawed, it goes on with another life.
+func TestFreezeFailedJournal(t *testing.T) {
+	rt := run(t)
+	life, gone := rt.life.Load(), errors.New("the disk is gone")
+	if f, ok := rt.Freeze(t.Context()); !ok || f.Broken() {
+		t.Fatal("a loop whose journal works cannot be frozen")
+	} else {
+		f.Thaw()
+	}
+	life.commit.mu.Lock()
+	life.commit.err = gone
+	life.commit.mu.Unlock()
+	f, ok := rt.Freeze(t.Context())
+	if !ok || !f.Broken() {
+		t.Fatalf("got %v, want a frozen loop whose journal is broken", ok)
+	}
+	f.Thaw()
+	life.fail(gone)
+	watchtest.Until(t, "the profile is made anew", func() bool {
+		up, _ := rt.Stage()
+		return up && rt.life.Load() != life
+	})
+}
+
+// TestPanicBesideLoop: a panic of a goroutine beside the loop ends the runtime
+// alone, and says where it was.
+func TestPanicBesideLoop(t *testing.T) {
+	rt := run(t)
+	rt.guard("a test", func() { panic("a test panics beside the loop") })
+	<-rt.ended
+	var p *Panic
+	if !errors.As(rt.err, &p) || p.Error() != "panic in a test: a test panics beside the loop" || !strings.Contains(string(p.Stack), "runtime_test.go") {
+		t.Errorf("the runtime ended with %v", rt.err)
+	}
+}

@@ -1,0 +1,41 @@
+package loop
+
+import "sync"
+
+// stage says whether a profile serves players, and if not, what it waits for.
+type stage struct {
+	mu    sync.Mutex
+	isUp  bool
+	why   string
+	upped chan struct{} // closed when it was ready for the first time
+	once  sync.Once
+}
+
+func newStage() *stage { return &stage{why: "starting", upped: make(chan struct{})} }
+
+func (s *stage) set(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isUp, s.why = false, why
+}
+
+func (s *stage) ready() {
+	s.mu.Lock()
+	s.isUp, s.why = true, "ready"
+	s.mu.Unlock()
+	s.once.Do(func() { close(s.upped) })
+}
+
+// Stage returns whether the profile serves players, and "ready" or what it waits
+// for.
+func (rt *Runtime) Stage() (up bool, why string) {
+	rt.stage.mu.Lock()
+	defer rt.stage.mu.Unlock()
+	return rt.stage.isUp, rt.stage.why
+}
+
+// Failed says why the profile does not run at present.
+func (rt *Runtime) Failed(why string) { rt.stage.set(why) }
+
+// Up is closed when the profile has served players for the first time.
+func (rt *Runtime) Up() <-chan struct{} { return rt.stage.upped }

@@ -1,0 +1,117 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"wamble/internal/profile"
+	"wamble/internal/store"
+	"wamble/runner"
+)
+
+// storewatch knows whether the store can be asked. Whoever meets an error reports
+// it as a doubt; the storewatch then asks the store itself, and tells the profile
+// and the log what changed.
+type storewatch struct {
+	rt      *Runtime
+	doubts  chan error
+	away    atomic.Bool
+	refuses atomic.Bool // the drain cannot write
+}
+
+func newStorewatch(rt *Runtime) *storewatch {
+	return &storewatch{rt: rt, doubts: make(chan error, 1)}
+}
+
+// suspect says that a call has failed.
+func (w *storewatch) suspect(err error) {
+	select {
+	case w.doubts <- err:
+	default:
+	}
+}
+
+// drained is told by the drain whenever the store fails, and when it works
+// again.
+func (w *storewatch) drained(err error) {
+	if err == nil {
+		w.refuses.Store(false)
+		w.rt.o.Log.Info("the database takes moves again", "store", w.rt.o.StoreName)
+		return
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, runner.ErrFailed) || errors.Is(err, runner.ErrStopped) {
+		return // that is not the store's fault
+	}
+	if !w.refuses.Swap(true) {
+		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.o.StoreName, "err", err)
+	}
+	w.suspect(err)
+}
+
+// run looks after every doubt until the store answers again.
+func (w *storewatch) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.doubts:
+		}
+		for pause := firstPause; w.look(ctx) != nil && ctx.Err() == nil; pause = min(2*pause, longestPause) {
+			wait(ctx, pause)
+		}
+	}
+}
+
+// look asks the store something cheap and tells what changed.
+func (w *storewatch) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	_, err := w.rt.o.Store.Cursor(ctx, store.JournalID(w.rt.o.Runner.JournalID()), w.rt.o.Name)
+	if away := err != nil; w.away.Swap(away) != away {
+		in, level, text := profile.Input(&profile.StoreBack{}), slog.LevelInfo, "the database is back"
+		if away {
+			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database is away; play goes on"
+		}
+		w.rt.o.Log.Log(ctx, level, text, "store", w.rt.o.StoreName, "err", err)
+		if l := w.rt.life.Load(); l != nil {
+			l.mail.post(in)
+		}
+	}
+	return err
+}
+
+// The pauses between attempts at something that failed, doubled each time.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// wait waits for d or the end of ctx.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// leasePause is how long a lease that failed is left alone.
+const leasePause = time.Second
+
+// lease takes numbers from the store for a life. The answer comes as mail.
+func (rt *Runtime) lease(l *life, wish profile.Lease) {
+	rt.guard("a lease", func() {
+		ctx, cancel := context.WithTimeout(rt.ctx, loadTime)
+		defer cancel()
+		blocks, err := rt.o.Store.Lease(ctx, wish.Sequence, wish.Count)
+		if err != nil {
+			rt.watch.suspect(err)
+			wait(rt.ctx, leasePause)
+		}
+		l.mail.post(&profile.Leased{Sequence: wish.Sequence, Blocks: blocks})
+	})
+}

@@ -1,0 +1,108 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+)
+
+// ErrNotUp is returned for what cannot be told to a profile that does not serve
+// players at present.
+var ErrNotUp = errors.New("the profile does not serve players at present")
+
+// Do runs f between two steps, and waits for it. It reports whether that happened:
+// a loop that does not run yet, or has ended, runs nothing.
+func (rt *Runtime) Do(ctx context.Context, f func(p *profile.Profile)) bool {
+	l := rt.loop.Load()
+	return l != nil && l.do(ctx, func() { f(l.life.profile) })
+}
+
+// Tell gives the profile an input and waits until it has acted. It returns the
+// host's counters before and after. Errors: ErrNotUp, or that of a broken socket.
+func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
+	l := rt.loop.Load()
+	if l == nil || rt.life.Load() == nil {
+		return before, after, ErrNotUp
+	}
+	ok := l.do(ctx, func() {
+		before = l.life.profile.Stats().Host
+		l.life.mail.post(in)
+		err = l.turn(transport.Arrivals{})
+		after = l.life.profile.Stats().Host
+	})
+	if !ok {
+		err = ErrNotUp
+	}
+	return before, after, err
+}
+
+// Alive reports whether the loop turns: it must answer before ctx ends. One that
+// does not run yet, or has ended, is not asked.
+func (rt *Runtime) Alive(ctx context.Context) bool {
+	l := rt.loop.Load()
+	if l == nil {
+		return true
+	}
+	select {
+	case <-l.ended:
+		return true
+	default:
+	}
+	return l.do(ctx, func() {}) || ctx.Err() == nil
+}
+
+// Configure tells the profile its new options. A later life begins with them.
+func (rt *Runtime) Configure(cfg *config.Profile) {
+	rt.cfg.Store(cfg)
+	if d := rt.drain.Load(); d != nil {
+		d.SetLimits(limitsOf(cfg))
+	}
+	if l := rt.life.Load(); l != nil {
+		l.mail.post(&profile.Configure{Config: rt.o.TruePorts(cfg)})
+	}
+}
+
+// Hold stops the loop from reading its port, or lets it read again.
+func (rt *Runtime) Hold(held bool) {
+	rt.moving.Lock()
+	defer rt.moving.Unlock()
+	if l := rt.loop.Load(); l != nil {
+		l.do(context.Background(), func() { l.held = held })
+	}
+}
+
+// Board returns a board that is in memory, when it may be shown: when all that
+// it shows is durable. It is false if there is none, or it takes too long.
+func (rt *Runtime) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, bool) {
+	loop := rt.loop.Load()
+	if loop == nil {
+		return wamble.Board{}, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	var b wamble.Board
+	var gate uint64
+	var life *life
+	var known bool
+	if !loop.do(ctx, func() {
+		life = loop.life
+		b, gate, known = life.profile.Peek(id)
+	}) || !known {
+		return wamble.Board{}, false
+	}
+	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
+		var same, durable bool
+		if !loop.do(ctx, func() { same, durable = loop.life == life, life.profile.Durable() >= gate }) || !same {
+			return wamble.Board{}, false
+		}
+		if durable {
+			return b, true
+		}
+		wait(ctx, pause)
+	}
+}

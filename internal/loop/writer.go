@@ -1,0 +1,130 @@
+package loop
+
+import (
+	"time"
+
+	"wamble/internal/link"
+	"wamble/internal/transport"
+)
+
+// writer sends the packets of one loop from a goroutine of its own: while the
+// kernel takes what one step has produced, the loop decides the next. Parcels
+// leave in the order in which they were handed over, and a loop that is several
+// of them ahead waits.
+type writer struct {
+	full chan *parcel // to be sent; closed at the end
+	sent chan *parcel // what has left, in the same order
+	free []*parcel    // at rest; known to the loop alone
+}
+
+// parcel is the packets of one step on their way to the kernel.
+type parcel struct {
+	port    *transport.Port
+	commit  *groupCommit // that is told when it has left, or nil
+	packets link.Batch
+	steps   []timedStep // whose answers are among them
+	at      time.Time   // when the kernel had them
+	err     error       // why it never will
+}
+
+const (
+	// maxParcels is how many may be under way.
+	maxParcels = 4
+	// fewPackets is how many packets the loop sends by itself when no parcel is
+	// under way. To wake another goroutine costs about as much, and takes longer.
+	fewPackets = 8
+)
+
+func newWriter() *writer {
+	w := &writer{full: make(chan *parcel, maxParcels), sent: make(chan *parcel, maxParcels)}
+	for range maxParcels {
+		w.free = append(w.free, new(parcel))
+	}
+	return w
+}
+
+// run sends parcels until full is closed.
+func (w *writer) run() {
+	for p := range w.full {
+		p.send()
+		if p.commit != nil {
+			p.commit.answered()
+		}
+		w.sent <- p
+	}
+}
+
+func (p *parcel) send() {
+	defer func() {
+		if v := recover(); v != nil {
+			p.err = NewPanic("the writer", v)
+		}
+	}()
+	p.err = p.port.Send(&p.packets)
+	p.at = time.Now()
+}
+
+// hands reports whether what the last step has produced goes to the writer.
+func (l *loop) hands() bool { return l.life.out.Packets.Len() > fewPackets }
+
+// send sends what the last step has produced, or hands it to the writer.
+func (l *loop) send() error {
+	w, out := l.writer, &l.life.out.Packets
+	if err := l.collect(); err != nil || out.Len() == 0 {
+		return err
+	}
+	if len(w.free) == maxParcels && out.Len() <= fewPackets {
+		err := l.port.Send(out)
+		l.times.left(time.Now())
+		return err
+	}
+	if len(w.free) == 0 {
+		if err := l.delivered(<-w.sent); err != nil {
+			return err
+		}
+	}
+	last := len(w.free) - 1
+	p := w.free[last]
+	w.free = w.free[:last]
+	p.port, p.steps, p.commit = l.port, l.times.leave(p.steps), nil
+	if l.hands() {
+		p.commit = l.life.commit
+	}
+	p.packets, *out = *out, p.packets
+	out.Reset()
+	w.full <- p
+	return nil
+}
+
+// collect takes note of what has left meanwhile.
+func (l *loop) collect() error {
+	for {
+		select {
+		case p := <-l.writer.sent:
+			if err := l.delivered(p); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// flush waits until everything that was handed over has left.
+func (l *loop) flush() error {
+	var err error
+	for len(l.writer.free) < maxParcels {
+		if e := l.delivered(<-l.writer.sent); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func (l *loop) delivered(p *parcel) error {
+	l.writer.free = append(l.writer.free, p)
+	if p.err == nil {
+		l.times.sent(p.steps, p.at)
+	}
+	return p.err
+}

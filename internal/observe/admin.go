@@ -1,0 +1,181 @@
+package observe
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"wamble/internal/loop"
+	"wamble/internal/transport"
+)
+
+// AdminOptions is what the admin listener shows, and to whom.
+type AdminOptions struct {
+	Token    string
+	Ready    func() (up bool, why string)
+	Profiles func() []*loop.Runtime // those that run
+	// Console serves the console to whoever knows the token.
+	Console func(knows func(token string) bool) http.Handler
+}
+
+// Admin is the admin listener: metrics and what else only the host may see.
+// Health is open; the rest needs the token, and a Host that is an address or
+// localhost, so that no page of the web can reach it through a name of its own.
+type Admin struct {
+	*transport.Pauser // between listener and web
+	Listener          *net.TCPListener
+	web               *http.Server
+	token             [sha256.Size]byte // of the token
+}
+
+// The limits of the admin listener.
+const (
+	AdminConns   = 64
+	adminBody    = 64 << 10
+	adminHeaders = 8 << 10
+	minToken     = 16 // characters
+)
+
+// NewAdmin returns an admin listener that answers nobody before Serve.
+func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
+	a := &Admin{Listener: l, token: sha256.Sum256([]byte(o.Token))}
+	mux := Health(o.Ready)
+	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
+	mux.Handle("/console/", o.Console(a.knows))
+	mux.Handle("GET /metrics", a.secured(promhttp.HandlerFor(registry(o.Profiles), promhttp.HandlerOpts{})))
+	a.web = &http.Server{
+		Handler: http.MaxBytesHandler(local(mux), adminBody), ReadHeaderTimeout: 30 * time.Second, ReadTimeout: time.Minute,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // mistakes of far ends
+	}
+	a.Pauser = transport.NewPauser(l, a.web)
+	return a
+}
+
+// Renew returns another admin listener on the socket of this one.
+func (a *Admin) Renew(o AdminOptions) (*Admin, error) {
+	file, err := transport.Duplicate(a.Listener)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	l, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("the admin listener: %w", err)
+	}
+	return NewAdmin(l.(*net.TCPListener), o), nil
+}
+
+// Serve answers until the listener is closed.
+func (a *Admin) Serve() error {
+	err := a.web.Serve(a.Listen(AdminConns, AdminConns))
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Close ends the listener and all connections.
+func (a *Admin) Close() error {
+	a.web.Close()
+	if err := a.Listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Retire ends the listener. Requests that are being answered have until ctx ends.
+func (a *Admin) Retire(ctx context.Context) {
+	if a.web.Shutdown(ctx) != nil {
+		a.web.Close()
+	}
+	a.Listener.Close()
+}
+
+// local refuses requests whose Host is a name that somebody else may have pointed
+// at this address.
+func local(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+		if err != nil && !strings.EqualFold(host, "localhost") {
+			plain(w, http.StatusMisdirectedRequest, "ask for this page by its address, or as localhost\n")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// secured asks for the token.
+func (a *Admin) secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !bearer {
+			_, given, _ = r.BasicAuth()
+		}
+		if !a.knows(given) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="wamble", charset="UTF-8"`)
+			plain(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password; admin-token-file says where it is, else it is in the data directory\n")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// knows reports whether a text is the token.
+func (a *Admin) knows(given string) bool {
+	sum := sha256.Sum256([]byte(given))
+	return subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
+}
+
+// Token returns the admin token of a file. The server's own file is made at the
+// first start.
+func Token(file string, own bool) (string, error) {
+	f, err := os.Open(file)
+	if own && errors.Is(err, fs.ErrNotExist) {
+		return newToken(file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the admin token: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	if err != nil {
+		return "", fmt.Errorf("the admin token: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < minToken {
+		return "", fmt.Errorf("the admin token in %s is shorter than %d characters", file, minToken)
+	}
+	return token, nil
+}
+
+func newToken(file string) (string, error) {
+	var secret [32]byte
+	if _, err := rand.Read(secret[:]); err != nil {
+		return "", fmt.Errorf("the admin token: %w", err)
+	}
+	token := hex.EncodeToString(secret[:])
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("the admin token: %w", err)
+	}
+	return token, nil
+}

@@ -1,0 +1,184 @@
+package observe
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"wamble"
+	"wamble/internal/loop"
+	"wamble/runner"
+)
+
+// metric is one row of the table of metrics: a name without "wamble_", what it
+// says, and how it is read from the figures of a profile. A row with a label has many values.
+type metric struct {
+	name, help string
+	kind       prometheus.ValueType
+	label      string
+	value      func(s *loop.Figures) float64
+	values     func(s *loop.Figures, add func(label string, v float64))
+}
+
+const (
+	counter = prometheus.CounterValue
+	gauge   = prometheus.GaugeValue
+)
+
+func count(name, help string, v func(s *loop.Figures) uint64) metric {
+	return metric{name: name, help: help, kind: counter, value: func(s *loop.Figures) float64 { return float64(v(s)) }}
+}
+
+func level(name, help string, v func(s *loop.Figures) float64) metric {
+	return metric{name: name, help: help, kind: gauge, value: v}
+}
+
+func many(name, help, label string, kind prometheus.ValueType, values func(s *loop.Figures, add func(string, float64))) metric {
+	return metric{name: name, help: help, label: label, kind: kind, values: values}
+}
+
+// metrics is the one table of metrics. Each has the label profile.
+var metrics = []metric{
+	level("up", "1 while players are served.", func(s *loop.Figures) float64 { return truth(s.Up) }),
+	count("steps_total", "Steps of the loop.", func(s *loop.Figures) uint64 { return s.Stats.Steps }),
+	count("moves_total", "Moves that were accepted.", func(s *loop.Figures) uint64 { return s.Stats.Moves }),
+	count("moves_repeated_total", "Moves that were known already.", func(s *loop.Figures) uint64 { return s.Stats.Repeats }),
+	count("moves_rejected_total", "Moves that were refused.", func(s *loop.Figures) uint64 { return s.Stats.Rejected }),
+	count("hellos_total", "Sessions that were greeted.", func(s *loop.Figures) uint64 { return s.Stats.Hellos }),
+	count("new_players_total", "Sessions that were made.", func(s *loop.Figures) uint64 { return s.Stats.NewPlayers }),
+	count("games_finished_total", "Games that ended.", func(s *loop.Figures) uint64 { return s.Stats.Finished }),
+	count("payouts_total", "Shares of pots that were paid.", func(s *loop.Figures) uint64 { return s.Stats.Scores.Payouts }),
+	count("rating_changes_total", "Ratings that a finished game changed.", func(s *loop.Figures) uint64 { return s.Stats.Scores.Ratings }),
+	count("predictions_total", "Predictions that were accepted.", func(s *loop.Figures) uint64 { return s.Stats.Scores.Predictions }),
+	level("predictions", "Predictions in memory: those that are open, and what they follow from.", func(s *loop.Figures) float64 { return float64(s.Gauges.Predictions) }),
+	level("feed_games", "Finished games that the feed keeps, of all profiles.", func(s *loop.Figures) float64 { return float64(s.Runner.Outbox) }),
+	count("boards_released_total", "Boards that were taken from their holder.", func(s *loop.Figures) uint64 { return s.Stats.Released }),
+	count("loads_total", "Questions to the database.", func(s *loop.Figures) uint64 { return s.Stats.Loads }),
+	count("refused_total", "Requests answered with an ERROR.", func(s *loop.Figures) uint64 { return s.Stats.Refused }),
+	count("boards_damaged_total", "Stored boards that could not be restored as they were.", func(s *loop.Figures) uint64 { return s.Stats.Damaged }),
+	level("sessions", "Sessions in memory.", func(s *loop.Figures) float64 { return float64(s.Gauges.Players) }),
+	level("sessions_present", "Sessions whose player is there.", func(s *loop.Figures) float64 { return float64(s.Gauges.LivePlayers) }),
+	level("watchers", "Sessions that watch.", func(s *loop.Figures) float64 { return float64(s.Gauges.Watchers) }),
+	level("answers_held", "Answers that wait for the journal.", func(s *loop.Figures) float64 { return float64(s.Gauges.Held) }),
+	level("loads_waiting", "Questions to the database under way.", func(s *loop.Figures) float64 { return float64(s.Gauges.Loading) }),
+	many("boards", "Boards by status.", "status", gauge, func(s *loop.Figures, add func(string, float64)) {
+		for i, n := range s.Boards {
+			add(wamble.BoardStatus(i).String(), float64(n))
+		}
+	}),
+	many("leases_left", "Numbers that are left for new rows.", "sequence", gauge, func(s *loop.Figures, add func(string, float64)) {
+		add("boards", float64(s.Gauges.BoardIDs))
+		add("sessions", float64(s.Gauges.SessionIDs))
+	}),
+	many("link_total", "What the reliable delivery has seen and done.", "event", counter, func(s *loop.Figures, add func(string, float64)) {
+		s.Link.Each(func(name, _ string, v uint64) { add(name, float64(v)) })
+	}),
+	many("datagrams_total", "Datagrams: received, sent, lost (receive buffer full), refused (by the kernel), unsent (send buffer full).",
+		"fate", counter, func(s *loop.Figures, add func(string, float64)) {
+			add("received", float64(s.UDP.Received))
+			add("sent", float64(s.UDP.Sent))
+			add("lost", float64(s.UDP.Lost))
+			add("refused", float64(s.UDP.Refused))
+			add("unsent", float64(s.UDP.Unsent))
+		}),
+	level("websockets", "WebSocket connections.", func(s *loop.Figures) float64 { return float64(s.Streams.Open) }),
+	count("websockets_refused_total", "WebSocket handshakes that failed.", func(s *loop.Figures) uint64 { return s.Streams.Refused }),
+	count("websockets_overrun_total", "WebSocket connections ended because they did not read.", func(s *loop.Figures) uint64 { return s.Streams.Overrun }),
+	level("queue_depth", "Messages of the journal that the database does not have yet.", func(s *loop.Figures) float64 { return float64(s.Queue.Depth) }),
+	level("queue_age_seconds", "Age of the oldest of them: the lag of the database.", func(s *loop.Figures) float64 { return s.Queue.OldestAge.Seconds() }),
+	level("store_away", "1 while the database cannot be asked.", func(s *loop.Figures) float64 { return truth(s.Store.Away) }),
+	level("store_refuses", "1 while the database takes no moves.", func(s *loop.Figures) float64 { return truth(s.Store.Refuses) }),
+	level("store_brake", "Share of its time that the loop leaves to the drain, because the database is behind a load that lasts.", func(s *loop.Figures) float64 { return s.Store.Brake }),
+	level("dead_letters", "Intents that the database refused for good.", func(s *loop.Figures) float64 { return float64(s.Runner.DeadLetters) }),
+	count("journal_commits_total", "Group commits of the journal.", func(s *loop.Figures) uint64 { return s.Runner.Commits }),
+	many("journal_state", "1 for the state that the journal is in.", "state", gauge, func(s *loop.Figures, add func(string, float64)) {
+		for state := runner.Stopped; state <= runner.Failed; state++ {
+			add(state.String(), truth(s.Runner.State == state))
+		}
+	}),
+}
+
+// distribution is one row of the table of histograms.
+type distribution struct {
+	name, help string
+	of         func(s *loop.Figures) *loop.Histogram
+}
+
+var distributions = []distribution{
+	{"move_durable_seconds", "From reading a move to its being durable.", func(s *loop.Figures) *loop.Histogram { return &s.ToDurable }},
+	{"move_sent_seconds", "From reading a move to its answer being sent.", func(s *loop.Figures) *loop.Histogram { return &s.ToSent }},
+	{"journal_group_frames", "Requests per group commit.", func(s *loop.Figures) *loop.Histogram { return &s.Groups }},
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// collector turns the figures of all profiles into metrics.
+type collector struct {
+	profiles      func() []*loop.Runtime
+	metrics       []*prometheus.Desc
+	distributions []*prometheus.Desc
+}
+
+// registry returns the metrics of the profiles that run, and of the Go runtime.
+func registry(profiles func() []*loop.Runtime) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(newCollector(profiles), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+func newCollector(profiles func() []*loop.Runtime) *collector {
+	c := &collector{profiles: profiles}
+	for _, m := range metrics {
+		labels := []string{"profile"}
+		if m.label != "" {
+			labels = append(labels, m.label)
+		}
+		c.metrics = append(c.metrics, prometheus.NewDesc("wamble_"+m.name, m.help, labels, nil))
+	}
+	for _, d := range distributions {
+		c.distributions = append(c.distributions, prometheus.NewDesc("wamble_"+d.name, d.help, []string{"profile"}, nil))
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range c.metrics {
+		out <- d
+	}
+	for _, d := range c.distributions {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	for _, rt := range c.profiles() {
+		figures := rt.Look(context.Background())
+		c.collect(rt.Name(), &figures, out)
+	}
+}
+
+func (c *collector) collect(profile string, s *loop.Figures, out chan<- prometheus.Metric) {
+	for i, m := range metrics {
+		if m.value != nil {
+			out <- prometheus.MustNewConstMetric(c.metrics[i], m.kind, m.value(s), profile)
+			continue
+		}
+		m.values(s, func(label string, v float64) {
+			out <- prometheus.MustNewConstMetric(c.metrics[i], m.kind, v, profile, label)
+		})
+	}
+	for i, d := range distributions {
+		h := d.of(s)
+		n, below := h.Total()
+		out <- prometheus.MustNewConstHistogram(c.distributions[i], n, h.Sum, below, profile)
+	}
+}

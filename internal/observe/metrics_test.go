@@ -1,0 +1,89 @@
+package observe
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"wamble/internal/loop"
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+	"wamble/runner"
+)
+
+// Each of what a host looks at first tells its own number.
+func TestMetricValues(t *testing.T) {
+	s := loop.Figures{
+		Stats: profile.Stats{Moves: 2}, Queue: runner.InboxStats{Depth: 3, OldestAge: 4 * time.Second},
+		UDP: transport.UDPStats{Received: 5, Sent: 6, Lost: 7, Refused: 8, Unsent: 9},
+	}
+	got := map[string]float64{}
+	for _, m := range metrics {
+		if m.value != nil {
+			got[m.name] = m.value(&s)
+			continue
+		}
+		m.values(&s, func(label string, v float64) { got[m.name+" "+label] = v })
+	}
+	for name, want := range map[string]float64{
+		"moves_total": 2, "queue_depth": 3, "queue_age_seconds": 4, "datagrams_total received": 5, "datagrams_total sent": 6,
+		"datagrams_total lost": 7, "datagrams_total refused": 8, "datagrams_total unsent": 9,
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %v, want %v", name, got[name], want)
+		}
+	}
+}
+
+// TestOperations: every metric that docs/operations.md tells the host to watch
+// exists.
+func TestOperations(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for _, m := range metrics {
+		known = append(known, "wamble_"+m.name)
+	}
+	for _, d := range distributions {
+		known = append(known, "wamble_"+d.name+"_bucket")
+	}
+	named := regexp.MustCompile(`\bwamble_[a-z_]+`).FindAllString(string(text), -1)
+	if len(named) < 10 {
+		t.Fatalf("only %d metrics are named", len(named))
+	}
+	for _, name := range named {
+		if !slices.Contains(known, name) {
+			t.Errorf("%s is none of %s", name, strings.Join(known, ", "))
+		}
+	}
+}
+
+// TestEveryMetric: each row of the tables says what it is, and gives a value for
+// every profile.
+func TestEveryMetric(t *testing.T) {
+	c := newCollector(nil)
+	out := make(chan prometheus.Metric, 1000)
+	c.collect("default", &loop.Figures{}, out)
+	close(out)
+	given := map[*prometheus.Desc]bool{}
+	for m := range out {
+		given[m.Desc()] = true
+	}
+	for i, m := range metrics {
+		if m.name == "" || m.help == "" || !given[c.metrics[i]] {
+			t.Errorf("metric %q has no help or no value", m.name)
+		}
+	}
+	for i, d := range distributions {
+		if d.name == "" || d.help == "" || !given[c.distributions[i]] {
+			t.Errorf("distribution %q has no help or no value", d.name)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package observe
+
+import (
+	"context"
+	"time"
+
+	"wamble/internal/loop"
+)
+
+// Vitals are the counters of a moment. The console draws the differences of two.
+type Vitals struct {
+	At       int64           `json:"at"`     // ms since 1970
+	Bounds   []float64       `json:"bounds"` // upper ends of the classes of latency, in seconds
+	Profiles []ProfileVitals `json:"profiles"`
+}
+
+// ProfileVitals are those of one profile.
+type ProfileVitals struct {
+	Name    string   `json:"name"`
+	Moves   uint64   `json:"moves"`
+	Latency []uint64 `json:"latency"` // moves by class, one more than bounds
+	Queue   uint64   `json:"queue"`
+}
+
+// LookAt returns the counters of profiles at this moment.
+func LookAt(ctx context.Context, profiles []*loop.Runtime) Vitals {
+	v := Vitals{At: time.Now().UnixMilli(), Bounds: loop.LatencyBounds, Profiles: []ProfileVitals{}}
+	for _, rt := range profiles {
+		figures := rt.Look(ctx)
+		v.Profiles = append(v.Profiles, ProfileVitals{
+			Name: rt.Name(), Moves: figures.Stats.Moves, Latency: figures.ToSent.Counts, Queue: figures.Queue.Depth,
+		})
+	}
+	return v
+}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"wamble/internal/handoff"
+	"wamble/internal/store"
+)
+
+// Inherited reports whether another image handed over to this one.
+func (s *Server) Inherited() bool { return s.o.Succession.Inheritance != nil }
+
+// Serve is the life of a process: it opens a server and runs it until it is to
+// stop, or becomes another image. Load reads what the server is started with, and
+// run calls Run on it.
+func Serve(load func() (Options, error), run func(s *Server) error) error {
+	return handoff.Serve(handoff.Image{
+		Check: func() (handoff.Verdict, error) {
+			o, err := load()
+			if err != nil {
+				return handoff.Verdict{}, err
+			}
+			return Check(context.Background(), o)
+		},
+		Open: func(h *handoff.Inheritance) (func() error, error) {
+			s, err := openImage(load, h)
+			return func() error { return run(s) }, err
+		},
+	})
+}
+
+func openImage(load func() (Options, error), h *handoff.Inheritance) (*Server, error) {
+	began := time.Now()
+	o, err := load()
+	if err != nil {
+		return nil, err
+	}
+	o.Succession.Args, o.Succession.Inheritance = os.Args, h
+	if o.Succession.Binary == "" {
+		if o.Succession.Binary, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("find the binary of this process: %w", err)
+		}
+	}
+	h.Lap("config", began)
+	return Open(o)
+}
+
+// beginInheriting takes over what an image before this one left, and begins to
+// adopt its states beside the opening of the journal.
+func (s *Server) beginInheriting() error {
+	h := s.o.Succession.Inheritance
+	if h == nil {
+		s.successor = handoff.Begin(nil, nil)
+		if n, err := handoff.Sweep(StateDir(s.o.Config, s.dir)); n > 0 || err != nil {
+			s.log.Warn("state files of an interrupted handoff were removed", "files", n, "err", err)
+		}
+		return nil
+	}
+	profiles, err := s.wanted(s.o.Config)
+	if err != nil {
+		return err
+	}
+	s.house.draining.Store(h.Note.Draining)
+	s.successor = handoff.Begin(h, profiles)
+	s.o.Inherited = map[string]Sockets{}
+	for _, cfg := range profiles {
+		udp, tcp := socketAddresses(cfg)
+		if u, t := h.Pair(cfg.Name, udp.port, tcp.port); u != nil {
+			s.o.Inherited[cfg.Name] = Sockets{UDP: u, TCP: t}
+		}
+	}
+	return nil
+}
+
+// endInheriting gives the profiles what was adopted.
+func (s *Server) endInheriting() error { return s.successor.Adopt(s.runtimes()) }
+
+// inheritedControl returns the control socket of the image before this one, nil
+// if there is none that can be used.
+func (s *Server) inheritedControl() net.Listener {
+	l := s.o.Succession.Inheritance.Listener(handoff.Control)
+	if l == nil {
+		return nil
+	}
+	unix, ok := l.(*net.UnixListener)
+	if !ok || unix.Addr().String() != controlPath(s.dir) {
+		l.Close()
+		return nil
+	}
+	return unix // which is not unlinked when it is closed
+}
+
+// listenAdmin binds the admin listener, or takes over that of the image before
+// this one if it is where it is wanted.
+func (s *Server) listenAdmin(address string) (net.Listener, error) {
+	if l := s.o.Succession.Inheritance.Listener(handoff.Admin); l != nil {
+		if isAt(l, address) {
+			return l, nil
+		}
+		l.Close()
+	}
+	return net.Listen("tcp", address)
+}
+
+// ownControl makes the control socket go with this server, not before it runs:
+// another image may still want it.
+func (s *Server) ownControl(own bool) {
+	if l, ok := s.control.(*net.UnixListener); ok {
+		l.SetUnlinkOnClose(own)
+	}
+}
+
+// answerHandoff tells the client of the control socket who waits for it how a
+// handoff ended.
+func answerHandoff(to io.Writer, r *handoff.Result) {
+	answer := reply{}
+	if r.Failure != "" {
+		answer.Error = "the new image could not take over, the old one serves again: " + r.Failure
+	} else {
+		answer.Result, _ = json.Marshal(r) // it has no error to give
+	}
+	json.NewEncoder(to).Encode(answer)
+}
+
+// Check says whether a server with these options could take over from one that
+// runs: its configuration is good, and its stores are of a schema that it knows
+// or can be brought there by additive migrations, which it does. A store that is
+// away is no obstacle: the server that runs is without it too. Whether it could
+// listen the server that runs finds out (canListen): it has the sockets.
+func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
+	v := handoff.Verdict{Version: o.Succession.Version, Stores: map[string]string{}}
+	s := &Server{o: o}
+	profiles, err := s.wanted(o.Config)
+	if err == nil {
+		err = conflicts(profiles)
+	}
+	if err == nil {
+		err = s.checkCertificates(o.Config)
+	}
+	if err != nil {
+		return v, err
+	}
+	for _, cfg := range profiles {
+		udp, tcp := socketAddresses(cfg)
+		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port, TCP: tcp.port})
+	}
+	v.Admin = o.Config.Server.AdminListen
+	stores, err := OpenStores(profiles, o.Dir)
+	if err != nil {
+		return v, err
+	}
+	defer CloseStores(stores)
+	for _, db := range stores {
+		for _, name := range db.Profiles {
+			v.Stores[name] = db.Name
+		}
+		switch err := db.Migrate(ctx, nil); {
+		case errors.Is(err, store.ErrTransient):
+			v.Notes = append(v.Notes, fmt.Sprintf("%s is away: its schema was not checked: %v", db.Name, err))
+		case err != nil:
+			return v, err
+		}
+	}
+	return v, nil
+}
