@@ -3,6 +3,10 @@ package intent
 import (
 	"encoding/binary"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -35,6 +39,41 @@ func TestTable(t *testing.T) {
 	}
 	if got, want := Kind(200).String(), "Kind(200)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestTableIsWhole reads the source of the package: every type with a method Kind
+// has a row.
+func TestTableIsWhole(t *testing.T) {
+	rows := map[string]bool{}
+	for _, row := range table {
+		rows[reflect.TypeOf(row.New()).Elem().Name()] = true
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "Kind" {
+				continue
+			}
+			if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
+				found++
+				if kind := star.X.(*ast.Ident).Name; !rows[kind] {
+					t.Errorf("%s has no row in the table", kind)
+				}
+			}
+		}
+	}
+	if found != len(table) {
+		t.Errorf("got %d types, want %d: one per row", found, len(table))
 	}
 }
 
