@@ -56,7 +56,8 @@ var rooms = []room{
 	{name: "internal/journal", may: []string{"internal/store", "internal/intent", "runner", "."}, tests: []string{"internal/store/postgres", "internal/store/sqlite"}},
 	{name: "internal/profile", may: []string{"internal/board", "internal/policy", "internal/session", "internal/score", "internal/predict", "internal/spectate", "internal/link", "internal/journal", "internal/intent", "internal/pack", "internal/config", "wire", "chess", "."}, pure: true},
 	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "internal/store", "wire", "chess", "."}, also: []string{"unsafe"}},
-	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
+	{name: "internal/host", may: []string{"internal/profile", "internal/transport", "internal/journal", "internal/config", "internal/store/schema", "internal/handoff", "runner", "wire", "web", "."}},
+	{name: "internal/server", may: []string{"internal/host", "internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config",
 		"internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "wire", "web", "."}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"internal/journal", "internal/intent", "runner", "client", "chess", "."}},
@@ -70,7 +71,7 @@ var rooms = []room{
 	{name: "internal/transport", may: []string{"wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
 	{name: "client", may: []string{"internal/link", "internal/transport", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/link", "internal/transport", "wire", "."}},
-	{name: "cmd/wamble", tests: []string{"internal/store", "internal/intent", "internal/store/sqlite"}, may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "wire", "chess", "."}},
+	{name: "cmd/wamble", tests: []string{"internal/store", "internal/intent", "internal/store/sqlite"}, may: []string{"internal/server", "internal/host", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "wire", "chess", "."}},
 }
 
 // nowhere lists what no non-test file may import, with the reason.

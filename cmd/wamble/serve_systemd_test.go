@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"wamble/client"
-	"wamble/internal/server"
+	"wamble/internal/host"
 )
 
 // manager is a service manager: it has bound the sockets of a server, starts it,
@@ -129,7 +129,7 @@ func TestService(t *testing.T) {
 		t.Fatalf("on the manager's socket: %v", err)
 	}
 	defer c.Close()
-	if _, err := server.AskHandoff(ctx, filepath.Join(m.dir, "data"), ""); err != nil {
+	if err := host.Ask(ctx, filepath.Join(m.dir, "data"), "handoff", nil, new(host.Handoff)); err != nil {
 		t.Fatal(err)
 	}
 	m.hear("READY=1")

@@ -79,7 +79,7 @@ func (d *adminDoor) furnish(s *Server, token string) {
 	d.token = sha256.Sum256([]byte(token))
 	mux := health(s.readiness)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
-	mux.Handle("/console/", d.console(s))
+	mux.Handle("/console/", s.host.Console(d.knows))
 	mux.Handle("GET /metrics", d.secured(promhttp.HandlerFor(s.registry(), promhttp.HandlerOpts{})))
 	d.web = &http.Server{
 		Handler: http.MaxBytesHandler(d.local(mux), adminBody), ReadHeaderTimeout: 30 * time.Second, ReadTimeout: time.Minute,

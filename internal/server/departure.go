@@ -17,14 +17,6 @@ type departure struct {
 	done   chan struct{}
 }
 
-// Departing is a removed profile, for the status.
-type Departing struct {
-	Name  string  `json:"name"`
-	Store string  `json:"store"`
-	Depth uint64  `json:"queue_depth"`
-	Age   Seconds `json:"queue_age"`
-}
-
 // depart drains what is left of a profile whose loop has ended, and gives its
 // store back.
 func (s *Server) depart(rt *runtime) {

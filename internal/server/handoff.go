@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"runtime/debug"
 	"sync"
 	"time"
 
 	"wamble/internal/handoff"
+	"wamble/internal/host"
 	"wamble/internal/transport"
 )
 
@@ -216,11 +216,11 @@ func (s *Server) flushAhead(ctx context.Context, _ *leaving) error {
 func (s *Server) hush(ctx context.Context, l *leaving) error {
 	ctx, cancel := context.WithTimeout(ctx, hushTime)
 	defer cancel()
-	others := controlConns
+	others := host.ControlConns
 	if l.heir.Note.Report != 0 {
 		others-- // but for the one who waits for this
 	}
-	l.talks = s.hushControl(ctx, others)
+	l.talks = s.control.Hush(ctx, others)
 	var admin sync.WaitGroup
 	if door := s.adminDoor(); door != nil {
 		admin.Go(func() { door.porter.Hush(ctx, l.asked) })
@@ -316,9 +316,7 @@ func (s *Server) leaveSockets(_ context.Context, l *leaving) error {
 		port := k.port.Load()
 		err = errors.Join(err, leave(l.heir.Sockets, k.name, port.UDP()), leave(l.heir.Listeners, handoff.HTTP(k.name), port.TCP()))
 	}
-	if control, ok := s.control.(*net.UnixListener); ok {
-		err = errors.Join(err, leave(l.heir.Listeners, handoff.Control, control))
-	}
+	err = errors.Join(err, leave(l.heir.Listeners, handoff.Control, s.control))
 	if door := s.adminDoor(); door != nil {
 		err = errors.Join(err, leave(l.heir.Listeners, handoff.Admin, door.listener))
 	}
@@ -365,7 +363,7 @@ func (s *Server) stay(l *leaving) {
 	if door := s.adminDoor(); door != nil {
 		door.porter.Resume()
 	}
-	s.resumeControl(l.talks)
+	s.control.Resume(l.talks)
 	s.runner.Resume()
 	for _, f := range l.files {
 		f.Remove()

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"wamble/internal/handoff"
+	"wamble/internal/host"
 	"wamble/internal/profile"
 )
 
@@ -24,24 +24,13 @@ type heir struct {
 
 	estates map[string]*estate // by profile; until its runtime has taken it
 	mu      sync.Mutex         // guards last
-	last    *Handoff
+	last    *host.Handoff
 	opened  time.Time // when everything was there but the loops
 	tidy    func()    // collects garbage again; nil: it is collected
 }
 
 // socket is a connection or listener whose descriptor can be had.
 type socket = syscall.Conn
-
-// Handoff is the result of a handoff, as the image that took over tells it.
-type Handoff struct {
-	At      time.Time       `json:"at"`
-	PID     int             `json:"pid"`
-	From    string          `json:"from"`
-	To      string          `json:"to"`
-	Failure string          `json:"failure,omitempty"` // why the new image gave back
-	Frozen  Seconds         `json:"frozen"`            // for how long nothing was read
-	Phases  []handoff.Phase `json:"phases"`
-}
 
 // estate is a profile that was adopted, before its journal is there.
 type estate struct {
@@ -130,7 +119,7 @@ func (s *Server) endInheriting() error {
 
 // inheritedControl returns the control socket of the image before this one, nil
 // if there is none that can be used.
-func (s *Server) inheritedControl() net.Listener {
+func (s *Server) inheritedControl() *net.UnixListener {
 	h := s.o.Succession.Inheritance
 	if h == nil {
 		return nil
@@ -145,7 +134,7 @@ func (s *Server) inheritedControl() net.Listener {
 		return nil
 	}
 	unix, ok := l.(*net.UnixListener)
-	if !ok || unix.Addr().String() != controlPath(s.dir) {
+	if !ok || unix.Addr().String() != host.ControlPath(s.dir) {
 		l.Close()
 		return nil
 	}
@@ -173,14 +162,6 @@ func (s *Server) listenAdmin(address string) (net.Listener, error) {
 	}
 	l.Close()
 	return net.Listen("tcp", address)
-}
-
-// ownControl makes the control socket go with this server, not before it runs:
-// another image may still want it.
-func (s *Server) ownControl(own bool) {
-	if l, ok := s.control.(*net.UnixListener); ok {
-		l.SetUnlinkOnClose(own)
-	}
 }
 
 // takeOver makes the estate of a runtime its life. The journal is there; the
@@ -244,9 +225,9 @@ func (s *Server) proclaim(ctx context.Context) {
 		return
 	}
 	now := h.Note.Lap("begin", s.heir.opened)
-	last := &Handoff{
+	last := &host.Handoff{
 		At: now, PID: os.Getpid(), From: h.Note.From, To: s.o.Succession.Version, Failure: h.Note.Failure,
-		Frozen: seconds(now.Sub(time.Unix(0, h.Note.Frozen))), Phases: h.Note.Phases,
+		Frozen: host.InSeconds(now.Sub(time.Unix(0, h.Note.Frozen))), Phases: h.Note.Phases,
 	}
 	s.heir.mu.Lock()
 	s.heir.last = last
@@ -264,13 +245,11 @@ func (s *Server) proclaim(ctx context.Context) {
 		s.log.Info("taken over", attrs...)
 	}
 	if report := h.Report(); report != nil {
-		answer := reply{}
+		var err error
 		if last.Failure != "" {
-			answer.Error = "the new image could not take over, the old one serves again: " + last.Failure
-		} else {
-			answer.Result, _ = json.Marshal(last) // it has no error to give
+			err = errors.New("the new image could not take over, the old one serves again: " + last.Failure)
 		}
-		json.NewEncoder(report).Encode(answer)
+		host.Answer(report, last, err)
 		report.Close()
 	}
 	h.CloseNote()
@@ -281,7 +260,7 @@ func (s *Server) proclaim(ctx context.Context) {
 
 // lastHandoff returns the result of the handoff that made this image, nil if it
 // was started otherwise.
-func (s *Server) lastHandoff() *Handoff {
+func (s *Server) lastHandoff() *host.Handoff {
 	s.heir.mu.Lock()
 	defer s.heir.mu.Unlock()
 	return s.heir.last

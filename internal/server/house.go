@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/host"
 	"wamble/internal/transport"
 )
 
@@ -26,8 +27,8 @@ type house struct {
 	config    *config.Config
 	keepers   []*keeper // in the order of the configuration
 	departing []*departure
-	admin     *adminDoor // nil: it is off
-	reloaded  *Reloaded  // nil: not yet
+	admin     *adminDoor     // nil: it is off
+	reloaded  *host.Reloaded // nil: not yet
 
 	hopeless chan struct{}
 	once     sync.Once // closes hopeless
@@ -117,7 +118,7 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 
 // furnish makes a runtime of a profile, with its store, on a port.
 func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, error) {
-	words, err := s.readStanding(cfg.Name)
+	restrictions, err := host.ReadRestrictions(s.runner, cfg.Name, &s.house.draining)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
@@ -128,7 +129,7 @@ func (s *Server) furnish(cfg *config.Profile, port *transport.Port) (*keeper, er
 	rt := &runtime{
 		name: cfg.Name, log: s.log.With("profile", cfg.Name), runner: s.runner, store: store, stage: newStage(),
 		tape: tape{file: s.tapeOf(cfg.Name), heir: s.o.Succession.Inheritance != nil},
-		help: help{heal: s.heal, dir: s.dir, stores: &s.stores, introduced: s.introduced, inline: s.o.Inline, draining: &s.house.draining, standing: words},
+		help: help{heal: s.heal, dir: s.dir, stores: &s.stores, introduced: s.introduced, inline: s.o.Inline, draining: &s.house.draining, restrictions: restrictions},
 	}
 	rt.cfg.Store(cfg)
 	rt.port.Store(port)

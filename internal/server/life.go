@@ -89,7 +89,7 @@ const (
 // restore brings everything into the profile that the store has of it: the
 // boards that are not archived, those who hold one, and numbers for new rows.
 func (l *life) restore(ctx context.Context, rt *runtime) error {
-	l.step(rt.standing()...)
+	l.step(rt.help.restrictions.Inputs()...)
 	for _, wish := range append([]profile.Lease(nil), l.out.Leases...) {
 		blocks, err := rt.store.Lease(ctx, wish.Sequence, wish.Count)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/store"
 	"wamble/internal/store/schema"
@@ -55,10 +56,9 @@ type help struct {
 	estate     *estate    // of the image before this one; nil: it starts from store and journal
 	moving     sync.Mutex // held while the loop is made, and while it moves
 
-	draining *atomic.Bool // of the server
-	word     sync.Mutex   // guards standing
-	standing standing
-	games    bell // rings when finished games have reached the store
+	draining     *atomic.Bool // of the server
+	restrictions *host.Restrictions
+	games        bell // rings when finished games have reached the store
 }
 
 // tape is where lives are recorded.

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/runner"
 )
@@ -55,8 +55,8 @@ type Server struct {
 	stores  stores
 	house   house
 	heir    heir
-	control net.Listener
-	talks   chan struct{} // holds one for everybody who talks to the control socket
+	host    *host.Host
+	control *host.Control
 	healing sync.Mutex
 	helpers sync.WaitGroup // goroutines that serve HTTP and the control socket
 	closers []func() error // in the order of opening
@@ -66,7 +66,7 @@ type Server struct {
 // The journal's lock keeps a second server out. Nobody is served before Run. What
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}, talks: make(chan struct{}, controlConns)}
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}}
 	s.heir.serving, s.heir.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -126,6 +126,7 @@ func (s *Server) openJournal() error {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	s.runner = r
+	s.host = s.newHost()
 	s.closers = append(s.closers, r.Close)
 	return nil
 }
@@ -133,7 +134,7 @@ func (s *Server) openJournal() error {
 // Run serves until ctx ends, then stops in order and returns nil; or until it
 // cannot go on, and returns why. The server is closed afterwards.
 func (s *Server) Run(ctx context.Context) error {
-	s.ownControl(true)
+	s.control.SetUnlinkOnClose(true)
 	for _, k := range s.keepers() {
 		s.serveWeb(k.runtime, k.port.Load())
 		k.start()
@@ -141,7 +142,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.helpers.Go(func() { s.proclaim(ctx) })
 	s.departLeft(ctx)
 	s.serveAdmin(s.adminDoor())
-	s.helpers.Go(s.serveControl)
+	s.helpers.Go(s.control.Serve)
 	stopJanitor, err := s.startJanitor(ctx)
 	if err != nil {
 		s.log.Warn("old sessions are not deleted by themselves", "err", err)
