@@ -71,7 +71,7 @@ type Command struct {
 // Help is how the command line explains a command.
 type Help struct {
 	Short, Long, Example string
-	// Via is for a command without CommandLine: other words that use it.
+	// Via is for a command without CommandLine: the words that do the same.
 	Via string
 }
 

@@ -15,6 +15,8 @@ import (
 const named = `A player is named by his token, by his public key (64 hex digits), by his
 address, or by a network like 192.0.2.0/24.`
 
+//go:generate go test . -run TestDocumented -update
+
 // Commands is the one table of what a host can tell a server that runs.
 var Commands = []Command{
 	{
@@ -281,12 +283,13 @@ told, and gets another one.`,
 	},
 	{
 		Name: "dead-letters", Doors: Socket | Console, Patience: quick, Args: []Arg{worker, number, limit},
-		Doc: Doc{Text: "the first 100 dead letters, without tokens"},
-		Do:  listDead,
+		Help: Help{Via: "runner dead-letters list"},
+		Doc:  Doc{Text: "the first 100 dead letters, without tokens"},
+		Do:   listDead,
 	},
 	{
 		Name: "dead-letter-page", Doors: Socket, Patience: quick, Args: []Arg{letter, from, filter},
-		Help: Help{Via: "runner dead-letters list"},
+		Help: Help{Via: "runner dead-letters export"},
 		Doc:  Doc{Text: "whole dead letters, with their frames; they hold tokens, so the console does not show them"},
 		Do:   pageDead,
 	},

@@ -22,10 +22,10 @@
 //   - mail is what others have to tell the loop (mail.go): the journal that
 //     frames are durable (journal.go), the loads what the store said (loads.go),
 //     the storewatch whether it can be asked (storewatch.go);
-//   - the control socket is for the host's commands (control.go), an Order is
-//     what he says of players (word.go), the doctor what he asks before a start
-//     (doctor.go); health and metrics are for his monitors (health.go, metrics.go,
-//     behind the admin listener: admin.go), the log for both (log.go).
+//   - what the host can tell a server is package host's; it finds here what it
+//     needs (host.go, retention.go); health and metrics are for his monitors
+//     (health.go, metrics.go, behind the admin listener: admin.go), the log for
+//     both (log.go).
 //
 // How a move travels:
 //
