@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -56,34 +55,50 @@ type Arg struct {
 	Letter string // of the flag, in short
 	Help   string // of the flag
 
-	// Parse reads the words of a command line, or the one of the flag.
+	// At points to its value.
+	At func(a *Arguments) any
+	// Parse reads the words of a command line, or the one of the flag; nil: they are
+	// the value as it is.
 	Parse func(a *Arguments, words []string) error
-	// Check says what is wrong with the value that came, at the server.
+	// Check says what is wrong with the value that came, at the server; nil: nothing.
 	Check func(a *Arguments) error
-	// Value is what the log tells of it; nil: it is secret, or nothing.
-	Value func(a *Arguments) any
-	// Hide returns what the audit log tells of a text instead; nil: the text itself.
+	// Hide returns what the audit log tells of a secret text instead, which the log
+	// does not mention at all; nil: it is not secret.
 	Hide func(text string) string
 }
 
 // Many reports whether an argument takes several words.
 func (a *Arg) Many() bool { return strings.HasSuffix(a.Word, "...") }
 
+// read takes the words of a command line.
+func (a *Arg) read(to *Arguments, words []string) (err error) {
+	if a.Parse != nil {
+		return a.Parse(to, words)
+	}
+	switch value := a.At(to).(type) {
+	case *string:
+		*value = strings.Join(words, " ")
+	case *bool:
+		*value, err = strconv.ParseBool(words[0])
+	case *time.Duration:
+		*value, err = time.ParseDuration(words[0])
+	}
+	return err
+}
+
 // The arguments that several commands have.
 var (
 	inProfile = Arg{
 		Name: "profile", Kind: Profile, Label: "Profile", Flag: "profile", Letter: "p", Help: "only this `profile` (default all that run)",
-		Parse: func(a *Arguments, words []string) error { a.Profile = words[0]; return nil },
-		Value: func(a *Arguments) any { return a.Profile },
+		At: func(a *Arguments) any { return &a.Profile },
 	}
 	reason = Arg{
 		Name: "text", Kind: Text, Label: "Reason", Max: wire.TextLimit, Flag: "reason", Help: "a `text` that they are told",
-		Parse: func(a *Arguments, words []string) error { a.Text = words[0]; return nil },
-		Value: func(a *Arguments) any { return a.Text },
+		At: func(a *Arguments) any { return &a.Text },
 	}
 	player = Arg{
 		Name: "whom", Kind: Text, Label: "Token, public key, address or network", Word: "WHOM", What: "the player",
-		Parse: func(a *Arguments, words []string) error { a.Whom = words[0]; return nil },
+		At:    func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) { a.player, err = parsePlayer(a.Whom); return err },
 		Hide:  hidePlayer,
 	}
@@ -93,89 +108,64 @@ var (
 var (
 	announcement = Arg{
 		Name: "text", Kind: Text, Label: "To all players", Max: wire.TextLimit, Word: "TEXT...", What: "a text",
-		Parse: func(a *Arguments, words []string) error { a.Text = strings.Join(words, " "); return nil },
-		Check: func(a *Arguments) error {
-			if a.Text == "" {
-				return errors.New("an announcement needs a text")
-			}
-			return nil
-		},
-		Value: func(a *Arguments) any { return a.Text },
+		At:    func(a *Arguments) any { return &a.Text },
+		Check: func(a *Arguments) error { return unless(a.Text != "", "an announcement needs a text") },
 	}
 	maintenance = Arg{
 		Name: "urgent", Kind: Switch, Label: "as maintenance", Flag: "maintenance", Help: "mark it as a notice of maintenance",
-		Parse: func(a *Arguments, words []string) (err error) {
-			a.Urgent, err = strconv.ParseBool(words[0])
-			return err
-		},
-		Value: func(a *Arguments) any { return a.Urgent },
+		At: func(a *Arguments) any { return &a.Urgent },
 	}
 	banSpan = Arg{
 		Name: "until", Kind: Span, Label: "Ban for hours (empty: for ever)", Flag: "for", Help: "how long (default for ever)",
+		At: func(a *Arguments) any { return &a.Until },
 		Parse: func(a *Arguments, words []string) error {
 			span, err := time.ParseDuration(words[0])
-			if err != nil || span < 0 {
-				return errors.New("--for takes a time from now on")
-			}
 			if span > 0 {
 				a.Until = time.Now().Add(span)
 			}
-			return nil
+			return unless(err == nil && span >= 0, "--for takes a time from now on")
 		},
-		Value: func(a *Arguments) any { return a.Until },
 	}
 	publicKey = Arg{
 		Name: "whom", Kind: Text, Label: "Public key of a player, 64 hex digits", Max: 64, Word: "KEY", What: "the public key",
-		Parse: player.Parse,
+		At: func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) {
-			if a.player, err = parsePlayer(a.Whom); err != nil || a.player.Key.IsZero() {
-				return errors.New("name the player by his public key (64 hex digits)")
-			}
-			return nil
+			a.player, err = parsePlayer(a.Whom)
+			return unless(err == nil && !a.player.Key.IsZero(), "name the player by his public key (64 hex digits)")
 		},
 		Hide: hidePlayer,
 	}
 	boardNumber = Arg{
 		Name: "board", Kind: Number, Label: "Board, by its number", Word: "BOARD", What: "the number of the board",
+		At: func(a *Arguments) any { return &a.Board },
 		Parse: func(a *Arguments, words []string) error {
 			id, err := strconv.ParseUint(words[0], 10, 63)
-			if err != nil || id == 0 {
-				return fmt.Errorf("%q is not the number of a board", words[0])
-			}
 			a.Board = wamble.BoardID(id)
-			return nil
+			return unless(err == nil && id != 0, "%q is not the number of a board", words[0])
 		},
-		Check: func(a *Arguments) error {
-			if a.Board == 0 {
-				return errors.New("name a board by its number")
-			}
-			return nil
-		},
-		Value: func(a *Arguments) any { return a.Board },
+		Check: func(a *Arguments) error { return unless(a.Board != 0, "name a board by its number") },
 	}
 	onOff = Arg{
-		Name: "on", Kind: Switch, Label: "No new players", Word: "on|off", What: "on or off", Choice: []string{"on", "off"},
+		Name: "on", Kind: Switch, Word: "on|off", What: "on or off", Choice: []string{"on", "off"},
+		At: func(a *Arguments) any { return &a.On },
 		Parse: func(a *Arguments, words []string) error {
-			if words[0] != "on" && words[0] != "off" {
-				return fmt.Errorf("draining is on or off, not %q", words[0])
-			}
 			a.On = words[0] == "on"
-			return nil
+			return unless(a.On || words[0] == "off", "draining is on or off, not %q", words[0])
 		},
-		Value: func(a *Arguments) any { return a.On },
 	}
 	switches = Arg{
-		Name: "brownout", Kind: Object, Label: "Switches", Word: "off|SWITCH...", What: "off, or a switch", Choice: append(switchWords(), "off"),
+		Name: "brownout", Kind: Object, Word: "off|SWITCH...", What: "off, or a switch", Choice: append(switchWords(), "off"),
+		At: func(a *Arguments) any { return &a.Brownout },
 		Parse: func(a *Arguments, words []string) (err error) {
 			if len(words) != 1 || words[0] != "off" {
 				a.Brownout, err = parseBrownout(words)
 			}
 			return err
 		},
-		Value: func(a *Arguments) any { return BrownoutWords(a.Brownout) },
 	}
 	binary = Arg{
-		Name: "binary", Kind: Object, Label: "The binary", Flag: "binary", Help: "the `file` to become (default that of the running process)",
+		Name: "binary", Kind: Object, Flag: "binary", Help: "the `file` to become (default that of the running process)",
+		At: func(a *Arguments) any { return &a.Binary },
 		Parse: func(a *Arguments, words []string) (err error) {
 			if words[0] != "" {
 				a.Binary, err = filepath.Abs(words[0])
@@ -184,7 +174,15 @@ var (
 		},
 	}
 	waiting = Arg{
-		Kind: Span, Label: "Wait", Flag: "wait", Help: "wait this long until players are served",
-		Parse: func(a *Arguments, words []string) (err error) { a.wait, err = time.ParseDuration(words[0]); return err },
+		Kind: Span, Flag: "wait", Help: "wait this long until players are served",
+		At: func(a *Arguments) any { return &a.wait },
 	}
 )
+
+// unless returns an error unless a value is good.
+func unless(good bool, format string, args ...any) error {
+	if good {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}

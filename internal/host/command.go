@@ -141,7 +141,7 @@ func (c *Command) Read(words []string, flag func(name string) (text string, give
 			}
 			text = []string{given}
 		}
-		if err := arg.Parse(a, text); err != nil {
+		if err := arg.read(a, text); err != nil {
 			return nil, err
 		}
 	}

@@ -53,11 +53,12 @@ func TestCommands(t *testing.T) {
 		}
 		words := 0
 		for _, a := range c.Args {
-			want(a.Kind != "" && a.Label != "", a.Name+": no kind, or no label")
-			want(a.Word == "" || a.What != "" && a.Parse != nil && a.Flag == "", a.Name+": not all is said of the word")
-			want(a.Flag == "" || a.Help != "" && a.Parse != nil, a.Name+": not all is said of the flag")
 			want(a.Name != "" || a.Flag != "", "an argument without a name")
-			want(c.Tell == nil || (a.Value != nil) != (a.Hide != nil), a.Name+": an argument is logged, or secret")
+			want(a.Kind != "", a.Name+": no kind")
+			want(a.Kind == Object || c.Page.Form == "" || c.Page.Form == Own || a.Label != "", a.Name+": no label")
+			want(a.Word == "" || a.What != "" && a.At != nil && a.Flag == "", a.Name+": not all is said of the word")
+			want(a.Flag == "" || a.Help != "" && a.At != nil, a.Name+": not all is said of the flag")
+			want(c.Tell == nil || a.At != nil, a.Name+": no value")
 			if a.Word != "" {
 				words++
 			}

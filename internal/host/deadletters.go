@@ -49,12 +49,12 @@ type DeadDone struct {
 
 // The arguments of the commands about dead letters.
 var (
-	worker = Arg{Name: "worker", Kind: Number, Label: "Worker"}
-	number = Arg{Name: "number", Kind: Number, Label: "Number"}
-	limit  = Arg{Name: "limit", Kind: Number, Label: "At most"}
-	letter = Arg{Name: "name", Kind: Object, Label: "Dead letter"}
-	from   = Arg{Name: "from", Kind: Object, Label: "From"}
-	filter = Arg{Name: "filter", Kind: Object, Label: "Filter"}
+	worker = Arg{Name: "worker", Kind: Number}
+	number = Arg{Name: "number", Kind: Number}
+	limit  = Arg{Name: "limit", Kind: Number}
+	letter = Arg{Name: "name", Kind: Object}
+	from   = Arg{Name: "from", Kind: Object}
+	filter = Arg{Name: "filter", Kind: Object}
 )
 
 // The bounds of one answer.

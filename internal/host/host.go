@@ -108,8 +108,8 @@ func (h *Host) do(ctx context.Context, c *Command, call Call) (any, error) {
 				return nil, err
 			}
 		}
-		if arg.Value != nil && !reflect.ValueOf(arg.Value(&a)).IsZero() {
-			attrs = append(attrs, arg.Name, arg.Value(&a))
+		if value := reflect.ValueOf(arg.At(&a)).Elem(); arg.Hide == nil && (arg.Word != "" || !value.IsZero()) {
+			attrs = append(attrs, arg.Name, value.Interface())
 		}
 	}
 	h.Log.Info(c.Log, attrs...)
