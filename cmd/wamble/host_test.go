@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/profile"
 	"wamble/runner"
@@ -38,7 +39,7 @@ func TestHostCommands(t *testing.T) {
 		Status: func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
 		Reload: func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
 		HandOff: func(_ context.Context, _ string, conn *net.UnixConn) error {
-			host.Answer(conn, host.Handoff{}, nil)
+			host.Answer(conn, handoff.Result{}, nil)
 			return nil
 		},
 	}).OpenControl(nil)

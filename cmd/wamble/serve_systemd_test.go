@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wamble/client"
+	"wamble/internal/handoff"
 	"wamble/internal/host"
 )
 
@@ -129,7 +130,7 @@ func TestService(t *testing.T) {
 		t.Fatalf("on the manager's socket: %v", err)
 	}
 	defer c.Close()
-	if err := host.Ask(ctx, filepath.Join(m.dir, "data"), "handoff", nil, new(host.Handoff)); err != nil {
+	if err := host.Ask(ctx, filepath.Join(m.dir, "data"), "handoff", nil, new(handoff.Result)); err != nil {
 		t.Fatal(err)
 	}
 	m.hear("READY=1")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"wamble/internal/handoff"
 	"wamble/internal/profile"
 	"wamble/wire"
 )
@@ -102,7 +103,7 @@ SIGUSR2 does the same.`,
 		},
 		Page: Page{"server", "Hand over to the new binary", "The server replaces itself with the binary on disk. Players notice nothing."},
 		Doc:  Doc{"{}", "the binary on disk takes over"},
-		Line: Line{Result: func() any { return new(Handoff) }, Print: printHandoff, JSON: true},
+		Line: Line{Result: func() any { return new(handoff.Result) }, Print: printHandoff, JSON: true},
 		Do:   handOff,
 	},
 	{

@@ -16,8 +16,8 @@
 //     audit log first (audit.go);
 //   - Restrictions are the bans and the brown-out of a profile, which hold after a
 //     restart too (restrictions.go, brownout.go, player.go);
-//   - Status, Reloaded and Handoff are what a server says of itself (status.go,
-//     handoff.go); dead letters are what the database refused (deadletters.go);
+//   - Status and Reloaded are what a server says of itself (status.go);
+//     dead letters are what the database refused (deadletters.go);
 //   - the doctor looks whether a server could run well (doctor.go).
 //
 // A new command is a row of Commands; if it tells a profile something new, that is

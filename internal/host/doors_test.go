@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"wamble/internal/handoff"
 	"wamble/internal/profile"
 	"wamble/runner"
 )
@@ -49,7 +50,7 @@ func standIn(t *testing.T, told *int) *Host {
 		Reload: func(context.Context) (Reloaded, error) { return Reloaded{}, nil },
 		HandOff: func(_ context.Context, _ string, conn *net.UnixConn) error {
 			if conn != nil {
-				Answer(conn, Handoff{}, nil)
+				Answer(conn, handoff.Result{}, nil)
 			}
 			return nil
 		},

@@ -9,13 +9,15 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"wamble"
+
 	"wamble/internal/handoff"
 )
 
 // Status is what a server says of itself.
 type Status struct {
 	PID      int             `json:"pid"`
-	Uptime   Seconds         `json:"uptime"`
+	Uptime   wamble.Seconds  `json:"uptime"`
 	Data     string          `json:"data"`
 	Admin    string          `json:"admin,omitempty"`
 	Journal  JournalStatus   `json:"journal"`
@@ -23,21 +25,10 @@ type Status struct {
 	Profiles []ProfileStatus `json:"profiles"`
 	// Departing are profiles that were removed, with what the journal still has
 	// for their databases.
-	Departing []Departing `json:"departing,omitempty"`
-	Reload    *Reloaded   `json:"last_reload,omitempty"`
-	Handoff   *Handoff    `json:"last_handoff,omitempty"`
+	Departing []Departing     `json:"departing,omitempty"`
+	Reload    *Reloaded       `json:"last_reload,omitempty"`
+	Handoff   *handoff.Result `json:"last_handoff,omitempty"`
 }
-
-// Seconds is a duration, in seconds when it is JSON.
-type Seconds float64
-
-// Duration returns it in Go's form, to the millisecond.
-func (s Seconds) Duration() time.Duration {
-	return time.Duration(float64(s) * float64(time.Second)).Round(time.Millisecond)
-}
-
-// InSeconds makes Seconds of a duration.
-func InSeconds(d time.Duration) Seconds { return Seconds(d.Seconds()) }
 
 // JournalStatus is how the journal stands.
 type JournalStatus struct {
@@ -60,7 +51,7 @@ type ProfileStatus struct {
 	Present  int            `json:"sessions_present"`
 	Moves    uint64         `json:"moves"`
 	Depth    uint64         `json:"queue_depth"`
-	Age      Seconds        `json:"queue_age"`
+	Age      wamble.Seconds `json:"queue_age"`
 	Failures int            `json:"failures"` // restarts of the profile since the start
 	Brownout []string       `json:"brownout,omitempty"`
 	Bans     int            `json:"bans,omitempty"`
@@ -68,29 +59,18 @@ type ProfileStatus struct {
 
 // Departing is a removed profile.
 type Departing struct {
-	Name  string  `json:"name"`
-	Store string  `json:"store"`
-	Depth uint64  `json:"queue_depth"`
-	Age   Seconds `json:"queue_age"`
+	Name  string         `json:"name"`
+	Store string         `json:"store"`
+	Depth uint64         `json:"queue_depth"`
+	Age   wamble.Seconds `json:"queue_age"`
 }
 
 // Reloaded is how a reload ended.
 type Reloaded struct {
-	Time    time.Time `json:"time"`
-	Took    Seconds   `json:"took"`
-	Error   string    `json:"error,omitempty"` // "": it was applied
-	Changes []string  `json:"changes"`         // one line each
-}
-
-// Handoff is the result of a handoff, as the image that took over tells it.
-type Handoff struct {
-	At      time.Time       `json:"at"`
-	PID     int             `json:"pid"`
-	From    string          `json:"from"`
-	To      string          `json:"to"`
-	Failure string          `json:"failure,omitempty"` // why the new image gave back
-	Frozen  Seconds         `json:"frozen"`            // for how long nothing was read
-	Phases  []handoff.Phase `json:"phases"`
+	Time    time.Time      `json:"time"`
+	Took    wamble.Seconds `json:"took"`
+	Error   string         `json:"error,omitempty"` // "": it was applied
+	Changes []string       `json:"changes"`         // one line each
 }
 
 // Ready reports whether all profiles serve players.
@@ -188,7 +168,7 @@ func showReload(r *Reloaded) string {
 }
 
 // showHandoff says how the process came to its image.
-func showHandoff(h *Handoff) string {
+func showHandoff(h *handoff.Result) string {
 	switch {
 	case h == nil:
 		return "none since the start"
@@ -222,7 +202,7 @@ func printReloaded(w io.Writer, result any) error {
 
 // printHandoff says how a handoff went.
 func printHandoff(w io.Writer, result any) error {
-	h := result.(*Handoff)
+	h := result.(*handoff.Result)
 	var phases []string
 	for _, p := range h.Phases {
 		phases = append(phases, fmt.Sprintf("%s %v", p.Name, p.Took.Round(10*time.Microsecond)))

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"wamble"
+
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/profile"
@@ -24,7 +26,7 @@ type heir struct {
 
 	estates map[string]*estate // by profile; until its runtime has taken it
 	mu      sync.Mutex         // guards last
-	last    *host.Handoff
+	last    *handoff.Result
 	opened  time.Time // when everything was there but the loops
 	tidy    func()    // collects garbage again; nil: it is collected
 }
@@ -225,9 +227,9 @@ func (s *Server) proclaim(ctx context.Context) {
 		return
 	}
 	now := h.Note.Lap("begin", s.heir.opened)
-	last := &host.Handoff{
+	last := &handoff.Result{
 		At: now, PID: os.Getpid(), From: h.Note.From, To: s.o.Succession.Version, Failure: h.Note.Failure,
-		Frozen: host.InSeconds(now.Sub(time.Unix(0, h.Note.Frozen))), Phases: h.Note.Phases,
+		Frozen: wamble.InSeconds(now.Sub(time.Unix(0, h.Note.Frozen))), Phases: h.Note.Phases,
 	}
 	s.heir.mu.Lock()
 	s.heir.last = last
@@ -260,7 +262,7 @@ func (s *Server) proclaim(ctx context.Context) {
 
 // lastHandoff returns the result of the handoff that made this image, nil if it
 // was started otherwise.
-func (s *Server) lastHandoff() *host.Handoff {
+func (s *Server) lastHandoff() *handoff.Result {
 	s.heir.mu.Lock()
 	defer s.heir.mu.Unlock()
 	return s.heir.last

@@ -157,8 +157,8 @@ func (i *image) write(name, text string) {
 }
 
 // handOff asks for a handoff, as the command does.
-func (i *image) handOff(binary string) (host.Handoff, error) {
-	var done host.Handoff
+func (i *image) handOff(binary string) (handoff.Result, error) {
+	var done handoff.Result
 	err := host.Ask(context.Background(), i.dir, "handoff", host.Arguments{Binary: binary}, &done)
 	return done, err
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"wamble"
+
 	"wamble/internal/config"
 	"wamble/internal/host"
 	"wamble/internal/profile"
@@ -27,7 +29,7 @@ func (s *Server) Reload(ctx context.Context) (host.Reloaded, error) {
 	defer s.house.changing.Unlock()
 	began := time.Now()
 	changes, err := s.reload(ctx)
-	r := host.Reloaded{Time: began, Took: host.InSeconds(time.Since(began)), Changes: changes}
+	r := host.Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}
 	if err != nil {
 		r.Error, r.Changes = err.Error(), []string{}
 		s.log.Error("the reload was refused; nothing has changed", "err", err)

@@ -13,7 +13,7 @@ import (
 func (s *Server) Status(ctx context.Context) host.Status {
 	r := s.runner.Stats()
 	status := host.Status{
-		PID: os.Getpid(), Uptime: host.InSeconds(time.Since(s.started)), Data: s.dir, Admin: s.Admin(),
+		PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Data: s.dir, Admin: s.Admin(),
 		Journal: host.JournalStatus{
 			State: r.State.String(), Durability: s.o.Config.Server.Durability, DeadLetters: r.DeadLetters,
 		},
@@ -24,7 +24,7 @@ func (s *Server) Status(ctx context.Context) host.Status {
 	s.house.mu.RUnlock()
 	for _, d := range s.departures() {
 		q := d.queue(&r)
-		status.Departing = append(status.Departing, host.Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: host.InSeconds(q.OldestAge)})
+		status.Departing = append(status.Departing, host.Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
 	}
 	for _, k := range s.keepers() {
 		status.Profiles = append(status.Profiles, k.status(ctx))
@@ -39,7 +39,7 @@ func (k *keeper) status(ctx context.Context) host.ProfileStatus {
 		UDP: port.Addr().String(), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.store.away || look.store.refuses,
 		Boards:   map[string]int{},
 		Sessions: look.gauges.Players, Present: look.gauges.LivePlayers, Moves: look.stats.Moves,
-		Depth: look.queue.Depth, Age: host.InSeconds(look.queue.OldestAge),
+		Depth: look.queue.Depth, Age: wamble.InSeconds(look.queue.OldestAge),
 	}
 	p.Failures, _ = k.failures()
 	p.Brownout, p.Bans = host.BrownoutWords(k.help.restrictions.Brownout()), len(k.help.restrictions.Bans())
