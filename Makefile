@@ -4,12 +4,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+LDFLAGS := -X main.commit=$(COMMIT)
 
 # What runs under the race detector: every package that starts goroutines.
-RACE := ./client/... ./internal/handoff ./internal/loader ./internal/journal ./internal/store/... ./internal/readapi \
+RACE := ./client/... ./cmd/... ./internal/handoff ./internal/host ./internal/loader ./internal/journal ./internal/store/... ./internal/readapi \
 	./internal/transport ./runner/...
 
 # What runs without the race detector, because it is not about goroutines and

@@ -11,6 +11,10 @@ type (
 	PredictionID int64
 )
 
+// BoardID numbers a board within the whole installation. Zero means "no
+// board".
+type BoardID uint64
+
 // PublicKey is the Ed25519 key of an identity.
 type PublicKey [32]byte
 
@@ -29,7 +33,7 @@ const (
 	sequences // how many there are
 )
 
-// Sequences lists them all.
+// Sequences lists all sequences.
 func Sequences() []Sequence {
 	all := make([]Sequence, sequences)
 	for i := range all {

@@ -55,9 +55,9 @@ type PolicyAction struct {
 	// Resources are what the action can be about. An entry that ends in a
 	// colon stands for everything that begins so.
 	Resources []string
-	// Context is the key of the context it is asked with, or "".
+	// Context is the key of the context that the action is asked with, or "".
 	Context string
-	// Privilege says that nobody may without a rule, whatever policy-default.
+	// Privilege says that it needs a rule, whatever policy-default says.
 	Privilege bool
 }
 

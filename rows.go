@@ -88,12 +88,12 @@ type GameFilter struct {
 	Finished bool      // only archived boards
 }
 
-// ScoreQuery asks for the finished boards of a player that stand behind a place
-// in the order of time and then of number, newest first.
+// ScoreQuery asks for finished boards of a player, newest first: by time, and
+// then by number.
 type ScoreQuery struct {
 	Player PlayerID
 	Before time.Time // zero: from the newest on
-	Board  BoardID   // of those that ended at Before only the lower numbers
+	Board  BoardID   // of the boards that ended at Before only the lower numbers
 	Limit  int       // 1 to 100
 }
 
@@ -113,7 +113,7 @@ type LeaderboardQuery struct {
 	Self     SessionID // 0: nobody asks
 }
 
-// Leaderboard is one page of it.
+// Leaderboard is one page of the ranking.
 type Leaderboard struct {
 	Total int
 	Rows  []LeaderboardRow

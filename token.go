@@ -11,10 +11,6 @@ import (
 // Whoever holds a token is the session, so it never appears in a log.
 type Token [16]byte
 
-// BoardID numbers a board within the whole installation. Zero means "no
-// board".
-type BoardID uint64
-
 // IsZero reports whether t names no session.
 func (t Token) IsZero() bool { return t == Token{} }
 

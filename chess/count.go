@@ -4,9 +4,9 @@ import "math/bits"
 
 // count returns the number of legal moves. It says the same as generate, but
 // adds up the sizes of target sets instead of naming the moves: the last ply
-// of a perft, and "has any legal move at all", need no more. inPassing is the
+// of a perft, and "has any legal move at all", need no more. epSet is the
 // en passant square as a set of one or none.
-func (b board) count(inPassing uint64) int {
+func (b board) count(epSet uint64) int {
 	king := b.king()
 	checkers, straight, diagonal := b.pins(king)
 	targets := ^b.own
@@ -33,8 +33,8 @@ func (b board) count(inPassing uint64) int {
 		}
 		targets = ray[king][bits.TrailingZeros64(checkers)]
 	}
-	if inPassing != 0 {
-		n += bits.OnesCount64(b.takesInPassing(inPassing))
+	if epSet != 0 {
+		n += bits.OnesCount64(b.epCapturers(epSet))
 	}
 	occupied := b.occupied()
 	for s := b.knights() & b.own &^ (straight | diagonal); s != 0; s &= s - 1 {
@@ -64,18 +64,18 @@ func (b board) count(inPassing uint64) int {
 
 // movable reports whether there is any legal move. It says the same as count
 // being more than 0, but looks first at what nearly always can move.
-func (b board) movable(inPassing uint64) bool {
+func (b board) movable(epSet uint64) bool {
 	if b.kings() == 0 {
 		return false
 	}
 	checkers, straight, diagonal := b.pins(b.king())
 	if checkers != 0 {
-		return b.count(inPassing) > 0
+		return b.count(epSet) > 0
 	}
 	if push, _, left, right := b.pawnTargets(b.pawns()&b.own, ^b.own, straight, diagonal); push|left|right != 0 {
 		return true
 	}
-	return knightSteps(b.knights()&b.own&^(straight|diagonal))&^b.own != 0 || b.count(inPassing) > 0
+	return knightSteps(b.knights()&b.own&^(straight|diagonal))&^b.own != 0 || b.count(epSet) > 0
 }
 
 // pawnTargets returns where the given own pawns may go, except in passing: by

@@ -46,7 +46,7 @@ func ParseFEN(fen string) (Position, error) {
 	}
 	p := Position{
 		board: r.white, halfmoves: halfmoves, fullmoves: fullmoves,
-		passing: r.passing, turn: r.turn, chess960: r.chess960 && r.white.castlers() != 0,
+		epFile: r.epFile, turn: r.turn, chess960: r.chess960 && r.white.castlers() != 0,
 	}
 	if p.turn == Black {
 		p.board = p.board.turned()
@@ -61,7 +61,7 @@ type fenReader struct {
 	err      error
 	white    board // as White sees it
 	turn     Color
-	passing  uint8
+	epFile   uint8
 	chess960 bool
 }
 
@@ -207,7 +207,7 @@ func (r *fenReader) enPassant() {
 	case b.occupied()&(target|target<<8) != 0:
 		r.failf("a pawn cannot have passed over %s: its way is not empty", square)
 	}
-	r.passing = uint8(square.File() + 1)
+	r.epFile = uint8(square.File() + 1)
 	r.at += 2
 }
 
@@ -258,7 +258,7 @@ func (p *Position) AppendState(dst []byte) []byte {
 	dst = append(dst, ' ', "wb"[p.turn&1], ' ')
 	dst = appendCastling(dst, p.board.white(p.turn), p.chess960)
 	dst = append(dst, ' ')
-	if s := passedSquare(p.passing, p.turn); s.Valid() {
+	if s := epSquare(p.epFile, p.turn); s.Valid() {
 		dst = s.append(dst)
 	} else {
 		dst = append(dst, '-')

@@ -139,7 +139,7 @@ func FuzzFEN(f *testing.F) {
 			t.Fatalf("%q was read as %q, and that as %q", fen, written, back)
 		}
 		moves := p.LegalMoves(nil)
-		if got, want := p.board.movable(inPassing(p.passing)), len(moves) > 0; got != want {
+		if got, want := p.board.movable(epSet(p.epFile)), len(moves) > 0; got != want {
 			t.Errorf("movable of %s: got %v, want %v", p, got, want)
 		}
 		if got := p.CountLegal(); got != len(moves) || got > MaxMoves {

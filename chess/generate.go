@@ -5,7 +5,7 @@ import "math/bits"
 // generate appends the legal moves of the own pieces on the squares in from,
 // as the side to move sees the board. Castling is written as king takes rook
 // if kingTakesRook is set.
-func (b board) generate(dst []Move, inPassing, from uint64, kingTakesRook bool) []Move {
+func (b board) generate(dst []Move, epSet, from uint64, kingTakesRook bool) []Move {
 	king := b.king()
 	checkers, straight, diagonal := b.pins(king)
 	targets := ^b.own
@@ -17,7 +17,7 @@ func (b board) generate(dst []Move, inPassing, from uint64, kingTakesRook bool) 
 		}
 	}
 	if targets != 0 {
-		dst = b.generatePawns(dst, b.pawns()&b.own&from, inPassing, targets, straight, diagonal)
+		dst = b.generatePawns(dst, b.pawns()&b.own&from, epSet, targets, straight, diagonal)
 		dst = b.generatePieces(dst, from, targets, straight, diagonal)
 	}
 	if from>>king&1 == 0 {
@@ -87,7 +87,7 @@ func (b board) generatePieces(dst []Move, from, targets, straight, diagonal uint
 }
 
 // generatePawns appends the moves of the given pawns.
-func (b board) generatePawns(dst []Move, pawns, inPassing, targets, straight, diagonal uint64) []Move {
+func (b board) generatePawns(dst []Move, pawns, epSet, targets, straight, diagonal uint64) []Move {
 	push, double, left, right := b.pawnTargets(pawns, targets, straight, diagonal)
 	dst = appendPawns(dst, push, 8)
 	for s := double; s != 0; s &= s - 1 {
@@ -96,9 +96,9 @@ func (b board) generatePawns(dst []Move, pawns, inPassing, targets, straight, di
 	}
 	dst = appendPawns(dst, left, 7)
 	dst = appendPawns(dst, right, 9)
-	if inPassing != 0 {
-		for s := b.takesInPassing(inPassing) & pawns; s != 0; s &= s - 1 {
-			dst = append(dst, Move(bits.TrailingZeros64(s))|Move(bits.TrailingZeros64(inPassing))<<6|enPassant<<12)
+	if epSet != 0 {
+		for s := b.epCapturers(epSet) & pawns; s != 0; s &= s - 1 {
+			dst = append(dst, Move(bits.TrailingZeros64(s))|Move(bits.TrailingZeros64(epSet))<<6|enPassant<<12)
 		}
 	}
 	return dst

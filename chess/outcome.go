@@ -65,7 +65,7 @@ func (o Outcome) Over() bool { return o.Result != InProgress }
 // must end with p; without one (nil) repetition is not looked at.
 func (p *Position) Outcome(h History) Outcome {
 	switch {
-	case !p.board.movable(inPassing(p.passing)):
+	case !p.board.movable(epSet(p.epFile)):
 		return p.ended()
 	case p.board.insufficient():
 		return Outcome{Draw, InsufficientMaterial}

@@ -124,8 +124,8 @@ func TestKeysDiffer(t *testing.T) {
 	seen := map[uint64]string{}
 	randomGames(t, 40, 200, func(p Position, _ []Move, _ Move) {
 		p.halfmoves, p.fullmoves, p.chess960 = 0, 1, false
-		if p.board.takesInPassing(inPassing(p.passing)) == 0 {
-			p.passing = 0
+		if p.board.epCapturers(epSet(p.epFile)) == 0 {
+			p.epFile = 0
 		}
 		fen := p.FEN()
 		if other, found := seen[p.Key()]; found && other != fen {

@@ -24,7 +24,7 @@ func (p Position) AppendPacked(dst []byte) []byte {
 	if p.chess960 {
 		flags |= 2
 	}
-	return append(w.AppendUint16(w.AppendUint16(dst, p.halfmoves), p.fullmoves), p.passing, flags)
+	return append(w.AppendUint16(w.AppendUint16(dst, p.halfmoves), p.fullmoves), p.epFile, flags)
 }
 
 // Unpack returns the position that AppendPacked wrote. It reports false for
@@ -36,7 +36,7 @@ func Unpack(b []byte) (Position, bool) {
 	r := binary.LittleEndian
 	p := Position{
 		board:     board{p0: r.Uint64(b), p1: r.Uint64(b[8:]), p2: r.Uint64(b[16:]), own: r.Uint64(b[24:])},
-		halfmoves: r.Uint16(b[32:]), fullmoves: r.Uint16(b[34:]), passing: b[36],
+		halfmoves: r.Uint16(b[32:]), fullmoves: r.Uint16(b[34:]), epFile: b[36],
 		turn: Color(b[37] & 1), chess960: b[37]&2 != 0,
 	}
 	switch {
@@ -47,7 +47,7 @@ func Unpack(b []byte) (Position, bool) {
 	}
 	material := fenReader{white: p.board.white(p.turn), turn: p.turn}
 	material.material()
-	if material.err != nil || !p.castlersFit() || !p.passingFits() {
+	if material.err != nil || !p.castlersFit() || !p.epFits() {
 		return Position{}, false
 	}
 	return p, true
@@ -77,14 +77,14 @@ func (p Position) castlersFit() bool {
 	return true
 }
 
-// passingFits reports whether a pawn can just have made the double step.
-func (p Position) passingFits() bool {
-	if p.passing == 0 {
+// epFits reports whether a pawn can just have made the double step.
+func (p Position) epFits() bool {
+	if p.epFile == 0 {
 		return true
 	}
-	if p.passing > 8 {
+	if p.epFile > 8 {
 		return false
 	}
-	target := inPassing(p.passing)
+	target := epSet(p.epFile)
 	return p.board.pawns()&^p.board.own&(target>>8) != 0 && p.board.occupied()&(target|target<<8) == 0
 }

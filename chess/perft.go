@@ -14,7 +14,7 @@ func (p Position) Perft(depth int) uint64 {
 	case depth == 1:
 		return uint64(p.CountLegal())
 	}
-	return p.board.perft(inPassing(p.passing), depth)
+	return p.board.perft(epSet(p.epFile), depth)
 }
 
 // Divide returns Perft split by root move: each legal move, in the order of
@@ -35,19 +35,19 @@ func (p Position) Divide(depth int) iter.Seq2[Move, uint64] {
 }
 
 // perft counts leaves for depth ≥ 2.
-func (b board) perft(inPassing uint64, depth int) (nodes uint64) {
+func (b board) perft(epSet uint64, depth int) (nodes uint64) {
 	var buf [MaxMoves]Move
-	moves := b.generate(buf[:0], inPassing, ^uint64(0), true)
+	moves := b.generate(buf[:0], epSet, ^uint64(0), true)
 	if depth == 2 {
 		for _, m := range moves {
-			next, passing := b.after(m)
-			nodes += uint64(next.count(passing))
+			next, epSet := b.after(m)
+			nodes += uint64(next.count(epSet))
 		}
 		return nodes
 	}
 	for _, m := range moves {
-		next, passing := b.after(m)
-		nodes += next.perft(passing, depth-1)
+		next, epSet := b.after(m)
+		nodes += next.perft(epSet, depth-1)
 	}
 	return nodes
 }

@@ -83,10 +83,10 @@ func castlingTargets(king int, rook uint64) (kingTo, rookTo int) {
 	return 2, 3
 }
 
-// takesInPassing returns the own pawns that may capture on the en passant
+// epCapturers returns the own pawns that may capture on the en passant
 // square target (a set of one, or empty). Both pawns leave the rank at once,
 // which no pin line foresees; so each capture is tried.
-func (b board) takesInPassing(target uint64) (pawns uint64) {
+func (b board) epCapturers(target uint64) (pawns uint64) {
 	king := b.king()
 	for s := pawnStepsDown(target) & b.pawns() & b.own; s != 0; s &= s - 1 {
 		from := s & -s

@@ -3,7 +3,7 @@ package chess
 // after returns the board after a legal move, turned around for the other
 // side, and the en passant square that the move leaves (a set of one or none)
 // as the other side sees it.
-func (b board) after(m Move) (next board, inPassing uint64) {
+func (b board) after(m Move) (next board, epSet uint64) {
 	f, t := m&63, m>>6&63
 	from, to := uint64(1)<<f, uint64(1)<<t
 	if rooks := b.castlers() & b.own; rooks != 0 {
@@ -25,14 +25,14 @@ func (b board) after(m Move) (next board, inPassing uint64) {
 	switch special := m.special(); special {
 	case ordinary:
 	case doublePush:
-		inPassing = 1 << (t & 7) << 40
+		epSet = 1 << (t & 7) << 40
 	case enPassant:
 		b.p2 &^= to >> 8
 	default:
 		b.lift(to)
 		b.put(to, codeOfKind[m.Promotion()], true)
 	}
-	return b.turned(), inPassing
+	return b.turned(), epSet
 }
 
 // castled moves king and rook. The rook is the one on the side of the target,

@@ -10,12 +10,13 @@ import "math/bits"
 //
 // Every Position made by this package obeys the rules named at ParseFEN.
 //
-// What is asked right after a move takes a pointer (ADR 0208).
+// Methods that are called right after a move take a pointer: a copy of fields
+// that were only just stored waits for the stores.
 type Position struct {
 	board     board
 	halfmoves uint16 // since the last capture or pawn move, 0 … maxCounter
 	fullmoves uint16 // number of the next move, 1 … maxCounter
-	passing   uint8  // file + 1 of the pawn that just made a double step, or 0
+	epFile    uint8  // file + 1 of the pawn that just made a double step, or 0
 	turn      Color
 	// chess960 is set while castling is possible and written as king takes
 	// rook; it is false as soon as nobody may castle any more.
@@ -62,13 +63,13 @@ func (p *Position) Ply() int { return (int(p.fullmoves)-1)*2 + int(p.turn) }
 
 // EnPassant returns the square behind a pawn that has just made a double
 // step, whether or not it can be taken there; otherwise NoSquare.
-func (p Position) EnPassant() Square { return passedSquare(p.passing, p.turn) }
+func (p Position) EnPassant() Square { return epSquare(p.epFile, p.turn) }
 
-func passedSquare(passing uint8, turn Color) Square {
-	if passing == 0 {
+func epSquare(epFile uint8, turn Color) Square {
+	if epFile == 0 {
 		return NoSquare
 	}
-	return Square(passing-1) + 40 ^ turn.mirror()
+	return Square(epFile-1) + 40 ^ turn.mirror()
 }
 
 // Chess960 reports whether castling is possible and written as king takes
@@ -96,9 +97,9 @@ func (p Position) InCheck() bool {
 	return p.board.attackers(p.board.king(), p.board.occupied()) != 0
 }
 
-// The next five take a field or two and not the position: the compiler keeps so
-// little in registers, but would copy 40 bytes through memory, from where they
-// were only just stored, and that can wait for all stores before (ADR 0208).
+// The next five take a field or two and not the position: those stay in
+// registers, but the position's 40 bytes would be copied through memory, which
+// waits for the stores of the move before.
 
 // mirror is xored to a square to get from the board as it is to the board as
 // the side to move sees it, and back.
@@ -107,17 +108,17 @@ func (c Color) mirror() Square { return Square(c&1) * 56 }
 // mirrorMove is mirror for both squares of a move.
 func (c Color) mirrorMove() Move { return mirrorMove & -Move(c&1) }
 
-// inPassing returns the en passant square as a set, seen by the side to move.
-func inPassing(passing uint8) uint64 {
-	if passing == 0 {
+// epSet returns the en passant square as a set, seen by the side to move.
+func epSet(epFile uint8) uint64 {
+	if epFile == 0 {
 		return 0
 	}
-	return 1 << (39 + passing&15)
+	return 1 << (39 + epFile&15)
 }
 
-// passingFile is the inverse of inPassing.
-func passingFile(inPassing uint64) uint8 {
-	return uint8(bits.Len64(inPassing >> 40))
+// epFileOf is the inverse of epSet.
+func epFileOf(epSet uint64) uint8 {
+	return uint8(bits.Len64(epSet >> 40))
 }
 
 // white returns a board of the side to move as White sees it.
@@ -149,7 +150,7 @@ func (p Position) legal(dst []Move, from uint64) []Move {
 		return dst
 	}
 	first := len(dst)
-	dst = p.board.generate(dst, inPassing(p.passing), from, p.chess960)
+	dst = p.board.generate(dst, epSet(p.epFile), from, p.chess960)
 	if mirror := p.turn.mirrorMove(); mirror != 0 {
 		for i := first; i < len(dst); i++ {
 			dst[i] ^= mirror
@@ -163,7 +164,7 @@ func (p Position) CountLegal() int {
 	if p.board.kings() == 0 {
 		return 0
 	}
-	return p.board.count(inPassing(p.passing))
+	return p.board.count(epSet(p.epFile))
 }
 
 // IsLegal reports whether m is a legal move of p.
@@ -189,7 +190,7 @@ func (p Position) Play(m Move) Position {
 // Apply is Play on p itself.
 func (p *Position) Apply(m Move) {
 	m ^= p.turn.mirrorMove()
-	next, inPassing := p.board.after(m)
+	next, epSet := p.board.after(m)
 	from, to := uint64(1)<<(m&63), uint64(1)<<(m>>6&63)
 	p.halfmoves = min(p.halfmoves+1, maxCounter)
 	if p.board.pawns()&from != 0 || p.board.occupied()&^p.board.own&to != 0 {
@@ -197,7 +198,7 @@ func (p *Position) Apply(m Move) {
 	}
 	p.board = next
 	p.fullmoves = min(p.fullmoves+uint16(p.turn), maxCounter)
-	p.passing = passingFile(inPassing)
+	p.epFile = epFileOf(epSet)
 	p.turn ^= 1
 	p.chess960 = p.chess960 && next.castlers() != 0
 }

@@ -71,7 +71,7 @@ func TestEveryViewOfAPositionAgrees(t *testing.T) {
 		if got, want := p.CountLegal(), len(legal); got != want {
 			t.Fatalf("%s: CountLegal = %d, want %d", p, got, want)
 		}
-		if got, want := p.board.movable(inPassing(p.passing)), len(legal) > 0; got != want {
+		if got, want := p.board.movable(epSet(p.epFile)), len(legal) > 0; got != want {
 			t.Fatalf("%s: movable = %v, want %v", p, got, want)
 		}
 		var bySquare []Move

@@ -42,9 +42,9 @@ func TestMalformedUCI(t *testing.T) {
 
 func TestMoveTellsItself(t *testing.T) {
 	for _, c := range []struct {
-		fen, uci            string
-		castling, inPassing bool
-		promotion           Kind
+		fen, uci        string
+		castling, epSet bool
+		promotion       Kind
 	}{
 		{StartFEN, "g1f3", false, false, None},
 		{kiwipete, "e1c1", true, false, None},
@@ -58,7 +58,7 @@ func TestMoveTellsItself(t *testing.T) {
 			t.Errorf("%s: %v", c.uci, err)
 			continue
 		}
-		if m.Castling() != c.castling || m.EnPassant() != c.inPassing || m.Promotion() != c.promotion {
+		if m.Castling() != c.castling || m.EnPassant() != c.epSet || m.Promotion() != c.promotion {
 			t.Errorf("%s: castling %v, en passant %v, promotion %d", c.uci, m.Castling(), m.EnPassant(), m.Promotion())
 		}
 		if got := m.String(); got != c.uci {

@@ -9,9 +9,9 @@ import "math/bits"
 // four short tables do for all pieces and rights. They never change: keys may
 // be stored.
 var zobrist = func() (z struct {
-	planes  [4][64]uint64
-	passing [8]uint64
-	black   uint64
+	planes [4][64]uint64
+	epFile [8]uint64
+	black  uint64
 }) {
 	next := splitMix(0x57616d626c65) // "Wamble"
 	for plane := range z.planes {
@@ -19,8 +19,8 @@ var zobrist = func() (z struct {
 			z.planes[plane][square] = next()
 		}
 	}
-	for file := range z.passing {
-		z.passing[file] = next()
+	for file := range z.epFile {
+		z.epFile[file] = next()
 	}
 	z.black = next()
 	return z
@@ -46,8 +46,8 @@ func (p *Position) Key() uint64 {
 	b := p.board.white(p.turn)
 	z := &zobrist.planes
 	key := fold(b.p0, &z[0]) ^ fold(b.p1, &z[1]) ^ fold(b.p2, &z[2]) ^ fold(b.own, &z[3])
-	if p.passing != 0 && p.board.takesInPassing(inPassing(p.passing)) != 0 {
-		key ^= zobrist.passing[(p.passing-1)&7]
+	if p.epFile != 0 && p.board.epCapturers(epSet(p.epFile)) != 0 {
+		key ^= zobrist.epFile[(p.epFile-1)&7]
 	}
 	if p.turn == Black {
 		key ^= zobrist.black

@@ -41,7 +41,7 @@ as 'wamble reload' does.`,
 				asked.listen()
 				o, err := serveOptions(cmd, &flags)
 				o.Record, o.Inherited = record, sockets
-				o.Succession.Version, o.Succession.Listen = version, asked.listen
+				o.Succession.Version, o.Succession.Listen = buildVersion(), asked.listen
 				return o, err
 			}
 			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, asked) })

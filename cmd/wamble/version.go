@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version and commit are set by the linker (see the Makefile).
-var (
-	version = "dev"
-	commit  = ""
-)
+// release is the version of this source, the newest that CHANGELOG.md names.
+const release = "0.1.0"
+
+// commit is set by the linker (see the Makefile).
+var commit = ""
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -22,11 +22,22 @@ func versionCommand() *cobra.Command {
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "wamble %s\ncommit %s\n%s %s/%s\n",
-				version, commitOrBuildInfo(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				release, commitOrBuildInfo(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
 }
+
+// buildVersion tells two builds of one release apart: the release, and the first
+// digits of the commit if it is known.
+func buildVersion() string {
+	if c := commitOrBuildInfo(); len(c) >= 7 && c != unknownCommit {
+		return release + "+" + c[:7]
+	}
+	return release
+}
+
+const unknownCommit = "unknown"
 
 // commitOrBuildInfo falls back to what the Go tool stamped into a binary that
 // was not built by the Makefile.
@@ -41,5 +52,5 @@ func commitOrBuildInfo() string {
 			}
 		}
 	}
-	return "unknown"
+	return unknownCommit
 }

@@ -11,18 +11,18 @@ const (
 	silent          // the holder's last sign of life
 )
 
-// watched is the alarms of one board, by kind.
-type watched struct {
-	at    [2]int64 // when it is to be looked at, if it has a slot
+// boardAlarms is the alarms of one board, by kind.
+type boardAlarms struct {
+	at    [2]int64 // when the board is to be looked at, if it has a slot
 	slots [2]int32 // index in the heap, or none
 }
 
-// alarm is when a board is to be looked at. It may be earlier than there is
-// something to do, never later: a move, which makes the time later, does not
-// touch the heap; whoever finds the alarm early sets it anew. So a board that
-// is played on costs one update per timeout instead of one per move.
+// alarm is when a board is to be looked at: at its deadline or earlier, never
+// later. A move, which makes the deadline later, does not touch the heap; Due
+// delays an alarm that it finds too early. So a board that is played on costs
+// one update of the heap per timeout instead of one per move.
 type alarm struct {
-	at    int64 // as in the board: the heap need not look there, nor the board here
+	at    int64 // a copy of the board's: comparing alarms does not touch boards
 	board *Board
 }
 
@@ -40,8 +40,8 @@ func (a *alarms) less(i, j int) bool {
 
 func (a *alarms) swap(i, j int) {
 	a.heap[i], a.heap[j] = a.heap[j], a.heap[i]
-	a.heap[i].board.watched.slots[a.kind] = int32(i)
-	a.heap[j].board.watched.slots[a.kind] = int32(j)
+	a.heap[i].board.alarms.slots[a.kind] = int32(i)
+	a.heap[j].board.alarms.slots[a.kind] = int32(j)
 }
 
 func (a *alarms) up(i int) {
@@ -74,29 +74,29 @@ func (a *alarms) down(i int) {
 
 // sooner makes sure that b is looked at no later than at.
 func (a *alarms) sooner(b *Board, at int64) {
-	i := b.watched.slots[a.kind]
+	i := b.alarms.slots[a.kind]
 	switch {
 	case i == none:
 		i = int32(len(a.heap))
-		b.watched.slots[a.kind] = i
+		b.alarms.slots[a.kind] = i
 		a.heap = append(a.heap, alarm{at, b})
-	case at < b.watched.at[a.kind]:
+	case at < b.alarms.at[a.kind]:
 		a.heap[i].at = at
 	default:
 		return
 	}
-	b.watched.at[a.kind] = at
+	b.alarms.at[a.kind] = at
 	a.up(int(i))
 }
 
 // delay moves the first alarm to a later time.
 func (a *alarms) delay(at int64) {
-	a.heap[0].at, a.heap[0].board.watched.at[a.kind] = at, at
+	a.heap[0].at, a.heap[0].board.alarms.at[a.kind] = at, at
 	a.down(0)
 }
 
 func (a *alarms) remove(b *Board) {
-	i := int(b.watched.slots[a.kind])
+	i := int(b.alarms.slots[a.kind])
 	if i < 0 {
 		return
 	}
@@ -106,7 +106,7 @@ func (a *alarms) remove(b *Board) {
 	}
 	a.heap[last] = alarm{}
 	a.heap = a.heap[:last]
-	b.watched.slots[a.kind] = none
+	b.alarms.slots[a.kind] = none
 	if i < last {
 		a.up(i)
 		a.down(i)

@@ -20,7 +20,6 @@ func TestAllocationsOfQueries(t *testing.T) {
 	id := tb.held[0]
 	got := testing.AllocsPerRun(1000, func() {
 		tb.Assign(tb.now, Player{Session: 1}, silence{})
-		tb.LegalFrom(tb.buf[:0], id, 1, 12)
 		tb.Repeats(id, 2, "e2e4")
 		tb.FEN(tb.Board(id))
 		tb.Heard(tb.now, 1)

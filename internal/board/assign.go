@@ -24,14 +24,14 @@ type Player struct {
 // Assigned is a board that a player got.
 type Assigned struct {
 	Board *Board
-	// Known says that he had it already; nothing changed.
+	// Known says that he held the board already; nothing changed.
 	Known bool
-	// Taken is who lost it for him; the zero Released if nobody did.
+	// Taken is the reservation that was revoked to free the board, if any.
 	Taken Released
 }
 
-// Assign gives a player a board. The board he holds stays his. Otherwise it is
-// drawn from the free ones (see choose), never the one he just left while there
+// Assign gives a player a board. The board he holds stays his. Otherwise one is
+// drawn from the free boards (see choose), never the one he just left while there
 // is another; if none is free a new one is made; and if the pool is full, the
 // board of the longest-silent holder is taken back. Errors: ErrNoBoard, ErrNoID,
 // ErrSession.
@@ -110,7 +110,7 @@ func (p *Pool) choose(now int64, player Player) *Board {
 		if w == 0 {
 			continue
 		}
-		chosen = i // if rounding leaves something of r, the last one it is
+		chosen = i // if rounding leaves a rest of r, the last board is chosen
 		if r -= w; r < 0 {
 			break
 		}
@@ -134,7 +134,7 @@ func classOf(b *Board) class {
 	return c
 }
 
-// multipliers returns those for a player of so many games.
+// multipliers returns those of a player with so many games.
 func (o *Options) multipliers(games int) *Multipliers {
 	if games < experience {
 		return &o.New
@@ -154,10 +154,28 @@ func (s *scale) weight(now int64, at *place) float64 {
 	return s[at.class&7] * ln(math.E+float64(now-at.assigned)*1e-6)
 }
 
-// draw returns different numbers below n: all of them if they are no more than
-// maxCandidates, or sampleSize of them. Those come from a ring that is cut into
-// as many arcs at a random place, one from each arc: every number has the same
-// chance, and none can come twice.
+// lnTable has ln(1 + i/256).
+var lnTable = func() (t [257]float64) {
+	for i := range t {
+		t[i] = math.Log(1 + float64(i)/256)
+	}
+	return t
+}()
+
+// ln returns the natural logarithm of x ≥ 1, to 2e-6: faster than math.Log, and
+// exact enough for weights.
+func ln(x float64) float64 {
+	bits := math.Float64bits(x)
+	exponent := int(bits>>52) - 1023
+	i := bits >> 44 & 255
+	rest := float64(bits&(1<<44-1)) / (1 << 44)
+	return float64(exponent)*math.Ln2 + lnTable[i] + rest*(lnTable[i+1]-lnTable[i])
+}
+
+// draw returns different numbers below n: all of them if n is at most
+// maxCandidates, otherwise sampleSize of them. For these the numbers are seen as
+// a ring that is cut at a random place into sampleSize arcs, and one number is
+// drawn from each: every number has the same chance, and none can come twice.
 func (s *sample) draw(rng *rand.Rand, n int) []int {
 	if n <= maxCandidates {
 		for i := range n {
@@ -178,8 +196,8 @@ func (s *sample) draw(rng *rand.Rand, n int) []int {
 	return s.index[:sampleSize]
 }
 
-// below returns a number below n, and moves the state of its generator (wyrand,
-// by Wang Yi): one draw of the pool's own chance is spread over a whole sample.
+// below returns a random number below n (wyrand, by Wang Yi). One number of the
+// pool's own generator is the first state for a whole sample.
 func below(state *uint64, n uint64) uint64 {
 	*state += 0xa0761d6478bd642f
 	high, low := bits.Mul64(*state, *state^0xe7037ed1a0b428db)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestWeight(t *testing.T) {
-	o := DefaultOptions()
+	o := defaultOptions()
 	p := New(o, counter(1), newRand(1))
 	now := micros(epoch)
 	for _, tc := range []struct {
@@ -52,7 +52,7 @@ func TestPhases(t *testing.T) {
 }
 
 func TestTarget(t *testing.T) {
-	o := DefaultOptions()
+	o := defaultOptions()
 	for _, tc := range []struct{ longest, active, want int }{
 		{23, 7, 161}, {0, 7, 4}, {23, 0, 4}, {1, 1, 4}, {100, 100, 1024}, {1024, 1, 1024}, {math.MaxInt, math.MaxInt, 1024},
 	} {
@@ -205,11 +205,9 @@ func TestNobodyGetsABoard(t *testing.T) {
 }
 
 func TestNoNumberLeft(t *testing.T) {
-	o := DefaultOptions()
-	o.MinBoards = 3
-	p := New(o, counter(2), newRand(1))
+	p := New(defaultOptions(), counter(2), newRand(1))
 	var s said
-	if n, err := p.Fill(epoch, &s); n != 2 || !errors.Is(err, ErrNoID) {
+	if n, err := p.Grow(epoch, 3, &s); n != 2 || !errors.Is(err, ErrNoID) {
 		t.Errorf("filled %d, %v; want 2, %v", n, err, ErrNoID)
 	}
 	for session := range wamble.SessionID(2) {
@@ -244,7 +242,7 @@ func TestChess960Interval(t *testing.T) {
 	}{
 		{-1, 10, -1}, {0, 1, 1}, {0, 960, 0}, {0, 1478, 518}, {5, 10, 10}, {5, 11, -1}, {1, 7, 7}, {1000, 1000, 40},
 	} {
-		o := DefaultOptions()
+		o := defaultOptions()
 		o.Chess960Interval = tc.interval
 		if got := o.variantOf(tc.id); got != tc.want {
 			t.Errorf("interval %d, board %d: %d, want %d", tc.interval, tc.id, got, tc.want)

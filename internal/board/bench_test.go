@@ -40,7 +40,7 @@ func BenchmarkMove(b *testing.B) {
 
 // BenchmarkCreate is a new board.
 func BenchmarkCreate(b *testing.B) {
-	o := DefaultOptions()
+	o := defaultOptions()
 	o.MaxBoards = 1 << 40
 	p := New(o, counter(1<<40), newRand(1))
 	b.ReportAllocs()
@@ -76,7 +76,7 @@ func BenchmarkLoad(b *testing.B) {
 // BenchmarkRestore is one board of 40 plies at start.
 func BenchmarkRestore(b *testing.B) {
 	stored := longGame(b, 40)
-	p := New(DefaultOptions(), counter(0), newRand(1))
+	p := New(defaultOptions(), counter(0), newRand(1))
 	for b.Loop() {
 		stored.ID++
 		if err := p.Restore(epoch, stored, silence{}); err != nil {

@@ -10,21 +10,21 @@ import (
 
 // Board is one game in progress. Its methods only look.
 type Board struct {
-	id       wamble.BoardID
-	position chess.Position
-	pieces   pieces
-	plies    []ply
-	movers   movers // of plies
-	history  chess.History
-	version  uint64
-	holder   wamble.SessionID // 0: free
-	times    times
-	watched  watched
-	place    int32 // index in Pool.places
-	variant  int16
-	last     chess.Move // of plies; 0: none. So whoever is shown the board does not need the others
-	status   wamble.BoardStatus
-	identity bool // the holder has an identity: he keeps the board when he leaves
+	id        wamble.BoardID
+	position  chess.Position
+	placement placement
+	plies     []ply
+	movers    bloomFilter // the sessions of plies
+	history   chess.History
+	version   uint64
+	holder    wamble.SessionID // 0: free
+	times     times
+	alarms    boardAlarms
+	place     int32 // index in Pool.places
+	variant   int16
+	last      chess.Move // the last of plies, 0 if there is none: showing a board does not touch plies
+	status    wamble.BoardStatus
+	identity  bool // the holder has an identity: he keeps the board when he leaves
 }
 
 // times are microseconds since 1970, 0 for never.
@@ -102,7 +102,7 @@ func (b *Board) LastMove() (Move, bool) {
 	return m, true
 }
 
-// Last returns the last move by itself, 0 if none is known.
+// Last returns the last move without who made it, 0 if none is known.
 func (b *Board) Last() chess.Move { return b.last }
 
 // Move is one move of a game. At is exact to the millisecond.
@@ -112,9 +112,6 @@ type Move struct {
 	Ply     int // 1 for White's first move
 	At      time.Time
 }
-
-// White reports who made the move.
-func (m Move) White() bool { return m.Ply&1 == 1 }
 
 func (b *Board) move(i int) Move {
 	p := b.plies[i]
@@ -172,7 +169,7 @@ func (b *Board) Contributors(dst []Contributor, most int) []Contributor {
 	return append(dst, list...)
 }
 
-// fewPlies is up to when a list is searched faster than a map is made.
+// fewPlies is up to how many plies a list is searched faster than a map is made.
 const fewPlies = 128
 
 func find(list []Contributor, index map[wamble.SessionID]int, s wamble.SessionID) (int, bool) {
@@ -198,8 +195,8 @@ func (c *Contributor) count(p ply, number int) {
 	c.Rating, c.Rated = p.strength().rating()
 }
 
-// Attraction says how much a board invites spectators: new players' weight of
-// its phase, less the longer ago it was given to somebody.
+// Attraction says how much a board invites spectators: new players' multiplier
+// of its phase, divided by the seconds since it was last assigned, plus 1.
 func (b *Board) Attraction(now time.Time, o *Options) float64 {
 	seconds := float64(max(0, micros(now)-b.times.assigned)) / 1e6
 	return o.New.of(phaseOf(&b.position)) / (seconds + 1)

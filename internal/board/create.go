@@ -51,9 +51,3 @@ func (p *Pool) Grow(now time.Time, wanted int, out intent.Intents) (int, error) 
 	}
 	return added, nil
 }
-
-// Fill adds boards until there are MinBoards, and returns how many it added.
-// It fails with ErrNoID.
-func (p *Pool) Fill(now time.Time, out intent.Intents) (int, error) {
-	return p.Grow(now, p.opts.MinBoards, out)
-}

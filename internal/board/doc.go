@@ -1,6 +1,6 @@
 // Package board is the boards of a profile and who may move on them. It is a
-// pure room: it is handed the time, the numbers of new boards and its chance,
-// and says what is to be kept as intents. Memory is the authority: every board
+// pure room: it is handed the time, the numbers of new boards and its randomness,
+// and returns what is to be stored as intents. Memory is the authority: every board
 // that is not archived is in the Pool.
 //
 // Its nouns, and the files that bear their names:
@@ -34,7 +34,7 @@
 //     who is to move. A session holds at most one board.
 //   - Every change of a board raises its version by one and is one UpdateBoard.
 //   - Time never goes back: an earlier now counts as the latest one seen.
-//   - The same calls with the same chance give the same answers and intents.
+//   - The same calls with the same randomness give the same results and intents.
 //
 // A *Board is the pool's own memory: look at it until the next call that
 // changes the pool, and do not keep it.

@@ -13,8 +13,8 @@ type Why uint8
 
 // The closed list of ways.
 const (
-	TimedOut  Why = iota // he had it for reservation-timeout
-	TakenBack            // he was silent, and somebody else had none
+	TimedOut  Why = iota // he held it for reservation-timeout
+	TakenBack            // he was silent, and another player had no board
 	Left                 // he left, or the server let him go
 	Ended                // the host ended the game
 )
@@ -26,8 +26,8 @@ type Released struct {
 	Why     Why
 }
 
-// Next returns when Due has work, and false when it never will as things are.
-// It may be earlier than the work turns out to be.
+// Next returns when Due is to be called, and false when no board has a deadline.
+// It may be earlier than Due has something to do.
 func (p *Pool) Next() (time.Time, bool) {
 	if len(p.deadlines.heap) == 0 {
 		return time.Time{}, false
@@ -39,8 +39,8 @@ func (p *Pool) Next() (time.Time, bool) {
 const maxDue = 4096
 
 // Due makes boards dormant whose time is over: held for reservation-timeout,
-// or not played on for inactivity-timeout. It appends to dst who lost a board
-// by it, earliest first, and returns it. It looks at maxDue boards at most, so
+// or not played on for inactivity-timeout. It appends the reservations that ended
+// to dst, earliest first, and returns it. It looks at maxDue boards at most, so
 // that nobody waits long when very many are late; Next tells that there is more.
 func (p *Pool) Due(now time.Time, dst []Released, out intent.Intents) []Released {
 	t := p.tick(now)

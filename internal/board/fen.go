@@ -6,16 +6,16 @@ import (
 	"wamble/chess"
 )
 
-// pieces is the first field of a board's FEN, by far the most work of it, since
-// it was written for the last move; n is 0 if it was not, or is too long, which
-// hardly any is.
-type pieces struct {
+// placement caches the first field of a board's FEN, which is by far the most
+// work of it. n is 0 if it is not cached: after a move, or because it is longer
+// than 63 bytes, which hardly any is.
+type placement struct {
 	n    uint8
 	text [63]byte
 }
 
-// append appends the field of b, and writes it if it must.
-func (p *pieces) append(dst []byte, b *Board) []byte {
+// append appends the field of b to dst.
+func (p *placement) append(dst []byte, b *Board) []byte {
 	if p.n > 0 {
 		return append(dst, p.text[:p.n]...)
 	}
@@ -27,22 +27,22 @@ func (p *pieces) append(dst []byte, b *Board) []byte {
 	return dst
 }
 
-// fens writes the FENs of boards. A board does not keep the text of its own: it
-// would be far away when it is wanted. Each is a piece of a long text, so that
-// most cost no allocation; the last one is remembered, because who is given a
-// board is shown it at once.
-type fens struct {
+// fenWriter writes the FENs of boards. A board does not keep its own: the text
+// would not be in the CPU's cache when it is wanted. Each FEN is a part of a long
+// text, so that most cost no allocation; the last one is kept, because a board is
+// shown right after it was assigned.
+type fenWriter struct {
 	text    strings.Builder
 	bytes   [chess.MaxFEN]byte
 	last    string
-	board   *Board // whose the last one is, and
-	version uint64 // of which version; so between Board.add and Pool.update nobody may ask
+	board   *Board // of last
+	version uint64 // of board in last: FEN must not be called between Board.add and Pool.update
 }
 
 // longText is how many bytes are allocated at once.
 const longText = 4096
 
-func (f *fens) of(b *Board) string {
+func (f *fenWriter) of(b *Board) string {
 	if f.board == b && f.version == b.version {
 		return f.last
 	}
@@ -51,7 +51,7 @@ func (f *fens) of(b *Board) string {
 		f.text.Grow(longText)
 	}
 	start := f.text.Len()
-	f.text.Write(b.position.AppendState(b.pieces.append(f.bytes[:0], b)))
+	f.text.Write(b.position.AppendState(b.placement.append(f.bytes[:0], b)))
 	f.last, f.board, f.version = f.text.String()[start:], b, b.version
 	return f.last
 }

@@ -8,8 +8,8 @@ import (
 	"wamble/internal/intent"
 )
 
-// Finished is a game that is over. Its board has left the pool and will not
-// change: moves and contributors are asked of it.
+// Finished is a game that is over. Its board has left the pool and does not
+// change any more; its moves and contributors can still be read.
 type Finished struct {
 	Board    *Board
 	Result   wamble.Result
@@ -74,7 +74,7 @@ func (p *Pool) archive(at int64, b *Board, e ending, out intent.Intents) *Finish
 	return f
 }
 
-// Archive ends a game by the host's hand, as a draw. It returns who held the
+// Archive ends a game as a draw, at the host's command. It returns who held the
 // board, 0 if nobody did. Error: ErrUnknownBoard.
 func (p *Pool) Archive(now time.Time, id wamble.BoardID, out intent.Intents) (*Finished, wamble.SessionID, error) {
 	t := p.tick(now)
@@ -94,14 +94,12 @@ func (p *Pool) Archive(now time.Time, id wamble.BoardID, out intent.Intents) (*F
 // recentBoards is how many finished boards the pool remembers.
 const recentBoards = 1024
 
-// recent is the boards that were finished last, for Repeats.
+// recent is a ring of the boards that were finished last, for Repeats.
 type recent struct {
 	ring []*Board
 	next int
 	byID map[wamble.BoardID]*Board
 }
-
-func (r *recent) find(id wamble.BoardID) *Board { return r.byID[id] }
 
 func (r *recent) add(b *Board) {
 	if r.byID == nil {

@@ -8,8 +8,8 @@ import (
 	"wamble/internal/intent"
 )
 
-// intents is the memory of what the pool says: Add is done with an intent when
-// it returns, so one of each kind is enough.
+// intents is the memory of the pool's intents: Add is done with an intent when
+// it returns, so one of each kind is enough, and none allocates.
 type intents struct {
 	create  intent.CreateBoard
 	update  intent.UpdateBoard
@@ -18,11 +18,12 @@ type intents struct {
 	release intent.RemoveReservation
 	move    intent.RecordMove
 	result  intent.RecordGameResult
-	fens    fens
+	fens    fenWriter
 	now     moment
 }
 
-// moment is a time in both forms: most intents of a step have the same.
+// moment caches the time of some microseconds: most intents of a step have the
+// same time.
 type moment struct {
 	us int64
 	at time.Time
@@ -35,10 +36,10 @@ func (m *moment) of(us int64) time.Time {
 	return m.at
 }
 
-// The fields are set one by one: a whole intent would be put together on the
-// stack and copied from there, before it has arrived (ADR 0208).
+// The fields are set one by one: the compiler would put a whole intent together
+// on the stack and copy it, and the copy would wait for the stores.
 
-// update says what a board is now, as a new version.
+// update adds the board as it is now, as a new version.
 func (p *Pool) update(at int64, b *Board, out intent.Intents) {
 	b.version++
 	u := &p.intents.update
@@ -55,7 +56,7 @@ func (p *Pool) recordMove(at int64, by wamble.SessionID, m chess.Move, done *Pla
 	out.Add(r)
 }
 
-// assigned says that a board was given to a player.
+// assigned adds that a board was given to its holder.
 func (p *Pool) assigned(at int64, b *Board, out intent.Intents) {
 	a := &p.intents.assign
 	a.Board, a.At = b.id, p.intents.now.of(at)

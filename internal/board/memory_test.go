@@ -59,7 +59,7 @@ func TestMemory(t *testing.T) {
 		t.Run(fmt.Sprintf("ply %d", tc.plies), func(t *testing.T) {
 			stored := longGame(t, tc.plies)
 			before := prooftest.Heap()
-			p := New(DefaultOptions(), counter(0), newRand(1))
+			p := New(defaultOptions(), counter(0), newRand(1))
 			for id := range tc.boards {
 				stored.ID = wamble.BoardID(id + 1)
 				stored.Holder = &wamble.Reservation{Session: wamble.SessionID(id + 1), At: epoch, Expires: epoch.Add(time.Hour)}

@@ -348,7 +348,7 @@ func TestModel(t *testing.T) {
 		{"two boards", 2, 3, 10 * time.Second, 20 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := DefaultOptions()
+			o := defaultOptions()
 			o.MinBoards, o.MaxBoards, o.Chess960Interval, o.MaxMoves = 2, tc.boards, 4, 150
 			o.Inactivity, o.Reservation = tc.inactivity, tc.hold
 			rng := newRand(seed + uint64(i))

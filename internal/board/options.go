@@ -25,20 +25,6 @@ type Options struct {
 // Multipliers weigh a board by the phase of its game; none is negative.
 type Multipliers struct{ Early, Mid, End float64 }
 
-// DefaultOptions returns the options of a profile that sets none.
-func DefaultOptions() Options {
-	return Options{
-		MinBoards:        4,
-		MaxBoards:        1024,
-		Chess960Interval: -1,
-		MaxMoves:         1000,
-		Inactivity:       300 * time.Second,
-		Reservation:      14 * 24 * time.Hour,
-		New:              Multipliers{Early: 2, Mid: 1, End: 0.5},
-		Experienced:      Multipliers{Early: 0.5, Mid: 1, End: 2},
-	}
-}
-
 // experience is how many games make a player experienced.
 const experience = 10
 
@@ -69,7 +55,7 @@ func (m *Multipliers) of(p phase) float64 {
 // game times the active players, between MinBoards and MaxBoards.
 func (o *Options) Target(longest, active int) int {
 	if longest > 0 && active > o.MaxBoards/longest {
-		return o.MaxBoards // their product is larger, and might not fit an int
+		return o.MaxBoards // longest × active is larger, and might not fit an int
 	}
 	return min(max(longest*active, o.MinBoards), o.MaxBoards)
 }

@@ -13,12 +13,11 @@ import (
 // Rejection is why a move is refused. The numbers travel in the ERROR.
 type Rejection uint8
 
-// The closed list of rejections. NotTurn is never needed here, because the
-// holder of a board is always to move.
+// The closed list of rejections. The original's 3, not the player's turn, cannot
+// happen: the holder of a board is always to move.
 const (
 	BadArguments Rejection = 1
 	NotHolder    Rejection = 2
-	NotTurn      Rejection = 3
 	BadUCI       Rejection = 4
 	Illegal      Rejection = 5
 )
@@ -40,7 +39,7 @@ type Played struct {
 // a Rejection.
 func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string, out intent.Intents) (Played, error) {
 	t := p.tick(now)
-	b := p.holders[by] // who was just heard of is at hand; a board by its number is not
+	b := p.holders[by] // in the CPU's cache since Heard, as p.boards is not
 	if b == nil || b.id != id {
 		b = p.boards[id]
 	}
@@ -79,8 +78,8 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 	return done, nil
 }
 
-// Rate says how strong the player of a board's last move is. Whoever has no
-// rating is not rated.
+// Rate notes the rating of the player of a board's last move. It is not called
+// for a player without a rating.
 func (p *Pool) Rate(b *Board, rating float64) {
 	if n := len(b.plies); n > 0 {
 		last := &b.plies[n-1]
@@ -88,28 +87,14 @@ func (p *Pool) Rate(b *Board, rating float64) {
 	}
 }
 
-// LegalFrom appends the legal moves of the piece on a square to dst and
-// returns it. Whoever does not hold the board gets none. Error:
-// ErrUnknownBoard.
-func (p *Pool) LegalFrom(dst []chess.Move, id wamble.BoardID, by wamble.SessionID, from chess.Square) ([]chess.Move, error) {
-	b := p.boards[id]
-	switch {
-	case b == nil:
-		return dst, ErrUnknownBoard
-	case by <= 0 || b.holder != by:
-		return dst, nil
-	}
-	return b.position.LegalFrom(dst, from), nil
-}
-
 // Repeats reports whether a move is the last one that the session made on this
 // board, which it no longer holds: the answer got lost, and the player asks
 // again. It knows the boards of the pool and the last recentBoards that were
-// finished; of an older one ask RepeatsStored.
+// finished; for an older one see RepeatsStored.
 func (p *Pool) Repeats(id wamble.BoardID, by wamble.SessionID, uci string) bool {
 	b := p.boards[id]
 	if b == nil {
-		b = p.finished.find(id)
+		b = p.finished.byID[id]
 	}
 	if b == nil || by <= 0 || b.holder == by {
 		return false

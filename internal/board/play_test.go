@@ -159,7 +159,7 @@ func TestContributors(t *testing.T) {
 		if i == 0 {
 			at = epoch.Add(0)
 		}
-		if m.Move.String() != moves[i] || m.Session != by[i] || m.Ply != i+1 || m.White() != (i%2 == 0) || !m.At.Equal(at.Add(1500*time.Millisecond)) {
+		if m.Move.String() != moves[i] || m.Session != by[i] || m.Ply != i+1 || !m.At.Equal(at.Add(1500*time.Millisecond)) {
 			t.Errorf("move %d: %+v", i+1, m)
 		}
 		i++
@@ -243,36 +243,6 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 	}
 	if got := p.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
 		t.Errorf("after a restart: got %v, want %v", got, want)
-	}
-}
-
-func TestLegalFrom(t *testing.T) {
-	r := newRig(t, nil)
-	r.assign(7)
-	e2, _ := chess.ParseSquare("e2")
-	for _, tc := range []struct {
-		name  string
-		board wamble.BoardID
-		by    wamble.SessionID
-		from  chess.Square
-		want  int
-		err   error
-	}{
-		{"holder", 1, 7, e2, 2, nil},
-		{"empty square", 1, 7, e2 + 8, 0, nil},
-		{"no square", 1, 7, 64, 0, nil},
-		{"somebody else", 1, 8, e2, 0, nil},
-		{"nobody", 1, 0, e2, 0, nil},
-		{"unknown board", 2, 7, e2, 0, ErrUnknownBoard},
-	} {
-		got, err := r.LegalFrom(nil, tc.board, tc.by, tc.from)
-		if len(got) != tc.want || !errors.Is(err, tc.err) {
-			t.Errorf("%s: %v, %v", tc.name, got, err)
-		}
-	}
-	r.play(1, 7, "e2e4")
-	if got, _ := r.LegalFrom(nil, 1, 0, e2); len(got) != 0 {
-		t.Errorf("a free board has moves for nobody: %v", got)
 	}
 }
 

@@ -44,8 +44,8 @@ func (p ply) millis() int64 { return int64(p.head>>20&0xf)<<32 | int64(p.after) 
 func (p ply) strength() strength { return strength(p.head >> 24) }
 
 // strength is a rating in a byte, in steps of 16 points from 0 to 4064; 0 is a
-// player without one. A board must know its players when it ends, those too whose
-// sessions are no longer in memory; of these, this much is known.
+// player without one. When a board ends it needs the ratings of all its players,
+// also of those whose sessions are no longer in memory.
 type strength uint8
 
 const strengthStep = 16
@@ -63,8 +63,8 @@ func (s strength) rating() (float64, bool) {
 	return max(0, float64(s)-1) * strengthStep, s > 0
 }
 
-// room is by how many entries the lists of a board grow: boards are many, and
-// doubling would waste half their memory.
+// room is the capacity that a full list of a board grows to: boards are many,
+// and doubling would waste half their memory.
 func room(have int) int { return have + max(8, have/16) }
 
 // add appends a move to the game.
@@ -78,7 +78,7 @@ func (b *Board) add(at int64, by wamble.SessionID, m chess.Move, s strength) {
 	b.movers.add(by)
 	b.last = m
 	b.position.Apply(m)
-	b.pieces.n = 0
+	b.placement.n = 0
 	b.remember()
 }
 
@@ -92,23 +92,22 @@ func (b *Board) remember() {
 	b.history = b.history.Add(&b.position)
 }
 
-// movers is a set of sessions that holds a few more than were added: whoever is
-// not in it has not moved, and the moves need not be looked at.
-type movers [4]uint64
+// bloomFilter is a Bloom filter of sessions: 256 bits, one hash function.
+type bloomFilter [4]uint64
 
-func moverBit(s wamble.SessionID) (word int, bit uint64) {
+func bloomBit(s wamble.SessionID) (word int, bit uint64) {
 	h := uint64(s) * 0x9e3779b97f4a7c15 >> 56
 	return int(h >> 6), 1 << (h & 63)
 }
 
-func (m *movers) add(s wamble.SessionID) {
-	word, bit := moverBit(s)
-	m[word&3] |= bit
+func (f *bloomFilter) add(s wamble.SessionID) {
+	word, bit := bloomBit(s)
+	f[word&3] |= bit
 }
 
-func (m *movers) has(s wamble.SessionID) bool {
-	word, bit := moverBit(s)
-	return m[word&3]&bit != 0
+func (f *bloomFilter) has(s wamble.SessionID) bool {
+	word, bit := bloomBit(s)
+	return f[word&3]&bit != 0
 }
 
 // lastBy returns the last move of a session in this game, 0 if there is none.

@@ -35,32 +35,27 @@ type Pool struct {
 	boards  map[wamble.BoardID]*Board
 	holders map[wamble.SessionID]*Board
 	// places are all boards; those that are free are places[:free].
-	places []place
-	tally
+	places    []place
+	free      int
+	active    int // how many of the free ones are ACTIVE; the others are DORMANT
 	deadlines alarms
 	silence   alarms
 	finished  recent
 	lengths   lengths
 	intents   intents
 	sample    sample
-	observer  func(*Board) // nil: nobody looks
+	observer  func(*Board) // nil: none
 }
 
-// tally counts boards.
-type tally struct {
-	free   int // those that nobody holds
-	active int // those of them that are ACTIVE; the others are DORMANT
-}
-
-// place is a board in the index, with what its weight depends on, so that
-// weighing a board does not touch the board.
+// place is a board in the index, with a copy of what its weight depends on, so
+// that weighing a board does not touch the board.
 type place struct {
 	board    *Board
 	assigned int64
 	class    class
 }
 
-// New returns an empty pool. Fill it, or Restore boards into it.
+// New returns an empty pool. Grow it, or Restore boards into it.
 func New(opts Options, newID NewID, rng *rand.Rand) *Pool {
 	return &Pool{
 		opts: opts, newID: newID, rng: rng,
@@ -71,7 +66,7 @@ func New(opts Options, newID NewID, rng *rand.Rand) *Pool {
 	}
 }
 
-// Options returns what the pool goes by.
+// Options returns the pool's options.
 func (p *Pool) Options() *Options { return &p.opts }
 
 // Reconfigure changes the options. Boards that are late by the new timeouts
@@ -85,8 +80,8 @@ func (p *Pool) Reconfigure(opts Options) {
 	}
 }
 
-// Observe lets f see every board that changes, as it is afterwards, until it is
-// called with nil. F must not change the pool.
+// Observe lets f see every board that changes, as it is afterwards, until Observe
+// is called with nil. F must not change the pool.
 func (p *Pool) Observe(f func(*Board)) { p.observer = f }
 
 // tick returns now in microseconds; it never goes back.
@@ -99,7 +94,7 @@ func (p *Pool) tick(now time.Time) int64 {
 func (p *Pool) Len() int  { return len(p.places) }
 func (p *Pool) Free() int { return p.free }
 
-// Census counts the boards by status. An archived one is no longer here.
+// Census counts the boards by status. Archived ones are not in the pool.
 func (p *Pool) Census() (boards [wamble.Archived]int) {
 	boards[wamble.Active] = p.active
 	boards[wamble.Dormant] = p.free - p.active
@@ -127,7 +122,7 @@ func (p *Pool) All() iter.Seq[*Board] {
 
 // insert adds a board that is not free.
 func (p *Pool) insert(b *Board) {
-	b.watched.slots = [2]int32{none, none}
+	b.alarms.slots = [2]int32{none, none}
 	b.place = int32(len(p.places))
 	p.places = append(p.places, place{board: b})
 	p.boards[b.id] = b
@@ -144,7 +139,7 @@ func (p *Pool) setFree(b *Board) {
 	}
 }
 
-// setHeld takes a board from among the free ones. Its status is as it was.
+// setHeld takes a board from among the free ones. It does not change its status.
 func (p *Pool) setHeld(b *Board) {
 	if b.status == wamble.Active {
 		p.active--
@@ -174,3 +169,28 @@ func (p *Pool) remove(b *Board) {
 	delete(p.boards, b.id)
 	p.lengths.remove(b.Plies())
 }
+
+// lengths counts the boards by how many plies their games have, so that the
+// longest game is known at any time.
+type lengths struct {
+	boards  []int32 // by plies
+	longest int
+}
+
+func (l *lengths) add(plies int) {
+	for len(l.boards) <= plies {
+		l.boards = append(l.boards, 0)
+	}
+	l.boards[plies]++
+	l.longest = max(l.longest, plies)
+}
+
+func (l *lengths) remove(plies int) {
+	l.boards[plies]--
+	for l.longest > 0 && l.boards[l.longest] == 0 {
+		l.longest--
+	}
+}
+
+// Longest returns how many plies the longest game has that is not over.
+func (p *Pool) Longest() int { return p.lengths.longest }

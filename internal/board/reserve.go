@@ -13,7 +13,7 @@ func (p *Pool) reserve(at int64, b *Board, player Player, out intent.Intents) {
 	p.setHeld(b)
 	p.hold(b, player.Session, player.Identity)
 	b.times.reserved, b.times.assigned, b.times.heard = at, at, at
-	p.watch(b)
+	p.setAlarms(b)
 	p.update(at, b, out)
 	p.assigned(at, b, out)
 }
@@ -23,8 +23,8 @@ func (p *Pool) hold(b *Board, s wamble.SessionID, identity bool) {
 	p.holders[s] = b
 }
 
-// watch sets the alarms of a held board.
-func (p *Pool) watch(b *Board) {
+// setAlarms sets the alarms of a held board.
+func (p *Pool) setAlarms(b *Board) {
 	at, _ := p.deadline(b)
 	p.deadlines.sooner(b, at)
 	p.silence.sooner(b, b.times.heard)
@@ -76,8 +76,8 @@ func (p *Pool) Identify(s wamble.SessionID, identity bool) {
 	}
 }
 
-// Heard says that a session has given a sign of life. Its board is not taken
-// back for inactivity-timeout from now.
+// Heard notes a sign of life of a session. Its board is not taken back for
+// inactivity-timeout from now.
 func (p *Pool) Heard(now time.Time, s wamble.SessionID) {
 	if b := p.holders[s]; b != nil {
 		b.times.heard = p.tick(now)

@@ -42,7 +42,7 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 		p.hold(b, h.Session, !h.Key.IsZero())
 		// Nobody was heard while the server was away.
 		b.times.reserved, b.times.heard = micros(h.At), t
-		p.watch(b)
+		p.setAlarms(b)
 		return nil
 	}
 	wasReserved := b.status == wamble.Reserved
@@ -69,7 +69,7 @@ func (p *Pool) honours(now int64, h *wamble.Reservation) bool {
 // there.
 const maxPlies = 19996
 
-// revive makes a board of a stored one.
+// revive makes a Board of a stored one.
 func revive(stored *wamble.Board) (*Board, error) {
 	position, err := chess.ParseFEN(stored.FEN)
 	switch {

@@ -73,6 +73,20 @@ func counter(limit wamble.BoardID) NewID {
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
 
+// defaultOptions are those of a profile that sets none.
+func defaultOptions() Options {
+	return Options{
+		MinBoards:        4,
+		MaxBoards:        1024,
+		Chess960Interval: -1,
+		MaxMoves:         1000,
+		Inactivity:       300 * time.Second,
+		Reservation:      14 * 24 * time.Hour,
+		New:              Multipliers{Early: 2, Mid: 1, End: 0.5},
+		Experienced:      Multipliers{Early: 0.5, Mid: 1, End: 2},
+	}
+}
+
 // rig is a pool with its clock.
 type rig struct {
 	*Pool
@@ -82,7 +96,7 @@ type rig struct {
 }
 
 func newRig(t *testing.T, change func(*Options)) *rig {
-	o := DefaultOptions()
+	o := defaultOptions()
 	o.MinBoards, o.MaxBoards = 1, 2
 	if change != nil {
 		change(&o)
@@ -94,7 +108,7 @@ func (r *rig) after(d time.Duration) { r.now = r.now.Add(d) }
 
 func (r *rig) fill() {
 	r.t.Helper()
-	if _, err := r.Fill(r.now, &r.said); err != nil {
+	if _, err := r.Grow(r.now, r.opts.MinBoards, &r.said); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -165,10 +179,10 @@ func check(t testing.TB, p *Pool) {
 				t.Fatalf("board %d: session %d moved, and is not among its movers", b.id, p.session())
 			}
 		}
-		if at, ok := p.deadline(b); ok && (b.watched.slots[deadline] == none || p.deadlines.heap[b.watched.slots[deadline]].at > at) {
+		if at, ok := p.deadline(b); ok && (b.alarms.slots[deadline] == none || p.deadlines.heap[b.alarms.slots[deadline]].at > at) {
 			t.Fatalf("board %d: no alarm for its deadline", b.id)
 		}
-		if !free && (b.watched.slots[silent] == none || p.silence.heap[b.watched.slots[silent]].at > b.times.heard) {
+		if !free && (b.alarms.slots[silent] == none || p.silence.heap[b.alarms.slots[silent]].at > b.times.heard) {
 			t.Fatalf("board %d: no alarm for its silence", b.id)
 		}
 	}
@@ -188,10 +202,10 @@ func check(t testing.TB, p *Pool) {
 func checkHeap(t testing.TB, a *alarms) {
 	t.Helper()
 	for i, at := range a.heap {
-		if int(at.board.watched.slots[a.kind]) != i {
-			t.Fatalf("alarm %d of board %d says slot %d", i, at.board.id, at.board.watched.slots[a.kind])
+		if int(at.board.alarms.slots[a.kind]) != i {
+			t.Fatalf("alarm %d of board %d says slot %d", i, at.board.id, at.board.alarms.slots[a.kind])
 		}
-		if got := at.board.watched.at[a.kind]; got != at.at {
+		if got := at.board.alarms.at[a.kind]; got != at.at {
 			t.Fatalf("alarm %d is at %d, its board %d says %d", i, at.at, at.board.id, got)
 		}
 		if i > 0 && a.less(i, (i-1)/2) {
@@ -213,7 +227,7 @@ func (r *rig) restore(id wamble.BoardID, fen string) *Board {
 	return r.Board(id)
 }
 
-// randomMove returns a legal move, the same for the same chance.
+// randomMove returns a legal move, the same for the same random numbers.
 func randomMove(p chess.Position, rng *rand.Rand) chess.Move {
 	var buf [chess.MaxMoves]chess.Move
 	moves := p.LegalMoves(buf[:0])

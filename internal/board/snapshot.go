@@ -8,6 +8,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/pack"
 )
 
 // ErrState is returned when the bytes of a snapshot are damaged or of another
@@ -86,14 +87,14 @@ func (b *Board) snapshot(dst []byte) []byte {
 // Load returns the pool of a snapshot. It returns ErrState for bytes that
 // Snapshot cannot have written.
 func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error) {
-	r := &reader{rest: state}
-	if string(r.take(len(magic))) != magic {
+	r := &reader{Reader: pack.NewReader(state)}
+	if string(r.Take(len(magic))) != magic {
 		return nil, ErrState
 	}
 	p := New(opts, newID, rng)
 	p.now = int64(r.uint64())
 	count, free := int(r.uint32()), int(r.uint32())
-	if r.bad || count > len(r.rest)/boardSize || free > count {
+	if r.Bad() || count > r.Left()/boardSize || free > count {
 		return nil, ErrState
 	}
 	p.boards = make(map[wamble.BoardID]*Board, count)
@@ -101,11 +102,11 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 	p.holders = make(map[wamble.SessionID]*Board, count-free)
 	for range count {
 		b := r.board()
-		if r.bad || !p.adopt(b) {
+		if r.Bad() || !p.adopt(b) {
 			return nil, ErrState
 		}
 	}
-	if len(r.rest) > 0 || p.free != free {
+	if !r.Ended() || p.free != free {
 		return nil, ErrState
 	}
 	return p, nil
@@ -127,7 +128,7 @@ func (p *Pool) adopt(b *Board) bool {
 	p.insert(b)
 	if held {
 		p.hold(b, b.holder, b.identity)
-		p.watch(b)
+		p.setAlarms(b)
 		return true
 	}
 	p.setFree(b)
@@ -137,18 +138,17 @@ func (p *Pool) adopt(b *Board) bool {
 	return true
 }
 
-// reader takes a snapshot apart; past its end it is bad and gives zeros.
+// reader takes a snapshot apart. Its numbers have a fixed size.
 type reader struct {
-	rest []byte
-	bad  bool
-	// Room for the next ones.
+	pack.Reader
+	// Slabs, see cut.
 	boards []Board
 	plies  []ply
 	keys   []uint64
 }
 
-// cut takes n off a slab. Many small things are allocated at once; the memory of
-// a slab is free again when the games of all of them have ended.
+// cut takes n elements from a slab, which is allocated for atOnce of them. The
+// memory of a slab is free again when the games of all its elements have ended.
 func cut[T any](slab *[]T, n, atOnce int) []T {
 	if n > len(*slab) {
 		*slab = make([]T, max(n, atOnce))
@@ -158,18 +158,8 @@ func cut[T any](slab *[]T, n, atOnce int) []T {
 	return part
 }
 
-func (r *reader) take(n int) []byte {
-	if n > len(r.rest) {
-		r.bad = true
-		return nil
-	}
-	b := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
 func (r *reader) uint64() uint64 {
-	if b := r.take(8); b != nil {
+	if b := r.Take(8); b != nil {
 		return binary.LittleEndian.Uint64(b)
 	}
 	return 0
@@ -178,22 +168,15 @@ func (r *reader) uint64() uint64 {
 func (r *reader) int64() int64 { return int64(r.uint64()) }
 
 func (r *reader) uint32() uint32 {
-	if b := r.take(4); b != nil {
+	if b := r.Take(4); b != nil {
 		return binary.LittleEndian.Uint32(b)
 	}
 	return 0
 }
 
 func (r *reader) uint16() uint16 {
-	if b := r.take(2); b != nil {
+	if b := r.Take(2); b != nil {
 		return binary.LittleEndian.Uint16(b)
-	}
-	return 0
-}
-
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
 	}
 	return 0
 }
@@ -204,15 +187,15 @@ func (r *reader) board() *Board {
 	b.times = times{
 		created: r.int64(), assigned: r.int64(), reserved: r.int64(), heard: r.int64(), moved: r.int64(),
 	}
-	b.variant, b.status = int16(r.uint16()), wamble.BoardStatus(r.byte())
-	identity := r.byte()
+	b.variant, b.status = int16(r.uint16()), wamble.BoardStatus(r.Octet())
+	identity := r.Octet()
 	b.identity = identity == 1
-	history, plies := int(r.byte()), int(r.uint16())
-	position, ok := chess.Unpack(r.take(chess.PackedSize))
+	history, plies := int(r.Octet()), int(r.uint16())
+	position, ok := chess.Unpack(r.Take(chess.PackedSize))
 	b.position = position
-	moves, keys := r.take(plies*plySize), r.take(history*keySize)
-	if r.bad || !ok || identity > 1 || history == 0 {
-		r.bad = true
+	moves, keys := r.Take(plies*plySize), r.Take(history*keySize)
+	r.Must(ok && identity <= 1 && history > 0)
+	if r.Bad() {
 		return b
 	}
 	b.plies = cut(&r.plies, plies, 512)
@@ -221,7 +204,7 @@ func (r *reader) board() *Board {
 		b.plies[i] = ply{
 			binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:]), binary.LittleEndian.Uint32(at[8:]),
 		}
-		r.bad = r.bad || b.plies[i].move() == 0 // which is no move
+		r.Must(b.plies[i].move() != 0) // the zero Move is no move
 		b.movers.add(b.plies[i].session())
 	}
 	if plies > 0 {
@@ -231,6 +214,6 @@ func (r *reader) board() *Board {
 	for i := range b.history {
 		b.history[i] = binary.LittleEndian.Uint64(keys[i*keySize:])
 	}
-	r.bad = r.bad || b.history[history-1] != b.position.Key()
+	r.Must(b.history[history-1] == b.position.Key())
 	return b
 }

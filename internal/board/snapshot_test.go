@@ -14,10 +14,10 @@ import (
 // dormant.
 func busyPool(t testing.TB, boards, moves int) *Pool {
 	t.Helper()
-	o := DefaultOptions()
+	o := defaultOptions()
 	o.MinBoards, o.MaxBoards, o.Chess960Interval = boards, boards, 3
 	p := New(o, counter(1<<40), newRand(4))
-	if _, err := p.Fill(epoch, silence{}); err != nil {
+	if _, err := p.Grow(epoch, boards, silence{}); err != nil {
 		t.Fatal(err)
 	}
 	rng := newRand(5)
@@ -126,7 +126,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(magic))
 	f.Add(busyPool(f, 1, 0).Snapshot(nil))
 	f.Add(busyPool(f, 2, 7).Snapshot(nil))
-	o := DefaultOptions()
+	o := defaultOptions()
 	f.Fuzz(func(t *testing.T, state []byte) {
 		p, err := Load(o, counter(1<<40), newRand(1), state)
 		if err != nil {
@@ -162,7 +162,7 @@ func FuzzRestore(f *testing.F) {
 		if holder != 0 {
 			stored.Holder = &wamble.Reservation{Session: wamble.SessionID(holder), At: epoch, Expires: epoch.Add(time.Duration(expires))}
 		}
-		p := New(DefaultOptions(), counter(0), newRand(1))
+		p := New(defaultOptions(), counter(0), newRand(1))
 		if err := p.Restore(epoch, stored, silence{}); err != nil {
 			if p.Len() != 0 {
 				t.Error("refused, and in the pool")

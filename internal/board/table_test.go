@@ -22,10 +22,10 @@ type table struct {
 
 func newTable(t testing.TB, boards, sessions int) *table {
 	t.Helper()
-	o := DefaultOptions()
+	o := defaultOptions()
 	o.MinBoards, o.MaxBoards, o.MaxMoves = boards, boards, 0
 	tb := &table{Pool: New(o, counter(1<<40), newRand(1)), now: epoch, held: make([]wamble.BoardID, sessions), rng: newRand(2)}
-	if _, err := tb.Fill(tb.now, silence{}); err != nil {
+	if _, err := tb.Grow(tb.now, boards, silence{}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range tb.held {

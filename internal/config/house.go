@@ -9,8 +9,7 @@ import (
 )
 
 // House is what all profiles of a configuration share and may tell of each
-// other: the policy, and who runs. A Profile carries it, so that whoever is
-// given a profile has all of it.
+// other: the policy, and which profiles run. Each Profile carries it.
 type House struct {
 	Rules    []wamble.PolicyRule
 	Tags     []wamble.PolicyTag
@@ -45,9 +44,9 @@ func (p *Profile) Neighbour() Neighbour {
 	return n
 }
 
-// furnish gives every profile the house. The default one, when it runs because
+// shareHouse gives every profile the house. The default one, when it runs because
 // no other does, is there for everybody to see.
-func (l *loader) furnish() {
+func (l *loader) shareHouse() {
 	c := l.config
 	house := &House{Rules: l.rules, Tags: l.tags}
 	for _, p := range c.Running() {

@@ -43,7 +43,7 @@ func Load(file, text string, params Params) (*Config, error) {
 		return nil, &LoadError{byPlace(l.Errors), byPlace(l.Warnings)}
 	}
 	l.config.Warnings = byPlace(l.Warnings)
-	l.furnish()
+	l.shareHouse()
 	return l.config, nil
 }
 

@@ -20,7 +20,7 @@ var rooms = []string{
 // TestOptions proves that a field of options.go is all that an option needs:
 // every field describes itself completely, and everything else has it.
 func TestOptions(t *testing.T) {
-	manual, starter, shown := Manual(), Starter(), map[string]bool{}
+	text, starter, shown := manual(), Starter(), map[string]bool{}
 	for _, s := range slices.Concat(Defaults().Settings(), Defaults().Default.Settings()) {
 		shown[s.Option.Name] = true
 	}
@@ -49,7 +49,7 @@ func TestOptions(t *testing.T) {
 			{o.kind != durationType || units[o.Unit] != 0, "its unit is not a time"},
 			{o.check == "" || checks[o.check].ok != nil, "its check does not exist"},
 			{o.holds(o.Default) || o.unset(o.Default), "its default is outside its own range"},
-			{strings.Contains(manual, "| `"+o.Name+"` |"), "the manual does not have it"},
+			{strings.Contains(text, "| `"+o.Name+"` |"), "the manual does not have it"},
 			{o.OwnOnly || strings.Contains(starter, "; (def "+o.Name+" "), "the starter file does not have it"},
 			{shown[o.Name], "config show does not have it"},
 			{Find(o.Name) == o, "it cannot be found"},
@@ -147,7 +147,7 @@ func TestRangeEdges(t *testing.T) {
 func TestManual(t *testing.T) {
 	const file = "../../docs/configuration.md"
 	if *update {
-		if err := os.WriteFile(file, []byte(Manual()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(manual()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,15 +155,15 @@ func TestManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(got) != Manual() {
+	if string(got) != manual() {
 		t.Errorf("%s is stale; go test ./internal/config -run TestManual -update writes it", file)
 	}
 	for _, form := range lisp.Names() {
-		if !strings.Contains(Manual(), "`("+form+" ") {
+		if !strings.Contains(manual(), "`("+form+" ") {
 			t.Errorf("the manual does not explain the form %s", form)
 		}
 	}
-	examples := regexp.MustCompile("(?s)```lisp\n(.*?)```").FindAllStringSubmatch(Manual(), -1)
+	examples := regexp.MustCompile("(?s)```lisp\n(.*?)```").FindAllStringSubmatch(manual(), -1)
 	if len(examples) < 6 {
 		t.Fatalf("the manual has %d examples", len(examples))
 	}

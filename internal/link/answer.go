@@ -1,7 +1,6 @@
 package link
 
 import (
-	"wamble"
 	"wamble/wire"
 )
 
@@ -22,7 +21,7 @@ func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wi
 		return nil
 	}
 	s.pool.drop(k)
-	if !enveloped { // it has outgrown its packet
+	if !enveloped { // longer than smallPacket
 		s.Reply(id, packet)
 		return nil
 	}
@@ -43,7 +42,7 @@ func (s *Server) Reply(id Request, packet []byte) {
 	}
 }
 
-// reply takes over the caller's reference.
+// reply adds k to the answers of r. It takes over the caller's reference.
 func (s *Server) reply(r *request, k *packet) {
 	e := r.address()
 	if e == nil {
@@ -68,20 +67,6 @@ func (s *Server) ReplyPayload(id Request, h wire.Header, payload []byte) error {
 	var err error
 	r.replies, err = s.cut(e, r.replies, h, payload)
 	return err
-}
-
-// PushPayload is Push for a payload in fragments.
-func (s *Server) PushPayload(token wamble.Token, h wire.Header, payload []byte, gate uint64) (int, error) {
-	n := 0
-	for sess := s.table.byToken[token]; sess != nil; sess = sess.next {
-		chunks, err := s.cut(sess.home, nil, h, payload)
-		if err != nil {
-			return n, err
-		}
-		s.held.push(chunks[0], sess.home, gate).chunks = chunks
-		n++
-	}
-	return n, nil
 }
 
 // cut appends the fragments of a payload to dst. Their numbers are taken once,

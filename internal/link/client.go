@@ -40,7 +40,7 @@ type ClientConfig struct {
 // Drive it from one goroutine with a socket and a timer:
 //
 //	c := link.NewClient(link.ClientConfig{})
-//	seq, err := link.Ask(c, now, out, wire.Header{}, wire.ClientHello{})
+//	seq, err := c.Send(now, out, packet) // of wire.Append
 //	for {
 //		write out to the socket, out.Reset()
 //		wait for a packet, until c.Next()
@@ -77,8 +77,8 @@ type Client struct {
 	packet  wire.Packet
 	join    wire.Reassembler
 	scratch []byte
-	hello   uint32 // the last CLIENT_HELLO,
-	waiting bool   // and whether SERVER_HELLO has not come yet
+	hello   uint32 // sequence number of the last CLIENT_HELLO
+	waiting bool   // its SERVER_HELLO has not come yet
 	stats   ClientStats
 }
 
@@ -126,8 +126,8 @@ type Event struct {
 	// byte slices are views into the received bytes.
 	Packet *wire.Packet
 	// Greeted is set with Arrived when the packet is the first SERVER_HELLO
-	// since a CLIENT_HELLO was sent: Hello is the number of that. If it still
-	// waited for its ACK it no longer does, and counts as Acked.
+	// since a CLIENT_HELLO was sent, whose number is Hello. That request counts as
+	// Acked, even if its ACK has not come.
 	Greeted bool
 	Hello   uint32
 }
@@ -160,18 +160,9 @@ func (c *Client) Stats() ClientStats { return c.stats }
 // Open returns how many requests wait for their ACK.
 func (c *Client) Open() int { return len(c.open) }
 
-// Ask encodes a request and sends it: reliably, unless h.Flags has
-// wire.FlagUnreliable. It returns the sequence number that names the request.
-func Ask[M wire.Message](c *Client, now time.Duration, out Sink, h wire.Header, m M, ext ...wire.Field) (uint32, error) {
-	var err error
-	if c.scratch, err = wire.Append(c.scratch[:0], h, m, ext...); err != nil {
-		return 0, err
-	}
-	return c.Send(now, out, c.scratch)
-}
-
 // Send sends an encoded request under the next sequence number, which it writes
-// into the packet and returns. It returns ErrBusy when MaxOpen requests wait.
+// into the packet and returns: reliably, unless the packet's flags say otherwise.
+// It returns ErrBusy when MaxOpen requests wait.
 func (c *Client) Send(now time.Duration, out Sink, request []byte) (uint32, error) {
 	now = c.tick(now)
 	h, err := wire.Peek(request)

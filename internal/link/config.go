@@ -48,7 +48,7 @@ const (
 	maxQueue     = 128              // packets of an endpoint without ACK
 	maxWithheld  = 16               // packets of an unproven endpoint
 	maxBundles   = 8                // fragmented answers of an endpoint
-	maxTerminals = 8                // requests of a session whose answers are kept
+	maxKept      = 8                // requests of a session whose answers are kept
 	maxAddresses = 4                // addresses of a session
 	maxSessions  = 4                // sessions of a token that are found by it
 	maxCounters  = 1 << 16          // rate counters, budgets, remembered proofs

@@ -12,9 +12,10 @@
 //     flight, replay cache. It follows its client from address to address.
 //   - Request is a request on its way through the handler, window the memory of
 //     the last 1024 sequence numbers, history the fingerprints of the latest
-//     requests, terminal the kept answer of one.
+//     requests, answer what is kept for replay.
 //   - bundle is an answer in fragments, held the outputs behind the gate.
-//   - limiter counts requests, credit counts bytes to unproven addresses.
+//   - limiter counts requests, flow is a token bucket of bytes to unproven
+//     addresses.
 //   - Sink takes what is sent; Batch is the Sink that collects.
 //
 // # A request

@@ -2,8 +2,8 @@ package link
 
 import "time"
 
-// Next returns the time of the next work for Due, and false when nobody is
-// known. It may be earlier than the work turns out to be.
+// Next returns when Due is to be called, and false when no address is known. It
+// may be earlier than Due has something to do.
 func (s *Server) Next() (time.Duration, bool) {
 	if len(s.table.timers) == 0 {
 		return 0, false

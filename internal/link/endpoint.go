@@ -100,7 +100,7 @@ func (l *list) remove(e *endpoint, by int) {
 	e.links[by] = link{}
 }
 
-func (l *list) renew(e *endpoint, by int) {
+func (l *list) moveToBack(e *endpoint, by int) {
 	if l.last != e {
 		l.remove(e, by)
 		l.push(e, by)

@@ -14,12 +14,11 @@ type held struct {
 	gate  uint64 // the highest gate so far
 }
 
-// output is a finished request, or a packet that nobody asked for.
+// output is a finished request, or a pushed packet.
 type output struct {
 	gate   uint64
-	slot   uint32  // of the request, when push is nil
-	push   *packet // or the first of chunks
-	chunks []*packet
+	slot   uint32 // of the request, when push is nil
+	push   *packet
 	e      *endpoint
 	serial uint64
 }
@@ -41,18 +40,11 @@ func (h *held) add(gate uint64) *output {
 	return o
 }
 
-// push puts a packet that nobody asked for behind a gate.
-func (h *held) push(k *packet, e *endpoint, gate uint64) *output {
-	o := h.add(gate)
-	o.push, o.e, o.serial = k, e, e.serial
-	return o
-}
-
 // Held returns how many requests and pushes wait for their gate.
 func (s *Server) Held() int { return len(s.held.items) - s.held.first }
 
-// Finish says that all answers of a request are given. Its ACK and they leave
-// when Release reaches the gate.
+// Finish says that all answers of a request are given. The ACK and the answers
+// leave when Release reaches the gate.
 func (s *Server) Finish(id Request, gate uint64) {
 	if r := s.requests.get(id); r != nil {
 		r.done = true
@@ -63,8 +55,8 @@ func (s *Server) Finish(id Request, gate uint64) {
 // Release lets out everything up to a gate, in the order it was made: of each
 // request the ACK and the reliable answers, then all that is unreliable. Of a
 // session with several requests all ACKs come first: old clients throw away what
-// arrives while they wait for theirs. An answer right behind its ACK costs the
-// other side one look at its socket instead of two.
+// arrives while they wait for an ACK. Of a session with one request the answer
+// follows its ACK at once, so that the client reads both in one go.
 func (s *Server) Release(now time.Duration, gate uint64, out Sink) {
 	now = s.tick(now)
 	end := s.held.first
@@ -87,14 +79,14 @@ func (s *Server) Release(now time.Duration, gate uint64, out Sink) {
 	s.held.compact()
 }
 
-// confirm sends the ACK of a request whose session has no other one in flight, or
-// else has.
-func (s *Server) confirm(now time.Duration, o *output, only bool, out Sink) {
+// confirm sends the ACK of a request, if its session has no other request in
+// flight (alone) or has one (not alone).
+func (s *Server) confirm(now time.Duration, o *output, alone bool, out Sink) {
 	if o.push != nil {
 		return
 	}
 	r := &s.requests.slots[o.slot]
-	if e := r.address(); e != nil && !r.unreliably && (len(e.sess.open) == 1) == only {
+	if e := r.address(); e != nil && !r.unreliably && (len(e.sess.open) == 1) == alone {
 		s.acknowledge(now, e, &r.h, out)
 	}
 }
@@ -113,7 +105,8 @@ func (h *held) compact() {
 func (s *Server) deliver(now time.Duration, o *output, out Sink) {
 	if o.push != nil {
 		if e := o.address(); e != nil && !o.push.flags().Unreliable() {
-			s.deliverPush(now, e, o, out)
+			o.push.refs++
+			s.enqueue(now, e, o.push, nil, out)
 		}
 		return
 	}
@@ -144,24 +137,10 @@ func (s *Server) deliver(now time.Duration, o *output, out Sink) {
 	s.flush(now, e, out)
 }
 
-func (s *Server) deliverPush(now time.Duration, e *endpoint, o *output, out Sink) {
-	if o.chunks != nil {
-		s.replayBundle(now, e, o.chunks, nil, out)
-		return
-	}
-	o.push.refs++
-	s.enqueue(now, e, o.push, nil, out)
-}
-
 // settle sends the unreliable packets of an output and ends it.
 func (s *Server) settle(now time.Duration, o *output, out Sink) {
 	if o.push != nil {
-		if o.chunks == nil {
-			s.sendOnce(now, o.address(), o.push, out)
-		}
-		for _, k := range o.chunks {
-			s.sendOnce(now, o.address(), k, out)
-		}
+		s.sendOnce(now, o.address(), o.push, out)
 		return
 	}
 	r := &s.requests.slots[o.slot]
@@ -186,9 +165,7 @@ func (s *Server) sendOnce(now time.Duration, e *endpoint, k *packet, out Sink) {
 func (s *Server) Push(token wamble.Token, packet []byte, gate uint64) int {
 	n := 0
 	for sess := s.table.byToken[token]; sess != nil; sess = sess.next {
-		k := s.pool.copyOf(packet)
-		number(sess.home, k)
-		s.held.push(k, sess.home, gate)
+		s.pushTo(sess.home, packet, gate)
 		n++
 	}
 	return n
@@ -201,10 +178,16 @@ func (s *Server) PushLatest(token wamble.Token, packet []byte, gate uint64) bool
 	if sess == nil {
 		return false
 	}
-	k := s.pool.copyOf(packet)
-	number(sess.home, k)
-	s.held.push(k, sess.home, gate)
+	s.pushTo(sess.home, packet, gate)
 	return true
+}
+
+// pushTo puts a packet to e behind a gate.
+func (s *Server) pushTo(e *endpoint, packet []byte, gate uint64) {
+	k := s.pool.copyOf(packet)
+	number(e, k)
+	o := s.held.add(gate)
+	o.push, o.e, o.serial = k, e, e.serial
 }
 
 // number gives a packet to e its sequence number.

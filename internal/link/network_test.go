@@ -274,7 +274,7 @@ func (c *simClient) flush() {
 }
 
 func (c *simClient) sayHello() {
-	seq, err := Ask(c.link, c.n.now, &c.out, wire.Header{Token: c.token}, wire.ClientHello{})
+	seq, err := c.link.Send(c.n.now, &c.out, encode(wire.Header{Token: c.token}, wire.ClientHello{}))
 	if err != nil {
 		c.faults = append(c.faults, fmt.Sprintf("hello: %v", err))
 		return
@@ -291,13 +291,13 @@ func (c *simClient) ask(id wamble.BoardID) {
 	switch requestIDs[id%wamble.BoardID(len(requestIDs))] {
 	case wire.CtrlPlayerMove:
 		uci, _ := wire.MakeUCI("e2e4")
-		seq, err = Ask(c.link, c.n.now, &c.out, h, wire.PlayerMove{UCI: uci})
+		seq, err = c.link.Send(c.n.now, &c.out, encode(h, wire.PlayerMove{UCI: uci}))
 	case wire.CtrlGetProfileTOS:
-		seq, err = Ask(c.link, c.n.now, &c.out, h, wire.GetProfileTOS{})
+		seq, err = c.link.Send(c.n.now, &c.out, encode(h, wire.GetProfileTOS{}))
 	case wire.CtrlSpectateStop:
-		seq, err = Ask(c.link, c.n.now, &c.out, h, wire.SpectateStop{})
+		seq, err = c.link.Send(c.n.now, &c.out, encode(h, wire.SpectateStop{}))
 	default:
-		seq, err = Ask(c.link, c.n.now, &c.out, h, wire.Logout{})
+		seq, err = c.link.Send(c.n.now, &c.out, encode(h, wire.Logout{}))
 	}
 	if err != nil {
 		c.faults = append(c.faults, fmt.Sprintf("ask: %v", err))

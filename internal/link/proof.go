@@ -13,9 +13,9 @@ import (
 // that we handed to the address, coming back from it, proves it.
 type proof struct {
 	proven bool
-	// vouched is a token that is known to be real and was said to this address,
+	// vouched is a token that is known to be real and was sent to this address,
 	// or belongs to its session at a proven address. Any token may be in a
-	// request; only this one proves.
+	// request; only this one proves the address.
 	vouched wamble.Token
 	// credit is how many more bytes an unproven address may be sent.
 	credit int
@@ -53,7 +53,8 @@ type budgets struct {
 	networks *lru.Table[hostID, flow]
 }
 
-// flow is a bucket of bytes. The zero value is full.
+// flow is a token bucket of bytes that counts what was used. The zero value is
+// full.
 type flow struct {
 	used int
 	at   time.Duration
@@ -128,7 +129,7 @@ func (s *Server) recall(now time.Duration, e *endpoint) {
 	}
 }
 
-// vouches reports whether a packet of control code c says a token that the
+// vouches reports whether a packet of control code c carries a token that the
 // handler has checked or made.
 func vouches(c wire.Control) bool {
 	return c == wire.CtrlServerHello || c == wire.CtrlLoginSuccess

@@ -196,17 +196,17 @@ func (s *Server) trimSessions(token wamble.Token) {
 	}
 }
 
-// settleAt makes e the home of its session: pushes go there.
-func (s *Server) settleAt(now time.Duration, e *endpoint) {
+// setHome makes e the home of its session: pushes go there.
+func (s *Server) setHome(now time.Duration, e *endpoint) {
 	e.sess.home, e.sess.homeSince = e, now
-	s.table.timers.sooner(e, now+1) // it now looks after the kept answers
+	s.table.timers.sooner(e, now+1) // the timer of home expires the kept answers
 	s.stats.Moved++
 }
 
-// follow goes to e with its session after e acknowledged a packet sent at a given
-// time: e is home, and what waits for an ACK at other addresses is sent there.
-// Before that, whoever knows a token could draw its traffic to an address that
-// never asked for it.
+// follow moves a session to e after e acknowledged a packet sent at a given time:
+// e is home, and what waits for an ACK at other addresses is sent to e. Without
+// that ACK, whoever knows a token could draw its traffic to an address that never
+// asked for it.
 func (s *Server) follow(now time.Duration, e *endpoint, sent time.Duration, out Sink) {
 	sess := e.sess
 	if len(sess.addrs) == 1 {
@@ -216,7 +216,7 @@ func (s *Server) follow(now time.Duration, e *endpoint, sent time.Duration, out 
 		if sent < sess.homeSince {
 			return // delayed on its way from a former home
 		}
-		s.settleAt(now, e)
+		s.setHome(now, e)
 	}
 	for _, a := range sess.addrs {
 		if a != e {

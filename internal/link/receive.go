@@ -169,7 +169,7 @@ func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool
 		s.table.promote(sess)
 	}
 	if latest && e.proof.proven && sess.home != e {
-		s.settleAt(now, e)
+		s.setHome(now, e)
 	}
 	id := s.requests.add(e, in)
 	sess.open = append(sess.open, id.slot)

@@ -29,8 +29,8 @@ type mark struct {
 	used bool
 }
 
-// has reports whether a packet was seen, and when not, remembers it.
-func (r *recent) has(now time.Duration, hash uint64) bool {
+// record remembers a packet, and reports whether it was known already.
+func (r *recent) record(now time.Duration, hash uint64) bool {
 	if r.known(now, hash) {
 		return true
 	}

@@ -15,10 +15,10 @@ func (s *Server) keep(now time.Duration, sess *session, r *request) {
 	if s.crowded() || !anyReplayed(r.replies) {
 		return
 	}
-	if len(sess.kept) == maxTerminals {
-		s.dropTerminal(sess)
+	if len(sess.kept) == maxKept {
+		s.dropOldest(sess)
 	}
-	t := sess.spareTerminal()
+	t := sess.spareAnswer()
 	t.of, t.at = r.of, now
 	for _, k := range r.replies {
 		if replayed(k) {
@@ -45,44 +45,44 @@ func anyReplayed(replies []*packet) bool {
 	return false
 }
 
-// spareTerminal extends kept by one entry and reuses the memory of a former one.
-func (s *session) spareTerminal() *terminal {
+// spareAnswer extends kept by one entry and reuses the memory of a former entry.
+func (s *session) spareAnswer() *answer {
 	n := len(s.kept)
 	if n < cap(s.kept) {
 		s.kept = s.kept[:n+1]
 	} else {
-		s.kept = append(s.kept, terminal{})
+		s.kept = append(s.kept, answer{})
 	}
 	return &s.kept[n]
 }
 
-// dropTerminal drops the oldest kept answer. The list of its packets stays
+// dropOldest drops the oldest kept answer. The list of its packets stays
 // behind the end of kept, to be reused, unless it was a long one.
-func (s *Server) dropTerminal(sess *session) {
+func (s *Server) dropOldest(sess *session) {
 	packets := sess.kept[0].packets
 	for i, k := range packets {
 		s.pool.drop(k)
 		packets[i] = nil
 	}
-	if packets = packets[:0]; cap(packets) > maxTerminals {
+	if packets = packets[:0]; cap(packets) > maxKept {
 		packets = nil
 	}
 	last := len(sess.kept) - 1
 	copy(sess.kept, sess.kept[1:])
-	sess.kept[last] = terminal{packets: packets}
+	sess.kept[last] = answer{packets: packets}
 	sess.kept = sess.kept[:last]
 }
 
 func (s *Server) dropKept(sess *session) {
 	for len(sess.kept) > 0 {
-		s.dropTerminal(sess)
+		s.dropOldest(sess)
 	}
 }
 
 // expireKept drops answers that are too old to be replayed.
 func (s *Server) expireKept(now time.Duration, sess *session) {
 	for len(sess.kept) > 0 && now-sess.kept[0].at > s.cfg.ReplayTTL {
-		s.dropTerminal(sess)
+		s.dropOldest(sess)
 	}
 }
 
@@ -111,8 +111,8 @@ func (s *Server) duplicate(now time.Duration, e *endpoint, in *incoming, out Sin
 	s.flush(now, e, out)
 }
 
-// replay sends a kept packet again. One that still waits for its ACK is left to
-// its timer, except that an unproven address, which timers do not serve, gets a
+// replay sends a kept packet again. A packet that still waits for its ACK is left
+// to its timer, except that an unproven address, which timers do not serve, gets a
 // copy for each request it pays for.
 func (s *Server) replay(now time.Duration, e *endpoint, k *packet, right *exemption, out Sink) {
 	for i := range e.queue {

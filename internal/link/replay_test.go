@@ -7,26 +7,6 @@ import (
 	"wamble/wire"
 )
 
-func TestPushPayload(t *testing.T) {
-	r := newRig(t, Config{})
-	r.prove(alice)
-	r.send(alice, move(tokenA, 3))
-	r.send(alice, ack(tokenA, 1))
-	r.took()
-	h := wire.Header{Ctrl: wire.CtrlProfilesList, Token: tokenA}
-	if n, err := r.s.PushPayload(tokenA, h, make([]byte, 2000), r.gate); n != 1 || err != nil {
-		t.Fatalf("pushed to %d, %v", n, err)
-	}
-	h.Flags = wire.FlagUnreliable
-	if n, err := r.s.PushPayload(tokenA, h, make([]byte, 2000), r.gate); n != 1 || err != nil {
-		t.Fatalf("pushed to %d, %v", n, err)
-	}
-	r.s.Release(r.now, r.gate, &r.out)
-	r.sees("PROFILES_LIST 2 fragment, PROFILES_LIST 0 unreliable, PROFILES_LIST 0 unreliable")
-	r.send(alice, ack(tokenA, 2))
-	r.sees("PROFILES_LIST 3 fragment")
-}
-
 func TestBundlesFollowEachOther(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)

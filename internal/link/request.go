@@ -62,7 +62,8 @@ func (q *requests) add(e *endpoint, in *incoming) Request {
 		i = uint32(len(q.slots))
 		q.slots = append(q.slots, request{})
 	}
-	// The fields are set one by one: see ADR 0208.
+	// The fields are set one by one: the compiler would put a whole request
+	// together on the stack and copy it.
 	r, sess := &q.slots[i], e.sess
 	r.gen, r.live, r.done = r.gen+1, true, false
 	r.h.Ctrl, r.h.Flags, r.h.Version = in.Ctrl, in.Flags, in.Version
@@ -122,9 +123,9 @@ func (s *Server) Vouch(id Request) {
 	}
 }
 
-// Room returns how many bytes one reply to the request may have to leave at
-// once: wire.MaxPacket for a proven address. An unproven one gets less; leave
-// out what the client can do without, or the packet waits for the proof.
+// Room returns how many bytes a reply to the request may have to be sent at once:
+// wire.MaxPacket for a proven address, less for an unproven one. Leave out what
+// the client can do without, or the packet waits for the proof.
 func (s *Server) Room(id Request) int {
 	r := s.requests.get(id)
 	if r == nil {

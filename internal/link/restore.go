@@ -23,7 +23,7 @@ func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
 	for _, row := range stats {
 		*row.of(&s.stats) = r.Uint()
 	}
-	m := &revival{reader: r, s: s}
+	m := &restorer{reader: r, s: s}
 	m.packets = listOf(r, m.packet)
 	m.sessions = listOf(r, m.session)
 	m.endpoints = listOf(r, m.endpoint)
@@ -40,8 +40,8 @@ func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
 	return s, nil
 }
 
-// revival rebuilds a server from a state.
-type revival struct {
+// restorer rebuilds a server from a state.
+type restorer struct {
 	*reader
 	s         *Server
 	packets   []*packet
@@ -49,9 +49,9 @@ type revival struct {
 	endpoints []*endpoint
 }
 
-// packet reads one that at least has a header, and an envelope if it is a
+// packet reads a packet that at least has a header, and an envelope if it is a
 // fragment.
-func (m *revival) packet() *packet {
+func (m *restorer) packet() *packet {
 	b := m.Bytes()
 	h, err := wire.Peek(b)
 	if err != nil || len(b) > wire.MaxPacket || h.Flags&wire.FlagFragment != 0 && len(b) < wire.HeaderSize+wire.EnvelopeSize {
@@ -62,7 +62,7 @@ func (m *revival) packet() *packet {
 }
 
 // ref reads a reference to a packet, and counts it.
-func (m *revival) ref() *packet {
+func (m *restorer) ref() *packet {
 	i := m.index(len(m.packets))
 	if m.Bad() {
 		return nil
@@ -71,9 +71,9 @@ func (m *revival) ref() *packet {
 	return m.packets[i]
 }
 
-func (m *revival) refs() []*packet { return listOf(m.reader, m.ref) }
+func (m *restorer) refs() []*packet { return listOf(m.reader, m.ref) }
 
-func (m *revival) session() *session {
+func (m *restorer) session() *session {
 	sess := m.s.table.addSession()
 	m.s.table.serial-- // it has its number already
 	sess.serial = m.Uint()
@@ -94,16 +94,16 @@ func (m *revival) session() *session {
 	sess.history.next = uint8(m.index(len(sess.history.ring)))
 	sess.rebinds.used = int(m.Int())
 	sess.rebinds.at = m.time()
-	sess.kept = listOf(m.reader, func() terminal {
-		return terminal{of: m.print(), at: m.time(), packets: m.refs()}
+	sess.kept = listOf(m.reader, func() answer {
+		return answer{of: m.print(), at: m.time(), packets: m.refs()}
 	})
-	if len(sess.kept) > maxTerminals || sess.serial == 0 || sess.win.max-sess.win.low >= windowSize {
+	if len(sess.kept) > maxKept || sess.serial == 0 || sess.win.max-sess.win.low >= windowSize {
 		m.Fail()
 	}
 	return sess
 }
 
-func (m *revival) endpoint() *endpoint {
+func (m *restorer) endpoint() *endpoint {
 	t := &m.s.table
 	i := m.index(len(m.sessions))
 	peer := m.peer()
@@ -142,7 +142,7 @@ func (m *revival) endpoint() *endpoint {
 
 // ties sets the addresses and the home of a session, and the chain that begins
 // with it.
-func (m *revival) ties(sess *session) {
+func (m *restorer) ties(sess *session) {
 	n := len(sess.addrs)
 	addrs := listOf(m.reader, func() *endpoint { return m.member(sess) })
 	home := m.member(sess)
@@ -179,7 +179,7 @@ func repeats(list []*endpoint) bool {
 }
 
 // chained reports whether every session with a token is found by it.
-func (m *revival) chained() bool {
+func (m *restorer) chained() bool {
 	for _, sess := range m.sessions {
 		if !sess.token.IsZero() && sess.prev == nil && m.s.table.byToken[sess.token] != sess {
 			return false
@@ -189,7 +189,7 @@ func (m *revival) chained() bool {
 }
 
 // member reads the place of an endpoint of sess.
-func (m *revival) member(sess *session) *endpoint {
+func (m *restorer) member(sess *session) *endpoint {
 	i := m.index(len(m.endpoints))
 	if m.Bad() || m.endpoints[i].sess != sess {
 		m.Fail()
@@ -198,7 +198,7 @@ func (m *revival) member(sess *session) *endpoint {
 	return m.endpoints[i]
 }
 
-func (m *revival) tables() {
+func (m *restorer) tables() {
 	s := m.s
 	for range m.Count() {
 		key := limitKey{kind: limitKind(m.Uint())}

@@ -124,8 +124,7 @@ func (s *Server) tick(now time.Duration) time.Duration {
 	return s.now
 }
 
-// Linked reports whether a token has a session here, so that a push would reach
-// somebody.
+// Linked reports whether a token has a session here, which a push would reach.
 func (s *Server) Linked(token wamble.Token) bool { return s.table.byToken[token] != nil }
 
 // At reports whether a token speaks from an address in a network.
@@ -199,7 +198,7 @@ func (s *Server) leave(e *endpoint) {
 	if sess.home == e {
 		sess.home = latest(sess.addrs)
 		if sess.home != nil {
-			s.table.timers.sooner(sess.home, s.now+1) // it now looks after the kept answers
+			s.table.timers.sooner(sess.home, s.now+1) // the timer of home expires the kept answers
 		}
 	}
 	if len(sess.addrs) == 0 {

@@ -14,7 +14,7 @@ type session struct {
 	win    window
 	epoch  uint32      // grows when the numbers restart
 	open   []uint32    // requests in flight
-	kept   []terminal  // answers kept for replay, oldest first
+	kept   []answer    // answers kept for replay, oldest first
 	addrs  []*endpoint // its addresses, in the order they came
 	home   *endpoint   // where pushes go
 	// homeSince is when home last moved. An ACK of something older, delayed on
@@ -31,15 +31,15 @@ type session struct {
 	prev, next *session
 }
 
-// terminal is the kept answer of one request.
-type terminal struct {
+// answer is the answer of one request, kept for replay.
+type answer struct {
 	of      fingerprint // of the request
 	at      time.Duration
 	packets []*packet
 }
 
 // keptAnswer returns the answer of a request, or nil.
-func (s *session) keptAnswer(now, ttl time.Duration, in *incoming) *terminal {
+func (s *session) keptAnswer(now, ttl time.Duration, in *incoming) *answer {
 	for i := range s.kept {
 		if t := &s.kept[i]; t.of == in.print && now-t.at <= ttl {
 			return t
@@ -100,7 +100,7 @@ func (t *table) promote(s *session) {
 	}
 }
 
-// bucket allows a burst of n events, refilled one by one.
+// bucket is a token bucket that counts what was used.
 type bucket struct {
 	used int
 	at   time.Duration // of the last refill

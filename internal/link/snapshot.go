@@ -177,8 +177,8 @@ func writeEndpoint(w *writer, e *endpoint) {
 	}
 }
 
-// writeTies writes what binds a session to others: its addresses, its home, and
-// if it is the first of its token's chain, that chain.
+// writeTies writes to what a session is tied: its addresses, its home, and if it
+// is the first of its token's chain, that chain.
 func writeTies(w *writer, c *census, sess *session) {
 	w.Uint(uint64(len(sess.addrs)))
 	for _, a := range sess.addrs {

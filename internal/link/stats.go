@@ -3,25 +3,15 @@ package link
 // Stats counts what a Server has seen and done since it began; a restored
 // server goes on counting. What each number means is in the table below.
 type Stats struct {
-	Intake
-	Drops
-	Sends
-	Addresses
-}
-
-// Intake counts packets that had an effect.
-type Intake struct{ Packets, Requests, Acks, Duplicates, Replays uint64 }
-
-// Drops counts packets that had none, by reason.
-type Drops struct {
+	// Packets that had an effect.
+	Packets, Requests, Acks, Duplicates, Replays uint64
+	// Packets that had none, by reason.
 	Malformed, Unknown, NoToken, Behind, InFlight, Busy, Limited, Refused, RebindLimit, StrayAcks uint64
+	// Packets to clients.
+	Sent, Repeated, GivenUp, Withheld, BudgetSpent, Unkept uint64
+	// What became of addresses and sessions.
+	Proven, Rebinds, Moved, Restarts, Evicted, Expired uint64
 }
-
-// Sends counts packets to clients.
-type Sends struct{ Sent, Repeated, GivenUp, Withheld, BudgetSpent, Unkept uint64 }
-
-// Addresses counts what became of addresses and sessions.
-type Addresses struct{ Proven, Rebinds, Moved, Restarts, Evicted, Expired uint64 }
 
 // stat is one row of the table of counters.
 type stat struct {

@@ -100,8 +100,8 @@ func (t *table) touch(now time.Duration, e *endpoint) {
 		return
 	}
 	e.seen = now
-	t.ages[e.rank()].renew(e, byAge)
-	e.host.lists[e.rank()].renew(e, byHost)
+	t.ages[e.rank()].moveToBack(e, byAge)
+	e.host.lists[e.rank()].moveToBack(e, byHost)
 }
 
 // victim returns the endpoint of two lists that may make room, or nil: an

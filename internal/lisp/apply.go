@@ -12,7 +12,7 @@ func (in *Interp) apply(fn *Function, at Pos, args []Value, env *Env) (Value, er
 		v := nilAt(at)
 		if i < len(args) {
 			var err error
-			if v, err = in.eval(args[i], env); err != nil {
+			if v, err = in.Evaluate(args[i], env); err != nil {
 				return Value{}, err
 			}
 		}
@@ -25,7 +25,7 @@ func (in *Interp) apply(fn *Function, at Pos, args []Value, env *Env) (Value, er
 func (in *Interp) body(forms []Value, at Pos, env *Env) (last Value, err error) {
 	last = nilAt(at)
 	for _, form := range forms {
-		if last, err = in.eval(form, env); err != nil {
+		if last, err = in.Evaluate(form, env); err != nil {
 			return Value{}, err
 		}
 	}
@@ -55,11 +55,11 @@ func (in *Interp) expand(fn *Function, at Pos, args []Value, env *Env) (Value, e
 	if err != nil || v.Kind != List && v.Kind != Symbol {
 		return v, err
 	}
-	return in.eval(v, env)
+	return in.Evaluate(v, env)
 }
 
 func (in *Interp) substitute(v Value, actual map[string]Value, depth int) (Value, error) {
-	if err := in.step(v.Pos, 1); err != nil {
+	if err := in.Step(v.Pos, 1); err != nil {
 		return Value{}, err
 	}
 	switch {

@@ -35,7 +35,7 @@ type Call struct {
 }
 
 // Eval evaluates argument i.
-func (c *Call) Eval(i int) (Value, error) { return c.eval(c.Args[i], c.Env) }
+func (c *Call) Eval(i int) (Value, error) { return c.Evaluate(c.Args[i], c.Env) }
 
 // Interp evaluates one program.
 type Interp struct {
@@ -84,7 +84,7 @@ func (in *Interp) Exec(forms []Value, env *Env) Value {
 		if in.stopped || in.Full() {
 			break
 		}
-		v, err := in.eval(form, env)
+		v, err := in.Evaluate(form, env)
 		if err != nil {
 			in.Fail(err)
 			poison(form, env)
@@ -94,9 +94,6 @@ func (in *Interp) Exec(forms []Value, env *Env) Value {
 	}
 	return last
 }
-
-// Evaluate evaluates one value for the host package.
-func (in *Interp) Evaluate(v Value, env *Env) (Value, error) { return in.eval(v, env) }
 
 // poison marks the name of a failed definition.
 func poison(form Value, env *Env) {
@@ -110,11 +107,9 @@ func poison(form Value, env *Env) {
 	}
 }
 
-// Step counts n steps of the host package's own work on a program.
-func (in *Interp) Step(at Pos, n int) error { return in.step(at, n) }
-
-// step counts n steps and fails when there are too many.
-func (in *Interp) step(at Pos, n int) error {
+// Step counts n steps, also of the host package's own work on a program, and fails
+// when there are too many.
+func (in *Interp) Step(at Pos, n int) error {
 	if in.steps += n; in.steps > in.limits.Steps {
 		return in.bound(at, "the program takes more than %d steps", in.limits.Steps)
 	}
@@ -133,7 +128,8 @@ func (in *Interp) bound(at Pos, format string, limit int) error {
 	return at.Errorf(format, limit).WithHint("is there a recursion without an end?").Fatal()
 }
 
-func (in *Interp) eval(v Value, env *Env) (Value, error) {
+// Evaluate evaluates one value.
+func (in *Interp) Evaluate(v Value, env *Env) (Value, error) {
 	switch v.Kind {
 	case Symbol:
 		return in.name(v, env)
@@ -151,7 +147,7 @@ func (in *Interp) eval(v Value, env *Env) (Value, error) {
 // name evaluates a symbol. An unknown one is nil, as in the original, and
 // warned about; keywords (:inherits) stand for themselves.
 func (in *Interp) name(v Value, env *Env) (Value, error) {
-	if err := in.step(v.Pos, 1); err != nil {
+	if err := in.Step(v.Pos, 1); err != nil {
 		return Value{}, err
 	}
 	b, _ := env.Lookup(v.Text)
@@ -174,7 +170,7 @@ func (in *Interp) name(v Value, env *Env) (Value, error) {
 
 // call evaluates a list.
 func (in *Interp) call(list Value, env *Env) (Value, error) {
-	if err := in.step(list.Pos, 1); err != nil {
+	if err := in.Step(list.Pos, 1); err != nil {
 		return Value{}, err
 	}
 	head := list.Items[0]
@@ -183,7 +179,7 @@ func (in *Interp) call(list Value, env *Env) (Value, error) {
 			return in.unknownCall(list, env)
 		}
 	}
-	f, err := in.eval(head, env)
+	f, err := in.Evaluate(head, env)
 	if err != nil {
 		return Value{}, err
 	}

@@ -144,7 +144,7 @@ func formLet(c *Call) (Value, error) {
 		if pair.Kind != List || len(pair.Items) != 2 || pair.Items[0].Kind != Symbol {
 			return Value{}, pair.Pos.Errorf("`let` is written %s", usage)
 		}
-		v, err := c.eval(pair.Items[1], local)
+		v, err := c.Evaluate(pair.Items[1], local)
 		if err != nil {
 			return Value{}, err
 		}

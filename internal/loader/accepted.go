@@ -55,12 +55,12 @@ func (l *log) accepted(e entry) Accepted {
 	return Accepted{Token: l.tokens[e.player], Board: e.board, Ply: int(e.ply), UCI: e.move.String()}
 }
 
-// all yields the moves in the order in which they were accepted.
-func (l *log) all() iter.Seq[Accepted] {
-	return func(yield func(Accepted) bool) {
+// entries yields the moves in the order in which they were accepted.
+func (l *log) entries() iter.Seq[entry] {
+	return func(yield func(entry) bool) {
 		for _, block := range l.blocks {
 			for _, e := range block {
-				if !yield(l.accepted(e)) {
+				if !yield(e) {
 					return
 				}
 			}
@@ -69,14 +69,4 @@ func (l *log) all() iter.Seq[Accepted] {
 }
 
 // sorted returns the moves by board and ply.
-func (l *log) sorted() []entry {
-	return slices.SortedFunc(func(yield func(entry) bool) {
-		for _, block := range l.blocks {
-			for _, e := range block {
-				if !yield(e) {
-					return
-				}
-			}
-		}
-	}, compareEntries)
-}
+func (l *log) sorted() []entry { return slices.SortedFunc(l.entries(), compareEntries) }

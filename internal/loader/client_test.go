@@ -12,7 +12,7 @@ import (
 	"wamble/wire"
 )
 
-// recorder is a crowd without sockets.
+// recorder keeps what is sent.
 type recorder struct{ sent [][]byte }
 
 func (r *recorder) receive() ([]datagram, error) { return nil, nil }
@@ -35,7 +35,7 @@ var sceneToken = wamble.Token{7}
 func newScene(t *testing.T, mode Mode) *scene {
 	s := &scene{t: t}
 	s.load = &load{
-		options: Options{Mode: mode, Clients: 1, Wait: 100 * time.Millisecond}, crowd: &s.out,
+		options: Options{Mode: mode, Clients: 1, Wait: 100 * time.Millisecond}, sockets: &s.out,
 		clients: make([]client, 1), random: rand.New(rand.NewPCG(1, 1)), report: &Report{log: &log{}},
 	}
 	s.c = &s.clients[0]
@@ -132,8 +132,8 @@ func TestMoveIsAccepted(t *testing.T) {
 	s.accepted(1)
 	s.want(fmt.Sprintf("[ACK 1 PLAYER_MOVE 3 6 %s]", only))
 	want := Accepted{Token: sceneToken, Board: 5, Ply: 17, UCI: only}
-	for got := range s.report.Accepted() {
-		if got != want {
+	for e := range s.report.log.entries() {
+		if got := s.report.log.accepted(e); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
@@ -257,7 +257,7 @@ func TestHelloMovesOn(t *testing.T) {
 	}
 	s.clients = make([]client, 3)
 	for i := range uint32(3) {
-		last := s.crowd.addresses()/3*3 - 3 + i
+		last := s.sockets.addresses()/3*3 - 3 + i
 		if got := s.another(last); got != i {
 			t.Errorf("after %d comes %d, want %d: the same client's first", last, got, i)
 		}
@@ -294,15 +294,16 @@ func TestShortFEN(t *testing.T) {
 	s.want(fmt.Sprintf("[ACK 1 PLAYER_MOVE 3 5 %s]", only))
 	s.ack(3, sceneToken)
 	s.update(1, 6)
-	for got := range s.report.Accepted() {
-		if got.Ply != 0 || got.UCI != only {
+	for e := range s.report.log.entries() {
+		if got := s.report.log.accepted(e); got.Ply != 0 || got.UCI != only {
 			t.Errorf("%+v: its ply is not known", got)
 		}
 	}
 	s.accepted(1)
 }
 
-// Who resumes and is shown another board without having moved has lost his.
+// A client that resumes and is shown another board without having moved has lost
+// its own.
 func TestMovedIsSeen(t *testing.T) {
 	s := seated(t)
 	s.ack(2, sceneToken)
@@ -322,8 +323,8 @@ func TestForgottenIsSeen(t *testing.T) {
 	s.hello(s.c)
 	s.ack(3, wamble.Token{9})
 	s.greet(8)
-	if c := s.report.Counts; c.Forgotten != 1 || len(s.report.Unresolved()) != 1 || len(s.report.Tokens()) != 2 {
-		t.Errorf("%+v, %d unresolved, %d tokens", c, len(s.report.Unresolved()), len(s.report.Tokens()))
+	if c := s.report.Counts; c.Forgotten != 1 || len(s.report.Unresolved()) != 1 || len(s.report.log.tokens) != 2 {
+		t.Errorf("%+v, %d unresolved, %d tokens", c, len(s.report.Unresolved()), len(s.report.log.tokens))
 	}
 }
 
@@ -369,7 +370,7 @@ func TestNoMove(t *testing.T) {
 // A move in, its answer out: no allocation but that of the list of moves.
 func TestMoveAllocatesNothing(t *testing.T) {
 	s := seated(t)
-	s.load.crowd = silent{}
+	s.load.sockets = silent{}
 	seq := uint32(1)
 	update, _ := wire.Append(nil, wire.Header{Board: 6, Token: sceneToken}, wire.BoardUpdate{FEN: wire.Text(wire.ShortFEN(oneMove))}, wire.String(wire.KeyBoardFEN, oneMove))
 	ack, _ := wire.Append(nil, wire.Header{Token: sceneToken}, wire.Ack{})
@@ -387,7 +388,7 @@ func TestMoveAllocatesNothing(t *testing.T) {
 	s.accepted(1002)
 }
 
-// silent is a crowd that sends nothing.
+// silent sends nothing.
 type silent struct{ *recorder }
 
 func (silent) send(uint32, []byte) {}
@@ -404,7 +405,7 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, mode := range []Mode{Moves, Hello, Legal} {
 			s := newScene(t, mode)
-			s.load.crowd = silent{&s.out}
+			s.load.sockets = silent{&s.out}
 			s.c.request.acked = true
 			s.receive(s.c, s.c.number, b)
 			s.c.request.acked = true

@@ -7,7 +7,7 @@
 //   - Run drives clients for a while and returns a Report.
 //   - client is one player: a state machine over bytes with one request under
 //     way. It acknowledges, repeats, resumes by its token.
-//   - crowd is the sockets of all clients. On Linux, against a server on this
+//   - sockets are those of all clients. On Linux, against a server on this
 //     machine, that is one socket which sends from a whole network of source
 //     addresses; elsewhere one socket each.
 //   - Mode is what the clients ask for: one row of a table. In Spectate and Mixed

@@ -12,7 +12,7 @@ import (
 // load is a run in progress. It belongs to one goroutine.
 type load struct {
 	options Options
-	crowd   crowd
+	sockets sockets
 	clients []client
 	now     time.Duration // since the run began
 	random  *rand.Rand
@@ -59,7 +59,7 @@ func (l *load) ask(c *client, st stage) {
 	r.acked, r.sends = false, 1
 	r.first, r.due = l.now, l.now+l.options.Wait
 	c.stage = st
-	l.crowd.send(c.number, r.bytes[:r.size])
+	l.sockets.send(c.number, r.bytes[:r.size])
 }
 
 // rest waits before the client says hello again; 0 is for good.
@@ -102,11 +102,11 @@ func (l *load) next(c *client) {
 	}
 }
 
-// another is the next address of the same client: all that differ by a multiple
-// of the clients are its own.
+// another is the next address of the same client: all addresses whose numbers
+// differ by a multiple of len(l.clients) are its own.
 func (l *load) another(number uint32) uint32 {
 	n := uint32(len(l.clients))
-	return (number + n) % (l.crowd.addresses() / n * n)
+	return (number + n) % (l.sockets.addresses() / n * n)
 }
 
 // move asks the move that is unresolved, or a new one.

@@ -13,8 +13,8 @@ import (
 	"wamble/wire"
 )
 
-// network is a crowd of one socket: each packet names its source address out of
-// 127.0.0.0/8 in a control message, and each that comes tells its destination.
+// network is one socket for all clients: each packet names its source address out
+// of 127.0.0.0/8 in a control message, and each that comes tells its destination.
 // All clients share two system calls for a batch. The socket blocks, because a
 // call that waits by itself is cheaper than one that is told to wait by a poller.
 type network struct {
@@ -75,8 +75,8 @@ const (
 	addressCount = 250 << 16
 )
 
-// openCrowd returns the cheapest crowd for a server.
-func openCrowd(o Options) (crowd, error) {
+// openSockets opens the cheapest sockets for a server.
+func openSockets(o Options) (sockets, error) {
 	a := o.Server.Addr().Unmap()
 	if o.Separate || !a.Is4() || !a.IsLoopback() {
 		return openSeparate(o.Server, o.Clients)

@@ -2,5 +2,5 @@
 
 package loader
 
-// openCrowd returns the crowd for a server.
-func openCrowd(o Options) (crowd, error) { return openSeparate(o.Server, o.Clients) }
+// openSockets opens a socket for each client.
+func openSockets(o Options) (sockets, error) { return openSeparate(o.Server, o.Clients) }

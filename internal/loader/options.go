@@ -66,13 +66,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Players < 0 || o.Players > MaxClients {
 		return o, fmt.Errorf("players: from 1 to %d, not %d", MaxClients, o.Players)
 	}
-	for _, d := range []struct {
-		at    *time.Duration
-		value time.Duration
-	}{{&o.Duration, 10 * time.Second}, {&o.Greet, 10 * time.Second}, {&o.Drain, 5 * time.Second}, {&o.Wait, 400 * time.Millisecond}} {
-		if *d.at <= 0 {
-			*d.at = d.value
-		}
-	}
+	def(&o.Duration, 10*time.Second)
+	def(&o.Greet, 10*time.Second)
+	def(&o.Drain, 5*time.Second)
+	def(&o.Wait, 400*time.Millisecond)
 	return o, nil
+}
+
+// def replaces a value that is not set by its default.
+func def(v *time.Duration, d time.Duration) {
+	if *v <= 0 {
+		*v = d
+	}
 }

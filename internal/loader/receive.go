@@ -24,7 +24,7 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 		return
 	}
 	if !h.Flags.Unreliable() {
-		l.crowd.send(number, ackOf(&l.scratch.ack, b))
+		l.sockets.send(number, ackOf(&l.scratch.ack, b))
 	}
 	if number != c.number { // it has moved on to another address and session
 		l.report.Counts.Duplicates++
@@ -37,11 +37,7 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 		if l.fresh(c, b, h) {
 			l.updated(c, m)
 		}
-	case *wire.LegalMoves:
-		if l.fresh(c, b, h) {
-			l.told(c)
-		}
-	case *wire.PredictionData, *wire.LeaderboardData:
+	case *wire.LegalMoves, *wire.PredictionData, *wire.LeaderboardData:
 		if l.fresh(c, b, h) {
 			l.told(c)
 		}
@@ -143,7 +139,7 @@ func (l *load) begin(c *client) {
 	}
 }
 
-// take sits down at the board that a packet shows.
+// take makes the board that a packet shows that of the client.
 func (l *load) take(c *client, fen wire.Text) {
 	s := &c.seat
 	s.board = l.packet.Board

@@ -1,13 +1,10 @@
 package loader
 
 import (
-	"iter"
 	"time"
-
-	"wamble"
 )
 
-// Report is what a run has seen. Everything but Accepted counts inside the
+// Report is what a run has seen. Everything but AcceptedCount counts inside the
 // measured time: from when every client had a session until the time was over.
 type Report struct {
 	Mode    Mode
@@ -22,7 +19,7 @@ type Report struct {
 	// LongestGap is the longest time in which nobody was answered.
 	LongestGap time.Duration
 	Counts     Counts
-	// Roles is the same for each Role of the clients, by number.
+	// Roles are the reports of the clients of each Role.
 	Roles []RoleReport
 	// Loader is the processor time of this process, and Server that of the
 	// server; 0 when it is not known.
@@ -56,11 +53,8 @@ func (r *Report) PerSecond() float64 {
 	return float64(r.Answered) / r.Elapsed.Seconds()
 }
 
-// Accepted yields every accepted move of the whole run, in order, also those
-// after the measured time.
-func (r *Report) Accepted() iter.Seq[Accepted] { return r.log.all() }
-
-// AcceptedCount is how many Accepted yields.
+// AcceptedCount is how many moves were accepted in the whole run, also after the
+// measured time.
 func (r *Report) AcceptedCount() int { return r.log.n }
 
 // Unresolved are the moves that were asked and never answered: the server may
@@ -72,9 +66,6 @@ func (r *Report) Unresolved() []Accepted {
 	}
 	return all
 }
-
-// Tokens are those of all sessions, in the order in which they began.
-func (r *Report) Tokens() []wamble.Token { return r.log.tokens }
 
 // Second is one second of a run.
 type Second struct {

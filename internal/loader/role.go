@@ -43,8 +43,8 @@ type RoleReport struct {
 	Latency  Latency // of requests; of a Watcher none
 }
 
-// cast says how many clients of each role there are, players first.
-func (o *Options) cast() (n [roleCount]int) {
+// roleCounts says how many clients of each role there are, players first.
+func (o *Options) roleCounts() (n [roleCount]int) {
 	switch o.Mode {
 	case Spectate:
 		n[Player], n[Watcher] = o.Players, o.Clients

@@ -16,17 +16,17 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	crowd, err := openCrowd(o)
+	sockets, err := openSockets(o)
 	if err != nil {
 		return report, err
 	}
-	defer crowd.close()
+	defer sockets.close()
 	l := &load{
-		options: o, crowd: crowd, report: &report,
+		options: o, sockets: sockets, report: &report,
 		random: rand.New(rand.NewPCG(o.Seed, 1)),
 	}
 	report.Mode, report.Clients = o.Mode, o.Clients
-	for role, n := range o.cast() {
+	for role, n := range o.roleCounts() {
 		report.Roles[role].Clients = n
 		for range n {
 			l.clients = append(l.clients, client{number: uint32(len(l.clients)), role: Role(role)})
@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			report.unresolved = append(report.unresolved, p.entry)
 		}
 	}
-	report.Dropped = crowd.dropped()
+	report.Dropped = sockets.dropped()
 	return report, err
 }
 
@@ -65,10 +65,10 @@ func (l *load) run(ctx context.Context) error {
 	var began usage
 	var looked, second, end time.Duration
 	for {
-		if err := l.crowd.flush(); err != nil {
+		if err := l.sockets.flush(); err != nil {
 			return err
 		}
-		got, err := l.crowd.receive()
+		got, err := l.sockets.receive()
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (l *load) run(ctx context.Context) error {
 			}
 		case draining:
 			if l.settled() || l.now >= end {
-				return l.crowd.flush() // the last ACKs
+				return l.sockets.flush() // the last ACKs
 			}
 		}
 		l.due()
@@ -172,7 +172,7 @@ func (l *load) due() {
 			r.sends++
 			l.report.Counts.Resent++
 			r.due = l.now + l.options.Wait*3/2
-			l.crowd.send(c.number, r.bytes[:r.size])
+			l.sockets.send(c.number, r.bytes[:r.size])
 		case l.phase == draining && !c.pending.open:
 			l.rest(c, 0)
 		default: // the server may have forgotten the address, or the answer

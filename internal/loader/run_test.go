@@ -39,7 +39,7 @@ func verify(t *testing.T, s *fake, r *Report) {
 		t.Errorf("%d moves were never answered", len(r.Unresolved()))
 	}
 	n := 0
-	for range r.Accepted() {
+	for range r.log.entries() {
 		n++
 	}
 	if n != s.played() || n != r.AcceptedCount() {
@@ -80,8 +80,8 @@ func TestMoves(t *testing.T) {
 			if c := r.Counts; c.Rejected+c.Refused+c.Forgotten+c.Moved+c.Malformed != 0 {
 				t.Errorf("%+v", c)
 			}
-			if len(r.Tokens()) != tc.clients {
-				t.Errorf("%d sessions, want %d", len(r.Tokens()), tc.clients)
+			if len(r.log.tokens) != tc.clients {
+				t.Errorf("%d sessions, want %d", len(r.log.tokens), tc.clients)
 			}
 		})
 	}

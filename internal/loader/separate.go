@@ -12,8 +12,7 @@ import (
 	"wamble/wire"
 )
 
-// separate is the crowd that works everywhere: a socket and a goroutine for
-// each client.
+// separate works everywhere: a socket and a goroutine for each client.
 type separate struct {
 	conns []*net.UDPConn
 	timer *time.Timer

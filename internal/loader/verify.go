@@ -51,7 +51,7 @@ func compareEntries(a, b entry) int {
 }
 
 // Verify compares every accepted move of a run with the store of its server: board,
-// ply, move and session. The server must have brought everything there.
+// ply, move and session. The server must have stored everything.
 func Verify(ctx context.Context, r *Report, games Games) (Verdict, error) {
 	v := Verdict{Accepted: r.log.n}
 	sessions, err := r.sessions(ctx, games)

@@ -12,21 +12,21 @@ import (
 	"wamble/internal/store"
 )
 
-// shelf is a store of a few games.
-type shelf struct {
+// gamesStub is a store of a few games.
+type gamesStub struct {
 	sessions map[wamble.Token]wamble.SessionID
 	boards   []wamble.Board
 	err      error
 }
 
-func (s *shelf) Session(_ context.Context, t wamble.Token) (wamble.Session, error) {
+func (s *gamesStub) Session(_ context.Context, t wamble.Token) (wamble.Session, error) {
 	if id, ok := s.sessions[t]; ok {
 		return wamble.Session{ID: id, Token: t}, nil
 	}
 	return wamble.Session{}, store.ErrNotFound
 }
 
-func (s *shelf) Games(context.Context, wamble.GameFilter) iter.Seq2[wamble.Board, error] {
+func (s *gamesStub) Games(context.Context, wamble.GameFilter) iter.Seq2[wamble.Board, error] {
 	return func(yield func(wamble.Board, error) bool) {
 		for _, b := range s.boards {
 			if !yield(b, s.err) {
@@ -85,7 +85,7 @@ func TestVerify(t *testing.T) {
 			if tc.change != nil {
 				tc.change(r)
 			}
-			s := &shelf{sessions: map[wamble.Token]wamble.SessionID{{1}: 10, {2}: 11}}
+			s := &gamesStub{sessions: map[wamble.Token]wamble.SessionID{{1}: 10, {2}: 11}}
 			s.boards = []wamble.Board{{ID: 2}, {ID: 3, Moves: tc.three}, {ID: 5}}
 			if tc.eight != nil {
 				s.boards = append(s.boards, wamble.Board{ID: 8, Moves: tc.eight})
@@ -103,7 +103,7 @@ func TestVerify(t *testing.T) {
 
 func TestVerifyFails(t *testing.T) {
 	r := &Report{log: &log{}}
-	s := &shelf{boards: []wamble.Board{{ID: 1}}, err: errors.New("no disk")}
+	s := &gamesStub{boards: []wamble.Board{{ID: 1}}, err: errors.New("no disk")}
 	if _, err := Verify(context.Background(), r, s); err == nil || !strings.Contains(err.Error(), "read the games: no disk") {
 		t.Errorf("got %v", err)
 	}
@@ -116,9 +116,9 @@ func TestLogGrowsByBlocks(t *testing.T) {
 		l.add(entry{board: wamble.BoardID(i)})
 	}
 	n := 0
-	for a := range l.all() {
-		if a.Board != wamble.BoardID(n) {
-			t.Fatalf("move %d is of board %d", n, a.Board)
+	for e := range l.entries() {
+		if e.board != wamble.BoardID(n) {
+			t.Fatalf("move %d is of board %d", n, e.board)
 		}
 		n++
 	}

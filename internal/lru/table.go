@@ -1,6 +1,6 @@
-// Package lru has the one table in which pure rooms remember strangers: those who
-// were heard of longest ago make room, so that nobody can fill it. It has no clock
-// and no lock, and the same calls leave the same order.
+// Package lru is an LRU cache of bounded size for pure rooms, which remember
+// strangers in it: who was heard of longest ago makes room, so that nobody can
+// fill it. It has no clock and no lock, and the same calls leave the same order.
 package lru
 
 // Table has at most size entries; when it is full the least recently used one

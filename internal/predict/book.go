@@ -5,11 +5,11 @@ import (
 	"wamble/internal/intent"
 )
 
-// Bounds that nobody needs to tune: beyond them a wish is over the limit.
+// Bounds that nobody needs to tune: beyond them the status is Limit.
 const (
 	maxTree  = 4096    // predictions of one board in memory
-	maxBook  = 1 << 20 // of all boards
-	maxDepth = 64      // plies that one can look ahead
+	maxBook  = 1 << 20 // predictions of all boards in memory
+	maxDepth = 64      // plies that a player can look ahead
 )
 
 // Mode says who may predict.
@@ -18,19 +18,19 @@ type Mode uint8
 // The closed list of modes, with the numbers of the option.
 const (
 	Off    Mode = iota
-	Holder      // only who is to move on the board
+	Holder      // only the player who is to move on the board
 	Streak      // everybody; points grow with a run of right predictions
 	Gated       // as Streak, but only a share of the players
 )
 
-// Options is what a book goes by.
+// Options is what a profile's config says about predictions.
 type Options struct {
 	Mode Mode
 	// Base is what a right prediction pays. It is multiplied by Multiplier for
 	// each right one before it in a row, at most Cap−1 times.
 	Base, Multiplier float64
 	Cap              int
-	// Penalty is what a wrong one costs; its sign does not matter.
+	// Penalty is what a wrong prediction costs; its sign does not matter.
 	Penalty float64
 	// Percent is the share of players whom Gated lets in.
 	Percent int
@@ -38,10 +38,10 @@ type Options struct {
 	Depth int
 	// AnyPromotion counts a prediction as right whatever the pawn becomes.
 	AnyPromotion bool
-	// MaxPending bounds the open predictions under one parent, of all players;
-	// MaxPerParent those of one player, 0 not at all.
+	// MaxPending bounds the open predictions of all players under one parent,
+	// MaxPerParent those of one player; 0: no bound.
 	MaxPending, MaxPerParent int
-	// OnePerMove refuses what somebody else predicts already.
+	// OnePerMove refuses a move that another player predicts already.
 	OnePerMove bool
 }
 
@@ -56,24 +56,24 @@ type Book struct {
 	key     [32]byte // of the pseudonyms
 	trees   map[wamble.BoardID]*tree
 	size    int     // predictions in memory
-	places  []int32 // scratch of prune
+	moved   []int32 // scratch of prune: the new index of each node
 	intents struct {
 		record  intent.RecordPrediction
 		resolve intent.ResolvePrediction
 	}
 }
 
-// New returns an empty book. The key makes its pseudonyms: whoever knows it can
-// tell whose they are.
+// New returns an empty book. The key makes its pseudonyms: whoever knows the key
+// can tell whose they are.
 func New(opts Options, newID NewID, key [32]byte) *Book {
 	return &Book{opts: opts, newID: newID, key: key, trees: map[wamble.BoardID]*tree{}}
 }
 
-// Options returns what the book goes by.
+// Options returns the book's options.
 func (b *Book) Options() *Options { return &b.opts }
 
-// Reconfigure changes the options. What is pending stays so, and is resolved by
-// the new ones.
+// Reconfigure changes the options. Pending predictions are resolved by the new
+// ones.
 func (b *Book) Reconfigure(opts Options) { b.opts = opts }
 
 // Open reports whether predictions are taken from anybody at all.
@@ -86,15 +86,17 @@ func (b *Book) Len() int { return b.size }
 // holds, or does not hold, by the mode alone.
 func (b *Book) MayPredict(token wamble.Token, holds bool) bool {
 	switch b.opts.Mode {
+	case Off:
+		return false
 	case Holder:
-		return b.Open() && holds
+		return holds
 	case Gated:
-		return b.Open() && int(hash(token)%100) < b.opts.Percent
+		return int(hash(token)%100) < b.opts.Percent
 	}
-	return b.Open()
+	return true
 }
 
-// hash is FNV-1a, by which the original lets players in.
+// hash is FNV-1a, as in the original, so that the same players are let in.
 func hash(token wamble.Token) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range token {

@@ -55,12 +55,12 @@ func newRig(t *testing.T, opts Options) *rig {
 
 const board = 5
 
-func (r *rig) wish(by wamble.SessionID, uci string, parent wamble.PredictionID) Wish {
-	return Wish{Session: by, Token: wamble.Token{byte(by)}, Board: board, On: r.on, UCI: uci, Parent: parent, Level: 2, Reads: true}
+func (r *rig) submission(by wamble.SessionID, uci string, parent wamble.PredictionID) Submission {
+	return Submission{Session: by, Token: wamble.Token{byte(by)}, Board: board, On: r.on, UCI: uci, Parent: parent, Level: 2, Reads: true}
 }
 
-func (r *rig) submit(by wamble.SessionID, uci string, parent wamble.PredictionID) (Row, Verdict) {
-	return r.book.Submit(epoch, r.wish(by, uci, parent), &r.kept)
+func (r *rig) submit(by wamble.SessionID, uci string, parent wamble.PredictionID) (Row, SubmitStatus) {
+	return r.book.Submit(epoch, r.submission(by, uci, parent), &r.kept)
 }
 
 // must submits what has to be created, and returns its number.
@@ -68,7 +68,7 @@ func (r *rig) must(by wamble.SessionID, uci string, parent wamble.PredictionID) 
 	r.t.Helper()
 	row, v := r.submit(by, uci, parent)
 	if v != Created {
-		r.t.Fatalf("%s by %d under %d: got verdict %d, want created", uci, by, parent, v)
+		r.t.Fatalf("%s by %d under %d: got status %d, want created", uci, by, parent, v)
 	}
 	return row.ID
 }
@@ -99,63 +99,63 @@ func with(change func(*Options)) Options {
 	return o
 }
 
-// TestVerdicts: each verdict, and which comes first.
-func TestVerdicts(t *testing.T) {
+// TestSubmitStatus: each status, and which comes first.
+func TestSubmitStatus(t *testing.T) {
 	full := func(r *rig) { r.must(1, "e2e4", 0); r.must(2, "d2d4", 0) }
 	for _, tc := range []struct {
 		name    string
 		opts    Options
 		prepare func(r *rig)
-		change  func(w *Wish)
-		want    Verdict
+		change  func(w *Submission)
+		want    SubmitStatus
 		row     wamble.PredictionID
 	}{
 		{"created", usual, nil, nil, Created, 1},
 		{"off", with(func(o *Options) { o.Mode = Off }), nil, nil, Disabled, 0},
-		{"off, before anything else", with(func(o *Options) { o.Mode = Off }), nil, func(w *Wish) { w.Level, w.UCI = -1, "" }, Disabled, 0},
+		{"off, before anything else", with(func(o *Options) { o.Mode = Off }), nil, func(w *Submission) { w.Level, w.UCI = -1, "" }, Disabled, 0},
 		{"not the holder", with(func(o *Options) { o.Mode = Holder }), nil, nil, NotAllowed, 0},
-		{"the holder", with(func(o *Options) { o.Mode = Holder }), nil, func(w *Wish) { w.Holds = true }, Created, 1},
+		{"the holder", with(func(o *Options) { o.Mode = Holder }), nil, func(w *Submission) { w.Holds = true }, Created, 1},
 		{"gated, nobody", with(func(o *Options) { o.Mode, o.Percent = Gated, 0 }), nil, nil, NotAllowed, 0},
 		{"gated, everybody", with(func(o *Options) { o.Mode, o.Percent = Gated, 100 }), nil, nil, Created, 1},
-		{"denied by the policy", usual, nil, func(w *Wish) { w.Level = -1 }, NotAllowed, 0},
-		{"denied before the move is read", usual, nil, func(w *Wish) { w.Level, w.UCI = -1, "!" }, NotAllowed, 0},
-		{"no move", usual, nil, func(w *Wish) { w.UCI = "" }, Invalid, 0},
-		{"too long", usual, nil, func(w *Wish) { w.UCI = "e2e4qq" }, Invalid, 0},
-		{"odd letters", usual, nil, func(w *Wish) { w.UCI = "e2-4" }, Invalid, 0},
-		{"illegal", usual, nil, func(w *Wish) { w.UCI = "e2e5" }, Invalid, 0},
-		{"a promotion of a piece", usual, nil, func(w *Wish) { w.UCI = "e2e4q" }, Invalid, 0},
-		{"of the other side", usual, nil, func(w *Wish) { w.UCI = "e7e5" }, Invalid, 0},
-		{"unknown parent", usual, nil, func(w *Wish) { w.Parent = 77 }, NotFound, 0},
-		{"unknown parent beside others", usual, full, func(w *Wish) { w.Parent = 77 }, NotFound, 0},
-		{"parent of another board", usual, full, func(w *Wish) { w.Board, w.Parent = 6, 1 }, NotFound, 0},
-		{"a child", usual, full, func(w *Wish) { w.Parent, w.UCI = 1, "e7e5" }, Created, 3},
-		{"a child that does not fit its parent", usual, full, func(w *Wish) { w.Parent, w.UCI = 1, "e2e4" }, Invalid, 0},
-		{"too deep", usual, full, func(w *Wish) { w.Parent, w.Level = 1, 0 }, NotAllowed, 0},
+		{"denied by the policy", usual, nil, func(w *Submission) { w.Level = -1 }, NotAllowed, 0},
+		{"denied before the move is read", usual, nil, func(w *Submission) { w.Level, w.UCI = -1, "!" }, NotAllowed, 0},
+		{"no move", usual, nil, func(w *Submission) { w.UCI = "" }, Invalid, 0},
+		{"too long", usual, nil, func(w *Submission) { w.UCI = "e2e4qq" }, Invalid, 0},
+		{"odd letters", usual, nil, func(w *Submission) { w.UCI = "e2-4" }, Invalid, 0},
+		{"illegal", usual, nil, func(w *Submission) { w.UCI = "e2e5" }, Invalid, 0},
+		{"a promotion of a piece", usual, nil, func(w *Submission) { w.UCI = "e2e4q" }, Invalid, 0},
+		{"of the other side", usual, nil, func(w *Submission) { w.UCI = "e7e5" }, Invalid, 0},
+		{"unknown parent", usual, nil, func(w *Submission) { w.Parent = 77 }, NotFound, 0},
+		{"unknown parent beside others", usual, full, func(w *Submission) { w.Parent = 77 }, NotFound, 0},
+		{"parent of another board", usual, full, func(w *Submission) { w.Board, w.Parent = 6, 1 }, NotFound, 0},
+		{"a child", usual, full, func(w *Submission) { w.Parent, w.UCI = 1, "e7e5" }, Created, 3},
+		{"a child that does not fit its parent", usual, full, func(w *Submission) { w.Parent, w.UCI = 1, "e2e4" }, Invalid, 0},
+		{"too deep", usual, full, func(w *Submission) { w.Parent, w.Level = 1, 0 }, NotAllowed, 0},
 		{"limit", with(func(o *Options) { o.MaxPending = 2 }), full, nil, Limit, 0},
-		{"limit, though it is a duplicate", with(func(o *Options) { o.MaxPending = 2 }), full, func(w *Wish) { w.Session = 1 }, Limit, 0},
-		{"the limit counts one parent", with(func(o *Options) { o.MaxPending = 2 }), full, func(w *Wish) { w.Parent, w.UCI = 1, "e7e5" }, Created, 3},
-		{"duplicate", usual, full, func(w *Wish) { w.Session, w.UCI = 2, "a2a3" }, Duplicate, 2},
-		{"duplicate, though it is illegal", usual, full, func(w *Wish) { w.Session, w.UCI = 2, "a2a6" }, Duplicate, 2},
-		{"two for each", with(func(o *Options) { o.MaxPerParent = 2 }), full, func(w *Wish) { w.Session, w.UCI = 2, "a2a3" }, Created, 3},
-		{"any number for each", with(func(o *Options) { o.MaxPerParent = 0 }), full, func(w *Wish) { w.Session, w.UCI = 2, "a2a3" }, Created, 3},
-		{"same move", usual, full, func(w *Wish) { w.UCI = "d2d4" }, DuplicateMove, 2},
-		{"same move, which he cannot know", usual, full, func(w *Wish) { w.UCI, w.Reads = "d2d4", false }, Created, 3},
-		{"same move, and who cares", with(func(o *Options) { o.OnePerMove = false }), full, func(w *Wish) { w.UCI = "d2d4" }, Created, 3},
-		{"under a wrong one", usual, func(r *rig) { full(r); r.play("d2d4") }, func(w *Wish) { w.Parent, w.UCI = 1, "e7e5" }, Invalid, 0},
-		{"under a right one", usual, func(r *rig) { full(r); r.play("d2d4") }, func(w *Wish) { w.Parent, w.UCI = 2, "e7e5" }, Created, 3},
+		{"limit, though it is a duplicate", with(func(o *Options) { o.MaxPending = 2 }), full, func(w *Submission) { w.Session = 1 }, Limit, 0},
+		{"the limit counts one parent", with(func(o *Options) { o.MaxPending = 2 }), full, func(w *Submission) { w.Parent, w.UCI = 1, "e7e5" }, Created, 3},
+		{"duplicate", usual, full, func(w *Submission) { w.Session, w.UCI = 2, "a2a3" }, Duplicate, 2},
+		{"duplicate, though it is illegal", usual, full, func(w *Submission) { w.Session, w.UCI = 2, "a2a6" }, Duplicate, 2},
+		{"two for each", with(func(o *Options) { o.MaxPerParent = 2 }), full, func(w *Submission) { w.Session, w.UCI = 2, "a2a3" }, Created, 3},
+		{"any number for each", with(func(o *Options) { o.MaxPerParent = 0 }), full, func(w *Submission) { w.Session, w.UCI = 2, "a2a3" }, Created, 3},
+		{"same move", usual, full, func(w *Submission) { w.UCI = "d2d4" }, DuplicateMove, 2},
+		{"same move, which he cannot know", usual, full, func(w *Submission) { w.UCI, w.Reads = "d2d4", false }, Created, 3},
+		{"same move, and who cares", with(func(o *Options) { o.OnePerMove = false }), full, func(w *Submission) { w.UCI = "d2d4" }, Created, 3},
+		{"under a wrong one", usual, func(r *rig) { full(r); r.play("d2d4") }, func(w *Submission) { w.Parent, w.UCI = 1, "e7e5" }, Invalid, 0},
+		{"under a right one", usual, func(r *rig) { full(r); r.play("d2d4") }, func(w *Submission) { w.Parent, w.UCI = 2, "e7e5" }, Created, 3},
 		{"under a right one, too late", usual, func(r *rig) {
 			full(r)
 			r.play("d2d4")
 			r.must(8, "e7e5", 2) // it keeps its parent
 			r.play("e7e5")
-		}, func(w *Wish) { w.Parent, w.UCI = 2, "d7d5" }, Invalid, 0},
+		}, func(w *Submission) { w.Parent, w.UCI = 2, "d7d5" }, Invalid, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, tc.opts)
 			if tc.prepare != nil {
 				tc.prepare(r)
 			}
-			w := r.wish(9, "g1f3", 0)
+			w := r.submission(9, "g1f3", 0)
 			if tc.change != nil {
 				tc.change(&w)
 			}
@@ -163,12 +163,12 @@ func TestVerdicts(t *testing.T) {
 			before := r.book.Len()
 			row, v := r.book.Submit(epoch, w, &r.kept)
 			if v != tc.want || row.ID != tc.row {
-				t.Errorf("got verdict %d with row %d, want %d with %d", v, row.ID, tc.want, tc.row)
+				t.Errorf("got status %d with row %d, want %d with %d", v, row.ID, tc.want, tc.row)
 			}
 			created := len(r.kept.lines) == 1 && r.book.Len() == before+1
 			refused := len(r.kept.lines) == 0 && r.book.Len() == before
 			if v == Created && !created || v != Created && !refused {
-				t.Errorf("verdict %d: kept %q, the book has %d after %d", v, r.kept.took(), r.book.Len(), before)
+				t.Errorf("status %d: kept %q, the book has %d after %d", v, r.kept.took(), r.book.Len(), before)
 			}
 		})
 	}
@@ -176,8 +176,8 @@ func TestVerdicts(t *testing.T) {
 
 func TestNoNumberIsLimit(t *testing.T) {
 	b := New(usual, func() (wamble.PredictionID, bool) { return 0, false }, [32]byte{})
-	_, v := b.Submit(epoch, Wish{Session: 1, Board: 1, On: chess.Start(), UCI: "e2e4"}, &kept{})
-	expect(t, "verdict", v, Limit)
+	_, v := b.Submit(epoch, Submission{Session: 1, Board: 1, On: chess.Start(), UCI: "e2e4"}, &kept{})
+	expect(t, "status", v, Limit)
 	expect(t, "predictions", b.Len(), 0)
 }
 
@@ -370,7 +370,7 @@ func crowd(t testing.TB, seed uint64, steps int) (*Book, *kept) {
 			b.Resolve(epoch, id, on[i].Ply(), m, nil, k)
 			continue
 		}
-		w := Wish{Session: wamble.SessionID(1 + rng.IntN(6)), Board: id, On: on[i], UCI: m.String(), Level: 4, Reads: true}
+		w := Submission{Session: wamble.SessionID(1 + rng.IntN(6)), Board: id, On: on[i], UCI: m.String(), Level: 4, Reads: true}
 		if rows := b.Read(nil, id, 9, 100); len(rows) > 0 && rng.IntN(2) == 0 {
 			w.Parent = rows[rng.IntN(len(rows))].ID
 			w.UCI = string([]byte{'a' + byte(rng.IntN(8)), '5' + byte(rng.IntN(4)), 'a' + byte(rng.IntN(8)), '4' + byte(rng.IntN(4))})
@@ -473,7 +473,7 @@ func BenchmarkResolve(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range n {
-					book.Submit(epoch, Wish{Session: wamble.SessionID(i + 1), Board: 1, On: chess.Start(), UCI: "e2e4"}, sink)
+					book.Submit(epoch, Submission{Session: wamble.SessionID(i + 1), Board: 1, On: chess.Start(), UCI: "e2e4"}, sink)
 				}
 				gains = book.Resolve(epoch, 1, 1, m, gains[:0], sink)
 			}

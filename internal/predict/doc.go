@@ -1,16 +1,16 @@
 // Package predict is the game beside the game: players predict the next moves
 // of boards, and are paid when they are right. It is a pure room: it is handed
-// the time, the numbers of new predictions and what a board looks like, and says
-// what is to be kept as intents.
+// the time, the numbers of new predictions and what a board looks like, and
+// returns what is to be stored as intents.
 //
 // Its nouns, and the files that bear their names:
 //
 //   - the Book is the predictions of all boards of a profile (book.go);
-//   - a tree is those of one board: a prediction stands at the root, or follows
+//   - a tree is the predictions of one board: each stands at the root, or follows
 //     another one, its parent (tree.go);
-//   - a Wish is what somebody wants to predict, a Verdict what became of it
-//     (submit.go);
-//   - Resolve holds a move against the predictions of its ply (resolve.go);
+//   - a Submission is what a player wants to predict, a SubmitStatus what became
+//     of it (submit.go);
+//   - Resolve compares a move with the predictions of its ply (resolve.go);
 //   - a Row is a prediction as readers see it, under a pseudonym (read.go).
 //
 // A prediction is about one ply of its board:
@@ -26,8 +26,8 @@
 //   - Every prediction is resolved once: by the move of its ply, by the end of
 //     its parent, or by the end of the game.
 //   - Every prediction was legal, if its ancestors come true.
-//   - A prediction is in memory while it is pending, while one that follows from
-//     it is, and until the next move after its own. So a tree has at most maxTree
+//   - A prediction is in memory while it is pending, while one that follows it is
+//     pending, and until the next move after its own. A tree has at most maxTree
 //     of them, and a book maxBook.
 //   - No reader learns the token of another player.
 package predict

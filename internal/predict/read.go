@@ -7,8 +7,8 @@ import (
 	"wamble"
 )
 
-// Row is a prediction as readers see it. Whose it is they learn from Pseudonym
-// alone.
+// Row is a prediction as readers see it, but for Session, in whose place they are
+// sent the Pseudonym.
 type Row struct {
 	ID, Parent wamble.PredictionID
 	Session    wamble.SessionID
@@ -18,7 +18,7 @@ type Row struct {
 	Points     float64
 }
 
-// row returns what stands in a place; nothing in none.
+// row returns the node at an index; the zero Row for none.
 func (t *tree) row(place int32) Row {
 	if place == none {
 		return Row{}
@@ -50,7 +50,7 @@ func (b *Book) Read(dst []Row, id wamble.BoardID, depth, limit int) []Row {
 }
 
 // Pseudonym is the name under which a reader knows an author: always the same
-// for the two of them, and of no use to anybody else.
+// for these two, and another for any other reader.
 func (b *Book) Pseudonym(reader, author wamble.SessionID) (name [16]byte) {
 	var text [32 + 8 + 8]byte
 	copy(text[:], b.key[:])

@@ -19,9 +19,9 @@ type Gain struct {
 // digits before the point.
 const mostPoints = 999_999
 
-// Resolve holds the move that was made as ply of a board against what was
-// predicted of it. It appends to dst what everybody gained, in the order in which
-// they predicted, and returns it.
+// Resolve compares the move that was made as ply of a board with its predictions.
+// It appends what each session gained to dst, in the order of the predictions, and
+// returns it.
 func (b *Book) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, dst []Gain, out intent.Intents) []Gain {
 	t := b.trees[id]
 	if t == nil {
@@ -35,25 +35,18 @@ func (b *Book) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, 
 		n := &t.nodes[i]
 		switch {
 		case n.status != wamble.Pending:
-		case t.lost(n):
-			b.settle(now, n, wamble.Expired, 0, out)
-			dst = append(dst, Gain{Session: n.session})
+		case t.lost(n) || int(n.ply) < ply: // the latter if its move was not told
+			dst = append(dst, b.settle(now, n, wamble.Expired, 0, out))
 		case int(n.ply) > ply:
-		case int(n.ply) < ply: // of a move that nobody told of
-			b.settle(now, n, wamble.Expired, 0, out)
-			dst = append(dst, Gain{Session: n.session})
 		case b.matches(n.uci, m):
-			points := b.reward(int(n.streak))
-			b.settle(now, n, wamble.Correct, points, out)
-			dst = append(dst, Gain{n.session, points})
+			dst = append(dst, b.settle(now, n, wamble.Correct, b.reward(int(n.streak)), out))
 			if t.next[n.session] >= 0 {
 				t.next[n.session] = n.streak + 1
 			}
 		default:
 			points := 0 - rounded(math.Abs(b.opts.Penalty)) // never −0
-			b.settle(now, n, wamble.Incorrect, points, out)
-			dst = append(dst, Gain{n.session, points})
-			t.next[n.session] = none // whatever else he has predicted
+			dst = append(dst, b.settle(now, n, wamble.Incorrect, points, out))
+			t.next[n.session] = none // whatever else the session predicted right
 		}
 	}
 	t.streaks, t.next = t.next, t.streaks
@@ -61,7 +54,7 @@ func (b *Book) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, 
 	return dst
 }
 
-// lost reports whether the parent of a node did not come true.
+// lost reports whether the parent of a node was wrong or has expired.
 func (t *tree) lost(n *node) bool {
 	if n.up == none {
 		return false
@@ -96,7 +89,7 @@ func rounded(points float64) float64 {
 }
 
 // Expire ends all predictions of a board whose game is over, and forgets them.
-// It appends to dst whose they were.
+// It appends the sessions of the pending ones to dst, without points.
 func (b *Book) Expire(now time.Time, id wamble.BoardID, dst []Gain, out intent.Intents) []Gain {
 	t := b.trees[id]
 	if t == nil {
@@ -104,8 +97,7 @@ func (b *Book) Expire(now time.Time, id wamble.BoardID, dst []Gain, out intent.I
 	}
 	for i := range t.nodes {
 		if n := &t.nodes[i]; n.status == wamble.Pending {
-			b.settle(now, n, wamble.Expired, 0, out)
-			dst = append(dst, Gain{Session: n.session})
+			dst = append(dst, b.settle(now, n, wamble.Expired, 0, out))
 		}
 	}
 	b.size -= len(t.nodes)

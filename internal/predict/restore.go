@@ -9,8 +9,8 @@ import (
 )
 
 // Restore takes a stored prediction in at the start of a profile, parents before
-// their children. Plies is how many moves its board has. What is pending but can
-// no longer come true is ended by an intent. It reports false for a prediction
+// their children. Plies is how many moves its board has. A pending prediction that
+// can no longer come true is ended by an intent. It reports false for a prediction
 // that is not in the book afterwards.
 func (b *Book) Restore(now time.Time, p *wamble.Prediction, plies int, out intent.Intents) bool {
 	t := b.treeOf(p.Board)
@@ -39,7 +39,7 @@ func (b *Book) Restore(now time.Time, p *wamble.Prediction, plies int, out inten
 		t.streaks = map[wamble.SessionID]int32{}
 	}
 	if n.status == wamble.Pending && n.up == none {
-		t.streaks[n.session] = n.streak // what he had when he made it
+		t.streaks[n.session] = n.streak
 	} else if n.status == wamble.Correct && p.Ply == plies {
 		t.streaks[n.session] = n.streak + 1
 	}

@@ -8,24 +8,24 @@ import (
 	"wamble/internal/intent"
 )
 
-// Verdict is what became of a wish. The numbers travel in
+// SubmitStatus is what became of a submission. The numbers travel in
 // prediction.submit_status.
-type Verdict uint8
+type SubmitStatus uint8
 
-// The closed list of verdicts.
+// The closed list of statuses.
 const (
-	Created       Verdict = iota + 1
-	Duplicate             // he has predicted here already
-	DuplicateMove         // somebody else has predicted the same
-	Invalid               // no move, not a legal one, or too late for it
-	Limit                 // there are too many
+	Created       SubmitStatus = iota + 1
+	Duplicate                  // the player has predicted here already
+	DuplicateMove              // another player has predicted the same move
+	Invalid                    // no move, not a legal one, or too late for it
+	Limit                      // there are too many predictions
 	NotAllowed
-	NotFound // the parent
+	NotFound // there is no such parent
 	Disabled
 )
 
-// Wish is what a player wants to predict.
-type Wish struct {
+// Submission is what a player wants to predict.
+type Submission struct {
 	Session wamble.SessionID
 	Token   wamble.Token
 	Board   wamble.BoardID
@@ -36,14 +36,14 @@ type Wish struct {
 	// Level is how deep the policy lets him predict: 0 the next move alone;
 	// negative not at all.
 	Level int
-	// Reads says that he may read the tree: only then he can know that somebody
-	// else predicts the same.
+	// Reads says that he may read the tree: only then he may learn that another
+	// player predicts the same.
 	Reads bool
 }
 
 // Submit takes a prediction, or says why not. The row is the new prediction, or
-// the one that is in the way of a duplicate.
-func (b *Book) Submit(now time.Time, w Wish, out intent.Intents) (Row, Verdict) {
+// the one that it duplicates.
+func (b *Book) Submit(now time.Time, w Submission, out intent.Intents) (Row, SubmitStatus) {
 	switch {
 	case !b.Open():
 		return Row{}, Disabled
@@ -69,8 +69,8 @@ func (b *Book) Submit(now time.Time, w Wish, out intent.Intents) (Row, Verdict) 
 		}
 	}
 	if t != nil {
-		if place, v := b.crowded(t, &n, w.Reads); v != 0 {
-			return t.row(place), v
+		if place, status := b.conflict(t, &n, w.Reads); status != 0 {
+			return t.row(place), status
 		}
 	}
 	switch {
@@ -95,9 +95,9 @@ func isMove(text string) bool {
 	return true
 }
 
-// crowded looks at the open predictions beside a new one, and returns the
-// verdict if they are in its way, with the place of the one that is.
-func (b *Book) crowded(t *tree, n *node, reads bool) (place int32, v Verdict) {
+// conflict returns why the open predictions under the same parent do not allow n,
+// and the index of the one that n duplicates, or none. The status is 0 if they do.
+func (b *Book) conflict(t *tree, n *node, reads bool) (place int32, status SubmitStatus) {
 	open, own, first, same := 0, 0, int32(none), int32(none)
 	for i := range t.nodes {
 		o := &t.nodes[i]
@@ -138,7 +138,7 @@ func (t *tree) allows(n *node, on chess.Position) bool {
 }
 
 // add writes a prediction into the book.
-func (b *Book) add(now time.Time, w Wish, n node, out intent.Intents) (Row, Verdict) {
+func (b *Book) add(now time.Time, w Submission, n node, out intent.Intents) (Row, SubmitStatus) {
 	id, ok := b.newID()
 	if !ok {
 		return Row{}, Limit

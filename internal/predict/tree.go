@@ -12,25 +12,24 @@ import (
 type node struct {
 	id      wamble.PredictionID
 	session wamble.SessionID
-	up      int32 // its parent's place in the tree, or none
-	ply     int32 // that it predicts
-	streak  int32 // of its session when it was made
+	up      int32 // its parent's index in the tree, or none
+	ply     int32 // which it predicts
+	streak  int32 // of its session when the prediction was made
 	depth   uint8
 	status  wamble.PredictionStatus
-	keep    bool // it was resolved just now
+	keep    bool // resolved by the last move
 	points  float64
 	uci     string
 }
 
-// none is the place of no node.
+// none is the index of no node.
 const none = -1
 
 // tree is the predictions of one board. A parent stands before its children.
 type tree struct {
 	nodes []node
-	// streaks are the right predictions in a row of sessions, up to the last
-	// move; 0 or less is none. next is the map of the move before, to be used
-	// again.
+	// streaks are how many predictions in a row were right up to the last move,
+	// by session; 0 or less is none. next is a second map, for Resolve to reuse.
 	streaks, next map[wamble.SessionID]int32
 }
 
@@ -43,7 +42,7 @@ func (b *Book) treeOf(id wamble.BoardID) *tree {
 	return t
 }
 
-// find returns the place of a prediction, or none.
+// find returns the index of a prediction, or none.
 func (t *tree) find(id wamble.PredictionID) int32 {
 	if t != nil {
 		for i := range t.nodes {
@@ -71,9 +70,9 @@ func (t *tree) streak(s wamble.SessionID) int32 {
 	return max(t.streaks[s], 0)
 }
 
-// after returns the position before a child of the node in place up: the board,
-// and what its pending ancestors say. It reports false when those do not fit the
-// board.
+// after returns the position in which a child of the node up predicts a move: that
+// of the board, after the moves of the pending ancestors. It reports false when
+// those moves are not legal on the board.
 func (t *tree) after(up int32, on chess.Position) (chess.Position, bool) {
 	var chain [maxDepth + 1]int32
 	n := 0
@@ -91,8 +90,8 @@ func (t *tree) after(up int32, on chess.Position) (chess.Position, bool) {
 	return on, true
 }
 
-// prune forgets what is neither pending, nor needed by what is, nor resolved
-// just now: readers see that until the next move.
+// prune forgets the predictions that are neither pending, nor an ancestor of a
+// pending one, nor resolved by the last move: those readers see until the next.
 func (b *Book) prune(id wamble.BoardID, t *tree) {
 	for i := len(t.nodes) - 1; i >= 0; i-- {
 		n := &t.nodes[i]
@@ -101,20 +100,20 @@ func (b *Book) prune(id wamble.BoardID, t *tree) {
 			t.nodes[n.up].keep = true
 		}
 	}
-	b.places = b.places[:0]
+	b.moved = b.moved[:0]
 	kept := t.nodes[:0]
 	for i := range t.nodes {
 		n := t.nodes[i]
-		place := int32(none)
+		index := int32(none)
 		if n.keep {
-			place = int32(len(kept))
+			index = int32(len(kept))
 			if n.up != none {
-				n.up = b.places[n.up]
+				n.up = b.moved[n.up]
 			}
 			n.keep = false
 			kept = append(kept, n)
 		}
-		b.places = append(b.places, place)
+		b.moved = append(b.moved, index)
 	}
 	b.size -= len(t.nodes) - len(kept)
 	clear(t.nodes[len(kept):])
@@ -134,9 +133,10 @@ func (t *tree) running() bool {
 	return false
 }
 
-// settle resolves a node, and says so.
-func (b *Book) settle(now time.Time, n *node, status wamble.PredictionStatus, points float64, out intent.Intents) {
+// settle resolves a node, and adds the intent.
+func (b *Book) settle(now time.Time, n *node, status wamble.PredictionStatus, points float64, out intent.Intents) Gain {
 	n.status, n.points, n.keep = status, points, true
 	b.intents.resolve = intent.ResolvePrediction{ID: n.id, Session: n.session, Status: status, Points: points, At: now}
 	out.Add(&b.intents.resolve)
+	return Gain{n.session, points}
 }

@@ -56,7 +56,7 @@ func (p *Profile) predict(r *request, _ *Output) verdict {
 		return done
 	}
 	reads := p.mayReadPredictions(s, 0) >= 0
-	row, v := p.audience.book.Submit(p.clock.now, predict.Wish{
+	row, v := p.audience.book.Submit(p.clock.now, predict.Submission{
 		Session: s.ID(), Token: s.Token(), Board: b.ID(), On: b.Position(), Holds: b.Holder() == s.ID(),
 		UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredict(s, b), Reads: reads,
 	}, &p.draft)
@@ -70,7 +70,7 @@ func (p *Profile) predict(r *request, _ *Output) verdict {
 }
 
 // answerSubmit answers with the verdict and the row, if there is one.
-func (p *Profile) answerSubmit(r *request, v predict.Verdict, row predict.Row) {
+func (p *Profile) answerSubmit(r *request, v predict.SubmitStatus, row predict.Row) {
 	data := p.audience.data[:0]
 	if row.ID != 0 {
 		data = append(data, p.rowFor(r.session, &row))

@@ -8,15 +8,15 @@ import (
 // spectate lets a session watch all boards, or one.
 func (p *Profile) spectate(r *request, _ *Output) verdict {
 	p.openHall()
-	wish := spectate.Wish{Board: r.h.Board}
+	request := spectate.Request{Board: r.h.Board}
 	switch r.h.Flags & (wire.FlagFilterChess960 | wire.FlagFilterStandard) {
 	case wire.FlagFilterChess960:
-		wish.Only = spectate.Chess960Boards
+		request.Filter = spectate.Chess960Boards
 	case wire.FlagFilterStandard:
-		wish.Only = spectate.StandardBoards
+		request.Filter = spectate.StandardBoards
 	}
 	reply := func(packet []byte) { p.link.Reply(r.id, packet) }
-	if err := p.audience.hall.Watch(p.clock.now, p.guest(r.session), wish, reply); err != nil {
+	if err := p.audience.hall.Watch(p.clock.now, p.guest(r.session), request, reply); err != nil {
 		p.deny(r, deniedOf(err))
 	}
 	return done

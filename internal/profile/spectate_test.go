@@ -29,8 +29,8 @@ const (
 // TestSpectate: each answer and each refusal, through packets. Players one and
 // two hold boards 1 and 2, and two asks.
 func TestSpectate(t *testing.T) {
-	const withAdmins = "(def max-spectators 1) (def admin-trust-level 3)"
-	trusted := func(r *rig, two wamble.Token) { r.p.sessions.Find(two).SetTrust(3) }
+	const trusted = ` (policy-allow "*" "trust.tier" "*" 3)`
+	const withAdmins = "(def max-spectators 1) (def admin-trust-level 3)" + trusted
 	for _, tc := range []struct {
 		name, conf string
 		prepare    func(r *rig, one, two wamble.Token)
@@ -53,7 +53,7 @@ func TestSpectate(t *testing.T) {
 			"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys, "SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
 		{"visibility", "(def spectator-visibility 1)", nil, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) },
 			[]string{"ACK 9", `ERROR 1002 ""`}},
-		{"visible", "(def spectator-visibility 3)", func(r *rig, _, two wamble.Token) { trusted(r, two) },
+		{"visible", "(def spectator-visibility 3)" + trusted, nil,
 			func(t wamble.Token) []byte { return watchPacket(t, 2, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 2 " + focusKeys}},
 		{"busy", "(def max-client-sessions 2)", func(r *rig, one, _ wamble.Token) {
 			r.ask(one, watchPacket(one, 0, 8, 0))
@@ -63,14 +63,10 @@ func TestSpectate(t *testing.T) {
 		}, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) }, []string{"ACK 9", `ERROR 1003 ""`}},
 		{"full", "(def max-spectators 1)", func(r *rig, one, _ wamble.Token) { r.ask(one, watchPacket(one, 0, 8, 0)) },
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", `ERROR 1004 ""`}},
-		{"full, but for an admin", withAdmins, func(r *rig, one, two wamble.Token) {
-			r.ask(one, watchPacket(one, 0, 8, 0))
-			trusted(r, two)
-		}, func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
-		{"full, for an admin's summary, too", withAdmins, func(r *rig, one, two wamble.Token) {
-			r.ask(one, watchPacket(one, 0, 8, 0))
-			trusted(r, two)
-		}, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) }, []string{"ACK 9", `ERROR 1004 ""`}},
+		{"full, but for an admin", withAdmins, func(r *rig, one, _ wamble.Token) { r.ask(one, watchPacket(one, 0, 8, 0)) },
+			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
+		{"full, for an admin's summary, too", withAdmins, func(r *rig, one, _ wamble.Token) { r.ask(one, watchPacket(one, 0, 8, 0)) },
+			func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) }, []string{"ACK 9", `ERROR 1004 ""`}},
 		{"no focus", "(def spectator-max-focus-per-session 0)", nil, func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) },
 			[]string{"ACK 9", `ERROR 1001 ""`}},
 		{"no such board", "", nil, func(t wamble.Token) []byte { return watchPacket(t, 99, 9, 0) }, []string{"ACK 9", `ERROR 1005 ""`}},

@@ -48,7 +48,7 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Random is a source of chance that begins with Seed.
+// Random is a random source that begins with Seed.
 func Random(t testing.TB) *rand.Rand {
 	t.Helper()
 	return rand.New(rand.NewPCG(Seed(t), 0))

@@ -47,8 +47,8 @@ var (
 	errGone   = &problem{http.StatusGone, "the feed no longer has what follows this cursor: begin again without it"}
 )
 
-// problemOf says what an error is to a reader. What went wrong inside stays
-// inside.
+// problemOf says what an error is to a reader: an unexpected one is only "internal
+// error".
 func problemOf(err error) *problem {
 	var p *problem
 	var denied *wamble.Denied
@@ -82,7 +82,7 @@ func inJSON(v any, good time.Duration) (*answer, error) {
 	return &answer{kind: jsonType, body: append(body, '\n'), good: good}, nil
 }
 
-// write sends an answer, or that it is still the one the reader has.
+// write sends an answer, or 304 if the reader has it already.
 func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	h := head(w, a.kind)
 	control := "no-store"

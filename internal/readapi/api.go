@@ -56,19 +56,18 @@ type Options struct {
 // API answers the read routes of one profile. It may be used by several
 // goroutines.
 type API struct {
-	o     Options
-	mux   *http.ServeMux
-	door  *door
-	shelf *shelf
-	pace  pace
-	// permits is what readers may do.
-	permits permits
-	waits   chan struct{} // places for readers who wait for the feed
+	o        Options
+	mux      *http.ServeMux
+	limiter  *limiter
+	cache    *cache
+	moveRate moveRate
+	permits  permits
+	waits    chan struct{} // a semaphore of readers who wait for the feed
 }
 
 const (
-	askTime   = 5 * time.Second // for one look into the store
-	maxAsks   = 16              // looks at once
+	askTime   = 5 * time.Second // for one question to the store
+	maxAsks   = 16              // questions at once
 	maxWaits  = 64              // readers who wait for the feed
 	perSecond = 20              // requests of one host
 )
@@ -76,7 +75,7 @@ const (
 // New returns the routes of a profile, to be mounted at /api/.
 func New(o Options) *API {
 	a := &API{
-		o: o, mux: http.NewServeMux(), door: newDoor(o.Now, perSecond), shelf: newShelf(o.Now, maxAsks),
+		o: o, mux: http.NewServeMux(), limiter: newLimiter(o.Now, perSecond), cache: newCache(o.Now, maxAsks),
 		waits: make(chan struct{}, maxWaits),
 	}
 	for i := range routes {
@@ -94,7 +93,7 @@ type reader struct {
 	Who
 }
 
-// mount lets a row answer.
+// mount adds the handler of a row.
 func (a *API) mount(row *route) {
 	a.mux.HandleFunc(row.path, func(w http.ResponseWriter, r *http.Request) {
 		got, err := a.answer(row, r)
@@ -106,11 +105,11 @@ func (a *API) mount(row *route) {
 	})
 }
 
-// answer asks everything that comes before a handler, and then the handler.
+// answer checks rate, method, token and rights, and then calls the handler.
 func (a *API) answer(row *route, r *http.Request) (*answer, error) {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	switch {
-	case err != nil || !a.door.admit(from.Addr()):
+	case err != nil || !a.limiter.admit(from.Addr()):
 		return nil, errOften
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return nil, errMethod

@@ -8,19 +8,19 @@
 //   - a route is one row: its path, the rights it needs, who answers (routes.go);
 //   - an answer is a body and how long it is good, a problem is a refusal
 //     (answer.go);
-//   - the shelf keeps answers while they are good, and lets one ask where many
-//     wonder (shelf.go);
-//   - the door counts what each host asks (door.go), a permit is what somebody
-//     may do (permit.go);
+//   - the cache keeps answers while they are good; of many who want the same one,
+//     one asks the store (singleflight, cache.go);
+//   - the limiter bounds the requests of each host (limit.go), a permit is what
+//     somebody may do (permit.go);
 //   - the handlers stand in board.go, player.go, leaderboard.go, live.go, feed.go.
 //
 // The way of a request:
 //
-//	door (429) ──▶ token (400) ──▶ rights (403) ──▶ shelf ──▶ store
-//	                                                  │
-//	                                                  └──▶ answer, or 304
+//	limiter (429) ──▶ token (400) ──▶ rights (403) ──▶ cache ──▶ store
+//	                                                     │
+//	                                                     └──▶ answer, or 304
 //
 // Invariants: every answer, list, cache and queue has a bound; what the policy
-// denies is decided before anything is read; one reader's own row is never on
-// another's shelf; no token is in an answer or a log.
+// denies is decided before anything is read; one reader's own row is never given
+// to another; no token is in an answer or a log.
 package readapi

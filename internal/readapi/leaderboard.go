@@ -50,7 +50,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 		return nil, err
 	}
 	key := fmt.Sprintf("ranks %s %d %d %s", by, limit, offset, r.Token)
-	return a.shelf.get(key, func(ctx context.Context) (*answer, error) {
+	return a.cache.get(key, func(ctx context.Context) (*answer, error) {
 		q := wamble.LeaderboardQuery{ByRating: by == "rating", Offset: offset, Limit: limit}
 		if !r.Token.IsZero() {
 			s, err := a.o.Store.Session(ctx, r.Token)

@@ -18,7 +18,7 @@ type Counts struct {
 	Games    uint64               // that ended since then
 }
 
-// Live is the JSON of them.
+// Live is the JSON of Counts.
 type Live struct {
 	Profile  string    `json:"profile"`
 	At       time.Time `json:"at"`
@@ -43,7 +43,7 @@ type Boards struct {
 const liveGood = time.Second
 
 func (a *API) live(r reader) (*answer, error) {
-	return a.shelf.get("live", func(ctx context.Context) (*answer, error) {
+	return a.cache.get("live", func(ctx context.Context) (*answer, error) {
 		c, err := a.o.Counts(ctx)
 		if err != nil {
 			return nil, err
@@ -53,21 +53,21 @@ func (a *API) live(r reader) (*answer, error) {
 		b.Total = b.Active + b.Reserved + b.Dormant
 		return inJSON(Live{
 			Profile: a.o.Profile, At: now.Truncate(time.Millisecond), Players: c.Players, Sessions: c.Sessions, Watchers: c.Watchers,
-			Boards: b, Moves: c.Moves, MovesPerSecond: a.pace.since(now, c.Moves), Games: c.Games,
+			Boards: b, Moves: c.Moves, MovesPerSecond: a.moveRate.since(now, c.Moves), Games: c.Games,
 		}, liveGood)
 	})
 }
 
-// pace knows how many moves there were when somebody last looked.
-type pace struct {
+// moveRate keeps how many moves there were at the last request.
+type moveRate struct {
 	mu    sync.Mutex
 	at    time.Time
 	moves uint64
 }
 
-// since returns the moves per second since the last look, nil if that is too
-// long ago, or the profile began anew meanwhile.
-func (p *pace) since(now time.Time, moves uint64) *float64 {
+// since returns the moves per second since the last request, nil if that is more
+// than a minute ago, or the profile began anew meanwhile.
+func (p *moveRate) since(now time.Time, moves uint64) *float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	span, made := now.Sub(p.at), float64(moves)-float64(p.moves)

@@ -10,11 +10,11 @@ import (
 	"wamble"
 )
 
-// permits remembers for a moment what somebody may do, so that a reader who asks
+// permits caches for permitGood what somebody may do, so that a reader who asks
 // often does not ask the profile each time.
 type permits struct {
 	mu   sync.Mutex
-	kept map[permit]verdict
+	kept map[permit]decision
 }
 
 // permit is who wants what: the first right names the others.
@@ -25,7 +25,7 @@ type permit struct {
 	right Right
 }
 
-type verdict struct {
+type decision struct {
 	denied *wamble.Denied // nil: admitted
 	until  time.Time
 }
@@ -35,7 +35,7 @@ const (
 	maxPermits = 4096
 )
 
-// admit asks whether somebody has some rights, or remembers it.
+// admit fails unless somebody has these rights, which are asked for or cached.
 func (a *API) admit(ctx context.Context, who Who, rights []Right) error {
 	key := permit{token: who.Token, from: who.From, right: rights[0]}
 	if who.About != nil {
@@ -51,7 +51,7 @@ func (a *API) admit(ctx context.Context, who Who, rights []Right) error {
 		if err != nil && !errors.As(err, &denied) {
 			return err
 		}
-		v = verdict{denied, now.Add(permitGood)}
+		v = decision{denied, now.Add(permitGood)}
 		a.permits.keep(key, v)
 	}
 	if v.denied != nil {
@@ -60,11 +60,11 @@ func (a *API) admit(ctx context.Context, who Who, rights []Right) error {
 	return nil
 }
 
-func (p *permits) keep(key permit, v verdict) {
+func (p *permits) keep(key permit, v decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.kept == nil || len(p.kept) >= maxPermits {
-		p.kept = map[permit]verdict{}
+		p.kept = map[permit]decision{}
 	}
 	p.kept[key] = v
 }

@@ -80,7 +80,7 @@ func (a *API) player(r reader) (*answer, error) {
 // aboutPlayer is an answer about a player, if the reader may have it: that may
 // depend on who the player is.
 func (a *API) aboutPlayer(r reader, key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
-	got, err := a.shelf.get(key, ask)
+	got, err := a.cache.get(key, ask)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ var pgnResult = map[wamble.Result]chess.Result{
 	wamble.WhiteWins: chess.WhiteWins, wamble.BlackWins: chess.BlackWins, wamble.Draw: chess.Draw,
 }
 
-// crowd says who played a side: nobody alone, as a rule.
+// crowd names the player of a side, or says how many played it.
 func crowd(moves []wamble.Move, parity int) string {
 	seen := map[wamble.SessionID]bool{}
 	only := ""

@@ -32,7 +32,7 @@ type adminDoor struct {
 	configured string // admin-listen
 	listener   *net.TCPListener
 	web        *http.Server
-	porter     *transport.Porter // between them
+	porter     *transport.Pauser // between them
 	token      [sha256.Size]byte // of the token
 }
 
@@ -86,7 +86,7 @@ func (d *adminDoor) furnish(s *Server, token string) {
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // mistakes of far ends
 	}
-	d.porter = transport.NewPorter(d.listener, d.web)
+	d.porter = transport.NewPauser(d.listener, d.web)
 }
 
 // local refuses requests whose Host is a name that somebody else may have pointed

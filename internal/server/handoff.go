@@ -223,11 +223,11 @@ func (s *Server) hush(ctx context.Context, l *leaving) error {
 	l.talks = s.control.Hush(ctx, others)
 	var admin sync.WaitGroup
 	if door := s.adminDoor(); door != nil {
-		admin.Go(func() { door.porter.Hush(ctx, l.asked) })
+		admin.Go(func() { door.porter.Pause(ctx, l.asked) })
 	}
 	s.everyProfile(func(k *keeper) error {
 		k.help.games.stick(true)
-		k.port.Load().Hush(ctx)
+		k.port.Load().Pause(ctx)
 		return nil
 	})
 	admin.Wait()
@@ -276,7 +276,7 @@ func (s *Server) writeStates(ctx context.Context, l *leaving) error {
 		told := make(chan struct{})
 		go func() {
 			defer close(told)
-			k.port.Load().Farewell(goodbye, transport.CloseGoingAway) // whoever does not hear it finds out
+			k.port.Load().CloseConns(goodbye, transport.CloseGoingAway) // whoever does not hear it finds out
 		}()
 		life := k.loop.Load().life
 		life.record.flush()

@@ -1,19 +1,19 @@
 // Package session is who plays: sessions by their tokens, the identities behind
-// them, and how one proves to have one. It is a pure room: it is handed the
-// time, the numbers of rows and its entropy, and says what is to be kept as
+// them, and how a player proves to have one. It is a pure room: it is handed the
+// time, the numbers of rows and its entropy, and returns what is to be stored as
 // intents.
 //
 // Its nouns, and the files that bear their names:
 //
 //   - a Session is the stay of one player in memory, named by its token;
-//   - the Table is all of them, and the four rolls in which they stand;
-//   - a hello makes a new session, admit takes one in from the store;
+//   - the Table is all sessions, in four lists;
+//   - a hello makes a new session, Admit and Restore take one in from the store;
 //   - hosts count the new sessions of an address;
 //   - an Identity is a key with what all its sessions have won together;
 //   - a challenge is what a player signs to prove that a key is his, and
 //     VerifyLogin the proof (challenge.go, login.go).
 //
-// Who is in which roll:
+// Who is in which list:
 //
 //	         Hello                 Heard
 //	nobody ────────▶ fresh ─────────────────▶ live ◀──────── Heard ───┐
@@ -31,10 +31,10 @@
 //   - A session leaves memory only after the store has applied the last intent
 //     that concerned it, so what is read again is what was written. The one
 //     exception is a session that is over: its token is refused from then on.
-//   - Nobody comes in while fresh and live ones are MaxPlayers, or departing
-//     ones are; idle ones hold a board each. Who is idle or departing is known,
-//     and never refused when he comes back.
-//   - All rolls but departing are in the order of the last sign of life.
+//   - Nobody comes in while MaxPlayers sessions are fresh or live, or MaxPlayers
+//     are departing; idle ones hold a board each. A player whose session is idle
+//     or departing is never refused when he comes back.
+//   - All lists but departing are in the order of the last sign of life.
 //   - A token is never zero, and never given out twice.
 //   - Time never goes back: an earlier now counts as the latest one seen.
 package session

@@ -30,7 +30,7 @@ func TestErase(t *testing.T) {
 	if got, want := said, []string{"ERASE_PLAYER"}; !slices.Equal(got, want) {
 		t.Errorf("said %v, want %v", got, want)
 	}
-	if a.Identity() != nil || b.Identity() != nil || other.Identity() == nil || a.Own().Score != 3 {
+	if a.Identity() != nil || b.Identity() != nil || other.Identity() == nil || a.own.Score != 3 {
 		t.Error("the sessions are not as they should be")
 	}
 	if r.Identity(key) != nil || len(r.Of(key)) != 0 || !r.Erasing(key) {

@@ -136,7 +136,7 @@ func TestTokens(t *testing.T) {
 		{"none left", nil, wamble.Token{}, io.EOF},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := DefaultOptions()
+			o := defaultOptions()
 			o.TokenAttempts = 4
 			tb := New(o, numbers(), io.MultiReader(bytes.NewReader(known), bytes.NewReader(tc.entropy)))
 			if _, _, err := tb.Hello(epoch, peer("192.0.2.1:1"), 1, nil, silence{}); err != nil {
@@ -154,7 +154,7 @@ func TestTokens(t *testing.T) {
 func TestNoNumberForASession(t *testing.T) {
 	ids := numbers()
 	ids.Session = func() (wamble.SessionID, bool) { return 0, false }
-	tb := New(DefaultOptions(), ids, chance(1))
+	tb := New(defaultOptions(), ids, entropy(1))
 	if _, _, err := tb.Hello(epoch, peer("192.0.2.1:1"), 1, nil, silence{}); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v", err)
 	}
@@ -203,7 +203,7 @@ func TestMaxPlayers(t *testing.T) {
 				return
 			}
 			if err != nil || r.ByID(tc.evicted) != nil || r.Present() != 3 || s == nil {
-				t.Errorf("%v; %d is %s", err, tc.evicted, r.rollOf(tc.evicted))
+				t.Errorf("%v; %d is %s", err, tc.evicted, r.listOf(tc.evicted))
 			}
 			check(t, r.Table)
 		})
@@ -255,7 +255,7 @@ func TestAdmit(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if s.ID() != 50 || r.Find(token) != s || s.Trust() != 3 || s.Own().Games != 4 || s.Fresh() || !s.Created().Equal(in.Created) {
+			if s.ID() != 50 || r.Find(token) != s || s.Trust() != 3 || s.own.Games != 4 || s.Fresh() || !timeOf(s.times.created).Equal(in.Created) {
 				t.Errorf("%+v", s)
 			}
 			if again, err := r.Admit(r.now, &in, nil, r.holds); again != s || err != nil {

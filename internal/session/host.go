@@ -8,20 +8,18 @@ import (
 	"wamble/internal/lru"
 )
 
-// hosts counts what each host has done lately: an IPv4 address, or a /64 of
-// IPv6, which one machine usually has to itself.
+// hosts counts what each host (see wamble.HostOf) has done lately.
 type hosts struct {
 	sessions *lru.Table[netip.Prefix, bucket]     // new ones
 	logins   *lru.Table[netip.Prefix, bucket]     // attempts
 	keys     *lru.Table[wamble.PublicKey, bucket] // attempts with a key, from wherever
 }
 
-// maxHosts is how many are remembered; of more, the ones that were longest quiet
-// are forgotten.
+// maxHosts is the size of each LRU.
 const maxHosts = 1 << 14
 
-// bucket holds what was used of an allowance, which comes back evenly over a
-// minute.
+// bucket is a token bucket that counts what was used: it comes back evenly, the
+// whole allowance in a minute.
 type bucket struct {
 	used float64
 	at   int64
@@ -37,14 +35,14 @@ func newHosts() hosts {
 	}
 }
 
-// admit counts one more session of a host, and reports whether that is within
-// its allowance per minute; 0 is no bound.
+// admit counts one more session of a host, and reports whether it is within the
+// allowance per minute; 0 is no bound.
 func (h *hosts) admit(now int64, ip netip.Addr, allowance int) bool {
 	if allowance <= 0 {
 		return true
 	}
-	network, ok := networkOf(ip)
-	return ok && h.sessions.Use(network).take(now, allowance)
+	host := wamble.HostOf(ip)
+	return host.IsValid() && h.sessions.Use(host).take(now, allowance)
 }
 
 // MayLogin counts one more attempt to log in, and reports whether it is within
@@ -54,22 +52,11 @@ func (t *Table) MayLogin(now time.Time, ip netip.Addr, key wamble.PublicKey) boo
 	if t.opts.Logins <= 0 {
 		return true
 	}
-	network, ok := networkOf(ip)
-	return ok && t.hosts.logins.Use(network).take(at, t.opts.Logins) && t.hosts.keys.Use(key).take(at, t.opts.Logins)
+	host := wamble.HostOf(ip)
+	return host.IsValid() && t.hosts.logins.Use(host).take(at, t.opts.Logins) && t.hosts.keys.Use(key).take(at, t.opts.Logins)
 }
 
-// networkOf is the host of an address.
-func networkOf(ip netip.Addr) (netip.Prefix, bool) {
-	ip = ip.Unmap().WithZone("")
-	bits := 64
-	if ip.Is4() {
-		bits = 32
-	}
-	network, err := ip.Prefix(bits)
-	return network, err == nil && ip.IsValid()
-}
-
-// take uses one of an allowance, if it is left.
+// take uses one of the allowance, if one is left.
 func (b *bucket) take(now int64, allowance int) bool {
 	back := float64(now-b.at) / minute * float64(allowance)
 	b.used, b.at = max(0, b.used-back), now

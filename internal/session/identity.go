@@ -37,7 +37,7 @@ func (i *Identity) Handle() string { return i.handle }
 // Stats returns the counters of all its sessions, and the rating.
 func (i *Identity) Stats() wamble.Stats { return i.stats }
 
-// count adds the counters of by, n times, to those of to; not the rating.
+// count adds the counters of by, n times, to those of to, but not the rating.
 func count(to *wamble.Stats, by wamble.Stats, n float64) {
 	to.Score += n * by.Score
 	to.PredictionScore += n * by.PredictionScore
@@ -49,10 +49,9 @@ func count(to *wamble.Stats, by wamble.Stats, n float64) {
 // the store for it before Link.
 func (t *Table) Identity(key wamble.PublicKey) *Identity { return t.identities[key] }
 
-// Link makes a session that of a key, which it has proven (Prove). Stored is
-// what the store has of the key, nil if it has nothing: then the player is made
-// here. An identity that is in memory goes before what is stored. Error:
-// ErrNoID.
+// Link makes a session that of a key, which Prove has accepted. Stored is what
+// the store has of the key, nil if it has nothing: then a new player is made. An
+// identity that is in memory goes before what is stored. Error: ErrNoID.
 func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wamble.Player, out intent.Intents) error {
 	at := t.tick(now)
 	i := t.identities[key]
@@ -73,9 +72,9 @@ func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wa
 		i = &Identity{id: id, key: key, handle: handle}
 		i.stats.Rating = t.opts.DefaultRating
 	}
-	t.untie(s)
+	t.detach(s)
 	count(&i.stats, s.own, 1)
-	t.tie(s, i)
+	t.attach(s, i)
 	t.intents.link = intent.LinkSession{
 		Session: s.id, Key: key, Player: i.id, Handle: i.handle, Rating: i.stats.Rating, At: timeOf(at),
 	}
@@ -83,46 +82,47 @@ func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wa
 	return nil
 }
 
-// tie makes s a session of i.
-func (t *Table) tie(s *Session, i *Identity) {
+// attach makes s a session of i.
+func (t *Table) attach(s *Session, i *Identity) {
 	s.identity = i
 	i.sessions++
 	t.identities[i.key] = i
 }
 
-// untie takes a session from its identity, with what it has won.
-func (t *Table) untie(s *Session) {
+// detach takes a session from its identity, with what it has won.
+func (t *Table) detach(s *Session) {
 	i := s.identity
 	if i == nil {
 		return
 	}
 	s.identity = nil
 	count(&i.stats, s.own, -1)
-	t.unuse(i, t.newest+1) // the message that says so is still to be written
+	t.dropSession(i, t.newest+1) // the journal message of this change is still to be written
 }
 
-// unuse says that i has a session less in memory. Without any it is forgotten
-// when the store has applied message seq.
-func (t *Table) unuse(i *Identity, seq uint64) {
+// dropSession says that i has a session less in memory. Without any, i is
+// forgotten when the store has applied message seq.
+func (t *Table) dropSession(i *Identity, seq uint64) {
 	i.sessions--
 	i.seq = max(i.seq, seq)
 	if i.sessions == 0 {
-		t.fading = append(t.fading, faded{i, i.seq})
+		t.unused = append(t.unused, unusedIdentity{i, i.seq})
 	}
 }
 
-// faded is an identity that nobody used when message seq was written.
-type faded struct {
+// unusedIdentity is an identity that had no session when message seq was written.
+type unusedIdentity struct {
 	identity *Identity
 	seq      uint64
 }
 
-// fade forgets identities that nobody uses any more.
-func (t *Table) fade() {
-	for len(t.fading) > 0 && t.fading[0].seq <= t.applied {
-		i := t.fading[0].identity
-		t.fading[0] = faded{}
-		t.fading = t.fading[1:]
+// forgetUnused forgets identities that still have no session, if the store has
+// all of them.
+func (t *Table) forgetUnused() {
+	for len(t.unused) > 0 && t.unused[0].seq <= t.applied {
+		i := t.unused[0].identity
+		t.unused[0] = unusedIdentity{}
+		t.unused = t.unused[1:]
 		if i.sessions == 0 && i.seq <= t.applied && t.identities[i.key] == i {
 			delete(t.identities, i.key)
 		}

@@ -136,7 +136,7 @@ func TestAnonymousStats(t *testing.T) {
 	if got, want := r.Stats(s), (wamble.Stats{Games: 1, Rating: 1200}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	s.SetTrust(4)
+	s.trust = int32(4)
 	s.SetLeft(9)
 	if s.Trust() != 4 || s.Left() != 9 {
 		t.Errorf("trust %d, left %d", s.Trust(), s.Left())
@@ -152,7 +152,7 @@ func TestAdmittedIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Stats(s); got != player.Stats || s.Own().Games != 2 || s.Identity().Handle() != "anna" {
+	if got := r.Stats(s); got != player.Stats || s.own.Games != 2 || s.Identity().Handle() != "anna" {
 		t.Errorf("got %+v", got)
 	}
 	// Without the player the session's own counters stand in, with a rating.
@@ -215,7 +215,7 @@ func TestIdentityIsUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Applied(100)
-	if again.Identity() != i || r.Identity(key) != i || len(r.fading) != 0 {
+	if again.Identity() != i || r.Identity(key) != i || len(r.unused) != 0 {
 		t.Error("another identity")
 	}
 	check(t, r.Table)

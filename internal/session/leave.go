@@ -36,15 +36,22 @@ func (t *Table) Goodbye(now time.Time, s *Session) {
 	t.end(s)
 }
 
-// Logout unties a session from its identity and ends it. Its token is refused
-// from now on.
+// Logout takes a session from its identity and ends it. Its token is refused from
+// now on.
 func (t *Table) Logout(now time.Time, s *Session, out intent.Intents) {
 	at := t.tick(now)
 	if s.identity != nil {
-		t.untie(s)
+		t.detach(s)
 		t.intents.unlink = intent.UnlinkSession{Session: s.id, At: timeOf(at)}
 		out.Add(&t.intents.unlink)
 	}
+	t.end(s)
+}
+
+// Kick ends a session, anonymous or not. Its token is refused from now on.
+func (t *Table) Kick(now time.Time, s *Session) {
+	t.tick(now)
+	s.pending = nil
 	t.end(s)
 }
 
@@ -54,66 +61,64 @@ func (t *Table) end(s *Session) {
 	t.forget(s)
 }
 
-// Unseated says that a session no longer holds a board. If it is idle nothing
-// keeps it here.
+// Unseated says that a session no longer holds a board. If it is idle it departs.
 func (t *Table) Unseated(id wamble.SessionID) {
-	if s := t.byID[id]; s != nil && s.roll == &t.rolls.idle {
+	if s := t.byID[id]; s != nil && s.list == &t.lists.idle {
 		t.depart(s)
 	}
 }
 
-// Next returns when Due has work, and false when nobody is there.
+// Next returns when Due is to be called, and false when no session waits for it.
 func (t *Table) Next() (time.Time, bool) {
 	next, found := int64(0), false
 	for _, wait := range t.waits() {
-		if wait.roll.last == nil {
+		if wait.list.last == nil {
 			continue
 		}
-		if at := wait.roll.last.times.heard + wait.span.Microseconds(); !found || at < next {
+		if at := wait.list.last.times.heard + wait.span.Microseconds(); !found || at < next {
 			next, found = at, true
 		}
 	}
 	return timeOf(next), found
 }
 
-// wait is how long the sessions of a roll may be silent.
+// wait is how long the sessions of a list may be silent.
 type wait struct {
-	roll *roll
+	list *list
 	span time.Duration
 }
 
 func (t *Table) waits() [3]wait {
 	return [3]wait{
-		{&t.rolls.fresh, t.opts.Unconfirmed},
-		{&t.rolls.live, min(t.opts.Away, t.opts.Expiration)},
-		{&t.rolls.idle, t.opts.Expiration},
+		{&t.lists.fresh, t.opts.Unconfirmed},
+		{&t.lists.live, min(t.opts.Away, t.opts.Expiration)},
+		{&t.lists.idle, t.opts.Expiration},
 	}
 }
 
 // maxDue is how many sessions one Due looks at.
 const maxDue = 4096
 
-// Due lets time pass: unconfirmed sessions are freed, silent ones go to the
-// store unless they hold a board, and end when they were silent for Expiration.
-// It appends to dst who ended, and returns it. It looks at maxDue sessions at
-// most, so that nobody waits long when very many are late; Next tells that there
-// is more.
+// Due lets time pass: unconfirmed sessions end, silent ones leave memory unless
+// they hold a board, and end when they were silent for Expiration. It appends the
+// ended ones to dst and returns it. It looks at maxDue sessions at most, so that
+// nobody waits long when very many are late; Next tells that there is more.
 func (t *Table) Due(now time.Time, holds Holds, dst []Ended) []Ended {
 	at := t.tick(now)
 	left := maxDue
 	for _, wait := range t.waits() {
 		limit := at - wait.span.Microseconds()
-		for s := wait.roll.last; left > 0 && s != nil && s.times.heard <= limit; s = wait.roll.last {
+		for s := wait.list.last; left > 0 && s != nil && s.times.heard <= limit; s = wait.list.last {
 			left--
 			switch {
-			case wait.roll == &t.rolls.fresh:
+			case wait.list == &t.lists.fresh:
 				dst = append(dst, Ended{s.id, s.token, Unconfirmed})
 				t.depart(s)
 			case at-s.times.heard >= t.opts.Expiration.Microseconds():
 				dst = append(dst, Ended{s.id, s.token, Expired})
 				t.depart(s)
 			case holds(s.id):
-				t.rolls.idle.enter(s)
+				t.lists.idle.moveToFront(s)
 			default:
 				t.depart(s)
 			}

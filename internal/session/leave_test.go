@@ -69,7 +69,7 @@ func TestRolls(t *testing.T) {
 			r := newRig(t, nil)
 			s := r.heard()
 			tc.do(r, s)
-			if got := r.rollOf(1); got != tc.want {
+			if got := r.listOf(1); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 			check(t, r.Table)
@@ -176,8 +176,8 @@ func TestDepartingAreBounded(t *testing.T) {
 	}
 	r.after(time.Minute)
 	r.Due(r.now, r.holds, nil)
-	if r.rolls.departing.n != 3 || r.Present() != 0 {
-		t.Fatalf("%d departing, %d present", r.rolls.departing.n, r.Present())
+	if r.lists.departing.n != 3 || r.Present() != 0 {
+		t.Fatalf("%d departing, %d present", r.lists.departing.n, r.Present())
 	}
 	if _, _, err := r.Hello(r.now, peer("192.0.2.1:1"), 99, r.holds, silence{}); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v", err)

@@ -13,9 +13,9 @@ import (
 // crowd admits n sessions, every second one with an identity.
 func crowd(t testing.TB, n int) (*Table, []wamble.Token) {
 	t.Helper()
-	o := DefaultOptions()
+	o := defaultOptions()
 	o.MaxPlayers = n
-	tb := New(o, numbers(), chance(1))
+	tb := New(o, numbers(), entropy(1))
 	tokens := make([]wamble.Token, n)
 	for i := range tokens {
 		binary.BigEndian.PutUint64(tokens[i][:], uint64(i+1)*0x9e3779b97f4a7c15)
@@ -80,9 +80,9 @@ func BenchmarkHeard(b *testing.B) {
 }
 
 func BenchmarkHello(b *testing.B) {
-	o := DefaultOptions()
+	o := defaultOptions()
 	o.MaxPlayers, o.NewPerHost = 100_000, 0
-	tb := New(o, numbers(), chance(1))
+	tb := New(o, numbers(), entropy(1))
 	holds := func(wamble.SessionID) bool { return false }
 	seq := uint32(0)
 	from := peer("192.0.2.1:1")

@@ -47,23 +47,23 @@ type client struct {
 func (m *model) Add(i intent.Intent) {
 	switch i := i.(type) {
 	case *intent.CreateSession:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	case *intent.LinkSession:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	case *intent.UnlinkSession:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	case *intent.UpdateSessionLastSeen:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	case *intent.RecordMove:
-		c := *i
-		m.journal = append(m.journal, &c)
+		m.journal = append(m.journal, copyOf(i))
 	default:
 		m.t.Fatalf("unexpected %T", i)
 	}
+}
+
+func copyOf[T any](v *T) *T {
+	c := *v
+	return &c
 }
 
 // drain applies n messages.
@@ -81,10 +81,10 @@ func (m *model) drain(n int) {
 			if p.ID != i.Player || p.Handle != i.Handle {
 				m.t.Fatalf("key %x is player %d %s, linked as %d %s", i.Key[:1], p.ID, p.Handle, i.Player, i.Handle)
 			}
-			m.tie(m.byID[i.Session], i.Key)
+			m.attach(m.byID[i.Session], i.Key)
 			m.byID[i.Session].Player, m.byID[i.Session].Handle = i.Player, i.Handle
 		case *intent.UnlinkSession:
-			m.tie(m.byID[i.Session], wamble.PublicKey{})
+			m.attach(m.byID[i.Session], wamble.PublicKey{})
 			m.byID[i.Session].Player, m.byID[i.Session].Handle = 0, ""
 		case *intent.UpdateSessionLastSeen:
 			m.byID[i.Session].LastSeen = i.At
@@ -97,7 +97,7 @@ func (m *model) drain(n int) {
 }
 
 // tie gives a stored session another key.
-func (m *model) tie(s *wamble.Session, key wamble.PublicKey) {
+func (m *model) attach(s *wamble.Session, key wamble.PublicKey) {
 	delete(m.linked[s.Key], s.ID)
 	s.Key = key
 	if m.linked[key] == nil {
@@ -173,8 +173,8 @@ func (m *model) visit(c *client) *Session {
 	if s.Identity() != nil {
 		key = s.Identity().Key()
 	}
-	if s.ID() != c.session || s.Token() != c.token || key != c.key || s.Own().Games != c.games {
-		m.t.Fatalf("session %d is %d, key %x, want %x, games %d, want %d", c.session, s.ID(), key[:1], c.key[:1], s.Own().Games, c.games)
+	if s.ID() != c.session || s.Token() != c.token || key != c.key || s.own.Games != c.games {
+		m.t.Fatalf("session %d is %d, key %x, want %x, games %d, want %d", c.session, s.ID(), key[:1], c.key[:1], s.own.Games, c.games)
 	}
 	if s.Identity() != nil {
 		games := 0
@@ -289,14 +289,14 @@ func (m *model) crowded() {
 func TestModel(t *testing.T) {
 	seed := prooftest.Seed(t)
 	for i, most := range []int{2000, 50} {
-		o := DefaultOptions()
+		o := defaultOptions()
 		o.MaxPlayers, o.NewPerHost, o.Expiration = most, 0, 20*time.Minute
 		m := &model{
 			t: t, rng: rand.New(rand.NewPCG(seed, uint64(i))), ids: numbers(), now: epoch,
 			store: map[wamble.Token]*wamble.Session{}, byID: map[wamble.SessionID]*wamble.Session{},
 			players: map[wamble.PublicKey]*wamble.Player{}, linked: map[wamble.PublicKey]map[wamble.SessionID]bool{}, boards: map[wamble.SessionID]bool{},
 		}
-		m.table = New(o, m.ids, chance(byte(seed)))
+		m.table = New(o, m.ids, entropy(byte(seed)))
 		for step := range prooftest.Part(400_000) {
 			m.step()
 			if step%1000 == 999 {

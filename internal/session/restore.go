@@ -1,152 +1,59 @@
 package session
 
 import (
-	"bytes"
-	"io"
+	"time"
 
 	"wamble"
-	"wamble/internal/pack"
 )
 
-// Load returns the table of a snapshot. It returns ErrState for bytes that
-// Snapshot cannot have written.
-func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error) {
-	r := &reader{pack.NewReader(state)}
-	if string(r.Take(len(magic))) != magic {
-		return nil, ErrState
+// Restore takes in a stored session that holds a board, at the start of a
+// profile. It is idle, and there is room for every holder. Player is as for
+// Admit. Error: ErrOver.
+func (t *Table) Restore(now time.Time, stored *wamble.Session, player *wamble.Player) (*Session, error) {
+	at := t.tick(now)
+	if s := t.byToken[stored.Token]; s != nil {
+		return s, nil
 	}
-	t := New(opts, ids, entropy)
-	t.now, t.newest, t.applied = r.Int(), r.Uint(), r.Uint()
-	identities := r.identities(t)
-	for _, l := range t.inOrder() {
-		for range r.Count() {
-			s, ok := r.session(identities, l == &t.rolls.fresh)
-			if !ok || !t.adopt(s, l) {
-				return nil, ErrState
-			}
-		}
+	if !t.takes(at, stored) {
+		return nil, ErrOver
 	}
-	r.erased(t)
-	for range r.Count() {
-		token := wamble.Token(r.array16())
-		if token.IsZero() || t.over.Find(token) != nil || t.byToken[token] != nil || t.over.Len() == maxOver {
-			return nil, ErrState
-		}
-		t.over.Use(token)
-	}
-	if !r.Ended() {
-		return nil, ErrState
-	}
-	for _, i := range identities {
-		if i.sessions == 0 {
-			t.fading = append(t.fading, faded{i, i.seq})
-		}
-	}
-	return t, nil
+	s := t.revive(at, stored, player)
+	t.add(s, &t.lists.idle)
+	return s, nil
 }
 
-// adopt takes a session of a snapshot in, if it fits.
-func (t *Table) adopt(s *Session, l *roll) bool {
-	before := l.first
-	switch {
-	case s.id <= 0 || s.token.IsZero() || t.byToken[s.token] != nil || t.byID[s.id] != nil:
-		return false
-	case before == nil:
-	case l == &t.rolls.departing && s.seq < before.seq:
-		return false
-	case l != &t.rolls.departing && s.times.heard < before.times.heard:
+// takes reports whether a stored session can be taken up again.
+func (t *Table) takes(at int64, stored *wamble.Session) bool {
+	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.Find(stored.Token) != nil {
 		return false
 	}
-	if s.greeting != nil {
-		if t.greetings[*s.greeting] != nil {
-			return false
-		}
-		t.greetings[*s.greeting] = s
-	}
-	t.add(s, l)
-	return true
+	return !stored.Key.IsZero() || at-micros(stored.LastSeen) <= t.opts.Expiration.Microseconds()
 }
 
-type reader struct{ pack.Reader }
-
-func (r *reader) array16() (a [16]byte) {
-	copy(a[:], r.Take(len(a)))
-	return a
+// revive makes a Session of a stored one. It is in no list yet.
+func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) *Session {
+	s := &Session{
+		id: stored.ID, token: stored.Token, own: stored.Stats, trust: int32(stored.Trust),
+		times: times{created: micros(stored.Created), heard: at, noted: micros(stored.LastSeen)},
+	}
+	s.own.Rating = 0
+	if !stored.Key.IsZero() && !t.Erasing(stored.Key) {
+		t.attach(s, t.identityOf(stored, player))
+	}
+	return s
 }
 
-func (r *reader) array32() (a [32]byte) {
-	copy(a[:], r.Take(len(a)))
-	return a
-}
-
-func (r *reader) stats() wamble.Stats {
-	return wamble.Stats{
-		Score: r.Float(), PredictionScore: r.Float(), Rating: r.Float(), Games: int(r.Int()), Chess960Games: int(r.Int()),
+// identityOf returns the identity of a stored session.
+func (t *Table) identityOf(stored *wamble.Session, player *wamble.Player) *Identity {
+	if i := t.identities[stored.Key]; i != nil {
+		return i
 	}
-}
-
-func (r *reader) identities(t *Table) []*Identity {
-	n := r.Count()
-	all := make([]*Identity, 0, min(n, r.Left()/64))
-	for range n {
-		i := &Identity{key: r.array32(), id: wamble.PlayerID(r.Int())}
-		i.handle = string(r.Bytes())
-		i.stats = r.stats()
-		i.seq = r.Uint()
-		if r.Bad() || t.identities[i.key] != nil || len(all) > 0 && i.seq < all[len(all)-1].seq {
-			r.Fail()
-			return nil
-		}
-		t.identities[i.key] = i
-		all = append(all, i)
+	i := &Identity{id: stored.Player, key: stored.Key, handle: stored.Handle, stats: stored.Stats}
+	if player != nil {
+		i.stats = player.Stats
 	}
-	return all
-}
-
-// erased reads the erased keys, which are in their order.
-func (r *reader) erased(t *Table) {
-	var last wamble.PublicKey
-	for range r.Count() {
-		key, seq := wamble.PublicKey(r.array32()), r.Uint()
-		if bytes.Compare(last[:], key[:]) >= 0 || seq <= t.applied {
-			r.Fail()
-			return
-		}
-		t.partings.erased[key], last = seq, key
+	if i.stats.Rating <= 0 {
+		i.stats.Rating = t.opts.DefaultRating
 	}
-}
-
-func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
-	s := &Session{token: r.array16(), id: wamble.SessionID(r.Int())}
-	identity := r.Uint()
-	s.own = r.stats()
-	s.trust = r.Int32()
-	s.times = times{created: r.Int(), heard: r.Int(), noted: r.Int()}
-	s.seq, s.left, s.terms = r.Uint(), wamble.BoardID(r.Uint()), terms(r.Uint())
-	if fresh {
-		s.greeting = r.greeting()
-	}
-	switch r.Uint() {
-	case 0:
-	case 1:
-		s.pending = &challenge{key: r.array32(), text: r.array32(), at: r.Int()}
-	default:
-		r.Fail()
-	}
-	if r.Bad() || identity > uint64(len(identities)) {
-		return nil, false
-	}
-	if identity > 0 {
-		s.identity = identities[identity-1]
-		s.identity.sessions++
-	}
-	return s, true
-}
-
-func (r *reader) greeting() *greeting {
-	g := new(greeting)
-	err := g.from.Addr.UnmarshalBinary(r.Bytes())
-	r.Must(err == nil)
-	g.from.Route, g.seq = r.Uint32(), r.Uint32()
-	return g
+	return i
 }

@@ -39,8 +39,8 @@ type silence struct{}
 
 func (silence) Add(intent.Intent) {}
 
-// chance is entropy that is the same each time.
-func chance(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed}) }
+// entropy is the same each time.
+func entropy(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed}) }
 
 func numbers() IDs {
 	var sessions wamble.SessionID
@@ -48,6 +48,20 @@ func numbers() IDs {
 	return IDs{
 		Session: func() (wamble.SessionID, bool) { sessions++; return sessions, true },
 		Player:  func() (wamble.PlayerID, bool) { players++; return players, true },
+	}
+}
+
+// defaultOptions are those of a profile that sets none.
+func defaultOptions() Options {
+	return Options{
+		MaxPlayers:    1024,
+		Unconfirmed:   time.Minute,
+		Away:          5 * time.Minute,
+		Expiration:    24 * time.Hour,
+		NewPerHost:    60,
+		Logins:        30,
+		TokenAttempts: 1000,
+		DefaultRating: 1200,
 	}
 }
 
@@ -62,11 +76,11 @@ type rig struct {
 }
 
 func newRig(t *testing.T, change func(*Options)) *rig {
-	o := DefaultOptions()
+	o := defaultOptions()
 	if change != nil {
 		change(&o)
 	}
-	return &rig{Table: New(o, numbers(), chance(1)), t: t, now: epoch, board: map[wamble.SessionID]bool{}}
+	return &rig{Table: New(o, numbers(), entropy(1)), t: t, now: epoch, board: map[wamble.SessionID]bool{}}
 }
 
 func (r *rig) after(d time.Duration) { r.now = r.now.Add(d) }
@@ -103,14 +117,14 @@ func (r *rig) expect(want ...string) {
 	check(r.t, r.Table)
 }
 
-// roll names the roll of a session.
-func (r *rig) rollOf(id wamble.SessionID) string {
+// listOf names the list of a session.
+func (r *rig) listOf(id wamble.SessionID) string {
 	s := r.ByID(id)
 	if s == nil {
 		return "nowhere"
 	}
 	for i, l := range r.inOrder() {
-		if s.roll == l {
+		if s.list == l {
 			return [...]string{"fresh", "live", "idle", "departing"}[i]
 		}
 	}
@@ -127,16 +141,16 @@ func check(t testing.TB, tb *Table) {
 		for s := l.last; s != nil; s = s.prev {
 			n++
 			in++
-			if s.roll != l || tb.byToken[s.token] != s || tb.byID[s.id] != s {
+			if s.list != l || tb.byToken[s.token] != s || tb.byID[s.id] != s {
 				t.Fatalf("session %d is not where it should be", s.id)
 			}
-			if (s.greeting != nil) != (l == &tb.rolls.fresh) || s.greeting != nil && tb.greetings[*s.greeting] != s {
+			if (s.greeting != nil) != (l == &tb.lists.fresh) || s.greeting != nil && tb.greetings[*s.greeting] != s {
 				t.Fatalf("session %d: greeting %v", s.id, s.greeting)
 			}
-			if s.prev != nil && l != &tb.rolls.departing && s.prev.times.heard < s.times.heard {
+			if s.prev != nil && l != &tb.lists.departing && s.prev.times.heard < s.times.heard {
 				t.Fatalf("session %d was heard after %d", s.id, s.prev.id)
 			}
-			if s.prev != nil && l == &tb.rolls.departing && s.prev.seq < s.seq {
+			if s.prev != nil && l == &tb.lists.departing && s.prev.seq < s.seq {
 				t.Fatalf("session %d departs before %d", s.id, s.prev.id)
 			}
 			if s.identity != nil {
@@ -144,10 +158,10 @@ func check(t testing.TB, tb *Table) {
 			}
 		}
 		if in != l.n {
-			t.Fatalf("%d sessions in a roll of %d", in, l.n)
+			t.Fatalf("%d sessions in a list of %d", in, l.n)
 		}
 	}
-	if n != len(tb.byToken) || n != len(tb.byID) || len(tb.greetings) != tb.rolls.fresh.n {
+	if n != len(tb.byToken) || n != len(tb.byID) || len(tb.greetings) != tb.lists.fresh.n {
 		t.Fatalf("%d sessions, %d tokens, %d numbers, %d greetings", n, len(tb.byToken), len(tb.byID), len(tb.greetings))
 	}
 	for i, count := range users {
@@ -156,9 +170,9 @@ func check(t testing.TB, tb *Table) {
 		}
 	}
 	for _, i := range tb.identities {
-		waits := slices.ContainsFunc(tb.fading, func(f faded) bool { return f.identity == i })
+		waits := slices.ContainsFunc(tb.unused, func(f unusedIdentity) bool { return f.identity == i })
 		if i.sessions != users[i] || i.sessions == 0 && !waits {
-			t.Fatalf("identity %d: %d of %d sessions, fading %v", i.id, users[i], i.sessions, waits)
+			t.Fatalf("identity %d: %d of %d sessions, unused %v", i.id, users[i], i.sessions, waits)
 		}
 	}
 }

@@ -40,8 +40,8 @@ func (t *Table) Snapshot(dst []byte) []byte {
 	return w.Writer
 }
 
-func (t *Table) inOrder() [4]*roll {
-	return [4]*roll{&t.rolls.fresh, &t.rolls.live, &t.rolls.idle, &t.rolls.departing}
+func (t *Table) inOrder() [4]*list {
+	return [4]*list{&t.lists.fresh, &t.lists.live, &t.lists.idle, &t.lists.departing}
 }
 
 type writer struct{ pack.Writer }
@@ -54,8 +54,8 @@ func (w *writer) stats(s wamble.Stats) {
 	w.Int(int64(s.Chess960Games))
 }
 
-// identities writes them in the order in which they were last used, and returns
-// their numbers, from 1.
+// identities writes the identities in the order in which they were last used, and
+// returns their numbers, from 1.
 func (w *writer) identities(t *Table) map[*Identity]int {
 	all := slices.SortedFunc(maps.Values(t.identities), func(a, b *Identity) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), bytes.Compare(a.key[:], b.key[:]))
@@ -73,14 +73,13 @@ func (w *writer) identities(t *Table) map[*Identity]int {
 	return number
 }
 
-// erased writes the keys that the store may not know to be erased, in their
-// order.
+// erased writes the keys that the store may not have erased yet, sorted.
 func (w *writer) erased(t *Table) {
-	keys := slices.SortedFunc(maps.Keys(t.partings.erased), func(a, b wamble.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+	keys := slices.SortedFunc(maps.Keys(t.erased), func(a, b wamble.PublicKey) int { return bytes.Compare(a[:], b[:]) })
 	w.Uint(uint64(len(keys)))
 	for _, key := range keys {
 		w.Raw(key[:]...)
-		w.Uint(t.partings.erased[key])
+		w.Uint(t.erased[key])
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"wamble"
 )
 
-// busyTable is a table with somebody in every roll, identities, challenges and
+// busyTable is a table with somebody in every list, identities, challenges and
 // ended sessions.
 func busyTable(t testing.TB) *Table {
 	t.Helper()
-	tb := New(DefaultOptions(), numbers(), chance(3))
+	tb := New(defaultOptions(), numbers(), entropy(3))
 	holds := func(id wamble.SessionID) bool { return id%5 == 0 }
 	now := epoch
 	for i := range uint32(40) {
@@ -32,7 +32,7 @@ func busyTable(t testing.TB) *Table {
 			tb.Heard(now, s, silence{})
 		}
 		s.Count(wamble.Stats{Score: 1.5, Games: int(i)})
-		s.SetTrust(int(i) - 3)
+		s.trust = int32(int(i) - 3)
 		s.SetLeft(wamble.BoardID(i))
 		s.SetTerms(RevisionOf([32]byte{9}), i%2 == 0)
 		key := wamble.PublicKey{byte(i % 7)}
@@ -58,10 +58,10 @@ func busyTable(t testing.TB) *Table {
 	tb.Erased(wamble.PublicKey{5}, 70)
 	for i, l := range tb.inOrder() {
 		if l.n == 0 {
-			t.Fatalf("roll %d is empty", i)
+			t.Fatalf("list %d is empty", i)
 		}
 	}
-	if len(tb.fading) == 0 || tb.over.Len() == 0 {
+	if len(tb.unused) == 0 || tb.over.Len() == 0 {
 		t.Fatal("nobody has left")
 	}
 	return tb
@@ -71,7 +71,7 @@ func TestSnapshot(t *testing.T) {
 	tb := busyTable(t)
 	check(t, tb)
 	state := tb.Snapshot([]byte("before"))[len("before"):]
-	again, err := Load(tb.opts, numbers(), chance(4), state)
+	again, err := Load(tb.opts, numbers(), entropy(4), state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestSnapshot(t *testing.T) {
 		t.Error("the snapshot of the snapshot is another")
 	}
 	// From here on both answer alike.
-	tb.entropy, again.entropy = chance(5), chance(5)
+	tb.entropy, again.entropy = entropy(5), entropy(5)
 	for i := range 100 {
 		now := epoch.Add(800*time.Second + time.Duration(i)*time.Minute)
 		holds := func(id wamble.SessionID) bool { return id%5 == 0 && i < 60 }
@@ -122,9 +122,9 @@ func TestLoadRefuses(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(magic))
-	f.Add(New(DefaultOptions(), numbers(), chance(1)).Snapshot(nil))
+	f.Add(New(defaultOptions(), numbers(), entropy(1)).Snapshot(nil))
 	// A small one: the fuzzer shortens what it finds, byte by byte.
-	tb := New(DefaultOptions(), numbers(), chance(1))
+	tb := New(defaultOptions(), numbers(), entropy(1))
 	for i := range uint32(3) {
 		s, _, err := tb.Hello(epoch, peer("192.0.2.1:1"), i, nil, silence{})
 		if err != nil {
@@ -140,12 +140,12 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add(tb.Snapshot(nil))
 	f.Fuzz(func(t *testing.T, state []byte) {
-		tb, err := Load(DefaultOptions(), numbers(), chance(1), state)
+		tb, err := Load(defaultOptions(), numbers(), entropy(1), state)
 		if err != nil {
 			return
 		}
 		check(t, tb)
-		again, err := Load(DefaultOptions(), numbers(), chance(1), tb.Snapshot(nil))
+		again, err := Load(defaultOptions(), numbers(), entropy(1), tb.Snapshot(nil))
 		if err != nil || !bytes.Equal(again.Snapshot(nil), tb.Snapshot(nil)) {
 			t.Fatalf("not read again: %v", err)
 		}

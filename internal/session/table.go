@@ -2,6 +2,7 @@ package session
 
 import (
 	"io"
+	"iter"
 	"time"
 
 	"wamble"
@@ -26,26 +27,21 @@ type Table struct {
 	byToken    map[wamble.Token]*Session
 	byID       map[wamble.SessionID]*Session
 	identities map[wamble.PublicKey]*Identity
-	partings
-	rolls     rolls
-	greetings map[greeting]*Session
-	hosts     hosts
-	over      *lru.Table[wamble.Token, struct{}] // tokens that are refused
-	newest    uint64                             // the latest message of the journal that concerned anybody
-	applied   uint64                             // what the store has
-	intents   intents
+	unused     []unusedIdentity            // until the store has all of them
+	erased     map[wamble.PublicKey]uint64 // by the journal message that erases the key, until the store has it
+	lists      lists
+	greetings  map[greeting]*Session
+	hosts      hosts
+	over       *lru.Table[wamble.Token, struct{}] // tokens that are refused
+	newest     uint64                             // the last journal message that concerned any session
+	applied    uint64                             // the last journal message that the store has
+	intents    intents
 }
 
-// partings are identities that go, and wait for the store to know it.
-type partings struct {
-	fading []faded                     // without a session
-	erased map[wamble.PublicKey]uint64 // and the message that says so
-}
+// lists are the four lists of doc.go; every session is in one of them.
+type lists struct{ fresh, live, idle, departing list }
 
-// rolls are the four lists; every session is in one of them.
-type rolls struct{ fresh, live, idle, departing roll }
-
-// intents is the memory of what the table says: Add is done with an intent when
+// intents is the memory of the table's intents: Add is done with an intent when
 // it returns.
 type intents struct {
 	create intent.CreateSession
@@ -65,7 +61,7 @@ func New(opts Options, ids IDs, entropy io.Reader) *Table {
 		byToken:    map[wamble.Token]*Session{},
 		byID:       map[wamble.SessionID]*Session{},
 		identities: map[wamble.PublicKey]*Identity{},
-		partings:   partings{erased: map[wamble.PublicKey]uint64{}},
+		erased:     map[wamble.PublicKey]uint64{},
 		greetings:  map[greeting]*Session{},
 		hosts:      newHosts(),
 		over:       lru.New[wamble.Token, struct{}](maxOver),
@@ -85,7 +81,7 @@ func (t *Table) tick(now time.Time) int64 {
 // Len returns how many sessions are in memory, Present how many of them are
 // fresh or live: those that MaxPlayers bounds.
 func (t *Table) Len() int     { return len(t.byToken) }
-func (t *Table) Present() int { return t.rolls.fresh.n + t.rolls.live.n }
+func (t *Table) Present() int { return t.lists.fresh.n + t.lists.live.n }
 
 // Find returns the session of a token, nil if it is not in memory.
 func (t *Table) Find(token wamble.Token) *Session { return t.byToken[token] }
@@ -93,21 +89,47 @@ func (t *Table) Find(token wamble.Token) *Session { return t.byToken[token] }
 // ByID returns the session with a number, nil if it is not in memory.
 func (t *Table) ByID(id wamble.SessionID) *Session { return t.byID[id] }
 
+// All yields every session in memory, in an order that the same calls repeat.
+func (t *Table) All() iter.Seq[*Session] {
+	return func(yield func(*Session) bool) {
+		for _, l := range t.inOrder() {
+			for s := l.last; s != nil; s = s.prev {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Of returns the sessions of a key that are in memory.
+func (t *Table) Of(key wamble.PublicKey) []*Session {
+	var all []*Session
+	if i := t.identities[key]; i != nil && i.sessions > 0 {
+		for s := range t.All() {
+			if s.identity == i {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
 // Over reports whether a token is that of a session that said goodbye or logged
 // out: it is not to be looked for in the store.
 func (t *Table) Over(token wamble.Token) bool { return t.over.Find(token) != nil }
 
-// Heard takes a sign of life of a session: it is confirmed, and live. It is kept
-// at most once a minute that it was seen. It reports whether that is news: a
-// second sign at the same time is not.
+// Heard takes a sign of life of a session: it is confirmed, and live. The time is
+// stored at most once a minute. Heard reports whether it changed anything: a
+// second sign at the same time does not.
 func (t *Table) Heard(now time.Time, s *Session, out intent.Intents) bool {
 	at := t.tick(now)
-	if s.times.heard == at && s.roll == &t.rolls.live && s.greeting == nil && at-s.times.noted < noteEvery.Microseconds() {
+	if s.times.heard == at && s.list == &t.lists.live && s.greeting == nil && at-s.times.noted < noteEvery.Microseconds() {
 		return false
 	}
 	t.confirm(s)
 	s.times.heard = at
-	t.rolls.live.enter(s)
+	t.lists.live.moveToFront(s)
 	if at-s.times.noted >= noteEvery.Microseconds() {
 		s.times.noted = at
 		t.intents.seen = intent.UpdateSessionLastSeen{Session: s.id, At: timeOf(at)}
@@ -121,51 +143,51 @@ func (t *Table) Heard(now time.Time, s *Session, out intent.Intents) bool {
 func (t *Table) Wrote(s *Session, seq uint64) {
 	s.seq = max(s.seq, seq)
 	t.newest = max(t.newest, seq)
-	if s.roll == &t.rolls.departing {
-		t.rolls.departing.enter(s) // the roll must be in the order of numbers
+	if s.list == &t.lists.departing {
+		t.lists.departing.moveToFront(s) // the list is in the order of seq
 	}
 }
 
-// Applied says that the store has all messages up to seq, and forgets who has
-// waited for that. It returns how many that were.
+// Applied says that the store has all messages up to seq, and forgets the sessions
+// that have waited for that. It returns how many.
 func (t *Table) Applied(seq uint64) int {
 	t.applied = max(t.applied, seq)
 	n := 0
-	for s := t.rolls.departing.last; s != nil && s.seq <= t.applied; s = t.rolls.departing.last {
+	for s := t.lists.departing.last; s != nil && s.seq <= t.applied; s = t.lists.departing.last {
 		t.forget(s)
 		n++
 	}
-	t.fade()
+	t.forgetUnused()
 	t.forgetErased()
 	return n
 }
 
 // add puts a session into the table.
-func (t *Table) add(s *Session, l *roll) {
+func (t *Table) add(s *Session, l *list) {
 	t.byToken[s.token], t.byID[s.id] = s, s
 	l.add(s)
 }
 
-// depart lets a session go to the store: at once if the store has all of it.
+// depart forgets a session as soon as the store has all of it, which may be now.
 func (t *Table) depart(s *Session) {
 	t.confirm(s)
 	if s.seq <= t.applied {
 		t.forget(s)
 		return
 	}
-	s.seq = t.newest // at least; the roll must be in this order
-	t.rolls.departing.enter(s)
+	s.seq = t.newest // perhaps later than need be: the list is in the order of seq
+	t.lists.departing.moveToFront(s)
 }
 
 // forget removes a session from memory.
 func (t *Table) forget(s *Session) {
 	t.confirm(s)
-	s.roll.remove(s)
+	s.list.remove(s)
 	delete(t.byToken, s.token)
 	delete(t.byID, s.id)
 	if i := s.identity; i != nil {
-		t.unuse(i, t.newest)
-		t.fade()
+		t.dropSession(i, t.newest)
+		t.forgetUnused()
 	}
 }
 

@@ -24,7 +24,7 @@ func (s *Session) Terms(r Revision) (accepted, known bool) {
 	return s.terms == terms(r)+1, s.terms&^1 == terms(r)
 }
 
-// SetTerms says whether it has.
+// SetTerms sets whether the session has accepted a revision.
 func (s *Session) SetTerms(r Revision, accepted bool) {
 	s.terms = terms(r)
 	if accepted {

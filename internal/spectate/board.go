@@ -29,7 +29,7 @@ type entry struct {
 	change uint64 // its last change; 0: it is not in the log yet, or no more
 	dirty  bool   // it has changed since settle
 	gone   bool   // it cannot be watched any more
-	live   bool   // it is counted among those that can
+	live   bool   // it is counted in log.live
 	views  [2]view
 }
 
@@ -59,7 +59,7 @@ func (h *Hall) Show(b Board) {
 		e = &entry{}
 		h.entries[b.ID] = e
 	} else if !e.gone && e.board.looksLike(&b) {
-		e.board = b // whose move it is to make is not seen
+		e.board = b
 		return
 	}
 	e.board, e.gone = b, false
@@ -87,8 +87,8 @@ func (h *Hall) touch(e *entry) {
 	}
 }
 
-// settle numbers what has changed: of what changed together, the last to move
-// and the most attractive come out as the most recent.
+// settle numbers what has changed. Among boards that changed together, one with a
+// later move, and then the more attractive one, counts as the more recent.
 func (h *Hall) settle() {
 	l := &h.log
 	if len(l.dirty) > 0 {
@@ -106,7 +106,7 @@ func (h *Hall) settle() {
 		clear(l.dirty)
 		l.dirty = l.dirty[:0]
 	}
-	h.bury()
+	h.forgetGone()
 	l.compact()
 }
 
@@ -127,27 +127,27 @@ func (h *Hall) number(e *entry) {
 	l.last++
 	if e.gone {
 		l.gone = l.last
-		l.graves = append(l.graves, grave{e, l.last, h.now})
+		l.removals = append(l.removals, removal{e, l.last, h.now})
 	}
 	e.change = l.last
 	l.slots = append(l.slots, slot{l.last, e})
 }
 
-// remembersGone is for how long watchers are told that a board is gone.
-const remembersGone = 30 * second
+// rememberGone is how long watchers are told that a board is gone.
+const rememberGone = 30 * second
 
-// bury forgets boards that went long ago.
-func (h *Hall) bury() {
+// forgetGone forgets boards that went longer ago than rememberGone.
+func (h *Hall) forgetGone() {
 	l := &h.log
 	n := 0
-	for n < len(l.graves) && l.graves[n].at+remembersGone <= h.now {
-		if g := l.graves[n]; g.e.gone && g.e.change == g.change && !g.e.dirty {
+	for n < len(l.removals) && l.removals[n].at+rememberGone <= h.now {
+		if g := l.removals[n]; g.e.gone && g.e.change == g.change && !g.e.dirty {
 			delete(h.entries, g.e.board.ID)
 			g.e.change = 0
 		}
 		n++
 	}
 	if n > 0 {
-		l.graves = append(l.graves[:0], l.graves[n:]...)
+		l.removals = append(l.removals[:0], l.removals[n:]...)
 	}
 }

@@ -5,19 +5,19 @@
 // Its nouns, and the files that bear their names:
 //
 //   - the Hall is all watchers of a profile and all boards they can see
-//     (hall.go); the House is what it needs of the profile around it;
+//     (hall.go); Profile is what it needs of the profile around it;
 //   - a Board is what there is to see, an entry the hall's memory of it, and the
 //     log the order in which boards changed (board.go, log.go);
 //   - a watcher sees the summary of all boards, or the focus on one (watcher.go,
 //     summary.go, focus.go);
 //   - a Guest wants to watch, and is let in or not (request.go);
 //   - a view is a board encoded, once for all who see it (view.go);
-//   - an allowance is how many packets may go now (allowance.go).
+//   - a bucket is a token bucket of packets (bucket.go).
 //
 // # A summary
 //
-// Changes are numbered. A watcher remembers up to which number he has been shown
-// everything, and which older ones he has not been shown yet:
+// Changes are numbered. Of each watcher is kept up to which number he has been
+// shown everything, and which older ones he has not been shown yet:
 //
 //	      low          mid                top          last
 //	───────┼────────────┼──────────────────┼────────────┼──▶ changes
@@ -29,7 +29,7 @@
 // seen everything.
 //
 // Packets get lost. So everything is shown again now and then ("missing" is set
-// to all there is), with a new generation if boards have left since the last one.
+// to all changes), with a new generation if boards have left since the last one.
 //
 // # Invariants
 //

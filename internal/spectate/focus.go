@@ -6,7 +6,7 @@ const repeatEvery = second
 
 // showFocus shows a watcher his board, if it has changed. A board that is gone is
 // shown as it was in the end.
-func (h *Hall) showFocus(t int64, w *watcher, house House) {
+func (h *Hall) showFocus(t int64, w *watcher, profile Profile) {
 	e := h.entries[w.board]
 	gone := e == nil || e.gone
 	changed := e != nil && e.change > w.seen.top
@@ -14,15 +14,26 @@ func (h *Hall) showFocus(t int64, w *watcher, house House) {
 	if e != nil && (changed && (gone || h.opts.FocusHz > 0) || repeated && !gone) && h.refill(w) > 0 {
 		w.seen.top, w.times.shown = e.change, t
 		h.spend(w, 1)
-		house.Send(w.token, h.shown(w, e, focus))
+		profile.Send(w.token, h.shown(w, e, focus))
 	}
 	if gone {
-		h.fallBack(t, w, house, "the board is over or asleep; you see all boards")
+		h.fallBack(t, w, profile, "the board is over or asleep; you see all boards")
 		return
 	}
-	if t-w.times.vowed >= h.vowEvery() {
-		w.times.vowed = t
+	if t-w.times.probed >= h.probeEvery() {
+		w.times.probed = t
 		h.spend(w, 1)
-		house.Send(w.token, h.reliably(w, e, focus))
+		profile.Send(w.token, h.reliably(w, e, focus))
 	}
+}
+
+// fallBack turns a focus into a summary, and tells the watcher why.
+func (h *Hall) fallBack(t int64, w *watcher, profile Profile, why string) {
+	notice := h.notice(w, fellBack, why)
+	profile.Send(w.token, notice)
+	w.state, w.board, w.filter = summary, 0, AllBoards
+	h.count(w, true)
+	w.times.next, w.times.probed = t+h.period(summary), t
+	h.spend(w, 1)
+	h.begin(t, w, func(packet []byte) { profile.Send(w.token, packet) })
 }

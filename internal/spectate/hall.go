@@ -8,7 +8,7 @@ import (
 	"wamble/wire"
 )
 
-// Options is what a hall goes by.
+// Options is what a profile's config says about spectators.
 type Options struct {
 	// Max is how many may watch, -1 any number; Records how many the hall
 	// remembers at most.
@@ -30,15 +30,14 @@ type Options struct {
 	Idle time.Duration
 }
 
-// House is what a hall needs of the profile around it.
-type House interface {
-	// Send brings a packet to whoever speaks for a token. It is done with the
-	// bytes when it returns. It reports whether anybody does.
+// Profile is what a hall needs of the profile around it.
+type Profile interface {
+	// Send sends a packet to the address of a token, and reports whether there is
+	// one. It is done with the bytes when it returns.
 	Send(token wamble.Token, packet []byte) bool
 	// Room is how many packets can be sent now.
 	Room() int
-	// Guest tells of a session what may have changed since it asked; false: it is
-	// not here any more.
+	// Guest returns a session as it is now; false: it is not here any more.
 	Guest(id wamble.SessionID) (Guest, bool)
 }
 
@@ -47,18 +46,18 @@ type House interface {
 type Hall struct {
 	opts       Options
 	now        int64 // microseconds since 1970
-	open       bool  // it is told of every change
+	open       bool  // it is told of every change of a board
 	slow       bool
 	entries    map[wamble.BoardID]*entry
 	log        log
 	watchers   []*watcher
 	bySession  map[wamble.SessionID]*watcher
-	counted    int // watchers who take a place
-	turn       int // whose turn it is when not all can be served
-	beat       int64
+	counted    int   // watchers who take a place
+	turn       int   // index of the watcher who is served first
+	nextTurn   int64 // when Due serves the watchers
 	generation int64 // of the newest summary
 	empty      int64 // since when nobody watches
-	total      allowance
+	total      bucket
 	bytes      scratch
 }
 
@@ -69,7 +68,7 @@ type scratch struct {
 	fields      [6]wire.Field
 }
 
-// New returns a hall without watchers. It is closed: nobody tells it of boards.
+// New returns a hall without watchers. It is closed: it is not told of boards.
 func New(opts Options) *Hall {
 	return &Hall{opts: opts, entries: map[wamble.BoardID]*entry{}, bySession: map[wamble.SessionID]*watcher{}}
 }
@@ -83,7 +82,7 @@ func (h *Hall) Reconfigure(opts Options) {
 	}
 }
 
-// Slow makes everything a quarter as often, until it is called with false.
+// Slow sends everything a quarter as often, until Slow is called with false.
 func (h *Hall) Slow(on bool) { h.slow = on }
 
 // slowness is the factor of Slow.
@@ -106,11 +105,11 @@ const (
 // means to look at every board.
 const staysOpen = 60 * second
 
-// Next returns when Due has work; false when it has none.
+// Next returns when Due is to be called; false when it has nothing to do.
 func (h *Hall) Next() (time.Time, bool) {
 	switch {
 	case len(h.watchers) > 0:
-		return time.UnixMicro(h.beat).UTC(), true
+		return time.UnixMicro(h.nextTurn).UTC(), true
 	case h.open:
 		return time.UnixMicro(h.empty + staysOpen).UTC(), true
 	}
@@ -119,7 +118,7 @@ func (h *Hall) Next() (time.Time, bool) {
 
 // Due shows watchers what is due. The hall closes when nobody has watched for a
 // while.
-func (h *Hall) Due(now time.Time, house House) {
+func (h *Hall) Due(now time.Time, profile Profile) {
 	t := h.tick(now)
 	h.settle()
 	if len(h.watchers) == 0 {
@@ -128,10 +127,10 @@ func (h *Hall) Due(now time.Time, house House) {
 		}
 		return
 	}
-	if t < h.beat {
+	if t < h.nextTurn {
 		return
 	}
-	h.beat = t + h.beatEvery()
+	h.nextTurn = t + h.turnEvery()
 	h.total.fill(t, h.totalRate(), h.totalRate()/10)
 	n, served := len(h.watchers), 0
 	for ; served < n; served++ {
@@ -139,7 +138,7 @@ func (h *Hall) Due(now time.Time, house House) {
 		if w.over {
 			continue
 		}
-		if !h.serve(t, w, house) {
+		if !h.serve(t, w, profile) {
 			break // nothing is left for the others: they come first next time
 		}
 	}
@@ -147,9 +146,9 @@ func (h *Hall) Due(now time.Time, house House) {
 	h.sweep()
 }
 
-// beatEvery is how often the hall looks after its watchers: as often as any of
-// them can be shown something.
-func (h *Hall) beatEvery() int64 {
+// turnEvery is the time between two turns of the hall: as short as the shortest
+// period of a watcher.
+func (h *Hall) turnEvery() int64 {
 	const shortest, longest = second / 100, second / 10
 	every := min(h.period(summary), h.period(focus))
 	return min(max(every, shortest), longest)
@@ -178,7 +177,7 @@ func (h *Hall) Leave(id wamble.SessionID) {
 	}
 }
 
-// sweep forgets the watchers who are over.
+// sweep removes the watchers who are over.
 func (h *Hall) sweep() {
 	kept := h.watchers[:0]
 	for i, w := range h.watchers {

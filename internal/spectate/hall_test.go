@@ -29,7 +29,7 @@ func with(change func(*Options)) Options {
 	return o
 }
 
-// rig is a hall with its house: sessions whose token is their number, and a
+// rig is a hall with its profile: sessions whose token is their number, and a
 // network that takes everything down.
 type rig struct {
 	t      *testing.T
@@ -85,9 +85,9 @@ func (r *rig) guest(id wamble.SessionID) *Guest {
 	return g
 }
 
-// watch returns what answers a wish, in words.
-func (r *rig) watch(id wamble.SessionID, wish Wish) string {
-	err := r.h.Watch(r.now, *r.guest(id), wish, func(b []byte) { r.Send(tokenOf(id), b) })
+// watch returns what answers a request, in words.
+func (r *rig) watch(id wamble.SessionID, request Request) string {
+	err := r.h.Watch(r.now, *r.guest(id), request, func(b []byte) { r.Send(tokenOf(id), b) })
 	if err != nil {
 		var denied *wamble.Denied
 		if !errors.As(err, &denied) || denied.Reason != "" {
@@ -189,46 +189,46 @@ func expect(t *testing.T, what, got, want string) {
 
 // TestWatch: each answer and each refusal, and which refusal comes first.
 func TestWatch(t *testing.T) {
-	two := func(r *rig) { r.watch(1, Wish{}); r.watch(2, Wish{Board: 1}) }
+	two := func(r *rig) { r.watch(1, Request{}); r.watch(2, Request{Board: 1}) }
 	max2 := with(func(o *Options) { o.Max = 2 })
 	for _, tc := range []struct {
 		name    string
 		opts    Options
 		prepare func(r *rig)
 		guest   func(g *Guest)
-		wish    Wish
+		request Request
 		want    string
 	}{
-		{"summary", usual, nil, nil, Wish{}, "00 none summary g0; 00 board 2 summary g0; 01 board 1 summary g0"},
-		{"only Chess960", usual, nil, nil, Wish{Only: Chess960Boards}, "00 none summary g0; 01 board 1 summary g0"},
-		{"only standard", usual, nil, nil, Wish{Only: StandardBoards}, "00 none summary g0; 00 board 2 summary g0"},
-		{"without modes no filter and no flag", usual, nil, func(g *Guest) { g.Modes = false }, Wish{Only: Chess960Boards},
+		{"summary", usual, nil, nil, Request{}, "00 none summary g0; 00 board 2 summary g0; 01 board 1 summary g0"},
+		{"only Chess960", usual, nil, nil, Request{Filter: Chess960Boards}, "00 none summary g0; 01 board 1 summary g0"},
+		{"only standard", usual, nil, nil, Request{Filter: StandardBoards}, "00 none summary g0; 00 board 2 summary g0"},
+		{"without modes no filter and no flag", usual, nil, func(g *Guest) { g.Modes = false }, Request{Filter: Chess960Boards},
 			"00 none summary g0; 00 board 2 summary g0; 00 board 1 summary g0"},
-		{"focus", usual, nil, nil, Wish{Board: 1}, "01 board 1 focus"},
-		{"policy denies the summary", usual, nil, func(g *Guest) { g.Summary = false }, Wish{}, "denied 1002"},
-		{"policy denies the summary, not the focus", usual, nil, func(g *Guest) { g.Summary = false }, Wish{Board: 2}, "00 board 2 focus"},
-		{"policy denies the focus", usual, nil, func(g *Guest) { g.Focus = false }, Wish{Board: 1}, "denied 1002"},
-		{"too little trust", with(func(o *Options) { o.Visibility = 3 }), nil, func(g *Guest) { g.Trust = 2 }, Wish{}, "denied 1002"},
-		{"enough trust", with(func(o *Options) { o.Visibility = 3 }), nil, func(g *Guest) { g.Trust = 3 }, Wish{Board: 2}, "00 board 2 focus"},
-		{"too little trust, before anything else", with(func(o *Options) { o.Visibility, o.Max, o.Focus = 3, 0, false }), nil, nil, Wish{Board: 9}, "denied 1002"},
-		{"no record left", with(func(o *Options) { o.Records = 2 }), two, nil, Wish{}, "denied 1003"},
-		{"no record left, though there is a place", with(func(o *Options) { o.Records, o.Max = 2, -1 }), two, nil, Wish{Board: 1}, "denied 1003"},
-		{"full", max2, two, nil, Wish{}, "denied 1004"},
-		{"full for a focus", max2, two, nil, Wish{Board: 1}, "denied 1004"},
-		{"full, before the board is looked for", max2, two, nil, Wish{Board: 9}, "denied 1004"},
-		{"nobody may watch", with(func(o *Options) { o.Max = 0 }), nil, nil, Wish{}, "denied 1004"},
-		{"no limit", with(func(o *Options) { o.Max = -1 }), two, nil, Wish{Board: 2}, "00 board 2 focus"},
-		{"an admin needs no place for a focus", with(func(o *Options) { o.Max, o.AdminTrust = 2, 5 }), two, func(g *Guest) { g.Trust = 5 }, Wish{Board: 2}, "00 board 2 focus"},
-		{"an admin needs one for the summary", with(func(o *Options) { o.Max, o.AdminTrust = 2, 5 }), two, func(g *Guest) { g.Trust = 5 }, Wish{}, "denied 1004"},
-		{"nobody is an admin", max2, two, func(g *Guest) { g.Trust = 1 << 30 }, Wish{Board: 2}, "denied 1004"},
-		{"the policy lets him pass", max2, two, func(g *Guest) { g.Bypass = true }, Wish{Board: 2}, "00 board 2 focus"},
-		{"a place is free again", max2, func(r *rig) { two(r); r.h.Leave(1) }, nil, Wish{Board: 2}, "00 board 2 focus"},
-		{"who has a place may turn", max2, func(r *rig) { r.watch(1, Wish{}); r.watch(9, Wish{}) }, nil, Wish{Board: 2}, "00 board 2 focus"},
-		{"no focus", with(func(o *Options) { o.Focus = false }), nil, nil, Wish{Board: 1}, "denied 1001"},
-		{"no focus, before the board is looked for", with(func(o *Options) { o.Focus = false }), nil, nil, Wish{Board: 9}, "denied 1001"},
-		{"no such board", usual, nil, nil, Wish{Board: 9}, "denied 1005"},
-		{"a board that is gone", usual, func(r *rig) { r.hide(2) }, nil, Wish{Board: 2}, "denied 1005"},
-		{"a summary without what is gone", usual, func(r *rig) { r.hide(2) }, nil, Wish{}, "00 none summary g0; 01 board 1 summary g0"},
+		{"focus", usual, nil, nil, Request{Board: 1}, "01 board 1 focus"},
+		{"policy denies the summary", usual, nil, func(g *Guest) { g.Summary = false }, Request{}, "denied 1002"},
+		{"policy denies the summary, not the focus", usual, nil, func(g *Guest) { g.Summary = false }, Request{Board: 2}, "00 board 2 focus"},
+		{"policy denies the focus", usual, nil, func(g *Guest) { g.Focus = false }, Request{Board: 1}, "denied 1002"},
+		{"too little trust", with(func(o *Options) { o.Visibility = 3 }), nil, func(g *Guest) { g.Trust = 2 }, Request{}, "denied 1002"},
+		{"enough trust", with(func(o *Options) { o.Visibility = 3 }), nil, func(g *Guest) { g.Trust = 3 }, Request{Board: 2}, "00 board 2 focus"},
+		{"too little trust, before anything else", with(func(o *Options) { o.Visibility, o.Max, o.Focus = 3, 0, false }), nil, nil, Request{Board: 9}, "denied 1002"},
+		{"no record left", with(func(o *Options) { o.Records = 2 }), two, nil, Request{}, "denied 1003"},
+		{"no record left, though there is a place", with(func(o *Options) { o.Records, o.Max = 2, -1 }), two, nil, Request{Board: 1}, "denied 1003"},
+		{"full", max2, two, nil, Request{}, "denied 1004"},
+		{"full for a focus", max2, two, nil, Request{Board: 1}, "denied 1004"},
+		{"full, before the board is looked for", max2, two, nil, Request{Board: 9}, "denied 1004"},
+		{"nobody may watch", with(func(o *Options) { o.Max = 0 }), nil, nil, Request{}, "denied 1004"},
+		{"no limit", with(func(o *Options) { o.Max = -1 }), two, nil, Request{Board: 2}, "00 board 2 focus"},
+		{"an admin needs no place for a focus", with(func(o *Options) { o.Max, o.AdminTrust = 2, 5 }), two, func(g *Guest) { g.Trust = 5 }, Request{Board: 2}, "00 board 2 focus"},
+		{"an admin needs one for the summary", with(func(o *Options) { o.Max, o.AdminTrust = 2, 5 }), two, func(g *Guest) { g.Trust = 5 }, Request{}, "denied 1004"},
+		{"nobody is an admin", max2, two, func(g *Guest) { g.Trust = 1 << 30 }, Request{Board: 2}, "denied 1004"},
+		{"the policy lets him pass", max2, two, func(g *Guest) { g.Bypass = true }, Request{Board: 2}, "00 board 2 focus"},
+		{"a place is free again", max2, func(r *rig) { two(r); r.h.Leave(1) }, nil, Request{Board: 2}, "00 board 2 focus"},
+		{"who has a place may turn", max2, func(r *rig) { r.watch(1, Request{}); r.watch(9, Request{}) }, nil, Request{Board: 2}, "00 board 2 focus"},
+		{"no focus", with(func(o *Options) { o.Focus = false }), nil, nil, Request{Board: 1}, "denied 1001"},
+		{"no focus, before the board is looked for", with(func(o *Options) { o.Focus = false }), nil, nil, Request{Board: 9}, "denied 1001"},
+		{"no such board", usual, nil, nil, Request{Board: 9}, "denied 1005"},
+		{"a board that is gone", usual, func(r *rig) { r.hide(2) }, nil, Request{Board: 2}, "denied 1005"},
+		{"a summary without what is gone", usual, func(r *rig) { r.hide(2) }, nil, Request{}, "00 none summary g0; 01 board 1 summary g0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, tc.opts)
@@ -248,7 +248,7 @@ func TestWatch(t *testing.T) {
 				tc.guest(r.guest(9))
 			}
 			r.sent = nil
-			expect(t, "answer", strings.ReplaceAll(r.watch(9, tc.wish), "g1", "g0"), tc.want)
+			expect(t, "answer", strings.ReplaceAll(r.watch(9, tc.request), "g1", "g0"), tc.want)
 		})
 	}
 }
@@ -257,8 +257,8 @@ func TestWatch(t *testing.T) {
 func TestRefusedGoesOn(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
-	r.watch(1, Wish{Board: 1})
-	expect(t, "answer", r.watch(1, Wish{Board: 7}), "denied 1005")
+	r.watch(1, Request{Board: 1})
+	expect(t, "answer", r.watch(1, Request{Board: 7}), "denied 1005")
 	r.show(1, 1)
 	r.wait(time.Second / 10)
 	expect(t, "update", r.took(1), "80 board 1")
@@ -267,7 +267,7 @@ func TestRefusedGoesOn(t *testing.T) {
 func TestStop(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
-	r.watch(1, Wish{})
+	r.watch(1, Request{})
 	for range 2 {
 		r.h.Stop(*r.guest(1), func(b []byte) { r.Send(tokenOf(1), b) })
 		expect(t, "answer", r.took(1), "00 none idle")
@@ -288,7 +288,7 @@ func TestChanges(t *testing.T) {
 		r.show(id+1, 0)
 		r.now = r.now.Add(time.Millisecond)
 	}
-	expect(t, "answer", r.watch(1, Wish{}), "00 none summary g0; 00 board 3 summary g0; 00 board 2 summary g0; 00 board 1 summary g0")
+	expect(t, "answer", r.watch(1, Request{}), "00 none summary g0; 00 board 3 summary g0; 00 board 2 summary g0; 00 board 1 summary g0")
 	r.wait(2 * time.Second)
 	expect(t, "nothing new", r.took(1), "")
 	r.show(2, 1)
@@ -319,7 +319,7 @@ func TestFull(t *testing.T) {
 	r.show(1, 0)
 	r.now = r.now.Add(time.Millisecond)
 	r.show(2, 0)
-	r.watch(1, Wish{})
+	r.watch(1, Request{})
 	r.show(1, 1)
 	r.wait(600 * time.Millisecond)
 	expect(t, "all of it", r.took(1), "80 none g0; 80 board 1 g0; 80 board 2 g0")
@@ -336,7 +336,7 @@ func TestFocus(t *testing.T) {
 	r.show(1, 0)
 	r.now = r.now.Add(time.Millisecond)
 	r.show(2, 0)
-	expect(t, "answer", r.watch(1, Wish{Board: 1}), "00 board 1 focus")
+	expect(t, "answer", r.watch(1, Request{Board: 1}), "00 board 1 focus")
 	r.show(1, 1)
 	r.show(1, 2)
 	r.show(2, 1)
@@ -362,8 +362,8 @@ func TestOnce(t *testing.T) {
 		r.show(id+1, 0)
 		r.now = r.now.Add(time.Millisecond)
 	}
-	r.watch(2, Wish{Board: 1})
-	expect(t, "answer", r.watch(1, Wish{}), "00 none summary g0; 00 board 5 summary g0")
+	r.watch(2, Request{Board: 1})
+	expect(t, "answer", r.watch(1, Request{}), "00 none summary g0; 00 board 5 summary g0")
 	r.show(1, 1)
 	r.wait(20 * time.Second)
 	expect(t, "the rest, within the limit", r.took(1), "80 board 4 g0; 80 board 3 g0; 80 board 2 g0")
@@ -395,9 +395,9 @@ func TestEnds(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, usual)
 			r.show(1, 0)
-			r.watch(1, Wish{Board: tc.board})
+			r.watch(1, Request{Board: tc.board})
 			if tc.left == 2 {
-				r.watch(2, Wish{})
+				r.watch(2, Request{})
 			}
 			r.sent = nil
 			tc.do(r)
@@ -423,9 +423,9 @@ func TestEnds(t *testing.T) {
 func TestIdle(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
-	r.watch(1, Wish{})
-	r.watch(2, Wish{Board: 1})
-	r.watch(3, Wish{})
+	r.watch(1, Request{})
+	r.watch(2, Request{Board: 1})
+	r.watch(3, Request{})
 	for range 16 { // minutes, three of them without a word
 		r.wait(time.Minute)
 		for _, s := range r.sent {
@@ -464,7 +464,7 @@ func TestAllowance(t *testing.T) {
 				r.show(id+1, 0)
 			}
 			for id := range wamble.SessionID(watchers) {
-				r.watch(id+1, Wish{})
+				r.watch(id+1, Request{})
 			}
 			r.wait(5 * time.Second)
 			r.sent = nil
@@ -499,7 +499,7 @@ func TestMostRecentFirst(t *testing.T) {
 	for id := range wamble.BoardID(20) {
 		r.show(id+1, 0)
 	}
-	r.watch(1, Wish{})
+	r.watch(1, Request{})
 	r.wait(9 * time.Second)
 	r.sent = nil
 	for id := range wamble.BoardID(20) {
@@ -523,7 +523,7 @@ func TestMostRecentFirst(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
-	r.watch(1, Wish{})
+	r.watch(1, Request{})
 	r.room = 0
 	r.show(1, 1)
 	r.wait(5 * time.Second)
@@ -537,7 +537,7 @@ func TestNoRoom(t *testing.T) {
 func TestCloses(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
-	r.watch(1, Wish{})
+	r.watch(1, Request{})
 	r.h.Leave(1)
 	r.wait(59 * time.Second)
 	if !r.h.IsOpen() {
@@ -548,7 +548,7 @@ func TestCloses(t *testing.T) {
 		t.Error("it is still open")
 	}
 	r.h.Open(r.now, slices.Values([]Board{r.boards[1]}))
-	if got := r.watch(1, Wish{}); !strings.HasPrefix(got, "00 none summary g61; 00 board 1 summary") {
+	if got := r.watch(1, Request{}); !strings.HasPrefix(got, "00 none summary g61; 00 board 1 summary") {
 		t.Errorf("got %q, want the board again", got)
 	}
 }
@@ -559,7 +559,7 @@ func TestEncodedOnce(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
 	for id := range wamble.SessionID(20) {
-		r.watch(id+1, Wish{Board: wamble.BoardID(id % 2)}) // summary and focus
+		r.watch(id+1, Request{Board: wamble.BoardID(id % 2)}) // summary and focus
 	}
 	b := r.show(1, 1)
 	r.h.settle()
@@ -592,7 +592,7 @@ func TestAllocations(t *testing.T) {
 		r.show(id+1, 0)
 	}
 	for id := range wamble.SessionID(100) {
-		r.watch(id+1, Wish{Board: wamble.BoardID(id % 4)})
+		r.watch(id+1, Request{Board: wamble.BoardID(id % 4)})
 	}
 	positions := [2]Board{r.show(1, 3), r.show(1, 4)}
 	i := 0
@@ -672,7 +672,7 @@ func TestConverges(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			r := newRig(t, mode.opts)
 			mirrors := map[wamble.SessionID]*mirror{}
-			only := map[wamble.SessionID]Only{}
+			filter := map[wamble.SessionID]Filter{}
 			deliver := func(loss int) {
 				if rng.IntN(3) == 0 {
 					rng.Shuffle(len(r.sent), func(i, j int) { r.sent[i], r.sent[j] = r.sent[j], r.sent[i] })
@@ -703,8 +703,8 @@ func TestConverges(t *testing.T) {
 				}
 				if i%20 == 0 {
 					id := wamble.SessionID(1 + i/20)
-					mirrors[id], only[id] = &mirror{boards: map[wamble.BoardID]sighting{}}, Only(rng.IntN(3))
-					r.h.Watch(r.now, *r.guest(id), Wish{Only: only[id]}, func(b []byte) { r.Send(tokenOf(id), b) })
+					mirrors[id], filter[id] = &mirror{boards: map[wamble.BoardID]sighting{}}, Filter(rng.IntN(3))
+					r.h.Watch(r.now, *r.guest(id), Request{Filter: filter[id]}, func(b []byte) { r.Send(tokenOf(id), b) })
 				}
 				for id := range mirrors {
 					r.guest(id)
@@ -722,7 +722,7 @@ func TestConverges(t *testing.T) {
 			for id, m := range mirrors {
 				want := map[wamble.BoardID]string{}
 				for _, b := range r.boards {
-					if only[id] == AllBoards || (only[id] == Chess960Boards) == b.Chess960 {
+					if filter[id] == AllBoards || (filter[id] == Chess960Boards) == b.Chess960 {
 						want[b.ID] = wire.ShortFEN(b.Position.FEN())
 					}
 				}
@@ -745,9 +745,9 @@ func TestSnapshot(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
 	r.show(2, 1)
-	r.watch(1, Wish{})
-	r.watch(2, Wish{Board: 2})
-	r.watch(3, Wish{Only: Chess960Boards})
+	r.watch(1, Request{})
+	r.watch(2, Request{Board: 2})
+	r.watch(3, Request{Filter: Chess960Boards})
 	r.wait(3 * time.Second)
 	r.sent = nil
 	state := r.h.Snapshot(nil)
@@ -778,8 +778,8 @@ func TestSnapshot(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	r := newRig(nil, usual)
 	r.show(1, 0)
-	r.h.Watch(r.now, *r.guest(1), Wish{}, func([]byte) {})
-	r.h.Watch(r.now, *r.guest(2), Wish{Board: 1}, func([]byte) {})
+	r.h.Watch(r.now, *r.guest(1), Request{}, func([]byte) {})
+	r.h.Watch(r.now, *r.guest(2), Request{Board: 1}, func([]byte) {})
 	f.Add(r.h.Snapshot(nil))
 	f.Fuzz(func(t *testing.T, state []byte) {
 		h, err := Load(usual, state)
@@ -802,7 +802,7 @@ func BenchmarkShow(b *testing.B) {
 				r.show(id+1, 0)
 			}
 			for id := range wamble.SessionID(watchers) {
-				r.watch(id+1, Wish{})
+				r.watch(id+1, Request{})
 			}
 			positions := [2]Board{r.show(1, 3), r.show(1, 4)}
 			b.ReportAllocs()

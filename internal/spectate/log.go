@@ -4,12 +4,12 @@ import "sort"
 
 // log is the order in which boards changed.
 type log struct {
-	last   uint64   // number of the newest change
-	slots  []slot   // by number; an entry that changed again has left its old ones behind
-	dirty  []*entry // changed, and not numbered yet
-	graves []grave  // of boards that are gone, the oldest first
-	live   int      // boards that can be watched
-	gone   uint64   // the newest change by which a board went
+	last     uint64    // number of the newest change
+	slots    []slot    // by number; those of an entry that changed again are stale
+	dirty    []*entry  // changed, and not numbered yet
+	removals []removal // the oldest first
+	live     int       // boards that can be watched
+	gone     uint64    // the newest change by which a board went
 }
 
 // slot is one change. It is stale when its entry has changed again.
@@ -20,8 +20,8 @@ type slot struct {
 
 func (s *slot) stale() bool { return s.e.change != s.change }
 
-// grave says when a board went.
-type grave struct {
+// removal is when a board went.
+type removal struct {
 	e      *entry
 	change uint64
 	at     int64
@@ -32,9 +32,9 @@ func (l *log) below(change uint64) int {
 	return sort.Search(len(l.slots), func(i int) bool { return l.slots[i].change > change })
 }
 
-// compact drops stale slots when they are the most.
+// compact drops stale slots when they are more than half.
 func (l *log) compact() {
-	if len(l.slots) < 2*(l.live+len(l.graves))+1024 {
+	if len(l.slots) < 2*(l.live+len(l.removals))+1024 {
 		return
 	}
 	kept := l.slots[:0]

@@ -18,10 +18,10 @@ type Guest struct {
 	Summary, Focus, Bypass, Modes bool
 }
 
-// Wish is what a guest wants to watch.
-type Wish struct {
-	Board wamble.BoardID // 0: all
-	Only  Only
+// Request is what a guest wants to watch.
+type Request struct {
+	Board  wamble.BoardID // 0: the summary of all boards
+	Filter Filter
 }
 
 // The refusals.
@@ -47,37 +47,37 @@ func (h *Hall) bypasses(g *Guest, s state) bool {
 	return s == focus && (g.Bypass || h.opts.AdminTrust >= 0 && g.Trust >= h.opts.AdminTrust)
 }
 
-// Watch lets a guest watch, and gives the packets that answer him to reply. What
+// Watch lets a guest watch, and calls reply with the packets that answer him. What
 // he has watched until now ends only if he is let in. The error is a
 // *wamble.Denied: the guest may not (1002), the hall remembers too many (1003),
 // all places are taken (1004), there is no focus (1001) or no such board (1005).
-func (h *Hall) Watch(now time.Time, g Guest, wish Wish, reply func(packet []byte)) error {
+func (h *Hall) Watch(now time.Time, g Guest, request Request, reply func(packet []byte)) error {
 	t := h.tick(now)
 	h.settle()
 	s := summary
-	if wish.Board != 0 {
+	if request.Board != 0 {
 		s = focus
 	}
-	w, e := h.bySession[g.Session], h.entries[wish.Board]
+	w, e := h.bySession[g.Session], h.entries[request.Board]
 	if err := h.admits(&g, s, w, e); err != nil {
 		return err
 	}
 	if w == nil {
 		w = &watcher{session: g.Session, token: g.Token}
-		w.allowance.at = t - second // a full one
+		w.allowance.at = t - second // so that it is full
 		h.bySession[g.Session] = w
 		h.watchers = append(h.watchers, w)
 		if len(h.watchers) == 1 {
-			h.beat = t
+			h.nextTurn = t
 			h.total.fill(t, h.totalRate(), h.totalRate()/10)
 		}
 	}
 	h.count(w, !h.bypasses(&g, s))
-	w.state, w.board, w.only, w.modes = s, wish.Board, AllBoards, g.Modes
+	w.state, w.board, w.filter, w.modes = s, request.Board, AllBoards, g.Modes
 	if g.Modes {
-		w.only = wish.Only
+		w.filter = request.Filter
 	}
-	w.times = times{next: t + h.period(s), check: t + checkEvery, heard: t, shown: t, vowed: t}
+	w.times = times{next: t + h.period(s), check: t + checkEvery, heard: t, shown: t, probed: t}
 	if s == focus {
 		w.seen.top = e.change
 		h.spend(w, 1)
@@ -109,16 +109,16 @@ func (h *Hall) admits(g *Guest, s state, w *watcher, e *entry) error {
 	return nil
 }
 
-// Stop ends the watching of a session, and gives the packet that answers it to
-// reply. It always succeeds.
+// Stop ends the watching of a session, and calls reply with the packet that answers
+// it.
 func (h *Hall) Stop(g Guest, reply func(packet []byte)) {
 	h.Leave(g.Session)
 	reply(h.idle(&watcher{token: g.Token}))
 }
 
-// stop ends the watching of somebody who has not asked for it.
-func (h *Hall) stop(w *watcher, house House) {
-	house.Send(w.token, h.idle(w))
-	house.Send(w.token, h.notice(w, stopped, "spectators are not admitted at present"))
+// stop tells a watcher that nobody may watch any more.
+func (h *Hall) stop(w *watcher, profile Profile) {
+	profile.Send(w.token, h.idle(w))
+	profile.Send(w.token, h.notice(w, stopped, "spectators are not admitted at present"))
 	h.spend(w, 2)
 }

@@ -29,7 +29,7 @@ const (
 func (w *watcher) numbers() [9]*int64 {
 	return [9]*int64{
 		(*int64)(&w.session), &w.seen.generation, &w.seen.refreshed,
-		&w.times.next, &w.times.check, &w.times.heard, &w.times.shown, &w.times.vowed, &w.allowance.left,
+		&w.times.next, &w.times.check, &w.times.heard, &w.times.shown, &w.times.probed, &w.allowance.left,
 	}
 }
 
@@ -53,7 +53,7 @@ func (h *Hall) Snapshot(dst []byte) []byte {
 		if w.counts {
 			flags |= flagCounts
 		}
-		dst = append(dst, byte(w.state), byte(w.only), flags)
+		dst = append(dst, byte(w.state), byte(w.filter), flags)
 		dst = le.AppendUint64(dst, uint64(w.board))
 	}
 	return dst
@@ -78,20 +78,20 @@ func Load(opts Options, state []byte) (*Hall, error) {
 	if count < 0 || int64(len(rest)) != count*watcherSize {
 		return nil, ErrState
 	}
-	h.beat, h.empty, h.total.at = h.now, h.now, h.now
+	h.nextTurn, h.empty, h.total.at = h.now, h.now, h.now
 	for range count {
 		w := &watcher{}
 		for _, n := range w.numbers() {
 			*n = take()
 		}
 		copy(w.token[:], rest)
-		w.state, w.only = stateOf(rest[16]), Only(rest[17])
+		w.state, w.filter = stateOf(rest[16]), Filter(rest[17])
 		flags := rest[18]
 		rest = rest[19:]
 		w.board = wamble.BoardID(take())
 		w.modes = flags&flagModes != 0
 		w.allowance.at = h.now
-		if w.state == 0 || w.only > StandardBoards || flags >= flagCounts<<1 || h.bySession[w.session] != nil || (w.state == focus) != (w.board != 0) {
+		if w.state == 0 || w.filter > StandardBoards || flags >= flagCounts<<1 || h.bySession[w.session] != nil || (w.state == focus) != (w.board != 0) {
 			return nil, ErrState
 		}
 		h.count(w, flags&flagCounts != 0)

@@ -25,15 +25,15 @@ func (h *Hall) renew(t int64, w *watcher) {
 	h.again(t, w)
 }
 
-// again lets everything be shown again.
+// again makes all changes missing, so that everything is shown again.
 func (h *Hall) again(t int64, w *watcher) {
 	w.seen.low, w.seen.mid, w.seen.top = 0, h.log.last, h.log.last
 	w.seen.refreshed = t
 }
 
-// walk shows what changed after one change and up to another, the most recent
-// first, until n is most. It returns the change up to which, from above, all is
-// shown: to, if it came so far.
+// walk shows the changes from from down to to (exclusive), the most recent first,
+// until n is most. It returns the change down to which all is shown: to, if it
+// came so far.
 func (h *Hall) walk(w *watcher, from, to uint64, most int, n *int, show func(*entry)) uint64 {
 	l := &h.log
 	steps := maxSteps
@@ -51,17 +51,17 @@ func (h *Hall) walk(w *watcher, from, to uint64, most int, n *int, show func(*en
 }
 
 // showSummary shows a watcher what is new, and then what he is missing.
-func (h *Hall) showSummary(t int64, w *watcher, house House) {
-	most := min(h.refill(w), house.Room())
+func (h *Hall) showSummary(t int64, w *watcher, profile Profile) {
+	most := min(h.refill(w), profile.Room())
 	if most <= 0 {
 		return
 	}
 	n, once := 0, h.opts.SummaryHz <= 0
-	show := func(e *entry) { house.Send(w.token, h.shown(w, e, summary)) }
+	show := func(e *entry) { profile.Send(w.token, h.shown(w, e, summary)) }
 	if !once && h.wholeDue(t, w) {
 		if h.opts.Full || h.log.gone > w.seen.base {
 			h.renew(t, w)
-			house.Send(w.token, h.reset(w, false))
+			profile.Send(w.token, h.reset(w, false))
 			n++
 		} else {
 			h.again(t, w)
@@ -82,7 +82,7 @@ func (h *Hall) showSummary(t int64, w *watcher, house House) {
 		s.mid = h.walk(w, s.mid, s.low, most, &n, show)
 	}
 	h.spend(w, n)
-	h.vow(t, w, house)
+	h.probe(t, w, profile)
 }
 
 // Everything is shown again after refreshEvery, or later when there is so much of
@@ -99,27 +99,16 @@ func (h *Hall) wholeDue(t int64, w *watcher) bool {
 	return t-s.refreshed >= max(refreshEvery, 10*second*int64(h.log.live)/h.rate())
 }
 
-// vow sends a watcher something reliably, now and then.
-func (h *Hall) vow(t int64, w *watcher, house House) {
-	if t-w.times.vowed < h.vowEvery() {
+// probe sends a watcher of the summary a reliable packet, if one is due.
+func (h *Hall) probe(t int64, w *watcher, profile Profile) {
+	if t-w.times.probed < h.probeEvery() {
 		return
 	}
-	w.times.vowed = t
+	w.times.probed = t
 	h.spend(w, 1)
 	n := 0
-	h.walk(w, h.log.last, 0, 1, &n, func(e *entry) { house.Send(w.token, h.reliably(w, e, summary)) })
+	h.walk(w, h.log.last, 0, 1, &n, func(e *entry) { profile.Send(w.token, h.reliably(w, e, summary)) })
 	if n == 0 {
-		house.Send(w.token, h.reset(w, true))
+		profile.Send(w.token, h.reset(w, true))
 	}
-}
-
-// fallBack turns a focus into a summary, and says why.
-func (h *Hall) fallBack(t int64, w *watcher, house House, why string) {
-	notice := h.notice(w, fellBack, why)
-	house.Send(w.token, notice)
-	w.state, w.board, w.only = summary, 0, AllBoards
-	h.count(w, true)
-	w.times.next, w.times.vowed = t+h.period(summary), t
-	h.spend(w, 1)
-	h.begin(t, w, func(packet []byte) { house.Send(w.token, packet) })
 }

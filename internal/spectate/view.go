@@ -91,8 +91,8 @@ func (w *watcher) own(p []byte) []byte {
 	return p
 }
 
-// reliably returns a board as it is sent when watching begins: with the state,
-// and to be acknowledged.
+// reliably returns a board in a reliable packet, with the state, as it is sent
+// when watching begins.
 func (h *Hall) reliably(w *watcher, e *entry, s state) []byte {
 	name := wire.SpectateSummary
 	if s == focus {
@@ -126,7 +126,7 @@ const (
 	stopped  = wire.FlagUnreliable | wire.FlagSpectateStopped
 )
 
-// notice returns what a watcher is told.
+// notice returns the packet of a notice to a watcher.
 func (h *Hall) notice(w *watcher, flags wire.Flags, text string) []byte {
 	m := wire.ServerNotification{Type: wire.NoticeSpectateEnded, Text: wire.Text(text)}
 	packet, err := wire.Append(h.bytes.extra[:0], wire.Header{Flags: flags, Board: w.board}, m)

@@ -10,12 +10,12 @@ const (
 	focus
 )
 
-// Only is which boards a summary has.
-type Only uint8
+// Filter is which boards a summary has.
+type Filter uint8
 
 // The filters of a summary.
 const (
-	AllBoards Only = iota
+	AllBoards Filter = iota
 	Chess960Boards
 	StandardBoards
 )
@@ -25,31 +25,31 @@ type watcher struct {
 	session   wamble.SessionID
 	token     wamble.Token
 	state     state
-	only      Only           // of a summary
+	filter    Filter         // of a summary
 	board     wamble.BoardID // of a focus
 	modes     bool           // he may see which boards are Chess960
 	counts    bool           // he takes a place
 	over      bool           // he is to be forgotten
 	seen      seen
 	times     times
-	allowance allowance
+	allowance bucket
 }
 
 // seen is what a watcher has been shown: see the package comment.
 type seen struct {
 	generation    int64
 	low, mid, top uint64
-	base          uint64 // what was gone by this change he never saw, or has cleared
-	refreshed     int64  // when it began that all is shown again
+	base          uint64 // boards that went up to this change he never saw, or has cleared
+	refreshed     int64  // when all was last begun to be shown again
 }
 
 // times are when something last happened to a watcher, or is due.
 type times struct {
-	next  int64 // his next turn
-	check int64 // when he is looked at next: is he still there, may he still watch
-	heard int64
-	shown int64 // the focus
-	vowed int64 // when he was last sent something that he has to acknowledge
+	next   int64 // his next turn
+	check  int64 // when check looks next whether he is still there and may watch
+	heard  int64
+	shown  int64 // the focus
+	probed int64 // when he was last sent a reliable packet
 }
 
 // sees reports whether a board is one for a summary.
@@ -57,23 +57,23 @@ func (w *watcher) sees(e *entry) bool {
 	switch {
 	case e.gone && e.change <= w.seen.base:
 		return false
-	case w.only == Chess960Boards:
+	case w.filter == Chess960Boards:
 		return e.board.Chess960
-	case w.only == StandardBoards:
+	case w.filter == StandardBoards:
 		return !e.board.Chess960
 	}
 	return true
 }
 
-// checkEvery is how often a watcher is looked at.
+// checkEvery is how often a watcher is checked.
 const checkEvery = second
 
-// serve gives a watcher his turn, if it is due. It reports false when there was
-// nothing left to be sent, to him or to anybody.
-func (h *Hall) serve(t int64, w *watcher, house House) bool {
+// serve gives a watcher his turn, if it is due. It reports false when no packet
+// can be sent now, neither to him nor to the others.
+func (h *Hall) serve(t int64, w *watcher, profile Profile) bool {
 	if t >= w.times.check {
 		w.times.check = t + checkEvery
-		if !h.check(t, w, house) {
+		if !h.check(t, w, profile) {
 			w.over = true
 			return true
 		}
@@ -81,7 +81,7 @@ func (h *Hall) serve(t int64, w *watcher, house House) bool {
 	if t < w.times.next {
 		return true
 	}
-	if h.total.packets() == 0 || house.Room() <= 0 {
+	if h.total.packets() == 0 || profile.Room() <= 0 {
 		return false
 	}
 	period := h.period(w.state)
@@ -89,17 +89,17 @@ func (h *Hall) serve(t int64, w *watcher, house House) bool {
 		w.times.next = t + period
 	}
 	if w.state == focus {
-		h.showFocus(t, w, house)
+		h.showFocus(t, w, profile)
 	} else {
-		h.showSummary(t, w, house)
+		h.showSummary(t, w, profile)
 	}
 	return true
 }
 
 // check looks whether a watcher is still there and may watch, and reports whether
 // he goes on.
-func (h *Hall) check(t int64, w *watcher, house House) bool {
-	g, ok := house.Guest(w.session)
+func (h *Hall) check(t int64, w *watcher, profile Profile) bool {
+	g, ok := profile.Guest(w.session)
 	if !ok || !h.welcome(&g, w.state) {
 		return false
 	}
@@ -109,15 +109,15 @@ func (h *Hall) check(t int64, w *watcher, house House) bool {
 		return false
 	}
 	if h.opts.Max == 0 && !h.bypasses(&g, w.state) {
-		h.stop(w, house)
+		h.stop(w, profile)
 		return false
 	}
 	if w.state == focus && !h.opts.Focus {
-		h.fallBack(t, w, house, "single boards are not shown any more; you see all of them")
+		h.fallBack(t, w, profile, "single boards are not shown any more; you see all of them")
 	}
 	return true
 }
 
-// vowEvery is how often a watcher is sent something reliably, so that his ACK
-// tells that he is still there.
-func (h *Hall) vowEvery() int64 { return h.opts.Idle.Microseconds() / 3 }
+// probeEvery is how often a watcher is sent a reliable packet, whose ACK tells
+// that he is still there.
+func (h *Hall) probeEvery() int64 { return h.opts.Idle.Microseconds() / 3 }

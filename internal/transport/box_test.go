@@ -31,7 +31,7 @@ func TestInboxAllocatesNothing(t *testing.T) {
 
 func TestOutbox(t *testing.T) {
 	o := newOutbox()
-	var l load
+	var l outboxBatch
 	small, big := packet(t, 1, 1), packet(t, 2, wire.MaxPayload)
 	for _, p := range [][]byte{small, big, big, big, big, small} {
 		if o.add(p) != nil {

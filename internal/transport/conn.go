@@ -31,16 +31,11 @@ type Timing struct {
 }
 
 func (t Timing) withDefaults() Timing {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&t.Handshake, 5*time.Second)
-	set(&t.Write, 10*time.Second)
-	set(&t.Ping, 30*time.Second)
-	set(&t.Idle, 5*time.Minute)
-	set(&t.Linger, time.Second)
+	def(&t.Handshake, 5*time.Second)
+	def(&t.Write, 10*time.Second)
+	def(&t.Ping, 30*time.Second)
+	def(&t.Idle, 5*time.Minute)
+	def(&t.Linger, time.Second)
 	return t
 }
 
@@ -201,7 +196,7 @@ func (c *Conn) writeLoop() {
 	defer close(c.written)
 	pings := time.NewTicker(c.timing.Ping)
 	defer pings.Stop()
-	var l load
+	var l outboxBatch
 	frame := make([]byte, 0, 14+MaxMessage)
 	for {
 		select {
@@ -223,7 +218,7 @@ func (c *Conn) writeLoop() {
 }
 
 // writeLoad writes what was taken: pong, packets, close frame.
-func (c *Conn) writeLoad(frame []byte, l *load) error {
+func (c *Conn) writeLoad(frame []byte, l *outboxBatch) error {
 	kept := *l // message shortens the slices; the memory is used again
 	defer func() { l.packets, l.sizes = kept.packets, kept.sizes }()
 	if l.hasPong {

@@ -265,11 +265,15 @@ func newPlayer(t *testing.T, server netip.AddrPort) *player {
 // ask sends a hello or a move and waits for its answer and its ACK.
 func (c *player) ask(h wire.Header, want wire.Control) {
 	c.t.Helper()
+	var packet []byte
 	var err error
 	if want == wire.CtrlServerHello {
-		_, err = link.Ask(c.link, c.now(), &c.out, h, wire.ClientHello{})
+		packet, err = wire.Append(nil, h, wire.ClientHello{})
 	} else {
-		_, err = link.Ask(c.link, c.now(), &c.out, h, wire.PlayerMove{})
+		packet, err = wire.Append(nil, h, wire.PlayerMove{})
+	}
+	if err == nil {
+		_, err = c.link.Send(c.now(), &c.out, packet)
 	}
 	if err != nil {
 		c.t.Fatal(err)

@@ -30,12 +30,8 @@ func (o GatewayOptions) withDefaults() GatewayOptions {
 	if o.Path == "" {
 		o.Path = "/ws"
 	}
-	if o.Max <= 0 {
-		o.Max = 1024
-	}
-	if o.MaxHost <= 0 {
-		o.MaxHost = 64
-	}
+	def(&o.Max, 1024)
+	def(&o.MaxHost, 64)
 	o.Timing = o.Timing.withDefaults()
 	return o
 }
@@ -48,7 +44,7 @@ type gateway struct {
 	mu      sync.RWMutex // guards what follows
 	options GatewayOptions
 	conns   map[uint32]*Conn
-	places  places
+	limit   connLimit
 	closed  bool
 	empty   sync.Cond // signalled when the last connection is gone
 
@@ -57,7 +53,7 @@ type gateway struct {
 
 func newGateway(o GatewayOptions, in *inbox) *gateway {
 	g := &gateway{inbox: in, conns: map[uint32]*Conn{}}
-	g.places.hosts = map[netip.Addr]int{}
+	g.limit.hosts = map[netip.Prefix]int{}
 	g.empty.L = &g.mu
 	g.configure(o)
 	return g
@@ -68,7 +64,7 @@ func (g *gateway) configure(o GatewayOptions) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.options = o.withDefaults()
-	g.places.max, g.places.maxHost = g.options.Max, g.options.MaxHost
+	g.limit.max, g.limit.maxHost = g.options.Max, g.options.MaxHost
 }
 
 func (g *gateway) settings() GatewayOptions {
@@ -101,7 +97,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	host := hostOf(from.Addr())
+	host := wamble.HostOf(from.Addr())
 	if err != nil || !g.reserve(host) {
 		g.refused.Add(1)
 		(&refusal{http.StatusServiceUnavailable, "too many websocket clients"}).write(w)
@@ -173,17 +169,17 @@ func (g *gateway) remove(c *Conn) {
 }
 
 // reserve takes a place for a connection of host, if there is one.
-func (g *gateway) reserve(host netip.Addr) bool {
+func (g *gateway) reserve(host netip.Prefix) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.closed && g.places.take(host)
+	return !g.closed && g.limit.take(host)
 }
 
-func (g *gateway) release(host netip.Addr) {
+func (g *gateway) release(host netip.Prefix) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.places.free(host)
-	if g.places.taken == 0 {
+	g.limit.free(host)
+	if g.limit.taken == 0 {
 		g.empty.Broadcast()
 	}
 }
@@ -226,7 +222,7 @@ func (g *gateway) shutdown(ctx context.Context, code uint16) {
 	defer stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.places.taken > 0 {
+	for g.limit.taken > 0 {
 		g.empty.Wait()
 	}
 }

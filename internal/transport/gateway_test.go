@@ -383,28 +383,22 @@ func TestHTTPBounds(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
-	p := places{max: 3, maxHost: 2, hosts: map[netip.Addr]int{}}
-	a, b := netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("2.2.2.2")
+func TestConnLimit(t *testing.T) {
+	l := connLimit{max: 3, maxHost: 2, hosts: map[netip.Prefix]int{}}
+	a, b := netip.MustParsePrefix("1.1.1.1/32"), netip.MustParsePrefix("2.2.2.2/32")
 	for i, c := range []struct {
-		host netip.Addr
+		host netip.Prefix
 		want bool
 	}{{a, true}, {a, true}, {a, false}, {b, true}, {b, false}} {
-		if got := p.take(c.host); got != c.want {
+		if got := l.take(c.host); got != c.want {
 			t.Errorf("take %d: %v, want %v", i, got, c.want)
 		}
 	}
-	p.free(a)
-	p.free(a)
-	p.free(b)
-	if p.taken != 0 || len(p.hosts) != 0 {
-		t.Errorf("%+v after everybody left", p)
-	}
-	if got, want := hostOf(netip.MustParseAddr("2001:db8:1:2:3::4%eth0")), netip.MustParseAddr("2001:db8:1:2::"); got != want {
-		t.Errorf("host %v, want %v", got, want)
-	}
-	if got, want := hostOf(netip.MustParseAddr("::ffff:1.1.1.1")), a; got != want {
-		t.Errorf("host %v, want %v", got, want)
+	l.free(a)
+	l.free(a)
+	l.free(b)
+	if l.taken != 0 || len(l.hosts) != 0 {
+		t.Errorf("%+v after everybody left", l)
 	}
 }
 

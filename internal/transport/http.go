@@ -23,28 +23,21 @@ type HTTPOptions struct {
 const maxHead = 8192
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
-	if o.Max <= 0 {
-		o.Max = 4096
-	}
-	if o.MaxHost <= 0 {
-		o.MaxHost = 128
-	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = 64 << 10
-	}
-	if o.Head <= 0 {
-		o.Head = 30 * time.Second
-	}
-	if o.Request <= 0 {
-		o.Request = 60 * time.Second
-	}
-	if o.Answer <= 0 {
-		o.Answer = 60 * time.Second
-	}
-	if o.Idle <= 0 {
-		o.Idle = 60 * time.Second
-	}
+	def(&o.Max, 4096)
+	def(&o.MaxHost, 128)
+	def(&o.MaxBody, 64<<10)
+	def(&o.Head, 30*time.Second)
+	def(&o.Request, 60*time.Second)
+	def(&o.Answer, 60*time.Second)
+	def(&o.Idle, 60*time.Second)
 	return o
+}
+
+// def replaces a value that is not set by its default.
+func def[T int | int64 | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
 }
 
 // server is net/http with the limits. What it would log are mistakes of far

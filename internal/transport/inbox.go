@@ -16,7 +16,7 @@ const (
 )
 
 // inbox is where the connections leave their packets and the news of their
-// end, and where the loop fetches them. The loop never waits here; the
+// end, and where the loop fetches both. The loop never waits here; the
 // goroutines of the connections do.
 type inbox struct {
 	mu      sync.Mutex
@@ -68,7 +68,7 @@ func (in *inbox) put(from *source, packet []byte) {
 }
 
 // end leaves the news that a connection is gone, after its packets. It waits
-// while the loop has heard nothing of as many ends before.
+// while inboxPackets such news wait for the loop.
 func (in *inbox) end(from *source) {
 	in.mu.Lock()
 	for !in.stopped && len(in.ended) >= inboxPackets {

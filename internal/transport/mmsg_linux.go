@@ -36,12 +36,12 @@ type batchReader struct {
 	overflow uint32
 
 	wait  bool
-	bell  uintptr // that is set before waiting
+	epoll uintptr // which is armed before waiting
 	got   int
 	errno syscall.Errno
 	// Bound once, so that a read does not allocate.
-	listening func(bell uintptr) bool // listen
-	receiving func(fd uintptr) bool   // recv
+	listening func(epoll uintptr) bool // listen
+	receiving func(fd uintptr) bool    // recv
 }
 
 func newBatchReader(u *UDP) *batchReader {
@@ -100,20 +100,20 @@ func (r *batchReader) look() error {
 	if !r.wait {
 		return closedErr(r.u.socket.raw.Read(r.receiving))
 	}
-	return closedErr(r.u.socket.rope.Read(r.listening))
+	return closedErr(r.u.socket.epollConn.Read(r.listening))
 }
 
-// listen reads what is there; false asks the poller to wait for the bell.
-func (r *batchReader) listen(bell uintptr) bool {
-	r.u.socket.hush(bell)
-	r.bell = bell
+// listen reads what is there; false asks the poller to wait for the epoll.
+func (r *batchReader) listen(epoll uintptr) bool {
+	r.u.socket.disarm(epoll)
+	r.epoll = epoll
 	if err := r.u.socket.raw.Read(r.receiving); err != nil {
 		r.errno = syscall.EBADF // closed
 	}
 	return r.errno != syscall.EAGAIN
 }
 
-// recv is one recvmmsg. If nothing is there and somebody waits, it sets the bell.
+// recv is one recvmmsg. If nothing is there and the reader waits, it arms the epoll.
 func (r *batchReader) recv(fd uintptr) bool {
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd,
 		uintptr(unsafe.Pointer(&r.headers[0])), ReadBatch, unix.MSG_DONTWAIT, 0, 0)
@@ -122,7 +122,7 @@ func (r *batchReader) recv(fd uintptr) bool {
 		r.got = 0
 	}
 	if errno == syscall.EAGAIN && r.wait {
-		if err := r.u.socket.arm(r.bell, fd); err != nil {
+		if err := r.u.socket.arm(r.epoll, fd); err != nil {
 			r.errno = err.(syscall.Errno)
 		}
 	}

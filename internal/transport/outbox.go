@@ -77,8 +77,8 @@ func (o *outbox) signal() {
 	}
 }
 
-// load is what a writer has taken out of an outbox.
-type load struct {
+// outboxBatch is what a writer has taken out of an outbox.
+type outboxBatch struct {
 	packets []byte
 	sizes   []uint16
 	pong    []byte
@@ -89,7 +89,7 @@ type load struct {
 }
 
 // take swaps the contents with l, whose memory is used again.
-func (o *outbox) take(l *load) {
+func (o *outbox) take(l *outboxBatch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l.packets, o.packets = o.packets, l.packets[:0]
@@ -100,8 +100,8 @@ func (o *outbox) take(l *load) {
 }
 
 // message returns the packets that fit into the next message, and shortens the
-// load by them.
-func (l *load) message() []byte {
+// batch by them.
+func (l *outboxBatch) message() []byte {
 	n, i := 0, 0
 	for i < len(l.sizes) && (i == 0 || n+int(l.sizes[i]) <= MaxMessage) {
 		n += int(l.sizes[i])

@@ -34,7 +34,7 @@ type Port struct {
 	udp     *UDP
 	tcp     *net.TCPListener
 	web     *http.Server
-	porter  *Porter // between tcp and web
+	pauser  *Pauser // between tcp and web
 	gateway *gateway
 	inbox   *inbox
 	http    HTTPOptions
@@ -77,7 +77,7 @@ func listenOnce(o Options) (*Port, error) {
 	if number == 0 {
 		number = o.Address.Port()
 	}
-	tcp, err := listenTCP(o.Address.Addr(), number, o.UDP.beside)
+	tcp, err := listenTCP(o.Address.Addr(), number, o.UDP.reusePort)
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +94,12 @@ func listenOnce(o Options) (*Port, error) {
 }
 
 // listenTCP binds a number on one address, or on all.
-func listenTCP(address netip.Addr, number uint16, beside control) (*net.TCPListener, error) {
+func listenTCP(address netip.Addr, number uint16, reusePort control) (*net.TCPListener, error) {
 	host := ""
 	if address.IsValid() && !(address.Is6() && address.IsUnspecified()) {
 		host = address.String()
 	}
-	bind := net.ListenConfig{Control: beside}
+	bind := net.ListenConfig{Control: reusePort}
 	l, err := bind.Listen(context.Background(), "tcp", net.JoinHostPort(host, fmt.Sprint(number)))
 	if err != nil {
 		return nil, err
@@ -142,8 +142,8 @@ func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
 	p.inbox = newInbox(p.notify)
 	p.gateway = newGateway(o.WebSocket, p.inbox)
 	p.web = p.http.server()
-	p.porter = NewPorter(tcp, p.web)
-	// Whoever waits for something to happen need not wait for the end.
+	p.pauser = NewPauser(tcp, p.web)
+	// A request that waits for something to happen ends with Shutdown.
 	base, ending := context.WithCancel(context.Background())
 	p.web.BaseContext = func(net.Listener) context.Context { return base }
 	p.web.RegisterOnShutdown(ending)
@@ -177,8 +177,8 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 	if err != nil {
 		return Arrivals{}, err
 	}
-	// First the deadline, then the announcement, then the look at what came
-	// meanwhile: whoever comes later finds waiting set, and interrupts.
+	// First the deadline, then waiting, then a look at what came meanwhile:
+	// what comes later finds waiting set, and interrupts.
 	if wait = wait && !p.disturbed(); wait {
 		p.waiting.Store(true)
 		wait = !p.disturbed()
@@ -247,7 +247,7 @@ func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
 // Requests that are not for the WebSocket's path go to site, which may be nil.
 func (p *Port) Serve(site http.Handler) error {
 	p.web.Handler = p.http.route(p.gateway, site)
-	err := p.web.Serve(secureListener{p.porter.Listen(p.http.Max, p.http.MaxHost), &p.secrets})
+	err := p.web.Serve(secureListener{p.pauser.Listen(p.http.Max, p.http.MaxHost), &p.secrets})
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}
@@ -279,7 +279,7 @@ func (p *Port) Close() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p.Shutdown(ctx, 0)
-	p.porter.door.Close()
+	p.pauser.listener.Close()
 	return p.udp.Close()
 }
 

@@ -49,7 +49,7 @@ func renewTCP(old *Port, udp *UDP, o Options) (*net.TCPListener, error) {
 		if number == 0 {
 			number = udp.LocalAddr().Port()
 		}
-		return listenTCP(o.Address.Addr(), number, o.UDP.beside)
+		return listenTCP(o.Address.Addr(), number, o.UDP.reusePort)
 	}
 	file, err := Duplicate(old.tcp)
 	if err != nil {

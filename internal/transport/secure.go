@@ -14,8 +14,8 @@ type secureListener struct {
 	config *atomic.Pointer[tls.Config]
 }
 
-// Accept never waits for a handshake: that is done by whoever reads first, under
-// the limits of the HTTP server.
+// Accept never waits for a TLS handshake: the first read does it, under the limits
+// of the HTTP server.
 func (l secureListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {

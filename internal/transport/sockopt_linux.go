@@ -54,14 +54,6 @@ func setBuffer(s, option, force, size int) {
 	}
 }
 
-// SetBuffer changes the sizes of both buffers; see UDPOptions.
-func (u *UDP) SetBuffer(size int) error {
-	return u.socket.raw.Control(func(fd uintptr) {
-		setBuffer(int(fd), unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, size)
-		setBuffer(int(fd), unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, size)
-	})
-}
-
 // Buffers returns the sizes in bytes that the kernel has granted to the
 // receive and send buffers. Linux counts its own overhead in, so that it
 // grants twice of what was asked.
@@ -78,8 +70,9 @@ func (u *UDP) Buffers() (receive, send int, err error) {
 	return receive, send, err
 }
 
-// shareNumber lets another socket of this user bind the same number, or not.
-func shareNumber(c syscall.RawConn, on bool) error {
+// setReusePort sets SO_REUSEPORT: another socket of this user may bind the same
+// number, or not.
+func setReusePort(c syscall.RawConn, on bool) error {
 	value := 0
 	if on {
 		value = 1

@@ -26,7 +26,7 @@ type UDP struct {
 	local  netip.AddrPort
 	read   *batchReader
 	armed  time.Time // the read deadline that was set last
-	stale  bool      // another one may be in force
+	stale  bool      // armed may no longer be in force
 
 	mu    sync.Mutex // guards write
 	write *batchWriter
@@ -55,13 +55,13 @@ type UDPOptions struct {
 	// asks for the largest that the kernel grants.
 	Buffer int
 
-	beside control // of Beside
+	reusePort control // set by Beside
 }
 
 // largestBuffer is what an unset buffer size asks for. The kernel charges about
 // 800 bytes for the shortest datagram, so that this holds some twenty thousand
-// of them, more than arrive during a handoff at full load. A larger one would
-// only make those wait longer who are served in the end.
+// of them, more than arrive during a handoff at full load. A larger buffer would
+// only make datagrams wait longer.
 const largestBuffer = 8 << 20
 
 // ListenUDP opens a socket on address.
@@ -75,7 +75,7 @@ func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {
 	case !a.IsUnspecified():
 		network = "udp6"
 	}
-	bind := net.ListenConfig{Control: o.beside}
+	bind := net.ListenConfig{Control: o.reusePort}
 	conn, err := bind.ListenPacket(context.Background(), network, address.String())
 	if err != nil && errors.Is(err, syscall.EAFNOSUPPORT) && address.Addr().IsUnspecified() {
 		// A kernel without IPv6 still has a whole IPv4 internet.

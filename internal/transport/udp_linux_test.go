@@ -214,12 +214,6 @@ func TestUDPBuffers(t *testing.T) {
 	if r, s, err := large.Buffers(); err != nil || r < 10*receive || s < 10*send {
 		t.Errorf("unset: granted %d and %d, %v; want the largest", r, s, err)
 	}
-	if err := large.SetBuffer(16 << 10); err != nil {
-		t.Fatal(err)
-	}
-	if r, s, err := large.Buffers(); err != nil || r != receive || s != send {
-		t.Errorf("changed: granted %d and %d, %v", r, s, err)
-	}
 }
 
 // What the kernel drops because nobody reads is counted exactly.

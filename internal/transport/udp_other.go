@@ -69,11 +69,7 @@ func newSocket(conn *net.UDPConn) (*socket, error) { return &socket{conn}, nil }
 
 // prepare steps down from the largest buffer to what is granted.
 func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
-	s.setBuffers(o.Buffer)
-	return true, nil
-}
-
-func (s *socket) setBuffers(size int) {
+	size := o.Buffer
 	if size <= 0 {
 		size = largestBuffer
 	}
@@ -82,16 +78,11 @@ func (s *socket) setBuffers(size int) {
 			break
 		}
 	}
+	return true, nil
 }
 
-// SetBuffer changes the sizes of both buffers; see UDPOptions.
-func (u *UDP) SetBuffer(size int) error {
-	u.socket.setBuffers(size)
-	return nil
-}
-
-// shareNumber is for Linux.
-func shareNumber(syscall.RawConn, bool) error { return errors.ErrUnsupported }
+// setReusePort is for Linux.
+func setReusePort(syscall.RawConn, bool) error { return errors.ErrUnsupported }
 
 // Buffers is for Linux.
 func (u *UDP) Buffers() (receive, send int, err error) { return 0, 0, errors.ErrUnsupported }

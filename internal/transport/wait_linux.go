@@ -12,18 +12,18 @@ import (
 )
 
 // socket is a datagram socket that the poller of the Go runtime does not know.
-// The poller wants to hear of everything that happens to a socket: of each
-// datagram that comes, though its reader is at work and looks by itself, and of
-// each that has left, though nobody waits for room. Under load a thread would be
-// woken for every few of them, to find nothing to do. What the poller knows
-// instead is a bell: an epoll that holds this socket alone, and rings once, for
-// a reader that waits.
+// The poller is told of everything that happens to its sockets: of each datagram
+// that comes, though the reader is at work and looks by itself, and of each that
+// has left, though nobody waits for room. Under load a thread would be woken for
+// every few of them, to find nothing to do. What the poller knows instead is an
+// epoll that holds this socket alone, and becomes readable once (EPOLLONESHOT),
+// for a reader that waits.
 type socket struct {
-	file *os.File        // blocking: so the poller is not told of it, and each call says MSG_DONTWAIT
-	raw  syscall.RawConn // of file
-	bell *os.File
-	rope syscall.RawConn // of bell
-	set  bool            // the bell was armed, and may ring; known to the reader alone
+	file      *os.File        // blocking: so the poller is not told of it, and each call says MSG_DONTWAIT
+	raw       syscall.RawConn // of file
+	epoll     *os.File
+	epollConn syscall.RawConn // of epoll
+	armed     bool            // the epoll is armed, or has fired; used by the reader alone
 }
 
 // newSocket takes the socket out of conn, which it closes.
@@ -51,42 +51,42 @@ func newSocket(conn *net.UDPConn) (_ *socket, err error) {
 	if s.raw, err = s.file.SyscallConn(); err != nil {
 		return nil, err
 	}
-	return s, s.hang(fd)
+	return s, s.openEpoll(fd)
 }
 
-// hang makes the bell of the socket.
-func (s *socket) hang(fd int) error {
-	bell, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+// openEpoll makes the epoll of the socket.
+func (s *socket) openEpoll(fd int) error {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("epoll: %w", err)
 	}
-	err = unix.SetNonblock(bell, true) // so that the poller takes it
-	s.bell = os.NewFile(uintptr(bell), "epoll")
+	err = unix.SetNonblock(epoll, true) // so that the poller takes it
+	s.epoll = os.NewFile(uintptr(epoll), "epoll")
 	if err != nil {
 		return err
 	}
-	if err := unix.EpollCtl(bell, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLONESHOT}); err != nil {
+	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLONESHOT}); err != nil {
 		return fmt.Errorf("epoll: %w", err)
 	}
-	if err := s.bell.SetReadDeadline(time.Time{}); err != nil {
+	if err := s.epoll.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("wait for an epoll: %w", err) // the poller has not taken it
 	}
-	s.rope, err = s.bell.SyscallConn()
+	s.epollConn, err = s.epoll.SyscallConn()
 	return err
 }
 
-// arm lets the bell ring when a datagram is there, once.
-func (s *socket) arm(bell, fd uintptr) error {
-	s.set = true
-	return unix.EpollCtl(int(bell), unix.EPOLL_CTL_MOD, int(fd), &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT})
+// arm makes the epoll fire when a datagram is there, once.
+func (s *socket) arm(epoll, fd uintptr) error {
+	s.armed = true
+	return unix.EpollCtl(int(epoll), unix.EPOLL_CTL_MOD, int(fd), &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT})
 }
 
-// hush takes note that the bell has rung, if it was set: only that disarms it.
-func (s *socket) hush(bell uintptr) {
-	if s.set {
-		s.set = false
+// disarm takes the event of an armed epoll, if it has fired: only that disarms it.
+func (s *socket) disarm(epoll uintptr) {
+	if s.armed {
+		s.armed = false
 		var events [1]unix.EpollEvent
-		unix.EpollWait(int(bell), events[:], 0)
+		unix.EpollWait(int(epoll), events[:], 0)
 	}
 }
 
@@ -100,11 +100,11 @@ func (s *socket) awaitRoom(fd uintptr, atMost time.Duration) {
 func (s *socket) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
 
 // SetReadDeadline says until when a read waits.
-func (s *socket) SetReadDeadline(t time.Time) error { return s.bell.SetReadDeadline(t) }
+func (s *socket) SetReadDeadline(t time.Time) error { return s.epoll.SetReadDeadline(t) }
 
 // Close ends a read that waits.
 func (s *socket) Close() error {
-	return errors.Join(closeFile(s.bell), closeFile(s.file))
+	return errors.Join(closeFile(s.epoll), closeFile(s.file))
 }
 
 func closeFile(f *os.File) error {
@@ -114,7 +114,7 @@ func closeFile(f *os.File) error {
 	return f.Close()
 }
 
-// closedErr is the error of a call on the socket or its bell as a reader or
+// closedErr is the error of a call on the socket or its epoll as a reader or
 // writer of a net.Conn knows it. But for the deadline, the only one is that the
 // file is closed; it has no name outside of the standard library.
 func closedErr(err error) error {

@@ -16,12 +16,12 @@ import (
 	"wamble/internal/link"
 )
 
-// rings reports whether the poller would be told that a datagram is there.
-func rings(t *testing.T, u *UDP) bool {
+// fires reports whether the poller would be told that a datagram is there.
+func fires(t *testing.T, u *UDP) bool {
 	t.Helper()
 	fds := []unix.PollFd{{Events: unix.POLLIN | unix.POLLOUT}}
-	err := u.socket.rope.Control(func(bell uintptr) {
-		fds[0].Fd = int32(bell)
+	err := u.socket.epollConn.Control(func(epoll uintptr) {
+		fds[0].Fd = int32(epoll)
 		if _, err := unix.Poll(fds, 0); err != nil {
 			t.Error(err)
 		}
@@ -59,10 +59,10 @@ func TestBellRingsForWhoeverWaits(t *testing.T) {
 	}
 
 	say()
-	if rings(t, u) {
-		t.Error("it rings for a datagram that nobody waits for")
+	if fires(t, u) {
+		t.Error("it fires for a datagram that nobody waits for")
 	}
-	take(time.Now().Add(time.Hour), 1) // there at once: the bell is not needed
+	take(time.Now().Add(time.Hour), 1) // there at once: the epoll is not needed
 
 	waited := make(chan struct{})
 	go func() {
@@ -72,7 +72,7 @@ func TestBellRingsForWhoeverWaits(t *testing.T) {
 		}
 	}()
 	for set := false; !set; {
-		u.socket.rope.Control(func(bell uintptr) { set = armed(t, bell) })
+		u.socket.epollConn.Control(func(epoll uintptr) { set = armed(t, epoll) })
 	}
 	say()
 	<-waited
@@ -84,8 +84,8 @@ func TestBellRingsForWhoeverWaits(t *testing.T) {
 	if err := u.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	if rings(t, u) {
-		t.Error("it rings once more for a reader that has returned")
+	if fires(t, u) {
+		t.Error("it fires once more for a reader that has returned")
 	}
 	take(time.Time{}, 3)
 	take(time.Now().Add(time.Millisecond), 0)
@@ -98,13 +98,13 @@ func TestBellIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer u.Close()
-	u.socket.rope.Control(func(bell uintptr) {
+	u.socket.epollConn.Control(func(epoll uintptr) {
 		u.socket.raw.Control(func(fd uintptr) {
 			if n := testing.AllocsPerRun(100, func() {
-				if err := u.socket.arm(bell, fd); err != nil {
+				if err := u.socket.arm(epoll, fd); err != nil {
 					t.Fatal(err)
 				}
-				u.socket.hush(bell)
+				u.socket.disarm(epoll)
 			}); n != 0 {
 				t.Errorf("%v allocations", n)
 			}
@@ -112,10 +112,10 @@ func TestBellIsFree(t *testing.T) {
 	})
 }
 
-// armed asks the kernel whether a bell waits for a datagram.
-func armed(t *testing.T, bell uintptr) bool {
+// armed asks the kernel whether an epoll waits for a datagram.
+func armed(t *testing.T, epoll uintptr) bool {
 	t.Helper()
-	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", bell))
+	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", epoll))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,104 @@
+package wamble_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestArchitectureNamesEveryRoom fails for a package that ARCHITECTURE.md does not
+// name in its table of rooms.
+func TestArchitectureNamesEveryRoom(t *testing.T) {
+	text := read(t, "ARCHITECTURE.md")
+	var table strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "| `") {
+			table.WriteString(line)
+		}
+	}
+	for _, r := range rooms {
+		name := r.name
+		if name == "." {
+			name = "wamble"
+		}
+		if !strings.Contains(table.String(), "`"+name+"`") {
+			t.Errorf("ARCHITECTURE.md does not name %s", name)
+		}
+	}
+	if got, most := strings.Count(text, "\n"), 150; got > most {
+		t.Errorf("ARCHITECTURE.md has %d lines, want at most %d: a map is short", got, most)
+	}
+}
+
+// TestDecisions walks docs/adr: each file has its number and a status, and one row
+// of the index with the same title.
+func TestDecisions(t *testing.T) {
+	files, err := fs.Glob(os.DirFS("docs/adr"), "[0-9]*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := 30; len(files) > most {
+		t.Errorf("there are %d decisions, want at most %d: delete what is superseded", len(files), most)
+	}
+	index := read(t, "docs/adr/README.md")
+	form := regexp.MustCompile(`^# (\d{4}): (.+)\n\nStatus: (accepted|proposed), \d{4}-\d{2}\n\n`)
+	for _, name := range files {
+		got := form.FindStringSubmatch(read(t, "docs/adr/"+name))
+		if got == nil {
+			t.Errorf("%s does not begin with '# NNNN: Title' and 'Status: accepted, YYYY-MM'", name)
+			continue
+		}
+		if !strings.HasPrefix(name, got[1]+"-") {
+			t.Errorf("%s has the number %s in its heading", name, got[1])
+		}
+		if row := fmt.Sprintf("| [%s](%s) | %s |\n", got[1], name, got[2]); !strings.Contains(index, row) {
+			t.Errorf("docs/adr/README.md lacks the row %s", row)
+		}
+	}
+	if got := strings.Count(index, "\n| ["); got != len(files) {
+		t.Errorf("docs/adr/README.md has %d rows, want %d", got, len(files))
+	}
+}
+
+// TestLinks follows every link between the documents of the repository.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
+	tree := os.DirFS(".")
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skipOutside(tree, name)
+		}
+		if path.Ext(name) != ".md" {
+			return nil
+		}
+		for _, l := range link.FindAllStringSubmatch(read(t, name), -1) {
+			if strings.Contains(l[1], "://") {
+				continue
+			}
+			if _, err := fs.Stat(tree, path.Join(path.Dir(name), l[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, l[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read returns a document of the repository.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,113 @@
+package link
+
+import (
+	"time"
+
+	"wamble/wire"
+)
+
+// Receive takes a packet from the server, acknowledges it into out when it asks
+// for that, and says what it means.
+func (c *Client) Receive(now time.Duration, b []byte, out Sink) Event {
+	now = c.tick(now)
+	h, err := wire.Peek(b)
+	if err == nil && h.Ctrl == wire.CtrlAck {
+		return c.acked(now, h)
+	}
+	if err == nil {
+		err = c.packet.Decode(b)
+	}
+	info, known := h.Ctrl.Info()
+	if err != nil || !known || info.From != wire.FromServer {
+		c.stats.Malformed++
+		return Event{}
+	}
+	reliable := !h.Flags.Unreliable()
+	if reliable {
+		c.acknowledge(h, out)
+	}
+	if f, ok := c.packet.Message.(*wire.Fragment); ok {
+		return c.fragment(now, h, f)
+	}
+	// Unreliable packets come once, and equal ones may mean two things. So may
+	// SERVER_HELLO, whose number is always 1, when a second hello waits for it.
+	size, _ := wire.Size(b)
+	awaited := h.Ctrl == wire.CtrlServerHello && c.waiting
+	if reliable && c.recent.record(now, hashOf(b[:size])) && !awaited {
+		c.stats.Duplicates++
+		return Event{Kind: Repeated, Seq: h.Seq}
+	}
+	return c.arrived(h)
+}
+
+// acked ends the wait of the request that an ACK names. Its token must be the
+// request's, even when both are zero.
+func (c *Client) acked(now time.Duration, h wire.Header) Event {
+	for i := range c.open {
+		a := &c.open[i]
+		if a.seq != h.Seq || a.k.token() != h.Token {
+			continue
+		}
+		if a.sends == 1 {
+			c.rtt.sample(now - a.first)
+		}
+		c.pool.drop(a.k)
+		c.open = append(c.open[:i], c.open[i+1:]...)
+		return Event{Kind: Acked, Seq: h.Seq}
+	}
+	c.stats.Strays++
+	return Event{}
+}
+
+// acknowledge copies the header of a packet with ACK as its control code.
+func (c *Client) acknowledge(h wire.Header, out Sink) {
+	c.scratch = appendAck(c.scratch[:0], h)
+	out.Send(c.cfg.Server, c.scratch)
+}
+
+// fragment adds a chunk. A chunk is never taken for a duplicate by its bytes:
+// when another transfer came between, it is needed again.
+func (c *Client) fragment(now time.Duration, h wire.Header, f *wire.Fragment) Event {
+	whole := hashOfTransfer(h, f)
+	if c.recent.known(now, whole) {
+		c.stats.Duplicates++
+		return Event{Kind: Repeated, Seq: h.Seq}
+	}
+	payload, err := c.join.Add(h.Ctrl, f)
+	if err != nil {
+		c.stats.Malformed++
+		return Event{}
+	}
+	if payload == nil {
+		return Event{Kind: Partial, Seq: h.Seq}
+	}
+	if c.packet.DecodePayload(h, payload) != nil {
+		c.stats.Malformed++
+		return Event{}
+	}
+	c.recent.record(now, whole)
+	return c.arrived(h)
+}
+
+func (c *Client) arrived(h wire.Header) Event {
+	c.stats.Arrived++
+	e := Event{Kind: Arrived, Seq: h.Seq, Packet: &c.packet}
+	if h.Ctrl == wire.CtrlServerHello && c.waiting {
+		c.waiting, e.Greeted, e.Hello = false, true, c.hello
+		c.stopHello()
+	}
+	return e
+}
+
+// stopHello ends the wait of a hello that was answered before its ACK came. A
+// copy of it, sent after the client went on, could reach the server from another
+// address and begin a second session there.
+func (c *Client) stopHello() {
+	for i, a := range c.open {
+		if a.seq == c.hello {
+			c.pool.drop(a.k)
+			c.open = append(c.open[:i], c.open[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package readapi
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestCache: an answer is kept while it is good.
+func TestCache(t *testing.T) {
+	r := newRig(t)
+	for _, tc := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 1}, {999 * time.Millisecond, 1}, {time.Millisecond, 2}, {0, 2}} {
+		r.later(tc.after)
+		r.get("/api/boards/17")
+		if got := r.called1("Board"); got != tc.want {
+			t.Errorf("after %v: %d looks, want %d", tc.after, got, tc.want)
+		}
+	}
+	r.get("/api/boards/17/pgn")
+	if got := r.called1("Board"); got != 3 {
+		t.Errorf("another form: %d looks, want 3", got)
+	}
+	r.get("/api/boards/20")
+	r.get("/api/boards/20")
+	if got := r.called1("Board"); got != 5 {
+		t.Errorf("errors are not kept: %d looks, want 5", got)
+	}
+}
+
+// TestOneAsks: while one asks, the others wait for his answer.
+func TestOneAsks(t *testing.T) {
+	r := newRig(t)
+	r.block = make(chan struct{})
+	var all sync.WaitGroup
+	answers := make(chan string, 10)
+	for range 10 {
+		all.Go(func() { answers <- r.get("/api/players/h_ada") })
+	}
+	<-r.looked
+	close(r.block)
+	all.Wait()
+	for range 10 {
+		if got := <-answers; !strings.HasPrefix(got, "200 {") {
+			t.Errorf("got %s", got)
+		}
+	}
+	if got := r.called1("SessionByHandle"); got > 2 {
+		t.Errorf("%d looks for ten readers", got)
+	}
+}
+
+// TestCacheIsBounded: many different answers make room for each other.
+func TestCacheIsBounded(t *testing.T) {
+	r := newRig(t)
+	for i := range 3 * maxEntries {
+		r.later(time.Second) // for the limiter
+		if got := r.get(fmt.Sprintf("/api/leaderboard?offset=%d", i)); !strings.HasPrefix(got, "200 {") {
+			t.Fatalf("page %d: got %s", i, got)
+		}
+		r.cache.mu.Lock()
+		n := len(r.cache.entries)
+		r.cache.mu.Unlock()
+		if n > maxEntries {
+			t.Fatalf("%d answers in the cache, want at most %d", n, maxEntries)
+		}
+	}
+	r.cache.mu.Lock() // fetch may still hold it after the last answer
+	defer r.cache.mu.Unlock()
+	for key := range r.cache.entries {
+		r.cache.drop(key)
+	}
+	if r.cache.bytes != 0 {
+		t.Errorf("an empty cache has %d bytes", r.cache.bytes)
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	r := newRig(t)
+	from := func(addr string) bool { return r.limiter.admit(netip.MustParseAddr(addr)) }
+	n := 0
+	for from("192.0.2.1") {
+		n++
+	}
+	if n != 3*perSecond {
+		t.Errorf("%d at once, want %d", n, 3*perSecond)
+	}
+	if got, want := r.get("/api/live"), `429 {"error":"too many requests from this address"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if !from("192.0.2.2") || !from("2001:db8::1") || r.limiter.admit(netip.Addr{}) {
+		t.Error("others are others")
+	}
+	for from("2001:db8::1:2:3:4") {
+		n++
+	}
+	if n != 6*perSecond-1 {
+		t.Errorf("a /64 is one host: %d in all", n)
+	}
+	r.later(100 * time.Millisecond)
+	for i, want := range []bool{true, true, false} {
+		if got := from("192.0.2.1"); got != want {
+			t.Errorf("a tenth of a second is worth two requests; request %d: %v", i+1, got)
+		}
+	}
+	for range 1000 {
+		if !from("127.0.0.1") {
+			t.Fatal("this machine is not counted")
+		}
+	}
+	// Many hosts do not make it large, and those who were quiet make room.
+	for i := range 3 * maxHosts {
+		if i%100 == 0 {
+			r.later(time.Second)
+		}
+		from(fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255))
+		if len(r.limiter.hosts) > maxHosts {
+			t.Fatalf("%d hosts are remembered", len(r.limiter.hosts))
+		}
+	}
+}

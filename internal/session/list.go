@@ -1,0 +1,44 @@
+package session
+
+// list is a doubly linked list of sessions, the one that came last first.
+type list struct {
+	first, last *Session
+	n           int
+}
+
+func (l *list) add(s *Session) {
+	s.list, s.prev, s.next = l, nil, l.first
+	if l.first != nil {
+		l.first.prev = s
+	} else {
+		l.last = s
+	}
+	l.first = s
+	l.n++
+}
+
+func (l *list) remove(s *Session) {
+	if s.prev != nil {
+		s.prev.next = s.next
+	} else {
+		l.first = s.next
+	}
+	if s.next != nil {
+		s.next.prev = s.prev
+	} else {
+		l.last = s.prev
+	}
+	s.list, s.prev, s.next = nil, nil, nil
+	l.n--
+}
+
+// moveToFront moves a session to the front of l, from whichever list it is in.
+func (l *list) moveToFront(s *Session) {
+	if s.list == l && l.first == s {
+		return
+	}
+	if s.list != nil {
+		s.list.remove(s)
+	}
+	l.add(s)
+}

@@ -1,0 +1,152 @@
+package session
+
+import (
+	"bytes"
+	"io"
+
+	"wamble"
+	"wamble/internal/pack"
+)
+
+// Load returns the table of a snapshot. It returns ErrState for bytes that
+// Snapshot cannot have written.
+func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error) {
+	r := &reader{pack.NewReader(state)}
+	if string(r.Take(len(magic))) != magic {
+		return nil, ErrState
+	}
+	t := New(opts, ids, entropy)
+	t.now, t.newest, t.applied = r.Int(), r.Uint(), r.Uint()
+	identities := r.identities(t)
+	for _, l := range t.inOrder() {
+		for range r.Count() {
+			s, ok := r.session(identities, l == &t.lists.fresh)
+			if !ok || !t.adopt(s, l) {
+				return nil, ErrState
+			}
+		}
+	}
+	r.erased(t)
+	for range r.Count() {
+		token := wamble.Token(r.array16())
+		if token.IsZero() || t.over.Find(token) != nil || t.byToken[token] != nil || t.over.Len() == maxOver {
+			return nil, ErrState
+		}
+		t.over.Use(token)
+	}
+	if !r.Ended() {
+		return nil, ErrState
+	}
+	for _, i := range identities {
+		if i.sessions == 0 {
+			t.unused = append(t.unused, unusedIdentity{i, i.seq})
+		}
+	}
+	return t, nil
+}
+
+// adopt takes a session of a snapshot in, if it fits.
+func (t *Table) adopt(s *Session, l *list) bool {
+	before := l.first
+	switch {
+	case s.id <= 0 || s.token.IsZero() || t.byToken[s.token] != nil || t.byID[s.id] != nil:
+		return false
+	case before == nil:
+	case l == &t.lists.departing && s.seq < before.seq:
+		return false
+	case l != &t.lists.departing && s.times.heard < before.times.heard:
+		return false
+	}
+	if s.greeting != nil {
+		if t.greetings[*s.greeting] != nil {
+			return false
+		}
+		t.greetings[*s.greeting] = s
+	}
+	t.add(s, l)
+	return true
+}
+
+type reader struct{ pack.Reader }
+
+func (r *reader) array16() (a [16]byte) {
+	copy(a[:], r.Take(len(a)))
+	return a
+}
+
+func (r *reader) array32() (a [32]byte) {
+	copy(a[:], r.Take(len(a)))
+	return a
+}
+
+func (r *reader) stats() wamble.Stats {
+	return wamble.Stats{
+		Score: r.Float(), PredictionScore: r.Float(), Rating: r.Float(), Games: int(r.Int()), Chess960Games: int(r.Int()),
+	}
+}
+
+func (r *reader) identities(t *Table) []*Identity {
+	n := r.Count()
+	all := make([]*Identity, 0, min(n, r.Left()/64))
+	for range n {
+		i := &Identity{key: r.array32(), id: wamble.PlayerID(r.Int())}
+		i.handle = string(r.Bytes())
+		i.stats = r.stats()
+		i.seq = r.Uint()
+		if r.Bad() || t.identities[i.key] != nil || len(all) > 0 && i.seq < all[len(all)-1].seq {
+			r.Fail()
+			return nil
+		}
+		t.identities[i.key] = i
+		all = append(all, i)
+	}
+	return all
+}
+
+// erased reads the erased keys, which are sorted.
+func (r *reader) erased(t *Table) {
+	var last wamble.PublicKey
+	for range r.Count() {
+		key, seq := wamble.PublicKey(r.array32()), r.Uint()
+		if bytes.Compare(last[:], key[:]) >= 0 || seq <= t.applied {
+			r.Fail()
+			return
+		}
+		t.erased[key], last = seq, key
+	}
+}
+
+func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
+	s := &Session{token: r.array16(), id: wamble.SessionID(r.Int())}
+	identity := r.Uint()
+	s.own = r.stats()
+	s.trust = r.Int32()
+	s.times = times{created: r.Int(), heard: r.Int(), noted: r.Int()}
+	s.seq, s.left, s.terms = r.Uint(), wamble.BoardID(r.Uint()), terms(r.Uint())
+	if fresh {
+		s.greeting = r.greeting()
+	}
+	switch r.Uint() {
+	case 0:
+	case 1:
+		s.pending = &challenge{key: r.array32(), text: r.array32(), at: r.Int()}
+	default:
+		r.Fail()
+	}
+	if r.Bad() || identity > uint64(len(identities)) {
+		return nil, false
+	}
+	if identity > 0 {
+		s.identity = identities[identity-1]
+		s.identity.sessions++
+	}
+	return s, true
+}
+
+func (r *reader) greeting() *greeting {
+	g := new(greeting)
+	err := g.from.Addr.UnmarshalBinary(r.Bytes())
+	r.Must(err == nil)
+	g.from.Route, g.seq = r.Uint32(), r.Uint32()
+	return g
+}

@@ -1,0 +1,196 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// Pauser can pause an HTTP server, so that it owes nobody an answer while its
+// listener is handed over.
+type Pauser struct {
+	listener *pausableListener
+	busy     busy
+	web      *http.Server
+}
+
+// NewPauser returns a pauser of a server that does not serve yet. The server is to
+// serve on the listener that Listen returns.
+func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
+	p := &Pauser{listener: &pausableListener{TCPListener: l}, busy: busy{conns: map[net.Conn]struct{}{}}, web: web}
+	web.ConnState = p.busy.note
+	return p
+}
+
+// Listen returns a listener that can be paused. It bounds the connections, in all
+// and per host; those over the limit are closed as soon as they are accepted.
+func (p *Pauser) Listen(max, maxHost int) net.Listener {
+	return newLimitedListener(p.listener, max, maxHost)
+}
+
+// Pause leaves new connections in the kernel's queue from now on, closes those
+// that are idle between two requests (a browser sends its next request over
+// another), and waits until at most left requests are in progress, or ctx ends.
+func (p *Pauser) Pause(ctx context.Context, left int) error {
+	select {
+	case <-p.listener.pause():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	p.web.SetKeepAlivesEnabled(false)
+	select {
+	case <-p.busy.downTo(left):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Resume takes connections again.
+func (p *Pauser) Resume() {
+	p.web.SetKeepAlivesEnabled(true)
+	p.listener.resume()
+}
+
+// Pause pauses HTTP until no request is in progress. WebSocket and UDP go on.
+func (p *Port) Pause(ctx context.Context) error { return p.pauser.Pause(ctx, 0) }
+
+// Resume takes connections again.
+func (p *Port) Resume() { p.pauser.Resume() }
+
+// CloseConns ends every WebSocket connection: it is sent what is queued for it and
+// the close code. It returns when the kernel has all of that, or ctx ends; it does
+// not wait for the far ends to answer. New connections are accepted.
+func (p *Port) CloseConns(ctx context.Context, code uint16) {
+	var leaving []*Conn
+	p.gateway.each(func(c *Conn) {
+		c.Close(code, "")
+		leaving = append(leaving, c)
+	})
+	for _, c := range leaving {
+		select {
+		case <-c.written:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pausableListener is a listener that can leave connections in the kernel's queue.
+// One goroutine accepts.
+type pausableListener struct {
+	*net.TCPListener
+	mu      sync.Mutex
+	resumed chan struct{} // closed by resume; nil: it is not paused
+	// accepting says that a connection may have been accepted of which the server
+	// does not know yet: it does when it accepts the next.
+	accepting bool
+	known     chan struct{} // closed when the server knows all connections; nil: nobody waits
+}
+
+// AcceptTCP waits while the listener is paused, and then for a connection.
+func (l *pausableListener) AcceptTCP() (*net.TCPConn, error) {
+	for {
+		if resumed := l.beforeAccept(); resumed != nil {
+			<-resumed
+			continue
+		}
+		c, err := l.TCPListener.AcceptTCP()
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return c, err
+		}
+	}
+}
+
+// beforeAccept returns what to wait for before the next connection is accepted, nil
+// if the listener is not paused. If it is, the server knows all connections now.
+func (l *pausableListener) beforeAccept() (resumed chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.accepting = l.resumed == nil
+	if l.known != nil && !l.accepting {
+		close(l.known)
+		l.known = nil
+	}
+	return l.resumed
+}
+
+// pause accepts no more connections. The channel is closed when the server knows
+// all that were accepted.
+func (l *pausableListener) pause() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.resumed == nil {
+		l.resumed = make(chan struct{})
+		l.SetDeadline(time.Unix(1, 0)) // wakes AcceptTCP
+	}
+	if l.known == nil {
+		l.known = make(chan struct{})
+	}
+	known := l.known
+	if !l.accepting {
+		close(l.known)
+		l.known = nil
+	}
+	return known
+}
+
+func (l *pausableListener) resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.resumed != nil {
+		l.SetDeadline(time.Time{})
+		close(l.resumed)
+		l.resumed = nil
+	}
+}
+
+// Close closes the listener and ends a paused AcceptTCP.
+func (l *pausableListener) Close() error {
+	err := l.TCPListener.Close()
+	l.resume()
+	return err
+}
+
+// busy is the connections with a request in progress, or without one so far.
+type busy struct {
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+	quiet chan struct{} // closed when there are few enough; nil: nobody waits
+	few   int
+}
+
+// note is the ConnState of a server.
+func (b *busy) note(c net.Conn, s http.ConnState) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch s {
+	case http.StateNew, http.StateActive:
+		b.conns[c] = struct{}{}
+	default:
+		delete(b.conns, c)
+	}
+	b.look()
+}
+
+// downTo returns a channel that is closed when no more than n connections are
+// busy.
+func (b *busy) downTo(n int) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	quiet := make(chan struct{})
+	b.quiet, b.few = quiet, n
+	b.look()
+	return quiet
+}
+
+func (b *busy) look() {
+	if b.quiet != nil && len(b.conns) <= b.few {
+		close(b.quiet)
+		b.quiet = nil
+	}
+}
