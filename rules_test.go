@@ -29,7 +29,7 @@ type room struct {
 // new package needs a row.
 var rooms = []room{
 	{name: "chess", pure: true},
-	{name: ".", may: []string{"chess"}, pure: true},
+	{name: ".", pure: true},
 	{name: "wire", may: []string{"."}, pure: true},
 	{name: "internal/lisp", pure: true},
 	{name: "internal/lisp/lisptest"},
@@ -37,42 +37,52 @@ var rooms = []room{
 	{name: "internal/lru", pure: true},
 	{name: "internal/pack", pure: true},
 	{name: "internal/intent", may: []string{"."}, pure: true},
-	{name: "internal/session", may: []string{"internal/intent", "internal/lru", "internal/pack", "."}, pure: true},
-	{name: "internal/board", may: []string{"internal/intent", "internal/pack", "chess", "."}, pure: true},
-	{name: "internal/access", may: []string{"internal/config", "wire", "."}, pure: true},
-	{name: "internal/predict", may: []string{"internal/intent", "internal/pack", "chess", "."}, pure: true},
-	{name: "internal/spectate", may: []string{"wire", "chess", "."}, pure: true},
+	{name: "internal/session", may: []string{"internal/intent", "internal/pack", "internal/lru", "."}, pure: true},
+	{name: "internal/board", may: []string{"internal/intent", "internal/pack", ".", "chess"}, pure: true},
+	{name: "internal/predict", may: []string{"internal/intent", "internal/pack", ".", "chess"}, pure: true},
+	{name: "internal/spectate", may: []string{"wire", ".", "chess"}, pure: true},
 	{name: "internal/reward", may: []string{"internal/intent", "."}, pure: true},
-	{name: "internal/record", may: []string{"chess", "."}, pure: true},
+	{name: "internal/access", may: []string{"internal/config", "wire", "."}, pure: true},
+	{name: "internal/record", may: []string{".", "chess"}, pure: true},
 	{name: "internal/store", may: []string{"internal/intent", "."}},
 	{name: "internal/store/schema", may: []string{"internal/store", "internal/intent", "."}},
 	{name: "internal/store/sqlite", may: []string{"internal/store/schema", "internal/store", "internal/intent", "."}, also: []string{"database/sql"}},
 	{name: "internal/store/postgres", may: []string{"internal/store/schema", "internal/store", "internal/intent", "."}},
 	{name: "internal/store/postgres/pgtest", may: []string{"internal/store/postgres"}},
 	{name: "internal/store/storetest", may: []string{"internal/store", "internal/intent", "."}},
-	{name: "internal/readapi", may: []string{"internal/record", "internal/store", "."}},
 	{name: "runner"},
 	{name: "runner/pebblestore", may: []string{"runner"}, also: []string{"github.com/cockroachdb/pebble"}},
 	{name: "runner/runnertest", may: []string{"runner"}},
-	{name: "internal/journal", may: []string{"internal/store", "internal/intent", "runner", "."}, tests: []string{"internal/store/postgres", "internal/store/sqlite", "runner/pebblestore"}},
-	{name: "internal/profile", may: []string{"internal/board", "internal/session", "internal/predict", "internal/spectate", "internal/link", "internal/journal", "internal/intent", "internal/pack", "internal/config", "wire", "chess", ".", "internal/access", "internal/reward"}, tests: []string{"internal/tape"}, pure: true},
-	{name: "internal/loader", may: []string{"internal/link", "internal/transport", "internal/store", "wire", "chess", "."}, also: []string{"unsafe"}},
-	{name: "internal/server", may: []string{"internal/readapi", "internal/profile", "internal/transport", "internal/link", "internal/journal", "internal/config", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/handoff", "runner", "runner/pebblestore", "wire", "web", ".", "internal/access", "internal/tape", "internal/observe", "internal/loop"}, tests: []string{"internal/intent", "chess", "client", "internal/loader", "internal/record"}},
-	{name: "internal/tape", may: []string{"internal/profile", "internal/pack"}, tests: []string{"internal/config", "wire", "."}},
-	{name: "web", tests: []string{"internal/journal", "internal/intent", "runner", "runner/pebblestore", "client", "chess", "."}},
-	{name: "internal/handoff", may: []string{"internal/loop", "internal/profile", "internal/transport", "internal/config", "runner", "."}, tests: []string{"internal/journal", "internal/store/sqlite", "wire"}},
-	{name: "internal/loop", may: []string{"internal/profile", "internal/tape", "internal/transport", "internal/link", "internal/journal", "internal/config", "internal/store", "internal/store/schema", "runner", "."}, tests: []string{"internal/store/sqlite"}},
-	{name: "internal/observe", may: []string{"internal/loop", "internal/transport", "internal/config", "runner", "."}, tests: []string{"internal/profile"}},
-	{name: "internal/systemd"},
-	{name: "internal/watchtest"},
-	{name: "internal/prooftest"},
-	{name: "internal/link", may: []string{"internal/lru", "internal/pack", "wire", "."}, pure: true},
+	{name: "internal/journal", may: []string{"runner", "internal/store", "internal/intent", "."},
+		tests: []string{"runner/pebblestore", "internal/store/postgres", "internal/store/sqlite"}},
+	{name: "internal/link", may: []string{"internal/pack", "internal/lru", "wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
 	{name: "internal/transport", may: []string{"wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
-	{name: "client", may: []string{"internal/link", "internal/transport", "wire", "."}},
-	{name: "client/clienttest", may: []string{"internal/link", "internal/transport", "wire", "."}},
-	{name: "cmd/wamble", may: []string{"internal/server", "internal/handoff", "internal/systemd", "internal/loader", "internal/journal", "internal/profile", "internal/record", "internal/store", "internal/store/schema", "internal/config", "internal/lisp", "client", "runner", "runner/pebblestore", "wire", "chess", ".", "internal/tape", "internal/observe"}, tests: []string{"internal/store", "internal/intent", "internal/store/sqlite", "internal/profile"}},
+	{name: "client", may: []string{"internal/transport", "internal/link", "wire", "."}},
+	{name: "client/clienttest", may: []string{"internal/transport", "internal/link", "wire", "."}},
+	{name: "internal/loader", may: []string{"internal/transport", "internal/link", "internal/store", "wire", ".", "chess"}, also: []string{"unsafe"}},
+	{name: "internal/profile", may: []string{"internal/link", "internal/journal", "internal/access", "internal/reward", "internal/spectate", "internal/predict", "internal/board", "internal/session", "internal/intent", "internal/pack", "internal/config", "wire", ".", "chess"},
+		tests: []string{"internal/tape"}, pure: true},
+	{name: "internal/tape", may: []string{"internal/profile", "internal/pack"}, tests: []string{"internal/config", "wire", "."}},
+	{name: "internal/loop", may: []string{"internal/tape", "internal/profile", "internal/transport", "internal/link", "internal/journal", "runner", "internal/store/schema", "internal/store", "internal/config", "."},
+		tests: []string{"internal/store/sqlite"}},
+	{name: "internal/handoff", may: []string{"internal/loop", "internal/profile", "internal/transport", "runner", "internal/config", "."},
+		tests: []string{"internal/journal", "internal/store/sqlite", "wire"}},
+	{name: "internal/observe", may: []string{"internal/loop", "internal/transport", "runner", "internal/config", "."},
+		tests: []string{"internal/profile"}},
+	{name: "internal/readapi", may: []string{"internal/store", "internal/record", "."}},
+	// web: its tests are browsers before a whole server, with bots beside them.
+	{name: "web", tests: []string{"client", "internal/journal", "runner/pebblestore", "runner", "internal/intent", "chess"}},
+	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner", "internal/store/schema", "internal/config", "wire", "."},
+		tests: []string{"runner/pebblestore"}},
+	{name: "internal/server", may: []string{"internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/config", "."},
+		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "wire", "chess"}},
+	{name: "internal/systemd"},
+	{name: "internal/watchtest"},
+	{name: "internal/prooftest"},
+	{name: "cmd/wamble", may: []string{"internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/config", "internal/lisp", "wire", ".", "chess"},
+		tests: []string{"internal/handoff", "internal/profile", "client", "internal/store/sqlite", "internal/intent"}},
 }
 
 // nowhere lists what no non-test file may import, with everything below it and
@@ -145,6 +155,7 @@ func TestRulesBite(t *testing.T) {
 		{"clock in a pure room", "wire/a.go", "package wire\n\nimport \"time\"\n\nvar now = time.Now()\n", "wire/a.go: time.Now"},
 		{"forbidden everywhere", "cmd/wamble/a.go", "package main\n\nimport _ \"log\"\n", "cmd/wamble/a.go: import log"},
 		{"Pebble outside its room", "runner/a.go", "package runner\n\nimport _ \"github.com/cockroachdb/pebble/v2/vfs\"\n", "runner/a.go: import github.com/cockroachdb/pebble/v2/vfs"},
+		{"row with an import that is gone", "wire/a.go", "// Package wire is alone.\npackage wire\n", "wire: may ."},
 		{"room without a package", "wire/a.go", "// Package wire is alone.\npackage wire\n", "chess: room"},
 		{"package without a row", "attic/a.go", "// Package attic is old.\npackage attic\n", "attic: room"},
 		{"package without a comment", "wire/a.go", "package wire\n", "wire: package comment"},
@@ -171,6 +182,7 @@ func check(t *testing.T, tree fs.FS) []complaint {
 	t.Helper()
 	var all []complaint
 	documented := map[string]bool{}
+	used := map[[2]string]bool{} // importing room, imported room
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -195,15 +207,29 @@ func check(t *testing.T, tree fs.FS) []complaint {
 		if !isTest {
 			documented[dir] = documented[dir] || file.Doc != nil
 		}
+		for _, spec := range file.Imports {
+			used[[2]string{dir, roomOf(spec)}] = true
+		}
 		all = append(all, checkImports(name, dir, isTest, file)...)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range rooms {
+	for i, r := range rooms {
 		if _, ok := documented[r.name]; !ok {
 			all = append(all, complaint{r.name, "room", "remove its row: there is no such package"})
+			continue
+		}
+		for _, other := range slices.Concat(r.may, r.tests) {
+			if !used[[2]string{r.name, other}] {
+				all = append(all, complaint{r.name, "may " + other, "it does not import it: remove it from the row"})
+			}
+		}
+		for _, other := range r.may {
+			if !slices.ContainsFunc(rooms[:i], func(below room) bool { return below.name == other }) {
+				all = append(all, complaint{r.name, "may " + other, "imports point down: a row names only rooms of rows before it"})
+			}
 		}
 	}
 	for dir, ok := range documented {
@@ -231,6 +257,19 @@ func skipOutside(tree fs.FS, dir string) error {
 	return nil
 }
 
+// roomOf returns the room that an import names, "" if it is none of ours.
+func roomOf(spec *ast.ImportSpec) string {
+	p, _ := strconv.Unquote(spec.Path.Value)
+	if p == module {
+		return "."
+	}
+	room, ours := strings.CutPrefix(p, module+"/")
+	if !ours {
+		return ""
+	}
+	return room
+}
+
 func checkImports(name, dir string, isTest bool, file *ast.File) []complaint {
 	var all []complaint
 	add := func(rule, reason string) { all = append(all, complaint{name, rule, reason}) }
@@ -240,15 +279,9 @@ func checkImports(name, dir string, isTest bool, file *ast.File) []complaint {
 	}
 	for _, spec := range file.Imports {
 		p, _ := strconv.Unquote(spec.Path.Value)
-		target, ours := p, p == module || strings.HasPrefix(p, module+"/")
-		if ours {
-			target = strings.TrimPrefix(strings.TrimPrefix(p, module), "/")
-			if target == "" {
-				target = "."
-			}
-		}
+		target := roomOf(spec)
 		switch {
-		case ours && target != dir && !slices.Contains(r.may, target) && !(isTest && r.testsMay(target)):
+		case target != "" && target != dir && !slices.Contains(r.may, target) && !(isTest && r.testsMay(target)):
 			add("import "+p, fmt.Sprintf("%s may import only %v", dir, r.may))
 		case isTest || p == "testing" && strings.HasSuffix(dir, "test"):
 		case forbidden(nowhere, p) != "" && !r.mayAlso(p):

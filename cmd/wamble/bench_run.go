@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/host"
 	"wamble/internal/loader"
-	"wamble/internal/server"
 )
 
 // bench is one call of the command.
@@ -159,8 +159,8 @@ func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) er
 func lagOf(ctx context.Context, data string) time.Duration {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	var s server.Status
-	if err := server.Ask(ctx, data, "status", nil, &s); err != nil || len(s.Profiles) == 0 {
+	var s host.Status
+	if err := host.Ask(ctx, data, "status", nil, &s); err != nil || len(s.Profiles) == 0 {
 		return -1
 	}
 	return s.Profiles[0].Age.Duration()

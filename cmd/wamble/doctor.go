@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/host"
 	"wamble/internal/server"
 )
 
@@ -41,11 +42,11 @@ server from serving.`,
 }
 
 // printFound shows the findings; it fails if one of them is serious.
-func printFound(cmd *cobra.Command, found []server.Finding, asJSON bool) error {
+func printFound(cmd *cobra.Command, found []host.Finding, asJSON bool) error {
 	broken := 0
 	var rows []string
 	for _, f := range found {
-		if f.Verdict == server.Broken {
+		if f.Verdict == host.Broken {
 			broken++
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s", f.Verdict, f.Subject, f.Text))

@@ -2,7 +2,8 @@
 // of the host who runs it, and the tools of the developer who builds on it.
 //
 // Each subcommand lives in a file of its own name and is one row of the
-// commands table below.
+// commands table below; what a host tells a server that runs is one row of
+// host.Commands.
 package main
 
 import (
@@ -17,20 +18,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commands is the closed list of subcommands, in the order of their help.
+// commands is the closed list of subcommands, but for those of hostCommands.
 var commands = []func() *cobra.Command{
 	serveCommand,
-	statusCommand,
-	handoffCommand,
-	reloadCommand,
-	drainCommand,
-	brownoutCommand,
-	announceCommand,
-	kickCommand,
-	banCommand,
-	unbanCommand,
-	eraseCommand,
-	archiveCommand,
 	doctorCommand,
 	checkCommand,
 	configCommand,
@@ -97,7 +87,7 @@ switched to another board of a shared pool.`,
 		}
 		return see(cmd, err)
 	})
-	var subs []*cobra.Command
+	subs := hostCommands()
 	for _, c := range commands {
 		subs = append(subs, c())
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"wamble/internal/server"
+	"wamble/internal/host"
 	"wamble/runner"
 )
 
@@ -56,8 +56,8 @@ type liveBox struct {
 }
 
 func (l *liveBox) ask(verb string, args, result any) error {
-	err := server.Ask(l.ctx, filepath.Dir(filepath.Clean(l.journal)), verb, args, result)
-	if errors.Is(err, server.ErrNoServer) {
+	err := host.Ask(l.ctx, filepath.Dir(filepath.Clean(l.journal)), verb, args, result)
+	if errors.Is(err, host.ErrNoServer) {
 		return inUseError{l.journal}
 	}
 	return err
@@ -65,7 +65,7 @@ func (l *liveBox) ask(verb string, args, result any) error {
 
 func (l *liveBox) DeadLetter(row runner.Row) (runner.DeadLetter, error) {
 	var found []runner.DeadLetter
-	if err := l.ask("dead-letter-page", server.DeadPage{Name: row}, &found); err != nil {
+	if err := l.ask("dead-letter-page", host.DeadPage{Name: row}, &found); err != nil {
 		return runner.DeadLetter{}, err
 	}
 	if len(found) != 1 {
@@ -77,7 +77,7 @@ func (l *liveBox) DeadLetter(row runner.Row) (runner.DeadLetter, error) {
 func (l *liveBox) EachDeadLetter(f runner.DeadFilter, from runner.Row, visit func(runner.DeadLetter) bool) error {
 	for {
 		var found []runner.DeadLetter
-		if err := l.ask("dead-letter-page", server.DeadPage{From: from, Filter: f}, &found); err != nil {
+		if err := l.ask("dead-letter-page", host.DeadPage{From: from, Filter: f}, &found); err != nil {
 			return err
 		}
 		if len(found) == 0 {
@@ -93,26 +93,26 @@ func (l *liveBox) EachDeadLetter(f runner.DeadFilter, from runner.Row, visit fun
 }
 
 func (l *liveBox) ReplayDeadLetter(_ context.Context, row runner.Row) (runner.Row, error) {
-	done, err := l.do(replayVerb, server.DeadChoice{Worker: row.Worker, Number: row.Seq})
+	done, err := l.do(replayVerb, host.DeadChoice{Worker: row.Worker, Number: row.Seq})
 	return runner.Row{Worker: done.Worker, Seq: done.Number}, err
 }
 
 func (l *liveBox) ReplayDeadLetters(_ context.Context, f runner.DeadFilter) (int, error) {
-	done, err := l.do(replayVerb, server.DeadChoice{Filter: &f})
+	done, err := l.do(replayVerb, host.DeadChoice{Filter: &f})
 	return done.Count, err
 }
 
 func (l *liveBox) DropDeadLetter(_ context.Context, row runner.Row) error {
-	_, err := l.do(dropVerb, server.DeadChoice{Worker: row.Worker, Number: row.Seq})
+	_, err := l.do(dropVerb, host.DeadChoice{Worker: row.Worker, Number: row.Seq})
 	return err
 }
 
 func (l *liveBox) DropDeadLetters(_ context.Context, f runner.DeadFilter) (int, error) {
-	done, err := l.do(dropVerb, server.DeadChoice{Filter: &f})
+	done, err := l.do(dropVerb, host.DeadChoice{Filter: &f})
 	return done.Count, err
 }
 
-func (l *liveBox) do(v deadVerb, choice server.DeadChoice) (done server.DeadDone, err error) {
+func (l *liveBox) do(v deadVerb, choice host.DeadChoice) (done host.DeadDone, err error) {
 	err = l.ask("dead-letter-"+v.name, choice, &done)
 	return done, err
 }

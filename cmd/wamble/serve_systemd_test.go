@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"wamble/client"
-	"wamble/internal/server"
+	"wamble/internal/handoff"
+	"wamble/internal/host"
 )
 
 // manager is a service manager: it has bound the sockets of a server, starts it,
@@ -129,7 +130,7 @@ func TestService(t *testing.T) {
 		t.Fatalf("on the manager's socket: %v", err)
 	}
 	defer c.Close()
-	if _, err := server.AskHandoff(ctx, filepath.Join(m.dir, "data"), ""); err != nil {
+	if err := host.Ask(ctx, filepath.Join(m.dir, "data"), "handoff", nil, new(handoff.Result)); err != nil {
 		t.Fatal(err)
 	}
 	m.hear("READY=1")

@@ -12,7 +12,7 @@ import (
 
 	"wamble"
 	"wamble/client"
-	"wamble/internal/server"
+	"wamble/internal/host"
 	"wamble/internal/watchtest"
 )
 
@@ -55,9 +55,9 @@ func (s *served) until(what string, ok func() bool) {
 // hello says who we are, and returns who we are now.
 func (s *served) hello(token wamble.Token) wamble.Token {
 	s.t.Helper()
-	var status server.Status
+	var status host.Status
 	s.until("it is ready", func() bool {
-		return server.Ask(s.t.Context(), s.data, "status", nil, &status) == nil && status.Ready()
+		return host.Ask(s.t.Context(), s.data, "status", nil, &status) == nil && status.Ready()
 	})
 	c, err := (&client.Dialer{Token: token}).Dial(s.t.Context(), "udp://"+status.Profiles[0].UDP)
 	if err != nil {

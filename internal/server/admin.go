@@ -51,7 +51,7 @@ func (s *Server) bindAdmin(c *config.Config) (*adminListener, error) {
 
 func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	token, err := observe.Token(s.tokenFile(c))
-	return observe.AdminOptions{Token: token, Ready: s.readiness, Profiles: s.runtimes, Console: s.console}, err
+	return observe.AdminOptions{Token: token, Ready: s.readiness, Profiles: s.runtimes, Console: s.host.Console}, err
 }
 
 // tokenFile returns where the admin token is, and whether the server chose that.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"wamble"
-
 	"wamble/internal/config"
 	"wamble/internal/journal"
 )
@@ -17,14 +15,6 @@ type departure struct {
 	*keeper
 	cancel context.CancelFunc
 	done   chan struct{}
-}
-
-// Departing is a removed profile, for the status.
-type Departing struct {
-	Name  string         `json:"name"`
-	Store string         `json:"store"`
-	Depth uint64         `json:"queue_depth"`
-	Age   wamble.Seconds `json:"queue_age"`
 }
 
 // depart drains what is left of a profile whose loop has ended, and gives its

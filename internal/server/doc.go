@@ -18,9 +18,8 @@
 //   - what readers get over HTTP is in api.go, health in health.go;
 //     the rest that a host sees is package observe's, behind the admin listener
 //     (admin.go);
-//   - the control socket is for the host's commands (control.go), an Order is
-//     what he says of players (word.go), the doctor what he asks before a start
-//     (doctor.go).
+//   - what a host can tell a server is package host's; host.go lends it what it
+//     needs, retention.go deletes old sessions.
 //
 // Invariants:
 //

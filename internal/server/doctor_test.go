@@ -1,14 +1,12 @@
 package server
 
 import (
-	"fmt"
-	"math"
 	"net"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 
+	"wamble/internal/host"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -33,29 +31,29 @@ func TestDoctor(t *testing.T) {
 	for _, tc := range []struct {
 		name, conf, dir string
 		subject         string
-		verdict         Verdict
+		verdict         host.Verdict
 		text            string
 	}{
-		{"a good directory", own + `(def port 0)`, hidden, "data directory", Fine, hidden},
-		{"others may look", own + `(def port 0)`, open, "data directory", Doubtful, "others may look into " + open},
-		{"room", own + `(def port 0)`, hidden, "disk space", Fine, "MB are free"},
-		{"fsync", own + `(def port 0) (def durability "write")`, hidden, "fsync", Fine, "in the middle"},
-		{"nowhere to write", own + `(def port 0)`, "/proc/wamble", "fsync", Broken, "/proc/"},
-		{"a free port", own + `(def port 0)`, hidden, "ports of default", Fine, "are free"},
-		{"a port that is taken", own + `(def port ` + port + `)`, hidden, "ports of default", Broken, "address already in use"},
-		{"a small buffer", own + `(def port 0) (def buffer-size 65536)`, hidden, "receive buffer of default", Fine, " KB"},
-		{"an SQLite database to come", own + `(def port 0)`, hidden, "database", Fine, "is made at the first start"},
-		{"PostgreSQL", own + `(def port 0)` + postgresConf(current), hidden, "database", Fine, "(PostgreSQL "},
-		{"a newer schema", own + `(def port 0)` + postgresConf(newer), hidden, "database", Broken, "has schema 999, this binary knows"},
-		{"no schema", own + `(def port 0)` + postgresConf(empty), hidden, "database", Doubtful, "is to be migrated"},
-		{"no database", own + `(def port 0) (def db-host "127.0.0.1") (def db-port 1) (def db-name "x")`, hidden, "database", Broken, "PostgreSQL x at 127.0.0.1:1"},
+		{"a good directory", own + `(def port 0)`, hidden, "data directory", host.Fine, hidden},
+		{"others may look", own + `(def port 0)`, open, "data directory", host.Doubtful, "others may look into " + open},
+		{"room", own + `(def port 0)`, hidden, "disk space", host.Fine, "MB are free"},
+		{"fsync", own + `(def port 0) (def durability "write")`, hidden, "fsync", host.Fine, "in the middle"},
+		{"nowhere to write", own + `(def port 0)`, "/proc/wamble", "fsync", host.Broken, "/proc/"},
+		{"a free port", own + `(def port 0)`, hidden, "ports of default", host.Fine, "are free"},
+		{"a port that is taken", own + `(def port ` + port + `)`, hidden, "ports of default", host.Broken, "address already in use"},
+		{"a small buffer", own + `(def port 0) (def buffer-size 65536)`, hidden, "receive buffer of default", host.Fine, " KB"},
+		{"an SQLite database to come", own + `(def port 0)`, hidden, "database", host.Fine, "is made at the first start"},
+		{"PostgreSQL", own + `(def port 0)` + postgresConf(current), hidden, "database", host.Fine, "(PostgreSQL "},
+		{"a newer schema", own + `(def port 0)` + postgresConf(newer), hidden, "database", host.Broken, "has schema 999, this binary knows"},
+		{"no schema", own + `(def port 0)` + postgresConf(empty), hidden, "database", host.Doubtful, "is to be migrated"},
+		{"no database", own + `(def port 0) (def db-host "127.0.0.1") (def db-port 1) (def db-name "x")`, hidden, "database", host.Broken, "PostgreSQL x at 127.0.0.1:1"},
 	} {
-		var found *Finding
+		var found *host.Finding
 		for _, f := range Examine(t.Context(), loadConf(t, tc.conf), tc.dir) {
 			if f.Subject == tc.subject {
 				found = &f
 			}
-			if (f.Verdict == Fine) != (f.Advice == "") {
+			if (f.Verdict == host.Fine) != (f.Advice == "") {
 				t.Errorf("%s: %+v: whoever is ill gets advice, and nobody else", tc.name, f)
 			}
 		}
@@ -64,39 +62,5 @@ func TestDoctor(t *testing.T) {
 		} else if found.Verdict != tc.verdict || !strings.Contains(found.Text, tc.text) {
 			t.Errorf("%s: got %v %q, want %v %q", tc.name, found.Verdict, found.Text, tc.verdict, tc.text)
 		}
-	}
-}
-
-// TestDoctorOfLimits: few open files, a full disk and a buffer that no kernel
-// grants are found, and a clock is always spoken of.
-func TestDoctorOfLimits(t *testing.T) {
-	var was syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
-		t.Fatal(err)
-	}
-	p := &patient{profiles: loadConf(t, fmt.Sprintf(`(def http-max-connections %d)`, 65536)).Running()}
-	p.files()
-	p.clock()
-	full := loadConf(t, "")
-	full.Server.DiskReserve = 1 << 40 // MB: more than any disk has
-	p.config, p.dir = full, t.TempDir()
-	p.disk()
-	p.profiles[0].Network.BufferSize = math.MaxInt32
-	p.buffers()
-	want := Fine
-	if was.Cur < 65536+512 {
-		want = Doubtful
-	}
-	if got := p.found[0]; got.Subject != "open files" || got.Verdict != want {
-		t.Errorf("with a limit of %d: got %+v, want %v", was.Cur, got, want)
-	}
-	if got := p.found[1]; got.Subject != "clock" || got.Verdict == Broken {
-		t.Errorf("got %+v", got)
-	}
-	if got := p.found[len(p.found)-1]; got.Subject != "receive buffer of default" || got.Verdict != Doubtful || !strings.Contains(got.Text, "2097151 KB are wanted") {
-		t.Errorf("got %+v", got)
-	}
-	if got := p.found[2]; got.Subject != "disk space" || got.Verdict != Broken || !strings.Contains(got.Text, "no move would be taken") {
-		t.Errorf("got %+v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"wamble/internal/handoff"
+	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/transport"
 )
@@ -66,16 +67,16 @@ func (s *Server) leaving(binary string, asked int) *handoff.Server {
 		Log: s.log, Runner: s.runner, Profiles: s.runtimes(), Listeners: s.listeners(),
 		Suits: func(v handoff.Verdict) error { return errors.Join(s.sameStores(v.Stores), s.canListen(v)) },
 		Hush: func(ctx context.Context, reporting bool) {
-			others := controlConns
+			others := host.ControlConns
 			if reporting {
 				others-- // but for the one who waits for this
 			}
-			talks = s.hushControl(ctx, others)
+			talks = s.control.Hush(ctx, others)
 			s.hushWeb(ctx, asked)
 		},
 		Resume: func() {
 			s.resumeWeb()
-			s.resumeControl(talks)
+			s.control.Resume(talks)
 		},
 		Draining: s.house.draining.Load, Listen: s.o.Succession.Listen,
 	}
@@ -93,8 +94,8 @@ func (s *Server) runtimes() []*loop.Runtime {
 // listeners returns those that belong to no profile.
 func (s *Server) listeners() map[string]syscall.Conn {
 	of := map[string]syscall.Conn{}
-	if control, ok := s.control.(*net.UnixListener); ok {
-		of[handoff.Control] = control
+	if s.control != nil {
+		of[handoff.Control] = s.control
 	}
 	if admin := s.adminListener(); admin != nil {
 		of[handoff.Admin] = admin.Listener

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/host"
 	"wamble/internal/loader"
 	"wamble/internal/prooftest"
 	"wamble/internal/store/sqlite"
@@ -39,7 +40,7 @@ func TestHandoffLarge(t *testing.T) {
 
 func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	i := spawnImage(t, conf(fmt.Sprintf(`(def max-boards %d) (def min-boards %d) (def http-max-connections-per-ip 100)`, 2*boards, boards)))
-	until(t, "the boards are there", func() bool { return i.status().boards() >= boards })
+	until(t, "the boards are there", func() bool { return boardsOf(i.status()) >= boards })
 	pid := i.status().PID
 	over := gather(t, "ws://127.0.0.1:"+i.port+"/ws", 20)
 	over.play()
@@ -76,7 +77,7 @@ func handOffUnderLoad(t *testing.T, boards, rounds int) {
 	if left := i.leftovers(); len(left) > 0 {
 		t.Errorf("state files are left: %v", left)
 	}
-	t.Logf("%d messages are in the journal alone", i.status().pending())
+	t.Logf("%d messages are in the journal alone", pending(i.status()))
 	i.kill()
 	killed := time.Now()
 	i.launch()
@@ -208,8 +209,8 @@ func drops(t testing.TB, port string) int {
 	return 0
 }
 
-// boards counts those of all profiles.
-func (s Status) boards() int {
+// boardsOf counts the boards of all profiles.
+func boardsOf(s host.Status) int {
 	n := 0
 	for _, p := range s.Profiles {
 		for _, of := range p.Boards {
@@ -220,7 +221,7 @@ func (s Status) boards() int {
 }
 
 // pending counts the messages that the stores do not have yet.
-func (s Status) pending() (n uint64) {
+func pending(s host.Status) (n uint64) {
 	for _, p := range s.Profiles {
 		n += p.Depth
 	}

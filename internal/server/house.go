@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/tape"
 	"wamble/internal/transport"
@@ -29,7 +30,7 @@ type house struct {
 	keepers   []*keeper // in the order of the configuration
 	departing []*departure
 	admin     *adminListener // nil: it is off
-	reloaded  *Reloaded      // nil: not yet
+	reloaded  *host.Reloaded // nil: not yet
 
 	allFailed chan struct{}
 	once      sync.Once // closes allFailed
@@ -119,7 +120,7 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 
 // newKeeper makes a runtime of a profile, with its store, on a port.
 func (s *Server) newKeeper(cfg *config.Profile, port *transport.Port) (*keeper, error) {
-	words, err := s.readStanding(cfg.Name)
+	restrictions, err := host.ReadRestrictions(s.runner, cfg.Name, &s.house.draining)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
@@ -129,12 +130,12 @@ func (s *Server) newKeeper(cfg *config.Profile, port *transport.Port) (*keeper, 
 	}
 	k := &keeper{
 		name: cfg.Name, log: s.log.With("profile", cfg.Name), store: store, dir: s.dir,
-		draining: &s.house.draining, standing: words, neverUp: s.checkAllFailed,
+		draining: &s.house.draining, restrictions: restrictions, neverUp: s.checkAllFailed,
 	}
 	k.Runtime = loop.New(loop.Options{
 		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, StoreName: store.Name, InProcess: store.File != "", Port: port,
 		Record: tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
-		Heal:   s.heal, TruePorts: s.withTruePorts, Standing: k.told, Reservations: s.stores.reservations, Finished: k.games.send,
+		Heal:   s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send,
 	})
 	return k, nil
 }

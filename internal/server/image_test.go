@@ -14,6 +14,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/handoff"
+	"wamble/internal/host"
 	"wamble/internal/observe"
 	"wamble/internal/watchtest"
 )
@@ -158,14 +159,16 @@ func (i *image) write(name, text string) {
 
 // handOff asks for a handoff, as the command does.
 func (i *image) handOff(binary string) (handoff.Result, error) {
-	return AskHandoff(context.Background(), i.dir, binary)
+	var done handoff.Result
+	err := host.Ask(context.Background(), i.dir, "handoff", host.Arguments{Binary: binary}, &done)
+	return done, err
 }
 
 // status asks the server how it is.
-func (i *image) status() Status {
+func (i *image) status() host.Status {
 	i.t.Helper()
-	var s Status
-	if err := Ask(context.Background(), i.dir, "status", nil, &s); err != nil {
+	var s host.Status
+	if err := host.Ask(context.Background(), i.dir, "status", nil, &s); err != nil {
 		i.t.Fatal(err)
 	}
 	return s

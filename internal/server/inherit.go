@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"wamble/internal/handoff"
+	"wamble/internal/host"
 	"wamble/internal/store"
 )
 
@@ -84,13 +84,13 @@ func (s *Server) endInheriting() error { return s.successor.Adopt(s.runtimes()) 
 
 // inheritedControl returns the control socket of the image before this one, nil
 // if there is none that can be used.
-func (s *Server) inheritedControl() net.Listener {
+func (s *Server) inheritedControl() *net.UnixListener {
 	l := s.o.Succession.Inheritance.Listener(handoff.Control)
 	if l == nil {
 		return nil
 	}
 	unix, ok := l.(*net.UnixListener)
-	if !ok || unix.Addr().String() != controlPath(s.dir) {
+	if !ok || unix.Addr().String() != host.ControlPath(s.dir) {
 		l.Close()
 		return nil
 	}
@@ -109,24 +109,14 @@ func (s *Server) listenAdmin(address string) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// ownControl makes the control socket go with this server, not before it runs:
-// another image may still want it.
-func (s *Server) ownControl(own bool) {
-	if l, ok := s.control.(*net.UnixListener); ok {
-		l.SetUnlinkOnClose(own)
-	}
-}
-
 // answerHandoff tells the client of the control socket who waits for it how a
 // handoff ended.
 func answerHandoff(to io.Writer, r *handoff.Result) {
-	answer := reply{}
+	var err error
 	if r.Failure != "" {
-		answer.Error = "the new image could not take over, the old one serves again: " + r.Failure
-	} else {
-		answer.Result, _ = json.Marshal(r) // it has no error to give
+		err = errors.New("the new image could not take over, the old one serves again: " + r.Failure)
 	}
-	json.NewEncoder(to).Encode(answer)
+	host.Answer(to, r, err)
 }
 
 // Check says whether a server with these options could take over from one that

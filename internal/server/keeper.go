@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble/internal/host"
 	"wamble/internal/loop"
 )
 
@@ -25,10 +26,9 @@ type keeper struct {
 	store *Shared
 	dir   string // for dumps
 
-	draining *atomic.Bool // of the server
-	word     sync.Mutex   // guards standing
-	standing standing
-	games    broadcast // sent when finished games have reached the store
+	draining     *atomic.Bool // of the server
+	restrictions *host.Restrictions
+	games        broadcast // sent when finished games have reached the store
 
 	cancel  context.CancelFunc
 	done    chan struct{}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wamble"
+	"wamble/internal/host"
 	"wamble/internal/observe"
 	"wamble/internal/profile"
 	"wamble/internal/watchtest"
@@ -26,10 +27,10 @@ func TestNoSecretsInLog(t *testing.T) {
 	c.play()
 	c.more(t, 40)
 	first := c.players[0].c.Token()
-	s.command("ban", Order{Whom: wamble.Token{9, 9}.String(), Text: "noise"})
-	s.command("announce", Order{Text: "hello"})
-	s.command("brownout", Order{Brownout: profile.Brownout{NoPredictions: true}})
-	Ask(t.Context(), s.dir, "kick", Order{Whom: first.String() + "x"}, new(Obeyed)) // a slip of the host
+	s.command("ban", host.Arguments{Whom: wamble.Token{9, 9}.String(), Text: "noise"})
+	s.command("announce", host.Arguments{Text: "hello"})
+	s.command("brownout", host.Arguments{Brownout: profile.Brownout{NoPredictions: true}})
+	host.Ask(t.Context(), s.dir, "kick", host.Arguments{Whom: first.String() + "x"}, new(host.Counts)) // a slip of the host
 	s.crash("a test")
 	until(t, "the profile is back", func() bool { n, _ := s.keepers()[0].failures(); return n == 1 })
 	c.more(t, 40)

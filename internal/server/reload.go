@@ -11,17 +11,10 @@ import (
 	"wamble"
 
 	"wamble/internal/config"
+	"wamble/internal/host"
 	"wamble/internal/observe"
 	"wamble/internal/transport"
 )
-
-// Reloaded is how a reload ended.
-type Reloaded struct {
-	Time    time.Time      `json:"time"`
-	Took    wamble.Seconds `json:"took"`
-	Error   string         `json:"error,omitempty"` // "": it was applied
-	Changes []string       `json:"changes"`         // one line each
-}
 
 // errNoLoader is returned by Reload when the server does not know where its
 // configuration comes from.
@@ -31,12 +24,12 @@ var errNoLoader = errors.New("this server cannot read its configuration again")
 // whose names and stores stay go on with their players, those that moved get
 // their port, the others end or begin. A configuration that cannot be applied
 // changes nothing, and the error says why.
-func (s *Server) Reload(ctx context.Context) (Reloaded, error) {
+func (s *Server) Reload(ctx context.Context) (host.Reloaded, error) {
 	s.house.changing.Lock()
 	defer s.house.changing.Unlock()
 	began := time.Now()
 	changes, err := s.reload(ctx)
-	r := Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}
+	r := host.Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}
 	if err != nil {
 		r.Error, r.Changes = err.Error(), []string{}
 		s.log.Error("the reload was refused; nothing has changed", "err", err)

@@ -76,17 +76,3 @@ func (s *Server) purge(ctx context.Context) {
 		}
 	}
 }
-
-// erase deletes what belongs to an identity: its key, handle and rating, and the
-// tie of its sessions. The games stay.
-func (s *Server) erase(ctx context.Context, o Order) (Obeyed, error) {
-	whom, err := parseWhom(o.Whom)
-	if err != nil || whom.Key.IsZero() {
-		return nil, errors.New("name the player by his public key (64 hex digits)")
-	}
-	s.log.Info("a player's data is deleted")
-	return s.each(o.Profile, func(k *keeper) (uint64, error) {
-		before, after, err := k.Tell(ctx, &profile.Erase{Key: whom.Key})
-		return after.Erased - before.Erased, err
-	})
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/host"
 	"wamble/internal/intent"
 	"wamble/internal/journal"
 	"wamble/internal/store"
@@ -90,12 +91,11 @@ func TestErase(t *testing.T) {
 	key := wamble.PublicKey(private.Public().(ed25519.PublicKey))
 	db := h.keepers()[0].store
 	until(t, "the identity is stored", func() bool { _, err := db.Player(ctx, key); return err == nil })
-	if _, err := h.erase(ctx, Order{Whom: "nobody"}); err == nil {
+	if err := host.Ask(ctx, h.dir, "erase", host.Arguments{Whom: "nobody"}, new(host.Counts)); err == nil {
 		t.Error("nobody was erased")
 	}
-	done, err := h.erase(ctx, Order{Whom: hex.EncodeToString(key[:])})
-	if err != nil || done[h.keepers()[0].name] != 1 {
-		t.Fatalf("got %v, %v; want one session", done, err)
+	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.keepers()[0].name] != 1 {
+		t.Fatalf("got %v; want one session", done)
 	}
 	until(t, "the identity is deleted", func() bool {
 		_, err := db.Player(ctx, key)

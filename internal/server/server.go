@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"wamble/internal/config"
 	"wamble/internal/handoff"
+	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/observe"
 	"wamble/runner"
@@ -59,8 +59,8 @@ type Server struct {
 	cease     context.CancelFunc
 	successor *handoff.Successor
 	opened    time.Time // when everything was there but the loops
-	control   net.Listener
-	talks     chan struct{} // holds one for everybody who talks to the control socket
+	host      *host.Host
+	control   *host.Control
 	healing   sync.Mutex
 	helpers   sync.WaitGroup // goroutines that serve HTTP and the control socket
 	closers   []func() error // in the order of opening
@@ -70,7 +70,7 @@ type Server struct {
 // The journal's lock keeps a second server out. Nobody is served before Run. What
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}, talks: make(chan struct{}, controlConns)}
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}}
 	s.serving, s.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -135,6 +135,7 @@ func (s *Server) openJournal() error {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	s.runner = r
+	s.host = s.newHost()
 	s.closers = append(s.closers, r.Close)
 	return nil
 }
@@ -142,7 +143,7 @@ func (s *Server) openJournal() error {
 // Run serves until ctx ends, then stops in order and returns nil; or until it
 // cannot go on, and returns why. The server is closed afterwards.
 func (s *Server) Run(ctx context.Context) error {
-	s.ownControl(true)
+	s.control.SetUnlinkOnClose(true)
 	for _, k := range s.keepers() {
 		s.serveWeb(k, k.Port())
 		k.start()
@@ -150,7 +151,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.helpers.Go(func() { s.successor.Finish(ctx, s.runtimes(), s.o.Succession.Version, s.opened, s.log, answerHandoff) })
 	s.departLeft(ctx)
 	s.serveAdmin(s.adminListener())
-	s.helpers.Go(s.serveControl)
+	s.helpers.Go(s.control.Serve)
 	stopJanitor, err := s.startJanitor(ctx)
 	if err != nil {
 		s.log.Warn("old sessions are not deleted by themselves", "err", err)

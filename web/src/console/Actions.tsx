@@ -1,29 +1,39 @@
-// What the host can do to the whole server and to players.
+// What the host can do to the whole server and to players: the commands that the
+// server offers in forms, and the drain, which is a switch.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { h } from "../texts";
-import type { Status } from "./ask";
+import { ask, type Field, type Form, type Status } from "./ask";
 import type { AskFirst } from "./Confirm";
 
+/** whole is the form of commands without arguments. */
+const whole = "server";
+
 export function Actions({ status, confirm }: { status: Status; confirm: AskFirst }) {
+  const [forms, setForms] = useState<Form[]>([]);
   const draining = status.draining ?? false;
+  useEffect(() => {
+    if (forms.length === 0) ask.commands().then(setForms, () => {});
+  }, [status]);
+  const names = [...new Set(forms.map((f) => f.form))].filter((name) => name !== whole);
   return (
     <section class="card actions" aria-labelledby="actions">
       <h2 id="actions">{h.actions}</h2>
       <div class="buttons">
-        <button type="button" data-verb="reload" onClick={() => confirm({ verb: "reload", args: {}, title: h.reload, text: h.confirm.reload })}>
-          {h.reload}
-        </button>
-        <button type="button" data-verb="handoff" onClick={() => confirm({ verb: "handoff", args: {}, title: h.handoff, text: h.confirm.handoff })}>
-          {h.handoff}
-        </button>
+        {forms
+          .filter((f) => f.form === whole)
+          .map((f) => (
+            <button key={f.name} type="button" data-command={f.name} onClick={() => confirm({ name: f.name, args: {}, title: f.title, text: f.confirm })}>
+              {f.title}
+            </button>
+          ))}
         <button
           type="button"
-          data-verb="drain"
+          data-command="drain"
           aria-pressed={draining}
           onClick={() =>
             confirm({
-              verb: "drain",
+              name: "drain",
               args: { on: !draining },
               title: draining ? h.drainOff : h.drainOn,
               text: draining ? h.confirm["drain-off"] : h.confirm["drain-on"],
@@ -34,79 +44,56 @@ export function Actions({ status, confirm }: { status: Status; confirm: AskFirst
         </button>
       </div>
       <div class="forms">
-        <Announce status={status} confirm={confirm} />
-        <Players status={status} confirm={confirm} />
-        <Remove status={status} confirm={confirm} />
+        {names.map((name) => (
+          <Commands key={name} name={name} commands={forms.filter((f) => f.form === name)} status={status} confirm={confirm} />
+        ))}
       </div>
     </section>
   );
 }
 
-function ProfileChoice({ status, value, id, onChange }: { status: Status; value: string; id: string; onChange(v: string): void }) {
-  return (
-    <>
-      <label for={id}>{h.profile}</label>
-      <select id={id} value={value} onChange={(e) => onChange(e.currentTarget.value)}>
-        <option value="">{h.all}</option>
-        {status.profiles.map((p) => (
-          <option key={p.name} value={p.name}>
-            {p.name}
-          </option>
-        ))}
-      </select>
-    </>
-  );
+/** valueOf is a field's value in JSON, undefined if the field is empty. */
+function valueOf(field: Field, text: string) {
+  if (!text) return undefined;
+  if (field.kind === "text") return text.trim();
+  if (field.kind === "number") return Number(text);
+  if (field.kind === "switch") return true;
+  if (field.kind === "span") return new Date(Date.now() + 3600_000 * Number(text)).toISOString();
+  return text;
 }
 
-function Announce({ status, confirm }: { status: Status; confirm: AskFirst }) {
-  const [text, setText] = useState("");
-  const [urgent, setUrgent] = useState(false);
-  const [profile, setProfile] = useState("");
+/** Commands is one form: the fields of its commands, and a button for each. */
+function Commands({ name, commands, status, confirm }: { name: string; commands: Form[]; status: Status; confirm: AskFirst }) {
+  const [texts, setTexts] = useState<Record<string, string>>({});
+  const set = (field: string, text: string) => setTexts((old) => ({ ...old, [field]: text }));
+  const all = [...new Map(commands.flatMap((c) => c.fields).map((f) => [f.name, f])).values()];
+  const fields = [...all.filter((f) => f.kind !== "profile"), ...all.filter((f) => f.kind === "profile")];
+  const give = (c: Form) => {
+    if (c.fields.some((f) => f.required && !texts[f.name])) return;
+    const args = Object.fromEntries(c.fields.map((f) => [f.name, valueOf(f, texts[f.name])]));
+    confirm({
+      name: c.name,
+      args,
+      title: c.title,
+      text: c.confirm.replace(/{(\w+)}/g, (_, field) => String(args[field])),
+      done: () => c.fields.filter((f) => f.required).forEach((f) => set(f.name, "")),
+    });
+  };
+  const only = commands.length === 1;
   const submit = (e: Event) => {
     e.preventDefault();
-    if (text) confirm({ verb: "announce", args: { text, urgent, profile }, title: h.announce, text: h.confirm.announce(text), done: () => setText("") });
+    if (only) give(commands[0]);
   };
   return (
-    <form onSubmit={submit} data-form="announce">
-      <h3>{h.announce}</h3>
-      <label for="announce-text">{h.announceText}</label>
-      <input id="announce-text" maxLength={89} value={text} onInput={(e) => setText(e.currentTarget.value)} />
-      <ProfileChoice id="announce-profile" status={status} value={profile} onChange={setProfile} />
-      <label class="check">
-        <input type="checkbox" checked={urgent} onChange={(e) => setUrgent(e.currentTarget.checked)} />
-        {h.urgent}
-      </label>
-      <button type="submit">{h.announce}</button>
-    </form>
-  );
-}
-
-function Players({ status, confirm }: { status: Status; confirm: AskFirst }) {
-  const [whom, setWhom] = useState("");
-  const [reason, setReason] = useState("");
-  const [hours, setHours] = useState("");
-  const [profile, setProfile] = useState("");
-  const act = (verb: "kick" | "ban" | "unban") => {
-    if (!whom) return;
-    const until = verb === "ban" && Number(hours) > 0 ? new Date(Date.now() + 3600_000 * Number(hours)).toISOString() : undefined;
-    confirm({ verb, args: { whom, text: reason, profile, until }, title: h[verb], text: h.confirm[verb](whom) });
-  };
-  return (
-    <form data-form="players" onSubmit={(e) => e.preventDefault()}>
-      <h3>
-        {h.kick} / {h.ban}
-      </h3>
-      <label for="whom">{h.whom}</label>
-      <input id="whom" autocomplete="off" value={whom} onInput={(e) => setWhom(e.currentTarget.value.trim())} />
-      <label for="reason">{h.reason}</label>
-      <input id="reason" maxLength={89} value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
-      <label for="hours">{h.until}</label>
-      <input id="hours" type="number" min="1" value={hours} onInput={(e) => setHours(e.currentTarget.value)} />
-      <ProfileChoice id="players-profile" status={status} value={profile} onChange={setProfile} />
+    <form data-form={name} onSubmit={submit}>
+      <h3>{commands.map((c) => c.title).join(" / ")}</h3>
+      {fields.map((f) => (
+        <Input key={f.name} id={`${name}-${f.name}`} field={f} text={texts[f.name] ?? ""} status={status} onText={(text) => set(f.name, text)} />
+      ))}
       <div class="buttons">
-        {(["kick", "ban", "unban"] as const).map((verb) => (
-          <button key={verb} type="button" data-verb={verb} onClick={() => act(verb)}>
-            {h[verb]}
+        {commands.map((c) => (
+          <button key={c.name} type={only ? "submit" : "button"} data-command={c.name} onClick={only ? undefined : () => give(c)}>
+            {c.title}
           </button>
         ))}
       </div>
@@ -114,34 +101,35 @@ function Players({ status, confirm }: { status: Status; confirm: AskFirst }) {
   );
 }
 
-/** Remove ends a game that is not fit to be seen, or deletes what belongs to a player. */
-function Remove({ status, confirm }: { status: Status; confirm: AskFirst }) {
-  const [number, setNumber] = useState("");
-  const [whom, setWhom] = useState("");
-  const [profile, setProfile] = useState("");
-  const board = Number(number);
-  const archive = () => {
-    if (board > 0) confirm({ verb: "archive", args: { board, profile }, title: h.archive, text: h.confirm.archive(board), done: () => setNumber("") });
-  };
-  const erase = () => {
-    if (whom) confirm({ verb: "erase", args: { whom, profile }, title: h.erase, text: h.confirm.erase(whom), done: () => setWhom("") });
-  };
+function Input({ id, field, text, status, onText }: { id: string; field: Field; text: string; status: Status; onText(text: string): void }) {
+  if (field.kind === "switch") {
+    return (
+      <label class="check">
+        <input type="checkbox" checked={text !== ""} onChange={(e) => onText(e.currentTarget.checked ? "on" : "")} />
+        {field.label}
+      </label>
+    );
+  }
+  if (field.kind === "profile") {
+    return (
+      <>
+        <label for={id}>{field.label}</label>
+        <select id={id} value={text} onChange={(e) => onText(e.currentTarget.value)}>
+          <option value="">{h.all}</option>
+          {status.profiles.map((p) => (
+            <option key={p.name} value={p.name}>
+              {p.name}
+            </option>
+          ))}
+        </select>
+      </>
+    );
+  }
+  const shared = { id, autocomplete: "off", value: text, onInput: (e: { currentTarget: HTMLInputElement }) => onText(e.currentTarget.value.trimStart()) };
   return (
-    <form data-form="remove" onSubmit={(e) => e.preventDefault()}>
-      <h3>{h.remove}</h3>
-      <label for="archive-board">{h.board}</label>
-      <input id="archive-board" type="number" min="1" value={number} onInput={(e) => setNumber(e.currentTarget.value)} />
-      <label for="erase-key">{h.publicKey}</label>
-      <input id="erase-key" autocomplete="off" maxLength={64} value={whom} onInput={(e) => setWhom(e.currentTarget.value.trim())} />
-      <ProfileChoice id="remove-profile" status={status} value={profile} onChange={setProfile} />
-      <div class="buttons">
-        <button type="button" data-verb="archive" onClick={archive}>
-          {h.archive}
-        </button>
-        <button type="button" data-verb="erase" onClick={erase}>
-          {h.erase}
-        </button>
-      </div>
-    </form>
+    <>
+      <label for={id}>{field.label}</label>
+      {field.kind === "text" ? <input maxLength={field.max} {...shared} /> : <input type="number" min="1" {...shared} />}
+    </>
   );
 }

@@ -25,8 +25,8 @@ export function Bans({ look, done, confirm }: { look: number; done: number; conf
             <td>
               <button
                 type="button"
-                data-verb="lift"
-                onClick={() => confirm({ verb: "unban", args: { whom: b.whom, profile: b.profile }, title: h.unban, text: h.confirm.unban(b.whom) })}
+                data-command="lift"
+                onClick={() => confirm({ name: "unban", args: { whom: b.whom, profile: b.profile }, title: h.unban, text: h.confirm.unban(b.whom) })}
               >
                 {h.unban}
               </button>

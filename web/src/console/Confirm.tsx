@@ -5,18 +5,19 @@ import { h } from "../texts";
 import { Dialog } from "../ui/Dialog";
 import { ask } from "./ask";
 
-export interface Deed {
-  verb: string;
+/** Command is what the host wants done. */
+export interface Command {
+  name: string;
   args: unknown;
   title: string;
   text: string;
   done?(): void;
 }
 
-export type AskFirst = (deed: Deed) => void;
+export type AskFirst = (command: Command) => void;
 
 export interface Confirm {
-  deed: Deed | null;
+  command: Command | null;
   result: { ok: boolean; text: string } | null;
   count: number; // of what was done, for lists that change with it
   ask: AskFirst;
@@ -24,34 +25,34 @@ export interface Confirm {
   no(): void;
 }
 
-/** reached says whom an order met: the server answers with a number for each profile. */
+/** reached says what a command met: the server answers with a number for each profile. */
 function reached(answer: unknown): string {
   const counts = Object.entries(answer ?? {}).filter(([, n]) => Number.isInteger(n));
   return counts.map(([name, n]) => `${name}: ${n}`).join(", ");
 }
 
 export function useConfirm(): Confirm {
-  const [deed, setDeed] = useState<Deed | null>(null);
+  const [command, setCommand] = useState<Command | null>(null);
   const [result, setResult] = useState<Confirm["result"]>(null);
   const [count, setCount] = useState(0);
   return {
-    deed,
+    command,
     result,
     count,
-    ask: (d) => (setResult(null), setDeed(d)),
-    no: () => setDeed(null),
+    ask: (c) => (setResult(null), setCommand(c)),
+    no: () => setCommand(null),
     yes: async () => {
-      if (!deed) return;
-      setDeed(null);
+      if (!command) return;
+      setCommand(null);
       try {
-        setResult({ ok: true, text: `${h.done} ${deed.title}. ${reached(await ask.act(deed.verb, deed.args))}` });
-        deed.done?.();
+        setResult({ ok: true, text: `${h.done} ${command.title}. ${reached(await ask.give(command.name, command.args))}` });
+        command.done?.();
       } catch (e) {
-        if (e instanceof TypeError && deed.verb === "handoff") {
+        if (e instanceof TypeError && command.name === "handoff") {
           // The connection ended with the old image. The next one answers.
           while (!(await ask.status().then(() => true, () => false))) await new Promise((r) => setTimeout(r, 200));
-          setResult({ ok: true, text: `${h.done} ${deed.title}.` });
-        } else setResult({ ok: false, text: `${h.failed} ${deed.title}. ${(e as Error).message}` });
+          setResult({ ok: true, text: `${h.done} ${command.title}.` });
+        } else setResult({ ok: false, text: `${h.failed} ${command.title}. ${(e as Error).message}` });
       }
       setCount((n) => n + 1);
     },
@@ -64,9 +65,9 @@ export function ConfirmDialog({ confirm }: { confirm: Confirm }) {
       <div class="toasts" role="log" aria-live="polite">
         {confirm.result && <div class={`toast ${confirm.result.ok ? "good" : "bad"}`}>{confirm.result.text}</div>}
       </div>
-      {confirm.deed && (
-        <Dialog title={confirm.deed.title} onClose={confirm.no}>
-          <p>{confirm.deed.text}</p>
+      {confirm.command && (
+        <Dialog title={confirm.command.title} onClose={confirm.no}>
+          <p>{confirm.command.text}</p>
           <div class="buttons">
             <button type="button" onClick={confirm.no}>
               {h.no}

@@ -39,10 +39,10 @@ function Letter({ letter: d, confirm }: { letter: Dead; confirm: AskFirst }) {
       </td>
       <td>
         <div class="buttons">
-          <button type="button" data-verb="replay" onClick={() => confirm({ verb: "dead-letter-replay", args, title: h.replay, text: h.confirm.replay })}>
+          <button type="button" data-command="replay" onClick={() => confirm({ name: "dead-letter-replay", args, title: h.replay, text: h.confirm.replay })}>
             {h.replay}
           </button>
-          <button type="button" class="danger" data-verb="drop" onClick={() => confirm({ verb: "dead-letter-drop", args, title: h.drop, text: h.confirm.drop })}>
+          <button type="button" class="danger" data-command="drop" onClick={() => confirm({ name: "dead-letter-drop", args, title: h.drop, text: h.confirm.drop })}>
             {h.drop}
           </button>
         </div>

@@ -2,13 +2,13 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { h } from "../texts";
-import { ask, type Deed } from "./ask";
+import { ask, type Audited } from "./ask";
 
 const every = 2000; // ms
 
 export function Lists({ done }: { done: number }) {
   const [lines, setLines] = useState<string[]>([]);
-  const [deeds, setDeeds] = useState<Deed[]>([]);
+  const [audited, setAudited] = useState<Audited[]>([]);
   const box = useRef<HTMLPreElement>(null);
   useEffect(() => {
     const look = () => ask.log().then(setLines, () => {});
@@ -17,7 +17,7 @@ export function Lists({ done }: { done: number }) {
     return () => clearInterval(timer);
   }, []);
   useEffect(() => {
-    ask.audit().then(setDeeds, () => {});
+    ask.audit().then(setAudited, () => {});
   }, [done]);
   useEffect(() => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -36,11 +36,11 @@ export function Lists({ done }: { done: number }) {
       </section>
       <section class="card" aria-labelledby="audit">
         <h2 id="audit">{h.audit}</h2>
-        {deeds.length === 0 ? (
+        {audited.length === 0 ? (
           <p class="faint">{h.auditEmpty}</p>
         ) : (
           <ol class="audit">
-            {deeds.map((d, i) => (
+            {audited.map((d, i) => (
               <li key={i}>
                 <time>{new Date(d.at).toLocaleString()}</time> <b>{d.verb}</b> {d.args ? JSON.stringify(d.args) : ""} <span class="faint">{d.from}</span>
                 {d.error && <em class="error"> {d.error}</em>}

@@ -8,7 +8,7 @@ import { Table } from "./Table";
 
 const states = ["DORMANT", "ACTIVE", "RESERVED"];
 
-/** brownoutOf turns the words of a brown-out into the fields of an order. */
+/** brownoutOf turns the words of a brown-out into the argument of the command. */
 function brownoutOf(words: ReadonlySet<string>) {
   return {
     NoNewSessions: words.has("no-new-sessions"),
@@ -95,7 +95,7 @@ function Switches({ profile, confirm }: { profile: Profile; confirm: AskFirst })
         type="button"
         onClick={() => {
           confirm({
-            verb: "brownout",
+            name: "brownout",
             args: { profile: profile.name, brownout: brownoutOf(on) },
             title: h.brownout,
             text: h.confirm.brownout(profile.name, [...on].map((w) => h.switches[w]).join(", ")),

@@ -17,9 +17,9 @@ async function look<T>(path: string, bearer = token.value): Promise<T> {
   return body(await read(`api/${path}`, { headers: { Authorization: `Bearer ${bearer}` } }));
 }
 
-async function act<T>(verb: string, args: unknown): Promise<T> {
+async function give<T>(command: string, args: unknown): Promise<T> {
   const headers = { "Content-Type": "application/json", Authorization: `Bearer ${token.value}` };
-  return body(await fetch(`api/act/${verb}`, { method: "POST", body: JSON.stringify(args ?? {}), headers }));
+  return body(await fetch(`api/act/${command}`, { method: "POST", body: JSON.stringify(args ?? {}), headers }));
 }
 
 async function body<T>(answer: Response): Promise<T> {
@@ -83,12 +83,31 @@ export interface Ban {
   until?: string;
 }
 
-export interface Deed {
+/** Audited is a line of the audit log. */
+export interface Audited {
   at: string;
   from: string;
   verb: string;
   args?: unknown;
   error?: string;
+}
+
+/** Field is an argument of a command. */
+export interface Field {
+  name: string;
+  kind: "text" | "number" | "switch" | "span" | "profile";
+  label: string;
+  max?: number; // characters
+  required?: boolean;
+}
+
+/** Form is a command as the server describes it: those of one form share its fields. */
+export interface Form {
+  name: string;
+  form: string;
+  title: string;
+  confirm: string; // a field in braces is replaced
+  fields: Field[];
 }
 
 /** enter takes a token, if it is the right one. */
@@ -103,6 +122,7 @@ export const ask = {
   dead: () => look<Dead[]>("dead-letters"),
   bans: () => look<Ban[]>("bans"),
   log: () => look<string[]>("log"),
-  audit: () => look<Deed[]>("audit"),
-  act,
+  audit: () => look<Audited[]>("audit"),
+  commands: () => look<Form[]>("commands"),
+  give,
 };

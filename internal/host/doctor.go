@@ -1,9 +1,10 @@
-package server
+package host
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/netip"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/store/schema"
 	"wamble/internal/transport"
 )
 
@@ -41,17 +43,39 @@ type Finding struct {
 	Advice  string  `json:"advice,omitempty"`
 }
 
-// patient is what the doctor looks at.
-type patient struct {
+// Patient is what the doctor looks at: a configuration and a data directory.
+type Patient struct {
+	Config *config.Config
+	Dir    string
+	// Port says where a profile listens.
+	Port func(*config.Profile) transport.Options
+	// Databases are the stores of profiles. The doctor closes them.
+	Databases func(profiles []*config.Profile, dir string) ([]Database, error)
+}
+
+// Database is a store of profiles.
+type Database struct {
+	Name  string // for people
+	File  string // of SQLite; "" for PostgreSQL
+	Store interface {
+		Status(ctx context.Context) (schema.Status, error)
+		io.Closer
+	}
+}
+
+// databaseTime is how long a database may take to answer.
+const databaseTime = 10 * time.Second
+
+// examination is what the doctor has found so far.
+type examination struct {
+	Patient
 	ctx      context.Context
-	config   *config.Config
 	profiles []*config.Profile
-	dir      string
 	running  bool // a server runs on the directory
 	found    []Finding
 }
 
-func (p *patient) say(v Verdict, subject, advice, format string, args ...any) {
+func (p *examination) say(v Verdict, subject, advice, format string, args ...any) {
 	if v == Fine {
 		advice = ""
 	}
@@ -59,33 +83,32 @@ func (p *patient) say(v Verdict, subject, advice, format string, args ...any) {
 }
 
 // examinations is the one list of what the doctor looks at.
-var examinations = []func(*patient){
-	(*patient).directory, (*patient).disk, (*patient).ports, (*patient).buffers, (*patient).files, (*patient).clock, (*patient).databases,
+var examinations = []func(*examination){
+	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases,
 }
 
-// Examine looks whether a server could run well with a configuration on a data
-// directory. It binds for a moment and writes one small file; it changes nothing.
-func Examine(ctx context.Context, c *config.Config, dir string) []Finding {
-	p := &patient{ctx: ctx, config: c, profiles: c.Running(), dir: dir}
-	var s Status
-	p.running = Ask(ctx, dir, "status", nil, &s) == nil
+// Examine looks whether a server could run well. It binds for a moment and writes
+// one small file; it changes nothing.
+func Examine(ctx context.Context, who Patient) []Finding {
+	p := &examination{Patient: who, ctx: ctx, profiles: who.Config.Running()}
+	p.running = Ask(ctx, p.Dir, "status", nil, new(Status)) == nil
 	for _, look := range examinations {
 		look(p)
 	}
 	return p.found
 }
 
-func (p *patient) directory() {
-	info, err := os.Stat(p.dir)
+func (p *examination) directory() {
+	info, err := os.Stat(p.Dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		p.say(Fine, "data directory", "", "%s is made at the first start", p.dir)
+		p.say(Fine, "data directory", "", "%s is made at the first start", p.Dir)
 	case err != nil:
 		p.say(Broken, "data directory", "let the user who runs the server own it", "%v", err)
 	case info.Mode().Perm()&0o077 != 0:
-		p.say(Doubtful, "data directory", "chmod 700 "+p.dir, "others may look into %s (mode %v)", p.dir, info.Mode().Perm())
+		p.say(Doubtful, "data directory", "chmod 700 "+p.Dir, "others may look into %s (mode %v)", p.Dir, info.Mode().Perm())
 	default:
-		p.say(Fine, "data directory", "", "%s", p.dir)
+		p.say(Fine, "data directory", "", "%s", p.Dir)
 	}
 }
 
@@ -93,8 +116,8 @@ func (p *patient) directory() {
 const slowFsync = 20 * time.Millisecond
 
 // disk measures room and fsync where the data will be.
-func (p *patient) disk() {
-	dir := p.dir
+func (p *examination) disk() {
+	dir := p.Dir
 	for dir != filepath.Dir(dir) {
 		if _, err := os.Stat(dir); err == nil {
 			break
@@ -102,7 +125,7 @@ func (p *patient) disk() {
 		dir = filepath.Dir(dir)
 	}
 	free, err := freeSpace(dir)
-	reserve := uint64(p.config.Server.DiskReserve) << 20
+	reserve := uint64(p.Config.Server.DiskReserve) << 20
 	switch advice := "make room, or lower disk-reserve-mb"; {
 	case err != nil:
 		p.say(Doubtful, "disk space", advice, "%v", err)
@@ -117,7 +140,7 @@ func (p *patient) disk() {
 	switch advice := "use another disk, or (def durability \"write\") if a loss of power may cost moves"; {
 	case err != nil:
 		p.say(Broken, "fsync", "let the user who runs the server write there", "%v", err)
-	case took > slowFsync && p.config.Server.Durability == "fsync":
+	case took > slowFsync && p.Config.Server.Durability == "fsync":
 		p.say(Doubtful, "fsync", advice, "%v in the middle: every answer waits for it", took.Round(10*time.Microsecond))
 	default:
 		p.say(Fine, "fsync", "", "%v in the middle", took.Round(10*time.Microsecond))
@@ -149,16 +172,16 @@ func fsyncTime(dir string) (time.Duration, error) {
 }
 
 // ports binds every port for a moment.
-func (p *patient) ports() {
+func (p *examination) ports() {
 	for _, cfg := range p.profiles {
 		subject := "ports of " + cfg.Name
-		port, err := transport.Listen(portOptions(cfg))
+		port, err := transport.Listen(p.Port(cfg))
 		switch {
 		case err == nil:
 			port.Close()
 			p.say(Fine, subject, "", "UDP %d and TCP %d are free", port.Addr().Port(), port.TCPAddr().Port())
 		case p.running && errors.Is(err, syscall.EADDRINUSE):
-			p.say(Fine, subject, "", "in use, as a server runs on %s", p.dir)
+			p.say(Fine, subject, "", "in use, as a server runs on %s", p.Dir)
 		case errors.Is(err, syscall.EACCES):
 			p.say(Broken, subject, "use a port above 1023, or give the binary cap_net_bind_service", "%v", err)
 		default:
@@ -171,9 +194,9 @@ func (p *patient) ports() {
 const wantedBuffer = 4 << 20
 
 // buffers asks the kernel for the receive buffer of each profile.
-func (p *patient) buffers() {
+func (p *examination) buffers() {
 	for _, cfg := range p.profiles {
-		o := portOptions(cfg)
+		o := p.Port(cfg)
 		probe, err := transport.ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), o.UDP)
 		if err != nil {
 			p.say(Doubtful, "receive buffer", "", "%v", err)
@@ -199,7 +222,7 @@ func (p *patient) buffers() {
 }
 
 // files compares the limit of open files with the connections that are allowed.
-func (p *patient) files() {
+func (p *examination) files() {
 	const own = 512 // of journal, stores and sockets
 	need := own
 	for _, cfg := range p.profiles {
@@ -221,7 +244,7 @@ func (p *patient) files() {
 // built is a time that is past whenever this runs.
 var built = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (p *patient) clock() {
+func (p *examination) clock() {
 	synced, err := clockSynced()
 	switch advice := "run a time service such as chrony or systemd-timesyncd"; {
 	case time.Now().Before(built):
@@ -236,22 +259,22 @@ func (p *patient) clock() {
 }
 
 // databases asks each store for its version.
-func (p *patient) databases() {
-	stores, err := OpenStores(p.profiles, p.dir)
+func (p *examination) databases() {
+	list, err := p.Databases(p.profiles, p.Dir)
 	if err != nil {
 		p.say(Broken, "database", "", "%v", err)
 		return
 	}
-	defer CloseStores(stores)
-	for _, s := range stores {
+	for _, s := range list {
+		defer s.Store.Close()
 		if s.File != "" {
 			if _, err := os.Stat(s.File); errors.Is(err, os.ErrNotExist) {
 				p.say(Fine, "database", "", "%s is made at the first start", s.Name)
 				continue
 			}
 		}
-		ctx, cancel := context.WithTimeout(p.ctx, 2*loadTime)
-		st, err := s.Status(ctx)
+		ctx, cancel := context.WithTimeout(p.ctx, databaseTime)
+		st, err := s.Store.Status(ctx)
 		cancel()
 		switch {
 		case err != nil:

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -10,15 +9,16 @@ import (
 
 	"wamble"
 	"wamble/client"
+	"wamble/internal/host"
 	"wamble/internal/profile"
 	"wamble/wire"
 )
 
 // command gives an order over the control socket.
-func (h *here) command(verb string, o Order) Obeyed {
+func (h *here) command(verb string, o host.Arguments) host.Counts {
 	h.t.Helper()
-	var done Obeyed
-	if err := Ask(h.t.Context(), h.dir, verb, o, &done); err != nil {
+	var done host.Counts
+	if err := host.Ask(h.t.Context(), h.dir, verb, o, &done); err != nil {
 		h.t.Fatalf("%s: %v", verb, err)
 	}
 	return done
@@ -66,7 +66,7 @@ func TestOrders(t *testing.T) {
 		p.move(t.Context())
 	}
 
-	if got := s.command("announce", Order{Text: "tea is served"}); len(got) != 3 || got["red"] != 1 {
+	if got := s.command("announce", host.Arguments{Text: "tea is served"}); len(got) != 3 || got["red"] != 1 {
 		t.Errorf("announce: got %v", got)
 	}
 	for _, p := range []*player{a, b} {
@@ -74,12 +74,12 @@ func TestOrders(t *testing.T) {
 			t.Errorf("a player was told %q", got)
 		}
 	}
-	s.command("announce", Order{Profile: "green", Text: "we close", Urgent: true})
+	s.command("announce", host.Arguments{Profile: "green", Text: "we close", Urgent: true})
 	if got := notice(t, b, wire.NoticeMaintenance); got != "we close" {
 		t.Errorf("a player was told %q", got)
 	}
 
-	if got := s.command("kick", Order{Whom: a.c.Token().String(), Text: "too loud"}); got["red"] != 1 || got["green"] != 0 {
+	if got := s.command("kick", host.Arguments{Whom: a.c.Token().String(), Text: "too loud"}); got["red"] != 1 || got["green"] != 0 {
 		t.Errorf("kick: got %v", got)
 	}
 	if got := notice(t, a, wire.NoticeSessionExpired); !strings.Contains(got, "too loud") {
@@ -89,7 +89,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("after a kick: %v", d)
 	}
 
-	s.command("brownout", Order{Profile: "red", Brownout: profile.Brownout{NoNewSessions: true}})
+	s.command("brownout", host.Arguments{Profile: "red", Brownout: profile.Brownout{NoNewSessions: true}})
 	if d := turnedAway(t, red); d == nil || d.Code != wamble.Internal {
 		t.Errorf("a newcomer in a brown-out: %v", d)
 	}
@@ -99,12 +99,12 @@ func TestOrders(t *testing.T) {
 	if got := s.Status(t.Context()).Profiles[0].Brownout; strings.Join(got, " ") != "no-new-sessions" {
 		t.Errorf("the status says %v", got)
 	}
-	s.command("brownout", Order{Profile: "red"})
+	s.command("brownout", host.Arguments{Profile: "red"})
 	if d := turnedAway(t, red); d != nil {
 		t.Errorf("after a brown-out: %v", d)
 	}
 
-	s.command("drain", Order{On: true})
+	s.command("drain", host.Arguments{On: true})
 	if got := s.readyz(); got != "503 red: "+draining {
 		t.Errorf("/readyz says %s", got)
 	}
@@ -114,22 +114,22 @@ func TestOrders(t *testing.T) {
 	if !b.move(t.Context()) {
 		t.Error("a draining server does not let its players play")
 	}
-	s.command("drain", Order{})
+	s.command("drain", host.Arguments{})
 	if got := s.readyz(); got != "200 ready" {
 		t.Errorf("/readyz says %s", got)
 	}
 
 	for _, tc := range []struct {
 		verb string
-		o    Order
+		o    host.Arguments
 		want string
 	}{
-		{"kick", Order{Whom: "somebody"}, "name a player by"},
-		{"ban", Order{}, "name a player by"},
-		{"announce", Order{}, "needs a text"},
-		{"brownout", Order{Profile: "pink"}, `no profile "pink" runs here, but red, green, blue`},
+		{"kick", host.Arguments{Whom: "somebody"}, "name a player by"},
+		{"ban", host.Arguments{}, "name a player by"},
+		{"announce", host.Arguments{}, "needs a text"},
+		{"brownout", host.Arguments{Profile: "pink"}, `no profile "pink" runs here, but red, green, blue`},
 	} {
-		if err := Ask(t.Context(), s.dir, tc.verb, tc.o, new(Obeyed)); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if err := host.Ask(t.Context(), s.dir, tc.verb, tc.o, new(host.Counts)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s %+v: got %v, want %q", tc.verb, tc.o, err, tc.want)
 		}
 	}
@@ -142,11 +142,11 @@ func TestBan(t *testing.T) {
 	s := serve(t, Options{Dir: dir}, conf("")).ready()
 	p := join(t, s.address(), wamble.Token{})
 	p.move(t.Context())
-	if got := s.command("ban", Order{Whom: "127.0.0.0/8", Text: "spam"}); got["default"] != 1 {
+	if got := s.command("ban", host.Arguments{Whom: "127.0.0.0/8", Text: "spam"}); got["default"] != 1 {
 		t.Errorf("ban: got %v", got)
 	}
-	s.command("ban", Order{Whom: "192.0.2.1", Until: time.Now().Add(time.Hour)})
-	s.command("brownout", Order{Brownout: profile.Brownout{NoPredictions: true, SlowWatching: true}})
+	s.command("ban", host.Arguments{Whom: "192.0.2.1", Until: time.Now().Add(time.Hour)})
+	s.command("brownout", host.Arguments{Brownout: profile.Brownout{NoPredictions: true, SlowWatching: true}})
 	banned := func(when string) {
 		t.Helper()
 		if d := turnedAway(t, s.address()); d == nil || d.Code != wamble.AccessDenied || !strings.Contains(d.Reason, "spam") {
@@ -168,65 +168,10 @@ func TestBan(t *testing.T) {
 	s.end()
 	s = serve(t, Options{Dir: dir}, conf("")).ready()
 	banned("after a restart")
-	if got := s.command("unban", Order{Whom: "127.0.0.0/8"}); got["default"] != 1 {
+	if got := s.command("unban", host.Arguments{Whom: "127.0.0.0/8"}); got["default"] != 1 {
 		t.Errorf("unban: got %v", got)
 	}
 	if d := turnedAway(t, s.address()); d != nil {
 		t.Errorf("after the ban was lifted: %v", d)
-	}
-}
-
-func TestStanding(t *testing.T) {
-	now := time.Unix(1e9, 0)
-	var st standing
-	for _, b := range []ban{
-		{Whom: "192.0.2.1", Until: now.Add(time.Second)}, {Whom: "192.0.2.2"}, {Whom: "192.0.2.1", Text: "again"},
-	} {
-		if err := st.ban(b, now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(st.Bans) != 2 || st.Bans[1].Text != "again" {
-		t.Errorf("got %+v", st.Bans)
-	}
-	st.Bans[0].Until = now
-	if err := st.ban(ban{Whom: "192.0.2.3"}, now.Add(time.Minute)); err != nil || len(st.Bans) != 2 {
-		t.Errorf("a ban that is over is kept: %+v, %v", st.Bans, err)
-	}
-	if got := len(st.inputs(true, now)); got != 3 {
-		t.Errorf("a life is told %d things, want 3", got)
-	}
-	st.ban(ban{Whom: wamble.Token{7}.String()}, now)
-	had := len(st.Bans)
-	if st.unban("08" + hex.EncodeToString(make([]byte, 15))); len(st.Bans) != had {
-		t.Error("the ban of somebody else was lifted")
-	}
-	if st.unban("07" + hex.EncodeToString(make([]byte, 15))); len(st.Bans) != had-1 {
-		t.Error("a ban is not lifted under another name of the same player")
-	}
-	for len(st.Bans) < mostBans {
-		st.Bans = append(st.Bans, ban{Whom: "x"})
-	}
-	if err := st.ban(ban{Whom: "192.0.2.4"}, now); err == nil {
-		t.Error("there is no bound")
-	}
-	key := hex.EncodeToString(make([]byte, 31)) + "01"
-	for text, ok := range map[string]bool{
-		"192.0.2.1": true, "2001:db8::/32": true, key: true, wamble.Token{1}.String(): true, key[:30] + "01": true,
-		"": false, key[:32]: false, "x": false, wamble.Token{}.String(): false, key[2:]: false,
-	} {
-		if _, err := parseWhom(text); (err == nil) != ok {
-			t.Errorf("%q: got %v", text, err)
-		}
-	}
-}
-
-func TestBrownoutWords(t *testing.T) {
-	b, err := ParseBrownout(BrownoutWords())
-	if err != nil || b != (profile.Brownout{NoNewSessions: true, NoPredictions: true, SlowWatching: true, ReadOnly: true}) {
-		t.Errorf("got %+v, %v", b, err)
-	}
-	if _, err := ParseBrownout([]string{"no-fun"}); err == nil || !strings.Contains(err.Error(), "read-only") {
-		t.Errorf("got %v", err)
 	}
 }

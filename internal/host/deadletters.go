@@ -1,4 +1,4 @@
-package server
+package host
 
 import (
 	"context"
@@ -47,6 +47,16 @@ type DeadDone struct {
 	Count  int    `json:"count,omitempty"`
 }
 
+// The arguments of the commands about dead letters.
+var (
+	worker = Arg{Name: "worker", Kind: Number}
+	number = Arg{Name: "number", Kind: Number}
+	limit  = Arg{Name: "limit", Kind: Number}
+	letter = Arg{Name: "name", Kind: Object}
+	from   = Arg{Name: "from", Kind: Object}
+	filter = Arg{Name: "filter", Kind: Object}
+)
+
 // The bounds of one answer.
 const (
 	mostDead      = 1000
@@ -55,17 +65,17 @@ const (
 
 // pageDead tells all there is to know of dead letters. Frames hold tokens: it is
 // for the host's own commands, not for the console.
-func pageDead(_ context.Context, s *Server, args json.RawMessage) (any, error) {
+func pageDead(_ context.Context, h *Host, c *Call) (any, error) {
 	var p DeadPage
-	if err := json.Unmarshal(args, &p); err != nil {
+	if err := json.Unmarshal(c.Args, &p); err != nil {
 		return nil, fmt.Errorf("which dead letters: %w", err)
 	}
 	if p.Name.Seq != 0 {
-		d, err := s.runner.DeadLetter(p.Name)
+		d, err := h.Runner.DeadLetter(p.Name)
 		return []runner.DeadLetter{d}, err
 	}
 	list, size := []runner.DeadLetter{}, 0
-	err := s.runner.EachDeadLetter(p.Filter, p.From, func(d runner.DeadLetter) bool {
+	err := h.Runner.EachDeadLetter(p.Filter, p.From, func(d runner.DeadLetter) bool {
 		list = append(list, d)
 		size += len(d.Frame)
 		return len(list) < mostDead && size < mostDeadBytes
@@ -73,8 +83,8 @@ func pageDead(_ context.Context, s *Server, args json.RawMessage) (any, error) {
 	return list, err
 }
 
-func listDead(_ context.Context, s *Server, args json.RawMessage) (any, error) {
-	choice, err := readChoice(args)
+func listDead(_ context.Context, h *Host, c *Call) (any, error) {
+	choice, err := readChoice(c.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +94,12 @@ func listDead(_ context.Context, s *Server, args json.RawMessage) (any, error) {
 	}
 	var found []runner.DeadLetter
 	if choice.Number != 0 {
-		d, err := s.runner.DeadLetter(choice.row())
+		d, err := h.Runner.DeadLetter(choice.row())
 		if err != nil {
 			return nil, err
 		}
 		found = []runner.DeadLetter{d}
-	} else if found, err = s.runner.DeadLetters(runner.DeadFilter{}, runner.Row{}, min(limit, mostDead)); err != nil {
+	} else if found, err = h.Runner.DeadLetters(runner.DeadFilter{}, runner.Row{}, min(limit, mostDead)); err != nil {
 		return nil, err
 	}
 	list := []DeadLetter{}
@@ -99,29 +109,29 @@ func listDead(_ context.Context, s *Server, args json.RawMessage) (any, error) {
 	return list, nil
 }
 
-func replayDead(ctx context.Context, s *Server, args json.RawMessage) (any, error) {
-	choice, err := readChoice(args)
+func replayDead(ctx context.Context, h *Host, c *Call) (any, error) {
+	choice, err := readChoice(c.Args)
 	if err != nil {
 		return nil, err
 	}
 	if choice.Filter != nil {
-		n, err := s.runner.ReplayDeadLetters(ctx, *choice.Filter)
+		n, err := h.Runner.ReplayDeadLetters(ctx, *choice.Filter)
 		return DeadDone{Count: n}, err
 	}
-	to, err := s.runner.ReplayDeadLetter(ctx, choice.row())
+	to, err := h.Runner.ReplayDeadLetter(ctx, choice.row())
 	return DeadDone{Worker: to.Worker, Number: to.Seq}, err
 }
 
-func dropDead(ctx context.Context, s *Server, args json.RawMessage) (any, error) {
-	choice, err := readChoice(args)
+func dropDead(ctx context.Context, h *Host, c *Call) (any, error) {
+	choice, err := readChoice(c.Args)
 	if err != nil {
 		return nil, err
 	}
 	if choice.Filter != nil {
-		n, err := s.runner.DropDeadLetters(ctx, *choice.Filter)
+		n, err := h.Runner.DropDeadLetters(ctx, *choice.Filter)
 		return DeadDone{Count: n}, err
 	}
-	return DeadDone{Worker: choice.Worker, Number: choice.Number}, s.runner.DropDeadLetter(ctx, choice.row())
+	return DeadDone{Worker: choice.Worker, Number: choice.Number}, h.Runner.DropDeadLetter(ctx, choice.row())
 }
 
 func readChoice(args json.RawMessage) (DeadChoice, error) {

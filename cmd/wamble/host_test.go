@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"wamble/internal/handoff"
+	"wamble/internal/host"
+	"wamble/internal/profile"
+	"wamble/runner"
+	"wamble/runner/pebblestore"
+)
+
+// TestHostCommands: every command of host.Commands that has a command line does
+// what its examples show, and says so; the others name words that exist.
+func TestHostCommands(t *testing.T) {
+	dir := t.TempDir()
+	r, err := runner.Open(pebblestore.At(dir+"/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var draining atomic.Bool
+	restrictions, err := host.ReadRestrictions(r, "club", &draining)
+	if err != nil {
+		t.Fatal(err)
+	}
+	control, err := host.New(host.Server{
+		Dir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining,
+		Running: func() []host.Running {
+			return []host.Running{{
+				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
+				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) { return },
+			}}
+		},
+		Status: func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
+		Reload: func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
+		HandOff: func(_ context.Context, _ string, conn *net.UnixConn) error {
+			host.Answer(conn, handoff.Result{}, nil)
+			return nil
+		},
+	}).OpenControl(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close()
+	go control.Serve()
+
+	for _, c := range host.Commands {
+		if via := strings.Fields(c.Help.Via); len(via) > 0 {
+			if cmd, rest, err := rootCommand().Find(via); err != nil || len(rest) > 0 || cmd.RunE == nil {
+				t.Errorf("%s: there is no 'wamble %s'", c.Name, c.Help.Via)
+			}
+		}
+		if c.Doors&host.CommandLine == 0 {
+			continue
+		}
+		for line := range strings.Lines(c.Help.Example) {
+			var words []string
+			for i, part := range strings.Split(strings.TrimSpace(line), "'") {
+				if i%2 == 1 { // it was quoted
+					words = append(words, part)
+				} else {
+					words = append(words, strings.Fields(part)...)
+				}
+			}
+			var out, errOut strings.Builder
+			if code := run(append(words[1:], "--data", dir), strings.NewReader(""), &out, &errOut); code != 0 || out.Len() == 0 {
+				t.Errorf("%q: got %d %q %q", line, code, out.String(), errOut.String())
+			}
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package host
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"wamble"
+	"wamble/internal/profile"
+	"wamble/wire"
+)
+
+// Arguments are the values of a command, as the control socket and the console
+// take them. Only those count that the row of the command names.
+type Arguments struct {
+	Profile  string           `json:"profile,omitempty"` // "": all
+	Text     string           `json:"text,omitempty"`    // for the players
+	Whom     string           `json:"whom,omitempty"`    // a token, a key in hex, an address or a network
+	Until    time.Time        `json:"until,omitzero"`    // of a ban; zero: for ever
+	Brownout profile.Brownout `json:"brownout,omitzero"`
+	Board    wamble.BoardID   `json:"board,omitempty"`
+	Urgent   bool             `json:"urgent,omitempty"` // an announcement of maintenance
+	On       bool             `json:"on,omitempty"`
+	Binary   string           `json:"binary,omitempty"` // of the next image; "": that of the process
+
+	wait   time.Duration // of the command line alone
+	player profile.Whom  // what Whom says
+}
+
+// Kind is what an argument is: how a flag or a field of a form takes it.
+type Kind string
+
+// The closed list of kinds.
+const (
+	Text    Kind = "text"
+	Number  Kind = "number"
+	Switch  Kind = "switch"  // on or off
+	Span    Kind = "span"    // a time from now on; in JSON its end
+	Profile Kind = "profile" // one that runs
+	Object  Kind = "object"  // of JSON, which no form and no flag takes
+)
+
+// Arg describes one argument.
+type Arg struct {
+	Name   string // in JSON; "": of the command line alone
+	Kind   Kind
+	Label  string // of its field in a form
+	Max    int    // characters of its field; 0: no bound
+	Word   string // its place among the words of a command line, as its use shows it
+	What   string // what is missing without it
+	Choice []string
+	Flag   string // instead of Word
+	Letter string // of the flag, in short
+	Help   string // of the flag
+
+	// At points to its value.
+	At func(a *Arguments) any
+	// Parse reads the words of a command line, or the one of the flag; nil: they are
+	// the value as it is.
+	Parse func(a *Arguments, words []string) error
+	// Check says what is wrong with the value that came, at the server; nil: nothing.
+	Check func(a *Arguments) error
+	// Hide returns what the audit log tells of a secret text instead, which the log
+	// does not mention at all; nil: it is not secret.
+	Hide func(text string) string
+}
+
+// Many reports whether an argument takes several words.
+func (a *Arg) Many() bool { return strings.HasSuffix(a.Word, "...") }
+
+// read takes the words of a command line.
+func (a *Arg) read(to *Arguments, words []string) (err error) {
+	if a.Parse != nil {
+		return a.Parse(to, words)
+	}
+	switch value := a.At(to).(type) {
+	case *string:
+		*value = strings.Join(words, " ")
+	case *bool:
+		*value, err = strconv.ParseBool(words[0])
+	case *time.Duration:
+		*value, err = time.ParseDuration(words[0])
+	}
+	return err
+}
+
+// The arguments that several commands have.
+var (
+	inProfile = Arg{
+		Name: "profile", Kind: Profile, Label: "Profile", Flag: "profile", Letter: "p", Help: "only this `profile` (default all that run)",
+		At: func(a *Arguments) any { return &a.Profile },
+	}
+	reason = Arg{
+		Name: "text", Kind: Text, Label: "Reason", Max: wire.TextLimit, Flag: "reason", Help: "a `text` that they are told",
+		At: func(a *Arguments) any { return &a.Text },
+	}
+	player = Arg{
+		Name: "whom", Kind: Text, Label: "Token, public key, address or network", Word: "WHOM", What: "the player",
+		At:    func(a *Arguments) any { return &a.Whom },
+		Check: func(a *Arguments) (err error) { a.player, err = parsePlayer(a.Whom); return err },
+		Hide:  hidePlayer,
+	}
+)
+
+// The arguments of single commands.
+var (
+	announcement = Arg{
+		Name: "text", Kind: Text, Label: "To all players", Max: wire.TextLimit, Word: "TEXT...", What: "a text",
+		At:    func(a *Arguments) any { return &a.Text },
+		Check: func(a *Arguments) error { return unless(a.Text != "", "an announcement needs a text") },
+	}
+	maintenance = Arg{
+		Name: "urgent", Kind: Switch, Label: "as maintenance", Flag: "maintenance", Help: "mark it as a notice of maintenance",
+		At: func(a *Arguments) any { return &a.Urgent },
+	}
+	banSpan = Arg{
+		Name: "until", Kind: Span, Label: "Ban for hours (empty: for ever)", Flag: "for", Help: "how long (default for ever)",
+		At: func(a *Arguments) any { return &a.Until },
+		Parse: func(a *Arguments, words []string) error {
+			span, err := time.ParseDuration(words[0])
+			if span > 0 {
+				a.Until = time.Now().Add(span)
+			}
+			return unless(err == nil && span >= 0, "--for takes a time from now on")
+		},
+	}
+	publicKey = Arg{
+		Name: "whom", Kind: Text, Label: "Public key of a player, 64 hex digits", Max: 64, Word: "KEY", What: "the public key",
+		At: func(a *Arguments) any { return &a.Whom },
+		Check: func(a *Arguments) (err error) {
+			a.player, err = parsePlayer(a.Whom)
+			return unless(err == nil && !a.player.Key.IsZero(), "name the player by his public key (64 hex digits)")
+		},
+		Hide: hidePlayer,
+	}
+	boardNumber = Arg{
+		Name: "board", Kind: Number, Label: "Board, by its number", Word: "BOARD", What: "the number of the board",
+		At: func(a *Arguments) any { return &a.Board },
+		Parse: func(a *Arguments, words []string) error {
+			id, err := strconv.ParseUint(words[0], 10, 63)
+			a.Board = wamble.BoardID(id)
+			return unless(err == nil && id != 0, "%q is not the number of a board", words[0])
+		},
+		Check: func(a *Arguments) error { return unless(a.Board != 0, "name a board by its number") },
+	}
+	onOff = Arg{
+		Name: "on", Kind: Switch, Word: "on|off", What: "on or off", Choice: []string{"on", "off"},
+		At: func(a *Arguments) any { return &a.On },
+		Parse: func(a *Arguments, words []string) error {
+			a.On = words[0] == "on"
+			return unless(a.On || words[0] == "off", "draining is on or off, not %q", words[0])
+		},
+	}
+	switches = Arg{
+		Name: "brownout", Kind: Object, Word: "off|SWITCH...", What: "off, or a switch", Choice: append(switchWords(), "off"),
+		At: func(a *Arguments) any { return &a.Brownout },
+		Parse: func(a *Arguments, words []string) (err error) {
+			if len(words) != 1 || words[0] != "off" {
+				a.Brownout, err = parseBrownout(words)
+			}
+			return err
+		},
+	}
+	binary = Arg{
+		Name: "binary", Kind: Object, Flag: "binary", Help: "the `file` to become (default that of the running process)",
+		At: func(a *Arguments) any { return &a.Binary },
+		Parse: func(a *Arguments, words []string) (err error) {
+			if words[0] != "" {
+				a.Binary, err = filepath.Abs(words[0])
+			}
+			return err
+		},
+	}
+	waiting = Arg{
+		Kind: Span, Flag: "wait", Help: "wait this long until players are served",
+		At: func(a *Arguments) any { return &a.wait },
+	}
+)
+
+// unless returns an error unless a value is good.
+func unless(good bool, format string, args ...any) error {
+	if good {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}

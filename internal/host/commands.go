@@ -1,0 +1,341 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"wamble/internal/handoff"
+	"wamble/internal/profile"
+	"wamble/wire"
+)
+
+// named says how commands name players.
+const named = `A player is named by his token, by his public key (64 hex digits), by his
+address, or by a network like 192.0.2.0/24.`
+
+//go:generate go test . -run TestDocumented -update
+
+// Commands is the one table of what a host can tell a server that runs.
+var Commands = []Command{
+	{
+		Name: "status", Doors: everywhere, Patience: quick, Args: []Arg{waiting},
+		Help: Help{
+			Short: "Ask the running server how it is",
+			Long: `Status asks the server that runs on a data directory: what it serves and where,
+its boards and sessions, and how far the database is behind the journal.
+
+With --wait it waits for a server that starts, and fails if that does not serve
+players in time.`,
+			Example: `  wamble status
+  wamble status --data /var/lib/wamble --json
+  wamble status --wait 30s`,
+		},
+		Doc:  Doc{Text: "what `wamble status --json` prints"},
+		Line: Line{Ask: awaitReady, Print: printStatus, JSON: true},
+		Do:   func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Status(ctx), nil },
+	},
+	{
+		Name: "vitals", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "counters of this moment: moves, latencies by class, queues"},
+		Do:  func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Vitals(ctx), nil },
+	},
+	{
+		Name: "bans", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "who is banned where, why, and until when"},
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.bans(), nil },
+	},
+	{
+		Name: "log", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "the last lines of the log"},
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.Lines(), nil },
+	},
+	{
+		Name: "audit", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "the last 100 commands that changed something through the console, newest first, from `DATA/audit.log`"},
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.audited() },
+	},
+	{
+		Name: "commands", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "the commands that the console offers in forms, with their arguments"},
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.forms(), nil },
+	},
+	{
+		Name: "reload", Doors: everywhere, Changes: true, Patience: slow,
+		Help: Help{
+			Short: "Let the running server read its configuration again",
+			Long: `Reload lets the server read its configuration file again and run with it, as
+SIGHUP does, and says what has changed.
+
+Profiles go on with their players where they can: a profile that is untouched
+notices nothing, a port that stays in use is never closed, and a profile whose
+database changes is brought to the old one first. A configuration with a mistake,
+or one that cannot be reached without a handoff or a restart, changes nothing; the
+exit code is 1 then.`,
+			Example: `  wamble reload
+  wamble reload --data /var/lib/wamble`,
+		},
+		Page: Page{"server", "Reload the configuration", "The configuration is read again. Profiles that are gone from it end."},
+		Doc:  Doc{"{}", "reads the configuration again"},
+		Line: Line{
+			Result: func() any { return new(Reloaded) }, Print: printReloaded,
+			Failed: "the reload was refused, nothing has changed:\n",
+		},
+		Do: func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Reload(ctx) },
+	},
+	{
+		Name: "handoff", Doors: everywhere, Changes: true, Patience: handoffTime, Args: []Arg{binary},
+		Help: Help{
+			Short: "Let the running server replace itself by a new binary, without dropping a packet",
+			Long: `Handoff makes the server that runs on a data directory check the binary that is
+now at its own path, or the one that is named, and become it: the process, its
+sockets, boards, players and their connections stay. UDP clients do not notice;
+WebSocket clients are told to come back, and resume.
+
+The result is that of the new process. If the new binary refuses, cannot be run
+or cannot take over, the old one serves on, and this command says why and fails.
+SIGUSR2 does the same.`,
+			Example: `  wamble handoff
+  wamble handoff --data /var/lib/wamble
+  wamble handoff --binary ./wamble-next`,
+		},
+		Page: Page{"server", "Hand over to the new binary", "The server replaces itself with the binary on disk. Players notice nothing."},
+		Doc:  Doc{"{}", "the binary on disk takes over"},
+		Line: Line{Result: func() any { return new(handoff.Result) }, Print: printHandoff, JSON: true},
+		Do:   handOff,
+	},
+	{
+		Name: "drain", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{onOff},
+		Help: Help{
+			Short: "Let the running server take nobody new, or take them again",
+			Long: `Drain on lets a server run empty: whoever plays goes on, nobody new is taken,
+and /readyz says 503 to whatever directs players here. Drain off ends that; so
+does the end of the server.`,
+			Example: `  wamble drain on
+  wamble drain off`,
+		},
+		Page: Page{Form: Own},
+		Doc:  Doc{`{"on": true}`, "nobody new is taken"},
+		Log:  "draining",
+		First: func(h *Host, a *Arguments) {
+			h.Draining.Store(a.On)
+			a.Profile = "" // it is all of the server that drains
+		},
+		Lasting: true,
+		Tell:    func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
+		Count:   func(e *Effect) uint64 { return uint64(e.Present()) },
+		Said:    func(n uint64) string { return counted(n, "player") + " present" },
+	},
+	{
+		Name: "brownout", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{switches, inProfile},
+		Help: Help{
+			Short: "Let the running server do without something",
+			Long: `Brownout lets profiles do without something, so that the rest goes on. The
+switches are
+  no-new-sessions  who is not known yet is turned away
+  no-predictions   no new predictions are taken
+  slow-watching    spectators get fewer updates
+  read-only        nothing is decided: no moves, no hellos
+Those that are named are on, the others off. They hold until they are changed,
+after a restart too.`,
+			Example: `  wamble brownout no-predictions slow-watching
+  wamble brownout read-only --profile club
+  wamble brownout off`,
+		},
+		Page: Page{Form: Own},
+		Doc: Doc{`{"profile": "blitz", "brownout": {"NoNewSessions": true, "NoPredictions": true, "SlowWatching": true, "ReadOnly": false}}`,
+			"the switches that are on; the others are off"},
+		Log:     "brown-out",
+		Keep:    func(r *Restricted, a *Arguments, _ time.Time) error { r.Brownout = a.Brownout; return nil },
+		Lasting: true,
+		Tell:    func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
+		Count:   func(*Effect) uint64 { return 0 },
+		Said:    func(uint64) string { return "done" },
+	},
+	{
+		Name: "announce", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{announcement, inProfile, maintenance},
+		Help: Help{
+			Short: "Tell all players something",
+			Long: `Announce sends a text to everybody who is present, as a notification that
+clients show.`,
+			Example: `  wamble announce The server is restarted at noon
+  wamble announce --maintenance --profile club 'Back in five minutes'`,
+		},
+		Page: Page{"announce", "Announce", "All players read: “{text}”"},
+		Doc:  Doc{`{"text": "Back in five minutes", "urgent": true}`, "sends a text to everybody who is present"},
+		Log:  "an announcement to players",
+		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+			notice := wire.NoticeAnnouncement
+			if a.Urgent {
+				notice = wire.NoticeMaintenance
+			}
+			return &profile.Announce{Notice: notice, Text: a.Text}
+		},
+		Count: func(e *Effect) uint64 { return uint64(e.Present()) },
+		Said:  func(n uint64) string { return "told to " + counted(n, "player") },
+	},
+	{
+		Name: "kick", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, reason, inProfile},
+		Help: Help{
+			Short: "End sessions of players",
+			Long: `Kick ends sessions: their boards are free again, and their clients are told.
+Who was kicked may come back; 'wamble ban' keeps him out.
+
+` + named,
+			Example: `  wamble kick 192.0.2.7 --reason 'too loud'`,
+		},
+		Page: Page{"players", "Kick", "{whom} is disconnected and loses the board."},
+		Doc:  Doc{`{"whom": "192.0.2.7", "text": "why"}`, "a token, a public key, an address or a network"},
+		Log:  "players are kicked",
+		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+			return &profile.Kick{Whom: a.player, Text: a.Text}
+		},
+		Count: func(e *Effect) uint64 { return e.After.Kicked - e.Before.Kicked },
+		Said:  func(n uint64) string { return counted(n, "session") + " ended" },
+	},
+	{
+		Name: "ban", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, reason, banSpan, inProfile},
+		Help: Help{
+			Short: "Keep players out",
+			Long: `Ban ends sessions and keeps whoever was named out, for a time or until 'wamble
+unban'. It holds after a restart too.
+
+` + named,
+			Example: `  wamble ban 192.0.2.0/24 --for 24h --reason 'flooding'
+  wamble ban 2001:db8::7 --profile club`,
+		},
+		Page:    Page{"players", "Ban", "{whom} is disconnected and turned away from now on."},
+		Doc:     Doc{`{"whom": "192.0.2.0/24", "text": "why", "until": "2030-01-01T00:00:00Z"}`, "without `until` for ever"},
+		Log:     "players are banned",
+		Lasting: true,
+		Keep: func(r *Restricted, a *Arguments, now time.Time) error {
+			return r.ban(Ban{Whom: a.Whom, Text: a.Text, Until: a.Until}, now)
+		},
+		Tell:  func(a *Arguments, _ *Restrictions) profile.Input { return banInput(a.player, a.Text, a.Until) },
+		Count: func(e *Effect) uint64 { return e.After.Kicked - e.Before.Kicked },
+		Said:  func(n uint64) string { return "banned, " + counted(n, "session") + " ended" },
+	},
+	{
+		Name: "unban", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, inProfile},
+		Help: Help{
+			Short: "Let players in again",
+			Long: `Unban lifts a ban. Name the player exactly as the ban did.
+
+` + named,
+			Example: `  wamble unban 192.0.2.0/24`,
+		},
+		Page:    Page{"players", "Lift ban", "{whom} may come back."},
+		Doc:     Doc{`{"whom": "192.0.2.0/24"}`, "lifts a ban"},
+		Log:     "a ban is lifted",
+		Keep:    func(r *Restricted, a *Arguments, _ time.Time) error { r.unban(a.Whom); return nil },
+		Lasting: true,
+		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+			return &profile.Unban{Whom: a.player}
+		},
+		Count: func(e *Effect) uint64 { return uint64(e.Lifted) },
+		Said:  func(n uint64) string { return counted(n, "ban") + " lifted" },
+	},
+	{
+		Name: "erase", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{publicKey, inProfile},
+		Help: Help{
+			Short: "Delete a player's data",
+			Long: `Erase deletes what belongs to an identity: its public key, its handle, its
+rating, and the tie of its sessions. The games stay, as games of nobody. It cannot
+be undone; who logs in with the key again is somebody new.
+
+KEY is the public key of the player, 64 hex digits. Do it in every profile that
+has a database of its own; without --profile that is all of them.`,
+			Example: `  wamble erase 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,
+		},
+		Page: Page{"remove", "Erase the player",
+			"The identity {whom} is deleted, with its handle and its rating. Its games stay, as games of nobody. This cannot be undone."},
+		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`, "deletes what belongs to the identity of a public key"},
+		Log: "a player's data is deleted",
+		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+			return &profile.Erase{Key: a.player.Key}
+		},
+		Count: func(e *Effect) uint64 { return e.After.Erased - e.Before.Erased },
+		Said:  func(n uint64) string { return counted(n, "session") + " untied, the identity deleted" },
+	},
+	{
+		Name: "archive", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{boardNumber, inProfile},
+		Help: Help{
+			Short: "End the game of a board",
+			Long: `Archive ends a game as a draw that pays nobody and changes no rating, for
+instance because its position is not fit to be seen. Whoever holds the board is
+told, and gets another one.`,
+			Example: `  wamble archive 17`,
+		},
+		Page: Page{"remove", "End the game", "The game of board {board} ends as a draw that pays nobody. Whoever holds it gets another one."},
+		Doc:  Doc{`{"board": 17}`, "ends a game as a draw that pays nobody"},
+		Log:  "the host ends a game",
+		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+			return &profile.Archive{Board: a.Board}
+		},
+		Count: func(e *Effect) uint64 { return e.After.Archived - e.Before.Archived },
+		Said: func(n uint64) string {
+			if n == 0 {
+				return "no such game is running"
+			}
+			return "the game has ended"
+		},
+	},
+	{
+		Name: "dead-letters", Doors: Socket | Console, Patience: quick, Args: []Arg{worker, number, limit},
+		Help: Help{Via: "runner dead-letters list"},
+		Doc:  Doc{Text: "the first 100 dead letters, without tokens"},
+		Do:   listDead,
+	},
+	{
+		Name: "dead-letter-page", Doors: Socket, Patience: quick, Args: []Arg{letter, from, filter},
+		Help: Help{Via: "runner dead-letters export"},
+		Doc:  Doc{Text: "whole dead letters, with their frames; they hold tokens, so the console does not show them"},
+		Do:   pageDead,
+	},
+	{
+		Name: "dead-letter-replay", Doors: Socket | Console, Changes: true, Patience: slow, Args: []Arg{worker, number, filter},
+		Help: Help{Via: "runner dead-letters replay"},
+		Page: Page{Form: Own},
+		Doc:  Doc{`{"worker": 1, "number": 5}`, "puts a dead letter back into its inbox"},
+		Do:   replayDead,
+	},
+	{
+		Name: "dead-letter-drop", Doors: Socket | Console, Changes: true, Patience: slow, Args: []Arg{worker, number, filter},
+		Help: Help{Via: "runner dead-letters drop"},
+		Page: Page{Form: Own},
+		Doc:  Doc{`{"worker": 1, "number": 5}`, "deletes a dead letter for ever"},
+		Do:   dropDead,
+	},
+}
+
+func brownoutInput(b profile.Brownout) profile.Input {
+	return &profile.SetBrownout{Brownout: b}
+}
+
+func banInput(whom profile.Whom, text string, until time.Time) profile.Input {
+	return &profile.Ban{Whom: whom, Text: text, Until: until}
+}
+
+// handOff lets the server become another image. Over the control socket that image
+// answers; at the console it is done when nothing can stop it any more, and only
+// the binary of the process may take over.
+func handOff(ctx context.Context, h *Host, c *Call) (any, error) {
+	var a Arguments
+	if c.Conn != nil && len(c.Args) > 0 && json.Unmarshal(c.Args, &a) != nil {
+		return nil, errors.New("not the arguments of a handoff")
+	}
+	return struct{}{}, h.HandOff(ctx, a.Binary, c.Conn)
+}
+
+// counted is a number with its noun.
+func counted(n uint64, noun string) string {
+	switch n {
+	case 0:
+		return "no " + noun + "s"
+	case 1:
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,121 @@
+package host
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestCommands walks the table: no cell is empty that a door of the command needs.
+func TestCommands(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range Commands {
+		c := &Commands[i]
+		want := func(ok bool, what string) {
+			t.Helper()
+			if !ok {
+				t.Errorf("%s: %s", c.Name, what)
+			}
+		}
+		want(c.Name != "" && !seen[c.Name], "no name of its own")
+		seen[c.Name] = true
+		want(c.Doors != 0, "no door")
+		want(c.Patience > 0, "no patience")
+		want(c.Doc.Text != "", "no line for the documents")
+		want((c.Do == nil) != (c.Tell == nil), "it does one thing: Do or Tell")
+		if c.Tell != nil {
+			want(c.Log != "" && c.Count != nil && c.Said != nil, "not all is said of what the profiles are told")
+			want(c.Keep == nil || c.Lasting, "what is kept lasts")
+		}
+		if c.Doors&CommandLine != 0 {
+			want(c.Doors&Socket != 0, "the command line needs the control socket")
+			want(c.Help.Short != "" && c.Help.Long != "", "no help")
+			want(strings.Contains(c.Help.Example, "wamble "+c.Name), "no example")
+			want(c.Said != nil || c.Line.Print != nil && (c.Line.Result != nil || c.Line.Ask != nil), "no words for the outcome")
+		} else {
+			want(c.Doors&Socket == 0 || c.Help.Via != "", "no words of the command line that do the same")
+		}
+		if c.Changes {
+			want(c.Doors&Console != 0, "what changes something is offered, and noted, by the console")
+			want(c.Page.Form == Own || c.Page.Form != "" && c.Page.Title != "" && c.Page.Confirm != "", "no page")
+			var body map[string]any
+			want(json.Unmarshal([]byte(c.Doc.Body), &body) == nil, "no example of a body")
+			for name := range body {
+				want(c.arg(name) != nil, "the example of a body has another argument: "+name)
+			}
+			for _, named := range regexp.MustCompile(`{(\w+)}`).FindAllStringSubmatch(c.Page.Confirm, -1) {
+				want(c.arg(named[1]) != nil, "what is asked names another argument: "+named[1])
+			}
+		}
+		words := 0
+		for _, a := range c.Args {
+			want(a.Name != "" || a.Flag != "", "an argument without a name")
+			want(a.Kind != "", a.Name+": no kind")
+			want(a.Kind == Object || c.Page.Form == "" || c.Page.Form == Own || a.Label != "", a.Name+": no label")
+			want(a.Word == "" || a.What != "" && a.At != nil && a.Flag == "", a.Name+": not all is said of the word")
+			want(a.Flag == "" || a.Help != "" && a.At != nil, a.Name+": not all is said of the flag")
+			want(c.Tell == nil || a.At != nil, a.Name+": no value")
+			if a.Word != "" {
+				words++
+			}
+		}
+		want(words <= 1, "the command line takes one kind of word")
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of docs/operations.md")
+
+// TestDocumented: docs/operations.md has the table of the commands, as it is.
+func TestDocumented(t *testing.T) {
+	const (
+		file  = "../../docs/operations.md"
+		begin = "<!-- commands: go generate ./internal/host writes this table -->\n"
+		end   = "<!-- end of commands -->\n"
+	)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	old, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no region between %q and %q", file, begin, end)
+	}
+	table := documented()
+	if *update {
+		if err := os.WriteFile(file, []byte(before+begin+table+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if old != table {
+		t.Errorf("the table of %s is old; 'go generate ./internal/host' writes this:\n%s", file, table)
+	}
+}
+
+// documented is the table of the commands.
+func documented() string {
+	var b strings.Builder
+	b.WriteString("| console | command line | answer, or what it does with which body (`application/json`) |\n|---|---|---|\n")
+	for i := range Commands {
+		c := &Commands[i]
+		route, line, text := "–", "–", c.Doc.Text
+		if c.Doors&Console != 0 {
+			route = "`" + c.Route() + "`"
+		}
+		if c.Doors&CommandLine != 0 {
+			line = "`wamble " + strings.ReplaceAll(c.Use(), "|", `\|`) + "`"
+		} else if c.Help.Via != "" {
+			line = "`wamble " + c.Help.Via + "`"
+		}
+		if c.Doc.Body != "" {
+			text = "`" + c.Doc.Body + "`: " + text
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", route, line, text)
+	}
+	return b.String()
+}

@@ -1,0 +1,167 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"wamble/web"
+)
+
+// The console asks for JSON beside its page:
+//
+//	GET  /console/api/NAME       a command that changes nothing
+//	POST /console/api/act/NAME   one that changes something, with its arguments
+//
+// The page itself is open to whoever reaches the listener: it has no secrets.
+// What it asks for wants the token in a header that no browser sends by itself,
+// so that a page of somebody else cannot act in the host's name; passwords that a
+// browser remembers (basic authentication) do not count here.
+
+// Console serves the console to whoever knows the token.
+func (h *Host) Console(knows func(token string) bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /console/", web.Console())
+	for i := range h.commands {
+		c := &h.commands[i]
+		if c.Doors&Console == 0 {
+			continue
+		}
+		handler := h.look(c)
+		if c.Changes {
+			handler = h.act(c)
+		}
+		mux.Handle(c.Route(), bearer(knows, handler))
+	}
+	mux.Handle("POST /console/api/act/{name}", bearer(knows, func(w http.ResponseWriter, r *http.Request) {
+		refuseJSON(w, http.StatusNotFound, fmt.Sprintf("there is no action %q", r.PathValue("name")))
+	}))
+	return mux
+}
+
+// bearer lets through who sends the token as a bearer, from a page of ours.
+func bearer(knows func(token string) bool, next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok || !knows(given) {
+			refuseJSON(w, http.StatusUnauthorized, "the admin token is wanted, as bearer")
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" {
+			if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
+				refuseJSON(w, http.StatusForbidden, "this is not for other pages")
+				return
+			}
+		}
+		next(w, r)
+	})
+}
+
+// look answers a command that changes nothing.
+func (h *Host) look(c *Command) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		result, err := h.do(r.Context(), c, Call{})
+		answerJSON(w, result, err)
+	}
+}
+
+// act carries out a command that changes something.
+func (h *Host) act(c *Command) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+			refuseJSON(w, http.StatusUnsupportedMediaType, "the arguments are JSON")
+			return
+		}
+		args, err := io.ReadAll(r.Body)
+		if err != nil || !json.Valid(args) {
+			refuseJSON(w, http.StatusBadRequest, "the arguments are no JSON")
+			return
+		}
+		entry := Audited{From: r.RemoteAddr, Command: c.Name, Args: c.withoutSecrets(args)}
+		if err := h.note(entry); err != nil {
+			h.Log.Error("a command was refused: it cannot be noted", "err", err)
+			answerJSON(w, nil, err)
+			return
+		}
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(c.Patience + quick))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.Patience)
+		defer cancel()
+		result, err := h.do(ctx, c, Call{Args: args})
+		if err != nil {
+			entry.Error = err.Error()
+			if err := h.note(entry); err != nil {
+				h.Log.Error("the audit log", "err", err)
+			}
+		}
+		answerJSON(w, result, err)
+	}
+}
+
+// form is a command as the console offers it.
+type form struct {
+	Name    string  `json:"name"`
+	Form    string  `json:"form"` // commands of one form share its fields
+	Title   string  `json:"title"`
+	Confirm string  `json:"confirm"` // a field in braces is replaced
+	Fields  []field `json:"fields"`
+}
+
+// field is an argument in a form.
+type field struct {
+	Name     string `json:"name"`
+	Kind     Kind   `json:"kind"`
+	Label    string `json:"label"`
+	Max      int    `json:"max,omitempty"` // characters
+	Required bool   `json:"required,omitempty"`
+}
+
+// forms are the commands that the console offers in forms.
+func (h *Host) forms() []form {
+	list := []form{}
+	for _, c := range h.commands {
+		if c.Page.Form == "" || c.Page.Form == Own {
+			continue
+		}
+		f := form{Name: c.Name, Form: c.Page.Form, Title: c.Page.Title, Confirm: c.Page.Confirm, Fields: []field{}}
+		for _, a := range c.Args {
+			if a.Kind != Object {
+				f.Fields = append(f.Fields, field{Name: a.Name, Kind: a.Kind, Label: a.Label, Max: a.Max, Required: a.Word != ""})
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func answerJSON(w http.ResponseWriter, v any, err error) {
+	if err != nil {
+		refuseJSON(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		refuseJSON(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, text)
+}
+
+func refuseJSON(w http.ResponseWriter, code int, why string) {
+	text, _ := json.Marshal(map[string]string{"error": why}) // a string always is JSON
+	writeJSON(w, code, text)
+}
+
+func writeJSON(w http.ResponseWriter, code int, text []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	w.Write(text)
+}

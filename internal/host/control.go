@@ -1,0 +1,197 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// The control socket is a unix socket in the data directory, which only its
+// owner may open. A client sends one line of JSON, gets one back, and that is
+// all:
+//
+//	{"verb":"status"}
+//	{"result":{…}}   or   {"error":"…"}
+
+// request is what a client wants.
+type request struct {
+	Verb string          `json:"verb"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+// reply is the answer.
+type reply struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
+// The limits of the control socket.
+const (
+	ControlConns = 16 // at once
+
+	readTime   = 5 * time.Second // for the request
+	maxRequest = 64 << 10        // bytes
+	maxReply   = 16 << 20        // bytes
+)
+
+// ErrNoServer is returned by Ask when no server runs on a data directory.
+var ErrNoServer = errors.New("no server runs there")
+
+// ControlPath returns where the control socket of a data directory is.
+func ControlPath(dir string) string { return filepath.Join(dir, "control.sock") }
+
+// Control is the control socket of a server.
+type Control struct {
+	*net.UnixListener
+	host   *Host
+	places chan struct{} // holds one for everybody who talks to the socket
+}
+
+// OpenControl makes the socket, unless it was inherited. What an earlier process
+// left is removed: the lock of the journal says that it is gone.
+func (h *Host) OpenControl(inherited *net.UnixListener) (*Control, error) {
+	c := &Control{UnixListener: inherited, host: h, places: make(chan struct{}, ControlConns)}
+	if inherited != nil {
+		return c, nil
+	}
+	path := ControlPath(h.Dir)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the control socket: %w", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the control socket: %w", err)
+	}
+	c.UnixListener = l
+	return c, nil
+}
+
+// Serve answers until the socket is closed. Whoever finds no place waits in the
+// kernel's queue.
+func (c *Control) Serve() {
+	for {
+		c.places <- struct{}{}
+		conn, err := c.AcceptUnix()
+		if err != nil {
+			<-c.places
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				continue // Hush is to have the place
+			}
+			return
+		}
+		go func() {
+			defer func() { <-c.places }()
+			defer conn.Close()
+			c.converse(conn)
+		}()
+	}
+}
+
+// Hush takes n places at the socket, as those who talk leave them, and returns how
+// many it got before the end of ctx.
+func (c *Control) Hush(ctx context.Context, n int) int {
+	c.SetDeadline(time.Unix(1, 0)) // wakes Serve
+	for got := range n {
+		select {
+		case c.places <- struct{}{}:
+		case <-ctx.Done():
+			return got
+		}
+	}
+	return n
+}
+
+// Resume gives n places back.
+func (c *Control) Resume(n int) {
+	c.SetDeadline(time.Time{})
+	for range n {
+		<-c.places
+	}
+}
+
+// converse reads one request and answers it.
+func (c *Control) converse(conn *net.UnixConn) {
+	conn.SetDeadline(time.Now().Add(readTime))
+	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
+	if err != nil {
+		return
+	}
+	result, err := c.obey(conn, line)
+	Answer(conn, result, err)
+}
+
+func (c *Control) obey(conn *net.UnixConn, line []byte) (any, error) {
+	var r request
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, fmt.Errorf("not a request: %w", err)
+	}
+	command := c.host.command(r.Verb)
+	if command == nil || command.Doors&Socket == 0 {
+		return nil, fmt.Errorf("this server does not know %q; it may be older than this command", r.Verb)
+	}
+	conn.SetDeadline(time.Now().Add(command.Patience + quick))
+	ctx, cancel := context.WithTimeout(context.Background(), command.Patience)
+	defer cancel()
+	return c.host.do(ctx, command, Call{Args: r.Args, Conn: conn})
+}
+
+// Answer writes the answer to a request.
+func Answer(w io.Writer, result any, err error) {
+	var answer reply
+	if err == nil {
+		answer.Result, err = json.Marshal(result)
+	}
+	if err != nil {
+		answer = reply{Error: err.Error()}
+	}
+	json.NewEncoder(w).Encode(answer)
+}
+
+// Ask sends a command to the server that runs on a data directory, and reads its
+// answer into result, until the end of ctx or for five and a half minutes. It
+// returns ErrNoServer when none runs there.
+func Ask(ctx context.Context, dir, command string, args, result any) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", ControlPath(dir))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%s: %w", dir, ErrNoServer)
+	}
+	if err != nil {
+		return fmt.Errorf("ask the server: %w", err)
+	}
+	defer conn.Close()
+	end, ok := ctx.Deadline()
+	if !ok {
+		end = time.Now().Add(slow + quick)
+	}
+	conn.SetDeadline(end)
+	r := request{Verb: command}
+	if args != nil {
+		if r.Args, err = json.Marshal(args); err != nil {
+			return err
+		}
+	}
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
+		return fmt.Errorf("ask the server: %w", err)
+	}
+	var answer reply
+	if err := json.NewDecoder(io.LimitReader(conn, maxReply)).Decode(&answer); err != nil {
+		return fmt.Errorf("the server did not answer: %w", err)
+	}
+	if answer.Error != "" {
+		return errors.New(answer.Error)
+	}
+	return json.Unmarshal(answer.Result, result)
+}

@@ -1,0 +1,55 @@
+package host
+
+import (
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+
+	"wamble/internal/config"
+	"wamble/internal/transport"
+)
+
+// TestDoctorOfLimits: few open files, a full disk and a buffer that no kernel
+// grants are found, and a clock is always spoken of.
+func TestDoctorOfLimits(t *testing.T) {
+	load := func(text string) *config.Config {
+		c, err := config.Load("test.conf", text, config.Params{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	p := &examination{profiles: load(`(def http-max-connections 65536)`).Running()}
+	p.Port = func(c *config.Profile) transport.Options {
+		return transport.Options{UDP: transport.UDPOptions{Buffer: c.Network.BufferSize}}
+	}
+	p.files()
+	p.clock()
+	full := load("")
+	full.Server.DiskReserve = 1 << 40 // MB: more than any disk has
+	p.Config, p.Dir = full, t.TempDir()
+	p.disk()
+	p.profiles[0].Network.BufferSize = math.MaxInt32
+	p.buffers()
+	want := Fine
+	if was.Cur < 65536+512 {
+		want = Doubtful
+	}
+	if got := p.found[0]; got.Subject != "open files" || got.Verdict != want {
+		t.Errorf("with a limit of %d: got %+v, want %v", was.Cur, got, want)
+	}
+	if got := p.found[1]; got.Subject != "clock" || got.Verdict == Broken {
+		t.Errorf("got %+v", got)
+	}
+	if got := p.found[len(p.found)-1]; got.Subject != "receive buffer of default" || got.Verdict != Doubtful || !strings.Contains(got.Text, "2097151 KB are wanted") {
+		t.Errorf("got %+v", got)
+	}
+	if got := p.found[2]; got.Subject != "disk space" || got.Verdict != Broken || !strings.Contains(got.Text, "no move would be taken") {
+		t.Errorf("got %+v", got)
+	}
+}

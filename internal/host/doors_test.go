@@ -1,0 +1,168 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"wamble/internal/handoff"
+	"wamble/internal/loop"
+	"wamble/internal/profile"
+	"wamble/runner"
+	"wamble/runner/pebblestore"
+)
+
+// standIn is a host with a server that does nothing but count what the profile
+// blitz is told.
+func standIn(t *testing.T, told *int) *Host {
+	t.Helper()
+	dir := t.TempDir()
+	r, err := runner.Open(pebblestore.At(dir+"/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	var draining atomic.Bool
+	restrictions, err := ReadRestrictions(r, "blitz", &draining)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Server{
+		Dir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining,
+		Running: func() []Running {
+			return []Running{{
+				Name: "blitz", Restrictions: restrictions, Present: func(context.Context) int { return 7 },
+				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
+					*told++
+					return before, after, nil
+				},
+			}}
+		},
+		Status: func(context.Context) Status { return Status{PID: 1} },
+		Vitals: func(context.Context) any { return struct{}{} },
+		Lines:  func() []string { return []string{} },
+		Reload: func(context.Context) (Reloaded, error) { return Reloaded{}, nil },
+		HandOff: func(_ context.Context, _ string, conn *net.UnixConn) error {
+			if conn != nil {
+				Answer(conn, handoff.Result{}, nil)
+			}
+			return nil
+		},
+	})
+}
+
+// missing reports whether an error says only that a dead letter is not there.
+func missing(text string) bool { return strings.Contains(text, runner.ErrNotFound.Error()) }
+
+// TestDoors: every command is reached through each of its doors and through no
+// other, the profiles are told what is for them, and what changes something through
+// the console leaves its line in the audit log.
+func TestDoors(t *testing.T) {
+	told := 0
+	h := standIn(t, &told)
+	control, err := h.OpenControl(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close()
+	go control.Serve()
+	const token = "a token of the console"
+	console := httptest.NewServer(h.Console(func(given string) bool { return given == token }))
+	defer console.Close()
+	request := func(method, path, body string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, console.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := console.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(text)
+	}
+	for i := range Commands {
+		c := &Commands[i]
+		body := c.Doc.Body
+		if body == "" {
+			body = "{}"
+		}
+		told = 0
+		want := 0
+		var result json.RawMessage
+		err := Ask(t.Context(), h.Dir, c.Name, json.RawMessage(body), &result)
+		if open := c.Doors&Socket != 0; open != (err == nil || missing(err.Error())) {
+			t.Errorf("%s at the control socket: got %v", c.Name, err)
+		} else if open {
+			want++
+		}
+		method, path, _ := strings.Cut(c.Route(), " ")
+		code, answer := request(method, path, body)
+		if open := c.Doors&Console != 0; open != (code == http.StatusOK || code == http.StatusInternalServerError && missing(answer)) {
+			t.Errorf("%s at the console: got %d %s", c.Name, code, answer)
+		} else if open {
+			want++
+		}
+		if c.Tell == nil {
+			want = 0
+		}
+		if told != want {
+			t.Errorf("%s: the profile was told %d things, want %d", c.Name, told, want)
+		}
+		lines, err := h.audited()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(lines) > 0 && lines[0].Error != "" {
+			lines = lines[1:] // the line before says what was to be done
+		}
+		noted := len(lines) > 0 && lines[0].Command == c.Name
+		if noted != c.Changes {
+			t.Errorf("%s: in the audit log: %v, want %v", c.Name, noted, c.Changes)
+		}
+		if noted && len(lines[0].Args) == 0 {
+			t.Errorf("%s: its arguments are not in the audit log", c.Name)
+		}
+	}
+}
+
+// TestNotServing: what lasts is no error for a profile that does not serve players,
+// and kept for it; the rest is an error.
+func TestNotServing(t *testing.T) {
+	told := 0
+	h := standIn(t, &told)
+	blitz := h.Running()[0]
+	blitz.Tell = func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
+		return before, after, loop.ErrNotUp
+	}
+	h.Running = func() []Running { return []Running{blitz} }
+	for i := range Commands {
+		c := &Commands[i]
+		if c.Tell == nil {
+			continue
+		}
+		_, err := h.do(t.Context(), c, Call{Args: json.RawMessage(c.Doc.Body)})
+		if c.Lasting != (err == nil) || err != nil && !errors.Is(err, loop.ErrNotUp) {
+			t.Errorf("%s: got %v", c.Name, err)
+		}
+	}
+	again, err := ReadRestrictions(h.Runner, "blitz", h.Draining)
+	if err != nil || !again.Brownout().NoPredictions {
+		t.Errorf("after a restart: got %+v, %v", again.Brownout(), err)
+	}
+	if in := again.Inputs(); len(in) != 1 { // the ban was lifted
+		t.Errorf("a profile that starts is told %d things", len(in))
+	}
+}

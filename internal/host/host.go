@@ -1,0 +1,191 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble/internal/loop"
+	"wamble/internal/profile"
+	"wamble/runner"
+)
+
+// Server is what commands need of a server.
+type Server struct {
+	Dir      string // the data directory
+	Log      *slog.Logger
+	Runner   *runner.Runner
+	Draining *atomic.Bool // nobody new is taken
+
+	// Running returns the profiles that run, in the order of the configuration.
+	Running func() []Running
+	Status  func(ctx context.Context) Status
+	Vitals  func(ctx context.Context) any // the counters of this moment
+	Lines   func() []string               // the last ones of the log
+	Reload  func(ctx context.Context) (Reloaded, error)
+	// HandOff becomes another image of the process, and returns only if that fails.
+	// That image answers on conn; nil: the console waits.
+	HandOff func(ctx context.Context, binary string, conn *net.UnixConn) error
+}
+
+// Running is what commands need of a profile that runs.
+type Running struct {
+	Name         string
+	Restrictions *Restrictions
+	// Tell tells the profile something, and waits until it has acted. It returns the
+	// counters of the host before and after, or loop.ErrNotUp.
+	Tell    func(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error)
+	Present func(ctx context.Context) int // players
+}
+
+// Host carries out the commands that a server is given.
+type Host struct {
+	Server
+	commands []Command
+	auditing sync.Mutex // held while a line is appended to the audit log
+}
+
+// New returns the host of a server.
+func New(s Server) *Host { return &Host{Server: s, commands: Commands} }
+
+// Counts is what came of a command that the profiles were told: how many players,
+// games or bans it met, by profile.
+type Counts map[string]uint64
+
+// print says it in words, a line for each profile.
+func (c Counts) print(w io.Writer, said func(uint64) string) error {
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", name, said(c[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Effect is what a command did in one profile.
+type Effect struct {
+	Before, After profile.HostStats
+	Lifted        int // bans
+	Present       func() int
+}
+
+// command returns the row of a name, or nil.
+func (h *Host) command(name string) *Command {
+	if i := slices.IndexFunc(h.commands, func(c Command) bool { return c.Name == name }); i >= 0 {
+		return &h.commands[i]
+	}
+	return nil
+}
+
+// do carries a command out.
+func (h *Host) do(ctx context.Context, c *Command, call Call) (any, error) {
+	if c.Do != nil {
+		return c.Do(ctx, h, &call)
+	}
+	var a Arguments
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return nil, fmt.Errorf("not the arguments of a command: %w", err)
+	}
+	attrs := []any{}
+	for i := range c.Args {
+		arg := &c.Args[i]
+		if arg.Check != nil {
+			if err := arg.Check(&a); err != nil {
+				return nil, err
+			}
+		}
+		if value := reflect.ValueOf(arg.At(&a)).Elem(); arg.Hide == nil && (arg.Word != "" || !value.IsZero()) {
+			attrs = append(attrs, arg.Name, value.Interface())
+		}
+	}
+	h.Log.Info(c.Log, attrs...)
+	if c.First != nil {
+		c.First(h, &a)
+	}
+	return h.tell(ctx, c, &a)
+}
+
+// tell tells a command to the profiles that it is for, and goes on after an error.
+func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, error) {
+	list, err := h.chosen(a.Profile)
+	if err != nil {
+		return nil, err
+	}
+	counts := Counts{}
+	var errs []error
+	for i := range list {
+		p := &list[i]
+		n, err := p.obey(ctx, c, a)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("profile %s: %w", p.Name, err))
+			continue
+		}
+		counts[p.Name] = n
+	}
+	return counts, errors.Join(errs...)
+}
+
+// obey keeps what is to hold, and tells the profile.
+func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, error) {
+	e := &Effect{Present: func() int { return p.Present(ctx) }}
+	var err error
+	if c.Keep != nil {
+		e.Lifted, err = p.Restrictions.Change(ctx, func(r *Restricted) error { return c.Keep(r, a, time.Now()) })
+		if err != nil {
+			return 0, err
+		}
+	}
+	e.Before, e.After, err = p.Tell(ctx, c.Tell(a, p.Restrictions))
+	if c.Lasting && errors.Is(err, loop.ErrNotUp) {
+		err = nil
+	}
+	return c.Count(e), err
+}
+
+// chosen returns the profiles that a command is for.
+func (h *Host) chosen(name string) ([]Running, error) {
+	list := h.Running()
+	if name == "" {
+		return list, nil
+	}
+	var names []string
+	for _, p := range list {
+		if p.Name == name {
+			return []Running{p}, nil
+		}
+		names = append(names, p.Name)
+	}
+	return nil, fmt.Errorf("no profile %q runs here, but %s", name, strings.Join(names, ", "))
+}
+
+// banned is a ban as the console lists it.
+type banned struct {
+	Profile string    `json:"profile"`
+	Whom    string    `json:"whom"`
+	Text    string    `json:"text,omitempty"`
+	Until   time.Time `json:"until,omitzero"` // zero: for ever
+}
+
+// bans lists the bans that hold, by profile, the newest last.
+func (h *Host) bans() []banned {
+	rows, now := []banned{}, time.Now()
+	for _, p := range h.Running() {
+		for _, b := range p.Restrictions.Bans() {
+			if !b.over(now) {
+				rows = append(rows, banned{Profile: p.Name, Whom: b.Whom, Text: b.Text, Until: b.Until})
+			}
+		}
+	}
+	return rows
+}

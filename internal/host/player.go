@@ -1,0 +1,43 @@
+package host
+
+import (
+	"encoding/hex"
+	"errors"
+	"net/netip"
+
+	"wamble"
+	"wamble/internal/profile"
+)
+
+// parsePlayer reads a token, a public key in hex, an address or a network.
+func parsePlayer(text string) (profile.Whom, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return profile.Whom{Net: netip.PrefixFrom(a.WithZone(""), a.BitLen())}, nil
+	}
+	if n, err := netip.ParsePrefix(text); err == nil {
+		return profile.Whom{Net: n}, nil
+	}
+	if b, err := hex.DecodeString(text); err == nil && len(b) == len(wamble.PublicKey{}) {
+		return profile.Whom{Key: wamble.PublicKey(b)}, nil
+	} else if err == nil && len(b) == len(wamble.Token{}) && wamble.Token(b) != (wamble.Token{}) {
+		return profile.Whom{Token: wamble.Token(b)}, nil // as browsers keep it
+	}
+	if t, err := wamble.ParseToken(text); err == nil && !t.IsZero() {
+		return profile.Whom{Token: t}, nil
+	}
+	// The text is not repeated: it may be a token with a slip in it.
+	return profile.Whom{}, errors.New("name a player by his token, his public key (64 hex digits), his address or his network (192.0.2.0/24)")
+}
+
+// hidePlayer replaces a player's token, which opens his session, and what may be
+// one with a slip in it.
+func hidePlayer(text string) string {
+	whom, err := parsePlayer(text)
+	switch {
+	case err != nil:
+		return "(nobody)"
+	case !whom.Token.IsZero():
+		return "(a token)"
+	}
+	return text
+}

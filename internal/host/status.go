@@ -1,0 +1,213 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"wamble"
+
+	"wamble/internal/handoff"
+)
+
+// Status is what a server says of itself.
+type Status struct {
+	PID      int             `json:"pid"`
+	Uptime   wamble.Seconds  `json:"uptime"`
+	Data     string          `json:"data"`
+	Admin    string          `json:"admin,omitempty"`
+	Journal  JournalStatus   `json:"journal"`
+	Draining bool            `json:"draining"`
+	Profiles []ProfileStatus `json:"profiles"`
+	// Departing are profiles that were removed, with what the journal still has
+	// for their databases.
+	Departing []Departing     `json:"departing,omitempty"`
+	Reload    *Reloaded       `json:"last_reload,omitempty"`
+	Handoff   *handoff.Result `json:"last_handoff,omitempty"`
+}
+
+// JournalStatus is how the journal stands.
+type JournalStatus struct {
+	State       string `json:"state"`
+	Durability  string `json:"durability"`
+	DeadLetters uint64 `json:"dead_letters"`
+}
+
+// ProfileStatus is how a profile stands.
+type ProfileStatus struct {
+	Name     string         `json:"name"`
+	Ready    bool           `json:"ready"`
+	Stage    string         `json:"stage"`
+	UDP      string         `json:"udp"`
+	HTTP     string         `json:"http"`
+	Store    string         `json:"store"`
+	Away     bool           `json:"store_away"`
+	Boards   map[string]int `json:"boards"`
+	Sessions int            `json:"sessions"`
+	Present  int            `json:"sessions_present"`
+	Moves    uint64         `json:"moves"`
+	Depth    uint64         `json:"queue_depth"`
+	Age      wamble.Seconds `json:"queue_age"`
+	Failures int            `json:"failures"` // restarts of the profile since the start
+	Brownout []string       `json:"brownout,omitempty"`
+	Bans     int            `json:"bans,omitempty"`
+}
+
+// Departing is a removed profile.
+type Departing struct {
+	Name  string         `json:"name"`
+	Store string         `json:"store"`
+	Depth uint64         `json:"queue_depth"`
+	Age   wamble.Seconds `json:"queue_age"`
+}
+
+// Reloaded is how a reload ended.
+type Reloaded struct {
+	Time    time.Time      `json:"time"`
+	Took    wamble.Seconds `json:"took"`
+	Error   string         `json:"error,omitempty"` // "": it was applied
+	Changes []string       `json:"changes"`         // one line each
+}
+
+// Ready reports whether all profiles serve players.
+func (s Status) Ready() bool {
+	for _, p := range s.Profiles {
+		if !p.Ready {
+			return false
+		}
+	}
+	return len(s.Profiles) > 0
+}
+
+// awaitReady returns the status of a server, with --wait that of one which serves
+// players.
+func awaitReady(ctx context.Context, dir string, a *Arguments) (any, error) {
+	const pause = 50 * time.Millisecond
+	for end := time.Now().Add(a.wait); ; {
+		s := &Status{}
+		err := Ask(ctx, dir, "status", nil, s)
+		if a.wait == 0 || err == nil && s.Ready() {
+			return s, err
+		}
+		if time.Now().After(end) {
+			if err == nil {
+				err = fmt.Errorf("the server on %s does not serve players yet: %s", dir, s.Profiles[0].Stage)
+			}
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// printStatus prints a status in aligned columns.
+func printStatus(w io.Writer, result any) error {
+	s := result.(*Status)
+	rows := []string{
+		fmt.Sprintf("server\tpid %d, up %v", s.PID, s.Uptime.Duration()),
+		"data\t" + s.Data,
+		fmt.Sprintf("journal\t%s, %s, %d dead letters", s.Journal.State, s.Journal.Durability, s.Journal.DeadLetters),
+	}
+	if s.Admin != "" {
+		rows = append(rows, "metrics\thttp://"+s.Admin+"/metrics")
+	}
+	if s.Draining {
+		rows = append(rows, "draining\tnobody new is taken; 'wamble drain off' ends it")
+	}
+	rows = append(rows, "reload\t"+showReload(s.Reload), "handoff\t"+showHandoff(s.Handoff))
+	for _, p := range s.Profiles {
+		store := p.Store
+		if p.Away {
+			store += " (away)"
+		}
+		rows = append(rows,
+			"profile\t"+p.Name+", "+p.Stage,
+			fmt.Sprintf("  address\tudp %s, http %s", p.UDP, p.HTTP),
+			"  boards\t"+showCounts(p.Boards),
+			fmt.Sprintf("  sessions\t%d, %d present", p.Sessions, p.Present),
+			fmt.Sprintf("  moves\t%d since the start", p.Moves),
+			fmt.Sprintf("  queue\t%d messages, the oldest %v", p.Depth, p.Age.Duration()),
+			"  store\t"+store,
+		)
+		if len(p.Brownout) > 0 {
+			rows = append(rows, "  brown-out\t"+strings.Join(p.Brownout, ", "))
+		}
+		if p.Bans > 0 {
+			rows = append(rows, fmt.Sprintf("  bans\t%d", p.Bans))
+		}
+		if p.Failures > 0 {
+			rows = append(rows, fmt.Sprintf("  failures\t%d since the start", p.Failures))
+		}
+	}
+	for _, d := range s.Departing {
+		rows = append(rows, fmt.Sprintf("leaving\t%s: %d messages for %s, the oldest %v", d.Name, d.Depth, d.Store, d.Age.Duration()))
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, row)
+	}
+	return t.Flush()
+}
+
+// showReload says how the last reload ended.
+func showReload(r *Reloaded) string {
+	switch {
+	case r == nil:
+		return "none since the start"
+	case r.Error != "":
+		return r.Time.Format(time.DateTime) + ", refused: " + r.Error
+	}
+	return fmt.Sprintf("%s, %s", r.Time.Format(time.DateTime), counted(uint64(len(r.Changes)), "change"))
+}
+
+// showHandoff says how the process came to its image.
+func showHandoff(h *handoff.Result) string {
+	switch {
+	case h == nil:
+		return "none since the start"
+	case h.Failure != "":
+		return h.At.Format(time.DateTime) + ", given back: " + h.Failure
+	}
+	return fmt.Sprintf("%s, from %s to %s in %v", h.At.Format(time.DateTime), h.From, h.To, h.Frozen.Duration())
+}
+
+// showCounts is "3 active, 5 dormant".
+func showCounts(counts map[string]int) string {
+	var parts []string
+	for name, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s %d", strings.ToLower(name), n))
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ", ")
+}
+
+// printReloaded says what a reload has changed.
+func printReloaded(w io.Writer, result any) error {
+	r := result.(*Reloaded)
+	for _, c := range r.Changes {
+		if _, err := fmt.Fprintln(w, c); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "reloaded in %v, %s\n", r.Took.Duration(), counted(uint64(len(r.Changes)), "change"))
+	return err
+}
+
+// printHandoff says how a handoff went.
+func printHandoff(w io.Writer, result any) error {
+	h := result.(*handoff.Result)
+	var phases []string
+	for _, p := range h.Phases {
+		phases = append(phases, fmt.Sprintf("%s %v", p.Name, p.Took.Round(10*time.Microsecond)))
+	}
+	_, err := fmt.Fprintf(w, "pid %d: %s took over from %s; nothing was read for %v (%s)\n",
+		h.PID, h.To, h.From, h.Frozen.Duration(), strings.Join(phases, ", "))
+	return err
+}

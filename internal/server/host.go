@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+	"net"
+
+	"wamble/internal/config"
+	"wamble/internal/host"
+	"wamble/internal/observe"
+	"wamble/internal/transport"
+)
+
+// newHost makes what carries out the host's commands on this server.
+func (s *Server) newHost() *host.Host {
+	return host.New(host.Server{
+		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining,
+		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Lines: s.tail,
+		Vitals: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
+	})
+}
+
+// running returns the profiles that run, for commands.
+func (s *Server) running() []host.Running {
+	var list []host.Running
+	for _, k := range s.keepers() {
+		list = append(list, host.Running{
+			Name: k.name, Restrictions: k.restrictions, Tell: k.Tell,
+			Present: func(ctx context.Context) int { return k.Look(ctx).Gauges.LivePlayers },
+		})
+	}
+	return list
+}
+
+// handOffFor hands over for whoever waits at the control socket, where the next
+// image answers, or at the console.
+func (s *Server) handOffFor(ctx context.Context, binary string, conn *net.UnixConn) error {
+	if conn == nil {
+		return s.handOff(ctx, binary, nil, 1) // the request at the console
+	}
+	report, err := transport.Duplicate(conn)
+	if err != nil {
+		return err
+	}
+	return s.HandOff(ctx, binary, report)
+}
+
+// openControl makes the control socket.
+func (s *Server) openControl() error {
+	c, err := s.host.OpenControl(s.inheritedControl())
+	if err != nil {
+		return err
+	}
+	s.control = c
+	s.closers = append(s.closers, c.Close)
+	return nil
+}
+
+// Examine lets the doctor look whether a server could run well with a configuration
+// on a data directory.
+func Examine(ctx context.Context, c *config.Config, dir string) []host.Finding {
+	return host.Examine(ctx, host.Patient{Config: c, Dir: dir, Port: portOptions, Databases: databases})
+}
+
+// databases are the stores of profiles, for the doctor.
+func databases(profiles []*config.Profile, dir string) ([]host.Database, error) {
+	stores, err := OpenStores(profiles, dir)
+	var list []host.Database
+	for _, s := range stores {
+		list = append(list, host.Database{Name: s.Name, File: s.File, Store: s})
+	}
+	return list, err
+}
