@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 
 	"wamble"
 	"wamble/internal/link"
+	"wamble/wire"
 )
 
 // handOver lets another profile, with the same chance, adopt the state of r's,
@@ -122,6 +124,31 @@ func TestAdoptLaw(t *testing.T) {
 	}
 	if got, want := next.p.law, old.p.law; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestAdoptOlderLaw: the section of a version that wrote fields which this one
+// does not know is read all the same.
+func TestAdoptOlderLaw(t *testing.T) {
+	type row struct {
+		Notice   wire.NoticeType
+		Text     string
+		Whom     Whom
+		Until    time.Time
+		Brownout Brownout
+		Board    wamble.BoardID
+	}
+	state, err := json.Marshal([]row{{Brownout: Brownout{NoPredictions: true}}, {Text: "rude", Whom: Whom{Token: wamble.Token{5}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v adoption
+	if err := loadLaw(&v, state); err != nil {
+		t.Fatal(err)
+	}
+	bans := v.law.Bans.All()
+	if !v.brownout.NoPredictions || len(bans) != 1 || bans[0].Token != (wamble.Token{5}) || bans[0].Reason != "rude" {
+		t.Errorf("got %+v, %+v", v.brownout, bans)
 	}
 }
 
