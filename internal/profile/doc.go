@@ -5,11 +5,14 @@
 // Its nouns, and the files that bear their names:
 //
 //   - a Profile is the state: link, boards, sessions, what waits (profile.go);
-//   - an Input is one thing that happened, an Output all that follows from one
-//     step (input.go, output.go);
+//   - an Input is one thing that happened: input.go has the table, and each type
+//     stands in the file of its noun (packet.go, load.go, gate.go, kick.go …);
+//   - an Output is all that follows from one step (output.go);
 //   - a route is the row of one control code: what it needs and who handles it
-//     (routes.go); handlers stand in hello.go, move.go, legal.go, goodbye.go;
-//   - a seat is a board for a session; who loses his is told (seat.go, pass.go);
+//     (routes.go); handlers stand in hello.go, move.go, legal.go, goodbye.go …;
+//   - the door is where package access is asked (door.go, terms.go);
+//   - a seat is a board for a session; a player whose reservation is revoked is
+//     told (seat.go, pass.go);
 //   - the audience is who predicts and who watches (audience.go, predict.go,
 //     spectate.go);
 //   - a Load is a question to the store, and whoever waits for its answer
@@ -30,13 +33,13 @@
 // decided from then on is finished under it, and leaves when the input Durable
 // has reached it. A step that makes none finishes under the last gate there is:
 // it may have seen what that gate protects. So nothing is ever shown that a
-// crash could undo, and no handler has to think of it. Droppable intents (when
+// crash could undo, and no handler has to take care of that. Droppable intents (when
 // a player was last seen) ride along with other frames and gate nothing.
 //
 // # Who is in memory
 //
 // Every board that is not archived, and every session with a link, a board or
-// intents that the store does not have yet (package session draws it). The
+// intents that the store does not have yet (drawn in package session). The
 // messages that session counts are gates here: a gate is settled when the
 // store's cursor has passed its last frame, and only then a session goes. So a
 // load always reads what was written.

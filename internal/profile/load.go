@@ -165,7 +165,7 @@ func (in *Loaded) take(p *Profile, out *Output) {
 		denied = errAway
 	case in.Outcome == Broken:
 		denied = brokenOf(l.Subject)
-	case in.Outcome == Found && l.Subject == SessionOf:
+	case in.Outcome == Found && l.Subject == SessionOf && in.Session != nil:
 		if _, err := p.sessions.Admit(p.clock.now, in.Session, in.Answer.player(), p.scratch.holds); err != nil && !errors.Is(err, session.ErrOver) {
 			denied = deniedOf(err)
 		}
