@@ -80,8 +80,7 @@ func (k *keeper) keep(ctx context.Context) {
 		}
 		k.report(err, pause)
 		select {
-		case <-ctx.Done():
-			return
+		case <-ctx.Done(): // the attempt that follows forgets the drain
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, lastRestart)
