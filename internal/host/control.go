@@ -87,7 +87,7 @@ func (c *Control) Serve() {
 		if err != nil {
 			<-c.places
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				continue // Hush is to have the place
+				continue // Pause is to have the place
 			}
 			return
 		}
@@ -99,9 +99,9 @@ func (c *Control) Serve() {
 	}
 }
 
-// Hush takes n places at the socket, as those who talk leave them, and returns how
+// Pause takes n places at the socket, as those who talk leave them, and returns how
 // many it got before the end of ctx.
-func (c *Control) Hush(ctx context.Context, n int) int {
+func (c *Control) Pause(ctx context.Context, n int) int {
 	c.SetDeadline(time.Unix(1, 0)) // wakes Serve
 	for got := range n {
 		select {

@@ -71,7 +71,7 @@ func (s *Server) leaving(binary string, asked int) *handoff.Server {
 			if reporting {
 				others-- // but for the one who waits for this
 			}
-			talks = s.control.Hush(ctx, others)
+			talks = s.control.Pause(ctx, others)
 			s.hushWeb(ctx, asked)
 		},
 		Resume: func() {
