@@ -18,12 +18,12 @@ var (
 
 // Law is what players may do in a profile.
 type Law struct {
-	Own    Place // the profile itself
+	Own    Place   // the profile itself
+	Places []Place // profiles that players may be told about, by name
 	Bans   Bans
 	book   *Book
 	free   bool             // there are no rules, and all may do what is no privilege
 	caps   wire.SessionCaps // of everybody, if there are no rules
-	places []Place
 }
 
 // Enact takes the law out of a configuration. Bans stay.
@@ -33,13 +33,13 @@ func (l *Law) Enact(c *config.Profile) {
 		house = &config.House{}
 	}
 	l.book = NewBook(house.Rules, house.Tags)
-	l.places = l.places[:0]
+	l.Places = l.Places[:0]
 	l.Own = placeOf(c.Neighbour())
 	for _, n := range house.Profiles {
 		if n.Name == c.Name {
 			l.Own = placeOf(n)
 		}
-		l.places = append(l.places, placeOf(n))
+		l.Places = append(l.Places, placeOf(n))
 	}
 	l.free = l.book.Empty() && l.Own.Open
 	l.caps = l.askCaps(time.Time{}, Who{})

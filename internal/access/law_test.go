@@ -74,8 +74,8 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	l := lawOf(true)
-	if l.Place(nil) != &l.Own || l.Place([]byte("here")) != &l.Own || l.Place([]byte("nowhere")) != nil || len(l.Places()) != 2 {
-		t.Errorf("got %+v", l.Places())
+	if l.Place(nil) != &l.Own || l.Place([]byte("here")) != &l.Own || l.Place([]byte("nowhere")) != nil || len(l.Places) != 2 {
+		t.Errorf("got %+v", l.Places)
 	}
 	if club := l.Place([]byte("club")); club.Terms.Text != "be kind" || club.Terms.Hash == l.Own.Terms.Hash {
 		t.Errorf("got %+v", club.Terms)

@@ -24,18 +24,15 @@ func placeOf(n config.Neighbour) Place {
 
 func (p *Place) scope() Scope { return Scope{Profile: p.Name, Group: p.Group, Open: p.Open} }
 
-// Places returns the profiles that players may be told about, by name.
-func (l *Law) Places() []Place { return l.places }
-
 // Place returns the profile with a name, the own one for "", nil if there is
 // none.
 func (l *Law) Place(name []byte) *Place {
 	if len(name) == 0 || string(name) == l.Own.Name {
 		return &l.Own
 	}
-	for i := range l.places {
-		if string(name) == l.places[i].Name {
-			return &l.places[i]
+	for i := range l.Places {
+		if string(name) == l.Places[i].Name {
+			return &l.Places[i]
 		}
 	}
 	return nil

@@ -20,9 +20,8 @@ func (p *Profile) discovers(s *session.Session, at *access.Place) bool {
 // listProfiles names the profiles that the asker may know of.
 func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 	var names []string
-	places := p.law.Places()
-	for i := range places {
-		if at := &places[i]; p.discovers(r.session, at) {
+	for i := range p.law.Places {
+		if at := &p.law.Places[i]; p.discovers(r.session, at) {
 			names = append(names, at.Name)
 		}
 	}

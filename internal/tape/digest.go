@@ -3,6 +3,7 @@ package tape
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 
 	"wamble/internal/pack"
@@ -59,39 +60,9 @@ func (g *digester) of(out *profile.Output) digest {
 		g.flush()
 	}
 	d.frames = g.part(out.Frames.Len())
-	g.buf.Uint(out.Gate)
-	for i := range out.Loads {
-		g.load(&out.Loads[i])
-	}
-	for _, l := range out.Leases {
-		g.buf.Raw(byte(l.Sequence))
-		g.buf.Uint(uint64(l.Count))
-	}
-	if !out.Next.IsZero() {
-		g.buf.Int(out.Next.UnixNano())
-	}
-	g.flush()
+	fmt.Fprintln(g.hash, out.Gate, out.Loads, out.Leases, out.Next.UnixNano())
 	d.rest = g.part(len(out.Loads) + len(out.Leases))
 	return d
-}
-
-func (g *digester) load(l *profile.Load) {
-	w := &g.buf
-	w.Uint(l.ID)
-	w.Raw(byte(l.Subject))
-	w.Uint(uint64(l.Board))
-	w.Raw(l.Token[:]...)
-	w.Raw(l.Key[:]...)
-	w.Raw(l.Hash[:]...)
-	w.Int(int64(l.Session))
-	w.Text(l.Handle)
-	w.Text(l.Profile)
-	if l.Page.ByRating {
-		w.Raw(1)
-	}
-	w.Int(int64(l.Page.Offset))
-	w.Int(int64(l.Page.Limit))
-	w.Int(int64(l.Page.Self))
 }
 
 // flush hashes the buffer and empties it.

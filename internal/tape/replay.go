@@ -52,8 +52,11 @@ func Replay(r io.Reader) (steps int, first *Difference, err error) {
 	}
 	var buf bytes.Buffer
 	head, err := readBlock(r, &buf)
+	if err == io.EOF {
+		err = ErrBrokenOff
+	}
 	if err != nil {
-		return 0, nil, brokenOff(notAtEnd(err))
+		return 0, nil, err
 	}
 	var o profile.Options
 	if json.Unmarshal(head, &o) != nil || o.Config == nil {
@@ -83,35 +86,25 @@ func Replay(r io.Reader) (steps int, first *Difference, err error) {
 // error is io.EOF at the end.
 func readBlock(r io.Reader, buf *bytes.Buffer) ([]byte, error) {
 	var header [blockHeader]byte
-	if _, err := io.ReadFull(r, header[:]); err != nil {
-		return nil, brokenOff(err)
+	if _, err := io.ReadFull(r, header[:]); err == io.ErrUnexpectedEOF {
+		return nil, ErrBrokenOff
+	} else if err != nil {
+		return nil, err
 	}
 	n := binary.LittleEndian.Uint32(header[:])
 	if n > maxBlock {
 		return nil, ErrRecording
 	}
 	buf.Reset()
-	if _, err := io.CopyN(buf, r, int64(n)); err != nil {
-		return nil, brokenOff(notAtEnd(err))
+	if _, err := io.CopyN(buf, r, int64(n)); err == io.EOF {
+		return nil, ErrBrokenOff
+	} else if err != nil {
+		return nil, err
 	}
 	if crc32.Checksum(buf.Bytes(), castagnoli) != binary.LittleEndian.Uint32(header[4:]) {
 		return nil, ErrRecording
 	}
 	return buf.Bytes(), nil
-}
-
-func notAtEnd(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-func brokenOff(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return ErrBrokenOff
-	}
-	return err
 }
 
 // replayer tells a profile what a recording says.
