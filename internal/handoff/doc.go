@@ -35,7 +35,7 @@
 //	files    room for the states
 //	sockets  descriptors that stay open
 //	flush    the journal's memory; the drain stops
-//	hush     HTTP and control socket come to rest
+//	pause    HTTP and control socket come to rest
 //	slim     memory is given back
 //	freeze   the loops rest: nothing is read
 //	state    the states are written

@@ -33,10 +33,10 @@ type Server struct {
 	Listeners map[string]syscall.Conn
 	// Suits says why the next image could not keep what this one has.
 	Suits func(Verdict) error
-	// Hush lets HTTP and the control socket come to rest while players are still
+	// Pause lets HTTP and the control socket come to rest while players are still
 	// served, at most until ctx ends; Resume takes that back. Reporting says that
 	// somebody at the control socket waits for the handoff.
-	Hush   func(ctx context.Context, reporting bool)
+	Pause  func(ctx context.Context, reporting bool)
 	Resume func()
 	// Draining reports whether nobody new is taken.
 	Draining func() bool
@@ -48,7 +48,7 @@ type Server struct {
 // The patience of a handoff.
 const (
 	quiesceTime = 8 * time.Second       // for the batch that the drain is at: longer than a locked SQLite is waited for
-	hushTime    = 2 * time.Second       // for answers over HTTP that are being given
+	pauseTime   = 2 * time.Second       // for answers over HTTP that are being given
 	freezeTime  = 5 * time.Second       // for what was decided to become durable
 	partTime    = 25 * time.Millisecond // for what WebSocket clients are told last to be written
 )
@@ -72,7 +72,7 @@ var steps = []struct {
 	{"files", (*leaving).makeFiles},
 	{"sockets", (*leaving).leaveSockets},
 	{"flush", (*leaving).flush},
-	{"hush", (*leaving).hush},
+	{"pause", (*leaving).pause},
 	{"slim", (*leaving).slim},
 	{"freeze", (*leaving).freeze},
 	{"state", (*leaving).writeStates},
@@ -218,12 +218,12 @@ func (l *leaving) flush(ctx context.Context) error {
 	return l.Runner.Flush()
 }
 
-// hush lets HTTP and the control socket come to rest: who asks from now on asks
+// pause lets HTTP and the control socket come to rest: who asks from now on asks
 // the next image. Whoever is not done in time is cut.
-func (l *leaving) hush(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, hushTime)
+func (l *leaving) pause(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pauseTime)
 	defer cancel()
-	l.Hush(ctx, l.next.Note.Report != 0)
+	l.Pause(ctx, l.next.Note.Report != 0)
 	return nil
 }
 

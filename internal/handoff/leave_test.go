@@ -66,7 +66,7 @@ func serving(t *testing.T) *Server {
 	<-rt.Up()
 	return &Server{
 		StateDir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Profiles: []*loop.Runtime{rt},
-		Hush: func(context.Context, bool) {}, Resume: func() {},
+		Pause: func(context.Context, bool) {}, Resume: func() {},
 	}
 }
 
@@ -98,7 +98,7 @@ func TestStateNotWritten(t *testing.T) {
 	for range 3 {
 		greet(t, s)
 		l := newLeaving(s)
-		for _, do := range []func(context.Context) error{l.makeFiles, l.flush, l.hush, l.slim, l.freeze} {
+		for _, do := range []func(context.Context) error{l.makeFiles, l.flush, l.pause, l.slim, l.freeze} {
 			if err := do(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func TestAdopt(t *testing.T) {
 	s := serving(t)
 	greet(t, s)
 	l := newLeaving(s)
-	for _, do := range []func(context.Context) error{l.makeFiles, l.flush, l.hush, l.slim, l.freeze, l.writeStates} {
+	for _, do := range []func(context.Context) error{l.makeFiles, l.flush, l.pause, l.slim, l.freeze, l.writeStates} {
 		if err := do(t.Context()); err != nil {
 			t.Fatal(err)
 		}

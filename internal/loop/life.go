@@ -88,12 +88,12 @@ const (
 // boards that are not archived, those who hold one, and numbers for new rows.
 func (l *life) restore(ctx context.Context, rt *Runtime) error {
 	l.step(rt.o.Standing()...)
-	for _, wish := range append([]profile.Lease(nil), l.out.Leases...) {
-		blocks, err := rt.o.Store.Lease(ctx, wish.Sequence, wish.Count)
+	for _, lease := range append([]profile.Lease(nil), l.out.Leases...) {
+		blocks, err := rt.o.Store.Lease(ctx, lease.Sequence, lease.Count)
 		if err != nil {
 			return fmt.Errorf("lease numbers: %w", err)
 		}
-		l.step(&profile.Leased{Sequence: wish.Sequence, Blocks: blocks})
+		l.step(&profile.Leased{Sequence: lease.Sequence, Blocks: blocks})
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
 	for b, err := range rt.o.Store.LiveBoards(ctx, rt.o.Name) {

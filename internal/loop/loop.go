@@ -146,8 +146,8 @@ func (l *loop) follow(now time.Time, answering bool) {
 	for _, load := range out.Loads {
 		l.rt.loads.ask(life, load)
 	}
-	for _, wish := range out.Leases {
-		l.rt.lease(life, wish)
+	for _, lease := range out.Leases {
+		l.rt.lease(life, lease)
 	}
 	l.until = l.soon(now, out.Next)
 }

@@ -103,15 +103,15 @@ func wait(ctx context.Context, d time.Duration) {
 const leasePause = time.Second
 
 // lease takes numbers from the store for a life. The answer comes as mail.
-func (rt *Runtime) lease(l *life, wish profile.Lease) {
+func (rt *Runtime) lease(l *life, wanted profile.Lease) {
 	rt.guard("a lease", func() {
 		ctx, cancel := context.WithTimeout(rt.ctx, loadTime)
 		defer cancel()
-		blocks, err := rt.o.Store.Lease(ctx, wish.Sequence, wish.Count)
+		blocks, err := rt.o.Store.Lease(ctx, wanted.Sequence, wanted.Count)
 		if err != nil {
 			rt.watch.suspect(err)
 			wait(rt.ctx, leasePause)
 		}
-		l.mail.post(&profile.Leased{Sequence: wish.Sequence, Blocks: blocks})
+		l.mail.post(&profile.Leased{Sequence: wanted.Sequence, Blocks: blocks})
 	})
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // api is the routes for readers: docs/http.md.
-func (s *Server) api(k *keeper) http.Handler {
+func (s *Server) api(k *supervisor) http.Handler {
 	return readapi.New(readapi.Options{
 		Profile: k.name, Store: library{k.store, k.Runtime}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Now: time.Now,
 	})
@@ -28,7 +28,7 @@ func (s *Server) api(k *keeper) http.Handler {
 const startTime = 5 * time.Second
 
 // soon runs f between two steps, as soon as the profile was up for the first time.
-func (k *keeper) soon(ctx context.Context, f func(p *profile.Profile)) error {
+func (k *supervisor) soon(ctx context.Context, f func(p *profile.Profile)) error {
 	start, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	select {
@@ -42,7 +42,7 @@ func (k *keeper) soon(ctx context.Context, f func(p *profile.Profile)) error {
 }
 
 // admit asks the profile about a reader.
-func (k *keeper) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
+func (k *supervisor) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
 	wanted := make([]access.Right, len(rights))
 	for i, r := range rights {
 		wanted[i] = access.Right(r)
@@ -58,7 +58,7 @@ func (k *keeper) admit(ctx context.Context, who readapi.Who, rights []readapi.Ri
 }
 
 // counts looks at the profile between two steps.
-func (k *keeper) counts(ctx context.Context) (c readapi.Counts, err error) {
+func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 	err = k.soon(ctx, func(p *profile.Profile) {
 		stats, gauges := p.Stats(), p.Gauges()
 		c = readapi.Counts{
@@ -70,7 +70,7 @@ func (k *keeper) counts(ctx context.Context) (c readapi.Counts, err error) {
 
 // feed is the finished games of a profile, as they stand in the journal's outbox.
 type feed struct {
-	k      *keeper
+	k      *supervisor
 	runner *runner.Runner
 }
 

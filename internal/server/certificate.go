@@ -37,7 +37,7 @@ func (s *Server) checkCertificates(c *config.Config) error {
 
 // renewCertificate reads the certificate of a profile again. A file that has
 // become bad since it was checked leaves the old one in use.
-func (k *keeper) renewCertificate(cfg *config.Profile) {
+func (k *supervisor) renewCertificate(cfg *config.Profile) {
 	c, err := certificateOf(cfg)
 	if err != nil {
 		k.log.Error("the old certificate stays in use", "err", err)

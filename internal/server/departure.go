@@ -12,16 +12,16 @@ import (
 // departure is a profile that runs no more, but of which the journal still has
 // something for its store: that is brought there without a listener.
 type departure struct {
-	*keeper
+	*supervisor
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
 // depart drains what is left of a profile whose loop has ended, and gives its
 // store back.
-func (s *Server) depart(k *keeper) {
+func (s *Server) depart(k *supervisor) {
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &departure{keeper: k, cancel: cancel, done: make(chan struct{})}
+	d := &departure{supervisor: k, cancel: cancel, done: make(chan struct{})}
 	s.house.mu.Lock()
 	s.house.departing = append(s.house.departing, d)
 	s.house.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Server) departLeft(ctx context.Context) {
 	}
 	for name, worker := range workers {
 		left := depth[uint64(worker)]
-		if left == 0 || s.keeper(name) != nil {
+		if left == 0 || s.supervisor(name) != nil {
 			continue
 		}
 		cfg := s.o.Config.Profile(name)
@@ -96,7 +96,7 @@ func (s *Server) departLeft(ctx context.Context) {
 				"profile", name, "messages", left)
 			continue
 		}
-		k, err := s.newKeeper(cfg, nil)
+		k, err := s.newSupervisor(cfg, nil)
 		if err != nil {
 			s.log.Warn("the store of a profile that left cannot be opened", "profile", name, "err", err)
 			continue

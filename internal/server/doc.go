@@ -5,8 +5,8 @@
 //
 //   - a Server is a data directory, the journal in it, and sockets (server.go,
 //     datadir.go, pidfile.go);
-//   - its house is what runs at present (house.go): keepers, each of which
-//     supervises the loop.Runtime of one profile (keeper.go), and
+//   - its house is what runs at present (house.go): supervisors, each of which
+//     supervises the loop.Runtime of one profile (supervisor.go), and
 //     departures of profiles that were removed (departure.go);
 //   - a port is lent to a profile; sockets are matched by their addresses (ports.go),
 //     and why profiles were not started is a StartStatus (start.go);

@@ -66,13 +66,13 @@ func (s *Server) leaving(binary string, asked int) *handoff.Server {
 		Binary: binary, Args: s.o.Succession.Args, Version: s.o.Succession.Version, StateDir: StateDir(s.config(), s.dir),
 		Log: s.log, Runner: s.runner, Profiles: s.runtimes(), Listeners: s.listeners(),
 		Suits: func(v handoff.Verdict) error { return errors.Join(s.sameStores(v.Stores), s.canListen(v)) },
-		Hush: func(ctx context.Context, reporting bool) {
+		Pause: func(ctx context.Context, reporting bool) {
 			others := host.ControlConns
 			if reporting {
 				others-- // but for the one who waits for this
 			}
 			talks = s.control.Pause(ctx, others)
-			s.hushWeb(ctx, asked)
+			s.pauseWeb(ctx, asked)
 		},
 		Resume: func() {
 			s.resumeWeb()
@@ -85,7 +85,7 @@ func (s *Server) leaving(binary string, asked int) *handoff.Server {
 // runtimes returns those of the profiles that run.
 func (s *Server) runtimes() []*loop.Runtime {
 	var list []*loop.Runtime
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		list = append(list, k.Runtime)
 	}
 	return list
@@ -103,13 +103,13 @@ func (s *Server) listeners() map[string]syscall.Conn {
 	return of
 }
 
-// hushWeb lets HTTP come to rest, but for so many requests at the admin listener.
-func (s *Server) hushWeb(ctx context.Context, asked int) {
+// pauseWeb lets HTTP come to rest, but for so many requests at the admin listener.
+func (s *Server) pauseWeb(ctx context.Context, asked int) {
 	var all sync.WaitGroup
 	if admin := s.adminListener(); admin != nil {
 		all.Go(func() { admin.Pause(ctx, asked) })
 	}
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		all.Go(func() {
 			k.games.stop(true)
 			k.Port().Pause(ctx)
@@ -119,7 +119,7 @@ func (s *Server) hushWeb(ctx context.Context, asked int) {
 }
 
 func (s *Server) resumeWeb() {
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		k.games.stop(false)
 		k.Port().Resume()
 	}
@@ -157,7 +157,7 @@ func (s *Server) canListen(v handoff.Verdict) error {
 // of the next image wants: its own, or, by their numbers, those of another.
 func (s *Server) inherits(want handoff.Listener) bool {
 	fits := func(got, wanted uint16) bool { return got == wanted || wanted == 0 }
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		if k.name != want.Profile && (want.UDP == 0 || want.TCP == 0) {
 			continue
 		}
@@ -180,7 +180,7 @@ func isAt(l net.Listener, address string) bool {
 // handoff: what was decided for one store must not go into another.
 func (s *Server) sameStores(next map[string]string) error {
 	now := map[string]string{}
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		now[k.name] = k.store.Name
 	}
 	for name, store := range maps.All(now) {

@@ -8,7 +8,7 @@ import (
 )
 
 // site is what HTTP shows on the port of a profile.
-func (s *Server) site(k *keeper) http.Handler {
+func (s *Server) site(k *supervisor) http.Handler {
 	if _, on := k.Config().Network.HTTP(); !on {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (s *Server) site(k *keeper) http.Handler {
 const draining = "draining: nobody new is taken"
 
 // readiness is that of one profile.
-func (k *keeper) readiness() (up bool, why string) {
+func (k *supervisor) readiness() (up bool, why string) {
 	if up, why = k.Stage(); up && k.draining.Load() {
 		return false, draining
 	}
@@ -31,7 +31,7 @@ func (k *keeper) readiness() (up bool, why string) {
 
 // readiness is that of all profiles, for the admin listener.
 func (s *Server) readiness() (up bool, why string) {
-	list := s.keepers()
+	list := s.supervisors()
 	up, why = len(list) > 0, "no profile runs"
 	for _, k := range list {
 		isUp, stage := k.readiness()

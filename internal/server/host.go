@@ -22,7 +22,7 @@ func (s *Server) newHost() *host.Host {
 // running returns the profiles that run, for commands.
 func (s *Server) running() []host.Running {
 	var list []host.Running
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		list = append(list, host.Running{
 			Name: k.name, Restrictions: k.restrictions, Tell: k.Tell,
 			Present: func(ctx context.Context) int { return k.Look(ctx).Gauges.LivePlayers },

@@ -25,20 +25,20 @@ type house struct {
 
 	draining atomic.Bool // nobody new is taken
 
-	mu        sync.RWMutex // guards what follows
-	config    *config.Config
-	keepers   []*keeper // in the order of the configuration
-	departing []*departure
-	admin     *adminListener // nil: it is off
-	reloaded  *host.Reloaded // nil: not yet
+	mu          sync.RWMutex // guards what follows
+	config      *config.Config
+	supervisors []*supervisor // in the order of the configuration
+	departing   []*departure
+	admin       *adminListener // nil: it is off
+	reloaded    *host.Reloaded // nil: not yet
 
 	allFailed chan struct{}
 	once      sync.Once // closes allFailed
 }
 
-// keeper returns that of a profile that runs, or nil.
-func (s *Server) keeper(name string) *keeper {
-	for _, k := range s.keepers() {
+// supervisor returns that of a profile that runs, or nil.
+func (s *Server) supervisor(name string) *supervisor {
+	for _, k := range s.supervisors() {
 		if k.name == name {
 			return k
 		}
@@ -46,11 +46,11 @@ func (s *Server) keeper(name string) *keeper {
 	return nil
 }
 
-// keepers returns the profiles that run, in the order of the configuration.
-func (s *Server) keepers() []*keeper {
+// supervisors returns the profiles that run, in the order of the configuration.
+func (s *Server) supervisors() []*supervisor {
 	s.house.mu.RLock()
 	defer s.house.mu.RUnlock()
-	return slices.Clone(s.house.keepers)
+	return slices.Clone(s.house.supervisors)
 }
 
 // config is what the server runs with now.
@@ -95,13 +95,13 @@ func (s *Server) openProfiles() error {
 	}
 	s.closers = append(s.closers, s.closeProfiles)
 	for _, cfg := range profiles {
-		k, err := s.newKeeper(cfg, ports[cfg.Name])
+		k, err := s.newSupervisor(cfg, ports[cfg.Name])
 		if err != nil {
 			closePorts(ports)
 			return err
 		}
 		delete(ports, cfg.Name)
-		s.house.keepers = append(s.house.keepers, k)
+		s.house.supervisors = append(s.house.supervisors, k)
 	}
 	s.closeUnwanted(profiles)
 	return nil
@@ -118,8 +118,8 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 	}
 }
 
-// newKeeper makes a runtime of a profile, with its store, on a port.
-func (s *Server) newKeeper(cfg *config.Profile, port *transport.Port) (*keeper, error) {
+// newSupervisor makes a runtime of a profile, with its store, on a port.
+func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supervisor, error) {
 	restrictions, err := host.ReadRestrictions(s.runner, cfg.Name, &s.house.draining)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
@@ -128,7 +128,7 @@ func (s *Server) newKeeper(cfg *config.Profile, port *transport.Port) (*keeper, 
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
-	k := &keeper{
+	k := &supervisor{
 		name: cfg.Name, log: s.log.With("profile", cfg.Name), store: store, dir: s.dir,
 		draining: &s.house.draining, restrictions: restrictions, neverUp: s.checkAllFailed,
 	}
@@ -151,17 +151,17 @@ func (s *Server) tapeOf(profile string) string {
 // closeProfiles closes what is left of all profiles.
 func (s *Server) closeProfiles() error {
 	var errs []error
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		errs = append(errs, k.Port().Close(), s.stores.give(k.store, k.name))
 	}
 	s.house.mu.Lock()
-	s.house.keepers = nil
+	s.house.supervisors = nil
 	s.house.mu.Unlock()
 	return errors.Join(errs...)
 }
 
 // serveWeb answers HTTP and WebSocket on a port until that is shut down.
-func (s *Server) serveWeb(k *keeper, port *transport.Port) {
+func (s *Server) serveWeb(k *supervisor, port *transport.Port) {
 	s.helpers.Go(func() {
 		if err := port.Serve(s.site(k)); err != nil {
 			k.log.Error("HTTP has ended", "err", err)
@@ -179,7 +179,7 @@ func (s *Server) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), max(patience, time.Second))
 	defer cancel()
 	var stopping sync.WaitGroup
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		stopping.Go(func() {
 			k.stop()
 			k.Shut(ctx, patience > 0)
@@ -192,7 +192,7 @@ func (s *Server) stop() {
 // checkAllFailed ends Run when no profile could be started: whoever started the
 // process is to know.
 func (s *Server) checkAllFailed() {
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		select {
 		case <-k.Up():
 			return
@@ -207,7 +207,7 @@ func (s *Server) checkAllFailed() {
 
 func (s *Server) whyAllFailed() error {
 	var errs []error
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		_, err := k.failures()
 		errs = append(errs, fmt.Errorf("profile %s: %w", k.name, err))
 	}
@@ -226,7 +226,7 @@ type Listening struct {
 // Profiles returns the profiles that run, in the order of the configuration.
 func (s *Server) Profiles() []Listening {
 	var list []Listening
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		p := k.Port()
 		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Secure: p.Secured(), Store: k.store.Name})
 	}
@@ -236,7 +236,7 @@ func (s *Server) Profiles() []Listening {
 // WaitReady waits until every profile has served players for the first time, or
 // ctx ends.
 func (s *Server) WaitReady(ctx context.Context) error {
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		select {
 		case <-k.Up():
 		case <-ctx.Done():
@@ -255,7 +255,7 @@ func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
 	defer s.house.changing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		if !k.Alive(ctx) {
 			return false
 		}

@@ -21,19 +21,19 @@ type plan struct {
 	config   *config.Config
 	changes  []config.Change
 	wanted   []*config.Profile
-	stay     []*keeper // with or without new options
-	move     []*keeper // go on with a port that is set up anew
-	newStore []*keeper // end, and begin anew with another store
-	leave    []*keeper // are not wanted any more
+	stay     []*supervisor // with or without new options
+	move     []*supervisor // go on with a port that is set up anew
+	newStore []*supervisor // end, and begin anew with another store
+	leave    []*supervisor // are not wanted any more
 
 	ports map[string]*transport.Port // for those that move or begin
-	begin map[string]*keeper         // new runtimes: added, or with another store
+	begin map[string]*supervisor     // new runtimes: added, or with another store
 }
 
 // newPlan makes a plan, or says why the configuration cannot be reached from
 // here.
 func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
-	p := &plan{config: c, changes: config.Diff(s.config(), c), begin: map[string]*keeper{}}
+	p := &plan{config: c, changes: config.Diff(s.config(), c), begin: map[string]*supervisor{}}
 	if err := refusedByReload(p.changes); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	}
 	open := newOpenPorts()
 	var bound []*config.Profile
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		open.add(k.Config(), k.Port())
 		if !slices.ContainsFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == k.name }) {
 			p.leave = append(p.leave, k)
@@ -70,7 +70,7 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 // sort puts a wanted profile into its list, and reports whether it keeps its
 // port as it is.
 func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
-	k := s.keeper(cfg.Name)
+	k := s.supervisor(cfg.Name)
 	if k == nil {
 		return false
 	}
@@ -92,11 +92,11 @@ func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
 // must answer, and so must the one that it replaces.
 func (p *plan) build(ctx context.Context, s *Server) error {
 	for _, cfg := range p.wanted {
-		old := s.keeper(cfg.Name)
+		old := s.supervisor(cfg.Name)
 		if old != nil && !slices.Contains(p.newStore, old) {
 			continue
 		}
-		k, err := s.newKeeper(cfg, p.ports[cfg.Name])
+		k, err := s.newSupervisor(cfg, p.ports[cfg.Name])
 		if err != nil {
 			return err
 		}

@@ -204,7 +204,7 @@ func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 	house.Profiles = slices.Clone(house.Profiles)
 	for i := range house.Profiles {
 		n := &house.Profiles[i]
-		k := s.keeper(n.Name)
+		k := s.supervisor(n.Name)
 		if k == nil || !unnumbered(*n) {
 			continue
 		}

@@ -117,7 +117,7 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 
 // endForNewStore ends the profiles that get another store, and brings all that the
 // journal has of them to the old one. If that fails, they go on as they were.
-func (s *Server) endForNewStore(ctx context.Context, list []*keeper) error {
+func (s *Server) endForNewStore(ctx context.Context, list []*supervisor) error {
 	for i, k := range list {
 		k.stop()
 		if err := k.emptyWithin(ctx, emptyTime); err != nil {
@@ -133,7 +133,7 @@ func (s *Server) endForNewStore(ctx context.Context, list []*keeper) error {
 // endLeaving ends profiles that are not wanted any more. Where their store takes
 // it, they leave nothing in the journal: whoever comes after them on the same
 // store, perhaps under another name, then knows their players.
-func (s *Server) endLeaving(ctx context.Context, list []*keeper) {
+func (s *Server) endLeaving(ctx context.Context, list []*supervisor) {
 	var ending sync.WaitGroup
 	for _, k := range list {
 		ending.Go(func() {
@@ -153,7 +153,7 @@ func (s *Server) endLeaving(ctx context.Context, list []*keeper) {
 const leaveTime = 5 * time.Second
 
 // emptyWithin brings the journal to the store. The profile does not run.
-func (k *keeper) emptyWithin(ctx context.Context, patience time.Duration) error {
+func (k *supervisor) emptyWithin(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return k.Empty(ctx)
@@ -165,7 +165,7 @@ func (k *keeper) emptyWithin(ctx context.Context, patience time.Duration) error 
 // its clients are others, and a number of theirs must not be taken for one that it
 // has answered elsewhere.
 func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
-	var anew []*keeper
+	var anew []*supervisor
 	for _, k := range p.move {
 		before, _ := socketAddresses(k.Config())
 		if after, _ := socketAddresses(p.of(k.name)); before != after && !k.StoreState().Away {
@@ -197,17 +197,17 @@ func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 
 // settle makes the plan what runs.
 func (s *Server) settle(p *plan) {
-	var keepers []*keeper
+	var supervisors []*supervisor
 	for _, cfg := range p.wanted {
 		k := p.begin[cfg.Name]
 		if k == nil {
-			k = s.keeper(cfg.Name)
+			k = s.supervisor(cfg.Name)
 		}
-		keepers = append(keepers, k)
+		supervisors = append(supervisors, k)
 	}
 	s.house.mu.Lock()
 	defer s.house.mu.Unlock()
-	s.house.config, s.house.keepers = p.config, keepers
+	s.house.config, s.house.supervisors = p.config, supervisors
 }
 
 // retire ends ports that nobody reads any more: connections are told to come
@@ -232,7 +232,7 @@ func (s *Server) retire(ports []*transport.Port) {
 const retireTime = 5 * time.Second
 
 // configure tells a profile that goes on its new options.
-func (k *keeper) configure(cfg *config.Profile) {
+func (k *supervisor) configure(cfg *config.Profile) {
 	k.Port().Configure(portOptions(cfg).WebSocket)
 	k.renewCertificate(cfg)
 	k.Configure(cfg)

@@ -270,7 +270,7 @@ func TestSwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "both serve again", func() bool { up, _ := s.readiness(); return up })
-	for i, k := range s.keepers() {
+	for i, k := range s.supervisors() {
 		if got := k.Port().Addr().Port(); got != ports[1-i] {
 			t.Errorf("profile %s is on port %d, want %d", k.name, got, ports[1-i])
 		}

@@ -70,7 +70,7 @@ func armJanitor(tx *runner.Tx, worker uint32, after time.Duration) error {
 // purge lets every profile delete what is too old. One that does not serve
 // players now does it tomorrow.
 func (s *Server) purge(ctx context.Context) {
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		if _, _, err := k.Tell(ctx, &profile.Purge{}); err != nil {
 			k.log.Warn("old sessions are not deleted today", "err", err)
 		}

@@ -64,7 +64,7 @@ func TestRetention(t *testing.T) {
 	if _, err := h.runner.Rearm(context.Background(), first.TimerID, time.Now().UnixMilli()); err != nil {
 		t.Fatal(err)
 	}
-	db := h.keepers()[0].store
+	db := h.supervisors()[0].store
 	until(t, "the old session is gone", func() bool {
 		_, err := db.Session(context.Background(), gone)
 		return errors.Is(err, store.ErrNotFound)
@@ -89,12 +89,12 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := wamble.PublicKey(private.Public().(ed25519.PublicKey))
-	db := h.keepers()[0].store
+	db := h.supervisors()[0].store
 	until(t, "the identity is stored", func() bool { _, err := db.Player(ctx, key); return err == nil })
 	if err := host.Ask(ctx, h.dir, "erase", host.Arguments{Whom: "nobody"}, new(host.Counts)); err == nil {
 		t.Error("nobody was erased")
 	}
-	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.keepers()[0].name] != 1 {
+	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.supervisors()[0].name] != 1 {
 		t.Fatalf("got %v; want one session", done)
 	}
 	until(t, "the identity is deleted", func() bool {

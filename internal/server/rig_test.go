@@ -223,7 +223,7 @@ func (h *here) Addresses() addresses {
 }
 
 // first keeps the first profile.
-func (h *here) first() *keeper { return h.keepers()[0] }
+func (h *here) first() *supervisor { return h.supervisors()[0] }
 
 // life is the first profile as it is in memory; another one when it was made anew.
 func (h *here) life() (life *profile.Profile) {

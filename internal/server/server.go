@@ -144,7 +144,7 @@ func (s *Server) openJournal() error {
 // cannot go on, and returns why. The server is closed afterwards.
 func (s *Server) Run(ctx context.Context) error {
 	s.control.SetUnlinkOnClose(true)
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		s.serveWeb(k, k.Port())
 		k.start()
 	}

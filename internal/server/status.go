@@ -27,13 +27,13 @@ func (s *Server) Status(ctx context.Context) host.Status {
 		q := d.Queue(&r)
 		status.Departing = append(status.Departing, host.Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
 	}
-	for _, k := range s.keepers() {
+	for _, k := range s.supervisors() {
 		status.Profiles = append(status.Profiles, k.status(ctx))
 	}
 	return status
 }
 
-func (k *keeper) status(ctx context.Context) host.ProfileStatus {
+func (k *supervisor) status(ctx context.Context) host.ProfileStatus {
 	look, port := k.Look(ctx), k.Port()
 	p := host.ProfileStatus{
 		Name: k.name, Ready: look.Up, Stage: look.Why,

@@ -16,10 +16,10 @@ import (
 	"wamble/internal/loop"
 )
 
-// keeper supervises one profile: a runtime that cannot start, or that fails, is
+// supervisor supervises one profile: a runtime that cannot start, or that fails, is
 // reported and started anew from store and journal, after a pause that grows.
 // The other profiles do not notice.
-type keeper struct {
+type supervisor struct {
 	*loop.Runtime
 	name  string
 	log   *slog.Logger
@@ -48,7 +48,7 @@ const (
 )
 
 // start runs the profile until stop. It may be started again then.
-func (k *keeper) start() {
+func (k *supervisor) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	k.cancel, k.done = cancel, done
@@ -60,14 +60,14 @@ func (k *keeper) start() {
 
 // stop ends the runtime in order: what was decided is durable and sent, the
 // sockets are open, and what the store lacks is in the journal.
-func (k *keeper) stop() {
+func (k *supervisor) stop() {
 	if k.cancel != nil {
 		k.cancel()
 		<-k.done
 	}
 }
 
-func (k *keeper) keep(ctx context.Context) {
+func (k *supervisor) keep(ctx context.Context) {
 	pause := firstRestart
 	for {
 		began := time.Now()
@@ -88,7 +88,7 @@ func (k *keeper) keep(ctx context.Context) {
 }
 
 // attempt runs the profile once. A panic on this goroutine is an error as well.
-func (k *keeper) attempt(ctx context.Context) (err error) {
+func (k *supervisor) attempt(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = loop.NewPanic("the start", v)
@@ -97,7 +97,7 @@ func (k *keeper) attempt(ctx context.Context) (err error) {
 	return k.Run(ctx)
 }
 
-func (k *keeper) report(err error, pause time.Duration) {
+func (k *supervisor) report(err error, pause time.Duration) {
 	k.mu.Lock()
 	k.fails++
 	k.lastErr = err
@@ -112,7 +112,7 @@ func (k *keeper) report(err error, pause time.Duration) {
 }
 
 // failures returns how often the profile has failed, and how last.
-func (k *keeper) failures() (n int, last error) {
+func (k *supervisor) failures() (n int, last error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.fails, k.lastErr
@@ -123,7 +123,7 @@ const mostDumps = 8
 
 // dump writes down what is known of a panic, and returns the file's name; "" if
 // there is nothing to write. Packets and tokens are not in it.
-func (k *keeper) dump(err error) string {
+func (k *supervisor) dump(err error) string {
 	var p *loop.Panic
 	if !errors.As(err, &p) {
 		return ""
