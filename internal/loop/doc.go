@@ -7,7 +7,7 @@
 //   - a Runtime is one profile that runs: start, journal failure, stop
 //     (runtime.go), with its stage for /readyz (stage.go);
 //   - a life is a profile in memory, from its restoring out of the store until it
-//     ends or the journal fails (life.go); it may be recorded (package tape);
+//     ends or the journal fails (life.go); it may be recorded, by package tape;
 //   - the loop drives the life: the only goroutine that calls Step (loop.go). Its
 //     writer sends what follows (writer.go), and a stopwatch measures it
 //     (stopwatch.go, histogram.go);

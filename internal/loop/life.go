@@ -37,7 +37,7 @@ func (rt *Runtime) newLife() (*life, error) {
 
 // lifeOf is the life of a profile that was made with these options.
 func (rt *Runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) {
-	record, err := rt.tape.Next(o, rt.o.Log)
+	record, err := rt.o.Record.Next(o, rt.o.Log)
 	if err != nil {
 		return nil, err
 	}

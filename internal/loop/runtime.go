@@ -65,7 +65,6 @@ type Runtime struct {
 	cfg   atomic.Pointer[config.Profile]
 	port  atomic.Pointer[transport.Port]
 	stage *stage
-	tape  tape.Series
 	pace  paced
 	loads *loads
 	watch *storewatch
@@ -82,7 +81,7 @@ type Runtime struct {
 
 // New returns a runtime that does not run yet.
 func New(o Options) *Runtime {
-	rt := &Runtime{o: o, stage: newStage(), tape: o.Record}
+	rt := &Runtime{o: o, stage: newStage()}
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
 	rt.watch = newStorewatch(rt)

@@ -26,6 +26,7 @@ import (
 
 // AdminOptions is what the admin listener shows, and to whom.
 type AdminOptions struct {
+	Address  string // admin-listen, as the configuration says it
 	Token    string
 	Ready    func() (up bool, why string)
 	Profiles func() []*loop.Runtime // those that run
@@ -39,6 +40,7 @@ type AdminOptions struct {
 type Admin struct {
 	*transport.Pauser // between listener and web
 	Listener          *net.TCPListener
+	Address           string // admin-listen, as the configuration says it
 	web               *http.Server
 	token             [sha256.Size]byte // of the token
 }
@@ -53,7 +55,7 @@ const (
 
 // NewAdmin returns an admin listener that answers nobody before Serve.
 func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
-	a := &Admin{Listener: l, token: sha256.Sum256([]byte(o.Token))}
+	a := &Admin{Listener: l, Address: o.Address, token: sha256.Sum256([]byte(o.Token))}
 	mux := Health(o.Ready)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
 	mux.Handle("/console/", o.Console(a.knows))
@@ -90,8 +92,11 @@ func (a *Admin) Serve() error {
 	return err
 }
 
-// Close ends the listener and all connections.
+// Close ends the listener, if there is one, and all connections.
 func (a *Admin) Close() error {
+	if a == nil {
+		return nil
+	}
 	a.web.Close()
 	if err := a.Listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return err

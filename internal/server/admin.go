@@ -10,30 +10,19 @@ import (
 	"wamble/internal/observe"
 )
 
-// adminListener is the admin listener, and where the configuration wants it.
-type adminListener struct {
-	*observe.Admin
-	configured string // admin-listen
-}
-
 // openAdmin binds the admin listener.
 func (s *Server) openAdmin() error {
-	d, err := s.bindAdmin(s.o.Config)
+	a, err := s.bindAdmin(s.o.Config)
 	if err != nil {
 		return err
 	}
-	s.house.admin = d
-	s.closers = append(s.closers, func() error {
-		if d := s.adminListener(); d != nil {
-			return d.Close()
-		}
-		return nil
-	})
+	s.house.admin = a
+	s.closers = append(s.closers, func() error { return s.adminListener().Close() })
 	return nil
 }
 
 // bindAdmin returns the admin listener that a configuration wants, or nil.
-func (s *Server) bindAdmin(c *config.Config) (*adminListener, error) {
+func (s *Server) bindAdmin(c *config.Config) (*observe.Admin, error) {
 	address := c.Server.AdminListen
 	if address == "" {
 		return nil, nil
@@ -46,12 +35,12 @@ func (s *Server) bindAdmin(c *config.Config) (*adminListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without", err)
 	}
-	return &adminListener{observe.NewAdmin(l.(*net.TCPListener), o), address}, nil
+	return observe.NewAdmin(l.(*net.TCPListener), o), nil
 }
 
 func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	token, err := observe.Token(s.tokenFile(c))
-	return observe.AdminOptions{Token: token, Ready: s.readiness, Profiles: s.runtimes, Console: s.host.Console}, err
+	return observe.AdminOptions{Address: c.Server.AdminListen, Token: token, Ready: s.readiness, Profiles: s.runtimes, Console: s.host.Console}, err
 }
 
 // tokenFile returns where the admin token is, and whether the server chose that.
@@ -62,7 +51,7 @@ func (s *Server) tokenFile(c *config.Config) (file string, own bool) {
 	return filepath.Join(s.dir, "admin-token"), true
 }
 
-func (s *Server) adminListener() *adminListener {
+func (s *Server) adminListener() *observe.Admin {
 	s.house.mu.RLock()
 	defer s.house.mu.RUnlock()
 	return s.house.admin
@@ -70,11 +59,11 @@ func (s *Server) adminListener() *adminListener {
 
 // Admin is the address of the admin listener, "" if it is off.
 func (s *Server) Admin() string {
-	d := s.adminListener()
-	if d == nil {
+	a := s.adminListener()
+	if a == nil {
 		return ""
 	}
-	return d.Listener.Addr().String()
+	return a.Listener.Addr().String()
 }
 
 // AdminToken is the file with the token that opens the console.
@@ -84,12 +73,12 @@ func (s *Server) AdminToken() string {
 }
 
 // serveAdmin answers on the admin listener until that is closed.
-func (s *Server) serveAdmin(d *adminListener) {
-	if d == nil {
+func (s *Server) serveAdmin(a *observe.Admin) {
+	if a == nil {
 		return
 	}
 	s.helpers.Go(func() {
-		if err := d.Serve(); err != nil {
+		if err := a.Serve(); err != nil {
 			s.log.Error("the admin listener has ended", "err", err)
 		}
 	})
@@ -97,36 +86,25 @@ func (s *Server) serveAdmin(d *adminListener) {
 
 // planAdmin prepares the admin listener for a reload: bound, or nil where it is
 // to be off. One whose address stays is taken over.
-func (s *Server) planAdmin(c *config.Config) (*adminListener, error) {
+func (s *Server) planAdmin(c *config.Config) (*observe.Admin, error) {
 	old := s.adminListener()
-	if old == nil || old.configured != c.Server.AdminListen {
+	if old == nil || old.Address != c.Server.AdminListen {
 		return s.bindAdmin(c)
 	}
 	o, err := s.adminOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	renewed, err := old.Renew(o)
-	if err != nil {
-		return nil, err
-	}
-	return &adminListener{renewed, old.configured}, nil
-}
-
-// drop closes a listener that was prepared in vain.
-func (d *adminListener) drop() {
-	if d != nil {
-		d.Listener.Close()
-	}
+	return old.Renew(o)
 }
 
 // setAdmin lets the new admin listener take the place of the old.
-func (s *Server) setAdmin(d *adminListener) {
+func (s *Server) setAdmin(a *observe.Admin) {
 	s.house.mu.Lock()
 	old := s.house.admin
-	s.house.admin = d
+	s.house.admin = a
 	s.house.mu.Unlock()
-	s.serveAdmin(d)
+	s.serveAdmin(a)
 	if old == nil {
 		return
 	}

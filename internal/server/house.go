@@ -13,6 +13,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/host"
 	"wamble/internal/loop"
+	"wamble/internal/observe"
 	"wamble/internal/tape"
 	"wamble/internal/transport"
 )
@@ -29,7 +30,7 @@ type house struct {
 	config      *config.Config
 	supervisors []*supervisor // in the order of the configuration
 	departing   []*departure
-	admin       *adminListener // nil: it is off
+	admin       *observe.Admin // nil: it is off
 	reloaded    *host.Reloaded // nil: not yet
 
 	allFailed chan struct{}

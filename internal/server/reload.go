@@ -65,12 +65,12 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 	}
 	p, err := s.newPlan(ctx, c)
 	if err != nil {
-		admin.drop()
+		admin.Close()
 		return nil, err
 	}
 	summary := p.summary()
 	if err := s.apply(ctx, p); err != nil {
-		admin.drop()
+		admin.Close()
 		p.drop(s)
 		return nil, err
 	}

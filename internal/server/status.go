@@ -5,9 +5,8 @@ import (
 	"os"
 	"time"
 
-	"wamble/internal/host"
-
 	"wamble"
+	"wamble/internal/host"
 )
 
 // Status looks at everything.
