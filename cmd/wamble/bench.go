@@ -160,3 +160,24 @@ func resolve(addr string) (netip.AddrPort, error) {
 }
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// run measures with each number of clients. All are checked before the first is
+// loaded.
+func (f *benchFlags) run(cmd *cobra.Command) error {
+	var benches []*bench
+	for _, clients := range append([]int{f.clients}, f.also...) {
+		own := *f
+		own.clients = clients
+		b, err := own.bench(cmd)
+		if err != nil {
+			return err
+		}
+		benches = append(benches, b)
+	}
+	for _, b := range benches {
+		if err := b.run(cmd.Context()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

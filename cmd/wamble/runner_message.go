@@ -9,12 +9,20 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"wamble/internal/journal"
 	"wamble/runner"
 )
 
 // payloadDecoders know what payloads mean. The first that recognises a message
 // decides how it is shown; what none recognises is shown as text or hex.
 var payloadDecoders = []func(m *runner.Message) (any, bool){decodeIntents}
+
+// decodeIntents shows the messages of a profile's journal as the intents that
+// they carry. It is a row of payloadDecoders.
+func decodeIntents(m *runner.Message) (any, bool) {
+	views, err := journal.Show(m)
+	return views, err == nil
+}
 
 // decodePayload returns the payload of m as a value for JSON.
 func decodePayload(m *runner.Message) (any, bool) {

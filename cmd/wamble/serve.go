@@ -11,6 +11,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/observe"
 	"wamble/internal/server"
+	"wamble/internal/systemd"
 )
 
 func serveCommand() *cobra.Command {
@@ -36,15 +37,15 @@ as 'wamble reload' does.`,
 			if err != nil {
 				return err
 			}
-			asked := newWishes()
+			signals := newControlSignals()
 			load := func() (server.Options, error) {
-				asked.listen()
+				signals.listen()
 				o, err := serveOptions(cmd, &flags)
 				o.Record, o.Inherited = record, sockets
-				o.Succession.Version, o.Succession.Listen = buildVersion(), asked.listen
+				o.Succession.Version, o.Succession.Listen = buildVersion(), signals.listen
 				return o, err
 			}
-			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, asked) })
+			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, signals) })
 		},
 	}
 	flags.register(cmd)
@@ -103,4 +104,18 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 		fmt.Fprintf(out, "  console  http://%s/, opened by the token in %s\n", admin, s.AdminToken())
 	}
 	fmt.Fprintln(out, "Stop it with Ctrl-C.")
+}
+
+// runServer runs a server until it is to stop, or becomes another image.
+func runServer(cmd *cobra.Command, s *server.Server, signals *controlSignals) error {
+	ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
+	defer cancel()
+	go signals.obey(ctx, s)
+	go keepManager(ctx, s, func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "wamble:", err) })
+	if !s.Inherited() {
+		go greet(ctx, cmd.OutOrStdout(), s)
+	}
+	stopping := context.AfterFunc(ctx, func() { systemd.Notify(systemd.Stopping) })
+	defer stopping() // one that ends by itself was not stopped
+	return s.Run(ctx)
 }

@@ -35,34 +35,34 @@ func untilStopped(ctx context.Context, errOut io.Writer, what string) (context.C
 	}
 }
 
-// wishes are the signals that ask a server for something else than to stop. Two
-// of a kind that come together are one.
-type wishes struct {
+// controlSignals are the signals that ask a server for something else than to stop.
+// Two of a kind that come together are one.
+type controlSignals struct {
 	reload  chan os.Signal
 	handoff chan os.Signal
 }
 
-func newWishes() *wishes {
-	return &wishes{reload: make(chan os.Signal, 1), handoff: make(chan os.Signal, 1)}
+func newControlSignals() *controlSignals {
+	return &controlSignals{reload: make(chan os.Signal, 1), handoff: make(chan os.Signal, 1)}
 }
 
-// listen lets them come. Before it is called they end the process, or are ignored
-// after an exec.
-func (w *wishes) listen() {
-	signal.Notify(w.reload, syscall.SIGHUP)
-	signal.Notify(w.handoff, syscall.SIGUSR2)
+// listen takes the signals. Before it is called they end the process, or are
+// ignored after an exec.
+func (c *controlSignals) listen() {
+	signal.Notify(c.reload, syscall.SIGHUP)
+	signal.Notify(c.handoff, syscall.SIGUSR2)
 }
 
-// grant does what is wished, until ctx ends. How it went is in the log and in the
+// obey reloads and hands over until ctx ends. How it went is in the log and in the
 // status.
-func (w *wishes) grant(ctx context.Context, s *server.Server) {
+func (c *controlSignals) obey(ctx context.Context, s *server.Server) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.reload:
+		case <-c.reload:
 			s.Reload(ctx)
-		case <-w.handoff:
+		case <-c.handoff:
 			s.HandOff(ctx, "", nil)
 		}
 	}
