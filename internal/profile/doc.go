@@ -51,6 +51,7 @@
 //   - A request is answered once: with its reply, or with an ERROR; what a
 //     profile cannot decide now (the journal failed) is refused unreliably and
 //     forgotten, so that its repetition is new.
+//   - A request asks the store about nothing twice, so it ends.
 //   - Requests of one token are decided in the order in which they came.
 //   - A token that the store may know never becomes a new player while the
 //     store cannot be asked.

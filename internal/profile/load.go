@@ -33,14 +33,27 @@ type waiting struct {
 	h       wire.Header
 	data    []byte
 	granted wamble.Token
+	asked   asked
+	nobody  bool
 }
+
+// asked is the subjects that the store was asked about for one request. It is
+// asked about none twice, so every request ends.
+type asked uint8
+
+func (a asked) has(s Subject) bool { return a&(1<<s) != 0 }
+
+func (a *asked) add(s Subject) { *a |= 1 << s }
 
 // maxWaiting bounds the requests of one token behind a load.
 const maxWaiting = 16
 
 var (
 	errAway = &wamble.Denied{Code: wamble.Internal, Reason: "database away"}
-	errBusy = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
+	// errTwice is for a request that would ask the same again, because what it was
+	// told is no longer so: the player was evicted, or the terms have changed.
+	errTwice = &wamble.Denied{Code: wamble.Internal, Reason: "the answer of the database is outdated, try again"}
+	errBusy  = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
 )
 
 // brokenOf is what a player is told when a load has the outcome Broken.
@@ -89,9 +102,11 @@ func (ls *loads) clear() {
 }
 
 // ask lets a request wait for a load, or denies the request if the store cannot be
-// asked.
+// asked, or was asked the same for it before.
 func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	switch {
+	case r.asked.has(what.Subject):
+		return p.deny(r, errTwice)
 	case p.storeAway:
 		return p.deny(r, errAway)
 	case len(p.loads.byID) >= p.loads.most:
@@ -99,6 +114,7 @@ func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	}
 	p.loads.last++
 	what.ID = p.loads.last
+	r.asked.add(what.Subject)
 	l := &load{Load: what}
 	p.loads.byID[l.ID], p.loads.byToken[l.Token] = l, l
 	out.Loads = append(out.Loads, what)
@@ -111,7 +127,7 @@ func (p *Profile) queue(l *load, r *request) verdict {
 	if len(l.waiting) == maxWaiting {
 		return p.deny(r, errBusy)
 	}
-	w := waiting{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted}
+	w := waiting{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted, asked: r.asked, nobody: r.nobody}
 	l.waiting = append(l.waiting, w)
 	return waits
 }
@@ -160,13 +176,15 @@ func (in *Loaded) take(p *Profile, out *Output) {
 	}
 	p.loads.remove(l)
 	var denied *wamble.Denied
+	nobody := l.Subject == SessionOf
 	switch {
 	case in.Outcome == Away:
 		denied = errAway
 	case in.Outcome == Broken:
 		denied = brokenOf(l.Subject)
 	case in.Outcome == Found && l.Subject == SessionOf && in.Session != nil:
-		if _, err := p.sessions.Admit(p.clock.now, in.Session, in.Answer.player(), p.scratch.holds); err != nil && !errors.Is(err, session.ErrOver) {
+		_, err := p.sessions.Admit(p.clock.now, in.Session, in.Answer.player(), p.scratch.holds)
+		if nobody = err != nil; nobody && !errors.Is(err, session.ErrOver) {
 			denied = deniedOf(err)
 		}
 	}
@@ -179,9 +197,11 @@ func (in *Loaded) take(p *Profile, out *Output) {
 			continue // link has decoded it before
 		}
 		r := &p.scratch.request
-		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted}
+		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted, asked: w.asked, nobody: w.nobody}
 		if i == 0 || l.Subject == SessionOf {
 			r.loaded, r.subject = in, l.Subject
+			r.asked.add(l.Subject)
+			r.nobody = r.nobody || nobody
 		}
 		if denied != nil && (i == 0 || l.Subject == SessionOf) {
 			p.deny(r, denied)

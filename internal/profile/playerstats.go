@@ -28,13 +28,13 @@ type target struct {
 
 // playerStats shows what a player has achieved: the asker himself, or one whom
 // he names by his session or his handle. In this order: who is meant, whether
-// the policy allows it, who asks, and what there is.
+// the policy allows it, who asks, and what there is. Nobody costs no load.
 func (p *Profile) playerStats(r *request, out *Output) verdict {
 	t, what, denied := p.targetOf(r)
 	switch {
 	case denied != nil:
 		return p.denyStats(r, denied)
-	case what.Subject == TargetOf && r.answerTo(TargetOf) == nil:
+	case what.Subject == TargetOf && r.session != nil && r.answerTo(TargetOf) == nil:
 		return p.ask(r, what, out)
 	case !p.law.MayReadStats(p.clock.now, whoOf(r.session), t.who):
 		return p.denyStats(r, errStatsDenied)

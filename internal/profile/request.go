@@ -22,6 +22,8 @@ type request struct {
 	// last, nil if there was none; subject is what that load asked for.
 	loaded  *Loaded
 	subject Subject
+	asked   asked
+	nobody  bool // the store knows no session of the token, or one that is over
 }
 
 // answerTo returns the answer of the store if the request has waited for a load
@@ -103,7 +105,7 @@ func (p *Profile) findSession(r *request, row *route) bool {
 		p.link.Vouch(r.id)
 		return true
 	}
-	return row.looks != everywhere || r.answerTo(SessionOf) != nil || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
+	return row.looks != everywhere || r.nobody || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
 }
 
 // askSession is the question for the session of a request, and whether it has
