@@ -62,7 +62,7 @@ var rooms = []room{
 	{name: "client", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "internal/loader", may: []string{"internal/transport", "internal/link", "internal/store", "wire", ".", "chess"}, also: []string{"unsafe"}},
-	{name: "internal/profile", may: []string{"internal/link", "internal/journal", "internal/access", "internal/reward", "internal/spectate", "internal/predict", "internal/board", "internal/session", "internal/intent", "internal/pack", "internal/config", "wire", ".", "chess"},
+	{name: "internal/profile", may: []string{"internal/link", "internal/journal", "internal/access", "internal/reward", "internal/spectate", "internal/predict", "internal/board", "internal/session", "internal/intent", "internal/lru", "internal/pack", "internal/config", "wire", ".", "chess"},
 		tests: []string{"internal/tape"}, pure: true},
 	{name: "internal/tape", may: []string{"internal/profile", "internal/pack"}, tests: []string{"internal/config", "wire", "."}},
 	{name: "internal/loop", may: []string{"internal/tape", "internal/profile", "internal/transport", "internal/link", "internal/journal", "runner", "internal/store/schema", "internal/store", "internal/config", "."},

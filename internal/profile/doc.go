@@ -16,7 +16,7 @@
 //   - the audience is who predicts and who watches (audience.go, predict.go,
 //     spectate.go);
 //   - a Load is a question to the store, and whoever waits for its answer
-//     (load.go).
+//     (load.go); a stranger has a token that is not in memory (stranger.go).
 //
 // # A step
 //

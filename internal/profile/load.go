@@ -3,6 +3,7 @@ package profile
 import (
 	"bytes"
 	"errors"
+	"net/netip"
 	"slices"
 
 	"wamble"
@@ -18,12 +19,14 @@ type loads struct {
 	last    uint64 // number of the last load
 	byID    map[uint64]*load
 	byToken map[wamble.Token]*load
+	byHost  map[netip.Prefix]int // how many each host has
 }
 
 // load is one question, and the requests of its token in the order in which
 // they came. The first is the one that asks.
 type load struct {
 	Load
+	by      asker
 	waiting []waiting
 }
 
@@ -78,7 +81,7 @@ func (a *Answer) player() *wamble.Player {
 }
 
 func newLoads(most int) loads {
-	return loads{most: most, byID: map[uint64]*load{}, byToken: map[wamble.Token]*load{}}
+	return loads{most: most, byID: map[uint64]*load{}, byToken: map[wamble.Token]*load{}, byHost: map[netip.Prefix]int{}}
 }
 
 // inOrder returns all loads, the oldest first.
@@ -91,7 +94,15 @@ func (ls *loads) inOrder() []*load {
 	return all
 }
 
+func (ls *loads) add(l *load) {
+	ls.byID[l.ID], ls.byToken[l.Token] = l, l
+	ls.byHost[l.by.host]++
+}
+
 func (ls *loads) remove(l *load) {
+	if ls.byHost[l.by.host]--; ls.byHost[l.by.host] == 0 {
+		delete(ls.byHost, l.by.host)
+	}
 	delete(ls.byID, l.ID)
 	delete(ls.byToken, l.Token)
 }
@@ -99,24 +110,26 @@ func (ls *loads) remove(l *load) {
 func (ls *loads) clear() {
 	clear(ls.byID)
 	clear(ls.byToken)
+	clear(ls.byHost)
 }
 
 // ask lets a request wait for a load, or denies the request if the store cannot be
 // asked, or was asked the same for it before.
 func (p *Profile) ask(r *request, what Load, out *Output) verdict {
+	by := p.askerOf(r)
 	switch {
 	case r.asked.has(what.Subject):
 		return p.deny(r, errTwice)
 	case p.storeAway:
 		return p.deny(r, errAway)
-	case len(p.loads.byID) >= p.loads.most:
+	case !p.loads.admits(by):
 		return p.deny(r, errBusy)
 	}
 	p.loads.last++
 	what.ID = p.loads.last
 	r.asked.add(what.Subject)
-	l := &load{Load: what}
-	p.loads.byID[l.ID], p.loads.byToken[l.Token] = l, l
+	l := &load{Load: what, by: by}
+	p.loads.add(l)
 	out.Loads = append(out.Loads, what)
 	p.stats.Loads++
 	return p.queue(l, r)
@@ -141,7 +154,10 @@ func (*StoreAway) take(p *Profile, _ *Output) { p.storeAway = true }
 // StoreBack says that the store can be asked again.
 type StoreBack struct{}
 
-func (*StoreBack) take(p *Profile, _ *Output) { p.storeAway = false }
+func (*StoreBack) take(p *Profile, _ *Output) {
+	p.storeAway = false
+	p.strangers.reconsider()
+}
 
 // Outcome is how a load ended.
 type Outcome uint8
@@ -176,17 +192,23 @@ func (in *Loaded) take(p *Profile, out *Output) {
 	}
 	p.loads.remove(l)
 	var denied *wamble.Denied
-	nobody := l.Subject == SessionOf
+	nobody := false
 	switch {
 	case in.Outcome == Away:
 		denied = errAway
 	case in.Outcome == Broken:
 		denied = brokenOf(l.Subject)
-	case in.Outcome == Found && l.Subject == SessionOf && in.Session != nil:
+	case l.Subject != SessionOf:
+	case in.Outcome == Found && in.Session != nil:
 		_, err := p.sessions.Admit(p.clock.now, in.Session, in.Answer.player(), p.scratch.holds)
-		if nobody = err != nil; nobody && !errors.Is(err, session.ErrOver) {
+		if nobody = errors.Is(err, session.ErrOver); err != nil && !nobody {
 			denied = deniedOf(err)
 		}
+	default:
+		nobody = true
+	}
+	if l.Subject == SessionOf && (nobody || in.Outcome > NotFound) {
+		p.strangers.missed(p.clock.since, l.Token, max(in.Outcome, NotFound))
 	}
 	if l.Subject == SessionOf || l.Subject == TermsOf {
 		p.learnTerms(l, in)

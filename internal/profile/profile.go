@@ -29,6 +29,7 @@ type Profile struct {
 	sessions     *session.Table
 	leases       *journal.Leases
 	loads        loads
+	strangers    strangers
 	gates        gates
 	draft        draft
 	seen         seen
@@ -76,14 +77,15 @@ func New(o Options) *Profile {
 	source := rand.NewChaCha8(o.Seed)
 	start := o.Now.Round(0).UTC() // the wall clock alone: a replay has no other
 	p := &Profile{
-		cfg:     o.Config,
-		clock:   clock{epoch: start, now: start},
-		chance:  chance{source, rand.New(source)},
-		link:    link.NewServer(link.Config{}),
-		leases:  journal.NewLeases(o.LeaseSize),
-		loads:   newLoads(o.MaxLoads),
-		pages:   pages{},
-		rewards: rewards{prizes: reward.NewPrizes()},
+		cfg:       o.Config,
+		clock:     clock{epoch: start, now: start},
+		chance:    chance{source, rand.New(source)},
+		link:      link.NewServer(link.Config{}),
+		leases:    journal.NewLeases(o.LeaseSize),
+		loads:     newLoads(o.MaxLoads),
+		pages:     pages{},
+		strangers: newStrangers(),
+		rewards:   rewards{prizes: reward.NewPrizes()},
 	}
 	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())

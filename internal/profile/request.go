@@ -78,7 +78,7 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 		return p.deny(r, d)
 	}
 	if !p.findSession(r, row) {
-		return p.ask(r, p.askSession(r), out)
+		return p.lookUp(r, out)
 	}
 	if d := p.inside(r, row); d != nil {
 		return p.deny(r, d)
@@ -105,6 +105,7 @@ func (p *Profile) findSession(r *request, row *route) bool {
 		p.link.Vouch(r.id)
 		return true
 	}
+	r.nobody = r.nobody || p.strangers.find(p.clock.since, r.h.Token) == NotFound
 	return row.looks != everywhere || r.nobody || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
 }
 

@@ -1,0 +1,101 @@
+package profile
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// unlimited turns off what link limits before.
+const unlimited = `(def min-boards 4) (def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0) (def new-players-per-ip-per-min 0) (def max-client-sessions 100000)
+`
+
+// invented is a token that nobody has.
+func invented(n int) (token wamble.Token) {
+	binary.BigEndian.PutUint32(token[:], uint32(n)+1)
+	token[15] = 0xaa
+	return token
+}
+
+// TestUnknownTokenIsRemembered: a token that the store does not know, or could
+// not look for, costs one load in half a second; one that it knows is found
+// afterwards.
+func TestUnknownTokenIsRemembered(t *testing.T) {
+	for outcome, want := range map[Outcome]string{
+		NotFound: `ERROR 1007 "unknown player"`, Away: `ERROR 1006 "database away"`, Broken: `ERROR 1006 "database error"`,
+	} {
+		r, from := newRig(t, unlimited), wamble.Peer{Addr: peerAt(1).Addr, Route: 1}
+		stored := r.store.enlist(500, 1200, epoch)
+		for i := range uint32(10) {
+			r.step(&Packet{Peer: from, Data: legalPacket(stored.Token, 1, i+1, 12)})
+			for ; len(r.loads) > 0; r.loads = nil {
+				r.step(r.store.answerAs(r.loads[0], outcome))
+			}
+			if got := r.took(); !strings.Contains(got, want) {
+				t.Fatalf("outcome %d, request %d: got %s, want %s", outcome, i, got, want)
+			}
+		}
+		if got := r.p.Stats().Loads; got != 1 {
+			t.Errorf("outcome %d: %d loads, want 1", outcome, got)
+		}
+		r.now = r.now.Add(unknownTTL)
+		r.step(&Packet{Peer: from, Data: legalPacket(stored.Token, 1, 11, 12)})
+		r.answerLoads()
+		if r.p.sessions.Find(stored.Token) == nil {
+			t.Errorf("outcome %d: the player is not found after %v", outcome, unknownTTL)
+		}
+	}
+}
+
+// TestUnknownTokensAreFew: the memory of unknown tokens is bounded.
+func TestUnknownTokensAreFew(t *testing.T) {
+	r := newRig(t, unlimited)
+	for i := range 10 * maxUnknown {
+		r.step(&Packet{Peer: peerAt(i + 1), Data: legalPacket(invented(i), 1, 1, 12)})
+		r.answerLoads()
+		r.now = r.now.Add(100 * time.Millisecond)
+	}
+	if got := r.p.strangers.unknown.Len(); got != maxUnknown {
+		t.Errorf("%d unknown tokens are remembered, want %d", got, maxUnknown)
+	}
+}
+
+// TestLoadsAreFair: while the store is slow, invented tokens from one host or from
+// many leave room for players, and for whoever returns.
+func TestLoadsAreFair(t *testing.T) {
+	packets := map[string]func(n int) []byte{
+		"legal moves": func(n int) []byte { return legalPacket(invented(n), 1, uint32(n)+1, 12) },
+		"hellos":      func(n int) []byte { return helloPacket(invented(n), uint32(n)+1) },
+	}
+	for name, flood := range packets {
+		for _, hosts := range []int{1, 3000} {
+			r := newRig(t, unlimited)
+			token, _ := r.join(5000)
+			for n := range 3000 {
+				r.step(&Packet{Peer: peerAt(10 + n%hosts), Data: flood(n)})
+			}
+			before := r.p.Stats().Loads
+			stored := r.store.enlist(500, 1200, epoch).Token
+			asks := func(what string, from wamble.Peer, packet []byte) {
+				t.Helper()
+				r.step(&Packet{Peer: from, Data: packet})
+				if r.p.Stats().Loads == before {
+					t.Errorf("%s of %d hosts: %s is refused: %s", name, hosts, what, r.took())
+				}
+				before = r.p.Stats().Loads
+			}
+			asks("the leaderboard of a player", peerAt(5000), ranksPacket(token, 2, 1, 16))
+			asks("who returns by WebSocket", wamble.Peer{Addr: peerAt(6000).Addr, Route: 9}, helloPacket(stored, 1))
+			if name != "hellos" || hosts == 1 {
+				asks("who returns by UDP", peerAt(6001), helloPacket(wamble.Token{8}, 1))
+			}
+			r.answerLoads()
+			if n := len(r.p.loads.byHost) + len(r.p.loads.byID) + len(r.p.loads.byToken); n != 0 {
+				t.Errorf("%s: %d entries are left of loads that have ended", name, n)
+			}
+		}
+	}
+}
