@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,13 +15,13 @@ import (
 )
 
 // The audit log is a file in the data directory, one line of JSON for each command
-// that changed something through the console. It is only ever appended to; a
+// that changed something, by whatever door it came. It is only ever appended to; a
 // command is written and on disk before it is carried out.
 
 // Audited is one line of the audit log.
 type Audited struct {
 	At      time.Time       `json:"at"`
-	From    string          `json:"from"`
+	From    string          `json:"from"` // who gave it: an address at the console, a user and a process at the control socket
 	Command string          `json:"verb"`
 	Args    json.RawMessage `json:"args,omitempty"`
 	Error   string          `json:"error,omitempty"` // on a second line, if it failed
@@ -51,6 +52,27 @@ func (h *Host) note(entry Audited) error {
 		return fmt.Errorf("the audit log: %w", err)
 	}
 	return nil
+}
+
+// doNoted carries a command out that came from somebody. One that changes
+// something is in the audit log first, and once more with its error if it fails.
+func (h *Host) doNoted(ctx context.Context, c *Command, call Call, from string) (any, error) {
+	if !c.Changes {
+		return h.do(ctx, c, call)
+	}
+	entry := Audited{From: from, Command: c.Name, Args: c.withoutSecrets(call.Args)}
+	if err := h.note(entry); err != nil {
+		h.Log.Error("a command was refused: it cannot be noted", "err", err)
+		return nil, err
+	}
+	result, err := h.do(ctx, c, call)
+	if err != nil {
+		entry.Error = err.Error()
+		if err := h.note(entry); err != nil {
+			h.Log.Error("the audit log", "err", err)
+		}
+	}
+	return result, err
 }
 
 // withoutSecrets keeps the arguments of the command, and replaces what is secret in

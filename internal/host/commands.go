@@ -54,7 +54,7 @@ players in time.`,
 	},
 	{
 		Name: "audit", Doors: Console, Patience: quick,
-		Doc: Doc{Text: "the last 100 commands that changed something through the console, newest first, from `DATA/audit.log`"},
+		Doc: Doc{Text: "the last 100 commands that changed something, with who gave them, newest first, from `DATA/audit.log`"},
 		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.audited() },
 	},
 	{

@@ -83,22 +83,10 @@ func (h *Host) act(c *Command) http.HandlerFunc {
 			refuseJSON(w, http.StatusBadRequest, "the arguments are no JSON")
 			return
 		}
-		entry := Audited{From: r.RemoteAddr, Command: c.Name, Args: c.withoutSecrets(args)}
-		if err := h.note(entry); err != nil {
-			h.Log.Error("a command was refused: it cannot be noted", "err", err)
-			answerJSON(w, nil, err)
-			return
-		}
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(c.Patience + quick))
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.Patience)
 		defer cancel()
-		result, err := h.do(ctx, c, Call{Args: args})
-		if err != nil {
-			entry.Error = err.Error()
-			if err := h.note(entry); err != nil {
-				h.Log.Error("the audit log", "err", err)
-			}
-		}
+		result, err := h.doNoted(ctx, c, Call{Args: args}, r.RemoteAddr)
 		answerJSON(w, result, err)
 	}
 }

@@ -144,7 +144,17 @@ func (c *Control) obey(conn *net.UnixConn, line []byte) (any, error) {
 	conn.SetDeadline(time.Now().Add(command.Patience + quick))
 	ctx, cancel := context.WithTimeout(context.Background(), command.Patience)
 	defer cancel()
-	return c.host.do(ctx, command, Call{Args: r.Args, Conn: conn})
+	return c.host.doNoted(ctx, command, Call{Args: r.Args, Conn: conn}, controlPeer(conn))
+}
+
+// controlPeer names who is at the other end of a connection, as the kernel knows
+// him.
+func controlPeer(conn *net.UnixConn) string {
+	who, err := peerCredentials(conn)
+	if err != nil {
+		return "control socket"
+	}
+	return "control socket, " + who
 }
 
 // Answer writes the answer to a request.

@@ -12,8 +12,8 @@
 //     of functions that package server provides (host.go);
 //   - the control socket takes commands from the owner of the data directory, and
 //     Ask is its client (control.go); the console takes them over HTTP from whoever
-//     has the admin token (console.go), and notes what changes something in the
-//     audit log first (audit.go);
+//     has the admin token (console.go); what changes something is noted in the audit
+//     log first, with who wanted it (audit.go);
 //   - Restrictions are the bans and the brown-out of a profile, which hold after a
 //     restart too (restrictions.go, brownout.go, player.go);
 //   - Status and Reloaded are what a server says of itself (status.go);
@@ -27,7 +27,7 @@
 //
 // Invariants:
 //
-//   - What changes something through the console is in the audit log, on disk,
+//   - What changes something through either door is in the audit log, on disk,
 //     before it is done. No token of a player is ever in it.
 //   - A command that is refused because of its arguments has changed nothing.
 package host

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,8 +65,8 @@ func standIn(t *testing.T, told *int) *Host {
 func missing(text string) bool { return strings.Contains(text, runner.ErrNotFound.Error()) }
 
 // TestDoors: every command is reached through each of its doors and through no
-// other, the profiles are told what is for them, and what changes something through
-// the console leaves its line in the audit log.
+// other, the profiles are told what is for them, and what changes something leaves
+// its line in the audit log: who gave it through which door, and its arguments.
 func TestDoors(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)
@@ -115,6 +117,7 @@ func TestDoors(t *testing.T) {
 		} else if open {
 			want++
 		}
+		doors := want
 		if c.Tell == nil {
 			want = 0
 		}
@@ -125,15 +128,25 @@ func TestDoors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for len(lines) > 0 && lines[0].Error != "" {
-			lines = lines[1:] // the line before says what was to be done
+		var from []string
+		for _, line := range lines {
+			if line.Command != c.Name || line.Error != "" { // the line before says what was to be done
+				continue
+			}
+			from = append(from, line.From)
+			if len(line.Args) == 0 {
+				t.Errorf("%s: its arguments are not in the audit log", c.Name)
+			}
 		}
-		noted := len(lines) > 0 && lines[0].Command == c.Name
-		if noted != c.Changes {
-			t.Errorf("%s: in the audit log: %v, want %v", c.Name, noted, c.Changes)
+		if !c.Changes {
+			doors = 0
 		}
-		if noted && len(lines[0].Args) == 0 {
-			t.Errorf("%s: its arguments are not in the audit log", c.Name)
+		if len(from) != doors {
+			t.Errorf("%s: in the audit log from %q, want %d lines", c.Name, from, doors)
+		}
+		self := fmt.Sprintf("control socket, uid %d, gid %d, pid %d", os.Getuid(), os.Getgid(), os.Getpid())
+		if len(from) == 2 && (!strings.HasPrefix(from[0], "127.0.0.1:") || from[1] != self) {
+			t.Errorf("%s: in the audit log from %q, want the console and %q", c.Name, from, self)
 		}
 	}
 }

@@ -1,7 +1,10 @@
 package host
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"net"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +28,21 @@ func fileLimit() (uint64, error) {
 		return math.MaxUint64, nil
 	}
 	return l.Cur, nil
+}
+
+// peerCredentials says which user and process opened a connection.
+func peerCredentials(conn *net.UnixConn) (string, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	var who *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) { who, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(err, failed); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("uid %d, gid %d, pid %d", who.Uid, who.Gid, who.Pid), nil
 }
 
 // clockSynced asks the kernel whether a time service holds the clock.
