@@ -87,7 +87,8 @@ func (s *Store) limit(ctx context.Context, intents []intent.Intent, statements i
 }
 
 // transact hands out a connection and sees to it that no transaction is left
-// open on it.
+// open on it. If its server is no longer the primary, all connections end, those
+// that only read too: what they read would be old. New ones look for the primary.
 func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -95,6 +96,9 @@ func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) er
 	}
 	defer conn.Release()
 	err = work(conn)
+	if isReadOnly(err) {
+		s.pool.Reset()
+	}
 	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()

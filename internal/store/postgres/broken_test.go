@@ -5,8 +5,10 @@ import (
 	"errors"
 	"testing"
 
+	"wamble"
 	"wamble/internal/prooftest"
 	"wamble/internal/store"
+	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/storetest"
 )
@@ -85,6 +87,47 @@ func testAway(t *testing.T, cluster *pgtest.Cluster) {
 		t.Errorf("apply when it is back: %v", err)
 	}
 	storetest.Holds(t, s, []store.Batch{start, b})
+}
+
+// TestFailover: the first write that a connection refuses because its server is no
+// longer the primary ends all connections of the pool, so that the next call finds
+// the server that is.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		write func(*postgres.Store, store.Batch) error
+	}{
+		{"apply", func(s *postgres.Store, b store.Batch) error { return s.Apply(t.Context(), b) }},
+		{"probe", func(s *postgres.Store, b store.Batch) error { _, err := s.Probe(t.Context(), b); return err }},
+		{"lease", func(s *postgres.Store, _ store.Batch) error {
+			_, err := s.Lease(t.Context(), wamble.BoardIDs, 1)
+			return err
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t, pgtest.Migrated(t))
+			tr, start := storetest.NewTraffic(4, 1)
+			if err := s.Apply(t.Context(), start); err != nil {
+				t.Fatal(err)
+			}
+			b := tr.Batch(8)
+			if err := s.Demote(t.Context(), 3); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.write(s, b); !errors.Is(err, store.ErrTransient) {
+				t.Errorf("on a connection that is read-only: got %v, want a transient error", err)
+			}
+			for range 3 {
+				if got, err := s.Ask(t.Context(), "SHOW default_transaction_read_only"); err != nil || got != "off" {
+					t.Errorf("a read after that: default_transaction_read_only is %s, %v, want off", got, err)
+				}
+			}
+			if err := c.write(s, b); err != nil {
+				t.Errorf("a write after that: %v", err)
+			}
+		})
+	}
 }
 
 // testReadOnly makes the server refuse writes, as the old primary does after a

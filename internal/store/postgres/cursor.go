@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"wamble"
 	"wamble/internal/store"
@@ -59,11 +60,7 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 	b.Queue("COMMIT")
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	conn, err := s.pool.Acquire(limited)
-	if err == nil {
-		defer conn.Release()
-		err = conn.SendBatch(limited, b).Close()
-	}
+	err := s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
 	if err != nil {
 		return nil, classify(ctx, "lease "+seq.String(), err)
 	}

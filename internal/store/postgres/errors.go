@@ -30,3 +30,10 @@ func classify(ctx context.Context, what string, err error) error {
 		return errors.As(err, &db) && len(db.Code) == 5 && permanent[db.Code[:2]]
 	})
 }
+
+// isReadOnly reports whether a server refused to write because it is a standby, or
+// was made read-only: read_only_sql_transaction.
+func isReadOnly(err error) bool {
+	var db *pgconn.PgError
+	return errors.As(err, &db) && db.Code == "25006"
+}

@@ -44,3 +44,19 @@ func TestPoolSettings(t *testing.T) {
 		})
 	}
 }
+
+// Demote opens n connections of the pool and makes them read-only, as those to a
+// server are that is no longer the primary. New ones are not.
+func (s *Store) Demote(ctx context.Context, n int) error {
+	for range n {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		if _, err := conn.Exec(ctx, "SET default_transaction_read_only = on"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
