@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"wamble"
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/profile"
@@ -34,7 +35,11 @@ func TestHostCommands(t *testing.T) {
 		Running: func() []host.Running {
 			return []host.Running{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
-				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) { return },
+				Stored: func(context.Context, wamble.PublicKey) bool { return true },
+				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
+					after.Archived = 1
+					return before, after, nil
+				},
 			}}
 		},
 		Status: func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"slices"
@@ -66,7 +67,13 @@ type Command struct {
 	// Count is what the command did in one profile, and Said puts it into words.
 	Count func(e *Effect) uint64
 	Said  func(n uint64) string
+	// Needed says that a command which did nothing in any profile has failed, for
+	// the command line.
+	Needed bool
 }
+
+// ErrNoEffect is returned by Print for a command that met nothing it could change.
+var ErrNoEffect = errors.New("nothing was changed")
 
 // Help is how the command line explains a command.
 type Help struct {
@@ -165,10 +172,16 @@ func (c *Command) Ask(ctx context.Context, dir string, a *Arguments) (any, error
 	return result, Ask(ctx, dir, c.Name, a, result)
 }
 
-// Print says in words what came of the command.
+// Print says in words what came of the command. Errors: ErrNoEffect, and those of w.
 func (c *Command) Print(w io.Writer, result any) error {
 	if counts, ok := result.(Counts); ok {
-		return counts.print(w, c.Said)
+		if err := counts.print(w, c.Said); err != nil {
+			return err
+		}
+		if c.Needed && counts.none() {
+			return ErrNoEffect
+		}
+		return nil
 	}
 	return c.Line.Print(w, result)
 }

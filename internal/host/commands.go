@@ -221,7 +221,8 @@ unban'. It holds after a restart too.
 		Name: "unban", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, inProfile},
 		Help: Help{
 			Short: "Let players in again",
-			Long: `Unban lifts a ban. Name the player exactly as the ban did.
+			Long: `Unban lifts a ban. Name the player exactly as the ban did. The exit code is 1 if
+there is no such ban.
 
 ` + named,
 			Example: `  wamble unban 192.0.2.0/24`,
@@ -234,8 +235,9 @@ unban'. It holds after a restart too.
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Unban{Whom: a.player}
 		},
-		Count: func(e *Effect) uint64 { return uint64(e.Lifted) },
-		Said:  func(n uint64) string { return counted(n, "ban") + " lifted" },
+		Count:  func(e *Effect) uint64 { return uint64(e.Lifted) },
+		Said:   func(n uint64) string { return counted(n, "ban") + " lifted" },
+		Needed: true,
 	},
 	{
 		Name: "erase", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{publicKey, inProfile},
@@ -246,7 +248,8 @@ rating, and the tie of its sessions. The games stay, as games of nobody. It cann
 be undone; who logs in with the key again is somebody new.
 
 KEY is the public key of the player, 64 hex digits. Do it in every profile that
-has a database of its own; without --profile that is all of them.`,
+has a database of its own; without --profile that is all of them. The exit code is
+1 if none has such an identity.`,
 			Example: `  wamble erase 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,
 		},
 		Page: Page{"remove", "Erase the player",
@@ -256,8 +259,19 @@ has a database of its own; without --profile that is all of them.`,
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Erase{Key: a.player.Key}
 		},
-		Count: func(e *Effect) uint64 { return e.After.Erased - e.Before.Erased },
-		Said:  func(n uint64) string { return counted(n, "session") + " untied, the identity deleted" },
+		Count: func(e *Effect) uint64 {
+			if e.Stored || e.After.Erased > e.Before.Erased {
+				return 1
+			}
+			return 0
+		},
+		Said: func(n uint64) string {
+			if n == 0 {
+				return "no such identity"
+			}
+			return "the identity is deleted, its sessions are untied"
+		},
+		Needed: true,
 	},
 	{
 		Name: "archive", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{boardNumber, inProfile},
@@ -265,7 +279,7 @@ has a database of its own; without --profile that is all of them.`,
 			Short: "End the game of a board",
 			Long: `Archive ends a game as a draw that pays nobody and changes no rating, for
 instance because its position is not fit to be seen. Whoever holds the board is
-told, and gets another one.`,
+told, and gets another one. The exit code is 1 if no such game is running.`,
 			Example: `  wamble archive 17`,
 		},
 		Page: Page{"remove", "End the game", "The game of board {board} ends as a draw that pays nobody. Whoever holds it gets another one."},
@@ -281,6 +295,7 @@ told, and gets another one.`,
 			}
 			return "the game has ended"
 		},
+		Needed: true,
 	},
 	{
 		Name: "dead-letters", Doors: Socket | Console, Patience: quick, Args: []Arg{worker, number, limit},

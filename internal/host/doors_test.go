@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"wamble"
 	"wamble/internal/handoff"
 	"wamble/internal/loop"
 	"wamble/internal/profile"
@@ -42,6 +43,7 @@ func standIn(t *testing.T, told *int) *Host {
 		Running: func() []Running {
 			return []Running{{
 				Name: "blitz", Restrictions: restrictions, Present: func(context.Context) int { return 7 },
+				Stored: func(context.Context, wamble.PublicKey) bool { return true },
 				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
 					*told++
 					return before, after, nil

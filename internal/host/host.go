@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble"
 	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/runner"
@@ -47,6 +48,9 @@ type Running struct {
 	// counters of the host before and after, or loop.ErrNotUp.
 	Tell    func(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error)
 	Present func(ctx context.Context) int // players
+	// Stored reports whether the store has an identity of a key. A store that is away
+	// or slow may have it.
+	Stored func(ctx context.Context, key wamble.PublicKey) bool
 }
 
 // Host carries out the commands that a server is given.
@@ -73,10 +77,21 @@ func (c Counts) print(w io.Writer, said func(uint64) string) error {
 	return nil
 }
 
+// none reports whether a command met nothing in any profile.
+func (c Counts) none() bool {
+	for _, n := range c {
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Effect is what a command did in one profile.
 type Effect struct {
 	Before, After profile.HostStats
-	Lifted        int // bans
+	Lifted        int  // bans
+	Stored        bool // the identity of a key that the command named
 	Present       func() int
 }
 
@@ -139,6 +154,9 @@ func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, erro
 // obey keeps what is to hold, and tells the profile.
 func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, error) {
 	e := &Effect{Present: func() int { return p.Present(ctx) }}
+	if c.Needed && !a.player.Key.IsZero() {
+		e.Stored = p.Stored(ctx, a.player.Key)
+	}
 	var err error
 	if c.Keep != nil {
 		e.Lifted, err = p.Restrictions.Change(ctx, func(r *Restricted) error { return c.Keep(r, a, time.Now()) })

@@ -2,11 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net"
+	"time"
 
+	"wamble"
 	"wamble/internal/config"
 	"wamble/internal/host"
 	"wamble/internal/observe"
+	"wamble/internal/store"
 	"wamble/internal/transport"
 )
 
@@ -19,6 +23,9 @@ func (s *Server) newHost() *host.Host {
 	})
 }
 
+// storedTime is how long a command waits for a store that is asked about a player.
+const storedTime = 2 * time.Second
+
 // running returns the profiles that run, for commands.
 func (s *Server) running() []host.Running {
 	var list []host.Running
@@ -26,6 +33,12 @@ func (s *Server) running() []host.Running {
 		list = append(list, host.Running{
 			Name: k.name, Restrictions: k.restrictions, Tell: k.Tell,
 			Present: func(ctx context.Context) int { return k.Look(ctx).Gauges.LivePlayers },
+			Stored: func(ctx context.Context, key wamble.PublicKey) bool {
+				ctx, cancel := context.WithTimeout(ctx, storedTime)
+				defer cancel()
+				_, err := k.store.Player(ctx, key)
+				return !errors.Is(err, store.ErrNotFound)
+			},
 		})
 	}
 	return list

@@ -95,12 +95,15 @@ func TestErase(t *testing.T) {
 		t.Error("nobody was erased")
 	}
 	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.supervisors()[0].name] != 1 {
-		t.Fatalf("got %v; want one session", done)
+		t.Fatalf("got %v; want one identity", done)
 	}
 	until(t, "the identity is deleted", func() bool {
 		_, err := db.Player(ctx, key)
 		return errors.Is(err, store.ErrNotFound)
 	})
+	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.supervisors()[0].name] != 0 {
+		t.Errorf("erased once more: got %v; want nobody", done)
+	}
 	// His session goes on, and he may come back as somebody new.
 	if s, err := db.Session(ctx, p.c.Token()); err != nil || !s.Key.IsZero() {
 		t.Errorf("got %+v, %v; want an anonymous session", s, err)
