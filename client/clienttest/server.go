@@ -75,7 +75,7 @@ func Start(script ...*Step) (*Server, error) {
 		sessions: map[wamble.Token]wamble.BoardID{}, streams: map[wamble.Peer]bool{}, script: script,
 	}
 	s.newLink()
-	go func() { s.served <- port.Serve(nil) }()
+	go func() { s.served <- port.Serve(nil, nil) }()
 	go func() { s.served <- s.loop() }()
 	return s, nil
 }

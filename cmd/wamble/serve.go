@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/observe"
 	"wamble/internal/server"
 	"wamble/internal/systemd"
@@ -110,12 +111,19 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 func runServer(cmd *cobra.Command, s *server.Server, signals *controlSignals) error {
 	ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
 	defer cancel()
-	go signals.obey(ctx, s)
-	go keepManager(ctx, s, func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "wamble:", err) })
+	warn := func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "wamble:", err) }
+	go func() {
+		for ctx.Err() == nil {
+			guard.Run("a signal", func() { signals.obey(ctx, s) }, warn)
+		}
+	}()
+	go func() { guard.Run("the service manager", func() { keepManager(ctx, s, warn) }, warn) }()
 	if !s.Inherited() {
-		go greet(ctx, cmd.OutOrStdout(), s)
+		go func() { guard.Run("the greeting", func() { greet(ctx, cmd.OutOrStdout(), s) }, warn) }()
 	}
-	stopping := context.AfterFunc(ctx, func() { systemd.Notify(systemd.Stopping) })
+	stopping := context.AfterFunc(ctx, func() {
+		guard.Run("the service manager", func() { systemd.Notify(systemd.Stopping) }, warn)
+	})
 	defer stopping() // one that ends by itself was not stopped
 	return s.Run(ctx)
 }

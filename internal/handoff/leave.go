@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/guard"
 	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/internal/transport"
@@ -275,7 +276,9 @@ func (l *leaving) writeStates(ctx context.Context) error {
 		told := make(chan struct{})
 		go func() {
 			defer close(told)
-			rt.Port().CloseConns(goodbye, transport.CloseGoingAway) // whoever does not hear it finds out
+			// Whoever does not hear it finds out.
+			guard.Run("a goodbye", func() { rt.Port().CloseConns(goodbye, transport.CloseGoingAway) },
+				func(err error) { l.Log.Error("clients were not told of the handoff", "err", err) })
 		}()
 		state, err := l.frozen[rt.Name()].Snapshot(l.rooms[rt.Name()])
 		if err == nil {
@@ -308,7 +311,7 @@ func (l *leaving) everyProfile(do func(rt *loop.Runtime) error) error {
 	errs := make([]error, len(l.Profiles))
 	var all sync.WaitGroup
 	for i, rt := range l.Profiles {
-		all.Go(func() { errs[i] = do(rt) })
+		all.Go(func() { errs[i] = guard.Call("a handoff", func() error { return do(rt) }) })
 	}
 	all.Wait()
 	return errors.Join(errs...)

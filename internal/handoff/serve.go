@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"wamble/internal/loop"
+	"wamble/internal/guard"
 )
 
 // Image is what one image of the process does.
@@ -50,7 +50,7 @@ func Serve(image Image) error {
 func (i *Image) open(inherited *Inheritance) (run func() error, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = loop.NewPanic("the start", v)
+			err = guard.New("the start", v)
 		}
 		if err != nil && inherited != nil {
 			inherited.collectGarbage()

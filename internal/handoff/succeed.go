@@ -12,6 +12,7 @@ import (
 
 	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/loop"
 )
 
@@ -64,11 +65,7 @@ func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
 // back.
 func (st *state) load(path string, cfg *config.Profile) {
 	defer close(st.done)
-	defer func() {
-		if v := recover(); v != nil {
-			st.err = loop.NewPanic("the adoption of a state", v)
-		}
-	}()
+	defer guard.Into(&st.err, "the adoption of a state")
 	text, forget, err := Read(path, cfg.Name)
 	if err != nil {
 		st.err = err

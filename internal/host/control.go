@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"wamble/internal/guard"
 )
 
 // The control socket is a unix socket in the data directory, which only its
@@ -94,7 +96,7 @@ func (c *Control) Serve() {
 		go func() {
 			defer func() { <-c.places }()
 			defer conn.Close()
-			c.converse(conn)
+			guard.Run("the control socket", func() { c.converse(conn) }, c.host.caught)
 		}()
 	}
 }
@@ -128,7 +130,13 @@ func (c *Control) converse(conn *net.UnixConn) {
 	if err != nil {
 		return
 	}
-	result, err := c.obey(conn, line)
+	var result any
+	err = guard.Call("a command", func() (err error) { result, err = c.obey(conn, line); return err })
+	var crash *guard.Panic
+	if errors.As(err, &crash) {
+		c.host.caught(err)
+		err = errors.New("internal error: the log of the server says more")
+	}
 	Answer(conn, result, err)
 }
 

@@ -181,3 +181,32 @@ func TestNotServing(t *testing.T) {
 		t.Errorf("a profile that starts is told %d things", len(in))
 	}
 }
+
+// TestCommandPanics: a command that panics is answered with an error and reported,
+// and the control socket goes on.
+func TestCommandPanics(t *testing.T) {
+	told := 0
+	h := standIn(t, &told)
+	var caught atomic.Int32
+	h.Panicked = func(error) { caught.Add(1) }
+	h.Status = func(context.Context) Status { panic("a test panics in a command") }
+	control, err := h.OpenControl(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close()
+	go control.Serve()
+	for range ControlConns + 1 {
+		var result json.RawMessage
+		if err := Ask(t.Context(), h.Dir, "status", nil, &result); err == nil || !strings.Contains(err.Error(), "internal error") {
+			t.Fatalf("got %v, want an internal error", err)
+		}
+	}
+	if n := caught.Load(); n != ControlConns+1 {
+		t.Errorf("%d panics were reported, want %d", n, ControlConns+1)
+	}
+	var result json.RawMessage
+	if err := Ask(t.Context(), h.Dir, "reload", nil, &result); err != nil {
+		t.Errorf("another command afterwards: %v", err)
+	}
+}

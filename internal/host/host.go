@@ -34,7 +34,9 @@ type Server struct {
 	Status  func(ctx context.Context) Status
 	Vitals  func(ctx context.Context) any // the counters of this moment
 	Lines   func() []string               // the last ones of the log
-	Reload  func(ctx context.Context) (Reloaded, error)
+	// Panicked is told of a panic in a command; nil: nobody is.
+	Panicked func(error)
+	Reload   func(ctx context.Context) (Reloaded, error)
 	// HandOff becomes another image of the process, and returns only if that fails.
 	// That image answers on conn; nil: the console waits.
 	HandOff func(ctx context.Context, binary string, conn *net.UnixConn) error
@@ -62,6 +64,13 @@ type Host struct {
 
 // New returns the host of a server.
 func New(s Server) *Host { return &Host{Server: s, commands: Commands} }
+
+// caught reports a panic.
+func (h *Host) caught(err error) {
+	if h.Panicked != nil {
+		h.Panicked(err)
+	}
+}
 
 // Counts is what came of a command that the profiles were told: how many players,
 // games or bans it met, by profile.

@@ -28,6 +28,7 @@ type Figures struct {
 	Runner    runner.Stats
 	Queue     runner.InboxStats
 	Store     StoreState
+	Panics    uint64 // caught so far
 }
 
 // StoreState is how the store does.
@@ -50,6 +51,7 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 	}
 	s.Up, s.Why = rt.Stage()
 	s.Store = rt.StoreState()
+	s.Panics = rt.panics.Load()
 	s.Queue = rt.Queue(&s.Runner)
 	if l := rt.loop.Load(); l != nil {
 		seen := make(chan Figures, 1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/guard"
 	"wamble/internal/profile"
 	"wamble/internal/store"
 	"wamble/internal/tape"
@@ -159,6 +160,7 @@ func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32
 	var readers sync.WaitGroup
 	for r := range restoreReaders {
 		readers.Go(func() {
+			defer guard.Into(&errs[r], "the restoring of a holder")
 			for i := r; i < len(boards) && errs[r] == nil; i += restoreReaders {
 				if boards[i].Holder == nil {
 					continue

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"wamble/internal/guard"
 	"wamble/internal/profile"
 	"wamble/internal/transport"
 )
@@ -46,7 +47,7 @@ func (l *loop) run() {
 	go l.writer.run()
 	defer func() {
 		if v := recover(); v != nil {
-			l.err = NewPanic("the loop", v)
+			l.err = guard.New("the loop", v)
 		}
 		l.flush()
 		close(l.writer.full)

@@ -1,35 +1,11 @@
 package loop
 
-import (
-	"fmt"
-	"runtime/debug"
-)
-
-// Panic is a panic of one of a profile's goroutines, with its stack.
-type Panic struct {
-	Where string
-	Value any
-	Stack []byte
-}
-
-// NewPanic is called by a deferred function with what it has recovered.
-func NewPanic(where string, value any) *Panic {
-	return &Panic{Where: where, Value: value, Stack: debug.Stack()}
-}
-
-func (p *Panic) Error() string { return fmt.Sprintf("panic in %s: %v", p.Where, p.Value) }
+import "wamble/internal/guard"
 
 // guard runs f on a goroutine of its own beside the loop, which ends with the
 // runtime. Its panic ends the runtime, not the process.
 func (rt *Runtime) guard(where string, f func()) {
-	rt.done.Go(func() {
-		defer func() {
-			if v := recover(); v != nil {
-				rt.crash(NewPanic(where, v))
-			}
-		}()
-		f()
-	})
+	rt.done.Go(func() { guard.Run(where, f, rt.crash) })
 }
 
 // crash tells Run that the runtime cannot go on.
@@ -39,3 +15,6 @@ func (rt *Runtime) crash(err error) {
 	default: // the first is enough
 	}
 }
+
+// CountPanic counts a panic that was caught.
+func (rt *Runtime) CountPanic() { rt.panics.Add(1) }

@@ -12,6 +12,7 @@ import (
 	"wamble"
 
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/store"
@@ -75,6 +76,7 @@ type Runtime struct {
 	ctx     context.Context // ends the goroutines beside the loop
 	done    sync.WaitGroup  // of them
 	crashed chan error      // holds the first panic of one of them
+	panics  atomic.Uint64   // caught so far
 	adopted *Adopted        // of the image before this one; nil: it starts from store and journal
 	moving  sync.Mutex      // held while the loop is made, and while it moves
 }
@@ -318,7 +320,8 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	web.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, webTime)
 		defer cancel()
-		if err := rt.port.Load().Shutdown(ctx, transport.CloseGoingAway); err != nil {
+		err := guard.Call("the end of HTTP", func() error { return rt.port.Load().Shutdown(ctx, transport.CloseGoingAway) })
+		if err != nil {
 			rt.o.Log.Warn("HTTP did not end in time", "err", err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/store/sqlite"
@@ -100,7 +101,7 @@ func TestPanicBesideLoop(t *testing.T) {
 	rt := run(t)
 	rt.guard("a test", func() { panic("a test panics beside the loop") })
 	<-rt.ended
-	var p *Panic
+	var p *guard.Panic
 	if !errors.As(rt.err, &p) || p.Error() != "panic in a test: a test panics beside the loop" || !strings.Contains(string(p.Stack), "runtime_test.go") {
 		t.Errorf("the runtime ended with %v", rt.err)
 	}

@@ -3,6 +3,7 @@ package loop
 import (
 	"time"
 
+	"wamble/internal/guard"
 	"wamble/internal/link"
 	"wamble/internal/transport"
 )
@@ -55,11 +56,7 @@ func (w *writer) run() {
 }
 
 func (p *parcel) send() {
-	defer func() {
-		if v := recover(); v != nil {
-			p.err = NewPanic("the writer", v)
-		}
-	}()
+	defer guard.Into(&p.err, "the writer")
 	p.err = p.port.Send(&p.packets)
 	p.at = time.Now()
 }

@@ -30,6 +30,8 @@ type AdminOptions struct {
 	Token    string
 	Ready    func() (up bool, why string)
 	Profiles func() []*loop.Runtime // those that run
+	// Panicked is told of a panic, which is answered 500; nil: nobody is.
+	Panicked func(error)
 	// Console serves the console to whoever knows the token.
 	Console func(knows func(token string) bool) http.Handler
 }
@@ -61,7 +63,7 @@ func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
 	mux.Handle("/console/", o.Console(a.knows))
 	mux.Handle("GET /metrics", a.secured(promhttp.HandlerFor(registry(o.Profiles), promhttp.HandlerOpts{})))
 	a.web = &http.Server{
-		Handler: http.MaxBytesHandler(local(mux), adminBody), ReadHeaderTimeout: 30 * time.Second, ReadTimeout: time.Minute,
+		Handler: transport.Guarded(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 30 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // mistakes of far ends
 	}

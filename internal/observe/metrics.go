@@ -56,6 +56,7 @@ var metrics = []metric{
 	count("boards_released_total", "Boards that were taken from their holder.", func(s *loop.Figures) uint64 { return s.Stats.Released }),
 	count("loads_total", "Questions to the database.", func(s *loop.Figures) uint64 { return s.Stats.Loads }),
 	count("refused_total", "Requests answered with an ERROR.", func(s *loop.Figures) uint64 { return s.Stats.Refused }),
+	count("panics_total", "Panics that were caught: see the dumps in the data directory.", func(s *loop.Figures) uint64 { return s.Panics }),
 	count("boards_damaged_total", "Stored boards that could not be restored as they were.", func(s *loop.Figures) uint64 { return s.Stats.Damaged }),
 	level("sessions", "Sessions in memory.", func(s *loop.Figures) float64 { return float64(s.Gauges.Players) }),
 	level("sessions_present", "Sessions whose player is there.", func(s *loop.Figures) float64 { return float64(s.Gauges.LivePlayers) }),

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"wamble"
+
+	"wamble/internal/guard"
 )
 
 // ErrStarting is returned by what a profile is asked for before it runs.
@@ -49,6 +51,8 @@ type Options struct {
 	// Counts is what happens now. It may fail with ErrStarting.
 	Counts func(ctx context.Context) (Counts, error)
 	Feed   Feed
+	// Panicked is told of a panic, which is answered 500; nil: nobody is.
+	Panicked func(error)
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -97,6 +101,10 @@ type reader struct {
 func (a *API) mount(row *route) {
 	a.mux.HandleFunc(row.path, func(w http.ResponseWriter, r *http.Request) {
 		got, err := a.answer(row, r)
+		var crash *guard.Panic
+		if errors.As(err, &crash) && a.o.Panicked != nil {
+			a.o.Panicked(err)
+		}
 		if err != nil {
 			problemOf(err).write(w)
 			return

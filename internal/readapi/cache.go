@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"wamble/internal/guard"
 )
 
 // cache is a singleflight cache: it keeps answers while they are good, and when
@@ -63,7 +65,8 @@ func (s *cache) fetch(key string, b *entry, ask func(ctx context.Context) (*answ
 	defer cancel()
 	select {
 	case s.asks <- struct{}{}:
-		b.answer, b.err = ask(ctx)
+		// A panic is that of the readers who wait: see API.mount.
+		b.err = guard.Call("a question to the database", func() (err error) { b.answer, err = ask(ctx); return err })
 		<-s.asks
 	case <-ctx.Done():
 		b.err = errBusy

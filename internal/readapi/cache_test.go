@@ -1,12 +1,17 @@
 package readapi
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"wamble/internal/guard"
 )
 
 // TestCache: an answer is kept while it is good.
@@ -122,5 +127,23 @@ func TestLimiter(t *testing.T) {
 		if len(r.limiter.hosts) > maxHosts {
 			t.Fatalf("%d hosts are remembered", len(r.limiter.hosts))
 		}
+	}
+}
+
+// TestQuestionPanics: a panic in a question to the store is answered 500 and
+// reported, everybody who waits for the answer gets it, and the next question is
+// asked again.
+func TestQuestionPanics(t *testing.T) {
+	c := newCache(time.Now, 1)
+	for range 3 {
+		_, err := c.get("key", func(context.Context) (*answer, error) { panic("a test panics in a question") })
+		var crash *guard.Panic
+		if !errors.As(err, &crash) || problemOf(err).status != http.StatusInternalServerError {
+			t.Fatalf("got %v", err)
+		}
+	}
+	got, err := c.get("key", func(context.Context) (*answer, error) { return &answer{body: []byte("x")}, nil })
+	if err != nil || string(got.body) != "x" {
+		t.Errorf("afterwards: %v, %v", got, err)
 	}
 }

@@ -40,7 +40,7 @@ func (s *Server) bindAdmin(c *config.Config) (*observe.Admin, error) {
 
 func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	token, err := observe.Token(s.tokenFile(c))
-	return observe.AdminOptions{Address: c.Server.AdminListen, Token: token, Ready: s.readiness, Profiles: s.runtimes, Console: s.host.Console}, err
+	return observe.AdminOptions{Address: c.Server.AdminListen, Token: token, Ready: s.readiness, Profiles: s.runtimes, Console: s.host.Console, Panicked: s.caught}, err
 }
 
 // tokenFile returns where the admin token is, and whether the server chose that.
@@ -77,7 +77,7 @@ func (s *Server) serveAdmin(a *observe.Admin) {
 	if a == nil {
 		return
 	}
-	s.helpers.Go(func() {
+	s.help("the admin listener", func() {
 		if err := a.Serve(); err != nil {
 			s.log.Error("the admin listener has ended", "err", err)
 		}
@@ -108,7 +108,7 @@ func (s *Server) setAdmin(a *observe.Admin) {
 	if old == nil {
 		return
 	}
-	s.helpers.Go(func() {
+	s.help("an old admin listener", func() {
 		ctx, cancel := context.WithTimeout(context.Background(), retireTime)
 		defer cancel()
 		old.Retire(ctx)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/journal"
 )
 
@@ -27,9 +28,9 @@ func (s *Server) depart(k *supervisor) {
 	s.house.mu.Unlock()
 	go func() {
 		defer close(d.done)
-		d.Depart(ctx)
-		d.DropDrain()
-		if err := s.stores.give(d.store, d.name); err != nil {
+		guard.Run("a departure", func() { d.Depart(ctx) }, d.caught)
+		guard.Run("a departure", d.DropDrain, d.caught)
+		if err := guard.Call("a departure", func() error { return s.stores.give(d.store, d.name) }); err != nil {
 			d.log.Warn("the store of a removed profile was not closed well", "err", err)
 		}
 		s.house.mu.Lock()

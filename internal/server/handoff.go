@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 
+	"wamble/internal/guard"
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/loop"
@@ -107,12 +108,14 @@ func (s *Server) listeners() map[string]syscall.Conn {
 func (s *Server) pauseWeb(ctx context.Context, asked int) {
 	var all sync.WaitGroup
 	if admin := s.adminListener(); admin != nil {
-		all.Go(func() { admin.Pause(ctx, asked) })
+		all.Go(func() { guard.Run("a pause", func() { admin.Pause(ctx, asked) }, s.caught) })
 	}
 	for _, k := range s.supervisors() {
 		all.Go(func() {
-			k.games.stop(true)
-			k.Port().Pause(ctx)
+			guard.Run("a pause", func() {
+				k.games.stop(true)
+				k.Port().Pause(ctx)
+			}, k.caught)
 		})
 	}
 	all.Wait()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/observe"
@@ -130,7 +131,7 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
 	k := &supervisor{
-		name: cfg.Name, log: s.log.With("profile", cfg.Name), store: store, dir: s.dir,
+		name: cfg.Name, log: s.log.With("profile", cfg.Name), store: store, dumps: &s.dumps,
 		draining: &s.house.draining, restrictions: restrictions, neverUp: s.checkAllFailed,
 	}
 	k.Runtime = loop.New(loop.Options{
@@ -163,8 +164,8 @@ func (s *Server) closeProfiles() error {
 
 // serveWeb answers HTTP and WebSocket on a port until that is shut down.
 func (s *Server) serveWeb(k *supervisor, port *transport.Port) {
-	s.helpers.Go(func() {
-		if err := port.Serve(s.site(k)); err != nil {
+	s.help("HTTP", func() {
+		if err := port.Serve(s.site(k), k.caught); err != nil {
 			k.log.Error("HTTP has ended", "err", err)
 		}
 	})
@@ -182,8 +183,10 @@ func (s *Server) stop() {
 	var stopping sync.WaitGroup
 	for _, k := range s.supervisors() {
 		stopping.Go(func() {
-			k.stop()
-			k.Shut(ctx, patience > 0)
+			guard.Run("the end of a profile", func() {
+				k.stop()
+				k.Shut(ctx, patience > 0)
+			}, k.caught)
 		})
 	}
 	stopping.Wait()

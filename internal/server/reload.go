@@ -11,6 +11,7 @@ import (
 	"wamble"
 
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/host"
 	"wamble/internal/observe"
 	"wamble/internal/transport"
@@ -137,11 +138,14 @@ func (s *Server) endLeaving(ctx context.Context, list []*supervisor) {
 	var ending sync.WaitGroup
 	for _, k := range list {
 		ending.Go(func() {
-			k.stop()
-			if db := k.StoreState(); db.Away || db.Refuses {
-				return
-			}
-			if err := k.emptyWithin(ctx, leaveTime); err != nil {
+			err := guard.Call("the end of a profile", func() error {
+				k.stop()
+				if db := k.StoreState(); db.Away || db.Refuses {
+					return nil
+				}
+				return k.emptyWithin(ctx, leaveTime)
+			})
+			if err != nil {
 				k.log.Info("the profile leaves with something in the journal", "err", err)
 			}
 		})
@@ -216,7 +220,7 @@ func (s *Server) retire(ports []*transport.Port) {
 	for _, p := range ports {
 		p.UDP().Close() // a socket that was taken over has another descriptor
 	}
-	s.helpers.Go(func() {
+	s.help("an old port", func() {
 		ctx, cancel := context.WithTimeout(context.Background(), retireTime)
 		defer cancel()
 		for _, p := range ports {

@@ -63,6 +63,7 @@ type Server struct {
 	control   *host.Control
 	healing   sync.Mutex
 	helpers   sync.WaitGroup // goroutines that serve HTTP and the control socket
+	dumps     dumps
 	closers   []func() error // in the order of opening
 }
 
@@ -70,7 +71,7 @@ type Server struct {
 // The journal's lock keeps a second server out. Nobody is served before Run. What
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}}
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}, dumps: dumps{dir: o.Dir}}
 	s.serving, s.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -148,10 +149,12 @@ func (s *Server) Run(ctx context.Context) error {
 		s.serveWeb(k, k.Port())
 		k.start()
 	}
-	s.helpers.Go(func() { s.successor.Finish(ctx, s.runtimes(), s.o.Succession.Version, s.opened, s.log, answerHandoff) })
+	s.help("the end of a handoff", func() {
+		s.successor.Finish(ctx, s.runtimes(), s.o.Succession.Version, s.opened, s.log, answerHandoff)
+	})
 	s.departLeft(ctx)
 	s.serveAdmin(s.adminListener())
-	s.helpers.Go(s.control.Serve)
+	s.help("the control socket", s.control.Serve)
 	stopJanitor, err := s.startJanitor(ctx)
 	if err != nil {
 		s.log.Warn("old sessions are not deleted by themselves", "err", err)

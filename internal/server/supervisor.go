@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"wamble/internal/guard"
 	"wamble/internal/host"
 	"wamble/internal/loop"
 )
@@ -24,7 +22,7 @@ type supervisor struct {
 	name  string
 	log   *slog.Logger
 	store *Shared
-	dir   string // for dumps
+	dumps *dumps
 
 	draining     *atomic.Bool // of the server
 	restrictions *host.Restrictions
@@ -54,7 +52,13 @@ func (k *supervisor) start() {
 	k.cancel, k.done = cancel, done
 	go func() {
 		defer close(done)
-		k.keep(ctx)
+		for ctx.Err() == nil {
+			guard.Run("the supervisor", func() { k.keep(ctx) }, k.caught)
+			select {
+			case <-ctx.Done():
+			case <-time.After(firstRestart): // after a panic
+			}
+		}
 	}()
 }
 
@@ -89,21 +93,21 @@ func (k *supervisor) keep(ctx context.Context) {
 
 // attempt runs the profile once. A panic on this goroutine is an error as well.
 func (k *supervisor) attempt(ctx context.Context) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = loop.NewPanic("the start", v)
-		}
-	}()
+	defer guard.Into(&err, "the start")
 	return k.Run(ctx)
 }
 
 func (k *supervisor) report(err error, pause time.Duration) {
+	var p *guard.Panic
+	if errors.As(err, &p) {
+		k.CountPanic()
+	}
 	k.mu.Lock()
 	k.fails++
 	k.lastErr = err
 	k.mu.Unlock()
 	k.Failed(fmt.Sprintf("failed, to be started again: %v", err))
-	k.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", k.dump(err))
+	k.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", k.dumps.write(k.log, "crash", k.name, err))
 	select {
 	case <-k.Up():
 	default:
@@ -116,30 +120,4 @@ func (k *supervisor) failures() (n int, last error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.fails, k.lastErr
-}
-
-// mostDumps is how many dumps of one profile are kept.
-const mostDumps = 8
-
-// dump writes down what is known of a panic, and returns the file's name; "" if
-// there is nothing to write. Packets and tokens are not in it.
-func (k *supervisor) dump(err error) string {
-	var p *loop.Panic
-	if !errors.As(err, &p) {
-		return ""
-	}
-	now := time.Now().UTC()
-	name := filepath.Join(k.dir, fmt.Sprintf("crash-%s-%s.txt", k.name, now.Format("20060102T150405.000")))
-	text := fmt.Sprintf("profile %s\ntime %s\n%v\n\n%s", k.name, now.Format(time.RFC3339Nano), err, p.Stack)
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		k.log.Warn("the dump could not be written", "err", err)
-		return ""
-	}
-	old, _ := filepath.Glob(filepath.Join(k.dir, "crash-"+k.name+"-*.txt"))
-	slices.Sort(old)
-	for len(old) > mostDumps {
-		os.Remove(old[0])
-		old = old[1:]
-	}
-	return name
 }

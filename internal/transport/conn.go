@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/guard"
 	"wamble/wire"
 )
 
@@ -55,6 +56,7 @@ type Conn struct {
 	heard    atomic.Int64 // time of the last frame, unix nanoseconds
 	closing  atomic.Bool  // Close was called: silence is no longer waited for
 	written  chan struct{}
+	crash    error // a panic of the writer; good when written is closed
 	closeTCP sync.Once
 }
 
@@ -191,9 +193,16 @@ func (c *Conn) drain(clean bool) {
 	io.CopyN(io.Discard, c.nc, 64<<10)
 }
 
-// writeLoop is the only writer. It ends after the close frame or an error.
+// writeLoop is the only writer. It ends after the close frame or an error. Its
+// panic ends the connection.
 func (c *Conn) writeLoop() {
-	defer close(c.written)
+	defer func() {
+		if v := recover(); v != nil {
+			c.crash = guard.New("the writer of a connection", v)
+			c.Abort()
+		}
+		close(c.written)
+	}()
 	pings := time.NewTicker(c.timing.Ping)
 	defer pings.Stop()
 	var l outboxBatch

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"wamble"
+
+	"wamble/internal/guard"
 )
 
 // GatewayOptions are what the WebSocket side of a port can be told.
@@ -39,7 +41,8 @@ func (o GatewayOptions) withDefaults() GatewayOptions {
 // gateway serves WebSocket connections: an http.Handler that turns requests
 // into connections whose packets go to the inbox.
 type gateway struct {
-	inbox *inbox
+	inbox    *inbox
+	panicked func(error) // nil: nobody is told
 
 	mu      sync.RWMutex // guards what follows
 	options GatewayOptions
@@ -141,16 +144,32 @@ func (g *gateway) serve(nc net.Conn, r *bufio.Reader, t Timing) {
 	c := newConn(nc, r, peer, t, false)
 	from := &source{peer: peer}
 	g.add(c)
+	g.caught(guard.Call("the reader of a connection", func() error { return g.read(c, from) }))
+	c.Abort() // it has ended, unless its reader panicked
+	<-c.written
+	g.caught(c.crash)
+	g.remove(c)
+	g.inbox.end(from)
+}
+
+// read delivers the packets of a connection until its end. It has no other error
+// than a panic.
+func (g *gateway) read(c *Conn, from *source) error {
 	for {
 		packet, err := c.Next()
 		if err != nil {
 			c.Finish(err)
-			break
+			return nil
 		}
 		g.inbox.put(from, packet)
 	}
-	g.remove(c)
-	g.inbox.end(from)
+}
+
+// caught reports a panic of a connection.
+func (g *gateway) caught(err error) {
+	if err != nil && g.panicked != nil {
+		g.panicked(err)
+	}
 }
 
 func (g *gateway) add(c *Conn) {
@@ -218,7 +237,7 @@ func (g *gateway) shutdown(ctx context.Context, code uint16) {
 			c.Close(code, "")
 		}
 	})
-	stop := context.AfterFunc(ctx, func() { g.each((*Conn).Abort) })
+	stop := context.AfterFunc(ctx, func() { guard.Run("the end of a port", func() { g.each((*Conn).Abort) }, g.panicked) })
 	defer stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -87,7 +87,7 @@ func TestPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer heir.Close()
-	go heir.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "the second") }))
+	go heir.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "the second") }), nil)
 	want(next, "the second")
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/guard"
+
 	"wamble"
 )
 
@@ -245,8 +247,10 @@ func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
 
 // Serve answers HTTP and WebSocket until the port is closed, then returns nil.
 // Requests that are not for the WebSocket's path go to site, which may be nil.
-func (p *Port) Serve(site http.Handler) error {
-	p.web.Handler = p.http.route(p.gateway, site)
+// Panicked is told of a panic, which ends its connection alone; it may be nil.
+func (p *Port) Serve(site http.Handler, panicked func(error)) error {
+	p.gateway.panicked = panicked
+	p.web.Handler = Guarded(p.http.route(p.gateway, site), panicked)
 	err := p.web.Serve(secureListener{p.pauser.Listen(p.http.Max, p.http.MaxHost), &p.secrets})
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
@@ -261,9 +265,10 @@ func (p *Port) Serve(site http.Handler) error {
 // listener is closed; a duplicate of its descriptor goes on listening.
 func (p *Port) Shutdown(ctx context.Context, code uint16) error {
 	done := make(chan struct{})
+	var failed error
 	go func() {
 		defer close(done)
-		p.gateway.shutdown(ctx, code)
+		failed = guard.Call("the end of a port", func() error { p.gateway.shutdown(ctx, code); return nil })
 	}()
 	err := p.web.Shutdown(ctx)
 	if err != nil {
@@ -271,7 +276,7 @@ func (p *Port) Shutdown(ctx context.Context, code uint16) error {
 	}
 	p.inbox.stop()
 	<-done
-	return err
+	return errors.Join(err, failed)
 }
 
 // Close ends everything at once. A Receive that waits returns net.ErrClosed.

@@ -145,7 +145,7 @@ func TestPortAdopt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go p.Serve(nil)
+	go p.Serve(nil, nil)
 	defer p.Close()
 	if p.Addr() != address || p.TCPAddr() != address {
 		t.Errorf("adopted %s and %s, want %s", p.Addr(), p.TCPAddr(), address)

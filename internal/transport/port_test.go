@@ -35,7 +35,7 @@ func openPort(t testing.TB, o Options, site http.Handler) *Port {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- p.Serve(site) }()
+	go func() { served <- p.Serve(site, nil) }()
 	t.Cleanup(func() {
 		p.Close()
 		if err := <-served; err != nil {

@@ -53,7 +53,7 @@ func TestRenew(t *testing.T) {
 	defer last.Close()
 	a.Close()
 	b.Close()
-	go last.Serve(nil)
+	go last.Serve(nil, nil)
 	ws := dialPort(t, last)
 	ws.Send(packet(t, 1, 1))
 	receive(t, last, 1, 0)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"wamble/internal/guard"
 )
 
 // Migration is one step from an older schema to a newer one. It is applied in
@@ -95,7 +97,7 @@ func (p Progress) Run(ctx context.Context, s Step, work func(context.Context) er
 	p(s)
 	start := time.Now()
 	done := make(chan error, 1)
-	go func() { done <- work(ctx) }()
+	go func() { done <- guard.Call("a migration", func() error { return work(ctx) }) }()
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
 	for {

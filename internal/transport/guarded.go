@@ -1,0 +1,49 @@
+package transport
+
+import (
+	"fmt"
+	"net/http"
+
+	"wamble/internal/guard"
+)
+
+// Guarded answers 500 where next panics, and tells report, which may be nil. An
+// answer that has begun is cut off, so that nobody takes it for whole.
+func Guarded(next http.Handler, report func(error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := &begunWriter{ResponseWriter: w}
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if v != http.ErrAbortHandler && report != nil {
+				report(guard.New(fmt.Sprintf("the answer to %s %.200q", r.Method, r.URL.Path), v))
+			}
+			if begun.yes || v == http.ErrAbortHandler {
+				panic(http.ErrAbortHandler) // net/http cuts the connection
+			}
+			http.Error(w, "internal error", http.StatusInternalServerError)
+		}()
+		next.ServeHTTP(begun, r)
+	})
+}
+
+// begunWriter knows whether an answer has begun.
+type begunWriter struct {
+	http.ResponseWriter
+	yes bool
+}
+
+func (w *begunWriter) WriteHeader(code int) {
+	w.yes = true
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *begunWriter) Write(p []byte) (int, error) {
+	w.yes = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController find the rest, a hijack among it.
+func (w *begunWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
