@@ -66,7 +66,7 @@ var rooms = []room{
 	{name: "internal/profile", may: []string{"internal/link", "internal/journal", "internal/access", "internal/reward", "internal/spectate", "internal/predict", "internal/board", "internal/session", "internal/intent", "internal/lru", "internal/pack", "internal/config", "wire", ".", "chess"},
 		tests: []string{"internal/tape"}, pure: true},
 	{name: "internal/tape", may: []string{"internal/profile", "internal/pack"}, tests: []string{"internal/config", "wire", "."}},
-	{name: "internal/loop", may: []string{"internal/guard", "internal/tape", "internal/profile", "internal/transport", "internal/link", "internal/journal", "runner", "internal/store/schema", "internal/store", "internal/config", "."},
+	{name: "internal/loop", may: []string{"internal/guard", "internal/tape", "internal/profile", "internal/transport", "internal/link", "internal/journal", "runner", "internal/store/schema", "internal/store", "internal/config", "wire", "."},
 		tests: []string{"internal/store/sqlite"}},
 	{name: "internal/handoff", may: []string{"internal/guard", "internal/loop", "internal/profile", "internal/transport", "runner", "internal/config", "."},
 		tests: []string{"internal/journal", "internal/store/sqlite", "wire"}},

@@ -29,6 +29,7 @@ type Figures struct {
 	Queue     runner.InboxStats
 	Store     StoreState
 	Panics    uint64 // caught so far
+	Refused   uint64 // packets in quarantine
 }
 
 // StoreState is how the store does.
@@ -51,7 +52,7 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 	}
 	s.Up, s.Why = rt.Stage()
 	s.Store = rt.StoreState()
-	s.Panics = rt.panics.Load()
+	s.Panics, s.Refused = rt.panics.Load(), rt.quarantine.refused.Load()
 	s.Queue = rt.Queue(&s.Runner)
 	if l := rt.loop.Load(); l != nil {
 		seen := make(chan Figures, 1)

@@ -21,9 +21,10 @@ type loop struct {
 	asks    chan func() // to be run between two steps
 	inputs  []profile.Input
 	packets []profile.Packet // that inputs points to
-	until   time.Time        // when the next step is due; zero: never
-	last    uint64           // the newest gate
-	done    uint64           // the newest gate that is durable
+	recent  recent
+	until   time.Time // when the next step is due; zero: never
+	last    uint64    // the newest gate
+	done    uint64    // the newest gate that is durable
 	stop    bool
 	freeze  *Frozen // that it is to become; nil: none
 	held    bool    // the port is not read, but all else goes on
@@ -47,11 +48,13 @@ func (l *loop) run() {
 	go l.writer.run()
 	defer func() {
 		if v := recover(); v != nil {
-			l.err = guard.New("the loop", v)
+			p := guard.New("the loop", v)
+			guard.Run("the inquest", func() { l.inquest(p) }, nil)
+			l.err = p
 		}
-		l.flush()
+		guard.Run("the last packets", func() { l.flush() }, nil) // what matters is why the loop ended
 		close(l.writer.full)
-		l.life.record.Close()
+		guard.Run("the recording", func() { l.life.record.Close() }, nil)
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
 		l.err = l.round()
@@ -115,11 +118,16 @@ func (l *loop) step(in transport.Arrivals) {
 	now := time.Now()
 	life := l.life
 	inputs := l.inputs[:0]
-	l.packets = slices.Grow(l.packets[:0], len(in.Packets))[:len(in.Packets)]
-	for i := range in.Packets {
-		l.packets[i] = profile.Packet{Peer: in.Packets[i].Peer, Data: in.Packets[i].Data}
-		inputs = append(inputs, &l.packets[i])
+	l.packets = slices.Grow(l.packets[:0], len(in.Packets))
+	for _, p := range in.Packets {
+		if l.rt.quarantine.refuses(p.Data) {
+			l.rt.o.Log.Warn("a packet was refused: it has made the profile panic", "peer", p.Peer)
+			continue
+		}
+		l.packets = append(l.packets, profile.Packet{Peer: p.Peer, Data: p.Data})
+		inputs = append(inputs, &l.packets[len(l.packets)-1])
 	}
+	l.recent.keep(l.packets)
 	for _, peer := range in.Ended {
 		inputs = append(inputs, &profile.PeerClosed{Peer: peer})
 	}

@@ -73,17 +73,18 @@ type Runtime struct {
 	loop  atomic.Pointer[loop]          // nil until the first life is ready
 	life  atomic.Pointer[life]          // nil while there is none that decides
 
-	ctx     context.Context // ends the goroutines beside the loop
-	done    sync.WaitGroup  // of them
-	crashed chan error      // holds the first panic of one of them
-	panics  atomic.Uint64   // caught so far
-	adopted *Adopted        // of the image before this one; nil: it starts from store and journal
-	moving  sync.Mutex      // held while the loop is made, and while it moves
+	ctx        context.Context // ends the goroutines beside the loop
+	done       sync.WaitGroup  // of them
+	crashed    chan error      // holds the first panic of one of them
+	panics     atomic.Uint64   // caught so far
+	quarantine quarantine
+	adopted    *Adopted   // of the image before this one; nil: it starts from store and journal
+	moving     sync.Mutex // held while the loop is made, and while it moves
 }
 
 // New returns a runtime that does not run yet.
 func New(o Options) *Runtime {
-	rt := &Runtime{o: o, stage: newStage()}
+	rt := &Runtime{o: o, stage: newStage(), quarantine: newQuarantine()}
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
 	rt.watch = newStorewatch(rt)

@@ -57,6 +57,7 @@ var metrics = []metric{
 	count("loads_total", "Questions to the database.", func(s *loop.Figures) uint64 { return s.Stats.Loads }),
 	count("refused_total", "Requests answered with an ERROR.", func(s *loop.Figures) uint64 { return s.Stats.Refused }),
 	count("panics_total", "Panics that were caught: see the dumps in the data directory.", func(s *loop.Figures) uint64 { return s.Panics }),
+	count("packets_quarantined_total", "Packets that were refused because what they ask for has made the profile panic twice.", func(s *loop.Figures) uint64 { return s.Refused }),
 	count("boards_damaged_total", "Stored boards that could not be restored as they were.", func(s *loop.Figures) uint64 { return s.Stats.Damaged }),
 	level("sessions", "Sessions in memory.", func(s *loop.Figures) float64 { return float64(s.Gauges.Players) }),
 	level("sessions_present", "Sessions whose player is there.", func(s *loop.Figures) float64 { return float64(s.Gauges.LivePlayers) }),

@@ -215,6 +215,7 @@ func (in *Loaded) take(p *Profile, out *Output) {
 	}
 	for i := range l.waiting {
 		w := &l.waiting[i]
+		p.take(w.data)
 		if p.scratch.packet.Decode(w.data) != nil {
 			continue // link has decoded it before
 		}

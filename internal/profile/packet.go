@@ -13,6 +13,7 @@ type Packet struct {
 }
 
 func (in *Packet) take(p *Profile, out *Output) {
+	p.take(in.Data)
 	got := p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
 	switch got.Verdict {
 	case link.New:
@@ -25,6 +26,18 @@ func (in *Packet) take(p *Profile, out *Output) {
 		}
 	}
 }
+
+// take takes a packet in hand.
+func (p *Profile) take(packet []byte) {
+	p.hand = packet
+	if p.Trap != nil {
+		p.Trap(packet)
+	}
+}
+
+// Hand returns the packet in whose handling Step has panicked; nil if it was none.
+// A request that waited for a load is the packet that it came in.
+func (p *Profile) Hand() []byte { return p.hand }
 
 func (in *Packet) pack(w *pack.Writer) {
 	PackPeer(w, in.Peer)

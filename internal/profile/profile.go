@@ -45,6 +45,10 @@ type Profile struct {
 	pages        pages // of the leaderboard
 	scratch      scratch
 	stats        Stats
+	hand         []byte // the packet that is being handled; nil: none
+
+	// Trap is called with every packet before it is handled, in tests.
+	Trap func(packet []byte)
 }
 
 // clock is the time of the present step, in the two forms that rooms need.
@@ -108,6 +112,7 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	p.draft.frames = &out.Frames
 	for _, in := range inputs {
 		in.take(p, out)
+		p.hand = nil
 	}
 	p.link.Due(p.clock.since, &out.Packets)
 	if p.stage != failed {
