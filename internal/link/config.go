@@ -44,20 +44,21 @@ type Config struct {
 
 // Bounds that nobody needs to tune.
 const (
-	maxOpen      = 64               // requests of a session in flight
-	maxQueue     = 128              // packets of an endpoint without ACK
-	maxWithheld  = 16               // packets of an unproven endpoint
-	maxBundles   = 8                // fragmented answers of an endpoint
-	maxKept      = 8                // requests of a session whose answers are kept
-	maxAddresses = 4                // addresses of a session
-	maxSessions  = 4                // sessions of a token that are found by it
-	maxCounters  = 1 << 16          // rate counters, budgets, remembered proofs
-	withheldTime = time.Minute      // a packet that an unproven address has no credit for
-	proofTime    = time.Hour        // a proof outlives the endpoint
-	restartAfter = 10 * time.Second // silence after which an old number in a hello is a restart
-	idleProven   = time.Minute      // silence after which a proven endpoint may make room
-	rebindEvery  = 2 * time.Second  // a session may change its address this often,
-	rebindBurst  = 4                // and this often at once
+	maxOpen       = 64               // requests of a session in flight
+	maxQueue      = 128              // packets of an endpoint without ACK
+	maxWithheld   = 16               // packets of an unproven endpoint
+	maxBundles    = 8                // fragmented answers of an endpoint
+	maxKept       = 8                // requests of a session whose answers are kept
+	maxAddresses  = 4                // addresses of a session
+	maxPerAddress = 4                // endpoints of an address
+	maxSessions   = 4                // sessions of a token that are found by it
+	maxCounters   = 1 << 16          // rate counters, budgets, remembered proofs
+	withheldTime  = time.Minute      // a packet that an unproven address has no credit for
+	proofTime     = time.Hour        // a proof outlives the endpoint
+	restartAfter  = 10 * time.Second // silence after which an old number in a hello is a restart
+	idleProven    = time.Minute      // silence after which a proven endpoint may make room
+	rebindEvery   = 2 * time.Second  // a session may change its address this often,
+	rebindBurst   = 4                // and this often at once
 )
 
 func (c Config) withDefaults() Config {

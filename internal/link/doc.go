@@ -6,8 +6,9 @@
 //
 //   - Server and Client are the two roles. One Server is one listener; one
 //     Client is one connection of one user.
-//   - endpoint is one remote address: its sequence counter, round-trip time,
-//     queue of unacknowledged packets, and whether it has proven itself.
+//   - endpoint is one session at one remote address: its sequence counter,
+//     round-trip time, queue of unacknowledged packets, and whether it has proven
+//     itself.
 //   - session is one run of one client's sequence numbers: window, requests in
 //     flight, replay cache. It follows its client from address to address.
 //   - Request is a request on its way through the handler, window the memory of
@@ -61,6 +62,9 @@
 //     from however many addresses, if its client counts on when it reconnects;
 //     CLIENT_HELLO, which is idempotent, may reach it again when its answer is no
 //     longer kept.
+//   - Only a packet with its token touches a session: its window, its addresses,
+//     its queue and its timers. What else comes from its address has an endpoint
+//     of its own, unproven, of at most four there.
 //   - Every table has a bound; unproven addresses make room first, and nobody is
 //     refused because a table of counters is full.
 //   - No timer scans all endpoints: each has one place in a heap.

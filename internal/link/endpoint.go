@@ -4,14 +4,19 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/wire"
 )
 
-// endpoint is one remote address.
+// endpoint is one session at one remote address. An address that is heard with
+// several tokens has one for each, and one for requests without a token: whoever
+// forges the address of a client, but does not know its token, meets neither its
+// window nor its queue.
 type endpoint struct {
 	peer    wamble.Peer
 	serial  uint64 // unique in the life of the server; 0 once it is removed
 	sess    *session
-	out     uint32 // sequence number of the next reliable packet to it
+	beside  *endpoint // the next one at this address
+	out     uint32    // sequence number of the next reliable packet to it
 	rtt     rtt
 	queue   []pending // packets without ACK, in the order they were sent
 	bundles []bundle  // answers in fragments; only the first is on its way
@@ -20,6 +25,25 @@ type endpoint struct {
 	timer   timer
 	host    *host
 	links   [2]link // in the lists of table and host
+}
+
+// owns reports whether a token is that of e's session.
+func (e *endpoint) owns(token wamble.Token) bool {
+	return !token.IsZero() && (token == e.sess.token || token == e.sess.granted || token == e.proof.vouched)
+}
+
+// takes reports whether a packet belongs to e. One without a token belongs where
+// no hello came from; only a copy of the hello that began a session, until the
+// session's token was shown, belongs to that session.
+func (e *endpoint) takes(in *incoming) bool {
+	sess := e.sess
+	switch {
+	case !in.Token.IsZero():
+		return e.owns(in.Token)
+	case !sess.win.used && sess.token.IsZero() && sess.granted.IsZero():
+		return true
+	}
+	return !sess.claimed && in.Ctrl == wire.CtrlClientHello && !in.Flags.Unreliable() && sess.history.has(in.print)
 }
 
 // lastSeq is where the counter of an endpoint starts anew at 1.

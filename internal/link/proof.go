@@ -72,7 +72,7 @@ func (f *flow) room(now time.Duration, rate int) int {
 
 // allow decides whether size bytes may go to e now, and books them.
 func (s *Server) allow(now time.Duration, e *endpoint, size int, right *exemption) bool {
-	if e.proof.proven {
+	if s.table.proven(e) {
 		return true
 	}
 	if size <= e.proof.credit {
@@ -120,10 +120,10 @@ func (s *Server) remember(at time.Duration, e *endpoint) {
 	*s.proofs.Use(e.peer) = remembered{at, e.proof.vouched}
 }
 
-// recall proves e when its address proved itself not long ago: a player who
-// thinks for ten minutes is not a stranger.
-func (s *Server) recall(now time.Duration, e *endpoint) {
-	if p := s.proofs.Find(e.peer); p != nil && now-p.at < proofTime && !e.proof.proven {
+// recall proves e when its address proved itself with this token not long ago: a
+// player who thinks for ten minutes is not a stranger.
+func (s *Server) recall(now time.Duration, e *endpoint, token wamble.Token) {
+	if p := s.proofs.Find(e.peer); p != nil && p.vouched == token && now-p.at < proofTime && !e.proof.proven {
 		e.proof.vouched = p.vouched
 		s.prove(now, e)
 	}

@@ -118,15 +118,19 @@ func (s *Server) giveUp(now time.Duration, e *endpoint, i int, out Sink) {
 }
 
 // receiveAck takes an ACK: it ends the wait of the first packet with its number
-// that was sent to this very address. Tokens must be equal if both are there;
-// only if both are there, and vouched for, the address is proven.
+// and token that was sent to this very address. A token that was vouched for proves
+// the address.
 func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header, size int, out Sink) Verdict {
-	e := s.table.endpoints[from]
+	e, i := s.table.endpoints[from], -1
+	for ; e != nil; e = e.beside {
+		if i = e.waiting(h); i >= 0 || e.owns(h.Token) {
+			break
+		}
+	}
 	if e == nil {
 		return s.dropped(&s.stats.StrayAcks)
 	}
 	e.received(size)
-	i := e.waiting(h)
 	if i < 0 {
 		s.flush(now, e, out)
 		return s.dropped(&s.stats.StrayAcks)
@@ -143,6 +147,7 @@ func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header,
 		if !e.proof.proven {
 			s.prove(now, e)
 		}
+		e.sess.claimed = true
 		s.follow(now, e, p.sent, out)
 	}
 	if p.chunk {
@@ -160,7 +165,7 @@ func (e *endpoint) waiting(h *wire.Header) int {
 		if p.sends == 0 || p.k.seq() != h.Seq {
 			continue
 		}
-		if t := p.k.token(); t == h.Token || t.IsZero() || h.Token.IsZero() {
+		if p.k.token() == h.Token {
 			return i
 		}
 	}
@@ -171,7 +176,7 @@ func (e *endpoint) waiting(h *wire.Header) int {
 func (s *Server) flush(now time.Duration, e *endpoint, out Sink) {
 	for i := range e.queue {
 		if p := &e.queue[i]; p.sends == 0 {
-			if !e.proof.proven && len(p.k.buf) > e.proof.credit {
+			if len(p.k.buf) > e.proof.credit && !s.table.proven(e) {
 				return // in order
 			}
 			s.transmit(now, e, p, nil, out)

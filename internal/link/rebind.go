@@ -9,30 +9,16 @@ import (
 
 // locate returns the endpoint of a packet, or nil when it must be dropped.
 func (s *Server) locate(now time.Duration, in *incoming) *endpoint {
-	e := s.table.endpoints[in.from]
-	if e == nil {
-		return s.arrive(now, in)
+	for e := s.table.endpoints[in.from]; e != nil; e = e.beside {
+		if in.from.Stream() || e.takes(in) {
+			return e
+		}
 	}
-	if e.sess.claimed || in.Token.IsZero() || in.Token == e.sess.token {
-		return e
-	}
-	// Only an anonymous hello came from here so far. It may have been a delayed
-	// copy of one that was answered elsewhere.
-	sess := s.former(now, in)
-	if sess == nil || sess == e.sess {
-		return e
-	}
-	if !s.mayJoin(now, sess, in) {
-		return nil
-	}
-	s.leave(e)
-	e.sess = sess
-	sess.addrs = append(sess.addrs, e)
-	return e
+	return s.arrive(now, in)
 }
 
-// arrive makes an endpoint for a packet from an unknown address, or returns nil
-// when it must be dropped. The address joins the session that its token and
+// arrive makes an endpoint for a packet from an unknown address, or with a token
+// that is new there; it returns nil when the packet must be dropped. The address joins the session that its token and
 // number belong to: a NAT gave the client a new address. A hello begins a session
 // of its own, unless it repeats one whose answer is kept.
 func (s *Server) arrive(now time.Duration, in *incoming) *endpoint {
@@ -47,7 +33,7 @@ func (s *Server) arrive(now time.Duration, in *incoming) *endpoint {
 	}
 	e := s.table.add(now, in.from, sess)
 	s.table.timers.push(e, now+s.cfg.SessionTimeout)
-	s.recall(now, e)
+	s.recall(now, e, in.Token)
 	return e
 }
 

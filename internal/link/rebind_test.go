@@ -282,7 +282,7 @@ func TestReusedNumbers(t *testing.T) {
 		b    []byte
 		want Verdict
 	}{
-		{"copy of the hello", alice, hello(wamble.Token{}, 1), Duplicate},
+		{"anonymous hello again", alice, hello(wamble.Token{}, 1), New}, // whoever sends it: a session of its own
 		{"copy of the move", alice, move(tokenA, 2), Duplicate},
 		{"another move", alice, other, New},
 		{"its copy", alice, other, Duplicate},

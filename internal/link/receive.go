@@ -80,6 +80,9 @@ func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, si
 		refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
 		s.scratch, _ = wire.Append(s.scratch[:0], refusal, wire.Error{Code: wamble.AccessDenied})
 		e := s.table.endpoints[from]
+		for e != nil && !e.owns(h.Token) {
+			e = e.beside
+		}
 		if e != nil {
 			e.received(size)
 		}
@@ -95,6 +98,9 @@ func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, si
 // reliable sorts a reliable request by its place in the session's window.
 func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration, out Sink) Verdict {
 	sess, hello := e.sess, in.Ctrl == wire.CtrlClientHello
+	if in.Token.IsZero() && !hello {
+		return s.anonymous(now, e, in, out)
+	}
 	p := sess.win.place(in.Seq)
 	reused := p == seen && sess.history.other(in.print)
 	switch {
@@ -121,6 +127,21 @@ func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle tim
 	}
 	sess.history.add(in.print)
 	return s.begin(now, e, in, p == ahead)
+}
+
+// anonymous takes a request without a token, which only reads: it may be executed
+// again, and moves no window.
+func (s *Server) anonymous(now time.Duration, e *endpoint, in *incoming, out Sink) Verdict {
+	switch {
+	case s.requests.inFlight(e.sess, in):
+		return s.dropped(&s.stats.InFlight)
+	case e.sess.keptAnswer(now, s.cfg.ReplayTTL, in) != nil:
+		s.duplicate(now, e, in, out)
+		return Duplicate
+	case len(e.sess.open) >= maxOpen:
+		return s.dropped(&s.stats.Busy)
+	}
+	return s.begin(now, e, in, false)
 }
 
 // unreliable passes a request on. Every copy is executed. A hello with a token

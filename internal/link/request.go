@@ -135,7 +135,7 @@ func (s *Server) Room(id Request) int {
 	if e == nil {
 		return 0
 	}
-	if e.proof.proven {
+	if s.table.proven(e) {
 		return wire.MaxPacket
 	}
 	right := exemptionOf(r.h.Ctrl, r.size)

@@ -3,6 +3,7 @@ package link
 import (
 	"time"
 
+	"wamble"
 	"wamble/internal/pack"
 	"wamble/wire"
 )
@@ -107,14 +108,16 @@ func (m *restorer) endpoint() *endpoint {
 	t := &m.s.table
 	i := m.index(len(m.sessions))
 	peer := m.peer()
-	if m.Bad() || t.endpoints[peer] != nil {
+	if m.Bad() || !t.mayAdd(peer, m.sessions[i]) {
 		m.Fail()
 		return nil
 	}
 	e := t.add(0, peer, m.sessions[i])
 	t.serial-- // it has its number already
 	t.delist(e)
+	t.displace(e)
 	e.serial = m.Uint()
+	t.place(e)
 	e.out = m.Uint32()
 	e.rtt = rtt{smooth: m.span(), vary: m.span()}
 	e.proof = proof{proven: m.bool(), vouched: m.token(), credit: int(m.Int())}
@@ -138,6 +141,17 @@ func (m *restorer) endpoint() *endpoint {
 		m.Fail()
 	}
 	return e
+}
+
+// mayAdd reports whether a sound state may have one more endpoint at peer.
+func (t *table) mayAdd(peer wamble.Peer, sess *session) bool {
+	n := 0
+	for e := t.endpoints[peer]; e != nil; e = e.beside {
+		if n++; e.sess == sess {
+			return false
+		}
+	}
+	return n < maxPerAddress
 }
 
 // ties sets the addresses and the home of a session, and the chain that begins

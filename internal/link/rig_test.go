@@ -84,6 +84,9 @@ func (r *rig) answer(id Request, p *wire.Packet) {
 	case wire.CtrlClientHello:
 		if h.Token.IsZero() {
 			h.Token = tokenA
+			if from, _ := r.s.Peer(id); from == bob {
+				h.Token = tokenB
+			}
 		}
 		h.Board = 42
 		err = Answer(r.s, id, h, wire.ServerHello{FEN: wire.Text(strings.Repeat("p", 150))})

@@ -111,7 +111,7 @@ type Size struct {
 // Size returns the present size. It is zero when nobody is known.
 func (s *Server) Size() Size {
 	return Size{
-		Endpoints:   len(s.table.endpoints),
+		Endpoints:   s.table.count,
 		Sessions:    s.table.sessions,
 		Requests:    s.requests.used(),
 		Hosts:       len(s.table.hosts),
@@ -142,7 +142,7 @@ func (s *Server) At(token wamble.Token, network netip.Prefix) bool {
 // Forget drops an address at once, as when a WebSocket connection is closed. Its
 // requests in flight are executed, but their answers go nowhere.
 func (s *Server) Forget(peer wamble.Peer) {
-	if e := s.table.endpoints[peer]; e != nil {
+	for e := s.table.endpoints[peer]; e != nil; e = s.table.endpoints[peer] {
 		s.removeEndpoint(e)
 	}
 }
@@ -155,11 +155,12 @@ func (s *Server) Purge(token wamble.Token, keep wamble.Peer) {
 		next := sess.next
 		s.dropKept(sess)
 		keeper := s.table.endpoints[keep]
-		if keeper != nil && keeper.sess == sess {
+		for keeper != nil && keeper.sess != sess {
+			keeper = keeper.beside
+		}
+		if keeper != nil {
 			s.table.bindToken(sess, wamble.Token{})
 			sess.granted = wamble.Token{}
-		} else {
-			keeper = nil
 		}
 		for i := len(sess.addrs) - 1; i >= 0; i-- {
 			if a := sess.addrs[i]; a != keeper {
@@ -210,14 +211,33 @@ func (s *Server) leave(e *endpoint) {
 // makeRoom makes room for one more endpoint at peer, if anybody may be evicted
 // for it.
 func (s *Server) makeRoom(now time.Duration, peer wamble.Peer) bool {
+	if oldest, n := s.crowd(now, peer); n >= maxPerAddress {
+		return s.evict(oldest)
+	}
 	h := s.table.hosts[hostKey(peer)]
 	if h != nil && h.n >= s.cfg.MaxPerHost {
 		return s.evict(victim(now, &h.lists))
 	}
-	if len(s.table.endpoints) >= s.cfg.MaxEndpoints {
+	if s.table.count >= s.cfg.MaxEndpoints {
 		return s.evict(victim(now, &s.table.ages))
 	}
 	return true
+}
+
+// crowd counts the endpoints of an address, and returns the one that may make
+// room for another, or nil: the latest of the unproven ones, so that a flood of
+// strangers displaces only strangers, else a proven one that has been silent.
+func (s *Server) crowd(now time.Duration, peer wamble.Peer) (out *endpoint, n int) {
+	for e := s.table.endpoints[peer]; e != nil; e = e.beside {
+		n++
+		switch {
+		case !e.proof.proven:
+			out = e
+		case now-e.seen >= idleProven && (out == nil || out.proof.proven && e.seen < out.seen):
+			out = e
+		}
+	}
+	return out, n
 }
 
 func (s *Server) evict(e *endpoint) bool {

@@ -23,7 +23,7 @@ type session struct {
 	// granted is the token that SERVER_HELLO handed out, so that a repeated
 	// anonymous hello does not make a second player.
 	granted wamble.Token
-	claimed bool // a request with a token came
+	claimed bool // its token came back: in a request, or in an ACK
 	rebinds bucket
 	history history
 	// Sessions of one token form a chain, the one with the latest new request

@@ -65,7 +65,7 @@ func (c *census) markAll() {
 func (s *Server) SnapshotSize() int {
 	const perEndpoint, perRow, rest = 1 << 10, 64, 1 << 10
 	rows := s.limits.counters.Len() + s.budgets.networks.Len() + s.proofs.Len()
-	return s.pool.held + len(s.table.endpoints)*perEndpoint + rows*perRow + rest
+	return s.pool.held + s.table.count*perEndpoint + rows*perRow + rest
 }
 
 // Snapshot appends the whole state to dst, for Restore in another process:

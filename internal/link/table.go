@@ -9,7 +9,8 @@ import (
 // table holds the endpoints and sessions of a server, and the memory of former
 // ones for reuse.
 type table struct {
-	endpoints map[wamble.Peer]*endpoint
+	endpoints map[wamble.Peer]*endpoint // the first of each address
+	count     int                       // of endpoints
 	hosts     map[hostID]*host
 	byToken   map[wamble.Token]*session
 	timers    timers
@@ -57,7 +58,7 @@ func (t *table) add(now time.Duration, peer wamble.Peer, sess *session) *endpoin
 	t.serial++
 	e.peer, e.serial, e.sess, e.seen, e.out = peer, t.serial, sess, now, 1
 	e.proof.proven = peer.Stream()
-	t.endpoints[peer] = e
+	t.place(e)
 	key := hostKey(peer)
 	h := t.hosts[key]
 	if h == nil {
@@ -73,6 +74,52 @@ func (t *table) add(now time.Duration, peer wamble.Peer, sess *session) *endpoin
 		sess.home = e
 	}
 	return e
+}
+
+// place puts e among the endpoints of its address, in the order of their serials.
+func (t *table) place(e *endpoint) {
+	t.count++
+	first := t.endpoints[e.peer]
+	if first == nil || first.serial > e.serial {
+		e.beside, t.endpoints[e.peer] = first, e
+		return
+	}
+	for first.beside != nil && first.beside.serial < e.serial {
+		first = first.beside
+	}
+	e.beside, first.beside = first.beside, e
+}
+
+// displace takes e out of the endpoints of its address.
+func (t *table) displace(e *endpoint) {
+	t.count--
+	first := t.endpoints[e.peer]
+	switch {
+	case first != e:
+		for first.beside != e {
+			first = first.beside
+		}
+		first.beside = e.beside
+	case e.beside != nil:
+		t.endpoints[e.peer] = e.beside
+	default:
+		delete(t.endpoints, e.peer)
+	}
+	e.beside = nil
+}
+
+// proven reports whether the address of e has proven itself, to e or to another
+// session.
+func (t *table) proven(e *endpoint) bool {
+	if e.proof.proven {
+		return true
+	}
+	for a := t.endpoints[e.peer]; a != nil; a = a.beside {
+		if a.proof.proven {
+			return true
+		}
+	}
+	return false
 }
 
 // rank is the list that e is in: proven ones go last when room is needed.
@@ -121,7 +168,7 @@ func victim(now time.Duration, lists *[2]list) *endpoint {
 func (t *table) remove(e *endpoint) {
 	t.delist(e)
 	t.timers.remove(e)
-	delete(t.endpoints, e.peer)
+	t.displace(e)
 	if e.host.n--; e.host.n == 0 {
 		delete(t.hosts, hostKey(e.peer))
 		t.spareHosts = append(t.spareHosts, e.host)
