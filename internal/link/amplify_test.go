@@ -76,6 +76,7 @@ func (a *auditor) judge(acc *account, t wamble.Token) {
 	for _, other := range a.account {
 		if other != acc && other.granted == t {
 			acc.foreign++
+			acc.right += wire.MaxPacket // one reply: a NAT may have moved its owner
 			break
 		}
 	}

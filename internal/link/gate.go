@@ -118,7 +118,7 @@ func (s *Server) deliver(now time.Duration, o *output, out Sink) {
 	if e == nil {
 		return
 	}
-	right := exemptionOf(r.h.Ctrl, r.size)
+	right := e.exemptionOf(&r.h, r.size)
 	for i := 0; i < len(r.replies); {
 		k := r.replies[i]
 		n := min(k.fragments(), len(r.replies)-i)

@@ -40,9 +40,15 @@ func exempt(c wire.Control) bool {
 // The zero value is no right.
 type exemption struct{ left int }
 
-func exemptionOf(c wire.Control, size int) exemption {
-	if exempt(c) {
+// exemptionOf returns the right of a request of size bytes from e. A player whose
+// NAT gave him a new address is told there what he asked for: his token is known
+// to be real.
+func (e *endpoint) exemptionOf(h *wire.Header, size int) exemption {
+	switch {
+	case exempt(h.Ctrl):
 		return exemption{exemptFactor * size}
+	case !h.Token.IsZero() && h.Token == e.proof.vouched:
+		return exemption{wire.MaxPacket}
 	}
 	return exemption{}
 }

@@ -313,3 +313,45 @@ func TestReusedNumberForgetsTheAnswer(t *testing.T) {
 	r.send(alice, logout)
 	r.sees("ACK 3, ACK 3")
 }
+
+// A NAT gives a player a new address while he thinks, and his move is the first
+// packet from there: he gets the one answer to it, as from the original, but no
+// copies, and nothing that he did not ask for. So does a player whose token the
+// handler knows, but who has no session any more.
+func TestMoveFirstFromNewAddress(t *testing.T) {
+	for _, forgotten := range []bool{false, true} {
+		r := newRig(t, Config{SessionTimeout: 30 * time.Second})
+		r.prove(alice)
+		if forgotten {
+			r.wait(time.Minute)
+		}
+		r.handler = func(id Request, p *wire.Packet) {
+			if forgotten {
+				r.s.Vouch(id)
+			}
+			if got := r.s.Room(id); got != wire.MaxPacket {
+				t.Errorf("there is room for %d bytes, want %d", got, wire.MaxPacket)
+			}
+			for range 2 {
+				if err := Answer(r.s, id, wire.Header{Token: tokenA, Board: 42}, wire.BoardUpdate{FEN: make(wire.Text, 347)}); err != nil {
+					t.Error(err)
+				}
+			}
+			r.s.Finish(id, r.gate)
+		}
+		r.send(moved, move(tokenA, 3))
+		r.sees("ACK 3" + toMoved + ", BOARD_UPDATE 1" + toMoved)
+		r.wait(time.Second)
+		r.sees("")
+		r.send(moved, ack(tokenA, 1)) // proven
+		r.sees("BOARD_UPDATE 2" + toMoved)
+	}
+}
+
+// An invented token moves no session, and its answers keep to the credit.
+func TestMoveWithUnknownTokenKeepsToTheCredit(t *testing.T) {
+	r := newRig(t, Config{})
+	r.prove(alice)
+	r.send(moved, move(tokenB, 3))
+	r.sees("ACK 3" + toMoved)
+}

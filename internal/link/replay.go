@@ -97,7 +97,7 @@ func (s *Server) duplicate(now time.Duration, e *endpoint, in *incoming, out Sin
 		return
 	}
 	s.stats.Replays++
-	right := exemptionOf(in.Ctrl, in.size)
+	right := e.exemptionOf(in.Header, in.size)
 	for i := 0; i < len(t.packets); {
 		k := t.packets[i]
 		if n := min(k.fragments(), len(t.packets)-i); n > 0 {

@@ -138,7 +138,7 @@ func (s *Server) Room(id Request) int {
 	if s.table.proven(e) {
 		return wire.MaxPacket
 	}
-	right := exemptionOf(r.h.Ctrl, r.size)
+	right := e.exemptionOf(&r.h, r.size)
 	credit := e.proof.credit
 	if !r.unreliably {
 		credit -= wire.HeaderSize // its ACK goes first

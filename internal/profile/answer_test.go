@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"strings"
 	"testing"
 
 	"wamble/wire"
@@ -44,5 +45,19 @@ func TestAnswersNameTheirRequest(t *testing.T) {
 			t.Errorf("%s: %d answers, want 1", tc.name, answers)
 		}
 		r.sent = nil
+	}
+}
+
+// A player whose NAT gave him a new address while he thought, and whose move is
+// the first packet from there, is shown his next board at once, and whole.
+func TestMoveFirstFromNewAddress(t *testing.T) {
+	r := newRig(t, "(def min-boards 3)")
+	token, id := r.join(1)
+	proven := r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
+	token, id = r.join(2)
+	moved := r.send(peerAt(3), movePacket(token, id, 2, "e2e4"))
+	count := func(text string) int { return len(strings.Split(text, "\n")) }
+	if !strings.Contains(moved, "BOARD_UPDATE") || !strings.Contains(moved, wire.KeyBoardVersion) || count(moved) != count(proven) {
+		t.Errorf("from a new address:\n%s\nfrom a proven one:\n%s", moved, proven)
 	}
 }
