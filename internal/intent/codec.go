@@ -16,9 +16,10 @@ import (
 // uvarint length and bytes, times are microseconds since 1970 as varints,
 // floats are 8 bytes.
 type coder struct {
-	buf  []byte
-	read bool
-	bad  bool // what was read is malformed
+	buf   []byte
+	later time.Duration // by which times are moved when they are written
+	read  bool
+	bad   bool // what was read is malformed
 }
 
 // maxText bounds a text that is read.
@@ -141,7 +142,7 @@ func (c coder) time(v *time.Time) coder {
 	if !c.read {
 		micros := int64(noTime)
 		if !v.IsZero() {
-			micros = v.UnixMicro()
+			micros = v.Add(c.later).UnixMicro()
 		}
 		c.buf = binary.AppendVarint(c.buf, micros)
 		return c

@@ -3,6 +3,7 @@ package intent
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Intent is one durable effect of a request. It is complete when it is born:
@@ -31,7 +32,12 @@ var ErrFields = errors.New("not the fields of an intent")
 
 // AppendFields appends the fields of an intent to dst. It allocates nothing but
 // what dst needs to grow.
-func AppendFields(dst []byte, in Intent) []byte { return in.code(coder{buf: dst}).buf }
+func AppendFields(dst []byte, in Intent) []byte { return AppendFieldsLater(dst, in, 0) }
+
+// AppendFieldsLater is AppendFields of an intent whose times are moved by later.
+func AppendFieldsLater(dst []byte, in Intent, later time.Duration) []byte {
+	return in.code(coder{buf: dst, later: later}).buf
+}
 
 // ReadFields sets the fields of an intent from what AppendFields wrote. Bytes
 // behind the last field are left alone: a newer binary may have added fields.

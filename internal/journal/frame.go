@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"time"
 
 	"wamble/internal/intent"
 )
@@ -26,10 +27,13 @@ func Begin(dst []byte) []byte { return append(dst, frameVersion) }
 
 // Append adds one intent to the frame at the end of dst. It allocates nothing
 // but what dst needs to grow.
-func Append(dst []byte, in intent.Intent) []byte {
+func Append(dst []byte, in intent.Intent) []byte { return AppendLater(dst, in, 0) }
+
+// AppendLater is Append of an intent whose times are moved by later.
+func AppendLater(dst []byte, in intent.Intent, later time.Duration) []byte {
 	dst = append(dst, byte(in.Kind()), 0, 0, 0)
 	start := len(dst)
-	dst = intent.AppendFields(dst, in)
+	dst = intent.AppendFieldsLater(dst, in, later)
 	// The length is a uvarint padded to three bytes, so that the record is
 	// written in place.
 	n := len(dst) - start

@@ -14,6 +14,7 @@ import (
 // journal is there.
 type Adopted struct {
 	options profile.Options
+	clock   clock
 	profile *profile.Profile
 	state   []byte
 	forget  func() // gives the memory of the state back
@@ -24,12 +25,15 @@ type Adopted struct {
 // Adopt makes a profile of a state that Snapshot has written. Forget gives the
 // memory of the state back; it is called when nobody looks at it any more.
 func Adopt(cfg *config.Profile, state []byte, forget func()) (*Adopted, error) {
-	a := &Adopted{options: profile.Options{Config: cfg, Now: time.Now()}, state: state, forget: forget}
+	c := newClock(time.Now())
+	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start}, clock: c, state: state, forget: forget}
 	if _, err := rand.Read(a.options.Seed[:]); err != nil {
 		return nil, err
 	}
-	a.profile, a.now = profile.New(a.options), time.Now()
+	a.now, _ = a.clock.at(time.Now())
+	a.profile = profile.New(a.options)
 	a.profile.Step(a.now, []profile.Input{&profile.Adopt{Data: state}}, &a.out)
+	a.clock.adopt(a.profile)
 	return a, errors.Join(a.out.Troubles...)
 }
 
@@ -45,7 +49,7 @@ func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 	if err := rt.makeDrain(ctx); err != nil {
 		return nil, err
 	}
-	l, err := rt.lifeOf(a.options, a.profile)
+	l, err := rt.lifeOf(a.options, a.clock, a.profile)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 	p := profile.New(profile.Options{Config: c.Default, Now: time.Now()})
 	p.Step(time.Now(), nil, new(profile.Output))
-	l := &life{profile: p, commit: newGroupCommit(r, 1), mail: newMail(func() {})}
+	l := &life{profile: p, clock: newClock(time.Now()), commit: newGroupCommit(r, 1), mail: newMail(func() {})}
 	rt := &Runtime{}
 	rt.cfg.Store(c.Default)
 	loop := &loop{rt: rt, life: l, times: newStopwatch()}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // reaches the next: its mail and its journal end with it.
 type life struct {
 	profile *profile.Profile
+	clock   clock
 	commit  *groupCommit
 	mail    *mail
 	out     profile.Output
@@ -29,15 +31,17 @@ type life struct {
 
 // newLife returns a profile that has restored nothing yet.
 func (rt *Runtime) newLife() (*life, error) {
-	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: time.Now()}
+	c := newClock(time.Now())
+	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: c.start}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
-	return rt.lifeOf(o, profile.New(o))
+	return rt.lifeOf(o, c, profile.New(o))
 }
 
-// lifeOf is the life of a profile that was made with these options.
-func (rt *Runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) {
+// lifeOf is the life of a profile that was made with these options, by a clock
+// that the profile has followed so far.
+func (rt *Runtime) lifeOf(o profile.Options, c clock, p *profile.Profile) (*life, error) {
 	record, err := rt.o.Record.Next(o, rt.o.Log)
 	if err != nil {
 		return nil, err
@@ -46,6 +50,7 @@ func (rt *Runtime) lifeOf(o profile.Options, p *profile.Profile) (*life, error) 
 	l := &life{
 		record:  record,
 		profile: p,
+		clock:   c,
 		commit:  newGroupCommit(rt.o.Runner, drain.Worker()),
 		mail:    newMail(rt.wake),
 		failure: make(chan error, 1),
@@ -68,10 +73,14 @@ func (l *life) fail(err error) {
 	}
 }
 
-// tell runs one step and records it.
+// tell runs one step, which begins now, and records it.
 func (l *life) tell(now time.Time, inputs []profile.Input) {
-	l.profile.Step(now, inputs, &l.out)
-	l.record.Step(now, inputs, &l.out)
+	at, set := l.clock.at(now)
+	if set != nil {
+		inputs = slices.Insert(inputs, 0, profile.Input(set))
+	}
+	l.profile.Step(at, inputs, &l.out)
+	l.record.Step(at, inputs, &l.out)
 }
 
 // step is one step outside of the loop. Its frames are held by the journal.

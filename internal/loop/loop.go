@@ -158,12 +158,11 @@ func (l *loop) follow(now time.Time, answering bool) {
 	for _, lease := range out.Leases {
 		l.rt.lease(life, lease)
 	}
-	l.until = l.soon(now, out.Next)
+	l.until = l.soon(now, life.clock.due(out.Next))
 }
 
 // soon is when to step again at the latest: when there is work, but not later
-// than select-timeout-usec from now. So a clock that is set back does not stop
-// the loop.
+// than select-timeout-usec from now.
 func (l *loop) soon(now, next time.Time) time.Time {
 	last := now.Add(l.rt.cfg.Load().Network.SelectTimeout)
 	if next.IsZero() || next.After(last) {

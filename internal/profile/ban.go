@@ -15,10 +15,10 @@ type Ban struct {
 }
 
 func (in *Ban) take(p *Profile, out *Output) {
-	if err := p.law.Bans.Add(p.clock.now, in.access()); err != nil {
+	if err := p.law.Bans.Add(p.clock.wall(), in.access()); err != nil {
 		out.Troubles = append(out.Troubles, err)
 	}
-	if in.Until.IsZero() || p.clock.now.Before(in.Until) {
+	if in.Until.IsZero() || p.clock.wall().Before(in.Until) {
 		(&Kick{Whom: in.Whom, Text: in.Text}).take(p, out)
 	}
 }

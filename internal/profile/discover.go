@@ -14,7 +14,7 @@ import (
 
 // discovers reports whether a session, nil for a guest, may know of a profile.
 func (p *Profile) discovers(s *session.Session, at *access.Place) bool {
-	return p.law.Discovers(p.clock.now, whoOf(s), trustOf(s), at)
+	return p.law.Discovers(p.clock.wall(), whoOf(s), trustOf(s), at)
 }
 
 // listProfiles names the profiles that the asker may know of.
@@ -88,10 +88,10 @@ func infoOf(at *access.Place) wire.Text {
 // addProfileFields adds the fields of PROFILE_INFO in their order.
 func (p *Profile) addProfileFields(v *view, s *session.Session, at *access.Place, accepted bool) {
 	caps, hasTerms := int64(0), at.Terms.Text != ""
-	if p.law.AllowsAt(p.clock.now, whoOf(s), at, wire.CtrlClientHello) {
+	if p.law.AllowsAt(p.clock.wall(), whoOf(s), at, wire.CtrlClientHello) {
 		caps |= wire.ProfileMayJoin
 	}
-	if hasTerms && p.law.AllowsAt(p.clock.now, whoOf(s), at, wire.CtrlGetProfileTOS) {
+	if hasTerms && p.law.AllowsAt(p.clock.wall(), whoOf(s), at, wire.CtrlGetProfileTOS) {
 		caps |= wire.ProfileHasTerms
 	}
 	v.fields.AddInt(wire.KeyProfileCaps, caps)

@@ -25,12 +25,12 @@ func whoOf(s *session.Session) access.Who {
 // decide asks the policy about an action of a session, nil for a guest. An
 // action without a context has no key.
 func (p *Profile) decide(s *session.Session, action, resource, key, value string) access.Decision {
-	return p.law.Decide(p.clock.now, whoOf(s), access.Right{Action: action, Resource: resource, Key: key, Value: value})
+	return p.law.Decide(p.clock.wall(), whoOf(s), access.Right{Action: action, Resource: resource, Key: key, Value: value})
 }
 
 // tier is the trust in a session, nil for a guest, in this profile.
 func (p *Profile) tier(s *session.Session) int {
-	return p.law.Tier(p.clock.now, whoOf(s), trustOf(s), &p.law.Own)
+	return p.law.Tier(p.clock.wall(), whoOf(s), trustOf(s), &p.law.Own)
 }
 
 // trustOf is what the store says of the trust in a session, nil for a guest.
@@ -52,7 +52,7 @@ func (p *Profile) bypasses(_ wamble.Peer, h wire.Header) bool {
 func (p *Profile) outside(r *request) *wamble.Denied {
 	if p.law.Bans.OfPeers() {
 		from, _ := p.link.Peer(r.id)
-		if d := p.law.Bans.Of(p.clock.now, from.IP(), r.h.Token); d != nil {
+		if d := p.law.Bans.Of(p.clock.wall(), from.IP(), r.h.Token); d != nil {
 			p.stats.Host.Banned++
 			return d
 		}
@@ -60,18 +60,18 @@ func (p *Profile) outside(r *request) *wamble.Denied {
 	if p.brownout.NoPredictions && r.h.Ctrl == wire.CtrlSubmitPrediction {
 		return errNoPredictions
 	}
-	return p.law.Outside(p.clock.now, r.h.Ctrl)
+	return p.law.Outside(p.clock.wall(), r.h.Ctrl)
 }
 
 // inside returns why a request is refused now that it is known whose it is: a
 // ban of the identity, the policy, or that a player is needed and there is none.
 func (p *Profile) inside(r *request, row *route) *wamble.Denied {
 	who := whoOf(r.session)
-	if d := p.law.Bans.OfKey(p.clock.now, who.Key); d != nil {
+	if d := p.law.Bans.OfKey(p.clock.wall(), who.Key); d != nil {
 		p.stats.Host.Banned++
 		return d
 	}
-	if d := p.law.Inside(p.clock.now, who, r.h.Ctrl, row.needs); d != nil {
+	if d := p.law.Inside(p.clock.wall(), who, r.h.Ctrl, row.needs); d != nil {
 		return d
 	}
 	if row.must && r.session == nil {
@@ -94,7 +94,7 @@ func (p *Profile) capsOf(s *session.Session) wire.SessionCaps {
 // caps returns what the policy lets a session do, nil for a guest, without what
 // is switched off.
 func (p *Profile) caps(s *session.Session) wire.SessionCaps {
-	caps := p.law.Caps(p.clock.now, whoOf(s))
+	caps := p.law.Caps(p.clock.wall(), whoOf(s))
 	if !p.audience.book.Open() {
 		caps &^= wire.MayPredict | wire.MayReadPredictions
 	}

@@ -99,6 +99,7 @@ func (in *Applied) unpack(r *pack.Reader) { in.Seq = r.Uint() }
 
 // draft is the frame that is being written, straight into the output.
 type draft struct {
+	clock  *clock
 	frames *Frames
 	start  int
 	n      int // intents in it; 0: there is none
@@ -121,7 +122,7 @@ func (d *draft) Add(in intent.Intent) {
 		d.start = len(d.frames.bytes)
 		d.frames.bytes = journal.Begin(d.frames.bytes)
 	}
-	d.frames.bytes = journal.Append(d.frames.bytes, in)
+	d.frames.bytes = d.clock.write(d.frames.bytes, in)
 	d.n++
 }
 

@@ -54,6 +54,7 @@ var inputs = []struct {
 	{23, "archive", blank[Archive]},
 	{24, "purge", blank[Purge]},
 	{25, "adopt", blank[Adopt]},
+	{26, "wall clock", blank[WallClock]},
 }
 
 func blank[T any, P interface {

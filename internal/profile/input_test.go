@@ -25,7 +25,7 @@ func samples(tb testing.TB) []Input {
 		&RestoreSession{Session: *stored, Answer: &Answer{Player: &wamble.Player{Handle: "anna"}}}, &Ready{},
 		&Announce{Notice: wire.NoticeMaintenance, Text: "soon"}, &Kick{Whom: whom, Text: "out"}, &Ban{Whom: whom, Text: "out", Until: epoch.Add(time.Hour)},
 		&Unban{Whom: whom}, &SetBrownout{Brownout: Brownout{NoPredictions: true, ReadOnly: true}}, &Erase{Key: whom.Key}, &Archive{Board: 9},
-		&Purge{}, &Adopt{Data: []byte("state")},
+		&Purge{}, &Adopt{Data: []byte("state")}, &WallClock{Ahead: -time.Hour},
 	}
 }
 

@@ -200,7 +200,7 @@ func (in *Loaded) take(p *Profile, out *Output) {
 		denied = brokenOf(l.Subject)
 	case l.Subject != SessionOf:
 	case in.Outcome == Found && in.Session != nil:
-		_, err := p.sessions.Admit(p.clock.now, in.Session, in.Answer.player(), p.scratch.holds)
+		_, err := p.sessions.Admit(p.clock.now, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
 		if nobody = errors.Is(err, session.ErrOver); err != nil && !nobody {
 			denied = deniedOf(err)
 		}

@@ -14,7 +14,7 @@ import (
 func (p *Profile) login(r *request, out *Output) verdict {
 	m, s := r.message.(*wire.LoginRequest), r.session
 	key := wamble.PublicKey(m.PublicKey)
-	if s == nil || p.law.Bans.OfKey(p.clock.now, key) != nil {
+	if s == nil || p.law.Bans.OfKey(p.clock.wall(), key) != nil {
 		return p.failLogin(r)
 	}
 	if m.Signature == nil {

@@ -13,10 +13,10 @@ func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool)
 	}
 	b = wamble.Board{
 		ID: id, Profile: p.cfg.Name, FEN: live.FEN(), Status: live.Status(), Variant: live.Variant(), Version: live.Version(),
-		Created: live.Created(), LastAssigned: live.LastAssigned(), Moves: make([]wamble.Move, 0, live.Plies()),
+		Created: p.clock.label(live.Created()), LastAssigned: p.clock.label(live.LastAssigned()), Moves: make([]wamble.Move, 0, live.Plies()),
 	}
 	for m := range live.Moves() {
-		move := wamble.Move{Ply: m.Ply, UCI: m.Move.String(), Session: m.Session, At: m.At}
+		move := wamble.Move{Ply: m.Ply, UCI: m.Move.String(), Session: m.Session, At: p.clock.label(m.At)}
 		if s := p.sessions.ByID(m.Session); s != nil && s.Identity() != nil {
 			move.Handle, move.Rating = s.Identity().Handle(), s.Identity().Stats().Rating
 		}

@@ -36,7 +36,7 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 		return p.denyStats(r, denied)
 	case what.Subject == TargetOf && r.session != nil && r.answerTo(TargetOf) == nil:
 		return p.ask(r, what, out)
-	case !p.law.MayReadStats(p.clock.now, whoOf(r.session), t.who):
+	case !p.law.MayReadStats(p.clock.wall(), whoOf(r.session), t.who):
 		return p.denyStats(r, errStatsDenied)
 	case r.session == nil:
 		return p.denyStats(r, errNoRequester)

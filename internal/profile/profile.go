@@ -51,23 +51,6 @@ type Profile struct {
 	Trap func(packet []byte)
 }
 
-// clock is the time of the present step, in the two forms that rooms need.
-type clock struct {
-	epoch time.Time
-	now   time.Time
-	since time.Duration // now − epoch
-}
-
-func (c *clock) set(now time.Time) {
-	if now = now.Round(0).UTC(); now.After(c.now) {
-		c.now = now
-	}
-	c.since = c.now.Sub(c.epoch)
-}
-
-// at returns the wall time of a duration since epoch.
-func (c *clock) at(since time.Duration) time.Time { return c.epoch.Add(since) }
-
 // chance is the only source of randomness. ChaCha8 is cryptographically strong,
 // so a token tells nothing about the next.
 type chance struct {
@@ -79,7 +62,7 @@ type chance struct {
 func New(o Options) *Profile {
 	o = o.withDefaults()
 	source := rand.NewChaCha8(o.Seed)
-	start := o.Now.Round(0).UTC() // the wall clock alone: a replay has no other
+	start := o.Now.Round(0).UTC()
 	p := &Profile{
 		cfg:       o.Config,
 		clock:     clock{epoch: start, now: start},
@@ -91,6 +74,7 @@ func New(o Options) *Profile {
 		strangers: newStrangers(),
 		rewards:   rewards{prizes: reward.NewPrizes()},
 	}
+	p.draft.clock, p.seen.clock = &p.clock, &p.clock
 	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())
 	p.sessions = session.New(sessionOptions(o.Config), p.sessionIDs(), source)
@@ -104,11 +88,12 @@ func New(o Options) *Profile {
 func (p *Profile) Name() string { return p.cfg.Name }
 
 // Step tells a profile what happened up to now, and takes down in out what
-// follows from it. An earlier now than the last counts as the last.
+// follows from it. Now is Options.Now and the time that has passed since: it is
+// not the wall clock, which can be set (see WallClock). An earlier now than the
+// last counts as the last.
 func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	out.reset()
 	p.clock.set(now)
-	p.seen.now = p.clock.since
 	p.draft.frames = &out.Frames
 	for _, in := range inputs {
 		in.take(p, out)

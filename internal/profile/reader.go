@@ -21,11 +21,11 @@ type Reader struct {
 // Admits returns why a reader may not do something, nil if he may: the checks are
 // those of a request, bans, policy and terms.
 func (p *Profile) Admits(r Reader, rights []access.Right) *wamble.Denied {
-	if d := p.law.Bans.Of(p.clock.now, r.From, r.Token); d != nil {
+	if d := p.law.Bans.Of(p.clock.wall(), r.From, r.Token); d != nil {
 		return d
 	}
 	s := p.sessions.Find(r.Token)
-	if d := p.law.Bans.OfKey(p.clock.now, whoOf(s).Key); d != nil {
+	if d := p.law.Bans.OfKey(p.clock.wall(), whoOf(s).Key); d != nil {
 		return d
 	}
 	for i := range rights {
@@ -43,11 +43,11 @@ func (p *Profile) Admits(r Reader, rights []access.Right) *wamble.Denied {
 func (p *Profile) grants(s *session.Session, r *Reader, right *access.Right) bool {
 	switch {
 	case right.Action == "stats.read" && r.About != nil:
-		return p.law.MayReadStats(p.clock.now, whoOf(s), access.Who{ID: r.About.ID, Key: r.About.Key})
+		return p.law.MayReadStats(p.clock.wall(), whoOf(s), access.Who{ID: r.About.ID, Key: r.About.Key})
 	case right.Action == "spectate.access" && p.tier(s) < p.cfg.Spectators.Visibility:
 		return false
 	}
-	return p.law.Decide(p.clock.now, whoOf(s), *right).Allowed
+	return p.law.Decide(p.clock.wall(), whoOf(s), *right).Allowed
 }
 
 // hasAgreed reports whether a request needs no acceptance of the terms, or the

@@ -43,9 +43,9 @@ func (p *Profile) reserved(s *session.Session, stored *Answer) []wire.Reservatio
 		}
 	}
 	if held != nil && !listed {
-		expires := held.Reserved().Add(p.cfg.Boards.ReservationTimeout)
+		at := p.clock.label(held.Reserved())
 		rows = append(rows, wire.Reservation{
-			Board: wire.Uint64(held.ID()), ReservedAt: seconds(held.Reserved().Unix()), ExpiresAt: seconds(expires.Unix()),
+			Board: wire.Uint64(held.ID()), ReservedAt: seconds(at.Unix()), ExpiresAt: seconds(at.Add(p.cfg.Boards.ReservationTimeout).Unix()),
 			Available: true, Profile: wire.Text(own),
 		})
 	}

@@ -17,7 +17,7 @@ type RestoreBoard struct {
 }
 
 func (in *RestoreBoard) take(p *Profile, out *Output) {
-	stored := &in.Board
+	stored := p.clock.boardFromStore(in.Board)
 	err := p.boards.Restore(p.clock.now, stored, &p.draft)
 	var damaged *board.Damaged
 	if errors.As(err, &damaged) && len(stored.Moves) > 0 {
@@ -47,7 +47,7 @@ type RestoreSession struct {
 }
 
 func (in *RestoreSession) take(p *Profile, _ *Output) {
-	s, err := p.sessions.Restore(p.clock.now, &in.Session, in.Answer.player())
+	s, err := p.sessions.Restore(p.clock.now, p.clock.fromStore(in.Session), in.Answer.player())
 	if errors.Is(err, session.ErrOver) {
 		p.boards.Leave(p.clock.now, in.Session.ID, &p.draft)
 	}

@@ -11,9 +11,9 @@ import (
 // they were shown. They go into the journal with the next frame, or alone when
 // they have waited for seenWaits.
 type seen struct {
+	clock *clock
 	frame []byte
 	n     int
-	now   time.Duration // of the present step
 	since time.Duration // when the oldest intent came
 }
 
@@ -28,15 +28,15 @@ func (s *seen) Add(in intent.Intent) {
 		return
 	}
 	if s.n == 0 {
-		s.frame, s.since = journal.Begin(s.frame[:0]), s.now
+		s.frame, s.since = journal.Begin(s.frame[:0]), s.clock.since
 	}
-	s.frame = journal.Append(s.frame, in)
+	s.frame = s.clock.write(s.frame, in)
 	s.n++
 }
 
 // flush moves what was collected into the output, if it is time.
 func (s *seen) flush(out *Output) {
-	if s.n == 0 || out.Frames.Len() == 0 && s.n < seenAtMost && s.now-s.since < seenWaits {
+	if s.n == 0 || out.Frames.Len() == 0 && s.n < seenAtMost && s.clock.since-s.since < seenWaits {
 		return
 	}
 	out.Frames.bytes = append(out.Frames.bytes, s.frame...)

@@ -55,7 +55,7 @@ func (p *Profile) addSessionFields(v *view, s *session.Session, b *board.Board) 
 		v.fields.AddInt(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending))
 	}
 	if b != nil {
-		v.fields.AddInt(wire.KeyReservationReservedAt, b.Reserved().Unix())
+		v.fields.AddInt(wire.KeyReservationReservedAt, p.clock.label(b.Reserved()).Unix())
 	}
 }
 

@@ -133,7 +133,7 @@ func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	v := &adoption{p: p, law: p.law}
+	v := &adoption{p: p, law: p.law, seen: seen{clock: &p.clock}}
 	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
 	for r.Left() > 0 {
@@ -171,7 +171,8 @@ func sectionOf(name string) *section {
 
 // counts is everything that is a number.
 type counts struct {
-	Now     int64 // nanoseconds since 1970
+	Now     int64         // nanoseconds since 1970
+	Ahead   time.Duration // the wall clock, of Now
 	Load    uint64
 	Gate    uint64
 	Applied uint64
@@ -187,7 +188,7 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 		return dst, link.ErrHeld
 	}
 	c := counts{
-		Now: p.clock.now.UnixNano(), Load: p.loads.last,
+		Now: p.clock.now.UnixNano(), Ahead: p.clock.ahead, Load: p.loads.last,
 		Gate: p.gates.last, Applied: p.gates.applied, Settled: p.gates.settled, Stats: p.stats,
 		Supply: p.supply.wanted, Ponder: p.supply.next - p.clock.since,
 	}
@@ -211,8 +212,7 @@ func loadCounts(v *adoption, state []byte) error {
 			return ErrState
 		}
 	}
-	// Time does not go back from one process to the next.
-	v.p.clock.set(time.Unix(0, c.Now))
+	v.p.clock.adopt(time.Unix(0, c.Now), c.Ahead)
 	return nil
 }
 

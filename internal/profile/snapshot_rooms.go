@@ -49,7 +49,7 @@ func loadSeen(v *adoption, state []byte) error {
 	if err != nil {
 		return err
 	}
-	v.seen = seen{frame: append([]byte(nil), state...), n: len(intents), now: v.p.clock.since, since: v.p.clock.since}
+	v.seen = seen{clock: &v.p.clock, frame: append([]byte(nil), state...), n: len(intents), since: v.p.clock.since}
 	return nil
 }
 

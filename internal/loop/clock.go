@@ -1,0 +1,73 @@
+package loop
+
+import (
+	"time"
+
+	"wamble/internal/profile"
+)
+
+// clock gives the steps of a life their time: the wall clock at its start, and
+// the time that has passed since, be the machine awake or suspended. When the
+// wall clock is set, only the profile's labels change.
+type clock struct {
+	start     time.Time     // time of the first step
+	began     time.Time     // reading of the monotonic clock at start
+	slept     time.Duration // how long the machine was suspended since
+	asleep    time.Duration // what suspended said last
+	ahead     time.Duration // wall time − time of steps, as the profile was told
+	suspended func() time.Duration
+	wall      func(now time.Time) time.Time // the wall clock's part of a reading
+
+	read time.Time // the last reading
+	last time.Time // and the time that it gave
+}
+
+// setClock is how far wall and monotonic clock may part unnoticed: the two are not
+// read at the same moment.
+const setClock = 250 * time.Millisecond
+
+// newClock returns a clock that begins now.
+func newClock(now time.Time) clock {
+	start := now.Round(0).UTC()
+	return clock{start: start, began: now, suspended: suspended, wall: wallOf, asleep: suspended(), read: now, last: start}
+}
+
+func wallOf(now time.Time) time.Time { return now.Round(0) }
+
+// at returns the time of a step that begins now. The input is nil, or what the
+// profile must be told because the wall clock was set.
+func (c *clock) at(now time.Time) (time.Time, *profile.WallClock) {
+	at, wall := c.after(now), c.wall(now)
+	var told *profile.WallClock
+	if parted(wall.Sub(at), c.ahead) {
+		// The monotonic clock stands still while the machine is suspended.
+		asleep := c.suspended()
+		c.slept += max(asleep-c.asleep, 0)
+		c.asleep = asleep
+		at = c.after(now)
+		if ahead := wall.Sub(at); parted(ahead, c.ahead) {
+			c.ahead = ahead
+			told = &profile.WallClock{Ahead: ahead}
+		}
+	}
+	c.read, c.last = now, at
+	return at, told
+}
+
+func (c *clock) after(now time.Time) time.Time { return c.start.Add(now.Sub(c.began) + c.slept) }
+
+func parted(a, b time.Duration) bool { return (a - b).Abs() > setClock }
+
+// due is when the monotonic clock says a time of steps; zero stays zero.
+func (c *clock) due(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return c.read.Add(at.Sub(c.last))
+}
+
+// adopt goes on from the time of an adopted profile.
+func (c *clock) adopt(p *profile.Profile) {
+	c.start, c.ahead = p.Now()
+	c.began, c.slept, c.last = c.read, 0, c.start
+}

@@ -1,0 +1,314 @@
+package loop
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
+	"wamble/internal/profile"
+	"wamble/internal/tape"
+	"wamble/wire"
+)
+
+// machine is a life on a machine whose clocks the test turns.
+type machine struct {
+	t      *testing.T
+	cfg    *config.Profile
+	now    time.Time     // of the monotonic clock
+	set    time.Duration // by which the wall clock was set, or ran on in suspension
+	asleep time.Duration
+	life   *life
+	series tape.Series
+	rows   map[intent.Kind]time.Time // the newest time of each kind
+	said   []string                  // what was sent, and after how long
+	began  time.Time
+	heard  []wire.Header
+	since  time.Time // when the player has got his board, as he was told
+}
+
+var player = wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000")}
+
+func newMachine(t *testing.T) *machine {
+	c, err := config.Load("", `(def min-boards 4) (def reservation-timeout 60) (def rate-limit-requests-per-sec 5)
+		(def unconfirmed-timeout 1000) (def session-timeout 100)`, config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{t: t, cfg: c.Default, now: time.Now(), rows: map[intent.Kind]time.Time{}, series: tape.Series{Name: t.TempDir() + "/tape"}}
+	m.began = m.now
+	m.live(profile.Options{Config: m.cfg})
+	m.step(&profile.Ready{})
+	for _, s := range wamble.Sequences() {
+		m.step(&profile.Leased{Sequence: s, Blocks: []wamble.Block{{First: 1, Count: 100000}}})
+	}
+	return m
+}
+
+// live begins another life, now.
+func (m *machine) live(o profile.Options) {
+	c := newClock(m.wall(m.now))
+	c.began, c.read = m.now, m.now
+	c.suspended = func() time.Duration { return m.asleep }
+	c.asleep, c.wall = m.asleep, m.wall
+	o.Now = c.start
+	record, err := m.series.Next(o, slog.New(slog.DiscardHandler))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.life = &life{profile: profile.New(o), clock: c, record: record}
+}
+
+func (m *machine) wall(now time.Time) time.Time { return now.Round(0).Add(m.set) }
+
+// step tells the life something, and makes durable what follows.
+func (m *machine) step(inputs ...profile.Input) {
+	m.t.Helper()
+	for {
+		m.life.tell(m.now, inputs)
+		m.read()
+		if m.life.out.Gate == 0 {
+			return
+		}
+		inputs = []profile.Input{&profile.Durable{Gate: m.life.out.Gate, Seq: m.life.out.Gate}}
+	}
+}
+
+// read takes down what follows from a step.
+func (m *machine) read() {
+	out := &m.life.out
+	for i := range out.Frames.Len() {
+		intents, err := journal.Decode(out.Frames.At(i))
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		for _, in := range intents {
+			switch in := in.(type) {
+			case *intent.RecordMove:
+				m.rows[in.Kind()] = in.At
+			case *intent.UpdateSessionLastSeen:
+				m.rows[in.Kind()] = in.At
+			case *intent.RemoveReservation:
+				m.rows[in.Kind()] = in.At
+			}
+		}
+	}
+	for i := range out.Packets.Len() {
+		_, b := out.Packets.At(i)
+		var p wire.Packet
+		if err := p.Decode(b); err != nil {
+			m.t.Fatal(err)
+		}
+		m.heard = append(m.heard, p.Header)
+		m.said = append(m.said, fmt.Sprintf("%v %v %d", m.now.Sub(m.began), p.Ctrl, p.Seq))
+		if at, ok := p.Ext.Int(wire.KeyReservationReservedAt); ok {
+			m.since = time.Unix(at, 0)
+		}
+	}
+}
+
+// pass lets time pass, and steps 20 times a second.
+func (m *machine) pass(d time.Duration) {
+	m.t.Helper()
+	for end := m.now.Add(d); m.now.Before(end); {
+		m.now = m.now.Add(50 * time.Millisecond)
+		m.step(&profile.Tick{})
+	}
+}
+
+func (m *machine) send(b []byte, err error) {
+	m.t.Helper()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.step(&profile.Packet{Peer: player, Data: b})
+}
+
+// count is how many packets of a kind were sent since the last call.
+func (m *machine) count(c wire.Control) (n int) {
+	for _, h := range m.heard {
+		if h.Ctrl == c {
+			n++
+		}
+	}
+	m.heard = nil
+	return n
+}
+
+// turns sets the wall clock of a machine.
+type turns func(m *machine, n int)
+
+// play is a player's minutes; at each of its steps the wall clock may be set.
+func play(t *testing.T, turn turns) *machine {
+	m := newMachine(t)
+	want := func(what string, got, want int) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: got %d, want %d", what, got, want)
+		}
+	}
+	m.send(wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{}))
+	var me wire.Header
+	for _, h := range m.heard {
+		if h.Ctrl == wire.CtrlServerHello {
+			me = h
+		}
+	}
+	turn(m, 0)
+	m.pass(2 * time.Second)
+	m.send(wire.Append(nil, wire.Header{Token: me.Token, Seq: me.Seq}, wire.Ack{}))
+
+	turn(m, 1)
+	ask := func(first int) int {
+		m.heard = nil
+		for i := range 8 {
+			m.send(wire.Append(nil, wire.Header{Token: me.Token, Board: me.Board, Seq: uint32(first + i)}, wire.GetLegalMoves{Square: 12}))
+		}
+		return m.count(wire.CtrlLegalMoves)
+	}
+	want("answers of the first second", ask(10), 5)
+	turn(m, 2)
+	m.pass(1100 * time.Millisecond)
+	want("answers of the next second", ask(20), 5)
+	m.pass(1100 * time.Millisecond)
+
+	turn(m, 3)
+	uci, err := wire.MakeUCI("e2e4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.send(wire.Append(nil, wire.Header{Token: me.Token, Board: me.Board, Seq: 30}, wire.PlayerMove{UCI: uci}))
+	m.labelled(intent.KindRecordMove)
+	if m.count(wire.CtrlBoardUpdate) == 0 {
+		t.Error("a move has no answer")
+	}
+	if m.wall(m.now).Sub(m.since).Abs() > 2*time.Second {
+		t.Errorf("a board that was given at %v is said to be held since %v", m.wall(m.now), m.since)
+	}
+	turn(m, 4)
+	m.pass(2 * time.Second)
+	want("copies of BOARD_UPDATE", m.count(wire.CtrlBoardUpdate), 2)
+	for _, seq := range []uint32{1, 2, 3} {
+		m.send(wire.Append(nil, wire.Header{Token: me.Token, Seq: seq}, wire.Ack{}))
+	}
+
+	turn(m, 5)
+	m.pass(40 * time.Second)
+	turn(m, 6)
+	m.heard = nil
+	m.pass(13 * time.Second)
+	want("boards taken back too early", m.count(wire.CtrlServerNotification), 0)
+	turn(m, 7)
+	m.pass(6 * time.Second)
+	want("boards taken back", m.count(wire.CtrlServerNotification), 1)
+	m.labelled(intent.KindRemoveReservation)
+	return m
+}
+
+// labelled checks that the newest row of a kind has the wall clock's time.
+func (m *machine) labelled(k intent.Kind) {
+	m.t.Helper()
+	if got, want := m.rows[k], m.wall(m.now); want.Sub(got).Abs() > 10*time.Second {
+		m.t.Errorf("%v has the time %v, the wall clock says %v", k, got, want)
+	}
+}
+
+// replays checks that the recording of the present life gives the same again.
+func (m *machine) replays(name string) {
+	m.t.Helper()
+	m.life.record.Close()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if n, first, err := tape.Replay(bytes.NewReader(b)); n < 100 || first != nil || err != nil {
+		m.t.Errorf("replay: %d steps, %v, %v", n, first, err)
+	}
+}
+
+// TestWallClockSet: whoever sets the wall clock changes nothing but the times of
+// rows: packets leave at the same moments as without, and a recording replays.
+func TestWallClockSet(t *testing.T) {
+	alone := play(t, func(*machine, int) {})
+	const by = 2 * time.Hour
+	for name, turn := range map[string]turns{
+		"back":       func(m *machine, n int) { m.set -= by },
+		"forth":      func(m *machine, n int) { m.set += by },
+		"to and fro": func(m *machine, n int) { m.set = by - m.set },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := play(t, turn)
+			if got, want := strings.Join(m.said, "\n"), strings.Join(alone.said, "\n"); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			m.replays(m.series.Name)
+		})
+	}
+}
+
+// TestSuspend: the monotonic clock stands still while a machine is suspended, and
+// what has expired meanwhile expires on resuming.
+func TestSuspend(t *testing.T) {
+	for _, suspended := range []bool{true, false} {
+		m := newMachine(t)
+		m.send(wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{}))
+		me := m.heard[len(m.heard)-1]
+		m.send(wire.Append(nil, wire.Header{Token: me.Token, Seq: me.Seq}, wire.Ack{}))
+		m.pass(time.Second)
+		m.heard = nil
+		const long = 80 * time.Second
+		m.set += long
+		want := 0
+		if suspended {
+			m.asleep += long
+			want = 1
+		}
+		m.pass(time.Second)
+		if got := m.count(wire.CtrlServerNotification); got != want {
+			t.Errorf("suspended %v: %d boards were taken back, want %d", suspended, got, want)
+		}
+		if _, ahead := m.life.profile.Now(); suspended && ahead != 0 || !suspended && ahead != long {
+			t.Errorf("suspended %v: the wall clock is ahead by %v", suspended, ahead)
+		}
+	}
+}
+
+// TestHandoffKeepsDeadlines: a successor goes on with the times of its
+// predecessor, though it reads a wall clock that was set.
+func TestHandoffKeepsDeadlines(t *testing.T) {
+	for _, set := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {
+		m := newMachine(t)
+		m.send(wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{}))
+		me := m.heard[len(m.heard)-1]
+		m.send(wire.Append(nil, wire.Header{Token: me.Token, Seq: me.Seq}, wire.Ack{}))
+		m.set = set
+		m.pass(30 * time.Second)
+		state, err := m.life.profile.Snapshot(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.live(profile.Options{Config: m.cfg, Seed: [32]byte{1}})
+		m.step(&profile.Adopt{Data: state})
+		m.life.clock.adopt(m.life.profile)
+		m.heard = nil
+		m.pass(25 * time.Second)
+		if got := m.count(wire.CtrlServerNotification); got != 0 {
+			t.Errorf("set by %v: a board was taken back too early", set)
+		}
+		m.set = -set
+		m.pass(6 * time.Second)
+		if got := m.count(wire.CtrlServerNotification); got != 1 {
+			t.Errorf("set by %v: got %d boards taken back, want 1", set, got)
+		}
+		m.labelled(intent.KindRemoveReservation)
+		m.replays(m.series.Name + ".2")
+	}
+}

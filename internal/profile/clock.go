@@ -1,0 +1,90 @@
+package profile
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
+)
+
+// clock is the time of the present step, in the forms that rooms need. It begins
+// with the wall clock and goes on with the time that passes, so that no deadline
+// moves when the wall clock is set. Times in memory are those of this clock. Wall
+// times are on the outside: rows, bans, policy, and what players are told.
+type clock struct {
+	epoch time.Time
+	now   time.Time
+	since time.Duration // now − epoch
+	ahead time.Duration // wall time − now
+}
+
+func (c *clock) set(now time.Time) {
+	if now = now.Round(0).UTC(); now.After(c.now) {
+		c.now = now
+	}
+	c.since = c.now.Sub(c.epoch)
+}
+
+// at returns the time of a duration since epoch.
+func (c *clock) at(since time.Duration) time.Time { return c.epoch.Add(since) }
+
+// wall returns the wall time of the present step.
+func (c *clock) wall() time.Time { return c.now.Add(c.ahead) }
+
+// label returns the wall time of a time in memory; zero stays zero.
+func (c *clock) label(t time.Time) time.Time { return shift(t, c.ahead) }
+
+// adopt continues the clock of another process, which was at now and behind the
+// wall clock by ahead. Time does not go back from one process to the next.
+func (c *clock) adopt(now time.Time, ahead time.Duration) {
+	c.epoch, c.now, c.ahead = c.epoch.Add(-ahead), c.now.Add(-ahead), ahead
+	c.set(now)
+}
+
+func shift(t time.Time, d time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(d)
+}
+
+// WallClock says how far the wall clock is ahead of the time that steps are
+// given: nothing at the start, and something when it was set since. It only
+// changes the wall times of what is stored and said from now on.
+type WallClock struct{ Ahead time.Duration }
+
+func (in *WallClock) take(p *Profile, _ *Output) { p.clock.ahead = in.Ahead }
+
+// Now returns the time of the last step, and how far the wall clock is ahead of
+// it.
+func (p *Profile) Now() (now time.Time, ahead time.Duration) { return p.clock.now, p.clock.ahead }
+
+// fromStore returns a stored session with the times of memory.
+func (c *clock) fromStore(s wamble.Session) *wamble.Session {
+	s.Created, s.LastSeen = shift(s.Created, -c.ahead), shift(s.LastSeen, -c.ahead)
+	return &s
+}
+
+// boardFromStore returns a stored board with the times of memory.
+func (c *clock) boardFromStore(b wamble.Board) *wamble.Board {
+	if c.ahead == 0 {
+		return &b
+	}
+	b.Created, b.LastAssigned = shift(b.Created, -c.ahead), shift(b.LastAssigned, -c.ahead)
+	if b.Holder != nil {
+		h := *b.Holder
+		h.At, h.Expires = shift(h.At, -c.ahead), shift(h.Expires, -c.ahead)
+		b.Holder = &h
+	}
+	b.Moves = append([]wamble.Move(nil), b.Moves...)
+	for i := range b.Moves {
+		b.Moves[i].At = shift(b.Moves[i].At, -c.ahead)
+	}
+	return &b
+}
+
+// write appends an intent to the frame at the end of dst, with wall times.
+func (c *clock) write(dst []byte, in intent.Intent) []byte {
+	return journal.AppendLater(dst, in, c.ahead)
+}
