@@ -14,6 +14,7 @@ func (p *Profile) legal(r *request, _ *Output) verdict {
 	square := r.message.(*wire.GetLegalMoves).Square
 	b := p.boards.Board(r.h.Board)
 	may := b != nil && (b.Holder() == r.session.ID() || r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredict(r.session, b) >= 0)
+	r.lost = !may && r.h.Flags&wire.FlagPredictionContext == 0
 	switch {
 	case b == nil:
 		return p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})

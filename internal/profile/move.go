@@ -30,11 +30,13 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		// this profile does not answer for such a board.
 		if in.Board == nil || in.Board.Profile != p.cfg.Name || !board.RepeatsStored(in.Board, s.ID(), uci) {
 			p.stats.Rejected++
+			r.lost = true
 			return p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 		}
 		p.stats.Repeats++
 	default:
 		p.stats.Rejected++
+		r.lost = true
 		return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
 	}
 	next, taken, err := p.seat(s)

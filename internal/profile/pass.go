@@ -46,9 +46,7 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 		return
 	}
 	s.SetLeft(what.Board)
-	p.notify(s.Token(), what.Board, wire.ServerNotification{
-		Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back"),
-	}, out)
+	p.notify(s.Token(), what.Board, boardReleased, out)
 	if what.Why == board.TakenBack || what.Why == board.Left || !p.isHere(s) {
 		p.sessions.Unseated(what.Session)
 		return

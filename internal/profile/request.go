@@ -24,6 +24,7 @@ type request struct {
 	subject Subject
 	asked   asked
 	nobody  bool // the store knows no session of the token, or one that is over
+	lost    bool // it names a board as the player's own that is not
 }
 
 // answerTo returns the answer of the store if the request has waited for a load
@@ -125,6 +126,9 @@ func (p *Profile) finish(r *request, out *Output) {
 	p.sealFor(r.session, out)
 	p.keepGainers()
 	p.link.Finish(r.id, p.gates.last)
+	if r.lost {
+		p.reseat(r, out) // an old client takes the answer first
+	}
 }
 
 // deny answers a request with an ERROR. For an unknown board or player the ERROR

@@ -6,6 +6,7 @@ import (
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/session"
+	"wamble/wire"
 )
 
 var (
@@ -40,6 +41,27 @@ func (p *Profile) seat(s *session.Session) (*board.Board, board.Released, error)
 	}
 	return got.Board, got.Taken, err
 }
+
+// reseat gives another board to a player who has asked about one that he lost while
+// he was silent: he was not reached then, and an old client does not say hello
+// again. Somebody who holds a board was told of it.
+func (p *Profile) reseat(r *request, out *Output) {
+	s := r.session
+	if p.readOnly() || p.holds(s.ID()) {
+		return
+	}
+	b, taken, err := p.seat(s)
+	p.sealFor(s, out)
+	if err != nil {
+		p.notify(s.Token(), r.h.Board, boardReleased, out)
+		return
+	}
+	p.pushUpdate(s, b, out)
+	p.revoked(taken, out)
+}
+
+// boardReleased tells a player that he no longer holds a board.
+var boardReleased = wire.ServerNotification{Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back")}
 
 // hear notes that a session was heard of now.
 func (p *Profile) hear(s *session.Session) {
