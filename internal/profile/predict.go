@@ -81,7 +81,7 @@ func (p *Profile) answerSubmit(r *request, v predict.SubmitStatus, row predict.R
 	p.answerPredictions(r, data, fields)
 }
 
-// predictions shows the tree of a board.
+// predictions shows the tree of a board: nothing of one that is unknown.
 func (p *Profile) predictions(r *request, _ *Output) verdict {
 	m := r.message.(*wire.GetPredictions)
 	depth := p.audience.book.Options().Depth
@@ -89,7 +89,7 @@ func (p *Profile) predictions(r *request, _ *Output) verdict {
 		depth = min(depth, int(m.Depth))
 	}
 	depth = p.mayReadPredictions(r.session, depth)
-	if depth < 0 || p.boards.Board(r.h.Board) == nil {
+	if depth < 0 {
 		return p.deny(r, &wamble.Denied{Code: wamble.PredictionReadFailed, Reason: "prediction read failed"})
 	}
 	limit := int(m.Limit)
