@@ -61,3 +61,33 @@ func TestMoveFirstFromNewAddress(t *testing.T) {
 		t.Errorf("from a new address:\n%s\nfrom a proven one:\n%s", moved, proven)
 	}
 }
+
+// TestOrderOfKeys: a BOARD_UPDATE has the keys of the original first, in its order,
+// then the number of the request, which stays when there is room for little.
+func TestOrderOfKeys(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
+	token, id := r.join(1)
+	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
+	s := r.p.sessions.Find(token)
+	const all = "session.caps reservation.reserved_at last_move.from last_move.to request.seq_num board.fen board.version"
+	for _, tc := range []struct {
+		room int
+		want string
+	}{
+		{wire.MaxPacket, all},
+		{200, "session.caps reservation.reserved_at request.seq_num"},
+		{160, "session.caps request.seq_num"},
+		{120, "request.seq_num"},
+		{100, all}, // it never fits
+	} {
+		v := r.p.show(s, r.p.heldBy(s), 7)
+		v.fit(tc.room)
+		var keys []string
+		for _, f := range v.fields {
+			keys = append(keys, f.Key)
+		}
+		if got := strings.Join(keys, " "); got != tc.want {
+			t.Errorf("room for %d: got %s, want %s", tc.room, got, tc.want)
+		}
+	}
+}

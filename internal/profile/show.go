@@ -17,13 +17,10 @@ type view struct {
 
 // show makes the view of a board: the same in SERVER_HELLO and BOARD_UPDATE. Its
 // memory is good until the next one. The order of the fields is that of the
-// protocol; those that the original does not have come last. An answer to a
-// request with a number begins with that number, so that fit never cuts it.
+// protocol; those that the original does not have come last, first of them the
+// number of the request that is answered, if it has one.
 func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view {
 	v := view{fields: p.scratch.fields[:0]}
-	if answers != 0 {
-		v.fields.AddInt(wire.KeyRequestSeq, int64(answers))
-	}
 	p.addSessionFields(&v, s, b)
 	if b == nil {
 		return v
@@ -34,6 +31,9 @@ func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view 
 	if from, to, ok := lastMove(b); ok {
 		v.fields.AddInt(wire.KeyLastMoveFrom, int64(from))
 		v.fields.AddInt(wire.KeyLastMoveTo, int64(to))
+	}
+	if answers != 0 {
+		v.fields.AddInt(wire.KeyRequestSeq, int64(answers))
 	}
 	v.fields.AddString(wire.KeyBoardFEN, fen)
 	v.fields.AddInt(wire.KeyBoardVersion, int64(b.Version()))
@@ -72,23 +72,38 @@ func lastMove(b *board.Board) (from, to chess.Square, ok bool) {
 }
 
 // fit leaves out the last fields until the packet has at most room bytes: an
-// address that has not proven itself is sent little. A view that cannot fit is
-// left whole, because then link holds it until the address is proven.
+// address that has not proven itself is sent little. The number of the request
+// stays. A view that cannot fit is left whole, because then link holds it until
+// the address is proven.
 func (v *view) fit(room int) {
 	if room >= wire.MaxPacket {
 		return
 	}
 	const footer = 2 + 4 // version and count, magic and length
 	size := wire.HeaderSize + len(v.fen) + footer
-	keep := 0
+	keep, number := 0, -1
+	for i := range v.fields {
+		if v.fields[i].Key == wire.KeyRequestSeq {
+			number = i
+			size += v.fields[i].Size()
+		}
+	}
 	for i := range v.fields {
 		f := &v.fields[i]
-		size += f.Size()
+		if i != number {
+			size += f.Size()
+		}
 		if size <= room && f.Key != wire.KeyLastMoveFrom {
 			keep = i + 1
 		}
 	}
-	if keep > 0 {
+	switch {
+	case keep == 0 && number >= 0 && wire.HeaderSize+len(v.fen)+footer+v.fields[number].Size() <= room:
+		v.fields = append(v.fields[:0], v.fields[number])
+	case keep == 0:
+	case number >= keep:
+		v.fields = append(v.fields[:keep], v.fields[number])
+	default:
 		v.fields = v.fields[:keep]
 	}
 }
