@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"wamble"
 	"wamble/wire"
 )
 
@@ -89,5 +90,18 @@ func TestOrderOfKeys(t *testing.T) {
 		if got := strings.Join(keys, " "); got != tc.want {
 			t.Errorf("room for %d: got %s, want %s", tc.room, got, tc.want)
 		}
+	}
+}
+
+// TestNewPlayerHasRank: a player whom the store does not have yet is ranked behind
+// all others.
+func TestNewPlayerHasRank(t *testing.T) {
+	r := newRig(t, "(def min-boards 3)")
+	r.store.sessions[500] = &wamble.Session{ID: 500, Token: wamble.Token{5}, LastSeen: epoch}
+	token, _ := r.join(1)
+	r.step(&Packet{Peer: peerAt(1), Data: ranksPacket(token, 2, 1, 5)})
+	r.answerLoads()
+	if got := r.took(); !strings.Contains(got, "LEADERBOARD_DATA 1 self 2 [1: 500 ") || !strings.Contains(got, wire.KeyLeaderboardSelfRank) {
+		t.Errorf("got %s", got)
 	}
 }

@@ -93,13 +93,27 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	}
 	fields := append(p.scratch.fields[:0],
 		wire.Int(wire.KeyLeaderboardTotalCount, int64(ranks.Total)), wire.Int(wire.KeyLeaderboardPageIndex, index), wire.Int(wire.KeyLeaderboardPageSize, int64(q.Limit)))
-	if self := ranks.Self; self != nil {
-		m.SelfRank = uint32(self.Rank)
-		if !onPage {
-			fields = append(fields, selfFields(self)...)
-		}
+	self := ranks.Self
+	if self == nil {
+		self = p.lastRank(r, ranks)
+		fields[0] = wire.Int(wire.KeyLeaderboardTotalCount, int64(self.Rank))
+	}
+	if m.SelfRank = uint32(self.Rank); !onPage {
+		fields = append(fields, selfFields(self)...)
 	}
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
+}
+
+// lastRank is the row of an asker whom the store does not have yet: behind all
+// others, as a new player is.
+func (p *Profile) lastRank(r *request, ranks *wamble.Leaderboard) *wamble.LeaderboardRow {
+	row := &wamble.LeaderboardRow{Rank: ranks.Total + 1, Session: r.session.ID(), Stats: p.sessions.Stats(r.session)}
+	if i := r.session.Identity(); i != nil {
+		row.Key, row.Handle = i.Key(), i.Handle()
+	} else {
+		row.Stats.Rating = 0 // as the store has it
+	}
+	return row
 }
 
 func selfFields(self *wamble.LeaderboardRow) []wire.Field {
