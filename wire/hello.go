@@ -42,6 +42,11 @@ type ClientGoodbye struct{ empty }
 // Control returns CtrlClientGoodbye.
 func (ClientGoodbye) Control() Control { return CtrlClientGoodbye }
 
-// ClientVersion returns the protocol version that a CLIENT_HELLO speaks. A
-// version byte of 0 counts as 1.
-func (h Header) ClientVersion() uint8 { return max(h.Version, Version) }
+// ClientVersion returns the protocol version that a CLIENT_HELLO speaks, at least
+// 1. If the version byte is 0 it is the sequence number, as in the original.
+func (h Header) ClientVersion() uint32 {
+	if h.Version == 0 {
+		return max(h.Seq, Version)
+	}
+	return uint32(h.Version)
+}

@@ -229,10 +229,13 @@ func TestSetSeq(t *testing.T) {
 }
 
 func TestClientVersion(t *testing.T) {
-	for _, tt := range []struct{ version, want uint8 }{{0, 1}, {1, 1}, {2, 2}, {255, 255}} {
-		h := Header{Version: tt.version, Seq: 77}
+	for _, tt := range []struct {
+		version   uint8
+		seq, want uint32
+	}{{0, 0, 1}, {0, 1, 1}, {0, 77, 77}, {1, 77, 1}, {2, 1, 2}, {255, 77, 255}} {
+		h := Header{Version: tt.version, Seq: tt.seq}
 		if got := h.ClientVersion(); got != tt.want {
-			t.Errorf("version byte %d is version %d, want %d", tt.version, got, tt.want)
+			t.Errorf("version byte %d of packet %d is version %d, want %d", tt.version, tt.seq, got, tt.want)
 		}
 	}
 }

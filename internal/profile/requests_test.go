@@ -113,8 +113,10 @@ func TestHelloRefused(t *testing.T) {
 	}{
 		{"version", "", nil, encode(wire.Header{Seq: 1, Version: 3}, wire.ClientHello{}),
 			[]string{"ACK 1", `ERROR 1000 "upgrade required (client=3 server=1)" error.blocking`}},
-		{"version 0 counts as 1", "(def min-boards 1)", nil, withVersion(helloPacket(wamble.Token{}, 7), 0),
-			[]string{"ACK 7", "SERVER_HELLO 0b " + start + " w board 1 " + boardKeys}},
+		{"version 0 is the number of the packet", "", nil, withVersion(helloPacket(wamble.Token{}, 7), 0),
+			[]string{"ACK 7", `ERROR 1000 "upgrade required (client=7 server=1)" error.blocking`}},
+		{"version 0 of the first packet", "(def min-boards 1)", nil, withVersion(helloPacket(wamble.Token{}, 1), 0),
+			[]string{"ACK 1", "SERVER_HELLO 0b " + start + " w board 1 " + boardKeys}},
 		{"no room", "(def max-players 1)", func(r *rig) { r.join(5) }, helloPacket(wamble.Token{}, 1),
 			[]string{"ACK 1", `ERROR 1006 "could not create player session"`}},
 		{"no number for a session", "", func(r *rig) { drain(r, wamble.SessionIDs) }, helloPacket(wamble.Token{}, 1),
