@@ -45,7 +45,7 @@ func (a *auditor) offer(p wamble.Peer, b []byte, size int, later bool) {
 	acc.received += len(b)
 	if h, err := wire.Peek(b); err == nil {
 		switch h.Ctrl {
-		case wire.CtrlClientHello, wire.CtrlListProfiles, wire.CtrlGetProfileInfo:
+		case wire.CtrlClientHello, wire.CtrlListProfiles, wire.CtrlGetProfileInfo, wire.CtrlGetActiveReservations:
 			acc.right += 8 * len(b)
 		}
 		a.judge(acc, h.Token)

@@ -51,10 +51,11 @@
 //
 // To an unproven address go at most 3 bytes for each byte received, one copy of
 // each packet. What does not fit waits for more bytes or for the proof. The
-// only exceptions are one reply each to CLIENT_HELLO, LIST_PROFILES and
-// GET_PROFILE_INFO, of at most 8 times the request, and one of one packet to a
-// request whose token is vouched for, as when a NAT moves a player: under a byte
-// budget for each /24 (/56 of IPv6) and for the listener.
+// only exceptions are one reply each to CLIENT_HELLO, LIST_PROFILES,
+// GET_PROFILE_INFO and GET_ACTIVE_RESERVATIONS, of at most 8 times the request,
+// and one of one packet to a request whose token is vouched for, as when a NAT
+// moves a player: under a byte budget for each /24 (/56 of IPv6) and for the
+// listener.
 //
 // # Invariants
 //

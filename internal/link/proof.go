@@ -30,7 +30,7 @@ const (
 // exempt reports whether one reply to c may exceed the credit.
 func exempt(c wire.Control) bool {
 	switch c {
-	case wire.CtrlClientHello, wire.CtrlListProfiles, wire.CtrlGetProfileInfo:
+	case wire.CtrlClientHello, wire.CtrlListProfiles, wire.CtrlGetProfileInfo, wire.CtrlGetActiveReservations:
 		return true
 	}
 	return false

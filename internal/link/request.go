@@ -139,7 +139,7 @@ func (s *Server) Room(id Request) int {
 		return wire.MaxPacket
 	}
 	right := e.exemptionOf(&r.h, r.size)
-	credit := e.proof.credit
+	credit := min(e.proof.credit, creditFactor*r.size) // others in flight need theirs
 	if !r.unreliably {
 		credit -= wire.HeaderSize // its ACK goes first
 	}

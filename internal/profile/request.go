@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"strings"
+
 	"wamble"
 	"wamble/internal/access"
 	"wamble/internal/board"
@@ -145,8 +147,28 @@ func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) ve
 	if d.Blocking {
 		fields = append(fields, wire.Int(wire.KeyErrorBlocking, 1))
 	}
-	link.Answer(p.link, r.id, h, wire.Error{Code: d.Code, Reason: wire.Text(d.Reason)}, fields...)
+	reason, fields := fitError(p.link.Room(r.id), d.Reason, fields)
+	link.Answer(p.link, r.id, h, wire.Error{Code: d.Code, Reason: wire.Text(reason)}, fields...)
 	return done
+}
+
+// fitError leaves out of an ERROR what does not fit into room bytes, so that it is
+// sent at once to an address that has not proven itself: first the number of the
+// request, then the other fields, then the end of the reason.
+func fitError(room int, reason string, fields []wire.Field) (string, []wire.Field) {
+	const fixed = wire.HeaderSize + 3 // code, and length of the reason
+	size := fixed + len(reason) + trailerSize
+	for i := range fields {
+		size += fields[i].Size()
+	}
+	for len(fields) > 0 && size > room {
+		size -= fields[0].Size()
+		fields = fields[1:]
+	}
+	if n := max(room-fixed, 0); n < len(reason) {
+		reason = strings.ToValidUTF8(reason[:n], "")
+	}
+	return reason, fields
 }
 
 // named begins the fields of an answer with the number of its request, if that

@@ -71,6 +71,10 @@ func lastMove(b *board.Board) (from, to chess.Square, ok bool) {
 	return from, to, from != to && position.PieceAt(to).Kind != chess.None
 }
 
+// trailerSize is what a trailer has beside its fields: version and count, magic
+// and length.
+const trailerSize = 2 + 4
+
 // fit leaves out the last fields until the packet has at most room bytes: an
 // address that has not proven itself is sent little. The number of the request
 // stays. A view that cannot fit is left whole, because then link holds it until
@@ -79,8 +83,7 @@ func (v *view) fit(room int) {
 	if room >= wire.MaxPacket {
 		return
 	}
-	const footer = 2 + 4 // version and count, magic and length
-	size := wire.HeaderSize + len(v.fen) + footer
+	size := wire.HeaderSize + len(v.fen) + trailerSize
 	keep, number := 0, -1
 	for i := range v.fields {
 		if v.fields[i].Key == wire.KeyRequestSeq {
@@ -98,7 +101,7 @@ func (v *view) fit(room int) {
 		}
 	}
 	switch {
-	case keep == 0 && number >= 0 && wire.HeaderSize+len(v.fen)+footer+v.fields[number].Size() <= room:
+	case keep == 0 && number >= 0 && wire.HeaderSize+len(v.fen)+trailerSize+v.fields[number].Size() <= room:
 		v.fields = append(v.fields[:0], v.fields[number])
 	case keep == 0:
 	case number >= keep:
