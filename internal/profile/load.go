@@ -208,7 +208,7 @@ func (in *Loaded) take(p *Profile, out *Output) {
 		nobody = true
 	}
 	if l.Subject == SessionOf && (nobody || in.Outcome > NotFound) {
-		p.strangers.missed(p.clock.since, l.Token, max(in.Outcome, NotFound))
+		p.strangers.missed(p.clock.since, l.Token, max(in.Outcome, NotFound), l.by)
 	}
 	if l.Subject == SessionOf || l.Subject == TermsOf {
 		p.learnTerms(l, in)

@@ -10,9 +10,12 @@ import (
 )
 
 // strangers is what is known of tokens that are not in memory: the last ones
-// that the store was asked about in vain.
+// that the store was asked about in vain, and who has sent them. Only what the
+// store does not know counts, so that any number of players may return at once.
 type strangers struct {
-	unknown *lru.Table[wamble.Token, unknown]
+	unknown  *lru.Table[wamble.Token, unknown]
+	hosts    *lru.Table[netip.Prefix, misses]
+	unproven misses // of all unproven addresses together
 }
 
 // unknown is why a token names nobody, and until when that is believed.
@@ -26,13 +29,56 @@ const (
 	unknownTTL = 500 * time.Millisecond
 )
 
-func newStrangers() strangers {
-	return strangers{unknown: lru.New[wamble.Token, unknown](maxUnknown)}
+// misses is two token buckets, for hellos and for other requests: each holds the
+// time when all that was taken has come back.
+type misses [2]time.Duration
+
+// bucket is how fast what was taken comes back, and how much may be taken at once.
+type bucket struct{ every, burst time.Duration }
+
+// 64 unknown tokens of a host, and then 16 a second; 256 of all unproven addresses
+// together, and then 256 a second.
+var (
+	ofHost     = bucket{every: time.Second / 16, burst: 4 * time.Second}
+	ofUnproven = bucket{every: time.Second / 256, burst: time.Second}
+)
+
+const maxHosts = 1 << 12
+
+// take takes one, also if none is left: loads may be under way. The debt is
+// bounded by the burst.
+func (m *misses) take(now time.Duration, hello int64, b bucket) {
+	m[hello] = min(max(m[hello], now)+b.every, now+2*b.burst)
 }
 
-// missed takes down that the store had no session for a token, or failed.
-func (s *strangers) missed(now time.Duration, token wamble.Token, o Outcome) {
+// left reports whether there is one left.
+func (m *misses) left(now time.Duration, hello int64, b bucket) bool {
+	return m[hello]+b.every <= now+b.burst
+}
+
+func newStrangers() strangers {
+	return strangers{unknown: lru.New[wamble.Token, unknown](maxUnknown), hosts: lru.New[netip.Prefix, misses](maxHosts)}
+}
+
+// missed takes down that the store had no session for a token that somebody has
+// sent, or failed.
+func (s *strangers) missed(now time.Duration, token wamble.Token, o Outcome, by asker) {
 	*s.unknown.Use(token) = unknown{o, now + unknownTTL}
+	if o != NotFound {
+		return
+	}
+	s.hosts.Use(by.host).take(now, oneIf(by.hello), ofHost)
+	if !by.proven {
+		s.unproven.take(now, oneIf(by.hello), ofUnproven)
+	}
+}
+
+// mayAsk reports whether somebody may have one more token looked for.
+func (s *strangers) mayAsk(now time.Duration, by asker) bool {
+	if m := s.hosts.Find(by.host); m != nil && !m.left(now, oneIf(by.hello), ofHost) {
+		return false
+	}
+	return by.proven || s.unproven.left(now, oneIf(by.hello), ofUnproven)
 }
 
 // find returns what the store said of a token a moment ago; Found if nothing is
@@ -48,13 +94,16 @@ func (s *strangers) find(now time.Duration, token wamble.Token) Outcome {
 func (s *strangers) reconsider() { s.unknown = lru.New[wamble.Token, unknown](maxUnknown) }
 
 // lookUp asks the store whose request r is, or denies the request if the store has
-// failed to say so a moment ago.
+// failed to say so a moment ago, or was asked in vain too often.
 func (p *Profile) lookUp(r *request, out *Output) verdict {
 	switch p.strangers.find(p.clock.since, r.h.Token) {
 	case Away:
 		return p.deny(r, errAway)
 	case Broken:
 		return p.deny(r, brokenOf(SessionOf))
+	}
+	if !p.strangers.mayAsk(p.clock.since, p.askerOf(r)) {
+		return p.deny(r, errBusy)
 	}
 	return p.ask(r, p.askSession(r), out)
 }

@@ -99,3 +99,53 @@ func TestLoadsAreFair(t *testing.T) {
 		}
 	}
 }
+
+// TestInventedTokensCostFewQueries: 20,000 legal-move requests in a second with
+// invented tokens, from one host or from as many as there are packets, cost a
+// budget of queries. Whoever returns meanwhile is served, even from the same host,
+// and any number at once; when it is over nothing is left of it.
+func TestInventedTokensCostFewQueries(t *testing.T) {
+	const flood = 20000
+	for _, tc := range []struct{ hosts, most int }{{1, 64 + 16 + 1}, {flood, 256 + 256 + 1}} {
+		r := newRig(t, unlimited+"(def max-players 10000)")
+		token, board := r.join(60000)
+		players, id := 0, wamble.SessionID(1000)
+		returns := func(what string, from int, packet func(wamble.Token, uint32) []byte) {
+			t.Helper()
+			stored := r.store.enlist(id, 1200, r.now).Token
+			id++
+			players++
+			r.step(&Packet{Peer: peerAt(from), Data: packet(stored, uint32(id))})
+			r.answerLoads()
+			if r.p.sessions.Find(stored) == nil {
+				t.Fatalf("%d hosts: %s: a returning player is refused: %s", tc.hosts, what, r.took())
+			}
+			r.sent = nil
+		}
+		before := r.p.Stats().Loads
+		for n := range flood {
+			r.step(&Packet{Peer: peerAt(1 + n%tc.hosts), Data: legalPacket(invented(n), 1, uint32(n)+1, 12)})
+			r.answerLoads()
+			r.sent = nil
+			if n%1000 == 999 {
+				returns("during the flood", 50000+n, helloPacket)
+				returns("from the host of the flood", 1, helloPacket)
+				if got := r.send(peerAt(60000), legalPacket(token, board, uint32(n), 12)); !strings.Contains(got, "LEGAL_MOVES") {
+					t.Errorf("a player got %s", got)
+				}
+			}
+			r.now = r.now.Add(time.Second / flood)
+		}
+		if got := int(r.p.Stats().Loads-before) - players; got > tc.most || got < tc.most/2 {
+			t.Errorf("%d requests of %d hosts cost %d queries, want at most %d", flood, tc.hosts, got, tc.most)
+		}
+		if n := r.p.strangers.hosts.Len(); n > maxHosts {
+			t.Errorf("%d hosts are remembered, want at most %d", n, maxHosts)
+		}
+		for range 500 {
+			returns("many of one host at once", 70000, helloPacket)
+		}
+		r.now = r.now.Add(5 * time.Second)
+		returns("after the flood", 1, func(token wamble.Token, seq uint32) []byte { return legalPacket(token, 1, seq, 12) })
+	}
+}
