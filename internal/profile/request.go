@@ -44,6 +44,7 @@ type verdict uint8
 const (
 	done  verdict = iota // it has its answers; Profile.finish comes next
 	waits                // it was copied, and waits for a load
+	gone                 // it was refused and forgotten; its repetition is new
 )
 
 // scratch is memory that handlers use again.

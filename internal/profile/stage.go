@@ -60,7 +60,6 @@ func (p *Profile) readOnly() bool { return p.journalFull || p.brownout.ReadOnly 
 // turnAway refuses a request that cannot be decided now, and lets link forget it,
 // so that its repetition is new. The refusal is no larger than three times any request.
 func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
-	to, listens := p.link.Peer(id)
 	reason := "the server is starting"
 	switch {
 	case p.stage == running && p.brownout.ReadOnly:
@@ -68,12 +67,18 @@ func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
 	case p.stage != starting:
 		reason = "the server cannot keep moves at present"
 	}
+	p.abandon(id, h, reason, out)
+}
+
+// abandon is turnAway for a reason; none says nothing.
+func (p *Profile) abandon(id link.Request, h wire.Header, reason string, out *Output) {
+	to, listens := p.link.Peer(id)
 	p.link.Abandon(id)
 	p.stats.Refused++
 	refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
 	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{Code: wamble.Internal, Reason: wire.Text(reason)})
 	p.scratch.push = packet
-	if err == nil && listens {
+	if err == nil && listens && reason != "" {
 		out.Packets.Send(to, packet)
 	}
 }

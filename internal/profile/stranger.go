@@ -14,7 +14,7 @@ import (
 // store does not know counts, so that any number of players may return at once.
 type strangers struct {
 	unknown  *lru.Table[wamble.Token, unknown]
-	hosts    *lru.Table[netip.Prefix, misses]
+	hosts    *lru.Table[netip.Prefix, hostMisses]
 	unproven misses // of all unproven addresses together
 }
 
@@ -43,7 +43,17 @@ var (
 	ofUnproven = bucket{every: time.Second / 256, burst: time.Second}
 )
 
-const maxHosts = 1 << 12
+// hostMisses is what is known of a host: its unknown tokens, and when it is told
+// again that there were too many.
+type hostMisses struct {
+	misses
+	tell time.Duration
+}
+
+const (
+	maxHosts  = 1 << 12
+	tellEvery = time.Second
+)
 
 // take takes one, also if none is left: loads may be under way. The debt is
 // bounded by the burst.
@@ -57,7 +67,7 @@ func (m *misses) left(now time.Duration, hello int64, b bucket) bool {
 }
 
 func newStrangers() strangers {
-	return strangers{unknown: lru.New[wamble.Token, unknown](maxUnknown), hosts: lru.New[netip.Prefix, misses](maxHosts)}
+	return strangers{unknown: lru.New[wamble.Token, unknown](maxUnknown), hosts: lru.New[netip.Prefix, hostMisses](maxHosts)}
 }
 
 // missed takes down that the store had no session for a token that somebody has
@@ -103,9 +113,21 @@ func (p *Profile) lookUp(r *request, out *Output) verdict {
 		return p.deny(r, brokenOf(SessionOf))
 	}
 	if !p.strangers.mayAsk(p.clock.since, p.askerOf(r)) {
-		return p.deny(r, errBusy)
+		return p.turnStranger(r, out)
 	}
 	return p.ask(r, p.askSession(r), out)
+}
+
+// turnStranger refuses a request that may be looked up later. Its host is told once a
+// second: answers would cost more than the requests of a flood.
+func (p *Profile) turnStranger(r *request, out *Output) verdict {
+	reason := ""
+	if h := p.strangers.hosts.Use(p.askerOf(r).host); p.clock.since >= h.tell {
+		h.tell = p.clock.since + tellEvery
+		reason = errBusy.Reason
+	}
+	p.abandon(r.id, r.h, reason, out)
+	return gone
 }
 
 // asker is who causes a load.

@@ -149,3 +149,30 @@ func TestInventedTokensCostFewQueries(t *testing.T) {
 		returns("after the flood", 1, func(token wamble.Token, seq uint32) []byte { return legalPacket(token, 1, seq, 12) })
 	}
 }
+
+// TestRefusedStrangerIsForgotten: a host that has sent too many unknown tokens is
+// told once a second, without an ACK, so that the same request is new when it is
+// repeated later.
+func TestRefusedStrangerIsForgotten(t *testing.T) {
+	r := newRig(t, unlimited)
+	for n := range 100 {
+		r.step(&Packet{Peer: peerAt(1), Data: legalPacket(invented(n), 1, uint32(n)+1, 12)})
+		r.answerLoads()
+	}
+	r.now = r.now.Add(tellEvery / 2)
+	for range ofHost.burst / ofHost.every {
+		r.p.strangers.missed(r.p.clock.since, wamble.Token{1}, NotFound, asker{host: wamble.HostOf(peerAt(1).IP())})
+	}
+	r.now = r.now.Add(tellEvery / 2)
+	r.took()
+	stored := r.store.enlist(500, 1200, epoch).Token
+	packet := legalPacket(stored, 1, 500, 12)
+	expect(t, r.send(peerAt(1), packet), `ERROR 1006 "too many requests wait for the database" unreliable`)
+	expect(t, r.send(peerAt(1), packet), "")
+	r.now = r.now.Add(ofHost.burst + ofHost.every)
+	r.send(peerAt(1), packet)
+	r.answerLoads()
+	if r.p.sessions.Find(stored) == nil {
+		t.Errorf("the repetition is not looked up: %s", r.took())
+	}
+}
