@@ -124,11 +124,13 @@ type Network struct {
 	HTTPPort int `option:"http-port" default:"0" range:"-1..65535" room:"transport" reload:"listener"`
 
 	// HTTPMaxConnections is how many TCP connections the profile holds at a
-	// time, WebSocket clients included.
+	// time, WebSocket clients included. When all are taken, the host that holds
+	// most loses its idlest one to a newcomer from elsewhere.
 	HTTPMaxConnections int `option:"http-max-connections" default:"4096" range:"1..1000000" unit:"connections" room:"transport" reload:"listener"`
 
 	// HTTPMaxPerIP is how many of those connections one IP address, or one /64
-	// of IPv6, may hold. Raise it when clients come through a proxy.
+	// of IPv6, may hold; an idle one gives way to the next. Raise it when clients come
+	// through a proxy.
 	HTTPMaxPerIP int `option:"http-max-connections-per-ip" default:"128" range:"1..1000000" unit:"connections" room:"transport" reload:"listener"`
 
 	// WebSocketEnabled lets browsers play over WebSocket.

@@ -63,7 +63,7 @@ func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
 	mux.Handle("/console/", o.Console(a.knows))
 	mux.Handle("GET /metrics", a.secured(promhttp.HandlerFor(registry(o.Profiles), promhttp.HandlerOpts{})))
 	a.web = &http.Server{
-		Handler: transport.Guarded(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 30 * time.Second, ReadTimeout: time.Minute,
+		Handler: transport.Guarded(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // mistakes of far ends
 	}

@@ -102,22 +102,29 @@ func TestAdminLimits(t *testing.T) {
 			c.Close()
 		}
 	}()
-	until(t, "all places are taken", func() bool { // the first connection has one for a moment still
+	hold := func(request string) net.Conn {
 		c, err := net.Dial("tcp", s.Admin())
 		if err != nil {
-			return false
-		}
-		// It is accepted when it is answered.
-		fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		c.SetDeadline(time.Now().Add(patience))
-		if _, err := c.Read(make([]byte, 512)); err != nil {
-			c.Close()
-			return false
+			t.Fatal(err)
 		}
 		held = append(held, c)
-		return len(held) == observe.AdminConns
-	})
-	if got := answer("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); got != "" {
-		t.Errorf("connection %d was answered: %.80q", observe.AdminConns+1, got)
+		c.SetDeadline(time.Now().Add(patience))
+		fmt.Fprint(c, request)
+		return c
+	}
+	const health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+	for range observe.AdminConns { // idle after an answer
+		if _, err := hold(health + "\r\n").Read(make([]byte, 512)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := answer(health + "Connection: close\r\n\r\n"); !strings.Contains(got, " 200 ") {
+		t.Errorf("behind idle connections: %.80q", got)
+	}
+	for range observe.AdminConns {
+		hold(health) // half a head
+	}
+	if got := answer(health + "Connection: close\r\n\r\n"); !strings.Contains(got, " 200 ") {
+		t.Errorf("behind half-sent requests: %.80q", got)
 	}
 }

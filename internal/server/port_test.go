@@ -23,7 +23,7 @@ func TestPortOptions(t *testing.T) {
 		UDP:  transport.UDPOptions{Buffer: 65536},
 		HTTP: transport.HTTPOptions{Max: 11, MaxHost: 7},
 		WebSocket: transport.GatewayOptions{
-			Path: "/play", Max: 11, MaxHost: 7, Origins: []string{"https://a.example", "https://b.example"},
+			Path: "/play", Origins: []string{"https://a.example", "https://b.example"},
 		},
 	}
 	if got := portOptions(c.Default); !reflect.DeepEqual(got, want) {

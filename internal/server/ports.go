@@ -40,7 +40,7 @@ func portOptions(cfg *config.Profile) transport.Options {
 		UDP:     transport.UDPOptions{Buffer: n.BufferSize},
 		HTTP:    transport.HTTPOptions{Max: n.HTTPMaxConnections, MaxHost: n.HTTPMaxPerIP},
 		WebSocket: transport.GatewayOptions{
-			Path: n.WebSocketPath, Origins: n.Origins(), Max: n.HTTPMaxConnections, MaxHost: n.HTTPMaxPerIP,
+			Path: n.WebSocketPath, Origins: n.Origins(),
 		},
 	}
 	web, hasWeb := n.HTTP()

@@ -19,6 +19,7 @@ import (
 // defaults.
 type Timing struct {
 	Handshake time.Duration // to open a connection; 5 s
+	First     time.Duration // to send the first packet to us after the handshake; 15 s
 	Write     time.Duration // to take one frame from us; 10 s
 	// Ping is how long a far end may be silent before it is asked for a sign
 	// of life; 30 s. Clients that talk are never asked.
@@ -33,6 +34,7 @@ type Timing struct {
 
 func (t Timing) withDefaults() Timing {
 	def(&t.Handshake, 5*time.Second)
+	def(&t.First, 15*time.Second)
 	def(&t.Write, 10*time.Second)
 	def(&t.Ping, 30*time.Second)
 	def(&t.Idle, 5*time.Minute)
@@ -51,6 +53,7 @@ type Conn struct {
 
 	frames *frameReader
 	rest   []byte // packets of the message in hand that are not returned yet
+	spoke  bool   // a packet has come, or none is waited for: frames of any kind keep the connection alive
 
 	out      *outbox
 	heard    atomic.Int64 // time of the last frame, unix nanoseconds
@@ -63,12 +66,15 @@ type Conn struct {
 // newConn starts a connection. Bytes that came with the handshake are in r.
 func newConn(nc net.Conn, r *bufio.Reader, peer wamble.Peer, t Timing, client bool) *Conn {
 	c := &Conn{
-		peer: peer, nc: nc, timing: t, client: client,
+		peer: peer, nc: nc, timing: t, client: client, spoke: client,
 		frames: newFrameReader(r, !client), out: newOutbox(), written: make(chan struct{}),
 	}
 	now := time.Now()
 	c.heard.Store(now.UnixNano())
-	c.extend(now)
+	nc.SetReadDeadline(now.Add(t.First))
+	if c.spoke {
+		c.extend(now)
+	}
 	go c.writeLoop()
 	return c
 }
@@ -132,7 +138,8 @@ func (c *Conn) nextMessage() error {
 	}
 	now := time.Now()
 	c.heard.Store(now.UnixNano())
-	if !c.closing.Load() {
+	c.spoke = c.spoke || op == opBinary && len(payload) > 0
+	if c.spoke && !c.closing.Load() {
 		c.extend(now)
 	}
 	switch op {

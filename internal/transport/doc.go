@@ -27,7 +27,7 @@
 // that; nobody waits for a far end that does not read; everything that a far
 // end can make us keep is bounded (inbox 1024 packets and 64 of one
 // connection, outbox 256 KiB, message 4096 bytes, head 8192 bytes, connections
-// in all and per host); one bad destination does not stop a batch.
+// in all and per host, see places); one bad destination does not stop a batch.
 //
 // Sockets may be inherited: Adopt and AdoptUDP take them over from
 // descriptors, and SyscallConn gives them away without disturbing them.

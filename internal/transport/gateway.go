@@ -5,7 +5,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,8 +21,6 @@ import (
 type GatewayOptions struct {
 	Off     bool     // there is no WebSocket: its path is "not found"
 	Path    string   // of the handshake; "/ws" when empty
-	Max     int      // connections in all; 1024 when 0
-	MaxHost int      // connections of one host (IPv4 address, IPv6 /64); 64 when 0. Raise it behind a proxy.
 	Origins []string // origins besides our own host, like "https://example.org"; "*" is any
 	Timing  Timing
 }
@@ -32,8 +29,6 @@ func (o GatewayOptions) withDefaults() GatewayOptions {
 	if o.Path == "" {
 		o.Path = "/ws"
 	}
-	def(&o.Max, 1024)
-	def(&o.MaxHost, 64)
 	o.Timing = o.Timing.withDefaults()
 	return o
 }
@@ -47,7 +42,7 @@ type gateway struct {
 	mu      sync.RWMutex // guards what follows
 	options GatewayOptions
 	conns   map[uint32]*Conn
-	limit   connLimit
+	serving int // handlers that have, or are about to have, a connection
 	closed  bool
 	empty   sync.Cond // signalled when the last connection is gone
 
@@ -56,7 +51,6 @@ type gateway struct {
 
 func newGateway(o GatewayOptions, in *inbox) *gateway {
 	g := &gateway{inbox: in, conns: map[uint32]*Conn{}}
-	g.limit.hosts = map[netip.Prefix]int{}
 	g.empty.L = &g.mu
 	g.configure(o)
 	return g
@@ -67,7 +61,6 @@ func (g *gateway) configure(o GatewayOptions) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.options = o.withDefaults()
-	g.limit.max, g.limit.maxHost = g.options.Max, g.options.MaxHost
 }
 
 func (g *gateway) settings() GatewayOptions {
@@ -99,14 +92,12 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		no.write(w)
 		return
 	}
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	host := wamble.HostOf(from.Addr())
-	if err != nil || !g.reserve(host) {
+	if !g.enter() {
 		g.refused.Add(1)
-		(&refusal{http.StatusServiceUnavailable, "too many websocket clients"}).write(w)
+		(&refusal{http.StatusServiceUnavailable, "the server goes away"}).write(w)
 		return
 	}
-	defer g.release(host)
+	defer g.leave()
 	nc, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
@@ -143,8 +134,10 @@ func (g *gateway) serve(nc net.Conn, r *bufio.Reader, t Timing) {
 	peer := wamble.Peer{Addr: remoteAddr(nc), Route: nextRoute()}
 	c := newConn(nc, r, peer, t, false)
 	from := &source{peer: peer}
+	at := placeOf(nc)
+	at.hear(halfOpen)
 	g.add(c)
-	g.caught(guard.Call("the reader of a connection", func() error { return g.read(c, from) }))
+	g.caught(guard.Call("the reader of a connection", func() error { return g.read(c, from, at) }))
 	c.Abort() // it has ended, unless its reader panicked
 	<-c.written
 	g.caught(c.crash)
@@ -154,13 +147,14 @@ func (g *gateway) serve(nc net.Conn, r *bufio.Reader, t Timing) {
 
 // read delivers the packets of a connection until its end. It has no other error
 // than a panic.
-func (g *gateway) read(c *Conn, from *source) error {
+func (g *gateway) read(c *Conn, from *source, at *place) error {
 	for {
 		packet, err := c.Next()
 		if err != nil {
 			c.Finish(err)
 			return nil
 		}
+		at.hear(engaged)
 		g.inbox.put(from, packet)
 	}
 }
@@ -176,7 +170,7 @@ func (g *gateway) add(c *Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.conns[c.peer.Route] = c
-	if g.closed { // between reserve and here
+	if g.closed { // between enter and here
 		c.Close(CloseGoingAway, "")
 	}
 }
@@ -187,18 +181,22 @@ func (g *gateway) remove(c *Conn) {
 	delete(g.conns, c.peer.Route)
 }
 
-// reserve takes a place for a connection of host, if there is one.
-func (g *gateway) reserve(host netip.Prefix) bool {
+// enter reports whether another connection may be opened, for which shutdown waits
+// until leave.
+func (g *gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.closed && g.limit.take(host)
+	if g.closed {
+		return false
+	}
+	g.serving++
+	return true
 }
 
-func (g *gateway) release(host netip.Prefix) {
+func (g *gateway) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.limit.free(host)
-	if g.limit.taken == 0 {
+	if g.serving--; g.serving == 0 {
 		g.empty.Broadcast()
 	}
 }
@@ -241,7 +239,7 @@ func (g *gateway) shutdown(ctx context.Context, code uint16) {
 	defer stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.limit.taken > 0 {
+	for g.serving > 0 {
 		g.empty.Wait()
 	}
 }

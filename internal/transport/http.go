@@ -13,7 +13,7 @@ type HTTPOptions struct {
 	Max     int           // TCP connections in all, WebSocket included; 4096
 	MaxHost int           // of one host; 128
 	MaxBody int64         // bytes of a request's body; 64 KiB
-	Head    time.Duration // to send the head of a request; 30 s: browsers keep a connection that they opened in case for 10 s, slow ones longer
+	Head    time.Duration // to send the head of a request; 15 s: browsers keep a connection that they opened in case for 10 s
 	Request time.Duration // to send a whole request; 60 s
 	Answer  time.Duration // to take a whole answer; 60 s
 	Idle    time.Duration // between two requests; 60 s
@@ -26,7 +26,7 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	def(&o.Max, 4096)
 	def(&o.MaxHost, 128)
 	def(&o.MaxBody, 64<<10)
-	def(&o.Head, 30*time.Second)
+	def(&o.Head, 15*time.Second)
 	def(&o.Request, 60*time.Second)
 	def(&o.Answer, 60*time.Second)
 	def(&o.Idle, 60*time.Second)

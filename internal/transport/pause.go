@@ -22,14 +22,22 @@ type Pauser struct {
 // serve on the listener that Listen returns.
 func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 	p := &Pauser{listener: &pausableListener{TCPListener: l}, busy: busy{conns: map[net.Conn]struct{}{}}, web: web}
-	web.ConnState = p.busy.note
+	web.ConnState = func(c net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateActive: // the head of a request has come whole
+			placeOf(c).hear(engaged)
+		case http.StateIdle:
+			placeOf(c).hear(resting)
+		}
+		p.busy.note(c, s)
+	}
 	return p
 }
 
 // Listen returns a listener that can be paused. It bounds the connections, in all
-// and per host; those over the limit are closed as soon as they are accepted.
+// and per host: the host that holds most loses its idlest one to a newcomer.
 func (p *Pauser) Listen(max, maxHost int) net.Listener {
-	return newLimitedListener(p.listener, max, maxHost)
+	return &limitedListener{p.listener, newPlaces(max, maxHost)}
 }
 
 // Pause leaves new connections in the kernel's queue from now on, closes those
