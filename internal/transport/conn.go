@@ -21,12 +21,12 @@ type Timing struct {
 	Handshake time.Duration // to open a connection; 5 s
 	First     time.Duration // to send the first packet to us after the handshake; 15 s
 	Write     time.Duration // to take one frame from us; 10 s
-	// Ping is how long a far end may be silent before it is asked for a sign
-	// of life; 30 s. Clients that talk are never asked.
+	// Ping is how long a far end that is pinged may be silent before it is asked
+	// for a sign of life; 30 s. Clients that talk are never asked.
 	Ping time.Duration
-	// Idle is how long a far end may be silent at all; 5 min, the life of a
-	// session without traffic. Clients of the original read only when they
-	// expect something, so that they may answer a ping very late.
+	// Idle is how long a far end that is pinged may be silent at all; 5 min, the
+	// life of a session without traffic. TCP keep-alive watches over the others,
+	// which may be silent for unpingedIdles times as long.
 	Idle time.Duration
 	// Linger is how long a connection that we end may take to hear it; 1 s.
 	Linger time.Duration
@@ -42,6 +42,9 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
+// unpingedIdles is how much longer a far end may be silent that is not asked.
+const unpingedIdles = 12
+
 // Conn is a WebSocket connection after its handshake, of either role. One
 // goroutine of the owner reads; one goroutine of its own does all writing, one
 // Write to a frame; Send and Close may be called by anybody.
@@ -50,6 +53,7 @@ type Conn struct {
 	nc     net.Conn
 	timing Timing
 	client bool // masks what it sends
+	pinged bool // the far end answers pings without being read
 
 	frames *frameReader
 	rest   []byte // packets of the message in hand that are not returned yet
@@ -64,9 +68,9 @@ type Conn struct {
 }
 
 // newConn starts a connection. Bytes that came with the handshake are in r.
-func newConn(nc net.Conn, r *bufio.Reader, peer wamble.Peer, t Timing, client bool) *Conn {
+func newConn(nc net.Conn, r *bufio.Reader, peer wamble.Peer, t Timing, client, pinged bool) *Conn {
 	c := &Conn{
-		peer: peer, nc: nc, timing: t, client: client, spoke: client,
+		peer: peer, nc: nc, timing: t, client: client, pinged: pinged, spoke: client,
 		frames: newFrameReader(r, !client), out: newOutbox(), written: make(chan struct{}),
 	}
 	now := time.Now()
@@ -160,7 +164,11 @@ func (c *Conn) nextMessage() error {
 // extend lets the far end be silent for another while. Close may run at the
 // same time; its shorter time wins.
 func (c *Conn) extend(now time.Time) {
-	c.nc.SetReadDeadline(now.Add(c.timing.Idle))
+	idle := c.timing.Idle
+	if !c.pinged {
+		idle *= unpingedIdles
+	}
+	c.nc.SetReadDeadline(now.Add(idle))
 	if c.closing.Load() {
 		c.nc.SetReadDeadline(now.Add(c.timing.Linger))
 	}
@@ -218,7 +226,7 @@ func (c *Conn) writeLoop() {
 		select {
 		case <-c.out.ready:
 		case now := <-pings.C:
-			if now.UnixNano()-c.heard.Load() < int64(c.timing.Ping) {
+			if !c.pinged || now.UnixNano()-c.heard.Load() < int64(c.timing.Ping) {
 				continue
 			}
 			if c.writeFrame(frame, opPing, nil) != nil {

@@ -110,7 +110,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	nc.SetDeadline(time.Time{})
-	g.serve(nc, rw.Reader, o.Timing)
+	keepAlive(nc)
+	g.serve(nc, rw.Reader, o.Timing, answersPings(r, key))
 }
 
 // allowsOrigin refuses pages of other hosts, which a browser names. Programs
@@ -130,9 +131,9 @@ func (o GatewayOptions) allowsOrigin(r *http.Request) bool {
 // serve delivers the packets of one connection until its end. When the inbox
 // is stopped the connection is being closed: what it still sends is dropped, so
 // that it hears the close frame.
-func (g *gateway) serve(nc net.Conn, r *bufio.Reader, t Timing) {
+func (g *gateway) serve(nc net.Conn, r *bufio.Reader, t Timing, pinged bool) {
 	peer := wamble.Peer{Addr: remoteAddr(nc), Route: nextRoute()}
-	c := newConn(nc, r, peer, t, false)
+	c := newConn(nc, r, peer, t, false, pinged)
 	from := &source{peer: peer}
 	at := placeOf(nc)
 	at.hear(halfOpen)
@@ -163,6 +164,16 @@ func (g *gateway) read(c *Conn, from *source, at *place) error {
 func (g *gateway) caught(err error) {
 	if err != nil && g.panicked != nil {
 		g.panicked(err)
+	}
+}
+
+// keepAlive lets the kernel notice within two minutes that a far end is gone.
+func keepAlive(nc net.Conn) {
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		nc = t.NetConn()
+	}
+	if c, ok := nc.(*limitedConn); ok {
+		c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 45 * time.Second, Interval: 15 * time.Second, Count: 5})
 	}
 }
 

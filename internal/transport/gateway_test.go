@@ -12,7 +12,10 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"wamble"
 )
 
 // request is the handshake with some headers replaced; an empty value leaves
@@ -235,12 +238,16 @@ func TestPingIsAnswered(t *testing.T) {
 	}
 }
 
+// browserRequest is the handshake of a browser, which answers pings by itself.
+var browserRequest = request("GET /ws HTTP/1.1", map[string]string{"Origin": "http://example.org", "Sec-WebSocket-Key": "AQIDBAUGBwgJCgsMDQ4PEA=="})
+
 // A silent client is asked for a sign of life, and dropped when it gives none.
 func TestSilenceEnds(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: Timing{Ping: 5 * time.Millisecond, Idle: time.Second}}}, nil)
 	nc := dialTCPTest(t, p)
-	io.WriteString(nc, handshakeRequest)
+	io.WriteString(nc, browserRequest)
 	readHead(t, nc)
+	nc.Write(appendFrame(nil, opBinary, packet(t, 1, 1), &maskKey{1}))
 	f := newFrameReader(nc, false)
 	op, _, err := f.next()
 	if err != nil || op != opPing {
@@ -255,6 +262,39 @@ func TestSilenceEnds(t *testing.T) {
 	receive(t, p, 0, 1)
 }
 
+// TestOriginalIsNotPinged: a client that shows the original's key, or is no browser,
+// gets no ping however long it is silent, and is still there afterwards.
+func TestOriginalIsNotPinged(t *testing.T) {
+	const key = "Sec-WebSocket-Key"
+	for name, change := range map[string]map[string]string{
+		"original": {}, "original with an origin": {"Origin": "http://example.org"}, "program": {key: "AQIDBAUGBwgJCgsMDQ4PEA=="},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				far, near := net.Pipe()
+				r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(request("GET /ws HTTP/1.1", change))))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := newConn(near, bufio.NewReader(near), wamble.Peer{Route: 1}, Timing{}.withDefaults(), false, answersPings(r, r.Header.Get(key)))
+				go far.Write(appendFrame(nil, opBinary, packet(t, 1, 1), &maskKey{1}))
+				if _, err := c.Next(); err != nil {
+					t.Fatal(err)
+				}
+				far.SetReadDeadline(time.Now().Add(30 * time.Minute))
+				if n, err := far.Read(make([]byte, 1)); n != 0 || !isTimeout(err) {
+					t.Errorf("%d bytes, %v; want silence", n, err)
+				}
+				go far.Write(appendFrame(nil, opBinary, packet(t, 2, 1), &maskKey{1}))
+				if b, err := c.Next(); err != nil || wireSeq(t, b) != 2 {
+					t.Errorf("after half an hour: %v", err)
+				}
+				c.Finish(net.ErrClosed)
+			})
+		})
+	}
+}
+
 // A client that answers pings stays for longer than the allowed silence. On a
 // machine that stood still so long that no pong could be heard it may begin anew.
 func TestPongKeepsAlive(t *testing.T) {
@@ -262,8 +302,10 @@ func TestPongKeepsAlive(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: timing}}, nil)
 	stays := func() (stood time.Duration, err error) {
 		nc := dialTCPTest(t, p)
-		io.WriteString(nc, handshakeRequest)
+		io.WriteString(nc, browserRequest)
 		readHead(t, nc)
+		nc.Write(appendFrame(nil, opBinary, packet(t, 1, 1), &maskKey{1}))
+		receive(t, p, 1, 0)
 		f := newFrameReader(nc, false)
 		began := time.Now()
 		for last := began; time.Since(began) < 2*timing.Idle; last = time.Now() {

@@ -48,6 +48,16 @@ func checkHandshake(r *http.Request, o GatewayOptions) (key string, no *refusal)
 	return key, nil
 }
 
+// originalKey is the key of every client of the original.
+const originalKey = "dGhlIHNhbXBsZSBub25jZQ=="
+
+// answersPings reports whether a client answers pings by itself, as browsers do,
+// which name an origin. The original's C client answers one and then waits for a
+// packet for ever; of other programs nothing is known, and TCP keep-alive does.
+func answersPings(r *http.Request, key string) bool {
+	return key != originalKey && r.Header.Get("Origin") != ""
+}
+
 func has(h http.Header, name string) bool { return len(h[name]) > 0 }
 
 // listHas looks for a word in the comma-separated lists of a header.
@@ -119,7 +129,7 @@ func DialWebSocket(ctx context.Context, u *url.URL, config *tls.Config, t Timing
 		return nil, fmt.Errorf("open %s: %w", u.Redacted(), err)
 	}
 	nc.SetDeadline(time.Time{})
-	return newConn(nc, br, wamble.Peer{Addr: remoteAddr(nc), Route: nextRoute()}, t, true), nil
+	return newConn(nc, br, wamble.Peer{Addr: remoteAddr(nc), Route: nextRoute()}, t, true, true), nil
 }
 
 func dialTCP(ctx context.Context, u *url.URL, config *tls.Config) (net.Conn, error) {
