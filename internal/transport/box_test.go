@@ -41,11 +41,11 @@ func TestOutbox(t *testing.T) {
 	o.take(&l)
 	var sizes []int
 	for len(l.sizes) > 0 {
-		sizes = append(sizes, len(l.message()))
+		sizes = append(sizes, len(l.packet()))
 	}
-	want := fmt.Sprint([]int{35 + 3*1234, 1234 + 35})
+	want := fmt.Sprint([]int{35, 1234, 1234, 1234, 1234, 35})
 	if got := fmt.Sprint(sizes); got != want {
-		t.Errorf("messages of %s bytes, want %s", got, want)
+		t.Errorf("packets of %s bytes, want %s", got, want)
 	}
 	n := 0
 	for o.add(big) == nil {

@@ -20,7 +20,7 @@ import (
 type Timing struct {
 	Handshake time.Duration // to open a connection; 5 s
 	First     time.Duration // to send the first packet to us after the handshake; 15 s
-	Write     time.Duration // to take one frame from us; 10 s
+	Write     time.Duration // to take one Write of at most 4 KiB from us; 10 s
 	// Ping is how long a far end that is pinged may be silent before it is asked
 	// for a sign of life; 30 s. Clients that talk are never asked.
 	Ping time.Duration
@@ -46,8 +46,8 @@ func (t Timing) withDefaults() Timing {
 const unpingedIdles = 12
 
 // Conn is a WebSocket connection after its handshake, of either role. One
-// goroutine of the owner reads; one goroutine of its own does all writing, one
-// Write to a frame; Send and Close may be called by anybody.
+// goroutine of the owner reads; one goroutine of its own does all writing, in whole
+// frames; Send and Close may be called by anybody.
 type Conn struct {
 	peer   wamble.Peer
 	nc     net.Conn
@@ -221,7 +221,7 @@ func (c *Conn) writeLoop() {
 	pings := time.NewTicker(c.timing.Ping)
 	defer pings.Stop()
 	var l outboxBatch
-	frame := make([]byte, 0, 14+MaxMessage)
+	frames := make([]byte, 0, 4<<10)
 	for {
 		select {
 		case <-c.out.ready:
@@ -229,48 +229,63 @@ func (c *Conn) writeLoop() {
 			if !c.pinged || now.UnixNano()-c.heard.Load() < int64(c.timing.Ping) {
 				continue
 			}
-			if c.writeFrame(frame, opPing, nil) != nil {
+			if c.write(c.appendFrame(frames, opPing, nil)) != nil {
 				return
 			}
 			continue
 		}
 		c.out.take(&l)
-		if c.writeLoad(frame, &l) != nil || l.ending {
+		if c.writeLoad(frames, &l) != nil || l.ending {
 			return
 		}
 	}
 }
 
-// writeLoad writes what was taken: pong, packets, close frame.
-func (c *Conn) writeLoad(frame []byte, l *outboxBatch) error {
-	kept := *l // message shortens the slices; the memory is used again
+// writeLoad writes what was taken: pong, packets, close frame. A message is one
+// packet, because not every client splits longer ones; a Write is as many frames as
+// fit into the buffer.
+func (c *Conn) writeLoad(frames []byte, l *outboxBatch) error {
+	kept := *l // packet shortens the slices; the memory is used again
 	defer func() { l.packets, l.sizes = kept.packets, kept.sizes }()
 	if l.hasPong {
-		if err := c.writeFrame(frame, opPong, l.pong); err != nil {
-			return err
-		}
+		frames = c.appendFrame(frames, opPong, l.pong)
 	}
 	for len(l.sizes) > 0 {
-		if err := c.writeFrame(frame, opBinary, l.message()); err != nil {
-			return err
+		if cap(frames)-len(frames) < maxFrameHead+int(l.sizes[0]) {
+			if err := c.write(frames); err != nil {
+				return err
+			}
+			frames = frames[:0]
 		}
+		frames = c.appendFrame(frames, opBinary, l.packet())
 	}
 	if l.ending {
-		return c.writeFrame(frame, opClose, closePayload(l.code, l.reason))
+		frames = c.appendFrame(frames, opClose, closePayload(l.code, l.reason))
 	}
-	return nil
+	return c.write(frames)
 }
 
-// writeFrame is one frame with one Write. A far end that does not take it in
-// time, or is gone, loses the connection.
-func (c *Conn) writeFrame(frame []byte, op opcode, payload []byte) error {
-	var key *maskKey
-	if c.client {
-		key = new(maskKey)
-		rand.Read(key[:])
+// maxFrameHead is the longest head of a frame in bytes.
+const maxFrameHead = 14
+
+// appendFrame appends a frame, masked if this is the client's end.
+func (c *Conn) appendFrame(dst []byte, op opcode, payload []byte) []byte {
+	if !c.client {
+		return appendFrame(dst, op, payload, nil)
+	}
+	var key maskKey
+	rand.Read(key[:])
+	return appendFrame(dst, op, payload, &key)
+}
+
+// write writes whole frames. A far end that does not take them in time, or is gone,
+// loses the connection.
+func (c *Conn) write(frames []byte) error {
+	if len(frames) == 0 {
+		return nil
 	}
 	c.nc.SetWriteDeadline(time.Now().Add(c.timing.Write))
-	_, err := c.nc.Write(appendFrame(frame[:0], op, payload, key))
+	_, err := c.nc.Write(frames)
 	if err != nil {
 		c.out.end(closeNoStatus, "")
 		c.closeTCP.Do(func() { c.nc.Close() })

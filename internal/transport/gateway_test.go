@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/wire"
 )
 
 // request is the handshake with some headers replaced; an empty value leaves
@@ -260,6 +261,34 @@ func TestSilenceEnds(t *testing.T) {
 		t.Errorf("after %v: %v, want the end", op, err)
 	}
 	receive(t, p, 0, 1)
+}
+
+// TestOnePacketPerMessage: packets that wait for the writer together travel as
+// messages of their own.
+func TestOnePacketPerMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far, near := net.Pipe()
+		c := newConn(near, bufio.NewReader(near), wamble.Peer{Route: 1}, Timing{}.withDefaults(), false, false)
+		c.Send(packet(t, 0, 1))
+		synctest.Wait() // the writer writes the first, and nobody reads
+		const n = 9
+		for i := uint32(1); i < n; i++ {
+			c.Send(packet(t, i, 700))
+		}
+		c.Close(CloseNormal, "")
+		frames := newFrameReader(far, false)
+		for i := range uint32(n) {
+			op, b, err := frames.next()
+			size, _ := wire.Size(b)
+			if err != nil || op != opBinary || size != len(b) || wireSeq(t, b) != i {
+				t.Fatalf("message %d: %v of %d bytes, %v; want one packet", i, op, len(b), err)
+			}
+		}
+		if op, _, err := frames.next(); err != nil || op != opClose {
+			t.Errorf("%v, %v; want the close frame", op, err)
+		}
+		c.Finish(net.ErrClosed)
+	})
 }
 
 // TestOriginalIsNotPinged: a client that shows the original's key, or is no browser,

@@ -99,15 +99,10 @@ func (o *outbox) take(l *outboxBatch) {
 	l.ending, l.code, l.reason = o.ending, o.code, o.reason
 }
 
-// message returns the packets that fit into the next message, and shortens the
-// batch by them.
-func (l *outboxBatch) message() []byte {
-	n, i := 0, 0
-	for i < len(l.sizes) && (i == 0 || n+int(l.sizes[i]) <= MaxMessage) {
-		n += int(l.sizes[i])
-		i++
-	}
-	m := l.packets[:n]
-	l.packets, l.sizes = l.packets[n:], l.sizes[i:]
-	return m
+// packet returns the next packet, and shortens the batch by it.
+func (l *outboxBatch) packet() []byte {
+	n := l.sizes[0]
+	p := l.packets[:n]
+	l.packets, l.sizes = l.packets[n:], l.sizes[1:]
+	return p
 }
