@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -94,7 +95,8 @@ var (
 	}
 	reason = Arg{
 		Name: "text", Kind: Text, Label: "Reason", Max: wire.TextLimit, Flag: "reason", Help: "a `text` that they are told",
-		At: func(a *Arguments) any { return &a.Text },
+		At:    func(a *Arguments) any { return &a.Text },
+		Check: fits,
 	}
 	player = Arg{
 		Name: "whom", Kind: Text, Label: "Token, public key, address or network", Word: "WHOM", What: "the player",
@@ -108,8 +110,13 @@ var (
 var (
 	announcement = Arg{
 		Name: "text", Kind: Text, Label: "To all players", Max: wire.TextLimit, Word: "TEXT...", What: "a text",
-		At:    func(a *Arguments) any { return &a.Text },
-		Check: func(a *Arguments) error { return unless(a.Text != "", "an announcement needs a text") },
+		At: func(a *Arguments) any { return &a.Text },
+		Check: func(a *Arguments) error {
+			if a.Text == "" {
+				return errors.New("an announcement needs a text")
+			}
+			return fits(a)
+		},
 	}
 	maintenance = Arg{
 		Name: "urgent", Kind: Switch, Label: "as maintenance", Flag: "maintenance", Help: "mark it as a notice of maintenance",
@@ -178,6 +185,11 @@ var (
 		At: func(a *Arguments) any { return &a.wait },
 	}
 )
+
+// fits returns an error if players would not read the whole text.
+func fits(a *Arguments) error {
+	return unless(len(a.Text) <= wire.TextLimit, "the text has %d bytes; players read at most %d (letters beyond ASCII are 2 to 4 bytes)", len(a.Text), wire.TextLimit)
+}
 
 // unless returns an error unless a value is good.
 func unless(good bool, format string, args ...any) error {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -65,6 +66,27 @@ func standIn(t *testing.T, told *int) *Host {
 
 // missing reports whether an error says only that a dead letter is not there.
 func missing(text string) bool { return strings.Contains(text, runner.ErrNotFound.Error()) }
+
+// TestLongTexts: what players would read only in part is refused, and nobody is told
+// any of it.
+func TestLongTexts(t *testing.T) {
+	told := 0
+	h := standIn(t, &told)
+	for name, whom := range map[string]string{"announce": "", "kick": "192.0.2.1", "ban": "192.0.2.1"} {
+		c := &Commands[slices.IndexFunc(Commands, func(c Command) bool { return c.Name == name })]
+		for _, text := range []string{strings.Repeat("a", 89), strings.Repeat("é", 44) + "a", strings.Repeat("a", 90), strings.Repeat("é", 45)} {
+			told = 0
+			args, _ := json.Marshal(map[string]string{"text": text, "whom": whom})
+			_, err := h.do(t.Context(), c, Call{Args: args})
+			if fit := len(text) <= 89; fit != (err == nil) || fit != (told == 1) {
+				t.Errorf("%s with %d bytes: got %v, %d told", name, len(text), err, told)
+			}
+			if err != nil && !strings.Contains(err.Error(), "at most 89") {
+				t.Errorf("%s with %d bytes: %v does not name the limit", name, len(text), err)
+			}
+		}
+	}
+}
 
 // TestDoors: every command is reached through each of its doors and through no
 // other, the profiles are told what is for them, and what changes something leaves
