@@ -78,6 +78,26 @@ func TestPGN(t *testing.T) {
 	}
 }
 
+// TestModesAreHidden: who may not see game modes does not learn which boards are
+// Chess960, also when somebody else has just been told.
+func TestModesAreHidden(t *testing.T) {
+	r := newRig(t)
+	if got := r.get("/api/boards/16"); !strings.Contains(got, `"chess960":518`) {
+		t.Errorf("got %s", got)
+	}
+	if got := r.get("/api/boards/16/pgn"); !strings.Contains(got, "960") {
+		t.Errorf("got %s", got)
+	}
+	r.denied = "game.mode"
+	r.later(permitGood)
+	if got := r.get("/api/boards/16"); !strings.HasPrefix(got, "200") || strings.Contains(got, "960") {
+		t.Errorf("without the right: got %s", got)
+	}
+	if got := r.get("/api/boards/16/pgn"); !strings.HasPrefix(got, "403") {
+		t.Errorf("without the right: got %s", got)
+	}
+}
+
 // TestRights: what the policy denies is refused before anything is read, by each
 // route for each of its rights; all rights are known to the policy.
 func TestRights(t *testing.T) {

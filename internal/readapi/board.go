@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -19,11 +20,30 @@ const (
 	finishedGood = time.Minute
 )
 
+// board answers with a board as JSON. Who may not see game modes is not told which
+// one it has.
 func (a *API) board(r reader) (*answer, error) {
+	err := a.admit(r.Context(), r.Who, mayMode)
+	if denied := new(wamble.Denied); errors.As(err, &denied) {
+		return a.game(r, jsonType, "h", appendHidden)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return a.game(r, jsonType, "j", record.AppendJSON)
 }
 
+func appendHidden(dst []byte, b *wamble.Board) ([]byte, error) {
+	hidden := *b
+	hidden.Variant = -1
+	return record.AppendJSON(dst, &hidden)
+}
+
+// pgn answers with a game as PGN, which cannot be written without the mode.
 func (a *API) pgn(r reader) (*answer, error) {
+	if err := a.admit(r.Context(), r.Who, mayMode); err != nil {
+		return nil, err
+	}
 	return a.game(r, "application/vnd.chess-pgn; charset=utf-8", "p", record.AppendPGN)
 }
 

@@ -130,6 +130,8 @@ func (r *rig) Board(_ context.Context, id wamble.BoardID) (wamble.Board, error) 
 	b := wamble.Board{ID: id, Profile: "blitz", Status: wamble.Active, Variant: -1, Version: 9, Created: noon,
 		FEN: "rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR b KQkq - 0 1", Moves: []wamble.Move{{Ply: 1, UCI: "f2f3", Session: 11, Handle: "h_ada", Rating: 1216.5, At: noon}}}
 	switch id {
+	case 16:
+		b.Variant = 518
 	case 18:
 		b.Status = wamble.Archived
 		b.Result = &wamble.GameResult{Result: wamble.Draw, Plies: 1, Duration: 3 * time.Second, Reason: "move limit", Finished: noon}

@@ -13,6 +13,7 @@ var (
 	mayRank = []Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"}, {Action: "leaderboard.read", Resource: "global"}}
 	mayAsk  = []Right{{Action: "protocol.ctrl", Resource: "get_player_stats"}}
 	mayRead = []Right{{Action: "stats.read", Resource: "player"}} // asked when it is known about whom
+	mayMode = []Right{{Action: "game.mode", Resource: "view"}}    // asked about a board that is shown
 	mayView = []Right{
 		{Action: "protocol.ctrl", Resource: "spectate_game"},
 		{Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"},
