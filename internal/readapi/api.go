@@ -71,7 +71,7 @@ type API struct {
 
 const (
 	askTime   = 5 * time.Second // for one question to the store
-	maxAsks   = 16              // questions at once
+	maxAsks   = 2               // questions at once: with their rests half of one reader's time
 	maxWaits  = 64              // readers who wait for the feed
 	perSecond = 20              // requests of one host
 )

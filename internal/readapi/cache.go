@@ -10,7 +10,8 @@ import (
 
 // cache is a singleflight cache: it keeps answers while they are good, and when
 // several want one that is not there, one asks and the others wait for it. Only
-// so many ask at a time, so that readers cannot take the database from players.
+// so many ask at a time, and after each question restShare times as long as it took
+// nobody asks in its stead: readers cannot take the database from players.
 type cache struct {
 	now  func() time.Time
 	asks chan struct{} // a semaphore
@@ -30,6 +31,8 @@ type entry struct {
 
 // The bounds of a cache.
 const (
+	restShare     = 3
+	maxRest       = time.Second
 	maxEntries    = 1024
 	maxCacheBytes = 16 << 20
 )
@@ -65,9 +68,11 @@ func (s *cache) fetch(key string, b *entry, ask func(ctx context.Context) (*answ
 	defer cancel()
 	select {
 	case s.asks <- struct{}{}:
+		asked := time.Now()
 		// A panic is that of the readers who wait: see API.mount.
 		b.err = guard.Call("a question to the database", func() (err error) { b.answer, err = ask(ctx); return err })
-		<-s.asks
+		rest := min(restShare*time.Since(asked), maxRest)
+		time.AfterFunc(rest, func() { <-s.asks })
 	case <-ctx.Done():
 		b.err = errBusy
 	}

@@ -8,11 +8,48 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"wamble/internal/guard"
 )
+
+// TestStoreTime: however many ask for what is not in the cache, the store works for
+// them half of the time of one reader, and all that fits into it is answered.
+func TestStoreTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const readers, question, length = 64, 10 * time.Millisecond, 20 * time.Second
+		s := newCache(time.Now, maxAsks)
+		var busy, most, answered, worked atomic.Int64
+		end := time.Now().Add(length)
+		var all sync.WaitGroup
+		for i := range readers {
+			all.Go(func() {
+				for n := 0; time.Now().Before(end); n++ {
+					_, err := s.get(fmt.Sprint(i, n), func(context.Context) (*answer, error) {
+						most.Store(max(most.Load(), busy.Add(1)))
+						time.Sleep(question)
+						worked.Add(int64(question))
+						busy.Add(-1)
+						return &answer{}, nil
+					})
+					if err == nil {
+						answered.Add(1)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if got := time.Duration(worked.Load()); got > length*6/10 || got < length*4/10 {
+			t.Errorf("the store worked %v in %v, want about half", got, length)
+		}
+		if most.Load() > maxAsks || answered.Load() < 900 {
+			t.Errorf("%d questions at once, %d answered", most.Load(), answered.Load())
+		}
+	})
+}
 
 // TestCache: an answer is kept while it is good.
 func TestCache(t *testing.T) {
