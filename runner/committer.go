@@ -83,6 +83,7 @@ type committer struct {
 	q       queue
 	stage   atomic.Int32
 	group   []op // the requests of the present group
+	left    []op // those that were taken and have no answer yet
 	spare   []op
 	commit  commit
 	stopped chan struct{}
@@ -134,9 +135,15 @@ func (k *committer) take() bool {
 
 func (k *committer) run() {
 	defer close(k.stopped)
+	defer func() {
+		if v := recover(); v != nil {
+			k.crash(newEnginePanic(v))
+		}
+	}()
 	for k.take() {
 		all := k.group
 		for rest := all; len(rest) > 0; {
+			k.left = rest
 			n := k.applyGroup(rest)
 			if !k.storeGroup(rest[:n], rest) {
 				return
@@ -194,10 +201,29 @@ func (k *committer) storeGroup(group, rest []op) bool {
 	if err == nil {
 		k.commit.wake()
 	}
-	for _, o := range group {
+	for i, o := range group {
+		k.left = rest[i+1:] // group is the beginning of rest
 		o.done(err)
 	}
 	return err == nil
+}
+
+// crash ends a committer that has panicked: the runner has failed, because what is
+// in memory may be half changed, and whoever waits is told.
+func (k *committer) crash(err error) {
+	owns := k.stage.CompareAndSwap(stageStorage, stageIdle) || k.stage.Load() == stageIdle
+	k.e.fail(err)
+	if owns {
+		answerAll(k.left, k.e.failure())
+	}
+}
+
+// answerAll answers requests with err. One that panics does not keep the others
+// from their answer.
+func answerAll(ops []op, err error) {
+	for _, o := range ops {
+		_ = guard(func() error { o.done(err); return nil })
+	}
 }
 
 // close lets nothing more in. What was taken before is still committed.
@@ -220,13 +246,9 @@ func (k *committer) abandon(err error) {
 	k.q.ops = nil
 	k.q.mu.Unlock()
 	if k.stage.CompareAndSwap(stageStorage, stageAbandoned) {
-		for _, o := range k.group {
-			o.done(err)
-		}
+		answerAll(k.group, err)
 	}
-	for _, o := range waiting {
-		o.done(err)
-	}
+	answerAll(waiting, err)
 }
 
 // waiter lets one goroutine wait for its request. It is embedded in requests.

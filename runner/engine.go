@@ -61,7 +61,16 @@ func (e *engine) fail(err error) {
 	k := e.k
 	e.failMu.Unlock()
 	if first && k != nil {
-		go k.abandon(e.failure())
+		go func() { _ = guard(func() error { k.abandon(e.failure()); return nil }) }()
+	}
+}
+
+// recover is deferred: a panic of the engine's own code fails the engine, because
+// what is in memory may be half changed, and becomes the error of its function.
+func (e *engine) recover(err *error) {
+	if v := recover(); v != nil {
+		e.fail(newEnginePanic(v))
+		*err = e.failure()
 	}
 }
 

@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 )
 
@@ -105,10 +106,23 @@ func Discard(err error) error {
 	return &discardError{err: err}
 }
 
-// PanicError is the error of a handler that panicked.
+// PanicError is the error of a handler that panicked. A runner that has failed by a
+// panic of its own wraps one, too.
 type PanicError struct {
 	Value any    // what was given to panic
 	Stack []byte // where, as debug.Stack prints it
+
+	engine bool // it was no handler
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }
+func newEnginePanic(v any) *PanicError {
+	return &PanicError{Value: v, Stack: debug.Stack(), engine: true}
+}
+
+func (e *PanicError) Error() string {
+	who := "handler"
+	if e.engine {
+		who = "the runner"
+	}
+	return fmt.Sprintf("%s panicked: %v", who, e.Value)
+}

@@ -56,6 +56,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 		return 0, 0, err
 	}
 	defer e.exit()
+	defer e.recover(&err) // a handler's panic is its outcome, and does not come here
 	if w.current != e {
 		// The runner was reopened: the leases held belong to the engine before.
 		w.current, w.holding = e, false

@@ -249,22 +249,30 @@ func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
 		w.mu.Unlock()
 		close(joined)
 	}()
-	for ctx.Err() == nil {
-		n, more, err := w.round(ctx)
-		switch {
-		case ctx.Err() != nil:
-		case errors.Is(err, ErrFailed), errors.Is(err, ErrStopped):
-			// The runner may be reopened; a closed one stops us.
-			w.r.o.Sleep(ctx, w.wake, w.o.MaxIdle)
-		case err != nil:
-			w.fail(err, n)
-			w.giveBack()
-			return
-		case !more:
-			w.r.o.Sleep(ctx, w.wake, w.IdleSleep())
-		}
+	for ctx.Err() == nil && w.turn(ctx) {
 	}
+	defer w.r.engine().recover(new(error))
 	w.giveBack()
+}
+
+// turn makes one round, and sleeps if there is nothing to do. It reports whether
+// the worker goes on.
+func (w *Worker) turn(ctx context.Context) (goesOn bool) {
+	goesOn = true // also after a panic: the next round sees ErrFailed
+	defer w.r.engine().recover(new(error))
+	n, more, err := w.round(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, ErrFailed), errors.Is(err, ErrStopped):
+		// The runner may be reopened; a closed one stops us.
+		w.r.o.Sleep(ctx, w.wake, w.o.MaxIdle)
+	case err != nil:
+		w.fail(err, n)
+		return false
+	case !more:
+		w.r.o.Sleep(ctx, w.wake, w.IdleSleep())
+	}
+	return true
 }
 
 func (w *Worker) fail(err error, processed int) {
@@ -299,13 +307,15 @@ func (w *Worker) IdleSleep() time.Duration {
 // that it claimed ahead.
 func (w *Worker) rest(ctx context.Context) error {
 	done := make(chan struct{})
+	var failed error
 	go func() {
+		defer close(done)
+		defer w.r.engine().recover(&failed)
 		w.giveBack()
-		close(done)
 	}()
 	select {
 	case <-done:
-		return nil
+		return failed
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -48,9 +48,6 @@ func newWriter() *writer {
 func (w *writer) run() {
 	for p := range w.full {
 		p.send()
-		if p.commit != nil {
-			p.commit.answered()
-		}
 		w.sent <- p
 	}
 }
@@ -59,6 +56,9 @@ func (p *parcel) send() {
 	defer guard.Into(&p.err, "the writer")
 	p.err = p.port.Send(&p.packets)
 	p.at = time.Now()
+	if p.commit != nil {
+		p.commit.answered()
+	}
 }
 
 // hands reports whether what the last step has produced goes to the writer.

@@ -131,7 +131,10 @@ func (v view) Close() error {
 	v.b.views.Add(1)
 	go func() {
 		defer v.b.views.Done()
-		v.s.Close() // it has no error to tell
+		// It has no error to tell, but a panic of Pebble is a failure.
+		if err := guard(v.s.Close); err != nil {
+			v.b.logger.fail(err)
+		}
 	}()
 	return nil
 }

@@ -65,7 +65,7 @@ func (f *fencedFS) syncNamesTo(n uint64) error {
 // syncWithNames syncs a file, and the names at the same time.
 func (f *fencedFS) syncWithNames(sync func() error) error {
 	named := make(chan error, 1)
-	go func() { named <- f.syncNamesTo(f.names.came.Load()) }()
+	go func() { named <- guard(func() error { return f.syncNamesTo(f.names.came.Load()) }) }()
 	return errors.Join(sync(), <-named)
 }
 
