@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +50,9 @@ func hostCommand(c *host.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if len(words) == 1 && words[0] == "-" && takesLines(c) {
+			return hostLines(cmd, c, dir, args)
+		}
 		result, err := c.Ask(cmd.Context(), dir, args)
 		switch {
 		case errors.Is(err, host.ErrNoServer):
@@ -59,6 +65,53 @@ func hostCommand(c *host.Command) *cobra.Command {
 		return c.Print(cmd.OutOrStdout(), result)
 	}
 	return cmd
+}
+
+func takesLines(c *host.Command) bool {
+	return slices.ContainsFunc(c.Args, func(a host.Arg) bool { return a.Lines })
+}
+
+// The bounds of what is read from standard input.
+const (
+	mostLines = 4096
+	maxLine   = 256 // bytes
+)
+
+// hostLines gives a command once for each player that standard input names, and
+// goes on after an error. An error names the line and not its text, which may be a
+// token.
+func hostLines(cmd *cobra.Command, c *host.Command, dir string, args *host.Arguments) error {
+	var errs []error
+	lines := bufio.NewScanner(cmd.InOrStdin())
+	lines.Buffer(nil, maxLine)
+	number, given := 0, 0
+	for number < mostLines && lines.Scan() {
+		number++
+		one := *args
+		if one.Whom = strings.TrimSpace(lines.Text()); one.Whom == "" {
+			continue
+		}
+		given++
+		result, err := c.Ask(cmd.Context(), dir, &one)
+		if errors.Is(err, host.ErrNoServer) {
+			return fmt.Errorf("no server runs on %s; 'wamble serve --data %s' starts one", dir, dir)
+		}
+		if err == nil {
+			err = c.Print(cmd.OutOrStdout(), result)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("line %d: %w", number, err))
+		}
+	}
+	switch err := lines.Err(); {
+	case err != nil:
+		errs = append(errs, fmt.Errorf("line %d: %w", number+1, err))
+	case number == mostLines && lines.Scan():
+		errs = append(errs, fmt.Errorf("only the first %d lines were read", mostLines))
+	case given == 0:
+		errs = append(errs, errors.New("standard input names nobody"))
+	}
+	return errors.Join(errs...)
 }
 
 // addArg lets a command take an argument, as a word or as a flag.

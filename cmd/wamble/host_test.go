@@ -66,7 +66,7 @@ func TestHostCommands(t *testing.T) {
 		}
 		for line := range strings.Lines(c.Help.Example) {
 			var words []string
-			for i, part := range strings.Split(strings.TrimSpace(line), "'") {
+			for i, part := range strings.Split(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), "< tokens")), "'") {
 				if i%2 == 1 { // it was quoted
 					words = append(words, part)
 				} else {
@@ -74,7 +74,7 @@ func TestHostCommands(t *testing.T) {
 				}
 			}
 			var out, errOut strings.Builder
-			if code := run(append(words[1:], "--data", dir), strings.NewReader(""), &out, &errOut); code != 0 || out.Len() == 0 {
+			if code := run(append(words[1:], "--data", dir), strings.NewReader("192.0.2.7\n"), &out, &errOut); code != 0 || out.Len() == 0 {
 				t.Errorf("%q: got %d %q %q", line, code, out.String(), errOut.String())
 			}
 		}

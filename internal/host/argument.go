@@ -52,6 +52,7 @@ type Arg struct {
 	Word   string // its place among the words of a command line, as its use shows it
 	What   string // what is missing without it
 	Choice []string
+	Lines  bool   // "-" as its word takes it from the lines of standard input, a command for each
 	Flag   string // instead of Word
 	Letter string // of the flag, in short
 	Help   string // of the flag
@@ -99,7 +100,7 @@ var (
 		Check: fits,
 	}
 	player = Arg{
-		Name: "whom", Kind: Text, Label: "Token, public key, address or network", Word: "WHOM", What: "the player",
+		Name: "whom", Kind: Text, Label: "Token, public key, address or network", Word: "WHOM", What: "the player", Lines: true,
 		At:    func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) { a.player, err = parsePlayer(a.Whom); return err },
 		Hide:  hidePlayer,

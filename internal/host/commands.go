@@ -14,7 +14,9 @@ import (
 
 // named says how commands name players.
 const named = `A player is named by his token, by his public key (64 hex digits), by his
-address, or by a network like 192.0.2.0/24.`
+address, or by a network like 192.0.2.0/24. With - as WHOM the players are read from
+standard input, one in a line: other users of the machine can see arguments, and a
+token is secret.`
 
 //go:generate go test . -run TestDocumented -update
 
@@ -184,7 +186,8 @@ clients show.`,
 Who was kicked may come back; 'wamble ban' keeps him out.
 
 ` + named,
-			Example: `  wamble kick 192.0.2.7 --reason 'too loud'`,
+			Example: `  wamble kick 192.0.2.7 --reason 'too loud'
+  wamble kick - < tokens`,
 		},
 		Page: Page{"players", "Kick", "{whom} is disconnected and loses the board."},
 		Doc:  Doc{`{"whom": "192.0.2.7", "text": "why"}`, "a token, a public key, an address or a network"},
