@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,7 +45,9 @@ func (d *dumps) write(log *slog.Logger, kind, name string, err error) string {
 		log.Warn("the dump could not be written", "err", err)
 		return ""
 	}
+	// The time has no hyphen: the profile a must not meet the dumps of a-b.
 	old, _ := filepath.Glob(prefix + "*.txt")
+	old = slices.DeleteFunc(old, func(file string) bool { return strings.Contains(strings.TrimPrefix(file, prefix), "-") })
 	slices.Sort(old)
 	for len(old) > mostDumps {
 		os.Remove(old[0])

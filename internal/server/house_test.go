@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/sqlite"
 )
@@ -155,4 +157,28 @@ func TestAllFailed(t *testing.T) {
 	})
 	pgtest.Execute(t, db, `DELETE FROM schema_migrations WHERE version = 99`)
 	s.ready()
+}
+
+// TestDumpsOfOthers: a profile keeps its newest dumps and deletes none of a profile
+// whose name begins with its own.
+func TestDumpsOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	crash := func(name string) {
+		err := guard.Call("a test", func() error { panic("on purpose") })
+		(&dumps{dir: dir}).write(slog.New(slog.DiscardHandler), "crash", name, err)
+	}
+	crash("a-b")
+	crash("a-1")
+	for i := range 2 * mostDumps { // older than any that is made now
+		name := filepath.Join(dir, fmt.Sprintf("crash-a-20010101T0000%02d.000.txt", i))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crash("a")
+	for pattern, want := range map[string]int{"crash-a-2*.txt": mostDumps, "crash-a-b-*.txt": 1, "crash-a-1-*.txt": 1} {
+		if got, _ := filepath.Glob(filepath.Join(dir, pattern)); len(got) != want {
+			t.Errorf("%s: got %q, want %d", pattern, got, want)
+		}
+	}
 }
