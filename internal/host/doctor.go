@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -84,7 +85,7 @@ func (p *examination) say(v Verdict, subject, advice, format string, args ...any
 
 // examinations is the one list of what the doctor looks at.
 var examinations = []func(*examination){
-	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases,
+	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).encryption,
 }
 
 // Examine looks whether a server could run well. It binds for a moment and writes
@@ -256,6 +257,48 @@ func (p *examination) clock() {
 	default:
 		p.say(Fine, "clock", "", "synchronized")
 	}
+}
+
+// sslModes says what each db-sslmode protects from, in the order of PostgreSQL.
+var sslModes = map[string]string{
+	"disable":     "nothing is encrypted: whoever is on the way reads the password and the tokens of players, and can change them",
+	"allow":       "encrypted only if the server insists: whoever is on the way can switch it off, read and change everything",
+	"prefer":      "encrypted if the server offers it: whoever is on the way can switch it off, read and change everything",
+	"require":     "encrypted, so that nobody reads along; but the server is not checked, and whoever is on the way can pose as it",
+	"verify-ca":   "encrypted, and the server has a certificate of an authority we trust; another one of its servers can pose as ours",
+	"verify-full": "encrypted, and the server has proved its name: nobody on the way reads, changes or poses as it",
+}
+
+// encryption explains db-sslmode, and warns where the connection leaves the machine
+// and can be read or changed on the way.
+func (p *examination) encryption() {
+	for _, cfg := range p.profiles {
+		if !cfg.Postgres() {
+			continue
+		}
+		subject, mode := "db-sslmode of "+cfg.Name, cfg.Database.SSLMode
+		switch {
+		case leavesMachine(cfg.Database.Host) && mode != "verify-full" && mode != "verify-ca":
+			p.say(Doubtful, subject, `(def db-sslmode "verify-full"), with the authority's certificate in PGSSLROOTCERT or ~/.postgresql/root.crt`,
+				"%s to %s: %s", mode, cfg.Database.Host, sslModes[mode])
+		case leavesMachine(cfg.Database.Host):
+			p.say(Fine, subject, "", "%s: %s", mode, sslModes[mode])
+		default:
+			p.say(Fine, subject, "", "%s; the connection to %s does not leave the machine", mode, cfg.Database.Host)
+		}
+	}
+}
+
+// leavesMachine reports whether a db-host, which may be a list, is reached over a
+// network: it is neither the directory of a unix socket nor this machine.
+func leavesMachine(hosts string) bool {
+	for host := range strings.SplitSeq(hosts, ",") {
+		addr, err := netip.ParseAddr(host)
+		if !strings.HasPrefix(host, "/") && host != "localhost" && (err != nil || !addr.IsLoopback()) {
+			return true
+		}
+	}
+	return false
 }
 
 // databases asks each store for its version.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"syscall"
@@ -51,5 +52,42 @@ func TestDoctorOfLimits(t *testing.T) {
 	}
 	if got := p.found[2]; got.Subject != "disk space" || got.Verdict != Broken || !strings.Contains(got.Text, "no move would be taken") {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestDoctorOfEncryption: every mode of db-sslmode is explained, and those that
+// somebody on the way can get around are doubtful where the connection leaves the
+// machine.
+func TestDoctorOfEncryption(t *testing.T) {
+	safe := map[string]bool{"verify-ca": true, "verify-full": true}
+	for host, far := range map[string]bool{
+		"db.example.org": true, "192.0.2.7": true, "2001:db8::7": true, "/run/postgresql,192.0.2.7": true,
+		"localhost": false, "127.0.0.1": false, "::1": false, "/run/postgresql": false,
+	} {
+		for _, mode := range []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"} {
+			c, err := config.Load("test.conf", fmt.Sprintf("(def db-host %q) (def db-sslmode %q)", host, mode), config.Params{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &examination{profiles: c.Running()}
+			p.encryption()
+			want := Fine
+			if far && !safe[mode] {
+				want = Doubtful
+			}
+			if len(p.found) != 1 || p.found[0].Verdict != want || (p.found[0].Advice == "") != (want == Fine) {
+				t.Errorf("%s to %s: got %+v, want %v", mode, host, p.found, want)
+			} else if got := p.found[0].Text; !strings.HasPrefix(got, mode) || sslModes[mode] == "" || far && !strings.HasSuffix(got, sslModes[mode]) {
+				t.Errorf("%s to %s is not explained: %q", mode, host, got)
+			}
+		}
+	}
+	c, err := config.Load("test.conf", "", config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &examination{profiles: c.Running()}
+	if p.encryption(); len(p.found) != 0 {
+		t.Errorf("SQLite: got %+v", p.found)
 	}
 }
