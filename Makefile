@@ -20,7 +20,7 @@ LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
 
-.PHONY: help run build release reproduce test check generate bench soak fuzz cover web clean setup-run setup-test
+.PHONY: help run build release reproduce test check generate bench soak fuzz vuln cover web clean setup-run setup-test
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,12 @@ soak: ## the long proofs at full length (hours); WAMBLE_SEED=n repeats a run
 
 fuzz: ## every fuzz target for 5 minutes; TIME=1h and ONLY=pattern choose others
 	scripts/fuzz $(or $(TIME),5m) $(ONLY)
+
+# Not part of test: it needs the network, and finds what others publish, when they do.
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
+
+vuln: ## known vulnerabilities in what the binary calls (needs the network)
+	go run $(GOVULNCHECK) ./...
 
 cover: ## test coverage by package, and cover.html
 	go test -coverprofile=cover.out ./...
