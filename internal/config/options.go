@@ -222,8 +222,8 @@ type Sessions struct {
 	// speaks again.
 	UnconfirmedTimeout time.Duration `option:"unconfirmed-timeout" default:"60" range:"1..86400" unit:"s" room:"session"`
 
-	// LoginAttempts is how often a minute one IP address, and one key, may try
-	// to log in. 0 turns the limit off.
+	// LoginAttempts is how often a minute one IP address may try to log in. 0
+	// turns the limit off.
 	LoginAttempts int `option:"login-attempts-per-min" default:"30" range:"0..1000000" unit:"attempts/min" room:"session"`
 
 	// Retention is how long anonymous sessions without a visit, their

@@ -46,11 +46,9 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	from, _ := p.link.Peer(r.id)
 	here := p.sessions.Identity(key) != nil || p.sessions.Erasing(key)
 	switch {
-	case !p.sessions.MayLogin(p.clock.now, from.IP(), key):
-		return p.failLogin(r), false
 	case !here && p.storeAway:
 		return p.deny(r, errAway), false
-	case p.sessions.Prove(p.clock.now, r.session, key, signature) != nil:
+	case p.sessions.Prove(p.clock.now, r.session, from.IP(), key, signature) != nil:
 		return p.failLogin(r), false
 	case !here:
 		return p.ask(r, Load{Subject: PlayerOf, Token: r.h.Token, Key: key}, out), false

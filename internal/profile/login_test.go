@@ -208,6 +208,34 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
+// TestJunkSignaturesLockNobodyOut: whoever knows a player's public key cannot keep
+// him from logging in, however many junk signatures he sends for the key.
+func TestJunkSignaturesLockNobodyOut(t *testing.T) {
+	r := newRig(t, "(def min-boards 4) (def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0)")
+	by := standardSigner(1)
+	foe, _ := r.join(1)
+	for seq := uint32(2); seq < 100; seq += 2 {
+		r.challenged(peerAt(1), foe, seq, by.key)
+		answer, _ := wire.Peek(r.reply(peerAt(1), proofPacket(foe, seq+1, by.key, [64]byte{byte(seq)})))
+		if answer.Ctrl != wire.CtrlLoginFailed {
+			t.Fatalf("got %v", answer.Ctrl)
+		}
+		r.send(peerAt(1), ackPacket(foe, answer.Seq))
+	}
+	token, _ := r.join(2)
+	if got := r.login(peerAt(2), token, 2, by); !strings.Contains(got, "LOGIN_SUCCESS") {
+		t.Errorf("the owner of the key: %s", got)
+	}
+	// Where the junk came from no signature is left; in a minute there is.
+	if got := r.login(peerAt(1), foe, 100, standardSigner(2)); !strings.Contains(got, "LOGIN_FAILED") {
+		t.Errorf("the source of the junk: %s", got)
+	}
+	r.now = r.now.Add(time.Minute)
+	if got := r.login(peerAt(1), foe, 102, standardSigner(2)); !strings.Contains(got, "LOGIN_SUCCESS") {
+		t.Errorf("the source of the junk, a minute later: %s", got)
+	}
+}
+
 // proofOf makes the proof of a key by a signer.
 func proofOf(by signer, key wamble.PublicKey, seq uint32) func(wamble.Token, [32]byte) []byte {
 	return func(token wamble.Token, challenge [32]byte) []byte {

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"io"
+	"net/netip"
 	"time"
 
 	"wamble"
@@ -38,12 +39,17 @@ func (t *Table) Challenge(now time.Time, s *Session, key wamble.PublicKey) ([32]
 }
 
 // Prove uses up the session's challenge, and returns ErrLogin unless signature
-// is its answer by key. Then Link may follow.
-func (t *Table) Prove(now time.Time, s *Session, key wamble.PublicKey, signature [64]byte) error {
+// is its answer by key. Then Link may follow. When ip, or all together, have had
+// too many signatures verified lately, the challenge stays good.
+func (t *Table) Prove(now time.Time, s *Session, ip netip.Addr, key wamble.PublicKey, signature [64]byte) error {
 	at := t.tick(now)
 	c := s.pending
+	good := c != nil && c.key == key && at-c.at <= challengeTTL.Microseconds()
+	if good && !t.hosts.mayVerify(at, ip, t.opts.Logins) {
+		return ErrLogin
+	}
 	s.pending = nil
-	if c == nil || c.key != key || at-c.at > challengeTTL.Microseconds() || !VerifyLogin(key, signature, s.token, c.text) {
+	if !good || !VerifyLogin(key, signature, s.token, c.text) {
 		return ErrLogin
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	"wamble"
 )
@@ -89,31 +88,42 @@ func TestAllIsInOrder(t *testing.T) {
 	}
 }
 
-func TestMayLogin(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Logins = 3 })
-	home, key := netip.MustParseAddr("192.0.2.1"), wamble.PublicKey{1}
-	try := func(ip netip.Addr, key wamble.PublicKey, want int) {
+// TestSignaturesAreBounded: their cost is bounded for each host and for all, and
+// whoever tries all the time takes nothing from a host that tries for the first time.
+func TestSignaturesAreBounded(t *testing.T) {
+	h := newHosts()
+	now := epoch.UnixMicro()
+	try := func(ip string, times, want int) {
 		t.Helper()
 		got := 0
-		for range 10 {
-			if r.MayLogin(r.now, ip, key) {
+		for range times {
+			if h.mayVerify(now, netip.MustParseAddr(ip), 3) {
 				got++
 			}
 		}
 		if got != want {
-			t.Errorf("%v: got %d attempts, want %d", ip, got, want)
+			t.Errorf("%v: got %d signatures, want %d", ip, got, want)
 		}
 	}
-	try(home, key, 3)
-	try(home, wamble.PublicKey{2}, 0)                           // the address has used its allowance
-	try(netip.MustParseAddr("192.0.2.2"), key, 0)               // so has the key
-	try(netip.MustParseAddr("2001:db8::1"), [32]byte{3}, 3)     // one machine
-	try(netip.MustParseAddr("2001:db8::2"), [32]byte{4}, 0)     // has a /64
-	try(netip.MustParseAddr("2001:db8:0:1::2"), [32]byte{4}, 3) // another has another
-	r.after(time.Minute)
-	try(home, key, 3)
-	r.Reconfigure(Options{Logins: 0})
-	try(home, key, 10)
+	try("192.0.2.1", 10, 3)
+	try("192.0.2.2", 10, 3)
+	try("2001:db8::1", 10, 3) // one machine
+	try("2001:db8::2", 10, 0) // has a whole network
+	now += minute
+	try("192.0.2.1", 10, 3)
+	now += minute
+	for i := range 4000 { // very many hosts that never rest
+		for range 3 {
+			h.mayVerify(now, netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 3)
+		}
+	}
+	if used := h.all.used; used > maxSignatures/2+4000 {
+		t.Errorf("%v signatures were verified", used)
+	}
+	try("192.0.2.9", 1, 1)
+	if !h.mayVerify(now, netip.MustParseAddr("192.0.2.1"), 0) {
+		t.Error("0 is a bound")
+	}
 }
 
 func TestTerms(t *testing.T) {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"net/netip"
-	"time"
 
 	"wamble"
 	"wamble/internal/lru"
@@ -10,9 +9,9 @@ import (
 
 // hosts counts what each host (see wamble.HostOf) has done lately.
 type hosts struct {
-	sessions *lru.Table[netip.Prefix, bucket]     // new ones
-	logins   *lru.Table[netip.Prefix, bucket]     // attempts
-	keys     *lru.Table[wamble.PublicKey, bucket] // attempts with a key, from wherever
+	sessions *lru.Table[netip.Prefix, bucket] // new ones
+	logins   *lru.Table[netip.Prefix, bucket] // signatures that were verified
+	all      bucket                           // signatures of all hosts together
 }
 
 // maxHosts is the size of each LRU.
@@ -31,7 +30,6 @@ func newHosts() hosts {
 	return hosts{
 		sessions: lru.New[netip.Prefix, bucket](maxHosts),
 		logins:   lru.New[netip.Prefix, bucket](maxHosts),
-		keys:     lru.New[wamble.PublicKey, bucket](maxHosts),
 	}
 }
 
@@ -45,21 +43,38 @@ func (h *hosts) admit(now int64, ip netip.Addr, allowance int) bool {
 	return host.IsValid() && h.sessions.Use(host).take(now, allowance)
 }
 
-// MayLogin counts one more attempt to log in, and reports whether it is within
-// the allowance of its host and of its key.
-func (t *Table) MayLogin(now time.Time, ip netip.Addr, key wamble.PublicKey) bool {
-	at := t.tick(now)
-	if t.opts.Logins <= 0 {
+// maxSignatures is how many signatures a minute are verified for all hosts
+// together: at about 0.2 ms each, a twentieth of a core.
+const maxSignatures = 15000
+
+// mayVerify counts one more signature of a host, and reports whether it is within
+// the allowances per minute of the host and of all; 0 is no bound. The second half
+// of what all have is kept for hosts that have tried nothing lately, so that those
+// who try all the time do not lock out the others. No key has an allowance of its
+// own: anybody could use up that of somebody else.
+func (h *hosts) mayVerify(now int64, ip netip.Addr, allowance int) bool {
+	if allowance <= 0 {
 		return true
 	}
 	host := wamble.HostOf(ip)
-	return host.IsValid() && t.hosts.logins.Use(host).take(at, t.opts.Logins) && t.hosts.keys.Use(key).take(at, t.opts.Logins)
+	if !host.IsValid() {
+		return false
+	}
+	own := h.logins.Use(host)
+	if h.all.usedAt(now, maxSignatures) > maxSignatures/2 && own.usedAt(now, allowance) >= 1 {
+		return false
+	}
+	return own.take(now, allowance) && h.all.take(now, maxSignatures)
+}
+
+// usedAt returns what is used of the allowance at a time.
+func (b *bucket) usedAt(now int64, allowance int) float64 {
+	return max(0, b.used-float64(now-b.at)/minute*float64(allowance))
 }
 
 // take uses one of the allowance, if one is left.
 func (b *bucket) take(now int64, allowance int) bool {
-	back := float64(now-b.at) / minute * float64(allowance)
-	b.used, b.at = max(0, b.used-back), now
+	b.used, b.at = b.usedAt(now, allowance), now
 	if b.used+1 > float64(allowance) {
 		return false
 	}

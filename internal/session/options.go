@@ -11,8 +11,8 @@ type Options struct {
 	// NewPerHost is how many new sessions a minute one IPv4 address, or one /64
 	// of IPv6, may make; 0: no bound.
 	NewPerHost int
-	// Logins is how often a minute one such address, and one key, may try to log
-	// in; 0: no bound.
+	// Logins is how many signatures a minute are verified for one such address;
+	// 0: no bound.
 	Logins        int
 	TokenAttempts int // tokens drawn for one session before ErrEntropy
 	DefaultRating float64
