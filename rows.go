@@ -23,6 +23,9 @@ type Session struct {
 	Created  time.Time
 	LastSeen time.Time
 	Stats    Stats
+	// Host is where alone the token is good, in the form of netip.Prefix; "":
+	// everywhere.
+	Host string
 }
 
 // Player is a stored identity.

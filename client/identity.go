@@ -10,8 +10,9 @@ import (
 	"wamble/wire"
 )
 
-// Login ties the session to the identity of a key. The board that the player
-// holds may be another one afterwards. A refusal is a *wamble.Denied; it never
+// Login ties the session to the identity of a key. The session has another token
+// afterwards, so that whoever knew the old one is not the player, and the board
+// that the player holds may be another one. A refusal is a *wamble.Denied; it never
 // says why.
 func (c *Client) Login(ctx context.Context, key ed25519.PrivateKey) (Board, error) {
 	if len(key) != ed25519.PrivateKeySize {
@@ -37,7 +38,7 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 	}
 	message := wamble.LoginMessage(wamble.PublicKey(public), token, challenge)
 	proof := wire.Signature(ed25519.Sign(key, message[:]))
-	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public, Signature: &proof})
+	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public, Signature: &proof}, wire.Int(wire.KeyLoginToken, 1))
 	if err != nil {
 		return Board{}, err
 	}

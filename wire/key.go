@@ -40,6 +40,7 @@ const (
 	KeyBoardFEN                = "board.fen"
 	KeyBoardVersion            = "board.version"
 	KeyHelloWithoutBoard       = "hello.without_board"
+	KeyLoginToken              = "login.token"
 )
 
 // KnownKey is the row of one extension key.
@@ -91,6 +92,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyBoardFEN, Type: TypeString, Meaning: "the whole FEN of the board: the payload has only its first two fields", Ours: true},
 	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
 	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: when no board is free, a session without one is welcome", Ours: true},
+	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},
 }
 
 // interned finds the string of a known key without allocating.

@@ -210,6 +210,10 @@ type Sessions struct {
 	// TokenExpiration is how long a player who is away stays in memory.
 	TokenExpiration time.Duration `option:"token-expiration" default:"86400" range:"1..315360000" unit:"s" room:"session"`
 
+	// TokenLifetime is how long the token of a player with an identity stays
+	// good without a visit; then he logs in again. 0 keeps it for ever.
+	TokenLifetime int `option:"token-lifetime" default:"30" range:"0..36500" unit:"days" room:"session"`
+
 	// MaxTokenAttempts is how many random tokens are drawn for a new session
 	// before the request is refused, should all of them be taken.
 	MaxTokenAttempts int `option:"max-token-attempts" default:"1000" range:"1..1000000" unit:"draws" room:"session"`

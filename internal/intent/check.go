@@ -17,6 +17,7 @@ const (
 	maxUCI     = 6
 	maxReason  = 31
 	maxHandle  = 63
+	maxHost    = 64
 	maxTerms   = 1 << 20
 	maxVariant = 959
 	// maxDecimal bounds DECIMAL(10,4): six digits before the point.

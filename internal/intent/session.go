@@ -56,6 +56,25 @@ func (*UnlinkSession) Kind() Kind { return KindUnlinkSession }
 func (in *UnlinkSession) code(c coder) coder      { return c.session(&in.Session).time(&in.At) }
 func (in *UnlinkSession) check(c checker) checker { return c.session(in.Session).at(in.At) }
 
+// RenewToken sets the token of a session, and the host where alone the token is
+// good: a netip.Prefix as text, "" for everywhere.
+type RenewToken struct {
+	Session wamble.SessionID
+	Token   wamble.Token
+	Host    string
+	At      time.Time
+}
+
+func (*RenewToken) Kind() Kind { return KindRenewToken }
+
+func (in *RenewToken) code(c coder) coder {
+	return c.session(&in.Session).bytes(in.Token[:]).text(&in.Host).time(&in.At)
+}
+
+func (in *RenewToken) check(c checker) checker {
+	return c.session(in.Session).that(!in.Token.IsZero(), "the token is zero").text("host", in.Host, 0, maxHost).at(in.At)
+}
+
 // UpdateSessionLastSeen says when a session was last heard of. It is droppable:
 // no answer waits for it.
 type UpdateSessionLastSeen struct {

@@ -36,7 +36,28 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
 	}
 	p.boards.Identify(s.ID(), true)
+	if err := p.secureToken(r, s); err != nil {
+		return p.deny(r, deniedOf(err))
+	}
 	return p.loggedIn(r, s, out)
+}
+
+// secureToken makes sure that nobody who has known the token before the login is
+// the identity after it: the session has a new token, which LOGIN_SUCCESS tells.
+// A client of the original never looks there: its token stays, and is from now
+// on good where the login came from, and nowhere else.
+func (p *Profile) secureToken(r *request, s *session.Session) error {
+	from, _ := p.link.Peer(r.id)
+	if renews, _ := r.ext.Int(wire.KeyLoginToken); renews != 1 {
+		p.sessions.BindToken(p.clock.now, s, from.IP(), &p.draft)
+		return nil
+	}
+	if err := p.sessions.RenewToken(p.clock.now, s, &p.draft); err != nil {
+		return err
+	}
+	p.audience.hall.Rename(s.ID(), s.Token())
+	p.link.Purge(r.h.Token, from)
+	return nil
 }
 
 // prove checks the signature, and asks the store for the identity if it is not

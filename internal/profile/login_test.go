@@ -270,6 +270,82 @@ func TestLoginIsReplayed(t *testing.T) {
 	}
 }
 
+// loginAnew logs a player in whose client takes over a new token, and returns the
+// new token.
+func (r *rig) loginAnew(from wamble.Peer, token wamble.Token, seq uint32, by signer) wamble.Token {
+	r.t.Helper()
+	challenge := r.challenged(from, token, seq, by.key)
+	m := wamble.LoginMessage(by.key, token, challenge)
+	s := wire.Signature(by.sign(m[:]))
+	proof := encode(wire.Header{Token: token, Seq: seq + 1}, wire.LoginRequest{PublicKey: wire.Key(by.key), Signature: &s}, wire.Int(wire.KeyLoginToken, 1))
+	r.step(&Packet{Peer: from, Data: proof})
+	r.settle()
+	r.answerLoads()
+	first, _ := wire.Peek(r.sent[len(r.sent)-1].packet)
+	r.took()
+	r.send(from, ackPacket(first.Token, first.Seq))
+	again, _ := wire.Peek(r.reply(from, proof)) // the answer got lost
+	if first.Ctrl != wire.CtrlLoginSuccess || again != first {
+		r.t.Fatalf("got %+v, and when it is asked for again %+v", first, again)
+	}
+	return first.Token
+}
+
+// TestPlantedToken: whoever knew the token before the login is not the player
+// after it, neither at once nor after a restart, and the player is.
+func TestPlantedToken(t *testing.T) {
+	by := standardSigner(1)
+	legal := func(token wamble.Token, seq uint32, id wamble.BoardID) []byte {
+		return encode(wire.Header{Token: token, Seq: seq, Board: id}, wire.GetLegalMoves{Square: 12})
+	}
+	for _, tc := range []struct {
+		name  string
+		login func(r *rig, token wamble.Token) wamble.Token
+	}{
+		{"a client that takes over a new token", func(r *rig, token wamble.Token) wamble.Token {
+			fresh := r.loginAnew(peerAt(2), token, 5, by)
+			if fresh == token {
+				t.Error("the token is the old one")
+			}
+			return fresh
+		}},
+		{"a client of the original", func(r *rig, token wamble.Token) wamble.Token {
+			if got := r.login(peerAt(2), token, 5, by); !strings.Contains(got, "LOGIN_SUCCESS") {
+				t.Fatal(got)
+			}
+			return token
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 2)")
+			planted, id := r.join(1) // the foe makes a session and gives its token to the player
+			r.send(peerAt(2), helloPacket(planted, 4))
+			token := tc.login(r, planted)
+			expect(t, r.send(peerAt(1), legal(planted, 20, id)), "ACK 20", `ERROR 1007 "unknown player" board `+itoa(uint32(id))+" error.blocking")
+			if got := r.send(peerAt(2), legal(token, 20, id)); !strings.Contains(got, "LEGAL_MOVES") {
+				t.Errorf("the player himself: %s", got)
+			}
+			hello := func(from wamble.Peer, token wamble.Token, seq uint32) wamble.Token {
+				r.step(&Packet{Peer: from, Data: helloPacket(token, seq)})
+				r.settle()
+				r.answerLoads()
+				last, _ := wire.Peek(r.sent[len(r.sent)-1].packet)
+				r.took()
+				return last.Token
+			}
+			for range 2 { // the second time after a restart
+				if got := hello(peerAt(3), planted, 1); got == planted || got == token || r.p.sessions.Find(got) == nil || r.p.sessions.Find(got).Identity() != nil {
+					t.Errorf("the foe says hello and is %v", got)
+				}
+				if got := hello(peerAt(2), token, 30); got != token || r.p.sessions.Find(got).Identity() == nil {
+					t.Errorf("the player says hello and is %v", got)
+				}
+				r.restart()
+			}
+		})
+	}
+}
+
 // TestLogout: when the ACK leaves, the session is over for good, and nothing that
 // the token could reach is left.
 func TestLogout(t *testing.T) {

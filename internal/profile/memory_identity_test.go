@@ -32,6 +32,14 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 			m.players[in.Key] = p
 		}
 		s.Key, s.Player, s.Handle = in.Key, p.ID, p.Handle
+	case *intent.RenewToken:
+		s := m.sessions[in.Session]
+		if s == nil {
+			return true, fmt.Errorf("session %d is unknown", in.Session)
+		}
+		delete(m.created, s.Token)
+		s.Token, s.Host = in.Token, in.Host
+		m.created[s.Token] = s
 	case *intent.UnlinkSession:
 		s := m.sessions[in.Session]
 		if s == nil {

@@ -90,6 +90,7 @@ func sessionOptions(c *config.Profile) session.Options {
 		Unconfirmed:   s.UnconfirmedTimeout,
 		Away:          min(c.Link.SessionTimeout, s.TokenExpiration),
 		Expiration:    s.TokenExpiration,
+		Lifetime:      time.Duration(s.TokenLifetime) * 24 * time.Hour,
 		NewPerHost:    s.NewPlayersPerIP,
 		Logins:        s.LoginAttempts,
 		TokenAttempts: s.MaxTokenAttempts,

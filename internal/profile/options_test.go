@@ -33,7 +33,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("link: got %+v, want %+v", gotLink, wantLink)
 	}
 	if got, want := sessionOptions(c), (session.Options{
-		MaxPlayers: 11, Unconfirmed: 22 * time.Second, Away: 66 * time.Second, Expiration: 66 * time.Second, NewPerHost: 9, Logins: 8, TokenAttempts: 7, DefaultRating: 1500,
+		MaxPlayers: 11, Unconfirmed: 22 * time.Second, Away: 66 * time.Second, Expiration: 66 * time.Second, Lifetime: 720 * time.Hour, NewPerHost: 9, Logins: 8, TokenAttempts: 7, DefaultRating: 1500,
 	}); got != want {
 		t.Errorf("session: got %+v, want %+v", got, want)
 	}

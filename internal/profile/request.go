@@ -104,6 +104,10 @@ func (p *Profile) findSession(r *request, row *route) bool {
 	if row.looks != nowhere {
 		r.session = p.sessions.Find(r.h.Token)
 	}
+	if r.session != nil && r.session.Bound() && !p.goodHere(r) {
+		r.session = nil
+		return true
+	}
 	if r.session != nil {
 		p.hear(r.session)
 		p.link.Vouch(r.id)
@@ -111,6 +115,12 @@ func (p *Profile) findSession(r *request, row *route) bool {
 	}
 	r.nobody = r.nobody || p.strangers.find(p.clock.since, r.h.Token) == NotFound
 	return row.looks != everywhere || r.nobody || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
+}
+
+// goodHere reports whether the token of a request is good where it came from.
+func (p *Profile) goodHere(r *request) bool {
+	from, _ := p.link.Peer(r.id)
+	return r.session.GoodAt(from.IP())
 }
 
 // askSession is the question for the session of a request, and whether it has

@@ -207,7 +207,7 @@ func (r *rig) addressed(from wamble.Peer, request []byte) {
 		return
 	}
 	for _, s := range r.sent {
-		if h, _ := wire.Peek(s.packet); s.to == from && h.Ctrl != wire.CtrlServerHello && h.Token != asked.Token {
+		if h, _ := wire.Peek(s.packet); s.to == from && h.Ctrl != wire.CtrlServerHello && h.Ctrl != wire.CtrlLoginSuccess && h.Token != asked.Token {
 			r.t.Errorf("%v is for token %v, who asked has %v", h.Ctrl, h.Token, asked.Token)
 		}
 	}

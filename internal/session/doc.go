@@ -10,6 +10,7 @@
 //   - a hello makes a new session, Admit and Restore take one in from the store;
 //   - hosts count the new sessions of an address;
 //   - an Identity is a key with what all its sessions have won together;
+//   - a token names a session; a login renews it, or binds it to a host;
 //   - a challenge is what a player signs to prove that a key is his, and
 //     VerifyLogin the proof (challenge.go, login.go).
 //

@@ -83,7 +83,7 @@ func (t *Table) newToken() (wamble.Token, error) {
 
 // Admit takes a stored session in. Player is what the store has of its identity,
 // nil if it has none, or if the identity is in memory. An anonymous session that
-// was not seen for Expiration is over. Errors: ErrOver, ErrFull.
+// was not seen for Expiration is over, one of an identity after Lifetime. Errors: ErrOver, ErrFull.
 func (t *Table) Admit(now time.Time, stored *wamble.Session, player *wamble.Player, holds Holds) (*Session, error) {
 	at := t.tick(now)
 	if s := t.byToken[stored.Token]; s != nil {

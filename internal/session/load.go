@@ -11,8 +11,12 @@ import (
 // Load returns the table of a snapshot. It returns ErrState for bytes that
 // Snapshot cannot have written.
 func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error) {
-	r := &reader{pack.NewReader(state)}
-	if string(r.Take(len(magic))) != magic {
+	r := &reader{Reader: pack.NewReader(state)}
+	switch string(r.Take(len(magic))) {
+	case magic:
+		r.hosts = true
+	case magic2:
+	default:
 		return nil, ErrState
 	}
 	t := New(opts, ids, entropy)
@@ -67,7 +71,10 @@ func (t *Table) adopt(s *Session, l *list) bool {
 	return true
 }
 
-type reader struct{ pack.Reader }
+type reader struct {
+	pack.Reader
+	hosts bool // sessions have one
+}
 
 func (r *reader) array16() (a [16]byte) {
 	copy(a[:], r.Take(len(a)))
@@ -123,6 +130,11 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	s.trust = r.Int32()
 	s.times = times{created: r.Int(), heard: r.Int(), noted: r.Int()}
 	s.seq, s.left, s.terms = r.Uint(), wamble.BoardID(r.Uint()), terms(r.Uint())
+	if r.hosts {
+		text := string(r.Bytes())
+		s.host = hostOf(text)
+		r.Must(hostText(s.host) == text)
+	}
 	if fresh {
 		s.greeting = r.greeting()
 	}

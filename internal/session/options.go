@@ -8,6 +8,9 @@ type Options struct {
 	Unconfirmed time.Duration // silent for so long after its hello, a new session is over
 	Away        time.Duration // silent for so long, a session leaves memory
 	Expiration  time.Duration // silent for so long, a session is over
+	// Lifetime is how long the token of an identity is good without a visit; 0: for
+	// ever.
+	Lifetime time.Duration
 	// NewPerHost is how many new sessions a minute one IPv4 address, or one /64
 	// of IPv6, may make; 0: no bound.
 	NewPerHost int

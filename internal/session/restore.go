@@ -27,13 +27,17 @@ func (t *Table) takes(at int64, stored *wamble.Session) bool {
 	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.Find(stored.Token) != nil {
 		return false
 	}
-	return !stored.Key.IsZero() || at-micros(stored.LastSeen) <= t.opts.Expiration.Microseconds()
+	limit := t.opts.Expiration
+	if !stored.Key.IsZero() {
+		limit = t.opts.Lifetime
+	}
+	return limit == 0 || at-micros(stored.LastSeen) <= limit.Microseconds()
 }
 
 // revive makes a Session of a stored one. It is in no list yet.
 func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) *Session {
 	s := &Session{
-		id: stored.ID, token: stored.Token, own: stored.Stats, trust: int32(stored.Trust),
+		id: stored.ID, token: stored.Token, host: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust),
 		times: times{created: micros(stored.Created), heard: at, noted: micros(stored.LastSeen)},
 	}
 	s.own.Rating = 0

@@ -40,3 +40,19 @@ func TestRestore(t *testing.T) {
 		t.Errorf("got %d sessions, %d present; want 3, 0", table.Len(), table.Present())
 	}
 }
+
+// TestTokenLifetime: a token of an identity is good until it was not used for
+// Lifetime, and for ever without one.
+func TestTokenLifetime(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, tc := range []struct {
+		lifetime, silent time.Duration
+		want             error
+	}{{30 * day, 30 * day, nil}, {30 * day, 30*day + time.Microsecond, ErrOver}, {0, 3650 * day, nil}} {
+		r := newRig(t, func(o *Options) { o.Lifetime = tc.lifetime })
+		stored := &wamble.Session{ID: 5, Token: wamble.Token{5}, Player: 7, Key: wamble.PublicKey{7}, LastSeen: r.now.Add(-tc.silent)}
+		if _, err := r.Admit(r.now, stored, nil, func(wamble.SessionID) bool { return false }); err != tc.want {
+			t.Errorf("%v of %v: got %v, want %v", tc.silent, tc.lifetime, err, tc.want)
+		}
+	}
+}

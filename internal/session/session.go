@@ -1,6 +1,7 @@
 package session
 
 import (
+	"net/netip"
 	"time"
 
 	"wamble"
@@ -11,6 +12,7 @@ import (
 type Session struct {
 	id         wamble.SessionID
 	token      wamble.Token
+	host       netip.Prefix // where alone the token is good; not valid: everywhere
 	identity   *Identity    // nil: anonymous
 	own        wamble.Stats // of this session alone, without a rating
 	trust      int32
@@ -39,6 +41,14 @@ func (s *Session) ID() wamble.SessionID { return s.id }
 
 // Token returns the secret of the session.
 func (s *Session) Token() wamble.Token { return s.token }
+
+// Bound reports whether the token is good at one host alone; see Table.BindToken.
+func (s *Session) Bound() bool { return s.host.IsValid() }
+
+// GoodAt reports whether the token is good at an address.
+func (s *Session) GoodAt(ip netip.Addr) bool {
+	return !s.Bound() || s.host.Contains(ip.Unmap().WithZone(""))
+}
 
 // Trust returns the trust level that the host gave the session.
 func (s *Session) Trust() int { return int(s.trust) }

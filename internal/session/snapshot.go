@@ -17,7 +17,10 @@ var ErrState = errors.New("the state of the sessions is damaged or of another ve
 
 // magic begins a snapshot; its last letter is the version. Numbers are varints,
 // lists and texts begin with their length.
-const magic = "wamble sessions 2\n"
+const magic = "wamble sessions 3\n"
+
+// magic2 begins a snapshot of the version before: sessions have no host.
+const magic2 = "wamble sessions 2\n"
 
 // Snapshot appends all sessions, identities, pending challenges and erased keys
 // to dst, for Load in another process. What hosts have used of their allowance
@@ -95,6 +98,7 @@ func (w *writer) session(s *Session, identity int) {
 	w.Uint(s.seq)
 	w.Uint(uint64(s.left))
 	w.Uint(uint64(s.terms))
+	w.Text(hostText(s.host))
 	if g := s.greeting; g != nil {
 		addr, _ := g.from.Addr.MarshalBinary() // it never fails
 		w.Bytes(addr)

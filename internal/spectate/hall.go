@@ -177,6 +177,13 @@ func (h *Hall) Leave(id wamble.SessionID) {
 	}
 }
 
+// Rename says that a session has another token.
+func (h *Hall) Rename(id wamble.SessionID, token wamble.Token) {
+	if w := h.bySession[id]; w != nil {
+		w.token = token
+	}
+}
+
 // sweep removes the watchers who are over.
 func (h *Hall) sweep() {
 	kept := h.watchers[:0]

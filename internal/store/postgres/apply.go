@@ -34,6 +34,7 @@ var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statem
 	intent.KindCreateSession:             createSessions,
 	intent.KindLinkSession:               linkSessions,
 	intent.KindUnlinkSession:             unlinkSessions,
+	intent.KindRenewToken:                renewTokens,
 	intent.KindRecordTermsAcceptance:     recordTerms,
 	intent.KindCreateBoard:               createBoards,
 	intent.KindUpdateBoard:               changeBoards,

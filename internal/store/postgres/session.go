@@ -63,6 +63,19 @@ func unlinkSessions(_ string, run []intent.Intent) []statement {
 		WHERE s.id = v.id AND (s.identity_at IS NULL OR s.identity_at <= v.at)`}}
 }
 
+func renewTokens(_ string, run []intent.Intent) []statement {
+	n := len(run)
+	ids, tokens, hosts, at := make([]int64, n), make([][]byte, n), make([]string, n), make([]time.Time, n)
+	for i, in := range schema.As[*intent.RenewToken](run) {
+		ids[i], tokens[i], hosts[i], at[i] = int64(in.Session), in.Token[:], in.Host, in.At
+	}
+	return []statement{{rows: -1, args: []any{ids, tokens, hosts, at}, sql: `
+		UPDATE sessions s SET token = v.token, token_host = NULLIF(v.host, ''), token_at = v.at
+		FROM (SELECT DISTINCT ON (id) * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::timestamptz[]) WITH ORDINALITY AS v(id, token, host, at, n)
+			ORDER BY id, at DESC, n DESC) v
+		WHERE s.id = v.id AND s.token IS NOT NULL AND (s.token_at IS NULL OR s.token_at <= v.at)`}}
+}
+
 func seeSessions(_ string, run []intent.Intent) []statement {
 	seen := schema.NewestSeen(run)
 	ids, at := make([]int64, len(seen)), make([]time.Time, len(seen))
@@ -102,7 +115,7 @@ func purgeSessions(_ string, run []intent.Intent) []statement {
 }
 
 const selectSession = `SELECT s.id, s.token, s.player_id, p.public_key, p.handle, s.trust_level, s.created_at, s.last_seen_at,
-	s.total_score::float8, s.total_prediction_score::float8, coalesce(p.rating, 0)::float8, s.games_played, s.chess960_games_played
+	s.total_score::float8, s.total_prediction_score::float8, coalesce(p.rating, 0)::float8, s.games_played, s.chess960_games_played, coalesce(s.token_host, '')
 	FROM sessions s LEFT JOIN players p ON p.id = s.player_id `
 
 // Session implements store.Queries.

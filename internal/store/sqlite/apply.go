@@ -19,6 +19,7 @@ var writers = map[intent.Kind]func(*tx, []intent.Intent) error{
 	intent.KindCreateSession:             (*tx).createSessions,
 	intent.KindLinkSession:               (*tx).linkSessions,
 	intent.KindUnlinkSession:             (*tx).unlinkSessions,
+	intent.KindRenewToken:                (*tx).renewTokens,
 	intent.KindRecordTermsAcceptance:     (*tx).recordTerms,
 	intent.KindCreateBoard:               (*tx).createBoards,
 	intent.KindUpdateBoard:               (*tx).changeBoards,

@@ -83,6 +83,18 @@ func (t *tx) unlinkSessions(run []intent.Intent) error {
 	return nil
 }
 
+func (t *tx) renewTokens(run []intent.Intent) error {
+	for _, in := range schema.As[*intent.RenewToken](run) {
+		at := schema.Micros(in.At)
+		_, err := t.exec(`UPDATE sessions SET token = ?, token_host = nullif(?, ''), token_at = ? WHERE id = ? AND token IS NOT NULL AND ifnull(token_at, 0) <= ?`,
+			in.Token[:], in.Host, at, int64(in.Session), at)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (t *tx) seeSessions(run []intent.Intent) error {
 	seen := schema.NewestSeen(run)
 	args := t.list(len(seen), 2)
@@ -147,7 +159,7 @@ func nullable(id int64) any {
 // times the cost of the answer.
 const selectSession = `SELECT s.id, s.token, s.player_id, (SELECT public_key FROM players WHERE id = s.player_id), (SELECT handle FROM players WHERE id = s.player_id),
 	s.trust_level, s.created_at, s.last_seen_at, s.total_score, s.total_prediction_score,
-	ifnull((SELECT rating FROM players WHERE id = s.player_id), 0), s.games_played, s.chess960_games_played FROM sessions s `
+	ifnull((SELECT rating FROM players WHERE id = s.player_id), 0), s.games_played, s.chess960_games_played, ifnull(s.token_host, '') FROM sessions s `
 
 // Session implements store.Queries.
 func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session, error) {

@@ -33,6 +33,19 @@ var intentCases = map[intent.Kind]intentCase{
 			w.equal("player", w.player(key(7)), wamble.Player{ID: 700, Key: key(7), Handle: "h_0007", Created: at(20), Stats: wamble.Stats{Rating: 1200}})
 		},
 	},
+	intent.KindRenewToken: {
+		before: []intent.Intent{newSession(1), newSession(2), link(1, 7, 20)},
+		intent: &intent.RenewToken{Session: 1, Token: token(50), Host: "192.0.2.1/32", At: at(30)},
+		check: func(w *world) {
+			got, err := w.Session(w.Context(), token(50))
+			w.must(err)
+			w.equal("session", got, wamble.Session{ID: 1, Token: token(50), Player: 700, Key: key(7), Handle: "h_0007",
+				Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Rating: 1200}, Host: "192.0.2.1/32"})
+			_, err = w.Session(w.Context(), token(1))
+			w.notFound("the old token", err)
+			w.equal("somebody else", w.session(2).Token, token(2))
+		},
+	},
 	intent.KindUnlinkSession: {
 		before: []intent.Intent{newSession(1), link(1, 7, 20)},
 		intent: &intent.UnlinkSession{Session: 1, At: at(30)},

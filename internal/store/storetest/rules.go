@@ -113,6 +113,16 @@ var intentRules = []testCase{
 		w.apply(resolve(1, wamble.Correct, 8))
 		w.equal("score", w.session(1).Stats.PredictionScore, -1.5)
 	}},
+	{"an older token does not come back", func(w *world) {
+		renew := func(n byte, second int, host string) intent.Intent {
+			return &intent.RenewToken{Session: 1, Token: token(n), Host: host, At: at(second)}
+		}
+		w.apply(newSession(1))
+		w.apply(renew(51, 30, "192.0.2.1/32"), renew(52, 40, ""))
+		w.apply(renew(51, 30, "192.0.2.1/32"))
+		w.equal("token", w.session(1).Token, token(52))
+		w.equal("host", w.session(1).Host, "")
+	}},
 	{"erasing spares a newer identity", func(w *world) {
 		w.apply(newSession(1), link(1, 7, 20))
 		w.apply(&intent.ErasePlayer{Key: key(7), At: at(10)})

@@ -1,6 +1,7 @@
 // Logging in and out: the session is tied to the browser's identity.
 
 import type { Key } from "../identity";
+import { intField } from "../wire";
 import { Lost } from "./connection";
 import { keys } from "./storage";
 import type { Session } from "./session";
@@ -24,8 +25,10 @@ async function once(session: Session, key: Key, message: (token: string, publicK
   if (asked.message.name !== "LOGIN_CHALLENGE") throw new Error("no challenge");
   const { token } = session.status.value;
   const signature = key.sign(message(token, key.publicKey, asked.message.body.challenge));
-  const answer = await caller.askOnce({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey, signature } });
-  session.stored.set(keys.loggedIn, token);
+  const ext = [intField("login.token", 1)];
+  const answer = await caller.askOnce({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey, signature }, ext });
+  session.takeToken(answer.token);
+  session.stored.set(keys.loggedIn, answer.token);
   session.adopt(answer, null);
 }
 

@@ -161,9 +161,14 @@ export class Session {
     this.waiting = setTimeout(() => this.refresh(), ms);
   }
 
-  private renew(token: string, known: boolean): void {
+  /** takeToken makes a token that of the session: a login gives a new one. */
+  takeToken(token: string): void {
     this.stored.set(keys.token, token);
     this.status.patch({ token });
+  }
+
+  private renew(token: string, known: boolean): void {
+    this.takeToken(token);
     if (known) this.emit({ kind: "renewed" });
   }
 

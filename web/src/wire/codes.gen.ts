@@ -191,6 +191,7 @@ export interface Keys {
   "board.fen": "string";
   "board.version": "int";
   "hello.without_board": "int";
+  "login.token": "int";
 }
 
 export interface LegalMove {

@@ -1,0 +1,65 @@
+package session
+
+import (
+	"net/netip"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+)
+
+// Who has proven a key may have got his token from somebody else, who knows it
+// too. So a login gives him another one, or, if his client cannot learn it, binds
+// the token to the host that has logged in.
+
+// RenewToken gives a session a new token. The old one is refused from now on.
+// Error: ErrEntropy.
+func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error {
+	at := t.tick(now)
+	token, err := t.newToken()
+	if err != nil {
+		return err
+	}
+	t.over.Use(s.token)
+	delete(t.byToken, s.token)
+	t.byToken[token] = s
+	s.token, s.host = token, netip.Prefix{}
+	t.noteToken(at, s, out)
+	return nil
+}
+
+// BindToken makes the token of a session good at the host of ip alone; nowhere if
+// ip is not valid.
+func (t *Table) BindToken(now time.Time, s *Session, ip netip.Addr, out intent.Intents) {
+	if s.host = wamble.HostOf(ip); !s.host.IsValid() {
+		s.host = nowhere
+	}
+	t.noteToken(t.tick(now), s, out)
+}
+
+func (t *Table) noteToken(at int64, s *Session, out intent.Intents) {
+	out.Add(&intent.RenewToken{Session: s.id, Token: s.token, Host: hostText(s.host), At: timeOf(at)})
+}
+
+// nowhere is a host from which no packet comes.
+var nowhere = netip.PrefixFrom(netip.IPv6Unspecified(), 128)
+
+// hostText is a host as it is stored.
+func hostText(host netip.Prefix) string {
+	if !host.IsValid() {
+		return ""
+	}
+	return host.String()
+}
+
+// hostOf reads a stored host. One that is damaged is good for nobody.
+func hostOf(text string) netip.Prefix {
+	if text == "" {
+		return netip.Prefix{}
+	}
+	host, err := netip.ParsePrefix(text)
+	if err != nil {
+		return nowhere
+	}
+	return host
+}
