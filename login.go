@@ -14,3 +14,17 @@ func LoginMessage(key PublicKey, token Token, challenge [32]byte) [96]byte {
 	copy(m[n:], challenge[:])
 	return m
 }
+
+// loginDomain2 opens the message that names a server.
+const loginDomain2 = "wamble.login.v2\x02"
+
+// LoginMessageTo is what a client signs that knows to which server it speaks: as
+// LoginMessage, and behind it the server, as the client has been told to connect
+// to it ("host:port" or "host", in lower case). A server that hands on the
+// challenge of another one gets a signature that names itself.
+func LoginMessageTo(server string, key PublicKey, token Token, challenge [32]byte) []byte {
+	m := append([]byte(loginDomain2), token[:]...)
+	m = append(m, key[:]...)
+	m = append(m, challenge[:]...)
+	return append(m, server...)
+}

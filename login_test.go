@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The bytes are those that the original client signs.
+// The bytes are those that the original client signs, and those that name a server.
 func TestLoginMessage(t *testing.T) {
 	counting := func(dst []byte, from byte) {
 		for i := range dst {
@@ -25,5 +25,9 @@ func TestLoginMessage(t *testing.T) {
 		"808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f"
 	if got := hex.EncodeToString(m[:]); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	want = "77616d626c652e6c6f67696e2e763202" + want[32:] + hex.EncodeToString([]byte("play.example:8888"))
+	if got := hex.EncodeToString(LoginMessageTo("play.example:8888", key, token, challenge)); got != want {
+		t.Errorf("to a server: got  %s\nwant %s", got, want)
 	}
 }

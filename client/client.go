@@ -22,6 +22,10 @@ type Dialer struct {
 	// NoSession opens a connection without a hello: only Profiles and Profile
 	// may be asked.
 	NoSession bool
+	// LegacyLogin lets Login sign as clients of the original do, for a server of
+	// the original. The signature names no server: whoever gets it can hand it on
+	// to another server, and be the player there.
+	LegacyLogin bool
 	// TLS is used for wss:// addresses; nil is the default configuration.
 	TLS *tls.Config
 	// Repeat is the time before a request is first repeated over UDP while the

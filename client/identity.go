@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"strings"
 
 	"wamble"
 	"wamble/wire"
@@ -36,9 +37,18 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 	if err != nil {
 		return Board{}, err
 	}
-	message := wamble.LoginMessage(wamble.PublicKey(public), token, challenge)
-	proof := wire.Signature(ed25519.Sign(key, message[:]))
-	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public, Signature: &proof}, wire.Int(wire.KeyLoginToken, 1))
+	fields := []wire.Field{wire.Int(wire.KeyLoginToken, 1)}
+	var message []byte
+	if c.dialer.LegacyLogin {
+		m := wamble.LoginMessage(wamble.PublicKey(public), token, challenge)
+		message = m[:]
+	} else {
+		server := strings.ToLower(c.url.Host)
+		message = wamble.LoginMessageTo(server, wamble.PublicKey(public), token, challenge)
+		fields = append(fields, wire.String(wire.KeyLoginServer, server))
+	}
+	proof := wire.Signature(ed25519.Sign(key, message))
+	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public, Signature: &proof}, fields...)
 	if err != nil {
 		return Board{}, err
 	}

@@ -48,9 +48,10 @@ func TestLoginAndLogout(t *testing.T) {
 	challenge := wire.Key(bytes.Repeat([]byte{3}, 32))
 	prove := func(p *wire.Packet) error {
 		m := p.Message.(*wire.LoginRequest)
-		message := append([]byte("wamble.login.v1\x01"), p.Token[:]...)
-		message = append(append(message, m.PublicKey[:]...), challenge[:]...)
-		if m.Signature == nil || !ed25519.Verify(m.PublicKey[:], message, m.Signature[:]) {
+		server, _ := p.Ext.Text(wire.KeyLoginServer)
+		message := append([]byte("wamble.login.v2\x02"), p.Token[:]...)
+		message = append(append(append(message, m.PublicKey[:]...), challenge[:]...), server...)
+		if m.Signature == nil || !strings.HasPrefix(server, "127.0.0.1:") || !ed25519.Verify(m.PublicKey[:], message, m.Signature[:]) {
 			return errors.New("the proof is wrong")
 		}
 		return nil

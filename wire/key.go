@@ -41,6 +41,7 @@ const (
 	KeyBoardVersion            = "board.version"
 	KeyHelloWithoutBoard       = "hello.without_board"
 	KeyLoginToken              = "login.token"
+	KeyLoginServer             = "login.server"
 )
 
 // KnownKey is the row of one extension key.
@@ -93,6 +94,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
 	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: when no board is free, a session without one is welcome", Ours: true},
 	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},
+	{Key: KeyLoginServer, Type: TypeString, Meaning: "in LOGIN_REQUEST with a signature: the host and port that the client has connected to; the signature names them, too", Ours: true},
 }
 
 // interned finds the string of a known key without allocating.

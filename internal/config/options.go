@@ -230,6 +230,16 @@ type Sessions struct {
 	// turns the limit off.
 	LoginAttempts int `option:"login-attempts-per-min" default:"30" range:"0..1000000" unit:"attempts/min" room:"session"`
 
+	// LoginServers are the names by which players reach this server, separated by
+	// spaces, in lower case: host, or host:port. A signature that names another
+	// server is refused, so that another server cannot hand on a login to this
+	// one. If it is empty every name is accepted.
+	LoginServers string `option:"login-servers" default:"" range:"0..4096" room:"session"`
+
+	// LoginLegacy accepts signatures that name no server, as clients of the
+	// original make them. Such a login can be handed on by another server.
+	LoginLegacy bool `option:"login-legacy" default:"1" room:"session"`
+
 	// Retention is how long anonymous sessions without a visit, their
 	// predictions and what they were shown stay in the store. 0 keeps them for
 	// ever.

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"strings"
+
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/link"
@@ -65,16 +67,40 @@ func (p *Profile) secureToken(r *request, s *session.Session) error {
 // cannot be asked the challenge stays valid.
 func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, out *Output) (verdict, bool) {
 	from, _ := p.link.Peer(r.id)
+	server, bound := r.ext.Text(wire.KeyLoginServer)
+	if bound && !isNamed(p.cfg.Sessions.LoginServers, server) || !bound && !p.cfg.Sessions.LoginLegacy {
+		return p.failLogin(r), false
+	}
 	here := p.sessions.Identity(key) != nil || p.sessions.Erasing(key)
 	switch {
 	case !here && p.storeAway:
 		return p.deny(r, errAway), false
-	case p.sessions.Prove(p.clock.now, r.session, from.IP(), key, signature) != nil:
+	case p.sessions.Prove(p.clock.now, r.session, from.IP(), key, signature, server) != nil:
 		return p.failLogin(r), false
 	case !here:
 		return p.ask(r, Load{Subject: PlayerOf, Token: r.h.Token, Key: key}, out), false
 	}
 	return done, true
+}
+
+// isNamed reports whether names, which are separated by spaces, have a server: its
+// host alone, or with this port. Without names every server is named.
+func isNamed(names, server string) bool {
+	if server == "" {
+		return false
+	}
+	host := server
+	if at := strings.LastIndexByte(server, ':'); at > strings.LastIndexByte(server, ']') {
+		host = server[:at]
+	}
+	any := true
+	for name := range strings.FieldsSeq(names) {
+		any = false
+		if name == server || name == host {
+			return true
+		}
+	}
+	return any
 }
 
 // loggedIn answers with the board that the player has now, if there is one.

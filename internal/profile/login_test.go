@@ -346,6 +346,47 @@ func TestPlantedToken(t *testing.T) {
 	}
 }
 
+// TestLoginIsNotRelayed: a hostile server hands its victim the token and the
+// challenge of this server. The signature that it gets names the hostile server, and
+// is good for nothing here, whatever is said about it.
+func TestLoginIsNotRelayed(t *testing.T) {
+	by := standardSigner(1)
+	for _, tc := range []struct {
+		name, conf, signed, said string
+		want                     string
+	}{
+		{"to this server", `(def login-servers "play.example play.test:8888")`, "play.example:443", "play.example:443", "LOGIN_SUCCESS"},
+		{"to its other name", `(def login-servers "play.example play.test:8888")`, "play.test:8888", "play.test:8888", "LOGIN_SUCCESS"},
+		{"to another port", `(def login-servers "play.example play.test:8888")`, "play.test:1", "play.test:1", "LOGIN_FAILED"},
+		{"relayed", `(def login-servers "play.example")`, "foe.example", "foe.example", "LOGIN_FAILED"},
+		{"relayed under our name", `(def login-servers "play.example")`, "foe.example", "play.example", "LOGIN_FAILED"},
+		{"relayed as of the original", `(def login-servers "play.example")`, "foe.example", "", "LOGIN_FAILED"},
+		{"without names", "", "anywhere:1", "anywhere:1", "LOGIN_SUCCESS"},
+		{"of the original", `(def login-servers "play.example")`, "", "", "LOGIN_SUCCESS"},
+		{"of the original, switched off", "(def login-legacy 0)", "", "", "LOGIN_FAILED"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 2) "+tc.conf)
+			token, _ := r.join(1)
+			challenge := r.challenged(peerAt(1), token, 2, by.key)
+			legacy := wamble.LoginMessage(by.key, token, challenge)
+			message, fields := legacy[:], []wire.Field(nil)
+			if tc.signed != "" {
+				message = wamble.LoginMessageTo(tc.signed, by.key, token, challenge)
+			}
+			if tc.said != "" {
+				fields = append(fields, wire.String(wire.KeyLoginServer, tc.said))
+			}
+			s := wire.Signature(by.sign(message))
+			got := r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 3}, wire.LoginRequest{PublicKey: wire.Key(by.key), Signature: &s}, fields...))
+			r.answerLoads()
+			if got += r.took(); !strings.Contains(got, tc.want) {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestLogout: when the ACK leaves, the session is over for good, and nothing that
 // the token could reach is left.
 func TestLogout(t *testing.T) {

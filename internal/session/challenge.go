@@ -39,9 +39,10 @@ func (t *Table) Challenge(now time.Time, s *Session, key wamble.PublicKey) ([32]
 }
 
 // Prove uses up the session's challenge, and returns ErrLogin unless signature
-// is its answer by key. Then Link may follow. When ip, or all together, have had
+// is its answer by key, to the server that it names ("": to whichever, as clients of
+// the original sign). Then Link may follow. When ip, or all together, have had
 // too many signatures verified lately, the challenge stays good.
-func (t *Table) Prove(now time.Time, s *Session, ip netip.Addr, key wamble.PublicKey, signature [64]byte) error {
+func (t *Table) Prove(now time.Time, s *Session, ip netip.Addr, key wamble.PublicKey, signature [64]byte, server string) error {
 	at := t.tick(now)
 	c := s.pending
 	good := c != nil && c.key == key && at-c.at <= challengeTTL.Microseconds()
@@ -49,8 +50,13 @@ func (t *Table) Prove(now time.Time, s *Session, ip netip.Addr, key wamble.Publi
 		return ErrLogin
 	}
 	s.pending = nil
-	if !good || !VerifyLogin(key, signature, s.token, c.text) {
+	switch {
+	case !good:
 		return ErrLogin
+	case server == "" && VerifyLogin(key, signature, s.token, c.text):
+		return nil
+	case server != "" && verify(key, signature, wamble.LoginMessageTo(server, key, s.token, c.text)):
+		return nil
 	}
-	return nil
+	return ErrLogin
 }

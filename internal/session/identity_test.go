@@ -26,49 +26,49 @@ func TestChallenge(t *testing.T) {
 	}{
 		{"right", func(r *rig, s *Session) error {
 			c, _ := r.Challenge(r.now, s, key)
-			return r.Prove(r.now, s, home, key, sign(s, c))
+			return r.Prove(r.now, s, home, key, sign(s, c), "")
 		}, nil},
 		{"at the last moment", func(r *rig, s *Session) error {
 			c, _ := r.Challenge(r.now, s, key)
 			r.after(30 * time.Second)
-			return r.Prove(r.now, s, home, key, sign(s, c))
+			return r.Prove(r.now, s, home, key, sign(s, c), "")
 		}, nil},
 		{"too late", func(r *rig, s *Session) error {
 			c, _ := r.Challenge(r.now, s, key)
 			r.after(30*time.Second + time.Microsecond)
-			return r.Prove(r.now, s, home, key, sign(s, c))
+			return r.Prove(r.now, s, home, key, sign(s, c), "")
 		}, ErrLogin},
-		{"none pending", func(r *rig, s *Session) error { return r.Prove(r.now, s, home, key, sign(s, [32]byte{})) }, ErrLogin},
+		{"none pending", func(r *rig, s *Session) error { return r.Prove(r.now, s, home, key, sign(s, [32]byte{}), "") }, ErrLogin},
 		{"another key", func(r *rig, s *Session) error {
 			c, _ := r.Challenge(r.now, s, other)
-			return r.Prove(r.now, s, home, key, sign(s, c))
+			return r.Prove(r.now, s, home, key, sign(s, c), "")
 		}, ErrLogin},
 		{"bad signature", func(r *rig, s *Session) error {
 			c, _ := r.Challenge(r.now, s, key)
 			signature := sign(s, c)
 			signature[5] ^= 1
-			return r.Prove(r.now, s, home, key, signature)
+			return r.Prove(r.now, s, home, key, signature, "")
 		}, ErrLogin},
 		{"used up by a failure", func(r *rig, s *Session) error {
 			c, _ := r.Challenge(r.now, s, key)
-			r.Prove(r.now, s, home, key, [64]byte{})
-			return r.Prove(r.now, s, home, key, sign(s, c))
+			r.Prove(r.now, s, home, key, [64]byte{}, "")
+			return r.Prove(r.now, s, home, key, sign(s, c), "")
 		}, ErrLogin},
 		{"used up by success", func(r *rig, s *Session) error {
 			c, _ := r.Challenge(r.now, s, key)
-			if err := r.Prove(r.now, s, home, key, sign(s, c)); err != nil {
+			if err := r.Prove(r.now, s, home, key, sign(s, c), ""); err != nil {
 				return err
 			}
-			return r.Prove(r.now, s, home, key, sign(s, c))
+			return r.Prove(r.now, s, home, key, sign(s, c), "")
 		}, ErrLogin},
 		{"replaced", func(r *rig, s *Session) error {
 			c, _ := r.Challenge(r.now, s, key)
 			r.Challenge(r.now, s, key)
-			return r.Prove(r.now, s, home, key, sign(s, c))
+			return r.Prove(r.now, s, home, key, sign(s, c), "")
 		}, ErrLogin},
 		{"of another session", func(r *rig, s *Session) error {
 			c, _ := r.Challenge(r.now, s, key)
-			return r.Prove(r.now, r.heard(), home, key, sign(s, c))
+			return r.Prove(r.now, r.heard(), home, key, sign(s, c), "")
 		}, ErrLogin},
 		{"no key", func(r *rig, s *Session) error {
 			_, err := r.Challenge(r.now, s, wamble.PublicKey{})

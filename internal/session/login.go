@@ -18,13 +18,18 @@ import (
 // A key of small order is refused: such a key has signatures that are good for
 // any message. The work is the same for every valid key.
 func VerifyLogin(publicKey [32]byte, signature [64]byte, token wamble.Token, challenge [32]byte) bool {
+	m := wamble.LoginMessage(publicKey, token, challenge)
+	return verify(publicKey, signature, m[:])
+}
+
+// verify reports whether signature is that of a message by publicKey.
+func verify(publicKey [32]byte, signature [64]byte, m []byte) bool {
 	a, err := new(edwards25519.Point).SetBytes(publicKey[:])
 	if err != nil || isSmallOrder(a) {
 		return false
 	}
-	m := wamble.LoginMessage(publicKey, token, challenge)
-	standard := ed25519.Verify(publicKey[:], m[:], signature[:])
-	original := verifyBLAKE2b(a, publicKey, m[:], signature)
+	standard := ed25519.Verify(publicKey[:], m, signature[:])
+	original := verifyBLAKE2b(a, publicKey, m, signature)
 	return standard || original
 }
 

@@ -41,7 +41,8 @@ export function keyOf(entropy: string): Key {
   return { publicKey: toHex(getPublicKey(secret)), sign: (message) => toHex(sign(message, secret)) };
 }
 
-/** loginMessage returns the bytes that a client signs to prove its key (docs/protocol.md). */
-export function loginMessage(token: string, publicKey: string, challenge: string): Uint8Array {
-  return new Uint8Array([...encodeText("wamble.login.v1"), 1, ...fromHex(token), ...fromHex(publicKey), ...fromHex(challenge)]);
+/** loginMessage returns the bytes that a client signs to prove its key to a server, and to no other one (docs/protocol.md). */
+export function loginMessage(server: string, token: string, publicKey: string, challenge: string): Uint8Array {
+  const parts = [...encodeText("wamble.login.v2"), 2, ...fromHex(token), ...fromHex(publicKey), ...fromHex(challenge)];
+  return new Uint8Array([...parts, ...encodeText(server)]);
 }

@@ -20,9 +20,9 @@ test("twelve words and back", () => {
 
 test("the key is the first half of the seed, and signs as RFC 8032 says", () => {
   const key = keyOf("00000000000000000000000000000000");
-  const message = loginMessage("a0a1a2a3a4a5a6a7a8a9aaabacadaeaf", key.publicKey, "80".repeat(32));
-  assert.equal(message.length, 96);
-  assert.equal(toHex(message.subarray(0, 16)), "77616d626c652e6c6f67696e2e763101");
+  const message = loginMessage("play.example", "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf", key.publicKey, "80".repeat(32));
+  assert.equal(message.length, 96 + 12);
+  assert.equal(toHex(message.subarray(0, 16)), "77616d626c652e6c6f67696e2e763202");
   const spki = new Uint8Array([...fromHex("302a300506032b6570032100"), ...fromHex(key.publicKey)]);
   const publicKey = createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
   assert.ok(verify(null, message, publicKey, fromHex(key.sign(message))));

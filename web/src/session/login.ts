@@ -1,15 +1,17 @@
 // Logging in and out: the session is tied to the browser's identity.
 
 import type { Key } from "../identity";
-import { intField } from "../wire";
+import { intField, textField } from "../wire";
 import { Lost } from "./connection";
 import { keys } from "./storage";
 import type { Session } from "./session";
 
 const tries = 3;
 
+type Message = (server: string, token: string, publicKey: string, challenge: string) => Uint8Array;
+
 /** login proves the key to the server. It begins again when the connection breaks, because that uses up the challenge. */
-export async function login(session: Session, key: Key, message: (token: string, publicKey: string, challenge: string) => Uint8Array): Promise<void> {
+export async function login(session: Session, key: Key, message: Message): Promise<void> {
   for (let i = 1; ; i++) {
     try {
       return await once(session, key, message);
@@ -19,13 +21,13 @@ export async function login(session: Session, key: Key, message: (token: string,
   }
 }
 
-async function once(session: Session, key: Key, message: (token: string, publicKey: string, challenge: string) => Uint8Array): Promise<void> {
+async function once(session: Session, key: Key, message: Message): Promise<void> {
   const { caller } = session;
   const asked = await caller.ask({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey } });
   if (asked.message.name !== "LOGIN_CHALLENGE") throw new Error("no challenge");
   const { token } = session.status.value;
-  const signature = key.sign(message(token, key.publicKey, asked.message.body.challenge));
-  const ext = [intField("login.token", 1)];
+  const signature = key.sign(message(location.host, token, key.publicKey, asked.message.body.challenge));
+  const ext = [intField("login.token", 1), textField("login.server", location.host)];
   const answer = await caller.askOnce({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey, signature }, ext });
   session.takeToken(answer.token);
   session.stored.set(keys.loggedIn, answer.token);

@@ -192,6 +192,7 @@ export interface Keys {
   "board.version": "int";
   "hello.without_board": "int";
   "login.token": "int";
+  "login.server": "string";
 }
 
 export interface LegalMove {

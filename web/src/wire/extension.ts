@@ -116,3 +116,8 @@ export class Fields {
 export function intField(key: KeyOf<"int">, value: number): Field {
   return { key, type: "int", value };
 }
+
+/** textField is a field of a request. */
+export function textField(key: KeyOf<"string">, value: string): Field {
+  return { key, type: "string", value };
+}
