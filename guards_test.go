@@ -18,6 +18,7 @@ var unguarded = map[string]string{
 	"cmd/wamble/bench_echo.go benchEchoCommand":     "the same",
 	"cmd/wamble/signals.go untilStopped":            "it ends the process anyway",
 	"internal/loader/separate.go openSeparate":      "wamble bench, a process of its own",
+	"internal/readapi/cache.go fetch":               "it receives from a channel",
 	"internal/loop/runtime.go startLoop":            "loop.run recovers; the test cannot tell it from others of the name",
 	"internal/loop/loop.go run":                     "each parcel is sent under a guard of its own",
 	"internal/store/postgres/pgtest/proxy.go":       "for tests",

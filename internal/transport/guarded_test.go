@@ -68,7 +68,7 @@ func TestConnectionPanics(t *testing.T) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			p.gateway.serve(at, bufio.NewReader(at), Timing{}.withDefaults())
+			p.gateway.serve(at, bufio.NewReader(at), Timing{}.withDefaults(), false)
 		}()
 		if at.write {
 			// A packet of the far end tells its route; the answer panics.
