@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wamble/internal/intent"
+	"wamble/internal/share"
 
 	"wamble"
 )
@@ -19,6 +20,10 @@ type Player struct {
 	// that are Chess960.
 	Games, Chess960Games int
 	Left                 wamble.BoardID // the board he just left; 0: none
+	Host                 share.Host     // 0: not known
+	// Claims says that he gets a board of the host that holds most, if no other
+	// is to be had.
+	Claims bool
 }
 
 // Assigned is a board that a player got.
@@ -33,7 +38,8 @@ type Assigned struct {
 // Assign gives a player a board. The board he holds stays his. Otherwise one is
 // drawn from the free boards (see choose), never the one he just left while there
 // is another; if none is free a new one is made; and if the pool is full, the
-// board of the longest-silent holder is taken back. Errors: ErrNoBoard, ErrNoID,
+// board of the longest-silent holder is taken back, or for a player who Claims it
+// the idlest board of the host that holds most. Errors: ErrNoBoard, ErrNoID,
 // ErrSession.
 func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigned, error) {
 	t := p.tick(now)
@@ -55,7 +61,10 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 	}
 	if a.Board == nil {
 		var ok bool
-		if a.Taken, ok = p.takeBack(t, out); !ok {
+		if a.Taken, ok = p.takeBack(t, out); !ok && player.Claims {
+			a.Taken, ok = p.takeShare(t, player.Host, out)
+		}
+		if !ok {
 			return Assigned{}, err
 		}
 		a.Board = p.boards[a.Taken.Board]

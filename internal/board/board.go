@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/share"
 )
 
 // Board is one game in progress. Its methods only look.
@@ -20,7 +21,8 @@ type Board struct {
 	holder    wamble.SessionID // 0: free
 	times     times
 	alarms    boardAlarms
-	place     int32 // index in Pool.places
+	share     share.Holding[Board] // of the holder's host
+	place     int32                // index in Pool.places
 	variant   int16
 	last      chess.Move // the last of plies, 0 if there is none: showing a board does not touch plies
 	status    wamble.BoardStatus

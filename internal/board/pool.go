@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/share"
 )
 
 var (
@@ -40,6 +41,7 @@ type Pool struct {
 	active    int // how many of the free ones are ACTIVE; the others are DORMANT
 	deadlines alarms
 	silence   alarms
+	shares    share.Table[Board]
 	finished  recent
 	lengths   lengths
 	intents   intents

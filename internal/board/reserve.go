@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"wamble/internal/intent"
+	"wamble/internal/share"
 
 	"wamble"
 )
@@ -12,6 +13,7 @@ import (
 func (p *Pool) reserve(at int64, b *Board, player Player, out intent.Intents) {
 	p.setHeld(b)
 	p.hold(b, player.Session, player.Identity)
+	p.shares.Add(&b.share, b, player.Host)
 	b.times.reserved, b.times.assigned, b.times.heard = at, at, at
 	p.setAlarms(b)
 	p.update(at, b, out)
@@ -33,6 +35,7 @@ func (p *Pool) setAlarms(b *Board) {
 // unhold leaves a board without its holder; it is neither free nor held then.
 func (p *Pool) unhold(b *Board) {
 	delete(p.holders, b.holder)
+	p.shares.Remove(&b.share)
 	b.holder, b.identity = 0, false
 	b.times.reserved, b.times.heard = 0, 0
 }
@@ -81,7 +84,26 @@ func (p *Pool) Identify(s wamble.SessionID, identity bool) {
 func (p *Pool) Heard(now time.Time, s wamble.SessionID) {
 	if b := p.holders[s]; b != nil {
 		b.times.heard = p.tick(now)
+		p.shares.Touch(&b.share)
 	}
+}
+
+// Place says from which host a session comes. Until then its board is counted for
+// nobody.
+func (p *Pool) Place(s wamble.SessionID, host share.Host) {
+	if b := p.holders[s]; b != nil {
+		p.shares.Add(&b.share, b, host)
+	}
+}
+
+// takeShare releases the idlest board of the host that holds most, for one of
+// another host; see share.Table.Yield.
+func (p *Pool) takeShare(at int64, host share.Host, out intent.Intents) (Released, bool) {
+	b := p.shares.Yield(host)
+	if b == nil {
+		return Released{}, false
+	}
+	return p.release(at, b, TakenBack, out), true
 }
 
 // takeBack releases the board of the holder who has been silent for longest,

@@ -67,8 +67,9 @@
 //   - Only a packet with its token touches a session: its window, its addresses,
 //     its queue and its timers. What else comes from its address has an endpoint
 //     of its own, unproven, of at most four there.
-//   - Every table has a bound; unproven addresses make room first, and nobody is
-//     refused because a table of counters is full.
+//   - Every table has a bound. In a full one unproven addresses have a quarter of
+//     the places, and the host that has most loses its idlest to a newcomer.
+//     Nobody is refused because a table of counters is full.
 //   - No timer scans all endpoints: each has one place in a heap.
 //   - Move in, ACK and update out, ACK in: no allocation.
 //

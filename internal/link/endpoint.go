@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/share"
 	"wamble/wire"
 )
 
@@ -58,10 +59,18 @@ func (e *endpoint) nextSeq() uint32 {
 	return seq
 }
 
-// host counts the endpoints of one IP address.
+// host is the endpoints of one IP address.
 type host struct {
 	lists [2]list // unproven, proven; silent longest first
-	n     int
+	rank  share.Rank[host]
+}
+
+// idlest returns the endpoint that makes room first.
+func (h *host) idlest() *endpoint {
+	if e := h.lists[0].first; e != nil {
+		return e
+	}
+	return h.lists[1].first
 }
 
 // hostKey returns what limits per host go by: the IPv4 address, or the /64 of an

@@ -127,6 +127,16 @@ func (s *Server) tick(now time.Duration) time.Duration {
 // Linked reports whether a token has a session here, which a push would reach.
 func (s *Server) Linked(token wamble.Token) bool { return s.table.byToken[token] != nil }
 
+// Home returns where pushes to a token go, and false if the token has no session
+// here.
+func (s *Server) Home(token wamble.Token) (wamble.Peer, bool) {
+	sess := s.table.byToken[token]
+	if sess == nil {
+		return wamble.Peer{}, false
+	}
+	return sess.home.peer, true
+}
+
 // At reports whether a token speaks from an address in a network.
 func (s *Server) At(token wamble.Token, network netip.Prefix) bool {
 	for sess := s.table.byToken[token]; sess != nil; sess = sess.next {
@@ -215,11 +225,11 @@ func (s *Server) makeRoom(now time.Duration, peer wamble.Peer) bool {
 		return s.evict(oldest)
 	}
 	h := s.table.hosts[hostKey(peer)]
-	if h != nil && h.n >= s.cfg.MaxPerHost {
+	if h != nil && h.rank.N() >= s.cfg.MaxPerHost {
 		return s.evict(victim(now, &h.lists))
 	}
 	if s.table.count >= s.cfg.MaxEndpoints {
-		return s.evict(victim(now, &s.table.ages))
+		return s.evict(s.table.yields(now, h, s.cfg.MaxEndpoints))
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/share"
 )
 
 // table holds the endpoints and sessions of a server, and the memory of former
@@ -15,6 +16,8 @@ type table struct {
 	byToken   map[wamble.Token]*session
 	timers    timers
 	ages      [2]list // unproven, proven; silent longest first
+	unproven  int     // how many are in ages[0]
+	ranks     share.Ranks[host]
 	serial    uint64
 	sessions  int
 
@@ -66,7 +69,7 @@ func (t *table) add(now time.Duration, peer wamble.Peer, sess *session) *endpoin
 		*h = host{}
 		t.hosts[key] = h
 	}
-	h.n++
+	t.ranks.Grow(&h.rank, h)
 	e.host = h
 	t.enlist(e)
 	sess.addrs = append(sess.addrs, e)
@@ -132,11 +135,13 @@ func (e *endpoint) rank() int {
 
 func (t *table) enlist(e *endpoint) {
 	t.ages[e.rank()].push(e, byAge)
+	t.unproven += 1 - e.rank()
 	e.host.lists[e.rank()].push(e, byHost)
 }
 
 func (t *table) delist(e *endpoint) {
 	t.ages[e.rank()].remove(e, byAge)
+	t.unproven -= 1 - e.rank()
 	e.host.lists[e.rank()].remove(e, byHost)
 }
 
@@ -149,6 +154,22 @@ func (t *table) touch(now time.Duration, e *endpoint) {
 	e.seen = now
 	t.ages[e.rank()].moveToBack(e, byAge)
 	e.host.lists[e.rank()].moveToBack(e, byHost)
+	t.ranks.Touch(&e.host.rank)
+}
+
+// yields returns the endpoint that makes room for one more of host h, nil for a
+// new host, in a table of size places that is full; nil if there is none. Unproven
+// ones may have a quarter of the places. Otherwise the host that has most loses its
+// idlest, and if nobody has more than one, those go that victim names.
+func (t *table) yields(now time.Duration, h *host, size int) *endpoint {
+	most := t.ranks.Most()
+	switch {
+	case t.unproven*4 >= size || most.rank.N() < 2:
+		return victim(now, &t.ages)
+	case h != nil && h.rank.N() == most.rank.N():
+		return h.idlest()
+	}
+	return most.idlest()
 }
 
 // victim returns the endpoint of two lists that may make room, or nil: an
@@ -169,7 +190,7 @@ func (t *table) remove(e *endpoint) {
 	t.delist(e)
 	t.timers.remove(e)
 	t.displace(e)
-	if e.host.n--; e.host.n == 0 {
+	if t.ranks.Shrink(&e.host.rank, e.host); e.host.rank.N() == 0 {
 		delete(t.hosts, hostKey(e.peer))
 		t.spareHosts = append(t.spareHosts, e.host)
 	}

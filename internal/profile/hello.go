@@ -27,7 +27,11 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	if s == nil {
 		from, _ := p.link.Peer(r.id)
 		var err error
-		if s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.draft); err != nil {
+		s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.draft)
+		if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
+			s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.draft)
+		}
+		if err != nil {
 			return p.deny(r, deniedOf(err))
 		}
 	}

@@ -200,7 +200,7 @@ func (in *Loaded) take(p *Profile, out *Output) {
 		denied = brokenOf(l.Subject)
 	case l.Subject != SessionOf:
 	case in.Outcome == Found && in.Session != nil:
-		_, err := p.sessions.Admit(p.clock.now, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
+		err := p.admit(l, in, out)
 		if nobody = errors.Is(err, session.ErrOver); err != nil && !nobody {
 			denied = deniedOf(err)
 		}
@@ -233,4 +233,20 @@ func (in *Loaded) take(p *Profile, out *Output) {
 		}
 		p.request(r, out)
 	}
+}
+
+// admit takes in the session that a load has found.
+func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
+	var from wamble.Peer
+	if len(l.waiting) > 0 {
+		from, _ = p.link.Peer(l.waiting[0].id)
+	}
+	s, err := p.sessions.Admit(p.clock.now, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
+	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
+		s, err = p.sessions.Admit(p.clock.now, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
+	}
+	if err == nil {
+		p.place(s, from)
+	}
+	return err
 }

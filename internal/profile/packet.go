@@ -22,7 +22,7 @@ func (in *Packet) take(p *Profile, out *Output) {
 		p.request(r, out)
 	case link.Delivered:
 		if s := p.sessions.Find(got.Packet.Token); s != nil {
-			p.hear(s)
+			p.hear(s, in.Peer)
 		}
 	}
 }

@@ -109,7 +109,8 @@ func (p *Profile) findSession(r *request, row *route) bool {
 		return true
 	}
 	if r.session != nil {
-		p.hear(r.session)
+		from, _ := p.link.Peer(r.id)
+		p.hear(r.session, from)
 		p.link.Vouch(r.id)
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/session"
+	"wamble/internal/share"
 	"wamble/wire"
 )
 
@@ -32,10 +33,14 @@ func deniedOf(err error) *wamble.Denied {
 // reservation that was revoked to free it, if any.
 func (p *Profile) seat(s *session.Session) (*board.Board, board.Released, error) {
 	stats := p.sessions.Stats(s)
-	got, err := p.boards.Assign(p.clock.now, board.Player{
+	player := board.Player{
 		Session: s.ID(), Identity: s.Identity() != nil,
-		Games: stats.Games, Chess960Games: stats.Chess960Games, Left: s.Left(),
-	}, &p.draft)
+		Games: stats.Games, Chess960Games: stats.Chess960Games, Left: s.Left(), Host: s.Host(),
+	}
+	got, err := p.boards.Assign(p.clock.now, player, &p.draft)
+	if errors.Is(err, board.ErrNoBoard) {
+		got, err = p.claim(s, player)
+	}
 	if err != nil {
 		p.stats.NoBoard++
 	}
@@ -63,11 +68,56 @@ func (p *Profile) reseat(r *request, out *Output) {
 // boardReleased tells a player that he no longer holds a board.
 var boardReleased = wire.ServerNotification{Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back")}
 
-// hear notes that a session was heard of now.
-func (p *Profile) hear(s *session.Session) {
+// claim finds a board for a session when all are held: that of a session that
+// nobody confirmed, if those are many; else the idlest of the host that holds most.
+func (p *Profile) claim(s *session.Session, player board.Player) (board.Assigned, error) {
+	unconfirmed := p.sessions.Unconfirmed(s, p.scratch.holds)
+	if player.Claims = unconfirmed == nil || !p.sessions.ManyFresh(p.boards.Options().MaxBoards); player.Claims {
+		got, err := p.boards.Assign(p.clock.now, player, &p.draft)
+		if err == nil || unconfirmed == nil {
+			return got, err
+		}
+	}
+	taken, _ := p.boards.Release(p.clock.now, unconfirmed.ID(), &p.draft)
+	got, err := p.boards.Assign(p.clock.now, player, &p.draft)
+	taken.Why, got.Taken = board.TakenBack, taken
+	return got, err
+}
+
+// makeRoom lets sessions leave so that one more from an address gets in. It reports
+// whether any has left.
+func (p *Profile) makeRoom(from wamble.Peer, out *Output) bool {
+	const most = 16 // sessions that came back meanwhile may be more than there is room for
+	n := 0
+	for ; n < most; n++ {
+		s := p.sessions.Yields(p.clock.now, from)
+		if s == nil {
+			break
+		}
+		lost, _ := p.boards.Leave(p.clock.now, s.ID(), &p.draft)
+		p.sealFor(s, out)
+		p.audience.hall.Leave(s.ID())
+		p.sessions.Evict(s, p.scratch.holds)
+		p.revoked(lost, out)
+	}
+	return n > 0
+}
+
+// hear notes that a session was heard of now, from an address.
+func (p *Profile) hear(s *session.Session, from wamble.Peer) {
+	if s.Host() == 0 {
+		p.place(s, from)
+	}
 	if p.sessions.Heard(p.clock.now, s, &p.seen) {
 		p.boards.Heard(p.clock.now, s.ID())
 	}
+}
+
+// place notes the host of a session that a former process has made.
+func (p *Profile) place(s *session.Session, from wamble.Peer) {
+	host := share.HostOf(from.IP())
+	p.sessions.Place(s, host)
+	p.boards.Place(s.ID(), host)
 }
 
 // isHere reports whether the player of a session was heard of lately.

@@ -121,6 +121,11 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	p.stage, p.law, p.brownout = running, v.law, v.brownout
 	p.audience.adopt(v)
 	p.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
+	for s := range p.sessions.All() {
+		if from, ok := p.link.Home(s.Token()); ok {
+			p.place(s, from)
+		}
+	}
 	for i := range v.waiting {
 		v.waiting[i].take(p, out)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wamble/internal/intent"
+	"wamble/internal/share"
 
 	"wamble"
 )
@@ -56,7 +57,10 @@ func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, 
 	if !ok {
 		return nil, false, ErrFull
 	}
-	s = &Session{id: id, token: token, times: times{created: at, heard: at, noted: at}, greeting: &g}
+	s = &Session{
+		id: id, token: token, host: share.HostOf(from.IP()),
+		times: times{created: at, heard: at, noted: at}, greeting: &g,
+	}
 	t.greetings[g] = s
 	t.add(s, &t.lists.fresh)
 	t.intents.create = intent.CreateSession{Session: id, Token: token, At: timeOf(at)}
@@ -123,4 +127,60 @@ func (t *Table) makeRoom(holds Holds) bool {
 		s = s.prev
 	}
 	return false
+}
+
+// idleEnough is the silence after which a session with a board may make room.
+const idleEnough = time.Minute
+
+// Yields returns the session that is to leave with Evict so that a newcomer
+// gets in after ErrFull, nil if there is none. Sessions that nobody confirmed
+// may have a quarter of the places. Otherwise the host that has most loses its
+// idlest; if nobody has more than one, an unconfirmed session goes, or one that
+// was silent for idleEnough. A host that may make no more sessions evicts nobody.
+func (t *Table) Yields(now time.Time, from wamble.Peer) *Session {
+	at := t.tick(now)
+	fresh, live := t.lists.fresh.last, t.lists.live.last
+	switch s := t.shares.Yield(share.HostOf(from.IP())); {
+	case t.Present() < t.opts.MaxPlayers || t.lists.departing.n >= t.opts.MaxPlayers || t.hosts.exhausted(at, from.IP(), t.opts.NewPerHost):
+		return nil
+	case fresh != nil && t.ManyFresh(t.opts.MaxPlayers):
+		return fresh
+	case s != nil:
+		return s
+	case fresh != nil:
+		return fresh
+	case live != nil && at-live.times.heard >= idleEnough.Microseconds():
+		return live
+	}
+	return nil
+}
+
+// ManyFresh reports whether the sessions that nobody confirmed have a quarter of
+// so many places, or more.
+func (t *Table) ManyFresh(places int) bool { return t.lists.fresh.n*4 >= places }
+
+// Unconfirmed returns the oldest session that nobody confirmed and that holds a
+// board, other than s; nil if none of the oldest does.
+func (t *Table) Unconfirmed(s *Session, holds Holds) *Session {
+	old := t.lists.fresh.last
+	for n := 0; old != nil && n < maxEvictions; n++ {
+		if old != s && holds(old.id) {
+			return old
+		}
+		old = old.prev
+	}
+	return nil
+}
+
+// Evict takes a session out of memory as soon as the store has all of it; one that
+// holds a board becomes idle.
+func (t *Table) Evict(s *Session, holds Holds) {
+	if !holds(s.id) {
+		t.depart(s)
+		return
+	}
+	t.confirm(s)
+	s.times.heard = t.now // idle is in the order of the last sign of life
+	t.lists.idle.moveToFront(s)
+	t.count(s)
 }

@@ -43,6 +43,16 @@ func (h *hosts) admit(now int64, ip netip.Addr, allowance int) bool {
 	return host.IsValid() && h.sessions.Use(host).take(now, allowance)
 }
 
+// exhausted reports whether a host has no session left of its allowance.
+func (h *hosts) exhausted(now int64, ip netip.Addr, allowance int) bool {
+	b := h.sessions.Find(wamble.HostOf(ip))
+	if b == nil || allowance <= 0 {
+		return false
+	}
+	try := *b
+	return !try.take(now, allowance)
+}
+
 // maxSignatures is how many signatures a minute are verified for all hosts
 // together: at about 0.2 ms each, a twentieth of a core.
 const maxSignatures = 15000

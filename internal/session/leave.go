@@ -119,6 +119,7 @@ func (t *Table) Due(now time.Time, holds Holds, dst []Ended) []Ended {
 				t.depart(s)
 			case holds(s.id):
 				t.lists.idle.moveToFront(s)
+				t.count(s)
 			default:
 				t.depart(s)
 			}

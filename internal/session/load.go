@@ -132,8 +132,8 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	s.seq, s.left, s.terms = r.Uint(), wamble.BoardID(r.Uint()), terms(r.Uint())
 	if r.hosts {
 		text := string(r.Bytes())
-		s.host = hostOf(text)
-		r.Must(hostText(s.host) == text)
+		s.bound = hostOf(text)
+		r.Must(hostText(s.bound) == text)
 	}
 	if fresh {
 		s.greeting = r.greeting()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/share"
 )
 
 // Session is the stay of one player in memory. It is the table's own memory:
@@ -12,7 +13,7 @@ import (
 type Session struct {
 	id         wamble.SessionID
 	token      wamble.Token
-	host       netip.Prefix // where alone the token is good; not valid: everywhere
+	bound      netip.Prefix // where alone the token is good; not valid: everywhere
 	identity   *Identity    // nil: anonymous
 	own        wamble.Stats // of this session alone, without a rating
 	trust      int32
@@ -20,6 +21,8 @@ type Session struct {
 	seq        uint64 // of the last journal message that concerned it
 	left       wamble.BoardID
 	terms      terms
+	host       share.Host // where it was first heard of; 0: not known
+	share      share.Holding[Session]
 	greeting   *greeting  // while it is fresh
 	pending    *challenge // nil: none
 	list       *list      // which has it between prev and next
@@ -43,11 +46,11 @@ func (s *Session) ID() wamble.SessionID { return s.id }
 func (s *Session) Token() wamble.Token { return s.token }
 
 // Bound reports whether the token is good at one host alone; see Table.BindToken.
-func (s *Session) Bound() bool { return s.host.IsValid() }
+func (s *Session) Bound() bool { return s.bound.IsValid() }
 
 // GoodAt reports whether the token is good at an address.
 func (s *Session) GoodAt(ip netip.Addr) bool {
-	return !s.Bound() || s.host.Contains(ip.Unmap().WithZone(""))
+	return !s.Bound() || s.bound.Contains(ip.Unmap().WithZone(""))
 }
 
 // Trust returns the trust level that the host gave the session.
@@ -61,6 +64,10 @@ func (s *Session) Fresh() bool { return s.greeting != nil }
 
 // Seen returns the time of the last sign of life.
 func (s *Session) Seen() time.Time { return timeOf(s.times.heard) }
+
+// Host returns the host of the session (see Table.Place), 0 if that
+// is not known.
+func (s *Session) Host() share.Host { return s.host }
 
 // Left returns the board that the player left last, 0 if there is none.
 func (s *Session) Left() wamble.BoardID { return s.left }

@@ -98,7 +98,7 @@ func (w *writer) session(s *Session, identity int) {
 	w.Uint(s.seq)
 	w.Uint(uint64(s.left))
 	w.Uint(uint64(s.terms))
-	w.Text(hostText(s.host))
+	w.Text(hostText(s.bound))
 	if g := s.greeting; g != nil {
 		addr, _ := g.from.Addr.MarshalBinary() // it never fails
 		w.Bytes(addr)

@@ -8,6 +8,7 @@ import (
 	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/lru"
+	"wamble/internal/share"
 )
 
 // IDs hands out the numbers of new rows, each only once; false when none is
@@ -30,6 +31,7 @@ type Table struct {
 	unused     []unusedIdentity            // until the store has all of them
 	erased     map[wamble.PublicKey]uint64 // by the journal message that erases the key, until the store has it
 	lists      lists
+	shares     share.Table[Session] // of the fresh and live ones
 	greetings  map[greeting]*Session
 	hosts      hosts
 	over       *lru.Table[wamble.Token, struct{}] // tokens that are refused
@@ -130,6 +132,8 @@ func (t *Table) Heard(now time.Time, s *Session, out intent.Intents) bool {
 	t.confirm(s)
 	s.times.heard = at
 	t.lists.live.moveToFront(s)
+	t.count(s)
+	t.shares.Touch(&s.share)
 	if at-s.times.noted >= noteEvery.Microseconds() {
 		s.times.noted = at
 		t.intents.seen = intent.UpdateSessionLastSeen{Session: s.id, At: timeOf(at)}
@@ -166,6 +170,24 @@ func (t *Table) Applied(seq uint64) int {
 func (t *Table) add(s *Session, l *list) {
 	t.byToken[s.token], t.byID[s.id] = s, s
 	l.add(s)
+	t.count(s)
+}
+
+// Place says from which host a session was first heard of.
+func (t *Table) Place(s *Session, host share.Host) {
+	s.host = host
+	t.count(s)
+}
+
+// count counts s for its host while it is fresh or live.
+func (t *Table) count(s *Session) {
+	present := s.list == &t.lists.fresh || s.list == &t.lists.live
+	switch counted := s.share.Host() != 0; {
+	case present && !counted && s.host != 0:
+		t.shares.Add(&s.share, s, s.host)
+	case !present && counted:
+		t.shares.Remove(&s.share)
+	}
 }
 
 // depart forgets a session as soon as the store has all of it, which may be now.
@@ -177,12 +199,14 @@ func (t *Table) depart(s *Session) {
 	}
 	s.seq = t.newest // perhaps later than need be: the list is in the order of seq
 	t.lists.departing.moveToFront(s)
+	t.count(s)
 }
 
 // forget removes a session from memory.
 func (t *Table) forget(s *Session) {
 	t.confirm(s)
 	s.list.remove(s)
+	t.count(s)
 	delete(t.byToken, s.token)
 	delete(t.byID, s.id)
 	if i := s.identity; i != nil {

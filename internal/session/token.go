@@ -23,7 +23,7 @@ func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error 
 	t.over.Use(s.token)
 	delete(t.byToken, s.token)
 	t.byToken[token] = s
-	s.token, s.host = token, netip.Prefix{}
+	s.token, s.bound = token, netip.Prefix{}
 	t.noteToken(at, s, out)
 	return nil
 }
@@ -31,14 +31,14 @@ func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error 
 // BindToken makes the token of a session good at the host of ip alone; nowhere if
 // ip is not valid.
 func (t *Table) BindToken(now time.Time, s *Session, ip netip.Addr, out intent.Intents) {
-	if s.host = wamble.HostOf(ip); !s.host.IsValid() {
-		s.host = nowhere
+	if s.bound = wamble.HostOf(ip); !s.bound.IsValid() {
+		s.bound = nowhere
 	}
 	t.noteToken(t.tick(now), s, out)
 }
 
 func (t *Table) noteToken(at int64, s *Session, out intent.Intents) {
-	out.Add(&intent.RenewToken{Session: s.id, Token: s.token, Host: hostText(s.host), At: timeOf(at)})
+	out.Add(&intent.RenewToken{Session: s.id, Token: s.token, Host: hostText(s.bound), At: timeOf(at)})
 }
 
 // nowhere is a host from which no packet comes.
