@@ -33,14 +33,16 @@ func (e *endpoint) owns(token wamble.Token) bool {
 	return !token.IsZero() && (token == e.sess.token || token == e.sess.granted || token == e.proof.vouched)
 }
 
-// takes reports whether a packet belongs to e. One without a token belongs where
-// no hello came from; only a copy of the hello that began a session, until the
-// session's token was shown, belongs to that session.
+// takes reports whether a packet belongs to e. One with another token does so only
+// as a copy of a request that the session has executed: a login may have changed the
+// token since. One without a token belongs where no hello came from; only a copy of
+// the hello that began a session, until the session's token was shown, belongs to
+// that session.
 func (e *endpoint) takes(in *incoming) bool {
 	sess := e.sess
 	switch {
 	case !in.Token.IsZero():
-		return e.owns(in.Token)
+		return e.owns(in.Token) || !in.Flags.Unreliable() && sess.history.has(in.print)
 	case !sess.win.used && sess.token.IsZero() && sess.granted.IsZero():
 		return true
 	}
