@@ -197,7 +197,9 @@ type Link struct {
 	RateLimit int `option:"rate-limit-requests-per-sec" default:"120" range:"0..1000000" unit:"requests/s" room:"link"`
 
 	// RateLimitIP is how many requests a second may come from one IP address,
-	// from all players behind it together. 0 turns the limit off.
+	// from all players behind it together: over connections, in datagrams of
+	// players who have proven their address, and in all other datagrams, each
+	// counted apart. 0 turns the limit off.
 	RateLimitIP int `option:"rate-limit-ip-requests-per-sec" default:"1200" range:"0..10000000" unit:"requests/s" room:"link"`
 }
 
@@ -219,7 +221,7 @@ type Sessions struct {
 	MaxTokenAttempts int `option:"max-token-attempts" default:"1000" range:"1..1000000" unit:"draws" room:"session"`
 
 	// NewPlayersPerIP is how many new sessions a minute one IP address may
-	// open. 0 turns the limit off.
+	// open by datagrams, and as many over connections. 0 turns the limit off.
 	NewPlayersPerIP int `option:"new-players-per-ip-per-min" default:"60" range:"0..1000000" unit:"sessions/min" room:"session"`
 
 	// UnconfirmedTimeout is how long a new session is kept whose client never

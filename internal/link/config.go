@@ -32,7 +32,8 @@ type Config struct {
 	MaxPacketBytes int
 	// TokenRate and HostRate bound the requests per second of one token and of
 	// one IP address (one /64). Zero or less means no bound. Requests without a token count
-	// at TokenRate for their IP address.
+	// at TokenRate for their IP address. Connections, datagrams of proven players
+	// and all other datagrams of an IP address are counted apart.
 	TokenRate, HostRate int
 	// NetworkBudget and ListenerBudget bound the bytes per second that exempt
 	// replies (see the package comment) send to one /24 or /56, and in all. Each

@@ -25,7 +25,35 @@ const (
 	ofHost      limitKind = iota + 1 // all requests of a host
 	ofAnonymous                      // its hellos, and requests without a token
 	ofToken
+	perSource // ofHost and ofAnonymous are counted for each source: add it so often
 )
+
+// source is what is known of the sender of a request. Each has allowances of its
+// own, so that whoever forges an address spends nothing of its owner's.
+type source limitKind
+
+const (
+	unproven source = iota // anybody may have sent it
+	proven                 // a datagram with a token that was sent to a proven address
+	stream                 // over a connection
+)
+
+// sourceOf returns the source of a request.
+func (s *Server) sourceOf(from wamble.Peer, h *wire.Header) source {
+	switch {
+	case from.Stream():
+		return stream
+	case h.Token.IsZero():
+		return unproven
+	}
+	if sess := s.table.byToken[h.Token]; sess != nil && sess.home.proof.covers(h.Token) {
+		return proven
+	}
+	if e := s.table.endpoints[from]; e != nil && e.proof.covers(h.Token) {
+		return proven
+	}
+	return unproven
+}
 
 type counter struct {
 	start time.Duration
@@ -42,21 +70,26 @@ const (
 	overSilent
 )
 
+// withinLimits counts a request.
+func (s *Server) withinLimits(now time.Duration, from wamble.Peer, h *wire.Header) limitVerdict {
+	if s.cfg.HostRate <= 0 && s.cfg.TokenRate <= 0 {
+		return within
+	}
+	if s.cfg.Bypass != nil && s.cfg.Bypass(from, *h) {
+		return within
+	}
+	return s.limits.check(now, &s.cfg, from, h, s.sourceOf(from, h))
+}
+
 // check counts a request. Hellos count for the host, whatever token they carry:
 // an invented token must not open a fresh counter.
-func (l *limiter) check(now time.Duration, cfg *Config, from wamble.Peer, h *wire.Header) limitVerdict {
-	if cfg.HostRate <= 0 && cfg.TokenRate <= 0 {
-		return within
-	}
-	if cfg.Bypass != nil && cfg.Bypass(from, *h) {
-		return within
-	}
-	host := hostKey(from)
-	if v := l.count(now, cfg.HostRate, limitKey{ofHost, host}); v != within {
+func (l *limiter) check(now time.Duration, cfg *Config, from wamble.Peer, h *wire.Header, source source) limitVerdict {
+	host, by := hostKey(from), limitKind(source)*perSource
+	if v := l.count(now, cfg.HostRate, limitKey{ofHost + by, host}); v != within {
 		return v
 	}
 	if h.Token.IsZero() || h.Ctrl == wire.CtrlClientHello {
-		return l.count(now, cfg.TokenRate, limitKey{ofAnonymous, host})
+		return l.count(now, cfg.TokenRate, limitKey{ofAnonymous + by, host})
 	}
 	key := limitKey{kind: ofToken}
 	copy(key.id[:], h.Token[:])

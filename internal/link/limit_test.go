@@ -112,8 +112,44 @@ func TestFullTableOfCountersDeniesNobody(t *testing.T) {
 	cfg := Config{TokenRate: 1}
 	for i := range 100 {
 		h := wire.Header{Ctrl: wire.CtrlPlayerMove, Token: wamble.Token{byte(i + 1)}}
-		if got := l.check(0, &cfg, alice, &h); got != within {
+		if got := l.check(0, &cfg, alice, &h, unproven); got != within {
 			t.Errorf("token %d is refused", i)
 		}
 	}
 }
+
+// Datagrams whose sender may be forged spend neither the allowance of a proven
+// session nor that of a connection at the same address.
+func TestForgedDatagramsSpendNothingOfOthers(t *testing.T) {
+	r := newRig(t, Config{TokenRate: 5, HostRate: 10})
+	r.prove(alice)
+	ws := streamAt("192.0.2.1:6000", 1)
+	r.send(ws, hello(wamble.Token{}, 1))
+	r.wait(2 * time.Second)
+	list := encode(wire.Header{Seq: 1}, wire.ListProfiles{})
+	for i := range 100 {
+		forged := peerAt("192.0.2.1:" + itoa(uint32(20000+i)))
+		r.send(forged, hello(wamble.Token{}, 1))
+		r.send(forged, hello(wamble.Token{7, byte(i)}, 1))
+		r.send(forged, move(wamble.Token{8, byte(i)}, 1))
+		r.send(forged, list)
+		r.send(alice, move(wamble.Token{9, byte(i)}, uint32(1000+i))) // her very address
+	}
+	if got := r.send(forgedLast, move(wamble.Token{8}, 1)); got != Limited {
+		t.Errorf("the flood itself: got verdict %d, want Limited", got)
+	}
+	if got := r.send(alice, move(tokenA, 3)); got == Limited {
+		t.Error("the proven player of the address is limited")
+	}
+	if got := r.send(ws, move(tokenB, 2)); got != New {
+		t.Errorf("the connection from the address: got verdict %d, want New", got)
+	}
+	if got := r.send(streamAt("192.0.2.1:6001", 2), hello(wamble.Token{}, 1)); got != New {
+		t.Errorf("a new connection from the address: got verdict %d, want New", got)
+	}
+	if got := r.send(peerAt("192.0.2.1:6002"), hello(tokenA, 9)); got != New {
+		t.Errorf("the proven player at a new port: got verdict %d, want New", got)
+	}
+}
+
+var forgedLast = peerAt("192.0.2.1:30000")

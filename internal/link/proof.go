@@ -21,6 +21,9 @@ type proof struct {
 	credit int
 }
 
+// covers reports whether a token shows that its sender is at a proven address.
+func (p *proof) covers(token wamble.Token) bool { return p.proven && p.vouched == token }
+
 // Amplification: how many bytes may follow one received byte.
 const (
 	creditFactor = 3

@@ -37,7 +37,7 @@ func (s *Server) receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	case h.Token.IsZero() && !info.ZeroToken:
 		return s.dropped(&s.stats.NoToken)
 	}
-	if v := s.limits.check(now, &s.cfg, from, h); v != within {
+	if v := s.withinLimits(now, from, h); v != within {
 		return s.limited(now, from, h, len(b), v, out)
 	}
 	in := incoming{Header: h, from: from, size: len(b)}

@@ -46,7 +46,7 @@ func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, 
 	if !t.makeRoom(holds) {
 		return nil, false, ErrFull
 	}
-	if !t.hosts.admit(at, from.IP(), t.opts.NewPerHost) {
+	if !t.hosts.admit(at, from, t.opts.NewPerHost) {
 		return nil, false, ErrCrowd
 	}
 	token, err := t.newToken()
@@ -141,7 +141,7 @@ func (t *Table) Yields(now time.Time, from wamble.Peer) *Session {
 	at := t.tick(now)
 	fresh, live := t.lists.fresh.last, t.lists.live.last
 	switch s := t.shares.Yield(share.HostOf(from.IP())); {
-	case t.Present() < t.opts.MaxPlayers || t.lists.departing.n >= t.opts.MaxPlayers || t.hosts.exhausted(at, from.IP(), t.opts.NewPerHost):
+	case t.Present() < t.opts.MaxPlayers || t.lists.departing.n >= t.opts.MaxPlayers || t.hosts.exhausted(at, from, t.opts.NewPerHost):
 		return nil
 	case fresh != nil && t.ManyFresh(t.opts.MaxPlayers):
 		return fresh

@@ -104,15 +104,15 @@ func TestNewSessionsPerHost(t *testing.T) {
 
 func TestHostsAreBounded(t *testing.T) {
 	h := newHosts()
-	first := netip.AddrFrom4([4]byte{10})
+	first := peer("10.0.0.0:1")
 	if !h.admit(0, first, 1) || h.admit(0, first, 1) {
 		t.Fatal("one and no more")
 	}
 	for i := range maxHosts {
-		h.admit(0, netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)}), 1)
+		h.admit(0, wamble.Peer{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)}), 1)}, 1)
 	}
-	if h.sessions.Len() != maxHosts {
-		t.Errorf("%d hosts", h.sessions.Len())
+	if h.sessions[0].Len() != maxHosts {
+		t.Errorf("%d hosts", h.sessions[0].Len())
 	}
 	if !h.admit(0, first, 1) {
 		t.Error("the host that was longest quiet is not forgotten")
@@ -296,5 +296,19 @@ func TestSessionsOfManyHosts(t *testing.T) {
 	}
 	if len(seen) != 1000 {
 		t.Errorf("%d tokens", len(seen))
+	}
+}
+
+// Hellos in datagrams, which may be forged, use up nothing of what connections
+// from the same host may make.
+func TestForgedHellosSpendNothingOfConnections(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.NewPerHost = 3 })
+	for seq := range uint32(10) {
+		r.Hello(r.now, peer("192.0.2.1:5000"), seq, r.holds, silence{})
+	}
+	over := peer("192.0.2.1:6000")
+	over.Route = 1
+	if _, isNew, err := r.Hello(r.now, over, 1, r.holds, silence{}); err != nil || !isNew {
+		t.Errorf("over a connection: new %v, %v", isNew, err)
 	}
 }

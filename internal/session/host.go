@@ -9,9 +9,9 @@ import (
 
 // hosts counts what each host (see wamble.HostOf) has done lately.
 type hosts struct {
-	sessions *lru.Table[netip.Prefix, bucket] // new ones
-	logins   *lru.Table[netip.Prefix, bucket] // signatures that were verified
-	all      bucket                           // signatures of all hosts together
+	sessions [2]*lru.Table[netip.Prefix, bucket] // new ones: by datagrams, which may be forged, and over connections
+	logins   *lru.Table[netip.Prefix, bucket]    // signatures that were verified
+	all      bucket                              // signatures of all hosts together
 }
 
 // maxHosts is the size of each LRU.
@@ -28,24 +28,32 @@ const minute = 60e6 // microseconds
 
 func newHosts() hosts {
 	return hosts{
-		sessions: lru.New[netip.Prefix, bucket](maxHosts),
+		sessions: [2]*lru.Table[netip.Prefix, bucket]{lru.New[netip.Prefix, bucket](maxHosts), lru.New[netip.Prefix, bucket](maxHosts)},
 		logins:   lru.New[netip.Prefix, bucket](maxHosts),
 	}
 }
 
 // admit counts one more session of a host, and reports whether it is within the
 // allowance per minute; 0 is no bound.
-func (h *hosts) admit(now int64, ip netip.Addr, allowance int) bool {
+func (h *hosts) admit(now int64, from wamble.Peer, allowance int) bool {
 	if allowance <= 0 {
 		return true
 	}
-	host := wamble.HostOf(ip)
-	return host.IsValid() && h.sessions.Use(host).take(now, allowance)
+	host := wamble.HostOf(from.IP())
+	return host.IsValid() && h.by(from).Use(host).take(now, allowance)
+}
+
+// by returns the allowances that an address uses.
+func (h *hosts) by(from wamble.Peer) *lru.Table[netip.Prefix, bucket] {
+	if from.Stream() {
+		return h.sessions[1]
+	}
+	return h.sessions[0]
 }
 
 // exhausted reports whether a host has no session left of its allowance.
-func (h *hosts) exhausted(now int64, ip netip.Addr, allowance int) bool {
-	b := h.sessions.Find(wamble.HostOf(ip))
+func (h *hosts) exhausted(now int64, from wamble.Peer, allowance int) bool {
+	b := h.by(from).Find(wamble.HostOf(from.IP()))
 	if b == nil || allowance <= 0 {
 		return false
 	}
