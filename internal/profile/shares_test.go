@@ -106,3 +106,16 @@ func TestUnconfirmedMakeRoomFirst(t *testing.T) {
 		t.Errorf("a newcomer got token %v and board %d", token, board)
 	}
 }
+
+// What a host holds is known after a handoff, too.
+func TestSharesOutliveAHandoff(t *testing.T) {
+	r := newRig(t, `(def max-players 8) (def max-client-sessions 8) (def min-boards 8) (def max-boards 8)`)
+	for i := range 8 {
+		r.arrive(portOf(1, 1000+i))
+	}
+	r.settle()
+	r = handOver(t, r)
+	if token, board := r.arrive(portOf(9, 2000)); token.IsZero() || board == 0 {
+		t.Errorf("a newcomer got token %v and board %d", token, board)
+	}
+}

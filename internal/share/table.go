@@ -29,6 +29,9 @@ type Table[T any] struct {
 	hosts map[Host]*host[T]
 	ranks Ranks[host[T]]
 	spare []*host[T]
+	// empty is the host that was last left without holdings. It stays in hosts:
+	// a player who moves gives his board back and gets another at once.
+	empty *host[T]
 }
 
 // Holding is one thing that a host holds. It is part of the thing, and zero
@@ -65,6 +68,9 @@ func (t *Table[T]) Add(h *Holding[T], of *T, key Host) {
 		who = t.take()
 		who.key = key
 		t.hosts[key] = who
+	}
+	if who == t.empty {
+		t.empty = nil
 	}
 	h.of = of
 	who.push(h)
@@ -103,8 +109,11 @@ func (t *Table[T]) Remove(h *Holding[T]) {
 	}
 	who.drop(h)
 	if t.ranks.Shrink(&who.rank, who); who.rank.N() == 0 {
-		delete(t.hosts, who.key)
-		t.spare = append(t.spare, who)
+		if old := t.empty; old != nil {
+			delete(t.hosts, old.key)
+			t.spare = append(t.spare, old)
+		}
+		t.empty = who
 	}
 }
 
