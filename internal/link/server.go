@@ -221,7 +221,7 @@ func (s *Server) leave(e *endpoint) {
 // makeRoom makes room for one more endpoint at peer, if anybody may be evicted
 // for it.
 func (s *Server) makeRoom(now time.Duration, peer wamble.Peer) bool {
-	if oldest, n := s.crowd(now, peer); n >= maxPerAddress {
+	if oldest, n := s.crowd(peer); n >= maxPerAddress {
 		return s.evict(oldest)
 	}
 	h := s.table.hosts[hostKey(peer)]
@@ -234,16 +234,17 @@ func (s *Server) makeRoom(now time.Duration, peer wamble.Peer) bool {
 	return true
 }
 
-// crowd counts the endpoints of an address, and returns the one that may make
-// room for another, or nil: the latest of the unproven ones, so that a flood of
-// strangers displaces only strangers, else a proven one that has been silent.
-func (s *Server) crowd(now time.Duration, peer wamble.Peer) (out *endpoint, n int) {
+// crowd counts the endpoints of an address, and returns the one that makes room for
+// another: the latest of the unproven ones, so that a flood of strangers displaces
+// only strangers. Else the one that has been silent longest: they are all proven, so
+// whoever is at the address has begun them himself.
+func (s *Server) crowd(peer wamble.Peer) (out *endpoint, n int) {
 	for e := s.table.endpoints[peer]; e != nil; e = e.beside {
 		n++
 		switch {
 		case !e.proof.proven:
 			out = e
-		case now-e.seen >= idleProven && (out == nil || out.proof.proven && e.seen < out.seen):
+		case out == nil || out.proof.proven && e.seen < out.seen:
 			out = e
 		}
 	}

@@ -13,9 +13,9 @@ import (
 type Session struct {
 	id         wamble.SessionID
 	token      wamble.Token
-	bound      netip.Prefix // where alone the token is good; not valid: everywhere
-	identity   *Identity    // nil: anonymous
-	own        wamble.Stats // of this session alone, without a rating
+	bound      *netip.Prefix // where alone the token is good; nil: everywhere
+	identity   *Identity     // nil: anonymous
+	own        wamble.Stats  // of this session alone, without a rating
 	trust      int32
 	times      times
 	seq        uint64 // of the last journal message that concerned it
@@ -46,7 +46,7 @@ func (s *Session) ID() wamble.SessionID { return s.id }
 func (s *Session) Token() wamble.Token { return s.token }
 
 // Bound reports whether the token is good at one host alone; see Table.BindToken.
-func (s *Session) Bound() bool { return s.bound.IsValid() }
+func (s *Session) Bound() bool { return s.bound != nil }
 
 // GoodAt reports whether the token is good at an address.
 func (s *Session) GoodAt(ip netip.Addr) bool {

@@ -23,7 +23,7 @@ func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error 
 	t.over.Use(s.token)
 	delete(t.byToken, s.token)
 	t.byToken[token] = s
-	s.token, s.bound = token, netip.Prefix{}
+	s.token, s.bound = token, nil
 	t.noteToken(at, s, out)
 	return nil
 }
@@ -31,9 +31,11 @@ func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error 
 // BindToken makes the token of a session good at the host of ip alone; nowhere if
 // ip is not valid.
 func (t *Table) BindToken(now time.Time, s *Session, ip netip.Addr, out intent.Intents) {
-	if s.bound = wamble.HostOf(ip); !s.bound.IsValid() {
-		s.bound = nowhere
+	host := wamble.HostOf(ip)
+	if !host.IsValid() {
+		host = nowhere
 	}
+	s.bound = &host
 	t.noteToken(t.tick(now), s, out)
 }
 
@@ -45,21 +47,21 @@ func (t *Table) noteToken(at int64, s *Session, out intent.Intents) {
 var nowhere = netip.PrefixFrom(netip.IPv6Unspecified(), 128)
 
 // hostText is a host as it is stored.
-func hostText(host netip.Prefix) string {
-	if !host.IsValid() {
+func hostText(host *netip.Prefix) string {
+	if host == nil {
 		return ""
 	}
 	return host.String()
 }
 
 // hostOf reads a stored host. One that is damaged is good for nobody.
-func hostOf(text string) netip.Prefix {
+func hostOf(text string) *netip.Prefix {
 	if text == "" {
-		return netip.Prefix{}
+		return nil
 	}
 	host, err := netip.ParsePrefix(text)
 	if err != nil {
-		return nowhere
+		host = nowhere
 	}
-	return host
+	return &host
 }

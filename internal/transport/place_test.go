@@ -45,7 +45,7 @@ func TestNewcomersGetIn(t *testing.T) {
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		if r.URL.Path == "/wait" {
-			w.(http.Flusher).Flush()
+			http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		}
 	})
