@@ -20,11 +20,11 @@ func (p Peer) Stream() bool { return p.Route != 0 }
 // IP returns the remote address without its port, for limits per host.
 func (p Peer) IP() netip.Addr { return p.Addr.Addr() }
 
-// HostOf returns what limits per host count by: an IPv4 address, or a /64 of
+// HostOf returns what limits per host count by: an IPv4 address, or a /56 of
 // IPv6, which one subscriber has all of. It is the zero Prefix if ip is not valid.
 func HostOf(ip netip.Addr) netip.Prefix {
 	ip = ip.Unmap().WithZone("")
-	bits := 64
+	bits := 56
 	if ip.Is4() {
 		bits = 32
 	}

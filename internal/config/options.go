@@ -128,7 +128,7 @@ type Network struct {
 	// most loses its idlest one to a newcomer from elsewhere.
 	HTTPMaxConnections int `option:"http-max-connections" default:"4096" range:"1..1000000" unit:"connections" room:"transport" reload:"listener"`
 
-	// HTTPMaxPerIP is how many of those connections one IP address, or one /64
+	// HTTPMaxPerIP is how many of those connections one IP address, or one /56
 	// of IPv6, may hold; an idle one gives way to the next. Raise it when clients come
 	// through a proxy.
 	HTTPMaxPerIP int `option:"http-max-connections-per-ip" default:"128" range:"1..1000000" unit:"connections" room:"transport" reload:"listener"`

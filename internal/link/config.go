@@ -25,18 +25,18 @@ type Config struct {
 	// SessionTimeout is how long a silent address is remembered; 300 s.
 	SessionTimeout time.Duration
 	// MaxEndpoints bounds the addresses in all; 65536. MaxPerHost bounds those of
-	// one IP address (of one /64 of IPv6); 4096.
+	// one IP address (of one /56 of IPv6); 4096.
 	MaxEndpoints, MaxPerHost int
 	// MaxPacketBytes bounds the memory of packets that wait for an ACK or are
 	// kept for replay; over it packets are sent once. 64 MiB.
 	MaxPacketBytes int
 	// TokenRate and HostRate bound the requests per second of one token and of
-	// one IP address (one /64). Zero or less means no bound. Requests without a token count
+	// one IP address (one /56). Zero or less means no bound. Requests without a token count
 	// at TokenRate for their IP address. Connections, datagrams of proven players
 	// and all other datagrams of an IP address are counted apart.
 	TokenRate, HostRate int
 	// NetworkBudget and ListenerBudget bound the bytes per second that exempt
-	// replies (see the package comment) send to one /24 or /56, and in all. Each
+	// replies (see the package comment) send to one /24 or /48, and in all. Each
 	// may be exceeded fourfold in a burst. 256 KiB and 4 MiB.
 	NetworkBudget, ListenerBudget int
 	// Bypass, when set, says which requests no rate limit counts.

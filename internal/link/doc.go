@@ -54,7 +54,7 @@
 // only exceptions are one reply each to CLIENT_HELLO, LIST_PROFILES,
 // GET_PROFILE_INFO and GET_ACTIVE_RESERVATIONS, of at most 8 times the request,
 // and one of one packet to a request whose token is vouched for, as when a NAT
-// moves a player: under a byte budget for each /24 (/56 of IPv6) and for the
+// moves a player: under a byte budget for each /24 (/48 of IPv6) and for the
 // listener.
 //
 // # Invariants

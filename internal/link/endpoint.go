@@ -75,12 +75,12 @@ func (h *host) idlest() *endpoint {
 	return h.lists[1].first
 }
 
-// hostKey returns what limits per host go by: the IPv4 address, or the /64 of an
+// hostKey returns what limits per host go by: the IPv4 address, or the /56 of an
 // IPv6 address, which one subscriber has all of.
-func hostKey(p wamble.Peer) hostID { return prefix(p, 32, 64) }
+func hostKey(p wamble.Peer) hostID { return prefix(p, 32, 56) }
 
 // networkKey returns what the budget of exempt replies goes by.
-func networkKey(p wamble.Peer) hostID { return prefix(p, 24, 56) }
+func networkKey(p wamble.Peer) hostID { return prefix(p, 24, 48) }
 
 // hostID is a prefix of an IP address, padded with zeros.
 type hostID [17]byte

@@ -84,9 +84,9 @@ func TestRateOfAHost(t *testing.T) {
 		}
 	}
 	// Streams count by the address of their connection, and an IPv6 subscriber
-	// by his /64.
+	// by his /56.
 	ws := []wamble.Peer{streamAt("192.0.2.9:1", 1), streamAt("192.0.2.9:2", 2), streamAt("192.0.2.9:3", 3)}
-	six := []wamble.Peer{peerAt("[2001:db8::1]:1"), peerAt("[2001:db8::2]:1"), peerAt("[2001:db8::3]:1")}
+	six := []wamble.Peer{peerAt("[2001:db8::1]:1"), peerAt("[2001:db8:0:7::2]:1"), peerAt("[2001:db8:0:ff::3]:1")}
 	for _, peers := range [][]wamble.Peer{ws, six} {
 		for i, p := range peers {
 			if got := r.send(p, move(wamble.Token{byte(9 + i)}, 1)); got != want[i] {

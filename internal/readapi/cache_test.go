@@ -142,7 +142,7 @@ func TestLimiter(t *testing.T) {
 		n++
 	}
 	if n != 6*perSecond-1 {
-		t.Errorf("a /64 is one host: %d in all", n)
+		t.Errorf("a /56 is one host: %d in all", n)
 	}
 	r.later(100 * time.Millisecond)
 	for i, want := range []bool{true, true, false} {

@@ -85,8 +85,8 @@ func TestNewSessionsPerHost(t *testing.T) {
 		{"v6", "[2001:db8::1]:1", 0, nil},
 		{"v6", "[2001:db8::2]:1", 0, nil},
 		{"v6 with a zone", "[2001:db8::3%eth0]:1", 0, nil},
-		{"same /64", "[2001:db8::4]:1", 0, ErrCrowd},
-		{"other /64", "[2001:db8:0:1::1]:1", 0, nil},
+		{"same /56", "[2001:db8:0:ff::4]:1", 0, ErrCrowd},
+		{"other /56", "[2001:db8:0:100::1]:1", 0, nil},
 	} {
 		r.after(tc.wait)
 		if err := try(tc.address); !errors.Is(err, tc.want) {

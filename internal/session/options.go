@@ -11,7 +11,7 @@ type Options struct {
 	// Lifetime is how long the token of an identity is good without a visit; 0: for
 	// ever.
 	Lifetime time.Duration
-	// NewPerHost is how many new sessions a minute one IPv4 address, or one /64
+	// NewPerHost is how many new sessions a minute one IPv4 address, or one /56
 	// of IPv6, may make; 0: no bound.
 	NewPerHost int
 	// Logins is how many signatures a minute are verified for one such address;
