@@ -139,7 +139,7 @@ const idleEnough = time.Minute
 // was silent for idleEnough. A host that may make no more sessions evicts nobody.
 func (t *Table) Yields(now time.Time, from wamble.Peer) *Session {
 	at := t.tick(now)
-	fresh, live := t.lists.fresh.last, t.lists.live.last
+	fresh, live := t.Unconfirmed(nil, nil), t.lists.live.last
 	switch s := t.shares.Yield(share.HostOf(from.IP())); {
 	case t.Present() < t.opts.MaxPlayers || t.lists.departing.n >= t.opts.MaxPlayers || t.hosts.exhausted(at, from, t.opts.NewPerHost):
 		return nil
@@ -159,12 +159,14 @@ func (t *Table) Yields(now time.Time, from wamble.Peer) *Session {
 // so many places, or more.
 func (t *Table) ManyFresh(places int) bool { return t.lists.fresh.n*4 >= places }
 
-// Unconfirmed returns the oldest session that nobody confirmed and that holds a
-// board, other than s; nil if none of the oldest does.
-func (t *Table) Unconfirmed(s *Session, holds Holds) *Session {
+// Unconfirmed returns one of the oldest sessions that nobody confirmed, other than
+// but, which holds a board unless holds is nil; nil if there is none. A connection is
+// there, though its player has done nothing yet: only who said hello by a datagram
+// may be nobody.
+func (t *Table) Unconfirmed(but *Session, holds Holds) *Session {
 	old := t.lists.fresh.last
 	for n := 0; old != nil && n < maxEvictions; n++ {
-		if old != s && holds(old.id) {
+		if old != but && !old.greeting.from.Stream() && (holds == nil || holds(old.id)) {
 			return old
 		}
 		old = old.prev

@@ -312,3 +312,24 @@ func TestForgedHellosSpendNothingOfConnections(t *testing.T) {
 		t.Errorf("over a connection: new %v, %v", isNew, err)
 	}
 }
+
+// TestConnectionIsSomebody: who said hello over a connection does not make room as
+// if nobody were there.
+func TestConnectionIsSomebody(t *testing.T) {
+	r := newRig(t, nil)
+	there := peer("192.0.2.1:1")
+	there.Route = 1
+	if _, _, err := r.Hello(r.now, there, 1, r.holds, silence{}); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Unconfirmed(nil, nil); s != nil {
+		t.Errorf("session %d makes room, though its connection is there", s.ID())
+	}
+	forged, _, err := r.Hello(r.now, peer("192.0.2.2:1"), 1, r.holds, silence{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Unconfirmed(nil, nil); s != forged {
+		t.Error("a hello by a datagram that nobody confirmed does not make room")
+	}
+}
