@@ -36,15 +36,15 @@ func (o GatewayOptions) withDefaults() GatewayOptions {
 // gateway serves WebSocket connections: an http.Handler that turns requests
 // into connections whose packets go to the inbox.
 type gateway struct {
-	inbox    *inbox
-	panicked func(error) // nil: nobody is told
+	inbox *inbox
 
-	mu      sync.RWMutex // guards what follows
-	options GatewayOptions
-	conns   map[uint32]*Conn
-	serving int // handlers that have, or are about to have, a connection
-	closed  bool
-	empty   sync.Cond // signalled when the last connection is gone
+	mu       sync.RWMutex // guards what follows
+	panicked func(error)  // nil: nobody is told
+	options  GatewayOptions
+	conns    map[uint32]*Conn
+	serving  int // handlers that have, or are about to have, a connection
+	closed   bool
+	empty    sync.Cond // signalled when the last connection is gone
 
 	refused, overrun atomic.Uint64
 }
@@ -160,10 +160,23 @@ func (g *gateway) read(c *Conn, from *source, at *place) error {
 	}
 }
 
+// tell sets who is told of a panic; nil: nobody.
+func (g *gateway) tell(panicked func(error)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.panicked = panicked
+}
+
 // caught reports a panic of a connection.
 func (g *gateway) caught(err error) {
-	if err != nil && g.panicked != nil {
-		g.panicked(err)
+	if err == nil {
+		return
+	}
+	g.mu.RLock()
+	tell := g.panicked
+	g.mu.RUnlock()
+	if tell != nil {
+		tell(err)
 	}
 }
 
@@ -246,7 +259,7 @@ func (g *gateway) shutdown(ctx context.Context, code uint16) {
 			c.Close(code, "")
 		}
 	})
-	stop := context.AfterFunc(ctx, func() { guard.Run("the end of a port", func() { g.each((*Conn).Abort) }, g.panicked) })
+	stop := context.AfterFunc(ctx, func() { guard.Run("the end of a port", func() { g.each((*Conn).Abort) }, g.caught) })
 	defer stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -62,7 +62,7 @@ func TestConnectionPanics(t *testing.T) {
 		got, _ := receive(t, p, 1, 0)
 
 		var reports []error
-		p.gateway.panicked = func(err error) { reports = append(reports, err) }
+		p.gateway.tell(func(err error) { reports = append(reports, err) })
 		near, far := pair(t)
 		at.Conn = near
 		served := make(chan struct{})

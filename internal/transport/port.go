@@ -249,7 +249,7 @@ func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
 // Requests that are not for the WebSocket's path go to site, which may be nil.
 // Panicked is told of a panic, which ends its connection alone; it may be nil.
 func (p *Port) Serve(site http.Handler, panicked func(error)) error {
-	p.gateway.panicked = panicked
+	p.gateway.tell(panicked)
 	p.web.Handler = Guarded(p.http.route(p.gateway, site), panicked)
 	err := p.web.Serve(secureListener{p.pauser.Listen(p.http.Max, p.http.MaxHost), &p.secrets})
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
