@@ -296,13 +296,35 @@ func (e *engine) call(ctx context.Context, o op, w *waiter) error {
 type funcOp struct {
 	waiter
 	f func(c *commit) error
+
+	mu   sync.Mutex // held while f runs
+	left bool       // nobody waits any more: f does not begin
 }
 
-func (o *funcOp) apply(c *commit) { o.err = o.f(c) }
+func (o *funcOp) apply(c *commit) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.left {
+		o.err = o.f(c)
+	}
+}
+
+// leave waits while f runs, so that what it has found may be read afterwards,
+// and keeps it from beginning later. It does not wait for the storage to sync.
+func (o *funcOp) leave() {
+	o.mu.Lock()
+	o.left = true
+	o.mu.Unlock()
+}
 
 // do runs f on the committer and waits until its writes are durable. f must
-// not write when it returns an error.
+// not write when it returns an error. When ctx ends first f has run or never
+// will.
 func (e *engine) do(ctx context.Context, f func(c *commit) error) error {
 	o := &funcOp{waiter: e.newWaiter(), f: f}
-	return e.call(ctx, o, &o.waiter)
+	err := e.call(ctx, o, &o.waiter)
+	if err != nil {
+		o.leave()
+	}
+	return err
 }

@@ -1,0 +1,51 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// TestWhoLeavesChangesNothing: a request whose context ends before the committer
+// came to it does nothing later, and one that was reached is finished before its
+// caller goes on, so that what it found is nobody else's any more.
+func TestWhoLeavesChangesNothing(t *testing.T) {
+	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	e := r.engine()
+	held, release := make(chan struct{}), make(chan struct{})
+	busy := make(chan error, 1)
+	go func() {
+		busy <- e.do(t.Context(), func(*commit) error { close(held); <-release; return nil })
+	}()
+	<-held
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ran := false
+	if err := e.do(ctx, func(*commit) error { ran = true; return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("it left with %v", err)
+	}
+	close(release)
+	if err := <-busy; err != nil {
+		t.Fatal(err)
+	}
+	if err := e.do(t.Context(), func(*commit) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if ran {
+		t.Error("a request was carried out after its caller had left")
+	}
+
+	for range 500 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		found := 0
+		err := e.do(ctx, func(*commit) error { found++; return nil })
+		if found == 0 && err == nil || found > 1 {
+			t.Fatalf("it ran %d times and said %v", found, err)
+		}
+	}
+}
