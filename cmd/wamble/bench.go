@@ -40,9 +40,11 @@ func benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Load a server and measure it",
 		Long: `Bench plays legal chess from many clients at once, each with one request under
-way, and prints how many were answered a second, how long the answers took, what
-both sides used of the processors, how far the database was behind at the end
-(lag), and how long the server took to bring the rest there and stop (drain).
+way, and prints how many were answered a second: in all, and in the second half of
+the time, which is what lasts; what the worst second had of the one in the middle;
+how long the answers took; what both sides used of the processors; how far the
+database was behind at most and at the end (lag); and how long the server took to
+bring the rest there and stop (drain).
 
 Without --addr it starts a server of its own for every round: this binary, with a
 data directory that it removes afterwards, or with --config, --def and --data. Its
@@ -60,7 +62,7 @@ The modes:
          most that UDP and batched system calls can do on this machine
 
 With a server of its own, moves are compared with the echo in the same round: by
-rate, and by what a move costs both sides of processor time, which says more when
+the rate of the second half, and by what a move costs both sides of processor time, which says more when
 the machine does other things besides. The last line is the round with the median
 rate, and the median of the ratios.
 
@@ -69,9 +71,9 @@ move and session. With --addr it needs --data or --config to find it. The exit
 code is 1 unless all are there, each once.`,
 		Example: `  wamble bench
   wamble bench --clients 1 --also 16,128,1000
-  wamble bench --clients 1000 --duration 60s --rounds 1 --sustained
+  wamble bench --clients 1000 --sustained
   wamble bench --verify --data /var/tmp/bench --def 'durability "write"'
-  wamble bench --mode spectate --clients 1000 --players 50 --rounds 1
+  wamble bench --mode spectate --clients 1000 --players 50
   wamble bench --addr 127.0.0.1:8888 --mode legal --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -90,9 +92,9 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	flags.IntSliceVar(&f.also, "also", nil, "further numbers of clients, each measured by itself afterwards")
 	flags.IntVar(&f.players, "players", 50, "players beside the watchers of --mode spectate")
 	flags.DurationVar(&f.think, "think", 20*time.Millisecond, "pause of each client between requests, of --mode spectate and mixed")
-	flags.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of a round")
+	flags.DurationVar(&f.duration, "duration", time.Minute, "measured time of a round")
 	flags.StringVar(&f.mode, "mode", loader.Moves.String(), "what is asked: "+strings.Join(benchModes(), ", "))
-	flags.IntVar(&f.rounds, "rounds", 3, "rounds, of which the median counts")
+	flags.IntVar(&f.rounds, "rounds", 1, "rounds, of which the median counts")
 	flags.BoolVar(&f.verify, "verify", false, "compare every accepted move with the database at the end")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.echo, "echo", true, "measure the bare echo, too")

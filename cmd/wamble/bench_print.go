@@ -14,6 +14,10 @@ var benchColumns = []struct {
 	cell func(*benchRound) string
 }{
 	{"per second", func(r *benchRound) string { return fmt.Sprintf("%.0f", r.Report.PerSecond()) }},
+	{"second half", func(r *benchRound) string { return fmt.Sprintf("%.0f", r.Report.SecondHalf()) }},
+	{"worst second", func(r *benchRound) string {
+		return unless(len(r.Report.Seconds) == 0, func() string { return fmt.Sprintf("%.2f", r.Report.WorstSecond()) })
+	}},
 	{"echo", func(r *benchRound) string {
 		return unless(r.Echo == nil, func() string { return fmt.Sprintf("%.0f", r.Echo.PerSecond()) })
 	}},
@@ -34,6 +38,9 @@ var benchColumns = []struct {
 		return unless(r.Report.Server == 0, func() string { return inSeconds(r.Report.Server) })
 	}},
 	{"loader CPU", func(r *benchRound) string { return inSeconds(r.Report.Loader) }},
+	{"most lag", func(r *benchRound) string {
+		return unless(r.Lag < 0, func() string { return inSeconds(r.MostLag) })
+	}},
 	{"lag", func(r *benchRound) string {
 		return unless(r.Lag < 0, func() string { return inSeconds(r.Lag) })
 	}},
@@ -154,6 +161,8 @@ type benchJSON struct {
 // roundJSON is one round.
 type roundJSON struct {
 	PerSecond  float64            `json:"per_second"`
+	SecondHalf float64            `json:"second_half_per_second"`
+	Worst      float64            `json:"worst_second"` // of the one in the middle
 	Echo       float64            `json:"echo_per_second,omitempty"`
 	Ratio      float64            `json:"ratio,omitempty"`
 	CPURatio   float64            `json:"cpu_ratio,omitempty"`
@@ -165,6 +174,7 @@ type roundJSON struct {
 	ServerCPU  float64            `json:"server_cpu_s"`
 	LoaderCPU  float64            `json:"loader_cpu_s"`
 	Lag        *float64           `json:"lag_s,omitempty"` // of the store, at the end
+	MostLag    *float64           `json:"most_lag_s,omitempty"`
 	Drain      float64            `json:"drain_s,omitempty"`
 	Verified   *loader.Verdict    `json:"verified,omitempty"`
 	Roles      []roleJSON         `json:"roles,omitempty"`
@@ -196,7 +206,8 @@ func (r *benchRound) json() roundJSON {
 	millis := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	l := &r.Report.Latency
 	o := roundJSON{
-		PerSecond: r.Report.PerSecond(), Ratio: r.ratio(), CPURatio: r.cpuRatio(), Answered: r.Report.Answered,
+		PerSecond: r.Report.PerSecond(), SecondHalf: r.Report.SecondHalf(), Worst: r.Report.WorstSecond(),
+		Ratio: r.ratio(), CPURatio: r.cpuRatio(), Answered: r.Report.Answered,
 		Latency: map[string]float64{
 			"p50": millis(l.Quantile(0.5)), "p90": millis(l.Quantile(0.9)), "p99": millis(l.Quantile(0.99)),
 			"p99.9": millis(l.Quantile(0.999)), "max": millis(l.Max()), "mean": millis(l.Mean()),
@@ -205,8 +216,8 @@ func (r *benchRound) json() roundJSON {
 		ServerCPU: r.Report.Server.Seconds(), LoaderCPU: r.Report.Loader.Seconds(),
 		Drain: r.Drain.Seconds(), Verified: r.Kept,
 	}
-	if lag := r.Lag.Seconds(); r.Lag >= 0 {
-		o.Lag = &lag
+	if lag, most := r.Lag.Seconds(), r.MostLag.Seconds(); r.Lag >= 0 {
+		o.Lag, o.MostLag = &lag, &most
 	}
 	if r.Echo != nil {
 		o.Echo = r.Echo.PerSecond()

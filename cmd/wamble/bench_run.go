@@ -26,18 +26,22 @@ type bench struct {
 // benchRound is what one round measured.
 type benchRound struct {
 	Report loader.Report
-	Echo   *loader.Report  // nil: not measured
-	Lag    time.Duration   // age of the oldest move that was not in the store at the end; -1: not known
-	Drain  time.Duration   // until a server of our own had ended, with all in the store
-	Kept   *loader.Verdict // nil: not verified
+	Echo   *loader.Report // nil: not measured
+	// Age of the oldest move that was not in the store: at the end, -1 when it is not
+	// known, and the most that was seen when asked each second.
+	Lag, MostLag time.Duration
+
+	Drain time.Duration   // until a server of our own had ended, with all in the store
+	Kept  *loader.Verdict // nil: not verified
 }
 
-// ratio is the rate compared with the echo, 0 when that was not measured.
+// ratio is the rate of the second half compared with the echo, 0 when that was not
+// measured.
 func (r *benchRound) ratio() float64 {
 	if r.Echo == nil || r.Echo.PerSecond() == 0 {
 		return 0
 	}
-	return r.Report.PerSecond() / r.Echo.PerSecond()
+	return r.Report.SecondHalf() / r.Echo.PerSecond()
 }
 
 // cpuRatio compares what a request costs both sides together with what it costs
@@ -111,7 +115,7 @@ func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error
 		return r, b.loadOwn(ctx, o, &r)
 	}
 	if b.flags.store.data != "" {
-		o.Ended = func() { r.Lag = lagOf(ctx, b.flags.store.data) }
+		defer r.watchLag(ctx, b.flags.store.data, &o)()
 	}
 	if r.Report, err = loader.Run(ctx, o); err != nil {
 		return r, fmt.Errorf("%s: %w", o.Server, err)
@@ -141,8 +145,10 @@ func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) er
 	}
 	defer s.remove()
 	o.Server, o.ServerCPU = s.addr, s.cpu
-	o.Ended = func() { r.Lag = lagOf(ctx, s.data) }
-	if r.Report, err = loader.Run(ctx, o); err != nil {
+	stop := r.watchLag(ctx, s.data, &o)
+	r.Report, err = loader.Run(ctx, o)
+	stop()
+	if err != nil {
 		s.kill()
 		return s.explain(err)
 	}
@@ -153,6 +159,29 @@ func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) er
 		r.Kept, err = verifyOnce(ctx, b.cmd, &r.Report, storeFlags{config: s.config, data: s.data, profile: b.flags.store.profile})
 	}
 	return err
+}
+
+// watchLag asks a server how far its database is behind, each second and at the
+// end of the measured time, until the returned function is called.
+func (r *benchRound) watchLag(ctx context.Context, data string, o *loader.Options) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done, most := make(chan struct{}), time.Duration(0)
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			most = max(most, lagOf(ctx, data))
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+	o.Ended = func() { r.Lag = lagOf(ctx, data) }
+	return func() {
+		cancel()
+		<-done
+		r.MostLag = max(most, r.Lag)
+	}
 }
 
 // lagOf asks a server how far its database is behind; -1 if it does not say.
@@ -199,7 +228,7 @@ func verifyRunning(ctx context.Context, cmd *cobra.Command, r *loader.Report, fl
 	}
 }
 
-// median returns the round in the middle by rate, and the middle ratio.
+// median returns the round in the middle by the rate of its second half, and the middle ratio.
 func median(rounds []benchRound) (*benchRound, float64) {
 	byRate := make([]*benchRound, len(rounds))
 	var ratios []float64
@@ -207,7 +236,7 @@ func median(rounds []benchRound) (*benchRound, float64) {
 		byRate[i] = &rounds[i]
 		ratios = append(ratios, rounds[i].ratio())
 	}
-	slices.SortFunc(byRate, func(a, b *benchRound) int { return cmp.Compare(a.Report.PerSecond(), b.Report.PerSecond()) })
+	slices.SortFunc(byRate, func(a, b *benchRound) int { return cmp.Compare(a.Report.SecondHalf(), b.Report.SecondHalf()) })
 	slices.Sort(ratios)
 	return byRate[(len(byRate)-1)/2], ratios[(len(ratios)-1)/2]
 }

@@ -40,11 +40,20 @@ type DrainOptions struct {
 	// Applied, if set, is told how far the store has come, from the drain's
 	// goroutine.
 	Applied func(through uint64)
+	// Worked, if set, is told of every transaction of the store, and may rest.
+	Worked func(context.Context, Work)
 	// Trouble, if set, is told of every failure of the store, and with nil when
 	// the store works again.
 	Trouble func(err error)
 	// Emitted, if set, is told when the feed of finished games has grown.
 	Emitted func()
+}
+
+// Work is a transaction of the drain: what it brought to the store, and how long
+// that took since the one before it, or since the messages were read.
+type Work struct {
+	Messages, Bytes int
+	Took            time.Duration
 }
 
 // Drain moves the messages of one profile from the journal to its store, in
@@ -223,7 +232,6 @@ func (d *Drain) handle(ctx context.Context, b *runner.Batched) error {
 			d.trouble(nil)
 		}
 		d.pause = 0
-		d.pending.Add(-int64(len(b.Deliveries)))
 		return nil
 	}
 	if ctx.Err() != nil {
@@ -241,6 +249,7 @@ func (d *Drain) trouble(err error) {
 }
 
 func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
+	began := time.Now()
 	run := newRun(b)
 	if !d.known {
 		at, err := d.store.Cursor(ctx, store.JournalID(d.r.JournalID()), d.o.Profile)
@@ -284,9 +293,25 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		}
 		d.moveTo(plan.Through)
 		left -= waiting(queue[:taken])
+		began = d.worked(ctx, queue[:taken], began)
 		queue = queue[taken:]
 	}
 	return run.emit(d)
+}
+
+// worked tells of messages that the store has now, and returns when the work on
+// the next begins.
+func (d *Drain) worked(ctx context.Context, messages []Message, began time.Time) time.Time {
+	d.pending.Add(-int64(len(messages)))
+	if d.o.Worked == nil {
+		return began
+	}
+	w := Work{Messages: len(messages), Took: time.Since(began)}
+	for i := range messages {
+		w.Bytes += len(messages[i].frame)
+	}
+	d.o.Worked(ctx, w)
+	return time.Now()
 }
 
 // waiting counts the intents of a queue.

@@ -26,7 +26,8 @@ type load struct {
 		fen   [128]byte
 		moves [chess.MaxMoves]chess.Move
 	}
-	second Latency
+	second  Latency
+	counted uint64 // of the answered, in the seconds before
 }
 
 // phase is how far a run is.

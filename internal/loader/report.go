@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,8 @@ type Report struct {
 	// Latency is from the first copy of a request to its answer; of Spectate and
 	// Mixed it is that of the moves.
 	Latency Latency
+	// Seconds are how many were answered in each whole second.
+	Seconds []uint64
 	// LongestGap is the longest time in which nobody was answered.
 	LongestGap time.Duration
 	Counts     Counts
@@ -51,6 +54,29 @@ func (r *Report) PerSecond() float64 {
 		return 0
 	}
 	return float64(r.Answered) / r.Elapsed.Seconds()
+}
+
+// SecondHalf is the rate of answers in the second half of the whole seconds: what
+// lasts. Of a run that is shorter than two it is the rate of all.
+func (r *Report) SecondHalf() float64 {
+	if len(r.Seconds) < 2 {
+		return r.PerSecond()
+	}
+	late, sum := r.Seconds[len(r.Seconds)/2:], uint64(0)
+	for _, n := range late {
+		sum += n
+	}
+	return float64(sum) / float64(len(late))
+}
+
+// WorstSecond is the worst whole second, as a share of the one in the middle; 0
+// when nothing was answered in it, or there is none.
+func (r *Report) WorstSecond() float64 {
+	sorted := slices.Sorted(slices.Values(r.Seconds))
+	if len(sorted) == 0 || sorted[0] == 0 {
+		return 0
+	}
+	return float64(sorted[0]) / float64(sorted[len(sorted)/2])
 }
 
 // AcceptedCount is how many moves were accepted in the whole run, also after the

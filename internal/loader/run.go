@@ -133,6 +133,8 @@ func (l *load) drain(began usage) {
 }
 
 func (l *load) tellSecond(began time.Duration) {
+	l.report.Seconds = append(l.report.Seconds, l.report.Answered-l.counted)
+	l.counted = l.report.Answered
 	if tell := l.options.EverySecond; tell != nil {
 		s := Second{At: l.now - began, Answered: l.second.Count(), P99: l.second.Quantile(0.99), Max: l.second.Max()}
 		for i := range s.Roles {

@@ -54,10 +54,10 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	if rt.drain.Load() != nil {
 		return nil
 	}
-	d, err := journal.NewDrain(ctx, rt.o.Runner, &rt.pace, journal.DrainOptions{
+	d, err := journal.NewDrain(ctx, rt.o.Runner, rt.o.Store, journal.DrainOptions{
 		Profile: rt.o.Name,
 		Limits:  limitsOf(rt.cfg.Load()),
-		Applied: rt.applied, Trouble: rt.watch.drained, Emitted: rt.o.Finished,
+		Applied: rt.applied, Worked: rt.pace.worked, Trouble: rt.drained, Emitted: rt.o.Finished,
 	})
 	if err == nil {
 		rt.drain.Store(d)
@@ -74,6 +74,14 @@ func (rt *Runtime) applied(through uint64) {
 	if l := rt.life.Load(); l != nil {
 		l.mail.appliedTo(through)
 	}
+}
+
+// drained is told how the store does: what takes no batches brakes nobody.
+func (rt *Runtime) drained(err error) {
+	if err != nil {
+		rt.pace.brake.release()
+	}
+	rt.watch.drained(err)
 }
 
 // startDrain drains beside the loop, until the returned function is called.

@@ -36,7 +36,7 @@ type Figures struct {
 type StoreState struct {
 	Away    bool    // it cannot be asked
 	Refuses bool    // it cannot be written
-	Brake   float64 // share of its time that the loop leaves to the drain
+	Brake   float64 // share of its time that the loop was held by the drain, lately
 }
 
 // lookTime is how long a look at a runtime may take.
@@ -67,7 +67,7 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 
 // StoreState is how the store does at present.
 func (rt *Runtime) StoreState() StoreState {
-	return StoreState{rt.watch.away.Load(), rt.watch.refuses.Load(), rt.pace.brake.share(time.Now())}
+	return StoreState{rt.watch.away.Load(), rt.watch.refuses.Load(), rt.pace.brake.share()}
 }
 
 // Queue is the part of the journal that the store does not have yet.
@@ -80,12 +80,6 @@ func (rt *Runtime) Queue(s *runner.Stats) runner.InboxStats {
 		}
 	}
 	return runner.InboxStats{}
-}
-
-// lag is how far the store is behind the journal.
-func (rt *Runtime) lag() time.Duration {
-	s := rt.o.Runner.Stats()
-	return rt.Queue(&s).OldestAge
 }
 
 // look is what the loop knows.

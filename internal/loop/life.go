@@ -58,7 +58,6 @@ func (rt *Runtime) lifeOf(o profile.Options, c clock, p *profile.Profile) (*life
 	l.commit.durable = func(p progress) {
 		l.mail.durable(p.gate, p.seq)
 		drain.Posted(p.messages)
-		rt.pace.posted.Add(uint64(p.frames))
 	}
 	l.commit.failed = l.fail
 	return l, nil

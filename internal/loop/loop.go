@@ -66,10 +66,8 @@ func (l *loop) run() {
 func (l *loop) round() error {
 	in, err := l.receive()
 	if err == nil {
-		began := time.Now()
 		err = l.turn(in)
-		now := time.Now()
-		l.rt.pace.brake.worked(now, now.Sub(began))
+		l.rt.pace.brake.put(time.Now(), l.life.out.Frames.Bytes())
 	}
 	if err == nil {
 		l.answerAsks()

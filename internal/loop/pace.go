@@ -2,157 +2,112 @@ package loop
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 
-	"wamble/internal/store"
+	"wamble/internal/journal"
 )
 
-// The pace of the drain, and of what fills the journal that it drains.
+// The pace of the drain, and of the loop that fills the journal.
 //
-// A load is more than quietRate requests a second. A burst, its first burstTime,
-// is left to the players: the drain rests restShare times as long as it works, and
-// looks up every glance whether they still play, unless the database falls burstLag
-// behind. A load that lasts longer is no burst: the drain makes a batch every
-// batchTime, or faster while the database is further behind, and the lag has a
-// bound. It begins at twice the lag, so that nothing jerks, and falls with the
-// clock, to steadyLag. From half of the bound on the loop is braked: it leaves a
-// share of its time, more with the lag, up to mostBrake. So players wait a little
-// longer, nobody is refused, and the drain gets the machine.
+// The drain measures what it can take: the bytes of frames that it brings to the
+// store in a second of work. What waits, divided by that, is the work that it is
+// behind. From half of wantedWork on the loop is braked: at wantedWork it may put
+// into the journal what the drain can take, below it more, above it less. So the
+// share of the machine that the loop leaves to the drain follows from what the
+// drain's work costs, from the first second on. Nothing jerks; players wait a
+// little longer, nobody is refused, and the store follows.
 //
-// There is no brake unless the database takes batches: an outage never slows
-// down play.
+// Far behind, as after an outage, players keep a third of what the drain can take.
+// If that is 1.5 times of what they played before, they have half of it, and the
+// backlog is gone in the time that made it.
+//
+// There is no brake unless the store takes batches: an outage never slows down
+// play.
 const (
-	quietRate = 1000
-	burstTime = 12 * time.Second
-	burstLag  = 10 * time.Second
-	restShare = 40
-	longRest  = 10 * time.Second
-	glance    = 500 * time.Millisecond
-
-	batchTime = 300 * time.Millisecond
-	steadyLag = 900 * time.Millisecond
-	mostBrake = 0.95
+	batchTime  = 300 * time.Millisecond
+	wantedWork = 350 * time.Millisecond
+	reaction   = 2 * time.Second // further behind, the loop may put in half
+	leastPart  = 1.0 / 3
+	// A cost is mostly forgotten after memory of work; one transaction, however
+	// long it took, is at most a part of what is known.
+	memory   = time.Second
+	mostNews = 0.25
+	// fullBatch are the bytes of a transaction whose cost tells what the drain can
+	// take. A smaller one costs what a transaction costs.
+	fullBatch = 64 << 10
+	// brakeTime is how long a brake holds without another batch: what takes no
+	// batches has no say.
+	brakeTime = 2 * time.Second
 )
 
-// paced is a store whose drain leaves room for players, and asks them for some.
-type paced struct {
-	store.Store
-	lag    func() time.Duration // of the store behind the journal
-	posted atomic.Uint64        // frames that became durable
-	hurry  atomic.Bool          // there is nobody to leave room for
-	brake  brake
-	drainPace
+// pace is the drain's, but for hurry and the brake.
+type pace struct {
+	waits func() int  // messages that the store does not have
+	hurry atomic.Bool // there is nobody to leave room for
+	brake brake
+	// What the drain takes in a second of work; 0: it is not known yet.
+	bytes, messages float64
 }
 
-// drainPace is what the drain's goroutine knows of the load.
-type drainPace struct {
-	seen  uint64        // of posted, at the last Apply
-	at    time.Time     // of the last Apply
-	began time.Time     // of the load; zero: there is none
-	busy  time.Time     // when it was last seen
-	bound time.Duration // of the lag; 0: there is none yet
-}
-
-// inherit goes on with a load that an image before this one may have had: it is no
-// burst any more, or handoffs in a row would let the database fall behind.
-func (p *drainPace) inherit(now time.Time) {
-	p.at, p.busy, p.began = now, now, now.Add(-burstTime)
-}
-
-// Apply writes a batch, and rests.
-func (p *paced) Apply(ctx context.Context, b store.Batch) error {
-	began := time.Now()
-	err := p.Store.Apply(ctx, b)
-	if err != nil {
-		p.bound = 0 // when it works again, begin where the lag is then
-		p.brake.release()
-		return err
-	}
-	now := time.Now()
-	if rest := p.next(now, now.Sub(began)); rest > 0 {
-		p.sleep(ctx, rest)
-	}
-	return nil
-}
-
-// sleep rests, but not when there is nobody any more to rest for, and no longer
-// than a burst.
-func (p *paced) sleep(ctx context.Context, rest time.Duration) {
-	for ; rest > 0 && ctx.Err() == nil && !p.hurry.Load(); rest -= glance {
-		before := p.posted.Load()
-		wait(ctx, min(rest, glance))
-		if p.posted.Load() == before || p.bound == 0 && !p.burst(time.Now(), p.lag()) {
-			return
-		}
+// worked tells of a transaction of the drain. While the drain is hardly behind a
+// load it rests, so that more meets in the next one.
+func (p *pace) worked(ctx context.Context, w journal.Work) {
+	if rest := p.next(time.Now(), w); rest > 0 {
+		wait(ctx, rest)
 	}
 }
 
-// burst reports whether the load may still be one.
-func (p *paced) burst(now time.Time, lag time.Duration) bool {
-	return lag < burstLag && now.Sub(p.began) < burstTime
-}
-
-// next sets the brake after a batch that took so long, and returns how long the
-// drain is to rest.
-func (p *paced) next(now time.Time, took time.Duration) (rest time.Duration) {
-	elapsed := now.Sub(p.at)
-	lag := p.lag()
-	p.look(now, lag)
+// next sets the brake after a transaction, and returns how long the drain is to
+// rest.
+func (p *pace) next(now time.Time, w journal.Work) (rest time.Duration) {
+	p.learn(w)
+	behind := p.behind()
 	switch {
-	case p.began.IsZero() || p.hurry.Load():
-		p.bound = 0
+	case p.hurry.Load():
 		p.brake.release()
-		return 0
-	case p.bound == 0 && p.burst(now, lag):
-		return min(restShare*took, longRest)
-	case p.bound == 0:
-		p.bound = max(2*lag, steadyLag)
+	case behind >= wantedWork/2:
+		part := 1 / (1 + (behind-wantedWork).Seconds()/reaction.Seconds())
+		p.brake.set(max(part, leastPart)*p.bytes, now.Add(brakeTime+2*w.Took))
 	default:
-		p.bound = max(p.bound-elapsed, steadyLag)
-	}
-	p.brake.set(brakeAt(lag, p.bound), now.Add(brakeTime+2*took))
-	if lag < steadyLag/2 {
-		rest = max(batchTime-took, 0) // so that more moves meet in the next batch
+		p.brake.release()
+		if w.Bytes >= fullBatch {
+			rest = max(batchTime-w.Took, 0)
+		}
 	}
 	return rest
 }
 
-// look finds out whether a load begins, goes on or is over. It is not over while
-// the store is behind it.
-func (p *paced) look(now time.Time, lag time.Duration) {
-	posted := p.posted.Load()
-	rate := float64(posted-p.seen) / now.Sub(p.at).Seconds()
-	p.seen, p.at = posted, now
+// learn takes a transaction into what is known of the costs.
+func (p *pace) learn(w journal.Work) {
+	took := max(w.Took, time.Microsecond).Seconds()
+	bytes, messages := float64(w.Bytes)/took, float64(w.Messages)/took
 	switch {
-	case rate >= quietRate:
-		p.busy = now
-		if p.began.IsZero() {
-			p.began = now
-		}
-	case lag < steadyLag && now.Sub(p.busy) >= time.Second:
-		p.began = time.Time{}
+	case p.bytes == 0, w.Bytes < fullBatch && bytes > p.bytes:
+		p.bytes, p.messages = bytes, messages
+	case w.Bytes >= fullBatch:
+		news := min(1-math.Exp(-took/memory.Seconds()), mostNews)
+		p.bytes += news * (bytes - p.bytes)
+		p.messages += news * (messages - p.messages)
 	}
 }
 
-// brakeAt is the share of its time that the loop leaves at a lag.
-func brakeAt(lag, bound time.Duration) float64 {
-	over := float64(lag-bound/2) / float64(bound/2)
-	return mostBrake * min(max(over, 0), 1)
+// behind is how long the drain would work for what waits.
+func (p *pace) behind() time.Duration {
+	return time.Duration(float64(p.waits()) / p.messages * float64(time.Second))
 }
 
-// brakeTime is how long a brake holds without another batch: what takes no
-// batches has no say.
-const brakeTime = 2 * time.Second
-
-// brake is the backpressure of the drain on the loop: the drain sets it, the loop
+// brake bounds what the loop may put into the journal: the drain sets it, the loop
 // obeys.
 type brake struct {
-	ratio atomic.Int64 // time to leave per time worked, in thousandths
-	ends  atomic.Int64 // when it ends, in ns since 1970
+	rate atomic.Int64 // bytes a second; 0: there is no brake
+	ends atomic.Int64 // when it ends, in ns since 1970
+	held atomic.Int64 // thousandths of its time that the loop was held, lately
 	// What follows is the loop's own.
-	debt time.Duration // that it is to leave
-	free time.Time     // when it may read again
+	free  time.Time     // when it may read again
+	since time.Time     // when the present second began
+	holds time.Duration // in the present second
 }
 
 // The pauses of the loop: worth a timer, and too short for a client to send again.
@@ -161,40 +116,40 @@ const (
 	mostHold  = 50 * time.Millisecond
 )
 
-// set makes the loop leave a share of its time, until then.
-func (b *brake) set(share float64, until time.Time) {
+// set lets the loop put so many bytes a second into the journal, until then.
+func (b *brake) set(rate float64, until time.Time) {
 	b.ends.Store(until.UnixNano())
-	b.ratio.Store(int64(1000 * share / (1 - share)))
+	b.rate.Store(max(int64(rate), 1))
 }
 
-func (b *brake) release() { b.ratio.Store(0) }
+func (b *brake) release() { b.rate.Store(0) }
 
-// share is how much of its time the loop leaves at present.
-func (b *brake) share(now time.Time) float64 {
-	ratio := float64(b.ratio.Load()) / 1000
-	if now.UnixNano() > b.ends.Load() {
-		return 0
-	}
-	return ratio / (1 + ratio)
-}
+// share is how much of its time the loop was held lately.
+func (b *brake) share() float64 { return float64(b.held.Load()) / 1000 }
 
-// worked tells of a turn of the loop that took so long.
-func (b *brake) worked(now time.Time, took time.Duration) {
-	ratio := b.ratio.Load()
-	if ratio == 0 || now.UnixNano() > b.ends.Load() {
-		b.debt = 0
-		return
+// put tells of a turn of the loop that has put so much into the journal.
+func (b *brake) put(now time.Time, bytes int) {
+	if b.free.Before(now) {
+		b.free = now
 	}
-	if b.debt += took * time.Duration(ratio) / 1000; b.debt >= leastHold {
-		b.free = now.Add(min(b.debt, mostHold))
-		b.debt = 0
+	if rate := b.rate.Load(); rate > 0 && now.UnixNano() <= b.ends.Load() {
+		before := b.free
+		worth := time.Duration(float64(bytes) / float64(rate) * float64(time.Second))
+		if b.free = before.Add(worth); b.free.Sub(now) > mostHold {
+			b.free = now.Add(mostHold)
+		}
+		b.holds += b.free.Sub(before)
+	}
+	if passed := now.Sub(b.since); passed >= time.Second {
+		b.held.Store(min(int64(1000*b.holds/passed), 1000))
+		b.since, b.holds = now, 0
 	}
 }
 
 // hold is how long the loop is to leave packets where they are.
 func (b *brake) hold(now time.Time) time.Duration {
-	if b.ratio.Load() == 0 {
-		return 0
+	if hold := b.free.Sub(now); hold >= leastHold && b.rate.Load() != 0 {
+		return hold
 	}
-	return max(b.free.Sub(now), 0)
+	return 0
 }

@@ -1,260 +1,278 @@
 package loop
 
 import (
-	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"wamble/internal/store"
+	"wamble/internal/journal"
 )
 
-// TestPace walks a load from its first batch to its end.
+// TestPace: what the drain knows, what it lets the loop put in, and when it rests.
 func TestPace(t *testing.T) {
-	const took, ms = 20 * time.Millisecond, time.Millisecond
-	var lag time.Duration
-	p := &paced{lag: func() time.Duration { return lag }}
-	now := time.Unix(1e9, 0)
-	p.next(now, took)
+	const ms = time.Millisecond
+	full := journal.Work{Messages: 100, Bytes: fullBatch, Took: 100 * ms} // 1,000 messages a second
+	capacity := float64(10 * fullBatch)
 	for _, tc := range []struct {
-		what   string
-		after  time.Duration // since the batch before
-		posted uint64        // meanwhile
-		lag    time.Duration
-		hurry  bool
-		rest   time.Duration
-		brake  float64
+		what  string
+		waits int
+		work  journal.Work
+		hurry bool
+		rest  time.Duration
+		rate  float64 // that the loop may put in; 0: as it likes
 	}{
-		{"little to do", time.Second, 100, 200 * ms, false, 0, 0},
-		{"a burst", time.Second, 20_000, time.Second, false, restShare * took, 0},
-		{"the journal is emptied", time.Second, 20_000, time.Second, true, 0, 0},
-		{"nearly too long", burstTime - 2*time.Second, 20_000, 8 * time.Second, false, restShare * took, 0},
-		{"too long, and far behind", 2 * time.Second, 20_000, 4 * time.Second, false, 0, 0},
-		{"the bound falls", 4 * time.Second, 20_000, 3 * time.Second, false, 0, mostBrake / 2},
-		{"half of the bound", 2 * time.Second, 20_000, time.Second, false, 0, 0},
-		{"the bound is low", time.Minute, 20_000, steadyLag, false, 0, mostBrake},
-		{"between", time.Second, 20_000, steadyLag * 3 / 4, false, 0, mostBrake / 2},
-		{"close", time.Second, 20_000, 400 * ms, false, batchTime - took, 0},
-		{"a slow moment is no end", 500 * ms, 100, 300 * ms, false, batchTime - took, 0},
-		{"behind, so no end either", 2 * time.Second, 100, 2 * time.Second, false, 0, mostBrake},
-		{"quiet", 2 * time.Second, 100, 100 * ms, false, 0, 0},
-		{"another burst", time.Second, 20_000, time.Second, false, restShare * took, 0},
-		{"too far behind for a burst", time.Second, 20_000, burstLag, false, 0, 0},
-		{"and it does not catch up", 5 * time.Second, 200_000, burstLag, false, 0, mostBrake / 3},
+		{"hardly behind", 100, full, false, batchTime - full.Took, 0},
+		{"half of what is wanted", 175, full, false, 0, capacity / 0.9125},
+		{"what is wanted", 350, full, false, 0, capacity},
+		{"behind", 2350, full, false, 0, capacity / 2},
+		{"far behind", 1_000_000, full, false, 0, capacity * leastPart},
+		{"far behind, and nobody plays", 1_000_000, full, true, 0, 0},
+		{"little to do", 3, journal.Work{Messages: 1, Bytes: 100, Took: 20 * ms}, false, 0, 0},
 	} {
-		lag = tc.lag
-		now = now.Add(tc.after)
-		p.posted.Add(tc.posted)
-		p.hurry.Store(tc.hurry)
-		if got := p.next(now, took); got != tc.rest {
-			t.Errorf("%s: got a rest of %v, want %v", tc.what, got, tc.rest)
-		}
-		if got := p.brake.share(now); got < tc.brake-0.01 || got > tc.brake+0.01 {
-			t.Errorf("%s: got a brake of %.2f, want %.2f", tc.what, got, tc.brake)
-		}
-	}
-	slow := &paced{lag: func() time.Duration { return time.Second }}
-	slow.next(now, took)
-	slow.posted.Add(1e6)
-	if got, want := slow.next(now.Add(time.Second), time.Second), longRest; got != want {
-		t.Errorf("a slow store: got a rest of %v, want %v", got, want)
-	}
-}
-
-// TestPaceInherits: the load of the image before is no burst of this one.
-func TestPaceInherits(t *testing.T) {
-	const took = 20 * time.Millisecond
-	for _, tc := range []struct {
-		what   string
-		posted uint64
-		lag    time.Duration
-		rest   time.Duration
-	}{
-		{"far behind", 20_000, 3 * time.Second, 0},
-		{"close", 20_000, 100 * time.Millisecond, batchTime - took},
-		{"nobody plays", 10, 100 * time.Millisecond, 0},
-	} {
-		p := &paced{lag: func() time.Duration { return tc.lag }}
+		p := pace{waits: func() int { return tc.waits }}
 		now := time.Unix(1e9, 0)
-		p.inherit(now)
-		p.posted.Add(tc.posted)
-		if got := p.next(now.Add(time.Second), took); got != tc.rest {
+		p.next(now, full)
+		p.hurry.Store(tc.hurry)
+		if got := p.next(now, tc.work); got != tc.rest {
 			t.Errorf("%s: got a rest of %v, want %v", tc.what, got, tc.rest)
 		}
+		if got := float64(p.brake.rate.Load()); got < 0.99*tc.rate || got > 1.01*tc.rate {
+			t.Errorf("%s: the loop may put in %.0f bytes a second, want %.0f", tc.what, got, tc.rate)
+		}
 	}
 }
 
-// TestPaceSettles lets a drain that is slower than the players drain for a minute:
-// after the burst the lag comes down, and stays below a second, and players go
-// on with what the drain can take.
-func TestPaceSettles(t *testing.T) {
-	const (
-		full  = 30_000.0 // moves a second without a brake
-		drain = 20_000.0 // moves a second without a rest
-		most  = 4_000.0  // moves in a batch
-	)
-	type chunk struct {
-		at    time.Time
-		moves float64
+// TestPaceLearns: a small transaction costs what a transaction costs, and a single
+// one that stalls is not what the store can take.
+func TestPaceLearns(t *testing.T) {
+	var p pace
+	small := journal.Work{Messages: 1, Bytes: 100, Took: 10 * time.Millisecond}
+	for range 10 {
+		p.learn(small)
 	}
-	var journal []chunk
-	now := time.Unix(1e9, 0)
-	lag := func() time.Duration {
-		if len(journal) == 0 {
-			return 0
-		}
-		return now.Sub(journal[0].at)
+	full := journal.Work{Messages: 100, Bytes: fullBatch, Took: 50 * time.Millisecond}
+	for range 200 {
+		p.learn(full)
 	}
-	p := &paced{lag: lag}
-	p.next(now, 0)
-	start, played, slowest := now, 0.0, 1.0
-	pass := func(d time.Duration) { // players play meanwhile
-		for end := now.Add(d); now.Before(end); now = now.Add(time.Millisecond) {
-			share := 1 - p.brake.share(now)
-			slowest = min(slowest, share)
-			n := full * share / 1000
-			played += n
-			journal = append(journal, chunk{now, n})
-			p.posted.Store(uint64(played))
-		}
+	known, want := p.bytes, 20*float64(fullBatch)
+	if known < 0.95*want || known > 1.05*want {
+		t.Errorf("after full transactions: %.0f bytes a second, want %.0f", known, want)
 	}
-	for now.Sub(start) < time.Minute {
-		batch, n := 0.0, 0
-		for ; n < len(journal) && batch < most; n++ {
-			batch += journal[n].moves
-		}
-		took := max(time.Duration(batch/drain*1e9), time.Millisecond)
-		pass(took)
-		rest := p.next(now, took)
-		journal = journal[n:]                                  // acknowledged
-		pass(min(rest, max(burstTime-now.Sub(start), glance))) // see sleep
-		switch since := now.Sub(start); {
-		case since < 10*time.Second && slowest < 1:
-			t.Fatalf("after %v players were braked, by %.2f: that is a burst", since, 1-slowest)
-		case since > 45*time.Second && lag() > time.Second:
-			t.Fatalf("after %v the lag is %v, want at most a second", since, lag())
-		}
+	for range 100 {
+		p.learn(small)
 	}
-	if slowest < 1-mostBrake-0.01 || slowest == 1 {
-		t.Errorf("players got %.2f of the loop at the least, want more than nothing and less than all", slowest)
+	if p.bytes != known {
+		t.Errorf("small transactions changed %.0f to %.0f", known, p.bytes)
 	}
-	rested := burstTime.Seconds() * restShare / (1 + restShare)
-	if got, want := played, drain*(60-rested); got < 0.95*want {
-		t.Errorf("players made %.0f moves, want what the drain can take, %.0f", got, want)
+	p.learn(journal.Work{Messages: 100, Bytes: fullBatch, Took: time.Minute})
+	if p.bytes < (1-mostNews)*known-1 {
+		t.Errorf("one that stalled made %.0f of %.0f", p.bytes, known)
 	}
 }
 
-// brokenStore takes batches while it works.
-type brokenStore struct {
-	store.Store
-	err error
+// world is a machine on which players play and a drain follows. It works as long
+// as players leave it room: the more they play, the less it can take.
+type world struct {
+	full  float64 // messages a second that players make without a brake
+	alone float64 // that the drain takes when nobody plays
+	share float64 // of its speed that it loses while they play at full
+	size  float64 // bytes of a message
+
+	pace    pace
+	now     time.Time
+	waiting []arrival
+	count   float64
+	made    []float64 // by players, in each second
+	lags    []time.Duration
+	began   time.Time
 }
 
-func (s *brokenStore) Apply(context.Context, store.Batch) error { return s.err }
+type arrival struct {
+	at       time.Time
+	messages float64
+}
+
+func newWorld(full, alone, share float64) *world {
+	w := &world{full: full, alone: alone, share: share, size: 200, now: time.Unix(1e9, 0)}
+	w.began = w.now
+	w.pace.waits = func() int { return int(w.count) }
+	return w
+}
+
+// play lets players play for a millisecond, and returns how fast they were.
+func (w *world) play() float64 {
+	rate := w.full
+	if limit := float64(w.pace.brake.rate.Load()) / w.size; limit > 0 && w.now.UnixNano() <= w.pace.brake.ends.Load() {
+		rate = min(rate, limit)
+	}
+	w.waiting = append(w.waiting, arrival{w.now, rate / 1000})
+	w.count += rate / 1000
+	second := int(w.now.Sub(w.began) / time.Second)
+	for len(w.made) <= second {
+		w.made, w.lags = append(w.made, 0), append(w.lags, 0)
+	}
+	w.made[second] += rate / 1000
+	w.lags[second] = max(w.lags[second], w.now.Sub(w.waiting[0].at))
+	w.now = w.now.Add(time.Millisecond)
+	return rate
+}
+
+// drain makes transactions until then; each stalls for so long.
+func (w *world) drain(until time.Time, stall time.Duration) {
+	const most = 5000
+	for w.now.Before(until) {
+		batch, n, from := 0.0, 0, w.now
+		for ; n < len(w.waiting) && batch < most; n++ {
+			batch += w.waiting[n].messages
+		}
+		left := batch
+		for left > 0 || w.now.Sub(from) < time.Millisecond+stall {
+			rate := w.play()
+			left -= w.alone * (1 - w.share*rate/w.full) / 1000
+		}
+		w.waiting, w.count = w.waiting[n:], w.count-batch
+		rest := w.pace.next(w.now, journal.Work{Messages: max(int(batch), 1), Bytes: int(batch * w.size), Took: w.now.Sub(from)})
+		for end := w.now.Add(rest); w.now.Before(end); {
+			w.play()
+		}
+	}
+}
+
+func median(list []float64) float64 {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// TestSteady: whatever the machine is like, the store is at most a second behind, or
+// two before the drain knows its costs; no second is worse than half of the median;
+// and players have nearly what the drain can take beside them.
+func TestSteady(t *testing.T) {
+	for _, tc := range []struct {
+		what               string
+		full, alone, share float64
+		want               float64 // messages a second
+	}{
+		{"the drain is faster", 20_000, 60_000, 0.5, 20_000},
+		{"the drain is a little slower", 40_000, 60_000, 0.5, 34_285}, // r = alone·(1 − share·r/full)
+		{"the drain is much slower", 70_000, 40_000, 0.6, 29_787},
+		{"the drain is starved", 60_000, 50_000, 0.9, 28_571},
+		{"a slow machine", 3_000, 2_000, 0.3, 1_666},
+	} {
+		w := newWorld(tc.full, tc.alone, tc.share)
+		w.drain(w.began.Add(time.Minute), 0)
+		made := w.made[:60]
+		if worst, mid := slices.Min(made), median(made); worst < mid/2 {
+			t.Errorf("%s: the worst second has %.0f messages, the median %.0f", tc.what, worst, mid)
+		}
+		if first, later := slices.Max(w.lags[:5]), slices.Max(w.lags[5:60]); first > 2*time.Second || later > time.Second {
+			t.Errorf("%s: the store was %v behind at first, and %v later", tc.what, first, later)
+		}
+		if got := median(made[30:]); got < 0.95*tc.want {
+			t.Errorf("%s: players made %.0f messages a second, want %.0f", tc.what, got, tc.want)
+		}
+	}
+}
+
+// TestStalls: a store that stalls for a second now and then, as a database does that
+// writes a checkpoint, makes no second worse than half of the median.
+func TestStalls(t *testing.T) {
+	w := newWorld(40_000, 60_000, 0.5)
+	for n := range 6 {
+		w.drain(w.began.Add(time.Duration(n+1)*10*time.Second), 0)
+		w.drain(w.now.Add(time.Millisecond), time.Second)
+	}
+	made := w.made[:60]
+	if worst, mid := slices.Min(made), median(made); worst < mid/2 {
+		t.Errorf("the worst second has %.0f messages, the median %.0f", worst, mid)
+	}
+}
+
+// TestCatchesUp: after a minute without the store the backlog is gone in a minute,
+// and players have half of what they had, if the drain can take that together.
+func TestCatchesUp(t *testing.T) {
+	w := newWorld(24_000, 56_000, 0.5)
+	w.drain(w.began.Add(10*time.Second), 0)
+	w.pace.brake.release()
+	for range 60_000 {
+		w.play()
+	}
+	back := w.now
+	for w.count > w.full && w.now.Sub(back) < 2*time.Minute {
+		w.drain(w.now.Add(time.Millisecond), 0)
+	}
+	if took := w.now.Sub(back); took > time.Minute {
+		t.Errorf("the backlog of a minute took %v", took)
+	}
+	if least := slices.Min(w.made[:len(w.made)-1]); least < w.full/2 {
+		t.Errorf("players had %.0f a second, want half of %.0f", least, w.full)
+	}
+}
 
 // TestNoBrakeDuringAnOutage: what takes no batches has no say, whether it refuses
 // them or hangs.
 func TestNoBrakeDuringAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		db := &brokenStore{}
-		p := &paced{Store: db, lag: func() time.Duration { return time.Minute }}
-		apply := func() (err error) {
-			for range 40 {
-				time.Sleep(time.Second)
-				p.posted.Add(20_000)
-				err = p.Apply(t.Context(), store.Batch{})
-			}
-			return err
-		}
-		braked := func() bool { return p.brake.share(time.Now()) > 0 }
-		if err := apply(); err != nil || !braked() {
-			t.Fatalf("far behind: got %v, braked %v, want a brake", err, braked())
-		}
-		db.err = errors.New("away")
-		if err := apply(); !errors.Is(err, db.err) || braked() {
-			t.Errorf("an outage: got %v, braked %v, want no brake", err, braked())
-		}
-		db.err = nil
-		if err := apply(); err != nil || !braked() {
-			t.Errorf("it is back: got %v, braked %v, want a brake", err, braked())
-		}
-		time.Sleep(brakeTime + time.Second)
-		if braked() {
-			t.Error("a store that hangs brakes for ever")
-		}
-	})
+	rt := &Runtime{stage: newStage(), o: Options{Log: slog.New(slog.DiscardHandler)}}
+	rt.watch = newStorewatch(rt)
+	rt.pace.waits = func() int { return 1_000_000 }
+	now := time.Unix(1e9, 0)
+	work := journal.Work{Messages: 100, Bytes: fullBatch, Took: 100 * time.Millisecond}
+	braked := func(now time.Time) bool {
+		rt.pace.brake.free = now
+		rt.pace.brake.put(now, fullBatch)
+		return rt.pace.brake.hold(now) > 0
+	}
+	if rt.pace.next(now, work); !braked(now) {
+		t.Error("a store that is far behind does not brake")
+	}
+	if later := now.Add(brakeTime + time.Second); braked(later) {
+		t.Error("a store that hangs brakes for ever")
+	}
+	rt.pace.next(now, work)
+	if rt.drained(errors.New("away")); braked(now) {
+		t.Error("a store that refuses brakes")
+	}
 }
 
-// TestBrake: the loop leaves its share, in pauses that are worth a timer.
+// TestBrake: the loop puts in what it may, in pauses that are worth a timer, and
+// says how long it was held.
 func TestBrake(t *testing.T) {
 	var b brake
 	now := time.Unix(1e9, 0)
-	if b.worked(now, time.Second); b.hold(now) != 0 {
+	if b.put(now, 1<<20); b.hold(now) != 0 {
 		t.Error("a loop that nobody brakes was held")
 	}
-	b.set(0.5, now.Add(time.Minute))
-	if b.worked(now, 600*time.Microsecond); b.hold(now) != 0 {
+	b.set(1_000_000, now.Add(time.Minute))
+	if b.put(now, 600); b.hold(now) != 0 {
 		t.Errorf("got a hold of %v, want none shorter than %v", b.hold(now), leastHold)
 	}
-	b.worked(now, 600*time.Microsecond)
+	b.put(now, 600)
 	if got, want := b.hold(now), 1200*time.Microsecond; got != want {
 		t.Errorf("got a hold of %v, want %v", got, want)
 	}
 	if got := b.hold(now.Add(time.Second)); got != 0 {
 		t.Errorf("later: got a hold of %v", got)
 	}
-	if b.worked(now, time.Second); b.hold(now) != mostHold {
+	if b.put(now, 1<<30); b.hold(now) != mostHold {
 		t.Errorf("got a hold of %v, want at most %v", b.hold(now), mostHold)
 	}
-	if b.release(); b.hold(now) != 0 {
+	for range 1000 { // two seconds, half of them held
+		now = now.Add(2 * time.Millisecond)
+		b.put(now, 1000)
+	}
+	if got := b.share(); got < 0.45 || got > 0.55 {
+		t.Errorf("it says that it was held %.2f of its time, want a half", got)
+	}
+	b.release()
+	if b.hold(now) != 0 {
 		t.Error("a brake that was released holds")
 	}
-}
-
-// TestPaceWakes: a rest ends when players are quiet, when the burst has lasted too
-// long or the database is too far behind, and when the journal is to be emptied;
-// else it is as long as it was meant to be.
-func TestPaceWakes(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		age  time.Duration // of the burst
-		busy int           // glances in which players do something
-		far  int           // glances until the database is too far behind
-		stop int           // glances until the journal is to be emptied
-		want time.Duration
-	}{
-		{"quiet at once", 0, 0, 1000, 1000, glance},
-		{"quiet after a while", 0, 7, 1000, 1000, 8 * glance},
-		{"behind after a while", 0, 1000, 9, 1000, 9 * glance},
-		{"emptied after a while", 0, 1000, 1000, 5, 5 * glance},
-		{"no burst after a while", burstTime - 3*glance, 1000, 1000, 1000, 3 * glance},
-		{"busy", 0, 1000, 1000, 1000, longRest},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				p := &paced{lag: func() time.Duration {
-					if time.Since(began) >= time.Duration(tc.far)*glance {
-						return burstLag
-					}
-					return 0
-				}}
-				p.began = began.Add(-tc.age)
-				go func() {
-					for n := range tc.busy {
-						time.Sleep(glance - time.Millisecond)
-						p.posted.Add(1)
-						p.hurry.Store(n+1 >= tc.stop)
-						time.Sleep(time.Millisecond)
-					}
-				}()
-				p.sleep(t.Context(), longRest)
-				if got := time.Since(began); got != tc.want {
-					t.Errorf("got a rest of %v, want %v", got, tc.want)
-				}
-				time.Sleep(time.Hour) // in the time of the bubble: the players end
-			})
-		})
+	if b.put(now.Add(2*time.Second), 1000); b.share() > 0.01 {
+		b.put(now.Add(4*time.Second), 1000)
+	}
+	if b.share() > 0.01 {
+		t.Errorf("released, it says that it was held %.2f of its time", b.share())
 	}
 }

@@ -66,7 +66,7 @@ type Runtime struct {
 	cfg   atomic.Pointer[config.Profile]
 	port  atomic.Pointer[transport.Port]
 	stage *stage
-	pace  paced
+	pace  pace
 	loads *loads
 	watch *storewatch
 	drain atomic.Pointer[journal.Drain] // nil until the store was asked
@@ -88,7 +88,7 @@ func New(o Options) *Runtime {
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
 	rt.watch = newStorewatch(rt)
-	rt.pace.Store, rt.pace.lag = o.Store, rt.lag
+	rt.pace.waits = func() int { return rt.drain.Load().Pending() }
 	return rt
 }
 
@@ -129,7 +129,6 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	rt.stage.ready()
 	if adopting {
 		rt.AwaitAnswer(ctx)
-		rt.pace.inherit(time.Now())
 	}
 	stopDrain := rt.startDrain(background)
 	defer func() { stopDrain() }()

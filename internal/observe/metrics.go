@@ -91,7 +91,7 @@ var metrics = []metric{
 	level("queue_age_seconds", "Age of the oldest of them: the lag of the database.", func(s *loop.Figures) float64 { return s.Queue.OldestAge.Seconds() }),
 	level("store_away", "1 while the database cannot be asked.", func(s *loop.Figures) float64 { return truth(s.Store.Away) }),
 	level("store_refuses", "1 while the database takes no moves.", func(s *loop.Figures) float64 { return truth(s.Store.Refuses) }),
-	level("store_brake", "Share of its time that the loop leaves to the drain, because the database is behind a load that lasts.", func(s *loop.Figures) float64 { return s.Store.Brake }),
+	level("store_brake", "Share of its time that the loop was held lately, because the database is behind.", func(s *loop.Figures) float64 { return s.Store.Brake }),
 	level("dead_letters", "Intents that the database refused for good.", func(s *loop.Figures) float64 { return float64(s.Runner.DeadLetters) }),
 	count("journal_commits_total", "Group commits of the journal.", func(s *loop.Figures) uint64 { return s.Runner.Commits }),
 	many("journal_state", "1 for the state that the journal is in.", "state", gauge, func(s *loop.Figures, add func(string, float64)) {
