@@ -29,6 +29,7 @@ type benchFlags struct {
 	verify    bool
 	json      bool
 	echo      bool
+	keep      bool
 	sustained bool
 	defs      []string
 	store     storeFlags
@@ -71,6 +72,7 @@ move and session. With --addr it needs --data or --config to find it. The exit
 code is 1 unless all are there, each once.`,
 		Example: `  wamble bench
   wamble bench --clients 1 --also 16,128,1000
+  wamble bench --clients 1 --echo-keeps
   wamble bench --clients 1000 --sustained
   wamble bench --verify --data /var/tmp/bench --def 'durability "write"'
   wamble bench --mode spectate --clients 1000 --players 50
@@ -98,6 +100,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.verify, "verify", false, "compare every accepted move with the database at the end")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.echo, "echo", true, "measure the bare echo, too")
+	flags.BoolVar(&f.keep, "echo-keeps", false, "the echo appends each batch to a file and syncs it before it answers, as few clients wait for the disk")
 	flags.BoolVar(&f.sustained, "sustained", false, "print every second")
 	flags.StringArrayVar(&f.defs, "def", nil, "an option of the started server, e.g. 'durability \"write\"'")
 	f.store.register(cmd)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,8 @@ import (
 )
 
 func benchEchoCommand() *cobra.Command {
-	return &cobra.Command{
+	var keep string
+	cmd := &cobra.Command{
 		Use:   "echo",
 		Short: "Serve the bare echo that bench compares with, until standard input ends",
 		Long: `Echo answers moves with the packets of a server and knows nothing of chess. Bench
@@ -19,7 +21,15 @@ starts it by itself; it prints its address and ends with its standard input.`,
 		Example: "  wamble bench echo",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := loader.OpenEcho(netip.AddrPortFrom(netip.IPv6Unspecified(), 0))
+			var log *os.File
+			if keep != "" {
+				var err error
+				if log, err = os.OpenFile(keep, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+					return err
+				}
+				defer log.Close()
+			}
+			e, err := loader.OpenEcho(netip.AddrPortFrom(netip.IPv6Unspecified(), 0), log)
 			if err != nil {
 				return err
 			}
@@ -34,4 +44,6 @@ starts it by itself; it prints its address and ends with its standard input.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&keep, "keep", "", "append what was asked to this `file`, and sync it before each answer")
+	return cmd
 }

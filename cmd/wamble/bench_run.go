@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -99,13 +101,13 @@ func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error
 		o.EverySecond = b.printSecond
 	}
 	if b.flags.mode == modeEcho {
-		r.Report, err = loadEcho(ctx, o)
+		r.Report, err = b.loadEcho(ctx, o)
 		return r, err
 	}
 	if b.compares {
 		e := b.options
 		e.Seed, e.Duration = seed, min(e.Duration, echoDuration)
-		report, err := loadEcho(ctx, e)
+		report, err := b.loadEcho(ctx, e)
 		if err != nil {
 			return r, fmt.Errorf("echo: %w", err)
 		}
@@ -127,8 +129,17 @@ func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error
 }
 
 // loadEcho loads an echo of its own.
-func loadEcho(ctx context.Context, o loader.Options) (loader.Report, error) {
-	c, err := startChild(ctx, "bench", "echo")
+func (b *bench) loadEcho(ctx context.Context, o loader.Options) (loader.Report, error) {
+	args := []string{"bench", "echo"}
+	if b.flags.keep {
+		dir, err := os.MkdirTemp(b.flags.store.data, "wamble-echo-")
+		if err != nil {
+			return loader.Report{}, err
+		}
+		defer os.RemoveAll(dir)
+		args = append(args, "--keep", filepath.Join(dir, "log"))
+	}
+	c, err := startChild(ctx, args...)
 	if err != nil {
 		return loader.Report{}, err
 	}

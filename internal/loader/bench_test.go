@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 // serve prints its address, and ends with its standard input.
 func serve(servant func(*Echo) error) {
-	e, err := OpenEcho(netip.MustParseAddrPort("[::]:0"))
+	e, err := OpenEcho(netip.MustParseAddrPort("[::]:0"), nil)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net/netip"
+	"os"
 	"time"
 
 	"wamble"
@@ -20,15 +21,19 @@ type Echo struct {
 	ack, hello, update []byte
 	answers            int // where update names its request
 	out                link.Batch
+	log                *os.File // nil: nothing is kept
+	line               []byte
 }
 
-// OpenEcho opens the socket of an Echo.
-func OpenEcho(address netip.AddrPort) (*Echo, error) {
+// OpenEcho opens the socket of an Echo. If log is set, the Echo appends what it
+// reads to it, and syncs it before it answers: the least that a server does which
+// keeps moves.
+func OpenEcho(address netip.AddrPort, log *os.File) (*Echo, error) {
 	udp, err := transport.ListenUDP(address, transport.UDPOptions{})
 	if err != nil {
 		return nil, err
 	}
-	e := &Echo{udp: udp}
+	e := &Echo{udp: udp, log: log}
 	// A middle game, with the fields that a server sends to a proven address.
 	const fen = "r1bq1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 4 7"
 	short := wire.Text(wire.ShortFEN(fen))
@@ -70,11 +75,28 @@ func (e *Echo) Serve() error {
 		for _, p := range packets {
 			e.answer(p)
 		}
+		if err := e.keep(packets); err != nil {
+			return err
+		}
 		if err := e.udp.Write(&e.out); err != nil {
 			return err
 		}
 		e.out.Reset()
 	}
+}
+
+func (e *Echo) keep(packets []transport.Packet) error {
+	if e.log == nil || len(packets) == 0 {
+		return nil
+	}
+	e.line = e.line[:0]
+	for _, p := range packets {
+		e.line = append(e.line, p.Data...)
+	}
+	if _, err := e.log.Write(e.line); err != nil {
+		return err
+	}
+	return e.log.Sync()
 }
 
 func (e *Echo) answer(p transport.Packet) {
