@@ -14,6 +14,7 @@ type loader struct {
 	*lisp.Interp
 	source  *lisp.Source
 	decls   []*declaration
+	read    map[string]bool // the names that some expression reads, evaluated or not
 	rules   []wamble.PolicyRule
 	ruleAt  []lisp.Pos // of the rules' lists, for the checks at the end
 	tags    []wamble.PolicyTag
@@ -33,7 +34,10 @@ func Load(file, text string, params Params) (*Config, error) {
 	for _, o := range All() {
 		l.Predefine(o.Name, o.datum(o.Default))
 	}
-	l.Exec(l.Read(l.source), l.Global)
+	forms := l.Read(l.source)
+	l.read = map[string]bool{}
+	l.findNames(forms)
+	l.Exec(forms, l.Global)
 	l.resolve()
 	l.settle(params.Profile)
 	l.review()
@@ -157,9 +161,24 @@ func (l *loader) origin(b *lisp.Binding, owner, env *lisp.Env) Origin {
 	return Origin{Kind: FromBase, Profile: l.decls[base].name.Text, Pos: b.NameAt}
 }
 
+// findNames notes which names the program reads. That of a definition is not
+// read by it.
+func (l *loader) findNames(list []lisp.Value) {
+	if len(list) > 2 && list[0].Kind == lisp.Symbol && list[0].Text == "def" {
+		list = list[2:]
+	}
+	for _, v := range list {
+		if v.Kind == lisp.Symbol {
+			l.read[v.Text] = true
+		}
+		l.findNames(v.Items)
+	}
+}
+
 // review looks at the names that were defined: options in the wrong place,
-// names of the original without a role, probable misspellings, and variables
-// that nothing uses.
+// names of the original without a role, and names that are neither an option
+// nor a variable. The latter are errors, so that nobody runs an open server
+// because of a misspelt policy-default.
 func (l *loader) review() {
 	known := slices.Concat(Names(), []string{"inherits"})
 	for _, b := range l.Global.Bindings() {
@@ -193,14 +212,14 @@ func (l *loader) reviewName(b *lisp.Binding, known []string) {
 		l.Warn(b.NameAt.Errorf("`%s` has no effect: %s", b.Name, reason))
 		return
 	}
-	if b.Value.Kind == lisp.Func || l.Quiet(b.NameAt) {
-		return
-	}
-	near := slices.IndexFunc(known, func(o string) bool { return lisp.Distance(o, b.Name) == 1 })
 	switch {
-	case near >= 0:
-		l.Warn(b.NameAt.Errorf("`%s` is not an option", b.Name).WithHint("did you mean `%s`?", known[near]))
-	case !b.Used:
-		l.Warn(b.NameAt.Errorf("`%s` is not an option, and nothing uses it", b.Name).Suggest(b.Name, known))
+	case b.Value.Kind == lisp.Func || l.Full():
+	case !b.Used && !l.read[b.Name]:
+		l.Fail(b.NameAt.Errorf("`%s` is not an option, and nothing uses it", b.Name).Suggest(b.Name, known))
+	case !l.Quiet(b.NameAt):
+		near := slices.IndexFunc(known, func(o string) bool { return lisp.Distance(o, b.Name) == 1 })
+		if near >= 0 {
+			l.Warn(b.NameAt.Errorf("`%s` is not an option", b.Name).WithHint("did you mean `%s`?", known[near]))
+		}
 	}
 }

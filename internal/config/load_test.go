@@ -122,6 +122,30 @@ func TestChosenProfile(t *testing.T) {
 	}
 }
 
+// TestUnknownOption: a name that is neither an option nor a variable is an
+// error, however many warnings there are before it.
+func TestUnknownOption(t *testing.T) {
+	var many strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&many, "(frobnicate%d 1)\n(when 0 later%d)", i, i)
+	}
+	for _, c := range []struct{ text, want string }{
+		{`(def policy-defalt "deny")`, "did you mean `policy-default`?"},
+		{`(defprofile a ((def advertise 1) (def tls-crt "c")))`, "did you mean `tls-cert`?"},
+		{many.String() + `(def policy-defalt "deny")`, "did you mean `policy-default`?"},
+		{`(def zzz 1)`, "`zzz` is not an option"},
+		{`(def max-message-size 126)`, ""},                    // a name of the original
+		{`(def base 1) (def port (+ base 8000))`, ""},         // a variable
+		{`(def base 1) (if (= 1 2) (def port base))`, ""},     // a variable of what is not evaluated
+		{`(def base 1) (defprofile a ((def port base)))`, ""}, // a variable of a profile
+	} {
+		_, err := Load("t", c.text, testParams)
+		if got := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(got, c.want) && c.want != "" {
+			t.Errorf("%.80s: got %s, want %q", c.text, got, c.want)
+		}
+	}
+}
+
 // TestSecrets: a password appears nowhere but in the field that holds it.
 func TestSecrets(t *testing.T) {
 	const secret = "hunter2"

@@ -41,6 +41,7 @@ func TestReloadBad(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"not a program", "(def port", "test.conf:1"},
 		{"a wrong value", profilesOn("red", 99999), "99999"},
+		{"a misspelt option", `(def policy-defalt "deny")` + f.text, "did you mean `policy-default`?"},
 		{"two profiles on one port", profilesOn("red", ports[0], "blue", ports[0]), "same UDP port"},
 		{"a port that is taken", profilesOn("red", ports[0], "blue", ports[1], "new", taken.Addresses().UDP.Port()), "profile new: cannot bind"},
 		{"a new port, and one that is taken", profilesOn("red", 0, "blue", taken.Addresses().UDP.Port()), "profile blue: cannot bind"},
