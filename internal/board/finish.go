@@ -15,7 +15,7 @@ type Finished struct {
 	Result   wamble.Result
 	Reason   string // at most 31 bytes
 	Plies    int
-	Duration time.Duration // since the board was made
+	Duration time.Duration // since the board was made; 0 if the clock was set back since
 	At       time.Time
 }
 
@@ -63,7 +63,7 @@ func (p *Pool) archive(at int64, b *Board, e ending, out intent.Intents) *Finish
 	p.finished.add(b)
 	f := &Finished{
 		Board: b, Result: e.result, Reason: e.reason, Plies: b.position.Ply(),
-		Duration: spanOf(at - b.times.created), At: timeOf(at),
+		Duration: spanOf(max(0, at-b.times.created)), At: timeOf(at),
 	}
 	p.update(at, b, out)
 	p.removeReservation(at, b, out)

@@ -8,6 +8,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 // storedGame is a board as the store has it after the given moves.
@@ -103,6 +104,24 @@ func TestRestoredHistory(t *testing.T) {
 	r.assign(1)
 	if done := r.play(3, 1, "f6g8"); done.Finished == nil || done.Finished.Reason != "fivefold repetition" {
 		t.Errorf("got %+v", done.Finished)
+	}
+}
+
+// TestClockSetBack ends a game that was made, by the clock of an earlier life,
+// an hour from now.
+func TestClockSetBack(t *testing.T) {
+	r := newRig(t, nil)
+	stored := storedGame(t, 3, -1, wamble.Reserved, "f2f3 e7e5 g2g4")
+	stored.Created, stored.Holder = epoch.Add(time.Hour), reservation(1, 0, 2*time.Hour)
+	if err := r.Restore(r.now, stored, &r.said); err != nil {
+		t.Fatal(err)
+	}
+	done := r.play(3, 1, "d8h4")
+	if done.Finished == nil || done.Finished.Duration != 0 {
+		t.Fatalf("got %+v, want the end of the game after 0 s", done.Finished)
+	}
+	if err := intent.Check(&r.intents.result); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -19,8 +19,14 @@ type RecordGameResult struct {
 
 func (*RecordGameResult) Kind() Kind { return KindRecordGameResult }
 
+// code reads a negative duration as none: older binaries wrote one when the
+// clock had been set back across a restart.
 func (in *RecordGameResult) code(c coder) coder {
-	return c.board(&in.Board).octet((*uint8)(&in.Result)).small(&in.Plies).int((*int64)(&in.Duration)).text(&in.Reason).time(&in.At)
+	c = c.board(&in.Board).octet((*uint8)(&in.Result)).small(&in.Plies).int((*int64)(&in.Duration)).text(&in.Reason).time(&in.At)
+	if c.read {
+		in.Duration = max(0, in.Duration)
+	}
+	return c
 }
 
 func (in *RecordGameResult) check(c checker) checker {

@@ -45,6 +45,9 @@ type DrainOptions struct {
 	// Trouble, if set, is told of every failure of the store, and with nil when
 	// the store works again.
 	Trouble func(err error)
+	// Dead, if set, is told how many intents went to the dead letters since the
+	// last call, and why the last one did; at most every deadEvery.
+	Dead func(count int, reason error)
 	// Emitted, if set, is told when the feed of finished games has grown.
 	Emitted func()
 }
@@ -75,6 +78,8 @@ type Drain struct {
 	// emitted counts the games that were put into the feed, announced those that
 	// o.Emitted was told of. Both belong to the drain's goroutine.
 	emitted, announced uint64
+	dead               burials // not told yet
+	deadTold           time.Time
 }
 
 // NewDrain makes the drain of a profile. Exactly one may exist for each.
@@ -161,7 +166,9 @@ func (d *Drain) Posted(n int) {
 func (d *Drain) Run(ctx context.Context) error {
 	timer := time.NewTimer(flushEvery)
 	defer timer.Stop()
+	defer func() { d.tellDead(time.Now(), true) }()
 	for {
+		d.tellDead(time.Now(), false)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -200,10 +207,12 @@ func (d *Drain) untilNext(moved bool) time.Duration {
 // Empty drains until nothing is left, as before a start or a change of the
 // store. progress, if set, is told roughly how many messages are left.
 func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
+	defer func() { d.tellDead(time.Now(), true) }()
 	for d.count() > 0 {
 		if _, err := d.worker.Tick(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("drain of profile %q: %w", d.o.Profile, err)
 		}
+		d.tellDead(time.Now(), false)
 		if progress != nil {
 			progress(d.count())
 		}
@@ -296,7 +305,11 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		began = d.worked(ctx, queue[:taken], began)
 		queue = queue[taken:]
 	}
-	return run.emit(d)
+	if err := run.emit(d); err != nil {
+		return err
+	}
+	d.buried(run.dead)
+	return nil
 }
 
 // worked tells of messages that the store has now, and returns when the work on

@@ -1,11 +1,13 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/internal/intent"
@@ -22,6 +24,7 @@ type fakeStore struct {
 	applied []string
 	batches int
 	refuse  map[string]bool // by name of the intent
+	because string          // in the words of Probe; "constraint violated" if ""
 	fail    []error         // of the next calls of Apply
 	lost    bool            // the next commit succeeds, and its answer is lost
 	probes  int
@@ -66,7 +69,7 @@ func (s *fakeStore) Probe(_ context.Context, b store.Batch) (rejected []store.Re
 	}
 	for i, in := range b.Intents {
 		if s.refuse[name(in)] {
-			rejected = append(rejected, store.Rejection{Index: i, Err: errors.New("constraint violated")})
+			rejected = append(rejected, store.Rejection{Index: i, Err: errors.New(cmp.Or(s.because, "constraint violated"))})
 		}
 	}
 	return rejected, nil
@@ -275,6 +278,48 @@ func TestDrainBuriesOnce(t *testing.T) {
 				t.Errorf("got dead letters %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestDeadLettersAreTold: each is counted once, in few words whatever their
+// number, and the reason names the kind once.
+func TestDeadLettersAreTold(t *testing.T) {
+	db := &fakeStore{refuse: map[string]bool{}, because: "RECORD_MOVE: RECORD_MOVE: ply 1 is taken"}
+	r, d := openDrain(t, db)
+	var told []string
+	d.o.Dead = func(count int, reason error) { told = append(told, fmt.Sprintf("%d, %v", count, reason)) }
+	const bad = 500
+	for i := range bad {
+		db.refuse[fmt.Sprintf("move %d/1", i+2)] = true
+		post(t, r, d, move(wamble.BoardID(i+2), 1))
+	}
+	db.fail = []error{nil, fmt.Errorf("reset: %w", store.ErrTransient)} // the first batch comes twice
+	empty(t, d)
+	if want := []string{fmt.Sprint(bad, ", RECORD_MOVE: ply 1 is taken")}; !slices.Equal(told, want) {
+		t.Errorf("got %q, want %q", told, want)
+	}
+	if got := deadLetters(t, r); len(got) != 100 || got[0] != "move 2/1: RECORD_MOVE: ply 1 is taken" {
+		t.Errorf("got %d dead letters, the first %q", len(got), got[:1])
+	}
+}
+
+// TestDeadLettersAreToldSlowly: a store that refuses something all the time is
+// told of every ten seconds.
+func TestDeadLettersAreToldSlowly(t *testing.T) {
+	var told []int
+	d := &Drain{o: DrainOptions{Dead: func(count int, _ error) { told = append(told, count) }}}
+	start := time.Unix(1e9, 0)
+	for i := range 1_000_000 { // one each millisecond
+		d.buried(burials{1, errors.New("constraint violated")})
+		d.tellDead(start.Add(time.Duration(i)*time.Millisecond), false)
+	}
+	d.tellDead(start, true)
+	sum := 0
+	for _, n := range told {
+		sum += n
+	}
+	if len(told) != 101 || sum != 1_000_000 {
+		t.Errorf("told %d times of %d dead letters, want 101 times of 1000000", len(told), sum)
 	}
 }
 

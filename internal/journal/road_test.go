@@ -239,6 +239,24 @@ func TestLateReplay(t *testing.T) {
 	})
 }
 
+// TestNegativeDuration brings the result of a game to the stores whose duration
+// an older binary has counted below zero, because the clock had been set back.
+func TestNegativeDuration(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store store.Store) {
+		r := newRoad(t, openJournal(t), profile, store)
+		result := &intent.RecordGameResult{Board: 1, Result: wamble.BlackWins, Plies: 4, Duration: -time.Hour, Reason: "checkmate", At: second(1)}
+		r.post(request(newBoard(1)), request(result))
+		r.empty()
+		if n := r.dead(); n != 0 {
+			t.Fatalf("got %d dead letters, want none", n)
+		}
+		b := board(t, store, 1)
+		if b.Result == nil || b.Result.Result != wamble.BlackWins || b.Result.Duration != 0 {
+			t.Errorf("got the result %+v, want that black wins after 0 s", b.Result)
+		}
+	})
+}
+
 // TestProfilesOnDifferentDatabases drains two profiles of one journal into two
 // databases. When one is away the other goes on.
 func TestProfilesOnDifferentDatabases(t *testing.T) {

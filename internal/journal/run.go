@@ -17,6 +17,7 @@ type run struct {
 	place map[uint64]int // of a message, by number, in b.Deliveries
 	// refused are the intents that the store will never take.
 	refused map[Origin]bool
+	dead    burials
 }
 
 // newRun cuts the messages of a batch into records. A message that is no frame of
@@ -29,6 +30,7 @@ func newRun(b *runner.Batched) *run {
 		m, err := MakeMessage(dl.Row.Seq, dl.Payload)
 		if err != nil {
 			b.Fail(i, runner.Discard(err))
+			r.dead.add(err)
 		}
 		// A bad message is empty here and keeps its place: the cursor passes it.
 		r.queue = append(r.queue, m)
@@ -46,6 +48,7 @@ func (r *run) plan(d *Drain, queue []Message, limits Limits) (Plan, int) {
 			return plan, taken
 		}
 		r.b.Fail(r.place[bad.Seq], runner.Discard(bad.Err))
+		r.dead.add(bad.Err)
 		at := slices.IndexFunc(queue, func(m Message) bool { return m.Seq == bad.Seq })
 		queue[at] = Message{Seq: bad.Seq}
 	}
@@ -117,8 +120,9 @@ func (r *run) deadLetter(plan Plan, rejected []store.Rejection, worker uint32) e
 		if err != nil {
 			return err
 		}
-		r.b.DeadLetter(r.place[plan.Origins[x.Index].Seq], frame,
-			fmt.Errorf("%v: %w", plan.Intents[x.Index].Kind(), x.Err))
+		reason := reasonOf(plan.Intents[x.Index].Kind(), x.Err)
+		r.b.DeadLetter(r.place[plan.Origins[x.Index].Seq], frame, reason)
+		r.dead.add(reason)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	d, err := journal.NewDrain(ctx, rt.o.Runner, rt.o.Store, journal.DrainOptions{
 		Profile: rt.o.Name,
 		Limits:  limitsOf(rt.cfg.Load()),
-		Applied: rt.applied, Worked: rt.pace.worked, Trouble: rt.drained, Emitted: rt.o.Finished,
+		Applied: rt.applied, Worked: rt.pace.worked, Trouble: rt.drained, Dead: rt.buried, Emitted: rt.o.Finished,
 	})
 	if err == nil {
 		rt.drain.Store(d)
@@ -68,6 +68,12 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 // limitsOf bound a transaction of the drain.
 func limitsOf(cfg *config.Profile) journal.Limits {
 	return journal.Limits{Intents: cfg.Store.MaxIntents, Bytes: cfg.Store.MaxPayload}
+}
+
+// buried logs new dead letters.
+func (rt *Runtime) buried(count int, reason error) {
+	rt.o.Log.Error("the database refuses something for good; it is kept as a dead letter, see 'wamble runner dead-letters list'",
+		"dead_letters", count, "reason", reason)
 }
 
 func (rt *Runtime) applied(through uint64) {
