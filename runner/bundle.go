@@ -177,7 +177,7 @@ func (in *inbox) whole(d *Delivery) bool {
 // follow for every other message of the bundle.
 func (c *commit) unpack(in *inbox, d *Delivery, l Lease) {
 	c.key = rowKey(c.key[:0], inboxTable, d.Row)
-	c.batch.Set(c.key, d.Frame)
+	c.stage(c.key, d.Frame)
 	in.park(d.Row.Seq, holding{Lease: l, band: bandNormal, n: 1})
 	c.setLease(d.Row, l)
 	d.nth, d.of = 0, 0

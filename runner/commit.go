@@ -16,8 +16,9 @@ type commit struct {
 	batch   Batch
 	now     int64 // ms
 	noSpace bool
-	// staged holds the state and dedupe rows written by this group, and as
-	// deletions (nil) the timers, dead letters and outbox rows it removed.
+	// staged holds the state and dedupe rows and the unpacked messages written by
+	// this group, and as deletions (nil) the timers, dead letters and outbox rows
+	// it removed.
 	staged map[string][]byte
 	armed  []TimerID // timers armed by this group, which no scan sees yet
 	// leases are written at the end, because a memtable takes keys of one table

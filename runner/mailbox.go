@@ -76,63 +76,74 @@ func (c *commit) findRow(in *inbox, row Row) (band, error) {
 // and ErrLeaseLost when its lease is not token. The clock is not asked: a
 // lease that ran out but was not taken over still acknowledges.
 func (r *Runner) Ack(ctx context.Context, row Row, token Lease) error {
-	return r.engine().do(ctx, func(c *commit) error {
-		in, h, err := c.claimed(row, token)
-		if err != nil {
-			return err
-		}
+	return r.engine().do(ctx, func(c *commit) error { return c.ack(row, token) })
+}
+
+func (c *commit) ack(row Row, token Lease) error {
+	in, h, err := c.claimed(row, token)
+	if err == nil {
 		c.remove(in, row.Seq, h.band)
-		return nil
-	})
+	}
+	return err
 }
 
 // Requeue moves a claimed row to the tail, where nobody may take it before
 // until (ms), and returns its new name. Errors are those of Ack.
 func (r *Runner) Requeue(ctx context.Context, row Row, token Lease, until int64) (Row, error) {
 	to := row
-	err := r.engine().do(ctx, func(c *commit) error {
-		in, h, err := c.claimed(row, token)
-		if err != nil {
-			return err
-		}
-		value, err := c.rowValue(row, h.band)
-		if err != nil {
-			return err
-		}
-		to.Seq = c.requeue(in, row.Seq, h, until, value)
-		return nil
+	err := r.engine().do(ctx, func(c *commit) (err error) {
+		to, err = c.requeueRow(row, token, until)
+		return err
 	})
 	return to, err
+}
+
+func (c *commit) requeueRow(row Row, token Lease, until int64) (Row, error) {
+	in, h, err := c.claimed(row, token)
+	if err != nil {
+		return row, err
+	}
+	value, err := c.rowValue(row, h.band)
+	if err != nil {
+		return row, err
+	}
+	return Row{row.Worker, c.requeue(in, row.Seq, h, until, value)}, nil
 }
 
 // Bury moves a claimed row to the dead letters. Errors are those of Ack.
 func (r *Runner) Bury(ctx context.Context, row Row, token Lease, reason string) (Row, error) {
 	var to Row
-	err := r.engine().do(ctx, func(c *commit) error {
-		in, h, err := c.claimed(row, token)
-		if err != nil {
-			return err
-		}
-		value, err := c.rowValue(row, h.band)
-		if err != nil {
-			return err
-		}
-		b := batch{}
-		b.add(row, h.band, value)
-		d := b.list[0]
-		to = c.bury(row.Worker, &DeadLetter{
-			Cause: CauseDiscarded, Attempts: h.Attempts, Source: row, Timer: d.Timer,
-			FromTimer: d.FromTimer, Reason: reason, Frame: d.Frame,
-		})
-		c.remove(in, row.Seq, h.band)
-		return nil
+	err := r.engine().do(ctx, func(c *commit) (err error) {
+		to, err = c.buryRow(row, token, reason)
+		return err
 	})
 	return to, err
 }
 
+func (c *commit) buryRow(row Row, token Lease, reason string) (Row, error) {
+	in, h, err := c.claimed(row, token)
+	if err != nil {
+		return Row{}, err
+	}
+	value, err := c.rowValue(row, h.band)
+	if err != nil {
+		return Row{}, err
+	}
+	b := batch{}
+	b.add(row, h.band, value)
+	d := b.list[0]
+	to := c.bury(row.Worker, &DeadLetter{
+		Cause: CauseDiscarded, Attempts: h.Attempts, Source: row, Timer: d.Timer,
+		FromTimer: d.FromTimer, Reason: reason, Frame: d.Frame,
+	})
+	c.remove(in, row.Seq, h.band)
+	return to, nil
+}
+
+// rowValue returns the stored value of a row, unpacked by this group or before.
 func (c *commit) rowValue(row Row, k band) ([]byte, error) {
 	c.key = rowKey(c.key[:0], bandTables[k], row)
-	value, ok, err := c.e.back.Get(nil, c.key)
+	value, ok, err := c.get(c.key)
 	if err == nil && !ok {
 		err = fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrNotFound)
 	}

@@ -64,6 +64,36 @@ var bundleCases = []test{
 		v.tick(w, 6)
 		same(v, "delivered", *got, []string{"c", "a", "b", "d", "e", "f"})
 	}},
+	{"requeue and bury one of a leased bundle", func(v *env) {
+		v.start()
+		v.together("a", "b", "c", "d")
+		var got string
+		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
+			got += string(d.ID)
+			if got != "a" {
+				return nil
+			}
+			list, err := v.r.Inbox(7, 0, 10)
+			v.ok(err)
+			_, err = v.r.Requeue(v.ctx, at(7, 1), list[0].Lease, 0)
+			v.ok(err)
+			_, err = v.r.Requeue(v.ctx, at(7, 3), list[2].Lease, 0)
+			v.ok(err)
+			_, err = v.r.Bury(v.ctx, at(7, 2), list[1].Lease, "why not")
+			v.ok(err)
+			return nil
+		})
+		_, err := w.Tick(v.ctx)
+		v.ok(err)
+		equal(v, "once taken, once again", got, "abcdac")
+		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
+		equal(v, "dead letters", len(v.dead()), 1)
+		m, err := runner.DecodeMessage(v.dead()[0].Frame)
+		v.ok(err)
+		equal(v, "buried", string(m.ID), "b")
+		held, parked := v.leases(7)
+		equal(v, "leases", held+parked, 0)
+	}},
 	{"rows without the inbox's state are counted", func(v *env) {
 		v.start()
 		v.together("a", "b", "c")
