@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -26,7 +27,7 @@ func (s *Storage) Restore(checkpoint string, prepare func(runner.Backend) error)
 	if err != nil {
 		return err
 	}
-	fresh, old := s.dir+".restoring", s.dir+".replaced"
+	fresh, old := s.dir+".restoring", s.replaced()
 	if err := s.copyCheckpoint(checkpoint, fresh, prepare); err != nil {
 		return errors.Join(err, s.fs.RemoveAll(fresh), lock.Close())
 	}
@@ -64,43 +65,51 @@ func (s *Storage) copyCheckpoint(checkpoint, fresh string, prepare func(runner.B
 	return nil
 }
 
-// finishRestore puts the old content back when a crash came between the two
-// renames of Restore. s.dir has just been made, so it is empty then.
+// replaced is where the old content is between the two renames of Restore.
+func (s *Storage) replaced() string { return s.dir + ".replaced" }
+
+// finishRestore completes a restore that a crash interrupted, or puts the old
+// content back when the crash came between the two renames. In s.dir is nothing
+// then but perhaps the lock of whoever looked there since.
 func (s *Storage) finishRestore() error {
-	old := s.dir + ".replaced"
-	if _, err := s.fs.Stat(old); err != nil {
+	old := s.replaced()
+	switch {
+	case !holdsPebble(s.fs, old):
 		return nil
-	}
-	names, err := s.fs.List(s.dir)
-	if err != nil {
-		return err
-	}
-	if len(names) > 0 {
+	case holdsPebble(s.fs, s.dir):
 		return s.fs.RemoveAll(old)
 	}
-	return errors.Join(s.fs.Remove(s.dir), s.fs.Rename(old, s.dir))
+	err := s.fs.Remove(s.fs.PathJoin(s.dir, lockFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return errors.Join(s.fs.Remove(s.dir), s.fs.Rename(old, s.dir), syncDir(s.fs, s.fs.PathDir(s.dir)))
 }
 
 // checkDir returns an error when dir does not hold a Pebble.
 func checkDir(fs vfs.FS, dir string) error {
-	names, err := fs.List(dir)
-	if err != nil {
+	if _, err := fs.List(dir); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", dir, err)
 	}
-	for _, n := range names {
-		if strings.HasPrefix(n, "MANIFEST-") {
-			return nil
-		}
+	if !holdsPebble(fs, dir) {
+		return fmt.Errorf("checkpoint %s: %w", dir, os.ErrNotExist)
 	}
-	return fmt.Errorf("checkpoint %s: %w", dir, os.ErrNotExist)
+	return nil
 }
+
+func holdsPebble(fs vfs.FS, dir string) bool {
+	names, err := fs.List(dir)
+	return err == nil && slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "MANIFEST-") })
+}
+
+const lockFile = "LOCK"
 
 // copyDir copies a directory of Pebble that is not being written, durably.
 func copyDir(fs vfs.FS, from, to string) error {
 	if err := fs.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
-	isLock := func(path string) bool { return fs.PathBase(path) == "LOCK" }
+	isLock := func(path string) bool { return fs.PathBase(path) == lockFile }
 	_, err := vfs.Clone(fs, fs, from, to, vfs.CloneSync, vfs.CloneSkip(isLock))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -158,5 +159,55 @@ func TestManyWorkers(t *testing.T) {
 	readers.Wait()
 	if got := r.Stats().DeadLetters; got != 0 {
 		t.Errorf("%d dead letters", got)
+	}
+}
+
+// TestRestoreInterruptedThenFailed: a process dies between the two renames of a
+// restore, the next restore fails, and another process had looked meanwhile: the
+// old content is still there, however the directory is spelled.
+func TestRestoreInterruptedThenFailed(t *testing.T) {
+	for _, dir := range []string{"/a/r", "/a/r/", "/a//r"} {
+		fs := vfs.NewMem()
+		at := pebblestore.At(dir, pebblestore.Options{FS: fs})
+		r := openAt(t, fs)
+		if err := r.Checkpoint("/a/copy"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("m")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := fs.Rename("/a/r", "/a/r.replaced"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := at.OpenReadOnly(nil); !errors.Is(err, runner.ErrNoSchema) || !strings.Contains(err.Error(), "/a/r.replaced") {
+			t.Errorf("%s: a look says %v, want the place of the content", dir, err)
+		}
+		if err := fs.MkdirAll("/a/r", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := fs.Create("/a/r/LOCK", vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock.Close()
+		if err := runner.Restore(at, "/a/nothing", runner.Options{}); err == nil {
+			t.Fatal("restored from nothing")
+		}
+		r = openAt(t, fs)
+		if got := r.Stats().Inboxes; len(got) != 1 || got[0].Depth != 1 {
+			t.Errorf("%s: %+v, want the old content", dir, got)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := runner.Restore(at, "/a/copy", runner.Options{}); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+		if names, err := fs.List("/a"); err != nil || len(names) != 2 {
+			t.Errorf("%s: a restore left %v, %v", dir, names, err)
+		}
 	}
 }

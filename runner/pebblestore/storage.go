@@ -38,12 +38,13 @@ type Storage struct {
 	durability Durability
 }
 
-// At returns the storage in dir, which is made when it is opened first.
+// At returns the storage in dir, which is made when it is opened first. Beside it
+// Restore uses dir.restoring and dir.replaced.
 func At(dir string, o Options) *Storage {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	return &Storage{dir: dir, fs: o.FS, durability: o.Durability}
+	return &Storage{dir: o.FS.PathJoin(dir), fs: o.FS, durability: o.Durability}
 }
 
 // Open implements runner.Storage.
@@ -69,6 +70,8 @@ func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
 	// The lock is a file: it must not appear where no runner is.
 	desc, err := pebble.Peek(s.dir, s.fs)
 	switch {
+	case (errors.Is(err, fs.ErrNotExist) || err == nil && !desc.Exists) && holdsPebble(s.fs, s.replaced()):
+		return nil, fmt.Errorf("open %s: a restore was interrupted, and the content is in %s until the next start: %w", s.dir, s.replaced(), runner.ErrNoSchema)
 	case errors.Is(err, fs.ErrNotExist) || err == nil && !desc.Exists:
 		return nil, fmt.Errorf("open %s: %w", s.dir, runner.ErrNoSchema)
 	case err != nil:
