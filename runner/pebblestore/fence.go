@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 
 	"wamble/runner"
@@ -54,14 +53,14 @@ func (f *fencedFS) close() {
 	f.mu.Unlock()
 }
 
-// do runs a write. It does not return when the fence is strict and the write
-// fails, nor when it is strict and closed.
-func (f *fencedFS) do(name string, write func() error) error {
+// do runs a write. When the fence is strict it does not return if the fence is
+// closed, nor if the write fails and Pebble cannot live without it.
+func (f *fencedFS) do(vital bool, write func() error) error {
 	closed, strict, err := f.try(write)
 	switch {
 	case closed && strict:
 		select {}
-	case err != nil && strict && strings.HasPrefix(name, f.dir):
+	case err != nil && strict && vital:
 		f.fail(err)
 		select {}
 	}
@@ -79,12 +78,12 @@ func (f *fencedFS) try(write func() error) (closed, strict bool, err error) {
 
 // lenient is do for what Pebble can live without: removing what is obsolete,
 // and making checkpoints elsewhere.
-func (f *fencedFS) lenient(write func() error) error { return f.do("", write) }
+func (f *fencedFS) lenient(write func() error) error { return f.do(false, write) }
 
-func (f *fencedFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
+func (f *fencedFS) file(name string, vital bool, open func() (vfs.File, error)) (vfs.File, error) {
 	var file vfs.File
 	log := isLog(name)
-	err := f.do(name, func() (err error) {
+	err := f.do(vital, func() (err error) {
 		if file, err = open(); err == nil && log && !f.skipLogSync {
 			file, err = newLogFile(file)
 		}
@@ -93,7 +92,7 @@ func (f *fencedFS) file(name string, open func() (vfs.File, error)) (vfs.File, e
 	if err != nil {
 		return nil, err
 	}
-	return &fencedFile{File: file, fs: f, name: name, skipSync: log && f.skipLogSync}, nil
+	return &fencedFile{File: file, fs: f, name: name, vital: vital, skipSync: log && f.skipLogSync}, nil
 }
 
 // Create makes the directory durable before a marker appears in it: a marker
@@ -101,7 +100,7 @@ func (f *fencedFS) file(name string, open func() (vfs.File, error)) (vfs.File, e
 // itself syncs the directory only after both. And while Pebble opens it does so
 // before a log appears; see names.
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.file(name, func() (vfs.File, error) {
+	return f.file(name, f.within(name), func() (vfs.File, error) {
 		if isMarker(f.PathBase(name)) || isLog(name) && f.opening() {
 			if err := f.syncNamesTo(f.names.came.Load()); err != nil {
 				return nil, err
@@ -114,7 +113,7 @@ func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 }
 
 func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
-	return f.file(name, func() (vfs.File, error) {
+	return f.file(name, f.within(name), func() (vfs.File, error) {
 		file, err := f.FS.OpenReadWrite(name, c, o...)
 		f.note(name)
 		return file, err
@@ -122,7 +121,7 @@ func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.
 }
 
 func (f *fencedFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.file(name, func() (vfs.File, error) {
+	return f.file(name, f.within(name), func() (vfs.File, error) {
 		file, err := f.FS.ReuseForWrite(old, name, c)
 		f.note(name)
 		return file, err
@@ -130,7 +129,7 @@ func (f *fencedFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs
 }
 
 func (f *fencedFS) OpenDir(name string) (vfs.File, error) {
-	return f.file(name, func() (vfs.File, error) { return f.FS.OpenDir(name) })
+	return f.file(name, f.isDir(name), func() (vfs.File, error) { return f.FS.OpenDir(name) })
 }
 
 func (f *fencedFS) Link(old, name string) error {
@@ -154,7 +153,7 @@ func (f *fencedFS) RemoveAll(name string) error {
 }
 
 func (f *fencedFS) Rename(old, name string) error {
-	return f.do(name, func() error {
+	return f.do(f.within(name), func() error {
 		defer f.note(name)
 		return f.FS.Rename(old, name)
 	})
@@ -171,11 +170,12 @@ type fencedFile struct {
 	vfs.File
 	fs       *fencedFS
 	name     string
+	vital    bool // it is Pebble's own, not of a checkpoint
 	skipSync bool
 }
 
 func (f *fencedFile) Write(p []byte) (n int, err error) {
-	err = f.fs.do(f.name, func() (err error) {
+	err = f.fs.do(f.vital, func() (err error) {
 		n, err = f.File.Write(p)
 		return err
 	})
@@ -183,7 +183,7 @@ func (f *fencedFile) Write(p []byte) (n int, err error) {
 }
 
 func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {
-	err = f.fs.do(f.name, func() (err error) {
+	err = f.fs.do(f.vital, func() (err error) {
 		n, err = f.File.WriteAt(p, off)
 		return err
 	})
@@ -197,9 +197,9 @@ func (f *fencedFile) sync(sync func() error) error {
 	case f.fs.opening() && f.fs.isDir(f.name):
 		return nil // done with the next file, or by opened
 	case f.fs.opening() && f.fs.within(f.name):
-		return f.fs.do(f.name, func() error { return f.fs.syncWithNames(sync) })
+		return f.fs.do(f.vital, func() error { return f.fs.syncWithNames(sync) })
 	}
-	return f.fs.do(f.name, sync)
+	return f.fs.do(f.vital, sync)
 }
 
 func (f *fencedFile) Sync() error     { return f.sync(f.File.Sync) }
@@ -209,7 +209,7 @@ func (f *fencedFile) SyncTo(length int64) (full bool, err error) {
 	if f.skipSync {
 		return false, nil
 	}
-	err = f.fs.do(f.name, func() (err error) {
+	err = f.fs.do(f.vital, func() (err error) {
 		full, err = f.File.SyncTo(length)
 		return err
 	})

@@ -1,0 +1,78 @@
+package pebblestore_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"wamble/runner"
+	"wamble/runner/pebblestore"
+)
+
+// TestWriteErrorEverySpelling: an error for which Pebble would end the process fails
+// the runner, however its directory is spelled, and it can be opened again.
+func TestWriteErrorEverySpelling(t *testing.T) {
+	for _, dir := range []string{"data", "./data", "sub//data", "data/", "./sub/../data", "."} {
+		t.Run(strings.ReplaceAll(dir, "/", "_"), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			var broken atomic.Bool
+			fs := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				next := op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite
+				if broken.Load() && next && strings.HasSuffix(op.Path, ".log") {
+					return syscall.EIO
+				}
+				return nil
+			}))
+			r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{FS: fs}), runner.Options{Create: true, MinFree: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			broken.Store(true)
+			if err := r.Flush(); !errors.Is(err, runner.ErrFailed) {
+				t.Errorf("flush without a next log: %v, want ErrFailed", err)
+			}
+			<-r.Failed()
+			broken.Store(false)
+			if err := r.Reopen(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("kept")}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestCheckpointFails: a checkpoint that cannot be written leaves the journal
+// alone, whatever the name of its directory begins with.
+func TestCheckpointFails(t *testing.T) {
+	for _, name := range []string{"journal.bak", "journal/bak", "elsewhere"} {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			fs := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if strings.HasPrefix(op.Path, name) && (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpFileSync) {
+					return syscall.ENOSPC
+				}
+				return nil
+			}))
+			r, err := runner.Open(pebblestore.At("journal", pebblestore.Options{FS: fs}), runner.Options{Create: true, MinFree: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if err := r.Checkpoint(name); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("checkpoint: %v, want ENOSPC", err)
+			}
+			if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("m")}); err != nil {
+				t.Errorf("after it: %v", err)
+			}
+		})
+	}
+}
