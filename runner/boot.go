@@ -169,6 +169,9 @@ func (e *engine) loadIndex() error {
 	var bad error
 	err = e.back.Scan(lo, hi, func(key, value []byte) bool {
 		s, err := decodeInboxState(value)
+		if err == nil {
+			err = checkSeq("an inbox", s.next-1)
+		}
 		if err != nil || len(key) != len(lo)+8 {
 			bad = errors.Join(badLength("inbox state key", key), err)
 			return false
@@ -235,8 +238,12 @@ func inboxRange(t table, worker, seq uint64) (lo, hi []byte) {
 func (e *engine) countInbox(in *inbox) error {
 	for _, t := range bandTables {
 		lo, hi := inboxRange(t, in.worker, 0)
+		var bad error
 		err := e.back.Scan(lo, hi, func(key, value []byte) bool {
 			if row, err := decodeRowKey(key[1:]); err == nil {
+				if bad = checkSeq(fmt.Sprintf("a row of worker %d", row.Worker), row.Seq); bad != nil {
+					return false
+				}
 				n := uint64(1)
 				if t == inboxTable {
 					n = uint64(max(1, bundled(value)))
@@ -246,7 +253,7 @@ func (e *engine) countInbox(in *inbox) error {
 			}
 			return true
 		})
-		if err != nil {
+		if err := errors.Join(err, bad); err != nil {
 			return err
 		}
 	}
@@ -262,14 +269,17 @@ func (e *engine) countRows() error {
 		seqAt       int
 	}{{outboxTable, &c.outboxCount, &c.outboxNext, 0}, {timerTable, &c.timerCount, &c.timerNext, 8}, {deadTable, &c.deadCount, &c.deadNext, 8}} {
 		lo, hi := tableRange(x.t)
+		var bad error
 		err := e.back.Scan(lo, hi, func(key, _ []byte) bool {
 			if len(key) == 1+x.seqAt+8 {
+				seq := binary.BigEndian.Uint64(key[1+x.seqAt:])
+				bad = checkSeq("a row", seq)
 				*x.count++
-				*x.next = max(*x.next, binary.BigEndian.Uint64(key[1+x.seqAt:])+1)
+				*x.next = max(*x.next, seq+1)
 			}
-			return true
+			return bad == nil
 		})
-		if err != nil {
+		if err := errors.Join(err, bad); err != nil {
 			return err
 		}
 	}

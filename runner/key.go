@@ -30,6 +30,21 @@ type Row struct {
 	Seq    uint64
 }
 
+// Sequence numbers are never used up: Insert chooses among the lower half, so that
+// the upper one is left for posts, and a storage with a number beyond lastSeq,
+// which only another program can have written, is not opened.
+const (
+	maxInsert = 1<<63 - 1
+	lastSeq   = 3 << 62
+)
+
+func checkSeq(what string, seq uint64) error {
+	if seq > lastSeq {
+		return fmt.Errorf("%s has number %d, the last to be used is %d: %w", what, seq, uint64(lastSeq), ErrTooLarge)
+	}
+	return nil
+}
+
 // TimerID names an armed timer.
 type TimerID struct {
 	// Due is in milliseconds since 1970 and may be negative.

@@ -128,7 +128,8 @@ func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 }
 
 // Insert stores a frame at a chosen row, for imports. It returns ErrExists
-// when the number is or may have been used. The frame is not checked beyond
+// when the number is or may have been used, and ErrTooLarge for one of 2^63 and
+// more. The frame is not checked beyond
 // its size, so that whatever another program left can be taken in; what does
 // not decode ends in the dead letters when it is delivered.
 func (r *Runner) Insert(ctx context.Context, row Row, frame []byte) error {
@@ -145,7 +146,10 @@ func (r *Runner) Insert(ctx context.Context, row Row, frame []byte) error {
 // rows, which has no gaps, so the cache is dropped.
 func (c *commit) place(row Row, frame []byte) error {
 	in := c.e.ix.inbox(row.Worker)
-	if row.Seq < in.next || row.Seq+1 == 0 {
+	if row.Seq > maxInsert {
+		return fmt.Errorf("row %d of worker %d, at most %d: %w", row.Seq, row.Worker, uint64(maxInsert), ErrTooLarge)
+	}
+	if row.Seq < in.next {
 		return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrExists)
 	}
 	c.seal(in)

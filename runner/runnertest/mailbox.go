@@ -100,9 +100,26 @@ var mailboxCases = []test{
 		v.insert(7, 5, "a")
 		v.is(v.r.Insert(v.ctx, at(7, 5), frame(7, "b")), runner.ErrExists)
 		v.is(v.r.Insert(v.ctx, at(7, 4), frame(7, "b")), runner.ErrExists)
-		v.is(v.r.Insert(v.ctx, at(7, math.MaxUint64), frame(7, "b")), runner.ErrExists)
 		v.is(v.r.Insert(v.ctx, at(7, 6), nil), runner.ErrInvalid)
 		same(v, "rows", v.rows(7), []uint64{5})
+	}},
+	{"numbers never run over", func(v *env) {
+		v.start()
+		for _, seq := range []uint64{math.MaxUint64, math.MaxUint64 - 1, 1 << 63} {
+			v.is(v.r.Insert(v.ctx, at(7, seq), frame(7, "x")), runner.ErrTooLarge)
+		}
+		v.insert(7, 1<<63-1, "a")
+		v.post(7, "b")
+		v.restart()
+		v.post(7, "c")
+		w, got := v.collector(runner.WorkerOptions{})
+		v.tick(w, 3)
+		same(v, "delivered", *got, []string{"a", "b", "c"})
+	}},
+	{"a number of another program that leaves none", func(v *env) {
+		v.plant(raw{1, rowKey(7, math.MaxUint64), frame(7, "a")})
+		_, err := runner.Open(v.storage, v.opts)
+		v.is(err, runner.ErrTooLarge)
 	}},
 	{"frames are bounded and checked at the entrance", func(v *env) {
 		v.opts.MaxFrame = 200
