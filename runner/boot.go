@@ -54,10 +54,7 @@ func (e *engine) start() error {
 	e.failMu.Unlock()
 	go k.run()
 	if err := e.writeIdentity(from, fresh); err != nil {
-		k.close(ErrStopped)
-		if !e.failed.Load() {
-			<-k.stopped
-		}
+		k.stop(ErrStopped)
 		return err
 	}
 	return nil

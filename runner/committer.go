@@ -236,6 +236,16 @@ func (k *committer) close(why error) {
 	k.q.mu.Unlock()
 }
 
+// stop is close, and waits for the last commit, which never ends in a storage that
+// has failed.
+func (k *committer) stop(why error) {
+	k.close(why)
+	select {
+	case <-k.stopped:
+	case <-k.e.failedCh:
+	}
+}
+
 // abandon answers everything that waits with err, after the storage failed.
 // When the committer is inside the backend it may never come back, so its
 // present group is answered here.

@@ -80,19 +80,22 @@ func (e *engine) failure() error {
 	return e.failErr
 }
 
-// close stops the committer after what it has taken, and the backend.
+// close stops the committer after what it has taken, and the backend. It returns
+// a failure that comes meanwhile.
 func (e *engine) close(why error) error {
-	e.k.close(why)
-	if !e.failed.Load() {
-		<-e.k.stopped
-	}
+	was := e.failed.Load()
+	e.k.stop(why)
 	e.life.Lock()
 	defer e.life.Unlock()
 	if e.closed {
 		return nil
 	}
 	e.closed = true
-	return e.back.Close()
+	err := e.back.Close()
+	if !was {
+		err = errors.Join(e.failure(), err)
+	}
+	return err
 }
 
 // spaceGauge remembers the free space, which is asked for at most every
