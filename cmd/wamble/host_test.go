@@ -35,7 +35,7 @@ func TestHostCommands(t *testing.T) {
 		Running: func() []host.Running {
 			return []host.Running{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
-				Stored: func(context.Context, wamble.PublicKey) bool { return true },
+				Stored: func(context.Context, wamble.PublicKey) ([]wamble.SessionID, bool) { return nil, true },
 				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
 					after.Archived = 1
 					return before, after, nil

@@ -26,8 +26,9 @@ type Arguments struct {
 	On       bool             `json:"on,omitempty"`
 	Binary   string           `json:"binary,omitempty"` // of the next image; "": that of the process
 
-	wait   time.Duration // of the command line alone
-	player profile.Whom  // what Whom says
+	wait   time.Duration      // of the command line alone
+	player profile.Whom       // what Whom says
+	stored []wamble.SessionID // of the player, in the profile that is told
 }
 
 // Kind is what an argument is: how a flag or a field of a form takes it.

@@ -247,8 +247,9 @@ there is no such ban.
 		Help: Help{
 			Short: "Delete a player's data",
 			Long: `Erase deletes what belongs to an identity: its public key, its handle, its
-rating, and the tie of its sessions. The games stay, as games of nobody. It cannot
-be undone; who logs in with the key again is somebody new.
+rating, the tokens of its sessions, its predictions, and its acceptances of terms.
+Whoever plays in one of its sessions is told, and disconnected. The games stay, as
+games of nobody. It cannot be undone; who logs in with the key again is somebody new.
 
 KEY is the public key of the player, 64 hex digits. Do it in every profile that
 has a database of its own; without --profile that is all of them. The exit code is
@@ -256,11 +257,11 @@ has a database of its own; without --profile that is all of them. The exit code 
 			Example: `  wamble erase 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,
 		},
 		Page: Page{"remove", "Erase the player",
-			"The identity {whom} is deleted, with its handle and its rating. Its games stay, as games of nobody. This cannot be undone."},
+			"The identity {whom} is deleted, with its handle, rating, sessions and predictions. Its games stay, as games of nobody. This cannot be undone."},
 		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`, "deletes what belongs to the identity of a public key"},
 		Log: "a player's data is deleted",
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
-			return &profile.Erase{Key: a.player.Key}
+			return &profile.Erase{Key: a.player.Key, Sessions: a.stored}
 		},
 		Count: func(e *Effect) uint64 {
 			if e.Stored || e.After.Erased > e.Before.Erased {
@@ -272,7 +273,7 @@ has a database of its own; without --profile that is all of them. The exit code 
 			if n == 0 {
 				return "no such identity"
 			}
-			return "the identity is deleted, its sessions are untied"
+			return "the identity is deleted, its sessions have ended"
 		},
 		Needed: true,
 	},

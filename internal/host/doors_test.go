@@ -44,7 +44,7 @@ func standIn(t *testing.T, told *int) *Host {
 		Running: func() []Running {
 			return []Running{{
 				Name: "blitz", Restrictions: restrictions, Present: func(context.Context) int { return 7 },
-				Stored: func(context.Context, wamble.PublicKey) bool { return true },
+				Stored: func(context.Context, wamble.PublicKey) ([]wamble.SessionID, bool) { return nil, true },
 				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
 					*told++
 					return before, after, nil

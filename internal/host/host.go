@@ -50,9 +50,9 @@ type Running struct {
 	// counters of the host before and after, or loop.ErrNotUp.
 	Tell    func(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error)
 	Present func(ctx context.Context) int // players
-	// Stored reports whether the store has an identity of a key. A store that is away
-	// or slow may have it.
-	Stored func(ctx context.Context, key wamble.PublicKey) bool
+	// Stored reports whether the store has an identity of a key, and its sessions. A
+	// store that is away or slow may have it.
+	Stored func(ctx context.Context, key wamble.PublicKey) ([]wamble.SessionID, bool)
 }
 
 // Host carries out the commands that a server is given.
@@ -164,7 +164,7 @@ func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, erro
 func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, error) {
 	e := &Effect{Present: func() int { return p.Present(ctx) }}
 	if c.Needed && !a.player.Key.IsZero() {
-		e.Stored = p.Stored(ctx, a.player.Key)
+		a.stored, e.Stored = p.Stored(ctx, a.player.Key)
 	}
 	var err error
 	if c.Keep != nil {

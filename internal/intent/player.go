@@ -35,9 +35,11 @@ func (in *RecordRating) locality() (major, minor uint64) {
 	return binary.BigEndian.Uint64(in.Key[:]), binary.BigEndian.Uint64(in.Key[8:])
 }
 
-// ErasePlayer deletes what belongs to an identity: its key, handle and rating,
-// and the link of its sessions. The games stay. An identity that was created
-// after At is another one and stays, too.
+// ErasePlayer deletes what belongs to an identity: its key, handle and rating, and
+// the tokens, predictions, acceptances of terms and reservations of its sessions.
+// The games stay, and with them the numbers of the sessions; what is still on its
+// way to such a session is not kept. An identity that was created after At is
+// another one and stays, too.
 type ErasePlayer struct {
 	Key wamble.PublicKey
 	At  time.Time

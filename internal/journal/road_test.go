@@ -152,10 +152,11 @@ func TestReservationsOfOneBoard(t *testing.T) {
 }
 
 // TestErasedAndLinkedAgain erases an identity and links its key anew, in two
-// requests and in one: the new identity is another one, and stays.
+// requests and in one: the new identity is another one, and stays. The session of
+// the old one is nobody's.
 func TestErasedAndLinkedAgain(t *testing.T) {
 	link := func(player wamble.PlayerID, n int) intent.Intent {
-		return &intent.LinkSession{Session: 1, Key: wamble.PublicKey{7}, Player: player, Handle: "seven", Rating: 1200, At: second(n)}
+		return &intent.LinkSession{Session: wamble.SessionID(player), Key: wamble.PublicKey{7}, Player: player, Handle: "seven", Rating: 1200, At: second(n)}
 	}
 	erase := func(n int) intent.Intent { return &intent.ErasePlayer{Key: wamble.PublicKey{7}, At: second(n)} }
 	for _, tc := range []struct {
@@ -170,12 +171,14 @@ func TestErasedAndLinkedAgain(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			onBothStores(t, func(t *testing.T, db store.Store) {
 				r := newRoad(t, openJournal(t), profile, db)
-				r.post(request(newSession(1), link(1, 1)))
+				r.post(request(newSession(1), newSession(2), link(1, 1)))
 				r.post(tc.requests...)
 				r.empty()
-				s, err := db.SessionByID(t.Context(), 1)
-				if err != nil || s.Player != tc.want {
-					t.Errorf("got player %d, %v, want %d", s.Player, err, tc.want)
+				for id, want := range map[wamble.SessionID]wamble.PlayerID{1: 0, 2: tc.want} {
+					s, err := db.SessionByID(t.Context(), id)
+					if err != nil || s.Player != want {
+						t.Errorf("session %d: got player %d, %v, want %d", id, s.Player, err, want)
+					}
 				}
 				if _, err := db.Player(t.Context(), wamble.PublicKey{7}); errors.Is(err, store.ErrNotFound) != (tc.want == 0) {
 					t.Errorf("player by key: got %v", err)

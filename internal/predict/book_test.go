@@ -419,6 +419,40 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestErase: what a session predicted is forgotten, what others predicted under a
+// pending one of those expires, and under one that came true it goes on.
+func TestErase(t *testing.T) {
+	r := newRig(t, with(func(o *Options) { o.OnePerMove, o.MaxPerParent = false, 0 }))
+	one := r.must(1, "e2e4", 0)
+	two := r.must(2, "e2e4", 0)
+	r.must(3, "e7e5", one)
+	four := r.must(2, "e7e5", two)
+	five := r.must(1, "g1f3", four)
+	w := r.submission(3, "b8c6", five)
+	w.Level = 3
+	if _, v := r.book.Submit(epoch, w, &r.kept); v != Created {
+		t.Fatalf("got status %d", v)
+	}
+	r.play("e2e4")
+	r.must(1, "d7d5", 0)
+	r.kept.took()
+	gains := r.book.Erase(epoch, map[wamble.SessionID]bool{1: true, 9: true}, nil, &r.kept)
+	expect(t, "ended", r.kept.took(), "6 of 3 is EXPIRED: 0")
+	expect(t, "gains", gains, "[{3 0}]")
+	left := ""
+	for _, row := range r.book.Read(nil, board, 9, 99) {
+		left += fmt.Sprintf("%d<%d by %d %v; ", row.ID, row.Parent, row.Session, row.Status)
+	}
+	expect(t, "left", left, "2<0 by 2 CORRECT; 3<0 by 3 PENDING; 4<2 by 2 PENDING; ")
+	expect(t, "size", r.book.Len(), 3)
+	if _, err := Load(r.book.opts, nil, r.book.Snapshot(nil)); err != nil {
+		t.Error(err)
+	}
+	expect(t, "resolved", r.play("e7e5"), "3 of 3 is CORRECT: 1; 4 of 2 is CORRECT: 1")
+	r.book.Erase(epoch, map[wamble.SessionID]bool{2: true, 3: true}, nil, &r.kept)
+	expect(t, "nothing is left", fmt.Sprint(r.book.Len(), len(r.book.trees)), "0 0")
+}
+
 func TestSnapshot(t *testing.T) {
 	b, _ := crowd(t, 1, 3000)
 	state := b.Snapshot(nil)

@@ -10,6 +10,7 @@
 //     another one, its parent (tree.go);
 //   - a Submission is what a player wants to predict, a SubmitStatus what became
 //     of it (submit.go);
+//   - Erase forgets what somebody predicted whose data is deleted (erase.go);
 //   - Resolve compares a move with the predictions of its ply (resolve.go);
 //   - a Row is a prediction as readers see it, under a pseudonym (read.go).
 //
@@ -18,13 +19,13 @@
 //	                move of its ply ┌──▶ CORRECT    points grow with the streak
 //	Submit ──▶ PENDING ─────────────┤
 //	              │                 └──▶ INCORRECT  a penalty; the streak ends
-//	              └───────────────────▶ EXPIRED    its parent was wrong, or the
-//	                                               game is over
+//	              └───────────────────▶ EXPIRED    its parent was wrong or is
+//	                                               deleted, or the game is over
 //
 // Invariants:
 //
 //   - Every prediction is resolved once: by the move of its ply, by the end of
-//     its parent, or by the end of the game.
+//     its parent, or by the end of the game, unless it is deleted before.
 //   - Every prediction was legal, if its ancestors come true.
 //   - A prediction is in memory while it is pending, while one that follows it is
 //     pending, and until the next move after its own. A tree has at most maxTree

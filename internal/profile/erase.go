@@ -9,20 +9,31 @@ import (
 
 var errNoRoom = errors.New("the journal has no room: nothing was deleted")
 
-// Erase deletes what belongs to an identity. Its games stay, and its sessions go
-// on as those of nobody.
-type Erase struct{ Key wamble.PublicKey }
+// Erase deletes what belongs to an identity, and ends its sessions. Its games stay,
+// as games of nobody. Sessions are those that the store has of the key: they may have
+// predicted something without being in memory.
+type Erase struct {
+	Key      wamble.PublicKey
+	Sessions []wamble.SessionID
+}
 
 func (in *Erase) take(p *Profile, out *Output) {
 	if !p.deletes(out) {
 		return
 	}
+	whose := map[wamble.SessionID]bool{}
+	for _, id := range in.Sessions {
+		whose[id] = true
+	}
 	for _, s := range p.sessions.Of(in.Key) {
-		p.boards.Identify(s.ID(), false)
+		whose[s.ID()] = true
+		p.endSession(s, "your data was deleted", out)
 		p.stats.Host.Erased++
 	}
+	p.audience.gains = p.audience.book.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
 	p.sessions.Erase(p.clock.now, in.Key, &p.draft)
 	p.seal(out)
+	p.keepGainers()
 	p.sessions.Erased(in.Key, p.gates.last)
 }
 

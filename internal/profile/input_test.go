@@ -24,7 +24,7 @@ func samples(tb testing.TB) []Input {
 		&RestoreBoard{Board: wamble.Board{ID: 6, FEN: "8", Created: epoch}, Predictions: []wamble.Prediction{{ID: 8}}},
 		&RestoreSession{Session: *stored, Answer: &Answer{Player: &wamble.Player{Handle: "anna"}}}, &Ready{},
 		&Announce{Notice: wire.NoticeMaintenance, Text: "soon"}, &Kick{Whom: whom, Text: "out"}, &Ban{Whom: whom, Text: "out", Until: epoch.Add(time.Hour)},
-		&Unban{Whom: whom}, &SetBrownout{Brownout: Brownout{NoPredictions: true, ReadOnly: true}}, &Erase{Key: whom.Key}, &Archive{Board: 9},
+		&Unban{Whom: whom}, &SetBrownout{Brownout: Brownout{NoPredictions: true, ReadOnly: true}}, &Erase{Key: whom.Key, Sessions: []wamble.SessionID{7}}, &Archive{Board: 9},
 		&Purge{}, &Adopt{Data: []byte("state")}, &WallClock{Ahead: -time.Hour},
 	}
 }

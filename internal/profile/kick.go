@@ -36,17 +36,22 @@ func (in *Kick) take(p *Profile, out *Output) {
 		text += ": " + in.Text
 	}
 	for _, s := range p.whom(in.Whom) {
-		p.notify(s.Token(), 0, wire.ServerNotification{
-			Type: wire.NoticeSessionExpired, Text: wire.Text(wire.Limit(text, wire.TextLimit)),
-		}, out)
-		if !p.journalFull {
-			p.boards.Release(p.clock.now, s.ID(), &p.draft)
-			p.sealFor(s, out)
-		}
-		p.audience.hall.Leave(s.ID())
+		p.endSession(s, text, out)
 		p.sessions.Kick(p.clock.now, s)
 		p.stats.Host.Kicked++
 	}
+}
+
+// endSession tells a player why his session ends, and frees his board.
+func (p *Profile) endSession(s *session.Session, why string, out *Output) {
+	p.notify(s.Token(), 0, wire.ServerNotification{
+		Type: wire.NoticeSessionExpired, Text: wire.Text(wire.Limit(why, wire.TextLimit)),
+	}, out)
+	if !p.journalFull {
+		p.boards.Release(p.clock.now, s.ID(), &p.draft)
+		p.sealFor(s, out)
+	}
+	p.audience.hall.Leave(s.ID())
 }
 
 // whom returns the sessions in memory that w is about.

@@ -55,7 +55,10 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 		delete(m.players, in.Key)
 		for _, s := range m.sessions {
 			if s.Key == in.Key {
-				s.Key, s.Player, s.Handle = wamble.PublicKey{}, 0, ""
+				delete(m.created, s.Token)
+				s.Token, s.Key, s.Player, s.Handle = wamble.Token{}, wamble.PublicKey{}, 0, ""
+				m.terms = slices.DeleteFunc(m.terms, func(a accepted) bool { return a.session == s.ID })
+				m.predictions = slices.DeleteFunc(m.predictions, func(p *wamble.Prediction) bool { return p.Session == s.ID })
 			}
 		}
 	default:

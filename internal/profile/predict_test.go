@@ -421,3 +421,23 @@ func TestPredictionFields(t *testing.T) {
 		r.wait(time.Second)
 	}
 }
+
+// TestEraseForgetsPredictions: nobody can follow what an erased player predicted,
+// and the store gets no resolution of what it has deleted.
+func TestEraseForgetsPredictions(t *testing.T) {
+	r, one, two := predictors(t, `(def prediction-mode "streak")`)
+	by := standardSigner(5)
+	r.login(r.at(two), two, 10, by)
+	r.ask(two, submitPacket(two, 1, 20, "e2e4", 0))
+	r.ask(one, submitPacket(one, 1, 21, "e7e5", 1))
+	r.step(&Erase{Key: by.key, Sessions: []wamble.SessionID{99}})
+	r.settle()
+	r.took()
+	r.apply() // fails for what does not fit
+	if n := r.p.audience.book.Len(); n != 0 {
+		t.Errorf("%d predictions are left", n)
+	}
+	expect(t, r.ask(one, submitPacket(one, 1, 22, "e7e5", 1)), "ACK 22", "PREDICTION_DATA status 7 board 1 "+submitKeys)
+	r.ask(one, movePacket(one, 1, 23, "e2e4"))
+	r.apply()
+}

@@ -26,6 +26,9 @@ func (s *Server) newHost() *host.Host {
 // storedTime is how long a command waits for a store that is asked about a player.
 const storedTime = 2 * time.Second
 
+// storedSessions is how many sessions of a player a command looks for in the store.
+const storedSessions = 1000
+
 // running returns the profiles that run, for commands.
 func (s *Server) running() []host.Running {
 	var list []host.Running
@@ -33,11 +36,16 @@ func (s *Server) running() []host.Running {
 		list = append(list, host.Running{
 			Name: k.name, Restrictions: k.restrictions, Tell: k.Tell,
 			Present: func(ctx context.Context) int { return k.Look(ctx).Gauges.LivePlayers },
-			Stored: func(ctx context.Context, key wamble.PublicKey) bool {
+			Stored: func(ctx context.Context, key wamble.PublicKey) ([]wamble.SessionID, bool) {
 				ctx, cancel := context.WithTimeout(ctx, storedTime)
 				defer cancel()
 				_, err := k.store.Player(ctx, key)
-				return !errors.Is(err, store.ErrNotFound)
+				rows, _ := k.store.Sessions(ctx, key, storedSessions) // without them the store stays right
+				var ids []wamble.SessionID
+				for i := range rows {
+					ids = append(ids, rows[i].ID)
+				}
+				return ids, !errors.Is(err, store.ErrNotFound)
 			},
 		})
 	}

@@ -78,7 +78,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestErase: a player with an identity can have his data deleted.
+// TestErase: a player with an identity can have his data deleted, and what he did
+// a moment before does not come back.
 func TestErase(t *testing.T) {
 	h := serve(t, Options{}, conf("")).ready()
 	p := join(t, h.address(), wamble.Token{})
@@ -104,11 +105,20 @@ func TestErase(t *testing.T) {
 	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.supervisors()[0].name] != 0 {
 		t.Errorf("erased once more: got %v; want nobody", done)
 	}
-	// His session goes on, and he may come back as somebody new.
-	if s, err := db.Session(ctx, p.c.Token()); err != nil || !s.Key.IsZero() {
-		t.Errorf("got %+v, %v; want an anonymous session", s, err)
+	// His session has ended, and he may come back as somebody new.
+	if s, err := db.Session(ctx, p.c.Token()); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("got %+v, %v; want no session", s, err)
 	}
-	if _, err := p.c.Login(ctx, private); err != nil {
+	again := join(t, h.address(), p.c.Token())
+	if again.c.Token() == p.c.Token() {
+		t.Error("his token is good")
+	}
+	if _, err := again.c.Login(ctx, private); err != nil {
 		t.Errorf("he cannot come back: %v", err)
+	}
+	until(t, "the new identity is stored", func() bool { _, err := db.Player(ctx, key); return err == nil })
+	dead, err := h.runner.DeadLetters(runner.DeadFilter{}, runner.Row{}, 10)
+	if err != nil || len(dead) != 0 {
+		t.Errorf("got dead letters %v, %v", dead, err)
 	}
 }

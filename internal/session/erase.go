@@ -8,13 +8,13 @@ import (
 	"wamble"
 )
 
-// Erase deletes an identity: its sessions are anonymous from now on. Erased must
-// follow. Until the store has erased the key as well, what is stored of it is not
-// believed.
+// Erase deletes an identity and ends its sessions. Their tokens are refused from
+// now on. Erased must follow. Until the store has erased the key as well, what is
+// stored of it is not believed.
 func (t *Table) Erase(now time.Time, key wamble.PublicKey, out intent.Intents) {
 	at := t.tick(now)
 	for _, s := range t.Of(key) {
-		t.detach(s)
+		t.Kick(now, s)
 	}
 	delete(t.identities, key)
 	out.Add(&intent.ErasePlayer{Key: key, At: timeOf(at)})

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"testing"
@@ -8,8 +9,8 @@ import (
 	"wamble"
 )
 
-// TestErase: sessions go on without their identity, and what the store still
-// says of the key is not believed until it knows better.
+// TestErase: the sessions of an identity end with it, and what the store still says
+// of the key is not believed until it knows better.
 func TestErase(t *testing.T) {
 	r := newRig(t, nil)
 	key := wamble.PublicKey{7}
@@ -29,8 +30,13 @@ func TestErase(t *testing.T) {
 	if got, want := said, []string{"ERASE_PLAYER"}; !slices.Equal(got, want) {
 		t.Errorf("said %v, want %v", got, want)
 	}
-	if a.Identity() != nil || b.Identity() != nil || other.Identity() == nil || a.own.Score != 3 {
-		t.Error("the sessions are not as they should be")
+	for _, s := range []*Session{a, b} {
+		if r.Find(s.Token()) != nil || !r.Over(s.Token()) {
+			t.Error("a session goes on")
+		}
+	}
+	if r.Find(other.Token()) == nil || other.Identity() == nil {
+		t.Error("somebody else's session ended")
 	}
 	if r.Identity(key) != nil || len(r.Of(key)) != 0 || !r.Erasing(key) {
 		t.Error("the identity is still there")
@@ -38,9 +44,8 @@ func TestErase(t *testing.T) {
 	check(t, r.Table)
 	// A session that the store still ties to the key.
 	stored := &wamble.Session{ID: 90, Token: wamble.Token{9}, Key: key, Player: 4, Handle: "h_old", LastSeen: r.now}
-	s, err := r.Admit(r.now, stored, nil, r.holds)
-	if err != nil || s.Identity() != nil {
-		t.Errorf("got %v, %v; want an anonymous session", s, err)
+	if s, err := r.Admit(r.now, stored, nil, r.holds); !errors.Is(err, ErrOver) {
+		t.Errorf("got %v, %v; want none", s, err)
 	}
 	r.Applied(4)
 	if !r.Erasing(key) {
@@ -51,8 +56,9 @@ func TestErase(t *testing.T) {
 		t.Error("not believed, though the store has done it")
 	}
 	// Who comes back with the key is somebody new.
-	if err := r.Link(r.now, a, key, nil, silence{}); err != nil || a.Identity().Stats().Score != 3 {
-		t.Errorf("got %v, %+v", err, a.Identity())
+	again := r.hello()
+	if err := r.Link(r.now, again, key, nil, silence{}); err != nil || again.Identity().Stats().Score != 0 {
+		t.Errorf("got %v, %+v", err, again.Identity())
 	}
 	check(t, r.Table)
 }

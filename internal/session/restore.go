@@ -24,7 +24,7 @@ func (t *Table) Restore(now time.Time, stored *wamble.Session, player *wamble.Pl
 
 // takes reports whether a stored session can be taken up again.
 func (t *Table) takes(at int64, stored *wamble.Session) bool {
-	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.Find(stored.Token) != nil {
+	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.Find(stored.Token) != nil || t.Erasing(stored.Key) {
 		return false
 	}
 	limit := t.opts.Expiration
@@ -41,7 +41,7 @@ func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) 
 		times: times{created: micros(stored.Created), heard: at, noted: micros(stored.LastSeen)},
 	}
 	s.own.Rating = 0
-	if !stored.Key.IsZero() && !t.Erasing(stored.Key) {
+	if !stored.Key.IsZero() {
 		t.attach(s, t.identityOf(stored, player))
 	}
 	return s

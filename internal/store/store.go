@@ -95,6 +95,9 @@ type Queries interface {
 	// handle it is.
 	SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error)
 	SessionByHandle(ctx context.Context, handle string) (wamble.Session, error)
+	// Sessions returns the newest sessions of an identity that can be resumed, by
+	// when they were last seen, at most a number of 1 to 1,000.
+	Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error)
 	// Player returns an identity with the stats of all its sessions together.
 	Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error)
 

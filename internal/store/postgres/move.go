@@ -51,7 +51,8 @@ func recordShown(_ string, run []intent.Intent) []statement {
 	}
 	return []statement{{rows: -1, args: []any{sessions, boards, ucis, at}, sql: `
 		INSERT INTO board_last_move_shown_events (session_id, board_id, shown_uci, emitted_at)
-		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[]) ON CONFLICT DO NOTHING`}}
+		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[]) AS v(session, board, uci, at)
+		WHERE ` + here("v.session") + ` ON CONFLICT DO NOTHING`}}
 }
 
 // selectMoves reads the moves of the boards that a page consists of.

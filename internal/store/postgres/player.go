@@ -33,6 +33,8 @@ func recordRatings(_ string, run []intent.Intent) []statement {
 }
 
 // erasePlayers spares an identity that was created after its erasure was ordered.
+// Its sessions keep their rows, without a token: games name them, and whatever is
+// still on its way to them finds that they are gone.
 func erasePlayers(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	keys, at := make([][]byte, n), make([]time.Time, n)
@@ -41,9 +43,15 @@ func erasePlayers(_ string, run []intent.Intent) []statement {
 	}
 	return []statement{
 		{rows: -1, args: []any{keys, at}, sql: `
-			UPDATE sessions s SET player_id = NULL, rating = 0, identity_at = greatest(s.identity_at, v.at)
-			FROM unnest($1::bytea[], $2::timestamptz[]) AS v(key, at) JOIN players p ON p.public_key = v.key AND p.created_at <= v.at
-			WHERE s.player_id = p.id`},
+			WITH gone AS MATERIALIZED (
+				SELECT s.id, v.at FROM unnest($1::bytea[], $2::timestamptz[]) AS v(key, at) JOIN players p ON p.public_key = v.key AND p.created_at <= v.at
+				JOIN sessions s ON s.player_id = p.id FOR UPDATE OF s),
+			predicted AS (DELETE FROM predictions p USING gone WHERE p.session_id = gone.id),
+			shown AS (DELETE FROM board_last_move_shown_events e USING gone WHERE e.session_id = gone.id),
+			accepted AS (DELETE FROM profile_terms_acceptances a USING gone WHERE a.session_id = gone.id),
+			held AS (DELETE FROM reservations r USING gone WHERE r.session_id = gone.id)
+			UPDATE sessions s SET token = NULL, token_host = NULL, player_id = NULL, rating = 0, identity_at = greatest(s.identity_at, gone.at)
+			FROM gone WHERE s.id = gone.id`},
 		{rows: -1, args: []any{keys, at}, sql: `
 			DELETE FROM players p USING unnest($1::bytea[], $2::timestamptz[]) AS v(key, at) WHERE p.public_key = v.key AND p.created_at <= v.at`},
 	}

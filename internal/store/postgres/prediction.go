@@ -9,6 +9,7 @@ import (
 	"wamble/internal/store/schema"
 )
 
+// recordPredictions lets a prediction whose parent was deleted stand by itself.
 func recordPredictions(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	ids, boards, sessions, parents := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
@@ -17,12 +18,16 @@ func recordPredictions(_ string, run []intent.Intent) []statement {
 		ids[i], boards[i], sessions[i], parents[i] = int64(in.ID), int64(in.Board), int64(in.Session), int64(in.Parent)
 		ucis[i], plies[i], streaks[i], at[i] = in.UCI, int32(in.Ply), int32(in.Streak), in.At
 	}
-	return []statement{{rows: -1, args: []any{ids, boards, sessions, parents, ucis, plies, streaks, at}, sql: `
+	return []statement{
+		mustExist(intent.KindRecordPrediction, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
+		{rows: -1, args: []any{ids, boards, sessions, parents, ucis, plies, streaks, at}, sql: `
+		WITH v AS MATERIALIZED (
+			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::timestamptz[])
+				AS v(id, board, session, parent, uci, ply, streak, at) WHERE ` + here("v.session") + `)
 		INSERT INTO predictions (id, board_id, session_id, parent_prediction_id, predicted_move_uci, move_number, correct_streak, created_at)
-		SELECT id, board, session, NULLIF(parent, 0), uci, ply, streak, at
-		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::timestamptz[])
-			AS v(id, board, session, parent, uci, ply, streak, at)
-		ON CONFLICT (id) DO NOTHING`}}
+		SELECT id, board, session, CASE WHEN EXISTS (SELECT FROM predictions p WHERE p.id = v.parent) OR v.parent IN (SELECT w.id FROM v w) THEN v.parent END,
+			uci, ply, streak, at
+		FROM v ON CONFLICT (id) DO NOTHING`}}
 }
 
 // resolvePredictions pays only what was pending; of two resolutions the first.

@@ -23,6 +23,7 @@ func createReservations(_ string, run []intent.Intent) []statement {
 		INSERT INTO reservations AS r (board_id, session_id, reserved_for_white, started_at, expires_at)
 		SELECT DISTINCT ON (board) board, session, white, at, expires
 		FROM unnest($1::bigint[], $2::bigint[], $3::bool[], $4::timestamptz[], $5::timestamptz[]) WITH ORDINALITY AS v(board, session, white, at, expires, n)
+		WHERE ` + here("v.session") + `
 		ORDER BY board, at DESC, n DESC
 		ON CONFLICT (board_id) DO UPDATE SET session_id = EXCLUDED.session_id, reserved_for_white = EXCLUDED.reserved_for_white,
 			started_at = EXCLUDED.started_at, expires_at = EXCLUDED.expires_at

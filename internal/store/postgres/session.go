@@ -24,6 +24,13 @@ func createSessions(_ string, run []intent.Intent) []statement {
 		ON CONFLICT (id) DO NOTHING`}}
 }
 
+// here is the condition that a session is not one that was erased or purged:
+// nothing is kept for those any more. One that is not there at all is another
+// matter: foreign keys refuse it.
+func here(session string) string {
+	return `NOT EXISTS (SELECT FROM sessions h WHERE h.id = ` + session + ` AND h.token IS NULL)`
+}
+
 // linkSessions creates the players that are missing, then reads their rows
 // under a lock: whoever else created one, or changes its rating, comes first or
 // waits.
@@ -37,15 +44,17 @@ func linkSessions(_ string, run []intent.Intent) []statement {
 		distinct[in.Session] = true
 	}
 	return []statement{
-		{rows: -1, args: []any{players, keys, handles, ratings, at}, sql: `
+		{rows: -1, args: []any{players, keys, handles, ratings, at, sessions}, sql: `
 			INSERT INTO players (id, public_key, handle, rating, created_at)
-			SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::float8[], $5::timestamptz[])
+			SELECT v.player, v.key, v.handle, v.rating, v.at
+			FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::float8[], $5::timestamptz[], $6::bigint[]) AS v(player, key, handle, rating, at, session)
+			JOIN sessions s ON s.id = v.session AND s.token IS NOT NULL AND (s.identity_at IS NULL OR s.identity_at <= v.at)
 			ON CONFLICT (public_key) DO NOTHING`},
 		{rows: len(distinct), args: []any{sessions, keys, at}, sql: `
 			WITH v AS (SELECT DISTINCT ON (session) * FROM unnest($1::bigint[], $2::bytea[], $3::timestamptz[]) WITH ORDINALITY AS v(session, key, at, n) ORDER BY session, at DESC, n DESC),
 			p AS (SELECT id, public_key, rating FROM players WHERE public_key = ANY($2::bytea[]) FOR SHARE)
 			UPDATE sessions s SET player_id = p.id, rating = p.rating, identity_at = v.at FROM v JOIN p ON p.public_key = v.key
-			WHERE s.id = v.session AND (s.identity_at IS NULL OR s.identity_at <= v.at)`,
+			WHERE s.id = v.session AND s.token IS NOT NULL AND (s.identity_at IS NULL OR s.identity_at <= v.at)`,
 			verify: `SELECT format('LINK_SESSION_TO_PUBKEY: there is no session %s', v.session)
 			FROM unnest($1::bigint[], $2::bytea[], $3::timestamptz[]) AS v(session, key, at) WHERE NOT EXISTS (SELECT FROM sessions s WHERE s.id = v.session) LIMIT 1`},
 	}
@@ -126,6 +135,15 @@ func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session
 // SessionByID implements store.Queries.
 func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error) {
 	return s.session(ctx, `WHERE s.id = $1`, int64(id))
+}
+
+// Sessions implements store.Queries.
+func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error) {
+	if err := schema.CheckSessions(most); err != nil {
+		return nil, err
+	}
+	return readAll(ctx, s, "read sessions", selectSession+`WHERE p.public_key = $1 AND s.token IS NOT NULL
+		ORDER BY s.last_seen_at DESC, s.id DESC LIMIT $2`, []any{key[:], most}, schema.ScanSession)
 }
 
 // SessionByHandle implements store.Queries.

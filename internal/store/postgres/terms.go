@@ -26,9 +26,11 @@ func recordTerms(_ string, run []intent.Intent) []statement {
 	return []statement{
 		{rows: -1, args: []any{revisions, texts}, sql: `
 			INSERT INTO profile_terms (tos_hash, tos_text) SELECT * FROM unnest($1::bytea[], $2::text[]) ON CONFLICT DO NOTHING`},
+		mustExist(intent.KindRecordTermsAcceptance, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
 		{rows: -1, args: []any{sessions, profiles, hashes, at}, sql: `
 			INSERT INTO profile_terms_acceptances (session_id, profile_name, tos_hash, accepted_at)
-			SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::timestamptz[]) ON CONFLICT DO NOTHING`},
+			SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::timestamptz[]) AS v(session, profile, hash, at)
+			WHERE ` + here("v.session") + ` ON CONFLICT DO NOTHING`},
 	}
 }
 

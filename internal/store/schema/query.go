@@ -4,15 +4,24 @@ import "wamble"
 
 // Bounds of what one call may ask for.
 const (
-	maxScores = 100
-	maxRanks  = 16
-	maxLease  = 1_000_000
+	maxScores   = 100
+	maxSessions = 1000
+	maxRanks    = 16
+	maxLease    = 1_000_000
 )
 
 // CheckScores checks what is asked of store.Queries.Scores.
 func CheckScores(q wamble.ScoreQuery) error {
 	if q.Limit < 1 || q.Limit > maxScores {
 		return Badf("a page of scores has 1 to %d rows, not %d", maxScores, q.Limit)
+	}
+	return nil
+}
+
+// CheckSessions checks what is asked of store.Queries.Sessions.
+func CheckSessions(most int) error {
+	if most < 1 || most > maxSessions {
+		return Badf("1 to %d sessions can be read, not %d", maxSessions, most)
 	}
 	return nil
 }

@@ -110,7 +110,8 @@ func (t *tx) recordShown(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.RecordLastMoveShown](run) {
 		args = append(args, int64(in.Session), int64(in.Board), in.UCI, schema.Micros(in.At))
 	}
-	_, err := t.many(`INSERT INTO board_last_move_shown_events (session_id, board_id, shown_uci, emitted_at) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?)", args)
+	_, err := t.many(`INSERT INTO board_last_move_shown_events (session_id, board_id, shown_uci, emitted_at)
+		SELECT * FROM (VALUES $rows) v WHERE `+here("v.column1")+` ON CONFLICT DO NOTHING`, "(?,?,?,?)", args)
 	return err
 }
 

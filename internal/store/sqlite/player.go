@@ -34,17 +34,24 @@ func (t *tx) recordRatings(run []intent.Intent) error {
 }
 
 // erasePlayers spares an identity that was created after its erasure was ordered.
+// Its sessions keep their rows, without a token: games name them, and whatever is
+// still on its way to them finds that they are gone.
 func (t *tx) erasePlayers(run []intent.Intent) error {
-	const whom = `(SELECT id FROM players WHERE public_key = ? AND created_at <= ?)`
+	const whom = `(SELECT id FROM players WHERE public_key = ?2 AND created_at <= ?1)`
+	const gone = `(SELECT id FROM sessions WHERE player_id = ` + whom + `)`
 	for _, in := range schema.As[*intent.ErasePlayer](run) {
-		at := schema.Micros(in.At)
-		_, err := t.exec(`UPDATE sessions SET player_id = NULL, rating = 0, identity_at = max(ifnull(identity_at, 0), ?)
-			WHERE player_id = `+whom, at, in.Key[:], at)
-		if err != nil {
-			return err
-		}
-		if _, err = t.exec(`DELETE FROM players WHERE id = `+whom, in.Key[:], at); err != nil {
-			return err
+		for _, text := range []string{
+			`DELETE FROM predictions WHERE session_id IN ` + gone,
+			`DELETE FROM board_last_move_shown_events WHERE session_id IN ` + gone,
+			`DELETE FROM profile_terms_acceptances WHERE session_id IN ` + gone,
+			`DELETE FROM reservations WHERE session_id IN ` + gone,
+			`UPDATE sessions SET token = NULL, token_host = NULL, player_id = NULL, rating = 0, identity_at = max(ifnull(identity_at, 0), ?1)
+				WHERE player_id = ` + whom,
+			`DELETE FROM players WHERE id = ` + whom,
+		} {
+			if _, err := t.exec(text, schema.Micros(in.At), in.Key[:]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -9,14 +9,31 @@ import (
 	"wamble/internal/store/schema"
 )
 
+// recordPredictions lets a prediction whose parent was deleted stand by itself. A
+// statement may not see the rows that it writes, so that those with a parent are
+// written one by one.
 func (t *tx) recordPredictions(run []intent.Intent) error {
-	args := t.list(len(run), 8)
+	const into = `INSERT INTO predictions (id, board_id, session_id, predicted_move_uci, move_number, correct_streak, created_at, parent_prediction_id) `
+	args := t.list(len(run), 7)
 	for _, in := range schema.As[*intent.RecordPrediction](run) {
-		args = append(args, int64(in.ID), int64(in.Board), int64(in.Session), nullable(int64(in.Parent)), in.UCI, in.Ply, in.Streak, schema.Micros(in.At))
+		if in.Parent == 0 {
+			args = append(args, int64(in.ID), int64(in.Board), int64(in.Session), in.UCI, in.Ply, in.Streak, schema.Micros(in.At))
+		}
 	}
-	_, err := t.many(`INSERT INTO predictions (id, board_id, session_id, parent_prediction_id, predicted_move_uci, move_number, correct_streak, created_at)
-		VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?,?,?,?,?)", args)
-	return err
+	if _, err := t.many(into+`SELECT v.*, NULL FROM (VALUES $rows) v WHERE `+here("v.column3")+` ON CONFLICT DO NOTHING`, "(?,?,?,?,?,?,?)", args); err != nil {
+		return err
+	}
+	for _, in := range schema.As[*intent.RecordPrediction](run) {
+		if in.Parent == 0 {
+			continue
+		}
+		_, err := t.exec(into+`SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT id FROM predictions WHERE id = ?8) WHERE `+here("?3")+` ON CONFLICT DO NOTHING`,
+			int64(in.ID), int64(in.Board), int64(in.Session), in.UCI, in.Ply, in.Streak, schema.Micros(in.At), int64(in.Parent))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resolvePredictions pays only what was pending.

@@ -16,7 +16,8 @@ func (t *tx) createReservations(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.CreateReservation](run) {
 		args = append(args, int64(in.Board), int64(in.Session), in.White, schema.Micros(in.At), schema.Micros(in.Expires))
 	}
-	_, err := t.many(`INSERT INTO reservations (board_id, session_id, reserved_for_white, started_at, expires_at) VALUES $rows
+	_, err := t.many(`INSERT INTO reservations (board_id, session_id, reserved_for_white, started_at, expires_at)
+		SELECT * FROM (VALUES $rows) v WHERE `+here("v.column2")+`
 		ON CONFLICT (board_id) DO UPDATE SET session_id = excluded.session_id, reserved_for_white = excluded.reserved_for_white,
 			started_at = excluded.started_at, expires_at = excluded.expires_at
 		WHERE excluded.started_at >= reservations.started_at`, "(?,?,?,?,?)", args)

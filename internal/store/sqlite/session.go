@@ -45,16 +45,24 @@ func (t *tx) createSessions(run []intent.Intent) error {
 	return nil
 }
 
+// here is the condition that a session is not one that was erased or purged:
+// nothing is kept for those any more. One that is not there at all is another
+// matter: foreign keys refuse it.
+func here(session string) string {
+	return `NOT EXISTS (SELECT 1 FROM sessions WHERE id = ` + session + ` AND token IS NULL)`
+}
+
 func (t *tx) linkSessions(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.LinkSession](run) {
 		at := schema.Micros(in.At)
-		_, err := t.exec(`INSERT INTO players (id, public_key, handle, rating, created_at) VALUES (?, ?, ?, round(?, 4), ?) ON CONFLICT (public_key) DO NOTHING`,
-			int64(in.Player), in.Key[:], in.Handle, in.Rating, at)
+		_, err := t.exec(`INSERT INTO players (id, public_key, handle, rating, created_at) SELECT ?1, ?2, ?3, round(?4, 4), ?5
+			WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?6 AND token IS NOT NULL AND ifnull(identity_at, 0) <= ?5) ON CONFLICT (public_key) DO NOTHING`,
+			int64(in.Player), in.Key[:], in.Handle, in.Rating, at, int64(in.Session))
 		if err != nil {
 			return err
 		}
 		n, err := t.exec(`UPDATE sessions SET player_id = p.id, rating = p.rating, identity_at = ? FROM players p
-			WHERE p.public_key = ? AND sessions.id = ? AND ifnull(identity_at, 0) <= ?`, at, in.Key[:], int64(in.Session), at)
+			WHERE p.public_key = ? AND sessions.id = ? AND token IS NOT NULL AND ifnull(identity_at, 0) <= ?`, at, in.Key[:], int64(in.Session), at)
 		if err != nil {
 			return err
 		}
@@ -169,6 +177,15 @@ func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session
 // SessionByID implements store.Queries.
 func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error) {
 	return s.session(ctx, `WHERE s.id = ?`, int64(id))
+}
+
+// Sessions implements store.Queries.
+func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error) {
+	if err := schema.CheckSessions(most); err != nil {
+		return nil, err
+	}
+	return readAll(ctx, s, "read sessions", selectSession+`WHERE s.player_id = (SELECT id FROM players WHERE public_key = ?) AND s.token IS NOT NULL
+		ORDER BY s.last_seen_at DESC, s.id DESC LIMIT ?`, []any{key[:], most}, schema.ScanSession)
 }
 
 // SessionByHandle implements store.Queries.

@@ -14,7 +14,7 @@ func (t *tx) recordTerms(run []intent.Intent) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO profile_terms_acceptances (session_id, profile_name, tos_hash, accepted_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		_, err = t.exec(`INSERT INTO profile_terms_acceptances (session_id, profile_name, tos_hash, accepted_at) SELECT ?1, ?2, ?3, ?4 WHERE `+here("?1")+` ON CONFLICT DO NOTHING`,
 			int64(in.Session), in.Profile, in.Hash[:], schema.Micros(in.At))
 		if err != nil {
 			return err

@@ -36,18 +36,32 @@ var resolutionCase = intentCase{
 	},
 }
 
+// Sessions 1 and 4 are those of key 7: one has moved, the other one has not.
 var eraseCase = intentCase{
-	before: []intent.Intent{newSession(1), link(1, 7, 20), newSession(2), link(2, 8, 20), newBoard(3), move(3, 1, 1, true),
-		&intent.RecordRating{Board: 3, Key: key(7), Delta: 5, At: at(50)}},
+	before: []intent.Intent{newSession(1), newSession(2), newSession(4), link(1, 7, 20), link(2, 8, 20), link(4, 7, 20), newBoard(3), newBoard(4),
+		&terms, &intent.RecordTermsAcceptance{Session: 2, Profile: Profile, Hash: [32]byte{9}, Text: "x", At: at(1)}, move(3, 1, 1, true),
+		&intent.RecordRating{Board: 3, Key: key(7), Delta: 5, At: at(50)}, &prediction,
+		&intent.RecordPrediction{ID: 12, Board: 3, Session: 2, Parent: 11, UCI: "g1f3", Ply: 3, At: at(42)}, hold(4, 4, 30, 900),
+		&intent.RecordLastMoveShown{Board: 3, Session: 1, UCI: "e2e4", At: at(50)}},
 	intent: &intent.ErasePlayer{Key: key(7), At: at(60)},
 	check: func(w *world) {
 		_, err := w.Player(w.Context(), key(7))
 		w.notFound("the player", err)
 		_, err = w.SessionByHandle(w.Context(), "h_0007")
 		w.notFound("the handle", err)
-		w.equal("the session", w.session(1), wamble.Session{ID: 1, Token: token(1), Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Games: 1}})
+		for _, n := range []byte{1, 4} {
+			_, err = w.Session(w.Context(), token(n))
+			w.notFound("a token", err)
+		}
+		w.equal("the session", w.session(1), wamble.Session{ID: 1, Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Games: 1}})
+		w.equal("its acceptance", w.accepted(1), false)
 		w.equal("the game", w.board(3).Moves, []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 1, At: at(101)}})
+		w.equal("the holder", w.board(4).Holder, (*wamble.Reservation)(nil))
 		w.equal("somebody else", w.session(2).Key, key(8))
+		w.equal("his acceptance", w.accepted(2), true)
+		got, err := w.Predictions(w.Context(), 3)
+		w.must(err)
+		w.equal("predictions", got, []wamble.Prediction{{ID: 12, Board: 3, Session: 2, Token: token(2), UCI: "g1f3", Ply: 3, At: at(42)}})
 	},
 }
 

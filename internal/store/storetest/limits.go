@@ -84,7 +84,6 @@ var misfits = []struct {
 	{"a long handle", &intent.LinkSession{Session: 1, Key: key(1), Player: 1, Handle: strings.Repeat("h", 64), At: at(1)}},
 	{"player 0", &intent.LinkSession{Session: 1, Key: key(1), Handle: "h_1234", At: at(1)}},
 	{"a prediction that is its own parent", &intent.RecordPrediction{ID: 4, Parent: 4, Board: 1, Session: 1, UCI: "e2e4", Ply: 1, At: at(1)}},
-	{"a prediction without a parent", &intent.RecordPrediction{ID: 4, Parent: 3, Board: 1, Session: 1, UCI: "e2e4", Ply: 1, At: at(1)}},
 	{"a resolution to pending", &intent.ResolvePrediction{ID: 4, Session: 1, At: at(1)}},
 	{"terms of a long profile", &intent.RecordTermsAcceptance{Session: 1, Profile: strings.Repeat("p", 129), At: at(1)}},
 	{"terms over a megabyte", &intent.RecordTermsAcceptance{Session: 1, Profile: "p", Text: strings.Repeat("t", 1<<20+1), At: at(1)}},

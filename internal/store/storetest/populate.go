@@ -33,6 +33,10 @@ var reads = map[string]func(*world) (bool, error){
 		s, err := w.SessionByHandle(w.Context(), "h_0007")
 		return s.ID == 1, err
 	},
+	"Sessions": func(w *world) (bool, error) {
+		all, err := w.Sessions(w.Context(), key(7), 9)
+		return len(all) == 1 && all[0].ID == 1, err
+	},
 	"Player": func(w *world) (bool, error) {
 		p, err := w.Player(w.Context(), key(7))
 		return p.Stats.Score == 2, err

@@ -83,6 +83,28 @@ var readCases = []testCase{
 		w.must(err)
 		w.equal("an identity without a session", s, wamble.Session{Player: 700, Key: key(7), Handle: "h_0007"})
 	}},
+	{"the sessions of an identity", func(w *world) {
+		w.apply(newSession(1), newSession(2), newSession(3), newSession(4), link(1, 7, 20), link(2, 7, 20), link(3, 8, 20), link(4, 7, 20),
+			&intent.UpdateSessionLastSeen{Session: 1, At: at(60)})
+		for most, want := range map[int]string{1: "[1]", 2: "[1 4]", 1000: "[1 4 2]"} {
+			got, err := w.Sessions(w.Context(), key(7), most)
+			w.must(err)
+			var ids []wamble.SessionID
+			for _, s := range got {
+				ids = append(ids, s.ID)
+				w.equal("session", s, w.session(s.ID))
+			}
+			w.equal("sessions", fmt.Sprint(ids), want)
+		}
+		none, err := w.Sessions(w.Context(), key(9), 5)
+		w.must(err)
+		w.equal("of nobody", len(none), 0)
+		for _, most := range []int{0, 1001} {
+			if _, err := w.Sessions(w.Context(), key(7), most); err == nil {
+				w.Errorf("%d sessions are read", most)
+			}
+		}
+	}},
 	{"reservations by expiry", func(w *world) {
 		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 5), link(2, 7, 5), link(3, 8, 5), newBoard(3), newBoard(4), newBoard(5), newBoard(6), newBoard(7),
 			hold(3, 1, 10, 90), hold(4, 2, 10, 80), hold(5, 1, 10, 80), hold(6, 1, 10, 70), hold(7, 3, 10, 80))

@@ -128,6 +128,38 @@ var intentRules = []testCase{
 		w.apply(&intent.ErasePlayer{Key: key(7), At: at(10)})
 		w.equal("player", w.player(key(7)).ID, wamble.PlayerID(700))
 	}},
+	{"what comes behind an erasure brings nothing back", func(w *world) {
+		w.apply(newSession(1), newSession(2), link(1, 7, 20), newBoard(3), newBoard(4), &prediction)
+		w.apply(&intent.ErasePlayer{Key: key(7), At: at(60)})
+		// What other profiles had decided before, and what the game still owes.
+		w.apply(newSession(1), link(1, 7, 50), &intent.RenewToken{Session: 1, Token: token(51), At: at(70)}, &terms, move(3, 1, 1, true), pay(3, 1),
+			&intent.RecordRating{Board: 3, Session: 1, Key: key(7), Delta: 5, At: at(70)},
+			&intent.RecordPrediction{ID: 13, Board: 3, Session: 1, UCI: "e7e5", Ply: 2, At: at(70)},
+			&intent.RecordPrediction{ID: 14, Board: 3, Session: 2, Parent: 13, UCI: "g1f3", Ply: 3, At: at(70)},
+			&intent.RecordPrediction{ID: 15, Board: 3, Session: 2, Parent: 14, UCI: "b8c6", Ply: 4, At: at(70)},
+			&intent.RecordPrediction{ID: 16, Board: 3, Session: 2, Parent: 11, UCI: "b1c3", Ply: 3, At: at(70)},
+			&intent.ResolvePrediction{ID: 11, Session: 1, Status: wamble.Correct, Points: 3, At: at(70)}, hold(4, 1, 70, 900),
+			&intent.RecordLastMoveShown{Board: 3, Session: 1, UCI: "e2e4", At: at(70)}, &intent.UpdateSessionLastSeen{Session: 1, At: at(70)})
+		_, err := w.Player(w.Context(), key(7))
+		w.notFound("the player", err)
+		for _, n := range []byte{1, 51} {
+			_, err = w.Session(w.Context(), token(n))
+			w.notFound("a token", err)
+		}
+		w.equal("its acceptance", w.accepted(1), false)
+		w.equal("the holder", w.board(4).Holder, (*wamble.Reservation)(nil))
+		w.equal("the session", w.session(1).Stats, wamble.Stats{Score: 1, Games: 1})
+		got, err := w.Predictions(w.Context(), 3)
+		w.must(err)
+		w.equal("predictions", got, []wamble.Prediction{
+			{ID: 14, Board: 3, Session: 2, Token: token(2), UCI: "g1f3", Ply: 3, At: at(70)},
+			{ID: 16, Board: 3, Session: 2, Token: token(2), UCI: "b1c3", Ply: 3, At: at(70)},
+			{ID: 15, Board: 3, Session: 2, Token: token(2), Parent: 14, UCI: "b8c6", Ply: 4, Depth: 1, At: at(70)},
+		})
+		// Who comes back with the key is somebody new.
+		w.apply(link(2, 7, 80))
+		w.equal("the new player", w.session(2).Key, key(7))
+	}},
 	{"what must exist", func(w *world) {
 		w.refuses([]intent.Intent{&intent.UpdateBoard{Board: 9, FEN: startFEN, Version: 1, At: at(1)}}, 0)
 		w.refuses([]intent.Intent{&intent.UpdateBoardAssignmentTime{Board: 9, At: at(1)}}, 0)

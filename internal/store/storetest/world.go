@@ -112,6 +112,14 @@ func (w *world) session(id wamble.SessionID) wamble.Session {
 	return s
 }
 
+// accepted reports whether a session accepted the terms of the suite.
+func (w *world) accepted(id wamble.SessionID) bool {
+	w.Helper()
+	yes, err := w.TermsAccepted(w.Context(), id, Profile, terms.Hash)
+	w.must(err)
+	return yes
+}
+
 func (w *world) player(k wamble.PublicKey) wamble.Player {
 	w.Helper()
 	p, err := w.Player(w.Context(), k)

@@ -1,0 +1,60 @@
+package predict
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+)
+
+// Erase forgets the predictions of sessions, which are deleted from the store too.
+// What others predicted under a pending one can no longer come true: it expires. It
+// appends the sessions of those to dst, without points.
+func (b *Book) Erase(now time.Time, whose map[wamble.SessionID]bool, dst []Gain, out intent.Intents) []Gain {
+	for _, id := range slices.Sorted(maps.Keys(b.trees)) {
+		dst = b.eraseFrom(now, id, whose, dst, out)
+	}
+	return dst
+}
+
+func (b *Book) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.SessionID]bool, dst []Gain, out intent.Intents) []Gain {
+	t := b.trees[id]
+	b.moved = b.moved[:0]
+	kept := t.nodes[:0]
+	for i := range t.nodes { // a parent stands before its children
+		n, index := t.nodes[i], int32(none)
+		orphan := n.up != none && b.moved[n.up] < 0
+		switch {
+		case whose[n.session]:
+			if n.status == wamble.Pending {
+				index = lostParent
+			}
+		case orphan && b.moved[n.up] == lostParent:
+			if n.status == wamble.Pending {
+				dst = append(dst, b.settle(now, &n, wamble.Expired, 0, out))
+			}
+			index = lostParent
+		default:
+			if index = int32(len(kept)); n.up != none {
+				n.up = max(b.moved[n.up], none)
+			}
+			kept = append(kept, n)
+		}
+		b.moved = append(b.moved, index)
+	}
+	b.size -= len(t.nodes) - len(kept)
+	clear(t.nodes[len(kept):])
+	t.nodes = kept
+	for s := range whose {
+		delete(t.streaks, s)
+	}
+	if len(kept) == 0 && !t.running() {
+		delete(b.trees, id)
+	}
+	return dst
+}
+
+// lostParent is the index of a node that was forgotten while it was pending.
+const lostParent = none - 1
