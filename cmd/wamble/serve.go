@@ -117,12 +117,14 @@ func runServer(cmd *cobra.Command, s *server.Server, signals *controlSignals) er
 			guard.Run("a signal", func() { signals.obey(ctx, s) }, warn)
 		}
 	}()
-	go func() { guard.Run("the service manager", func() { keepManager(ctx, s, warn) }, warn) }()
+	tell := teller(warn)
+	go func() { guard.Run("the service manager", func() { announce(ctx, s, tell) }, warn) }()
+	go func() { guard.Run("the watchdog", func() { keepWatchdog(ctx, s, tell) }, warn) }()
 	if !s.Inherited() {
 		go func() { guard.Run("the greeting", func() { greet(ctx, cmd.OutOrStdout(), s) }, warn) }()
 	}
 	stopping := context.AfterFunc(ctx, func() {
-		guard.Run("the service manager", func() { systemd.Notify(systemd.Stopping) }, warn)
+		guard.Run("the service manager", func() { tell(systemd.Stopping) }, warn)
 	})
 	defer stopping() // one that ends by itself was not stopped
 	return s.Run(ctx)

@@ -33,18 +33,8 @@ func activated() (map[string]server.Sockets, error) {
 	return pairs, nil
 }
 
-// keepManager tells a service manager that players are served, and goes on
-// telling it that the server lives, as long as it does.
-func keepManager(ctx context.Context, s *server.Server, warn func(error)) {
-	if s.WaitReady(ctx) != nil {
-		return
-	}
-	tell := func(states ...string) {
-		if err := systemd.Notify(states...); err != nil {
-			warn(err)
-		}
-	}
-	tell(systemd.Ready, systemd.Status("serves players"))
+// keepWatchdog tells a service manager that the server lives, as long as it does.
+func keepWatchdog(ctx context.Context, s *server.Server, tell func(states ...string)) {
 	every := systemd.Watchdog() / 2
 	if every == 0 {
 		return
@@ -60,5 +50,21 @@ func keepManager(ctx context.Context, s *server.Server, warn func(error)) {
 				tell(systemd.Alive)
 			}
 		}
+	}
+}
+
+// teller tells a service manager states, and warns if that does not work.
+func teller(warn func(error)) func(states ...string) {
+	return func(states ...string) {
+		if err := systemd.Notify(states...); err != nil {
+			warn(err)
+		}
+	}
+}
+
+// announce tells a service manager that players are served, when they are.
+func announce(ctx context.Context, s *server.Server, tell func(states ...string)) {
+	if s.WaitServing(ctx) == nil {
+		tell(systemd.Ready, systemd.Status("serves players"))
 	}
 }

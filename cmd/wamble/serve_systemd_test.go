@@ -27,8 +27,17 @@ type manager struct {
 	udp  *net.UDPConn
 }
 
-// startService starts 'wamble serve' as a service.
-func startService(t *testing.T) *manager {
+// configure writes the configuration of the service.
+func (m *manager) configure(more string) {
+	m.t.Helper()
+	text := `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "") (def disk-reserve-mb 0) ` + more
+	if err := os.WriteFile(filepath.Join(m.dir, "wamble.conf"), []byte(text), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// startService starts 'wamble serve' as a service, with sockets for one profile.
+func startService(t *testing.T, profile, more string) *manager {
 	t.Helper()
 	m := &manager{t: t, dir: t.TempDir()}
 	self, err := filepath.Abs(os.Args[0])
@@ -37,11 +46,8 @@ func startService(t *testing.T) *manager {
 	}
 	wamble := filepath.Join(m.dir, "wamble") // the name makes the test binary the command
 	conf := filepath.Join(m.dir, "wamble.conf")
-	text := `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "") (def disk-reserve-mb 0)`
+	m.configure(more)
 	if err := os.Symlink(self, wamble); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(m.dir, "notify")
@@ -65,7 +71,7 @@ func startService(t *testing.T) *manager {
 	}
 	// Only the process itself knows its number.
 	m.cmd = exec.Command("/bin/sh", "-c", fmt.Sprintf("LISTEN_PID=$$ exec %s serve --config %s --data %s/data", wamble, conf, m.dir))
-	m.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=100000", "LISTEN_FDS=2", "LISTEN_FDNAMES=default:default")
+	m.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=100000", "LISTEN_FDS=2", "LISTEN_FDNAMES="+profile+":"+profile)
 	m.cmd.ExtraFiles = []*os.File{tcpFile, udpFile}
 	m.cmd.Stderr = os.Stderr
 	if err := m.cmd.Start(); err != nil {
@@ -120,7 +126,7 @@ func (m *manager) hear(want string) {
 // TestService: the server takes the manager's sockets, says when it is ready and
 // that it lives, does so after a handoff too, and says when it stops.
 func TestService(t *testing.T) {
-	m := startService(t)
+	m := startService(t, "default", "")
 	m.hear("READY=1")
 	m.hear("WATCHDOG=1")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -145,4 +151,45 @@ func TestService(t *testing.T) {
 	if err := m.cmd.Wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestServiceWithProfileAway: a handoff adds a profile whose database cannot be
+// reached. The others are served: the command is answered, the manager hears that
+// the service is ready and lives, and the new profile says what it waits for. So it
+// is after a start.
+func TestServiceWithProfileAway(t *testing.T) {
+	const one = "(def advertise 1) (defprofile here ())"
+	const two = one + ` (defprofile away ((def db-host "127.0.0.1") (def db-port 1) (def db-user "nobody") (def db-name "none")))`
+	m := startService(t, "here", one)
+	m.hear("READY=1")
+	m.configure(two)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	data := filepath.Join(m.dir, "data")
+	for range 2 { // the second from an image with a profile that never served
+		if err := host.Ask(ctx, data, "handoff", nil, new(handoff.Result)); err != nil {
+			t.Fatal(err)
+		}
+		m.hear("READY=1")
+		m.hear("WATCHDOG=1")
+		var status host.Status
+		if err := host.Ask(ctx, data, "status", nil, &status); err != nil {
+			t.Fatal(err)
+		}
+		if p := status.Profiles; len(p) != 2 || !p[0].Ready || p[1].Ready || !strings.Contains(p[1].Stage, "waiting for the database") {
+			t.Errorf("the status says %+v", p)
+		}
+		if left, err := filepath.Glob(filepath.Join(data, "handoff-*")); err != nil || len(left) > 0 {
+			t.Errorf("state files are left: %v, %v", left, err)
+		}
+	}
+	if err := m.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	m = startService(t, "here", two)
+	m.hear("READY=1")
+	m.hear("WATCHDOG=1")
 }

@@ -205,6 +205,7 @@ func Inherit() (*Inheritance, error) {
 		os.Unsetenv(name)
 	}
 	if h != nil {
+		h.served = slices.Sorted(maps.Keys(h.States))
 		for _, fd := range h.descriptors() {
 			if !closeOnExec(fd, true) {
 				return nil, fmt.Errorf("%w: descriptor %d is not open", ErrVariables, fd)

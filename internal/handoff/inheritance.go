@@ -16,8 +16,12 @@ type Inheritance struct {
 	States    map[string]string // paths, by profile
 	Note      Note
 
-	tidy func() // collects garbage again; nil: it is collected
+	served []string // the profiles that served players, as Inherit found them
+	tidy   func()   // collects garbage again; nil: it is collected
 }
+
+// serves reports whether a profile served players in the image before.
+func (h *Inheritance) serves(profile string) bool { return slices.Contains(h.served, profile) }
 
 // Lap notes a phase that ends now, and returns when that is. Without an inheritance
 // there is nothing to note.
@@ -29,11 +33,10 @@ func (h *Inheritance) Lap(name string, since time.Time) time.Time {
 	return now
 }
 
-// collectGarbage undoes holdGarbage.
+// collectGarbage undoes holdGarbage. It may be called twice.
 func (h *Inheritance) collectGarbage() {
 	if h.tidy != nil {
 		h.tidy()
-		h.tidy = nil
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -61,7 +62,8 @@ type leaving struct {
 	files  map[string]*File
 	rooms  map[string][]byte // for the states, by profile
 	frozen map[string]*loop.Frozen
-	tidy   func() // collects garbage again; nil: it is collected
+	serve  []*loop.Runtime // the profiles with a state
+	tidy   func()          // collects garbage again; nil: it is collected
 }
 
 // steps is the order of a handoff. Each step can be taken back, by stay.
@@ -143,13 +145,20 @@ func (l *leaving) check(ctx context.Context) error {
 	return nil
 }
 
-// makeFiles makes room for the states, while there is time.
+// makeFiles makes room for the states, while there is time. A profile that has never
+// served players, as its database is away, has none: the next image starts it.
 func (l *leaving) makeFiles(ctx context.Context) error {
 	if len(l.Profiles) == 0 {
 		return &ExportError{ExportEmpty, errors.New("no profile runs")}
 	}
+	var waits []string
 	for _, rt := range l.Profiles {
-		if up, why := rt.Stage(); !up {
+		up, why := rt.Stage()
+		if !up && !rt.Lived() {
+			waits = append(waits, fmt.Sprintf("profile %s: %s", rt.Name(), why))
+			continue
+		}
+		if !up {
 			return NotReady("profile %s: %s", rt.Name(), why)
 		}
 		size := 0
@@ -163,6 +172,10 @@ func (l *leaving) makeFiles(ctx context.Context) error {
 		l.files[rt.Name()] = f
 		l.rooms[rt.Name()] = touched(size + size/8)
 		l.next.States[rt.Name()] = f.Path()
+		l.serve = append(l.serve, rt)
+	}
+	if len(l.serve) == 0 {
+		return NotReady("%s", strings.Join(waits, "; "))
 	}
 	return nil
 }
@@ -306,11 +319,11 @@ func (l *leaving) exec(ctx context.Context) error {
 	return err
 }
 
-// everyProfile does something with every profile at the same time.
+// everyProfile does something with every profile that has a state, at the same time.
 func (l *leaving) everyProfile(do func(rt *loop.Runtime) error) error {
-	errs := make([]error, len(l.Profiles))
+	errs := make([]error, len(l.serve))
 	var all sync.WaitGroup
-	for i, rt := range l.Profiles {
+	for i, rt := range l.serve {
 		all.Go(func() { errs[i] = guard.Call("a handoff", func() error { return do(rt) }) })
 	}
 	all.Wait()

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"sync"
 	"testing"
 	"time"
 
@@ -153,5 +155,30 @@ func TestSteps(t *testing.T) {
 	}
 	if !met["freeze"] {
 		t.Error("no step is named freeze, whose beginning Note.Frozen is")
+	}
+}
+
+// TestFinish: a handoff ends when the profiles that were handed over serve. A new one
+// that waits for its database keeps nobody waiting: garbage is collected again, the
+// states are removed, and who asked is answered.
+func TestFinish(t *testing.T) {
+	s := serving(t)
+	greet(t, s)
+	waiting := loop.New(loop.Options{Name: "waiting", Config: s.Profiles[0].Config()}) // it is never up
+	state := write(t, s.StateDir, "default", []byte("a state"))
+	h := &Inheritance{States: map[string]string{"default": state}, served: []string{"default"}}
+	percent := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(percent)
+	h.tidy = sync.OnceFunc(holdGarbage())
+	next := &Successor{inheritance: h}
+	next.Finish(t.Context(), append(s.Profiles, waiting), "next", time.Now(), s.Log, nil)
+	if got := debug.SetGCPercent(100); got != 100 {
+		t.Errorf("garbage is collected at %d %%, want 100 %%", got)
+	}
+	if r := next.Result(); r == nil || r.To != "next" {
+		t.Errorf("the result is %+v", r)
+	}
+	if _, err := os.Stat(state); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the state is there: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package handoff
 import (
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"wamble/internal/guard"
@@ -46,6 +47,10 @@ func Serve(image Image) error {
 	}
 }
 
+// garbageTime is how long a successor leaves garbage where it is, whatever it waits
+// for.
+const garbageTime = 3 * time.Second
+
 // open opens a server. A panic is an error too: there may be a way back.
 func (i *Image) open(inherited *Inheritance) (run func() error, err error) {
 	defer func() {
@@ -57,7 +62,9 @@ func (i *Image) open(inherited *Inheritance) (run func() error, err error) {
 		}
 	}()
 	if inherited != nil {
-		inherited.tidy = holdGarbage()
+		tidy := sync.OnceFunc(holdGarbage())
+		inherited.tidy = tidy
+		time.AfterFunc(garbageTime, func() { guard.Run("the garbage", tidy, nil) })
 		inherited.Note.Add("exec", time.Since(time.Unix(0, inherited.Note.Left)))
 	}
 	return i.Open(inherited)

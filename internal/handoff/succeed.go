@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,7 +92,26 @@ func (s *Successor) Adopt(profiles []*loop.Runtime) error {
 	return nil
 }
 
-// Finish ends a handoff when players are served: it tells whoever waits for it that
+// AwaitServed waits until the profiles that served players before the handoff do so
+// again, or ctx ends. It waits for no other: a profile that is new may not reach its
+// database for long.
+func (s *Successor) AwaitServed(ctx context.Context, profiles []*loop.Runtime) error {
+	for _, rt := range s.served(profiles) {
+		select {
+		case <-rt.Up():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// served returns the profiles that served players before the handoff.
+func (s *Successor) served(profiles []*loop.Runtime) []*loop.Runtime {
+	return slices.DeleteFunc(slices.Clone(profiles), func(rt *loop.Runtime) bool { return !s.inheritance.serves(rt.Name()) })
+}
+
+// Finish ends a handoff when players are served again: it tells whoever waits for it that
 // this image, whose version is given, has taken over, and lets go of what was left
 // for the case that it could not. Opened is when everything was there but the
 // loops. Answer writes the result to the connection that waits for it.
@@ -101,12 +121,8 @@ func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, versio
 		return
 	}
 	defer h.collectGarbage()
-	for _, rt := range profiles {
-		select {
-		case <-rt.Up():
-		case <-ctx.Done():
-			return
-		}
+	if s.AwaitServed(ctx, profiles) != nil {
+		return
 	}
 	now := h.Lap("begin", opened)
 	r := &Result{
@@ -133,7 +149,7 @@ func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, versio
 		report.Close()
 	}
 	h.CloseNote()
-	for _, rt := range profiles {
+	for _, rt := range s.served(profiles) {
 		rt.AwaitAnswer(ctx) // and then garbage is collected again
 	}
 }

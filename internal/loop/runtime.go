@@ -254,7 +254,7 @@ func (rt *Runtime) retry(ctx context.Context, what string, try func() error) err
 		case !errors.Is(err, store.ErrTransient):
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		rt.stage.set(what + ": " + err.Error())
+		rt.stage.stuck(what + ": " + err.Error())
 		if attempt == 1 {
 			rt.o.Log.Warn(what, "store", rt.o.StoreName, "err", err)
 		}

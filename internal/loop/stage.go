@@ -7,11 +7,19 @@ type stage struct {
 	mu    sync.Mutex
 	isUp  bool
 	why   string
+	tried bool          // it could not start at its first attempt
 	upped chan struct{} // closed when it was ready for the first time
 	once  sync.Once
 }
 
 func newStage() *stage { return &stage{why: "starting", upped: make(chan struct{})} }
+
+// stuck says what a profile waits for that could not start.
+func (s *stage) stuck(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isUp, s.why, s.tried = false, why, true
+}
 
 func (s *stage) set(why string) {
 	s.mu.Lock()
@@ -34,8 +42,20 @@ func (rt *Runtime) Stage() (up bool, why string) {
 	return rt.stage.isUp, rt.stage.why
 }
 
+// Stuck reports whether the profile could not be started at the first attempt: it
+// failed, or waits for its database.
+func (rt *Runtime) Stuck() bool {
+	rt.stage.mu.Lock()
+	defer rt.stage.mu.Unlock()
+	return rt.stage.tried
+}
+
 // Failed says why the profile does not run at present.
-func (rt *Runtime) Failed(why string) { rt.stage.set(why) }
+func (rt *Runtime) Failed(why string) { rt.stage.stuck(why) }
+
+// Lived reports whether the profile has ever had a loop: one that has not, has
+// decided nothing.
+func (rt *Runtime) Lived() bool { return rt.loop.Load() != nil }
 
 // Up is closed when the profile has served players for the first time.
 func (rt *Runtime) Up() <-chan struct{} { return rt.stage.upped }

@@ -250,6 +250,47 @@ func (s *Server) WaitReady(ctx context.Context) error {
 	return nil
 }
 
+// servingPause is how often WaitServing looks.
+const servingPause = 20 * time.Millisecond
+
+// WaitServing waits until players are served, or ctx ends: after a handoff by all
+// profiles that served them before, after a start by all but those that could not
+// start, and by one at least. Nobody waits for a database that is away.
+func (s *Server) WaitServing(ctx context.Context) error {
+	if s.Inherited() {
+		return s.successor.AwaitServed(ctx, s.runtimes())
+	}
+	for tick := time.NewTicker(servingPause); ; {
+		if s.serves() {
+			tick.Stop()
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// serves reports whether a profile serves players and no other one is about to for
+// the first time.
+func (s *Server) serves() bool {
+	any := false
+	for _, k := range s.supervisors() {
+		select {
+		case <-k.Up():
+			any = true
+		default:
+			if !k.Stuck() {
+				return false
+			}
+		}
+	}
+	return any
+}
+
 // Alive reports whether all loops turn: each must answer within the given time.
 // While profiles come, go or are handed over nobody asks them.
 func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
