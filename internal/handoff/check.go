@@ -30,7 +30,23 @@ type Verdict struct {
 	// not tell. Admin is the address of its admin listener, "" without one.
 	Listeners []Listener `json:"listeners,omitempty"`
 	Admin     string     `json:"admin,omitempty"`
-	Notes     []string   `json:"notes,omitempty"` // what could not be checked
+	// Migrations are what it would do to the stores when it serves.
+	Migrations []Migration `json:"migrations,omitempty"`
+	Notes      []string    `json:"notes,omitempty"` // what could not be checked
+}
+
+// Migration is a change of a store's schema that is to come.
+type Migration struct {
+	Store    string `json:"store"`
+	Name     string `json:"name"`
+	Additive bool   `json:"additive"` // an older binary could go on with the store
+}
+
+func (m Migration) String() string {
+	if m.Additive {
+		return fmt.Sprintf("%s: migration %s", m.Store, m.Name)
+	}
+	return fmt.Sprintf("%s: migration %s, after which an older binary cannot use it", m.Store, m.Name)
 }
 
 // Listener is where a profile would listen. Port 0 is any.
@@ -47,8 +63,8 @@ func Checking() bool { return os.Getenv(checkVar) != "" }
 // maxVerdict bounds what is read of a binary in check mode.
 const maxVerdict = 64 << 10
 
-// checkTime is how long a check may take: additive migrations are part of it.
-const checkTime = 2 * time.Minute
+// checkTime is how long a check may take.
+const checkTime = time.Minute
 
 // Check runs a binary with the arguments of this process, the first of which is
 // its name, in check mode: it reads its configuration, and looks at the stores. An error says why it should not be

@@ -108,9 +108,6 @@ func newLeaving(s *Server) *leaving {
 
 func (l *leaving) leave(ctx context.Context, report *os.File) error {
 	began := time.Now()
-	if l.Binary == "" {
-		return NotReady("this server has no binary to hand over to")
-	}
 	if report != nil {
 		var err error
 		if l.next.Note.Report, err = Detach(report); err != nil {
@@ -129,17 +126,30 @@ func (l *leaving) leave(ctx context.Context, report *os.File) error {
 	return nil
 }
 
+// Rehearse returns what the next image says of itself in check mode, or why nothing
+// could be handed over. It changes nothing.
+func Rehearse(ctx context.Context, s *Server) (Verdict, error) {
+	if s.Binary == "" {
+		return Verdict{}, NotReady("this server has no binary to hand over to")
+	}
+	v, err := Check(ctx, s.Binary, s.Args)
+	if err == nil {
+		err = s.Suits(v)
+	}
+	return v, err
+}
+
 // check runs the next image in check mode.
 func (l *leaving) check(ctx context.Context) error {
-	v, err := Check(ctx, l.Binary, l.Args)
+	v, err := Rehearse(ctx, l.Server)
 	if err != nil {
 		return err
 	}
 	for _, note := range v.Notes {
 		l.Log.Warn("the next image says: " + note)
 	}
-	if err := l.Suits(v); err != nil {
-		return err
+	for _, m := range v.Migrations {
+		l.Log.Info("to be migrated after the handoff", "what", m)
 	}
 	l.Log.Info("handing over", "from", l.Version, "to", v.Version, "binary", l.Binary)
 	return nil

@@ -26,6 +26,8 @@ type Result struct {
 	Failure string         `json:"failure,omitempty"` // why the new image gave back
 	Frozen  wamble.Seconds `json:"frozen"`            // for how long nothing was read
 	Phases  []Phase        `json:"phases"`
+	// Preview is what would happen, one line each, if nothing was to happen.
+	Preview []string `json:"preview,omitzero"`
 }
 
 // Successor is the image that takes over: it adopts the states of the profiles

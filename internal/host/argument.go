@@ -25,6 +25,7 @@ type Arguments struct {
 	Urgent   bool             `json:"urgent,omitempty"` // an announcement of maintenance
 	On       bool             `json:"on,omitempty"`
 	Binary   string           `json:"binary,omitempty"` // of the next image; "": that of the process
+	DryRun   bool             `json:"dry_run,omitempty"`
 
 	wait   time.Duration      // of the command line alone
 	player profile.Whom       // what Whom says
@@ -181,6 +182,10 @@ var (
 			}
 			return err
 		},
+	}
+	dryRun = Arg{
+		Name: "dry_run", Kind: Switch, Label: "only check", Flag: "dry-run", Help: "only say what would happen, or why it would fail",
+		At: func(a *Arguments) any { return &a.DryRun },
 	}
 	waiting = Arg{
 		Kind: Span, Flag: "wait", Help: "wait this long until players are served",

@@ -33,7 +33,7 @@ const (
 const (
 	quick       = 30 * time.Second
 	slow        = 5 * time.Minute
-	handoffTime = 3 * time.Minute // migrations included
+	handoffTime = 3 * time.Minute
 )
 
 // Command is one row of the table.

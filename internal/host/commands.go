@@ -88,7 +88,7 @@ exit code is 1 then.`,
 		Do: func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Reload(ctx) },
 	},
 	{
-		Name: "handoff", Doors: everywhere, Changes: true, Patience: handoffTime, Args: []Arg{binary},
+		Name: "handoff", Doors: everywhere, Changes: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
 		Help: Help{
 			Short: "Let the running server replace itself by a new binary, without dropping a packet",
 			Long: `Handoff makes the server that runs on a data directory check the binary that is
@@ -98,13 +98,18 @@ WebSocket clients are told to come back, and resume.
 
 The result is that of the new process. If the new binary refuses, cannot be run
 or cannot take over, the old one serves on, and this command says why and fails.
-SIGUSR2 does the same.`,
+SIGUSR2 does the same.
+
+With --dry-run nothing happens: the new binary is checked, and the command says what
+a handoff would change of the configuration and of the databases. Migrations run
+when the new binary serves; players play on meanwhile.`,
 			Example: `  wamble handoff
   wamble handoff --data /var/lib/wamble
+  wamble handoff --dry-run
   wamble handoff --binary ./wamble-next`,
 		},
 		Page: Page{"server", "Hand over to the new binary", "The server replaces itself with the binary on disk. Players notice nothing."},
-		Doc:  Doc{"{}", "the binary on disk takes over"},
+		Doc:  Doc{"{}", "the binary on disk takes over; with `\"dry_run\": true` it is only checked"},
 		Line: Line{Result: func() any { return new(handoff.Result) }, Print: printHandoff, JSON: true},
 		Do:   handOff,
 	},
@@ -342,8 +347,14 @@ func banInput(whom profile.Whom, text string, until time.Time) profile.Input {
 // the binary of the process may take over.
 func handOff(ctx context.Context, h *Host, c *Call) (any, error) {
 	var a Arguments
-	if c.Conn != nil && len(c.Args) > 0 && json.Unmarshal(c.Args, &a) != nil {
+	if len(c.Args) > 0 && json.Unmarshal(c.Args, &a) != nil {
 		return nil, errors.New("not the arguments of a handoff")
+	}
+	if c.Conn == nil {
+		a.Binary = ""
+	}
+	if a.DryRun {
+		return h.Rehearse(ctx, a.Binary)
 	}
 	return struct{}{}, h.HandOff(ctx, a.Binary, c.Conn)
 }

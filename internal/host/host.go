@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/handoff"
 	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/runner"
@@ -40,6 +41,8 @@ type Server struct {
 	// HandOff becomes another image of the process, and returns only if that fails.
 	// That image answers on conn; nil: the console waits.
 	HandOff func(ctx context.Context, binary string, conn *net.UnixConn) error
+	// Rehearse says what a handoff would do, or why it would fail.
+	Rehearse func(ctx context.Context, binary string) (handoff.Result, error)
 }
 
 // Running is what commands need of a profile that runs.

@@ -203,11 +203,25 @@ func printReloaded(w io.Writer, result any) error {
 // printHandoff says how a handoff went.
 func printHandoff(w io.Writer, result any) error {
 	h := result.(*handoff.Result)
+	if h.Preview != nil {
+		return printPreview(w, h)
+	}
 	var phases []string
 	for _, p := range h.Phases {
 		phases = append(phases, fmt.Sprintf("%s %v", p.Name, p.Took.Round(10*time.Microsecond)))
 	}
 	_, err := fmt.Fprintf(w, "pid %d: %s took over from %s; nothing was read for %v (%s)\n",
 		h.PID, h.To, h.From, h.Frozen.Duration(), strings.Join(phases, ", "))
+	return err
+}
+
+// printPreview says what a handoff would do.
+func printPreview(w io.Writer, h *handoff.Result) error {
+	for _, line := range h.Preview {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "pid %d: %s could take over from %s; nothing was changed\n", h.PID, h.To, h.From)
 	return err
 }

@@ -129,6 +129,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	rt.stage.ready()
 	if adopting {
 		rt.AwaitAnswer(ctx)
+		rt.guard("the migration", func() { rt.migrateBeside(background) })
 	}
 	stopDrain := rt.startDrain(background)
 	defer func() { stopDrain() }()
@@ -231,15 +232,45 @@ func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 // prepareStore waits until the store answers, and migrates it.
 func (rt *Runtime) prepareStore(ctx context.Context) error {
 	return rt.retry(ctx, "waiting for the database", func() error {
-		return rt.o.Store.Migrate(ctx, func(step schema.Step) {
-			if step.Done {
-				rt.o.Log.Info("migrated", "store", rt.o.StoreName, "step", step.Name, "took", step.Elapsed)
-				return
-			}
-			rt.stage.set("migrating the database: " + step.Name)
-		})
+		return rt.migrate(ctx, func(name string) { rt.stage.set("migrating the database: " + name) })
 	})
 }
+
+// migrate brings the schema to the newest version, and tells which step begins.
+func (rt *Runtime) migrate(ctx context.Context, begins func(name string)) error {
+	return rt.o.Store.Migrate(ctx, func(step schema.Step) {
+		if step.Done {
+			rt.o.Log.Info("migrated", "store", rt.o.StoreName, "step", step.Name, "took", step.Elapsed)
+			return
+		}
+		begins(step.Name)
+	})
+}
+
+// migrateBeside migrates the store while players are served, after a handoff: the
+// image before this one could not have gone on with the schema. Until that is done
+// the store is away to everybody. Whatever the error, play goes on meanwhile.
+func (rt *Runtime) migrateBeside(ctx context.Context) {
+	said := time.Time{}
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := rt.migrate(ctx, func(name string) {
+			rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.StoreName, "step", name)
+		})
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		rt.watch.suspect(err)
+		if !errors.Is(err, store.ErrTransient) && time.Since(said) > complainEvery {
+			said = time.Now()
+			rt.o.Log.Error("the database cannot be migrated; play goes on, and what is decided stays in the journal",
+				"store", rt.o.StoreName, "err", err)
+		}
+		wait(ctx, pause)
+	}
+}
+
+// complainEvery is how often the log tells of a migration that fails for good.
+const complainEvery = time.Minute
 
 // retry tries until it works or an error comes that will not pass.
 func (rt *Runtime) retry(ctx context.Context, what string, try func() error) error {

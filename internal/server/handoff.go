@@ -3,13 +3,16 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
+	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/handoff"
 	"wamble/internal/host"
@@ -55,6 +58,37 @@ func (s *Server) handOff(ctx context.Context, binary string, report *os.File, as
 	err := handoff.Leave(ctx, s.leaving(binary, asked), report)
 	s.log.Error("the server goes on: no handoff", "err", err)
 	return err
+}
+
+// rehearse says what a handoff would do, or why it would fail. It changes nothing.
+func (s *Server) rehearse(ctx context.Context, binary string) (handoff.Result, error) {
+	if !s.house.changing.TryLock() {
+		return handoff.Result{}, handoff.NotReady("a reload or another handoff is under way")
+	}
+	defer s.house.changing.Unlock()
+	l := s.leaving(binary, 0)
+	v, err := handoff.Rehearse(ctx, l)
+	if err != nil {
+		return handoff.Result{}, err
+	}
+	r := handoff.Result{At: time.Now(), PID: os.Getpid(), From: l.Version, To: v.Version, Preview: []string{}}
+	if c, err := s.read(); err != nil {
+		r.Preview = append(r.Preview, "the running binary cannot read the configuration, and compares nothing: "+err.Error())
+	} else {
+		for _, change := range config.Diff(s.config(), c) {
+			r.Preview = append(r.Preview, change.String())
+		}
+	}
+	for _, m := range v.Migrations {
+		r.Preview = append(r.Preview, m.String())
+	}
+	r.Preview = append(r.Preview, v.Notes...)
+	for _, k := range s.supervisors() {
+		if up, why := k.Stage(); !up {
+			r.Preview = append(r.Preview, fmt.Sprintf("profile %s does not serve players now: %s", k.name, why))
+		}
+	}
+	return r, nil
 }
 
 // leaving is what a handoff needs of this server.

@@ -18,7 +18,7 @@ import (
 func (s *Server) newHost() *host.Host {
 	return host.New(host.Server{
 		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining,
-		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Lines: s.tail, Panicked: s.caught,
+		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Rehearse: s.rehearse, Lines: s.tail, Panicked: s.caught,
 		Vitals: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
 	})
 }

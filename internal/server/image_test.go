@@ -16,12 +16,14 @@ import (
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/observe"
+	"wamble/internal/store/schema"
 	"wamble/internal/watchtest"
 )
 
 // asImage is set in a process that serves and hands over: its value is the data
 // directory, in which test.conf is the configuration. A file "trouble" there says
-// what the image does wrong that is handed over to.
+// what the image does wrong that is handed over to, and extra.sql is a migration that
+// only such an image knows.
 const asImage = "WAMBLE_TEST_IMAGE"
 
 // beImage is such a process. It says where it listens when it is ready.
@@ -29,6 +31,9 @@ func beImage(dir string) {
 	successor := os.Getenv(handoff.HotReload) != "" && !strings.Contains(os.Getenv("WAMBLE_HANDOFF"), `"failure"`)
 	if successor {
 		makeTrouble(dir)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "extra.sql")); err == nil && (successor || handoff.Checking()) {
+		schema.Extra = []schema.Migration{{Name: "extra.sql", SQL: string(text), Additive: strings.HasPrefix(string(text), "-- additive")}}
 	}
 	wishes := make(chan os.Signal, 1)
 	listen := func() { signal.Notify(wishes, syscall.SIGUSR2) }

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/store"
+	"wamble/internal/store/schema"
 )
 
 // Inherited reports whether another image handed over to this one.
@@ -120,10 +122,11 @@ func answerHandoff(to io.Writer, r *handoff.Result) {
 }
 
 // Check says whether a server with these options could take over from one that
-// runs: its configuration is good, and its stores are of a schema that it knows
-// or can be brought there by additive migrations, which it does. A store that is
-// away is no obstacle: the server that runs is without it too. Whether it could
-// listen the server that runs finds out (canListen): it has the sockets.
+// runs: its configuration is good, and its stores are of a schema that it knows or
+// can migrate. It only reads: the server that runs may stay, and must be able to
+// start again. A store that is away is no obstacle: the server that runs is without
+// it too. Whether it could listen the server that runs finds out (canListen): it has
+// the sockets.
 func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 	v := handoff.Verdict{Version: o.Succession.Version, Stores: map[string]string{}}
 	s := &Server{o: o}
@@ -151,12 +154,35 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 		for _, name := range db.Profiles {
 			v.Stores[name] = db.Name
 		}
-		switch err := db.Migrate(ctx, nil); {
-		case errors.Is(err, store.ErrTransient):
-			v.Notes = append(v.Notes, fmt.Sprintf("%s is away: its schema was not checked: %v", db.Name, err))
-		case err != nil:
+		if err := db.foresee(ctx, &v); err != nil {
 			return v, err
 		}
 	}
 	return v, nil
+}
+
+// foresee adds to a verdict what is to be migrated in a store.
+func (s *Shared) foresee(ctx context.Context, v *handoff.Verdict) error {
+	if s.File != "" {
+		if _, err := os.Stat(s.File); errors.Is(err, os.ErrNotExist) {
+			v.Notes = append(v.Notes, s.Name+" is made")
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	st, err := s.Status(ctx)
+	switch {
+	case errors.Is(err, store.ErrTransient):
+		v.Notes = append(v.Notes, fmt.Sprintf("%s is away: its schema was not checked: %v", s.Name, err))
+		return nil
+	case err != nil:
+		return err
+	case st.Version > st.Latest:
+		return fmt.Errorf("%s: %w", s.Name, &schema.Newer{Database: st.Version, Program: st.Latest})
+	}
+	for _, name := range st.Pending {
+		v.Migrations = append(v.Migrations, handoff.Migration{Store: s.Name, Name: name, Additive: !slices.Contains(st.Breaks, name)})
+	}
+	return nil
 }

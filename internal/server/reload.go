@@ -46,14 +46,19 @@ func (s *Server) Reload(ctx context.Context) (host.Reloaded, error) {
 	return r, err
 }
 
+// read reads the configuration again.
+func (s *Server) read() (*config.Config, error) {
+	if s.o.Load == nil {
+		return nil, errNoLoader
+	}
+	return s.o.Load()
+}
+
 func (s *Server) reload(ctx context.Context) ([]string, error) {
 	if s.house.closed {
 		return nil, errors.New("the server is stopping")
 	}
-	if s.o.Load == nil {
-		return nil, errNoLoader
-	}
-	c, err := s.o.Load()
+	c, err := s.read()
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ type Server struct {
 // The journal's lock keeps a second server out. Nobody is served before Run. What
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir}, dumps: dumps{dir: o.Dir}}
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, gate: true}, dumps: dumps{dir: o.Dir}}
 	s.serving, s.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

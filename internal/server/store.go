@@ -72,6 +72,7 @@ func CloseStores(stores []*Shared) {
 // stores are those that are open, each with the profiles that use it.
 type stores struct {
 	dir  string
+	gate bool // what is asked waits for the migrations
 	mu   sync.Mutex
 	list []*Shared
 }
@@ -93,6 +94,9 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	store, err := place.open()
 	if err != nil {
 		return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
+	}
+	if s.gate {
+		store = newGate(store)
 	}
 	shared := &Shared{Store: store, Name: place.name, File: place.file, settings: place.settings, Profiles: []string{p.Name}}
 	s.list = append(s.list, shared)

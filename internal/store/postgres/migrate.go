@@ -15,7 +15,9 @@ import (
 var files embed.FS
 
 // Migrations returns the steps that this program knows.
-func Migrations() ([]schema.Migration, error) { return schema.Load(files, "migrations") }
+func Migrations() ([]schema.Migration, error) {
+	return schema.Load(files, "migrations", schema.Postgres)
+}
 
 // migrationLock is the advisory lock that whoever migrates holds: "wamble".
 const migrationLock = 0x77616d626c65
@@ -152,8 +154,6 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 		return schema.Status{}, err
 	}
 	st.Adopt = made && st.Version == 0
-	for _, m := range all[min(st.Version, len(all)):] {
-		st.Pending = append(st.Pending, m.Name)
-	}
+	st.Await(all)
 	return st, nil
 }

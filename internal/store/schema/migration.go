@@ -18,10 +18,43 @@ type Migration struct {
 	Version int    // 1, 2, 3 … without gaps
 	Name    string // the file, for instance "001_initial_schema.sql"
 	SQL     string
+	// Additive says that a program which knows only the migrations before can go on
+	// with the database.
+	Additive bool
 }
 
+// Dialect is the kind of a database.
+type Dialect int
+
+// The closed list of dialects.
+const (
+	Postgres Dialect = iota
+	SQLite
+)
+
+// additive is the table of which migrations are additive, by their number: they add
+// what an older program does not look at, and take away nothing that it needs. One
+// that is not in the table is not additive.
+var additive = map[int]map[Dialect]bool{
+	1: {Postgres: true, SQLite: true},
+	2: {Postgres: true, SQLite: true},
+	3: {}, // moves are numbered by ply; a board pays a session once
+	4: {}, // every player has a handle, which an older program does not give
+	5: {Postgres: true, SQLite: true},
+	6: {Postgres: true, SQLite: true},
+	7: {Postgres: true}, // SQLite rebuilds the tables of moves and payouts
+	8: {Postgres: true, SQLite: true},
+}
+
+// Marked reports whether the table of additive migrations has a row for a number.
+func Marked(version int) bool { return additive[version] != nil }
+
+// Extra are migrations that follow those of the files, in tests: those of a program
+// that is newer than this one. Their numbers are given by Load.
+var Extra []Migration
+
 // Load reads the files NNN_name.sql of a folder, in the order of their number.
-func Load(files fs.FS, folder string) ([]Migration, error) {
+func Load(files fs.FS, folder string, d Dialect) ([]Migration, error) {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
@@ -40,7 +73,11 @@ func Load(files fs.FS, folder string) ([]Migration, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %w", err)
 		}
-		all = append(all, Migration{version, e.Name(), string(text)})
+		all = append(all, Migration{version, e.Name(), string(text), additive[version][d]})
+	}
+	for _, m := range Extra {
+		m.Version = len(all) + 1
+		all = append(all, m)
 	}
 	return all, nil
 }
@@ -71,6 +108,17 @@ type Status struct {
 	Latest  int      // the newest that this program knows
 	Adopt   bool     // it was made by the original and carries no version yet
 	Pending []string // names of the migrations that are to come
+	Breaks  []string // those of them that are not additive
+}
+
+// Await says which migrations are to come.
+func (s *Status) Await(all []Migration) {
+	for _, m := range all[min(s.Version, len(all)):] {
+		s.Pending = append(s.Pending, m.Name)
+		if !m.Additive {
+			s.Breaks = append(s.Breaks, m.Name)
+		}
+	}
 }
 
 // Step is how far a migration has come.

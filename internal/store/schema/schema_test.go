@@ -28,7 +28,7 @@ func TestLoad(t *testing.T) {
 		{"a stray file", fstest.MapFS{"m/001_a.sql": file("a"), "m/notes.txt": file("")}, -1},
 		{"no folder", fstest.MapFS{}, -1},
 	} {
-		got, err := Load(c.files, "m")
+		got, err := Load(c.files, "m", SQLite)
 		if (err != nil) != (c.want < 0) || err == nil && len(got) != c.want {
 			t.Errorf("%s: got %v, %v, want %d", c.name, got, err, c.want)
 		}

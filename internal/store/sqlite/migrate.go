@@ -15,7 +15,7 @@ import (
 var files embed.FS
 
 // Migrations returns the steps that this program knows.
-func Migrations() ([]schema.Migration, error) { return schema.Load(files, "migrations") }
+func Migrations() ([]schema.Migration, error) { return schema.Load(files, "migrations", schema.SQLite) }
 
 // Migrate brings the database to the newest schema, each step in a transaction
 // of its own. Two processes may do it at once. A file that it makes
@@ -104,8 +104,6 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 	if err != nil {
 		return schema.Status{}, classify(ctx, "read schema version", err)
 	}
-	for _, m := range all[min(st.Version, len(all)):] {
-		st.Pending = append(st.Pending, m.Name)
-	}
+	st.Await(all)
 	return st, nil
 }

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+	"wamble/internal/store"
+	"wamble/internal/store/schema"
+)
+
+// gate is a store that is away until Migrate has brought its schema to the newest
+// version: after a handoff players are served before that, and nobody may ask an old
+// schema what only the new one knows. Who asks before the first attempt at a
+// migration has ended or has found something to do, waits for that.
+type gate struct {
+	Store
+	ready atomic.Bool   // the schema is the newest
+	tried chan struct{} // closed when that is known, or will take longer
+	once  sync.Once     // closes tried
+}
+
+func newGate(s Store) *gate { return &gate{Store: s, tried: make(chan struct{})} }
+
+func (g *gate) settle() { g.once.Do(func() { close(g.tried) }) }
+
+// Migrate brings the schema to the newest version, and opens the gate.
+func (g *gate) Migrate(ctx context.Context, progress schema.Progress) error {
+	defer g.settle()
+	err := g.Store.Migrate(ctx, func(step schema.Step) {
+		g.settle()
+		if progress != nil {
+			progress(step)
+		}
+	})
+	if err == nil {
+		g.ready.Store(true)
+	}
+	return err
+}
+
+// open returns nil if the store can be asked. Errors: store.ErrTransient.
+func (g *gate) open(ctx context.Context) error {
+	if g.ready.Load() {
+		return nil
+	}
+	select {
+	case <-g.tried:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", store.ErrTransient, ctx.Err())
+	}
+	if !g.ready.Load() {
+		return fmt.Errorf("%w: its schema is not migrated yet", store.ErrTransient)
+	}
+	return nil
+}
+
+// through asks an open store.
+func through[T any](ctx context.Context, g *gate, ask func() (T, error)) (T, error) {
+	if err := g.open(ctx); err != nil {
+		var none T
+		return none, err
+	}
+	return ask()
+}
+
+// throughAll asks an open store for rows.
+func throughAll(ctx context.Context, g *gate, ask func() iter.Seq2[wamble.Board, error]) iter.Seq2[wamble.Board, error] {
+	return func(yield func(wamble.Board, error) bool) {
+		if err := g.open(ctx); err != nil {
+			yield(wamble.Board{}, err)
+			return
+		}
+		ask()(yield)
+	}
+}
+
+func (g *gate) Apply(ctx context.Context, b store.Batch) error {
+	if err := g.open(ctx); err != nil {
+		return err
+	}
+	return g.Store.Apply(ctx, b)
+}
+
+func (g *gate) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, error) {
+	return through(ctx, g, func() ([]store.Rejection, error) { return g.Store.Probe(ctx, b) })
+}
+
+func (g *gate) Cursor(ctx context.Context, j store.JournalID, profile string) (uint64, error) {
+	return through(ctx, g, func() (uint64, error) { return g.Store.Cursor(ctx, j, profile) })
+}
+
+func (g *gate) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error) {
+	return through(ctx, g, func() ([]wamble.Block, error) { return g.Store.Lease(ctx, s, n) })
+}
+
+func (g *gate) Session(ctx context.Context, t wamble.Token) (wamble.Session, error) {
+	return through(ctx, g, func() (wamble.Session, error) { return g.Store.Session(ctx, t) })
+}
+
+func (g *gate) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error) {
+	return through(ctx, g, func() (wamble.Session, error) { return g.Store.SessionByID(ctx, id) })
+}
+
+func (g *gate) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
+	return through(ctx, g, func() (wamble.Session, error) { return g.Store.SessionByHandle(ctx, handle) })
+}
+
+func (g *gate) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
+	return through(ctx, g, func() (wamble.Player, error) { return g.Store.Player(ctx, key) })
+}
+
+func (g *gate) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error] {
+	return throughAll(ctx, g, func() iter.Seq2[wamble.Board, error] { return g.Store.LiveBoards(ctx, profile) })
+}
+
+func (g *gate) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
+	return through(ctx, g, func() (wamble.Board, error) { return g.Store.Board(ctx, id) })
+}
+
+func (g *gate) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble.Board, error] {
+	return throughAll(ctx, g, func() iter.Seq2[wamble.Board, error] { return g.Store.Games(ctx, f) })
+}
+
+func (g *gate) Scores(ctx context.Context, q wamble.ScoreQuery) ([]wamble.Score, error) {
+	return through(ctx, g, func() ([]wamble.Score, error) { return g.Store.Scores(ctx, q) })
+}
+
+func (g *gate) Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error) {
+	return through(ctx, g, func() (wamble.Leaderboard, error) { return g.Store.Leaderboard(ctx, q) })
+}
+
+func (g *gate) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error) {
+	return through(ctx, g, func() ([]wamble.Reservation, error) { return g.Store.Reservations(ctx, key, now) })
+}
+
+func (g *gate) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error) {
+	return through(ctx, g, func() ([]wamble.Prediction, error) { return g.Store.Predictions(ctx, boards...) })
+}
+
+func (g *gate) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error) {
+	return through(ctx, g, func() (bool, error) { return g.Store.TermsAccepted(ctx, id, profile, hash) })
+}
