@@ -56,6 +56,9 @@ func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 	l.out = a.out
 	l.record.Step(a.now, []profile.Input{&profile.Adopt{Data: a.state}}, &l.out)
 	a.forget()
+	if cfg := rt.o.TruePorts(a.options.Config); cfg != a.options.Config {
+		l.mail.post(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
+	}
 	l.commit.begin()
 	rt.life.Store(l)
 	return l, nil

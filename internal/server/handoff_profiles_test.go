@@ -2,8 +2,10 @@ package server
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 
+	"wamble"
 	"wamble/internal/store/sqlite"
 )
 
@@ -71,4 +73,27 @@ func TestHandoffOfProfiles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestHandoffAnnouncesPorts: profiles whose ports the kernel has chosen are announced
+// with their true ports after a handoff too, those that are new as well.
+func TestHandoffAnnouncesPorts(t *testing.T) {
+	text := conf("(def advertise 1)(defprofile red ())(defprofile blue ())")
+	i := spawnImage(t, text)
+	p := join(t, i.address(), wamble.Token{})
+	i.write("test.conf", text+"(defprofile green ())")
+	if _, err := i.handOff(""); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "all serve", func() bool { return i.status().Ready() })
+	for _, s := range i.status().Profiles {
+		got, err := p.c.Profile(t.Context(), s.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := netip.MustParseAddrPort(s.UDP).Port(); got.Port != want {
+			t.Errorf("profile %s is announced on port %d, want %d", s.Name, got.Port, want)
+		}
+	}
+	i.end()
 }
