@@ -55,6 +55,10 @@ const (
 	partTime    = 25 * time.Millisecond // for what WebSocket clients are told last to be written
 )
 
+// LongestTime is how long a handoff can take until the exec, with some for the disk:
+// one that takes longer hangs.
+const LongestTime = checkTime + quiesceTime + pauseTime + freezeTime + 15*time.Second
+
 // leaving is a handoff that is under way.
 type leaving struct {
 	*Server

@@ -53,7 +53,9 @@ func (l *loop) rest() {
 	if l.err = l.flush(); l.err != nil {
 		return
 	}
+	l.frozen.Store(true)
 	close(f.quiet)
 	<-f.over
+	l.frozen.Store(false)
 	l.freeze = nil
 }

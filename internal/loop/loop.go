@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"wamble/internal/guard"
@@ -27,7 +28,8 @@ type loop struct {
 	done    uint64    // the newest gate that is durable
 	stop    bool
 	freeze  *Frozen // that it is to become; nil: none
-	held    bool    // the port is not read, but all else goes on
+	frozen  atomic.Bool
+	held    bool // the port is not read, but all else goes on
 	writer  *writer
 	times   stopwatch
 	ended   chan struct{}

@@ -42,10 +42,10 @@ func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after pr
 }
 
 // Alive reports whether the loop turns: it must answer before ctx ends. One that
-// does not run yet, or has ended, is not asked.
+// does not run yet, has ended or is frozen is not asked.
 func (rt *Runtime) Alive(ctx context.Context) bool {
 	l := rt.loop.Load()
-	if l == nil {
+	if l == nil || l.frozen.Load() {
 		return true
 	}
 	select {
@@ -53,7 +53,7 @@ func (rt *Runtime) Alive(ctx context.Context) bool {
 		return true
 	default:
 	}
-	return l.do(ctx, func() {}) || ctx.Err() == nil
+	return l.do(ctx, func() {}) || ctx.Err() == nil || l.frozen.Load()
 }
 
 // Configure tells the profile its new options. A later life begins with them.

@@ -51,7 +51,8 @@ func (s *Server) handOff(ctx context.Context, binary string, report *os.File, as
 	if !s.house.changing.TryLock() {
 		return handoff.NotReady("a reload or another handoff is under way")
 	}
-	defer s.house.changing.Unlock()
+	defer s.changed()
+	s.expect(handoff.LongestTime)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.serving, cancel)() // whoever is to stop stops
@@ -65,7 +66,8 @@ func (s *Server) rehearse(ctx context.Context, binary string) (handoff.Result, e
 	if !s.house.changing.TryLock() {
 		return handoff.Result{}, handoff.NotReady("a reload or another handoff is under way")
 	}
-	defer s.house.changing.Unlock()
+	defer s.changed()
+	s.expect(handoff.LongestTime)
 	l := s.leaving(binary, 0)
 	v, err := handoff.Rehearse(ctx, l)
 	if err != nil {

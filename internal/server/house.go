@@ -25,6 +25,8 @@ type house struct {
 
 	closed bool // guarded by changing: the server has been stopped
 
+	patience atomic.Pointer[time.Time] // when the change that is under way should have come further; nil: there is none
+
 	draining atomic.Bool // nobody new is taken
 
 	mu          sync.RWMutex // guards what follows
@@ -175,9 +177,10 @@ func (s *Server) serveWeb(k *supervisor, port *transport.Port) {
 func (s *Server) stop() {
 	s.cease()
 	s.house.changing.Lock()
-	defer s.house.changing.Unlock()
+	defer s.changed()
 	s.house.closed = true
 	patience := s.config().Server.ShutdownTimeout
+	s.expect(patience + changeTime)
 	ctx, cancel := context.WithTimeout(context.Background(), max(patience, time.Second))
 	defer cancel()
 	var stopping sync.WaitGroup
@@ -291,13 +294,34 @@ func (s *Server) serves() bool {
 	return any
 }
 
-// Alive reports whether all loops turn: each must answer within the given time.
-// While profiles come, go or are handed over nobody asks them.
+// changeTime is how long a step of a reload may take that waits for no database.
+const changeTime = 30 * time.Second
+
+// expect says how long the next step of the change that is under way may take.
+// Whoever is late is not alive.
+func (s *Server) expect(d time.Duration) {
+	end := time.Now().Add(d)
+	s.house.patience.Store(&end)
+}
+
+// changed ends a change.
+func (s *Server) changed() {
+	s.house.patience.Store(nil)
+	s.house.changing.Unlock()
+}
+
+// late reports whether a reload or a handoff hangs.
+func (s *Server) late() bool {
+	end := s.house.patience.Load()
+	return end != nil && time.Now().After(*end)
+}
+
+// Alive reports whether all loops turn: each must answer within the given time,
+// unless it is frozen for a handoff. Nor may a reload or a handoff hang.
 func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
-	if !s.house.changing.TryLock() {
-		return true
+	if s.late() {
+		return false
 	}
-	defer s.house.changing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for _, k := range s.supervisors() {

@@ -27,7 +27,8 @@ var errNoLoader = errors.New("this server cannot read its configuration again")
 // changes nothing, and the error says why.
 func (s *Server) Reload(ctx context.Context) (host.Reloaded, error) {
 	s.house.changing.Lock()
-	defer s.house.changing.Unlock()
+	defer s.changed()
+	s.expect(changeTime)
 	began := time.Now()
 	changes, err := s.reload(ctx)
 	r := host.Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}
@@ -69,6 +70,7 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.expect(changeTime + time.Duration(2*len(c.Running()))*loadTime)
 	p, err := s.newPlan(ctx, c)
 	if err != nil {
 		admin.Close()
@@ -93,7 +95,9 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 	if err := s.endForNewStore(ctx, p.newStore); err != nil {
 		return err
 	}
+	s.expect(leaveTime + changeTime)
 	s.endLeaving(ctx, p.leave)
+	s.expect(changeTime)
 	old := s.switchPorts(p)
 	for name := range p.begin {
 		s.recall(name)
@@ -125,6 +129,7 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 // journal has of them to the old one. If that fails, they go on as they were.
 func (s *Server) endForNewStore(ctx context.Context, list []*supervisor) error {
 	for i, k := range list {
+		s.expect(emptyTime + changeTime)
 		k.stop()
 		if err := k.emptyWithin(ctx, emptyTime); err != nil {
 			for _, again := range list[:i+1] {

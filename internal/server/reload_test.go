@@ -1,14 +1,17 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/profile"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -78,6 +81,51 @@ func TestReloadBad(t *testing.T) {
 		t.Error("a server that has ended was reloaded")
 	}
 	verifySQLite(t, s.dir, c)
+}
+
+// TestReloadHangs: a reload that hangs does not satisfy the watchdog: neither when a
+// loop does not answer it, nor when it does not get its configuration.
+func TestReloadHangs(t *testing.T) {
+	const within = 10 * time.Millisecond
+	f := &file{conf("")}
+	asked, answer := make(chan struct{}, 1), make(chan struct{})
+	load := func() (*config.Config, error) {
+		asked <- struct{}{}
+		<-answer
+		return f.load()
+	}
+	s := serve(t, Options{Load: load}, f.text).ready()
+	done := make(chan error, 1)
+	reload := func() { _, err := s.Reload(context.WithoutCancel(t.Context())); done <- err }
+	go reload()
+	<-asked
+	if !s.Alive(t.Context(), patience) {
+		t.Error("a reload that has just begun does not live")
+	}
+	s.expect(0)
+	until(t, "a reload that hangs is noticed", func() bool { return !s.Alive(t.Context(), patience) })
+	answer <- struct{}{}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if !s.Alive(t.Context(), patience) {
+		t.Error("the server does not live after a reload that was late")
+	}
+
+	held, release := make(chan struct{}), make(chan struct{})
+	go s.first().Do(context.WithoutCancel(t.Context()), func(*profile.Profile) { close(held); <-release })
+	<-held
+	f.text = conf("(def buffer-size 65536)")
+	go reload()
+	<-asked
+	answer <- struct{}{}
+	if s.Alive(t.Context(), within) {
+		t.Error("a loop that hangs lives, during a reload")
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
 
 // TestReloadLive: options that are taken up by the running profile.
