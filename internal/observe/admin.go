@@ -45,6 +45,7 @@ type Admin struct {
 	Address           string // admin-listen, as the configuration says it
 	web               *http.Server
 	token             [sha256.Size]byte // of the token
+	panicked          func(error)       // nil: nobody is told
 }
 
 // The limits of the admin listener.
@@ -57,7 +58,7 @@ const (
 
 // NewAdmin returns an admin listener that answers nobody before Serve.
 func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
-	a := &Admin{Listener: l, Address: o.Address, token: sha256.Sum256([]byte(o.Token))}
+	a := &Admin{Listener: l, Address: o.Address, token: sha256.Sum256([]byte(o.Token)), panicked: o.Panicked}
 	mux := Health(o.Ready)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
 	mux.Handle("/console/", o.Console(a.knows))
@@ -87,7 +88,7 @@ func (a *Admin) Renew(o AdminOptions) (*Admin, error) {
 
 // Serve answers until the listener is closed.
 func (a *Admin) Serve() error {
-	err := a.web.Serve(a.Listen(AdminConns, AdminConns))
+	err := a.web.Serve(a.Listen(AdminConns, AdminConns, a.panicked))
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}

@@ -21,7 +21,7 @@ type Pauser struct {
 // NewPauser returns a pauser of a server that does not serve yet. The server is to
 // serve on the listener that Listen returns.
 func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
-	p := &Pauser{listener: &pausableListener{TCPListener: l}, busy: busy{conns: map[net.Conn]struct{}{}}, web: web}
+	p := &Pauser{listener: &pausableListener{TCPListener: l}, busy: busy{conns: map[net.Conn]bool{}}, web: web}
 	web.ConnState = func(c net.Conn, s http.ConnState) {
 		switch s {
 		case http.StateActive: // the head of a request has come whole
@@ -36,13 +36,18 @@ func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 
 // Listen returns a listener that can be paused. It bounds the connections, in all
 // and per host: the host that holds most loses its idlest one to a newcomer.
-func (p *Pauser) Listen(max, maxHost int) net.Listener {
-	return &limitedListener{p.listener, newPlaces(max, maxHost)}
+// Panicked is told of a panic, which ends its connection alone; it may be nil.
+func (p *Pauser) Listen(max, maxHost int, panicked func(error)) net.Listener {
+	return &limitedListener{p.listener, newPlaces(max, maxHost), panicked}
 }
+
+// headTime is how long a pause waits for requests that are only half sent.
+const headTime = 250 * time.Millisecond
 
 // Pause leaves new connections in the kernel's queue from now on, closes those
 // that are idle between two requests (a browser sends its next request over
 // another), and waits until at most left requests are in progress, or ctx ends.
+// Connections on which no whole head of a request comes within headTime are closed.
 func (p *Pauser) Pause(ctx context.Context, left int) error {
 	select {
 	case <-p.listener.pause():
@@ -50,11 +55,18 @@ func (p *Pauser) Pause(ctx context.Context, left int) error {
 		return ctx.Err()
 	}
 	p.web.SetKeepAlivesEnabled(false)
-	select {
-	case <-p.busy.downTo(left):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	quiet := p.busy.downTo(left)
+	late := time.NewTimer(headTime)
+	defer late.Stop()
+	for {
+		select {
+		case <-quiet:
+			return nil
+		case <-late.C:
+			p.busy.cutHalf()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
@@ -167,8 +179,8 @@ func (l *pausableListener) Close() error {
 // busy is the connections with a request in progress, or without one so far.
 type busy struct {
 	mu    sync.Mutex
-	conns map[net.Conn]struct{}
-	quiet chan struct{} // closed when there are few enough; nil: nobody waits
+	conns map[net.Conn]bool // whether a request is in progress
+	quiet chan struct{}     // closed when there are few enough; nil: nobody waits
 	few   int
 }
 
@@ -178,7 +190,7 @@ func (b *busy) note(c net.Conn, s http.ConnState) {
 	defer b.mu.Unlock()
 	switch s {
 	case http.StateNew, http.StateActive:
-		b.conns[c] = struct{}{}
+		b.conns[c] = s == http.StateActive
 	default:
 		delete(b.conns, c)
 	}
@@ -194,6 +206,22 @@ func (b *busy) downTo(n int) <-chan struct{} {
 	b.quiet, b.few = quiet, n
 	b.look()
 	return quiet
+}
+
+// cutHalf closes the connections on which no request has come whole. The server
+// notes their end.
+func (b *busy) cutHalf() {
+	b.mu.Lock()
+	var half []net.Conn
+	for c, active := range b.conns {
+		if !active {
+			half = append(half, c)
+		}
+	}
+	b.mu.Unlock()
+	for _, c := range half {
+		c.Close()
+	}
 }
 
 func (b *busy) look() {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 )
@@ -185,5 +186,62 @@ func TestPauseLeaves(t *testing.T) {
 	defer answer.Body.Close()
 	if body, err := io.ReadAll(answer.Body); err != nil || len(body) > 0 {
 		t.Errorf("got %q, %v", body, err)
+	}
+}
+
+// TestPauseHalfSent: a request that is only half sent does not keep a pause waiting.
+func TestPauseHalfSent(t *testing.T) {
+	answered := make(chan struct{})
+	p := openPort(t, Options{HTTP: HTTPOptions{Head: time.Hour}}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { close(answered) }))
+	half, err := net.Dial("tcp", p.TCPAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer half.Close()
+	if _, err := io.WriteString(half, "GET / HTTP/1.1\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := http.Get("http://" + p.TCPAddr().String()) // the first connection was accepted before this one
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.Body.Close()
+	<-answered
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := p.Pause(ctx); err != nil {
+		t.Fatalf("after %v: %v", time.Since(began), err)
+	}
+	half.SetReadDeadline(time.Now().Add(time.Minute))
+	if n, err := half.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the half request got %d bytes, %v; want its end", n, err)
+	}
+}
+
+// TestAcceptPanics: a panic over one connection ends that one; the next is accepted.
+func TestAcceptPanics(t *testing.T) {
+	tcp, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	panics := make(chan error, 2)
+	broken := newPlaces(10, 10)
+	broken.hosts = nil // take panics
+	l := &limitedListener{&pausableListener{TCPListener: tcp}, broken, func(err error) { panics <- err }}
+	ended := make(chan error)
+	go func() {
+		_, err := l.Accept()
+		ended <- err
+	}()
+	for range 2 {
+		if far, err := net.Dial("tcp", l.Addr().String()); err == nil { // or it was ended already
+			defer far.Close()
+		}
+		<-panics
+	}
+	l.Close()
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v, want %v", err, net.ErrClosed)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/guard"
 )
 
 // places are the TCP connections that a listener holds, bounded in all and per
@@ -80,26 +81,30 @@ func networkOf(host netip.Prefix) netip.Prefix {
 // take returns a place for a connection from ip, nil if there is none. It may end
 // another connection for it.
 func (s *places) take(ip netip.Addr, cut func()) *place {
-	prefix := wamble.HostOf(ip)
+	p, victim := s.seat(wamble.HostOf(ip), cut)
+	if victim != nil {
+		s.evicted.Add(1)
+		victim.cut()
+	}
+	return p
+}
+
+// seat is take but for the end of the connection that has lost its place.
+func (s *places) seat(prefix netip.Prefix, cut func()) (p, victim *place) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	h := s.hosts[prefix]
 	if h == nil {
 		h = &host{prefix: prefix, network: networkOf(prefix)}
 	}
 	victim, ok := s.makeRoom(h)
 	if !ok {
-		s.mu.Unlock()
-		return nil
+		return nil, nil
 	}
-	p := &place{in: s, host: h, index: len(h.held), cut: cut}
+	p = &place{in: s, host: h, index: len(h.held), cut: cut}
 	p.heard.Store(int64(time.Since(began)))
 	s.hold(h, append(h.held, p))
-	s.mu.Unlock()
-	if victim != nil {
-		s.evicted.Add(1)
-		victim.cut()
-	}
-	return p
+	return p, victim
 }
 
 // makeRoom reports whether a host may have one more place, and returns the
@@ -210,7 +215,8 @@ func (s *places) hold(h *host, held []*place) {
 // soon as it is accepted, before it costs a goroutine or a buffer.
 type limitedListener struct {
 	tcpListener
-	places *places
+	places   *places
+	panicked func(error) // nil: nobody is told
 }
 
 // tcpListener is what is needed of a *net.TCPListener.
@@ -219,14 +225,17 @@ type tcpListener interface {
 	AcceptTCP() (*net.TCPConn, error)
 }
 
-// Accept returns the next connection that has a place.
+// Accept returns the next connection that has a place. A panic over one ends that one:
+// the others are still to be accepted.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.AcceptTCP()
 		if err != nil {
 			return nil, err
 		}
-		if p := l.places.take(remoteAddr(c).Addr(), func() { reset(c) }); p != nil {
+		var p *place
+		guard.Run("the accepting of a connection", func() { p = l.places.take(remoteAddr(c).Addr(), func() { reset(c) }) }, l.panicked)
+		if p != nil {
 			return &limitedConn{c, p}, nil
 		}
 		reset(c)

@@ -251,7 +251,7 @@ func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
 func (p *Port) Serve(site http.Handler, panicked func(error)) error {
 	p.gateway.tell(panicked)
 	p.web.Handler = Guarded(p.http.route(p.gateway, site), panicked)
-	err := p.web.Serve(secureListener{p.pauser.Listen(p.http.Max, p.http.MaxHost), &p.secrets})
+	err := p.web.Serve(secureListener{p.pauser.Listen(p.http.Max, p.http.MaxHost, panicked), &p.secrets})
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}
