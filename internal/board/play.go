@@ -3,6 +3,7 @@ package board
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"wamble"
@@ -78,6 +79,21 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 	return done, nil
 }
 
+// Ends reports whether a move of the board's holder would end the game.
+func (p *Pool) Ends(id wamble.BoardID, by wamble.SessionID, uci string) bool {
+	b := p.holders[by]
+	if b == nil || b.id != id {
+		return false
+	}
+	m, err := b.position.ParseUCI(uci)
+	if err != nil {
+		return false
+	}
+	after := Board{position: b.position.Play(m)}
+	after.history = slices.Clone(b.history).Add(&after.position)
+	return p.ending(&after) != nil
+}
+
 // Rate notes the rating of the player of a board's last move. It is not called
 // for a player without a rating.
 func (p *Pool) Rate(b *Board, rating float64) {
@@ -92,15 +108,21 @@ func (p *Pool) Rate(b *Board, rating float64) {
 // again. It knows the boards of the pool and the last recentBoards that were
 // finished; for an older one see RepeatsStored.
 func (p *Pool) Repeats(id wamble.BoardID, by wamble.SessionID, uci string) bool {
-	b := p.boards[id]
-	if b == nil {
-		b = p.finished.byID[id]
-	}
+	b := p.Recent(id)
 	if b == nil || by <= 0 || b.holder == by {
 		return false
 	}
 	m := b.lastBy(by)
 	return m != 0 && uciOf(m) == uci
+}
+
+// Recent returns a board of the pool, or one of the last recentBoards that were
+// finished; nil if it is neither.
+func (p *Pool) Recent(id wamble.BoardID) *Board {
+	if b := p.boards[id]; b != nil {
+		return b
+	}
+	return p.finished.byID[id]
 }
 
 // RepeatsStored is Repeats for a board as it is stored.

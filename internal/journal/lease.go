@@ -1,13 +1,27 @@
 package journal
 
-import "wamble"
+import (
+	"time"
+
+	"wamble"
+)
+
+// How long a supply lasts without a store: so long at the rate at which numbers
+// were taken lately, and half of that at least. It is leased in parts, because
+// PostgreSQL counts every number, and is never more than maxStock.
+const (
+	lasts     = 8 * time.Hour
+	rateEvery = 10 * time.Second
+	maxPart   = 1 << 17
+	maxStock  = 1 << 24
+)
 
 // Leases hands out row numbers from blocks that were leased from the store
 // ahead of need, so that a row has its number before the store has the row. It
 // belongs to one goroutine and is deterministic: leasing itself happens
 // elsewhere, and its result comes back through Add.
 type Leases struct {
-	size   int // how many numbers to lease at a time
+	size   int // of the supply of a sequence of which little is taken
 	stocks [4]stock
 }
 
@@ -15,10 +29,13 @@ type stock struct {
 	blocks []wamble.Block
 	left   int64
 	wanted bool // a lease is under way
+	taken  int64
+	since  time.Duration // when counting taken began
+	rate   float64       // numbers a second, by the last counts
 }
 
-// NewLeases returns an empty supply that leases size numbers at a time: enough
-// for ten minutes without a store.
+// NewLeases returns an empty supply that leases size numbers at a time, and more
+// of those that are needed more.
 func NewLeases(size int) *Leases { return &Leases{size: max(size, 2)} }
 
 // Next takes a number, or reports that there is none until Add is called.
@@ -32,21 +49,27 @@ func (l *Leases) Next(s wamble.Sequence) (id int64, ok bool) {
 	b.First++
 	b.Count--
 	st.left--
+	st.taken++
 	if b.Count == 0 {
 		st.blocks = st.blocks[1:]
 	}
 	return id, true
 }
 
-// Want returns how many numbers should be leased now: 0 while more than half of
-// the supply is left, or a lease is under way.
-func (l *Leases) Want(s wamble.Sequence) int {
+// Want returns how many numbers should be leased now, by a clock that began at
+// any time: 0 while more than half of the supply is left, or a lease is under way.
+func (l *Leases) Want(s wamble.Sequence, now time.Duration) int {
 	st := &l.stocks[s]
-	if st.wanted || st.left > int64(l.size/2) {
+	if passed := now - st.since; passed >= rateEvery {
+		st.rate = (st.rate + float64(st.taken)/passed.Seconds()) / 2
+		st.taken, st.since = 0, now
+	}
+	supply := max(l.size, int(min(st.rate*lasts.Seconds(), maxStock)))
+	if st.wanted || st.left > int64(supply/2) {
 		return 0
 	}
 	st.wanted = true
-	return l.size
+	return min(supply, max(l.size, maxPart))
 }
 
 // Add brings in what was leased. After a failed lease it is called with no

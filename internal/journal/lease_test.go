@@ -3,6 +3,7 @@ package journal
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"wamble"
 )
@@ -12,14 +13,14 @@ func TestLeases(t *testing.T) {
 	if _, ok := l.Next(wamble.BoardIDs); ok {
 		t.Fatal("an empty supply has no number")
 	}
-	if got := l.Want(wamble.BoardIDs); got != 10 {
+	if got := l.Want(wamble.BoardIDs, 0); got != 10 {
 		t.Fatalf("got %d wanted, want 10", got)
 	}
-	if got := l.Want(wamble.BoardIDs); got != 0 {
+	if got := l.Want(wamble.BoardIDs, 0); got != 0 {
 		t.Fatalf("while a lease is under way: got %d wanted, want 0", got)
 	}
 	l.Add(wamble.BoardIDs, nil)
-	if got := l.Want(wamble.BoardIDs); got != 10 {
+	if got := l.Want(wamble.BoardIDs, 0); got != 10 {
 		t.Fatalf("after a failed lease: got %d wanted, want 10", got)
 	}
 	l.Add(wamble.BoardIDs, []wamble.Block{{First: 5, Count: 3}, {First: 100, Count: 0}, {First: 20, Count: 7}})
@@ -34,14 +35,54 @@ func TestLeases(t *testing.T) {
 	if want := []int64{5, 6, 7, 20}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if n := l.Want(wamble.BoardIDs); n != 0 {
+	if n := l.Want(wamble.BoardIDs, 0); n != 0 {
 		t.Errorf("6 of 10 left: got %d wanted, want 0", n)
 	}
 	l.Next(wamble.BoardIDs)
-	if n := l.Want(wamble.BoardIDs); n != 10 {
+	if n := l.Want(wamble.BoardIDs, 0); n != 10 {
 		t.Errorf("half used: got %d wanted, want 10", n)
 	}
 	if _, ok := l.Next(wamble.SessionIDs); ok {
 		t.Error("sequences have supplies of their own")
+	}
+}
+
+// TestLeasesLast: whatever the rate was at which numbers were taken when the
+// store went away, they last for hours; but not for ever, which would be many.
+func TestLeasesLast(t *testing.T) {
+	for _, tc := range []struct {
+		perSecond   int
+		least, most time.Duration
+	}{
+		{0, 0, 0}, // nothing is taken: the first lease is enough
+		{1, 4 * time.Hour, 9 * time.Hour},
+		{70, 4 * time.Hour, 9 * time.Hour}, // a full machine
+		{500, 4 * time.Hour, 9 * time.Hour},
+		{5000, 25 * time.Minute, time.Hour},
+	} {
+		l, next := NewLeases(16384), int64(1)
+		second := func(now time.Duration) {
+			for range tc.perSecond {
+				l.Next(wamble.BoardIDs)
+			}
+			for n := l.Want(wamble.BoardIDs, now); n > 0; n = l.Want(wamble.BoardIDs, now) {
+				l.Add(wamble.BoardIDs, []wamble.Block{{First: next, Count: int64(n)}})
+				next += int64(n)
+			}
+		}
+		for s := range 120 {
+			second(time.Duration(s) * time.Second)
+		}
+		left := l.Left(wamble.BoardIDs)
+		if tc.perSecond == 0 {
+			if left != 16384 {
+				t.Errorf("at rest: %d numbers in stock, want 16384", left)
+			}
+			continue
+		}
+		got := time.Duration(left/int64(tc.perSecond)) * time.Second
+		if got < tc.least || got > tc.most {
+			t.Errorf("%d numbers a second: %d last for %v, want %v to %v", tc.perSecond, left, got, tc.least, tc.most)
+		}
 	}
 }

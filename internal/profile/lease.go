@@ -36,7 +36,7 @@ func (p *Profile) wantLeases(out *Output) {
 		if s == wamble.PredictionIDs && !p.audience.book.Open() {
 			continue
 		}
-		if n := p.leases.Want(s); n > 0 {
+		if n := p.leases.Want(s, p.clock.since); n > 0 {
 			out.Leases = append(out.Leases, Lease{s, n})
 		}
 	}

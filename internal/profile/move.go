@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/link"
 	"wamble/internal/session"
 	"wamble/wire"
 )
@@ -15,6 +16,11 @@ import (
 func (p *Profile) move(r *request, out *Output) verdict {
 	uci := r.message.(*wire.PlayerMove).UCI.String()
 	s, id := r.session, r.h.Board
+	if p.leases.Left(wamble.BoardIDs) == 0 && p.boards.Free() == 0 && p.boards.Ends(id, s.ID(), uci) {
+		// The board would be gone, and no other to be had: he keeps it. Any other move
+		// leaves at least the board that it is made on.
+		return p.deny(r, errNoID)
+	}
 	played, err := p.boards.Play(p.clock.now, id, s.ID(), uci, &p.draft)
 	switch {
 	case err == nil:
@@ -41,7 +47,7 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	}
 	next, taken, err := p.seat(s)
 	if err != nil {
-		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no replacement board after move"})
+		p.answerMade(r)
 		p.sealFor(s, out)
 		p.tellWinners(out)
 		return done
@@ -51,6 +57,21 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	p.tellWinners(out)
 	p.revoked(taken, out)
 	return done
+}
+
+// answerMade answers a move that was made by a player for whom there is no other
+// board: with the board of the move as it is now, unless somebody else holds it. It
+// is not his any more, which he is told after the answer.
+func (p *Profile) answerMade(r *request) {
+	b := p.boards.Recent(r.h.Board)
+	if b == nil || b.Holder() != 0 {
+		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "the move was made; no board is available"})
+		return
+	}
+	r.lost = true
+	v := p.show(r.session, b, r.h.Seq)
+	v.fit(p.link.Room(r.id))
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}, wire.BoardUpdate{FEN: v.fen}, v.fields...)
 }
 
 // moved takes down what a move means for the player, and for the game.

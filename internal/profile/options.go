@@ -20,8 +20,8 @@ type Options struct {
 	Seed [32]byte
 	// Now is the wall time at the start.
 	Now time.Time
-	// LeaseSize is how many numbers are leased at a time; 16384 if 0. A supply is
-	// renewed when it is half used, and has to last while the store is away.
+	// LeaseSize is how many numbers are leased at a time; 16384 if 0. More are, of
+	// what is used faster: they have to last while the store is away.
 	LeaseSize int
 	// MaxLoads bounds the loads under way; 1024 if 0.
 	MaxLoads int

@@ -167,7 +167,7 @@ func drain(r *rig, s wamble.Sequence) {
 	for r.p.leases.Left(s) > 0 {
 		r.p.leases.Next(s)
 	}
-	r.p.leases.Want(s)
+	r.p.leases.Want(s, r.p.clock.since)
 }
 
 func TestHelloCold(t *testing.T) {
@@ -314,18 +314,6 @@ func TestMoveRefused(t *testing.T) {
 				t.Errorf("the board has %d plies after a refused move", n)
 			}
 		})
-	}
-}
-
-// TestMoveWithoutReplacement: the move stands, but there is no board after it.
-func TestMoveWithoutReplacement(t *testing.T) {
-	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def max-moves-per-board 1)")
-	token, id := r.join(1)
-	drain(r, wamble.BoardIDs)
-	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "ACK 2", `ERROR 1006 "no replacement board after move"`, "SERVER_NOTIFICATION 1 board 1")
-	r.apply()
-	if b := r.store.boards[id]; len(b.Moves) != 1 || b.Result == nil || b.Result.Reason != "move limit" || b.Status != wamble.Archived {
-		t.Errorf("got %+v, want a finished game", b)
 	}
 }
 

@@ -71,6 +71,7 @@ type rig struct {
 	frames []journaled
 	seq    uint64 // number of the last message of the journal
 	stuck  bool   // the journal does not sync
+	away   bool   // the store is: no lease is answered
 	gates  []settling
 	loads  []Load
 	sent   []sent
@@ -90,7 +91,7 @@ type sent struct {
 // newRig returns a profile that is ready, with numbers for everything.
 func newRig(t testing.TB, conf string) *rig {
 	r := &rig{t: t, now: epoch, store: newMemory()}
-	r.options = Options{Config: configOf(t, conf), Seed: [32]byte{1, 2, 3}, Now: epoch, LeaseSize: 1000}
+	r.options = Options{Config: configOf(t, conf), Seed: [32]byte{1, 2, 3}, Now: epoch, LeaseSize: 1 << 17}
 	r.p = New(r.options)
 	r.boot()
 	return r
@@ -138,7 +139,7 @@ func (r *rig) step(inputs ...Input) {
 		to, b := r.out.Packets.At(i)
 		r.sent = append(r.sent, sent{to, append([]byte(nil), b...)})
 	}
-	if leases := append([]Lease(nil), r.out.Leases...); len(leases) > 0 {
+	if leases := append([]Lease(nil), r.out.Leases...); len(leases) > 0 && !r.away {
 		var answers []Input
 		for _, l := range leases {
 			answers = append(answers, &Leased{Sequence: l.Sequence, Blocks: r.store.lease(l)})

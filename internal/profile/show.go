@@ -54,7 +54,7 @@ func (p *Profile) addSessionFields(v *view, s *session.Session, b *board.Board) 
 	if caps&wire.MayPredict != 0 {
 		v.fields.AddInt(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending))
 	}
-	if b != nil {
+	if b != nil && b.Holder() == s.ID() {
 		v.fields.AddInt(wire.KeyReservationReservedAt, p.clock.label(b.Reserved()).Unix())
 	}
 }
