@@ -43,6 +43,7 @@ type Pool struct {
 	silence   alarms
 	shares    share.Table[Board]
 	finished  recent
+	over      []*Board // restored, and to be ended by EndOver
 	lengths   lengths
 	intents   intents
 	sample    sample

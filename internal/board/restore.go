@@ -19,7 +19,8 @@ func (e *Damaged) Error() string { return fmt.Sprintf("board %d: %s", e.Board, e
 
 // Restore puts a stored board into the pool at the start of a profile, as it
 // was: held, if its reservation has not expired; otherwise free. A reservation
-// that is not honoured is ended by intents.
+// that is not honoured is ended by intents. A board whose game is over, by a limit
+// that was lowered or in a database of others, is left to EndOver.
 //
 // The moves are replayed, and must lead from the start of the board's variant
 // to its FEN; if they do not (an adopted database counts them otherwise) the
@@ -31,11 +32,13 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 	if err != nil {
 		return err
 	}
-	switch {
-	case p.boards[b.id] != nil:
+	if p.boards[b.id] != nil {
 		return &Damaged{b.id, "it is in the pool already"}
-	case p.ending(b) != nil:
-		return &Damaged{b.id, "its game is over"}
+	}
+	if p.ending(b) != nil {
+		b.status = wamble.Dormant
+		p.over = append(p.over, b)
+		return nil
 	}
 	p.insert(b)
 	if h := stored.Holder; b.status == wamble.Reserved && p.honours(t, h) {
@@ -58,6 +61,27 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 		p.deadlines.sooner(b, at)
 	}
 	return nil
+}
+
+// Over returns the board that was restored last and whose game is over, nil if
+// there is none. It is not in the pool.
+func (p *Pool) Over() *Board {
+	if len(p.over) == 0 {
+		return nil
+	}
+	return p.over[len(p.over)-1]
+}
+
+// EndOver ends the game of the board that Over returns, as a move would have.
+func (p *Pool) EndOver(now time.Time, out intent.Intents) *Finished {
+	t, b := p.tick(now), p.Over()
+	p.over = p.over[:len(p.over)-1]
+	e := p.ending(b)
+	if e == nil {
+		e = &ending{wamble.Draw, reasonMaxMoves} // the limit was raised since
+	}
+	p.insert(b)
+	return p.archive(t, b, *e, out)
 }
 
 // honours reports whether a reservation makes its session the holder again.

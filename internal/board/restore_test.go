@@ -2,6 +2,7 @@ package board
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +156,6 @@ func TestRestoreRefuses(t *testing.T) {
 		{"a move too many", func(b *wamble.Board) { b.FEN = chess.StartFEN }, "not to its FEN"},
 		{"another variant", func(b *wamble.Board) { b.Variant = 5 }, ""},
 		{"too many moves", func(b *wamble.Board) { b.Moves = make([]wamble.Move, maxPlies+1) }, "too many"},
-		{"over", func(b *wamble.Board) { b.Moves, b.FEN = nil, "8/8/8/8/8/8/8/K1k5 w - - 0 1" }, "over"},
 		{"twice", func(b *wamble.Board) { b.ID = 1 }, "already"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -172,6 +172,40 @@ func TestRestoreRefuses(t *testing.T) {
 				t.Error("it is in the pool")
 			}
 			r.expect()
+		})
+	}
+}
+
+// TestRestoredOver: games that are over when they are restored are not played on,
+// but ended, with everything that belongs to an end.
+func TestRestoredOver(t *testing.T) {
+	for _, tc := range []struct {
+		name, moves, fen, reason string
+		change                   func(*Options)
+	}{
+		{"a lower limit", "e2e4 e7e5", "", "move limit", func(o *Options) { o.MaxMoves = 2 }},
+		{"a dead draw", "", "8/8/8/8/8/8/8/K1k5 w - - 0 1", "insufficient material", nil},
+		{"a mate", "f2f3 e7e5 g2g4 d8h4", "", "checkmate", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, tc.change)
+			stored := storedGame(t, 3, -1, wamble.Reserved, tc.moves)
+			stored.Holder = reservation(7, 0, time.Hour)
+			if tc.fen != "" {
+				stored.FEN = tc.fen
+			}
+			if err := r.Restore(r.now, stored, &r.said); err != nil {
+				t.Fatal(err)
+			}
+			r.expect()
+			if b := r.Over(); b == nil || b.ID() != 3 || r.Len() != 0 || r.Held(7) != nil {
+				t.Fatalf("over is %v, the pool has %d boards", b, r.Len())
+			}
+			f := r.EndOver(r.now, &r.said)
+			if f.Reason != tc.reason || f.Board.Status() != wamble.Archived || r.Over() != nil || r.Len() != 0 {
+				t.Errorf("got %+v", f)
+			}
+			r.expect("update 3 ARCHIVED v10", "unreserve 3", fmt.Sprintf("result 3 %s %s plies %d after 1h0m0s", f.Result, tc.reason, f.Plies))
 		})
 	}
 }

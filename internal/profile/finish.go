@@ -18,6 +18,19 @@ func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.reward(f)
 }
 
+// endOver ends the games that were over when they were restored, some in each step.
+func (p *Profile) endOver(out *Output) {
+	for range fillAtOnce {
+		if p.boards.Over() == nil {
+			return
+		}
+		p.finished(p.boards.EndOver(p.clock.now, &p.draft), out)
+		p.seal(out)
+		p.keepGainers()
+		p.tellWinners(out)
+	}
+}
+
 // rewards is what players have won, and memory for the end of a game.
 type rewards struct {
 	ledger       reward.Ledger

@@ -180,3 +180,70 @@ func TestOnePlayerTwoSessions(t *testing.T) {
 		t.Errorf("got a rating of %v, want 1216", got)
 	}
 }
+
+// TestOverAtTheStart: 300 games are over when max-moves-per-board is lowered at a
+// restart. All are ended, with result and payouts in one frame each, and the next
+// restart finds none of them. What was predicted of them expires.
+func TestOverAtTheStart(t *testing.T) {
+	const games, players = 300, 4
+	r := newRig(t, `(def min-boards 304) (def prediction-mode "streak")`)
+	r.apply()
+	var tokens [players]wamble.Token
+	for n := range tokens {
+		tokens[n], _ = r.join(n + 1)
+	}
+	r.apply()
+	for id := wamble.BoardID(1); id <= games; id++ {
+		b := r.store.boards[id]
+		p := chess.Start()
+		for i, uci := range fools[:3] {
+			m, _ := p.ParseUCI(uci)
+			p = p.Play(m)
+			b.Moves = append(b.Moves, wamble.Move{Ply: i + 1, UCI: uci, Session: r.store.session(wamble.SessionID(1 + i)).ID, At: epoch})
+		}
+		b.FEN, b.Status, b.Holder = p.FEN(), wamble.Active, nil
+	}
+	predicted := &wamble.Prediction{ID: 9, Board: 1, Session: 1, Ply: 4, UCI: "d8h4", Status: wamble.Pending}
+	r.store.predictions = append(r.store.predictions, predicted)
+	r.options.Config = configOf(t, `(def min-boards 304) (def max-moves-per-board 3) (def prediction-mode "streak")`)
+	r.restart()
+	r.wait(time.Second)
+	if n := r.p.stats.Damaged; n != 0 {
+		t.Errorf("%d boards are damaged", n)
+	}
+	for _, f := range r.frames {
+		intents, err := journal.Decode(f.frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, payouts := 0, 0
+		for _, in := range intents {
+			switch in.(type) {
+			case *intent.RecordGameResult:
+				results++
+			case *intent.RecordPayout:
+				payouts++
+			}
+		}
+		if results > 1 || results == 1 && payouts != 3 {
+			t.Fatalf("a frame has %d results and %d payouts", results, payouts)
+		}
+	}
+	r.apply()
+	for id := wamble.BoardID(1); id <= games; id++ {
+		if b := r.store.boards[id]; b.Status != wamble.Archived || b.Result == nil || b.Result.Reason != "move limit" {
+			t.Fatalf("board %d is %s with the result %+v", id, b.Status, b.Result)
+		}
+	}
+	if got := predicted.Status; got != wamble.Expired {
+		t.Errorf("the prediction is %v, want it expired", got)
+	}
+	if got := r.p.stats.Finished; got != games {
+		t.Errorf("%d games have ended, want %d", got, games)
+	}
+	r.restart()
+	r.wait(time.Second)
+	if got := r.p.stats.Finished; got != 0 {
+		t.Errorf("%d games have ended again", got)
+	}
+}

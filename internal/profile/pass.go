@@ -14,6 +14,7 @@ func (p *Profile) pass(out *Output) {
 	p.announce(out)
 	p.tellPrizes(out)
 	if p.stage == running && !p.readOnly() {
+		p.endOver(out)
 		p.release(out)
 		p.fill(out)
 		p.age(out)
@@ -112,7 +113,7 @@ func (p *Profile) next() time.Time {
 	if at, ok := p.boards.Next(); ok {
 		sooner(at)
 	}
-	if p.short() {
+	if p.short() || p.boards.Over() != nil {
 		sooner(p.clock.now)
 	}
 	sooner(p.clock.at(p.supply.next))

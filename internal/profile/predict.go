@@ -152,10 +152,9 @@ func (p *Profile) keepGainers() {
 }
 
 // restorePredictions takes in what the store has of a board's predictions.
-func (p *Profile) restorePredictions(id wamble.BoardID, stored []wamble.Prediction) {
-	b := p.boards.Board(id)
+func (p *Profile) restorePredictions(b *board.Board, stored []wamble.Prediction) {
 	for i := range stored {
-		if stored[i].Board == id && b != nil {
+		if stored[i].Board == b.ID() {
 			p.audience.book.Restore(p.clock.now, &stored[i], b.Plies(), &p.draft)
 		}
 	}

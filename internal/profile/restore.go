@@ -10,7 +10,8 @@ import (
 
 // RestoreBoard is a board that the store has, at the start, and what is predicted
 // of it. Its holder becomes a player. A board whose moves do not lead to its
-// position is played on from the position.
+// position is played on from the position. A game that is over is ended after the
+// start.
 type RestoreBoard struct {
 	Board       wamble.Board
 	Predictions []wamble.Prediction
@@ -30,7 +31,11 @@ func (in *RestoreBoard) take(p *Profile, out *Output) {
 		p.trouble(err, out)
 		return
 	}
-	p.restorePredictions(stored.ID, in.Predictions)
+	b := p.boards.Board(stored.ID)
+	if b == nil {
+		b = p.boards.Over()
+	}
+	p.restorePredictions(b, in.Predictions)
 }
 
 func (p *Profile) trouble(err error, out *Output) {
