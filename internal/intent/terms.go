@@ -7,12 +7,13 @@ import (
 )
 
 // RecordTermsAcceptance says that a session accepted the terms of a profile.
-// The text is kept once per hash.
+// The text is kept once per hash, and is in the first intent of a process with
+// that hash; the others name the hash alone.
 type RecordTermsAcceptance struct {
 	Session wamble.SessionID
 	Profile string
 	Hash    [32]byte // BLAKE2b-256 of Text
-	Text    string
+	Text    string   // "": was said before
 	At      time.Time
 }
 

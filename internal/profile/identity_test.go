@@ -454,6 +454,46 @@ func TestTermsGate(t *testing.T) {
 	gated(40)
 }
 
+// TestTermsAreJournaledOnce: the text of the terms is in the first acceptance of a
+// life, and in the first after it has changed; all others are small.
+func TestTermsAreJournaledOnce(t *testing.T) {
+	r := housed(t, "")
+	set := func(text string) {
+		next := *r.options.Config
+		house := *next.House
+		house.Profiles = append([]config.Neighbour(nil), house.Profiles...)
+		for i := range house.Profiles {
+			if house.Profiles[i].Name == "own" {
+				house.Profiles[i].Terms = text
+			}
+		}
+		next.House = &house
+		r.step(&Configure{Config: &next})
+	}
+	accepted := func(n int) (texts, bytes int) {
+		r.frames = nil
+		token, _ := r.join(n)
+		before := len(r.frames)
+		r.asks(peerAt(n), namePacket(wire.AcceptProfileTOS{}, token, 2))
+		for _, f := range r.frames[before:] {
+			bytes += len(f.frame)
+			texts += strings.Count(string(f.frame), "be k")
+		}
+		return texts, bytes
+	}
+	long := "be kind" + strings.Repeat(", please", 10_000)
+	for i, step := range []struct {
+		terms string
+		texts int
+	}{{long, 1}, {long, 0}, {long, 0}, {"be kinder", 1}, {"be kinder", 0}} {
+		set(step.terms)
+		texts, bytes := accepted(i + 1)
+		if texts != step.texts || texts == 0 && bytes > 100 || bytes == 0 {
+			t.Errorf("acceptance %d: %d texts in %d bytes, want %d", i+1, texts, bytes, step.texts)
+		}
+	}
+}
+
 func TestAcceptTermsRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

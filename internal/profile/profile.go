@@ -38,8 +38,9 @@ type Profile struct {
 	stage        stage
 	supply       supply
 	announcement announcement
-	storeAway    bool // the store cannot be asked
-	journalFull  bool // the journal has no room: nothing is decided
+	termsSaid    [32]byte // hash of the terms whose text is in the journal
+	storeAway    bool     // the store cannot be asked
+	journalFull  bool     // the journal has no room: nothing is decided
 	audience     audience
 	rewards      rewards
 	pages        pages // of the leaderboard

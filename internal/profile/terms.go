@@ -68,9 +68,11 @@ func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 	revision := session.RevisionOf(own.Terms.Hash)
 	if accepted, _ := s.Terms(revision); !accepted {
 		s.SetTerms(revision, true)
-		p.draft.Add(&intent.RecordTermsAcceptance{
-			Session: s.ID(), Profile: own.Name, Hash: own.Terms.Hash, Text: own.Terms.Text, At: p.clock.now,
-		})
+		in := intent.RecordTermsAcceptance{Session: s.ID(), Profile: own.Name, Hash: own.Terms.Hash, At: p.clock.now}
+		if p.termsSaid != in.Hash {
+			in.Text, p.termsSaid = own.Terms.Text, in.Hash
+		}
+		p.draft.Add(&in)
 	}
 	b := p.heldBy(s)
 	v := view{fields: p.scratch.fields[:0]}

@@ -179,6 +179,15 @@ func TestShownOnce(t *testing.T) {
 	}
 }
 
+// TestTermsText: an acceptance that comes before the text, as after a dead letter,
+// is kept, and its text is filled in by the next one that has it.
+func TestTermsText(t *testing.T) {
+	t.Parallel()
+	o := pgtest.Migrated(t)
+	s := open(t, o)
+	storetest.TermsText(t, s, func() string { return pgtest.Query[string](t, o, `SELECT tos_text FROM profile_terms`) })
+}
+
 func TestDSN(t *testing.T) {
 	o := postgres.Options{Host: "/tmp/a b", Port: 6432, User: `o'brien`, Password: `p'a\s s='x'`, Name: "wa mble", SSLMode: "verify-full"}
 	cfg, err := pgx.ParseConfig(strings.Replace(o.DSN(), "verify-full", "disable", 1)) // which needs no certificates

@@ -9,25 +9,32 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// recordTerms sends each text once, however many sessions accept it.
+// recordTerms sends each text once, however many sessions accept it. An acceptance
+// is kept also when the text was not said yet: it is empty until somebody says it.
 func recordTerms(_ string, run []intent.Intent) []statement {
 	n := len(run)
-	sessions, profiles, hashes, at := make([]int64, n), make([]string, n), make([][]byte, n), make([]time.Time, n)
+	sessions, profiles, hashes, times := make([]int64, n), make([]string, n), make([][]byte, n), make([]time.Time, n)
 	var revisions [][]byte
 	var texts []string
-	seen := map[[32]byte]bool{}
+	place := map[[32]byte]int{} // in texts
 	for i, in := range schema.As[*intent.RecordTermsAcceptance](run) {
-		sessions[i], profiles[i], hashes[i], at[i] = int64(in.Session), in.Profile, in.Hash[:], in.At
-		if !seen[in.Hash] {
-			seen[in.Hash] = true
-			revisions, texts = append(revisions, in.Hash[:]), append(texts, in.Text)
+		sessions[i], profiles[i], hashes[i], times[i] = int64(in.Session), in.Profile, in.Hash[:], in.At
+		at, seen := place[in.Hash]
+		if !seen {
+			at = len(texts)
+			place[in.Hash] = at
+			revisions, texts = append(revisions, in.Hash[:]), append(texts, "")
+		}
+		if in.Text != "" {
+			texts[at] = in.Text
 		}
 	}
 	return []statement{
 		{rows: -1, args: []any{revisions, texts}, sql: `
-			INSERT INTO profile_terms (tos_hash, tos_text) SELECT * FROM unnest($1::bytea[], $2::text[]) ON CONFLICT DO NOTHING`},
+			INSERT INTO profile_terms AS t (tos_hash, tos_text) SELECT * FROM unnest($1::bytea[], $2::text[])
+			ON CONFLICT (tos_hash) DO UPDATE SET tos_text = EXCLUDED.tos_text WHERE t.tos_text = '' AND EXCLUDED.tos_text <> ''`},
 		mustExist(intent.KindRecordTermsAcceptance, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
-		{rows: -1, args: []any{sessions, profiles, hashes, at}, sql: `
+		{rows: -1, args: []any{sessions, profiles, hashes, times}, sql: `
 			INSERT INTO profile_terms_acceptances (session_id, profile_name, tos_hash, accepted_at)
 			SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::timestamptz[]) AS v(session, profile, hash, at)
 			WHERE ` + here("v.session") + ` ON CONFLICT DO NOTHING`},

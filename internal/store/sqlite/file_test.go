@@ -261,3 +261,21 @@ func TestRows(t *testing.T) {
 		t.Error("updated_at did not follow the update")
 	}
 }
+
+// TestTermsText: an acceptance that comes before the text, as after a dead letter,
+// is kept, and its text is filled in by the next one that has it.
+func TestTermsText(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	s := at(t, path)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	c := raw(t, path)
+	storetest.TermsText(t, s, func() (text string) {
+		if err := c.QueryRowContext(t.Context(), "SELECT tos_text FROM profile_terms").Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	})
+}

@@ -8,9 +8,12 @@ import (
 	"wamble/internal/store/schema"
 )
 
+// recordTerms keeps an acceptance also when the text was not said yet: it is
+// empty until somebody says it.
 func (t *tx) recordTerms(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.RecordTermsAcceptance](run) {
-		_, err := t.exec(`INSERT INTO profile_terms (tos_hash, tos_text) VALUES (?, ?) ON CONFLICT DO NOTHING`, in.Hash[:], in.Text)
+		_, err := t.exec(`INSERT INTO profile_terms (tos_hash, tos_text) VALUES (?, ?)
+			ON CONFLICT (tos_hash) DO UPDATE SET tos_text = excluded.tos_text WHERE tos_text = '' AND excluded.tos_text <> ''`, in.Hash[:], in.Text)
 		if err != nil {
 			return err
 		}

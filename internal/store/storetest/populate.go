@@ -99,3 +99,23 @@ func Reads(t *testing.T, s store.Store) {
 		}
 	}
 }
+
+// TermsText applies acceptances with and without the text of the terms. Text reads
+// the only one that is stored.
+func TermsText(t testing.TB, s store.Store, text func() string) {
+	t.Helper()
+	for i, step := range []struct{ said, want string }{
+		{"", ""}, {"be kind", "be kind"}, {"", "be kind"}, {"be cruel", "be kind"},
+	} {
+		id := wamble.SessionID(i + 1)
+		b := store.Batch{Journal: store.JournalID{9}, Profile: Profile, After: uint64(i), Through: uint64(i + 1), Intents: []intent.Intent{
+			newSession(id), &intent.RecordTermsAcceptance{Session: id, Profile: Profile, Hash: [32]byte{9}, Text: step.said, At: at(5)},
+		}}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		if got := text(); got != step.want {
+			t.Errorf("after %q: got %q, want %q", step.said, got, step.want)
+		}
+	}
+}

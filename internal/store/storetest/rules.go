@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+
 	"wamble"
 	"wamble/internal/intent"
 )
@@ -172,6 +174,19 @@ var intentRules = []testCase{
 		w.refuses([]intent.Intent{&intent.RecordGameResult{Board: 9, At: at(1)}}, 0)
 		w.refuses([]intent.Intent{pay(9, 9)}, 0)
 		w.refuses([]intent.Intent{&terms}, 0)
+	}},
+	{"terms whose text comes later, or was said before", func(w *world) {
+		short := func(s wamble.SessionID) *intent.RecordTermsAcceptance {
+			return &intent.RecordTermsAcceptance{Session: s, Profile: Profile, Hash: terms.Hash, At: at(5)}
+		}
+		w.apply(newSession(1), newSession(2), newSession(3), newSession(4), short(3))
+		w.apply(short(2), &terms, short(4))
+		w.apply(short(2))
+		for s := wamble.SessionID(1); s <= 4; s++ {
+			got, err := w.TermsAccepted(w.Context(), s, Profile, terms.Hash)
+			w.must(err)
+			w.equal(fmt.Sprint("session ", s), got, true)
+		}
 	}},
 	{"what may be gone", func(w *world) {
 		w.apply(&intent.UpdateSessionLastSeen{Session: 9, At: at(1)}, &intent.UnlinkSession{Session: 9, At: at(1)},
