@@ -18,6 +18,7 @@ type batch struct {
 	txs       []*Tx // nil where there is nothing to commit
 	slots     []Tx  // the memory of txs
 	span      *claimSpan
+	kept      keptSpan
 	plain     []bool // by the first delivery of a bundle: see findPlain
 	low       uint64 // the lowest sequence number
 	units     int    // rows that were claimed, if none had to be unpacked

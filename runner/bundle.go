@@ -108,7 +108,7 @@ func (c *commit) seal(in *inbox) {
 
 // remember keeps a bundle that was written for the worker of its inbox.
 func (in *inbox) remember(p *openBundle) {
-	if len(in.wakers) > 0 && in.recent.wants(p.first, in.seen[bandNormal], len(p.value)) {
+	if len(in.workers) > 0 && in.recent.wants(p.first, in.seen[bandNormal], len(p.value)) {
 		p.value = in.recent.keep(p.first, p.n, p.value)
 		return
 	}
@@ -170,7 +170,7 @@ func (in *inbox) whole(d *Delivery) bool {
 		return false
 	}
 	h, ok := in.leases[d.Row.Seq-uint64(d.nth)]
-	return ok && h.n == uint32(d.of) && h.Lease == d.lease
+	return ok && h.n == uint32(d.of) && h.same(d.lease)
 }
 
 // unpack gives a message of a bundle a row and a lease of its own. It must

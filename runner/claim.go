@@ -3,6 +3,7 @@ package runner
 import (
 	"math"
 	"slices"
+	"time"
 )
 
 // claim fills b with rows that w may run now, and takes their leases in the
@@ -12,7 +13,9 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	p := w.policy()
 	e.ix.mu.Lock()
 	in := e.ix.inbox(uint64(w.id))
-	alone := w.candidates(in, now, l.rows, running)
+	e.ix.expire(in, now)
+	l.rows = w.share(in, l.rows)
+	alone := w.candidates(&e.ix, in, now, l.rows)
 	if alone {
 		l.rows = 1 // of a bundle, only its first
 	}
@@ -60,16 +63,47 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	return nil
 }
 
+// claimFor is how much work a worker claims at once, by the time that its last
+// messages took: what it has claimed nobody else can run meanwhile.
+const claimFor = 100 * time.Millisecond
+
+// share is how many of at most rows messages w claims: an equal part of what waits
+// if others are at work on the inbox too, and no more than claimFor holds.
+func (w *Worker) share(in *inbox, rows int) int {
+	if w.o.Ordered {
+		return rows
+	}
+	if w.pace > 0 && w.o.Batch == nil {
+		rows = max(1, min(rows, int(claimFor/w.pace)))
+	}
+	n := 0
+	for _, x := range in.workers {
+		if x.active.Load() > 0 {
+			n++
+		}
+	}
+	if n < 2 {
+		return rows
+	}
+	free := int(min(in.count, math.MaxInt32)) - in.held - in.parked + len(in.ready)
+	return max(1, min(rows, (free+n-1)/n))
+}
+
+// observe notes how long a delivery took.
+func (w *Worker) observe(d time.Duration) {
+	w.tally.observe(d)
+	w.pace += (d - w.pace) / 4
+	w.paced = true
+}
+
 // candidates collects rows whose lease ran out, to be taken over. It reports
 // whether the only one has to be delivered alone.
-func (w *Worker) candidates(in *inbox, now int64, rows int, running []Delivery) (alone bool) {
-	in.expire(now)
-	w.seqs = in.takeReady(now, rows, w.seqs[:0])
-	w.seqs = slices.DeleteFunc(w.seqs, func(seq uint64) bool { return w.runs(running, in, seq) })
+func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bool) {
+	w.seqs = ix.takeReady(in, now, rows, w.seqs[:0])
 	w.bands = w.bands[:0]
 	for i, seq := range w.seqs {
 		h := in.leases[seq]
-		if suspect(h.Lease, w.policy().RetryBudget) {
+		if ix.owners[h.Owner] == nil && suspect(h.Lease, w.policy().RetryBudget) {
 			// It was running when the process died, or its lease ran out: if
 			// it is the cause, no other message shall spend budget for it.
 			if i > 0 && w.o.Ordered {
@@ -84,16 +118,6 @@ func (w *Worker) candidates(in *inbox, now int64, rows int, running []Delivery) 
 	return false
 }
 
-// runs reports whether seq is among the deliveries that w is running itself:
-// a worker that was held up beyond its lease must not take over from itself.
-func (w *Worker) runs(running []Delivery, in *inbox, seq uint64) bool {
-	l := in.leases[seq].Lease
-	if l.Owner == 0 {
-		return false
-	}
-	return slices.ContainsFunc(running, func(d Delivery) bool { return d.Row.Seq == seq && d.lease == l })
-}
-
 // suspect reports whether a row has to be delivered alone: more than one
 // delivery of it ended without an outcome, or all but one that it has left.
 func suspect(l Lease, budget int) bool {
@@ -106,7 +130,7 @@ func (b *batch) cutOrdered(e *engine, in *inbox, seen, reached [bandCount]uint64
 	e.ix.mu.Lock()
 	blocked := end
 	for seq, h := range in.leases {
-		if seq < blocked && h.Deadline >= now && !holds(running, seq) {
+		if seq < blocked && (h.Deadline >= now || e.ix.inHands(h)) && !holds(running, seq) {
 			blocked = seq
 		}
 	}
@@ -155,7 +179,7 @@ func holds(list []Delivery, seq uint64) bool {
 func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64, now int64, p Policy) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
-	lease := Lease{Owner: owner(e.boot.epoch, w.id), Deadline: later(now, p.LeaseTTL.Milliseconds())}
+	lease := Lease{Owner: w.owner(e), Deadline: later(now, p.LeaseTTL.Milliseconds())}
 	lo, hi := uint64(math.MaxUint64), uint64(0)
 	kept := 0
 	b.units = 0
@@ -163,7 +187,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 		n, d := b.unit(i), &b.list[i]
 		seq := d.Row.Seq
 		h, leased := in.leases[seq]
-		if !in.free(d, now) {
+		if !e.ix.free(in, d, now) {
 			if n < int(d.of) {
 				b.over = b.over[:0]
 			}
@@ -173,7 +197,12 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 		if leased && h.Owner != 0 {
 			w.tally.Expired += uint64(n)
 		}
-		lease.Attempts = h.Attempts + 1
+		prior := h.Attempts
+		if leased && e.ix.owners[h.Owner] != nil {
+			e.ix.taken(h, seq)
+			prior-- // nobody died: the delivery that was counted becomes this one
+		}
+		lease.Attempts = prior + 1
 		in.hold(seq, holding{lease, d.queue, uint32(max(1, d.of))})
 		if n < int(d.of) {
 			b.overLease = Lease{Deadline: now - 1}
@@ -187,7 +216,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 				d = &b.list[kept]
 			}
 			kept++
-			d.prior, d.doomed = h.Attempts, leased && int(h.Attempts) >= p.RetryBudget
+			d.prior, d.doomed = prior, leased && int(prior) >= p.RetryBudget
 			d.lease, d.Attempts = lease, lease.Attempts
 		}
 		lo, hi = min(lo, seq), max(hi, seq)
@@ -196,6 +225,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 	b.list, b.low = b.list[:kept], lo
 	if kept > 0 {
 		in.expiry.push(expirySpan{lease.Deadline, lo, hi})
+		b.kept = keptSpan{lo, hi, later(now, p.renewEvery().Milliseconds())}
 	}
 	in.reach(reached)
 	b.span = &claimSpan{seen: in.seen, stored: kept == 0}
@@ -205,10 +235,10 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 
 // free reports whether the row that d is the first of may be taken: nobody has
 // taken, removed or unpacked it since it was read.
-func (in *inbox) free(d *Delivery, now int64) bool {
+func (ix *index) free(in *inbox, d *Delivery, now int64) bool {
 	h, leased := in.leases[d.Row.Seq]
 	if leased {
-		return h.Deadline < now && h.Attempts < math.MaxUint32 && h.n == uint32(max(1, d.of))
+		return h.Deadline < now && !ix.inHands(h) && h.Attempts < math.MaxUint32 && h.n == uint32(max(1, d.of))
 	}
 	_, gone := in.gone[d.Row.Seq]
 	return !gone && d.Row.Seq >= in.seen[d.queue]
@@ -224,19 +254,21 @@ func (c *commit) storeClaim(b *batch) {
 	for i, n := 0, 0; i < len(b.list); i += n {
 		d := &b.list[i]
 		n = b.unit(i)
-		if h, ok := in.leases[d.Row.Seq]; !ok || h.Lease != d.lease {
+		h, ok := in.leases[d.Row.Seq]
+		if !ok || !h.same(d.lease) {
 			continue
 		}
 		if !in.whole(d) || n == int(d.of) {
-			c.setLease(d.Row, d.lease)
+			c.setLease(d.Row, h.Lease)
 			continue
 		}
 		for k := range n {
-			c.unpack(in, &b.list[i+k], d.lease)
+			c.unpack(in, &b.list[i+k], h.Lease)
 		}
 		for k := range b.over {
 			c.unpack(in, &b.over[k], b.overLease)
 		}
+		in.freed = true
 		b.units = 0
 	}
 	b.over = b.over[:0]

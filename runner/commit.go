@@ -80,10 +80,10 @@ func (c *commit) wake() {
 	defer c.e.ix.mu.Unlock()
 	for _, in := range c.touched {
 		in.publish()
-		if in.posted {
+		if in.posted || in.freed {
 			in.wakeAll()
 		}
-		in.dirty, in.posted = false, false
+		in.dirty, in.posted, in.freed = false, false, false
 	}
 }
 
@@ -257,6 +257,16 @@ func (c *commit) owned(r Row, token Lease) (*inbox, holding, error) {
 		return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrLeaseLost)
 	}
 	return in, h, nil
+}
+
+// held is owned for a worker, whose lease may have been renewed since it was taken.
+func (c *commit) held(r Row, l Lease) (*inbox, holding, error) {
+	if in := c.e.ix.inboxes[r.Worker]; in != nil {
+		if h, ok := in.leases[r.Seq]; ok && h.same(l) {
+			return in, h, nil
+		}
+	}
+	return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrLeaseLost)
 }
 
 // claimed is owned for a row that may be part of a bundle; it unpacks the bundle.

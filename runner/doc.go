@@ -11,7 +11,7 @@
 //   - A [Worker] consumes one inbox. It claims rows in batches, runs a
 //     [Handler] or a [BatchHandler] on them, and settles their outcome.
 //   - A [Lease] is the right to run one row until a deadline; its value is the
-//     token that every later step must present.
+//     token that every later step must present. Workers renew theirs by themselves.
 //   - A [Tx] collects what a handler reads and writes: state, messages to
 //     other workers, outbox rows, timers. It is validated and applied in the
 //     commit that acknowledges the message.
@@ -115,8 +115,11 @@
 //     the rights of a message: lease, budget, dead letter. They and the
 //     ordinary rows each have a reserved part of every batch.
 //   - A held or parked row does not block the rows behind it, except in an
-//     inbox whose worker is ordered. A worker takes back the leases of its own
-//     earlier life at once.
+//     inbox whose worker is ordered. Leases of an earlier process of the same
+//     journal are over at once.
+//   - The owner of a lease is one Worker, not an inbox. The leases of everything
+//     that is claimed are renewed while their worker is at work, nobody takes a row
+//     from such a worker, and a worker claims no more than its share.
 //   - Dead letters have numbers of their own and tell time, reason, source.
 //   - Intents (outbox rows, timers) are in the commit of the data.
 //   - Deleting an absent key is not an error. Reads of an aborted nested

@@ -60,7 +60,7 @@ type Batched struct {
 	// Tx is committed with the acknowledgement. It is nil-safe to ignore.
 	Tx *Tx
 
-	from  int // where it begins in the worker's batch
+	list  []Delivery // as Deliveries, which is the handler's
 	fails []error
 	dead  []DeadLetter
 	w     *Worker
@@ -85,7 +85,7 @@ func (b *Batched) DeadLetter(i int, frame []byte, reason error) {
 // Renew extends the lease of the whole batch to the worker's LeaseTTL from
 // now. It returns ErrLeaseLost when another claimant has taken a part of it.
 func (b *Batched) Renew(ctx context.Context) error {
-	return b.w.renew(ctx, b.from, b.from+len(b.fails))
+	return b.w.renew(ctx, b.list)
 }
 
 // verdict is what becomes of one delivery.

@@ -26,7 +26,8 @@ var bandTables = [bandCount]table{inboxTable, highTable, firedTable}
 type index struct {
 	mu      sync.Mutex
 	inboxes map[uint64]*inbox
-	last    *inbox // that was looked up last
+	owners  map[uint64]*Worker // the workers, by the owner of their leases
+	last    *inbox             // that was looked up last
 	counters
 	timers timerHead
 	// expiryHead is the earliest expiry of a dedupe row that may exist.
@@ -54,11 +55,13 @@ type inbox struct {
 	leaseBook
 	open   openBundle
 	recent recent
-	wakers []chan struct{}
-	turn   uint
-	marks  marks
-	dirty  bool
-	posted bool
+	// workers are those of this inbox; they are woken when it has something new.
+	workers []*Worker
+	turn    uint
+	marks   marks
+	dirty   bool
+	posted  bool
+	freed   bool // rows that were claimed may be claimed again
 }
 
 // leaseBook is the memory of the leases of one inbox, by the first number of
@@ -217,32 +220,60 @@ func (in *inbox) release(seq uint64) {
 
 func (in *inbox) lowest() uint64 { return min(in.frontier[0], in.frontier[1], in.frontier[2]) }
 
-// expire moves rows whose lease ran out before now to ready.
-func (in *inbox) expire(now int64) {
-	for len(in.expiry) > 0 && in.expiry[0].deadline < now {
-		s := in.expiry.pop()
-		if s.hi-s.lo > uint64(4*len(in.leases)) {
-			for seq, h := range in.leases {
-				if seq >= s.lo && seq <= s.hi && h.Deadline < now {
-					in.ready = append(in.ready, seq)
-				}
+// between visits the leases of rows lo to hi.
+func (in *inbox) between(lo, hi uint64, visit func(seq uint64, h holding)) {
+	if hi-lo > uint64(4*len(in.leases)) {
+		for seq, h := range in.leases {
+			if seq >= lo && seq <= hi {
+				visit(seq, h)
 			}
-			continue
 		}
-		for seq := s.lo; ; seq++ {
-			if h, ok := in.leases[seq]; ok && h.Deadline < now {
-				in.ready = append(in.ready, seq)
-			}
-			if seq == s.hi {
-				break
-			}
+		return
+	}
+	for seq := lo; ; seq++ {
+		if h, ok := in.leases[seq]; ok {
+			visit(seq, h)
+		}
+		if seq == hi {
+			break
 		}
 	}
 }
 
+// lookAgain is after how many ms a row is looked at again whose lease ran out
+// although its worker runs: it could not be renewed in time.
+const lookAgain = 250
+
+// expire moves rows whose lease ran out before now to ready, except those that a
+// worker of this process has in its hands: it will settle them, however late.
+func (ix *index) expire(in *inbox, now int64) {
+	for len(in.expiry) > 0 && in.expiry[0].deadline < now {
+		s := in.expiry.pop()
+		again := false
+		in.between(s.lo, s.hi, func(seq uint64, h holding) {
+			switch {
+			case h.Deadline >= now:
+			case ix.inHands(h):
+				again = true
+			default:
+				in.ready = append(in.ready, seq)
+			}
+		})
+		if again {
+			in.expiry.push(expirySpan{later(now, lookAgain), s.lo, s.hi})
+		}
+	}
+}
+
+// inHands reports whether a row is held by a worker that is at work now.
+func (ix *index) inHands(h holding) bool {
+	w := ix.owners[h.Owner]
+	return w != nil && w.active.Load() > 0
+}
+
 // takeReady returns up to n rows that may be taken over, lowest first, and
 // removes from ready what no longer may.
-func (in *inbox) takeReady(now int64, n int, dst []uint64) []uint64 {
+func (ix *index) takeReady(in *inbox, now int64, n int, dst []uint64) []uint64 {
 	if len(in.ready) == 0 {
 		return dst
 	}
@@ -253,6 +284,8 @@ func (in *inbox) takeReady(now int64, n int, dst []uint64) []uint64 {
 		h, ok := in.leases[seq]
 		switch {
 		case !ok || h.Deadline >= now:
+		case ix.inHands(h):
+			in.expiry.push(expirySpan{later(now, lookAgain), seq, seq})
 		case len(dst) < n:
 			dst = append(dst, seq)
 			keep = append(keep, seq)
@@ -276,11 +309,8 @@ func (in *inbox) nextExpiry() int64 {
 }
 
 func (in *inbox) wakeAll() {
-	for _, ch := range in.wakers {
-		select {
-		case ch <- struct{}{}:
-		default:
-		}
+	for _, w := range in.workers {
+		w.poke()
 	}
 }
 

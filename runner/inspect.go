@@ -11,7 +11,8 @@ import (
 // Options.Migrate have no effect; a storage without a runner is ErrNoSchema.
 func OpenReadOnly(s Storage, o Options) (*Runner, error) {
 	o.Create, o.Migrate = false, nil
-	r := &Runner{o: o.withDefaults(), storage: s, readOnly: true}
+	r := newRunner(s, o)
+	r.readOnly = true
 	e, err := newEngine(&r.o, s.OpenReadOnly)
 	if err != nil {
 		return nil, err

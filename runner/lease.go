@@ -18,8 +18,9 @@ const (
 // deadline. It is how a delayed retry waits, and how the count of attempts
 // travels with a message that goes back to the tail.
 type Lease struct {
-	// Owner holds the boot epoch in its upper and the worker in its lower 32
-	// bits; 0 is nobody.
+	// Owner holds the boot epoch in its upper and the claimant in its lower 32
+	// bits; 0 is nobody. Claimants from 1<<31 on are the workers of that boot,
+	// each Worker with a number of its own.
 	Owner uint64
 	// Deadline is in milliseconds; the lease holds up to and including it.
 	Deadline int64
@@ -28,8 +29,14 @@ type Lease struct {
 	Attempts uint32
 }
 
-// owner is the claimant's instance: the same worker in a later boot is another.
-func owner(epoch, worker uint32) uint64 { return uint64(epoch)<<32 | uint64(worker) }
+// firstWorker is the number of the first worker as a claimant.
+const firstWorker = 1 << 31
+
+// owner is the claimant's instance: the same one in a later boot is another.
+func owner(epoch, claimant uint32) uint64 { return uint64(epoch)<<32 | uint64(claimant) }
+
+// same reports whether l and k are one claim, be it renewed meanwhile.
+func (l Lease) same(k Lease) bool { return l.Owner == k.Owner && l.Attempts == k.Attempts }
 
 func (l Lease) epoch() uint32 { return uint32(l.Owner >> 32) }
 

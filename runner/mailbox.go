@@ -9,9 +9,13 @@ import (
 
 // Claim takes the lease of one row for claimant until deadline (ms): the
 // primitive under the workers, for tools and tests. It returns ErrNotFound
-// without such a row and ErrLeased while somebody holds it.
+// without such a row and ErrLeased while somebody holds it. Claimants from 1<<31
+// on are workers, and refused with ErrInvalid.
 func (r *Runner) Claim(ctx context.Context, row Row, claimant uint32, deadline int64) (Lease, error) {
 	var token Lease
+	if claimant >= firstWorker {
+		return token, fmt.Errorf("claimant %d: %w", claimant, ErrInvalid)
+	}
 	err := r.engine().do(ctx, func(c *commit) error {
 		in := c.e.ix.inboxes[row.Worker]
 		if in == nil {
@@ -36,6 +40,7 @@ func (r *Runner) Claim(ctx context.Context, row Row, claimant uint32, deadline i
 		if err != nil {
 			return err
 		}
+		c.e.ix.taken(h, row.Seq)
 		h.n = 1
 		h.Lease = Lease{Owner: owner(c.e.boot.epoch, claimant), Deadline: deadline, Attempts: h.Attempts + 1}
 		token = h.Lease
@@ -82,6 +87,7 @@ func (r *Runner) Ack(ctx context.Context, row Row, token Lease) error {
 func (c *commit) ack(row Row, token Lease) error {
 	in, h, err := c.claimed(row, token)
 	if err == nil {
+		c.e.ix.taken(h, row.Seq)
 		c.remove(in, row.Seq, h.band)
 	}
 	return err
@@ -107,6 +113,7 @@ func (c *commit) requeueRow(row Row, token Lease, until int64) (Row, error) {
 	if err != nil {
 		return row, err
 	}
+	c.e.ix.taken(h, row.Seq)
 	return Row{row.Worker, c.requeue(in, row.Seq, h, until, value)}, nil
 }
 
@@ -129,6 +136,7 @@ func (c *commit) buryRow(row Row, token Lease, reason string) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
+	c.e.ix.taken(h, row.Seq)
 	b := batch{}
 	b.add(row, h.band, value)
 	d := b.list[0]

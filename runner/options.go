@@ -38,6 +38,8 @@ type Options struct {
 
 	// elapsed is the same clock for durations, which costs half as much.
 	elapsed func() time.Duration
+	// ownClock says that Now was replaced.
+	ownClock bool
 }
 
 // SleepFunc waits until d has passed, wake delivers or ctx is done.
@@ -119,6 +121,7 @@ func (o Options) withDefaults() Options {
 		o.Now = func() time.Time { return wall.Add(time.Since(start)) }
 		o.elapsed = func() time.Duration { return time.Since(start) }
 	} else if o.elapsed == nil {
+		o.ownClock = true
 		now, start := o.Now, o.Now()
 		o.elapsed = func() time.Duration { return now().Sub(start) }
 	}

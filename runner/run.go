@@ -13,12 +13,19 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 	b.growOuts()
 	from, end := b.pos, w.r.o.elapsed()
 	due := end + settleEvery
-	for i := from; i < len(b.list); i++ {
+	i := from
+	for ; ; i++ {
+		for i < len(b.list) && !w.runs(b.list[i].Row.Seq, 0) {
+			w.recheck(e, i)
+		}
+		if i == len(b.list) {
+			break
+		}
 		d := &b.list[i]
 		d.at, d.w = i, w
 		var out outcome
 		var tx *Tx
-		out, tx, end = w.runOne(ctx, e, d, end)
+		out, tx, end = w.runOne(e, d, end)
 		if w.o.Ordered {
 			out = w.orderedOutcome(d, out)
 		}
@@ -36,7 +43,9 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		}
 		from, due = i+1, end+settleEvery
 	}
-	return n, ran, nil
+	// The rest of the batch was lost.
+	done, err := w.settleRun(ctx, e, from, i, ahead, l, nil)
+	return n + done, ran + 1, err
 }
 
 func (b *batch) growOuts() {
@@ -103,7 +112,7 @@ func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
 }
 
 // runOne runs a delivery that starts at start, and also returns when it ended.
-func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery, start time.Duration) (outcome, *Tx, time.Duration) {
+func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *Tx, time.Duration) {
 	attempt, result := InboxAttempt, InboxResult
 	seq := d.Row.Seq
 	if d.FromTimer {
@@ -123,12 +132,12 @@ func (w *Worker) runOne(ctx context.Context, e *engine, d *Delivery, start time.
 	w.src = txSource{e: e, before: w.before}
 	tx := &w.cur.slots[d.at]
 	*tx = Tx{src: &w.src}
-	err := w.call(ctx, tx, d)
+	err := w.call(w.run.ctx, tx, d)
 	if bad := w.src.close(); bad != nil {
 		err = errors.Join(err, bad)
 	}
 	end := w.r.o.elapsed()
-	w.tally.observe(end - start)
+	w.observe(end - start)
 	if d.FromTimer {
 		w.tally.TimersFired++
 	}
@@ -178,6 +187,9 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 			return n, err
 		}
 		next = nil
+		if shared != nil && errors.Is(w.settle.results[0].err, ErrLeaseLost) {
+			return n, ErrLeaseLost
+		}
 		done, again := w.answers(from, to)
 		n += done
 		if again == 0 {
@@ -212,7 +224,9 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) {
 		if b.outs[i].verdict != verdictAgain {
 			continue
 		}
-		out, tx, _ := w.runOne(ctx, e, &b.list[i], w.r.o.elapsed())
+		w.runs(b.list[i].Row.Seq, 0)
+		w.renewRun()
+		out, tx, _ := w.runOne(e, &b.list[i], w.r.o.elapsed())
 		b.outs[i], b.txs[i] = w.orderedOutcome(&b.list[i], out), tx
 		if out.verdict == verdictDone && try >= w.policy().RequeueAttempts {
 			conflict := outcome{verdict: verdictRetry, cause: CauseBudget, retryable: true, conflict: true, err: ErrConflict}

@@ -8,7 +8,13 @@ import (
 
 // runBatch runs the present batch through the batch handler and settles it.
 func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) (n, ran int, err error) {
+	if w.lost.Load() {
+		w.recheck(e, w.cur.pos)
+	}
 	b := w.cur
+	if len(b.rest()) == 0 {
+		return 0, 1, nil
+	}
 	b.growOuts()
 	if lone := w.strays(e, b); lone > 0 {
 		n, err = w.settleRun(ctx, e, b.pos, b.pos+lone, false, l, nil)
@@ -25,6 +31,10 @@ func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) 
 	}
 	for try := 1; ; try++ {
 		n, used, err := w.batchOnce(ctx, e, b.pos, to, ahead, l)
+		if errors.Is(err, ErrLeaseLost) {
+			w.recheck(e, b.pos)
+			return n, 1, nil
+		}
 		if !errors.Is(err, errConflictInBatch) {
 			return n, used, err
 		}
@@ -68,7 +78,12 @@ func (w *Worker) strays(e *engine, b *batch) int {
 func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead bool, l limits) (n, used int, err error) {
 	list := w.cur.list[from:to]
 	src := &txSource{e: e}
-	b := &Batched{Deliveries: list, Tx: &Tx{src: src}, from: from, fails: make([]error, len(list)), w: w}
+	b := &Batched{Deliveries: list, Tx: &Tx{src: src}, list: list, fails: make([]error, len(list)), w: w}
+	if !w.runs(list[0].Row.Seq, list[len(list)-1].Row.Seq) {
+		w.recheck(e, from)
+		return 0, 1, nil
+	}
+	ctx = w.run.ctx
 	start := w.r.o.Now()
 	for i := range list {
 		w.replayBatch(InboxAttempt, &list[i], nil)
@@ -85,7 +100,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		}
 	}
 	for i := range list {
-		w.tally.observe(took / time.Duration(len(list)))
+		w.observe(took / time.Duration(len(list)))
 		own := b.fails[i]
 		if own == nil {
 			own = err

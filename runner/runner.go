@@ -40,20 +40,29 @@ type Runner struct {
 
 	mu      sync.Mutex
 	workers []*Worker
-	quiet   bool // Quiesce: workers claim nothing
+	made    uint32 // workers that were ever made
+	quiet   bool   // Quiesce: workers claim nothing
+
+	// The keeper renews leases: see keepLeases. It exists once there is a worker.
+	keeper        chan struct{} // pokes it
+	closing, kept chan struct{}
 }
 
 // Open opens the runner in s. It guards the schema, starts a new boot epoch and
 // the committer, and returns a runner that is Running; on error nothing is left
 // open.
 func Open(s Storage, o Options) (*Runner, error) {
-	r := &Runner{o: o.withDefaults(), storage: s}
+	r := newRunner(s, o)
 	e, err := openEngine(&r.o, r.storage)
 	if err != nil {
 		return nil, err
 	}
 	r.eng.Store(e)
 	return r, nil
+}
+
+func newRunner(s Storage, o Options) *Runner {
+	return &Runner{o: o.withDefaults(), storage: s, keeper: make(chan struct{}, 1), closing: make(chan struct{})}
 }
 
 func (r *Runner) engine() *engine { return r.eng.Load() }
@@ -100,6 +109,7 @@ func (r *Runner) Close() error {
 	}
 	r.closed = true
 	err := r.stopWorkers()
+	r.stopKeeper()
 	return errors.Join(err, r.engine().close(ErrStopped))
 }
 

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -23,8 +21,6 @@ type settleOp struct {
 	dead   []DeadLetter
 	// next is the batch claimed meanwhile.
 	next *batch
-	// renew asks for new leases of the deliveries of b from to on.
-	renew bool
 
 	results []settled
 	buf     []byte
@@ -48,9 +44,6 @@ func (o *settleOp) apply(c *commit) {
 			i += o.settle(c, i)
 		}
 	}
-	if o.renew {
-		o.renewRest(c)
-	}
 	c.storeClaim(o.next)
 	if o.next != nil && len(o.next.list) > 0 {
 		if in := c.e.ix.inbox(uint64(o.w.id)); len(in.leases) == o.next.units {
@@ -67,8 +60,8 @@ func (o *settleOp) applyShared(c *commit) error {
 	}
 	for i := o.from; i < o.to; {
 		n := o.b.bundle(c, i, o.to)
-		if _, _, err := c.owned(o.b.list[i].Row, o.b.list[i].lease); err != nil {
-			return lost(err)
+		if _, _, err := c.held(o.b.list[i].Row, o.b.list[i].lease); err != nil {
+			return err
 		}
 		i += n
 	}
@@ -79,15 +72,6 @@ func (o *settleOp) applyShared(c *commit) error {
 		c.bury(uint64(o.w.id), &o.dead[i])
 	}
 	return nil
-}
-
-// lost turns "no such lease" into ErrLeaseLost: for a worker both mean that
-// another one has taken its row.
-func lost(err error) error {
-	if errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("%w: %w", ErrLeaseLost, err)
-	}
-	return err
 }
 
 // noErrors is what becomes of the messages of a plain bundle.
@@ -170,9 +154,9 @@ func (o *settleOp) one(c *commit, i int) settled {
 	if out.verdict == verdictSettled || out.verdict == verdictPause {
 		return settled{}
 	}
-	in, h, err := c.owned(d.Row, d.lease)
+	in, h, err := c.held(d.Row, d.lease)
 	if err != nil {
-		return settled{err: lost(err)}
+		return settled{err: err}
 	}
 	switch out.verdict {
 	case verdictDone:
@@ -205,6 +189,8 @@ func (o *settleOp) one(c *commit, i int) settled {
 		h.Attempts--
 		in.park(d.Row.Seq, h)
 		c.setLease(d.Row, h.Lease)
+		in.freed = true
+		c.touch(in)
 	}
 	return settled{}
 }
@@ -277,44 +263,10 @@ func (o *settleOp) bury(c *commit, in *inbox, d *Delivery, out *outcome) {
 	c.remove(in, d.Row.Seq, d.queue)
 }
 
-// renewRest gives the deliveries that are still to be run a fresh deadline.
-func (o *settleOp) renewRest(c *commit) {
-	_ = o.w.renewIn(c, o.b, o.to, len(o.b.list)) // a lost lease shows when its delivery is settled
-}
-
-func (w *Worker) renewIn(c *commit, b *batch, from, to int) error {
-	deadline := later(c.now, w.policy().LeaseTTL.Milliseconds())
-	for i := from; i < to; {
-		n, d := b.bundle(c, i, to), &b.list[i]
-		in, h, err := c.owned(d.Row, d.lease)
-		if err != nil {
-			return lost(err)
-		}
-		h.Deadline = deadline
-		in.park(d.Row.Seq, h)
-		c.setLease(d.Row, h.Lease)
-		for end := i + n; i < end; i++ {
-			b.list[i].lease = h.Lease
-		}
-	}
-	return nil
-}
-
-// renew extends the leases of deliveries from..to of the present batch. The
-// committer changes the deliveries meanwhile, so the handler that calls it waits
-// to the end, even if ctx is done.
-func (w *Worker) renew(ctx context.Context, from, to int) error {
-	var result error
-	err := w.current.do(context.WithoutCancel(ctx), func(c *commit) error {
-		result = w.renewIn(c, w.cur, from, to)
-		return nil
-	})
-	return errors.Join(err, result)
-}
-
-// Renew extends the lease of d to the worker's LeaseTTL from now, for handlers
-// that may take longer. It returns ErrLeaseLost when another claimant has
-// taken the row; the handler may stop then, because nothing it does counts.
+// Renew extends the lease of d to the worker's LeaseTTL from now. The runner does
+// so by itself while handlers run, unless Options.Now was replaced. It returns
+// ErrLeaseLost when another claimant has taken the row; the handler may stop then,
+// because nothing it does counts.
 func (d *Delivery) Renew(ctx context.Context) error {
-	return d.w.renew(ctx, d.at, d.at+1)
+	return d.w.renew(ctx, []Delivery{{Row: d.Row, custody: d.custody}})
 }

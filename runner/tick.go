@@ -19,6 +19,12 @@ func (w *Worker) Tick(ctx context.Context) (int, error) {
 	if w.stopped.Load() {
 		return 0, ErrStopped
 	}
+	w.activate(1)
+	defer w.activate(-1)
+	w.tick.Lock()
+	defer w.tick.Unlock()
+	w.beginRun(ctx)
+	defer w.endRun()
 	total, used := 0, 0
 	for used < w.o.MaxBatch {
 		n, ran, err := w.rounds(ctx, false, w.o.MaxBatch-used)
@@ -39,6 +45,8 @@ func (w *Worker) Tick(ctx context.Context) (int, error) {
 // round is one claim and its run, for the started worker: it claims the next
 // batch in the commit that settles the present one.
 func (w *Worker) round(ctx context.Context) (n int, more bool, err error) {
+	w.tick.Lock()
+	defer w.tick.Unlock()
 	n, ran, err := w.rounds(ctx, true, w.o.MaxBatch)
 	if err == nil {
 		w.ticks.Add(1)
@@ -48,8 +56,6 @@ func (w *Worker) round(ctx context.Context) (n int, more bool, err error) {
 
 // rounds returns the messages completed and the deliveries used up.
 func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int, err error) {
-	w.tick.Lock()
-	defer w.tick.Unlock()
 	defer w.publish()
 	e := w.r.engine()
 	if err := e.enter(); err != nil {
@@ -71,6 +77,9 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 		return 0, 0, nil
 	}
 	l := limits{rows: limit, bytes: w.o.MaxBytes}
+	if ahead && !w.paced && !w.o.Ordered && w.o.Batch == nil {
+		l.rows = 1 // nobody knows yet how long one takes, and others may start just now
+	}
 	if len(w.cur.rest()) == 0 {
 		if err := w.acquire(e, now, l); err != nil {
 			return 0, 0, err
@@ -119,10 +128,6 @@ func (w *Worker) send(e *engine, from, to int, next *batch, b *Batched) error {
 	if b != nil {
 		o.shared, o.dead = b.Tx, b.dead
 	}
-	if left := w.cur.list[to:]; next != w.cur && len(left) > 0 {
-		half := w.policy().LeaseTTL.Milliseconds() / 2
-		o.renew = left[0].lease.Deadline-e.now() < half
-	}
 	return e.call(context.Background(), o, &o.waiter)
 }
 
@@ -136,24 +141,28 @@ func (w *Worker) giveBack() {
 		return
 	}
 	defer e.exit()
-	cur := w.cur
 	for _, b := range [2]*batch{w.cur, w.nxt} {
-		if len(b.rest()) == 0 {
-			continue
-		}
-		b.outs = b.outs[:0]
-		b.txs = b.txs[:0]
-		for range b.list {
-			b.outs = append(b.outs, outcome{verdict: verdictFree})
-			b.txs = append(b.txs, nil)
-		}
-		w.cur = b
-		// A failure leaves the leases to the next start, which takes them back.
-		_ = w.send(e, b.pos, len(b.list), nil, nil)
+		w.release(e, b, b.pos)
 		b.reset()
-		w.cur = cur
 	}
 	w.holding = false
+}
+
+// release gives back the deliveries of b from place from on.
+func (w *Worker) release(e *engine, b *batch, from int) {
+	if from >= len(b.list) {
+		return
+	}
+	b.growOuts()
+	for i := from; i < len(b.list); i++ {
+		b.outs[i], b.txs[i] = outcome{verdict: verdictFree}, nil
+	}
+	cur := w.cur
+	w.cur = b
+	// A failure leaves the leases to the next start, which takes them back.
+	_ = w.send(e, from, len(b.list), nil, nil)
+	w.cur = cur
+	b.list = b.list[:from]
 }
 
 // Step runs the handler on a frame that is in no inbox: decode, check that it

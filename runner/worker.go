@@ -32,10 +32,25 @@ type WorkerOptions struct {
 // Worker consumes one inbox. Either call Tick yourself, from one goroutine at
 // a time, or Start it.
 type Worker struct {
-	r  *Runner
-	id uint32
-	o  WorkerOptions
-	p  atomic.Pointer[Policy]
+	r      *Runner
+	id     uint32
+	number uint32 // as a claimant
+	o      WorkerOptions
+	p      atomic.Pointer[Policy]
+	// active counts who works on its behalf: its loop, a tick. It is changed with
+	// the index locked. batches are cur and nxt.
+	active  atomic.Int32
+	batches [2]*batch
+
+	// lost says that somebody has taken a row of the worker; runLo to runHi are the
+	// rows that run now.
+	lost         atomic.Bool
+	runLo, runHi atomic.Uint64
+	run          struct {
+		mu          sync.Mutex
+		parent, ctx context.Context // of handlers; written by the goroutine that ticks
+		cancel      context.CancelCauseFunc
+	}
 
 	wake    chan struct{}
 	steps   atomic.Uint64
@@ -60,8 +75,10 @@ type runState struct {
 	tally    Metrics
 	src      txSource
 	before   map[string][]byte
-	resumeAt int64 // an ordered worker pauses until then (ms)
-	holding  bool  // cur holds deliveries that wait for resumeAt
+	resumeAt int64         // an ordered worker pauses until then (ms)
+	holding  bool          // cur holds deliveries that wait for resumeAt
+	pace     time.Duration // what a message takes, on the average of the last few
+	paced    bool          // pace is known
 	seqs     []uint64
 	bands    []band
 	key, buf []byte
@@ -79,6 +96,10 @@ func (r *Runner) NewWorker(id uint32, o WorkerOptions) (*Worker, error) {
 	set(&o.MaxIdle, time.Second)
 	w := &Worker{r: r, id: id, o: o, wake: make(chan struct{}, 1)}
 	w.cur, w.nxt = &batch{}, &batch{}
+	w.batches = [2]*batch{w.cur, w.nxt}
+	for _, b := range w.batches {
+		b.kept.renewAt = maxTime
+	}
 	p := r.o.Policy
 	if o.Policy != nil {
 		p = *o.Policy
@@ -91,8 +112,11 @@ func (r *Runner) NewWorker(id uint32, o WorkerOptions) (*Worker, error) {
 			return nil, fmt.Errorf("inbox %d is ordered and has its worker: %w", id, ErrBusy)
 		}
 	}
+	w.number = firstWorker + r.made
+	r.made++
 	r.workers = append(r.workers, w)
 	w.join(r.engine())
+	r.startKeeper()
 	if sink := r.o.Sinks.Metrics; sink != nil {
 		sink(id, Metrics{})
 	}
@@ -104,7 +128,8 @@ func (w *Worker) join(e *engine) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
 	in := e.ix.inbox(uint64(w.id))
-	in.wakers = append(in.wakers, w.wake)
+	in.workers = append(in.workers, w)
+	e.ix.owners[w.owner(e)] = w
 }
 
 // Remove stops the worker and takes it out of the runner. What it has claimed
@@ -124,7 +149,8 @@ func (w *Worker) Remove() error {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
 	in := e.ix.inbox(uint64(w.id))
-	in.wakers = slices.DeleteFunc(in.wakers, func(ch chan struct{}) bool { return ch == w.wake })
+	in.workers = slices.DeleteFunc(in.workers, func(x *Worker) bool { return x == w })
+	delete(e.ix.owners, w.owner(e))
 	return err
 }
 
@@ -136,6 +162,7 @@ func (w *Worker) ID() uint32 { return w.id }
 func (w *Worker) SetPolicy(p Policy) {
 	p = p.withDefaults()
 	w.p.Store(&p)
+	w.r.pokeKeeper()
 }
 
 func (w *Worker) policy() Policy { return *w.p.Load() }
@@ -208,6 +235,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.stopped.Store(false)
 	w.lastErr.Store(nil)
 	w.joined = make(chan struct{})
+	w.activate(1)
 	go w.loop(ctx, w.joined)
 	return nil
 }
@@ -249,6 +277,11 @@ func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
 		w.mu.Unlock()
 		close(joined)
 	}()
+	defer w.activate(-1)
+	w.tick.Lock()
+	w.beginRun(ctx)
+	w.tick.Unlock()
+	defer w.endRun()
 	for ctx.Err() == nil && w.turn(ctx) {
 	}
 	defer w.r.engine().recover(new(error))

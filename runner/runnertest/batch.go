@@ -104,11 +104,12 @@ var batchCases = []test{
 		equal(v, "dead letters", len(v.dead()), 2)
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"a lost lease drops the whole batch's effects", func(v *env) {
+	{"a lost lease drops the whole batch's effects, and the rest runs again", func(v *env) {
 		v.start()
 		v.post(7, "a")
 		row := v.post(7, "b")
 		stolen := false
+		var got []string
 		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 2}, func(b *runner.Batched) error {
 			if !stolen {
 				stolen = true
@@ -116,16 +117,15 @@ var batchCases = []test{
 				_, err := v.r.Claim(v.ctx, row, 99, 6000)
 				v.ok(err)
 			}
-			return b.Tx.Put([]byte("k"), []byte("v"))
+			got = append(got, ids(b.Deliveries))
+			return b.Tx.Put([]byte("k"), []byte(ids(b.Deliveries)))
 		})
-		v.tick(w, 0)
-		equal(v, "state", v.state("k"), "-")
-		same(v, "rows", v.rows(7), []uint64{1, 2})
+		v.tick(w, 1)
+		same(v, "batches", got, []string{"ab", "a"})
+		equal(v, "state", v.state("k"), "a")
+		same(v, "rows", v.rows(7), []uint64{2})
 		v.clock.Advance(5 * time.Second)
-		for range 3 {
-			_, err := w.Tick(v.ctx)
-			v.ok(err)
-		}
+		v.tick(w, 1)
 		same(v, "rows", v.rows(7), nil)
 	}},
 	{"a conflict runs the batch again", func(v *env) {

@@ -1,0 +1,266 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// keptSpan is where the rows of a claim are, and when its leases are to be renewed
+// (ms). It is guarded by the index.
+type keptSpan struct {
+	lo, hi  uint64
+	renewAt int64
+}
+
+// renewEvery is how long after a claim or a renewal its leases are renewed.
+func (p Policy) renewEvery() time.Duration { return max(p.LeaseTTL/3, time.Millisecond) }
+
+// startKeeper starts the keeper with the first worker; r.mu is held. A clock that is
+// not the real one moves when its owner says so: then nobody renews by himself, and
+// nobody takes a row from a worker that is at work either.
+func (r *Runner) startKeeper() {
+	if r.kept == nil && !r.o.ownClock {
+		r.kept = make(chan struct{})
+		go r.keepLeases()
+	}
+}
+
+// pokeKeeper makes the keeper look at the policies again.
+func (r *Runner) pokeKeeper() {
+	select {
+	case r.keeper <- struct{}{}:
+	default:
+	}
+}
+
+func (r *Runner) stopKeeper() {
+	r.mu.Lock()
+	close(r.closing)
+	kept := r.kept
+	r.mu.Unlock()
+	if kept != nil {
+		<-kept
+	}
+}
+
+// keepLeases renews the leases of what workers have claimed, as long as they are at
+// work, until the runner is closed.
+func (r *Runner) keepLeases() {
+	defer close(r.kept)
+	for {
+		every := time.Hour
+		for _, w := range r.allWorkers() {
+			every = min(every, w.policy().renewEvery())
+		}
+		t := time.NewTimer(every)
+		select {
+		case <-t.C:
+			_ = guard(r.renewKept) // a runner that fails says so to its workers
+		case <-r.keeper:
+			t.Stop()
+		case <-r.closing:
+			t.Stop()
+			return
+		}
+	}
+}
+
+// renewKept renews in one commit the leases that are due for it.
+func (r *Runner) renewKept() (err error) {
+	e := r.engine()
+	defer e.recover(&err)
+	now := e.now()
+	var due []*Worker
+	workers := r.allWorkers()
+	e.ix.mu.Lock()
+	for _, w := range workers {
+		if w.active.Load() > 0 && min(w.batches[0].kept.renewAt, w.batches[1].kept.renewAt) <= now {
+			due = append(due, w)
+		}
+	}
+	e.ix.mu.Unlock()
+	if len(due) == 0 {
+		return nil
+	}
+	return e.do(context.Background(), func(c *commit) error {
+		for _, w := range due {
+			w.renewIn(c)
+		}
+		return nil
+	})
+}
+
+// renewIn renews the leases of all rows that w holds. One that has none left is
+// not asked again before its next claim.
+func (w *Worker) renewIn(c *commit) {
+	in, me, p := c.e.ix.inbox(uint64(w.id)), w.owner(c.e), w.policy()
+	deadline := later(c.now, p.LeaseTTL.Milliseconds())
+	for _, b := range w.batches {
+		if b.kept.renewAt > c.now {
+			continue
+		}
+		b.kept.renewAt = math.MaxInt64
+		in.between(b.kept.lo, b.kept.hi, func(seq uint64, h holding) {
+			if h.Owner != me {
+				return
+			}
+			b.kept.renewAt = later(c.now, p.renewEvery().Milliseconds())
+			if h.Deadline < deadline {
+				h.Deadline = deadline
+				in.hold(seq, h)
+				c.setLease(Row{in.worker, seq}, h.Lease)
+			}
+		})
+		if b.kept.renewAt != math.MaxInt64 {
+			in.expiry.push(expirySpan{deadline, b.kept.lo, b.kept.hi})
+		}
+	}
+}
+
+// renew extends the leases of the deliveries, which w has claimed in e.
+func (w *Worker) renew(ctx context.Context, list []Delivery) error {
+	// The deliveries are the committer's until it has answered.
+	return w.r.engine().do(context.WithoutCancel(ctx), func(c *commit) error {
+		deadline := later(c.now, w.policy().LeaseTTL.Milliseconds())
+		for i := range list {
+			if err := c.extend(&list[i], deadline); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// extend gives the row of d another deadline, or the bundle that d is in.
+func (c *commit) extend(d *Delivery, deadline int64) error {
+	in, row := c.e.ix.inbox(d.Row.Worker), d.Row
+	if in.whole(d) {
+		row.Seq -= uint64(d.nth)
+	}
+	_, h, err := c.held(row, d.lease)
+	if err == nil && h.Deadline != deadline {
+		h.Deadline = deadline
+		in.park(row.Seq, h)
+		c.setLease(row, h.Lease)
+	}
+	return err
+}
+
+// owner is w as the owner of leases in e.
+func (w *Worker) owner(e *engine) uint64 { return owner(e.boot.epoch, w.number) }
+
+// activate says that w is at work, so that nobody takes over what it holds.
+func (w *Worker) activate(by int32) {
+	e := w.r.engine()
+	e.ix.mu.Lock()
+	w.active.Add(by)
+	e.ix.mu.Unlock()
+}
+
+// taken tells the worker that held a row, if one did, that somebody else took it.
+func (ix *index) taken(h holding, seq uint64) {
+	w := ix.owners[h.Owner]
+	if w == nil {
+		return
+	}
+	w.lost.Store(true) // before the look at what runs: see runs
+	lo := w.runLo.Load()
+	hi := lo
+	if w.o.Batch != nil {
+		hi = w.runHi.Load()
+	}
+	if lo <= seq && seq <= hi {
+		w.cancelRun(fmt.Errorf("row %d of worker %d: %w", seq, w.id, ErrLeaseLost))
+	}
+}
+
+// runs says that rows lo to hi of the present batch run now, and reports whether
+// no row was lost: otherwise recheck finds out which. Whoever takes a row sets
+// lost and then looks at what runs, so that one of the two sees the other.
+func (w *Worker) runs(lo, hi uint64) bool {
+	if w.o.Batch != nil {
+		w.runHi.Store(hi)
+	}
+	w.runLo.Store(lo)
+	return !w.lost.Load()
+}
+
+// recheck drops deliveries from place from of the present batch on, and of the
+// next, whose rows somebody else has taken. An ordered worker gives back what is
+// behind them: it must not pass them by. Handlers to come get a context that has
+// not ended.
+func (w *Worker) recheck(e *engine, from int) {
+	w.lost.Store(false)
+	cut := -1 // where the first one was dropped
+	for i, b := range [2]*batch{w.cur, w.nxt} {
+		if i == 1 {
+			from = b.pos
+		}
+		at := w.dropLost(e, b, from)
+		if cut < 0 && at >= 0 {
+			cut = at
+		} else if cut >= 0 {
+			at = from
+		}
+		if w.o.Ordered && cut >= 0 {
+			w.release(e, b, at)
+		}
+	}
+	w.renewRun()
+}
+
+// dropLost takes deliveries from place from of b on that are not held any more out
+// of it, and returns the place of the first, or -1.
+func (w *Worker) dropLost(e *engine, b *batch, from int) (cut int) {
+	cut = -1
+	var gone []uint64
+	e.ix.mu.Lock()
+	in := e.ix.inbox(uint64(w.id))
+	kept := b.list[:min(from, len(b.list))]
+	for i := len(kept); i < len(b.list); i++ {
+		d := &b.list[i]
+		if h, ok := in.leases[d.Row.Seq]; in.whole(d) || ok && h.same(d.lease) {
+			kept = append(kept, *d)
+			continue
+		}
+		if gone = append(gone, d.Row.Seq); cut < 0 {
+			cut = i
+		}
+	}
+	b.list = kept
+	e.ix.mu.Unlock()
+	for _, seq := range gone {
+		w.tally.LeasesLost++
+		w.log(LogEvent{Kind: LogNonRetryable, Seq: seq, Err: ErrLeaseLost})
+	}
+	return cut
+}
+
+// beginRun gives the handlers to come a context that ends with parent, or when the
+// row that they run is lost.
+func (w *Worker) beginRun(parent context.Context) {
+	w.run.mu.Lock()
+	defer w.run.mu.Unlock()
+	w.run.parent = parent
+	w.run.ctx, w.run.cancel = context.WithCancelCause(parent)
+}
+
+func (w *Worker) endRun() { w.cancelRun(nil) }
+
+// cancelRun ends the context of the handler that runs.
+func (w *Worker) cancelRun(cause error) {
+	w.run.mu.Lock()
+	defer w.run.mu.Unlock()
+	if w.run.cancel != nil {
+		w.run.cancel(cause)
+	}
+}
+
+// renewRun replaces a context that ended with a row.
+func (w *Worker) renewRun() {
+	if w.run.ctx.Err() != nil && w.run.parent.Err() == nil {
+		w.beginRun(w.run.parent)
+	}
+}
