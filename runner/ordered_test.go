@@ -2,8 +2,11 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"wamble/runner"
 	"wamble/runner/runnertest"
@@ -91,5 +94,109 @@ func TestOrderedReadsWhatItTakes(t *testing.T) {
 	// Of each band as much is read as one batch may hold, and some rows twice.
 	if got, want := read, 4*total*size; got > want {
 		t.Errorf("read %d bytes for %d bytes of messages, want at most %d", got, total*size, want)
+	}
+}
+
+// TestOrderedStopsAtAConflict: nothing of an ordered inbox settles past the first
+// message that did not, whatever its outcome is when it runs again, and nothing that
+// is settled runs again.
+func TestOrderedStopsAtAConflict(t *testing.T) {
+	hard := errors.New("hard")
+	for _, x := range []struct {
+		name  string
+		again error // of message 2, when it runs after its conflict
+		left  string
+		ran   string
+	}{
+		{"it succeeds", nil, "", "1 2 3 4 2 3 4"},
+		{"it asks for a retry", runner.Retry(hard, time.Minute), "2 3 4", "1 2 3 4 2 2 3 4"},
+		{"it fails", hard, "2 3 4", "1 2 3 4 2 2 3 4"},
+		{"it meets conflicts for good", runner.ErrConflict, "2 3 4", "1 2 3 4 2 2 3 4"},
+		{"it is discarded", runner.Discard(hard), "", "1 2 3 4 2 3 4"},
+		{"somebody takes it", runner.ErrLeaseLost, "2 3 4", "1 2 3 4 2 2 3 4"},
+	} {
+		for _, way := range []string{"together", "apart", "slow"} {
+			t.Run(x.name+"/"+way, func(t *testing.T) {
+				clock := runnertest.NewClock(100)
+				r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep, Policy: runner.Policy{RetryDelay: time.Minute}})
+				postAll(t, r, 4, way == "together")
+				var ran []string
+				runs := 0 // of message 2
+				w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Handler: func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
+					ran = append(ran, fmt.Sprint(d.Row.Seq))
+					if way == "slow" {
+						clock.Advance(10 * time.Millisecond) // each is settled by itself
+					}
+					if d.Row.Seq == 2 {
+						if runs++; runs == 2 && errors.Is(x.again, runner.ErrLeaseLost) {
+							clock.Advance(2 * time.Second)
+							if _, err := r.Claim(t.Context(), d.Row, 99, 30_000); err != nil {
+								t.Error(err)
+							}
+						} else if runs == 2 && x.again != nil {
+							return x.again
+						}
+						if _, err := tx.Get([]byte("k")); err != nil && !errors.Is(err, runner.ErrNotFound) {
+							return err
+						}
+						if runs == 1 {
+							if _, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), []byte("theirs")) }); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+					return tx.Emit(fmt.Append(nil, d.Row.Seq))
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tick := func() {
+					t.Helper()
+					if _, err := w.Tick(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				tick()
+				rows, err := r.Inbox(7, 0, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var left []string
+				for _, row := range rows {
+					left = append(left, fmt.Sprint(row.Seq))
+				}
+				if got := strings.Join(left, " "); got != x.left {
+					t.Errorf("rows %q are left, want %q", got, x.left)
+				}
+				clock.Advance(2 * time.Minute)
+				tick()
+				tick()
+				want := x.ran
+				if way == "slow" {
+					want = strings.Replace(want, "3 4 ", "", 1)
+				}
+				if got := strings.Join(ran, " "); got != want {
+					t.Errorf("ran %s, want %s", got, want)
+				}
+				out, err := r.Outbox(0, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var effects []string
+				for _, row := range out {
+					effects = append(effects, string(row.Message))
+				}
+				want = "1 2 3 4"
+				if x.name == "it is discarded" {
+					want = "1 3 4"
+				}
+				if got := strings.Join(effects, " "); got != want {
+					t.Errorf("effects in the order %s, want %s", got, want)
+				}
+				if s := r.Stats(); s.Inboxes[0].Depth != 0 {
+					t.Errorf("%d messages are left at the end", s.Inboxes[0].Depth)
+				}
+			})
+		}
 	}
 }

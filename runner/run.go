@@ -38,8 +38,8 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		}
 		done, err := w.settleRun(ctx, e, from, i+1, ahead && last && !stop, l, nil)
 		n += done
-		if err != nil || last {
-			return n, ran, err
+		if err != nil || last || b.pos <= i {
+			return n, ran, err // an ordered worker may have come less far
 		}
 		from, due = i+1, end+settleEvery
 	}
@@ -190,15 +190,22 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 		if shared != nil && errors.Is(w.settle.results[0].err, ErrLeaseLost) {
 			return n, ErrLeaseLost
 		}
-		done, again := w.answers(from, to)
+		done, again, lost := w.answers(from, to)
 		n += done
+		if lost >= 0 && w.o.Ordered {
+			// Somebody else has it now, and what is behind it waits for it.
+			w.release(e, w.cur, lost+1)
+			w.release(e, w.nxt, w.nxt.pos)
+			to = lost + 1
+			break
+		}
 		if again == 0 {
 			break
 		}
 		if shared != nil {
 			return n, errConflictInBatch
 		}
-		w.rerun(ctx, e, from, to, try)
+		to = w.rerun(ctx, e, from, to, try)
 	}
 	w.cur.pos = to
 	if w.holding && to > from {
@@ -212,9 +219,10 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 
 var errConflictInBatch = errors.New("conflict in a batch")
 
-// rerun runs again what met a conflict. What is settled already is marked so
-// that it is not sent twice.
-func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) {
+// rerun runs again what met a conflict, and returns the end of what can be settled
+// then: an ordered worker comes no further than the first that fails. What is
+// settled already is marked so that it is not sent twice.
+func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 	clear(w.before)
 	if d := (AttemptPolicy{}).withDefaults().backoff(try - 1); d > 0 {
 		w.r.o.Sleep(ctx, nil, d)
@@ -224,20 +232,28 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) {
 		if b.outs[i].verdict != verdictAgain {
 			continue
 		}
-		w.runs(b.list[i].Row.Seq, 0)
+		if !w.runs(b.list[i].Row.Seq, 0) && w.o.Ordered && i > from {
+			return i // the settlement finds out what was lost
+		}
 		w.renewRun()
+		refused := b.outs[i].err // nil if only one before it was refused
 		out, tx, _ := w.runOne(e, &b.list[i], w.r.o.elapsed())
+		if out.verdict == verdictDone && refused != nil && try >= w.policy().RequeueAttempts {
+			out, tx = failureOf(refused), nil
+		}
 		b.outs[i], b.txs[i] = w.orderedOutcome(&b.list[i], out), tx
-		if out.verdict == verdictDone && try >= w.policy().RequeueAttempts {
-			conflict := outcome{verdict: verdictRetry, cause: CauseBudget, retryable: true, conflict: true, err: ErrConflict}
-			b.outs[i], b.txs[i] = w.orderedOutcome(&b.list[i], conflict), nil
+		if v := b.outs[i].verdict; v == verdictHold || v == verdictPause {
+			return i + 1
 		}
 	}
+	return to
 }
 
 // answers counts and logs what became of the deliveries, and returns how many
-// were completed and how many have to run again.
-func (w *Worker) answers(from, to int) (done, again int) {
+// were completed, how many have to run again, and the first whose lease was lost,
+// or -1.
+func (w *Worker) answers(from, to int) (done, again, lost int) {
+	lost = -1
 	for i := from; i < to; i++ {
 		d, out, res := &w.cur.list[i], &w.cur.outs[i], w.settle.results[i-from]
 		if out.verdict == verdictSettled {
@@ -248,15 +264,25 @@ func (w *Worker) answers(from, to int) (done, again int) {
 			seq = d.Timer.Seq
 		}
 		switch {
-		case res.err != nil && (errors.Is(res.err, ErrConflict) || errors.Is(res.err, ErrNesting)):
+		case res.err == errBehind:
 			again++
-			conflict := outcome{retryable: true, conflict: true, err: res.err}
-			w.failed(seq, conflict)
 			out.verdict = verdictAgain
+			continue
+		case res.err != nil && !errors.Is(res.err, ErrLeaseLost):
+			again++
+			refused := failureOf(res.err)
+			if errors.Is(res.err, ErrNesting) {
+				refused.retryable, refused.conflict = true, true
+			}
+			w.failed(seq, refused)
+			out.verdict, out.err = verdictAgain, res.err
 			continue
 		case res.err != nil:
 			w.tally.LeasesLost++
 			w.log(LogEvent{Kind: LogNonRetryable, Seq: seq, Err: res.err})
+			if lost < 0 {
+				lost = i
+			}
 		case res.dup:
 			w.tally.Duplicates++
 		case res.dead:
@@ -276,7 +302,7 @@ func (w *Worker) answers(from, to int) (done, again int) {
 		}
 	}
 	w.steps.Add(uint64(done))
-	return done, again
+	return done, again, lost
 }
 
 func (w *Worker) attemptsOf(d *Delivery, out *outcome) uint64 {

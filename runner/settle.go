@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -40,8 +41,11 @@ func (o *settleOp) apply(c *commit) {
 			o.results = append(o.results, settled{err: err})
 		}
 	} else {
-		for i := o.from; i < o.to; {
+		for i := o.from; i < o.to && !o.stuck(); {
 			i += o.settle(c, i)
+		}
+		for len(o.results) < o.to-o.from {
+			o.results = append(o.results, settled{err: errBehind})
 		}
 	}
 	c.storeClaim(o.next)
@@ -51,6 +55,16 @@ func (o *settleOp) apply(c *commit) {
 			in.leaseHead = min(o.next.low, in.lowest())
 		}
 	}
+}
+
+// errBehind is the result of a delivery that an ordered worker has not settled,
+// because one before it was not.
+var errBehind = errors.New("a message before it was not settled")
+
+// stuck reports whether the last delivery was not settled and nothing may pass it.
+func (o *settleOp) stuck() bool {
+	n := len(o.results)
+	return o.w.o.Ordered && n > 0 && o.results[n-1].err != nil
 }
 
 // applyShared applies what a batch handler did as a whole.
@@ -130,7 +144,7 @@ func (o *settleOp) settle(c *commit, i int) int {
 	}
 	in := c.e.ix.inboxes[o.b.list[i].Row.Worker]
 	first, failed := len(o.results), false
-	for k := i; k < i+n; k++ {
+	for k := i; k < i+n && !o.stuck(); k++ {
 		r := o.finish(c, in, &o.b.list[k], o.b.txs[k])
 		o.results = append(o.results, r)
 		failed = failed || r.err != nil
