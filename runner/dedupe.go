@@ -17,9 +17,10 @@ type dedupeRow struct {
 }
 
 const (
-	dedupeMagic  = "DDP0"
-	dedupeLen    = 20
-	dedupeKeyLen = 24
+	dedupeMagic   = "DDP0"
+	dedupeLen     = 20
+	dedupeHashLen = 16
+	dedupeKeyLen  = 8 + dedupeHashLen
 )
 
 func (d dedupeRow) append(dst []byte) []byte {
@@ -40,9 +41,15 @@ func decodeDedupe(b []byte) (dedupeRow, error) {
 
 // appendDedupeKey appends worker and hashed id.
 func appendDedupeKey(dst []byte, worker uint64, id []byte) []byte {
-	sum := sha256.Sum256(id)
+	hash := dedupeHash(id)
 	dst = binary.BigEndian.AppendUint64(dst, worker)
-	return append(dst, sum[:16]...)
+	return append(dst, hash[:]...)
+}
+
+func dedupeHash(id []byte) (hash [dedupeHashLen]byte) {
+	sum := sha256.Sum256(id)
+	copy(hash[:], sum[:])
+	return hash
 }
 
 // appendExpiryKey orders dedupe rows by the time they may be forgotten. The

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -22,6 +23,16 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 			break
 		}
 		d := &b.list[i]
+		if w.repeats(d) && i > from {
+			// Only when the first one is settled it is known whether this one runs.
+			done, err := w.settleRun(ctx, e, from, i, false, l, nil)
+			n += done
+			if err != nil || b.pos < i || i >= len(b.list) {
+				return n, ran, err
+			}
+			from = i
+			w.repeats(d)
+		}
 		d.at, d.w = i, w
 		var out outcome
 		var tx *Tx
@@ -111,6 +122,21 @@ func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
 	return err == nil && row.expires > e.now()
 }
 
+// repeats reports whether d has the id of a delivery that has run since the last
+// settlement, and only one of them may.
+func (w *Worker) repeats(d *Delivery) bool {
+	if len(d.Frame) < messageHeader || Flags(d.Frame[13])&Dedupe == 0 || w.open(d) != nil {
+		return false
+	}
+	id := dedupeHash(d.ID)
+	_, seen := w.ids[id]
+	if w.ids == nil {
+		w.ids = map[[dedupeHashLen]byte]struct{}{}
+	}
+	w.ids[id] = struct{}{}
+	return seen
+}
+
 // runOne runs a delivery that starts at start, and also returns when it ended.
 func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *Tx, time.Duration) {
 	attempt, result := InboxAttempt, InboxResult
@@ -182,6 +208,7 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 		}
 		next = w.nxt
 	}
+	clear(w.ids)
 	for try := 1; ; try++ {
 		if err := w.send(e, from, to, next, shared); err != nil {
 			return n, err
@@ -203,7 +230,7 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 			break
 		}
 		if shared != nil {
-			return n, errConflictInBatch
+			return n, fmt.Errorf("%w: %w", errConflictInBatch, w.settle.results[0].err)
 		}
 		to = w.rerun(ctx, e, from, to, try)
 	}

@@ -35,6 +35,9 @@ func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) 
 			w.recheck(e, b.pos)
 			return n, 1, nil
 		}
+		if errors.Is(err, errDuplicate) {
+			return n, 1, nil // from the beginning, without it
+		}
 		if !errors.Is(err, errConflictInBatch) {
 			return n, used, err
 		}
@@ -49,12 +52,14 @@ func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) 
 // strays opens the deliveries and returns how many at the front are not to be
 // run: malformed, misrouted, done before, or out of budget.
 func (w *Worker) strays(e *engine, b *batch) int {
+	clear(w.ids)
 	lone, front := 0, true
 	for i := b.pos; i < len(b.list); i++ {
 		d := &b.list[i]
 		d.at, d.w = i, w
 		out, stray := w.precheck(e, d)
-		d.stray = stray
+		// A repeated id waits for the first one, with which it is not alone here.
+		d.stray = stray || w.repeats(d)
 		if !stray {
 			front = false
 			continue

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -57,6 +58,10 @@ func (o *settleOp) apply(c *commit) {
 	}
 }
 
+// errDuplicate is the result of a batch of which somebody else has completed a part:
+// what its transaction did for that part must not count.
+var errDuplicate = fmt.Errorf("an id of the batch is done: %w", ErrConflict)
+
 // errBehind is the result of a delivery that an ordered worker has not settled,
 // because one before it was not.
 var errBehind = errors.New("a message before it was not settled")
@@ -78,6 +83,13 @@ func (o *settleOp) applyShared(c *commit) error {
 			return err
 		}
 		i += n
+	}
+	for i := o.from; i < o.to; i++ {
+		if d := &o.b.list[i]; d.Flags&Dedupe != 0 && o.b.outs[i].verdict == verdictDone {
+			if done, err := c.isDone(d.Row.Worker, d.ID); done || err != nil {
+				return errors.Join(err, errDuplicate)
+			}
+		}
 	}
 	if err := c.commitTx(o.shared); err != nil {
 		return err

@@ -75,10 +75,11 @@ type runState struct {
 	tally    Metrics
 	src      txSource
 	before   map[string][]byte
-	resumeAt int64         // an ordered worker pauses until then (ms)
-	holding  bool          // cur holds deliveries that wait for resumeAt
-	pace     time.Duration // what a message takes, on the average of the last few
-	paced    bool          // pace is known
+	resumeAt int64                            // an ordered worker pauses until then (ms)
+	holding  bool                             // cur holds deliveries that wait for resumeAt
+	pace     time.Duration                    // what a message takes, on the average of the last few
+	paced    bool                             // pace is known
+	ids      map[[dedupeHashLen]byte]struct{} // see repeats
 	seqs     []uint64
 	bands    []band
 	key, buf []byte

@@ -17,7 +17,7 @@ var dedupeCases = []test{
 		v.tick(w, 2)
 		v.post(7, "a", runner.Dedupe)
 		v.tick(w, 0)
-		same(v, "ran", *got, []string{"a", "a", "b"}) // the second ran, its effects did not count
+		same(v, "ran", *got, []string{"a", "b"})
 		equal(v, "duplicates", w.Metrics().Duplicates, 2)
 		same(v, "rows", v.rows(7), nil)
 		v.restart()
@@ -34,6 +34,49 @@ var dedupeCases = []test{
 		v.ok(err)
 		v.tick(w, 1)
 		same(v, "outbox", v.outbox(), []string{"a"})
+	}},
+	{"in a batch, within it and while another worker completes it", func(v *env) {
+		v.start()
+		other, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1, Handler: emitID})
+		v.ok(err)
+		for _, ordered := range []string{"x", "y"} {
+			for _, id := range []string{"a", "a", "b", "c", "c"} {
+				v.post(7, id+ordered, runner.Dedupe)
+			}
+		}
+		var ran []string
+		w := v.batchWorker(runner.WorkerOptions{}, func(b *runner.Batched) error {
+			ran = append(ran, ids(b.Deliveries))
+			if len(ran) == 1 {
+				v.post(7, "ax", runner.Dedupe)
+				v.tick(other, 1)
+			}
+			for _, d := range b.Deliveries {
+				v.ok(b.Tx.Emit(d.ID))
+			}
+			return nil
+		})
+		for range 4 {
+			_, err := w.Tick(v.ctx)
+			v.ok(err)
+		}
+		same(v, "outbox", v.outbox(), []string{"ax", "bx", "cx", "ay", "by", "cy"})
+		equal(v, "successes", w.Metrics().Successes, 5)
+		equal(v, "duplicates", w.Metrics().Duplicates, 5)
+		same(v, "rows", v.rows(7), nil)
+	}},
+	{"a duplicate runs when the first one failed", func(v *env) {
+		v.start()
+		v.together("=a", "=a", "=b")
+		calls := ""
+		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
+			if calls += string(d.ID); len(calls) == 1 {
+				return runner.Discard(errHard)
+			}
+			return nil
+		})
+		v.tick(w, 2)
+		equal(v, "calls", calls, "aab")
 	}},
 	{"without the flag every message runs", func(v *env) {
 		v.start()
