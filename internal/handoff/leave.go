@@ -274,10 +274,37 @@ func holdGarbage() (tidy func()) {
 	return func() { debug.SetGCPercent(percent) }
 }
 
-// freeze makes all loops rest.
+// freeze makes all loops rest. One that rests may be told news by one that does not
+// yet: then all go on, and try again.
 func (l *leaving) freeze(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, freezeTime)
 	defer cancel()
+	for {
+		if err := l.freezeOnce(ctx); err != nil || !l.unheard() {
+			return err
+		}
+		l.thaw()
+	}
+}
+
+// unheard reports whether a loop that rests was told news.
+func (l *leaving) unheard() bool {
+	for _, f := range l.frozen {
+		if f.Unheard() {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *leaving) thaw() {
+	for _, f := range l.frozen {
+		f.Thaw()
+	}
+	clear(l.frozen)
+}
+
+func (l *leaving) freezeOnce(ctx context.Context) error {
 	var mu sync.Mutex
 	return l.everyProfile(func(rt *loop.Runtime) error {
 		f, ok := rt.Freeze(ctx)
@@ -349,9 +376,7 @@ func (l *leaving) stay() {
 	if l.tidy != nil {
 		l.tidy()
 	}
-	for _, f := range l.frozen {
-		f.Thaw()
-	}
+	l.thaw()
 	for _, rt := range l.Profiles {
 		rt.Hurry(false)
 	}

@@ -116,3 +116,18 @@ func readUint32(tx *runner.Tx, key []byte) (uint32, error) {
 	}
 	return binary.LittleEndian.Uint32(value), nil
 }
+
+// Left returns how many messages a profile has in the journal, for one whose drain
+// does not run.
+func Left(ctx context.Context, r *runner.Runner, profile string) (uint64, error) {
+	workers, err := Workers(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	for _, in := range r.Stats().Inboxes {
+		if worker, ok := workers[profile]; ok && in.Worker == uint64(worker) {
+			return in.Depth, nil
+		}
+	}
+	return 0, nil
+}

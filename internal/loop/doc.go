@@ -19,6 +19,8 @@
 //     whether the store can be asked (storewatch.go);
 //   - whoever else wants something of the profile uses Do and Tell (tell.go), or
 //     looks at its Figures (figures.go);
+//   - other profiles of the same store are asked and told through package registry
+//     (neighbours.go);
 //   - a handoff makes the loop Frozen and takes a snapshot (freeze.go), which the
 //     next image of the process has Adopted (adopt.go);
 //   - a Panic is what ends a Runtime and not the process (panic.go).

@@ -35,6 +35,9 @@ func (rt *Runtime) Freeze(ctx context.Context) (*Frozen, bool) {
 // not durable. The profile may not have been told yet.
 func (f *Frozen) Broken() bool { return f.loop.life.commit.broken() }
 
+// Unheard reports whether another profile has told news that this one has not taken.
+func (f *Frozen) Unheard() bool { return f.loop.life.mail.hasNews() }
+
 // Snapshot appends the state of the profile to room, for Adopt.
 func (f *Frozen) Snapshot(room []byte) ([]byte, error) {
 	f.loop.life.record.Flush()

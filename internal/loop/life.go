@@ -60,6 +60,7 @@ func (rt *Runtime) lifeOf(o profile.Options, c clock, p *profile.Profile) (*life
 		drain.Posted(p.messages)
 	}
 	l.commit.failed = l.fail
+	rt.hears.Store(l)
 	return l, nil
 }
 
@@ -97,6 +98,7 @@ const (
 // boards that are not archived, those who hold one, and numbers for new rows.
 func (l *life) restore(ctx context.Context, rt *Runtime) error {
 	l.step(rt.o.Standing()...)
+	rt.awaitOthers(ctx)
 	for _, lease := range append([]profile.Lease(nil), l.out.Leases...) {
 		blocks, err := rt.o.Store.Lease(ctx, lease.Sequence, lease.Count)
 		if err != nil {

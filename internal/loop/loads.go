@@ -21,8 +21,9 @@ const (
 // loads asks the store what profiles want to know, some at a time. The answers
 // come back as mail.
 type loads struct {
-	rt   *Runtime
-	jobs chan job
+	rt    *Runtime
+	jobs  chan job
+	slots chan struct{} // of loads that ask other profiles first
 }
 
 type job struct {
@@ -37,6 +38,7 @@ func newLoads(ctx context.Context, rt *Runtime) *loads {
 	if rt.o.InProcess {
 		readers = fileReaders
 	}
+	ls.slots = make(chan struct{}, readers)
 	for range readers {
 		rt.guard("a load", func() { ls.read(ctx) })
 	}
@@ -59,6 +61,9 @@ func (ls *loads) read(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case j := <-ls.jobs:
+			if ls.shared(ctx, j) {
+				continue
+			}
 			j.life.mail.post(ls.answer(ctx, j.load))
 			// SQLite answers without waiting for anything: many questions of
 			// strangers in a row would keep the loop from a processor.

@@ -30,6 +30,7 @@ type loop struct {
 	freeze  *Frozen // that it is to become; nil: none
 	frozen  atomic.Bool
 	held    bool // the port is not read, but all else goes on
+	untold  []untold
 	writer  *writer
 	times   stopwatch
 	ended   chan struct{}
@@ -117,7 +118,7 @@ func (l *loop) receive() (transport.Arrivals, error) {
 func (l *loop) step(in transport.Arrivals) {
 	now := time.Now()
 	life := l.life
-	inputs := l.inputs[:0]
+	inputs := life.mail.takeNews(l.inputs[:0])
 	l.packets = slices.Grow(l.packets[:0], len(in.Packets))
 	for _, p := range in.Packets {
 		if l.rt.quarantine.refuses(p.Data) {
@@ -158,6 +159,7 @@ func (l *loop) follow(now time.Time, answering bool) {
 	for _, lease := range out.Leases {
 		l.rt.lease(life, lease)
 	}
+	l.tellNews()
 	l.until = l.soon(now, life.clock.due(out.Next))
 }
 
@@ -209,7 +211,7 @@ func (l *loop) do(ctx context.Context, f func()) bool {
 func (l *loop) become(ctx context.Context, next *life) bool {
 	return l.do(ctx, func() {
 		l.life.record.Close()
-		l.life, l.until, l.last, l.done = next, time.Now(), 0, 0
+		l.life, l.until, l.last, l.done, l.untold = next, time.Now(), 0, 0, nil
 		l.times.restart()
 	})
 }

@@ -14,10 +14,11 @@ type mail struct {
 
 	mu      sync.Mutex
 	inputs  []profile.Input
-	gate    uint64 // durable up to here, with the message that says so
+	news    []profile.Input // of other profiles
+	gate    uint64          // durable up to here, with the message that says so
 	seq     uint64
 	applied uint64 // the store has everything up to here
-	news    bool   // gate or applied changed
+	moved   bool   // gate or applied changed
 	arrived chan struct{}
 	// taken is what take last returned pointers to. It belongs to the loop.
 	taken struct {
@@ -36,6 +37,32 @@ func (m *mail) post(in profile.Input) {
 	m.signal()
 }
 
+// hear leaves news of another profile.
+func (m *mail) hear(in *profile.News) {
+	m.mu.Lock()
+	m.news = append(m.news, in)
+	m.mu.Unlock()
+	m.signal()
+}
+
+// hasNews reports whether there are news that nobody took.
+func (m *mail) hasNews() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.news) > 0
+}
+
+// takeNews appends the news that have come. They go before the packets: a player may
+// have been told of them, and then asked here.
+func (m *mail) takeNews(dst []profile.Input) []profile.Input {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dst = append(dst, m.news...)
+	clear(m.news)
+	m.news = m.news[:0]
+	return dst
+}
+
 // durable says that the journal is durable up to a gate, and that seq is the
 // last message of it. Gate 0 gates nothing.
 func (m *mail) durable(gate, seq uint64) {
@@ -43,7 +70,7 @@ func (m *mail) durable(gate, seq uint64) {
 		return
 	}
 	m.mu.Lock()
-	m.gate, m.seq, m.news = gate, seq, true
+	m.gate, m.seq, m.moved = gate, seq, true
 	m.mu.Unlock()
 	m.signal()
 }
@@ -52,7 +79,7 @@ func (m *mail) durable(gate, seq uint64) {
 // is not woken.
 func (m *mail) appliedTo(seq uint64) {
 	m.mu.Lock()
-	m.applied, m.news = seq, true
+	m.applied, m.moved = seq, true
 	m.mu.Unlock()
 }
 
@@ -69,7 +96,7 @@ func (m *mail) signal() {
 func (m *mail) take(dst []profile.Input) (inputs []profile.Input, durable uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.news {
+	if m.moved {
 		if m.gate != 0 {
 			durable = m.gate
 			m.taken.durable = profile.Durable{Gate: m.gate, Seq: m.seq}
@@ -79,7 +106,7 @@ func (m *mail) take(dst []profile.Input) (inputs []profile.Input, durable uint64
 			m.taken.applied = profile.Applied{Seq: m.applied}
 			dst = append(dst, &m.taken.applied)
 		}
-		m.gate, m.applied, m.news = 0, 0, false
+		m.gate, m.applied, m.moved = 0, 0, false
 	}
 	dst = append(dst, m.inputs...)
 	clear(m.inputs)

@@ -15,6 +15,7 @@ import (
 	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/internal/profile"
+	"wamble/internal/registry"
 	"wamble/internal/store"
 	"wamble/internal/store/schema"
 	"wamble/internal/tape"
@@ -48,6 +49,8 @@ type Options struct {
 	Standing func() []profile.Input
 	// Reservations asks every store of the server which boards a key holds.
 	Reservations func(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error)
+	// Registry is the profiles of the same store; nil: there are no others.
+	Registry *registry.Registry
 	// Finished is called when finished games have reached the store.
 	Finished func()
 }
@@ -72,6 +75,7 @@ type Runtime struct {
 	drain atomic.Pointer[journal.Drain] // nil until the store was asked
 	loop  atomic.Pointer[loop]          // nil until the first life is ready
 	life  atomic.Pointer[life]          // nil while there is none that decides
+	hears atomic.Pointer[life]          // who is told news: the life, also while it is restored; nil: nobody
 
 	ctx        context.Context // ends the goroutines beside the loop
 	done       sync.WaitGroup  // of them
@@ -107,6 +111,7 @@ func (rt *Runtime) Port() *transport.Port { return rt.port.Load() }
 func (rt *Runtime) Run(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.Background())
 	defer func() {
+		rt.hears.Store(nil)
 		cancel()
 		rt.done.Wait()
 	}()

@@ -34,6 +34,7 @@ func (in *Erase) take(p *Profile, out *Output) {
 	p.sessions.Erase(p.clock.now, in.Key, &p.draft)
 	p.seal(out)
 	p.keepGainers()
+	out.News = append(out.News, Change{What: Erased, Key: in.Key})
 	p.sessions.Erased(in.Key, p.gates.last)
 }
 

@@ -15,7 +15,7 @@ func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
 	p.expire(f.Board.ID())
 	out.Finished = append(out.Finished, f)
-	p.reward(f)
+	p.reward(f, out)
 }
 
 // endOver ends the games that were over when they were restored, some in each step.
@@ -52,7 +52,7 @@ type winner struct {
 // reward shares the pot of a game among its players, and changes their ratings.
 // The ratings of players whose sessions are in memory are read there; those of
 // the others were written down with the board.
-func (p *Profile) reward(f *board.Finished) {
+func (p *Profile) reward(f *board.Finished, out *Output) {
 	w, scoring := &p.rewards, &p.cfg.Scoring
 	w.contributors = f.Board.Contributors(w.contributors[:0], scoring.MaxContributors)
 	w.players = w.players[:0]
@@ -75,7 +75,11 @@ func (p *Profile) reward(f *board.Finished) {
 		if w.players[i].Rated {
 			won.Rating = w.players[i].Change
 		}
-		if s := p.sessions.ByID(w.players[i].Session); s != nil && won != (wamble.Stats{}) {
+		if won == (wamble.Stats{}) {
+			continue
+		}
+		out.News = append(out.News, Change{What: Credited, Session: w.players[i].Session, Key: w.players[i].Key, Won: won})
+		if s := p.sessions.ByID(w.players[i].Session); s != nil {
 			s.Count(won)
 			w.winners = append(w.winners, winner{s, f.Board.ID(), won.Score})
 		}

@@ -55,6 +55,7 @@ var inputs = []struct {
 	{24, "purge", blank[Purge]},
 	{25, "adopt", blank[Adopt]},
 	{26, "wall clock", blank[WallClock]},
+	{27, "news", blank[News]},
 }
 
 func blank[T any, P interface {

@@ -34,6 +34,10 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		return v
 	}
 	p.sessions.Wrote(s, p.comingGate(out))
+	before, own := s.Token(), s.Own()
+	if i := s.Identity(); i != nil && i.Key() == key {
+		own = wamble.Stats{} // he has it already
+	}
 	if err := p.sessions.Link(p.clock.now, s, key, stored, &p.draft); err != nil {
 		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
 	}
@@ -41,6 +45,7 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	if err := p.secureToken(r, s); err != nil {
 		return p.deny(r, deniedOf(err))
 	}
+	p.tellLogin(s, before, own, out)
 	return p.loggedIn(r, s, out)
 }
 
@@ -146,6 +151,7 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 	p.sessions.Wrote(s, p.comingGate(out))
 	p.boards.Release(p.clock.now, s.ID(), &p.draft)
 	p.audience.hall.Leave(s.ID())
+	out.News = append(out.News, Change{What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key, Won: s.Own()})
 	p.sessions.Logout(p.clock.now, s, &p.draft)
 	r.session = nil
 	p.seal(out)

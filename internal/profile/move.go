@@ -85,7 +85,7 @@ func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 		}
 		s.Count(game)
 	}
-	p.resolve(played)
+	p.resolve(played, out)
 	if i := s.Identity(); i != nil {
 		p.boards.Rate(played.Board, i.Stats().Rating)
 	}

@@ -26,6 +26,9 @@ type Output struct {
 	Leases []Lease
 	// Finished are the games that ended in this step.
 	Finished []*board.Finished
+	// News is what the other profiles of the store are to be told when Gate, or the
+	// last gate before, is durable.
+	News []Change
 	// Troubles are for the log: stored boards that are damaged.
 	Troubles []error
 	// Next is when Step must be called again at the latest; the zero time means
@@ -41,6 +44,8 @@ func (o *Output) reset() {
 	o.Leases = o.Leases[:0]
 	clear(o.Finished)
 	o.Finished = o.Finished[:0]
+	clear(o.News)
+	o.News = o.News[:0]
 	o.Troubles = o.Troubles[:0]
 	o.Next = time.Time{}
 }
@@ -49,7 +54,7 @@ func (o *Output) reset() {
 func (o *Output) withdraw() {
 	o.Frames.reset()
 	o.Gate = 0
-	o.Loads, o.Finished = o.Loads[:0], o.Finished[:0]
+	o.Loads, o.Finished, o.News = o.Loads[:0], o.Finished[:0], o.News[:0]
 }
 
 // Frames are frames of intents (journal.Decode) in one buffer.

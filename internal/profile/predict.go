@@ -124,14 +124,20 @@ func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 }
 
 // resolve compares a move with what was predicted of it.
-func (p *Profile) resolve(played *board.Played) {
+func (p *Profile) resolve(played *board.Played, out *Output) {
 	a := &p.audience
 	before := len(a.gains)
 	a.gains = a.book.Resolve(p.clock.now, played.Board.ID(), played.Ply, played.Board.Last(), a.gains, &p.draft)
 	for _, g := range a.gains[before:] {
-		if s := p.sessions.ByID(g.Session); s != nil && g.Points != 0 {
-			s.Count(wamble.Stats{PredictionScore: g.Points})
+		if g.Points == 0 {
+			continue
 		}
+		won := wamble.Stats{PredictionScore: g.Points}
+		s := p.sessions.ByID(g.Session)
+		if s != nil {
+			s.Count(won)
+		}
+		out.News = append(out.News, Change{What: Credited, Session: g.Session, Key: whoOf(s).Key, Won: won})
 	}
 }
 

@@ -30,7 +30,7 @@ func (s *Server) depart(k *supervisor) {
 		defer close(d.done)
 		guard.Run("a departure", func() { d.Depart(ctx) }, d.caught)
 		guard.Run("a departure", d.DropDrain, d.caught)
-		if err := guard.Call("a departure", func() error { return s.stores.give(d.store, d.name) }); err != nil {
+		if err := guard.Call("a departure", func() error { return s.giveStore(d.supervisor) }); err != nil {
 			d.log.Warn("the store of a removed profile was not closed well", "err", err)
 		}
 		s.house.mu.Lock()

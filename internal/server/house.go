@@ -140,8 +140,16 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, StoreName: store.Name, InProcess: store.File != "", Port: port,
 		Record: tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
 		Heal:   s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send,
+		Registry: store.Registry,
 	})
+	store.Registry.Join(k.Runtime)
 	return k, nil
+}
+
+// giveStore gives back the store of a profile that has ended.
+func (s *Server) giveStore(k *supervisor) error {
+	k.store.Registry.Leave(k.Runtime)
+	return s.stores.give(k.store, k.name)
 }
 
 // tapeOf is the file of a profile's recording.
@@ -156,7 +164,7 @@ func (s *Server) tapeOf(profile string) string {
 func (s *Server) closeProfiles() error {
 	var errs []error
 	for _, k := range s.supervisors() {
-		errs = append(errs, k.Port().Close(), s.stores.give(k.store, k.name))
+		errs = append(errs, k.Port().Close(), s.giveStore(k))
 	}
 	s.house.mu.Lock()
 	s.house.supervisors = nil

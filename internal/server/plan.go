@@ -142,7 +142,7 @@ func (p *plan) of(name string) *config.Profile {
 func (p *plan) drop(s *Server) {
 	closePorts(p.ports)
 	for _, k := range p.begin {
-		if err := s.stores.give(k.store, k.name); err != nil {
+		if err := s.giveStore(k); err != nil {
 			s.log.Warn("a store was not closed well", "err", err)
 		}
 	}

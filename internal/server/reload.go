@@ -114,7 +114,7 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 		k.configure(p.of(k.name))
 	}
 	for _, k := range p.newStore {
-		if err := s.stores.give(k.store, k.name); err != nil {
+		if err := s.giveStore(k); err != nil {
 			k.log.Warn("the old store was not closed well", "err", err)
 		}
 	}

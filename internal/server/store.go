@@ -13,6 +13,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/loop"
+	"wamble/internal/registry"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/schema"
 	"wamble/internal/store/sqlite"
@@ -31,8 +32,11 @@ type Shared struct {
 	Name     string // for people: "SQLite FILE" or "PostgreSQL NAME at HOST"
 	File     string // of SQLite; "" for PostgreSQL
 	Profiles []string
+	// Registry is the profiles that use the same database, also with other settings.
+	Registry *registry.Registry
 
 	settings  any        // what tells it from others
+	database  string     // where its rows are
 	migrating sync.Mutex // one profile at a time
 }
 
@@ -98,7 +102,14 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	if s.gate {
 		store = newGate(store)
 	}
-	shared := &Shared{Store: store, Name: place.name, File: place.file, settings: place.settings, Profiles: []string{p.Name}}
+	shared := &Shared{
+		Store: store, Name: place.name, File: place.file, settings: place.settings, database: place.database, Profiles: []string{p.Name}, Registry: registry.New(),
+	}
+	for _, other := range s.list {
+		if other.database == shared.database {
+			shared.Registry = other.Registry
+		}
+	}
 	s.list = append(s.list, shared)
 	return shared, nil
 }
@@ -143,6 +154,7 @@ func (s *stores) give(shared *Shared, profile string) error {
 type place struct {
 	name     string
 	file     string
+	database string
 	settings any
 	open     func() (Store, error)
 }
@@ -157,7 +169,7 @@ func placeOf(p *config.Profile, dataDir string) (place, error) {
 	}
 	path := filepath.Join(dataDir, file)
 	o := sqlite.Options{Path: path}
-	return place{"SQLite " + path, path, o, func() (Store, error) { return sqlite.Open(o) }}, nil
+	return place{"SQLite " + path, path, path, o, func() (Store, error) { return sqlite.Open(o) }}, nil
 }
 
 func postgresPlace(p *config.Profile) (place, error) {
@@ -173,5 +185,6 @@ func postgresPlace(p *config.Profile) (place, error) {
 	settings := o
 	o.Profile = p.Name // of the first, if they share it
 	name := fmt.Sprintf("PostgreSQL %s at %s:%d as %s", db.Name, db.Host, db.TCPPort(), db.User)
-	return place{name, "", settings, func() (Store, error) { return postgres.Open(o) }}, nil
+	database := fmt.Sprintf("%s:%d/%s", db.Host, db.TCPPort(), db.Name)
+	return place{name, "", database, settings, func() (Store, error) { return postgres.Open(o) }}, nil
 }

@@ -11,6 +11,7 @@
 //   - hosts count the new sessions of an address;
 //   - an Identity is a key with what all its sessions have won together;
 //   - a token names a session; a login renews it, or binds it to a host;
+//   - what other profiles of the same store decided is told in elsewhere.go;
 //   - a challenge is what a player signs to prove that a key is his, and
 //     VerifyLogin the proof (challenge.go, login.go).
 //

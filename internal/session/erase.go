@@ -13,10 +13,7 @@ import (
 // stored of it is not believed.
 func (t *Table) Erase(now time.Time, key wamble.PublicKey, out intent.Intents) {
 	at := t.tick(now)
-	for _, s := range t.Of(key) {
-		t.Kick(now, s)
-	}
-	delete(t.identities, key)
+	t.Forget(now, key)
 	out.Add(&intent.ErasePlayer{Key: key, At: timeOf(at)})
 }
 

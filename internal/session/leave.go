@@ -41,11 +41,10 @@ func (t *Table) Goodbye(now time.Time, s *Session) {
 func (t *Table) Logout(now time.Time, s *Session, out intent.Intents) {
 	at := t.tick(now)
 	if s.identity != nil {
-		t.detach(s)
 		t.intents.unlink = intent.UnlinkSession{Session: s.id, At: timeOf(at)}
 		out.Add(&t.intents.unlink)
 	}
-	t.end(s)
+	t.LoggedOut(now, s)
 }
 
 // Kick ends a session, anonymous or not. Its token is refused from now on.

@@ -1,0 +1,191 @@
+package loop
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"wamble/internal/journal"
+	"wamble/internal/profile"
+	"wamble/internal/registry"
+	"wamble/internal/transport"
+)
+
+// untold is what was decided that concerns other profiles of the store, until its
+// gate is durable.
+type untold struct {
+	gate    uint64
+	changes []profile.Change
+}
+
+// tellNews tells other profiles what was decided and is durable. That is before
+// players are told.
+func (l *loop) tellNews() {
+	out := &l.life.out
+	if len(out.News) > 0 && l.rt.hasNeighbours() {
+		l.untold = append(l.untold, untold{l.last, slices.Clone(out.News)})
+	}
+	for len(l.untold) > 0 && l.untold[0].gate <= l.done {
+		l.rt.o.Registry.Tell(l.rt, l.untold[0].changes)
+		l.untold = slices.Delete(l.untold, 0, 1)
+	}
+}
+
+func (rt *Runtime) hasNeighbours() bool {
+	return rt.o.Registry != nil && len(rt.o.Registry.Others(rt)) > 0
+}
+
+// Hear implements registry.Member.
+func (rt *Runtime) Hear(news *profile.News) {
+	if l := rt.hears.Load(); l != nil {
+		l.mail.hear(news)
+	}
+}
+
+// Settle implements registry.Member.
+func (rt *Runtime) Settle(ctx context.Context, of registry.Subject) (knows bool, err error) {
+	loop, life := rt.loop.Load(), rt.life.Load()
+	if loop == nil || life == nil {
+		return false, rt.settledWithoutLife(ctx)
+	}
+	var gate, settled uint64
+	ask := func() bool {
+		return loop.do(ctx, func() {
+			p := loop.life.profile
+			if settled, gate = p.Settled(); !of.All {
+				gate = p.Pending(of.Token, of.Key)
+			}
+		})
+	}
+	if !ask() {
+		return false, rt.settledWithoutLife(ctx)
+	}
+	knows, wanted := gate != 0, gate
+	for pause := time.Millisecond; settled < wanted; pause = min(2*pause, 16*time.Millisecond) {
+		wait(ctx, pause)
+		if !ask() || rt.life.Load() != life {
+			return knows, rt.settledWithoutLife(ctx)
+		}
+	}
+	return knows, nil
+}
+
+// settledWithoutLife reports whether a profile that does not run has nothing in the
+// journal. Errors: registry.ErrDown, or that of ctx.
+func (rt *Runtime) settledWithoutLife(ctx context.Context) error {
+	left, err := journal.Left(ctx, rt.o.Runner, rt.o.Name)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil || left > 0:
+		return registry.ErrDown
+	}
+	return nil
+}
+
+// othersTime is how long a start waits for what other profiles have decided.
+const othersTime = time.Second
+
+// awaitOthers waits until the store has what the other profiles have decided, before
+// it is read: from now on they tell this one.
+func (rt *Runtime) awaitOthers(ctx context.Context) {
+	if !rt.hasNeighbours() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, othersTime)
+	defer cancel()
+	if err := rt.o.Registry.AwaitOthers(ctx, rt); err != nil {
+		rt.o.Log.Warn("the profile starts although another one of the same database has something for it in the journal", "err", err)
+	}
+}
+
+// shared answers a load about a session or an identity beside the readers, if other
+// profiles may have something newer than the store. It reports whether it does: what
+// waits for them holds up nobody else. Profiles bound their loads.
+func (ls *loads) shared(ctx context.Context, j job) bool {
+	if j.load.Subject != profile.SessionOf && j.load.Subject != profile.PlayerOf || !ls.rt.hasNeighbours() {
+		return false
+	}
+	ls.rt.guard("a load", func() {
+		ctx, cancel := context.WithTimeout(ctx, loadTime)
+		defer cancel()
+		if j.load.Subject == profile.PlayerOf {
+			ls.readReserved(ctx, j)
+		} else {
+			ls.readShared(ctx, j)
+		}
+	})
+	return true
+}
+
+// readReserved answers for an identity while nobody else may make it. The
+// reservation ends when what came of the answer is durable.
+func (ls *loads) readReserved(ctx context.Context, j job) {
+	release, err := ls.rt.o.Registry.Reserve(ctx, j.load.Key)
+	if err != nil {
+		j.life.mail.post(&profile.Loaded{Load: j.load.ID, Outcome: profile.Away})
+		return
+	}
+	defer release()
+	ls.readShared(ctx, j)
+	ls.rt.awaitDecided(ctx, j.life)
+}
+
+// readShared answers when the store has what other profiles know.
+func (ls *loads) readShared(ctx context.Context, j job) {
+	var in *profile.Loaded
+	ask := func() (found registry.Found) {
+		select {
+		case ls.slots <- struct{}{}:
+			in = ls.answer(ctx, j.load)
+			<-ls.slots
+		case <-ctx.Done():
+			in = &profile.Loaded{Load: j.load.ID, Outcome: profile.Away}
+		}
+		if in.Session != nil {
+			found = registry.Found{Session: in.Session.ID, Key: in.Session.Key}
+		} else if p := in.Answer; p != nil && p.Player != nil {
+			found.Key = p.Player.Key
+		}
+		return found
+	}
+	deliver := func(down bool) {
+		if down && in.Outcome == profile.NotFound {
+			in.Outcome = profile.Away // it may be in the journal of a profile that does not run
+		}
+		j.life.mail.post(in)
+	}
+	of := registry.Subject{Token: j.load.Token, Key: j.load.Key}
+	if j.load.Subject == profile.PlayerOf {
+		of.Token = [16]byte{} // that of the asker
+	}
+	if ls.rt.o.Registry.Read(ctx, ls.rt, of, ask, deliver) != nil {
+		j.life.mail.post(&profile.Loaded{Load: j.load.ID, Outcome: profile.Away})
+	}
+}
+
+// awaitDecided waits until what a life makes of its mail is durable, or the life has
+// ended.
+func (rt *Runtime) awaitDecided(ctx context.Context, life *life) {
+	loop := rt.loop.Load()
+	if loop == nil {
+		return
+	}
+	gate, over := uint64(0), false
+	if !loop.do(ctx, func() {
+		if over = loop.life != life; !over {
+			over = loop.turn(transport.Arrivals{}) != nil // a broken socket, which the loop will notice
+			gate = loop.last
+		}
+	}) {
+		return
+	}
+	for pause := time.Millisecond; !over; pause = min(2*pause, 16*time.Millisecond) {
+		if !loop.do(ctx, func() { over = loop.life != life || loop.done >= gate }) {
+			return
+		}
+		if !over {
+			wait(ctx, pause)
+		}
+	}
+}

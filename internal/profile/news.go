@@ -1,0 +1,117 @@
+package profile
+
+import (
+	"wamble"
+	"wamble/internal/session"
+)
+
+// Profiles that share a store share its sessions and identities. What one of them
+// decides about these is in Output.News, and the others are told by the input News
+// when it is durable: they do the same in memory, and leave it to the first to
+// store it.
+
+// News is what another profile of the same store has decided.
+type News struct{ Changes []Change }
+
+// Change is one thing that changed. Key is the identity that it concerns, zero if
+// there is none or it is not known.
+type Change struct {
+	What    What
+	Session wamble.SessionID `json:",omitempty"`
+	Token   wamble.Token     `json:",omitzero"` // of the session, before the change
+	Key     wamble.PublicKey `json:",omitzero"`
+	Won     wamble.Stats     `json:",omitzero"`
+	Link    *Linked          `json:",omitempty"`
+}
+
+// Linked is a session with an identity, both after a login.
+type Linked struct {
+	Session wamble.Session
+	Player  wamble.Player
+}
+
+// What is what changed.
+type What uint8
+
+// The closed list of changes.
+const (
+	// LoggedOut: Session was that of Key, with Won, and is over. Its Token is refused.
+	LoggedOut What = iota
+	// LoggedIn: the Session in Link is that of its Player; Won is what it brings him.
+	LoggedIn
+	// Credited: Session, and Key with it, has won something, or lost some rating.
+	Credited
+	// Erased: Key is that of nobody, and its sessions are over.
+	Erased
+)
+
+func (in *News) take(p *Profile, out *Output) {
+	if p.stage == failed {
+		return
+	}
+	for i := range in.Changes {
+		c := &in.Changes[i]
+		switch c.What {
+		case LoggedOut:
+			p.loggedOutElsewhere(c, out)
+		case LoggedIn:
+			p.loggedInElsewhere(c)
+		case Credited:
+			p.sessions.Credit(c.Session, c.Key, c.Won)
+		case Erased:
+			for _, s := range p.sessions.Of(c.Key) {
+				p.endSession(s, "your data was deleted", out)
+			}
+			p.sessions.Forget(p.clock.now, c.Key)
+		}
+	}
+}
+
+func (p *Profile) loggedOutElsewhere(c *Change, out *Output) {
+	if s := p.sessions.ByID(c.Session); s != nil {
+		p.endSession(s, "you have logged out", out)
+		p.sessions.LoggedOut(p.clock.now, s)
+	} else {
+		p.sessions.Credit(c.Session, c.Key, negative(c.Won))
+	}
+	p.sessions.Refuse(c.Token)
+	p.link.Purge(c.Token, wamble.Peer{})
+}
+
+func negative(s wamble.Stats) wamble.Stats {
+	return wamble.Stats{Score: -s.Score, PredictionScore: -s.PredictionScore, Games: -s.Games, Chess960Games: -s.Chess960Games}
+}
+
+func (p *Profile) loggedInElsewhere(c *Change) {
+	s := p.sessions.Linked(&c.Link.Session, &c.Link.Player)
+	if s == nil {
+		p.sessions.Credit(c.Session, c.Key, c.Won)
+	} else {
+		p.boards.Identify(s.ID(), true)
+		p.audience.hall.Rename(s.ID(), s.Token())
+	}
+	if c.Token != c.Link.Session.Token {
+		p.sessions.Refuse(c.Token)
+		p.link.Purge(c.Token, wamble.Peer{})
+	}
+}
+
+// tellLogin tells the other profiles of a login. Before is the token that the
+// session had, own what it has brought its identity.
+func (p *Profile) tellLogin(s *session.Session, before wamble.Token, own wamble.Stats, out *Output) {
+	i := s.Identity()
+	out.News = append(out.News, Change{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(), Won: own, Link: &Linked{
+		Session: wamble.Session{ID: s.ID(), Token: s.Token(), Host: s.HostText()},
+		Player:  wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
+	}})
+}
+
+// Pending returns the gate that must be settled before the store is read about a
+// token or a key by another profile: 0 if it may be read at once.
+func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
+	return min(p.sessions.Pending(token, key), p.gates.last)
+}
+
+// Settled returns the gate up to which the store has everything, and the newest
+// one.
+func (p *Profile) Settled() (settled, newest uint64) { return p.gates.settled, p.gates.last }

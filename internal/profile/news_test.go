@@ -1,0 +1,106 @@
+package profile
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/wire"
+)
+
+// collect gathers the news of a profile from now on.
+func (r *rig) collect() *News {
+	all := &News{}
+	r.trace = func(_ time.Time, _ []Input, out *Output) {
+		all.Changes = append(all.Changes, slices.Clone(out.News)...)
+	}
+	return all
+}
+
+// TestNewsOfRating: what a game brings its players is known in a profile that
+// shares the store, also of a session that is only there.
+func TestNewsOfRating(t *testing.T) {
+	red := beforeTheEnd(t, "", fools, []wamble.SessionID{101, 102, 101, 102}, 101)
+	blue := newRig(t, "")
+	for _, s := range []wamble.SessionID{101, 102} {
+		blue.step(&RestoreSession{Session: *red.store.session(s), Answer: &Answer{Player: &wamble.Player{Stats: wamble.Stats{Rating: 1200}}}})
+	}
+	red.p.sessions.Kick(red.now, red.p.sessions.ByID(101)) // he is only in blue
+	news := red.collect()
+	red.end(102, "d8h4")
+	blue.step(news)
+	won := blue.p.sessions.Stats(blue.p.sessions.ByID(102))
+	if want := red.p.sessions.Stats(red.p.sessions.ByID(102)); won.Rating != want.Rating || won.Score != want.Score || won.Rating <= 1200 || won.Score == 0 {
+		t.Errorf("the winner: blue has %+v, red %+v", won, want)
+	}
+	if lost := blue.p.sessions.Stats(blue.p.sessions.ByID(101)); lost.Rating >= 1200 {
+		t.Errorf("the loser: blue has %+v", lost)
+	}
+}
+
+// TestNewsOfLogin: a login elsewhere makes the session one of the identity here, under
+// its new token; a logout elsewhere ends it, frees its board and says so. Neither is
+// stored twice.
+func TestNewsOfLogin(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	s := r.p.sessions.Find(token)
+	id, key, next := s.ID(), wamble.PublicKey{7}, wamble.Token{8}
+	r.apply()
+	r.step(&News{Changes: []Change{{What: LoggedIn, Session: id, Token: token, Key: key, Link: &Linked{
+		Session: wamble.Session{ID: id, Token: next}, Player: wamble.Player{ID: 5, Key: key, Handle: "h_anna", Stats: wamble.Stats{Rating: 1300}},
+	}}}})
+	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Stats().Rating != 1300 || r.p.sessions.Find(next) != s {
+		t.Fatalf("after the login: identity %+v", i)
+	}
+	if r.p.sessions.Find(token) != nil || !r.p.sessions.Over(token) {
+		t.Error("the old token is good")
+	}
+	r.took()
+	r.step(&News{Changes: []Change{{What: LoggedOut, Session: id, Token: next, Key: key}}})
+	r.settle()
+	if r.p.sessions.ByID(id) != nil || !r.p.sessions.Over(next) || r.p.boards.Held(id) != nil {
+		t.Error("after the logout the session is here, its token is good, or it holds a board")
+	}
+	for _, in := range r.intents() {
+		switch in.(type) {
+		case *intent.LinkSession, *intent.UnlinkSession, *intent.RenewToken:
+			t.Errorf("it was stored twice: %v", in.Kind())
+		}
+	}
+}
+
+// TestNewsOfErasure: an identity that was erased elsewhere is nobody's here, and its
+// sessions are over.
+func TestNewsOfErasure(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	key := wamble.PublicKey{7}
+	r.identified(token, key)
+	r.step(&News{Changes: []Change{{What: Erased, Key: key}}})
+	if r.p.sessions.Find(token) != nil || r.p.sessions.Identity(key) != nil || !r.p.sessions.Over(token) {
+		t.Error("the identity or its session is still here")
+	}
+}
+
+// TestLoginIsNews: who logs in, and out, is told to other profiles with the gate of
+// what was decided.
+func TestLoginIsNews(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	news := r.collect()
+	by := standardSigner(1)
+	r.login(peerAt(1), token, 2, by)
+	r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 9}, wire.Logout{}))
+	if len(news.Changes) != 2 || news.Changes[0].What != LoggedIn || news.Changes[1].What != LoggedOut {
+		t.Fatalf("got %+v", news.Changes)
+	}
+	if c := news.Changes[0]; c.Key != by.key || c.Link.Player.Key != by.key || c.Link.Session.Token != token || c.Link.Session.Host == "" {
+		t.Errorf("the login: got %+v, %+v", c, c.Link)
+	}
+	if c := news.Changes[1]; c.Token != token || c.Key != by.key || c.Session == 0 {
+		t.Errorf("the logout: got %+v", c)
+	}
+}

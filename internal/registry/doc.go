@@ -1,0 +1,29 @@
+// Package registry is what the profiles of one store have in common: sessions and
+// identities are the store's, and each profile holds copies of those that play
+// there. The registry keeps the copies equal.
+//
+// Its nouns, and the files that bear their names:
+//
+//   - a Member is one profile of the store (registry.go); it is in this process,
+//     or, some day, in another one;
+//   - a read of the store waits until no member has something newer (read.go);
+//   - a reservation of a key lets one profile at a time make its identity
+//     (reserve.go).
+//
+// It holds no copy itself. A profile has in memory whatever it decided and the
+// store does not have yet, so a read asks the members first, and waits until the
+// store has what they know of the token or key. What a profile decides about a
+// session that others may have in memory it tells them (profile.News) when it is
+// durable, and before its player reads the answer.
+//
+// A crash leaves nothing of it: each profile brings its journal to the store before
+// it restores anything, and waits a moment for the others to do so. A handoff
+// carries nothing of it either, because it freezes profiles that have heard all
+// news.
+//
+// Invariants:
+//
+//   - What a read delivers is not older than any news that came before it in the
+//     mail of the profile, and has no news in it that will follow.
+//   - No lock is held while a store or a loop is waited for.
+package registry

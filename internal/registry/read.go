@@ -1,0 +1,103 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"wamble"
+	"wamble/internal/profile"
+)
+
+// read is a read of the store that is under way.
+type read struct {
+	by   Member
+	news []profile.Change // told since it began; guarded by Registry.mu
+}
+
+// Found is what a read has found: the session and the key that the rows are about,
+// zero if there is none.
+type Found struct {
+	Session wamble.SessionID
+	Key     wamble.PublicKey
+}
+
+// concern reports whether changes are about what was asked for or found.
+func concern(changes []profile.Change, of Subject, f Found) bool {
+	return slices.ContainsFunc(changes, func(c profile.Change) bool {
+		switch {
+		case c.Session != 0 && c.Session == f.Session,
+			!c.Token.IsZero() && c.Token == of.Token,
+			!c.Key.IsZero() && (c.Key == of.Key || c.Key == f.Key):
+			return true
+		}
+		return c.Link != nil && c.Link.Session.Token == of.Token
+	})
+}
+
+// Read reads the store about a subject, for a member, when the store has all that
+// other members know of it. If there were news about it meanwhile, it reads again.
+// Deliver leaves the answer in the member's mail and does not wait; down says that a
+// member does not run whose journal may have something newer. Error: that of ctx.
+func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found, deliver func(down bool)) error {
+	rd := r.begin(by)
+	defer r.end(rd)
+	_, down, err := r.settle(ctx, by, of)
+	for err == nil {
+		found := ask()
+		if !found.Key.IsZero() && found.Key != of.Key {
+			of.Key = found.Key
+			var known bool
+			if known, down, err = r.settle(ctx, by, of); known || err != nil {
+				continue // what was read of the identity may be old
+			}
+		}
+		if r.deliver(rd, of, found, func() { deliver(down) }) {
+			return nil
+		}
+		_, down, err = r.settle(ctx, by, of)
+	}
+	return err
+}
+
+func (r *Registry) begin(by Member) *read {
+	rd := &read{by: by}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reads = append(r.reads, rd)
+	return rd
+}
+
+func (r *Registry) end(rd *read) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reads = slices.DeleteFunc(r.reads, func(other *read) bool { return other == rd })
+}
+
+// deliver delivers unless there were news about it, and reports whether it did.
+func (r *Registry) deliver(rd *read, of Subject, found Found, deliver func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stale := concern(rd.news, of, found)
+	rd.news = nil
+	if !stale {
+		deliver()
+	}
+	return !stale
+}
+
+// settle waits until the store has what other members know of a subject. Known says
+// that one of them knew something, down that one does not run.
+func (r *Registry) settle(ctx context.Context, by Member, of Subject) (known, down bool, err error) {
+	for _, m := range r.Others(by) {
+		knows, err := m.Settle(ctx, of)
+		switch {
+		case errors.Is(err, ErrDown):
+			down = true
+		case err != nil:
+			return known, down, err
+		}
+		known = known || knows
+	}
+	return known, down, nil
+}

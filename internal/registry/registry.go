@@ -1,0 +1,112 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"wamble"
+	"wamble/internal/profile"
+)
+
+// ErrDown is returned by Member.Settle when the member does not run, and its journal
+// has something for the store: nobody knows what.
+var ErrDown = errors.New("a profile of the same database does not run, and its journal is not in the database")
+
+// Subject is what a read is about: a token, a key, or everything.
+type Subject struct {
+	Token wamble.Token
+	Key   wamble.PublicKey
+	All   bool
+}
+
+// Member is one profile of the store.
+type Member interface {
+	// Settle waits until the store has all that the member has decided about a
+	// subject so far, and reports whether it knows anything of the subject. Errors:
+	// ErrDown, or that of ctx.
+	Settle(ctx context.Context, of Subject) (knows bool, err error)
+	// Hear takes news, without waiting. A member that restores later what the news
+	// is about reads it in the store.
+	Hear(news *profile.News)
+}
+
+// Registry is the profiles of one store. It may be used by many goroutines.
+type Registry struct {
+	mu      sync.Mutex // guards what follows
+	members []Member
+	reads   []*read                            // under way
+	keys    map[wamble.PublicKey]chan struct{} // reserved; closed when they are free again
+}
+
+// New returns a registry without members.
+func New() *Registry { return &Registry{keys: map[wamble.PublicKey]chan struct{}{}} }
+
+// Join adds a member.
+func (r *Registry) Join(m Member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members = append(slices.Clone(r.members), m)
+}
+
+// Leave removes a member.
+func (r *Registry) Leave(m Member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members = slices.DeleteFunc(slices.Clone(r.members), func(other Member) bool { return other == m })
+}
+
+// Others returns the members but one.
+func (r *Registry) Others(but Member) []Member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.members) == 0 || len(r.members) == 1 && r.members[0] == but {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.members), func(other Member) bool { return other == but })
+}
+
+// Tell tells the other members what one has decided. It is durable.
+func (r *Registry) Tell(from Member, changes []profile.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rd := range r.reads {
+		if rd.by != from {
+			rd.news = append(rd.news, changes...)
+		}
+	}
+	news := &profile.News{Changes: changes}
+	for _, m := range r.members {
+		if m != from {
+			m.Hear(news)
+		}
+	}
+}
+
+// AwaitOthers waits until the store has what the other members have decided so far,
+// and until those that start have brought their journals there. Errors: ErrDown, or
+// that of ctx.
+func (r *Registry) AwaitOthers(ctx context.Context, by Member) error {
+	for _, m := range r.Others(by) {
+		for {
+			_, err := m.Settle(ctx, Subject{All: true})
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, ErrDown) {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(downPause):
+			}
+		}
+	}
+	return nil
+}
+
+// downPause is the pause before a member that does not run is asked again.
+const downPause = 5 * time.Millisecond

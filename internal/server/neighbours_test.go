@@ -1,0 +1,235 @@
+package server
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"sync"
+	"testing"
+
+	"wamble"
+	"wamble/client"
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// neighbours lets a test run in two profiles, red and blue, which share a store of
+// each kind.
+func neighbours(t *testing.T, test func(ctx context.Context, t *testing.T, h *here)) {
+	t.Helper()
+	const two = `(def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1)))`
+	for kind, db := range map[string]func(t *testing.T) string{
+		"sqlite":   func(*testing.T) string { return "" },
+		"postgres": func(t *testing.T) string { return postgresConf(pgtest.Empty(t)) },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+			defer cancel()
+			test(ctx, t, serve(t, Options{}, conf(db(t)+two)).ready())
+		})
+	}
+}
+
+// login logs a player in with a new key, and returns the key.
+func (p *player) login(ctx context.Context) ed25519.PrivateKey {
+	p.t.Helper()
+	_, private, _ := ed25519.GenerateKey(nil)
+	p.loginAs(ctx, private)
+	return private
+}
+
+func (p *player) loginAs(ctx context.Context, private ed25519.PrivateKey) {
+	p.t.Helper()
+	if _, err := p.c.Login(ctx, private); err != nil {
+		p.t.Fatalf("login: %v", err)
+	}
+}
+
+// stats are the player's own.
+func (p *player) stats(ctx context.Context) client.Stats {
+	p.t.Helper()
+	stats, err := p.c.Stats(ctx, client.StatsOf{})
+	if err != nil {
+		p.t.Fatalf("stats: %v", err)
+	}
+	return stats
+}
+
+// pending is how many messages the journal has for the stores.
+func (h *here) pending() (n uint64) {
+	for _, in := range h.runner.Stats().Inboxes {
+		n += in.Depth
+	}
+	return n
+}
+
+// TestNeighbourKnowsToken: a token that one profile has just made names the same
+// player in another, at once, and so it does after a goodbye.
+func TestNeighbourKnowsToken(t *testing.T) {
+	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
+		for range 8 {
+			token := join(t, h.at("red"), wamble.Token{}).c.Token()
+			q := join(t, h.at("blue"), token)
+			if got := q.c.Token(); got != token {
+				t.Fatal("the player of red is somebody new in blue")
+			}
+			if !q.move(ctx) {
+				t.Fatal("his move was not accepted")
+			}
+		}
+		p := join(t, h.at("red"), wamble.Token{})
+		token := p.c.Token()
+		if err := p.c.Goodbye(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if join(t, h.at("blue"), token).c.Token() != token {
+			t.Error("the player who has left red is somebody new in blue")
+		}
+		until(t, "the store has everything", func() bool { return h.pending() == 0 })
+		if n := h.runner.Stats().DeadLetters; n > 0 {
+			t.Errorf("%d messages were refused by the store", n)
+		}
+	})
+}
+
+// TestNeighbourLogout: who logs out in one profile is logged in nowhere, and his
+// token is good nowhere.
+func TestNeighbourLogout(t *testing.T) {
+	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
+		p := join(t, h.at("red"), wamble.Token{})
+		p.login(ctx)
+		token := p.c.Token()
+		q := join(t, h.at("blue"), token)
+		if before := q.stats(ctx); !before.HasIdentity || before.Handle != p.stats(ctx).Handle {
+			t.Fatalf("before the logout: got %+v", before)
+		}
+		if _, err := p.c.Logout(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if stats, err := q.c.Stats(ctx, client.StatsOf{}); err == nil && stats.HasIdentity {
+			t.Errorf("after the logout blue says %+v", stats)
+		}
+		if join(t, h.at("blue"), token).c.Token() == token {
+			t.Error("after the logout blue takes the token")
+		}
+	})
+}
+
+// TestNeighbourLogin: a login is one in both profiles, also where the player is
+// present by his token, and the token that it replaces is good in neither.
+func TestNeighbourLogin(t *testing.T) {
+	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
+		p := join(t, h.at("red"), wamble.Token{})
+		old := p.c.Token()
+		join(t, h.at("blue"), old)
+		p.login(ctx)
+		if p.c.Token() == old {
+			t.Fatal("the login has kept the token")
+		}
+		if join(t, h.at("blue"), old).c.Token() == old {
+			t.Error("blue takes the token that red has replaced")
+		}
+		q := join(t, h.at("blue"), p.c.Token())
+		if got, want := q.stats(ctx), p.stats(ctx); q.c.Token() != p.c.Token() || got.Handle != want.Handle || !got.HasIdentity {
+			t.Errorf("with the new token blue says %+v, red %+v", got, want)
+		}
+	})
+}
+
+// TestNeighbourFirstLogin: the first login with a key, in both profiles at once,
+// makes one player.
+func TestNeighbourFirstLogin(t *testing.T) {
+	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
+		for range 8 {
+			_, private, _ := ed25519.GenerateKey(nil)
+			players := []*player{join(t, h.at("red"), wamble.Token{}), join(t, h.at("blue"), wamble.Token{})}
+			var both sync.WaitGroup
+			errs := make([]error, len(players))
+			for i, p := range players {
+				both.Go(func() { _, errs[i] = p.c.Login(ctx, private) })
+			}
+			both.Wait()
+			if errs[0] != nil || errs[1] != nil {
+				t.Fatal(errs)
+			}
+			if red, blue := players[0].stats(ctx).Handle, players[1].stats(ctx).Handle; red != blue {
+				t.Fatalf("one key is %s in red and %s in blue", red, blue)
+			}
+		}
+	})
+}
+
+// twoPorts is a configuration of red and blue on one SQLite file, at ports that stay,
+// and their addresses.
+func twoPorts(t *testing.T) (text string, at map[string]string) {
+	t.Helper()
+	ports := freePorts(t, 2)
+	at = map[string]string{}
+	for i, name := range []string{"red", "blue"} {
+		text += fmt.Sprintf("(defprofile %s ((def advertise 1) (def port %d)))", name, ports[i])
+		at[name] = fmt.Sprintf("udp://127.0.0.1:%d", ports[i])
+	}
+	return conf(text), at
+}
+
+// TestNeighbourCrash: the process is killed while each profile has something in the
+// journal that the store lacks. After it, what red has answered holds in blue.
+func TestNeighbourCrash(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	dir := t.TempDir()
+	text, at := twoPorts(t)
+	c := spawn(t, dir, text)
+	out := join(t, at["red"], wamble.Token{})
+	out.login(ctx)
+	gone := out.c.Token()
+	join(t, at["blue"], gone)
+	guest, known := join(t, at["red"], wamble.Token{}), join(t, at["red"], wamble.Token{})
+	known.login(ctx)
+	handle := known.stats(ctx).Handle
+	if _, err := out.c.Logout(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c.kill()
+
+	c = spawn(t, dir, text)
+	defer c.end()
+	if p := join(t, at["blue"], guest.c.Token()); p.c.Token() != guest.c.Token() {
+		t.Error("the player of red is somebody new in blue")
+	}
+	if p := join(t, at["blue"], known.c.Token()); p.stats(ctx).Handle != handle {
+		t.Errorf("the player %s of red is %+v in blue", handle, p.stats(ctx))
+	}
+	if p := join(t, at["blue"], gone); p.stats(ctx).HasIdentity {
+		t.Error("who has logged out is logged in after the crash")
+	}
+}
+
+// TestNeighbourHandoff: another image takes over, and red and blue go on as
+// neighbours.
+func TestNeighbourHandoff(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	text, at := twoPorts(t)
+	i := spawnImage(t, text)
+	defer i.end()
+	p := join(t, at["red"], wamble.Token{})
+	p.login(ctx)
+	q := join(t, at["blue"], p.c.Token())
+	if _, err := i.handOff(""); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := q.stats(ctx), p.stats(ctx); got.Handle != want.Handle || !got.HasIdentity {
+		t.Errorf("after the handoff blue says %+v, red %+v", got, want)
+	}
+	token := p.c.Token()
+	if _, err := p.c.Logout(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if join(t, at["blue"], token).c.Token() == token {
+		t.Error("after a handoff and the logout blue takes the token")
+	}
+	guest := join(t, at["blue"], wamble.Token{}).c.Token()
+	if join(t, at["red"], guest).c.Token() != guest {
+		t.Error("the player of blue is somebody new in red")
+	}
+}

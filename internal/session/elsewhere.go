@@ -1,0 +1,90 @@
+package session
+
+import (
+	"time"
+
+	"wamble"
+)
+
+// Profiles that keep their sessions in the same store tell each other what they
+// decided. What is here changes memory alone: whoever decided it has the intents.
+
+// Pending returns the last journal message that the store must have before it is
+// read about a token or a key; 0 if memory knows neither.
+func (t *Table) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
+	s := t.byToken[token]
+	switch {
+	case t.erased[key] != 0, t.identities[key] != nil, t.over.Find(token) != nil, s != nil && s.identity != nil:
+		return t.newest // perhaps later than need be: messages are not counted by identity
+	case s != nil:
+		return s.seq
+	}
+	return 0
+}
+
+// Refuse refuses a token from now on. It names no session in memory.
+func (t *Table) Refuse(token wamble.Token) {
+	if !token.IsZero() && t.byToken[token] == nil {
+		t.over.Use(token)
+	}
+}
+
+// LoggedOut is Logout of a session that somebody else has stored.
+func (t *Table) LoggedOut(now time.Time, s *Session) {
+	t.tick(now)
+	t.detach(s)
+	t.end(s)
+}
+
+// Linked makes the session of a row one of a player, and gives it the token and the
+// host of the row, as somebody else has stored it. It returns the session, nil if
+// it is not in memory.
+func (t *Table) Linked(row *wamble.Session, player *wamble.Player) *Session {
+	s, i := t.byID[row.ID], t.identities[player.Key]
+	if s == nil {
+		return nil
+	}
+	if i == nil || i != s.identity {
+		t.detach(s)
+		if i == nil {
+			i = &Identity{id: player.ID, key: player.Key, handle: player.Handle, stats: player.Stats}
+		} else {
+			count(&i.stats, s.own, 1)
+		}
+		t.attach(s, i)
+	}
+	if s.token != row.Token && t.byToken[row.Token] == nil {
+		delete(t.byToken, s.token)
+		t.over.Use(s.token)
+		s.token = row.Token
+		t.byToken[s.token] = s
+	}
+	s.bound = hostOf(row.Host)
+	return s
+}
+
+// Credit counts what a session has won elsewhere, for the session and for the
+// identity of a key, as far as they are in memory.
+func (t *Table) Credit(id wamble.SessionID, key wamble.PublicKey, won wamble.Stats) {
+	if s := t.byID[id]; s != nil {
+		s.Count(won)
+	} else if i := t.identities[key]; i != nil {
+		count(&i.stats, won, 1)
+		i.stats.Rating += won.Rating
+	}
+}
+
+// Forget ends the sessions of a key that was erased. Their tokens are refused from
+// now on.
+func (t *Table) Forget(now time.Time, key wamble.PublicKey) {
+	for _, s := range t.Of(key) {
+		t.Kick(now, s)
+	}
+	delete(t.identities, key)
+}
+
+// HostText returns the host where alone the token is good, as it is stored.
+func (s *Session) HostText() string { return hostText(s.bound) }
+
+// Own returns the counters of this session alone, without a rating.
+func (s *Session) Own() wamble.Stats { return s.own }
