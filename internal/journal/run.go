@@ -104,7 +104,8 @@ func (r *run) applyPlan(ctx context.Context, d *Drain, plan Plan) error {
 // permanent reports whether trying again cannot help.
 func permanent(ctx context.Context, err error) bool {
 	var moved *store.CursorMoved
-	return ctx.Err() == nil && !errors.Is(err, store.ErrTransient) && !errors.As(err, &moved)
+	var owned *store.Owned
+	return ctx.Err() == nil && !errors.Is(err, store.ErrTransient) && !errors.As(err, &moved) && !errors.As(err, &owned)
 }
 
 // deadLetter frames each rejected intent anew, as a dead letter of its own. The

@@ -17,6 +17,9 @@ func (rt *Runtime) Empty(ctx context.Context) error {
 		return err
 	}
 	d := rt.drain.Load()
+	if err := rt.settleWorld(ctx); err != nil {
+		return err
+	}
 	if err := d.Fits(ctx); err != nil {
 		return err
 	}
@@ -134,6 +137,10 @@ func (rt *Runtime) Depart(ctx context.Context) {
 			err = rt.Empty(ctx)
 		}
 		if err == nil {
+			rt.Disown(ctx)
+			if err := journal.SetWorld(ctx, rt.o.Runner, rt.o.Name, nil); err != nil {
+				rt.o.Log.Warn("the journal still knows the database of a removed profile", "err", err)
+			}
 			rt.o.Log.Info("the profile has left; the database has everything of it")
 			return
 		}

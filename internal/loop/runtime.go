@@ -31,6 +31,8 @@ type Options struct {
 	Log    *slog.Logger
 	Runner *runner.Runner
 	Store  Store
+	// Owner is this process, as the store knows it.
+	Owner store.Owner
 	// StoreName is the name of the database, for people.
 	StoreName string
 	// InProcess says that the database is a file that this process reads itself.
@@ -60,6 +62,8 @@ type Store interface {
 	store.Store
 	// Migrate brings the schema to the newest version.
 	Migrate(ctx context.Context, progress schema.Progress) error
+	// Status says how the database stands to this program.
+	Status(ctx context.Context) (schema.Status, error)
 }
 
 // Runtime is one profile that runs: its store and the drain to it, its loop on
@@ -79,9 +83,10 @@ type Runtime struct {
 
 	ctx        context.Context // ends the goroutines beside the loop
 	done       sync.WaitGroup  // of them
-	crashed    chan error      // holds the first panic of one of them
+	crashed    chan error      // holds why the first of them could not go on
 	panics     atomic.Uint64   // caught so far
 	quarantine quarantine
+	moved      bool       // the host has chosen another store
 	adopted    *Adopted   // of the image before this one; nil: it starts from store and journal
 	moving     sync.Mutex // held while the loop is made, and while it moves
 }
@@ -124,6 +129,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		}
 	}
 	rt.guard("the watch over the database", func() { rt.watch.run(background) })
+	rt.guard("the owner's beat", func() { rt.beat(background, adopting) })
 	rt.loads = newLoads(background, rt)
 
 	l, err := rt.first(ctx)
@@ -234,9 +240,16 @@ func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-// prepareStore waits until the store answers, and migrates it.
+// prepareStore waits until the store answers, owns the profile in it, and migrates
+// it.
 func (rt *Runtime) prepareStore(ctx context.Context) error {
 	return rt.retry(ctx, "waiting for the database", func() error {
+		if err := rt.own(ctx); err != nil {
+			return err
+		}
+		if err := rt.checkWorld(ctx); err != nil {
+			return err
+		}
 		return rt.migrate(ctx, func(name string) { rt.stage.set("migrating the database: " + name) })
 	})
 }
@@ -361,6 +374,7 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 			rt.o.Log.Warn("HTTP did not end in time", "err", err)
 		}
 	})
+	defer rt.Disown(ctx)
 	d := rt.drain.Load()
 	if d == nil || !drain {
 		return

@@ -137,7 +137,7 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 		draining: &s.house.draining, restrictions: restrictions, neverUp: s.checkAllFailed,
 	}
 	k.Runtime = loop.New(loop.Options{
-		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, StoreName: store.Name, InProcess: store.File != "", Port: port,
+		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, Owner: s.owner(), StoreName: store.Name, InProcess: store.File != "", Port: port,
 		Record: tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
 		Heal:   s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send,
 		Registry: store.Registry,

@@ -104,6 +104,7 @@ func (p *plan) build(ctx context.Context, s *Server) error {
 		if old == nil {
 			continue
 		}
+		k.Moved()
 		if err := answers(ctx, old.store, s, cfg.Name); err != nil {
 			return fmt.Errorf("profile %s: the database that it uses now must be there to take what the journal has: %w", cfg.Name, err)
 		}

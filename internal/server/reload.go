@@ -105,6 +105,7 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 	s.settle(p)
 	for _, k := range p.newStore {
 		k.DropDrain() // there is one drain to a profile
+		k.Disown(ctx)
 	}
 	for _, k := range p.begin {
 		s.serveWeb(k, k.Port())

@@ -14,17 +14,14 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/loop"
 	"wamble/internal/registry"
+	"wamble/internal/store"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/schema"
 	"wamble/internal/store/sqlite"
 )
 
 // Store is a database with its schema.
-type Store interface {
-	loop.Store
-	// Status says how the database stands to this program. It writes nothing.
-	Status(ctx context.Context) (schema.Status, error)
-}
+type Store = loop.Store
 
 // Shared is a store and the profiles that keep their games in it.
 type Shared struct {
@@ -71,6 +68,15 @@ func CloseStores(stores []*Shared) {
 	for _, s := range stores {
 		s.Close()
 	}
+}
+
+// owner is this process, for a store whose profiles have one owner at a time.
+func (s *Server) owner() store.Owner {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return store.Owner{Journal: store.JournalID(s.runner.JournalID()), Host: host, PID: os.Getpid(), Since: s.started.UTC().Truncate(time.Microsecond)}
 }
 
 // stores are those that are open, each with the profiles that use it.

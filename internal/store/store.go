@@ -65,7 +65,7 @@ type Store interface {
 
 	// Apply writes a batch in one transaction, together with its cursor, and
 	// all of it or nothing. It returns nil only when that is on disk.
-	// Errors: *CursorMoved, ErrTransient, or a permanent one. After
+	// Errors: *CursorMoved, *Owned, ErrTransient, or a permanent one. After
 	// ErrTransient the batch may have been applied all the same (the answer to
 	// COMMIT was lost): the cursor knows. After a permanent error Probe knows
 	// which intents to leave out; if it finds none, another profile was in the
@@ -77,6 +77,16 @@ type Store interface {
 	// Cursor returns the last message of a journal that was applied for a
 	// profile, 0 if there is none.
 	Cursor(ctx context.Context, j JournalID, profile string) (uint64, error)
+	// Own makes a process the owner of a profile. A profile that belongs to another
+	// process is taken from it only if the beat of that one is still over. From then
+	// on Apply writes the profile's batches only while it belongs to this process.
+	// Errors: *Owned, ErrTransient.
+	Own(ctx context.Context, profile string, o Owner, over int64) error
+	// Beat says that the owner of a profile lives. Errors: *Owned if it is the owner
+	// no more, ErrTransient.
+	Beat(ctx context.Context, profile string, o Owner) error
+	// Disown lets others own a profile. Errors: ErrTransient.
+	Disown(ctx context.Context, profile string, o Owner) error
 	// Lease takes n numbers (1 to 1,000,000) out of a table's sequence for
 	// good, in as few blocks as it can.
 	Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error)

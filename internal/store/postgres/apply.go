@@ -58,7 +58,7 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	if err := schema.CheckAll(b); err != nil {
 		return err
 	}
-	statements := []statement{moveCursor(b)}
+	statements := append(s.keepOwner(b.Profile), moveCursor(b))
 	for kind, run := range schema.Runs(b.Intents) {
 		statements = append(statements, writers[kind](b.Profile, run)...)
 	}
@@ -157,6 +157,13 @@ func verify(ctx context.Context, conn *pgxpool.Conn, st statement) error {
 	args := st.args
 	if st.checks > 0 {
 		args = args[:st.checks]
+	}
+	if st.verify == selectOwner {
+		other := &store.Owned{}
+		if err := scanOwner(conn.QueryRow(ctx, selectOwner, args...), other); err != nil && !isNoRow(err) {
+			return err
+		}
+		return other
 	}
 	err := conn.QueryRow(ctx, st.verify, args...).Scan(&wrong)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -145,13 +146,17 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 	}
 	st := schema.Status{Latest: len(all)}
 	var versioned, made bool
+	var first *time.Time
 	err = s.readRow(ctx, "read schema version", `SELECT 'PostgreSQL ' || current_setting('server_version'),
 		to_regclass('schema_migrations') IS NOT NULL, to_regclass('boards') IS NOT NULL`, nil, &st.Server, &versioned, &made)
 	if err == nil && versioned {
-		err = s.readRow(ctx, "read schema version", selectVersion, nil, &st.Version)
+		err = s.readRow(ctx, "read schema version", `SELECT coalesce(max(version), 0), min(applied_at) FILTER (WHERE version = 1) FROM schema_migrations`, nil, &st.Version, &first)
 	}
 	if err != nil {
 		return schema.Status{}, err
+	}
+	if first != nil {
+		st.Made = first.UTC()
 	}
 	st.Adopt = made && st.Version == 0
 	st.Await(all)

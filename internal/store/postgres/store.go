@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -83,6 +84,7 @@ func (o Options) DSN() string {
 type Store struct {
 	pool    *pgxpool.Pool
 	timeout time.Duration // StatementTimeout
+	owners  sync.Map      // of profiles that belong to this process, by profile
 	profile string
 }
 

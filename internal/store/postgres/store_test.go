@@ -47,3 +47,9 @@ func TestKill(t *testing.T) {
 	}
 	storetest.Kill(t, open(t, o), string(address), prooftest.Part(100), prooftest.Random(t))
 }
+
+// TestOwners: one process at a time writes a profile.
+func TestOwners(t *testing.T) {
+	o := pgtest.Migrated(t)
+	storetest.Owners(t, func(t *testing.T) store.Store { return open(t, o) }, false)
+}

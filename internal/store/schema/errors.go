@@ -24,6 +24,7 @@ func Badf(format string, args ...any) error { return &BadData{fmt.Sprintf(format
 // the stores made themselves are left as they are.
 func Classify(ctx context.Context, what string, err, none error, permanent func(error) bool) error {
 	var moved *store.CursorMoved
+	var owned *store.Owned
 	var bad *intent.Violation
 	var data *BadData
 	var newer *Newer
@@ -32,7 +33,7 @@ func Classify(ctx context.Context, what string, err, none error, permanent func(
 		return nil
 	case errors.Is(err, none), errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("%s: %w", what, store.ErrNotFound)
-	case errors.Is(err, store.ErrTransient), errors.As(err, &moved):
+	case errors.Is(err, store.ErrTransient), errors.As(err, &moved), errors.As(err, &owned):
 		return err
 	case errors.As(err, &bad), errors.As(err, &data), errors.As(err, &newer):
 		return fmt.Errorf("%s: %w", what, err)

@@ -103,12 +103,13 @@ func Pending(all []Migration, version int) ([]Migration, error) {
 
 // Status says how a database stands to this program.
 type Status struct {
-	Server  string   // for instance "PostgreSQL 15.18" or "SQLite 3.54.1"
-	Version int      // of the database; 0: empty
-	Latest  int      // the newest that this program knows
-	Adopt   bool     // it was made by the original and carries no version yet
-	Pending []string // names of the migrations that are to come
-	Breaks  []string // those of them that are not additive
+	Server  string    // for instance "PostgreSQL 15.18" or "SQLite 3.54.1"
+	Version int       // of the database; 0: empty
+	Made    time.Time // of the first migration, to the microsecond; zero: empty
+	Latest  int       // the newest that this program knows
+	Adopt   bool      // it was made by the original and carries no version yet
+	Pending []string  // names of the migrations that are to come
+	Breaks  []string  // those of them that are not additive
 }
 
 // Await says which migrations are to come.

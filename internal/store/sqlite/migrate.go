@@ -96,13 +96,18 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 	}
 	st := schema.Status{Latest: len(all)}
 	var tables int
+	var first int64
 	err = s.readers.QueryRowContext(ctx, `SELECT 'SQLite ' || sqlite_version(), count(*) FROM sqlite_schema WHERE name = 'schema_migrations'`).
 		Scan(&st.Server, &tables)
 	if err == nil && tables > 0 {
-		err = s.readers.QueryRowContext(ctx, selectVersion).Scan(&st.Version)
+		err = s.readers.QueryRowContext(ctx, `SELECT ifnull(max(version), 0), ifnull(min(applied_at) FILTER (WHERE version = 1), 0) FROM schema_migrations`).
+			Scan(&st.Version, &first)
 	}
 	if err != nil {
 		return schema.Status{}, classify(ctx, "read schema version", err)
+	}
+	if first != 0 {
+		st.Made = schema.Time(first)
 	}
 	st.Await(all)
 	return st, nil

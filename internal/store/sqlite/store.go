@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +35,9 @@ type Store struct {
 	readers  *sql.DB
 	writer   *writer
 	prepared sync.Map // statements of readers, by their text
+
+	owning sync.Mutex
+	owner  *os.File // locked while the file belongs to this process
 }
 
 // Open returns a store. It touches no file: that is left to the first call.
@@ -78,6 +82,12 @@ func (s *Store) Close() error {
 	err := s.writer.close()
 	if rerr := s.readers.Close(); err == nil {
 		err = rerr
+	}
+	s.owning.Lock()
+	defer s.owning.Unlock()
+	if s.owner != nil {
+		s.owner.Close()
+		s.owner = nil
 	}
 	if err != nil {
 		return fmt.Errorf("close SQLite database: %w", err)

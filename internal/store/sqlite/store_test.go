@@ -26,3 +26,9 @@ func open(t testing.TB) *sqlite.Store {
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t) })
 }
+
+// TestOwners: one process at a time writes a file.
+func TestOwners(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w.db")
+	storetest.Owners(t, func(t *testing.T) store.Store { return at(t, path) }, true)
+}

@@ -1,0 +1,60 @@
+package journal
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"wamble/internal/store"
+	"wamble/runner"
+)
+
+// World is the database into which a profile's messages have gone so far.
+type World struct {
+	Made    time.Time // of the database's schema, to the microsecond: what tells databases apart
+	Journal store.JournalID
+	// Base is the last message that had left the journal when it met the database:
+	// the later ones are there.
+	Base uint64
+}
+
+const worldSize = 8 + 16 + 8
+
+func worldKey(profile string) []byte { return []byte("world/" + profile) }
+
+// WorldOf returns the world of a profile, and false if there is none yet.
+func WorldOf(ctx context.Context, r *runner.Runner, profile string) (w World, found bool, err error) {
+	_, err = r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		value, err := tx.Get(worldKey(profile))
+		if errors.Is(err, runner.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(value) != worldSize {
+			return fmt.Errorf("world of profile %q: %w", profile, runner.ErrFormat)
+		}
+		w.Made = time.UnixMicro(int64(binary.LittleEndian.Uint64(value))).UTC()
+		copy(w.Journal[:], value[8:])
+		w.Base = binary.LittleEndian.Uint64(value[24:])
+		found = true
+		return nil
+	})
+	return w, found, err
+}
+
+// SetWorld writes down the world of a profile; nil forgets it.
+func SetWorld(ctx context.Context, r *runner.Runner, profile string, w *World) error {
+	_, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		if w == nil {
+			return tx.Delete(worldKey(profile))
+		}
+		value := binary.LittleEndian.AppendUint64(nil, uint64(w.Made.UnixMicro()))
+		value = append(value, w.Journal[:]...)
+		return tx.Put(worldKey(profile), binary.LittleEndian.AppendUint64(value, w.Base))
+	})
+	return err
+}

@@ -1,0 +1,107 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"wamble/internal/store"
+)
+
+// A profile is written by one server at a time, its owner. The owner is heard
+// every beatTime while it can reach the database. One that nobody hears for
+// silence, which is longer than it takes to come back after an outage, is dead.
+const (
+	beatTime = 2 * time.Second
+	silence  = 15 * time.Second
+)
+
+// own makes this process the owner of the profile. If there is another one, it
+// waits until that is heard, and refuses, or silence has passed.
+func (rt *Runtime) own(ctx context.Context) error {
+	try := func(over int64) (*store.Owned, error) {
+		limited, cancel := context.WithTimeout(ctx, loadTime)
+		defer cancel()
+		err := rt.o.Store.Own(limited, rt.o.Name, rt.o.Owner, over)
+		var other *store.Owned
+		if errors.As(err, &other) {
+			return other, nil
+		}
+		return nil, err
+	}
+	first, err := try(0)
+	if first == nil || err != nil {
+		return err
+	}
+	if first.Beat != 0 {
+		if up, _ := rt.Stage(); !up {
+			rt.stage.set(fmt.Sprintf("waiting whether the last owner of the profile is gone: %s", first.By))
+		}
+		rt.o.Log.Warn("another server has written this profile's games; waiting whether it is gone",
+			"store", rt.o.StoreName, "owner", first.By.String(), "at most", silence)
+	}
+	for end := time.Now().Add(silence); first.Beat != 0; {
+		wait(ctx, beatTime/2)
+		over := int64(0)
+		if time.Now().After(end) {
+			over = first.Beat
+		}
+		other, err := try(over)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil || other == nil:
+			return err
+		case other.Beat != first.Beat:
+			return other
+		}
+	}
+	return first
+}
+
+// beat says that this process lives, until ctx ends. A profile that somebody else
+// has taken ends. An adopted one is owned first.
+func (rt *Runtime) beat(ctx context.Context, adopted bool) {
+	for pause := firstPause; adopted && ctx.Err() == nil; pause = min(2*pause, longestPause) {
+		err := rt.own(ctx)
+		var other *store.Owned
+		if errors.As(err, &other) {
+			rt.crash(other)
+			return
+		}
+		if adopted = err != nil; adopted {
+			rt.watch.suspect(err)
+			wait(ctx, pause)
+		}
+	}
+	for ctx.Err() == nil {
+		limited, cancel := context.WithTimeout(ctx, loadTime)
+		err := rt.o.Store.Beat(limited, rt.o.Name, rt.o.Owner)
+		cancel()
+		var other *store.Owned
+		switch {
+		case ctx.Err() != nil:
+		case errors.As(err, &other):
+			rt.crash(other)
+			return
+		case err != nil:
+			rt.watch.suspect(err)
+		}
+		wait(ctx, beatTime)
+	}
+}
+
+// disownTime is how long a database may take to be told of an end, whatever time
+// is left: without it the next server would wait for silence.
+const disownTime = time.Second
+
+// Disown lets another server own the profile. This one writes nothing any more.
+func (rt *Runtime) Disown(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), disownTime)
+	defer cancel()
+	if err := rt.o.Store.Disown(ctx, rt.o.Name, rt.o.Owner); err != nil {
+		rt.o.Log.Info("another server has to wait for the profile, as the database was not told that this one has ended",
+			"store", rt.o.StoreName, "err", err)
+	}
+}

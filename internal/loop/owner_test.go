@@ -1,0 +1,65 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"wamble/internal/store"
+)
+
+// owners is a store that knows one owner.
+type owners struct {
+	Store
+	mu  sync.Mutex
+	now store.Owned
+}
+
+func (s *owners) Own(_ context.Context, _ string, o store.Owner, over int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.now.By.Same(o) && s.now.Beat != over {
+		now := s.now
+		return &now
+	}
+	s.now = store.Owned{By: o, Beat: s.now.Beat + 1}
+	return nil
+}
+
+// TestOwnSilence: the profile of an owner that is heard stays its own; that of a
+// silent one is taken, after silence and not before.
+func TestOwnSilence(t *testing.T) {
+	me, other := store.Owner{Host: "here", PID: 1}, store.Owner{Host: "there", PID: 2}
+	for _, c := range []struct {
+		name  string
+		lives bool
+	}{{"it is silent", false}, {"it lives", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := &owners{now: store.Owned{By: other, Beat: 7}}
+				rt := New(Options{Name: "p", Store: db, Owner: me, Log: slog.New(slog.DiscardHandler)})
+				began := time.Now()
+				if c.lives {
+					time.AfterFunc(beatTime, func() {
+						db.mu.Lock()
+						defer db.mu.Unlock()
+						db.now.Beat++
+					})
+				}
+				err := rt.own(t.Context())
+				took := time.Since(began)
+				var owned *store.Owned
+				switch {
+				case c.lives && (!errors.As(err, &owned) || !owned.By.Same(other) || took > 2*beatTime):
+					t.Errorf("got %v after %v, want a refusal as soon as it is heard", err, took)
+				case !c.lives && (err != nil || !db.now.By.Same(me) || took < silence || took > silence+2*beatTime):
+					t.Errorf("got %v after %v, want the profile after %v", err, took, silence)
+				}
+			})
+		})
+	}
+}

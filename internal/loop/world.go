@@ -1,0 +1,79 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"wamble/internal/journal"
+	"wamble/internal/store"
+)
+
+// ErrOtherWorld is returned when the database is not the one that has what left the
+// journal.
+var ErrOtherWorld = errors.New("this is not the database of this journal")
+
+// Moved says that the host has moved the profile to this store on purpose.
+func (rt *Runtime) Moved() { rt.moved = true }
+
+// checkWorld refuses a database without the profile's games: an empty one in the
+// place of a file that was deleted, or the wrong one. It would be served as a new
+// world, and the old one would seem lost.
+func (rt *Runtime) checkWorld(ctx context.Context) error {
+	known, found, err := journal.WorldOf(ctx, rt.o.Runner, rt.o.Name)
+	if err != nil || !found || rt.moved {
+		return err
+	}
+	st, err := rt.o.Store.Status(ctx)
+	if err != nil {
+		return err
+	}
+	is := "is empty"
+	if st.Version > 0 {
+		is = "was made " + st.Made.Format(time.DateTime+" MST")
+	}
+	if st.Version > 0 && st.Made.Equal(known.Made) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s %s, but the games of profile %s went into one that was made %s. "+
+		"If a file was deleted, or a name or address is wrong, put it right. "+
+		"To begin anew with this database, stop the server and move the journal away from the data directory: "+
+		"what only the journal has (%d messages) is not played on then", ErrOtherWorld, rt.o.StoreName, is, rt.o.Name,
+		known.Made.Format(time.DateTime+" MST"), rt.left(ctx))
+}
+
+// left is how many messages of the profile only the journal has. There need not be a
+// drain yet.
+func (rt *Runtime) left(ctx context.Context) (n uint64) {
+	id, err := journal.WorkerOf(ctx, rt.o.Runner, rt.o.Name)
+	for _, in := range rt.o.Runner.Stats().Inboxes {
+		if err == nil && in.Worker == uint64(id) {
+			n = in.Depth
+		}
+	}
+	return n
+}
+
+// settleWorld writes down which database has the profile's games from now on.
+func (rt *Runtime) settleWorld(ctx context.Context) error {
+	st, err := rt.o.Store.Status(ctx)
+	if err != nil {
+		return err
+	}
+	known, found, err := journal.WorldOf(ctx, rt.o.Runner, rt.o.Name)
+	if err != nil {
+		return err
+	}
+	s := rt.o.Runner.Stats()
+	queue := rt.Queue(&s)
+	now := journal.World{Made: st.Made, Journal: store.JournalID(rt.o.Runner.JournalID()), Base: queue.NextSeq - 1 - queue.Depth}
+	if queue.NextSeq == 0 {
+		now.Base = 0
+	}
+	if found && !rt.moved && known.Journal == now.Journal {
+		return nil
+	}
+	rt.moved = false
+	return journal.SetWorld(ctx, rt.o.Runner, rt.o.Name, &now)
+}

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wamble"
+	"wamble/internal/loop"
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// TestTwoServers: a second server on the same database and profile is refused with
+// the name of the first, which plays on; a server that was stopped in order, or
+// that comes back to its journal, is not waited for.
+func TestTwoServers(t *testing.T) {
+	db := pgtest.Migrated(t)
+	text := conf(postgresConf(db) + "(def shutdown-timeout 1)")
+	dir := t.TempDir()
+	first := serve(t, Options{Dir: dir}, text).ready()
+	p := join(t, first.address(), wamble.Token{})
+
+	second, err := Open(Options{Config: loadConf(t, text), Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("another server writes this profile's games into this database: process %d on host %s, since ", os.Getpid(), host)
+	if err := second.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Stop that server") {
+		t.Errorf("the second server ended with %v, want %q", err, want)
+	}
+	if !p.move(t.Context()) {
+		t.Error("the first does not take moves any more")
+	}
+	first.end()
+	again := serve(t, Options{Dir: dir}, text).ready() // its own journal
+	again.end()
+	serve(t, Options{}, text).ready() // another one
+}
+
+// TestProfileTaken: a server whose profile was taken by another one, which found
+// it silent, serves nobody any more and says why.
+func TestProfileTaken(t *testing.T) {
+	db := pgtest.Migrated(t)
+	s := serve(t, Options{}, conf(postgresConf(db)+"(def shutdown-timeout 1)")).ready()
+	pgtest.Execute(t, db, `UPDATE profile_owners SET journal_id = '\x00112233445566778899aabbccddeeff', host = 'elsewhere', pid = 4711`)
+	until(t, "it says who has the profile", func() bool {
+		got := s.readyz()
+		return strings.HasPrefix(got, "503 ") && strings.Contains(got, "process 4711 on host elsewhere")
+	})
+	if up, _ := s.first().Stage(); up {
+		t.Error("it serves a profile that is not its own")
+	}
+	pgtest.Execute(t, db, `DELETE FROM profile_owners`)
+	until(t, "it serves again", func() bool { return s.readyz() == "200 ready" })
+	if !join(t, s.address(), wamble.Token{}).move(t.Context()) {
+		t.Error("no move when the profile is its own again")
+	}
+}
+
+// TestOtherWorld: a database that does not have what left the journal is not served
+// as a new world: the file was deleted, or the name is wrong. A host who wants to
+// begin anew moves the journal away, or lets a reload move the profile.
+func TestOtherWorld(t *testing.T) {
+	refuses := func(t *testing.T, dir, text, want string) {
+		t.Helper()
+		s, err := Open(Options{Config: loadConf(t, text), Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(t.Context()); !errors.Is(err, loop.ErrOtherWorld) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "move the journal away") {
+			t.Errorf("got %v, want a refusal with %q", err, want)
+		}
+	}
+	t.Run("the file is gone", func(t *testing.T) {
+		dir := t.TempDir()
+		s := serve(t, Options{Dir: dir}, conf("")).ready()
+		token := join(t, s.address(), wamble.Token{}).c.Token()
+		s.end()
+		for _, name := range []string{"games.db", "games.db-wal", "games.db-shm"} {
+			if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "kept-"+name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+		refuses(t, dir, conf(""), "games.db is empty")
+		refuses(t, dir, conf(""), "games.db is empty") // also the second time
+		if err := os.Rename(filepath.Join(dir, "kept-games.db"), filepath.Join(dir, "games.db")); err != nil {
+			t.Fatal(err)
+		}
+		again := serve(t, Options{Dir: dir}, conf("")).ready()
+		if p := join(t, again.address(), token); p.c.Token() != token {
+			t.Error("the player is not known any more")
+		}
+		again.end()
+		for _, name := range []string{"games.db", "journal"} {
+			if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "old-"+name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		serve(t, Options{Dir: dir}, conf("")).ready()
+	})
+	t.Run("another database", func(t *testing.T) {
+		right, wrong := pgtest.Migrated(t), pgtest.Migrated(t)
+		pgtest.Execute(t, wrong, `UPDATE schema_migrations SET applied_at = applied_at + interval '1 microsecond'`)
+		dir, f := t.TempDir(), &file{conf(postgresConf(right))}
+		s := serve(t, Options{Dir: dir, Load: f.load}, f.text).ready()
+		s.end()
+		refuses(t, dir, conf(postgresConf(wrong)), "was made")
+		// On purpose: a running server is moved by a reload.
+		s = serve(t, Options{Dir: dir, Load: f.load}, f.text).ready()
+		f.text = conf(postgresConf(wrong))
+		if _, err := s.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.ready()
+		s.end()
+		serve(t, Options{Dir: dir}, f.text).ready().end()
+		refuses(t, dir, conf(postgresConf(right)), "was made")
+	})
+}

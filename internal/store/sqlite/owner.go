@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"wamble/internal/store"
+)
+
+// Own implements store.Store. The file belongs to one process, for all profiles:
+// the lock on a file beside it goes with the process, so there is nobody to take
+// it from.
+func (s *Store) Own(ctx context.Context, profile string, o store.Owner, over int64) error {
+	s.owning.Lock()
+	defer s.owning.Unlock()
+	if s.owner != nil {
+		return nil
+	}
+	f, err := lockOwner(s.path+"-owner", o)
+	if err != nil {
+		return classify(ctx, "own "+s.path, err)
+	}
+	s.owner = f
+	return nil
+}
+
+// lockOwner locks a file, and writes into it who has. Errors: *store.Owned.
+func lockOwner(name string, o store.Owner) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		defer f.Close()
+		return nil, &store.Owned{By: readOwner(f)}
+	}
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%d %d %x %s\n", o.PID, o.Since.UnixMicro(), o.Journal, o.Host)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// readOwner reads what lockOwner has written; its process may be at it just now.
+func readOwner(f *os.File) store.Owner {
+	o := store.Owner{Host: "unknown"}
+	var micros int64
+	var journal []byte
+	if n, _ := fmt.Fscanf(f, "%d %d %x %s\n", &o.PID, &micros, &journal, &o.Host); n > 1 {
+		o.Since = time.UnixMicro(micros).UTC()
+	}
+	copy(o.Journal[:], journal)
+	return o
+}
+
+// Beat implements store.Store: the lock is beat enough.
+func (s *Store) Beat(context.Context, string, store.Owner) error { return nil }
+
+// Disown implements store.Store: Close gives the file to others.
+func (s *Store) Disown(context.Context, string, store.Owner) error { return nil }
