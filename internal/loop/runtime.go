@@ -380,7 +380,11 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 		return
 	}
 	rt.pace.hurry.Store(true)
-	if err := d.Empty(ctx, nil); err != nil {
+	err := rt.prepareStore(ctx) // after a handoff the schema may still be the old one
+	if err == nil {
+		err = d.Empty(ctx, nil)
+	}
+	if err != nil {
 		rt.o.Log.Warn("the journal keeps what the database does not have yet; the next start brings it there",
 			"messages", d.Pending(), "err", err)
 	}
