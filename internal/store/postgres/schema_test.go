@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,9 +14,9 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-// mandate is what the database document asks of 001_initial_schema.sql: table
-// by table its columns, then checks, indexes and triggers.
-const mandate = `
+// original is what 001_initial_schema.sql makes, which is what a database of the
+// original has: table by table its columns, then checks, indexes and triggers.
+const original = `
 boards.created_at timestamp with time zone DEFAULT now()
 boards.fen character varying(90) NOT NULL
 boards.id bigint NOT NULL DEFAULT nextval('boards_id_seq'::regclass)
@@ -99,10 +100,11 @@ const described = `SELECT string_agg(line, E'\n' ORDER BY part, line COLLATE "C"
 	UNION ALL SELECT 3, indexname || ' ' || substring(indexdef FROM '\(.*') FROM pg_indexes WHERE schemaname = 'public' AND indexname LIKE 'idx%'
 	UNION ALL SELECT 4, tgname || substring(pg_get_triggerdef(oid) FROM ' BEFORE.*') FROM pg_trigger WHERE NOT tgisinternal) s`
 
-func TestMandate(t *testing.T) {
+// TestOriginalSchema looks at the schema before all other migrations.
+func TestOriginalSchema(t *testing.T) {
 	t.Parallel()
 	got := pgtest.Query[string](t, originalDatabase(t), described)
-	want := strings.Split(strings.TrimSpace(mandate), "\n")
+	want := strings.Split(strings.TrimSpace(original), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(want) || line != want[i] {
 			t.Fatalf("line %d of the schema: got %q, want %q", i+1, line, append(want, "nothing")[min(i, len(want))])
@@ -110,6 +112,66 @@ func TestMandate(t *testing.T) {
 	}
 	if n := strings.Count(got, "\n") + 1; n != len(want) {
 		t.Errorf("got %d lines, want %d", n, len(want))
+	}
+}
+
+// facts reads the schema in the words of the mandate. An index is good for the
+// columns that it begins with.
+const facts = `SELECT string_agg(line, E'\n') FROM (
+	SELECT a.attrelid::regclass || '.' || attname || fact AS line
+	FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+	CROSS JOIN LATERAL (VALUES (' ' || format_type(atttypid, atttypmod)), (CASE WHEN attnotnull THEN ' NOT NULL' END),
+		(' DEFAULT ' || regexp_replace(replace(pg_get_expr(d.adbin, d.adrelid), 'now()', 'NOW()'), '::.*', ''))) f(fact)
+	WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND attnum > 0
+	UNION ALL SELECT split_part(pg_get_constraintdef(oid), ' (', 1) || ' ' || conrelid::regclass || ' (' || split_part(pg_get_constraintdef(oid), ' (', 2)
+	FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u')
+	UNION ALL SELECT conrelid::regclass || '.' || a.attname || ' ' || substring(pg_get_constraintdef(c.oid) FROM 'REFERENCES \w+\(\w+\)')
+	FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = conkey[1] WHERE contype = 'f'
+	UNION ALL SELECT 'CHECK ' || conrelid::regclass || '.' || a.attname || ' ' || pg_get_constraintdef(c.oid)
+	FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = conkey[1] WHERE contype = 'c' AND connamespace = 'public'::regnamespace
+	UNION ALL SELECT 'INDEX ' || indrelid::regclass || ' (' || string_agg(a.attname, ', ' ORDER BY k) || ')'
+	FROM pg_index JOIN pg_class c ON c.oid = indrelid, generate_series(1, indnkeyatts) n, generate_series(1, n) k
+	JOIN pg_attribute a ON true WHERE c.relnamespace = 'public'::regnamespace AND a.attrelid = indrelid AND a.attnum = indkey[k - 1] AND indpred IS NULL
+	GROUP BY indexrelid, indrelid, n
+	UNION ALL SELECT 'TRIGGER ' || tgname FROM pg_trigger WHERE NOT tgisinternal) s`
+
+// differs is what the schema has otherwise than the mandate, and why.
+var differs = map[string]string{
+	"sessions.token NOT NULL":                    "a purged session that moved keeps its row and loses its token",
+	"moves.board_id REFERENCES boards(id)":       "the writer checks the boards of a batch at once",
+	"moves.session_id REFERENCES sessions(id)":   "the writer checks the sessions of a batch at once",
+	"payouts.board_id REFERENCES boards(id)":     "the writer checks the boards of a batch at once",
+	"payouts.session_id REFERENCES sessions(id)": "the writer checks the sessions of a batch at once",
+	"INDEX moves (session_id)":                   "nobody asks for the moves of a session",
+}
+
+// TestMandate compares the schema after all migrations, of a new database and of one
+// of the original, with what the document about the database says.
+func TestMandate(t *testing.T) {
+	t.Parallel()
+	adopted := originalDatabase(t)
+	adopted.Profile = "classic"
+	if err := open(t, adopted).Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	types := strings.NewReplacer("BIGINT", "bigint", "BYTEA", "bytea", "DECIMAL", "numeric", "TIMESTAMPTZ", "timestamp with time zone",
+		"INTEGER", "integer", "VARCHAR", "character varying", "CHAR", "character")
+	for name, o := range map[string]postgres.Options{"new": pgtest.Migrated(t), "adopted": adopted} {
+		t.Run(name, func(t *testing.T) {
+			has := strings.Split(pgtest.Query[string](t, o, facts), "\n")
+			for _, fact := range has {
+				rule, ok := strings.CutPrefix(fact, "CHECK ")
+				if !ok {
+					continue
+				}
+				column, check, _ := strings.Cut(rule, " ")
+				has = append(has, storetest.Values(column, check))
+				if m := regexp.MustCompile(`length\(\w+\) = (\d+)`).FindStringSubmatch(check); m != nil {
+					has = append(has, column+" has "+m[1]+" bytes")
+				}
+			}
+			storetest.CheckMandate(t, has, types.Replace, differs)
+		})
 	}
 }
 

@@ -1,0 +1,95 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"wamble/internal/store/storetest"
+)
+
+// factQueries read the schema of one table in the words of the mandate. An index is
+// good for the columns that it begins with; that of a primary key is one, too.
+var factQueries = []string{
+	`SELECT $1 || '.' || name || ' ' || type FROM pragma_table_info($1)`,
+	`SELECT $1 || '.' || name || ' NOT NULL' FROM pragma_table_info($1) WHERE "notnull" OR pk`,
+	`SELECT $1 || '.' || name || ' DEFAULT ' || iif(dflt_value LIKE '%unixepoch%', 'NOW()', dflt_value) FROM pragma_table_info($1) WHERE dflt_value IS NOT NULL`,
+	`SELECT 'PRIMARY KEY ' || $1 || ' (' || group_concat(name, ', ' ORDER BY pk) || ')' FROM pragma_table_info($1) WHERE pk`,
+	`SELECT 'UNIQUE ' || $1 || ' (' || group_concat(c.name, ', ' ORDER BY seqno) || ')' FROM pragma_index_list($1) i, pragma_index_info(i.name) c
+		WHERE i."unique" AND i.origin = 'u' GROUP BY i.name`,
+	`SELECT $1 || '.' || "from" || ' REFERENCES ' || "table" || '(' || "to" || ')' FROM pragma_foreign_key_list($1)`,
+	`SELECT 'INDEX ' || $1 || ' (' || group_concat(c.name, ', ' ORDER BY c.seqno) || ')'
+		FROM pragma_index_list($1) i, pragma_index_info(i.name) upto, pragma_index_info(i.name) c WHERE c.seqno <= upto.seqno AND NOT i.partial GROUP BY i.name, upto.seqno`,
+	`SELECT 'TRIGGER ' || name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = $1`,
+	`SELECT 'SQL ' || sql FROM sqlite_master WHERE type = 'table' AND name = $1`,
+}
+
+// Checks are only in the text of a table.
+var (
+	valuesCheck = regexp.MustCompile(`CHECK \((\w+) IN \(('[^)]*)\)\)`)
+	bytesCheck  = regexp.MustCompile(`CHECK \(length\((\w+)\) = (\d+)\)`)
+)
+
+// differs is what the schema has otherwise than the mandate, and why.
+var differs = map[string]string{
+	"sessions.token NOT NULL":                    "a purged session that moved keeps its row and loses its token",
+	"moves.id INTEGER":                           "moves are kept by board and ply; a number of their own would be a second tree",
+	"PRIMARY KEY moves (id)":                     "moves are kept by board and ply",
+	"moves.session_id REFERENCES sessions(id)":   "the writer checks the sessions of a batch at once",
+	"INDEX moves (session_id)":                   "nobody asks for the moves of a session",
+	"payouts.id INTEGER":                         "payouts are kept by board and session; a number of their own would be a second tree",
+	"PRIMARY KEY payouts (id)":                   "payouts are kept by board and session",
+	"payouts.session_id REFERENCES sessions(id)": "the writer checks the sessions of a batch at once",
+}
+
+// TestMandate compares the schema after all migrations with what the document about
+// the database says, in the types of SQLite.
+func TestMandate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	if err := at(t, path).Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	c := raw(t, path)
+	var has []string
+	for _, table := range storetest.MandateTables {
+		for _, query := range factQueries {
+			rows, err := c.QueryContext(t.Context(), query, table)
+			if err != nil {
+				t.Fatalf("%s: %v", query, err)
+			}
+			for rows.Next() {
+				var fact string
+				if err := rows.Scan(&fact); err != nil {
+					t.Fatal(err)
+				}
+				has = append(has, fact)
+			}
+			if err := rows.Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text := has[len(has)-1]
+		for _, m := range valuesCheck.FindAllStringSubmatch(text, -1) {
+			has = append(has, storetest.Values(table+"."+m[1], m[2]))
+		}
+		for _, m := range bytesCheck.FindAllStringSubmatch(text, -1) {
+			has = append(has, table+"."+m[1]+" has "+m[2]+" bytes")
+		}
+	}
+	storetest.CheckMandate(t, has, sqliteType, differs)
+}
+
+// sqliteType is the type in which SQLite keeps one of the mandate.
+func sqliteType(kind string) string {
+	switch kind, _, _ := strings.Cut(kind, "("); kind {
+	case "BYTEA":
+		return "BLOB"
+	case "DECIMAL":
+		return "REAL"
+	case "VARCHAR", "CHAR":
+		return "TEXT"
+	}
+	return "INTEGER"
+}
