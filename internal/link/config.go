@@ -39,6 +39,10 @@ type Config struct {
 	// replies (see the package comment) send to one /24 or /48, and in all. Each
 	// may be exceeded fourfold in a burst. 256 KiB and 4 MiB.
 	NetworkBudget, ListenerBudget int
+	// FirstSeq, when set, chooses the number of the first reliable packet to a new
+	// endpoint, at least 1; otherwise it is 1. Chance keeps clients that take a
+	// number for a copy of an earlier packet from being deaf after a restart.
+	FirstSeq func() uint32
 	// Bypass, when set, says which requests no rate limit counts.
 	Bypass func(from wamble.Peer, h wire.Header) bool
 }

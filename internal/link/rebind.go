@@ -32,6 +32,9 @@ func (s *Server) arrive(now time.Duration, in *incoming) *endpoint {
 		return nil
 	}
 	e := s.table.add(now, in.from, sess)
+	if s.cfg.FirstSeq != nil {
+		e.out = s.cfg.FirstSeq()
+	}
 	s.table.timers.push(e, now+s.cfg.SessionTimeout)
 	s.recall(now, e, in.Token)
 	return e

@@ -15,7 +15,7 @@ const (
 )
 
 // recent is the client's duplicate filter. A sequence number alone does not name
-// a packet: SERVER_HELLO and the packet after it both have 1, and a server that
+// a packet: SERVER_HELLO and the packet after it may both have 1, and a server that
 // was restarted counts from 1 again. Repetitions are identical byte for byte, so
 // the filter goes by a hash of the bytes.
 type recent struct {

@@ -63,7 +63,7 @@ func TestDone(t *testing.T) {
 	move := movePacket(token, id, 2, "e2e4")
 	first := r.send(peerAt(1), move)
 	expect(t, r.send(peerAt(1), move), "ACK 2") // the answer is still on its way
-	r.send(peerAt(1), ackPacket(token, 1))
+	r.send(peerAt(1), ackPacket(token, r.last))
 	if again := r.send(peerAt(1), move); again != first {
 		t.Errorf("got %q, want %q", again, first)
 	}

@@ -18,7 +18,7 @@ func TestReservationTimesOut(t *testing.T) {
 	token, id := r.join(1)
 	r.wait(50 * time.Second)
 	expect(t, r.send(peerAt(1), legalPacket(token, id, 2, 35)), "ACK 2", "LEGAL_MOVES 35 [] board "+itoa(uint32(id)))
-	r.send(peerAt(1), ackPacket(token, 1))
+	r.send(peerAt(1), ackPacket(token, r.last))
 	r.wait(49 * time.Second)
 	expect(t, r.took(), "")
 	// The push waits for the journal like everything else.
@@ -359,5 +359,47 @@ func TestManyExpireAtOnce(t *testing.T) {
 	r.wait(time.Second)
 	if n := r.p.boards.Free(); n != holders {
 		t.Errorf("%d boards are free, want %d", n, holders)
+	}
+}
+
+// TestNumbersAfterARestart: a client that takes a control code and number for a copy
+// of a packet that it had before hears a server that was restarted all the same. Only
+// SERVER_HELLO has always the number 1.
+func TestNumbersAfterARestart(t *testing.T) {
+	r := newRig(t, "(def min-boards 4)")
+	type packet struct {
+		ctrl wire.Control
+		seq  uint32
+	}
+	heard := map[packet]int{} // by life
+	token, id := r.join(1)
+	for life := range 20 {
+		r.sent = nil
+		if life > 0 {
+			r.step(&Packet{Peer: peerAt(1), Data: helloPacket(token, uint32(100*life))})
+			r.settle()
+			r.answerLoads()
+		}
+		for i := range uint32(50) {
+			r.step(&Packet{Peer: peerAt(1), Data: legalPacket(token, id, uint32(100*life)+2+i, 12)})
+			r.settle()
+		}
+		answers := 0
+		for _, s := range r.sent {
+			h, err := wire.Peek(s.packet)
+			if err != nil || h.Ctrl == wire.CtrlAck || h.Ctrl == wire.CtrlServerHello || h.Flags.Unreliable() {
+				continue
+			}
+			if before, known := heard[packet{h.Ctrl, h.Seq}]; known && before != life {
+				t.Fatalf("%v %d of life %d came in life %d", h.Ctrl, h.Seq, life, before)
+			}
+			heard[packet{h.Ctrl, h.Seq}] = life
+			answers++
+		}
+		if answers < 50 {
+			t.Fatalf("%d answers in life %d", answers, life)
+		}
+		r.restart()
+		r.wait(time.Second)
 	}
 }

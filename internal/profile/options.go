@@ -72,6 +72,7 @@ func (p *Profile) linkConfig() link.Config {
 		MaxEndpoints:   l.MaxClientSessions,
 		TokenRate:      l.RateLimit,
 		HostRate:       l.RateLimitIP,
+		FirstSeq:       p.firstSeq,
 	}
 	if cfg.ReplayTTL == 0 {
 		cfg.ReplayTTL = -1
@@ -81,6 +82,10 @@ func (p *Profile) linkConfig() link.Config {
 	}
 	return cfg
 }
+
+// firstSeq is a number that an earlier process has hardly used, and far from where
+// numbers start anew.
+func (p *Profile) firstSeq() uint32 { return 2 + p.chance.rng.Uint32()>>1 }
 
 // sessionOptions is what session needs of the options.
 func sessionOptions(c *config.Profile) session.Options {

@@ -75,6 +75,7 @@ type rig struct {
 	gates  []settling
 	loads  []Load
 	sent   []sent
+	last   uint32 // number of the last reliable packet that was sent
 	trace  func(now time.Time, inputs []Input, out *Output)
 }
 
@@ -138,6 +139,9 @@ func (r *rig) step(inputs ...Input) {
 	for i := range r.out.Packets.Len() {
 		to, b := r.out.Packets.At(i)
 		r.sent = append(r.sent, sent{to, append([]byte(nil), b...)})
+		if h, err := wire.Peek(b); err == nil && h.Ctrl != wire.CtrlAck && !h.Flags.Unreliable() {
+			r.last = h.Seq
+		}
 	}
 	if leases := append([]Lease(nil), r.out.Leases...); len(leases) > 0 && !r.away {
 		var answers []Input

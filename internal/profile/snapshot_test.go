@@ -57,6 +57,7 @@ func TestAdopt(t *testing.T) {
 	old.send(peerAt(1), movePacket(tokens[0], boards[0], 2, "e2e4"))
 	old.wait(3 * time.Second)
 	old.took()
+	missing := old.last
 	next := handOver(t, old)
 	if got, want := next.p.Gauges(), old.p.Gauges(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -83,7 +84,7 @@ func TestAdopt(t *testing.T) {
 	packet := func(n int, b []byte) Input { return &Packet{Peer: peerAt(n), Data: b} }
 	say("the same move again", packet(1, movePacket(tokens[0], boards[0], 2, "e2e4")))
 	say("a move", packet(2, movePacket(tokens[1], boards[1], 2, "g1f3")))
-	say("an ACK that was missing", packet(1, ackPacket(tokens[0], 2)))
+	say("an ACK that was missing", packet(1, ackPacket(tokens[0], missing)))
 	say("from another address", packet(9, legalPacket(tokens[2], boards[2], 2, 12)))
 	say("a new player", packet(7, helloPacket(wamble.Token{}, 1)))
 	for range 40 {
