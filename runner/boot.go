@@ -16,7 +16,12 @@ func openEngine(o *Options, s Storage) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.name = "the storage"
+	if n, ok := s.(fmt.Stringer); ok {
+		e.name = n.String()
+	}
 	if err := e.start(); err != nil {
+		e.tend.stop()
 		return nil, errors.Join(err, e.back.Close())
 	}
 	return e, nil

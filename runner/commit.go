@@ -15,7 +15,7 @@ type commit struct {
 	e       *engine
 	batch   Batch
 	now     int64 // ms
-	noSpace bool
+	noSpace error // why nothing new is accepted, or nil
 	// staged holds the state and dedupe rows and the unpacked messages written by
 	// this group, and as deletions (nil) the timers, dead letters and outbox rows
 	// it removed.
@@ -37,7 +37,7 @@ type leaseWrite struct {
 	gone  bool
 }
 
-func (c *commit) begin(now int64, noSpace bool) {
+func (c *commit) begin(now int64, noSpace error) {
 	c.now, c.noSpace = now, noSpace
 	clear(c.staged)
 	c.touched = c.touched[:0]

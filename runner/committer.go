@@ -175,11 +175,13 @@ func (k *committer) applyGroup(ops []op) int {
 // false when the storage failed and abandon has answered.
 func (k *committer) storeGroup(group, rest []op) bool {
 	var err error
-	if k.commit.batch.Len() > 0 {
+	if n := k.commit.batch.Len(); n > 0 {
+		k.e.space.since += int64(n)
 		k.group = rest
 		k.stage.Store(stageStorage)
 		err = k.commit.batch.Commit()
 		k.commits.Add(1)
+		k.e.tend.wake(k.e)
 		if !k.stage.CompareAndSwap(stageStorage, stageIdle) {
 			return false
 		}

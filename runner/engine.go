@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // engine is one open backend with its index and committer. A Runner replaces
@@ -26,6 +25,8 @@ type engine struct {
 	failedCh chan struct{}
 
 	space spaceGauge
+	tend  tender
+	name  string // of the storage, for messages
 
 	life   sync.RWMutex // held for reading by whoever uses back
 	closed bool
@@ -84,6 +85,7 @@ func (e *engine) failure() error {
 // a failure that comes meanwhile.
 func (e *engine) close(why error) error {
 	was := e.failed.Load()
+	e.tend.stop()
 	e.k.stop(why)
 	e.life.Lock()
 	defer e.life.Unlock()
@@ -96,27 +98,4 @@ func (e *engine) close(why error) error {
 		err = errors.Join(e.failure(), err)
 	}
 	return err
-}
-
-// spaceGauge remembers the free space, which is asked for at most every
-// spaceEvery.
-type spaceGauge struct {
-	checked time.Time
-	low     atomic.Bool
-}
-
-const spaceEvery = 250 * time.Millisecond
-
-// checkSpace reports whether the free space is below the watermark. It is
-// called by the committer only.
-func (e *engine) checkSpace(now time.Time) bool {
-	if e.o.MinFree < 0 {
-		return false
-	}
-	if d := now.Sub(e.space.checked); d < 0 || d >= spaceEvery {
-		e.space.checked = now
-		free, err := e.back.Free()
-		e.space.low.Store(err == nil && free < uint64(e.o.MinFree))
-	}
-	return e.space.low.Load()
 }

@@ -78,8 +78,8 @@ func (g *Group) Reset() {
 }
 
 func (g *Group) apply(c *commit) {
-	if c.noSpace {
-		g.err = ErrNoSpace
+	if c.noSpace != nil {
+		g.err = c.noSpace
 		return
 	}
 	g.seqs = c.postAll(&g.frames, g.seqs[:0])

@@ -22,7 +22,8 @@ type Options struct {
 	// MaxQueued bounds the bytes that wait for the committer; default 64 MiB.
 	MaxQueued int
 	// MinFree is the free-space watermark in bytes: below it nothing new is
-	// accepted. Default 64 MiB; negative turns it off.
+	// accepted. What the storage needs for what it holds is not counted as free.
+	// Default 64 MiB; negative turns it off.
 	MinFree int64
 
 	// Policy is the default of every worker.

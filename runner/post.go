@@ -45,8 +45,8 @@ type posts struct {
 const maxPosts = 1 << 20
 
 func (p *posts) apply(c *commit) {
-	if c.noSpace {
-		p.err = ErrNoSpace
+	if c.noSpace != nil {
+		p.err = c.noSpace
 		return
 	}
 	p.seqs = c.postAll(&p.frameList, make([]uint64, 0, len(p.list)))

@@ -75,7 +75,7 @@ func (r *Runner) State() State {
 		return Failed
 	case e.isClosed():
 		return Stopped
-	case e.space.low.Load():
+	case e.noSpace() != nil:
 		return ReadOnly
 	}
 	return Running
@@ -246,8 +246,8 @@ func (r *Runner) wakeIdle() {
 // write is for requests that add something: they are refused without space.
 func (r *Runner) write(ctx context.Context, f func(c *commit) error) error {
 	return r.engine().do(ctx, func(c *commit) error {
-		if c.noSpace {
-			return ErrNoSpace
+		if c.noSpace != nil {
+			return c.noSpace
 		}
 		return f(c)
 	})

@@ -36,9 +36,13 @@ type Backend interface {
 	Flush() error
 	// Checkpoint makes a consistent copy under a name that is not in use yet.
 	Checkpoint(name string) error
-	// Free returns how many bytes there is room for; math.MaxUint64 when
-	// nobody can tell.
+	// Free returns how many bytes there is room for, without what the storage
+	// needs for what it holds already; math.MaxUint64 when nobody can tell.
 	Free() (uint64, error)
+	// Shrink gives back room that is taken beyond what is stored. It is called
+	// when nothing was committed for a while and when there is little room, from
+	// any goroutine, perhaps while or after Close is.
+	Shrink() error
 	// Close releases the storage. After a failure it gives up what it cannot
 	// write, and guarantees that nothing of this backend is written later.
 	Close() error

@@ -94,8 +94,8 @@ func (r *Runner) updateOnce(ctx context.Context, f func(tx *Tx) error) error {
 		return err
 	}
 	return e.do(ctx, func(c *commit) error {
-		if c.noSpace && len(tx.writes)+len(tx.effects) > 0 {
-			return ErrNoSpace
+		if c.noSpace != nil && len(tx.writes)+len(tx.effects) > 0 {
+			return c.noSpace
 		}
 		return c.commitTx(tx)
 	})

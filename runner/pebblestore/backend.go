@@ -1,8 +1,10 @@
 package pebblestore
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"sync"
 	"sync/atomic"
@@ -15,19 +17,27 @@ import (
 )
 
 // backend is an open Pebble and the means to let go of it when it has failed.
-// The lock is ours, not Pebble's, because a failed Pebble cannot be
-// closed: its goroutines may be stopped with its mutexes held.
+// The lock is ours alone, because a failed Pebble cannot be closed: its
+// goroutines may be stopped with its mutexes held.
 type backend struct {
 	db       *pebble.DB
 	fence    *fencedFS
-	lock     *pebble.Lock
+	lock     io.Closer
 	dir      string
 	readOnly bool
 	logger   *fatalLogger
+	onFail   atomic.Pointer[func(error)]
 
 	failed   atomic.Bool
 	failedCh chan struct{}
 	views    sync.WaitGroup // that are being closed
+
+	closing     context.Context // ends when Close begins
+	stop        context.CancelFunc
+	shrinking   sync.Mutex
+	commits     atomic.Uint64
+	compacted   uint64 // commits when Shrink compacted last
+	compactedAt time.Time
 }
 
 func (b *backend) View() runner.View { return view{b.db.NewSnapshot(), b} }
@@ -86,33 +96,21 @@ func (b *backend) await(work func() error) error {
 	}
 }
 
-func (b *backend) Free() (uint64, error) {
-	u, err := b.fence.GetDiskUsage(b.dir)
-	return u.AvailBytes, err
-}
-
 // Close closes Pebble, or leaves a failed one behind its fence.
 func (b *backend) Close() error {
+	b.stop()
+	b.shrinking.Lock()
+	defer b.shrinking.Unlock()
 	if b.failed.Load() {
 		b.fence.close()
-		return b.unlock()
+		return b.lock.Close()
 	}
 	err := b.await(func() error {
 		b.views.Wait()
 		return b.db.Close()
 	})
 	b.fence.close()
-	return errors.Join(err, b.unlock())
-}
-
-// unlock releases the directory. A Pebble that was never closed still counts
-// as a holder of the lock, so the count must be brought down for it.
-func (b *backend) unlock() error {
-	err := b.lock.Close()
-	if b.failed.Load() {
-		err = errors.Join(err, b.lock.Close())
-	}
-	return err
+	return errors.Join(err, b.lock.Close())
 }
 
 type view struct {
@@ -196,6 +194,7 @@ func (b *batch) Commit() error {
 	if b.b.failed.Load() {
 		return runner.ErrFailed
 	}
+	b.b.commits.Add(1)
 	if cap(b.batch.Repr()) > 1<<20 {
 		_ = b.batch.Close()
 		b.batch = b.b.db.NewBatch()

@@ -2,8 +2,11 @@ package pebblestore
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"wamble/runner"
 
@@ -29,13 +32,17 @@ type fencedFS struct {
 	skipLogSync bool
 	fail        func(error)
 	names       names
+	room        room
 	mu          sync.RWMutex // held for reading by every write
 	strict      bool         // Pebble is open: errors do not return to it
 	closed      bool
 }
 
 func newFencedFS(fs vfs.FS, dir string, d Durability, fail func(error)) *fencedFS {
-	return &fencedFS{FS: fs, dir: dir, skipLogSync: d == Write, fail: fail}
+	f := &fencedFS{FS: fs, dir: dir, skipLogSync: d == Write, fail: fail}
+	_, f.room.most = memTables(d)
+	f.room.full = make(chan struct{})
+	return f
 }
 
 // opened makes the fence strict, and the name of the log durable.
@@ -53,18 +60,56 @@ func (f *fencedFS) close() {
 	f.mu.Unlock()
 }
 
+// weight is what an error of a write means for Pebble.
+type weight uint8
+
+const (
+	light weight = iota // it can live without: what is obsolete, checkpoints elsewhere
+	heavy               // it would end the process
+	table               // as heavy, but it can wait for room on a full disk
+)
+
 // do runs a write. When the fence is strict it does not return if the fence is
 // closed, nor if the write fails and Pebble cannot live without it.
-func (f *fencedFS) do(vital bool, write func() error) error {
+func (f *fencedFS) do(w weight, write func() error) error {
 	closed, strict, err := f.try(write)
+	return f.judge(w, closed, strict, err)
+}
+
+// persist is do for a write that may be repeated: where a full disk is no reason to
+// fail, it waits for room.
+func (f *fencedFS) persist(w weight, write func() error) error {
+	for {
+		closed, strict, err := f.try(write)
+		if err == nil || closed || !isFull(err) || w == light || w == heavy && strict {
+			return f.judge(w, closed, strict, err)
+		}
+		f.room.wait()
+	}
+}
+
+func (f *fencedFS) judge(w weight, closed, strict bool, err error) error {
 	switch {
 	case closed && strict:
 		select {}
-	case err != nil && strict && vital:
-		f.fail(err)
+	case err != nil && w == table && isFull(err):
+		f.room.wait() // Pebble tries again without a rest
+	case err != nil && strict && w != light:
+		f.fail(f.explain(err))
 		select {}
 	}
 	return err
+}
+
+// weigh returns the weight of a file.
+func (f *fencedFS) weigh(name string) weight {
+	switch {
+	case !f.within(name):
+		return light
+	case strings.HasSuffix(name, ".sst"):
+		return table
+	}
+	return heavy
 }
 
 func (f *fencedFS) try(write func() error) (closed, strict bool, err error) {
@@ -78,12 +123,12 @@ func (f *fencedFS) try(write func() error) (closed, strict bool, err error) {
 
 // lenient is do for what Pebble can live without: removing what is obsolete,
 // and making checkpoints elsewhere.
-func (f *fencedFS) lenient(write func() error) error { return f.do(false, write) }
+func (f *fencedFS) lenient(write func() error) error { return f.do(light, write) }
 
-func (f *fencedFS) file(name string, vital bool, open func() (vfs.File, error)) (vfs.File, error) {
+func (f *fencedFS) file(name string, w weight, open func() (vfs.File, error)) (vfs.File, error) {
 	var file vfs.File
 	log := isLog(name)
-	err := f.do(vital, func() (err error) {
+	err := f.persist(w, func() (err error) {
 		if file, err = open(); err == nil && log && !f.skipLogSync {
 			file, err = newLogFile(file)
 		}
@@ -92,7 +137,11 @@ func (f *fencedFS) file(name string, vital bool, open func() (vfs.File, error)) 
 	if err != nil {
 		return nil, err
 	}
-	return &fencedFile{File: file, fs: f, name: name, vital: vital, skipSync: log && f.skipLogSync}, nil
+	out := &fencedFile{File: file, fs: f, name: name, weight: w, skipSync: log && f.skipLogSync}
+	if log && w == heavy {
+		out.log = f.room.newLog()
+	}
+	return out, nil
 }
 
 // Create makes the directory durable before a marker appears in it: a marker
@@ -100,7 +149,7 @@ func (f *fencedFS) file(name string, vital bool, open func() (vfs.File, error)) 
 // itself syncs the directory only after both. And while Pebble opens it does so
 // before a log appears; see names.
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.file(name, f.within(name), func() (vfs.File, error) {
+	file, err := f.file(name, f.weigh(name), func() (vfs.File, error) {
 		if isMarker(f.PathBase(name)) || isLog(name) && f.opening() {
 			if err := f.syncNamesTo(f.names.came.Load()); err != nil {
 				return nil, err
@@ -110,10 +159,16 @@ func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 		f.note(name)
 		return file, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	own := file.(*fencedFile)
+	own.modest = own.weight == table && c == "pebble-compaction"
+	return own, nil
 }
 
 func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
-	return f.file(name, f.within(name), func() (vfs.File, error) {
+	return f.file(name, f.weigh(name), func() (vfs.File, error) {
 		file, err := f.FS.OpenReadWrite(name, c, o...)
 		f.note(name)
 		return file, err
@@ -121,7 +176,7 @@ func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.
 }
 
 func (f *fencedFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.file(name, f.within(name), func() (vfs.File, error) {
+	return f.file(name, f.weigh(name), func() (vfs.File, error) {
 		file, err := f.FS.ReuseForWrite(old, name, c)
 		f.note(name)
 		return file, err
@@ -129,7 +184,11 @@ func (f *fencedFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs
 }
 
 func (f *fencedFS) OpenDir(name string) (vfs.File, error) {
-	return f.file(name, f.isDir(name), func() (vfs.File, error) { return f.FS.OpenDir(name) })
+	w := light
+	if f.isDir(name) {
+		w = heavy
+	}
+	return f.file(name, w, func() (vfs.File, error) { return f.FS.OpenDir(name) })
 }
 
 func (f *fencedFS) Link(old, name string) error {
@@ -153,7 +212,7 @@ func (f *fencedFS) RemoveAll(name string) error {
 }
 
 func (f *fencedFS) Rename(old, name string) error {
-	return f.do(f.within(name), func() error {
+	return f.persist(f.weigh(name), func() error {
 		defer f.note(name)
 		return f.FS.Rename(old, name)
 	})
@@ -163,6 +222,10 @@ func (f *fencedFS) MkdirAll(name string, perm os.FileMode) error {
 	return f.lenient(func() error { return f.FS.MkdirAll(name, perm) })
 }
 
+// Lock lets Pebble believe that it has locked the directory: the storage has. A
+// Pebble that fails, or panics while it opens, would never give the lock back.
+func (f *fencedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
 // Unwrap implements vfs.FS.
 func (f *fencedFS) Unwrap() vfs.FS { return f.FS }
 
@@ -170,20 +233,37 @@ type fencedFile struct {
 	vfs.File
 	fs       *fencedFS
 	name     string
-	vital    bool // it is Pebble's own, not of a checkpoint
+	weight   weight
 	skipSync bool
+	modest   bool          // it is written only while there is plenty of room
+	since    int           // bytes since it was asked for
+	log      *atomic.Int64 // the bytes of a log
 }
 
 func (f *fencedFile) Write(p []byte) (n int, err error) {
-	err = f.fs.do(f.vital, func() (err error) {
-		n, err = f.File.Write(p)
+	if f.modest { // a compaction that meets a full disk makes room by its end
+		err = f.fs.do(f.weight, func() error {
+			if err := f.ask(len(p)); err != nil {
+				return err
+			}
+			n, err = f.File.Write(p)
+			return err
+		})
+		return n, err
+	}
+	err = f.fs.persist(f.weight, func() error {
+		k, err := f.File.Write(p[n:])
+		n += k
 		return err
 	})
+	if f.log != nil {
+		f.log.Add(int64(n))
+	}
 	return n, err
 }
 
 func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {
-	err = f.fs.do(f.vital, func() (err error) {
+	err = f.fs.do(f.weight, func() (err error) {
 		n, err = f.File.WriteAt(p, off)
 		return err
 	})
@@ -197,9 +277,9 @@ func (f *fencedFile) sync(sync func() error) error {
 	case f.fs.opening() && f.fs.isDir(f.name):
 		return nil // done with the next file, or by opened
 	case f.fs.opening() && f.fs.within(f.name):
-		return f.fs.do(f.vital, func() error { return f.fs.syncWithNames(sync) })
+		return f.fs.do(f.weight, func() error { return f.fs.syncWithNames(sync) })
 	}
-	return f.fs.do(f.vital, sync)
+	return f.fs.do(f.weight, sync)
 }
 
 func (f *fencedFile) Sync() error     { return f.sync(f.File.Sync) }
@@ -209,13 +289,18 @@ func (f *fencedFile) SyncTo(length int64) (full bool, err error) {
 	if f.skipSync {
 		return false, nil
 	}
-	err = f.fs.do(f.vital, func() (err error) {
+	err = f.fs.do(f.weight, func() (err error) {
 		full, err = f.File.SyncTo(length)
 		return err
 	})
 	return full, err
 }
 
+// Preallocate does nothing for a log: Pebble would take a tenth more than a whole
+// memtable for each, however little is written. See logFile.
 func (f *fencedFile) Preallocate(off, length int64) error {
+	if f.log != nil {
+		return nil
+	}
 	return f.fs.lenient(func() error { return f.File.Preallocate(off, length) })
 }

@@ -1,9 +1,14 @@
 package pebblestore
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -36,6 +41,9 @@ type Storage struct {
 	dir        string
 	fs         vfs.FS
 	durability Durability
+
+	mu      sync.Mutex
+	pending *opening // waits for room on a full disk
 }
 
 // At returns the storage in dir, which is made when it is opened first. Beside it
@@ -46,6 +54,9 @@ func At(dir string, o Options) *Storage {
 	}
 	return &Storage{dir: o.FS.PathJoin(dir), fs: o.FS, durability: o.Durability}
 }
+
+// String returns the directory.
+func (s *Storage) String() string { return s.dir }
 
 // Open implements runner.Storage.
 func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
@@ -84,41 +95,111 @@ func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
 	return b, nil
 }
 
-// open locks the directory and opens Pebble in it.
+// opening is a Pebble that is being opened, by a goroutine of its own: on a full
+// disk Pebble tries to flush what it has read from its logs until there is room. Open
+// returns after a while; the next one goes on waiting for the same Pebble, because
+// it cannot be given up.
+type opening struct {
+	b    *backend
+	done chan struct{}
+	err  error
+}
+
+// openPatience is how long an opening waits for room on a full disk.
+const openPatience = time.Second
+
+// open opens Pebble in the directory.
 func (s *Storage) open(onFail func(error), readOnly bool) (*backend, error) {
+	o, waited, err := s.take(readOnly)
+	if err != nil {
+		return nil, err
+	}
+	b := o.b
+	b.onFail.Store(&onFail)
+	select {
+	case <-o.done:
+	case <-b.logger.broken:
+	case <-b.fence.room.full:
+		select {
+		case <-o.done:
+		case <-b.logger.broken:
+		case <-time.After(openPatience):
+			s.mu.Lock()
+			s.pending = o
+			s.mu.Unlock()
+			return nil, fmt.Errorf("open %s: %w", s.dir, b.fence.explain(syscall.ENOSPC))
+		}
+	}
+	if err := o.end(); err != nil && waited && isFull(err) {
+		return s.open(onFail, readOnly) // it failed while the disk was full
+	} else if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.dir, err)
+	}
+	return b, nil
+}
+
+// end is called when Pebble is open, or has failed to, and is given up then.
+func (o *opening) end() error {
+	err := o.b.logger.opened()
+	select {
+	case <-o.done:
+		err = errors.Join(o.err, err)
+	default:
+	}
+	if err == nil {
+		return nil
+	}
+	o.b.fence.close()
+	return errors.Join(o.b.fence.explain(err), o.b.lock.Close())
+}
+
+// take returns the opening that waits, or begins one.
+func (s *Storage) take(readOnly bool) (o *opening, waited bool, err error) {
+	if !readOnly {
+		s.mu.Lock()
+		o, s.pending = s.pending, nil
+		s.mu.Unlock()
+	}
+	if o != nil {
+		return o, true, nil
+	}
+	o, err = s.begin(readOnly)
+	return o, false, err
+}
+
+// begin locks the directory and begins to open Pebble in it.
+func (s *Storage) begin(readOnly bool) (*opening, error) {
 	lock, err := s.lock()
 	if err != nil {
 		return nil, err
 	}
 	b := &backend{dir: s.dir, lock: lock, readOnly: readOnly, failedCh: make(chan struct{})}
-	b.logger = &fatalLogger{opening: true}
+	b.closing, b.stop = context.WithCancel(context.Background())
+	b.logger = newFatalLogger()
 	b.fence = newFencedFS(s.fs, s.dir, s.durability, func(err error) { b.logger.fail(err) })
 	b.logger.onFail = func(err error) {
 		b.failed.Store(true)
 		close(b.failedCh)
-		onFail(err)
+		(*b.onFail.Load())(err)
 		b.fence.close() // may wait for a write that hangs; Close waits again
 	}
-	o := s.pebbleOptions(b.fence, b.logger, lock)
-	o.ReadOnly = readOnly
-	err = guard(func() (err error) {
-		b.db, err = pebble.Open(s.dir, o)
-		return err
-	})
-	if ferr := b.logger.opened(); err == nil {
-		err = ferr
-	}
-	if err != nil {
-		b.fence.close()
-		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), lock.Close())
-	}
-	return b, nil
+	po := s.pebbleOptions(b.fence, b.logger)
+	po.ReadOnly = readOnly
+	o := &opening{b: b, done: make(chan struct{})}
+	go func() {
+		defer close(o.done)
+		o.err = guard(func() (err error) {
+			b.db, err = pebble.Open(s.dir, po)
+			return err
+		})
+	}()
+	return o, nil
 }
 
 // lock locks the directory. It tells a directory that somebody holds from one
 // that cannot be locked at all.
-func (s *Storage) lock() (*pebble.Lock, error) {
-	lock, err := pebble.LockDirectory(s.dir, s.fs)
+func (s *Storage) lock() (io.Closer, error) {
+	lock, err := s.fs.Lock(s.fs.PathJoin(s.dir, lockFile))
 	switch {
 	case err == nil:
 		return lock, nil
@@ -136,18 +217,17 @@ func (s *Storage) lock() (*pebble.Lock, error) {
 // large memtables save syncs. Where the log is not synced, what counts is how
 // often a memtable is made of memory that was never used: a small one, and the
 // pages of its log, are soon used again.
-func (s *Storage) memTables() (size uint64, count int) {
-	if s.durability == Write {
+func memTables(d Durability) (size uint64, count int) {
+	if d == Write {
 		return 16 << 20, 12
 	}
 	return 64 << 20, 3
 }
 
-func (s *Storage) pebbleOptions(fs vfs.FS, logger *fatalLogger, lock *pebble.Lock) *pebble.Options {
-	memSize, memCount := s.memTables()
+func (s *Storage) pebbleOptions(fs vfs.FS, logger *fatalLogger) *pebble.Options {
+	memSize, memCount := memTables(s.durability)
 	o := &pebble.Options{
 		FS:                          fs,
-		Lock:                        lock,
 		Logger:                      logger,
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                memSize,
@@ -158,7 +238,7 @@ func (s *Storage) pebbleOptions(fs vfs.FS, logger *fatalLogger, lock *pebble.Loc
 		L0CompactionThreshold: 16,
 		L0StopWritesThreshold: 64,
 		EventListener: &pebble.EventListener{
-			BackgroundError: func(err error) { logger.fail(fmt.Errorf("background work: %w", err)) },
+			BackgroundError: logger.background,
 			DataCorruption:  func(i pebble.DataCorruptionInfo) { logger.fail(fmt.Errorf("corruption: %s", i)) },
 		},
 	}

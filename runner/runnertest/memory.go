@@ -98,6 +98,8 @@ func (b *memoryBackend) Checkpoint(to string) error {
 	return nil
 }
 
+func (b *memoryBackend) Shrink() error { return nil }
+
 func (b *memoryBackend) Free() (uint64, error) { return math.MaxUint64, nil }
 
 func (b *memoryBackend) Close() error {
