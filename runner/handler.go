@@ -3,7 +3,9 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,8 +39,8 @@ type Delivery struct {
 
 	custody
 	frameErr error
-	at       int // its place in the worker's batch
-	w        *Worker
+	at       int     // its place in the worker's batch
+	w        *Worker // nil when no handler has it
 }
 
 // custody is how a worker holds a delivery.
@@ -64,6 +66,7 @@ type Batched struct {
 	fails []error
 	dead  []DeadLetter
 	w     *Worker
+	ended atomic.Bool
 }
 
 // Fail sets the outcome of delivery i, whatever the handler returns.
@@ -85,8 +88,28 @@ func (b *Batched) DeadLetter(i int, frame []byte, reason error) {
 // Renew extends the lease of the whole batch to the worker's LeaseTTL from
 // now. It returns ErrLeaseLost when another claimant has taken a part of it.
 func (b *Batched) Renew(ctx context.Context) error {
+	if b.ended.Load() {
+		return errLate
+	}
 	return b.w.renew(ctx, b.list)
 }
+
+// Renew extends the lease of d to the worker's LeaseTTL from now. The runner does
+// so by itself while handlers run, unless Options.Now was replaced. It returns
+// ErrLeaseLost when another claimant has taken the row, or the handler has
+// returned; nothing that it does counts then. What is in no inbox, because Step or
+// Replay runs it, has no lease: there Renew does nothing.
+func (d *Delivery) Renew(ctx context.Context) error {
+	switch {
+	case d.w == nil:
+		return errLate
+	case d.lease.Owner == 0:
+		return nil
+	}
+	return d.w.renew(ctx, []Delivery{{Row: d.Row, custody: d.custody}})
+}
+
+var errLate = fmt.Errorf("renewed after its handler has returned: %w", ErrLeaseLost)
 
 // verdict is what becomes of one delivery.
 type verdict uint8

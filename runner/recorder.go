@@ -163,7 +163,7 @@ func Replay(ctx context.Context, rec io.Reader, r *Runner, handlers map[uint32]H
 
 func replayOne(ctx context.Context, r *Runner, ev ReplayEvent, handler Handler) error {
 	w := Worker{id: ev.Worker}
-	d := Delivery{Row: Row{uint64(ev.Worker), ev.Seq}, Frame: bytes.Clone(ev.Frame)}
+	d := Delivery{Row: Row{uint64(ev.Worker), ev.Seq}, Frame: bytes.Clone(ev.Frame), w: &w}
 	if err := w.open(&d); err != nil {
 		return err
 	}

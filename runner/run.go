@@ -33,7 +33,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 			from = i
 			w.repeats(d)
 		}
-		d.at, d.w = i, w
+		d.at = i
 		var out outcome
 		var tx *Tx
 		out, tx, end = w.runOne(e, d, end)
@@ -158,7 +158,9 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 	w.src = txSource{e: e, before: w.before}
 	tx := &w.cur.slots[d.at]
 	*tx = Tx{src: &w.src}
+	d.w = w
 	err := w.call(w.run.ctx, tx, d)
+	d.w = nil
 	if bad := w.src.close(); bad != nil {
 		err = errors.Join(err, bad)
 	}

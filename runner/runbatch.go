@@ -56,7 +56,6 @@ func (w *Worker) strays(e *engine, b *batch) int {
 	lone, front := 0, true
 	for i := b.pos; i < len(b.list); i++ {
 		d := &b.list[i]
-		d.at, d.w = i, w
 		out, stray := w.precheck(e, d)
 		// A repeated id waits for the first one, with which it is not alone here.
 		d.stray = stray || w.repeats(d)
@@ -93,7 +92,14 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 	for i := range list {
 		w.replayBatch(InboxAttempt, &list[i], nil)
 	}
+	for i := range list {
+		list[i].w = w
+	}
 	err = guard(func() error { return w.o.Batch(ctx, b) })
+	b.ended.Store(true)
+	for i := range list {
+		list[i].w = nil
+	}
 	err = errors.Join(err, src.close())
 	took := w.r.o.Now().Sub(start)
 	if w.o.Ordered {

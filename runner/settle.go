@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -287,12 +286,4 @@ func (o *settleOp) bury(c *commit, in *inbox, d *Delivery, out *outcome) {
 	}
 	c.bury(in.worker, &letter)
 	c.remove(in, d.Row.Seq, d.queue)
-}
-
-// Renew extends the lease of d to the worker's LeaseTTL from now. The runner does
-// so by itself while handlers run, unless Options.Now was replaced. It returns
-// ErrLeaseLost when another claimant has taken the row; the handler may stop then,
-// because nothing it does counts.
-func (d *Delivery) Renew(ctx context.Context) error {
-	return d.w.renew(ctx, []Delivery{{Row: d.Row, custody: d.custody}})
 }
