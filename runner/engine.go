@@ -28,8 +28,16 @@ type engine struct {
 	tend  tender
 	name  string // of the storage, for messages
 
-	life   sync.RWMutex // held for reading by whoever uses back
-	closed bool
+	life life
+}
+
+// life counts who uses the backend, so that it is closed after the last of them.
+// Nobody waits to get in, so whoever is in may ask again, as handlers do.
+type life struct {
+	mu      sync.Mutex
+	users   int
+	closing bool
+	last    chan struct{} // closed when closing and without users
 }
 
 func (e *engine) now() int64 { return e.o.Now().UnixMilli() }
@@ -37,15 +45,39 @@ func (e *engine) now() int64 { return e.o.Now().UnixMilli() }
 // enter must be paired with exit around every use of the backend outside the
 // committer.
 func (e *engine) enter() error {
-	e.life.RLock()
-	if e.closed {
-		e.life.RUnlock()
+	e.life.mu.Lock()
+	defer e.life.mu.Unlock()
+	if e.life.closing {
 		return ErrStopped
 	}
+	e.life.users++
 	return nil
 }
 
-func (e *engine) exit() { e.life.RUnlock() }
+func (e *engine) exit() {
+	e.life.mu.Lock()
+	defer e.life.mu.Unlock()
+	if e.life.users--; e.life.users == 0 && e.life.closing {
+		close(e.life.last)
+	}
+}
+
+// leave lets nobody in any more and waits for those who are. It reports whether it
+// is the first to do so.
+func (l *life) leave() bool {
+	l.mu.Lock()
+	if l.closing {
+		l.mu.Unlock()
+		return false
+	}
+	l.closing, l.last = true, make(chan struct{})
+	if l.users == 0 {
+		close(l.last)
+	}
+	l.mu.Unlock()
+	<-l.last
+	return true
+}
 
 // fail marks the engine failed, once, and answers all requests that wait.
 func (e *engine) fail(err error) {
@@ -87,12 +119,9 @@ func (e *engine) close(why error) error {
 	was := e.failed.Load()
 	e.tend.stop()
 	e.k.stop(why)
-	e.life.Lock()
-	defer e.life.Unlock()
-	if e.closed {
+	if !e.life.leave() {
 		return nil
 	}
-	e.closed = true
 	err := e.back.Close()
 	if !was {
 		err = errors.Join(e.failure(), err)

@@ -86,8 +86,8 @@ func (w *Worker) orderedOutcome(d *Delivery, o outcome) outcome {
 }
 
 func (w *Worker) pause(after time.Duration) {
-	w.holding = true
-	w.resumeAt = later(w.current.now(), int64((after+time.Millisecond-1)/time.Millisecond))
+	w.holding.Store(true)
+	w.resumeAt.Store(later(w.current.now(), int64((after+time.Millisecond-1)/time.Millisecond)))
 }
 
 // precheck sorts out deliveries that are not to be run.
@@ -237,10 +237,11 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 		to = w.rerun(ctx, e, from, to, try)
 	}
 	w.cur.pos = to
-	if w.holding && to > from {
+	if w.holding.Load() && to > from {
 		w.cur.pos = to - 1 // the delivery that failed stays
 		if w.cur.outs[to-1].verdict == verdictHold && w.settle.results[to-1-from].dead {
-			w.cur.pos, w.holding = to, false
+			w.cur.pos = to
+			w.holding.Store(false)
 		}
 	}
 	return n, w.stopReason(from, to)

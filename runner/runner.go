@@ -82,9 +82,9 @@ func (r *Runner) State() State {
 }
 
 func (e *engine) isClosed() bool {
-	e.life.RLock()
-	defer e.life.RUnlock()
-	return e.closed
+	e.life.mu.Lock()
+	defer e.life.mu.Unlock()
+	return e.life.closing
 }
 
 // Err returns why the runner failed, wrapped in ErrFailed, or nil.
@@ -155,6 +155,10 @@ func (r *Runner) replace(between func() error) error {
 		return ErrReadOnly
 	}
 	old := r.engine()
+	for _, w := range r.allWorkers() {
+		// What it does counts no more, and the backend waits for it.
+		w.cancelRun(fmt.Errorf("the runner is opened anew: %w", ErrStopped))
+	}
 	if err := old.close(ErrStopped); err != nil && !old.failed.Load() {
 		return err
 	}

@@ -65,7 +65,9 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	defer e.recover(&err) // a handler's panic is its outcome, and does not come here
 	if w.current != e {
 		// The runner was reopened: the leases held belong to the engine before.
-		w.current, w.holding = e, false
+		w.current = e
+		w.holding.Store(false)
+		w.renewRun()
 		w.cur.reset()
 		w.nxt.reset()
 	}
@@ -73,7 +75,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	if err := w.chores(ctx, e, now); err != nil {
 		return 0, 0, err
 	}
-	if w.holding && now < w.resumeAt || w.r.isQuiet() {
+	if w.holding.Load() && now < w.resumeAt.Load() || w.r.isQuiet() {
 		return 0, 0, nil
 	}
 	l := limits{rows: limit, bytes: w.o.MaxBytes}
@@ -88,7 +90,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	if len(w.cur.rest()) == 0 {
 		return 0, 0, nil
 	}
-	w.holding = false
+	w.holding.Store(false)
 	clear(w.before)
 	if w.o.Batch != nil {
 		return w.runBatch(ctx, e, ahead, l)
@@ -145,7 +147,7 @@ func (w *Worker) giveBack() {
 		w.release(e, b, b.pos)
 		b.reset()
 	}
-	w.holding = false
+	w.holding.Store(false)
 }
 
 // release gives back the deliveries of b from place from on.

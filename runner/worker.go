@@ -75,8 +75,8 @@ type runState struct {
 	tally    Metrics
 	src      txSource
 	before   map[string][]byte
-	resumeAt int64                            // an ordered worker pauses until then (ms)
-	holding  bool                             // cur holds deliveries that wait for resumeAt
+	resumeAt atomic.Int64                     // an ordered worker pauses until then (ms)
+	holding  atomic.Bool                      // cur holds deliveries that wait for resumeAt
 	pace     time.Duration                    // what a message takes, on the average of the last few
 	paced    bool                             // pace is known
 	ids      map[[dedupeHashLen]byte]struct{} // see repeats
@@ -329,11 +329,9 @@ func (w *Worker) IdleSleep() time.Duration {
 		next = max(t, -maxTime) + 1 // a lease holds up to its deadline
 	}
 	e.ix.mu.Unlock()
-	w.tick.Lock()
-	if w.holding {
-		next = w.resumeAt
+	if w.holding.Load() {
+		next = w.resumeAt.Load()
 	}
-	w.tick.Unlock()
 	return sleepUntil(now, next, w.o.MaxIdle)
 }
 
