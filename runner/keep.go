@@ -243,7 +243,7 @@ func (w *Worker) dropLost(e *engine, b *batch, from int) (cut int) {
 func (w *Worker) beginRun(parent context.Context) {
 	w.run.mu.Lock()
 	defer w.run.mu.Unlock()
-	w.run.parent = parent
+	w.run.parent, w.run.over = parent, false
 	w.run.ctx, w.run.cancel = context.WithCancelCause(parent)
 }
 
@@ -260,7 +260,9 @@ func (w *Worker) cancelRun(cause error) {
 
 // renewRun replaces a context that ended with a row.
 func (w *Worker) renewRun() {
-	if w.run.ctx.Err() != nil && w.run.parent.Err() == nil {
-		w.beginRun(w.run.parent)
+	w.run.mu.Lock()
+	defer w.run.mu.Unlock()
+	if w.run.ctx.Err() != nil && w.run.parent.Err() == nil && !w.run.over {
+		w.run.ctx, w.run.cancel = context.WithCancelCause(w.run.parent)
 	}
 }

@@ -17,6 +17,7 @@ type Metrics struct {
 	Retryable    uint64 // Conflicts + Busy
 	Conflicts    uint64 // commits and handlers that met ErrConflict
 	Busy         uint64 // outcomes that are Retry
+	Interrupted  uint64 // runs that failed after their context had ended
 	NonRetryable uint64 // all other failures, panics included
 	Panics       uint64 // of these, panics
 	Requeues     uint64 // messages sent back to the tail
@@ -47,6 +48,8 @@ func (m *Metrics) observe(d time.Duration) {
 
 func (m *Metrics) failed(o outcome) {
 	switch {
+	case o.verdict == verdictFree:
+		m.Interrupted++
 	case o.conflict:
 		m.Retryable++
 		m.Conflicts++
@@ -68,7 +71,7 @@ func (m *Metrics) add(t *Metrics) {
 		{&m.Conflicts, &t.Conflicts}, {&m.Busy, &t.Busy}, {&m.NonRetryable, &t.NonRetryable},
 		{&m.Panics, &t.Panics}, {&m.Requeues, &t.Requeues}, {&m.DeadLetters, &t.DeadLetters},
 		{&m.Duplicates, &t.Duplicates}, {&m.Expired, &t.Expired}, {&m.LeasesLost, &t.LeasesLost},
-		{&m.TimersFired, &t.TimersFired},
+		{&m.TimersFired, &t.TimersFired}, {&m.Interrupted, &t.Interrupted},
 	} {
 		*p[0] += *p[1]
 	}

@@ -71,11 +71,11 @@ func (b *batch) growOuts() {
 
 // orderedOutcome turns "back to the tail" into "stay" for an ordered worker.
 func (w *Worker) orderedOutcome(d *Delivery, o outcome) outcome {
-	if !w.o.Ordered || o.verdict != verdictRetry {
+	if !w.o.Ordered || o.verdict != verdictRetry && o.verdict != verdictFree {
 		return o
 	}
 	after := o.after
-	if o.hasAfter {
+	if o.hasAfter || o.verdict == verdictFree {
 		o.verdict = verdictPause
 	} else {
 		o.verdict = verdictHold
@@ -170,7 +170,7 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 		w.tally.TimersFired++
 	}
 	w.replay(result, seq, d, err)
-	out := outcomeOf(err)
+	out := w.outcome(err)
 	if err != nil {
 		w.failed(seq, out)
 		return out, nil, end
@@ -187,6 +187,16 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
 	defer recoverInto(&err)
 	return w.o.Handler(ctx, tx, d)
+}
+
+// outcome is outcomeOf for a handler that has just returned. When its context has
+// ended it was not the message's fault, unless it says so or panics.
+func (w *Worker) outcome(err error) outcome {
+	out := outcomeOf(err)
+	if err != nil && out.verdict == verdictRetry && out.cause != CausePanic && w.run.ctx.Err() != nil {
+		out = outcome{verdict: verdictFree, retryable: true, err: err}
+	}
+	return out
 }
 
 // failed counts and logs a delivery that did not succeed.

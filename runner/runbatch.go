@@ -117,7 +117,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 			own = err
 		}
 		w.replayBatch(InboxResult, &list[i], own)
-		w.cur.outs[from+i], w.cur.txs[from+i] = outcomeOf(own), nil
+		w.cur.outs[from+i], w.cur.txs[from+i] = w.outcome(own), nil
 		if own != nil {
 			w.failed(list[i].Row.Seq, w.cur.outs[from+i])
 		}
@@ -137,9 +137,9 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 // pauses it with the batch claimed. Any other is narrowed down first: the
 // batch is delivered again one by one, and the message that fails alone pays.
 func (w *Worker) stall(ctx context.Context, e *engine, from, to int, err error, l limits) (n, used int, _ error) {
-	out := outcomeOf(err)
+	out := w.outcome(err)
 	switch {
-	case out.hasAfter:
+	case out.hasAfter, out.verdict == verdictFree:
 		w.pause(out.after)
 		return 0, 0, nil
 	case out.verdict == verdictDead && to-from == 1:

@@ -99,7 +99,7 @@ func (r *Runner) JournalID() JournalID { return r.engine().journal }
 // Epoch counts the starts of this storage, this one included.
 func (r *Runner) Epoch() uint32 { return r.engine().boot.epoch }
 
-// Close stops all workers, commits what was submitted, and closes the storage.
+// Close stops all workers, each with its grace period, commits what was submitted, and closes the storage.
 // It returns the first error of these.
 func (r *Runner) Close() error {
 	r.life.Lock()
@@ -115,8 +115,11 @@ func (r *Runner) Close() error {
 
 func (r *Runner) stopWorkers() error {
 	var errs []error
-	for _, w := range r.allWorkers() {
+	all := r.allWorkers()
+	for _, w := range all {
 		w.Stop()
+	}
+	for _, w := range all {
 		if err := w.Join(); err != nil && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrFailed) {
 			errs = append(errs, fmt.Errorf("worker %d: %w", w.id, err))
 		}

@@ -24,6 +24,10 @@ type WorkerOptions struct {
 	Ordered bool
 	// Policy replaces Options.Policy.
 	Policy *Policy
+	// Grace is how long the handler that runs may go on when a started worker is
+	// stopped; then its context ends. Default 10 s; negative means not at all. What
+	// it could not finish is delivered again, and spends no budget.
+	Grace time.Duration
 	// MaxIdle bounds the sleep of a worker that has nothing to do; default
 	// 1 s. New messages and stopping wake it at once.
 	MaxIdle time.Duration
@@ -49,6 +53,7 @@ type Worker struct {
 	run          struct {
 		mu          sync.Mutex
 		parent, ctx context.Context // of handlers; written by the goroutine that ticks
+		over        bool            // the grace period is over
 		cancel      context.CancelCauseFunc
 	}
 
@@ -95,6 +100,9 @@ func (r *Runner) NewWorker(id uint32, o WorkerOptions) (*Worker, error) {
 	set(&o.MaxBatch, 256)
 	set(&o.MaxBytes, 1<<20)
 	set(&o.MaxIdle, time.Second)
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
 	w := &Worker{r: r, id: id, o: o, wake: make(chan struct{}, 1)}
 	w.cur, w.nxt = &batch{}, &batch{}
 	w.batches = [2]*batch{w.cur, w.nxt}
@@ -225,7 +233,8 @@ func (w *Worker) poke() {
 
 // Start runs the worker in a goroutine until Stop, until ctx is done, or until
 // an error that ends it (see Policy.StopOnError). It returns ErrStarted when it
-// runs.
+// runs. The contexts of handlers have the values of ctx, and end later than ctx, by
+// WorkerOptions.Grace.
 func (w *Worker) Start(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -241,8 +250,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop asks the worker to stop after the message it is running, and wakes it
-// when it sleeps. What it has claimed and not run is given back.
+// Stop asks the worker to stop after the message it is running, which has
+// WorkerOptions.Grace to end, and wakes it when it sleeps. What it has claimed and
+// not run is given back.
 func (w *Worker) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -270,6 +280,21 @@ func (w *Worker) Join() error {
 	return w.LastError()
 }
 
+// awaitGrace ends the context of the handler that runs when the grace period is
+// over and the worker has not ended.
+func (w *Worker) awaitGrace(joined <-chan struct{}) {
+	t := time.NewTimer(max(w.o.Grace, 0))
+	defer t.Stop()
+	select {
+	case <-joined:
+	case <-t.C:
+		w.run.mu.Lock()
+		defer w.run.mu.Unlock()
+		w.run.over = true
+		w.run.cancel(fmt.Errorf("the worker stops: %w", ErrStopped))
+	}
+}
+
 func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
 	defer func() {
 		w.mu.Lock()
@@ -280,9 +305,10 @@ func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
 	}()
 	defer w.activate(-1)
 	w.tick.Lock()
-	w.beginRun(ctx)
+	w.beginRun(context.WithoutCancel(ctx))
 	w.tick.Unlock()
 	defer w.endRun()
+	defer context.AfterFunc(ctx, func() { _ = guard(func() error { w.awaitGrace(joined); return nil }) })()
 	for ctx.Err() == nil && w.turn(ctx) {
 	}
 	defer w.r.engine().recover(new(error))
