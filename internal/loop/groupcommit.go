@@ -83,15 +83,25 @@ func (j *groupCommit) put(frames *profile.Frames, gate uint64, answering bool) {
 	if frames.Len() == 0 && !answering {
 		return
 	}
-	j.mu.Lock()
-	if answering {
-		j.answers++
-	}
-	var err error
-	if frames.Len() > 0 {
-		err = j.add(frames, gate)
-	}
-	j.mu.Unlock()
+	j.locked(func() error {
+		if answering {
+			j.answers++
+		}
+		if frames.Len() == 0 {
+			return nil
+		}
+		return j.add(frames, gate)
+	})
+}
+
+// locked does something under the lock, which a panic gives back too, and tells of
+// its failure.
+func (j *groupCommit) locked(do func() error) {
+	err := func() error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return do()
+	}()
 	if err != nil {
 		j.failed(err)
 	}
@@ -99,13 +109,10 @@ func (j *groupCommit) put(frames *profile.Frames, gate uint64, answering bool) {
 
 // answered says that a batch of answers has been sent.
 func (j *groupCommit) answered() {
-	j.mu.Lock()
-	j.answers--
-	err := j.submit()
-	j.mu.Unlock()
-	if err != nil {
-		j.failed(err)
-	}
+	j.locked(func() error {
+		j.answers--
+		return j.submit()
+	})
 }
 
 func (j *groupCommit) add(frames *profile.Frames, gate uint64) error {
@@ -131,13 +138,10 @@ func (j *groupCommit) add(frames *profile.Frames, gate uint64) error {
 
 // begin submits what was held, and everything from now on.
 func (j *groupCommit) begin() {
-	j.mu.Lock()
-	j.held = false
-	err := j.submit()
-	j.mu.Unlock()
-	if err != nil {
-		j.failed(err)
-	}
+	j.locked(func() error {
+		j.held = false
+		return j.submit()
+	})
 }
 
 // submit sends the open group on its way if none is.
@@ -161,25 +165,31 @@ func (j *groupCommit) submit() error {
 // settle is called by the committer when the group under way is durable, or
 // never will be.
 func (j *groupCommit) settle(g *runner.Group, err error) {
-	j.mu.Lock()
-	gate, frames, messages, seq := j.other.gate, j.other.frames, g.Len(), uint64(0)
-	if err == nil {
-		seq = g.Row(messages - 1).Seq
-		g.Reset()
-		j.other.gate, j.other.frames = 0, 0
-		j.inFlight = false
-		err = j.submit()
-	} else {
-		j.err, j.inFlight = err, false
-	}
-	j.settled.Broadcast()
-	j.mu.Unlock()
-	if seq != 0 {
-		j.durable(progress{gate, seq, frames, messages})
+	p, err := j.land(g, err)
+	if p.seq != 0 {
+		j.durable(p)
 	}
 	if err != nil {
 		j.failed(err)
 	}
+}
+
+// land notes that the group under way is durable, or never will be, and submits the
+// next. It returns what became durable, and why nothing follows.
+func (j *groupCommit) land(g *runner.Group, err error) (p progress, _ error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	defer j.settled.Broadcast()
+	j.inFlight = false
+	if err != nil {
+		j.err = err
+		return p, err
+	}
+	n := g.Len()
+	p = progress{gate: j.other.gate, seq: g.Row(n - 1).Seq, frames: j.other.frames, messages: n}
+	g.Reset()
+	j.other.gate, j.other.frames = 0, 0
+	return p, j.submit()
 }
 
 // errEnded is why a journal that was ended takes nothing.

@@ -36,14 +36,17 @@ func (s *Server) startJanitor(ctx context.Context) (stop func(), err error) {
 		if !errors.Is(err, runner.ErrNotFound) {
 			return err
 		}
-		return errors.Join(tx.Put(janitorKey, []byte{1}), armJanitor(tx, id, janitorFirst))
+		return errors.Join(tx.Put(janitorKey, []byte{1}), armJanitor(tx, id, s.runner.Now().Add(janitorFirst)))
 	})
+	if err == nil {
+		err = hastenJanitor(ctx, s.runner, id)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("arm the timer of the retention: %w", err)
 	}
 	w, err := s.runner.NewWorker(id, runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
 		s.purge(ctx)
-		return armJanitor(tx, id, janitorEvery)
+		return armJanitor(tx, id, s.runner.Now().Add(janitorEvery))
 	}})
 	if err != nil {
 		return nil, err
@@ -57,14 +60,37 @@ func (s *Server) startJanitor(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// armJanitor arms the next timer, together with whatever else tx does.
-func armJanitor(tx *runner.Tx, worker uint32, after time.Duration) error {
+// hastenJanitor arms the timer anew if it is due later than the longest it can be: the
+// wall clock was set back since.
+func hastenJanitor(ctx context.Context, r *runner.Runner, worker uint32) error {
+	timers, err := r.Timers(mostTimers)
+	if err != nil {
+		return err
+	}
+	for _, t := range timers {
+		m, err := runner.DecodeMessage(t.Frame)
+		if err != nil || m.To != int64(worker) || t.Due <= r.Now().Add(janitorEvery).UnixMilli() {
+			continue
+		}
+		if _, err := r.Rearm(ctx, t.TimerID, r.Now().Add(janitorFirst).UnixMilli()); err != nil && !errors.Is(err, runner.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostTimers is more than a server has: the janitor's is the only one.
+const mostTimers = 16
+
+// armJanitor arms the next timer, which is due by the runner's clock, together with
+// whatever else tx does.
+func armJanitor(tx *runner.Tx, worker uint32, due time.Time) error {
 	m := runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: int64(worker), ID: []byte("retention")}
 	frame, err := m.Append(nil)
 	if err != nil {
 		return err
 	}
-	return tx.Arm(time.Now().Add(after).UnixMilli(), frame)
+	return tx.Arm(due.UnixMilli(), frame)
 }
 
 // purge lets every profile delete what is too old. One that does not serve

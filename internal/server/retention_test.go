@@ -14,6 +14,7 @@ import (
 	"wamble/internal/journal"
 	"wamble/internal/store"
 	"wamble/runner"
+	"wamble/runner/runnertest"
 )
 
 // old puts a session into a server's journal that was last seen long ago.
@@ -43,6 +44,50 @@ func (h *here) janitorTimer() runner.ArmedTimer {
 		h.t.Fatalf("got %d timers, %v; want that of the janitor", len(timers), err)
 	}
 	return timers[0]
+}
+
+// TestRetentionClock: the timer of the janitor goes by the clock of the journal, which
+// no setting of the wall clock moves; one that is due years from now, because the wall
+// clock was set back over a restart, is armed anew.
+func TestRetentionClock(t *testing.T) {
+	now := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC) // far from the wall clock
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{
+		Schema: JournalSchema, Create: true, MinFree: -1, Now: func() time.Time { return now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	due := func() time.Time {
+		t.Helper()
+		timers, err := r.Timers(10)
+		if err != nil || len(timers) != 1 {
+			t.Fatalf("got %d timers, %v; want one", len(timers), err)
+		}
+		return time.UnixMilli(timers[0].Due).UTC()
+	}
+	start := func() {
+		t.Helper()
+		stop, err := (&Server{runner: r}).startJanitor(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop()
+	}
+	start()
+	if got, want := due(), now.Add(janitorFirst); !got.Equal(want) {
+		t.Errorf("the first timer is due %v, want %v", got, want)
+	}
+	now = now.Add(-time.Hour)
+	start()
+	if got, want := due(), now.Add(time.Hour+janitorFirst); !got.Equal(want) {
+		t.Errorf("an hour back: it is due %v, want %v", got, want)
+	}
+	now = now.AddDate(-1, 0, 0)
+	start()
+	if got, want := due(), now.Add(janitorFirst); !got.Equal(want) {
+		t.Errorf("a year back: it is due %v, want %v", got, want)
+	}
 }
 
 // TestRetention: when the timer of the janitor fires, old anonymous sessions go,

@@ -1,0 +1,33 @@
+package loop
+
+import (
+	"testing"
+
+	"wamble/internal/guard"
+	"wamble/internal/journal"
+	"wamble/runner"
+	"wamble/runner/runnertest"
+)
+
+// TestGroupCommitPanics: a panic in a group commit gives its lock back, so that it
+// ends the profile and does not hang it.
+func TestGroupCommitPanics(t *testing.T) {
+	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for name, panics := range map[string]func(*groupCommit){
+		"settle":   func(j *groupCommit) { j.settle(nil, nil) },
+		"begin":    func(j *groupCommit) { j.open = nil; j.begin() },
+		"answered": func(j *groupCommit) { j.held, j.open = false, nil; j.answered() },
+	} {
+		j := newGroupCommit(r, 1)
+		if guard.Call(name, func() error { panics(j); return nil }) == nil {
+			t.Errorf("%s does not panic", name)
+		}
+		if !j.mu.TryLock() {
+			t.Errorf("%s holds the lock", name)
+		}
+	}
+}
