@@ -1,14 +1,15 @@
 package tape
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
+	"wamble/internal/guard"
 	"wamble/internal/profile"
 )
 
@@ -40,14 +41,62 @@ func (s *Series) Next(o profile.Options, log *slog.Logger) (*File, error) {
 }
 
 // File writes the steps of one life of a profile, for 'wamble replay'. It is a
-// tool to find faults with: it costs the loop a write to the page cache now and
-// then. A recording that fails ends, and the profile goes on. A nil File records
-// nothing.
+// tool to find faults with: every second, and when much has come, a goroutine of its
+// own writes what was recorded. A recording that fails ends, and the profile goes on.
+// A nil File records nothing.
 type File struct {
 	log      *slog.Logger
 	file     *os.File
-	buffer   *bufio.Writer
 	recorder *Recorder // nil: it has failed
+	buffer   buffer
+	much     chan struct{} // holds one when much waits to be written
+	closed   chan struct{} // closed by Close
+	over     chan struct{} // closed when the goroutine has ended
+
+	writing sync.Mutex // held by whoever writes, so that the file keeps the order
+	err     error      // the first of a write; guarded by writing
+}
+
+const (
+	writeEvery = time.Second
+	muchBytes  = 1 << 20
+	mostBytes  = 64 << 20 // then the loop writes itself
+)
+
+// buffer is what was recorded and is not written yet.
+type buffer struct {
+	mu    sync.Mutex
+	bytes []byte
+	spare []byte // of the last write
+}
+
+// Write appends a block.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bytes = append(b.bytes, p...)
+	return len(p), nil
+}
+
+// take returns what is there; its memory comes back by giveBack.
+func (b *buffer) take() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	taken := b.bytes
+	b.bytes, b.spare = b.spare[:0], nil
+	return taken
+}
+
+func (b *buffer) giveBack(memory []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spare = memory
+}
+
+func (b *buffer) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.bytes)
 }
 
 func create(name string, o profile.Options, log *slog.Logger) (*File, error) {
@@ -56,11 +105,42 @@ func create(name string, o profile.Options, log *slog.Logger) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	r := &File{log: log, file: f, buffer: bufio.NewWriterSize(f, 1<<20)}
-	if r.recorder, err = NewRecorder(r.buffer, o); err != nil {
+	r := &File{log: log, file: f, much: make(chan struct{}, 1), closed: make(chan struct{}), over: make(chan struct{})}
+	if r.recorder, err = NewRecorder(&r.buffer, o); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	go func() {
+		defer close(r.over)
+		guard.Run("the recording", r.keep, func(err error) { log.Error("the recording is not written any more", "file", name, "err", err) })
+	}()
 	return r, nil
+}
+
+// keep writes what was recorded until Close.
+func (f *File) keep() {
+	tick := time.NewTicker(writeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-f.closed:
+			return
+		case <-f.much:
+		case <-tick.C:
+		}
+		f.write()
+	}
+}
+
+// write writes what was recorded, and returns the first error of all writes.
+func (f *File) write() error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	b := f.buffer.take()
+	if len(b) > 0 && f.err == nil {
+		_, f.err = f.file.Write(b)
+	}
+	f.buffer.giveBack(b)
+	return f.err
 }
 
 // Step records a step that was run.
@@ -72,19 +152,31 @@ func (f *File) Step(now time.Time, inputs []profile.Input, out *profile.Output) 
 		f.log.Error("the recording has ended", "file", f.file.Name(), "err", err)
 		f.recorder = nil
 	}
+	n := f.buffer.size()
+	if n > mostBytes {
+		f.write()
+	}
+	if n > muchBytes {
+		select {
+		case f.much <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // Flush writes what is buffered.
 func (f *File) Flush() {
 	if f != nil {
-		f.report(f.buffer.Flush())
+		f.report(f.write())
 	}
 }
 
 // Close writes what is buffered, and closes the file.
 func (f *File) Close() {
 	if f != nil {
-		f.report(errors.Join(f.buffer.Flush(), f.file.Close()))
+		close(f.closed)
+		<-f.over
+		f.report(errors.Join(f.write(), f.file.Close()))
 	}
 }
 
