@@ -17,6 +17,11 @@ RACE := ./client/... ./cmd/... ./internal/handoff ./internal/host ./internal/loa
 KILLS := Kill|^TestCrash
 LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill
 
+# Of these, what runs under the race detector all the same, in small: all handoffs
+# but the one of 100,000 boards.
+HANDOFFS := Handoff
+LARGE    := Large
+
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
 
@@ -42,6 +47,7 @@ test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cor
 	scripts/gotest ./...
 	scripts/gotest -race -skip '$(KILLS)' $(RACE)
 	scripts/gotest -race -skip '$(LOADS)' ./internal/server
+	scripts/gotest -race -run '$(HANDOFFS)' -skip '$(LARGE)' ./internal/server
 	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && ../../scripts/gotest ./...); done
 	scripts/fuzz 2s
 

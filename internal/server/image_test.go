@@ -126,6 +126,9 @@ func spawnImage(t testing.TB, text string) *image {
 	i.write("test.conf", text)
 	i.launch()
 	t.Cleanup(func() {
+		if strings.Contains(i.log.String(), "DATA RACE") {
+			t.Error("the race detector found something in the server")
+		}
 		if t.Failed() {
 			t.Logf("the log of the server:\n%s", i.log)
 		}
