@@ -28,6 +28,12 @@ type Session struct {
 	Host string
 }
 
+// TrustLevel is the stored trust in a session.
+type TrustLevel struct {
+	Session SessionID
+	Level   int
+}
+
 // Player is a stored identity.
 type Player struct {
 	ID      PlayerID

@@ -32,8 +32,15 @@ func hostCommand(c *host.Command) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{Use: c.Use(), Short: c.Help.Short, Long: c.Help.Long, Example: c.Help.Example, Args: noArgs}
 	flags.registerData(cmd)
+	var whats []string
 	for i := range c.Args {
 		addArg(cmd, &c.Args[i])
+		if c.Args[i].Word != "" {
+			whats = append(whats, c.Args[i].What)
+		}
+	}
+	if len(whats) > 1 {
+		cmd.Args = everyArg(whats)
 	}
 	if c.Line.JSON {
 		cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, for tools")
@@ -50,7 +57,7 @@ func hostCommand(c *host.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(words) == 1 && words[0] == "-" && takesLines(c) {
+		if len(words) > 0 && words[0] == "-" && takesLines(c) {
 			return hostLines(cmd, c, dir, args)
 		}
 		result, err := c.Ask(cmd.Context(), dir, args)

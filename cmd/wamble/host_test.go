@@ -36,8 +36,9 @@ func TestHostCommands(t *testing.T) {
 			return []host.Running{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
 				Stored: func(context.Context, wamble.PublicKey) ([]wamble.SessionID, bool) { return nil, true },
+				Find:   func(context.Context, host.Named) (host.Found, error) { return host.Found{Session: 1}, nil },
 				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
-					after.Archived = 1
+					after.Archived, after.Trusted = 1, 1
 					return before, after, nil
 				},
 			}}
@@ -74,7 +75,7 @@ func TestHostCommands(t *testing.T) {
 				}
 			}
 			var out, errOut strings.Builder
-			if code := run(append(words[1:], "--data", dir), strings.NewReader("192.0.2.7\n"), &out, &errOut); code != 0 || out.Len() == 0 {
+			if code := run(append(words[1:], "--data", dir), strings.NewReader("0123456789abcdef0123456789abcdef\n"), &out, &errOut); code != 0 || out.Len() == 0 {
 				t.Errorf("%q: got %d %q %q", line, code, out.String(), errOut.String())
 			}
 		}

@@ -161,6 +161,16 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
+// everyArg is for commands that take one argument for each of whats.
+func everyArg(whats []string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != len(whats) {
+			return see(cmd, fmt.Errorf("%q needs %s; there are %d arguments", cmd.CommandPath(), strings.Join(whats, " and "), len(args)))
+		}
+		return nil
+	}
+}
+
 // someArgs is for commands that take one argument or more; what names one.
 func someArgs(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

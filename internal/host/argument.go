@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -24,12 +25,15 @@ type Arguments struct {
 	Board    wamble.BoardID   `json:"board,omitempty"`
 	Urgent   bool             `json:"urgent,omitempty"` // an announcement of maintenance
 	On       bool             `json:"on,omitempty"`
+	Level    int              `json:"level,omitempty"`  // of trust
 	Binary   string           `json:"binary,omitempty"` // of the next image; "": that of the process
 	DryRun   bool             `json:"dry_run,omitempty"`
 
 	wait   time.Duration      // of the command line alone
 	player profile.Whom       // what Whom says
 	stored []wamble.SessionID // of the player, in the profile that is told
+	named  Named              // what Whom says, for a command that finds somebody
+	found  Found              // who that is, in the profile that is told
 }
 
 // Kind is what an argument is: how a flag or a field of a form takes it.
@@ -144,6 +148,24 @@ var (
 			return unless(err == nil && !a.player.Key.IsZero(), "name the player by his public key (64 hex digits)")
 		},
 		Hide: hidePlayer,
+	}
+	somebody = Arg{
+		Name: "whom", Kind: Text, Label: "Token, handle, public key or number of a session", Word: "WHOM", What: "the player", Lines: true,
+		At:    func(a *Arguments) any { return &a.Whom },
+		Check: func(a *Arguments) (err error) { a.named, err = parseNamed(a.Whom); return err },
+		Hide:  hideNamed,
+	}
+	trustLevel = Arg{
+		Name: "level", Kind: Number, Label: "Trust level", Word: "LEVEL", What: "the trust level",
+		At: func(a *Arguments) any { return &a.Level },
+		Parse: func(a *Arguments, words []string) error {
+			level, err := strconv.ParseInt(words[0], 10, 32)
+			a.Level = int(level)
+			return unless(err == nil, "%q is not a trust level", words[0])
+		},
+		Check: func(a *Arguments) error {
+			return unless(a.Level >= 0 && a.Level <= math.MaxInt32, "a trust level is a number from 0 to %d", math.MaxInt32)
+		},
 	}
 	boardNumber = Arg{
 		Name: "board", Kind: Number, Label: "Board, by its number", Word: "BOARD", What: "the number of the board",

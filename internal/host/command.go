@@ -62,6 +62,8 @@ type Command struct {
 	// Lasting is what a profile is told when it starts, too: that it does not serve
 	// players at present is no error.
 	Lasting bool
+	// Finds says that only profiles are told which know whom it is about.
+	Finds bool
 	// Tell is what each profile is told.
 	Tell func(a *Arguments, r *Restrictions) profile.Input
 	// Count is what the command did in one profile, and Said puts it into words.
@@ -141,6 +143,9 @@ func (c *Command) Read(words []string, flag func(name string) (text string, give
 	a := &Arguments{}
 	for i := range c.Args {
 		arg, text := &c.Args[i], words
+		if arg.Word != "" && !arg.Many() {
+			text, words = words[:1], words[1:]
+		}
 		if arg.Flag != "" {
 			given, ok := flag(arg.Flag)
 			if !ok {

@@ -248,6 +248,40 @@ there is no such ban.
 		Needed: true,
 	},
 	{
+		Name: "trust", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{somebody, trustLevel, inProfile},
+		Help: Help{
+			Short: "Set how far a player is trusted",
+			Long: `Trust sets the trust level of a session, at once and for good. Profiles and
+spectating with a visibility are for players who are trusted so far; rules of the
+policy may ask for it, too. New sessions have level 0.
+
+WHOM is the token of the session or its number; or a handle or public key (64 hex
+digits), for all sessions that the player has now. With - as WHOM they are read from
+standard input, one in a line: other users of the machine can see arguments, and a
+token is secret. The exit code is 1 if no database has such a player.
+
+It is the same to change sessions.trust_level in the database: players who are here
+notice it within a second.`,
+			Example: `  wamble trust h_3b6a27bcceb6 10
+  wamble trust - 10 < tokens`,
+		},
+		Page:  Page{"trust", "Set trust", "{whom} has trust level {level} from now on."},
+		Doc:   Doc{`{"whom": "h_3b6a27bcceb6", "level": 10}`, "sets the trust level of a session (token or number), or of all sessions of a player (handle or public key)"},
+		Log:   "the trust in a player is set",
+		Finds: true,
+		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+			return &profile.Trust{Session: a.found.Session, Key: a.found.Key, Level: a.Level}
+		},
+		Count: func(e *Effect) uint64 { return e.After.Trusted - e.Before.Trusted },
+		Said: func(n uint64) string {
+			if n == 0 {
+				return "no such player"
+			}
+			return "trusted"
+		},
+		Needed: true,
+	},
+	{
 		Name: "erase", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{publicKey, inProfile},
 		Help: Help{
 			Short: "Delete a player's data",

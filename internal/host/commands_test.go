@@ -51,7 +51,7 @@ func TestCommands(t *testing.T) {
 				want(c.arg(named[1]) != nil, "what is asked names another argument: "+named[1])
 			}
 		}
-		words := 0
+		words, many := 0, 0
 		for _, a := range c.Args {
 			want(a.Name != "" || a.Flag != "", "an argument without a name")
 			want(a.Kind != "", a.Name+": no kind")
@@ -61,9 +61,12 @@ func TestCommands(t *testing.T) {
 			want(c.Tell == nil || a.At != nil, a.Name+": no value")
 			if a.Word != "" {
 				words++
+				if a.Many() {
+					many++
+				}
 			}
 		}
-		want(words <= 1, "the command line takes one kind of word")
+		want(many == 0 || words == 1, "what takes many words leaves none to others")
 	}
 }
 

@@ -45,6 +45,7 @@ func standIn(t *testing.T, told *int) *Host {
 			return []Running{{
 				Name: "blitz", Restrictions: restrictions, Present: func(context.Context) int { return 7 },
 				Stored: func(context.Context, wamble.PublicKey) ([]wamble.SessionID, bool) { return nil, true },
+				Find:   func(context.Context, Named) (Found, error) { return Found{Session: 1}, nil },
 				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
 					*told++
 					return before, after, nil

@@ -56,6 +56,15 @@ type Running struct {
 	// Stored reports whether the store has an identity of a key, and its sessions. A
 	// store that is away or slow may have it.
 	Stored func(ctx context.Context, key wamble.PublicKey) ([]wamble.SessionID, bool)
+	// Find looks for somebody in memory and in the store; Found is zero if nobody has
+	// the name.
+	Find func(ctx context.Context, n Named) (Found, error)
+}
+
+// Found is somebody whom a profile knows: a session, or an identity by its key.
+type Found struct {
+	Session wamble.SessionID
+	Key     wamble.PublicKey
 }
 
 // Host carries out the commands that a server is given.
@@ -173,6 +182,11 @@ func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, e
 	if c.Keep != nil {
 		e.Lifted, err = p.Restrictions.Change(ctx, func(r *Restricted) error { return c.Keep(r, a, time.Now()) })
 		if err != nil {
+			return 0, err
+		}
+	}
+	if c.Finds {
+		if a.found, err = p.Find(ctx, a.named); err != nil || a.found == (Found{}) {
 			return 0, err
 		}
 	}

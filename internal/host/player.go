@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/netip"
+	"strconv"
 
 	"wamble"
 	"wamble/internal/profile"
@@ -27,6 +28,41 @@ func parsePlayer(text string) (profile.Whom, error) {
 	}
 	// The text is not repeated: it may be a token with a slip in it.
 	return profile.Whom{}, errors.New("name a player by his token, his public key (64 hex digits), his address or his network (192.0.2.0/24)")
+}
+
+// Named is somebody by one of the ways to name a player or session in the store. A
+// text may be a token and a handle at once.
+type Named struct {
+	Token   wamble.Token
+	Key     wamble.PublicKey
+	Session wamble.SessionID
+	Handle  string
+}
+
+// parseNamed reads a token, a public key in hex, the number of a session or a handle.
+func parseNamed(text string) (n Named, err error) {
+	if id, err := strconv.ParseInt(text, 10, 64); err == nil && id > 0 {
+		return Named{Session: wamble.SessionID(id)}, nil
+	}
+	if whom, err := parsePlayer(text); err == nil && !whom.Net.IsValid() {
+		n = Named{Token: whom.Token, Key: whom.Key}
+	}
+	if profile.ValidHandle(text) && n.Key.IsZero() {
+		n.Handle = text
+	}
+	// The text is not repeated: it may be a token with a slip in it.
+	return n, unless(n != Named{}, "name a player by his token, his handle, his public key (64 hex digits) or the number of his session")
+}
+
+// hideNamed is hidePlayer for whoever parseNamed reads.
+func hideNamed(text string) string {
+	switch n, err := parseNamed(text); {
+	case err != nil:
+		return "(nobody)"
+	case !n.Token.IsZero():
+		return "(a token)"
+	}
+	return text
 }
 
 // hidePlayer replaces a player's token, which opens his session, and what may be

@@ -75,6 +75,25 @@ func (in *RenewToken) check(c checker) checker {
 	return c.session(in.Session).that(!in.Token.IsZero(), "the token is zero").text("host", in.Host, 0, maxHost).at(in.At)
 }
 
+// SetTrust sets the trust level of a session, or of all sessions of an identity:
+// one of Session and Key is zero.
+type SetTrust struct {
+	Session wamble.SessionID
+	Key     wamble.PublicKey
+	Level   int
+	At      time.Time
+}
+
+func (*SetTrust) Kind() Kind { return KindSetTrust }
+
+func (in *SetTrust) code(c coder) coder {
+	return c.session(&in.Session).bytes(in.Key[:]).small(&in.Level).time(&in.At)
+}
+
+func (in *SetTrust) check(c checker) checker {
+	return c.that((in.Session > 0) != !in.Key.IsZero(), "either a session or a key is given").number(in.Level >= 0, "trust level", int64(in.Level)).at(in.At)
+}
+
 // UpdateSessionLastSeen says when a session was last heard of. It is droppable:
 // no answer waits for it.
 type UpdateSessionLastSeen struct {

@@ -30,6 +30,7 @@ const (
 	KindPurgeSessions             Kind = 21
 	KindErasePlayer               Kind = 22
 	KindRenewToken                Kind = 23
+	KindSetTrust                  Kind = 25
 )
 
 // table is the one table of kinds, in the order in which a batch is applied:
@@ -40,6 +41,7 @@ var table = []Row{
 	{KindLinkSession, "LINK_SESSION_TO_PUBKEY", zero[LinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(50)},
 	{KindUnlinkSession, "UNLINK_SESSION_IDENTITY", zero[UnlinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(34)},
 	{KindRenewToken, "RENEW_SESSION_TOKEN", zero[RenewToken], KeepsAll, Joins, asItCame, fixed(50)},
+	{KindSetTrust, "SET_SESSION_TRUST", zero[SetTrust], KeepsAll, Joins, asItCame, fixed(34)},
 	{KindRecordTermsAcceptance, "RECORD_PROFILE_TERMS_ACCEPTANCE", zero[RecordTermsAcceptance], KeepsAll, Joins, asItCame, growing(160)},
 	{KindCreateBoard, "CREATE_BOARD", zero[CreateBoard], KeepsAll, Joins, asItCame, fixed(119)},
 	{KindUpdateBoard, "UPDATE_BOARD", zero[UpdateBoard], position, Joins, by((*UpdateBoard).locality), fixed(119)},

@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -296,23 +295,4 @@ func TestProfilesOnDifferentDatabases(t *testing.T) {
 	if at := red.d.Applied(); at != 1 {
 		t.Errorf("red: got applied %d, want its own first message", at)
 	}
-}
-
-// TestTrustPromotedBySQL promotes a session as the database document says.
-func TestTrustPromotedBySQL(t *testing.T) {
-	o := pgtest.Migrated(t)
-	store := openPostgres(t, o)
-	token := wamble.Token{1, 2, 3, 0xfe}
-	r := newRoad(t, openJournal(t), profile, store)
-	r.post(request(&intent.CreateSession{Session: 1, Token: token, At: epoch}))
-	r.empty()
-	trust := func(when string, want int) {
-		t.Helper()
-		if got, err := store.Session(t.Context(), token); got.Trust != want || err != nil {
-			t.Errorf("%s: got %d, %v, want %d", when, got.Trust, err, want)
-		}
-	}
-	trust("before", 0)
-	pgtest.Execute(t, o, "UPDATE sessions SET trust_level = 10 WHERE token = decode('"+hex.EncodeToString(token[:])+"', 'hex')")
-	trust("after", 10)
 }

@@ -20,6 +20,7 @@ type storewatch struct {
 	doubts  chan error
 	away    atomic.Bool
 	refuses atomic.Bool // the drain cannot write
+	trust   trustwatch
 }
 
 func newStorewatch(rt *Runtime) *storewatch {
@@ -51,12 +52,18 @@ func (w *storewatch) drained(err error) {
 	w.suspect(err)
 }
 
-// run looks after every doubt until the store answers again.
+// run looks after every doubt until the store answers again, and asks for changes of
+// trust meanwhile.
 func (w *storewatch) run(ctx context.Context) {
+	tick := time.NewTicker(trustEvery)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-tick.C:
+			w.trust.look(ctx, w.rt)
+			continue
 		case <-w.doubts:
 		}
 		for pause := firstPause; w.look(ctx) != nil && ctx.Err() == nil; pause = min(2*pause, longestPause) {

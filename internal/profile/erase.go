@@ -7,7 +7,7 @@ import (
 	"wamble/internal/intent"
 )
 
-var errNoRoom = errors.New("the journal has no room: nothing was deleted")
+var errNoRoom = errors.New("the journal has no room: nothing was changed")
 
 // Erase deletes what belongs to an identity, and ends its sessions. Its games stay,
 // as games of nobody. Sessions are those that the store has of the key: they may have
@@ -51,7 +51,7 @@ func (*Purge) take(p *Profile, out *Output) {
 	p.seal(out)
 }
 
-// deletes reports whether something can be deleted now. If the journal has no
+// deletes reports whether something of the store can be changed now. If the journal has no
 // room, out says so.
 func (p *Profile) deletes(out *Output) bool {
 	if p.journalFull && p.stage != failed {

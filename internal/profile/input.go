@@ -56,6 +56,7 @@ var inputs = []struct {
 	{25, "adopt", blank[Adopt]},
 	{26, "wall clock", blank[WallClock]},
 	{27, "news", blank[News]},
+	{28, "trust", blank[Trust]},
 }
 
 func blank[T any, P interface {

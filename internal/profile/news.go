@@ -21,6 +21,7 @@ type Change struct {
 	Token   wamble.Token     `json:",omitzero"` // of the session, before the change
 	Key     wamble.PublicKey `json:",omitzero"`
 	Won     wamble.Stats     `json:",omitzero"`
+	Level   int              `json:",omitempty"`
 	Link    *Linked          `json:",omitempty"`
 }
 
@@ -41,6 +42,8 @@ const (
 	LoggedIn
 	// Credited: Session, and Key with it, has won something, or lost some rating.
 	Credited
+	// Trusted: Session, or all sessions of Key, have the trust Level.
+	Trusted
 	// Erased: Key is that of nobody, and its sessions are over.
 	Erased
 )
@@ -58,6 +61,8 @@ func (in *News) take(p *Profile, out *Output) {
 			p.loggedInElsewhere(c)
 		case Credited:
 			p.sessions.Credit(c.Session, c.Key, c.Won)
+		case Trusted:
+			p.sessions.SetTrust(c.Session, c.Key, c.Level)
 		case Erased:
 			for _, s := range p.sessions.Of(c.Key) {
 				p.endSession(s, "your data was deleted", out)

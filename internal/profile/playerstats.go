@@ -76,7 +76,7 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 			return p.targetHere(s), what, nil
 		}
 		what.Subject, what.Session = TargetOf, wamble.SessionID(id)
-	case handle != "" && !validHandle(handle):
+	case handle != "" && !ValidHandle(handle):
 		return t, what, errBadHandle
 	case handle != "":
 		what.Subject, what.Handle = TargetOf, handle
@@ -100,8 +100,8 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 	return t, what, nil
 }
 
-// validHandle reports whether a text can be a handle: 4 to 63 of [a-z0-9_].
-func validHandle(s string) bool {
+// ValidHandle reports whether a text can be a handle: 4 to 63 of [a-z0-9_].
+func ValidHandle(s string) bool {
 	if len(s) < 4 || len(s) > 63 {
 		return false
 	}

@@ -37,6 +37,7 @@ type HostStats struct {
 	Banned    uint64 // requests of banned players
 	Announced uint64 // notifications that were sent
 	Erased    uint64 // sessions whose identity was deleted
+	Trusted   uint64 // sessions, or identities, whose trust the host has set
 	Archived  uint64 // games that the host has ended
 }
 

@@ -10,6 +10,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/host"
 	"wamble/internal/observe"
+	"wamble/internal/profile"
 	"wamble/internal/store"
 	"wamble/internal/transport"
 )
@@ -47,9 +48,43 @@ func (s *Server) running() []host.Running {
 				}
 				return ids, !errors.Is(err, store.ErrNotFound)
 			},
+			Find: k.find,
 		})
 	}
 	return list
+}
+
+// find looks for somebody in memory, and then in the store.
+func (k *supervisor) find(ctx context.Context, n host.Named) (found host.Found, err error) {
+	if !n.Key.IsZero() {
+		p, err := k.store.Player(ctx, n.Key)
+		return host.Found{Key: p.Key}, notThere(err)
+	}
+	k.Do(ctx, func(p *profile.Profile) { found.Session, found.Key = p.Who(n.Token, n.Session, n.Handle) })
+	ctx, cancel := context.WithTimeout(ctx, storedTime)
+	defer cancel()
+	var s wamble.Session
+	if found == (host.Found{}) && !n.Token.IsZero() {
+		s, err = k.store.Session(ctx, n.Token)
+		found.Session = s.ID
+	}
+	if found == (host.Found{}) && n.Session != 0 {
+		s, err = k.store.SessionByID(ctx, n.Session)
+		found.Session = s.ID
+	}
+	if found == (host.Found{}) && n.Handle != "" {
+		s, err = k.store.SessionByHandle(ctx, n.Handle)
+		found.Key = s.Key
+	}
+	return found, notThere(err)
+}
+
+// notThere forgets that there is no such row.
+func notThere(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // handOffFor hands over for whoever waits at the control socket, where the next

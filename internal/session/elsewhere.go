@@ -74,6 +74,27 @@ func (t *Table) Credit(id wamble.SessionID, key wamble.PublicKey, won wamble.Sta
 	}
 }
 
+// SetTrust sets the trust in a session, or in all sessions of a key, as far as they are
+// in memory.
+func (t *Table) SetTrust(id wamble.SessionID, key wamble.PublicKey, level int) {
+	if s := t.byID[id]; s != nil {
+		s.trust = int32(level)
+	}
+	for _, s := range t.Of(key) {
+		s.trust = int32(level)
+	}
+}
+
+// KeyOf returns the key of the identity with a handle, zero if it is not in memory.
+func (t *Table) KeyOf(handle string) (key wamble.PublicKey) {
+	for _, i := range t.identities {
+		if i.handle == handle {
+			key = i.key
+		}
+	}
+	return key
+}
+
 // Forget ends the sessions of a key that was erased. Their tokens are refused from
 // now on.
 func (t *Table) Forget(now time.Time, key wamble.PublicKey) {

@@ -108,6 +108,10 @@ type Queries interface {
 	// Sessions returns the newest sessions of an identity that can be resumed, by
 	// when they were last seen, at most a number of 1 to 1,000.
 	Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error)
+	// TrustChanges returns the sessions whose trust level was changed since a mark,
+	// by a batch or by hand, newest first and at most 10,000, and the next mark. A
+	// change may be returned again. The first mark is 0: all changes that are known.
+	TrustChanges(ctx context.Context, since int64) (changed []wamble.TrustLevel, mark int64, err error)
 	// Player returns an identity with the stats of all its sessions together.
 	Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error)
 

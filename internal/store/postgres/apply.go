@@ -35,6 +35,7 @@ var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statem
 	intent.KindLinkSession:               linkSessions,
 	intent.KindUnlinkSession:             unlinkSessions,
 	intent.KindRenewToken:                renewTokens,
+	intent.KindSetTrust:                  setTrust,
 	intent.KindRecordTermsAcceptance:     recordTerms,
 	intent.KindCreateBoard:               createBoards,
 	intent.KindUpdateBoard:               changeBoards,

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"wamble"
+
 	"github.com/jackc/pgx/v5"
 
 	"wamble/internal/intent"
@@ -206,20 +208,33 @@ func TestOnlySelect(t *testing.T) {
 	}
 }
 
-// TestTrust promotes a session as the database document shows.
+// TestTrust promotes a session as the database document shows, in a transaction that
+// is open while servers ask for changes: it is found when it is committed.
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)
 	s := open(t, o)
 	storetest.Populate(t, s)
-	before, err := s.SessionByID(t.Context(), 1)
-	if err != nil || before.Trust != 0 {
-		t.Fatalf("before: got trust %d, %v", before.Trust, err)
+	token := pgtest.Query[string](t, o, `SELECT encode(token, 'hex') FROM sessions WHERE id = 1`)
+	host, err := pgx.Connect(t.Context(), o.DSN())
+	if err != nil {
+		t.Fatal(err)
 	}
-	hex := pgtest.Query[string](t, o, `SELECT encode(token, 'hex') FROM sessions WHERE id = 1`)
-	pgtest.Execute(t, o, `UPDATE sessions SET trust_level = 10 WHERE token = decode('`+hex+`', 'hex')`)
-	if after, err := s.Session(t.Context(), before.Token); err != nil || after.Trust != 10 {
-		t.Errorf("after: got trust %d, %v, want 10", after.Trust, err)
+	defer host.Close(t.Context())
+	if _, err := host.Exec(t.Context(), `BEGIN; UPDATE sessions SET trust_level = 12 WHERE token = decode('`+token+`', 'hex')`); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Execute(t, o, `SELECT txid_current()`) // numbers go on
+	before, mark, err := s.TrustChanges(t.Context(), 0)
+	if want := (wamble.TrustLevel{Session: 1, Level: 10}); err != nil || len(before) != 1 || before[0] != want {
+		t.Fatalf("before: got %v, %v, want %v", before, err, want)
+	}
+	if _, err := host.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	after, _, err := s.TrustChanges(t.Context(), mark)
+	if want := (wamble.TrustLevel{Session: 1, Level: 12}); err != nil || len(after) != 1 || after[0] != want {
+		t.Errorf("after: got %v, %v, want %v", after, err, want)
 	}
 }
 

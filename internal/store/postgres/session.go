@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store"
@@ -83,6 +85,39 @@ func renewTokens(_ string, run []intent.Intent) []statement {
 		FROM (SELECT DISTINCT ON (id) * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::timestamptz[]) WITH ORDINALITY AS v(id, token, host, at, n)
 			ORDER BY id, at DESC, n DESC) v
 		WHERE s.id = v.id AND s.token IS NOT NULL AND (s.token_at IS NULL OR s.token_at <= v.at)`}}
+}
+
+// setTrust sets one level after the other: a session may be one of a key.
+func setTrust(_ string, run []intent.Intent) []statement {
+	var all []statement
+	for _, in := range schema.As[*intent.SetTrust](run) {
+		if in.Session == 0 {
+			all = append(all, statement{rows: -1, args: []any{in.Key[:], in.Level}, sql: `
+				UPDATE sessions SET trust_level = $2 WHERE player_id = (SELECT id FROM players WHERE public_key = $1)`})
+			continue
+		}
+		all = append(all, statement{rows: 1, args: []any{int64(in.Session), in.Level}, checks: 1, sql: `UPDATE sessions SET trust_level = $2 WHERE id = $1`,
+			verify: `SELECT format('SET_SESSION_TRUST: there is no session %s', $1::bigint) WHERE NOT EXISTS (SELECT FROM sessions WHERE id = $1::bigint)`})
+	}
+	return all
+}
+
+// TrustChanges implements store.Queries. A transaction that was not visible when the
+// mark was made has this number or a higher one, however long it takes to commit.
+func (s *Store) TrustChanges(ctx context.Context, since int64) (all []wamble.TrustLevel, mark int64, err error) {
+	err = s.read(ctx, "read trust", func(b *pgx.Batch) {
+		b.Queue(`SELECT txid_snapshot_xmin(txid_current_snapshot())`).QueryRow(func(row pgx.Row) error { return row.Scan(&mark) })
+		b.Queue(`SELECT id, trust_level FROM sessions WHERE trust_change >= $1 ORDER BY trust_change DESC LIMIT 10000`, since).Query(each(func(rows pgx.Rows) error {
+			var row wamble.TrustLevel
+			err := rows.Scan(&row.Session, &row.Level)
+			all = append(all, row)
+			return err
+		}))
+	})
+	if err != nil {
+		return nil, since, err
+	}
+	return all, mark, nil
 }
 
 func seeSessions(_ string, run []intent.Intent) []statement {

@@ -44,6 +44,7 @@ var additive = map[int]map[Dialect]bool{
 	6: {Postgres: true, SQLite: true},
 	7: {Postgres: true}, // SQLite rebuilds the tables of moves and payouts
 	8: {Postgres: true, SQLite: true},
+	9: {Postgres: true, SQLite: true},
 }
 
 // Marked reports whether the table of additive migrations has a row for a number.

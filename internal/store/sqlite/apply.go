@@ -20,6 +20,7 @@ var writers = map[intent.Kind]func(*tx, []intent.Intent) error{
 	intent.KindLinkSession:               (*tx).linkSessions,
 	intent.KindUnlinkSession:             (*tx).unlinkSessions,
 	intent.KindRenewToken:                (*tx).renewTokens,
+	intent.KindSetTrust:                  (*tx).setTrust,
 	intent.KindRecordTermsAcceptance:     (*tx).recordTerms,
 	intent.KindCreateBoard:               (*tx).createBoards,
 	intent.KindUpdateBoard:               (*tx).changeBoards,

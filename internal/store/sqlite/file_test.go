@@ -224,7 +224,7 @@ func TestReadsDoNotWrite(t *testing.T) {
 	if got := number(t, beside, "PRAGMA data_version"); got != before {
 		t.Error("a read wrote")
 	}
-	exec(t, raw(t, path), "UPDATE sessions SET trust_level = 10")
+	exec(t, raw(t, path), "UPDATE sessions SET trust_level = 11")
 	if got := number(t, beside, "PRAGMA data_version"); got == before {
 		t.Error("data_version does not notice writes: the test shows nothing")
 	}

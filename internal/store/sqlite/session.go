@@ -103,6 +103,37 @@ func (t *tx) renewTokens(run []intent.Intent) error {
 	return nil
 }
 
+func (t *tx) setTrust(run []intent.Intent) error {
+	for _, in := range schema.As[*intent.SetTrust](run) {
+		text, who := `UPDATE sessions SET trust_level = ? WHERE id = ?`, any(int64(in.Session))
+		if in.Session == 0 {
+			text, who = `UPDATE sessions SET trust_level = ? WHERE player_id = (SELECT id FROM players WHERE public_key = ?)`, in.Key[:]
+		}
+		n, err := t.exec(text, in.Level, who)
+		if err != nil {
+			return err
+		}
+		if n == 0 && in.Session != 0 {
+			return schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
+		}
+	}
+	return nil
+}
+
+// TrustChanges implements store.Queries. One writer at a time numbers the changes, so
+// the numbers come in order.
+func (s *Store) TrustChanges(ctx context.Context, since int64) ([]wamble.TrustLevel, int64, error) {
+	mark := since
+	all, err := readAll(ctx, s, "read trust", `SELECT id, trust_level, trust_change FROM sessions WHERE trust_change > ? ORDER BY trust_change DESC LIMIT 10000`,
+		[]any{since}, func(scan schema.Scan) (row wamble.TrustLevel, err error) {
+			var change int64
+			err = scan(&row.Session, &row.Level, &change)
+			mark = max(mark, change)
+			return row, err
+		})
+	return all, mark, err
+}
+
 func (t *tx) seeSessions(run []intent.Intent) error {
 	seen := schema.NewestSeen(run)
 	args := t.list(len(seen), 2)

@@ -46,6 +46,14 @@ var intentCases = map[intent.Kind]intentCase{
 			w.equal("somebody else", w.session(2).Token, token(2))
 		},
 	},
+	intent.KindSetTrust: {
+		before: []intent.Intent{newSession(1), newSession(2)},
+		intent: &intent.SetTrust{Session: 1, Level: 10, At: at(30)},
+		check: func(w *world) {
+			w.equal("trust", w.session(1).Trust, 10)
+			w.equal("others", w.session(2).Trust, 0)
+		},
+	},
 	intent.KindUnlinkSession: {
 		before: []intent.Intent{newSession(1), link(1, 7, 20)},
 		intent: &intent.UnlinkSession{Session: 1, At: at(30)},

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"wamble/internal/intent"
@@ -15,7 +16,8 @@ func Populate(t *testing.T, s store.Store) {
 	t.Helper()
 	w := newWorld(t, s)
 	w.apply(newSession(1), link(1, 7, 20), &terms, newBoard(3), move(3, 1, 1, true),
-		&intent.RecordPayout{Board: 3, Session: 1, Points: 2, Canonical: 2, At: at(60)}, &prediction, hold(3, 1, 30, 90))
+		&intent.RecordPayout{Board: 3, Session: 1, Points: 2, Canonical: 2, At: at(60)}, &prediction, hold(3, 1, 30, 90),
+		&intent.SetTrust{Session: 1, Level: 10, At: at(60)})
 }
 
 // reads has one row per method of store.Queries, on the rows of Populate. A
@@ -36,6 +38,10 @@ var reads = map[string]func(*world) (bool, error){
 	"Sessions": func(w *world) (bool, error) {
 		all, err := w.Sessions(w.Context(), key(7), 9)
 		return len(all) == 1 && all[0].ID == 1, err
+	},
+	"TrustChanges": func(w *world) (bool, error) {
+		all, _, err := w.TrustChanges(w.Context(), 0)
+		return slices.Equal(all, []wamble.TrustLevel{{Session: 1, Level: 10}}), err
 	},
 	"Player": func(w *world) (bool, error) {
 		p, err := w.Player(w.Context(), key(7))

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 
 	"wamble"
 	"wamble/internal/intent"
@@ -124,6 +125,35 @@ var intentRules = []testCase{
 		w.apply(renew(51, 30, "192.0.2.1/32"))
 		w.equal("token", w.session(1).Token, token(52))
 		w.equal("host", w.session(1).Host, "")
+	}},
+	{"changes of trust are found", func(w *world) {
+		var mark int64
+		changes := func(want ...wamble.TrustLevel) {
+			w.Helper()
+			got, next, err := w.TrustChanges(w.Context(), mark)
+			w.must(err)
+			for _, row := range got { // one may come again
+				w.equal("the level now", row.Level, w.session(row.Session).Trust)
+			}
+			for _, row := range want {
+				if !slices.Contains(got, row) {
+					w.Errorf("got %v, want %v in it", got, row)
+				}
+			}
+			mark = next
+		}
+		w.apply(newSession(1), newSession(2), newSession(3), link(2, 7, 20))
+		changes()
+		w.apply(&intent.SetTrust{Session: 1, Level: 10, At: at(30)})
+		w.apply(&intent.SetTrust{Key: key(7), Level: 3, At: at(40)})
+		changes(wamble.TrustLevel{Session: 2, Level: 3}, wamble.TrustLevel{Session: 1, Level: 10})
+		w.apply(&intent.UpdateSessionLastSeen{Session: 3, At: at(50)}, &intent.SetTrust{Session: 3, At: at(50)}, &intent.SetTrust{Key: key(9), Level: 3, At: at(50)})
+		changes()
+		w.apply(&intent.SetTrust{Session: 1, At: at(60)})
+		changes(wamble.TrustLevel{Session: 1})
+		if _, _, err := w.TrustChanges(w.Context(), mark); err != nil {
+			w.Errorf("nothing has changed: %v", err)
+		}
 	}},
 	{"erasing spares a newer identity", func(w *world) {
 		w.apply(newSession(1), link(1, 7, 20))

@@ -1,0 +1,44 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"wamble"
+	"wamble/internal/profile"
+)
+
+// trustEvery is how often the store is asked for changes of trust: one that is made in
+// the database takes effect within a second.
+const trustEvery = 500 * time.Millisecond
+
+// trustwatch knows which changes of trust the profile was told. It belongs to the
+// storewatch.
+type trustwatch struct {
+	mark int64
+	last map[wamble.TrustLevel]bool // of the last answer: a change may come again
+}
+
+// look tells the profile what has changed. A store that fails is asked again by the
+// next tick, and whoever needs it notices.
+func (w *trustwatch) look(ctx context.Context, rt *Runtime) {
+	if rt.watch.away.Load() || rt.life.Load() == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	changed, mark, err := rt.o.Store.TrustChanges(ctx, w.mark)
+	if err != nil {
+		return
+	}
+	news, seen := &profile.News{}, map[wamble.TrustLevel]bool{}
+	for _, row := range changed {
+		if seen[row] = true; !w.last[row] {
+			news.Changes = append(news.Changes, profile.Change{What: profile.Trusted, Session: row.Session, Level: row.Level})
+		}
+	}
+	w.mark, w.last = mark, seen
+	if len(news.Changes) > 0 {
+		rt.Hear(news)
+	}
+}

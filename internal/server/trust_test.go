@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"wamble"
+	"wamble/internal/host"
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// hiddenHouse is a house with a profile that only trusted players may know.
+const hiddenHouse = `(def advertise 1) (defprofile red ()) (defprofile blue ()) (defprofile hidden ((def visibility 10)))`
+
+// sees reports whether the server tells a player of the hidden profile.
+func (p *player) sees(ctx context.Context) bool {
+	p.t.Helper()
+	names, err := p.c.Profiles(ctx)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return slices.Contains(names, "hidden")
+}
+
+// TestTrustPromotedBySQL promotes a session as the database document says, while its
+// player plays: the server lets him see what is for trusted players, and no longer
+// when he is demoted.
+func TestTrustPromotedBySQL(t *testing.T) {
+	o := pgtest.Empty(t)
+	h := serve(t, Options{}, conf(postgresConf(o)+hiddenHouse)).ready()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	p, other := join(t, h.at("red"), wamble.Token{}), join(t, h.at("red"), wamble.Token{})
+	q := join(t, h.at("blue"), p.c.Token()) // when he is in blue, the store has him
+	token := p.c.Token()
+	promote := func(level int) {
+		pgtest.Execute(t, o, fmt.Sprintf("UPDATE sessions SET trust_level = %d WHERE token = decode('%s', 'hex')", level, hex.EncodeToString(token[:])))
+	}
+	if p.sees(ctx) || q.sees(ctx) {
+		t.Fatal("he is trusted before")
+	}
+	promote(10)
+	until(t, "he is trusted in both profiles", func() bool { return p.sees(ctx) && q.sees(ctx) })
+	if other.sees(ctx) {
+		t.Error("somebody else is trusted too")
+	}
+	promote(9)
+	until(t, "he is trusted no more", func() bool { return !p.sees(ctx) && !q.sees(ctx) })
+}
+
+// TestTrustCommand: the host sets the trust in a player by his token, handle, key or
+// number. It holds at once, also where nobody was told, and after a restart.
+func TestTrustCommand(t *testing.T) {
+	for _, kind := range []string{"sqlite", "postgres"} {
+		t.Run(kind, func(t *testing.T) {
+			text := conf(hiddenHouse)
+			if kind == "postgres" {
+				text = conf(postgresConf(pgtest.Empty(t)) + hiddenHouse)
+			}
+			dir := t.TempDir()
+			h := serve(t, Options{Dir: dir}, text).ready()
+			ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+			defer cancel()
+			p := join(t, h.at("red"), wamble.Token{})
+			public := p.login(ctx).Public().(ed25519.PublicKey)
+			stats, token := p.stats(ctx), p.c.Token()
+			q := join(t, h.at("blue"), token)
+			trust := func(whom string, level int, profile string) host.Counts {
+				t.Helper()
+				var counts host.Counts
+				if err := host.Ask(ctx, dir, "trust", host.Arguments{Whom: whom, Level: level, Profile: profile}, &counts); err != nil {
+					t.Fatal(err)
+				}
+				return counts
+			}
+			for i, whom := range []string{hex.EncodeToString(token[:]), stats.Handle, fmt.Sprint(stats.Session), hex.EncodeToString(public)} {
+				if trust(whom, 10, "red"); !p.sees(ctx) {
+					t.Errorf("by name %d: he is not trusted", i)
+				}
+				until(t, "he is trusted in the other profile", func() bool { return q.sees(ctx) })
+				if trust(whom, 0, ""); p.sees(ctx) || q.sees(ctx) {
+					t.Errorf("by name %d: he is still trusted", i)
+				}
+			}
+			if counts := trust("h_nobody", 10, ""); counts["red"]+counts["blue"] != 0 {
+				t.Errorf("nobody: got %v", counts)
+			}
+			if err := host.Ask(ctx, dir, "trust", host.Arguments{Whom: "?", Level: 1}, nil); err == nil || errors.Is(err, host.ErrNoServer) || strings.Contains(err.Error(), "?") {
+				t.Errorf("a name that is none: %v", err)
+			}
+			trust(stats.Handle, 10, "")
+			h.end()
+			h = serve(t, Options{Dir: dir}, text).ready()
+			if again := join(t, h.at("red"), token); !again.sees(ctx) {
+				t.Error("after a restart he is not trusted")
+			}
+		})
+	}
+}
