@@ -26,12 +26,16 @@ func TestHostCommands(t *testing.T) {
 	}
 	defer r.Close()
 	var draining atomic.Bool
-	restrictions, err := host.ReadRestrictions(r, "club", &draining)
+	everywhere, err := host.ReadRestrictions(r, &draining)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restrictions, err := everywhere.Of("club")
 	if err != nil {
 		t.Fatal(err)
 	}
 	control, err := host.New(host.Server{
-		Dir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining,
+		Dir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
 		Running: func() []host.Running {
 			return []host.Running{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },

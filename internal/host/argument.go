@@ -34,6 +34,7 @@ type Arguments struct {
 	stored []wamble.SessionID // of the player, in the profile that is told
 	named  Named              // what Whom says, for a command that finds somebody
 	found  Found              // who that is, in the profile that is told
+	lifted int                // bans in all profiles
 }
 
 // Kind is what an argument is: how a flag or a field of a form takes it.

@@ -59,6 +59,9 @@ type Command struct {
 	First func(h *Host, a *Arguments)
 	// Keep changes what must hold after a restart too; nil: nothing.
 	Keep func(r *Restricted, a *Arguments, now time.Time) error
+	// Later says that what is kept for all profiles holds in those that come later, too:
+	// a ban.
+	Later bool
 	// Lasting is what a profile is told when it starts, too: that it does not serve
 	// players at present is no error.
 	Lasting bool
@@ -73,6 +76,10 @@ type Command struct {
 	// the command line.
 	Needed bool
 }
+
+// everywhere reports whether the command keeps something for all profiles, also for
+// those that come later.
+func (c *Command) everywhere(a *Arguments) bool { return c.Later && a.Profile == "" }
 
 // ErrNoEffect is returned by Print for a command that met nothing it could change.
 var ErrNoEffect = errors.New("nothing was changed")

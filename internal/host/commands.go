@@ -208,7 +208,8 @@ Who was kicked may come back; 'wamble ban' keeps him out.
 		Help: Help{
 			Short: "Keep players out",
 			Long: `Ban ends sessions and keeps whoever was named out, for a time or until 'wamble
-unban'. It holds after a restart too.
+unban'. It holds after a restart too, and without --profile also in profiles that are
+added later.
 
 ` + named,
 			Example: `  wamble ban 192.0.2.0/24 --for 24h --reason 'flooding'
@@ -218,6 +219,7 @@ unban'. It holds after a restart too.
 		Doc:     Doc{`{"whom": "192.0.2.0/24", "text": "why", "until": "2030-01-01T00:00:00Z"}`, "without `until` for ever"},
 		Log:     "players are banned",
 		Lasting: true,
+		Later:   true,
 		Keep: func(r *Restricted, a *Arguments, now time.Time) error {
 			return r.ban(Ban{Whom: a.Whom, Text: a.Text, Until: a.Until}, now)
 		},
@@ -229,8 +231,8 @@ unban'. It holds after a restart too.
 		Name: "unban", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, inProfile},
 		Help: Help{
 			Short: "Let players in again",
-			Long: `Unban lifts a ban. Name the player exactly as the ban did. The exit code is 1 if
-there is no such ban.
+			Long: `Unban lifts a ban, in all profiles or in one. Name the player exactly as the ban did.
+The exit code is 1 if there is no such ban.
 
 ` + named,
 			Example: `  wamble unban 192.0.2.0/24`,
@@ -240,6 +242,7 @@ there is no such ban.
 		Log:     "a ban is lifted",
 		Keep:    func(r *Restricted, a *Arguments, _ time.Time) error { r.unban(a.Whom); return nil },
 		Lasting: true,
+		Later:   true,
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Unban{Whom: a.player}
 		},

@@ -35,12 +35,16 @@ func standIn(t *testing.T, told *int) *Host {
 	}
 	t.Cleanup(func() { r.Close() })
 	var draining atomic.Bool
-	restrictions, err := ReadRestrictions(r, "blitz", &draining)
+	everywhere, err := ReadRestrictions(r, &draining)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restrictions, err := everywhere.Of("blitz")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return New(Server{
-		Dir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining,
+		Dir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
 		Running: func() []Running {
 			return []Running{{
 				Name: "blitz", Restrictions: restrictions, Present: func(context.Context) int { return 7 },
@@ -196,7 +200,7 @@ func TestNotServing(t *testing.T) {
 			t.Errorf("%s: got %v", c.Name, err)
 		}
 	}
-	again, err := ReadRestrictions(h.Runner, "blitz", h.Draining)
+	again, err := h.Everywhere.Of("blitz")
 	if err != nil || !again.Brownout().NoPredictions {
 		t.Errorf("after a restart: got %+v, %v", again.Brownout(), err)
 	}

@@ -29,6 +29,8 @@ type Server struct {
 	Log      *slog.Logger
 	Runner   *runner.Runner
 	Draining *atomic.Bool // nobody new is taken
+	// Everywhere are the restrictions of all profiles, also of those that come later.
+	Everywhere *Restrictions
 
 	// Running returns the profiles that run, in the order of the configuration.
 	Running func() []Running
@@ -158,6 +160,12 @@ func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, erro
 	if err != nil {
 		return nil, err
 	}
+	a.lifted = 0
+	if c.everywhere(a) {
+		if a.lifted, err = h.Everywhere.Change(ctx, func(r *Restricted) error { return c.Keep(r, a, time.Now()) }); err != nil {
+			return nil, err
+		}
+	}
 	counts := Counts{}
 	var errs []error
 	for i := range list {
@@ -180,10 +188,17 @@ func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, e
 	}
 	var err error
 	if c.Keep != nil {
-		e.Lifted, err = p.Restrictions.Change(ctx, func(r *Restricted) error { return c.Keep(r, a, time.Now()) })
+		e.Lifted, err = p.Restrictions.Change(ctx, func(r *Restricted) error {
+			if c.everywhere(a) {
+				r.drop(a.Whom)
+				return nil
+			}
+			return c.Keep(r, a, time.Now())
+		})
 		if err != nil {
 			return 0, err
 		}
+		e.Lifted += a.lifted
 	}
 	if c.Finds {
 		if a.found, err = p.Find(ctx, a.named); err != nil || a.found == (Found{}) {

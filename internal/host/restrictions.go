@@ -19,6 +19,12 @@ import (
 type Restricted struct {
 	Brownout profile.Brownout
 	Bans     []Ban
+	// Lifted are the numbers of bans in all profiles that do not hold in this one.
+	Lifted []uint64 `json:",omitempty"`
+	// Last is the number of the last ban in all profiles; 0 in those of one.
+	Last uint64 `json:",omitempty"`
+
+	everywhere []Ban // in all profiles
 }
 
 // Ban keeps somebody out.
@@ -26,6 +32,8 @@ type Ban struct {
 	Whom  string
 	Text  string
 	Until time.Time // zero: for ever
+	// Number is that of a ban in all profiles, also in those that come later.
+	Number uint64 `json:",omitzero"`
 }
 
 // over reports whether the time of a ban is over.
@@ -34,6 +42,7 @@ func (b *Ban) over(now time.Time) bool { return !b.Until.IsZero() && !now.Before
 // mostBans bounds what is kept of one profile.
 const mostBans = 4096
 
+// ban adds a ban, which takes the place of earlier ones.
 func (r *Restricted) ban(b Ban, now time.Time) error {
 	r.unban(b.Whom)
 	r.Bans = slices.DeleteFunc(r.Bans, func(other Ban) bool { return other.over(now) })
@@ -46,17 +55,43 @@ func (r *Restricted) ban(b Ban, now time.Time) error {
 
 // unban forgets the bans of somebody, however he was named.
 func (r *Restricted) unban(whom string) {
+	r.drop(whom)
+	for _, b := range r.everywhere {
+		if b.isOf(whom) && !slices.Contains(r.Lifted, b.Number) {
+			r.Lifted = append(r.Lifted, b.Number)
+		}
+	}
+}
+
+// drop forgets the bans of somebody, but not those in all profiles.
+func (r *Restricted) drop(whom string) {
+	r.Bans = slices.DeleteFunc(r.Bans, func(b Ban) bool { return b.isOf(whom) })
+}
+
+// isOf reports whether a ban is that of somebody, however he is named.
+func (b *Ban) isOf(whom string) bool {
 	named, wrong := parsePlayer(whom)
-	r.Bans = slices.DeleteFunc(r.Bans, func(b Ban) bool {
-		other, err := parsePlayer(b.Whom)
-		return b.Whom == whom || wrong == nil && err == nil && other == named
+	other, err := parsePlayer(b.Whom)
+	return b.Whom == whom || wrong == nil && err == nil && other == named
+}
+
+// all returns the bans that hold in the profile: first those that hold in all.
+func (r *Restricted) all() []Ban {
+	all := slices.DeleteFunc(slices.Clone(r.everywhere), func(b Ban) bool { return slices.Contains(r.Lifted, b.Number) })
+	return append(all, r.Bans...)
+}
+
+// forget forgets which bans were lifted here that hold nowhere any more.
+func (r *Restricted) forget() {
+	r.Lifted = slices.DeleteFunc(r.Lifted, func(n uint64) bool {
+		return !slices.ContainsFunc(r.everywhere, func(b Ban) bool { return b.Number == n })
 	})
 }
 
 // inputs is what a profile that starts is told.
 func (r *Restricted) inputs(draining bool, now time.Time) []profile.Input {
 	in := []profile.Input{brownoutInput(r.effective(draining))}
-	for _, b := range r.Bans {
+	for _, b := range r.all() {
 		if whom, err := parsePlayer(b.Whom); err == nil && !b.over(now) {
 			in = append(in, banInput(whom, b.Text, b.Until))
 		}
@@ -75,16 +110,27 @@ func (r *Restricted) effective(draining bool) profile.Brownout {
 // goroutines.
 type Restrictions struct {
 	runner   *runner.Runner
-	name     string       // of the profile
+	name     string       // of the profile; "": all profiles
 	draining *atomic.Bool // of the server
+	// everywhere are those of all profiles; nil: they are these.
+	everywhere *Restrictions
 
 	mu   sync.Mutex // guards what follows
 	held Restricted
 }
 
-// ReadRestrictions fetches the restrictions of a profile from the journal.
-func ReadRestrictions(r *runner.Runner, name string, draining *atomic.Bool) (*Restrictions, error) {
-	rs := &Restrictions{runner: r, name: name, draining: draining}
+// ReadRestrictions fetches the restrictions of all profiles together from the journal.
+func ReadRestrictions(r *runner.Runner, draining *atomic.Bool) (*Restrictions, error) {
+	return readRestrictions(&Restrictions{runner: r, draining: draining})
+}
+
+// Of fetches the restrictions of one profile: its own, and those of all.
+func (rs *Restrictions) Of(name string) (*Restrictions, error) {
+	return readRestrictions(&Restrictions{runner: rs.runner, name: name, draining: rs.draining, everywhere: rs})
+}
+
+func readRestrictions(rs *Restrictions) (*Restrictions, error) {
+	r, name := rs.runner, rs.name
 	err := r.View(func(get func([]byte) ([]byte, error)) error {
 		text, err := get(rs.key())
 		if errors.Is(err, runner.ErrNotFound) {
@@ -105,11 +151,17 @@ func (rs *Restrictions) key() []byte { return []byte("server/standing/" + rs.nam
 
 // Change changes the restrictions, durably, and returns how many bans were lifted.
 func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) error) (lifted int, err error) {
+	everywhere := rs.bansEverywhere()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	next := Restricted{Brownout: rs.held.Brownout, Bans: append([]Ban(nil), rs.held.Bans...)}
+	rs.held.everywhere = everywhere
+	next := Restricted{Brownout: rs.held.Brownout, Bans: slices.Clone(rs.held.Bans), Lifted: slices.Clone(rs.held.Lifted), Last: rs.held.Last, everywhere: everywhere}
 	if err := change(&next); err != nil {
 		return 0, err
+	}
+	next.forget()
+	if rs.everywhere == nil {
+		next.number()
 	}
 	text, err := json.Marshal(next)
 	if err != nil {
@@ -119,15 +171,35 @@ func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) err
 	if err != nil {
 		return 0, fmt.Errorf("keep it for profile %s: %w", rs.name, err)
 	}
-	lifted = len(rs.held.Bans) - len(next.Bans)
+	lifted = len(rs.held.all()) - len(next.all())
 	rs.held = next
 	return lifted, nil
 }
 
+// number gives a number to bans that have none.
+func (r *Restricted) number() {
+	for i := range r.Bans {
+		if r.Bans[i].Number == 0 {
+			r.Last++
+			r.Bans[i].Number = r.Last
+		}
+	}
+}
+
+// bansEverywhere are the bans of all profiles.
+func (rs *Restrictions) bansEverywhere() []Ban {
+	if rs.everywhere == nil {
+		return nil
+	}
+	return rs.everywhere.Bans()
+}
+
 // Inputs is what a profile that starts is told.
 func (rs *Restrictions) Inputs() []profile.Input {
+	everywhere := rs.bansEverywhere()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
+	rs.held.everywhere = everywhere
 	return rs.held.inputs(rs.draining.Load(), time.Now())
 }
 
@@ -140,7 +212,9 @@ func (rs *Restrictions) Brownout() profile.Brownout {
 
 // Bans returns all bans, the newest last.
 func (rs *Restrictions) Bans() []Ban {
+	everywhere := rs.bansEverywhere()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	return slices.Clone(rs.held.Bans)
+	rs.held.everywhere = everywhere
+	return rs.held.all()
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -53,4 +54,59 @@ func TestRestricted(t *testing.T) {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}
+}
+
+// TestBanEverywhere: a ban in all profiles holds in every one unless it was lifted
+// there, and a new one holds there again.
+func TestBanEverywhere(t *testing.T) {
+	told := 0
+	h := standIn(t, &told)
+	profile := func(name string) *Restrictions {
+		t.Helper()
+		rs, err := h.Everywhere.Of(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rs
+	}
+	do := func(command, args string) Counts {
+		t.Helper()
+		counts, err := h.do(t.Context(), h.command(command), Call{Args: json.RawMessage(args)})
+		if err != nil {
+			t.Fatalf("%s %s: %v", command, args, err)
+		}
+		return counts.(Counts)
+	}
+	bans := func(when string, rs *Restrictions, want int) {
+		t.Helper()
+		if got := len(rs.Bans()); got != want {
+			t.Errorf("%s: got %d bans, want %d", when, got, want)
+		}
+		if got := len(rs.Inputs()) - 1; got != want { // and the brown-out
+			t.Errorf("%s: a profile that starts is told of %d bans, want %d", when, got, want)
+		}
+	}
+	blitz := h.Running()[0].Restrictions
+	do("ban", `{"whom": "192.0.2.1", "profile": "blitz"}`)
+	do("ban", `{"whom": "192.0.2.1"}`)
+	do("ban", `{"whom": "192.0.2.2"}`)
+	bans("after the bans", blitz, 2)
+	bans("a profile that comes later", profile("later"), 2)
+	if n := do("unban", `{"whom": "192.0.2.1", "profile": "blitz"}`)["blitz"]; n != 1 {
+		t.Errorf("%d bans were lifted in one profile", n)
+	}
+	bans("after it was lifted in one", blitz, 1)
+	bans("read again", profile("blitz"), 1)
+	bans("elsewhere", profile("later"), 2)
+	if n := do("unban", `{"whom": "192.0.2.2"}`)["blitz"]; n != 1 {
+		t.Errorf("%d bans were lifted in all profiles", n)
+	}
+	if n := do("unban", `{"whom": "192.0.2.2"}`)["blitz"]; n != 0 {
+		t.Errorf("%d bans were lifted twice", n)
+	}
+	bans("after one was lifted in all", profile("later"), 1)
+	do("unban", `{"whom": "192.0.2.1"}`)
+	do("ban", `{"whom": "192.0.2.1"}`)
+	bans("banned again", blitz, 1)
+	bans("banned again, read again", profile("blitz"), 1)
 }

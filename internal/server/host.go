@@ -16,12 +16,13 @@ import (
 )
 
 // newHost makes what carries out the host's commands on this server.
-func (s *Server) newHost() *host.Host {
+func (s *Server) newHost() (*host.Host, error) {
+	everywhere, err := host.ReadRestrictions(s.runner, &s.house.draining)
 	return host.New(host.Server{
-		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining,
+		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining, Everywhere: everywhere,
 		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Rehearse: s.rehearse, Lines: s.tail, Panicked: s.caught,
 		Vitals: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
-	})
+	}), err
 }
 
 // storedTime is how long a command waits for a store that is asked about a player.

@@ -175,3 +175,33 @@ func TestBan(t *testing.T) {
 		t.Errorf("after the ban was lifted: %v", d)
 	}
 }
+
+// TestBanReachesLaterProfiles: who is banned in all profiles is turned away from one
+// that a reload adds, and after a restart, until the ban is lifted there.
+func TestBanReachesLaterProfiles(t *testing.T) {
+	dir := t.TempDir()
+	f := &file{profilesOn("red", 0)}
+	s := serve(t, Options{Dir: dir, Load: f.load}, f.text).ready()
+	s.command("ban", host.Arguments{Whom: "127.0.0.1"})
+	f.text = profilesOn("red", 0, "blue", 0)
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.ready()
+	if turnedAway(t, s.at("blue")) == nil {
+		t.Error("a profile that was added lets him in")
+	}
+	s.end()
+	s = serve(t, Options{Dir: dir}, f.text).ready()
+	if turnedAway(t, s.at("blue")) == nil {
+		t.Error("after a restart he is let in")
+	}
+	if n := s.command("unban", host.Arguments{Whom: "127.0.0.1", Profile: "blue"}); n["blue"] != 1 {
+		t.Errorf("got %v", n)
+	}
+	s.end()
+	s = serve(t, Options{Dir: dir}, f.text).ready()
+	if turnedAway(t, s.at("blue")) != nil || turnedAway(t, s.at("red")) == nil {
+		t.Error("it was lifted in blue alone, and holds there, or not in red")
+	}
+}

@@ -124,7 +124,7 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 
 // newSupervisor makes a runtime of a profile, with its store, on a port.
 func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supervisor, error) {
-	restrictions, err := host.ReadRestrictions(s.runner, cfg.Name, &s.house.draining)
+	restrictions, err := s.host.Everywhere.Of(cfg.Name)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}

@@ -136,9 +136,9 @@ func (s *Server) openJournal() error {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	s.runner = r
-	s.host = s.newHost()
 	s.closers = append(s.closers, r.Close)
-	return nil
+	s.host, err = s.newHost()
+	return err
 }
 
 // Run serves until ctx ends, then stops in order and returns nil; or until it
