@@ -46,6 +46,7 @@ type ProfileStatus struct {
 	HTTP     string         `json:"http"`
 	Store    string         `json:"store"`
 	Away     bool           `json:"store_away"`
+	Trouble  string         `json:"store_trouble,omitempty"` // that only the host can end
 	Boards   map[string]int `json:"boards"`
 	Sessions int            `json:"sessions"`
 	Present  int            `json:"sessions_present"`
@@ -136,6 +137,9 @@ func printStatus(w io.Writer, result any) error {
 			fmt.Sprintf("  queue\t%d messages, the oldest %v", p.Depth, p.Age.Duration()),
 			"  store\t"+store,
 		)
+		if p.Trouble != "" {
+			rows = append(rows, "  trouble\t"+p.Trouble)
+		}
 		if len(p.Brownout) > 0 {
 			rows = append(rows, "  brown-out\t"+strings.Join(p.Brownout, ", "))
 		}

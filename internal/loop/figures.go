@@ -37,6 +37,7 @@ type StoreState struct {
 	Away    bool    // it cannot be asked
 	Refuses bool    // it cannot be written
 	Brake   float64 // share of its time that the loop was held by the drain, lately
+	Trouble string  // what only the host can end, with advice
 }
 
 // lookTime is how long a look at a runtime may take.
@@ -67,7 +68,7 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 
 // StoreState is how the store does at present.
 func (rt *Runtime) StoreState() StoreState {
-	return StoreState{rt.watch.away.Load(), rt.watch.refuses.Load(), rt.pace.brake.share()}
+	return StoreState{rt.watch.away.Load(), rt.watch.refuses.Load(), rt.pace.brake.share(), rt.watch.trouble()}
 }
 
 // Queue is the part of the journal that the store does not have yet.

@@ -64,6 +64,8 @@ type Store interface {
 	Migrate(ctx context.Context, progress schema.Progress) error
 	// Status says how the database stands to this program.
 	Status(ctx context.Context) (schema.Status, error)
+	// Verify looks for damage after a crash. Errors: *store.Unusable.
+	Verify(ctx context.Context) error
 }
 
 // Runtime is one profile that runs: its store and the drain to it, its loop on
@@ -129,6 +131,9 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		}
 	}
 	rt.guard("the watch over the database", func() { rt.watch.run(background) })
+	if !adopting {
+		rt.guard("a check of the database", func() { rt.watch.verify(background) })
+	}
 	rt.guard("the owner's beat", func() { rt.beat(background, adopting) })
 	rt.loads = newLoads(background, rt)
 
@@ -269,7 +274,7 @@ func (rt *Runtime) migrate(ctx context.Context, begins func(name string)) error 
 // image before this one could not have gone on with the schema. Until that is done
 // the store is away to everybody. Whatever the error, play goes on meanwhile.
 func (rt *Runtime) migrateBeside(ctx context.Context) {
-	said := time.Time{}
+	var last reminder
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := rt.migrate(ctx, func(name string) {
 			rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.StoreName, "step", name)
@@ -278,8 +283,7 @@ func (rt *Runtime) migrateBeside(ctx context.Context) {
 			return
 		}
 		rt.watch.suspect(err)
-		if !errors.Is(err, store.ErrTransient) && time.Since(said) > complainEvery {
-			said = time.Now()
+		if !errors.Is(err, store.ErrTransient) && last.due(time.Now()) {
 			rt.o.Log.Error("the database cannot be migrated; play goes on, and what is decided stays in the journal",
 				"store", rt.o.StoreName, "err", err)
 		}
@@ -287,24 +291,23 @@ func (rt *Runtime) migrateBeside(ctx context.Context) {
 	}
 }
 
-// complainEvery is how often the log tells of a migration that fails for good.
-const complainEvery = time.Minute
-
 // retry tries until it works or an error comes that will not pass.
 func (rt *Runtime) retry(ctx context.Context, what string, try func() error) error {
-	for pause, attempt := firstPause, 1; ; pause, attempt = min(2*pause, longestPause), attempt+1 {
+	var last reminder
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		rt.stage.set(what)
 		err := try()
+		var wrong *store.Unusable
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !errors.Is(err, store.ErrTransient):
+		case !errors.Is(err, store.ErrTransient), errors.As(err, &wrong):
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		rt.stage.stuck(what + ": " + err.Error())
-		if attempt == 1 {
+		if last.due(time.Now()) {
 			rt.o.Log.Warn(what, "store", rt.o.StoreName, "err", err)
 		}
 		wait(ctx, pause)

@@ -16,15 +16,85 @@ import (
 // it as a doubt; the storewatch then asks the store itself, and tells the profile
 // and the log what changed.
 type storewatch struct {
-	rt      *Runtime
-	doubts  chan error
-	away    atomic.Bool
-	refuses atomic.Bool // the drain cannot write
-	trust   trustwatch
+	rt       *Runtime
+	doubts   chan error
+	away     atomic.Bool
+	refuses  atomic.Bool // the drain cannot write
+	troubles [troubleKinds]trouble
+	trust    trustwatch
+}
+
+// The troubles that only a host can end, the worst first.
+const (
+	damaged = iota
+	cannotAsk
+	cannotWrite
+	troubleKinds
+)
+
+// trouble is one that lasts until it is cleared; meanwhile the log is reminded.
+type trouble struct {
+	text atomic.Pointer[string]
+	said reminder // of whoever sets it
+}
+
+// reminder says when something that lasts is to be logged again.
+type reminder time.Time
+
+// remindTime is how often the log is told of what lasts.
+const remindTime = time.Minute
+
+func (r *reminder) due(now time.Time) bool {
+	if now.Sub(time.Time(*r)) < remindTime {
+		return false
+	}
+	*r = reminder(now)
+	return true
 }
 
 func newStorewatch(rt *Runtime) *storewatch {
 	return &storewatch{rt: rt, doubts: make(chan error, 1)}
+}
+
+// note takes an error for what it is: a trouble only if the host must mend it.
+func (w *storewatch) note(kind int, err error) {
+	t := &w.troubles[kind]
+	var wrong *store.Unusable
+	if !errors.As(err, &wrong) {
+		t.text.Store(nil)
+		return
+	}
+	text := wrong.Error()
+	if t.text.Swap(&text) == nil {
+		t.said = reminder{}
+	}
+	if t.said.due(time.Now()) {
+		w.rt.o.Log.Error("the database cannot be used until somebody mends it", "store", w.rt.o.StoreName, "err", wrong.Err, "advice", wrong.Advice)
+	}
+}
+
+// trouble returns what only the host can end, "" if there is nothing.
+func (w *storewatch) trouble() string {
+	for i := range w.troubles {
+		if text := w.troubles[i].text.Load(); text != nil {
+			return *text
+		}
+	}
+	return ""
+}
+
+// verify looks for damage after a crash. Play does not wait for it.
+func (w *storewatch) verify(ctx context.Context) {
+	for {
+		err := w.rt.o.Store.Verify(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if w.note(damaged, err); err == nil || w.trouble() == "" {
+			return
+		}
+		wait(ctx, remindTime)
+	}
 }
 
 // suspect says that a call has failed.
@@ -39,6 +109,7 @@ func (w *storewatch) suspect(err error) {
 // again.
 func (w *storewatch) drained(err error) {
 	if err == nil {
+		w.note(cannotWrite, nil)
 		w.refuses.Store(false)
 		w.rt.o.Log.Info("the database takes moves again", "store", w.rt.o.StoreName)
 		return
@@ -49,6 +120,7 @@ func (w *storewatch) drained(err error) {
 	if !w.refuses.Swap(true) {
 		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.o.StoreName, "err", err)
 	}
+	w.note(cannotWrite, err)
 	w.suspect(err)
 }
 
@@ -77,6 +149,7 @@ func (w *storewatch) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	_, err := w.rt.o.Store.Cursor(ctx, store.JournalID(w.rt.o.Runner.JournalID()), w.rt.o.Name)
+	w.note(cannotAsk, err)
 	if away := err != nil; w.away.Swap(away) != away {
 		in, level, text := profile.Input(&profile.StoreBack{}), slog.LevelInfo, "the database is back"
 		if away {

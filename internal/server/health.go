@@ -21,10 +21,20 @@ func (s *Server) site(k *supervisor) http.Handler {
 // draining is what /readyz says while nobody new is taken.
 const draining = "draining: nobody new is taken"
 
+// What /readyz says of a profile without trouble, and where there is none.
+const (
+	ready  = "ready"
+	nobody = "no profile runs"
+)
+
 // readiness is that of one profile.
 func (k *supervisor) readiness() (up bool, why string) {
 	if up, why = k.Stage(); up && k.draining.Load() {
 		return false, draining
+	}
+	// Play goes on: who is ready stays ready, but says it.
+	if trouble := k.StoreState().Trouble; up && trouble != "" {
+		why += "; but the database: " + trouble
 	}
 	return up, why
 }
@@ -32,13 +42,18 @@ func (k *supervisor) readiness() (up bool, why string) {
 // readiness is that of all profiles, for the admin listener.
 func (s *Server) readiness() (up bool, why string) {
 	list := s.supervisors()
-	up, why = len(list) > 0, "no profile runs"
+	up, why = len(list) > 0, nobody
 	for _, k := range list {
 		isUp, stage := k.readiness()
 		if up = up && isUp; !isUp && len(list) > 1 {
 			return false, k.name + ": " + stage
 		}
-		why = stage
+		if stage != ready && len(list) > 1 {
+			stage = k.name + ": " + stage
+		}
+		if why == ready || why == nobody {
+			why = stage
+		}
 	}
 	return up, why
 }

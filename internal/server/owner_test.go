@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,7 +33,9 @@ func TestTwoServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("another server writes this profile's games into this database: process %d on host %s, since ", os.Getpid(), host)
-	if err := second.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Stop that server") {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := second.Run(ctx); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Stop that server") {
 		t.Errorf("the second server ended with %v, want %q", err, want)
 	}
 	if !p.move(t.Context()) {
@@ -74,7 +77,9 @@ func TestOtherWorld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Run(t.Context()); !errors.Is(err, loop.ErrOtherWorld) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "move the journal away") {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := s.Run(ctx); !errors.Is(err, loop.ErrOtherWorld) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "move the journal away") {
 			t.Errorf("got %v, want a refusal with %q", err, want)
 		}
 	}

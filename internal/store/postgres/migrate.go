@@ -42,7 +42,7 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 			return fmt.Errorf("migrate: %w", err)
 		}
 		if len(pending) == 0 {
-			return nil
+			return classify(ctx, "migrate", s.transact(ctx, func(conn *pgxpool.Conn) error { return makeOwnersTable(ctx, conn) }))
 		}
 		step := schema.Step{Name: pending[0].Name, Number: pending[0].Version, Of: len(all)}
 		err = progress.Run(ctx, step, func(ctx context.Context) error {

@@ -66,18 +66,23 @@ func (s *Store) Beat(ctx context.Context, profile string, o store.Owner) error {
 	}))
 }
 
+// makeOwnersTable makes the table if it is missing: whoever only plays need not be
+// allowed to.
+func makeOwnersTable(ctx context.Context, conn *pgxpool.Conn) error {
+	var made bool
+	err := conn.QueryRow(ctx, `SELECT to_regclass('profile_owners') IS NOT NULL`).Scan(&made)
+	if err == nil && !made {
+		// Under a lock, as two that make it at once would meet in the catalogue.
+		_, err = conn.Exec(ctx, fmt.Sprintf(makeOwners, migrationLock))
+	}
+	return err
+}
+
 // takeProfile makes o the owner if nobody is, or if it may take the place of who
 // is.
 func takeProfile(ctx context.Context, conn *pgxpool.Conn, profile string, o store.Owner, over int64) error {
-	var made bool
-	if err := conn.QueryRow(ctx, `SELECT to_regclass('profile_owners') IS NOT NULL`).Scan(&made); err != nil {
+	if err := makeOwnersTable(ctx, conn); err != nil {
 		return err
-	}
-	if !made {
-		// Two that make it at once would meet in the catalogue.
-		if _, err := conn.Exec(ctx, fmt.Sprintf(makeOwners, migrationLock)); err != nil {
-			return err
-		}
 	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = on"); err != nil {

@@ -47,3 +47,12 @@ func Classify(ctx context.Context, what string, err, none error, permanent func(
 	}
 	return fmt.Errorf("%w: %s: %w", store.ErrTransient, what, err)
 }
+
+// Advise adds what a host can do about an error that blames the database; "" is
+// nothing. Other errors are left as they are.
+func Advise(err error, advice string) error {
+	if advice == "" || !errors.Is(err, store.ErrTransient) {
+		return err
+	}
+	return &store.Unusable{Advice: advice, Err: err}
+}

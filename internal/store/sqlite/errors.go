@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -21,10 +22,34 @@ var permanent = map[int]bool{
 	codes.SQLITE_RANGE:      true,
 }
 
+// advice is what a host can do about errors that do not pass by themselves, by
+// primary result code.
+var advice = map[int]string{
+	codes.SQLITE_CORRUPT:  damagedAdvice,
+	codes.SQLITE_NOTADB:   "The file is no SQLite database: put the right one there, or restore a backup",
+	codes.SQLITE_PERM:     accessAdvice,
+	codes.SQLITE_READONLY: accessAdvice,
+	codes.SQLITE_CANTOPEN: accessAdvice,
+}
+
+const (
+	damagedAdvice = "The file is damaged: stop the server, keep a copy, and restore a backup, " +
+		"or save what can be read with 'sqlite3 games.db .recover'; what is not in the file yet is in the journal"
+	accessAdvice = "Let the user who runs the server read and write the file and its directory"
+)
+
 // classify is schema.Classify with the errors of this driver.
 func classify(ctx context.Context, what string, err error) error {
-	return schema.Classify(ctx, what, err, sql.ErrNoRows, func(err error) bool {
+	err = schema.Classify(ctx, what, err, sql.ErrNoRows, func(err error) bool {
 		var db *driver.Error
 		return errors.As(err, &db) && permanent[db.Code()&0xff]
 	})
+	var db *driver.Error
+	switch {
+	case errors.As(err, &db):
+		return schema.Advise(err, advice[db.Code()&0xff])
+	case errors.Is(err, fs.ErrPermission):
+		return schema.Advise(err, accessAdvice)
+	}
+	return err
 }

@@ -20,6 +20,9 @@ func (s *Store) Own(ctx context.Context, profile string, o store.Owner, over int
 	if s.owner != nil {
 		return nil
 	}
+	if wal, err := os.Stat(s.path + "-wal"); err == nil && wal.Size() > 0 {
+		s.crashed.Store(true) // whoever ends in order leaves none
+	}
 	f, err := lockOwner(s.path+"-owner", o)
 	if err != nil {
 		return classify(ctx, "own "+s.path, err)

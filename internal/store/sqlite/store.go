@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -36,8 +37,9 @@ type Store struct {
 	writer   *writer
 	prepared sync.Map // statements of readers, by their text
 
-	owning sync.Mutex
-	owner  *os.File // locked while the file belongs to this process
+	owning  sync.Mutex
+	crashed atomic.Bool // the process before this one did not end in order
+	owner   *os.File    // locked while the file belongs to this process
 }
 
 // Open returns a store. It touches no file: that is left to the first call.
@@ -143,4 +145,25 @@ func (s *Store) read(ctx context.Context, what string, work func(context.Context
 	}
 	defer func() { _ = tx.Rollback() }() // nothing was written
 	return classify(ctx, what, work(ctx, tx))
+}
+
+// Verify looks for damage, all through the file, if the process that owned it before
+// did not end in order. It may take as long as reading the file.
+// Errors: *store.Unusable.
+func (s *Store) Verify(ctx context.Context) error {
+	if !s.crashed.Load() {
+		return nil
+	}
+	rows, err := s.readers.QueryContext(ctx, "PRAGMA quick_check(3)")
+	found, err := scanAll(rows, err, func(scan schema.Scan) (text string, err error) {
+		err = scan(&text)
+		return text, err
+	})
+	if err != nil {
+		return classify(ctx, "check "+s.path, err)
+	}
+	if text := strings.Join(found, "; "); text != "ok" {
+		return schema.Advise(fmt.Errorf("%w: %s: %s", store.ErrTransient, s.path, text), damagedAdvice)
+	}
+	return nil
 }
