@@ -191,7 +191,7 @@ func (c *Client) Hello(ctx context.Context) (Session, error) {
 // profile state only: then the bit of the other one, 0x01, is free to mean
 // that the board plays Chess960.
 func (c *Client) hello(ctx context.Context) (*call, error) {
-	k, err := newCall(ctx, wire.Header{Token: c.Token(), Flags: wire.CapProfileState}, wire.ClientHello{})
+	k, err := newCall(ctx, wire.Header{Token: c.Token(), Flags: wire.CapProfileState}, wire.ClientHello{}, wire.NoCookie())
 	if err != nil {
 		return nil, err
 	}

@@ -141,6 +141,7 @@ func (l *loop) tick() error {
 		}
 	case now < l.giveUp:
 		// The server answers the same packet with the answer that it has kept.
+		l.link.Stamp(k.packet)
 		l.out.Send(l.out.Peer(), k.packet)
 		l.pause *= 2
 		l.until = min(now+l.pause, l.giveUp)

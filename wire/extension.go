@@ -176,6 +176,17 @@ func (e Ext) Double(key string) (float64, bool) {
 	return f.Double(), ok && f.Type == TypeDouble
 }
 
+// View returns the value of the first field of that key, if it is a string that was
+// decoded. It is a view into the packet.
+func (e Ext) View(key string) []byte {
+	for i := range e {
+		if e[i].Key == key {
+			return e[i].view
+		}
+	}
+	return nil
+}
+
 // Text returns a copy of the value of the first field of that key, if it is a
 // string.
 func (e Ext) Text(key string) (string, bool) {

@@ -9,6 +9,39 @@ type ClientHello struct{ empty }
 // Control returns CtrlClientHello.
 func (ClientHello) Control() Control { return CtrlClientHello }
 
+// CookieSize is how many characters CLIENT_HELLO has under hello.cookie: those of
+// the cookie, or zeros, and some more, so that the ERROR with a cookie is not longer
+// than the hello.
+const CookieSize = 36
+
+// NoCookie is the field of a CLIENT_HELLO whose client has no cookie yet. SetCookie
+// writes one into it.
+func NoCookie() Field { return String(KeyHelloCookie, "000000000000000000000000000000000000") }
+
+// SetCookie writes a cookie into the field hello.cookie of an encoded packet, and
+// reports whether there is one that has room.
+func SetCookie(packet, cookie []byte) bool {
+	size, err := Size(packet)
+	if err != nil || size-HeaderSize < footerSize {
+		return false
+	}
+	body, err := trailerBody(packet[HeaderSize:size])
+	if err != nil {
+		return false
+	}
+	for body = body[2:]; len(body) > 0; {
+		var f Field
+		if body, err = f.decode(body); err != nil {
+			return false
+		}
+		if f.Key == KeyHelloCookie && len(f.view) >= len(cookie) {
+			copy(f.view, cookie)
+			return true
+		}
+	}
+	return false
+}
+
 // ServerHello answers ClientHello: token and board are in the header, whose
 // sequence number is always 1. Flags & 0x7F are the capabilities granted, so
 // that bit 0x01 does not reliably mean Chess960 here.

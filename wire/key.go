@@ -40,6 +40,7 @@ const (
 	KeyBoardFEN                = "board.fen"
 	KeyBoardVersion            = "board.version"
 	KeyHelloWithoutBoard       = "hello.without_board"
+	KeyHelloCookie             = "hello.cookie"
 	KeyLoginToken              = "login.token"
 	KeyLoginServer             = "login.server"
 )
@@ -93,6 +94,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyBoardFEN, Type: TypeString, Meaning: "the whole FEN of the board: the payload has only its first two fields", Ours: true},
 	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
 	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: when no board is free, a session without one is welcome", Ours: true},
+	{Key: KeyHelloCookie, Type: TypeString, Meaning: "in CLIENT_HELLO by UDP, 36 characters: the cookie, then anything; in an ERROR: the 32 digits of a cookie to say hello with (see [Cookies](#cookies))", Ours: true},
 	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},
 	{Key: KeyLoginServer, Type: TypeString, Meaning: "in LOGIN_REQUEST with a signature: the host and port that the client has connected to; the signature names them, too", Ours: true},
 }

@@ -21,6 +21,7 @@ type Player struct {
 	Games, Chess960Games int
 	Left                 wamble.BoardID // the board he just left; 0: none
 	Host                 share.Host     // 0: not known
+	Offered              wamble.BoardID // that he was shown, and gets if it is free; 0: none
 	// Claims says that he gets a board of the host that holds most, if no other
 	// is to be had.
 	Claims bool
@@ -51,8 +52,13 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 		return Assigned{Board: b, Known: true}, nil
 	}
 	var a Assigned
-	a.Board = p.choose(t, player)
 	var err error
+	if a.Board = p.boards[player.Offered]; a.Board != nil && !p.isFree(a.Board) {
+		a.Board = nil
+	}
+	if a.Board == nil && (player.Offered == 0 || player.Offered != p.nextID) {
+		a.Board = p.choose(t, player)
+	}
 	if a.Board == nil {
 		a.Board, err = p.create(t, out)
 	}
@@ -72,6 +78,32 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 	p.reserve(t, a.Board, player, out)
 	return a, nil
 }
+
+// Offer returns a board that a player may be shown before it is given to him: one
+// that is drawn from the free boards as by Assign; else the one that would be made, or
+// taken from its holder for a player who Claims it. It is not given to him, and whoever
+// needs it gets it; only while there are others, no one else does for offerTime.
+// Errors: ErrNoBoard, ErrNoID.
+func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
+	t := p.tick(now)
+	switch b := p.choose(t, player); {
+	case b != nil:
+		p.places[b.place].assigned = t + offerTime.Microseconds()
+		return b, nil
+	case len(p.places) < p.opts.MaxBoards:
+		return p.next(t)
+	}
+	if b := p.idlest(t); b != nil {
+		return b, nil
+	}
+	if b := p.shares.Yield(player.Host); b != nil {
+		return b, nil
+	}
+	return nil, ErrNoBoard
+}
+
+// offerTime is how long a board that was offered is given only to who needs it.
+const offerTime = time.Minute
 
 // maxCandidates is how many free boards an assignment looks at: all of them if
 // there are no more, else sampleSize of them.
@@ -160,6 +192,9 @@ func (o *Options) scaleFor(player *Player) (s scale) {
 }
 
 func (s *scale) weight(now int64, at *place) float64 {
+	if at.assigned > now {
+		return 0 // it was offered to somebody
+	}
 	return s[at.class&7] * ln(math.E+float64(now-at.assigned)*1e-6)
 }
 

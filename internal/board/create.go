@@ -14,18 +14,31 @@ func (p *Pool) create(at int64, out intent.Intents) (*Board, error) {
 	if len(p.places) >= p.opts.MaxBoards {
 		return nil, ErrNoBoard
 	}
-	id, ok := p.newID()
-	if !ok {
-		return nil, ErrNoID
+	b, err := p.next(at)
+	if err != nil {
+		return nil, err
 	}
-	b := &Board{id: id, status: wamble.Dormant, variant: p.opts.variantOf(id)}
+	p.nextID = 0
+	p.insert(b)
+	p.setFree(b)
+	p.intents.create = intent.CreateBoard{Board: b.id, FEN: p.FEN(b), Status: b.status, Variant: b.variant, At: timeOf(at)}
+	out.Add(&p.intents.create)
+	return b, nil
+}
+
+// next returns the board that create would add, which is not in the pool.
+func (p *Pool) next(at int64) (*Board, error) {
+	if p.nextID == 0 {
+		id, ok := p.newID()
+		if !ok {
+			return nil, ErrNoID
+		}
+		p.nextID = id
+	}
+	b := &Board{id: p.nextID, status: wamble.Dormant, variant: p.opts.variantOf(p.nextID)}
 	b.times.created = at
 	b.position = startOf(b.variant)
 	b.remember()
-	p.insert(b)
-	p.setFree(b)
-	p.intents.create = intent.CreateBoard{Board: id, FEN: p.FEN(b), Status: b.status, Variant: b.variant, At: timeOf(at)}
-	out.Add(&p.intents.create)
 	return b, nil
 }
 

@@ -31,6 +31,7 @@ type NewID func() (wamble.BoardID, bool)
 type Pool struct {
 	opts    Options
 	newID   NewID
+	nextID  wamble.BoardID // of the board that is created next; 0: not drawn yet
 	rng     *rand.Rand
 	now     int64
 	boards  map[wamble.BoardID]*Board
@@ -54,7 +55,7 @@ type Pool struct {
 // that weighing a board does not touch the board.
 type place struct {
 	board    *Board
-	assigned int64
+	assigned int64 // in the future: it was offered to somebody
 	class    class
 }
 

@@ -109,6 +109,16 @@ func (p *Pool) takeShare(at int64, host share.Host, out intent.Intents) (Release
 // takeBack releases the board of the holder who has been silent for longest,
 // if that is more than inactivity-timeout.
 func (p *Pool) takeBack(at int64, out intent.Intents) (Released, bool) {
+	b := p.idlest(at)
+	if b == nil {
+		return Released{}, false
+	}
+	return p.release(at, b, TakenBack, out), true
+}
+
+// idlest returns the board whose holder has been silent for longest, if that is more
+// than inactivity-timeout; else nil.
+func (p *Pool) idlest(at int64) *Board {
 	limit := at - p.opts.Inactivity.Microseconds()
 	for len(p.silence.heap) > 0 && p.silence.heap[0].at < limit {
 		b := p.silence.heap[0].board
@@ -118,8 +128,8 @@ func (p *Pool) takeBack(at int64, out intent.Intents) (Released, bool) {
 		case b.times.heard > p.silence.heap[0].at:
 			p.silence.delay(b.times.heard)
 		default:
-			return p.release(at, b, TakenBack, out), true
+			return b
 		}
 	}
-	return Released{}, false
+	return nil
 }

@@ -62,6 +62,9 @@ type ClientConfig struct {
 // SERVER_HELLO without Greeted answers a copy of a hello that was answered
 // before, perhaps with another token: ignore it.
 //
+// A hello with wire.NoCookie is sent again with a cookie when the server asks for
+// one: that costs one round trip, and the server believes the address at once.
+//
 // After a new socket is connected call Reset, then say CLIENT_HELLO with the
 // token. Sequence numbers go on across Reset, so that servers which confuse a
 // reconnected client with its former self still answer the hello.
@@ -78,6 +81,7 @@ type Client struct {
 	join    wire.Reassembler
 	scratch []byte
 	hello   uint32 // sequence number of the last CLIENT_HELLO
+	cookie  []byte // that the server gave to this address; nil: none
 	waiting bool   // its SERVER_HELLO has not come yet
 	stats   ClientStats
 }
@@ -160,6 +164,14 @@ func (c *Client) Stats() ClientStats { return c.stats }
 // Open returns how many requests wait for their ACK.
 func (c *Client) Open() int { return len(c.open) }
 
+// Stamp writes the cookie of the server into a hello that has room for it
+// (wire.NoCookie). Send does so, too.
+func (c *Client) Stamp(request []byte) {
+	if c.cookie != nil && wire.Control(request[0]) == wire.CtrlClientHello {
+		wire.SetCookie(request, c.cookie)
+	}
+}
+
 // Send sends an encoded request under the next sequence number, which it writes
 // into the packet and returns: reliably, unless the packet's flags say otherwise.
 // It returns ErrBusy when MaxOpen requests wait.
@@ -176,6 +188,7 @@ func (c *Client) Send(now time.Duration, out Sink, request []byte) (uint32, erro
 	seq := c.seq
 	c.seq++
 	wire.SetSeq(request, seq)
+	c.Stamp(request)
 	out.Send(c.cfg.Server, request)
 	c.stats.Sent++
 	if h.Ctrl == wire.CtrlClientHello {
@@ -243,6 +256,6 @@ func (c *Client) Reset(lost []uint32) []uint32 {
 	}
 	c.open, c.recent, c.rtt = c.open[:0], recent{}, rtt{}
 	c.join = wire.Reassembler{Max: c.cfg.MaxTransfer}
-	c.waiting = false
+	c.waiting, c.cookie = false, nil
 	return lost
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"time"
 
 	"wamble/wire"
@@ -20,6 +21,10 @@ func (c *Client) Receive(now time.Duration, b []byte, out Sink) Event {
 	info, known := h.Ctrl.Info()
 	if err != nil || !known || info.From != wire.FromServer {
 		c.stats.Malformed++
+		return Event{}
+	}
+	if cookie := c.packet.Ext.View(wire.KeyHelloCookie); cookie != nil && h.Ctrl == wire.CtrlError {
+		c.challenged(now, cookie, out)
 		return Event{}
 	}
 	reliable := !h.Flags.Unreliable()
@@ -97,6 +102,27 @@ func (c *Client) arrived(h wire.Header) Event {
 		c.stopHello()
 	}
 	return e
+}
+
+// challenged sends the hello that waits for its answer again, with the cookie that
+// the server asks for.
+func (c *Client) challenged(now time.Duration, cookie []byte, out Sink) {
+	if len(cookie) != cookieText || !c.waiting || bytes.Equal(cookie, c.cookie) {
+		return
+	}
+	c.cookie = append(c.cookie[:0], cookie...)
+	for i := range c.open {
+		a := &c.open[i]
+		if a.seq != c.hello || a.sends >= c.cfg.Sends || !wire.SetCookie(a.k.buf, cookie) {
+			continue
+		}
+		if a.sends == 1 {
+			c.rtt.sample(now - a.first)
+		}
+		a.sends++ // a NAT may change the address with every packet: that ends, too
+		a.due = now + c.pace.after(&c.rtt, 1)
+		out.Send(c.cfg.Server, a.k.buf)
+	}
 }
 
 // stopHello ends the wait of a hello that was answered before its ACK came. A

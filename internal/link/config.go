@@ -56,6 +56,7 @@ const (
 	maxKept       = 8                // requests of a session whose answers are kept
 	maxAddresses  = 4                // addresses of a session
 	maxPerAddress = 4                // endpoints of an address
+	maxUnproven   = 1 << 12          // unproven endpoints in all
 	maxSessions   = 4                // sessions of a token that are found by it
 	maxCounters   = 1 << 16          // rate counters, budgets, remembered proofs
 	withheldTime  = time.Minute      // a packet that an unproven address has no credit for

@@ -15,6 +15,8 @@
 //     the last 1024 sequence numbers, history the fingerprints of the latest
 //     requests, answer what is kept for replay.
 //   - bundle is an answer in fragments, held the outputs behind the gate.
+//   - a seal is what an address proves itself with: a cookie, or the token of an
+//     offer.
 //   - limiter counts requests, flow is a token bucket of bytes to unproven
 //     addresses.
 //   - Sink takes what is sent; Batch is the Sink that collects.
@@ -45,9 +47,13 @@
 // # An address
 //
 //	unknown ──first valid packet──▶ unproven ──────────────▶ proven ──idle──▶ gone
-//	                                   │   ACK of a packet, or a request,       ▲
-//	                                   │   with the token vouched for it        │
-//	                                   └──────────── idle, or table full ───────┘
+//	   │                               │   ACK of a packet, or a request,  ▲    ▲
+//	   │                               │   with the token vouched for it   │    │
+//	   │                               └──────────── idle, or table full ──┼────┘
+//	   └───────────────── hello with a cookie (seal.go) ───────────────────┘
+//
+// A hello that could bring a cookie and has none is answered with one, and nothing is
+// remembered of it.
 //
 // To an unproven address go at most 3 bytes for each byte received, one copy of
 // each packet. What does not fit waits for more bytes or for the proof. The
@@ -67,8 +73,8 @@
 //   - Only a packet with its token touches a session: its window, its addresses,
 //     its queue and its timers. What else comes from its address has an endpoint
 //     of its own, unproven, of at most four there.
-//   - Every table has a bound. In a full one unproven addresses have a quarter of
-//     the places, and the host that has most loses its idlest to a newcomer.
+//   - Every table has a bound. Unproven addresses have 4096 places at most, and a
+//     quarter of a full table; the host that has most loses its idlest to a newcomer.
 //     Nobody is refused because a table of counters is full.
 //   - No timer scans all endpoints: each has one place in a heap.
 //   - Move in, ACK and update out, ACK in: no allocation.

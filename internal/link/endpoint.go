@@ -65,6 +65,7 @@ func (e *endpoint) nextSeq() uint32 {
 type host struct {
 	lists [2]list // unproven, proven; silent longest first
 	rank  share.Rank[host]
+	crowd share.Rank[host] // by unproven endpoints
 }
 
 // idlest returns the endpoint that makes room first.

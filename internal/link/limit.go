@@ -34,15 +34,18 @@ type source limitKind
 
 const (
 	unproven source = iota // anybody may have sent it
-	proven                 // a datagram with a token that was sent to a proven address
+	proven                 // a datagram with a cookie, or with a token that was sent to a proven address
 	stream                 // over a connection
 )
 
 // sourceOf returns the source of a request.
-func (s *Server) sourceOf(from wamble.Peer, h *wire.Header) source {
+func (s *Server) sourceOf(in *incoming) source {
+	from, h := in.from, in.Header
 	switch {
 	case from.Stream():
 		return stream
+	case in.shown:
+		return proven
 	case h.Token.IsZero():
 		return unproven
 	}
@@ -71,14 +74,14 @@ const (
 )
 
 // withinLimits counts a request.
-func (s *Server) withinLimits(now time.Duration, from wamble.Peer, h *wire.Header) limitVerdict {
+func (s *Server) withinLimits(now time.Duration, in *incoming) limitVerdict {
 	if s.cfg.HostRate <= 0 && s.cfg.TokenRate <= 0 {
 		return within
 	}
-	if s.cfg.Bypass != nil && s.cfg.Bypass(from, *h) {
+	if s.cfg.Bypass != nil && s.cfg.Bypass(in.from, *in.Header) {
 		return within
 	}
-	return s.limits.check(now, &s.cfg, from, h, s.sourceOf(from, h))
+	return s.limits.check(now, &s.cfg, in.from, in.Header, s.sourceOf(in))
 }
 
 // check counts a request. Hellos count for the host, whatever token they carry:

@@ -37,10 +37,19 @@ func (s *Server) receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	case h.Token.IsZero() && !info.ZeroToken:
 		return s.dropped(&s.stats.NoToken)
 	}
-	if v := s.withinLimits(now, from, h); v != within {
+	in := incoming{Header: h, from: from, size: len(b), shown: from.Stream()}
+	if h.Ctrl == wire.CtrlClientHello {
+		switch s.cookieOf(now, from, &s.got.packet) {
+		case badCookie:
+			s.challenge(now, from, h, out)
+			return Challenged
+		case goodCookie:
+			in.shown = true
+		}
+	}
+	if v := s.withinLimits(now, &in); v != within {
 		return s.limited(now, from, h, len(b), v, out)
 	}
-	in := incoming{Header: h, from: from, size: len(b)}
 	if !h.Flags.Unreliable() {
 		in.print = printOf(h.Seq, b)
 	}
@@ -64,6 +73,7 @@ type incoming struct {
 	*wire.Header // that of Server.got
 	from         wamble.Peer
 	size         int         // bytes of its packet
+	shown        bool        // it came over a connection, or with a cookie
 	print        fingerprint // when it is reliable
 }
 
@@ -173,15 +183,15 @@ func (s *Server) restart(sess *session, seq uint32) {
 	s.stats.Restarts++
 }
 
-// begin hands a request to the caller. A request with the token that was vouched
-// for its address proves the address; the highest number so far, from a proven
-// address, shows where the client is now.
+// begin hands a request to the caller. A cookie proves the address of a request, and
+// so does the token that was vouched for the address; the highest number so far, from
+// a proven address, shows where the client is now.
 func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool) Verdict {
 	sess := e.sess
+	if !e.proof.proven && s.proves(now, e, in) {
+		s.prove(now, e)
+	}
 	if !in.Token.IsZero() {
-		if !e.proof.proven && in.Token == e.proof.vouched {
-			s.prove(now, e)
-		}
 		s.bind(sess, in.Token)
 		sess.claimed = true
 		s.vouchByNeighbour(e, in.Token)
@@ -197,6 +207,22 @@ func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool
 	s.stats.Requests++
 	s.got.Request, s.got.Packet = id, &s.got.packet
 	return New
+}
+
+// proves reports whether a request shows that its sender is at the address of e.
+func (s *Server) proves(now time.Duration, e *endpoint, in *incoming) bool {
+	switch {
+	case in.shown:
+		e.proof.vouched = in.Token
+	case in.Token.IsZero():
+		return false
+	case in.Token != e.proof.vouched:
+		if _, ok := s.seals.open(now, offerSeal, e.peer, in.Token); !ok {
+			return false
+		}
+		e.proof.vouched = in.Token
+	}
+	return true
 }
 
 // vouchByNeighbour vouches for a token that another, proven address of the

@@ -16,7 +16,9 @@ type request struct {
 	done bool        // finished; it waits for its gate
 	h    wire.Header // as received
 	size int         // bytes of its packet
-	of   fingerprint
+	// shown says that it came over a connection, or with a cookie.
+	shown bool
+	of    fingerprint
 	// Where it came from. Both may be removed, and their memory reused, before
 	// it is finished: then the serial differs.
 	e          *endpoint
@@ -68,7 +70,7 @@ func (q *requests) add(e *endpoint, in *incoming) Request {
 	r.gen, r.live, r.done = r.gen+1, true, false
 	r.h.Ctrl, r.h.Flags, r.h.Version = in.Ctrl, in.Flags, in.Version
 	r.h.Token, r.h.Board, r.h.Seq = in.Token, in.Board, in.Seq
-	r.size, r.of, r.unreliably = in.size, in.print, in.Flags.Unreliable()
+	r.size, r.of, r.unreliably, r.shown = in.size, in.print, in.Flags.Unreliable(), in.shown
 	r.e, r.endpoint = e, e.serial
 	r.sess, r.session, r.epoch = sess, sess.serial, sess.epoch
 	r.replies = r.replies[:0]
@@ -121,6 +123,16 @@ func (s *Server) Vouch(id Request) {
 			e.proof.vouched = r.h.Token
 		}
 	}
+}
+
+// Proven reports whether a request came from an address that has proven itself.
+func (s *Server) Proven(id Request) bool {
+	r := s.requests.get(id)
+	if r == nil {
+		return false
+	}
+	e := r.address()
+	return e != nil && s.table.proven(e)
 }
 
 // Room returns how many bytes a reply to the request may have to be sent at once:

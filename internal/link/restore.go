@@ -21,7 +21,7 @@ func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
 	}
 	s.transfer = r.Uint32()
 	s.table.serial = r.Uint()
-	for _, row := range stats {
+	for _, row := range stats[:stateStats] {
 		*row.of(&s.stats) = r.Uint()
 	}
 	m := &restorer{reader: r, s: s}

@@ -32,6 +32,7 @@ type Server struct {
 	limits   limiter
 	budgets  budgets
 	proofs   *lru.Table[wamble.Peer, remembered]
+	seals    seals
 	pool     pool
 	transfer uint32 // number of the last transfer
 	got      arrival
@@ -55,6 +56,8 @@ const (
 	Delivered
 	// Limited: a request over a rate limit.
 	Limited
+	// Challenged: a hello without a good cookie; it was answered with one.
+	Challenged
 )
 
 // Received is what Server.Receive saw. It is good until the next Receive.
@@ -223,6 +226,9 @@ func (s *Server) leave(e *endpoint) {
 func (s *Server) makeRoom(now time.Duration, peer wamble.Peer) bool {
 	if oldest, n := s.crowd(peer); n >= maxPerAddress {
 		return s.evict(oldest)
+	}
+	if s.table.unproven >= maxUnproven && !peer.Stream() && !s.evict(s.table.outgrown()) {
+		return false
 	}
 	h := s.table.hosts[hostKey(peer)]
 	if h != nil && h.rank.N() >= s.cfg.MaxPerHost {

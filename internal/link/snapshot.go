@@ -81,7 +81,7 @@ func (s *Server) Snapshot(now time.Duration, dst []byte) ([]byte, error) {
 	w.Uint(stateVersion)
 	w.Uint(uint64(s.transfer))
 	w.Uint(s.table.serial)
-	for _, row := range stats {
+	for _, row := range stats[:stateStats] {
 		w.Uint(*row.of(&s.stats))
 	}
 	c := s.census()

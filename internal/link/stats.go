@@ -8,7 +8,7 @@ type Stats struct {
 	// Packets that had none, by reason.
 	Malformed, Unknown, NoToken, Behind, InFlight, Busy, Limited, Refused, RebindLimit, StrayAcks uint64
 	// Packets to clients.
-	Sent, Repeated, GivenUp, Withheld, BudgetSpent, Unkept uint64
+	Sent, Repeated, GivenUp, Withheld, BudgetSpent, Unkept, Cookies uint64
 	// What became of addresses and sessions.
 	Proven, Rebinds, Moved, Restarts, Evicted, Expired uint64
 }
@@ -48,7 +48,12 @@ var stats = [...]stat{
 	{"restarts", "sessions whose numbers restarted with a hello", func(s *Stats) *uint64 { return &s.Restarts }},
 	{"evicted", "addresses that made room for another", func(s *Stats) *uint64 { return &s.Evicted }},
 	{"expired", "addresses forgotten after silence", func(s *Stats) *uint64 { return &s.Expired }},
+	{"cookies", "hellos answered with a cookie", func(s *Stats) *uint64 { return &s.Cookies }},
 }
+
+// stateStats is how many counters, from the first, are in a state of Snapshot;
+// AppendKeys has the others.
+const stateStats = 27
 
 // Each calls f with every counter: its name in snake case, what it counts, and
 // its value.

@@ -18,6 +18,7 @@ type table struct {
 	ages      [2]list // unproven, proven; silent longest first
 	unproven  int     // how many are in ages[0]
 	ranks     share.Ranks[host]
+	crowds    share.Ranks[host] // by unproven endpoints
 	serial    uint64
 	sessions  int
 
@@ -135,14 +136,20 @@ func (e *endpoint) rank() int {
 
 func (t *table) enlist(e *endpoint) {
 	t.ages[e.rank()].push(e, byAge)
-	t.unproven += 1 - e.rank()
 	e.host.lists[e.rank()].push(e, byHost)
+	if !e.proof.proven {
+		t.unproven++
+		t.crowds.Grow(&e.host.crowd, e.host)
+	}
 }
 
 func (t *table) delist(e *endpoint) {
 	t.ages[e.rank()].remove(e, byAge)
-	t.unproven -= 1 - e.rank()
 	e.host.lists[e.rank()].remove(e, byHost)
+	if !e.proof.proven {
+		t.unproven--
+		t.crowds.Shrink(&e.host.crowd, e.host)
+	}
 }
 
 // touch notes that e was heard of. A second packet of the same batch changes
@@ -170,6 +177,15 @@ func (t *table) yields(now time.Duration, h *host, size int) *endpoint {
 		return h.idlest()
 	}
 	return most.idlest()
+}
+
+// outgrown returns the unproven endpoint that makes room for another: the idlest of
+// the host that has most of them, or of all if nobody has more than one.
+func (t *table) outgrown() *endpoint {
+	if most := t.crowds.Most(); most.crowd.N() > 1 {
+		return most.lists[0].first
+	}
+	return t.ages[0].first
 }
 
 // victim returns the endpoint of two lists that may make room, or nil: an

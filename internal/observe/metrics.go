@@ -47,6 +47,7 @@ var metrics = []metric{
 	count("moves_rejected_total", "Moves that were refused.", func(s *loop.Figures) uint64 { return s.Stats.Rejected }),
 	count("hellos_total", "Sessions that were greeted.", func(s *loop.Figures) uint64 { return s.Stats.Hellos }),
 	count("new_players_total", "Sessions that were made.", func(s *loop.Figures) uint64 { return s.Stats.NewPlayers }),
+	count("offers_total", "Hellos by UDP without a proof of their address; nothing is kept of them.", func(s *loop.Figures) uint64 { return s.Stats.Offers }),
 	count("games_finished_total", "Games that ended.", func(s *loop.Figures) uint64 { return s.Stats.Finished }),
 	count("payouts_total", "Shares of pots that were paid.", func(s *loop.Figures) uint64 { return s.Stats.Scores.Payouts }),
 	count("rating_changes_total", "Ratings that a finished game changed.", func(s *loop.Figures) uint64 { return s.Stats.Scores.Ratings }),

@@ -28,12 +28,14 @@ type client struct {
 	gone    bool
 	mirror  *mirror   // nil: he watches nothing
 	nobody  time.Time // when he last said hello without a token
+	modern  bool      // he knows cookies
+	cookie  []byte
 }
 
 // arrive brings a new player.
 func (w *world) arrive(i int) {
 	w.arrived++
-	c := &client{w: w, peer: peerAt(i + 1)}
+	c := &client{w: w, peer: peerAt(i + 1), modern: i%2 == 0}
 	w.clients[c.peer] = c
 	if w.rng.IntN(10) < w.members {
 		c.token = w.enlist()
@@ -54,7 +56,25 @@ func (w *world) enlist() wamble.Token {
 
 func (c *client) hello() {
 	c.seq++
-	c.ask(wire.CtrlClientHello, helloPacket(c.token, c.seq))
+	c.ask(wire.CtrlClientHello, c.helloPacket())
+}
+
+func (c *client) helloPacket() []byte {
+	if !c.modern {
+		return helloPacket(c.token, c.seq)
+	}
+	b := encode(wire.Header{Token: c.token, Seq: c.seq}, wire.ClientHello{}, wire.NoCookie())
+	wire.SetCookie(b, c.cookie)
+	return b
+}
+
+// challenged says hello again with a cookie.
+func (c *client) challenged(cookie []byte) {
+	c.cookie = bytes.Clone(cookie)
+	if c.ctrl == wire.CtrlClientHello && c.pending != nil {
+		wire.SetCookie(c.pending, c.cookie)
+		c.send(c.pending)
+	}
 }
 
 func (c *client) ask(ctrl wire.Control, b []byte) {
@@ -98,6 +118,10 @@ func (c *client) receive(b []byte) {
 	if err := p.Decode(b); err != nil {
 		c.w.t.Fatal(err)
 	}
+	if cookie := p.Ext.View(wire.KeyHelloCookie); cookie != nil {
+		c.challenged(cookie)
+		return
+	}
 	if p.Ctrl == wire.CtrlAck && p.Seq == c.seq {
 		c.acked = true
 	}
@@ -132,7 +156,15 @@ func (c *client) receive(b []byte) {
 	}
 }
 
+// forgotten reports whether his token was offered by a process that has crashed.
+func (c *client) forgotten() bool {
+	return c.w.judge.tokens[c.token] == 0 && c.w.offers[c.token].crashes != c.w.life-c.w.handed
+}
+
 func (c *client) greeted(p *wire.Packet) {
+	if c.forgotten() {
+		c.token, c.nobody = wamble.Token{}, c.w.now
+	}
 	if !c.token.IsZero() && p.Token != c.token {
 		if c.w.now.Sub(c.nobody) > 15*time.Second {
 			c.w.t.Fatalf("a known token became a new player")
@@ -162,6 +194,7 @@ func (c *client) updated(p *wire.Packet) {
 		return
 	}
 	if ok {
+		c.move.session = c.w.judge.tokens[c.token] // it may have begun with the move
 		if c.w.judge.moves[c.move] == 0 {
 			c.w.t.Fatalf("an accepted move is not durable: %+v", c.move)
 		}
@@ -176,7 +209,11 @@ func (c *client) refused(e *wire.Error) {
 	}
 	switch e.Code {
 	case wamble.UnknownPlayer:
-		c.w.t.Fatalf("a known token is unknown to %v", c.ctrl)
+		if !c.forgotten() {
+			c.w.t.Fatalf("a known token is unknown to %v", c.ctrl)
+		}
+		c.token, c.nobody = wamble.Token{}, c.w.now
+		c.hello()
 	case wamble.UnknownBoard, wamble.Internal:
 		// Nothing free, or the store is away: try again in a while.
 		c.pending = nil
@@ -214,7 +251,7 @@ func (c *client) act() {
 	case n < 4: // falls silent
 		c.gone = true
 	case n < 8:
-		c.ask(wire.CtrlClientHello, helloPacket(c.token, c.seq))
+		c.ask(wire.CtrlClientHello, c.helloPacket())
 	case n < 16:
 		c.ask(wire.CtrlGetLegalMoves, legalPacket(c.token, c.board, c.seq, uint8(rng.IntN(64))))
 	case n < 20: // nonsense, or somebody else's board
@@ -223,7 +260,7 @@ func (c *client) act() {
 	default:
 		g := c.w.judge.games[c.board]
 		if g == nil || g.over {
-			c.ask(wire.CtrlClientHello, helloPacket(c.token, c.seq))
+			c.ask(wire.CtrlClientHello, c.helloPacket())
 			return
 		}
 		legal := g.position.LegalMoves(nil)

@@ -41,7 +41,7 @@ func Example() {
 	step()
 	step() // the leases make the first boards
 	hello, _ := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{})
-	peer := wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.1:4000")}
+	peer := wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.1:4000"), Route: 1} // a connection
 	next = append(next, &profile.Packet{Peer: peer, Data: hello})
 	step()
 	step()

@@ -20,7 +20,7 @@ func TestGateHolds(t *testing.T) {
 	// What follows may have seen the move.
 	expect(t, r.send(peerAt(2), legalPacket(other, otherID, 2, 12)), "")
 	expect(t, r.send(peerAt(2), movePacket(other, otherID, 3, "e2e5")), "")
-	expect(t, r.send(peerAt(3), helloPacket(wamble.Token{}, 1)), "")
+	expect(t, r.greet(3, 1), "")
 	// Duplicates of what is in flight are dropped.
 	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "")
 	r.wait(5 * time.Second)

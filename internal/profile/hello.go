@@ -11,7 +11,7 @@ import (
 )
 
 // hello greets a player: the one of the token, or a new one. A token that
-// nobody knows is not adopted.
+// nobody knows is not adopted. A new player whose address may be forged gets an offer.
 func (p *Profile) hello(r *request, out *Output) verdict {
 	if v := r.h.ClientVersion(); v > wire.Version {
 		reason := fmt.Sprintf("upgrade required (client=%d server=%d)", v, wire.Version)
@@ -23,6 +23,9 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	}
 	if s == nil && p.brownout.NoNewSessions {
 		return p.deny(r, errNoNewPlayers)
+	}
+	if s == nil && !p.link.Shown(r.id) {
+		return p.offer(r)
 	}
 	if s == nil {
 		from, _ := p.link.Peer(r.id)

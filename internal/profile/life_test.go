@@ -63,7 +63,7 @@ func TestTakenBack(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def inactivity-timeout 60) (def session-timeout 300)")
 	_, id := r.join(1)
 	r.wait(61 * time.Second)
-	r.step(&Packet{Peer: peerAt(2), Data: helloPacket(wamble.Token{}, 1)})
+	r.step(&Packet{Peer: peerAt(2), Data: r.withCookie(peerAt(2), wamble.Token{}, 1)})
 	r.settle()
 	var toFirst, toSecond []string
 	for _, s := range r.sent {
@@ -74,14 +74,14 @@ func TestTakenBack(t *testing.T) {
 		}
 	}
 	expect(t, strings.Join(toFirst, "\n"), "SERVER_NOTIFICATION 5 board "+itoa(uint32(id)))
-	expect(t, strings.Join(toSecond, "\n"), "ACK 1", "SERVER_HELLO 0b "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
+	expect(t, strings.Join(toSecond, "\n"), "ACK 1", "SERVER_HELLO 08 "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
 }
 
 // TestUnconfirmed: a hello whose client never speaks again costs a board for a
 // minute, not for two weeks.
 func TestUnconfirmed(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
-	r.send(peerAt(1), helloPacket(wamble.Token{}, 1))
+	r.greet(1, 1)
 	if r.p.boards.Free() != 0 || r.p.sessions.Len() != 1 {
 		t.Fatal("the hello had no effect")
 	}

@@ -38,6 +38,7 @@ type waiting struct {
 	granted wamble.Token
 	asked   asked
 	nobody  bool
+	moved   bool
 }
 
 // asked is the subjects that the store was asked about for one request. It is
@@ -140,7 +141,7 @@ func (p *Profile) queue(l *load, r *request) verdict {
 	if len(l.waiting) == maxWaiting {
 		return p.deny(r, errBusy)
 	}
-	w := waiting{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted, asked: r.asked, nobody: r.nobody}
+	w := waiting{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted, asked: r.asked, nobody: r.nobody, moved: r.moved}
 	l.waiting = append(l.waiting, w)
 	return waits
 }
@@ -207,7 +208,7 @@ func (in *Loaded) take(p *Profile, out *Output) {
 	default:
 		nobody = true
 	}
-	if l.Subject == SessionOf && (nobody || in.Outcome > NotFound) {
+	if l.Subject == SessionOf && (nobody || in.Outcome > NotFound) && !(in.Outcome == NotFound && p.offeredTo(l)) {
 		p.strangers.missed(p.clock.since, l.Token, max(in.Outcome, NotFound), l.by)
 	}
 	if l.Subject == SessionOf || l.Subject == TermsOf {
@@ -220,7 +221,7 @@ func (in *Loaded) take(p *Profile, out *Output) {
 			continue // link has decoded it before
 		}
 		r := &p.scratch.request
-		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted, asked: w.asked, nobody: w.nobody}
+		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted, asked: w.asked, nobody: w.nobody, moved: w.moved}
 		if i == 0 || l.Subject == SessionOf {
 			r.loaded, r.subject = in, l.Subject
 			r.asked.add(l.Subject)
@@ -233,6 +234,14 @@ func (in *Loaded) take(p *Profile, out *Output) {
 		}
 		p.request(r, out)
 	}
+}
+
+// offeredTo reports whether the token of a load was offered to who asks: that the
+// store does not know it is no surprise.
+func (p *Profile) offeredTo(l *load) bool {
+	from, _ := p.link.Peer(l.waiting[0].id)
+	_, ok := p.link.Offered(from, l.Token)
+	return ok
 }
 
 // admit takes in the session that a load has found.

@@ -334,7 +334,9 @@ func TestPlantedToken(t *testing.T) {
 				return last.Token
 			}
 			for range 2 { // the second time after a restart
-				if got := hello(peerAt(3), planted, 1); got == planted || got == token || r.p.sessions.Find(got) == nil || r.p.sessions.Find(got).Identity() != nil {
+				got := hello(peerAt(3), planted, 1)
+				r.send(peerAt(3), ackPacket(got, 1))
+				if got == planted || got == token || r.p.sessions.Find(got) == nil || r.p.sessions.Find(got).Identity() != nil {
 					t.Errorf("the foe says hello and is %v", got)
 				}
 				if got := hello(peerAt(2), token, 30); got != token || r.p.sessions.Find(got).Identity() == nil {

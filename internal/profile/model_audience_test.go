@@ -254,7 +254,7 @@ func (w *world) settleDown() []*client {
 	for i := range w.arrived {
 		c := w.clients[peerAt(i+1)]
 		leaves := c != nil && c.pending != nil && c.ctrl == wire.CtrlClientGoodbye
-		if c != nil && !c.gone && !leaves && c.mirror != nil && !c.token.IsZero() {
+		if c != nil && !c.gone && !leaves && c.mirror != nil && w.judge.tokens[c.token] != 0 {
 			watchers = append(watchers, c)
 			c.seq++
 			c.watch()

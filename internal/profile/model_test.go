@@ -43,6 +43,7 @@ type world struct {
 
 	clients  map[wamble.Peer]*client
 	owners   map[wamble.Token]wamble.Peer
+	offers   map[wamble.Token]offer
 	arrived  int
 	accepted int
 	tape     *bytes.Buffer // of this life
@@ -51,6 +52,12 @@ type world struct {
 
 	audience bool // clients watch and predict, too
 	quiet    bool // nothing goes wrong any more, and nobody moves
+}
+
+// offer is SERVER_HELLO with a token that is not durable.
+type offer struct {
+	crashes int // of the profile so far
+	packet  string
 }
 
 type group struct {
@@ -101,7 +108,7 @@ func newWorld(t *testing.T, seed uint64, members int, conf string) *world {
 	c := configOf(t, conf)
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(c), store: newMemory(), members: members,
-		clients: map[wamble.Peer]*client{}, syncs: true,
+		clients: map[wamble.Peer]*client{}, offers: map[wamble.Token]offer{}, syncs: true,
 	}
 	w.opts = Options{Config: c, LeaseSize: 500}
 	w.start()
@@ -276,6 +283,10 @@ func (w *world) check(to wamble.Peer, b []byte) {
 		return
 	}
 	id := w.judge.tokens[p.Token]
+	if p.Ctrl == wire.CtrlServerHello && (id == 0 || string(b) == w.offers[p.Token].packet) {
+		w.offers[p.Token] = offer{w.life - w.handed, string(b)}
+		return
+	}
 	if id == 0 {
 		w.t.Fatalf("%v shows a token that is not durable", p.Ctrl)
 	}

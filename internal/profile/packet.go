@@ -23,6 +23,8 @@ func (in *Packet) take(p *Profile, out *Output) {
 	case link.Delivered:
 		if s := p.sessions.Find(got.Packet.Token); s != nil {
 			p.hear(s, in.Peer)
+		} else {
+			p.acceptByACK(in.Peer, got.Packet.Token, out)
 		}
 	}
 }

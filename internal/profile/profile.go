@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"crypto/sha256"
 	"math/rand/v2"
 	"time"
 
@@ -57,6 +58,7 @@ type Profile struct {
 type chance struct {
 	source *rand.ChaCha8
 	rng    *rand.Rand
+	key    [32]byte // of offers and cookies
 }
 
 // New returns a profile that knows nobody and has no boards.
@@ -67,7 +69,7 @@ func New(o Options) *Profile {
 	p := &Profile{
 		cfg:       o.Config,
 		clock:     clock{epoch: start, now: start},
-		chance:    chance{source, rand.New(source)},
+		chance:    chance{source, rand.New(source), sha256.Sum256(append(o.Seed[:], "seals"...))},
 		link:      link.NewServer(link.Config{}),
 		leases:    journal.NewLeases(o.LeaseSize),
 		loads:     newLoads(o.MaxLoads),
@@ -78,6 +80,7 @@ func New(o Options) *Profile {
 	p.draft.clock, p.seen.clock = &p.clock, &p.clock
 	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())
+	p.link.SetKey(p.chance.key)
 	p.sessions = session.New(sessionOptions(o.Config), p.sessionIDs(), source)
 	p.scratch.holds = p.holds
 	p.boards = board.New(boardOptions(o.Config), numbers[wamble.BoardID](p, wamble.BoardIDs), p.chance.rng)

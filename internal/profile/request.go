@@ -27,6 +27,9 @@ type request struct {
 	asked   asked
 	nobody  bool // the store knows no session of the token, or one that is over
 	lost    bool // it names a board as the player's own that is not
+	accepts bool // its token was offered, and nobody has it
+	offer   link.Offered
+	moved   bool // its player was offered another board than he got
 }
 
 // answerTo returns the answer of the store if the request has waited for a load
@@ -84,6 +87,11 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 	if !p.findSession(r, row) {
 		return p.lookUp(r, out)
 	}
+	if r.accepts {
+		if v, ok := p.accept(r, out); !ok {
+			return v
+		}
+	}
 	if d := p.inside(r, row); d != nil {
 		return p.deny(r, d)
 	}
@@ -114,6 +122,13 @@ func (p *Profile) findSession(r *request, row *route) bool {
 		p.link.Vouch(r.id)
 		return true
 	}
+	if row.looks == everywhere && !r.h.Token.IsZero() {
+		from, _ := p.link.Peer(r.id)
+		in := r.answerTo(SessionOf)
+		if r.offer, r.accepts = p.offered(from, r.h.Token, in != nil && in.Outcome == NotFound); r.accepts {
+			return true
+		}
+	}
 	r.nobody = r.nobody || p.strangers.find(p.clock.since, r.h.Token) == NotFound
 	return row.looks != everywhere || r.nobody || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
 }
@@ -140,8 +155,11 @@ func (p *Profile) finish(r *request, out *Output) {
 	p.sealFor(r.session, out)
 	p.keepGainers()
 	p.link.Finish(r.id, p.gates.last)
-	if r.lost {
-		p.reseat(r, out) // an old client takes the answer first
+	switch { // an old client takes the answer first
+	case r.moved && p.holds(r.session.ID()):
+		p.pushUpdate(r.session, p.boards.Held(r.session.ID()), out)
+	case r.lost:
+		p.reseat(r, out)
 	}
 }
 

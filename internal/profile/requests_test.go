@@ -26,8 +26,8 @@ func expect(t *testing.T, got string, want ...string) {
 
 func TestHello(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
-	got := r.send(peerAt(1), helloPacket(wamble.Token{}, 1))
-	expect(t, got, "ACK 1", "SERVER_HELLO 0b "+start+" w board 1 session.caps reservation.reserved_at board.fen board.version")
+	got := r.greet(1, 1)
+	expect(t, got, "ACK 1", "SERVER_HELLO 08 "+start+" w board 1 session.caps reservation.reserved_at board.fen board.version")
 
 	token, id := r.join(2)
 	if id != 2 || token.IsZero() {
@@ -147,7 +147,15 @@ func TestHelloRefused(t *testing.T) {
 			}
 			r.sent = nil
 			players := r.p.sessions.Len()
-			got := r.send(wamble.Peer{Addr: addrPort(peerAt(1), 99)}, tc.packet)
+			from := wamble.Peer{Addr: addrPort(peerAt(1), 99)}
+			var p wire.Packet
+			if err := p.Decode(tc.packet); err != nil {
+				t.Fatal(err)
+			}
+			if p.Version == wire.Version && p.Token.IsZero() && !p.Flags.Unreliable() {
+				tc.packet = r.withCookie(from, p.Token, p.Seq, p.Ext...)
+			}
+			got := r.send(from, tc.packet)
 			expect(t, got, tc.want...)
 			if strings.Contains(got, "ERROR") && r.p.sessions.Len() != players {
 				t.Error("a refused hello left a player behind")

@@ -309,10 +309,34 @@ func inWords(t testing.TB, b []byte) string {
 	return text
 }
 
-// join says hello from n, and acknowledges: a player whose address is proven.
+// withCookie returns a hello with the cookie that the profile gives to an address.
+func (r *rig) withCookie(from wamble.Peer, token wamble.Token, seq uint32, ext ...wire.Field) []byte {
+	r.t.Helper()
+	hello := encode(wire.Header{Token: token, Seq: seq}, wire.ClientHello{}, append(ext, wire.NoCookie())...)
+	before := len(r.sent)
+	r.step(&Packet{Peer: from, Data: hello})
+	var p wire.Packet
+	if len(r.sent) != before+1 || p.Decode(r.sent[before].packet) != nil || !wire.SetCookie(hello, p.Ext.View(wire.KeyHelloCookie)) {
+		r.t.Fatalf("no cookie: %s", r.took())
+	}
+	if answer := len(r.sent[before].packet); answer > len(hello) {
+		r.t.Fatalf("a hello of %d bytes is answered with a cookie in %d", len(hello), answer)
+	}
+	r.sent = r.sent[:before]
+	return hello
+}
+
+// greet says hello from n with a cookie, as our clients do, and returns what comes
+// back, in words.
+func (r *rig) greet(n int, seq uint32, ext ...wire.Field) string {
+	r.t.Helper()
+	return r.send(peerAt(n), r.withCookie(peerAt(n), wamble.Token{}, seq, ext...))
+}
+
+// join says hello from n with a cookie, and acknowledges.
 func (r *rig) join(n int) (token wamble.Token, board wamble.BoardID) {
 	r.t.Helper()
-	r.step(&Packet{Peer: peerAt(n), Data: helloPacket(wamble.Token{}, 1)})
+	r.step(&Packet{Peer: peerAt(n), Data: r.withCookie(peerAt(n), wamble.Token{}, 1)})
 	r.settle()
 	for _, s := range r.sent {
 		if h, _ := wire.Peek(s.packet); h.Ctrl == wire.CtrlServerHello && s.to == peerAt(n) {

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"wamble"
 	"wamble/chess"
 	"wamble/internal/board"
 	"wamble/internal/link"
@@ -54,7 +55,11 @@ func (p *Profile) addSessionFields(v *view, s *session.Session, b *board.Board) 
 	if caps&wire.MayPredict != 0 {
 		v.fields.AddInt(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending))
 	}
-	if b != nil && b.Holder() == s.ID() {
+	switch {
+	case b == nil:
+	case s.ID() == 0: // it is only offered
+		v.fields.AddInt(wire.KeyReservationReservedAt, p.clock.wall().Unix())
+	case b.Holder() == s.ID():
 		v.fields.AddInt(wire.KeyReservationReservedAt, p.clock.label(b.Reserved()).Unix())
 	}
 }
@@ -113,14 +118,17 @@ func (v *view) fit(room int) {
 
 // answerHello answers with the board that a player holds; nil when he has none.
 func (p *Profile) answerHello(r *request, s *session.Session, b *board.Board) {
+	v := p.greet(r, s.Token(), s, b)
+	p.noteShown(b, &v)
+}
+
+// greet sends SERVER_HELLO with a token.
+func (p *Profile) greet(r *request, token wamble.Token, s *session.Session, b *board.Board) view {
 	v := p.show(s, b, 0)
 	v.fit(p.link.Room(r.id))
-	h := wire.Header{Token: s.Token(), Flags: r.h.Flags.Negotiate() | v.flags}
-	if b != nil {
-		h.Board = b.ID()
-	}
+	h := wire.Header{Token: token, Board: idOf(b), Flags: r.h.Flags.Negotiate() | v.flags}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
-	p.noteShown(b, &v)
+	return v
 }
 
 // answerUpdate answers with the board that a player holds now.

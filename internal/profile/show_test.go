@@ -17,10 +17,10 @@ import (
 func TestShowsChess960(t *testing.T) {
 	for interval, want := range map[int]wire.Flags{0: wire.FlagBoardIs960, -1: 0} {
 		r := newRig(t, fmt.Sprintf("(def min-boards 2) (def chess960-interval %d)", interval))
-		hello, _ := wire.Peek(r.reply(peerAt(1), helloPacket(wamble.Token{}, 1)))
-		b := r.p.boards.Held(r.p.sessions.Find(hello.Token).ID())
+		token, id := r.join(1)
+		b := r.p.boards.Board(id)
 		move := b.Position().LegalMoves(nil)[0].String()
-		update, _ := wire.Peek(r.reply(peerAt(1), movePacket(hello.Token, b.ID(), 2, move)))
+		update, _ := wire.Peek(r.reply(peerAt(1), movePacket(token, b.ID(), 2, move)))
 		if got := update.Flags & wire.FlagBoardIs960; update.Ctrl != wire.CtrlBoardUpdate || got != want {
 			t.Errorf("interval %d: %v has flags %x, want %x of them", interval, update.Ctrl, update.Flags, want)
 		}

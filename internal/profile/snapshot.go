@@ -53,6 +53,7 @@ var sections = []section{
 	{"seen", false, saveSeen, loadSeen},
 	{"waiting", false, saveWaiting, loadWaiting},
 	{"link", true, saveLink, loadLink},
+	{"seals", false, saveSeals, loadSeals},
 	{"sessions", true, saveSessions, loadSessions},
 	{"boards", true, saveBoards, loadBoards},
 	{"predictions", true, savePredictions, loadPredictions},
@@ -119,6 +120,7 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
 	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
 	p.stage, p.law, p.brownout = running, v.law, v.brownout
+	p.sessions.SetForgot(p.clock.now)
 	p.audience.adopt(v)
 	p.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
 	for s := range p.sessions.All() {

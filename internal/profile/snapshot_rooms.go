@@ -15,7 +15,9 @@ import (
 func saveLink(p *Profile, dst []byte) ([]byte, error) { return p.link.Snapshot(p.clock.since, dst) }
 
 func loadLink(v *adoption, state []byte) (err error) {
-	v.link, err = link.Restore(v.p.linkConfig(), v.p.clock.since, state)
+	if v.link, err = link.Restore(v.p.linkConfig(), v.p.clock.since, state); err == nil {
+		v.link.SetKey(v.p.chance.key)
+	}
 	return err
 }
 

@@ -13,6 +13,7 @@ type Stats struct {
 	Rejected   uint64 // moves that were refused
 	Hellos     uint64 // sessions that were greeted
 	NewPlayers uint64
+	Offers     uint64 // hellos of addresses that were not proven
 	NoBoard    uint64 // requests of players for whom there was no board
 	Finished   uint64 // games
 	Scores     ScoreStats

@@ -142,7 +142,7 @@ func (p *Profile) askerOf(r *request) asker {
 	from, _ := p.link.Peer(r.id)
 	return asker{
 		host: wamble.HostOf(from.IP()), hello: r.h.Ctrl == wire.CtrlClientHello,
-		proven: p.link.Room(r.id) == wire.MaxPacket, known: r.session != nil,
+		proven: p.link.Proven(r.id), known: r.session != nil,
 	}
 }
 

@@ -43,30 +43,70 @@ func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, 
 	if s := t.greetings[g]; s != nil {
 		return s, false, nil
 	}
-	if !t.makeRoom(holds) {
-		return nil, false, ErrFull
-	}
-	if !t.hosts.admit(at, from, t.opts.NewPerHost) {
-		return nil, false, ErrCrowd
+	if err := t.admits(at, from, holds); err != nil {
+		return nil, false, err
 	}
 	token, err := t.newToken()
 	if err != nil {
 		return nil, false, err
 	}
-	id, ok := t.ids.Session()
-	if !ok {
+	if s = t.create(at, from, token); s == nil {
 		return nil, false, ErrFull
 	}
-	s = &Session{
-		id: id, token: token, host: share.HostOf(from.IP()),
-		times: times{created: at, heard: at, noted: at}, greeting: &g,
-	}
-	t.greetings[g] = s
+	s.greeting, t.greetings[g] = &g, s
 	t.add(s, &t.lists.fresh)
-	t.intents.create = intent.CreateSession{Session: id, Token: token, At: timeOf(at)}
 	out.Add(&t.intents.create)
 	return s, true, nil
 }
+
+// Accept returns a new session with a token that was offered to an address, and has
+// come back from there: somebody is there. Nobody else may have the token. Errors:
+// ErrFull, ErrCrowd.
+func (t *Table) Accept(now time.Time, from wamble.Peer, token wamble.Token, holds Holds, out intent.Intents) (*Session, error) {
+	at := t.tick(now)
+	if err := t.admits(at, from, holds); err != nil {
+		return nil, err
+	}
+	s := t.create(at, from, token)
+	if s == nil {
+		return nil, ErrFull
+	}
+	t.add(s, &t.lists.live)
+	out.Add(&t.intents.create)
+	return s, nil
+}
+
+// admits makes room for one more session of a host.
+func (t *Table) admits(at int64, from wamble.Peer, holds Holds) error {
+	if !t.makeRoom(holds) {
+		return ErrFull
+	}
+	if !t.hosts.admit(at, from, t.opts.NewPerHost) {
+		return ErrCrowd
+	}
+	return nil
+}
+
+// create returns a new session that is in no list yet, with its intent in
+// t.intents; nil if no number is left.
+func (t *Table) create(at int64, from wamble.Peer, token wamble.Token) *Session {
+	id, ok := t.ids.Session()
+	if !ok {
+		return nil
+	}
+	t.intents.create = intent.CreateSession{Session: id, Token: token, At: timeOf(at)}
+	return &Session{
+		id: id, token: token, host: share.HostOf(from.IP()),
+		times: times{created: at, heard: at, noted: at},
+	}
+}
+
+// Forgot returns when the youngest session began that has left memory since the
+// table was made: a token that is younger, and not here, is nobody's.
+func (t *Table) Forgot() time.Time { return timeOf(t.forgot) }
+
+// SetForgot says that sessions which began up to a time may have left memory.
+func (t *Table) SetForgot(at time.Time) { t.forgot = max(t.forgot, micros(at)) }
 
 // Discard takes a session back that Hello has just made: nobody was told of it,
 // and its intents will not be kept.

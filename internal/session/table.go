@@ -38,6 +38,7 @@ type Table struct {
 	newest     uint64                             // the last journal message that concerned any session
 	applied    uint64                             // the last journal message that the store has
 	intents    intents
+	forgot     int64 // when the youngest session began that has left memory
 }
 
 // lists are the four lists of doc.go; every session is in one of them.
@@ -205,6 +206,7 @@ func (t *Table) depart(s *Session) {
 // forget removes a session from memory.
 func (t *Table) forget(s *Session) {
 	t.confirm(s)
+	t.forgot = max(t.forgot, s.times.created)
 	s.list.remove(s)
 	t.count(s)
 	delete(t.byToken, s.token)

@@ -109,7 +109,7 @@ func TestReplayFindsDifference(t *testing.T) {
 	if err != nil || first == nil || first.Step != step || n != step-1 {
 		t.Fatalf("got %d steps, %v, %v; want a difference in step %d", n, first, err, step)
 	}
-	want := "differs in frames: 1 recorded, 1 replayed (inputs: packet)"
+	want := "differs in frames: 2 recorded, 2 replayed (inputs: packet)"
 	if got := first.String(); !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q in it", got, want)
 	}

@@ -191,6 +191,7 @@ export interface Keys {
   "board.fen": "string";
   "board.version": "int";
   "hello.without_board": "int";
+  "hello.cookie": "string";
   "login.token": "int";
   "login.server": "string";
 }

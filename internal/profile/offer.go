@@ -1,0 +1,122 @@
+package profile
+
+import (
+	"errors"
+	"time"
+
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/link"
+	"wamble/internal/session"
+	"wamble/internal/share"
+	"wamble/wire"
+)
+
+// An offer is the answer to a hello that does not prove its address: a token, and a
+// board. Nothing is kept of it, and whoever needs the board gets it. When the token
+// comes back from the address that it was sent to, it becomes a session.
+
+// offer makes an offer to whoever has said hello. A copy of the hello gets the same
+// one while link knows it.
+func (p *Profile) offer(r *request) verdict {
+	from, _ := p.link.Peer(r.id)
+	token, b := r.granted, (*board.Board)(nil)
+	if o, ok := p.link.Offered(from, token); ok {
+		b = p.boards.Board(o.Board)
+	}
+	if b == nil {
+		var err error
+		b, err = p.boards.Offer(p.clock.now, board.Player{Host: share.HostOf(from.IP())})
+		if s := p.sessions.Unconfirmed(nil, p.scratch.holds); err != nil && s != nil {
+			b, err = p.boards.Held(s.ID()), nil // see claim
+		}
+		if err != nil && !contentWithoutBoard(r, err) {
+			return p.deny(r, deniedOf(err))
+		}
+		token = p.link.Offer(r.id, idOf(b))
+	}
+	p.stats.Offers++
+	p.greet(r, token, &session.Session{}, b)
+	return done
+}
+
+// offered reports whether a token was offered to an address and nobody has accepted
+// it yet. If its session may have left memory since, only the store can say so:
+// missing is that it has.
+func (p *Profile) offered(from wamble.Peer, token wamble.Token, missing bool) (link.Offered, bool) {
+	o, ok := p.link.Offered(from, token)
+	return o, ok && !p.sessions.Over(token) && (missing || p.clock.now.Add(-o.Age).After(p.sessions.Forgot()))
+}
+
+// accept makes the session of a request whose token was offered. It reports false
+// when the request is refused.
+func (p *Profile) accept(r *request, out *Output) (verdict, bool) {
+	if p.readOnly() {
+		p.turnAway(r.id, r.h, out)
+		return gone, false
+	}
+	from, _ := p.link.Peer(r.id)
+	s, moved, err := p.begin(from, r.h.Token, r.offer, out)
+	if err != nil {
+		return p.deny(r, deniedOf(err)), false
+	}
+	r.session, r.moved = s, moved && r.h.Ctrl != wire.CtrlClientHello
+	return done, true
+}
+
+// acceptByACK makes the session of a token that was offered, and has come back in
+// the ACK of the offer.
+func (p *Profile) acceptByACK(from wamble.Peer, token wamble.Token, out *Output) {
+	o, ok := p.offered(from, token, false)
+	if !ok || p.stage != running || p.readOnly() || p.law.Bans.OfPeers() && p.law.Bans.Of(p.clock.wall(), from.IP(), token) != nil {
+		return
+	}
+	s, moved, err := p.begin(from, token, o, out)
+	switch {
+	case err != nil:
+		p.pushDenied(token, deniedOf(err), out)
+	case moved:
+		p.pushUpdate(s, p.boards.Held(s.ID()), out)
+	}
+}
+
+// begin makes the session of an offer. It reports whether its player is to be shown
+// a board: he got another one, or somebody else has had it since.
+func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, out *Output) (s *session.Session, moved bool, err error) {
+	if p.brownout.NoNewSessions {
+		return nil, false, errNoNewPlayers
+	}
+	s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.draft)
+	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
+		s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.draft)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	s.SetTerms(session.RevisionOf(p.law.Own.Terms.Hash), false)
+	if shown := p.boards.Board(o.Board); shown != nil {
+		moved = shown.LastAssigned().After(p.clock.now.Add(-o.Age - time.Millisecond))
+	}
+	b, taken, err := p.seatAt(s, o.Board)
+	if err != nil && o.Board != 0 { // nobody was told of the session
+		p.draft.discard()
+		p.sessions.Discard(s)
+		return nil, false, err
+	}
+	p.stats.Hellos++
+	p.stats.NewPlayers++
+	p.sealFor(s, out)
+	p.revoked(taken, out)
+	return s, b != nil && (moved || b.ID() != o.Board), nil
+}
+
+// The section seals is what link makes offers and cookies with: a player who was
+// greeted by one process plays on in the next.
+func saveSeals(p *Profile, dst []byte) ([]byte, error) { return p.link.AppendKeys(dst), nil }
+
+func loadSeals(v *adoption, state []byte) error {
+	if v.link == nil {
+		return ErrState
+	}
+	return v.link.RestoreKeys(state)
+}

@@ -1,0 +1,264 @@
+package profile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// offered says hello without a cookie, as clients of the original do, and returns
+// what is offered.
+func (r *rig) offered(from wamble.Peer) wire.Header {
+	r.t.Helper()
+	h, err := wire.Peek(r.reply(from, helloPacket(wamble.Token{}, 1)))
+	if err != nil || h.Ctrl != wire.CtrlServerHello || h.Token.IsZero() || h.Board == 0 {
+		r.t.Fatalf("got %+v, want a token and a board", h)
+	}
+	return h
+}
+
+// TestOfferOutlivesAHandoff: a player who was greeted by one process plays on in the
+// next.
+func TestOfferOutlivesAHandoff(t *testing.T) {
+	r := newRig(t, "(def min-boards 2)")
+	me := r.offered(peerAt(1))
+	cookie := r.withCookie(peerAt(2), wamble.Token{}, 1)
+	r.wait(3 * time.Second)
+	r = handOver(t, r)
+	r.step(&Packet{Peer: peerAt(1), Data: movePacket(me.Token, me.Board, 2, "e2e4")})
+	r.answerLoads() // only the store knows whether the token was accepted before
+	r.settle()
+	if got := r.took(); !strings.Contains(got, "BOARD_UPDATE") {
+		t.Errorf("his move is answered by %s", got)
+	}
+	if got := r.send(peerAt(2), cookie); !strings.Contains(got, "SERVER_HELLO") {
+		t.Errorf("a hello with a cookie is answered by %s", got)
+	}
+}
+
+// TestForgedHellosLeaveNothing: whoever says hello in the name of many addresses
+// causes no session, no board and no frame, whatever cookie he shows.
+func TestForgedHellosLeaveNothing(t *testing.T) {
+	for _, conf := range []string{
+		"", "(def min-boards 0)", "(def min-boards 1) (def max-boards 1)", `(def tos-text "be kind")`, "(def keep-shown-moves 1)",
+	} {
+		r := newRig(t, conf)
+		if strings.Contains(conf, "max-boards 1") {
+			r.join(1) // nothing is free
+		}
+		before, seq := r.p.Gauges(), r.seq
+		for n := range 500 {
+			hello := helloPacket(wamble.Token{}, 1)
+			switch n % 4 {
+			case 1:
+				hello = encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.NoCookie())
+			case 2:
+				hello = encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1))
+			case 3:
+				hello = encode(wire.Header{Token: wamble.Token{1, byte(n)}, Seq: 1}, wire.ClientHello{})
+			}
+			r.step(&Packet{Peer: peerAt(100 + n), Data: hello})
+			r.answerLoads()
+			r.settle()
+		}
+		after := r.p.Gauges()
+		before.BoardIDs = after.BoardIDs // one may have been drawn for the next board
+		if after != before || r.seq != seq || before.BoardIDs < after.BoardIDs-1 {
+			t.Errorf("%s: %d frames; %+v became %+v", conf, r.seq-seq, before, after)
+		}
+		if s := r.p.Stats(); s.Offers == 0 && s.NoBoard == 0 && !strings.Contains(conf, "max-boards 1") {
+			t.Errorf("%s: nobody was answered: %+v", conf, s)
+		}
+	}
+}
+
+// TestOfferBecomesASession: with the second packet that shows the token, whatever it
+// is, and with the board that was shown.
+func TestOfferBecomesASession(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		ask  func(me wire.Header) []byte
+		want string
+	}{
+		{"ACK", func(me wire.Header) []byte { return ackPacket(me.Token, 1) }, ""},
+		{"move", func(me wire.Header) []byte { return movePacket(me.Token, me.Board, 2, "e2e4") }, "BOARD_UPDATE"},
+		{"legal moves", func(me wire.Header) []byte { return legalPacket(me.Token, me.Board, 2, 12) }, "LEGAL_MOVES 12 [{12 20 0}"},
+		{"hello", func(me wire.Header) []byte { return helloPacket(me.Token, 2) }, "SERVER_HELLO"},
+		{"stats", func(me wire.Header) []byte {
+			return encode(wire.Header{Token: me.Token, Seq: 2}, wire.GetPlayerStats{})
+		}, "PLAYER_STATS_DATA"},
+		{"watching", func(me wire.Header) []byte {
+			return encode(wire.Header{Token: me.Token, Seq: 2}, wire.SpectateGame{})
+		}, "SPECTATE_UPDATE"},
+		{"profiles", func(me wire.Header) []byte {
+			return encode(wire.Header{Token: me.Token, Seq: 2}, wire.ListProfiles{})
+		}, "PROFILES_LIST"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 4)")
+			me := r.offered(peerAt(1))
+			if tc.name != "ACK" {
+				r.wait(10 * time.Minute) // he thinks
+			}
+			if got := r.send(peerAt(1), tc.ask(me)); !strings.Contains(got, tc.want) || strings.Contains(got, "ERROR") {
+				t.Errorf("answered by %s", got)
+			}
+			s := r.p.sessions.Find(me.Token)
+			if s == nil || r.p.sessions.Len() != 1 || r.p.boards.Held(s.ID()) == nil {
+				t.Fatalf("session %v of %d", s, r.p.sessions.Len())
+			}
+			if held := r.p.boards.Held(s.ID()).ID(); held != me.Board && tc.name != "move" {
+				t.Errorf("he holds board %d, and was shown %d", held, me.Board)
+			}
+			if got := r.send(peerAt(1), legalPacket(me.Token, r.p.boards.Held(s.ID()).ID(), 3, 12)); !strings.Contains(got, "LEGAL_MOVES") {
+				t.Errorf("his next request is answered by %s", got)
+			}
+			if got := r.p.Stats(); got.NewPlayers != 1 {
+				t.Errorf("%d new players", got.NewPlayers)
+			}
+			r.apply() // the store takes the token once
+		})
+	}
+}
+
+// TestGoodbyeAcceptsNothing: who leaves before he has begun was never there.
+func TestGoodbyeAcceptsNothing(t *testing.T) {
+	r := newRig(t, "")
+	me := r.offered(peerAt(1))
+	r.send(peerAt(1), encode(wire.Header{Token: me.Token, Seq: 2}, wire.ClientGoodbye{}))
+	if r.p.sessions.Len() != 0 {
+		t.Error("a goodbye made a session")
+	}
+}
+
+// TestOfferedBoardIsGivenAway: whoever needs the board gets it, and he who was shown
+// it is shown another after the answer to what he asked.
+func TestOfferedBoardIsGivenAway(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
+	me := r.offered(peerAt(1))
+	if _, board := r.join(2); board != me.Board {
+		t.Fatalf("board %d was made, though %d is free", board, me.Board)
+	}
+	got := strings.Split(r.send(peerAt(1), legalPacket(me.Token, me.Board, 2, 12)), "\n")
+	if len(got) != 3 || !strings.HasPrefix(got[1], "LEGAL_MOVES 12 []") || !strings.HasPrefix(got[2], "BOARD_UPDATE") {
+		t.Errorf("answered by %q", got)
+	}
+}
+
+// TestOffersDiffer: while there are boards enough, everybody is shown another.
+func TestOffersDiffer(t *testing.T) {
+	r := newRig(t, "(def min-boards 20)")
+	seen := map[wamble.BoardID]bool{}
+	for n := range 10 {
+		seen[r.offered(peerAt(1+n)).Board] = true
+		_, board := r.join(50 + n)
+		seen[board] = true
+	}
+	if len(seen) != 20 {
+		t.Errorf("20 players were shown %d boards", len(seen))
+	}
+}
+
+// TestOfferElsewhere: the token of an offer is good only where it was sent to.
+func TestOfferElsewhere(t *testing.T) {
+	r := newRig(t, "")
+	me := r.offered(peerAt(1))
+	r.step(&Packet{Peer: peerAt(2), Data: movePacket(me.Token, me.Board, 2, "e2e4")})
+	r.answerLoads()
+	r.settle()
+	if got := r.took(); !strings.Contains(got, "ERROR 1007") || r.p.sessions.Len() != 0 {
+		t.Errorf("answered by %s, %d sessions", got, r.p.sessions.Len())
+	}
+}
+
+// TestOfferIsAcceptedOnce: a token whose session has ended, or is in the store alone,
+// makes no second session.
+func TestOfferIsAcceptedOnce(t *testing.T) {
+	r := newRig(t, "(def min-boards 2) (def session-timeout 60) (def reservation-timeout 100)")
+	me := r.offered(peerAt(1))
+	r.send(peerAt(1), encode(wire.Header{Token: me.Token, Seq: 2}, wire.ClientHello{}))
+	id := r.p.sessions.Find(me.Token).ID()
+	r.wait(3 * time.Minute)
+	r.apply()
+	r.step(&Applied{Seq: r.seq})
+	if r.p.sessions.Find(me.Token) != nil {
+		t.Fatal("he is still in memory")
+	}
+	r.took()
+	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(me.Token, 3)})
+	r.answerLoads()
+	r.settle()
+	if s := r.p.sessions.Find(me.Token); s == nil || s.ID() != id {
+		t.Fatalf("he is %+v: %s", s, r.took())
+	}
+	r.send(peerAt(1), encode(wire.Header{Token: me.Token, Seq: 4}, wire.ClientGoodbye{}))
+	r.send(peerAt(1), movePacket(me.Token, me.Board, 5, "e2e4"))
+	if n := r.p.Stats().NewPlayers; n != 1 || r.p.sessions.Find(me.Token) != nil {
+		t.Errorf("%d new players, and he who said goodbye is here: %v", n, r.p.sessions.Find(me.Token) != nil)
+	}
+	r.apply() // the store would refuse a second session
+}
+
+// TestOfferWhileTheStoreIsAway: newcomers play on without it, unless only it knows
+// whether their token is new.
+func TestOfferWhileTheStoreIsAway(t *testing.T) {
+	r := newRig(t, "")
+	me := r.offered(peerAt(1))
+	r.step(&StoreAway{})
+	if got := r.send(peerAt(1), movePacket(me.Token, me.Board, 2, "e2e4")); !strings.Contains(got, "BOARD_UPDATE") {
+		t.Errorf("answered by %s", got)
+	}
+	old := r.offered(peerAt(2))
+	r.p.sessions.SetForgot(r.now.Add(time.Second))
+	if got := r.send(peerAt(2), movePacket(old.Token, old.Board, 2, "e2e4")); !strings.Contains(got, "database away") {
+		t.Errorf("answered by %s", got)
+	}
+}
+
+// TestOfferRefused: what refuses a new player refuses him with his second packet, and
+// nothing is left of him.
+func TestOfferRefused(t *testing.T) {
+	for _, tc := range []struct {
+		name, conf string
+		prepare    func(r *rig)
+		want       string
+	}{
+		{"no room", "(def max-players 1)", func(r *rig) { r.join(5) }, "could not create player session"},
+		{"too many", "(def new-players-per-ip-per-min 1)", func(r *rig) { r.join(1) }, "too many new players"},
+		{"brownout", "", func(r *rig) { r.step(&SetBrownout{Brownout: Brownout{NoNewSessions: true}}) }, "takes no new players"},
+		{"journal full", "", func(r *rig) { r.step(&ReadOnly{}) }, "cannot keep moves"},
+		{"terms", `(def tos-text "be kind")`, nil, "ERROR 1001"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, tc.conf)
+			from := wamble.Peer{Addr: addrPort(peerAt(1), 99)}
+			me := r.offered(from)
+			if tc.prepare != nil {
+				tc.prepare(r)
+			}
+			before := r.p.sessions.Len()
+			r.sent = nil
+			if got := r.send(from, legalPacket(me.Token, me.Board, 2, 12)); !strings.Contains(got, tc.want) {
+				t.Errorf("answered by %s", got)
+			}
+			if tc.name != "terms" && r.p.sessions.Len() != before {
+				t.Error("a refused player is left")
+			}
+		})
+	}
+}
+
+// TestRepeatedHello: a copy of a hello gets the same offer, soon and later.
+func TestRepeatedHello(t *testing.T) {
+	r := newRig(t, "(def min-boards 4)")
+	me := r.offered(peerAt(1))
+	for range 3 {
+		if again := r.offered(peerAt(1)); again.Token != me.Token || again.Board != me.Board {
+			t.Errorf("offered board %d, then board %d; same token %v", me.Board, again.Board, again.Token == me.Token)
+		}
+		r.wait(3 * time.Second)
+	}
+}
