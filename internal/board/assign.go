@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"wamble/internal/intent"
@@ -53,10 +54,7 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 	}
 	var a Assigned
 	var err error
-	if a.Board = p.boards[player.Offered]; a.Board != nil && !p.isFree(a.Board) {
-		a.Board = nil
-	}
-	if a.Board == nil && (player.Offered == 0 || player.Offered != p.nextID) {
+	if a.Board = p.accept(t, player.Offered, out); a.Board == nil {
 		a.Board = p.choose(t, player)
 	}
 	if a.Board == nil {
@@ -80,26 +78,74 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 }
 
 // Offer returns a board that a player may be shown before it is given to him: one
-// that is drawn from the free boards as by Assign; else the one that would be made, or
+// that is drawn from the free boards as by Assign; else one that would be made, or
 // taken from its holder for a player who Claims it. It is not given to him, and whoever
 // needs it gets it; only while there are others, no one else does for offerTime.
 // Errors: ErrNoBoard, ErrNoID.
 func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
 	t := p.tick(now)
-	switch b := p.choose(t, player); {
-	case b != nil:
+	b := p.choose(t, player)
+	if b != nil && p.places[b.place].assigned <= t {
 		p.places[b.place].assigned = t + offerTime.Microseconds()
 		return b, nil
+	}
+	if len(p.places) < p.opts.MaxBoards {
+		if id := p.draw(); id != 0 {
+			return p.blank(t, id), nil
+		}
+	}
+	if b == nil {
+		b = p.idlest(t)
+	}
+	if b == nil {
+		b = p.shares.Yield(player.Host)
+	}
+	switch {
+	case b != nil:
+		return b, nil
 	case len(p.places) < p.opts.MaxBoards:
-		return p.next(t)
-	}
-	if b := p.idlest(t); b != nil {
-		return b, nil
-	}
-	if b := p.shares.Yield(player.Host); b != nil {
-		return b, nil
+		return nil, ErrNoID
 	}
 	return nil, ErrNoBoard
+}
+
+// maxDrawn bounds the numbers of boards that were offered and are not made yet; then
+// several players are offered the same.
+const maxDrawn = 256
+
+// draw returns the number of a board that is not made yet, 0 if there is none.
+func (p *Pool) draw() wamble.BoardID {
+	if len(p.drawn) < maxDrawn {
+		if id, ok := p.newID(); ok {
+			p.drawn = append(p.drawn, id)
+			return id
+		}
+	}
+	if len(p.drawn) == 0 {
+		return 0
+	}
+	p.turn = (p.turn + 1) % len(p.drawn)
+	return p.drawn[p.turn]
+}
+
+// accept returns the board that was offered if it is free, or makes it if it is not
+// made yet; else nil.
+func (p *Pool) accept(at int64, offered wamble.BoardID, out intent.Intents) *Board {
+	if offered == 0 {
+		return nil
+	}
+	if b := p.boards[offered]; b != nil {
+		if !p.isFree(b) {
+			return nil
+		}
+		return b
+	}
+	i := slices.Index(p.drawn, offered)
+	if i < 0 || len(p.places) >= p.opts.MaxBoards {
+		return nil
+	}
+	p.drawn = slices.Delete(p.drawn, i, i+1)
+	return p.createAs(at, offered, out)
 }
 
 // offerTime is how long a board that was offered is given only to who needs it.

@@ -14,32 +14,34 @@ func (p *Pool) create(at int64, out intent.Intents) (*Board, error) {
 	if len(p.places) >= p.opts.MaxBoards {
 		return nil, ErrNoBoard
 	}
-	b, err := p.next(at)
-	if err != nil {
-		return nil, err
+	id, ok := p.newID()
+	if n := len(p.drawn); !ok && n > 0 {
+		id, ok = p.drawn[n-1], true
+		p.drawn = p.drawn[:n-1]
 	}
-	p.nextID = 0
+	if !ok {
+		return nil, ErrNoID
+	}
+	return p.createAs(at, id, out), nil
+}
+
+// createAs adds a new board with a number.
+func (p *Pool) createAs(at int64, id wamble.BoardID, out intent.Intents) *Board {
+	b := p.blank(at, id)
 	p.insert(b)
 	p.setFree(b)
 	p.intents.create = intent.CreateBoard{Board: b.id, FEN: p.FEN(b), Status: b.status, Variant: b.variant, At: timeOf(at)}
 	out.Add(&p.intents.create)
-	return b, nil
+	return b
 }
 
-// next returns the board that create would add, which is not in the pool.
-func (p *Pool) next(at int64) (*Board, error) {
-	if p.nextID == 0 {
-		id, ok := p.newID()
-		if !ok {
-			return nil, ErrNoID
-		}
-		p.nextID = id
-	}
-	b := &Board{id: p.nextID, status: wamble.Dormant, variant: p.opts.variantOf(p.nextID)}
+// blank returns a new board that is not in the pool.
+func (p *Pool) blank(at int64, id wamble.BoardID) *Board {
+	b := &Board{id: id, status: wamble.Dormant, variant: p.opts.variantOf(id)}
 	b.times.created = at
 	b.position = startOf(b.variant)
 	b.remember()
-	return b, nil
+	return b
 }
 
 // startOf returns the position in which a game starts; variant is 0 to 959, or

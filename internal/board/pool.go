@@ -31,7 +31,8 @@ type NewID func() (wamble.BoardID, bool)
 type Pool struct {
 	opts    Options
 	newID   NewID
-	nextID  wamble.BoardID // of the board that is created next; 0: not drawn yet
+	drawn   []wamble.BoardID // of boards that were offered, and are not made yet
+	turn    int              // in drawn, of the last offer
 	rng     *rand.Rand
 	now     int64
 	boards  map[wamble.BoardID]*Board
