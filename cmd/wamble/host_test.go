@@ -49,6 +49,7 @@ func TestHostCommands(t *testing.T) {
 		},
 		Status: func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
 		Reload: func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
+		Rehearse: func(context.Context, string) (handoff.Result, error) { return handoff.Result{}, nil },
 		HandOff: func(_ context.Context, _ string, conn *net.UnixConn) error {
 			host.Answer(conn, handoff.Result{}, nil)
 			return nil

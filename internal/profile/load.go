@@ -158,6 +158,7 @@ type StoreBack struct{}
 func (*StoreBack) take(p *Profile, _ *Output) {
 	p.storeAway = false
 	p.strangers.reconsider()
+	p.recent = newRecent()
 }
 
 // Outcome is how a load ended.
@@ -192,6 +193,7 @@ func (in *Loaded) take(p *Profile, out *Output) {
 		return // forgotten: the journal has failed meanwhile
 	}
 	p.loads.remove(l)
+	p.recent.keep(p.clock.since, &l.Load, in)
 	var denied *wamble.Denied
 	nobody := false
 	switch {

@@ -77,13 +77,17 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 		return p.failLogin(r), false
 	}
 	here := p.sessions.Identity(key) != nil || p.sessions.Erasing(key)
+	what := Load{Subject: PlayerOf, Token: r.h.Token, Key: key}
+	if d := p.recent.failed(p.clock.since, &what); d != nil && !here {
+		return p.deny(r, d), false
+	}
 	switch {
 	case !here && p.storeAway:
 		return p.deny(r, errAway), false
 	case p.sessions.Prove(p.clock.now, r.session, from.IP(), key, signature, server) != nil:
 		return p.failLogin(r), false
 	case !here:
-		return p.ask(r, Load{Subject: PlayerOf, Token: r.h.Token, Key: key}, out), false
+		return p.ask(r, what, out), false
 	}
 	return done, true
 }

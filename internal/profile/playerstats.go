@@ -35,7 +35,14 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	case denied != nil:
 		return p.denyStats(r, denied)
 	case what.Subject == TargetOf && r.session != nil && r.answerTo(TargetOf) == nil:
-		return p.ask(r, what, out)
+		if d := p.recent.failed(p.clock.since, &what); d != nil {
+			return p.deny(r, d)
+		}
+		if r.loaded = p.recent.find(p.clock.since, &what); r.loaded == nil {
+			return p.ask(r, what, out)
+		}
+		r.subject = TargetOf
+		return p.playerStats(r, out)
 	case !p.law.MayReadStats(p.clock.wall(), whoOf(r.session), t.who):
 		return p.denyStats(r, errStatsDenied)
 	case r.session == nil:

@@ -31,6 +31,7 @@ type Profile struct {
 	leases       *journal.Leases
 	loads        loads
 	strangers    strangers
+	recent       recent
 	gates        gates
 	draft        draft
 	seen         seen
@@ -75,6 +76,7 @@ func New(o Options) *Profile {
 		loads:     newLoads(o.MaxLoads),
 		pages:     pages{},
 		strangers: newStrangers(),
+		recent:    newRecent(),
 		rewards:   rewards{prizes: reward.NewPrizes()},
 	}
 	p.draft.clock, p.seen.clock = &p.clock, &p.clock
