@@ -216,9 +216,24 @@ func (l *loop) become(ctx context.Context, next *life) bool {
 	})
 }
 
-// moveTo goes on with another port, on the loop's own goroutine.
+// mostRead is how many batches are read of a port that is left: a flood has no end.
+const mostRead = 256
+
+// moveTo goes on with another port, on the loop's own goroutine. What waits in the
+// old one is answered first, and its UDP socket is closed at once: from now on
+// everything arrives at the new one. A socket that the new port has taken over has
+// another descriptor.
 func (l *loop) moveTo(p *transport.Port) {
+	for range mostRead {
+		in, err := l.port.Receive(time.Now())
+		if err != nil || len(in.Packets)+len(in.Ended) == 0 || l.turn(in) != nil {
+			break
+		}
+	}
 	l.flush() // what the old port refuses is lost with it
+	if p != l.port {
+		l.port.UDP().Close()
+	}
 	l.port, l.until = p, time.Now()
 	l.rt.port.Store(p)
 }

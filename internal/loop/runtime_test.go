@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"wamble/internal/config"
 	"wamble/internal/guard"
@@ -18,11 +20,13 @@ import (
 	"wamble/internal/watchtest"
 	"wamble/runner"
 	"wamble/runner/runnertest"
+	"wamble/wire"
 )
 
 // running is a runtime that runs until the test ends.
 type running struct {
 	*Runtime
+	stop  context.CancelFunc
 	ended chan struct{}
 	err   error // why Run ended
 }
@@ -54,6 +58,7 @@ func run(t *testing.T) *running {
 		Finished:  func() {},
 	})}
 	ctx, stop := context.WithCancel(context.Background())
+	rt.stop = stop
 	go func() {
 		defer close(rt.ended)
 		rt.err = rt.Run(ctx)
@@ -61,7 +66,8 @@ func run(t *testing.T) *running {
 	t.Cleanup(func() {
 		stop()
 		<-rt.ended
-		if err := errors.Join(port.Close(), db.Close(), r.Close()); err != nil {
+		port.Close() // which a test may have left
+		if err := errors.Join(db.Close(), r.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -93,6 +99,44 @@ func TestFreezeFailedJournal(t *testing.T) {
 		up, _ := rt.Stage()
 		return up && rt.life.Load() != life
 	})
+}
+
+// TestMoveAnswers: what waits in the socket of a port that is left is answered, though
+// nobody sends it again.
+func TestMoveAnswers(t *testing.T) {
+	rt := run(t)
+	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	hello, err := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt.Hold(true)
+	old := rt.Port()
+	if _, err := c.WriteToUDPAddrPort(hello, old.Addr()); err != nil {
+		t.Fatal(err)
+	}
+	next, err := transport.Listen(transport.Options{Address: netip.MustParseAddrPort("127.0.0.1:0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		rt.stop()
+		<-rt.ended
+		next.Close()
+	}()
+	rt.MoveTo(next)
+	rt.Hold(false)
+	c.SetReadDeadline(time.Now().Add(watchtest.Patience))
+	if _, _, err := c.ReadFromUDPAddrPort(make([]byte, wire.MaxPacket)); err != nil {
+		t.Errorf("no answer: %v", err)
+	}
+	if err := old.UDP().Close(); err == nil {
+		t.Error("the old socket was left open: who sends there gets no answer")
+	}
 }
 
 // TestPanicBesideLoop: a panic of a goroutine beside the loop ends the runtime

@@ -178,12 +178,12 @@ func (k *supervisor) emptyWithin(ctx context.Context, patience time.Duration) er
 // nobody uses any more. While ports change hands nobody reads them: what comes
 // waits in the sockets. A profile that gets another UDP port begins anew there:
 // its clients are others, and a number of theirs must not be taken for one that it
-// has answered elsewhere.
+// has answered elsewhere. One that only gets more or fewer addresses goes on.
 func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 	var anew []*supervisor
 	for _, k := range p.move {
 		before, _ := socketAddresses(k.Config())
-		if after, _ := socketAddresses(p.of(k.name)); before != after && !k.StoreState().Away {
+		if after, _ := socketAddresses(p.of(k.name)); !sameClients(before, after) && !k.StoreState().Away {
 			anew = append(anew, k)
 			k.stop()
 			continue
@@ -210,6 +210,13 @@ func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 	return old
 }
 
+// sameClients reports whether who talks to one socket address may go on at another:
+// they are equal, or one of them stands for all addresses of the port.
+func sameClients(a, b socketAddress) bool {
+	all := func(s socketAddress) bool { return !s.address.IsValid() || s.address.IsUnspecified() }
+	return a == b || a.port == b.port && a.port != 0 && (all(a) || all(b))
+}
+
 // settle makes the plan what runs.
 func (s *Server) settle(p *plan) {
 	var supervisors []*supervisor
@@ -228,19 +235,20 @@ func (s *Server) settle(p *plan) {
 // retire ends ports that nobody reads any more: connections are told to come
 // again. A datagram is for the next port at once, if that has the number too.
 func (s *Server) retire(ports []*transport.Port) {
-	for _, p := range ports {
-		p.UDP().Close() // a socket that was taken over has another descriptor
+	for _, p := range ports { // a socket that was taken over has another descriptor
+		p.UDP().Close()
+		p.StopListening()
 	}
-	s.help("an old port", func() {
-		ctx, cancel := context.WithTimeout(context.Background(), retireTime)
-		defer cancel()
-		for _, p := range ports {
+	for _, p := range ports {
+		s.help("an old port", func() {
+			ctx, cancel := context.WithTimeout(context.Background(), retireTime)
+			defer cancel()
 			if err := p.Shutdown(ctx, transport.CloseGoingAway); err != nil && ctx.Err() == nil {
 				s.log.Warn("a port did not close well", "err", err)
 			}
 			p.Close() // all of it is closed by now, or cut
-		}
-	})
+		})
+	}
 }
 
 // retireTime is how long connections of an old port have to say goodbye.

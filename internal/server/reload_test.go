@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -178,6 +180,7 @@ func TestReloadAddress(t *testing.T) {
 	f := &file{on("127.0.0.1")}
 	s := serve(t, Options{Load: f.load}, f.text).ready()
 	p := join(t, s.address(), wamble.Token{})
+	life := s.life()
 	for _, tc := range []struct{ address, reach string }{
 		{"0.0.0.0", "127.0.0.2"}, {"127.0.0.1", "127.0.0.1"}, {"", "127.0.0.3"}, {"127.0.0.1", "127.0.0.1"},
 	} {
@@ -185,12 +188,43 @@ func TestReloadAddress(t *testing.T) {
 		if r, err := s.Reload(t.Context()); err != nil || len(r.Changes) != 1 {
 			t.Fatalf("%q: got %+v, %v", tc.address, r, err)
 		}
-		s.ready()
+		if s.ready(); s.life() != life {
+			t.Errorf("%q: the profile was made anew, and its players waited", tc.address)
+		}
 		again := join(t, fmt.Sprintf("udp://127.0.0.1:%d", port), p.c.Token())
 		if again.c.Token() != p.c.Token() || again.c.Board().ID != p.c.Board().ID {
 			t.Errorf("%q: a player lost token or board", tc.address)
 		}
 		until(t, "HTTP answers", func() bool { return fetch(t, fmt.Sprintf("http://%s:%d/readyz", tc.reach, port)) == "200 ready" })
+	}
+}
+
+// TestReloadAgain: profiles that were removed come back at once, on the same ports,
+// though connections to the old ones are still open.
+func TestReloadAgain(t *testing.T) {
+	ports := freePorts(t, 3)
+	with := profilesOn("red", ports[0], "blue", ports[1], "green", ports[2])
+	f := &file{with}
+	s := serve(t, Options{Load: f.load}, f.text).ready()
+	for range 3 {
+		for _, port := range ports[1:] { // half a request is waited for
+			c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "HTTP answers", func() bool { return fetch(t, fmt.Sprintf("http://127.0.0.1:%d/readyz", port)) == "200 ready" })
+		}
+		for _, text := range []string{profilesOn("red", ports[0]), with} {
+			f.text = text
+			if _, err := s.Reload(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.ready()
 	}
 }
 

@@ -258,6 +258,10 @@ func (p *Port) Serve(site http.Handler, panicked func(error)) error {
 	return err
 }
 
+// StopListening accepts no more connections: the number is free for others, unless a
+// duplicate of the descriptor listens. Connections that are open go on.
+func (p *Port) StopListening() error { return p.pauser.listener.Close() }
+
 // Shutdown ends HTTP and WebSocket: requests in progress are finished (their
 // contexts end, so that none waits for something to happen), and
 // connections get the close code (CloseGoingAway before a restart; 0: none).
