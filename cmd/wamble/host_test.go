@@ -50,10 +50,11 @@ func TestHostCommands(t *testing.T) {
 		Status: func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
 		Reload: func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
 		Rehearse: func(context.Context, string) (handoff.Result, error) { return handoff.Result{}, nil },
-		HandOff: func(_ context.Context, _ string, conn *net.UnixConn) error {
-			host.Answer(conn, handoff.Result{}, nil)
+		HandOff: func(_ context.Context, _ string, w host.Waiter) error {
+			host.Answer(w.Conn.(*net.UnixConn), handoff.Result{}, nil)
 			return nil
 		},
+		Repeated: func(context.Context, string) *handoff.Result { return nil },
 	}).OpenControl(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -86,14 +86,20 @@ var steps = []struct {
 	{"exec", (*leaving).exec},
 }
 
+// Report is the connection of who asked for a handoff: the next image answers there.
+type Report struct {
+	File *os.File // nil: nobody waits
+	Web  bool     // it speaks HTTP
+	Key  string   // names the request, which may be sent again; "": nothing does
+}
+
 // Leave becomes another image of this process, and returns only if that fails:
-// then the server goes on as before. Report is a connection that the next image
-// answers; nil is none. Errors: *ExportError, or why the binary refuses.
+// then the server goes on as before. Errors: *ExportError, or why the binary refuses.
 //
 // Nothing is closed, because nothing need be: what was answered is durable in the
 // journal, whoever opens journal and store next takes them as after a crash, and
 // exec closes every descriptor and gives back every lock.
-func Leave(ctx context.Context, s *Server, report *os.File) error {
+func Leave(ctx context.Context, s *Server, report Report) error {
 	l := newLeaving(s)
 	err := l.leave(ctx, report)
 	l.stay()
@@ -110,11 +116,12 @@ func newLeaving(s *Server) *leaving {
 	}
 }
 
-func (l *leaving) leave(ctx context.Context, report *os.File) error {
+func (l *leaving) leave(ctx context.Context, report Report) error {
 	began := time.Now()
-	if report != nil {
+	l.next.Note.Web, l.next.Note.Key = report.Web, report.Key
+	if report.File != nil {
 		var err error
-		if l.next.Note.Report, err = Detach(report); err != nil {
+		if l.next.Note.Report, err = Detach(report.File); err != nil {
 			return err
 		}
 	}

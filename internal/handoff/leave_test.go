@@ -170,7 +170,7 @@ func TestFinish(t *testing.T) {
 	percent := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(percent)
 	h.tidy = sync.OnceFunc(holdGarbage())
-	next := &Successor{inheritance: h}
+	next := &Successor{inheritance: h, ended: make(chan struct{})}
 	next.Finish(t.Context(), append(s.Profiles, waiting), "next", time.Now(), s.Log, nil)
 	if got := debug.SetGCPercent(100); got != 100 {
 		t.Errorf("garbage is collected at %d %%, want 100 %%", got)

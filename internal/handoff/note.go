@@ -17,6 +17,10 @@ type Note struct {
 	// connection whose client waits for the result; 0 is none.
 	Old    int `json:"old,omitempty"`
 	Report int `json:"report,omitempty"`
+	// Web says that the connection speaks HTTP. Key names the request that asked for
+	// the handoff: one with the same key is the same, sent again.
+	Web bool   `json:"web,omitempty"`
+	Key string `json:"key,omitempty"`
 	// From is the version of the image that wrote the note.
 	From string `json:"from,omitempty"`
 	// Failure says why the image before this one could not adopt: this is the

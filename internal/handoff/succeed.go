@@ -38,6 +38,7 @@ type Successor struct {
 
 	mu     sync.Mutex // guards result
 	result *Result
+	ended  chan struct{} // closed when there is a result
 }
 
 // state is a profile that is being adopted.
@@ -50,7 +51,7 @@ type state struct {
 // Begin begins to adopt the states of profiles. Without an inheritance there is
 // nothing to adopt.
 func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
-	s := &Successor{inheritance: h, states: map[string]*state{}}
+	s := &Successor{inheritance: h, states: map[string]*state{}, ended: make(chan struct{})}
 	if h == nil {
 		return s
 	}
@@ -117,7 +118,7 @@ func (s *Successor) served(profiles []*loop.Runtime) []*loop.Runtime {
 // this image, whose version is given, has taken over, and lets go of what was left
 // for the case that it could not. Opened is when everything was there but the
 // loops. Answer writes the result to the connection that waits for it.
-func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, version string, opened time.Time, log *slog.Logger, answer func(io.Writer, *Result)) {
+func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, version string, opened time.Time, log *slog.Logger, answer func(to io.Writer, web bool, r *Result)) {
 	h := s.inheritance
 	if h == nil {
 		return
@@ -134,6 +135,7 @@ func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, versio
 	s.mu.Lock()
 	s.result = r
 	s.mu.Unlock()
+	close(s.ended)
 	if err := errors.Join(h.RemoveStates(), h.Close()); err != nil {
 		log.Warn("something of the handoff was left behind", "err", err)
 	}
@@ -147,13 +149,26 @@ func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, versio
 		log.Info("taken over", attrs...)
 	}
 	if report := h.Report(); report != nil {
-		answer(report, r)
+		answer(report, h.Note.Web, r)
 		report.Close()
 	}
 	h.CloseNote()
 	for _, rt := range s.served(profiles) {
 		rt.AwaitAnswer(ctx) // and then garbage is collected again
 	}
+}
+
+// Repeated returns how the handoff ended that made this image, if a request with that
+// key asked for it; nil if it did not.
+func (s *Successor) Repeated(ctx context.Context, key string) *Result {
+	if s.inheritance == nil || key == "" || s.inheritance.Note.Key != key {
+		return nil
+	}
+	select {
+	case <-s.ended:
+	case <-ctx.Done():
+	}
+	return s.Result()
 }
 
 // Result returns how the handoff ended that made this image, nil if it was started

@@ -41,6 +41,7 @@ type Command struct {
 	Name     string
 	Doors    Door
 	Changes  bool          // it is noted in the audit log
+	Takes    bool          // at the console it takes the connection: another image may answer
 	Patience time.Duration // for the command and its answer
 	Args     []Arg
 
@@ -124,6 +125,8 @@ type Line struct {
 type Call struct {
 	Args json.RawMessage
 	Conn *net.UnixConn // at the control socket, where the answer is waited for; nil: the console
+	Web  net.Conn      // at the console, taken from HTTP if the command takes it; nil: it was not
+	Key  string        // that the console gives every request; "": it did not
 }
 
 // Use is the command with its arguments, as the command line takes it.

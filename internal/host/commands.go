@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"wamble/internal/handoff"
@@ -88,7 +89,7 @@ exit code is 1 then.`,
 		Do: func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Reload(ctx) },
 	},
 	{
-		Name: "handoff", Doors: everywhere, Changes: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
+		Name: "handoff", Doors: everywhere, Changes: true, Takes: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
 		Help: Help{
 			Short: "Let the running server replace itself by a new binary, without dropping a packet",
 			Long: `Handoff makes the server that runs on a data directory check the binary that is
@@ -379,9 +380,9 @@ func banInput(whom profile.Whom, text string, until time.Time) profile.Input {
 	return &profile.Ban{Whom: whom, Text: text, Until: until}
 }
 
-// handOff lets the server become another image. Over the control socket that image
-// answers; at the console it is done when nothing can stop it any more, and only
-// the binary of the process may take over.
+// handOff lets the server become another image, which answers. From the console only
+// the binary of the process may take over, and a request that is sent again, as
+// browsers do when a connection ends, is answered without another handoff.
 func handOff(ctx context.Context, h *Host, c *Call) (any, error) {
 	var a Arguments
 	if len(c.Args) > 0 && json.Unmarshal(c.Args, &a) != nil {
@@ -393,7 +394,16 @@ func handOff(ctx context.Context, h *Host, c *Call) (any, error) {
 	if a.DryRun {
 		return h.Rehearse(ctx, a.Binary)
 	}
-	return struct{}{}, h.HandOff(ctx, a.Binary, c.Conn)
+	w := Waiter{Key: c.Key}
+	if c.Conn != nil {
+		w.Conn = c.Conn
+	} else if taken, ok := c.Web.(syscall.Conn); ok {
+		w.Conn, w.Web = taken, true
+	}
+	if done := h.Repeated(ctx, c.Key); done != nil {
+		return done, nil
+	}
+	return struct{}{}, h.HandOff(ctx, a.Binary, w)
 }
 
 // counted is a number with its noun.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,10 +88,50 @@ func (h *Host) act(c *Command) http.HandlerFunc {
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(c.Patience + quick))
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.Patience)
 		defer cancel()
-		result, err := h.doNoted(ctx, c, Call{Args: args}, r.RemoteAddr)
+		call := Call{Args: args, Key: r.Header.Get("Idempotency-Key")}
+		call.Key = call.Key[:min(len(call.Key), maxKey)]
+		if c.Takes {
+			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				defer conn.Close()
+				call.Web = conn
+				result, err := h.doNoted(ctx, c, call, r.RemoteAddr)
+				AnswerWeb(conn, result, err)
+				return
+			}
+		}
+		result, err := h.doNoted(ctx, c, call, r.RemoteAddr)
 		answerJSON(w, result, err)
 	}
 }
+
+// maxKey is how much is read of a request's key.
+const maxKey = 64
+
+// AnswerWeb answers a request of the console on its connection, which HTTP has given
+// away, and which ends then.
+func AnswerWeb(w io.Writer, result any, err error) {
+	rec := &record{header: http.Header{}}
+	answerJSON(rec, result, err)
+	rec.header.Set("Connection", "close")
+	rec.header.Set("Content-Length", strconv.Itoa(len(rec.body)))
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", rec.code, http.StatusText(rec.code))
+	rec.header.Write(&b)
+	b.WriteString("\r\n")
+	b.Write(rec.body)
+	w.Write(b.Bytes())
+}
+
+// record keeps an answer.
+type record struct {
+	header http.Header
+	code   int
+	body   []byte
+}
+
+func (r *record) Header() http.Header         { return r.header }
+func (r *record) WriteHeader(code int)        { r.code = code }
+func (r *record) Write(p []byte) (int, error) { r.body = append(r.body, p...); return len(p), nil }
 
 // form is a command as the console offers it.
 type form struct {

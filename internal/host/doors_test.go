@@ -60,12 +60,13 @@ func standIn(t *testing.T, told *int) *Host {
 		Vitals: func(context.Context) any { return struct{}{} },
 		Lines:  func() []string { return []string{} },
 		Reload: func(context.Context) (Reloaded, error) { return Reloaded{}, nil },
-		HandOff: func(_ context.Context, _ string, conn *net.UnixConn) error {
-			if conn != nil {
+		HandOff: func(_ context.Context, _ string, w Waiter) error {
+			if conn, ok := w.Conn.(*net.UnixConn); ok {
 				Answer(conn, handoff.Result{}, nil)
 			}
 			return nil
 		},
+		Repeated: func(context.Context, string) *handoff.Result { return nil },
 	})
 }
 

@@ -8,12 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"wamble"
@@ -41,10 +41,20 @@ type Server struct {
 	Panicked func(error)
 	Reload   func(ctx context.Context) (Reloaded, error)
 	// HandOff becomes another image of the process, and returns only if that fails.
-	// That image answers on conn; nil: the console waits.
-	HandOff func(ctx context.Context, binary string, conn *net.UnixConn) error
+	// That image answers who waits.
+	HandOff func(ctx context.Context, binary string, w Waiter) error
+	// Repeated returns how the handoff ended that a request with this key asked for,
+	// nil if there was none.
+	Repeated func(ctx context.Context, key string) *handoff.Result
 	// Rehearse says what a handoff would do, or why it would fail.
 	Rehearse func(ctx context.Context, binary string) (handoff.Result, error)
+}
+
+// Waiter is who waits for the end of a handoff.
+type Waiter struct {
+	Conn syscall.Conn // nil: nobody does
+	Web  bool         // the connection speaks HTTP
+	Key  string       // of the request
 }
 
 // Running is what commands need of a profile that runs.

@@ -40,13 +40,13 @@ type Succession struct {
 // answers; nil is none. Errors: *handoff.ExportError, or why the binary refuses.
 // The order of a handoff is in handoff/leave.go.
 func (s *Server) HandOff(ctx context.Context, binary string, report *os.File) error {
-	return s.handOff(ctx, binary, report, 0)
+	return s.handOff(ctx, binary, handoff.Report{File: report}, 0)
 }
 
 // handOff is HandOff while so many requests at the admin listener wait for it.
-func (s *Server) handOff(ctx context.Context, binary string, report *os.File, asked int) error {
-	if report != nil {
-		defer report.Close()
+func (s *Server) handOff(ctx context.Context, binary string, report handoff.Report, asked int) error {
+	if report.File != nil {
+		defer report.File.Close()
 	}
 	if !s.house.changing.TryLock() {
 		return handoff.NotReady("a reload or another handoff is under way")
@@ -56,7 +56,7 @@ func (s *Server) handOff(ctx context.Context, binary string, report *os.File, as
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.serving, cancel)() // whoever is to stop stops
-	err := handoff.Leave(ctx, s.leaving(binary, asked), report)
+	err := handoff.Leave(ctx, s.leaving(binary, asked, report.Web), report)
 	s.log.Error("the server goes on: no handoff", "err", err)
 	return err
 }
@@ -68,7 +68,7 @@ func (s *Server) rehearse(ctx context.Context, binary string) (handoff.Result, e
 	}
 	defer s.changed()
 	s.expect(handoff.LongestTime)
-	l := s.leaving(binary, 0)
+	l := s.leaving(binary, 0, false)
 	v, err := handoff.Rehearse(ctx, l)
 	if err != nil {
 		return handoff.Result{}, err
@@ -93,8 +93,9 @@ func (s *Server) rehearse(ctx context.Context, binary string) (handoff.Result, e
 	return r, nil
 }
 
-// leaving is what a handoff needs of this server.
-func (s *Server) leaving(binary string, asked int) *handoff.Server {
+// leaving is what a handoff needs of this server, while so many requests at the admin
+// listener wait for it. Web says that the one who is reported to is at the console.
+func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 	if binary == "" {
 		binary = s.o.Succession.Binary
 	}
@@ -105,7 +106,7 @@ func (s *Server) leaving(binary string, asked int) *handoff.Server {
 		Suits: func(v handoff.Verdict) error { return errors.Join(s.sameStores(v.Stores), s.canListen(v)) },
 		Pause: func(ctx context.Context, reporting bool) {
 			others := host.ControlConns
-			if reporting {
+			if reporting && !web {
 				others-- // but for the one who waits for this
 			}
 			talks = s.control.Pause(ctx, others)

@@ -3,11 +3,11 @@ package server
 import (
 	"context"
 	"errors"
-	"net"
 	"time"
 
 	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/observe"
 	"wamble/internal/profile"
@@ -20,7 +20,7 @@ func (s *Server) newHost() (*host.Host, error) {
 	everywhere, err := host.ReadRestrictions(s.runner, &s.house.draining)
 	return host.New(host.Server{
 		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining, Everywhere: everywhere,
-		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Rehearse: s.rehearse, Lines: s.tail, Panicked: s.caught,
+		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught,
 		Vitals: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
 	}), err
 }
@@ -88,17 +88,23 @@ func notThere(err error) error {
 	return err
 }
 
-// handOffFor hands over for whoever waits at the control socket, where the next
-// image answers, or at the console.
-func (s *Server) handOffFor(ctx context.Context, binary string, conn *net.UnixConn) error {
-	if conn == nil {
-		return s.handOff(ctx, binary, nil, 1) // the request at the console
+// handOffFor hands over for whoever waits at the control socket or at the console,
+// where the next image answers.
+func (s *Server) handOffFor(ctx context.Context, binary string, w host.Waiter) error {
+	if w.Conn == nil {
+		return s.handOff(ctx, binary, handoff.Report{Key: w.Key}, 1) // a request at the console that HTTP has kept
 	}
-	report, err := transport.Duplicate(conn)
+	report, err := transport.Duplicate(w.Conn)
 	if err != nil {
 		return err
 	}
-	return s.HandOff(ctx, binary, report)
+	return s.handOff(ctx, binary, handoff.Report{File: report, Web: w.Web, Key: w.Key}, 0)
+}
+
+// repeated returns how the handoff ended that made this image, if a request with that
+// key asked for it.
+func (s *Server) repeated(ctx context.Context, key string) *handoff.Result {
+	return s.successor.Repeated(ctx, key)
 }
 
 // openControl makes the control socket.

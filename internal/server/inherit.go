@@ -111,12 +111,16 @@ func (s *Server) listenAdmin(address string) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// answerHandoff tells the client of the control socket who waits for it how a
-// handoff ended.
-func answerHandoff(to io.Writer, r *handoff.Result) {
+// answerHandoff tells the client of the control socket, or of the console, who waits
+// for it how a handoff ended.
+func answerHandoff(to io.Writer, web bool, r *handoff.Result) {
 	var err error
 	if r.Failure != "" {
 		err = errors.New("the new image could not take over, the old one serves again: " + r.Failure)
+	}
+	if web {
+		host.AnswerWeb(to, r, err)
+		return
 	}
 	host.Answer(to, r, err)
 }

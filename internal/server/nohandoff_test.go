@@ -1,7 +1,10 @@
 package server
 
 import (
+	"encoding/json"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,6 +151,59 @@ func TestTwoHandoffs(t *testing.T) {
 	c.finish()
 	i.end()
 	verifySQLite(t, i.dir, c)
+}
+
+// TestConsoleHandoff: a handoff from the console is answered, by the next image. The
+// same request, sent again, is answered without another handoff.
+func TestConsoleHandoff(t *testing.T) {
+	i := spawnImage(t, conf(""))
+	token, err := os.ReadFile(filepath.Join(i.dir, "admin-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	click := func(key, args string) (int, handoff.Result, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+i.status().Admin+"/console/api/act/handoff", strings.NewReader(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", key)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var result handoff.Result
+		json.Unmarshal(body, &result) // an error has none
+		return answer.StatusCode, result, string(body)
+	}
+	code, foreseen, body := click("0", `{"dry_run": true}`)
+	if code != http.StatusOK || foreseen.PID == 0 || i.status().Handoff != nil {
+		t.Errorf("a rehearsal: got %d %s", code, body)
+	}
+	code, first, body := click("1", "{}")
+	if code != http.StatusOK || first.PID != i.status().PID || !first.At.Equal(i.status().Handoff.At) {
+		t.Fatalf("got %d %s; the status has %+v", code, body, i.status().Handoff)
+	}
+	code, again, body := click("1", "{}")
+	if code != http.StatusOK || !again.At.Equal(first.At) || !i.status().Handoff.At.Equal(first.At) {
+		t.Errorf("the same request: got %d %s", code, body)
+	}
+	code, second, body := click("2", "{}")
+	if code != http.StatusOK || !second.At.After(first.At) {
+		t.Errorf("another request: got %d %s", code, body)
+	}
+	i.write("test.conf", "(def port \"x\")")
+	if code, _, body := click("3", "{}"); code != http.StatusInternalServerError || !strings.Contains(body, "the new binary refuses") {
+		t.Errorf("a bad configuration: got %d %s", code, body)
+	}
+	i.end()
 }
 
 // TestHandoffWithoutDatabase: the database is away before, during and after a

@@ -17,8 +17,11 @@ async function look<T>(path: string, bearer = token.value): Promise<T> {
   return body(await read(`api/${path}`, { headers: { Authorization: `Bearer ${bearer}` } }));
 }
 
+/** random names a request, so that the server knows one that a browser sends again. */
+const random = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
 async function give<T>(command: string, args: unknown): Promise<T> {
-  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${token.value}` };
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${token.value}`, "Idempotency-Key": random() };
   return body(await fetch(`api/act/${command}`, { method: "POST", body: JSON.stringify(args ?? {}), headers }));
 }
 
