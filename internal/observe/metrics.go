@@ -88,6 +88,7 @@ var metrics = []metric{
 	level("websockets", "WebSocket connections.", func(s *loop.Figures) float64 { return float64(s.Streams.Open) }),
 	count("websockets_refused_total", "WebSocket handshakes that failed.", func(s *loop.Figures) uint64 { return s.Streams.Refused }),
 	count("websockets_overrun_total", "WebSocket connections ended because they did not read.", func(s *loop.Figures) uint64 { return s.Streams.Overrun }),
+	count("connections_evicted_total", "TCP connections ended to make room for another: all places were taken.", func(s *loop.Figures) uint64 { return s.Streams.Evicted }),
 	level("queue_depth", "Messages of the journal that the database does not have yet.", func(s *loop.Figures) float64 { return float64(s.Queue.Depth) }),
 	level("queue_age_seconds", "Age of the oldest of them: the lag of the database.", func(s *loop.Figures) float64 { return s.Queue.OldestAge.Seconds() }),
 	level("store_away", "1 while the database cannot be asked.", func(s *loop.Figures) float64 { return truth(s.Store.Away) }),

@@ -20,7 +20,8 @@ import (
 func TestMetricValues(t *testing.T) {
 	s := loop.Figures{
 		Stats: profile.Stats{Moves: 2}, Queue: runner.InboxStats{Depth: 3, OldestAge: 4 * time.Second},
-		UDP: transport.UDPStats{Received: 5, Sent: 6, Lost: 7, Refused: 8, Unsent: 9},
+		Streams: transport.GatewayStats{Evicted: 10},
+		UDP:     transport.UDPStats{Received: 5, Sent: 6, Lost: 7, Refused: 8, Unsent: 9},
 	}
 	got := map[string]float64{}
 	for _, m := range metrics {
@@ -32,7 +33,7 @@ func TestMetricValues(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"moves_total": 2, "queue_depth": 3, "queue_age_seconds": 4, "datagrams_total received": 5, "datagrams_total sent": 6,
-		"datagrams_total lost": 7, "datagrams_total refused": 8, "datagrams_total unsent": 9,
+		"datagrams_total lost": 7, "datagrams_total refused": 8, "datagrams_total unsent": 9, "connections_evicted_total": 10,
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %v, want %v", name, got[name], want)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +17,7 @@ type Pauser struct {
 	listener *pausableListener
 	busy     busy
 	web      *http.Server
+	evicted  atomic.Uint64 // connections that made room for another
 }
 
 // NewPauser returns a pauser of a server that does not serve yet. The server is to
@@ -38,7 +40,7 @@ func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 // and per host: the host that holds most loses its idlest one to a newcomer.
 // Panicked is told of a panic, which ends its connection alone; it may be nil.
 func (p *Pauser) Listen(max, maxHost int, panicked func(error)) net.Listener {
-	return &limitedListener{p.listener, newPlaces(max, maxHost), panicked}
+	return &limitedListener{p.listener, newPlaces(max, maxHost, &p.evicted), panicked}
 }
 
 // headTime is how long a pause waits for requests that are only half sent.

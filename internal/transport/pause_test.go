@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -226,7 +227,7 @@ func TestAcceptPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	panics := make(chan error, 2)
-	broken := newPlaces(10, 10)
+	broken := newPlaces(10, 10, new(atomic.Uint64))
 	broken.hosts = nil // take panics
 	l := &limitedListener{&pausableListener{TCPListener: tcp}, broken, func(err error) { panics <- err }}
 	ended := make(chan error)

@@ -17,7 +17,7 @@ import (
 // from a host that holds nothing always gets in.
 type places struct {
 	max, maxHost int
-	evicted      atomic.Uint64
+	evicted      *atomic.Uint64
 
 	mu       sync.Mutex
 	taken    int
@@ -64,8 +64,8 @@ const (
 // began is the origin of times that no change of the wall clock moves.
 var began = time.Now()
 
-func newPlaces(max, maxHost int) *places {
-	return &places{max: max, maxHost: maxHost, hosts: map[netip.Prefix]*host{}, networks: map[netip.Prefix]int{}}
+func newPlaces(max, maxHost int, evicted *atomic.Uint64) *places {
+	return &places{max: max, maxHost: maxHost, evicted: evicted, hosts: map[netip.Prefix]*host{}, networks: map[netip.Prefix]int{}}
 }
 
 // networkOf returns the network that a host belongs to: a /24 of IPv4, a /48 of IPv6.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,6 +86,9 @@ func TestNewcomersGetIn(t *testing.T) {
 					t.Errorf("newcomer %d was refused", i)
 				}
 			}
+			if n := p.Stats().Evicted; n == 0 {
+				t.Error("nobody is counted who made room")
+			}
 		})
 	}
 }
@@ -137,7 +141,7 @@ func TestFirstPacket(t *testing.T) {
 // it is the host with most that loses, its idlest connection first.
 func TestPlaces(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	s := newPlaces(12, 4)
+	s := newPlaces(12, 4, new(atomic.Uint64))
 	held := map[*place]netip.Addr{}
 	of := func(host netip.Prefix) (n int) {
 		for _, ip := range held {
@@ -207,7 +211,7 @@ func TestPlaces(t *testing.T) {
 // TestNetworksShare: between hosts that hold the same, the network that holds most
 // loses.
 func TestNetworksShare(t *testing.T) {
-	s := newPlaces(4, 4)
+	s := newPlaces(4, 4, new(atomic.Uint64))
 	for _, ip := range []string{"2001:db8::1", "2001:db8:0:100::1", "2001:db8:0:200::1", "192.0.2.1"} {
 		s.take(netip.MustParseAddr(ip), func() {
 			if !strings.HasPrefix(ip, "2001:db8:") {
@@ -221,7 +225,7 @@ func TestNetworksShare(t *testing.T) {
 }
 
 func BenchmarkPlacesFull(b *testing.B) {
-	s := newPlaces(4096, 128)
+	s := newPlaces(4096, 128, new(atomic.Uint64))
 	for i := range b.N + 4096 {
 		s.take(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), func() {})
 	}

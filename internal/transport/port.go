@@ -292,18 +292,21 @@ func (p *Port) Close() error {
 	return p.udp.Close()
 }
 
-// Stats returns the counters of the WebSocket side.
+// Stats returns the counters of the connections.
 func (p *Port) Stats() GatewayStats {
 	return GatewayStats{
 		Open:    p.gateway.count(),
 		Refused: p.gateway.refused.Load(),
 		Overrun: p.gateway.overrun.Load(),
+		Evicted: p.pauser.evicted.Load(),
 	}
 }
 
-// GatewayStats counts WebSocket connections since the port was opened.
+// GatewayStats counts connections since the port was opened: WebSocket, and for
+// Evicted any.
 type GatewayStats struct {
 	Open    int    // now
 	Refused uint64 // handshakes that failed
 	Overrun uint64 // ended because they did not read
+	Evicted uint64 // ended to make room for another
 }
