@@ -14,6 +14,7 @@ RACE := ./client/... ./cmd/... ./internal/handoff ./internal/host ./internal/loa
 # What runs without the race detector, because it is not about goroutines and
 # would last for a quarter of an hour: tests that kill processes or crash file
 # systems again and again, and those of the server that load its own processes.
+# Kills and abuse run once under it, in a short form.
 KILLS := Kill|^TestCrash
 LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill
 
@@ -48,6 +49,7 @@ test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cor
 	scripts/gotest -race -skip '$(KILLS)' $(RACE)
 	scripts/gotest -race -skip '$(LOADS)' ./internal/server
 	scripts/gotest -race -run '$(HANDOFFS)' -skip '$(LARGE)' ./internal/server
+	scripts/gotest -race -short -run '^Test(Kill|Abuse)' ./internal/journal ./internal/server ./internal/store/... ./runner/pebblestore
 	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && ../../scripts/gotest ./...); done
 	scripts/fuzz 2s
 

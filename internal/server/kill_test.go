@@ -9,8 +9,13 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// kills is how often a server is killed: 3 times, 50 with WAMBLE_SOAK.
-func kills() int { return prooftest.Sized(3, 50) }
+// kills is how often a server is killed: 3 times, 50 with WAMBLE_SOAK, once with -short.
+func kills() int {
+	if testing.Short() {
+		return 1
+	}
+	return prooftest.Sized(3, 50)
+}
 
 // TestKill kills a server in mid-load, again and again. Every move that was
 // accepted is in the store once, and everybody goes on where he was: a move

@@ -306,10 +306,13 @@ func spawn(t testing.TB, dir, text string) *child {
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // of a test that failed before it ended the server
-		if c.cmd.ProcessState == nil {
+	t.Cleanup(func() {
+		if c.cmd.ProcessState == nil { // the test failed before it ended the server
 			c.cmd.Process.Kill()
 			c.cmd.Wait()
+		}
+		if strings.Contains(c.log.String(), "DATA RACE") {
+			t.Errorf("the race detector has found something in the server:\n%s", c.log)
 		}
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')

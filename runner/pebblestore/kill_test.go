@@ -27,7 +27,7 @@ import (
 // looks, without recovering, and after the last it lets everything finish:
 // nothing that was acknowledged is lost, and every effect has happened once.
 func TestKill(t *testing.T) {
-	kills := prooftest.Sized(5, 100)
+	kills := prooftest.Part(100)
 	for _, mode := range []struct {
 		name string
 		d    pebblestore.Durability
