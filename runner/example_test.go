@@ -269,6 +269,7 @@ func ExampleRunner_ReplayDeadLetters() {
 	ctx := context.Background()
 	fixed := false
 	w, err := r.NewWorker(1, runner.WorkerOptions{
+		Policy: &runner.Policy{RetryDelay: -1}, // no pause between the deliveries
 		Handler: func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
 			if !fixed {
 				panic("nil map")

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -68,11 +69,16 @@ type Policy struct {
 	// conflicts with other transactions before the messages that meet them
 	// are requeued; default 4.
 	RequeueAttempts int
-	// RetryDelay is the wait before a failed message is delivered again when
-	// its handler names none; it doubles with every failure up to
-	// RetryDelayMax. Defaults 0 (at once) and 1 minute.
+	// RetryDelay is the longest wait before a failed message is delivered again
+	// when its handler names none; it doubles with every failure up to
+	// RetryDelayMax. The wait is drawn from the upper half, by the number of the
+	// message's row: the same again when the same happens again. Defaults 1 second
+	// and 1 minute; a negative RetryDelay means at once.
 	RetryDelay    time.Duration
 	RetryDelayMax time.Duration
+	// Backoff, if set, replaces that wait. It is called by the worker with the
+	// delivery that failed, and must not keep it. If it panics it counts as not set.
+	Backoff func(d *Delivery, err error) time.Duration
 	// DedupeFor is how long a completed message id is remembered; default 24 h.
 	DedupeFor time.Duration
 	// StopOnError stops the worker when a handler fails with an error that is
@@ -89,7 +95,9 @@ func (p Policy) withDefaults() Policy {
 	set(&p.RequeueAttempts, 4)
 	set(&p.RetryDelayMax, time.Minute)
 	set(&p.DedupeFor, 24*time.Hour)
-	p.RetryDelay = max(p.RetryDelay, 0)
+	if p.RetryDelay == 0 {
+		p.RetryDelay = time.Second
+	}
 	return p
 }
 
@@ -100,13 +108,28 @@ func set[T int | int64 | time.Duration](v *T, def T) {
 	}
 }
 
-// delay is the wait after the n-th failure, n from 1.
-func (p Policy) delay(n uint32) time.Duration {
-	d := p.RetryDelay
-	for ; n > 1 && d > 0 && d < p.RetryDelayMax; n-- {
+// delay is the wait after the n-th failure, n from 1, of the message at row.
+func (p Policy) delay(n uint32, row Row) time.Duration {
+	d := max(p.RetryDelay, 0)
+	for i := n; i > 1 && d > 0 && d < p.RetryDelayMax; i-- {
 		d *= 2
 	}
-	return min(d, p.RetryDelayMax)
+	if d = min(d, p.RetryDelayMax); d < 2 {
+		return d
+	}
+	rng := rand.NewPCG(row.Worker^uint64(n)<<32, row.Seq)
+	return d/2 + time.Duration(rng.Uint64()%uint64(d-d/2+1))
+}
+
+// backoff is the wait before d, which failed with err, is delivered again.
+func (p *Policy) backoff(d *Delivery, err error) time.Duration {
+	if p.Backoff != nil {
+		var wait time.Duration
+		if guard(func() error { wait = p.Backoff(d, err); return nil }) == nil {
+			return wait
+		}
+	}
+	return p.delay(d.Attempts, d.Row)
 }
 
 func (o Options) withDefaults() Options {

@@ -11,7 +11,7 @@ import (
 
 func openRecent(t *testing.T) *Runner {
 	t.Helper()
-	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
+	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1, Policy: Policy{RetryDelay: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,10 +37,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		var out outcome
 		var tx *Tx
 		out, tx, end = w.runOne(e, d, end)
-		if w.o.Ordered {
-			out = w.orderedOutcome(d, out)
-		}
-		b.outs[i], b.txs[i] = out, tx
+		b.outs[i], b.txs[i] = w.planned(d, out), tx
 		ran++
 		stop := b.outs[i].verdict == verdictHold || b.outs[i].verdict == verdictPause
 		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.stopped.Load()
@@ -69,19 +66,24 @@ func (b *batch) growOuts() {
 	}
 }
 
-// orderedOutcome turns "back to the tail" into "stay" for an ordered worker.
-func (w *Worker) orderedOutcome(d *Delivery, o outcome) outcome {
-	if !w.o.Ordered || o.verdict != verdictRetry && o.verdict != verdictFree {
+// planned adds to an outcome when the message is delivered again, and turns "back
+// to the tail" into "stay" for an ordered worker.
+func (w *Worker) planned(d *Delivery, o outcome) outcome {
+	if o.verdict != verdictRetry && o.verdict != verdictFree {
 		return o
 	}
-	after := o.after
+	if o.verdict == verdictRetry && !o.hasAfter {
+		o.after = w.p.Load().backoff(d, o.err)
+	}
+	if !w.o.Ordered {
+		return o
+	}
 	if o.hasAfter || o.verdict == verdictFree {
 		o.verdict = verdictPause
 	} else {
 		o.verdict = verdictHold
-		after = w.policy().delay(d.Attempts)
 	}
-	w.pause(after)
+	w.pause(o.after)
 	return o
 }
 
@@ -281,7 +283,7 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 		if out.verdict == verdictDone && refused != nil && try >= w.policy().RequeueAttempts {
 			out, tx = failureOf(refused), nil
 		}
-		b.outs[i], b.txs[i] = w.orderedOutcome(&b.list[i], out), tx
+		b.outs[i], b.txs[i] = w.planned(&b.list[i], out), tx
 		if v := b.outs[i].verdict; v == verdictHold || v == verdictPause {
 			return i + 1
 		}

@@ -42,7 +42,7 @@ func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) 
 			return n, used, err
 		}
 		if try >= w.policy().RequeueAttempts {
-			w.pause(w.policy().delay(uint32(try)))
+			w.pause(w.policy().delay(1, b.list[b.pos].Row))
 			return n, 0, nil
 		}
 		w.r.o.Sleep(ctx, nil, (AttemptPolicy{}).withDefaults().backoff(try-1))
@@ -125,6 +125,9 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 	if err != nil && w.o.Ordered {
 		return w.stall(ctx, e, from, to, err, l)
 	}
+	for i := range list {
+		w.cur.outs[from+i] = w.planned(&list[i], w.cur.outs[from+i])
+	}
 	var shared *Batched
 	if err == nil {
 		shared = b
@@ -149,7 +152,7 @@ func (w *Worker) stall(ctx context.Context, e *engine, from, to int, err error, 
 		w.cur.singles = true
 		return 0, 1, nil
 	}
-	w.cur.outs[from] = w.orderedOutcome(&w.cur.list[from], out)
+	w.cur.outs[from] = w.planned(&w.cur.list[from], out)
 	n, err = w.settleRun(ctx, e, from, to, false, l, nil)
 	return n, 1, err
 }

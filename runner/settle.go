@@ -198,7 +198,7 @@ func (o *settleOp) one(c *commit, i int) settled {
 			o.bury(c, in, d, out)
 			return settled{dead: true}
 		}
-		c.requeue(in, d.Row.Seq, h, o.until(c, d, out), o.stored(d))
+		c.requeue(in, d.Row.Seq, h, until(c, out.after), o.stored(d))
 	case verdictHold:
 		if int(h.Attempts) >= o.w.policy().RetryBudget {
 			o.bury(c, in, d, out)
@@ -230,11 +230,7 @@ func (o *settleOp) stored(d *Delivery) []byte {
 }
 
 // until is the time before which a failed message is not delivered again.
-func (o *settleOp) until(c *commit, d *Delivery, out *outcome) int64 {
-	after := out.after
-	if !out.hasAfter {
-		after = o.w.policy().delay(d.Attempts)
-	}
+func until(c *commit, after time.Duration) int64 {
 	if after <= 0 {
 		return c.now - 1
 	}

@@ -66,7 +66,7 @@ type env struct {
 
 func newEnv(t *testing.T, s runner.Storage) *env {
 	v := &env{T: t, ctx: context.Background(), storage: NewFaulty(s), clock: NewClock(100)}
-	v.opts = runner.Options{Create: true, Now: v.clock.Now, Sleep: v.clock.Sleep, MinFree: -1}
+	v.opts = runner.Options{Create: true, Now: v.clock.Now, Sleep: v.clock.Sleep, MinFree: -1, Policy: atOnce(nil)}
 	return v
 }
 
@@ -171,10 +171,25 @@ func (v *env) dead() []runner.DeadLetter {
 	return list
 }
 
+// atOnce is p with retries that do not wait, unless it says otherwise: most tests
+// want to see the next delivery, not the pause before it.
+func atOnce(p *runner.Policy) runner.Policy {
+	if p == nil {
+		p = &runner.Policy{}
+	}
+	at := *p
+	if at.RetryDelay == 0 {
+		at.RetryDelay = -1
+	}
+	return at
+}
+
 // worker adds a worker with a one-message handler.
 func (v *env) worker(id uint32, o runner.WorkerOptions, h func(d *runner.Delivery) error) *runner.Worker {
 	v.Helper()
 	o.Handler = func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error { return h(d) }
+	p := atOnce(o.Policy)
+	o.Policy = &p
 	w, err := v.r.NewWorker(id, o)
 	v.ok(err)
 	return w
