@@ -200,3 +200,44 @@ func TestOrderedStopsAtAConflict(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderedLosesOneBeforeAFailure: an ordered worker that has lost a message and
+// failed at the next one gives the rest back, and goes on when the first is free.
+func TestOrderedLosesOneBeforeAFailure(t *testing.T) {
+	clock := runnertest.NewClock(100)
+	r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep, Policy: runner.Policy{RetryDelay: -1}})
+	postAll(t, r, 3, true)
+	failed := false
+	w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+		if d.Row.Seq == 2 && !failed {
+			failed = true
+			clock.Advance(2 * time.Second)
+			if _, err := r.Claim(t.Context(), runner.Row{Worker: 7, Seq: 1}, 99, 5000); err != nil {
+				t.Error(err)
+			}
+			return errors.New("hard")
+		}
+		return tx.Emit(fmt.Append(nil, d.Row.Seq))
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if n, err := w.Tick(t.Context()); n != 0 || err != nil {
+			t.Errorf("completed %d, %v, while another has the first message", n, err)
+		}
+	}
+	clock.Set(5001)
+	if n, err := w.Tick(t.Context()); n != 3 || err != nil {
+		t.Errorf("completed %d, %v, want all", n, err)
+	}
+	out, err := r.Outbox(0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range out {
+		if string(row.Message) != fmt.Sprint(i+1) {
+			t.Errorf("effect %d is that of message %s", i+1, row.Message)
+		}
+	}
+}

@@ -237,8 +237,9 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 			// Somebody else has it now, and what is behind it waits for it.
 			w.release(e, w.cur, lost+1)
 			w.release(e, w.nxt, w.nxt.pos)
-			to = lost + 1
-			break
+			w.cur.pos = lost + 1
+			w.holding.Store(false)
+			return n, w.stopReason(from, lost+1)
 		}
 		if again == 0 {
 			break
