@@ -346,16 +346,16 @@ func (w *Worker) fail(err error, processed int) {
 func (w *Worker) IdleSleep() time.Duration {
 	e := w.r.engine()
 	now := e.now()
-	next := int64(maxTime)
+	next, quiet := int64(maxTime), w.r.isQuiet()
 	e.ix.mu.Lock()
 	if due, ok := e.ix.timers.next(); ok {
 		next = due
 	}
-	if t := e.ix.inbox(uint64(w.id)).nextExpiry(); t < next && t < maxTime {
+	if t := e.ix.inbox(uint64(w.id)).nextExpiry(); t < next && t < maxTime && !quiet {
 		next = max(t, -maxTime) + 1 // a lease holds up to its deadline
 	}
 	e.ix.mu.Unlock()
-	if w.holding.Load() {
+	if w.holding.Load() && !quiet {
 		next = w.resumeAt.Load()
 	}
 	return sleepUntil(now, next, w.o.MaxIdle)
