@@ -322,9 +322,10 @@ func (r *Runner) DropDeadLetters(ctx context.Context, f DeadFilter) (int, error)
 
 // eachPage calls do with the rows that f chooses now, some at a time.
 func (r *Runner) eachPage(f DeadFilter, do func([]Row) (int, error)) (int, error) {
-	r.engine().ix.mu.Lock()
-	end := r.engine().ix.deadNext
-	r.engine().ix.mu.Unlock()
+	ix := &r.engine().ix
+	ix.mu.Lock()
+	end := ix.deadNext
+	ix.mu.Unlock()
 	total := 0
 	var after Row
 	for {
