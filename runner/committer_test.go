@@ -49,3 +49,52 @@ func TestWhoLeavesChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestResultsOfWhoLeaves: what a request returns beside the error of a context that
+// ended is nobody else's any more, and true: it was done as it says, or not at all.
+func TestResultsOfWhoLeaves(t *testing.T) {
+	r := openRecent(t)
+	e := r.engine()
+	frame := recentFrame(t, "a", 0, 10)
+	for i := range 200 {
+		row, err := r.PostFrame(t.Context(), frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Each request is cancelled while the committer comes to it.
+		leave := func() context.Context {
+			ctx, cancel := context.WithCancel(t.Context())
+			go cancel()
+			return ctx
+		}
+		token, err := r.Claim(leave(), row, 99, maxTime)
+		if (token == Lease{}) {
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("no token, and %v", err)
+			}
+			continue
+		}
+		if token, _ = r.Renew(leave(), row, token, maxTime-int64(i)-1); token.Owner == 0 {
+			t.Fatal("a renewal lost the token")
+		}
+		to, err := row, error(nil)
+		if i%2 == 0 {
+			to, err = r.Requeue(leave(), row, token, -1)
+		} else {
+			to, err = r.Bury(leave(), row, token, "why not")
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatalf("request %d: %v, %v", i, to, err)
+		}
+		id, err := r.Arm(leave(), 50, frame)
+		if err == nil && id.Seq == 0 {
+			t.Fatal("a timer without a number")
+		}
+		if n, err := e.fireDue(leave(), 100); n > 256 || err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatalf("fired %d, %v", n, err)
+		}
+		if _, err := r.Rearm(leave(), id, 60); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrNotFound) {
+			t.Fatal(err)
+		}
+	}
+}
