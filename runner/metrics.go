@@ -25,6 +25,7 @@ type Metrics struct {
 	Duplicates   uint64 // messages dropped because their id was done before
 	Expired      uint64 // claims taken over from a lease that ran out
 	LeasesLost   uint64 // outcomes dropped because the lease was taken over
+	LoopErrors   uint64 // rounds of a started worker that a failed or stopped runner ended
 	TimersFired  uint64 // of Attempts, those of timers
 
 	Latency Latency // of handler runs
@@ -72,6 +73,7 @@ func (m *Metrics) add(t *Metrics) {
 		{&m.Panics, &t.Panics}, {&m.Requeues, &t.Requeues}, {&m.DeadLetters, &t.DeadLetters},
 		{&m.Duplicates, &t.Duplicates}, {&m.Expired, &t.Expired}, {&m.LeasesLost, &t.LeasesLost},
 		{&m.TimersFired, &t.TimersFired}, {&m.Interrupted, &t.Interrupted},
+		{&m.LoopErrors, &t.LoopErrors},
 	} {
 		*p[0] += *p[1]
 	}

@@ -373,16 +373,16 @@ func (w *Worker) stopReason(from, to int) error {
 
 // replay hands an event to Sinks.Replay, if it is set.
 func (w *Worker) replay(kind ReplayKind, seq uint64, d *Delivery, err error) {
-	if w.r.o.Sinks.Replay != nil {
-		w.tellReplay(kind, seq, d, err)
+	if sink := w.sink().Replay; sink != nil {
+		w.tellReplay(sink, kind, seq, d, err)
 	}
 }
 
 // tellReplay lends the sink a copy of the frame, which is overwritten
 // afterwards, so that a sink which keeps it finds out at once.
-func (w *Worker) tellReplay(kind ReplayKind, seq uint64, d *Delivery, err error) {
+func (w *Worker) tellReplay(sink func(ReplayEvent), kind ReplayKind, seq uint64, d *Delivery, err error) {
 	w.frame = append(w.frame[:0], d.Frame...)
-	w.r.o.Sinks.Replay(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.frame})
+	sink(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.frame})
 	for i := range w.frame {
 		w.frame[i] = 0xDB
 	}

@@ -43,6 +43,8 @@ type Runner struct {
 	made    uint32 // workers that were ever made
 	quiet   bool   // Quiesce: workers claim nothing
 
+	sinks atomic.Pointer[Sinks]
+
 	// The keeper renews leases: see keepLeases. It exists once there is a worker.
 	keeper        chan struct{} // pokes it
 	closing, kept chan struct{}
@@ -62,8 +64,13 @@ func Open(s Storage, o Options) (*Runner, error) {
 }
 
 func newRunner(s Storage, o Options) *Runner {
-	return &Runner{o: o.withDefaults(), storage: s, keeper: make(chan struct{}, 1), closing: make(chan struct{})}
+	r := &Runner{o: o.withDefaults(), storage: s, keeper: make(chan struct{}, 1), closing: make(chan struct{})}
+	r.SetSinks(o.Sinks)
+	return r
 }
+
+// SetSinks replaces Options.Sinks, from now on.
+func (r *Runner) SetSinks(s Sinks) { r.sinks.Store(&s) }
 
 func (r *Runner) engine() *engine { return r.eng.Load() }
 

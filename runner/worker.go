@@ -22,8 +22,9 @@ type WorkerOptions struct {
 	// priority, no skipping, nothing goes back to the tail. A Retry pauses it
 	// with the batch claimed. An ordered inbox has one worker at a time.
 	Ordered bool
-	// Policy replaces Options.Policy.
+	// Policy replaces Options.Policy, Sinks replaces Options.Sinks.
 	Policy *Policy
+	Sinks  *Sinks
 	// Grace is how long the handler that runs may go on when a started worker is
 	// stopped; then its context ends. Default 10 s; negative means not at all. What
 	// it could not finish is delivered again, and spends no budget.
@@ -57,6 +58,8 @@ type Worker struct {
 		cancel      context.CancelCauseFunc
 	}
 
+	sinks   atomic.Pointer[Sinks] // nil: the runner's
+	told    *engine               // whose failure was told
 	wake    chan struct{}
 	steps   atomic.Uint64
 	ticks   atomic.Uint64
@@ -104,6 +107,7 @@ func (r *Runner) NewWorker(id uint32, o WorkerOptions) (*Worker, error) {
 		o.Grace = 10 * time.Second
 	}
 	w := &Worker{r: r, id: id, o: o, wake: make(chan struct{}, 1)}
+	w.SetSinks(o.Sinks)
 	w.cur, w.nxt = &batch{}, &batch{}
 	w.batches = [2]*batch{w.cur, w.nxt}
 	for _, b := range w.batches {
@@ -126,7 +130,7 @@ func (r *Runner) NewWorker(id uint32, o WorkerOptions) (*Worker, error) {
 	r.workers = append(r.workers, w)
 	w.join(r.engine())
 	r.startKeeper()
-	if sink := r.o.Sinks.Metrics; sink != nil {
+	if sink := w.sink().Metrics; sink != nil {
 		sink(id, Metrics{})
 	}
 	return w, nil
@@ -161,6 +165,24 @@ func (w *Worker) Remove() error {
 	in.workers = slices.DeleteFunc(in.workers, func(x *Worker) bool { return x == w })
 	delete(e.ix.owners, w.owner(e))
 	return err
+}
+
+// SetSinks replaces the runner's sinks for this worker, from now on; nil makes it
+// use them again.
+func (w *Worker) SetSinks(s *Sinks) {
+	if s != nil {
+		own := *s
+		s = &own
+	}
+	w.sinks.Store(s)
+}
+
+// sink returns the sinks that hold now.
+func (w *Worker) sink() *Sinks {
+	if s := w.sinks.Load(); s != nil {
+		return s
+	}
+	return w.r.sinks.Load()
 }
 
 // ID returns the number of the worker's inbox.
@@ -203,7 +225,7 @@ func (w *Worker) ResetMetrics() Metrics {
 	old := w.metrics
 	w.metrics = Metrics{}
 	w.mu.Unlock()
-	if sink := w.r.o.Sinks.Metrics; sink != nil {
+	if sink := w.sink().Metrics; sink != nil {
 		sink(w.id, Metrics{})
 	}
 	return old
@@ -219,7 +241,7 @@ func (w *Worker) publish() {
 	m := w.metrics
 	w.mu.Unlock()
 	w.tally = Metrics{}
-	if sink := w.r.o.Sinks.Metrics; sink != nil {
+	if sink := w.sink().Metrics; sink != nil {
 		sink(w.id, m)
 	}
 }
@@ -325,6 +347,7 @@ func (w *Worker) turn(ctx context.Context) (goesOn bool) {
 	case ctx.Err() != nil:
 	case errors.Is(err, ErrFailed), errors.Is(err, ErrStopped):
 		// The runner may be reopened; a closed one stops us.
+		w.trouble(err, n)
 		w.r.o.Sleep(ctx, w.wake, w.o.MaxIdle)
 	case err != nil:
 		w.fail(err, n)
@@ -333,6 +356,19 @@ func (w *Worker) turn(ctx context.Context) (goesOn bool) {
 		w.r.o.Sleep(ctx, w.wake, w.IdleSleep())
 	}
 	return true
+}
+
+// trouble counts an error that a started worker outlives, and tells it unless it is
+// the same as before.
+func (w *Worker) trouble(err error, processed int) {
+	w.tick.Lock()
+	w.tally.LoopErrors++
+	w.publish()
+	w.tick.Unlock()
+	if e := w.r.engine(); e != w.told {
+		w.told = e
+		w.log(LogEvent{Kind: LogWorkerError, Err: err, Detail: uint64(processed)})
+	}
 }
 
 func (w *Worker) fail(err error, processed int) {
@@ -380,7 +416,7 @@ func (w *Worker) rest(ctx context.Context) error {
 }
 
 func (w *Worker) log(ev LogEvent) {
-	if sink := w.r.o.Sinks.Log; sink != nil {
+	if sink := w.sink().Log; sink != nil {
 		ev.Worker = w.id
 		sink(ev)
 	}

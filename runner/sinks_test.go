@@ -1,0 +1,110 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"wamble/runner"
+	"wamble/runner/runnertest"
+)
+
+// TestLoopErrorsAreTold: a started worker of a runner that has failed says so, once,
+// counts every time that it met the failure, and goes on when it is reopened.
+func TestLoopErrorsAreTold(t *testing.T) {
+	storage := runnertest.NewFaulty(runnertest.NewMemory())
+	told := make(chan runner.LogEvent, 100)
+	rounds := make(chan struct{}, 1000)
+	done := make(chan struct{})
+	o := runner.Options{Create: true, MinFree: -1, Sinks: runner.Sinks{Log: func(ev runner.LogEvent) { told <- ev }}}
+	r, err := runner.Open(storage, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	w, err := r.NewWorker(7, runner.WorkerOptions{MaxIdle: 1, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+		close(done)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.SetSinks(&runner.Sinks{Log: func(ev runner.LogEvent) { told <- ev }, Metrics: func(_ uint32, m runner.Metrics) {
+		if m.LoopErrors > 0 {
+			select {
+			case rounds <- struct{}{}:
+			default:
+			}
+		}
+	}})
+	boom := errors.New("boom")
+	storage.FailAfter(0, boom)
+	if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("lost")}); !errors.Is(err, boom) {
+		t.Fatalf("posted: %v", err)
+	}
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		<-rounds
+	}
+	ev := <-told
+	if ev.Kind != runner.LogWorkerError || ev.Worker != 7 || !errors.Is(ev.Err, boom) {
+		t.Errorf("told %v of worker %d: %v", ev.Kind, ev.Worker, ev.Err)
+	}
+	if len(told) > 0 {
+		t.Errorf("it is told again: %v", (<-told).Err)
+	}
+	if n := w.Metrics().LoopErrors; n < 3 {
+		t.Errorf("%d errors are counted after three rounds", n)
+	}
+	if err := r.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("a")}); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+}
+
+// TestSinksAtRunTime: the sinks of a runner, and those of a worker over them, can be
+// set while they run.
+func TestSinksAtRunTime(t *testing.T) {
+	var got []string
+	sinks := func(name string) runner.Sinks {
+		return runner.Sinks{
+			Log:     func(runner.LogEvent) { got = append(got, name+" log") },
+			Replay:  func(ev runner.ReplayEvent) { got = append(got, name+" replay") },
+			Metrics: func(uint32, runner.Metrics) { got = append(got, name+" metrics") },
+		}
+	}
+	r := open(t, runner.Options{Sinks: sinks("first")})
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return runner.Discard(errors.New("no")) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := sinks("own")
+	for _, x := range []struct {
+		name string
+		set  func()
+	}{
+		{"first", func() {}},
+		{"second", func() { r.SetSinks(sinks("second")) }},
+		{"own", func() { w.SetSinks(&own) }},
+		{"second", func() { w.SetSinks(nil) }},
+	} {
+		x.set()
+		got = nil
+		postAll(t, r, 1, false)
+		if _, err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		kinds := map[string]bool{}
+		for _, s := range got {
+			kinds[s] = true
+		}
+		if len(kinds) != 3 || !kinds[x.name+" log"] || !kinds[x.name+" replay"] || !kinds[x.name+" metrics"] {
+			t.Errorf("after setting %s: %v", x.name, got)
+		}
+	}
+}
