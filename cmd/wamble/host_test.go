@@ -47,8 +47,8 @@ func TestHostCommands(t *testing.T) {
 				},
 			}}
 		},
-		Status: func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
-		Reload: func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
+		Status:   func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
+		Reload:   func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
 		Rehearse: func(context.Context, string) (handoff.Result, error) { return handoff.Result{}, nil },
 		HandOff: func(_ context.Context, _ string, w host.Waiter) error {
 			host.Answer(w.Conn.(*net.UnixConn), handoff.Result{}, nil)
