@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,10 +12,8 @@ import (
 	"time"
 )
 
-// TestDefaultClock: what the default clock returns is the wall at Open plus what
-// the monotonic clock has counted since, so that setting the wall clock back or
-// forth moves no lease and no timer. A test cannot set the wall clock; it can
-// see that a reading did not come from it: such a one carries "m=".
+// TestDefaultClock: what the default clock returns is counted from Open, and not a
+// reading of the wall clock, which carries "m=".
 func TestDefaultClock(t *testing.T) {
 	before := time.Now()
 	now := Options{}.withDefaults().Now
@@ -28,8 +27,100 @@ func TestDefaultClock(t *testing.T) {
 	}
 }
 
-// TestWallIsReadOnce: nobody else in the package reads the wall clock.
-func TestWallIsReadOnce(t *testing.T) {
+// fakeClock is a clock whose wall can be set.
+func fakeClock() (c *clock, pass func(time.Duration), set func(time.Duration)) {
+	var elapsed, wall time.Duration
+	base := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	c = &clock{base: base, elapsed: func() time.Duration { return elapsed }, wall: func() time.Time { return base.Add(wall) }}
+	pass = func(d time.Duration) { elapsed, wall = elapsed+d, wall+d }
+	set = func(d time.Duration) { wall += d }
+	return c, pass, set
+}
+
+// TestClockFollowsTheWall: a clock that was opened before the wall was set follows it
+// within a second. A wall that is set back holds up nothing, and what it makes up for
+// later is not counted twice.
+func TestClockFollowsTheWall(t *testing.T) {
+	const hour = time.Hour
+	c, pass, set := fakeClock()
+	start := c.now()
+	want := time.Duration(0)
+	for _, step := range []struct{ pass, set, jump time.Duration }{
+		{time.Second, 0, 0},
+		{time.Second, 400_000 * hour, 400_000 * hour},
+		{time.Second, 50 * time.Millisecond, 0}, // no step
+		{time.Second, -2 * hour, 0},
+		{hour, 0, 0},
+		{time.Second, 2 * hour, 0}, // it was there already
+		{time.Second, hour, hour},
+	} {
+		set(step.set)
+		before := c.now()
+		pass(step.pass)
+		want += step.pass + step.jump
+		got := c.now().Sub(start)
+		if late := got - want; late < 0 || late > 100*time.Millisecond {
+			t.Errorf("after %+v: %v, want %v", step, got, want)
+		}
+		if c.now().Before(before) {
+			t.Errorf("after %+v it went back", step)
+		}
+	}
+}
+
+// TestTimersFollowTheWall: a timer is due by the wall, whatever the clock of leases
+// shows, and a wall that is set back lets no timer fire early or again.
+func TestTimersFollowTheWall(t *testing.T) {
+	c, pass, set := fakeClock()
+	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1, Now: c.now, wall: c.wall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	fired := 0
+	w, err := r.NewWorker(7, WorkerOptions{Handler: func(context.Context, *Tx, *Delivery) error { fired++; return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame, err := (&Message{To: 7, ID: []byte("m")}).Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := func(want int) {
+		t.Helper()
+		if _, err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if fired != want {
+			t.Errorf("fired %d times, want %d", fired, want)
+		}
+	}
+	arm := func(after time.Duration) {
+		t.Helper()
+		if _, err := r.Arm(t.Context(), c.wall().Add(after).UnixMilli(), frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(100 * time.Hour)
+	pass(2 * time.Second)
+	arm(time.Second)
+	tick(0)
+	pass(2 * time.Second)
+	tick(1)
+	set(-50 * time.Hour)
+	pass(2 * time.Second)
+	arm(time.Hour) // by the wall of now, which is behind the clock
+	tick(1)
+	if d := w.IdleSleep(); d <= 0 {
+		t.Errorf("it would sleep %v, a loop without a rest", d)
+	}
+	pass(time.Hour)
+	tick(2)
+	tick(2)
+}
+
+// TestWhoReadsTheWall: nobody in the package but its clock reads the wall clock.
+func TestWhoReadsTheWall(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +143,7 @@ func TestWallIsReadOnce(t *testing.T) {
 			return true
 		})
 	}
-	if want := []string{"options.go: time.Now"}; !slices.Equal(got, want) {
+	if want := []string{"clock.go: time.Now", "clock.go: time.Now"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -33,10 +33,14 @@ type Options struct {
 	// caused them; they must not block nor call back into the runner.
 	Sinks Sinks
 
-	// Now and Sleep replace the clock in tests. The default clock reads the
-	// wall once, at Open, and is monotonic from then on.
+	// Now and Sleep replace the clock in tests. The default clock never goes
+	// back: a wall clock that is set forward is followed within a second, one
+	// that is set back moves only timers.
 	Now   func() time.Time
 	Sleep SleepFunc
+
+	// wall is the clock of timers.
+	wall func() time.Time
 
 	// elapsed is the same clock for durations, which costs half as much.
 	elapsed func() time.Duration
@@ -140,14 +144,15 @@ func (o Options) withDefaults() Options {
 	}
 	o.Policy = o.Policy.withDefaults()
 	if o.Now == nil {
-		start := time.Now()
-		wall := start.Round(0)
-		o.Now = func() time.Time { return wall.Add(time.Since(start)) }
-		o.elapsed = func() time.Duration { return time.Since(start) }
+		c := newClock()
+		o.Now, o.elapsed, o.wall = c.now, c.elapsed, c.wall
 	} else if o.elapsed == nil {
 		o.ownClock = true
 		now, start := o.Now, o.Now()
 		o.elapsed = func() time.Duration { return now().Sub(start) }
+	}
+	if o.wall == nil {
+		o.wall = o.Now
 	}
 	if o.Sleep == nil {
 		o.Sleep = sleep

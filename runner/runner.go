@@ -291,7 +291,7 @@ func (r *Runner) Stats() Stats {
 	s.Outbox, s.Timers, s.DeadLetters = e.ix.outboxCount, e.ix.timerCount, e.ix.deadCount
 	if due, ok := e.ix.timers.next(); ok && e.ix.timerCount > 0 {
 		s.NextDue, s.HasTimer = due, true
-		s.TimerLag = time.Duration(max(now-due, 0)) * time.Millisecond
+		s.TimerLag = time.Duration(max(e.wall()-due, 0)) * time.Millisecond
 	}
 	if s.Outbox > 0 {
 		s.OutboxLag = e.ix.outboxMarks.age(max(e.ix.outboxHead, 1), now, e.started)

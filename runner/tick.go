@@ -100,7 +100,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 
 // chores is what any worker does for all workers: due timers, old dedupe rows.
 func (w *Worker) chores(ctx context.Context, e *engine, now int64) error {
-	if _, err := e.fireDue(ctx, now); err != nil {
+	if _, err := e.fireDue(ctx, e.wall()); err != nil {
 		return err
 	}
 	_, err := e.sweepDedupe(ctx, now)

@@ -385,7 +385,7 @@ func (w *Worker) IdleSleep() time.Duration {
 	next, quiet := int64(maxTime), w.r.isQuiet()
 	e.ix.mu.Lock()
 	if due, ok := e.ix.timers.next(); ok {
-		next = due
+		next = e.untilDue(due, now)
 	}
 	if t := e.ix.inbox(uint64(w.id)).nextExpiry(); t < next && t < maxTime && !quiet {
 		next = max(t, -maxTime) + 1 // a lease holds up to its deadline

@@ -1,0 +1,60 @@
+package runner
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// clock is the default clock of leases, delays and expiries: the wall clock at
+// Open, and the time that has passed since. The wall is read again every second:
+// where it went forward (it was set after the start, or the machine slept) the clock
+// follows, so that what waits for a stored time does not wait for ever. Where it went
+// back the clock goes on, so that nothing stands still and nothing happens twice.
+// Timers go by the wall itself.
+type clock struct {
+	base    time.Time            // the wall at Open, without a monotonic reading
+	elapsed func() time.Duration // since Open
+	wall    func() time.Time
+	ahead   atomic.Int64 // how far the wall was set forward, in ns
+	next    atomic.Int64 // when the wall is read again, in ns since Open
+}
+
+const (
+	wallEvery = time.Second
+	// wallStep is the least that is taken for a step of the wall.
+	wallStep = 100 * time.Millisecond
+)
+
+func newClock() *clock {
+	start := time.Now()
+	c := &clock{base: start.Round(0), elapsed: func() time.Duration { return time.Since(start) }, wall: readWall}
+	c.next.Store(int64(wallEvery))
+	return c
+}
+
+func readWall() time.Time { return time.Now().Round(0) }
+
+func (c *clock) now() time.Time {
+	d := c.elapsed()
+	if next := c.next.Load(); int64(d) >= next && c.next.CompareAndSwap(next, int64(d+wallEvery)) {
+		if step := c.wall().Sub(c.at(d)); step >= wallStep {
+			c.ahead.Add(int64(step))
+		}
+	}
+	return c.at(d)
+}
+
+func (c *clock) at(d time.Duration) time.Time { return c.base.Add(d + time.Duration(c.ahead.Load())) }
+
+// wall is what timers go by, in ms.
+func (e *engine) wall() int64 { return e.o.wall().UnixMilli() }
+
+// untilDue returns the time now (ms) at which a timer is due, by the clock that is
+// not set back.
+func (e *engine) untilDue(due, now int64) int64 {
+	wall := e.wall()
+	if due <= wall {
+		return now
+	}
+	return later(now, due-wall)
+}
