@@ -41,6 +41,14 @@ type Server struct {
 	// before the disk is full and the journal fails. 0 turns the check off.
 	DiskReserve int `option:"disk-reserve-mb" default:"128" range:"0..1048576" unit:"MB" room:"journal" reload:"handoff"`
 
+	// JournalKeep is how long messages are kept that the database has, so that they
+	// can be brought to a standby that was behind when it took the database's
+	// place. 0 keeps nothing.
+	JournalKeep time.Duration `option:"journal-keep" default:"600" range:"0..86400" unit:"s" room:"journal" reload:"handoff"`
+
+	// JournalKeepSize bounds what is kept of one profile for journal-keep.
+	JournalKeepSize int `option:"journal-keep-mb" default:"128" range:"16..1048576" unit:"MB" room:"journal" reload:"handoff"`
+
 	// AdminListen is the address of the admin listener with the metrics and
 	// the host's console. Keep it on loopback; "" turns it off.
 	AdminListen string `option:"admin-listen" default:"127.0.0.1:8887" range:"0..255" check:"hostport" room:"server" reload:"listener"`

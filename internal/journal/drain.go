@@ -48,6 +48,13 @@ type DrainOptions struct {
 	// Dead, if set, is told how many intents went to the dead letters since the
 	// last call, and why the last one did; at most every deadEvery.
 	Dead func(count int, reason error)
+	// Keep is what is kept of messages that the store has. KeepFailed, if set, is told
+	// when that fails.
+	Keep       KeepOptions
+	KeepFailed func(err error)
+	// WentBack, if set, is told of a store that has less than it had, and again when
+	// it has what was kept.
+	WentBack func(Setback)
 	// Emitted, if set, is told when the feed of finished games has grown.
 	Emitted func()
 }
@@ -69,7 +76,10 @@ type Drain struct {
 
 	planner Planner
 	cursor  uint64 // last message that the store has
-	known   bool   // cursor was read from the store
+	known   bool   // cursor was read from the store, since that failed last
+	kept    *kept  // nil: nothing is kept
+	base    atomic.Uint64
+	recheck atomic.Bool
 	pause   time.Duration
 	pending atomic.Int64
 	wake    chan struct{}
@@ -83,12 +93,12 @@ type Drain struct {
 }
 
 // NewDrain makes the drain of a profile. Exactly one may exist for each.
-func NewDrain(ctx context.Context, r *runner.Runner, store store.Store, o DrainOptions) (*Drain, error) {
+func NewDrain(ctx context.Context, r *runner.Runner, db store.Store, o DrainOptions) (*Drain, error) {
 	id, err := WorkerOf(ctx, r, o.Profile)
 	if err != nil {
 		return nil, err
 	}
-	d := &Drain{r: r, store: store, o: o, wake: make(chan struct{}, 1)}
+	d := &Drain{r: r, store: db, o: o, wake: make(chan struct{}, 1)}
 	d.SetLimits(o.Limits)
 	d.worker, err = r.NewWorker(id, runner.WorkerOptions{
 		Batch: d.handle, Ordered: true, Policy: &Policy,
@@ -96,6 +106,9 @@ func NewDrain(ctx context.Context, r *runner.Runner, store store.Store, o DrainO
 	})
 	if err != nil {
 		return nil, fmt.Errorf("drain of profile %q: %w", o.Profile, err)
+	}
+	if o.Keep.Dir != "" && o.Keep.Age > 0 {
+		d.kept = openKept(o.Keep, store.JournalID(r.JournalID()), id)
 	}
 	d.count()
 	return d, nil
@@ -119,7 +132,8 @@ var ErrAhead = errors.New("the database is ahead of the journal")
 
 // Fits checks that the store has no message that the journal has not numbered
 // yet. An old copy of a journal that was put in its place would give its new
-// messages numbers that the store has seen, and they would be skipped.
+// messages numbers that the store has seen, and they would be skipped. A store that
+// has less than it had gets it again.
 func (d *Drain) Fits(ctx context.Context) error {
 	at, err := d.store.Cursor(ctx, store.JournalID(d.r.JournalID()), d.o.Profile)
 	if err != nil {
@@ -135,7 +149,7 @@ func (d *Drain) Fits(ctx context.Context) error {
 		return fmt.Errorf("%w: it has messages of profile %q up to %d, and the journal ends at %d. "+
 			"So this is an old copy of the journal; 'wamble runner restore' makes one fit", ErrAhead, d.o.Profile, at, last)
 	}
-	return nil
+	return d.meet(ctx, d.settled()+1)
 }
 
 // Worker returns the number of the profile's worker: the address of its
@@ -176,6 +190,12 @@ func (d *Drain) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		moved := false
+		if d.recheck.Swap(false) {
+			if err := d.meet(ctx, d.settled()+1); err != nil && ctx.Err() == nil {
+				d.recheck.Store(true)
+				d.trouble(err)
+			}
+		}
 		for range batchesPerTurn {
 			done, err := d.worker.Tick(ctx)
 			if err != nil && ctx.Err() == nil {
@@ -230,7 +250,13 @@ func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
 }
 
 // Close takes the drain's worker out of the runner. Run must have ended.
-func (d *Drain) Close() error { return d.worker.Remove() }
+func (d *Drain) Close() error {
+	err := d.worker.Remove()
+	if d.kept != nil {
+		err = errors.Join(err, d.kept.close())
+	}
+	return err
+}
 
 // handle applies a batch of the journal. Its error pauses the worker with the
 // batch claimed.
@@ -240,12 +266,18 @@ func (d *Drain) handle(ctx context.Context, b *runner.Batched) error {
 		if d.pause > 0 {
 			d.trouble(nil)
 		}
+		if d.kept != nil {
+			if err := d.kept.add(b, time.Now()); err != nil && d.o.KeepFailed != nil {
+				d.o.KeepFailed(err)
+			}
+		}
 		d.pause = 0
 		return nil
 	}
 	if ctx.Err() != nil {
 		return runner.Retry(err, 0) // the drain ends: the store is in no trouble
 	}
+	d.known = false // when the store is back it may be another one
 	d.trouble(err)
 	d.pause = min(max(2*d.pause, firstPause), maxPause)
 	return runner.Retry(err, d.pause/2+rand.N(d.pause/2))
@@ -261,12 +293,9 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 	began := time.Now()
 	run := newRun(b)
 	if !d.known {
-		at, err := d.store.Cursor(ctx, store.JournalID(d.r.JournalID()), d.o.Profile)
-		if err != nil {
+		if err := d.meet(ctx, run.queue[0].Seq); err != nil {
 			return err
 		}
-		d.moveTo(at)
-		d.known = true
 	}
 	queue, err := run.skip(ctx, d, run.queue)
 	if err != nil {
@@ -287,8 +316,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		if errors.As(err, &moved) {
 			// A commit whose answer was lost had succeeded.
 			if moved.At <= d.cursor {
-				return fmt.Errorf("the cursor went back from %d to %d: another process writes for this profile: %w",
-					d.cursor, moved.At, store.ErrTransient)
+				return fmt.Errorf("the cursor went back from %d to %d: %w", d.cursor, moved.At, store.ErrTransient)
 			}
 			d.moveTo(moved.At)
 			if queue, err = run.skip(ctx, d, queue); err != nil {

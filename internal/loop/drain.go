@@ -61,11 +61,16 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 		Profile: rt.o.Name,
 		Limits:  limitsOf(rt.cfg.Load()),
 		Applied: rt.applied, Worked: rt.pace.worked, Trouble: rt.drained, Dead: rt.buried, Emitted: rt.o.Finished,
+		Keep: rt.o.Keep, KeepFailed: rt.watch.notKept, WentBack: rt.watch.wentBack,
 	})
-	if err == nil {
-		rt.drain.Store(d)
+	if err != nil {
+		return err
 	}
-	return err
+	if w, _, err := journal.WorldOf(ctx, rt.o.Runner, rt.o.Name); err == nil {
+		d.SetBase(w.Base)
+	}
+	rt.drain.Store(d)
+	return nil
 }
 
 // limitsOf bound a transaction of the drain.

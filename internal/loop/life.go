@@ -100,7 +100,7 @@ func (l *life) restore(ctx context.Context, rt *Runtime) error {
 	l.step(rt.o.Standing()...)
 	rt.awaitOthers(ctx)
 	for _, lease := range append([]profile.Lease(nil), l.out.Leases...) {
-		blocks, err := rt.o.Store.Lease(ctx, lease.Sequence, lease.Count)
+		blocks, err := rt.freshLease(ctx, lease)
 		if err != nil {
 			return fmt.Errorf("lease numbers: %w", err)
 		}

@@ -33,6 +33,8 @@ type Options struct {
 	Store  Store
 	// Owner is this process, as the store knows it.
 	Owner store.Owner
+	// Keep is what is kept of messages that the store has.
+	Keep journal.KeepOptions
 	// StoreName is the name of the database, for people.
 	StoreName string
 	// InProcess says that the database is a file that this process reads itself.
@@ -88,9 +90,10 @@ type Runtime struct {
 	crashed    chan error      // holds why the first of them could not go on
 	panics     atomic.Uint64   // caught so far
 	quarantine quarantine
-	moved      bool       // the host has chosen another store
-	adopted    *Adopted   // of the image before this one; nil: it starts from store and journal
-	moving     sync.Mutex // held while the loop is made, and while it moves
+	leased     [4]atomic.Int64 // the highest numbers that it ever got, by sequence
+	moved      bool            // the host has chosen another store
+	adopted    *Adopted        // of the image before this one; nil: it starts from store and journal
+	moving     sync.Mutex      // held while the loop is made, and while it moves
 }
 
 // New returns a runtime that does not run yet.

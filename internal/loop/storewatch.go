@@ -3,10 +3,13 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
+	"wamble"
+	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/store"
 	"wamble/runner"
@@ -22,11 +25,13 @@ type storewatch struct {
 	refuses  atomic.Bool // the drain cannot write
 	troubles [troubleKinds]trouble
 	trust    trustwatch
+	keeping  reminder // of the drain's goroutine
 }
 
 // The troubles that only a host can end, the worst first.
 const (
 	damaged = iota
+	setback
 	cannotAsk
 	cannotWrite
 	troubleKinds
@@ -81,6 +86,33 @@ func (w *storewatch) trouble() string {
 		}
 	}
 	return ""
+}
+
+// wentBack is told by the drain of a store that has less than it had.
+func (w *storewatch) wentBack(s journal.Setback) {
+	log, args := w.rt.o.Log, []any{"store", w.rt.o.StoreName, "had", s.From, "has", s.To, "messages", s.From - s.To}
+	text := fmt.Sprintf("it has gone back by %d messages, as a standby that was behind or a backup; what the journal has kept is brought there again", s.From-s.To)
+	switch {
+	case !s.Brought:
+		log.Error("the database has gone back: a standby that was behind has taken its place, or a backup; what is kept is brought there again", args...)
+	case s.Lost == 0:
+		log.Warn("the database has again all that it had lost", args...)
+		w.troubles[setback].text.Store(nil)
+		return
+	default:
+		log.Error("the database has lost messages that are not kept any more; what was played on them becomes dead letters", append(args, "lost", s.Lost)...)
+		text = fmt.Sprintf("it has gone back by %d messages, of which %d were kept no more and are lost: boards in memory go on, "+
+			"what the database refuses of them is in the dead letters. Raise journal-keep and journal-keep-mb, or let the standby be synchronous",
+			s.From-s.To, s.Lost)
+	}
+	w.troubles[setback].text.Store(&text)
+}
+
+// notKept is told by the drain when it cannot keep what the store has.
+func (w *storewatch) notKept(err error) {
+	if w.keeping.due(time.Now()) {
+		w.rt.o.Log.Warn("what the database has is not kept for a standby that is behind", "err", err)
+	}
 }
 
 // verify looks for damage after a crash. Play does not wait for it.
@@ -156,6 +188,9 @@ func (w *storewatch) look(ctx context.Context) error {
 			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database is away; play goes on"
 		}
 		w.rt.o.Log.Log(ctx, level, text, "store", w.rt.o.StoreName, "err", err)
+		if d := w.rt.drain.Load(); d != nil && !away {
+			d.Recheck() // it may be another one
+		}
 		if l := w.rt.life.Load(); l != nil {
 			l.mail.post(in)
 		}
@@ -187,11 +222,34 @@ func (rt *Runtime) lease(l *life, wanted profile.Lease) {
 	rt.guard("a lease", func() {
 		ctx, cancel := context.WithTimeout(rt.ctx, loadTime)
 		defer cancel()
-		blocks, err := rt.o.Store.Lease(ctx, wanted.Sequence, wanted.Count)
+		blocks, err := rt.freshLease(ctx, wanted)
 		if err != nil {
 			rt.watch.suspect(err)
 			wait(rt.ctx, leasePause)
 		}
 		l.mail.post(&profile.Leased{Sequence: wanted.Sequence, Blocks: blocks})
 	})
+}
+
+// freshLease leases numbers that this profile never had. A standby that was behind
+// when it took the store's place would give out some again.
+func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamble.Block, error) {
+	top := &rt.leased[wanted.Sequence]
+	for {
+		blocks, err := rt.o.Store.Lease(ctx, wanted.Sequence, wanted.Count)
+		if err != nil {
+			return nil, err
+		}
+		fresh := true
+		last := top.Load()
+		for _, b := range blocks {
+			fresh = fresh && b.First > top.Load()
+			last = max(last, b.First+b.Count-1)
+		}
+		if fresh {
+			top.Store(last)
+			return blocks, nil
+		}
+		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.StoreName, "sequence", wanted.Sequence.String())
+	}
 }

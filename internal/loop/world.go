@@ -74,6 +74,10 @@ func (rt *Runtime) settleWorld(ctx context.Context) error {
 	if found && !rt.moved && known.Journal == now.Journal {
 		return nil
 	}
+	if err := journal.SetWorld(ctx, rt.o.Runner, rt.o.Name, &now); err != nil {
+		return err
+	}
 	rt.moved = false
-	return journal.SetWorld(ctx, rt.o.Runner, rt.o.Name, &now)
+	rt.drain.Load().SetBase(now.Base)
+	return nil
 }

@@ -10,8 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -216,27 +214,6 @@ func (c *newcomer) ask(b []byte, began time.Time, take func() bool) error {
 	return fmt.Errorf("no answer (the last error is %q)", last)
 }
 
-// metric reads a metric of a server.
-func (a *arena) metric(t *testing.T, name string) int {
-	t.Helper()
-	token, err := os.ReadFile(a.dir + "/admin-token")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := fetchWith(t, "http://"+a.admin+"/metrics", strings.TrimSpace(string(token)))
-	for line := range strings.Lines(page) {
-		if rest, ok := strings.CutPrefix(line, "wamble_"+name+"{"); ok {
-			value, err := strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndexByte(rest, ' ')+1:]), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return int(value)
-		}
-	}
-	t.Fatalf("no metric %s in %s", name, page)
-	return 0
-}
-
 // underFlood lets players move, and newcomers come, while hellos flood a server with
 // its default limits. It returns how many newcomers have played.
 func underFlood(t *testing.T, a *arena, f *forger) int {
@@ -326,9 +303,9 @@ func TestForgedHellos(t *testing.T) {
 		binary.BigEndian.PutUint32(ip[:], 127<<24|uint32(1+rng.IntN(100))<<16|rng.Uint32N(1<<16))
 		return ip
 	})
-	known := a.metric(t, "new_players_total")
+	known := int(a.metric(t, "wamble_new_players_total{"))
 	got := underFlood(t, a, f)
-	if made := a.metric(t, "new_players_total") - known; made != got {
+	if made := int(a.metric(t, "wamble_new_players_total{")) - known; made != got {
 		t.Errorf("%d sessions were made, %d newcomers have played", made, got)
 	}
 	// Beside the one reply to a hello without a cookie, at most eight times as long
@@ -351,9 +328,9 @@ func TestFloodingAddress(t *testing.T) {
 	a := openArena(t)
 	f := newForger(t, a.port, func(*rand.Rand) [4]byte { return [4]byte{127, 150, 0, 1} })
 	f.answers = true
-	known := a.metric(t, "new_players_total")
+	known := int(a.metric(t, "wamble_new_players_total{"))
 	got := underFlood(t, a, f)
-	made := a.metric(t, "new_players_total") - known - got
+	made := int(a.metric(t, "wamble_new_players_total{")) - known - got
 	t.Logf("the address has made %d sessions of %d offers", made, f.joined.Load())
 	if most := 60 + int(2*forgeTime()/time.Second); made > most {
 		t.Errorf("it has made %d sessions, and may make %d", made, most)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/host"
+	"wamble/internal/journal"
 	"wamble/internal/loop"
 	"wamble/internal/observe"
 	"wamble/internal/tape"
@@ -138,6 +140,7 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 	}
 	k.Runtime = loop.New(loop.Options{
 		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, Owner: s.owner(), StoreName: store.Name, InProcess: store.File != "", Port: port,
+		Keep:   journal.KeepOptions{Dir: filepath.Join(s.dir, "kept"), Age: s.o.Config.Server.JournalKeep, Bytes: int64(s.o.Config.Server.JournalKeepSize) << 20},
 		Record: tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
 		Heal:   s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send,
 		Registry: store.Registry,

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -10,6 +11,9 @@ import (
 	"wamble/internal/store"
 	"wamble/internal/store/schema"
 )
+
+// leaseLock is the advisory lock under which a sequence is set.
+const leaseLock = migrationLock + 1
 
 const (
 	// The row of a new cursor is made only by a batch that starts at 0.
@@ -45,6 +49,10 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 	var blocks []wamble.Block
 	b := s.begin()
 	b.Queue("SELECT txid_current()")
+	// Rows that are numbered beyond the sequence, by hand or before a failover to a
+	// standby that was behind, are stepped over.
+	b.Queue(fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", leaseLock))
+	b.Queue(fmt.Sprintf(`SELECT setval('%[1]s_id_seq', top) FROM (SELECT max(id) AS top FROM %[1]s) t WHERE top > coalesce(pg_sequence_last_value('%[1]s_id_seq'), 0)`, seq))
 	b.Queue(`SELECT min(v), count(*) FROM (
 			SELECT v, v - row_number() OVER (ORDER BY v) AS island
 			FROM (SELECT nextval(pg_get_serial_sequence($1, 'id')) AS v FROM generate_series(1, $2)) numbers) numbered

@@ -223,6 +223,25 @@ func (c *Cluster) Down(t testing.TB) {
 	}
 }
 
+// Remember copies the data of a server that is down, as they are on a standby that
+// gets nothing any more.
+func (c *Cluster) Remember(t testing.TB) {
+	t.Helper()
+	if out, err := c.command("/bin/cp", "-a", c.data(), c.data()+"-remembered").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// GoBack puts what Remember has copied in the place of the data of a server that is
+// down.
+func (c *Cluster) GoBack(t testing.TB) {
+	t.Helper()
+	out, err := c.command("/bin/sh", "-c", `rm -r "$1" && mv "$1-remembered" "$1"`, "sh", c.data()).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
 // Restart crashes the server and starts it again.
 func (c *Cluster) Restart(t testing.TB) {
 	t.Helper()

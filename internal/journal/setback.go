@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"context"
+	"errors"
+
+	"wamble/internal/store"
+)
+
+// Setback is a store that has less of the journal than it had: a standby that was
+// behind has taken its place, or a backup.
+type Setback struct {
+	From, To uint64 // the last message that it had, and that it has
+	// Lost is how many messages between them are not kept any more. Brought says
+	// that the others are there again.
+	Lost    uint64
+	Brought bool
+}
+
+// settled returns the last message that has left the journal: the store has it.
+func (d *Drain) settled() uint64 {
+	for _, in := range d.r.Stats().Inboxes {
+		if in.Worker == uint64(d.worker.ID()) && in.NextSeq > 0 {
+			return in.NextSeq - 1 - in.Depth
+		}
+	}
+	return 0
+}
+
+// SetBase says that the store never had the messages up to a number: it is not the
+// one that they went to.
+func (d *Drain) SetBase(seq uint64) { d.base.Store(seq) }
+
+// Recheck makes the drain compare the store's cursor before anything else, as after
+// an outage. It does not block.
+func (d *Drain) Recheck() {
+	d.recheck.Store(true)
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// meet reads the store's cursor. A store that lacks what has left the journal, which
+// ends before the message next, gets it again from what is kept.
+func (d *Drain) meet(ctx context.Context, next uint64) error {
+	at, err := d.store.Cursor(ctx, store.JournalID(d.r.JournalID()), d.o.Profile)
+	if err != nil {
+		return err
+	}
+	d.moveTo(at)
+	if had := next - 1; max(at, d.base.Load()) < had {
+		err = d.bringAgain(ctx, at, had)
+	}
+	d.known = err == nil
+	return err
+}
+
+// bringAgain applies the kept messages between what the store has and what it had.
+// What it refuses of them it has refused before: that is in the dead letters.
+func (d *Drain) bringAgain(ctx context.Context, at, had uint64) error {
+	s := Setback{From: had, To: at}
+	d.setback(s)
+	last := max(at, d.base.Load())
+	s.Lost = had - last
+	var queue []Message
+	bytes := 0
+	flush := func() error {
+		for len(queue) > 0 {
+			taken, err := d.applyAgain(ctx, queue)
+			if err != nil {
+				return err
+			}
+			queue = queue[taken:]
+		}
+		queue, bytes = queue[:0], 0
+		return nil
+	}
+	if d.kept != nil {
+		for seq, frame := range d.kept.after(last) {
+			if seq > had {
+				break
+			}
+			m, _ := MakeMessage(seq, frame) // a bad one is empty, and was a dead letter
+			queue = append(queue, m)
+			s.Lost--
+			if bytes += len(frame); len(queue) == maxBatch || bytes >= maxBatchBytes {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	s.Brought = true
+	d.setback(s)
+	return nil
+}
+
+// applyAgain applies the next plan of kept messages, and returns how many those are.
+func (d *Drain) applyAgain(ctx context.Context, queue []Message) (int, error) {
+	plan, taken, err := d.planner.Make(queue, d.limits.Load().Adapt(waiting(queue)))
+	for bad := (*Malformed)(nil); errors.As(err, &bad); plan, taken, err = d.planner.Make(queue, d.limits.Load().Adapt(waiting(queue))) {
+		for i := range queue {
+			if queue[i].Seq == bad.Seq {
+				queue[i] = Message{Seq: bad.Seq}
+			}
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = d.store.Apply(ctx, d.batch(plan))
+	if err != nil && permanent(ctx, err) {
+		rejected, probeErr := d.store.Probe(ctx, d.batch(plan))
+		if probeErr != nil {
+			return 0, probeErr
+		}
+		err = d.store.Apply(ctx, d.batch(plan.without(rejected)))
+	}
+	if err == nil {
+		d.moveTo(plan.Through)
+	}
+	return taken, err
+}
+
+func (d *Drain) setback(s Setback) {
+	if d.o.WentBack != nil {
+		d.o.WentBack(s)
+	}
+}
