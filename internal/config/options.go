@@ -432,8 +432,10 @@ type Store struct {
 // SQLite in the data directory.
 type Database struct {
 	// Host is the name or address of the database server, or the directory of
-	// its unix socket.
-	Host string `option:"db-host" default:"localhost" range:"1..255" room:"postgres" reload:"store"`
+	// its unix socket. Several are separated by commas, each perhaps with its own
+	// port as HOST:PORT; the one that takes writes is used, so that the server
+	// follows a failover from one to the other.
+	Host string `option:"db-host" default:"localhost" range:"1..1023" room:"postgres" reload:"store"`
 
 	// Port is the TCP port of the database server; 0 means 5432.
 	Port int `option:"db-port" default:"5432" range:"0..65535" room:"postgres" reload:"store"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -293,6 +294,9 @@ func (p *examination) encryption() {
 // network: it is neither the directory of a unix socket nor this machine.
 func leavesMachine(hosts string) bool {
 	for host := range strings.SplitSeq(hosts, ",") {
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
 		addr, err := netip.ParseAddr(host)
 		if !strings.HasPrefix(host, "/") && host != "localhost" && (err != nil || !addr.IsLoopback()) {
 			return true

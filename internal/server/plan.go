@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/journal"
 	"wamble/internal/store"
 	"wamble/internal/store/schema"
 	"wamble/internal/transport"
@@ -24,6 +25,7 @@ type plan struct {
 	stay     []*supervisor // with or without new options
 	move     []*supervisor // go on with a port that is set up anew
 	newStore []*supervisor // end, and begin anew with another store
+	failover []*supervisor // of newStore: their old store is gone, the new one takes its place
 	leave    []*supervisor // are not wanted any more
 
 	ports map[string]*transport.Port // for those that move or begin
@@ -104,15 +106,38 @@ func (p *plan) build(ctx context.Context, s *Server) error {
 		if old == nil {
 			continue
 		}
-		k.Moved()
-		if err := answers(ctx, old.store, s, cfg.Name); err != nil {
-			return fmt.Errorf("profile %s: the database that it uses now must be there to take what the journal has: %w", cfg.Name, err)
-		}
 		if err := usable(ctx, k.store); err != nil {
 			return fmt.Errorf("profile %s: the database that it is to use: %w", cfg.Name, err)
 		}
+		err = answers(ctx, old.store, s, cfg.Name)
+		switch {
+		case err == nil:
+			k.Moved()
+		case s.takesPlace(ctx, k.store, cfg.Name):
+			p.failover = append(p.failover, old)
+		default:
+			return fmt.Errorf("profile %s: the database that it uses now must be there to take what the journal has, "+
+				"unless its standby takes its place, which has this journal's cursor: %w", cfg.Name, err)
+		}
 	}
 	return nil
+}
+
+// takesPlace reports whether a store is what another one was, as a standby that was
+// promoted is: it was made at the same time, and has had messages of this journal.
+func (s *Server) takesPlace(ctx context.Context, db *Shared, profile string) bool {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	known, found, err := journal.WorldOf(ctx, s.runner, profile)
+	if err != nil || !found {
+		return false
+	}
+	st, err := db.Status(ctx)
+	if err != nil || !st.Made.Equal(known.Made) {
+		return false
+	}
+	at, err := db.Cursor(ctx, store.JournalID(s.runner.JournalID()), profile)
+	return err == nil && at > 0
 }
 
 // answers asks a store that is in use something cheap.

@@ -92,7 +92,7 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 // apply does what was planned. Only the change of a store can still fail, and is
 // taken back then.
 func (s *Server) apply(ctx context.Context, p *plan) error {
-	if err := s.endForNewStore(ctx, p.newStore); err != nil {
+	if err := s.endForNewStore(ctx, p); err != nil {
 		return err
 	}
 	s.expect(leaveTime + changeTime)
@@ -127,11 +127,16 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 }
 
 // endForNewStore ends the profiles that get another store, and brings all that the
-// journal has of them to the old one. If that fails, they go on as they were.
-func (s *Server) endForNewStore(ctx context.Context, list []*supervisor) error {
+// journal has of them to the old one. If that fails, they go on as they were. What
+// has failed over takes what the journal has along.
+func (s *Server) endForNewStore(ctx context.Context, p *plan) error {
+	list := p.newStore
 	for i, k := range list {
 		s.expect(emptyTime + changeTime)
 		k.stop()
+		if slices.Contains(p.failover, k) {
+			continue
+		}
 		if err := k.emptyWithin(ctx, emptyTime); err != nil {
 			for _, again := range list[:i+1] {
 				again.start()

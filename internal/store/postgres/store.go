@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +21,11 @@ var _ store.Store = (*Store)(nil)
 
 // Options say which database to use and how long to wait for it.
 type Options struct {
-	Host     string // name, address, or the folder of a unix socket
-	Port     int    // 0 means 5432
+	// Host is a name, an address, or the folder of a unix socket; or several,
+	// separated by commas, each perhaps with a port of its own (HOST:PORT), of which
+	// the one is used that takes writes.
+	Host     string
+	Port     int // 0 means 5432
 	User     string
 	Password string
 	Name     string // of the database
@@ -69,8 +73,9 @@ func (o Options) DSN() string {
 	o = o.withDefaults()
 	var b strings.Builder
 	quoting := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	hosts, ports := o.addresses()
 	for _, kv := range [][2]string{
-		{"host", o.Host}, {"port", strconv.Itoa(o.Port)}, {"user", o.User}, {"password", o.Password}, {"dbname", o.Name},
+		{"host", hosts}, {"port", ports}, {"user", o.User}, {"password", o.Password}, {"dbname", o.Name},
 		{"sslmode", o.SSLMode}, {"target_session_attrs", "read-write"}, {"application_name", "wamble"},
 	} {
 		if kv[1] != "" {
@@ -78,6 +83,19 @@ func (o Options) DSN() string {
 		}
 	}
 	return strings.TrimSuffix(b.String(), " ")
+}
+
+// addresses returns the hosts and their ports as libpq lists them.
+func (o Options) addresses() (hosts, ports string) {
+	var h, p []string
+	for host := range strings.SplitSeq(o.Host, ",") {
+		host, port := strings.TrimSpace(host), strconv.Itoa(o.Port)
+		if name, own, err := net.SplitHostPort(host); err == nil {
+			host, port = name, own
+		}
+		h, p = append(h, host), append(p, port)
+	}
+	return strings.Join(h, ","), strings.Join(p, ",")
 }
 
 // Store is a store.Store in a PostgreSQL database.

@@ -223,6 +223,32 @@ func (c *Cluster) Down(t testing.TB) {
 	}
 }
 
+// Clone starts another server with the data of one that is down, as its standby has
+// them.
+func (c *Cluster) Clone(t testing.TB) *Cluster {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wamble-pg-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := &Cluster{bin: c.bin, dir: dir}
+	t.Cleanup(func() {
+		if err := other.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := other.dropPrivileges(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := other.command("/bin/cp", "-a", c.data(), other.data()).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := errors.Join(other.watch(), other.set(fmt.Sprintf("unix_socket_directories = '%s'\n", dir)), other.first()); err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
 // Remember copies the data of a server that is down, as they are on a standby that
 // gets nothing any more.
 func (c *Cluster) Remember(t testing.TB) {

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// TestFailover: when the primary is gone and its standby is promoted elsewhere, a
+// reload moves a profile there, by its address alone or in a list with that of the
+// primary; another database is refused.
+func TestFailover(t *testing.T) {
+	for _, listed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("in a list: %v", listed), func(t *testing.T) {
+			primary := pgtest.Start(t, false)
+			db := primary.OverTCP(primary.Migrated(t))
+			port := freePorts(t, 1)[0]
+			on := func(hosts string) string {
+				o := db
+				o.Host = hosts
+				return strings.Replace(conf(postgresConf(o)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
+			}
+			first := fmt.Sprintf("127.0.0.1:%d", db.Port)
+			f := &file{on(first)}
+			s := serve(t, Options{Load: f.load}, f.text).ready()
+			c := gather(t, s.address(), 4)
+			c.play()
+			c.more(t, 100)
+			until(t, "the database has something", func() bool { return pgtest.Query[int](t, db, "SELECT count(*) FROM moves") > 0 })
+			primary.Down(t)
+			standby := primary.Clone(t)
+			c.more(t, 100)
+			second := fmt.Sprintf("127.0.0.1:%d", standby.Server().Port)
+
+			if !listed {
+				stranger := db
+				stranger.Port, stranger.Name = standby.Server().Port, "postgres"
+				f.text = strings.Replace(conf(postgresConf(stranger)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
+				if _, err := s.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "must be there") {
+					t.Errorf("another database: got %v, want a refusal", err)
+				}
+				f.text = on(second)
+			} else {
+				f.text = on(first + "," + second)
+			}
+			if _, err := s.Reload(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.ready()
+			c.more(t, 100)
+			c.finish()
+			until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
+			if got := s.Status(t.Context()).Journal.DeadLetters; got > 0 {
+				t.Errorf("%d dead letters", got)
+			}
+			s.end()
+			db.Port = standby.Server().Port
+			c.verify(t, openPostgres(t, db))
+		})
+	}
+}
