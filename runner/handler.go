@@ -67,6 +67,8 @@ type Batched struct {
 	dead  []DeadLetter
 	w     *Worker
 	ended atomic.Bool
+	// dedupe says that there is a message with that flag.
+	dedupe bool
 }
 
 // Fail sets the outcome of delivery i, whatever the handler returns.

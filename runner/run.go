@@ -37,7 +37,10 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		var out outcome
 		var tx *Tx
 		out, tx, end = w.runOne(e, d, end)
-		b.outs[i], b.txs[i] = w.planned(d, out), tx
+		if out.verdict != verdictDone {
+			out = w.planned(d, out)
+		}
+		b.outs[i], b.txs[i] = out, tx
 		ran++
 		stop := b.outs[i].verdict == verdictHold || b.outs[i].verdict == verdictPause
 		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.stopped.Load()
@@ -195,7 +198,7 @@ func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
 // ended it was not the message's fault, unless it says so or panics.
 func (w *Worker) outcome(err error) outcome {
 	out := outcomeOf(err)
-	if err != nil && out.verdict == verdictRetry && out.cause != CausePanic && w.run.ctx.Err() != nil {
+	if out.verdict == verdictRetry && out.cause != CausePanic && w.run.ctx.Err() != nil {
 		out = outcome{verdict: verdictFree, retryable: true, err: err}
 	}
 	return out

@@ -91,15 +91,11 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 	start := w.r.o.Now()
 	for i := range list {
 		w.replayBatch(InboxAttempt, &list[i], nil)
-	}
-	for i := range list {
 		list[i].w = w
+		b.dedupe = b.dedupe || list[i].Flags&Dedupe != 0
 	}
 	err = guard(func() error { return w.o.Batch(ctx, b) })
 	b.ended.Store(true)
-	for i := range list {
-		list[i].w = nil
-	}
 	err = errors.Join(err, src.close())
 	took := w.r.o.Now().Sub(start)
 	if w.o.Ordered {
@@ -111,6 +107,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		}
 	}
 	for i := range list {
+		list[i].w = nil
 		w.observe(took / time.Duration(len(list)))
 		own := b.fails[i]
 		if own == nil {
@@ -126,7 +123,9 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		return w.stall(ctx, e, from, to, err, l)
 	}
 	for i := range list {
-		w.cur.outs[from+i] = w.planned(&list[i], w.cur.outs[from+i])
+		if out := &w.cur.outs[from+i]; out.verdict != verdictDone {
+			*out = w.planned(&list[i], *out)
+		}
 	}
 	var shared *Batched
 	if err == nil {

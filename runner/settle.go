@@ -20,6 +20,7 @@ type settleOp struct {
 	// are applied only if the whole batch is still held.
 	shared *Tx
 	dead   []DeadLetter
+	dedupe bool // the batch has messages with that flag
 	// next is the batch claimed meanwhile.
 	next *batch
 
@@ -83,7 +84,7 @@ func (o *settleOp) applyShared(c *commit) error {
 		}
 		i += n
 	}
-	for i := o.from; i < o.to; i++ {
+	for i := o.from; i < o.to && o.dedupe; i++ {
 		if d := &o.b.list[i]; d.Flags&Dedupe != 0 && o.b.outs[i].verdict == verdictDone {
 			if done, err := c.isDone(d.Row.Worker, d.ID); done || err != nil {
 				return errors.Join(err, errDuplicate)

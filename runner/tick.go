@@ -128,7 +128,7 @@ func (w *Worker) send(e *engine, from, to int, next *batch, b *Batched) error {
 	*o = settleOp{waiter: e.newWaiter(), e: e, w: w, b: w.cur, from: from, to: to, next: next,
 		results: o.results, buf: o.buf}
 	if b != nil {
-		o.shared, o.dead = b.Tx, b.dead
+		o.shared, o.dead, o.dedupe = b.Tx, b.dead, b.dedupe
 	}
 	return e.call(context.Background(), o, &o.waiter)
 }
