@@ -53,6 +53,10 @@ var (
 	// ErrLocked is returned when another process, or another runner of this
 	// one, has the storage open.
 	ErrLocked = errors.New("the storage is in use")
+	// ErrDamaged is returned when a file of the storage does not hold what was
+	// written to it. Nothing was changed; what was committed before the damaged
+	// place can be salvaged.
+	ErrDamaged = errors.New("the storage is damaged")
 	// ErrReadOnly is returned by every change of a runner that was opened with
 	// OpenReadOnly.
 	ErrReadOnly = errors.New("opened for reading only")

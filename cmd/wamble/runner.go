@@ -49,6 +49,7 @@ taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
 		runnerDeadLettersCommand(&f),
 		runnerCheckpointCommand(&f),
 		runnerRestoreCommand(&f),
+		runnerSalvageCommand(&f),
 	)
 }
 
@@ -142,6 +143,8 @@ func openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error
 	switch {
 	case errors.Is(err, runner.ErrLocked):
 		return nil, inUseError{dir}
+	case errors.Is(err, runner.ErrDamaged):
+		return nil, fmt.Errorf("%w\nNothing was changed. 'wamble runner salvage --dir %s NEW' takes what was committed before the damage", err, dir)
 	case errors.Is(err, runner.ErrNoSchema):
 		return nil, fmt.Errorf("%s is not a runner's directory: %w", dir, err)
 	case errors.Is(err, runner.ErrSchema):

@@ -132,6 +132,10 @@ func (s *Server) openJournal() error {
 	if errors.Is(err, runner.ErrLocked) {
 		return fmt.Errorf("another server uses %s; 'wamble status --data %s' asks it", s.dir, s.dir)
 	}
+	if errors.Is(err, runner.ErrDamaged) {
+		return fmt.Errorf("open the journal: %w\nNothing was changed, and what the database has is safe. 'wamble runner salvage --dir %s NEW' takes what was "+
+			"committed before the damage", err, JournalDir(s.dir))
+	}
 	if err != nil {
 		return fmt.Errorf("open the journal: %w", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"wamble/runner"
 )
 
@@ -152,18 +154,21 @@ func (b *backend) Shrink() error {
 
 // logs lists the logs in the directory, oldest first, and what they hold.
 func (b *backend) logs() (names []string, size int64, err error) {
-	all, err := b.fence.List(b.dir)
-	for _, name := range all {
-		if !isLog(name) {
-			continue
-		}
-		names = append(names, name)
+	names, err = logNames(b.fence, b.dir)
+	for _, name := range names {
 		if info, err := b.fence.Stat(b.fence.PathJoin(b.dir, name)); err == nil {
 			size += info.Size()
 		}
 	}
-	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(logNumber(x), logNumber(y)) })
 	return names, size, err
+}
+
+// logNames lists the logs in dir, oldest first.
+func logNames(fs vfs.FS, dir string) ([]string, error) {
+	names, err := fs.List(dir)
+	names = slices.DeleteFunc(names, func(name string) bool { return !isLog(name) })
+	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(logNumber(x), logNumber(y)) })
+	return names, err
 }
 
 func logNumber(name string) uint64 {

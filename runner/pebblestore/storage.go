@@ -143,6 +143,9 @@ func (o *opening) end() error {
 	err := o.b.logger.opened()
 	select {
 	case <-o.done:
+		if pebble.IsCorruptionError(o.err) {
+			o.err = fmt.Errorf("%w: %w", runner.ErrDamaged, o.err)
+		}
 		err = errors.Join(o.err, err)
 	default:
 	}

@@ -1,0 +1,130 @@
+package pebblestore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2/record"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"wamble/runner"
+)
+
+// Loss is what Salvage could not take over.
+type Loss struct {
+	// Log is the damaged log, "" if nothing was damaged.
+	Log string
+	// At is where it is damaged, Size how long it is, in bytes.
+	At, Size int64
+	// Later are the logs after it, which are lost with its end.
+	Later []string
+}
+
+// Salvage copies what can be read into the directory to, which must not exist. The
+// old directory stays as it is. Everything that was committed before the damaged
+// place of a log is taken over, and nothing after it: what follows builds on what is
+// missing. A damaged table cannot be salvaged.
+func (s *Storage) Salvage(to string) (Loss, error) {
+	if _, err := s.fs.Stat(to); err == nil {
+		return Loss{}, fmt.Errorf("%s: %w", to, runner.ErrExists)
+	}
+	lock, err := s.lock()
+	if err != nil {
+		return Loss{}, err
+	}
+	err = copyDir(s.fs, s.dir, to)
+	if err = errors.Join(err, lock.Close()); err != nil {
+		return Loss{}, fmt.Errorf("copy %s: %w", s.dir, err)
+	}
+	copied := At(to, Options{FS: s.fs, Durability: s.durability})
+	err = copied.try()
+	if err == nil || !errors.Is(err, runner.ErrDamaged) {
+		return Loss{}, err
+	}
+	loss, cutErr := cutLogs(s.fs, to)
+	if cutErr != nil {
+		return loss, cutErr
+	}
+	if loss.Log == "" {
+		return loss, err // it is no log
+	}
+	return loss, copied.try()
+}
+
+// try opens the storage and closes it.
+func (s *Storage) try() error {
+	b, err := s.Open(func(error) {})
+	if err != nil {
+		return err
+	}
+	return b.Close()
+}
+
+// cutLogs cuts the first damaged log in dir before the damage, and removes those
+// after it. The end of the newest may be torn.
+func cutLogs(fs vfs.FS, dir string) (Loss, error) {
+	names, err := logNames(fs, dir)
+	if err != nil {
+		return Loss{}, err
+	}
+	for i, name := range names {
+		path := fs.PathJoin(dir, name)
+		good, size, err := readLog(fs, path, logNumber(name), i == len(names)-1)
+		if err != nil {
+			return Loss{}, err
+		}
+		if int64(len(good)) == size {
+			continue
+		}
+		loss := Loss{Log: name, At: int64(len(good)), Size: size, Later: names[i+1:]}
+		file, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			return loss, err
+		}
+		_, err = file.Write(good)
+		if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+			return loss, err
+		}
+		for _, later := range loss.Later {
+			err = errors.Join(err, fs.Remove(fs.PathJoin(dir, later)))
+		}
+		return loss, errors.Join(err, syncDir(fs, dir))
+	}
+	return Loss{}, nil
+}
+
+// newReader reads the records of a log. The type of its number is Pebble's own.
+func newReader[N ~uint64](open func(io.Reader, N) *record.Reader, log []byte, number uint64) *record.Reader {
+	return open(bytes.NewReader(log), N(number))
+}
+
+// readLog returns the sound beginning of a log: all of it if it is not damaged.
+func readLog(fs vfs.FS, path string, number uint64, newest bool) (good []byte, size int64, err error) {
+	file, err := fs.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	all, err := io.ReadAll(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, 0, err
+	}
+	r := newReader(record.NewReader, all, number)
+	for {
+		at := r.Offset()
+		rec, err := r.Next()
+		if err == nil {
+			_, err = io.Copy(io.Discard, rec)
+		}
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, io.EOF), newest && errors.Is(err, record.ErrUnexpectedEOF):
+			return all, int64(len(all)), nil
+		case record.IsInvalidRecord(err) || errors.Is(err, record.ErrUnexpectedEOF):
+			return all[:at], int64(len(all)), nil
+		}
+		return nil, 0, err
+	}
+}
