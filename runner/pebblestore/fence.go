@@ -164,6 +164,7 @@ func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 	}
 	own := file.(*fencedFile)
 	own.modest = own.weight == table && c == "pebble-compaction"
+	own.since = askEvery // what was deleted needs next to nothing
 	return own, nil
 }
 

@@ -38,7 +38,7 @@ const (
 	// fullPause is how long Pebble rests before it tries a table again.
 	fullPause = 200 * time.Millisecond
 	// compactFloor is the space that compactions leave, beside that for flushes.
-	compactFloor = 32 << 20
+	compactFloor = 8 << 20
 	// askEvery is after how many bytes a compaction looks for space again.
 	askEvery = 1 << 20
 )
