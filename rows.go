@@ -15,7 +15,7 @@ type Stats struct {
 // Session is a stored session.
 type Session struct {
 	ID       SessionID
-	Token    Token
+	Token    TokenHash // zero: it cannot be resumed
 	Player   PlayerID  // 0: anonymous
 	Key      PublicKey // zero: anonymous
 	Handle   string    // "": anonymous
@@ -58,12 +58,11 @@ type Board struct {
 	Moves        []Move
 }
 
-// Reservation says who holds a board. Token and Key are those of the holder.
+// Reservation says who holds a board. Key is that of the holder.
 type Reservation struct {
 	Board   BoardID
 	Profile string
 	Session SessionID
-	Token   Token
 	Key     PublicKey
 	White   bool
 	At      time.Time
@@ -143,7 +142,6 @@ type Prediction struct {
 	ID      PredictionID
 	Board   BoardID
 	Session SessionID
-	Token   Token
 	Parent  PredictionID
 	UCI     string
 	Ply     int

@@ -25,7 +25,7 @@ func TestExportGames(t *testing.T) {
 	}
 	noon := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	if err := games.Apply(t.Context(), store.Batch{Profile: "default", Through: 1, Intents: []intent.Intent{
-		&intent.CreateSession{Session: 1, Token: wamble.Token{1}, At: noon},
+		&intent.CreateSession{Session: 1, Token: wamble.Token{1}.Hash(), At: noon},
 		&intent.LinkSession{Session: 1, Key: wamble.PublicKey{9}, Player: 1, Handle: "h_ada", Rating: 1200, At: noon},
 		&intent.CreateBoard{Board: 1, FEN: "x", Status: wamble.Active, Variant: -1, At: noon},
 		&intent.CreateBoard{Board: 2, FEN: "x", Status: wamble.Active, Variant: 0, At: noon},

@@ -57,7 +57,7 @@ func makeJournal(t *testing.T, dir string) error {
 	if _, err := r.Bury(ctx, row, token, "RECORD_MOVE: there is no board 300"); err != nil {
 		return err
 	}
-	if _, err := journal.Post(ctx, r, worker, &intent.CreateSession{Session: 8, Token: wamble.Token{1, 2, 3}, At: madeAt},
+	if _, err := journal.Post(ctx, r, worker, &intent.CreateSession{Session: 8, Token: wamble.Token{1, 2, 3}.Hash(), At: madeAt},
 		&intent.UpdateBoard{Board: 301, FEN: "start", Status: wamble.Dormant, Version: 2, At: madeAt}); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func TestDecodeIntents(t *testing.T) {
 	for _, kind := range intent.Kinds() {
 		in := kind.New()
 		if s, ok := in.(*intent.CreateSession); ok {
-			s.Token = token
+			s.Token = token.Hash()
 		}
 		m := runner.Message{ID: []byte("i"), Payload: journal.Append(journal.Begin(nil), in)}
 		v, ok := decodeIntents(&m)

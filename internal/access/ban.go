@@ -13,7 +13,7 @@ import (
 // Ban keeps out one session, all sessions of one identity, or all that come from
 // one network: exactly one of Token, Key and Net is set.
 type Ban struct {
-	Token  wamble.Token
+	Token  wamble.TokenHash
 	Key    wamble.PublicKey
 	Net    netip.Prefix // a single address is a prefix of its whole length
 	Reason string       // what its player is told; "": nothing more
@@ -24,7 +24,7 @@ type Ban struct {
 // Bans is who is kept out: by token, by identity, by network. The zero value is
 // empty.
 type Bans struct {
-	tokens map[wamble.Token]Ban
+	tokens map[wamble.TokenHash]Ban
 	keys   map[wamble.PublicKey]Ban
 	nets   map[netip.Prefix]Ban
 	// bits counts the networks of each length: only those are looked for.
@@ -169,7 +169,7 @@ func (bs *Bans) OfPeers() bool { return len(bs.tokens) > 0 || len(bs.nets) > 0 }
 // nil if it is not. Without bans it costs nothing.
 func (bs *Bans) Of(now time.Time, from netip.Addr, token wamble.Token) *wamble.Denied {
 	if len(bs.tokens) > 0 {
-		if d := bs.tokens[token].holds(now); d != nil {
+		if d := bs.tokens[token.Hash()].holds(now); d != nil {
 			return d
 		}
 	}

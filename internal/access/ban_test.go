@@ -14,12 +14,12 @@ func TestBans(t *testing.T) {
 	var bs Bans
 	hour := epoch.Add(time.Hour)
 	for _, b := range []Ban{
-		{Token: wamble.Token{1}, Reason: "spam", Until: hour},
+		{Token: wamble.Token{1}.Hash(), Reason: "spam", Until: hour},
 		{Key: wamble.PublicKey{2}},
 		{Net: netip.MustParsePrefix("::ffff:10.0.0.0/104"), Reason: "zeal"},
 		{Net: netip.MustParsePrefix("10.0.0.0/24"), Reason: "a flood"},
 		{Net: netip.MustParsePrefix("2001:db8::1/64")},
-		{Token: wamble.Token{9}, Until: epoch}, // has ended
+		{Token: wamble.Token{9}.Hash(), Until: epoch}, // has ended
 	} {
 		if err := bs.Add(epoch, b); err != nil {
 			t.Fatal(err)

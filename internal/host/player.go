@@ -5,12 +5,18 @@ import (
 	"errors"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"wamble"
 	"wamble/internal/profile"
 )
 
-// parsePlayer reads a token, a public key in hex, an address or a network.
+// hashPrefix begins the hash of a token, in 32 hex digits: what is kept and shown of
+// a ban.
+const hashPrefix = "hash:"
+
+// parsePlayer reads a token or the hash of one, a public key in hex, an address or a
+// network.
 func parsePlayer(text string) (profile.Whom, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return profile.Whom{Net: netip.PrefixFrom(a.WithZone(""), a.BitLen())}, nil
@@ -20,14 +26,27 @@ func parsePlayer(text string) (profile.Whom, error) {
 	}
 	if b, err := hex.DecodeString(text); err == nil && len(b) == len(wamble.PublicKey{}) {
 		return profile.Whom{Key: wamble.PublicKey(b)}, nil
-	} else if err == nil && len(b) == len(wamble.Token{}) && wamble.Token(b) != (wamble.Token{}) {
-		return profile.Whom{Token: wamble.Token(b)}, nil // as browsers keep it
 	}
-	if t, err := wamble.ParseToken(text); err == nil && !t.IsZero() {
-		return profile.Whom{Token: t}, nil
+	if digits, ok := strings.CutPrefix(text, hashPrefix); ok {
+		if b, err := hex.DecodeString(digits); err == nil && len(b) == len(wamble.TokenHash{}) && wamble.TokenHash(b) != (wamble.TokenHash{}) {
+			return profile.Whom{Token: wamble.TokenHash(b)}, nil
+		}
+	}
+	if t := parseToken(text); !t.IsZero() {
+		return profile.Whom{Token: t.Hash()}, nil
 	}
 	// The text is not repeated: it may be a token with a slip in it.
 	return profile.Whom{}, errors.New("name a player by his token, his public key (64 hex digits), his address or his network (192.0.2.0/24)")
+}
+
+// parseToken reads a token, in hex as browsers keep it or as players see it; zero if
+// it is none.
+func parseToken(text string) wamble.Token {
+	if b, err := hex.DecodeString(text); err == nil && len(b) == len(wamble.Token{}) {
+		return wamble.Token(b)
+	}
+	t, _ := wamble.ParseToken(text)
+	return t
 }
 
 // Named is somebody by one of the ways to name a player or session in the store. A
@@ -45,7 +64,7 @@ func parseNamed(text string) (n Named, err error) {
 		return Named{Session: wamble.SessionID(id)}, nil
 	}
 	if whom, err := parsePlayer(text); err == nil && !whom.Net.IsValid() {
-		n = Named{Token: whom.Token, Key: whom.Key}
+		n = Named{Token: parseToken(text), Key: whom.Key}
 	}
 	if profile.ValidHandle(text) && n.Key.IsZero() {
 		n.Handle = text
@@ -74,6 +93,15 @@ func hidePlayer(text string) string {
 		return "(nobody)"
 	case !whom.Token.IsZero():
 		return "(a token)"
+	}
+	return text
+}
+
+// withoutToken returns the name of a player as it may be kept and shown: the hash in
+// the place of a token.
+func withoutToken(text string) string {
+	if whom, err := parsePlayer(text); err == nil && !whom.Token.IsZero() {
+		return hashPrefix + hex.EncodeToString(whom.Token[:])
 	}
 	return text
 }

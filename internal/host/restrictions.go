@@ -29,7 +29,7 @@ type Restricted struct {
 
 // Ban keeps somebody out.
 type Ban struct {
-	Whom  string
+	Whom  string // without a token: its hash
 	Text  string
 	Until time.Time // zero: for ever
 	// Number is that of a ban in all profiles, also in those that come later.
@@ -49,6 +49,7 @@ func (r *Restricted) ban(b Ban, now time.Time) error {
 	if len(r.Bans) >= mostBans {
 		return fmt.Errorf("there are %d bans, and no room for another", mostBans)
 	}
+	b.Whom = withoutToken(b.Whom)
 	r.Bans = append(r.Bans, b)
 	return nil
 }
@@ -139,7 +140,12 @@ func readRestrictions(rs *Restrictions) (*Restrictions, error) {
 		if err != nil {
 			return err
 		}
-		return json.Unmarshal(text, &rs.held)
+		err = json.Unmarshal(text, &rs.held)
+		for i := range rs.held.Bans {
+			b := &rs.held.Bans[i]
+			b.Whom = withoutToken(b.Whom) // an older image kept tokens
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the restrictions of profile %s: %w", name, err)

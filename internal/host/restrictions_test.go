@@ -32,12 +32,19 @@ func TestRestricted(t *testing.T) {
 		t.Errorf("a profile that starts is told %d things, want 3", got)
 	}
 	st.ban(Ban{Whom: wamble.Token{7}.String()}, now)
+	if hash := (wamble.Token{7}).Hash(); st.Bans[len(st.Bans)-1].Whom != "hash:"+hex.EncodeToString(hash[:]) {
+		t.Errorf("the token itself is kept: %+v", st.Bans)
+	}
 	had := len(st.Bans)
 	if st.unban("08" + hex.EncodeToString(make([]byte, 15))); len(st.Bans) != had {
 		t.Error("the ban of somebody else was lifted")
 	}
 	if st.unban("07" + hex.EncodeToString(make([]byte, 15))); len(st.Bans) != had-1 {
 		t.Error("a ban is not lifted under another name of the same player")
+	}
+	st.ban(Ban{Whom: wamble.Token{7}.String()}, now)
+	if st.unban(st.Bans[len(st.Bans)-1].Whom); len(st.Bans) != had-1 {
+		t.Error("a ban is not lifted under the name that is listed")
 	}
 	for len(st.Bans) < mostBans {
 		st.Bans = append(st.Bans, Ban{Whom: "x"})

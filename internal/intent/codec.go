@@ -65,6 +65,22 @@ func (c coder) bytes(v []byte) coder {
 	return c
 }
 
+// hashed is the mark behind the fields of an intent that says that its token is a
+// hash. Without the mark the intent is of an older binary, which wrote the token
+// itself: the token is hashed as it is read.
+func (c coder) hashed(token *wamble.TokenHash) coder {
+	switch {
+	case !c.read:
+		c.buf = append(c.buf, 1)
+	case c.bad || token.IsZero():
+	case len(c.buf) == 0:
+		*token = wamble.Token(*token).Hash()
+	default:
+		c.buf = c.buf[1:]
+	}
+	return c
+}
+
 func (c coder) text(v *string) coder {
 	if !c.read {
 		c.buf = append(binary.AppendUvarint(c.buf, uint64(len(*v))), *v...)

@@ -9,7 +9,7 @@ import (
 // CreateSession adds a session, anonymous unless Player is set.
 type CreateSession struct {
 	Session wamble.SessionID
-	Token   wamble.Token
+	Token   wamble.TokenHash
 	Player  wamble.PlayerID
 	At      time.Time
 }
@@ -17,7 +17,7 @@ type CreateSession struct {
 func (*CreateSession) Kind() Kind { return KindCreateSession }
 
 func (in *CreateSession) code(c coder) coder {
-	return c.session(&in.Session).bytes(in.Token[:]).player(&in.Player).time(&in.At)
+	return c.session(&in.Session).bytes(in.Token[:]).player(&in.Player).time(&in.At).hashed(&in.Token)
 }
 
 func (in *CreateSession) check(c checker) checker {
@@ -60,7 +60,7 @@ func (in *UnlinkSession) check(c checker) checker { return c.session(in.Session)
 // good: a netip.Prefix as text, "" for everywhere.
 type RenewToken struct {
 	Session wamble.SessionID
-	Token   wamble.Token
+	Token   wamble.TokenHash
 	Host    string
 	At      time.Time
 }
@@ -68,7 +68,7 @@ type RenewToken struct {
 func (*RenewToken) Kind() Kind { return KindRenewToken }
 
 func (in *RenewToken) code(c coder) coder {
-	return c.session(&in.Session).bytes(in.Token[:]).text(&in.Host).time(&in.At)
+	return c.session(&in.Session).bytes(in.Token[:]).text(&in.Host).time(&in.At).hashed(&in.Token)
 }
 
 func (in *RenewToken) check(c checker) checker {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"wamble"
 	"wamble/internal/intent"
 )
 
@@ -92,6 +93,21 @@ func TestFrameGolden(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("no kind has the lines %v", want)
+	}
+}
+
+// TestFrameFromAnOlderBinary: what held tokens themselves is read as their hashes.
+func TestFrameFromAnOlderBinary(t *testing.T) {
+	token := wamble.Token{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}
+	for frame, want := range map[string]intent.Intent{
+		"01079c8000c80102030405060708090a0b0c0d0e0f1011cc0180e4a6ecec93b006":     &intent.CreateSession{Session: 100, Token: token.Hash(), Player: 102, At: noon.Add(3 * time.Second)},
+		"01179e8000c80102030405060708090a0b0c0d0e0f10110378787880e4a6ecec93b006": &intent.RenewToken{Session: 100, Token: token.Hash(), Host: "xxx", At: noon.Add(3 * time.Second)},
+	} {
+		b, _ := hex.DecodeString(frame)
+		got, err := Decode(b)
+		if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
 	}
 }
 

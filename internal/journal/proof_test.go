@@ -46,7 +46,7 @@ func intents(k int) []intent.Intent {
 	board, session := boardOf(k), sessionOf(k)
 	var all []intent.Intent
 	if k < sessions {
-		all = append(all, &intent.CreateSession{Session: session, Token: wamble.Token{byte(k + 1)}, At: at})
+		all = append(all, &intent.CreateSession{Session: session, Token: wamble.Token{byte(k + 1)}.Hash(), At: at})
 	}
 	if plyOf(k) == 1 {
 		all = append(all, &intent.CreateBoard{Board: board, FEN: "start", Status: wamble.Dormant, Variant: -1, At: at})

@@ -104,7 +104,7 @@ func request(intents ...intent.Intent) []intent.Intent { return intents }
 func second(n int) time.Time { return epoch.Add(time.Duration(n) * time.Second) }
 
 func newSession(id wamble.SessionID) intent.Intent {
-	return &intent.CreateSession{Session: id, Token: wamble.Token{byte(id)}, At: epoch}
+	return &intent.CreateSession{Session: id, Token: wamble.Token{byte(id)}.Hash(), At: epoch}
 }
 
 func newBoard(id wamble.BoardID) intent.Intent {

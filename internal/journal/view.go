@@ -74,7 +74,7 @@ func (s View) each(visit func(name string, value any)) {
 	for i := range v.NumField() {
 		name := fieldName(v.Type().Field(i).Name)
 		switch value := v.Field(i).Interface().(type) {
-		case wamble.Token:
+		case wamble.TokenHash:
 			visit(name, "(secret)")
 		case wamble.PublicKey:
 			visit(name, hex.EncodeToString(value[:]))

@@ -72,6 +72,7 @@ type fakeBoard struct {
 
 type fakePlayer struct {
 	session wamble.Session
+	token   wamble.Token
 	board   *fakeBoard
 	last    wamble.Move
 	lastOn  wamble.BoardID
@@ -257,11 +258,11 @@ func (s *fake) hello(r *link.Received, pl *fakePlayer) {
 	}
 	if pl == nil {
 		pl = &fakePlayer{session: wamble.Session{ID: wamble.SessionID(len(s.players) + 1)}}
-		binary.BigEndian.PutUint64(pl.session.Token[:], s.random.Uint64())
-		s.players[pl.session.Token] = pl
+		binary.BigEndian.PutUint64(pl.token[:], s.random.Uint64())
+		s.players[pl.token] = pl
 		s.seat(pl, nil)
 	}
-	h := wire.Header{Token: pl.session.Token, Board: pl.board.ID}
+	h := wire.Header{Token: pl.token, Board: pl.board.ID}
 	fen, ext := s.show(pl.board)
 	link.Answer(s.link, r.Request, h, wire.ServerHello{FEN: fen}, ext...)
 }
@@ -321,7 +322,7 @@ func (s *fake) move(r *link.Received, pl *fakePlayer, uci string) {
 	if !s.faults.short {
 		ext = append(ext, nameOf(r))
 	}
-	link.Answer(s.link, r.Request, wire.Header{Token: pl.session.Token, Board: pl.board.ID}, wire.BoardUpdate{FEN: fen}, ext...)
+	link.Answer(s.link, r.Request, wire.Header{Token: pl.token, Board: pl.board.ID}, wire.BoardUpdate{FEN: fen}, ext...)
 }
 
 // Session and Games make the fake a store.

@@ -21,7 +21,7 @@ type gamesStub struct {
 
 func (s *gamesStub) Session(_ context.Context, t wamble.Token) (wamble.Session, error) {
 	if id, ok := s.sessions[t]; ok {
-		return wamble.Session{ID: id, Token: t}, nil
+		return wamble.Session{ID: id, Token: t.Hash()}, nil
 	}
 	return wamble.Session{}, store.ErrNotFound
 }

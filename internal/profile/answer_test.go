@@ -97,7 +97,7 @@ func TestOrderOfKeys(t *testing.T) {
 // all others.
 func TestNewPlayerHasRank(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
-	r.store.sessions[500] = &wamble.Session{ID: 500, Token: wamble.Token{5}, LastSeen: epoch}
+	r.store.sessions[500] = &wamble.Session{ID: 500, Token: hashOf(wamble.Token{5}), LastSeen: epoch}
 	token, _ := r.join(1)
 	r.step(&Packet{Peer: peerAt(1), Data: ranksPacket(token, 2, 1, 5)})
 	r.answerLoads()

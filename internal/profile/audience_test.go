@@ -13,10 +13,10 @@ import (
 // predictions that were restored, replays byte for byte.
 func TestAudienceReplay(t *testing.T) {
 	r := &rig{t: t, now: epoch, store: newMemory()}
-	r.store.sessions[90] = &wamble.Session{ID: 90, Token: wamble.Token{9}, LastSeen: epoch}
+	r.store.sessions[90] = &wamble.Session{ID: 90, Token: hashOf(wamble.Token{9}), LastSeen: epoch}
 	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", Status: wamble.Reserved, Variant: -1, Created: epoch,
-		Holder: &wamble.Reservation{Board: 900, Session: 90, Token: wamble.Token{9}, At: epoch, Expires: epoch.Add(time.Hour)}}
-	r.store.predictions = []*wamble.Prediction{{ID: 500, Board: 900, Session: 90, Token: wamble.Token{9}, UCI: "e2e4", Ply: 1, Streak: 2, At: epoch}}
+		Holder: &wamble.Reservation{Board: 900, Session: 90, At: epoch, Expires: epoch.Add(time.Hour)}}
+	r.store.predictions = []*wamble.Prediction{{ID: 500, Board: 900, Session: 90, UCI: "e2e4", Ply: 1, Streak: 2, At: epoch}}
 	r.options = Options{Config: configOf(t, `(def min-boards 2) (def prediction-mode "streak")`), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
 	r.p = New(r.options)
 	var tape bytes.Buffer

@@ -54,10 +54,10 @@ func newCrowdWith(tb testing.TB, options string, boards, sessions, playing int) 
 	}
 	s := wamble.Session{LastSeen: epoch}
 	for i := range sessions {
-		s.ID, s.Token = wamble.SessionID(i+1), wamble.Token{1, byte(i), byte(i >> 8), byte(i >> 16)}
+		s.ID, s.Token = wamble.SessionID(i+1), hashOf(wamble.Token{1, byte(i), byte(i >> 8), byte(i >> 16)})
 		c.step(&RestoreSession{Session: s})
 		if i < playing {
-			c.players = append(c.players, mover{peer: peerAt(i), token: s.Token, id: s.ID})
+			c.players = append(c.players, mover{peer: peerAt(i), token: tokenOf(s.Token), id: s.ID})
 		}
 	}
 	c.greet(tb)

@@ -51,7 +51,7 @@ func (w *world) enlist() wamble.Token {
 	w.judge.tokens[s.Token] = s.ID
 	w.judge.members[s.ID] = s.Key
 	w.judge.began[s.Key] = w.store.players[s.Key].Stats.Rating
-	return s.Token
+	return tokenOf(s.Token)
 }
 
 func (c *client) hello() {
@@ -158,7 +158,7 @@ func (c *client) receive(b []byte) {
 
 // forgotten reports whether his token was offered by a process that has crashed.
 func (c *client) forgotten() bool {
-	return c.w.judge.tokens[c.token] == 0 && c.w.offers[c.token].crashes != c.w.life-c.w.handed
+	return c.w.judge.tokens[c.token.Hash()] == 0 && c.w.offers[c.token].crashes != c.w.life-c.w.handed
 }
 
 func (c *client) greeted(p *wire.Packet) {
@@ -194,7 +194,7 @@ func (c *client) updated(p *wire.Packet) {
 		return
 	}
 	if ok {
-		c.move.session = c.w.judge.tokens[c.token] // it may have begun with the move
+		c.move.session = c.w.judge.tokens[c.token.Hash()] // it may have begun with the move
 		if c.w.judge.moves[c.move] == 0 {
 			c.w.t.Fatalf("an accepted move is not durable: %+v", c.move)
 		}
@@ -269,6 +269,6 @@ func (c *client) act() {
 }
 
 func (c *client) movePending(board wamble.BoardID, uci string) {
-	c.move = moveKey{board, c.w.judge.tokens[c.token], uci}
+	c.move = moveKey{board, c.w.judge.tokens[c.token.Hash()], uci}
 	c.ask(wire.CtrlPlayerMove, movePacket(c.token, board, c.seq, uci))
 }

@@ -92,11 +92,11 @@ func TestKick(t *testing.T) {
 		whom func(tokens []wamble.Token) Whom
 		want []int // of the players 1 to 3; 1 and 2 have the identity
 	}{
-		{"a session", func(tokens []wamble.Token) Whom { return Whom{Token: tokens[1]} }, []int{2}},
+		{"a session", func(tokens []wamble.Token) Whom { return Whom{Token: hashOf(tokens[1])} }, []int{2}},
 		{"an identity", func([]wamble.Token) Whom { return Whom{Key: key} }, []int{1, 2}},
 		{"an address", func([]wamble.Token) Whom { return Whom{Net: host(3)} }, []int{3}},
 		{"a network", func([]wamble.Token) Whom { return Whom{Net: netip.MustParsePrefix("10.0.0.2/31")} }, []int{2, 3}},
-		{"nobody", func([]wamble.Token) Whom { return Whom{Token: wamble.Token{77}} }, nil},
+		{"nobody", func([]wamble.Token) Whom { return Whom{Token: hashOf(wamble.Token{77})} }, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, "(def min-boards 3)")
@@ -135,7 +135,7 @@ func TestKick(t *testing.T) {
 func TestBan(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	token, id := r.join(1)
-	r.step(&Ban{Whom: Whom{Token: token}, Text: "spam", Until: r.now.Add(time.Hour)})
+	r.step(&Ban{Whom: Whom{Token: hashOf(token)}, Text: "spam", Until: r.now.Add(time.Hour)})
 	r.settle()
 	if got, want := r.notices()[peerAt(1)], "6 the host has ended your session: spam"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -287,7 +287,7 @@ func TestReplayCommands(t *testing.T) {
 	r.step(&Ban{Whom: Whom{Net: host(2)}, Until: r.now.Add(time.Hour)})
 	r.settle()
 	r.send(peerAt(2), helloPacket(wamble.Token{}, 2))
-	r.step(&Kick{Whom: Whom{Token: token}}, &Unban{Whom: Whom{Net: host(2)}})
+	r.step(&Kick{Whom: Whom{Token: hashOf(token)}}, &Unban{Whom: Whom{Net: host(2)}})
 	r.step(&SetBrownout{Brownout: Brownout{NoNewSessions: true}})
 	r.send(peerAt(2), helloPacket(wamble.Token{}, 3))
 	r.step(&Erase{Key: wamble.PublicKey{1}}, &Purge{})

@@ -57,12 +57,12 @@ func newEnders(tb testing.TB, plies, boards, players int, here bool) *enders {
 	}
 	s := wamble.Session{LastSeen: epoch}
 	session := func(id int) {
-		s.ID, s.Token, s.Key = wamble.SessionID(id), wamble.Token{1, byte(id), byte(id >> 8)}, wamble.PublicKey{1, byte(id), byte(id >> 8)}
+		s.ID, s.Token, s.Key = wamble.SessionID(id), hashOf(wamble.Token{1, byte(id), byte(id >> 8)}), wamble.PublicKey{1, byte(id), byte(id >> 8)}
 		c.step(&RestoreSession{Session: s})
 	}
 	for i := range players {
 		session(i + 1)
-		c.players = append(c.players, mover{peer: peerAt(i), token: s.Token, id: s.ID})
+		c.players = append(c.players, mover{peer: peerAt(i), token: tokenOf(s.Token), id: s.ID})
 	}
 	for i := 0; here && i < plies-1; i++ {
 		session(1000 + i)

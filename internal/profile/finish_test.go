@@ -29,7 +29,7 @@ func beforeTheEnd(t *testing.T, conf string, moves []string, by []wamble.Session
 			r.store.enlist(s, 1200, epoch)
 		} else if r.store.sessions[s] == nil {
 			token := wamble.Token{0xaa, byte(s)}
-			r.store.sessions[s] = &wamble.Session{ID: s, Token: token, Created: epoch, LastSeen: epoch}
+			r.store.sessions[s] = &wamble.Session{ID: s, Token: hashOf(token), Created: epoch, LastSeen: epoch}
 		}
 	}
 	b := r.store.boards[1]
@@ -44,13 +44,13 @@ func beforeTheEnd(t *testing.T, conf string, moves []string, by []wamble.Session
 	}
 	last := by[len(by)-1]
 	b.FEN, b.Status, b.Version = p.FEN(), wamble.Reserved, 9
-	b.Holder = &wamble.Reservation{Board: 1, Session: last, Token: r.store.sessions[last].Token, At: epoch, Expires: epoch.Add(time.Hour)}
+	b.Holder = &wamble.Reservation{Board: 1, Session: last, At: epoch, Expires: epoch.Add(time.Hour)}
 	r.restart()
 	for _, s := range append([]wamble.SessionID{last}, here...) {
 		token, n := r.store.sessions[s].Token, int(s)
-		r.send(peerAt(n), helloPacket(token, 1))
+		r.send(peerAt(n), helloPacket(tokenOf(token), 1))
 		r.answerLoads()
-		r.send(peerAt(n), ackPacket(token, 1))
+		r.send(peerAt(n), ackPacket(tokenOf(token), 1))
 	}
 	r.took()
 	return r
@@ -60,7 +60,7 @@ func beforeTheEnd(t *testing.T, conf string, moves []string, by []wamble.Session
 func (r *rig) end(s wamble.SessionID, uci string) string {
 	r.t.Helper()
 	before := len(r.frames)
-	r.step(&Packet{Peer: peerAt(int(s)), Data: movePacket(r.store.sessions[s].Token, 1, 2, uci)})
+	r.step(&Packet{Peer: peerAt(int(s)), Data: movePacket(tokenOf(r.store.sessions[s].Token), 1, 2, uci)})
 	var words []string
 	for _, f := range r.frames[before:] {
 		intents, err := journal.Decode(f.frame)
@@ -170,7 +170,7 @@ func TestOnePlayerTwoSessions(t *testing.T) {
 	r := beforeTheEnd(t, "(def max-pot 0)", fools, []wamble.SessionID{11, 112, 11, 114})
 	second := r.store.sessions[112]
 	second.Key, second.Player, second.Handle = r.store.sessions[114].Key, 114, "h_0114"
-	r.send(peerAt(112), helloPacket(second.Token, 1))
+	r.send(peerAt(112), helloPacket(tokenOf(second.Token), 1))
 	r.answerLoads()
 	if got, want := r.end(114, "d8h4"), "112 changes by 16 by key"; got != want {
 		t.Errorf("got %s, want %s", got, want)

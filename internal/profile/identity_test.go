@@ -437,7 +437,7 @@ func TestTermsGate(t *testing.T) {
 	}
 	cold := r.store.stored(500, wamble.PublicKey{}, wamble.Stats{}, epoch)
 	r.store.terms = append(r.store.terms, accepted{500, "own", blake2b.Sum256([]byte("be kind"))})
-	if got := r.asks(streamAt(2), statsPacket(cold.Token, 1)); !strings.Contains(got, "PLAYER_STATS_DATA") {
+	if got := r.asks(streamAt(2), statsPacket(tokenOf(cold.Token), 1)); !strings.Contains(got, "PLAYER_STATS_DATA") {
 		t.Errorf("a cold session: %s", got)
 	}
 	// Another text.

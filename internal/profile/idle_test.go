@@ -27,9 +27,10 @@ func TestMemoryOfAPlayer(t *testing.T) {
 	before := prooftest.Heap()
 	s := wamble.Session{LastSeen: epoch}
 	for i := range players {
-		s.ID, s.Token = wamble.SessionID(i+1), wamble.Token{1, byte(i), byte(i >> 8), byte(i >> 16)}
+		token := wamble.Token{1, byte(i), byte(i >> 8), byte(i >> 16)}
+		s.ID, s.Token = wamble.SessionID(i+1), token.Hash()
 		c.step(&RestoreSession{Session: s})
-		c.players = append(c.players, mover{peer: peerAt(i), token: s.Token, id: s.ID})
+		c.players = append(c.players, mover{peer: peerAt(i), token: token, id: s.ID})
 	}
 	c.step(&Ready{})
 	for i := range c.players {

@@ -14,8 +14,8 @@ import (
 
 // samples has one input of each type, with every field set.
 func samples(tb testing.TB) []Input {
-	whom := Whom{Token: wamble.Token{1}, Key: wamble.PublicKey{2}, Net: netip.MustParsePrefix("192.0.2.0/24")}
-	stored := &wamble.Session{ID: 3, Token: wamble.Token{4}, LastSeen: epoch}
+	whom := Whom{Token: hashOf(wamble.Token{1}), Key: wamble.PublicKey{2}, Net: netip.MustParsePrefix("192.0.2.0/24")}
+	stored := &wamble.Session{ID: 3, Token: hashOf(wamble.Token{4}), LastSeen: epoch}
 	return []Input{
 		&Packet{Peer: peerAt(1), Data: []byte{1, 2}}, &PeerClosed{Peer: wamble.Peer{Addr: peerAt(1).Addr, Route: 7}},
 		&Loaded{Load: 1, Outcome: Away, Session: stored, Board: &wamble.Board{ID: 5, Created: epoch}, Answer: &Answer{Accepted: true}},

@@ -18,7 +18,7 @@ import (
 type judge struct {
 	games  map[wamble.BoardID]*game
 	holds  map[wamble.SessionID]wamble.BoardID
-	tokens map[wamble.Token]wamble.SessionID
+	tokens map[wamble.TokenHash]wamble.SessionID
 	shown  map[shownKey]shownBoard // every reservation that ever was
 	moves  map[moveKey]int
 	ended  int
@@ -56,7 +56,7 @@ func newJudge(c *config.Profile) *judge {
 	return &judge{
 		scores: newScores(c), foresight: newForesight(),
 		games: map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
-		tokens: map[wamble.Token]wamble.SessionID{}, shown: map[shownKey]shownBoard{},
+		tokens: map[wamble.TokenHash]wamble.SessionID{}, shown: map[shownKey]shownBoard{},
 		moves: map[moveKey]int{}, lastly: map[wamble.BoardID]uint64{},
 	}
 }

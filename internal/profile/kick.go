@@ -12,7 +12,7 @@ import (
 // Whom is about one session, all sessions of one identity, or all that come from
 // one network. Exactly one field is set.
 type Whom struct {
-	Token wamble.Token
+	Token wamble.TokenHash
 	Key   wamble.PublicKey
 	Net   netip.Prefix // a single address is a prefix of its whole length
 }
@@ -59,7 +59,7 @@ func (p *Profile) whom(w Whom) []*session.Session {
 	var found []*session.Session
 	switch {
 	case !w.Token.IsZero():
-		if s := p.sessions.Find(w.Token); s != nil {
+		if s := p.sessions.ByHash(w.Token); s != nil {
 			found = append(found, s)
 		}
 	case !w.Key.IsZero():

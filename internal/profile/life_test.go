@@ -343,9 +343,9 @@ func TestManyExpireAtOnce(t *testing.T) {
 	for i := range holders {
 		id, s := wamble.BoardID(i+1), wamble.SessionID(i+1)
 		token := wamble.Token{1, byte(i), byte(i >> 8)}
-		r.store.sessions[s] = &wamble.Session{ID: s, Token: token, LastSeen: epoch}
+		r.store.sessions[s] = &wamble.Session{ID: s, Token: hashOf(token), LastSeen: epoch}
 		r.store.boards[id] = &wamble.Board{ID: id, FEN: chess.Start().FEN(), Status: wamble.Reserved, Variant: -1, Created: epoch,
-			Holder: &wamble.Reservation{Board: id, Session: s, Token: token, At: epoch, Expires: epoch.Add(24 * time.Hour)}}
+			Holder: &wamble.Reservation{Board: id, Session: s, At: epoch, Expires: epoch.Add(24 * time.Hour)}}
 	}
 	r.restart()
 	if r.p.boards.Free() != 0 || r.p.sessions.Len() != holders {

@@ -252,9 +252,9 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 	if len(l.waiting) > 0 {
 		from, _ = p.link.Peer(l.waiting[0].id)
 	}
-	s, err := p.sessions.Admit(p.clock.now, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
+	s, err := p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
-		s, err = p.sessions.Admit(p.clock.now, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
+		s, err = p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
 	}
 	if err == nil {
 		p.place(s, from)

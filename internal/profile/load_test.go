@@ -32,7 +32,7 @@ func (m *memory) answerAs(l Load, o Outcome) *Loaded {
 	in := &Loaded{Load: l.ID, Answer: &Answer{}}
 	switch l.Subject {
 	case SessionOf, TargetOf:
-		in.Session = &wamble.Session{ID: 900, Token: l.Token, Created: epoch, LastSeen: epoch}
+		in.Session = &wamble.Session{ID: 900, Token: hashOf(l.Token), Created: epoch, LastSeen: epoch}
 	case GameOf:
 		in.Board = &wamble.Board{ID: l.Board, Profile: config.DefaultName, FEN: start + " w KQkq - 0 1", Variant: -1}
 	}
@@ -84,7 +84,7 @@ func TestEveryRequestEnds(t *testing.T) {
 		token func(r *rig) wamble.Token
 	}{
 		{"invented", func(*rig) wamble.Token { return wamble.Token{9, 9} }},
-		{"stored", func(r *rig) wamble.Token { return r.store.enlist(500, 1200, epoch).Token }},
+		{"stored", func(r *rig) wamble.Token { return tokenOf(r.store.enlist(500, 1200, epoch).Token) }},
 		{"none", func(*rig) wamble.Token { return wamble.Token{} }},
 		{"in memory", func(r *rig) wamble.Token { token, _ := r.join(5); return token }},
 	}
@@ -144,7 +144,7 @@ func runLoads(t *testing.T, name string, configs []*Configure, token func(*rig) 
 	r.sent = nil
 	r.step(&Packet{Peer: first, Data: packet(e)})
 	r.step(&Packet{Peer: first, Data: statsPacket(e.token, 21, wire.Int(wire.KeyStatsTargetSession, 78))})
-	r.step(&Packet{Peer: second, Data: helloPacket(r.store.enlist(501, 1200, epoch).Token, 1)})
+	r.step(&Packet{Peer: second, Data: helloPacket(tokenOf(r.store.enlist(501, 1200, epoch).Token), 1)})
 	choose := func(of int) int {
 		c := choice{0, of}
 		if len(made) < len(choices) {

@@ -421,7 +421,7 @@ func TestLogout(t *testing.T) {
 	expect(t, r.took(), "ACK 1")
 	// A session that is only in the store is untied there.
 	s := r.store.stored(700, by.key, wamble.Stats{}, epoch)
-	r.send(peerAt(3), encode(wire.Header{Token: s.Token, Seq: 1}, wire.Logout{}))
+	r.send(peerAt(3), encode(wire.Header{Token: tokenOf(s.Token), Seq: 1}, wire.Logout{}))
 	r.answerLoads()
 	expect(t, r.took(), "ACK 1")
 	r.apply()

@@ -56,7 +56,7 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 		for _, s := range m.sessions {
 			if s.Key == in.Key {
 				delete(m.created, s.Token)
-				s.Token, s.Key, s.Player, s.Handle = wamble.Token{}, wamble.PublicKey{}, 0, ""
+				s.Token, s.Key, s.Player, s.Handle = wamble.TokenHash{}, wamble.PublicKey{}, 0, ""
 				m.terms = slices.DeleteFunc(m.terms, func(a accepted) bool { return a.session == s.ID })
 				m.predictions = slices.DeleteFunc(m.predictions, func(p *wamble.Prediction) bool { return p.Session == s.ID })
 			}
@@ -174,7 +174,7 @@ func (m *memory) ranks(q wamble.LeaderboardQuery) *wamble.Leaderboard {
 
 // stored puts a session into the store, with an identity if it has a key.
 func (m *memory) stored(id wamble.SessionID, key wamble.PublicKey, stats wamble.Stats, at time.Time) *wamble.Session {
-	s := &wamble.Session{ID: id, Token: wamble.Token{0xdd, byte(id), byte(id >> 8)}, Created: at, LastSeen: at, Stats: stats}
+	s := &wamble.Session{ID: id, Token: hashOf(wamble.Token{0xdd, byte(id), byte(id >> 8)}), Created: at, LastSeen: at, Stats: stats}
 	if !key.IsZero() {
 		p := m.players[key]
 		if p == nil {

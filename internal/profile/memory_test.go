@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"wamble"
@@ -12,11 +13,25 @@ import (
 	"wamble/internal/intent"
 )
 
+// secrets are the tokens of the sessions that tests have put into a store.
+var secrets sync.Map
+
+// hashOf returns what a store keeps of a token, and tokenOf the token again.
+func hashOf(t wamble.Token) wamble.TokenHash {
+	secrets.Store(t.Hash(), t)
+	return t.Hash()
+}
+
+func tokenOf(h wamble.TokenHash) wamble.Token {
+	t, _ := secrets.Load(h)
+	return t.(wamble.Token)
+}
+
 // memory is a store made of maps, simple enough to be right.
 type memory struct {
 	sessions map[wamble.SessionID]*wamble.Session
 	boards   map[wamble.BoardID]*wamble.Board
-	created  map[wamble.Token]*wamble.Session // those that came by an intent
+	created  map[wamble.TokenHash]*wamble.Session // those that came by an intent
 	players  map[wamble.PublicKey]*wamble.Player
 	scored   map[scored]bool // payouts and changes of ratings
 	shown    []intent.RecordLastMoveShown
@@ -40,7 +55,7 @@ func newMemory() *memory {
 	return &memory{
 		players: map[wamble.PublicKey]*wamble.Player{}, scored: map[scored]bool{},
 		sessions: map[wamble.SessionID]*wamble.Session{}, boards: map[wamble.BoardID]*wamble.Board{},
-		created: map[wamble.Token]*wamble.Session{},
+		created: map[wamble.TokenHash]*wamble.Session{},
 	}
 }
 
@@ -113,7 +128,7 @@ func (m *memory) applyToBoard(in intent.Intent) error {
 		if b == nil || s == nil {
 			return unknown(in.Board)
 		}
-		b.Holder = &wamble.Reservation{Board: in.Board, Session: in.Session, Token: s.Token, Key: s.Key, White: in.White, At: in.At, Expires: in.Expires}
+		b.Holder = &wamble.Reservation{Board: in.Board, Session: in.Session, Key: s.Key, White: in.White, At: in.At, Expires: in.Expires}
 	case *intent.RemoveReservation:
 		b := m.boards[in.Board]
 		if b == nil {
@@ -171,8 +186,8 @@ func (m *memory) enlist(id wamble.SessionID, rating float64, at time.Time) *wamb
 	token := wamble.Token{0xee, byte(id), byte(id >> 8), byte(id >> 16)}
 	handle := fmt.Sprintf("h_%04d", id)
 	m.players[key] = &wamble.Player{ID: wamble.PlayerID(id), Key: key, Handle: handle, Stats: wamble.Stats{Rating: rating}}
-	m.sessions[id] = &wamble.Session{ID: id, Token: token, Player: wamble.PlayerID(id), Key: key, Handle: handle, Created: at, LastSeen: at}
-	m.created[token] = m.sessions[id]
+	m.sessions[id] = &wamble.Session{ID: id, Token: hashOf(token), Player: wamble.PlayerID(id), Key: key, Handle: handle, Created: at, LastSeen: at}
+	m.created[hashOf(token)] = m.sessions[id]
 	return m.sessions[id]
 }
 
@@ -186,11 +201,11 @@ func (m *memory) session(id wamble.SessionID) *wamble.Session {
 }
 
 func (m *memory) byToken(t wamble.Token) *wamble.Session {
-	if s := m.created[t]; s != nil {
+	if s := m.created[hashOf(t)]; s != nil {
 		return s
 	}
 	for _, s := range m.sessions {
-		if s.Token == t {
+		if s.Token == t.Hash() {
 			return s
 		}
 	}

@@ -126,9 +126,9 @@ func (w *world) checkBeside(to wamble.Peer, p *wire.Packet) {
 			if known == nil {
 				w.t.Fatalf("prediction %d is shown, but not durable", row.ID)
 			}
-			owner, isToken := w.judge.tokens[wamble.Token(row.Author)]
-			if mine := known.Session == w.judge.tokens[p.Token]; mine != isToken || mine && owner != known.Session {
-				w.t.Fatalf("prediction %d of %d is shown to %d with a token of %d", row.ID, known.Session, w.judge.tokens[p.Token], owner)
+			owner, isToken := w.judge.tokens[wamble.Token(row.Author).Hash()]
+			if mine := known.Session == w.judge.tokens[p.Token.Hash()]; mine != isToken || mine && owner != known.Session {
+				w.t.Fatalf("prediction %d of %d is shown to %d with a token of %d", row.ID, known.Session, w.judge.tokens[p.Token.Hash()], owner)
 			}
 		}
 	}
@@ -254,7 +254,7 @@ func (w *world) settleDown() []*client {
 	for i := range w.arrived {
 		c := w.clients[peerAt(i+1)]
 		leaves := c != nil && c.pending != nil && c.ctrl == wire.CtrlClientGoodbye
-		if c != nil && !c.gone && !leaves && c.mirror != nil && w.judge.tokens[c.token] != 0 {
+		if c != nil && !c.gone && !leaves && c.mirror != nil && w.judge.tokens[c.token.Hash()] != 0 {
 			watchers = append(watchers, c)
 			c.seq++
 			c.watch()

@@ -282,7 +282,7 @@ func (w *world) check(to wamble.Peer, b []byte) {
 	if p.Ctrl != wire.CtrlServerHello && p.Ctrl != wire.CtrlBoardUpdate {
 		return
 	}
-	id := w.judge.tokens[p.Token]
+	id := w.judge.tokens[p.Token.Hash()]
 	if p.Ctrl == wire.CtrlServerHello && (id == 0 || string(b) == w.offers[p.Token].packet) {
 		w.offers[p.Token] = offer{w.life - w.handed, string(b)}
 		return
@@ -310,7 +310,7 @@ func (w *world) checkSecrets(to wamble.Peer, p *wire.Packet, b []byte) {
 	if w.owners == nil {
 		w.owners = map[wamble.Token]wamble.Peer{}
 	}
-	if id := w.judge.tokens[p.Token]; id != 0 && p.Ctrl != wire.CtrlAck {
+	if id := w.judge.tokens[p.Token.Hash()]; id != 0 && p.Ctrl != wire.CtrlAck {
 		if owner, known := w.owners[p.Token]; known && owner != to {
 			w.t.Fatalf("%v shows the token of %v to %v", p.Ctrl, owner, to)
 		}
@@ -320,7 +320,7 @@ func (w *world) checkSecrets(to wamble.Peer, p *wire.Packet, b []byte) {
 		return // they have no room for one but the header
 	}
 	for at := wire.HeaderSize; at+16 <= len(b); at++ {
-		if token := wamble.Token(b[at : at+16]); token != p.Token && w.judge.tokens[token] != 0 {
+		if _, known := w.owners[wamble.Token(b[at:at+16])]; known && wamble.Token(b[at:at+16]) != p.Token {
 			w.t.Fatalf("%v has somebody's token in it", p.Ctrl)
 		}
 	}

@@ -28,6 +28,7 @@ type Change struct {
 // Linked is a session with an identity, both after a login.
 type Linked struct {
 	Session wamble.Session
+	Token   wamble.Token // of the session
 	Player  wamble.Player
 }
 
@@ -88,14 +89,14 @@ func negative(s wamble.Stats) wamble.Stats {
 }
 
 func (p *Profile) loggedInElsewhere(c *Change) {
-	s := p.sessions.Linked(&c.Link.Session, &c.Link.Player)
+	s := p.sessions.Linked(&c.Link.Session, c.Link.Token, &c.Link.Player)
 	if s == nil {
 		p.sessions.Credit(c.Session, c.Key, c.Won)
 	} else {
 		p.boards.Identify(s.ID(), true)
 		p.audience.hall.Rename(s.ID(), s.Token())
 	}
-	if c.Token != c.Link.Session.Token {
+	if c.Token != c.Link.Token {
 		p.sessions.Refuse(c.Token)
 		p.link.Purge(c.Token, wamble.Peer{})
 	}
@@ -106,7 +107,7 @@ func (p *Profile) loggedInElsewhere(c *Change) {
 func (p *Profile) tellLogin(s *session.Session, before wamble.Token, own wamble.Stats, out *Output) {
 	i := s.Identity()
 	out.News = append(out.News, Change{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(), Won: own, Link: &Linked{
-		Session: wamble.Session{ID: s.ID(), Token: s.Token(), Host: s.HostText()},
+		Session: wamble.Session{ID: s.ID(), Token: s.Hash(), Host: s.HostText()}, Token: s.Token(),
 		Player:  wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
 	}})
 }

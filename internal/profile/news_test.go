@@ -50,7 +50,7 @@ func TestNewsOfLogin(t *testing.T) {
 	id, key, next := s.ID(), wamble.PublicKey{7}, wamble.Token{8}
 	r.apply()
 	r.step(&News{Changes: []Change{{What: LoggedIn, Session: id, Token: token, Key: key, Link: &Linked{
-		Session: wamble.Session{ID: id, Token: next}, Player: wamble.Player{ID: 5, Key: key, Handle: "h_anna", Stats: wamble.Stats{Rating: 1300}},
+		Session: wamble.Session{ID: id, Token: hashOf(next)}, Token: next, Player: wamble.Player{ID: 5, Key: key, Handle: "h_anna", Stats: wamble.Stats{Rating: 1300}},
 	}}}})
 	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Stats().Rating != 1300 || r.p.sessions.Find(next) != s {
 		t.Fatalf("after the login: identity %+v", i)
@@ -97,7 +97,7 @@ func TestLoginIsNews(t *testing.T) {
 	if len(news.Changes) != 2 || news.Changes[0].What != LoggedIn || news.Changes[1].What != LoggedOut {
 		t.Fatalf("got %+v", news.Changes)
 	}
-	if c := news.Changes[0]; c.Key != by.key || c.Link.Player.Key != by.key || c.Link.Session.Token != token || c.Link.Session.Host == "" {
+	if c := news.Changes[0]; c.Key != by.key || c.Link.Player.Key != by.key || c.Link.Session.Token != token.Hash() || c.Link.Token != token || c.Link.Session.Host == "" {
 		t.Errorf("the login: got %+v, %+v", c, c.Link)
 	}
 	if c := news.Changes[1]; c.Token != token || c.Key != by.key || c.Session == 0 {

@@ -172,5 +172,5 @@ func TestBannedIdentity(t *testing.T) {
 	key := wamble.PublicKey{5}
 	s := r.store.stored(500, key, wamble.Stats{}, epoch)
 	r.step(&Ban{Whom: Whom{Key: key}, Text: "cheating"})
-	expect(t, r.asks(peerAt(1), helloPacket(s.Token, 1)), "ACK 1", `ERROR 1001 "banned: cheating" error.blocking`)
+	expect(t, r.asks(peerAt(1), helloPacket(tokenOf(s.Token), 1)), "ACK 1", `ERROR 1001 "banned: cheating" error.blocking`)
 }

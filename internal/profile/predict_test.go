@@ -20,7 +20,7 @@ func (m *memory) applyPrediction(in intent.Intent) error {
 			return fmt.Errorf("prediction %d of board %d by %d does not fit", in.ID, in.Board, in.Session)
 		}
 		p := &wamble.Prediction{
-			ID: in.ID, Board: in.Board, Session: in.Session, Token: m.sessions[in.Session].Token, Parent: in.Parent,
+			ID: in.ID, Board: in.Board, Session: in.Session, Parent: in.Parent,
 			UCI: in.UCI, Ply: in.Ply, Streak: in.Streak, At: in.At,
 		}
 		if in.Parent != 0 {
@@ -316,7 +316,7 @@ func TestResolve(t *testing.T) {
 	}
 	r.apply()
 	for _, s := range r.store.sessions {
-		if got, want := s.Stats.PredictionScore, r.p.sessions.Stats(r.p.sessions.Find(s.Token)).PredictionScore; got != want {
+		if got, want := s.Stats.PredictionScore, r.p.sessions.Stats(r.p.sessions.Find(tokenOf(s.Token))).PredictionScore; got != want {
 			t.Errorf("stored is %g, in memory %g", got, want)
 		}
 	}

@@ -47,7 +47,7 @@ func TestReaders(t *testing.T) {
 			if !tc.ban.IsZero() {
 				r.p.law.Bans.Add(r.now, (&Ban{Whom: tc.ban}).access())
 			}
-			for token, want := range map[wamble.Token]string{{}: tc.guest, r.store.sessions[112].Token: tc.mine} {
+			for token, want := range map[wamble.Token]string{{}: tc.guest, tokenOf(r.store.sessions[112].Token): tc.mine} {
 				got := ""
 				if d := r.p.Admits(Reader{Token: token, From: netip.MustParseAddr("10.1.2.3"), About: tc.about}, tc.rights); d != nil {
 					if got = d.Reason; got == "" {
@@ -89,7 +89,7 @@ func TestPeek(t *testing.T) {
 	r.stuck = true
 	held := r.p.boards.Held(112)
 	token := r.store.sessions[112].Token
-	r.send(peerAt(112), movePacket(token, held.ID(), 2, "a7a6"))
+	r.send(peerAt(112), movePacket(tokenOf(token), held.ID(), 2, "a7a6"))
 	b, gate, ok = r.p.Peek(1)
 	if !ok || gate <= r.p.Durable() || len(b.Moves) != 4 || b.Moves[3].Handle != "h_0112" {
 		t.Errorf("before it is durable: got %+v behind %d of %d", b, gate, r.p.Durable())

@@ -181,7 +181,7 @@ func drain(r *rig, s wamble.Sequence) {
 func TestHelloCold(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	known := wamble.Token{7, 7}
-	r.store.sessions[500] = &wamble.Session{ID: 500, Token: known, LastSeen: epoch, Stats: wamble.Stats{Games: 3}}
+	r.store.sessions[500] = &wamble.Session{ID: 500, Token: hashOf(known), LastSeen: epoch, Stats: wamble.Stats{Games: 3}}
 
 	expect(t, r.send(peerAt(1), helloPacket(known, 1)), "")
 	// Requests of the same token wait behind the load, in order; a repetition is
@@ -220,7 +220,7 @@ func TestHelloCold(t *testing.T) {
 func TestKnownTokenNeverBecomesNew(t *testing.T) {
 	r := newRig(t, "")
 	known := wamble.Token{7, 7}
-	r.store.sessions[500] = &wamble.Session{ID: 500, Token: known, LastSeen: epoch}
+	r.store.sessions[500] = &wamble.Session{ID: 500, Token: hashOf(known), LastSeen: epoch}
 	players := r.p.sessions.Len()
 
 	// The store goes away while it is asked.

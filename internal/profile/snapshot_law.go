@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"wamble"
 	"wamble/internal/access"
 )
 
@@ -15,12 +16,13 @@ type standing struct {
 	Whom     Whom
 	Until    time.Time
 	Brownout Brownout
+	Hashed   bool // Whom.Token is a hash; an older image wrote the token
 }
 
 func saveLaw(p *Profile, dst []byte) ([]byte, error) {
 	rows := []standing{{Brownout: p.brownout}}
 	for _, b := range p.law.Bans.All() {
-		rows = append(rows, standing{Whom: Whom{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until})
+		rows = append(rows, standing{Whom: Whom{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until, Hashed: true})
 	}
 	text, err := json.Marshal(rows)
 	return append(dst, text...), err
@@ -36,6 +38,9 @@ func loadLaw(v *adoption, state []byte) error {
 	}
 	v.brownout = rows[0].Brownout
 	for _, row := range rows[1:] {
+		if !row.Hashed && !row.Whom.Token.IsZero() {
+			row.Whom.Token = wamble.Token(row.Whom.Token).Hash()
+		}
 		// At the beginning of time no ban has ended, and nothing is swept.
 		if err := v.law.Bans.Add(time.Time{}, (&Ban{Whom: row.Whom, Text: row.Text, Until: row.Until}).access()); err != nil {
 			return err

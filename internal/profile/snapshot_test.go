@@ -112,7 +112,7 @@ func textOf(out *Output) string {
 func TestAdoptLaw(t *testing.T) {
 	old := newRig(t, "(def min-boards 2)")
 	for _, b := range []Ban{
-		{Whom: Whom{Token: wamble.Token{5}}, Text: "rude"},
+		{Whom: Whom{Token: hashOf(wamble.Token{5})}, Text: "rude"},
 		{Whom: Whom{Key: wamble.PublicKey{6}}, Until: epoch.Add(time.Hour)},
 		{Whom: Whom{Net: netip.MustParsePrefix("192.0.2.0/24")}, Text: "a flood"},
 	} {
@@ -129,7 +129,7 @@ func TestAdoptLaw(t *testing.T) {
 }
 
 // TestAdoptOlderLaw: the section of a version that wrote fields which this one
-// does not know is read all the same.
+// does not know is read all the same. It held tokens, not their hashes.
 func TestAdoptOlderLaw(t *testing.T) {
 	type row struct {
 		Notice   wire.NoticeType
@@ -139,7 +139,7 @@ func TestAdoptOlderLaw(t *testing.T) {
 		Brownout Brownout
 		Board    wamble.BoardID
 	}
-	state, err := json.Marshal([]row{{Brownout: Brownout{NoPredictions: true}}, {Text: "rude", Whom: Whom{Token: wamble.Token{5}}}})
+	state, err := json.Marshal([]row{{Brownout: Brownout{NoPredictions: true}}, {Text: "rude", Whom: Whom{Token: wamble.TokenHash{5}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestAdoptOlderLaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	bans := v.law.Bans.All()
-	if !v.brownout.NoPredictions || len(bans) != 1 || bans[0].Token != (wamble.Token{5}) || bans[0].Reason != "rude" {
+	if !v.brownout.NoPredictions || len(bans) != 1 || bans[0].Token != hashOf(wamble.Token{5}) || bans[0].Reason != "rude" {
 		t.Errorf("got %+v, %+v", v.brownout, bans)
 	}
 }
@@ -157,7 +157,7 @@ func TestAdoptOlderLaw(t *testing.T) {
 // next process, and answered once.
 func TestAdoptWaiting(t *testing.T) {
 	old := newRig(t, "(def min-boards 2)")
-	old.store.sessions[91] = &wamble.Session{ID: 91, Token: wamble.Token{8}, LastSeen: epoch}
+	old.store.sessions[91] = &wamble.Session{ID: 91, Token: hashOf(wamble.Token{8}), LastSeen: epoch}
 	expect(t, old.send(peerAt(3), helloPacket(wamble.Token{8}, 1)), "")
 	next := handOver(t, old)
 	if len(next.loads) != 1 || next.loads[0].Token != (wamble.Token{8}) || next.loads[0].ID == old.loads[0].ID {

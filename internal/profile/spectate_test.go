@@ -283,8 +283,8 @@ func again(uci string) func(r *rig, one, two wamble.Token) string {
 // promotes predicts a queen on a board where a knight is made.
 func promotes(r *rig, _, two wamble.Token) string {
 	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "8/P6p/8/8/8/8/k6P/7K w - - 0 1", Status: wamble.Reserved, Variant: -1, Created: epoch,
-		Holder: &wamble.Reservation{Board: 900, Session: 90, Token: wamble.Token{9}, At: epoch, Expires: epoch.Add(time.Hour)}}
-	r.store.sessions[90] = &wamble.Session{ID: 90, Token: wamble.Token{9}, LastSeen: epoch}
+		Holder: &wamble.Reservation{Board: 900, Session: 90, At: epoch, Expires: epoch.Add(time.Hour)}}
+	r.store.sessions[90] = &wamble.Session{ID: 90, Token: hashOf(wamble.Token{9}), LastSeen: epoch}
 	r.restart()
 	r.send(peerAt(4), helloPacket(wamble.Token{9}, 1))
 	r.send(peerAt(4), ackPacket(wamble.Token{9}, 1))

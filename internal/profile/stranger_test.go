@@ -30,7 +30,7 @@ func TestUnknownTokenIsRemembered(t *testing.T) {
 		r, from := newRig(t, unlimited), wamble.Peer{Addr: peerAt(1).Addr, Route: 1}
 		stored := r.store.enlist(500, 1200, epoch)
 		for i := range uint32(10) {
-			r.step(&Packet{Peer: from, Data: legalPacket(stored.Token, 1, i+1, 12)})
+			r.step(&Packet{Peer: from, Data: legalPacket(tokenOf(stored.Token), 1, i+1, 12)})
 			for ; len(r.loads) > 0; r.loads = nil {
 				r.step(r.store.answerAs(r.loads[0], outcome))
 			}
@@ -42,9 +42,9 @@ func TestUnknownTokenIsRemembered(t *testing.T) {
 			t.Errorf("outcome %d: %d loads, want 1", outcome, got)
 		}
 		r.now = r.now.Add(unknownTTL)
-		r.step(&Packet{Peer: from, Data: legalPacket(stored.Token, 1, 11, 12)})
+		r.step(&Packet{Peer: from, Data: legalPacket(tokenOf(stored.Token), 1, 11, 12)})
 		r.answerLoads()
-		if r.p.sessions.Find(stored.Token) == nil {
+		if r.p.sessions.Find(tokenOf(stored.Token)) == nil {
 			t.Errorf("outcome %d: the player is not found after %v", outcome, unknownTTL)
 		}
 	}
@@ -88,7 +88,7 @@ func TestLoadsAreFair(t *testing.T) {
 				before = r.p.Stats().Loads
 			}
 			asks("the leaderboard of a player", peerAt(5000), ranksPacket(token, 2, 1, 16))
-			asks("who returns by WebSocket", wamble.Peer{Addr: peerAt(6000).Addr, Route: 9}, helloPacket(stored, 1))
+			asks("who returns by WebSocket", wamble.Peer{Addr: peerAt(6000).Addr, Route: 9}, helloPacket(tokenOf(stored), 1))
 			if name != "hellos" || hosts == 1 {
 				asks("who returns by UDP", peerAt(6001), helloPacket(wamble.Token{8}, 1))
 			}
@@ -115,9 +115,9 @@ func TestInventedTokensCostFewQueries(t *testing.T) {
 			stored := r.store.enlist(id, 1200, r.now).Token
 			id++
 			players++
-			r.step(&Packet{Peer: peerAt(from), Data: packet(stored, uint32(id))})
+			r.step(&Packet{Peer: peerAt(from), Data: packet(tokenOf(stored), uint32(id))})
 			r.answerLoads()
-			if r.p.sessions.Find(stored) == nil {
+			if r.p.sessions.Find(tokenOf(stored)) == nil {
 				t.Fatalf("%d hosts: %s: a returning player is refused: %s", tc.hosts, what, r.took())
 			}
 			r.sent = nil
@@ -166,13 +166,13 @@ func TestRefusedStrangerIsForgotten(t *testing.T) {
 	r.now = r.now.Add(tellEvery / 2)
 	r.took()
 	stored := r.store.enlist(500, 1200, epoch).Token
-	packet := legalPacket(stored, 1, 500, 12)
+	packet := legalPacket(tokenOf(stored), 1, 500, 12)
 	expect(t, r.send(peerAt(1), packet), `ERROR 1006 "too many requests wait for the database" unreliable`)
 	expect(t, r.send(peerAt(1), packet), "")
 	r.now = r.now.Add(ofHost.burst + ofHost.every)
 	r.send(peerAt(1), packet)
 	r.answerLoads()
-	if r.p.sessions.Find(stored) == nil {
+	if r.p.sessions.Find(tokenOf(stored)) == nil {
 		t.Errorf("the repetition is not looked up: %s", r.took())
 	}
 }

@@ -99,7 +99,7 @@ func (r *rig) Session(_ context.Context, t wamble.Token) (wamble.Session, error)
 	if err := r.called("Session"); err != nil || t[0] != 1 {
 		return wamble.Session{}, orNotFound(err)
 	}
-	return wamble.Session{ID: 40, Token: t}, nil
+	return wamble.Session{ID: 40, Token: t.Hash()}, nil
 }
 
 func orNotFound(err error) error {

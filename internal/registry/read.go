@@ -31,7 +31,7 @@ func concern(changes []profile.Change, of Subject, f Found) bool {
 			!c.Key.IsZero() && (c.Key == of.Key || c.Key == f.Key):
 			return true
 		}
-		return c.Link != nil && c.Link.Session.Token == of.Token
+		return c.Link != nil && c.Link.Token == of.Token
 	})
 }
 

@@ -44,7 +44,7 @@ func TestReadAgain(t *testing.T) {
 		"its token":    {profile.Change{Token: token}, 2},
 		"its session":  {profile.Change{What: profile.Credited, Session: 3}, 2},
 		"its identity": {profile.Change{What: profile.Erased, Key: key}, 2},
-		"a new token":  {profile.Change{Link: &profile.Linked{Session: wamble.Session{Token: token}}}, 2},
+		"a new token":  {profile.Change{Link: &profile.Linked{Token: token}}, 2},
 		"others":       {profile.Change{Session: 4, Token: wamble.Token{9}, Key: wamble.PublicKey{9}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func (h *here) old(id wamble.SessionID, seen time.Time) wamble.Token {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := journal.Post(context.Background(), h.runner, worker, &intent.CreateSession{Session: id, Token: token, At: seen}); err != nil {
+	if _, err := journal.Post(context.Background(), h.runner, worker, &intent.CreateSession{Session: id, Token: token.Hash(), At: seen}); err != nil {
 		h.t.Fatal(err)
 	}
 	until(h.t, "the session is stored", func() bool {

@@ -12,9 +12,9 @@ import (
 // Pending returns the last journal message that the store must have before it is
 // read about a token or a key; 0 if memory knows neither.
 func (t *Table) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
-	s := t.byToken[token]
+	s := t.Find(token)
 	switch {
-	case t.erased[key] != 0, t.identities[key] != nil, t.over.Find(token) != nil, s != nil && s.identity != nil:
+	case t.erased[key] != 0, t.identities[key] != nil, t.Over(token), s != nil && s.identity != nil:
 		return t.newest // perhaps later than need be: messages are not counted by identity
 	case s != nil:
 		return s.seq
@@ -24,8 +24,8 @@ func (t *Table) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 
 // Refuse refuses a token from now on. It names no session in memory.
 func (t *Table) Refuse(token wamble.Token) {
-	if !token.IsZero() && t.byToken[token] == nil {
-		t.over.Use(token)
+	if !token.IsZero() && t.Find(token) == nil {
+		t.over.Use(token.Hash())
 	}
 }
 
@@ -36,10 +36,10 @@ func (t *Table) LoggedOut(now time.Time, s *Session) {
 	t.end(s)
 }
 
-// Linked makes the session of a row one of a player, and gives it the token and the
+// Linked makes the session of a row one of a player, and gives it a token and the
 // host of the row, as somebody else has stored it. It returns the session, nil if
 // it is not in memory.
-func (t *Table) Linked(row *wamble.Session, player *wamble.Player) *Session {
+func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.Player) *Session {
 	s, i := t.byID[row.ID], t.identities[player.Key]
 	if s == nil {
 		return nil
@@ -53,10 +53,11 @@ func (t *Table) Linked(row *wamble.Session, player *wamble.Player) *Session {
 		}
 		t.attach(s, i)
 	}
-	if s.token != row.Token && t.byToken[row.Token] == nil {
+	if s.hash != token.Hash() && t.Find(token) == nil {
 		delete(t.byToken, s.token)
-		t.over.Use(s.token)
-		s.token = row.Token
+		delete(t.unshown, s.hash)
+		t.over.Use(s.hash)
+		s.token, s.hash = token, token.Hash()
 		t.byToken[s.token] = s
 	}
 	s.bound = hostOf(row.Host)

@@ -94,9 +94,10 @@ func (t *Table) create(at int64, from wamble.Peer, token wamble.Token) *Session 
 	if !ok {
 		return nil
 	}
-	t.intents.create = intent.CreateSession{Session: id, Token: token, At: timeOf(at)}
+	hash := token.Hash()
+	t.intents.create = intent.CreateSession{Session: id, Token: hash, At: timeOf(at)}
 	return &Session{
-		id: id, token: token, host: share.HostOf(from.IP()),
+		id: id, token: token, hash: hash, host: share.HostOf(from.IP()),
 		times: times{created: at, heard: at, noted: at},
 	}
 }
@@ -118,28 +119,29 @@ func (t *Table) newToken() (wamble.Token, error) {
 		if _, err := io.ReadFull(t.entropy, token[:]); err != nil {
 			return wamble.Token{}, err
 		}
-		if !token.IsZero() && t.byToken[token] == nil && t.over.Find(token) == nil {
+		if !token.IsZero() && t.byToken[token] == nil && !t.Over(token) {
 			return token, nil
 		}
 	}
 	return wamble.Token{}, ErrEntropy
 }
 
-// Admit takes a stored session in. Player is what the store has of its identity,
+// Admit takes in the stored session of a token. Player is what the store has of its identity,
 // nil if it has none, or if the identity is in memory. An anonymous session that
 // was not seen for Expiration is over, one of an identity after Lifetime. Errors: ErrOver, ErrFull.
-func (t *Table) Admit(now time.Time, stored *wamble.Session, player *wamble.Player, holds Holds) (*Session, error) {
+func (t *Table) Admit(now time.Time, token wamble.Token, stored *wamble.Session, player *wamble.Player, holds Holds) (*Session, error) {
 	at := t.tick(now)
-	if s := t.byToken[stored.Token]; s != nil {
+	if s := t.Find(token); s != nil {
 		return s, nil
 	}
-	if !t.takes(at, stored) {
+	if stored.Token != token.Hash() || !t.takes(at, stored) {
 		return nil, ErrOver
 	}
 	if !t.makeRoom(holds) {
 		return nil, ErrFull
 	}
 	s := t.revive(at, stored, player)
+	s.token = token
 	t.add(s, &t.lists.live)
 	return s, nil
 }

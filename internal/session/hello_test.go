@@ -226,7 +226,7 @@ func TestFreshSessionsFillTheTable(t *testing.T) {
 func TestAdmit(t *testing.T) {
 	token := wamble.Token{1}
 	stored := wamble.Session{
-		ID: 50, Token: token, Trust: 3, Created: epoch.Add(-time.Hour), LastSeen: epoch.Add(-time.Minute),
+		ID: 50, Token: token.Hash(), Trust: 3, Created: epoch.Add(-time.Hour), LastSeen: epoch.Add(-time.Minute),
 		Stats: wamble.Stats{Score: 5, Games: 4},
 	}
 	for _, tc := range []struct {
@@ -238,16 +238,17 @@ func TestAdmit(t *testing.T) {
 		{"just not expired", func(r *rig, s *wamble.Session) { s.LastSeen = epoch.Add(-24 * time.Hour) }, nil},
 		{"expired", func(r *rig, s *wamble.Session) { s.LastSeen = epoch.Add(-24*time.Hour - time.Second) }, ErrOver},
 		{"expired, with an identity", func(r *rig, s *wamble.Session) { s.LastSeen, s.Key = epoch.Add(-48*time.Hour), wamble.PublicKey{1} }, nil},
-		{"over", func(r *rig, s *wamble.Session) { r.over.Use(token) }, ErrOver},
+		{"over", func(r *rig, s *wamble.Session) { r.over.Use(token.Hash()) }, ErrOver},
 		{"no number", func(r *rig, s *wamble.Session) { s.ID = 0 }, ErrOver},
-		{"no token", func(r *rig, s *wamble.Session) { s.Token = wamble.Token{} }, ErrOver},
+		{"no token", func(r *rig, s *wamble.Session) { s.Token = wamble.TokenHash{} }, ErrOver},
+		{"another token", func(r *rig, s *wamble.Session) { s.Token = wamble.Token{2}.Hash() }, ErrOver},
 		{"full", func(r *rig, s *wamble.Session) { r.opts.MaxPlayers = 1; r.hello() }, ErrFull},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, nil)
 			in := stored
 			tc.change(r, &in)
-			s, err := r.Admit(r.now, &in, nil, r.holds)
+			s, err := r.Admit(r.now, token, &in, nil, r.holds)
 			if !errors.Is(err, tc.want) {
 				t.Fatalf("got %v, want %v", err, tc.want)
 			}
@@ -258,7 +259,7 @@ func TestAdmit(t *testing.T) {
 			if s.ID() != 50 || r.Find(token) != s || s.Trust() != 3 || s.own.Games != 4 || s.Fresh() || !timeOf(s.times.created).Equal(in.Created) {
 				t.Errorf("%+v", s)
 			}
-			if again, err := r.Admit(r.now, &in, nil, r.holds); again != s || err != nil {
+			if again, err := r.Admit(r.now, token, &in, nil, r.holds); again != s || err != nil {
 				t.Errorf("again: %v", err)
 			}
 		})

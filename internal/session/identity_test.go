@@ -147,9 +147,9 @@ func TestAnonymousStats(t *testing.T) {
 func TestAdmittedIdentity(t *testing.T) {
 	r := newRig(t, nil)
 	key := wamble.PublicKey{1}
-	stored := &wamble.Session{ID: 5, Token: wamble.Token{5}, Player: 3, Key: key, Handle: "anna", LastSeen: r.now, Stats: wamble.Stats{Score: 1, Rating: 1300, Games: 2}}
+	stored := &wamble.Session{ID: 5, Token: wamble.Token{5}.Hash(), Player: 3, Key: key, Handle: "anna", LastSeen: r.now, Stats: wamble.Stats{Score: 1, Rating: 1300, Games: 2}}
 	player := &wamble.Player{ID: 3, Key: key, Handle: "anna", Stats: wamble.Stats{Score: 9, Rating: 1300, Games: 8}}
-	s, err := r.Admit(r.now, stored, player, r.holds)
+	s, err := r.Admit(r.now, wamble.Token{5}, stored, player, r.holds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +157,8 @@ func TestAdmittedIdentity(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	// Without the player the session's own counters stand in, with a rating.
-	other := &wamble.Session{ID: 6, Token: wamble.Token{6}, Player: 4, Key: wamble.PublicKey{2}, LastSeen: r.now, Stats: wamble.Stats{Games: 2}}
-	s, err = r.Admit(r.now, other, nil, r.holds)
+	other := &wamble.Session{ID: 6, Token: wamble.Token{6}.Hash(), Player: 4, Key: wamble.PublicKey{2}, LastSeen: r.now, Stats: wamble.Stats{Games: 2}}
+	s, err = r.Admit(r.now, wamble.Token{6}, other, nil, r.holds)
 	if err != nil {
 		t.Fatal(err)
 	}

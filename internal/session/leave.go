@@ -56,7 +56,7 @@ func (t *Table) Kick(now time.Time, s *Session) {
 
 // end removes a session, and refuses its token.
 func (t *Table) end(s *Session) {
-	t.over.Use(s.token)
+	t.over.Use(s.hash)
 	t.forget(s)
 }
 

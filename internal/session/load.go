@@ -14,6 +14,8 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 	r := &reader{Reader: pack.NewReader(state)}
 	switch string(r.Take(len(magic))) {
 	case magic:
+		r.hosts, r.hashes = true, true
+	case magic3:
 		r.hosts = true
 	case magic2:
 	default:
@@ -32,11 +34,14 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 	}
 	r.erased(t)
 	for range r.Count() {
-		token := wamble.Token(r.array16())
-		if token.IsZero() || t.over.Find(token) != nil || t.byToken[token] != nil || t.over.Len() == maxOver {
+		hash := wamble.TokenHash(r.array16())
+		if !r.hashes {
+			hash = wamble.Token(hash).Hash()
+		}
+		if hash.IsZero() || t.over.Find(hash) != nil || t.over.Len() == maxOver {
 			return nil, ErrState
 		}
-		t.over.Use(token)
+		t.over.Use(hash)
 	}
 	if !r.Ended() {
 		return nil, ErrState
@@ -53,7 +58,7 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 func (t *Table) adopt(s *Session, l *list) bool {
 	before := l.first
 	switch {
-	case s.id <= 0 || s.token.IsZero() || t.byToken[s.token] != nil || t.byID[s.id] != nil:
+	case s.id <= 0 || s.hash.IsZero() || t.byToken[s.token] != nil || t.unshown[s.hash] != nil || t.byID[s.id] != nil:
 		return false
 	case before == nil:
 	case l == &t.lists.departing && s.seq < before.seq:
@@ -73,7 +78,8 @@ func (t *Table) adopt(s *Session, l *list) bool {
 
 type reader struct {
 	pack.Reader
-	hosts bool // sessions have one
+	hosts  bool // sessions have one
+	hashes bool // stand for tokens that are refused or not known
 }
 
 func (r *reader) array16() (a [16]byte) {
@@ -124,7 +130,14 @@ func (r *reader) erased(t *Table) {
 }
 
 func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
-	s := &Session{token: r.array16(), id: wamble.SessionID(r.Int())}
+	s := &Session{token: r.array16()}
+	switch {
+	case !s.token.IsZero():
+		s.hash = s.token.Hash()
+	case r.hashes:
+		s.hash = r.array16()
+	}
+	s.id = wamble.SessionID(r.Int())
 	identity := r.Uint()
 	s.own = r.stats()
 	s.trust = r.Int32()

@@ -19,12 +19,12 @@ func crowd(t testing.TB, n int) (*Table, []wamble.Token) {
 	tokens := make([]wamble.Token, n)
 	for i := range tokens {
 		binary.BigEndian.PutUint64(tokens[i][:], uint64(i+1)*0x9e3779b97f4a7c15)
-		stored := wamble.Session{ID: wamble.SessionID(i + 1), Token: tokens[i], LastSeen: epoch}
+		stored := wamble.Session{ID: wamble.SessionID(i + 1), Token: tokens[i].Hash(), LastSeen: epoch}
 		if i%2 == 1 {
 			binary.BigEndian.PutUint64(stored.Key[:], uint64(i))
-			stored.Player, stored.Handle = wamble.PlayerID(i), "h_"+stored.Token.String()[:12]
+			stored.Player, stored.Handle = wamble.PlayerID(i), "h_"+tokens[i].String()[:12]
 		}
-		if _, err := tb.Admit(epoch, &stored, nil, nil); err != nil {
+		if _, err := tb.Admit(epoch, tokens[i], &stored, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,7 +24,7 @@ type model struct {
 	now     time.Time
 	journal []intent.Intent // copies; message n is journal[n-1]
 	applied int
-	store   map[wamble.Token]*wamble.Session
+	store   map[wamble.TokenHash]*wamble.Session
 	byID    map[wamble.SessionID]*wamble.Session
 	players map[wamble.PublicKey]*wamble.Player
 	linked  map[wamble.PublicKey]map[wamble.SessionID]bool
@@ -131,11 +131,11 @@ func (m *model) find(c *client) *Session {
 		m.counts.memory++
 		return s
 	}
-	stored := m.store[c.token]
+	stored := m.store[c.token.Hash()]
 	if stored == nil {
 		m.t.Fatalf("session %d is neither in memory nor in the store", c.session)
 	}
-	s, err := m.table.Admit(m.now, stored, m.player(stored.Key), m.holds)
+	s, err := m.table.Admit(m.now, c.token, stored, m.player(stored.Key), m.holds)
 	switch {
 	case errors.Is(err, ErrFull):
 		m.counts.full++
@@ -293,7 +293,7 @@ func TestModel(t *testing.T) {
 		o.MaxPlayers, o.NewPerHost, o.Expiration = most, 0, 20*time.Minute
 		m := &model{
 			t: t, rng: rand.New(rand.NewPCG(seed, uint64(i))), ids: numbers(), now: epoch,
-			store: map[wamble.Token]*wamble.Session{}, byID: map[wamble.SessionID]*wamble.Session{},
+			store: map[wamble.TokenHash]*wamble.Session{}, byID: map[wamble.SessionID]*wamble.Session{},
 			players: map[wamble.PublicKey]*wamble.Player{}, linked: map[wamble.PublicKey]map[wamble.SessionID]bool{}, boards: map[wamble.SessionID]bool{},
 		}
 		m.table = New(o, m.ids, entropy(byte(seed)))

@@ -11,7 +11,7 @@ import (
 // Admit. Error: ErrOver.
 func (t *Table) Restore(now time.Time, stored *wamble.Session, player *wamble.Player) (*Session, error) {
 	at := t.tick(now)
-	if s := t.byToken[stored.Token]; s != nil {
+	if s := t.byID[stored.ID]; s != nil && s.hash == stored.Token {
 		return s, nil
 	}
 	if !t.takes(at, stored) {
@@ -37,7 +37,7 @@ func (t *Table) takes(at int64, stored *wamble.Session) bool {
 // revive makes a Session of a stored one. It is in no list yet.
 func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) *Session {
 	s := &Session{
-		id: stored.ID, token: stored.Token, bound: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust),
+		id: stored.ID, hash: stored.Token, bound: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust),
 		times: times{created: micros(stored.Created), heard: at, noted: micros(stored.LastSeen)},
 	}
 	s.own.Rating = 0

@@ -21,21 +21,30 @@ func TestRestore(t *testing.T) {
 		stored wamble.Session
 		want   error
 	}{
-		{"first", wamble.Session{ID: 1, Token: wamble.Token{1}, LastSeen: now}, nil},
-		{"past MaxPlayers", wamble.Session{ID: 2, Token: wamble.Token{2}, LastSeen: now}, nil},
-		{"again", wamble.Session{ID: 2, Token: wamble.Token{2}, LastSeen: now}, nil},
-		{"away for too long", wamble.Session{ID: 3, Token: wamble.Token{3}, LastSeen: now.Add(-o.Expiration - time.Second)}, ErrOver},
-		{"with an identity", wamble.Session{ID: 4, Token: wamble.Token{4}, Key: wamble.PublicKey{4}, LastSeen: now.Add(-o.Expiration - time.Second)}, nil},
+		{"first", wamble.Session{ID: 1, Token: wamble.Token{1}.Hash(), LastSeen: now}, nil},
+		{"past MaxPlayers", wamble.Session{ID: 2, Token: wamble.Token{2}.Hash(), LastSeen: now}, nil},
+		{"again", wamble.Session{ID: 2, Token: wamble.Token{2}.Hash(), LastSeen: now}, nil},
+		{"away for too long", wamble.Session{ID: 3, Token: wamble.Token{3}.Hash(), LastSeen: now.Add(-o.Expiration - time.Second)}, ErrOver},
+		{"with an identity", wamble.Session{ID: 4, Token: wamble.Token{4}.Hash(), Key: wamble.PublicKey{4}, LastSeen: now.Add(-o.Expiration - time.Second)}, nil},
 		{"without a token", wamble.Session{ID: 5, LastSeen: now}, ErrOver},
 	} {
 		s, err := table.Restore(now, &tc.stored, nil)
 		if !errors.Is(err, tc.want) {
 			t.Errorf("%s: got %v, want %v", tc.name, err, tc.want)
 		}
-		if err == nil && (s.ID() != tc.stored.ID || table.Find(tc.stored.Token) != s) {
-			t.Errorf("%s: got session %d", tc.name, s.ID())
+		if err == nil && (s.ID() != tc.stored.ID || !s.Token().IsZero()) {
+			t.Errorf("%s: got session %d with token %v", tc.name, s.ID(), s.Token())
 		}
 	}
+	check(t, table)
+	// Who shows a token is known from then on.
+	if s := table.Find(wamble.Token{2}); s == nil || s.ID() != 2 || s.Token() != (wamble.Token{2}) || table.Find(wamble.Token{2}) != s {
+		t.Errorf("got %+v, want session 2", s)
+	}
+	if table.Find(wamble.Token{9}) != nil || table.Find(wamble.Token{}) != nil {
+		t.Error("a token that nobody has finds a session")
+	}
+	check(t, table)
 	if table.Len() != 3 || table.Present() != 0 {
 		t.Errorf("got %d sessions, %d present; want 3, 0", table.Len(), table.Present())
 	}
@@ -50,8 +59,8 @@ func TestTokenLifetime(t *testing.T) {
 		want             error
 	}{{30 * day, 30 * day, nil}, {30 * day, 30*day + time.Microsecond, ErrOver}, {0, 3650 * day, nil}} {
 		r := newRig(t, func(o *Options) { o.Lifetime = tc.lifetime })
-		stored := &wamble.Session{ID: 5, Token: wamble.Token{5}, Player: 7, Key: wamble.PublicKey{7}, LastSeen: r.now.Add(-tc.silent)}
-		if _, err := r.Admit(r.now, stored, nil, func(wamble.SessionID) bool { return false }); err != tc.want {
+		stored := &wamble.Session{ID: 5, Token: wamble.Token{5}.Hash(), Player: 7, Key: wamble.PublicKey{7}, LastSeen: r.now.Add(-tc.silent)}
+		if _, err := r.Admit(r.now, wamble.Token{5}, stored, nil, func(wamble.SessionID) bool { return false }); err != tc.want {
 			t.Errorf("%v of %v: got %v, want %v", tc.silent, tc.lifetime, err, tc.want)
 		}
 	}

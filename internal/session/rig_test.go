@@ -141,7 +141,7 @@ func check(t testing.TB, tb *Table) {
 		for s := l.last; s != nil; s = s.prev {
 			n++
 			in++
-			if s.list != l || tb.byToken[s.token] != s || tb.byID[s.id] != s {
+			if s.list != l || (tb.byToken[s.token] != s) == (tb.unshown[s.hash] != s) || tb.byID[s.id] != s {
 				t.Fatalf("session %d is not where it should be", s.id)
 			}
 			if (s.greeting != nil) != (l == &tb.lists.fresh) || s.greeting != nil && tb.greetings[*s.greeting] != s {
@@ -161,7 +161,7 @@ func check(t testing.TB, tb *Table) {
 			t.Fatalf("%d sessions in a list of %d", in, l.n)
 		}
 	}
-	if n != len(tb.byToken) || n != len(tb.byID) || len(tb.greetings) != tb.lists.fresh.n {
+	if n != len(tb.byToken)+len(tb.unshown) || n != len(tb.byID) || len(tb.greetings) != tb.lists.fresh.n {
 		t.Fatalf("%d sessions, %d tokens, %d numbers, %d greetings", n, len(tb.byToken), len(tb.byID), len(tb.greetings))
 	}
 	for i, count := range users {

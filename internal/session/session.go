@@ -12,10 +12,11 @@ import (
 // do not keep it beyond the next call of Due, Applied, Goodbye or Logout.
 type Session struct {
 	id         wamble.SessionID
-	token      wamble.Token
-	bound      *netip.Prefix // where alone the token is good; nil: everywhere
-	identity   *Identity     // nil: anonymous
-	own        wamble.Stats  // of this session alone, without a rating
+	token      wamble.Token     // zero: nobody has shown it since it was restored
+	hash       wamble.TokenHash // of the token
+	bound      *netip.Prefix    // where alone the token is good; nil: everywhere
+	identity   *Identity        // nil: anonymous
+	own        wamble.Stats     // of this session alone, without a rating
 	trust      int32
 	times      times
 	seq        uint64 // of the last journal message that concerned it
@@ -42,7 +43,8 @@ func timeOf(us int64) time.Time { return time.UnixMicro(us).UTC() }
 // ID returns the number of the session.
 func (s *Session) ID() wamble.SessionID { return s.id }
 
-// Token returns the secret of the session.
+// Token returns the secret of the session; zero if it was restored from the store,
+// and its player was not heard since.
 func (s *Session) Token() wamble.Token { return s.token }
 
 // Bound reports whether the token is good at one host alone; see Table.BindToken.
@@ -61,6 +63,9 @@ func (s *Session) Identity() *Identity { return s.identity }
 
 // Fresh reports whether nobody was heard since the first hello.
 func (s *Session) Fresh() bool { return s.greeting != nil }
+
+// Hash returns the hash of the token.
+func (s *Session) Hash() wamble.TokenHash { return s.hash }
 
 // Seen returns the time of the last sign of life.
 func (s *Session) Seen() time.Time { return timeOf(s.times.heard) }

@@ -17,10 +17,14 @@ var ErrState = errors.New("the state of the sessions is damaged or of another ve
 
 // magic begins a snapshot; its last letter is the version. Numbers are varints,
 // lists and texts begin with their length.
-const magic = "wamble sessions 3\n"
+const magic = "wamble sessions 4\n"
 
-// magic2 begins a snapshot of the version before: sessions have no host.
-const magic2 = "wamble sessions 2\n"
+// The versions before: in 3 every token is known, and those that are refused are not
+// hashed; in 2 sessions have no host either.
+const (
+	magic2 = "wamble sessions 2\n"
+	magic3 = "wamble sessions 3\n"
+)
 
 // Snapshot appends all sessions, identities, pending challenges and erased keys
 // to dst, for Load in another process. What hosts have used of their allowance
@@ -39,7 +43,7 @@ func (t *Table) Snapshot(dst []byte) []byte {
 	}
 	w.erased(t)
 	w.Uint(uint64(t.over.Len()))
-	t.over.FromOldest(func(token wamble.Token, _ *struct{}) { w.Raw(token[:]...) })
+	t.over.FromOldest(func(hash wamble.TokenHash, _ *struct{}) { w.Raw(hash[:]...) })
 	return w.Writer
 }
 
@@ -87,7 +91,9 @@ func (w *writer) erased(t *Table) {
 }
 
 func (w *writer) session(s *Session, identity int) {
-	w.Raw(s.token[:]...)
+	if w.Raw(s.token[:]...); s.token.IsZero() {
+		w.Raw(s.hash[:]...)
+	}
 	w.Int(int64(s.id))
 	w.Uint(uint64(identity))
 	w.stats(s.own)

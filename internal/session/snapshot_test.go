@@ -54,6 +54,9 @@ func busyTable(t testing.TB) *Table {
 		tb.Applied(uint64(i) / 2)
 		tb.Due(now, holds, nil)
 	}
+	if _, err := tb.Restore(now, &wamble.Session{ID: 900, Token: wamble.Token{9}.Hash(), LastSeen: now}, nil); err != nil {
+		t.Fatal(err)
+	}
 	tb.Erase(now, wamble.PublicKey{5}, silence{})
 	tb.Erased(wamble.PublicKey{5}, 70)
 	for i, l := range tb.inOrder() {
@@ -94,6 +97,27 @@ func TestSnapshot(t *testing.T) {
 			t.Fatalf("minute %d: they differ", i)
 		}
 	}
+}
+
+// TestLoadOlderSnapshot: in version 3 the refused tokens were not hashed.
+func TestLoadOlderSnapshot(t *testing.T) {
+	r := newRig(t, nil)
+	s := r.hello()
+	state := r.Snapshot(nil)
+	refused := wamble.Token{7}
+	state = append(append(state[:len(state)-1], 1), refused[:]...) // one is refused, not none
+	copy(state, magic3)
+	tb, err := Load(r.opts, numbers(), entropy(4), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tb.Find(s.Token()); got == nil || got.hash != s.Token().Hash() {
+		t.Errorf("got %+v", got)
+	}
+	if !tb.Over(refused) {
+		t.Error("the token is not refused")
+	}
+	check(t, tb)
 }
 
 func TestLoadRefuses(t *testing.T) {

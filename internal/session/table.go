@@ -26,6 +26,7 @@ type Table struct {
 	entropy    io.Reader
 	now        int64
 	byToken    map[wamble.Token]*Session
+	unshown    map[wamble.TokenHash]*Session // those whose token is not known
 	byID       map[wamble.SessionID]*Session
 	identities map[wamble.PublicKey]*Identity
 	unused     []unusedIdentity            // until the store has all of them
@@ -34,9 +35,9 @@ type Table struct {
 	shares     share.Table[Session] // of the fresh and live ones
 	greetings  map[greeting]*Session
 	hosts      hosts
-	over       *lru.Table[wamble.Token, struct{}] // tokens that are refused
-	newest     uint64                             // the last journal message that concerned any session
-	applied    uint64                             // the last journal message that the store has
+	over       *lru.Table[wamble.TokenHash, struct{}] // tokens that are refused
+	newest     uint64                                 // the last journal message that concerned any session
+	applied    uint64                                 // the last journal message that the store has
 	intents    intents
 	forgot     int64 // when the youngest session began that has left memory
 }
@@ -62,12 +63,13 @@ func New(opts Options, ids IDs, entropy io.Reader) *Table {
 	return &Table{
 		opts: opts, ids: ids, entropy: entropy,
 		byToken:    map[wamble.Token]*Session{},
+		unshown:    map[wamble.TokenHash]*Session{},
 		byID:       map[wamble.SessionID]*Session{},
 		identities: map[wamble.PublicKey]*Identity{},
 		erased:     map[wamble.PublicKey]uint64{},
 		greetings:  map[greeting]*Session{},
 		hosts:      newHosts(),
-		over:       lru.New[wamble.Token, struct{}](maxOver),
+		over:       lru.New[wamble.TokenHash, struct{}](maxOver),
 	}
 }
 
@@ -83,11 +85,32 @@ func (t *Table) tick(now time.Time) int64 {
 
 // Len returns how many sessions are in memory, Present how many of them are
 // fresh or live: those that MaxPlayers bounds.
-func (t *Table) Len() int     { return len(t.byToken) }
+func (t *Table) Len() int     { return len(t.byID) }
 func (t *Table) Present() int { return t.lists.fresh.n + t.lists.live.n }
 
 // Find returns the session of a token, nil if it is not in memory.
-func (t *Table) Find(token wamble.Token) *Session { return t.byToken[token] }
+func (t *Table) Find(token wamble.Token) *Session {
+	s := t.byToken[token]
+	if s != nil || len(t.unshown) == 0 || token.IsZero() {
+		return s
+	}
+	if s = t.unshown[token.Hash()]; s != nil {
+		delete(t.unshown, s.hash)
+		s.token, t.byToken[token] = token, s
+	}
+	return s
+}
+
+// ByHash returns the session whose token has a hash, nil if it is not in memory. It
+// looks at all of them.
+func (t *Table) ByHash(hash wamble.TokenHash) *Session {
+	for s := range t.All() {
+		if s.hash == hash {
+			return s
+		}
+	}
+	return nil
+}
 
 // ByID returns the session with a number, nil if it is not in memory.
 func (t *Table) ByID(id wamble.SessionID) *Session { return t.byID[id] }
@@ -120,7 +143,7 @@ func (t *Table) Of(key wamble.PublicKey) []*Session {
 
 // Over reports whether a token is that of a session that said goodbye or logged
 // out: it is not to be looked for in the store.
-func (t *Table) Over(token wamble.Token) bool { return t.over.Find(token) != nil }
+func (t *Table) Over(token wamble.Token) bool { return t.over.Find(token.Hash()) != nil }
 
 // Heard takes a sign of life of a session: it is confirmed, and live. The time is
 // stored at most once a minute. Heard reports whether it changed anything: a
@@ -169,7 +192,11 @@ func (t *Table) Applied(seq uint64) int {
 
 // add puts a session into the table.
 func (t *Table) add(s *Session, l *list) {
-	t.byToken[s.token], t.byID[s.id] = s, s
+	if t.byID[s.id] = s; s.token.IsZero() {
+		t.unshown[s.hash] = s
+	} else {
+		t.byToken[s.token] = s
+	}
 	l.add(s)
 	t.count(s)
 }
@@ -210,6 +237,7 @@ func (t *Table) forget(s *Session) {
 	s.list.remove(s)
 	t.count(s)
 	delete(t.byToken, s.token)
+	delete(t.unshown, s.hash)
 	delete(t.byID, s.id)
 	if i := s.identity; i != nil {
 		t.dropSession(i, t.newest)

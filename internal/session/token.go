@@ -20,10 +20,10 @@ func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error 
 	if err != nil {
 		return err
 	}
-	t.over.Use(s.token)
+	t.over.Use(s.hash)
 	delete(t.byToken, s.token)
 	t.byToken[token] = s
-	s.token, s.bound = token, nil
+	s.token, s.hash, s.bound = token, token.Hash(), nil
 	t.noteToken(at, s, out)
 	return nil
 }
@@ -40,7 +40,7 @@ func (t *Table) BindToken(now time.Time, s *Session, ip netip.Addr, out intent.I
 }
 
 func (t *Table) noteToken(at int64, s *Session, out intent.Intents) {
-	out.Add(&intent.RenewToken{Session: s.id, Token: s.token, Host: hostText(s.bound), At: timeOf(at)})
+	out.Add(&intent.RenewToken{Session: s.id, Token: s.hash, Host: hostText(s.bound), At: timeOf(at)})
 }
 
 // nowhere is a host from which no packet comes.

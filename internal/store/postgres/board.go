@@ -52,7 +52,7 @@ func changeBoards(_ string, run []intent.Intent) []statement {
 }
 
 const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, coalesce(b.variant, -1), b.version, b.created_at, b.last_assignment_time,
-	r.session_id, r.reserved_for_white, r.started_at, r.expires_at, s.token, p.public_key,
+	r.session_id, r.reserved_for_white, r.started_at, r.expires_at, p.public_key,
 	g.winning_side, g.move_count, g.duration_us, g.termination_reason, g.finished_at
 	FROM boards b LEFT JOIN reservations r ON r.board_id = b.id LEFT JOIN sessions s ON s.id = r.session_id LEFT JOIN players p ON p.id = s.player_id
 	LEFT JOIN game_results g ON g.board_id = b.id `

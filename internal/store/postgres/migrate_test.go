@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -146,6 +147,11 @@ func TestAdopt(t *testing.T) {
 	}
 	if got, want := one.Stats, (wamble.Stats{Score: 1, Rating: 1300, Games: 1}); got != want || one.Trust != 10 || one.Handle != "h_000000000005" {
 		t.Errorf("session 1: got %+v", one)
+	}
+	if token := wamble.Token(bytes.Repeat([]byte{1}, 16)); one.Token != token.Hash() {
+		t.Errorf("the token is stored as %x", one.Token)
+	} else if got, err := s.Session(t.Context(), token); err != nil || got.ID != 1 {
+		t.Errorf("by its token: got %+v, %v", got, err)
 	}
 	two, err := s.SessionByID(t.Context(), 2)
 	if got, want := two.Stats, (wamble.Stats{Score: 15, Games: 2}); err != nil || got != want {

@@ -42,7 +42,7 @@ func removeReservations(_ string, run []intent.Intent) []statement {
 
 // Reservations implements store.Queries.
 func (s *Store) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error) {
-	all, err := readAll(ctx, s, "read reservations", `SELECT r.board_id, b.profile, r.session_id, s.token, r.reserved_for_white, r.started_at, r.expires_at
+	all, err := readAll(ctx, s, "read reservations", `SELECT r.board_id, b.profile, r.session_id, r.reserved_for_white, r.started_at, r.expires_at
 		FROM players p JOIN sessions s ON s.player_id = p.id JOIN reservations r ON r.session_id = s.id JOIN boards b ON b.id = r.board_id
 		WHERE p.public_key = $1 AND r.expires_at > $2 ORDER BY r.expires_at, r.board_id`, []any{key[:], now}, schema.ScanReservation)
 	for i := range all {

@@ -164,7 +164,8 @@ const selectSession = `SELECT s.id, s.token, s.player_id, p.public_key, p.handle
 
 // Session implements store.Queries.
 func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session, error) {
-	return s.session(ctx, `WHERE s.token = $1`, token[:])
+	hash := token.Hash()
+	return s.session(ctx, `WHERE s.token = $1`, hash[:])
 }
 
 // SessionByID implements store.Queries.

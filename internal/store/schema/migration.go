@@ -36,15 +36,16 @@ const (
 // what an older program does not look at, and take away nothing that it needs. One
 // that is not in the table is not additive.
 var additive = map[int]map[Dialect]bool{
-	1: {Postgres: true, SQLite: true},
-	2: {Postgres: true, SQLite: true},
-	3: {}, // moves are numbered by ply; a board pays a session once
-	4: {}, // every player has a handle, which an older program does not give
-	5: {Postgres: true, SQLite: true},
-	6: {Postgres: true, SQLite: true},
-	7: {Postgres: true}, // SQLite rebuilds the tables of moves and payouts
-	8: {Postgres: true, SQLite: true},
-	9: {Postgres: true, SQLite: true},
+	1:  {Postgres: true, SQLite: true},
+	2:  {Postgres: true, SQLite: true},
+	3:  {}, // moves are numbered by ply; a board pays a session once
+	4:  {}, // every player has a handle, which an older program does not give
+	5:  {Postgres: true, SQLite: true},
+	6:  {Postgres: true, SQLite: true},
+	7:  {Postgres: true}, // SQLite rebuilds the tables of moves and payouts
+	8:  {Postgres: true, SQLite: true},
+	9:  {Postgres: true, SQLite: true},
+	10: {}, // tokens are hashes, which an older program does not look for
 }
 
 // Marked reports whether the table of additive migrations has a row for a number.

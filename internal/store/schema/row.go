@@ -71,12 +71,12 @@ func ScanBoard(scan Scan) (b wamble.Board, err error) {
 	var holder *wamble.SessionID
 	var white *bool
 	var since, until, finished time.Time
-	var token, key []byte
+	var key []byte
 	var result, reason *string
 	var plies *int
 	var micros *int64
 	err = scan(&b.ID, &b.Profile, &b.FEN, &status, &b.Variant, &b.Version, at(&b.Created), at(&b.LastAssigned),
-		&holder, &white, at(&since), at(&until), &token, &key, &result, &plies, &micros, &reason, at(&finished))
+		&holder, &white, at(&since), at(&until), &key, &result, &plies, &micros, &reason, at(&finished))
 	if err != nil {
 		return b, err
 	}
@@ -85,7 +85,6 @@ func ScanBoard(scan Scan) (b wamble.Board, err error) {
 	}
 	if holder != nil {
 		b.Holder = &wamble.Reservation{Board: b.ID, Profile: b.Profile, Session: *holder, White: *white, At: since, Expires: until}
-		copy(b.Holder.Token[:], token)
 		copy(b.Holder.Key[:], key)
 	}
 	if result != nil {
@@ -106,24 +105,20 @@ func ScanMove(scan Scan) (board wamble.BoardID, m wamble.Move, err error) {
 
 // ScanReservation reads a reservation without the key of its holder.
 func ScanReservation(scan Scan) (r wamble.Reservation, err error) {
-	var token []byte
-	err = scan(&r.Board, &r.Profile, &r.Session, &token, &r.White, at(&r.At), at(&r.Expires))
-	copy(r.Token[:], token)
+	err = scan(&r.Board, &r.Profile, &r.Session, &r.White, at(&r.At), at(&r.Expires))
 	return r, err
 }
 
 // ScanPrediction reads a prediction.
 func ScanPrediction(scan Scan) (p wamble.Prediction, err error) {
-	var token []byte
 	var status string
-	err = scan(&p.ID, &p.Board, &p.Session, &token, &p.Parent, &p.UCI, &p.Ply, &p.Depth, &p.Streak, &status, &p.Points, at(&p.At))
+	err = scan(&p.ID, &p.Board, &p.Session, &p.Parent, &p.UCI, &p.Ply, &p.Depth, &p.Streak, &status, &p.Points, at(&p.At))
 	if err != nil {
 		return p, err
 	}
 	if p.Status, err = wamble.ParsePredictionStatus(status); err != nil {
 		return p, Badf("prediction %d: %v", p.ID, err)
 	}
-	copy(p.Token[:], token)
 	return p, nil
 }
 

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,7 +87,39 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestMigratedFileIsPrivate: the file and its log hold tokens.
+// TestTokensAreHashed: a token of before the migration is found, and not stored any
+// more.
+func TestTokensAreHashed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	all, err := sqlite.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := raw(t, path)
+	exec(t, c, `CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`)
+	for _, m := range all[:9] {
+		exec(t, c, m.SQL)
+		exec(t, c, fmt.Sprintf(`INSERT INTO schema_migrations VALUES (%d, '%s', 0)`, m.Version, m.Name))
+	}
+	token := wamble.Token([]byte("sixteen secrets!"))
+	exec(t, c, fmt.Sprintf(`INSERT INTO sessions (id, token) VALUES (1, x'%x'), (2, NULL)`, token[:]))
+	s := at(t, path)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Session(t.Context(), token); err != nil || got.ID != 1 || got.Token != token.Hash() {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := s.SessionByID(t.Context(), 2); err != nil || !got.Token.IsZero() {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if n := number(t, c, fmt.Sprintf(`SELECT count(*) FROM sessions WHERE token = x'%x'`, token[:])); n != 0 {
+		t.Error("the token itself is stored")
+	}
+}
+
+// TestMigratedFileIsPrivate: the file and its log hold keys of players.
 func TestMigratedFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "w.db")

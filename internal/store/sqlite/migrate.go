@@ -40,7 +40,7 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 }
 
 // create makes the file if it is missing, for its owner alone, because it holds
-// the tokens of sessions. What SQLite puts beside it gets the same mode. A file
+// keys and games of players. What SQLite puts beside it gets the same mode. A file
 // that exists is not opened: closing it would drop the locks of this process.
 func (s *Store) create() error {
 	f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -68,7 +68,7 @@ func (s *Store) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wa
 		down(id, depth) AS (
 			SELECT id, 0 FROM up WHERE parent IS NULL
 			UNION ALL SELECT up.id, down.depth + 1 FROM down JOIN up ON up.parent = down.id)
-		SELECT p.id, p.board_id, p.session_id, s.token, ifnull(p.parent_prediction_id, 0), p.predicted_move_uci, p.move_number, d.depth,
+		SELECT p.id, p.board_id, p.session_id, ifnull(p.parent_prediction_id, 0), p.predicted_move_uci, p.move_number, d.depth,
 			p.correct_streak, p.status, p.points_awarded, p.created_at
 		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, []any{string(list)}, schema.ScanPrediction)
 }

@@ -202,7 +202,8 @@ const selectSession = `SELECT s.id, s.token, s.player_id, (SELECT public_key FRO
 
 // Session implements store.Queries.
 func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session, error) {
-	return s.session(ctx, `WHERE s.token = ?`, token[:])
+	hash := token.Hash()
+	return s.session(ctx, `WHERE s.token = ?`, hash[:])
 }
 
 // SessionByID implements store.Queries.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,13 +12,26 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite" // the driver
 
+	"wamble"
 	"wamble/internal/store"
 	"wamble/internal/store/schema"
 )
 
 var _ store.Store = (*Store)(nil)
+
+// SQLite has no SHA-256 of its own; migration 010 needs it.
+func init() {
+	sqlite.MustRegisterDeterministicScalarFunction("wamble_token_hash", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		token, ok := args[0].([]byte)
+		if !ok || len(token) != len(wamble.Token{}) {
+			return nil, fmt.Errorf("a token has %d bytes", len(wamble.Token{}))
+		}
+		hash := wamble.Token(token).Hash()
+		return hash[:], nil
+	})
+}
 
 // Options say where the file is and how long to wait for others.
 type Options struct {

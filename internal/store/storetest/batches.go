@@ -103,7 +103,7 @@ var batchCases = []testCase{
 	{"times to the microsecond", func(w *world) {
 		zone := time.FixedZone("east", 5*3600)
 		odd := time.Date(2026, 12, 31, 23, 59, 59, 999999999, zone)
-		w.apply(&intent.CreateSession{Session: 1, Token: token(1), At: odd})
+		w.apply(&intent.CreateSession{Session: 1, Token: token(1).Hash(), At: odd})
 		w.equal("created", w.session(1).Created, time.Date(2026, 12, 31, 18, 59, 59, 999999000, time.UTC))
 	}},
 	{"a canceled batch writes nothing", func(w *world) {
@@ -193,7 +193,7 @@ func leases(w *world) {
 	}
 	blocks, err := w.Lease(w.Context(), wamble.SessionIDs, 1)
 	w.must(err)
-	w.apply(&intent.CreateSession{Session: wamble.SessionID(blocks[0].First), Token: token(1), At: at(1)})
+	w.apply(&intent.CreateSession{Session: wamble.SessionID(blocks[0].First), Token: token(1).Hash(), At: at(1)})
 }
 
 // twoProfiles lets two profiles use the same identities and sessions at the
@@ -201,7 +201,7 @@ func leases(w *world) {
 func twoProfiles(w *world) {
 	const rounds = 20
 	for i := range wamble.SessionID(rounds * 2) {
-		w.apply(&intent.CreateSession{Session: i + 1, Token: token(byte(i + 1)), At: at(1)})
+		w.apply(&intent.CreateSession{Session: i + 1, Token: token(byte(i + 1)).Hash(), At: at(1)})
 	}
 	var wg sync.WaitGroup
 	for p, profile := range []string{"left", "right"} {

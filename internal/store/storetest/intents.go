@@ -18,7 +18,7 @@ var intentCases = map[intent.Kind]intentCase{
 	intent.KindCreateSession: {
 		intent: newSession(1),
 		check: func(w *world) {
-			want := wamble.Session{ID: 1, Token: token(1), Created: at(1), LastSeen: at(1)}
+			want := wamble.Session{ID: 1, Token: token(1).Hash(), Created: at(1), LastSeen: at(1)}
 			got, err := w.Session(w.Context(), token(1))
 			w.must(err)
 			w.equal("session", got, want)
@@ -28,22 +28,22 @@ var intentCases = map[intent.Kind]intentCase{
 		before: []intent.Intent{newSession(1)},
 		intent: link(1, 7, 20),
 		check: func(w *world) {
-			w.equal("session", w.session(1), wamble.Session{ID: 1, Token: token(1), Player: 700, Key: key(7), Handle: "h_0007",
+			w.equal("session", w.session(1), wamble.Session{ID: 1, Token: token(1).Hash(), Player: 700, Key: key(7), Handle: "h_0007",
 				Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Rating: 1200}})
 			w.equal("player", w.player(key(7)), wamble.Player{ID: 700, Key: key(7), Handle: "h_0007", Created: at(20), Stats: wamble.Stats{Rating: 1200}})
 		},
 	},
 	intent.KindRenewToken: {
 		before: []intent.Intent{newSession(1), newSession(2), link(1, 7, 20)},
-		intent: &intent.RenewToken{Session: 1, Token: token(50), Host: "192.0.2.1/32", At: at(30)},
+		intent: &intent.RenewToken{Session: 1, Token: token(50).Hash(), Host: "192.0.2.1/32", At: at(30)},
 		check: func(w *world) {
 			got, err := w.Session(w.Context(), token(50))
 			w.must(err)
-			w.equal("session", got, wamble.Session{ID: 1, Token: token(50), Player: 700, Key: key(7), Handle: "h_0007",
+			w.equal("session", got, wamble.Session{ID: 1, Token: token(50).Hash(), Player: 700, Key: key(7), Handle: "h_0007",
 				Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Rating: 1200}, Host: "192.0.2.1/32"})
 			_, err = w.Session(w.Context(), token(1))
 			w.notFound("the old token", err)
-			w.equal("somebody else", w.session(2).Token, token(2))
+			w.equal("somebody else", w.session(2).Token, token(2).Hash())
 		},
 	},
 	intent.KindSetTrust: {
@@ -58,7 +58,7 @@ var intentCases = map[intent.Kind]intentCase{
 		before: []intent.Intent{newSession(1), link(1, 7, 20)},
 		intent: &intent.UnlinkSession{Session: 1, At: at(30)},
 		check: func(w *world) {
-			w.equal("session", w.session(1), wamble.Session{ID: 1, Token: token(1), Created: at(1), LastSeen: at(1)})
+			w.equal("session", w.session(1), wamble.Session{ID: 1, Token: token(1).Hash(), Created: at(1), LastSeen: at(1)})
 			w.equal("the player stays", w.player(key(7)).ID, wamble.PlayerID(700))
 		},
 	},
@@ -131,7 +131,7 @@ var intentCases = map[intent.Kind]intentCase{
 		before: []intent.Intent{newSession(1), link(1, 7, 20), newBoard(3)},
 		intent: hold(3, 1, 30, 90),
 		check: func(w *world) {
-			want := wamble.Reservation{Board: 3, Profile: Profile, Session: 1, Token: token(1), Key: key(7), White: true, At: at(30), Expires: at(90)}
+			want := wamble.Reservation{Board: 3, Profile: Profile, Session: 1, Key: key(7), White: true, At: at(30), Expires: at(90)}
 			w.equal("holder", w.board(3).Holder, &want)
 			got, err := w.Reservations(w.Context(), key(7), at(89))
 			w.must(err)

@@ -40,7 +40,7 @@ var readCases = []testCase{
 		w.equal("how many", len(got[0].Moves), 2)
 		for _, b := range got {
 			if b.ID == 7 {
-				w.equal("holder", b.Holder, &wamble.Reservation{Board: 7, Profile: Profile, Session: 1, Token: token(1), White: true, At: at(3), Expires: at(9)})
+				w.equal("holder", b.Holder, &wamble.Reservation{Board: 7, Profile: Profile, Session: 1, White: true, At: at(3), Expires: at(9)})
 			}
 		}
 		w.equal("beta", ids(w.live("beta")), "[1000]")

@@ -83,15 +83,15 @@ var intentRules = []testCase{
 	}},
 	{"a token belongs to one session", func(w *world) {
 		w.apply(newSession(1))
-		w.refuses([]intent.Intent{&intent.CreateSession{Session: 2, Token: token(1), At: at(2)}}, 0)
-		w.refuses([]intent.Intent{newSession(3), &intent.CreateSession{Session: 2, Token: token(1), At: at(2)}, newSession(4)}, 1)
+		w.refuses([]intent.Intent{&intent.CreateSession{Session: 2, Token: token(1).Hash(), At: at(2)}}, 0)
+		w.refuses([]intent.Intent{newSession(3), &intent.CreateSession{Session: 2, Token: token(1).Hash(), At: at(2)}, newSession(4)}, 1)
 	}},
 	{"a session may begin with an identity", func(w *world) {
 		w.apply(newSession(1), link(1, 7, 20))
-		w.apply(&intent.CreateSession{Session: 2, Token: token(2), Player: 700, At: at(30)})
-		w.equal("session", w.session(2), wamble.Session{ID: 2, Token: token(2), Player: 700, Key: key(7), Handle: "h_0007",
+		w.apply(&intent.CreateSession{Session: 2, Token: token(2).Hash(), Player: 700, At: at(30)})
+		w.equal("session", w.session(2), wamble.Session{ID: 2, Token: token(2).Hash(), Player: 700, Key: key(7), Handle: "h_0007",
 			Created: at(30), LastSeen: at(30), Stats: wamble.Stats{Rating: 1200}})
-		w.refuses([]intent.Intent{&intent.CreateSession{Session: 3, Token: token(3), Player: 701, At: at(30)}}, 0)
+		w.refuses([]intent.Intent{&intent.CreateSession{Session: 3, Token: token(3).Hash(), Player: 701, At: at(30)}}, 0)
 	}},
 	{"ratings add up", func(w *world) {
 		delta := func(b wamble.BoardID, k byte, d float64) intent.Intent {
@@ -118,12 +118,12 @@ var intentRules = []testCase{
 	}},
 	{"an older token does not come back", func(w *world) {
 		renew := func(n byte, second int, host string) intent.Intent {
-			return &intent.RenewToken{Session: 1, Token: token(n), Host: host, At: at(second)}
+			return &intent.RenewToken{Session: 1, Token: token(n).Hash(), Host: host, At: at(second)}
 		}
 		w.apply(newSession(1))
 		w.apply(renew(51, 30, "192.0.2.1/32"), renew(52, 40, ""))
 		w.apply(renew(51, 30, "192.0.2.1/32"))
-		w.equal("token", w.session(1).Token, token(52))
+		w.equal("token", w.session(1).Token, token(52).Hash())
 		w.equal("host", w.session(1).Host, "")
 	}},
 	{"changes of trust are found", func(w *world) {
@@ -164,7 +164,7 @@ var intentRules = []testCase{
 		w.apply(newSession(1), newSession(2), link(1, 7, 20), newBoard(3), newBoard(4), &prediction)
 		w.apply(&intent.ErasePlayer{Key: key(7), At: at(60)})
 		// What other profiles had decided before, and what the game still owes.
-		w.apply(newSession(1), link(1, 7, 50), &intent.RenewToken{Session: 1, Token: token(51), At: at(70)}, &terms, move(3, 1, 1, true), pay(3, 1),
+		w.apply(newSession(1), link(1, 7, 50), &intent.RenewToken{Session: 1, Token: token(51).Hash(), At: at(70)}, &terms, move(3, 1, 1, true), pay(3, 1),
 			&intent.RecordRating{Board: 3, Session: 1, Key: key(7), Delta: 5, At: at(70)},
 			&intent.RecordPrediction{ID: 13, Board: 3, Session: 1, UCI: "e7e5", Ply: 2, At: at(70)},
 			&intent.RecordPrediction{ID: 14, Board: 3, Session: 2, Parent: 13, UCI: "g1f3", Ply: 3, At: at(70)},
@@ -184,9 +184,9 @@ var intentRules = []testCase{
 		got, err := w.Predictions(w.Context(), 3)
 		w.must(err)
 		w.equal("predictions", got, []wamble.Prediction{
-			{ID: 14, Board: 3, Session: 2, Token: token(2), UCI: "g1f3", Ply: 3, At: at(70)},
-			{ID: 16, Board: 3, Session: 2, Token: token(2), UCI: "b1c3", Ply: 3, At: at(70)},
-			{ID: 15, Board: 3, Session: 2, Token: token(2), Parent: 14, UCI: "b8c6", Ply: 4, Depth: 1, At: at(70)},
+			{ID: 14, Board: 3, Session: 2, UCI: "g1f3", Ply: 3, At: at(70)},
+			{ID: 16, Board: 3, Session: 2, UCI: "b1c3", Ply: 3, At: at(70)},
+			{ID: 15, Board: 3, Session: 2, Parent: 14, UCI: "b8c6", Ply: 4, Depth: 1, At: at(70)},
 		})
 		// Who comes back with the key is somebody new.
 		w.apply(link(2, 7, 80))

@@ -40,7 +40,7 @@ func NewTraffic(players int, seed uint64) (*Traffic, store.Batch) {
 	}
 	for i := range players {
 		tok := wamble.Token{byte(i), byte(i >> 8), byte(i >> 16), 1}
-		sessions = append(sessions, &intent.CreateSession{Session: wamble.SessionID(i + 1), Token: tok, At: tr.now})
+		sessions = append(sessions, &intent.CreateSession{Session: wamble.SessionID(i + 1), Token: tok.Hash(), At: tr.now})
 		tr.holds[i] = wamble.BoardID(i + 1)
 		tr.held[tr.holds[i]] = true
 		reservations = append(reservations, &intent.CreateReservation{Board: tr.holds[i], Session: wamble.SessionID(i + 1), At: tr.now, Expires: tr.now.Add(time.Hour)})

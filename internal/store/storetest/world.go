@@ -167,7 +167,7 @@ func ids(boards []wamble.Board) string {
 // Short forms of the intents that most cases begin with.
 
 func newSession(id wamble.SessionID) intent.Intent {
-	return &intent.CreateSession{Session: id, Token: token(byte(id)), At: at(int(id))}
+	return &intent.CreateSession{Session: id, Token: token(byte(id)).Hash(), At: at(int(id))}
 }
 
 func newBoard(id wamble.BoardID) intent.Intent {
