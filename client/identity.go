@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"wamble"
 	"wamble/wire"
@@ -68,6 +69,37 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 func (c *Client) challenge(ctx context.Context, public wire.Key) (wire.Key, error) {
 	return ask(ctx, c, wire.Header{}, wire.LoginRequest{PublicKey: public},
 		func(_ *wire.Packet, m *wire.LoginChallenge) (wire.Key, bool) { return m.Challenge, true })
+}
+
+// OwnSession is a session of the player's identity.
+type OwnSession struct {
+	ID                wamble.SessionID // no secret
+	Created, LastSeen time.Time
+	Own               bool // it is the client's
+}
+
+// Sessions asks for the sessions of the player's identity, its own first, then the
+// last seen, at most wire.MaxSessions; without an identity there is only this one.
+func (c *Client) Sessions(ctx context.Context) ([]OwnSession, error) {
+	return ask(ctx, c, wire.Header{}, wire.GetSessions{}, ownSessions)
+}
+
+// Revoke ends a session of the player's identity for good: its token is void. With 0
+// it ends all but this one. It returns those that are left. Who has the key can log
+// in again.
+func (c *Client) Revoke(ctx context.Context, id wamble.SessionID) ([]OwnSession, error) {
+	return ask(ctx, c, wire.Header{}, wire.RevokeSessions{Session: wire.Uint64(id)}, ownSessions)
+}
+
+func ownSessions(_ *wire.Packet, m *wire.SessionsData) ([]OwnSession, bool) {
+	var rows []OwnSession
+	for _, r := range m.Rows {
+		rows = append(rows, OwnSession{
+			ID: wamble.SessionID(r.ID), Own: r.Own,
+			Created: time.Unix(int64(r.Created), 0), LastSeen: time.Unix(int64(r.LastSeen), 0),
+		})
+	}
+	return rows, true
 }
 
 // Logout unties the session from its identity and ends it, then asks for a

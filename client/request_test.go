@@ -265,6 +265,24 @@ func TestTerms(t *testing.T) {
 	})
 }
 
+func TestSessions(t *testing.T) {
+	overBoth(t, func() []*clienttest.Step {
+		return []*clienttest.Step{
+			clienttest.Expect(wire.CtrlGetSessions).Answer(0, wire.SessionsData{Rows: []wire.Session{{ID: 3, Created: 100, LastSeen: 400, Own: true}, {ID: 2}}}),
+			clienttest.Expect(wire.CtrlRevokeSessions).Answer(0, wire.SessionsData{Rows: []wire.Session{{ID: 3, Own: true}}}),
+		}
+	}, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {
+		got, err := c.Sessions(ctx)
+		want := client.OwnSession{ID: 3, Created: time.Unix(100, 0), LastSeen: time.Unix(400, 0), Own: true}
+		if err != nil || len(got) != 2 || got[0] != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if got, err := c.Revoke(ctx, 2); err != nil || len(got) != 1 || !got[0].Own {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
 func TestReservations(t *testing.T) {
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{

@@ -45,6 +45,9 @@ const (
 	CtrlAcceptProfileTOS       Control = 0x20
 	CtrlGetActiveReservations  Control = 0x21
 	CtrlActiveReservationsData Control = 0x22
+	CtrlGetSessions            Control = 0x23
+	CtrlSessionsData           Control = 0x24
+	CtrlRevokeSessions         Control = 0x25
 )
 
 // Sender says who sends packets of a control code.
@@ -139,6 +142,9 @@ var controls = [...]Info{
 	CtrlAcceptProfileTOS:       {Name: "ACCEPT_PROFILE_TOS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlProfileInfo}, payload: newOf[AcceptProfileTOS]},
 	CtrlGetActiveReservations:  {Name: "GET_ACTIVE_RESERVATIONS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlActiveReservationsData}, payload: newOf[GetActiveReservations]},
 	CtrlActiveReservationsData: {Name: "ACTIVE_RESERVATIONS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, Plain: -1, payload: newOf[ActiveReservationsData]},
+	CtrlGetSessions:            {Name: "GET_SESSIONS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlSessionsData}, payload: newOf[GetSessions]},
+	CtrlSessionsData:           {Name: "SESSIONS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[SessionsData]},
+	CtrlRevokeSessions:         {Name: "REVOKE_SESSIONS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlSessionsData}, payload: newOf[RevokeSessions]},
 }
 
 // newOf returns an empty T.

@@ -72,6 +72,7 @@ func TestAppendRefuses(t *testing.T) {
 		{"17 rows of the leaderboard", Header{}, LeaderboardData{Rows: make([]LeaderboardRow, 17)}, nil, ErrTooLong},
 		{"handle of 65536 bytes", Header{}, LeaderboardData{Rows: []LeaderboardRow{{Handle: make(Text, 65536)}}}, nil, ErrTooLong},
 		{"17 predictions", Header{}, PredictionData{make([]Prediction, 17)}, nil, ErrTooLong},
+		{"65 sessions", Header{}, SessionsData{make([]Session, 65)}, nil, ErrTooLong},
 		{"65536 reservations", Header{}, ActiveReservationsData{make([]Reservation, 65536)}, nil, ErrTooLong},
 		{"profile of 256 bytes", Header{}, ActiveReservationsData{[]Reservation{{Profile: long}}}, nil, ErrTooLong},
 		{"fragment of a request", Header{Ctrl: CtrlPlayerMove}, Fragment{Count: 1}, nil, ErrInvalid},

@@ -94,6 +94,26 @@ func (in *SetTrust) check(c checker) checker {
 	return c.that((in.Session > 0) != !in.Key.IsZero(), "either a session or a key is given").number(in.Level >= 0, "trust level", int64(in.Level)).at(in.At)
 }
 
+// RevokeSessions voids the token of a session of a key, or if Others is set the
+// tokens of all sessions of the key but that one. Tokens that are newer than At stay.
+// The sessions themselves stay, with what they have won.
+type RevokeSessions struct {
+	Session wamble.SessionID // may be 0 with Others: all go
+	Key     wamble.PublicKey
+	Others  bool
+	At      time.Time
+}
+
+func (*RevokeSessions) Kind() Kind { return KindRevokeSessions }
+
+func (in *RevokeSessions) code(c coder) coder {
+	return c.session(&in.Session).bytes(in.Key[:]).bool(&in.Others).time(&in.At)
+}
+
+func (in *RevokeSessions) check(c checker) checker {
+	return c.key(in.Key).number(in.Session > 0 || in.Others && in.Session == 0, "session", int64(in.Session)).at(in.At)
+}
+
 // UpdateSessionLastSeen says when a session was last heard of. It is droppable:
 // no answer waits for it.
 type UpdateSessionLastSeen struct {

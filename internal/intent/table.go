@@ -30,6 +30,7 @@ const (
 	KindPurgeSessions             Kind = 21
 	KindErasePlayer               Kind = 22
 	KindRenewToken                Kind = 23
+	KindRevokeSessions            Kind = 24
 	KindSetTrust                  Kind = 25
 )
 
@@ -57,6 +58,7 @@ var table = []Row{
 	{KindRecordLastMoveShown, "RECORD_LAST_MOVE_SHOWN", zero[RecordLastMoveShown], KeepsAll, Joins, asItCame, fixed(34)},
 	{KindUpdateSessionLastSeen, "UPDATE_SESSION_LAST_SEEN", zero[UpdateSessionLastSeen], lastSeen, Joins, by((*UpdateSessionLastSeen).locality), fixed(34)},
 	{KindErasePlayer, "ERASE_PLAYER", zero[ErasePlayer], KeepsAll, Alone, asItCame, fixed(34)},
+	{KindRevokeSessions, "REVOKE_SESSIONS", zero[RevokeSessions], KeepsAll, Alone, asItCame, fixed(50)},
 	{KindPurgeSessions, "PURGE_SESSIONS", zero[PurgeSessions], KeepsAll, Alone, asItCame, fixed(34)},
 }
 

@@ -123,6 +123,10 @@ func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded
 		rows, err := ls.rt.o.Reservations(ctx, load.Key)
 		in.Answer = &profile.Answer{Reservations: rows}
 		return dropped(in, err)
+	case profile.SessionsOf:
+		rows, err := store.Sessions(ctx, load.Key, profile.MaxSessions)
+		in.Answer = &profile.Answer{Sessions: rows}
+		return dropped(in, err)
 	case profile.TermsOf:
 		yes, err := store.TermsAccepted(ctx, load.Session, load.Profile, load.Hash)
 		in.Answer = &profile.Answer{Accepted: yes}

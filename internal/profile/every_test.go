@@ -43,6 +43,8 @@ var everyRequest = []struct {
 		return proofPacket(e.token, e.seq, e.by.key, e.by.sign(m[:]))
 	}},
 	{wire.CtrlGetActiveReservations, func(e *everybody) []byte { return namePacket(wire.GetActiveReservations{}, e.token, e.seq) }},
+	{wire.CtrlGetSessions, func(e *everybody) []byte { return namePacket(wire.GetSessions{}, e.token, e.seq) }},
+	{wire.CtrlRevokeSessions, func(e *everybody) []byte { return namePacket(wire.RevokeSessions{}, e.token, e.seq) }},
 	{wire.CtrlLogout, func(e *everybody) []byte { return namePacket(wire.Logout{}, e.token, e.seq) }},
 	{wire.CtrlClientGoodbye, func(e *everybody) []byte { return namePacket(wire.ClientGoodbye{}, e.token, e.seq) }},
 }

@@ -57,6 +57,7 @@ var inputs = []struct {
 	{26, "wall clock", blank[WallClock]},
 	{27, "news", blank[News]},
 	{28, "trust", blank[Trust]},
+	{29, "revoke", blank[Revoke]},
 }
 
 func blank[T any, P interface {

@@ -29,6 +29,7 @@ func samples(tb testing.TB) []Input {
 		&News{Changes: []Change{{What: LoggedIn, Session: 3, Token: wamble.Token{4}, Key: whom.Key, Won: wamble.Stats{Score: 1, Rating: -2}, Level: 6, Link: &Linked{
 			Session: *stored, Player: wamble.Player{ID: 5, Handle: "anna", Created: epoch},
 		}}}}, &Trust{Session: 3, Key: whom.Key, Level: 10},
+		&Revoke{Key: whom.Key, Session: 7, Stored: []wamble.Session{*stored}},
 	}
 }
 

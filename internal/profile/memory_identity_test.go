@@ -51,6 +51,13 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 			return true, fmt.Errorf("session %d is unknown, or there is no text", in.Session)
 		}
 		m.terms = append(m.terms, accepted{in.Session, in.Profile, in.Hash})
+	case *intent.RevokeSessions:
+		for _, s := range m.sessions {
+			if s.Key == in.Key && (s.ID == in.Session) != in.Others {
+				delete(m.created, s.Token)
+				s.Token = wamble.TokenHash{}
+			}
+		}
 	case *intent.ErasePlayer:
 		delete(m.players, in.Key)
 		for _, s := range m.sessions {
@@ -107,6 +114,13 @@ func (m *memory) answerIdentity(l Load, in *Loaded) {
 		in.Answer, in.Outcome = &Answer{Ranks: m.ranks(l.Page)}, Found
 	case ReservationsOf:
 		in.Answer, in.Outcome = &Answer{Reservations: slices.Clone(m.reserved)}, Found
+	case SessionsOf:
+		in.Answer, in.Outcome = &Answer{}, Found
+		for _, s := range m.sessions {
+			if s.Key == l.Key && !s.Token.IsZero() {
+				in.Answer.Sessions = append(in.Answer.Sessions, *s)
+			}
+		}
 	case TermsOf:
 		in.Answer, in.Outcome = &Answer{Accepted: slices.Contains(m.terms, accepted{l.Session, l.Profile, l.Hash})}, Found
 	}

@@ -22,6 +22,7 @@ type Change struct {
 	Key     wamble.PublicKey `json:",omitzero"`
 	Won     wamble.Stats     `json:",omitzero"`
 	Level   int              `json:",omitempty"`
+	Others  bool             `json:",omitempty"`
 	Link    *Linked          `json:",omitempty"`
 }
 
@@ -47,6 +48,8 @@ const (
 	Trusted
 	// Erased: Key is that of nobody, and its sessions are over.
 	Erased
+	// Revoked: Session of Key is over, or if Others is set all others of Key.
+	Revoked
 )
 
 func (in *News) take(p *Profile, out *Output) {
@@ -64,6 +67,8 @@ func (in *News) take(p *Profile, out *Output) {
 			p.sessions.Credit(c.Session, c.Key, c.Won)
 		case Trusted:
 			p.sessions.SetTrust(c.Session, c.Key, c.Level)
+		case Revoked:
+			p.revokedElsewhere(c, out)
 		case Erased:
 			for _, s := range p.sessions.Of(c.Key) {
 				p.endSession(s, "your data was deleted", out)
@@ -108,7 +113,7 @@ func (p *Profile) tellLogin(s *session.Session, before wamble.Token, own wamble.
 	i := s.Identity()
 	out.News = append(out.News, Change{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(), Won: own, Link: &Linked{
 		Session: wamble.Session{ID: s.ID(), Token: s.Hash(), Host: s.HostText()}, Token: s.Token(),
-		Player:  wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
+		Player: wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
 	}})
 }
 

@@ -29,6 +29,8 @@ const (
 	// TermsOf asks whether Session accepted the revision Hash of the terms of
 	// Profile, in Answer.Accepted.
 	TermsOf
+	// SessionsOf asks for the newest sessions of Key, in Answer.Sessions.
+	SessionsOf
 )
 
 // Load is a question to the store.
@@ -51,4 +53,5 @@ type Answer struct {
 	Ranks        *wamble.Leaderboard
 	Reservations []wamble.Reservation
 	Accepted     bool
+	Sessions     []wamble.Session
 }

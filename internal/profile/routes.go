@@ -48,6 +48,8 @@ var routes = []route{
 	{ctrl: wire.CtrlGetPlayerStats, looks: everywhere, terms: true, handle: (*Profile).playerStats},
 	{ctrl: wire.CtrlGetLeaderboard, looks: everywhere, needs: access.Right{Action: "leaderboard.read", Resource: "global"}, terms: true, handle: (*Profile).leaderboard},
 	{ctrl: wire.CtrlGetActiveReservations, looks: everywhere, handle: (*Profile).reservations},
+	{ctrl: wire.CtrlGetSessions, looks: everywhere, must: true, handle: (*Profile).listSessions},
+	{ctrl: wire.CtrlRevokeSessions, looks: everywhere, must: true, writes: true, handle: (*Profile).revokeSessions},
 	{ctrl: wire.CtrlSpectateGame, looks: everywhere, must: true, terms: true, handle: (*Profile).spectate},
 	{ctrl: wire.CtrlSpectateStop, looks: inMemory, terms: true, handle: (*Profile).stopSpectating},
 	{ctrl: wire.CtrlSubmitPrediction, looks: everywhere, must: true, terms: true, writes: true, handle: (*Profile).predict},

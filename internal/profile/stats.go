@@ -37,6 +37,7 @@ type HostStats struct {
 	Kicked    uint64 // sessions that the host has ended
 	Banned    uint64 // requests of banned players
 	Announced uint64 // notifications that were sent
+	Revoked   uint64 // sessions whose token was voided
 	Erased    uint64 // sessions whose identity was deleted
 	Trusted   uint64 // sessions, or identities, whose trust the host has set
 	Archived  uint64 // games that the host has ended

@@ -34,6 +34,8 @@ func TestUnknownTokenIsAnswered(t *testing.T) {
 		wire.CtrlGetPlayerStats:        {encode(h, wire.GetPlayerStats{}), `ERROR 1007 "requester session not found"`},
 		wire.CtrlGetLeaderboard:        {encode(h, wire.GetLeaderboard{}), `ERROR 1007 "requester session not found"`},
 		wire.CtrlGetActiveReservations: {encode(h, wire.GetActiveReservations{}), "ACTIVE_RESERVATIONS_DATA"},
+		wire.CtrlGetSessions:           {encode(h, wire.GetSessions{}), `ERROR 1007 "unknown player"`},
+		wire.CtrlRevokeSessions:        {encode(h, wire.RevokeSessions{Session: 7}), `ERROR 1007 "unknown player"`},
 		wire.CtrlSpectateGame:          {encode(h, wire.SpectateGame{}), `ERROR 1007 "unknown player"`},
 		wire.CtrlSpectateStop:          {encode(h, wire.SpectateStop{}), "SPECTATE_UPDATE"},
 		wire.CtrlSubmitPrediction:      {encode(h, wire.SubmitPrediction{UCI: uci}), `ERROR 1007 "unknown player"`},

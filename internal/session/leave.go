@@ -54,6 +54,9 @@ func (t *Table) Kick(now time.Time, s *Session) {
 	t.end(s)
 }
 
+// RefuseHash refuses the token of a session that is not in memory from now on.
+func (t *Table) RefuseHash(hash wamble.TokenHash) { t.over.Use(hash) }
+
 // end removes a session, and refuses its token.
 func (t *Table) end(s *Session) {
 	t.over.Use(s.hash)

@@ -67,6 +67,9 @@ func (s *Session) Fresh() bool { return s.greeting != nil }
 // Hash returns the hash of the token.
 func (s *Session) Hash() wamble.TokenHash { return s.hash }
 
+// Created returns when the session was made.
+func (s *Session) Created() time.Time { return timeOf(s.times.created) }
+
 // Seen returns the time of the last sign of life.
 func (s *Session) Seen() time.Time { return timeOf(s.times.heard) }
 

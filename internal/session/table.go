@@ -141,6 +141,9 @@ func (t *Table) Of(key wamble.PublicKey) []*Session {
 	return all
 }
 
+// Refuses reports whether the token of a hash is refused, as Over.
+func (t *Table) Refuses(hash wamble.TokenHash) bool { return t.over.Find(hash) != nil }
+
 // Over reports whether a token is that of a session that said goodbye or logged
 // out: it is not to be looked for in the store.
 func (t *Table) Over(token wamble.Token) bool { return t.over.Find(token.Hash()) != nil }

@@ -51,6 +51,7 @@ var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statem
 	intent.KindRecordLastMoveShown:       recordShown,
 	intent.KindUpdateSessionLastSeen:     seeSessions,
 	intent.KindErasePlayer:               erasePlayers,
+	intent.KindRevokeSessions:            revokeSessions,
 	intent.KindPurgeSessions:             purgeSessions,
 }
 

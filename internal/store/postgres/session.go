@@ -120,6 +120,16 @@ func (s *Store) TrustChanges(ctx context.Context, since int64) (all []wamble.Tru
 	return all, mark, nil
 }
 
+func revokeSessions(_ string, run []intent.Intent) []statement {
+	var all []statement
+	for _, in := range schema.As[*intent.RevokeSessions](run) {
+		all = append(all, statement{rows: -1, args: []any{in.Key[:], int64(in.Session), in.Others, in.At}, sql: `
+			UPDATE sessions s SET token = NULL, token_host = NULL FROM players p
+			WHERE p.public_key = $1 AND s.player_id = p.id AND (s.id = $2::bigint) <> $3::bool AND coalesce(s.token_at, s.created_at) <= $4::timestamptz`})
+	}
+	return all
+}
+
 func seeSessions(_ string, run []intent.Intent) []statement {
 	seen := schema.NewestSeen(run)
 	ids, at := make([]int64, len(seen)), make([]time.Time, len(seen))

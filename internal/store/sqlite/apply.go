@@ -36,6 +36,7 @@ var writers = map[intent.Kind]func(*tx, []intent.Intent) error{
 	intent.KindRecordLastMoveShown:       (*tx).recordShown,
 	intent.KindUpdateSessionLastSeen:     (*tx).seeSessions,
 	intent.KindErasePlayer:               (*tx).erasePlayers,
+	intent.KindRevokeSessions:            (*tx).revokeSessions,
 	intent.KindPurgeSessions:             (*tx).purgeSessions,
 }
 

@@ -134,6 +134,17 @@ func (s *Store) TrustChanges(ctx context.Context, since int64) ([]wamble.TrustLe
 	return all, mark, err
 }
 
+func (t *tx) revokeSessions(run []intent.Intent) error {
+	for _, in := range schema.As[*intent.RevokeSessions](run) {
+		_, err := t.exec(`UPDATE sessions SET token = NULL, token_host = NULL WHERE player_id = (SELECT id FROM players WHERE public_key = ?1)
+			AND (id = ?2) <> ?3 AND ifnull(token_at, created_at) <= ?4`, in.Key[:], int64(in.Session), in.Others, schema.Micros(in.At))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (t *tx) seeSessions(run []intent.Intent) error {
 	seen := schema.NewestSeen(run)
 	args := t.list(len(seen), 2)

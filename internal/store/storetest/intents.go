@@ -164,6 +164,20 @@ var intentCases = map[intent.Kind]intentCase{
 			w.equal("the other", w.session(2).LastSeen, at(2))
 		},
 	},
+	intent.KindRevokeSessions: {
+		before: []intent.Intent{newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 7, 20), link(3, 8, 20)},
+		intent: &intent.RevokeSessions{Session: 2, Key: key(7), At: at(60)},
+		check: func(w *world) {
+			_, err := w.Session(w.Context(), token(2))
+			w.notFound("the token", err)
+			w.equal("the session", w.session(2).Key, key(7))
+			w.equal("another one of the key", w.session(1).Token, token(1).Hash())
+			w.equal("somebody else's", w.session(3).Token, token(3).Hash())
+			all, err := w.Sessions(w.Context(), key(7), 9)
+			w.must(err)
+			w.equal("the sessions that are left", len(all), 1)
+		},
+	},
 	intent.KindErasePlayer:   eraseCase,
 	intent.KindPurgeSessions: purgeCase,
 }

@@ -155,6 +155,18 @@ var intentRules = []testCase{
 			w.Errorf("nothing has changed: %v", err)
 		}
 	}},
+	{"who may be revoked", func(w *world) {
+		w.apply(newSession(1), newSession(2), newSession(3), newSession(4), link(1, 7, 20), link(2, 7, 20), link(3, 8, 20), link(4, 7, 20),
+			&intent.RenewToken{Session: 4, Token: token(54).Hash(), At: at(70)})
+		w.apply(&intent.RevokeSessions{Session: 3, Key: key(7), At: at(60)})
+		w.equal("a session of another key", w.session(3).Token, token(3).Hash())
+		w.apply(&intent.RevokeSessions{Session: 1, Key: key(7), Others: true, At: at(60)})
+		for id, want := range map[wamble.SessionID]wamble.TokenHash{1: token(1).Hash(), 2: {}, 3: token(3).Hash(), 4: token(54).Hash()} {
+			w.equal("one but all others, those with a newer token not", w.session(id).Token, want)
+		}
+		w.apply(&intent.RevokeSessions{Key: key(7), Others: true, At: at(80)})
+		w.equal("all", w.session(1).Token.IsZero() && w.session(4).Token.IsZero(), true)
+	}},
 	{"erasing spares a newer identity", func(w *world) {
 		w.apply(newSession(1), link(1, 7, 20))
 		w.apply(&intent.ErasePlayer{Key: key(7), At: at(10)})

@@ -48,6 +48,9 @@ export const Ctrl = {
   ACCEPT_PROFILE_TOS: 0x20,
   GET_ACTIVE_RESERVATIONS: 0x21,
   ACTIVE_RESERVATIONS_DATA: 0x22,
+  GET_SESSIONS: 0x23,
+  SESSIONS_DATA: 0x24,
+  REVOKE_SESSIONS: 0x25,
 } as const;
 
 export type CtrlName = keyof typeof Ctrl;
@@ -69,6 +72,7 @@ export const fragmented: ReadonlySet<number> = new Set<number>([
   Ctrl.PREDICTION_DATA,
   Ctrl.PROFILE_TOS_DATA,
   Ctrl.ACTIVE_RESERVATIONS_DATA,
+  Ctrl.SESSIONS_DATA,
 ]);
 
 /** replies are the answers of a request that succeeds; none: the ACK alone. */
@@ -90,6 +94,8 @@ export const replies = {
   GET_PROFILE_TOS: ["PROFILE_TOS_DATA"],
   ACCEPT_PROFILE_TOS: ["PROFILE_INFO"],
   GET_ACTIVE_RESERVATIONS: ["ACTIVE_RESERVATIONS_DATA"],
+  GET_SESSIONS: ["SESSIONS_DATA"],
+  REVOKE_SESSIONS: ["SESSIONS_DATA"],
 } as const;
 
 /** Flag are the bits of a header's flags; some mean different things on different control codes. */
@@ -232,6 +238,13 @@ export interface Reservation {
   profile: string;
 }
 
+export interface Session {
+  session_id: Int;
+  created_at: Int;
+  last_seen_at: Int;
+  own: boolean;
+}
+
 /** Messages names the payload of each control code, as in the text form of a packet (wamble packet decode). */
 export interface Messages {
   CLIENT_HELLO: Record<string, never>;
@@ -268,4 +281,7 @@ export interface Messages {
   ACCEPT_PROFILE_TOS: { name: string };
   GET_ACTIVE_RESERVATIONS: Record<string, never>;
   ACTIVE_RESERVATIONS_DATA: { rows: Reservation[] };
+  GET_SESSIONS: Record<string, never>;
+  SESSIONS_DATA: { rows: Session[] };
+  REVOKE_SESSIONS: { session_id: Int };
 }
