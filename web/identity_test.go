@@ -43,6 +43,21 @@ func TestIdentity(t *testing.T) {
 	bob.until(`document.querySelector('[data-identity="yes"] [data-handle="` + handle + `"]')`)
 	bob.shot("you-phone")
 
+	// She sees his session, and ends it: his token is void, and his browser, which
+	// has the words, signs in anew.
+	token := see[string](bob, `localStorage.getItem('wamble.token')`)
+	ada.press(`[data-action="sessions"]`)
+	ada.until(`document.querySelector('[data-sessions="2"]')`)
+	ada.shot("sessions")
+	ada.audit("sessions")
+	ada.press(`[data-end]`)
+	ada.reads(`#end-ask`, "signed out at once")
+	ada.shot("sessions-end")
+	ada.press(`[data-action="end"]`)
+	ada.until(`document.querySelector('[data-sessions="1"]')`)
+	bob.until(`localStorage.getItem('wamble.token') !== '` + token + `'`)
+	bob.until(`document.querySelector('[data-identity="yes"] [data-handle="` + handle + `"]')`)
+
 	bob.press(".identity .danger")
 	bob.press(`[data-action="logout"]`)
 	bob.until(`document.querySelector('[data-identity="no"] .main:not(:disabled)')`)
@@ -106,5 +121,32 @@ func TestProfiles(t *testing.T) {
 	p.ready()
 	if there := see[string](p, `location.origin`); there == here {
 		t.Errorf("the link leads to %s, where one already was", there)
+	}
+}
+
+// TestLoginInAnotherTab: a login gives the session a new token. The other tab, when
+// it takes over again, goes on with that and does not overwrite it.
+func TestLoginInAnotherTab(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 8)`))
+	first := meet(t, desk)
+	first.sit(h.url)
+	before := see[string](first, `localStorage.getItem('wamble.token')`)
+	second := first.another()
+	second.open(h.url + "/you")
+	first.reads(".banner", "another tab")
+	second.press(".identity .main")
+	second.until(`document.querySelector('[data-words]')`)
+	second.press("dialog .main")
+	second.until(`document.querySelector('[data-identity="yes"]')`)
+	token := see[string](second, `localStorage.getItem('wamble.token')`)
+	if token == before {
+		t.Fatal("the login gave no new token")
+	}
+	first.press(".banner button")
+	first.until(`!document.querySelector('.banner')`)
+	first.ready()
+	if got := see[string](first, `localStorage.getItem('wamble.token')`); got != token {
+		t.Error("the first tab has overwritten the token of the login")
 	}
 }

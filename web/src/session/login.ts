@@ -1,7 +1,7 @@
 // Logging in and out: the session is tied to the browser's identity.
 
 import type { Key } from "../identity";
-import { intField, textField } from "../wire";
+import { intField, type Messages, textField } from "../wire";
 import { Lost } from "./connection";
 import { keys } from "./storage";
 import type { Session } from "./session";
@@ -32,6 +32,21 @@ async function once(session: Session, key: Key, message: Message): Promise<void>
   session.takeToken(answer.token);
   session.stored.set(keys.loggedIn, answer.token);
   session.adopt(answer, null);
+}
+
+/** OwnSession is one session of the player's identity. */
+export type OwnSession = Messages["SESSIONS_DATA"]["rows"][number];
+
+/** sessions asks for the sessions of the player's identity, this one first. */
+export async function sessions(session: Session): Promise<OwnSession[]> {
+  const answer = await session.caller.ask({ name: "GET_SESSIONS", body: {} });
+  return answer.message.body.rows;
+}
+
+/** revoke ends a session for good, or with 0 all but this one, and returns those that are left. */
+export async function revoke(session: Session, id: OwnSession["session_id"]): Promise<OwnSession[]> {
+  const answer = await session.caller.ask({ name: "REVOKE_SESSIONS", body: { session_id: id } });
+  return answer.message.body.rows;
 }
 
 /** isLoggedIn reports whether the session of this token is tied to the identity. */

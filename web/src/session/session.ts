@@ -63,7 +63,9 @@ export class Session {
   /** start connects, and sends the move that an earlier page could not send. */
   start(): void {
     this.stored.set(keys.tab, this.tab);
-    this.status.patch({ elsewhere: false });
+    const stored = this.stored.get(keys.token);
+    const renewed = stored && stored !== this.status.value.token; // by a login in another tab
+    this.status.patch({ elsewhere: false, ...(renewed ? { token: stored, board: null } : {}) });
     this.caller.start();
     const left = this.stored.read<Pending>(keys.pending);
     if (left && left.token === this.status.value.token && !this.status.value.sending) void this.send(left);

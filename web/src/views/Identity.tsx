@@ -4,14 +4,14 @@ import { useEffect, useState } from "preact/hooks";
 import { session, tell } from "../app";
 import * as identity from "../identity";
 import { keys } from "../session/storage";
-import { isLoggedIn, login, logout } from "../session/login";
+import { isLoggedIn, login, logout, type OwnSession, revoke, sessions } from "../session/login";
 import { useStore } from "../session/store";
 import { askStanding, forgetPast, standing } from "../standing";
 import { t } from "../texts";
 import { Dialog } from "../ui/Dialog";
 import { copy } from "../ui/copy";
 
-type Step = "none" | "busy" | "words" | "restore" | "leave";
+type Step = "none" | "busy" | "words" | "restore" | "leave" | "sessions";
 
 export function IdentityCard() {
   const { token, link } = useStore(session.status);
@@ -62,6 +62,9 @@ export function IdentityCard() {
             <button type="button" onClick={() => setStep("words")}>
               {t.you.showWords}
             </button>
+            <button type="button" data-action="sessions" onClick={() => setStep("sessions")}>
+              {t.you.sessions}
+            </button>
             <button type="button" class="danger" onClick={() => setStep("leave")}>
               {t.you.logout}
             </button>
@@ -83,6 +86,7 @@ export function IdentityCard() {
       )}
       {step === "words" && entropy && <Words words={identity.wordsOf(entropy)} onClose={() => setStep("none")} />}
       {step === "restore" && <Restore onClose={() => setStep("none")} onRestore={(secret) => enter(secret, "none")} />}
+      {step === "sessions" && <Sessions onClose={() => setStep("none")} />}
       {step === "leave" && (
         <Dialog title={t.you.logout} onClose={() => setStep("none")}>
           <p>{t.you.logoutAsk}</p>
@@ -97,6 +101,61 @@ export function IdentityCard() {
         </Dialog>
       )}
     </section>
+  );
+}
+
+function Sessions({ onClose }: { onClose(): void }) {
+  const [rows, setRows] = useState<OwnSession[] | null>(null);
+  const [ending, setEnding] = useState<OwnSession["session_id"] | null>(null); // 0: all others
+  const take = (list: Promise<OwnSession[]>) => list.then(setRows, () => tell(t.you.sessionsFailed, "bad"));
+  const when = (s: OwnSession["created_at"]) => new Date(Number(s) * 1000).toLocaleString();
+  useEffect(() => void take(sessions(session)), []);
+  const end = () => {
+    void take(revoke(session, ending!));
+    setEnding(null);
+  };
+  return (
+    <Dialog title={t.you.sessions} onClose={onClose}>
+      <p class="faint">{t.you.sessionsHint}</p>
+      <ul class="own-sessions" data-sessions={rows?.length ?? ""}>
+        {rows?.map((r) => (
+          <li key={String(r.session_id)}>
+            <span>
+              <b>{r.own ? t.you.sessionHere : t.you.session(String(r.session_id))}</b>
+              <br />
+              <span class="faint">{t.you.sessionSeen(when(r.created_at), when(r.last_seen_at))}</span>
+            </span>
+            {!r.own && (
+              <button type="button" class="danger" data-end={String(r.session_id)} onClick={() => setEnding(r.session_id)}>
+                {t.you.sessionEnd}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {ending !== null ? (
+        <div role="alertdialog" aria-labelledby="end-ask">
+          <p id="end-ask">{Number(ending) ? t.you.sessionEndAsk(String(ending)) : t.you.sessionOthersAsk}</p>
+          <div class="buttons">
+            <button type="button" onClick={() => setEnding(null)}>
+              {t.you.cancel}
+            </button>
+            <button type="button" class="danger" data-action="end" onClick={end}>
+              {Number(ending) ? t.you.sessionEnd : t.you.sessionOthers}
+            </button>
+          </div>
+        </div>
+      ) : (
+        <div class="buttons">
+          <button type="button" class="danger" data-action="others" disabled={!rows || rows.length < 2} onClick={() => setEnding(0)}>
+            {t.you.sessionOthers}
+          </button>
+          <button type="button" class="main" onClick={onClose}>
+            {t.you.close}
+          </button>
+        </div>
+      )}
+    </Dialog>
   );
 }
 

@@ -122,6 +122,18 @@ const table = {
   GET_PROFILE_TOS: name,
   PROFILE_TOS_DATA: { read: (r) => ({ terms: r.rest() }), write: (w, m) => w.text(m.terms) },
   ACCEPT_PROFILE_TOS: name,
+  GET_SESSIONS: nothing,
+  SESSIONS_DATA: {
+    read(r) {
+      const n = atMost(r.u8(), 64);
+      return { rows: rows(n, () => ({ session_id: r.u64(), created_at: r.u64(), last_seen_at: r.u64(), own: r.u8() !== 0 })) };
+    },
+    write(w, m) {
+      w.u8(m.rows.length);
+      for (const x of m.rows) w.u64(x.session_id).u64(x.created_at).u64(x.last_seen_at).u8(x.own ? 1 : 0);
+    },
+  },
+  REVOKE_SESSIONS: { read: (r) => ({ session_id: r.u64() }), write: (w, m) => w.u64(m.session_id) },
 } satisfies { [K in CtrlName]?: Codec<Messages[K]> };
 
 /** MessageName is a control code that the browser knows the payload of. */
