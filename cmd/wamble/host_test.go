@@ -39,10 +39,10 @@ func TestHostCommands(t *testing.T) {
 		Running: func() []host.Running {
 			return []host.Running{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
-				Stored: func(context.Context, wamble.PublicKey) ([]wamble.SessionID, bool) { return nil, true },
+				Stored: func(context.Context, wamble.PublicKey) ([]wamble.Session, bool) { return nil, true },
 				Find:   func(context.Context, host.Named) (host.Found, error) { return host.Found{Session: 1}, nil },
 				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
-					after.Archived, after.Trusted = 1, 1
+					after.Archived, after.Trusted, after.Revoked = 1, 1, 1
 					return before, after, nil
 				},
 			}}

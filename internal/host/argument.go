@@ -23,18 +23,19 @@ type Arguments struct {
 	Until    time.Time        `json:"until,omitzero"`    // of a ban; zero: for ever
 	Brownout profile.Brownout `json:"brownout,omitzero"`
 	Board    wamble.BoardID   `json:"board,omitempty"`
-	Urgent   bool             `json:"urgent,omitempty"` // an announcement of maintenance
+	Session  wamble.SessionID `json:"session,omitempty"` // of a player; 0: all
+	Urgent   bool             `json:"urgent,omitempty"`  // an announcement of maintenance
 	On       bool             `json:"on,omitempty"`
 	Level    int              `json:"level,omitempty"`  // of trust
 	Binary   string           `json:"binary,omitempty"` // of the next image; "": that of the process
 	DryRun   bool             `json:"dry_run,omitempty"`
 
-	wait   time.Duration      // of the command line alone
-	player profile.Whom       // what Whom says
-	stored []wamble.SessionID // of the player, in the profile that is told
-	named  Named              // what Whom says, for a command that finds somebody
-	found  Found              // who that is, in the profile that is told
-	lifted int                // bans in all profiles
+	wait   time.Duration    // of the command line alone
+	player profile.Whom     // what Whom says
+	stored []wamble.Session // of the player, in the profile that is told
+	named  Named            // what Whom says, for a command that finds somebody
+	found  Found            // who that is, in the profile that is told
+	lifted int              // bans in all profiles
 }
 
 // Kind is what an argument is: how a flag or a field of a form takes it.
@@ -167,6 +168,16 @@ var (
 		Check: func(a *Arguments) error {
 			return unless(a.Level >= 0 && a.Level <= math.MaxInt32, "a trust level is a number from 0 to %d", math.MaxInt32)
 		},
+	}
+	sessionNumber = Arg{
+		Name: "session", Kind: Number, Label: "Session, by its number (empty: all)", Flag: "session", Help: "only the session with this `number` (default all)",
+		At: func(a *Arguments) any { return &a.Session },
+		Parse: func(a *Arguments, words []string) error {
+			id, err := strconv.ParseInt(words[0], 10, 64)
+			a.Session = wamble.SessionID(id)
+			return unless(err == nil && id > 0, "%q is not the number of a session", words[0])
+		},
+		Check: func(a *Arguments) error { return unless(a.Session >= 0, "there is no session %d", a.Session) },
 	}
 	boardNumber = Arg{
 		Name: "board", Kind: Number, Label: "Board, by its number", Word: "BOARD", What: "the number of the board",

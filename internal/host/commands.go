@@ -286,6 +286,44 @@ notice it within a second.`,
 		Needed: true,
 	},
 	{
+		Name: "sessions", Doors: everywhere, Patience: quick, Args: []Arg{publicKey, inProfile},
+		Help: Help{
+			Short: "List the sessions of a player",
+			Long: `Sessions lists the sessions of an identity that can be resumed, as the database
+has them: their number, since when, and when they were last seen. Where somebody
+plays from is not kept. 'wamble revoke' ends one of them.
+
+KEY is the public key of the player, 64 hex digits.`,
+			Example: `  wamble sessions 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,
+		},
+		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`,
+			"the sessions of the identity of a public key, by profile; here the argument is in the query, `?whom=KEY`"},
+		Line: Line{Result: func() any { return new([]playerSession) }, Print: printSessions, JSON: true},
+		Do:   listSessions,
+	},
+	{
+		Name: "revoke", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{publicKey, sessionNumber, inProfile},
+		Help: Help{
+			Short: "End sessions of a player for good",
+			Long: `Revoke ends sessions of an identity and voids their tokens: one, or all without
+--session. Whoever plays in one is told, and his board is free. What the identity
+has won stays; who has its key can log in again.
+
+KEY is the public key of the player, 64 hex digits; 'wamble sessions KEY' tells the
+numbers. The exit code is 1 if there is no such session.`,
+			Example: `  wamble revoke 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29 --session 17`,
+		},
+		Page: Page{"sessions", "End sessions", "Session {session} of {whom}, or all if none is named, ends, and its token is void."},
+		Doc:  Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29", "session": 17}`, "ends a session of the identity of a public key for good, without `session` all"},
+		Log:  "sessions of a player are revoked",
+		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+			return &profile.Revoke{Key: a.player.Key, Session: a.Session, Stored: a.stored}
+		},
+		Count:  func(e *Effect) uint64 { return e.After.Revoked - e.Before.Revoked },
+		Said:   func(n uint64) string { return counted(n, "session") + " ended" },
+		Needed: true,
+	},
+	{
 		Name: "erase", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{publicKey, inProfile},
 		Help: Help{
 			Short: "Delete a player's data",
@@ -304,7 +342,7 @@ has a database of its own; without --profile that is all of them. The exit code 
 		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`, "deletes what belongs to the identity of a public key"},
 		Log: "a player's data is deleted",
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
-			return &profile.Erase{Key: a.player.Key, Sessions: a.stored}
+			return &profile.Erase{Key: a.player.Key, Sessions: numbersOf(a.stored)}
 		},
 		Count: func(e *Effect) uint64 {
 			if e.Stored || e.After.Erased > e.Before.Erased {

@@ -65,10 +65,17 @@ func bearer(knows func(token string) bool, next http.HandlerFunc) http.Handler {
 	})
 }
 
-// look answers a command that changes nothing.
+// look answers a command that changes nothing; its arguments are in the query.
 func (h *Host) look(c *Command) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		result, err := h.do(r.Context(), c, Call{})
+		given := map[string]string{}
+		for i := range c.Args {
+			if name := c.Args[i].Name; name != "" && r.URL.Query().Has(name) {
+				given[name] = r.URL.Query().Get(name)
+			}
+		}
+		args, _ := json.Marshal(given) // texts always are JSON
+		result, err := h.do(r.Context(), c, Call{Args: args})
 		answerJSON(w, result, err)
 	}
 }

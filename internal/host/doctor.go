@@ -86,7 +86,7 @@ func (p *examination) say(v Verdict, subject, advice, format string, args ...any
 
 // examinations is the one list of what the doctor looks at.
 var examinations = []func(*examination){
-	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).encryption,
+	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).encryption, (*examination).logins,
 }
 
 // Examine looks whether a server could run well. It binds for a moment and writes
@@ -257,6 +257,22 @@ func (p *examination) clock() {
 		p.say(Doubtful, "clock", advice, "it is not synchronized; times of games may be wrong")
 	default:
 		p.say(Fine, "clock", "", "synchronized")
+	}
+}
+
+// logins warns where a login can be handed on by a hostile server.
+func (p *examination) logins() {
+	for _, cfg := range p.profiles {
+		subject := "logins of " + cfg.Name
+		switch {
+		case cfg.Sessions.LoginServers == "":
+			p.say(Doubtful, subject, `(def login-servers "chess.example.org"), the names under which players reach this server`,
+				"login-servers is empty: a login that was signed for any other server is accepted here, so that a hostile one can hand it on")
+		case cfg.Sessions.LoginLegacy:
+			p.say(Fine, subject, "", "only for %s; clients of the original, which name no server, may log in (login-legacy)", cfg.Sessions.LoginServers)
+		default:
+			p.say(Fine, subject, "", "only for %s", cfg.Sessions.LoginServers)
+		}
 	}
 }
 

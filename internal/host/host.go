@@ -67,7 +67,7 @@ type Running struct {
 	Present func(ctx context.Context) int // players
 	// Stored reports whether the store has an identity of a key, and its sessions. A
 	// store that is away or slow may have it.
-	Stored func(ctx context.Context, key wamble.PublicKey) ([]wamble.SessionID, bool)
+	Stored func(ctx context.Context, key wamble.PublicKey) ([]wamble.Session, bool)
 	// Find looks for somebody in memory and in the store; Found is zero if nobody has
 	// the name.
 	Find func(ctx context.Context, n Named) (Found, error)

@@ -38,16 +38,12 @@ func (s *Server) running() []host.Running {
 		list = append(list, host.Running{
 			Name: k.name, Restrictions: k.restrictions, Tell: k.Tell,
 			Present: func(ctx context.Context) int { return k.Look(ctx).Gauges.LivePlayers },
-			Stored: func(ctx context.Context, key wamble.PublicKey) ([]wamble.SessionID, bool) {
+			Stored: func(ctx context.Context, key wamble.PublicKey) ([]wamble.Session, bool) {
 				ctx, cancel := context.WithTimeout(ctx, storedTime)
 				defer cancel()
 				_, err := k.store.Player(ctx, key)
 				rows, _ := k.store.Sessions(ctx, key, storedSessions) // without them the store stays right
-				var ids []wamble.SessionID
-				for i := range rows {
-					ids = append(ids, rows[i].ID)
-				}
-				return ids, !errors.Is(err, store.ErrNotFound)
+				return rows, !errors.Is(err, store.ErrNotFound)
 			},
 			Find: k.find,
 		})
