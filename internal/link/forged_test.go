@@ -35,7 +35,9 @@ var kinds = map[wire.Control]func(wire.Header) []byte{
 	wire.CtrlGetActiveReservations: func(h wire.Header) []byte {
 		return encode(h, wire.GetActiveReservations{})
 	},
-	wire.CtrlBoardUpdate: func(h wire.Header) []byte { return encode(h, wire.BoardUpdate{}) }, // what only servers send
+	wire.CtrlGetSessions:    func(h wire.Header) []byte { return encode(h, wire.GetSessions{}) },
+	wire.CtrlRevokeSessions: func(h wire.Header) []byte { return encode(h, wire.RevokeSessions{}) },
+	wire.CtrlBoardUpdate:    func(h wire.Header) []byte { return encode(h, wire.BoardUpdate{}) }, // what only servers send
 }
 
 func must[T any](v T, err error) T {
