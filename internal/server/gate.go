@@ -94,6 +94,16 @@ func (g *gate) Cursor(ctx context.Context, j store.JournalID, profile string) (u
 	return through(ctx, g, func() (uint64, error) { return g.Store.Cursor(ctx, j, profile) })
 }
 
+// CursorBefore reads the cursor of a store that need not be migrated yet: cursors are
+// as old as databases of ours.
+func (s *Shared) CursorBefore(ctx context.Context, j store.JournalID, profile string) (uint64, error) {
+	db := s.Store
+	if g, ok := db.(*gate); ok {
+		db = g.Store
+	}
+	return db.Cursor(ctx, j, profile)
+}
+
 func (g *gate) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error) {
 	return through(ctx, g, func() ([]wamble.Block, error) { return g.Store.Lease(ctx, s, n) })
 }

@@ -136,7 +136,7 @@ func (s *Server) takesPlace(ctx context.Context, db *Shared, profile string) boo
 	if err != nil || !st.Made.Equal(known.Made) {
 		return false
 	}
-	at, err := db.Cursor(ctx, store.JournalID(s.runner.JournalID()), profile)
+	at, err := db.CursorBefore(ctx, store.JournalID(s.runner.JournalID()), profile)
 	return err == nil && at > 0
 }
 

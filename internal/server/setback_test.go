@@ -33,8 +33,10 @@ func TestStoreGoesBack(t *testing.T) {
 				c.more(t, 10)
 				return pgtest.Query[int](t, db, count) > before+100
 			})
+			// What is still in the journal is not lost.
+			c.finish()
+			until(t, "the journal lets go", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 			if stopped {
-				c.finish()
 				s.end()
 			}
 			cluster.Down(t)
@@ -43,6 +45,7 @@ func TestStoreGoesBack(t *testing.T) {
 			if stopped {
 				s = serve(t, Options{Dir: dir}, text).ready()
 			} else {
+				c.play()
 				c.more(t, 100)
 				c.finish()
 			}
