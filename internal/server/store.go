@@ -190,7 +190,7 @@ func postgresPlace(p *config.Profile) (place, error) {
 	}
 	settings := o
 	o.Profile = p.Name // of the first, if they share it
-	name := fmt.Sprintf("PostgreSQL %s at %s:%d as %s", db.Name, db.Host, db.TCPPort(), db.User)
-	database := fmt.Sprintf("%s:%d/%s", db.Host, db.TCPPort(), db.Name)
+	name := fmt.Sprintf("PostgreSQL %s at %s as %s", db.Name, o.Where(), db.User)
+	database := o.Where() + "/" + db.Name
 	return place{name, "", database, settings, func() (Store, error) { return postgres.Open(o) }}, nil
 }

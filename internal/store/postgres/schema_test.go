@@ -265,6 +265,27 @@ func TestTermsText(t *testing.T) {
 	storetest.TermsText(t, s, func() string { return pgtest.Query[string](t, o, `SELECT tos_text FROM profile_terms`) })
 }
 
+// TestAddresses: several hosts, each perhaps with a port of its own.
+func TestAddresses(t *testing.T) {
+	for host, want := range map[string]string{
+		"db":                   "db:5432",
+		"/run/postgresql":      "/run/postgresql:5432",
+		"a, b:6432":            "a:5432, b:6432",
+		"[::1]:6432,192.0.2.1": "::1:6432, 192.0.2.1:5432",
+	} {
+		o := postgres.Options{Host: host, Port: 5432}
+		if got := o.Where(); got != want {
+			t.Errorf("%s: got %s, want %s", host, got, want)
+		}
+	}
+	dsn := postgres.Options{Host: "a,b:6432", Name: "games"}.DSN()
+	for _, want := range []string{"host='a,b'", "port='5432,6432'", "target_session_attrs='read-write'"} {
+		if !strings.Contains(dsn, want) {
+			t.Errorf("%s lacks %s", dsn, want)
+		}
+	}
+}
+
 func TestDSN(t *testing.T) {
 	o := postgres.Options{Host: "/tmp/a b", Port: 6432, User: `o'brien`, Password: `p'a\s s='x'`, Name: "wa mble", SSLMode: "verify-full"}
 	cfg, err := pgx.ParseConfig(strings.Replace(o.DSN(), "verify-full", "disable", 1)) // which needs no certificates

@@ -75,7 +75,7 @@ func (o Options) DSN() string {
 	quoting := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 	hosts, ports := o.addresses()
 	for _, kv := range [][2]string{
-		{"host", hosts}, {"port", ports}, {"user", o.User}, {"password", o.Password}, {"dbname", o.Name},
+		{"host", strings.Join(hosts, ",")}, {"port", strings.Join(ports, ",")}, {"user", o.User}, {"password", o.Password}, {"dbname", o.Name},
 		{"sslmode", o.SSLMode}, {"target_session_attrs", "read-write"}, {"application_name", "wamble"},
 	} {
 		if kv[1] != "" {
@@ -85,17 +85,25 @@ func (o Options) DSN() string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// addresses returns the hosts and their ports as libpq lists them.
-func (o Options) addresses() (hosts, ports string) {
-	var h, p []string
+// addresses returns the hosts and their ports.
+func (o Options) addresses() (hosts, ports []string) {
 	for host := range strings.SplitSeq(o.Host, ",") {
 		host, port := strings.TrimSpace(host), strconv.Itoa(o.Port)
 		if name, own, err := net.SplitHostPort(host); err == nil {
 			host, port = name, own
 		}
-		h, p = append(h, host), append(p, port)
+		hosts, ports = append(hosts, host), append(ports, port)
 	}
-	return strings.Join(h, ","), strings.Join(p, ",")
+	return hosts, ports
+}
+
+// Where names the addresses, for people.
+func (o Options) Where() string {
+	hosts, ports := o.addresses()
+	for i := range hosts {
+		hosts[i] += ":" + ports[i]
+	}
+	return strings.Join(hosts, ", ")
 }
 
 // Store is a store.Store in a PostgreSQL database.
