@@ -32,6 +32,7 @@ type room struct {
 
 	full  chan struct{} // closed when a table met a full disk
 	first sync.Once
+	met   atomic.Uint64 // how often one did
 }
 
 const (
@@ -49,6 +50,7 @@ func isFull(err error) bool {
 
 // wait holds up who has met a full disk.
 func (r *room) wait() {
+	r.met.Add(1)
 	r.first.Do(func() { close(r.full) })
 	time.Sleep(fullPause)
 }

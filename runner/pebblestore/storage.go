@@ -105,7 +105,8 @@ type opening struct {
 	err  error
 }
 
-// openPatience is how long an opening waits for room on a full disk.
+// openPatience is how long an opening waits for room on a full disk. While it gets
+// on, it is waited for.
 const openPatience = time.Second
 
 // open opens Pebble in the directory.
@@ -120,10 +121,7 @@ func (s *Storage) open(onFail func(error), readOnly bool) (*backend, error) {
 	case <-o.done:
 	case <-b.logger.broken:
 	case <-b.fence.room.full:
-		select {
-		case <-o.done:
-		case <-b.logger.broken:
-		case <-time.After(openPatience):
+		if !o.awaitRoom() {
 			s.mu.Lock()
 			s.pending = o
 			s.mu.Unlock()
@@ -136,6 +134,24 @@ func (s *Storage) open(onFail func(error), readOnly bool) (*backend, error) {
 		return nil, fmt.Errorf("open %s: %w", s.dir, err)
 	}
 	return b, nil
+}
+
+// awaitRoom waits until Pebble is open, or has failed to. It reports false when the
+// disk is still full after a while.
+func (o *opening) awaitRoom() bool {
+	for {
+		met := o.b.fence.room.met.Load()
+		select {
+		case <-o.done:
+			return true
+		case <-o.b.logger.broken:
+			return true
+		case <-time.After(openPatience):
+			if o.b.fence.room.met.Load() != met {
+				return false
+			}
+		}
+	}
 }
 
 // end is called when Pebble is open, or has failed to, and is given up then.
