@@ -153,8 +153,18 @@ func enter(server netip.AddrPort, from [4]byte, ours bool, think time.Duration) 
 			return true
 		})
 		if accepted || err != nil {
-			return time.Since(began) - think, err
+			took := time.Since(began) - think
+			c.leave()
+			return took, err
 		}
+	}
+}
+
+// leave says goodbye, so that newcomers do not take all boards in the end.
+func (c *newcomer) leave() {
+	c.seq++
+	if b, err := wire.Append(nil, wire.Header{Token: c.token, Seq: c.seq}, wire.ClientGoodbye{}); err == nil {
+		c.conn.Write(b)
 	}
 }
 
