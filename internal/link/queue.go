@@ -1,6 +1,7 @@
 package link
 
 import (
+	"slices"
 	"time"
 
 	"wamble"
@@ -47,7 +48,8 @@ func (s *Server) push(now time.Duration, e *endpoint, p pending, right *exemptio
 func (s *Server) crowded() bool { return s.pool.held > s.cfg.MaxPacketBytes }
 
 // shorten gives up the oldest packets of a queue that is full. A client that
-// never acknowledges costs no more than this.
+// never acknowledges costs no more than this. Of an unproven address those go first
+// that were not sent: the ACK of one that was may prove it.
 func (s *Server) shorten(now time.Duration, e *endpoint, out Sink) {
 	limit := maxQueue
 	if !e.proof.proven {
@@ -55,8 +57,13 @@ func (s *Server) shorten(now time.Duration, e *endpoint, out Sink) {
 	}
 	for len(e.queue) >= limit {
 		s.stats.GivenUp++
-		s.giveUp(now, e, 0, out)
+		s.giveUp(now, e, max(e.withheld(), 0), out)
 	}
+}
+
+// withheld returns the index of the first packet that was not sent yet, or -1.
+func (e *endpoint) withheld() int {
+	return slices.IndexFunc(e.queue, func(p pending) bool { return p.sends == 0 })
 }
 
 // transmit sends one copy of p, or withholds it.

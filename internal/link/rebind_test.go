@@ -1,6 +1,7 @@
 package link
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -354,4 +355,26 @@ func TestMoveWithUnknownTokenKeepsToTheCredit(t *testing.T) {
 	r.prove(alice)
 	r.send(moved, move(tokenB, 3))
 	r.sees("ACK 3" + toMoved)
+}
+
+// After a restart a watcher's one request brings more answers than an unproven
+// address may be sent: the ACK of the first still proves it, and the others follow.
+func TestFirstAnswerProvesAmongMany(t *testing.T) {
+	r := newRig(t, Config{})
+	r.handler = func(id Request, p *wire.Packet) {
+		r.s.Vouch(id)
+		h := wire.Header{Token: tokenA}
+		r.s.Reply(id, encode(h, wire.SpectateUpdate{}))
+		for range 2 * maxWithheld {
+			r.s.Reply(id, encode(h, wire.SpectateUpdate{FEN: wire.Text(strings.Repeat("q", 170))}))
+		}
+		r.gate++
+		r.s.Finish(id, r.gate)
+	}
+	r.send(alice, encode(wire.Header{Token: tokenA, Seq: 1}, wire.SpectateGame{}))
+	r.sees("ACK 1, SPECTATE_UPDATE 1, SPECTATE_UPDATE 2")
+	r.send(alice, ack(tokenA, 1))
+	if got := strings.Count(r.took(), "SPECTATE_UPDATE"); got != maxWithheld-2 {
+		t.Errorf("the ACK brings %d packets, want %d", got, maxWithheld-2)
+	}
 }

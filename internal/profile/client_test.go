@@ -152,7 +152,9 @@ func (c *client) receive(b []byte) {
 	case wire.CtrlSpectateUpdate, wire.CtrlPredictionData:
 		c.saw(&p)
 	case wire.CtrlError:
-		c.refused(p.Message.(*wire.Error))
+		if p.Token == c.token { // else a late copy for a token that he has given up
+			c.refused(p.Message.(*wire.Error))
+		}
 	}
 }
 

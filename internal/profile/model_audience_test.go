@@ -241,8 +241,8 @@ func (c *client) actBeside() bool {
 	return true
 }
 
-// settleDown lets everything come to rest: who watches asks once more, nothing is
-// lost, nobody moves.
+// settleDown lets everything come to rest: nothing is lost or overtaken, nobody
+// moves, and who watches asks once more when nothing old is under way.
 func (w *world) settleDown() []*client {
 	w.syncs, w.store.away, w.quiet = true, false, true
 	var inputs []Input
@@ -250,6 +250,7 @@ func (w *world) settleDown() []*client {
 		inputs = append(inputs, w.sync()...)
 	}
 	w.step(append(inputs, &StoreBack{})...)
+	w.run(w.now.Add(5 * time.Second))
 	var watchers []*client
 	for i := range w.arrived {
 		c := w.clients[peerAt(i+1)]

@@ -342,8 +342,13 @@ func (w *world) copies() int {
 	return [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rng.IntN(10)]
 }
 
+// transit is how long a packet travels: those that leave when it is quiet overtake
+// none of each other.
 func (w *world) transit() time.Duration {
-	if w.rng.IntN(50) == 0 && !w.quiet {
+	if w.quiet {
+		return 10 * time.Millisecond
+	}
+	if w.rng.IntN(50) == 0 {
 		return w.upTo(3 * time.Second)
 	}
 	return time.Millisecond + w.upTo(20*time.Millisecond)
