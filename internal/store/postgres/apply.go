@@ -98,7 +98,13 @@ func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) er
 		return err
 	}
 	defer conn.Release()
+	notices := conn.Conn().PgConn().CustomData()
+	delete(notices, unreplicated)
 	err = work(conn)
+	if warning, ok := notices[unreplicated]; ok && err == nil {
+		s.doubt.Store(true)
+		err = fmt.Errorf("committed, but no synchronous standby is known to have it: %v", warning)
+	}
 	if isReadOnly(err) {
 		s.pool.Reset()
 	}

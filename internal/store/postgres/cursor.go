@@ -35,6 +35,11 @@ func moveCursor(b store.Batch) statement {
 // Cursor implements store.Store.
 func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (uint64, error) {
 	var at uint64
+	if s.doubt.Load() {
+		if err := s.awaitStandby(ctx, j, profile); err != nil {
+			return 0, classify(ctx, "read cursor", err)
+		}
+	}
 	err := s.readRow(ctx, "read cursor", `SELECT coalesce((SELECT message FROM journal_cursors WHERE journal_id = $1 AND profile = $2), 0)`, []any{j[:], profile}, &at)
 	return at, err
 }

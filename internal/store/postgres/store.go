@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -112,6 +113,7 @@ type Store struct {
 	timeout time.Duration // StatementTimeout
 	owners  sync.Map      // of profiles that belong to this process, by profile
 	profile string
+	doubt   atomic.Bool // a synchronous standby may not have what was committed
 }
 
 // Open returns a store. It makes no connection: that is left to the first call.
@@ -128,6 +130,7 @@ func Open(o Options) (*Store, error) {
 	// named statement does not exist. Descriptions are kept on our side.
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	cfg.ConnConfig.StatementCacheCapacity = 0
+	cfg.ConnConfig.OnNotice = noteReplication
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open PostgreSQL database: %w", err)

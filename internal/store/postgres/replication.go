@@ -1,0 +1,43 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"wamble/internal/store"
+)
+
+// unreplicated is where a connection keeps the warning that its last transaction did
+// not wait for the synchronous standby.
+const unreplicated = "unreplicated"
+
+// noteReplication keeps the warning with which a server answers COMMIT when it has
+// given up to wait for the synchronous standby: because the wait was cancelled, or
+// took longer than statement_timeout. The text is in any language, its origin is not.
+func noteReplication(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.Routine == "SyncRepWaitForLSN" {
+		c.CustomData()[unreplicated] = n.Message
+	}
+}
+
+// awaitStandby writes something, and so waits until the synchronous standby has
+// everything before it too.
+func (s *Store) awaitStandby(ctx context.Context, j store.JournalID, profile string) error {
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	written := false
+	b := s.begin()
+	b.Queue(`UPDATE journal_cursors SET updated_at = NOW() WHERE journal_id = $1::bytea AND profile = $2::text`, j[:], profile).
+		Exec(func(tag pgconn.CommandTag) error {
+			written = tag.RowsAffected() > 0
+			return nil
+		})
+	b.Queue("COMMIT")
+	err := s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
+	if err == nil && written {
+		s.doubt.Store(false)
+	}
+	return err
+}
