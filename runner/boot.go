@@ -31,6 +31,7 @@ func openEngine(o *Options, s Storage) (*engine, error) {
 func newEngine(o *Options, open func(onFail func(error)) (Backend, error)) (*engine, error) {
 	e := &engine{o: o, failedCh: make(chan struct{})}
 	e.ix.inboxes, e.ix.owners = map[uint64]*inbox{}, map[uint64]*Worker{}
+	e.ix.names = map[string]*inbox{}
 	var err error
 	if e.back, err = open(e.fail); err != nil {
 		return nil, err
@@ -187,6 +188,9 @@ func (e *engine) loadIndex() error {
 		return err
 	}
 	if err := e.adoptInboxes(); err != nil {
+		return err
+	}
+	if err := e.loadQueues(); err != nil {
 		return err
 	}
 	return e.findTimers()

@@ -22,6 +22,11 @@ type LogEvent struct {
 	Worker uint32
 	// Seq is the row's or the timer's sequence number; 0 for LogWorkerError.
 	Seq uint64
+	// ID is the id of the message, which a retry keeps; empty for LogWorkerError and
+	// for a frame that does not decode.
+	ID string
+	// Attempt counts the deliveries of the message, this one included.
+	Attempt uint32
 	// Err is the status: why.
 	Err error
 	// Detail is the number of attempts so far for LogRequeued and

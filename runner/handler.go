@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -19,6 +20,29 @@ import (
 //
 // A panic is an error too. tx and d are valid until the handler returns.
 type Handler func(ctx context.Context, tx *Tx, d *Delivery) error
+
+// Middleware wraps a handler: it may look at the delivery before and at the error
+// after, put values into the context, or answer itself.
+//
+//	func timed(next runner.Handler) runner.Handler {
+//		return func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
+//			defer func(start time.Time) { log.Printf("%s took %v", d.ID, time.Since(start)) }(time.Now())
+//			return next(ctx, tx, d)
+//		}
+//	}
+type Middleware func(next Handler) Handler
+
+// wrap puts lists of middleware around h, if there is a handler.
+func wrap(h Handler, lists ...[]Middleware) Handler {
+	for _, list := range slices.Backward(lists) {
+		for _, m := range slices.Backward(list) {
+			if h != nil {
+				h = m(h)
+			}
+		}
+	}
+	return h
+}
 
 // BatchHandler runs a whole batch. Its error is the outcome of every message
 // that it did not settle by Batched.Fail; nil acknowledges the rest. What it

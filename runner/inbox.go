@@ -26,6 +26,7 @@ var bandTables = [bandCount]table{inboxTable, highTable, firedTable}
 type index struct {
 	mu      sync.Mutex
 	inboxes map[uint64]*inbox
+	names   map[string]*inbox  // those with a name
 	owners  map[uint64]*Worker // the workers, by the owner of their leases
 	last    *inbox             // that was looked up last
 	counters
@@ -42,6 +43,8 @@ type index struct {
 // crash in between must find the rows again.
 type inbox struct {
 	worker uint64
+	name   string // empty without one
+	paused bool   // see PauseQueue
 	inboxState
 	seen  [bandCount]uint64
 	upper [bandCount]uint64 // above the last row of each band

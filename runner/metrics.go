@@ -111,6 +111,10 @@ type Stats struct {
 // InboxStats is a picture of one inbox.
 type InboxStats struct {
 	Worker uint64
+	// Name is empty for an inbox that has only its number.
+	Name string
+	// Paused says that PauseQueue holds its workers.
+	Paused bool
 	// Depth counts rows, leased and parked ones included.
 	Depth uint64
 	// Leased counts rows that somebody holds, Parked those that wait for a

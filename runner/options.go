@@ -29,6 +29,9 @@ type Options struct {
 
 	// Policy is the default of every worker.
 	Policy Policy
+	// Middleware wraps the handler of every worker that has one, the first
+	// outermost, outside of WorkerOptions.Middleware.
+	Middleware []Middleware
 	// Sinks are called synchronously, from the goroutine of the worker that
 	// caused them; they must not block nor call back into the runner.
 	Sinks Sinks

@@ -156,7 +156,7 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 		w.tally.observe(0)
 		w.replay(attempt, seq, d, nil)
 		w.replay(result, seq, d, out.err)
-		w.failed(seq, out)
+		w.failed(d, seq, out)
 		return out, nil, start
 	}
 	w.replay(attempt, seq, d, nil)
@@ -177,7 +177,7 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 	w.replay(result, seq, d, err)
 	out := w.outcome(err)
 	if err != nil {
-		w.failed(seq, out)
+		w.failed(d, seq, out)
 		return out, nil, end
 	}
 	for _, x := range tx.writes {
@@ -205,13 +205,13 @@ func (w *Worker) outcome(err error) outcome {
 }
 
 // failed counts and logs a delivery that did not succeed.
-func (w *Worker) failed(seq uint64, out outcome) {
+func (w *Worker) failed(d *Delivery, seq uint64, out outcome) {
 	w.tally.failed(out)
 	kind := LogNonRetryable
 	if out.retryable {
 		kind = LogRetryable
 	}
-	w.log(LogEvent{Kind: kind, Seq: seq, Err: out.err})
+	w.logOf(d, LogEvent{Kind: kind, Seq: seq, Err: out.err})
 }
 
 // settleRun commits the outcomes of deliveries from..to and deals with the
@@ -219,7 +219,7 @@ func (w *Worker) failed(seq uint64, out outcome) {
 // how many messages were completed.
 func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead bool, l limits, shared *Batched) (n int, err error) {
 	var next *batch
-	if ahead && len(w.nxt.rest()) == 0 && !w.r.isQuiet() && ctx.Err() == nil && !w.stopped.Load() {
+	if ahead && len(w.nxt.rest()) == 0 && !w.rests() && ctx.Err() == nil && !w.stopped.Load() {
 		if err := w.claim(e, w.nxt, e.now(), l, w.cur.list); err != nil {
 			return 0, err
 		}
@@ -320,12 +320,12 @@ func (w *Worker) answers(from, to int) (done, again, lost int) {
 			if errors.Is(res.err, ErrNesting) {
 				refused.retryable, refused.conflict = true, true
 			}
-			w.failed(seq, refused)
+			w.failed(d, seq, refused)
 			out.verdict, out.err = verdictAgain, res.err
 			continue
 		case res.err != nil:
 			w.tally.LeasesLost++
-			w.log(LogEvent{Kind: LogNonRetryable, Seq: seq, Err: res.err})
+			w.logOf(d, LogEvent{Kind: LogNonRetryable, Seq: seq, Err: res.err})
 			if lost < 0 {
 				lost = i
 			}
@@ -334,14 +334,14 @@ func (w *Worker) answers(from, to int) (done, again, lost int) {
 		case res.dead:
 			w.tally.DeadLetters++
 			w.replay(DeadLettered, seq, d, out.err)
-			w.log(LogEvent{Kind: LogDeadLetter, Seq: seq, Err: out.err, Detail: w.attemptsOf(d, out)})
+			w.logOf(d, LogEvent{Kind: LogDeadLetter, Seq: seq, Err: out.err, Detail: w.attemptsOf(d, out)})
 		case out.verdict == verdictDone:
 			w.tally.Successes++
 			done++
 		case out.verdict == verdictRetry:
 			w.tally.Requeues++
 			w.replay(Requeued, seq, d, out.err)
-			w.log(LogEvent{Kind: LogRequeued, Seq: seq, Err: out.err, Detail: uint64(d.Attempts)})
+			w.logOf(d, LogEvent{Kind: LogRequeued, Seq: seq, Err: out.err, Detail: uint64(d.Attempts)})
 		}
 		if out.verdict != verdictHold && out.verdict != verdictPause {
 			out.verdict = verdictSettled

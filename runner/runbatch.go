@@ -72,7 +72,7 @@ func (w *Worker) strays(e *engine, b *batch) int {
 			w.tally.observe(0)
 			w.replay(InboxAttempt, d.Row.Seq, d, nil)
 			w.replay(InboxResult, d.Row.Seq, d, out.err)
-			w.failed(d.Row.Seq, out)
+			w.failed(d, d.Row.Seq, out)
 		}
 	}
 	return lone
@@ -116,7 +116,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		w.replayBatch(InboxResult, &list[i], own)
 		w.cur.outs[from+i], w.cur.txs[from+i] = w.outcome(own), nil
 		if own != nil {
-			w.failed(list[i].Row.Seq, w.cur.outs[from+i])
+			w.failed(&list[i], list[i].Row.Seq, w.cur.outs[from+i])
 		}
 	}
 	if err != nil && w.o.Ordered {

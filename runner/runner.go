@@ -310,7 +310,7 @@ func (r *Runner) Stats() Stats {
 
 func (in *inbox) stats(now, started int64) InboxStats {
 	s := InboxStats{
-		Worker: in.worker, Depth: in.count, Leased: in.held,
+		Worker: in.worker, Name: in.name, Paused: in.paused, Depth: in.count, Leased: in.held,
 		Parked: in.parked, NextSeq: in.next, HeadSeq: in.oldest(),
 	}
 	if in.count > 0 {

@@ -75,6 +75,10 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	if err := w.chores(ctx, e, now); err != nil {
 		return 0, 0, err
 	}
+	if w.paused.Load() {
+		w.releaseAll(e)
+		return 0, 0, nil
+	}
 	if w.holding.Load() && now < w.resumeAt.Load() || w.r.isQuiet() {
 		return 0, 0, nil
 	}
@@ -143,6 +147,10 @@ func (w *Worker) giveBack() {
 		return
 	}
 	defer e.exit()
+	w.releaseAll(e)
+}
+
+func (w *Worker) releaseAll(e *engine) {
 	for _, b := range [2]*batch{w.cur, w.nxt} {
 		w.release(e, b, b.pos)
 		b.reset()

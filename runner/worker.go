@@ -22,6 +22,8 @@ type WorkerOptions struct {
 	// priority, no skipping, nothing goes back to the tail. A Retry pauses it
 	// with the batch claimed. An ordered inbox has one worker at a time.
 	Ordered bool
+	// Middleware wraps Handler, the first outermost.
+	Middleware []Middleware
 	// Policy replaces Options.Policy, Sinks replaces Options.Sinks.
 	Policy *Policy
 	Sinks  *Sinks
@@ -58,6 +60,7 @@ type Worker struct {
 		cancel      context.CancelCauseFunc
 	}
 
+	paused  atomic.Bool           // PauseQueue
 	sinks   atomic.Pointer[Sinks] // nil: the runner's
 	told    *engine               // whose failure was told
 	wake    chan struct{}
@@ -106,6 +109,7 @@ func (r *Runner) NewWorker(id uint32, o WorkerOptions) (*Worker, error) {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
+	o.Handler = wrap(o.Handler, r.o.Middleware, o.Middleware)
 	w := &Worker{r: r, id: id, o: o, wake: make(chan struct{}, 1)}
 	w.SetSinks(o.Sinks)
 	w.cur, w.nxt = &batch{}, &batch{}
@@ -142,6 +146,7 @@ func (w *Worker) join(e *engine) {
 	defer e.ix.mu.Unlock()
 	in := e.ix.inbox(uint64(w.id))
 	in.workers = append(in.workers, w)
+	w.paused.Store(in.paused)
 	e.ix.owners[w.owner(e)] = w
 }
 
@@ -382,7 +387,7 @@ func (w *Worker) fail(err error, processed int) {
 func (w *Worker) IdleSleep() time.Duration {
 	e := w.r.engine()
 	now := e.now()
-	next, quiet := int64(maxTime), w.r.isQuiet()
+	next, quiet := int64(maxTime), w.rests()
 	e.ix.mu.Lock()
 	if due, ok := e.ix.timers.next(); ok {
 		next = e.untilDue(due, now)
@@ -396,6 +401,9 @@ func (w *Worker) IdleSleep() time.Duration {
 	}
 	return sleepUntil(now, next, w.o.MaxIdle)
 }
+
+// rests reports whether the worker may claim nothing now.
+func (w *Worker) rests() bool { return w.paused.Load() || w.r.isQuiet() }
 
 // rest waits until the worker is between two rounds and gives back the batch
 // that it claimed ahead.
@@ -412,6 +420,14 @@ func (w *Worker) rest(ctx context.Context) error {
 		return failed
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// logOf is log for what happens to d.
+func (w *Worker) logOf(d *Delivery, ev LogEvent) {
+	if w.sink().Log != nil {
+		ev.ID, ev.Attempt = string(d.ID), d.Attempts
+		w.log(ev)
 	}
 }
 

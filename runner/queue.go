@@ -1,0 +1,148 @@
+package runner
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// A queue is an inbox with a name. Its number is given once, when the name is
+// first used, and is stored with the messages:
+//
+//	runner.queue.NUMBER u64be    QUE0, flags u8 (1: paused), name
+//
+// Wherever a queue is asked for as text, the number of an inbox in decimal digits
+// serves too; so a name is not all digits.
+const (
+	queueKey   = "runner.queue." // and the number, u64be
+	queueMagic = "QUE0"
+
+	queuePaused = 0x01
+
+	// firstNamed is the number of the first named queue: those below are left for
+	// programs that choose numbers themselves.
+	firstNamed = 1 << 20
+	// MaxQueueName bounds the name of a queue, in bytes.
+	MaxQueueName = 128
+)
+
+// Queue returns the number of the queue with this name, which is made if it is new.
+// Its messages have a history: see Message.
+func (r *Runner) Queue(ctx context.Context, name string) (uint64, error) {
+	if n, err := r.engine().findQueue(name); !errors.Is(err, ErrNotFound) {
+		return n, err
+	}
+	if len(name) == 0 || len(name) > MaxQueueName {
+		return 0, fmt.Errorf("a queue's name has 1 to %d bytes, this one %d: %w", MaxQueueName, len(name), ErrInvalid)
+	}
+	var n uint64
+	err := r.write(ctx, func(c *commit) error {
+		if in := c.e.ix.names[name]; in != nil {
+			n = in.worker
+			return nil
+		}
+		for n = firstNamed; c.e.ix.inboxes[n] != nil; n++ {
+		}
+		in := c.e.ix.inbox(n)
+		c.e.ix.christen(in, name)
+		c.storeQueue(in)
+		return nil
+	})
+	return n, err
+}
+
+// christen gives an inbox its name.
+func (ix *index) christen(in *inbox, name string) {
+	in.name = name
+	ix.names[name] = in
+}
+
+// findQueue returns the number of a queue by its name or its number in digits, or
+// ErrNotFound for a name that is not in use.
+func (e *engine) findQueue(queue string) (uint64, error) {
+	if n, err := strconv.ParseUint(queue, 10, 63); err == nil {
+		return n, nil
+	}
+	e.ix.mu.Lock()
+	defer e.ix.mu.Unlock()
+	if in := e.ix.names[queue]; in != nil {
+		return in.worker, nil
+	}
+	return 0, fmt.Errorf("queue %q: %w", queue, ErrNotFound)
+}
+
+// QueueName returns the name of a queue by its number, or the number in digits when
+// it has no name.
+func (r *Runner) QueueName(number uint64) string {
+	ix := &r.engine().ix
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if in := ix.inboxes[number]; in != nil && in.name != "" {
+		return in.name
+	}
+	return strconv.FormatUint(number, 10)
+}
+
+// PauseQueue keeps the workers of a queue from running its messages, until
+// ResumeQueue, over restarts too. A message that runs is finished; what was claimed
+// beyond it is given back. Posting goes on. It returns ErrNotFound for a name that
+// is not in use.
+func (r *Runner) PauseQueue(ctx context.Context, queue string) error {
+	return r.setPaused(ctx, queue, true)
+}
+
+// ResumeQueue ends PauseQueue.
+func (r *Runner) ResumeQueue(ctx context.Context, queue string) error {
+	return r.setPaused(ctx, queue, false)
+}
+
+func (r *Runner) setPaused(ctx context.Context, queue string, paused bool) error {
+	n, err := r.engine().findQueue(queue)
+	if err != nil {
+		return err
+	}
+	return r.engine().do(ctx, func(c *commit) error {
+		in := c.e.ix.inbox(n)
+		in.paused, in.freed = paused, true
+		for _, w := range in.workers {
+			w.paused.Store(paused)
+		}
+		c.touch(in)
+		c.storeQueue(in)
+		return nil
+	})
+}
+
+func (c *commit) storeQueue(in *inbox) {
+	c.key = append(append(c.key[:0], byte(appState)), queueKey...)
+	c.key = binary.BigEndian.AppendUint64(c.key, in.worker)
+	var flags byte
+	if in.paused {
+		flags = queuePaused
+	}
+	c.value = append(append(append(c.value[:0], queueMagic...), flags), in.name...)
+	c.batch.Set(c.key, c.value)
+}
+
+// loadQueues reads names and pauses of queues.
+func (e *engine) loadQueues() error {
+	lo := tableKey(nil, appState, []byte(queueKey))
+	hi := tableKey(nil, appState, []byte(queueKey))
+	hi[len(hi)-1]++
+	var bad error
+	err := e.back.Scan(lo, hi, func(key, value []byte) bool {
+		if len(key) != len(lo)+8 || len(value) < 5 || string(value[:4]) != queueMagic {
+			bad = badLength("queue", value)
+			return false
+		}
+		in := e.ix.inbox(binary.BigEndian.Uint64(key[len(lo):]))
+		in.paused = value[4]&queuePaused != 0
+		if len(value) > 5 {
+			e.ix.christen(in, string(value[5:]))
+		}
+		return true
+	})
+	return errors.Join(err, bad)
+}
