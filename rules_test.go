@@ -54,7 +54,8 @@ var rooms = []room{
 	{name: "internal/store/storetest", may: []string{"internal/store", "internal/intent", "."}},
 	{name: "runner"},
 	{name: "runner/pebblestore", may: []string{"runner"}, also: []string{"github.com/cockroachdb/pebble"}},
-	{name: "runner/runnertest", may: []string{"runner"}},
+	{name: "runner/memstore", may: []string{"runner"}},
+	{name: "runner/runnertest", may: []string{"runner/memstore", "runner"}},
 	{name: "internal/journal", may: []string{"runner", "internal/store", "internal/intent", "."},
 		tests: []string{"runner/pebblestore", "internal/store/postgres", "internal/store/sqlite"}},
 	{name: "internal/link", may: []string{"internal/pack", "internal/share", "internal/lru", "wire", "."}, pure: true},
@@ -307,7 +308,7 @@ func checkImports(name, dir string, isTest bool, file *ast.File) []complaint {
 // testsMay reports whether the room's tests may import target although the room
 // may not: suites, harnesses and scripted servers are made for that.
 func (r room) testsMay(target string) bool {
-	return strings.HasSuffix(path.Base(target), "test") || slices.Contains(r.tests, target)
+	return strings.HasSuffix(path.Base(target), "test") || target == "runner/memstore" || slices.Contains(r.tests, target)
 }
 
 // mayAlso reports whether p is, or lies below, what only this room may import.

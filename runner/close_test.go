@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
 	"wamble/runner/runnertest"
 )
 
@@ -35,7 +36,7 @@ func TestSyncFailsUnderClose(t *testing.T) {
 	}{{"close", (*runner.Runner).Close, broken}, {"reopen", (*runner.Runner).Reopen, nil}} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &failing{Faulty: runnertest.NewFaulty(runnertest.NewMemory())}
+				s := &failing{Faulty: runnertest.NewFaulty(memstore.New())}
 				r, err := runner.Open(s, runner.Options{Create: true, MinFree: -1})
 				if err != nil {
 					t.Fatal(err)

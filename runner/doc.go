@@ -31,7 +31,7 @@
 //	          │
 //	Storage ─ Backend ─ Batch     the seam: storage.go
 //	          │
-//	pebblestore, runnertest.Memory, …
+//	pebblestore, memstore, …
 //
 // runnertest.Run is the proof that a storage keeps the engine's promises.
 //

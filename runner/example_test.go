@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
 	"wamble/runner/runnertest"
 )
 
@@ -19,7 +20,7 @@ import (
 //	r, err := runner.Open(store, runner.Options{Create: true})
 func scratch() (*runner.Runner, *runnertest.Clock) {
 	clock := runnertest.NewClock(1_000)
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{
+	r, err := runner.Open(memstore.New(), runner.Options{
 		Create: true, Now: clock.Now, Sleep: clock.Sleep,
 	})
 	if err != nil {
@@ -300,7 +301,7 @@ func ExampleRunner_ReplayDeadLetters() {
 func ExampleReplay() {
 	var recording bytes.Buffer
 	recorder := runner.NewRecorder(&recording)
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{
+	r, err := runner.Open(memstore.New(), runner.Options{
 		Create: true, Sinks: runner.Sinks{Replay: recorder.Event},
 	})
 	must(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
 	"wamble/runner/runnertest"
 )
 
@@ -41,7 +42,7 @@ func (m meteredBackend) Scan(lo, hi []byte, visit func(key, value []byte) bool) 
 func TestOrderedReadsWhatItTakes(t *testing.T) {
 	const total, size, perClaim = 2000, 1000, 20
 	read := 0
-	storage, options := metered{runnertest.NewMemory(), &read}, runner.Options{Create: true, MinFree: -1}
+	storage, options := metered{memstore.New(), &read}, runner.Options{Create: true, MinFree: -1}
 	r, err := runner.Open(storage, options)
 	if err != nil {
 		t.Fatal(err)

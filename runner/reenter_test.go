@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // within fails the test when f takes longer than any machine needs for it.
@@ -27,7 +27,7 @@ func within(t *testing.T, what string, f func()) {
 // TestCallsWhileReopening: a handler whose runner is being reopened is told so by
 // its context, may call the runner, and is answered; its message is delivered again.
 func TestCallsWhileReopening(t *testing.T) {
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestCallsWhileReopening(t *testing.T) {
 // TestStatsWhileClosing: what reads a snapshot may ask the runner for its state
 // while another goroutine closes it.
 func TestStatsWhileClosing(t *testing.T) {
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // TestRemoveGivesBack: a worker that takes the place of another gets at once what
 // that had claimed.
 func TestRemoveGivesBack(t *testing.T) {
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestRemoveGivesBack(t *testing.T) {
 // suspected of having killed the process, however often that happens: it comes
 // again as a batch, not one by one.
 func TestCloseGivesBack(t *testing.T) {
-	storage := runnertest.NewMemory()
+	storage := memstore.New()
 	for life := range 5 {
 		r, err := runner.Open(storage, runner.Options{Create: true, MinFree: -1})
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
 	"wamble/runner/runnertest"
 )
 
@@ -17,7 +18,7 @@ import (
 func open(t *testing.T, o runner.Options) *runner.Runner {
 	t.Helper()
 	o.Create, o.MinFree = true, -1
-	r, err := runner.Open(runnertest.NewMemory(), o)
+	r, err := runner.Open(memstore.New(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

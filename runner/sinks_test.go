@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
 	"wamble/runner/runnertest"
 )
 
 // TestLoopErrorsAreTold: a started worker of a runner that has failed says so, once,
 // counts every time that it met the failure, and goes on when it is reopened.
 func TestLoopErrorsAreTold(t *testing.T) {
-	storage := runnertest.NewFaulty(runnertest.NewMemory())
+	storage := runnertest.NewFaulty(memstore.New())
 	told := make(chan runner.LogEvent, 100)
 	rounds := make(chan struct{}, 1000)
 	done := make(chan struct{})

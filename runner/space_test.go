@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
 	"wamble/runner/runnertest"
 )
 
@@ -41,7 +42,7 @@ func (b *shrinkBackend) Shrink() error {
 // not while there are commits.
 func TestShrinksWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shrinker{Faulty: runnertest.NewFaulty(runnertest.NewMemory())}
+		s := &shrinker{Faulty: runnertest.NewFaulty(memstore.New())}
 		r, err := runner.Open(s, runner.Options{Create: true})
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +68,7 @@ func TestShrinksWhenIdle(t *testing.T) {
 // shrink, and is Running again as soon as there is room, though nobody commits.
 func TestSpaceComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shrinker{Faulty: runnertest.NewFaulty(runnertest.NewMemory())}
+		s := &shrinker{Faulty: runnertest.NewFaulty(memstore.New())}
 		r, err := runner.Open(s, runner.Options{Create: true, MinFree: 64 << 20})
 		if err != nil {
 			t.Fatal(err)

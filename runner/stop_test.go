@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // TestStopsSpendNoBudget: a worker that is stopped lets its handler finish for its
@@ -21,7 +21,7 @@ func TestStopsSpendNoBudget(t *testing.T) {
 		for _, how := range []string{"Stop", "parent", "Close"} {
 			t.Run(kind+"/"+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					storage := runnertest.NewMemory()
+					storage := memstore.New()
 					var attempts []uint32
 					takes := time.Hour
 					run := func(ctx context.Context, n uint32) error {

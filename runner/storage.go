@@ -1,7 +1,7 @@
 package runner
 
 // Storage is where a runner lives: the engine's only view of what is durable.
-// Package pebblestore keeps one in a directory; runnertest.NewMemory one in
+// Package pebblestore keeps one in a directory; memstore one in
 // memory. A Storage opens at most one Backend at a time. What names a
 // checkpoint, a directory or a row, is the storage's own affair.
 type Storage interface {

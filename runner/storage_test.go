@@ -2,9 +2,9 @@ package runner_test
 
 import (
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 func init() {
-	runner.NewTestStorage = func() runner.Storage { return runnertest.NewMemory() }
+	runner.NewTestStorage = func() runner.Storage { return memstore.New() }
 }

@@ -21,7 +21,7 @@ import (
 	"wamble/internal/transport"
 	"wamble/internal/watchtest"
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 	"wamble/wire"
 )
 
@@ -33,7 +33,7 @@ func serving(t *testing.T) *Server {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

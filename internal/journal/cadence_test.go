@@ -10,7 +10,7 @@ import (
 
 	"wamble/internal/store"
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // TestCadence runs a drain on a clock that moves only when everybody waits, and
@@ -38,7 +38,7 @@ func TestCadence(t *testing.T) {
 // timeDrain posts n messages to an idle drain, whose store fails as told, and
 // wants all of them applied after exactly that time.
 func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
 // not at once.
 func TestDrainAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
+		r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"wamble/internal/intent"
 	"wamble/internal/store"
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // fakeStore keeps what it was given, refuses what it was told to refuse, and
@@ -77,7 +77,7 @@ func (s *fakeStore) Probe(_ context.Context, b store.Batch) (rejected []store.Re
 
 func openDrain(t *testing.T, store store.Store) (*runner.Runner, *Drain) {
 	t.Helper()
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"wamble/internal/store"
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // keeping is a drain that keeps what the store has, in a directory.
@@ -30,7 +30,7 @@ func keeping(t *testing.T, r *runner.Runner, db store.Store, keep KeepOptions) (
 
 func openRunner(t *testing.T) *runner.Runner {
 	t.Helper()
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,14 @@ import (
 	"wamble/internal/profile"
 	"wamble/internal/transport"
 	"wamble/runner"
+	"wamble/runner/memstore"
 	"wamble/runner/runnertest"
 )
 
 // TestNoAllocation: what the loop does around a step costs no memory, however
 // many packets there are: the mail, the frames for the journal, the stopwatch.
 func TestNoAllocation(t *testing.T) {
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestNoAllocation(t *testing.T) {
 // TestJournalOrder: frames that follow a refused group never become durable,
 // and groups grow while one is under way.
 func TestJournalOrder(t *testing.T) {
-	disk := runnertest.NewFaulty(runnertest.NewMemory())
+	disk := runnertest.NewFaulty(memstore.New())
 	r, err := runner.Open(disk, runner.Options{Schema: journal.Schema, Create: true, MinFree: 1000})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +96,7 @@ func TestJournalOrder(t *testing.T) {
 // TestJournalWaitsForAnswers: a short group leaves when the answers that are being
 // sent have left, a long one at once.
 func TestJournalWaitsForAnswers(t *testing.T) {
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

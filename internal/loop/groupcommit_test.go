@@ -6,13 +6,13 @@ import (
 	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // TestGroupCommitPanics: a panic in a group commit gives its lock back, so that it
 // ends the profile and does not hang it.
 func TestGroupCommitPanics(t *testing.T) {
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

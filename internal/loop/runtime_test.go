@@ -19,7 +19,7 @@ import (
 	"wamble/internal/transport"
 	"wamble/internal/watchtest"
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 	"wamble/wire"
 )
 
@@ -34,7 +34,7 @@ type running struct {
 // run starts a profile on a journal in memory, and waits until it is up.
 func run(t *testing.T) *running {
 	t.Helper()
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"wamble/internal/journal"
 	"wamble/internal/transport"
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // sender is a loop that only sends, and a socket that it sends to.
@@ -153,7 +153,7 @@ func TestWriterAllocates(t *testing.T) {
 // TestSuccessorSendsByItself: what follows from an adoption leaves without the writer,
 // so that the journal must not wait for it.
 func TestSuccessorSendsByItself(t *testing.T) {
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"wamble/internal/journal"
 	"wamble/internal/store"
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // old puts a session into a server's journal that was last seen long ago.
@@ -51,7 +51,7 @@ func (h *here) janitorTimer() runner.ArmedTimer {
 // clock was set back over a restart, is armed anew.
 func TestRetentionClock(t *testing.T) {
 	now := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC) // far from the wall clock
-	r, err := runner.Open(runnertest.NewMemory(), runner.Options{
+	r, err := runner.Open(memstore.New(), runner.Options{
 		Schema: JournalSchema, Create: true, MinFree: -1, Now: func() time.Time { return now },
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
 )
 
 const markerKey = "runner.schema.version"
@@ -87,7 +88,7 @@ var bootCases = []test{
 	}},
 	{"two storages have two journal ids", func(v *env) {
 		v.start()
-		other, err := runner.Open(NewMemory(), v.opts)
+		other, err := runner.Open(memstore.New(), v.opts)
 		v.ok(err)
 		defer other.Close()
 		equal(v, "ids differ", v.r.JournalID() != other.JournalID(), true)

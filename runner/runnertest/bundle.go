@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
 )
 
 // together posts messages to worker 7 in one commit. An id with ! in front is
@@ -347,7 +348,7 @@ var bundleCases = []test{
 			same(v, "rows", v.rows(7), nil)
 			v.ok(w.Remove())
 			v.ok(v.r.Close())
-			v.storage = NewFaulty(NewMemory())
+			v.storage = NewFaulty(memstore.New())
 		}
 	}},
 	{"a bundle is refused as a frame, and a damaged one is dead", func(v *env) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
 )
 
 // eventLog notes log and replay events in the order they come.
@@ -238,7 +239,7 @@ var replayCases = []test{
 		equal(v, "events", n > 16, true)
 
 		again := func(h runner.Handler) (int, error) {
-			r, err := runner.Open(NewMemory(), runner.Options{Create: true, MinFree: -1})
+			r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 			v.ok(err)
 			defer r.Close()
 			return runner.Replay(v.ctx, bytes.NewReader(rec.Bytes()), r, map[uint32]runner.Handler{7: h})
@@ -263,7 +264,7 @@ var replayCases = []test{
 		equal(v, "at", string(m.ID), "b")
 	}},
 	{"a recording that is cut off or not one", func(v *env) {
-		r, err := runner.Open(NewMemory(), runner.Options{Create: true, MinFree: -1})
+		r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 		v.ok(err)
 		defer r.Close()
 		_, err = runner.Replay(v.ctx, bytes.NewReader([]byte("hello")), r, nil)

@@ -1,6 +1,6 @@
-// Package runnertest is the conformance suite of package runner: what a
-// Storage must let it promise, as tables that tests walk. It also holds the
-// second storage, Memory, and a Clock for tests.
+// Package runnertest is the conformance suite of package runner: what a Storage
+// must do, and what it must let the runner promise, as tables that tests walk. It
+// also has a Clock, and a storage that fails, for tests.
 //
 //	func TestStorage(t *testing.T) {
 //		runnertest.Run(t, func(t *testing.T) runner.Storage { return myStorage(t) })
@@ -46,6 +46,7 @@ type group struct {
 
 // suite is the closed list of what is promised.
 var suite = []group{
+	{"storage", storageCases},
 	{"boot", bootCases}, {"step", stepCases}, {"mailbox", mailboxCases}, {"poll", pollCases},
 	{"dead letters", deadCases}, {"outbox", outboxCases}, {"timers", timerCases},
 	{"transactions", txCases}, {"attempts", attemptCases}, {"events", eventCases},
