@@ -67,6 +67,9 @@ var (
 	// ErrBusy is returned when more bytes wait for the committer than
 	// Options.MaxQueued allows, or an ordered inbox has its worker already.
 	ErrBusy = errors.New("busy")
+	// ErrDraining is returned when something is posted to a queue that DrainQueue
+	// lets run empty.
+	ErrDraining = errors.New("the queue takes nothing new")
 	// ErrNoSpace is returned when the free space is below Options.MinFree.
 	// Acknowledgements still pass, because they make room.
 	ErrNoSpace = errors.New("free space is below the watermark")

@@ -96,12 +96,15 @@ func (g *Group) count() int { return 1 }
 
 // Submit hands g to the committer and returns at once. On error nothing was
 // taken and the callback is not called: ErrBusy when more than
-// Options.MaxQueued bytes wait already, ErrFailed, ErrStopped, ErrTooLarge.
+// Options.MaxQueued bytes wait already, ErrFailed, ErrStopped, ErrTooLarge, ErrDraining.
 func (r *Runner) Submit(g *Group) error {
 	e := r.engine()
 	for i := range g.frames.list {
 		if n := len(g.Frame(i)); n > e.o.MaxFrame {
 			return fmt.Errorf("frame %d of %d bytes, at most %d: %w", i, n, e.o.MaxFrame, ErrTooLarge)
+		}
+		if err := r.draining.check(g.frames.list[i].to); err != nil {
+			return err
 		}
 	}
 	g.err = nil

@@ -115,6 +115,8 @@ type InboxStats struct {
 	Name string
 	// Paused says that PauseQueue holds its workers.
 	Paused bool
+	// Draining says that DrainQueue lets it take nothing new.
+	Draining bool
 	// Depth counts rows, leased and parked ones included.
 	Depth uint64
 	// Leased counts rows that somebody holds, Parked those that wait for a

@@ -105,6 +105,9 @@ func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 	e := r.engine()
 	to, b, err := e.checkFrame(frame)
+	if err == nil {
+		err = r.draining.check(to)
+	}
 	if err != nil {
 		return Row{}, err
 	}

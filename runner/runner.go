@@ -43,7 +43,8 @@ type Runner struct {
 	made    uint32 // workers that were ever made
 	quiet   bool   // Quiesce: workers claim nothing
 
-	sinks atomic.Pointer[Sinks]
+	sinks    atomic.Pointer[Sinks]
+	draining draining
 
 	// The keeper renews leases: see keepLeases. It exists once there is a worker.
 	keeper        chan struct{} // pokes it
@@ -297,7 +298,9 @@ func (r *Runner) Stats() Stats {
 		s.OutboxLag = e.ix.outboxMarks.age(max(e.ix.outboxHead, 1), now, e.started)
 	}
 	for _, in := range e.ix.inboxes {
-		s.Inboxes = append(s.Inboxes, in.stats(now, e.started))
+		stats := in.stats(now, e.started)
+		stats.Draining = r.draining.refuses(in.worker)
+		s.Inboxes = append(s.Inboxes, stats)
 	}
 	slices.SortFunc(s.Inboxes, func(a, b InboxStats) int {
 		if a.Worker < b.Worker {

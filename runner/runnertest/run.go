@@ -52,7 +52,7 @@ var suite = []group{
 	{"transactions", txCases}, {"attempts", attemptCases}, {"events", eventCases},
 	{"worker", workerCases}, {"batches", batchCases}, {"bundles", bundleCases}, {"ordered", orderedCases},
 	{"dedupe", dedupeCases}, {"priority", priorityCases}, {"recovery", recoveryCases}, {"inspect", inspectCases},
-	{"failure", failureCases}, {"group", groupCases}, {"replay", replayCases}, {"queues", queueCases},
+	{"failure", failureCases}, {"group", groupCases}, {"replay", replayCases}, {"queues", queueCases}, {"operate", operateCases},
 }
 
 // env is one test's runner with a clock that stands at 100 ms.

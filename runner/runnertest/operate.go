@@ -1,0 +1,103 @@
+package runnertest
+
+import (
+	"errors"
+
+	"wamble/runner"
+)
+
+var operateCases = []test{
+	{"a message that waits is deleted, and its neighbours are not", func(v *env) {
+		v.start()
+		var rows []runner.Row
+		g := v.r.NewGroup(func(*runner.Group, error) {})
+		for _, id := range []string{"a", "b", "c"} {
+			v.ok(g.Add(&runner.Message{To: 7, ID: []byte(id)}))
+		}
+		v.ok(v.r.Submit(g)) // one row of three messages
+		v.post(7, "high", runner.HighPriority)
+		for i := range 3 {
+			rows = append(rows, g.Row(i))
+		}
+		v.ok(v.r.DeleteMessage(v.ctx, rows[1]))
+		v.is(v.r.DeleteMessage(v.ctx, rows[1]), runner.ErrNotFound)
+		v.is(v.r.DeleteMessage(v.ctx, runner.Row{Worker: 7, Seq: 99}), runner.ErrNotFound)
+		v.is(v.r.DeleteMessage(v.ctx, runner.Row{Worker: 8, Seq: 1}), runner.ErrNotFound)
+		v.restart()
+		same(v, "rows", v.rows(7), []uint64{1, 3, 4})
+		var ran []string
+		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { ran = append(ran, string(d.ID)); return nil })
+		v.tick(w, 3)
+		equal(v, "runs", len(ran), 3)
+		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
+	}},
+	{"a message that was never claimed is deleted before anybody sees it", func(v *env) {
+		v.start()
+		for _, flags := range []runner.Flags{0, runner.HighPriority} {
+			v.ok(v.r.DeleteMessage(v.ctx, v.post(7, "a", flags)))
+		}
+		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { v.Error("it runs"); return nil })
+		v.tick(w, 0)
+		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
+	}},
+	{"a message that runs is neither deleted nor retried", func(v *env) {
+		v.start()
+		row := v.post(7, "a")
+		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
+			v.is(v.r.DeleteMessage(v.ctx, row), runner.ErrLeased)
+			v.is(v.r.RetryNow(v.ctx, row), runner.ErrLeased)
+			return nil
+		})
+		v.tick(w, 1)
+	}},
+	{"a message that waits for its next attempt is delivered at once", func(v *env) {
+		v.start()
+		v.post(7, "a")
+		var attempts []uint32
+		fail := errors.New("away")
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryDelay: ms(60_000)}}, func(d *runner.Delivery) error {
+			attempts = append(attempts, d.Attempts)
+			return fail
+		})
+		v.tick(w, 0)
+		v.tick(w, 0)
+		same(v, "attempts before", attempts, []uint32{1})
+		parked := runner.Row{Worker: 7, Seq: v.rows(7)[0]}
+		v.ok(v.r.RetryNow(v.ctx, parked))
+		fail = nil
+		v.tick(w, 1)
+		same(v, "attempts after", attempts, []uint32{1, 2})
+		v.is(v.r.RetryNow(v.ctx, parked), runner.ErrNotFound)
+	}},
+	{"a message that waits for its next attempt is deleted", func(v *env) {
+		v.start()
+		v.post(7, "a")
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryDelay: ms(60_000)}}, func(*runner.Delivery) error { return errHard })
+		v.tick(w, 0)
+		v.ok(v.r.DeleteMessage(v.ctx, runner.Row{Worker: 7, Seq: v.rows(7)[0]}))
+		v.restart()
+		same(v, "rows", v.rows(7), nil)
+		held, parked := v.leases(7)
+		equal(v, "leases", held+parked, 0)
+	}},
+	{"a queue that is drained takes nothing new and is worked off", func(v *env) {
+		v.start()
+		v.post(7, "before")
+		v.ok(v.r.DrainQueue("7", true))
+		_, err := v.r.PostFrame(v.ctx, frame(7, "after"))
+		v.is(err, runner.ErrDraining)
+		g := v.r.NewGroup(func(*runner.Group, error) { v.Error("a refused group is called back") })
+		v.ok(g.Add(&runner.Message{To: 7, ID: []byte("group")}))
+		v.is(v.r.Submit(g), runner.ErrDraining)
+		v.post(8, "elsewhere")
+		equal(v, "draining", v.r.Stats().Inboxes[0].Draining, true)
+		ran := 0
+		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { ran++; return nil })
+		v.tick(w, 1)
+		v.ok(v.r.DrainQueue("7", false))
+		v.post(7, "again")
+		v.tick(w, 1)
+		equal(v, "draining", v.r.Stats().Inboxes[0].Draining, false)
+		v.is(v.r.DrainQueue("nobody", true), runner.ErrNotFound)
+	}},
+}
