@@ -154,6 +154,17 @@ func (c *commit) validate(t *Tx) error {
 	return nil
 }
 
+// validateOpen is validate for a transaction that failed, with those that it left
+// open inside.
+func (c *commit) validateOpen(t *Tx) error {
+	for ; t != nil; t = t.child {
+		if err := c.validate(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // applyTx writes what t did. It must have been validated in this group.
 func (c *commit) applyTx(t *Tx) {
 	for _, w := range t.writes {

@@ -178,7 +178,10 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 	out := w.outcome(err)
 	if err != nil {
 		w.failed(d, seq, out)
-		return out, nil, end
+		if len(w.before) == 0 {
+			tx = nil
+		}
+		return out, tx, end // what it read may never be: see settleOp.one
 	}
 	for _, x := range tx.writes {
 		if w.before == nil {
@@ -270,6 +273,7 @@ var errConflictInBatch = errors.New("conflict in a batch")
 // settled already is marked so that it is not sent twice.
 func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 	clear(w.before)
+	w.holding.Store(false) // whoever fails now pauses anew
 	if d := (AttemptPolicy{}).withDefaults().backoff(try - 1); d > 0 {
 		w.r.o.Sleep(ctx, nil, d)
 	}
@@ -282,10 +286,12 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 			return i // the settlement finds out what was lost
 		}
 		w.renewRun()
-		refused := b.outs[i].err // nil if only one before it was refused
-		out, tx, _ := w.runOne(e, &b.list[i], w.r.o.elapsed())
-		if out.verdict == verdictDone && refused != nil && try >= w.policy().RequeueAttempts {
-			out, tx = failureOf(refused), nil
+		var tx *Tx
+		out := b.outs[i] // its error is nil if only one before it was refused
+		if out.err != nil && try >= w.policy().RequeueAttempts {
+			out = failureOf(out.err)
+		} else {
+			out, tx, _ = w.runOne(e, &b.list[i], w.r.o.elapsed())
 		}
 		b.outs[i], b.txs[i] = w.planned(&b.list[i], out), tx
 		if v := b.outs[i].verdict; v == verdictHold || v == verdictPause {
@@ -312,7 +318,7 @@ func (w *Worker) answers(from, to int) (done, again, lost int) {
 		switch {
 		case res.err == errBehind:
 			again++
-			out.verdict = verdictAgain
+			*out = outcome{verdict: verdictAgain}
 			continue
 		case res.err != nil && !errors.Is(res.err, ErrLeaseLost):
 			again++

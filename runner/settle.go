@@ -184,6 +184,13 @@ func (o *settleOp) one(c *commit, i int) settled {
 	if err != nil {
 		return settled{err: err}
 	}
+	if tx := o.b.txs[i]; tx != nil && out.verdict != verdictDone && out.verdict != verdictFree {
+		// It failed beside writes of messages before it that may be refused: then
+		// its failure may be one of a state that never was.
+		if err := c.validateOpen(tx); err != nil {
+			return settled{err: err}
+		}
+	}
 	switch out.verdict {
 	case verdictDone:
 		r := o.finish(c, in, d, o.b.txs[i])
