@@ -46,9 +46,15 @@ const (
 	TimerResult  ReplayKind = 3
 	Requeued     ReplayKind = 4
 	DeadLettered ReplayKind = 5
+	// Acknowledged says that what the run did is committed, and Kept that an ordered
+	// worker delivers the message again where it is. A run that is followed by
+	// nothing with its own error did not count: it met a conflict, was interrupted,
+	// or its row was lost.
+	Acknowledged ReplayKind = 6
+	Kept         ReplayKind = 7
 )
 
-var replayKinds = [...]string{"inbox attempt", "inbox result", "timer attempt", "timer result", "requeued", "dead letter"}
+var replayKinds = [...]string{"inbox attempt", "inbox result", "timer attempt", "timer result", "requeued", "dead letter", "acknowledged", "kept"}
 
 func (k ReplayKind) String() string { return replayKinds[k] }
 
@@ -62,4 +68,9 @@ type ReplayEvent struct {
 	// Err is the step's result; nil in attempts.
 	Err   error
 	Frame []byte
+	// The rest is as the handler sees it in its Delivery.
+	Row       Row
+	Attempts  uint32
+	Timer     TimerID
+	FromTimer bool
 }

@@ -10,13 +10,17 @@ import (
 	"sync"
 )
 
-// A recording is "RREC", version 0, then events: kind u8, flags u8 (1: it has
-// an error), worker u32, seq u64, error length u16, frame length u32, the
-// error's text, the frame. Integers are little-endian.
+// A recording is "RREC", version 1, then events: kind u8, flags u8 (1: it has
+// an error, 2: it is of a timer), worker u32, seq u64, row u64, due i64 and seq u64
+// of the timer, attempts u32, error length u16, frame length u32, the error's text,
+// the frame. Integers are little-endian.
 const (
-	recordMagic  = "RREC\x00"
-	recordHeader = 20
+	recordMagic  = "RREC\x01"
+	recordHeader = 48
 	maxErrorText = 1<<16 - 1
+
+	recordHasErr    = 1
+	recordFromTimer = 2
 )
 
 // Recorder writes replay events to a stream. Install its Event method as
@@ -59,14 +63,20 @@ func (r *Recorder) Close() (uint64, error) {
 }
 
 func (ev *ReplayEvent) append(dst []byte) []byte {
-	text, flag := "", byte(0)
+	text, flags := "", byte(0)
 	if ev.Err != nil {
-		text, flag = ev.Err.Error(), 1
+		text, flags = ev.Err.Error(), recordHasErr
 		text = text[:min(len(text), maxErrorText)]
 	}
-	dst = append(dst, byte(ev.Kind), flag)
+	if ev.FromTimer {
+		flags |= recordFromTimer
+	}
+	dst = append(dst, byte(ev.Kind), flags)
 	dst = binary.LittleEndian.AppendUint32(dst, ev.Worker)
-	dst = binary.LittleEndian.AppendUint64(dst, ev.Seq)
+	for _, v := range [...]uint64{ev.Seq, ev.Row.Seq, uint64(ev.Timer.Due), ev.Timer.Seq} {
+		dst = binary.LittleEndian.AppendUint64(dst, v)
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, ev.Attempts)
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(text)))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(ev.Frame)))
 	dst = append(dst, text...)
@@ -88,8 +98,9 @@ func ReadRecording(r io.Reader, maxFrame int, visit func(ReplayEvent) error) err
 		} else if err != nil {
 			return fmt.Errorf("recording: %w", ErrTruncated)
 		}
-		text, frame := int(binary.LittleEndian.Uint16(h[14:])), uint64(binary.LittleEndian.Uint32(h[16:]))
-		if h[0] > byte(DeadLettered) || h[1] > 1 || frame > uint64(maxFrame) || text > 0 && h[1] == 0 {
+		failed := h[1]&recordHasErr != 0
+		text, frame := int(binary.LittleEndian.Uint16(h[42:])), uint64(binary.LittleEndian.Uint32(h[44:]))
+		if h[0] > byte(Kept) || h[1] > recordHasErr|recordFromTimer || frame > uint64(maxFrame) || text > 0 && !failed {
 			return fmt.Errorf("recording: %w", ErrFormat)
 		}
 		n := text + int(frame)
@@ -103,8 +114,11 @@ func ReadRecording(r io.Reader, maxFrame int, visit func(ReplayEvent) error) err
 		ev := ReplayEvent{
 			Kind: ReplayKind(h[0]), Worker: binary.LittleEndian.Uint32(h[2:]),
 			Seq: binary.LittleEndian.Uint64(h[6:]), Frame: body[text:],
+			Attempts: binary.LittleEndian.Uint32(h[38:]), FromTimer: h[1]&recordFromTimer != 0,
+			Timer: TimerID{int64(binary.LittleEndian.Uint64(h[22:])), binary.LittleEndian.Uint64(h[30:])},
 		}
-		if h[1] == 1 {
+		ev.Row = Row{uint64(ev.Worker), binary.LittleEndian.Uint64(h[14:])}
+		if failed {
 			ev.Err = errors.New(string(body[:text]))
 		}
 		if err := visit(ev); err != nil {
@@ -134,36 +148,54 @@ func text(err error) string {
 	return err.Error()
 }
 
-// Replay runs the results of a recording against handlers: for every result
-// event, the handler of its worker gets the frame, in a transaction on r, and
-// must end as recorded, with success or with the same error text. What a
-// successful one does is committed, so that the next finds it. r should be a
-// runner of its own, opened on the checkpoint from which the recording began,
+// Replay runs the deliveries of a recording against handlers: the handler of the
+// worker gets each as it was, in a transaction on r, and must end as recorded, with
+// success or with the same error text. What a successful one does is committed, so
+// that the next finds it. Runs that did not count are left out, and the others run
+// in the order in which they were settled: as they were committed, if they were
+// recorded of workers that do not change the same state at the same time. r should
+// be a runner of its own, opened on the checkpoint from which the recording began,
 // or empty. Workers without a handler are skipped.
 //
-// It returns how many events it ran and the first difference, as a *Difference.
+// It returns how many deliveries it ran and the first difference, as a *Difference.
 func Replay(ctx context.Context, rec io.Reader, r *Runner, handlers map[uint32]Handler) (int, error) {
+	type run struct {
+		index int
+		ReplayEvent
+	}
+	open := map[Row]run{} // the last result of each row that is not settled
 	n, index := 0, -1
 	err := ReadRecording(rec, r.o.MaxFrame, func(ev ReplayEvent) error {
 		index++
 		handler := handlers[ev.Worker]
-		if handler == nil || ev.Kind != InboxResult && ev.Kind != TimerResult {
+		if handler == nil {
 			return nil
 		}
-		n++
-		got := replayOne(ctx, r, ev, handler)
-		if text(got) != text(ev.Err) {
+		switch ev.Kind {
+		case InboxAttempt, TimerAttempt:
+			return nil
+		case InboxResult, TimerResult:
 			ev.Frame = bytes.Clone(ev.Frame)
-			return &Difference{Index: index, Event: ev, Want: ev.Err, Got: got}
+			open[ev.Row] = run{index, ev}
+			return nil
+		}
+		last, ok := open[ev.Row]
+		delete(open, ev.Row)
+		if !ok || text(last.Err) != text(ev.Err) {
+			return nil // it was not for the handler, or did not count
+		}
+		n++
+		if got := replayOne(ctx, r, &last.ReplayEvent, handler); text(got) != text(last.Err) {
+			return &Difference{Index: last.index, Event: last.ReplayEvent, Want: last.Err, Got: got}
 		}
 		return nil
 	})
 	return n, err
 }
 
-func replayOne(ctx context.Context, r *Runner, ev ReplayEvent, handler Handler) error {
+func replayOne(ctx context.Context, r *Runner, ev *ReplayEvent, handler Handler) error {
 	w := Worker{id: ev.Worker}
-	d := Delivery{Row: Row{uint64(ev.Worker), ev.Seq}, Frame: bytes.Clone(ev.Frame), w: &w}
+	d := Delivery{Row: ev.Row, Frame: ev.Frame, Attempts: ev.Attempts, Timer: ev.Timer, FromTimer: ev.FromTimer, w: &w}
 	if err := w.open(&d); err != nil {
 		return err
 	}

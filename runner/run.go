@@ -154,8 +154,10 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 			return out, nil, start
 		}
 		w.tally.observe(0)
-		w.replay(attempt, seq, d, nil)
-		w.replay(result, seq, d, out.err)
+		if !d.doomed {
+			w.replay(attempt, seq, d, nil)
+			w.replay(result, seq, d, out.err)
+		}
 		w.failed(d, seq, out)
 		return out, nil, start
 	}
@@ -343,11 +345,14 @@ func (w *Worker) answers(from, to int) (done, again, lost int) {
 			w.logOf(d, LogEvent{Kind: LogDeadLetter, Seq: seq, Err: out.err, Detail: w.attemptsOf(d, out)})
 		case out.verdict == verdictDone:
 			w.tally.Successes++
+			w.replay(Acknowledged, seq, d, nil)
 			done++
 		case out.verdict == verdictRetry:
 			w.tally.Requeues++
 			w.replay(Requeued, seq, d, out.err)
 			w.logOf(d, LogEvent{Kind: LogRequeued, Seq: seq, Err: out.err, Detail: uint64(d.Attempts)})
+		case out.verdict == verdictHold, out.verdict == verdictPause && out.hasAfter:
+			w.replay(Kept, seq, d, out.err)
 		}
 		if out.verdict != verdictHold && out.verdict != verdictPause {
 			out.verdict = verdictSettled
@@ -391,7 +396,8 @@ func (w *Worker) replay(kind ReplayKind, seq uint64, d *Delivery, err error) {
 // afterwards, so that a sink which keeps it finds out at once.
 func (w *Worker) tellReplay(sink func(ReplayEvent), kind ReplayKind, seq uint64, d *Delivery, err error) {
 	w.frame = append(w.frame[:0], d.Frame...)
-	sink(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.frame})
+	sink(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.frame,
+		Row: d.Row, Attempts: d.Attempts, Timer: d.Timer, FromTimer: d.FromTimer})
 	for i := range w.frame {
 		w.frame[i] = 0xDB
 	}

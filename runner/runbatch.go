@@ -70,8 +70,10 @@ func (w *Worker) strays(e *engine, b *batch) int {
 		lone++
 		if !d.skip {
 			w.tally.observe(0)
-			w.replay(InboxAttempt, d.Row.Seq, d, nil)
-			w.replay(InboxResult, d.Row.Seq, d, out.err)
+			if !d.doomed {
+				w.replayBatch(InboxAttempt, d, nil)
+				w.replayBatch(InboxResult, d, out.err)
+			}
 			w.failed(d, d.Row.Seq, out)
 		}
 	}

@@ -46,7 +46,7 @@ var eventCases = []test{
 			"replay 4 seq 10: busy", "log 2 seq 10 detail 1: busy"})
 		l.lines, fail = nil, false
 		v.tick(w, 1)
-		same(v, "events", l.lines, []string{"replay 0 seq 11: <nil>", "replay 1 seq 11: <nil>"})
+		same(v, "events", l.lines, []string{"replay 0 seq 11: <nil>", "replay 1 seq 11: <nil>", "replay 6 seq 11: <nil>"})
 		equal(v, "metrics sink", sunk, 3)
 		v.tick(w, 0)
 		equal(v, "metrics sink after an idle tick", sunk, 3)
@@ -95,7 +95,8 @@ var eventCases = []test{
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { return nil })
 		v.tick(w, 2)
 		same(v, "events", l.lines, []string{
-			"replay 2 seq 41: <nil>", "replay 3 seq 41: <nil>", "replay 0 seq 1: <nil>", "replay 1 seq 1: <nil>"})
+			"replay 2 seq 41: <nil>", "replay 3 seq 41: <nil>", "replay 0 seq 1: <nil>", "replay 1 seq 1: <nil>",
+			"replay 6 seq 41: <nil>", "replay 6 seq 1: <nil>"})
 	}},
 	{"a frame kept beyond the call is poisoned", func(v *env) {
 		var kept, copied []byte
