@@ -9,7 +9,7 @@ import "./style/you.css";
 import { begin, route, session, tell } from "./app";
 import { PieceDefs } from "./board/PieceDefs";
 import { useStore } from "./session/store";
-import { askStanding } from "./standing";
+import { askStanding, remember } from "./standing";
 import { t } from "./texts";
 import { lazy } from "./ui/lazy";
 import { Shell } from "./ui/Shell";
@@ -41,9 +41,17 @@ function App() {
 
 session.on((h) => {
   switch (h.kind) {
+    case "played": {
+      const { board, san, piece } = h.move;
+      remember({ board, san, piece, at: Date.now() });
+      if (san.endsWith("#")) tell(t.play.mate(board), "good");
+      askStanding();
+      break;
+    }
     case "refused": {
-      const why = t.reasons[/\d/.exec(h.why.reason)?.[0] ?? ""] ?? h.why.message;
-      tell(t.play.refused(h.move.uci, h.move.board, why), "bad");
+      const { reason } = h.why;
+      const why = t.reasons[reason] ?? t.reasons[/\d/.exec(reason)?.[0] ?? ""] ?? (reason || t.notAllowed);
+      tell(t.play.refused(h.move.san, h.move.board, why), "bad");
       break;
     }
     case "renewed":

@@ -23,6 +23,8 @@ export const t = {
     switched: (from: string, to: string) => `Board ${from} → Board ${to}`,
     yourMove: (side: string) => `You play ${side}`,
     sending: "Sending your move …",
+    termsFirst: "Accept the terms to play",
+    mayNot: "You may not move here",
     check: "Check",
     chess960: "Chess960",
     flip: "Flip the board",
@@ -60,7 +62,9 @@ export const t = {
     "3": "it was not your turn",
     "4": "it is not a move",
     "5": "it is not legal",
+    "terms acceptance required": "the terms are not accepted",
   } as Record<string, string>,
+  notAllowed: "this server does not allow it",
   notices: {
     payout: (board: number, text: string) => `Board ${board} is won: ${text || "it has paid you"}.`,
     maintenance: (text: string) => text || "The server is being maintained.",

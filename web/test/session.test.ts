@@ -119,7 +119,7 @@ test("a new player says hello without a token and keeps the one he gets", async 
 
 test("a move is answered by the next board", async () => {
   const r = await online();
-  r.session.play("e2e4");
+  r.session.play("e2e4", "", "P");
   assert.equal(r.name(), "PLAYER_MOVE");
   assert.equal(r.socket().last.token, token);
   assert.ok(r.area.values.has(keys.pending));
@@ -127,13 +127,14 @@ test("a move is answered by the next board", async () => {
   assert.equal(r.session.status.value.board?.id, 17);
   assert.equal(r.session.status.value.sending, null);
   assert.ok(!r.area.values.has(keys.pending));
-  const [h] = r.happened;
+  const [played, h] = r.happened;
+  assert.ok(played.kind === "played" && played.move.uci === "e2e4");
   assert.ok(h.kind === "switched" && h.from.id === 42 && h.to.id === 17 && h.moved?.uci === "e2e4");
 });
 
 test("a push before the ACK is not the answer", async () => {
   const r = await online();
-  r.session.play("e2e4");
+  r.session.play("e2e4", "", "P");
   r.socket().board("BOARD_UPDATE", 9, start);
   await settle();
   assert.equal(r.session.status.value.sending?.uci, "e2e4");
@@ -145,7 +146,7 @@ test("a push before the ACK is not the answer", async () => {
 for (const code of [1001, 1006]) {
   test(`a connection that ends with ${code} is made again, and the move is sent again`, async () => {
     const r = await online();
-    r.session.play("e2e4");
+    r.session.play("e2e4", "", "P");
     r.socket().drop(code);
     assert.equal(r.session.status.value.link, "away");
     mock.timers.tick(2000);
@@ -173,7 +174,7 @@ test("numbers go on across connections", async () => {
 test("a move made while the connection is away is sent when it is back", async () => {
   const r = await online();
   r.socket().drop();
-  r.session.play("d2d4");
+  r.session.play("d2d4", "", "P");
   assert.equal(r.session.status.value.sending?.uci, "d2d4");
   mock.timers.tick(2000);
   await open(r);
@@ -185,7 +186,7 @@ test("a move made while the connection is closing is sent over the next one", as
   const closing = r.socket();
   const before = closing.sent.length;
   closing.readyState = 2;
-  r.session.play("e2e4");
+  r.session.play("e2e4", "", "P");
   assert.equal(closing.sent.length, before, "a closing socket takes nothing");
   closing.drop(1001);
   mock.timers.runAll();
@@ -197,7 +198,7 @@ test("a move made while the connection is closing is sent over the next one", as
 
 test("a move that an earlier page left behind is sent", async () => {
   const first = await online();
-  first.session.play("e2e4"); // and the page is closed
+  first.session.play("e2e4", "", "P"); // and the page is closed
   const r = await online(first.area);
   assert.equal(r.name(), "PLAYER_MOVE");
   assert.equal(r.socket().last.board, 42);
@@ -205,7 +206,7 @@ test("a move that an earlier page left behind is sent", async () => {
 
 test("a refused move is told, and the board is asked for", async () => {
   const r = await online();
-  r.session.play("e2e5");
+  r.session.play("e2e5", "", "P");
   r.socket().ack();
   r.socket().refuse(1009, "move rejected (5)");
   await settle();
@@ -214,9 +215,19 @@ test("a refused move is told, and the board is asked for", async () => {
   assert.equal(r.name(), "CLIENT_HELLO");
 });
 
+test("a server that holds a request back may say why, until it answers", async () => {
+  const r = await online();
+  r.session.play("e2e4", "", "P");
+  r.socket().refuse(1006, "the server is read-only at present", 0x80);
+  assert.equal(r.session.status.value.held, "the server is read-only at present");
+  mock.timers.tick(1000);
+  await moveOn(r);
+  assert.equal(r.session.status.value.held, "");
+});
+
 test("over the limit the same request is sent again after a while", async () => {
   const r = await online();
-  r.session.play("e2e4");
+  r.session.play("e2e4", "", "P");
   const { seq } = r.socket().last;
   r.socket().refuse(1001, "", 0x80);
   assert.equal(r.session.status.value.sending?.uci, "e2e4");
@@ -228,7 +239,7 @@ test("over the limit the same request is sent again after a while", async () => 
 
 test("a server that does not answer is left, and tried again ever more rarely", async () => {
   const r = await online();
-  r.session.play("e2e4");
+  r.session.play("e2e4", "", "P");
   mock.timers.tick(12_000);
   assert.ok(r.sockets[0].closed);
   assert.equal(r.session.status.value.link, "away");
@@ -253,7 +264,7 @@ test("after sleep a silent connection is given a moment, then another one is mad
 
 test("after sleep a move under way does not wait for long either, and is sent again", async () => {
   const r = await online();
-  r.session.play("e2e4");
+  r.session.play("e2e4", "", "P");
   r.session.caller.wake();
   mock.timers.tick(3500);
   assert.equal(r.sockets.length, 2);

@@ -14,6 +14,8 @@ interface CallerOptions {
   /** hello asks for the session over a new connection; requests wait until it is answered. */
   hello(ask: Ask): Promise<void>;
   changed(state: LinkState): void;
+  /** held tells why the server does not answer yet, in its words; "" when it does. */
+  held(why: string): void;
   pushed(p: Packet): void;
 }
 
@@ -99,6 +101,7 @@ export class Caller implements Counter {
     const connection = new Connection(this.options.open(), this, {
       opened: () => this.hello(connection),
       idle: () => this.sendNext(),
+      held: (why) => this.options.held(why),
       pushed: (p) => this.options.pushed(p),
       closed: (restarting, unfinished) => this.disconnected(connection, restarting, unfinished),
     });

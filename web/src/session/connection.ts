@@ -44,6 +44,7 @@ export interface Socket {
 interface Handlers {
   opened(): void;
   idle(): void; // no request is under way
+  held(why: string): void; // the server does not answer yet, and may say why
   pushed(p: Packet): void;
   closed(restarting: boolean, unfinished: Call | null): void;
 }
@@ -97,6 +98,7 @@ export class Connection {
     clearTimeout(this.timer);
     const unfinished = this.current?.call ?? null;
     this.current = null;
+    this.handlers.held("");
     this.socket.onclose = null;
     if (this.socket.readyState === connecting) this.socket.onopen = () => this.socket.close(); // browsers log an error when it is closed while it opens
     else this.socket.close();
@@ -137,6 +139,7 @@ export class Connection {
       return;
     }
     if (c && !c.acked && name === "ERROR" && p.flags & Flag.UNRELIABLE) {
+      this.handlers.held((p.message!.body as { reason: string }).reason);
       this.wait(() => this.repeat(), limitPause); // over the limit: the request counts as not received
       return;
     }
@@ -166,6 +169,7 @@ export class Connection {
   private finish(how: (call: Call) => void): void {
     const { call } = this.current!;
     clearTimeout(this.timer);
+    this.handlers.held("");
     this.current = null;
     how(call);
     if (!this.ended) this.handlers.idle();

@@ -17,10 +17,12 @@ export interface Status {
   source: string; // of predictions: "tree", "moves" or ""
   sending: Pending | null; // a move that is not answered yet
   refusal: Denied | null; // why there is no session
+  held: string; // why the server does not answer yet, in its words
 }
 
 /** SessionEvent is something that a view may show to the player. */
 export type SessionEvent =
+  | { kind: "played"; move: Pending } // the server has taken it
   | { kind: "switched"; from: Board; to: Board; moved: Pending | null }
   | { kind: "refused"; move: Pending; why: Denied }
   | { kind: "renewed" } // the server did not know the token any more
@@ -50,12 +52,14 @@ export class Session {
       source: "",
       sending: null,
       refusal: null,
+      held: "",
     });
     this.caller = new Caller({
       open,
       token: () => this.status.value.token,
       hello: (ask) => this.hello(ask),
       changed: (link) => this.status.patch({ link }),
+      held: (why) => why !== this.status.value.held && this.status.patch({ held: why }),
       pushed: (p) => this.pushed(p),
     });
   }
@@ -94,10 +98,10 @@ export class Session {
   }
 
   /** play sends a move of the board that the player holds. */
-  play(uci: string): void {
+  play(uci: string, san: string, piece: string): void {
     const { board, token, sending } = this.status.value;
     if (!board || sending) return;
-    void this.send({ token, board: String(board.id), uci });
+    void this.send({ token, board: String(board.id), uci, san, piece });
   }
 
   private async send(move: Pending): Promise<void> {
@@ -107,6 +111,7 @@ export class Session {
       const request = { name: "PLAYER_MOVE", body: { uci: move.uci }, board: BigInt(move.board) } as const;
       const answer = await this.caller.ask(request);
       this.settle();
+      this.emit({ kind: "played", move });
       this.adopt(answer, move);
     } catch (e) {
       if (e instanceof Lost) return; // the page ends, or another tab has taken over; the move stays stored

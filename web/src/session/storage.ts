@@ -5,6 +5,8 @@ export interface Pending {
   token: string;
   board: string;
   uci: string;
+  san: string;
+  piece: string; // FEN letter of what moved
 }
 
 /** Area is the part of localStorage that is used. */

@@ -1,18 +1,18 @@
 // The board that you hold: one move, then the next board slides in.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { go, session, tell } from "../app";
+import { go, session } from "../app";
 import { BoardView } from "../board/BoardView";
 import { Piece } from "../board/PieceDefs";
-import { type Color, type Move, outcome, Position, san, uci } from "../chess";
+import { type Color, type Move, Position, san, uci } from "../chess";
 import type { Board } from "../session/board";
 import { useStore } from "../session/store";
 import { reducedMotion, settings } from "../settings";
 import { sounds } from "../sound";
-import { askStanding, remember } from "../standing";
 import { t } from "../texts";
 import { Icon, IconButton } from "../ui/Icon";
 import { Link } from "../ui/Link";
+import { Caps } from "../wire";
 import { Panel } from "./PlayPanel";
 
 const landing = 260; // ms in which the player sees his own move
@@ -55,6 +55,16 @@ function useStage() {
     return () => timers.forEach(clearTimeout);
   }, [board]);
 
+  useEffect(
+    () =>
+      session.on((e) => {
+        if (e.kind !== "refused") return;
+        const { board } = session.status.value;
+        if (board && String(board.id) === e.move.board) show(still(board, "here")); // as it was before the move
+      }),
+    [],
+  );
+
   useEffect(() => {
     if (!cue) return;
     const timer = setTimeout(() => setCue(null), 2600);
@@ -68,13 +78,8 @@ function useStage() {
     const after = position.play(m);
     const takes = position.captures(m);
     (takes ? sounds.capture : sounds.move)();
-    remember({ board: String(board.id), san: san(position, m), piece: position.at(m.from), at: Date.now() });
-    const end = outcome(after);
-    if (end === "checkmate") tell(t.play.mate(String(board.id)), "good");
-    if (end === "stalemate") tell(t.play.stalemate(String(board.id)));
     show({ ...shown, position: after, lastMove: [m.from, m.to] });
-    session.play(uci(m, board.chess960));
-    askStanding();
+    session.play(uci(m, board.chess960), san(position, m), position.at(m.from));
   };
   return { shown, cue, move };
 }
@@ -83,7 +88,8 @@ export function Play() {
   const status = useStore(session.status);
   const chosen = useStore(settings);
   const { shown, cue, move } = useStage();
-  const mine = shown && shown.board === status.board && !status.sending && !status.refusal;
+  const may = (status.caps & Caps.move) !== 0; // not before the terms are accepted, nor against the policy
+  const mine = shown && shown.board === status.board && !status.sending && !status.refusal && may;
   const side: Color = useMemo(() => (shown ? Position.parse(shown.board.fen).turn : "w"), [shown?.board]);
   const bottom: Color = (side === "w") !== chosen.flipped ? "w" : "b";
 
@@ -114,7 +120,7 @@ export function Play() {
           {shown.board.chess960 && <span class="tag">{t.play.chess960}</span>}
           <span class="turn" role="status">
             <Piece piece={side === "w" ? "K" : "k"} />
-            {status.sending ? t.play.sending : t.play.yourMove(sideName)}
+            {status.sending ? t.play.sending : may ? t.play.yourMove(sideName) : status.caps === 0 ? t.play.termsFirst : t.play.mayNot}
             {mine && shown.position.inCheck && <b class="in-check">{t.play.check}</b>}
           </span>
           <span class="tools">
