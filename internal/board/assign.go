@@ -38,8 +38,8 @@ type Assigned struct {
 }
 
 // Assign gives a player a board. The board he holds stays his. Otherwise one is
-// drawn from the free boards (see choose), never the one he just left while there
-// is another; if none is free a new one is made; and if the pool is full, the
+// drawn from the free boards in play (see choose), never the one he just left while
+// there is another; if none is free one wakes or is made; and if the pool is full, the
 // board of the longest-silent holder is taken back, or for a player who Claims it
 // the idlest board of the host that holds most. Errors: ErrNoBoard, ErrNoID,
 // ErrSession.
@@ -53,12 +53,12 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 		return Assigned{Board: b, Known: true}, nil
 	}
 	var a Assigned
-	var err error
+	err := p.balance(t, p.held()+1, balanceAtOnce, out) // is asked again below if there is no board
 	if a.Board = p.accept(t, player.Offered, out); a.Board == nil {
 		a.Board = p.choose(t, player)
 	}
 	if a.Board == nil {
-		a.Board, err = p.create(t, out)
+		a.Board, err = p.open(t, out)
 	}
 	if a.Board == nil && p.free > 0 {
 		a.Board = p.places[0].board // the one he left
@@ -78,7 +78,7 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 }
 
 // Offer returns a board that a player may be shown before it is given to him: one
-// that is drawn from the free boards as by Assign; else one that would be made, or
+// that is drawn from the free boards as by Assign; else one that would wake, be made or
 // taken from its holder for a player who Claims it. It is not given to him, and whoever
 // needs it gets it; only while there are others, no one else does for offerTime.
 // Errors: ErrNoBoard, ErrNoID.
@@ -89,7 +89,10 @@ func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
 		p.places[b.place].assigned = t + offerTime.Microseconds()
 		return b, nil
 	}
-	if len(p.places) < p.opts.MaxBoards {
+	if len(p.asleep) > 0 {
+		return p.asleep[0].board, nil
+	}
+	if p.Len() < p.opts.MaxBoards {
 		if id := p.draw(); id != 0 {
 			return p.blank(t, id), nil
 		}
@@ -103,7 +106,7 @@ func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
 	switch {
 	case b != nil:
 		return b, nil
-	case len(p.places) < p.opts.MaxBoards:
+	case p.Len() < p.opts.MaxBoards:
 		return nil, ErrNoID
 	}
 	return nil, ErrNoBoard
@@ -135,13 +138,16 @@ func (p *Pool) accept(at int64, offered wamble.BoardID, out intent.Intents) *Boa
 		return nil
 	}
 	if b := p.boards[offered]; b != nil {
+		if b.asleep {
+			p.wake(b)
+		}
 		if !p.isFree(b) {
 			return nil
 		}
 		return b
 	}
 	i := slices.Index(p.drawn, offered)
-	if i < 0 || len(p.places) >= p.opts.MaxBoards {
+	if i < 0 || p.Len() >= p.opts.MaxBoards {
 		return nil
 	}
 	p.drawn = slices.Delete(p.drawn, i, i+1)

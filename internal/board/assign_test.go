@@ -51,14 +51,16 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-func TestTarget(t *testing.T) {
+func TestWanted(t *testing.T) {
 	o := defaultOptions()
-	for _, tc := range []struct{ longest, active, want int }{
-		{23, 7, 161}, {0, 7, 4}, {23, 0, 4}, {1, 1, 4}, {100, 100, 1024}, {1024, 1, 1024}, {math.MaxInt, math.MaxInt, 1024},
-	} {
-		if got := o.Target(tc.longest, tc.active); got != tc.want {
-			t.Errorf("%d × %d: %d, want %d", tc.longest, tc.active, got, tc.want)
+	for _, tc := range []struct{ players, want int }{{0, 4}, {1, 4}, {2, 4}, {3, 6}, {10, 20}, {512, 1024}, {1e6, 1024}} {
+		if got := o.wanted(tc.players); got != tc.want {
+			t.Errorf("%d players: %d boards, want %d", tc.players, got, tc.want)
 		}
+	}
+	o.PerPlayer = 1.25
+	if got := o.wanted(5); got != 7 {
+		t.Errorf("1.25 boards for each of 5 players: %d, want 7", got)
 	}
 }
 
@@ -207,8 +209,8 @@ func TestNobodyGetsABoard(t *testing.T) {
 func TestNoNumberLeft(t *testing.T) {
 	p := New(defaultOptions(), counter(2), newRand(1))
 	var s said
-	if n, err := p.Grow(epoch, 3, &s); n != 2 || !errors.Is(err, ErrNoID) {
-		t.Errorf("filled %d, %v; want 2, %v", n, err, ErrNoID)
+	if err := p.Balance(epoch, 3, &s); p.Len() != 2 || !errors.Is(err, ErrNoID) {
+		t.Errorf("filled %d, %v; want 2, %v", p.Len(), err, ErrNoID)
 	}
 	for session := range wamble.SessionID(2) {
 		if _, err := p.Assign(epoch, Player{Session: session + 1}, &s); err != nil {
@@ -221,16 +223,6 @@ func TestNoNumberLeft(t *testing.T) {
 	// A silent holder helps out.
 	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil || a.Taken.Board != 1 {
 		t.Errorf("got %+v, %v", a, err)
-	}
-}
-
-func TestGrow(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards = 4, 10 })
-	for _, tc := range []struct{ wanted, added, total int }{{4, 4, 4}, {4, 0, 4}, {2, 0, 4}, {7, 3, 7}, {100, 3, 10}, {100, 0, 10}} {
-		added, err := r.Grow(r.now, tc.wanted, &r.said)
-		if err != nil || added != tc.added || r.Len() != tc.total || r.Free() != tc.total {
-			t.Errorf("grow to %d: added %d, %v, has %d; want %d, %d", tc.wanted, added, err, r.Len(), tc.added, tc.total)
-		}
 	}
 }
 

@@ -22,11 +22,12 @@ type Board struct {
 	times     times
 	alarms    boardAlarms
 	share     share.Holding[Board] // of the holder's host
-	place     int32                // index in Pool.places
+	place     int32                // index in Pool.places, or in Pool.asleep
 	variant   int16
 	last      chess.Move // the last of plies, 0 if there is none: showing a board does not touch plies
 	status    wamble.BoardStatus
 	identity  bool // the holder has an identity: he keeps the board when he leaves
+	asleep    bool // it is free, and not dealt
 }
 
 // times are microseconds since 1970, 0 for never.

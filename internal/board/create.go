@@ -1,8 +1,6 @@
 package board
 
 import (
-	"time"
-
 	"wamble"
 	"wamble/chess"
 	"wamble/internal/intent"
@@ -11,7 +9,7 @@ import (
 // create adds a new board, dormant and free. It fails with ErrNoBoard when the
 // pool is full, and with ErrNoID.
 func (p *Pool) create(at int64, out intent.Intents) (*Board, error) {
-	if len(p.places) >= p.opts.MaxBoards {
+	if p.Len() >= p.opts.MaxBoards {
 		return nil, ErrNoBoard
 	}
 	id, ok := p.newID()
@@ -51,18 +49,4 @@ func startOf(variant int16) chess.Position {
 		return p
 	}
 	return chess.Start()
-}
-
-// Grow adds boards until there are as many as wanted (Options.Target), never
-// past MaxBoards, and returns how many it added. It fails with ErrNoID.
-func (p *Pool) Grow(now time.Time, wanted int, out intent.Intents) (int, error) {
-	t := p.tick(now)
-	added := 0
-	for len(p.places) < min(wanted, p.opts.MaxBoards) {
-		if _, err := p.create(t, out); err != nil {
-			return added, err
-		}
-		added++
-	}
-	return added, nil
 }

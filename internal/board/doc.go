@@ -8,6 +8,7 @@
 //   - a Board is one game in progress: position, moves, holder, times;
 //   - a ply is one move of it with who made it and when, in 12 bytes;
 //   - the Pool is all boards, and the index of those that are free;
+//   - a free board that is not in play is asleep (sleep.go): it is kept, and not dealt;
 //   - Assign gives a player a board, Play takes his move, Due lets time pass;
 //   - an alarm is when a board is to be looked at next;
 //   - Finished is a game that is over and has left the pool.
@@ -33,6 +34,8 @@
 //   - A board is free (DORMANT or ACTIVE) or has exactly one holder (RESERVED),
 //     who is to move. A session holds at most one board.
 //   - Every change of a board raises its version by one and is one UpdateBoard.
+//   - About PerPlayer boards are in play for each who holds one; sleep changes neither
+//     status nor version of a board.
 //   - Time never goes back: an earlier now counts as the latest one seen.
 //   - The same calls with the same randomness give the same results and intents.
 //

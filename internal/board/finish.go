@@ -83,6 +83,9 @@ func (p *Pool) Archive(now time.Time, id wamble.BoardID, out intent.Intents) (*F
 		return nil, 0, ErrUnknownBoard
 	}
 	holder := b.holder
+	if b.asleep {
+		p.wake(b)
+	}
 	if p.isFree(b) {
 		p.setHeld(b)
 	} else {

@@ -32,6 +32,7 @@ type model struct {
 	players int
 	ended   map[string]int
 	takes   int
+	newest  wamble.BoardID
 }
 
 type modelBoard struct {
@@ -92,8 +93,10 @@ func (m *model) assign(s wamble.SessionID) {
 			}
 		}
 	}
-	total := len(m.boards)
 	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Left: m.left[s], Games: int(s) % 20}, m.store)
+	if made := m.learn(); made > 0 && m.pool.Asleep() > 0 {
+		m.t.Fatalf("%d boards were made while %d sleep", made, m.pool.Asleep())
+	}
 	if err != nil {
 		m.mayRefuse(s, err, free, held != nil)
 		return
@@ -107,12 +110,6 @@ func (m *model) assign(s wamble.SessionID) {
 		}
 	case a.Taken != (Released{}):
 		m.mayTake(a.Taken, id, free)
-	case b == nil:
-		if other > 0 || total >= m.opts.MaxBoards {
-			m.t.Fatalf("new board with %d others free, of %d", other, total)
-		}
-		m.boards[id] = &modelBoard{game: startOf(a.Board.Variant()), dormant: true}
-		b = m.boards[id]
 	case b.holder != 0:
 		m.t.Fatalf("board %d of %d was given to %d", id, b.holder, s)
 	case id == m.left[s] && other > 0:
@@ -122,6 +119,34 @@ func (m *model) assign(s wamble.SessionID) {
 		b.reserved = m.now
 	}
 	b.holder, b.identity, b.heard = s, s%2 == 1, m.now
+}
+
+// learn takes the boards in that the pool has made, and returns how many.
+func (m *model) learn() (made int) {
+	for m.store[m.newest+1] != nil {
+		m.newest++
+		made++
+		m.boards[m.newest] = &modelBoard{game: startOf(m.store[m.newest].Variant), dormant: true}
+	}
+	return made
+}
+
+// balance: as many boards are in play as are wanted.
+func (m *model) balance() {
+	if err := m.pool.Balance(m.now, 1<<20, m.store); err != nil {
+		m.t.Fatal(err)
+	}
+	m.learn()
+	held := 0
+	for _, b := range m.boards {
+		if b.holder != 0 {
+			held++
+		}
+	}
+	want, got := min(max(2*held, m.opts.MinBoards), m.opts.MaxBoards), m.pool.Len()-m.pool.Asleep()
+	if got < want || got > want+max(2, want/4) && got > held || !m.pool.Balanced(true) {
+		m.t.Fatalf("%d boards are in play for %d players, want about %d", got, held, want)
+	}
 }
 
 // mayRefuse: nobody waits while a board is free, can be made or taken back.
@@ -260,6 +285,7 @@ func (m *model) pass(d time.Duration) {
 	if at, ok := m.pool.Next(); ok && !at.After(m.now) {
 		m.t.Fatalf("at %s something is due since %s", m.now, at)
 	}
+	m.balance()
 }
 
 // compare looks at every board of the pool, the model and the store.
@@ -318,7 +344,7 @@ func (m *model) step() {
 	case n < 40:
 		m.assign(s)
 	case n < 80:
-		if i := m.rng.IntN(m.pool.Len() + 1); i < m.pool.Len() && m.pool.places[i].board.holder != 0 {
+		if i := m.rng.IntN(len(m.pool.places) + 1); i < len(m.pool.places) && m.pool.places[i].board.holder != 0 {
 			s = m.pool.places[i].board.holder
 		}
 		m.play(s)

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"math"
 	"time"
 
 	"wamble"
@@ -9,8 +10,9 @@ import (
 
 // Options is what a profile's config says about its boards.
 type Options struct {
-	MinBoards int // the pool is filled up to this
-	MaxBoards int // and never grows past this
+	MinBoards int     // so many boards are in play at least
+	MaxBoards int     // and so many are in the pool at most
+	PerPlayer float64 // so many are in play for each player who is here
 	// Chess960Interval N makes every board whose number N divides a Chess960
 	// board; 0 makes all of them, less than 0 none.
 	Chess960Interval int
@@ -51,13 +53,9 @@ func (m *Multipliers) of(p phase) float64 {
 	return max(0, [...]float64{m.Early, m.Mid, m.End}[p])
 }
 
-// Target returns how many boards the pool should have: the plies of the longest
-// game times the active players, between MinBoards and MaxBoards.
-func (o *Options) Target(longest, active int) int {
-	if longest > 0 && active > o.MaxBoards/longest {
-		return o.MaxBoards // longest × active is larger, and might not fit an int
-	}
-	return min(max(longest*active, o.MinBoards), o.MaxBoards)
+// wanted returns how many boards should be in play for so many players.
+func (o *Options) wanted(players int) int {
+	return min(max(int(math.Ceil(o.PerPlayer*float64(players))), o.MinBoards), o.MaxBoards)
 }
 
 // variantOf returns the Chess960 start position of a new board, or -1.

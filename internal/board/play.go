@@ -62,8 +62,6 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 	b.add(t, by, m, 0)
 	b.times.moved = t
 	done.Ply = b.position.Ply()
-	p.lengths.add(done.Ply)
-	p.lengths.remove(done.Ply - 1)
 	p.recordMove(t, by, m, &done, out)
 	p.unhold(b)
 	if e := p.ending(b); e != nil {

@@ -37,16 +37,16 @@ type Pool struct {
 	now     int64
 	boards  map[wamble.BoardID]*Board
 	holders map[wamble.SessionID]*Board
-	// places are all boards; those that are free are places[:free].
+	// places are the boards in play; those that are free are places[:free].
 	places    []place
 	free      int
-	active    int // how many of the free ones are ACTIVE; the others are DORMANT
+	asleep    sleepers // the free boards that are not in play
+	active    int      // how many boards are ACTIVE; free ones that are not are DORMANT
 	deadlines alarms
 	silence   alarms
 	shares    share.Table[Board]
 	finished  recent
 	over      []*Board // restored, and to be ended by EndOver
-	lengths   lengths
 	intents   intents
 	sample    sample
 	observer  func(*Board) // nil: none
@@ -78,9 +78,9 @@ func (p *Pool) Options() *Options { return &p.opts }
 // are released by the next Due.
 func (p *Pool) Reconfigure(opts Options) {
 	p.opts = opts
-	for i := range p.places {
-		if at, ok := p.deadline(p.places[i].board); ok {
-			p.deadlines.sooner(p.places[i].board, at)
+	for b := range p.All() {
+		if at, ok := p.deadline(b); ok {
+			p.deadlines.sooner(b, at)
 		}
 	}
 }
@@ -95,15 +95,20 @@ func (p *Pool) tick(now time.Time) int64 {
 	return p.now
 }
 
-// Len returns the number of boards, Free how many of them nobody holds.
-func (p *Pool) Len() int  { return len(p.places) }
-func (p *Pool) Free() int { return p.free }
+// Len returns the number of boards, Free how many of them nobody holds, and Asleep
+// how many of these are not dealt.
+func (p *Pool) Len() int    { return len(p.places) + len(p.asleep) }
+func (p *Pool) Free() int   { return p.free + len(p.asleep) }
+func (p *Pool) Asleep() int { return len(p.asleep) }
+
+// held returns how many boards have a holder.
+func (p *Pool) held() int { return len(p.places) - p.free }
 
 // Census counts the boards by status. Archived ones are not in the pool.
 func (p *Pool) Census() (boards [wamble.Archived]int) {
 	boards[wamble.Active] = p.active
-	boards[wamble.Dormant] = p.free - p.active
-	boards[wamble.Reserved] = len(p.places) - p.free
+	boards[wamble.Dormant] = p.Free() - p.active
+	boards[wamble.Reserved] = p.held()
 	return boards
 }
 
@@ -122,19 +127,28 @@ func (p *Pool) All() iter.Seq[*Board] {
 				return
 			}
 		}
+		for i := range p.asleep {
+			if !yield(p.asleep[i].board) {
+				return
+			}
+		}
 	}
 }
 
-// insert adds a board that is not free.
+// insert adds a board, in play and not free.
 func (p *Pool) insert(b *Board) {
 	b.alarms.slots = [2]int32{none, none}
-	b.place = int32(len(p.places))
-	p.places = append(p.places, place{board: b})
 	p.boards[b.id] = b
-	p.lengths.add(b.Plies())
+	p.enter(b)
 }
 
-// setFree puts a board among the free ones.
+// enter brings a board into play, not free.
+func (p *Pool) enter(b *Board) {
+	b.place = int32(len(p.places))
+	p.places = append(p.places, place{board: b})
+}
+
+// setFree puts a board in play among the free ones.
 func (p *Pool) setFree(b *Board) {
 	p.swap(int(b.place), p.free)
 	p.places[p.free] = place{b, b.times.assigned, classOf(b)}
@@ -153,8 +167,8 @@ func (p *Pool) setHeld(b *Board) {
 	p.swap(int(b.place), p.free)
 }
 
-// isFree reports whether the index has b among the free ones.
-func (p *Pool) isFree(b *Board) bool { return int(b.place) < p.free }
+// isFree reports whether the index has b among the free ones in play.
+func (p *Pool) isFree(b *Board) bool { return !b.asleep && int(b.place) < p.free }
 
 func (p *Pool) swap(i, j int) {
 	if i != j {
@@ -163,39 +177,18 @@ func (p *Pool) swap(i, j int) {
 	}
 }
 
-// remove takes a board that is not free out of the pool.
-func (p *Pool) remove(b *Board) {
+// exit takes a board that is not free out of play.
+func (p *Pool) exit(b *Board) {
 	last := len(p.places) - 1
 	p.swap(int(b.place), last)
 	p.places[last] = place{}
 	p.places = p.places[:last]
+}
+
+// remove takes a board that is in play and not free out of the pool.
+func (p *Pool) remove(b *Board) {
+	p.exit(b)
 	p.deadlines.remove(b)
 	p.silence.remove(b)
 	delete(p.boards, b.id)
-	p.lengths.remove(b.Plies())
 }
-
-// lengths counts the boards by how many plies their games have, so that the
-// longest game is known at any time.
-type lengths struct {
-	boards  []int32 // by plies
-	longest int
-}
-
-func (l *lengths) add(plies int) {
-	for len(l.boards) <= plies {
-		l.boards = append(l.boards, 0)
-	}
-	l.boards[plies]++
-	l.longest = max(l.longest, plies)
-}
-
-func (l *lengths) remove(plies int) {
-	l.boards[plies]--
-	for l.longest > 0 && l.boards[l.longest] == 0 {
-		l.longest--
-	}
-}
-
-// Longest returns how many plies the longest game has that is not over.
-func (p *Pool) Longest() int { return p.lengths.longest }

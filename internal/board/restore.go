@@ -18,7 +18,8 @@ type Damaged struct {
 func (e *Damaged) Error() string { return fmt.Sprintf("board %d: %s", e.Board, e.Reason) }
 
 // Restore puts a stored board into the pool at the start of a profile, as it
-// was: held, if its reservation has not expired; otherwise free. A reservation
+// was: held, if its reservation has not expired; otherwise free, and asleep until
+// there are players for it (Balance). A reservation
 // that is not honoured is ended by intents. A board whose game is over, by a limit
 // that was lowered or in a database of others, is left to EndOver.
 //
@@ -40,8 +41,8 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 		p.over = append(p.over, b)
 		return nil
 	}
-	p.insert(b)
 	if h := stored.Holder; b.status == wamble.Reserved && p.honours(t, h) {
+		p.insert(b)
 		p.hold(b, h.Session, !h.Key.IsZero())
 		// Nobody was heard while the server was away.
 		b.times.reserved, b.times.heard = micros(h.At), t
@@ -49,14 +50,17 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 		return nil
 	}
 	wasReserved := b.status == wamble.Reserved
-	if wasReserved || b.status == wamble.Active && b.times.moved == 0 {
+	changed := wasReserved || b.status == wamble.Active && b.times.moved == 0
+	if changed {
 		b.status = wamble.Dormant
+	}
+	p.layDown(b)
+	if changed {
 		p.update(t, b, out)
 	}
 	if wasReserved || stored.Holder != nil {
 		p.removeReservation(t, b, out)
 	}
-	p.setFree(b)
 	if at, ok := p.deadline(b); ok {
 		p.deadlines.sooner(b, at)
 	}

@@ -78,6 +78,7 @@ func defaultOptions() Options {
 	return Options{
 		MinBoards:        4,
 		MaxBoards:        1024,
+		PerPlayer:        2,
 		Chess960Interval: -1,
 		MaxMoves:         1000,
 		Inactivity:       300 * time.Second,
@@ -97,7 +98,7 @@ type rig struct {
 
 func newRig(t *testing.T, change func(*Options)) *rig {
 	o := defaultOptions()
-	o.MinBoards, o.MaxBoards = 1, 2
+	o.MinBoards, o.MaxBoards, o.PerPlayer = 1, 2, 1
 	if change != nil {
 		change(&o)
 	}
@@ -108,8 +109,18 @@ func (r *rig) after(d time.Duration) { r.now = r.now.Add(d) }
 
 func (r *rig) fill() {
 	r.t.Helper()
-	if _, err := r.Grow(r.now, r.opts.MinBoards, &r.said); err != nil {
+	if err := r.Balance(r.now, r.opts.MinBoards, &r.said); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// grow brings so many boards into play.
+func grow(t testing.TB, p *Pool, n int, out intent.Intents) {
+	t.Helper()
+	for len(p.places) < n {
+		if _, err := p.open(p.tick(epoch), out); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -143,14 +154,30 @@ func (r *rig) expect(want ...string) {
 // check fails if the pool contradicts itself.
 func check(t testing.TB, p *Pool) {
 	t.Helper()
-	if len(p.boards) != len(p.places) {
-		t.Fatalf("%d boards in %d places", len(p.boards), len(p.places))
+	if len(p.boards) != p.Len() || p.Free() != p.free+p.Asleep() {
+		t.Fatalf("%d boards in %d places, %d asleep", len(p.boards), len(p.places), p.Asleep())
 	}
-	held, longest := 0, 0
+	held := 0
 	var census [wamble.Archived]int
+	for i := range p.asleep {
+		b := p.asleep[i].board
+		if int(b.place) != i || !b.asleep || p.isFree(b) || p.boards[b.id] != b || int(p.asleep[i].plies) != b.Plies() {
+			t.Fatalf("board %d sleeps at %d, says %d", b.id, i, b.place)
+		}
+		if b.holder != 0 || b.status == wamble.Reserved {
+			t.Fatalf("board %d sleeps, and is %s", b.id, b.status)
+		}
+		if i > 0 && p.asleep.less(i, (i-1)/2) {
+			t.Fatalf("board %d is before its parent", b.id)
+		}
+		census[b.status]++
+	}
 	for i, at := range p.places {
 		b := at.board
 		free := i < p.free
+		if b.asleep {
+			t.Fatalf("board %d is in play, and sleeps", b.id)
+		}
 		if int(b.place) != i || p.boards[b.id] != b {
 			t.Fatalf("board %d is at %d, says %d", b.id, i, b.place)
 		}
@@ -167,7 +194,6 @@ func check(t testing.TB, p *Pool) {
 			}
 		}
 		census[b.status]++
-		longest = max(longest, b.Plies())
 		if got := p.FEN(b); got != b.position.FEN() {
 			t.Fatalf("board %d: FEN %s of %s", b.id, got, b.position)
 		}
@@ -188,9 +214,6 @@ func check(t testing.TB, p *Pool) {
 	}
 	if held != len(p.holders) {
 		t.Fatalf("%d boards are held, by %d holders", held, len(p.holders))
-	}
-	if got := p.Longest(); got != longest {
-		t.Fatalf("the longest game has %d plies, not %d", longest, got)
 	}
 	if got := p.Census(); got != census {
 		t.Fatalf("the census has %v, not %v", got, census)

@@ -17,8 +17,9 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 
 // A snapshot is, in little endian:
 //
-//	magic, now, number of boards, number of them that are free
-//	for every board, the free ones first, in the order of the index:
+//	magic, now, number of boards, number of them that are free and in play, number of
+//	those that sleep
+//	for every board, in the order of the index: free, held, asleep:
 //	    id, version, holder, five times   8 bytes each
 //	    variant 2, status 1, identity 1, length of history 1, plies 2
 //	    position (packed), plies (12 bytes each), history (8 bytes each)
@@ -27,7 +28,8 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 // back in a tenth of a second, so positions are packed: their FEN is written
 // when somebody asks for it.
 const (
-	magic     = "wamble boards 3\n"
+	magic     = "wamble boards 4\n"
+	magic3    = "wamble boards 3\n" // the version before: it does not say which boards sleep
 	boardSize = 8*8 + 7 + chess.PackedSize
 )
 
@@ -36,9 +38,8 @@ const plySize, keySize = 12, 8
 
 // SnapshotSize is how many bytes a snapshot has.
 func (p *Pool) SnapshotSize() int {
-	n := len(magic) + 16 + len(p.places)*boardSize
-	for i := range p.places {
-		b := p.places[i].board
+	n := len(magic) + 20 + p.Len()*boardSize
+	for b := range p.All() {
 		n += len(b.plies)*plySize + len(b.history)*keySize
 	}
 	return n
@@ -51,10 +52,11 @@ func (p *Pool) Snapshot(dst []byte) []byte {
 	dst = slices.Grow(dst, p.SnapshotSize())
 	dst = append(dst, magic...)
 	dst = w.AppendUint64(dst, uint64(p.now))
-	dst = w.AppendUint32(dst, uint32(len(p.places)))
+	dst = w.AppendUint32(dst, uint32(p.Len()))
 	dst = w.AppendUint32(dst, uint32(p.free))
-	for i := range p.places {
-		dst = p.places[i].board.snapshot(dst)
+	dst = w.AppendUint32(dst, uint32(len(p.asleep)))
+	for b := range p.All() {
+		dst = b.snapshot(dst)
 	}
 	return dst
 }
@@ -88,32 +90,39 @@ func (b *Board) snapshot(dst []byte) []byte {
 // Snapshot cannot have written.
 func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error) {
 	r := &reader{Reader: pack.NewReader(state)}
-	if string(r.Take(len(magic))) != magic {
+	version := string(r.Take(len(magic)))
+	if version != magic && version != magic3 {
 		return nil, ErrState
 	}
 	p := New(opts, newID, rng)
 	p.now = int64(r.uint64())
-	count, free := int(r.uint32()), int(r.uint32())
-	if r.Bad() || count > r.Left()/boardSize || free > count {
+	count, free, asleep := int(r.uint32()), int(r.uint32()), 0
+	if version == magic {
+		asleep = int(r.uint32())
+	} else {
+		asleep, free = free, 0
+	}
+	if r.Bad() || count > r.Left()/boardSize || free+asleep > count {
 		return nil, ErrState
 	}
 	p.boards = make(map[wamble.BoardID]*Board, count)
 	p.places = make([]place, 0, count)
-	p.holders = make(map[wamble.SessionID]*Board, count-free)
-	for range count {
+	p.holders = make(map[wamble.SessionID]*Board, count-free-asleep)
+	for i := range count {
 		b := r.board()
-		if r.Bad() || !p.adopt(b) {
+		sleeps := version == magic3 && b.holder == 0 || version == magic && i >= count-asleep
+		if r.Bad() || !p.adopt(b, sleeps, version == magic) {
 			return nil, ErrState
 		}
 	}
-	if !r.Ended() || p.free != free {
+	if !r.Ended() || p.free != free || len(p.asleep) != asleep {
 		return nil, ErrState
 	}
 	return p, nil
 }
 
 // adopt takes a board of a snapshot in, if it fits.
-func (p *Pool) adopt(b *Board) bool {
+func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 	held := b.status == wamble.Reserved
 	switch {
 	case b.id == 0 || p.boards[b.id] != nil || b.status > wamble.Dormant:
@@ -122,16 +131,24 @@ func (p *Pool) adopt(b *Board) bool {
 		return false
 	case held != (b.holder != 0) || b.identity && !held || b.holder < 0 || b.holder > maxSession || p.holders[b.holder] != nil:
 		return false
-	case !held && p.free != len(p.places):
+	case held && sleeps || !held && !sleeps && p.free != len(p.places):
 		return false // a free board after a held one
 	}
-	p.insert(b)
 	if held {
+		p.insert(b)
 		p.hold(b, b.holder, b.identity)
 		p.setAlarms(b)
 		return true
 	}
-	p.setFree(b)
+	if sleeps {
+		last := len(p.asleep)
+		if p.layDown(b); inOrder && int(b.place) != last {
+			return false // not a heap
+		}
+	} else {
+		p.insert(b)
+		p.setFree(b)
+	}
 	if at, ok := p.deadline(b); ok {
 		p.deadlines.sooner(b, at)
 	}

@@ -25,9 +25,7 @@ func newTable(t testing.TB, boards, sessions int) *table {
 	o := defaultOptions()
 	o.MinBoards, o.MaxBoards, o.MaxMoves = boards, boards, 0
 	tb := &table{Pool: New(o, counter(1<<40), newRand(1)), now: epoch, held: make([]wamble.BoardID, sessions), rng: newRand(2)}
-	if _, err := tb.Grow(tb.now, boards, silence{}); err != nil {
-		t.Fatal(err)
-	}
+	grow(t, tb.Pool, boards, silence{})
 	for i := range tb.held {
 		a, err := tb.Assign(tb.now, Player{Session: wamble.SessionID(i + 1)}, silence{})
 		if err != nil {

@@ -261,8 +261,14 @@ type Boards struct {
 	// MaxBoards is how many unfinished boards there may be.
 	MaxBoards int `option:"max-boards" default:"1024" range:"1..10000000" unit:"boards" room:"board"`
 
-	// MinBoards is how many unfinished boards there are at least.
+	// MinBoards is how many boards are in play at least.
 	MinBoards int `option:"min-boards" default:"4" range:"0..10000000" unit:"boards" room:"board"`
+
+	// PerPlayer is how many boards are in play for each player who is here. The
+	// others sleep: they are kept, and nobody gets them, until more people come;
+	// then the most advanced wake first. Fewer boards make games end sooner, more
+	// make it rarer that a player meets the same board again.
+	PerPlayer float64 `option:"boards-per-player" default:"2.0" range:"1..1000" unit:"boards" room:"board"`
 
 	// InactivityTimeout is how long after its last move a board counts as
 	// active. When the pool is full, a board whose holder has been silent for

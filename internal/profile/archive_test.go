@@ -9,7 +9,7 @@ import (
 // TestArchive: the host ends a game; its holder is told and gets another board,
 // and nobody is paid.
 func TestArchive(t *testing.T) {
-	r := newRig(t, "(def min-boards 2) (def max-boards 2)")
+	r := newRig(t, "(def min-boards 1) (def max-boards 2)")
 	token, id := r.join(1)
 	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
 	r.send(peerAt(1), ackPacket(token, 2))
@@ -29,7 +29,7 @@ func TestArchive(t *testing.T) {
 	if r.store.boards[id].Status == wamble.Archived || len(r.store.scored) > 0 || r.p.Stats().Finished != 1 {
 		t.Errorf("more ended than was said, or somebody was paid: %v", r.store.scored)
 	}
-	if n := r.p.boards.Len(); n != 2 {
-		t.Errorf("%d boards, want 2: the pool is filled up", n)
+	if n := r.p.boards.Len(); n != 1 {
+		t.Errorf("%d boards, want 1: no more than are needed", n)
 	}
 }

@@ -105,7 +105,7 @@ func (w *world) upTo(most time.Duration) time.Duration {
 }
 
 func newWorld(t *testing.T, seed uint64, members int, conf string) *world {
-	c := configOf(t, conf)
+	c := configOf(t, "(def boards-per-player 2) "+conf)
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(c), store: newMemory(), members: members,
 		clients: map[wamble.Peer]*client{}, offers: map[wamble.Token]offer{}, syncs: true,

@@ -52,7 +52,6 @@ func (in *Configure) take(p *Profile, _ *Output) {
 	p.link.SetConfig(p.linkConfig())
 	p.sessions.Reconfigure(sessionOptions(c))
 	p.boards.Reconfigure(boardOptions(c))
-	p.supply.next = 0
 }
 
 // firstWait is the shortest first wait for an ACK: copies that come sooner sit in
@@ -109,6 +108,7 @@ func boardOptions(c *config.Profile) board.Options {
 	return board.Options{
 		MinBoards:        b.MinBoards,
 		MaxBoards:        b.MaxBoards,
+		PerPlayer:        b.PerPlayer,
 		Chess960Interval: b.Chess960Interval,
 		MaxMoves:         b.MaxMoves,
 		Inactivity:       b.InactivityTimeout,

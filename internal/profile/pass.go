@@ -113,10 +113,9 @@ func (p *Profile) next() time.Time {
 	if at, ok := p.boards.Next(); ok {
 		sooner(at)
 	}
-	if p.short() || p.boards.Over() != nil {
+	if !p.balanced() || p.boards.Over() != nil {
 		sooner(p.clock.now)
 	}
-	sooner(p.clock.at(p.supply.next))
 	if p.seen.n > 0 {
 		sooner(p.clock.at(p.seen.since + seenWaits))
 	}

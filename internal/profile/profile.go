@@ -38,7 +38,6 @@ type Profile struct {
 	law          access.Law
 	brownout     Brownout
 	stage        stage
-	supply       supply
 	announcement announcement
 	termsSaid    [32]byte // hash of the terms whose text is in the journal
 	storeAway    bool     // the store cannot be asked

@@ -17,8 +17,13 @@ import (
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // configOf is a profile with these definitions.
+// configOf is the profile of a text. Unless it says otherwise, there is one board in
+// play for each player, so that a test knows which board is next.
 func configOf(t testing.TB, text string) *config.Profile {
 	t.Helper()
+	if !strings.Contains(text, "boards-per-player") {
+		text = "(def boards-per-player 1) " + text
+	}
 	c, err := config.Load("test.conf", text, config.Params{})
 	if err != nil {
 		t.Fatal(err)

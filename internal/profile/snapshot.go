@@ -122,7 +122,6 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	p.stage, p.law, p.brownout = running, v.law, v.brownout
 	p.sessions.SetForgot(p.clock.now)
 	p.audience.adopt(v)
-	p.supply = supply{min(v.counts.Supply, p.boards.Options().MaxBoards), p.clock.since + v.counts.Ponder}
 	for s := range p.sessions.All() {
 		if from, ok := p.link.Home(s.Token()); ok {
 			p.place(s, from)
@@ -184,9 +183,7 @@ type counts struct {
 	Gate    uint64
 	Applied uint64
 	Settled uint64
-	Pending []uint64      // gate, seq, gate, seq …
-	Supply  int           // of boards that is wanted
-	Ponder  time.Duration // until it is reconsidered
+	Pending []uint64 // gate, seq, gate, seq …
 	Stats   Stats
 }
 
@@ -197,7 +194,6 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	c := counts{
 		Now: p.clock.now.UnixNano(), Ahead: p.clock.ahead, Load: p.loads.last,
 		Gate: p.gates.last, Applied: p.gates.applied, Settled: p.gates.settled, Stats: p.stats,
-		Supply: p.supply.wanted, Ponder: p.supply.next - p.clock.since,
 	}
 	for _, s := range p.gates.pending[p.gates.first:] {
 		c.Pending = append(c.Pending, s.gate, s.seq)
@@ -211,7 +207,7 @@ func loadCounts(v *adoption, state []byte) error {
 	if err := json.Unmarshal(state, c); err != nil {
 		return err
 	}
-	if len(c.Pending)%2 != 0 || len(c.Pending) > 2*maxPending || c.Settled > c.Gate || c.Supply < 0 || c.Ponder > supplyEvery {
+	if len(c.Pending)%2 != 0 || len(c.Pending) > 2*maxPending || c.Settled > c.Gate {
 		return ErrState
 	}
 	for i := 0; i < len(c.Pending); i += 2 {

@@ -2,45 +2,51 @@ package profile
 
 import (
 	"testing"
-	"time"
+
+	"wamble"
+	"wamble/chess"
 )
 
-// TestSupply: the pool has as many boards as the longest game has plies, times
-// the players who are here, between min-boards and max-boards.
+// TestSupply: two boards are in play for each player who is here, between min-boards
+// and max-boards; a new configuration counts at once.
 func TestSupply(t *testing.T) {
-	r := newRig(t, "(def min-boards 3) (def max-boards 7) (def session-timeout 400)")
-	boards := func(want int) {
+	r := newRig(t, "(def min-boards 3) (def max-boards 9) (def boards-per-player 2)")
+	inPlay := func(want int) {
 		t.Helper()
-		if got := r.p.boards.Len(); got != want {
-			t.Errorf("%d boards, want %d", got, want)
+		if got := r.p.boards.Len() - r.p.boards.Asleep(); got != want {
+			t.Errorf("%d boards in play, want %d", got, want)
 		}
 	}
-	boards(3)
-	token, _ := r.join(1)
-	r.join(2)
-	r.wait(time.Minute)
-	boards(3) // 2 players × no ply
-	seq := uint32(1)
-	for range 2 { // two plies on one board
-		for ply := 0; ply < 2; {
-			b := r.p.boards.Held(r.p.sessions.Find(token).ID())
-			seq++
-			r.send(peerAt(1), movePacket(token, b.ID(), seq, b.Position().LegalMoves(nil)[0].String()))
-			ply = r.p.boards.Longest()
-		}
+	inPlay(3)
+	for i := range 3 {
+		r.join(i + 1)
 	}
-	r.wait(59 * time.Second)
-	boards(3)
-	r.wait(2 * time.Second)
-	boards(4) // 2 players × 2 plies
-	for range 40 {
-		b := r.p.boards.Held(r.p.sessions.Find(token).ID())
-		seq++
-		r.send(peerAt(1), movePacket(token, b.ID(), seq, b.Position().LegalMoves(nil)[0].String()))
-	}
-	r.wait(time.Minute)
-	boards(7) // never more
-	r.step(&Configure{Config: configOf(t, "(def min-boards 9) (def max-boards 10) (def session-timeout 400)")})
+	inPlay(6)
+	r.join(4)
+	inPlay(8)
+	r.join(5)
+	inPlay(9) // never more
+	r.step(&Configure{Config: configOf(t, "(def min-boards 9) (def max-boards 20) (def boards-per-player 3)")})
 	r.settle()
-	boards(10)
+	inPlay(15)
+	r.step(&Configure{Config: configOf(t, "(def min-boards 3) (def boards-per-player 1)")})
+	r.settle()
+	inPlay(7) // two more than wanted
+}
+
+// TestSupplyOfARestoredWorld: the boards of a store sleep until somebody needs them,
+// and a step without players has nothing to do.
+func TestSupplyOfARestoredWorld(t *testing.T) {
+	const boards = 5000
+	c := emptyCrowd(t, "(def max-boards 10000) (def min-boards 300)")
+	for i := range boards {
+		c.step(&RestoreBoard{Board: wamble.Board{ID: wamble.BoardID(i + 1), FEN: chess.StartFEN, Status: wamble.Dormant, Variant: -1, Created: epoch}})
+	}
+	c.step(&Ready{})
+	for range 10 {
+		c.step(&Tick{})
+	}
+	if got := c.p.boards.Asleep(); got != boards-300 || c.p.boards.Len() != boards {
+		t.Errorf("%d of %d boards sleep", got, c.p.boards.Len())
+	}
 }

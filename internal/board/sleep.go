@@ -1,0 +1,171 @@
+package board
+
+import (
+	"errors"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+)
+
+// Boards sleep when there are more than the players who are here can play on: they
+// are kept, and not dealt. So a few games get on and end, instead of many that do not.
+
+// sleeper is a board that sleeps, with a copy of what its place in the heap depends on.
+type sleeper struct {
+	board *Board
+	plies int32
+}
+
+// sleepers is a heap of the boards that sleep, the most advanced first; the number of
+// the board decides between equals, so that the order does not depend on history.
+type sleepers []sleeper
+
+func (s sleepers) less(i, j int) bool {
+	return s[i].plies > s[j].plies || s[i].plies == s[j].plies && s[i].board.id < s[j].board.id
+}
+
+func (s sleepers) swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].board.place, s[j].board.place = int32(i), int32(j)
+}
+
+func (s sleepers) up(i int) {
+	for parent := (i - 1) / 2; i > 0 && s.less(i, parent); i, parent = parent, (parent-1)/2 {
+		s.swap(i, parent)
+	}
+}
+
+func (s sleepers) down(i int) {
+	for child := 2*i + 1; child < len(s); child = 2*i + 1 {
+		if child+1 < len(s) && s.less(child+1, child) {
+			child++
+		}
+		if !s.less(child, i) {
+			return
+		}
+		s.swap(i, child)
+		i = child
+	}
+}
+
+func (s *sleepers) add(b *Board) {
+	b.asleep, b.place = true, int32(len(*s))
+	*s = append(*s, sleeper{b, int32(b.Plies())})
+	s.up(int(b.place))
+}
+
+func (s *sleepers) remove(b *Board) {
+	i, last := int(b.place), len(*s)-1
+	if i != last {
+		s.swap(i, last)
+	}
+	(*s)[last] = sleeper{}
+	*s = (*s)[:last]
+	if b.asleep = false; i < last {
+		s.up(i)
+		s.down(i)
+	}
+}
+
+// layDown puts a new board that is free to sleep.
+func (p *Pool) layDown(b *Board) {
+	b.alarms.slots = [2]int32{none, none}
+	p.boards[b.id] = b
+	p.asleep.add(b)
+	if b.status == wamble.Active {
+		p.active++
+	}
+}
+
+// sleep takes a free board out of play.
+func (p *Pool) sleep(b *Board) {
+	p.setHeld(b)
+	p.exit(b)
+	p.asleep.add(b)
+	if b.status == wamble.Active {
+		p.active++
+	}
+}
+
+// wake brings a board that sleeps into play.
+func (p *Pool) wake(b *Board) {
+	p.asleep.remove(b)
+	if b.status == wamble.Active {
+		p.active--
+	}
+	p.enter(b)
+	p.setFree(b)
+}
+
+// open brings one more board into play, and returns it: the most advanced of those
+// that sleep, else a new one. Errors: ErrNoBoard, ErrNoID.
+func (p *Pool) open(at int64, out intent.Intents) (*Board, error) {
+	if len(p.asleep) > 0 {
+		b := p.asleep[0].board
+		p.wake(b)
+		return b, nil
+	}
+	return p.create(at, out)
+}
+
+// least returns the free board with the fewest moves of a sample.
+func (p *Pool) least() *Board {
+	var least *Board
+	for _, i := range p.sample.draw(p.rng, p.free) {
+		if b := p.places[i].board; least == nil || b.Plies() < least.Plies() {
+			least = b
+		}
+	}
+	return least
+}
+
+// lacks returns how many boards are missing in play for so many players; less than 0
+// if there are too many. A few more than wanted are left alone, so that boards do not
+// go to sleep and wake with everybody who comes and goes.
+func (p *Pool) lacks(players int) int {
+	want, have := p.opts.wanted(players), len(p.places)
+	if most := want + max(2, want/4); have > most && p.free > 0 {
+		return most - have
+	}
+	return max(0, want-have)
+}
+
+// balance brings boards into play, or lets those with the fewest moves sleep, until
+// there are as many as so many players need; at most so many boards.
+func (p *Pool) balance(at int64, players, most int, out intent.Intents) error {
+	for range most {
+		switch n := p.lacks(players); {
+		case n == 0:
+			return nil
+		case n < 0:
+			p.sleep(p.least())
+		default:
+			if _, err := p.open(at, out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// balanceAtOnce is how many boards an assignment wakes, makes or lets sleep.
+const balanceAtOnce = 8
+
+// Balanced reports whether as many boards are in play as the players who are here
+// need, or no more are to be had; numbers says whether new ones can be made.
+func (p *Pool) Balanced(numbers bool) bool {
+	n := p.lacks(p.held())
+	return n == 0 || n > 0 && len(p.asleep) == 0 && (!numbers || p.Len() >= p.opts.MaxBoards)
+}
+
+// Balance brings boards into play, the most advanced first, or lets those with the
+// fewest moves sleep, at most so many: then PerPlayer boards are in play for each
+// player who is here. Error: ErrNoID.
+func (p *Pool) Balance(now time.Time, most int, out intent.Intents) error {
+	err := p.balance(p.tick(now), p.held(), most, out)
+	if errors.Is(err, ErrNoBoard) {
+		return nil
+	}
+	return err
+}
