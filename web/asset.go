@@ -18,6 +18,7 @@ type asset struct {
 	kind          string // Content-Type
 	tag           string // ETag
 	cache         string // Cache-Control
+	status        int
 }
 
 // kinds are the files that a build may have. The table is our own, because the
@@ -37,12 +38,19 @@ const (
 
 func newAsset(name string, plain, packed []byte) *asset {
 	sum := sha256.Sum256(plain)
-	a := &asset{plain: plain, packed: packed, kind: kinds[path.Ext(name)], cache: revalidate}
+	a := &asset{plain: plain, packed: packed, kind: kinds[path.Ext(name)], cache: revalidate, status: http.StatusOK}
 	a.tag = `"` + hex.EncodeToString(sum[:8]) + `"`
 	if strings.Contains(name, "-") {
 		a.cache = forever // its hash is in its name
 	}
 	return a
+}
+
+// missing is the same page for an address where there is nothing.
+func (a *asset) missing() *asset {
+	b := *a
+	b.status, b.tag = http.StatusNotFound, ""
+	return &b
 }
 
 // pack compresses what is made when the server starts.
@@ -58,10 +66,12 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
 	h.Set("Cache-Control", a.cache)
-	h.Set("ETag", a.tag)
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if r.Header.Get("If-None-Match") == a.tag {
+	if a.tag != "" {
+		h.Set("ETag", a.tag)
+	}
+	if a.tag != "" && r.Header.Get("If-None-Match") == a.tag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -71,6 +81,7 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = a.packed
 	}
 	h.Set("Content-Length", fmt.Sprint(len(body)))
+	w.WriteHeader(a.status)
 	if r.Method != http.MethodHead {
 		w.Write(body)
 	}

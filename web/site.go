@@ -23,8 +23,9 @@ func Player(socket string) http.Handler {
 			return strings.ReplaceAll(html, "{{socket}}", socket)
 		})
 		for _, pattern := range playerPages {
-			mux.Handle("GET "+pattern, page)
+			mux.Handle("GET "+pattern, secure(page))
 		}
+		mux.Handle("GET /", secure(page.missing())) // the client says that there is nothing
 		return mux
 	})
 }
@@ -35,7 +36,7 @@ func Console() http.Handler {
 	return later(func() http.Handler {
 		mux := http.NewServeMux()
 		page := site(mux, "console", "/console/_/", func(html string) string { return html })
-		mux.Handle("GET /console/{$}", page)
+		mux.Handle("GET /console/{$}", secure(page))
 		return mux
 	})
 }
@@ -54,11 +55,11 @@ func Built() bool {
 }
 
 // site serves the assets of a site at a path, and returns its page.
-func site(mux *http.ServeMux, name, at string, fill func(html string) string) http.Handler {
+func site(mux *http.ServeMux, name, at string, fill func(html string) string) *asset {
 	assets, err := readAssets(dist, name)
 	index := assets["index.html"]
 	if err != nil || index == nil {
-		return secure(newAsset("unbuilt.html", []byte(unbuilt), pack([]byte(unbuilt))))
+		return newAsset("unbuilt.html", []byte(unbuilt), pack([]byte(unbuilt)))
 	}
 	delete(assets, "index.html")
 	mux.HandleFunc("GET "+at+"{file}", func(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +71,7 @@ func site(mux *http.ServeMux, name, at string, fill func(html string) string) ht
 		a.ServeHTTP(w, r)
 	})
 	html := []byte(fill(string(index.plain)))
-	return secure(newAsset("index.html", html, pack(html)))
+	return newAsset("index.html", html, pack(html))
 }
 
 // secure says what a page may do.

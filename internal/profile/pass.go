@@ -47,7 +47,7 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 		return
 	}
 	s.SetLeft(what.Board)
-	p.notify(s.Token(), what.Board, boardReleased, out)
+	p.notify(s.Token(), what.Board, releasedWhy(what.Why), out)
 	if what.Why == board.TakenBack || what.Why == board.Left || !p.isHere(s) {
 		p.sessions.Unseated(what.Session)
 		return

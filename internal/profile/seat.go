@@ -73,6 +73,19 @@ func (p *Profile) reseat(r *request, out *Output) {
 // boardReleased tells a player that he no longer holds a board.
 var boardReleased = wire.ServerNotification{Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back")}
 
+// releasedWhy is boardReleased with the reason, where there is one to tell. Clients
+// translate these words.
+func releasedWhy(why board.Why) wire.ServerNotification {
+	n := boardReleased
+	switch why {
+	case board.TimedOut:
+		n.Text = wire.Text("you held the board for too long, it was given back")
+	case board.Ended:
+		n.Text = wire.Text("the host has ended the game")
+	}
+	return n
+}
+
 // claim finds a board for a session when all are held: that of a session that
 // nobody confirmed, if those are many; else the idlest of the host that holds most.
 func (p *Profile) claim(s *session.Session, player board.Player) (board.Assigned, error) {

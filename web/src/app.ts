@@ -19,27 +19,37 @@ interface Toast {
   id: number;
   text: string;
   kind: "info" | "good" | "bad";
+  stays: boolean; // until it is closed
 }
 
 export const toasts = new Store<readonly Toast[]>([]);
 let toastId = 0;
 
-/** tell shows a message for a while. */
-export function tell(text: string, kind: Toast["kind"] = "info"): void {
+/** tell shows a message for a while, or until it is closed. */
+export function tell(text: string, kind: Toast["kind"] = "info", stays = false): void {
   if (!text) return;
-  const toast = { id: ++toastId, text, kind };
-  toasts.set([...toasts.value.slice(-3), toast]);
-  setTimeout(() => toasts.set(toasts.value.filter((x) => x.id !== toast.id)), kind === "info" ? 5000 : 8000);
+  const toast = { id: ++toastId, text, kind, stays };
+  const before = toasts.value.filter((x) => !stays || x.text !== text);
+  toasts.set([...before.slice(-3), toast]);
+  if (!stays) setTimeout(() => untell(toast.id), kind === "info" ? 5000 : 8000);
 }
 
-type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string };
+export function untell(id: number): void {
+  toasts.set(toasts.value.filter((x) => x.id !== id));
+}
+
+type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string } | { view: "lost" };
 
 function parseRoute(path: string): Route {
-  const [, first, second] = path.split("/");
-  if (first === "watch") return /^\d+$/.test(second ?? "") ? { view: "focus", board: second } : { view: "watch" };
-  if (first === "board" && /^\d+$/.test(second ?? "")) return { view: "game", board: second };
-  if (first === "you") return { view: "you" };
-  return { view: "play" };
+  const [, first, second, third] = path.split("/");
+  const board = /^\d{1,18}$/.test(second ?? "");
+  if (first === "") return { view: "play" };
+  if (third !== undefined) return { view: "lost" };
+  if (first === "watch" && board) return { view: "focus", board: second };
+  if (first === "watch" && !second) return { view: "watch" };
+  if (first === "board" && board) return { view: "game", board: second };
+  if (first === "you" && !second) return { view: "you" };
+  return { view: "lost" };
 }
 
 export const route = new Store<Route>(parseRoute(location.pathname));

@@ -13,9 +13,11 @@ import { askStanding, remember } from "./standing";
 import { t } from "./texts";
 import { lazy } from "./ui/lazy";
 import { Shell } from "./ui/Shell";
+import { Nothing } from "./views/Nothing";
 import { Play } from "./views/Play";
 import { Terms } from "./views/Terms";
 import { Notice } from "./wire";
+import { because } from "./words";
 
 const Watch = lazy(() => import("./views/Watch").then((m) => m.Watch));
 const Focus = lazy(() => import("./views/Focus").then((m) => m.Focus));
@@ -34,9 +36,20 @@ function App() {
         {r.view === "focus" && <Focus board={r.board} key={r.board} />}
         {r.view === "game" && <GamePage board={r.board} key={r.board} />}
         {r.view === "you" && <You />}
+        {r.view === "lost" && <Nothing text={t.lost.text} />}
       </Shell>
     </>
   );
+}
+
+/** released is what the server said last about a board that was taken from the player: shortly before or after it shows him another. */
+let released = { board: "", why: "" };
+const releasedWait = 300; // ms
+
+function gone(board: string): string {
+  const why = released.board === board ? released.why : "";
+  if (why.includes("ended")) return t.play.endedBoard(board);
+  return why.includes("too long") ? t.play.lapsedBoard(board) : t.play.lostBoard(board);
 }
 
 session.on((h) => {
@@ -49,24 +62,26 @@ session.on((h) => {
       break;
     }
     case "refused": {
-      const { reason } = h.why;
-      const why = t.reasons[reason] ?? t.reasons[/\d/.exec(reason)?.[0] ?? ""] ?? (reason || t.notAllowed);
-      tell(t.play.refused(h.move.san, h.move.board, why), "bad");
+      tell(t.play.refused(h.move.san, h.move.board, because(h.why.reason)), "bad");
       break;
     }
     case "renewed":
       tell(t.play.renewed);
       break;
     case "switched":
-      if (!h.moved && session.status.value.link === "online") tell(t.play.lostBoard(String(h.from.id)));
+      if (!h.moved && h.from.id !== h.to.id && session.status.value.link === "online") setTimeout(() => tell(gone(String(h.from.id))), releasedWait);
       break;
     case "notice":
       if (h.type === Notice.potPayout) {
         tell(t.notices.payout(h.board, h.text), "good");
         askStanding(300);
-      } else if (h.type === Notice.maintenance) tell(t.notices.maintenance(h.text), "bad");
-      else if (h.type === Notice.announcement) tell(t.notices.announcement(h.text));
-      else if (h.type === Notice.sessionExpired) tell(t.notices.expired(h.text), "bad");
+      } else if (h.type === Notice.maintenance) tell(t.notices.maintenance(h.text), "bad", true);
+      else if (h.type === Notice.announcement) tell(t.notices.announcement(h.text), "info", true);
+      else if (h.type === Notice.reservationReleased) {
+        released = { board: String(h.board), why: h.text };
+        setTimeout(() => String(session.status.value.board?.id) === String(h.board) && session.refresh(), releasedWait);
+      }
+      if (h.type === Notice.sessionExpired) tell(t.notices.expired(h.text), "bad");
   }
 });
 

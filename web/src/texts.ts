@@ -2,6 +2,7 @@
 
 export const t = {
   name: "Wamble",
+  close: "Close",
   tagline: "Every move takes you to another board.",
   nav: { label: "Main", play: "Play", watch: "Watch", you: "You", skip: "Skip to the board" },
   link: {
@@ -10,7 +11,9 @@ export const t = {
     awayMove: "Connection lost. Your move is kept and will be sent.",
     elsewhere: "You are playing in another tab.",
     here: "Play here instead",
+    heldMove: "Your move is kept and will be sent.",
     refused: "The server cannot take you right now:",
+    banned: (why: string) => (why ? `You are banned from this server: ${why}.` : "You are banned from this server."),
     full: "Every board is being played on",
     next: "You get the next one that is free.",
     watch: "Watch the others meanwhile",
@@ -38,6 +41,8 @@ export const t = {
     refused: (move: string, id: string, why: string) => `Your move ${move} on board ${id} was not played: ${why}.`,
     renewed: "Your earlier session has ended. You are a new player now.",
     lostBoard: (id: string) => `Board ${id} went to somebody else. Here is a new one.`,
+    lapsedBoard: (id: string) => `Your time for board ${id} is over; others may move there now. Here is a new one.`,
+    endedBoard: (id: string) => `The host has ended the game on board ${id}. Here is a new one.`,
     score: "Score",
     rating: "Rating",
     rank: "Rank",
@@ -63,6 +68,14 @@ export const t = {
     "4": "it is not a move",
     "5": "it is not legal",
     "terms acceptance required": "the terms are not accepted",
+    "the server is read-only at present": "the server takes no moves at present",
+    "the server cannot keep moves at present": "the server cannot keep moves at present",
+    "the server is starting": "the server is starting",
+    "the server takes no new players at present": "it takes no new players at present",
+    "too many new players from your address": "too many new players come from your address",
+    "could not create player session": "it is full",
+    "spectators are not admitted at present": "nobody may watch at present",
+    "database away": "its database is away",
   } as Record<string, string>,
   notAllowed: "this server does not allow it",
   notices: {
@@ -189,8 +202,14 @@ export const t = {
     title: "Terms of service",
     accept: "I accept",
     decline: "Leave",
-    declined: "Without accepting the terms you can look around, but not play.",
+    declined: "Without accepting the terms you can neither play nor watch here.",
     read: "Read the terms",
+  },
+  lost: {
+    title: "There is nothing here",
+    text: "The address may be mistyped, or what was here is gone.",
+    play: "Play",
+    wall: "All boards",
   },
   game: {
     title: (id: string) => `Board ${id}`,

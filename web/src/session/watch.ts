@@ -2,6 +2,7 @@
 
 import { Flag, type Int, Notice, type Packet } from "../wire";
 import { type Board, boardOf } from "./board";
+import { Denied } from "./connection";
 import type { Session } from "./session";
 import { Store } from "./store";
 
@@ -75,7 +76,7 @@ export class Watcher {
       (p) => this.view === view && this.receive(p),
       (e: Error) => {
         if (this.view !== view) return;
-        this.refusal = e.message;
+        this.refusal = e instanceof Denied ? e.reason : e.message;
         this.state.set("refused");
       },
     );

@@ -17,6 +17,7 @@ const paths: Record<string, string> = {
   forward: "M9 5l8 7-8 7",
   last: "M18 5v14M6 5l9 7-9 7Z",
   download: "M12 4v11M12 15l-4-4M12 15l4-4M5 20h14",
+  close: "M6 6l12 12M18 6L6 18",
   flame: "M12 3c1 4 5 6 5 11a5 5 0 0 1-10 0c0-2 1-3.500 2-4.500 0 2 1 3 2 3 1.500 0 2-3 1-9.500Z",
 };
 

@@ -3,9 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { api, type Live, Missing } from "../api";
-import { route, session, toasts } from "../app";
+import { route, session, toasts, untell } from "../app";
 import { useStore } from "../session/store";
 import { t } from "../texts";
+import { holds, refused } from "../words";
 import { Icon, IconButton } from "./Icon";
 import { Link } from "./Link";
 import { SettingsDialog } from "./Settings";
@@ -75,7 +76,7 @@ function Crowd() {
   const { link } = useStore(session.status);
   if (!live || link === "away") return <div class="crowd" />;
   return (
-    <div class="crowd" role="status" aria-label={t.live.label}>
+    <div class="crowd" role="group" aria-label={t.live.label}>
       <i class="pulse" aria-hidden="true" />
       <span data-live="players">{t.live.players(live.players)}</span>
       <span data-live="watchers">{t.live.watchers(live.watchers)}</span>
@@ -85,7 +86,8 @@ function Crowd() {
 }
 
 function LinkBanner() {
-  const { link, elsewhere, sending, refusal, board } = useStore(session.status);
+  const { link, elsewhere, sending, refusal, board, held } = useStore(session.status);
+  const { view } = useStore(route);
   const [late, setLate] = useState(false);
   useEffect(() => {
     setLate(false);
@@ -103,11 +105,12 @@ function LinkBanner() {
       </div>
     );
   }
-  const out = refusal && board; // without a board the view shows the refusal
-  if (!out && (link !== "away" || !late)) return null;
+  const shown = view === "play" && !board; // there the view itself says why
+  const why = refusal ? refused(refusal) : held ? holds(held, sending !== null) : "";
+  if (why ? shown : link !== "away" || !late) return null;
   return (
     <div class="banner bad" role="alert">
-      {out ? `${t.link.refused} ${refusal.message}` : sending ? t.link.awayMove : t.link.away}
+      {why || (sending ? t.link.awayMove : t.link.away)}
       <button type="button" onClick={() => session.caller.wake()}>
         {t.link.retry}
       </button>
@@ -122,6 +125,7 @@ function Toasts() {
       {list.map((x) => (
         <div key={x.id} class={`toast ${x.kind}`}>
           {x.text}
+          {x.stays && <IconButton name="close" label={t.close} onClick={() => untell(x.id)} />}
         </div>
       ))}
     </div>

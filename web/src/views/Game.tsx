@@ -10,6 +10,7 @@ import { t } from "../texts";
 import { Icon, IconButton } from "../ui/Icon";
 import { copy } from "../ui/copy";
 import { MoveList } from "./MoveList";
+import { Nothing } from "./Nothing";
 import { useGame } from "./useGame";
 
 export function GamePage({ board }: { board: string }) {
@@ -23,7 +24,7 @@ export function GamePage({ board }: { board: string }) {
     setAt(null);
   }, [board]);
 
-  if (error) return <p class="card">{error === "missing" ? t.game.missing : t.game.failed}</p>;
+  if (error) return error === "missing" ? <Nothing text={t.game.missing} /> : <p class="card">{t.game.failed}</p>;
   if (!game || !line) return <p class="card faint">{t.watch.loading}</p>;
   const last = line.moves.length;
   const ply = at ?? last;

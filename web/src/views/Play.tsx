@@ -13,6 +13,7 @@ import { t } from "../texts";
 import { Icon, IconButton } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { Caps } from "../wire";
+import { holds, refused } from "../words";
 import { Panel } from "./PlayPanel";
 
 const landing = 260; // ms in which the player sees his own move
@@ -159,13 +160,13 @@ export function Play() {
 
 /** Waiting is what a player sees who has no board: yet, or because all are taken. */
 function Waiting() {
-  const { link, refusal } = useStore(session.status);
-  const full = link === "online";
+  const { link, refusal, held } = useStore(session.status);
+  const full = link === "online" && !refusal && !held;
   return (
     <div class="waiting">
       <div class="ghost-board" aria-hidden="true" />
       <div role="status">
-        <h1>{full ? t.link.full : refusal ? `${t.link.refused} ${refusal.message}` : t.link.connecting}</h1>
+        <h1>{full ? t.link.full : refusal ? refused(refusal) : held ? holds(held, false) : t.link.connecting}</h1>
       </div>
       {full && (
         <>

@@ -8,11 +8,11 @@ import { t } from "../texts";
 import { Link } from "../ui/Link";
 
 /** Moving is a number that shows for a moment by how much it has changed. */
-export function Moving({ value, digits }: { value: number; digits: number }) {
+export function Moving({ value, digits }: { value: number | undefined; digits: number }) {
   const before = useRef(value);
   const [delta, setDelta] = useState(0);
   useEffect(() => {
-    const change = value - before.current;
+    const change = (value ?? 0) - (before.current ?? value ?? 0); // the first value is no change
     before.current = value;
     if (Math.abs(change) < 0.5 / 10 ** digits) return;
     setDelta(change);
@@ -22,7 +22,7 @@ export function Moving({ value, digits }: { value: number; digits: number }) {
   const text = (n: number) => n.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   return (
     <span class="moving">
-      {text(value)}
+      {value === undefined ? t.you.unrated : text(value)}
       {delta !== 0 && <em class={delta > 0 ? "up" : "down"}>{(delta > 0 ? "+" : "−") + text(Math.abs(delta))}</em>}
     </span>
   );
@@ -38,7 +38,7 @@ export function Panel() {
         <div>
           <dt>{t.play.score}</dt>
           <dd data-number="score">
-            <Moving value={now?.score ?? 0} digits={1} />
+            <Moving value={now?.score} digits={1} />
           </dd>
         </div>
         <div>

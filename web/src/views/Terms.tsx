@@ -39,7 +39,7 @@ export function Terms() {
   if (!waiting || !text) return null;
   if (declined) {
     return (
-      <div class="banner" role="status">
+      <div class="card declined" role="status">
         {t.terms.declined}
         <button type="button" onClick={() => setDeclined(false)}>
           {t.terms.read}

@@ -9,6 +9,7 @@ import { t } from "../texts";
 import { Icon } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { Painter } from "../wall/painter";
+import { because } from "../words";
 
 const perPage = 50;
 const resort = 2500; // ms between two sorts: boards that move all the time cannot be watched
@@ -109,7 +110,7 @@ export function Watch() {
         </div>
       </header>
       {state === "refused" ? (
-        <p class="card">{`${t.watch.refused} ${watcher.refusal}`}</p>
+        <p class="card">{`${t.watch.refused} ${because(watcher.refusal)}.`}</p>
       ) : shown.length === 0 ? (
         <p class="card faint">{link === "online" && state === "summary" ? t.watch.empty : t.watch.loading}</p>
       ) : (

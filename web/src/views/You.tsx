@@ -53,12 +53,12 @@ export function You() {
     const day = new Date(today - (13 - i) * 86_400_000).toISOString().slice(0, 10);
     return { name: day.slice(5), value: history.days[day] ?? 0 };
   });
-  const numbers: [string, number, number][] = [
-    [t.play.score, now?.score ?? 0, 1],
-    [t.play.rating, now?.rating ?? 0, 0],
-    [t.you.games, now?.games ?? 0, 0],
-    [t.you.games960, now?.games960 ?? 0, 0],
-    [t.you.predictions, now?.predictions ?? 0, 1],
+  const numbers: [string, number | undefined, number][] = [
+    [t.play.score, now?.score, 1],
+    [t.play.rating, now?.rating, 0],
+    [t.you.games, now?.games, 0],
+    [t.you.games960, now?.games960, 0],
+    [t.you.predictions, now?.predictions, 1],
   ];
   return (
     <div class="you">
