@@ -1,12 +1,14 @@
 package web_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // TestRefusedMove: a move that the server refuses is taken back: it is told, it
@@ -185,4 +187,103 @@ func TestQuietNumbers(t *testing.T) {
 	if live := see[bool](p, `Boolean(document.querySelector('.crowd').closest('[role="status"], [role="log"], [aria-live]'))`); live {
 		t.Error("the crowd is read out whenever it changes")
 	}
+}
+
+// TestSpectatorResult: who watches a game sees how it ends; who comes afterwards,
+// too, and nobody reads that a finished game is live.
+func TestSpectatorResult(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))
+	p, q := meet(t, desk), meet(t, screen{width: 1280, height: 800, dark: true})
+	p.sit(h.url)
+	board := ""
+	for range 40 { // two boards take turns, until one is mated on
+		next := foolsMate(p.fen())
+		if next == "d8h4" {
+			board = p.board()
+			q.open(h.url + "/watch/" + board)
+			q.reads(".on-air", "Live")
+			q.until(`document.querySelectorAll('.moves li').length === 3`)
+		}
+		p.move(byClick, next[:2], next[2:])
+		if board != "" {
+			break
+		}
+	}
+	for range 2 {
+		q.reads(".turn", "Black won: checkmate.")
+		q.reads(".result", "4 moves")
+		q.reads(".on-air", "Finished")
+		q.shot("result-watched-dark")
+		q.audit("result")
+		q.open(h.url + "/watch/" + board)
+	}
+}
+
+// TestSwitchOnAPhone: the next board slides in without widening the page, so that
+// the bar at the bottom stays.
+func TestSwitchOnAPhone(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 8)`))
+	p := meet(t, screen{width: 390, height: 844, touch: true, motion: true})
+	p.sit(h.url)
+	see[bool](p, `(() => {
+		window.widest = 0;
+		const look = () => { widest = Math.max(widest, innerWidth, document.documentElement.scrollWidth); requestAnimationFrame(look); };
+		look();
+		return true;
+	})()`)
+	for range 2 {
+		uci := anyMove(p.fen(), rand.New(rand.NewPCG(5, 5)))
+		p.move(byTouch, uci[:2], uci[2:4])
+	}
+	if got := see[int](p, `widest`); got != 390 {
+		t.Errorf("while boards were switched the page was %d pixels wide, want 390", got)
+	}
+}
+
+// TestLandscape: on a phone that lies on its side all 64 squares are on the
+// screen, and so is the way to the other views.
+func TestLandscape(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 8)`))
+	for _, s := range []screen{{width: 844, height: 390, touch: true}, {width: 667, height: 375, touch: true, dark: true}} {
+		p := meet(t, s)
+		p.sit(h.url)
+		p.shot(fmt.Sprintf("landscape-%d", s.width))
+		p.audit("landscape")
+		hidden := see[[]string](p, `(scrollTo(0, 0), [...document.querySelectorAll('.square, .ways a')].filter(e => {
+			const b = e.getBoundingClientRect();
+			return b.left < 0 || b.top < 0 || b.right > innerWidth || b.bottom > innerHeight || b.width < 20;
+		}).map(e => e.dataset.square ?? e.textContent))`)
+		if len(hidden) > 0 {
+			t.Errorf("%d×%d: %v are not on the screen", s.width, s.height, hidden)
+		}
+	}
+}
+
+// TestKeyboardFocus: the focused square shows its piece, and the focus is on the
+// next board after a move.
+func TestKeyboardFocus(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 8)`))
+	p := meet(t, desk)
+	p.sit(h.url)
+	p.move(byKeys, "e2", "e4")
+	if !see[bool](p, `Boolean(document.activeElement.closest('.squares'))`) {
+		t.Error("after a move by keys the focus is lost")
+	}
+	p.keys(kb.ArrowUp, kb.ArrowDown)
+	p.shot("focus-square")
+	front := see[string](p, `(() => {
+		const b = document.activeElement.getBoundingClientRect();
+		document.querySelector('.men').style.pointerEvents = 'auto';
+		return document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2).closest('.man')?.dataset.man ?? 'no piece';
+	})()`)
+	if front != "P" && front != "p" {
+		t.Errorf("on the focused square lies %s", front)
+	}
+	before := p.version()
+	byKeys(p, "d2", "d4") // without looking for the board again
+	p.answered(before)
 }

@@ -17,6 +17,7 @@ interface BoardProps {
   mover: Color | null; // whose pieces may be moved
   lastMove: readonly [number, number] | null;
   arrows?: readonly Arrow[];
+  focus?: boolean; // when it appears
   onMove?(m: Move): void;
 }
 
@@ -43,6 +44,9 @@ export function BoardView(props: BoardProps) {
   const moves = useMemo(() => (mover === position.turn ? position.legal() : []), [position, mover]);
   const reach = useMemo(() => (selected === null ? new Map<number, Move[]>() : targets(moves.filter((m) => m.from === selected))), [selected, moves]);
 
+  useLayoutEffect(() => {
+    if (props.focus) grid.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
+  }, []);
   useLayoutEffect(() => {
     select(null);
     choose(null);

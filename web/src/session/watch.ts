@@ -19,7 +19,7 @@ export class Watcher {
   readonly boards = new Map<string, WatchedBoard>();
   /** tick counts changes, for the views. */
   readonly tick = new Store(0);
-  readonly state = new Store<"idle" | "summary" | "focus" | "refused">("idle");
+  readonly state = new Store<"idle" | "summary" | "focus" | "over" | "refused">("idle");
   refusal = "";
   private view: View | null = null;
   private generation = 0;
@@ -37,6 +37,7 @@ export class Watcher {
     }
     this.view = view;
     this.clear();
+    this.state.set("idle");
     this.ask();
   }
 
@@ -82,6 +83,13 @@ export class Watcher {
     );
   }
 
+  /** over keeps the last position of a board that can be watched no more. */
+  private over(): void {
+    this.view = null;
+    this.state.set("over");
+    this.session.caller.ask({ name: "SPECTATE_STOP", body: {} }).catch(() => {});
+  }
+
   private clear(): void {
     this.boards.clear();
     this.generation = 0;
@@ -91,10 +99,12 @@ export class Watcher {
   private receive(p: Packet): void {
     if (p.message?.name === "SERVER_NOTIFICATION" && p.message.body.type === Notice.spectateEnded) {
       this.refusal = p.message.body.text;
+      if (p.flags & Flag.SPECTATE_NOTICE_SUMMARY_FALLBACK && this.view?.kind === "focus") return this.over();
       if (p.flags & Flag.SPECTATE_NOTICE_STOPPED) this.state.set("refused");
       return;
     }
-    if (p.message?.name !== "SPECTATE_UPDATE") return;
+    if (p.message?.name !== "SPECTATE_UPDATE" || !this.view) return;
+    if (this.view.kind === "focus" && String(p.board) !== String(this.view.board)) return; // of what was watched before
     const state = p.ext.text("spectate.state");
     if (state === "summary" || state === "focus" || state === "idle") this.state.set(state);
     const generation = p.ext.int("spectate.summary_generation") ?? this.generation;

@@ -13,8 +13,11 @@ import { t } from "../texts";
 import { Icon, IconButton } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { PredictionStatus, SubmitStatus } from "../wire";
+import { because } from "../words";
 import { MoveList } from "./MoveList";
+import { Nothing } from "./Nothing";
 import { Predictions, usePredictions } from "./Predictions";
+import { ResultCard, resultOf } from "./Result";
 import { useGame } from "./useGame";
 
 /** useWatchedBoard follows one live board. */
@@ -31,7 +34,7 @@ export function Focus({ board }: { board: string }) {
   const state = useStore(watcher.state);
   const { flipped } = useStore(settings);
   const live = useWatchedBoard(board);
-  const { line, game } = useGame(board, live);
+  const { line, game, error } = useGame(board, live, state === "over" || state === "refused");
   const [at, setAt] = useState<number | null>(null); // null is live
   const [parent, setParent] = useState<{ node: PredictionNode; position: Position; name: string } | null>(null);
   const chess960 = live?.chess960 ?? game?.chess960 !== undefined;
@@ -49,10 +52,11 @@ export function Focus({ board }: { board: string }) {
   const squares = past ? (line!.moves[at! - 1]?.squares ?? null) : (live?.lastMove ?? line?.moves[last - 1]?.squares ?? null);
   const predictions = usePredictions(board, now, line);
 
-  if (state === "refused" && !line) {
+  if (error === "missing" && !live) return <Nothing text={t.game.missing} />;
+  if (state === "refused" && error) {
     return (
       <p class="card">
-        {`${t.watch.refused} ${watcher.refusal}`} <Link href="/watch">{t.watch.back}</Link>
+        {`${t.watch.refused} ${because(watcher.refusal)}.`} <Link href="/watch">{t.watch.back}</Link>
       </p>
     );
   }
@@ -84,6 +88,8 @@ export function Focus({ board }: { board: string }) {
         });
   const bottom: Color = flipped ? "b" : "w";
   const side = position.turn === "w" ? t.play.white : t.play.black;
+  const result = game?.result;
+  const ended = state === "over" || state === "refused"; // it is over, or asleep
   return (
     <div class="play focus">
       <section class="table" aria-label={t.play.board(board)}>
@@ -95,7 +101,7 @@ export function Focus({ board }: { board: string }) {
           {chess960 && <span class="tag">{t.play.chess960}</span>}
           <span class="turn">
             <Piece piece={position.turn === "w" ? "K" : "k"} />
-            {parent ? t.predict.pendingMove(parent.name) : t.watch.toMove(side)}
+            {result && !past ? resultOf(result) : parent ? t.predict.pendingMove(parent.name) : t.watch.toMove(side)}
           </span>
           <span class="tools">
             {past ? (
@@ -103,9 +109,9 @@ export function Focus({ board }: { board: string }) {
                 {t.watch.last}
               </button>
             ) : (
-              <span class="on-air">
+              <span class={ended ? "on-air off" : "on-air"}>
                 <i class="pulse" aria-hidden="true" />
-                {t.watch.live}
+                {result ? t.watch.over : ended ? t.watch.asleep : t.watch.live}
               </span>
             )}
             <IconButton name="flip" label={t.play.flip} onClick={() => settings.patch({ flipped: !flipped })} />
@@ -119,18 +125,19 @@ export function Focus({ board }: { board: string }) {
             <BoardView
               position={position}
               bottom={bottom}
-              mover={!past && session.may("predict") ? position.turn : null}
+              mover={!past && !ended && !result && session.may("predict") ? position.turn : null}
               lastMove={parent ? null : squares}
               arrows={arrows}
               label={t.play.board(board)}
               onMove={onMove}
             />
           </div>
+          {result && !past && <ResultCard result={result} moves={game.moves} />}
         </div>
       </section>
       <aside class="panel">
         {line && <MoveList line={line} travel={{ at: at ?? last, last, to: (ply) => setAt(ply >= last ? null : ply) }} note={(ply) => line.moves[ply - 1]?.handle} />}
-        <Predictions
+        {!ended && !result && <Predictions
           state={predictions}
           position={now}
           parent={parent?.node ?? null}
@@ -139,7 +146,7 @@ export function Focus({ board }: { board: string }) {
             setAt(null);
             setParent(m ? { node, position: now.play(m), name: san(now, m) } : null);
           }}
-        />
+        />}
       </aside>
     </div>
   );

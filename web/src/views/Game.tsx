@@ -11,6 +11,7 @@ import { Icon, IconButton } from "../ui/Icon";
 import { copy } from "../ui/copy";
 import { MoveList } from "./MoveList";
 import { Nothing } from "./Nothing";
+import { resultOf } from "./Result";
 import { useGame } from "./useGame";
 
 export function GamePage({ board }: { board: string }) {
@@ -30,14 +31,13 @@ export function GamePage({ board }: { board: string }) {
   const ply = at ?? last;
   const players = new Set(game.moves.map((m) => m.session)).size;
   const over = game.result;
-  const winner = over?.winner === "white" ? t.play.white : over?.winner === "black" ? t.play.black : "draw";
   return (
     <div class="play focus">
       <section class="table" aria-label={t.game.title(board)}>
         <header class="board-head">
           <h1>{t.game.title(board)}</h1>
           {game.chess960 !== undefined && <span class="tag">{t.play.chess960}</span>}
-          <span class="turn">{over ? t.game.over(winner, over.reason) : t.game.running}</span>
+          <span class="turn">{over ? resultOf(over) : t.game.running}</span>
           <span class="tools">
             <IconButton name="flip" label={t.play.flip} onClick={() => settings.patch({ flipped: !flipped })} />
           </span>

@@ -34,6 +34,7 @@ function useStage() {
   const [shown, show] = useState<Shown | null>(board ? still(board, "here") : null);
   const [cue, setCue] = useState<{ from: string; to: string } | null>(null);
   const moved = useRef(0);
+  const focused = useRef(false); // the board before this one had the focus
 
   useEffect(() => {
     if (!board) show(null); // all boards are taken, or the session has ended
@@ -48,6 +49,7 @@ function useStage() {
     const timers = [
       setTimeout(() => show((s) => s && { ...s, phase: "leaving" }), wait),
       setTimeout(() => {
+        focused.current = document.activeElement?.closest(".squares") != null;
         show(still(board, "arriving"));
         setCue({ from, to: String(board.id) });
         sounds.arrive();
@@ -82,13 +84,13 @@ function useStage() {
     show({ ...shown, position: after, lastMove: [m.from, m.to] });
     session.play(uci(m, board.chess960), san(position, m), position.at(m.from));
   };
-  return { shown, cue, move };
+  return { shown, cue, move, focused };
 }
 
 export function Play() {
   const status = useStore(session.status);
   const chosen = useStore(settings);
-  const { shown, cue, move } = useStage();
+  const { shown, cue, move, focused } = useStage();
   const may = (status.caps & Caps.move) !== 0; // not before the terms are accepted, nor against the policy
   const mine = shown && shown.board === status.board && !status.sending && !status.refusal && may;
   const side: Color = useMemo(() => (shown ? Position.parse(shown.board.fen).turn : "w"), [shown?.board]);
@@ -144,6 +146,7 @@ export function Play() {
               bottom={bottom}
               mover={mine && shown.phase !== "leaving" ? side : null}
               lastMove={shown.lastMove}
+              focus={focused.current}
               label={t.play.boardLabel(id, sideName)}
               onMove={move}
             />
