@@ -70,7 +70,7 @@ func (b *batch) readReady(e *engine, w *Worker, l limits) error {
 		if b.full(l) {
 			return nil
 		}
-		row := Row{uint64(w.id), seq}
+		row := Row{w.id, seq}
 		w.key = rowKey(w.key[:0], bandTables[w.bands[i]], row)
 		value, ok, err := e.back.Get(w.buf[:0], w.key)
 		if err != nil {

@@ -12,7 +12,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	b.reset()
 	p := w.policy()
 	e.ix.mu.Lock()
-	in := e.ix.inbox(uint64(w.id))
+	in := e.ix.inbox(w.id)
 	e.ix.expire(in, now)
 	l.rows = w.share(in, l.rows)
 	alone := w.candidates(&e.ix, in, now, l.rows)

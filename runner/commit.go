@@ -105,6 +105,13 @@ func (c *commit) post(worker uint64, b band, frame []byte) uint64 {
 	} else {
 		c.insert(in, seq, b, frame)
 	}
+	switch {
+	case !in.tracked():
+	case b == bandFired:
+		c.moved(in, frameID(frame[rowKeyLen:]), placeInbox, seq, nil)
+	default:
+		c.began(in, frameID(frame), placeInbox, seq, 0)
+	}
 	return seq
 }
 
@@ -205,6 +212,11 @@ func (c *commit) arm(due int64, frame []byte) TimerID {
 	c.dirty = true
 	ix.timers.armed(id)
 	c.armed = append(c.armed, id)
+	if h, err := checkMessage(frame); err == nil && h.to >= 0 {
+		if in := ix.inboxes[uint64(h.to)]; in != nil && in.tracked() {
+			c.began(in, frameID(frame), placeTimer, id.Seq, due)
+		}
+	}
 	c.key = appendTimerKey(append(c.key[:0], byte(timerTable)), id)
 	c.batch.Set(c.key, frame)
 	return id

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 )
@@ -248,11 +249,23 @@ func (c *commit) revive(row Row) (Row, error) {
 	if err != nil || d.garbage {
 		return Row{}, fmt.Errorf("dead letter %d of worker %d cannot be replayed: %w", row.Seq, row.Worker, ErrFormat)
 	}
-	if m.To < 0 {
+	if m.To > math.MaxInt64 {
 		return Row{}, fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
 	}
 	c.forget(key)
-	return Row{uint64(m.To), c.post(uint64(m.To), m.Flags.band(), d.Frame)}, nil
+	in := c.e.ix.inbox(m.To)
+	var h record
+	known := false
+	if in.tracked() {
+		h, known, err = c.record(in.worker, m.ID)
+	}
+	to := Row{in.worker, c.post(in.worker, m.Flags.band(), d.Frame)}
+	if known && err == nil {
+		// It goes on with the history that it had.
+		h.place, h.seq, h.ended = placeInbox, to.Seq, 0
+		c.putRecord(in.worker, dedupeHash(m.ID), &h)
+	}
+	return to, nil
 }
 
 func (c *commit) dead(row Row) (DeadLetter, []byte, error) {
@@ -265,6 +278,17 @@ func (c *commit) dead(row Row) (DeadLetter, []byte, error) {
 		return DeadLetter{}, nil, err
 	}
 	return openDead(row, value), key, nil
+}
+
+// drop deletes a dead letter.
+func (c *commit) drop(d *DeadLetter, key []byte) {
+	c.forget(key)
+	m, err := DecodeMessage(d.Frame)
+	if in := c.e.ix.inboxes[d.Row.Worker]; err == nil && in != nil && in.tracked() {
+		if h, ok, err := c.record(in.worker, m.ID); err == nil && ok && h.place == placeDead && h.seq == d.Row.Seq {
+			c.moved(in, m.ID, placeDeleted, 0, nil)
+		}
+	}
 }
 
 func (c *commit) forget(key []byte) {
@@ -295,9 +319,9 @@ func (r *Runner) ReplayDeadLetters(ctx context.Context, f DeadFilter) (int, erro
 // DropDeadLetter deletes one dead letter, or returns ErrNotFound.
 func (r *Runner) DropDeadLetter(ctx context.Context, row Row) error {
 	return r.engine().do(ctx, func(c *commit) error {
-		_, key, err := c.dead(row)
+		d, key, err := c.dead(row)
 		if err == nil {
-			c.forget(key)
+			c.drop(&d, key)
 		}
 		return err
 	})
@@ -309,8 +333,8 @@ func (r *Runner) DropDeadLetters(ctx context.Context, f DeadFilter) (int, error)
 	return r.eachPage(f, func(rows []Row) (n int, err error) {
 		err = r.engine().do(ctx, func(c *commit) error {
 			for _, row := range rows {
-				if _, key, err := c.dead(row); err == nil {
-					c.forget(key)
+				if d, key, err := c.dead(row); err == nil {
+					c.drop(&d, key)
 					n++
 				}
 			}

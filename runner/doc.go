@@ -70,6 +70,8 @@
 //	7 inbox_high     worker u64, seq u64   LMSG frame
 //	8 inbox_fired    worker u64, seq u64   timer key, LMSG frame
 //	9 dedupe_expiry  expires, dedupe key   nothing
+//	10 history       worker u64, hash 16   HIS0 record of a message in a named queue
+//	11 finished      worker u64, n u64     hash of its id, in the order of their end
 //
 // # Statuses of the original
 //

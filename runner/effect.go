@@ -179,8 +179,8 @@ func (c *commit) applyTx(t *Tx) {
 		case effectArm:
 			c.arm(x.timer.Due, x.frame)
 		case effectCancel:
-			if _, err := c.timerFrame(x.timer); err == nil {
-				c.disarm(x.timer)
+			if frame, err := c.timerFrame(x.timer); err == nil {
+				c.cancel(x.timer, frame)
 			}
 		}
 	}

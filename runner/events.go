@@ -19,7 +19,7 @@ func (k LogKind) String() string { return logKinds[k] }
 // LogEvent is one line of a worker's life.
 type LogEvent struct {
 	Kind   LogKind
-	Worker uint32
+	Worker uint64
 	// Seq is the row's or the timer's sequence number; 0 for LogWorkerError.
 	Seq uint64
 	// ID is the id of the message, which a retry keeps; empty for LogWorkerError and
@@ -62,7 +62,7 @@ func (k ReplayKind) String() string { return replayKinds[k] }
 // runner uses its memory again at once, so copy what is to be kept.
 type ReplayEvent struct {
 	Kind   ReplayKind
-	Worker uint32
+	Worker uint64
 	// Seq is the row's sequence number; in timer events, the timer's.
 	Seq uint64
 	// Err is the step's result; nil in attempts.

@@ -106,7 +106,7 @@ func ExampleTx() {
 	r, clock := scratch()
 	defer r.Close()
 	ctx := context.Background()
-	frame := func(to int64, id string) []byte {
+	frame := func(to uint64, id string) []byte {
 		b, err := (&runner.Message{To: to, ID: []byte(id)}).Append(nil)
 		must(err)
 		return b
@@ -318,7 +318,7 @@ func ExampleReplay() {
 	again, _ := scratch()
 	defer again.Close()
 	changed := func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error { return errors.New("changed") }
-	_, err = runner.Replay(ctx, &recording, again, map[uint32]runner.Handler{1: changed})
+	_, err = runner.Replay(ctx, &recording, again, map[uint64]runner.Handler{1: changed})
 	fmt.Println(err)
 	// Output: event 1 (inbox result of worker 1, seq 1): recorded success, now changed
 }

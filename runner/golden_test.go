@@ -82,8 +82,8 @@ func goldenMessage(t *testing.T, f []string, frame []byte) {
 		return
 	}
 	want := Message{
-		Kind: Kind(number(t, f[2])), Flags: Flags(number(t, f[3])), To: number(t, f[4]),
-		RouteWorker: number(t, f[5]), RouteTime: number(t, f[6]), From: number(t, f[7]),
+		Kind: Kind(number(t, f[2])), Flags: Flags(number(t, f[3])), To: uint64(number(t, f[4])),
+		RouteWorker: uint64(number(t, f[5])), RouteTime: number(t, f[6]), From: uint64(number(t, f[7])),
 	}
 	got := m
 	got.ID, got.Trace, got.Payload = nil, nil, nil

@@ -1,6 +1,9 @@
 package runner
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // frameList holds encoded messages one after the other, and where they go.
 type frameList struct {
@@ -46,7 +49,7 @@ func (r *Runner) NewGroup(durable func(g *Group, err error)) *Group {
 // Add encodes m into the group. It allocates only while the group's memory
 // still grows.
 func (g *Group) Add(m *Message) error {
-	if m.To < 0 {
+	if m.To > math.MaxInt64 {
 		return fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
 	}
 	lo := len(g.frames.arena)
@@ -55,7 +58,7 @@ func (g *Group) Add(m *Message) error {
 		return err
 	}
 	g.frames.arena = arena
-	g.frames.note(lo, uint64(m.To), m.Flags.band())
+	g.frames.note(lo, m.To, m.Flags.band())
 	return nil
 }
 

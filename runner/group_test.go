@@ -12,11 +12,11 @@ import (
 // group tells, whether its frames go to one place or to many, and whether they
 // fill a bundle, several or none.
 func TestNumbersOfAGroup(t *testing.T) {
-	normal := func(int) (int64, Flags) { return 7, 0 }
+	normal := func(int) (uint64, Flags) { return 7, 0 }
 	for _, x := range []struct {
 		name   string
 		frames int
-		way    func(i int) (to int64, f Flags)
+		way    func(i int) (to uint64, f Flags)
 		size   func(i int) int
 	}{
 		{"one", 1, normal, func(int) int { return 10 }},
@@ -24,9 +24,9 @@ func TestNumbersOfAGroup(t *testing.T) {
 		{"bundles", 3*maxBundle + 1, normal, func(int) int { return 10 }},
 		{"bundles by their bytes", 40, normal, func(i int) int { return i * 1000 }},
 		{"larger than a bundle", 5, normal, func(i int) int { return 10 + i%2*maxBundleBytes }},
-		{"high priority", 5, func(int) (int64, Flags) { return 7, HighPriority }, func(int) int { return 10 }},
-		{"both priorities", 200, func(i int) (int64, Flags) { return 7, Flags(i/3%2) * HighPriority }, func(int) int { return 10 }},
-		{"many inboxes", 200, func(i int) (int64, Flags) { return int64(i / 2 % 5), 0 }, func(int) int { return 10 }},
+		{"high priority", 5, func(int) (uint64, Flags) { return 7, HighPriority }, func(int) int { return 10 }},
+		{"both priorities", 200, func(i int) (uint64, Flags) { return 7, Flags(i/3%2) * HighPriority }, func(int) int { return 10 }},
+		{"many inboxes", 200, func(i int) (uint64, Flags) { return uint64(i / 2 % 5), 0 }, func(int) int { return 10 }},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			r := openRecent(t)
@@ -75,7 +75,7 @@ func TestNumbersOfPosts(t *testing.T) {
 	answers := make(chan answer, producers)
 	for i := range producers {
 		go func() {
-			m := Message{To: int64(i % 3), Flags: Flags(i%2) * HighPriority, ID: fmt.Append(nil, i)}
+			m := Message{To: uint64(i % 3), Flags: Flags(i%2) * HighPriority, ID: fmt.Append(nil, i)}
 			frame, err := m.Append(nil)
 			if err == nil {
 				row, posted := r.PostFrame(t.Context(), frame)

@@ -62,6 +62,8 @@ type Delivery struct {
 	FromTimer bool
 
 	custody
+	took     time.Duration // by its handler
+	result   []byte        // see SetResult
 	frameErr error
 	at       int     // its place in the worker's batch
 	w        *Worker // nil when no handler has it

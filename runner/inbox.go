@@ -45,6 +45,8 @@ type inbox struct {
 	worker uint64
 	name   string // empty without one
 	paused bool   // see PauseQueue
+	// finished are the numbers of the messages that are done and not forgotten.
+	finished span
 	inboxState
 	seen  [bandCount]uint64
 	upper [bandCount]uint64 // above the last row of each band

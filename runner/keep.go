@@ -95,7 +95,7 @@ func (r *Runner) renewKept() (err error) {
 // renewIn renews the leases of all rows that w holds. One that has none left is
 // not asked again before its next claim.
 func (w *Worker) renewIn(c *commit) {
-	in, me, p := c.e.ix.inbox(uint64(w.id)), w.owner(c.e), w.policy()
+	in, me, p := c.e.ix.inbox(w.id), w.owner(c.e), w.policy()
 	deadline := later(c.now, p.LeaseTTL.Milliseconds())
 	for _, b := range w.batches {
 		if b.kept.renewAt > c.now {
@@ -217,7 +217,7 @@ func (w *Worker) dropLost(e *engine, b *batch, from int) (cut int) {
 	cut = -1
 	var gone []uint64
 	e.ix.mu.Lock()
-	in := e.ix.inbox(uint64(w.id))
+	in := e.ix.inbox(w.id)
 	kept := b.list[:min(from, len(b.list))]
 	for i := len(kept); i < len(b.list); i++ {
 		d := &b.list[i]

@@ -21,6 +21,9 @@ const (
 	highTable   table = 7 // worker, seq → frame with high priority
 	firedTable  table = 8 // worker, seq → timer key, frame
 	expiryTable table = 9 // expiry, dedupe key → nothing
+
+	historyTable  table = 10 // worker, hash of id → record
+	finishedTable table = 11 // worker, number → hash of id
 )
 
 // Row names an inbox row. A worker's rows share one run of sequence numbers,

@@ -17,40 +17,52 @@ func (r *Runner) Claim(ctx context.Context, row Row, claimant uint32, deadline i
 		return token, fmt.Errorf("claimant %d: %w", claimant, ErrInvalid)
 	}
 	err := r.engine().do(ctx, func(c *commit) error {
-		in := c.e.ix.inboxes[row.Worker]
-		if in == nil {
-			return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrNotFound)
-		}
-		h, leased := in.leases[row.Seq]
-		_, whole, packed := in.bundleOf(row.Seq)
-		if packed {
-			h, leased = whole, true
-		}
-		var err error
-		switch {
-		case leased && h.Deadline >= c.now:
-			return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrLeased)
-		case leased && h.Attempts == math.MaxUint32:
-			return fmt.Errorf("attempts of row %d: %w", row.Seq, ErrTooLarge)
-		case packed:
-			err = c.unpackRow(row)
-		case !leased:
-			h.band, err = c.findRow(in, row)
-		}
+		in, h, err := c.take(row, func(h holding) bool { return h.Deadline >= c.now })
 		if err != nil {
 			return err
 		}
-		c.e.ix.taken(h, row.Seq)
-		h.n = 1
 		h.Lease = Lease{Owner: owner(c.e.boot.epoch, claimant), Deadline: deadline, Attempts: h.Attempts + 1}
 		token = h.Lease
 		in.park(row.Seq, h)
-		in.leaseHead = min(in.leaseHead, row.Seq)
 		c.setLease(row, token)
-		c.touch(in)
 		return nil
 	})
 	return token, err
+}
+
+// take makes a message that nobody holds a row of its own in the index, in whose
+// place the caller must write another lease, or remove it. It returns ErrLeased if
+// it is held.
+func (c *commit) take(row Row, held func(h holding) bool) (*inbox, holding, error) {
+	in := c.e.ix.inboxes[row.Worker]
+	if in == nil {
+		return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrNotFound)
+	}
+	h, leased := in.leases[row.Seq]
+	_, whole, packed := in.bundleOf(row.Seq)
+	if packed {
+		h, leased = whole, true
+	}
+	var err error
+	switch {
+	case leased && held(h):
+		err = fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrLeased)
+	case leased && h.Attempts == math.MaxUint32:
+		err = fmt.Errorf("attempts of row %d: %w", row.Seq, ErrTooLarge)
+	case packed:
+		err = c.unpackRow(row)
+	case !leased:
+		h.band, err = c.findRow(in, row)
+	}
+	if err != nil {
+		return nil, holding{}, err
+	}
+	c.e.ix.taken(h, row.Seq)
+	h.n = 1
+	in.hold(row.Seq, h)
+	in.leaseHead = min(in.leaseHead, row.Seq)
+	c.touch(in)
+	return in, h, nil
 }
 
 // findRow returns the band of a row that has no lease. A bundle that holds it is

@@ -49,14 +49,14 @@ const (
 type Message struct {
 	Kind  Kind
 	Flags Flags
-	// To is the worker whose inbox the message belongs to.
-	To int64
+	// To is the worker whose inbox the message belongs to, below 1<<63.
+	To uint64
 	// RouteWorker and RouteTime are carried for handlers: where an answer
 	// goes, and when the message was sent.
-	RouteWorker int64
+	RouteWorker uint64
 	RouteTime   int64
 	// From is 0 unless Flags has HasFrom.
-	From int64
+	From uint64
 	// ID has at least one byte, and need not be text.
 	ID []byte
 	// Trace is empty unless Flags has HasTrace.
@@ -78,12 +78,12 @@ func (m *Message) decode(b []byte) error {
 		return err
 	}
 	body := b[messageHeader:]
-	m.Kind, m.Flags, m.To = Kind(b[12]), h.flags, h.to
-	m.RouteWorker = int64(binary.LittleEndian.Uint64(b[24:]))
+	m.Kind, m.Flags, m.To = Kind(b[12]), h.flags, uint64(h.to)
+	m.RouteWorker = binary.LittleEndian.Uint64(b[24:])
 	m.RouteTime = int64(binary.LittleEndian.Uint64(b[32:]))
 	m.From, m.ID, m.Trace, m.Payload = 0, body[:h.id:h.id], nil, body[h.id+h.trace:]
 	if h.flags&HasFrom != 0 {
-		m.From = int64(binary.LittleEndian.Uint64(b[40:]))
+		m.From = binary.LittleEndian.Uint64(b[40:])
 	}
 	if h.trace > 0 {
 		m.Trace = body[h.id : h.id+h.trace : h.id+h.trace]
@@ -186,8 +186,8 @@ func (m *Message) Append(dst []byte) ([]byte, error) {
 	dst = append(dst, 0, 0, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	dst = append(dst, byte(m.Kind), byte(m.Flags), 0, 0)
-	for _, v := range [4]int64{m.To, m.RouteWorker, m.RouteTime, m.From} {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
+	for _, v := range [4]uint64{m.To, m.RouteWorker, uint64(m.RouteTime), m.From} {
+		dst = binary.LittleEndian.AppendUint64(dst, v)
 	}
 	traceLen := uint32(noTrace)
 	if m.Flags&HasTrace != 0 {

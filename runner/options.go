@@ -27,6 +27,10 @@ type Options struct {
 	// Default 64 MiB; negative turns it off.
 	MinFree int64
 
+	// KeepHistory is how many finished messages of each named queue are remembered;
+	// default 1,000, negative means none.
+	KeepHistory int
+
 	// Policy is the default of every worker.
 	Policy Policy
 	// Middleware wraps the handler of every worker that has one, the first
@@ -60,7 +64,7 @@ type Sinks struct {
 	Log func(LogEvent)
 	// Metrics receives a copy of a worker's counters after every tick that
 	// changed them, once when the worker joins and once at a reset.
-	Metrics func(worker uint32, m Metrics)
+	Metrics func(worker uint64, m Metrics)
 	// Replay receives every attempt, its result and what became of it.
 	Replay func(ReplayEvent)
 }
@@ -145,6 +149,10 @@ func (o Options) withDefaults() Options {
 	if o.MinFree == 0 {
 		o.MinFree = 64 << 20
 	}
+	if o.KeepHistory == 0 {
+		o.KeepHistory = 1000
+	}
+	o.KeepHistory = max(o.KeepHistory, 0)
 	o.Policy = o.Policy.withDefaults()
 	if o.Now == nil {
 		c := newClock()

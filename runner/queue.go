@@ -55,7 +55,7 @@ func (r *Runner) Queue(ctx context.Context, name string) (uint64, error) {
 
 // christen gives an inbox its name.
 func (ix *index) christen(in *inbox, name string) {
-	in.name = name
+	in.name, in.finished = name, span{1, 1}
 	ix.names[name] = in
 }
 

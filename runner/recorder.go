@@ -72,7 +72,7 @@ func (ev *ReplayEvent) append(dst []byte) []byte {
 		flags |= recordFromTimer
 	}
 	dst = append(dst, byte(ev.Kind), flags)
-	dst = binary.LittleEndian.AppendUint32(dst, ev.Worker)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(ev.Worker))
 	for _, v := range [...]uint64{ev.Seq, ev.Row.Seq, uint64(ev.Timer.Due), ev.Timer.Seq} {
 		dst = binary.LittleEndian.AppendUint64(dst, v)
 	}
@@ -112,12 +112,12 @@ func ReadRecording(r io.Reader, maxFrame int, visit func(ReplayEvent) error) err
 			return fmt.Errorf("recording: %w", ErrTruncated)
 		}
 		ev := ReplayEvent{
-			Kind: ReplayKind(h[0]), Worker: binary.LittleEndian.Uint32(h[2:]),
+			Kind: ReplayKind(h[0]), Worker: uint64(binary.LittleEndian.Uint32(h[2:])),
 			Seq: binary.LittleEndian.Uint64(h[6:]), Frame: body[text:],
 			Attempts: binary.LittleEndian.Uint32(h[38:]), FromTimer: h[1]&recordFromTimer != 0,
 			Timer: TimerID{int64(binary.LittleEndian.Uint64(h[22:])), binary.LittleEndian.Uint64(h[30:])},
 		}
-		ev.Row = Row{uint64(ev.Worker), binary.LittleEndian.Uint64(h[14:])}
+		ev.Row = Row{ev.Worker, binary.LittleEndian.Uint64(h[14:])}
 		if failed {
 			ev.Err = errors.New(string(body[:text]))
 		}
@@ -158,7 +158,7 @@ func text(err error) string {
 // or empty. Workers without a handler are skipped.
 //
 // It returns how many deliveries it ran and the first difference, as a *Difference.
-func Replay(ctx context.Context, rec io.Reader, r *Runner, handlers map[uint32]Handler) (int, error) {
+func Replay(ctx context.Context, rec io.Reader, r *Runner, handlers map[uint64]Handler) (int, error) {
 	type run struct {
 		index int
 		ReplayEvent

@@ -36,7 +36,7 @@ func recorded(t *testing.T, h runner.Handler, o runner.WorkerOptions, drive func
 func replayed(t *testing.T, rec []byte, h runner.Handler) (int, string, error) {
 	t.Helper()
 	r := open(t, runner.Options{})
-	n, err := runner.Replay(t.Context(), bytes.NewReader(rec), r, map[uint32]runner.Handler{7: h})
+	n, err := runner.Replay(t.Context(), bytes.NewReader(rec), r, map[uint64]runner.Handler{7: h})
 	state := ""
 	bad := r.View(func(get func([]byte) ([]byte, error)) error {
 		value, err := get([]byte("n"))

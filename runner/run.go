@@ -117,7 +117,7 @@ func (w *Worker) precheck(e *engine, d *Delivery) (outcome, bool) {
 // seenBefore looks whether d's id is done. The commit looks again, because
 // another delivery may complete it meanwhile.
 func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
-	w.key = appendDedupeKey(append(w.key[:0], byte(dedupeTable)), uint64(w.id), d.ID)
+	w.key = appendDedupeKey(append(w.key[:0], byte(dedupeTable)), w.id, d.ID)
 	value, ok, err := e.back.Get(w.buf[:0], w.key)
 	w.buf = value[:0]
 	if err != nil || !ok {
@@ -173,6 +173,7 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 	}
 	end := w.r.o.elapsed()
 	w.observe(end - start)
+	d.took = end - start
 	if d.FromTimer {
 		w.tally.TimersFired++
 	}

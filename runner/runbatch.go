@@ -109,7 +109,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		}
 	}
 	for i := range list {
-		list[i].w = nil
+		list[i].w, list[i].took = nil, took/time.Duration(len(list))
 		w.observe(took / time.Duration(len(list)))
 		own := b.fails[i]
 		if own == nil {

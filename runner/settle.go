@@ -51,7 +51,7 @@ func (o *settleOp) apply(c *commit) {
 	}
 	c.storeClaim(o.next)
 	if o.next != nil && len(o.next.list) > 0 {
-		if in := c.e.ix.inbox(uint64(o.w.id)); len(in.leases) == o.next.units {
+		if in := c.e.ix.inbox(o.w.id); len(in.leases) == o.next.units {
 			// Rows above may be claimed before rows below: see inboxState.
 			in.leaseHead = min(o.next.low, in.lowest())
 		}
@@ -95,7 +95,7 @@ func (o *settleOp) applyShared(c *commit) error {
 		return err
 	}
 	for i := range o.dead {
-		c.bury(uint64(o.w.id), &o.dead[i])
+		c.bury(o.w.id, &o.dead[i])
 	}
 	return nil
 }
@@ -107,8 +107,12 @@ var noErrors [maxBundle]settled
 // success and have no effects, so that only the row has to go. It runs on the
 // worker's goroutine, whose processor has the deliveries in its cache, and not
 // on the committer's, for which everybody waits.
-func (b *batch) findPlain(from, to int) {
+func (b *batch) findPlain(from, to int, tracked bool) {
 	b.plain = slices.Grow(b.plain[:0], len(b.list))[:len(b.list)]
+	if tracked {
+		clear(b.plain)
+		return
+	}
 	for i, n := from, 0; i < to; i += n {
 		n = b.unit(i)
 		b.plain[i] = i+n <= to
@@ -161,6 +165,11 @@ func (o *settleOp) settle(c *commit, i int) int {
 		o.results = append(o.results, r)
 		failed = failed || r.err != nil
 	}
+	for k, r := range o.results[first:] {
+		if r.err == nil && in.tracked() {
+			c.ran(in, &o.b.list[i+k], placeDone, 0, nil)
+		}
+	}
 	if !failed {
 		c.remove(in, o.b.list[i].Row.Seq, bandNormal)
 		return n
@@ -196,6 +205,9 @@ func (o *settleOp) one(c *commit, i int) settled {
 		r := o.finish(c, in, d, o.b.txs[i])
 		if r.err == nil {
 			c.remove(in, d.Row.Seq, d.queue)
+			if in.tracked() {
+				c.ran(in, d, placeDone, 0, nil)
+			}
 		}
 		return r
 	case verdictDead:
@@ -206,7 +218,10 @@ func (o *settleOp) one(c *commit, i int) settled {
 			o.bury(c, in, d, out)
 			return settled{dead: true}
 		}
-		c.requeue(in, d.Row.Seq, h, until(c, out.after), o.stored(d))
+		to := c.requeue(in, d.Row.Seq, h, until(c, out.after), o.stored(d))
+		if in.tracked() {
+			c.ran(in, d, placeInbox, to, out.err)
+		}
 	case verdictHold:
 		if int(h.Attempts) >= o.w.policy().RetryBudget {
 			o.bury(c, in, d, out)
@@ -217,6 +232,9 @@ func (o *settleOp) one(c *commit, i int) settled {
 		d.lease, d.Attempts = h.Lease, h.Attempts
 		in.park(d.Row.Seq, h)
 		c.setLease(d.Row, h.Lease)
+		if in.tracked() {
+			c.ran(in, d, placeInbox, d.Row.Seq, out.err)
+		}
 	case verdictFree:
 		h.Owner, h.Deadline = 0, c.now-1
 		h.Attempts--
@@ -288,6 +306,9 @@ func (o *settleOp) bury(c *commit, in *inbox, d *Delivery, out *outcome) {
 	if len(letter.Frame) == 0 {
 		letter.Frame = []byte{0} // a fired timer that is cut off has no frame
 	}
-	c.bury(in.worker, &letter)
+	row := c.bury(in.worker, &letter)
 	c.remove(in, d.Row.Seq, d.queue)
+	if in.tracked() {
+		c.ran(in, d, placeDead, row.Seq, out.err)
+	}
 }

@@ -30,7 +30,7 @@ func TestLoopErrorsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.SetSinks(&runner.Sinks{Log: func(ev runner.LogEvent) { told <- ev }, Metrics: func(_ uint32, m runner.Metrics) {
+	w.SetSinks(&runner.Sinks{Log: func(ev runner.LogEvent) { told <- ev }, Metrics: func(_ uint64, m runner.Metrics) {
 		if m.LoopErrors > 0 {
 			select {
 			case rounds <- struct{}{}:
@@ -76,7 +76,7 @@ func TestSinksAtRunTime(t *testing.T) {
 		return runner.Sinks{
 			Log:     func(runner.LogEvent) { got = append(got, name+" log") },
 			Replay:  func(ev runner.ReplayEvent) { got = append(got, name+" replay") },
-			Metrics: func(uint32, runner.Metrics) { got = append(got, name+" metrics") },
+			Metrics: func(uint64, runner.Metrics) { got = append(got, name+" metrics") },
 		}
 	}
 	r := open(t, runner.Options{Sinks: sinks("first")})

@@ -127,7 +127,7 @@ func (w *Worker) acquire(e *engine, now int64, l limits) error {
 // send stores outcomes and claims, and waits to the end, because the committer
 // uses the worker's memory meanwhile; a committer that stalls has failed.
 func (w *Worker) send(e *engine, from, to int, next *batch, b *Batched) error {
-	w.cur.findPlain(from, to)
+	w.cur.findPlain(from, to, w.tracked.Load())
 	o := &w.settle
 	*o = settleOp{waiter: e.newWaiter(), e: e, w: w, b: w.cur, from: from, to: to, next: next,
 		results: o.results, buf: o.buf}
@@ -204,7 +204,7 @@ func (w *Worker) open(d *Delivery) error {
 	if d.frameErr != nil {
 		return d.frameErr
 	}
-	if d.To != int64(w.id) {
+	if d.To != w.id {
 		return fmt.Errorf("worker %d got a message for %d: %w", w.id, d.To, ErrMisrouted)
 	}
 	return nil

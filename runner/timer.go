@@ -150,7 +150,7 @@ func (c *commit) fire(now int64) (int, error) {
 
 func (c *commit) deliverTimer(id TimerID, frame []byte) {
 	m, err := DecodeMessage(frame)
-	if err == nil && m.To < 0 {
+	if err == nil && m.To > math.MaxInt64 {
 		err = fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *commit) deliverTimer(id TimerID, frame []byte) {
 		return
 	}
 	value := appendTimerKey(make([]byte, 0, rowKeyLen+len(frame)), id)
-	c.post(uint64(m.To), bandFired, append(value, frame...))
+	c.post(m.To, bandFired, append(value, frame...))
 }
 
 // Arm arms a timer: at due, in milliseconds since 1970, frame is delivered to
@@ -185,12 +185,21 @@ func (r *Runner) Arm(ctx context.Context, due int64, frame []byte) (TimerID, err
 // was; a message that a timer has fired cannot be called back.
 func (r *Runner) Cancel(ctx context.Context, id TimerID) error {
 	return r.engine().do(ctx, func(c *commit) error {
-		if _, err := c.timerFrame(id); err != nil {
-			return err
+		frame, err := c.timerFrame(id)
+		if err == nil {
+			c.cancel(id, frame)
 		}
-		c.disarm(id)
-		return nil
+		return err
 	})
+}
+
+// cancel disarms a timer whose message is not wanted any more.
+func (c *commit) cancel(id TimerID, frame []byte) {
+	c.disarm(id)
+	h, err := checkMessage(frame)
+	if in := c.e.ix.inboxes[uint64(h.to)]; err == nil && in != nil && in.tracked() {
+		c.moved(in, frameID(frame), placeDeleted, 0, nil)
+	}
 }
 
 // Rearm moves a timer to another due time and returns its new name, or

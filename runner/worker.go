@@ -40,7 +40,7 @@ type WorkerOptions struct {
 // a time, or Start it.
 type Worker struct {
 	r      *Runner
-	id     uint32
+	id     uint64
 	number uint32 // as a claimant
 	o      WorkerOptions
 	p      atomic.Pointer[Policy]
@@ -61,6 +61,7 @@ type Worker struct {
 	}
 
 	paused  atomic.Bool           // PauseQueue
+	tracked atomic.Bool           // its messages have a history
 	sinks   atomic.Pointer[Sinks] // nil: the runner's
 	told    *engine               // whose failure was told
 	wake    chan struct{}
@@ -99,7 +100,7 @@ type runState struct {
 
 // NewWorker adds a worker to the runner, which may be running already. It
 // returns ErrBusy when the inbox is ordered and has its worker.
-func (r *Runner) NewWorker(id uint32, o WorkerOptions) (*Worker, error) {
+func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 	if (o.Handler == nil) == (o.Batch == nil) {
 		return nil, fmt.Errorf("a worker needs one handler: %w", ErrInvalid)
 	}
@@ -144,9 +145,10 @@ func (r *Runner) NewWorker(id uint32, o WorkerOptions) (*Worker, error) {
 func (w *Worker) join(e *engine) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
-	in := e.ix.inbox(uint64(w.id))
+	in := e.ix.inbox(w.id)
 	in.workers = append(in.workers, w)
 	w.paused.Store(in.paused)
+	w.tracked.Store(in.tracked())
 	e.ix.owners[w.owner(e)] = w
 }
 
@@ -166,7 +168,7 @@ func (w *Worker) Remove() error {
 	e := r.engine()
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
-	in := e.ix.inbox(uint64(w.id))
+	in := e.ix.inbox(w.id)
 	in.workers = slices.DeleteFunc(in.workers, func(x *Worker) bool { return x == w })
 	delete(e.ix.owners, w.owner(e))
 	return err
@@ -191,7 +193,7 @@ func (w *Worker) sink() *Sinks {
 }
 
 // ID returns the number of the worker's inbox.
-func (w *Worker) ID() uint32 { return w.id }
+func (w *Worker) ID() uint64 { return w.id }
 
 // SetPolicy replaces the policy; zero values mean the defaults. It holds from
 // the next claim and settlement on.
@@ -392,7 +394,7 @@ func (w *Worker) IdleSleep() time.Duration {
 	if due, ok := e.ix.timers.next(); ok {
 		next = e.untilDue(due, now)
 	}
-	if t := e.ix.inbox(uint64(w.id)).nextExpiry(); t < next && t < maxTime && !quiet {
+	if t := e.ix.inbox(w.id).nextExpiry(); t < next && t < maxTime && !quiet {
 		next = max(t, -maxTime) + 1 // a lease holds up to its deadline
 	}
 	e.ix.mu.Unlock()

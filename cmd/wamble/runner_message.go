@@ -109,8 +109,8 @@ var flagNames = []struct {
 
 func viewMessage(m *runner.Message) messageView {
 	v := messageView{
-		Frame: "LMSG", Kind: kindNames[m.Kind], Flags: []string{}, To: m.To,
-		Route: routeView{m.RouteWorker, m.RouteTime}, ID: viewBytes(m.ID), Payload: viewBytes(m.Payload),
+		Frame: "LMSG", Kind: kindNames[m.Kind], Flags: []string{}, To: int64(m.To),
+		Route: routeView{int64(m.RouteWorker), m.RouteTime}, ID: viewBytes(m.ID), Payload: viewBytes(m.Payload),
 	}
 	for _, f := range flagNames {
 		if m.Flags&f.bit != 0 {
@@ -118,7 +118,7 @@ func viewMessage(m *runner.Message) messageView {
 		}
 	}
 	if m.Flags&runner.HasFrom != 0 {
-		from := m.From
+		from := int64(m.From)
 		v.From = &from
 	}
 	if m.Flags&runner.HasTrace != 0 {

@@ -34,7 +34,7 @@ func runnerTimersCommand(f *runnerFlags) *cobra.Command {
 			}
 			for i := range timers {
 				m, err := runner.DecodeMessage(timers[i].Frame)
-				if filtered && (err != nil || m.To != worker) {
+				if filtered && (err != nil || m.To != uint64(worker)) {
 					continue
 				}
 				l.add(viewTimer(&timers[i]), timerCells(&timers[i], &m, err))

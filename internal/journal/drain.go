@@ -100,7 +100,7 @@ func NewDrain(ctx context.Context, r *runner.Runner, db store.Store, o DrainOpti
 	}
 	d := &Drain{r: r, store: db, o: o, wake: make(chan struct{}, 1)}
 	d.SetLimits(o.Limits)
-	d.worker, err = r.NewWorker(id, runner.WorkerOptions{
+	d.worker, err = r.NewWorker(uint64(id), runner.WorkerOptions{
 		Batch: d.handle, Ordered: true, Policy: &Policy,
 		MaxBatch: maxBatch, MaxBytes: maxBatchBytes,
 	})
@@ -154,7 +154,7 @@ func (d *Drain) Fits(ctx context.Context) error {
 
 // Worker returns the number of the profile's worker: the address of its
 // messages.
-func (d *Drain) Worker() uint32 { return d.worker.ID() }
+func (d *Drain) Worker() uint32 { return uint32(d.worker.ID()) }
 
 // Pending returns roughly how many messages wait.
 func (d *Drain) Pending() int { return int(d.pending.Load()) }

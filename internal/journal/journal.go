@@ -28,7 +28,7 @@ var messageID = []byte{'i'}
 // messageTo is a message to a worker that carries a frame of intents. The frame
 // is not copied.
 func messageTo(worker uint32, frame []byte) runner.Message {
-	return runner.Message{Kind: runner.Command, Flags: runner.Durable, To: int64(worker), ID: messageID, Payload: frame}
+	return runner.Message{Kind: runner.Command, Flags: runner.Durable, To: uint64(worker), ID: messageID, Payload: frame}
 }
 
 // Add puts a frame into a group, to be committed with the others of its step.

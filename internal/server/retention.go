@@ -44,7 +44,7 @@ func (s *Server) startJanitor(ctx context.Context) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("arm the timer of the retention: %w", err)
 	}
-	w, err := s.runner.NewWorker(id, runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
+	w, err := s.runner.NewWorker(uint64(id), runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
 		s.purge(ctx)
 		return armJanitor(tx, id, s.runner.Now().Add(janitorEvery))
 	}})
@@ -69,7 +69,7 @@ func hastenJanitor(ctx context.Context, r *runner.Runner, worker uint32) error {
 	}
 	for _, t := range timers {
 		m, err := runner.DecodeMessage(t.Frame)
-		if err != nil || m.To != int64(worker) || t.Due <= r.Now().Add(janitorEvery).UnixMilli() {
+		if err != nil || m.To != uint64(worker) || t.Due <= r.Now().Add(janitorEvery).UnixMilli() {
 			continue
 		}
 		if _, err := r.Rearm(ctx, t.TimerID, r.Now().Add(janitorFirst).UnixMilli()); err != nil && !errors.Is(err, runner.ErrNotFound) {
@@ -85,7 +85,7 @@ const mostTimers = 16
 // armJanitor arms the next timer, which is due by the runner's clock, together with
 // whatever else tx does.
 func armJanitor(tx *runner.Tx, worker uint32, due time.Time) error {
-	m := runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: int64(worker), ID: []byte("retention")}
+	m := runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: uint64(worker), ID: []byte("retention")}
 	frame, err := m.Append(nil)
 	if err != nil {
 		return err

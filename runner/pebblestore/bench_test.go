@@ -25,7 +25,7 @@ var modes = []mode{
 }
 
 // benchFrame is a message as a server posts them: 176 bytes.
-func benchFrame(b *testing.B, to int64) []byte {
+func benchFrame(b *testing.B, to uint64) []byte {
 	m := runner.Message{Kind: runner.Command, Flags: runner.Durable, To: to, RouteWorker: to, ID: []byte("0123456789abcdef"), Payload: make([]byte, 100)}
 	frame, err := m.Append(nil)
 	if err != nil {
@@ -117,7 +117,7 @@ type drain struct {
 }
 
 // sink is told the counters after every tick, when its commit is durable.
-func (d *drain) sink(_ uint32, m runner.Metrics) {
+func (d *drain) sink(_ uint64, m runner.Metrics) {
 	if m.Successes >= d.target.Load() {
 		if ch := d.done.Swap(nil); ch != nil {
 			close(*ch)

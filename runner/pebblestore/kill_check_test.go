@@ -11,7 +11,7 @@ import (
 // killFound is what one look at the directory found: how often each message
 // is in each place.
 type killFound struct {
-	inbox map[uint32]map[string]int
+	inbox map[uint64]map[string]int
 	timer map[string]int
 	dead  map[string]int
 	get   func(key string) uint64
@@ -41,10 +41,10 @@ func (h *killHarness) check(r *runner.Runner) {
 // with the stored counts.
 func (h *killHarness) places(r *runner.Runner, s *runner.Stats) *killFound {
 	h.t.Helper()
-	f := &killFound{inbox: map[uint32]map[string]int{}, timer: map[string]int{}, dead: map[string]int{}}
+	f := &killFound{inbox: map[uint64]map[string]int{}, timer: map[string]int{}, dead: map[string]int{}}
 	for _, w := range killWorkers {
 		found := map[string]int{}
-		rows, err := r.Inbox(uint64(w.id), 0, math.MaxInt)
+		rows, err := r.Inbox(w.id, 0, math.MaxInt)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func (h *killHarness) places(r *runner.Runner, s *runner.Stats) *killFound {
 		f.inbox[w.id] = found
 		depth := uint64(0)
 		for _, in := range s.Inboxes {
-			if in.Worker == uint64(w.id) {
+			if in.Worker == w.id {
 				depth = in.Depth
 			}
 		}

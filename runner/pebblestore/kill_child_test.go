@@ -136,7 +136,7 @@ func readCounter(tx *runner.Tx, key string) (uint64, error) {
 // killWorkers are the workers of both processes: of the one that is killed,
 // and at the end of the one that cleans up.
 var killWorkers = []struct {
-	id uint32
+	id uint64
 	o  runner.WorkerOptions
 }{
 	{stageOne, runner.WorkerOptions{Handler: handleOne, MaxBatch: 32}},

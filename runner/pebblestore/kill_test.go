@@ -187,7 +187,7 @@ func (h *killHarness) finish() {
 	defer cancel()
 	progress := make(chan struct{}, 1)
 	r, err := runner.Open(pebblestore.At(h.dir, pebblestore.Options{Durability: h.mode}), runner.Options{Sinks: runner.Sinks{
-		Metrics: func(uint32, runner.Metrics) {
+		Metrics: func(uint64, runner.Metrics) {
 			select {
 			case progress <- struct{}{}:
 			default:

@@ -32,7 +32,7 @@ func TestPipeline(t *testing.T) {
 	r, err := runner.Open(pebblestore.At("/pipeline", pebblestore.Options{Durability: pebblestore.Write, FS: vfs.NewMem()}), runner.Options{
 		Create: true, MinFree: -1,
 		Policy: runner.Policy{RetryBudget: 50, RequeueAttempts: 50},
-		Sinks: runner.Sinks{Metrics: func(worker uint32, m runner.Metrics) {
+		Sinks: runner.Sinks{Metrics: func(worker uint64, m runner.Metrics) {
 			if worker == stages-1 && m.Successes == target.Load() {
 				done <- struct{}{}
 			}
@@ -81,7 +81,7 @@ func TestPipeline(t *testing.T) {
 func startStages(t *testing.T, r *runner.Runner) (workers []*runner.Worker) {
 	t.Helper()
 	for stage := range stages {
-		w, err := r.NewWorker(uint32(stage), runner.WorkerOptions{Handler: pipelineStage(stage)})
+		w, err := r.NewWorker(uint64(stage), runner.WorkerOptions{Handler: pipelineStage(stage)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func pipelineStage(stage int) runner.Handler {
 		if stage == stages-1 {
 			return tx.Emit(d.ID)
 		}
-		next := runner.Message{To: int64(stage + 1), ID: d.ID}
+		next := runner.Message{To: uint64(stage + 1), ID: d.ID}
 		frame, err := next.Append(nil)
 		if err != nil {
 			return err

@@ -87,7 +87,7 @@ func TestWatermarkOnDisk(t *testing.T) {
 }
 
 // passOn sends a message around for some hops and then lets it arrive.
-func passOn(workers int64, hops int, arrived func()) runner.Handler {
+func passOn(workers uint64, hops int, arrived func()) runner.Handler {
 	return func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 		if d.Kind == runner.Event {
 			arrived()
@@ -119,7 +119,7 @@ func TestManyWorkers(t *testing.T) {
 	arrived.Add(workers * each)
 	handler := passOn(workers, hops, arrived.Done)
 	for id := range workers {
-		w, err := r.NewWorker(uint32(id), runner.WorkerOptions{Handler: handler})
+		w, err := r.NewWorker(uint64(id), runner.WorkerOptions{Handler: handler})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestManyWorkers(t *testing.T) {
 	for id := range workers {
 		go func() {
 			for i := range each {
-				m := runner.Message{To: int64(id), ID: fmt.Appendf(nil, "%d/%d", id, i)}
+				m := runner.Message{To: uint64(id), ID: fmt.Appendf(nil, "%d/%d", id, i)}
 				if _, err := r.Post(ctx, &m); err != nil {
 					t.Error(err)
 				}

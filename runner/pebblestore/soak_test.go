@@ -90,7 +90,7 @@ func (s *soak) open() {
 }
 
 // progress gives room back for what is done with durably.
-func (s *soak) progress(_ uint32, m runner.Metrics) {
+func (s *soak) progress(_ uint64, m runner.Metrics) {
 	for now := m.Successes + m.DeadLetters; s.done < now; s.done++ {
 		<-s.room
 	}

@@ -168,7 +168,7 @@ var stepCases = []test{
 	{"worker 4294967295 is not worker -1", func(v *env) {
 		v.start()
 		w := v.worker(4294967295, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
-		v.is(w.Step(v.ctx, frame(-1, "a")), runner.ErrMisrouted)
+		v.is(w.Step(v.ctx, frame(1<<63, "a")), runner.ErrMisrouted)
 		v.ok(w.Step(v.ctx, frame(4294967295, "a")))
 	}},
 	{"a handler's error is the step's", func(v *env) {

@@ -14,10 +14,15 @@ import (
 // of high priority, one with = in front is delivered once.
 func (v *env) together(ids ...string) {
 	v.Helper()
+	v.bundle(7, ids...)
+}
+
+func (v *env) bundle(to uint64, ids ...string) {
+	v.Helper()
 	durable := make(chan error, 1)
 	g := v.r.NewGroup(func(_ *runner.Group, err error) { durable <- err })
 	for _, id := range ids {
-		m := runner.Message{To: 7, ID: []byte(id)}
+		m := runner.Message{To: to, ID: []byte(id)}
 		switch id[0] {
 		case '!':
 			m.ID, m.Flags = m.ID[1:], runner.HighPriority

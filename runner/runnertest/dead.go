@@ -11,7 +11,7 @@ import (
 )
 
 // bury posts a message and lets it die.
-func (v *env) bury(worker int64, id string) runner.DeadLetter {
+func (v *env) bury(worker uint64, id string) runner.DeadLetter {
 	v.Helper()
 	row := v.post(worker, id)
 	token, err := v.r.Claim(v.ctx, row, uint32(worker), 1_000_000)
@@ -76,7 +76,7 @@ var deadCases = []test{
 	{"replay many, filtered", func(v *env) {
 		v.start()
 		for i := range 600 {
-			v.bury(int64(i%2), fmt.Sprint(i))
+			v.bury(uint64(i%2), fmt.Sprint(i))
 		}
 		n, err := v.r.ReplayDeadLetters(v.ctx, runner.DeadFilter{Worker: 1, HasWorker: true})
 		v.ok(err)

@@ -29,7 +29,7 @@ var eventCases = []test{
 		var l eventLog
 		v.opts.Sinks = l.sinks()
 		sunk := 0
-		v.opts.Sinks.Metrics = func(worker uint32, m runner.Metrics) { sunk++ }
+		v.opts.Sinks.Metrics = func(worker uint64, m runner.Metrics) { sunk++ }
 		v.start()
 		v.insert(7, 10, "a")
 		fail := true
@@ -117,7 +117,7 @@ var eventCases = []test{
 	}},
 	{"metrics: snapshot, invariants, reset", func(v *env) {
 		last := runner.Metrics{}
-		v.opts.Sinks.Metrics = func(_ uint32, m runner.Metrics) { last = m }
+		v.opts.Sinks.Metrics = func(_ uint64, m runner.Metrics) { last = m }
 		v.start()
 		for i := range 40 {
 			v.post(7, fmt.Sprint(i))
@@ -243,7 +243,7 @@ var replayCases = []test{
 			r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 			v.ok(err)
 			defer r.Close()
-			return runner.Replay(v.ctx, bytes.NewReader(rec.Bytes()), r, map[uint32]runner.Handler{7: h})
+			return runner.Replay(v.ctx, bytes.NewReader(rec.Bytes()), r, map[uint64]runner.Handler{7: h})
 		}
 		ran, err := again(handler)
 		v.ok(err)

@@ -135,7 +135,7 @@ var mailboxCases = []test{
 		v.is(err, runner.ErrTruncated)
 		_, err = v.r.Post(v.ctx, &runner.Message{To: 7})
 		v.is(err, runner.ErrInvalid)
-		_, err = v.r.Post(v.ctx, &runner.Message{To: -1, ID: []byte("m")})
+		_, err = v.r.Post(v.ctx, &runner.Message{To: 1 << 63, ID: []byte("m")})
 		v.is(err, runner.ErrInvalid)
 	}},
 	{"sequence numbers are never used again, also after a restart", func(v *env) {

@@ -9,20 +9,15 @@ import (
 var operateCases = []test{
 	{"a message that waits is deleted, and its neighbours are not", func(v *env) {
 		v.start()
-		var rows []runner.Row
 		g := v.r.NewGroup(func(*runner.Group, error) {})
 		for _, id := range []string{"a", "b", "c"} {
 			v.ok(g.Add(&runner.Message{To: 7, ID: []byte(id)}))
 		}
 		v.ok(v.r.Submit(g)) // one row of three messages
 		v.post(7, "high", runner.HighPriority)
-		for i := range 3 {
-			rows = append(rows, g.Row(i))
-		}
-		v.ok(v.r.DeleteMessage(v.ctx, rows[1]))
-		v.is(v.r.DeleteMessage(v.ctx, rows[1]), runner.ErrNotFound)
-		v.is(v.r.DeleteMessage(v.ctx, runner.Row{Worker: 7, Seq: 99}), runner.ErrNotFound)
-		v.is(v.r.DeleteMessage(v.ctx, runner.Row{Worker: 8, Seq: 1}), runner.ErrNotFound)
+		v.ok(v.r.DeleteMessage(v.ctx, "7", "b"))
+		v.is(v.r.DeleteMessage(v.ctx, "7", "b"), runner.ErrNotFound)
+		v.is(v.r.DeleteMessage(v.ctx, "8", "a"), runner.ErrNotFound)
 		v.restart()
 		same(v, "rows", v.rows(7), []uint64{1, 3, 4})
 		var ran []string
@@ -34,7 +29,8 @@ var operateCases = []test{
 	{"a message that was never claimed is deleted before anybody sees it", func(v *env) {
 		v.start()
 		for _, flags := range []runner.Flags{0, runner.HighPriority} {
-			v.ok(v.r.DeleteMessage(v.ctx, v.post(7, "a", flags)))
+			v.post(7, "a", flags)
+			v.ok(v.r.DeleteMessage(v.ctx, "7", "a"))
 		}
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { v.Error("it runs"); return nil })
 		v.tick(w, 0)
@@ -42,10 +38,10 @@ var operateCases = []test{
 	}},
 	{"a message that runs is neither deleted nor retried", func(v *env) {
 		v.start()
-		row := v.post(7, "a")
+		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
-			v.is(v.r.DeleteMessage(v.ctx, row), runner.ErrLeased)
-			v.is(v.r.RetryNow(v.ctx, row), runner.ErrLeased)
+			v.is(v.r.DeleteMessage(v.ctx, "7", "a"), runner.ErrLeased)
+			v.is(v.r.RetryMessage(v.ctx, "7", "a"), runner.ErrLeased)
 			return nil
 		})
 		v.tick(w, 1)
@@ -62,19 +58,18 @@ var operateCases = []test{
 		v.tick(w, 0)
 		v.tick(w, 0)
 		same(v, "attempts before", attempts, []uint32{1})
-		parked := runner.Row{Worker: 7, Seq: v.rows(7)[0]}
-		v.ok(v.r.RetryNow(v.ctx, parked))
+		v.ok(v.r.RetryMessage(v.ctx, "7", "a"))
 		fail = nil
 		v.tick(w, 1)
 		same(v, "attempts after", attempts, []uint32{1, 2})
-		v.is(v.r.RetryNow(v.ctx, parked), runner.ErrNotFound)
+		v.is(v.r.RetryMessage(v.ctx, "7", "a"), runner.ErrNotFound)
 	}},
 	{"a message that waits for its next attempt is deleted", func(v *env) {
 		v.start()
 		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryDelay: ms(60_000)}}, func(*runner.Delivery) error { return errHard })
 		v.tick(w, 0)
-		v.ok(v.r.DeleteMessage(v.ctx, runner.Row{Worker: 7, Seq: v.rows(7)[0]}))
+		v.ok(v.r.DeleteMessage(v.ctx, "7", "a"))
 		v.restart()
 		same(v, "rows", v.rows(7), nil)
 		held, parked := v.leases(7)

@@ -211,7 +211,7 @@ var timerCases = []test{
 		same(v, "waiting for 8", v.rows(8), []uint64{1})
 	}},
 	{"a poison timer goes to the dead letters", func(v *env) {
-		v.plant(raw{4, rowKey(5, 1), []byte("junk")}, raw{4, rowKey(6, 2), frame(-3, "nobody")}, raw{4, rowKey(7, 3), frame(7, "good")})
+		v.plant(raw{4, rowKey(5, 1), []byte("junk")}, raw{4, rowKey(6, 2), frame(1<<63, "nobody")}, raw{4, rowKey(7, 3), frame(7, "good")})
 		v.start()
 		w, got := v.collector(runner.WorkerOptions{})
 		v.tick(w, 1)

@@ -317,7 +317,7 @@ var groupCases = []test{
 		g := v.r.NewGroup(func(g *runner.Group, err error) { answers <- err })
 		for round := range 3 {
 			for i := range 5 {
-				v.ok(g.Add(&runner.Message{To: int64(7 + i%2), ID: fmt.Appendf(nil, "%d", i)}))
+				v.ok(g.Add(&runner.Message{To: uint64(7 + i%2), ID: fmt.Appendf(nil, "%d", i)}))
 			}
 			before := v.r.Stats().Commits
 			v.ok(v.r.Submit(g))
@@ -337,7 +337,7 @@ var groupCases = []test{
 		v.start()
 		g := v.r.NewGroup(func(*runner.Group, error) { v.Error("called back") })
 		v.is(g.Add(&runner.Message{To: 7}), runner.ErrInvalid)
-		v.is(g.Add(&runner.Message{To: -7, ID: []byte("x")}), runner.ErrInvalid)
+		v.is(g.Add(&runner.Message{To: 1 << 63, ID: []byte("x")}), runner.ErrInvalid)
 		equal(v, "frames", g.Len(), 0)
 		v.ok(g.Add(&runner.Message{To: 7, ID: []byte("x"), Payload: make([]byte, 50)}))
 		v.is(v.r.Submit(g), runner.ErrTooLarge)

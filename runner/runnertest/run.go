@@ -53,6 +53,7 @@ var suite = []group{
 	{"worker", workerCases}, {"batches", batchCases}, {"bundles", bundleCases}, {"ordered", orderedCases},
 	{"dedupe", dedupeCases}, {"priority", priorityCases}, {"recovery", recoveryCases}, {"inspect", inspectCases},
 	{"failure", failureCases}, {"group", groupCases}, {"replay", replayCases}, {"queues", queueCases}, {"operate", operateCases},
+	{"messages", messageCases},
 }
 
 // env is one test's runner with a clock that stands at 100 ms.
@@ -119,7 +120,7 @@ func same[T comparable](v *env, what string, got, want []T) {
 }
 
 // frame encodes a message to worker to with id as its payload too.
-func frame(to int64, id string, flags ...runner.Flags) []byte {
+func frame(to uint64, id string, flags ...runner.Flags) []byte {
 	m := runner.Message{To: to, RouteWorker: to, ID: []byte(id), Payload: []byte(id)}
 	for _, f := range flags {
 		m.Flags |= f
@@ -131,7 +132,7 @@ func frame(to int64, id string, flags ...runner.Flags) []byte {
 	return b
 }
 
-func (v *env) post(to int64, id string, flags ...runner.Flags) runner.Row {
+func (v *env) post(to uint64, id string, flags ...runner.Flags) runner.Row {
 	v.Helper()
 	row, err := v.r.PostFrame(v.ctx, frame(to, id, flags...))
 	v.ok(err)
@@ -140,7 +141,7 @@ func (v *env) post(to int64, id string, flags ...runner.Flags) runner.Row {
 
 func (v *env) insert(worker, seq uint64, id string) {
 	v.Helper()
-	v.ok(v.r.Insert(v.ctx, runner.Row{Worker: worker, Seq: seq}, frame(int64(worker), id)))
+	v.ok(v.r.Insert(v.ctx, runner.Row{Worker: worker, Seq: seq}, frame(worker, id)))
 }
 
 // rows returns the sequence numbers in a worker's inbox.
@@ -186,7 +187,7 @@ func atOnce(p *runner.Policy) runner.Policy {
 }
 
 // worker adds a worker with a one-message handler.
-func (v *env) worker(id uint32, o runner.WorkerOptions, h func(d *runner.Delivery) error) *runner.Worker {
+func (v *env) worker(id uint64, o runner.WorkerOptions, h func(d *runner.Delivery) error) *runner.Worker {
 	v.Helper()
 	o.Handler = func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error { return h(d) }
 	p := atOnce(o.Policy)

@@ -1,0 +1,258 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// Every message of a queue with a name has a record: where it is, when it was
+// posted, its last runs and what came out of them. It is changed in the commit that
+// changes the message. Records of messages that are done or deleted are kept for
+// the last Options.KeepHistory of each queue; the others as long as the message.
+//
+//	10 history    worker u64, hash of id 16   HIS0 record
+//	11 finished   worker u64, number u64      hash of id 16
+//
+//	 0 HIS0         4 place u8        5 runs u8          6 id length u16
+//	 8 attempts u32 12 result length u32  16 seq u64     24 due i64
+//	32 posted i64   40 ended i64      48 runs: ended i64, took in µs u64, length u16, error
+//	then id, result
+type record struct {
+	place    place
+	seq      uint64 // in the inbox, the timers, the dead letters, the finished ones
+	due      int64  // of the timer
+	posted   int64
+	ended    int64
+	attempts uint32
+	runs     []recordedRun
+	id       []byte
+	result   []byte
+}
+
+// place is where a message is.
+type place uint8
+
+const (
+	placeInbox place = iota
+	placeTimer
+	placeDead
+	placeDone
+	placeDeleted
+	placeCount
+)
+
+// finished reports whether the message itself is gone.
+func (p place) finished() bool { return p >= placeDone }
+
+type recordedRun struct {
+	ended int64
+	took  time.Duration
+	err   string
+}
+
+const (
+	recordTag    = "HIS0"
+	recordFixed  = 48
+	runFixed     = 18
+	maxRuns      = 10
+	maxRunError  = 256
+	maxHistoryID = 256
+	// MaxResult bounds what a handler may leave with Delivery.SetResult, in bytes.
+	MaxResult = 4 << 10
+)
+
+func (h *record) append(dst []byte) []byte {
+	le := binary.LittleEndian
+	dst = append(append(dst, recordTag...), byte(h.place), byte(len(h.runs)))
+	dst = le.AppendUint16(dst, uint16(len(h.id)))
+	dst = le.AppendUint32(dst, h.attempts)
+	dst = le.AppendUint32(dst, uint32(len(h.result)))
+	for _, v := range [4]uint64{h.seq, uint64(h.due), uint64(h.posted), uint64(h.ended)} {
+		dst = le.AppendUint64(dst, v)
+	}
+	for i := range h.runs {
+		r := &h.runs[i]
+		dst = le.AppendUint64(dst, uint64(r.ended))
+		dst = le.AppendUint64(dst, uint64(r.took.Microseconds()))
+		dst = le.AppendUint16(dst, uint16(len(r.err)))
+		dst = append(dst, r.err...)
+	}
+	return append(append(dst, h.id...), h.result...)
+}
+
+// decodeRecord reads a record; id and result are views into b.
+func decodeRecord(b []byte) (record, error) {
+	bad := func() (record, error) { return record{}, badLength("history", b) }
+	if len(b) < recordFixed || string(b[:4]) != recordTag || b[4] >= byte(placeCount) {
+		return bad()
+	}
+	le := binary.LittleEndian
+	h := record{
+		place: place(b[4]), attempts: le.Uint32(b[8:]), seq: le.Uint64(b[16:]), due: int64(le.Uint64(b[24:])),
+		posted: int64(le.Uint64(b[32:])), ended: int64(le.Uint64(b[40:])),
+	}
+	rest := b[recordFixed:]
+	for range b[5] {
+		if len(rest) < runFixed || len(rest) < runFixed+int(le.Uint16(rest[16:])) {
+			return bad()
+		}
+		n := runFixed + int(le.Uint16(rest[16:]))
+		h.runs = append(h.runs, recordedRun{
+			int64(le.Uint64(rest)), time.Duration(le.Uint64(rest[8:])) * time.Microsecond, string(rest[runFixed:n]),
+		})
+		rest = rest[n:]
+	}
+	id, result := uint64(le.Uint16(b[6:])), uint64(le.Uint32(b[12:]))
+	if id+result != uint64(len(rest)) {
+		return bad()
+	}
+	h.id, h.result = rest[:id], rest[id:]
+	return h, nil
+}
+
+func historyKey(dst []byte, worker uint64, hash [dedupeHashLen]byte) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, byte(historyTable)), worker)
+	return append(dst, hash[:]...)
+}
+
+// tracked reports whether messages of the inbox have records.
+func (in *inbox) tracked() bool { return in.name != "" }
+
+// frameID returns the id of a frame that passed checkMessage.
+func frameID(frame []byte) []byte {
+	n := binary.LittleEndian.Uint32(frame[48:])
+	return frame[messageHeader : messageHeader+n]
+}
+
+// record returns the record of a message, and whether it has one.
+func (c *commit) record(worker uint64, id []byte) (record, bool, error) {
+	value, ok, err := c.get(historyKey(nil, worker, dedupeHash(id)))
+	if err != nil || !ok {
+		return record{}, false, err
+	}
+	h, err := decodeRecord(value)
+	return h, err == nil, nil // one that does not decode is written anew
+}
+
+func (c *commit) putRecord(worker uint64, hash [dedupeHashLen]byte, h *record) {
+	c.stage(historyKey(nil, worker, hash), h.append(nil))
+}
+
+// began gives a message that is posted its record.
+func (c *commit) began(in *inbox, id []byte, p place, seq uint64, due int64) {
+	h := record{place: p, seq: seq, due: due, posted: c.now, id: id[:min(len(id), maxHistoryID)]}
+	c.putRecord(in.worker, dedupeHash(id), &h)
+}
+
+// moved notes where a message is now. A message without a record gets one.
+func (c *commit) moved(in *inbox, id []byte, p place, seq uint64, change func(h *record)) {
+	hash := dedupeHash(id)
+	h, ok, err := c.record(in.worker, id)
+	if err != nil || !ok {
+		h = record{posted: c.now, id: id[:min(len(id), maxHistoryID)]}
+	}
+	h.place, h.seq, h.due = p, seq, 0
+	if p == placeDone || p == placeDeleted || p == placeDead {
+		h.ended = c.now
+	}
+	if change != nil {
+		change(&h)
+	}
+	if p.finished() {
+		h.seq = c.finish(in, hash)
+	}
+	c.putRecord(in.worker, hash, &h)
+}
+
+// finish adds a message to the finished ones of its queue, and forgets the oldest of
+// them beyond Options.KeepHistory.
+func (c *commit) finish(in *inbox, hash [dedupeHashLen]byte) uint64 {
+	n := in.finished.next
+	in.finished.next++
+	c.stage(rowKey(nil, finishedTable, Row{in.worker, n}), hash[:])
+	for in.finished.next-in.finished.low > uint64(c.e.o.KeepHistory) {
+		low := in.finished.low
+		in.finished.low++
+		key := rowKey(nil, finishedTable, Row{in.worker, low})
+		value, ok, err := c.get(key)
+		if err != nil || !ok || len(value) != dedupeHashLen {
+			continue
+		}
+		old := historyKey(nil, in.worker, [dedupeHashLen]byte(value))
+		c.stage(key, nil)
+		if value, ok, err := c.get(old); err == nil && ok {
+			// The id may have been used again since.
+			if h, err := decodeRecord(value); err != nil || h.place.finished() && h.seq == low {
+				c.stage(old, nil)
+			}
+		}
+	}
+	return n
+}
+
+// ran notes what came out of a run of d, which is at p under seq then.
+func (c *commit) ran(in *inbox, d *Delivery, p place, seq uint64, err error) {
+	if d.frameErr != nil {
+		return // nobody knows its id
+	}
+	c.moved(in, d.ID, p, seq, func(h *record) {
+		h.attempts = max(h.attempts, d.Attempts)
+		if d.result != nil {
+			h.result = d.result
+		}
+		if d.skip {
+			return
+		}
+		run := recordedRun{ended: c.now, took: d.took}
+		if err != nil {
+			run.err = err.Error()
+			run.err = run.err[:min(len(run.err), maxRunError)]
+		}
+		if len(h.runs) >= maxRuns {
+			h.runs = h.runs[len(h.runs)-maxRuns+1:]
+		}
+		h.runs = append(h.runs, run)
+	})
+}
+
+// SetResult keeps b as the result of the message, if it has a history and this run
+// is committed. It returns ErrTooLarge beyond MaxResult.
+func (d *Delivery) SetResult(b []byte) error {
+	if len(b) > MaxResult {
+		return fmt.Errorf("result of %d bytes, at most %d: %w", len(b), MaxResult, ErrTooLarge)
+	}
+	d.result = append([]byte{}, b...)
+	return nil
+}
+
+// span is a run of numbers, from low to below next.
+type span struct{ low, next uint64 }
+
+// loadFinished finds the finished messages of the queues.
+func (e *engine) loadFinished() error {
+	for _, in := range e.ix.names {
+		lo, hi := inboxRange(finishedTable, in.worker, 0)
+		first := true
+		err := e.back.Scan(lo, hi, func(key, _ []byte) bool {
+			if row, err := decodeRowKey(key[1:]); err == nil {
+				if first {
+					in.finished.low = row.Seq
+				}
+				in.finished.next, first = row.Seq+1, false
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queued reports whether a message with this id waits or runs.
+func (c *commit) queued(worker uint64, id []byte) (bool, error) {
+	h, ok, err := c.record(worker, id)
+	return ok && (h.place == placeInbox || h.place == placeTimer) && bytes.HasPrefix(id, h.id), err
+}

@@ -1,0 +1,399 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// MessageState says what becomes of a message now.
+type MessageState uint8
+
+// The closed list of states.
+const (
+	Waiting   MessageState = iota // in its queue, to be run as soon as somebody is free
+	Scheduled                     // its time has not come
+	Active                        // a worker has it
+	Retrying                      // it failed, and waits to be run again
+	Dead                          // it failed too often, or for good
+	Done                          // it was run with success
+	Deleted                       // somebody deleted it
+)
+
+var messageStates = [...]string{"waiting", "scheduled", "active", "retrying", "dead", "done", "deleted"}
+
+func (s MessageState) String() string { return messageStates[s] }
+
+// ParseMessageState is the reverse of String, or ErrInvalid.
+func ParseMessageState(s string) (MessageState, error) {
+	i := slices.Index(messageStates[:], s)
+	if i < 0 {
+		return 0, fmt.Errorf("state %q: %w", s, ErrInvalid)
+	}
+	return MessageState(i), nil
+}
+
+// MessageInfo is what is known of one message. What only a history tells is zero for
+// messages of an inbox without a name.
+type MessageInfo struct {
+	Queue string // its name, or its number in digits
+	ID    string
+	State MessageState
+	// Row is its place in the inbox; for a dead one the name of the dead letter.
+	Row Row
+	// Number counts up in the list that the message is in, for the next page.
+	Number uint64
+	// Timer is set for a Scheduled one.
+	Timer TimerID
+	High  bool
+	// Posted is from the history. Due is when a Scheduled or Retrying one is run,
+	// Ended when a Dead, Done or Deleted one came to its end.
+	Posted, Due, Ended time.Time
+	// Attempts counts deliveries, one under way included. Error is why the last one
+	// failed.
+	Attempts uint32
+	Error    string
+	// Payload is gone with a message that is done.
+	Payload []byte
+	// Result is what the handler left with Delivery.SetResult.
+	Result []byte
+	// Runs are the last ten deliveries that ended.
+	Runs []Run
+}
+
+// Run is a delivery that ended.
+type Run struct {
+	Ended time.Time
+	Took  time.Duration
+	Error string // empty for success
+}
+
+// Message returns what is known of a message by its id, or ErrNotFound. Where ids
+// have no history they are looked for among all messages of the queue. Of several
+// with one id it is the one that was posted last.
+func (r *Runner) Message(queue, id string) (MessageInfo, error) {
+	var m MessageInfo
+	err := r.view(func(e *engine, v View) error {
+		n, err := e.findQueue(queue)
+		if err != nil {
+			return err
+		}
+		value, ok, err := v.Get(nil, historyKey(nil, n, dedupeHash([]byte(id))))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			m, err = r.search(n, id)
+			return err
+		}
+		h, err := decodeRecord(value)
+		if err != nil {
+			return err
+		}
+		m, err = r.describe(v, n, &h)
+		m.ID = id
+		return err
+	})
+	return m, err
+}
+
+// describe completes a record with what is stored of its message.
+func (r *Runner) describe(v Reader, queue uint64, h *record) (MessageInfo, error) {
+	m := MessageInfo{Posted: msTime(h.posted), Number: h.seq}
+	switch h.place {
+	case placeInbox:
+		rows, err := r.Inbox(queue, h.seq, 1)
+		if err != nil {
+			return m, err
+		}
+		if len(rows) == 1 && rows[0].Seq == h.seq {
+			m = r.inboxInfo(&rows[0])
+		}
+	case placeTimer:
+		id := TimerID{h.due, h.seq}
+		frame, _, err := v.Get(nil, appendTimerKey([]byte{byte(timerTable)}, id))
+		if err != nil {
+			return m, err
+		}
+		m = r.timerInfo(ArmedTimer{id, frame})
+	case placeDead:
+		d, err := r.DeadLetter(Row{queue, h.seq})
+		if err != nil {
+			return m, err
+		}
+		m = r.deadInfo(&d)
+	case placeDone:
+		m.State = Done
+	case placeDeleted:
+		m.State = Deleted
+	}
+	h.addTo(&m)
+	m.Queue = r.QueueName(queue)
+	return m, nil
+}
+
+// addTo adds to m what only the record knows.
+func (h *record) addTo(m *MessageInfo) {
+	m.ID, m.Posted, m.Result = string(h.id), msTime(h.posted), h.result
+	m.Attempts = max(m.Attempts, h.attempts)
+	if h.ended != 0 {
+		m.Ended = msTime(h.ended)
+	}
+	for _, run := range h.runs {
+		m.Runs = append(m.Runs, Run{msTime(run.ended), run.took, run.err})
+		m.Error = run.err
+	}
+}
+
+func msTime(ms int64) time.Time { return time.UnixMilli(ms) }
+
+func (r *Runner) inboxInfo(row *InboxRow) MessageInfo {
+	m := MessageInfo{Row: row.Row, Number: row.Seq, High: row.High, Queue: r.QueueName(row.Worker)}
+	m.fill(row.Frame)
+	if row.Leased {
+		m.Attempts = row.Lease.Attempts
+		switch {
+		case row.Lease.Owner != 0:
+			m.State = Active
+		case row.Lease.Deadline >= r.Now().UnixMilli():
+			m.State, m.Due = Retrying, msTime(row.Lease.Deadline)
+		}
+	}
+	return m
+}
+
+func (r *Runner) timerInfo(t ArmedTimer) MessageInfo {
+	m := MessageInfo{State: Scheduled, Timer: t.TimerID, Number: t.Seq, Due: msTime(t.Due)}
+	m.fill(t.Frame)
+	return m
+}
+
+func (r *Runner) deadInfo(d *DeadLetter) MessageInfo {
+	m := MessageInfo{
+		State: Dead, Row: d.Row, Number: d.Row.Seq, Ended: msTime(d.Time), Attempts: d.Attempts,
+		Error: d.Reason, Queue: r.QueueName(d.Row.Worker),
+	}
+	m.fill(d.Frame)
+	return m
+}
+
+// fill adds what the frame says; one that does not decode is shown as it is.
+func (m *MessageInfo) fill(frame []byte) {
+	msg, err := DecodeMessage(frame)
+	if err != nil {
+		m.Payload = frame
+		return
+	}
+	m.ID, m.Payload = string(msg.ID), msg.Payload
+}
+
+// search looks for a message without a history.
+func (r *Runner) search(queue uint64, id string) (MessageInfo, error) {
+	var found *MessageInfo
+	err := r.each(queue, Waiting, 0, func(m MessageInfo) bool {
+		if m.ID == id {
+			found = &m
+		}
+		return true
+	})
+	for _, state := range []MessageState{Scheduled, Dead} {
+		if err != nil || found != nil {
+			break
+		}
+		err = r.each(queue, state, 0, func(m MessageInfo) bool {
+			if m.ID == id {
+				found = &m
+			}
+			return true
+		})
+	}
+	if err == nil && found == nil {
+		return MessageInfo{}, fmt.Errorf("message %q in queue %s: %w", id, r.QueueName(queue), ErrNotFound)
+	}
+	if err != nil {
+		return MessageInfo{}, err
+	}
+	return *found, nil
+}
+
+// Messages returns up to limit messages of a queue. State chooses the list:
+//
+//	Waiting, Active, Retrying   what is in the inbox, all three
+//	Scheduled                   what waits for its time
+//	Dead                        the dead letters
+//	Done, Deleted               the finished ones that are remembered, both
+//
+// The next page begins after the last message: at its Number + 1. Scheduled ones are
+// in the order of their time and have one page.
+func (r *Runner) Messages(queue string, state MessageState, from uint64, limit int) ([]MessageInfo, error) {
+	var out []MessageInfo
+	n, err := r.engine().findQueue(queue)
+	if err != nil || limit <= 0 {
+		return nil, err
+	}
+	err = r.each(n, state, from, func(m MessageInfo) bool {
+		out = append(out, m)
+		return len(out) < limit
+	})
+	return out, err
+}
+
+// each visits the messages of a list, from number from on.
+func (r *Runner) each(queue uint64, state MessageState, from uint64, visit func(MessageInfo) bool) error {
+	switch state {
+	case Scheduled:
+		return r.eachTimer(queue, visit)
+	case Dead:
+		return r.EachDeadLetter(DeadFilter{Worker: queue, HasWorker: true}, Row{queue, from}, func(d DeadLetter) bool {
+			return visit(r.deadInfo(&d))
+		})
+	case Done, Deleted:
+		return r.eachFinished(queue, from, visit)
+	}
+	const page = 256
+	for {
+		rows, err := r.Inbox(queue, from, page)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if !visit(r.inboxInfo(&rows[i])) {
+				return nil
+			}
+		}
+		if len(rows) < page {
+			return nil
+		}
+		from = rows[page-1].Seq + 1
+	}
+}
+
+func (r *Runner) eachTimer(queue uint64, visit func(MessageInfo) bool) error {
+	return r.view(func(e *engine, v View) error {
+		e.ix.mu.Lock()
+		head := e.ix.timers
+		e.ix.mu.Unlock()
+		return scanTimers(v, head, func(id TimerID, frame []byte) bool {
+			h, err := checkMessage(frame)
+			if err != nil || h.to < 0 || uint64(h.to) != queue {
+				return true
+			}
+			m := r.timerInfo(ArmedTimer{id, bytes.Clone(frame)})
+			m.Queue = r.QueueName(queue)
+			return visit(m)
+		})
+	})
+}
+
+func (r *Runner) eachFinished(queue, from uint64, visit func(MessageInfo) bool) error {
+	return r.view(func(_ *engine, v View) error {
+		lo, hi := inboxRange(finishedTable, queue, from)
+		var failed error
+		err := v.Scan(lo, hi, func(key, hash []byte) bool {
+			row, err := decodeRowKey(key[1:])
+			if err != nil || len(hash) != dedupeHashLen {
+				return true
+			}
+			value, ok, err := v.Get(nil, historyKey(nil, queue, [dedupeHashLen]byte(hash)))
+			if err != nil {
+				failed = err
+				return false
+			}
+			h, err := decodeRecord(value)
+			if !ok || err != nil || !h.place.finished() || h.seq != row.Seq {
+				return true // its id was used again
+			}
+			m, err := r.describe(v, queue, &h)
+			failed = err
+			return err == nil && visit(m)
+		})
+		return errors.Join(err, failed)
+	})
+}
+
+// RetryMessage makes a message run now: a dead letter goes back to the tail of its
+// queue with a fresh budget, and one that is Retrying or Scheduled waits no longer.
+// It returns ErrLeased for one that is Active, ErrNotFound for one that is done.
+func (r *Runner) RetryMessage(ctx context.Context, queue, id string) error {
+	return r.change(ctx, queue, id, func(c *commit, m *MessageInfo) error {
+		switch m.State {
+		case Dead:
+			_, err := c.revive(m.Row)
+			return err
+		case Scheduled:
+			frame, err := c.timerFrame(m.Timer)
+			if err == nil {
+				c.disarm(m.Timer)
+				c.deliverTimer(m.Timer, frame)
+			}
+			return err
+		case Waiting, Retrying:
+			in, h, err := c.take(m.Row, func(h holding) bool { return h.Owner != 0 })
+			if err == nil {
+				h.Owner, h.Deadline = 0, c.now-1
+				in.park(m.Row.Seq, h)
+				c.setLease(m.Row, h.Lease)
+				in.freed = true
+			}
+			return err
+		}
+		return m.refuse()
+	})
+}
+
+// DeleteMessage removes a message that is not run: one that waits, a scheduled one
+// or a dead letter. It returns ErrLeased for one that is Active, ErrNotFound for one
+// that is done.
+func (r *Runner) DeleteMessage(ctx context.Context, queue, id string) error {
+	return r.change(ctx, queue, id, func(c *commit, m *MessageInfo) error {
+		switch m.State {
+		case Dead:
+			d, key, err := c.dead(m.Row)
+			if err == nil {
+				c.drop(&d, key)
+			}
+			return err
+		case Scheduled:
+			frame, err := c.timerFrame(m.Timer)
+			if err == nil {
+				c.cancel(m.Timer, frame)
+			}
+			return err
+		case Waiting, Retrying:
+			in, h, err := c.take(m.Row, func(h holding) bool { return h.Owner != 0 })
+			if err == nil {
+				c.remove(in, m.Row.Seq, h.band)
+				if in.tracked() {
+					c.moved(in, []byte(m.ID), placeDeleted, 0, nil)
+				}
+			}
+			return err
+		}
+		return m.refuse()
+	})
+}
+
+func (m *MessageInfo) refuse() error {
+	if m.State == Active {
+		return fmt.Errorf("message %q of queue %s runs: %w", m.ID, m.Queue, ErrLeased)
+	}
+	return fmt.Errorf("message %q of queue %s is %s: %w", m.ID, m.Queue, m.State, ErrNotFound)
+}
+
+// change finds a message and changes it. One that moves meanwhile is looked for again.
+func (r *Runner) change(ctx context.Context, queue, id string, f func(c *commit, m *MessageInfo) error) error {
+	const tries = 3
+	for try := 1; ; try++ {
+		m, err := r.Message(queue, id)
+		if err != nil {
+			return err
+		}
+		err = r.engine().do(ctx, func(c *commit) error { return f(c, &m) })
+		if try == tries || !errors.Is(err, ErrNotFound) || m.State >= Done {
+			return err
+		}
+	}
+}
