@@ -55,6 +55,7 @@ var rooms = []room{
 	{name: "runner"},
 	{name: "runner/pebblestore", may: []string{"runner"}, also: []string{"github.com/cockroachdb/pebble"}},
 	{name: "runner/memstore", may: []string{"runner"}},
+	{name: "runner/runnerprom", may: []string{"runner"}},
 	{name: "runner/runnertest", may: []string{"runner/memstore", "runner"}},
 	{name: "internal/journal", may: []string{"runner", "internal/store", "internal/intent", "."},
 		tests: []string{"runner/pebblestore", "internal/store/postgres", "internal/store/sqlite"}},
@@ -73,7 +74,7 @@ var rooms = []room{
 		tests: []string{"internal/store/sqlite", "internal/intent"}},
 	{name: "internal/handoff", may: []string{"internal/loop", "internal/profile", "internal/transport", "runner", "internal/guard", "internal/config", "."},
 		tests: []string{"internal/journal", "internal/store/sqlite", "wire"}},
-	{name: "internal/observe", may: []string{"internal/loop", "internal/transport", "runner", "internal/config", "."},
+	{name: "internal/observe", may: []string{"internal/loop", "internal/transport", "runner/runnerprom", "runner", "internal/config", "."},
 		tests: []string{"internal/profile"}},
 	{name: "internal/readapi", may: []string{"internal/store", "internal/record", "internal/guard", "."}},
 	// web: its tests are browsers before a whole server, with bots beside them.

@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 // batch is what a worker has claimed, with the bytes of its frames. A worker uses
@@ -19,9 +20,10 @@ type batch struct {
 	slots     []Tx  // the memory of txs
 	span      *claimSpan
 	kept      keptSpan
-	plain     []bool // by the first delivery of a bundle: see findPlain
-	low       uint64 // the lowest sequence number
-	units     int    // rows that were claimed, if none had to be unpacked
+	plain     []bool        // by the first delivery of a bundle: see findPlain
+	low       uint64        // the lowest sequence number
+	units     int           // rows that were claimed, if none had to be unpacked
+	claimed   time.Duration // when, on the clock of durations
 	// pos is the first delivery that is not settled yet.
 	pos int
 	// singles says that a failure in a batch handler is being narrowed down.

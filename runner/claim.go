@@ -96,6 +96,15 @@ func (w *Worker) observe(d time.Duration) {
 	w.paced = true
 }
 
+// waited notes how long d, which begins at start, has waited, unless it was
+// delivered before.
+func (w *Worker) waited(d *Delivery, start time.Duration) {
+	if d.prior == 0 && d.age >= 0 {
+		w.tally.Waiting.observe(d.age + start - w.cur.claimed)
+		d.age = -1
+	}
+}
+
 // candidates collects rows whose lease ran out, to be taken over. It reports
 // whether the only one has to be delivered alone.
 func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bool) {
@@ -182,7 +191,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 	lease := Lease{Owner: w.owner(e), Deadline: later(now, p.LeaseTTL.Milliseconds())}
 	lo, hi := uint64(math.MaxUint64), uint64(0)
 	kept := 0
-	b.units = 0
+	b.units, b.claimed = 0, w.r.o.elapsed()
 	for i := 0; i < len(b.list); {
 		n, d := b.unit(i), &b.list[i]
 		seq := d.Row.Seq
@@ -203,6 +212,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			prior-- // nobody died: the delivery that was counted becomes this one
 		}
 		lease.Attempts = prior + 1
+		age := in.marks.age(seq, now, e.started)
 		in.hold(seq, holding{lease, d.queue, uint32(max(1, d.of))})
 		if n < int(d.of) {
 			b.overLease = Lease{Deadline: now - 1}
@@ -217,7 +227,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			}
 			kept++
 			d.prior, d.doomed = prior, leased && int(prior) >= p.RetryBudget
-			d.lease, d.Attempts = lease, lease.Attempts
+			d.lease, d.Attempts, d.age = lease, lease.Attempts, age
 		}
 		lo, hi = min(lo, seq), max(hi, seq)
 		b.units++

@@ -72,8 +72,9 @@ type Delivery struct {
 // custody is how a worker holds a delivery.
 type custody struct {
 	lease   Lease
-	nth, of uint8  // its place in a bundle, and how many that holds; of is 0 for a row of its own
-	prior   uint32 // deliveries before this one
+	nth, of uint8         // its place in a bundle, and how many that holds; of is 0 for a row of its own
+	prior   uint32        // deliveries before this one
+	age     time.Duration // when it was claimed; negative if that was counted
 	queue   band
 	doomed  bool // its budget is spent: it is not run again
 	skip    bool // its id is done already

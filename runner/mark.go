@@ -1,6 +1,9 @@
 package runner
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // mark says when a run of rows was committed.
 type mark struct {
@@ -9,11 +12,11 @@ type mark struct {
 }
 
 // marks remember coarsely, in little memory, when the rows of a queue came, for
-// the age of its head in Stats.
+// the age of its head in Stats and the time that messages wait.
 type marks []mark
 
 const (
-	markEvery = 10 // ms
+	markEvery = 1 // ms
 	maxMarks  = 1024
 )
 
@@ -41,11 +44,13 @@ func (m *marks) note(seq, low uint64, now int64) {
 // one started.
 func (m marks) age(head uint64, now, started int64) time.Duration {
 	since := started
-	for _, k := range m {
-		if k.seq > head {
-			break
+	if i, _ := slices.BinarySearchFunc(m, head, func(k mark, head uint64) int {
+		if k.seq <= head {
+			return -1
 		}
-		since = k.time
+		return 1
+	}); i > 0 {
+		since = m[i-1].time
 	}
 	return time.Duration(max(now-since, 0)) * time.Millisecond
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"maps"
 	"math/bits"
 	"time"
 )
@@ -10,7 +11,7 @@ const LatencyBuckets = 32
 
 // Metrics are the reliability counters of a worker.
 //
-// Always: the latency buckets sum to Attempts, and Conflicts + Busy = Retryable.
+// Always: the buckets of Latency sum to Attempts, and Conflicts + Busy = Retryable.
 type Metrics struct {
 	Attempts     uint64 // handler runs
 	Successes    uint64 // handler runs that ended well and were committed
@@ -29,6 +30,9 @@ type Metrics struct {
 	TimersFired  uint64 // of Attempts, those of timers
 
 	Latency Latency // of handler runs
+	// Waiting is the time that messages wait from their commit until they are first
+	// run, to a millisecond or a hundredth.
+	Waiting Latency
 }
 
 // Latency is a histogram of durations.
@@ -40,11 +44,34 @@ type Latency struct {
 }
 
 func (m *Metrics) observe(d time.Duration) {
-	d = max(d, 0)
 	m.Attempts++
-	m.Latency.Total += d
-	m.Latency.Max = max(m.Latency.Max, d)
-	m.Latency.Buckets[min(bits.Len64(uint64(d.Microseconds())), LatencyBuckets-1)]++
+	m.Latency.observe(d)
+}
+
+func (l *Latency) observe(d time.Duration) {
+	d = max(d, 0)
+	l.Total += d
+	l.Max = max(l.Max, d)
+	l.Buckets[min(bits.Len64(uint64(d.Microseconds())), LatencyBuckets-1)]++
+}
+
+// Bound is the upper bound of bucket i, that of the last included in it.
+func (l *Latency) Bound(i int) time.Duration { return time.Microsecond << i }
+
+// Count is the number of durations in it.
+func (l *Latency) Count() (n uint64) {
+	for _, k := range l.Buckets {
+		n += k
+	}
+	return n
+}
+
+func (l *Latency) add(t *Latency) {
+	l.Total += t.Total
+	l.Max = max(l.Max, t.Max)
+	for i, n := range t.Buckets {
+		l.Buckets[i] += n
+	}
 }
 
 func (m *Metrics) failed(o outcome) {
@@ -77,11 +104,25 @@ func (m *Metrics) add(t *Metrics) {
 	} {
 		*p[0] += *p[1]
 	}
-	m.Latency.Total += t.Latency.Total
-	m.Latency.Max = max(m.Latency.Max, t.Latency.Max)
-	for i, n := range t.Latency.Buckets {
-		m.Latency.Buckets[i] += n
+	m.Latency.add(&t.Latency)
+	m.Waiting.add(&t.Waiting)
+}
+
+// Metrics returns the counters of every queue that had a worker since the runner was
+// opened, by its number: those of all its workers together.
+func (r *Runner) Metrics() map[uint64]Metrics {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := maps.Clone(r.past)
+	if all == nil {
+		all = map[uint64]Metrics{}
 	}
+	for _, w := range r.workers {
+		sum, own := all[uint64(w.id)], w.Metrics()
+		sum.add(&own)
+		all[uint64(w.id)] = sum
+	}
+	return all
 }
 
 // Stats is a picture of the whole runner.

@@ -162,6 +162,7 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 		return out, nil, start
 	}
 	w.replay(attempt, seq, d, nil)
+	w.waited(d, start)
 	w.src = txSource{e: e, before: w.before}
 	tx := &w.cur.slots[d.at]
 	*tx = Tx{src: &w.src}

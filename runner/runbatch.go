@@ -91,8 +91,10 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 	}
 	ctx = w.run.ctx
 	start := w.r.o.Now()
+	begun := w.r.o.elapsed()
 	for i := range list {
 		w.replayBatch(InboxAttempt, &list[i], nil)
+		w.waited(&list[i], begun)
 		list[i].w = w
 		b.dedupe = b.dedupe || list[i].Flags&Dedupe != 0
 	}

@@ -40,8 +40,9 @@ type Runner struct {
 
 	mu      sync.Mutex
 	workers []*Worker
-	made    uint32 // workers that were ever made
-	quiet   bool   // Quiesce: workers claim nothing
+	past    map[uint64]Metrics // of workers that were removed
+	made    uint32             // workers that were ever made
+	quiet   bool               // Quiesce: workers claim nothing
 
 	sinks    atomic.Pointer[Sinks]
 	draining draining

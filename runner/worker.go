@@ -164,6 +164,14 @@ func (w *Worker) Remove() error {
 	r := w.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if slices.Contains(r.workers, w) {
+		if r.past == nil {
+			r.past = map[uint64]Metrics{}
+		}
+		sum, own := r.past[uint64(w.id)], w.Metrics()
+		sum.add(&own)
+		r.past[uint64(w.id)] = sum
+	}
 	r.workers = slices.DeleteFunc(r.workers, func(x *Worker) bool { return x == w })
 	e := r.engine()
 	e.ix.mu.Lock()

@@ -22,6 +22,7 @@ import (
 
 	"wamble/internal/loop"
 	"wamble/internal/transport"
+	"wamble/runner"
 )
 
 // AdminOptions is what the admin listener shows, and to whom.
@@ -30,6 +31,7 @@ type AdminOptions struct {
 	Token    string
 	Ready    func() (up bool, why string)
 	Profiles func() []*loop.Runtime // those that run
+	Journal  *runner.Runner
 	// Panicked is told of a panic, which is answered 500; nil: nobody is.
 	Panicked func(error)
 	// Console serves the console to whoever knows the token.
@@ -62,7 +64,7 @@ func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
 	mux := Health(o.Ready)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
 	mux.Handle("/console/", o.Console(a.knows))
-	mux.Handle("GET /metrics", a.secured(promhttp.HandlerFor(registry(o.Profiles), promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", a.secured(promhttp.HandlerFor(registry(o.Profiles, o.Journal), promhttp.HandlerOpts{})))
 	a.web = &http.Server{
 		Handler: transport.Guarded(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,

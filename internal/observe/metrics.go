@@ -9,6 +9,7 @@ import (
 	"wamble"
 	"wamble/internal/loop"
 	"wamble/runner"
+	"wamble/runner/runnerprom"
 )
 
 // metric is one row of the table of metrics: a name without "wamble_", what it
@@ -37,6 +38,10 @@ func level(name, help string, v func(s *loop.Figures) float64) metric {
 func many(name, help, label string, kind prometheus.ValueType, values func(s *loop.Figures, add func(string, float64))) metric {
 	return metric{name: name, help: help, label: label, kind: kind, values: values}
 }
+
+// journalPrefix begins the names of the journal's metrics, which are the tables of
+// runnerprom.
+const journalPrefix = "wamble_journal"
 
 // metrics is the one table of metrics. Each has the label profile.
 var metrics = []metric{
@@ -94,13 +99,6 @@ var metrics = []metric{
 	level("store_away", "1 while the database cannot be asked.", func(s *loop.Figures) float64 { return truth(s.Store.Away) }),
 	level("store_refuses", "1 while the database takes no moves.", func(s *loop.Figures) float64 { return truth(s.Store.Refuses) }),
 	level("store_brake", "Share of its time that the loop was held lately, because the database is behind.", func(s *loop.Figures) float64 { return s.Store.Brake }),
-	level("dead_letters", "Intents that the database refused for good.", func(s *loop.Figures) float64 { return float64(s.Runner.DeadLetters) }),
-	count("journal_commits_total", "Group commits of the journal.", func(s *loop.Figures) uint64 { return s.Runner.Commits }),
-	many("journal_state", "1 for the state that the journal is in.", "state", gauge, func(s *loop.Figures, add func(string, float64)) {
-		for state := runner.Stopped; state <= runner.Failed; state++ {
-			add(state.String(), truth(s.Runner.State == state))
-		}
-	}),
 }
 
 // distribution is one row of the table of histograms.
@@ -129,10 +127,11 @@ type collector struct {
 	distributions []*prometheus.Desc
 }
 
-// registry returns the metrics of the profiles that run, and of the Go runtime.
-func registry(profiles func() []*loop.Runtime) *prometheus.Registry {
+// registry returns the metrics of the profiles that run, of the journal that they
+// share, and of the Go runtime.
+func registry(profiles func() []*loop.Runtime, journal *runner.Runner) *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(newCollector(profiles), collectors.NewGoCollector(),
+	r.MustRegister(newCollector(profiles), runnerprom.New(journal, journalPrefix), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }

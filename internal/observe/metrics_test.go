@@ -14,6 +14,7 @@ import (
 	"wamble/internal/profile"
 	"wamble/internal/transport"
 	"wamble/runner"
+	"wamble/runner/runnerprom"
 )
 
 // Each of what a host looks at first tells its own number.
@@ -48,7 +49,7 @@ func TestOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var known []string
+	known := runnerprom.Names(journalPrefix)
 	for _, m := range metrics {
 		known = append(known, "wamble_"+m.name)
 	}

@@ -40,7 +40,7 @@ func (s *Server) bindAdmin(c *config.Config) (*observe.Admin, error) {
 
 func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	token, err := observe.Token(s.tokenFile(c))
-	return observe.AdminOptions{Address: c.Server.AdminListen, Token: token, Ready: s.readiness, Profiles: s.runtimes, Console: s.host.Console, Panicked: s.caught}, err
+	return observe.AdminOptions{Address: c.Server.AdminListen, Token: token, Ready: s.readiness, Profiles: s.runtimes, Journal: s.runner, Console: s.host.Console, Panicked: s.caught}, err
 }
 
 // tokenFile returns where the admin token is, and whether the server chose that.

@@ -150,7 +150,7 @@ func TestHealth(t *testing.T) {
 	for _, want := range []string{
 		`wamble_moves_total{profile="default"} 1`, `wamble_up{profile="default"} 1`,
 		`wamble_move_sent_seconds_count{profile="default"} 1`, `wamble_boards{profile="default",status="RESERVED"} 1`,
-		`wamble_journal_state{profile="default",state="running"} 1`, `wamble_sessions{profile="default"} 1`,
+		`wamble_journal_state{state="running"} 1`, `wamble_sessions{profile="default"} 1`,
 	} {
 		if !strings.Contains(page, want+"\n") {
 			t.Errorf("the metrics lack %s", want)
