@@ -24,6 +24,9 @@ type Board struct {
 	ReservedAt time.Time
 	// LastMove are the squares of the move before, or nil.
 	LastMove *Squares
+	// OwnMove is the move that the player made last on this board, in UCI
+	// notation; empty when he made none, or the server does not say.
+	OwnMove string
 }
 
 // Squares are the two ends of a move: 0 is a1, 7 is h1, 63 is h8.
@@ -36,6 +39,7 @@ func boardOf(p *wire.Packet, fen wire.Text) Board {
 		b.FEN = full
 	}
 	b.Version, _ = p.Ext.Int(wire.KeyBoardVersion)
+	b.OwnMove, _ = p.Ext.Text(wire.KeyBoardOwnMove)
 	if at, ok := p.Ext.Int(wire.KeyReservationReservedAt); ok {
 		b.ReservedAt = time.Unix(at, 0)
 	}

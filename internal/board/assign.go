@@ -1,7 +1,6 @@
 package board
 
 import (
-	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -20,7 +19,7 @@ type Player struct {
 	// Games counts the boards on which he moved, Chess960Games those of them
 	// that are Chess960.
 	Games, Chess960Games int
-	Left                 wamble.BoardID // the board he just left; 0: none
+	Left, Before         wamble.BoardID // the board he just left, and the one before; 0: none
 	Host                 share.Host     // 0: not known
 	Offered              wamble.BoardID // that he was shown, and gets if it is free; 0: none
 	// Claims says that he gets a board of the host that holds most, if no other
@@ -39,10 +38,11 @@ type Assigned struct {
 
 // Assign gives a player a board. The board he holds stays his. Otherwise one is
 // drawn from the free boards in play (see choose), never the one he just left while
-// there is another; if none is free one wakes or is made; and if the pool is full, the
-// board of the longest-silent holder is taken back, or for a player who Claims it
-// the idlest board of the host that holds most. Errors: ErrNoBoard, ErrNoID,
-// ErrSession.
+// there is another, and while others are here none on which he moved last himself. If
+// there is no such board one wakes or is made; and if the pool is full, he answers
+// himself; if nothing is free, the board of the longest-silent holder is taken back, or
+// for a player who Claims it the idlest board of the host that holds most. Errors:
+// ErrNoBoard, ErrNoID, ErrSession.
 func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigned, error) {
 	t := p.tick(now)
 	if player.Session <= 0 || player.Session > maxSession {
@@ -54,14 +54,21 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 	}
 	var a Assigned
 	err := p.balance(t, p.held()+1, balanceAtOnce, out) // is asked again below if there is no board
+	alone := p.held() == 0
 	if a.Board = p.accept(t, player.Offered, out); a.Board == nil {
-		a.Board = p.choose(t, player)
+		a.Board = p.comeBack(t, &player)
 	}
 	if a.Board == nil {
-		a.Board, err = p.open(t, out)
+		a.Board = p.choose(t, &player, alone)
 	}
-	if a.Board == nil && p.free > 0 {
-		a.Board = p.places[0].board // the one he left
+	if a.Board == nil {
+		a.Board, err = p.openFor(t, &player, out)
+	}
+	if a.Board == nil && !alone {
+		a.Board = p.choose(t, &player, true)
+	}
+	if a.Board == nil && p.Free() > 0 {
+		a.Board = p.anyFree()
 	}
 	if a.Board == nil {
 		var ok bool
@@ -77,6 +84,14 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 	return a, nil
 }
 
+// anyFree returns a free board: one that sleeps, or the one that a player has just left.
+func (p *Pool) anyFree() *Board {
+	if len(p.asleep) > 0 {
+		p.wake(p.asleep[0].board)
+	}
+	return p.places[p.free-1].board
+}
+
 // Offer returns a board that a player may be shown before it is given to him: one
 // that is drawn from the free boards as by Assign; else one that would wake, be made or
 // taken from its holder for a player who Claims it. It is not given to him, and whoever
@@ -84,9 +99,10 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 // Errors: ErrNoBoard, ErrNoID.
 func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
 	t := p.tick(now)
-	b := p.choose(t, player)
-	if b != nil && p.places[b.place].assigned <= t {
-		p.places[b.place].assigned = t + offerTime.Microseconds()
+	b := p.choose(t, &player, true)
+	if b != nil && !p.places[b.place].isOffered(t) {
+		at := &p.places[b.place]
+		at.since, at.tag = t+offerTime.Microseconds(), at.tag|offered
 		return b, nil
 	}
 	if len(p.asleep) > 0 {
@@ -170,11 +186,12 @@ type sample struct {
 	weights [maxCandidates]float64
 }
 
-// choose draws one of the free boards, with weights: the player's multiplier
-// for the phase of the game, times ln(e + seconds since the board was last
-// given to somebody). Of more than maxCandidates free boards, sampleSize are
-// drawn uniformly first. It returns nil when none is free but the one he left.
-func (p *Pool) choose(now int64, player Player) *Board {
+// choose draws one of the free boards in play on which somebody else has moved last,
+// with weights (see scale.weight): those that have waited for long come first. Of more
+// than maxCandidates free boards, sampleSize are drawn uniformly first. If there is no
+// such board, and own, it is of the boards on which he moved last himself the one that
+// waits for longest. It returns nil when there is none, or only the one he left.
+func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 	skip, n := p.free, p.free
 	if b := p.boards[player.Left]; b != nil && p.isFree(b) {
 		skip, n = int(b.place), n-1
@@ -184,22 +201,35 @@ func (p *Pool) choose(now int64, player Player) *Board {
 	}
 	index := p.sample.draw(p.rng, n)
 	weights := p.sample.weights[:len(index)]
-	scale := p.opts.scaleFor(&player)
-	total := 0.0
-	for i, at := range index {
+	scale := p.opts.scaleFor(player)
+	total, fit := 0.0, 0
+	var mine *place
+	for _, at := range index {
 		if at >= skip {
 			at++
-			index[i] = at
 		}
-		weights[i] = scale.weight(now, &p.places[at])
-		total += weights[i]
+		place := &p.places[at]
+		if place.tag.isBy(player.Session) {
+			if mine == nil || place.since < mine.since {
+				mine = place
+			}
+			continue
+		}
+		index[fit], weights[fit] = at, scale.weight(now, place)
+		total += weights[fit]
+		fit++
 	}
-	if total == 0 {
-		return p.places[index[p.rng.IntN(len(index))]].board
+	switch {
+	case fit == 0 && mine != nil && own:
+		return mine.board
+	case fit == 0:
+		return nil
+	case total == 0:
+		return p.places[index[p.rng.IntN(fit)]].board
 	}
 	r := p.rng.Float64() * total
 	chosen := 0
-	for i, w := range weights {
+	for i, w := range weights[:fit] {
 		if w == 0 {
 			continue
 		}
@@ -211,21 +241,69 @@ func (p *Pool) choose(now int64, player Player) *Board {
 	return p.places[index[chosen]].board
 }
 
+// comeBack returns the board that a player left before his last one, now and then, if
+// somebody has answered him there and it waits for the next move; else nil. In a large
+// world he would hardly ever see what became of his move.
+func (p *Pool) comeBack(now int64, player *Player) *Board {
+	b := p.boards[player.Before]
+	if b == nil || !p.isFree(b) || b.id == player.Left {
+		return nil
+	}
+	if at := &p.places[b.place]; at.tag.isBy(player.Session) || at.isOffered(now) || p.rng.Uint64()&1 == 0 {
+		return nil
+	}
+	return b
+}
+
+// openFor is open for a player: it wakes none of those on which he moved last, as far
+// as it looks.
+func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, error) {
+	var best *Board
+	for i := range p.asleep[:min(len(p.asleep), maxCandidates)] {
+		b := p.asleep[i].board
+		if !tagOf(b).isBy(player.Session) && b.id != player.Left && (best == nil || p.asleep.less(i, int(best.place))) {
+			best = b
+		}
+	}
+	if best == nil {
+		return p.create(at, out)
+	}
+	p.wake(best)
+	return best, nil
+}
+
 // scale is the multipliers of a player by the class of a board.
 type scale [8]float64
 
-// class is the phase of a game, and on a Chess960 board chess960 as well.
-type class uint8
+// tag is what the index knows of a board: in its lowest bits the class of the board,
+// the phase of its game and whether it is Chess960; above them the two flags; above
+// them the session that moved last.
+type tag uint64
 
-const chess960 class = 4
+const (
+	chess960 tag = 4
+	classes  tag = 7
+	fresh    tag = 8  // nobody has moved
+	offered  tag = 16 // it was offered to somebody, perhaps long ago
+	byShift      = 8
+)
 
-func classOf(b *Board) class {
-	c := class(phaseOf(&b.position))
+func tagOf(b *Board) tag {
+	t := tag(phaseOf(&b.position))
 	if b.variant >= 0 {
-		c |= chess960
+		t |= chess960
 	}
-	return c
+	if b.Plies() == 0 {
+		t |= fresh
+	}
+	if n := len(b.plies); n > 0 {
+		t |= tag(b.plies[n-1].session()) << byShift
+	}
+	return t
 }
+
+// isBy reports whether a session made the last move.
+func (t tag) isBy(s wamble.SessionID) bool { return s != 0 && t>>byShift == tag(s) }
 
 // multipliers returns those of a player with so many games.
 func (o *Options) multipliers(games int) *Multipliers {
@@ -238,34 +316,31 @@ func (o *Options) multipliers(games int) *Multipliers {
 func (o *Options) scaleFor(player *Player) (s scale) {
 	for p := early; p <= end; p++ {
 		s[p] = o.multipliers(player.Games).of(p)
-		s[class(p)|chess960] = o.multipliers(player.Chess960Games).of(p)
+		s[tag(p)|chess960] = o.multipliers(player.Chess960Games).of(p)
 	}
 	return s
 }
 
+// minWait is added to the seconds that a board has waited. A board on which nobody
+// has moved weighs as much as one that was moved on just now.
+const minWait = 0.5
+
+// weight returns how much a free board invites a player: his multiplier for the phase
+// of the game, times the square of the seconds since the last move. Nothing if it was
+// offered to somebody else a moment ago.
 func (s *scale) weight(now int64, at *place) float64 {
-	if at.assigned > now {
-		return 0 // it was offered to somebody
+	since := at.since
+	if at.tag&offered != 0 {
+		if at.isOffered(now) {
+			return 0
+		}
+		since = at.board.since()
 	}
-	return s[at.class&7] * ln(math.E+float64(now-at.assigned)*1e-6)
-}
-
-// lnTable has ln(1 + i/256).
-var lnTable = func() (t [257]float64) {
-	for i := range t {
-		t[i] = math.Log(1 + float64(i)/256)
+	wait := minWait
+	if at.tag&fresh == 0 {
+		wait += float64(now-since) * 1e-6
 	}
-	return t
-}()
-
-// ln returns the natural logarithm of x ≥ 1, to 2e-6: faster than math.Log, and
-// exact enough for weights.
-func ln(x float64) float64 {
-	bits := math.Float64bits(x)
-	exponent := int(bits>>52) - 1023
-	i := bits >> 44 & 255
-	rest := float64(bits&(1<<44-1)) / (1 << 44)
-	return float64(exponent)*math.Ln2 + lnTable[i] + rest*(lnTable[i+1]-lnTable[i])
+	return s[at.tag&classes] * wait * wait
 }
 
 // draw returns different numbers below n: all of them if n is at most

@@ -20,17 +20,19 @@ func TestWeight(t *testing.T) {
 		player Player
 		want   float64
 	}{
-		{"never assigned, new player", place{assigned: 0, class: class(early)}, Player{}, 2 * math.Log(math.E+float64(epoch.Unix()))},
-		{"never assigned, experienced", place{assigned: 0, class: class(early)}, Player{Games: 10}, 0.5 * math.Log(math.E+float64(epoch.Unix()))},
-		{"assigned now", place{assigned: now, class: class(mid)}, Player{}, 1},
-		{"half a second ago", place{assigned: now - 5e5, class: class(mid)}, Player{}, math.Log(math.E + 0.5)},
-		{"ten minutes ago, end, new", place{assigned: now - 600e6, class: class(end)}, Player{Games: 9}, 0.5 * math.Log(math.E+600)},
-		{"ten minutes ago, end, experienced", place{assigned: now - 600e6, class: class(end)}, Player{Games: 10}, 2 * math.Log(math.E+600)},
-		{"Chess960 counts its own games", place{assigned: now, class: class(end) | chess960}, Player{Games: 99}, 0.5},
-		{"experienced in Chess960", place{assigned: now, class: class(end) | chess960}, Player{Chess960Games: 10}, 2},
+		{"fresh, new player", place{since: 0, tag: tag(early) | fresh}, Player{}, 0.5},
+		{"fresh, experienced", place{since: 0, tag: tag(early) | fresh}, Player{Games: 10}, 0.125},
+		{"moved on now", place{since: now, tag: tag(mid)}, Player{}, 0.25},
+		{"half a second ago", place{since: now - 5e5, tag: tag(mid)}, Player{}, 1},
+		{"ten minutes ago, end, new", place{since: now - 600e6, tag: tag(end)}, Player{Games: 9}, 0.5 * 600.5 * 600.5},
+		{"ten minutes ago, end, experienced", place{since: now - 600e6, tag: tag(end)}, Player{Games: 10}, 2 * 600.5 * 600.5},
+		{"Chess960 counts its own games", place{since: now, tag: tag(end) | chess960}, Player{Games: 99}, 0.125},
+		{"experienced in Chess960", place{since: now, tag: tag(end) | chess960}, Player{Chess960Games: 10}, 0.5},
+		{"offered", place{since: now + 1, tag: tag(mid) | offered}, Player{}, 0},
+		{"not offered any more", place{board: &Board{times: times{moved: now - 5e5}}, since: now, tag: tag(mid) | offered}, Player{}, 1},
 	} {
 		scale := p.opts.scaleFor(&tc.player)
-		if got := scale.weight(now, &tc.at); math.Abs(got-tc.want) > 1e-5 {
+		if got := scale.weight(now, &tc.at); math.Abs(got-tc.want) > 1e-9*tc.want {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}
@@ -108,8 +110,8 @@ func TestChooseByWeight(t *testing.T) {
 	total := 0.0
 	weights := make([]float64, r.free)
 	for i := range weights {
-		r.places[i].assigned = micros(epoch) - int64(i*i)*30e6
-		r.places[i].class = class(i % 3)
+		r.places[i].since = micros(epoch) - int64(i*i)*30e4
+		r.places[i].tag = tag(i % 3)
 		scale := r.opts.scaleFor(&Player{})
 		weights[i] = scale.weight(micros(epoch), &r.places[i])
 		total += weights[i]
@@ -117,7 +119,7 @@ func TestChooseByWeight(t *testing.T) {
 	const rounds = 20000
 	count := map[*Board]int{}
 	for range rounds {
-		count[r.choose(micros(epoch), Player{})]++
+		count[r.choose(micros(epoch), &Player{}, false)]++
 	}
 	for i, w := range weights {
 		got, want := float64(count[r.places[i].board]), rounds*w/total
@@ -132,7 +134,7 @@ func TestNoWeightAtAll(t *testing.T) {
 	r.fill()
 	seen := map[wamble.BoardID]bool{}
 	for range 100 {
-		seen[r.choose(micros(epoch), Player{}).ID()] = true
+		seen[r.choose(micros(epoch), &Player{}, false).ID()] = true
 	}
 	if len(seen) != 3 {
 		t.Errorf("chosen %v, want all three", seen)
@@ -143,9 +145,9 @@ func TestNoWeightAtAll(t *testing.T) {
 func TestNoWeightForOne(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.New.End = 3, 3, 0 })
 	r.fill()
-	r.places[0].class, r.places[2].class = class(end), class(end)
+	r.places[0].tag, r.places[2].tag = tag(end), tag(end)
 	for range 100 {
-		if got := r.choose(micros(epoch), Player{}); got != r.places[1].board {
+		if got := r.choose(micros(epoch), &Player{}, false); got != r.places[1].board {
 			t.Fatalf("chosen board %d", got.ID())
 		}
 	}
@@ -254,15 +256,103 @@ func TestChess960Board(t *testing.T) {
 	}
 }
 
-func TestLn(t *testing.T) {
-	rng := newRand(8)
-	for range 100_000 {
-		x := math.Exp(rng.Float64() * 40)
-		if got, want := ln(x), math.Log(x); math.Abs(got-want) > 2e-6 {
-			t.Fatalf("ln %v: %v, want %v", x, got, want)
+// TestNobodyAnswersHimself: while somebody else is here, a player gets no board on
+// which he moved last, however fast he is; alone he does, the one that waits longest
+// first, and not the one he has just left.
+func TestNobodyAnswersHimself(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.PerPlayer = 4, 200, 2 })
+	r.fill()
+	rng := newRand(5)
+	own, left := 0, wamble.BoardID(0)
+	move := func() {
+		t.Helper()
+		r.after(time.Second)
+		b := r.Held(7)
+		left = b.ID()
+		r.play(left, 7, randomMove(b.Position(), rng).String())
+		a, err := r.Assign(r.now, Player{Session: 7, Left: left}, &r.said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := a.Board.LastMove(); ok && m.Session == 7 {
+			own++
+		}
+		check(t, r.Pool)
+	}
+	r.assign(7)
+	r.assign(8) // who thinks for long
+	for range 100 {
+		move()
+	}
+	if own > 0 {
+		t.Errorf("he answered himself %d times", own)
+	}
+	r.Leave(r.now, 8, &r.said)
+	for range 50 {
+		if move(); r.Held(7).ID() == left {
+			t.Fatal("he got the board he has just left")
 		}
 	}
-	if got := ln(1); got != 0 {
-		t.Errorf("ln 1: %v", got)
+	if own == 0 {
+		t.Error("alone he answers nobody")
+	}
+	if n := r.Len(); n > 110 {
+		t.Errorf("%d boards, and more for everybody who is alone", n)
+	}
+}
+
+// TestHeAnswersHimselfWhenThePoolIsFull: it is better than no board.
+func TestHeAnswersHimselfWhenThePoolIsFull(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MaxBoards = 3 })
+	r.assign(8)
+	for range 10 {
+		b := r.assign(7)
+		r.play(b.ID(), 7, randomMove(b.Position(), newRand(1)).String())
+	}
+	if r.Len() != 3 {
+		t.Errorf("%d boards", r.Len())
+	}
+}
+
+// TestBoardComesBack: a player sees again a board that he has moved on, and that was
+// answered since, more often than chance would have it.
+func TestBoardComesBack(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards = 1000, 1000 })
+	r.fill()
+	before, back := wamble.BoardID(0), 0
+	b := r.assign(7)
+	for i := range 200 {
+		left := b.ID()
+		r.play(left, 7, "e2e4")
+		a, err := r.Assign(r.now, Player{Session: 7, Left: left, Before: before}, &r.said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Board.ID() == before {
+			back++
+			if m, ok := a.Board.LastMove(); !ok || m.Session == 7 || a.Board.OwnMove(7) != "e2e4" {
+				t.Fatalf("the last move is by %d, his own %q", m.Session, a.Board.OwnMove(7))
+			}
+			r.Release(r.now, 7, &r.said)
+			before, b = 0, r.assign(7)
+			for b.Plies() > 0 {
+				r.Release(r.now, 7, &r.said)
+				b = r.assign(7)
+			}
+			continue
+		}
+		s := wamble.SessionID(100 + i) // somebody answers
+		if _, err := r.Assign(r.now, Player{Session: s, Offered: left}, &r.said); err != nil {
+			t.Fatal(err)
+		}
+		r.play(left, s, "e7e5")
+		before, b = left, a.Board
+		for b.Plies() > 0 {
+			r.Release(r.now, 7, &r.said)
+			b = r.assign(7)
+		}
+	}
+	if back < 20 {
+		t.Errorf("a board came back %d times of 200", back)
 	}
 }

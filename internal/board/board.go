@@ -39,6 +39,14 @@ type times struct {
 	moved    int64 // last move; 0 before the first
 }
 
+// since returns when the last move was made, or when the board was made.
+func (b *Board) since() int64 {
+	if b.times.moved == 0 {
+		return b.times.created
+	}
+	return b.times.moved
+}
+
 func micros(t time.Time) int64      { return t.UnixMicro() }
 func timeOf(us int64) time.Time     { return time.UnixMicro(us).UTC() }
 func spanOf(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
@@ -107,6 +115,16 @@ func (b *Board) LastMove() (Move, bool) {
 
 // Last returns the last move without who made it, 0 if none is known.
 func (b *Board) Last() chess.Move { return b.last }
+
+// OwnMove returns the last move that a session made on the board, in UCI; empty if it
+// made none.
+func (b *Board) OwnMove(s wamble.SessionID) string {
+	m := b.lastBy(s)
+	if m == 0 {
+		return ""
+	}
+	return uciOf(m)
+}
 
 // Move is one move of a game. At is exact to the millisecond.
 type Move struct {

@@ -43,6 +43,7 @@ type modelBoard struct {
 	moved    time.Time
 	dormant  bool
 	game     chess.Position
+	last     wamble.SessionID // who moved last
 }
 
 // store is a store in memory.
@@ -84,16 +85,20 @@ func (m *model) heldBy(s wamble.SessionID) (wamble.BoardID, *modelBoard) {
 // assign lets a player ask for a board.
 func (m *model) assign(s wamble.SessionID) {
 	heldID, held := m.heldBy(s)
-	free, other := 0, 0
+	free, other, fit := 0, 0, 0
 	for id, b := range m.boards {
 		if b.holder == 0 {
 			free++
 			if id != m.left[s] {
 				other++
+				if b.last != s {
+					fit++
+				}
 			}
 		}
 	}
-	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Left: m.left[s], Games: int(s) % 20}, m.store)
+	total := len(m.boards)
+	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Left: m.left[s], Before: m.left[s+1], Games: int(s) % 20}, m.store)
 	if made := m.learn(); made > 0 && m.pool.Asleep() > 0 {
 		m.t.Fatalf("%d boards were made while %d sleep", made, m.pool.Asleep())
 	}
@@ -112,6 +117,8 @@ func (m *model) assign(s wamble.SessionID) {
 		m.mayTake(a.Taken, id, free)
 	case b.holder != 0:
 		m.t.Fatalf("board %d of %d was given to %d", id, b.holder, s)
+	case b.last == s && free < total && (fit > 0 && m.pool.Asleep() <= maxCandidates || total < m.opts.MaxBoards):
+		m.t.Fatalf("%d answers himself on %d; %d boards of %d fit", s, id, fit, total)
 	case id == m.left[s] && other > 0:
 		m.t.Fatalf("%d got the board he left, with %d others free", s, other)
 	}
@@ -212,7 +219,7 @@ func (m *model) play(s wamble.SessionID) {
 		return
 	}
 	b.game = b.game.Play(move)
-	b.holder, b.moved, b.dormant = 0, m.now, false
+	b.holder, b.moved, b.dormant, b.last = 0, m.now, false, s
 	m.left[s] = id
 	if done.Board.Position() != b.game || !m.pool.Repeats(id, s, uci) {
 		m.t.Fatalf("board %d is %s, want %s", id, done.Board.FEN(), b.game)

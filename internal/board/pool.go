@@ -55,10 +55,13 @@ type Pool struct {
 // place is a board in the index, with a copy of what its weight depends on, so
 // that weighing a board does not touch the board.
 type place struct {
-	board    *Board
-	assigned int64 // in the future: it was offered to somebody
-	class    class
+	board *Board
+	since int64 // Board.since; if it was offered, until when it is kept for somebody
+	tag   tag
 }
+
+// isOffered reports whether the board was offered to somebody a moment ago.
+func (at *place) isOffered(now int64) bool { return at.tag&offered != 0 && at.since > now }
 
 // New returns an empty pool. Grow it, or Restore boards into it.
 func New(opts Options, newID NewID, rng *rand.Rand) *Pool {
@@ -151,7 +154,7 @@ func (p *Pool) enter(b *Board) {
 // setFree puts a board in play among the free ones.
 func (p *Pool) setFree(b *Board) {
 	p.swap(int(b.place), p.free)
-	p.places[p.free] = place{b, b.times.assigned, classOf(b)}
+	p.places[p.free] = place{b, b.since(), tagOf(b)}
 	p.free++
 	if b.status == wamble.Active {
 		p.active++

@@ -184,7 +184,7 @@ func check(t testing.TB, p *Pool) {
 		if free != (b.status == wamble.Active || b.status == wamble.Dormant) || free != (b.holder == 0) {
 			t.Fatalf("board %d: free %v, status %s, holder %d", b.id, free, b.status, b.holder)
 		}
-		if free && (at.assigned != b.times.assigned || at.class&^chess960 != class(phaseOf(&b.position)) || at.class&chess960 != 0 != (b.variant >= 0)) {
+		if free && at.tag&offered == 0 && (at.since != b.since() || at.tag != tagOf(b)) {
 			t.Fatalf("board %d: the index has %+v", b.id, at)
 		}
 		if !free {

@@ -70,7 +70,7 @@ func TestOrderOfKeys(t *testing.T) {
 	token, id := r.join(1)
 	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
 	s := r.p.sessions.Find(token)
-	const all = "session.caps reservation.reserved_at last_move.from last_move.to request.seq_num board.fen board.version"
+	const all = "session.caps reservation.reserved_at last_move.from last_move.to request.seq_num board.fen board.version board.own_move"
 	for _, tc := range []struct {
 		room int
 		want string

@@ -16,6 +16,7 @@ import (
 func (p *Profile) move(r *request, out *Output) verdict {
 	uci := r.message.(*wire.PlayerMove).UCI.String()
 	s, id := r.session, r.h.Board
+	before := s.Left()
 	if p.leases.Left(wamble.BoardIDs) == 0 && p.boards.Free() == 0 && p.boards.Ends(id, s.ID(), uci) {
 		// The board would be gone, and no other to be had: he keeps it. Any other move
 		// leaves at least the board that it is made on.
@@ -45,7 +46,7 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		r.lost = true
 		return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
 	}
-	next, taken, err := p.seat(s)
+	next, taken, err := p.seatAt(s, 0, before)
 	if err != nil {
 		p.answerMade(r)
 		p.sealFor(s, out)

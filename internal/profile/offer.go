@@ -97,7 +97,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	if shown := p.boards.Board(o.Board); shown != nil {
 		moved = shown.LastAssigned().After(p.clock.now.Add(-o.Age - time.Millisecond))
 	}
-	b, taken, err := p.seatAt(s, o.Board)
+	b, taken, err := p.seatAt(s, o.Board, 0)
 	if err != nil && o.Board != 0 { // nobody was told of the session
 		p.draft.discard()
 		p.sessions.Discard(s)

@@ -32,15 +32,15 @@ func deniedOf(err error) *wamble.Denied {
 // seat makes sure that a session holds a board. It returns the board, and the
 // reservation that was revoked to free it, if any.
 func (p *Profile) seat(s *session.Session) (*board.Board, board.Released, error) {
-	return p.seatAt(s, 0)
+	return p.seatAt(s, 0, 0)
 }
 
-// seatAt is seat for a player who was offered a board.
-func (p *Profile) seatAt(s *session.Session, offered wamble.BoardID) (*board.Board, board.Released, error) {
+// seatAt is seat for a player who was offered a board, or has left one before the last.
+func (p *Profile) seatAt(s *session.Session, offered, before wamble.BoardID) (*board.Board, board.Released, error) {
 	stats := p.sessions.Stats(s)
 	player := board.Player{
 		Session: s.ID(), Identity: s.Identity() != nil,
-		Games: stats.Games, Chess960Games: stats.Chess960Games, Left: s.Left(), Host: s.Host(), Offered: offered,
+		Games: stats.Games, Chess960Games: stats.Chess960Games, Left: s.Left(), Before: before, Host: s.Host(), Offered: offered,
 	}
 	got, err := p.boards.Assign(p.clock.now, player, &p.draft)
 	if errors.Is(err, board.ErrNoBoard) {

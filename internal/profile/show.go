@@ -38,6 +38,9 @@ func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view 
 	}
 	v.fields.AddString(wire.KeyBoardFEN, fen)
 	v.fields.AddInt(wire.KeyBoardVersion, int64(b.Version()))
+	if own := b.OwnMove(s.ID()); own != "" {
+		v.fields.AddString(wire.KeyBoardOwnMove, own)
+	}
 	return v
 }
 

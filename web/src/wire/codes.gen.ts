@@ -196,6 +196,7 @@ export interface Keys {
   "error.blocking": "int";
   "board.fen": "string";
   "board.version": "int";
+  "board.own_move": "string";
   "hello.without_board": "int";
   "hello.cookie": "string";
   "login.token": "int";
