@@ -321,7 +321,10 @@ type Assignment struct {
 // Scoring is what a finished board pays, and where ratings begin.
 type Scoring struct {
 	// MaxPot is how many points a finished board shares out among those who
-	// moved for the winner, or among all after a draw.
+	// moved for the winner, or among all after a draw. Points are earned with
+	// others: a side for which only one player moved gets half of its part,
+	// who moved for both sides half of his, and who played against himself
+	// nothing.
 	MaxPot float64 `option:"max-pot" default:"20.0" range:"0..1000000" unit:"points" room:"reward"`
 
 	// MaxContributors is how many players of a board are paid, counted from

@@ -94,17 +94,17 @@ func TestFinish(t *testing.T) {
 		want       string
 	}{
 		{"only the winners are paid, by moves", "", fools, []wamble.SessionID{11, 12, 11, 13}, "12 gets 10, 13 gets 10"},
-		{"the pot is an option", "(def max-pot 5)", fools, []wamble.SessionID{11, 12, 11, 12}, "12 gets 5"},
+		{"the pot is an option", "(def max-pot 5)", fools, []wamble.SessionID{11, 12, 11, 12}, "12 gets 2.5"},
 		{"who played both gets half", "", fools, []wamble.SessionID{11, 12, 12, 13}, "12 gets 5, 13 gets 10"},
-		{"only the first so many count", "(def max-contributors 2)", fools, []wamble.SessionID{11, 12, 13, 14}, "12 gets 20"},
-		{"a draw", "(def max-moves-per-board 3)", strings.Fields("e2e4 e7e5 g1f3"), []wamble.SessionID{11, 12, 13}, "11 gets 5, 12 gets 10, 13 gets 5"},
+		{"only the first so many count", "(def max-contributors 2)", fools, []wamble.SessionID{11, 12, 13, 14}, "12 gets 10"},
+		{"a draw", "(def max-moves-per-board 3)", strings.Fields("e2e4 e7e5 g1f3"), []wamble.SessionID{11, 12, 13}, "11 gets 5, 12 gets 5, 13 gets 5"},
 		{"no pot", "(def max-pot 0)", fools, []wamble.SessionID{11, 12, 11, 12}, ""},
 		{"ratings of those who are here and of those who are not", "", fools, []wamble.SessionID{111, 112, 113, 114},
 			"112 gets 10, 114 gets 10, 111 changes by -8 by session, 112 changes by 8 by session, 113 changes by -8 by session, 114 changes by 8 by key"},
 		{"anonymous players count, and have no rating", "", fools, []wamble.SessionID{11, 112, 113, 14},
 			"112 gets 10, 14 gets 10, 112 changes by 8 by session, 113 changes by -8 by session"},
 		{"the stake is an option", "(def k-factor 8) (def max-pot 0)", fools, []wamble.SessionID{111, 112, 111, 112}, "111 changes by -4 by session, 112 changes by 4 by key"},
-		{"ratings are off", "(def k-factor 0)", fools, []wamble.SessionID{111, 112, 111, 112}, "112 gets 20"},
+		{"ratings are off", "(def k-factor 0)", fools, []wamble.SessionID{111, 112, 111, 112}, "112 gets 10"},
 		{"another rating to begin with", "(def default-rating 1600) (def max-pot 0)", fools, []wamble.SessionID{11, 112, 11, 112}, "112 changes by 29.0909 by key"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

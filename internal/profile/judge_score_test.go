@@ -113,18 +113,22 @@ func (s *scores) check(f *final) error {
 	pots := map[wamble.Result][2]float64{
 		wamble.WhiteWins: {s.pot, 0}, wamble.BlackWins: {0, s.pot}, wamble.Draw: {s.pot / 2, s.pot / 2},
 	}[f.result]
+	// Points are earned with others. Whether two sessions are of one player is not always
+	// known when a game ends, so that either may be.
+	alone, all := s.company(order, moves, false), s.company(order, moves, true)
 	sum := 0.0
 	for _, who := range order {
-		want := 0.0
+		want, less := 0.0, 0.0
 		for side, n := range moves[who] {
 			if n > 0 {
-				want += n / total[side] * pots[side]
+				want += n / total[side] * pots[side] * alone[side]
+				less += n / total[side] * pots[side] * all[side]
 			}
 		}
 		if moves[who][0] > 0 && moves[who][1] > 0 {
-			want /= 2
+			want, less = want/2, less/2
 		}
-		if got := f.points[who]; math.Abs(got-want) > 2e-4 {
+		if got := f.points[who]; got > want+2e-4 || got < less-2e-4 {
 			return fmt.Errorf("session %d with %v moves of %v is paid %v, want %v", who, *moves[who], total, got, want)
 		}
 		sum += f.points[who]
@@ -133,6 +137,40 @@ func (s *scores) check(f *final) error {
 		return fmt.Errorf("%d were paid %v of %v", len(f.points), sum, s.pot)
 	}
 	return s.checkRatings(f, order, moves, total)
+}
+
+// company is how much of its part either side is paid: all if two players moved for it,
+// half if one did, and nothing if one moved for both. By key says that sessions of one
+// identity are one player.
+func (s *scores) company(order []wamble.SessionID, moves map[wamble.SessionID]*[2]float64, byKey bool) (part [2]float64) {
+	type person struct {
+		session wamble.SessionID
+		key     wamble.PublicKey
+	}
+	everybody := map[person]bool{}
+	sides := [2]map[person]bool{{}, {}}
+	for _, who := range order {
+		p := person{session: who}
+		if key := s.members[who]; byKey && !key.IsZero() {
+			p = person{key: key}
+		}
+		everybody[p] = true
+		for side, n := range moves[who] {
+			if n > 0 {
+				sides[side][p] = true
+			}
+		}
+	}
+	for side := range part {
+		switch {
+		case len(everybody) < 2:
+		case len(sides[side]) < 2:
+			part[side] = 0.5
+		default:
+			part[side] = 1
+		}
+	}
+	return part
 }
 
 // checkRatings wants everybody's change to be his part of one stake, which White

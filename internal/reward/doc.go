@@ -7,7 +7,7 @@
 //   - a Player is one who moved: how often for either side, and how strong he
 //     is (player.go);
 //   - the pot is shared among the winning side by moves, or among both after a
-//     draw (pot.go);
+//     draw; in full only by a side of two players or more (pot.go);
 //   - a rating changes by the surprise of the result, weighed by the share of
 //     moves (rating.go);
 //   - a Ledger makes the intents of a finished game (finish.go);

@@ -31,10 +31,10 @@ func TestFinish(t *testing.T) {
 		players []Player
 		want    []string
 	}{
-		{"one against one", []Player{rated(1, 1, 2, 0), rated(2, 2, 0, 2)}, []string{"payout 1: 20", "rating 1 1: 16", "rating 2 2: -16"}},
-		{"nobody has a rating", []Player{{Session: 1, White: 1, Rating: 1200}, {Session: 2, Black: 1, Rating: 1200}}, []string{"payout 1: 20"}},
+		{"one against one", []Player{rated(1, 1, 2, 0), rated(2, 2, 0, 2)}, []string{"payout 1: 10", "rating 1 1: 16", "rating 2 2: -16"}},
+		{"nobody has a rating", []Player{{Session: 1, White: 1, Rating: 1200}, {Session: 2, Black: 1, Rating: 1200}}, []string{"payout 1: 10"}},
 		{"two sessions of one identity", []Player{rated(1, 1, 1, 0), rated(2, 2, 0, 2), rated(3, 1, 1, 0)},
-			[]string{"payout 1: 10", "payout 3: 10", "rating 1 1: 16", "rating 2 2: -16"}},
+			[]string{"payout 1: 5", "payout 3: 5", "rating 1 1: 16", "rating 2 2: -16"}},
 		{"two whose identities are not known", []Player{rated(1, 0, 1, 0), rated(2, 0, 1, 0), rated(3, 0, 0, 2)},
 			[]string{"payout 1: 10", "payout 2: 10", "rating 1 0: 8", "rating 2 0: 8", "rating 3 0: -16"}},
 	} {

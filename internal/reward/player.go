@@ -13,6 +13,11 @@ type Player struct {
 	Change       float64          // of the rating; set by Rate
 }
 
+// is reports whether two sessions are of the same player, as far as that is known.
+func (p *Player) is(other *Player) bool {
+	return p.Session == other.Session || !p.Key.IsZero() && p.Key == other.Key
+}
+
 // unit is what the stores keep: four decimals.
 const unit = 1e-4
 

@@ -10,6 +10,11 @@ import (
 // side is a player who moved for either side.
 func side(white, black int) Player { return Player{White: white, Black: black, Rating: 1200} }
 
+// known is a player whose identity is known.
+func known(white, black int, key byte) Player {
+	return Player{White: white, Black: black, Rating: 1200, Rated: true, Key: wamble.PublicKey{key}}
+}
+
 func TestShare(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -19,18 +24,27 @@ func TestShare(t *testing.T) {
 		want    []float64
 	}{
 		{"white wins: only white is paid, by moves", 20, wamble.WhiteWins, []Player{side(18, 0), side(2, 0), side(0, 20)}, []float64{18, 2, 0}},
-		{"black wins", 20, wamble.BlackWins, []Player{side(18, 0), side(2, 0), side(0, 20)}, []float64{0, 0, 20}},
-		{"draw: each side has half", 20, wamble.Draw, []Player{side(10, 0), side(0, 10)}, []float64{10, 10}},
+		{"black wins, alone", 20, wamble.BlackWins, []Player{side(18, 0), side(2, 0), side(0, 20)}, []float64{0, 0, 10}},
+		{"draw: each side has half", 20, wamble.Draw, []Player{side(5, 0), side(0, 5), side(5, 0), side(0, 5)}, []float64{5, 5, 5, 5}},
+		{"draw of one against one", 20, wamble.Draw, []Player{side(10, 0), side(0, 10)}, []float64{5, 5}},
+		{"draw of one against two", 20, wamble.Draw, []Player{side(10, 0), side(0, 5), side(0, 5)}, []float64{5, 5, 5}},
 		{"who played both gets half, the rest stays", 20, wamble.WhiteWins, []Player{side(10, 10), side(10, 0)}, []float64{5, 10}},
-		{"who played both sides alone", 20, wamble.Draw, []Player{side(10, 10)}, []float64{10}},
+		{"who played both, and won for White alone", 20, wamble.WhiteWins, []Player{side(10, 9), side(0, 1)}, []float64{5, 0}},
+		{"mated himself", 20, wamble.WhiteWins, []Player{side(10, 10)}, []float64{0}},
+		{"drew with himself", 20, wamble.Draw, []Player{side(10, 10)}, []float64{0}},
+		{"mated himself from another session", 20, wamble.WhiteWins, []Player{known(10, 0, 1), known(0, 10, 1)}, []float64{0, 0}},
+		{"two sessions of one identity are one player", 20, wamble.WhiteWins, []Player{known(5, 0, 1), known(5, 0, 1), known(0, 10, 2)}, []float64{5, 5, 0}},
 		{"thirds are rounded down", 20, wamble.WhiteWins, []Player{side(1, 0), side(1, 0), side(1, 0)}, []float64{6.6666, 6.6666, 6.6666}},
-		{"a draw by one side's moves", 20, wamble.Draw, []Player{side(3, 0)}, []float64{10}},
-		{"nobody moved for the winner", 20, wamble.BlackWins, []Player{side(1, 0)}, []float64{0}},
+		{"a draw by one side's moves", 20, wamble.Draw, []Player{side(2, 0), side(1, 0)}, []float64{6.6666, 3.3333}},
+		{"nobody moved for the winner", 20, wamble.BlackWins, []Player{side(1, 0), side(1, 0)}, []float64{0, 0}},
 		{"no pot", 0, wamble.WhiteWins, []Player{side(1, 0)}, []float64{0}},
 		{"the least of a pot", 0.0001, wamble.WhiteWins, []Player{side(1, 0), side(1, 0)}, []float64{0, 0}},
 		{"nobody", 20, wamble.Draw, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			for i := range tc.players {
+				tc.players[i].Session = wamble.SessionID(i + 1)
+			}
 			Share(tc.pot, tc.result, tc.players)
 			for i := range tc.players {
 				if got := tc.players[i].Points; math.Abs(got-tc.want[i]) > unit/10 {
