@@ -152,17 +152,23 @@ func TestPayout(t *testing.T) {
 	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))
 	p := meet(t, desk)
 	p.sit(h.url)
-	for range 40 { // two boards take turns, until one is mated on
-		next := foolsMate(p.fen())
-		p.move(byClick, next[:2], next[2:])
-		if next == "d8h4" {
-			break
-		}
-	}
-	p.reads(".toast.good", "Checkmate!")
+	p.mates()
 	p.reads(".toast.good", "your moves won")
 	p.until(`parseFloat(document.querySelector('[data-number="score"]').textContent) > 0`)
 	p.shot("payout")
+}
+
+// mates plays on two boards that take turns, until she mates on one of them.
+func (p *person) mates() {
+	p.t.Helper()
+	for range 40 {
+		next := foolsMate(p.fen())
+		p.move(byClick, next[:2], next[2:])
+		if next == "d8h4" {
+			return
+		}
+	}
+	p.t.Fatal("in 40 moves there was no mate")
 }
 
 // foolsMate is the next move on the shortest way to a mate.

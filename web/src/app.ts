@@ -38,7 +38,7 @@ export function untell(id: number): void {
   toasts.set(toasts.value.filter((x) => x.id !== id));
 }
 
-type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string } | { view: "lost" };
+type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string } | { view: "trail" } | { view: "lost" };
 
 function parseRoute(path: string): Route {
   const [, first, second, third] = path.split("/");
@@ -49,6 +49,7 @@ function parseRoute(path: string): Route {
   if (first === "watch" && !second) return { view: "watch" };
   if (first === "board" && board) return { view: "game", board: second };
   if (first === "you" && !second) return { view: "you" };
+  if (first === "trail" && !second) return { view: "trail" };
   return { view: "lost" };
 }
 
@@ -66,5 +67,6 @@ addEventListener("popstate", () => route.set(parseRoute(location.pathname)));
 export function begin(): void {
   session.start();
   onWaking(() => session.caller.wake());
+  addEventListener("pagehide", () => session.caller.rest());
   addEventListener("storage", (e) => e.key === keys.tab && session.yieldTo(e.newValue));
 }

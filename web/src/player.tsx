@@ -9,7 +9,9 @@ import "./style/you.css";
 import { begin, route, session, tell } from "./app";
 import { PieceDefs } from "./board/PieceDefs";
 import { useStore } from "./session/store";
-import { askStanding, remember } from "./standing";
+import { sounds } from "./sound";
+import { askStanding, paid, remember } from "./standing";
+import { followTrail } from "./trail";
 import { t } from "./texts";
 import { lazy } from "./ui/lazy";
 import { Shell } from "./ui/Shell";
@@ -17,11 +19,12 @@ import { Nothing } from "./views/Nothing";
 import { Play } from "./views/Play";
 import { Terms } from "./views/Terms";
 import { Notice } from "./wire";
-import { because } from "./words";
+import { because, points } from "./words";
 
 const Watch = lazy(() => import("./views/Watch").then((m) => m.Watch));
 const Focus = lazy(() => import("./views/Focus").then((m) => m.Focus));
 const GamePage = lazy(() => import("./views/Game").then((m) => m.GamePage));
+const Trail = lazy(() => import("./views/Trail").then((m) => m.Trail));
 const You = lazy(() => import("./views/You").then((m) => m.You));
 
 function App() {
@@ -36,6 +39,7 @@ function App() {
         {r.view === "focus" && <Focus board={r.board} key={r.board} />}
         {r.view === "game" && <GamePage board={r.board} key={r.board} />}
         {r.view === "you" && <You />}
+        {r.view === "trail" && <Trail />}
         {r.view === "lost" && <Nothing text={t.lost.text} />}
       </Shell>
     </>
@@ -55,9 +59,8 @@ function gone(board: string): string {
 session.on((h) => {
   switch (h.kind) {
     case "played": {
-      const { board, san, piece } = h.move;
-      remember({ board, san, piece, at: Date.now() });
-      if (san.endsWith("#")) tell(t.play.mate(board), "good");
+      const { board, san, piece, ply } = h.move;
+      remember({ board, san, piece, ply, at: Date.now() });
       askStanding();
       break;
     }
@@ -73,7 +76,9 @@ session.on((h) => {
       break;
     case "notice":
       if (h.type === Notice.potPayout) {
-        tell(t.notices.payout(h.board, h.text), "good");
+        paid(String(h.board), h.text);
+        tell(t.notices.payout(String(h.board), points(h.text)), "good");
+        sounds.win();
         askStanding(300);
       } else if (h.type === Notice.maintenance) tell(t.notices.maintenance(h.text), "bad", true);
       else if (h.type === Notice.announcement) tell(t.notices.announcement(h.text), "info", true);
@@ -88,4 +93,5 @@ session.on((h) => {
 session.status.subscribe(({ link, caps }) => link === "online" && caps !== 0 && askStanding(400));
 
 begin();
+followTrail();
 render(<App />, document.getElementById("app")!);

@@ -20,13 +20,25 @@ export const rated = (rating: number | undefined): rating is number => rating !=
 
 export const standing = new Store<Standing | null>(null);
 
+/** Fate is what became of a move. */
+export interface Fate {
+  state: "waits" | "answered" | "won" | "lost" | "draw";
+  reply?: string; // SAN of the answer
+  moves?: number; // that were made since
+}
+
 /** Step is one move of the player's trail. */
 export interface Step {
   board: string;
   san: string;
   piece: string;
   at: number;
+  ply?: number; // missing in what an older page has stored
+  fate?: Fate;
 }
+
+/** payouts is what boards have paid since the page was opened, as text. */
+export const payouts = new Store<Readonly<Record<string, string>>>({});
 
 interface History {
   steps: Step[]; // newest first
@@ -35,9 +47,12 @@ interface History {
   predicted: number;
   right: number;
   streak: number;
+  won: Record<string, string>; // points by board
+  seen: number; // when the player was last here
 }
 
-const nothing: History = { steps: [], days: {}, points: [], predicted: 0, right: 0, streak: 0 };
+const maxSteps = 200;
+const nothing: History = { steps: [], days: {}, points: [], predicted: 0, right: 0, streak: 0, won: {}, seen: 0 };
 export const past = new Store<History>({ ...nothing, ...session.stored.read<History>(keys.history) });
 past.subscribe((h) => session.stored.write(keys.history, h));
 
@@ -51,7 +66,16 @@ export function remember(step: Step): void {
   const day = new Date(step.at).toISOString().slice(0, 10);
   const days = { ...past.value.days, [day]: (past.value.days[day] ?? 0) + 1 };
   for (const old of Object.keys(days).sort().slice(0, -30)) delete days[old];
-  past.patch({ steps: [step, ...past.value.steps].slice(0, 40), days });
+  past.patch({ steps: [step, ...past.value.steps].slice(0, maxSteps), days });
+}
+
+/** paid notes what a board has paid: the first number of the server's words. */
+export function paid(board: string, text: string): void {
+  const points = /[\d.]+/.exec(text)?.[0];
+  if (!points) return;
+  payouts.patch({ [board]: points });
+  const won = Object.entries({ ...past.value.won, [board]: points }).slice(-maxSteps);
+  past.patch({ won: Object.fromEntries(won) });
 }
 
 let timer: ReturnType<typeof setTimeout> | undefined;

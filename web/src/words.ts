@@ -19,3 +19,9 @@ export function refused(why: Denied): string {
 export function holds(reason: string, moved: boolean): string {
   return `${because(reason)}. ${moved ? t.link.heldMove : ""}`.replace(/^./, (c) => c.toUpperCase());
 }
+
+/** points is what a payout says in numbers: how many points, and in how many games. */
+export function points(text: string): { points: string; games: number } {
+  const [, points, games] = /([\d.]+) points(?: in (\d+) games)?/.exec(text) ?? [];
+  return { points: points ?? "", games: Number(games ?? 1) };
+}

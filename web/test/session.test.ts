@@ -67,6 +67,8 @@ function rig(area = new Area()) {
   return { session, sockets, socket, area, happened, name };
 }
 
+const pawn = (uci: string) => ({ uci, san: uci.slice(2), piece: "P", ply: 1 });
+
 const settle = () => new Promise<void>((r) => setImmediate(r));
 
 type Rig = ReturnType<typeof rig>;
@@ -119,7 +121,7 @@ test("a new player says hello without a token and keeps the one he gets", async 
 
 test("a move is answered by the next board", async () => {
   const r = await online();
-  r.session.play("e2e4", "", "P");
+  r.session.play(pawn("e2e4"));
   assert.equal(r.name(), "PLAYER_MOVE");
   assert.equal(r.socket().last.token, token);
   assert.ok(r.area.values.has(keys.pending));
@@ -134,7 +136,7 @@ test("a move is answered by the next board", async () => {
 
 test("a push before the ACK is not the answer", async () => {
   const r = await online();
-  r.session.play("e2e4", "", "P");
+  r.session.play(pawn("e2e4"));
   r.socket().board("BOARD_UPDATE", 9, start);
   await settle();
   assert.equal(r.session.status.value.sending?.uci, "e2e4");
@@ -146,7 +148,7 @@ test("a push before the ACK is not the answer", async () => {
 for (const code of [1001, 1006]) {
   test(`a connection that ends with ${code} is made again, and the move is sent again`, async () => {
     const r = await online();
-    r.session.play("e2e4", "", "P");
+    r.session.play(pawn("e2e4"));
     r.socket().drop(code);
     assert.equal(r.session.status.value.link, "away");
     mock.timers.tick(2000);
@@ -174,7 +176,7 @@ test("numbers go on across connections", async () => {
 test("a move made while the connection is away is sent when it is back", async () => {
   const r = await online();
   r.socket().drop();
-  r.session.play("d2d4", "", "P");
+  r.session.play(pawn("d2d4"));
   assert.equal(r.session.status.value.sending?.uci, "d2d4");
   mock.timers.tick(2000);
   await open(r);
@@ -186,7 +188,7 @@ test("a move made while the connection is closing is sent over the next one", as
   const closing = r.socket();
   const before = closing.sent.length;
   closing.readyState = 2;
-  r.session.play("e2e4", "", "P");
+  r.session.play(pawn("e2e4"));
   assert.equal(closing.sent.length, before, "a closing socket takes nothing");
   closing.drop(1001);
   mock.timers.runAll();
@@ -198,7 +200,7 @@ test("a move made while the connection is closing is sent over the next one", as
 
 test("a move that an earlier page left behind is sent", async () => {
   const first = await online();
-  first.session.play("e2e4", "", "P"); // and the page is closed
+  first.session.play(pawn("e2e4")); // and the page is closed
   const r = await online(first.area);
   assert.equal(r.name(), "PLAYER_MOVE");
   assert.equal(r.socket().last.board, 42);
@@ -206,7 +208,7 @@ test("a move that an earlier page left behind is sent", async () => {
 
 test("a refused move is told, and the board is asked for", async () => {
   const r = await online();
-  r.session.play("e2e5", "", "P");
+  r.session.play(pawn("e2e5"));
   r.socket().ack();
   r.socket().refuse(1009, "move rejected (5)");
   await settle();
@@ -217,7 +219,7 @@ test("a refused move is told, and the board is asked for", async () => {
 
 test("a server that holds a request back may say why, until it answers", async () => {
   const r = await online();
-  r.session.play("e2e4", "", "P");
+  r.session.play(pawn("e2e4"));
   r.socket().refuse(1006, "the server is read-only at present", 0x80);
   assert.equal(r.session.status.value.held, "the server is read-only at present");
   mock.timers.tick(1000);
@@ -227,7 +229,7 @@ test("a server that holds a request back may say why, until it answers", async (
 
 test("over the limit the same request is sent again after a while", async () => {
   const r = await online();
-  r.session.play("e2e4", "", "P");
+  r.session.play(pawn("e2e4"));
   const { seq } = r.socket().last;
   r.socket().refuse(1001, "", 0x80);
   assert.equal(r.session.status.value.sending?.uci, "e2e4");
@@ -239,7 +241,7 @@ test("over the limit the same request is sent again after a while", async () => 
 
 test("a server that does not answer is left, and tried again ever more rarely", async () => {
   const r = await online();
-  r.session.play("e2e4", "", "P");
+  r.session.play(pawn("e2e4"));
   mock.timers.tick(12_000);
   assert.ok(r.sockets[0].closed);
   assert.equal(r.session.status.value.link, "away");
@@ -264,7 +266,7 @@ test("after sleep a silent connection is given a moment, then another one is mad
 
 test("after sleep a move under way does not wait for long either, and is sent again", async () => {
   const r = await online();
-  r.session.play("e2e4", "", "P");
+  r.session.play(pawn("e2e4"));
   r.session.caller.wake();
   mock.timers.tick(3500);
   assert.equal(r.sockets.length, 2);
@@ -279,6 +281,19 @@ test("after sleep a connection that answers stays", async () => {
   mock.timers.tick(10_000);
   assert.equal(r.sockets.length, 1);
   assert.equal(r.session.status.value.link, "online");
+});
+
+test("a page that is left closes its connection, and connects again when it is back", async () => {
+  const r = await online();
+  r.session.play(pawn("e2e4"));
+  r.session.caller.rest();
+  assert.ok(r.socket().closed);
+  mock.timers.tick(60_000);
+  assert.equal(r.sockets.length, 1, "nobody is here");
+  r.session.caller.wake();
+  assert.equal(r.sockets.length, 2);
+  await open(r);
+  assert.equal(r.name(), "PLAYER_MOVE");
 });
 
 test("the network is back: an attempt that began without it is given up for another", async () => {

@@ -3,6 +3,7 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { castlingSquares, type Color, colorOf, type Move, pieceName, Position, squareName } from "../chess";
+import { reducedMotion } from "../settings";
 import { t } from "../texts";
 import { type Arrow, Arrows } from "./Arrows";
 import { follow, type Man } from "./men";
@@ -18,6 +19,7 @@ interface BoardProps {
   lastMove: readonly [number, number] | null;
   arrows?: readonly Arrow[];
   focus?: boolean; // when it appears
+  arrives?: boolean; // it appears with its last move being made
   onMove?(m: Move): void;
 }
 
@@ -45,6 +47,9 @@ export function BoardView(props: BoardProps) {
   const reach = useMemo(() => (selected === null ? new Map<number, Move[]>() : targets(moves.filter((m) => m.from === selected))), [selected, moves]);
 
   useLayoutEffect(() => {
+    const last = props.arrives && !reducedMotion() ? props.lastMove : null;
+    const man = last && grid.current?.parentElement?.querySelector(`[data-at="${squareName(last[1])}"]`);
+    if (last) man?.animate([{ transform: place(last[0], bottom) }, { transform: place(last[1], bottom) }], { duration: 420, delay: 220, fill: "backwards", easing: "ease-in-out" });
     if (props.focus) grid.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
   }, []);
   useLayoutEffect(() => {

@@ -50,7 +50,7 @@ export function pieceName(piece: string): string {
   return piece ? `${piece === piece.toUpperCase() ? "white" : "black"} ${names[piece.toLowerCase()]}` : "";
 }
 
-type Outcome = "checkmate" | "stalemate" | null;
+export type Outcome = "checkmate" | "stalemate" | null;
 
 export function outcome(p: Position): Outcome {
   if (p.legal().length > 0) return null;

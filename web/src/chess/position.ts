@@ -68,6 +68,11 @@ export class Position {
     );
   }
 
+  /** ply is how many moves were made before this position. */
+  get ply(): number {
+    return 2 * (this.number - 1) + (this.turn === "b" ? 1 : 0);
+  }
+
   at(s: number): Piece {
     return this.squares[s];
   }

@@ -77,6 +77,14 @@ export class Caller implements Counter {
     }
   }
 
+  /** rest closes the connection until wake: the server need not wait to find out that nobody is here. */
+  rest(): void {
+    if (this.state === "stopped" || this.state === "away") return;
+    this.setState("away");
+    this.connection?.end(false);
+    clearTimeout(this.retryTimer);
+  }
+
   ask: Ask = (request) => this.enqueue(request, true);
 
   /** askOnce is for a request that must not be sent twice: Lost when the connection breaks. */

@@ -98,10 +98,10 @@ export class Session {
   }
 
   /** play sends a move of the board that the player holds. */
-  play(uci: string, san: string, piece: string): void {
+  play(move: Omit<Pending, "token" | "board">): void {
     const { board, token, sending } = this.status.value;
     if (!board || sending) return;
-    void this.send({ token, board: String(board.id), uci, san, piece });
+    void this.send({ token, board: String(board.id), ...move });
   }
 
   private async send(move: Pending): Promise<void> {

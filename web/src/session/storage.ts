@@ -7,6 +7,7 @@ export interface Pending {
   uci: string;
   san: string;
   piece: string; // FEN letter of what moved
+  ply: number; // of the move
 }
 
 /** Area is the part of localStorage that is used. */

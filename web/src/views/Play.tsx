@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go, session } from "../app";
 import { BoardView } from "../board/BoardView";
 import { Piece } from "../board/PieceDefs";
-import { type Color, type Move, Position, san, uci } from "../chess";
+import { type Color, type Move, type Outcome, outcome, Position, san, uci } from "../chess";
 import type { Board } from "../session/board";
 import { useStore } from "../session/store";
 import { reducedMotion, settings } from "../settings";
@@ -14,83 +14,93 @@ import { Icon, IconButton } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { Caps } from "../wire";
 import { holds, refused } from "../words";
+import { EndCard, Story } from "./Moment";
 import { Panel } from "./PlayPanel";
 
 const landing = 260; // ms in which the player sees his own move
 const leaving = 200; // ms in which the old board slides out
+const moment = 2000; // ms for which the end of a game stays
 
 interface Shown {
   board: Board;
   position: Position;
   lastMove: readonly [number, number] | null;
   phase: "here" | "leaving" | "arriving";
+  end: Outcome; // the player's move has ended the game
 }
 
-const still = (board: Board, phase: Shown["phase"]): Shown => ({ board, position: Position.parse(board.fen), lastMove: board.lastMove, phase });
+const still = (board: Board, phase: Shown["phase"]): Shown => ({ board, position: Position.parse(board.fen), lastMove: board.lastMove, phase, end: null });
 
 /** useStage returns the board on show, which follows the session with animations. */
 function useStage() {
   const { board } = useStore(session.status);
   const [shown, show] = useState<Shown | null>(board ? still(board, "here") : null);
-  const [cue, setCue] = useState<{ from: string; to: string } | null>(null);
-  const moved = useRef(0);
+  const moved = useRef({ at: 0, end: null as Outcome });
   const focused = useRef(false); // the board before this one had the focus
+  const hurry = useRef<() => void>(() => {});
 
   useEffect(() => {
     if (!board) show(null); // all boards are taken, or the session has ended
     if (!board || (shown && shown.board === board)) return;
-    if (!shown || shown.board.id === board.id) {
+    if (!shown || (shown.board.id === board.id && !shown.end)) {
       show(still(board, "here"));
       return;
     }
-    const from = String(shown.board.id);
     const speed = reducedMotion() ? 0 : 1;
-    const wait = Math.max(0, landing - (performance.now() - moved.current)) * speed;
-    const timers = [
-      setTimeout(() => show((s) => s && { ...s, phase: "leaving" }), wait),
-      setTimeout(() => {
-        focused.current = document.activeElement?.closest(".squares") != null;
-        show(still(board, "arriving"));
-        setCue({ from, to: String(board.id) });
-        sounds.arrive();
-      }, wait + leaving * speed),
-    ];
-    return () => timers.forEach(clearTimeout);
+    const { at, end } = moved.current;
+    const stays = Math.max(0, (end ? moment : landing * speed) - (performance.now() - at));
+    const arrive = () => {
+      focused.current = document.activeElement?.closest(".squares") != null;
+      show(still(board, "arriving"));
+      sounds.arrive();
+    };
+    const timers: ReturnType<typeof setTimeout>[] = [];
+    const leave = () => {
+      timers.forEach(clearTimeout);
+      moved.current.end = null;
+      if (!speed) return arrive();
+      show((s) => s && { ...s, phase: "leaving" });
+      timers.push(setTimeout(arrive, leaving));
+    };
+    hurry.current = leave;
+    timers.push(setTimeout(leave, stays));
+    return () => {
+      hurry.current = () => {};
+      timers.forEach(clearTimeout);
+    };
   }, [board]);
 
   useEffect(
     () =>
       session.on((e) => {
         if (e.kind !== "refused") return;
+        moved.current.end = null;
         const { board } = session.status.value;
         if (board && String(board.id) === e.move.board) show(still(board, "here")); // as it was before the move
       }),
     [],
   );
 
-  useEffect(() => {
-    if (!cue) return;
-    const timer = setTimeout(() => setCue(null), 2600);
-    return () => clearTimeout(timer);
-  }, [cue]);
-
   const move = (m: Move) => {
     if (!shown) return;
     const { position, board } = shown;
-    moved.current = performance.now();
     const after = position.play(m);
-    const takes = position.captures(m);
-    (takes ? sounds.capture : sounds.move)();
-    show({ ...shown, position: after, lastMove: [m.from, m.to] });
-    session.play(uci(m, board.chess960), san(position, m), position.at(m.from));
+    const end = outcome(after);
+    moved.current = { at: performance.now(), end };
+    (position.captures(m) ? sounds.capture : sounds.move)();
+    if (end === "checkmate") sounds.win();
+    else if (end) sounds.draw();
+    else if (after.inCheck) sounds.check();
+    show({ ...shown, position: after, lastMove: [m.from, m.to], end });
+    session.play({ uci: uci(m, board.chess960), san: san(position, m), piece: position.at(m.from), ply: position.ply + 1 });
   };
-  return { shown, cue, move, focused };
+  return { shown, move, focused, hurry };
 }
 
 export function Play() {
   const status = useStore(session.status);
   const chosen = useStore(settings);
-  const { shown, cue, move, focused } = useStage();
+  const { shown, move, focused, hurry } = useStage();
   const may = (status.caps & Caps.move) !== 0; // not before the terms are accepted, nor against the policy
   const mine = shown && shown.board === status.board && !status.sending && !status.refusal && may;
   const side: Color = useMemo(() => (shown ? Position.parse(shown.board.fen).turn : "w"), [shown?.board]);
@@ -147,14 +157,14 @@ export function Play() {
               mover={mine && shown.phase !== "leaving" ? side : null}
               lastMove={shown.lastMove}
               focus={focused.current}
+              arrives={shown.phase === "arriving"}
               label={t.play.boardLabel(id, sideName)}
               onMove={move}
             />
           </div>
-          <div class="cue" role="status" aria-live="polite">
-            {cue && <span key={cue.to}>{t.play.switched(cue.from, cue.to)}</span>}
-          </div>
+          {shown.end && <EndCard board={id} end={shown.end} side={sideName} onGo={() => hurry.current()} />}
         </div>
+        <Story board={shown.board} position={shown.position} side={sideName} end={shown.end} />
       </section>
       <Panel />
     </div>

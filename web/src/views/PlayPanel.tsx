@@ -3,7 +3,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Piece } from "../board/PieceDefs";
 import { useStore } from "../session/store";
-import { past, rated, standing } from "../standing";
+import { past, rated, standing, type Step } from "../standing";
+import { news } from "../trail";
 import { t } from "../texts";
 import { Link } from "../ui/Link";
 
@@ -25,6 +26,51 @@ export function Moving({ value, digits }: { value: number | undefined; digits: n
       {value === undefined ? t.you.unrated : text(value)}
       {delta !== 0 && <em class={delta > 0 ? "up" : "down"}>{(delta > 0 ? "+" : "−") + text(Math.abs(delta))}</em>}
     </span>
+  );
+}
+
+/** fateText is what became of a move, in words. */
+export function fateText(s: Step, won: string | undefined): string {
+  const f = s.fate;
+  switch (f?.state) {
+    case "answered":
+      return t.trail.answered(f.reply ?? "");
+    case "won":
+      return won ? t.trail.won(won) : t.trail.wonPlain;
+    case "lost":
+      return t.trail.lost;
+    case "draw":
+      return t.trail.draw;
+    default:
+      return t.trail.waits;
+  }
+}
+
+function TrailStep({ step, won }: { step: Step; won: string | undefined }) {
+  return (
+    <li data-fate={step.fate?.state ?? "waits"}>
+      <Link href={`/board/${step.board}`}>
+        <Piece piece={step.piece} />
+        <b>{step.san}</b>
+        <span>
+          {t.play.board(step.board)}
+          <em>{fateText(step, won)}</em>
+        </span>
+      </Link>
+    </li>
+  );
+}
+
+/** Away says what happened while the player was away. */
+function Away() {
+  const n = useStore(news);
+  if (!n) return null;
+  return (
+    <section class="card away" role="status" aria-label={t.trail.away}>
+      <h2>{t.trail.away}</h2>
+      <p>{[n.won && t.trail.nWon(n.won), n.lost && t.trail.nLost(n.lost), n.drawn && t.trail.nDrawn(n.drawn), n.answered && t.trail.nAnswered(n.answered)].filter(Boolean).join(" · ")}</p>
+      <Link href="/trail">{t.trail.all}</Link>
+    </section>
   );
 }
 
@@ -50,22 +96,20 @@ export function Panel() {
           <dd data-number="moves">{total}</dd>
         </div>
       </dl>
+      <Away />
       <section class="card trail" aria-labelledby="trail">
         <h2 id="trail">{t.play.trail}</h2>
         {history.steps.length === 0 ? (
           <p class="faint">{t.play.trailEmpty}</p>
         ) : (
-          <ol>
-            {history.steps.slice(0, 8).map((s) => (
-              <li key={s.at}>
-                <Link href={`/board/${s.board}`}>
-                  <Piece piece={s.piece} />
-                  <b>{s.san}</b>
-                  <span>{t.play.board(s.board)}</span>
-                </Link>
-              </li>
-            ))}
-          </ol>
+          <>
+            <ol>
+              {history.steps.slice(0, 8).map((s) => (
+                <TrailStep key={s.at} step={s} won={history.won[s.board]} />
+              ))}
+            </ol>
+            <Link href="/trail">{t.trail.all}</Link>
+          </>
         )}
       </section>
       <details class="card how" open={total < 3}>

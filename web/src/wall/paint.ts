@@ -1,6 +1,5 @@
 // Painting one board of the wall.
 
-import type { WatchedBoard } from "../session/watch";
 import { ink } from "../style/ink";
 import { sprites } from "./sprites";
 
@@ -13,7 +12,7 @@ export interface Colours {
 export const coloursNow = (): Colours => ({ light: ink("--square-light"), dark: ink("--square-dark"), last: ink("--last") });
 
 /** paint draws a board, with the side to move at the bottom. */
-export function paint(canvas: HTMLCanvasElement, board: WatchedBoard, colours: Colours): void {
+export function paint(canvas: HTMLCanvasElement, board: { fen: string; lastMove: readonly [number, number] | null }, colours: Colours): void {
   const side = canvas.width;
   const c = canvas.getContext("2d", { alpha: false })!;
   const size = side / 8;

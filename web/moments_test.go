@@ -1,0 +1,112 @@
+package web_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestFirstMove: where it happens, a newcomer reads what became of her move and
+// which game is hers now; nothing lies over the board.
+func TestFirstMove(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 8)`))
+	for name, s := range map[string]screen{"desk": {width: 1280, height: 800}, "phone-dark": {width: 390, height: 844, touch: true, dark: true}} {
+		p := meet(t, s)
+		p.sit(h.url)
+		p.shot("first-board-" + name)
+		board := p.board()
+		p.move(byClick, "e2", "e4")
+		p.reads(".story", "Your e4 stays on board "+board+".")
+		p.reads(".story", "Board "+p.board()+": you are White.")
+		p.shot("first-move-" + name)
+		p.audit("first move")
+		covered := see[int](p, `(scrollTo(0, 0), [...document.querySelectorAll('.square')].filter(e => {
+			const b = e.getBoundingClientRect();
+			return !document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2)?.closest('.board');
+		}).length)`)
+		if covered > 0 {
+			t.Errorf("%s: something lies over %d squares", name, covered)
+		}
+	}
+}
+
+// TestMateStays: a mate stays on the screen for two seconds with a card, on a
+// screen that wants no motion, too; who is in a hurry goes on with a click.
+func TestMateStays(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))
+	p := meet(t, screen{width: 1280, height: 800})
+	p.sit(h.url)
+	for hurried := range 2 {
+		next := foolsMate(p.fen())
+		for ; next != "d8h4"; next = foolsMate(p.fen()) {
+			p.move(byClick, next[:2], next[2:])
+		}
+		board := p.board()
+		see[bool](p, fmt.Sprintf(`(() => {
+			window.stayed = 0;
+			let since = 0;
+			const look = () => {
+				const here = document.querySelector('.stage')?.dataset.board === %q, card = document.querySelector('.result.end');
+				if (here && card) since ||= performance.now();
+				if (since && !card) stayed ||= performance.now() - since;
+				else requestAnimationFrame(look);
+			};
+			look();
+			return true;
+		})()`, board))
+		byClick(p, "d8", "h4")
+		p.reads(".result.end", "Black won: checkmate.")
+		p.reads(".result.end", "You finished board "+board)
+		if hurried == 0 {
+			p.reads(".result.end", "moved here")
+			p.shot("mate")
+			p.audit("mate")
+		} else {
+			p.press(".result.end")
+		}
+		p.until(`stayed > 0`)
+		got := see[float64](p, `stayed`)
+		if hurried == 0 && got < 1900 {
+			t.Errorf("the mate stayed for %.0f ms", got)
+		}
+		t.Logf("the mate stayed for %.0f ms", got)
+		p.ready()
+	}
+}
+
+// TestTrailLives: each move of the trail shows what became of it, also while she
+// was away, and a page has all boards that she has moved on.
+func TestTrailLives(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(alone))
+	p := meet(t, screen{width: 1280, height: 800})
+	p.sit(h.url)
+	first := p.board()
+	p.move(byClick, "f2", "f3")
+	p.until(`document.querySelector('.trail [data-fate="waits"]')`)
+	p.move(byClick, "e7", "e5")
+	p.until(`document.querySelector('.trail [data-fate="answered"]')`)
+	p.reads(".trail", "answered e5")
+	p.move(byClick, "g2", "g4")
+	p.move(byClick, "d8", "h4")
+	p.until(`document.querySelectorAll('.trail [data-fate="won"]').length === 2 && document.querySelectorAll('.trail [data-fate="lost"]').length === 2`)
+	p.shot("trail")
+	see[bool](p, `(() => {
+		addEventListener('pagehide', () => {
+			const h = JSON.parse(localStorage.getItem('wamble.history'));
+			for (const s of h.steps) delete s.fate;
+			localStorage.setItem('wamble.history', JSON.stringify({...h, seen: Date.now() - 3600000, steps: h.steps.map(s => ({...s, at: s.at - 7200000}))}));
+		});
+		return true;
+	})()`)
+	p.sit(h.url)
+	p.reads(".away", "1 game won")
+	p.shot("away-news")
+	p.audit("away")
+	p.press(`.away a`)
+	p.until(fmt.Sprintf(`document.querySelector('.trail-page [data-board="%s"][data-fate="won"] canvas[data-fen]')`, first))
+	p.reads(".trail-page", "f3 e5 g4 Qh4#")
+	p.shot("trail-page")
+	p.audit("trail page")
+}

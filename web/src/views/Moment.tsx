@@ -1,0 +1,79 @@
+// What the player is told where it happens: what became of his move, where he is
+// now, and how a game ended.
+
+import { useEffect, useState } from "preact/hooks";
+import { api } from "../api";
+import { session } from "../app";
+import { type Outcome, Position, pieceName, squareName } from "../chess";
+import type { Board } from "../session/board";
+import { predictions } from "../session/predictions";
+import { useStore } from "../session/store";
+import { past, payouts } from "../standing";
+import { t } from "../texts";
+import { PredictionStatus } from "../wire";
+
+/** arrival is where a player is: the side he plays and the last move, in words. */
+export function arrival(board: Board, position: Position, side: string): string {
+  const [, to] = board.lastMove ?? [];
+  const piece = to === undefined ? "" : pieceName(position.at(to));
+  return t.play.arrival(String(board.id), side) + (piece ? " " + t.play.lastMove(piece, squareName(to!)) : "");
+}
+
+/** Story says what became of the last move, and what this game is. */
+export function Story({ board, position, side, end }: { board: Board; position: Position; side: string; end: Outcome }) {
+  const { steps } = useStore(past);
+  const [guessed, setGuessed] = useState({ board: "", n: 0 });
+  useEffect(
+    () =>
+      session.on((e) => {
+        if (e.kind !== "played" || !session.may("readPredictions")) return;
+        const { board, uci } = e.move;
+        predictions(session, BigInt(board)).then(
+          (rows) => setGuessed({ board, n: rows.filter((r) => r.status === PredictionStatus.correct && r.uci === uci).length }),
+          () => {},
+        );
+      }),
+    [],
+  );
+  const id = String(board.id);
+  const last = steps[0];
+  const here = steps.find((s) => s.board === id);
+  const moved = last && last.board !== id ? t.play.stays(last.san, last.board) : "";
+  if (end) {
+    return (
+      <p class="story" role="status">
+        {end === "checkmate" ? t.play.mate(id) : t.play.stalemate(id)}
+      </p>
+    );
+  }
+  const n = last && guessed.board === last.board ? guessed.n : 0;
+  return (
+    <p class="story" role="status">
+      {moved && <span>{moved} </span>}
+      {n > 0 && <em>{t.play.predicted(n)} </em>}
+      <b>{arrival(board, position, side)}</b>
+      {here && here !== last && <span> {t.play.again(here.san)}</span>}
+    </p>
+  );
+}
+
+/** EndCard shows how the player's move has ended a game, and what it brought. */
+export function EndCard({ board, end, side, onGo }: { board: string; end: NonNullable<Outcome>; side: string; onGo(): void }) {
+  const won = useStore(payouts)[board];
+  const [players, setPlayers] = useState(0);
+  useEffect(() => {
+    const timer = setTimeout(
+      () => void api.game(board).then((g) => setPlayers(new Set(g.moves.map((m) => m.session)).size), () => {}),
+      400, // ms until the database has it
+    );
+    return () => clearTimeout(timer);
+  }, [board]);
+  return (
+    <button type="button" class="result end" onClick={onGo}>
+      <b>{end === "checkmate" ? t.game.won(side, t.endings.checkmate) : t.game.drawn(t.endings.stalemate)}</b>
+      <span>{end === "checkmate" ? t.play.mate(board) : t.play.stalemate(board)}</span>
+      {won && <strong>{t.trail.won(won)}</strong>}
+      {players > 0 && <span>{t.game.by(players)}</span>}
+    </button>
+  );
+}
