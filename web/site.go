@@ -12,7 +12,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // playerPages are the addresses that show the client of players; the client
 // itself reads them.
-var playerPages = []string{"/{$}", "/watch", "/watch/{board}", "/board/{board}", "/you", "/trail"}
+var playerPages = []string{"/{$}", "/watch", "/watch/{board}", "/board/{board}", "/you", "/trail", "/finished"}
 
 // Player returns the site of players. It expects the WebSocket at the path
 // socket of the same host.

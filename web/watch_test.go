@@ -17,8 +17,7 @@ const crowded = `(def min-boards 70) (def chess960-interval 3) (def spectator-su
 // all960 holds when the wall shows Chess960 boards, and only those.
 const all960 = `document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => t.textContent.includes('960'))`
 
-// TestWall: fifty boards of a busy crowd are on the screen, most active first,
-// and are as the server has them when all is quiet. How soon a change is drawn is
+// TestWall: fifty boards of a busy crowd are on the screen, and are as the server has them when all is quiet. How soon a change is drawn is
 // for BenchmarkWall to say.
 func TestWall(t *testing.T) {
 	h := serve(t, conf(crowded))
@@ -46,6 +45,48 @@ func TestWall(t *testing.T) {
 	})).then(all => all.every(Boolean))`)
 	p.press(".tile")
 	p.until(`location.pathname.startsWith('/watch/') && document.querySelector('.stage [role="grid"]')`)
+}
+
+// TestWallKeepsPlaces: while a crowd plays, games end and boards come, no tile of
+// the wall moves or turns, none is blank, and each says how far its game is.
+func TestWallKeepsPlaces(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 60) (def max-boards 70) (def max-moves-per-board 12) (def spectator-summary-hz 10) (def spectator-packets-per-sec 2000)`))
+	release(t, h, 16, 60*time.Millisecond)
+	p := meet(t, screen{width: 1440, height: 1000})
+	p.open(h.url + "/watch")
+	p.until(`document.querySelectorAll('.tile[data-board]').length === 50`)
+	see[bool](p, `(() => {
+		window.moved = []; window.blank = []; window.ends = new Set();
+		const at = new Map();
+		const look = () => {
+			for (const tile of document.querySelectorAll('.tile[data-board]')) {
+				const id = tile.dataset.board, place = tile.offsetLeft + ',' + tile.offsetTop;
+				if (at.has(id) && at.get(id) !== place) moved.push(id + ': ' + at.get(id) + ' to ' + place);
+				at.set(id, place);
+				if (!tile.querySelector('canvas').dataset.fen) blank.push(id);
+				const score = tile.querySelector('.score');
+				if (score) ends.add(id + ' ' + score.textContent);
+			}
+			requestAnimationFrame(look);
+		};
+		look();
+		return true;
+	})()`)
+	p.until(`ends.size >= 3 && wambleWall.painted >= 600`)
+	p.shot("wall-ends")
+	if got := see[[]string](p, `moved.slice(0, 5)`); len(got) > 0 {
+		t.Errorf("tiles have moved: %v", got)
+	}
+	if got := see[[]string](p, `blank.slice(0, 5)`); len(got) > 0 {
+		t.Errorf("tiles were blank: %v", got)
+	}
+	p.reads(".tile", "move ")
+	p.reads(".tile", "player")
+	p.press(`a[href="/finished"]`)
+	p.reads(".games", "too many moves")
+	p.shot("finished")
+	p.audit("finished")
 }
 
 // TestFocus: one board with its moves, the way back through them, and its page.

@@ -40,6 +40,7 @@ const (
 	KeyBoardFEN                = "board.fen"
 	KeyBoardVersion            = "board.version"
 	KeyBoardOwnMove            = "board.own_move"
+	KeyBoardPly                = "board.ply"
 	KeyHelloWithoutBoard       = "hello.without_board"
 	KeyHelloCookie             = "hello.cookie"
 	KeyLoginToken              = "login.token"
@@ -95,6 +96,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyBoardFEN, Type: TypeString, Meaning: "the whole FEN of the board: the payload has only its first two fields", Ours: true},
 	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
 	{Key: KeyBoardOwnMove, Type: TypeString, Meaning: "the move that you made last on this board, in UCI; absent when you have not moved there", Ours: true},
+	{Key: KeyBoardPly, Type: TypeInt, Meaning: "moves made on a watched board", Ours: true},
 	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: when no board is free, a session without one is welcome", Ours: true},
 	{Key: KeyHelloCookie, Type: TypeString, Meaning: "in CLIENT_HELLO by UDP, 36 characters: the cookie, then anything; in an ERROR: the 32 digits of a cookie to say hello with (see [Cookies](#cookies))", Ours: true},
 	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},

@@ -22,8 +22,8 @@ func stopPacket(token wamble.Token, seq uint32) []byte {
 const (
 	afterE4     = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b"
 	resetKeys   = "spectate.state spectate.summary_generation"
-	summaryKeys = "spectate.state spectate.summary_generation board.version"
-	focusKeys   = "spectate.state board.version"
+	summaryKeys = "spectate.state spectate.summary_generation board.ply board.version"
+	focusKeys   = "spectate.state board.ply board.version"
 )
 
 // TestSpectate: each answer and each refusal, through packets. Players one and
@@ -143,7 +143,7 @@ func TestWatching(t *testing.T) {
 	r.ask(two, watchPacket(two, 1, 9, 0))
 	r.ask(one, movePacket(one, 1, 9, "e2e4"))
 	r.wait(100 * time.Millisecond)
-	expect(t, strings.Join(r.updates(at), "\n"), "SPECTATE_UPDATE 88 "+afterE4+" board 1 last_move.from last_move.to board.version")
+	expect(t, strings.Join(r.updates(at), "\n"), "SPECTATE_UPDATE 88 "+afterE4+" board 1 last_move.from last_move.to board.ply board.version")
 	// Nobody sees what is not durable.
 	r.stuck = true
 	r.step(&Packet{Peer: at, Data: movePacket(two, 2, 10, "d2d4")})

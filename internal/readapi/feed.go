@@ -60,6 +60,13 @@ func (a *API) finished(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.URL.Query().Has("last") {
+		last, err := r.number("last", 1, 1000, 100)
+		if err != nil {
+			return nil, err
+		}
+		limit, after = last, a.o.Feed.End()-min(uint64(last), a.o.Feed.End())
+	}
 	if wait > 0 {
 		select {
 		case a.waits <- struct{}{}:

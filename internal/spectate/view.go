@@ -47,7 +47,7 @@ func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generatio
 			ext = append(ext, wire.Int(wire.KeyLastMoveFrom, int64(b.From)), wire.Int(wire.KeyLastMoveTo, int64(b.To)))
 		}
 	}
-	ext = append(ext, wire.Int(wire.KeyBoardVersion, int64(b.Version)))
+	ext = append(ext, wire.Int(wire.KeyBoardPly, int64(b.Position.Ply())), wire.Int(wire.KeyBoardVersion, int64(b.Version)))
 	if b.Chess960 {
 		flags |= wire.FlagBoardIs960
 	}

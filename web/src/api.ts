@@ -51,21 +51,38 @@ interface Scores {
   scores: { board: number; points: number; rating: number; at: string }[];
 }
 
+/** Ended is a game of the feed. */
+export interface Ended {
+  board: number;
+  winner: string;
+  reason: string;
+  plies: number;
+  finished: string;
+}
+
 /** Missing is thrown for what does not exist. */
 export class Missing extends Error {}
 
-async function get<T>(path: string): Promise<T> {
+const get = async <T>(path: string): Promise<T> => JSON.parse(await text(path)) as T;
+
+async function text(path: string): Promise<string> {
   const { token } = session.status.value;
   const headers: HeadersInit = token === NO_TOKEN ? {} : { Authorization: `Bearer ${token}` };
   const answer = await read(path, { headers });
   if (answer.status === 404) throw new Missing(path);
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
-  return (await answer.json()) as T;
+  return answer.text();
 }
 
 export const api = {
   live: () => get<Live>("/api/live"),
   game: (board: string) => get<Game>(`/api/boards/${board}`),
+  /** finished returns the last games that have ended, the oldest first. */
+  finished: async (last: number) =>
+    (await text(`/api/finished?last=${last}`))
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Ended),
   ranking: (by: string, offset: number, limit: number) => get<Ranking>(`/api/leaderboard?by=${by}&offset=${offset}&limit=${limit}`),
   scores: (handle: string) => get<Scores>(`/api/players/${handle}/scores?limit=100`),
 };

@@ -24,6 +24,7 @@ import { because, points } from "./words";
 const Watch = lazy(() => import("./views/Watch").then((m) => m.Watch));
 const Focus = lazy(() => import("./views/Focus").then((m) => m.Focus));
 const GamePage = lazy(() => import("./views/Game").then((m) => m.GamePage));
+const Finished = lazy(() => import("./views/Finished").then((m) => m.Finished));
 const Trail = lazy(() => import("./views/Trail").then((m) => m.Trail));
 const You = lazy(() => import("./views/You").then((m) => m.You));
 
@@ -40,6 +41,7 @@ function App() {
         {r.view === "game" && <GamePage board={r.board} key={r.board} />}
         {r.view === "you" && <You />}
         {r.view === "trail" && <Trail />}
+        {r.view === "finished" && <Finished />}
         {r.view === "lost" && <Nothing text={t.lost.text} />}
       </Shell>
     </>

@@ -123,7 +123,9 @@ export const t = {
   },
   watch: {
     title: "Watch",
-    lead: "Live boards, the busiest first. Choose one to see it large.",
+    lead: "Live boards. Choose one to see it large.",
+    move: (n: number) => `move ${n}`,
+    players: (n: number) => (n === 1 ? "1 player" : `${n} players`),
     all: "All",
     standard: "Standard",
     chess960: "Chess960",
@@ -148,6 +150,12 @@ export const t = {
     page2: "Board page",
     toMove: (side: string) => `${side} to move`,
   },
+  finished: {
+    title: "Finished games",
+    lead: "The games that ended last.",
+    none: "No game has ended yet.",
+  },
+  when: (at: Date) => at.toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }),
   predict: {
     title: "Predictions",
     lead: "Which move comes next? Drag it on the board.",

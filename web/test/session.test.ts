@@ -388,8 +388,15 @@ test("the wall follows summaries, and forgets older generations", async () => {
   assert.deepEqual([...w.boards.keys()], ["1", "2"]);
   now = 10;
   r.socket().board("SPECTATE_UPDATE", 2, "8/8/8/8/8/8/8/K1k5 w", 2, of(7));
-  assert.deepEqual(w.ranked(), ["2", "1"]);
+  assert.equal(w.boards.get("2")?.seen, 10);
   r.socket().board("SPECTATE_UPDATE", 0, "", 0, of(8));
+  r.socket().board("SPECTATE_UPDATE", 1, start, 1, of(8));
+  assert.equal(w.boards.size, 2, "a new summary takes its time");
+  mock.timers.tick(15_000);
+  assert.deepEqual([...w.boards.keys()], ["1"]);
+  r.socket().board("SPECTATE_UPDATE", 1, "", 2, of(8));
+  assert.equal(w.boards.get("1")?.gone, 10, "it is seen for a moment how it ended");
+  mock.timers.tick(6_000);
   assert.equal(w.boards.size, 0);
 });
 

@@ -8,12 +8,15 @@ import { Store } from "./store";
 
 export interface WatchedBoard extends Board {
   seen: number; // ms, when it last changed
-  heat: number; // changes while we watched, older ones weigh less
+  ply: number; // moves made; 0 of an older server
+  generation: number; // of the summary in which it was last named
+  gone: number; // ms, since when it can be watched no more; 0 while it can
 }
 
 export type View = { kind: "summary"; standard: boolean; chess960: boolean } | { kind: "focus"; board: Int };
 
-const heatDecay = 30_000; // ms in which a board's heat falls to a third
+const goneShown = 6_000; // ms for which a board that is gone stays in the summary
+const sweepAfter = 15_000; // ms after which a board that a new summary does not name is gone
 
 export class Watcher {
   readonly boards = new Map<string, WatchedBoard>();
@@ -24,6 +27,7 @@ export class Watcher {
   private view: View | null = null;
   private generation = 0;
   private off: (() => void)[] = [];
+  private sweeping: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private session: Session,
@@ -39,16 +43,6 @@ export class Watcher {
     this.clear();
     this.state.set("idle");
     this.ask();
-  }
-
-  /** ranked returns the boards, busiest first; among equals those with more moves first. */
-  ranked(): string[] {
-    const now = this.now();
-    const heat = (s: WatchedBoard) => s.heat * Math.exp((s.seen - now) / heatDecay);
-    return [...this.boards.values()]
-      .map((s) => ({ id: String(s.id), heat: heat(s), version: s.version }))
-      .sort((a, b) => b.heat - a.heat || b.version - a.version || Number(a.id) - Number(b.id))
-      .map((s) => s.id);
   }
 
   stop(): void {
@@ -91,6 +85,7 @@ export class Watcher {
   }
 
   private clear(): void {
+    clearTimeout(this.sweeping);
     this.boards.clear();
     this.generation = 0;
     this.tick.set(this.tick.value + 1);
@@ -109,19 +104,39 @@ export class Watcher {
     if (state === "summary" || state === "focus" || state === "idle") this.state.set(state);
     const generation = p.ext.int("spectate.summary_generation") ?? this.generation;
     if (generation < this.generation) return;
+    this.generation = generation;
     if (Number(p.board) === 0) {
-      this.clear();
-      this.generation = generation;
+      // A new summary names all boards again, over some time: until then those of before stay.
+      clearTimeout(this.sweeping);
+      this.sweeping = setTimeout(() => this.sweep(generation), sweepAfter);
       return;
     }
-    this.generation = generation;
     const board = boardOf(p);
     const key = String(board.id);
     const before = this.boards.get(key);
+    if (!board.fen) {
+      if (before && !before.gone) this.go(key, before);
+      return;
+    }
     const changed = !before || before.fen !== board.fen;
-    const seen = changed ? this.now() : before.seen;
-    const heat = before ? before.heat * Math.exp((before.seen - seen) / heatDecay) + (changed ? 1 : 0) : 0;
-    this.boards.set(key, { ...board, seen, heat });
+    this.boards.set(key, { ...board, seen: changed ? this.now() : before.seen, ply: p.ext.int("board.ply") ?? 0, generation, gone: 0 });
     this.tick.set(this.tick.value + 1);
+  }
+
+  /** go keeps a board that is gone for a moment, so that one sees how it ended. */
+  private go(key: string, board: WatchedBoard): void {
+    this.boards.set(key, { ...board, gone: this.now() });
+    setTimeout(() => this.boards.get(key)?.gone && this.drop(key), goneShown);
+    this.tick.set(this.tick.value + 1);
+  }
+
+  /** drop forgets a board. */
+  drop(key: string): void {
+    this.boards.delete(key);
+    this.tick.set(this.tick.value + 1);
+  }
+
+  private sweep(generation: number): void {
+    for (const [key, b] of this.boards) if (b.generation < generation && !b.gone) this.drop(key);
   }
 }

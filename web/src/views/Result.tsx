@@ -3,7 +3,7 @@
 import type { Game } from "../api";
 import { t } from "../texts";
 
-type Outcome = NonNullable<Game["result"]>;
+type Outcome = Pick<NonNullable<Game["result"]>, "winner" | "reason">;
 
 /** resultOf is the result in words. */
 export function resultOf({ winner, reason }: Outcome): string {

@@ -1,18 +1,20 @@
-// The wall: fifty live boards at a time, the busiest first.
+// The wall: fifty live boards at a time, each in a place of its own.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { api, type Game } from "../api";
 import { session, watcher } from "../app";
 import { useStore } from "../session/store";
-import { settings } from "../settings";
+import { reducedMotion, settings } from "../settings";
 import { useScheme } from "../style/ink";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { Painter } from "../wall/painter";
+import { Places } from "../wall/places";
 import { because } from "../words";
 
 const perPage = 50;
-const resort = 2500; // ms between two sorts: boards that move all the time cannot be watched
+const lookEvery = 400; // ms between two requests for what a tile says about its players
 
 type Filter = "all" | "standard" | "chess960";
 const filters: [Filter, string][] = [
@@ -21,29 +23,16 @@ const filters: [Filter, string][] = [
   ["chess960", t.watch.chess960],
 ];
 
-/** useOrder returns the boards, busiest first, sorted again every few seconds. */
-function useOrder(): string[] {
-  const [order, setOrder] = useState<string[]>([]);
+/** usePlaces returns the places of the boards; the number changes with them. */
+function usePlaces(): [Places, number] {
+  const places = useMemo(() => new Places(), []);
+  const [n, set] = useState(0);
   useEffect(() => {
-    const sort = () =>
-      setOrder((before) => {
-        const next = watcher.ranked();
-        return next.length === before.length && next.every((id, i) => id === before[i]) ? before : next;
-      });
-    sort();
-    const timer = setInterval(sort, resort);
-    let known = watcher.boards.size;
-    const off = watcher.tick.subscribe(() => {
-      if (watcher.boards.size === known) return;
-      known = watcher.boards.size; // boards have come or gone: show it at once
-      sort();
-    });
-    return () => {
-      clearInterval(timer);
-      off();
-    };
+    const settle = () => places.settle(watcher.boards) && set((n) => n + 1);
+    settle();
+    return watcher.tick.subscribe(settle);
   }, []);
-  return order;
+  return [places, n];
 }
 
 export function Watch() {
@@ -53,7 +42,7 @@ export function Watch() {
   const scheme = useScheme();
   const [filter, setFilter] = useState<Filter>("all");
   const [page, setPage] = useState(0);
-  const order = useOrder();
+  const [places] = usePlaces();
   const painter = useMemo(() => new Painter(watcher), []);
   const wall = useRef<HTMLDivElement>(null);
 
@@ -67,13 +56,14 @@ export function Watch() {
   }, []);
   useEffect(() => {
     setPage(0);
+    places.clear();
     watcher.watch({ kind: "summary", standard: filter === "standard", chess960: filter === "chess960" });
   }, [filter]);
   useEffect(() => painter.repaint(), [theme, scheme]);
 
-  const pages = Math.max(1, Math.ceil(order.length / perPage));
+  const pages = Math.max(1, Math.ceil(places.length / perPage));
   const at = Math.min(page, pages - 1);
-  const shown = order.slice(at * perPage, (at + 1) * perPage);
+  const shown = places.slice(at * perPage, (at + 1) * perPage);
 
   const onKeyDown = (e: KeyboardEvent) => {
     const tiles = [...wall.current!.querySelectorAll<HTMLElement>("a")];
@@ -90,7 +80,9 @@ export function Watch() {
       <header class="view-head">
         <div>
           <h1>{t.watch.title}</h1>
-          <p class="faint">{t.watch.lead}</p>
+          <p class="faint">
+            {t.watch.lead} <Link href="/finished">{t.finished.title}</Link>
+          </p>
         </div>
         <div class="segments" role="group" aria-label={t.watch.filter}>
           {filters.map(([value, text]) => (
@@ -115,9 +107,7 @@ export function Watch() {
         <p class="card faint">{link === "online" && state === "summary" ? t.watch.empty : t.watch.loading}</p>
       ) : (
         <div ref={wall} class="wall" role="group" aria-label={t.watch.wall} onKeyDown={onKeyDown}>
-          {shown.map((id) => (
-            <Tile key={id} id={id} painter={painter} />
-          ))}
+          {shown.map((id, i) => (id === null ? <i key={`free ${i}`} class="tile free" /> : <Tile key={id} id={id} painter={painter} />))}
         </div>
       )}
     </div>
@@ -126,20 +116,65 @@ export function Watch() {
 
 function Tile({ id, painter }: { id: string; painter: Painter }) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  useEffect(() => {
+  const tile = useRef<HTMLDivElement>(null);
+  const move = useRef<HTMLSpanElement>(null);
+  const [game, setGame] = useState<Game | null>(null);
+  const [gone, setGone] = useState(false);
+  useLayoutEffect(() => {
+    // Painted before the browser shows the tile: it is never blank.
     const side = 8 * Math.max(12, Math.round((canvas.current!.clientWidth * Math.min(2, devicePixelRatio)) / 8));
     canvas.current!.width = canvas.current!.height = side;
-    painter.show(id, canvas.current);
+    painter.show(id, canvas.current, (b) => {
+      if (b.ply) move.current!.textContent = t.watch.move(Math.ceil(b.ply / 2));
+      setGone(b.gone > 0);
+      if (!reducedMotion()) tile.current!.animate([{ boxShadow: "0 0 0 3px #eeb240" }, { boxShadow: "0 0 0 3px transparent" }], 700);
+    });
     return () => painter.show(id, null);
   }, [id]);
+  useEffect(() => looks.of(id, setGame), [id]);
+  useEffect(() => {
+    if (gone) api.game(id).then((g) => (g.result ? setGame(g) : watcher.drop(id)), () => watcher.drop(id)); // without a result it is asleep
+  }, [gone]);
   const board = watcher.boards.get(id);
+  const players = game && new Set(game.moves.map((m) => m.session)).size;
+  const score = gone && game?.result && { white: "1–0", black: "0–1", draw: "½–½" }[game.result.winner];
   return (
-    <Link class="tile" href={`/watch/${id}`}>
-      <canvas ref={canvas} aria-hidden="true" />
+    <Link class={gone ? "tile gone" : "tile"} href={`/watch/${id}`} data-board={id}>
+      <div ref={tile}>
+        <canvas ref={canvas} aria-hidden="true" />
+        {score && <b class="score">{score}</b>}
+      </div>
       <span>
         {t.play.board(id)}
         {board?.chess960 && <i>960</i>}
       </span>
+      <span class="faint">
+        <span ref={move} />
+        {players !== null && players > 0 && <span>{t.watch.players(players)}</span>}
+      </span>
     </Link>
   );
 }
+
+/** looks asks for the games of the tiles on show, one after the other, again and again. */
+const looks = {
+  asked: new Map<string, (g: Game) => void>(),
+  timer: 0 as ReturnType<typeof setInterval> | 0,
+  of(id: string, tell: (g: Game) => void): () => void {
+    looks.asked.set(id, tell);
+    looks.timer ||= setInterval(looks.next, lookEvery);
+    return () => {
+      looks.asked.delete(id);
+      if (looks.asked.size > 0) return;
+      clearInterval(looks.timer as number);
+      looks.timer = 0;
+    };
+  },
+  next(): void {
+    const [first] = looks.asked;
+    if (!first || document.visibilityState !== "visible") return;
+    looks.asked.delete(first[0]);
+    looks.asked.set(...first); // the last now
+    api.game(first[0]).then((g) => looks.asked.get(first[0])?.(g), () => {});
+  },
+};

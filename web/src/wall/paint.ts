@@ -11,14 +11,13 @@ export interface Colours {
 
 export const coloursNow = (): Colours => ({ light: ink("--square-light"), dark: ink("--square-dark"), last: ink("--last") });
 
-/** paint draws a board, with the side to move at the bottom. */
+/** paint draws a board, white at the bottom. */
 export function paint(canvas: HTMLCanvasElement, board: { fen: string; lastMove: readonly [number, number] | null }, colours: Colours): void {
   const side = canvas.width;
   const c = canvas.getContext("2d", { alpha: false })!;
   const size = side / 8;
-  const [placement, turn] = board.fen.split(" ");
-  const white = turn !== "b";
-  const at = (file: number, rank: number): [number, number] => (white ? [file * size, (7 - rank) * size] : [(7 - file) * size, rank * size]);
+  const [placement] = board.fen.split(" ");
+  const at = (file: number, rank: number): [number, number] => [file * size, (7 - rank) * size];
   for (let rank = 0; rank < 8; rank++) {
     for (let file = 0; file < 8; file++) {
       c.fillStyle = (file + rank) % 2 === 0 ? colours.dark : colours.light;

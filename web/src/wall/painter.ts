@@ -1,7 +1,7 @@
 // The painter draws changed boards on their canvases, once a frame, and measures
 // how long a change waited.
 
-import type { Watcher } from "../session/watch";
+import type { WatchedBoard, Watcher } from "../session/watch";
 import { type Colours, coloursNow, paint } from "./paint";
 
 interface Tally {
@@ -13,6 +13,7 @@ interface Tally {
 export class Painter {
   readonly tally: Tally = { frames: 0, painted: 0, worst: 0 };
   private canvases = new Map<string, HTMLCanvasElement>();
+  private told = new Map<string, (b: WatchedBoard) => void>();
   private shown = new Map<string, string>(); // FEN by board
   private colours: Colours | null = null;
   private frame = 0;
@@ -22,12 +23,17 @@ export class Painter {
     this.off = watcher.tick.subscribe(() => this.soon());
   }
 
-  /** show paints a board on a canvas from now on; null ends it. */
-  show(id: string, canvas: HTMLCanvasElement | null): void {
-    if (canvas) this.canvases.set(id, canvas);
-    else this.canvases.delete(id);
+  /** show paints a board on a canvas from now on, at once if it is known, and tells of each change; null ends it. */
+  show(id: string, canvas: HTMLCanvasElement | null, tell: (b: WatchedBoard) => void = () => {}): void {
     this.shown.delete(id);
-    this.soon();
+    if (!canvas) {
+      this.canvases.delete(id);
+      this.told.delete(id);
+      return;
+    }
+    this.canvases.set(id, canvas);
+    this.told.set(id, tell);
+    this.draw(id);
   }
 
   /** repaint is for new colours or another size. */
@@ -45,23 +51,23 @@ export class Painter {
   private soon(): void {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
-      this.draw();
+      this.tally.frames++;
+      for (const id of this.canvases.keys()) this.draw(id);
     });
   }
 
-  private draw(): void {
-    const now = performance.now();
-    this.tally.frames++;
-    for (const [id, canvas] of this.canvases) {
-      const board = this.watcher.boards.get(id);
-      const before = this.shown.get(id);
-      if (!board || before === board.fen) continue;
-      this.colours ??= coloursNow();
-      paint(canvas, board, this.colours);
-      canvas.dataset.fen = board.fen;
-      if (before) this.tally.worst = Math.max(this.tally.worst, now - board.seen);
-      this.shown.set(id, board.fen);
-      this.tally.painted++;
-    }
+  private draw(id: string): void {
+    const board = this.watcher.boards.get(id);
+    const before = this.shown.get(id);
+    const now = board && board.fen + (board.gone ? " gone" : "");
+    if (!board || before === now) return;
+    this.colours ??= coloursNow();
+    const canvas = this.canvases.get(id)!;
+    paint(canvas, board, this.colours);
+    canvas.dataset.fen = board.fen;
+    this.told.get(id)?.(board);
+    if (before) this.tally.worst = Math.max(this.tally.worst, performance.now() - (board.gone || board.seen));
+    this.shown.set(id, now!);
+    this.tally.painted++;
   }
 }

@@ -197,6 +197,7 @@ export interface Keys {
   "board.fen": "string";
   "board.version": "int";
   "board.own_move": "string";
+  "board.ply": "int";
   "hello.without_board": "int";
   "hello.cookie": "string";
   "login.token": "int";
