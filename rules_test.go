@@ -51,7 +51,7 @@ var rooms = []room{
 	{name: "internal/store/sqlite", may: []string{"internal/store/schema", "internal/store", "internal/intent", "."}, also: []string{"database/sql"}},
 	{name: "internal/store/postgres", may: []string{"internal/store/schema", "internal/store", "internal/intent", "."}},
 	{name: "internal/store/postgres/pgtest", may: []string{"internal/store/postgres"}},
-	{name: "internal/store/storetest", may: []string{"internal/store", "internal/intent", "."}},
+	{name: "internal/store/storetest", may: []string{"internal/store", "internal/store/schema", "internal/intent", "."}},
 	{name: "runner"},
 	{name: "runner/pebblestore", may: []string{"runner"}, also: []string{"github.com/cockroachdb/pebble"}},
 	{name: "runner/memstore", may: []string{"runner"}},

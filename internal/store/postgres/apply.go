@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,11 +23,18 @@ type statement struct {
 	// rows is how many rows it touches if all are new; -1: not compared.
 	rows int
 	// verify is a query that is run if fewer rows were touched, with the same
-	// args, or only the first of them if checks says how many. If it yields a row,
-	// that is a text that says what is wrong.
-	verify string
-	checks int
+	// args, or with those of compare. If it yields a row, that is a text that says
+	// what is wrong. Or it is verifyRepeat.
+	verify  string
+	compare []any
 }
+
+// verifyRepeat says that some of what a statement was to write was there before, and
+// that only statements of one intent each tell which. Those never have it.
+const verifyRepeat = "repeat"
+
+// errRepeat is what verifyRepeat leads to.
+var errRepeat = errors.New("some rows are not new")
 
 // writers is the one table of how each kind is written, for runs that have
 // passed intent.Check.
@@ -60,13 +68,19 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	if err := schema.CheckAll(b); err != nil {
 		return err
 	}
-	statements := append(s.keepOwner(b.Profile), moveCursor(b))
-	for kind, run := range schema.Runs(b.Intents) {
-		statements = append(statements, writers[kind](b.Profile, run)...)
+	err := s.apply(ctx, b, false)
+	if errors.Is(err, errRepeat) {
+		err = s.apply(ctx, b, true)
 	}
+	return classify(ctx, "apply", err)
+}
+
+func (s *Store) apply(ctx context.Context, b store.Batch, oneByOne bool) error {
+	statements := append(s.keepOwner(b.Profile), moveCursor(b))
+	statements = append(statements, statementsOf(b.Profile, b.Intents, oneByOne)...)
 	limited, cancel := s.limit(ctx, b.Intents, len(statements))
 	defer cancel()
-	return classify(ctx, "apply", s.transact(limited, func(conn *pgxpool.Conn) error {
+	return s.transact(limited, func(conn *pgxpool.Conn) error {
 		if err := s.execute(limited, conn, s.begin(), statements); err != nil {
 			return err
 		}
@@ -75,7 +89,21 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 			err = fmt.Errorf("the server answered COMMIT with %s", tag)
 		}
 		return err
-	}))
+	})
+}
+
+// statementsOf writes intents run by run, or moves one by one.
+func statementsOf(profile string, intents []intent.Intent, oneByOne bool) (all []statement) {
+	for kind, run := range schema.Runs(intents) {
+		most := len(run)
+		if oneByOne && kind == intent.KindRecordMove {
+			most = 1
+		}
+		for part := range slices.Chunk(run, most) {
+			all = append(all, writers[kind](profile, part)...)
+		}
+	}
+	return all
 }
 
 // limit bounds a whole batch. The server's own limit on statements does not
@@ -163,8 +191,11 @@ func (s *Store) execute(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, s
 func verify(ctx context.Context, conn *pgxpool.Conn, st statement) error {
 	var wrong string
 	args := st.args
-	if st.checks > 0 {
-		args = args[:st.checks]
+	if st.compare != nil {
+		args = st.compare
+	}
+	if st.verify == verifyRepeat {
+		return errRepeat
 	}
 	if st.verify == selectOwner {
 		other := &store.Owned{}
@@ -213,15 +244,23 @@ func (s *Store) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, er
 
 // try writes intents and takes them back if one fails.
 func (s *Store) try(ctx context.Context, conn *pgxpool.Conn, profile string, intents []intent.Intent) error {
+	err := s.inSavepoint(ctx, conn, intents, statementsOf(profile, intents, false))
+	if errors.Is(err, errRepeat) {
+		err = s.inSavepoint(ctx, conn, intents, statementsOf(profile, intents, true))
+	}
+	return err
+}
+
+// inSavepoint executes the statements of intents within a savepoint, to which it goes
+// back if one fails.
+func (s *Store) inSavepoint(ctx context.Context, conn *pgxpool.Conn, intents []intent.Intent, statements []statement) error {
 	b := &pgx.Batch{}
 	b.Queue("SAVEPOINT probe")
-	var statements []statement
-	for kind, run := range schema.Runs(intents) {
-		statements = append(statements, writers[kind](profile, run)...)
-	}
 	err := s.execute(ctx, conn, b, statements)
 	if err != nil {
-		err = classify(ctx, intents[0].Kind().String(), err)
+		if !errors.Is(err, errRepeat) {
+			err = classify(ctx, intents[0].Kind().String(), err)
+		}
 		if _, rerr := conn.Exec(ctx, "ROLLBACK TO SAVEPOINT probe"); rerr != nil {
 			return classify(ctx, "probe", rerr)
 		}

@@ -1,6 +1,11 @@
 package postgres_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +40,7 @@ func BenchmarkApply(b *testing.B) {
 var floorStatements = map[string]string{
 	"boards": `UPDATE boards b SET fen = v.fen, status = v.status, version = v.version, last_assignment_time = coalesce(v.at, b.last_assignment_time)
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[]) AS v(id, fen, status, version, at) WHERE b.id = v.id`,
-	"moves":    `INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::int[], $5::timestamptz[])`,
+	"moves":    `INSERT INTO move_runs (board_id, first_ply, plies, ended_at, moves) SELECT a, b, c, d, e::json FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[]) AS v(a, b, c, d, e)`,
 	"sessions": `UPDATE sessions s SET games_played = games_played + v.games FROM unnest($1::bigint[], $2::bigint[]) AS v(id, games) WHERE s.id = v.id`,
 	"held": `INSERT INTO reservations (board_id, session_id, reserved_for_white, started_at, expires_at)
 		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bool[], $4::timestamptz[], $5::timestamptz[])
@@ -55,7 +60,7 @@ func floor(b *testing.B, conn *pgx.Conn) storetest.Floor {
 		q := &pgx.Batch{}
 		q.Queue("BEGIN")
 		q.Queue("boards", ints(r.Boards, 6, 0), texts(r.Boards, 6, 1), texts(r.Boards, 6, 2), ints(r.Boards, 6, 3), times(r.Boards, 6, 4))
-		q.Queue("moves", ints(r.Moves, 5, 0), ints(r.Moves, 5, 1), texts(r.Moves, 5, 2), ints(r.Moves, 5, 3), times(r.Moves, 5, 4))
+		q.Queue("moves", ints(r.Runs, 5, 0), ints(r.Runs, 5, 1), ints(r.Runs, 5, 2), times(r.Runs, 5, 3), texts(r.Runs, 5, 4))
 		q.Queue("sessions", ints(r.Sessions, 2, 0), ints(r.Sessions, 2, 1))
 		q.Queue("held", ints(r.Held, 5, 0), ints(r.Held, 5, 1), bools(r.Held, 5, 2), times(r.Held, 5, 3), times(r.Held, 5, 4))
 		q.Queue("freed", ints(r.Freed, 1, 0))
@@ -99,4 +104,36 @@ func times(flat []any, width, i int) []*time.Time {
 		t := time.UnixMicro(v.(int64))
 		return &t
 	})
+}
+
+// BenchmarkGrowth measures what a move costs this process and the server while the
+// tables grow.
+func BenchmarkGrowth(b *testing.B) {
+	cluster := pgtest.Start(b, true)
+	var postmaster int
+	storetest.Growth(b, func(b *testing.B) store.Store {
+		o := cluster.Migrated(b)
+		postmaster = pgtest.Query[int](b, o, `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int`)
+		return open(b, o)
+	}, func() time.Duration { return cpuTime(postmaster) })
+}
+
+// cpuTime is what this process and the children of a server have used of the
+// processors, as far as the system tells (Linux does).
+func cpuTime(postmaster int) (used time.Duration) {
+	own := os.Getpid()
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range files {
+		text, _ := os.ReadFile(name)
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest) // state, parent, …, 11: user time, 12: system time, in 1/100 s
+		if len(fields) < 13 || fields[1] != strconv.Itoa(postmaster) && name != fmt.Sprintf("/proc/%d/stat", own) {
+			continue
+		}
+		for _, ticks := range fields[11:13] {
+			n, _ := strconv.Atoi(ticks)
+			used += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return used
 }

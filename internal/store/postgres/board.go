@@ -94,7 +94,7 @@ func (s *Store) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble
 			after = last.ID
 		}
 		return s.boards(ctx, `WHERE b.id > $1 AND ($2::text = '' OR b.profile = $2::text) AND (NOT $3::bool OR b.status = 'ARCHIVED')
-			AND ($4::timestamptz IS NULL OR g.finished_at >= $4::timestamptz OR EXISTS (SELECT FROM moves m WHERE m.board_id = b.id AND m.timestamp >= $4::timestamptz))
+			AND ($4::timestamptz IS NULL OR g.finished_at >= $4::timestamptz OR EXISTS (SELECT FROM move_runs r WHERE r.board_id = b.id AND r.ended_at >= $4::timestamptz))
 			ORDER BY b.id LIMIT $5`, int64(after), f.Profile, f.Finished, since, schema.PageSize)
 	})
 }

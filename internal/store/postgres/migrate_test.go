@@ -15,6 +15,7 @@ import (
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/schema"
+	"wamble/internal/store/storetest"
 )
 
 func TestMigrateFromNothing(t *testing.T) {
@@ -218,5 +219,35 @@ func TestLongMigration(t *testing.T) {
 	release()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMovesBecomeRuns: moves of before the migration are read as before, and the view
+// shows them to the host.
+func TestMovesBecomeRuns(t *testing.T) {
+	t.Parallel()
+	o := pgtest.Empty(t)
+	all, err := postgres.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Execute(t, o, `CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, adopted BOOLEAN NOT NULL DEFAULT FALSE, applied_at TIMESTAMPTZ NOT NULL DEFAULT NOW())`)
+	for _, m := range all[:10] {
+		pgtest.Execute(t, o, `SET wamble.profile = 'alpha'; `+m.SQL)
+		pgtest.Execute(t, o, fmt.Sprintf(`INSERT INTO schema_migrations (version, name) VALUES (%d, '%s')`, m.Version, m.Name))
+	}
+	pgtest.Execute(t, o, `INSERT INTO sessions (id, token) VALUES (1, decode(repeat('01', 16), 'hex')); INSERT INTO boards (id, fen, status, profile) VALUES (40, 'x', 'ACTIVE', 'alpha')`)
+	first := storetest.Epoch()
+	pgtest.Execute(t, o, storetest.OldMoves(fmt.Sprintf("'%s'::timestamptz + ($ply - 1) * interval '1 second'", first.Format(time.RFC3339Nano))))
+	s := open(t, o)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	storetest.HasOldMoves(t, s, first)
+	if n := pgtest.Query[int](t, o, `SELECT count(*) FROM moves WHERE board_id = 40 AND move_uci = 'm' || move_number AND session_id = 1 AND id = (board_id << 20) + move_number`); n != 70 {
+		t.Errorf("the view shows %d moves, want 70", n)
+	}
+	if n := pgtest.Query[int](t, o, `SELECT count(*) FROM move_runs`); n != 4 { // 32, 17, 1, 20
+		t.Errorf("got %d runs, want 4", n)
 	}
 }

@@ -7,41 +7,58 @@ import (
 	"wamble/internal/store/schema"
 )
 
-const theseMoves = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::int[], $5::timestamptz[]) AS v(board, session, uci, ply, at)`
-
-// recordMoves counts a game only together with a new row: a statement does not
-// see what it writes, so a move that it finds was there before. It joins nothing
-// but rows by their keys, because thousands of moves come at once.
-func recordMoves(_ string, run []intent.Intent) []statement {
-	n := len(run)
-	boards, sessions, ucis := make([]int64, n), make([]int64, n), make([]string, n)
-	plies, at := make([]int32, n), make([]time.Time, n)
+// recordMoves writes runs of moves. If a ply of them is there already, nobody knows
+// which of the others are new: then each move is to be written by itself. It counts
+// a game only together with a new row: a statement does not see what it writes. It
+// joins nothing but rows by their keys, because thousands of moves come at once.
+func recordMoves(_ string, intents []intent.Intent) []statement {
+	moves := schema.As[*intent.RecordMove](intents)
+	runs, ok := schema.MoveRuns(moves)
+	if !ok {
+		return []statement{{sql: `SELECT WHERE false`, rows: 1, verify: verifyRepeat}}
+	}
+	n := len(runs)
+	boards, firsts, counts := make([]int64, n), make([]int32, n), make([]int32, n)
+	ended, texts := make([]time.Time, n), make([]string, n)
+	for i, r := range runs {
+		boards[i], firsts[i], counts[i], ended[i], texts[i] = int64(r.Board), int32(r.First), int32(r.Count), r.Ended, r.Moves
+	}
 	var players, games []int64 // who moves for the first time, on which board
-	var first []int32          // and the ply of that
-	for i, in := range schema.As[*intent.RecordMove](run) {
-		boards[i], sessions[i], ucis[i] = int64(in.Board), int64(in.Session), in.UCI
-		plies[i], at[i] = int32(in.Ply), in.At
+	var plies []int32          // and the ply of that
+	for _, in := range moves {
 		if in.First {
-			players, games, first = append(players, sessions[i]), append(games, boards[i]), append(first, plies[i])
+			players, games, plies = append(players, int64(in.Session)), append(games, int64(in.Board)), append(plies, int32(in.Ply))
 		}
 	}
-	return []statement{
-		mustExist(intent.KindRecordMove, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
-		mustExist(intent.KindRecordMove, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
-		{rows: n, args: []any{boards, sessions, ucis, plies, at, players, games, first}, sql: `
+	insert := statement{rows: n, args: []any{boards, firsts, counts, ended, texts, players, games, plies}, verify: verifyRepeat, sql: `
 		WITH games AS (
 			SELECT f.session, count(DISTINCT b.id) AS games, count(DISTINCT b.id) FILTER (WHERE b.variant IS NOT NULL) AS chess960
 			FROM unnest($6::bigint[], $7::bigint[], $8::int[]) AS f(session, board, ply) JOIN boards b ON b.id = f.board
-			WHERE NOT EXISTS (SELECT FROM moves m WHERE m.board_id = f.board AND m.move_number = f.ply) GROUP BY f.session),
+			WHERE ` + endBefore("f.board", "f.ply::bigint + 1") + ` <= f.ply GROUP BY f.session),
 		counted AS (
 			UPDATE sessions s SET games_played = s.games_played + g.games, chess960_games_played = s.chess960_games_played + g.chess960
 			FROM games g WHERE s.id = g.session)
-		INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) SELECT board, session, uci, ply, at FROM ` + theseMoves + `
-		ON CONFLICT (board_id, move_number) DO NOTHING`,
-			verify: `SELECT format('RECORD_MOVE: ply %s of board %s is %s by session %s, not %s by session %s', v.ply, v.board, m.move_uci, m.session_id, v.uci, v.session)
-		FROM ` + theseMoves + ` JOIN moves m ON m.board_id = v.board AND m.move_number = v.ply WHERE m.move_uci <> v.uci OR m.session_id <> v.session LIMIT 1`,
-			checks: 5}}
+		INSERT INTO move_runs (board_id, first_ply, plies, ended_at, moves) SELECT board, first, count, ended, moves::json
+		FROM unnest($1::bigint[], $2::int[], $3::int[], $4::timestamptz[], $5::text[]) AS v(board, first, count, ended, moves)
+		WHERE ` + endBefore("v.board", "v.first::bigint + v.count") + ` <= v.first`}
+	if len(moves) == 1 {
+		insert.verify, insert.compare = verifyMove, []any{int64(moves[0].Board), int64(moves[0].Session), moves[0].UCI, int32(moves[0].Ply)}
+	}
+	return []statement{
+		mustExist(intent.KindRecordMove, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
+		mustExist(intent.KindRecordMove, "sessions", "session", schema.Distinct(len(moves), func(i int) int64 { return int64(moves[i].Session) })),
+		insert}
 }
+
+// endBefore is the ply after the last run of a board that begins before a ply: those
+// before it end before it begins.
+func endBefore(board, ply string) string {
+	return `coalesce((SELECT r.first_ply::bigint + r.plies FROM move_runs r WHERE r.board_id = ` + board + ` AND r.first_ply < ` + ply + ` ORDER BY r.first_ply DESC LIMIT 1), 0)`
+}
+
+// verifyMove compares a move with the one that is stored.
+const verifyMove = `SELECT format('RECORD_MOVE: ply %s of board %s is %s by session %s, not %s by session %s', $4::int, $1::bigint, m.move_uci, m.session_id, $3::text, $2::bigint)
+	FROM moves m WHERE m.board_id = $1::bigint AND m.move_number = $4::int AND (m.move_uci <> $3::text OR m.session_id <> $2::bigint)`
 
 func recordShown(_ string, run []intent.Intent) []statement {
 	n := len(run)

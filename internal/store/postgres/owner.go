@@ -148,5 +148,5 @@ func (s *Store) keepOwner(profile string) []statement {
 	if !owned {
 		return nil
 	}
-	return []statement{{sql: holdOwner, args: ownerArgs(profile, o.(store.Owner)), rows: 1, verify: selectOwner, checks: 1}}
+	return []statement{{sql: holdOwner, args: ownerArgs(profile, o.(store.Owner)), rows: 1, verify: selectOwner, compare: []any{profile}}}
 }

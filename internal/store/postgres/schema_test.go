@@ -124,7 +124,7 @@ const facts = `SELECT string_agg(line, E'\n') FROM (
 	FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 	CROSS JOIN LATERAL (VALUES (' ' || format_type(atttypid, atttypmod)), (CASE WHEN attnotnull THEN ' NOT NULL' END),
 		(' DEFAULT ' || regexp_replace(replace(pg_get_expr(d.adbin, d.adrelid), 'now()', 'NOW()'), '::.*', ''))) f(fact)
-	WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND attnum > 0
+	WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v') AND attnum > 0
 	UNION ALL SELECT split_part(pg_get_constraintdef(oid), ' (', 1) || ' ' || conrelid::regclass || ' (' || split_part(pg_get_constraintdef(oid), ' (', 2)
 	FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u')
 	UNION ALL SELECT conrelid::regclass || '.' || a.attname || ' ' || substring(pg_get_constraintdef(c.oid) FROM 'REFERENCES \w+\(\w+\)')
@@ -137,11 +137,21 @@ const facts = `SELECT string_agg(line, E'\n') FROM (
 	GROUP BY indexrelid, indrelid, n
 	UNION ALL SELECT 'TRIGGER ' || tgname FROM pg_trigger WHERE NOT tgisinternal) s`
 
+// view is why moves have no rows of their own.
+const view = "moves are a view of move_runs, whose key begins with the board"
+
 // differs is what the schema has otherwise than the mandate, and why.
 var differs = map[string]string{
 	"sessions.token NOT NULL":                    "a purged session that moved keeps its row and loses its token",
-	"moves.board_id REFERENCES boards(id)":       "the writer checks the boards of a batch at once",
-	"moves.session_id REFERENCES sessions(id)":   "the writer checks the sessions of a batch at once",
+	"PRIMARY KEY moves (id)":                     view,
+	"moves.board_id NOT NULL":                    view,
+	"moves.board_id REFERENCES boards(id)":       view,
+	"moves.session_id NOT NULL":                  view,
+	"moves.session_id REFERENCES sessions(id)":   view,
+	"moves.move_uci NOT NULL":                    view,
+	"moves.move_number NOT NULL":                 view,
+	"moves.timestamp DEFAULT NOW()":              view,
+	"INDEX moves (board_id)":                     view,
 	"payouts.board_id REFERENCES boards(id)":     "the writer checks the boards of a batch at once",
 	"payouts.session_id REFERENCES sessions(id)": "the writer checks the sessions of a batch at once",
 	"INDEX moves (session_id)":                   "nobody asks for the moves of a session",

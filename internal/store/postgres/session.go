@@ -96,7 +96,7 @@ func setTrust(_ string, run []intent.Intent) []statement {
 				UPDATE sessions SET trust_level = $2 WHERE player_id = (SELECT id FROM players WHERE public_key = $1)`})
 			continue
 		}
-		all = append(all, statement{rows: 1, args: []any{int64(in.Session), in.Level}, checks: 1, sql: `UPDATE sessions SET trust_level = $2 WHERE id = $1`,
+		all = append(all, statement{rows: 1, args: []any{int64(in.Session), in.Level}, compare: []any{int64(in.Session)}, sql: `UPDATE sessions SET trust_level = $2 WHERE id = $1`,
 			verify: `SELECT format('SET_SESSION_TRUST: there is no session %s', $1::bigint) WHERE NOT EXISTS (SELECT FROM sessions WHERE id = $1::bigint)`})
 	}
 	return all

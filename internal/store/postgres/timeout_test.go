@@ -62,7 +62,7 @@ func TestSynchronousCommit(t *testing.T) {
 	pgtest.Execute(t, o, `CREATE TABLE seen (v text);
 		CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
-		CREATE TRIGGER note AFTER INSERT ON moves FOR EACH STATEMENT EXECUTE FUNCTION note()`)
+		CREATE TRIGGER note AFTER INSERT ON move_runs FOR EACH STATEMENT EXECUTE FUNCTION note()`)
 	s := open(t, o)
 	storetest.Populate(t, s)
 	got, err := s.Ask(t.Context(), `SELECT string_agg(DISTINCT v, ' ') FROM seen`)

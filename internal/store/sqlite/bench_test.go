@@ -4,7 +4,9 @@ import (
 	"database/sql"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"wamble/internal/store"
 	"wamble/internal/store/sqlite"
@@ -80,7 +82,7 @@ func floor(b *testing.B, path string) storetest.Floor {
 			args              []any
 		}{
 			{"UPDATE boards SET fen = v.column2, status = v.column3, version = v.column4, last_assignment_time = ifnull(v.column5, last_assignment_time), updated_at = v.column6 FROM (VALUES ", "(?,?,?,?,?,?)", ") v WHERE boards.id = v.column1", rows.Boards},
-			{"INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) VALUES ", "(?,?,?,?,?)", "", rows.Moves},
+			{"INSERT INTO move_runs (board_id, first_ply, plies, ended_at, moves) VALUES ", "(?,?,?,?,?)", "", rows.Runs},
 			{"UPDATE sessions SET games_played = games_played + v.column2 FROM (VALUES ", "(?,?)", ") v WHERE sessions.id = v.column1", rows.Sessions},
 			{"INSERT INTO reservations (board_id, session_id, reserved_for_white, started_at, expires_at) VALUES ", "(?,?,?,?,?)",
 				" ON CONFLICT (board_id) DO UPDATE SET session_id = excluded.session_id, reserved_for_white = excluded.reserved_for_white, started_at = excluded.started_at, expires_at = excluded.expires_at", rows.Held},
@@ -94,4 +96,15 @@ func floor(b *testing.B, path string) storetest.Floor {
 		_, err := conn.ExecContext(b.Context(), "COMMIT")
 		return err
 	}
+}
+
+// BenchmarkGrowth measures what a move costs while the file grows.
+func BenchmarkGrowth(b *testing.B) {
+	storetest.Growth(b, func(b *testing.B) store.Store { return open(b) }, func() time.Duration {
+		var u syscall.Rusage
+		if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+			return 0
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	})
 }

@@ -110,7 +110,7 @@ func (s *Store) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble
 			after = last.ID
 		}
 		return s.boards(ctx, `WHERE b.id > ?1 AND (?2 = '' OR b.profile = ?2) AND (NOT ?3 OR b.status = 'ARCHIVED')
-			AND (?4 IS NULL OR g.finished_at >= ?4 OR EXISTS (SELECT 1 FROM moves m WHERE m.board_id = b.id AND m.timestamp >= ?4))
+			AND (?4 IS NULL OR g.finished_at >= ?4 OR EXISTS (SELECT 1 FROM move_runs r WHERE r.board_id = b.id AND r.ended_at >= ?4))
 			ORDER BY b.id LIMIT ?5`, int64(after), f.Profile, f.Finished, since, schema.PageSize)
 	})
 }

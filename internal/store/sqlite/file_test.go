@@ -92,16 +92,7 @@ func TestMigrate(t *testing.T) {
 func TestTokensAreHashed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "w.db")
-	all, err := sqlite.Migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := raw(t, path)
-	exec(t, c, `CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`)
-	for _, m := range all[:9] {
-		exec(t, c, m.SQL)
-		exec(t, c, fmt.Sprintf(`INSERT INTO schema_migrations VALUES (%d, '%s', 0)`, m.Version, m.Name))
-	}
+	c := older(t, path, 9)
 	token := wamble.Token([]byte("sixteen secrets!"))
 	exec(t, c, fmt.Sprintf(`INSERT INTO sessions (id, token) VALUES (1, x'%x'), (2, NULL)`, token[:]))
 	s := at(t, path)
@@ -311,4 +302,42 @@ func TestTermsText(t *testing.T) {
 		}
 		return text
 	})
+}
+
+// TestMovesBecomeRuns: moves of before the migration are read as before, and the view
+// shows them to the host.
+func TestMovesBecomeRuns(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	c := older(t, path, 10)
+	first := storetest.Epoch()
+	exec(t, c, `INSERT INTO sessions (id, token) VALUES (1, x'00112233445566778899aabbccddeeff'); INSERT INTO boards (id, fen, status, profile) VALUES (40, 'x', 'ACTIVE', 'alpha')`)
+	exec(t, c, storetest.OldMoves(fmt.Sprintf("%d + ($ply - 1) * 1000000", first.UnixMicro())))
+	s := at(t, path)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	storetest.HasOldMoves(t, s, first)
+	if n := number(t, c, `SELECT count(*) FROM moves WHERE board_id = 40 AND move_uci = 'm' || move_number AND session_id = 1 AND id = (board_id << 20) + move_number`); n != 70 {
+		t.Errorf("the view shows %d moves, want 70", n)
+	}
+	if n := number(t, c, `SELECT count(*) FROM move_runs`); n != 4 { // 32, 17, 1, 20
+		t.Errorf("got %d runs, want 4", n)
+	}
+}
+
+// older makes a database of an older version, and returns a connection to it.
+func older(t *testing.T, path string, version int) *sql.Conn {
+	t.Helper()
+	all, err := sqlite.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := raw(t, path)
+	exec(t, c, `CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`)
+	for _, m := range all[:version] {
+		exec(t, c, m.SQL)
+		exec(t, c, fmt.Sprintf(`INSERT INTO schema_migrations VALUES (%d, '%s', 0)`, m.Version, m.Name))
+	}
+	return c
 }

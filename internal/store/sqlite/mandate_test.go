@@ -10,12 +10,13 @@ import (
 )
 
 // factQueries read the schema of one table in the words of the mandate. An index is
-// good for the columns that it begins with; that of a primary key is one, too.
+// good for the columns that it begins with; that of a primary key is one, too. INT is
+// how SQLite calls an INTEGER of a view.
 var factQueries = []string{
-	`SELECT $1 || '.' || name || ' ' || type FROM pragma_table_info($1)`,
+	`SELECT $1 || '.' || name || ' ' || iif(type = 'INT', 'INTEGER', type) FROM pragma_table_info($1)`,
 	`SELECT $1 || '.' || name || ' NOT NULL' FROM pragma_table_info($1) WHERE "notnull" OR pk`,
 	`SELECT $1 || '.' || name || ' DEFAULT ' || iif(dflt_value LIKE '%unixepoch%', 'NOW()', dflt_value) FROM pragma_table_info($1) WHERE dflt_value IS NOT NULL`,
-	`SELECT 'PRIMARY KEY ' || $1 || ' (' || group_concat(name, ', ' ORDER BY pk) || ')' FROM pragma_table_info($1) WHERE pk`,
+	`SELECT 'PRIMARY KEY ' || $1 || ' (' || group_concat(name, ', ' ORDER BY pk) || ')' FROM pragma_table_info($1) WHERE pk HAVING count(*) > 0`,
 	`SELECT 'UNIQUE ' || $1 || ' (' || group_concat(c.name, ', ' ORDER BY seqno) || ')' FROM pragma_index_list($1) i, pragma_index_info(i.name) c
 		WHERE i."unique" AND i.origin = 'u' GROUP BY i.name`,
 	`SELECT $1 || '.' || "from" || ' REFERENCES ' || "table" || '(' || "to" || ')' FROM pragma_foreign_key_list($1)`,
@@ -31,12 +32,21 @@ var (
 	bytesCheck  = regexp.MustCompile(`CHECK \(length\((\w+)\) = (\d+)\)`)
 )
 
+// view is why moves have no rows of their own.
+const view = "moves are a view of move_runs, whose key begins with the board"
+
 // differs is what the schema has otherwise than the mandate, and why.
 var differs = map[string]string{
 	"sessions.token NOT NULL":                    "a purged session that moved keeps its row and loses its token",
-	"moves.id INTEGER":                           "moves are kept by board and ply; a number of their own would be a second tree",
-	"PRIMARY KEY moves (id)":                     "moves are kept by board and ply",
-	"moves.session_id REFERENCES sessions(id)":   "the writer checks the sessions of a batch at once",
+	"PRIMARY KEY moves (id)":                     view,
+	"moves.board_id REFERENCES boards(id)":       view,
+	"moves.board_id NOT NULL":                    view,
+	"moves.session_id NOT NULL":                  view,
+	"moves.session_id REFERENCES sessions(id)":   view,
+	"moves.move_uci NOT NULL":                    view,
+	"moves.move_number NOT NULL":                 view,
+	"moves.timestamp DEFAULT NOW()":              view,
+	"INDEX moves (board_id)":                     view,
 	"INDEX moves (session_id)":                   "nobody asks for the moves of a session",
 	"payouts.id INTEGER":                         "payouts are kept by board and session; a number of their own would be a second tree",
 	"PRIMARY KEY payouts (id)":                   "payouts are kept by board and session",

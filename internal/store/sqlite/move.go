@@ -16,22 +16,41 @@ func (t *tx) recordMoves(run []intent.Intent) error {
 	if err := t.sessionsExist(intent.KindRecordMove, players); err != nil {
 		return err
 	}
-	args := t.list(len(moves), 5)
-	for _, in := range moves {
-		args = append(args, int64(in.Board), int64(in.Session), in.UCI, in.Ply, schema.Micros(in.At))
+	runs, ok := schema.MoveRuns(moves)
+	if !ok {
+		return errRepeat
 	}
-	n, err := t.many(`INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?,?)", args)
-	if err != nil {
-		return err
+	before, err := t.overlap(runs)
+	if err == nil && before && len(moves) > 1 {
+		err = errRepeat // perhaps only some of them
 	}
-	before, err := t.short(n, len(moves))
 	if err != nil {
 		return err
 	}
 	if before {
 		return t.sameMove(moves[0])
 	}
+	args := t.list(len(runs), 5)
+	for _, r := range runs {
+		args = append(args, int64(r.Board), r.First, r.Count, schema.Micros(r.Ended), r.Moves)
+	}
+	if _, err := t.many(`INSERT INTO move_runs (board_id, first_ply, plies, ended_at, moves) VALUES $rows`, "(?,?,?,?,?)", args); err != nil {
+		return err
+	}
 	return t.countGames(moves)
+}
+
+// overlap reports whether a ply of some runs is stored already. Of a board it looks
+// at the last run that begins before the end of the new one: those before it end
+// before it begins.
+func (t *tx) overlap(runs []schema.MoveRun) (bool, error) {
+	args := t.list(len(runs), 3)
+	for _, r := range runs {
+		args = append(args, int64(r.Board), r.First, r.First+r.Count)
+	}
+	n, err := t.count(`SELECT count(*) FROM (VALUES $rows) v WHERE (SELECT r.first_ply + r.plies FROM move_runs r
+		WHERE r.board_id = v.column1 AND r.first_ply < v.column3 ORDER BY r.first_ply DESC LIMIT 1) > v.column2`, "(?,?,?)", args)
+	return n > 0, err
 }
 
 // sameMove refuses a move for a ply that has another one.

@@ -121,6 +121,20 @@ var sizes = [...]int{512, 64, 8, 1}
 // allow, and returns how many rows it changed in all. In its text, $rows stands
 // for the list of tuples, of which tuple is one.
 func (t *tx) many(text, tuple string, args []any) (int64, error) {
+	return t.rows(text, tuple, args, func(s *sql.Stmt, args []any) (int64, error) {
+		return changed(s.ExecContext(t.quiet, args...))
+	})
+}
+
+// count is many for a query of one number, and returns the sum.
+func (t *tx) count(text, tuple string, args []any) (int64, error) {
+	return t.rows(text, tuple, args, func(s *sql.Stmt, args []any) (n int64, err error) {
+		err = s.QueryRowContext(t.quiet, args...).Scan(&n)
+		return n, err
+	})
+}
+
+func (t *tx) rows(text, tuple string, args []any, run func(*sql.Stmt, []any) (int64, error)) (int64, error) {
 	width := strings.Count(tuple, "?")
 	var sum int64
 	for left := len(args) / width; left > 0; {
@@ -140,7 +154,7 @@ func (t *tx) many(text, tuple string, args []any) (int64, error) {
 				return sum, err
 			}
 		}
-		c, err := changed(s.ExecContext(t.quiet, args[:n*width]...))
+		c, err := run(s, args[:n*width])
 		sum += c
 		if err != nil {
 			return sum, err

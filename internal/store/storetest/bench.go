@@ -6,6 +6,7 @@ import (
 
 	"wamble/internal/intent"
 	"wamble/internal/store"
+	"wamble/internal/store/schema"
 
 	"wamble"
 )
@@ -60,7 +61,7 @@ func Bench(b *testing.B, setup func(b *testing.B, start store.Batch) (store.Stor
 // Rows are the rows of a batch of Traffic, flat, as a floor writes them.
 type Rows struct {
 	Boards   []any // id, fen, status, version, last assignment (µs or nil), updated (µs)
-	Moves    []any // board, session, uci, ply, µs
+	Runs     []any // of moves: board, first ply, plies, ended µs, moves
 	Sessions []any // session, games
 	Held     []any // board, session, white, from µs, until µs
 	Freed    []any // board
@@ -72,12 +73,13 @@ func FloorRows(b store.Batch) Rows {
 	r := Rows{Cursor: []any{b.Journal[:], b.Profile, int64(b.Through)}}
 	assigned := map[wamble.BoardID]any{}
 	games := map[wamble.SessionID]int64{}
+	var moves []*intent.RecordMove
 	for _, in := range b.Intents {
 		switch in := in.(type) {
 		case *intent.UpdateBoardAssignmentTime:
 			assigned[in.Board] = in.At.UnixMicro()
 		case *intent.RecordMove:
-			r.Moves = append(r.Moves, int64(in.Board), int64(in.Session), in.UCI, in.Ply, in.At.UnixMicro())
+			moves = append(moves, in)
 			if in.First {
 				games[in.Session]++
 			}
@@ -91,6 +93,10 @@ func FloorRows(b store.Batch) Rows {
 		if in, ok := in.(*intent.UpdateBoard); ok {
 			r.Boards = append(r.Boards, int64(in.Board), in.FEN, in.Status.String(), int64(in.Version), assigned[in.Board], in.At.UnixMicro())
 		}
+	}
+	runs, _ := schema.MoveRuns(moves)
+	for _, run := range runs {
+		r.Runs = append(r.Runs, int64(run.Board), run.First, run.Count, run.Ended.UnixMicro(), run.Moves)
 	}
 	for s, n := range games {
 		r.Sessions = append(r.Sessions, int64(s), n)

@@ -1,9 +1,13 @@
 package storetest
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"wamble/internal/intent"
 	"wamble/internal/store"
@@ -122,6 +126,40 @@ func TermsText(t testing.TB, s store.Store, text func() string) {
 		}
 		if got := text(); got != step.want {
 			t.Errorf("after %q: got %q, want %q", step.said, got, step.want)
+		}
+	}
+}
+
+// OldMoves are moves of board 40 as they were stored before they were runs, as SQL
+// for both stores: 70 plies of session 1, without ply 50, each at a time that depends
+// on $ply.
+func OldMoves(at string) string {
+	var rows []string
+	for ply := 1; ply <= 70; ply++ {
+		if ply != 50 {
+			rows = append(rows, fmt.Sprintf("(40, 1, 'm%d', %d, %s)", ply, ply, strings.ReplaceAll(at, "$ply", strconv.Itoa(ply))))
+		}
+	}
+	return "INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) VALUES " + strings.Join(rows, ", ")
+}
+
+// HasOldMoves compares a store with OldMoves, whose first was made at a time and each
+// other one a second later, and writes the one that is missing.
+func HasOldMoves(t *testing.T, s store.Store, first time.Time) {
+	t.Helper()
+	missing := &intent.RecordMove{Board: 40, Session: 1, UCI: "m50", Ply: 50, At: first.Add(49 * time.Second)}
+	b := store.Batch{Journal: store.JournalID{9}, Profile: Profile, Through: 1, Intents: []intent.Intent{missing}}
+	if err := s.Apply(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	board, err := s.Board(t.Context(), 40)
+	if err != nil || len(board.Moves) != 70 {
+		t.Fatalf("got %d moves, %v, want 70", len(board.Moves), err)
+	}
+	for i, m := range board.Moves {
+		want := wamble.Move{Ply: i + 1, UCI: fmt.Sprintf("m%d", i+1), Session: 1, At: first.Add(time.Duration(i) * time.Second)}
+		if m != want {
+			t.Errorf("got %+v, want %+v", m, want)
 		}
 	}
 }

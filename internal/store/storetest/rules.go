@@ -42,6 +42,29 @@ var intentRules = []testCase{
 		w.refuses([]intent.Intent{move(3, 2, 2, true), other}, 1)
 		w.equal("moves", len(w.board(3).Moves), 1)
 	}},
+	{"moves that are there in part are completed", func(w *world) {
+		plies := func(from, to int) (moves []intent.Intent) {
+			for ply := from; ply <= to; ply++ {
+				moves = append(moves, move(3, wamble.SessionID(1+ply%2), ply, ply < 3))
+			}
+			return moves
+		}
+		w.apply(newSession(1), newSession(2), newBoard(3))
+		w.apply(plies(5, 8)...)
+		w.apply(plies(1, 6)...)
+		w.apply(append(plies(7, 7), plies(7, 9)...)...)
+		w.apply(plies(2, 80)...)
+		for i, m := range w.board(3).Moves {
+			w.equal("ply", m.Ply, i+1)
+			w.equal("session", m.Session, wamble.SessionID(1+(i+1)%2))
+			w.equal("time", m.At, move(3, 1, i+1, false).At)
+		}
+		w.equal("moves", len(w.board(3).Moves), 80)
+		w.equal("games", w.session(1).Stats.Games, 1)
+		other := move(3, 1, 40, false)
+		other.UCI = "d2d4"
+		w.refuses([]intent.Intent{move(3, 2, 39, false), other, move(3, 2, 81, false)}, 1)
+	}},
 	{"a board belongs to one profile", func(w *world) {
 		w.apply(newBoard(3))
 		beta := *w

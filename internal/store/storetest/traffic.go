@@ -54,7 +54,7 @@ func (tr *Traffic) batch(intents []intent.Intent) store.Batch {
 }
 
 // Batch returns the next batch, with that many moves, coalesced as the drain
-// does: one update per board, the newest change of each reservation.
+// does: one update per board, the newest change of each reservation, moves by board.
 func (tr *Traffic) Batch(moves int) store.Batch {
 	updates, assigned, holders := map[wamble.BoardID]intent.Intent{}, map[wamble.BoardID]intent.Intent{}, map[wamble.BoardID]intent.Intent{}
 	var played []intent.Intent
@@ -84,6 +84,7 @@ func (tr *Traffic) Batch(moves int) store.Batch {
 			removed = append(removed, in)
 		}
 	}
+	slices.SortStableFunc(played, byLocality)
 	return tr.batch(slices.Concat(sorted(updates), sorted(assigned), played, created, removed))
 }
 
