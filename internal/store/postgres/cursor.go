@@ -60,8 +60,8 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 	b.Queue(fmt.Sprintf(`SELECT setval('%[1]s_id_seq', top) FROM (SELECT max(id) AS top FROM %[1]s) t WHERE top > coalesce(pg_sequence_last_value('%[1]s_id_seq'), 0)`, seq))
 	b.Queue(`SELECT min(v), count(*) FROM (
 			SELECT v, v - row_number() OVER (ORDER BY v) AS island
-			FROM (SELECT nextval(pg_get_serial_sequence($1, 'id')) AS v FROM generate_series(1, $2)) numbers) numbered
-		GROUP BY island ORDER BY 1`, seq.String(), n).
+			FROM (SELECT nextval($1::regclass) AS v FROM generate_series(1, $2)) numbers) numbered
+		GROUP BY island ORDER BY 1`, seq.String()+"_id_seq", n).
 		Query(each(func(rows pgx.Rows) error {
 			var block wamble.Block
 			if err := rows.Scan(&block.First, &block.Count); err != nil {
