@@ -58,3 +58,19 @@ func (e *engine) untilDue(due, now int64) int64 {
 	}
 	return later(now, due-wall)
 }
+
+// timeOf is the time of stored milliseconds since 1970; 0 stands for none.
+func timeOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// msOf is the reverse of timeOf.
+func msOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

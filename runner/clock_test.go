@@ -82,10 +82,7 @@ func TestTimersFollowTheWall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame, err := (&Message{To: 7, ID: []byte("m")}).Append(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := Message{To: 7, ID: []byte("m")}
 	tick := func(want int) {
 		t.Helper()
 		if _, err := w.Tick(t.Context()); err != nil {
@@ -97,7 +94,7 @@ func TestTimersFollowTheWall(t *testing.T) {
 	}
 	arm := func(after time.Duration) {
 		t.Helper()
-		if _, err := r.Arm(t.Context(), c.wall().Add(after).UnixMilli(), frame); err != nil {
+		if _, err := r.Arm(t.Context(), c.wall().Add(after), &message); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // commit is the group that the committer is filling: a batch, and what later
@@ -183,7 +184,7 @@ func (c *commit) bury(worker uint64, d *DeadLetter) Row {
 	ix.deadNext++
 	ix.deadCount++
 	c.dirty = true
-	d.Time = c.now
+	d.Time = time.UnixMilli(c.now)
 	c.key = rowKey(c.key[:0], deadTable, r)
 	c.value = d.append(c.value[:0])
 	c.batch.Set(c.key, c.value)

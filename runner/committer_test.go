@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 )
 
 // TestWhoLeavesChangesNothing: a request whose context ends before the committer
@@ -86,14 +87,14 @@ func TestResultsOfWhoLeaves(t *testing.T) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("request %d: %v, %v", i, to, err)
 		}
-		id, err := r.Arm(leave(), 50, frame)
+		id, err := r.Arm(leave(), time.UnixMilli(50), &Message{To: 7, ID: []byte("t")})
 		if err == nil && id.Seq == 0 {
 			t.Fatal("a timer without a number")
 		}
 		if n, err := e.fireDue(leave(), 100); n > 256 || err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("fired %d, %v", n, err)
 		}
-		if _, err := r.Rearm(leave(), id, 60); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrNotFound) {
+		if err := r.Cancel(leave(), id); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrNotFound) {
 			t.Fatal(err)
 		}
 	}

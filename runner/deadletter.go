@@ -45,8 +45,8 @@ type DeadLetter struct {
 	// Code is the number that records of the original carry, else 0.
 	Code     int32
 	Attempts uint32
-	// Time is when it died, in milliseconds since 1970; 0 in old records.
-	Time int64
+	// Time is when it died; zero in old records.
+	Time time.Time
 	// Source is the inbox row it was. Timer is set when a timer had fired it.
 	Source    Row
 	Timer     TimerID
@@ -85,7 +85,7 @@ func (d *DeadLetter) append(dst []byte) []byte {
 	dst = le.AppendUint16(dst, uint16(len(reason)))
 	dst = le.AppendUint32(dst, d.Attempts)
 	dst = le.AppendUint32(dst, uint32(len(d.Frame)))
-	for _, v := range [5]uint64{uint64(d.Time), d.Source.Worker, d.Source.Seq, uint64(d.Timer.Due), d.Timer.Seq} {
+	for _, v := range [5]uint64{uint64(msOf(d.Time)), d.Source.Worker, d.Source.Seq, uint64(d.Timer.due), d.Timer.Seq} {
 		dst = le.AppendUint64(dst, v)
 	}
 	dst = append(dst, d.Frame...)
@@ -112,7 +112,7 @@ func decodeDead(b []byte) (DeadLetter, error) {
 		Cause:     Cause(b[4]),
 		FromTimer: b[5] == 1,
 		Attempts:  le.Uint32(b[8:]),
-		Time:      int64(le.Uint64(b[16:])),
+		Time:      timeOf(int64(le.Uint64(b[16:]))),
 		Source:    Row{le.Uint64(b[24:]), le.Uint64(b[32:])},
 		Timer:     TimerID{int64(le.Uint64(b[40:])), le.Uint64(b[48:])},
 		Frame:     b[deadHeader : deadHeader+frame : deadHeader+frame],
@@ -140,9 +140,9 @@ type DeadFilter struct {
 	// Cause chooses one cause, if HasCause.
 	Cause    Cause
 	HasCause bool
-	// Since and Until choose by time of death in ms, Until exclusively; 0
-	// means no bound.
-	Since, Until int64
+	// Since and Until choose by time of death, Until exclusively; zero means no
+	// bound.
+	Since, Until time.Time
 	// ID chooses by message id; nil means any.
 	ID []byte
 	// Reason chooses by a part of the reason's text.
@@ -153,8 +153,8 @@ func (f *DeadFilter) match(d *DeadLetter) bool {
 	switch {
 	case f.HasWorker && d.Row.Worker != f.Worker,
 		f.HasCause && d.Cause != f.Cause,
-		f.Since != 0 && d.Time < f.Since,
-		f.Until != 0 && d.Time >= f.Until,
+		!f.Since.IsZero() && d.Time.Before(f.Since),
+		!f.Until.IsZero() && !d.Time.Before(f.Until),
 		!strings.Contains(d.Reason, f.Reason):
 		return false
 	case f.ID == nil:
@@ -395,8 +395,8 @@ func (d *DeadLetter) Export(w io.Writer) error {
 		Attempts: d.Attempts, Reason: d.Reason, SourceWorker: d.Source.Worker,
 		SourceSeq: d.Source.Seq, Frame: d.Frame,
 	}
-	if d.Time != 0 {
-		x.Time = time.UnixMilli(d.Time).UTC().Format(time.RFC3339Nano)
+	if !d.Time.IsZero() {
+		x.Time = d.Time.UTC().Format(time.RFC3339Nano)
 	}
 	if d.FromTimer {
 		x.Timer = &d.Timer

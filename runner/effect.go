@@ -2,28 +2,36 @@ package runner
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"time"
 )
 
-// Send posts frame to the worker it names, when the transaction commits.
-func (t *Tx) Send(frame []byte) error {
-	to, b, err := t.frame(frame)
+// Send posts m when the transaction commits. An ID is made for a message without
+// one. A Unique one is left out if one with its ID waits or runs by then.
+func (t *Tx) Send(m *Message) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	frame, err := t.src.e.encode(context.Background(), m)
 	if err != nil {
 		return err
 	}
-	t.effects = append(t.effects, effect{kind: effectSend, frame: bytes.Clone(frame), to: to, band: b})
+	x := effect{kind: effectSend, frame: frame, to: m.To, band: m.Flags.band(), unique: m.Unique}
+	if !m.At.IsZero() {
+		x.kind, x.timer = effectArm, TimerID{due: m.At.UnixMilli()}
+	}
+	t.effects = append(t.effects, x)
 	return nil
 }
 
-// Arm arms a timer when the transaction commits: at due, in milliseconds since
-// 1970, frame is delivered to the worker it names. For a periodic timer, let
-// its handler arm the next one.
-func (t *Tx) Arm(due int64, frame []byte) error {
-	if _, _, err := t.frame(frame); err != nil {
-		return err
-	}
-	t.effects = append(t.effects, effect{kind: effectArm, frame: bytes.Clone(frame), timer: TimerID{Due: due}})
-	return nil
+// Arm is Send with another time: m is delivered at due.
+func (t *Tx) Arm(due time.Time, m *Message) error {
+	timed := *m
+	timed.At = due
+	err := t.Send(&timed)
+	m.ID = timed.ID
+	return err
 }
 
 // Cancel disarms a timer when the transaction commits. A timer that has fired by
@@ -60,7 +68,11 @@ func (t *Tx) Intend(frame []byte) error {
 		return err
 	}
 	if i.Kind == TimerArm {
-		return t.Arm(i.Due, i.Message)
+		to, _, err := t.frame(i.Message)
+		if err == nil {
+			t.effects = append(t.effects, effect{kind: effectArm, frame: bytes.Clone(i.Message), to: to, timer: TimerID{due: i.Due.UnixMilli()}})
+		}
+		return err
 	}
 	return t.Emit(i.Message)
 }
@@ -171,13 +183,18 @@ func (c *commit) applyTx(t *Tx) {
 		c.stage(w.key, w.value)
 	}
 	for _, x := range t.effects {
+		if x.unique {
+			if there, err := c.queued(x.to, frameID(x.frame)); there || err != nil {
+				continue
+			}
+		}
 		switch x.kind {
 		case effectSend:
 			c.post(x.to, x.band, x.frame)
 		case effectEmit:
 			c.emit(x.frame)
 		case effectArm:
-			c.arm(x.timer.Due, x.frame)
+			c.arm(x.timer.due, x.frame)
 		case effectCancel:
 			if frame, err := c.timerFrame(x.timer); err == nil {
 				c.cancel(x.timer, frame)

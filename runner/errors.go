@@ -29,7 +29,8 @@ var (
 	// ErrNotFound is returned when the row, timer, dead letter or marker named
 	// does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrExists is returned when an insert meets a number that is or was used.
+	// ErrExists is returned when an insert meets a number that is or was used, and
+	// when a message is unique and its id waits or runs.
 	ErrExists = errors.New("exists already")
 	// ErrConflict is returned when what a transaction read has changed since.
 	ErrConflict = errors.New("conflict: what was read has changed")

@@ -106,11 +106,6 @@ func ExampleTx() {
 	r, clock := scratch()
 	defer r.Close()
 	ctx := context.Background()
-	frame := func(to uint64, id string) []byte {
-		b, err := (&runner.Message{To: to, ID: []byte(id)}).Append(nil)
-		must(err)
-		return b
-	}
 	shop, err := r.NewWorker(1, runner.WorkerOptions{
 		Handler: func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
 			if string(d.ID) == "remind" {
@@ -119,14 +114,14 @@ func ExampleTx() {
 			}
 			return errors.Join(
 				tx.Put([]byte("paid"), d.ID),
-				tx.Send(frame(2, "ship")),
+				tx.Send(&runner.Message{To: 2, ID: []byte("ship")}),
 				tx.Emit([]byte(`{"mail":"thank you"}`)),
-				tx.Arm(clock.Now().UnixMilli()+5000, frame(1, "remind")),
+				tx.Arm(clock.Now().Add(5*time.Second), &runner.Message{To: 1, ID: []byte("remind")}),
 			)
 		},
 	})
 	must(err)
-	_, err = r.PostFrame(ctx, frame(1, "order"))
+	_, err = r.Post(ctx, &runner.Message{To: 1, ID: []byte("order")})
 	must(err)
 	_, err = shop.Tick(ctx)
 	must(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 )
 
 // TestFrameIsNotKept: a caller of Arm or Insert whose context ends may use its
@@ -22,7 +23,13 @@ func TestFrameIsNotKept(t *testing.T) {
 	}
 	buf := make([]byte, len(frame))
 	calls := []func(ctx context.Context, i int) error{
-		func(ctx context.Context, _ int) error { _, err := r.Arm(ctx, 1<<60, buf); return err },
+		func(ctx context.Context, _ int) error {
+			m, err := DecodeMessage(buf) // a view into buf
+			if err == nil {
+				_, err = r.Arm(ctx, time.UnixMilli(1<<60), &m)
+			}
+			return err
+		},
 		func(ctx context.Context, i int) error { return r.Insert(ctx, Row{9, uint64(i)}, buf) },
 	}
 	left := 0

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func unhex(t testing.TB, s string) []byte {
@@ -83,7 +84,7 @@ func goldenMessage(t *testing.T, f []string, frame []byte) {
 	}
 	want := Message{
 		Kind: Kind(number(t, f[2])), Flags: Flags(number(t, f[3])), To: uint64(number(t, f[4])),
-		RouteWorker: uint64(number(t, f[5])), RouteTime: number(t, f[6]), From: uint64(number(t, f[7])),
+		RouteWorker: uint64(number(t, f[5])), RouteTime: timeOf(number(t, f[6])), From: uint64(number(t, f[7])),
 	}
 	got := m
 	got.ID, got.Trace, got.Payload = nil, nil, nil
@@ -114,7 +115,7 @@ func goldenIntent(t *testing.T, f []string, frame []byte) {
 	if err != nil {
 		return
 	}
-	if int64(i.Kind) != number(t, f[2]) || i.HasDue != (number(t, f[3]) == 1) || i.Due != number(t, f[4]) || int64(len(i.Message)) != number(t, f[5]) {
+	if int64(i.Kind) != number(t, f[2]) || i.HasDue != (number(t, f[3]) == 1) || msOf(i.Due) != number(t, f[4]) || int64(len(i.Message)) != number(t, f[5]) {
 		t.Errorf("got %+v, want %v", i, f)
 	}
 	again, err := i.Append(nil)
@@ -124,7 +125,7 @@ func goldenIntent(t *testing.T, f []string, frame []byte) {
 }
 
 func TestEncoderRefusals(t *testing.T) {
-	m02 := Message{To: 7, RouteWorker: 7, RouteTime: 123, ID: []byte("m1"), Payload: []byte("ok")}
+	m02 := Message{To: 7, RouteWorker: 7, RouteTime: time.UnixMilli(123), ID: []byte("m1"), Payload: []byte("ok")}
 	with := func(f func(*Message)) Message { m := m02; f(&m); return m }
 	for _, c := range []struct {
 		id   string
@@ -156,7 +157,7 @@ func TestEncoderRefusals(t *testing.T) {
 	}{
 		{"N09", Intent{Kind: OutboxEmit, HasDue: true, Message: []byte("x")}, nil, 0, ErrInvalid},
 		{"N10", Intent{Kind: TimerArm, Message: []byte("x")}, nil, 0, ErrInvalid},
-		{"N11", Intent{Kind: OutboxEmit, Due: 1, Message: []byte("x")}, nil, 0, ErrInvalid},
+		{"N11", Intent{Kind: OutboxEmit, Due: time.UnixMilli(1), Message: []byte("x")}, nil, 0, ErrInvalid},
 		{"N12", Intent{Kind: OutboxEmit}, nil, 0, ErrInvalid},
 		{"N13", Intent{Kind: OutboxEmit, Message: []byte("x")}, make([]byte, 28), 29, ErrShortBuffer},
 		{"kind 2", Intent{Kind: 2, Message: []byte("x")}, nil, 0, ErrInvalid},
@@ -277,7 +278,7 @@ func TestGoldenValues(t *testing.T) {
 
 // TestOwnValues pins the bytes of the values that the original does not have.
 func TestOwnValues(t *testing.T) {
-	d := DeadLetter{Cause: CauseBudget, Attempts: 4, Time: 1, Source: Row{7, 9}, Timer: TimerID{-1, 2}, FromTimer: true, Reason: "no", Frame: []byte("f")}
+	d := DeadLetter{Cause: CauseBudget, Attempts: 4, Time: time.UnixMilli(1), Source: Row{7, 9}, Timer: TimerID{-1, 2}, FromTimer: true, Reason: "no", Frame: []byte("f")}
 	for _, c := range []struct {
 		name, want string
 		got        []byte

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"crypto/rand"
 	"fmt"
 	"math"
 )
@@ -49,6 +50,12 @@ func (r *Runner) NewGroup(durable func(g *Group, err error)) *Group {
 // Add encodes m into the group. It allocates only while the group's memory
 // still grows.
 func (g *Group) Add(m *Message) error {
+	if len(m.ID) == 0 {
+		m.ID = []byte(rand.Text())
+	}
+	if m.Queue != "" || m.Unique || !m.At.IsZero() {
+		return fmt.Errorf("a group takes messages to numbers, now: %w", ErrInvalid)
+	}
 	if m.To > math.MaxInt64 {
 		return fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"time"
 )
 
 // IntentKind says what is to become of an intent's message.
@@ -29,8 +30,8 @@ type Intent struct {
 	Kind IntentKind
 	// HasDue is set exactly for TimerArm.
 	HasDue bool
-	// Due is in milliseconds since 1970, and 0 without HasDue.
-	Due int64
+	// Due is zero without HasDue.
+	Due time.Time
 	// Message has at least one byte and should be an LMSG frame.
 	Message []byte
 }
@@ -41,7 +42,7 @@ func (i *Intent) ruleBroken() string {
 		return "an outbox intent has no due time"
 	case i.Kind == TimerArm && !i.HasDue:
 		return "a timer intent needs its due flag"
-	case !i.HasDue && i.Due != 0:
+	case !i.HasDue && !i.Due.IsZero():
 		return "due time without its flag"
 	}
 	return ""
@@ -64,8 +65,11 @@ func DecodeIntent(frame []byte) (Intent, error) {
 	i := Intent{
 		Kind:    IntentKind(frame[12]),
 		HasDue:  frame[13]&hasDue != 0,
-		Due:     int64(binary.LittleEndian.Uint64(frame[16:])),
+		Due:     timeOf(int64(binary.LittleEndian.Uint64(frame[16:]))),
 		Message: body,
+	}
+	if i.HasDue {
+		i.Due = time.UnixMilli(int64(binary.LittleEndian.Uint64(frame[16:])))
 	}
 	if rule := i.ruleBroken(); rule != "" {
 		return Intent{}, fmt.Errorf("%s: %w", rule, ErrFormat)
@@ -95,14 +99,15 @@ func (i *Intent) Append(dst []byte) ([]byte, error) {
 		return dst, err
 	}
 	var flags byte
+	var due int64
 	if i.HasDue {
-		flags = hasDue
+		flags, due = hasDue, i.Due.UnixMilli()
 	}
 	dst = append(dst, intentMagic...)
 	dst = append(dst, 0, 0, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	dst = append(dst, byte(i.Kind), flags, 0, 0)
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(i.Due))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(due))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(i.Message)))
 	return append(dst, i.Message...), nil
 }

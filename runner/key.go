@@ -2,7 +2,9 @@ package runner
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // table is the first byte of every stored key. The numbers 0 to 6 and the
@@ -50,9 +52,34 @@ func checkSeq(what string, seq uint64) error {
 
 // TimerID names an armed timer.
 type TimerID struct {
-	// Due is in milliseconds since 1970 and may be negative.
-	Due int64
+	due int64 // ms since 1970, may be negative
+	// Seq is the timer's number.
 	Seq uint64
+}
+
+// NewTimerID names the timer seq that is due then.
+func NewTimerID(due time.Time, seq uint64) TimerID { return TimerID{due.UnixMilli(), seq} }
+
+// Due is when the timer fires, to the millisecond.
+func (id TimerID) Due() time.Time { return time.UnixMilli(id.due) }
+
+// timerName is a TimerID in JSON.
+type timerName struct {
+	Due time.Time `json:"due"`
+	Seq uint64    `json:"seq"`
+}
+
+// MarshalJSON writes the time and the number.
+func (id TimerID) MarshalJSON() ([]byte, error) {
+	return json.Marshal(timerName{id.Due().UTC(), id.Seq})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (id *TimerID) UnmarshalJSON(b []byte) error {
+	var n timerName
+	err := json.Unmarshal(b, &n)
+	*id = NewTimerID(n.Due, n.Seq)
+	return err
 }
 
 const rowKeyLen = 16
@@ -75,7 +102,7 @@ func decodeRowKey(b []byte) (Row, error) {
 // does, so that all negative times sort behind all others: whoever reads
 // timers in order serves the range from 80… first (see timerRange).
 func appendTimerKey(dst []byte, id TimerID) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, uint64(id.Due))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(id.due))
 	return binary.BigEndian.AppendUint64(dst, id.Seq)
 }
 
@@ -83,7 +110,7 @@ func decodeTimerKey(b []byte) (TimerID, error) {
 	if len(b) != rowKeyLen {
 		return TimerID{}, fmt.Errorf("timer key of %d bytes: %w", len(b), ErrFormat)
 	}
-	return TimerID{Due: int64(binary.BigEndian.Uint64(b)), Seq: binary.BigEndian.Uint64(b[8:])}, nil
+	return TimerID{due: int64(binary.BigEndian.Uint64(b)), Seq: binary.BigEndian.Uint64(b[8:])}, nil
 }
 
 func appendOutboxKey(dst []byte, seq uint64) []byte {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"time"
 )
 
 // Kind says what a message is; the runner treats all three alike.
@@ -54,7 +55,7 @@ type Message struct {
 	// RouteWorker and RouteTime are carried for handlers: where an answer
 	// goes, and when the message was sent.
 	RouteWorker uint64
-	RouteTime   int64
+	RouteTime   time.Time
 	// From is 0 unless Flags has HasFrom.
 	From uint64
 	// ID has at least one byte, and need not be text.
@@ -62,6 +63,16 @@ type Message struct {
 	// Trace is empty unless Flags has HasTrace.
 	Trace   []byte
 	Payload []byte
+
+	// What follows is not in the frame; it is for Post and Tx.Send.
+
+	// Queue is the name of the queue, in the place of To. One that is new is made.
+	Queue string
+	// At is when the message is to be delivered; zero means now.
+	At time.Time
+	// Unique keeps it from being posted while one with its ID waits or runs. It needs
+	// a queue with a name.
+	Unique bool
 }
 
 // DecodeMessage reads an LMSG frame, which must fill the whole of frame. It
@@ -80,7 +91,7 @@ func (m *Message) decode(b []byte) error {
 	body := b[messageHeader:]
 	m.Kind, m.Flags, m.To = Kind(b[12]), h.flags, uint64(h.to)
 	m.RouteWorker = binary.LittleEndian.Uint64(b[24:])
-	m.RouteTime = int64(binary.LittleEndian.Uint64(b[32:]))
+	m.RouteTime = timeOf(int64(binary.LittleEndian.Uint64(b[32:])))
 	m.From, m.ID, m.Trace, m.Payload = 0, body[:h.id:h.id], nil, body[h.id+h.trace:]
 	if h.flags&HasFrom != 0 {
 		m.From = binary.LittleEndian.Uint64(b[40:])
@@ -186,7 +197,7 @@ func (m *Message) Append(dst []byte) ([]byte, error) {
 	dst = append(dst, 0, 0, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	dst = append(dst, byte(m.Kind), byte(m.Flags), 0, 0)
-	for _, v := range [4]uint64{m.To, m.RouteWorker, uint64(m.RouteTime), m.From} {
+	for _, v := range [4]uint64{m.To, m.RouteWorker, uint64(msOf(m.RouteTime)), m.From} {
 		dst = binary.LittleEndian.AppendUint64(dst, v)
 	}
 	traceLen := uint32(noTrace)

@@ -102,7 +102,7 @@ func (r *Runner) Message(queue, id string) (MessageInfo, error) {
 
 // describe completes a record with what is stored of its message.
 func (r *Runner) describe(v Reader, queue uint64, h *record) (MessageInfo, error) {
-	m := MessageInfo{Posted: msTime(h.posted), Number: h.seq}
+	m := MessageInfo{Posted: timeOf(h.posted), Number: h.seq}
 	switch h.place {
 	case placeInbox:
 		rows, err := r.Inbox(queue, h.seq, 1)
@@ -137,18 +137,16 @@ func (r *Runner) describe(v Reader, queue uint64, h *record) (MessageInfo, error
 
 // addTo adds to m what only the record knows.
 func (h *record) addTo(m *MessageInfo) {
-	m.ID, m.Posted, m.Result = string(h.id), msTime(h.posted), h.result
+	m.ID, m.Posted, m.Result = string(h.id), timeOf(h.posted), h.result
 	m.Attempts = max(m.Attempts, h.attempts)
 	if h.ended != 0 {
-		m.Ended = msTime(h.ended)
+		m.Ended = timeOf(h.ended)
 	}
 	for _, run := range h.runs {
-		m.Runs = append(m.Runs, Run{msTime(run.ended), run.took, run.err})
+		m.Runs = append(m.Runs, Run{timeOf(run.ended), run.took, run.err})
 		m.Error = run.err
 	}
 }
-
-func msTime(ms int64) time.Time { return time.UnixMilli(ms) }
 
 func (r *Runner) inboxInfo(row *InboxRow) MessageInfo {
 	m := MessageInfo{Row: row.Row, Number: row.Seq, High: row.High, Queue: r.QueueName(row.Worker)}
@@ -159,21 +157,21 @@ func (r *Runner) inboxInfo(row *InboxRow) MessageInfo {
 		case row.Lease.Owner != 0:
 			m.State = Active
 		case row.Lease.Deadline >= r.Now().UnixMilli():
-			m.State, m.Due = Retrying, msTime(row.Lease.Deadline)
+			m.State, m.Due = Retrying, timeOf(row.Lease.Deadline)
 		}
 	}
 	return m
 }
 
 func (r *Runner) timerInfo(t ArmedTimer) MessageInfo {
-	m := MessageInfo{State: Scheduled, Timer: t.TimerID, Number: t.Seq, Due: msTime(t.Due)}
+	m := MessageInfo{State: Scheduled, Timer: t.TimerID, Number: t.Seq, Due: t.Due()}
 	m.fill(t.Frame)
 	return m
 }
 
 func (r *Runner) deadInfo(d *DeadLetter) MessageInfo {
 	m := MessageInfo{
-		State: Dead, Row: d.Row, Number: d.Row.Seq, Ended: msTime(d.Time), Attempts: d.Attempts,
+		State: Dead, Row: d.Row, Number: d.Row.Seq, Ended: d.Time, Attempts: d.Attempts,
 		Error: d.Reason, Queue: r.QueueName(d.Row.Worker),
 	}
 	m.fill(d.Frame)

@@ -135,9 +135,8 @@ type Stats struct {
 	Inboxes []InboxStats
 	// Outbox, Timers and DeadLetters are row counts.
 	Outbox, Timers, DeadLetters uint64
-	// NextDue is the due time of the earliest timer, if HasTimer.
-	NextDue  int64
-	HasTimer bool
+	// NextDue is when the earliest timer is due; zero without timers.
+	NextDue time.Time
 	// TimerLag is how long the earliest timer has been due.
 	TimerLag time.Duration
 	// OutboxLag is the time since the oldest row of the outbox was committed;

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 )
 
@@ -91,14 +92,67 @@ func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, 
 	return p, len(p.list) - 1, nil
 }
 
-// Post puts m into the inbox of worker m.To and returns its row when it is
-// durable. When ctx ends first, it may or may not have been posted.
+// Post puts m into its queue and returns its row when it is durable. When ctx ends
+// first, it may or may not have been posted. A message without ID is given one, and
+// one with Queue the number of its queue in To. The row of one that has its time to
+// wait for has no number yet. ErrExists is the answer for a Unique one whose ID
+// waits or runs.
 func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
-	frame, err := m.Append(nil)
-	if err != nil {
+	e := r.engine()
+	frame, err := e.encode(ctx, m)
+	switch {
+	case err != nil:
 		return Row{}, err
+	case !m.At.IsZero():
+		_, err := r.Arm(ctx, m.At, m)
+		return Row{Worker: m.To}, err
+	case !m.Unique:
+		return e.postFrame(ctx, m.To, m.Flags.band(), frame)
 	}
-	return r.PostFrame(ctx, frame)
+	row := Row{Worker: m.To}
+	err = e.write(ctx, func(c *commit) error {
+		err := c.refuseQueued(m)
+		if err == nil {
+			row.Seq = c.post(m.To, m.Flags.band(), frame)
+		}
+		return err
+	})
+	return row, err
+}
+
+// encode gives m an id and the number of its queue, where it lacks one, and makes
+// its frame.
+func (e *engine) encode(ctx context.Context, m *Message) ([]byte, error) {
+	if len(m.ID) == 0 {
+		m.ID = []byte(rand.Text())
+	}
+	if m.Queue != "" {
+		n, err := e.queue(ctx, m.Queue)
+		if err != nil {
+			return nil, err
+		}
+		m.To = n
+	}
+	frame, err := m.Append(nil)
+	if err == nil {
+		_, _, err = e.checkFrame(frame)
+	}
+	return frame, err
+}
+
+// refuseQueued returns ErrExists if m is Unique and its id waits or runs.
+func (c *commit) refuseQueued(m *Message) error {
+	if !m.Unique {
+		return nil
+	}
+	if in := c.e.ix.inboxes[m.To]; in == nil || !in.tracked() {
+		return fmt.Errorf("a unique message needs a queue with a name: %w", ErrInvalid)
+	}
+	there, err := c.queued(m.To, m.ID)
+	if there {
+		err = fmt.Errorf("message %q waits or runs: %w", m.ID, ErrExists)
+	}
+	return err
 }
 
 // PostFrame is Post for a message that is encoded already.
@@ -111,6 +165,11 @@ func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
+	return e.postFrame(ctx, to, b, frame)
+}
+
+// postFrame posts a frame that was checked.
+func (e *engine) postFrame(ctx context.Context, to uint64, b band, frame []byte) (Row, error) {
 	p, at, err := e.k.post(to, b, frame, e.o.MaxQueued)
 	if err != nil {
 		return Row{}, err

@@ -31,14 +31,18 @@ const (
 // Queue returns the number of the queue with this name, which is made if it is new.
 // Its messages have a history: see Message.
 func (r *Runner) Queue(ctx context.Context, name string) (uint64, error) {
-	if n, err := r.engine().findQueue(name); !errors.Is(err, ErrNotFound) {
+	return r.engine().queue(ctx, name)
+}
+
+func (e *engine) queue(ctx context.Context, name string) (uint64, error) {
+	if n, err := e.findQueue(name); !errors.Is(err, ErrNotFound) {
 		return n, err
 	}
 	if len(name) == 0 || len(name) > MaxQueueName {
 		return 0, fmt.Errorf("a queue's name has 1 to %d bytes, this one %d: %w", MaxQueueName, len(name), ErrInvalid)
 	}
 	var n uint64
-	err := r.write(ctx, func(c *commit) error {
+	err := e.write(ctx, func(c *commit) error {
 		if in := c.e.ix.names[name]; in != nil {
 			n = in.worker
 			return nil

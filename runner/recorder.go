@@ -73,7 +73,7 @@ func (ev *ReplayEvent) append(dst []byte) []byte {
 	}
 	dst = append(dst, byte(ev.Kind), flags)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(ev.Worker))
-	for _, v := range [...]uint64{ev.Seq, ev.Row.Seq, uint64(ev.Timer.Due), ev.Timer.Seq} {
+	for _, v := range [...]uint64{ev.Seq, ev.Row.Seq, uint64(ev.Timer.due), ev.Timer.Seq} {
 		dst = binary.LittleEndian.AppendUint64(dst, v)
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, ev.Attempts)

@@ -76,11 +76,8 @@ func TestReplayDelivery(t *testing.T) {
 	}
 	rec := recorded(t, handler, runner.WorkerOptions{}, func(r *runner.Runner, w *runner.Worker) {
 		postAll(t, r, 2, true)
-		frame, err := (&runner.Message{To: 7, ID: []byte("timer"), Kind: runner.Timer}).Append(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Arm(t.Context(), time.Now().Add(-time.Minute).UnixMilli(), frame); err != nil {
+		m := &runner.Message{To: 7, ID: []byte("timer"), Kind: runner.Timer}
+		if _, err := r.Arm(t.Context(), time.Now().Add(-time.Minute), m); err != nil {
 			t.Fatal(err)
 		}
 		for range 4 {

@@ -261,7 +261,11 @@ func (r *Runner) wakeIdle() {
 
 // write is for requests that add something: they are refused without space.
 func (r *Runner) write(ctx context.Context, f func(c *commit) error) error {
-	return r.engine().do(ctx, func(c *commit) error {
+	return r.engine().write(ctx, f)
+}
+
+func (e *engine) write(ctx context.Context, f func(c *commit) error) error {
+	return e.do(ctx, func(c *commit) error {
 		if c.noSpace != nil {
 			return c.noSpace
 		}
@@ -292,7 +296,7 @@ func (r *Runner) Stats() Stats {
 	defer e.ix.mu.Unlock()
 	s.Outbox, s.Timers, s.DeadLetters = e.ix.outboxCount, e.ix.timerCount, e.ix.deadCount
 	if due, ok := e.ix.timers.next(); ok && e.ix.timerCount > 0 {
-		s.NextDue, s.HasTimer = due, true
+		s.NextDue = time.UnixMilli(due)
 		s.TimerLag = time.Duration(max(e.wall()-due, 0)) * time.Millisecond
 	}
 	if s.Outbox > 0 {

@@ -25,11 +25,11 @@ func timerRange(due int64) int {
 
 // before is the order of timers within a range, which is their true order.
 func (id TimerID) before(other TimerID) bool {
-	return id.Due < other.Due || id.Due == other.Due && id.Seq < other.Seq
+	return id.due < other.due || id.due == other.due && id.Seq < other.Seq
 }
 
 func (t *timerHead) armed(id TimerID) {
-	i := timerRange(id.Due)
+	i := timerRange(id.due)
 	if t.none[i] || id.before(t.heads[i]) {
 		t.heads[i], t.none[i] = id, false
 	}
@@ -39,7 +39,7 @@ func (t *timerHead) armed(id TimerID) {
 func (t *timerHead) next() (due int64, ok bool) {
 	for i := range t.heads {
 		if !t.none[i] {
-			return t.heads[i].Due, true
+			return t.heads[i].due, true
 		}
 	}
 	return 0, false
@@ -47,7 +47,7 @@ func (t *timerHead) next() (due int64, ok bool) {
 
 // reset forgets the heads: the ranges are known from their bounds only.
 func (t *timerHead) reset() {
-	*t = timerHead{heads: [2]TimerID{{Due: math.MinInt64}, {}}}
+	*t = timerHead{heads: [2]TimerID{{due: math.MinInt64}, {}}}
 }
 
 // bounds returns the keys from the head of range i to its end.
@@ -126,7 +126,7 @@ func (c *commit) fire(now int64) (int, error) {
 			if _, gone := c.staged[string(key)]; err != nil || gone {
 				return true // cancelled by this group, or not a key of ours
 			}
-			if id.Due > now || len(due) == maxFire {
+			if id.due > now || len(due) == maxFire {
 				t.heads[i], t.none[i] = id, false
 				return false
 			}
@@ -164,15 +164,20 @@ func (c *commit) deliverTimer(id TimerID, frame []byte) {
 	c.post(m.To, bandFired, append(value, frame...))
 }
 
-// Arm arms a timer: at due, in milliseconds since 1970, frame is delivered to
-// the worker it names. A due time in the past is delivered at once.
-func (r *Runner) Arm(ctx context.Context, due int64, frame []byte) (TimerID, error) {
-	if _, _, err := r.engine().checkFrame(frame); err != nil {
+// Arm arms a timer: at due m is delivered. A due time in the past is delivered at
+// once. It is Post with m.At, and returns the name by which it can be cancelled.
+func (r *Runner) Arm(ctx context.Context, due time.Time, m *Message) (TimerID, error) {
+	e := r.engine()
+	frame, err := e.encode(ctx, m)
+	if err != nil {
 		return TimerID{}, err
 	}
 	var id TimerID
-	err := r.write(ctx, func(c *commit) error {
-		id = c.arm(due, frame)
+	err = e.write(ctx, func(c *commit) error {
+		if err := c.refuseQueued(m); err != nil {
+			return err
+		}
+		id = c.arm(due.UnixMilli(), frame)
 		return nil
 	})
 	if err == nil {
@@ -202,30 +207,11 @@ func (c *commit) cancel(id TimerID, frame []byte) {
 	}
 }
 
-// Rearm moves a timer to another due time and returns its new name, or
-// ErrNotFound when it has fired or never was.
-func (r *Runner) Rearm(ctx context.Context, id TimerID, due int64) (TimerID, error) {
-	var to TimerID
-	err := r.engine().do(ctx, func(c *commit) error {
-		frame, err := c.timerFrame(id)
-		if err != nil {
-			return err
-		}
-		c.disarm(id)
-		to = c.arm(due, frame)
-		return nil
-	})
-	if err == nil {
-		r.wakeIdle()
-	}
-	return to, err
-}
-
 func (c *commit) timerFrame(id TimerID) ([]byte, error) {
 	key := appendTimerKey([]byte{byte(timerTable)}, id)
 	frame, ok, err := c.get(key)
 	if err == nil && !ok {
-		err = fmt.Errorf("timer %d due %d: %w", id.Seq, id.Due, ErrNotFound)
+		err = fmt.Errorf("timer %d due %v: %w", id.Seq, id.Due(), ErrNotFound)
 	}
 	return frame, err
 }

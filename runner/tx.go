@@ -61,9 +61,11 @@ const (
 type effect struct {
 	kind  effectKind
 	frame []byte
-	timer TimerID // Due for effectArm
+	timer TimerID // due for effectArm
 	to    uint64
 	band  band
+	// unique: see Message.Unique
+	unique bool
 }
 
 // Bounds of the application's state.

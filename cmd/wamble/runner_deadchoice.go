@@ -76,19 +76,19 @@ func (d *deadChoice) filter() (runner.DeadFilter, error) {
 	return f, errors.Join(err, err2)
 }
 
-// parseWhen reads a time, or a duration before now, as ms since 1970.
-func parseWhen(flag, s string) (int64, error) {
+// parseWhen reads a time, or a duration before now; nothing is the zero time.
+func parseWhen(flag, s string) (time.Time, error) {
 	if s == "" {
-		return 0, nil
+		return time.Time{}, nil
 	}
 	if ago, err := time.ParseDuration(s); err == nil {
-		return time.Now().Add(-ago).UnixMilli(), nil
+		return time.Now().Add(-ago), nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return 0, fmt.Errorf("--%s %q: want a time as in 2006-01-02T15:04:05Z, or a duration as in 24h", flag, s)
+		return t, fmt.Errorf("--%s %q: want a time as in 2006-01-02T15:04:05Z, or a duration as in 24h", flag, s)
 	}
-	return t.UnixMilli(), nil
+	return t, nil
 }
 
 func (d *deadChoice) each(box deadBox, visit func(runner.DeadLetter) bool) error {

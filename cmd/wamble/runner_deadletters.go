@@ -144,22 +144,23 @@ func viewDead(d *runner.DeadLetter) deadView {
 		Name: showRow(d.Row), Worker: d.Row.Worker, Number: d.Row.Seq, Cause: d.Cause.String(), Code: d.Code,
 		Attempts: d.Attempts, Reason: d.Reason, storedFrame: viewStored(d.Frame),
 	}
-	if d.Time != 0 {
-		v.Time = &d.Time
+	if !d.Time.IsZero() {
+		died := d.Time.UnixMilli()
+		v.Time = &died
 	}
 	if d.Source != (runner.Row{}) {
 		v.Source = &rowView{d.Source.Worker, d.Source.Seq}
 	}
 	if d.FromTimer {
-		v.Timer = &timerView{d.Timer.Due, d.Timer.Seq}
+		v.Timer = &timerView{d.Timer.Due().UnixMilli(), d.Timer.Seq}
 	}
 	return v
 }
 
 func deadCells(d *runner.DeadLetter) string {
 	when, kind, id := "-", "?", "?"
-	if d.Time != 0 {
-		when = showTime(d.Time)
+	if !d.Time.IsZero() {
+		when = showTime(d.Time.UnixMilli())
 	}
 	if m, err := runner.DecodeMessage(d.Frame); err == nil {
 		kind, id = kindNames[m.Kind], cell(m.ID)

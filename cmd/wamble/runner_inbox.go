@@ -89,7 +89,7 @@ func viewInboxRow(row *runner.InboxRow) inboxRowView {
 		v.Until = &row.Lease.Deadline
 	}
 	if row.Fired {
-		v.Timer = &timerView{row.Timer.Due, row.Timer.Seq}
+		v.Timer = &timerView{row.Timer.Due().UnixMilli(), row.Timer.Seq}
 	}
 	return v
 }

@@ -110,7 +110,7 @@ var flagNames = []struct {
 func viewMessage(m *runner.Message) messageView {
 	v := messageView{
 		Frame: "LMSG", Kind: kindNames[m.Kind], Flags: []string{}, To: int64(m.To),
-		Route: routeView{int64(m.RouteWorker), m.RouteTime}, ID: viewBytes(m.ID), Payload: viewBytes(m.Payload),
+		Route: routeView{int64(m.RouteWorker), millis(m.RouteTime)}, ID: viewBytes(m.ID), Payload: viewBytes(m.Payload),
 	}
 	for _, f := range flagNames {
 		if m.Flags&f.bit != 0 {
@@ -144,7 +144,8 @@ func viewFrame(frame []byte) (any, error) {
 	}
 	v := intentView{Frame: "LINT", Kind: intentNames[i.Kind], Message: viewBytes(i.Message)}
 	if i.HasDue {
-		v.Due = &i.Due
+		due := i.Due.UnixMilli()
+		v.Due = &due
 	}
 	if m, err := runner.DecodeMessage(i.Message); err == nil {
 		v.Message = viewMessage(&m)
@@ -198,6 +199,14 @@ func cell(b []byte) string {
 		return "-"
 	}
 	return s
+}
+
+// millis is t in ms since 1970; the zero time is 0.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
 }
 
 // showTime prints milliseconds since 1970; times that no calendar holds stay

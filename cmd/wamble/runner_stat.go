@@ -59,8 +59,9 @@ func viewStats(r *runner.Runner) (statsView, error) {
 		Journal: s.Journal.String(), Schema: s.Schema.String(), Starts: s.Epoch,
 		Outbox: s.Outbox, Timers: s.Timers, DeadLetters: s.DeadLetters, Inboxes: []inboxView{},
 	}
-	if s.HasTimer {
-		v.NextDue = &s.NextDue
+	if !s.NextDue.IsZero() {
+		due := s.NextDue.UnixMilli()
+		v.NextDue = &due
 	}
 	for _, in := range s.Inboxes {
 		x := inboxView{Worker: in.Worker, Depth: in.Depth, Leased: in.Leased, Parked: in.Parked, NextSeq: in.NextSeq}

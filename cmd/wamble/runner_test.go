@@ -98,11 +98,7 @@ func makeRunner(t *testing.T, dir string, schema runner.Version) error {
 	}
 	for _, timer := range []struct{ due, to int64 }{{4102444800000, 9}, {1 << 62, 7}, {-1000, 7}} {
 		m := runner.Message{Kind: runner.Timer, To: uint64(timer.to), ID: strconv.AppendInt(nil, timer.due, 10), Payload: []byte("tick")}
-		frame, err := m.Append(nil)
-		if err != nil {
-			return err
-		}
-		if _, err := r.Arm(ctx, timer.due, frame); err != nil {
+		if _, err := r.Arm(ctx, time.UnixMilli(timer.due), &m); err != nil {
 			return err
 		}
 	}

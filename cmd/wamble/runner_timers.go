@@ -53,7 +53,7 @@ type armedView struct {
 }
 
 func viewTimer(t *runner.ArmedTimer) armedView {
-	return armedView{Due: t.Due, Seq: t.Seq, storedFrame: viewStored(t.Frame)}
+	return armedView{Due: t.Due().UnixMilli(), Seq: t.Seq, storedFrame: viewStored(t.Frame)}
 }
 
 func timerCells(t *runner.ArmedTimer, m *runner.Message, err error) string {
@@ -61,5 +61,5 @@ func timerCells(t *runner.ArmedTimer, m *runner.Message, err error) string {
 	if err == nil {
 		worker = fmt.Sprint(m.To)
 	}
-	return fmt.Sprintf("%s\t%d\t%s\t%s", showTime(t.Due), t.Seq, worker, frameCells(t.Frame))
+	return fmt.Sprintf("%s\t%d\t%s\t%s", showTime(t.Due().UnixMilli()), t.Seq, worker, frameCells(t.Frame))
 }

@@ -149,7 +149,7 @@ func (c DeadChoice) row() runner.Row { return runner.Row{Worker: c.Worker, Seq: 
 
 func showDead(d *runner.DeadLetter) DeadLetter {
 	v := DeadLetter{
-		Worker: d.Row.Worker, Number: d.Row.Seq, Time: d.Time, Cause: d.Cause.String(),
+		Worker: d.Row.Worker, Number: d.Row.Seq, Time: diedAt(d), Cause: d.Cause.String(),
 		Reason: d.Reason, Attempts: d.Attempts, Intents: []string{},
 	}
 	m, err := runner.DecodeMessage(d.Frame)
@@ -163,4 +163,12 @@ func showDead(d *runner.DeadLetter) DeadLetter {
 	}
 	v.Details, _ = json.Marshal(views)
 	return v
+}
+
+// diedAt is in ms since 1970; 0 when it is not known.
+func diedAt(d *runner.DeadLetter) int64 {
+	if d.Time.IsZero() {
+		return 0
+	}
+	return d.Time.UnixMilli()
 }

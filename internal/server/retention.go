@@ -69,10 +69,13 @@ func hastenJanitor(ctx context.Context, r *runner.Runner, worker uint32) error {
 	}
 	for _, t := range timers {
 		m, err := runner.DecodeMessage(t.Frame)
-		if err != nil || m.To != uint64(worker) || t.Due <= r.Now().Add(janitorEvery).UnixMilli() {
+		if err != nil || m.To != uint64(worker) || !t.Due().After(r.Now().Add(janitorEvery)) {
 			continue
 		}
-		if _, err := r.Rearm(ctx, t.TimerID, r.Now().Add(janitorFirst).UnixMilli()); err != nil && !errors.Is(err, runner.ErrNotFound) {
+		_, err = r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+			return errors.Join(tx.Cancel(t.TimerID), armJanitor(tx, worker, r.Now().Add(janitorFirst)))
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -85,12 +88,7 @@ const mostTimers = 16
 // armJanitor arms the next timer, which is due by the runner's clock, together with
 // whatever else tx does.
 func armJanitor(tx *runner.Tx, worker uint32, due time.Time) error {
-	m := runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: uint64(worker), ID: []byte("retention")}
-	frame, err := m.Append(nil)
-	if err != nil {
-		return err
-	}
-	return tx.Arm(due.UnixMilli(), frame)
+	return tx.Arm(due, &runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: uint64(worker), ID: []byte("retention")})
 }
 
 // purge lets every profile delete what is too old. One that does not serve

@@ -64,7 +64,7 @@ func TestRetentionClock(t *testing.T) {
 		if err != nil || len(timers) != 1 {
 			t.Fatalf("got %d timers, %v; want one", len(timers), err)
 		}
-		return time.UnixMilli(timers[0].Due).UTC()
+		return timers[0].Due().UTC()
 	}
 	start := func() {
 		t.Helper()
@@ -106,7 +106,14 @@ func TestRetention(t *testing.T) {
 	}
 	gone := h.old(900001, time.Now().AddDate(0, 0, -31))
 	stays := h.old(900002, time.Now().AddDate(0, 0, -29))
-	if _, err := h.runner.Rearm(context.Background(), first.TimerID, time.Now().UnixMilli()); err != nil {
+	if err := h.runner.Cancel(context.Background(), first.TimerID); err != nil {
+		t.Fatal(err)
+	}
+	m, err := runner.DecodeMessage(first.Frame)
+	if err == nil {
+		_, err = h.runner.Arm(context.Background(), time.Now(), &m)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	db := h.supervisors()[0].store
@@ -118,8 +125,8 @@ func TestRetention(t *testing.T) {
 		t.Errorf("a session that is not old enough: %v", err)
 	}
 	until(t, "the timer is armed again", func() bool { timers, _ := h.runner.Timers(10); return len(timers) == 1 })
-	if next := h.janitorTimer(); next.Due < time.Now().Add(23*time.Hour).UnixMilli() {
-		t.Errorf("the next timer is due %v", time.UnixMilli(next.Due))
+	if next := h.janitorTimer(); next.Due().Before(time.Now().Add(23 * time.Hour)) {
+		t.Errorf("the next timer is due %v", next.Due())
 	}
 }
 

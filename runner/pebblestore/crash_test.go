@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -108,11 +109,8 @@ func (x *world) step(ctx context.Context) error {
 		return x.group()
 	case 5:
 		id := x.newID()
-		frame, err := (&runner.Message{To: 7, ID: []byte(id)}).Append(nil)
-		if err != nil {
-			return err
-		}
-		_, err = x.r.Arm(ctx, x.clock.Now().UnixMilli()+x.rng.Int64N(6)-3, frame)
+		due := x.clock.Now().Add(time.Duration(x.rng.Int64N(6)-3) * time.Millisecond)
+		_, err := x.r.Arm(ctx, due, &runner.Message{To: 7, ID: []byte(id)})
 		if err == nil {
 			x.ack(id)
 		}

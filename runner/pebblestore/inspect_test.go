@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"wamble/runner"
 	"wamble/runner/pebblestore"
@@ -27,11 +28,7 @@ func stoppedRunner(t *testing.T) (dir string, journal runner.JournalID) {
 			t.Fatal(err)
 		}
 	}
-	frame, err := (&runner.Message{Kind: runner.Timer, To: 7, ID: []byte("t")}).Append(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Arm(ctx, 4102444800000, frame); err != nil {
+	if _, err := r.Arm(ctx, time.UnixMilli(4102444800000), &runner.Message{Kind: runner.Timer, To: 7, ID: []byte("t")}); err != nil {
 		t.Fatal(err)
 	}
 	row := runner.Row{Worker: 7, Seq: 1}

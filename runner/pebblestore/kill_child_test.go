@@ -166,18 +166,11 @@ func handleOne(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 		return err
 	}
 	next := runner.Message{To: stageTwo, ID: d.ID}
-	frame, err := next.Append(nil)
-	if err != nil {
-		return err
-	}
-	if err := tx.Send(frame); err != nil || n%4 != 0 {
+	if err := tx.Send(&next); err != nil || n%4 != 0 {
 		return err
 	}
 	next.To, next.Kind = stageTimer, runner.Timer
-	if frame, err = next.Append(nil); err != nil {
-		return err
-	}
-	return tx.Arm(time.Now().UnixMilli()+int64(n%20), frame)
+	return tx.Arm(time.Now().Add(time.Duration(n%20)*time.Millisecond), &next)
 }
 
 func handleBatch(_ context.Context, b *runner.Batched) error {

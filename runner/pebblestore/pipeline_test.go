@@ -121,11 +121,7 @@ func pipelineStage(stage int) runner.Handler {
 			return tx.Emit(d.ID)
 		}
 		next := runner.Message{To: uint64(stage + 1), ID: d.ID}
-		frame, err := next.Append(nil)
-		if err != nil {
-			return err
-		}
-		return tx.Send(frame)
+		return tx.Send(&next)
 	}
 }
 

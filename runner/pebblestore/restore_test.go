@@ -97,11 +97,7 @@ func passOn(workers uint64, hops int, arrived func()) runner.Handler {
 		if len(next.Payload) == hops {
 			next.Kind = runner.Event
 		}
-		frame, err := next.Append(nil)
-		if err != nil {
-			return err
-		}
-		return tx.Send(frame)
+		return tx.Send(&next)
 	}
 }
 

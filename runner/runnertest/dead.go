@@ -100,7 +100,7 @@ var deadCases = []test{
 		}{
 			{runner.DeadFilter{}, 2},
 			{runner.DeadFilter{Cause: runner.CauseBudget, HasCause: true}, 1},
-			{runner.DeadFilter{Since: 150}, 1}, {runner.DeadFilter{Until: 150}, 1}, {runner.DeadFilter{Until: 100}, 0},
+			{runner.DeadFilter{Since: when(150)}, 1}, {runner.DeadFilter{Until: when(150)}, 1}, {runner.DeadFilter{Until: when(100)}, 0},
 			{runner.DeadFilter{Worker: 8, HasWorker: true}, 0}, {runner.DeadFilter{ID: []byte("a")}, 1},
 		} {
 			list, err := v.r.DeadLetters(c.f, runner.Row{}, 10)
@@ -116,7 +116,7 @@ var deadCases = []test{
 		v.bury(7, "c")
 		v.ok(v.r.DropDeadLetter(v.ctx, d.Row))
 		v.is(v.r.DropDeadLetter(v.ctx, d.Row), runner.ErrNotFound)
-		n, err := v.r.DropDeadLetters(v.ctx, runner.DeadFilter{Until: 500})
+		n, err := v.r.DropDeadLetters(v.ctx, runner.DeadFilter{Until: when(500)})
 		v.ok(err)
 		equal(v, "dropped", n, 1)
 		equal(v, "left", v.dead()[0].Reason, "buried c")

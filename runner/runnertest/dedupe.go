@@ -144,7 +144,7 @@ var dedupeCases = []test{
 		v.start()
 		w, got := v.collector(runner.WorkerOptions{})
 		for range 2 {
-			_, err := v.r.Arm(v.ctx, 90, frame(7, "t", runner.Dedupe))
+			_, err := v.r.Arm(v.ctx, when(90), msg(7, "t", runner.Dedupe))
 			v.ok(err)
 			_, err = w.Tick(v.ctx)
 			v.ok(err)

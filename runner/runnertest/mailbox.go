@@ -133,7 +133,7 @@ var mailboxCases = []test{
 		v.is(v.r.Insert(v.ctx, at(7, 9), make([]byte, 201)), runner.ErrTooLarge)
 		_, err = v.r.PostFrame(v.ctx, []byte("junk"))
 		v.is(err, runner.ErrTruncated)
-		_, err = v.r.Post(v.ctx, &runner.Message{To: 7})
+		_, err = v.r.Post(v.ctx, &runner.Message{To: 7, Kind: 9})
 		v.is(err, runner.ErrInvalid)
 		_, err = v.r.Post(v.ctx, &runner.Message{To: 1 << 63, ID: []byte("m")})
 		v.is(err, runner.ErrInvalid)

@@ -101,7 +101,7 @@ var outboxCases = []test{
 	{"the intent sink", func(v *env) {
 		v.start()
 		emit := runner.Intent{Kind: runner.OutboxEmit, Message: []byte("ev")}
-		arm := runner.Intent{Kind: runner.TimerArm, HasDue: true, Due: 777, Message: frame(7, "tm")}
+		arm := runner.Intent{Kind: runner.TimerArm, HasDue: true, Due: when(777), Message: frame(7, "tm")}
 		v.update(func(tx *runner.Tx) error {
 			for _, i := range []runner.Intent{emit, arm} {
 				b, err := i.Append(nil)
@@ -120,13 +120,13 @@ var outboxCases = []test{
 		timers, err := v.r.Timers(10)
 		v.ok(err)
 		equal(v, "timers", len(timers), 1)
-		equal(v, "due", timers[0].Due, 777)
+		equal(v, "due", timers[0].Due(), when(777))
 	}},
 }
 
 func (v *env) arm(due int64, id string) runner.TimerID {
 	v.Helper()
-	t, err := v.r.Arm(v.ctx, due, frame(7, id))
+	t, err := v.r.Arm(v.ctx, when(due), msg(7, id))
 	v.ok(err)
 	return t
 }
@@ -137,7 +137,7 @@ func (v *env) dues() []int64 {
 	v.ok(err)
 	var out []int64
 	for _, t := range list {
-		out = append(out, t.Due)
+		out = append(out, t.Due().UnixMilli())
 	}
 	return out
 }
@@ -202,7 +202,7 @@ var timerCases = []test{
 	}},
 	{"a timer for another worker blocks nobody", func(v *env) {
 		v.start()
-		_, err := v.r.Arm(v.ctx, 50, frame(8, "other"))
+		_, err := v.r.Arm(v.ctx, when(50), msg(8, "other"))
 		v.ok(err)
 		v.arm(60, "own")
 		w, got := v.collector(runner.WorkerOptions{})
@@ -218,7 +218,7 @@ var timerCases = []test{
 		same(v, "fired", *got, []string{"good"})
 		dead := v.dead()
 		equal(v, "dead letters", len(dead), 2)
-		equal(v, "timer", dead[0].Timer, runner.TimerID{Due: 5, Seq: 1})
+		equal(v, "timer", dead[0].Timer, runner.NewTimerID(when(5), 1))
 		equal(v, "from a timer", dead[0].FromTimer, true)
 		same(v, "left", v.dues(), nil)
 	}},
@@ -244,27 +244,13 @@ var timerCases = []test{
 		same(v, "fired", *got, []string{"b"})
 		equal(v, "count", v.r.Stats().Timers, 0)
 	}},
-	{"re-arm", func(v *env) {
-		v.start()
-		id := v.arm(90, "a")
-		to, err := v.r.Rearm(v.ctx, id, 150)
-		v.ok(err)
-		equal(v, "due", to.Due, 150)
-		_, err = v.r.Rearm(v.ctx, id, 200)
-		v.is(err, runner.ErrNotFound)
-		w, got := v.collector(runner.WorkerOptions{})
-		v.tick(w, 0)
-		v.clock.Set(150)
-		v.tick(w, 1)
-		same(v, "fired", *got, []string{"a"})
-	}},
 	{"a handler arms and cancels in its commit", func(v *env) {
 		v.start()
 		victim := v.arm(500, "victim")
 		v.post(7, "go")
 		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 			if string(d.ID) == "go" {
-				v.ok(tx.Arm(300, frame(7, "next")))
+				v.ok(tx.Arm(when(300), msg(7, "next")))
 				return tx.Cancel(victim)
 			}
 			return nil

@@ -81,7 +81,7 @@ var pollCases = []test{
 		equal(v, "cause", d.Cause, runner.CauseBudget)
 		equal(v, "attempts", d.Attempts, 4)
 		equal(v, "source", d.Source, at(7, 53))
-		equal(v, "time", d.Time, 100)
+		equal(v, "time", d.Time, when(100))
 		equal(v, "reason", d.Reason, "busy")
 	}},
 	{"a budget of 1 sends the first failure to the dead letters", func(v *env) {

@@ -75,4 +75,105 @@ var queueCases = []test{
 		v.ok(v.r.ResumeQueue(v.ctx, "7"))
 		v.tick(w, 1)
 	}},
+	{"a message without id or number is given both", func(v *env) {
+		v.start()
+		m := runner.Message{Queue: "mails", Payload: []byte("x")}
+		row, err := v.r.Post(v.ctx, &m)
+		v.ok(err)
+		equal(v, "number", row.Worker, m.To)
+		v.shows("mails", string(m.ID), runner.Waiting)
+		again := runner.Message{Queue: "mails"}
+		_, err = v.r.Post(v.ctx, &again)
+		v.ok(err)
+		if string(again.ID) == string(m.ID) || again.To != m.To {
+			v.Errorf("the second message has id %q and number %d", again.ID, again.To)
+		}
+	}},
+	{"a delayed message waits for its time, over restarts", func(v *env) {
+		v.start()
+		var ran []string
+		handler := func(d *runner.Delivery) error { ran = append(ran, string(d.ID)); return nil }
+		_, err := v.r.Post(v.ctx, &runner.Message{Queue: "mails", ID: []byte("a"), At: when(500)})
+		v.ok(err)
+		m := v.shows("mails", "a", runner.Scheduled)
+		equal(v, "due", m.Due, when(500))
+		equal(v, "list", v.ids("mails", runner.Scheduled), "a:scheduled ")
+		v.restart()
+		_, w := v.named("mails", handler)
+		v.clock.Set(499)
+		v.tick(w, 0)
+		v.clock.Set(500)
+		v.tick(w, 1)
+		m = v.shows("mails", "a", runner.Done)
+		equal(v, "posted", m.Posted, when(100))
+		_, err = v.r.Post(v.ctx, &runner.Message{Queue: "mails", ID: []byte("b"), At: when(9000)})
+		v.ok(err)
+		v.ok(v.r.RetryMessage(v.ctx, "mails", "b"))
+		v.tick(w, 1)
+		_, err = v.r.Post(v.ctx, &runner.Message{Queue: "mails", ID: []byte("c"), At: when(9000)})
+		v.ok(err)
+		v.ok(v.r.DeleteMessage(v.ctx, "mails", "c"))
+		v.shows("mails", "c", runner.Deleted)
+		equal(v, "timers", v.r.Stats().Timers, 0)
+		same(v, "ran", ran, []string{"a", "b"})
+	}},
+	{"a unique message is posted once while it waits, runs or has its time to come", func(v *env) {
+		v.start()
+		unique := func() error {
+			_, err := v.r.Post(v.ctx, &runner.Message{Queue: "mails", ID: []byte("a"), Unique: true})
+			return err
+		}
+		ran := 0
+		_, w := v.named("mails", func(*runner.Delivery) error {
+			ran++
+			v.is(unique(), runner.ErrExists)
+			return nil
+		})
+		v.ok(unique())
+		v.is(unique(), runner.ErrExists)
+		_, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+			return tx.Send(&runner.Message{Queue: "mails", ID: []byte("a"), Unique: true})
+		})
+		v.ok(err)
+		v.tick(w, 1)
+		_, err = v.r.Post(v.ctx, &runner.Message{Queue: "mails", ID: []byte("a"), Unique: true, At: when(500)})
+		v.ok(err)
+		v.is(unique(), runner.ErrExists)
+		v.clock.Set(500)
+		v.tick(w, 1)
+		v.ok(unique())
+		v.tick(w, 1)
+		equal(v, "ran", ran, 3)
+		_, err = v.r.Post(v.ctx, &runner.Message{To: 7, ID: []byte("a"), Unique: true})
+		v.is(err, runner.ErrInvalid)
+	}},
+	{"a unique message that failed waits, and does not when it is dead", func(v *env) {
+		v.start()
+		_, w := v.named("mails", func(d *runner.Delivery) error {
+			if d.Attempts == 1 {
+				return runner.Retry(nil, ms(50))
+			}
+			return runner.Discard(nil)
+		})
+		m := runner.Message{Queue: "mails", ID: []byte("a"), Unique: true}
+		_, err := v.r.Post(v.ctx, &m)
+		v.ok(err)
+		v.tick(w, 0)
+		_, err = v.r.Post(v.ctx, &m)
+		v.is(err, runner.ErrExists)
+		v.clock.Advance(ms(51))
+		v.tick(w, 0)
+		_, err = v.r.Post(v.ctx, &m)
+		v.ok(err)
+	}},
+	{"a transaction sends to queues by name, now and later", func(v *env) {
+		v.start()
+		_, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+			v.ok(tx.Send(&runner.Message{Queue: "mails", ID: []byte("now")}))
+			return tx.Arm(when(700), &runner.Message{Queue: "mails", ID: []byte("later")})
+		})
+		v.ok(err)
+		v.shows("mails", "now", runner.Waiting)
+		equal(v, "due", v.shows("mails", "later", runner.Scheduled).Due, when(700))
+	}},
 }

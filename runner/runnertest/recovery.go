@@ -292,7 +292,7 @@ var failureCases = []test{
 		_, err := v.r.PostFrame(v.ctx, frame(7, "refused"))
 		v.is(err, runner.ErrNoSpace)
 		equal(v, "state", v.r.State(), runner.ReadOnly)
-		_, err = v.r.Arm(v.ctx, 5000, frame(7, "refused"))
+		_, err = v.r.Arm(v.ctx, when(5000), msg(7, "refused"))
 		v.is(err, runner.ErrNoSpace)
 		_, err = v.r.Update(v.ctx, none, func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) })
 		v.is(err, runner.ErrNoSpace)
@@ -336,7 +336,7 @@ var groupCases = []test{
 		v.opts.MaxFrame = 100
 		v.start()
 		g := v.r.NewGroup(func(*runner.Group, error) { v.Error("called back") })
-		v.is(g.Add(&runner.Message{To: 7}), runner.ErrInvalid)
+		v.is(g.Add(&runner.Message{To: 7, Kind: 9}), runner.ErrInvalid)
 		v.is(g.Add(&runner.Message{To: 1 << 63, ID: []byte("x")}), runner.ErrInvalid)
 		equal(v, "frames", g.Len(), 0)
 		v.ok(g.Add(&runner.Message{To: 7, ID: []byte("x"), Payload: make([]byte, 50)}))

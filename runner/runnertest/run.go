@@ -119,13 +119,18 @@ func same[T comparable](v *env, what string, got, want []T) {
 	}
 }
 
-// frame encodes a message to worker to with id as its payload too.
-func frame(to uint64, id string, flags ...runner.Flags) []byte {
+// msg is a message to worker to with id as its payload too.
+func msg(to uint64, id string, flags ...runner.Flags) *runner.Message {
 	m := runner.Message{To: to, RouteWorker: to, ID: []byte(id), Payload: []byte(id)}
 	for _, f := range flags {
 		m.Flags |= f
 	}
-	b, err := m.Append(nil)
+	return &m
+}
+
+// frame is msg encoded.
+func frame(to uint64, id string, flags ...runner.Flags) []byte {
+	b, err := msg(to, id, flags...).Append(nil)
 	if err != nil {
 		panic(err)
 	}
@@ -242,6 +247,9 @@ func (v *env) stored(table byte, key []byte) []byte {
 }
 
 func (v *env) place(name string) string { return filepath.Join(v.TempDir(), name) }
+
+// when is n milliseconds after 1970 began.
+func when(n int64) time.Time { return time.UnixMilli(n) }
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 

@@ -213,7 +213,7 @@ var txCases = []test{
 			v.is(tx.Put(b("runner.journal"), b("x")), runner.ErrInvalid)
 			v.is(tx.Put(make([]byte, runner.MaxKey+1), nil), runner.ErrTooLarge)
 			v.is(tx.Put(b("k"), make([]byte, runner.MaxValue+1)), runner.ErrTooLarge)
-			v.is(tx.Send(b("junk")), runner.ErrTruncated)
+			v.is(tx.Send(&runner.Message{To: 1 << 63}), runner.ErrInvalid)
 			return nil
 		})
 	}},
@@ -223,9 +223,9 @@ var txCases = []test{
 		commits := v.r.Stats().Commits
 		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 			v.ok(tx.Put(b("state"), b("paid")))
-			v.ok(tx.Send(frame(8, "ship")))
+			v.ok(tx.Send(msg(8, "ship")))
 			v.ok(tx.Emit(b("mail")))
-			return tx.Arm(500, frame(7, "remind"))
+			return tx.Arm(when(500), msg(7, "remind"))
 		}})
 		v.ok(err)
 		v.tick(w, 1)
@@ -241,7 +241,7 @@ var txCases = []test{
 		v.post(7, "order")
 		w, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1, Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 			v.ok(tx.Put(b("state"), b("paid")))
-			v.ok(tx.Send(frame(8, "ship")))
+			v.ok(tx.Send(msg(8, "ship")))
 			return errBusy
 		}})
 		v.ok(err)

@@ -67,7 +67,7 @@ var workerCases = []test{
 		done := make(chan string, 1)
 		w := v.worker(7, runner.WorkerOptions{MaxIdle: time.Hour}, func(d *runner.Delivery) error { done <- string(d.ID); return nil })
 		v.ok(w.Start(v.ctx))
-		_, err := v.r.Arm(v.ctx, time.Now().UnixMilli()+5, frame(7, "t"))
+		_, err := v.r.Arm(v.ctx, time.Now().Add(ms(5)), msg(7, "t"))
 		v.ok(err)
 		equal(v, "fired", <-done, "t")
 	}},
