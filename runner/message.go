@@ -73,6 +73,8 @@ type Message struct {
 	// Unique keeps it from being posted while one with its ID waits or runs. It needs
 	// a queue with a name.
 	Unique bool
+
+	after time.Duration // see After
 }
 
 // DecodeMessage reads an LMSG frame, which must fill the whole of frame. It

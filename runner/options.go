@@ -27,6 +27,8 @@ type Options struct {
 	// Default 64 MiB; negative turns it off.
 	MinFree int64
 
+	// Codec makes the payloads of Queue and Handle; default JSON.
+	Codec Codec
 	// KeepHistory is how many finished messages of each named queue are remembered;
 	// default 1,000, negative means none.
 	KeepHistory int
@@ -153,6 +155,9 @@ func (o Options) withDefaults() Options {
 		o.KeepHistory = 1000
 	}
 	o.KeepHistory = max(o.KeepHistory, 0)
+	if o.Codec == nil {
+		o.Codec = JSON
+	}
 	o.Policy = o.Policy.withDefaults()
 	if o.Now == nil {
 		c := newClock()

@@ -1,0 +1,168 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Codec turns values into payloads and back.
+type Codec interface {
+	Encode(v any) ([]byte, error)
+	// Decode reads b into v, which is a pointer.
+	Decode(b []byte, v any) error
+}
+
+// JSON is the codec of Options that name none.
+var JSON Codec = jsonCodec{}
+
+type jsonCodec struct{}
+
+func (jsonCodec) Encode(v any) ([]byte, error) { return json.Marshal(v) }
+func (jsonCodec) Decode(b []byte, v any) error { return json.Unmarshal(b, v) }
+
+// Job is a message that carries a T, on its way through a handler.
+type Job[T any] struct {
+	*Delivery
+	// Tx becomes durable with the acknowledgement.
+	Tx   *Tx
+	Args T
+
+	codec Codec
+}
+
+// SetResult keeps v as the result of the job: see MessageInfo.Result.
+func (j *Job[T]) SetResult(v any) error {
+	b, err := j.codec.Encode(v)
+	if err != nil {
+		return err
+	}
+	return j.Delivery.SetResult(b)
+}
+
+// JobHandler runs a job. Its error is the outcome, as that of a Handler.
+type JobHandler[T any] func(ctx context.Context, j *Job[T]) error
+
+// Queue is a queue with a name whose messages carry a T.
+type Queue[T any] struct {
+	r      *Runner
+	name   string
+	worker *Worker
+}
+
+// NewQueue returns the queue with this name, to post to. It is made if it is new.
+func NewQueue[T any](r *Runner, name string) (*Queue[T], error) {
+	_, err := r.Queue(context.Background(), name)
+	return &Queue[T]{r: r, name: name}, err
+}
+
+// Handle adds a worker to the queue with this name. It runs when it is started, by
+// Runner.Run or Worker.Start. A payload that is no T makes its message a dead letter.
+// Handler and Batch of o are not set.
+func Handle[T any](r *Runner, name string, h JobHandler[T], o WorkerOptions) (*Queue[T], error) {
+	number, err := r.Queue(context.Background(), name)
+	if err != nil {
+		return nil, err
+	}
+	if h == nil || o.Handler != nil || o.Batch != nil {
+		return nil, fmt.Errorf("queue %q needs one handler: %w", name, ErrInvalid)
+	}
+	codec := r.o.Codec
+	o.Handler = func(ctx context.Context, tx *Tx, d *Delivery) error {
+		j := Job[T]{Delivery: d, Tx: tx, codec: codec}
+		if err := codec.Decode(d.Payload, &j.Args); err != nil {
+			return Discard(fmt.Errorf("payload: %w", err))
+		}
+		return h(ctx, &j)
+	}
+	w, err := r.NewWorker(number, o)
+	return &Queue[T]{r: r, name: name, worker: w}, err
+}
+
+// Name returns the name of the queue.
+func (q *Queue[T]) Name() string { return q.name }
+
+// Worker returns the worker that Handle has added; nil for a queue of NewQueue.
+func (q *Queue[T]) Worker() *Worker { return q.worker }
+
+// PostOption says how a job is posted.
+type PostOption func(*Message)
+
+// After delivers the job when d has passed.
+func After(d time.Duration) PostOption { return func(m *Message) { m.after = d } }
+
+// At delivers the job at t.
+func At(t time.Time) PostOption { return func(m *Message) { m.At = t } }
+
+// Urgent serves the job before those that are not.
+func Urgent() PostOption { return func(m *Message) { m.Flags |= HighPriority } }
+
+// ID gives the job an id. Without it one is made.
+func ID(id string) PostOption { return func(m *Message) { m.ID = []byte(id) } }
+
+// Unique gives the job an id, and keeps it from being posted while one with that id
+// waits or runs.
+func Unique(id string) PostOption {
+	return func(m *Message) { m.ID, m.Unique = []byte(id), true }
+}
+
+// Once gives the job an id, and keeps it from being run when one with that id was
+// done within Policy.DedupeFor.
+func Once(id string) PostOption {
+	return func(m *Message) { m.ID, m.Flags = []byte(id), m.Flags|Dedupe }
+}
+
+// Message makes a message that carries v, for Post, Tx.Send, Tx.Arm and Every.
+func (q *Queue[T]) Message(v T, opts ...PostOption) (*Message, error) {
+	b, err := q.r.o.Codec.Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("payload for queue %q: %w", q.name, err)
+	}
+	m := &Message{Queue: q.name, Payload: b}
+	for _, opt := range opts {
+		opt(m)
+	}
+	if m.after > 0 {
+		m.At = q.r.Now().Add(m.after)
+	}
+	return m, nil
+}
+
+// Post posts a job and returns its id when it is durable. The id is returned beside
+// ErrExists too, for a job that is Unique and waits or runs already.
+func (q *Queue[T]) Post(ctx context.Context, v T, opts ...PostOption) (id string, err error) {
+	m, err := q.Message(v, opts...)
+	if err != nil {
+		return "", err
+	}
+	_, err = q.r.Post(ctx, m)
+	return string(m.ID), err
+}
+
+// Send posts a job when tx commits.
+func (q *Queue[T]) Send(tx *Tx, v T, opts ...PostOption) error {
+	m, err := q.Message(v, opts...)
+	if err != nil {
+		return err
+	}
+	return tx.Send(m)
+}
+
+// Run starts all workers, and returns when ctx ends or the storage fails. It stops the
+// workers, each with its grace period, and closes the runner.
+func (r *Runner) Run(ctx context.Context) error {
+	for _, w := range r.allWorkers() {
+		if err := w.Start(ctx); err != nil && !errors.Is(err, ErrStarted) {
+			return err
+		}
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+	case <-r.Failed():
+		failed = r.Err()
+	}
+	return errors.Join(failed, r.Close())
+}
