@@ -190,7 +190,7 @@ func (e *engine) loadIndex() error {
 	if err := e.adoptInboxes(); err != nil {
 		return err
 	}
-	if err := errors.Join(e.loadQueues(), e.loadFinished()); err != nil {
+	if err := errors.Join(e.loadQueues(), e.loadFinished(), e.loadSchedules()); err != nil {
 		return err
 	}
 	return e.findTimers()

@@ -31,6 +31,9 @@ type index struct {
 	last    *inbox             // that was looked up last
 	counters
 	timers timerHead
+	// schedules are by name, and by the timer that is armed.
+	schedules  map[string]*scheduled
+	scheduleOf map[TimerID]*scheduled
 	// expiryHead is the earliest expiry of a dedupe row that may exist.
 	expiryHead  int64
 	outboxMarks marks

@@ -325,7 +325,11 @@ func (r *Runner) RetryMessage(ctx context.Context, queue, id string) error {
 			frame, err := c.timerFrame(m.Timer)
 			if err == nil {
 				c.disarm(m.Timer)
-				c.deliverTimer(m.Timer, frame)
+				if x := c.e.ix.scheduleOf[m.Timer]; x != nil {
+					c.runSchedule(x, c.e.wall())
+				} else {
+					c.deliverTimer(m.Timer, frame)
+				}
 			}
 			return err
 		case Waiting, Retrying:

@@ -143,7 +143,11 @@ func (c *commit) fire(now int64) (int, error) {
 	}
 	for _, d := range due {
 		c.disarm(d.id)
-		c.deliverTimer(d.id, d.frame)
+		if x := c.e.ix.scheduleOf[d.id]; x != nil {
+			c.runSchedule(x, now)
+		} else {
+			c.deliverTimer(d.id, d.frame)
+		}
 	}
 	return len(due), nil
 }
@@ -200,6 +204,10 @@ func (r *Runner) Cancel(ctx context.Context, id TimerID) error {
 
 // cancel disarms a timer whose message is not wanted any more.
 func (c *commit) cancel(id TimerID, frame []byte) {
+	if x := c.e.ix.scheduleOf[id]; x != nil {
+		c.unschedule(x) // with this timer
+		return
+	}
 	c.disarm(id)
 	h, err := checkMessage(frame)
 	if in := c.e.ix.inboxes[uint64(h.to)]; err == nil && in != nil && in.tracked() {

@@ -53,7 +53,7 @@ var suite = []group{
 	{"worker", workerCases}, {"batches", batchCases}, {"bundles", bundleCases}, {"ordered", orderedCases},
 	{"dedupe", dedupeCases}, {"priority", priorityCases}, {"recovery", recoveryCases}, {"inspect", inspectCases},
 	{"failure", failureCases}, {"group", groupCases}, {"replay", replayCases}, {"queues", queueCases}, {"operate", operateCases},
-	{"messages", messageCases}, {"metrics", metricsCases},
+	{"messages", messageCases}, {"schedules", scheduleCases}, {"metrics", metricsCases},
 }
 
 // env is one test's runner with a clock that stands at 100 ms.

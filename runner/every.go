@@ -1,0 +1,240 @@
+package runner
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A schedule is stored under its name, and armed as a timer. When the timer fires,
+// the message is posted and the next timer armed in one commit, whatever becomes of
+// the message.
+//
+//	runner.every.NAME    EVR0, timer due i64, timer seq u64, last due i64, skipped u64,
+//	                     lengths of spec and last id u16 u16, spec, last id, LMSG frame
+type scheduled struct {
+	name    string
+	spec    string
+	frame   []byte // the message; its id is the name
+	timer   TimerID
+	last    int64  // when the last message was due, 0 before the first
+	lastID  string // of the last message
+	skipped uint64
+
+	times schedule
+}
+
+const (
+	everyKey   = "runner.every." // and the name
+	everyMagic = "EVR0"
+	everyFixed = 40
+)
+
+func (x *scheduled) append(dst []byte) []byte {
+	le := binary.LittleEndian
+	dst = append(dst, everyMagic...)
+	for _, v := range [4]uint64{uint64(x.timer.due), x.timer.Seq, uint64(x.last), x.skipped} {
+		dst = le.AppendUint64(dst, v)
+	}
+	dst = le.AppendUint16(dst, uint16(len(x.spec)))
+	dst = le.AppendUint16(dst, uint16(len(x.lastID)))
+	return append(append(append(dst, x.spec...), x.lastID...), x.frame...)
+}
+
+func decodeScheduled(name string, b []byte) (*scheduled, error) {
+	le := binary.LittleEndian
+	if len(b) < everyFixed || string(b[:4]) != everyMagic {
+		return nil, badLength("schedule", b)
+	}
+	spec := everyFixed + int(le.Uint16(b[36:]))
+	id := spec + int(le.Uint16(b[38:]))
+	if id > len(b) {
+		return nil, badLength("schedule", b)
+	}
+	x := &scheduled{
+		name: name, spec: string(b[everyFixed:spec]), lastID: string(b[spec:id]), frame: bytes.Clone(b[id:]),
+		timer: TimerID{int64(le.Uint64(b[4:])), le.Uint64(b[12:])}, last: int64(le.Uint64(b[20:])), skipped: le.Uint64(b[28:]),
+	}
+	if _, err := checkMessage(x.frame); err != nil {
+		return nil, fmt.Errorf("schedule %q: %w", name, err)
+	}
+	var err error
+	if x.times, err = parseSchedule(x.spec); err != nil {
+		x.times = schedule{every: 24 * time.Hour} // its time zone is not known here any more
+	}
+	return x, nil
+}
+
+// Every posts m at the times of a schedule, an interval as "10m" or a cron expression
+// as "0 8 * * mon-fri" (in UTC, or as "TZ=Europe/Berlin 0 8 * * *"). The name exists
+// once, however often the program starts: declared again with the same schedule and
+// message it goes on as it was, with others it is replaced. m needs a queue with a
+// name; its ID is made, of the name and the time, and At is not used.
+//
+// A time that comes while the last message waits or runs is skipped, as are all but
+// one of the times at which nothing ran. What becomes of a message does not matter to
+// the schedule.
+func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) error {
+	times, err := parseSchedule(schedule)
+	if err != nil {
+		return err
+	}
+	if len(name) == 0 || len(name) > MaxQueueName {
+		return fmt.Errorf("a schedule's name has 1 to %d bytes, this one %d: %w", MaxQueueName, len(name), ErrInvalid)
+	}
+	e := r.engine()
+	template := *m
+	template.ID = []byte(name)
+	frame, err := e.encode(ctx, &template)
+	if err != nil {
+		return err
+	}
+	err = e.write(ctx, func(c *commit) error {
+		if in := c.e.ix.inboxes[template.To]; in == nil || !in.tracked() {
+			return fmt.Errorf("schedule %q needs a queue with a name: %w", name, ErrInvalid)
+		}
+		old := c.e.ix.schedules[name]
+		if old != nil && old.spec == schedule && bytes.Equal(old.frame, frame) {
+			return nil
+		}
+		x := &scheduled{name: name, spec: schedule, frame: frame, times: times}
+		if old != nil {
+			x.last, x.lastID, x.skipped = old.last, old.lastID, old.skipped
+			c.unschedule(old)
+		}
+		c.schedule(x, times.next(time.UnixMilli(c.e.wall())))
+		return nil
+	})
+	r.wakeIdle()
+	return err
+}
+
+// Every posts v at the times of a schedule: see Runner.Every.
+func (q *Queue[T]) Every(ctx context.Context, name, schedule string, v T) error {
+	m, err := q.Message(v)
+	if err != nil {
+		return err
+	}
+	return q.r.Every(ctx, name, schedule, m)
+}
+
+// schedule arms the next timer of x and stores both.
+func (c *commit) schedule(x *scheduled, next time.Time) {
+	ix := &c.e.ix
+	x.timer = c.arm(next.UnixMilli(), x.frame)
+	ix.schedules[x.name], ix.scheduleOf[x.timer] = x, x
+	c.batch.Set(tableKey(nil, appState, []byte(everyKey+x.name)), x.append(nil))
+}
+
+// unschedule takes x out, with its timer if that is armed.
+func (c *commit) unschedule(x *scheduled) {
+	ix := &c.e.ix
+	delete(ix.schedules, x.name)
+	delete(ix.scheduleOf, x.timer)
+	c.batch.Delete(tableKey(nil, appState, []byte(everyKey+x.name)))
+	if frame, err := c.timerFrame(x.timer); err == nil {
+		c.cancel(x.timer, frame)
+	}
+}
+
+// runSchedule posts the message of x, whose timer is disarmed, and arms the next one.
+func (c *commit) runSchedule(x *scheduled, now int64) {
+	delete(c.e.ix.scheduleOf, x.timer)
+	m, err := DecodeMessage(x.frame)
+	if err != nil {
+		return // it was checked
+	}
+	due := min(x.timer.due, now)
+	if waits, err := c.queued(m.To, []byte(x.lastID)); x.lastID != "" && (waits || err != nil) {
+		x.skipped++
+	} else {
+		x.last, x.lastID = due, x.name+"@"+time.UnixMilli(due).UTC().Format(time.RFC3339)
+		m.ID = []byte(x.lastID)
+		value := appendTimerKey(nil, x.timer)
+		value, _ = m.Append(value) // it fitted with another id
+		c.post(m.To, bandFired, value)
+	}
+	next := x.times.next(time.UnixMilli(due))
+	if late := now - next.UnixMilli(); late >= 0 {
+		next = x.times.next(time.UnixMilli(now))
+		if every := x.times.every.Milliseconds(); every > 0 {
+			next = time.UnixMilli(now - late%every + every)
+		}
+	}
+	c.schedule(x, next)
+}
+
+// loadSchedules reads the schedules.
+func (e *engine) loadSchedules() error {
+	e.ix.schedules, e.ix.scheduleOf = map[string]*scheduled{}, map[TimerID]*scheduled{}
+	lo := tableKey(nil, appState, []byte(everyKey))
+	hi := tableKey(nil, appState, []byte(everyKey))
+	hi[len(hi)-1]++
+	var bad error
+	err := e.back.Scan(lo, hi, func(key, value []byte) bool {
+		x, err := decodeScheduled(string(key[len(lo):]), value)
+		if err != nil {
+			bad = err
+			return false
+		}
+		e.ix.schedules[x.name], e.ix.scheduleOf[x.timer] = x, x
+		return true
+	})
+	return errors.Join(err, bad)
+}
+
+// ScheduleInfo is a schedule as a listing shows it.
+type ScheduleInfo struct {
+	Name     string
+	Schedule string
+	Queue    string
+	Next     time.Time
+	// Last is when the last message was due, zero before the first; LastID is its id,
+	// by which Message tells what came of it.
+	Last   time.Time
+	LastID string
+	// Skipped counts the times that came while the last message waited or ran.
+	Skipped uint64
+	Payload []byte
+}
+
+// Schedules returns all schedules by name.
+func (r *Runner) Schedules() []ScheduleInfo {
+	var out []ScheduleInfo
+	ix := &r.engine().ix
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, x := range ix.schedules {
+		s := ScheduleInfo{
+			Name: x.name, Schedule: x.spec, Next: x.timer.Due(), Last: timeOf(x.last), LastID: x.lastID, Skipped: x.skipped,
+		}
+		if m, err := DecodeMessage(x.frame); err == nil {
+			s.Payload = m.Payload
+			if in := ix.inboxes[m.To]; in != nil {
+				s.Queue = in.name
+			}
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b ScheduleInfo) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// DeleteSchedule ends a schedule, or returns ErrNotFound. A message that it has posted
+// stays.
+func (r *Runner) DeleteSchedule(ctx context.Context, name string) error {
+	return r.engine().do(ctx, func(c *commit) error {
+		x := c.e.ix.schedules[name]
+		if x == nil {
+			return fmt.Errorf("schedule %q: %w", strings.ToValidUTF8(name, "?"), ErrNotFound)
+		}
+		c.unschedule(x)
+		return nil
+	})
+}
