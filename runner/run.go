@@ -360,7 +360,7 @@ func (w *Worker) answers(from, to int) (done, again, lost int) {
 			out.verdict = verdictSettled
 		}
 	}
-	w.steps.Add(uint64(done))
+	w.head().steps.Add(uint64(done))
 	return done, again, lost
 }
 

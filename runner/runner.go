@@ -129,7 +129,7 @@ func (r *Runner) stopWorkers() error {
 		w.Stop()
 	}
 	for _, w := range all {
-		if err := w.Join(); err != nil && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrFailed) {
+		if err := w.Join(); err != nil && w.lead == nil && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrFailed) {
 			errs = append(errs, fmt.Errorf("worker %d: %w", w.id, err))
 		}
 		w.giveBack() // a worker that is ticked by hand may have paused with a batch

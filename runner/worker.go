@@ -14,6 +14,11 @@ import (
 type WorkerOptions struct {
 	Handler Handler
 	Batch   BatchHandler
+	// Concurrency is how many messages a started worker runs at once; default 1. An
+	// ordered worker with a Handler runs so many ahead and commits what they did in
+	// order: one whose reads another has changed, or that comes after one that failed,
+	// runs again. Tick runs one after the other.
+	Concurrency int
 	// MaxBatch and MaxBytes bound what one claim takes; defaults 256 rows and
 	// 1 MiB of frames. A single larger frame is still taken.
 	MaxBatch int
@@ -44,6 +49,8 @@ type Worker struct {
 	number uint32 // as a claimant
 	o      WorkerOptions
 	p      atomic.Pointer[Policy]
+	lead   *Worker   // of whose lanes it is one, or nil
+	lanes  []*Worker // beside itself
 	// active counts who works on its behalf: its loop, a tick. It is changed with
 	// the index locked. batches are cur and nxt.
 	active  atomic.Int32
@@ -104,6 +111,10 @@ func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 	if (o.Handler == nil) == (o.Batch == nil) {
 		return nil, fmt.Errorf("a worker needs one handler: %w", ErrInvalid)
 	}
+	if o.Ordered && o.Batch != nil && o.Concurrency > 1 {
+		return nil, fmt.Errorf("an ordered batch handler runs one batch at a time: %w", ErrInvalid)
+	}
+	set(&o.Concurrency, 1)
 	set(&o.MaxBatch, 256)
 	set(&o.MaxBytes, 1<<20)
 	set(&o.MaxIdle, time.Second)
@@ -111,18 +122,6 @@ func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 		o.Grace = 10 * time.Second
 	}
 	o.Handler = wrap(o.Handler, r.o.Middleware, o.Middleware)
-	w := &Worker{r: r, id: id, o: o, wake: make(chan struct{}, 1)}
-	w.SetSinks(o.Sinks)
-	w.cur, w.nxt = &batch{}, &batch{}
-	w.batches = [2]*batch{w.cur, w.nxt}
-	for _, b := range w.batches {
-		b.kept.renewAt = maxTime
-	}
-	p := r.o.Policy
-	if o.Policy != nil {
-		p = *o.Policy
-	}
-	w.SetPolicy(p)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, other := range r.workers {
@@ -130,15 +129,40 @@ func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 			return nil, fmt.Errorf("inbox %d is ordered and has its worker: %w", id, ErrBusy)
 		}
 	}
-	w.number = firstWorker + r.made
-	r.made++
-	r.workers = append(r.workers, w)
-	w.join(r.engine())
+	w := r.newWorker(id, o)
+	w.SetSinks(o.Sinks)
+	p := r.o.Policy
+	if o.Policy != nil {
+		p = *o.Policy
+	}
+	w.SetPolicy(p)
+	r.admit(w)
+	if !o.Ordered {
+		r.addLanes(w)
+	}
 	r.startKeeper()
 	if sink := w.sink().Metrics; sink != nil {
 		sink(id, Metrics{})
 	}
 	return w, nil
+}
+
+func (r *Runner) newWorker(id uint64, o WorkerOptions) *Worker {
+	w := &Worker{r: r, id: id, o: o, wake: make(chan struct{}, 1)}
+	w.cur, w.nxt = &batch{}, &batch{}
+	w.batches = [2]*batch{w.cur, w.nxt}
+	for _, b := range w.batches {
+		b.kept.renewAt = maxTime
+	}
+	return w
+}
+
+// admit adds a worker to the runner; r.mu is held.
+func (r *Runner) admit(w *Worker) {
+	w.number = firstWorker + r.made
+	r.made++
+	r.workers = append(r.workers, w)
+	w.join(r.engine())
 }
 
 // join makes the engine wake w.
@@ -161,6 +185,7 @@ func (w *Worker) Remove() error {
 		err = nil
 	}
 	w.giveBack()
+	err = errors.Join(err, w.eachLane((*Worker).Remove))
 	r := w.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,7 +219,7 @@ func (w *Worker) SetSinks(s *Sinks) {
 
 // sink returns the sinks that hold now.
 func (w *Worker) sink() *Sinks {
-	if s := w.sinks.Load(); s != nil {
+	if s := w.head().sinks.Load(); s != nil {
 		return s
 	}
 	return w.r.sinks.Load()
@@ -208,6 +233,9 @@ func (w *Worker) ID() uint64 { return w.id }
 func (w *Worker) SetPolicy(p Policy) {
 	p = p.withDefaults()
 	w.p.Store(&p)
+	for _, lane := range w.lanes {
+		lane.p.Store(&p)
+	}
 	w.r.pokeKeeper()
 }
 
@@ -221,8 +249,10 @@ func (w *Worker) Ticks() uint64 { return w.ticks.Load() }
 
 // LastError returns the error that ended the last run, or nil.
 func (w *Worker) LastError() error {
-	if p := w.lastErr.Load(); p != nil {
-		return *p
+	for _, x := range append([]*Worker{w}, w.lanes...) {
+		if p := x.lastErr.Load(); p != nil {
+			return *p
+		}
 	}
 	return nil
 }
@@ -251,10 +281,11 @@ func (w *Worker) publish() {
 	if w.tally == (Metrics{}) {
 		return
 	}
-	w.mu.Lock()
-	w.metrics.add(&w.tally)
-	m := w.metrics
-	w.mu.Unlock()
+	h := w.head()
+	h.mu.Lock()
+	h.metrics.add(&w.tally)
+	m := h.metrics
+	h.mu.Unlock()
 	w.tally = Metrics{}
 	if sink := w.sink().Metrics; sink != nil {
 		sink(w.id, m)
@@ -278,6 +309,11 @@ func (w *Worker) Start(ctx context.Context) error {
 	if w.cancel != nil {
 		return ErrStarted
 	}
+	for _, lane := range w.lanes {
+		if err := lane.Start(ctx); err != nil {
+			return err // one that an error has ended was not joined yet
+		}
+	}
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.stopped.Store(false)
 	w.lastErr.Store(nil)
@@ -291,6 +327,13 @@ func (w *Worker) Start(ctx context.Context) error {
 // WorkerOptions.Grace to end, and wakes it when it sleeps. What it has claimed and
 // not run is given back.
 func (w *Worker) Stop() {
+	for _, lane := range w.lanes {
+		lane.stopOne()
+	}
+	w.stopOne()
+}
+
+func (w *Worker) stopOne() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopped.Store(true)
@@ -314,6 +357,7 @@ func (w *Worker) Join() error {
 		w.joined = nil
 	}
 	w.mu.Unlock()
+	_ = w.eachLane((*Worker).Join) // LastError tells theirs
 	return w.LastError()
 }
 
@@ -366,6 +410,7 @@ func (w *Worker) turn(ctx context.Context) (goesOn bool) {
 		w.r.o.Sleep(ctx, w.wake, w.o.MaxIdle)
 	case err != nil:
 		w.fail(err, n)
+		w.stopOthers()
 		return false
 	case !more:
 		w.r.o.Sleep(ctx, w.wake, w.IdleSleep())
@@ -380,7 +425,7 @@ func (w *Worker) trouble(err error, processed int) {
 	w.tally.LoopErrors++
 	w.publish()
 	w.tick.Unlock()
-	if e := w.r.engine(); e != w.told {
+	if e := w.r.engine(); e != w.told && w.lead == nil {
 		w.told = e
 		w.log(LogEvent{Kind: LogWorkerError, Err: err, Detail: uint64(processed)})
 	}
