@@ -22,7 +22,8 @@ starts; use this to do it at a time of your choosing. A database that was made b
 the original Wamble is adopted with all its rows.
 
 Two processes may migrate at once. A database that is newer than this binary is
-left alone.`,
+left alone, and so is one on which a server runs that could not go on after the
+migration: stop that server first.`,
 		Example: `  wamble migrate
   wamble migrate --config /etc/wamble.conf --profile club`,
 		Args: noArgs,
@@ -48,7 +49,7 @@ func migrate(cmd *cobra.Command, s *server.Shared) error {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s (%s)\n", s.Name, strings.Join(s.Profiles, ", "))
 	steps := 0
-	err := s.Migrate(cmd.Context(), func(step schema.Step) {
+	err := s.MigrateAlone(cmd.Context(), func(step schema.Step) {
 		if step.Done {
 			steps++
 			fmt.Fprintf(out, "  %s done in %v\n", step.Name, step.Elapsed.Round(time.Millisecond))

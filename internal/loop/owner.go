@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"wamble/internal/store"
@@ -58,6 +59,31 @@ func (rt *Runtime) own(ctx context.Context) error {
 		}
 	}
 	return first
+}
+
+// Heard returns the owner of a profile of a store who is heard within a time, nil if
+// there is none: 0 means the time after which a server takes another for dead.
+func Heard(ctx context.Context, s Store, within time.Duration) (*store.Owned, error) {
+	if within == 0 {
+		within = silence
+	}
+	var before []store.Owned
+	for end := time.Now().Add(within); ; wait(ctx, beatTime/4) {
+		owners, err := s.Owners(ctx)
+		if err != nil || len(owners) == 0 {
+			return nil, err
+		}
+		for i := range owners {
+			// One who was not there before has come since.
+			if owners[i].Beat == 0 || before != nil && !slices.Contains(before, owners[i]) {
+				return &owners[i], nil
+			}
+		}
+		if time.Now().After(end) {
+			return nil, nil
+		}
+		before = owners
+	}
 }
 
 // beat says that this process lives, until ctx ends. A profile that somebody else

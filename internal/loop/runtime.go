@@ -68,6 +68,8 @@ type Store interface {
 	Status(ctx context.Context) (schema.Status, error)
 	// Verify looks for damage after a crash. Errors: *store.Unusable.
 	Verify(ctx context.Context) error
+	// Owners returns who owns profiles of the database now, each with a beat.
+	Owners(ctx context.Context) ([]store.Owned, error)
 }
 
 // Runtime is one profile that runs: its store and the drain to it, its loop on

@@ -8,10 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/internal/loop"
+	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/store/schema"
 )
 
 // TestTwoServers: a second server on the same database and profile is refused with
@@ -45,6 +48,48 @@ func TestTwoServers(t *testing.T) {
 	again := serve(t, Options{Dir: dir}, text).ready() // its own journal
 	again.end()
 	serve(t, Options{}, text).ready() // another one
+}
+
+// TestMigrateBesideServer: a migration that would break the server which runs on the
+// database is refused by name; when the server has stopped, or its owner is heard no
+// more, it runs.
+func TestMigrateBesideServer(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) (text, dir string){
+		"SQLite":     func(t *testing.T) (text, dir string) { return conf(""), t.TempDir() },
+		"PostgreSQL": func(t *testing.T) (text, dir string) { return conf(postgresConf(pgtest.Migrated(t))), t.TempDir() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, dir := open(t)
+			s := serve(t, Options{Dir: dir}, text).ready()
+			p := join(t, s.address(), wamble.Token{})
+			schema.Extra = []schema.Migration{{Name: "099_tomorrow.sql", SQL: "SELECT 1"}} // those of a newer program
+			t.Cleanup(func() { schema.Extra = nil })
+			stores, err := OpenStores(loadConf(t, text).Running(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer CloseStores(stores)
+			err = stores[0].MigrateAlone(t.Context(), nil)
+			want := fmt.Sprintf("a server runs on this database (process %d on host ", os.Getpid())
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "099_tomorrow.sql") {
+				t.Errorf("got %v, want %q and the migration", err, want)
+			}
+			if !p.move(t.Context()) {
+				t.Error("the server does not take moves any more")
+			}
+			s.end()
+			if name == "PostgreSQL" { // one that was killed
+				dead := store.Owner{Host: "dead", PID: 1, Since: time.Unix(1, 0)}
+				if err := stores[0].Own(t.Context(), "gone", dead, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stores[0].silence = time.Millisecond
+			if err := stores[0].MigrateAlone(t.Context(), nil); err != nil {
+				t.Errorf("without a server: %v", err)
+			}
+		})
+	}
 }
 
 // TestProfileTaken: a server whose profile was taken by another one, which found

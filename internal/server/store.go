@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,9 +33,10 @@ type Shared struct {
 	// Registry is the profiles that use the same database, also with other settings.
 	Registry *registry.Registry
 
-	settings  any        // what tells it from others
-	database  string     // where its rows are
-	migrating sync.Mutex // one profile at a time
+	settings  any           // what tells it from others
+	database  string        // where its rows are
+	migrating sync.Mutex    // one profile at a time
+	silence   time.Duration // of an owner that is dead; 0: the usual
 }
 
 // Migrate brings the schema to the newest version. Profiles that share the store
@@ -43,6 +45,26 @@ func (s *Shared) Migrate(ctx context.Context, progress schema.Progress) error {
 	s.migrating.Lock()
 	defer s.migrating.Unlock()
 	return s.Store.Migrate(ctx, progress)
+}
+
+// MigrateAlone is Migrate by a process that serves nobody. What is not additive would
+// break a server that runs on the database: it waits whether one is heard.
+func (s *Shared) MigrateAlone(ctx context.Context, progress schema.Progress) error {
+	st, err := s.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if st.Version > 0 && len(st.Breaks) > 0 {
+		other, err := loop.Heard(ctx, s.Store, s.silence)
+		if err != nil {
+			return err
+		}
+		if other != nil {
+			return fmt.Errorf("a server runs on this database (%s), and could not go on after %s: stop it first. "+
+				"A newer server migrates by itself when it starts", other.By, strings.Join(st.Breaks, ", "))
+		}
+	}
+	return s.Migrate(ctx, progress)
 }
 
 // OpenStores returns the stores of the given profiles, in their order. Profiles

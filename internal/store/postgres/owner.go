@@ -115,6 +115,23 @@ func takeProfile(ctx context.Context, conn *pgxpool.Conn, profile string, o stor
 	})
 }
 
+// Owners returns who owns profiles of the database now.
+func (s *Store) Owners(ctx context.Context) (owners []store.Owned, err error) {
+	made := false
+	if err := s.readRow(ctx, "read owners", `SELECT to_regclass('profile_owners') IS NOT NULL`, nil, &made); err != nil || !made {
+		return nil, err
+	}
+	err = s.read(ctx, "read owners", func(b *pgx.Batch) {
+		b.Queue(`SELECT journal_id, host, pid, since, beat FROM profile_owners ORDER BY profile`).Query(each(func(rows pgx.Rows) error {
+			var one store.Owned
+			err := scanOwner(rows, &one)
+			owners = append(owners, one)
+			return err
+		}))
+	})
+	return owners, err
+}
+
 func scanOwner(row pgx.Row, o *store.Owned) error {
 	var journal []byte
 	err := row.Scan(&journal, &o.By.Host, &o.By.PID, &o.By.Since, &o.Beat)

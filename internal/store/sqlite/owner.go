@@ -55,6 +55,24 @@ func lockOwner(name string, o store.Owner) (*os.File, error) {
 	return f, nil
 }
 
+// Owners returns who owns the file now: nobody, or one process, which is known to live.
+func (s *Store) Owners(ctx context.Context) ([]store.Owned, error) {
+	f, err := os.Open(s.path + "-owner")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, classify(ctx, "read who owns "+s.path, err)
+	}
+	defer f.Close()
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return []store.Owned{{By: readOwner(f)}}, nil
+	default:
+		return nil, classify(ctx, "read who owns "+s.path, err)
+	}
+}
+
 // readOwner reads what lockOwner has written; its process may be at it just now.
 func readOwner(f *os.File) store.Owner {
 	o := store.Owner{Host: "unknown"}
