@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { arrangement, fromUCI, outcome, Position, reached, san, uci } from "../src/chess";
+import { arrangement, fromUCI, outcome, Position, reached, san, typed, uci } from "../src/chess";
 
 function perft(p: Position, depth: number): number {
   const moves = p.legal();
@@ -70,3 +70,26 @@ test("Chess960 arrangements by number", () => {
   const all = new Set(Array.from({ length: 960 }, (_, i) => arrangement(i)));
   assert.equal(all.size, 960);
 });
+
+for (const [fen, text, want] of [
+  ["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "e4", "e2e4"],
+  ["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "e2e4", "e2e4"],
+  ["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "E2-E4", "e2e4"],
+  ["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "nf3", "g1f3"],
+  ["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "Nf3!", "g1f3"],
+  ["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "e5", ""],
+  ["4k3/8/8/8/8/8/8/4K2R w K - 0 1", "0-0", "e1g1"],
+  ["4k3/8/8/8/8/8/8/4K2R w K - 0 1", "O-O", "e1g1"],
+  ["8/P6k/8/8/8/8/8/K7 w - - 0 1", "a8=Q", "a7a8q"],
+  ["8/P6k/8/8/8/8/8/K7 w - - 0 1", "a8n", "a7a8n"],
+  ["4k3/8/8/8/8/8/8/R3K2R w - - 0 1", "Rf1", "h1f1"],
+  ["4k3/8/8/3p4/2B1P3/8/8/4K3 w - - 0 1", "Bxd5", "c4d5"],
+  ["4k3/8/8/3p4/2B1P3/8/8/4K3 w - - 0 1", "exd5", "e4d5"],
+  ["7k/8/8/8/8/8/N7/K3N3 w - - 0 1", "Nc2", "e1c2"],
+  ["7k/8/8/8/8/N7/8/K3N3 w - - 0 1", "Nc2", "a3c2 e1c2"],
+]) {
+  test(`typed ${text} is ${want || "no move"}`, () => {
+    const p = Position.parse(fen);
+    assert.equal(typed(p, text).map((m) => uci(m, false)).sort().join(" "), want);
+  });
+}

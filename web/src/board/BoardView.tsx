@@ -2,11 +2,12 @@
 // the pieces above it. Moves by dragging, by two clicks or touches, or by keys.
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { castlingSquares, type Color, colorOf, type Move, pieceName, Position, squareName } from "../chess";
+import { castlingSquares, type Color, colorOf, type Move, Position, squareName } from "../chess";
 import { reducedMotion } from "../settings";
 import { t } from "../texts";
 import { type Arrow, Arrows } from "./Arrows";
 import { follow, type Man } from "./men";
+import { pieceName } from "./names";
 import { Piece } from "./PieceDefs";
 import { Promotion } from "./Promotion";
 import { useDrag } from "./useDrag";

@@ -38,16 +38,24 @@ function from(p: Position, m: Move): string {
   return name;
 }
 
+/** typed finds the legal moves that a typed text means: UCI, or SAN with as much of it as people write. */
+export function typed(p: Position, text: string): Move[] {
+  const plain = (s: string) => s.replace(/[-x+#=!?:\s.]/g, "");
+  const asked = plain(text).replace(/^[0oO]{3}$/, "OOO").replace(/^[0oO]{2}$/, "OO");
+  const byUCI = fromUCI(p, asked.toLowerCase());
+  if (byUCI && asked.length >= 4 && !/^[KQRBN]/.test(asked)) return [byUCI];
+  const legal = p.legal();
+  const exact = legal.filter((m) => plain(san(p, m)) === asked);
+  if (exact.length > 0) return exact;
+  const loose = legal.filter((m) => plain(san(p, m)).toLowerCase() === asked.toLowerCase());
+  if (loose.length > 0) return loose;
+  const [, piece, square] = /^([KQRBN])([a-h][1-8])$/.exec(asked) ?? [];
+  return piece ? legal.filter((m) => !m.castling && p.at(m.from).toUpperCase() === piece && squareName(m.to) === square) : [];
+}
+
 /** reached finds the move that leads from one position to another's placement. */
 export function reached(p: Position, placement: string): Move | undefined {
   return p.legal().find((m) => p.play(m).placement === placement);
-}
-
-const names: Record<string, string> = { p: "pawn", n: "knight", b: "bishop", r: "rook", q: "queen", k: "king" };
-
-/** pieceName is a piece in words, for screen readers. */
-export function pieceName(piece: string): string {
-  return piece ? `${piece === piece.toUpperCase() ? "white" : "black"} ${names[piece.toLowerCase()]}` : "";
 }
 
 export type Outcome = "checkmate" | "stalemate" | null;

@@ -4,7 +4,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../api";
 import { session } from "../app";
-import { type Outcome, Position, pieceName, squareName } from "../chess";
+import { pieceName } from "../board/names";
+import { type Outcome, Position, squareName } from "../chess";
 import type { Board } from "../session/board";
 import { predictions } from "../session/predictions";
 import { useStore } from "../session/store";
@@ -12,11 +13,16 @@ import { past, payouts } from "../standing";
 import { t } from "../texts";
 import { PredictionStatus } from "../wire";
 
+/** lastMoveOf is the last move of a board in words; "" when there is none. */
+export function lastMoveOf(board: Board, position: Position): string {
+  const to = board.lastMove?.[1];
+  const piece = to === undefined ? "" : pieceName(position.at(to));
+  return piece && t.play.lastMove(piece, squareName(to!));
+}
+
 /** arrival is where a player is: the side he plays and the last move, in words. */
 export function arrival(board: Board, position: Position, side: string): string {
-  const [, to] = board.lastMove ?? [];
-  const piece = to === undefined ? "" : pieceName(position.at(to));
-  return t.play.arrival(String(board.id), side) + (piece ? " " + t.play.lastMove(piece, squareName(to!)) : "");
+  return `${t.play.arrival(String(board.id), side)} ${lastMoveOf(board, position)}`;
 }
 
 /** Story says what became of the last move, and what this game is. */

@@ -16,6 +16,7 @@ import { Caps } from "../wire";
 import { holds, refused } from "../words";
 import { EndCard, Story } from "./Moment";
 import { Panel } from "./PlayPanel";
+import { Typed } from "./Typed";
 
 const landing = 260; // ms in which the player sees his own move
 const leaving = 200; // ms in which the old board slides out
@@ -165,6 +166,7 @@ export function Play() {
           {shown.end && <EndCard board={id} end={shown.end} side={sideName} onGo={() => hurry.current()} />}
         </div>
         <Story board={shown.board} position={shown.position} side={sideName} end={shown.end} />
+        <Typed board={shown.board} position={shown.position} onMove={mine && shown.phase !== "leaving" ? move : null} />
       </section>
       <Panel />
     </div>

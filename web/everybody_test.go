@@ -1,0 +1,99 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// heard is what a screen reader finds: the roles and names of the accessibility
+// tree, and the texts of what is read out when it changes.
+func (p *person) heard() string {
+	p.t.Helper()
+	tree, err := chromedp.Call(p.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, n := range tree.Nodes {
+		if n.Ignored || n.Role == nil || n.Name == nil {
+			continue
+		}
+		b.WriteString(strings.Trim(string(n.Role.Value), `"`) + ": " + strings.Trim(string(n.Name.Value), `"`) + "\n")
+	}
+	return b.String()
+}
+
+// hears waits until a screen reader finds a text.
+func (p *person) hears(text string) {
+	p.t.Helper()
+	eventually(p.t, "in the accessibility tree: "+text, func() bool { return strings.Contains(p.heard(), text) })
+}
+
+// TestBlind: somebody who sees nothing types moves, hears where she is and what
+// was played last, and asks for the pieces and the clocks, all by keys.
+func TestBlind(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(alone))
+	p := meet(t, desk)
+	p.sit(h.url)
+	board := p.board()
+	p.hears("grid: Board " + board + ". You play White.")
+	p.hears("textbox: Type a move")
+	p.hears("Board " + board + ": you are White.")
+	say := func(text string) {
+		t.Helper()
+		p.types(".typed input", text+kb.Enter)
+	}
+	for _, tc := range []struct{ text, heard string }{
+		{"l", "No move was made yet."},
+		{"Nf6", "Nf6 is no legal move here."},
+		{"p", "White: king e1, queen d1, rook a1 h1, bishop c1 f1, knight b1 g1, pawn a2 b2 c2 d2 e2 f2 g2 h2."},
+		{"c", "Move 1. The board has been yours for"},
+		{"Nf3", "you are Black. Last move: white knight to f3."},
+		{"e7e5", "you are White. Last move: black pawn to e5."},
+		{"l", "Last move: black pawn to e5."},
+	} {
+		say(tc.text)
+		p.hears(tc.heard)
+	}
+	if got := see[string](p, `document.activeElement.tagName`); got != "INPUT" {
+		t.Errorf("after a move the focus is on %s", got)
+	}
+	p.keys(kb.Escape)
+	see[bool](p, `(document.querySelector('[role="gridcell"][tabindex="0"]').focus(), true)`)
+	p.keys("p")
+	p.hears("pawn e5 a7 b7 c7 d7 f7 g7 h7.")
+	p.audit("typed")
+}
+
+// TestZoomAndContrast: at 200 % zoom the whole board is on the screen, and with
+// more contrast or forced colours every view passes.
+func TestZoomAndContrast(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 8)`))
+	p := meet(t, screen{width: 640, height: 400}) // 1280×800 at 200 %
+	p.sit(h.url)
+	p.shot("zoom-200")
+	p.audit("zoom")
+	if n := see[int](p, `(scrollTo(0, 0), [...document.querySelectorAll('.square')].filter(e => e.getBoundingClientRect().bottom > innerHeight).length)`); n > 0 {
+		t.Errorf("at 200 %% zoom %d squares are below the screen", n)
+	}
+	q := meet(t, desk)
+	for _, feature := range []string{"prefers-contrast more", "forced-colors active"} {
+		for _, scheme := range []string{"light", "dark"} {
+			name, value, _ := strings.Cut(feature, " ")
+			media := []*emulation.MediaFeature{{Name: name, Value: value}, {Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+			if _, err := chromedp.Call(q.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: media}); err != nil {
+				t.Fatal(err)
+			}
+			q.sit(h.url)
+			q.shot(name + "-" + scheme)
+			q.audit(feature + " " + scheme)
+		}
+	}
+}
