@@ -35,10 +35,15 @@ type Played struct {
 	Finished *Finished
 }
 
-// Play makes the move of a session on the board that it holds. The board is
-// free afterwards, or archived if the game is over. Errors: ErrUnknownBoard, or
-// a Rejection.
+// Play makes the move of a session without a rating on the board that it holds. The
+// board is free afterwards, or archived if the game is over. Errors: ErrUnknownBoard,
+// or a Rejection.
 func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string, out intent.Intents) (Played, error) {
+	return p.PlayRated(now, id, by, -1, uci, out)
+}
+
+// PlayRated is Play of a session with a rating; less than 0 is none.
+func (p *Pool) PlayRated(now time.Time, id wamble.BoardID, by wamble.SessionID, rating float64, uci string, out intent.Intents) (Played, error) {
 	t := p.tick(now)
 	b := p.holders[by] // in the CPU's cache since Heard, as p.boards is not
 	if b == nil || b.id != id {
@@ -59,10 +64,11 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 		return Played{}, BadUCI
 	}
 	done := Played{Board: b, First: b.lastBy(by) == 0}
-	b.add(t, by, m, 0)
+	s := strengthOf(rating)
+	b.add(t, by, m, s)
 	b.times.moved = t
 	done.Ply = b.position.Ply()
-	p.recordMove(t, by, m, &done, out)
+	p.recordMove(t, by, m, s, &done, out)
 	p.unhold(b)
 	if e := p.ending(b); e != nil {
 		done.Finished = p.archive(t, b, *e, out)
@@ -90,15 +96,6 @@ func (p *Pool) Ends(id wamble.BoardID, by wamble.SessionID, uci string) bool {
 	after := Board{position: b.position.Play(m)}
 	after.history = slices.Clone(b.history).Add(&after.position)
 	return p.ending(&after) != nil
-}
-
-// Rate notes the rating of the player of a board's last move. It is not called
-// for a player without a rating.
-func (p *Pool) Rate(b *Board, rating float64) {
-	if n := len(b.plies); n > 0 {
-		last := &b.plies[n-1]
-		last.head = last.head&0xff_ffff | uint32(strengthOf(rating))<<24
-	}
 }
 
 // Repeats reports whether a move is the last one that the session made on this

@@ -214,9 +214,12 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 	for i, uci := range strings.Fields("e2e4 e7e5 g1f3") {
 		s := wamble.SessionID(4 + i)
 		r.assign(s)
-		done := r.play(1, s, uci)
-		if i != 1 {
-			r.Rate(done.Board, 1200+float64(100*i))
+		rating := 1200 + float64(100*i)
+		if i == 1 {
+			rating = -1
+		}
+		if _, err := r.PlayRated(r.now, 1, s, rating, uci, silence{}); err != nil {
+			t.Fatal(err)
 		}
 	}
 	want := []Contributor{{4, 1, 0, 1200, true}, {5, 0, 1, 0, false}, {6, 1, 0, 1408, true}}

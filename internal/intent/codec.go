@@ -124,6 +124,15 @@ func (c coder) octet(v *uint8) coder {
 	return c
 }
 
+// added is an octet that was added behind the fields of older binaries; 0 is not
+// written.
+func (c coder) added(v *uint8) coder {
+	if c.read && len(c.buf) == 0 || !c.read && *v == 0 {
+		return c
+	}
+	return c.octet(v)
+}
+
 func (c coder) bool(v *bool) coder {
 	if !c.read {
 		x := byte(0)

@@ -14,12 +14,14 @@ type RecordMove struct {
 	Ply     int  // 1 for White's first move, 2 for Black's answer
 	First   bool // the session's first move on this board
 	At      time.Time
+	// Strength is the rating of who made it, as the board keeps it; no store does.
+	Strength uint8
 }
 
 func (*RecordMove) Kind() Kind { return KindRecordMove }
 
 func (in *RecordMove) code(c coder) coder {
-	return c.board(&in.Board).session(&in.Session).text(&in.UCI).small(&in.Ply).bool(&in.First).time(&in.At)
+	return c.board(&in.Board).session(&in.Session).text(&in.UCI).small(&in.Ply).bool(&in.First).time(&in.At).added(&in.Strength)
 }
 
 func (in *RecordMove) check(c checker) checker {

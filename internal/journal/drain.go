@@ -107,7 +107,7 @@ func NewDrain(ctx context.Context, r *runner.Runner, db store.Store, o DrainOpti
 	if err != nil {
 		return nil, fmt.Errorf("drain of profile %q: %w", o.Profile, err)
 	}
-	if o.Keep.Dir != "" && o.Keep.Age > 0 {
+	if o.Keep.Dir != "" {
 		d.kept = openKept(o.Keep, store.JournalID(r.JournalID()), id)
 	}
 	d.count()

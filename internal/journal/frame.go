@@ -69,3 +69,16 @@ func Decode(frame []byte) ([]intent.Intent, error) {
 	}
 	return intents, nil
 }
+
+// Visit shows the intents of a frame that can be read, in order. It keeps none.
+func Visit(frame []byte, visit func(intent.Intent)) {
+	m, err := MakeMessage(0, frame)
+	if err != nil {
+		return
+	}
+	for i, r := range m.records() {
+		if in, err := r.intent(i); err == nil {
+			visit(in)
+		}
+	}
+}

@@ -8,10 +8,12 @@ import (
 	"hash/crc32"
 	"io"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"wamble/internal/store"
@@ -19,7 +21,8 @@ import (
 )
 
 // KeepOptions say how long messages are kept that the store has: for as long as a
-// standby may be behind that takes the store's place.
+// standby may be behind that takes the store's place. What a restart needs (see
+// Drain.Need) is kept in any case.
 type KeepOptions struct {
 	Dir   string // of all profiles; "" keeps nothing
 	Age   time.Duration
@@ -41,6 +44,7 @@ type kept struct {
 	files   []keptFile // oldest first
 	open    *os.File   // the newest; nil: none is written
 	buf     []byte
+	need    atomic.Uint64 // the messages behind it are needed
 }
 
 type keptFile struct {
@@ -59,6 +63,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // another journal are deleted.
 func openKept(o KeepOptions, journal store.JournalID, worker uint32) *kept {
 	k := &kept{o: o, journal: journal, dir: filepath.Join(o.Dir, strconv.FormatUint(uint64(worker), 10))}
+	k.need.Store(math.MaxUint64)
 	entries, _ := os.ReadDir(k.dir) // none yet, or none that can be read
 	for _, e := range entries {
 		first, err := strconv.ParseUint(e.Name(), 10, 64)
@@ -98,7 +103,7 @@ func (k *kept) ours(f keptFile) bool {
 // add keeps the messages of a batch. If it cannot, nothing is kept any more: there
 // may be no room on the disk, and the journal needs that more.
 func (k *kept) add(b *runner.Batched, now time.Time) error {
-	if len(b.Deliveries) == 0 {
+	if len(b.Deliveries) == 0 || k.o.Age == 0 && k.need.Load() == math.MaxUint64 {
 		return nil
 	}
 	buf := append(k.buf[:0], make([]byte, 8)...)
@@ -151,8 +156,8 @@ func (k *kept) trim(now time.Time) {
 	for _, f := range k.files {
 		size += f.size
 	}
-	n := 0
-	for ; n < len(k.files)-1 && (size > k.o.Bytes || now.Sub(k.files[n].at) > k.o.Age); n++ {
+	n, need := 0, k.need.Load()
+	for ; n < len(k.files)-1 && k.files[n+1].first-1 <= need && (size > k.o.Bytes || now.Sub(k.files[n].at) > k.o.Age); n++ {
 		size -= k.files[n].size
 	}
 	k.drop(n)

@@ -93,3 +93,26 @@ func (l *Leases) Blocks(s wamble.Sequence) []wamble.Block { return l.stocks[s].b
 
 // Size returns how many numbers are leased at a time.
 func (l *Leases) Size() int { return l.size }
+
+// Skip takes a number, and all that would be given out before it, out of the stock:
+// they were given out before. It reports whether the number was there.
+func (l *Leases) Skip(s wamble.Sequence, id int64) bool {
+	st := &l.stocks[s]
+	for i, b := range st.blocks {
+		if id < b.First || id >= b.First+b.Count {
+			continue
+		}
+		for _, before := range st.blocks[:i] {
+			st.left -= before.Count
+		}
+		taken := id - b.First + 1
+		st.left -= taken
+		st.blocks = st.blocks[i:]
+		st.blocks[0] = wamble.Block{First: id + 1, Count: b.Count - taken}
+		if st.blocks[0].Count == 0 {
+			st.blocks = st.blocks[1:]
+		}
+		return true
+	}
+	return false
+}

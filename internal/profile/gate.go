@@ -75,7 +75,7 @@ type Durable struct {
 
 func (in *Durable) take(p *Profile, _ *Output) {
 	p.gates.reach(in.Gate, in.Seq)
-	p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
+	p.settled()
 }
 
 func (in *Durable) pack(w *pack.Writer) {
@@ -90,7 +90,15 @@ type Applied struct{ Seq uint64 }
 
 func (in *Applied) take(p *Profile, _ *Output) {
 	p.gates.apply(in.Seq)
+	p.settled()
+}
+
+// settled forgets what waited for the store.
+func (p *Profile) settled() {
 	p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
+	if p.gates.settled >= resumeGate {
+		p.behind = behind{}
+	}
 }
 
 func (in *Applied) pack(w *pack.Writer) { w.Uint(in.Seq) }

@@ -58,6 +58,9 @@ var inputs = []struct {
 	{27, "news", blank[News]},
 	{28, "trust", blank[Trust]},
 	{29, "revoke", blank[Revoke]},
+	{30, "resume slice", blank[ResumeSlice]},
+	{31, "resume tail", blank[ResumeTail]},
+	{32, "resume end", blank[ResumeEnd]},
 }
 
 func blank[T any, P interface {

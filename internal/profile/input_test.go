@@ -30,6 +30,8 @@ func samples(tb testing.TB) []Input {
 			Session: *stored, Player: wamble.Player{ID: 5, Handle: "anna", Created: epoch},
 		}}}}, &Trust{Session: 3, Key: whom.Key, Level: 10},
 		&Revoke{Key: whom.Key, Session: 7, Stored: []wamble.Session{*stored}},
+		&ResumeSlice{Mark: 5, Ahead: time.Second, Data: []byte("slice")}, &ResumeTail{Messages: []TailMessage{{Seq: 6, Frame: []byte("frame")}}},
+		&ResumeEnd{Last: 7, Alone: true},
 	}
 }
 

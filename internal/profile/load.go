@@ -193,6 +193,9 @@ func (in *Loaded) take(p *Profile, out *Output) {
 		return // forgotten: the journal has failed meanwhile
 	}
 	p.loads.remove(l)
+	if p.behind.concerns(&l.Load, in) {
+		in = &Loaded{Load: in.Load, Outcome: Away}
+	}
 	p.recent.keep(p.clock.since, &l.Load, in)
 	var denied *wamble.Denied
 	nobody := false
@@ -258,6 +261,7 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 	}
 	if err == nil {
 		p.place(s, from)
+		p.boards.Identify(s.ID(), s.Identity() != nil) // a board that came back is held by a number
 	}
 	return err
 }

@@ -50,8 +50,12 @@ type world struct {
 	recorder Recorder
 	replayed int // steps
 
-	audience bool // clients watch and predict, too
-	quiet    bool // nothing goes wrong any more, and nobody moves
+	walking  *walk       // under way; nil: none
+	walked   []walkSlice // of the last one that was whole
+	journal  []journaled // everything that is durable
+	resumed  int         // lives that came back from slices
+	audience bool        // clients watch and predict, too
+	quiet    bool        // nothing goes wrong any more, and nobody moves
 }
 
 // offer is SERVER_HELLO with a token that is not durable.
@@ -136,7 +140,7 @@ func (w *world) start() {
 func (w *world) begin() {
 	w.replay()
 	w.life++
-	w.groups, w.tick = nil, time.Time{}
+	w.groups, w.tick, w.walking = nil, time.Time{}, nil
 	w.store.away = false
 	for i := range w.opts.Seed {
 		w.opts.Seed[i] = byte(w.rng.Uint32())
@@ -244,6 +248,7 @@ func (w *world) sync() []Input {
 		}
 		w.seq++
 		w.queue = append(w.queue, journaled{w.seq, f})
+		w.journal = append(w.journal, journaled{w.seq, f})
 	}
 	if err := w.judge.pool(); err != nil {
 		w.t.Fatal(err)
@@ -395,7 +400,9 @@ func (w *world) disturb() []Input {
 // crash is the death of the process: what is not durable is lost.
 func (w *world) crash() []Input {
 	w.syncs = true
-	w.start()
+	if w.rng.IntN(4) == 0 || !w.resume() {
+		w.start()
+	}
 	return nil
 }
 
@@ -485,6 +492,7 @@ func TestModelOfMembers(t *testing.T) {
 func (w *world) live(players int, length time.Duration) {
 	t := w.t
 	w.after(time.Second, false, w.disturb)
+	w.after(time.Millisecond, false, w.walk)
 	w.after(length/2, false, w.crash) // one at least, whatever chance wants
 	for i := range players {
 		w.after(w.upTo(length), false, func() []Input { w.arrive(i); return nil })
@@ -515,8 +523,8 @@ func (w *world) live(players int, length time.Duration) {
 	if w.life-w.handed < 2 || w.handed == 0 || w.judge.ended == 0 {
 		t.Errorf("too quiet a world: %d lives, %d handed over, %d games ended", w.life, w.handed, w.judge.ended)
 	}
-	t.Logf("%d players, %d lives, %d of them handed over, %d moves accepted, %d stored, %d games ended, %.4f points paid, %d changes of ratings",
-		w.arrived, w.life, w.handed, w.accepted, stored, w.judge.ended, paid, w.judge.rated)
+	t.Logf("%d players, %d lives, %d of them resumed, %d of them handed over, %d moves accepted, %d stored, %d games ended, %.4f points paid, %d changes of ratings",
+		w.arrived, w.life, w.resumed, w.handed, w.accepted, stored, w.judge.ended, paid, w.judge.rated)
 	w.replay()
 	t.Logf("%d steps replayed", w.replayed)
 }

@@ -22,7 +22,11 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		// leaves at least the board that it is made on.
 		return p.deny(r, errNoID)
 	}
-	played, err := p.boards.Play(p.clock.now, id, s.ID(), uci, &p.draft)
+	rating := -1.0
+	if i := s.Identity(); i != nil {
+		rating = i.Stats().Rating
+	}
+	played, err := p.boards.PlayRated(p.clock.now, id, s.ID(), rating, uci, &p.draft)
 	switch {
 	case err == nil:
 		p.moved(s, &played, out)
@@ -87,9 +91,6 @@ func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 		s.Count(game)
 	}
 	p.resolve(played, out)
-	if i := s.Identity(); i != nil {
-		p.boards.Rate(played.Board, i.Stats().Rating)
-	}
 	if played.Finished != nil {
 		p.finished(played.Finished, out)
 	}

@@ -35,6 +35,8 @@ type Profile struct {
 	gates        gates
 	draft        draft
 	seen         seen
+	resuming     *resumption // nil: the profile does not come back from slices
+	behind       behind
 	law          access.Law
 	brownout     Brownout
 	stage        stage

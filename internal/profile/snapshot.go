@@ -244,15 +244,18 @@ func loadLeases(v *adoption, state []byte) error {
 	r := pack.NewReader(state)
 	v.leases = journal.NewLeases(v.p.leases.Size())
 	for _, s := range wamble.Sequences() {
-		var blocks []wamble.Block
-		for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-			b := wamble.Block{First: r.Int(), Count: r.Int()}
-			r.Must(b.First > 0 && b.Count > 0)
-			blocks = append(blocks, b)
-		}
-		v.leases.Add(s, blocks)
+		v.leases.Add(s, readBlocks(&r))
 	}
 	return end(&r)
+}
+
+func readBlocks(r *pack.Reader) (blocks []wamble.Block) {
+	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
+		b := wamble.Block{First: r.Int(), Count: r.Int()}
+		r.Must(b.First > 0 && b.Count > 0)
+		blocks = append(blocks, b)
+	}
+	return blocks
 }
 
 // end is the error of a section that was not read to its last byte.

@@ -106,6 +106,9 @@ func (s *strangers) reconsider() { s.unknown = lru.New[wamble.Token, unknown](ma
 // lookUp asks the store whose request r is, or denies the request if the store has
 // failed to say so a moment ago, or was asked in vain too often.
 func (p *Profile) lookUp(r *request, out *Output) verdict {
+	if p.behind.any() && p.behind.tokens[r.h.Token.Hash()] {
+		return p.deny(r, errAway)
+	}
 	switch p.strangers.find(p.clock.since, r.h.Token) {
 	case Away:
 		return p.deny(r, errAway)

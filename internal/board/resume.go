@@ -1,0 +1,202 @@
+package board
+
+import (
+	"iter"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/pack"
+)
+
+// Walk yields every board, and those that were finished last, in no order. The pool
+// may change while the walk rests: a board that is in it all the time is yielded
+// once.
+func (p *Pool) Walk() iter.Seq[*Board] {
+	return func(yield func(*Board) bool) {
+		for _, b := range p.boards {
+			if !yield(b) {
+				return
+			}
+		}
+		for _, b := range p.finished.byID {
+			if !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// AppendState appends the board as it is to dst, for Resumption.Load.
+func (b *Board) AppendState(dst []byte) []byte { return b.snapshot(dst) }
+
+// Resumption brings the boards of an earlier process back into an empty pool: as they
+// were written at different moments, and then what the journal has of them since.
+type Resumption struct {
+	p     *Pool
+	order []*Board
+	// marks are the last messages that the slices have. Until the end the place of a
+	// board is the slice that it came with; 0 is that of boards that came without.
+	marks []uint64
+}
+
+// Resume begins to bring boards back. The pool is empty.
+func (p *Pool) Resume() *Resumption { return &Resumption{p: p, marks: []uint64{0}} }
+
+// Load takes in the states of some boards, which have all messages of the journal up
+// to mark. Later is added to their times. Errors: ErrState.
+func (r *Resumption) Load(state []byte, mark uint64, later time.Duration) error {
+	in := &reader{Reader: pack.NewReader(state)}
+	r.marks = append(r.marks, mark)
+	for in.Left() > 0 {
+		b := in.board()
+		held := b.status == wamble.Reserved
+		switch {
+		case in.Bad(), b.id == 0, b.status > wamble.Archived, b.variant < -1, b.variant > 959, len(b.plies) > b.position.Ply():
+			return ErrState
+		case held != (b.holder != 0), b.holder < 0, b.holder > maxSession:
+			return ErrState
+		}
+		if old := r.p.boards[b.id]; old != nil {
+			if b.status != wamble.Archived {
+				return ErrState
+			}
+			continue // it was finished while the boards were written: the journal has that
+		}
+		for _, at := range []*int64{&b.times.created, &b.times.assigned, &b.times.reserved, &b.times.heard, &b.times.moved} {
+			if *at != 0 {
+				*at += later.Microseconds()
+			}
+		}
+		r.add(b, len(r.marks)-1)
+	}
+	return nil
+}
+
+func (r *Resumption) add(b *Board, slice int) {
+	b.place = int32(slice)
+	r.p.boards[b.id] = b
+	r.order = append(r.order, b)
+}
+
+// Create replays a new board.
+func (r *Resumption) Create(in *intent.CreateBoard) {
+	if r.p.boards[in.Board] != nil {
+		return
+	}
+	b := &Board{id: in.Board, status: in.Status, variant: in.Variant, position: startOf(in.Variant)}
+	b.times.created = micros(in.At)
+	b.remember()
+	r.add(b, 0)
+}
+
+// board returns a board that does not have message seq yet, else nil.
+func (r *Resumption) board(id wamble.BoardID, seq uint64) *Board {
+	if b := r.p.boards[id]; b != nil && r.marks[b.place] < seq {
+		return b
+	}
+	return nil
+}
+
+// Move replays a move.
+func (r *Resumption) Move(seq uint64, in *intent.RecordMove) {
+	b := r.board(in.Board, seq)
+	if b == nil || in.Ply != b.position.Ply()+1 || in.Session <= 0 || in.Session > maxSession {
+		return
+	}
+	m, err := b.position.ParseUCI(in.UCI)
+	if err != nil {
+		return
+	}
+	b.times.moved = micros(in.At)
+	b.add(b.times.moved, in.Session, m, strength(in.Strength))
+}
+
+// Update replays a change of a board's status.
+func (r *Resumption) Update(seq uint64, in *intent.UpdateBoard) {
+	if b := r.board(in.Board, seq); b != nil && in.Version > b.version {
+		b.version, b.status = in.Version, in.Status
+	}
+}
+
+// Assigned replays that a board was given to somebody.
+func (r *Resumption) Assigned(seq uint64, in *intent.UpdateBoardAssignmentTime) {
+	if b := r.board(in.Board, seq); b != nil {
+		b.times.assigned = micros(in.At)
+	}
+}
+
+// Reserve replays a reservation.
+func (r *Resumption) Reserve(seq uint64, in *intent.CreateReservation) {
+	if b := r.board(in.Board, seq); b != nil && in.Session > 0 && in.Session <= maxSession {
+		b.holder, b.times.reserved = in.Session, micros(in.At)
+	}
+}
+
+// Release replays the end of a reservation.
+func (r *Resumption) Release(seq uint64, in *intent.RemoveReservation) {
+	if b := r.board(in.Board, seq); b != nil {
+		b.holder, b.times.reserved, b.times.heard = 0, 0, 0
+	}
+}
+
+// Holds reports whether a session holds a board, after the last message.
+func (r *Resumption) Holds() map[wamble.SessionID]bool {
+	holds := map[wamble.SessionID]bool{}
+	for _, b := range r.order {
+		if b.status == wamble.Reserved {
+			holds[b.holder] = true
+		}
+	}
+	return holds
+}
+
+// End puts the boards into the pool, as Restore does. Identity reports whether a
+// holder has one.
+func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, out intent.Intents) {
+	p, t := r.p, r.p.tick(now)
+	p.places = make([]place, 0, len(r.order))
+	for _, b := range r.order {
+		if b.status == wamble.Archived {
+			delete(p.boards, b.id)
+			b.holder = 0
+			p.finished.add(b)
+			continue
+		}
+		if p.ending(b) != nil {
+			delete(p.boards, b.id)
+			b.status, b.holder = wamble.Dormant, 0
+			p.over = append(p.over, b)
+			continue
+		}
+		p.insert(b)
+		reserved := b.status == wamble.Reserved
+		if at, _ := p.deadline(b); reserved && at > t && b.holder != 0 && p.holders[b.holder] == nil {
+			p.hold(b, b.holder, identity(b.holder))
+			b.times.heard = t // nobody was heard while the server was away
+			p.setAlarms(b)
+			continue
+		}
+		b.holder, b.identity, b.times.reserved, b.times.heard = 0, false, 0, 0
+		if reserved {
+			b.status = wamble.Dormant
+			p.update(t, b, out)
+			p.removeReservation(t, b, out)
+		}
+		p.setFree(b)
+		if at, ok := p.deadline(b); ok {
+			p.deadlines.sooner(b, at)
+		}
+	}
+}
+
+// EachOver yields the boards whose games are over and that EndOver will end.
+func (p *Pool) EachOver() iter.Seq[*Board] {
+	return func(yield func(*Board) bool) {
+		for _, b := range p.over {
+			if !yield(b) {
+				return
+			}
+		}
+	}
+}

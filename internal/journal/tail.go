@@ -1,0 +1,83 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"wamble/runner"
+)
+
+// ErrGap is returned when messages that a restart needs are not kept any more.
+var ErrGap = errors.New("messages are not kept any more")
+
+// Need says that a restart needs all messages behind a number, be they in the store or
+// not: they are kept. Nothing is needed at first, and after NeedNothing.
+func (d *Drain) Need(after uint64) {
+	if d.kept != nil {
+		d.kept.need.Store(after)
+	}
+}
+
+// NeedNothing says that no restart needs messages that the store has.
+func (d *Drain) NeedNothing() { d.Need(math.MaxUint64) }
+
+// Last returns the number of the last message of the profile, 0 if there is none.
+func (d *Drain) Last() uint64 {
+	for _, in := range d.r.Stats().Inboxes {
+		if in.Worker == uint64(d.worker.ID()) && in.NextSeq > 0 {
+			return in.NextSeq - 1
+		}
+	}
+	return 0
+}
+
+// Settled returns the last message that has left the journal for the store.
+func (d *Drain) Settled() uint64 { return d.settled() }
+
+// tailPage is how many messages of the journal are read at once.
+const tailPage = 8 << 10
+
+// Tail shows all messages behind a number in order: those that are kept, then those
+// that wait for the store. The frames are good until visit returns. Run does not run.
+// Errors: ErrGap, that of visit, or that of the runner.
+func (d *Drain) Tail(after uint64, visit func(seq uint64, frame []byte) error) error {
+	settled, last, next := d.settled(), d.Last(), after+1
+	if d.kept != nil && next <= settled {
+		for seq, frame := range d.kept.after(after) {
+			if seq != next || seq > settled {
+				break
+			}
+			if err := visit(seq, frame); err != nil {
+				return err
+			}
+			next++
+		}
+	}
+	if next <= settled {
+		return fmt.Errorf("%w: the restart needs those from %d on, and those up to %d have left the journal", ErrGap, next, settled)
+	}
+	for next <= last {
+		rows, err := d.r.Inbox(uint64(d.worker.ID()), next, tailPage)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if rows[i].Seq != next {
+				return fmt.Errorf("%w: after %d comes %d", ErrGap, next-1, rows[i].Seq)
+			}
+			m, err := runner.DecodeMessage(rows[i].Frame)
+			if err != nil {
+				return err
+			}
+			if err := visit(next, m.Payload); err != nil {
+				return err
+			}
+			next++
+		}
+		if len(rows) == 0 {
+			return fmt.Errorf("%w: nothing comes after %d, and the journal ends at %d", ErrGap, next-1, last)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package profile
+
+import "wamble"
+
+// behind is whom the store must not be asked about until it has what was decided
+// before the start: they are not in memory, and the journal has something of them.
+type behind struct {
+	sessions map[wamble.SessionID]bool
+	tokens   map[wamble.TokenHash]bool
+	keys     map[wamble.PublicKey]bool
+	all      bool // sessions that were purged are not known by number
+}
+
+func newBehind() behind {
+	return behind{
+		sessions: map[wamble.SessionID]bool{}, tokens: map[wamble.TokenHash]bool{}, keys: map[wamble.PublicKey]bool{},
+	}
+}
+
+// any reports whether there is anybody.
+func (b *behind) any() bool { return b.all || len(b.sessions)+len(b.tokens)+len(b.keys) > 0 }
+
+// add adds a session; its token or key may be zero.
+func (b *behind) add(id wamble.SessionID, token wamble.TokenHash, key wamble.PublicKey) {
+	b.sessions[id] = true
+	if !token.IsZero() {
+		b.tokens[token] = true
+	}
+	if !key.IsZero() {
+		b.keys[key] = true
+	}
+}
+
+// concerns reports whether the answer to a load may be outdated.
+func (b *behind) concerns(l *Load, in *Loaded) bool {
+	switch {
+	case !b.any():
+		return false
+	case l.Subject == PlayerOf:
+		return b.keys[l.Key]
+	case l.Subject != SessionOf:
+		return false
+	case in.Session == nil:
+		return b.all && in.Outcome == Found
+	}
+	return b.all || b.sessions[in.Session.ID] || b.keys[in.Session.Key]
+}

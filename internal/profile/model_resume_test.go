@@ -1,0 +1,165 @@
+package profile
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"time"
+
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/pack"
+	"wamble/internal/predict"
+)
+
+// walk is a Walk of a profile, slice by slice between its steps.
+type walk struct {
+	next   func() ([]byte, bool)
+	stop   func()
+	slices []walkSlice
+}
+
+type walkSlice struct {
+	mark uint64
+	data []byte
+}
+
+// walk takes the next slice, or begins anew.
+func (w *world) walk() []Input {
+	w.after(w.upTo(40*time.Millisecond), false, w.walk)
+	if w.p.stage != running {
+		return nil
+	}
+	if w.walking == nil {
+		w.walking = &walk{}
+		w.walking.next, w.walking.stop = iter.Pull(w.p.Walk(1+w.rng.IntN(4000), func() []byte { return nil }))
+	}
+	data, more := w.walking.next()
+	if !more {
+		w.walked, w.walking = w.walking.slices, nil
+		return nil
+	}
+	// The journal will number what it has not synced yet.
+	mark := w.seq
+	for _, g := range w.groups {
+		mark += uint64(len(g.frames))
+	}
+	w.walking.slices = append(w.walking.slices, walkSlice{mark, data})
+	return nil
+}
+
+// resume is a new process that has the slices of an old one and the journal, while the
+// store may be behind. It reports false if there are no slices, or some have what is
+// not durable.
+func (w *world) resume() bool {
+	if len(w.walked) == 0 {
+		return false
+	}
+	for _, s := range w.walked {
+		if s.mark > w.seq {
+			return false
+		}
+	}
+	away, old, whole := w.store.away, w.p, len(w.groups) == 0 && w.p.stage == running
+	w.begin()
+	w.resumed++
+	for _, s := range w.walked {
+		w.step(&ResumeSlice{Mark: s.mark, Data: s.data})
+	}
+	tail := &ResumeTail{}
+	for _, m := range w.journal {
+		if m.seq > w.walked[0].mark {
+			tail.Messages = append(tail.Messages, TailMessage{m.seq, m.frame})
+		}
+	}
+	w.step(tail)
+	w.step(&ResumeEnd{Last: w.seq, Alone: true}, &Ready{})
+	if whole {
+		w.sameMemory(old)
+	}
+	if w.store.away = away; away {
+		w.after(w.upTo(5*time.Second), true, func() []Input {
+			w.store.away = false
+			w.after(0, true, w.drain)
+			return []Input{&StoreBack{}}
+		})
+		w.step(&StoreAway{})
+	}
+	w.after(w.upTo(300*time.Millisecond), true, w.drain)
+	if len(w.queue) == 0 {
+		w.step(&Applied{Seq: w.seq})
+	}
+	return true
+}
+
+// sameMemory compares what came back with what memory had when the process died and
+// everything was durable.
+func (w *world) sameMemory(old *Profile) {
+	w.t.Helper()
+	late := func(b *board.Board) bool { // it was given back at the start, or will be
+		return b.Status() != wamble.Dormant && !b.Reserved().Add(w.p.boards.Options().Reservation).After(w.now) ||
+			b.Holder() != 0 && (w.p.sessions.ByID(b.Holder()) == nil)
+	}
+	for b := range old.boards.All() {
+		got := w.p.boards.Board(b.ID())
+		if got == nil {
+			w.t.Fatalf("board %d did not come back", b.ID())
+		}
+		if late(b) {
+			continue
+		}
+		if is, was := boardText(got), boardText(b); is != was {
+			w.t.Fatalf("a board came back as %s, was %s", is, was)
+		}
+	}
+	if got, want := w.p.boards.Len(), old.boards.Len(); got != want {
+		w.t.Fatalf("%d boards came back, want %d", got, want)
+	}
+	if got, want := pendingOf(w.p), pendingOf(old); !maps.Equal(got, want) {
+		w.t.Fatalf("the predictions %v came back, want %v", got, want)
+	}
+	for s := range old.sessions.All() {
+		got := w.p.sessions.ByID(s.ID())
+		if got == nil {
+			if !w.p.behind.sessions[s.ID()] && w.p.behind.any() && w.store.session(s.ID()) == nil {
+				w.t.Fatalf("session %d did not come back", s.ID())
+			}
+			continue
+		}
+		if got.Hash() != s.Hash() || got.HostText() != s.HostText() || got.Trust() != s.Trust() || (got.Identity() == nil) != (s.Identity() == nil) || !near(got.Own(), s.Own()) {
+			w.t.Fatalf("session %d came back with %+v, had %+v", s.ID(), got.Own(), s.Own())
+		}
+		if i := s.Identity(); i != nil && (got.Identity().Key() != i.Key() || got.Identity().ID() != i.ID() || got.Identity().Handle() != i.Handle() || !near(got.Identity().Stats(), i.Stats())) {
+			w.t.Fatalf("the identity of session %d came back with %+v, had %+v", s.ID(), got.Identity().Stats(), i.Stats())
+		}
+	}
+}
+
+func near(a, b wamble.Stats) bool {
+	return math.Abs(a.Score-b.Score) < 1e-6 && math.Abs(a.PredictionScore-b.PredictionScore) < 1e-6 && math.Abs(a.Rating-b.Rating) < 1e-6 &&
+		a.Games == b.Games && a.Chess960Games == b.Chess960Games
+}
+
+func boardText(b *board.Board) string {
+	text := fmt.Sprintf("%d %s %v v%d by %d %v %v %v", b.ID(), b.FEN(), b.Status(), b.Version(), b.Holder(), b.LastAssigned(), b.Reserved(), b.Created())
+	for m := range b.Moves() {
+		text += fmt.Sprintf(" %v/%d", m.Move, m.Session)
+	}
+	return text
+}
+
+// pendingOf is the pending predictions.
+func pendingOf(p *Profile) map[wamble.PredictionID]wamble.Prediction {
+	pending := map[wamble.PredictionID]wamble.Prediction{}
+	for t := range p.audience.book.Walk() {
+		r := pack.NewReader(t.AppendState(nil))
+		_, rows := predict.ReadTree(&r)
+		for _, row := range rows {
+			if row.Status == wamble.Pending {
+				pending[row.ID] = row
+			}
+		}
+	}
+	return pending
+}

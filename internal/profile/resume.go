@@ -1,0 +1,285 @@
+package profile
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
+	"wamble/internal/pack"
+	"wamble/internal/predict"
+	"wamble/internal/session"
+)
+
+// A profile comes back after its process has died from what was written of its memory
+// while it ran, and from the messages of the journal since:
+//
+//	Walk ──▶ slice, slice, slice …      each of one moment, with the last message
+//	                                    that it has
+//	         ResumeSlice, …             the slices
+//	         ResumeTail, …              all messages since the first slice: each slice
+//	                                    takes those that it does not have
+//	         ResumeEnd, Ready
+//
+// Boards, sessions, identities and predictions go through rows that depend on no
+// others, so that their slices may be of different moments. Only identities are
+// written after all sessions: what a session brings its identity is counted once.
+
+// The kinds of slices, by their first byte.
+const (
+	sliceLeases      = 'l' // numbers in stock, refused tokens, erased keys
+	sliceSessions    = 's'
+	sliceIdentities  = 'i'
+	sliceBoards      = 'b'
+	slicePredictions = 'p'
+)
+
+// state is what can be part of a slice.
+type state interface{ AppendState(dst []byte) []byte }
+
+// Walk yields the memory of the profile in slices of about size bytes, each in memory
+// that buffer returns. Steps may be made between two slices, not during one. The
+// profile runs.
+func (p *Profile) Walk(size int, buffer func() []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		first, _ := saveLeases(p, append(buffer(), sliceLeases))
+		w := walker{size, buffer, yield}
+		_ = yield(p.sessions.AppendEnded(first)) &&
+			slice(w, sliceSessions, p.sessions.Walk()) &&
+			slice(w, sliceIdentities, p.sessions.WalkIdentities()) &&
+			slice(w, sliceBoards, p.boards.Walk()) &&
+			slice(w, slicePredictions, p.audience.book.Walk())
+	}
+}
+
+type walker struct {
+	size   int
+	buffer func() []byte
+	yield  func([]byte) bool
+}
+
+// slice yields states of one kind.
+func slice[S state](w walker, kind byte, all iter.Seq[S]) bool {
+	dst := append(w.buffer(), kind)
+	for s := range all {
+		if dst == nil {
+			dst = append(w.buffer(), kind)
+		}
+		if dst = s.AppendState(dst); len(dst) < w.size {
+			continue
+		}
+		if !w.yield(dst) {
+			return false
+		}
+		dst = nil
+	}
+	return dst == nil || w.yield(dst)
+}
+
+// resumption is a profile that comes back.
+type resumption struct {
+	boards      *board.Resumption
+	sessions    map[wamble.SessionID]*resumedSession
+	order       []wamble.SessionID
+	players     map[wamble.PublicKey]*resumedPlayer
+	predictions map[wamble.BoardID]*resumedTree
+	boardOf     map[wamble.PredictionID]wamble.BoardID
+}
+
+type resumedSession struct {
+	session.Resumed
+	mark uint64
+}
+
+type resumedPlayer struct {
+	wamble.Player
+	mark uint64
+}
+
+type resumedTree struct {
+	rows []wamble.Prediction
+	mark uint64
+}
+
+// resumeGate is the gate of all that was decided before the start: until it is
+// settled, the store does not have all of it.
+const resumeGate = 1
+
+func (p *Profile) resumption() *resumption {
+	if p.resuming == nil {
+		p.resuming = &resumption{
+			boards:      p.boards.Resume(),
+			sessions:    map[wamble.SessionID]*resumedSession{},
+			players:     map[wamble.PublicKey]*resumedPlayer{},
+			predictions: map[wamble.BoardID]*resumedTree{},
+			boardOf:     map[wamble.PredictionID]wamble.BoardID{},
+		}
+		p.gates.last, p.gates.durable = resumeGate, resumeGate
+		p.behind = newBehind()
+	}
+	return p.resuming
+}
+
+// ResumeSlice is a slice of a Walk. Mark is the last message of the journal that it
+// has, Ahead how far the wall clock was ahead of the times in it.
+type ResumeSlice struct {
+	Mark  uint64
+	Ahead time.Duration
+	Data  []byte
+}
+
+func (in *ResumeSlice) pack(w *pack.Writer) {
+	w.Uint(in.Mark)
+	w.Int(int64(in.Ahead))
+	w.Bytes(in.Data)
+}
+
+func (in *ResumeSlice) unpack(r *pack.Reader) {
+	in.Mark, in.Ahead, in.Data = r.Uint(), time.Duration(r.Int()), r.Bytes()
+}
+
+func (in *ResumeSlice) take(p *Profile, out *Output) {
+	if p.stage != starting {
+		return
+	}
+	if err := p.resumption().load(p, in); err != nil {
+		out.Troubles = append(out.Troubles, fmt.Errorf("%w: %w", ErrState, err))
+	}
+}
+
+func (v *resumption) load(p *Profile, in *ResumeSlice) error {
+	r := pack.NewReader(in.Data)
+	switch kind := r.Octet(); kind {
+	case sliceLeases:
+		for _, s := range wamble.Sequences() {
+			p.leases.Add(s, readBlocks(&r))
+		}
+		p.sessions.ReadEnded(&r, resumeGate)
+	case sliceSessions:
+		for r.Left() > 0 && !r.Bad() {
+			s := &resumedSession{session.ReadResumed(&r), in.Mark}
+			s.Created, s.LastSeen = shift(s.Created, in.Ahead), shift(s.LastSeen, in.Ahead)
+			v.addSession(s)
+		}
+	case sliceIdentities:
+		for r.Left() > 0 && !r.Bad() {
+			i := &resumedPlayer{session.ReadPlayer(&r), in.Mark}
+			v.players[i.Key] = i
+		}
+	case sliceBoards:
+		return v.boards.Load(in.Data[1:], in.Mark, in.Ahead)
+	case slicePredictions:
+		for r.Left() > 0 && !r.Bad() {
+			id, rows := predict.ReadTree(&r)
+			v.predictions[id] = &resumedTree{rows, in.Mark}
+			for i := range rows {
+				v.boardOf[rows[i].ID] = id
+			}
+		}
+	default:
+		return ErrState
+	}
+	return end(&r)
+}
+
+func (v *resumption) addSession(s *resumedSession) {
+	if v.sessions[s.ID] == nil {
+		v.order = append(v.order, s.ID)
+	}
+	v.sessions[s.ID] = s
+}
+
+// ResumeTail is messages of the journal, in order.
+type ResumeTail struct{ Messages []TailMessage }
+
+// TailMessage is a message of the journal with its number.
+type TailMessage struct {
+	Seq   uint64
+	Frame []byte
+}
+
+func (in *ResumeTail) pack(w *pack.Writer) {
+	w.Uint(uint64(len(in.Messages)))
+	for _, m := range in.Messages {
+		w.Uint(m.Seq)
+		w.Bytes(m.Frame)
+	}
+}
+
+func (in *ResumeTail) unpack(r *pack.Reader) {
+	for n := r.Count(); len(in.Messages) < n && !r.Bad(); {
+		in.Messages = append(in.Messages, TailMessage{r.Uint(), r.Bytes()})
+	}
+}
+
+// take replays the messages. One that is damaged was a dead letter.
+func (in *ResumeTail) take(p *Profile, _ *Output) {
+	if p.stage != starting {
+		return
+	}
+	v := p.resumption()
+	for _, m := range in.Messages {
+		journal.Visit(m.Frame, func(in intent.Intent) { v.replay(p, m.Seq, in) })
+	}
+}
+
+// ResumeEnd ends the start from slices: Last is the last message of the journal. Alone
+// says that no other profile keeps sessions in the same store: if one does, it may
+// have changed them since, and they are read when the store has everything.
+type ResumeEnd struct {
+	Last  uint64
+	Alone bool
+}
+
+func (in *ResumeEnd) take(p *Profile, out *Output) {
+	if p.stage != starting || p.resuming == nil {
+		return
+	}
+	v := p.resuming
+	p.resuming = nil
+	p.gates.pending = append(p.gates.pending, settling{resumeGate, in.Last})
+	p.gates.settle()
+	if !in.Alone {
+		for _, id := range v.order {
+			if s := v.sessions[id]; s != nil {
+				v.drop(p, s)
+			}
+		}
+	}
+	holds := v.boards.Holds()
+	var over []wamble.SessionID
+	for _, id := range v.order {
+		s := v.sessions[id]
+		if s == nil {
+			continue
+		}
+		var player *wamble.Player
+		if i := v.players[s.Key]; i != nil {
+			player = &i.Player
+			s.Player, s.Handle = i.ID, i.Handle
+		}
+		if _, err := p.sessions.Resume(p.clock.now, &s.Resumed, player, holds[id], resumeGate); err != nil {
+			p.behind.add(s.ID, s.Token, s.Key)
+			over = append(over, id)
+		}
+	}
+	for key := range v.players {
+		if p.sessions.Identity(key) == nil {
+			p.behind.keys[key] = true
+		}
+	}
+	v.boards.End(p.clock.now, func(id wamble.SessionID) bool {
+		if s := v.sessions[id]; s != nil {
+			return !s.Key.IsZero()
+		}
+		return true // until the store says it
+	}, &p.draft)
+	for _, id := range over {
+		p.boards.Leave(p.clock.now, id, &p.draft)
+	}
+	v.restorePredictions(p)
+	p.settled()
+}

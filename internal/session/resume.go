@@ -1,0 +1,150 @@
+package session
+
+import (
+	"errors"
+	"iter"
+	"maps"
+	"time"
+
+	"wamble"
+	"wamble/internal/pack"
+)
+
+// Sessions that come back after the process has died: what memory had of them at
+// some moment, and what the journal has of them since. In between they are rows, as
+// in the store.
+
+// Resumed is a session as it comes back.
+type Resumed struct {
+	wamble.Session
+	Present bool // it was fresh or live
+	Left    wamble.BoardID
+	terms   terms
+}
+
+// SetTerms says that the session has accepted a revision.
+func (r *Resumed) SetTerms(rev Revision) { r.terms = terms(rev) + 1 }
+
+// Walk yields every session in memory, in no order. The table may change while the
+// walk rests: a session that is in it all the time is yielded once.
+func (t *Table) Walk() iter.Seq[*Session] { return maps.Values(t.byID) }
+
+// WalkIdentities is Walk for the identities.
+func (t *Table) WalkIdentities() iter.Seq[*Identity] { return maps.Values(t.identities) }
+
+// AppendState appends the session to dst, for ReadResumed. Its token is not in it.
+func (s *Session) AppendState(dst []byte) []byte {
+	w := writer{dst}
+	w.Int(int64(s.id))
+	w.Raw(s.hash[:]...)
+	if i := s.identity; i != nil {
+		w.Raw(1)
+		w.Raw(i.key[:]...)
+	} else {
+		w.Raw(0)
+	}
+	w.stats(s.own)
+	w.Int(int64(s.trust))
+	w.Int(s.times.created)
+	w.Int(s.times.heard)
+	present := byte(0)
+	if s.greeting != nil || s.share.Host() != 0 {
+		present = 1
+	}
+	w.Raw(present)
+	w.Uint(uint64(s.left))
+	w.Uint(uint64(s.terms))
+	w.Text(hostText(s.bound))
+	return w.Writer
+}
+
+// ReadResumed reads what Session.AppendState wrote.
+func ReadResumed(from *pack.Reader) Resumed {
+	r := &reader{Reader: *from}
+	s := Resumed{Session: wamble.Session{ID: wamble.SessionID(r.Int()), Token: r.array16()}}
+	if r.Octet() == 1 {
+		s.Key = r.array32()
+	}
+	s.Stats = r.stats()
+	s.Trust = int(r.Int32())
+	s.Created, s.LastSeen = timeOf(r.Int()), timeOf(r.Int())
+	s.Present = r.Octet() == 1
+	s.Left, s.terms = wamble.BoardID(r.Uint()), terms(r.Uint())
+	s.Host = string(r.Bytes())
+	r.Must(s.ID > 0 && !s.Token.IsZero())
+	*from = r.Reader
+	return s
+}
+
+// AppendState appends the identity to dst, for ReadPlayer.
+func (i *Identity) AppendState(dst []byte) []byte {
+	w := writer{dst}
+	w.Raw(i.key[:]...)
+	w.Int(int64(i.id))
+	w.Text(i.handle)
+	w.stats(i.stats)
+	return w.Writer
+}
+
+// ReadPlayer reads what Identity.AppendState wrote.
+func ReadPlayer(from *pack.Reader) wamble.Player {
+	r := &reader{Reader: *from}
+	p := wamble.Player{Key: r.array32(), ID: wamble.PlayerID(r.Int()), Handle: string(r.Bytes()), Stats: r.stats()}
+	*from = r.Reader
+	return p
+}
+
+// AppendEnded appends the tokens that are refused and the keys that were erased, as
+// far as the store may not know it, for ReadEnded.
+func (t *Table) AppendEnded(dst []byte) []byte {
+	w := writer{dst}
+	w.Uint(uint64(t.over.Len()))
+	t.over.FromOldest(func(hash wamble.TokenHash, _ *struct{}) { w.Raw(hash[:]...) })
+	w.erased(t)
+	return w.Writer
+}
+
+// ReadEnded reads what AppendEnded wrote. The keys count as erased by message seq.
+func (t *Table) ReadEnded(from *pack.Reader, seq uint64) {
+	r := &reader{Reader: *from}
+	for range r.Count() {
+		if hash := wamble.TokenHash(r.array16()); !hash.IsZero() {
+			t.over.Use(hash)
+		}
+	}
+	for range r.Count() {
+		key := wamble.PublicKey(r.array32())
+		r.Uint()
+		if !r.Bad() {
+			t.Erased(key, seq)
+		}
+	}
+	*from = r.Reader
+}
+
+// Resume takes a session in as it was. Holds says that it holds a board. It stays in
+// memory until the store has message seq, at least. Error: ErrOver.
+func (t *Table) Resume(now time.Time, was *Resumed, player *wamble.Player, holds bool, seq uint64) (*Session, error) {
+	at := t.tick(now)
+	if !t.takes(at, &was.Session) {
+		return nil, ErrOver
+	}
+	if (player != nil) != !was.Key.IsZero() {
+		return nil, errors.New("a session came back without its identity")
+	}
+	s := t.revive(at, &was.Session, player)
+	if i := s.identity; i != nil {
+		i.id, i.handle, i.seq = player.ID, player.Handle, seq
+	}
+	s.left, s.terms, s.seq = was.Left, was.terms, seq
+	t.newest = max(t.newest, seq)
+	switch {
+	case holds:
+		t.add(s, &t.lists.idle)
+	case was.Present && t.Present() < t.opts.MaxPlayers:
+		t.add(s, &t.lists.live)
+	default:
+		t.add(s, &t.lists.departing)
+	}
+	return s, nil
+}
