@@ -131,3 +131,6 @@ func (d *Drain) setback(s Setback) {
 		d.o.WentBack(s)
 	}
 }
+
+// Base returns what SetBase said last.
+func (d *Drain) Base() uint64 { return d.base.Load() }

@@ -39,7 +39,7 @@ func (d *Drain) Settled() uint64 { return d.settled() }
 const tailPage = 8 << 10
 
 // Tail shows all messages behind a number in order: those that are kept, then those
-// that wait for the store. The frames are good until visit returns. Run does not run.
+// that wait for the store. Visit may keep the frames. Run does not run.
 // Errors: ErrGap, that of visit, or that of the runner.
 func (d *Drain) Tail(after uint64, visit func(seq uint64, frame []byte) error) error {
 	settled, last, next := d.settled(), d.Last(), after+1
@@ -80,4 +80,11 @@ func (d *Drain) Tail(after uint64, visit func(seq uint64, frame []byte) error) e
 		}
 	}
 	return nil
+}
+
+// NeedAlso is Need that gives up nothing that is needed now.
+func (d *Drain) NeedAlso(after uint64) {
+	if d.kept != nil && after < d.kept.need.Load() {
+		d.kept.need.Store(after)
+	}
 }

@@ -98,13 +98,20 @@ func (rt *Runtime) drained(err error) {
 	rt.watch.drained(err)
 }
 
-// startDrain drains beside the loop, until the returned function is called.
-func (rt *Runtime) startDrain(ctx context.Context) (stop func()) {
+// startDrain drains beside the loop, until the returned function is called. First, if
+// it is set, is done before; its error ends the runtime.
+func (rt *Runtime) startDrain(ctx context.Context, first func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	rt.pace.hurry.Store(false)
 	rt.guard("the drain", func() {
 		defer close(done)
+		if first != nil {
+			if err := first(ctx); err != nil {
+				rt.crash(err)
+				return
+			}
+		}
 		if err := rt.drain.Load().Run(ctx); err != nil {
 			rt.o.Log.Warn("the drain of the journal has stopped", "err", err)
 			if l := rt.life.Load(); l != nil {
@@ -143,6 +150,7 @@ func (rt *Runtime) Depart(ctx context.Context) {
 		}
 		if err == nil {
 			rt.Disown(ctx)
+			rt.forgetRestartFile()
 			if err := journal.SetWorld(ctx, rt.o.Runner, rt.o.Name, nil); err != nil {
 				rt.o.Log.Warn("the journal still knows the database of a removed profile", "err", err)
 			}

@@ -31,6 +31,7 @@ type groupCommit struct {
 	held     bool      // nothing is submitted yet
 	answers  int       // batches of answers that are being sent
 	err      error
+	last     uint64    // number of the last message that is durable
 	pack     []byte    // frames that become one message
 	sizes    Histogram // frames per group
 }
@@ -47,6 +48,13 @@ type group struct {
 	messages *runner.Group
 	frames   int
 	gate     uint64
+	marks    []mark
+}
+
+// mark is who is told the number of the last of some messages of a group.
+type mark struct {
+	messages int
+	told     func(seq uint64)
 }
 
 // The bounds of a group that is being filled. Past them the loop reads nothing
@@ -136,6 +144,23 @@ func (j *groupCommit) add(frames *profile.Frames, gate uint64) error {
 	return j.submit()
 }
 
+// mark tells the number of the last message that was put so far, as soon as that is
+// durable. After a failure nobody is told. Told must return quickly.
+func (j *groupCommit) mark(told func(seq uint64)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch n := j.open.messages.Len(); {
+	case n > 0 || j.inFlight && j.err == nil:
+		g := j.open
+		if n == 0 {
+			g = j.other
+		}
+		g.marks = append(g.marks, mark{g.messages.Len(), told})
+	case j.err == nil:
+		told(j.last)
+	}
+}
+
 // begin submits what was held, and everything from now on.
 func (j *groupCommit) begin() {
 	j.locked(func() error {
@@ -187,6 +212,12 @@ func (j *groupCommit) land(g *runner.Group, err error) (p progress, _ error) {
 	}
 	n := g.Len()
 	p = progress{gate: j.other.gate, seq: g.Row(n - 1).Seq, frames: j.other.frames, messages: n}
+	for _, m := range j.other.marks {
+		m.told(g.Row(m.messages - 1).Seq)
+	}
+	j.last = p.seq
+	clear(j.other.marks)
+	j.other.marks = j.other.marks[:0]
 	g.Reset()
 	j.other.gate, j.other.frames = 0, 0
 	return p, j.submit()

@@ -60,6 +60,7 @@ func (rt *Runtime) lifeOf(o profile.Options, c clock, p *profile.Profile) (*life
 		drain.Posted(p.messages)
 	}
 	l.commit.failed = l.fail
+	l.commit.last = drain.Last()
 	rt.hears.Store(l)
 	return l, nil
 }

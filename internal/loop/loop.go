@@ -32,6 +32,7 @@ type loop struct {
 	held    bool // the port is not read, but all else goes on
 	untold  []untold
 	writer  *writer
+	saver   *saver
 	times   stopwatch
 	ended   chan struct{}
 	err     error // why it ended
@@ -40,7 +41,7 @@ type loop struct {
 func newLoop(rt *Runtime, l *life) *loop {
 	return &loop{
 		rt: rt, port: rt.port.Load(), life: l, asks: make(chan func(), 16), until: time.Now(),
-		writer: newWriter(), times: newStopwatch(), ended: make(chan struct{}),
+		writer: newWriter(), saver: newSaver(rt, l, time.Now()), times: newStopwatch(), ended: make(chan struct{}),
 	}
 }
 
@@ -57,6 +58,7 @@ func (l *loop) run() {
 		}
 		guard.Run("the last packets", func() { l.flush() }, nil) // what matters is why the loop ended
 		close(l.writer.full)
+		l.saver.close()
 		guard.Run("the recording", func() { l.life.record.Close() }, nil)
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
@@ -70,12 +72,24 @@ func (l *loop) round() error {
 	in, err := l.receive()
 	if err == nil {
 		err = l.turn(in)
-		l.rt.pace.brake.put(time.Now(), l.life.out.Frames.Bytes())
+		now := time.Now()
+		l.rt.pace.brake.put(now, l.life.out.Frames.Bytes())
+		l.save(now)
 	}
 	if err == nil {
 		l.answerAsks()
 	}
 	return err
+}
+
+// save goes on with the restart file, unless the loop is about to rest or end.
+func (l *loop) save(now time.Time) {
+	if l.stop || l.freeze != nil || l.life.commit.broken() {
+		return
+	}
+	if l.saver.turn(now, l.last); l.until.IsZero() || l.saver.due.Before(l.until) {
+		l.until = l.saver.due
+	}
 }
 
 // turn makes a step of what has come, and sends what follows.
@@ -211,6 +225,8 @@ func (l *loop) do(ctx context.Context, f func()) bool {
 func (l *loop) become(ctx context.Context, next *life) bool {
 	return l.do(ctx, func() {
 		l.life.record.Close()
+		l.saver.close()
+		l.saver = newSaver(l.rt, next, time.Now())
 		l.life, l.until, l.last, l.done, l.untold = next, time.Now(), 0, 0, nil
 		l.times.restart()
 	})

@@ -35,6 +35,8 @@ type Options struct {
 	Owner store.Owner
 	// Keep is what is kept of messages that the store has.
 	Keep journal.KeepOptions
+	// RestartDir is where restart files are; "": there are none.
+	RestartDir string
 	// StoreName is the name of the database, for people.
 	StoreName string
 	// InProcess says that the database is a file that this process reads itself.
@@ -94,6 +96,7 @@ type Runtime struct {
 	quarantine quarantine
 	leased     [4]atomic.Int64 // the highest numbers that it ever got, by sequence
 	moved      bool            // the host has chosen another store
+	ran        bool            // Run was called before
 	adopted    *Adopted        // of the image before this one; nil: it starts from store and journal
 	moving     sync.Mutex      // held while the loop is made, and while it moves
 }
@@ -130,8 +133,13 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	rt.ctx, rt.crashed = background, make(chan error, 1)
 	rt.DropDrain()
 	adopting := rt.adopted != nil
+	var resumed resumed
 	if !adopting {
-		if err := rt.prepareStore(ctx); err != nil {
+		var err error
+		if resumed, err = rt.resume(ctx); err == nil && resumed.life == nil {
+			err = rt.prepareStore(ctx)
+		}
+		if err != nil {
 			return rt.unlessStopped(ctx, err)
 		}
 	}
@@ -139,20 +147,27 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	if !adopting {
 		rt.guard("a check of the database", func() { rt.watch.verify(background) })
 	}
-	rt.guard("the owner's beat", func() { rt.beat(background, adopting) })
+	rt.guard("the owner's beat", func() { rt.beat(background, adopting || resumed.away) })
 	rt.loads = newLoads(background, rt)
 
-	l, err := rt.first(ctx)
+	l, err := rt.first(ctx, resumed.life)
 	if err != nil {
 		return rt.unlessStopped(ctx, err)
 	}
 	loop := rt.startLoop(l, adopting)
 	rt.stage.ready()
+	for _, lease := range resumed.leases {
+		rt.lease(l, lease)
+	}
+	var first func(context.Context) error
 	if adopting {
 		rt.AwaitAnswer(ctx)
 		rt.guard("the migration", func() { rt.migrateBeside(background) })
+	} else if resumed.away {
+		rt.watch.suspect(resumed.err)
+		first = rt.meetStore
 	}
-	stopDrain := rt.startDrain(background)
+	stopDrain := rt.startDrain(background, first)
 	defer func() { stopDrain() }()
 	for {
 		select {
@@ -175,7 +190,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 			if l, err = rt.recover(ctx, stopDrain); err != nil {
 				return rt.unlessStopped(ctx, err)
 			}
-			stopDrain = rt.startDrain(background)
+			stopDrain = rt.startDrain(background, nil)
 			loop.become(ctx, l)
 			rt.stage.ready()
 			rt.o.Log.Info("the journal works again; play goes on")
@@ -184,12 +199,22 @@ func (rt *Runtime) Run(ctx context.Context) error {
 }
 
 // first makes the first life: out of what the image before this one left, or out
-// of store and journal.
-func (rt *Runtime) first(ctx context.Context) (*life, error) {
-	if rt.adopted != nil {
+// of store and journal, unless there is one already.
+func (rt *Runtime) first(ctx context.Context, resumed *life) (*life, error) {
+	switch {
+	case rt.adopted != nil:
 		return rt.adopt(ctx)
+	case resumed != nil:
+		rt.live(resumed)
+		return resumed, nil
 	}
 	return rt.revive(ctx)
+}
+
+// live makes a life that is restored the one that decides.
+func (rt *Runtime) live(l *life) {
+	l.commit.begin()
+	rt.life.Store(l)
 }
 
 // startLoop lets a new loop lead a life. An adopted life has made its first step
@@ -338,8 +363,7 @@ func (rt *Runtime) revive(ctx context.Context) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.commit.begin()
-	rt.life.Store(l)
+	rt.live(l)
 	return l, nil
 }
 
@@ -392,8 +416,10 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	if err == nil {
 		err = d.Empty(ctx, nil)
 	}
-	if err != nil {
-		rt.o.Log.Warn("the journal keeps what the database does not have yet; the next start brings it there",
-			"messages", d.Pending(), "err", err)
+	if err == nil {
+		rt.forgetRestartFile() // what the host does to the database meanwhile is to be seen
+		return
 	}
+	rt.o.Log.Warn("the journal keeps what the database does not have yet; the next start brings it there",
+		"messages", d.Pending(), "err", err)
 }

@@ -1,0 +1,169 @@
+package loop
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"wamble/internal/store"
+)
+
+// A restart file is the memory of a profile, which a start reads instead of the store
+// after the process has died. In little endian:
+//
+//	magic                      "wamble restart 1\n", whose number is the version
+//	journal id 16, length of the name 2, name of the profile
+//	slices: length 4, CRC-32C 4 of what follows, mark 8, ahead 8, bytes
+//	the end: a slice without bytes
+//
+// It is not synced: after a loss of power it may be damaged, and the store is read.
+const restartMagic = "wamble restart 1\n"
+
+const (
+	sliceHead = 4 + 4 + 8 + 8
+	maxSlice  = 64 << 20
+)
+
+// errRestartFile is returned when a file is not the whole memory of the profile.
+var errRestartFile = errors.New("not a restart file of this profile and journal")
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// memorySlice is a slice of a profile's memory with the last message that it has.
+type memorySlice struct {
+	mark  uint64
+	ahead time.Duration
+	data  []byte
+}
+
+// restartWriter writes a new file beside the one that is there.
+type restartWriter struct {
+	path string
+	file *os.File
+	buf  *bufio.Writer
+}
+
+func restartHead(journal store.JournalID, profile string) []byte {
+	head := append([]byte(restartMagic), journal[:]...)
+	head = binary.LittleEndian.AppendUint16(head, uint16(len(profile)))
+	return append(head, profile...)
+}
+
+func createRestartFile(path string, journal store.JournalID, profile string) (*restartWriter, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	w := &restartWriter{path, f, bufio.NewWriterSize(f, 256<<10)}
+	if _, err := w.buf.Write(restartHead(journal, profile)); err != nil {
+		w.drop()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *restartWriter) add(s memorySlice) error {
+	var head [sliceHead]byte
+	binary.LittleEndian.PutUint32(head[:], uint32(len(s.data)))
+	binary.LittleEndian.PutUint64(head[8:], s.mark)
+	binary.LittleEndian.PutUint64(head[16:], uint64(s.ahead))
+	sum := crc32.Update(crc32.Checksum(head[8:], castagnoli), castagnoli, s.data)
+	binary.LittleEndian.PutUint32(head[4:], sum)
+	if _, err := w.buf.Write(head[:]); err != nil {
+		return err
+	}
+	_, err := w.buf.Write(s.data)
+	return err
+}
+
+// finish puts the file in its place.
+func (w *restartWriter) finish() error {
+	err := w.add(memorySlice{})
+	if err == nil {
+		err = w.buf.Flush()
+	}
+	if err = errors.Join(err, w.file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(w.path+".new", w.path)
+}
+
+// drop forgets the file.
+func (w *restartWriter) drop() {
+	w.file.Close()
+	os.Remove(w.path + ".new")
+}
+
+// restartReader reads a file.
+type restartReader struct {
+	file *os.File
+	buf  *bufio.Reader
+	left int64
+}
+
+// openRestartFile opens the file of a profile. It returns nil if there is none.
+// Errors: errRestartFile, or one of the system.
+func openRestartFile(path string, journal store.JournalID, profile string) (*restartReader, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	r := &restartReader{f, bufio.NewReaderSize(f, 1<<20), info.Size()}
+	want := restartHead(journal, profile)
+	head := make([]byte, len(want))
+	if _, err := io.ReadFull(r.buf, head); err != nil || string(head) != string(want) {
+		f.Close()
+		return nil, errRestartFile
+	}
+	r.left -= int64(len(head))
+	return r, nil
+}
+
+// next returns the next slice, and io.EOF at the end of a file that is whole. The
+// bytes are good until the next call. Errors: errRestartFile.
+func (r *restartReader) next(buf []byte) (s memorySlice, err error) {
+	var head [sliceHead]byte
+	if _, err := io.ReadFull(r.buf, head[:]); err != nil {
+		return s, fmt.Errorf("%w: it is cut off", errRestartFile)
+	}
+	n := int64(binary.LittleEndian.Uint32(head[:]))
+	if r.left -= sliceHead + n; n > maxSlice || r.left < 0 {
+		return s, fmt.Errorf("%w: it is cut off", errRestartFile)
+	}
+	s = memorySlice{
+		mark: binary.LittleEndian.Uint64(head[8:]), ahead: time.Duration(binary.LittleEndian.Uint64(head[16:])), data: append(buf[:0], make([]byte, n)...),
+	}
+	if _, err := io.ReadFull(r.buf, s.data); err != nil {
+		return s, fmt.Errorf("%w: it is cut off", errRestartFile)
+	}
+	if crc32.Update(crc32.Checksum(head[8:], castagnoli), castagnoli, s.data) != binary.LittleEndian.Uint32(head[4:]) {
+		return s, fmt.Errorf("%w: a checksum is wrong", errRestartFile)
+	}
+	if n == 0 {
+		if r.left != 0 {
+			return s, fmt.Errorf("%w: it has something behind its end", errRestartFile)
+		}
+		return s, io.EOF
+	}
+	return s, nil
+}
+
+func (r *restartReader) close() { r.file.Close() }

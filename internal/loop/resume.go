@@ -1,0 +1,211 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"wamble/internal/journal"
+	"wamble/internal/profile"
+	"wamble/internal/store"
+)
+
+// resumed is a life that was made of the restart file and the journal. Away says that
+// the store has not answered yet, and Err how.
+type resumed struct {
+	life   *life
+	away   bool
+	err    error
+	leases []profile.Lease // that it asked for meanwhile
+}
+
+// storePatience is how long a start from the restart file waits for the store: one
+// that answers can say that the profile belongs to another server, or that it is not
+// the right one.
+const storePatience = 500 * time.Millisecond
+
+// resume makes a life of the restart file and of what the journal has since, without
+// the store if that is away. Without such a file, or if it does not serve, there is no
+// life, and no error: the start reads the store.
+func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
+	again := rt.ran
+	rt.ran = true
+	if rt.o.RestartDir == "" || again {
+		return r, nil // whatever ended the last run may be in the file
+	}
+	if err := rt.makeDrain(ctx); err != nil {
+		return r, err
+	}
+	drain := rt.drain.Load()
+	file, err := openRestartFile(rt.restartPath(), store.JournalID(rt.o.Runner.JournalID()), rt.o.Name)
+	if file == nil {
+		if err != nil {
+			rt.unusable(err)
+		}
+		return r, nil
+	}
+	defer file.close()
+	began := time.Now()
+	rt.stage.set("restoring the boards")
+	serves, err := rt.askStore(ctx)
+	switch {
+	case err == nil && !serves:
+		return r, nil
+	case err == nil:
+	case ctx.Err() == nil && transient(err):
+		rt.o.Log.Warn("the database is away; the start goes on without it", "store", rt.o.StoreName, "err", err)
+		r.away, r.err = true, err
+	default:
+		return r, fmt.Errorf("waiting for the database: %w", err)
+	}
+	l, n, err := rt.lifeFrom(ctx, file, &r.leases)
+	if err != nil {
+		rt.unusable(err)
+		return resumed{}, ctx.Err()
+	}
+	if !r.away {
+		l.mail.appliedTo(drain.Applied())
+	}
+	r.life = l
+	rt.o.Log.Info("restored from the restart file and the journal", "boards", l.profile.Gauges().Boards,
+		"messages", n, "behind", drain.Pending(), "took", time.Since(began))
+	return r, nil
+}
+
+func transient(err error) bool {
+	var wrong *store.Unusable
+	return (errors.Is(err, store.ErrTransient) || errors.Is(err, context.DeadlineExceeded)) && !errors.As(err, &wrong)
+}
+
+// unusable says that the restart file does not serve.
+func (rt *Runtime) unusable(err error) {
+	rt.o.Log.Warn("the restart file does not serve; the start reads the database", "file", rt.restartPath(), "err", err)
+	rt.forgetRestartFile()
+}
+
+// askStore prepares the store if it answers soon. It reports false if the start must
+// read it: it may belong to another server, or has less than it had.
+func (rt *Runtime) askStore(ctx context.Context) (serves bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	var other *store.Owned
+	if err := rt.o.Store.Own(ctx, rt.o.Name, rt.o.Owner, 0); errors.As(err, &other) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if err := rt.checkWorld(ctx); err != nil {
+		return false, err
+	}
+	st, err := rt.o.Store.Status(ctx)
+	if err != nil || len(st.Pending) > 0 {
+		return false, err // it is migrated first
+	}
+	if err := rt.settleWorld(ctx); err != nil {
+		return false, err
+	}
+	drain := rt.drain.Load()
+	at, err := rt.o.Store.Cursor(ctx, store.JournalID(rt.o.Runner.JournalID()), rt.o.Name)
+	if err != nil || at > drain.Last() || max(at, drain.Base()) < drain.Settled() {
+		return false, err
+	}
+	return true, drain.Fits(ctx)
+}
+
+// meetStore prepares the store after a start without it, as soon as it answers. Errors
+// are those that will not pass.
+func (rt *Runtime) meetStore(ctx context.Context) error {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := rt.checkWorld(ctx)
+		if err == nil {
+			err = rt.migrate(ctx, func(name string) {
+				rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.StoreName, "step", name)
+			})
+		}
+		if err == nil {
+			err = rt.settleWorld(ctx)
+		}
+		if err == nil {
+			err = rt.drain.Load().Fits(ctx)
+		}
+		switch {
+		case ctx.Err() != nil || err == nil:
+			return nil
+		case errors.Is(err, ErrOtherWorld), errors.Is(err, journal.ErrAhead):
+			return err
+		}
+		rt.watch.suspect(err)
+		wait(ctx, pause)
+	}
+}
+
+// tailBytes is how much of the journal is replayed in one step.
+const tailBytes = 1 << 20
+
+// lifeFrom makes a life of a restart file, and returns how many messages of the
+// journal followed it.
+func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]profile.Lease) (_ *life, messages uint64, err error) {
+	l, err := rt.newLife()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			l.record.Close()
+			rt.hears.CompareAndSwap(l, nil)
+		}
+	}()
+	drain := rt.drain.Load()
+	step := func(inputs ...profile.Input) error {
+		l.step(inputs...)
+		*leases = append(*leases, l.out.Leases...)
+		return errors.Join(append(l.out.Troubles, ctx.Err())...)
+	}
+	if err := step(rt.o.Standing()...); err != nil {
+		return nil, 0, err
+	}
+	first, n := uint64(0), 0
+	var buf []byte
+	for ; ; n++ {
+		s, err := file.next(buf)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = step(&profile.ResumeSlice{Mark: s.mark, Ahead: s.ahead, Data: s.data})
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if buf = s.data; n == 0 {
+			first = s.mark
+			drain.Need(first)
+		}
+	}
+	if n == 0 || first > drain.Last() {
+		return nil, 0, fmt.Errorf("%w: it has more than the journal", errRestartFile)
+	}
+	tail, size := &profile.ResumeTail{}, 0
+	flush := func() error {
+		err := step(tail)
+		tail.Messages, size = tail.Messages[:0], 0
+		return err
+	}
+	err = drain.Tail(first, func(seq uint64, frame []byte) error {
+		tail.Messages = append(tail.Messages, profile.TailMessage{Seq: seq, Frame: frame})
+		messages++
+		if size += len(frame); size < tailBytes {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return l, messages, step(&profile.ResumeEnd{Last: drain.Last(), Alone: !rt.hasNeighbours()}, &profile.Ready{})
+}

@@ -1,0 +1,175 @@
+package profile
+
+import (
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// resume lets another profile, with a configuration of its own, come back from a walk
+// of r's and the messages since, while the store has nothing of them.
+func resume(t testing.TB, r *rig, walked []walkSlice, conf string) *rig {
+	t.Helper()
+	next := &rig{t: t, now: r.now, store: r.store, options: r.options, seq: r.seq, frames: r.frames, away: true}
+	next.options.Now, next.options.Config = r.now, configOf(t, conf)
+	next.p = New(next.options)
+	for _, s := range walked {
+		next.step(&ResumeSlice{Mark: s.mark, Data: s.data})
+	}
+	tail := &ResumeTail{}
+	for _, m := range r.frames {
+		if m.seq > walked[0].mark {
+			tail.Messages = append(tail.Messages, TailMessage{m.seq, m.frame})
+		}
+	}
+	next.step(tail)
+	next.step(&ResumeEnd{Last: r.seq, Alone: true}, &Ready{})
+	if len(next.out.Troubles) > 0 {
+		t.Fatal(next.out.Troubles)
+	}
+	return next
+}
+
+// walked is all slices of a profile that has nothing undurable.
+func walked(r *rig) (all []walkSlice) {
+	for data := range r.p.Walk(200, func() []byte { return nil }) {
+		all = append(all, walkSlice{r.seq, data})
+	}
+	return all
+}
+
+const resumeConf = "(def min-boards 6) (def max-moves-per-board 40) "
+
+// TestResumeIntoOther: the configuration may be another one. A game that is over by a
+// lower limit is ended, boards beyond a lower bound stay, and a player goes on.
+func TestResumeIntoOther(t *testing.T) {
+	r := newRig(t, resumeConf)
+	one, held := r.join(1)
+	r.send(peerAt(1), movePacket(one, held, 2, "e2e4"))
+	state := walked(r)
+	two, other := r.join(2)
+	r.send(peerAt(2), movePacket(two, other, 2, "d2d4"))
+	r.wait(time.Second)
+	played := 0
+	for b := range r.p.boards.All() {
+		if b.Plies() > 0 {
+			played++
+		}
+	}
+	next := resume(t, r, state, "(def min-boards 1) (def max-boards 2) (def max-players 1) (def max-moves-per-board 1)")
+	next.step(&Tick{})
+	next.settle()
+	if got := next.p.Stats().Finished; got != uint64(played) {
+		t.Errorf("%d games were ended, want %d", got, played)
+	}
+	for _, token := range []wamble.Token{one, two} {
+		if next.p.sessions.Find(token) == nil {
+			t.Error("a player did not come back")
+		}
+	}
+	if got, want := next.p.Gauges().Boards, r.p.Gauges().Boards-played; got != want {
+		t.Errorf("%d boards came back, want %d", got, want)
+	}
+}
+
+// TestResumeNumbers: no number is given out that was given out before, and those that
+// are left serve while the store is away.
+func TestResumeNumbers(t *testing.T) {
+	r := newRig(t, resumeConf)
+	r.join(1)
+	state := walked(r)
+	for n := range 5 {
+		r.join(2 + n)
+	}
+	used := map[wamble.SessionID]bool{}
+	for s := range r.p.sessions.All() {
+		used[s.ID()] = true
+	}
+	next := resume(t, r, state, resumeConf)
+	for n := range 5 {
+		token, _ := next.join(20 + n)
+		id := next.p.sessions.Find(token).ID()
+		if used[id] {
+			t.Errorf("session %d was given out twice", id)
+		}
+		used[id] = true
+	}
+}
+
+// TestResumeBehind: a session that memory does not have, and the store not all of, is
+// not looked for before the store has everything.
+func TestResumeBehind(t *testing.T) {
+	r := newRig(t, resumeConf)
+	token, _ := r.join(1)
+	id := r.p.sessions.Find(token).ID()
+	r.apply()
+	state := walked(newRig(t, resumeConf)) // of somebody who never heard of the session
+	r.frames = nil
+	board := r.p.boards.Held(id).ID()
+	r.send(peerAt(1), movePacket(token, board, 2, "e2e4"))
+	for i := range state {
+		state[i].mark = r.seq - uint64(len(r.frames))
+	}
+	next := resume(t, r, state, resumeConf)
+	seq := uint32(9)
+	ask := func() bool {
+		seq++
+		next.step(&Packet{Peer: peerAt(1), Data: helloPacket(token, seq)})
+		next.settle()
+		next.answerLoads()
+		return next.p.sessions.Find(token) != nil
+	}
+	if ask() {
+		t.Fatal("the store was believed before it had everything")
+	}
+	if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeGate {
+		t.Errorf("another profile may ask after gate %d, want %d", got, resumeGate)
+	}
+	next.apply()
+	next.now = next.now.Add(time.Second)
+	next.step(&Applied{Seq: next.seq})
+	if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != 0 {
+		t.Errorf("now another profile may ask after gate %d, want 0", got)
+	}
+	if !ask() {
+		t.Error("the session is not found when the store has it")
+	}
+}
+
+// TestResumeDamaged: no slice that is cut off or changed makes a profile panic.
+func TestResumeDamaged(t *testing.T) {
+	r := newRig(t, resumeConf)
+	for n := range 3 {
+		token, board := r.join(1 + n)
+		r.send(peerAt(1+n), movePacket(token, board, 2, "e2e4"))
+	}
+	for _, s := range walked(r) {
+		for at := range s.data {
+			for _, data := range [][]byte{s.data[:at], append(append([]byte(nil), s.data[:at]...), append([]byte{s.data[at] ^ 0xff}, s.data[at+1:]...)...)} {
+				p := New(r.options)
+				var out Output
+				p.Step(r.now, []Input{&ResumeSlice{Mark: s.mark, Data: data}}, &out)
+				for _, err := range out.Troubles {
+					if !errors.Is(err, ErrState) {
+						t.Fatal(err)
+					}
+				}
+				p.Step(r.now, []Input{&ResumeEnd{Last: r.seq, Alone: true}, &Ready{}}, &out)
+			}
+		}
+	}
+}
+
+// TestWalkWhilePlaying: a walk that is left in the middle holds nothing up.
+func TestWalkWhilePlaying(t *testing.T) {
+	r := newRig(t, resumeConf)
+	next, stop := iter.Pull(r.p.Walk(1, func() []byte { return nil }))
+	next()
+	r.join(1)
+	next()
+	stop()
+	r.join(2)
+}

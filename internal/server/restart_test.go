@@ -1,0 +1,161 @@
+package server
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// restartFiles returns the restart files of a data directory and when each was written.
+func restartFiles(t testing.TB, dir string) map[string]time.Time {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, "restart"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	files := map[string]time.Time{}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == "" {
+			files[e.Name()] = info.ModTime()
+		}
+	}
+	return files
+}
+
+// awaitRestartFile waits until a restart file was begun and written after now.
+func awaitRestartFile(t testing.TB, dir string) {
+	t.Helper()
+	began := time.Now()
+	for n := range 2 { // the first may have been begun before
+		until(t, "memory is written", func() bool {
+			for _, at := range restartFiles(t, dir) {
+				if at.After(began) {
+					return true
+				}
+			}
+			return false
+		})
+		if n == 0 {
+			began = time.Now()
+		}
+	}
+}
+
+// TestRestartWhileAway: a server that is killed while its database is away plays on
+// after the restart, before the database is back; then the database gets everything.
+func TestRestartWhileAway(t *testing.T) {
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	dir, text := t.TempDir(), staying(t, conf(postgresConf(db)))
+	s := spawn(t, dir, text)
+	c := gather(t, s.address(), 8)
+	tokens := map[*player]wamble.Token{}
+	for _, p := range c.players {
+		tokens[p] = p.c.Token()
+	}
+	c.play()
+	c.more(t, 200)
+	awaitRestartFile(t, dir)
+	cluster.Down(t)
+	for range 2 {
+		c.more(t, 300)
+		s.kill()
+		s = spawn(t, dir, text) // it waits until the server is ready
+		c.more(t, 300)
+	}
+	newcomer := join(t, s.address(), wamble.Token{})
+	if !newcomer.move(t.Context()) {
+		t.Error("a new player cannot play")
+	}
+	cluster.Up(t)
+	c.more(t, 300)
+	c.finish()
+	for _, p := range c.players {
+		if p.c.Token() != tokens[p] {
+			t.Error("a player has another token after a crash")
+		}
+	}
+	c.players = append(c.players, newcomer)
+	s.end()
+	if left := restartFiles(t, dir); len(left) > 0 {
+		t.Errorf("after an end in order the files %v are left", left)
+	}
+	c.verify(t, openPostgres(t, db))
+}
+
+// TestRestartOtherwise: whatever is wrong with the restart file, and whatever changed
+// in the configuration, nothing that was accepted is lost or stored twice.
+func TestRestartOtherwise(t *testing.T) {
+	change := func(do func(b []byte) []byte) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			b, err := os.ReadFile(file)
+			if err == nil {
+				err = os.WriteFile(file, do(b), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name, says, more string
+		do               func(t *testing.T, file string)
+	}{
+		{name: "as it was", says: "restored from the restart file"},
+		{name: "a damaged file", says: "does not serve", do: change(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
+		{name: "a file that is cut off", says: "does not serve", do: change(func(b []byte) []byte { return b[:len(b)-9] })},
+		{name: "a file of another journal", says: "does not serve", do: change(func(b []byte) []byte { b[20] ^= 1; return b })},
+		{name: "messages that are not kept", says: "not kept any more", do: func(t *testing.T, file string) {
+			if err := os.RemoveAll(filepath.Join(filepath.Dir(filepath.Dir(file)), "kept")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "fewer boards and players", says: "restored from the restart file", more: "(def min-boards 2) (def max-boards 9) (def max-players 4)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			dir, text := t.TempDir(), staying(t, conf(`(def log-level "info")`))
+			s := spawn(t, dir, text)
+			c := gather(t, s.address(), 4)
+			c.play()
+			c.more(t, 100)
+			awaitRestartFile(t, dir)
+			c.more(t, 300)
+			until(t, "the store has some of it", func() bool { return kept(dir) > 0 })
+			s.kill()
+			for name := range restartFiles(t, dir) {
+				if tc.do != nil {
+					tc.do(t, filepath.Join(dir, "restart", name))
+				}
+			}
+			s = spawn(t, dir, text+tc.more)
+			if !strings.Contains(s.log.String(), tc.says) {
+				t.Errorf("the log does not say %q:\n%s", tc.says, s.log)
+			}
+			c.more(t, 300)
+			c.finish()
+			s.end()
+			verifySQLite(t, dir, c)
+		})
+	}
+}
+
+// kept returns how many bytes of messages are kept.
+func kept(dir string) (size int64) {
+	filepath.WalkDir(filepath.Join(dir, "kept"), func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil
+	})
+	return size
+}
