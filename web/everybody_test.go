@@ -97,3 +97,31 @@ func TestZoomAndContrast(t *testing.T) {
 		}
 	}
 }
+
+// TestLanguages: the page speaks the language of the browser or of the settings,
+// and nothing of it is English; laid out from right to left it fits as well.
+func TestLanguages(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 8)`))
+	for lang, want := range map[string]string{"de": "Du spielst Weiß", "fr": "Vous jouez les Blancs", "es": "Juegas con blancas"} {
+		p := meet(t, phone)
+		p.onEveryPage(`Object.defineProperty(navigator, 'languages', {value: ['` + lang + `-XX', 'en']})`)
+		p.sit(h.url)
+		p.reads(".turn", want)
+		if got := see[string](p, `document.documentElement.lang`); got != lang {
+			t.Errorf("the page says that it speaks %s, want %s", got, lang)
+		}
+		p.shot("play-" + lang)
+		p.audit(lang)
+		see[bool](p, `(document.documentElement.dir = 'rtl', true)`)
+		p.audit(lang + " from right to left")
+		if !see[bool](p, `document.querySelector('[data-square="a8"]').getBoundingClientRect().left < document.querySelector('[data-square="h8"]').getBoundingClientRect().left`) {
+			t.Error("from right to left the board is mirrored")
+		}
+	}
+	p := meet(t, desk)
+	p.sit(h.url)
+	p.press(`.top .icon`)
+	p.do(chromedp.SetValue(chromedp.CSS(`[data-setting="language"]`), "de"))
+	p.reads(".turn", "Du spielst")
+}

@@ -6,6 +6,7 @@ import { Store } from "./session/store";
 export interface Settings {
   theme: "system" | "light" | "dark";
   sound: boolean;
+  language?: string; // otherwise the browser's
   flipped: boolean;
 }
 

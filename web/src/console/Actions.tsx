@@ -2,7 +2,7 @@
 // server offers in forms, and the drain, which is a switch.
 
 import { useEffect, useState } from "preact/hooks";
-import { h } from "../texts";
+import { h } from "./texts";
 import { ask, type Field, type Form, type Status } from "./ask";
 import type { AskFirst } from "./Confirm";
 

@@ -1,7 +1,7 @@
 // Who is kept out, and until when.
 
 import { useEffect, useState } from "preact/hooks";
-import { h } from "../texts";
+import { h } from "./texts";
 import { ask, type Ban } from "./ask";
 import type { AskFirst } from "./Confirm";
 import { Table } from "./Table";

@@ -1,7 +1,7 @@
 // Nothing is done before the host has said yes; what came of it is said too.
 
 import { useState } from "preact/hooks";
-import { h } from "../texts";
+import { h } from "./texts";
 import { Dialog } from "../ui/Dialog";
 import { ask } from "./ask";
 

@@ -1,7 +1,7 @@
 // What the database refused for good: look at it, try it again, or drop it.
 
 import { useEffect, useState } from "preact/hooks";
-import { h } from "../texts";
+import { h } from "./texts";
 import { ask, type Dead } from "./ask";
 import type { AskFirst } from "./Confirm";
 import { Table } from "./Table";

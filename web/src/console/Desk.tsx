@@ -1,7 +1,7 @@
 // The desk of the host: what runs, how fast, what waits, and what can be done.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { h } from "../texts";
+import { h } from "./texts";
 import { Actions } from "./Actions";
 import { Bans } from "./Bans";
 import { ask, Locked, type Status, token, type Vitals } from "./ask";

@@ -1,7 +1,7 @@
 // The end of the log, and of the audit log.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { h } from "../texts";
+import { h } from "./texts";
 import { ask, type Audited } from "./ask";
 
 const every = 2000; // ms

@@ -1,7 +1,7 @@
 // The profiles that run: their boards, players and queues, and their switches.
 
 import { useState } from "preact/hooks";
-import { h } from "../texts";
+import { h } from "./texts";
 import type { Profile } from "./ask";
 import type { AskFirst } from "./Confirm";
 import { Table } from "./Table";

@@ -1,7 +1,7 @@
 // A table that scrolls sideways on a narrow screen, or a word when it has no rows.
 
 import { type ComponentChildren, toChildArray } from "preact";
-import { h } from "../texts";
+import { h } from "./texts";
 
 export function Table({ of, columns, empty, children }: { of: string; columns: readonly string[]; empty?: string; children: ComponentChildren }) {
   if (toChildArray(children).length === 0) return <p class="faint">{empty}</p>;

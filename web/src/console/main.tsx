@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import "../style/base.css";
 import "../style/console.css";
 import { useStore } from "../session/store";
-import { h } from "../texts";
+import { h } from "./texts";
 import { enter, token } from "./ask";
 import { Desk } from "./Desk";
 

@@ -1,7 +1,7 @@
 // Small charts: a line, bars, a ring. The numbers are in a text for those who do
 // not see them.
 
-import { t } from "../texts";
+import { language, t } from "../texts";
 
 export function LineChart({ title, points }: { title: string; points: readonly number[] }) {
   if (points.length < 2) return <Empty title={title} />;
@@ -10,7 +10,7 @@ export function LineChart({ title, points }: { title: string; points: readonly n
   const x = (i: number) => (200 * i) / (points.length - 1);
   const y = (v: number) => 54 - (48 * (v - low)) / (high - low || 1);
   const path = points.map((v, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}`).join("");
-  const text = (v: number) => v.toLocaleString("en", { maximumFractionDigits: 1 });
+  const text = (v: number) => v.toLocaleString(language, { maximumFractionDigits: 1 });
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>

@@ -1,6 +1,6 @@
 import { useStore } from "../session/store";
 import { type Settings, settings } from "../settings";
-import { t } from "../texts";
+import { language, languages, t } from "../texts";
 import { Dialog } from "./Dialog";
 
 const themes: [Settings["theme"], string][] = [
@@ -22,6 +22,23 @@ export function SettingsDialog({ onClose }: { onClose(): void }) {
           </label>
         ))}
       </fieldset>
+      <label class="check">
+        {t.settings.language}
+        <select
+          data-setting="language"
+          value={language}
+          onChange={(e) => {
+            settings.patch({ language: e.currentTarget.value });
+            location.reload();
+          }}
+        >
+          {Object.entries(languages).map(([code, name]) => (
+            <option key={code} value={code} lang={code}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
       <label class="check">
         <input type="checkbox" checked={s.sound} onChange={(e) => settings.patch({ sound: e.currentTarget.checked })} />
         {t.settings.sound}

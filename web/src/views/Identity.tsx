@@ -7,7 +7,7 @@ import { keys } from "../session/storage";
 import { isLoggedIn, login, logout, type OwnSession, revoke, sessions } from "../session/login";
 import { useStore } from "../session/store";
 import { askStanding, forgetPast, standing } from "../standing";
-import { t } from "../texts";
+import { language, t } from "../texts";
 import { Dialog } from "../ui/Dialog";
 import { copy } from "../ui/copy";
 
@@ -108,7 +108,7 @@ function Sessions({ onClose }: { onClose(): void }) {
   const [rows, setRows] = useState<OwnSession[] | null>(null);
   const [ending, setEnding] = useState<OwnSession["session_id"] | null>(null); // 0: all others
   const take = (list: Promise<OwnSession[]>) => list.then(setRows, () => tell(t.you.sessionsFailed, "bad"));
-  const when = (s: OwnSession["created_at"]) => new Date(Number(s) * 1000).toLocaleString();
+  const when = (s: OwnSession["created_at"]) => new Date(Number(s) * 1000).toLocaleString(language);
   useEffect(() => void take(sessions(session)), []);
   const end = () => {
     void take(revoke(session, ending!));

@@ -5,7 +5,7 @@ import { Piece } from "../board/PieceDefs";
 import { useStore } from "../session/store";
 import { past, rated, standing, type Step } from "../standing";
 import { news } from "../trail";
-import { t } from "../texts";
+import { language, t } from "../texts";
 import { Link } from "../ui/Link";
 
 /** Moving is a number that shows for a moment by how much it has changed. */
@@ -20,7 +20,7 @@ export function Moving({ value, digits }: { value: number | undefined; digits: n
     const timer = setTimeout(() => setDelta(0), 2500);
     return () => clearTimeout(timer);
   }, [value]);
-  const text = (n: number) => n.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const text = (n: number) => n.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
   return (
     <span class="moving">
       {value === undefined ? t.you.unrated : text(value)}
