@@ -24,11 +24,13 @@ type asset struct {
 // kinds are the files that a build may have. The table is our own, because the
 // one of the system differs from machine to machine.
 var kinds = map[string]string{
-	".html": "text/html; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".css":  "text/css; charset=utf-8",
-	".svg":  "image/svg+xml",
-	".txt":  "text/plain; charset=utf-8",
+	".html":        "text/html; charset=utf-8",
+	".js":          "text/javascript; charset=utf-8",
+	".css":         "text/css; charset=utf-8",
+	".svg":         "image/svg+xml",
+	".txt":         "text/plain; charset=utf-8",
+	".png":         "image/png",
+	".webmanifest": "application/manifest+json",
 }
 
 const (

@@ -41,17 +41,21 @@ async function site(name, entry, prefix) {
   const script = outputs.find((o) => result.metafile.outputs[o].entryPoint === entry);
   const style = outputs.find((o) => o.endsWith(".css"));
   const icon = hashed(dir, "icon.svg");
+  const manifest = name === "player" ? hashed(dir, "app.webmanifest", (text) => text.replace("{{svg}}", icon).replace("{{192}}", hashed(dir, "icon-192.png")).replace("{{512}}", hashed(dir, "icon-512.png"))) : "";
   const page = readFileSync(join("src", `${name}.html`), "utf8")
     .replaceAll("{{script}}", base(script))
     .replaceAll("{{style}}", base(style))
     .replaceAll("{{icon}}", icon)
+    .replaceAll("{{manifest}}", manifest)
+    .replaceAll("{{touch}}", manifest && hashed(dir, "icon-192.png"))
     .replace("{{preload}}", preloads(result.metafile, script, prefix));
   writeFileSync(join(dir, "index.html"), page);
   return result.metafile;
 }
 
-function hashed(dir, file) {
-  const bytes = readFileSync(join("src", file));
+function hashed(dir, file, fill) {
+  const read = readFileSync(join("src", file));
+  const bytes = fill ? Buffer.from(fill(read.toString())) : read;
   const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 8).toUpperCase();
   const name = file.replace(".", `-${hash}.`);
   writeFileSync(join(dir, name), bytes);

@@ -110,3 +110,24 @@ func TestTrailLives(t *testing.T) {
 	p.shot("trail-page")
 	p.audit("trail page")
 }
+
+// TestEmbed: a board in a frame shows its game and takes no board from anybody.
+func TestEmbed(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(alone))
+	p := meet(t, desk)
+	p.sit(h.url)
+	board := p.board()
+	p.move(byClick, "e2", "e4")
+	q := meet(t, screen{width: 420, height: 480})
+	q.open(h.url + "/embed/" + board)
+	q.until(`document.querySelector('[data-man="P"][data-at="e4"]')`)
+	q.shot("embed")
+	q.audit("embed")
+	if see[bool](q, `Boolean(localStorage.getItem('wamble.token'))`) {
+		t.Error("who looks at an embedded board has a session")
+	}
+	if wide := await[int](q, `fetch('/api/boards/`+board+`/png').then(r => r.blob()).then(createImageBitmap).then(i => i.width)`); wide != 480 {
+		t.Errorf("the picture is %d pixels wide, want 480", wide)
+	}
+}

@@ -1,27 +1,38 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
 
 // policy lets a page run and show only what its own host sent as a file.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors "
 
 // playerPages are the addresses that show the client of players; the client
 // itself reads them.
-var playerPages = []string{"/{$}", "/watch", "/watch/{board}", "/board/{board}", "/you", "/trail", "/finished"}
+var playerPages = []string{"/{$}", "/watch", "/you", "/trail", "/finished"}
+
+// boardPages are those of one board, which previews of links show.
+var boardPages = []string{"/watch/{board}", "/board/{board}", "/embed/{board}"}
 
 // Player returns the site of players. It expects the WebSocket at the path
 // socket of the same host.
 func Player(socket string) http.Handler {
 	return later(func() http.Handler {
 		mux := http.NewServeMux()
+		var shared string // the page of a board, before it is known which
 		page := site(mux, "player", "/_/", func(html string) string {
-			return strings.ReplaceAll(html, "{{socket}}", socket)
+			shared = strings.ReplaceAll(html, "{{socket}}", socket)
+			return strings.ReplaceAll(shared, "{{share}}", "")
 		})
+		for _, pattern := range boardPages {
+			mux.Handle("GET "+pattern, boardPage(page, shared))
+		}
 		for _, pattern := range playerPages {
 			mux.Handle("GET "+pattern, secure(page))
 		}
@@ -74,13 +85,58 @@ func site(mux *http.ServeMux, name, at string, fill func(html string) string) *a
 	return newAsset("index.html", html, pack(html))
 }
 
+// hostName is what a host may be called in a page.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9.:\[\]-]{1,255}$`)
+
+// boardPage is the page of a board with what a preview of its link shows.
+func boardPage(page *asset, html string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		embedded := strings.HasPrefix(r.URL.Path, "/embed/")
+		id, err := strconv.ParseUint(r.PathValue("board"), 10, 63)
+		host := hostName.MatchString(r.Host)
+		var answer http.Handler = page
+		if err == nil && host && html != "" {
+			scheme := "http"
+			if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+				scheme = "https"
+			}
+			text := []byte(strings.ReplaceAll(html, "{{share}}", fmt.Sprintf(share, scheme+"://"+r.Host, id)))
+			answer = newAsset("index.html", text, pack(text))
+		}
+		if embedded {
+			guarded(answer, "*").ServeHTTP(w, r) // it shows, and does nothing
+			return
+		}
+		secure(answer).ServeHTTP(w, r)
+	})
+}
+
+// share is what a preview of the link to a board shows.
+const share = `<meta property="og:type" content="website">
+<meta property="og:site_name" content="Wamble">
+<meta property="og:title" content="Board %[2]d · Wamble">
+<meta property="og:description" content="Massively multiplayer chess: every move takes you to another board.">
+<meta property="og:url" content="%[1]s/board/%[2]d">
+<meta property="og:image" content="%[1]s/api/boards/%[2]d/png">
+<meta property="og:image:width" content="480">
+<meta property="og:image:height" content="480">
+<meta name="twitter:card" content="summary">
+`
+
 // secure says what a page may do.
 func secure(page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Frame-Options", "DENY")
+		guarded(page, "'none'").ServeHTTP(w, r)
+	})
+}
+
+// guarded is secure for a page that some may show in a frame.
+func guarded(page http.Handler, frames string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Security-Policy", policy+frames)
 		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Frame-Options", "DENY")
 		page.ServeHTTP(w, r)
 	})
 }

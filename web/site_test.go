@@ -46,7 +46,7 @@ func bodyOf(t *testing.T, resp *http.Response) string {
 func TestPages(t *testing.T) {
 	player := web.Player("/socket")
 	for path, want := range map[string]int{
-		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/you": 200,
+		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/embed/17": 200, "/you": 200, "/trail": 200, "/finished": 200,
 		"/watch/17/x": 404, "/elsewhere": 404, "/_/nothing.js": 404, "/console/": 404,
 	} {
 		resp := fetch(player, path)
@@ -69,6 +69,40 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestShared: the page of a board says what a preview of its link shows, whatever
+// host was asked for; only the page to embed may be shown in a frame.
+func TestShared(t *testing.T) {
+	player := web.Player("/ws")
+	page := bodyOf(t, fetch(player, "/board/17"))
+	for _, want := range []string{`<meta property="og:image" content="http://example.com/api/boards/17/png">`, `content="Board 17 · Wamble"`, `rel="manifest"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	r := httptest.NewRequest(http.MethodGet, "/board/17", nil)
+	r.Host = `evil"><script>`
+	w := httptest.NewRecorder()
+	player.ServeHTTP(w, r)
+	if strings.Contains(w.Body.String(), "evil") || strings.Contains(w.Body.String(), "{{") {
+		t.Error("the name of the host is in the page as it was sent")
+	}
+	for path, want := range map[string]string{"/board/17": "frame-ancestors 'none'", "/embed/17": "frame-ancestors *", "/watch/17": "frame-ancestors 'none'"} {
+		resp := fetch(player, path)
+		if got := resp.Header.Get("Content-Security-Policy"); resp.StatusCode != 200 || !strings.HasSuffix(got, want) {
+			t.Errorf("%s: got %d, %q, want %q", path, resp.StatusCode, got, want)
+		}
+		if framed := resp.Header.Get("X-Frame-Options") == ""; framed != strings.HasPrefix(path, "/embed") {
+			t.Errorf("%s: X-Frame-Options is %q", path, resp.Header.Get("X-Frame-Options"))
+		}
+	}
+	manifest := regexp.MustCompile(`rel="manifest" href="([^"]+)"`).FindStringSubmatch(page)[1]
+	for _, m := range regexp.MustCompile(`"src": "([^"]+)"`).FindAllStringSubmatch(bodyOf(t, fetch(player, manifest)), -1) {
+		if resp := fetch(player, m[1]); resp.StatusCode != 200 || !strings.HasPrefix(resp.Header.Get("Content-Type"), "image/") {
+			t.Errorf("%s: %d, %s", m[1], resp.StatusCode, resp.Header.Get("Content-Type"))
+		}
+	}
+}
+
 // link finds what a page loads at once.
 var link = regexp.MustCompile(`(?:src|href)="(/_/[^"]+)"`)
 
@@ -79,7 +113,7 @@ func TestFirstLoad(t *testing.T) {
 	page := fetch(player, "/", "Accept-Encoding", "gzip")
 	var packed bytes.Buffer
 	packed.ReadFrom(page.Body)
-	total := packed.Len()
+	total, script := packed.Len(), 0
 	unpacked := bodyOf(t, fetch(player, "/"))
 	files := link.FindAllStringSubmatch(unpacked, -1)
 	if len(files) < 3 {
@@ -95,6 +129,12 @@ func TestFirstLoad(t *testing.T) {
 		}
 		n, _ := io.Copy(io.Discard, resp.Body)
 		total += int(n)
+		if strings.HasSuffix(m[1], ".js") {
+			script += int(n)
+		}
+	}
+	if script > 60<<10 {
+		t.Errorf("the first load has %d bytes of script, at most %d are wanted", script, 60<<10)
 	}
 	t.Logf("the first load has %d bytes in %d files", total, len(files)+1)
 	if total > 150<<10 {

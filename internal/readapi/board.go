@@ -47,6 +47,11 @@ func (a *API) pgn(r reader) (*answer, error) {
 	return a.game(r, "application/vnd.chess-pgn; charset=utf-8", "p", record.AppendPGN)
 }
 
+// png answers with a picture of a board, for the previews of links.
+func (a *API) png(r reader) (*answer, error) {
+	return a.game(r, "image/png", "i", record.AppendPNG)
+}
+
 // game answers with a board in some form.
 func (a *API) game(r reader, kind, form string, write func([]byte, *wamble.Board) ([]byte, error)) (*answer, error) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)

@@ -25,6 +25,7 @@ var routes = []route{
 	{"/api/live", mayLook, (*API).live},
 	{"/api/boards/{id}", mayView, (*API).board},
 	{"/api/boards/{id}/pgn", mayView, (*API).pgn},
+	{"/api/boards/{id}/png", mayView, (*API).png},
 	{"/api/players/{handle}", mayAsk, (*API).player},
 	{"/api/players/{handle}/scores", mayAsk, (*API).scores},
 	{"/api/leaderboard", mayRank, (*API).leaderboard},

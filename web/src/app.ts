@@ -38,7 +38,7 @@ export function untell(id: number): void {
   toasts.set(toasts.value.filter((x) => x.id !== id));
 }
 
-type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string } | { view: "trail" } | { view: "finished" } | { view: "lost" };
+type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string } | { view: "embed"; board: string } | { view: "trail" } | { view: "finished" } | { view: "lost" };
 
 function parseRoute(path: string): Route {
   const [, first, second, third] = path.split("/");
@@ -48,6 +48,7 @@ function parseRoute(path: string): Route {
   if (first === "watch" && board) return { view: "focus", board: second };
   if (first === "watch" && !second) return { view: "watch" };
   if (first === "board" && board) return { view: "game", board: second };
+  if (first === "embed" && board) return { view: "embed", board: second };
   if (first === "you" && !second) return { view: "you" };
   if (first === "trail" && !second) return { view: "trail" };
   if (first === "finished" && !second) return { view: "finished" };

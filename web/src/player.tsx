@@ -25,11 +25,20 @@ const Watch = lazy(() => import("./views/Watch").then((m) => m.Watch));
 const Focus = lazy(() => import("./views/Focus").then((m) => m.Focus));
 const GamePage = lazy(() => import("./views/Game").then((m) => m.GamePage));
 const Finished = lazy(() => import("./views/Finished").then((m) => m.Finished));
+const Embed = lazy(() => import("./views/Embed").then((m) => m.Embed));
 const Trail = lazy(() => import("./views/Trail").then((m) => m.Trail));
 const You = lazy(() => import("./views/You").then((m) => m.You));
 
 function App() {
   const r = useStore(route);
+  if (r.view === "embed") {
+    return (
+      <>
+        <PieceDefs />
+        <Embed board={r.board} />
+      </>
+    );
+  }
   return (
     <>
       <PieceDefs />
@@ -94,6 +103,8 @@ session.on((h) => {
 
 session.status.subscribe(({ link, caps }) => link === "online" && caps !== 0 && askStanding(400));
 
-begin();
-followTrail();
+if (route.value.view !== "embed") {
+  begin();
+  followTrail();
+}
 render(<App />, document.getElementById("app")!);

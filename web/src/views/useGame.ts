@@ -47,7 +47,7 @@ function extend(line: Line, placements: readonly string[], chess960: boolean): L
 }
 
 /** useGame asks for a game, and follows it to the FEN that is live; when it is over, until the result is known. */
-export function useGame(board: string, live: { fen: string; chess960: boolean } | null, over = false): Watched {
+export function useGame(board: string, live: { fen: string; chess960: boolean } | null, over = false, again = 0): Watched {
   const [state, set] = useState<Watched>({ game: null, line: null, error: null });
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const seen = useRef<string[]>([]);
@@ -84,6 +84,10 @@ export function useGame(board: string, live: { fen: string; chess960: boolean } 
     const last = longer?.positions[longer.positions.length - 1];
     if (last?.placement !== placement) timer.current ??= setTimeout(load, retryPause); // moves are missing
   }, [live?.fen, state.line]);
+
+  useEffect(() => {
+    if (again > 0) void load();
+  }, [again]);
 
   useEffect(() => {
     if (over && !state.error && (!state.game || ["ACTIVE", "RESERVED"].includes(state.game.status))) timer.current ??= setTimeout(load, retryPause);
