@@ -100,6 +100,9 @@ func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, 
 func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 	e := r.engine()
 	frame, err := e.encode(ctx, m)
+	if err == nil {
+		err = r.draining.check(m.To)
+	}
 	switch {
 	case err != nil:
 		return Row{}, err
