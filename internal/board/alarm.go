@@ -5,16 +5,10 @@ import "wamble"
 // none is the slot of a board that is not in a heap.
 const none = int32(-1)
 
-// The kinds of alarms; each has its slot in a board.
-const (
-	deadline = iota // reservation-timeout or inactivity-timeout
-	silent          // the holder's last sign of life
-)
-
-// boardAlarms is the alarms of one board, by kind.
-type boardAlarms struct {
-	at    [2]int64 // when the board is to be looked at, if it has a slot
-	slots [2]int32 // index in the heap, or none
+// boardAlarm is the alarm of one board.
+type boardAlarm struct {
+	at   int64 // when the board is to be looked at, if it has a slot
+	slot int32 // index in the heap, or none
 }
 
 // alarm is when a board is to be looked at: at its deadline or earlier, never
@@ -28,10 +22,7 @@ type alarm struct {
 
 // alarms is a heap of alarms, earliest first; the number of the board decides
 // between equals, so that the order does not depend on history.
-type alarms struct {
-	heap []alarm
-	kind int
-}
+type alarms struct{ heap []alarm }
 
 func (a *alarms) less(i, j int) bool {
 	x, y := &a.heap[i], &a.heap[j]
@@ -40,8 +31,8 @@ func (a *alarms) less(i, j int) bool {
 
 func (a *alarms) swap(i, j int) {
 	a.heap[i], a.heap[j] = a.heap[j], a.heap[i]
-	a.heap[i].board.alarms.slots[a.kind] = int32(i)
-	a.heap[j].board.alarms.slots[a.kind] = int32(j)
+	a.heap[i].board.alarm.slot = int32(i)
+	a.heap[j].board.alarm.slot = int32(j)
 }
 
 func (a *alarms) up(i int) {
@@ -74,29 +65,29 @@ func (a *alarms) down(i int) {
 
 // sooner makes sure that b is looked at no later than at.
 func (a *alarms) sooner(b *Board, at int64) {
-	i := b.alarms.slots[a.kind]
+	i := b.alarm.slot
 	switch {
 	case i == none:
 		i = int32(len(a.heap))
-		b.alarms.slots[a.kind] = i
+		b.alarm.slot = i
 		a.heap = append(a.heap, alarm{at, b})
-	case at < b.alarms.at[a.kind]:
+	case at < b.alarm.at:
 		a.heap[i].at = at
 	default:
 		return
 	}
-	b.alarms.at[a.kind] = at
+	b.alarm.at = at
 	a.up(int(i))
 }
 
 // delay moves the first alarm to a later time.
 func (a *alarms) delay(at int64) {
-	a.heap[0].at, a.heap[0].board.alarms.at[a.kind] = at, at
+	a.heap[0].at, a.heap[0].board.alarm.at = at, at
 	a.down(0)
 }
 
 func (a *alarms) remove(b *Board) {
-	i := int(b.alarms.slots[a.kind])
+	i := int(b.alarm.slot)
 	if i < 0 {
 		return
 	}
@@ -106,18 +97,18 @@ func (a *alarms) remove(b *Board) {
 	}
 	a.heap[last] = alarm{}
 	a.heap = a.heap[:last]
-	b.alarms.slots[a.kind] = none
+	b.alarm.slot = none
 	if i < last {
 		a.up(i)
 		a.down(i)
 	}
 }
 
-// deadline returns when a board becomes dormant by itself.
+// deadline returns when a board becomes dormant, or its holder counts as gone.
 func (p *Pool) deadline(b *Board) (int64, bool) {
 	switch b.status {
 	case wamble.Reserved:
-		return b.times.reserved + p.opts.Reservation.Microseconds(), true
+		return min(b.times.reserved+p.opts.Reservation.Microseconds(), b.times.heard+p.patience(b)), true
 	case wamble.Active:
 		return b.times.moved + p.opts.Inactivity.Microseconds(), true
 	}

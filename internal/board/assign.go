@@ -21,6 +21,7 @@ type Player struct {
 	Games, Chess960Games int
 	Left, Before         wamble.BoardID // the board he just left, and the one before; 0: none
 	Host                 share.Host     // 0: not known
+	Reach                Reach
 	Offered              wamble.BoardID // that he was shown, and gets if it is free; 0: none
 	// Claims says that he gets a board of the host that holds most, if no other
 	// is to be had.
@@ -32,7 +33,8 @@ type Assigned struct {
 	Board *Board
 	// Known says that he held the board already; nothing changed.
 	Known bool
-	// Taken is the reservation that was revoked to free the board, if any.
+	// Taken is the reservation that was revoked to free the board, or the player who
+	// would have got it back, if any.
 	Taken Released
 }
 
@@ -40,22 +42,28 @@ type Assigned struct {
 // drawn from the free boards in play (see choose), never the one he just left while
 // there is another, and while others are here none on which he moved last himself. If
 // there is no such board one wakes or is made; and if the pool is full, he answers
-// himself; if nothing is free, the board of the longest-silent holder is taken back, or
-// for a player who Claims it the idlest board of the host that holds most. Errors:
-// ErrNoBoard, ErrNoID, ErrSession.
+// himself; if nothing is free, a player who Claims it gets the idlest board of the host
+// that holds most. Who was gone gets the board back that he held, if nobody else has it.
+// Errors: ErrNoBoard, ErrNoID, ErrSession.
 func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigned, error) {
 	t := p.tick(now)
 	if player.Session <= 0 || player.Session > maxSession {
 		return Assigned{}, ErrSession
 	}
 	if b := p.holders[player.Session]; b != nil {
-		b.times.heard = t
+		p.hear(t, b, player.Reach)
 		return Assigned{Board: b, Known: true}, nil
 	}
 	var a Assigned
-	err := p.balance(t, p.held()+1, balanceAtOnce, out) // is asked again below if there is no board
-	alone := p.held() == 0
-	if a.Board = p.accept(t, player.Offered, out); a.Board == nil {
+	err := p.balance(t, p.Here()+1, balanceAtOnce, out) // is asked again below if there is no board
+	alone := p.Here() == 0
+	if a.Board = p.former[player.Session]; a.Board != nil && a.Board.asleep {
+		p.wake(a.Board)
+	}
+	if a.Board == nil {
+		a.Board = p.accept(t, player.Offered, out)
+	}
+	if a.Board == nil {
 		a.Board = p.comeBack(t, &player)
 	}
 	if a.Board == nil {
@@ -71,14 +79,15 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 		a.Board = p.anyFree()
 	}
 	if a.Board == nil {
-		var ok bool
-		if a.Taken, ok = p.takeBack(t, out); !ok && player.Claims {
-			a.Taken, ok = p.takeShare(t, player.Host, out)
+		if player.Claims {
+			a.Taken, _ = p.takeShare(t, player.Host, out)
 		}
-		if !ok {
+		if a.Board = p.boards[a.Taken.Board]; a.Board == nil {
 			return Assigned{}, err
 		}
-		a.Board = p.boards[a.Taken.Board]
+	}
+	if s := a.Board.former; s != 0 && s != player.Session {
+		a.Taken = Released{Board: a.Board.id, Session: s, Why: Lost}
 	}
 	p.reserve(t, a.Board, player, out)
 	return a, nil
@@ -112,9 +121,6 @@ func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
 		if id := p.draw(); id != 0 {
 			return p.blank(t, id), nil
 		}
-	}
-	if b == nil {
-		b = p.idlest(t)
 	}
 	if b == nil {
 		b = p.shares.Yield(player.Host)

@@ -223,7 +223,8 @@ func TestNoNumberLeft(t *testing.T) {
 		t.Errorf("got %v, want %v", err, ErrNoID)
 	}
 	// A silent holder helps out.
-	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil || a.Taken.Board != 1 {
+	p.Due(epoch.Add(time.Hour), nil, &s)
+	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil || a.Taken.Why != Lost {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }

@@ -19,8 +19,9 @@ type Board struct {
 	history   chess.History
 	version   uint64
 	holder    wamble.SessionID // 0: free
+	former    wamble.SessionID // who gets the free board back if he returns; 0: nobody
 	times     times
-	alarms    boardAlarms
+	alarm     boardAlarm
 	share     share.Holding[Board] // of the holder's host
 	place     int32                // index in Pool.places, or in Pool.asleep
 	variant   int16
@@ -28,6 +29,8 @@ type Board struct {
 	status    wamble.BoardStatus
 	identity  bool // the holder has an identity: he keeps the board when he leaves
 	asleep    bool // it is free, and not dealt
+	gone      bool // the holder is not here; see Pool.here
+	reach     Reach
 }
 
 // times are microseconds since 1970, 0 for never.

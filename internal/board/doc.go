@@ -10,6 +10,8 @@
 //   - the Pool is all boards, and the index of those that are free;
 //   - a free board that is not in play is asleep (sleep.go): it is kept, and not dealt;
 //   - Assign gives a player a board, Play takes his move, Due lets time pass;
+//   - a holder who shows no sign of life is gone (gone.go): his board is free, and his
+//     again if he returns before another has it;
 //   - an alarm is when a board is to be looked at next;
 //   - Finished is a game that is over and has left the pool.
 //
@@ -21,9 +23,9 @@
 //	DORMANT ────┘             │  ▲  │             │
 //	   ▲  ▲                   │  │  │ Play ends   │
 //	   │  └───────────────────┘  │  │ the game    ▼
-//	   │   Release, Leave,       │  │           ACTIVE
+//	   │   Release, Leave, gone, │  │           ACTIVE
 //	   │   reservation-timeout,  │  │             │ │
-//	   │   taken back            └──┼─────────────┘ │
+//	   │   taken for another     └──┼─────────────┘ │
 //	   │                            ▼   Assign      │
 //	   │                         ARCHIVED           │
 //	   └────────────────────────────────────────────┘

@@ -14,9 +14,11 @@ type Why uint8
 // The closed list of ways.
 const (
 	TimedOut  Why = iota // he held it for reservation-timeout
-	TakenBack            // he was silent, and another player had no board
+	TakenBack            // his host holds most, and another player had no board
 	Left                 // he left, or the server let him go
 	Ended                // the host ended the game
+	Gone                 // he showed no sign of life; he gets it back if nobody else does
+	Lost                 // he was gone, and somebody else has got it now
 )
 
 // Released is a board that its holder lost without moving.
@@ -38,8 +40,8 @@ func (p *Pool) Next() (time.Time, bool) {
 // maxDue is how many boards one Due looks at.
 const maxDue = 4096
 
-// Due makes boards dormant whose time is over: held for reservation-timeout,
-// or not played on for inactivity-timeout. It appends the reservations that ended
+// Due makes boards dormant whose time is over: held for reservation-timeout, or by
+// somebody who is gone, or not played on for inactivity-timeout. It appends the reservations that ended
 // to dst, earliest first, and returns it. It looks at maxDue boards at most, so
 // that nobody waits long when very many are late; Next tells that there is more.
 func (p *Pool) Due(now time.Time, dst []Released, out intent.Intents) []Released {
@@ -54,7 +56,9 @@ func (p *Pool) Due(now time.Time, dst []Released, out intent.Intents) []Released
 		case at > first.at:
 			p.deadlines.delay(at)
 		case b.status == wamble.Reserved:
-			dst = append(dst, p.release(t, b, TimedOut, out))
+			if r, released := p.lapse(t, b, out); released {
+				dst = append(dst, r)
+			}
 		default:
 			b.status = wamble.Dormant
 			p.active--

@@ -31,7 +31,7 @@ type model struct {
 	store   store
 	players int
 	ended   map[string]int
-	takes   int
+	backs   int // boards that somebody got back
 	newest  wamble.BoardID
 }
 
@@ -44,6 +44,9 @@ type modelBoard struct {
 	dormant  bool
 	game     chess.Position
 	last     wamble.SessionID // who moved last
+	former   wamble.SessionID // who gets it back
+	reach    Reach
+	gone     bool
 }
 
 // store is a store in memory.
@@ -85,8 +88,14 @@ func (m *model) heldBy(s wamble.SessionID) (wamble.BoardID, *modelBoard) {
 // assign lets a player ask for a board.
 func (m *model) assign(s wamble.SessionID) {
 	heldID, held := m.heldBy(s)
-	free, other, fit := 0, 0, 0
+	free, other, fit, others, kept := 0, 0, 0, 0, wamble.BoardID(0)
 	for id, b := range m.boards {
+		if b.holder != 0 && !b.gone {
+			others++
+		}
+		if b.former == s {
+			kept = id
+		}
 		if b.holder == 0 {
 			free++
 			if id != m.left[s] {
@@ -98,7 +107,7 @@ func (m *model) assign(s wamble.SessionID) {
 		}
 	}
 	total := len(m.boards)
-	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Left: m.left[s], Before: m.left[s+1], Games: int(s) % 20}, m.store)
+	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Reach: reachOf(s), Left: m.left[s], Before: m.left[s+1], Games: int(s) % 20}, m.store)
 	if made := m.learn(); made > 0 && m.pool.Asleep() > 0 {
 		m.t.Fatalf("%d boards were made while %d sleep", made, m.pool.Asleep())
 	}
@@ -113,19 +122,44 @@ func (m *model) assign(s wamble.SessionID) {
 		if id != heldID || !a.Known {
 			m.t.Fatalf("%d holds %d and got %d", s, heldID, id)
 		}
-	case a.Taken != (Released{}):
-		m.mayTake(a.Taken, id, free)
+	case kept != 0 && id != kept:
+		m.t.Fatalf("%d got %d, and not %d, which he has lost by silence", s, id, kept)
+	case kept != 0:
+		m.backs++
 	case b.holder != 0:
 		m.t.Fatalf("board %d of %d was given to %d", id, b.holder, s)
-	case b.last == s && free < total && (fit > 0 && m.pool.Asleep() <= maxCandidates || total < m.opts.MaxBoards):
+	case b.last == s && others > 0 && (fit > 0 && m.pool.Asleep() <= maxCandidates || total < m.opts.MaxBoards):
 		m.t.Fatalf("%d answers himself on %d; %d boards of %d fit", s, id, fit, total)
 	case id == m.left[s] && other > 0:
 		m.t.Fatalf("%d got the board he left, with %d others free", s, other)
 	}
 	if held == nil {
-		b.reserved = m.now
+		want := Released{}
+		if b.former != 0 && b.former != s {
+			want = Released{id, b.former, Lost}
+		}
+		if a.Taken != want {
+			m.t.Fatalf("taken %+v, want %+v", a.Taken, want)
+		}
+		b.reserved, b.former = m.now, 0
+		if kept != 0 {
+			m.boards[kept].former = 0
+		}
 	}
-	b.holder, b.identity, b.heard = s, s%2 == 1, m.now
+	b.holder, b.identity, b.heard, b.reach, b.gone = s, s%2 == 1, m.now, reachOf(s), false
+}
+
+// reachOf: every third player has a connection.
+func reachOf(s wamble.SessionID) Reach {
+	if s%3 == 0 {
+		return Stream
+	}
+	return Datagram
+}
+
+// patience is how long the holder of a board may be silent.
+func (m *model) patience(b *modelBoard) time.Duration {
+	return [...]time.Duration{Datagram: m.opts.Inactivity, Stream: m.opts.Away, Closed: m.opts.Disconnect}[b.reach]
 }
 
 // learn takes the boards in that the pool has made, and returns how many.
@@ -144,45 +178,25 @@ func (m *model) balance() {
 		m.t.Fatal(err)
 	}
 	m.learn()
-	held := 0
+	held, gone := 0, 0
 	for _, b := range m.boards {
-		if b.holder != 0 {
+		if b.holder != 0 && !b.gone {
 			held++
+		} else if b.holder != 0 {
+			gone++
 		}
 	}
-	want, got := min(max(2*held, m.opts.MinBoards), m.opts.MaxBoards), m.pool.Len()-m.pool.Asleep()
+	want, got := min(max(2*held, m.opts.MinBoards), m.opts.MaxBoards), m.pool.Len()-m.pool.Asleep()-gone
+	want = min(want, len(m.boards)-gone)
 	if got < want || got > want+max(2, want/4) && got > held || !m.pool.Balanced(true) {
 		m.t.Fatalf("%d boards are in play for %d players, want about %d", got, held, want)
 	}
 }
 
-// mayRefuse: nobody waits while a board is free, can be made or taken back.
+// mayRefuse: nobody waits while a board is free or can be made.
 func (m *model) mayRefuse(s wamble.SessionID, err error, free int, held bool) {
-	silent := 0
-	for _, b := range m.boards {
-		if b.holder != 0 && m.now.Sub(b.heard) > m.opts.Inactivity {
-			silent++
-		}
-	}
-	if !errors.Is(err, ErrNoBoard) || held || free > 0 || silent > 0 || len(m.boards) < m.opts.MaxBoards {
-		m.t.Fatalf("%d gets no board: %v; holds one %v, free %d, silent %d, total %d", s, err, held, free, silent, len(m.boards))
-	}
-}
-
-// mayTake: only when nothing else is left, and only from the longest silent.
-func (m *model) mayTake(r Released, id wamble.BoardID, free int) {
-	m.takes++
-	b := m.boards[id]
-	if free > 0 || len(m.boards) < m.opts.MaxBoards || r.Board != id || b == nil || b.holder != r.Session {
-		m.t.Fatalf("taken %+v with %d free of %d", r, free, len(m.boards))
-	}
-	if m.now.Sub(b.heard) <= m.opts.Inactivity {
-		m.t.Fatalf("taken from %d, who was heard %s ago", r.Session, m.now.Sub(b.heard))
-	}
-	for other, o := range m.boards {
-		if o.holder != 0 && o.heard.Before(b.heard) {
-			m.t.Fatalf("taken from %d, but the holder of %d was silent for longer", r.Session, other)
-		}
+	if !errors.Is(err, ErrNoBoard) || held || free > 0 || len(m.boards) < m.opts.MaxBoards {
+		m.t.Fatalf("%d gets no board: %v; holds one %v, free %d, total %d", s, err, held, free, len(m.boards))
 	}
 }
 
@@ -219,7 +233,7 @@ func (m *model) play(s wamble.SessionID) {
 		return
 	}
 	b.game = b.game.Play(move)
-	b.holder, b.moved, b.dormant, b.last = 0, m.now, false, s
+	b.holder, b.moved, b.dormant, b.last, b.reach, b.gone = 0, m.now, false, s, Datagram, false
 	m.left[s] = id
 	if done.Board.Position() != b.game || !m.pool.Repeats(id, s, uci) {
 		m.t.Fatalf("board %d is %s, want %s", id, done.Board.FEN(), b.game)
@@ -261,12 +275,24 @@ func (m *model) ending(id wamble.BoardID, b *modelBoard, f *Finished) {
 func (m *model) leave(s wamble.SessionID) {
 	_, b := m.heldBy(s)
 	_, gone := m.pool.Leave(m.now, s, m.store)
-	if gone != (b != nil && !b.identity) {
+	keeps := b != nil && b.identity && m.opts.IdentityAway > 0
+	if gone != (b != nil && !keeps) {
 		m.t.Fatalf("%d left: released %v", s, gone)
 	}
-	if gone {
-		b.holder, b.dormant = 0, true
+	switch {
+	case keeps:
+		b.gone, b.reach, b.heard = true, Closed, m.now
+	case gone:
+		m.letGo(b, b.identity)
 	}
+}
+
+// letGo frees a board; its holder may get it back.
+func (m *model) letGo(b *modelBoard, back bool) {
+	if back {
+		b.former = b.holder
+	}
+	b.holder, b.dormant, b.gone, b.reach = 0, true, false, Datagram
 }
 
 // pass lets time go by: exactly what is due happens.
@@ -274,10 +300,16 @@ func (m *model) pass(d time.Duration) {
 	m.now = m.now.Add(d)
 	var want []Released
 	for id, b := range m.boards {
+		silent := m.now.Sub(b.heard)
 		switch {
 		case b.holder != 0 && m.now.Sub(b.reserved) >= m.opts.Reservation:
 			want = append(want, Released{id, b.holder, TimedOut})
-			b.holder, b.dormant = 0, true
+			m.letGo(b, false)
+		case b.holder != 0 && silent >= m.patience(b) && (!b.identity || silent >= m.opts.IdentityAway):
+			want = append(want, Released{id, b.holder, Gone})
+			m.letGo(b, true)
+		case b.holder != 0 && silent >= m.patience(b):
+			b.gone = true
 		case b.holder == 0 && !b.dormant && m.now.Sub(b.moved) >= m.opts.Inactivity:
 			b.dormant = true
 		}
@@ -332,7 +364,8 @@ func (m *model) crash() {
 		if err := p.Restore(m.now, m.store[id], m.store); err != nil {
 			m.t.Fatal(err)
 		}
-		m.boards[id].heard = m.now
+		b := m.boards[id]
+		b.heard, b.gone, b.reach, b.former = m.now, b.holder != 0, Datagram, 0
 	}
 	m.pool = p
 }
@@ -359,10 +392,18 @@ func (m *model) step() {
 	case n < 85:
 		m.leave(s)
 	case n < 90:
-		if _, b := m.heldBy(s); b != nil {
-			b.heard = m.now
+		_, b := m.heldBy(s)
+		if m.rng.IntN(3) == 0 {
+			if b != nil && b.reach == Stream {
+				b.reach, b.heard = Closed, m.now
+			}
+			m.pool.Closed(m.now, s)
+			return
 		}
-		m.pool.Heard(m.now, s)
+		if b != nil {
+			b.heard, b.reach, b.gone = m.now, reachOf(s), false
+		}
+		m.pool.Heard(m.now, s, reachOf(s))
 	default:
 		m.pass(time.Duration(m.rng.IntN(4000)) * time.Millisecond)
 	}
@@ -374,16 +415,18 @@ func TestModel(t *testing.T) {
 		name             string
 		boards, players  int
 		inactivity, hold time.Duration
+		identity         time.Duration
 	}{
-		{"more players than boards", 30, 3000, 20 * time.Second, 60 * time.Second},
-		{"more boards than players", 300, 60, 60 * time.Second, 30 * time.Second},
-		{"a long wait for everybody", 20, 2000, 10 * time.Second, time.Hour},
-		{"two boards", 2, 3, 10 * time.Second, 20 * time.Second},
+		{"more players than boards", 30, 3000, 20 * time.Second, 60 * time.Second, 40 * time.Second},
+		{"more boards than players", 300, 60, 60 * time.Second, 30 * time.Second, 0},
+		{"a long wait for everybody", 20, 2000, 10 * time.Second, time.Hour, 5 * time.Minute},
+		{"two boards", 2, 3, 10 * time.Second, 20 * time.Second, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := defaultOptions()
 			o.MinBoards, o.MaxBoards, o.Chess960Interval, o.MaxMoves = 2, tc.boards, 4, 150
 			o.Inactivity, o.Reservation = tc.inactivity, tc.hold
+			o.Away, o.Disconnect, o.IdentityAway = 8*time.Second, 3*time.Second, tc.identity
 			rng := newRand(seed + uint64(i))
 			m := &model{
 				t: t, rng: rng, opts: o, now: epoch, ids: counter(1 << 40), players: tc.players,
@@ -404,7 +447,7 @@ func TestModel(t *testing.T) {
 				}
 			}
 			m.compare()
-			t.Logf("%d boards made, %d taken back, ended: %v", len(m.store), m.takes, m.ended)
+			t.Logf("%d boards made, %d given back, ended: %v", len(m.store), m.backs, m.ended)
 		})
 	}
 }

@@ -17,8 +17,14 @@ type Options struct {
 	// board; 0 makes all of them, less than 0 none.
 	Chess960Interval int
 	MaxMoves         int           // plies after which a game is drawn; 0: no limit
-	Inactivity       time.Duration // ACTIVE becomes DORMANT; a silent holder may lose his board
-	Reservation      time.Duration // RESERVED becomes DORMANT
+	Inactivity       time.Duration // ACTIVE becomes DORMANT
+	Reservation      time.Duration // RESERVED becomes DORMANT, whatever the holder does
+	// A holder counts as gone when he shows no sign of life for Inactivity, for Away if
+	// he has a connection, or for Disconnect after that was closed.
+	Away, Disconnect time.Duration
+	// IdentityAway is how long the board of a holder with an identity is kept for him
+	// alone since then; less than the above is nothing.
+	IdentityAway time.Duration
 	// New and Experienced weigh the phases of a game for players with less
 	// than ten games, and with more.
 	New, Experienced Multipliers

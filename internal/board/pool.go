@@ -13,8 +13,8 @@ import (
 var (
 	// ErrUnknownBoard is returned when no board of the pool has that number.
 	ErrUnknownBoard = errors.New("unknown board")
-	// ErrNoBoard is returned when every board is held, the pool is as large as
-	// it may be, and no holder has been silent for long enough.
+	// ErrNoBoard is returned when every board is held, and the pool is as large as
+	// it may be.
 	ErrNoBoard = errors.New("no board available for assignment")
 	// ErrNoID is returned when a board is wanted and no number is left for it.
 	ErrNoID = errors.New("no number is left for a new board")
@@ -37,13 +37,14 @@ type Pool struct {
 	now     int64
 	boards  map[wamble.BoardID]*Board
 	holders map[wamble.SessionID]*Board
+	former  map[wamble.SessionID]*Board // free boards, by who gets them back
+	gone    int                         // how many holders are not here
 	// places are the boards in play; those that are free are places[:free].
 	places    []place
 	free      int
 	asleep    sleepers // the free boards that are not in play
 	active    int      // how many boards are ACTIVE; free ones that are not are DORMANT
 	deadlines alarms
-	silence   alarms
 	shares    share.Table[Board]
 	finished  recent
 	over      []*Board // restored, and to be ended by EndOver
@@ -67,10 +68,9 @@ func (at *place) isOffered(now int64) bool { return at.tag&offered != 0 && at.si
 func New(opts Options, newID NewID, rng *rand.Rand) *Pool {
 	return &Pool{
 		opts: opts, newID: newID, rng: rng,
-		boards:    map[wamble.BoardID]*Board{},
-		holders:   map[wamble.SessionID]*Board{},
-		deadlines: alarms{kind: deadline},
-		silence:   alarms{kind: silent},
+		boards:  map[wamble.BoardID]*Board{},
+		holders: map[wamble.SessionID]*Board{},
+		former:  map[wamble.SessionID]*Board{},
 	}
 }
 
@@ -104,8 +104,9 @@ func (p *Pool) Len() int    { return len(p.places) + len(p.asleep) }
 func (p *Pool) Free() int   { return p.free + len(p.asleep) }
 func (p *Pool) Asleep() int { return len(p.asleep) }
 
-// held returns how many boards have a holder.
+// held returns how many boards have a holder, Here how many holders are here.
 func (p *Pool) held() int { return len(p.places) - p.free }
+func (p *Pool) Here() int { return p.held() - p.gone }
 
 // Census counts the boards by status. Archived ones are not in the pool.
 func (p *Pool) Census() (boards [wamble.Archived]int) {
@@ -140,7 +141,7 @@ func (p *Pool) All() iter.Seq[*Board] {
 
 // insert adds a board, in play and not free.
 func (p *Pool) insert(b *Board) {
-	b.alarms.slots = [2]int32{none, none}
+	b.alarm.slot = none
 	p.boards[b.id] = b
 	p.enter(b)
 }
@@ -192,6 +193,6 @@ func (p *Pool) exit(b *Board) {
 func (p *Pool) remove(b *Board) {
 	p.exit(b)
 	p.deadlines.remove(b)
-	p.silence.remove(b)
+	p.forgetFormer(b)
 	delete(p.boards, b.id)
 }

@@ -12,10 +12,15 @@ import (
 // reserve makes a free board that of a player.
 func (p *Pool) reserve(at int64, b *Board, player Player, out intent.Intents) {
 	p.setHeld(b)
+	p.forgetFormer(b)
+	if kept := p.former[player.Session]; kept != nil {
+		p.forgetFormer(kept)
+	}
 	p.hold(b, player.Session, player.Identity)
+	b.reach = player.Reach
 	p.shares.Add(&b.share, b, player.Host)
 	b.times.reserved, b.times.assigned, b.times.heard = at, at, at
-	p.setAlarms(b)
+	p.setAlarm(b)
 	p.update(at, b, out)
 	p.assigned(at, b, out)
 }
@@ -25,18 +30,18 @@ func (p *Pool) hold(b *Board, s wamble.SessionID, identity bool) {
 	p.holders[s] = b
 }
 
-// setAlarms sets the alarms of a held board.
-func (p *Pool) setAlarms(b *Board) {
+// setAlarm sets the alarm of a held board.
+func (p *Pool) setAlarm(b *Board) {
 	at, _ := p.deadline(b)
 	p.deadlines.sooner(b, at)
-	p.silence.sooner(b, b.times.heard)
 }
 
 // unhold leaves a board without its holder; it is neither free nor held then.
 func (p *Pool) unhold(b *Board) {
 	delete(p.holders, b.holder)
 	p.shares.Remove(&b.share)
-	b.holder, b.identity = 0, false
+	p.setGone(b, false)
+	b.holder, b.identity, b.reach = 0, false, Datagram
 	b.times.reserved, b.times.heard = 0, 0
 }
 
@@ -62,28 +67,38 @@ func (p *Pool) Release(now time.Time, s wamble.SessionID, out intent.Intents) (R
 	return p.release(t, b, Left, out), true
 }
 
-// Leave says that a session has ended, by goodbye or by expiry. A player with
-// an identity keeps his board until reservation-timeout; from any other it is
-// released.
+// Leave says that a session has ended, by goodbye or by expiry. Its board is released;
+// a player with an identity gets it back if he returns before another has it, or keeps
+// it for IdentityAway.
 func (p *Pool) Leave(now time.Time, s wamble.SessionID, out intent.Intents) (Released, bool) {
-	if b := p.holders[s]; b == nil || b.identity {
+	t := p.tick(now)
+	b := p.holders[s]
+	switch {
+	case b == nil:
+		return Released{}, false
+	case !b.identity:
+		return p.release(t, b, Left, out), true
+	case p.opts.IdentityAway > 0:
+		b.reach, b.times.heard = Closed, t
+		p.setGone(b, true)
+		p.setAlarm(b)
 		return Released{}, false
 	}
-	return p.Release(now, s, out)
+	return p.letGo(t, b, Left, out), true
 }
 
 // Identify says that a session got an identity, or lost it.
 func (p *Pool) Identify(s wamble.SessionID, identity bool) {
 	if b := p.holders[s]; b != nil {
 		b.identity = identity
+		p.setAlarm(b)
 	}
 }
 
-// Heard notes a sign of life of a session. Its board is not taken back for
-// inactivity-timeout from now.
-func (p *Pool) Heard(now time.Time, s wamble.SessionID) {
+// Heard notes a sign of life of a session, and how it is reached.
+func (p *Pool) Heard(now time.Time, s wamble.SessionID, by Reach) {
 	if b := p.holders[s]; b != nil {
-		b.times.heard = p.tick(now)
+		p.hear(p.tick(now), b, by)
 		p.shares.Touch(&b.share)
 	}
 }
@@ -104,32 +119,4 @@ func (p *Pool) takeShare(at int64, host share.Host, out intent.Intents) (Release
 		return Released{}, false
 	}
 	return p.release(at, b, TakenBack, out), true
-}
-
-// takeBack releases the board of the holder who has been silent for longest,
-// if that is more than inactivity-timeout.
-func (p *Pool) takeBack(at int64, out intent.Intents) (Released, bool) {
-	b := p.idlest(at)
-	if b == nil {
-		return Released{}, false
-	}
-	return p.release(at, b, TakenBack, out), true
-}
-
-// idlest returns the board whose holder has been silent for longest, if that is more
-// than inactivity-timeout; else nil.
-func (p *Pool) idlest(at int64) *Board {
-	limit := at - p.opts.Inactivity.Microseconds()
-	for len(p.silence.heap) > 0 && p.silence.heap[0].at < limit {
-		b := p.silence.heap[0].board
-		switch {
-		case b.holder == 0:
-			p.silence.remove(b)
-		case b.times.heard > p.silence.heap[0].at:
-			p.silence.delay(b.times.heard)
-		default:
-			return b
-		}
-	}
-	return nil
 }

@@ -44,9 +44,10 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 	if h := stored.Holder; b.status == wamble.Reserved && p.honours(t, h) {
 		p.insert(b)
 		p.hold(b, h.Session, !h.Key.IsZero())
-		// Nobody was heard while the server was away.
+		// Nobody was heard while the server was away, and nobody is here yet.
+		p.setGone(b, true)
 		b.times.reserved, b.times.heard = micros(h.At), t
-		p.setAlarms(b)
+		p.setAlarm(b)
 		return nil
 	}
 	wasReserved := b.status == wamble.Reserved

@@ -54,8 +54,12 @@ func (r *Resumption) Load(state []byte, mark uint64, later time.Duration) error 
 		switch {
 		case in.Bad(), b.id == 0, b.status > wamble.Archived, b.variant < -1, b.variant > 959, len(b.plies) > b.position.Ply():
 			return ErrState
-		case held != (b.holder != 0), b.holder < 0, b.holder > maxSession:
+		case held && b.holder == 0, b.holder < 0, b.holder > maxSession:
 			return ErrState
+		}
+		b.identity, b.gone, b.reach = false, false, Datagram // see End
+		if !held {
+			b.holder = 0 // who would have got it back is forgotten
 		}
 		if old := r.p.boards[b.id]; old != nil {
 			if b.status != wamble.Archived {
@@ -155,7 +159,7 @@ func (r *Resumption) Holds() map[wamble.SessionID]bool {
 // holder has one.
 func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, out intent.Intents) {
 	p, t := r.p, r.p.tick(now)
-	p.places = make([]place, 0, len(r.order))
+	p.asleep = make(sleepers, 0, len(r.order))
 	for _, b := range r.order {
 		if b.status == wamble.Archived {
 			delete(p.boards, b.id)
@@ -169,21 +173,23 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 			p.over = append(p.over, b)
 			continue
 		}
-		p.insert(b)
 		reserved := b.status == wamble.Reserved
-		if at, _ := p.deadline(b); reserved && at > t && b.holder != 0 && p.holders[b.holder] == nil {
+		if b.times.heard = t; reserved && b.holder != 0 && p.holders[b.holder] == nil && b.times.reserved+p.opts.Reservation.Microseconds() > t {
+			p.insert(b)
 			p.hold(b, b.holder, identity(b.holder))
-			b.times.heard = t // nobody was heard while the server was away
-			p.setAlarms(b)
+			p.setGone(b, true) // nobody was heard while the server was away, and nobody is here yet
+			p.setAlarm(b)
 			continue
 		}
-		b.holder, b.identity, b.times.reserved, b.times.heard = 0, false, 0, 0
+		b.holder, b.times.reserved, b.times.heard = 0, 0, 0
 		if reserved {
 			b.status = wamble.Dormant
+		}
+		p.layDown(b)
+		if reserved {
 			p.update(t, b, out)
 			p.removeReservation(t, b, out)
 		}
-		p.setFree(b)
 		if at, ok := p.deadline(b); ok {
 			p.deadlines.sooner(b, at)
 		}

@@ -83,6 +83,8 @@ func defaultOptions() Options {
 		MaxMoves:         1000,
 		Inactivity:       300 * time.Second,
 		Reservation:      14 * 24 * time.Hour,
+		Away:             2 * time.Minute,
+		Disconnect:       15 * time.Second,
 		New:              Multipliers{Early: 2, Mid: 1, End: 0.5},
 		Experienced:      Multipliers{Early: 0.5, Mid: 1, End: 2},
 	}
@@ -157,7 +159,7 @@ func check(t testing.TB, p *Pool) {
 	if len(p.boards) != p.Len() || p.Free() != p.free+p.Asleep() {
 		t.Fatalf("%d boards in %d places, %d asleep", len(p.boards), len(p.places), p.Asleep())
 	}
-	held := 0
+	held, gone, former := 0, 0, 0
 	var census [wamble.Archived]int
 	for i := range p.asleep {
 		b := p.asleep[i].board
@@ -187,6 +189,12 @@ func check(t testing.TB, p *Pool) {
 		if free && at.tag&offered == 0 && (at.since != b.since() || at.tag != tagOf(b)) {
 			t.Fatalf("board %d: the index has %+v", b.id, at)
 		}
+		if free && (b.gone || b.identity || b.reach != Datagram) || !free && b.former != 0 {
+			t.Fatalf("board %d: free %v, gone %v, identity %v, reach %d, former %d", b.id, free, b.gone, b.identity, b.reach, b.former)
+		}
+		if b.gone {
+			gone++
+		}
 		if !free {
 			held++
 			if p.holders[b.holder] != b {
@@ -205,12 +213,20 @@ func check(t testing.TB, p *Pool) {
 				t.Fatalf("board %d: session %d moved, and is not among its movers", b.id, p.session())
 			}
 		}
-		if at, ok := p.deadline(b); ok && (b.alarms.slots[deadline] == none || p.deadlines.heap[b.alarms.slots[deadline]].at > at) {
+		if at, ok := p.deadline(b); ok && (b.alarm.slot == none || p.deadlines.heap[b.alarm.slot].at > at) {
 			t.Fatalf("board %d: no alarm for its deadline", b.id)
 		}
-		if !free && (b.alarms.slots[silent] == none || p.silence.heap[b.alarms.slots[silent]].at > b.times.heard) {
-			t.Fatalf("board %d: no alarm for its silence", b.id)
+	}
+	for b := range p.All() {
+		if b.former != 0 {
+			former++
+			if p.former[b.former] != b || p.holders[b.former] != nil {
+				t.Fatalf("board %d: %d does not get it back", b.id, b.former)
+			}
 		}
+	}
+	if gone != p.gone || former != len(p.former) || p.Here() != held-gone {
+		t.Fatalf("%d holders are gone, want %d; %d boards are kept for %d", p.gone, gone, former, len(p.former))
 	}
 	if held != len(p.holders) {
 		t.Fatalf("%d boards are held, by %d holders", held, len(p.holders))
@@ -219,16 +235,15 @@ func check(t testing.TB, p *Pool) {
 		t.Fatalf("the census has %v, not %v", got, census)
 	}
 	checkHeap(t, &p.deadlines)
-	checkHeap(t, &p.silence)
 }
 
 func checkHeap(t testing.TB, a *alarms) {
 	t.Helper()
 	for i, at := range a.heap {
-		if int(at.board.alarms.slots[a.kind]) != i {
-			t.Fatalf("alarm %d of board %d says slot %d", i, at.board.id, at.board.alarms.slots[a.kind])
+		if int(at.board.alarm.slot) != i {
+			t.Fatalf("alarm %d of board %d says slot %d", i, at.board.id, at.board.alarm.slot)
 		}
-		if got := at.board.alarms.at[a.kind]; got != at.at {
+		if got := at.board.alarm.at; got != at.at {
 			t.Fatalf("alarm %d is at %d, its board %d says %d", i, at.at, at.board.id, got)
 		}
 		if i > 0 && a.less(i, (i-1)/2) {

@@ -70,7 +70,7 @@ func (s *sleepers) remove(b *Board) {
 
 // layDown puts a new board that is free to sleep.
 func (p *Pool) layDown(b *Board) {
-	b.alarms.slots = [2]int32{none, none}
+	b.alarm.slot = none
 	p.boards[b.id] = b
 	p.asleep.add(b)
 	if b.status == wamble.Active {
@@ -124,7 +124,7 @@ func (p *Pool) least() *Board {
 // if there are too many. A few more than wanted are left alone, so that boards do not
 // go to sleep and wake with everybody who comes and goes.
 func (p *Pool) lacks(players int) int {
-	want, have := p.opts.wanted(players), len(p.places)
+	want, have := p.opts.wanted(players), len(p.places)-p.gone
 	if most := want + max(2, want/4); have > most && p.free > 0 {
 		return most - have
 	}
@@ -155,7 +155,7 @@ const balanceAtOnce = 8
 // Balanced reports whether as many boards are in play as the players who are here
 // need, or no more are to be had; numbers says whether new ones can be made.
 func (p *Pool) Balanced(numbers bool) bool {
-	n := p.lacks(p.held())
+	n := p.lacks(p.Here())
 	return n == 0 || n > 0 && len(p.asleep) == 0 && (!numbers || p.Len() >= p.opts.MaxBoards)
 }
 
@@ -163,7 +163,7 @@ func (p *Pool) Balanced(numbers bool) bool {
 // fewest moves sleep, at most so many: then PerPlayer boards are in play for each
 // player who is here. Error: ErrNoID.
 func (p *Pool) Balance(now time.Time, most int, out intent.Intents) error {
-	err := p.balance(p.tick(now), p.held(), most, out)
+	err := p.balance(p.tick(now), p.Here(), most, out)
 	if errors.Is(err, ErrNoBoard) {
 		return nil
 	}

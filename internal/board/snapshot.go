@@ -20,8 +20,8 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 //	magic, now, number of boards, number of them that are free and in play, number of
 //	those that sleep
 //	for every board, in the order of the index: free, held, asleep:
-//	    id, version, holder, five times   8 bytes each
-//	    variant 2, status 1, identity 1, length of history 1, plies 2
+//	    id, version, holder or who gets it back, five times   8 bytes each
+//	    variant 2, status 1, flags 1, length of history 1, plies 2
 //	    position (packed), plies (12 bytes each), history (8 bytes each)
 //
 // The number in the magic is the version. A hundred thousand boards must come
@@ -31,6 +31,13 @@ const (
 	magic     = "wamble boards 4\n"
 	magic3    = "wamble boards 3\n" // the version before: it does not say which boards sleep
 	boardSize = 8*8 + 7 + chess.PackedSize
+)
+
+// The flags of a board; above them its reach.
+const (
+	flagIdentity = 1
+	flagGone     = 2
+	reachShift   = 2
 )
 
 // The sizes of a ply and of a key of the history.
@@ -64,17 +71,20 @@ func (p *Pool) Snapshot(dst []byte) []byte {
 func (b *Board) snapshot(dst []byte) []byte {
 	w := binary.LittleEndian
 	for _, n := range [...]uint64{
-		uint64(b.id), b.version, uint64(b.holder), uint64(b.times.created), uint64(b.times.assigned),
+		uint64(b.id), b.version, uint64(max(b.holder, b.former)), uint64(b.times.created), uint64(b.times.assigned),
 		uint64(b.times.reserved), uint64(b.times.heard), uint64(b.times.moved),
 	} {
 		dst = w.AppendUint64(dst, n)
 	}
 	dst = w.AppendUint16(dst, uint16(b.variant))
-	identity := byte(0)
+	flags := byte(b.reach) << reachShift
 	if b.identity {
-		identity = 1
+		flags |= flagIdentity
 	}
-	dst = append(dst, byte(b.status), identity, byte(len(b.history)))
+	if b.gone {
+		flags |= flagGone
+	}
+	dst = append(dst, byte(b.status), flags, byte(len(b.history)))
 	dst = w.AppendUint16(dst, uint16(len(b.plies)))
 	dst = b.position.AppendPacked(dst)
 	for _, p := range b.plies {
@@ -110,7 +120,7 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 	p.holders = make(map[wamble.SessionID]*Board, count-free-asleep)
 	for i := range count {
 		b := r.board()
-		sleeps := version == magic3 && b.holder == 0 || version == magic && i >= count-asleep
+		sleeps := version == magic3 && b.status != wamble.Reserved || version == magic && i >= count-asleep
 		if r.Bad() || !p.adopt(b, sleeps, version == magic) {
 			return nil, ErrState
 		}
@@ -129,7 +139,7 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 		return false
 	case b.variant < -1 || b.variant > 959 || len(b.plies) > b.position.Ply():
 		return false
-	case held != (b.holder != 0) || b.identity && !held || b.holder < 0 || b.holder > maxSession || p.holders[b.holder] != nil:
+	case held && b.holder == 0 || !held && (b.identity || b.gone || b.reach > 0) || b.reach > Closed || b.holder < 0 || b.holder > maxSession || p.holders[b.holder] != nil || p.former[b.holder] != nil:
 		return false
 	case held && sleeps || !held && !sleeps && p.free != len(p.places):
 		return false // a free board after a held one
@@ -137,8 +147,15 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 	if held {
 		p.insert(b)
 		p.hold(b, b.holder, b.identity)
-		p.setAlarms(b)
+		if b.gone {
+			p.gone++
+		}
+		p.setAlarm(b)
 		return true
+	}
+	if b.holder != 0 {
+		b.former, b.holder = b.holder, 0
+		p.former[b.former] = b
 	}
 	if sleeps {
 		last := len(p.asleep)
@@ -205,13 +222,13 @@ func (r *reader) board() *Board {
 		created: r.int64(), assigned: r.int64(), reserved: r.int64(), heard: r.int64(), moved: r.int64(),
 	}
 	b.variant, b.status = int16(r.uint16()), wamble.BoardStatus(r.Octet())
-	identity := r.Octet()
-	b.identity = identity == 1
+	flags := r.Octet()
+	b.identity, b.gone, b.reach = flags&flagIdentity != 0, flags&flagGone != 0, Reach(flags>>reachShift)
 	history, plies := int(r.Octet()), int(r.uint16())
 	position, ok := chess.Unpack(r.Take(chess.PackedSize))
 	b.position = position
 	moves, keys := r.Take(plies*plySize), r.Take(history*keySize)
-	r.Must(ok && identity <= 1 && history > 0)
+	r.Must(ok && history > 0)
 	if r.Bad() {
 		return b
 	}

@@ -1,7 +1,6 @@
 package board
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -69,7 +68,11 @@ func TestTransitions(t *testing.T) {
 		{
 			name:   "just before the reservation timeout",
 			before: func(r *rig) { r.assign(7) },
-			do:     func(r *rig) { r.after(14*24*time.Hour - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+			do: func(r *rig) {
+				r.after(14*24*time.Hour - time.Microsecond)
+				r.Heard(r.now, 7, Datagram)
+				r.Due(r.now, nil, &r.said)
+			}, status: wamble.Reserved,
 		},
 		{
 			name:   "release",
@@ -86,7 +89,21 @@ func TestTransitions(t *testing.T) {
 		{
 			name:   "a player with an identity leaves",
 			before: func(r *rig) { r.assign(7); r.Identify(7, true) },
-			do:     func(r *rig) { r.Leave(r.now, 7, &r.said) }, status: wamble.Reserved,
+			do:     func(r *rig) { r.Leave(r.now, 7, &r.said) }, status: wamble.Dormant,
+			want: []string{"update 1 DORMANT v2", "unreserve 1"},
+		},
+		{
+			name:   "the host keeps boards for identities",
+			change: func(o *Options) { o.IdentityAway = time.Hour },
+			before: func(r *rig) { r.assign(7); r.Identify(7, true); r.Leave(r.now, 7, &r.said) },
+			do:     func(r *rig) { r.after(time.Hour - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+		},
+		{
+			name:   "and not for ever",
+			change: func(o *Options) { o.IdentityAway = time.Hour },
+			before: func(r *rig) { r.assign(7); r.Identify(7, true) },
+			do:     func(r *rig) { r.after(time.Hour); r.Due(r.now, nil, &r.said) }, status: wamble.Dormant,
+			want: []string{"update 1 DORMANT v2", "unreserve 1"},
 		},
 		{
 			name:   "inactivity",
@@ -100,11 +117,54 @@ func TestTransitions(t *testing.T) {
 			do:     func(r *rig) { r.after(5*time.Minute - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Active,
 		},
 		{
-			name:   "taken back",
-			change: func(o *Options) { o.MaxBoards = 1 },
+			name:   "silent for inactivity-timeout",
 			before: func(r *rig) { r.assign(7) },
-			do:     func(r *rig) { r.after(5*time.Minute + time.Microsecond); r.assign(8) }, status: wamble.Reserved,
-			want: []string{"update 1 DORMANT v2", "unreserve 1", "update 1 RESERVED v3", "assigned 1", "reserve 1 for 8 white " + fortnight},
+			do:     func(r *rig) { r.after(5 * time.Minute); r.Due(r.now, nil, &r.said) }, status: wamble.Dormant,
+			want: []string{"update 1 DORMANT v2", "unreserve 1"},
+		},
+		{
+			name:   "just before inactivity-timeout",
+			before: func(r *rig) { r.assign(7) },
+			do:     func(r *rig) { r.after(5*time.Minute - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+		},
+		{
+			name:   "silent on a connection",
+			before: func(r *rig) { r.assign(7); r.Heard(r.now, 7, Stream) },
+			do:     func(r *rig) { r.after(2 * time.Minute); r.Due(r.now, nil, &r.said) }, status: wamble.Dormant,
+			want: []string{"update 1 DORMANT v2", "unreserve 1"},
+		},
+		{
+			name:   "heard on a connection",
+			before: func(r *rig) { r.assign(7); r.Heard(r.now, 7, Stream); r.after(time.Minute); r.Heard(r.now, 7, Stream) },
+			do:     func(r *rig) { r.after(119 * time.Second); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+		},
+		{
+			name:   "the connection was closed",
+			before: func(r *rig) { r.assign(7); r.Heard(r.now, 7, Stream); r.after(time.Minute); r.Closed(r.now, 7) },
+			do:     func(r *rig) { r.after(15 * time.Second); r.Due(r.now, nil, &r.said) }, status: wamble.Dormant,
+			want: []string{"update 1 DORMANT v2", "unreserve 1"},
+		},
+		{
+			name:   "the connection was closed a moment ago",
+			before: func(r *rig) { r.assign(7); r.Heard(r.now, 7, Stream); r.after(time.Minute); r.Closed(r.now, 7) },
+			do:     func(r *rig) { r.after(15*time.Second - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+		},
+		{
+			name: "connected again",
+			before: func(r *rig) {
+				r.assign(7)
+				r.Heard(r.now, 7, Stream)
+				r.Closed(r.now, 7)
+				r.after(14 * time.Second)
+				r.Heard(r.now, 7, Stream)
+			},
+			do: func(r *rig) { r.after(time.Minute); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+		},
+		{
+			name:   "given back",
+			before: func(r *rig) { r.assign(7); r.after(5 * time.Minute); r.Due(r.now, nil, &r.said); r.after(time.Hour) },
+			do:     func(r *rig) { r.assign(7) }, status: wamble.Reserved,
+			want: []string{"update 1 RESERVED v3", "assigned 1", "reserve 1 for 7 white " + fortnight},
 		},
 		{
 			name: "the game ends",
@@ -171,6 +231,7 @@ func TestReleasedSaysWhoAndWhy(t *testing.T) {
 	r.after(time.Second)
 	r.assign(9)
 	r.after(14*24*time.Hour - time.Second)
+	r.Heard(r.now, 9, Datagram)
 	got := r.Due(r.now, nil, &r.said)
 	if len(got) != 1 || got[0] != (Released{2, 8, TimedOut}) {
 		t.Errorf("due: %+v", got)
@@ -181,33 +242,60 @@ func TestReleasedSaysWhoAndWhy(t *testing.T) {
 	check(t, r.Pool)
 }
 
-func TestTakenBackFromTheLongestSilent(t *testing.T) {
+// TestGoneAndBack: who is gone gets his board back if nobody took it; who took it is
+// not asked, and the first is told so.
+func TestGoneAndBack(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 3 })
-	for s := range wamble.SessionID(3) {
-		r.assign(s + 1)
-		r.after(time.Second)
+	r.assign(7)
+	r.after(5 * time.Minute)
+	if got := r.Due(r.now, nil, &r.said); len(got) != 1 || got[0] != (Released{1, 7, Gone}) || r.Former(7) != 1 || r.Here() != 0 {
+		t.Fatalf("due: %+v, kept for him: %d, here: %d", got, r.Former(7), r.Here())
 	}
-	r.after(200 * time.Second)
-	r.Heard(r.now, 1)
-	r.after(100 * time.Second)
-	// 1 was heard 100 s ago, 2 302 s ago, 3 301 s ago.
-	for _, want := range []wamble.SessionID{2, 3} {
-		a, err := r.Assign(r.now, Player{Session: want + 10}, &r.said)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.Taken.Session != want || a.Taken.Why != TakenBack || a.Taken.Board != a.Board.ID() {
-			t.Errorf("taken %+v, want that of %d", a.Taken, want)
-		}
-		check(t, r.Pool)
+	check(t, r.Pool)
+	loaded, err := Load(*r.Options(), counter(0), newRand(1), r.Snapshot(nil))
+	if err != nil || loaded.Former(7) != 1 {
+		t.Fatalf("after a snapshot: %d, %v", loaded.Former(7), err)
 	}
-	if _, err := r.Assign(r.now, Player{Session: 20}, &r.said); !errors.Is(err, ErrNoBoard) {
-		t.Errorf("got %v, want %v", err, ErrNoBoard)
+	if b := r.assign(7); b.ID() != 1 || r.Former(7) != 0 {
+		t.Fatalf("he got board %d", b.ID())
 	}
 	r.after(5 * time.Minute)
-	if a, err := r.Assign(r.now, Player{Session: 20}, &r.said); err != nil || a.Taken.Session != 1 {
-		t.Errorf("got %+v, %v; want the board of 1", a, err)
+	r.Due(r.now, nil, &r.said)
+	a, err := r.Assign(r.now, Player{Session: 8}, &r.said)
+	if err != nil || a.Taken != (Released{1, 7, Lost}) || r.Former(7) != 0 {
+		t.Fatalf("%+v, %v", a, err)
 	}
+	if b := r.assign(7); b.ID() == 1 {
+		t.Error("he has the board that another got")
+	}
+	check(t, r.Pool)
+}
+
+// TestNobodyIsHereAfterARestart: boards are not woken for holders who may never come back.
+func TestNobodyIsHereAfterARestart(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MaxBoards, o.PerPlayer = 100, 2 })
+	for i := range 20 {
+		stored := storedGame(t, wamble.BoardID(100+i), -1, wamble.Reserved, "e2e4")
+		stored.Holder = reservation(wamble.SessionID(1+i), 0, time.Hour)
+		if err := r.Restore(r.now, stored, &r.said); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(t, r.Pool)
+	r.said.take()
+	if err := r.Balance(r.now, 100, &r.said); err != nil || r.Here() != 0 || r.Len() != 21 {
+		t.Errorf("%d are here, %d boards, %v", r.Here(), r.Len(), err)
+	}
+	r.Heard(r.now, 3, Stream)
+	if r.Here() != 1 || r.Held(3).ID() != 102 {
+		t.Errorf("%d are here", r.Here())
+	}
+	r.after(5 * time.Minute)
+	r.Heard(r.now, 3, Stream)
+	if got := r.Due(r.now, nil, &r.said); len(got) != 19 {
+		t.Errorf("%d boards were released, want 19", len(got))
+	}
+	check(t, r.Pool)
 }
 
 func TestTimeNeverGoesBack(t *testing.T) {
@@ -233,7 +321,7 @@ func TestNext(t *testing.T) {
 	r.after(time.Minute)
 	r.play(1, 7, "e2e4")
 	at, ok := r.Next()
-	if want := r.now.Add(5 * time.Minute); !ok || !at.Equal(want) {
+	if want := r.now.Add(4 * time.Minute); !ok || !at.Equal(want) { // the alarm of the holder
 		t.Errorf("next at %s, %v; want %s", at, ok, want)
 	}
 	// A second move on the board delays it, which Next need not know before.

@@ -271,12 +271,26 @@ type Boards struct {
 	PerPlayer float64 `option:"boards-per-player" default:"2.0" range:"1..1000" unit:"boards" room:"board"`
 
 	// InactivityTimeout is how long after its last move a board counts as
-	// active. When the pool is full, a board whose holder has been silent for
-	// longer is taken back.
+	// active. A holder without a connection (UDP) who is silent for so long
+	// counts as gone: his board is free for others, and his again if he comes
+	// back before another has it.
 	InactivityTimeout time.Duration `option:"inactivity-timeout" default:"300" range:"1..315360000" unit:"s" room:"board"`
 
-	// ReservationTimeout is how long a board waits for the move of the player
-	// who holds it.
+	// AwayTimeout is how long a holder with a connection (WebSocket) may show no
+	// sign of life, which is any packet of his, before he counts as gone.
+	AwayTimeout time.Duration `option:"away-timeout" default:"120" range:"1..315360000" unit:"s" room:"board"`
+
+	// DisconnectTimeout is how long after the end of his connection a holder
+	// counts as gone.
+	DisconnectTimeout time.Duration `option:"disconnect-timeout" default:"15" range:"1..315360000" unit:"s" room:"board"`
+
+	// IdentityAwayTimeout is how long the board of a player with an identity who
+	// is gone is kept for him alone, since his last sign of life and within
+	// `reservation-timeout`. 0 keeps it as long as anybody's.
+	IdentityAwayTimeout time.Duration `option:"identity-away-timeout" default:"0" range:"0..315360000" unit:"s" room:"board"`
+
+	// ReservationTimeout is how long a board waits at most for the move of the
+	// player who holds it, though he is here.
 	ReservationTimeout time.Duration `option:"reservation-timeout" default:"1209600" range:"1..315360000" unit:"s" room:"board"`
 
 	// MaxMoves is the number of plies at which a game is drawn.

@@ -152,6 +152,16 @@ func (s *Server) At(token wamble.Token, network netip.Prefix) bool {
 	return false
 }
 
+// TokensAt appends the tokens that speak from an address to dst.
+func (s *Server) TokensAt(peer wamble.Peer, dst []wamble.Token) []wamble.Token {
+	for e := s.table.endpoints[peer]; e != nil; e = e.beside {
+		if !e.sess.token.IsZero() {
+			dst = append(dst, e.sess.token)
+		}
+	}
+	return dst
+}
+
 // Forget drops an address at once, as when a WebSocket connection is closed. Its
 // requests in flight are executed, but their answers go nowhere.
 func (s *Server) Forget(peer wamble.Peer) {

@@ -40,6 +40,8 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	}
 	t := &p.law.Own.Terms
 	if isNew {
+		from, _ := p.link.Peer(r.id)
+		s.SetStream(from.Stream())
 		s.SetTerms(session.RevisionOf(t.Hash), false)
 	} else if _, known := s.Terms(session.RevisionOf(t.Hash)); t.Text != "" && !known && r.session != nil && !p.storeAway {
 		return p.ask(r, p.askTerms(r, &p.law.Own), out)

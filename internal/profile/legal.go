@@ -12,6 +12,9 @@ import (
 // square.
 func (p *Profile) legal(r *request, _ *Output) verdict {
 	square := r.message.(*wire.GetLegalMoves).Square
+	if r.h.Flags&wire.FlagPredictionContext == 0 {
+		p.regain(r)
+	}
 	b := p.boards.Board(r.h.Board)
 	may := b != nil && (b.Holder() == r.session.ID() || r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredict(r.session, b) >= 0)
 	r.lost = !may && r.h.Flags&wire.FlagPredictionContext == 0

@@ -132,7 +132,7 @@ func TestExpiryIsTold(t *testing.T) {
 
 // TestRestart: what was reserved or active is in memory again, with its holder.
 func TestRestart(t *testing.T) {
-	r := newRig(t, "(def min-boards 3)")
+	r := newRig(t, "(def min-boards 1)")
 	token, id := r.join(1)
 	mover, moved := r.join(2)
 	r.send(peerAt(2), movePacket(mover, moved, 2, "e2e4"))
@@ -338,7 +338,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // TestManyExpireAtOnce: the same for sessions, with their boards.
 func TestManyExpireAtOnce(t *testing.T) {
-	const holders = 5000
+	const holders = 9000
 	r := newRig(t, "(def min-boards 0) (def max-boards 10000) (def token-expiration 3600)")
 	for i := range holders {
 		id, s := wamble.BoardID(i+1), wamble.SessionID(i+1)

@@ -98,10 +98,10 @@ func TestLogin(t *testing.T) {
 			if i := r.p.sessions.Find(token).Identity(); i == nil || i.Key() != by.key {
 				t.Errorf("after a restart: %+v", i)
 			}
-			// He keeps his board though he leaves.
+			// When he leaves others may have his board, and he gets it back if nobody has.
 			r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 10}, wire.ClientGoodbye{}))
-			if r.p.boards.Board(id).Holder() != s.ID() {
-				t.Error("his board was given away")
+			if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Former(s.ID()) != id {
+				t.Error("who is gone holds a board, or does not get it back")
 			}
 		})
 	}

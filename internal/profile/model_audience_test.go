@@ -249,7 +249,9 @@ func (w *world) settleDown() []*client {
 	for len(w.groups) > 0 {
 		inputs = append(inputs, w.sync()...)
 	}
-	w.step(append(inputs, &StoreBack{})...)
+	still := *w.opts.Config
+	still.Boards.InactivityTimeout, still.Boards.AwayTimeout = time.Hour, time.Hour // nobody loses his board
+	w.step(append(inputs, &StoreBack{}, &Configure{Config: &still})...)
 	w.run(w.now.Add(5 * time.Second))
 	var watchers []*client
 	for i := range w.arrived {

@@ -27,6 +27,9 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		rating = i.Stats().Rating
 	}
 	played, err := p.boards.PlayRated(p.clock.now, id, s.ID(), rating, uci, &p.draft)
+	if errors.Is(err, board.NotHolder) && p.regain(r) {
+		played, err = p.boards.PlayRated(p.clock.now, id, s.ID(), rating, uci, &p.draft)
+	}
 	switch {
 	case err == nil:
 		p.moved(s, &played, out)

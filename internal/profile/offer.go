@@ -94,6 +94,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 		return nil, false, err
 	}
 	s.SetTerms(session.RevisionOf(p.law.Own.Terms.Hash), false)
+	s.SetStream(from.Stream())
 	if shown := p.boards.Board(o.Board); shown != nil {
 		moved = shown.LastAssigned().After(p.clock.now.Add(-o.Age - time.Millisecond))
 	}

@@ -113,6 +113,9 @@ func boardOptions(c *config.Profile) board.Options {
 		MaxMoves:         b.MaxMoves,
 		Inactivity:       b.InactivityTimeout,
 		Reservation:      b.ReservationTimeout,
+		Away:             min(b.AwayTimeout, b.InactivityTimeout),
+		Disconnect:       min(b.DisconnectTimeout, b.InactivityTimeout),
+		IdentityAway:     b.IdentityAwayTimeout,
 		New:              board.Multipliers{Early: a.NewEarly, Mid: a.NewMid, End: a.NewEnd},
 		Experienced:      board.Multipliers{Early: a.ExperiencedEarly, Mid: a.ExperiencedMid, End: a.ExperiencedEnd},
 	}

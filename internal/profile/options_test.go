@@ -17,7 +17,7 @@ func TestOptions(t *testing.T) {
 		(def login-attempts-per-min 8) (def max-token-attempts 7)
 		(def max-boards 90) (def min-boards 12) (def inactivity-timeout 13) (def reservation-timeout 14) (def max-moves-per-board 15)
 		(def chess960-interval 16) (def new-player-early-phase-mult 1.5) (def new-player-mid-phase-mult 2.5) (def new-player-end-phase-mult 3.5)
-		(def boards-per-player 1.5) (def max-pot 17.5) (def k-factor 18) (def max-contributors 19)
+		(def away-timeout 11) (def disconnect-timeout 6) (def identity-away-timeout 7) (def boards-per-player 1.5) (def max-pot 17.5) (def k-factor 18) (def max-contributors 19)
 		(def experienced-player-early-phase-mult 4.5) (def experienced-player-mid-phase-mult 5.5) (def experienced-player-end-phase-mult 6.5)`)
 	gotLink, wantLink := New(Options{Config: c, Now: epoch}).linkConfig(), link.Config{
 		Sends: 5, FirstWait: 700 * time.Millisecond, MinWait: 700 * time.Millisecond, MaxWait: 9 * time.Second, ReplayTTL: -1, SessionTimeout: 77 * time.Second,
@@ -39,6 +39,7 @@ func TestOptions(t *testing.T) {
 	}
 	if got, want := boardOptions(c), (board.Options{
 		MinBoards: 12, MaxBoards: 90, PerPlayer: 1.5, Chess960Interval: 16, MaxMoves: 15, Inactivity: 13 * time.Second, Reservation: 14 * time.Second,
+		Away: 11 * time.Second, Disconnect: 6 * time.Second, IdentityAway: 7 * time.Second,
 		New: board.Multipliers{Early: 1.5, Mid: 2.5, End: 3.5}, Experienced: board.Multipliers{Early: 4.5, Mid: 5.5, End: 6.5},
 	}); got != want {
 		t.Errorf("board: got %+v, want %+v", got, want)

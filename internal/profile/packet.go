@@ -4,6 +4,7 @@ import (
 	"wamble"
 	"wamble/internal/link"
 	"wamble/internal/pack"
+	"wamble/internal/session"
 )
 
 // Packet is a datagram, or a packet out of a WebSocket message.
@@ -51,4 +52,20 @@ func (in *Packet) unpack(r *pack.Reader) { in.Peer, in.Data = unpackPeer(r), r.B
 // PeerClosed is the end of a WebSocket connection.
 type PeerClosed struct{ Peer wamble.Peer }
 
-func (in *PeerClosed) take(p *Profile, _ *Output) { p.link.Forget(in.Peer) }
+func (in *PeerClosed) take(p *Profile, _ *Output) {
+	p.scratch.tokens = p.link.TokensAt(in.Peer, p.scratch.tokens[:0])
+	p.link.Forget(in.Peer)
+	for _, token := range p.scratch.tokens {
+		p.disconnected(p.sessions.Find(token))
+	}
+}
+
+// disconnected says that a session may have no connection any more.
+func (p *Profile) disconnected(s *session.Session) {
+	if s == nil {
+		return
+	}
+	if _, ok := p.link.Home(s.Token()); !ok {
+		p.boards.Closed(p.clock.now, s.ID())
+	}
+}

@@ -41,14 +41,20 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 	if what.Session == 0 {
 		return
 	}
-	p.stats.Released++
 	s := p.sessions.ByID(what.Session)
-	if s == nil {
+	if what.Why != board.Lost {
+		p.stats.Released++
+	}
+	switch {
+	case s == nil:
+		return
+	case what.Why == board.Gone: // he is told when somebody else has it
+		p.sessions.Unseated(what.Session)
 		return
 	}
 	s.SetLeft(what.Board)
 	p.notify(s.Token(), what.Board, releasedWhy(what.Why), out)
-	if what.Why == board.TakenBack || what.Why == board.Left || !p.isHere(s) {
+	if what.Why == board.Lost || what.Why == board.TakenBack || what.Why == board.Left || !p.isHere(s) {
 		p.sessions.Unseated(what.Session)
 		return
 	}

@@ -61,6 +61,7 @@ type scratch struct {
 	push     []byte
 	released []board.Released
 	ended    []session.Ended
+	tokens   []wamble.Token
 }
 
 // request decides a request now, or puts it behind those of its token that wait.

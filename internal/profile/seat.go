@@ -40,7 +40,7 @@ func (p *Profile) seatAt(s *session.Session, offered, before wamble.BoardID) (*b
 	stats := p.sessions.Stats(s)
 	player := board.Player{
 		Session: s.ID(), Identity: s.Identity() != nil,
-		Games: stats.Games, Chess960Games: stats.Chess960Games, Left: s.Left(), Before: before, Host: s.Host(), Offered: offered,
+		Games: stats.Games, Chess960Games: stats.Chess960Games, Left: s.Left(), Before: before, Reach: reachOf(s), Host: s.Host(), Offered: offered,
 	}
 	got, err := p.boards.Assign(p.clock.now, player, &p.draft)
 	if errors.Is(err, board.ErrNoBoard) {
@@ -126,9 +126,28 @@ func (p *Profile) hear(s *session.Session, from wamble.Peer) {
 	if s.Host() == 0 {
 		p.place(s, from)
 	}
+	s.SetStream(from.Stream())
 	if p.sessions.Heard(p.clock.now, s, &p.seen) {
-		p.boards.Heard(p.clock.now, s.ID())
+		p.boards.Heard(p.clock.now, s.ID(), reachOf(s))
 	}
+}
+
+// reachOf is how a session is reached.
+func reachOf(s *session.Session) board.Reach {
+	if s.Stream() {
+		return board.Stream
+	}
+	return board.Datagram
+}
+
+// regain gives a player the board back that he lost by silence, if he asks about it
+// and nobody else has it.
+func (p *Profile) regain(r *request) bool {
+	if r.h.Board == 0 || p.readOnly() || p.boards.Former(r.session.ID()) != r.h.Board {
+		return false
+	}
+	_, _, err := p.seat(r.session)
+	return err == nil
 }
 
 // place notes the host of a session that a former process has made.

@@ -125,6 +125,8 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	for s := range p.sessions.All() {
 		if from, ok := p.link.Home(s.Token()); ok {
 			p.place(s, from)
+		} else {
+			p.boards.Closed(p.clock.now, s.ID()) // connections have not come along
 		}
 	}
 	for i := range v.waiting {

@@ -24,6 +24,7 @@ type Session struct {
 	terms      terms
 	host       share.Host // where it was first heard of; 0: not known
 	share      share.Holding[Session]
+	stream     bool       // it was heard last over a connection
 	greeting   *greeting  // while it is fresh
 	pending    *challenge // nil: none
 	list       *list      // which has it between prev and next
@@ -76,6 +77,10 @@ func (s *Session) Seen() time.Time { return timeOf(s.times.heard) }
 // Host returns the host of the session (see Table.Place), 0 if that
 // is not known.
 func (s *Session) Host() share.Host { return s.host }
+
+// Stream reports whether the session was heard last over a connection, SetStream says so.
+func (s *Session) Stream() bool          { return s.stream }
+func (s *Session) SetStream(stream bool) { s.stream = stream }
 
 // Left returns the board that the player left last, 0 if there is none.
 func (s *Session) Left() wamble.BoardID { return s.left }

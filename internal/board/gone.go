@@ -1,0 +1,105 @@
+package board
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+)
+
+// Who is gone holds nothing: his board is free for others, and he gets it back if he
+// returns before another has it.
+
+// Reach is how a holder is reached, which says how soon he counts as gone.
+type Reach uint8
+
+// The closed list of ways.
+const (
+	Datagram Reach = iota // he thinks, or is gone: nobody can tell for Inactivity
+	Stream                // a connection that is open: Away
+	Closed                // a connection that was closed: Disconnect
+)
+
+// patience returns for how long a holder may show no sign of life.
+func (p *Pool) patience(b *Board) int64 {
+	d := p.opts.Inactivity
+	switch b.reach {
+	case Stream:
+		d = p.opts.Away
+	case Closed:
+		d = p.opts.Disconnect
+	}
+	if b.gone && b.identity {
+		d = max(d, p.opts.IdentityAway)
+	}
+	return d.Microseconds()
+}
+
+// hear notes a sign of life of a board's holder.
+func (p *Pool) hear(at int64, b *Board, by Reach) {
+	b.times.heard = at
+	if b.gone || b.reach != by { // the deadline may be earlier than before
+		p.setGone(b, false)
+		b.reach = by
+		p.setAlarm(b)
+	}
+}
+
+// setGone says whether the holder of a board is gone.
+func (p *Pool) setGone(b *Board, gone bool) {
+	if b.gone != gone {
+		if b.gone = gone; gone {
+			p.gone++
+		} else {
+			p.gone--
+		}
+	}
+}
+
+// Closed says that the connection of a session was closed, and it has no other.
+func (p *Pool) Closed(now time.Time, s wamble.SessionID) {
+	if b := p.holders[s]; b != nil && b.reach == Stream {
+		b.reach, b.times.heard = Closed, p.tick(now)
+		p.setAlarm(b)
+	}
+}
+
+// lapse does what is due for a held board: its holder loses it, or counts as gone.
+func (p *Pool) lapse(at int64, b *Board, out intent.Intents) (Released, bool) {
+	if at >= b.times.reserved+p.opts.Reservation.Microseconds() {
+		return p.release(at, b, TimedOut, out), true
+	}
+	if due := b.times.heard + p.patience(b); b.identity && !b.gone {
+		p.setGone(b, true)
+		if later, _ := p.deadline(b); later > due {
+			p.deadlines.delay(later)
+			return Released{}, false
+		}
+	}
+	return p.letGo(at, b, Gone, out), true
+}
+
+// letGo releases a board whose holder may return for it.
+func (p *Pool) letGo(at int64, b *Board, why Why, out intent.Intents) Released {
+	r := p.release(at, b, why, out)
+	b.former = r.Session
+	p.former[r.Session] = b
+	return r
+}
+
+// forgetFormer lets nobody get a board back.
+func (p *Pool) forgetFormer(b *Board) {
+	if b.former != 0 {
+		delete(p.former, b.former)
+		b.former = 0
+	}
+}
+
+// Former returns the number of the free board that a session gets back if it returns; 0
+// if there is none.
+func (p *Pool) Former(s wamble.SessionID) wamble.BoardID {
+	if b := p.former[s]; b != nil {
+		return b.id
+	}
+	return 0
+}

@@ -1,0 +1,127 @@
+package profile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// joinBy says hello over a connection, and returns the token and the board.
+func (r *rig) joinBy(from wamble.Peer) (wamble.Token, wamble.BoardID) {
+	r.t.Helper()
+	h, _ := wire.Peek(r.reply(from, helloPacket(wamble.Token{}, 1)))
+	r.send(from, statsPacket(h.Token, 2))
+	return h.Token, h.Board
+}
+
+// TestWhoIsGoneHoldsNothing: his board is free 15 s after his connection was closed, after
+// two minutes of silence on one that is open, and after inactivity-timeout if he has none.
+func TestWhoIsGoneHoldsNothing(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		from  wamble.Peer
+		close bool
+		after time.Duration
+	}{
+		{"closed", streamAt(1), true, 15 * time.Second},
+		{"silent", streamAt(1), false, 2 * time.Minute},
+		{"UDP", peerAt(1), false, 5 * time.Minute},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 1) (def max-boards 3) (def session-timeout 3600)")
+			token, id := r.joinBy(tc.from)
+			if tc.close {
+				r.step(&PeerClosed{Peer: tc.from})
+			}
+			r.wait(tc.after - time.Second)
+			if r.p.boards.Board(id).Holder() == 0 {
+				t.Fatal("it is free already")
+			}
+			r.wait(2 * time.Second)
+			if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Here() != 0 {
+				t.Fatal("it is not free")
+			}
+			// He plays on as if nothing had happened, while nobody else has it.
+			r.sent = nil
+			again := tc.from
+			if tc.close {
+				again = streamAt(7)
+			}
+			if got := r.send(again, movePacket(token, id, 3, "e2e4")); !strings.Contains(got, "BOARD_UPDATE") {
+				t.Errorf("his move is answered by %s", got)
+			}
+			if got := r.p.boards.Board(id).Plies(); got != 1 {
+				t.Errorf("%d moves", got)
+			}
+		})
+	}
+}
+
+// TestGoneAndTaken: who comes back too late is told so when another gets his board, and
+// gets another one when he asks about it.
+func TestGoneAndTaken(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 3) (def session-timeout 3600)")
+	token, id := r.joinBy(streamAt(1))
+	r.wait(121 * time.Second)
+	r.sent = nil
+	r.step(&Packet{Peer: streamAt(2), Data: helloPacket(wamble.Token{}, 1)})
+	r.settle()
+	if r.p.boards.Board(id).Holder() == 0 {
+		t.Fatal("the other got another board")
+	}
+	told := ""
+	for _, s := range r.sent {
+		if h, _ := wire.Peek(s.packet); h.Ctrl == wire.CtrlServerNotification && h.Token == token && s.to == streamAt(1) {
+			told += "released"
+		}
+	}
+	if told != "released" {
+		t.Errorf("he was told %q: %s", told, r.took())
+	}
+	got := r.send(streamAt(1), movePacket(token, id, 3, "e2e4"))
+	if !strings.Contains(got, "ERROR") || !strings.Contains(got, "BOARD_UPDATE") {
+		t.Errorf("his move is answered by %s", got)
+	}
+}
+
+// TestClosedAndBack: who connects again within 15 s keeps his board.
+func TestClosedAndBack(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
+	token, id := r.joinBy(streamAt(1))
+	r.step(&PeerClosed{Peer: streamAt(1)})
+	r.wait(14 * time.Second)
+	r.send(streamAt(2), helloPacket(token, 3))
+	r.wait(time.Minute)
+	if b := r.p.boards.Board(id); b.Holder() == 0 {
+		t.Error("his board is free")
+	}
+	// A second connection of his is open when one is closed.
+	r.send(streamAt(3), encode(wire.Header{Token: token, Seq: 4}, wire.GetPlayerStats{}))
+	r.step(&PeerClosed{Peer: streamAt(2)})
+	r.wait(time.Minute)
+	if b := r.p.boards.Board(id); b.Holder() == 0 {
+		t.Error("his board is free, though he has a connection")
+	}
+}
+
+// TestHandoffClosesConnections: in the next process nobody has a connection, and who does
+// not come back holds nothing.
+func TestHandoffClosesConnections(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
+	_, id := r.joinBy(streamAt(1))
+	_, udp := r.join(2)
+	state, err := r.p.Snapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.p = New(Options{Config: r.p.cfg, Seed: [32]byte{3}, Now: r.now})
+	r.step(&Adopt{Data: state})
+	r.settle()
+	r.wait(16 * time.Second)
+	if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Board(udp).Holder() == 0 {
+		t.Errorf("%d and %d hold boards", r.p.boards.Board(id).Holder(), r.p.boards.Board(udp).Holder())
+	}
+}
