@@ -144,7 +144,7 @@ func (b *batch) unit(i int) int {
 		return n // the whole bundle: those between need not be looked at
 	}
 	n := 1
-	for i+n < len(b.list) && b.list[i+n].nth == b.list[i].nth+uint8(n) {
+	for d.of > 1 && i+n < len(b.list) && b.list[i+n].of == d.of && b.list[i+n].nth == d.nth+uint8(n) {
 		n++
 	}
 	return n
@@ -221,6 +221,7 @@ func (c *commit) unpackStored(in *inbox, first uint64, l Lease) error {
 	if n == 0 {
 		return fmt.Errorf("row %d of worker %d is no bundle: %w", first, in.worker, ErrFormat)
 	}
+	in.recent.drop() // which has no rows with a lease
 	var b batch
 	b.addBundle(row, value, n, n)
 	for i := range b.list {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -19,13 +20,15 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// world drives a runner at random and remembers what was acknowledged.
+// world drives a runner at random and remembers what was acknowledged. Its inbox
+// has an ordered worker or two that compete, with a handler or a batch handler;
+// others change what the handlers have read.
 type world struct {
-	rng   *rand.Rand
-	clock *runnertest.Clock
-	r     *runner.Runner
-	w     *runner.Worker
-	next  int
+	rng     *rand.Rand
+	clock   *runnertest.Clock
+	r       *runner.Runner
+	workers []*runner.Worker
+	next    int
 
 	mu    sync.Mutex
 	acked map[string]bool // ids of messages and timers that must not be lost
@@ -48,20 +51,70 @@ func (x *world) open(s runner.Storage) error {
 	if err != nil {
 		return err
 	}
-	x.r = r
-	x.w, err = r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1 + x.rng.IntN(8), Ordered: x.rng.IntN(4) == 0, Handler: x.handle})
-	return err
+	x.r, x.workers = r, nil
+	o := runner.WorkerOptions{Ordered: x.rng.IntN(4) == 0}
+	for range 2 {
+		o.MaxBatch, o.Handler, o.Batch = 1+x.rng.IntN(8), x.handle, nil
+		if x.rng.IntN(3) == 0 {
+			o.Handler, o.Batch = nil, x.handleBatch
+		}
+		w, err := r.NewWorker(7, o)
+		if err != nil {
+			return err
+		}
+		if x.workers = append(x.workers, w); o.Ordered {
+			break
+		}
+	}
+	return nil
 }
 
 // handle completes most messages: state and outbox tell that it did.
-func (x *world) handle(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+func (x *world) handle(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
 	switch x.rng.IntN(8) {
 	case 0:
 		return runner.Retry(errors.New("again"), 0)
 	case 1:
 		return runner.Discard(errors.New("never"))
+	case 2:
+		if err := x.disturb(ctx, tx); err != nil {
+			return err
+		}
 	}
 	return complete(tx, d)
+}
+
+// handleBatch is handle for a batch: some of its messages fail, or all.
+func (x *world) handleBatch(ctx context.Context, b *runner.Batched) error {
+	if x.rng.IntN(4) == 0 {
+		if err := x.disturb(ctx, b.Tx); err != nil {
+			return err
+		}
+	}
+	for i := range b.Deliveries {
+		switch x.rng.IntN(12) {
+		case 0:
+			b.Fail(i, runner.Discard(errors.New("never")))
+			continue
+		case 1:
+			return runner.Retry(errors.New("again"), 0)
+		}
+		if err := complete(b.Tx, &b.Deliveries[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// disturb reads in tx what somebody else changes then, so that its commit meets a
+// conflict.
+func (x *world) disturb(ctx context.Context, tx *runner.Tx) error {
+	key := []byte("disturbed")
+	if _, err := tx.Get(key); err != nil && !errors.Is(err, runner.ErrNotFound) {
+		return err
+	}
+	_, err := x.r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put(key, []byte{byte(x.rng.Uint32())}) })
+	return err
 }
 
 func complete(tx *runner.Tx, d *runner.Delivery) error {
@@ -125,7 +178,7 @@ func (x *world) step(ctx context.Context) error {
 		_, err := x.r.ReplayDeadLetters(ctx, runner.DeadFilter{})
 		return err
 	}
-	_, err := x.w.Tick(ctx)
+	_, err := x.workers[x.rng.IntN(len(x.workers))].Tick(ctx)
 	return err
 }
 
@@ -186,7 +239,7 @@ func (x *world) check(t *testing.T, r *runner.Runner, acked map[string]bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 1000 {
+	for range 2000 {
 		s := r.Stats()
 		if len(s.Inboxes) == 0 || s.Inboxes[0].Depth == 0 && s.Timers == 0 {
 			break
@@ -295,16 +348,28 @@ func whereabouts(t *testing.T, r *runner.Runner) map[string]int {
 	return places
 }
 
-// TestCrash stops the file system at a random write or sync of a random run,
-// keeps a random part of what was not synced, and looks at what is left.
+// TestCrash stops the file system at random writes or syncs of random runs, ten of
+// each run, keeps a random part of what was not synced, and looks at what is left.
 func TestCrash(t *testing.T) {
 	s := prooftest.Seed(t)
-	for round := range prooftest.Sized(500, 10_000) {
-		crashOnce(t, s+uint64(round))
+	runs := prooftest.Sized(50, 10_000)
+	for run := range runs {
+		crashRun(t, s+uint64(run))
 		if t.Failed() {
-			t.Fatalf("round %d: repeat with WAMBLE_SEED=%d", round, s+uint64(round))
+			t.Fatalf("run %d: repeat with WAMBLE_SEED=%d", run, s+uint64(run))
 		}
 	}
+	t.Logf("measured: %d crash points", runs*crashPoints)
+}
+
+// crashPoints is how many crashes of one run are looked at.
+const crashPoints = 10
+
+// crash is what a crash left of a run, and what was acknowledged before it.
+type crash struct {
+	point int64
+	fs    *vfs.MemFS
+	acked map[string]bool
 }
 
 // counts reports whether something may go wrong at an operation: at each write,
@@ -313,22 +378,29 @@ func counts(op errorfs.Op) bool {
 	return op.Kind.ReadOrWrite() == errorfs.OpIsWrite && (op.Kind != errorfs.OpFileWriteAt || op.Offset%(128<<10) == 0)
 }
 
-func crashOnce(t *testing.T, s uint64) {
+func crashRun(t *testing.T, s uint64) {
 	x := newWorld(s)
 	fs := vfs.NewCrashableMem()
-	point := int64(1 + x.rng.IntN(250))
+	left := map[int64]bool{}
+	last := int64(0)
+	for len(left) < crashPoints {
+		point := int64(1 + x.rng.IntN(250))
+		left[point] = true
+		last = max(last, point)
+	}
 	percent := []int{0, 30, 70, 100}[x.rng.IntN(4)]
 	var count atomic.Int64
-	var clone *vfs.MemFS
-	acked := map[string]bool{}
+	var crashes []crash
 	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if counts(op) && count.Add(1) == point {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			for id := range x.acked {
-				acked[id] = true
-			}
-			clone = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: newRand(s)})
+		if !counts(op) {
+			return nil
+		}
+		point := count.Add(1)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if left[point] {
+			fs := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: newRand(s + uint64(point))})
+			crashes = append(crashes, crash{point, fs, maps.Clone(x.acked)})
 		}
 		return nil
 	})
@@ -337,7 +409,7 @@ func crashOnce(t *testing.T, s uint64) {
 		t.Fatal(err)
 	}
 	for range 5000 {
-		if count.Load() >= point {
+		if count.Load() >= last {
 			break
 		}
 		if err := x.step(ctx); err != nil {
@@ -347,15 +419,22 @@ func crashOnce(t *testing.T, s uint64) {
 	if err := x.r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if clone == nil {
-		t.Fatalf("%d writes, the crash was planned at %d", count.Load(), point)
+	if len(crashes) != crashPoints {
+		t.Fatalf("%d writes and %d crashes, the last was planned at %d", count.Load(), len(crashes), last)
 	}
-	r, err := runner.Open(pebblestore.At("/r", pebblestore.Options{FS: clone}), x.options())
-	if err != nil {
-		t.Fatalf("reopen after crash at write %d: %v", point, err)
+	for _, c := range crashes {
+		r, err := runner.Open(pebblestore.At("/r", pebblestore.Options{FS: c.fs}), x.options())
+		if err != nil {
+			t.Fatalf("reopen after crash at write %d: %v", c.point, err)
+		}
+		x.check(t, r, c.acked)
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Fatalf("after the crash at write %d", c.point)
+		}
 	}
-	defer r.Close()
-	x.check(t, r, acked)
 }
 
 // TestFault makes one write or sync after the other fail. The error surfaces
@@ -418,8 +497,10 @@ func faultOnce(t *testing.T, s uint64, point int64) (surfaced bool) {
 		}
 	}
 	off.Store(true)
-	if err := x.w.Remove(); err != nil && !errors.Is(err, runner.ErrFailed) {
-		t.Error(err)
+	for _, w := range x.workers {
+		if err := w.Remove(); err != nil && !errors.Is(err, runner.ErrFailed) {
+			t.Error(err)
+		}
 	}
 	if err := x.r.Reopen(); err != nil {
 		t.Fatalf("reopen: %v", err)
