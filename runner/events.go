@@ -10,9 +10,10 @@ const (
 	LogRequeued     LogKind = 2 // the message went back to the tail
 	LogDeadLetter   LogKind = 3 // the message went to the dead letters
 	LogWorkerError  LogKind = 4 // the worker itself met an error
+	LogOverdue      LogKind = 5 // a handler did not end in WorkerOptions.Timeout, and still runs
 )
 
-var logKinds = [...]string{"retryable failure", "non-retryable failure", "requeued", "dead letter", "worker error"}
+var logKinds = [...]string{"retryable failure", "non-retryable failure", "requeued", "dead letter", "worker error", "overdue"}
 
 func (k LogKind) String() string { return logKinds[k] }
 

@@ -27,7 +27,9 @@ const (
 	// HighPriority puts the message into the band that is served first.
 	HighPriority Flags = 0x02
 	// Dedupe makes the runner deliver one message per id and worker, also
-	// after the first one is done, until Policy.DedupeFor has passed.
+	// after the first one is done, until Policy.DedupeFor has passed. Two workers
+	// may run two of them at the same time; what the second one did is dropped
+	// then, and counted under Metrics.Duplicates.
 	Dedupe Flags = 0x04
 	// RequiresAck is carried for handlers: it asks for an answer.
 	RequiresAck Flags = 0x08

@@ -80,7 +80,7 @@ type Policy struct {
 	RetryBudget int
 	// RequeueAttempts bounds the attempts at settling a batch that meets
 	// conflicts with other transactions before the messages that meet them
-	// are requeued; default 4.
+	// have failed; default 4.
 	RequeueAttempts int
 	// RetryDelay is the longest wait before a failed message is delivered again
 	// when its handler names none; it doubles with every failure up to

@@ -198,8 +198,33 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 
 func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
 	defer recoverInto(&err)
+	if w.o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = w.limit(ctx, d.Row.Seq)
+		defer cancel()
+	}
 	return w.o.Handler(ctx, tx, d)
 }
+
+// limit is ctx for one run of a handler, which ends after WorkerOptions.Timeout:
+// then that is told, because a handler that goes on keeps its rows.
+func (w *Worker) limit(ctx context.Context, seq uint64) (context.Context, context.CancelFunc) {
+	if w.o.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, w.o.Timeout, errTimeout)
+	context.AfterFunc(ctx, func() {
+		_ = guard(func() error {
+			if context.Cause(ctx) == errTimeout {
+				w.log(LogEvent{Kind: LogOverdue, Seq: seq, Err: errTimeout})
+			}
+			return nil
+		})
+	})
+	return ctx, cancel
+}
+
+var errTimeout = fmt.Errorf("the handler runs longer than its worker's Timeout: %w", context.DeadlineExceeded)
 
 // outcome is outcomeOf for a handler that has just returned. When its context has
 // ended it was not the message's fault, unless it says so or panics.

@@ -42,8 +42,7 @@ func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) 
 			return n, used, err
 		}
 		if try >= w.policy().RequeueAttempts {
-			w.pause(w.policy().delay(1, b.list[b.pos].Row))
-			return n, 0, nil
+			return w.refused(ctx, e, b.pos, to, err, l)
 		}
 		w.r.o.Sleep(ctx, nil, (AttemptPolicy{}).withDefaults().backoff(try-1))
 	}
@@ -98,7 +97,9 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		list[i].w = w
 		b.dedupe = b.dedupe || list[i].Flags&Dedupe != 0
 	}
+	ctx, cancel := w.limit(ctx, list[0].Row.Seq)
 	err = guard(func() error { return w.o.Batch(ctx, b) })
+	cancel()
 	b.ended.Store(true)
 	err = errors.Join(err, src.close())
 	took := w.r.o.Now().Sub(start)
@@ -136,6 +137,19 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		shared = b
 	}
 	n, err = w.settleRun(ctx, e, from, to, ahead && to == len(w.cur.list), l, shared)
+	return n, to - from, err
+}
+
+// refused settles a batch whose last attempt at settling met a conflict, too: its
+// messages have failed. An ordered worker delivers them one by one first.
+func (w *Worker) refused(ctx context.Context, e *engine, from, to int, err error, l limits) (n, used int, _ error) {
+	if w.o.Ordered {
+		return w.stall(ctx, e, from, to, err, l)
+	}
+	for i := from; i < to; i++ {
+		w.cur.outs[i], w.cur.txs[i] = w.planned(&w.cur.list[i], failureOf(err)), nil
+	}
+	n, err = w.settleRun(ctx, e, from, to, false, l, nil)
 	return n, to - from, err
 }
 

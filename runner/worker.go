@@ -36,6 +36,12 @@ type WorkerOptions struct {
 	// stopped; then its context ends. Default 10 s; negative means not at all. What
 	// it could not finish is delivered again, and spends no budget.
 	Grace time.Duration
+	// Timeout is how long one run of the handler may take, without a limit if it is
+	// 0. Then its context ends, a failure counts as any other, and LogOverdue is
+	// logged, from a goroutine of its own. Nobody can end a handler that goes on all
+	// the same: its leases are renewed, so that no other worker runs its messages
+	// meanwhile, until it returns or the process ends.
+	Timeout time.Duration
 	// MaxIdle bounds the sleep of a worker that has nothing to do; default
 	// 1 s. New messages and stopping wake it at once.
 	MaxIdle time.Duration
