@@ -88,7 +88,6 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		w.recheck(e, from)
 		return 0, 1, nil
 	}
-	ctx = w.run.ctx
 	start := w.r.o.Now()
 	begun := w.r.o.elapsed()
 	for i := range list {
@@ -97,8 +96,8 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		list[i].w = w
 		b.dedupe = b.dedupe || list[i].Flags&Dedupe != 0
 	}
-	ctx, cancel := w.limit(ctx, list[0].Row.Seq)
-	err = guard(func() error { return w.o.Batch(ctx, b) })
+	run, cancel := w.limit(w.run.ctx, list[0].Row.Seq)
+	err = guard(func() error { return w.o.Batch(run, b) })
 	cancel()
 	b.ended.Store(true)
 	err = errors.Join(err, src.close())
