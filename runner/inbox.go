@@ -291,7 +291,11 @@ func (ix *index) takeReady(in *inbox, now int64, n int, dst []uint64) []uint64 {
 	for _, seq := range in.ready {
 		h, ok := in.leases[seq]
 		switch {
-		case !ok || h.Deadline >= now:
+		case !ok:
+		case h.Deadline >= now:
+			// Somebody has it, or this worker read the clock before the one that put
+			// the row here.
+			in.expiry.push(expirySpan{h.Deadline, seq, seq})
 		case ix.inHands(h):
 			in.expiry.push(expirySpan{later(now, lookAgain), seq, seq})
 		case len(dst) < n:
