@@ -31,39 +31,56 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The workers of the process that is killed.
+// The inboxes of the process that is killed. A message is posted to stageOne, some
+// twice, and sent on from there.
 const (
-	stageOne   = 7 // handles one message at a time, and sends it on to
-	stageTwo   = 8 // which handles batches
-	stageTimer = 9 // is sent timers by stageOne
+	stageOne   = 7  // several workers, one message at a time
+	stageTwo   = 8  // several workers with batches
+	stageTimer = 9  // gets timers of stageOne
+	stageOrder = 10 // an ordered worker, which sends every message on to
+	stageLog   = 11 // an ordered worker with batches
 )
+
+// killStages are the stages behind stageOne: the inbox, which messages come there
+// from which stage, and under which name the handlers count what they did.
+var killStages = []struct {
+	inbox uint64
+	name  string
+	from  string
+	every int // of the numbers of a producer
+}{
+	{stageTwo, "two", "one", 1},
+	{stageTimer, "timer", "one", 4},
+	{stageOrder, "order", "one", 2},
+	{stageLog, "log", "order", 2},
+}
 
 // liveUntilKilled posts and handles messages for ever. Whatever was
 // acknowledged to it, it writes to descriptor 3 afterwards, a line each:
 //
 //	p ID SEQ   message ID was posted as row SEQ
 //	u N        the counter "updates" was set to N
+//	c          a worker has met a conflict, told once
 func liveUntilKilled(dir string) error {
 	mode, err := strconv.Atoi(os.Getenv(killMode))
 	if err != nil {
 		return err
 	}
 	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Durability(mode)}), runner.Options{
-		Create: true,
-		Policy: runner.Policy{RetryBudget: 8, LeaseTTL: time.Minute},
+		Create: true, Policy: killPolicy,
 	})
 	if err != nil {
 		return err
 	}
 	acks := os.NewFile(3, "acks")
-	for _, w := range killWorkers {
-		w, err := r.NewWorker(w.id, w.o)
-		if err == nil {
-			err = w.Start(context.Background())
+	var once sync.Once
+	r.SetSinks(runner.Sinks{Metrics: func(_ uint64, m runner.Metrics) {
+		if m.Conflicts > 0 {
+			once.Do(func() { fmt.Fprintln(acks, "c") })
 		}
-		if err != nil {
-			return err
-		}
+	}})
+	if _, err := startWorkers(context.Background(), r); err != nil {
+		return err
 	}
 	var wg sync.WaitGroup
 	failed := make(chan error, 16)
@@ -84,15 +101,26 @@ func postForEver(r *runner.Runner, acks *os.File, producer int) error {
 		if n%3 == 0 {
 			m.Flags |= runner.Dedupe
 		}
-		row, err := r.Post(context.Background(), &m)
-		if err != nil {
-			return err
-		}
-		// One write, so that a line is whole or not there at all.
-		if _, err := fmt.Fprintf(acks, "p %s %d\n", id, row.Seq); err != nil {
-			return err
+		for range killPosts(n) {
+			row, err := r.Post(context.Background(), &m)
+			if err != nil {
+				return err
+			}
+			// One write, so that a line is whole or not there at all.
+			if _, err := fmt.Fprintf(acks, "p %s %d\n", id, row.Seq); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// killPosts is how often message n of a producer is posted: twice only if it has
+// the flag Dedupe.
+func killPosts(n int) int {
+	if n%9 == 0 {
+		return 2
+	}
+	return 1
 }
 
 func updateForEver(r *runner.Runner, acks *os.File) error {
@@ -133,19 +161,41 @@ func readCounter(tx *runner.Tx, key string) (uint64, error) {
 	return binary.BigEndian.Uint64(b), nil
 }
 
-// killWorkers are the workers of both processes: of the one that is killed,
+// killPolicy lets no message die because of kills or conflicts.
+var killPolicy = runner.Policy{RetryBudget: 1000, LeaseTTL: time.Minute, RetryDelay: 2 * time.Millisecond, RetryDelayMax: 20 * time.Millisecond}
+
+// startWorkers starts the workers of both processes: of the one that is killed,
 // and at the end of the one that cleans up.
-var killWorkers = []struct {
-	id uint64
-	o  runner.WorkerOptions
-}{
-	{stageOne, runner.WorkerOptions{Handler: handleOne, MaxBatch: 32}},
-	{stageTwo, runner.WorkerOptions{Batch: handleBatch, MaxBatch: 32}},
-	{stageTimer, runner.WorkerOptions{Handler: handleTimer}},
+func startWorkers(ctx context.Context, r *runner.Runner) ([]*runner.Worker, error) {
+	var all []*runner.Worker
+	for _, k := range []struct {
+		id    uint64
+		count int
+		o     runner.WorkerOptions
+	}{
+		{stageOne, 3, runner.WorkerOptions{Handler: handleOne, MaxBatch: 32}},
+		{stageTwo, 2, runner.WorkerOptions{Batch: handleTwo, MaxBatch: 32}},
+		{stageTimer, 1, runner.WorkerOptions{Handler: handleTimer}},
+		{stageOrder, 1, runner.WorkerOptions{Handler: handleOrder, MaxBatch: 32, Ordered: true}},
+		{stageLog, 1, runner.WorkerOptions{Batch: handleLog, MaxBatch: 32, Ordered: true}},
+	} {
+		for range k.count {
+			w, err := r.NewWorker(k.id, k.o)
+			if err == nil {
+				err = w.Start(ctx)
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, w)
+		}
+	}
+	return all, nil
 }
 
 // handleOne has every kind of effect. Some messages fail at first, some for
-// good.
+// good. All workers of the stage count with the same key, so that they meet
+// conflicts.
 func handleOne(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 	n := binary.BigEndian.Uint64(d.Payload)
 	switch {
@@ -156,29 +206,47 @@ func handleOne(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 	case n%71 == 70 && d.Attempts == 1:
 		panic("not at all at first")
 	}
-	if _, err := bump(tx, "one"); err != nil {
-		return err
-	}
-	if _, err := bump(tx, "one/"+string(d.ID)); err != nil {
+	if err := bumpBoth(tx, "one", d); err != nil {
 		return err
 	}
 	if err := tx.Emit(d.ID); err != nil {
 		return err
 	}
-	next := runner.Message{To: stageTwo, ID: d.ID}
-	if err := tx.Send(&next); err != nil || n%4 != 0 {
-		return err
-	}
-	next.To, next.Kind = stageTimer, runner.Timer
-	return tx.Arm(time.Now().Add(time.Duration(n%20)*time.Millisecond), &next)
-}
-
-func handleBatch(_ context.Context, b *runner.Batched) error {
-	for i := range b.Deliveries {
-		if _, err := bump(b.Tx, "two"); err != nil {
+	for _, s := range killStages {
+		if s.from != "one" || n%uint64(s.every) != 0 {
+			continue
+		}
+		next := runner.Message{To: s.inbox, ID: d.ID, Payload: d.Payload}
+		send := tx.Send
+		if s.inbox == stageTimer {
+			next.Kind = runner.Timer
+			send = func(m *runner.Message) error { return tx.Arm(time.Now().Add(time.Duration(n%20)*time.Millisecond), m) }
+		}
+		if err := send(&next); err != nil {
 			return err
 		}
-		if _, err := bump(b.Tx, "two/"+string(b.Deliveries[i].ID)); err != nil {
+	}
+	return nil
+}
+
+// bumpBoth counts what a stage did, in all and of one message.
+func bumpBoth(tx *runner.Tx, stage string, d *runner.Delivery) error {
+	if _, err := bump(tx, stage); err != nil {
+		return err
+	}
+	_, err := bump(tx, stage+"/"+string(d.ID))
+	return err
+}
+
+// handleTwo reads, beside its own, a counter that others change all the time.
+func handleTwo(_ context.Context, b *runner.Batched) error {
+	if len(b.Deliveries)%4 == 0 {
+		if _, err := readCounter(b.Tx, "updates"); err != nil {
+			return err
+		}
+	}
+	for i := range b.Deliveries {
+		if err := bumpBoth(b.Tx, "two", &b.Deliveries[i]); err != nil {
 			return err
 		}
 	}
@@ -186,9 +254,49 @@ func handleBatch(_ context.Context, b *runner.Batched) error {
 }
 
 func handleTimer(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-	if _, err := bump(tx, "timer"); err != nil {
+	return bumpBoth(tx, "timer", d)
+}
+
+// handleOrder meets conflicts and fails now and then; nothing may pass a message
+// meanwhile.
+func handleOrder(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+	n := binary.BigEndian.Uint64(d.Payload)
+	switch {
+	case n%22 == 20 && d.Attempts == 1:
+		return errors.New("not at first")
+	case n%8 == 6:
+		if _, err := readCounter(tx, "updates"); err != nil {
+			return err
+		}
+	}
+	if err := inOrder(tx, "order", d); err != nil {
 		return err
 	}
-	_, err := bump(tx, "timer/"+string(d.ID))
+	return tx.Send(&runner.Message{To: stageLog, ID: d.ID, Payload: d.Payload})
+}
+
+func handleLog(_ context.Context, b *runner.Batched) error {
+	for i := range b.Deliveries {
+		if err := inOrder(b.Tx, "log", &b.Deliveries[i]); err != nil {
+			return err
+		}
+	}
+	_, err := readCounter(b.Tx, "timer") // which somebody else changes now and then
 	return err
+}
+
+// inOrder counts a message of an ordered stage. One that comes after a later one is
+// discarded: then it is a dead letter, which the test finds.
+func inOrder(tx *runner.Tx, stage string, d *runner.Delivery) error {
+	last, err := readCounter(tx, stage+".last")
+	if err != nil {
+		return err
+	}
+	if d.Row.Seq <= last {
+		return runner.Discard(fmt.Errorf("row %d comes after row %d", d.Row.Seq, last))
+	}
+	if err := tx.Put([]byte(stage+".last"), binary.BigEndian.AppendUint64(nil, d.Row.Seq)); err != nil {
+		return err
+	}
+	return bumpBoth(tx, stage, d)
 }

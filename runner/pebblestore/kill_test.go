@@ -25,9 +25,10 @@ import (
 // TestKill kills a process that posts and handles messages, with signal 9 at
 // random points, again and again over the same directory. After each death it
 // looks, without recovering, and after the last it lets everything finish:
-// nothing that was acknowledged is lost, and every effect has happened once.
+// nothing that was acknowledged is lost, every effect has happened once, and what is
+// ordered in order. Workers compete, handle batches, are ordered, and meet conflicts.
 func TestKill(t *testing.T) {
-	kills := prooftest.Part(100)
+	kills := min(prooftest.Part(500), prooftest.Sized(10, 500))
 	for _, mode := range []struct {
 		name string
 		d    pebblestore.Durability
@@ -43,11 +44,12 @@ func TestKill(t *testing.T) {
 				h.live()
 				h.look()
 			}
-			if h.acked == 0 || h.epoch == 0 {
-				t.Fatalf("%d messages and %d starts were acknowledged; the test proved nothing", h.acked, h.epoch)
-			}
 			h.finish()
-			t.Logf("%d kills, %d messages and %d updates acknowledged, %d dead letters", kills, h.acked, h.updates, h.dead)
+			if h.acked == 0 || h.epoch == 0 || h.conflicts == 0 && kills > 20 {
+				t.Fatalf("%d messages and %d starts were acknowledged, and %d met conflicts; the test proved nothing", h.acked, h.epoch, h.conflicts)
+			}
+			t.Logf("measured: %d kills, %d messages and %d updates acknowledged, %d dead letters, conflicts in %d lives: none lost, none doubled",
+				kills, h.acked, h.updates, h.dead, h.conflicts)
 		})
 	}
 }
@@ -68,6 +70,8 @@ type killHarness struct {
 	journal runner.JournalID
 	epoch   uint32
 	dead    int
+	// conflicts counts the lives in which a worker met one.
+	conflicts int
 }
 
 // killed is what is known of one message.
@@ -75,7 +79,8 @@ type killed struct {
 	n       int
 	acked   bool
 	emitted bool
-	over    bool // found in its last place
+	over    bool           // found in its last place
+	done    map[string]int // how often, by stage
 }
 
 // live runs the process until it is killed: after some acknowledgements, or
@@ -126,6 +131,8 @@ func (h *killHarness) read(acks io.Reader, after int, kill func()) {
 				h.t.Fatalf("round %d: update %q after %d: %v", h.round, word[1], h.updates, err)
 			}
 			h.updates = u
+		case len(word) == 1 && word[0] == "c":
+			h.conflicts++
 		default:
 			h.t.Fatalf("round %d: got line %q", h.round, lines.Text())
 		}
@@ -158,8 +165,10 @@ func (h *killHarness) posted(id, seq string) {
 		h.t.Errorf("round %d: row %s was given to %s and to %s", h.round, seq, other, id)
 	}
 	h.seqs[seq] = id
-	h.ids[id] = &killed{n: n, acked: true}
-	h.acked++
+	if h.ids[id] == nil {
+		h.ids[id] = &killed{n: n, acked: true}
+		h.acked++
+	}
 }
 
 // look opens the directory as the death left it and checks what is in it.
@@ -186,7 +195,7 @@ func (h *killHarness) finish() {
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer cancel()
 	progress := make(chan struct{}, 1)
-	r, err := runner.Open(pebblestore.At(h.dir, pebblestore.Options{Durability: h.mode}), runner.Options{Sinks: runner.Sinks{
+	r, err := runner.Open(pebblestore.At(h.dir, pebblestore.Options{Durability: h.mode}), runner.Options{Policy: killPolicy, Sinks: runner.Sinks{
 		Metrics: func(uint64, runner.Metrics) {
 			select {
 			case progress <- struct{}{}:
@@ -197,16 +206,9 @@ func (h *killHarness) finish() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	var workers []*runner.Worker
-	for _, w := range killWorkers {
-		w, err := r.NewWorker(w.id, w.o)
-		if err == nil {
-			err = w.Start(ctx)
-		}
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		workers = append(workers, w)
+	workers, err := startWorkers(ctx, r)
+	if err != nil {
+		h.t.Fatal(err)
 	}
 	for busy(r) {
 		select {
