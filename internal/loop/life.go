@@ -91,8 +91,8 @@ func (l *life) step(inputs ...profile.Input) {
 }
 
 const (
-	restoreBatch   = 256 // boards per step
-	restoreReaders = 4   // sessions that are read at once
+	restoreBatch   = 1024 // boards per step
+	restoreReaders = 4    // sessions that are read at once
 )
 
 // restore brings everything into the profile that the store has of it: the
@@ -108,6 +108,7 @@ func (l *life) restore(ctx context.Context, rt *Runtime) error {
 		l.step(&profile.Leased{Sequence: lease.Sequence, Blocks: blocks})
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
+	said, n := time.Now(), 0
 	for b, err := range rt.o.Store.LiveBoards(ctx, rt.o.Name) {
 		if err != nil {
 			return fmt.Errorf("read the boards: %w", err)
@@ -116,7 +117,13 @@ func (l *life) restore(ctx context.Context, rt *Runtime) error {
 			if err := l.restoreBoards(ctx, rt, batch); err != nil {
 				return err
 			}
+			n += len(batch)
 			batch = batch[:0]
+		}
+		if time.Since(said) > time.Second {
+			said = time.Now()
+			rt.stage.set(fmt.Sprintf("restoring the boards: %d so far", n))
+			rt.o.Log.Info("restoring the boards", "so far", n)
 		}
 	}
 	if err := l.restoreBoards(ctx, rt, batch); err != nil {

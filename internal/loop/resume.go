@@ -24,7 +24,7 @@ type resumed struct {
 // storePatience is how long a start from the restart file waits for the store: one
 // that answers can say that the profile belongs to another server, or that it is not
 // the right one.
-const storePatience = 500 * time.Millisecond
+const storePatience = time.Second
 
 // resume makes a life of the restart file and of what the journal has since, without
 // the store if that is away. Without such a file, or if it does not serve, there is no

@@ -11,6 +11,10 @@ import (
 // it yields them.
 const PageSize = 64
 
+// ListedSize is PageSize for a start, which wants all boards soon: half of the time
+// of a small page is the question.
+const ListedSize = 1024
+
 // Pages yields the boards of page after page, each read by next from the last
 // board of the one before (nil at first), until a page is not full. No
 // transaction stays open while the caller works.
@@ -36,7 +40,7 @@ func Listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board
 			yield(wamble.Board{}, err)
 			return
 		}
-		for part := range slices.Chunk(ids, PageSize) {
+		for part := range slices.Chunk(ids, ListedSize) {
 			page, err := read(part)
 			if !yieldAll(page, err, yield) {
 				return
