@@ -1,6 +1,9 @@
 package profile
 
-import "wamble"
+import (
+	"wamble"
+	"wamble/internal/pack"
+)
 
 // behind is whom the store must not be asked about until it has what was decided
 // before the start: they are not in memory, and the journal has something of them.
@@ -44,4 +47,48 @@ func (b *behind) concerns(l *Load, in *Loaded) bool {
 		return b.all && in.Outcome == Found
 	}
 	return b.all || b.sessions[in.Session.ID] || b.keys[in.Session.Key]
+}
+
+// The section behind is empty if there is nobody.
+func saveBehind(p *Profile, dst []byte) ([]byte, error) {
+	b := &p.behind
+	if !b.any() {
+		return dst, nil
+	}
+	w := pack.Writer(dst)
+	w.Uint(uint64(oneIf(b.all)))
+	w.Uint(uint64(len(b.sessions)))
+	for id := range b.sessions {
+		w.Int(int64(id))
+	}
+	w.Uint(uint64(len(b.tokens)))
+	for token := range b.tokens {
+		w.Raw(token[:]...)
+	}
+	w.Uint(uint64(len(b.keys)))
+	for key := range b.keys {
+		w.Raw(key[:]...)
+	}
+	return w, nil
+}
+
+func loadBehind(v *adoption, state []byte) error {
+	r := pack.NewReader(state)
+	b := newBehind()
+	b.all = r.Uint() != 0
+	for range r.Count() {
+		b.sessions[wamble.SessionID(r.Int())] = true
+	}
+	for range r.Count() {
+		var token wamble.TokenHash
+		copy(token[:], r.Take(len(token)))
+		b.tokens[token] = true
+	}
+	for range r.Count() {
+		var key wamble.PublicKey
+		copy(key[:], r.Take(len(key)))
+		b.keys[key] = true
+	}
+	v.behind = b
+	return end(&r)
 }

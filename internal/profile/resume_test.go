@@ -3,6 +3,7 @@ package profile
 import (
 	"errors"
 	"iter"
+	"maps"
 	"testing"
 	"time"
 
@@ -124,6 +125,10 @@ func TestResumeBehind(t *testing.T) {
 	}
 	if ask() {
 		t.Fatal("the store was believed before it had everything")
+	}
+	next.settle()
+	if adopted := handOver(t, next); !adopted.p.behind.any() || !maps.Equal(adopted.p.behind.sessions, next.p.behind.sessions) {
+		t.Error("the next image would believe the store")
 	}
 	if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeGate {
 		t.Errorf("another profile may ask after gate %d, want %d", got, resumeGate)

@@ -58,6 +58,7 @@ var sections = []section{
 	{"boards", true, saveBoards, loadBoards},
 	{"predictions", true, savePredictions, loadPredictions},
 	{"spectators", true, saveSpectators, loadSpectators},
+	{"behind", false, saveBehind, loadBehind},
 }
 
 // adoption is what was read of a snapshot; a profile takes it when it is whole.
@@ -68,6 +69,7 @@ type adoption struct {
 	law      access.Law
 	brownout Brownout
 	seen     seen
+	behind   behind
 	waiting  []Packet
 	link     *link.Server
 	session  *session.Table
@@ -94,6 +96,10 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 			return dst, fmt.Errorf("snapshot of %s: %w", s.name, err)
 		}
 		n := len(dst) - at - 4
+		if n == 0 && s.name == "behind" { // as an older version knows it
+			dst = dst[:at-1-len(s.name)]
+			continue
+		}
 		if n > maxSectionSize {
 			return dst, fmt.Errorf("snapshot of %s: %d bytes are too many", s.name, n)
 		}
@@ -119,7 +125,7 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	}
 	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
 	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
-	p.stage, p.law, p.brownout = running, v.law, v.brownout
+	p.stage, p.law, p.brownout, p.behind = running, v.law, v.brownout, v.behind
 	p.sessions.SetForgot(p.clock.now)
 	p.audience.adopt(v)
 	for s := range p.sessions.All() {
