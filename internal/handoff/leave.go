@@ -30,6 +30,9 @@ type Server struct {
 	StateDir string // for the state files
 	Log      *slog.Logger
 	Runner   *runner.Runner
+	// Bridge makes what the next image needs to open the journal at once; nil: it
+	// waits for the disk.
+	Bridge   func() error
 	Profiles []*loop.Runtime
 	// Listeners are those that belong to no profile, by their names.
 	Listeners map[string]syscall.Conn
@@ -250,7 +253,13 @@ func (l *leaving) flush(ctx context.Context) error {
 	if err := l.Runner.Quiesce(rest); err != nil && ctx.Err() != nil {
 		return err // a store that hangs is cut off later
 	}
-	return l.Runner.Flush()
+	if err := l.Runner.Flush(); err != nil || l.Bridge == nil {
+		return err
+	}
+	if err := l.Bridge(); err != nil {
+		l.Log.Warn("the next image has to wait for the disk", "err", err)
+	}
+	return nil
 }
 
 // pause lets HTTP and the control socket come to rest: who asks from now on asks

@@ -102,7 +102,7 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 	talks := 0 // places at the control socket that are kept free
 	return &handoff.Server{
 		Binary: binary, Args: s.o.Succession.Args, Version: s.o.Succession.Version, StateDir: StateDir(s.config(), s.dir),
-		Log: s.log, Runner: s.runner, Profiles: s.runtimes(), Listeners: s.listeners(),
+		Log: s.log, Runner: s.runner, Bridge: s.bridge, Profiles: s.runtimes(), Listeners: s.listeners(),
 		Suits: func(v handoff.Verdict) error { return errors.Join(s.sameStores(v.Stores), s.canListen(v)) },
 		Pause: func(ctx context.Context, reporting bool) {
 			others := host.ControlConns

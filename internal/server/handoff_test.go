@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/loader"
 	"wamble/internal/prooftest"
@@ -43,6 +44,27 @@ func TestHandoffLarge(t *testing.T) {
 	handOffUnderLoad(t, 100_000, 180, prooftest.Sized(1, 10))
 }
 
+// checkPhases wants every phase of a handoff, and those in which nobody is served
+// within the time that nobody was.
+func checkPhases(t *testing.T, done handoff.Result) {
+	t.Helper()
+	var names []string
+	gap := time.Duration(0)
+	for _, p := range done.Phases {
+		names = append(names, p.Name)
+		if slices.Contains(names, "freeze") {
+			gap += p.Took
+		}
+	}
+	want := "check files sockets flush pause slim freeze state exec config inherit journal bind admin control pid file adopt begin"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("phases: got %s, want %s", got, want)
+	}
+	if most := done.Frozen.Duration() + time.Second; gap <= 0 || gap > most { // Frozen is by the wall clock
+		t.Errorf("the phases without service took %v, want at most %v", gap, most)
+	}
+}
+
 func handOffUnderLoad(t *testing.T, boards, clients, rounds int) {
 	i := spawnImage(t, conf(fmt.Sprintf(`(def max-boards %d) (def min-boards %d) (def http-max-connections-per-ip 100)`, 2*boards, boards)))
 	until(t, "the boards are there", func() bool { return boardsOf(i.status()) >= boards })
@@ -64,6 +86,7 @@ func handOffUnderLoad(t *testing.T, boards, clients, rounds int) {
 			t.Errorf("handoff %d: process %d became %d", round, pid, done.PID)
 		}
 		frozen = append(frozen, done.Frozen.Duration())
+		checkPhases(t, done)
 		t.Logf("handoff %d: frozen %v: %v", round, done.Frozen.Duration(), done.Phases)
 		over.more(t, 40)
 	}

@@ -53,6 +53,7 @@ type Server struct {
 	log       *slog.Logger
 	started   time.Time
 	runner    *runner.Runner
+	bridge    func() error // lets the next image open the journal at once; nil: it waits
 	stores    stores
 	house     house
 	serving   context.Context // ends when the server is to stop: it hands over no more
@@ -122,11 +123,12 @@ func (s *Server) openJournal() error {
 	}
 	storage := s.o.Storage
 	if storage == nil {
-		var disk pebblestore.Options
+		disk := pebblestore.Options{Bridge: s.Inherited()}
 		if c.Durability == "write" {
 			disk.Durability = pebblestore.Write
 		}
-		storage = pebblestore.At(JournalDir(s.dir), disk)
+		journal := pebblestore.At(JournalDir(s.dir), disk)
+		storage, s.bridge = journal, journal.PrepareBridge
 	}
 	r, err := runner.Open(storage, o)
 	if errors.Is(err, runner.ErrLocked) {

@@ -12,5 +12,7 @@
 //     that has failed from the disk.
 //   - A log file is Pebble's write-ahead log, to which zeros are appended ahead
 //     of the records where each commit is synced.
+//   - A bridge takes the first commits of a process that follows another at once,
+//     while Pebble opens behind it.
 //   - A checkpoint is a directory with a consistent copy.
 package pebblestore

@@ -33,8 +33,9 @@ type fencedFS struct {
 	fail        func(error)
 	names       names
 	room        room
-	mu          sync.RWMutex // held for reading by every write
-	strict      bool         // Pebble is open: errors do not return to it
+	calm        <-chan struct{} // no table is removed before it is closed; nil: at once
+	mu          sync.RWMutex    // held for reading by every write
+	strict      bool            // Pebble is open: errors do not return to it
 	closed      bool
 }
 
@@ -200,6 +201,9 @@ func (f *fencedFS) Link(old, name string) error {
 }
 
 func (f *fencedFS) Remove(name string) error {
+	if f.calm != nil && f.weigh(name) == table {
+		<-f.calm
+	}
 	return f.lenient(func() error {
 		if err := f.beforeRemoval(name); err != nil {
 			return err

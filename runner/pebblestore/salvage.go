@@ -90,9 +90,18 @@ func cutLogs(fs vfs.FS, dir string) (Loss, error) {
 		for _, later := range loss.Later {
 			err = errors.Join(err, fs.Remove(fs.PathJoin(dir, later)))
 		}
+		if bridge := fs.PathJoin(dir, bridgeFile); exists(fs, bridge) {
+			loss.Later = append(loss.Later, bridgeFile)
+			err = errors.Join(err, fs.Remove(bridge))
+		}
 		return loss, errors.Join(err, syncDir(fs, dir))
 	}
 	return Loss{}, nil
+}
+
+func exists(fs vfs.FS, name string) bool {
+	_, err := fs.Stat(name)
+	return err == nil
 }
 
 // newReader reads the records of a log. The type of its number is Pebble's own.

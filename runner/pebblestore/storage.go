@@ -34,6 +34,9 @@ type Options struct {
 	// FS is the file system; nil means the operating system's. Tests pass one
 	// that crashes or fails.
 	FS vfs.FS
+	// Bridge lets Open return before Pebble is open for writing, if PrepareBridge has
+	// made a bridge: for a process that follows another at once.
+	Bridge bool
 }
 
 // Storage is a directory that Pebble owns.
@@ -41,9 +44,13 @@ type Storage struct {
 	dir        string
 	fs         vfs.FS
 	durability Durability
+	bridge     bool
+	bridgeRoom int // bytes that a new bridge has
 
-	mu      sync.Mutex
-	pending *opening // waits for room on a full disk
+	mu          sync.Mutex
+	pending     *opening                   // waits for room on a full disk
+	bridging    bool                       // a bridge is in use
+	beforeCross func(stop <-chan struct{}) // what Pebble waits for before it opens behind a bridge
 }
 
 // At returns the storage in dir, which is made when it is opened first. Beside it
@@ -52,7 +59,7 @@ func At(dir string, o Options) *Storage {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	return &Storage{dir: o.FS.PathJoin(dir), fs: o.FS, durability: o.Durability}
+	return &Storage{dir: o.FS.PathJoin(dir), fs: o.FS, durability: o.Durability, bridge: o.Bridge, bridgeRoom: bridgeRoom, beforeCross: rest}
 }
 
 // String returns the directory.
@@ -66,11 +73,19 @@ func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
 	if err := s.finishRestore(); err != nil {
 		return nil, err
 	}
-	b, err := s.open(onFail, false)
+	if s.bridge {
+		if b, err := s.openBridged(onFail); b != nil || err != nil {
+			return b, err
+		}
+	}
+	b, err := s.open(onFail, false, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.fence.opened(); err != nil {
+	if err = b.fence.opened(); err == nil {
+		err = s.endBridge(b)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), b.Close())
 	}
 	return b, nil
@@ -88,11 +103,23 @@ func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", s.dir, err)
 	}
-	b, err := s.open(onFail, true)
+	b, err := s.open(onFail, true, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	return b, nil
+	id, batches, _, err := s.readBridge(b.bridgeFrom)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	if len(batches) == 0 {
+		return b, nil
+	}
+	over := &bridged{s: s, ro: b, id: id, overlay: b.db.NewIndexedBatch(), stop: make(chan struct{}), done: make(chan struct{}), onFail: onFail}
+	close(over.done)
+	if err := join(over.overlay, batches); err != nil {
+		return nil, errors.Join(err, over.Close())
+	}
+	return over, nil
 }
 
 // opening is a Pebble that is being opened, by a goroutine of its own: on a full
@@ -109,9 +136,10 @@ type opening struct {
 // on, it is waited for.
 const openPatience = time.Second
 
-// open opens Pebble in the directory.
-func (s *Storage) open(onFail func(error), readOnly bool) (*backend, error) {
-	o, waited, err := s.take(readOnly)
+// open opens Pebble in the directory, whose lock it takes unless it is given. It
+// removes no table before calm is closed, nil: at once.
+func (s *Storage) open(onFail func(error), readOnly bool, lock io.Closer, calm <-chan struct{}) (*backend, error) {
+	o, waited, err := s.take(readOnly, lock, calm)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +157,7 @@ func (s *Storage) open(onFail func(error), readOnly bool) (*backend, error) {
 		}
 	}
 	if err := o.end(); err != nil && waited && isFull(err) {
-		return s.open(onFail, readOnly) // it failed while the disk was full
+		return s.open(onFail, readOnly, nil, calm) // it failed while the disk was full
 	} else if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.dir, err)
 	}
@@ -173,7 +201,7 @@ func (o *opening) end() error {
 }
 
 // take returns the opening that waits, or begins one.
-func (s *Storage) take(readOnly bool) (o *opening, waited bool, err error) {
+func (s *Storage) take(readOnly bool, lock io.Closer, calm <-chan struct{}) (o *opening, waited bool, err error) {
 	if !readOnly {
 		s.mu.Lock()
 		o, s.pending = s.pending, nil
@@ -182,20 +210,26 @@ func (s *Storage) take(readOnly bool) (o *opening, waited bool, err error) {
 	if o != nil {
 		return o, true, nil
 	}
-	o, err = s.begin(readOnly)
-	return o, false, err
+	if lock == nil {
+		if lock, err = s.lock(); err != nil {
+			return nil, false, err
+		}
+	}
+	return s.begin(readOnly, lock, calm), false, nil
 }
 
-// begin locks the directory and begins to open Pebble in it.
-func (s *Storage) begin(readOnly bool) (*opening, error) {
-	lock, err := s.lock()
-	if err != nil {
-		return nil, err
-	}
+// begin begins to open Pebble in the directory, which is locked.
+func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *opening {
 	b := &backend{dir: s.dir, lock: lock, readOnly: readOnly, failedCh: make(chan struct{})}
 	b.closing, b.stop = context.WithCancel(context.Background())
 	b.logger = newFatalLogger()
-	b.fence = newFencedFS(s.fs, s.dir, s.durability, func(err error) { b.logger.fail(err) })
+	b.fence = newFencedFS(s.fs, s.dir, s.durability, func(err error) {
+		b.logger.giveUp(err)
+		b.logger.fail(err)
+	})
+	// A Pebble that gives up to open may leave a goroutine that panics. Where others
+	// are served meanwhile it is stopped instead.
+	b.fence.calm, b.fence.strict = calm, calm != nil
 	b.logger.onFail = func(err error) {
 		b.failed.Store(true)
 		close(b.failedCh)
@@ -212,7 +246,7 @@ func (s *Storage) begin(readOnly bool) (*opening, error) {
 			return err
 		})
 	}()
-	return o, nil
+	return o
 }
 
 // lock locks the directory. It tells a directory that somebody holds from one
