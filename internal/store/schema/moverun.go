@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -75,3 +77,71 @@ func appendText(dst []byte, s string) []byte {
 	dst = append(dst, s...)
 	return append(dst, '"')
 }
+
+// ScanRun reads a run: its board, first ply, latest time and moves. The moves are
+// returned with their plies, without the handles and ratings of their players.
+// Errors: *BadData.
+func ScanRun(scan Scan) (board wamble.BoardID, moves []wamble.Move, err error) {
+	var first int
+	var ended time.Time
+	var text []byte
+	if err := scan(&board, &first, at(&ended), &text); err != nil {
+		return 0, nil, err
+	}
+	moves, ok := readMoves(text, ended)
+	if !ok {
+		if moves, err = decodeMoves(text, ended); err != nil {
+			return 0, nil, Badf("the moves of board %d from ply %d: %v", board, first, err)
+		}
+	}
+	for i := range moves {
+		moves[i].Ply = first + i
+	}
+	return board, moves, nil
+}
+
+// readMoves reads moves as appendMoves writes them, without escapes. All else, which
+// is rare, is left to decodeMoves.
+func readMoves(text []byte, ended time.Time) (moves []wamble.Move, ok bool) {
+	moves = make([]wamble.Move, 0, 1+len(text)/20)
+	for text = bytes.TrimPrefix(text, []byte("[")); len(text) > 0 && text[0] == '['; text = text[1:] {
+		row, rest, _ := bytes.Cut(text[1:], []byte("]"))
+		session, row, _ := bytes.Cut(row, []byte(`,"`))
+		uci, before, _ := bytes.Cut(row, []byte(`",`))
+		who, err1 := strconv.ParseInt(string(session), 10, 64)
+		micros, err2 := strconv.ParseInt(string(before), 10, 64)
+		if err1 != nil || err2 != nil || bytes.IndexByte(uci, '\\') >= 0 || len(rest) == 0 {
+			return nil, false
+		}
+		moves = append(moves, wamble.Move{Session: wamble.SessionID(who), UCI: string(uci), At: ended.Add(-time.Duration(micros) * time.Microsecond)})
+		if text = rest; string(text) == "]" {
+			return moves, true
+		}
+		if text[0] != ',' {
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+func decodeMoves(text []byte, ended time.Time) (moves []wamble.Move, err error) {
+	var rows [][]any
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if len(row) != 3 {
+			return nil, errRun
+		}
+		who, ok1 := row[0].(float64)
+		uci, ok2 := row[1].(string)
+		micros, ok3 := row[2].(float64)
+		if !ok1 || !ok2 || !ok3 {
+			return nil, errRun
+		}
+		moves = append(moves, wamble.Move{Session: wamble.SessionID(who), UCI: uci, At: ended.Add(-time.Duration(micros) * time.Microsecond)})
+	}
+	return moves, nil
+}
+
+var errRun = errors.New("not a list of [session, move, microseconds]")

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -16,7 +17,7 @@ import (
 // twice; of moves that are not in order there are none.
 func TestMoveRuns(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 5000, time.UTC)
-	texts := []string{"e2e4", "a7a8q", `"\`, "é<", " "}
+	texts := []string{"e2e4", "a7a8q", `"\`, "é<", " ", "a]b", `",0]`}
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var moves []*intent.RecordMove
@@ -36,13 +37,12 @@ func TestMoveRuns(t *testing.T) {
 		}
 		i := 0
 		for _, run := range runs {
-			var rows [][3]any
-			if err := json.Unmarshal([]byte(run.Moves), &rows); err != nil || len(rows) != run.Count || run.Count > maxRun {
-				t.Fatalf("seed %d: got %d moves in a run of %d, %v", seed, len(rows), run.Count, err)
+			board, read, err := ScanRun(scanning(run))
+			if err != nil || board != run.Board || len(read) != run.Count || run.Count > maxRun || !json.Valid([]byte(run.Moves)) {
+				t.Fatalf("seed %d: got %d moves of a run of %d, %v: %s", seed, len(read), run.Count, err, run.Moves)
 			}
-			for n, row := range rows {
-				at := run.Ended.Add(-time.Duration(row[2].(float64)) * time.Microsecond)
-				got := intent.RecordMove{Board: run.Board, Session: wamble.SessionID(row[0].(float64)), UCI: row[1].(string), Ply: run.First + n, At: at}
+			for _, m := range read {
+				got := intent.RecordMove{Board: board, Session: m.Session, UCI: m.UCI, Ply: m.Ply, At: m.At}
 				if got != *moves[i] {
 					t.Fatalf("seed %d: got %+v, want %+v", seed, got, *moves[i])
 				}
@@ -58,6 +58,29 @@ func TestMoveRuns(t *testing.T) {
 		again := slices.Insert(slices.Clone(moves), rng.IntN(len(moves)+1), moves[rng.IntN(len(moves))])
 		if _, ok := MoveRuns(again); ok {
 			t.Fatalf("seed %d: a move that is there twice is taken", seed)
+		}
+	}
+}
+
+// scanning is a row with a run.
+func scanning(r MoveRun) Scan {
+	return func(into ...any) error {
+		*into[0].(*wamble.BoardID), *into[1].(*int), *into[3].(*[]byte) = r.Board, r.First, []byte(r.Moves)
+		return into[2].(*moment).Scan(r.Ended)
+	}
+}
+
+// TestBadRun: what a host wrote by hand is read if it is JSON, and refused otherwise.
+func TestBadRun(t *testing.T) {
+	run := MoveRun{Board: 3, First: 5, Ended: time.Unix(1, 0), Moves: "[ [1, \"e2e4\", 0],\n\t[2,\"e7e5\",7] ]"}
+	if _, moves, err := ScanRun(scanning(run)); err != nil || len(moves) != 2 || moves[1].UCI != "e7e5" || moves[1].Ply != 6 {
+		t.Errorf("with blanks: got %+v, %v", moves, err)
+	}
+	for _, text := range []string{"[1]", "[[1]]", `[["1","e2e4",0]]`, `[[1,"e2e4",0`, `[[1,"e2e4",0]`, "[[],[", "x", `[[1,"e2e4",0]]x`, `[[1,"e2e4",0]x[1,"e2e4",0]]`} {
+		run.Moves = text
+		var bad *BadData
+		if _, moves, err := ScanRun(scanning(run)); !errors.As(err, &bad) {
+			t.Errorf("%s: got %+v, %v, want *BadData", text, moves, err)
 		}
 	}
 }
