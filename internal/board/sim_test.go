@@ -1,0 +1,212 @@
+package board
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/prooftest"
+)
+
+// The simulation plays a small world on a real pool: visitors think for 1 to 5 s, play
+// 10 to 30 moves and close the tab without a word; half of the visits are by somebody
+// who was here before. Games end after about 77 plies, as those of beginners do.
+type sim struct {
+	*rig
+	rng     *rand.Rand
+	seats   []simSeat
+	away    []wamble.SessionID
+	people  wamble.SessionID
+	left    map[wamble.SessionID][2]wamble.BoardID
+	lengths map[wamble.BoardID]int
+	ended   map[wamble.BoardID]bool
+	figures simFigures
+}
+
+// simSeat is where one visitor after the other sits.
+type simSeat struct {
+	at    time.Time // of his next move, or of the next visitor's arrival
+	who   wamble.SessionID
+	moves int // that he will make
+	met   map[wamble.BoardID]bool
+}
+
+// simFigures is what the simulation measures.
+type simFigures struct {
+	moves, games, visits, sawEnd, given, own, fresh int
+	gaps                                            []float64 // seconds that a board waited
+}
+
+func newSim(t *testing.T, players int, seed uint64) *sim {
+	r := newRig(t, func(o *Options) { *o = defaultOptions(); o.MaxMoves = 0 })
+	s := &sim{
+		rig: r, rng: newRand(seed), seats: make([]simSeat, players), left: map[wamble.SessionID][2]wamble.BoardID{},
+		lengths: map[wamble.BoardID]int{}, ended: map[wamble.BoardID]bool{},
+	}
+	r.Pool.rng = s.rng
+	for i := range s.seats {
+		s.seats[i].at = r.now.Add(s.upTo(20))
+	}
+	return s
+}
+
+func (s *sim) upTo(seconds float64) time.Duration {
+	return time.Duration(s.rng.Float64() * seconds * float64(time.Second))
+}
+
+// length returns the number of plies of a game.
+func (s *sim) length(id wamble.BoardID) int {
+	if s.lengths[id] == 0 {
+		s.lengths[id] = max(8, int(77*math.Exp(0.5*s.rng.NormFloat64()-0.125)))
+	}
+	return s.lengths[id]
+}
+
+// run plays for a while.
+func (s *sim) run(d time.Duration) {
+	end := s.now.Add(d)
+	for {
+		next := 0
+		for i := range s.seats {
+			if s.seats[i].at.Before(s.seats[next].at) {
+				next = i
+			}
+		}
+		seat := &s.seats[next]
+		if seat.at.After(end) {
+			return
+		}
+		s.now = seat.at
+		s.Due(s.now, nil, silence{})
+		s.Balance(s.now, 128, silence{})
+		if seat.who == 0 {
+			s.arrive(seat)
+		} else {
+			s.moveAt(seat)
+		}
+	}
+}
+
+func (s *sim) arrive(seat *simSeat) {
+	if n := len(s.away); n > 0 && s.rng.IntN(2) == 0 {
+		i := s.rng.IntN(n)
+		seat.who, s.away[i] = s.away[i], s.away[n-1]
+		s.away = s.away[:n-1]
+	} else {
+		s.people++
+		seat.who = s.people
+	}
+	seat.moves, seat.met = 10+s.rng.IntN(21), map[wamble.BoardID]bool{}
+	s.give(seat)
+	seat.at = s.now.Add(time.Second + s.upTo(4))
+}
+
+func (s *sim) give(seat *simSeat) {
+	left := s.left[seat.who]
+	a, err := s.Assign(s.now, Player{Session: seat.who, Reach: Stream, Games: 5, Left: left[0], Before: left[1]}, silence{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.figures.given++
+	if m, ok := a.Board.LastMove(); !ok {
+		s.figures.fresh++
+	} else if m.Session == seat.who {
+		s.figures.own++
+	}
+	seat.met[a.Board.ID()] = true
+}
+
+func (s *sim) moveAt(seat *simSeat) {
+	b := s.Held(seat.who)
+	id, f := b.ID(), &s.figures
+	if b.Plies() > 0 {
+		f.gaps = append(f.gaps, s.now.Sub(b.LastMoved()).Seconds())
+	}
+	done, err := s.Play(s.now, id, seat.who, randomMove(b.Position(), s.rng).String(), silence{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	f.moves++
+	s.left[seat.who] = [2]wamble.BoardID{id, s.left[seat.who][0]}
+	if done.Finished == nil && done.Ply >= s.length(id) {
+		if _, _, err := s.Archive(s.now, id, silence{}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if s.Pool.Board(id) == nil {
+		f.games++
+		s.ended[id] = true
+	}
+	s.give(seat)
+	if seat.moves--; seat.moves > 0 {
+		seat.at = s.now.Add(time.Second + s.upTo(4))
+		return
+	}
+	s.Closed(s.now, seat.who)
+	s.away = append(s.away, seat.who)
+	f.visits++
+	for id := range seat.met {
+		if s.ended[id] {
+			f.sawEnd++
+			break
+		}
+	}
+	seat.who, seat.at = 0, s.now.Add(2*time.Second+s.upTo(18))
+}
+
+func (f *simFigures) gap() float64 {
+	slices.Sort(f.gaps)
+	return f.gaps[len(f.gaps)/2]
+}
+
+// TestWorldLives: games end, boards do not wait, and visitors see ends; within a fifth of
+// what was wanted of the rules of this package before they were written.
+func TestWorldLives(t *testing.T) {
+	for _, tc := range []struct {
+		players   int
+		games     float64 // an hour
+		gap       float64 // seconds, median
+		sawEnd    float64 // of the visits
+		mostAwake int
+	}{
+		{1, 9, 15, 0.18, 12},
+		{10, 125, 6.5, 0.56, 50},
+		{100, 1249, 6, 0.64, 420},
+	} {
+		t.Run(fmt.Sprintf("players=%d", tc.players), func(t *testing.T) {
+			t.Parallel()
+			s := newSim(t, tc.players, prooftest.Seed(t))
+			hours := 60 / float64(tc.players) // so many games that chance hardly counts
+			if tc.players > 1 {
+				hours = 30 / float64(tc.players)
+			}
+			s.run(30 * time.Minute)
+			s.figures = simFigures{}
+			s.run(time.Duration(hours * float64(time.Hour)))
+			check(t, s.Pool)
+			f := &s.figures
+			games, saw, own := float64(f.games)/hours, float64(f.sawEnd)/float64(f.visits), float64(f.own)/float64(f.given)
+			t.Logf("%d players, %.1f h: %.1f games an hour, a board waits %.1f s, %.0f %% of %d visits see an end, own %.1f %%, fresh %.1f %%, %d boards, %d asleep",
+				tc.players, hours, games, f.gap(), 100*saw, f.visits, 100*own, 100*float64(f.fresh)/float64(f.given), s.Len(), s.Asleep())
+			if games < 0.8*tc.games {
+				t.Errorf("%.1f games end in an hour, want about %.0f", games, tc.games)
+			}
+			if f.gap() > 1.2*tc.gap {
+				t.Errorf("a board waits for %.1f s, want about %.1f", f.gap(), tc.gap)
+			}
+			if saw < 0.8*tc.sawEnd {
+				t.Errorf("%.0f %% of the visits see a game end, want about %.0f %%", 100*saw, 100*tc.sawEnd)
+			}
+			if tc.players > 1 && own > 0.01 {
+				t.Errorf("%.1f %% of the answers are to oneself", 100*own)
+			}
+			if awake := s.Len() - s.Asleep(); awake > tc.mostAwake {
+				t.Errorf("%d boards are in play", awake)
+			}
+		})
+	}
+}
