@@ -125,3 +125,26 @@ func TestHandoffClosesConnections(t *testing.T) {
 		t.Errorf("%d and %d hold boards", r.p.boards.Board(id).Holder(), r.p.boards.Board(udp).Holder())
 	}
 }
+
+// TestWatchingTakesNoBoard: who only watches or reads is no player, by a connection or
+// by UDP; when he says hello for a board, he is.
+func TestWatchingTakesNoBoard(t *testing.T) {
+	for name, from := range map[string]wamble.Peer{"WebSocket": streamAt(1), "UDP": peerAt(1)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 1) (def max-boards 3)")
+			watch := wire.Int(wire.KeyHelloWithoutBoard, 2)
+			h, _ := wire.Peek(r.reply(from, encode(wire.Header{Seq: 1}, wire.ClientHello{}, watch)))
+			if h.Ctrl != wire.CtrlServerHello || h.Token.IsZero() || h.Board != 0 {
+				t.Fatalf("greeted by %+v", h)
+			}
+			r.send(from, statsPacket(h.Token, 2))
+			if s := r.p.sessions.Find(h.Token); s == nil || r.p.boards.Held(s.ID()) != nil || r.p.boards.Here() != 0 {
+				t.Fatalf("%v holds a board, or is unknown; %d are here", s, r.p.boards.Here())
+			}
+			h, _ = wire.Peek(r.reply(from, helloPacket(h.Token, 3)))
+			if h.Board == 0 || r.p.boards.Here() != 1 {
+				t.Errorf("board %d; %d are here", h.Board, r.p.boards.Here())
+			}
+		})
+	}
+}

@@ -46,7 +46,14 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	} else if _, known := s.Terms(session.RevisionOf(t.Hash)); t.Text != "" && !known && r.session != nil && !p.storeAway {
 		return p.ask(r, p.askTerms(r, &p.law.Own), out)
 	}
-	b, taken, err := p.seat(s)
+	var b *board.Board
+	var taken board.Released
+	var err error
+	if wantsNoBoard(r) {
+		b = p.boards.Held(s.ID())
+	} else {
+		b, taken, err = p.seat(s)
+	}
 	if err != nil && !contentWithoutBoard(r, err) {
 		if isNew { // nobody was told of the session
 			p.draft.discard()
@@ -62,6 +69,13 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	p.sealFor(s, out)
 	p.revoked(taken, out)
 	return done
+}
+
+// wantsNoBoard reports whether somebody only wants to watch or read: he is no player
+// until he says hello for a board. A board that he holds stays his.
+func wantsNoBoard(r *request) bool {
+	content, _ := r.ext.Int(wire.KeyHelloWithoutBoard)
+	return content == 2
 }
 
 // contentWithoutBoard reports whether a player who gets no board wants his

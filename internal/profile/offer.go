@@ -24,7 +24,11 @@ func (p *Profile) offer(r *request) verdict {
 	if o, ok := p.link.Offered(from, token); ok {
 		b = p.boards.Board(o.Board)
 	}
-	if b == nil {
+	switch {
+	case b != nil:
+	case wantsNoBoard(r):
+		token = p.link.Offer(r.id, 0)
+	default:
 		var err error
 		b, err = p.boards.Offer(p.clock.now, board.Player{Host: share.HostOf(from.IP())})
 		if s := p.sessions.Unconfirmed(nil, p.scratch.holds); err != nil && s != nil {
@@ -98,8 +102,12 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	if shown := p.boards.Board(o.Board); shown != nil {
 		moved = shown.LastAssigned().After(p.clock.now.Add(-o.Age - time.Millisecond))
 	}
-	b, taken, err := p.seatAt(s, o.Board, 0)
-	if err != nil && o.Board != 0 { // nobody was told of the session
+	var b *board.Board
+	var taken board.Released
+	if o.Board != 0 { // else he was offered none, and gets one when he says hello for it
+		b, taken, err = p.seatAt(s, o.Board, 0)
+	}
+	if err != nil { // nobody was told of the session
 		p.draft.discard()
 		p.sessions.Discard(s)
 		return nil, false, err
