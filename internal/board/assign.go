@@ -33,6 +33,8 @@ type Assigned struct {
 	Board *Board
 	// Known says that he held the board already; nothing changed.
 	Known bool
+	// Own says that he moved there last himself, Fresh that nobody has moved.
+	Own, Fresh bool
 	// Taken is the reservation that was revoked to free the board, or the player who
 	// would have got it back, if any.
 	Taken Released
@@ -89,6 +91,8 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 	if s := a.Board.former; s != 0 && s != player.Session {
 		a.Taken = Released{Board: a.Board.id, Session: s, Why: Lost}
 	}
+	tag := p.places[a.Board.place].tag
+	a.Own, a.Fresh = tag.isBy(player.Session), tag&fresh != 0
 	p.reserve(t, a.Board, player, out)
 	return a, nil
 }

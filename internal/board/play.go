@@ -30,6 +30,9 @@ type Played struct {
 	Board *Board // as it is after the move
 	Ply   int    // 1 for White's first move
 	First bool   // the session's first move on this board
+	// Waited is how long the board has waited for the move; less than 0 if it is the
+	// first one that is known.
+	Waited time.Duration
 	// Finished is set when the move ended the game; the board has left the
 	// pool then.
 	Finished *Finished
@@ -63,7 +66,10 @@ func (p *Pool) PlayRated(now time.Time, id wamble.BoardID, by wamble.SessionID, 
 	} else if err != nil {
 		return Played{}, BadUCI
 	}
-	done := Played{Board: b, First: b.lastBy(by) == 0}
+	done := Played{Board: b, First: b.lastBy(by) == 0, Waited: -1}
+	if b.times.moved != 0 {
+		done.Waited = spanOf(max(0, t-b.times.moved))
+	}
 	s := strengthOf(rating)
 	b.add(t, by, m, s)
 	b.times.moved = t

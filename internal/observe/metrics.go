@@ -75,6 +75,14 @@ var metrics = []metric{
 			add(wamble.BoardStatus(i).String(), float64(n))
 		}
 	}),
+	level("boards_asleep", "Free boards that are not dealt: fewer players are here than it takes to play on all.", func(s *loop.Figures) float64 { return float64(s.Gauges.AsleepBoards) }),
+	level("boards_awake", "Boards in play.", func(s *loop.Figures) float64 { return float64(s.Gauges.Boards - s.Gauges.AsleepBoards) }),
+	level("players_here", "Players who hold a board and are not gone.", func(s *loop.Figures) float64 { return float64(s.Gauges.Here) }),
+	count("boards_given_total", "Boards that players got.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Given }),
+	count("boards_given_own_total", "Boards that a player got on which he had moved last himself.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Own }),
+	count("boards_given_fresh_total", "Boards that a player got on which nobody had moved.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Fresh }),
+	count("answers_total", "Moves that followed another one.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Answers }),
+	{name: "answers_waited_seconds_total", help: "How long boards have waited for these answers, together.", kind: counter, value: func(s *loop.Figures) float64 { return s.Stats.Deals.Waited.Seconds() }},
 	many("leases_left", "Numbers that are left for new rows.", "sequence", gauge, func(s *loop.Figures, add func(string, float64)) {
 		add("boards", float64(s.Gauges.BoardIDs))
 		add("sessions", float64(s.Gauges.SessionIDs))

@@ -148,3 +148,19 @@ func TestWatchingTakesNoBoard(t *testing.T) {
 		})
 	}
 }
+
+// TestDealsAreCounted: how boards are dealt and how long they wait is counted.
+func TestDealsAreCounted(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
+	token, id := r.join(1)
+	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
+	r.wait(3 * time.Second)
+	r.send(peerAt(1), movePacket(token, id, 3, "e7e5"))
+	want := DealStats{Given: 3, Own: 2, Fresh: 1, Answers: 1, Waited: r.p.Stats().Deals.Waited}
+	if got := r.p.Stats().Deals; got != want || got.Waited < 3*time.Second || got.Waited > 4*time.Second {
+		t.Errorf("got %+v", got)
+	}
+	if g := r.p.Gauges(); g.Here != 1 || g.AsleepBoards != 0 {
+		t.Errorf("%d are here, %d boards sleep", g.Here, g.AsleepBoards)
+	}
+}

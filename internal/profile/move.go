@@ -85,6 +85,10 @@ func (p *Profile) answerMade(r *request) {
 // moved takes down what a move means for the player, and for the game.
 func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 	p.stats.Moves++
+	if played.Waited >= 0 {
+		p.stats.Deals.Answers++
+		p.stats.Deals.Waited += played.Waited
+	}
 	s.SetLeft(played.Board.ID())
 	if played.First {
 		game := wamble.Stats{Games: 1}

@@ -46,10 +46,22 @@ func (p *Profile) seatAt(s *session.Session, offered, before wamble.BoardID) (*b
 	if errors.Is(err, board.ErrNoBoard) {
 		got, err = p.claim(s, player)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		p.stats.NoBoard++
+	case !got.Known:
+		p.stats.Deals.Given++
+		p.stats.Deals.Own += one(got.Own)
+		p.stats.Deals.Fresh += one(got.Fresh)
 	}
 	return got.Board, got.Taken, err
+}
+
+func one(yes bool) uint64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // reseat gives another board to a player who has asked about one that he lost while

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"time"
+
 	"wamble"
 	"wamble/internal/link"
 )
@@ -17,12 +19,22 @@ type Stats struct {
 	NoBoard    uint64 // requests of players for whom there was no board
 	Finished   uint64 // games
 	Scores     ScoreStats
+	Deals      DealStats
 	Released   uint64 // boards that were taken from their holder
 	Loads      uint64
 	Refused    uint64 // requests answered with an ERROR
 	Damaged    uint64 // stored boards that could not be restored as they were
 	Evicted    uint64 // players who went to the store
 	Host       HostStats
+}
+
+// DealStats counts how boards were dealt, and answered.
+type DealStats struct {
+	Given   uint64        // boards that players got
+	Own     uint64        // of them, those on which the player moved last himself
+	Fresh   uint64        // of them, those on which nobody had moved
+	Answers uint64        // moves that followed another one
+	Waited  time.Duration // how long their boards had waited for them, together
 }
 
 // ScoreStats counts what came of finished games, and what was predicted.
@@ -46,6 +58,7 @@ type HostStats struct {
 // Gauges is what a profile holds now.
 type Gauges struct {
 	Boards, FreeBoards    int
+	AsleepBoards, Here    int // Here: players who hold a board and are not gone
 	Players, LivePlayers  int
 	Watchers              int
 	Predictions           int
@@ -65,7 +78,7 @@ func (p *Profile) LinkStats() link.Stats { return p.link.Stats() }
 // Gauges returns what the profile holds now.
 func (p *Profile) Gauges() Gauges {
 	return Gauges{
-		Boards: p.boards.Len(), FreeBoards: p.boards.Free(),
+		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(),
 		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(),
 		Watchers: p.audience.hall.Len(), Predictions: p.audience.book.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,
