@@ -147,28 +147,34 @@ func TestHands(t *testing.T) {
 	}
 }
 
-// TestPayout: who mates is paid, is told so, and sees the score grow.
+// TestPayout: two play with each other until one of them has a share in a game that
+// is won: she is told so, and sees the score grow.
 func TestPayout(t *testing.T) {
-	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))
-	p := meet(t, desk)
-	p.sit(h.url)
-	p.mates()
-	p.reads(".toast.good", "your moves won")
-	p.until(`parseFloat(document.querySelector('[data-number="score"]').textContent) > 0`)
-	p.shot("payout")
-}
-
-// mates plays on two boards that take turns, until she mates on one of them.
-func (p *person) mates() {
-	p.t.Helper()
-	for range 40 {
-		next := foolsMate(p.fen())
-		p.move(byClick, next[:2], next[2:])
-		if next == "d8h4" {
-			return
+	h := serve(t, conf(`(def min-boards 3) (def max-boards 3)`))
+	both := []*person{meet(t, desk), meet(t, desk)}
+	for _, p := range both {
+		p.onEveryPage(`window.told = ''; addEventListener('DOMContentLoaded', () => new MutationObserver(() => {
+			for (const e of document.querySelectorAll('.toast.good')) told += e.textContent;
+		}).observe(document.body, {childList: true, subtree: true}));`)
+		p.sit(h.url)
+	}
+	for range 60 {
+		for _, p := range both {
+			next := foolsMate(p.fen())
+			p.move(byClick, next[:2], next[2:])
+			if next != "d8h4" {
+				continue
+			}
+			for _, winner := range both {
+				if see[bool](winner, `told.includes('your moves won')`) {
+					winner.until(`parseFloat(document.querySelector('[data-number="score"]').textContent) > 0`)
+					winner.shot("payout")
+					return
+				}
+			}
 		}
 	}
-	p.t.Fatal("in 40 moves there was no mate")
+	t.Fatal("no game that two have played was won")
 }
 
 // foolsMate is the next move on the shortest way to a mate.
