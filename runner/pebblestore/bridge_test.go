@@ -111,8 +111,10 @@ func TestBridge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.r.Close()
-	if err := x.w.Remove(); err != nil {
-		t.Fatal(err)
+	for _, w := range x.workers {
+		if err := w.Remove(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	x.check(t, x.r, x.acked)
 }
@@ -225,8 +227,10 @@ func faultOnBridge(t *testing.T, s uint64, point int64) (surfaced bool) {
 	}
 	release()
 	off.Store(true)
-	if err := x.w.Remove(); err != nil && !errors.Is(err, runner.ErrFailed) {
-		t.Error(err)
+	for _, w := range x.workers {
+		if err := w.Remove(); err != nil && !errors.Is(err, runner.ErrFailed) {
+			t.Error(err)
+		}
 	}
 	if err := x.r.Reopen(); err != nil {
 		t.Fatalf("reopen: %v", err)
