@@ -15,9 +15,7 @@ type WorkerOptions struct {
 	Handler Handler
 	Batch   BatchHandler
 	// Concurrency is how many messages a started worker runs at once; default 1. An
-	// ordered worker with a Handler runs so many ahead and commits what they did in
-	// order: one whose reads another has changed, or that comes after one that failed,
-	// runs again. Tick runs one after the other.
+	// ordered worker runs one after the other, as Tick does.
 	Concurrency int
 	// MaxBatch and MaxBytes bound what one claim takes; defaults 256 rows and
 	// 1 MiB of frames. A single larger frame is still taken.
@@ -117,8 +115,8 @@ func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 	if (o.Handler == nil) == (o.Batch == nil) {
 		return nil, fmt.Errorf("a worker needs one handler: %w", ErrInvalid)
 	}
-	if o.Ordered && o.Batch != nil && o.Concurrency > 1 {
-		return nil, fmt.Errorf("an ordered batch handler runs one batch at a time: %w", ErrInvalid)
+	if o.Ordered && o.Concurrency > 1 {
+		return nil, fmt.Errorf("an ordered worker runs one message at a time: %w", ErrInvalid)
 	}
 	set(&o.Concurrency, 1)
 	set(&o.MaxBatch, 256)
