@@ -122,6 +122,7 @@ func (s *Server) openJournal() error {
 		o.MinFree = -1
 	}
 	storage := s.o.Storage
+	lost := func() uint64 { return 0 }
 	if storage == nil {
 		disk := pebblestore.Options{Bridge: s.Inherited()}
 		if c.Durability == "write" {
@@ -129,6 +130,7 @@ func (s *Server) openJournal() error {
 		}
 		journal := pebblestore.At(JournalDir(s.dir), disk)
 		storage, s.bridge = journal, journal.PrepareBridge
+		lost = journal.Lost
 	}
 	r, err := runner.Open(storage, o)
 	if errors.Is(err, runner.ErrLocked) {
@@ -140,6 +142,11 @@ func (s *Server) openJournal() error {
 	}
 	if err != nil {
 		return fmt.Errorf("open the journal: %w", err)
+	}
+	if n := lost(); n > 0 {
+		s.log.Error("the journal is shorter than what was acknowledged: a log was cut, or the disk has lost what it had synced. "+
+			"Moves are lost that the database did not have yet; look at the disk, and compare with a backup before you go on",
+			"journal", JournalDir(s.dir), "missing_writes", n)
 	}
 	s.runner = r
 	s.closers = append(s.closers, r.Close)

@@ -36,6 +36,7 @@ type backend struct {
 	stop        context.CancelFunc
 	shrinking   sync.Mutex
 	commits     atomic.Uint64
+	mark        mark
 	compacted   uint64 // commits when Shrink compacted last
 	compactedAt time.Time
 }
@@ -105,6 +106,7 @@ func (b *backend) Close() error {
 		b.fence.close()
 		return b.lock.Close()
 	}
+	b.closeMark()
 	err := b.await(func() error {
 		b.views.Wait()
 		return b.db.Close()
@@ -195,6 +197,7 @@ func (b *batch) Commit() error {
 		return runner.ErrFailed
 	}
 	b.b.commits.Add(1)
+	b.b.note(uint64(b.batch.SeqNum()) + uint64(b.batch.Count()) - 1)
 	if cap(b.batch.Repr()) > 1<<20 {
 		_ = b.batch.Close()
 		b.batch = b.b.db.NewBatch()

@@ -305,7 +305,9 @@ func (b *bridged) cross(lock io.Closer) {
 			return err
 		}
 		if err = rw.fence.opened(); err == nil {
-			err = b.hand(rw)
+			if _, err = b.s.openMark(rw); err == nil {
+				err = b.hand(rw)
+			}
 		}
 		if err != nil {
 			calm() // Close waits for compactions

@@ -166,11 +166,15 @@ func crashOnBridge(t *testing.T, s uint64) {
 	if clone == nil {
 		t.Fatalf("%d writes, the crash was planned at %d", count.Load(), point)
 	}
-	r, err := runner.Open(pebblestore.At("/r", pebblestore.Options{FS: clone, Bridge: x.rng.IntN(2) == 0}), x.options())
+	storage := pebblestore.At("/r", pebblestore.Options{FS: clone, Bridge: x.rng.IntN(2) == 0})
+	r, err := runner.Open(storage, x.options())
 	if err != nil {
 		t.Fatalf("reopen after crash at write %d: %v", point, err)
 	}
 	defer r.Close()
+	if lost := storage.Lost(); lost != 0 {
+		t.Errorf("%d acknowledged writes are missing", lost)
+	}
 	x.check(t, r, acked)
 }
 

@@ -427,9 +427,13 @@ func crashRun(t *testing.T, s uint64) {
 		t.Fatalf("%d writes and %d crashes, the last was planned at %d", count.Load(), len(crashes), last)
 	}
 	for _, c := range crashes {
-		r, err := runner.Open(pebblestore.At("/r", pebblestore.Options{FS: c.fs}), x.options())
+		storage := pebblestore.At("/r", pebblestore.Options{FS: c.fs})
+		r, err := runner.Open(storage, x.options())
 		if err != nil {
 			t.Fatalf("reopen after crash at write %d: %v", c.point, err)
+		}
+		if lost := storage.Lost(); lost != 0 {
+			t.Errorf("%d acknowledged writes are missing", lost)
 		}
 		x.check(t, r, c.acked)
 		if err := r.Close(); err != nil {

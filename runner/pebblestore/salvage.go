@@ -90,6 +90,9 @@ func cutLogs(fs vfs.FS, dir string) (Loss, error) {
 		for _, later := range loss.Later {
 			err = errors.Join(err, fs.Remove(fs.PathJoin(dir, later)))
 		}
+		if mark := fs.PathJoin(dir, markFile); exists(fs, mark) { // which tells of what is cut
+			err = errors.Join(err, fs.Remove(mark))
+		}
 		if bridge := fs.PathJoin(dir, bridgeFile); exists(fs, bridge) {
 			loss.Later = append(loss.Later, bridgeFile)
 			err = errors.Join(err, fs.Remove(bridge))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -47,6 +48,7 @@ type Storage struct {
 	bridge     bool
 	bridgeRoom int // bytes that a new bridge has
 
+	lost        atomic.Uint64
 	mu          sync.Mutex
 	pending     *opening                   // waits for room on a full disk
 	bridging    bool                       // a bridge is in use
@@ -84,6 +86,11 @@ func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
 	}
 	if err = b.fence.opened(); err == nil {
 		err = s.endBridge(b)
+	}
+	if err == nil {
+		var lost uint64
+		lost, err = s.openMark(b)
+		s.lost.Store(lost)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), b.Close())
