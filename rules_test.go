@@ -82,14 +82,14 @@ var rooms = []room{
 	{name: "internal/readapi", may: []string{"internal/store", "internal/record", "internal/guard", "."}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"client", "internal/journal", "runner/pebblestore", "runner", "internal/intent", "chess"}},
-	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner", "internal/store/schema", "internal/guard", "internal/config", "wire", "."},
+	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/guard", "internal/config", "wire", "."},
 		tests: []string{"runner/pebblestore"}},
 	{name: "internal/server", may: []string{"internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
-		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "wire", "chess"}},
+		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire", "chess"}},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
-	{name: "cmd/wamble", may: []string{"internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
+	{name: "cmd/wamble", may: []string{"internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
 		tests: []string{"internal/handoff", "internal/profile", "client", "internal/store/sqlite", "internal/intent"}},
 }
 

@@ -63,22 +63,21 @@ func NewTimerID(due time.Time, seq uint64) TimerID { return TimerID{due.UnixMill
 // Due is when the timer fires, to the millisecond.
 func (id TimerID) Due() time.Time { return time.UnixMilli(id.due) }
 
-// timerName is a TimerID in JSON.
+// timerName is a TimerID in JSON. A time of JSON ends with the year 9999, and timers
+// may be armed for later.
 type timerName struct {
-	Due time.Time `json:"due"`
-	Seq uint64    `json:"seq"`
+	Due int64  `json:"due"` // ms since 1970
+	Seq uint64 `json:"seq"`
 }
 
-// MarshalJSON writes the time and the number.
-func (id TimerID) MarshalJSON() ([]byte, error) {
-	return json.Marshal(timerName{id.Due().UTC(), id.Seq})
-}
+// MarshalJSON writes the time in milliseconds since 1970, and the number.
+func (id TimerID) MarshalJSON() ([]byte, error) { return json.Marshal(timerName{id.due, id.Seq}) }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (id *TimerID) UnmarshalJSON(b []byte) error {
 	var n timerName
 	err := json.Unmarshal(b, &n)
-	*id = NewTimerID(n.Due, n.Seq)
+	*id = TimerID{n.Due, n.Seq}
 	return err
 }
 

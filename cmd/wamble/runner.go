@@ -22,14 +22,15 @@ func runnerCommand() *cobra.Command {
 	var f runnerFlags
 	c := &cobra.Command{
 		Use:   "runner",
-		Short: "Look into the journal of a stopped server, and repair it",
-		Long: `Look into the journal of a stopped server, and repair it.
+		Short: "Look into the journal of a server, and repair it",
+		Long: `Look into the journal of a server, running or stopped, and repair it.
 
 The journal is a directory of the durable runner: messages that were
 acknowledged and are not yet in the database, timers, and dead letters, which
-failed too often. One process at a time may open it, so the server must be
-stopped; but a running one is asked about its dead letters. Commands that only
-read change nothing in it.
+failed too often. A server that runs is asked through its control socket, beside
+the journal; otherwise the directory is opened, by one process at a time. Commands
+that only read change nothing in it. 'restore' and 'salvage' need a server that is
+stopped.
 
 Without --dir the journal of the server with its default data directory is
 taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
@@ -40,12 +41,18 @@ taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
 	c.PersistentFlags().StringVar(&f.dir, "dir", "", "directory of the runner (default: the journal of the default data directory)")
 	c.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON, for tools")
 	f.schema = versionFlag(journalSchema)
-	c.PersistentFlags().Var(&f.schema, "schema", "schema version to serve, for directories of other programs")
+	c.PersistentFlags().Var(&f.schema, "schema", "schema version to serve, for directories of programs that set one")
 	return parent(c,
 		runnerFrameCommand(),
 		runnerStatCommand(&f),
 		runnerInboxCommand(&f),
 		runnerTimersCommand(&f),
+		runnerListCommand(&f),
+		runnerShowCommand(&f),
+		runnerRetryCommand(&f),
+		runnerDeleteCommand(&f),
+		runnerPauseCommand(&f),
+		runnerResumeCommand(&f),
 		runnerDeadLettersCommand(&f),
 		runnerCheckpointCommand(&f),
 		runnerRestoreCommand(&f),
@@ -105,7 +112,7 @@ func (f *runnerFlags) read(do func(r *runner.Runner) error) error {
 	if err := isDir(dir); err != nil {
 		return fmt.Errorf("%w\nName the runner's directory with --dir", err)
 	}
-	r, err := openRunner(runner.OpenReadOnly, dir, runner.Version(f.schema))
+	r, err := f.openRunner(runner.OpenReadOnly, dir)
 	if err != nil {
 		return err
 	}
@@ -122,7 +129,7 @@ func (f *runnerFlags) change(do func(r *runner.Runner) error) error {
 	if err != nil {
 		return err
 	}
-	r, err := openRunner(runner.Open, dir, runner.Version(f.schema))
+	r, err := f.openRunner(runner.Open, dir)
 	if err != nil {
 		return err
 	}
@@ -137,12 +144,21 @@ func isDir(dir string) error {
 	return err
 }
 
-// openRunner explains the errors a host is likely to meet.
-func openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error), dir string, schema runner.Version) (*runner.Runner, error) {
-	r, err := open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: schema, MinFree: -1})
+// openRunner explains the errors a host is likely to meet. A directory of a program
+// that sets no schema is served, too, unless another one was asked for.
+func (f *runnerFlags) openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error), dir string) (*runner.Runner, error) {
+	at := func(schema runner.Version) (*runner.Runner, error) {
+		return open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: schema, MinFree: -1})
+	}
+	r, err := at(runner.Version(f.schema))
+	if errors.Is(err, runner.ErrSchema) && f.schema == versionFlag(journalSchema) {
+		if other, plain := at(runner.Version{}); plain == nil {
+			r, err = other, nil
+		}
+	}
 	switch {
 	case errors.Is(err, runner.ErrLocked):
-		return nil, inUseError{dir}
+		return nil, inUseError{dir: dir}
 	case errors.Is(err, runner.ErrDamaged):
 		return nil, fmt.Errorf("%w\nNothing was changed. 'wamble runner salvage --dir %s NEW' takes what was committed before the damage", err, dir)
 	case errors.Is(err, runner.ErrNoSchema):
@@ -154,11 +170,17 @@ func openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error
 }
 
 // inUseError is returned when a running process has the directory.
-type inUseError struct{ dir string }
+type inUseError struct {
+	dir   string
+	asked bool // the process has no control socket
+}
 
 func (e inUseError) Error() string {
-	return fmt.Sprintf("%s is in use by a running process: stop the server first.\n"+
-		"Dead letters of a running server are shown and changed through its control socket: name them, without filters", e.dir)
+	text := fmt.Sprintf("%s is in use by a running process: stop the server first", e.dir)
+	if e.asked {
+		text += ".\nA server that runs would be asked through its control socket, but there is none beside the journal"
+	}
+	return text
 }
 
 // printJSON prints v in lines that people can read too.

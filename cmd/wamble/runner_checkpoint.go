@@ -13,17 +13,22 @@ import (
 func runnerCheckpointCommand(f *runnerFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "checkpoint DIR",
-		Short: "Copy a stopped runner to a new directory",
-		Long: `Copy a stopped runner, whole and consistent, to a directory that does not
-exist yet. 'wamble runner restore' takes it back.`,
+		Short: "Copy a runner, running or stopped, to a new directory",
+		Long: `Copy a runner, whole and consistent, to a directory that does not exist yet. A
+server that runs makes the copy itself, of one moment. 'wamble runner restore' takes
+it back.`,
 		Example: "  wamble runner checkpoint /var/backups/wamble-journal",
 		Args:    oneArg("a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.read(func(r *runner.Runner) error {
-				if err := r.Checkpoint(args[0]); err != nil {
+			return f.look(cmd.Context(), func(box journalBox) error {
+				s, err := box.Look()
+				if err == nil {
+					err = box.Checkpoint(args[0])
+				}
+				if err != nil {
 					return err
 				}
-				return f.printDone(cmd, r, "checkpoint of journal %s written to %s\n", r.JournalID(), args[0])
+				return f.printDone(cmd, box, "checkpoint of journal %s written to %s\n", s.Journal, args[0])
 			})
 		},
 	}
@@ -59,22 +64,22 @@ of its new messages for those of the lost ones.`,
 			}
 			return runner.OpenReadOnly(s, o)
 		}
-		r, err := openRunner(open, dir, runner.Version(f.schema))
+		r, err := f.openRunner(open, dir)
 		if err != nil {
 			return err
 		}
-		return errors.Join(f.printDone(cmd, r, "restored %s, which is now journal %s\n", dir, r.JournalID()), r.Close())
+		return errors.Join(f.printDone(cmd, stopped{r}, "restored %s, which is now journal %s\n", dir, r.JournalID()), r.Close())
 	}
 	return c
 }
 
 // printDone says what was done, or with --json what is in the runner now.
-func (f *runnerFlags) printDone(cmd *cobra.Command, r *runner.Runner, format string, args ...any) error {
+func (f *runnerFlags) printDone(cmd *cobra.Command, box journalBox, format string, args ...any) error {
 	if !f.json {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), format, args...)
 		return err
 	}
-	v, err := viewStats(r)
+	v, err := viewStats(box)
 	if err != nil {
 		return err
 	}

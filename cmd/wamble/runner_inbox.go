@@ -13,10 +13,10 @@ func runnerInboxCommand(f *runnerFlags) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "inbox",
-		Short: "List the messages that wait in the inboxes of a stopped runner",
-		Long: `List the messages that wait in the inboxes of a stopped runner, by worker and
-sequence number. A message is waiting, leased (it was being handled when the
-process ended) or parked (it failed and waits for its next attempt).`,
+		Short: "List the messages that wait in the inboxes of a runner",
+		Long: `List the messages that wait in the inboxes of a runner, by worker and sequence
+number. A message is waiting, leased (somebody handles it, or did when the process
+ended) or parked (it failed and waits for its next attempt).`,
 		Example: `  wamble runner inbox
   wamble runner inbox --worker 7 --from 1200 --limit 10 --json`,
 		Args: noArgs,
@@ -25,17 +25,21 @@ process ended) or parked (it failed and waits for its next attempt).`,
 	c.Flags().Uint64Var(&from, "from", 0, "begin at this sequence number")
 	limitFlag(c, &limit, "messages")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		return f.read(func(r *runner.Runner) error {
+		return f.look(cmd.Context(), func(box journalBox) error {
 			workers := []uint64{worker}
 			if !cmd.Flags().Changed("worker") {
 				workers = workers[:0]
-				for _, in := range r.Stats().Inboxes {
+				s, err := box.Look()
+				if err != nil {
+					return err
+				}
+				for _, in := range s.Inboxes {
 					workers = append(workers, in.Worker)
 				}
 			}
 			l := newListing(cmd, f.json, limit, "WORKER\tSEQ\tSTATE\tATTEMPTS\tKIND\tID\tPAYLOAD")
 			for _, w := range workers {
-				rows, err := r.Inbox(w, from, l.wanted())
+				rows, err := box.Inbox(w, from, l.wanted())
 				if err != nil {
 					return err
 				}

@@ -20,6 +20,27 @@ type deadBox interface {
 	DropDeadLetters(ctx context.Context, f runner.DeadFilter) (int, error)
 }
 
+// journalBox is a journal: one that this process has opened, or that of a running
+// server.
+type journalBox interface {
+	deadBox
+	Look() (runner.Stats, error)
+	Inbox(worker, from uint64, limit int) ([]runner.InboxRow, error)
+	Timers(limit int) ([]runner.ArmedTimer, error)
+	Checkpoint(dir string) error
+}
+
+// stopped is a journal that this process has opened.
+type stopped struct{ *runner.Runner }
+
+// Look returns what is in the journal.
+func (s stopped) Look() (runner.Stats, error) { return s.Stats(), nil }
+
+// look runs do on the journal, which it does not change.
+func (f *runnerFlags) look(ctx context.Context, do func(journalBox) error) error {
+	return f.orLive(ctx, f.read(func(r *runner.Runner) error { return do(stopped{r}) }), func(l *liveBox) error { return do(l) })
+}
+
 // inUse reports whether a running process has the directory.
 func inUse(err error) bool {
 	var e inUseError
@@ -28,17 +49,17 @@ func inUse(err error) bool {
 
 // readDead runs do on the dead letters, which it does not change.
 func (f *runnerFlags) readDead(ctx context.Context, do func(deadBox) error) error {
-	return f.orLive(ctx, f.read(func(r *runner.Runner) error { return do(r) }), do)
+	return f.orLive(ctx, f.read(func(r *runner.Runner) error { return do(r) }), func(l *liveBox) error { return do(l) })
 }
 
 // changeDead runs do on the dead letters.
 func (f *runnerFlags) changeDead(ctx context.Context, do func(deadBox) error) error {
-	return f.orLive(ctx, f.change(func(r *runner.Runner) error { return do(r) }), do)
+	return f.orLive(ctx, f.change(func(r *runner.Runner) error { return do(r) }), func(l *liveBox) error { return do(l) })
 }
 
 // orLive asks the running server instead, if one holds the lock of the journal.
 // Its control socket lies beside that.
-func (f *runnerFlags) orLive(ctx context.Context, err error, do func(deadBox) error) error {
+func (f *runnerFlags) orLive(ctx context.Context, err error, do func(*liveBox) error) error {
 	if !inUse(err) {
 		return err
 	}
@@ -49,7 +70,7 @@ func (f *runnerFlags) orLive(ctx context.Context, err error, do func(deadBox) er
 	return do(&liveBox{ctx, dir})
 }
 
-// liveBox is the dead letters of the server that has a journal open.
+// liveBox is the journal of the server that has it open.
 type liveBox struct {
 	ctx     context.Context
 	journal string
@@ -58,9 +79,53 @@ type liveBox struct {
 func (l *liveBox) ask(verb string, args, result any) error {
 	err := host.Ask(l.ctx, filepath.Dir(filepath.Clean(l.journal)), verb, args, result)
 	if errors.Is(err, host.ErrNoServer) {
-		return inUseError{l.journal}
+		return inUseError{l.journal, true}
 	}
 	return err
+}
+
+// Look returns what is in the journal.
+func (l *liveBox) Look() (s runner.Stats, err error) {
+	err = l.ask("runner-stats", nil, &s)
+	return s, err
+}
+
+// Inbox asks page by page.
+func (l *liveBox) Inbox(worker, from uint64, limit int) ([]runner.InboxRow, error) {
+	var all []runner.InboxRow
+	for limit > 0 {
+		var page []runner.InboxRow
+		if err := l.ask("runner-inbox", host.InboxPage{Worker: worker, From: from, Limit: limit}, &page); err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		all = append(all, page...)
+		limit -= len(page)
+		from = page[len(page)-1].Seq + 1
+	}
+	return all, nil
+}
+
+func (l *liveBox) Timers(limit int) ([]runner.ArmedTimer, error) {
+	var found []host.Armed
+	err := l.ask("runner-timers", host.InboxPage{Limit: limit}, &found)
+	var timers []runner.ArmedTimer
+	for _, t := range found {
+		timers = append(timers, runner.ArmedTimer{TimerID: t.ID, Frame: t.Frame})
+	}
+	return timers, err
+}
+
+// Checkpoint lets the server write the copy, whose working directory is another one.
+func (l *liveBox) Checkpoint(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	var s runner.Stats
+	return l.ask("runner-checkpoint", host.CheckpointTo{Dir: dir}, &s)
 }
 
 func (l *liveBox) DeadLetter(row runner.Row) (runner.DeadLetter, error) {

@@ -34,7 +34,7 @@ then puts the new directory in the place of the damaged one.`,
 			loss, err := pebblestore.At(dir, pebblestore.Options{}).Salvage(args[0])
 			switch {
 			case errors.Is(err, runner.ErrLocked):
-				return inUseError{dir}
+				return inUseError{dir: dir}
 			case err != nil:
 				return err
 			case f.json:

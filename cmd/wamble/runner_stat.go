@@ -5,20 +5,18 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-
-	"wamble/runner"
 )
 
 func runnerStatCommand(f *runnerFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stat",
-		Short: "Count what is in a stopped runner: messages, timers, dead letters",
+		Short: "Count what is in a runner: messages, timers, dead letters",
 		Example: `  wamble runner stat
   wamble runner stat --dir /var/lib/wamble/journal --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.read(func(r *runner.Runner) error {
-				v, err := viewStats(r)
+			return f.look(cmd.Context(), func(box journalBox) error {
+				v, err := viewStats(box)
 				if err != nil {
 					return err
 				}
@@ -46,6 +44,8 @@ type statsView struct {
 // inboxView is an inbox for JSON; FirstSeq is absent when it is empty.
 type inboxView struct {
 	Worker   uint64  `json:"worker"`
+	Name     string  `json:"name,omitempty"`
+	Paused   bool    `json:"paused,omitempty"`
 	Depth    uint64  `json:"depth"`
 	Leased   int     `json:"leased"`
 	Parked   int     `json:"parked"`
@@ -53,8 +53,11 @@ type inboxView struct {
 	NextSeq  uint64  `json:"next_seq"`
 }
 
-func viewStats(r *runner.Runner) (statsView, error) {
-	s := r.Stats()
+func viewStats(box journalBox) (statsView, error) {
+	s, err := box.Look()
+	if err != nil {
+		return statsView{}, err
+	}
 	v := statsView{
 		Journal: s.Journal.String(), Schema: s.Schema.String(), Starts: s.Epoch,
 		Outbox: s.Outbox, Timers: s.Timers, DeadLetters: s.DeadLetters, Inboxes: []inboxView{},
@@ -64,8 +67,8 @@ func viewStats(r *runner.Runner) (statsView, error) {
 		v.NextDue = &due
 	}
 	for _, in := range s.Inboxes {
-		x := inboxView{Worker: in.Worker, Depth: in.Depth, Leased: in.Leased, Parked: in.Parked, NextSeq: in.NextSeq}
-		first, err := r.Inbox(in.Worker, 0, 1)
+		x := inboxView{Worker: in.Worker, Name: in.Name, Paused: in.Paused, Depth: in.Depth, Leased: in.Leased, Parked: in.Parked, NextSeq: in.NextSeq}
+		first, err := box.Inbox(in.Worker, 0, 1)
 		if err != nil {
 			return v, err
 		}
@@ -94,13 +97,17 @@ func printStats(w io.Writer, v *statsView) error {
 	if err := printTable(w, rows); err != nil || len(v.Inboxes) == 0 {
 		return err
 	}
-	rows = []string{"", "WORKER\tDEPTH\tLEASED\tPARKED\tFIRST\tNEXT"}
+	rows = []string{"", "WORKER\tDEPTH\tLEASED\tPARKED\tFIRST\tNEXT\tNAME"}
 	for _, in := range v.Inboxes {
 		first := "-"
 		if in.FirstSeq != nil {
 			first = fmt.Sprint(*in.FirstSeq)
 		}
-		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%d\t%s\t%d", in.Worker, in.Depth, in.Leased, in.Parked, first, in.NextSeq))
+		name := cell([]byte(in.Name))
+		if in.Paused {
+			name += " (paused)"
+		}
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%d\t%s\t%d\t%s", in.Worker, in.Depth, in.Leased, in.Parked, first, in.NextSeq, name))
 	}
 	return printTable(w, rows)
 }

@@ -14,7 +14,7 @@ func runnerTimersCommand(f *runnerFlags) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "timers",
-		Short: "List the armed timers of a stopped runner, the earliest first",
+		Short: "List the armed timers of a runner, the earliest first",
 		Example: `  wamble runner timers
   wamble runner timers --worker 7 --limit 10 --json`,
 		Args: noArgs,
@@ -22,13 +22,13 @@ func runnerTimersCommand(f *runnerFlags) *cobra.Command {
 	c.Flags().Int64Var(&worker, "worker", 0, "list only timers for this worker")
 	limitFlag(c, &limit, "timers")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		return f.read(func(r *runner.Runner) error {
+		return f.look(cmd.Context(), func(box journalBox) error {
 			l := newListing(cmd, f.json, limit, "DUE\tSEQ\tWORKER\tKIND\tID\tPAYLOAD")
 			wanted, filtered := l.wanted(), cmd.Flags().Changed("worker")
 			if filtered {
 				wanted = math.MaxInt
 			}
-			timers, err := r.Timers(wanted)
+			timers, err := box.Timers(wanted)
 			if err != nil {
 				return err
 			}

@@ -41,6 +41,9 @@ func (h *Host) Console(knows func(token string) bool) http.Handler {
 		}
 		mux.Handle(c.Route(), bearer(knows, handler))
 	}
+	runner := password(knows, http.StripPrefix(deskPath, h.desk))
+	mux.Handle("GET "+deskPath+"/", runner)
+	mux.Handle("POST "+deskPath+"/", runner)
 	mux.Handle("POST /console/api/act/{name}", bearer(knows, func(w http.ResponseWriter, r *http.Request) {
 		refuseJSON(w, http.StatusNotFound, fmt.Sprintf("there is no action %q", r.PathValue("name")))
 	}))
@@ -62,6 +65,24 @@ func bearer(knows func(token string) bool, next http.HandlerFunc) http.Handler {
 			}
 		}
 		next(w, r)
+	})
+}
+
+// password lets through who knows the token, also as the password that a browser
+// asks for: the runner's pages have no script that could send it, and their handler
+// refuses what a page of somebody else sends.
+func password(knows func(token string) bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !bearer {
+			_, given, _ = r.BasicAuth()
+		}
+		if !knows(given) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="wamble", charset="UTF-8"`)
+			refuseJSON(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password")
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/runner"
+	"wamble/runner/admin"
 )
 
 // Server is what commands need of a server.
@@ -83,11 +84,16 @@ type Found struct {
 type Host struct {
 	Server
 	commands []Command
+	desk     *admin.Desk
 	auditing sync.Mutex // held while a line is appended to the audit log
 }
 
 // New returns the host of a server.
-func New(s Server) *Host { return &Host{Server: s, commands: Commands} }
+func New(s Server) *Host {
+	h := &Host{Server: s, commands: Commands}
+	h.desk = h.newDesk()
+	return h
+}
 
 // caught reports a panic.
 func (h *Host) caught(err error) {

@@ -58,6 +58,18 @@ func DecodeMessage(m *runner.Message) ([]intent.Intent, error) {
 	return Decode(m.Payload)
 }
 
+// NumberOf returns the number of a profile's worker, if it has one.
+func NumberOf(r *runner.Runner, profile string) (id uint32, ok bool) {
+	err := r.View(func(get func(key []byte) ([]byte, error)) error {
+		value, err := get([]byte("profile/" + profile))
+		if err == nil && len(value) == 4 {
+			id, ok = binary.LittleEndian.Uint32(value), true
+		}
+		return err
+	})
+	return id, ok && err == nil
+}
+
 // WorkerOf returns the number of a profile's worker. A profile keeps its number
 // for the life of the journal; a new one gets the next.
 func WorkerOf(ctx context.Context, r *runner.Runner, profile string) (uint32, error) {

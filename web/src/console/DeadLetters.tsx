@@ -20,6 +20,9 @@ export function DeadLetters({ look, done, confirm }: { look: number; done: numbe
           <Letter key={`${d.worker}/${d.number}`} letter={d} confirm={confirm} />
         ))}
       </Table>
+      <p>
+        <a href="/console/runner/">{h.queues}</a>
+      </p>
     </section>
   );
 }

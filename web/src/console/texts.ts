@@ -44,6 +44,7 @@ export const h = {
   } as Record<string, string>,
   apply: "Apply",
   dead: "Dead letters",
+  queues: "All queues of the journal",
   deadEmpty: "None: the database took everything.",
   deadColumns: ["When", "Cause", "Reason", "Intents", ""],
   decode: "Decode",

@@ -1,0 +1,172 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"wamble/internal/journal"
+	"wamble/runner"
+	"wamble/runner/admin"
+)
+
+// What hosts do to the journal of a server that runs: by the commands below at the
+// control socket, and on the pages of the runner's desk, in the console.
+
+// deskPath is where the console has the desk.
+const deskPath = "/console/runner"
+
+// newDesk makes the runner's desk. Everything that it changes goes the way of the
+// command with the same name, and so into the audit log.
+func (h *Host) newDesk() *admin.Desk {
+	return admin.New(h.Runner, admin.Options{
+		Allow:  func(*http.Request, bool) bool { return true }, // the console has asked for the token
+		Refuse: refuseDesk, Show: showPayload, Title: h.queueTitle, Back: "/console/",
+		Around: func(r *http.Request, verb string, a admin.Args, _ func(context.Context) (any, error)) (any, error) {
+			c := h.command("runner-" + verb)
+			if c == nil {
+				return nil, fmt.Errorf("there is no command for %s: %w", verb, admin.ErrRefused)
+			}
+			args, err := json.Marshal(a)
+			if err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.Patience)
+			defer cancel()
+			return h.doNoted(ctx, c, Call{Args: args}, r.RemoteAddr)
+		},
+	})
+}
+
+// refuseDesk keeps the order of the journal: what players were told is not taken out
+// of it, and posts to it are not refused.
+func refuseDesk(verb string, a admin.Args) error {
+	switch {
+	case verb == "drain" || verb == "fill":
+		return fmt.Errorf("the journal takes what players do: 'wamble brownout read-only' stops that, a drain is %w", admin.ErrRefused)
+	case (verb == "retry" || verb == "delete") && a.State != runner.Dead.String():
+		return fmt.Errorf("only dead letters leave the journal's order, a change of another message is %w", admin.ErrRefused)
+	}
+	return nil
+}
+
+// showPayload shows the intents of a message, without tokens.
+func showPayload(m *runner.MessageInfo) string {
+	views, err := journal.Show(&runner.Message{ID: []byte(m.ID), Payload: m.Payload})
+	if err != nil {
+		return fmt.Sprintf("%d bytes", len(m.Payload))
+	}
+	text, err := json.Marshal(views)
+	if err != nil {
+		return views.String()
+	}
+	return string(text)
+}
+
+// queueTitle names the profile whose journal a queue is.
+func (h *Host) queueTitle(queue string) string {
+	for _, p := range h.Running() {
+		if n, ok := journal.NumberOf(h.Runner, p.Name); ok && queue == fmt.Sprint(n) {
+			return "profile " + p.Name
+		}
+	}
+	return ""
+}
+
+// desk carries a verb of the desk out, as a command.
+func desk(verb string) func(context.Context, *Host, *Call) (any, error) {
+	return func(ctx context.Context, h *Host, c *Call) (any, error) {
+		var a admin.Args
+		if err := json.Unmarshal(c.Args, &a); err != nil {
+			return nil, fmt.Errorf("which message or queue: %w", err)
+		}
+		return h.desk.Do(ctx, verb, a)
+	}
+}
+
+// InboxPage asks for rows of inboxes: of one worker, from a number on.
+type InboxPage struct {
+	Worker uint64 `json:"worker"`
+	From   uint64 `json:"from,omitempty"`
+	Limit  int    `json:"limit,omitempty"` // at most; 1000 if 0
+}
+
+// CheckpointTo asks for a copy of the journal in a directory that does not exist yet.
+type CheckpointTo struct {
+	Dir string `json:"dir"`
+}
+
+// The arguments of commands about the journal.
+var (
+	queueName = Arg{Name: "queue", Kind: Text}
+	messageID = Arg{Name: "id", Kind: Text}
+	listState = Arg{Name: "state", Kind: Text}
+	allOf     = Arg{Name: "all", Kind: Switch}
+	directory = Arg{Name: "dir", Kind: Text}
+)
+
+func pageInbox(_ context.Context, h *Host, c *Call) (any, error) {
+	var p InboxPage
+	if err := json.Unmarshal(c.Args, &p); err != nil {
+		return nil, fmt.Errorf("which inbox: %w", err)
+	}
+	if p.Limit <= 0 || p.Limit > mostDead {
+		p.Limit = mostDead
+	}
+	rows, err := h.Runner.Inbox(p.Worker, p.From, p.Limit)
+	size := 0
+	for i := range rows {
+		if size += len(rows[i].Frame); size > mostDeadBytes && i > 0 {
+			rows = rows[:i]
+			break
+		}
+	}
+	return rows, err
+}
+
+func pageTimers(_ context.Context, h *Host, c *Call) (any, error) {
+	var p InboxPage
+	if err := json.Unmarshal(c.Args, &p); err != nil {
+		return nil, fmt.Errorf("how many timers: %w", err)
+	}
+	if p.Limit <= 0 || p.Limit > mostDead {
+		p.Limit = mostDead
+	}
+	timers, err := h.Runner.Timers(p.Limit)
+	list := []Armed{}
+	for _, t := range timers {
+		list = append(list, Armed{t.TimerID, t.Frame})
+	}
+	return list, err
+}
+
+// Armed is a runner.ArmedTimer in JSON.
+type Armed struct {
+	ID    runner.TimerID `json:"id"`
+	Frame []byte         `json:"frame"`
+}
+
+func checkpoint(_ context.Context, h *Host, c *Call) (any, error) {
+	var to CheckpointTo
+	if err := json.Unmarshal(c.Args, &to); err != nil || !filepath.IsAbs(to.Dir) {
+		return nil, fmt.Errorf("the directory of a checkpoint is named from the root on, not %q", to.Dir)
+	}
+	h.Log.Info("a checkpoint of the journal", "dir", to.Dir)
+	if err := h.Runner.Checkpoint(to.Dir); err != nil {
+		return nil, err
+	}
+	return h.journalStats(), nil
+}
+
+// journalStats is what is in the journal. A timer beyond what JSON calls a time is not
+// told.
+func (h *Host) journalStats() runner.Stats {
+	s := h.Runner.Stats()
+	if year := s.NextDue.Year(); year < 0 || year > 9999 {
+		s.NextDue = time.Time{}
+	}
+	return s
+}
