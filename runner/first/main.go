@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 
 	"wamble/runner"
+	"wamble/runner/admin"
 	"wamble/runner/pebblestore"
 )
 
@@ -18,18 +20,15 @@ func main() {
 	r, err := runner.Open(pebblestore.At("jobs", pebblestore.Options{}), runner.Options{Create: true})
 	check(err)
 	mails, err := runner.Handle(r, "mails", func(ctx context.Context, j *runner.Job[Welcome]) error {
-		fmt.Println("mail to", j.Args.Email) // an error: again after 1 s, 2 s and 4 s, then a dead letter
-		return nil
+		_, err := fmt.Println("mail to", j.Args.Email)
+		return err // an error: again after 1 s, 2 s and 4 s, then a dead letter
 	}, runner.WorkerOptions{Concurrency: 8})
 	check(err)
 	check(mails.Every(ctx, "digest", "0 8 * * mon-fri", Welcome{"all@example.org"}))
-	_, err = mails.Post(ctx, Welcome{"ada@example.org"})
+	_, err = mails.Post(ctx, Welcome{"ada@example.org"}) // on disk when it returns
 	check(err)
-	dead, err := r.Messages("mails", runner.Dead, 0, 10)
-	check(err)
-	for _, m := range dead {
-		fmt.Println("dead letter", m.ID, "after", m.Attempts, "attempts:", m.Error)
-	}
+	page := admin.New(r, admin.Options{Allow: admin.Loopback}) // queues, dead letters, retry
+	go func() { check(http.ListenAndServe("127.0.0.1:8080", page)) }()
 	check(r.Run(ctx)) // until Ctrl-C; then what runs is finished
 }
 
