@@ -11,6 +11,7 @@ import (
 // with the reason. All others turn a panic into an error that their owner handles:
 // by package guard, by rt.guard, or by a recover of their own.
 var unguarded = map[string]string{
+	"runner/first/main.go main":                     "an example that is read, with net/http's own guard",
 	"client/client.go Dial":                         "the library runs in somebody else's program, who must see its panics",
 	"client/loop.go attach":                         "the same",
 	"client/clienttest/server.go Start":             "for tests",

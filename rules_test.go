@@ -59,7 +59,7 @@ var rooms = []room{
 	{name: "runner/admin", may: []string{"runner"}, also: []string{"html/template"}},
 	{name: "runner/runnerprom", may: []string{"runner"}},
 	{name: "runner/runnertest", may: []string{"runner/memstore", "runner"}},
-	{name: "runner/first", may: []string{"runner/pebblestore", "runner"}},
+	{name: "runner/first", may: []string{"runner/admin", "runner/pebblestore", "runner"}},
 	{name: "internal/journal", may: []string{"runner", "internal/store", "internal/intent", "."},
 		tests: []string{"runner/pebblestore", "internal/store/postgres", "internal/store/sqlite"}},
 	{name: "internal/link", may: []string{"internal/pack", "internal/share", "internal/lru", "wire", "."}, pure: true},
