@@ -9,8 +9,8 @@ import (
 // which game is hers now; nothing lies over the board.
 func TestFirstMove(t *testing.T) {
 	t.Parallel()
-	h := serve(t, conf(`(def min-boards 8)`))
 	for name, s := range map[string]screen{"desk": {width: 1280, height: 800}, "phone-dark": {width: 390, height: 844, touch: true, dark: true}} {
+		h := serve(t, conf(`(def min-boards 8)`)) // of her own: else she would answer the first one's move
 		p := meet(t, s)
 		p.sit(h.url)
 		p.shot("first-board-" + name)

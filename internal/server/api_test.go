@@ -52,9 +52,9 @@ func TestReadRoutes(t *testing.T) {
 	if got := fetch(t, fmt.Sprintf("%s/api/boards/%d/pgn", base(), first)); !strings.Contains(got, `[Termination "move limit"]`) {
 		t.Errorf("the PGN: got %s", got)
 	}
-	// He played both sides alone: half of both halves of the pot.
-	until(t, "the payout is on the leaderboard", func() bool {
-		return strings.Contains(fetch(t, base()+"/api/leaderboard"), `"total":1,"rows":[{"rank":1,"session":1,"score":10,`)
+	// He played alone, which earns nothing.
+	until(t, "he is on the leaderboard", func() bool {
+		return strings.Contains(fetch(t, base()+"/api/leaderboard"), `"total":1,"rows":[{"rank":1,"session":1,"score":0,`)
 	})
 	if _, err := p.c.Spectate(t.Context(), client.View{}); err != nil {
 		t.Fatal(err)

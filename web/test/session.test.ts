@@ -392,12 +392,34 @@ test("the wall follows summaries, and forgets older generations", async () => {
   r.socket().board("SPECTATE_UPDATE", 0, "", 0, of(8));
   r.socket().board("SPECTATE_UPDATE", 1, start, 1, of(8));
   assert.equal(w.boards.size, 2, "a new summary takes its time");
-  mock.timers.tick(15_000);
+  for (const generation of [8, 9, 10, 11]) {
+    r.socket().board("SPECTATE_UPDATE", 0, "", 0, of(generation));
+    r.socket().board("SPECTATE_UPDATE", 1, start, 1, of(generation));
+    mock.timers.tick(10_000); // sooner than boards are dropped
+  }
   assert.deepEqual([...w.boards.keys()], ["1"]);
-  r.socket().board("SPECTATE_UPDATE", 1, "", 2, of(8));
+  r.socket().board("SPECTATE_UPDATE", 1, "", 2, of(11));
   assert.equal(w.boards.get("1")?.gone, 10, "it is seen for a moment how it ended");
   mock.timers.tick(6_000);
   assert.equal(w.boards.size, 0);
+});
+
+test("another wall shows nothing of the one before", async () => {
+  const r = await online();
+  const w = new Watcher(r.session);
+  const of = (generation: number): Field => ({ key: "spectate.summary_generation", type: "int", value: generation });
+  w.watch({ kind: "summary", standard: true, chess960: true });
+  r.socket().ack();
+  r.socket().board("SPECTATE_UPDATE", 0, "", 0, { key: "spectate.state", type: "string", value: "summary" }, of(7));
+  await settle();
+  r.socket().board("SPECTATE_UPDATE", 1, start, 1, of(7));
+  w.watch({ kind: "summary", standard: false, chess960: true });
+  r.socket().board("SPECTATE_UPDATE", 2, start, 1, of(7)); // was under way
+  r.socket().ack();
+  r.socket().board("SPECTATE_UPDATE", 0, "", 0, { key: "spectate.state", type: "string", value: "summary" }, of(8));
+  await settle();
+  r.socket().board("SPECTATE_UPDATE", 3, start, 1, of(8));
+  assert.deepEqual([...w.boards.keys()], ["3"]);
 });
 
 test("watching goes on after a reconnect", async () => {

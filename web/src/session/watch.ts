@@ -39,8 +39,11 @@ export class Watcher {
     if (this.off.length === 0) {
       this.off = [this.session.onPacket((p) => this.receive(p)), this.followLink()];
     }
+    // What is still under way of the summary before is none of this one.
+    const next = this.view?.kind === "summary" && view.kind === "summary" ? this.generation + 1 : 0;
     this.view = view;
     this.clear();
+    this.generation = next;
     this.state.set("idle");
     this.ask();
   }
@@ -86,6 +89,7 @@ export class Watcher {
 
   private clear(): void {
     clearTimeout(this.sweeping);
+    this.sweeping = undefined;
     this.boards.clear();
     this.generation = 0;
     this.tick.set(this.tick.value + 1);
@@ -106,9 +110,7 @@ export class Watcher {
     if (generation < this.generation) return;
     this.generation = generation;
     if (Number(p.board) === 0) {
-      // A new summary names all boards again, over some time: until then those of before stay.
-      clearTimeout(this.sweeping);
-      this.sweeping = setTimeout(() => this.sweep(generation), sweepAfter);
+      this.sweepLater(); // it names all boards again, over some time: until then those of before stay
       return;
     }
     const board = boardOf(p);
@@ -136,7 +138,14 @@ export class Watcher {
     this.tick.set(this.tick.value + 1);
   }
 
-  private sweep(generation: number): void {
-    for (const [key, b] of this.boards) if (b.generation < generation && !b.gone) this.drop(key);
+  /** sweepLater drops the boards that the present summary has not named after a while. When games end, summaries may follow sooner than that. */
+  private sweepLater(): void {
+    if (this.sweeping) return;
+    const { generation } = this;
+    this.sweeping = setTimeout(() => {
+      this.sweeping = undefined;
+      for (const [key, b] of this.boards) if (b.generation < generation && !b.gone) this.drop(key);
+      if (this.generation > generation) this.sweepLater();
+    }, sweepAfter);
   }
 }
