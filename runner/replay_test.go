@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"wamble/runner"
-	"wamble/runner/runnertest"
+	"wamble/runner/memstore"
 )
 
 // recorded runs a handler in a runner of its own, does with it what drive says, and
@@ -153,7 +153,7 @@ func TestReplayInterrupted(t *testing.T) {
 func TestReplayCrash(t *testing.T) {
 	var rec bytes.Buffer
 	recorder := runner.NewRecorder(&rec)
-	storage := runnertest.NewMemory()
+	storage := memstore.New()
 	never := func(context.Context, *runner.Tx, *runner.Delivery) error { t.Error("it ran"); return nil }
 	for range 2 {
 		r, err := runner.Open(storage, runner.Options{Create: true, MinFree: -1, Sinks: runner.Sinks{Replay: recorder.Event},
