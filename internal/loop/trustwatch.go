@@ -34,7 +34,7 @@ func (w *trustwatch) look(ctx context.Context, rt *Runtime) {
 	news, seen := &profile.News{}, map[wamble.TrustLevel]bool{}
 	for _, row := range changed {
 		if seen[row] = true; !w.last[row] {
-			news.Changes = append(news.Changes, profile.Change{What: profile.Trusted, Session: row.Session, Level: row.Level})
+			news.Changes = append(news.Changes, profile.Change{What: profile.Trusted, Session: row.Session, Level: row.Level, Stored: true})
 		}
 	}
 	w.mark, w.last = mark, seen

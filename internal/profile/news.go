@@ -23,6 +23,7 @@ type Change struct {
 	Won     wamble.Stats     `json:",omitzero"`
 	Level   int              `json:",omitempty"`
 	Others  bool             `json:",omitempty"`
+	Stored  bool             `json:",omitempty"` // Trusted: the store says so, and may be behind
 	Link    *Linked          `json:",omitempty"`
 }
 
@@ -66,7 +67,9 @@ func (in *News) take(p *Profile, out *Output) {
 		case Credited:
 			p.sessions.Credit(c.Session, c.Key, c.Won)
 		case Trusted:
-			p.sessions.SetTrust(c.Session, c.Key, c.Level)
+			if !c.Stored || p.gates.settled >= p.trusted[c.Session] {
+				p.sessions.SetTrust(c.Session, c.Key, c.Level)
+			}
 		case Revoked:
 			p.revokedElsewhere(c, out)
 		case Erased:

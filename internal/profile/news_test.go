@@ -85,6 +85,28 @@ func TestNewsOfErasure(t *testing.T) {
 	}
 }
 
+// TestStoredTrustMayBeBehind: what the store says of the trust in a player counts
+// only when it has what the host has set last.
+func TestStoredTrustMayBeBehind(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	s := r.p.sessions.Find(token)
+	stored := func(level int) {
+		r.step(&News{Changes: []Change{{What: Trusted, Session: s.ID(), Level: level, Stored: true}}})
+	}
+	r.step(&Trust{Session: s.ID(), Level: 10})
+	stored(0)
+	if s.Trust() != 10 {
+		t.Errorf("the store is behind: trust %d, want 10", s.Trust())
+	}
+	r.sync()
+	r.step(&Applied{Seq: 1 << 40})
+	stored(5)
+	if s.Trust() != 5 {
+		t.Errorf("changed in the database: trust %d, want 5", s.Trust())
+	}
+}
+
 // TestLoginIsNews: who logs in, and out, is told to other profiles with the gate of
 // what was decided.
 func TestLoginIsNews(t *testing.T) {
