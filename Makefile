@@ -43,7 +43,7 @@ release: web ## static binaries for linux on amd64 and arm64, into dist/
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
-test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cores)
+test: setup-test web check ## everything that CI runs (under 20 minutes on 2 cores)
 	cd web && npm run --silent test
 	scripts/gotest ./...
 	scripts/gotest -race -skip '$(KILLS)' $(RACE)
