@@ -95,6 +95,11 @@ func (w *restartWriter) finish() error {
 	if err = errors.Join(err, w.file.Close()); err != nil {
 		return err
 	}
+	// Not over the old one: file systems write the new one to the disk at once then,
+	// and syncs of the journal wait for that. Who dies in between reads the database.
+	if err := os.Remove(w.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return os.Rename(w.path+".new", w.path)
 }
 
