@@ -146,6 +146,8 @@ type Stats struct {
 	Commits, Ops uint64
 	// LastGroup is the number of operations in the last group.
 	LastGroup int
+	// Memory is what the storage holds in memory, 0 if it does not tell.
+	Memory uint64
 }
 
 // InboxStats is a picture of one inbox.

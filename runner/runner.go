@@ -291,6 +291,10 @@ func (r *Runner) Stats() Stats {
 		State: r.State(), Journal: e.journal, Epoch: e.boot.epoch, Schema: e.schema,
 		Commits: e.k.commits.Load(), Ops: e.k.ops.Load(), LastGroup: int(e.k.last.Load()),
 	}
+	if w, ok := e.back.(Weighed); ok && e.enter() == nil {
+		s.Memory = w.Memory()
+		e.exit()
+	}
 	now := e.now()
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()

@@ -48,6 +48,13 @@ type Backend interface {
 	Close() error
 }
 
+// Weighed is a Backend that can tell how much memory it holds.
+type Weighed interface {
+	// Memory returns the bytes of what waits to be written out, and of caches. It
+	// comes and goes with what is committed, up to a bound of the storage.
+	Memory() uint64
+}
+
 // Reader reads an ordered map.
 type Reader interface {
 	// Get returns a copy of the value, appended to dst, and whether it exists.

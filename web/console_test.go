@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"crypto/ed25519"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wamble/client"
 	"wamble/internal/intent"
 	"wamble/internal/journal"
 	"wamble/runner"
@@ -227,4 +230,42 @@ func TestRemove(t *testing.T) {
 	p.reads(".toast", "Done: Erase the player. default: 0")
 	p.reads(".audit", "erase")
 	p.shot("console-remove")
+}
+
+// TestSessionsOfPlayer: the host looks up the sessions of a player, and ends one,
+// then the rest.
+func TestSessionsOfPlayer(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 12)`))
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	for range 3 {
+		c, err := client.Dial(t.Context(), h.udp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := c.Login(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := meet(t, screen{width: 1440, height: 1000})
+	p.forgive("500") // a word that is no key
+	h.console(p)
+	p.types("#sessions-whom", "Ada")
+	p.press(`.search button`)
+	p.reads(`.search ~ [role="alert"]`, "public key")
+	see[bool](p, `(document.querySelector('#sessions-whom').value = '', true)`)
+	p.types("#sessions-whom", hex.EncodeToString(key.Public().(ed25519.PublicKey)))
+	p.press(`.search button`)
+	p.until(`document.querySelectorAll('[data-session]').length === 3`)
+	p.audit("sessions of a player")
+	p.shot("console-sessions")
+	p.press(`[data-session] [data-command="end"]`)
+	p.reads("dialog", "its token is void")
+	p.press(`[data-action="confirm"]`)
+	p.until(`document.querySelectorAll('[data-session]').length === 2`)
+	p.press(`[data-command="end-all"]`)
+	p.press(`[data-action="confirm"]`)
+	p.reads("section", "No session of this player can be resumed.")
+	p.reads(".audit", "revoke")
 }

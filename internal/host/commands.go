@@ -313,7 +313,7 @@ KEY is the public key of the player, 64 hex digits; 'wamble sessions KEY' tells 
 numbers. The exit code is 1 if there is no such session.`,
 			Example: `  wamble revoke 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29 --session 17`,
 		},
-		Page: Page{"sessions", "End sessions", "Session {session} of {whom}, or all if none is named, ends, and its token is void."},
+		Page: Page{Form: Own},
 		Doc:  Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29", "session": 17}`, "ends a session of the identity of a public key for good, without `session` all"},
 		Log:  "sessions of a player are revoked",
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {

@@ -24,7 +24,8 @@ type Config struct {
 	ReplayTTL time.Duration
 	// SessionTimeout is how long a silent address is remembered; 300 s.
 	SessionTimeout time.Duration
-	// MaxEndpoints bounds the addresses in all; 65536. MaxPerHost bounds those of
+	// MaxEndpoints bounds the addresses that have proven themselves; 65536. Others
+	// have a quarter as many places of their own. MaxPerHost bounds those of
 	// one IP address (of one /56 of IPv6); 4096.
 	MaxEndpoints, MaxPerHost int
 	// MaxPacketBytes bounds the memory of packets that wait for an ACK or are
@@ -56,7 +57,8 @@ const (
 	maxKept       = 8                // requests of a session whose answers are kept
 	maxAddresses  = 4                // addresses of a session
 	maxPerAddress = 4                // endpoints of an address
-	maxUnproven   = 1 << 12          // unproven endpoints in all
+	minUnproven   = 1 << 4           // unproven endpoints in all, at least and
+	maxUnproven   = 1 << 12          // at most; in between a quarter of MaxEndpoints
 	maxSessions   = 4                // sessions of a token that are found by it
 	maxCounters   = 1 << 16          // rate counters, budgets, remembered proofs
 	withheldTime  = time.Minute      // a packet that an unproven address has no credit for

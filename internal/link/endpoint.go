@@ -63,17 +63,17 @@ func (e *endpoint) nextSeq() uint32 {
 
 // host is the endpoints of one IP address.
 type host struct {
-	lists [2]list // unproven, proven; silent longest first
+	lists [sources]list // silent longest first
 	rank  share.Rank[host]
 	crowd share.Rank[host] // by unproven endpoints
 }
 
-// idlest returns the endpoint that makes room first.
+// idlest returns the proven endpoint that makes room first, nil without one.
 func (h *host) idlest() *endpoint {
-	if e := h.lists[0].first; e != nil {
+	if e := h.lists[proven].first; e != nil {
 		return e
 	}
-	return h.lists[1].first
+	return h.lists[stream].first
 }
 
 // hostKey returns what limits per host go by: the IPv4 address, or the /56 of an

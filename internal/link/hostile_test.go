@@ -150,13 +150,13 @@ func TestMemoryIsFlatOverAMillionAddresses(t *testing.T) {
 
 // Addresses without proof make room; proven ones that are heard of stay.
 func TestUnprovenMakeRoomFirst(t *testing.T) {
-	r := newRig(t, Config{MaxEndpoints: 3})
-	r.prove(alice)
-	for i := range 20 {
+	r := crowdRig(t, 1)
+	r.enter(alice)
+	for i := range minUnproven + 18 {
 		r.send(peerAt("203.0.113."+itoa(uint32(i+1))+":9"), hello(wamble.Token{}, 1))
 	}
 	r.took()
-	r.send(alice, move(tokenA, 3))
+	r.send(alice, move(tokenOf(alice), 3))
 	r.sees("ACK 3, BOARD_UPDATE 1")
 	if got := r.s.Stats().Evicted; got != 18 {
 		t.Errorf("%d addresses evicted, want 18", got)
@@ -175,6 +175,113 @@ func TestProvenMakeRoomWhenSilent(t *testing.T) {
 	r.wait(time.Minute)
 	if got := r.send(second, hello(wamble.Token{}, 1)); got != New {
 		t.Errorf("newcomer after a silent minute: got verdict %d, want New", got)
+	}
+}
+
+// tokenOf is a token of each address's own.
+func tokenOf(at wamble.Peer) (t wamble.Token) {
+	ip := at.IP().As4()
+	copy(t[:], ip[:])
+	binary.BigEndian.PutUint16(t[4:], at.Addr.Port())
+	return t
+}
+
+// crowdRig is a rig that gives each address a token of its own.
+func crowdRig(t *testing.T, size int) *rig {
+	r := newRig(t, Config{MaxEndpoints: size})
+	r.handler = func(id Request, p *wire.Packet) {
+		if p.Ctrl == wire.CtrlClientHello && p.Token.IsZero() {
+			from, _ := r.s.Peer(id)
+			p.Token = tokenOf(from)
+		}
+		r.answer(id, p)
+	}
+	return r
+}
+
+// enter lets an address say hello and prove itself.
+func (r *rig) enter(at wamble.Peer) *endpoint {
+	r.t.Helper()
+	if got := r.send(at, hello(wamble.Token{}, 1)); got != New {
+		r.t.Fatalf("newcomer: got verdict %d, want New", got)
+	}
+	r.send(at, ack(tokenOf(at), 1))
+	e := r.s.table.endpoints[at]
+	if e == nil || !e.proof.proven {
+		r.t.Fatal("a newcomer has not proven his address")
+	}
+	return e
+}
+
+func at4(a, b, c, d byte, port uint16) wamble.Peer {
+	return wamble.Peer{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{a, b, c, d}), port)}
+}
+
+// A household plays in a table that is full of players who have left, while strangers
+// say hello: nobody of the household loses his place, and every newcomer gets one.
+func TestHouseholdKeepsItsPlaces(t *testing.T) {
+	r := crowdRig(t, 128)
+	household := map[*endpoint]uint64{} // to its serial
+	for i := range uint16(9) {
+		e := r.enter(at4(192, 0, 2, 1, 5000+i))
+		household[e] = e.serial
+	}
+	for round := range uint32(400) {
+		for i := range byte(8) {
+			r.send(at4(10, byte(round), i, byte(round>>8), 9), hello(wamble.Token{}, 1))
+		}
+		r.enter(at4(11, 0, byte(round), byte(round>>8), 9))
+		for e, serial := range household {
+			r.send(e.peer, move(tokenOf(e.peer), 3+round))
+			if e.serial != serial {
+				t.Fatalf("a player has lost his place in round %d", round)
+			}
+		}
+		r.wait(time.Second)
+		r.out.Reset()
+	}
+}
+
+// In a table that is full of busy players a flood of hellos displaces none of them.
+func TestForgedHellosDisplaceNobody(t *testing.T) {
+	r := crowdRig(t, 64)
+	var players []wamble.Peer
+	for i := range byte(64) {
+		players = append(players, r.enter(at4(192, 0, 3, i/4, 5000+uint16(i))).peer)
+	}
+	const seconds = 20
+	before := r.s.Stats().Proven
+	for round := range uint32(seconds * 10) {
+		for i := range byte(50) {
+			r.send(at4(10, byte(round), i, byte(round>>8), 9), hello(wamble.Token{}, 1))
+		}
+		for _, p := range players {
+			r.send(p, move(tokenOf(p), 3+round))
+		}
+		r.wait(time.Second / 10)
+		r.out.Reset()
+	}
+	if again := r.s.Stats().Proven - before; again > 0 {
+		t.Errorf("players had to come back %d times in %d s", again, seconds)
+	}
+	// A newcomer who proves himself takes the place of one of the largest household.
+	r.enter(at4(203, 0, 113, 1, 9))
+	if left := r.s.table.count - r.s.table.unproven; left != len(players) {
+		t.Errorf("%d have places, want %d", left, len(players))
+	}
+}
+
+// Whoever watches over a connection is silent, and keeps his place.
+func TestSilentStreamKeepsItsPlace(t *testing.T) {
+	r := crowdRig(t, 16)
+	watcher := streamAt("192.0.2.1:5000", 1)
+	r.send(watcher, hello(wamble.Token{}, 1))
+	for i := range byte(50) {
+		r.enter(at4(203, 0, 113, i, 9))
+		r.wait(5 * time.Second)
+	}
+	if r.s.table.endpoints[watcher] == nil {
+		t.Error("a silent connection made room for a newcomer")
 	}
 }
 

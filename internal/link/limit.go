@@ -36,6 +36,7 @@ const (
 	unproven source = iota // anybody may have sent it
 	proven                 // a datagram with a cookie, or with a token that was sent to a proven address
 	stream                 // over a connection
+	sources
 )
 
 // sourceOf returns the source of a request.

@@ -109,8 +109,11 @@ func (e *endpoint) received(size int) {
 	}
 }
 
-// prove lifts the bounds of e.
+// prove lifts the bounds of e, if there is a place for one more.
 func (s *Server) prove(now time.Duration, e *endpoint) {
+	if !s.admit(now, e.host) {
+		return
+	}
 	s.table.delist(e)
 	e.proof.proven = true
 	s.table.enlist(e)

@@ -237,17 +237,25 @@ func (s *Server) makeRoom(now time.Duration, peer wamble.Peer) bool {
 	if oldest, n := s.crowd(peer); n >= maxPerAddress {
 		return s.evict(oldest)
 	}
-	if s.table.unproven >= maxUnproven && !peer.Stream() && !s.evict(s.table.outgrown()) {
-		return false
-	}
 	h := s.table.hosts[hostKey(peer)]
-	if h != nil && h.rank.N() >= s.cfg.MaxPerHost {
+	switch {
+	case h != nil && h.rank.N() >= s.cfg.MaxPerHost:
 		return s.evict(victim(now, &h.lists))
-	}
-	if s.table.count >= s.cfg.MaxEndpoints {
-		return s.evict(s.table.yields(now, h, s.cfg.MaxEndpoints))
+	case peer.Stream():
+		return s.admit(now, h)
+	case s.table.unproven >= min(max(s.cfg.MaxEndpoints/4, minUnproven), maxUnproven):
+		return s.evict(s.table.outgrown())
 	}
 	return true
+}
+
+// admit makes room for one more proven endpoint of host h, nil for a new host. Unproven
+// ones have places of their own: whoever forges addresses displaces only them.
+func (s *Server) admit(now time.Duration, h *host) bool {
+	if s.table.count-s.table.unproven < s.cfg.MaxEndpoints {
+		return true
+	}
+	return s.evict(s.table.yields(now, h, s.cfg.MaxEndpoints))
 }
 
 // crowd counts the endpoints of an address, and returns the one that makes room for

@@ -15,8 +15,8 @@ type table struct {
 	hosts     map[hostID]*host
 	byToken   map[wamble.Token]*session
 	timers    timers
-	ages      [2]list // unproven, proven; silent longest first
-	unproven  int     // how many are in ages[0]
+	ages      [sources]list // silent longest first
+	unproven  int           // how many are in that list
 	ranks     share.Ranks[host]
 	crowds    share.Ranks[host] // by unproven endpoints
 	serial    uint64
@@ -126,12 +126,17 @@ func (t *table) proven(e *endpoint) bool {
 	return false
 }
 
-// rank is the list that e is in: proven ones go last when room is needed.
-func (e *endpoint) rank() int {
-	if e.proof.proven {
-		return 1
+// rank is the list that e is in: unproven ones make room first. Streams are not idle
+// when they are silent, as whoever watches is: their connection shows that they are
+// there.
+func (e *endpoint) rank() source {
+	switch {
+	case e.peer.Stream():
+		return stream
+	case e.proof.proven:
+		return proven
 	}
-	return 0
+	return unproven
 }
 
 func (t *table) enlist(e *endpoint) {
@@ -164,17 +169,26 @@ func (t *table) touch(now time.Duration, e *endpoint) {
 	t.ranks.Touch(&e.host.rank)
 }
 
-// yields returns the endpoint that makes room for one more of host h, nil for a
-// new host, in a table of size places that is full; nil if there is none. Unproven
-// ones may have a quarter of the places. Otherwise the host that has most loses its
-// idlest, and if nobody has more than one, those go that victim names.
+// yields returns the proven endpoint that makes room for one more of host h in a table
+// of size places that is full, nil if there is none. A host that has more than an
+// eighth loses its idlest. Then whoever has been silent for a while goes: players who
+// have left are many, and a household that plays is not to lose to them. If everybody
+// is busy, the host that has most loses its idlest.
 func (t *table) yields(now time.Duration, h *host, size int) *endpoint {
 	most := t.ranks.Most()
-	switch {
-	case t.unproven*4 >= size || most.rank.N() < 2:
-		return victim(now, &t.ages)
-	case h != nil && h.rank.N() == most.rank.N():
-		return h.idlest()
+	if h != nil && h.rank.N() == most.rank.N() {
+		most = h
+	}
+	if n := most.rank.N(); n > 1 && n*8 > size {
+		if e := most.idlest(); e != nil {
+			return e
+		}
+	}
+	if e := t.ages[proven].first; e != nil && now-e.seen >= idleProven {
+		return e
+	}
+	if most.rank.N() < 2 {
+		return nil
 	}
 	return most.idlest()
 }
@@ -183,18 +197,18 @@ func (t *table) yields(now time.Duration, h *host, size int) *endpoint {
 // the host that has most of them, or of all if nobody has more than one.
 func (t *table) outgrown() *endpoint {
 	if most := t.crowds.Most(); most.crowd.N() > 1 {
-		return most.lists[0].first
+		return most.lists[unproven].first
 	}
-	return t.ages[0].first
+	return t.ages[unproven].first
 }
 
-// victim returns the endpoint of two lists that may make room, or nil: an
+// victim returns the endpoint of a host's lists that may make room, or nil: an
 // unproven one, else a proven one that has been silent for a while.
-func victim(now time.Duration, lists *[2]list) *endpoint {
-	if e := lists[0].first; e != nil {
+func victim(now time.Duration, lists *[sources]list) *endpoint {
+	if e := lists[unproven].first; e != nil {
 		return e
 	}
-	if e := lists[1].first; e != nil && now-e.seen >= idleProven {
+	if e := lists[proven].first; e != nil && now-e.seen >= idleProven {
 		return e
 	}
 	return nil

@@ -63,6 +63,13 @@ func (b *backend) Flush() error {
 	})
 }
 
+// Memory counts the memtables, which are written out when they are full, and blocks
+// of tables that were read.
+func (b *backend) Memory() uint64 {
+	m := b.db.Metrics()
+	return m.MemTable.Size + m.MemTable.ZombieSize + uint64(m.BlockCache.Size)
+}
+
 // How often a flush looks whether the compaction has ended.
 const (
 	calmLooks = 100

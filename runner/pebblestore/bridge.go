@@ -573,6 +573,13 @@ func (b *bridged) Free() (uint64, error) {
 	return b.ro.Free()
 }
 
+func (b *bridged) Memory() uint64 {
+	if rw := b.rw.Load(); rw != nil {
+		return rw.Memory()
+	}
+	return b.ro.Memory()
+}
+
 func (b *bridged) Shrink() error {
 	if rw := b.rw.Load(); rw != nil {
 		return rw.Shrink()

@@ -11,6 +11,7 @@ import { DeadLetters } from "./DeadLetters";
 import { Lists } from "./Lists";
 import { ProfileTable } from "./Profiles";
 import { add, empty } from "./series";
+import { Sessions } from "./Sessions";
 
 const every = 1500; // ms between two looks
 
@@ -111,6 +112,7 @@ export function Desk() {
       </section>
       <Actions status={status} confirm={confirm.ask} />
       <Bans look={status.uptime} confirm={confirm.ask} done={confirm.count} />
+      <Sessions confirm={confirm.ask} done={confirm.count} />
       <DeadLetters look={status.uptime} confirm={confirm.ask} done={confirm.count} />
       <Lists done={confirm.count} />
       <ConfirmDialog confirm={confirm} />

@@ -86,6 +86,14 @@ export interface Ban {
   until?: string;
 }
 
+/** PlayerSession is a session of a player, as the database has it. */
+export interface PlayerSession {
+  profile: string;
+  session: number;
+  created: string;
+  lastSeen: string;
+}
+
 /** Audited is a line of the audit log. */
 export interface Audited {
   at: string;
@@ -124,6 +132,7 @@ export const ask = {
   vitals: () => look<Vitals>("vitals"),
   dead: () => look<Dead[]>("dead-letters"),
   bans: () => look<Ban[]>("bans"),
+  sessions: (whom: string) => look<PlayerSession[]>(`sessions?whom=${encodeURIComponent(whom)}`),
   log: () => look<string[]>("log"),
   audit: () => look<Audited[]>("audit"),
   commands: () => look<Form[]>("commands"),
