@@ -112,7 +112,7 @@ export function Desk() {
       </section>
       <Actions status={status} confirm={confirm.ask} />
       <Bans look={status.uptime} confirm={confirm.ask} done={confirm.count} />
-      <Sessions confirm={confirm.ask} done={confirm.count} />
+      <Sessions look={status.uptime} confirm={confirm.ask} />
       <DeadLetters look={status.uptime} confirm={confirm.ask} done={confirm.count} />
       <Lists done={confirm.count} />
       <ConfirmDialog confirm={confirm} />

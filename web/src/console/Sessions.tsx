@@ -6,8 +6,8 @@ import { ask, type PlayerSession } from "./ask";
 import type { AskFirst } from "./Confirm";
 import { Table } from "./Table";
 
-/** Sessions asks by a public key; an answer belongs to the key that it was asked for. */
-export function Sessions({ done, confirm }: { done: number; confirm: AskFirst }) {
+/** Sessions asks by a public key, and again with each look: the database learns a little later what has ended. */
+export function Sessions({ look, confirm }: { look: number; confirm: AskFirst }) {
   const [text, setText] = useState("");
   const [whom, setWhom] = useState("");
   const [list, setList] = useState<PlayerSession[]>([]);
@@ -22,7 +22,7 @@ export function Sessions({ done, confirm }: { done: number; confirm: AskFirst })
     return () => {
       gone = true;
     };
-  }, [whom, done]);
+  }, [whom, look]);
   const end = (args: { profile?: string; session?: number }, asked: string) =>
     confirm({ name: "revoke", args: { whom, ...args }, title: h.endSession, text: asked });
   return (
