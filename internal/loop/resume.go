@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/store"
@@ -49,21 +50,25 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	defer file.close()
 	began := time.Now()
 	rt.stage.set("restoring the boards")
-	serves, err := rt.askStore(ctx)
-	switch {
-	case err == nil && !serves:
-		return r, nil
+	answer := rt.askBeside(ctx)
+	l, n, broken := rt.lifeFrom(ctx, file, &r.leases)
+	said := <-answer
+	if broken != nil {
+		rt.unusable(broken)
+		return resumed{}, ctx.Err()
+	}
+	switch err := said.err; {
+	case err == nil && said.why == "":
 	case err == nil:
+		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.StoreName, "why", said.why)
+		rt.dropLife(l)
+		return resumed{}, nil
 	case ctx.Err() == nil && transient(err):
-		rt.o.Log.Warn("the database is away; the start goes on without it", "store", rt.o.StoreName, "err", err)
+		rt.o.Log.Warn(wordsOf(err), "store", rt.o.StoreName, "err", err)
 		r.away, r.err = true, err
 	default:
-		return r, fmt.Errorf("waiting for the database: %w", err)
-	}
-	l, n, err := rt.lifeFrom(ctx, file, &r.leases)
-	if err != nil {
-		rt.unusable(err)
-		return resumed{}, ctx.Err()
+		rt.dropLife(l)
+		return resumed{}, fmt.Errorf("waiting for the database: %w", err)
 	}
 	if !r.away {
 		l.mail.appliedTo(drain.Applied())
@@ -85,33 +90,68 @@ func (rt *Runtime) unusable(err error) {
 	rt.forgetRestartFile()
 }
 
-// askStore prepares the store if it answers soon. It reports false if the start must
-// read it: it may belong to another server, or has less than it had.
-func (rt *Runtime) askStore(ctx context.Context) (serves bool, err error) {
+// wordsOf says what is wrong with a store that a start goes on without.
+func wordsOf(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Sprintf("the database has not answered for %v; the start goes on without it", storePatience)
+	}
+	return "the database is away; the start goes on without it"
+}
+
+// storeAnswer is what the store says to a start from the restart file: nothing, or why
+// the store is to be read.
+type storeAnswer struct {
+	why string
+	err error
+}
+
+// askBeside asks the store while the restart file is read.
+func (rt *Runtime) askBeside(ctx context.Context) <-chan storeAnswer {
+	answer := make(chan storeAnswer, 1)
+	go func() {
+		var a storeAnswer
+		a.err = guard.Call("a question to the database", func() (err error) {
+			a.why, err = rt.askStore(ctx)
+			return err
+		})
+		answer <- a
+	}()
+	return answer
+}
+
+// askStore prepares the store if it answers soon. It returns why the start must read
+// it, if it must.
+func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	var other *store.Owned
 	if err := rt.o.Store.Own(ctx, rt.o.Name, rt.o.Owner, 0); errors.As(err, &other) {
-		return false, nil
+		return fmt.Sprintf("the profile belongs to another server: %v", other.By), nil
 	} else if err != nil {
-		return false, err
+		return "", err
 	}
 	if err := rt.checkWorld(ctx); err != nil {
-		return false, err
+		return "", err
 	}
 	st, err := rt.o.Store.Status(ctx)
-	if err != nil || len(st.Pending) > 0 {
-		return false, err // it is migrated first
+	if err != nil {
+		return "", err
+	}
+	if len(st.Pending) > 0 {
+		return "it is to be migrated", nil
 	}
 	if err := rt.settleWorld(ctx); err != nil {
-		return false, err
+		return "", err
 	}
 	drain := rt.drain.Load()
 	at, err := rt.o.Store.Cursor(ctx, store.JournalID(rt.o.Runner.JournalID()), rt.o.Name)
-	if err != nil || at > drain.Last() || max(at, drain.Base()) < drain.Settled() {
-		return false, err
+	if err != nil {
+		return "", err
 	}
-	return true, drain.Fits(ctx)
+	if at > drain.Last() || max(at, drain.Base()) < drain.Settled() {
+		return fmt.Sprintf("it has the journal up to message %d, and had it up to %d", at, drain.Settled()), nil
+	}
+	return "", drain.Fits(ctx)
 }
 
 // meetStore prepares the store after a start without it, as soon as it answers. Errors
@@ -141,6 +181,14 @@ func (rt *Runtime) meetStore(ctx context.Context) error {
 	}
 }
 
+// dropLife forgets a life that has decided nothing; nil is none.
+func (rt *Runtime) dropLife(l *life) {
+	if l != nil {
+		l.record.Close()
+		rt.hears.CompareAndSwap(l, nil)
+	}
+}
+
 // tailBytes is how much of the journal is replayed in one step.
 const tailBytes = 1 << 20
 
@@ -153,8 +201,7 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]
 	}
 	defer func() {
 		if err != nil {
-			l.record.Close()
-			rt.hears.CompareAndSwap(l, nil)
+			rt.dropLife(l)
 		}
 	}()
 	drain := rt.drain.Load()

@@ -13,10 +13,11 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// gate is a store that is away until Migrate has brought its schema to the newest
-// version: after a handoff players are served before that, and nobody may ask an old
-// schema what only the new one knows. Who asks before the first attempt at a
-// migration has ended or has found something to do, waits for that.
+// gate is a store that is away until its schema is known to be the newest, because
+// Migrate has brought it there or Status has found it so: after a handoff players are
+// served before that, and nobody may ask an old schema what only the new one knows. Who
+// asks before the first attempt at a migration has ended or has found something to do,
+// waits for that.
 type gate struct {
 	Store
 	ready atomic.Bool   // the schema is the newest
@@ -41,6 +42,16 @@ func (g *gate) Migrate(ctx context.Context, progress schema.Progress) error {
 		g.ready.Store(true)
 	}
 	return err
+}
+
+// Status opens the gate if there is nothing to migrate.
+func (g *gate) Status(ctx context.Context) (schema.Status, error) {
+	st, err := g.Store.Status(ctx)
+	if err == nil && st.Version == st.Latest && len(st.Pending) == 0 {
+		g.ready.Store(true)
+		g.settle()
+	}
+	return st, err
 }
 
 // open returns nil if the store can be asked. Errors: store.ErrTransient.

@@ -158,10 +158,11 @@ func TestNeighbourFirstLogin(t *testing.T) {
 	})
 }
 
-// twoPorts is a configuration of red and blue on one SQLite file, at ports that stay,
-// and their addresses.
-func twoPorts(t *testing.T) (text string, at map[string]string) {
+// twoPorts is a configuration of red and blue on one store, at ports that stay, and
+// their addresses.
+func twoPorts(t *testing.T, more string) (text string, at map[string]string) {
 	t.Helper()
+	text = more
 	ports := freePorts(t, 2)
 	at = map[string]string{}
 	for i, name := range []string{"red", "blue"} {
@@ -177,7 +178,7 @@ func TestNeighbourCrash(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	dir := t.TempDir()
-	text, at := twoPorts(t)
+	text, at := twoPorts(t, "")
 	c := spawn(t, dir, text)
 	out := join(t, at["red"], wamble.Token{})
 	out.login(ctx)
@@ -209,7 +210,7 @@ func TestNeighbourCrash(t *testing.T) {
 func TestNeighbourHandoff(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	text, at := twoPorts(t)
+	text, at := twoPorts(t, "")
 	i := spawnImage(t, text)
 	defer i.end()
 	p := join(t, at["red"], wamble.Token{})

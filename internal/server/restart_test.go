@@ -5,11 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"wamble"
+	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -29,23 +31,31 @@ func restartFiles(t testing.TB, dir string) map[string]time.Time {
 	return files
 }
 
-// awaitRestartFile waits until a restart file was begun and written after now.
-func awaitRestartFile(t testing.TB, dir string) {
+// awaitRestartFile waits until a restart file of each of so many profiles was begun and
+// written after now.
+func awaitRestartFile(t testing.TB, dir string, profiles int) {
 	t.Helper()
-	began := time.Now()
-	for n := range 2 { // the first may have been begun before
+	for range 2 { // the first may have been begun before
+		began, seen := time.Now(), map[string]bool{}
 		until(t, "memory is written", func() bool {
-			for _, at := range restartFiles(t, dir) {
-				if at.After(began) {
-					return true
+			for name, at := range restartFiles(t, dir) {
+				seen[name] = seen[name] || at.After(began)
+			}
+			written := 0
+			for _, yes := range seen {
+				if yes {
+					written++
 				}
 			}
-			return false
+			return written >= profiles
 		})
-		if n == 0 {
-			began = time.Now()
-		}
 	}
+}
+
+// says waits until the log has a text.
+func (c *child) says(text string) {
+	c.t.Helper()
+	until(c.t, "the log says "+text, func() bool { return strings.Contains(c.log.String(), text) })
 }
 
 // TestRestartWhileAway: a server that is killed while its database is away plays on
@@ -62,7 +72,7 @@ func TestRestartWhileAway(t *testing.T) {
 	}
 	c.play()
 	c.more(t, 200)
-	awaitRestartFile(t, dir)
+	awaitRestartFile(t, dir, 1)
 	cluster.Down(t)
 	for range 2 {
 		c.more(t, 300)
@@ -126,7 +136,7 @@ func TestRestartOtherwise(t *testing.T) {
 			c := gather(t, s.address(), 4)
 			c.play()
 			c.more(t, 100)
-			awaitRestartFile(t, dir)
+			awaitRestartFile(t, dir, 1)
 			c.more(t, 300)
 			until(t, "the store has some of it", func() bool { return kept(dir) > 0 })
 			s.kill()
@@ -136,13 +146,82 @@ func TestRestartOtherwise(t *testing.T) {
 				}
 			}
 			s = spawn(t, dir, text+tc.more)
-			if !strings.Contains(s.log.String(), tc.says) {
-				t.Errorf("the log does not say %q:\n%s", tc.says, s.log)
-			}
+			s.says(tc.says)
 			c.more(t, 300)
 			c.finish()
 			s.end()
+			if strings.Contains(s.log.String(), "is away") {
+				t.Errorf("the log says that the database is away:\n%s", s.log)
+			}
 			verifySQLite(t, dir, c)
+		})
+	}
+}
+
+// TestRestartNeighbours: two profiles that share a store of each kind are killed. Both
+// come back from their restart files, everybody goes on, a token that was made in one
+// is good in the other, and the store gets every move once.
+func TestRestartNeighbours(t *testing.T) {
+	for kind, db := range map[string]func(t *testing.T) (string, func() store.Queries){
+		"sqlite": func(*testing.T) (string, func() store.Queries) { return "", nil },
+		"postgres": func(t *testing.T) (string, func() store.Queries) {
+			o := pgtest.Empty(t)
+			return postgresConf(o), func() store.Queries { return openPostgres(t, o) }
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			more, open := db(t)
+			text, at := twoPorts(t, more+`(def log-level "info")`)
+			s := spawn(t, dir, text)
+			red, blue := gather(t, at["red"], 4), gather(t, at["blue"], 4)
+			tokens := map[*player]wamble.Token{}
+			all := &crowd{players: append(slices.Clone(red.players), blue.players...)}
+			for _, p := range all.players {
+				tokens[p] = p.c.Token()
+			}
+			red.play()
+			blue.play()
+			red.more(t, 50)
+			blue.more(t, 50)
+			awaitRestartFile(t, dir, 2)
+			red.more(t, 50)
+			blue.more(t, 50)
+			fresh := join(t, at["red"], wamble.Token{}).c.Token() // nobody but the journal may have it yet
+			s.kill()
+			s = spawn(t, dir, text)
+			for _, name := range []string{"red", "blue"} {
+				s.says("restored from the restart file and the journal\" profile=" + name)
+			}
+			if join(t, at["blue"], fresh).c.Token() != fresh {
+				t.Error("who has just come to red is somebody new in blue")
+			}
+			red.more(t, 50)
+			blue.more(t, 50)
+			red.finish()
+			blue.finish()
+			for i, p := range all.players {
+				if p.c.Token() != tokens[p] {
+					t.Error("a player has another token after a crash")
+				}
+				other := at["blue"]
+				if i >= len(red.players) {
+					other = at["red"]
+				}
+				if join(t, other, tokens[p]).c.Token() != tokens[p] {
+					t.Error("a player of one profile is somebody new in the other")
+				}
+			}
+			s.end()
+			if strings.Contains(s.log.String(), "is away") {
+				t.Errorf("the log says that the database is away:\n%s", s.log)
+			}
+			if open == nil {
+				verifySQLite(t, dir, all)
+				return
+			}
+			all.verify(t, open())
 		})
 	}
 }
