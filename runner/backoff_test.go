@@ -61,7 +61,7 @@ func TestBackoff(t *testing.T) {
 				if err != nil || len(rows) != 1 {
 					t.Fatalf("%d rows, %v", len(rows), err)
 				}
-				wait := time.Duration(rows[0].Lease.Deadline-clock.Now().UnixMilli()) * time.Millisecond
+				wait := rows[0].Lease.Deadline.Sub(time.UnixMilli(clock.Now().UnixMilli()))
 				if ordered {
 					wait = 0
 					for w.Metrics().Attempts == uint64(len(got)+1) && wait < time.Hour {

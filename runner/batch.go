@@ -14,7 +14,7 @@ type batch struct {
 	// over is the end of the last bundle, for which the claim has no room; its
 	// messages get overLease, which makes them free at once.
 	over      []Delivery
-	overLease Lease
+	overLease lease
 	outs      []outcome
 	txs       []*Tx // nil where there is nothing to commit
 	slots     []Tx  // the memory of txs

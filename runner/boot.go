@@ -328,12 +328,12 @@ func (e *engine) loadLeases() error {
 			}
 			l, err := decodeLease(value)
 			if err != nil {
-				l = Lease{Deadline: math.MinInt64, Attempts: 1}
+				l = lease{Deadline: math.MinInt64, Attempts: 1}
 			}
 			if l.Owner != 0 && l.epoch() >= e.boot.floor {
 				l.Deadline = math.MinInt64
 			}
-			in.park(row.Seq, holding{Lease: l, n: 1})
+			in.park(row.Seq, holding{lease: l, n: 1})
 			return true
 		})
 		if err != nil {

@@ -175,10 +175,10 @@ func (in *inbox) whole(d *Delivery) bool {
 
 // unpack gives a message of a bundle a row and a lease of its own. It must
 // follow for every other message of the bundle.
-func (c *commit) unpack(in *inbox, d *Delivery, l Lease) {
+func (c *commit) unpack(in *inbox, d *Delivery, l lease) {
 	c.key = rowKey(c.key[:0], inboxTable, d.Row)
 	c.stage(c.key, d.Frame)
-	in.park(d.Row.Seq, holding{Lease: l, band: bandNormal, n: 1})
+	in.park(d.Row.Seq, holding{lease: l, band: bandNormal, n: 1})
 	c.setLease(d.Row, l)
 	d.nth, d.of = 0, 0
 	c.touch(in)
@@ -207,11 +207,11 @@ func (c *commit) unpackRow(row Row) error {
 	if !ok {
 		return nil
 	}
-	return c.unpackStored(in, first, h.Lease)
+	return c.unpackStored(in, first, h.lease)
 }
 
 // unpackStored reads a bundle from the storage and unpacks it.
-func (c *commit) unpackStored(in *inbox, first uint64, l Lease) error {
+func (c *commit) unpackStored(in *inbox, first uint64, l lease) error {
 	row := Row{in.worker, first}
 	value, err := c.rowValue(row, bandNormal)
 	if err != nil {

@@ -112,7 +112,7 @@ func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bo
 	w.bands = w.bands[:0]
 	for i, seq := range w.seqs {
 		h := in.leases[seq]
-		if ix.owners[h.Owner] == nil && suspect(h.Lease, w.policy().RetryBudget) {
+		if ix.owners[h.Owner] == nil && suspect(h.lease, w.policy().RetryBudget) {
 			// It was running when the process died, or its lease ran out: if
 			// it is the cause, no other message shall spend budget for it.
 			if i > 0 && w.o.Ordered {
@@ -129,7 +129,7 @@ func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bo
 
 // suspect reports whether a row has to be delivered alone: more than one
 // delivery of it ended without an outcome, or all but one that it has left.
-func suspect(l Lease, budget int) bool {
+func suspect(l lease, budget int) bool {
 	return l.Owner != 0 && int(l.Attempts) >= max(1, min(2, budget-1))
 }
 
@@ -188,7 +188,7 @@ func holds(list []Delivery, seq uint64) bool {
 func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64, now int64, p Policy) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
-	lease := Lease{Owner: w.owner(e), Deadline: later(now, p.LeaseTTL.Milliseconds())}
+	l := lease{Owner: w.owner(e), Deadline: later(now, p.LeaseTTL.Milliseconds())}
 	lo, hi := uint64(math.MaxUint64), uint64(0)
 	kept := 0
 	b.units, b.claimed = 0, w.r.o.elapsed()
@@ -211,13 +211,13 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			e.ix.taken(h, seq)
 			prior-- // nobody died: the delivery that was counted becomes this one
 		}
-		lease.Attempts = prior + 1
+		l.Attempts = prior + 1
 		age := in.marks.age(seq, now, e.started)
-		in.hold(seq, holding{lease, d.queue, uint32(max(1, d.of))})
+		in.hold(seq, holding{l, d.queue, uint32(max(1, d.of))})
 		if n < int(d.of) {
-			b.overLease = Lease{Deadline: now - 1}
+			b.overLease = lease{Deadline: now - 1}
 			if leased {
-				b.overLease = h.Lease
+				b.overLease = h.lease
 			}
 		}
 		for end := i + n; i < end; i++ {
@@ -227,14 +227,14 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			}
 			kept++
 			d.prior, d.doomed = prior, leased && int(prior) >= p.RetryBudget
-			d.lease, d.Attempts, d.age = lease, lease.Attempts, age
+			d.lease, d.Attempts, d.age = l, l.Attempts, age
 		}
 		lo, hi = min(lo, seq), max(hi, seq)
 		b.units++
 	}
 	b.list, b.low = b.list[:kept], lo
 	if kept > 0 {
-		in.expiry.push(expirySpan{lease.Deadline, lo, hi})
+		in.expiry.push(expirySpan{l.Deadline, lo, hi})
 		b.kept = keptSpan{lo, hi, later(now, p.renewEvery().Milliseconds())}
 	}
 	in.reach(reached)
@@ -269,11 +269,11 @@ func (c *commit) storeClaim(b *batch) {
 			continue
 		}
 		if !in.whole(d) || n == int(d.of) {
-			c.setLease(d.Row, h.Lease)
+			c.setLease(d.Row, h.lease)
 			continue
 		}
 		for k := range n {
-			c.unpack(in, &b.list[i+k], h.Lease)
+			c.unpack(in, &b.list[i+k], h.lease)
 		}
 		for k := range b.over {
 			c.unpack(in, &b.over[k], b.overLease)

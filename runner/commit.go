@@ -34,7 +34,7 @@ type commit struct {
 // leaseWrite sets the lease of a row, or removes it with the row.
 type leaseWrite struct {
 	row   Row
-	lease Lease
+	lease lease
 	gone  bool
 }
 
@@ -144,7 +144,7 @@ func (c *commit) insert(in *inbox, seq uint64, b band, frame []byte) {
 }
 
 // setLease stores a lease row; the caller has put it into the index.
-func (c *commit) setLease(r Row, l Lease) {
+func (c *commit) setLease(r Row, l lease) {
 	c.leases = append(c.leases, leaseWrite{row: r, lease: l})
 }
 
@@ -173,7 +173,7 @@ func (c *commit) requeue(in *inbox, seq uint64, h holding, until int64, value []
 	c.insert(in, to, h.band, value)
 	h.Owner, h.Deadline = 0, until
 	in.park(to, h)
-	c.setLease(Row{in.worker, to}, h.Lease)
+	c.setLease(Row{in.worker, to}, h.lease)
 	return to
 }
 
@@ -256,45 +256,14 @@ func (c *commit) get(key []byte) (value []byte, ok bool, err error) {
 	return c.e.back.Get(nil, key)
 }
 
-// owned returns the holding of r if token is its lease.
-func (c *commit) owned(r Row, token Lease) (*inbox, holding, error) {
-	in := c.e.ix.inboxes[r.Worker]
-	if in == nil {
-		return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrNotFound)
-	}
-	h, ok := in.leases[r.Seq]
-	if !ok {
-		return nil, holding{}, fmt.Errorf("lease of row %d of worker %d: %w", r.Seq, r.Worker, ErrNotFound)
-	}
-	if h.Lease != token {
-		return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrLeaseLost)
-	}
-	return in, h, nil
-}
-
-// held is owned for a worker, whose lease may have been renewed since it was taken.
-func (c *commit) held(r Row, l Lease) (*inbox, holding, error) {
+// held returns the holding of r if l is its lease, be it renewed since it was taken.
+func (c *commit) held(r Row, l lease) (*inbox, holding, error) {
 	if in := c.e.ix.inboxes[r.Worker]; in != nil {
 		if h, ok := in.leases[r.Seq]; ok && h.same(l) {
 			return in, h, nil
 		}
 	}
 	return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrLeaseLost)
-}
-
-// claimed is owned for a row that may be part of a bundle; it unpacks the bundle.
-func (c *commit) claimed(r Row, token Lease) (*inbox, holding, error) {
-	if in := c.e.ix.inboxes[r.Worker]; in != nil {
-		if _, h, ok := in.bundleOf(r.Seq); ok {
-			if h.Lease != token {
-				return nil, holding{}, fmt.Errorf("row %d of worker %d: %w", r.Seq, r.Worker, ErrLeaseLost)
-			}
-			if err := c.unpackRow(r); err != nil {
-				return nil, holding{}, err
-			}
-		}
-	}
-	return c.owned(r, token)
 }
 
 const maxTime = math.MaxInt64

@@ -388,7 +388,8 @@ type exported struct {
 	Frame        []byte   `json:"frame"`
 }
 
-// Export writes one dead letter as a line of JSON.
+// Export writes one dead letter as a line of JSON, as `wamble runner dead-letters
+// export` does.
 func (d *DeadLetter) Export(w io.Writer) error {
 	x := exported{
 		Worker: d.Row.Worker, Seq: d.Row.Seq, Cause: d.Cause.String(), Code: d.Code,

@@ -97,7 +97,7 @@
 //	           token differs      ErrLeaseLost
 //	           schema differs     ErrSchema
 //	wire EINVAL                   ErrInvalid
-//	wire E2BIG                    ErrShortBuffer
+//	wire E2BIG                    does not arise: Append grows its buffer
 //	wire EFORMAT                  ErrFormat
 //	wire EVERSION                 ErrVersion
 //	wire ETRUNC                   ErrTruncated

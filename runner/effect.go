@@ -59,34 +59,6 @@ func (t *Tx) Emit(message []byte) error {
 	return nil
 }
 
-// Intend carries out a LINT frame when the transaction commits: the intent
-// sink. Outbox intents are emitted as they are; a timer intent must hold an
-// LMSG frame.
-func (t *Tx) Intend(frame []byte) error {
-	i, err := DecodeIntent(frame)
-	if err != nil {
-		return err
-	}
-	if i.Kind == TimerArm {
-		to, _, err := t.frame(i.Message)
-		if err == nil {
-			t.effects = append(t.effects, effect{kind: effectArm, frame: bytes.Clone(i.Message), to: to, timer: TimerID{due: i.Due.UnixMilli()}})
-		}
-		return err
-	}
-	return t.Emit(i.Message)
-}
-
-// Effects returns the number of effects collected so far.
-func (t *Tx) Effects() int { return len(t.effects) }
-
-func (t *Tx) frame(frame []byte) (to uint64, b band, err error) {
-	if err := t.usable(); err != nil {
-		return 0, 0, err
-	}
-	return t.src.e.checkFrame(frame)
-}
-
 // Begin opens a nested transaction. Until it is ended t cannot be used.
 func (t *Tx) Begin() (*Tx, error) {
 	if err := t.usable(); err != nil {

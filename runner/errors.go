@@ -17,9 +17,6 @@ var (
 	ErrFormat = errors.New("malformed")
 	// ErrVersion is returned when a frame declares a version other than 0.0.
 	ErrVersion = errors.New("unknown frame version")
-	// ErrShortBuffer is returned by Encode when the buffer is too small; the
-	// size needed is returned beside it.
-	ErrShortBuffer = errors.New("buffer is too small")
 	// ErrInvalid is returned when an argument breaks a rule of its own: an
 	// empty message id, a trace without its flag, a reserved key.
 	ErrInvalid = errors.New("invalid argument")

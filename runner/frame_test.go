@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestFrameIsNotKept: a caller of Arm or Insert whose context ends may use its
+// TestFrameIsNotKept: a caller of Arm or insert whose context ends may use its
 // buffer again at once: what is stored is what it gave, or nothing.
 func TestFrameIsNotKept(t *testing.T) {
 	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
@@ -30,7 +30,7 @@ func TestFrameIsNotKept(t *testing.T) {
 			}
 			return err
 		},
-		func(ctx context.Context, i int) error { return r.Insert(ctx, Row{9, uint64(i)}, buf) },
+		func(ctx context.Context, i int) error { return r.insert(ctx, Row{9, uint64(i)}, buf) },
 	}
 	left := 0
 	for i := range 400 {
@@ -65,13 +65,13 @@ func TestFrameIsNotKept(t *testing.T) {
 	if left < 200 {
 		t.Errorf("%d callers left, want at least 200", left)
 	}
-	timers, err := r.Timers(1000)
+	timers, err := r.Timers(TimerID{}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, timer := range timers {
 		if !bytes.Equal(timer.Frame, frame) {
-			t.Fatalf("timer %d holds %.20q…", timer.Seq, timer.Frame)
+			t.Fatalf("timer %d holds %.20q…", timer.ID.Seq, timer.Frame)
 		}
 	}
 	rows, err := r.Inbox(9, 0, 1000)

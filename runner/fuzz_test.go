@@ -51,7 +51,7 @@ var values = []struct {
 	again func(b []byte) ([]byte, error)
 	seed  []byte
 }{
-	{"lease", func(b []byte) ([]byte, error) { v, err := decodeLease(b); return v.append(nil), err }, Lease{7, 150, 1}.append(nil)},
+	{"lease", func(b []byte) ([]byte, error) { v, err := decodeLease(b); return v.append(nil), err }, lease{7, 150, 1}.append(nil)},
 	{"marker", func(b []byte) ([]byte, error) { v, err := decodeMarker(b); return v.appendMarker(nil), err }, Version{1, 2}.appendMarker(nil)},
 	{"journal", func(b []byte) ([]byte, error) { v, err := decodeJournal(b); return v.append(nil), err }, JournalID{1}.append(nil)},
 	{"boot", func(b []byte) ([]byte, error) { v, err := decodeBoot(b); return v.append(nil), err }, boot{1, 2}.append(nil)},

@@ -78,7 +78,7 @@ func TestNumbersOfPosts(t *testing.T) {
 			m := Message{To: uint64(i % 3), Flags: Flags(i%2) * HighPriority, ID: fmt.Append(nil, i)}
 			frame, err := m.Append(nil)
 			if err == nil {
-				row, posted := r.PostFrame(t.Context(), frame)
+				row, posted := r.Post(t.Context(), &m)
 				answers <- answer{row, frame, posted}
 				return
 			}

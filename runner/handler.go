@@ -71,7 +71,7 @@ type Delivery struct {
 
 // custody is how a worker holds a delivery.
 type custody struct {
-	lease   Lease
+	lease   lease
 	nth, of uint8         // its place in a bundle, and how many that holds; of is 0 for a row of its own
 	prior   uint32        // deliveries before this one
 	age     time.Duration // when it was claimed; negative if that was counted

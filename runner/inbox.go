@@ -87,7 +87,7 @@ type leaseBook struct {
 
 // holding is a lease, where its row is, and how many messages that holds.
 type holding struct {
-	Lease
+	lease
 	band band
 	n    uint32
 }

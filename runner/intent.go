@@ -24,8 +24,8 @@ const (
 	hasDue       = 0x01
 )
 
-// Intent is a decoded LINT frame: an effect that was decided elsewhere and is
-// to be carried out here, through Tx.Intend.
+// Intent is a decoded LINT frame, by which the original asks for an outbox row or a
+// timer: `wamble runner frame` shows it. Here Tx does both.
 type Intent struct {
 	Kind IntentKind
 	// HasDue is set exactly for TimerArm.
@@ -77,8 +77,8 @@ func DecodeIntent(frame []byte) (Intent, error) {
 	return i, nil
 }
 
-// Size returns the length of the frame, or ErrInvalid if no frame can hold i.
-func (i *Intent) Size() (int, error) {
+// size returns the length of the frame, or ErrInvalid if no frame can hold i.
+func (i *Intent) size() (int, error) {
 	switch rule := i.ruleBroken(); {
 	case i.Kind > TimerArm:
 		return 0, fmt.Errorf("intent kind %d: %w", i.Kind, ErrInvalid)
@@ -94,7 +94,7 @@ func (i *Intent) Size() (int, error) {
 
 // Append appends the frame to dst, or returns dst unchanged with ErrInvalid.
 func (i *Intent) Append(dst []byte) ([]byte, error) {
-	n, err := i.Size()
+	n, err := i.size()
 	if err != nil {
 		return dst, err
 	}
@@ -110,18 +110,4 @@ func (i *Intent) Append(dst []byte) ([]byte, error) {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(due))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(i.Message)))
 	return append(dst, i.Message...), nil
-}
-
-// Encode writes the frame into buf and returns its length. When buf is too
-// small the length needed is returned with ErrShortBuffer.
-func (i *Intent) Encode(buf []byte) (int, error) {
-	n, err := i.Size()
-	if err != nil {
-		return 0, err
-	}
-	if len(buf) < n {
-		return n, fmt.Errorf("%d bytes for a frame of %d: %w", len(buf), n, ErrShortBuffer)
-	}
-	_, err = i.Append(buf[:0])
-	return n, err
 }

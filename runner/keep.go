@@ -110,7 +110,7 @@ func (w *Worker) renewIn(c *commit) {
 			if h.Deadline < deadline {
 				h.Deadline = deadline
 				in.hold(seq, h)
-				c.setLease(Row{in.worker, seq}, h.Lease)
+				c.setLease(Row{in.worker, seq}, h.lease)
 			}
 		})
 		if b.kept.renewAt != math.MaxInt64 {
@@ -143,7 +143,7 @@ func (c *commit) extend(d *Delivery, deadline int64) error {
 	if err == nil && h.Deadline != deadline {
 		h.Deadline = deadline
 		in.park(row.Seq, h)
-		c.setLease(row, h.Lease)
+		c.setLease(row, h.lease)
 	}
 	return err
 }

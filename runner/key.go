@@ -57,9 +57,6 @@ type TimerID struct {
 	Seq uint64
 }
 
-// NewTimerID names the timer seq that is due then.
-func NewTimerID(due time.Time, seq uint64) TimerID { return TimerID{due.UnixMilli(), seq} }
-
 // Due is when the timer fires, to the millisecond.
 func (id TimerID) Due() time.Time { return time.UnixMilli(id.due) }
 

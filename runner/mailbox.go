@@ -5,29 +5,35 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
+
+	"wamble/runner/internal/mailbox"
 )
 
-// Claim takes the lease of one row for claimant until deadline (ms): the
-// primitive under the workers, for tools and tests. It returns ErrNotFound
-// without such a row and ErrLeased while somebody holds it. Claimants from 1<<31
-// on are workers, and refused with ErrInvalid.
-func (r *Runner) Claim(ctx context.Context, row Row, claimant uint32, deadline int64) (Lease, error) {
-	var token Lease
-	if claimant >= firstWorker {
-		return token, fmt.Errorf("claimant %d: %w", claimant, ErrInvalid)
+func init() {
+	mailbox.Claim = func(ctx context.Context, r any, worker, seq uint64, deadline time.Time) error {
+		return r.(*Runner).claim(ctx, Row{worker, seq}, deadline.UnixMilli())
 	}
-	err := r.engine().do(ctx, func(c *commit) error {
+	mailbox.Insert = func(ctx context.Context, r any, worker, seq uint64, frame []byte) error {
+		return r.(*Runner).insert(ctx, Row{worker, seq}, frame)
+	}
+}
+
+// byHand is the number of a claimant that is no worker: see firstWorker.
+const byHand = 99
+
+// claim takes the lease of one row until deadline: see package mailbox.
+func (r *Runner) claim(ctx context.Context, row Row, deadline int64) error {
+	return r.engine().do(ctx, func(c *commit) error {
 		in, h, err := c.take(row, func(h holding) bool { return h.Deadline >= c.now })
 		if err != nil {
 			return err
 		}
-		h.Lease = Lease{Owner: owner(c.e.boot.epoch, claimant), Deadline: deadline, Attempts: h.Attempts + 1}
-		token = h.Lease
+		h.lease = lease{Owner: owner(c.e.boot.epoch, byHand), Deadline: deadline, Attempts: h.Attempts + 1}
 		in.park(row.Seq, h)
-		c.setLease(row, token)
+		c.setLease(row, h.lease)
 		return nil
 	})
-	return token, err
 }
 
 // take makes a message that nobody holds a row of its own in the index, in whose
@@ -84,80 +90,9 @@ func (c *commit) findRow(in *inbox, row Row) (band, error) {
 		return 0, err
 	}
 	if found && !gone && !c.removed(Row{row.Worker, first}) {
-		return bandNormal, c.unpackStored(in, first, Lease{Deadline: c.now - 1})
+		return bandNormal, c.unpackStored(in, first, lease{Deadline: c.now - 1})
 	}
 	return 0, fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrNotFound)
-}
-
-// Ack removes a claimed row. It returns ErrNotFound when the row has no lease
-// and ErrLeaseLost when its lease is not token. The clock is not asked: a
-// lease that ran out but was not taken over still acknowledges.
-func (r *Runner) Ack(ctx context.Context, row Row, token Lease) error {
-	return r.engine().do(ctx, func(c *commit) error { return c.ack(row, token) })
-}
-
-func (c *commit) ack(row Row, token Lease) error {
-	in, h, err := c.claimed(row, token)
-	if err == nil {
-		c.e.ix.taken(h, row.Seq)
-		c.remove(in, row.Seq, h.band)
-	}
-	return err
-}
-
-// Requeue moves a claimed row to the tail, where nobody may take it before
-// until (ms), and returns its new name. Errors are those of Ack.
-func (r *Runner) Requeue(ctx context.Context, row Row, token Lease, until int64) (Row, error) {
-	to := row
-	err := r.engine().do(ctx, func(c *commit) (err error) {
-		to, err = c.requeueRow(row, token, until)
-		return err
-	})
-	return to, err
-}
-
-func (c *commit) requeueRow(row Row, token Lease, until int64) (Row, error) {
-	in, h, err := c.claimed(row, token)
-	if err != nil {
-		return row, err
-	}
-	value, err := c.rowValue(row, h.band)
-	if err != nil {
-		return row, err
-	}
-	c.e.ix.taken(h, row.Seq)
-	return Row{row.Worker, c.requeue(in, row.Seq, h, until, value)}, nil
-}
-
-// Bury moves a claimed row to the dead letters. Errors are those of Ack.
-func (r *Runner) Bury(ctx context.Context, row Row, token Lease, reason string) (Row, error) {
-	var to Row
-	err := r.engine().do(ctx, func(c *commit) (err error) {
-		to, err = c.buryRow(row, token, reason)
-		return err
-	})
-	return to, err
-}
-
-func (c *commit) buryRow(row Row, token Lease, reason string) (Row, error) {
-	in, h, err := c.claimed(row, token)
-	if err != nil {
-		return Row{}, err
-	}
-	value, err := c.rowValue(row, h.band)
-	if err != nil {
-		return Row{}, err
-	}
-	c.e.ix.taken(h, row.Seq)
-	b := batch{}
-	b.add(row, h.band, value)
-	d := b.list[0]
-	to := c.bury(row.Worker, &DeadLetter{
-		Cause: CauseDiscarded, Attempts: h.Attempts, Source: row, Timer: d.Timer,
-		FromTimer: d.FromTimer, Reason: reason, Frame: d.Frame,
-	})
-	c.remove(in, row.Seq, h.band)
-	return to, nil
 }
 
 // rowValue returns the stored value of a row, unpacked by this group or before.
@@ -168,23 +103,6 @@ func (c *commit) rowValue(row Row, k band) ([]byte, error) {
 		err = fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrNotFound)
 	}
 	return value, err
-}
-
-// Renew extends a claim to deadline (ms) and returns the new token. Errors
-// are those of Ack.
-func (r *Runner) Renew(ctx context.Context, row Row, token Lease, deadline int64) (Lease, error) {
-	err := r.engine().do(ctx, func(c *commit) error {
-		in, h, err := c.claimed(row, token)
-		if err != nil {
-			return err
-		}
-		h.Deadline = deadline
-		token = h.Lease
-		in.park(row.Seq, h)
-		c.setLease(row, token)
-		return nil
-	})
-	return token, err
 }
 
 // InboxRow is a row as a listing shows it.
@@ -245,7 +163,7 @@ func (r *Runner) Inbox(worker, from uint64, limit int) ([]InboxRow, error) {
 				if !ok {
 					_, h, ok = in.bundleOf(out[i].Seq)
 				}
-				out[i].Lease, out[i].Leased = h.Lease, ok
+				out[i].Lease, out[i].Leased = h.lease.public(), ok
 			}
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -169,8 +170,8 @@ func checkHeader(b []byte, magic string, header int, maxKind, flags uint8) ([]by
 	return b[header:], nil
 }
 
-// Size returns the length of the frame, or an error if no frame can hold m.
-func (m *Message) Size() (int, error) {
+// size returns the length of the frame, or an error if no frame can hold m.
+func (m *Message) size() (int, error) {
 	switch {
 	case m.Kind > Timer:
 		return 0, fmt.Errorf("kind %d: %w", m.Kind, ErrInvalid)
@@ -193,11 +194,11 @@ func (m *Message) Size() (int, error) {
 // Append appends the frame to dst. It allocates only when dst is too small,
 // and returns dst unchanged with ErrInvalid when no frame can hold m.
 func (m *Message) Append(dst []byte) ([]byte, error) {
-	n, err := m.Size()
+	n, err := m.size()
 	if err != nil {
 		return dst, err
 	}
-	dst = append(dst, messageMagic...)
+	dst = append(slices.Grow(dst, n), messageMagic...)
 	dst = append(dst, 0, 0, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	dst = append(dst, byte(m.Kind), byte(m.Flags), 0, 0)
@@ -214,18 +215,4 @@ func (m *Message) Append(dst []byte) ([]byte, error) {
 	dst = append(dst, m.ID...)
 	dst = append(dst, m.Trace...)
 	return append(dst, m.Payload...), nil
-}
-
-// Encode writes the frame into buf and returns its length. When buf is too
-// small the length needed is returned with ErrShortBuffer.
-func (m *Message) Encode(buf []byte) (int, error) {
-	n, err := m.Size()
-	if err != nil {
-		return 0, err
-	}
-	if len(buf) < n {
-		return n, fmt.Errorf("%d bytes for a frame of %d: %w", len(buf), n, ErrShortBuffer)
-	}
-	_, err = m.Append(buf[:0])
-	return n, err
 }

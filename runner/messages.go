@@ -156,15 +156,15 @@ func (r *Runner) inboxInfo(row *InboxRow) MessageInfo {
 		switch {
 		case row.Lease.Owner != 0:
 			m.State = Active
-		case row.Lease.Deadline >= r.Now().UnixMilli():
-			m.State, m.Due = Retrying, timeOf(row.Lease.Deadline)
+		case row.Lease.Deadline.UnixMilli() >= r.Now().UnixMilli():
+			m.State, m.Due = Retrying, row.Lease.Deadline
 		}
 	}
 	return m
 }
 
 func (r *Runner) timerInfo(t ArmedTimer) MessageInfo {
-	m := MessageInfo{State: Scheduled, Timer: t.TimerID, Number: t.Seq, Due: t.Due()}
+	m := MessageInfo{State: Scheduled, Timer: t.ID, Number: t.ID.Seq, Due: t.ID.Due()}
 	m.fill(t.Frame)
 	return m
 }
@@ -337,7 +337,7 @@ func (r *Runner) RetryMessage(ctx context.Context, queue, id string) error {
 			if err == nil {
 				h.Owner, h.Deadline = 0, c.now-1
 				in.park(m.Row.Seq, h)
-				c.setLease(m.Row, h.Lease)
+				c.setLease(m.Row, h.lease)
 				in.freed = true
 			}
 			return err

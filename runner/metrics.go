@@ -118,9 +118,9 @@ func (r *Runner) Metrics() map[uint64]Metrics {
 		all = map[uint64]Metrics{}
 	}
 	for _, w := range r.workers {
-		sum, own := all[uint64(w.id)], w.Metrics()
+		sum, own := all[w.id], w.Metrics()
 		sum.add(&own)
-		all[uint64(w.id)] = sum
+		all[w.id] = sum
 	}
 	return all
 }
@@ -129,8 +129,9 @@ func (r *Runner) Metrics() map[uint64]Metrics {
 type Stats struct {
 	State   State
 	Journal JournalID
-	Epoch   uint32
-	Schema  Version
+	// Epoch counts the starts of this storage, this one included.
+	Epoch  uint32
+	Schema Version
 	// Inboxes are sorted by worker.
 	Inboxes []InboxStats
 	// Outbox, Timers and DeadLetters are row counts.

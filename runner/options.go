@@ -99,7 +99,8 @@ type Policy struct {
 	StopOnError bool
 }
 
-// DefaultPolicy returns the policy that the zero value stands for.
+// DefaultPolicy returns the policy that the zero value stands for, as the original's
+// policy_default.
 func DefaultPolicy() Policy { return Policy{}.withDefaults() }
 
 func (p Policy) withDefaults() Policy {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/internal/mailbox"
 	"wamble/runner/memstore"
 	"wamble/runner/runnertest"
 )
@@ -131,7 +132,7 @@ func TestOrderedStopsAtAConflict(t *testing.T) {
 					if d.Row.Seq == 2 {
 						if runs++; runs == 2 && errors.Is(x.again, runner.ErrLeaseLost) {
 							clock.Advance(2 * time.Second)
-							if _, err := r.Claim(t.Context(), d.Row, 99, 30_000); err != nil {
+							if err := mailbox.Claim(t.Context(), r, 7, d.Row.Seq, time.UnixMilli(30_000)); err != nil {
 								t.Error(err)
 							}
 						} else if runs == 2 && x.again != nil {
@@ -213,7 +214,7 @@ func TestOrderedLosesOneBeforeAFailure(t *testing.T) {
 		if d.Row.Seq == 2 && !failed {
 			failed = true
 			clock.Advance(2 * time.Second)
-			if _, err := r.Claim(t.Context(), runner.Row{Worker: 7, Seq: 1}, 99, 5000); err != nil {
+			if err := mailbox.Claim(t.Context(), r, 7, 1, time.UnixMilli(5000)); err != nil {
 				t.Error(err)
 			}
 			return errors.New("hard")

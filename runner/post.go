@@ -158,19 +158,6 @@ func (c *commit) refuseQueued(m *Message) error {
 	return err
 }
 
-// PostFrame is Post for a message that is encoded already.
-func (r *Runner) PostFrame(ctx context.Context, frame []byte) (Row, error) {
-	e := r.engine()
-	to, b, err := e.checkFrame(frame)
-	if err == nil {
-		err = r.draining.check(to)
-	}
-	if err != nil {
-		return Row{}, err
-	}
-	return e.postFrame(ctx, to, b, frame)
-}
-
 // postFrame posts a frame that was checked.
 func (e *engine) postFrame(ctx context.Context, to uint64, b band, frame []byte) (Row, error) {
 	p, at, err := e.k.post(to, b, frame, e.o.MaxQueued)
@@ -192,12 +179,9 @@ func (e *engine) postFrame(ctx context.Context, to uint64, b band, frame []byte)
 	return Row{to, p.seqs[at]}, nil
 }
 
-// Insert stores a frame at a chosen row, for imports. It returns ErrExists
-// when the number is or may have been used, and ErrTooLarge for one of 2^63 and
-// more. The frame is not checked beyond
-// its size, so that whatever another program left can be taken in; what does
-// not decode ends in the dead letters when it is delivered.
-func (r *Runner) Insert(ctx context.Context, row Row, frame []byte) error {
+// insert stores bytes at a chosen row: see package mailbox. It returns ErrExists when
+// the number is or may have been used, and ErrTooLarge for one of 2^63 and more.
+func (r *Runner) insert(ctx context.Context, row Row, frame []byte) error {
 	if len(frame) == 0 || bundled(frame) > 0 {
 		return fmt.Errorf("empty frame, or a bundle: %w", ErrInvalid)
 	}

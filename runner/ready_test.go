@@ -10,7 +10,7 @@ import (
 func TestReadyOfAnOldClock(t *testing.T) {
 	ix := &index{inboxes: map[uint64]*inbox{}, owners: map[uint64]*Worker{}}
 	in := ix.inbox(7)
-	in.park(1, holding{Lease: Lease{Deadline: 990}, n: 1})
+	in.park(1, holding{lease: lease{Deadline: 990}, n: 1})
 	ix.expire(in, 1000)
 	if got := ix.takeReady(in, 985, 10, nil); len(got) != 0 {
 		t.Errorf("at 985 got %v, free from 991 on", got)

@@ -85,7 +85,7 @@ func TestRecentIsBounded(t *testing.T) {
 	most := 0
 	in := r.engine().ix.inbox(7)
 	for i := range messages {
-		if _, err := r.PostFrame(t.Context(), recentFrame(t, fmt.Sprint(i), 0, 40_000)); err != nil {
+		if _, err := r.Post(t.Context(), &Message{To: 7, ID: fmt.Append(nil, i), Payload: make([]byte, 40_000)}); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, in.recent.bytes)

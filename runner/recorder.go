@@ -10,14 +10,16 @@ import (
 	"sync"
 )
 
-// A recording is "RREC", version 1, then events: kind u8, flags u8 (1: it has
-// an error, 2: it is of a timer), worker u32, seq u64, row u64, due i64 and seq u64
+// A recording is "RREC", version 2, then events: kind u8, flags u8 (1: it has
+// an error, 2: it is of a timer), worker u64, seq u64, row u64, due i64 and seq u64
 // of the timer, attempts u32, error length u16, frame length u32, the error's text,
-// the frame. Integers are little-endian.
+// the frame. Integers are little-endian. In version 1, which is read too, the worker
+// is u32.
 const (
-	recordMagic  = "RREC\x01"
-	recordHeader = 48
-	maxErrorText = 1<<16 - 1
+	recordMagic    = "RREC\x02"
+	oldRecordMagic = "RREC\x01"
+	recordHeader   = 52
+	maxErrorText   = 1<<16 - 1
 
 	recordHasErr    = 1
 	recordFromTimer = 2
@@ -72,8 +74,7 @@ func (ev *ReplayEvent) append(dst []byte) []byte {
 		flags |= recordFromTimer
 	}
 	dst = append(dst, byte(ev.Kind), flags)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(ev.Worker))
-	for _, v := range [...]uint64{ev.Seq, ev.Row.Seq, uint64(ev.Timer.due), ev.Timer.Seq} {
+	for _, v := range [...]uint64{ev.Worker, ev.Seq, ev.Row.Seq, uint64(ev.Timer.due), ev.Timer.Seq} {
 		dst = binary.LittleEndian.AppendUint64(dst, v)
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, ev.Attempts)
@@ -87,19 +88,27 @@ func (ev *ReplayEvent) append(dst []byte) []byte {
 // what it allocates. It returns ErrFormat or ErrTruncated for a bad one.
 func ReadRecording(r io.Reader, maxFrame int, visit func(ReplayEvent) error) error {
 	magic := make([]byte, len(recordMagic))
-	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != recordMagic {
+	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != recordMagic && string(magic) != oldRecordMagic {
 		return fmt.Errorf("not a recording: %w", ErrFormat)
 	}
 	var h [recordHeader]byte
+	read := h[:]
+	if string(magic) == oldRecordMagic {
+		read = h[4:] // the kind, the flags and the worker are put in their place
+	}
 	var body []byte
 	for {
-		if _, err := io.ReadFull(r, h[:]); err == io.EOF {
+		if _, err := io.ReadFull(r, read); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("recording: %w", ErrTruncated)
 		}
+		if len(read) < len(h) {
+			copy(h[:], h[4:10])
+			clear(h[6:10])
+		}
 		failed := h[1]&recordHasErr != 0
-		text, frame := int(binary.LittleEndian.Uint16(h[42:])), uint64(binary.LittleEndian.Uint32(h[44:]))
+		text, frame := int(binary.LittleEndian.Uint16(h[46:])), uint64(binary.LittleEndian.Uint32(h[48:]))
 		if h[0] > byte(Kept) || h[1] > recordHasErr|recordFromTimer || frame > uint64(maxFrame) || text > 0 && !failed {
 			return fmt.Errorf("recording: %w", ErrFormat)
 		}
@@ -112,12 +121,12 @@ func ReadRecording(r io.Reader, maxFrame int, visit func(ReplayEvent) error) err
 			return fmt.Errorf("recording: %w", ErrTruncated)
 		}
 		ev := ReplayEvent{
-			Kind: ReplayKind(h[0]), Worker: uint64(binary.LittleEndian.Uint32(h[2:])),
-			Seq: binary.LittleEndian.Uint64(h[6:]), Frame: body[text:],
-			Attempts: binary.LittleEndian.Uint32(h[38:]), FromTimer: h[1]&recordFromTimer != 0,
-			Timer: TimerID{int64(binary.LittleEndian.Uint64(h[22:])), binary.LittleEndian.Uint64(h[30:])},
+			Kind: ReplayKind(h[0]), Worker: binary.LittleEndian.Uint64(h[2:]),
+			Seq: binary.LittleEndian.Uint64(h[10:]), Frame: body[text:],
+			Attempts: binary.LittleEndian.Uint32(h[42:]), FromTimer: h[1]&recordFromTimer != 0,
+			Timer: TimerID{int64(binary.LittleEndian.Uint64(h[26:])), binary.LittleEndian.Uint64(h[34:])},
 		}
-		ev.Row = Row{ev.Worker, binary.LittleEndian.Uint64(h[14:])}
+		ev.Row = Row{ev.Worker, binary.LittleEndian.Uint64(h[18:])}
 		if failed {
 			ev.Err = errors.New(string(body[:text]))
 		}

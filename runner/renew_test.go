@@ -21,7 +21,7 @@ func TestLateRenew(t *testing.T) {
 		if err != nil || len(rows) == 0 {
 			t.Fatalf("%d rows, %v", len(rows), err)
 		}
-		return rows[len(rows)-1].Lease.Deadline
+		return rows[len(rows)-1].Lease.Deadline.UnixMilli()
 	}
 	check := func() {
 		t.Helper()

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/internal/mailbox"
 	"wamble/runner/memstore"
 )
 
@@ -163,7 +165,7 @@ func TestReplayCrash(t *testing.T) {
 		}
 		if r.Stats().Epoch == 1 {
 			postAll(t, r, 1, false)
-			if _, err := r.Claim(t.Context(), runner.Row{Worker: 7, Seq: 1}, 1, time.Now().Add(time.Hour).UnixMilli()); err != nil {
+			if err := mailbox.Claim(t.Context(), r, 7, 1, time.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 		} else {
@@ -182,5 +184,35 @@ func TestReplayCrash(t *testing.T) {
 	}
 	if n, _, err := replayed(t, rec.Bytes(), never); n != 0 || err != nil {
 		t.Errorf("got %d runs and %v, want none", n, err)
+	}
+}
+
+// TestRecordingOfAnyWorker: a recording names every worker, and one of version 1, whose
+// workers have 32 bits, is read as before.
+func TestRecordingOfAnyWorker(t *testing.T) {
+	var rec bytes.Buffer
+	recorder := runner.NewRecorder(&rec)
+	want := runner.ReplayEvent{Kind: runner.TimerResult, Worker: 1<<40 + 7, Seq: 3, Err: errors.New("why"), Frame: []byte("frame"),
+		Row: runner.Row{Worker: 1<<40 + 7, Seq: 4}, Attempts: 2, FromTimer: true}
+	recorder.Event(want)
+	old := "RREC\x01\x03\x03" + // kind, flags
+		"\x07\x00\x00\x00" + "\x03\x00\x00\x00\x00\x00\x00\x00" + "\x04\x00\x00\x00\x00\x00\x00\x00" + // worker, seq, row
+		strings.Repeat("\x00", 16) + "\x02\x00\x00\x00" + "\x03\x00" + "\x05\x00\x00\x00" + "why" + "frame"
+	for _, x := range []struct {
+		name, bytes string
+		worker      uint64
+	}{{"version 2", rec.String(), 1<<40 + 7}, {"version 1", old, 7}} {
+		want.Worker, want.Row.Worker = x.worker, x.worker
+		n := 0
+		err := runner.ReadRecording(strings.NewReader(x.bytes), 100, func(got runner.ReplayEvent) error {
+			n++
+			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+				t.Errorf("%s: got %+v, want %+v", x.name, got, want)
+			}
+			return nil
+		})
+		if n != 1 || err != nil {
+			t.Errorf("%s: %d events, %v", x.name, n, err)
+		}
 	}
 }

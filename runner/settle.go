@@ -229,9 +229,9 @@ func (o *settleOp) one(c *commit, i int) settled {
 		}
 		h.Attempts++
 		h.Deadline = later(c.now, o.w.policy().LeaseTTL.Milliseconds())
-		d.lease, d.Attempts = h.Lease, h.Attempts
+		d.lease, d.Attempts = h.lease, h.Attempts
 		in.park(d.Row.Seq, h)
-		c.setLease(d.Row, h.Lease)
+		c.setLease(d.Row, h.lease)
 		if in.tracked() {
 			c.ran(in, d, placeInbox, d.Row.Seq, out.err)
 		}
@@ -239,7 +239,7 @@ func (o *settleOp) one(c *commit, i int) settled {
 		h.Owner, h.Deadline = 0, c.now-1
 		h.Attempts--
 		in.park(d.Row.Seq, h)
-		c.setLease(d.Row, h.Lease)
+		c.setLease(d.Row, h.lease)
 		in.freed = true
 		c.touch(in)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/internal/mailbox"
 	"wamble/runner/memstore"
 	"wamble/runner/runnertest"
 )
@@ -101,7 +102,7 @@ func TestSlowHandlerKeepsItsLease(t *testing.T) {
 			for range 60 {
 				time.Sleep(100 * time.Millisecond)
 				rows, err := r.Inbox(7, 0, 1)
-				if err != nil || len(rows) != 1 || rows[0].Lease.Deadline < time.Now().UnixMilli() {
+				if err != nil || len(rows) != 1 || rows[0].Lease.Deadline.Before(time.Now()) {
 					t.Errorf("while it runs the inbox has %+v, %v", rows, err)
 				}
 			}
@@ -180,7 +181,7 @@ func TestLostRowIsNotRun(t *testing.T) {
 			steal := func(seqs ...uint64) {
 				clock.Advance(2 * time.Second)
 				for _, seq := range seqs {
-					if _, err := r.Claim(t.Context(), runner.Row{Worker: 7, Seq: seq}, 99, 1_000_000); err != nil {
+					if err := mailbox.Claim(t.Context(), r, 7, seq, time.UnixMilli(1_000_000)); err != nil {
 						t.Errorf("row %d: %v", seq, err)
 					}
 				}

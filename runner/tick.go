@@ -38,7 +38,6 @@ func (w *Worker) Tick(ctx context.Context) (int, error) {
 			break
 		}
 	}
-	w.ticks.Add(1)
 	return total, nil
 }
 
@@ -48,9 +47,6 @@ func (w *Worker) round(ctx context.Context) (n int, more bool, err error) {
 	w.tick.Lock()
 	defer w.tick.Unlock()
 	n, ran, err := w.rounds(ctx, true, w.o.MaxBatch)
-	if err == nil {
-		w.ticks.Add(1)
-	}
 	return n, ran > 0, err
 }
 

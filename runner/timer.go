@@ -230,17 +230,21 @@ func (r *Runner) Now() time.Time { return r.o.Now() }
 
 // ArmedTimer is a timer and what it will deliver.
 type ArmedTimer struct {
-	TimerID
-	Frame []byte
+	ID    TimerID `json:"id"`
+	Frame []byte  `json:"frame"`
 }
 
-// Timers returns up to limit armed timers in the order they are due.
-func (r *Runner) Timers(limit int) ([]ArmedTimer, error) {
+// Timers returns up to limit armed timers in the order they are due: the first ones, or
+// those behind the timer after, for the next page.
+func (r *Runner) Timers(after TimerID, limit int) ([]ArmedTimer, error) {
 	var out []ArmedTimer
 	err := r.view(func(e *engine, v View) error {
 		e.ix.mu.Lock()
 		head := e.ix.timers
 		e.ix.mu.Unlock()
+		if after.Seq > 0 {
+			head.pass(after)
+		}
 		return scanTimers(v, head, func(id TimerID, frame []byte) bool {
 			if len(out) == limit {
 				return false
@@ -250,6 +254,15 @@ func (r *Runner) Timers(limit int) ([]ArmedTimer, error) {
 		})
 	})
 	return out, err
+}
+
+// pass moves the heads behind id.
+func (t *timerHead) pass(id TimerID) {
+	i, next := timerRange(id.due), TimerID{id.due, id.Seq + 1}
+	if t.heads[i].before(next) {
+		t.heads[i] = next
+	}
+	t.none[0] = t.none[0] || i == 1
 }
 
 // sleepUntil returns how long to sleep at now (ms) until next (ms), at most

@@ -26,41 +26,35 @@ func TestUnpackedInOneCommit(t *testing.T) {
 	if err := <-durable; err != nil {
 		t.Fatal(err)
 	}
-	done := false
-	w, err := r.NewWorker(7, WorkerOptions{Handler: func(ctx context.Context, _ *Tx, d *Delivery) error {
-		if done {
-			return nil
-		}
-		done = true
-		list, err := r.Inbox(7, 0, 10)
-		if err != nil {
-			return err
-		}
-		return r.engine().do(ctx, func(c *commit) error {
-			for i, f := range []func(Row, Lease) error{
-				func(row Row, l Lease) error { return c.ack(row, l) },
-				func(row Row, l Lease) error { _, err := c.requeueRow(row, l, 0); return err },
-				func(row Row, l Lease) error { _, err := c.buryRow(row, l, "why not"); return err },
-			} {
-				if err := f(Row{7, uint64(i + 1)}, list[i].Lease); err != nil {
-					t.Errorf("row %d: %v", i+1, err)
-				}
+	err = r.engine().do(t.Context(), func(c *commit) error {
+		for seq := range uint64(3) {
+			in, h, err := c.take(Row{7, seq + 1}, func(h holding) bool { return h.Owner != 0 })
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-	}})
+			if seq == 1 {
+				h.Deadline = c.now - 1
+				in.park(seq+1, h)
+				c.setLease(Row{7, seq + 1}, h.lease)
+			} else {
+				c.remove(in, seq+1, h.band)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	w, err := r.NewWorker(7, WorkerOptions{Handler: func(_ context.Context, _ *Tx, d *Delivery) error { got += string(d.ID); return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Tick(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	dead, err := r.DeadLetters(DeadFilter{}, Row{}, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(dead) != 1 || string(dead[0].Frame) != string(g.Frame(2)) {
-		t.Errorf("dead letters: %+v, want c", dead)
+	if got != "bd" {
+		t.Errorf("%q was delivered, want what was not removed: bd", got)
 	}
 	if s := r.Stats().Inboxes[0]; s.Depth != 0 || s.Leased+s.Parked != 0 {
 		t.Errorf("left: %+v, want nothing", s)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/internal/mailbox"
 	"wamble/runner/runnertest"
 )
 
@@ -34,7 +35,7 @@ func TestClaimedInsideBundle(t *testing.T) {
 				tick(t, w)
 				clear(runs)
 				postAll(t, r, n, true)
-				if _, err := r.Claim(t.Context(), runner.Row{Worker: 7, Seq: 1 + row}, 99, clock.Now().UnixMilli()); err != nil {
+				if err := mailbox.Claim(t.Context(), r, 7, 1+row, clock.Now()); err != nil {
 					t.Fatal(err)
 				}
 				clock.Advance(time.Minute)

@@ -77,7 +77,6 @@ type Worker struct {
 	told    *engine               // whose failure was told
 	wake    chan struct{}
 	steps   atomic.Uint64
-	ticks   atomic.Uint64
 	lastErr atomic.Pointer[error]
 
 	mu      sync.Mutex
@@ -197,9 +196,9 @@ func (w *Worker) Remove() error {
 		if r.past == nil {
 			r.past = map[uint64]Metrics{}
 		}
-		sum, own := r.past[uint64(w.id)], w.Metrics()
+		sum, own := r.past[w.id], w.Metrics()
 		sum.add(&own)
-		r.past[uint64(w.id)] = sum
+		r.past[w.id] = sum
 	}
 	r.workers = slices.DeleteFunc(r.workers, func(x *Worker) bool { return x == w })
 	e := r.engine()
@@ -248,9 +247,6 @@ func (w *Worker) policy() Policy { return *w.p.Load() }
 // Steps counts messages that were run with success, since the worker was made.
 func (w *Worker) Steps() uint64 { return w.steps.Load() }
 
-// Ticks counts ticks that ended without an error.
-func (w *Worker) Ticks() uint64 { return w.ticks.Load() }
-
 // LastError returns the error that ended the last run, or nil.
 func (w *Worker) LastError() error {
 	for _, x := range append([]*Worker{w}, w.lanes...) {
@@ -268,7 +264,8 @@ func (w *Worker) Metrics() Metrics {
 	return w.metrics
 }
 
-// ResetMetrics sets the counters to zero and returns what they were.
+// ResetMetrics sets the counters to zero and returns what they were, for programs that
+// count by period; the original has it too. What Prometheus reads must not be reset.
 func (w *Worker) ResetMetrics() Metrics {
 	w.mu.Lock()
 	old := w.metrics

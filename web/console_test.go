@@ -1,8 +1,10 @@
 package web_test
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -36,16 +38,16 @@ func bury(t testing.TB) func(data string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seq, err := journal.Post(ctx, r, worker, &intent.RecordMove{Board: 4711, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: time.Now()})
+		if _, err := journal.Post(ctx, r, worker, &intent.RecordMove{Board: 4711, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		w, err := r.NewWorker(uint64(worker), runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+			return runner.Discard(errors.New("there is no board 4711"))
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		row := runner.Row{Worker: uint64(worker), Seq: seq}
-		lease, err := r.Claim(ctx, row, worker, time.Now().Add(time.Minute).UnixMilli())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Bury(ctx, row, lease, "there is no board 4711"); err != nil {
+		if _, err := w.Tick(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

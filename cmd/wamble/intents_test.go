@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -45,16 +47,19 @@ func makeJournal(t *testing.T, dir string) error {
 		return err
 	}
 	move := &intent.RecordMove{Board: 300, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: madeAt}
-	seq, err := journal.Post(ctx, r, worker, move)
+	if _, err := journal.Post(ctx, r, worker, move); err != nil {
+		return err
+	}
+	w, err := r.NewWorker(uint64(worker), runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+		return runner.Discard(errors.New("RECORD_MOVE: there is no board 300"))
+	}})
 	if err != nil {
 		return err
 	}
-	row := runner.Row{Worker: uint64(worker), Seq: seq}
-	token, err := r.Claim(ctx, row, worker, madeAt.Add(time.Minute).UnixMilli())
-	if err != nil {
+	if _, err := w.Tick(ctx); err != nil {
 		return err
 	}
-	if _, err := r.Bury(ctx, row, token, "RECORD_MOVE: there is no board 300"); err != nil {
+	if err := w.Remove(); err != nil {
 		return err
 	}
 	if _, err := journal.Post(ctx, r, worker, &intent.CreateSession{Session: 8, Token: wamble.Token{1, 2, 3}.Hash(), At: madeAt},

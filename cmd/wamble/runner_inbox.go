@@ -90,7 +90,8 @@ func viewInboxRow(row *runner.InboxRow) inboxRowView {
 		v.Priority = "high"
 	}
 	if v.State == "parked" {
-		v.Until = &row.Lease.Deadline
+		until := row.Lease.Deadline.UnixMilli()
+		v.Until = &until
 	}
 	if row.Fired {
 		v.Timer = &timerView{row.Timer.Due().UnixMilli(), row.Timer.Seq}

@@ -26,7 +26,7 @@ type journalBox interface {
 	deadBox
 	Look() (runner.Stats, error)
 	Inbox(worker, from uint64, limit int) ([]runner.InboxRow, error)
-	Timers(limit int) ([]runner.ArmedTimer, error)
+	Timers(after runner.TimerID, limit int) ([]runner.ArmedTimer, error)
 	Checkpoint(dir string) error
 }
 
@@ -108,14 +108,22 @@ func (l *liveBox) Inbox(worker, from uint64, limit int) ([]runner.InboxRow, erro
 	return all, nil
 }
 
-func (l *liveBox) Timers(limit int) ([]runner.ArmedTimer, error) {
-	var found []host.Armed
-	err := l.ask("runner-timers", host.InboxPage{Limit: limit}, &found)
-	var timers []runner.ArmedTimer
-	for _, t := range found {
-		timers = append(timers, runner.ArmedTimer{TimerID: t.ID, Frame: t.Frame})
+// Timers asks page by page.
+func (l *liveBox) Timers(after runner.TimerID, limit int) ([]runner.ArmedTimer, error) {
+	var all []runner.ArmedTimer
+	for limit > 0 {
+		var page []runner.ArmedTimer
+		if err := l.ask("runner-timers", host.InboxPage{After: after, Limit: limit}, &page); err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		all = append(all, page...)
+		limit -= len(page)
+		after = page[len(page)-1].ID
 	}
-	return timers, err
+	return all, nil
 }
 
 // Checkpoint lets the server write the copy, whose working directory is another one.

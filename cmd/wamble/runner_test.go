@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -46,7 +49,7 @@ var madeAt = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // waiting messages, one of high priority, one parked and three dead letters,
 // for worker 9 one leased, and timers before and after 1970.
 func makeRunner(t *testing.T, dir string, schema runner.Version) error {
-	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
+	r, err := runner.Open(pebblestore.At(filepath.Join(t.TempDir(), "made"), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
 		Create: true, Schema: schema,
 		Now: func() time.Time { return madeAt },
 	})
@@ -54,54 +57,56 @@ func makeRunner(t *testing.T, dir string, schema runner.Version) error {
 		return err
 	}
 	ctx := t.Context()
-	posts := []runner.Message{
-		{To: 7, ID: []byte("dead-1"), Payload: []byte("move e2e4")},
-		{To: 7, ID: []byte("dead-2"), Payload: []byte{0xff, 0xfe}},
-		{To: 7, ID: []byte("parked"), Payload: []byte("later")},
-		{To: 7, ID: []byte("first"), Payload: []byte("line one\nline two")},
-		{To: 7, ID: []byte{0, 0x7c, 0xff}, Payload: []byte{1, 2, 3}, Kind: runner.Event},
-		{To: 7, ID: []byte("urgent"), Flags: runner.HighPriority},
-		{To: 9, ID: []byte("held"), Flags: runner.HasTrace | runner.HasFrom, From: 7, Trace: []byte("tr")},
-	}
-	for i := range posts {
-		if _, err := r.Post(ctx, &posts[i]); err != nil {
-			return err
+	post := func(posts ...runner.Message) {
+		t.Helper()
+		for i := range posts {
+			if _, err := r.Post(ctx, &posts[i]); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if err := r.Insert(ctx, runner.Row{Worker: 7, Seq: 7}, []byte("junk")); err != nil {
-		return err
-	}
-	deadline := madeAt.Add(time.Minute).UnixMilli()
-	for _, dead := range []struct {
-		seq    uint64
-		reason string
-	}{{1, "no such board"}, {2, "connection refused"}, {7, "not a frame"}} {
-		row := runner.Row{Worker: 7, Seq: dead.seq}
-		token, err := r.Claim(ctx, row, 7, deadline)
+	run := func(worker uint64, o runner.WorkerOptions) {
+		t.Helper()
+		o.Policy = &runner.Policy{LeaseTTL: time.Minute}
+		w, err := r.NewWorker(worker, o)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		if _, err := r.Bury(ctx, row, token, dead.reason); err != nil {
-			return err
+		if _, err := w.Tick(ctx); err != nil {
+			t.Fatal(err)
 		}
-	}
-	parked := runner.Row{Worker: 7, Seq: 3}
-	token, err := r.Claim(ctx, parked, 7, deadline)
-	if err != nil {
-		return err
-	}
-	if _, err := r.Requeue(ctx, parked, token, madeAt.Add(time.Hour).UnixMilli()); err != nil {
-		return err
-	}
-	if _, err := r.Claim(ctx, runner.Row{Worker: 9, Seq: 1}, 9, deadline); err != nil {
-		return err
-	}
-	for _, timer := range []struct{ due, to int64 }{{4102444800000, 9}, {1 << 62, 7}, {-1000, 7}} {
-		m := runner.Message{Kind: runner.Timer, To: uint64(timer.to), ID: strconv.AppendInt(nil, timer.due, 10), Payload: []byte("tick")}
-		if _, err := r.Arm(ctx, time.UnixMilli(timer.due), &m); err != nil {
-			return err
+		if err := w.Remove(); err != nil {
+			t.Fatal(err)
 		}
 	}
+	post(runner.Message{To: 7, ID: []byte("dead-1"), Payload: []byte("move e2e4")},
+		runner.Message{To: 7, ID: []byte("dead-2"), Payload: []byte{0xff, 0xfe}})
+	run(7, runner.WorkerOptions{Batch: func(_ context.Context, b *runner.Batched) error {
+		b.Fail(0, runner.Discard(errors.New("no such board")))
+		b.Fail(1, runner.Discard(errors.New("connection refused")))
+		return nil
+	}})
+	post(runner.Message{To: 7, ID: []byte("carrier")}, runner.Message{To: 7, ID: []byte("parked"), Payload: []byte("later")})
+	run(7, runner.WorkerOptions{Batch: func(_ context.Context, b *runner.Batched) error {
+		b.DeadLetter(0, []byte("junk"), errors.New("not a frame"))
+		b.Fail(1, runner.Retry(errors.New("not yet"), time.Hour))
+		return nil
+	}})
+	post(runner.Message{To: 7, ID: []byte("first"), Payload: []byte("line one\nline two")},
+		runner.Message{To: 7, ID: []byte{0, 0x7c, 0xff}, Payload: []byte{1, 2, 3}, Kind: runner.Event},
+		runner.Message{To: 7, ID: []byte("urgent"), Flags: runner.HighPriority},
+		runner.Message{To: 9, ID: []byte("held"), Flags: runner.HasTrace | runner.HasFrom, From: 7, Trace: []byte("tr")})
+	// A copy that is made while worker 9 runs shows its message as leased, and timers
+	// that were due long ago.
+	run(9, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+		for _, timer := range []struct{ due, to int64 }{{4102444800000, 9}, {1 << 62, 7}, {-1000, 7}} {
+			m := runner.Message{Kind: runner.Timer, To: uint64(timer.to), ID: strconv.AppendInt(nil, timer.due, 10), Payload: []byte("tick")}
+			if _, err := r.Arm(ctx, time.UnixMilli(timer.due), &m); err != nil {
+				return err
+			}
+		}
+		return r.Checkpoint(dir)
+	}})
 	return r.Close()
 }
 

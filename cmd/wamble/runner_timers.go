@@ -28,7 +28,7 @@ func runnerTimersCommand(f *runnerFlags) *cobra.Command {
 			if filtered {
 				wanted = math.MaxInt
 			}
-			timers, err := box.Timers(wanted)
+			timers, err := box.Timers(runner.TimerID{}, wanted)
 			if err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ type armedView struct {
 }
 
 func viewTimer(t *runner.ArmedTimer) armedView {
-	return armedView{Due: t.Due().UnixMilli(), Seq: t.Seq, storedFrame: viewStored(t.Frame)}
+	return armedView{Due: t.ID.Due().UnixMilli(), Seq: t.ID.Seq, storedFrame: viewStored(t.Frame)}
 }
 
 func timerCells(t *runner.ArmedTimer, m *runner.Message, err error) string {
@@ -61,5 +61,5 @@ func timerCells(t *runner.ArmedTimer, m *runner.Message, err error) string {
 	if err == nil {
 		worker = fmt.Sprint(m.To)
 	}
-	return fmt.Sprintf("%s\t%d\t%s\t%s", showTime(t.Due().UnixMilli()), t.Seq, worker, frameCells(t.Frame))
+	return fmt.Sprintf("%s\t%d\t%s\t%s", showTime(t.ID.Due().UnixMilli()), t.ID.Seq, worker, frameCells(t.Frame))
 }

@@ -421,7 +421,7 @@ told, and gets another one. The exit code is 1 if no such game is running.`,
 		Do:   pageInbox,
 	},
 	{
-		Name: "runner-timers", Doors: Socket, Patience: quick, Args: []Arg{limit},
+		Name: "runner-timers", Doors: Socket, Patience: quick, Args: []Arg{after, limit},
 		Help: Help{Via: "runner timers"},
 		Doc:  Doc{Text: "the armed timers, the earliest first"},
 		Do:   pageTimers,

@@ -87,11 +87,14 @@ func desk(verb string) func(context.Context, *Host, *Call) (any, error) {
 	}
 }
 
-// InboxPage asks for rows of inboxes: of one worker, from a number on.
+// InboxPage asks for rows of inboxes: of one worker, from a number on. Timers it asks
+// for behind another one.
 type InboxPage struct {
 	Worker uint64 `json:"worker"`
 	From   uint64 `json:"from,omitempty"`
 	Limit  int    `json:"limit,omitempty"` // at most; 1000 if 0
+
+	After runner.TimerID `json:"after,omitzero"`
 }
 
 // CheckpointTo asks for a copy of the journal in a directory that does not exist yet.
@@ -106,6 +109,7 @@ var (
 	listState = Arg{Name: "state", Kind: Text}
 	allOf     = Arg{Name: "all", Kind: Switch}
 	directory = Arg{Name: "dir", Kind: Text}
+	after     = Arg{Name: "after", Kind: Object}
 )
 
 func pageInbox(_ context.Context, h *Host, c *Call) (any, error) {
@@ -135,18 +139,15 @@ func pageTimers(_ context.Context, h *Host, c *Call) (any, error) {
 	if p.Limit <= 0 || p.Limit > mostDead {
 		p.Limit = mostDead
 	}
-	timers, err := h.Runner.Timers(p.Limit)
-	list := []Armed{}
-	for _, t := range timers {
-		list = append(list, Armed{t.TimerID, t.Frame})
+	timers, err := h.Runner.Timers(p.After, p.Limit)
+	size := 0
+	for i := range timers {
+		if size += len(timers[i].Frame); size > mostDeadBytes && i > 0 {
+			timers = timers[:i]
+			break
+		}
 	}
-	return list, err
-}
-
-// Armed is a runner.ArmedTimer in JSON.
-type Armed struct {
-	ID    runner.TimerID `json:"id"`
-	Frame []byte         `json:"frame"`
+	return timers, err
 }
 
 func checkpoint(_ context.Context, h *Host, c *Call) (any, error) {

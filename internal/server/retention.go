@@ -63,17 +63,17 @@ func (s *Server) startJanitor(ctx context.Context) (stop func(), err error) {
 // hastenJanitor arms the timer anew if it is due later than the longest it can be: the
 // wall clock was set back since.
 func hastenJanitor(ctx context.Context, r *runner.Runner, worker uint32) error {
-	timers, err := r.Timers(mostTimers)
+	timers, err := r.Timers(runner.TimerID{}, mostTimers)
 	if err != nil {
 		return err
 	}
 	for _, t := range timers {
 		m, err := runner.DecodeMessage(t.Frame)
-		if err != nil || m.To != uint64(worker) || !t.Due().After(r.Now().Add(janitorEvery)) {
+		if err != nil || m.To != uint64(worker) || !t.ID.Due().After(r.Now().Add(janitorEvery)) {
 			continue
 		}
 		_, err = r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
-			return errors.Join(tx.Cancel(t.TimerID), armJanitor(tx, worker, r.Now().Add(janitorFirst)))
+			return errors.Join(tx.Cancel(t.ID), armJanitor(tx, worker, r.Now().Add(janitorFirst)))
 		})
 		if err != nil {
 			return err

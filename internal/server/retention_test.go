@@ -39,7 +39,7 @@ func (h *here) old(id wamble.SessionID, seen time.Time) wamble.Token {
 // janitorTimer returns the one timer of the janitor.
 func (h *here) janitorTimer() runner.ArmedTimer {
 	h.t.Helper()
-	timers, err := h.runner.Timers(100)
+	timers, err := h.runner.Timers(runner.TimerID{}, 100)
 	if err != nil || len(timers) != 1 {
 		h.t.Fatalf("got %d timers, %v; want that of the janitor", len(timers), err)
 	}
@@ -60,11 +60,11 @@ func TestRetentionClock(t *testing.T) {
 	defer r.Close()
 	due := func() time.Time {
 		t.Helper()
-		timers, err := r.Timers(10)
+		timers, err := r.Timers(runner.TimerID{}, 10)
 		if err != nil || len(timers) != 1 {
 			t.Fatalf("got %d timers, %v; want one", len(timers), err)
 		}
-		return timers[0].Due().UTC()
+		return timers[0].ID.Due().UTC()
 	}
 	start := func() {
 		t.Helper()
@@ -96,17 +96,17 @@ func TestRetention(t *testing.T) {
 	dir := t.TempDir()
 	text := conf("(def retention-days 30)")
 	h := serve(t, Options{Dir: dir}, text).ready()
-	until(t, "the timer is armed", func() bool { timers, _ := h.runner.Timers(10); return len(timers) > 0 })
+	until(t, "the timer is armed", func() bool { timers, _ := h.runner.Timers(runner.TimerID{}, 10); return len(timers) > 0 })
 	first := h.janitorTimer()
 	h.end()
 
 	h = serve(t, Options{Dir: dir}, text).ready()
-	if got := h.janitorTimer(); got.TimerID != first.TimerID {
-		t.Errorf("after a restart the timer is %v, want %v", got.TimerID, first.TimerID)
+	if got := h.janitorTimer(); got.ID != first.ID {
+		t.Errorf("after a restart the timer is %v, want %v", got.ID, first.ID)
 	}
 	gone := h.old(900001, time.Now().AddDate(0, 0, -31))
 	stays := h.old(900002, time.Now().AddDate(0, 0, -29))
-	if err := h.runner.Cancel(context.Background(), first.TimerID); err != nil {
+	if err := h.runner.Cancel(context.Background(), first.ID); err != nil {
 		t.Fatal(err)
 	}
 	m, err := runner.DecodeMessage(first.Frame)
@@ -124,9 +124,9 @@ func TestRetention(t *testing.T) {
 	if _, err := db.Session(context.Background(), stays); err != nil {
 		t.Errorf("a session that is not old enough: %v", err)
 	}
-	until(t, "the timer is armed again", func() bool { timers, _ := h.runner.Timers(10); return len(timers) == 1 })
-	if next := h.janitorTimer(); next.Due().Before(time.Now().Add(23 * time.Hour)) {
-		t.Errorf("the next timer is due %v", next.Due())
+	until(t, "the timer is armed again", func() bool { timers, _ := h.runner.Timers(runner.TimerID{}, 10); return len(timers) == 1 })
+	if next := h.janitorTimer(); next.ID.Due().Before(time.Now().Add(23 * time.Hour)) {
+		t.Errorf("the next timer is due %v", next.ID.Due())
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"wamble/internal/prooftest"
 	"wamble/runner"
+	"wamble/runner/internal/mailbox"
 	"wamble/runner/pebblestore"
 	"wamble/runner/runnertest"
 )
@@ -186,13 +187,14 @@ func (x *world) step(ctx context.Context) error {
 	return err
 }
 
-// claim takes the lease of any row for some ticks, as a tool may.
+// claim takes the lease of any row for some ticks, as another program may.
 func (x *world) claim(ctx context.Context) error {
 	rows, err := x.r.Inbox(7, 0, 100)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	_, err = x.r.Claim(ctx, rows[x.rng.IntN(len(rows))].Row, 99, x.clock.Now().UnixMilli()+3)
+	row := rows[x.rng.IntN(len(rows))].Row
+	err = mailbox.Claim(ctx, x.r, row.Worker, row.Seq, x.clock.Now().Add(3*time.Millisecond))
 	if errors.Is(err, runner.ErrLeased) {
 		err = nil
 	}
@@ -319,7 +321,7 @@ func whereabouts(t *testing.T, r *runner.Runner) map[string]int {
 			t.Errorf("the inbox has %d rows and counts %d", len(rows), in.Depth)
 		}
 	}
-	timers, err := r.Timers(100000)
+	timers, err := r.Timers(runner.TimerID{}, 100000)
 	if err != nil {
 		t.Fatal(err)
 	}

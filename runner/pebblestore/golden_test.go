@@ -43,8 +43,8 @@ func TestGoldenDirectory(t *testing.T) {
 	if err != nil || len(dead) != 1 || dead[0].Reason != "no such board" {
 		t.Errorf("got dead letters %+v and %v, want one without a board", dead, err)
 	}
-	timers, err := r.Timers(10)
-	if err != nil || len(timers) != 1 || timers[0].Due().UnixMilli() != 4102444800000 {
+	timers, err := r.Timers(runner.TimerID{}, 10)
+	if err != nil || len(timers) != 1 || timers[0].ID.Due().UnixMilli() != 4102444800000 {
 		t.Errorf("got timers %+v and %v, want one of the year 2100", timers, err)
 	}
 	out, err := r.Outbox(0, 10)

@@ -31,12 +31,13 @@ func stoppedRunner(t *testing.T) (dir string, journal runner.JournalID) {
 	if _, err := r.Arm(ctx, time.UnixMilli(4102444800000), &runner.Message{Kind: runner.Timer, To: 7, ID: []byte("t")}); err != nil {
 		t.Fatal(err)
 	}
-	row := runner.Row{Worker: 7, Seq: 1}
-	token, err := r.Claim(ctx, row, 7, 1<<60)
+	w, err := r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+		return runner.Discard(errors.New("no such board"))
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Bury(ctx, row, token, "no such board"); err != nil {
+	if _, err := w.Tick(ctx); err != nil {
 		t.Fatal(err)
 	}
 	journal = r.JournalID()
@@ -82,7 +83,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	if err != nil || len(rows) != 3 || rows[0].Seq != 2 {
 		t.Errorf("got rows %v and %v, want 2, 3 and 4", rows, err)
 	}
-	if timers, err := r.Timers(10); err != nil || len(timers) != 1 {
+	if timers, err := r.Timers(runner.TimerID{}, 10); err != nil || len(timers) != 1 {
 		t.Errorf("got timers %v and %v, want one", timers, err)
 	}
 	refused := map[string]error{}

@@ -66,7 +66,7 @@ func (h *killHarness) places(r *runner.Runner, s *runner.Stats) *killFound {
 			h.t.Errorf("round %d: inbox %d counts %d rows and has %d", h.round, id, depth, len(rows))
 		}
 	}
-	timers, err := r.Timers(math.MaxInt)
+	timers, err := r.Timers(runner.TimerID{}, math.MaxInt)
 	if err != nil || uint64(len(timers)) != s.Timers {
 		h.t.Errorf("round %d: got %d timers and %v, counted %d", h.round, len(timers), err, s.Timers)
 	}

@@ -91,9 +91,9 @@ var batchCases = []test{
 	{"strays are sorted out before the handler", func(v *env) {
 		v.start()
 		v.post(7, "a")
-		v.ok(v.r.Insert(v.ctx, at(7, 2), []byte("junk")))
+		v.ok(v.store(7, 2, []byte("junk")))
 		v.post(7, "b")
-		v.ok(v.r.Insert(v.ctx, at(7, 4), frame(8, "stray")))
+		v.ok(v.store(7, 4, frame(8, "stray")))
 		var got string
 		w := v.batchWorker(runner.WorkerOptions{}, func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
 		for range 3 {
@@ -114,7 +114,7 @@ var batchCases = []test{
 			if !stolen {
 				stolen = true
 				v.clock.Advance(5 * time.Second)
-				_, err := v.r.Claim(v.ctx, row, 99, 6000)
+				err := v.steal(row, 6000)
 				v.ok(err)
 			}
 			got = append(got, ids(b.Deliveries))
@@ -150,7 +150,7 @@ var batchCases = []test{
 			v.clock.Advance(800 * time.Millisecond)
 			v.ok(b.Renew(v.ctx))
 			v.clock.Advance(800 * time.Millisecond)
-			_, err := v.r.Claim(v.ctx, row, 99, 60_000)
+			err := v.steal(row, 60_000)
 			v.is(err, runner.ErrLeased)
 			return nil
 		})
@@ -209,7 +209,7 @@ var orderedCases = []test{
 		for _, id := range []string{"a", "b", "c"} {
 			v.post(7, id)
 		}
-		_, err := v.r.Claim(v.ctx, at(7, 2), 99, 200)
+		err := v.steal(at(7, 2), 200)
 		v.ok(err)
 		var got string
 		w := v.batchWorker(runner.WorkerOptions{Ordered: true}, func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })

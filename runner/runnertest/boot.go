@@ -136,7 +136,7 @@ var bootCases = []test{
 		v.start()
 		v.ok(v.r.Close())
 		v.ok(v.r.Close())
-		_, err := v.r.PostFrame(v.ctx, frame(7, "a"))
+		_, err := v.r.Post(v.ctx, msg(7, "a"))
 		v.is(err, runner.ErrStopped)
 		_, err = v.r.Inbox(7, 0, 1)
 		v.is(err, runner.ErrStopped)

@@ -66,7 +66,7 @@ var eventCases = []test{
 		var l eventLog
 		v.opts.Sinks = l.sinks()
 		v.start()
-		v.ok(v.r.Insert(v.ctx, at(7, 1), []byte("junk")))
+		v.ok(v.store(7, 1, []byte("junk")))
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
 		v.tick(w, 0)
 		why := "4 bytes are less than a header: frame is cut off"
@@ -230,8 +230,8 @@ var replayCases = []test{
 		for _, id := range []string{"a", "b", "a", "a", "b"} {
 			v.post(7, id)
 		}
-		v.ok(v.r.Insert(v.ctx, at(7, 6), []byte("junk")))
-		v.ok(v.r.Insert(v.ctx, at(7, 7), frame(8, "stray")))
+		v.ok(v.store(7, 6, []byte("junk")))
+		v.ok(v.store(7, 7, frame(8, "stray")))
 		v.arm(50, "timer")
 		_, err = w.Tick(v.ctx)
 		v.ok(err)

@@ -46,7 +46,7 @@ var inspectCases = []test{
 		rows, err := r.Inbox(7, 0, 10)
 		v.ok(err)
 		equal(v, "rows", len(rows), 2)
-		_, err = r.PostFrame(v.ctx, frame(7, "x"))
+		_, err = r.Post(v.ctx, msg(7, "x"))
 		v.is(err, runner.ErrReadOnly)
 		_, err = r.ReplayDeadLetters(v.ctx, runner.DeadFilter{})
 		v.is(err, runner.ErrReadOnly)
@@ -104,7 +104,7 @@ var inspectCases = []test{
 	{"a look leaves leases as they are", func(v *env) {
 		v.start()
 		row := v.post(7, "a")
-		_, err := v.r.Claim(v.ctx, row, 7, 5000)
+		err := v.steal(row, 5000)
 		v.ok(err)
 		v.ok(v.r.Close())
 		r, err := runner.OpenReadOnly(v.storage, v.opts)

@@ -79,7 +79,7 @@ var operateCases = []test{
 		v.start()
 		v.post(7, "before")
 		v.ok(v.r.DrainQueue("7", true))
-		_, err := v.r.PostFrame(v.ctx, frame(7, "after"))
+		_, err := v.r.Post(v.ctx, msg(7, "after"))
 		v.is(err, runner.ErrDraining)
 		g := v.r.NewGroup(func(*runner.Group, error) { v.Error("a refused group is called back") })
 		v.ok(g.Add(&runner.Message{To: 7, ID: []byte("group")}))

@@ -2,6 +2,8 @@ package runnertest
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"math"
 
 	"wamble/runner"
@@ -98,30 +100,37 @@ var outboxCases = []test{
 			return nil
 		})
 	}},
-	{"the intent sink", func(v *env) {
-		v.start()
-		emit := runner.Intent{Kind: runner.OutboxEmit, Message: []byte("ev")}
-		arm := runner.Intent{Kind: runner.TimerArm, HasDue: true, Due: when(777), Message: frame(7, "tm")}
-		v.update(func(tx *runner.Tx) error {
-			for _, i := range []runner.Intent{emit, arm} {
-				b, err := i.Append(nil)
-				v.ok(err)
-				v.ok(tx.Intend(b))
-			}
-			v.is(tx.Intend([]byte("junk")), runner.ErrTruncated)
-			arm.Message = []byte("not a frame")
-			b, err := arm.Append(nil)
+}
+
+// pageOfTimers: the pages of timers follow each other, and survive JSON.
+func pageOfTimers(v *env) {
+	v.start()
+	dues := []int64{-7, -5, -5, 0, 500, 500, 900}
+	for i, due := range dues {
+		v.arm(due, fmt.Sprint(i))
+	}
+	for size := 1; size <= len(dues)+1; size++ {
+		var got []string
+		var after runner.TimerID
+		for {
+			page, err := v.r.Timers(after, size)
 			v.ok(err)
-			v.is(tx.Intend(b), runner.ErrTruncated)
-			equal(v, "effects", tx.Effects(), 2)
-			return nil
-		})
-		same(v, "outbox", v.outbox(), []string{"ev"})
-		timers, err := v.r.Timers(10)
-		v.ok(err)
-		equal(v, "timers", len(timers), 1)
-		equal(v, "due", timers[0].Due(), when(777))
-	}},
+			if len(page) == 0 {
+				break
+			}
+			text, err := json.Marshal(page)
+			v.ok(err)
+			page = nil
+			v.ok(json.Unmarshal(text, &page))
+			for _, t := range page {
+				m, err := runner.DecodeMessage(t.Frame)
+				v.ok(err)
+				got = append(got, string(m.ID))
+			}
+			after = page[len(page)-1].ID
+		}
+		same(v, fmt.Sprintf("in pages of %d", size), got, []string{"0", "1", "2", "3", "4", "5", "6"})
+	}
 }
 
 func (v *env) arm(due int64, id string) runner.TimerID {
@@ -133,11 +142,11 @@ func (v *env) arm(due int64, id string) runner.TimerID {
 
 func (v *env) dues() []int64 {
 	v.Helper()
-	list, err := v.r.Timers(100)
+	list, err := v.r.Timers(runner.TimerID{}, 100)
 	v.ok(err)
 	var out []int64
 	for _, t := range list {
-		out = append(out, t.Due().UnixMilli())
+		out = append(out, t.ID.Due().UnixMilli())
 	}
 	return out
 }
@@ -152,6 +161,7 @@ func (v *env) collector(o runner.WorkerOptions) (*runner.Worker, *[]string) {
 }
 
 var timerCases = []test{
+	{"page by page", pageOfTimers},
 	{"due ones in order, others stay", func(v *env) {
 		v.start()
 		v.arm(100, "b")
@@ -218,7 +228,8 @@ var timerCases = []test{
 		same(v, "fired", *got, []string{"good"})
 		dead := v.dead()
 		equal(v, "dead letters", len(dead), 2)
-		equal(v, "timer", dead[0].Timer, runner.NewTimerID(when(5), 1))
+		equal(v, "timer", dead[0].Timer.Due(), when(5))
+		equal(v, "its number", dead[0].Timer.Seq, 1)
 		equal(v, "from a timer", dead[0].FromTimer, true)
 		same(v, "left", v.dues(), nil)
 	}},

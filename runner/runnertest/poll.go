@@ -114,7 +114,7 @@ var pollCases = []test{
 	}},
 	{"a malformed row leaves, the next is delivered", func(v *env) {
 		v.start()
-		v.ok(v.r.Insert(v.ctx, at(7, 1), []byte("junk")))
+		v.ok(v.store(7, 1, []byte("junk")))
 		v.insert(7, 2, "good")
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
 		v.tick(w, 1)
@@ -127,7 +127,7 @@ var pollCases = []test{
 	{"a malformed row of the largest size leaves too", func(v *env) {
 		v.opts.MaxFrame = 65530
 		v.start()
-		v.ok(v.r.Insert(v.ctx, at(7, 1), make([]byte, 65530)))
+		v.ok(v.store(7, 1, make([]byte, 65530)))
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
 		v.tick(w, 0)
 		equal(v, "dead letters", len(v.dead()), 1)
@@ -136,7 +136,7 @@ var pollCases = []test{
 	{"a misrouted message leaves at once and nothing waits for it", func(v *env) {
 		v.start()
 		v.insert(7, 1, "a")
-		v.ok(v.r.Insert(v.ctx, at(7, 2), frame(8, "stray")))
+		v.ok(v.store(7, 2, frame(8, "stray")))
 		v.insert(7, 3, "b")
 		calls := 0
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { calls++; return nil })
@@ -224,7 +224,7 @@ var pollCases = []test{
 		v.start()
 		v.post(7, "held")
 		v.post(7, "free")
-		_, err := v.r.Claim(v.ctx, at(7, 1), 99, 500)
+		err := v.steal(at(7, 1), 500)
 		v.ok(err)
 		var seen []string
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { seen = append(seen, string(d.ID)); return nil })
@@ -253,17 +253,13 @@ var pollCases = []test{
 		row := v.post(7, "a")
 		h := func(d *runner.Delivery) error { return nil }
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { return h(d) })
-		var thief runner.Lease
 		h = func(d *runner.Delivery) error {
 			v.clock.Advance(2 * time.Second)
-			var err error
-			thief, err = v.r.Claim(v.ctx, row, 99, 10_000)
-			return err
+			return v.steal(row, 10_000)
 		}
 		v.tick(w, 0)
 		equal(v, "leases lost", w.Metrics().LeasesLost, 1)
 		same(v, "rows", v.rows(7), []uint64{1})
-		v.ok(v.r.Ack(v.ctx, row, thief))
 	}},
 	{"a handler can renew its lease", func(v *env) {
 		v.start()
@@ -272,7 +268,7 @@ var pollCases = []test{
 			v.clock.Advance(900 * time.Millisecond)
 			v.ok(d.Renew(v.ctx))
 			v.clock.Advance(900 * time.Millisecond)
-			_, err := v.r.Claim(v.ctx, row, 99, 10_000)
+			err := v.steal(row, 10_000)
 			v.is(err, runner.ErrLeased)
 			return nil
 		})
@@ -288,7 +284,7 @@ var pollCases = []test{
 			for range 50 {
 				v.clock.Advance(900 * time.Millisecond)
 				v.ok(renew(ctx)) // the deliveries are the committer's until it has answered
-				_, err := v.r.Claim(v.ctx, row, 99, 1_000_000)
+				err := v.steal(row, 1_000_000)
 				v.is(err, runner.ErrLeased)
 			}
 		}

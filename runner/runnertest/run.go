@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/internal/mailbox"
 )
 
 // Run runs the whole suite. open returns a new, empty storage for each test.
@@ -139,14 +140,24 @@ func frame(to uint64, id string, flags ...runner.Flags) []byte {
 
 func (v *env) post(to uint64, id string, flags ...runner.Flags) runner.Row {
 	v.Helper()
-	row, err := v.r.PostFrame(v.ctx, frame(to, id, flags...))
+	row, err := v.r.Post(v.ctx, msg(to, id, flags...))
 	v.ok(err)
 	return row
 }
 
 func (v *env) insert(worker, seq uint64, id string) {
 	v.Helper()
-	v.ok(v.r.Insert(v.ctx, runner.Row{Worker: worker, Seq: seq}, frame(worker, id)))
+	v.ok(v.store(worker, seq, frame(worker, id)))
+}
+
+// store puts bytes where a message of that number would be.
+func (v *env) store(worker, seq uint64, frame []byte) error {
+	return mailbox.Insert(v.ctx, v.r, worker, seq, frame)
+}
+
+// steal takes the lease of a row until ms, as if another program shared the storage.
+func (v *env) steal(row runner.Row, ms int64) error {
+	return mailbox.Claim(v.ctx, v.r, row.Worker, row.Seq, when(ms))
 }
 
 // rows returns the sequence numbers in a worker's inbox.

@@ -141,7 +141,6 @@ var txCases = []test{
 			v.is(err, runner.ErrNesting)
 			v.ok(child.Commit())
 			v.is(child.Put(b("z"), b("late")), runner.ErrNesting)
-			equal(v, "effects", tx.Effects(), 1)
 			child, err = tx.Begin()
 			v.ok(err)
 			v.ok(child.Put(b("x"), b("inner")))
