@@ -27,6 +27,9 @@ type Board struct {
 	// OwnMove is the move that the player made last on this board, in UCI
 	// notation; empty when he made none, or the server does not say.
 	OwnMove string
+	// WaitPlace is over 0 when all boards are held: the player has no board, and is the
+	// so many-th who gets one. It comes as an Event.
+	WaitPlace int64
 }
 
 // Squares are the two ends of a move: 0 is a1, 7 is h1, 63 is h8.
@@ -40,6 +43,7 @@ func boardOf(p *wire.Packet, fen wire.Text) Board {
 	}
 	b.Version, _ = p.Ext.Int(wire.KeyBoardVersion)
 	b.OwnMove, _ = p.Ext.Text(wire.KeyBoardOwnMove)
+	b.WaitPlace, _ = p.Ext.Int(wire.KeyWaitPlace)
 	if at, ok := p.Ext.Int(wire.KeyReservationReservedAt); ok {
 		b.ReservedAt = time.Unix(at, 0)
 	}
@@ -74,6 +78,11 @@ func (c *Client) PlayOn(ctx context.Context, board wamble.BoardID, uci string) (
 			return c.adopt(p, m.FEN, c.Token()), true
 		})
 }
+
+// Thinking tells the server that the player is there and thinks, so that he keeps his
+// board. Call it about every 30 s while somebody is at the board and no other request
+// is made. Nothing answers it.
+func (c *Client) Thinking(ctx context.Context) error { return tell(ctx, c, wire.Ack{}) }
 
 // LegalMoves asks for the moves of the piece on a square (0 is a1, 63 is h8)
 // of a board. They are none when the board is not the player's.

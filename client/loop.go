@@ -87,6 +87,11 @@ func (l *loop) start(k *call) error {
 		token := l.c.Token()
 		copy(k.packet[4:20], token[:])
 	}
+	if k.info.Code == wire.CtrlAck { // a sign of life, which nothing answers
+		l.out.Send(l.out.Peer(), k.packet)
+		k.finish(nil)
+		return nil
+	}
 	seq, err := l.link.Send(l.now(), l.out, k.packet)
 	if err != nil {
 		return err

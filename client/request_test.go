@@ -43,6 +43,22 @@ func TestLegalMoves(t *testing.T) {
 	})
 }
 
+// A sign of life is sent and forgotten, and the next request is answered as ever.
+func TestThinking(t *testing.T) {
+	overBoth(t, func() []*clienttest.Step {
+		return []*clienttest.Step{clienttest.Expect(wire.CtrlGetLegalMoves).Answer(1, wire.LegalMoves{Square: 12})}
+	}, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {
+		for range 3 {
+			if err := c.Thinking(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := c.LegalMoves(ctx, 1, 12); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestLoginAndLogout(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32))
 	challenge := wire.Key(bytes.Repeat([]byte{3}, 32))

@@ -59,7 +59,8 @@ func (m *ServerHello) decode(base []byte) ([]byte, error) { return decodeText(&m
 
 // Ack acknowledges the packet whose sequence number it carries. A server echoes
 // token and board of the request. Its payload and extensions are ignored, and it
-// is never acknowledged itself.
+// is never acknowledged itself. One with the number 0 acknowledges nothing: by it a
+// client shows, about every 30 s, that its player is there and thinks.
 //
 //	0  n  ignored
 type Ack struct{ empty }

@@ -41,6 +41,7 @@ const (
 	KeyBoardVersion            = "board.version"
 	KeyBoardOwnMove            = "board.own_move"
 	KeyBoardPly                = "board.ply"
+	KeyWaitPlace               = "wait.place"
 	KeyHelloWithoutBoard       = "hello.without_board"
 	KeyHelloCookie             = "hello.cookie"
 	KeyLoginToken              = "login.token"
@@ -97,6 +98,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
 	{Key: KeyBoardOwnMove, Type: TypeString, Meaning: "the move that you made last on this board, in UCI; absent when you have not moved there", Ours: true},
 	{Key: KeyBoardPly, Type: TypeInt, Meaning: "moves made on a watched board", Ours: true},
+	{Key: KeyWaitPlace, Type: TypeInt, Meaning: "all boards are held, and so many players get one before you and with you; BOARD_UPDATE shows you yours when it is your turn", Ours: true},
 	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "in CLIENT_HELLO, 1: when no board is free, a session without one is welcome; 2: no board is wanted, to watch or read only (a hello without it asks for one)", Ours: true},
 	{Key: KeyHelloCookie, Type: TypeString, Meaning: "in CLIENT_HELLO by UDP, 36 characters: the cookie, then anything; in an ERROR: the 32 digits of a cookie to say hello with (see [Cookies](#cookies))", Ours: true},
 	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},

@@ -111,11 +111,15 @@ func (p *Pool) Place(s wamble.SessionID, host share.Host) {
 	}
 }
 
+// idleEnough is the silence after which a holder gives way to a player of his own host.
+const idleEnough = time.Minute
+
 // takeShare releases the idlest board of the host that holds most, for one of
-// another host; see share.Table.Yield.
+// another host; see share.Table.Yield. Among players of one host only who was silent for
+// idleEnough gives way: the others wait for their turn.
 func (p *Pool) takeShare(at int64, host share.Host, out intent.Intents) (Released, bool) {
 	b := p.shares.Yield(host)
-	if b == nil {
+	if b == nil || b.share.Host() == host && at-b.times.heard < idleEnough.Microseconds() {
 		return Released{}, false
 	}
 	return p.release(at, b, TakenBack, out), true

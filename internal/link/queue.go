@@ -140,6 +140,11 @@ func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header,
 	e.received(size)
 	if i < 0 {
 		s.flush(now, e, out)
+		if h.Seq == 0 && !h.Token.IsZero() && (e.proof.proven || from.Stream()) { // a sign of life
+			s.table.touch(now, e)
+			s.got.Packet = &s.got.packet
+			return Delivered
+		}
 		return s.dropped(&s.stats.StrayAcks)
 	}
 	s.stats.Acks++

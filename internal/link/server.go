@@ -52,7 +52,8 @@ const (
 	// Duplicate: a request that is done; it was acknowledged again, and its
 	// answer sent again if it is kept.
 	Duplicate
-	// Delivered: the packet was an ACK that we waited for.
+	// Delivered: the packet was an ACK that we waited for, or one of number 0, which
+	// is a sign of life.
 	Delivered
 	// Limited: a request over a rate limit.
 	Limited

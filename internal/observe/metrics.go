@@ -75,6 +75,7 @@ var metrics = []metric{
 			add(wamble.BoardStatus(i).String(), float64(n))
 		}
 	}),
+	level("players_waiting", "Players for whom there is no board; who waits longest gets the next.", func(s *loop.Figures) float64 { return float64(s.Gauges.Waiting) }),
 	level("boards_asleep", "Free boards that are not dealt: fewer players are here than it takes to play on all.", func(s *loop.Figures) float64 { return float64(s.Gauges.AsleepBoards) }),
 	level("boards_awake", "Boards in play.", func(s *loop.Figures) float64 { return float64(s.Gauges.Boards - s.Gauges.AsleepBoards) }),
 	level("players_here", "Players who hold a board and are not gone.", func(s *loop.Figures) float64 { return float64(s.Gauges.Here) }),

@@ -185,6 +185,10 @@ func (c *client) greeted(p *wire.Packet) {
 // number of their reservation: it was made before the pending move was sent.
 func (c *client) updated(p *wire.Packet) {
 	version, ok := p.Ext.Int(wire.KeyBoardVersion)
+	if _, waits := p.Ext.Int(wire.KeyWaitPlace); waits {
+		c.waits(p)
+		return
+	}
 	if ok && c.w.judge.shown[shownKey{p.Board, uint64(version)}].number <= c.since {
 		return
 	}
@@ -192,17 +196,42 @@ func (c *client) updated(p *wire.Packet) {
 	// One that names no request was pushed: his time on the board was over, maybe
 	// before his move came.
 	answers, named := p.Ext.Int(wire.KeyRequestSeq)
+	if c.pending == nil && !named {
+		c.answered() // his turn has come
+	}
 	if c.ctrl != wire.CtrlPlayerMove || c.pending == nil || !named || uint32(answers) != c.seq {
 		return
 	}
 	if ok {
-		c.move.session = c.w.judge.tokens[c.token.Hash()] // it may have begun with the move
-		if c.w.judge.moves[c.move] == 0 {
-			c.w.t.Fatalf("an accepted move is not durable: %+v", c.move)
-		}
-		c.w.accepted++
+		c.made()
 	}
 	c.answered()
+}
+
+// made says that his move was accepted.
+func (c *client) made() {
+	c.move.session = c.w.judge.tokens[c.token.Hash()] // it may have begun with the move
+	if c.w.judge.moves[c.move] == 0 {
+		c.w.t.Fatalf("an accepted move is not durable: %+v", c.move)
+	}
+	c.w.accepted++
+}
+
+// waits takes the answer to a move after which there is no board for him: he is shown
+// one when it is his turn, and asks if that takes long.
+func (c *client) waits(p *wire.Packet) {
+	if answers, _ := p.Ext.Int(wire.KeyRequestSeq); c.ctrl != wire.CtrlPlayerMove || c.pending == nil || uint32(answers) != c.seq {
+		return
+	}
+	c.made()
+	c.pending = nil
+	number := c.number
+	c.w.after(3*time.Second, false, func() []Input {
+		if !c.gone && c.number == number {
+			c.hello()
+		}
+		return nil
+	})
 }
 
 func (c *client) refused(e *wire.Error) {

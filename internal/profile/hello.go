@@ -17,6 +17,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		reason := fmt.Sprintf("upgrade required (client=%d server=%d)", v, wire.Version)
 		return p.deny(r, &wamble.Denied{Code: wamble.UnsupportedVersion, Reason: reason, Blocking: true})
 	}
+	p.takeTurns(out) // he does not come before those who wait
 	s, isNew := r.session, false
 	if s == nil && !r.granted.IsZero() {
 		s = p.sessions.Find(r.granted) // the first answer got lost, and the player asks again
@@ -51,12 +52,14 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	var err error
 	if wantsNoBoard(r) {
 		b = p.boards.Held(s.ID())
+		p.waitlist.remove(s.ID())
 	} else {
 		b, taken, err = p.seat(s)
 	}
 	if err != nil && !contentWithoutBoard(r, err) {
 		if isNew { // nobody was told of the session
 			p.draft.discard()
+			p.waitlist.remove(s.ID())
 			p.sessions.Discard(s)
 		}
 		return p.deny(r, deniedOf(err))

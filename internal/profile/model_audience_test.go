@@ -276,7 +276,7 @@ func TestModelOfAudience(t *testing.T) {
 	if prooftest.Soaking() {
 		players, length = 6000, 10*time.Minute
 	}
-	w := newWorld(t, prooftest.Seed(t), 2, `(def min-boards 6) (def max-boards 60) (def max-players 300) (def max-moves-per-board 20)
+	w := newWorld(t, prooftest.Seed(t), 2, `(def min-boards 6) (def max-boards 60) (def max-players 300) (def max-moves-per-board 14)
 		(def new-players-per-ip-per-min 0) (def inactivity-timeout 10) (def session-timeout 60) (def max-client-sessions 100000)
 		(def prediction-mode "streak") (def prediction-penalty-incorrect 0.25) (def prediction-max-per-parent 3)
 		(def spectator-packets-per-sec 60)`)

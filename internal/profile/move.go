@@ -53,6 +53,14 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		r.lost = true
 		return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
 	}
+	if n := len(p.waitlist.of); n > 0 && n >= p.boards.Free() { // they have waited for longer than he does
+		p.awaitBoard(s)
+		p.answerMade(r)
+		p.sealFor(s, out)
+		p.tellWinners(out)
+		p.takeTurns(out)
+		return done
+	}
 	next, taken, err := p.seatAt(s, 0, before)
 	if err != nil {
 		p.answerMade(r)
@@ -78,6 +86,9 @@ func (p *Profile) answerMade(r *request) {
 	}
 	r.lost = true
 	v := p.show(r.session, b, r.h.Seq)
+	if place := p.waitlist.place(r.session.ID()); place > 0 {
+		v.fields.AddInt(wire.KeyWaitPlace, max(1, place-int64(p.boards.Free()))) // those before him get the free ones now
+	}
 	v.fit(p.link.Room(r.id))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}, wire.BoardUpdate{FEN: v.fen}, v.fields...)
 }

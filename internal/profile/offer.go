@@ -90,6 +90,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	if p.brownout.NoNewSessions {
 		return nil, false, errNoNewPlayers
 	}
+	p.takeTurns(out)
 	s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.draft)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
 		s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.draft)
@@ -109,6 +110,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	}
 	if err != nil { // nobody was told of the session
 		p.draft.discard()
+		p.waitlist.remove(s.ID())
 		p.sessions.Discard(s)
 		return nil, false, err
 	}

@@ -67,5 +67,6 @@ func (p *Profile) disconnected(s *session.Session) {
 	}
 	if _, ok := p.link.Home(s.Token()); !ok {
 		p.boards.Closed(p.clock.now, s.ID())
+		p.waitlist.remove(s.ID())
 	}
 }

@@ -18,6 +18,7 @@ func (p *Profile) pass(out *Output) {
 		p.release(out)
 		p.fill(out)
 		p.age(out)
+		p.takeTurns(out)
 	}
 	p.seal(out)
 	if !p.readOnly() {
@@ -55,6 +56,9 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 	s.SetLeft(what.Board)
 	p.notify(s.Token(), what.Board, releasedWhy(what.Why), out)
 	if what.Why == board.Lost || what.Why == board.TakenBack || what.Why == board.Left || !p.isHere(s) {
+		if what.Why == board.TakenBack && p.isHere(s) {
+			p.awaitBoard(s)
+		}
 		p.sessions.Unseated(what.Session)
 		return
 	}
@@ -119,7 +123,7 @@ func (p *Profile) next() time.Time {
 	if at, ok := p.boards.Next(); ok {
 		sooner(at)
 	}
-	if !p.balanced() || p.boards.Over() != nil {
+	if !p.balanced() || p.boards.Over() != nil || p.hasTurns() {
 		sooner(p.clock.now)
 	}
 	if p.seen.n > 0 {

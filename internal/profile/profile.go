@@ -37,6 +37,7 @@ type Profile struct {
 	seen         seen
 	resuming     *resumption // nil: the profile does not come back from slices
 	behind       behind
+	waitlist     waitlist
 	trusted      map[wamble.SessionID]uint64 // until the store has which gate it is behind with the trust in a session
 	law          access.Law
 	brownout     Brownout

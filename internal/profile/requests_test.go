@@ -125,7 +125,7 @@ func TestHelloRefused(t *testing.T) {
 			[]string{"ACK 1", `ERROR 1008 "no board available for assignment" error.blocking`}},
 		{"no board, and content", "(def max-boards 1) (def min-boards 1)", func(r *rig) { r.join(5) },
 			encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1)),
-			[]string{"ACK 1", "SERVER_HELLO 08  session.caps"}},
+			[]string{"ACK 1", "SERVER_HELLO 08  session.caps wait.place"}},
 		{"no number for a board, and content", "(def min-boards 0)", func(r *rig) { drain(r, wamble.BoardIDs) },
 			encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1)),
 			[]string{"ACK 1", `ERROR 1006 "no number is left for a new board"`}},

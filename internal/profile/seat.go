@@ -49,7 +49,9 @@ func (p *Profile) seatAt(s *session.Session, offered, before wamble.BoardID) (*b
 	switch {
 	case err != nil:
 		p.stats.NoBoard++
+		p.awaitBoard(s)
 	case !got.Known:
+		p.waitlist.remove(s.ID())
 		p.stats.Deals.Given++
 		p.stats.Deals.Own += one(got.Own)
 		p.stats.Deals.Fresh += one(got.Fresh)

@@ -24,6 +24,9 @@ func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view 
 	v := view{fields: p.scratch.fields[:0]}
 	p.addSessionFields(&v, s, b)
 	if b == nil {
+		if place := p.waitlist.place(s.ID()); place > 0 {
+			v.fields.AddInt(wire.KeyWaitPlace, place)
+		}
 		return v
 	}
 	fen := p.boards.FEN(b)

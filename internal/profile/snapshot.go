@@ -59,6 +59,7 @@ var sections = []section{
 	{"predictions", true, savePredictions, loadPredictions},
 	{"spectators", true, saveSpectators, loadSpectators},
 	{"behind", false, saveBehind, loadBehind},
+	{"waitlist", false, saveWaitlist, loadWaitlist},
 }
 
 // adoption is what was read of a snapshot; a profile takes it when it is whole.
@@ -71,6 +72,7 @@ type adoption struct {
 	seen     seen
 	behind   behind
 	waiting  []Packet
+	waitlist []wamble.SessionID
 	link     *link.Server
 	session  *session.Table
 	boards   *board.Pool
@@ -96,7 +98,7 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 			return dst, fmt.Errorf("snapshot of %s: %w", s.name, err)
 		}
 		n := len(dst) - at - 4
-		if n == 0 && s.name == "behind" { // as an older version knows it
+		if n == 0 && (s.name == "behind" || s.name == "waitlist") { // as an older version knows it
 			dst = dst[:at-1-len(s.name)]
 			continue
 		}
@@ -133,6 +135,11 @@ func (in *Adopt) take(p *Profile, out *Output) {
 			p.place(s, from)
 		} else {
 			p.boards.Closed(p.clock.now, s.ID()) // connections have not come along
+		}
+	}
+	for _, id := range v.waitlist {
+		if s := p.sessions.ByID(id); s != nil {
+			p.awaitBoard(s)
 		}
 	}
 	for i := range v.waiting {

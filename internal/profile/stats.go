@@ -33,6 +33,7 @@ type DealStats struct {
 	Given   uint64        // boards that players got
 	Own     uint64        // of them, those on which the player moved last himself
 	Fresh   uint64        // of them, those on which nobody had moved
+	Turns   uint64        // of them, those for which the player had to wait
 	Answers uint64        // moves that followed another one
 	Waited  time.Duration // how long their boards had waited for them, together
 }
@@ -59,6 +60,7 @@ type HostStats struct {
 type Gauges struct {
 	Boards, FreeBoards    int
 	AsleepBoards, Here    int // Here: players who hold a board and are not gone
+	Waiting               int // players for whom there is no board
 	Players, LivePlayers  int
 	Watchers              int
 	Predictions           int
@@ -78,7 +80,7 @@ func (p *Profile) LinkStats() link.Stats { return p.link.Stats() }
 // Gauges returns what the profile holds now.
 func (p *Profile) Gauges() Gauges {
 	return Gauges{
-		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(),
+		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(), Waiting: len(p.waitlist.of),
 		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(),
 		Watchers: p.audience.hall.Len(), Predictions: p.audience.book.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,

@@ -198,6 +198,7 @@ export interface Keys {
   "board.version": "int";
   "board.own_move": "string";
   "board.ply": "int";
+  "wait.place": "int";
   "hello.without_board": "int";
   "hello.cookie": "string";
   "login.token": "int";
