@@ -359,7 +359,7 @@ type Predictions struct {
 	// Mode says who may predict: off nobody, holder the player who holds the
 	// board, streak everybody with points that grow with a run of right
 	// guesses, gated as streak but only a share of the players.
-	Mode string `option:"prediction-mode" default:"off" set:"0=off|1=holder|2=streak|3=gated" room:"predict"`
+	Mode string `option:"prediction-mode" default:"streak" set:"0=off|1=holder|2=streak|3=gated" room:"predict"`
 
 	// BasePoints is what a right prediction pays.
 	BasePoints float64 `option:"prediction-base-points" default:"1.0" range:"0..1000000" unit:"points" room:"predict"`

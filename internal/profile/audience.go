@@ -37,8 +37,11 @@ func (p *Profile) newAudience(o Options) audience {
 // capsAt is what a session may do with board b, nil if it has none.
 func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 	caps := p.capsOf(s)
-	if b == nil {
-		return caps &^ (wire.MayMove | wire.MayPredict)
+	if b == nil { // who watches or waits predicts on the boards of others
+		if caps &^= wire.MayMove; !p.audience.book.MayPredict(s.Token(), false) {
+			caps &^= wire.MayPredict
+		}
+		return caps
 	}
 	if caps&wire.MayPredict != 0 && (p.audience.book.Options().Mode == predict.Gated || p.law.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
 		caps &^= wire.MayPredict

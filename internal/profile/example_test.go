@@ -49,6 +49,7 @@ func Example() {
 	// lease 16384 boards
 	// lease 16384 sessions
 	// lease 16384 players
+	// lease 16384 predictions
 	// keep 1 frames
 	// keep 1 frames
 	// send ACK

@@ -254,7 +254,7 @@ const profilesConf = `
 // housed is a rig of the profile "own" of a house, with rules.
 func housed(t *testing.T, rules string) *rig {
 	t.Helper()
-	c, err := config.Load("test.conf", profilesConf+rules, config.Params{})
+	c, err := config.Load("test.conf", profilesConf+`(def prediction-mode "off") `+rules, config.Params{})
 	if err != nil {
 		t.Fatal(err)
 	}

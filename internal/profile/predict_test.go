@@ -70,6 +70,38 @@ func (m *memory) predicted(id wamble.BoardID) (found []wamble.Prediction) {
 	return found
 }
 
+// TestWhoWatchesMayPredict: a session without a board, who watches or waits for one, may
+// predict on the boards of others where everybody may.
+func TestWhoWatchesMayPredict(t *testing.T) {
+	for _, tc := range []struct {
+		conf string
+		want string
+	}{
+		{`(def prediction-mode "streak")`, "status 1"},
+		{`(def prediction-mode "holder")`, "status 6"},
+		{`(def prediction-mode "gated") (def prediction-gated-percent 0)`, "status 6"},
+		{`(def prediction-mode "gated") (def prediction-gated-percent 100)`, "status 1"},
+	} {
+		for without, name := range map[int64]string{1: "waits", 2: "watches"} {
+			t.Run(tc.conf+" "+name, func(t *testing.T) {
+				r := newRig(t, "(def min-boards 1) (def max-boards 1) "+tc.conf)
+				_, id := r.joinBy(streamAt(1))
+				var p wire.Packet
+				hello := encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, without))
+				if err := p.Decode(r.reply(streamAt(2), hello)); err != nil || p.Board != 0 {
+					t.Fatalf("board %d, %v", p.Board, err)
+				}
+				caps, _ := p.Ext.Int(wire.KeySessionCaps)
+				r.sent = nil
+				got := r.send(streamAt(2), submitPacket(p.Token, id, 2, "e2e4", 0))
+				if may := wire.SessionCaps(caps)&wire.MayPredict != 0; !strings.Contains(got, tc.want) || may != (tc.want == "status 1") {
+					t.Errorf("may predict: %v; answered by %s", may, got)
+				}
+			})
+		}
+	}
+}
+
 func submitPacket(token wamble.Token, board wamble.BoardID, seq uint32, uci string, parent uint64) []byte {
 	u, err := wire.MakeUCI(uci)
 	if err != nil {

@@ -16,13 +16,15 @@ import (
 // epoch is when the clocks of the tests start.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// configOf is a profile with these definitions.
 // configOf is the profile of a text. Unless it says otherwise, there is one board in
-// play for each player, so that a test knows which board is next.
+// play for each player, so that a test knows which board is next, and nobody predicts.
 func configOf(t testing.TB, text string) *config.Profile {
 	t.Helper()
 	if !strings.Contains(text, "boards-per-player") {
 		text = "(def boards-per-player 1) " + text
+	}
+	if !strings.Contains(text, "prediction-mode") {
+		text = `(def prediction-mode "off") ` + text
 	}
 	c, err := config.Load("test.conf", text, config.Params{})
 	if err != nil {
