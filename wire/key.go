@@ -44,6 +44,7 @@ const (
 	KeyWaitPlace               = "wait.place"
 	KeyHelloWithoutBoard       = "hello.without_board"
 	KeyHelloCookie             = "hello.cookie"
+	KeyGoodbyeReturns          = "goodbye.returns"
 	KeyLoginToken              = "login.token"
 	KeyLoginServer             = "login.server"
 )
@@ -99,8 +100,9 @@ var KnownKeys = []KnownKey{
 	{Key: KeyBoardOwnMove, Type: TypeString, Meaning: "the move that you made last on this board, in UCI; absent when you have not moved there", Ours: true},
 	{Key: KeyBoardPly, Type: TypeInt, Meaning: "moves made on a watched board", Ours: true},
 	{Key: KeyWaitPlace, Type: TypeInt, Meaning: "all boards are held, and so many players get one before you and with you; BOARD_UPDATE shows you yours when it is your turn", Ours: true},
-	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "in CLIENT_HELLO, 1: when no board is free, a session without one is welcome; 2: no board is wanted, to watch or read only (a hello without it asks for one)", Ours: true},
+	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "in CLIENT_HELLO, 1: when no board is free, a session without one is welcome; 2, also in LOGIN_REQUEST with a signature: no board is wanted, to watch or read only (a hello without it asks for one)", Ours: true},
 	{Key: KeyHelloCookie, Type: TypeString, Meaning: "in CLIENT_HELLO by UDP, 36 characters: the cookie, then anything; in an ERROR: the 32 digits of a cookie to say hello with (see [Cookies](#cookies))", Ours: true},
+	{Key: KeyGoodbyeReturns, Type: TypeInt, Meaning: "1 in CLIENT_GOODBYE: only the board is given back; the session stays, and its player gets the board again if he returns before another has it", Ours: true},
 	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},
 	{Key: KeyLoginServer, Type: TypeString, Meaning: "in LOGIN_REQUEST with a signature: the host and port that the client has connected to; the signature names them, too", Ours: true},
 }

@@ -64,6 +64,27 @@ func (p *Pool) Closed(now time.Time, s wamble.SessionID) {
 	}
 }
 
+// Away says that the player of a session has gone and may return: his board is free at
+// once, and he gets it back if he returns before another has it. A player with an
+// identity keeps it for IdentityAway.
+func (p *Pool) Away(now time.Time, s wamble.SessionID, out intent.Intents) (Released, bool) {
+	t := p.tick(now)
+	if b := p.holders[s]; b != nil {
+		return p.away(t, b, out)
+	}
+	return Released{}, false
+}
+
+func (p *Pool) away(at int64, b *Board, out intent.Intents) (Released, bool) {
+	if b.identity && p.opts.IdentityAway > 0 {
+		b.reach, b.times.heard = Closed, at
+		p.setGone(b, true)
+		p.setAlarm(b)
+		return Released{}, false
+	}
+	return p.letGo(at, b, Left, out), true
+}
+
 // lapse does what is due for a held board: its holder loses it, or counts as gone.
 func (p *Pool) lapse(at int64, b *Board, out intent.Intents) (Released, bool) {
 	if at >= b.times.reserved+p.opts.Reservation.Microseconds() {

@@ -78,13 +78,8 @@ func (p *Pool) Leave(now time.Time, s wamble.SessionID, out intent.Intents) (Rel
 		return Released{}, false
 	case !b.identity:
 		return p.release(t, b, Left, out), true
-	case p.opts.IdentityAway > 0:
-		b.reach, b.times.heard = Closed, t
-		p.setGone(b, true)
-		p.setAlarm(b)
-		return Released{}, false
 	}
-	return p.letGo(t, b, Left, out), true
+	return p.away(t, b, out)
 }
 
 // Identify says that a session got an identity, or lost it.

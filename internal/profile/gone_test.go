@@ -164,3 +164,31 @@ func TestDealsAreCounted(t *testing.T) {
 		t.Errorf("%d are here, %d boards sleep", g.Here, g.AsleepBoards)
 	}
 }
+
+// TestGoodbyeReturns: who says goodbye and that he returns frees his board at once, is
+// the same player when he is back, and gets the board again unless another has it.
+func TestGoodbyeReturns(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
+	token, id := r.joinBy(streamAt(1))
+	bye := func(seq uint32) []byte {
+		return encode(wire.Header{Token: token, Seq: seq}, wire.ClientGoodbye{}, wire.Int(wire.KeyGoodbyeReturns, 1))
+	}
+	expect(t, r.send(streamAt(1), bye(3)), "ACK 3")
+	r.step(&PeerClosed{Peer: streamAt(1)})
+	if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Here() != 0 {
+		t.Fatal("his board is not free")
+	}
+	h, _ := wire.Peek(r.reply(streamAt(2), helloPacket(token, 4)))
+	if h.Ctrl != wire.CtrlServerHello || h.Token != token || h.Board != id {
+		t.Fatalf("greeted by %+v, want board %d and his token", h, id)
+	}
+	expect(t, r.send(streamAt(2), bye(5)), "ACK 5")
+	if _, got := r.joinBy(streamAt(3)); got != id {
+		t.Errorf("another got board %d, want %d", got, id)
+	}
+	watch := wire.Int(wire.KeyHelloWithoutBoard, 1)
+	h, _ = wire.Peek(r.reply(streamAt(2), encode(wire.Header{Token: token, Seq: 6}, wire.ClientHello{}, watch)))
+	if h.Token != token || h.Board != 0 {
+		t.Errorf("greeted by %+v, want no board", h)
+	}
+}

@@ -114,9 +114,13 @@ func isNamed(names, server string) bool {
 
 // loggedIn answers with the board that the player has now, if there is one.
 func (p *Profile) loggedIn(r *request, s *session.Session, out *Output) verdict {
-	b, taken, err := p.seat(s)
-	if err != nil {
-		b = nil
+	var taken board.Released
+	b := p.boards.Held(s.ID())
+	if !wantsNoBoard(r) {
+		var err error
+		if b, taken, err = p.seat(s); err != nil {
+			b = nil
+		}
 	}
 	v := p.show(s, b, r.h.Seq)
 	v.fit(p.link.Room(r.id))

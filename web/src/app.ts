@@ -67,8 +67,11 @@ addEventListener("popstate", () => route.set(parseRoute(location.pathname)));
 
 /** begin connects, and keeps the session connected through sleep, network changes and other tabs. */
 export function begin(): void {
+  const follow = (r: Route) => session.wantBoard(r.view === "play");
+  follow(route.value);
+  route.subscribe(follow);
   session.start();
   onWaking(() => session.caller.wake());
-  addEventListener("pagehide", () => session.caller.rest());
+  addEventListener("pagehide", () => session.leave());
   addEventListener("storage", (e) => e.key === keys.tab && session.yieldTo(e.newValue));
 }

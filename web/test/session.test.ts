@@ -432,3 +432,56 @@ test("watching goes on after a reconnect", async () => {
   assert.equal(r.name(), "SPECTATE_GAME");
   assert.equal(r.socket().last.board, 5);
 });
+
+test("who only watches takes no board, and gets one when he comes to play", async () => {
+  const r = rig();
+  r.session.wantBoard(false);
+  r.session.start();
+  r.socket().onopen?.({});
+  assert.equal(r.socket().last.ext.int("hello.without_board"), 2);
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 0, "");
+  await settle();
+  const n = r.socket().sent.length;
+  mock.timers.tick(20_000);
+  assert.equal(r.socket().sent.length, n, "he asks for a board");
+  assert.equal(r.session.status.value.full, false);
+  r.session.wantBoard(true);
+  assert.equal(r.socket().last.ext.int("hello.without_board"), 1);
+  await welcome(r);
+  assert.equal(r.session.status.value.board?.id, 42);
+  r.session.wantBoard(false);
+  assert.equal(r.session.status.value.board?.id, 42, "a board that he holds stays his");
+});
+
+test("who comes to play while a hello to watch is under way asks again at once", async () => {
+  const r = rig();
+  r.session.wantBoard(false);
+  r.session.start();
+  r.socket().onopen?.({});
+  r.session.wantBoard(true);
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 0, "");
+  await settle();
+  mock.timers.tick(0);
+  assert.equal(r.socket().last.ext.int("hello.without_board"), 1);
+});
+
+test("a page that is hidden says goodbye, and takes it back when it returns", async () => {
+  const r = await online();
+  r.session.leave();
+  assert.equal(r.name(), "CLIENT_GOODBYE");
+  assert.equal(r.socket().last.ext.int("goodbye.returns"), 1);
+  assert.ok(r.socket().closed);
+  r.session.caller.wake();
+  await open(r);
+  assert.equal(r.session.status.value.board?.id, 42);
+});
+
+test("a page that is hidden while a move is under way does not give the board back", async () => {
+  const r = await online();
+  r.session.play(pawn("e2e4"));
+  r.session.leave();
+  assert.equal(r.name(), "PLAYER_MOVE");
+  assert.ok(r.socket().closed);
+});

@@ -85,6 +85,11 @@ export class Caller implements Counter {
     clearTimeout(this.retryTimer);
   }
 
+  /** tell sends a request whose answer nobody waits for, if there is a connection. */
+  tell(request: Outgoing<RequestName>): void {
+    if (this.ready) this.connection?.tell(request);
+  }
+
   ask: Ask = (request) => this.enqueue(request, true);
 
   /** askOnce is for a request that must not be sent twice: Lost when the connection breaks. */

@@ -86,6 +86,11 @@ export class Connection {
     this.send(bytes);
   }
 
+  /** tell sends a request whose answer nobody waits for. */
+  tell(request: Outgoing<RequestName>): void {
+    if (this.socket.readyState === open) this.socket.send(encode({ ...request, seq: this.counter.next() }) as Uint8Array<ArrayBuffer>);
+  }
+
   /** hurry shortens the wait for the request under way. */
   hurry(): void {
     if (this.current) this.wait(() => this.end(false), shortTimeout);

@@ -27,7 +27,7 @@ async function once(session: Session, key: Key, message: Message): Promise<void>
   if (asked.message.name !== "LOGIN_CHALLENGE") throw new Error("no challenge");
   const { token } = session.status.value;
   const signature = key.sign(message(location.host, token, key.publicKey, asked.message.body.challenge));
-  const ext = [intField("login.token", 1), textField("login.server", location.host)];
+  const ext = [intField("login.token", 1), textField("login.server", location.host), ...(session.wantsBoard ? [] : [intField("hello.without_board", 2)])];
   const answer = await caller.askOnce({ name: "LOGIN_REQUEST", body: { public_key: key.publicKey, signature }, ext });
   session.takeToken(answer.token);
   session.stored.set(keys.loggedIn, answer.token);

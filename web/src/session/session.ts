@@ -13,6 +13,7 @@ export interface Status {
   elsewhere: boolean; // another tab of this browser has taken over
   token: string;
   board: Board | null;
+  full: boolean; // the player has no board because all are taken
   caps: number;
   source: string; // of predictions: "tree", "moves" or ""
   sending: Pending | null; // a move that is not answered yet
@@ -38,6 +39,7 @@ export class Session {
   private listeners = new Set<(e: SessionEvent) => void>();
   private packets = new Set<(p: Packet) => void>();
   private waiting: ReturnType<typeof setTimeout> | undefined;
+  private wanted = true; // the player wants a board, and not only to watch or read
   private tab = Math.random().toString(36).slice(2);
 
   constructor(open: () => Socket, area: Area) {
@@ -48,6 +50,7 @@ export class Session {
       elsewhere: false,
       token,
       board: null,
+      full: false,
       caps: 0,
       source: "",
       sending: null,
@@ -80,6 +83,25 @@ export class Session {
     if (!tab || tab === this.tab) return;
     this.status.patch({ elsewhere: true });
     this.caller.stop();
+  }
+
+  /** wantBoard says whether the player wants a board: who only watches or reads takes none. A board that he holds stays his. */
+  wantBoard(wanted: boolean): void {
+    if (this.wanted === wanted) return;
+    this.wanted = wanted;
+    clearTimeout(this.waiting);
+    if (wanted && !this.status.value.board) this.refresh();
+  }
+
+  get wantsBoard(): boolean {
+    return this.wanted;
+  }
+
+  /** leave gives the board back and closes the connection until the page returns: it is hidden or closed. A move under way is not disturbed. */
+  leave(): void {
+    const { board, token, sending } = this.status.value;
+    if (board && !sending) this.caller.tell({ name: "CLIENT_GOODBYE", body: {}, token, ext: [intField("goodbye.returns", 1)] });
+    this.caller.rest();
   }
 
   on(listener: (e: SessionEvent) => void): () => void {
@@ -143,17 +165,18 @@ export class Session {
   // the other capability, means in the answer that the board plays Chess960.
   private async hello(ask: Ask): Promise<void> {
     const { token } = this.status.value;
-    const ext = [intField("hello.without_board", 1)]; // without a free board the player may still watch
+    const { wanted } = this;
+    const ext = [intField("hello.without_board", wanted ? 1 : 2)]; // without a free board the player may still watch
     const request = { name: "CLIENT_HELLO", body: {}, token, flags: Flag.CAP_PROFILE_STATE, ext } as const;
     try {
       const p = await ask(request);
       this.status.patch({ refusal: null });
       if (p.token !== token) this.renew(p.token, token !== NO_TOKEN);
       this.adopt(p, null);
-      if (Number(p.board) === 0) {
-        this.status.patch({ board: null }); // all are taken
-        this.askLater(noBoardPause);
-      }
+      const none = Number(p.board) === 0;
+      if (none) this.status.patch({ board: null });
+      if (none && this.wanted) this.askLater(wanted ? noBoardPause : 0); // he may have come to play meanwhile
+      this.status.patch({ full: none && wanted });
     } catch (e) {
       if (e instanceof Denied) {
         this.status.patch({ refusal: e });

@@ -175,8 +175,8 @@ export function Play() {
 
 /** Waiting is what a player sees who has no board: yet, or because all are taken. */
 function Waiting() {
-  const { link, refusal, held } = useStore(session.status);
-  const full = link === "online" && !refusal && !held;
+  const { link, refusal, held, full: taken } = useStore(session.status);
+  const full = taken && link === "online" && !refusal && !held;
   return (
     <div class="waiting">
       <div class="ghost-board" aria-hidden="true" />

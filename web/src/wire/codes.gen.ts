@@ -201,6 +201,7 @@ export interface Keys {
   "wait.place": "int";
   "hello.without_board": "int";
   "hello.cookie": "string";
+  "goodbye.returns": "int";
   "login.token": "int";
   "login.server": "string";
 }

@@ -42,6 +42,7 @@ const table = {
     read: (r) => ({ type: r.u8(), text: r.rest() }),
     write: (w, m) => w.u8(m.type).text(m.text),
   },
+  CLIENT_GOODBYE: nothing,
   SPECTATE_GAME: nothing,
   SPECTATE_UPDATE: fen,
   LOGIN_REQUEST: {
