@@ -56,6 +56,8 @@ var rooms = []room{
 	{name: "runner", may: []string{"runner/internal/mailbox"}},
 	{name: "runner/pebblestore", may: []string{"runner"}, also: []string{"github.com/cockroachdb/pebble"}, tests: []string{"runner/internal/mailbox"}},
 	{name: "runner/memstore", may: []string{"runner"}},
+	{name: "runner/logstore", may: []string{"runner"}},
+	{name: "runner/logstore/logtest", may: []string{"runner/logstore"}},
 	// runner/admin: its page needs no script, and no build.
 	{name: "runner/admin", may: []string{"runner"}, also: []string{"html/template"}},
 	{name: "runner/runnerprom", may: []string{"runner"}},

@@ -1,0 +1,130 @@
+package logstore
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"wamble/runner"
+)
+
+// tidy makes a checkpoint beside the commits.
+func (b *backend) tidy() {
+	defer b.helpers.Done()
+	defer func() {
+		if v := recover(); v != nil {
+			b.fail(fmt.Errorf("a checkpoint panicked: %v", v))
+		}
+	}()
+	err := b.save()
+	b.mu.Lock()
+	b.tidying = false
+	b.mu.Unlock()
+	if err != nil && b.ctx.Err() == nil {
+		b.s.o.Report(fmt.Errorf("checkpoint of %s: %w", b.s, err))
+	}
+}
+
+// save replaces the log so far by a checkpoint. When it fails, the next one is tried
+// after as many records more.
+func (b *backend) save() error {
+	b.saving.Lock()
+	defer b.saving.Unlock()
+	b.mu.Lock()
+	state, seq, n := b.rows.copy(), b.seq, b.since
+	b.since = 0
+	b.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	err := b.held.Checkpoint(b.ctx, seq, state.records(b.s.o.Now()))
+	if errors.Is(err, ErrFenced) {
+		b.fail(err)
+	}
+	return err
+}
+
+// Flush implements runner.Backend.
+func (b *backend) Flush() error {
+	if err := b.usable(); err != nil {
+		return err
+	}
+	return b.save()
+}
+
+// fileMagic begins the file of a checkpoint; records follow, each behind its length
+// as a uvarint, and a length of 0 ends it.
+const fileMagic = "runner log 1\n"
+
+// Checkpoint implements runner.Backend: the name is that of a file.
+func (b *backend) Checkpoint(name string) error {
+	state := b.snapshot()
+	if _, err := os.Lstat(name); err == nil {
+		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	}
+	part := name + ".part"
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	_, err = w.WriteString(fileMagic)
+	for record := range state.records(b.s.o.Now()) {
+		if err == nil {
+			_, err = w.Write(binary.AppendUvarint(nil, uint64(len(record))))
+		}
+		if err == nil {
+			_, err = w.Write(record)
+		}
+	}
+	if err == nil {
+		err = w.WriteByte(0)
+	}
+	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil {
+		err = os.Link(part, name) // fails if it exists
+	}
+	return errors.Join(err, os.Remove(part))
+}
+
+// readFile adds the rows of a checkpoint's file.
+func (r *rows) readFile(name string) error {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return runner.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in := bufio.NewReader(f)
+	magic := make([]byte, len(fileMagic))
+	if _, err := io.ReadFull(in, magic); err != nil || string(magic) != fileMagic {
+		return fmt.Errorf("not a checkpoint of a log: %w", runner.ErrDamaged)
+	}
+	var record []byte
+	for {
+		n, err := binary.ReadUvarint(in)
+		switch {
+		case err != nil:
+			return fmt.Errorf("it is cut off: %w", runner.ErrDamaged)
+		case n == 0:
+			return nil
+		case n > maxFileRecord:
+			return fmt.Errorf("a record of %d bytes: %w", n, runner.ErrDamaged)
+		}
+		record = append(record[:0], make([]byte, n)...)
+		if _, err := io.ReadFull(in, record); err != nil {
+			return fmt.Errorf("it is cut off: %w", runner.ErrDamaged)
+		}
+		if _, err := r.apply(record); err != nil {
+			return err
+		}
+	}
+}
+
+// maxFileRecord bounds a record of a file: one row of the largest size, about.
+const maxFileRecord = 64 << 20

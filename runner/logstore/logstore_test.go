@@ -1,0 +1,313 @@
+package logstore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"wamble/internal/prooftest"
+	"wamble/runner"
+	"wamble/runner/logstore"
+	"wamble/runner/logstore/logtest"
+	"wamble/runner/runnertest"
+)
+
+func TestStorage(t *testing.T) {
+	runnertest.Run(t, func(*testing.T) runner.Storage { return logstore.New(new(logtest.Memory), "one", logstore.Options{}) })
+}
+
+// TestStorageWithCheckpoints: the suite holds when every few records are replaced.
+func TestStorageWithCheckpoints(t *testing.T) {
+	runnertest.Run(t, func(*testing.T) runner.Storage {
+		return logstore.New(new(logtest.Memory), "one", logstore.Options{CheckpointAfter: 100})
+	})
+}
+
+func TestMemory(t *testing.T) {
+	logtest.Run(t, func(*testing.T) logstore.Log { return new(logtest.Memory) })
+}
+
+// TestClaimEndsEarlierLife: a second machine opens the storage; the first one's next
+// commit is refused, fails its backend, and is in nobody's state.
+func TestClaimEndsEarlierLife(t *testing.T) {
+	log := new(logtest.Memory)
+	failed := make(chan error, 1)
+	first, err := logstore.New(log, "one", logstore.Options{}).Open(func(err error) { failed <- err })
+	ok(t, err)
+	ok(t, set(first, "a", "1"))
+	second := open(t, logstore.New(log, "one", logstore.Options{}))
+	if err := set(first, "b", "2"); !errors.Is(err, logstore.ErrFenced) {
+		t.Errorf("a commit of the first: got %v, want %v", err, logstore.ErrFenced)
+	}
+	if err := <-failed; !errors.Is(err, logstore.ErrFenced) {
+		t.Errorf("the first hears %v, want %v", err, logstore.ErrFenced)
+	}
+	if err := set(first, "b", "3"); !errors.Is(err, runner.ErrFailed) {
+		t.Errorf("another commit of the first: got %v, want %v", err, runner.ErrFailed)
+	}
+	ok(t, first.Close())
+	ok(t, set(second, "c", "4"))
+	is(t, content(t, second), "a=1 c=4 ")
+}
+
+// TestLostWhileCommitting: a claim that is lost while a record is appended is
+// acknowledged no more, although the log has it.
+func TestLostWhileCommitting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &losing{Log: new(logtest.Memory)}
+		s := logstore.New(log, "one", logstore.Options{})
+		b, err := s.Open(func(error) {})
+		ok(t, err)
+		log.lose = true
+		if err := set(b, "a", "1"); !errors.Is(err, runner.ErrFailed) {
+			t.Errorf("got %v, want %v", err, runner.ErrFailed)
+		}
+		ok(t, b.Close())
+		is(t, content(t, open(t, s)), "a=1 ")
+	})
+}
+
+// TestCheckpointsBoundReplay: however much is written, a claim replays little.
+func TestCheckpointsBoundReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(logtest.Memory)
+		s := logstore.New(log, "one", logstore.Options{CheckpointAfter: 10_000, Report: func(err error) { t.Error(err) }})
+		b, err := s.Open(func(err error) { t.Error(err) })
+		ok(t, err)
+		for i := range 3000 {
+			ok(t, set(b, fmt.Sprint("key", i%50), fmt.Sprint("value", i)))
+			synctest.Wait()
+		}
+		if n := log.Tail("one"); n > 500 {
+			t.Errorf("%d records are to be replayed, want at most those of 10,000 bytes", n)
+		}
+		want := content(t, b)
+		ok(t, b.Flush())
+		if n := log.Tail("one"); n != 0 {
+			t.Errorf("%d records are to be replayed after a flush, want none", n)
+		}
+		ok(t, b.Close())
+		is(t, content(t, open(t, s)), want)
+	})
+}
+
+// TestCommitsDuringCheckpoint: commits do not wait for a checkpoint, and one that
+// fails is told and tried again.
+func TestCommitsDuringCheckpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(logtest.Memory)
+		slow := &logtest.Faulty{Log: log, Next: func(call string) logtest.Fault {
+			if call == "checkpoint" {
+				return logtest.Fault{Delay: time.Hour, Lost: time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) < time.Minute}
+			}
+			return logtest.Fault{}
+		}}
+		reports := 0
+		s := logstore.New(slow, "one", logstore.Options{CheckpointAfter: 1000, Report: func(error) { reports++ }})
+		b, err := s.Open(func(err error) { t.Error(err) })
+		ok(t, err)
+		write := func(n int) {
+			for i := range n {
+				ok(t, set(b, fmt.Sprint(i%5), "some value"))
+			}
+		}
+		write(500)
+		if d := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); d > 0 {
+			t.Errorf("the commits took %v", d)
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		is(t, fmt.Sprint(reports, log.Tail("one") >= 500), "1 true")
+		write(500)
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if n := log.Tail("one"); n > 500 {
+			t.Errorf("%d records after a checkpoint of the first 500", n)
+		}
+		want := content(t, b)
+		ok(t, b.Close())
+		is(t, content(t, open(t, logstore.New(log, "one", logstore.Options{}))), want)
+	})
+}
+
+// TestNewest: whoever follows knows the latest time of the log, by whatever clock.
+func TestNewest(t *testing.T) {
+	log := new(logtest.Memory)
+	ahead := time.Now().Add(5 * time.Second).Truncate(time.Millisecond)
+	b, err := logstore.New(log, "one", logstore.Options{Now: func() time.Time { return ahead }}).Open(func(error) {})
+	ok(t, err)
+	ok(t, set(b, "a", "1"))
+	ok(t, b.Flush())
+	ok(t, b.Close())
+	s := logstore.New(log, "one", logstore.Options{})
+	open(t, s)
+	if got := s.Newest(); !got.Equal(ahead) {
+		t.Errorf("got %v, want %v", got, ahead)
+	}
+}
+
+// TestFaults plays lives of two machines on a log that is late, loses calls and does
+// not tell what it has done. A commit that was acknowledged is in every later life;
+// one that was not is there wholly or not at all.
+func TestFaults(t *testing.T) {
+	seed := prooftest.Seed(t)
+	for i := range uint64(prooftest.Part(10_000)) {
+		synctest.Test(t, func(t *testing.T) { faults(t, seed+i) })
+	}
+}
+
+func faults(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	draw := rand.New(rand.NewPCG(seed, 2))
+	log := &logtest.Faulty{Log: new(logtest.Memory), Next: func(call string) (f logtest.Fault) {
+		if call == "checkpoint" { // by a goroutine of its own, which must not change the order of the draws
+			return logtest.Fault{Delay: 3 * time.Millisecond, Mute: seed%3 == 0}
+		}
+		switch draw.IntN(12) {
+		case 0:
+			f.Lost = true
+		case 1:
+			f.Mute = true
+		case 2:
+			f.Delay = time.Duration(draw.IntN(10)) * time.Millisecond
+		}
+		return f
+	}}
+	sure := map[string]string{}
+	var doubt map[string]string // sure with the batch whose outcome is unknown
+	for range 30 {
+		s := logstore.New(log, "one", logstore.Options{CheckpointAfter: 200})
+		b, err := s.Open(func(error) {})
+		if err != nil {
+			continue
+		}
+		switch got := content(t, b); {
+		case got == text(sure):
+		case doubt != nil && got == text(doubt):
+			sure = doubt
+		default:
+			t.Fatalf("seed %d: a life begins with %q, want %q or %q", seed, got, text(sure), text(doubt))
+		}
+		doubt = nil
+		for range rng.IntN(20) {
+			next := maps.Clone(sure)
+			batch := b.Batch()
+			for range 1 + rng.IntN(4) {
+				key := fmt.Sprintf("k%02d", rng.IntN(15))
+				if rng.IntN(3) == 0 {
+					batch.Delete([]byte(key))
+					delete(next, key)
+					continue
+				}
+				next[key] = fmt.Sprint(rng.Uint32())
+				batch.Set([]byte(key), []byte(next[key]))
+			}
+			if err := batch.Commit(); err != nil {
+				doubt = next
+				break
+			}
+			sure = next
+		}
+		if rng.IntN(2) == 0 && doubt == nil {
+			_ = b.Close() // else somebody claims over it
+		} else {
+			t.Cleanup(func() { _ = b.Close() })
+		}
+	}
+	time.Sleep(time.Second) // checkpoints that are late
+}
+
+// TestNoRoom: the runner hears what is left of the memory that the rows may take.
+func TestNoRoom(t *testing.T) {
+	b := open(t, logstore.New(new(logtest.Memory), "one", logstore.Options{MaxBytes: 1000}))
+	ok(t, set(b, "k", string(make([]byte, 500))))
+	if free, err := b.Free(); err != nil || free > 500 || free < 400 {
+		t.Errorf("got %d, %v, want what is left of 1000", free, err)
+	}
+	ok(t, set(b, "k2", string(make([]byte, 5000))))
+	if free, err := b.Free(); err != nil || free != 0 {
+		t.Errorf("got %d, %v, want 0", free, err)
+	}
+}
+
+// losing is a log whose holder loses its claim while it appends.
+type losing struct {
+	logstore.Log
+	lose bool
+}
+
+func (l *losing) Claim(ctx ctx, name string, h logstore.Holder) (logstore.Held, error) {
+	held, err := l.Log.Claim(ctx, name, h)
+	return &losingHeld{held, l, h}, err
+}
+
+type losingHeld struct {
+	logstore.Held
+	l *losing
+	h logstore.Holder
+}
+
+func (h *losingHeld) Append(ctx ctx, record []byte) (uint64, error) {
+	seq, err := h.Held.Append(ctx, record)
+	if h.l.lose {
+		h.l.lose = false
+		h.h.Lost(errors.New("the lease has run out"))
+	}
+	return seq, err
+}
+
+func open(t *testing.T, s *logstore.Storage) runner.Backend {
+	t.Helper()
+	b, err := s.Open(func(err error) { t.Errorf("the storage failed: %v", err) })
+	ok(t, err)
+	t.Cleanup(func() { ok(t, b.Close()) })
+	return b
+}
+
+func set(b runner.Backend, key, value string) error {
+	batch := b.Batch()
+	batch.Set([]byte(key), []byte(value))
+	return batch.Commit()
+}
+
+func content(t *testing.T, r runner.Reader) string {
+	t.Helper()
+	var b bytes.Buffer
+	ok(t, r.Scan(nil, []byte{0xff}, func(key, value []byte) bool {
+		fmt.Fprintf(&b, "%s=%s ", key, value)
+		return true
+	}))
+	return b.String()
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func is(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type ctx = context.Context
+
+// text is a map as content prints a storage.
+func text(m map[string]string) string {
+	var b bytes.Buffer
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		fmt.Fprintf(&b, "%s=%s ", key, m[key])
+	}
+	return b.String()
+}
