@@ -123,11 +123,13 @@ func (s *session) fit(first *session, in *incoming) fit {
 	return fit{rank: fitsHere}
 }
 
-// overtaken reports whether a younger session began above all numbers of s, and
-// not above seq: the client counted on when it reconnected.
+// overtaken reports whether another session began above all numbers of s, and not
+// above seq: the client counted on when it reconnected. One that began before s did so
+// only if it is near: the hello of s was late.
 func (s *session) overtaken(first *session, seq uint32) bool {
 	for t := first; t != nil; t = t.next {
-		if t.serial > s.serial && int32(t.win.low-s.win.max) > 0 && int32(seq-t.win.low) >= 0 {
+		d := int32(t.win.low - s.win.max)
+		if d > 0 && (t.serial > s.serial || d <= nearby) && int32(seq-t.win.low) >= 0 {
 			return true
 		}
 	}

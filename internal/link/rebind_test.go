@@ -378,3 +378,21 @@ func TestFirstAnswerProvesAmongMany(t *testing.T) {
 		t.Errorf("the ACK brings %d packets, want %d", got, maxWithheld-2)
 	}
 }
+
+// A client reconnects twice, and the hello of the first time arrives last: what it asks
+// from another address afterwards belongs to its latest session, so a copy is a copy.
+func TestLateHelloTakesNoNumbers(t *testing.T) {
+	r := newRig(t, Config{})
+	r.prove(alice)
+	second, late, third := peerAt("192.0.2.1:5001"), peerAt("192.0.2.1:5002"), peerAt("192.0.2.1:5003")
+	r.send(second, hello(tokenA, 12))
+	r.send(second, move(tokenA, 13))
+	r.send(late, hello(tokenA, 11))
+	if got := r.send(third, terms(tokenA, 14)); got != New {
+		t.Errorf("the next request: got verdict %d, want New", got)
+	}
+	r.ran = nil
+	if r.send(third, move(tokenA, 13)); len(r.ran) > 0 {
+		t.Errorf("a copy of an earlier request has run again: %v", r.ran)
+	}
+}
