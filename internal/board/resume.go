@@ -38,10 +38,23 @@ type Resumption struct {
 	// marks are the last messages that the slices have. Until the end the place of a
 	// board is the slice that it came with; 0 is that of boards that came without.
 	marks []uint64
+	// recent are the boards that were asked for last: a move concerns two.
+	recent [2]*Board
 }
 
 // Resume begins to bring boards back. The pool is empty.
 func (p *Pool) Resume() *Resumption { return &Resumption{p: p, marks: []uint64{0}} }
+
+// maxExpected bounds for how many boards room is made before they come.
+const maxExpected = 1 << 22
+
+// Expect makes room for about n boards.
+func (r *Resumption) Expect(n uint64) {
+	if n = min(n, maxExpected); len(r.order) == 0 {
+		r.p.boards = make(map[wamble.BoardID]*Board, n)
+		r.order = make([]*Board, 0, n)
+	}
+}
 
 // Load takes in the states of some boards, which have all messages of the journal up
 // to mark. Later is added to their times. Errors: ErrState.
@@ -96,10 +109,33 @@ func (r *Resumption) Create(in *intent.CreateBoard) {
 
 // board returns a board that does not have message seq yet, else nil.
 func (r *Resumption) board(id wamble.BoardID, seq uint64) *Board {
-	if b := r.p.boards[id]; b != nil && r.marks[b.place] < seq {
+	b := r.find(id)
+	if b != nil && r.marks[b.place] < seq {
 		return b
 	}
 	return nil
+}
+
+// Variant returns the variant of a board, -1 if it is not known.
+func (r *Resumption) Variant(id wamble.BoardID) int16 {
+	if b := r.find(id); b != nil {
+		return b.variant
+	}
+	return -1
+}
+
+func (r *Resumption) find(id wamble.BoardID) *Board {
+	for i, b := range r.recent {
+		if b != nil && b.id == id {
+			r.recent[0], r.recent[i] = b, r.recent[0]
+			return b
+		}
+	}
+	b := r.p.boards[id]
+	if b != nil {
+		r.recent[0], r.recent[1] = b, r.recent[0]
+	}
+	return b
 }
 
 // Move replays a move.
@@ -185,7 +221,7 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 		if reserved {
 			b.status = wamble.Dormant
 		}
-		p.layDown(b)
+		p.putToSleep(b)
 		if reserved {
 			p.update(t, b, out)
 			p.removeReservation(t, b, out)

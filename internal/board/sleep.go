@@ -70,8 +70,13 @@ func (s *sleepers) remove(b *Board) {
 
 // layDown puts a new board that is free to sleep.
 func (p *Pool) layDown(b *Board) {
-	b.alarm.slot = none
 	p.boards[b.id] = b
+	p.putToSleep(b)
+}
+
+// putToSleep lays down a board that has its number already.
+func (p *Pool) putToSleep(b *Board) {
+	b.alarm.slot = none
 	p.asleep.add(b)
 	if b.status == wamble.Active {
 		p.active++

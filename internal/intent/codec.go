@@ -128,6 +128,7 @@ func (c coder) octet(v *uint8) coder {
 // written.
 func (c coder) added(v *uint8) coder {
 	if c.read && len(c.buf) == 0 || !c.read && *v == 0 {
+		*v = 0
 		return c
 	}
 	return c.octet(v)

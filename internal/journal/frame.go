@@ -70,14 +70,22 @@ func Decode(frame []byte) ([]intent.Intent, error) {
 	return intents, nil
 }
 
-// Visit shows the intents of a frame that can be read, in order. It keeps none.
-func Visit(frame []byte, visit func(intent.Intent)) {
+// A Visitor shows the intents of many frames, each until the next of its kind.
+type Visitor struct{ intents [256]intent.Intent }
+
+// Visit shows the intents of a frame that can be read, in order.
+func (v *Visitor) Visit(frame []byte, visit func(intent.Intent)) {
 	m, err := MakeMessage(0, frame)
 	if err != nil {
 		return
 	}
-	for i, r := range m.records() {
-		if in, err := r.intent(i); err == nil {
+	for _, r := range m.records() {
+		in := v.intents[r.row.Kind]
+		if in == nil {
+			in = r.row.New()
+			v.intents[r.row.Kind] = in
+		}
+		if intent.ReadFields(r.fields, in) == nil {
 			visit(in)
 		}
 	}

@@ -73,6 +73,28 @@ func TestFrameKeepsEveryField(t *testing.T) {
 	}
 }
 
+// TestVisitorForgets: nothing of one intent is left in the next of its kind.
+func TestVisitorForgets(t *testing.T) {
+	var v Visitor
+	for _, k := range intent.Kinds() {
+		want := []intent.Intent{filled(t, k), k.New(), filled(t, k)}
+		frame := Begin(nil)
+		for _, in := range want {
+			frame = Append(frame, in)
+		}
+		n := 0
+		v.Visit(frame, func(in intent.Intent) {
+			if !reflect.DeepEqual(in, want[n]) {
+				t.Errorf("%v, %d: got %+v, want %+v", k, n, in, want[n])
+			}
+			n++
+		})
+		if n != len(want) {
+			t.Errorf("%v: %d intents were shown, want %d", k, n, len(want))
+		}
+	}
+}
+
 // TestFrameGolden pins the bytes of every kind: journals of today are read
 // tomorrow. A new kind adds its line.
 func TestFrameGolden(t *testing.T) {

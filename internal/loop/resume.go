@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"wamble/internal/guard"
@@ -50,6 +52,7 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	defer file.close()
 	began := time.Now()
 	rt.stage.set("restoring the boards")
+	defer collectRarely()()
 	answer := rt.askBeside(ctx)
 	l, n, broken := rt.lifeFrom(ctx, file, &r.leases)
 	said := <-answer
@@ -181,6 +184,36 @@ func (rt *Runtime) meetStore(ctx context.Context) error {
 	}
 }
 
+// restoring is how many lives are made of restart files just now, and what the percentage
+// of the garbage collector was before.
+var restoring struct {
+	sync.Mutex
+	lives, percent int
+}
+
+// restorePercent is that percentage meanwhile: nearly all that is allocated stays, and
+// would be looked at each time that it has doubled.
+const restorePercent = 400
+
+// collectRarely lets the garbage collector rest until the returned function is called.
+func collectRarely() func() {
+	restoring.Lock()
+	defer restoring.Unlock()
+	if restoring.lives++; restoring.lives == 1 {
+		restoring.percent = debug.SetGCPercent(restorePercent)
+		if restoring.percent < 0 || restoring.percent > restorePercent {
+			debug.SetGCPercent(restoring.percent)
+		}
+	}
+	return func() {
+		restoring.Lock()
+		defer restoring.Unlock()
+		if restoring.lives--; restoring.lives == 0 {
+			debug.SetGCPercent(restoring.percent)
+		}
+	}
+}
+
 // dropLife forgets a life that has decided nothing; nil is none.
 func (rt *Runtime) dropLife(l *life) {
 	if l != nil {
@@ -214,6 +247,15 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]
 		return nil, 0, err
 	}
 	first, n := uint64(0), 0
+	said := time.Now()
+	progress := func() {
+		if time.Since(said) > time.Second {
+			said = time.Now()
+			boards := l.profile.Gauges().Boards
+			rt.stage.set(fmt.Sprintf("restoring the boards: %d boards and %d messages so far", boards, messages))
+			rt.o.Log.Info("restoring the boards", "boards", boards, "messages", messages)
+		}
+	}
 	var buf []byte
 	for ; ; n++ {
 		s, err := file.next(buf)
@@ -230,6 +272,7 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]
 			first = s.mark
 			drain.Need(first)
 		}
+		progress()
 	}
 	if n == 0 || first > drain.Last() {
 		return nil, 0, fmt.Errorf("%w: it has more than the journal", errRestartFile)
@@ -238,6 +281,7 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]
 	flush := func() error {
 		err := step(tail)
 		tail.Messages, size = tail.Messages[:0], 0
+		progress()
 		return err
 	}
 	err = drain.Tail(first, func(seq uint64, frame []byte) error {

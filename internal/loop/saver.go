@@ -13,28 +13,53 @@ import (
 
 // A saver writes the restart file of a life, again and again: the loop takes one
 // slice of the profile's memory at a time between its steps, and a goroutine writes
-// them. The file may cost a part of the processor's time in savePart, and is not
-// written more often than every saveEvery. No slice holds up the loop for longer than
-// a step does.
+// them. The file may cost a part of the processor's time in savePart, or in hurryPart
+// while a start would have to replay a long tail of the journal, and is not written more
+// often than every saveEvery. No slice holds up the loop for longer than a step does.
 type saver struct {
 	rt    *Runtime
 	life  *life
-	due   time.Time // when the next file, or the next slice of this one, is due
+	due   time.Time // when to look whether the next file, or the next slice of this one, is due
 	work  *saving   // under way; nil: none
 	saved uint64    // newest gate in the last file that is whole
 	spent time.Duration
 	spare chan []byte // memory of slices
 	last  reminder
+
+	// Of the last file:
+	ended time.Time
+	cost  time.Duration
+	first uint64 // the message behind which a start replays the journal
 }
 
 const (
 	savePart   = 50
+	hurryPart  = 10
+	longTail   = 100_000 // messages: a quarter of a second of a start
 	saveEvery  = time.Second
 	rarelySave = 10 * time.Minute
 	sliceSize  = 128 << 10             // a quarter of a millisecond of the loop
 	sliceEvery = 10 * time.Millisecond // at most one
 	sliceQueue = 16                    // slices that wait for journal or disk
 )
+
+// worth reports whether another file is worth its cost, when a start would replay so
+// many messages behind the last one.
+func (s *saver) worth(now time.Time, tail uint64) bool {
+	part := time.Duration(savePart)
+	if tail > longTail {
+		part = hurryPart
+	}
+	return now.Sub(s.ended) >= min(max(part*s.cost, saveEvery), rarelySave)
+}
+
+// tail is how many messages a start would replay.
+func (s *saver) tail() uint64 {
+	if last := s.rt.drain.Load().Last(); last > s.first {
+		return last - s.first
+	}
+	return 0
+}
 
 // saving is one file under way.
 type saving struct {
@@ -61,7 +86,7 @@ type savedFile struct {
 }
 
 func newSaver(rt *Runtime, l *life, now time.Time) *saver {
-	return &saver{rt: rt, life: l, due: now.Add(saveEvery), spare: make(chan []byte, sliceQueue+2)}
+	return &saver{rt: rt, life: l, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(), spare: make(chan []byte, sliceQueue+2)}
 }
 
 // restartPath is where the restart file of the profile is, "" if there is none.
@@ -79,7 +104,7 @@ func (s *saver) turn(now time.Time, last uint64) {
 		return
 	}
 	switch {
-	case s.work == nil && (s.rt.restartPath() == "" || last == s.saved && s.saved != 0):
+	case s.work == nil && (s.rt.restartPath() == "" || last == s.saved && s.saved != 0 || !s.worth(now, s.tail())):
 		s.due = now.Add(saveEvery)
 	case s.work == nil:
 		s.begin(last)
@@ -188,8 +213,7 @@ func (s *saver) write(ctx context.Context, path string, slices <-chan queuedSlic
 func (s *saver) end(now time.Time, end savedFile) {
 	drain, w := s.rt.drain.Load(), s.work
 	s.work = nil
-	every := min(max(savePart*(s.spent+end.took), saveEvery), rarelySave)
-	s.due = now.Add(every)
+	s.due, s.ended, s.cost = now.Add(saveEvery), now, s.spent+end.took
 	if end.err != nil {
 		if s.last.due(now) {
 			s.rt.o.Log.Warn("what is in memory cannot be written; after a crash the start reads the database", "err", end.err)
@@ -197,7 +221,7 @@ func (s *saver) end(now time.Time, end savedFile) {
 		s.rt.forgetRestartFile()
 		return
 	}
-	s.saved = w.gate
+	s.saved, s.first = w.gate, end.first
 	drain.Need(end.first)
 }
 

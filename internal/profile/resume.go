@@ -30,7 +30,7 @@ import (
 
 // The kinds of slices, by their first byte.
 const (
-	sliceLeases      = 'l' // numbers in stock, refused tokens, erased keys
+	sliceLeases      = 'l' // numbers in stock, refused tokens, erased keys, about how many boards follow
 	sliceSessions    = 's'
 	sliceIdentities  = 'i'
 	sliceBoards      = 'b'
@@ -45,9 +45,11 @@ type state interface{ AppendState(dst []byte) []byte }
 // profile runs.
 func (p *Profile) Walk(size int, buffer func() []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		first, _ := saveLeases(p, append(buffer(), sliceLeases))
+		saved, _ := saveLeases(p, append(buffer(), sliceLeases))
+		first := pack.Writer(p.sessions.AppendEnded(saved))
+		first.Uint(uint64(p.boards.Len()))
 		w := walker{size, buffer, yield}
-		_ = yield(p.sessions.AppendEnded(first)) &&
+		_ = yield(first) &&
 			slice(w, sliceSessions, p.sessions.Walk()) &&
 			slice(w, sliceIdentities, p.sessions.WalkIdentities()) &&
 			slice(w, sliceBoards, p.boards.Walk()) &&
@@ -87,6 +89,7 @@ type resumption struct {
 	players     map[wamble.PublicKey]*resumedPlayer
 	predictions map[wamble.BoardID]*resumedTree
 	boardOf     map[wamble.PredictionID]wamble.BoardID
+	visitor     journal.Visitor
 }
 
 type resumedSession struct {
@@ -158,6 +161,9 @@ func (v *resumption) load(p *Profile, in *ResumeSlice) error {
 			p.leases.Add(s, readBlocks(&r))
 		}
 		p.sessions.ReadEnded(&r, resumeGate)
+		if r.Left() > 0 { // an older version did not say it
+			v.boards.Expect(r.Uint())
+		}
 	case sliceSessions:
 		for r.Left() > 0 && !r.Bad() {
 			s := &resumedSession{session.ReadResumed(&r), in.Mark}
@@ -222,7 +228,7 @@ func (in *ResumeTail) take(p *Profile, _ *Output) {
 	}
 	v := p.resumption()
 	for _, m := range in.Messages {
-		journal.Visit(m.Frame, func(in intent.Intent) { v.replay(p, m.Seq, in) })
+		v.visitor.Visit(m.Frame, func(in intent.Intent) { v.replay(p, m.Seq, in) })
 	}
 }
 

@@ -102,7 +102,7 @@ func (v *resumption) move(p *Profile, seq uint64, in *intent.RecordMove) {
 		return
 	}
 	game := wamble.Stats{Games: 1}
-	if b := p.boards.Board(in.Board); b != nil && b.Variant() >= 0 {
+	if v.boards.Variant(in.Board) >= 0 {
 		game.Chess960Games = 1
 	}
 	v.credit(p, seq, in.Session, game)

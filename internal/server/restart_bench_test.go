@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/loader"
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// BenchmarkRestart measures how long nobody is served after kill -9 under full load:
+// from the kill until the first move is accepted, in worlds of each size on each store.
+// One operation is one kill.
+func BenchmarkRestart(b *testing.B) {
+	for _, size := range []int{1000, 100_000, 1_000_000} {
+		for _, kind := range []string{"sqlite", "postgres"} {
+			b.Run(fmt.Sprintf("%s/boards=%d", kind, size), func(b *testing.B) {
+				text := fmt.Sprintf(`(def max-boards %d) (def min-boards %d)`, 2*size, size)
+				if kind == "postgres" {
+					text += postgresConf(pgtest.Empty(b))
+				}
+				dir, text := b.TempDir(), staying(b, conf(text))
+				s := spawn(b, dir, text)
+				p := join(b, s.address(), wamble.Token{})
+				served, longest := time.Duration(0), time.Duration(0)
+				for b.Loop() {
+					load := startLoad(b, loader.Options{Server: netip.MustParseAddrPort("127.0.0.1:" + s.port), Clients: 128})
+					awaitRestartFile(b, dir, 1)
+					s.kill()
+					killed := time.Now()
+					s = spawn(b, dir, text)
+					for moves := len(p.played); len(p.played) == moves; {
+						ctx, cancel := context.WithTimeout(b.Context(), patience)
+						p.move(ctx)
+						cancel()
+					}
+					took := time.Since(killed)
+					served, longest = served+took, max(longest, took)
+					load.end()
+				}
+				s.end()
+				b.ReportMetric(served.Seconds()/float64(b.N), "s-to-first-move")
+				b.ReportMetric(longest.Seconds(), "s-longest")
+			})
+		}
+	}
+}
