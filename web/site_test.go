@@ -46,7 +46,7 @@ func bodyOf(t *testing.T, resp *http.Response) string {
 func TestPages(t *testing.T) {
 	player := web.Player("/socket")
 	for path, want := range map[string]int{
-		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/embed/17": 200, "/you": 200, "/trail": 200, "/finished": 200,
+		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/embed/17": 200, "/you": 200, "/trail": 200, "/finished": 200, "/map": 200,
 		"/watch/17/x": 404, "/elsewhere": 404, "/_/nothing.js": 404, "/console/": 404,
 	} {
 		resp := fetch(player, path)

@@ -25,6 +25,7 @@ const Watch = lazy(() => import("./views/Watch").then((m) => m.Watch));
 const Focus = lazy(() => import("./views/Focus").then((m) => m.Focus));
 const GamePage = lazy(() => import("./views/Game").then((m) => m.GamePage));
 const Finished = lazy(() => import("./views/Finished").then((m) => m.Finished));
+const Map = lazy(() => import("./views/Map").then((m) => m.Map));
 const Embed = lazy(() => import("./views/Embed").then((m) => m.Embed));
 const Trail = lazy(() => import("./views/Trail").then((m) => m.Trail));
 const You = lazy(() => import("./views/You").then((m) => m.You));
@@ -51,6 +52,7 @@ function App() {
         {r.view === "you" && <You />}
         {r.view === "trail" && <Trail />}
         {r.view === "finished" && <Finished />}
+        {r.view === "map" && <Map />}
         {r.view === "lost" && <Nothing text={t.lost.text} />}
       </Shell>
     </>

@@ -161,6 +161,17 @@ export const en = {
     noMoves: "No move has been made yet.",
     page2: "Board page",
     toMove: (side: string) => `${side} to move`,
+    featured: "Happening now",
+    thinks: "somebody is thinking",
+  },
+  map: {
+    title: "Map of all boards",
+    lead: "Each square is a game: darker the longer it lasts, red in check, and it glows when a move is made.",
+    label: "Map of all boards. Use the arrow keys to go from board to board, Enter to open one, + and − to zoom, 0 to see all.",
+    in: "Zoom in",
+    out: "Zoom out",
+    all: "Show all",
+    boards: (n: number) => n_(n, "# board", "# boards"),
   },
   finished: {
     title: "Finished games",

@@ -17,6 +17,9 @@ const paths: Record<string, string> = {
   forward: "M9 5l8 7-8 7",
   last: "M18 5v14M6 5l9 7-9 7Z",
   download: "M12 4v11M12 15l-4-4M12 15l4-4M5 20h14",
+  plus: "M12 5v14M5 12h14",
+  minus: "M5 12h14",
+  whole: "M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5",
   close: "M6 6l12 12M18 6L6 18",
   flame: "M12 3c1 4 5 6 5 11a5 5 0 0 1-10 0c0-2 1-3.500 2-4.500 0 2 1 3 2 3 1.500 0 2-3 1-9.500Z",
 };

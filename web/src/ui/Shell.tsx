@@ -13,7 +13,7 @@ import { SettingsDialog } from "./Settings";
 
 const links = [
   { path: "/", icon: "board", text: t.nav.play, views: ["play"] },
-  { path: "/watch", icon: "watch", text: t.nav.watch, views: ["watch", "focus", "game", "finished"] },
+  { path: "/watch", icon: "watch", text: t.nav.watch, views: ["watch", "focus", "game", "finished", "map"] },
   { path: "/you", icon: "you", text: t.nav.you, views: ["you", "trail"] },
 ];
 

@@ -12,6 +12,7 @@ import { Link } from "../ui/Link";
 import { Painter } from "../wall/painter";
 import { Places } from "../wall/places";
 import { because } from "../words";
+import { Featured } from "./Featured";
 
 const perPage = 50;
 const lookEvery = 400; // ms between two requests for what a tile says about its players
@@ -28,9 +29,17 @@ function usePlaces(): [Places, number] {
   const places = useMemo(() => new Places(), []);
   const [n, set] = useState(0);
   useEffect(() => {
-    const settle = () => places.settle(watcher.boards) && set((n) => n + 1);
+    let frame = 0;
+    const settle = () => {
+      frame = 0;
+      if (places.settle(watcher.boards)) set((n) => n + 1);
+    };
     settle();
-    return watcher.tick.subscribe(settle);
+    const off = watcher.tick.subscribe(() => (frame ||= requestAnimationFrame(settle)));
+    return () => {
+      off();
+      cancelAnimationFrame(frame);
+    };
   }, []);
   return [places, n];
 }
@@ -66,13 +75,9 @@ export function Watch() {
   const shown = places.slice(at * perPage, (at + 1) * perPage);
 
   const onKeyDown = (e: KeyboardEvent) => {
-    const tiles = [...wall.current!.querySelectorAll<HTMLElement>("a")];
-    const i = tiles.indexOf(document.activeElement as HTMLElement);
-    const columns = getComputedStyle(wall.current!).gridTemplateColumns.split(" ").length;
-    const by: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
-    if (i < 0 || !(e.key in by)) return;
-    tiles[i + by[e.key]]?.focus();
-    e.preventDefault();
+    const next = neighbour([...wall.current!.querySelectorAll<HTMLElement>("a.tile")], document.activeElement, e.key);
+    next?.focus();
+    if (next) e.preventDefault();
   };
 
   return (
@@ -81,7 +86,7 @@ export function Watch() {
         <div>
           <h1>{t.watch.title}</h1>
           <p class="faint">
-            {t.watch.lead} <Link href="/finished">{t.finished.title}</Link>
+            {t.watch.lead} <Link href="/map">{t.map.title}</Link> · <Link href="/finished">{t.finished.title}</Link>
           </p>
         </div>
         <div class="segments" role="group" aria-label={t.watch.filter}>
@@ -107,11 +112,24 @@ export function Watch() {
         <p class="card faint">{link === "online" && state === "summary" ? t.watch.empty : t.watch.loading}</p>
       ) : (
         <div ref={wall} class="wall" role="group" aria-label={t.watch.wall} onKeyDown={onKeyDown}>
+          <Featured colours={theme + scheme} />
           {shown.map((id, i) => (id === null ? <i key={`free ${i}`} class="tile free" /> : <Tile key={id} id={id} painter={painter} />))}
         </div>
       )}
     </div>
   );
+}
+
+/** neighbour is the tile beside one, in the direction of an arrow key. */
+function neighbour(tiles: HTMLElement[], from: Element | null, key: string): HTMLElement | undefined {
+  const i = tiles.indexOf(from as HTMLElement);
+  if (i < 0) return undefined;
+  if (key === "ArrowLeft" || key === "ArrowRight") return tiles[i + (key === "ArrowLeft" ? -1 : 1)];
+  if (key !== "ArrowUp" && key !== "ArrowDown") return undefined;
+  const down = key === "ArrowDown" ? 1 : -1;
+  const here = tiles[i];
+  const far = (e: HTMLElement) => 10 * down * (e.offsetTop - here.offsetTop) + Math.abs(e.offsetLeft - here.offsetLeft);
+  return tiles.filter((e) => down * (e.offsetTop - here.offsetTop) > 0).sort((a, b) => far(a) - far(b))[0];
 }
 
 function Tile({ id, painter }: { id: string; painter: Painter }) {
@@ -120,6 +138,7 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
   const move = useRef<HTMLSpanElement>(null);
   const [game, setGame] = useState<Game | null>(null);
   const [gone, setGone] = useState(false);
+  const [moved, setMoved] = useState(0); // version of the last change
   useLayoutEffect(() => {
     // Painted before the browser shows the tile: it is never blank.
     const side = 8 * Math.max(12, Math.round((canvas.current!.clientWidth * Math.min(2, devicePixelRatio)) / 8));
@@ -127,7 +146,8 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
     painter.show(id, canvas.current, (b) => {
       if (b.ply) move.current!.textContent = t.watch.move(Math.ceil(b.ply / 2));
       setGone(b.gone > 0);
-      if (!reducedMotion()) tile.current!.animate([{ boxShadow: "0 0 0 3px #eeb240" }, { boxShadow: "0 0 0 3px transparent" }], 700);
+      setMoved(b.version);
+      ripple(tile.current!, b.lastMove?.[1]);
     });
     return () => painter.show(id, null);
   }, [id]);
@@ -137,12 +157,14 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
   }, [gone]);
   const board = watcher.boards.get(id);
   const players = game && new Set(game.moves.map((m) => m.session)).size;
+  const thinks = !gone && game?.status === "RESERVED" && game.version >= moved;
   const score = gone && game?.result && { white: "1–0", black: "0–1", draw: "½–½" }[game.result.winner];
   return (
     <Link class={gone ? "tile gone" : "tile"} href={`/watch/${id}`} data-board={id}>
       <div ref={tile}>
         <canvas ref={canvas} aria-hidden="true" />
         {score && <b class="score">{score}</b>}
+        {thinks && <i class="pulse" title={t.watch.thinks} />}
       </div>
       <span>
         {t.play.board(id)}
@@ -154,6 +176,17 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
       </span>
     </Link>
   );
+}
+
+/** ripple lets a ring grow on a tile from where a move went. */
+function ripple(tile: HTMLElement, to: number | undefined): void {
+  if (reducedMotion() || to === undefined) return;
+  const ring = document.createElement("i");
+  ring.className = "ring";
+  ring.style.left = `${((to & 7) + 0.5) * 12.5}%`;
+  ring.style.top = `${(7.5 - (to >> 3)) * 12.5}%`;
+  tile.append(ring);
+  ring.animate([{ transform: "scale(0.2)", opacity: 1 }, { transform: "scale(2.2)", opacity: 0 }], { duration: 900, easing: "ease-out" }).onfinish = () => ring.remove();
 }
 
 /** looks asks for the games of the tiles on show, one after the other, again and again. */

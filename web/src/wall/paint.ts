@@ -11,6 +11,23 @@ export interface Colours {
 
 export const coloursNow = (): Colours => ({ light: ink("--square-light"), dark: ink("--square-dark"), last: ink("--last") });
 
+let empty: { colours: string; canvas: HTMLCanvasElement } | null = null;
+
+/** emptyBoard is a board without pieces, 8 pixels a square, to be copied. */
+export function emptyBoard(colours: Colours): HTMLCanvasElement {
+  const name = colours.light + colours.dark;
+  if (empty?.colours === name) return empty.canvas;
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 64;
+  const c = canvas.getContext("2d", { alpha: false })!;
+  for (let i = 0; i < 64; i++) {
+    c.fillStyle = ((i >> 3) + i) % 2 === 0 ? colours.light : colours.dark;
+    c.fillRect((i & 7) * 8, (i >> 3) * 8, 8, 8);
+  }
+  empty = { colours: name, canvas };
+  return canvas;
+}
+
 /** paint draws a board, white at the bottom. */
 export function paint(canvas: HTMLCanvasElement, board: { fen: string; lastMove: readonly [number, number] | null }, colours: Colours): void {
   const side = canvas.width;

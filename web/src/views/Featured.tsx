@@ -1,0 +1,108 @@
+// The board where something happens, shown large on the wall.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { api, type Game } from "../api";
+import { watcher } from "../app";
+import { t } from "../texts";
+import { Link } from "../ui/Link";
+import { coloursNow, paint } from "../wall/paint";
+import { type Happening, happeningOf, Spotlight } from "../wall/spotlight";
+import { resultOf } from "./Result";
+
+const lookEvery = 1_000; // ms
+const askEvery = 2_000; // ms between two requests for the game that is shown
+
+/** useSpotlight follows the wall, and returns the board to show. */
+function useSpotlight(): { id: string; what: Happening } | null {
+  const [scene, set] = useState<{ id: string; what: Happening } | null>(null);
+  useEffect(() => {
+    const light = new Spotlight();
+    const known = new Map<string, string>();
+    let frame = 0;
+    const show = () => light.shown && set({ id: light.shown.id, what: light.shown.what });
+    const follow = () => {
+      frame = 0;
+      for (const [id, b] of watcher.boards) {
+        const name = b.fen + b.gone;
+        const before = known.get(id);
+        if (before === name) continue;
+        known.set(id, name);
+        if (before === undefined && light.shown) continue; // it was there before we came
+        const what = happeningOf(before, b);
+        if (light.happens({ id, what, at: performance.now(), ply: b.ply })) show();
+      }
+      for (const id of known.keys()) if (!watcher.boards.has(id)) known.delete(id);
+    };
+    const soon = () => (frame ||= requestAnimationFrame(follow));
+    soon();
+    const off = watcher.tick.subscribe(soon);
+    const timer = setInterval(() => light.look(performance.now()) && show(), lookEvery);
+    return () => {
+      off();
+      cancelAnimationFrame(frame);
+      clearInterval(timer);
+    };
+  }, []);
+  return scene;
+}
+
+/** useFeaturedGame asks for the game of the board that is shown, now and then. */
+function useFeaturedGame(id: string | undefined, again: string): Game | null {
+  const [game, set] = useState<Game | null>(null);
+  useEffect(() => {
+    if (id === undefined) return;
+    let gone = false;
+    const ask = () => document.visibilityState === "visible" && api.game(id).then((g) => gone || set(g), () => {});
+    void ask();
+    const timer = setInterval(ask, askEvery);
+    return () => {
+      gone = true;
+      clearInterval(timer);
+    };
+  }, [id, again]);
+  return game && String(game.board) === id ? game : null;
+}
+
+export function Featured({ colours }: { colours: string }) {
+  const scene = useSpotlight();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const board = scene && watcher.boards.get(scene.id);
+  const game = useFeaturedGame(scene?.id, board?.gone ? "gone" : "");
+  const fen = game?.result ? game.fen : (board?.fen ?? game?.fen);
+  const lastMove = board?.lastMove ?? null;
+  useEffect(() => {
+    const c = canvas.current;
+    if (!c || !fen) return;
+    c.width = c.height = 8 * Math.round((c.clientWidth * Math.min(2, devicePixelRatio)) / 8);
+    c.dataset.fen = fen;
+    paint(c, { fen, lastMove: game?.result ? null : lastMove }, coloursNow());
+  }, [fen, colours, scene?.id]);
+  const turn = fen?.split(" ")[1] === "b" ? t.play.black : t.play.white;
+  const players = game && new Set(game.moves.map((m) => m.session)).size;
+  return (
+    <section class="featured" aria-label={t.watch.featured} data-what={scene?.what} data-board={scene?.id}>
+      {scene && (
+        <>
+          <Link href={`/watch/${scene.id}`} aria-label={t.play.board(scene.id)} tabIndex={-1}>
+            <canvas ref={canvas} aria-hidden="true" />
+          </Link>
+          <h2>
+            <Link href={`/watch/${scene.id}`}>{t.play.board(scene.id)}</Link>
+            <span class={game?.result || scene.what === "check" ? "what" : ""}>{game?.result ? resultOf(game.result) : scene.what === "check" ? `${t.play.check}!` : t.watch.toMove(turn)}</span>
+          </h2>
+          <p class="faint">
+            {board && <span>{t.watch.move(Math.max(1, Math.ceil(board.ply / 2)))}</span>}
+            {players !== null && players > 0 && <span>{t.watch.players(players)}</span>}
+          </p>
+          <p class="faint thinks">
+            {game?.status === "RESERVED" && !board?.gone && (
+              <>
+                <i class="pulse" aria-hidden="true" /> {t.watch.thinks}
+              </>
+            )}
+          </p>
+        </>
+      )}
+    </section>
+  );
+}
