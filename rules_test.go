@@ -58,6 +58,7 @@ var rooms = []room{
 	{name: "runner/memstore", may: []string{"runner"}},
 	{name: "runner/logstore", may: []string{"runner"}},
 	{name: "runner/logstore/logtest", may: []string{"runner/logstore"}},
+	{name: "internal/store/postgres/pglog", may: []string{"internal/store/postgres", "runner/logstore", "runner", "internal/guard"}},
 	// runner/admin: its page needs no script, and no build.
 	{name: "runner/admin", may: []string{"runner"}, also: []string{"html/template"}},
 	{name: "runner/runnerprom", may: []string{"runner"}},

@@ -22,8 +22,16 @@ import (
 )
 
 // Run runs the whole suite. open returns a new, empty storage for each test.
-func Run(t *testing.T, open func(t *testing.T) runner.Storage) {
-	for _, group := range suite {
+func Run(t *testing.T, open func(t *testing.T) runner.Storage) { runGroups(t, suite, open) }
+
+// RunStorage runs the part of the suite that asks the storage itself, and what must
+// come back after a restart: for one that is slow, beside Run at other times.
+func RunStorage(t *testing.T, open func(t *testing.T) runner.Storage) {
+	runGroups(t, []group{{"storage", storageCases}, {"recovery", recoveryCases}}, open)
+}
+
+func runGroups(t *testing.T, groups []group, open func(t *testing.T) runner.Storage) {
+	for _, group := range groups {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {
 				t.Run(c.name, func(t *testing.T) {

@@ -71,6 +71,12 @@ func (p *Proxy) Cuts() int {
 	return p.cuts
 }
 
+// Close ends all connections, and takes no more.
+func (p *Proxy) Close() {
+	_ = p.listener.Close()
+	p.CutAll()
+}
+
 // CutAll ends all connections.
 func (p *Proxy) CutAll() {
 	p.mu.Lock()

@@ -1,0 +1,163 @@
+package pglog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"wamble/internal/store/postgres"
+	"wamble/runner/logstore"
+)
+
+// Checkpoint implements logstore.Held. It has a connection of its own, so that
+// records are appended meanwhile.
+func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]byte]) error {
+	session := h.l.session(h.l.o.Patience)
+	session.Settings["lock_timeout"] = "200" // whoever reads the log must not hold up records
+	c, err := postgres.Connect(ctx, h.l.o.Database, session)
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	h.rotate()
+	// The number is nobody else's: an earlier holder may still be writing its own. It
+	// tells which of the two partitions has the checkpoint, too.
+	id := h.epoch<<24 | (h.state&(1<<24-1) + 1)
+	slot := logSlots + int(id)%stateSlots
+	if err := h.truncate(ctx, c, slot); err != nil {
+		return err
+	}
+	if err := writeState(ctx, c, h.id, slot, id, state); err != nil {
+		return err
+	}
+	tag, err := c.Exec(ctx, `UPDATE shards SET through = $3, state = $4 WHERE shard = $1 AND epoch = $2`, h.name, h.epoch, int64(through), id)
+	if err == nil {
+		err = postgres.Unreplicated(c)
+	}
+	switch {
+	case err != nil:
+		return err
+	case tag.RowsAffected() == 0:
+		return logstore.ErrFenced
+	}
+	h.mu.Lock()
+	h.state, h.through = id, through
+	h.mu.Unlock()
+	// What is not truncated now is at the next checkpoint.
+	if err := h.truncateLog(ctx, c); errors.Is(err, logstore.ErrFenced) {
+		return err
+	}
+	return nil
+}
+
+// rotate lets an empty partition take the records from now on, if there is one.
+func (h *held) rotate() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if next := (h.slot + 1) % logSlots; h.tops[next] == 0 {
+		h.slot = next
+	}
+}
+
+// truncateLog empties the partitions whose records a checkpoint stands for.
+func (h *held) truncateLog(ctx context.Context, c *pgx.Conn) error {
+	h.mu.Lock()
+	var done []int
+	for k, top := range h.tops {
+		if k != h.slot && k+1 != h.filling && top > 0 && top <= h.through {
+			done = append(done, k)
+		}
+	}
+	h.mu.Unlock()
+	if len(done) == 0 {
+		return nil
+	}
+	if err := h.truncate(ctx, c, done...); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range done {
+		h.tops[k] = 0
+	}
+	return nil
+}
+
+// fencedState is the SQLSTATE with which truncate is refused.
+const fencedState = "WF001"
+
+// truncate empties partitions in one message, so that a holder that stops in the
+// middle leaves no lock, and only while the claim holds.
+func (h *held) truncate(ctx context.Context, c *pgx.Conn, ks ...int) error {
+	var tables []string
+	for _, k := range ks {
+		tables = append(tables, tableOf(h.id, k))
+	}
+	slices.Sort(tables)
+	sql := fmt.Sprintf(`DO $wamble$ BEGIN
+		PERFORM 1 FROM shards WHERE id = %d AND epoch = %d FOR UPDATE;
+		IF NOT FOUND THEN RAISE EXCEPTION 'fenced' USING ERRCODE = '%s'; END IF;
+		TRUNCATE %s; END $wamble$`, h.id, h.epoch, fencedState, strings.Join(tables, ", "))
+	_, err := c.Exec(ctx, sql)
+	var db *pgconn.PgError
+	if errors.As(err, &db) && db.Code == fencedState {
+		return logstore.ErrFenced
+	}
+	if err == nil {
+		err = postgres.Unreplicated(c)
+	}
+	return err
+}
+
+// writeState writes the records of a checkpoint: one stream, each record behind its
+// length, cut into parts.
+func writeState(ctx context.Context, c *pgx.Conn, shard, slot int, id int64, state iter.Seq[[]byte]) error {
+	next, stop := iter.Pull(parts(state))
+	defer stop()
+	n := int64(0)
+	rows := pgx.CopyFromFunc(func() ([]any, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		part, ok := next()
+		if !ok {
+			return nil, nil
+		}
+		n++
+		return []any{int32(slotOf(shard, slot)), id, n, part}, nil
+	})
+	_, err := c.CopyFrom(ctx, pgx.Identifier{tableOf(shard, slot)}, []string{"slot", "seq", "n", "data"}, rows)
+	if err == nil {
+		err = postgres.Unreplicated(c)
+	}
+	return err
+}
+
+// parts cuts the stream of records.
+func parts(state iter.Seq[[]byte]) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var b, packed []byte
+		for record := range state {
+			packed = pack(packed[:0], record)
+			b = append(binary.AppendUvarint(b, uint64(len(packed))), packed...)
+			rest := b
+			for len(rest) >= partSize {
+				if !yield(rest[:partSize]) {
+					return
+				}
+				rest = rest[partSize:]
+			}
+			b = append(b[:0], rest...)
+		}
+		if len(b) > 0 {
+			yield(b)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+// Package pglog is a [logstore.Log] in a PostgreSQL database: what makes a journal
+// survive the loss of the machine that wrote it.
+//
+//   - A [Log] is one node: a process that may hold logs. It tells the database that it
+//     lives every half second, and knows by that whether its lease holds.
+//   - A shard is a log with a name. Its row in shards has the epoch, which every claim
+//     raises, and the number of the last record: an append is one statement that
+//     changes the row only if both are as the holder knows them.
+//   - The records are rows of shard_log, in parts that fit a page. A shard has five
+//     partitions: three take records in turn, two checkpoints in turn. They are
+//     truncated when a checkpoint stands for what is in them, so that nothing is
+//     vacuumed.
+//
+// Who may claim is judged by the database's clock alone: a holder whose node has not
+// been heard for a lease has ended. A node counts the time of its own lease from
+// before it told the database, by a clock that goes on while the machine sleeps, so
+// that its lease is over before another node can claim. Whatever clocks do, the epoch
+// keeps two holders apart.
+//
+// The tables are this package's own, with a version of their own; they may be in
+// another database than the games.
+package pglog

@@ -1,0 +1,236 @@
+package pglog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"wamble/internal/store/postgres"
+	"wamble/runner"
+	"wamble/runner/logstore"
+)
+
+// held is a claim. Its connection belongs to whoever replays or appends.
+type held struct {
+	using  sync.Mutex // held while the connection is used
+	l      *Log
+	w      *watch
+	name   string
+	holder logstore.Holder
+	conn   *pgx.Conn
+	id     int
+	epoch  int64
+	leased time.Duration // by the claim itself
+	parts  [][]byte      // of the record that is appended
+	packed []byte
+	lost   atomic.Bool
+
+	mu      sync.Mutex // guards what follows
+	seq     uint64
+	through uint64
+	state   int64 // the number of the checkpoint, 0: none
+	slot    int   // which of the log's partitions takes records
+	filling int   // one more than the slot of the record that is being appended; 0: none is
+	tops    [logSlots]uint64
+}
+
+// appendRecord checks the fence and adds the parts of a record, or nothing.
+const appendRecord = `
+WITH own AS (UPDATE shards SET seq = seq + 1 WHERE shard = $1 AND epoch = $2 AND seq = $3 RETURNING seq)
+INSERT INTO %s (slot, seq, n, data) SELECT %d, own.seq, p.n, p.data FROM own, unnest($4::bytea[]) WITH ORDINALITY p(data, n)`
+
+func appendName(k int) string { return fmt.Sprint("append", k) }
+
+// partSize is the largest part of a record: a row with it fits a page of 8 KB.
+const partSize = 8000
+
+// Append implements logstore.Held.
+func (h *held) Append(ctx context.Context, record []byte) (uint64, error) {
+	h.using.Lock()
+	defer h.using.Unlock()
+	h.mu.Lock()
+	slot, seq := h.slot, h.seq
+	h.filling = slot + 1
+	h.mu.Unlock()
+	h.packed = pack(h.packed[:0], record)
+	h.parts = split(h.parts[:0], h.packed)
+	ctx, cancel := context.WithTimeout(ctx, h.l.o.Patience+h.l.o.Lease/2)
+	defer cancel()
+	tag, err := h.conn.Exec(ctx, appendName(slot), h.name, h.epoch, int64(seq), h.parts)
+	if err == nil {
+		err = postgres.Unreplicated(h.conn)
+	}
+	switch {
+	case err != nil:
+		return 0, err
+	case tag.RowsAffected() == 0:
+		return 0, logstore.ErrFenced
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seq++
+	h.tops[slot] = h.seq
+	h.filling = 0 // after an error nobody knows
+	if cap(h.packed) > maxKept {
+		h.packed = nil
+	}
+	return h.seq, nil
+}
+
+// maxKept is the largest buffer that is kept for the next record.
+const maxKept = 1 << 20
+
+// split cuts bytes into parts.
+func split(parts [][]byte, b []byte) [][]byte {
+	for len(b) > partSize {
+		parts, b = append(parts, b[:partSize]), b[partSize:]
+	}
+	return append(parts, b)
+}
+
+// Seq implements logstore.Held.
+func (h *held) Seq() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.seq
+}
+
+// Replay implements logstore.Held.
+func (h *held) Replay(ctx context.Context, visit func(seq uint64, record []byte) error) error {
+	return h.replay(ctx, visit)
+}
+
+func (h *held) replay(ctx context.Context, visit func(seq uint64, record []byte) error) error {
+	if h.state != 0 {
+		if err := h.readState(ctx, visit); err != nil {
+			return err
+		}
+	}
+	return h.readLog(ctx, visit)
+}
+
+// readLog visits the records after the checkpoint.
+func (h *held) readLog(ctx context.Context, visit func(seq uint64, record []byte) error) error {
+	rows, err := h.conn.Query(ctx, `SELECT seq, n, data FROM shard_log WHERE slot IN ($1, $2, $3) AND seq > $4 ORDER BY seq, n`,
+		slotOf(h.id, 0), slotOf(h.id, 1), slotOf(h.id, 2), int64(h.through))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var whole, plain []byte
+	last, part := h.through, int64(0)
+	end := func() error {
+		if last == h.through {
+			return nil
+		}
+		var err error
+		if plain, err = unpack(plain[:0], whole); err != nil {
+			return fmt.Errorf("record %d: %w", last, err)
+		}
+		return visit(last, plain)
+	}
+	for rows.Next() {
+		var seq, n int64
+		var data pgtype.DriverBytes
+		if err := rows.Scan(&seq, &n, &data); err != nil {
+			return err
+		}
+		if uint64(seq) != last {
+			if err := end(); err != nil {
+				return err
+			}
+			if uint64(seq) != last+1 {
+				return fmt.Errorf("record %d is missing: %w", last+1, runner.ErrDamaged)
+			}
+			last, part, whole = uint64(seq), 0, whole[:0]
+		}
+		if part++; n != part {
+			return fmt.Errorf("part %d of record %d is missing: %w", part, last, runner.ErrDamaged)
+		}
+		whole = append(whole, data...)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if err := end(); err != nil {
+		return err
+	}
+	if last != h.seq {
+		return fmt.Errorf("the log ends with record %d instead of %d: %w", last, h.seq, runner.ErrDamaged)
+	}
+	return nil
+}
+
+// readState visits the records of the checkpoint.
+func (h *held) readState(ctx context.Context, visit func(seq uint64, record []byte) error) error {
+	rows, err := h.conn.Query(ctx, `SELECT n, data FROM shard_log WHERE slot IN ($1, $2) AND seq = $3 ORDER BY n`,
+		slotOf(h.id, logSlots), slotOf(h.id, logSlots+1), h.state)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var b, plain []byte
+	want := int64(1)
+	for rows.Next() {
+		var n int64
+		var data pgtype.DriverBytes
+		if err := rows.Scan(&n, &data); err != nil {
+			return err
+		}
+		if n != want {
+			return fmt.Errorf("part %d of the checkpoint is missing: %w", want, runner.ErrDamaged)
+		}
+		want++
+		b = append(b, data...)
+		rest := b
+		for {
+			size, k := binary.Uvarint(rest)
+			if k <= 0 || size > uint64(len(rest)-k) {
+				break
+			}
+			if plain, err = unpack(plain[:0], rest[k:k+int(size)]); err != nil {
+				return err
+			}
+			if err := visit(h.through, plain); err != nil {
+				return err
+			}
+			rest = rest[k+int(size):]
+		}
+		b = append(b[:0], rest...)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if len(b) > 0 || want == 1 {
+		return fmt.Errorf("the checkpoint is cut off: %w", runner.ErrDamaged)
+	}
+	return nil
+}
+
+// Release implements logstore.Held.
+func (h *held) Release(ctx context.Context, to string) error {
+	h.w.letGo(h)
+	h.using.Lock()
+	defer h.using.Unlock()
+	var err error
+	if ctx.Err() == nil && !h.conn.IsClosed() {
+		_, err = h.conn.Exec(ctx, `UPDATE shards SET epoch = epoch + 1, holder = '', heir = $3, released_at = clock_timestamp() WHERE shard = $1 AND epoch = $2`, h.name, h.epoch, to)
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return errors.Join(err, h.conn.Close(bounded))
+}
+
+// lose tells the holder, once, that its claim has ended.
+func (h *held) lose(err error) {
+	if h.lost.CompareAndSwap(false, true) {
+		h.holder.Lost(err)
+	}
+}

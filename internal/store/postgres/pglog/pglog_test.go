@@ -1,0 +1,360 @@
+package pglog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble/internal/prooftest"
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pglog"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/runner"
+	"wamble/runner/logstore"
+	"wamble/runner/logstore/logtest"
+	"wamble/runner/runnertest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// lease is short, so that the tests are; it is long enough for a busy machine.
+const lease = time.Second
+
+// node is a log of the database, which ends with the test.
+func node(t *testing.T, o postgres.Options, name string) *pglog.Log {
+	t.Helper()
+	l := pglog.Open(pglog.Options{Database: o, Node: name, Beat: lease / 4, Lease: lease})
+	t.Cleanup(l.Close)
+	return l
+}
+
+func TestLog(t *testing.T) {
+	logtest.Run(t, func(t *testing.T) logstore.Log { return node(t, pgtest.Empty(t), "a") })
+}
+
+// TestStorage runs the suite of a runner's storage on the log, the whole of it where
+// the proofs are long; each case is a shard of one database.
+func TestStorage(t *testing.T) {
+	db := pgtest.Empty(t)
+	run := prooftest.Sized(runnertest.RunStorage, runnertest.Run)
+	run(t, func(t *testing.T) runner.Storage {
+		return logstore.New(node(t, db, "a"), t.Name(), logstore.Options{CheckpointAfter: 5000})
+	})
+}
+
+// TestClaimOfAnother: a node that lives is not robbed; one that has released the log,
+// or is not heard for a lease, is followed, and nothing of it is written afterwards.
+func TestClaimOfAnother(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a, b := node(t, db, "a"), node(t, db, "b")
+	first := claim(t, a)
+	add(t, first, "1")
+	if _, err := b.Claim(t.Context(), "main", holder(t)); !held(err, "a") {
+		t.Fatalf("a claim beside a holder that lives: got %v, want that it belongs to a", err)
+	}
+	if !a.Holds("main") || b.Holds("main") {
+		t.Errorf("who holds it: a %v, b %v, want a", a.Holds("main"), b.Holds("main"))
+	}
+	ok(t, first.Release(t.Context(), "b"))
+	if _, err := a.Claim(t.Context(), "main", holder(t)); !held(err, "") {
+		t.Errorf("a claim of what is kept for b: got %v, want that it is kept", err)
+	}
+	second := claim(t, b)
+	add(t, second, "2")
+	if a.Holds("main") || !b.Holds("main") {
+		t.Errorf("who holds it: a %v, b %v, want b", a.Holds("main"), b.Holds("main"))
+	}
+
+	b.Close() // it beats no more, but could still write
+	began := time.Now()
+	third := take(t, a)
+	if d := time.Since(began); d < lease*7/10 {
+		t.Errorf("the log was taken %v after the last beat, before the lease was over", d)
+	}
+	if _, err := second.Append(t.Context(), []byte("late")); !errors.Is(err, logstore.ErrFenced) {
+		t.Errorf("an append of b: got %v, want %v", err, logstore.ErrFenced)
+	}
+	if err := second.Checkpoint(t.Context(), 2, nothing); !errors.Is(err, logstore.ErrFenced) {
+		t.Errorf("a checkpoint of b: got %v, want %v", err, logstore.ErrFenced)
+	}
+	is(t, replay(t, third), "1:1 2:2")
+}
+
+// TestLostClaim: a holder hears that another node has claimed the log.
+func TestLostClaim(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a := node(t, db, "a")
+	lost := make(chan error, 1)
+	h, err := a.Claim(t.Context(), "main", logstore.Holder{Lost: func(err error) { lost <- err }})
+	ok(t, err)
+	pgtest.Execute(t, db, `UPDATE shards SET epoch = epoch + 1, holder = 'b/1'`)
+	if err := <-lost; !errors.Is(err, logstore.ErrFenced) {
+		t.Errorf("got %v, want %v", err, logstore.ErrFenced)
+	}
+	letGo(h)
+}
+
+// TestLeaseRunsOut: a node that cannot reach the database knows, by its own clock,
+// that it holds nothing any more.
+func TestLeaseRunsOut(t *testing.T) {
+	t.Parallel()
+	proxy, db := pgtest.NewProxy(t, pgtest.Empty(t))
+	a := node(t, db, "a")
+	lost := make(chan error, 1)
+	h, err := a.Claim(t.Context(), "main", logstore.Holder{Lost: func(err error) { lost <- err }})
+	ok(t, err)
+	proxy.Close()
+	if err := <-lost; !errors.Is(err, pglog.ErrLease) {
+		t.Errorf("got %v, want %v", err, pglog.ErrLease)
+	}
+	if a.Holds("main") {
+		t.Error("it holds the log after its lease")
+	}
+	if sight := a.Sight("main"); sight.Err == nil {
+		t.Error("it sees no reason")
+	}
+	letGo(h)
+}
+
+// TestServerKilled kills PostgreSQL while records are appended. What was acknowledged
+// is there, and at most one record more; the same node goes on at once, another one
+// waits for a lease.
+func TestServerKilled(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, false)
+	db := cluster.Server()
+	a, b := node(t, db, "a"), node(t, db, "b")
+	h := claim(t, a)
+	ok(t, a.Await(t.Context(), "main", nil))
+	told := make(chan int)
+	done := make(chan int)
+	go func() {
+		defer close(done)
+		n := 0
+		for {
+			if _, err := h.Append(t.Context(), []byte("x")); err != nil {
+				done <- n
+				return
+			}
+			if n++; n == 50 {
+				close(told)
+			}
+		}
+	}()
+	<-told
+	cluster.Down(t)
+	n := <-done
+	letGo(h)
+	cluster.Up(t)
+	again := claim(t, a)
+	if got := len(strings.Fields(replay(t, again))); got < n || got > n+1 {
+		t.Errorf("%d records were acknowledged, %d are there", n, got)
+	}
+	if _, err := b.Claim(t.Context(), "main", holder(t)); !held(err, "a") {
+		t.Errorf("a claim of the other node: got %v, want that it belongs to a", err)
+	}
+	add(t, again, "y")
+}
+
+// TestGraceAfterRestart: when the database itself was away for longer than a lease,
+// nobody is robbed before he had the time to be heard again.
+func TestGraceAfterRestart(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, false)
+	a, b := node(t, cluster.Server(), "a"), node(t, cluster.Server(), "b")
+	letGo(claim(t, a))
+	a.Close()
+	cluster.Down(t)
+	time.Sleep(lease) // what b would see is old enough
+	cluster.Up(t)
+	began := time.Now()
+	take(t, b)
+	if d := time.Since(began); d < lease*19/20 {
+		t.Errorf("b has claimed %v after the database is back, want a lease", d)
+	}
+}
+
+// TestSyncWaitCancelled: a record that no synchronous standby has is not acknowledged,
+// nor is a claim.
+func TestSyncWaitCancelled(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, false)
+	db := cluster.Server()
+	a := node(t, db, "a")
+	h := claim(t, a)
+	add(t, h, "1")
+	pgtest.Execute(t, db, `ALTER SYSTEM SET synchronous_standby_names = 'missing'`)
+	pgtest.Execute(t, db, `SELECT pg_reload_conf()`)
+	cancelled := func(what string, work func() error) {
+		done := make(chan error, 1)
+		go func() { done <- work() }()
+		for {
+			select {
+			case err := <-done:
+				if err == nil || !strings.Contains(err.Error(), "no synchronous standby") {
+					t.Errorf("%s: got %v, want that no standby has it", what, err)
+				}
+				return
+			default:
+				pgtest.Query[int](t, db, `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+			}
+		}
+	}
+	cancelled("append", func() (err error) {
+		for err == nil { // until the server has heard of the setting
+			_, err = h.Append(t.Context(), []byte("2"))
+		}
+		return err
+	})
+	letGo(h)
+	cancelled("claim", func() error {
+		_, err := a.Claim(t.Context(), "main", holder(t))
+		return err
+	})
+	pgtest.Execute(t, db, `ALTER SYSTEM RESET synchronous_standby_names`)
+	pgtest.Execute(t, db, `SELECT pg_reload_conf()`)
+	if got := replay(t, claim(t, a)); !strings.HasPrefix(got, "1:1") {
+		t.Errorf("got %q, want what was acknowledged", got)
+	}
+}
+
+// TestNoStandbyIsTold: a database that waits for no standby is told at every claim.
+func TestNoStandbyIsTold(t *testing.T) {
+	t.Parallel()
+	told := make(chan error, 1)
+	l := pglog.Open(pglog.Options{Database: pgtest.Empty(t), Node: "a", Report: func(err error) { told <- err }})
+	defer l.Close()
+	claim(t, l)
+	if err := <-told; !errors.Is(err, pglog.ErrNoStandby) {
+		t.Errorf("got %v, want %v", err, pglog.ErrNoStandby)
+	}
+}
+
+// TestPromotedStandby: the primary dies, its synchronous standby is promoted, and has
+// every record that was acknowledged.
+func TestPromotedStandby(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Start(t, false)
+	standby := primary.Follow(t)
+	db := primary.OverTCP(primary.Server())
+	db.Host = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", primary.Server().Port, standby.Server().Port)
+	a := node(t, db, "a")
+	h := claim(t, a)
+	for i := range 200 {
+		add(t, h, fmt.Sprint(i+1))
+	}
+	primary.Down(t)
+	if _, err := h.Append(t.Context(), []byte("lost")); err == nil {
+		t.Error("an append to a primary that is gone succeeded")
+	}
+	letGo(h)
+	standby.Promote(t)
+	var again logstore.Held
+	for again == nil { // a server that is being promoted takes no writes yet
+		again, _ = a.Claim(t.Context(), "main", holder(t))
+	}
+	var want []string
+	for i := range 200 {
+		want = append(want, fmt.Sprintf("%d:%d", i+1, i+1))
+	}
+	is(t, replay(t, again), strings.Join(want, " "))
+	add(t, again, "201")
+	letGo(again)
+}
+
+// TestPartitionsAreEmptied: however many records there were, what a checkpoint stands
+// for takes no room.
+func TestPartitionsAreEmptied(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	h := claim(t, node(t, db, "a"))
+	record := make([]byte, 20_000)
+	for i := range uint64(60) {
+		_, err := h.Append(t.Context(), record)
+		ok(t, err)
+		if i%5 == 4 {
+			ok(t, h.Checkpoint(t.Context(), i+1, nothing))
+		}
+	}
+	const size = `SELECT sum(pg_relation_size(inhrelid))::bigint FROM pg_inherits WHERE inhparent = 'shard_log'::regclass`
+	if got := pgtest.Query[int64](t, db, size); got > 15*24<<10 {
+		t.Errorf("the partitions take %d bytes, want those of the last 10 records at most", got)
+	}
+	if got := pgtest.Query[int64](t, db, `SELECT COALESCE(sum(pg_relation_size(reltoastrelid)), 0)::bigint FROM pg_class WHERE relname LIKE 'shard\_log%'`); got > 0 {
+		t.Errorf("%d bytes are in TOAST tables", got)
+	}
+}
+
+func claim(t *testing.T, l *pglog.Log) logstore.Held {
+	t.Helper()
+	h, err := l.Claim(t.Context(), "main", holder(t))
+	ok(t, err)
+	t.Cleanup(func() { letGo(h) })
+	return h
+}
+
+// take waits until the log can be claimed, as a standby does.
+func take(t *testing.T, l *pglog.Log) logstore.Held {
+	t.Helper()
+	for {
+		ok(t, l.Await(t.Context(), "main", nil))
+		h, err := l.Claim(t.Context(), "main", holder(t))
+		if refused := new(pglog.HeldError); errors.As(err, &refused) {
+			continue
+		}
+		ok(t, err)
+		t.Cleanup(func() { letGo(h) })
+		return h
+	}
+}
+
+func holder(*testing.T) logstore.Holder { return logstore.Holder{Lost: func(error) {}} }
+
+// letGo ends a claim as the death of its process would.
+func letGo(h logstore.Held) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = h.Release(ended, "")
+}
+
+func nothing(yield func([]byte) bool) { yield(nil) }
+
+func held(err error, by string) bool {
+	var h *pglog.HeldError
+	return errors.As(err, &h) && h.Holder == by
+}
+
+func add(t *testing.T, h logstore.Held, record string) {
+	t.Helper()
+	_, err := h.Append(t.Context(), []byte(record))
+	ok(t, err)
+}
+
+func replay(t *testing.T, h logstore.Held) string {
+	t.Helper()
+	var all []string
+	ok(t, h.Replay(t.Context(), func(seq uint64, record []byte) error {
+		all = append(all, fmt.Sprintf("%d:%s", seq, record))
+		return nil
+	}))
+	return strings.Join(all, " ")
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func is(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
