@@ -29,6 +29,7 @@ type room struct {
 // new package needs a row.
 var rooms = []room{
 	{name: "chess", pure: true},
+	{name: "chess/uci", may: []string{"chess"}},
 	{name: ".", pure: true},
 	{name: "wire", may: []string{"."}, pure: true},
 	{name: "internal/lisp", pure: true},
