@@ -116,7 +116,8 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 		return nil, ErrState
 	}
 	p.boards = make(map[wamble.BoardID]*Board, count)
-	p.places = make([]place, 0, count)
+	p.places = make([]place, 0, count-asleep)
+	p.asleep = make(sleepers, 0, asleep)
 	p.holders = make(map[wamble.SessionID]*Board, count-free-asleep)
 	for i := range count {
 		b := r.board()
@@ -125,7 +126,7 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 			return nil, ErrState
 		}
 	}
-	if !r.Ended() || p.free != free || len(p.asleep) != asleep {
+	if !r.Ended() || p.free != free || len(p.asleep) != asleep || len(p.boards) != count { // fewer: a number came twice
 		return nil, ErrState
 	}
 	return p, nil
@@ -135,11 +136,13 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 	held := b.status == wamble.Reserved
 	switch {
-	case b.id == 0 || p.boards[b.id] != nil || b.status > wamble.Dormant:
+	case b.id == 0 || b.status > wamble.Dormant:
 		return false
 	case b.variant < -1 || b.variant > 959 || len(b.plies) > b.position.Ply():
 		return false
-	case held && b.holder == 0 || !held && (b.identity || b.gone || b.reach > 0) || b.reach > Closed || b.holder < 0 || b.holder > maxSession || p.holders[b.holder] != nil || p.former[b.holder] != nil:
+	case held && b.holder == 0 || !held && (b.identity || b.gone || b.reach > 0) || b.reach > Closed || b.holder < 0 || b.holder > maxSession:
+		return false
+	case b.holder != 0 && (p.holders[b.holder] != nil || p.former[b.holder] != nil):
 		return false
 	case held && sleeps || !held && !sleeps && p.free != len(p.places):
 		return false // a free board after a held one
