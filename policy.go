@@ -83,7 +83,7 @@ var PolicyRequests = []string{
 	"client_hello", "player_move", "list_profiles", "client_goodbye", "spectate_game", "spectate_stop",
 	"login_request", "logout", "get_player_stats", "get_profile_info", "get_legal_moves", "get_leaderboard",
 	"submit_prediction", "get_predictions", "get_profile_tos", "accept_profile_tos", "get_active_reservations",
-	"get_sessions", "revoke_sessions",
+	"get_sessions", "revoke_sessions", "set_name",
 }
 
 // Knows reports whether the action can be about resource.

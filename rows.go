@@ -40,6 +40,7 @@ type Player struct {
 	Key     PublicKey
 	Handle  string
 	Created time.Time
+	Renamed time.Time // when he chose his handle; zero: never
 	Stats   Stats
 }
 

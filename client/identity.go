@@ -102,6 +102,15 @@ func ownSessions(_ *wire.Packet, m *wire.SessionsData) ([]OwnSession, bool) {
 	return rows, true
 }
 
+// SetName chooses the name of the player's identity, which others see as his handle: 3 to
+// 20 letters, digits, - or _, unique without regard to case, once a week. A refusal
+// (*wamble.Denied) says why.
+func (c *Client) SetName(ctx context.Context, name string) (Stats, error) {
+	return ask(ctx, c, wire.Header{}, wire.SetName{Name: wire.Text(name)}, func(p *wire.Packet, m *wire.PlayerStatsData) (Stats, bool) {
+		return statsOf(p, m), true
+	})
+}
+
 // Logout unties the session from its identity and ends it, then asks for a
 // new one, which it returns.
 func (c *Client) Logout(ctx context.Context) (Session, error) {

@@ -39,13 +39,17 @@ func (c *Client) Stats(ctx context.Context, of StatsOf) (Stats, error) {
 			if got, ok := p.Ext.Int(wire.KeyStatsRequestID); ok && got != id {
 				return Stats{}, false
 			}
-			s := Stats{Score: float64(m.Score), Games: int(m.Games), Games960: int(m.Games960)}
-			s.Session, _ = p.Ext.Int(wire.KeyStatsTargetSession)
-			s.Handle, _ = p.Ext.Text(wire.KeyStatsTargetHandle)
-			has, _ := p.Ext.Int(wire.KeyStatsTargetHasIdentity)
-			s.HasIdentity = has != 0
-			return s, true
+			return statsOf(p, m), true
 		}, ext...)
+}
+
+func statsOf(p *wire.Packet, m *wire.PlayerStatsData) Stats {
+	s := Stats{Score: float64(m.Score), Games: int(m.Games), Games960: int(m.Games960)}
+	s.Session, _ = p.Ext.Int(wire.KeyStatsTargetSession)
+	s.Handle, _ = p.Ext.Text(wire.KeyStatsTargetHandle)
+	has, _ := p.Ext.Int(wire.KeyStatsTargetHasIdentity)
+	s.HasIdentity = has != 0
+	return s
 }
 
 // LeaderboardPage names a page of the leaderboard. The zero value is the first

@@ -48,6 +48,7 @@ const (
 	CtrlGetSessions            Control = 0x23
 	CtrlSessionsData           Control = 0x24
 	CtrlRevokeSessions         Control = 0x25
+	CtrlSetName                Control = 0x26
 )
 
 // Sender says who sends packets of a control code.
@@ -145,6 +146,7 @@ var controls = [...]Info{
 	CtrlGetSessions:            {Name: "GET_SESSIONS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlSessionsData}, payload: newOf[GetSessions]},
 	CtrlSessionsData:           {Name: "SESSIONS_DATA", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[SessionsData]},
 	CtrlRevokeSessions:         {Name: "REVOKE_SESSIONS", From: FromClient, Delivery: Asked, Replies: []Control{CtrlSessionsData}, payload: newOf[RevokeSessions]},
+	CtrlSetName:                {Name: "SET_NAME", From: FromClient, Delivery: Asked, Replies: []Control{CtrlPlayerStatsData}, payload: newOf[SetName]},
 }
 
 // newOf returns an empty T.

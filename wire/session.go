@@ -34,6 +34,20 @@ func (m *RevokeSessions) decode(base []byte) ([]byte, error) {
 	return base[8:], nil
 }
 
+// SetName chooses the name of the caller's identity, which others see as his handle. The
+// answer is PLAYER_STATS_DATA about himself, with the name as stats.target_handle.
+//
+//	0  n  name: 3 to 20 letters, digits, - or _
+type SetName struct {
+	Name Text `json:"name"`
+}
+
+// Control returns CtrlSetName.
+func (SetName) Control() Control { return CtrlSetName }
+
+func (m SetName) append(dst []byte) ([]byte, error)   { return appendText(dst, m.Name) }
+func (m *SetName) decode(base []byte) ([]byte, error) { return decodeText(&m.Name, base) }
+
 // Session is one row of SessionsData; everything is big-endian. The number is no
 // secret. Where somebody played from is not kept, and so not told.
 //

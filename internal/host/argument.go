@@ -27,6 +27,7 @@ type Arguments struct {
 	Urgent   bool             `json:"urgent,omitempty"`  // an announcement of maintenance
 	On       bool             `json:"on,omitempty"`
 	Level    int              `json:"level,omitempty"`  // of trust
+	Name     string           `json:"name,omitempty"`   // of a player
 	Binary   string           `json:"binary,omitempty"` // of the next image; "": that of the process
 	DryRun   bool             `json:"dry_run,omitempty"`
 
@@ -156,6 +157,23 @@ var (
 		At:    func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) { a.named, err = parseNamed(a.Whom); return err },
 		Hide:  hideNamed,
+	}
+	identity = Arg{
+		Name: "whom", Kind: Text, Label: "Name or public key", Word: "WHOM", What: "the player",
+		At: func(a *Arguments) any { return &a.Whom },
+		Check: func(a *Arguments) error {
+			n, err := parseNamed(a.Whom)
+			a.named = Named{Key: n.Key, Handle: n.Handle}
+			return errors.Join(err, unless(a.named != Named{}, "name a player by his name or his public key (64 hex digits)"))
+		},
+		Hide: hideNamed,
+	}
+	newName = Arg{
+		Name: "name", Kind: Text, Label: "New name", Max: wamble.MaxName, Word: "NAME", What: "the new name",
+		At: func(a *Arguments) any { return &a.Name },
+		Check: func(a *Arguments) error {
+			return unless(wamble.IsName(a.Name) && len(a.Name) <= wamble.MaxName, "a name has 3 to 20 letters, digits, - or _")
+		},
 	}
 	trustLevel = Arg{
 		Name: "level", Kind: Number, Label: "Trust level", Word: "LEVEL", What: "the trust level",

@@ -68,6 +68,9 @@ type Command struct {
 	Lasting bool
 	// Finds says that only profiles are told which know whom it is about.
 	Finds bool
+	// Fits says why the command cannot be given to a profile that knows whom it is about;
+	// nil: it always can.
+	Fits func(ctx context.Context, p *Running, a *Arguments) error
 	// Tell is what each profile is told.
 	Tell func(a *Arguments, r *Restrictions) profile.Input
 	// Count is what the command did in one profile, and Said puts it into words.

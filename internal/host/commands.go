@@ -286,6 +286,41 @@ notice it within a second.`,
 		Needed: true,
 	},
 	{
+		Name: "rename", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{identity, newName, inProfile},
+		Help: Help{
+			Short: "Give a player another name",
+			Long: `Rename gives an identity a name, at once and for good; its player may not choose
+another one for a week. The name has 3 to 20 letters, digits, - or _, and nobody else
+may have it, without regard to case. Words that players may not choose are allowed.
+
+WHOM is the name or the public key (64 hex digits) of the player. The exit code is 1 if no
+database has such a player.`,
+			Example: `  wamble rename rude-word Ann`,
+		},
+		Page:  Page{"rename", "Rename", "{whom} is called {name} from now on."},
+		Doc:   Doc{`{"whom": "rude-word", "name": "Ann"}`, "gives the identity with a name, or with a public key, another name"},
+		Log:   "a player has another name",
+		Finds: true,
+		Fits: func(ctx context.Context, p *Running, a *Arguments) error {
+			other, err := p.Find(ctx, Named{Handle: a.Name})
+			if err != nil {
+				return err
+			}
+			return unless(other.Key.IsZero() || other.Key == a.found.Key, "%q is the name of another player", a.Name)
+		},
+		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+			return &profile.Rename{Key: a.found.Key, Name: a.Name}
+		},
+		Count: func(e *Effect) uint64 { return e.After.Renamed - e.Before.Renamed },
+		Said: func(n uint64) string {
+			if n == 0 {
+				return "no such player"
+			}
+			return "renamed"
+		},
+		Needed: true,
+	},
+	{
 		Name: "sessions", Doors: everywhere, Patience: quick, Args: []Arg{publicKey, inProfile},
 		Help: Help{
 			Short: "List the sessions of a player",

@@ -221,6 +221,11 @@ func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, e
 			return 0, err
 		}
 	}
+	if c.Fits != nil {
+		if err = c.Fits(ctx, p, a); err != nil {
+			return 0, err
+		}
+	}
 	e.Before, e.After, err = p.Tell(ctx, c.Tell(a, p.Restrictions))
 	if c.Lasting && errors.Is(err, loop.ErrNotUp) {
 		err = nil

@@ -66,7 +66,7 @@ func parseNamed(text string) (n Named, err error) {
 	if whom, err := parsePlayer(text); err == nil && !whom.Net.IsValid() {
 		n = Named{Token: parseToken(text), Key: whom.Key}
 	}
-	if profile.ValidHandle(text) && n.Key.IsZero() {
+	if wamble.IsName(text) && n.Key.IsZero() {
 		n.Handle = text
 	}
 	// The text is not repeated: it may be a token with a slip in it.

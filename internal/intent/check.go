@@ -68,11 +68,7 @@ func (c checker) move(uci string, ply int) checker {
 }
 
 func (c checker) handle(h string) checker {
-	c = c.that(len(h) >= 4 && len(h) <= maxHandle, "a handle has 4 to 63 characters")
-	for _, r := range h {
-		c = c.that(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z', "a handle consists of a–z, 0–9 and _")
-	}
-	return c
+	return c.that(wamble.IsName(h), "a handle has 3 to 63 letters, digits, - or _")
 }
 
 func (c checker) decimal(what string, x float64) checker {

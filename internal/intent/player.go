@@ -35,6 +35,19 @@ func (in *RecordRating) locality() (major, minor uint64) {
 	return binary.BigEndian.Uint64(in.Key[:]), binary.BigEndian.Uint64(in.Key[8:])
 }
 
+// SetName sets the handle of an identity, unless another has the same but for case, or a
+// newer one was set.
+type SetName struct {
+	Key  wamble.PublicKey
+	Name string
+	At   time.Time
+}
+
+func (*SetName) Kind() Kind { return KindSetName }
+
+func (in *SetName) code(c coder) coder      { return c.bytes(in.Key[:]).text(&in.Name).time(&in.At) }
+func (in *SetName) check(c checker) checker { return c.key(in.Key).handle(in.Name).at(in.At) }
+
 // ErasePlayer deletes what belongs to an identity: its key, handle and rating, and
 // the tokens, predictions, acceptances of terms and reservations of its sessions.
 // The games stay, and with them the numbers of the sessions; what is still on its

@@ -30,7 +30,7 @@ type LinkSession struct {
 	Session wamble.SessionID
 	Key     wamble.PublicKey
 	Player  wamble.PlayerID
-	Handle  string // 4 to 63 of [a-z0-9_]
+	Handle  string // see wamble.IsName
 	Rating  float64
 	At      time.Time
 }

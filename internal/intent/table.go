@@ -32,6 +32,7 @@ const (
 	KindRenewToken                Kind = 23
 	KindRevokeSessions            Kind = 24
 	KindSetTrust                  Kind = 25
+	KindSetName                   Kind = 26
 )
 
 // table is the one table of kinds, in the order in which a batch is applied:
@@ -43,6 +44,7 @@ var table = []Row{
 	{KindUnlinkSession, "UNLINK_SESSION_IDENTITY", zero[UnlinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(34)},
 	{KindRenewToken, "RENEW_SESSION_TOKEN", zero[RenewToken], KeepsAll, Joins, asItCame, fixed(50)},
 	{KindSetTrust, "SET_SESSION_TRUST", zero[SetTrust], KeepsAll, Joins, asItCame, fixed(34)},
+	{KindSetName, "SET_PLAYER_NAME", zero[SetName], KeepsAll, Joins, asItCame, fixed(50)},
 	{KindRecordTermsAcceptance, "RECORD_PROFILE_TERMS_ACCEPTANCE", zero[RecordTermsAcceptance], KeepsAll, Joins, asItCame, growing(160)},
 	{KindCreateBoard, "CREATE_BOARD", zero[CreateBoard], KeepsAll, Joins, asItCame, fixed(119)},
 	{KindUpdateBoard, "UPDATE_BOARD", zero[UpdateBoard], position, Joins, by((*UpdateBoard).locality), fixed(119)},

@@ -127,12 +127,31 @@ func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded
 		rows, err := store.Sessions(ctx, load.Key, profile.MaxSessions)
 		in.Answer = &profile.Answer{Sessions: rows}
 		return dropped(in, err)
+	case profile.NameOf:
+		p, err := store.Player(ctx, load.Key)
+		if unlessMissing(err) != nil {
+			return err
+		}
+		in.Answer = &profile.Answer{Player: &p}
+		s, err := store.SessionByHandle(ctx, load.Handle)
+		if err == nil {
+			in.Session = &s
+		}
+		return unlessMissing(err)
 	case profile.TermsOf:
 		yes, err := store.TermsAccepted(ctx, load.Session, load.Profile, load.Hash)
 		in.Answer = &profile.Answer{Accepted: yes}
 		return dropped(in, err)
 	}
 	return nil
+}
+
+// unlessMissing is an error for which a missing row is none.
+func unlessMissing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // dropped takes back an answer that came with an error.

@@ -2,9 +2,11 @@ package loop
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"time"
 
+	"wamble"
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/registry"
@@ -103,25 +105,35 @@ func (rt *Runtime) awaitOthers(ctx context.Context) {
 // profiles may have something newer than the store. It reports whether it does: what
 // waits for them holds up nobody else. Profiles bound their loads.
 func (ls *loads) shared(ctx context.Context, j job) bool {
-	if j.load.Subject != profile.SessionOf && j.load.Subject != profile.PlayerOf || !ls.rt.hasNeighbours() {
+	switch j.load.Subject {
+	case profile.SessionOf, profile.PlayerOf, profile.NameOf:
+	default:
+		return false
+	}
+	if !ls.rt.hasNeighbours() {
 		return false
 	}
 	ls.rt.guard("a load", func() {
 		ctx, cancel := context.WithTimeout(ctx, loadTime)
 		defer cancel()
-		if j.load.Subject == profile.PlayerOf {
-			ls.readReserved(ctx, j)
-		} else {
+		if j.load.Subject == profile.SessionOf {
 			ls.readShared(ctx, j)
+		} else {
+			ls.readReserved(ctx, j)
 		}
 	})
 	return true
 }
 
-// readReserved answers for an identity while nobody else may make it. The
-// reservation ends when what came of the answer is durable.
+// readReserved answers for an identity while nobody else may make it, or for a name
+// while nobody else may take it. The reservation ends when what came of the answer is
+// durable.
 func (ls *loads) readReserved(ctx context.Context, j job) {
-	release, err := ls.rt.o.Registry.Reserve(ctx, j.load.Key)
+	key := j.load.Key
+	if j.load.Subject == profile.NameOf {
+		key = sha256.Sum256([]byte("name " + wamble.FoldName(j.load.Handle)))
+	}
+	release, err := ls.rt.o.Registry.Reserve(ctx, key)
 	if err != nil {
 		j.life.mail.post(&profile.Loaded{Load: j.load.ID, Outcome: profile.Away})
 		return
@@ -150,14 +162,17 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 		return found
 	}
 	deliver := func(down bool) {
-		if down && in.Outcome == profile.NotFound {
+		if down && (in.Outcome == profile.NotFound || j.load.Subject == profile.NameOf && in.Session == nil) {
 			in.Outcome = profile.Away // it may be in the journal of a profile that does not run
 		}
 		j.life.mail.post(in)
 	}
 	of := registry.Subject{Token: j.load.Token, Key: j.load.Key}
-	if j.load.Subject == profile.PlayerOf {
+	switch j.load.Subject {
+	case profile.PlayerOf:
 		of.Token = [16]byte{} // that of the asker
+	case profile.NameOf:
+		of = registry.Subject{All: true}
 	}
 	if ls.rt.o.Registry.Read(ctx, ls.rt, of, ask, deliver) != nil {
 		j.life.mail.post(&profile.Loaded{Load: j.load.ID, Outcome: profile.Away})

@@ -39,6 +39,8 @@ func (b *behind) concerns(l *Load, in *Loaded) bool {
 	switch {
 	case !b.any():
 		return false
+	case l.Subject == NameOf:
+		return true // somebody of them may have the name
 	case l.Subject == PlayerOf:
 		return b.keys[l.Key]
 	case l.Subject != SessionOf:

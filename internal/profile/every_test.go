@@ -45,6 +45,7 @@ var everyRequest = []struct {
 	{wire.CtrlGetActiveReservations, func(e *everybody) []byte { return namePacket(wire.GetActiveReservations{}, e.token, e.seq) }},
 	{wire.CtrlGetSessions, func(e *everybody) []byte { return namePacket(wire.GetSessions{}, e.token, e.seq) }},
 	{wire.CtrlRevokeSessions, func(e *everybody) []byte { return namePacket(wire.RevokeSessions{}, e.token, e.seq) }},
+	{wire.CtrlSetName, func(e *everybody) []byte { return namePacket(wire.SetName{Name: wire.Text("Ann")}, e.token, e.seq) }},
 	{wire.CtrlLogout, func(e *everybody) []byte { return namePacket(wire.Logout{}, e.token, e.seq) }},
 	{wire.CtrlClientGoodbye, func(e *everybody) []byte { return namePacket(wire.ClientGoodbye{}, e.token, e.seq) }},
 }

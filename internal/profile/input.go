@@ -61,6 +61,7 @@ var inputs = []struct {
 	{30, "resume slice", blank[ResumeSlice]},
 	{31, "resume tail", blank[ResumeTail]},
 	{32, "resume end", blank[ResumeEnd]},
+	{33, "rename", blank[Rename]},
 }
 
 func blank[T any, P interface {

@@ -32,6 +32,7 @@ func samples(tb testing.TB) []Input {
 		&Revoke{Key: whom.Key, Session: 7, Stored: []wamble.Session{*stored}},
 		&ResumeSlice{Mark: 5, Ahead: time.Second, Data: []byte("slice")}, &ResumeTail{Messages: []TailMessage{{Seq: 6, Frame: []byte("frame")}}},
 		&ResumeEnd{Last: 7, Alone: true},
+		&Rename{Key: whom.Key, Name: "Ann"},
 	}
 }
 

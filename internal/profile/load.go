@@ -43,7 +43,7 @@ type waiting struct {
 
 // asked is the subjects that the store was asked about for one request. It is
 // asked about none twice, so every request ends.
-type asked uint8
+type asked uint16
 
 func (a asked) has(s Subject) bool { return a&(1<<s) != 0 }
 

@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"wamble/internal/intent"
@@ -32,6 +33,20 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 			m.players[in.Key] = p
 		}
 		s.Key, s.Player, s.Handle = in.Key, p.ID, p.Handle
+	case *intent.SetName:
+		for _, p := range m.players {
+			if p.Key != in.Key && strings.EqualFold(p.Handle, in.Name) {
+				return true, fmt.Errorf("%s is the name of two", in.Name)
+			}
+		}
+		if p := m.players[in.Key]; p != nil {
+			p.Handle, p.Renamed = in.Name, in.At
+			for _, s := range m.sessions {
+				if s.Key == in.Key {
+					s.Handle = in.Name
+				}
+			}
+		}
 	case *intent.RenewToken:
 		s := m.sessions[in.Session]
 		if s == nil {
@@ -114,6 +129,15 @@ func (m *memory) answerIdentity(l Load, in *Loaded) {
 		in.Answer, in.Outcome = &Answer{Ranks: m.ranks(l.Page)}, Found
 	case ReservationsOf:
 		in.Answer, in.Outcome = &Answer{Reservations: slices.Clone(m.reserved)}, Found
+	case NameOf:
+		if p := m.player(l.Key); p != nil {
+			in.Answer, in.Outcome = &Answer{Player: p}, Found
+			for _, other := range m.players {
+				if strings.EqualFold(other.Handle, l.Handle) {
+					in.Session = &wamble.Session{Key: other.Key, Handle: other.Handle}
+				}
+			}
+		}
 	case SessionsOf:
 		in.Answer, in.Outcome = &Answer{}, Found
 		for _, s := range m.sessions {

@@ -23,6 +23,7 @@ type Change struct {
 	Won     wamble.Stats     `json:",omitzero"`
 	Level   int              `json:",omitempty"`
 	Others  bool             `json:",omitempty"`
+	Name    string           `json:",omitempty"`
 	Stored  bool             `json:",omitempty"` // Trusted: the store says so, and may be behind
 	Link    *Linked          `json:",omitempty"`
 }
@@ -51,6 +52,8 @@ const (
 	Erased
 	// Revoked: Session of Key is over, or if Others is set all others of Key.
 	Revoked
+	// Renamed: the identity of Key has the handle Name.
+	Renamed
 )
 
 func (in *News) take(p *Profile, out *Output) {
@@ -70,6 +73,9 @@ func (in *News) take(p *Profile, out *Output) {
 			if !c.Stored || p.gates.settled >= p.trusted[c.Session] {
 				p.sessions.SetTrust(c.Session, c.Key, c.Level)
 			}
+		case Renamed:
+			p.sessions.Rename(c.Key, c.Name, p.clock.wall())
+			clear(p.pages)
 		case Revoked:
 			p.revokedElsewhere(c, out)
 		case Erased:

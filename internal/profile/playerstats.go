@@ -83,7 +83,7 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 			return p.targetHere(s), what, nil
 		}
 		what.Subject, what.Session = TargetOf, wamble.SessionID(id)
-	case handle != "" && !ValidHandle(handle):
+	case handle != "" && !wamble.IsName(handle):
 		return t, what, errBadHandle
 	case handle != "":
 		what.Subject, what.Handle = TargetOf, handle
@@ -105,19 +105,6 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 		t = p.targetStored(in.Session, in.Answer)
 	}
 	return t, what, nil
-}
-
-// ValidHandle reports whether a text can be a handle: 4 to 63 of [a-z0-9_].
-func ValidHandle(s string) bool {
-	if len(s) < 4 || len(s) > 63 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return true
 }
 
 func (p *Profile) targetHere(s *session.Session) target {

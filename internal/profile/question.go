@@ -31,6 +31,9 @@ const (
 	TermsOf
 	// SessionsOf asks for the newest sessions of Key, in Answer.Sessions.
 	SessionsOf
+	// NameOf asks who has the name Handle, in Session, and for the identity of Key, in
+	// Answer.Player. Until its answer is decided nobody else gets that name.
+	NameOf
 )
 
 // Load is a question to the store.

@@ -49,6 +49,12 @@ func (v *resumption) replay(p *Profile, seq uint64, in intent.Intent) {
 		}
 	case *intent.SetTrust:
 		v.trust(p, seq, in)
+	case *intent.SetName:
+		if i := v.players[in.Key]; i == nil {
+			p.behind.keys[in.Key] = true
+		} else if i.mark < seq {
+			i.Handle = in.Name
+		}
 	case *intent.UpdateSessionLastSeen:
 		if s := v.sessions[in.Session]; s != nil && s.LastSeen.Before(in.At) {
 			s.LastSeen = in.At

@@ -50,6 +50,7 @@ var routes = []route{
 	{ctrl: wire.CtrlGetActiveReservations, looks: everywhere, handle: (*Profile).reservations},
 	{ctrl: wire.CtrlGetSessions, looks: everywhere, must: true, handle: (*Profile).listSessions},
 	{ctrl: wire.CtrlRevokeSessions, looks: everywhere, must: true, writes: true, handle: (*Profile).revokeSessions},
+	{ctrl: wire.CtrlSetName, looks: everywhere, must: true, terms: true, writes: true, handle: (*Profile).setName},
 	{ctrl: wire.CtrlSpectateGame, looks: everywhere, must: true, terms: true, handle: (*Profile).spectate},
 	{ctrl: wire.CtrlSpectateStop, looks: inMemory, terms: true, handle: (*Profile).stopSpectating},
 	{ctrl: wire.CtrlSubmitPrediction, looks: everywhere, must: true, terms: true, writes: true, handle: (*Profile).predict},

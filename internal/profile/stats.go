@@ -54,6 +54,7 @@ type HostStats struct {
 	Erased    uint64 // sessions whose identity was deleted
 	Trusted   uint64 // sessions, or identities, whose trust the host has set
 	Archived  uint64 // games that the host has ended
+	Renamed   uint64 // identities that the host has given a name
 }
 
 // Gauges is what a profile holds now.

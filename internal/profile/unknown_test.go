@@ -36,6 +36,7 @@ func TestUnknownTokenIsAnswered(t *testing.T) {
 		wire.CtrlGetActiveReservations: {encode(h, wire.GetActiveReservations{}), "ACTIVE_RESERVATIONS_DATA"},
 		wire.CtrlGetSessions:           {encode(h, wire.GetSessions{}), `ERROR 1007 "unknown player"`},
 		wire.CtrlRevokeSessions:        {encode(h, wire.RevokeSessions{Session: 7}), `ERROR 1007 "unknown player"`},
+		wire.CtrlSetName:               {encode(h, wire.SetName{Name: wire.Text("Ann")}), `ERROR 1007 "unknown player"`},
 		wire.CtrlSpectateGame:          {encode(h, wire.SpectateGame{}), `ERROR 1007 "unknown player"`},
 		wire.CtrlSpectateStop:          {encode(h, wire.SpectateStop{}), "SPECTATE_UPDATE"},
 		wire.CtrlSubmitPrediction:      {encode(h, wire.SubmitPrediction{UCI: uci}), `ERROR 1007 "unknown player"`},

@@ -45,11 +45,10 @@ type Score struct {
 // handle returns the name in the path.
 func (r reader) handle() (string, error) {
 	h := r.PathValue("handle")
-	strange := strings.ContainsFunc(h, func(c rune) bool { return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_') })
-	if len(h) < 4 || len(h) > 63 || strange {
-		return "", badf("a handle has 4 to 63 of a-z, 0-9 and _")
+	if !wamble.IsName(h) {
+		return "", badf("a handle has 3 to 63 of A-Z, a-z, 0-9, - and _")
 	}
-	return h, nil
+	return wamble.FoldName(h), nil
 }
 
 // find reads the player with a handle.

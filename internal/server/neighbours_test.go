@@ -234,3 +234,42 @@ func TestNeighbourHandoff(t *testing.T) {
 		t.Error("the player of blue is somebody new in red")
 	}
 }
+
+// TestNeighbourNames: of two players who choose a name at the same time in two profiles one
+// gets it, and both profiles say so.
+func TestNeighbourNames(t *testing.T) {
+	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
+		red, blue := join(t, h.at("red"), wamble.Token{}), join(t, h.at("blue"), wamble.Token{})
+		red.login(ctx)
+		blue.login(ctx)
+		var wait sync.WaitGroup
+		errs := map[*player]error{}
+		var mu sync.Mutex
+		for p, name := range map[*player]string{red: "Ann", blue: "ANN"} {
+			wait.Go(func() {
+				_, err := p.c.SetName(ctx, name)
+				mu.Lock()
+				defer mu.Unlock()
+				errs[p] = err
+			})
+		}
+		wait.Wait()
+		if (errs[red] == nil) == (errs[blue] == nil) {
+			t.Fatalf("in red: %v, in blue: %v", errs[red], errs[blue])
+		}
+		winner := red
+		if errs[red] != nil {
+			winner = blue
+		}
+		name := winner.stats(ctx).Handle
+		for _, profile := range []string{"red", "blue"} {
+			if got := join(t, h.at(profile), winner.c.Token()).stats(ctx).Handle; got != name || len(name) != 3 {
+				t.Errorf("%s says %q, want %q", profile, got, name)
+			}
+		}
+		until(t, "the store has everything", func() bool { return h.pending() == 0 })
+		if n := h.runner.Stats().DeadLetters; n > 0 {
+			t.Errorf("%d messages were refused by the store", n)
+		}
+	})
+}

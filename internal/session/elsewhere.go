@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"time"
 
 	"wamble"
@@ -86,10 +87,18 @@ func (t *Table) SetTrust(id wamble.SessionID, key wamble.PublicKey, level int) {
 	}
 }
 
-// KeyOf returns the key of the identity with a handle, zero if it is not in memory.
+// Rename gives the identity of a key a handle, if it is in memory.
+func (t *Table) Rename(key wamble.PublicKey, handle string, at time.Time) {
+	if i := t.identities[key]; i != nil {
+		i.handle, i.renamed = handle, at
+	}
+}
+
+// KeyOf returns the key of the identity with a handle, zero if it is not in memory. Case
+// does not matter.
 func (t *Table) KeyOf(handle string) (key wamble.PublicKey) {
 	for _, i := range t.identities {
-		if i.handle == handle {
+		if strings.EqualFold(i.handle, handle) {
 			key = i.key
 		}
 	}

@@ -20,6 +20,7 @@ type Identity struct {
 	id       wamble.PlayerID
 	key      wamble.PublicKey
 	handle   string
+	renamed  time.Time // when that was chosen, if it was since he came
 	stats    wamble.Stats
 	sessions int
 	seq      uint64
@@ -33,6 +34,9 @@ func (i *Identity) Key() wamble.PublicKey { return i.key }
 
 // Handle returns the name of the player.
 func (i *Identity) Handle() string { return i.handle }
+
+// Renamed returns when the name was chosen, zero if it was not since he came.
+func (i *Identity) Renamed() time.Time { return i.renamed }
 
 // Stats returns the counters of all its sessions, and the rating.
 func (i *Identity) Stats() wamble.Stats { return i.stats }

@@ -44,6 +44,7 @@ var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statem
 	intent.KindUnlinkSession:             unlinkSessions,
 	intent.KindRenewToken:                renewTokens,
 	intent.KindSetTrust:                  setTrust,
+	intent.KindSetName:                   setNames,
 	intent.KindRecordTermsAcceptance:     recordTerms,
 	intent.KindCreateBoard:               createBoards,
 	intent.KindUpdateBoard:               changeBoards,

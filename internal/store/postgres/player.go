@@ -32,6 +32,18 @@ func recordRatings(_ string, run []intent.Intent) []statement {
 		UPDATE players p SET rating = p.rating + d.delta FROM (SELECT player_id, sum(delta) AS delta FROM new GROUP BY player_id) d WHERE p.id = d.player_id`}}
 }
 
+// setNames leaves a name to whoever has it: another process that shares the database may
+// have given it away.
+func setNames(_ string, run []intent.Intent) []statement {
+	var all []statement
+	for _, in := range schema.As[*intent.SetName](run) {
+		all = append(all, statement{rows: -1, args: []any{in.Key[:], in.Name, in.At}, sql: `
+			UPDATE players SET handle = $2, renamed_at = $3 WHERE public_key = $1 AND (renamed_at IS NULL OR renamed_at <= $3)
+			AND NOT EXISTS (SELECT FROM players o WHERE lower(o.handle) = lower($2) AND o.public_key <> $1)`})
+	}
+	return all
+}
+
 // erasePlayers spares an identity that was created after its erasure was ordered.
 // Its sessions keep their rows, without a token: games name them, and whatever is
 // still on its way to them finds that they are gone.
@@ -59,7 +71,7 @@ func erasePlayers(_ string, run []intent.Intent) []statement {
 
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out, err := readOne(ctx, s, "read player", `SELECT p.id, p.handle, p.created_at, p.rating::float8,
+	out, err := readOne(ctx, s, "read player", `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.rating::float8,
 		coalesce(sum(s.total_score), 0)::float8, coalesce(sum(s.total_prediction_score), 0)::float8,
 		coalesce(sum(s.games_played), 0), coalesce(sum(s.chess960_games_played), 0)
 		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]}, schema.ScanPlayer)

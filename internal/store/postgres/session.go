@@ -194,12 +194,12 @@ func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([
 
 // SessionByHandle implements store.Queries.
 func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
-	out, err := s.session(ctx, `WHERE p.handle = $1 ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	out, err := s.session(ctx, `WHERE lower(p.handle) = lower($1) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
 	if !errors.Is(err, store.ErrNotFound) {
 		return out, err
 	}
 	var key []byte
-	err = s.readRow(ctx, "read player by handle", `SELECT id, public_key, handle FROM players WHERE handle = $1`, []any{handle}, &out.Player, &key, &out.Handle)
+	err = s.readRow(ctx, "read player by handle", `SELECT id, public_key, handle FROM players WHERE lower(handle) = lower($1)`, []any{handle}, &out.Player, &key, &out.Handle)
 	copy(out.Key[:], key)
 	return out, err
 }

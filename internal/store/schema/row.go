@@ -60,7 +60,7 @@ func ScanSession(scan Scan) (s wamble.Session, err error) {
 
 // ScanPlayer reads a player without his key.
 func ScanPlayer(scan Scan) (p wamble.Player, err error) {
-	err = scan(&p.ID, &p.Handle, at(&p.Created), &p.Stats.Rating,
+	err = scan(&p.ID, &p.Handle, at(&p.Created), at(&p.Renamed), &p.Stats.Rating,
 		&p.Stats.Score, &p.Stats.PredictionScore, &p.Stats.Games, &p.Stats.Chess960Games)
 	return p, err
 }

@@ -21,6 +21,7 @@ var writers = map[intent.Kind]func(*tx, []intent.Intent) error{
 	intent.KindUnlinkSession:             (*tx).unlinkSessions,
 	intent.KindRenewToken:                (*tx).renewTokens,
 	intent.KindSetTrust:                  (*tx).setTrust,
+	intent.KindSetName:                   (*tx).setNames,
 	intent.KindRecordTermsAcceptance:     (*tx).recordTerms,
 	intent.KindCreateBoard:               (*tx).createBoards,
 	intent.KindUpdateBoard:               (*tx).changeBoards,

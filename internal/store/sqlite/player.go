@@ -33,6 +33,19 @@ func (t *tx) recordRatings(run []intent.Intent) error {
 	return nil
 }
 
+// setNames leaves a name to whoever has it: another process that shares the database may
+// have given it away.
+func (t *tx) setNames(run []intent.Intent) error {
+	for _, in := range schema.As[*intent.SetName](run) {
+		_, err := t.exec(`UPDATE players SET handle = ?1, renamed_at = ?2 WHERE public_key = ?3 AND ifnull(renamed_at, 0) <= ?2
+			AND NOT EXISTS (SELECT 1 FROM players o WHERE o.handle = ?1 COLLATE NOCASE AND o.public_key <> ?3)`, in.Name, schema.Micros(in.At), in.Key[:])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // erasePlayers spares an identity that was created after its erasure was ordered.
 // Its sessions keep their rows, without a token: games name them, and whatever is
 // still on its way to them finds that they are gone.
@@ -59,7 +72,7 @@ func (t *tx) erasePlayers(run []intent.Intent) error {
 
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, `SELECT p.id, p.handle, p.created_at, p.rating,
+	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.rating,
 		round(ifnull(sum(s.total_score), 0), 4), round(ifnull(sum(s.total_prediction_score), 0), 4),
 		ifnull(sum(s.games_played), 0), ifnull(sum(s.chess960_games_played), 0)
 		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = ? GROUP BY p.id`, key[:]).Scan)

@@ -233,12 +233,12 @@ func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([
 
 // SessionByHandle implements store.Queries.
 func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
-	out, err := s.session(ctx, `WHERE s.player_id = (SELECT id FROM players WHERE handle = ?) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	out, err := s.session(ctx, `WHERE s.player_id = (SELECT id FROM players WHERE handle = ? COLLATE NOCASE) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
 	if !errors.Is(err, store.ErrNotFound) {
 		return out, err
 	}
 	var key []byte
-	err = s.readers.QueryRowContext(ctx, `SELECT id, public_key, handle FROM players WHERE handle = ?`, handle).Scan(&out.Player, &key, &out.Handle)
+	err = s.readers.QueryRowContext(ctx, `SELECT id, public_key, handle FROM players WHERE handle = ? COLLATE NOCASE`, handle).Scan(&out.Player, &key, &out.Handle)
 	copy(out.Key[:], key)
 	return out, classify(ctx, "read player by handle", err)
 }

@@ -54,6 +54,18 @@ var intentCases = map[intent.Kind]intentCase{
 			w.equal("others", w.session(2).Trust, 0)
 		},
 	},
+	intent.KindSetName: {
+		before: []intent.Intent{newSession(1), link(1, 7, 20), newSession(2), link(2, 8, 20)},
+		intent: &intent.SetName{Key: key(7), Name: "Ann-7", At: at(30)},
+		check: func(w *world) {
+			w.equal("name", w.session(1).Handle, "Ann-7")
+			w.equal("since", w.player(key(7)).Renamed, at(30))
+			w.equal("others", w.session(2).Handle, "h_0008")
+			if s, err := w.SessionByHandle(w.Context(), "aNN-7"); err != nil || s.ID != 1 {
+				w.Errorf("without regard to case: %+v, %v", s, err)
+			}
+		},
+	},
 	intent.KindUnlinkSession: {
 		before: []intent.Intent{newSession(1), link(1, 7, 20)},
 		intent: &intent.UnlinkSession{Session: 1, At: at(30)},

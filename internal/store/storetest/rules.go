@@ -178,6 +178,18 @@ var intentRules = []testCase{
 			w.Errorf("nothing has changed: %v", err)
 		}
 	}},
+	{"a name is one player's", func(w *world) {
+		w.apply(newSession(1), link(1, 7, 20), newSession(2), link(2, 8, 20))
+		w.apply(&intent.SetName{Key: key(7), Name: "Ann", At: at(30)}, &intent.SetName{Key: key(8), Name: "aNN", At: at(31)})
+		w.equal("the first has it", w.player(key(7)).Handle, "Ann")
+		w.equal("the second does not", w.player(key(8)).Handle, "h_0008")
+		w.apply(&intent.SetName{Key: key(7), Name: "Bob", At: at(29)})
+		w.equal("an older one", w.player(key(7)).Handle, "Ann")
+		w.apply(&intent.SetName{Key: key(7), Name: "ANN", At: at(40)}, &intent.SetName{Key: key(9), Name: "Nobody", At: at(40)})
+		w.equal("in other case", w.player(key(7)).Handle, "ANN")
+		w.apply(newSession(3), &intent.LinkSession{Session: 3, Key: key(7), Player: 700, Handle: "ANN", Rating: 1200, At: at(50)})
+		w.equal("a login keeps it", w.session(3).Handle, "ANN")
+	}},
 	{"who may be revoked", func(w *world) {
 		w.apply(newSession(1), newSession(2), newSession(3), newSession(4), link(1, 7, 20), link(2, 7, 20), link(3, 8, 20), link(4, 7, 20),
 			&intent.RenewToken{Session: 4, Token: token(54).Hash(), At: at(70)})

@@ -51,6 +51,7 @@ export const Ctrl = {
   GET_SESSIONS: 0x23,
   SESSIONS_DATA: 0x24,
   REVOKE_SESSIONS: 0x25,
+  SET_NAME: 0x26,
 } as const;
 
 export type CtrlName = keyof typeof Ctrl;
@@ -96,6 +97,7 @@ export const replies = {
   GET_ACTIVE_RESERVATIONS: ["ACTIVE_RESERVATIONS_DATA"],
   GET_SESSIONS: ["SESSIONS_DATA"],
   REVOKE_SESSIONS: ["SESSIONS_DATA"],
+  SET_NAME: ["PLAYER_STATS_DATA"],
 } as const;
 
 /** Flag are the bits of a header's flags; some mean different things on different control codes. */
@@ -288,4 +290,5 @@ export interface Messages {
   GET_SESSIONS: Record<string, never>;
   SESSIONS_DATA: { rows: Session[] };
   REVOKE_SESSIONS: { session_id: Int };
+  SET_NAME: { name: string };
 }

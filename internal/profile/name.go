@@ -1,0 +1,82 @@
+package profile
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/link"
+	"wamble/wire"
+)
+
+var errNameTaken = &wamble.Denied{Code: wamble.AccessDenied, Reason: "this name is taken"}
+
+// nameKept is for how long a player keeps a name.
+const nameKept = wamble.NameKept * 24 * time.Hour
+
+// setName gives the asker's identity a name. The store is asked who has it; names that
+// the store does not have yet are those of identities in memory, here or in another
+// profile, for which the question waits.
+func (p *Profile) setName(r *request, out *Output) verdict {
+	name, i := r.message.(*wire.SetName).Name.String(), r.session.Identity()
+	if i == nil {
+		return p.deny(r, errNoIdentity)
+	}
+	if err := wamble.CheckName(name); err != nil {
+		return p.deny(r, deniedOf(err))
+	}
+	in := r.answerTo(NameOf)
+	if in == nil {
+		return p.ask(r, Load{Subject: NameOf, Token: r.h.Token, Key: i.Key(), Handle: name}, out)
+	}
+	renamed := i.Renamed()
+	if player := in.Answer.player(); player != nil && player.Renamed.After(renamed) {
+		renamed = player.Renamed
+	}
+	switch until := renamed.Add(nameKept); {
+	case in.Session != nil && in.Session.Key != i.Key() || p.isNamed(name, i.Key()):
+		return p.deny(r, errNameTaken)
+	case !renamed.IsZero() && until.After(p.clock.wall()):
+		return p.deny(r, &wamble.Denied{Code: wamble.AccessDenied, Reason: "you can change your name again on " + until.UTC().Format(time.DateOnly)})
+	}
+	p.rename(i.Key(), name, out)
+	p.sealFor(r.session, out)
+	t := p.targetHere(r.session)
+	m := wire.PlayerStatsData{Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games)}
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, append(p.scratch.fields[:0], wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
+		wire.Int(wire.KeyStatsTargetHasIdentity, 1), wire.String(wire.KeyStatsTargetHandle, t.handle))...)
+	return done
+}
+
+// isNamed reports whether an identity in memory has a name that is not of a key.
+func (p *Profile) isNamed(name string, but wamble.PublicKey) bool {
+	key := p.sessions.KeyOf(name)
+	return !key.IsZero() && key != but
+}
+
+// rename gives the identity of a key a name, here, in the store and in other profiles.
+func (p *Profile) rename(key wamble.PublicKey, name string, out *Output) {
+	p.sessions.Rename(key, name, p.clock.wall())
+	p.draft.Add(&intent.SetName{Key: key, Name: name, At: p.clock.now})
+	out.News = append(out.News, Change{What: Renamed, Key: key, Name: name})
+	clear(p.pages)
+}
+
+// Rename gives an identity a name by the host's command, in memory or only in the store.
+// Nobody else may have it in the store.
+type Rename struct {
+	Key  wamble.PublicKey
+	Name string
+}
+
+func (in *Rename) take(p *Profile, out *Output) {
+	if !wamble.IsName(in.Name) || p.isNamed(in.Name, in.Key) || !p.deletes(out) {
+		return
+	}
+	p.rename(in.Key, in.Name, out)
+	p.seal(out)
+	for _, s := range p.sessions.Of(in.Key) {
+		p.sessions.Wrote(s, p.gates.last)
+	}
+	p.stats.Host.Renamed++
+}
