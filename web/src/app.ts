@@ -74,5 +74,6 @@ export function begin(): void {
   session.start();
   onWaking(() => session.caller.wake());
   addEventListener("pagehide", () => session.leave());
+  for (const sign of ["pointermove", "pointerdown", "keydown", "wheel"]) addEventListener(sign, () => session.alive(), { passive: true, capture: true });
   addEventListener("storage", (e) => e.key === keys.tab && session.yieldTo(e.newValue));
 }

@@ -103,7 +103,7 @@ async function online(area?: Area) {
 
 beforeEach(() => {
   mock.timers.reset();
-  mock.timers.enable({ apis: ["setTimeout"] });
+  mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_800_000_000_000 });
 });
 
 test("a new player says hello without a token and keeps the one he gets", async () => {
@@ -484,4 +484,30 @@ test("a page that is hidden while a move is under way does not give the board ba
   r.session.leave();
   assert.equal(r.name(), "PLAYER_MOVE");
   assert.ok(r.socket().closed);
+});
+
+test("a player who thinks shows it, at most every half minute", async () => {
+  const r = await online();
+  const signs = () => r.socket().sent.filter((p) => p.message?.name === "ACK" && p.seq === 0).length;
+  for (let s = 0; s < 65; s++) {
+    r.session.alive();
+    mock.timers.tick(1000);
+    if (r.name() === "CLIENT_HELLO") await welcome(r); // of the heartbeat
+  }
+  assert.equal(signs(), 3);
+});
+
+test("a page that nobody looks at asks whether the server is there without its token, until the player is back", async () => {
+  const r = await online();
+  mock.timers.tick(25_000);
+  await welcome(r);
+  mock.timers.tick(25_000);
+  assert.equal(r.name(), "LIST_PROFILES");
+  assert.equal(r.socket().last.token, "0".repeat(32));
+  r.socket().ack();
+  r.socket().say(encode({ name: "PROFILES_LIST", body: { names: "" }, token }));
+  await settle();
+  mock.timers.tick(5_000);
+  r.session.alive();
+  assert.equal(r.name(), "CLIENT_HELLO");
 });

@@ -2,7 +2,7 @@
 // connects, says hello, and connects again when the connection breaks; requests
 // wait meanwhile, and the request under way is sent again.
 
-import type { Answer, Outgoing, Packet, RequestName } from "../wire";
+import { type Answer, type MessageName, NO_TOKEN, type Outgoing, type Packet, type RequestName } from "../wire";
 import { type Call, Connection, type Counter, Lost, type Socket } from "./connection";
 
 export type LinkState = "connecting" | "online" | "away" | "stopped";
@@ -17,6 +17,8 @@ interface CallerOptions {
   /** held tells why the server does not answer yet, in its words; "" when it does. */
   held(why: string): void;
   pushed(p: Packet): void;
+  /** here reports whether the player has shown lately that he is there. */
+  here(): boolean;
 }
 
 /** Ask sends a request and waits for its answer; an ERROR is thrown as Denied. */
@@ -24,7 +26,7 @@ export type Ask = <K extends RequestName>(request: Outgoing<K>) => Promise<Answe
 
 const firstDelay = 250; // ms before the second attempt
 const maxDelay = 15_000;
-const heartbeat = 25_000; // ms between two hellos that show whether the server is there
+const heartbeat = 25_000; // ms between two requests that show whether the server is there
 
 export class Caller implements Counter {
   private connection: Connection | null = null;
@@ -85,8 +87,8 @@ export class Caller implements Counter {
     clearTimeout(this.retryTimer);
   }
 
-  /** tell sends a request whose answer nobody waits for, if there is a connection. */
-  tell(request: Outgoing<RequestName>): void {
+  /** tell sends a packet whose answer nobody waits for, if there is a connection. */
+  tell(request: Outgoing<MessageName>): void {
     if (this.ready) this.connection?.tell(request);
   }
 
@@ -136,12 +138,16 @@ export class Caller implements Counter {
     );
   }
 
-  /** helloLater asks for the session again: the answer shows that the server is there, and what has changed. */
+  /**
+   * helloLater asks for the session again: the answer shows that the server is there, and what has changed. Of a player
+   * who is not there it asks without his token: a packet with it would be his sign of life, and keep his board from others.
+   */
   private helloLater(): void {
     clearTimeout(this.heartbeatTimer);
     this.heartbeatTimer = setTimeout(() => {
       if (this.state !== "online") return;
-      if (!this.connection?.busy) this.options.hello(this.ask).catch(() => {});
+      if (this.options.here()) this.connection?.busy || this.options.hello(this.ask).catch(() => {});
+      else this.connection?.busy || this.connection?.ask({ request: { name: "LIST_PROFILES", body: {}, token: NO_TOKEN }, repeatable: false, resolve: () => {}, reject: () => {} });
       this.helloLater();
     }, heartbeat);
   }

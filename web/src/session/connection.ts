@@ -2,7 +2,7 @@
 // request that is under way. Answers do not name their request, so requests are
 // sent one after the other; an answer counts only after the ACK.
 
-import { decode, decodePayload, encode, Flag, type Outgoing, type Packet, Reassembler, replies, type RequestName, split } from "../wire";
+import { decode, decodePayload, encode, Flag, type MessageName, type Outgoing, type Packet, Reassembler, replies, type RequestName, split } from "../wire";
 
 /** Denied is a request that the server refused. */
 export class Denied extends Error {
@@ -86,9 +86,9 @@ export class Connection {
     this.send(bytes);
   }
 
-  /** tell sends a request whose answer nobody waits for. */
-  tell(request: Outgoing<RequestName>): void {
-    if (this.socket.readyState === open) this.socket.send(encode({ ...request, seq: this.counter.next() }) as Uint8Array<ArrayBuffer>);
+  /** tell sends a packet whose answer nobody waits for. */
+  tell(packet: Outgoing<MessageName>): void {
+    if (this.socket.readyState === open) this.socket.send(encode({ seq: this.counter.next(), ...packet }) as Uint8Array<ArrayBuffer>);
   }
 
   /** hurry shortens the wait for the request under way. */

@@ -14,6 +14,7 @@ export interface Status {
   token: string;
   board: Board | null;
   full: boolean; // the player has no board because all are taken
+  place: number; // so many get a board before him and with him; 0: nobody knows
   caps: number;
   source: string; // of predictions: "tree", "moves" or ""
   sending: Pending | null; // a move that is not answered yet
@@ -29,6 +30,8 @@ export type SessionEvent =
   | { kind: "renewed" } // the server did not know the token any more
   | { kind: "notice"; type: number; text: string; board: number };
 
+const signPause = 30_000; // ms between two signs of life
+const absent = 30_000; // ms after which a player who does nothing may not be there
 const noBoardPause = 3_000; // ms after which a player without a board asks again
 const refusedPause = 15_000; // ms after which a player without a session asks again
 
@@ -40,6 +43,8 @@ export class Session {
   private packets = new Set<(p: Packet) => void>();
   private waiting: ReturnType<typeof setTimeout> | undefined;
   private wanted = true; // the player wants a board, and not only to watch or read
+  private touched = Date.now(); // when the player last did anything
+  private signed = 0; // when the server was last told so
   private tab = Math.random().toString(36).slice(2);
 
   constructor(open: () => Socket, area: Area) {
@@ -51,6 +56,7 @@ export class Session {
       token,
       board: null,
       full: false,
+      place: 0,
       caps: 0,
       source: "",
       sending: null,
@@ -64,6 +70,7 @@ export class Session {
       changed: (link) => this.status.patch({ link }),
       held: (why) => why !== this.status.value.held && this.status.patch({ held: why }),
       pushed: (p) => this.pushed(p),
+      here: () => Date.now() - this.touched < absent,
     });
   }
 
@@ -95,6 +102,17 @@ export class Session {
 
   get wantsBoard(): boolean {
     return this.wanted;
+  }
+
+  /** alive says that the player is there: he moved the mouse, pressed a key or touched the screen. While he thinks, his board stays his. */
+  alive(): void {
+    const now = Date.now();
+    const away = now - this.touched >= absent;
+    this.touched = now;
+    if (!this.wanted || now - this.signed < signPause) return;
+    this.signed = now;
+    if (away) this.refresh(); // another may have his board: he gets it back, or a new one
+    else this.caller.tell({ name: "ACK", body: {}, token: this.status.value.token, seq: 0 });
   }
 
   /** leave gives the board back and closes the connection until the page returns: it is hidden or closed. A move under way is not disturbed. */
@@ -176,7 +194,7 @@ export class Session {
       const none = Number(p.board) === 0;
       if (none) this.status.patch({ board: null });
       if (none && this.wanted) this.askLater(wanted ? noBoardPause : 0); // he may have come to play meanwhile
-      this.status.patch({ full: none && wanted });
+      this.status.patch({ full: none && wanted, place: p.ext.int("wait.place") ?? 0 });
     } catch (e) {
       if (e instanceof Denied) {
         this.status.patch({ refusal: e });

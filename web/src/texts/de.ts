@@ -22,6 +22,7 @@ export const de: Texts = {
     banned: (why) => (why ? `Du bist auf diesem Server gesperrt: ${why}.` : "Du bist auf diesem Server gesperrt."),
     full: "An jedem Brett wird gespielt",
     next: "Du bekommst das nächste freie.",
+    place: (n: number) => n_(n, "# Spieler bekommt vor dir ein Brett.", "# Spieler bekommen vor dir ein Brett."),
     watch: "Solange den anderen zuschauen",
     retry: "Erneut versuchen",
   },

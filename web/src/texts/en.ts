@@ -21,6 +21,7 @@ export const en = {
     banned: (why: string) => (why ? `You are banned from this server: ${why}.` : "You are banned from this server."),
     full: "Every board is being played on",
     next: "You get the next one that is free.",
+    place: (n: number) => n_(n, "# player gets a board before you.", "# players get a board before you."),
     watch: "Watch the others meanwhile",
     retry: "Try again",
   },

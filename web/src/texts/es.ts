@@ -22,6 +22,7 @@ export const es: Texts = {
     banned: (why) => (why ? `Estás expulsado de este servidor: ${why}.` : "Estás expulsado de este servidor."),
     full: "Se juega en todos los tableros",
     next: "Tendrás el próximo que quede libre.",
+    place: (n: number) => n_(n, "# jugador recibe un tablero antes que tú.", "# jugadores reciben un tablero antes que tú."),
     watch: "Mirar a los demás mientras tanto",
     retry: "Reintentar",
   },

@@ -22,6 +22,7 @@ export const fr: Texts = {
     banned: (why) => (why ? `Vous êtes exclu de ce serveur : ${why}.` : "Vous êtes exclu de ce serveur."),
     full: "On joue sur tous les échiquiers",
     next: "Vous aurez le prochain qui se libère.",
+    place: (n: number) => n_(n, "# joueur recevra un échiquier avant vous.", "# joueurs recevront un échiquier avant vous."),
     watch: "Regarder les autres en attendant",
     retry: "Réessayer",
   },

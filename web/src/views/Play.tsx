@@ -175,7 +175,7 @@ export function Play() {
 
 /** Waiting is what a player sees who has no board: yet, or because all are taken. */
 function Waiting() {
-  const { link, refusal, held, full: taken } = useStore(session.status);
+  const { link, refusal, held, full: taken, place } = useStore(session.status);
   const full = taken && link === "online" && !refusal && !held;
   return (
     <div class="waiting">
@@ -185,7 +185,7 @@ function Waiting() {
       </div>
       {full && (
         <>
-          <p class="faint">{t.link.next}</p>
+          <p class="faint">{place > 1 ? t.link.place(place - 1) : t.link.next}</p>
           <button type="button" class="main" onClick={() => go("/watch")}>
             {t.link.watch}
           </button>
