@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"wamble/internal/config"
+	"wamble/internal/host"
 )
 
 func checkCommand() *cobra.Command {
@@ -17,8 +20,9 @@ func checkCommand() *cobra.Command {
 		Long: `Check reads a configuration file as the server would, and changes nothing.
 
 Every error and warning is shown under the line that caused it. Without errors
-it tells which profiles would run, on which ports and with which store. The exit
-code is 1 if there are errors, and 0 if there are none or only warnings.
+it tells which profiles would run, on which ports and with which store. Certificates
+and password files are read, too. The exit code is 1 if there are errors, and 0 if
+there are none or only warnings.
 
 FILE is wamble.conf in this directory if it is left out.`,
 		Example: `  wamble check
@@ -38,10 +42,22 @@ FILE is wamble.conf in this directory if it is left out.`,
 			if err != nil {
 				return err
 			}
+			bad := false
+			for _, f := range host.Secrets(c.Running(), time.Now()) {
+				if f.Verdict != host.Fine {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s: %s\n  hint: %s\n", severity[f.Verdict], f.Subject, f.Text, f.Advice)
+				}
+				bad = bad || f.Verdict == host.Broken
+			}
+			if bad {
+				return errors.New("a server with this configuration would not start")
+			}
 			return printPlan(cmd.OutOrStdout(), c)
 		},
 	}
 }
+
+var severity = map[host.Verdict]string{host.Doubtful: "warning", host.Broken: "error"}
 
 // printPlan says what a server with this configuration would do.
 func printPlan(w io.Writer, c *config.Config) error {

@@ -28,7 +28,7 @@ option with its explanation and its default. It never overwrites a file.`,
 				_, err := io.WriteString(cmd.OutOrStdout(), config.Starter())
 				return err
 			}
-			f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+			f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
 			if errors.Is(err, fs.ErrExist) {
 				return fmt.Errorf("%s exists and is not overwritten; --out names another file", out)
 			}

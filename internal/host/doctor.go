@@ -86,7 +86,7 @@ func (p *examination) say(v Verdict, subject, advice, format string, args ...any
 
 // examinations is the one list of what the doctor looks at.
 var examinations = []func(*examination){
-	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).encryption, (*examination).logins,
+	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).secrets, (*examination).encryption, (*examination).logins,
 }
 
 // Examine looks whether a server could run well. It binds for a moment and writes

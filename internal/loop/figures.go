@@ -30,6 +30,8 @@ type Figures struct {
 	Store     StoreState
 	Panics    uint64 // caught so far
 	Refused   uint64 // packets in quarantine
+
+	CertificateEnds time.Time // zero without TLS
 }
 
 // StoreState is how the store does.
@@ -50,6 +52,9 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 	s := Figures{
 		ToDurable: newHistogram(LatencyBounds), ToSent: newHistogram(LatencyBounds), Groups: newHistogram(groupBounds),
 		UDP: rt.port.Load().UDP().Stats(), Streams: rt.port.Load().Stats(), Runner: rt.o.Runner.Stats(),
+	}
+	if c := rt.port.Load().Certificate(); c != nil {
+		s.CertificateEnds = c.Leaf.NotAfter
 	}
 	s.Up, s.Why = rt.Stage()
 	s.Store = rt.StoreState()

@@ -105,6 +105,9 @@ var metrics = []metric{
 	count("connections_evicted_total", "TCP connections ended to make room for another: all places were taken.", func(s *loop.Figures) uint64 { return s.Streams.Evicted }),
 	level("queue_depth", "Messages of the journal that the database does not have yet.", func(s *loop.Figures) float64 { return float64(s.Queue.Depth) }),
 	level("queue_age_seconds", "Age of the oldest of them: the lag of the database.", func(s *loop.Figures) float64 { return s.Queue.OldestAge.Seconds() }),
+	level("certificate_expires_timestamp_seconds", "When the TLS certificate ends, in seconds since 1970; 0 without TLS.", func(s *loop.Figures) float64 {
+		return float64(max(s.CertificateEnds.Unix(), 0))
+	}),
 	level("store_away", "1 while the database cannot be asked.", func(s *loop.Figures) float64 { return truth(s.Store.Away) }),
 	level("store_refuses", "1 while the database takes no moves.", func(s *loop.Figures) float64 { return truth(s.Store.Refuses) }),
 	level("store_brake", "Share of its time that the loop was held lately, because the database is behind.", func(s *loop.Figures) float64 { return s.Store.Brake }),

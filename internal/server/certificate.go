@@ -3,22 +3,11 @@ package server
 import (
 	"crypto/tls"
 	"fmt"
+	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/host"
 )
-
-// certificateOf reads the certificate of a profile; nil if it has none.
-func certificateOf(cfg *config.Profile) (*tls.Certificate, error) {
-	n := &cfg.Network
-	if n.TLSCert == "" {
-		return nil, nil
-	}
-	c, err := tls.LoadX509KeyPair(n.TLSCert, n.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("the TLS certificate: %w", err)
-	}
-	return &c, nil
-}
 
 // checkCertificates reads the certificates of all profiles that are to run, so
 // that a bad one is found before anything changes.
@@ -28,17 +17,29 @@ func (s *Server) checkCertificates(c *config.Config) error {
 		return err
 	}
 	for _, cfg := range profiles {
-		if _, err := certificateOf(cfg); err != nil {
+		c, err := host.Certificate(&cfg.Network)
+		if err != nil {
 			return fmt.Errorf("profile %s: %w", cfg.Name, err)
 		}
+		s.warnOf(cfg.Name, c)
 	}
 	return nil
+}
+
+// warnOf tells of a certificate that browsers refuse, or will soon; nil is none.
+func (s *Server) warnOf(profile string, c *tls.Certificate) {
+	if c == nil {
+		return
+	}
+	if verdict, text := host.Validity(c, time.Now()); verdict != host.Fine {
+		s.log.Warn(text, "profile", profile)
+	}
 }
 
 // renewCertificate reads the certificate of a profile again. A file that has
 // become bad since it was checked leaves the old one in use.
 func (k *supervisor) renewCertificate(cfg *config.Profile) {
-	c, err := certificateOf(cfg)
+	c, err := host.Certificate(&cfg.Network)
 	if err != nil {
 		k.log.Error("the old certificate stays in use", "err", err)
 		return

@@ -24,12 +24,17 @@ import (
 // makeCertificate writes a certificate for 127.0.0.1 and its key.
 func makeCertificate(t testing.TB, cert, key string, serial int64) *x509.Certificate {
 	t.Helper()
+	return makeCertificateUntil(t, cert, key, serial, time.Now().Add(time.Hour))
+}
+
+func makeCertificateUntil(t testing.TB, cert, key string, serial int64, end time.Time) *x509.Certificate {
+	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(serial), NotBefore: end.Add(-1000 * time.Hour), NotAfter: end,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
@@ -112,5 +117,30 @@ func TestNoCertificate(t *testing.T) {
 	o := Options{Dir: private(t), Config: loadConf(t, conf(`(def tls-cert "/nowhere/cert.pem") (def tls-key "/nowhere/key.pem")`))}
 	if s, err := Open(o); err == nil || !strings.Contains(err.Error(), "the TLS certificate: open /nowhere/cert.pem") {
 		t.Errorf("got %v, %v", s, err)
+	}
+}
+
+// TestOldCertificate: the log tells of a certificate that has expired, at the start and
+// at a reload, and the metric says when; the server runs.
+func TestOldCertificate(t *testing.T) {
+	dir := private(t)
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	old := makeCertificateUntil(t, cert, key, 1, time.Now().Add(-time.Hour))
+	text := conf(fmt.Sprintf("(def tls-cert %q) (def tls-key %q)", cert, key))
+	load := func() (*config.Config, error) { return config.Load("test.conf", text, config.Params{}) }
+	s := serve(t, Options{Dir: dir, Load: load}, text).ready()
+	const words = "the TLS certificate has expired"
+	if !strings.Contains(s.log.String(), words) {
+		t.Errorf("the log does not say %q", words)
+	}
+	if got := s.metrics(); !strings.Contains(got, fmt.Sprintf("wamble_certificate_expires_timestamp_seconds{profile=%q} %v", "default", float64(old.NotAfter.Unix()))) {
+		t.Error("the metric does not say when")
+	}
+	makeCertificateUntil(t, cert, key, 2, time.Now().Add(24*time.Hour))
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(s.log.String(), "the TLS certificate expires on ") {
+		t.Error("the log does not say that the new one expires soon")
 	}
 }

@@ -101,6 +101,7 @@ func (s *Server) openProfiles() error {
 	}
 	s.closers = append(s.closers, s.closeProfiles)
 	for _, cfg := range profiles {
+		s.warnOf(cfg.Name, ports[cfg.Name].Certificate())
 		k, err := s.newSupervisor(cfg, ports[cfg.Name])
 		if err != nil {
 			closePorts(ports)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"wamble/internal/config"
+	"wamble/internal/host"
 	"wamble/internal/transport"
 )
 
@@ -118,7 +119,7 @@ func bindAll(profiles []*config.Profile, open openPorts, inherited map[string]So
 }
 
 func bind(cfg *config.Profile, open openPorts, inherited map[string]Sockets) (*transport.Port, error) {
-	secret, err := certificateOf(cfg)
+	secret, err := host.Certificate(&cfg.Network)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}

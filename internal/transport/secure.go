@@ -40,5 +40,13 @@ func (p *Port) Secure(certificate *tls.Certificate) {
 	})
 }
 
+// Certificate returns the certificate, nil without TLS.
+func (p *Port) Certificate() *tls.Certificate {
+	if config := p.secrets.Load(); config != nil {
+		return &config.Certificates[0]
+	}
+	return nil
+}
+
 // Secured reports whether HTTP and WebSocket speak TLS.
 func (p *Port) Secured() bool { return p.secrets.Load() != nil }

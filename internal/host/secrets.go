@@ -1,0 +1,83 @@
+package host
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"time"
+
+	"wamble/internal/config"
+)
+
+// expiresSoon is how long before its end a certificate is worth a warning.
+const expiresSoon = 14 * 24 * time.Hour
+
+// Certificate reads the certificate of a profile; nil if it has none.
+func Certificate(n *config.Network) (*tls.Certificate, error) {
+	if n.TLSCert == "" {
+		return nil, nil
+	}
+	c, err := tls.LoadX509KeyPair(n.TLSCert, n.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("the TLS certificate: %w", err)
+	}
+	return &c, nil
+}
+
+// Validity says for how long a certificate is good, and how serious that is.
+func Validity(c *tls.Certificate, now time.Time) (Verdict, string) {
+	begin, end := c.Leaf.NotBefore, c.Leaf.NotAfter
+	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+	switch {
+	case now.Before(begin):
+		return Doubtful, "the TLS certificate is not valid before " + day(begin)
+	case !now.Before(end):
+		return Doubtful, "the TLS certificate has expired on " + day(end) + ": browsers refuse it"
+	case end.Sub(now) < expiresSoon:
+		return Doubtful, "the TLS certificate expires on " + day(end)
+	}
+	return Fine, "the TLS certificate is valid until " + day(end)
+}
+
+// Secrets looks at the files with certificates and passwords that profiles name.
+func Secrets(profiles []*config.Profile, now time.Time) []Finding {
+	p := &examination{}
+	for _, cfg := range profiles {
+		p.certificate(cfg, now)
+		p.password(cfg)
+	}
+	return p.found
+}
+
+func (p *examination) certificate(cfg *config.Profile, now time.Time) {
+	subject := "TLS of " + cfg.Name
+	c, err := Certificate(&cfg.Network)
+	switch {
+	case err != nil:
+		p.say(Broken, subject, "tls-cert and tls-key name files in PEM that the user who runs the server may read; with certbot see LoadCredential= in docs/operations.md", "%v", err)
+	case c != nil:
+		verdict, text := Validity(c, now)
+		p.say(verdict, subject, "renew it, then 'wamble reload'", "%s", text)
+	}
+}
+
+func (p *examination) password(cfg *config.Profile) {
+	file, subject := cfg.Database.PassFile, "db-pass-file of "+cfg.Name
+	if !cfg.Postgres() || file == "" {
+		return
+	}
+	info, err := os.Stat(file)
+	if err == nil {
+		_, err = cfg.Database.Password(os.ReadFile)
+	}
+	switch {
+	case err != nil:
+		p.say(Broken, subject, "let the user who runs the server read it", "%v", err)
+	case info.Mode().Perm()&0o004 != 0:
+		p.say(Doubtful, subject, "chmod o= "+file, "everybody on this machine may read %s", file)
+	default:
+		p.say(Fine, subject, "", "%s can be read", file)
+	}
+}
+
+func (p *examination) secrets() { p.found = append(p.found, Secrets(p.profiles, time.Now())...) }
