@@ -49,6 +49,11 @@ type Server struct {
 	// JournalKeepSize bounds what is kept of one profile for journal-keep.
 	JournalKeepSize int `option:"journal-keep-mb" default:"128" range:"16..1048576" unit:"MB" room:"journal" reload:"handoff"`
 
+	// RestartKeepSize bounds what is kept of one profile for a start after a crash:
+	// what the database has got since the newest restart file was begun. If it is
+	// more, such a start reads the database until the next file is written.
+	RestartKeepSize int `option:"restart-keep-mb" default:"512" range:"16..1048576" unit:"MB" room:"journal" reload:"handoff"`
+
 	// AdminListen is the address of the admin listener with the metrics and
 	// the host's console. Keep it on loopback; "" turns it off.
 	AdminListen string `option:"admin-listen" default:"127.0.0.1:8887" range:"0..255" check:"hostport" room:"server" reload:"listener"`

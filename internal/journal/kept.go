@@ -22,12 +22,17 @@ import (
 
 // KeepOptions say how long messages are kept that the store has: for as long as a
 // standby may be behind that takes the store's place. What a restart needs (see
-// Drain.Need) is kept in any case.
+// Drain.Need) is kept longer.
 type KeepOptions struct {
-	Dir   string // of all profiles; "" keeps nothing
-	Age   time.Duration
-	Bytes int64 // of one profile
+	Dir    string // of all profiles; "" keeps nothing
+	Age    time.Duration
+	Bytes  int64 // of one profile
+	Needed int64 // of one profile, with what a restart needs; less than Bytes means Bytes
 }
+
+// ErrOutgrown is told when messages were deleted that a restart needs, because there
+// were too many.
+var ErrOutgrown = errors.New("a restart needs more messages than may be kept")
 
 // kept is what the drain of a profile has brought to the store lately: files beside
 // the journal, which are written behind it without fsync and deleted one by one from
@@ -121,7 +126,9 @@ func (k *kept) add(b *runner.Batched, now time.Time) error {
 		k.drop(len(k.files))
 		return fmt.Errorf("keep what the store has: %w", err)
 	}
-	k.trim(now)
+	if size, outgrown := k.trim(now); outgrown {
+		return fmt.Errorf("%w: %d MB", ErrOutgrown, size>>20)
+	}
 	return nil
 }
 
@@ -150,17 +157,24 @@ func (k *kept) write(first uint64, batch []byte, now time.Time) error {
 	return err
 }
 
-// trim deletes the files that are too old, or too many.
-func (k *kept) trim(now time.Time) {
-	size := int64(0)
+// trim deletes the files that are too old, or too many. It returns how many bytes there
+// were, and whether some of them were needed.
+func (k *kept) trim(now time.Time) (all int64, outgrown bool) {
 	for _, f := range k.files {
-		size += f.size
+		all += f.size
 	}
-	n, need := 0, k.need.Load()
-	for ; n < len(k.files)-1 && k.files[n+1].first-1 <= need && (size > k.o.Bytes || now.Sub(k.files[n].at) > k.o.Age); n++ {
+	n, size, need := 0, all, k.need.Load()
+	for ; n < len(k.files)-1 && (size > k.o.Bytes || now.Sub(k.files[n].at) > k.o.Age); n++ {
+		if k.files[n+1].first-1 > need {
+			if size <= max(k.o.Bytes, k.o.Needed) {
+				break
+			}
+			outgrown = true
+		}
 		size -= k.files[n].size
 	}
 	k.drop(n)
+	return all, outgrown
 }
 
 // drop deletes the oldest files.

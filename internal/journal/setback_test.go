@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,6 +117,51 @@ func TestSetback(t *testing.T) {
 				t.Errorf("dead letters: %v", got)
 			}
 		})
+	}
+}
+
+// TestKeptNeeded: what a restart needs is kept beyond the other bounds, but not without
+// end; that it was given up is told.
+func TestKeptNeeded(t *testing.T) {
+	const bound, needed = 16 << 10, 64 << 10
+	k := openKept(KeepOptions{Dir: t.TempDir(), Bytes: bound, Needed: needed}, store.JournalID{1}, 7)
+	size := func() (n int64) {
+		for _, f := range k.files {
+			n += f.size
+		}
+		return n
+	}
+	seq := uint64(0)
+	add := func() error {
+		seq++
+		return k.add(&runner.Batched{Deliveries: []runner.Delivery{{Row: runner.Row{Seq: seq}, Message: runner.Message{Payload: make([]byte, 500)}}}}, time.Now())
+	}
+	k.need.Store(0)
+	for size() < needed-1000 {
+		if err := add(); err != nil {
+			t.Fatalf("with %d bytes: %v", size(), err)
+		}
+	}
+	for first := range k.after(0) {
+		if first != 1 {
+			t.Errorf("message 1 was given up, %d is the first", first)
+		}
+		break
+	}
+	told := 0
+	for range 100 {
+		if err := add(); errors.Is(err, ErrOutgrown) {
+			told++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := size(); told == 0 || got > needed {
+		t.Errorf("%d bytes are kept, want at most %d; it was told %d times", got, needed, told)
+	}
+	k.need.Store(seq)
+	if err := add(); err != nil || size() > bound {
+		t.Errorf("when nothing is needed any more: %d bytes, %v", size(), err)
 	}
 }
 

@@ -110,9 +110,14 @@ func (w *storewatch) wentBack(s journal.Setback) {
 
 // notKept is told by the drain when it cannot keep what the store has.
 func (w *storewatch) notKept(err error) {
-	if w.keeping.due(time.Now()) {
-		w.rt.o.Log.Warn("what the database has is not kept for a standby that is behind", "err", err)
+	if !w.keeping.due(time.Now()) {
+		return
 	}
+	if errors.Is(err, journal.ErrOutgrown) {
+		w.rt.o.Log.Warn("a crash would need the database for the next start, until the restart file is written again; raise restart-keep-mb", "err", err)
+		return
+	}
+	w.rt.o.Log.Warn("what the database has is not kept for a standby that is behind", "err", err)
 }
 
 // verify looks for damage after a crash. Play does not wait for it.

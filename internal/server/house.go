@@ -141,7 +141,10 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 	}
 	k.Runtime = loop.New(loop.Options{
 		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, Owner: s.owner(), StoreName: store.Name, InProcess: store.File != "", Port: port,
-		Keep:       journal.KeepOptions{Dir: filepath.Join(s.dir, "kept"), Age: s.o.Config.Server.JournalKeep, Bytes: int64(s.o.Config.Server.JournalKeepSize) << 20},
+		Keep: journal.KeepOptions{
+			Dir: filepath.Join(s.dir, "kept"), Age: s.o.Config.Server.JournalKeep,
+			Bytes: int64(s.o.Config.Server.JournalKeepSize) << 20, Needed: int64(s.o.Config.Server.RestartKeepSize) << 20,
+		},
 		RestartDir: filepath.Join(s.dir, "restart"),
 		Record:     tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
 		Heal:       s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send,
