@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/host"
+	"wamble/internal/server"
 )
 
 func checkCommand() *cobra.Command {
@@ -83,9 +85,31 @@ func printPlan(w io.Writer, c *config.Config) error {
 	} else {
 		fmt.Fprintf(&b, "admin listener: %s\n", c.Server.AdminListen)
 	}
-	fmt.Fprintf(&b, "journal: %s, durability %s\n", directory(c.Server.DataDir), c.Server.Durability)
+	if c.Server.Journal == "postgres" {
+		fmt.Fprintln(&b, "journal: "+sharedJournal(c))
+	} else {
+		fmt.Fprintf(&b, "journal: %s, durability %s\n", directory(c.Server.DataDir), c.Server.Durability)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// askTime is how long the database of a journal may take to answer a check.
+const askTime = 2 * time.Second
+
+// sharedJournal says where a journal in PostgreSQL is, and whether that survives the
+// loss of its machine.
+func sharedJournal(c *config.Config) string {
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	switch where, replicated, err := server.LookAtJournal(ctx, c); {
+	case err != nil:
+		return where + "; it could not be asked whether it waits for a standby: " + err.Error()
+	case !replicated:
+		return where + "\nWARNING: synchronous_standby_names is empty there: with that machine the last moves are lost, unless the service replicates below PostgreSQL"
+	default:
+		return where + ", which waits for a synchronous standby"
+	}
 }
 
 // ports lists what a profile listens on: "UDP 8888, HTTP 8888, WebSocket

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,14 +40,21 @@ as 'wamble reload' does.`,
 				return err
 			}
 			signals := newControlSignals()
+			ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
+			defer cancel()
 			load := func() (server.Options, error) {
 				signals.listen()
 				o, err := serveOptions(cmd, &flags)
 				o.Record, o.Inherited = record, sockets
 				o.Succession.Version, o.Succession.Listen = buildVersion(), signals.listen
+				o.Stop, o.Standby = ctx, func(ctx context.Context, why func() string) { announceStandby(ctx, why, teller(warner(cmd))) }
 				return o, err
 			}
-			return server.Serve(load, func(s *server.Server) error { return runServer(cmd, s, signals) })
+			err = server.Serve(load, func(s *server.Server) error { return runServer(ctx, cmd, s, signals) })
+			if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+				return nil // a standby that is stopped has nothing to do
+			}
+			return err
 		},
 	}
 	flags.register(cmd)
@@ -107,11 +115,16 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 	fmt.Fprintln(out, "Stop it with Ctrl-C.")
 }
 
+// warner says what went wrong beside the server.
+func warner(cmd *cobra.Command) func(error) {
+	return func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "wamble:", err) }
+}
+
 // runServer runs a server until it is to stop, or becomes another image.
-func runServer(cmd *cobra.Command, s *server.Server, signals *controlSignals) error {
-	ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
+func runServer(stop context.Context, cmd *cobra.Command, s *server.Server, signals *controlSignals) error {
+	ctx, cancel := context.WithCancel(stop)
 	defer cancel()
-	warn := func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "wamble:", err) }
+	warn := warner(cmd)
 	go func() {
 		for ctx.Err() == nil {
 			guard.Run("a signal", func() { signals.obey(ctx, s) }, warn)
@@ -123,7 +136,7 @@ func runServer(cmd *cobra.Command, s *server.Server, signals *controlSignals) er
 	if !s.Inherited() {
 		go func() { guard.Run("the greeting", func() { greet(ctx, cmd.OutOrStdout(), s) }, warn) }()
 	}
-	stopping := context.AfterFunc(ctx, func() {
+	stopping := context.AfterFunc(stop, func() {
 		guard.Run("the service manager", func() { tell(systemd.Stopping) }, warn)
 	})
 	defer stopping() // one that ends by itself was not stopped

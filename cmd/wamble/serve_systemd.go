@@ -68,3 +68,23 @@ func announce(ctx context.Context, s *server.Server, tell func(states ...string)
 		tell(systemd.Ready, systemd.Status("serves players"))
 	}
 }
+
+// announceStandby tells a service manager that this process waits as a standby, and
+// lives, until ctx ends.
+func announceStandby(ctx context.Context, why func() string, tell func(states ...string)) {
+	tell(systemd.Ready, systemd.Status(why()))
+	every := systemd.Watchdog() / 2
+	if every == 0 {
+		every = time.Minute
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			tell(systemd.Alive, systemd.Status(why()))
+		}
+	}
+}

@@ -200,6 +200,30 @@ func (d Database) Password(readFile func(name string) ([]byte, error)) (string, 
 	return strings.TrimSuffix(line, "\r"), nil
 }
 
+// JournalStore is the database of a journal in PostgreSQL: what journal-db-* say, and
+// that of the first profile that runs where they say nothing.
+func (c *Config) JournalStore() Database {
+	d, s := c.Running()[0].Database, &c.Server
+	set := func(to *string, value string) {
+		if value != "" {
+			*to = value
+		}
+	}
+	if s.JournalHost != "" || s.JournalPort != 0 {
+		set(&d.Host, s.JournalHost)
+		d.Port = s.JournalPort
+	}
+	set(&d.User, s.JournalUser)
+	set(&d.Name, s.JournalDatabase)
+	if s.JournalPass != "" || s.JournalPassFile != "" {
+		d.Pass, d.PassFile = s.JournalPass, s.JournalPassFile
+	}
+	if s.JournalSSLMode != "like" {
+		d.SSLMode = s.JournalSSLMode
+	}
+	return d
+}
+
 // Postgres reports whether the profile uses PostgreSQL: one of the options of
 // Database is set, anywhere. Otherwise it uses SQLite.
 func (p *Profile) Postgres() bool {

@@ -25,6 +25,10 @@ func (l *loader) crossCheck() {
 			l.checkPair(earlier, p)
 		}
 		l.checkAdmin(p)
+		if l.config.Server.Journal == "postgres" && !p.Postgres() {
+			l.Fail(l.blame(p, "db-host").Errorf("`journal` is postgres, but the profile %s keeps its games in SQLite, which no other machine has", p.Name).
+				WithHint("set db-host or another option of the database"))
+		}
 	}
 	l.checkScopes()
 }

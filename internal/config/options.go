@@ -32,6 +32,47 @@ type Server struct {
 	// written. Unset means the data directory. It must not be world-writable.
 	StateDir string `option:"state-dir" default:"" range:"0..4096" room:"handoff"`
 
+	// Journal says where a move is kept before the player is answered: disk is
+	// the data directory; postgres is a PostgreSQL database, so that another
+	// machine with the same configuration goes on when this one is lost. All
+	// profiles must keep their games in PostgreSQL then.
+	Journal string `option:"journal" default:"disk" set:"disk|postgres" room:"server" reload:"restart"`
+
+	// JournalHost is db-host for the journal's database. Unset, as with all of
+	// journal-db-*, means that of the games of the first profile.
+	JournalHost string `option:"journal-db-host" default:"" range:"0..1023" room:"server" reload:"restart"`
+
+	// JournalPort is db-port for the journal's database.
+	JournalPort int `option:"journal-db-port" default:"0" range:"0..65535" room:"server" reload:"restart"`
+
+	// JournalUser is db-user for the journal's database.
+	JournalUser string `option:"journal-db-user" default:"" range:"0..63" room:"server" reload:"restart"`
+
+	// JournalPass is db-pass for the journal's database.
+	JournalPass Secret `option:"journal-db-pass" default:"" range:"0..1024" room:"server" reload:"restart"`
+
+	// JournalPassFile is db-pass-file for the journal's database.
+	JournalPassFile string `option:"journal-db-pass-file" default:"" range:"0..4096" room:"server" reload:"restart"`
+
+	// JournalDatabase is db-name for the journal's database.
+	JournalDatabase string `option:"journal-db-name" default:"" range:"0..63" room:"server" reload:"restart"`
+
+	// JournalSSLMode is db-sslmode for the journal's database; like means that of
+	// the games.
+	JournalSSLMode string `option:"journal-db-sslmode" default:"like" set:"like|disable|allow|prefer|require|verify-ca|verify-full" room:"server" reload:"restart"`
+
+	// JournalName tells installations apart whose journals are in one database.
+	JournalName string `option:"journal-name" default:"main" range:"1..63" check:"name" room:"server" reload:"restart"`
+
+	// JournalNode is how this machine is called among those of one journal.
+	// Unset means its host name.
+	JournalNode string `option:"journal-node" default:"" range:"0..63" room:"server" reload:"restart"`
+
+	// JournalMemory is how much memory the messages may take that the games'
+	// database does not have yet, with a journal in PostgreSQL; no move is taken
+	// beyond that.
+	JournalMemory int `option:"journal-memory-mb" default:"1024" range:"256..1048576" unit:"MB" room:"server" reload:"restart"`
+
 	// Durability says how a move is kept before the player is answered: with
 	// fsync it survives the loss of power, with write it survives the death of
 	// the process but not of the machine, and is faster on slow disks.

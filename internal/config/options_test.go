@@ -80,6 +80,8 @@ func TestOptionRoundTrip(t *testing.T) {
 			text += "(def tls-key \"k\")"
 		case o.Name == "tls-key":
 			text += "(def tls-cert \"c\")"
+		case o.Name == "journal":
+			text += "(def db-name \"n\")"
 		}
 		c, err := Load("t", text, testParams)
 		if err != nil {

@@ -53,6 +53,9 @@ type Patient struct {
 	Port func(*config.Profile) transport.Options
 	// Databases are the stores of profiles. The doctor closes them.
 	Databases func(profiles []*config.Profile, dir string) ([]Database, error)
+	// Journal asks the database of a journal in PostgreSQL where it is, and whether it
+	// waits for a standby; nil: the journal is on this machine.
+	Journal func(ctx context.Context) (where string, replicated bool, err error)
 }
 
 // Database is a store of profiles.
@@ -86,7 +89,7 @@ func (p *examination) say(v Verdict, subject, advice, format string, args ...any
 
 // examinations is the one list of what the doctor looks at.
 var examinations = []func(*examination){
-	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).secrets, (*examination).encryption, (*examination).logins,
+	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).journal, (*examination).secrets, (*examination).encryption, (*examination).logins,
 }
 
 // Examine looks whether a server could run well. It binds for a moment and writes
@@ -319,6 +322,24 @@ func leavesMachine(hosts string) bool {
 		}
 	}
 	return false
+}
+
+// journal asks the database of a journal in PostgreSQL.
+func (p *examination) journal() {
+	if p.Journal == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, databaseTime)
+	defer cancel()
+	switch where, replicated, err := p.Journal(ctx); {
+	case err != nil:
+		p.say(Broken, "journal", "check journal-db-* and the password; the server would wait for it", "%s: %v", where, err)
+	case !replicated:
+		p.say(Doubtful, "journal", "set synchronous_standby_names in PostgreSQL, unless the service replicates below it",
+			"%s waits for no standby: with its machine the last moves are lost", where)
+	default:
+		p.say(Fine, "journal", "", "%s waits for a synchronous standby", where)
+	}
 }
 
 // databases asks each store for its version.

@@ -95,6 +95,18 @@ func New(s Server) *Host {
 	return h
 }
 
+// Standby returns the host of a process that waits for another machine's place: it can
+// only be asked how it is.
+func Standby(dir string, log *slog.Logger, status func(context.Context) Status) *Host {
+	h := &Host{Server: Server{Dir: dir, Log: log, Status: status}}
+	for _, c := range Commands {
+		if c.Name == "status" {
+			h.commands = append(h.commands, c)
+		}
+	}
+	return h
+}
+
 // caught reports a panic.
 func (h *Host) caught(err error) {
 	if h.Panicked != nil {

@@ -84,6 +84,14 @@ func (s Status) Ready() bool {
 	return len(s.Profiles) > 0
 }
 
+// stage is what the first profile waits for, or a standby.
+func (s *Status) stage() string {
+	if len(s.Profiles) == 0 {
+		return s.Journal.State
+	}
+	return s.Profiles[0].Stage
+}
+
 // awaitReady returns the status of a server, with --wait that of one which serves
 // players.
 func awaitReady(ctx context.Context, dir string, a *Arguments) (any, error) {
@@ -96,7 +104,7 @@ func awaitReady(ctx context.Context, dir string, a *Arguments) (any, error) {
 		}
 		if time.Now().After(end) {
 			if err == nil {
-				err = fmt.Errorf("the server on %s does not serve players yet: %s", dir, s.Profiles[0].Stage)
+				err = fmt.Errorf("the server on %s does not serve players yet: %s", dir, s.stage())
 			}
 			return s, err
 		}

@@ -68,7 +68,7 @@ func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 func (l *loop) succeed() {
 	now := time.Now()
 	l.follow(now, false)
-	l.err = l.port.Send(&l.life.out.Packets)
+	l.err = send(l.port, &l.life.out.Packets, l.rt.o.Holds)
 	l.until = now
 }
 

@@ -32,6 +32,15 @@ func newClock(now time.Time) clock {
 	return clock{start: start, began: now, suspended: suspended, wall: wallOf, asleep: suspended(), read: now, last: start}
 }
 
+// advance lets a clock that has given no time yet begin later, its wall clock too:
+// what another machine has labelled before must not be younger.
+func (c *clock) advance(by time.Duration) {
+	c.start = c.start.Add(by)
+	c.last = c.start
+	wall := c.wall
+	c.wall = func(now time.Time) time.Time { return wall(now).Add(by) }
+}
+
 func wallOf(now time.Time) time.Time { return now.Round(0) }
 
 // at returns the time of a step that begins now. The input is nil, or what the

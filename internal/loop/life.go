@@ -32,6 +32,9 @@ type life struct {
 // newLife returns a profile that has restored nothing yet.
 func (rt *Runtime) newLife() (*life, error) {
 	c := newClock(time.Now())
+	if rt.o.Ahead != nil {
+		c.advance(rt.o.Ahead())
+	}
 	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: c.start}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)

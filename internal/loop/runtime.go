@@ -46,6 +46,12 @@ type Options struct {
 	// Record is where the lives of the profile are recorded.
 	Record tape.Series
 
+	// Holds reports whether this process still has the right to speak for the profile:
+	// what is to be sent when it has not is dropped. nil: it always has.
+	Holds func() bool
+	// Ahead is how far the clock of a new life is before that of the machine; nil: it
+	// is not.
+	Ahead func() time.Duration
 	// Heal makes the journal work again.
 	Heal func(ctx context.Context) error
 	// TruePorts returns the configuration with the true ports of its neighbours.

@@ -21,6 +21,7 @@ type writer struct {
 // parcel is the packets of one step on their way to the kernel.
 type parcel struct {
 	port    *transport.Port
+	holds   func() bool  // Options.Holds
 	commit  *groupCommit // that is told when it has left, or nil
 	packets link.Batch
 	steps   []timedStep // whose answers are among them
@@ -54,11 +55,21 @@ func (w *writer) run() {
 
 func (p *parcel) send() {
 	defer guard.Into(&p.err, "the writer")
-	p.err = p.port.Send(&p.packets)
+	p.err = send(p.port, &p.packets, p.holds)
 	p.at = time.Now()
 	if p.commit != nil {
 		p.commit.answered()
 	}
+}
+
+// send gives packets to the kernel, or drops them if this process may not speak for the
+// profile any more.
+func send(port *transport.Port, packets *link.Batch, holds func() bool) error {
+	if holds != nil && !holds() {
+		packets.Reset()
+		return nil
+	}
+	return port.Send(packets)
 }
 
 // hands reports whether what the last step has produced goes to the writer.
@@ -71,7 +82,7 @@ func (l *loop) send() error {
 		return err
 	}
 	if len(w.free) == maxParcels && out.Len() <= fewPackets {
-		err := l.port.Send(out)
+		err := send(l.port, out, l.rt.o.Holds)
 		l.times.left(time.Now())
 		return err
 	}
@@ -83,7 +94,7 @@ func (l *loop) send() error {
 	last := len(w.free) - 1
 	p := w.free[last]
 	w.free = w.free[:last]
-	p.port, p.steps, p.commit = l.port, l.times.leave(p.steps), nil
+	p.port, p.holds, p.steps, p.commit = l.port, l.rt.o.Holds, l.times.leave(p.steps), nil
 	if l.hands() {
 		p.commit = l.life.commit
 	}

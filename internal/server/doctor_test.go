@@ -46,6 +46,8 @@ func TestDoctor(t *testing.T) {
 		{"PostgreSQL", own + `(def port 0)` + postgresConf(current), hidden, "database", host.Fine, "(PostgreSQL "},
 		{"a newer schema", own + `(def port 0)` + postgresConf(newer), hidden, "database", host.Broken, "has schema 999, this binary knows"},
 		{"no schema", own + `(def port 0)` + postgresConf(empty), hidden, "database", host.Doubtful, "is to be migrated"},
+		{"a journal without a standby", own + `(def port 0) (def journal "postgres")` + postgresConf(current), hidden, "journal", host.Doubtful, "waits for no standby"},
+		{"a journal that is away", own + `(def port 0) (def journal "postgres") (def journal-db-host "127.0.0.1") (def journal-db-port 1)` + postgresConf(current), hidden, "journal", host.Broken, "127.0.0.1:1"},
 		{"no database", own + `(def port 0) (def db-host "127.0.0.1") (def db-port 1) (def db-name "x")`, hidden, "database", host.Broken, "PostgreSQL x at 127.0.0.1:1"},
 	} {
 		var found *host.Finding

@@ -117,7 +117,11 @@ func (s *Server) openControl() error {
 // Examine lets the doctor look whether a server could run well with a configuration
 // on a data directory.
 func Examine(ctx context.Context, c *config.Config, dir string) []host.Finding {
-	return host.Examine(ctx, host.Patient{Config: c, Dir: dir, Port: portOptions, Databases: databases})
+	who := host.Patient{Config: c, Dir: dir, Port: portOptions, Databases: databases}
+	if clustered(c) {
+		who.Journal = func(ctx context.Context) (string, bool, error) { return LookAtJournal(ctx, c) }
+	}
+	return host.Examine(ctx, who)
 }
 
 // databases are the stores of profiles, for the doctor.

@@ -145,9 +145,10 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 			Dir: filepath.Join(s.dir, "kept"), Age: s.o.Config.Server.JournalKeep,
 			Bytes: int64(s.o.Config.Server.JournalKeepSize) << 20, Needed: int64(s.o.Config.Server.RestartKeepSize) << 20,
 		},
-		RestartDir: filepath.Join(s.dir, "restart"),
+		RestartDir: s.restartDir(),
 		Record:     tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
-		Heal:       s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send,
+		Holds:      s.holds(), Ahead: s.ahead(),
+		Heal: s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send,
 		Registry: store.Registry,
 	})
 	store.Registry.Join(k.Runtime)
@@ -189,13 +190,27 @@ func (s *Server) serveWeb(k *supervisor, port *transport.Port) {
 	})
 }
 
+// restartDir is where restart files are. A journal that moves to other machines has
+// none: they would know no more than the machine that wrote them.
+func (s *Server) restartDir() string {
+	if s.cluster.log != nil {
+		return ""
+	}
+	return filepath.Join(s.dir, "restart")
+}
+
 // stop ends all profiles in order, at the same time.
-func (s *Server) stop() {
+func (s *Server) stop() { s.end(s.config().Server.ShutdownTimeout) }
+
+// leave ends all profiles of a server that has lost its journal: nothing is brought to
+// the database, where another machine writes by now.
+func (s *Server) leave() { s.end(0) }
+
+func (s *Server) end(patience time.Duration) {
 	s.cease()
 	s.house.changing.Lock()
 	defer s.changed()
 	s.house.closed = true
-	patience := s.config().Server.ShutdownTimeout
 	s.expect(patience + changeTime)
 	ctx, cancel := context.WithTimeout(context.Background(), max(patience, time.Second))
 	defer cancel()

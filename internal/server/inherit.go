@@ -33,7 +33,17 @@ func Serve(load func() (Options, error), run func(s *Server) error) error {
 		},
 		Open: func(h *handoff.Inheritance) (func() error, error) {
 			s, err := openImage(load, h)
-			return func() error { return run(s) }, err
+			return func() error {
+				for {
+					err := run(s)
+					if !errors.Is(err, ErrDeposed) {
+						return err
+					}
+					if s, err = openImage(load, nil); err != nil { // which waits as a standby
+						return err
+					}
+				}
+			}, err
 		},
 	})
 }
@@ -44,7 +54,7 @@ func openImage(load func() (Options, error), h *handoff.Inheritance) (*Server, e
 	if err != nil {
 		return nil, err
 	}
-	o.Succession.Args, o.Succession.Inheritance = os.Args, h
+	o.Succession.Args, o.Succession.Inheritance, o.Instance = os.Args, h, instance()
 	if o.Succession.Binary == "" {
 		if o.Succession.Binary, err = os.Executable(); err != nil {
 			return nil, fmt.Errorf("find the binary of this process: %w", err)

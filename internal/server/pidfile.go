@@ -28,7 +28,11 @@ func PidFile(stateDir string) string { return filepath.Join(stateDir, "wamble.pi
 // the file, not its text, says whether its process lives: it goes with the
 // process, and a number may be another's by now.
 func (s *Server) openPidFile() error {
+	if s.pidFile {
+		return nil
+	}
 	err := s.lockPidFile()
+	s.pidFile = err == nil
 	if err != nil && s.o.Succession.Inheritance != nil {
 		// Players are being served: that is worth more than the file.
 		s.log.Warn("the server goes on without a pid file", "err", err)

@@ -76,7 +76,7 @@ func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
 	if k == nil {
 		return false
 	}
-	place, err := placeOf(cfg, s.dir)
+	place, err := placeOf(cfg, s.dir, s.stores.moves)
 	effect := config.Strongest(p.changes, cfg.Name)
 	switch {
 	case err != nil || place.settings != k.store.settings:

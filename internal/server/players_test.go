@@ -26,7 +26,8 @@ type player struct {
 	doubtful int
 	// refused counts moves that the server could not keep.
 	refused int
-	crowd   *crowd // nil: alone
+	crowd   *crowd       // nil: alone
+	moves   atomic.Int64 // that were accepted
 }
 
 // played is a move that the server said it has.
@@ -96,6 +97,7 @@ func (p *player) move(ctx context.Context) bool {
 	switch {
 	case err == nil:
 		p.played = append(p.played, played{b.ID, ply, uci})
+		p.moves.Add(1)
 		if p.crowd != nil {
 			p.crowd.moves.Add(1)
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -59,25 +60,32 @@ func beServer(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	s, err := Open(Options{Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Load: func() (*config.Config, error) {
-		text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
-		if err != nil {
-			return nil, err
-		}
-		return config.Load("reload.conf", string(text), config.Params{})
-	}})
-	if err != nil {
-		panic(err)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	go func() {
-		if s.WaitReady(ctx) == nil {
-			fmt.Printf("%d %s\n", s.Profiles()[0].UDP.Port(), s.Admin())
+	for {
+		s, err := Open(Options{Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Stop: ctx, Load: func() (*config.Config, error) {
+			text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
+			if err != nil {
+				return nil, err
+			}
+			return config.Load("reload.conf", string(text), config.Params{})
+		}})
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return // a standby that is stopped
 		}
-	}()
-	if err := s.Run(ctx); err != nil {
-		panic(err)
+		if err != nil {
+			panic(err)
+		}
+		go func() {
+			if s.WaitReady(ctx) == nil {
+				fmt.Printf("%d %s\n", s.Profiles()[0].UDP.Port(), s.Admin())
+			}
+		}()
+		if err := s.Run(ctx); err == nil {
+			return
+		} else if !errors.Is(err, ErrDeposed) {
+			panic(err)
+		}
 	}
 }
 
@@ -294,6 +302,20 @@ type child struct {
 // spawn starts a server on a directory and waits until it is ready.
 func spawn(t testing.TB, dir, text string) *child {
 	t.Helper()
+	c, out := begin(t, dir, text)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		c.cmd.Process.Kill()
+		c.cmd.Wait()
+		t.Fatalf("the server did not start: %v\n%s", err, c.log)
+	}
+	c.port, c.admin, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return c
+}
+
+// begin starts a server on a directory. What it prints when it is ready comes from out.
+func begin(t testing.TB, dir, text string) (_ *child, out io.Reader) {
+	t.Helper()
 	c := &child{t: t, log: &watchtest.Log{}}
 	c.cmd = exec.Command(os.Args[0])
 	c.cmd.Env = append(os.Environ(), asServer+"="+dir)
@@ -315,14 +337,7 @@ func spawn(t testing.TB, dir, text string) *child {
 			t.Errorf("the race detector has found something in the server:\n%s", c.log)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		c.cmd.Process.Kill()
-		c.cmd.Wait()
-		t.Fatalf("the server did not start: %v\n%s", err, c.log)
-	}
-	c.port, c.admin, _ = strings.Cut(strings.TrimSpace(line), " ")
-	return c
+	return c, out
 }
 
 func (c *child) address() string { return "udp://127.0.0.1:" + c.port }

@@ -43,6 +43,15 @@ type Options struct {
 	Inherited map[string]Sockets
 	// Succession is what a handoff needs; without a binary there is none.
 	Succession Succession
+
+	// Stop ends Open while it waits as a standby; nil: nothing does.
+	Stop context.Context
+	// Standby is called when this process waits as a standby, and returns when ctx
+	// ends; nil: nobody is told. Why says what it waits for.
+	Standby func(ctx context.Context, why func() string)
+	// Instance tells this process from others that share its journal; "": none is like
+	// it.
+	Instance string
 }
 
 // Server is a process that serves players: one journal, and the profiles that
@@ -53,6 +62,7 @@ type Server struct {
 	log       *slog.Logger
 	started   time.Time
 	runner    *runner.Runner
+	cluster   cluster
 	bridge    func() error // lets the next image open the journal at once; nil: it waits
 	stores    stores
 	house     house
@@ -65,6 +75,7 @@ type Server struct {
 	healing   sync.Mutex
 	helpers   sync.WaitGroup // goroutines that serve HTTP and the control socket
 	dumps     dumps
+	pidFile   bool           // it is locked
 	closers   []func() error // in the order of opening
 }
 
@@ -72,7 +83,7 @@ type Server struct {
 // The journal's lock keeps a second server out. Nobody is served before Run. What
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, gate: true}, dumps: dumps{dir: o.Dir}}
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, gate: true, moves: clustered(o.Config)}, dumps: dumps{dir: o.Dir}}
 	s.serving, s.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -122,8 +133,20 @@ func (s *Server) openJournal() error {
 		o.MinFree = -1
 	}
 	storage := s.o.Storage
+	open := runner.Open
 	lost := func() uint64 { return 0 }
-	if storage == nil {
+	switch {
+	case storage != nil:
+	case clustered(s.o.Config):
+		// No file of the journal keeps a second server from the directory.
+		if err := s.openPidFile(); err != nil {
+			return err
+		}
+		if err := s.openCluster(); err != nil {
+			return err
+		}
+		open = func(_ runner.Storage, o runner.Options) (*runner.Runner, error) { return s.openShared(o) }
+	default:
 		disk := pebblestore.Options{Bridge: s.Inherited()}
 		if c.Durability == "write" {
 			disk.Durability = pebblestore.Write
@@ -132,7 +155,7 @@ func (s *Server) openJournal() error {
 		storage, s.bridge = journal, journal.PrepareBridge
 		lost = journal.Lost
 	}
-	r, err := runner.Open(storage, o)
+	r, err := open(storage, o)
 	if errors.Is(err, runner.ErrLocked) {
 		return fmt.Errorf("another server uses %s; 'wamble status --data %s' asks it", s.dir, s.dir)
 	}
@@ -179,6 +202,9 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-s.house.allFailed:
 		err = s.whyAllFailed()
 		s.stop()
+	case <-s.cluster.deposed:
+		err = ErrDeposed
+		s.leave()
 	}
 	stopJanitor()
 	err = errors.Join(err, s.Close())
@@ -191,7 +217,11 @@ func (s *Server) heal(ctx context.Context) error {
 	s.healing.Lock()
 	defer s.healing.Unlock()
 	if s.runner.State() == runner.Failed {
+		if err := s.deposedBy(); err != nil {
+			return err
+		}
 		if err := s.runner.Reopen(); err != nil {
+			s.depose(err)
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ func (s *Server) Status(ctx context.Context) host.Status {
 	status := host.Status{
 		PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Data: s.dir, Admin: s.Admin(),
 		Journal: host.JournalStatus{
-			State: r.State.String(), Durability: s.o.Config.Server.Durability, DeadLetters: r.DeadLetters,
+			State: r.State.String(), Durability: s.durability(), DeadLetters: r.DeadLetters,
 		},
 	}
 	status.Draining, status.Handoff = s.house.draining.Load(), s.successor.Result()
@@ -30,6 +30,14 @@ func (s *Server) Status(ctx context.Context) host.Status {
 		status.Profiles = append(status.Profiles, k.status(ctx))
 	}
 	return status
+}
+
+// durability says where the journal is durable.
+func (s *Server) durability() string {
+	if clustered(s.o.Config) {
+		return "postgres"
+	}
+	return s.o.Config.Server.Durability
 }
 
 func (k *supervisor) status(ctx context.Context) host.ProfileStatus {

@@ -98,20 +98,27 @@ func (s *Server) owner() store.Owner {
 	if err != nil {
 		host = "unknown"
 	}
-	return store.Owner{Journal: store.JournalID(s.runner.JournalID()), Host: host, PID: os.Getpid(), Since: s.started.UTC().Truncate(time.Microsecond)}
+	since := s.started
+	if s.cluster.log != nil {
+		since = s.cluster.claimed // a standby may have been started before who it follows
+	}
+	return store.Owner{Journal: store.JournalID(s.runner.JournalID()), Host: host, PID: os.Getpid(), Since: since.UTC().Truncate(time.Microsecond)}
 }
 
 // stores are those that are open, each with the profiles that use it.
 type stores struct {
 	dir  string
 	gate bool // what is asked waits for the migrations
-	mu   sync.Mutex
-	list []*Shared
+	// moves says that another machine may go on with the profiles: what a lost one was
+	// writing must not keep it waiting.
+	moves bool
+	mu    sync.Mutex
+	list  []*Shared
 }
 
 // take returns the store of a profile, which it opens if nobody uses it yet.
 func (s *stores) take(p *config.Profile) (*Shared, error) {
-	place, err := placeOf(p, s.dir)
+	place, err := placeOf(p, s.dir, s.moves)
 	if err != nil {
 		return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
 	}
@@ -187,9 +194,9 @@ type place struct {
 	open     func() (Store, error)
 }
 
-func placeOf(p *config.Profile, dataDir string) (place, error) {
+func placeOf(p *config.Profile, dataDir string, moves bool) (place, error) {
 	if p.Postgres() {
-		return postgresPlace(p)
+		return postgresPlace(p, moves)
 	}
 	file := "games.db"
 	if p.Store.Isolated {
@@ -200,7 +207,11 @@ func placeOf(p *config.Profile, dataDir string) (place, error) {
 	return place{"SQLite " + path, path, path, o, func() (Store, error) { return sqlite.Open(o) }}, nil
 }
 
-func postgresPlace(p *config.Profile) (place, error) {
+// idleTransaction is how long a transaction lasts whose machine was lost, where
+// another one may go on: less than that takes.
+const idleTransaction = time.Second
+
+func postgresPlace(p *config.Profile, moves bool) (place, error) {
 	db := p.Database
 	password, err := db.Password(os.ReadFile)
 	if err != nil {
@@ -209,6 +220,9 @@ func postgresPlace(p *config.Profile) (place, error) {
 	o := postgres.Options{
 		Host: db.Host, Port: db.TCPPort(), User: db.User, Password: password, Name: db.Name, SSLMode: db.SSLMode,
 		ConnectTimeout: db.ConnectTimeout, StatementTimeout: db.StatementTimeout, MaxConns: db.PoolSize,
+	}
+	if moves {
+		o.IdleTransaction = idleTransaction
 	}
 	settings := o
 	o.Profile = p.Name // of the first, if they share it

@@ -151,7 +151,7 @@ func (t *batch) Commit() error {
 	if t.Len() == 0 {
 		return nil
 	}
-	record := seal(t.record, b.s.o.Now())
+	record := seal(t.record, b.s.Now())
 	var seq uint64
 	if b.held != nil {
 		var err error

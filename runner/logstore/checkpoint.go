@@ -41,7 +41,7 @@ func (b *backend) save() error {
 	if n == 0 {
 		return nil
 	}
-	err := b.held.Checkpoint(b.ctx, seq, state.records(b.s.o.Now()))
+	err := b.held.Checkpoint(b.ctx, seq, state.records(b.s.Now()))
 	if errors.Is(err, ErrFenced) {
 		b.fail(err)
 	}
@@ -73,7 +73,7 @@ func (b *backend) Checkpoint(name string) error {
 	}
 	w := bufio.NewWriter(f)
 	_, err = w.WriteString(fileMagic)
-	for record := range state.records(b.s.o.Now()) {
+	for record := range state.records(b.s.Now()) {
 		if err == nil {
 			_, err = w.Write(binary.AppendUvarint(nil, uint64(len(record))))
 		}

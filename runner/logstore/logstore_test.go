@@ -137,7 +137,8 @@ func TestCommitsDuringCheckpoint(t *testing.T) {
 	})
 }
 
-// TestNewest: whoever follows knows the latest time of the log, by whatever clock.
+// TestNewest: whoever follows knows the latest time of the log, by whatever clock, and
+// begins no earlier.
 func TestNewest(t *testing.T) {
 	log := new(logtest.Memory)
 	ahead := time.Now().Add(5 * time.Second).Truncate(time.Millisecond)
@@ -146,10 +147,14 @@ func TestNewest(t *testing.T) {
 	ok(t, set(b, "a", "1"))
 	ok(t, b.Flush())
 	ok(t, b.Close())
-	s := logstore.New(log, "one", logstore.Options{})
+	behind := ahead.Add(-5 * time.Second)
+	s := logstore.New(log, "one", logstore.Options{Now: func() time.Time { return behind }})
 	open(t, s)
 	if got := s.Newest(); !got.Equal(ahead) {
 		t.Errorf("got %v, want %v", got, ahead)
+	}
+	if got := s.Now(); !got.Equal(ahead) || s.Ahead() != 5*time.Second {
+		t.Errorf("the clock of the next life begins at %v, %v ahead, want %v", got, s.Ahead(), ahead)
 	}
 }
 

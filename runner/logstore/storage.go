@@ -40,6 +40,7 @@ type Storage struct {
 	mu     sync.Mutex
 	open   bool
 	newest time.Time
+	ahead  time.Duration // of the clock that records are stamped with
 }
 
 // New returns the storage that the log has under a name. Nobody is asked yet.
@@ -72,6 +73,17 @@ func (s *Storage) Newest() time.Time {
 	defer s.mu.Unlock()
 	return s.newest
 }
+
+// Ahead is how far the clock of the records is before that of this machine, because
+// the log has records of a later time: a life that follows adds it to its own clock.
+func (s *Storage) Ahead() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ahead
+}
+
+// Now is the time of a record: never before one that was replayed.
+func (s *Storage) Now() time.Time { return s.o.Now().Add(s.Ahead()) }
 
 // take marks the storage as open, and returns what undoes that.
 func (s *Storage) take() (give func(), err error) {
@@ -119,6 +131,7 @@ func (s *Storage) claim(b *backend) error {
 	b.seq, b.since = held.Seq(), n
 	s.mu.Lock()
 	s.newest = newest
+	s.ahead = max(newest.Sub(s.o.Now()), 0)
 	s.mu.Unlock()
 	return nil
 }
@@ -182,6 +195,6 @@ func (s *Storage) Restore(checkpoint string, prepare func(runner.Backend) error)
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", s, err)
 	}
-	err = held.Checkpoint(ctx, held.Seq(), fresh.rows.records(s.o.Now()))
+	err = held.Checkpoint(ctx, held.Seq(), fresh.rows.records(s.Now()))
 	return errors.Join(err, held.Release(ctx, s.o.Node))
 }

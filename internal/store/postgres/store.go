@@ -42,6 +42,9 @@ type Options struct {
 	StatementTimeout time.Duration
 	// MaxConns bounds the pool; 0 means 8.
 	MaxConns int
+	// IdleTransaction is how long the server keeps a transaction whose client says
+	// nothing, as one on a machine that was lost; 0 leaves that to the server.
+	IdleTransaction time.Duration
 	// Profile gets the boards of a database that Migrate adopts from the
 	// original, which knew no profiles.
 	Profile string
@@ -131,6 +134,9 @@ func Open(o Options) (*Store, error) {
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	cfg.ConnConfig.StatementCacheCapacity = 0
 	cfg.ConnConfig.OnNotice = noteReplication
+	if o.IdleTransaction > 0 {
+		cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(o.IdleTransaction.Milliseconds(), 10)
+	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open PostgreSQL database: %w", err)

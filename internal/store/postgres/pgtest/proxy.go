@@ -28,6 +28,7 @@ type Proxy struct {
 	server   string
 
 	mu    sync.Mutex
+	still chan struct{} // closed when bytes pass; nil: they do
 	cut   Moment
 	cuts  int
 	conns map[net.Conn]bool
@@ -77,6 +78,32 @@ func (p *Proxy) Close() {
 	p.CutAll()
 }
 
+// Still lets nothing pass, as a network does that was cut, until the function that it
+// returns is called: then all connections end that were there.
+func (p *Proxy) Still() (pass func()) {
+	still := make(chan struct{})
+	p.mu.Lock()
+	p.still = still
+	p.mu.Unlock()
+	return func() {
+		p.mu.Lock()
+		p.still = nil
+		p.mu.Unlock()
+		p.CutAll()
+		close(still)
+	}
+}
+
+// await waits while nothing passes.
+func (p *Proxy) await() {
+	p.mu.Lock()
+	still := p.still
+	p.mu.Unlock()
+	if still != nil {
+		<-still
+	}
+}
+
 // CutAll ends all connections.
 func (p *Proxy) CutAll() {
 	p.mu.Lock()
@@ -124,6 +151,7 @@ func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
 			return
 		}
 		sent := buf[:n]
+		p.await()
 		switch p.moment(sent) {
 		case BeforeCommit:
 			return
@@ -190,6 +218,7 @@ func (p *Proxy) answer(server, client net.Conn, mute <-chan struct{}) {
 			}
 			return
 		case r := <-reads:
+			p.await()
 			if _, err := client.Write(r.data); err != nil || r.err != nil {
 				return
 			}

@@ -24,7 +24,7 @@ func (c *Cluster) Follow(t testing.TB) *Cluster {
 	name := filepath.Base(dir)
 	if err := errors.Join(other.dropPrivileges(), other.watch(),
 		other.run("pg_basebackup", "-D", other.data(), "-d", c.replication(""), "-c", "fast", "--no-sync"),
-		other.set(fmt.Sprintf("unix_socket_directories = '%s'\nprimary_conninfo = '%s'\nhot_standby = on\nwal_receiver_status_interval = 1\n", dir, c.replication(name))),
+		other.set(fmt.Sprintf("unix_socket_directories = '%s'\nprimary_conninfo = '%s'\nwal_retrieve_retry_interval = '200ms'\n", dir, c.replication(name))),
 		os.WriteFile(filepath.Join(other.data(), "standby.signal"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,199 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pglog"
+	"wamble/runner"
+	"wamble/runner/logstore"
+)
+
+// ErrDeposed is returned by Run when another machine has claimed the journal: this one
+// becomes its standby by being opened anew.
+var ErrDeposed = errors.New("another machine has taken over")
+
+// cluster is a journal in PostgreSQL that machines with one configuration share. Its
+// zero value is a journal of this machine alone.
+type cluster struct {
+	log     *pglog.Log // nil: the journal is on this machine
+	name    string     // of the journal
+	storage *logstore.Storage
+	claimed time.Time     // when the journal became ours, by its clock
+	deposed chan struct{} // closed when it is another's
+	once    sync.Once     // closes deposed
+}
+
+// clustered reports whether a configuration keeps the journal in PostgreSQL.
+func clustered(c *config.Config) bool { return c.Server.Journal == "postgres" }
+
+// journalDatabase is the database of a journal in PostgreSQL.
+func journalDatabase(c *config.Config) (postgres.Options, error) {
+	db := c.JournalStore()
+	password, err := db.Password(os.ReadFile)
+	return postgres.Options{Host: db.Host, Port: db.TCPPort(), User: db.User, Password: password, Name: db.Name, SSLMode: db.SSLMode}, err
+}
+
+// LookAtJournal says where a journal in PostgreSQL is, and whether its database waits
+// for a synchronous standby.
+func LookAtJournal(ctx context.Context, c *config.Config) (where string, replicated bool, err error) {
+	o, err := journalDatabase(c)
+	where = fmt.Sprintf("PostgreSQL %s at %s as %s", o.Name, o.Where(), o.User)
+	if err == nil {
+		err = pglog.CheckStandby(ctx, o)
+	}
+	if errors.Is(err, pglog.ErrNoStandby) {
+		return where, false, nil
+	}
+	return where, err == nil, err
+}
+
+// nodeName is how this machine is called among those of one journal.
+func nodeName(c *config.Config) string {
+	if name := c.Server.JournalNode; name != "" {
+		return name
+	}
+	if host, err := os.Hostname(); err == nil {
+		return host
+	}
+	return "unknown"
+}
+
+// instance tells this process from all others, and is the same after an exec.
+func instance() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	stat, err2 := os.ReadFile("/proc/self/stat")
+	_, rest, ok := strings.Cut(string(stat), ") ") // behind the name, which may hold anything
+	if fields := strings.Fields(rest); err == nil && err2 == nil && ok && len(fields) > 19 {
+		return fmt.Sprintf("%d-%s-%.8s", os.Getpid(), fields[19], boot) // the time of its start
+	}
+	return ""
+}
+
+// openCluster prepares the log of a journal in PostgreSQL. Nobody is asked yet.
+func (s *Server) openCluster() error {
+	c := s.o.Config
+	db, err := journalDatabase(c)
+	if err != nil {
+		return err
+	}
+	k := &s.cluster
+	k.name, k.deposed = c.Server.JournalName, make(chan struct{})
+	k.log = pglog.Open(pglog.Options{
+		Database: db, Node: nodeName(c), Instance: s.o.Instance,
+		Report: func(err error) { s.log.Error("the journal's database", "err", err) },
+	})
+	k.storage = logstore.New(k.log, k.name, logstore.Options{
+		MaxBytes: c.Server.JournalMemory << 20,
+		Report:   func(err error) { s.log.Warn("the journal grows until this works", "err", err) },
+	})
+	s.closers = append(s.closers, func() error { k.log.Close(); return nil })
+	return nil
+}
+
+// openShared opens the journal in PostgreSQL. While another machine has it, this one
+// waits as its standby, unless an image before this one held it.
+func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
+	k := &s.cluster
+	stop := s.o.Stop
+	if stop == nil {
+		stop = context.Background()
+	}
+	for {
+		if !s.Inherited() {
+			if err := s.standBy(stop); err != nil {
+				return nil, err
+			}
+		}
+		r, err := runner.Open(k.storage, o)
+		if err == nil {
+			k.claimed = k.storage.Now()
+			s.log.Info("the journal is ours", "journal", k.name, "node", nodeName(s.o.Config))
+			return r, nil
+		}
+		var held *pglog.HeldError
+		for _, lasts := range []error{runner.ErrSchema, runner.ErrDamaged, runner.ErrNoSchema} {
+			if errors.Is(err, lasts) {
+				return nil, err
+			}
+		}
+		if s.Inherited() {
+			return nil, err
+		}
+		if !errors.As(err, &held) {
+			s.log.Warn("the journal cannot be opened; to be tried again", "err", err)
+		}
+	}
+}
+
+// deposedBy returns who has taken the journal over, as a *pglog.HeldError, or nil. A
+// server that was deposed claims nothing any more: it is opened anew.
+func (s *Server) deposedBy() error {
+	k := &s.cluster
+	if k.log == nil {
+		return nil
+	}
+	sight := k.log.Sight(k.name)
+	select {
+	case <-k.deposed:
+	default:
+		if sight.Err != nil || sight.Self {
+			return nil
+		}
+	}
+	err := &pglog.HeldError{Holder: sight.Holder}
+	s.depose(err)
+	return err
+}
+
+// depose ends Run if an error says that the journal is another machine's.
+func (s *Server) depose(err error) {
+	var held *pglog.HeldError
+	if !errors.As(err, &held) {
+		return
+	}
+	s.cluster.once.Do(func() {
+		s.log.Error("another machine has taken over; this one becomes a standby", "err", err)
+		close(s.cluster.deposed)
+	})
+}
+
+// holds reports whether this process may speak for its profiles; nil: it always may.
+func (s *Server) holds() func() bool {
+	k := &s.cluster
+	if k.log == nil {
+		return nil
+	}
+	return func() bool { return k.log.Holds(k.name) }
+}
+
+// ahead is how far the clock of a life is before that of the machine; nil: it is not.
+func (s *Server) ahead() func() time.Duration {
+	if s.cluster.log == nil {
+		return nil
+	}
+	return s.cluster.storage.Ahead
+}
+
+// Waiting is how a standby stands.
+type Waiting struct {
+	Holder string // "": nobody has the journal
+	Err    error  // why its database cannot be asked
+}
+
+func (w Waiting) String() string {
+	switch {
+	case w.Err != nil:
+		return "waiting for the journal's database: " + w.Err.Error()
+	case w.Holder == "":
+		return "taking over"
+	}
+	return "standby of " + w.Holder
+}

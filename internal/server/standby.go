@@ -1,0 +1,120 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+	"wamble/internal/guard"
+	"wamble/internal/host"
+	"wamble/internal/observe"
+	"wamble/internal/store/postgres/pglog"
+)
+
+// standby is a process that waits until it may claim the journal. It says so over HTTP
+// where players and hosts would ask a server, and at the control socket.
+type standby struct {
+	s       *Server
+	waiting atomic.Pointer[Waiting]
+	closers []func() error
+	helpers sync.WaitGroup
+}
+
+// standBy waits until the journal can be claimed, or ctx ends.
+func (s *Server) standBy(ctx context.Context) error {
+	w := &standby{s: s}
+	w.waiting.Store(&Waiting{})
+	waiting, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		w.close()
+		w.helpers.Wait()
+	}()
+	said, opened := "", false
+	return s.cluster.log.Await(ctx, s.cluster.name, func(sight pglog.Sight) {
+		now := Waiting{Holder: sight.Holder, Err: sight.Err}
+		w.waiting.Store(&now)
+		if sight.Holder == "" && sight.Err == nil {
+			return // it is about to be claimed, or was not looked at yet
+		}
+		if !opened {
+			opened = true
+			w.open(waiting)
+		}
+		if text := now.String(); text != said {
+			said = text
+			s.log.Info(text, "journal", s.cluster.name)
+		}
+	})
+}
+
+// open begins to answer, as far as it can: nothing of it keeps a standby from waiting.
+func (w *standby) open(ctx context.Context) {
+	s := w.s
+	ready := func() (bool, string) { return false, w.waiting.Load().String() }
+	addresses := map[string]bool{s.o.Config.Server.AdminListen: true}
+	if profiles, err := s.wanted(s.o.Config); err == nil {
+		for _, cfg := range profiles {
+			if _, tcp := socketAddresses(cfg); tcp.port != 0 {
+				addresses[net.JoinHostPort(tcp.address.String(), strconv.Itoa(int(tcp.port)))] = true
+			}
+		}
+	}
+	delete(addresses, "")
+	for address := range addresses {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			s.log.Warn("the standby is not seen there", "address", address, "err", err)
+			continue
+		}
+		web := &http.Server{Handler: observe.Health(ready), ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 8 << 10}
+		w.closers = append(w.closers, web.Close)
+		w.help("HTTP of a standby", func() {
+			if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				s.log.Warn("HTTP of the standby has ended", "err", err)
+			}
+		})
+	}
+	if err := w.openControl(); err != nil {
+		s.log.Warn("the standby has no control socket", "err", err)
+	}
+	if s.o.Standby != nil {
+		w.help("the service manager", func() { s.o.Standby(ctx, func() string { return w.waiting.Load().String() }) })
+	}
+}
+
+func (w *standby) openControl() error {
+	s := w.s
+	c, err := host.Standby(s.dir, s.log, func(context.Context) host.Status {
+		return host.Status{
+			PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Data: s.dir,
+			Journal: host.JournalStatus{State: w.waiting.Load().String(), Durability: s.durability()},
+		}
+	}).OpenControl(nil)
+	if err != nil {
+		return err
+	}
+	c.SetUnlinkOnClose(true)
+	w.closers = append(w.closers, c.Close)
+	w.help("the control socket", c.Serve)
+	return nil
+}
+
+func (w *standby) help(what string, f func()) {
+	w.helpers.Go(func() { guard.Run(what, f, w.s.caught) })
+}
+
+func (w *standby) close() {
+	for _, c := range w.closers {
+		if err := c(); err != nil {
+			w.s.log.Warn("the end of a standby", "err", err)
+		}
+	}
+}
