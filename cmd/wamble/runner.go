@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/journal"
 	"wamble/internal/server"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
@@ -145,15 +146,19 @@ func isDir(dir string) error {
 }
 
 // openRunner explains the errors a host is likely to meet. A directory of a program
-// that sets no schema is served, too, unless another one was asked for.
+// that sets no schema, or an older journal, is served, too, unless another one was asked
+// for.
 func (f *runnerFlags) openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error), dir string) (*runner.Runner, error) {
 	at := func(schema runner.Version) (*runner.Runner, error) {
 		return open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: schema, MinFree: -1})
 	}
 	r, err := at(runner.Version(f.schema))
 	if errors.Is(err, runner.ErrSchema) && f.schema == versionFlag(journalSchema) {
-		if other, plain := at(runner.Version{}); plain == nil {
-			r, err = other, nil
+		for _, schema := range []runner.Version{{}, journal.Oldest} {
+			if other, older := at(schema); older == nil {
+				r, err = other, nil
+				break
+			}
 		}
 	}
 	switch {

@@ -14,8 +14,15 @@ import (
 )
 
 // Schema is the version of what a journal keeps in a runner: frames of intents,
-// and the workers of the profiles.
-var Schema = runner.Version{Major: 1, Minor: 0}
+// and the workers of the profiles. Since 1.1 a process that took over may leave commits
+// in a bridge (see package pebblestore), which a program of 1.0 would not look for.
+var Schema = runner.Version{Major: 1, Minor: 1}
+
+// Oldest is the oldest version that this program serves as it is.
+var Oldest = runner.Version{Major: 1, Minor: 0}
+
+// Migrate brings a journal from an older minor to Schema: what it keeps is the same.
+func Migrate(*runner.Tx, runner.Version) error { return nil }
 
 // Policy is that of a worker that drains a journal: its budget never ends,
 // because a message that was answered must reach the store however often the

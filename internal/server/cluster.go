@@ -112,7 +112,7 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 				return nil, err
 			}
 		}
-		r, err := runner.Open(k.storage, o)
+		r, err := openJournal(k.storage, o, s.Inherited())
 		if err == nil {
 			k.claimed = k.storage.Now()
 			s.log.Info("the journal is ours", "journal", k.name, "node", nodeName(s.o.Config))

@@ -133,7 +133,7 @@ func (s *Server) openJournal() error {
 		o.MinFree = -1
 	}
 	storage := s.o.Storage
-	open := runner.Open
+	open := func(of runner.Storage, o runner.Options) (*runner.Runner, error) { return openJournal(of, o, s.Inherited()) }
 	lost := func() uint64 { return 0 }
 	switch {
 	case storage != nil:
@@ -163,6 +163,9 @@ func (s *Server) openJournal() error {
 		return fmt.Errorf("open the journal: %w\nNothing was changed, and what the database has is safe. 'wamble runner salvage --dir %s NEW' takes what was "+
 			"committed before the damage", err, JournalDir(s.dir))
 	}
+	if errors.Is(err, runner.ErrSchema) {
+		return fmt.Errorf("open the journal: %w\nNothing was changed: run the wamble that wrote it, or one that is newer", err)
+	}
 	if err != nil {
 		return fmt.Errorf("open the journal: %w", err)
 	}
@@ -175,6 +178,23 @@ func (s *Server) openJournal() error {
 	s.closers = append(s.closers, r.Close)
 	s.host, err = s.newHost()
 	return err
+}
+
+// openJournal opens a journal of this version or an older one. A start brings it to this
+// version; after a handoff it stays as it is, because the image before may have to take
+// it back.
+func openJournal(s runner.Storage, o runner.Options, inherited bool) (*runner.Runner, error) {
+	if !inherited {
+		o.Migrate = journal.Migrate
+	}
+	r, err := runner.Open(s, o)
+	if inherited && errors.Is(err, runner.ErrSchema) {
+		o.Schema = journal.Oldest
+		if r, older := runner.Open(s, o); older == nil {
+			return r, nil
+		}
+	}
+	return r, err
 }
 
 // Run serves until ctx ends, then stops in order and returns nil; or until it
