@@ -14,8 +14,14 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	e.ix.mu.Lock()
 	in := e.ix.inbox(w.id)
 	e.ix.expire(in, now)
+	if w.o.Ordered {
+		// It may have been in somebody's hands when it was looked at last.
+		if first, h := in.firstLease(); h.n > 0 && h.Deadline < now && !e.ix.inHands(h) {
+			in.ready = append(in.ready, first)
+		}
+	}
 	l.rows = w.share(in, l.rows)
-	alone := w.candidates(&e.ix, in, now, l.rows)
+	alone, end := w.candidates(&e.ix, in, now, l.rows)
 	if alone {
 		l.rows = 1 // of a bundle, only its first
 	}
@@ -37,7 +43,6 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 			return err
 		}
 	}
-	end := uint64(math.MaxUint64) // the first row that was not read
 	for k := range reached {
 		switch {
 		case alone:
@@ -106,8 +111,9 @@ func (w *Worker) waited(d *Delivery, start time.Duration) {
 }
 
 // candidates collects rows whose lease ran out, to be taken over. It reports
-// whether the only one has to be delivered alone.
-func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bool) {
+// whether the only one has to be delivered alone, and the first row that an ordered
+// worker may not take yet.
+func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bool, end uint64) {
 	w.seqs = ix.takeReady(in, now, rows, w.seqs[:0])
 	w.bands = w.bands[:0]
 	for i, seq := range w.seqs {
@@ -117,14 +123,14 @@ func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bo
 			// it is the cause, no other message shall spend budget for it.
 			if i > 0 && w.o.Ordered {
 				w.seqs = w.seqs[:i]
-				break
+				return false, seq
 			}
 			w.seqs, w.bands = append(w.seqs[:0], seq), append(w.bands[:0], h.band)
-			return true
+			return true, math.MaxUint64
 		}
 		w.bands = append(w.bands, h.band)
 	}
-	return false
+	return false, math.MaxUint64
 }
 
 // suspect reports whether a row has to be delivered alone: more than one
@@ -139,7 +145,10 @@ func (b *batch) cutOrdered(e *engine, in *inbox, seen, reached [bandCount]uint64
 	e.ix.mu.Lock()
 	blocked := end
 	for seq, h := range in.leases {
-		if seq < blocked && (h.Deadline >= now || e.ix.inHands(h)) && !holds(running, seq) {
+		if seq >= blocked || holds(running, seq) {
+			continue
+		}
+		if h.Deadline >= now || e.ix.inHands(h) || !holds(b.list, seq) {
 			blocked = seq
 		}
 	}

@@ -309,8 +309,27 @@ func (ix *index) takeReady(in *inbox, now int64, n int, dst []uint64) []uint64 {
 	return dst
 }
 
-// nextExpiry is the earliest deadline after which a row may become claimable.
-func (in *inbox) nextExpiry() int64 {
+// firstLease returns the lowest row that has a lease, if there is one.
+func (in *inbox) firstLease() (first uint64, h holding) {
+	first = math.MaxUint64
+	for seq := range in.leases {
+		first = min(first, seq)
+	}
+	return first, in.leases[first]
+}
+
+// nextClaim is the earliest deadline after which a worker may find a row to claim. One
+// that is ordered waits for the first row that has a lease, whatever is behind it.
+func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
+	if _, h := in.firstLease(); ordered && h.n > 0 {
+		switch {
+		case h.Deadline >= now:
+			return h.Deadline
+		case ix.inHands(h):
+			return later(now, lookAgain)
+		}
+		return math.MinInt64
+	}
 	if len(in.ready) > 0 {
 		return math.MinInt64
 	}

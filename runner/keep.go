@@ -168,7 +168,7 @@ func (ix *index) taken(h holding, seq uint64) {
 	w.lost.Store(true) // before the look at what runs: see runs
 	lo := w.runLo.Load()
 	hi := lo
-	if w.o.Batch != nil {
+	if w.spans() {
 		hi = w.runHi.Load()
 	}
 	if lo <= seq && seq <= hi {
@@ -180,12 +180,15 @@ func (ix *index) taken(h holding, seq uint64) {
 // no row was lost: otherwise recheck finds out which. Whoever takes a row sets
 // lost and then looks at what runs, so that one of the two sees the other.
 func (w *Worker) runs(lo, hi uint64) bool {
-	if w.o.Batch != nil {
+	if w.spans() {
 		w.runHi.Store(hi)
 	}
 	w.runLo.Store(lo)
 	return !w.lost.Load()
 }
+
+// spans reports whether w runs more than one row at a time, as one worker.
+func (w *Worker) spans() bool { return w.o.Batch != nil || w.o.Ordered && w.o.Concurrency > 1 }
 
 // recheck drops deliveries from place from of the present batch on, and of the
 // next, whose rows somebody else has taken. An ordered worker gives back what is

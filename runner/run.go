@@ -16,7 +16,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 	due := end + settleEvery
 	i := from
 	for ; ; i++ {
-		for i < len(b.list) && !w.runs(b.list[i].Row.Seq, 0) {
+		for i < len(b.list) && !w.runs(b.list[i].Row.Seq, b.list[i].Row.Seq) {
 			w.recheck(e, i)
 		}
 		if i == len(b.list) {
@@ -43,7 +43,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		b.outs[i], b.txs[i] = out, tx
 		ran++
 		stop := b.outs[i].verdict == verdictHold || b.outs[i].verdict == verdictPause
-		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.stopped.Load()
+		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.stopped.Load() || w.paused.Load()
 		if !last && end < due && !(d.prior > 1) {
 			continue
 		}
@@ -142,25 +142,35 @@ func (w *Worker) repeats(d *Delivery) bool {
 	return seen
 }
 
+// turnAway is precheck, and tells what it found.
+func (w *Worker) turnAway(e *engine, d *Delivery) (out outcome, away bool) {
+	if out, away = w.precheck(e, d); !away || d.skip {
+		return out, away
+	}
+	attempt, result, seq := d.events()
+	w.tally.observe(0)
+	if !d.doomed {
+		w.replay(attempt, seq, d, nil)
+		w.replay(result, seq, d, out.err)
+	}
+	w.failed(d, seq, out)
+	return out, true
+}
+
+// events are the kinds of d's events, and the number that they bear.
+func (d *Delivery) events() (attempt, result ReplayKind, seq uint64) {
+	if d.FromTimer {
+		return TimerAttempt, TimerResult, d.Timer.Seq
+	}
+	return InboxAttempt, InboxResult, d.Row.Seq
+}
+
 // runOne runs a delivery that starts at start, and also returns when it ended.
 func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *Tx, time.Duration) {
-	attempt, result := InboxAttempt, InboxResult
-	seq := d.Row.Seq
-	if d.FromTimer {
-		attempt, result, seq = TimerAttempt, TimerResult, d.Timer.Seq
-	}
-	if out, settled := w.precheck(e, d); settled {
-		if d.skip {
-			return out, nil, start
-		}
-		w.tally.observe(0)
-		if !d.doomed {
-			w.replay(attempt, seq, d, nil)
-			w.replay(result, seq, d, out.err)
-		}
-		w.failed(d, seq, out)
+	if out, away := w.turnAway(e, d); away {
 		return out, nil, start
 	}
+	attempt, result, seq := d.events()
 	w.replay(attempt, seq, d, nil)
 	w.waited(d, start)
 	w.src = txSource{e: e, before: w.before}
@@ -179,7 +189,7 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 		w.tally.TimersFired++
 	}
 	w.replay(result, seq, d, err)
-	out := w.outcome(err)
+	out := w.outcome(w.run.ctx, err)
 	if err != nil {
 		w.failed(d, seq, out)
 		if len(w.before) == 0 {
@@ -228,9 +238,9 @@ var errTimeout = fmt.Errorf("the handler runs longer than its worker's Timeout: 
 
 // outcome is outcomeOf for a handler that has just returned. When its context has
 // ended it was not the message's fault, unless it says so or panics.
-func (w *Worker) outcome(err error) outcome {
+func (w *Worker) outcome(ctx context.Context, err error) outcome {
 	out := outcomeOf(err)
-	if out.verdict == verdictRetry && out.cause != CausePanic && w.run.ctx.Err() != nil {
+	if out.verdict == verdictRetry && out.cause != CausePanic && ctx.Err() != nil {
 		out = outcome{verdict: verdictFree, retryable: true, err: err}
 	}
 	return out
@@ -311,7 +321,7 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 		if b.outs[i].verdict != verdictAgain {
 			continue
 		}
-		if !w.runs(b.list[i].Row.Seq, 0) && w.o.Ordered && i > from {
+		if seq := b.list[i].Row.Seq; !w.runs(seq, seq) && w.o.Ordered && i > from {
 			return i // the settlement finds out what was lost
 		}
 		w.renewRun()

@@ -118,7 +118,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 			own = err
 		}
 		w.replayBatch(InboxResult, &list[i], own)
-		w.cur.outs[from+i], w.cur.txs[from+i] = w.outcome(own), nil
+		w.cur.outs[from+i], w.cur.txs[from+i] = w.outcome(w.run.ctx, own), nil
 		if own != nil {
 			w.failed(&list[i], list[i].Row.Seq, w.cur.outs[from+i])
 		}
@@ -156,7 +156,7 @@ func (w *Worker) refused(ctx context.Context, e *engine, from, to int, err error
 // pauses it with the batch claimed. Any other is narrowed down first: the
 // batch is delivered again one by one, and the message that fails alone pays.
 func (w *Worker) stall(ctx context.Context, e *engine, from, to int, err error, l limits) (n, used int, _ error) {
-	out := w.outcome(err)
+	out := w.outcome(w.run.ctx, err)
 	switch {
 	case out.hasAfter, out.verdict == verdictFree:
 		w.pause(out.after)

@@ -95,6 +95,9 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	if w.o.Batch != nil {
 		return w.runBatch(ctx, e, ahead, l)
 	}
+	if ahead && w.spans() {
+		return w.runWindow(ctx, e, l)
+	}
 	return w.runEach(ctx, e, ahead, l)
 }
 

@@ -14,8 +14,8 @@ import (
 type WorkerOptions struct {
 	Handler Handler
 	Batch   BatchHandler
-	// Concurrency is how many messages a started worker runs at once; default 1. An
-	// ordered worker runs one after the other, as Tick does.
+	// Concurrency is how many messages a started worker runs at once; default 1. Tick
+	// runs one after the other.
 	Concurrency int
 	// MaxBatch and MaxBytes bound what one claim takes; defaults 256 rows and
 	// 1 MiB of frames. A single larger frame is still taken.
@@ -24,6 +24,10 @@ type WorkerOptions struct {
 	// Ordered makes the worker consume strictly by sequence number: no
 	// priority, no skipping, nothing goes back to the tail. A Retry pauses it
 	// with the batch claimed. An ordered inbox has one worker at a time.
+	//
+	// With Concurrency handlers run side by side, and what they did is committed in
+	// order. One that has read through its Tx what a message before it changes runs
+	// again, and so does what has run behind a message that fails.
 	Ordered bool
 	// Middleware wraps Handler, the first outermost.
 	Middleware []Middleware
@@ -114,8 +118,8 @@ func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 	if (o.Handler == nil) == (o.Batch == nil) {
 		return nil, fmt.Errorf("a worker needs one handler: %w", ErrInvalid)
 	}
-	if o.Ordered && o.Concurrency > 1 {
-		return nil, fmt.Errorf("an ordered worker runs one message at a time: %w", ErrInvalid)
+	if o.Ordered && o.Batch != nil && o.Concurrency > 1 {
+		return nil, fmt.Errorf("an ordered worker runs one batch at a time: %w", ErrInvalid)
 	}
 	set(&o.Concurrency, 1)
 	set(&o.MaxBatch, 256)
@@ -448,7 +452,7 @@ func (w *Worker) IdleSleep() time.Duration {
 	if due, ok := e.ix.timers.next(); ok {
 		next = e.untilDue(due, now)
 	}
-	if t := e.ix.inbox(w.id).nextExpiry(); t < next && t < maxTime && !quiet {
+	if t := e.ix.nextClaim(e.ix.inbox(w.id), now, w.o.Ordered); t < next && t < maxTime && !quiet {
 		next = max(t, -maxTime) + 1 // a lease holds up to its deadline
 	}
 	e.ix.mu.Unlock()

@@ -176,7 +176,7 @@ func startWorkers(ctx context.Context, r *runner.Runner) ([]*runner.Worker, erro
 		{stageOne, 3, runner.WorkerOptions{Handler: handleOne, MaxBatch: 32}},
 		{stageTwo, 2, runner.WorkerOptions{Batch: handleTwo, MaxBatch: 32}},
 		{stageTimer, 1, runner.WorkerOptions{Handler: handleTimer}},
-		{stageOrder, 1, runner.WorkerOptions{Handler: handleOrder, MaxBatch: 32, Ordered: true}},
+		{stageOrder, 1, runner.WorkerOptions{Handler: handleOrder, MaxBatch: 32, Ordered: true, Concurrency: 3}},
 		{stageLog, 1, runner.WorkerOptions{Batch: handleLog, MaxBatch: 32, Ordered: true}},
 	} {
 		for range k.count {

@@ -204,6 +204,32 @@ var orderedCases = []test{
 		v.tick(w, 2)
 		equal(v, "order", got, "1234t")
 	}},
+	{"nothing overtakes a row that is delivered alone", func(v *env) {
+		lease := func(attempts byte) []byte {
+			return []byte("LSE0\x07\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00" + string([]byte{attempts, 0, 0, 0}))
+		}
+		v.plant(raw{1, rowKey(7, 1), frame(7, "a")}, raw{3, rowKey(7, 1), lease(1)},
+			raw{1, rowKey(7, 2), frame(7, "b")}, raw{3, rowKey(7, 2), lease(2)}, // processes died under it
+			raw{1, rowKey(7, 3), frame(7, "c")})
+		v.start()
+		w, got := v.collector(runner.WorkerOptions{Ordered: true})
+		v.tick(w, 3)
+		same(v, "order", *got, []string{"a", "b", "c"})
+	}},
+	{"an ordered worker sleeps while somebody else holds its next row", func(v *env) {
+		v.start()
+		for _, id := range []string{"a", "b", "c"} {
+			v.post(7, id)
+		}
+		v.claimAndDie(runner.WorkerOptions{Ordered: true})
+		v.ok(v.steal(at(7, 1), 500))
+		w, got := v.collector(runner.WorkerOptions{Ordered: true, MaxIdle: time.Hour})
+		v.tick(w, 0)
+		equal(v, "sleep", w.IdleSleep(), ms(501-v.clock.Now().UnixMilli()))
+		v.clock.Set(501)
+		v.tick(w, 3)
+		same(v, "order", *got, []string{"a", "b", "c"})
+	}},
 	{"nothing overtakes a row that somebody else holds", func(v *env) {
 		v.start()
 		for _, id := range []string{"a", "b", "c"} {

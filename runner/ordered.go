@@ -1,0 +1,200 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// window is what an ordered worker with Concurrency n has under way: n lanes run the
+// messages of a claim, and the worker's own goroutine hands them out and settles them,
+// both in the order of their numbers.
+//
+//	settled │ ended, their turn has come │ some run, some have ended │ not begun
+//	      from                         done                        next
+//
+// Each runs in a transaction of its own on what is committed. When its turn comes
+// everything that it has read is checked: if a message before it has changed that, it
+// runs again, after all that were before it. Nothing settles past the first that did
+// not; what has run behind that one runs again.
+type window struct {
+	w       *Worker
+	e       *engine
+	b       *batch
+	jobs    chan laneJob
+	results chan laneResult
+	lanes   sync.WaitGroup
+	halt    atomic.Bool // what is handed out and has not begun does not begin
+
+	from, done, next int
+	ready            []bool // by the place in the batch: it has ended
+	out              int    // handed out, and not come back
+	stop             bool   // the last one below done stays where it is
+}
+
+// laneJob is a delivery on its way to a lane. It is the lane's own, because a
+// settlement may change the one in the batch.
+type laneJob struct {
+	at  int
+	d   Delivery
+	ctx context.Context
+}
+
+// laneResult is how a run ended; at is negative if it has not begun.
+type laneResult struct {
+	at         int
+	start, end time.Duration
+	result     []byte
+	ctx        context.Context
+	err        error
+}
+
+// runWindow is runEach for a started ordered worker with Concurrency above 1.
+func (w *Worker) runWindow(ctx context.Context, e *engine, l limits) (n, ran int, err error) {
+	b := w.cur
+	b.growOuts()
+	v := &window{w: w, e: e, b: b, from: b.pos, done: b.pos, next: b.pos, ready: make([]bool, len(b.list))}
+	v.open(min(w.o.Concurrency, len(b.rest())))
+	defer v.close()
+	due := w.r.o.elapsed() + settleEvery
+	for {
+		v.handOut(ctx)
+		v.advance()
+		if v.done > v.from && (v.stop || v.out == 0 || w.r.o.elapsed() >= due) {
+			to := v.done
+			done, err := w.settleRun(ctx, e, v.from, to, to == len(b.list) && !v.stop, l, nil)
+			n += done
+			if err != nil || v.stop || b.pos < to || to >= len(b.list) {
+				return n, 1, err
+			}
+			v.from, due = to, w.r.o.elapsed()+settleEvery
+			for i := to; i < v.next; i++ {
+				w.repeats(&b.list[i]) // these run: the settlement has forgotten their ids
+			}
+			continue
+		}
+		if v.out == 0 {
+			if w.lost.Load() {
+				w.recheck(e, b.pos)
+			}
+			return n, 1, nil
+		}
+		v.take(<-v.results)
+	}
+}
+
+// open starts the lanes. As many jobs may wait for them as run, so that they have
+// something to do during a settlement.
+func (v *window) open(lanes int) {
+	v.jobs, v.results = make(chan laneJob, 2*lanes), make(chan laneResult, 2*lanes)
+	for range lanes {
+		v.lanes.Go(func() { _ = guard(v.lane) })
+	}
+}
+
+// close waits for the lanes. What they did since does not count.
+func (v *window) close() {
+	v.halt.Store(true)
+	close(v.jobs)
+	v.lanes.Wait()
+	for ; v.out > 0; v.out-- {
+		if res := <-v.results; res.at >= 0 {
+			v.w.observe(res.end - res.start)
+		}
+	}
+}
+
+func (v *window) lane() error {
+	for job := range v.jobs {
+		var res laneResult
+		err := guard(func() error { res = v.runJob(&job); return nil })
+		if err != nil {
+			res = laneResult{at: job.at, ctx: job.ctx, err: err}
+		}
+		v.results <- res
+	}
+	return nil
+}
+
+// runJob runs a delivery, on a lane.
+func (v *window) runJob(job *laneJob) laneResult {
+	if v.halt.Load() {
+		return laneResult{at: -1}
+	}
+	res := laneResult{at: job.at, start: v.w.r.o.elapsed(), ctx: job.ctx}
+	src := &txSource{e: v.e}
+	tx := &v.b.slots[job.at]
+	*tx = Tx{src: src}
+	job.d.w = v.w
+	res.err = v.w.call(job.ctx, tx, &job.d)
+	job.d.w = nil
+	if bad := src.close(); bad != nil {
+		res.err = errors.Join(res.err, bad)
+	}
+	res.result, res.end = job.d.result, v.w.r.o.elapsed()
+	return res
+}
+
+// handOut gives the lanes what they can take, in the order of the batch.
+func (v *window) handOut(ctx context.Context) {
+	w, list := v.w, v.b.list
+	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.paused.Load() {
+		d := &list[v.next]
+		if w.repeats(d) && v.next > v.from {
+			return // only when the first one is settled it is known whether this one runs
+		}
+		if !w.runs(list[v.from].Row.Seq, d.Row.Seq) {
+			return
+		}
+		d.at = v.next
+		if out, away := w.turnAway(v.e, d); away {
+			v.b.outs[v.next], v.b.txs[v.next], v.ready[v.next] = out, nil, true
+		} else {
+			attempt, _, seq := d.events()
+			w.replay(attempt, seq, d, nil)
+			v.jobs <- laneJob{v.next, *d, w.run.ctx}
+			v.out++
+		}
+		v.next++
+	}
+}
+
+// take notes how a run ended.
+func (v *window) take(res laneResult) {
+	v.out--
+	if res.at < 0 {
+		return
+	}
+	w, d := v.w, &v.b.list[res.at]
+	w.waited(d, res.start)
+	d.took, d.result = res.end-res.start, res.result
+	w.observe(d.took)
+	if d.FromTimer {
+		w.tally.TimersFired++
+	}
+	_, result, seq := d.events()
+	w.replay(result, seq, d, res.err)
+	out := w.outcome(res.ctx, res.err)
+	if res.err != nil {
+		w.failed(d, seq, out)
+	}
+	// A failure keeps its transaction: it may be one of a state that never was.
+	v.b.outs[res.at], v.b.txs[res.at], v.ready[res.at] = out, &v.b.slots[res.at], true
+}
+
+// advance moves done over what has ended, up to the first that stays where it is.
+func (v *window) advance() {
+	for v.done < v.next && v.ready[v.done] && !v.stop {
+		out := &v.b.outs[v.done]
+		if out.verdict != verdictDone {
+			*out = v.w.planned(&v.b.list[v.done], *out)
+			v.stop = out.verdict == verdictHold || out.verdict == verdictPause
+		}
+		v.done++
+	}
+	if v.stop {
+		v.halt.Store(true)
+	}
+}
