@@ -24,7 +24,7 @@ HANDOFFS := Handoff
 LARGE    := Large
 
 # Modules of their own, whose dependencies must stay out of the binary.
-NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
+NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod runner/examples/*/go.mod))
 
 .PHONY: help run build release reproduce test check generate bench soak fuzz vuln cover web clean setup-run setup-test
 
@@ -50,7 +50,7 @@ test: setup-test web check ## everything that CI runs (under 20 minutes on 2 cor
 	scripts/gotest -race -skip '$(LOADS)' ./internal/server
 	scripts/gotest -race -run '$(HANDOFFS)' -skip '$(LARGE)' ./internal/server
 	scripts/gotest -race -short -run '^Test(Kill|Abuse)' ./internal/journal ./internal/server ./internal/store/... ./runner/pebblestore
-	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && ../../scripts/gotest ./...); done
+	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && $(CURDIR)/scripts/gotest ./...); done
 	scripts/fuzz 2s
 
 check: ## gofmt, go vet, staticcheck
@@ -68,8 +68,8 @@ bench: web build ## the benchmarks, each beside its yardstick in the same run
 	TMPDIR=$(CURDIR)/bin bin/wamble bench --verify --also 1,16,1000
 	@for m in $(NESTED); do (cd $$m && echo "benchmarks of $$m" && go test -run='^$$' -bench=. ./...); done
 
-soak: ## the long proofs at full length (hours); WAMBLE_SEED=n repeats a run
-	WAMBLE_SOAK=1 scripts/gotest -count=1 -timeout=6h ./...
+soak: ## the long proofs at full length (hours); ONLY=./runner/... RUN=Kill chooses, WAMBLE_SEED=n repeats
+	WAMBLE_SOAK=1 scripts/gotest -count=1 -timeout=6h $(if $(RUN),-run '$(RUN)') $(or $(ONLY),./...)
 
 fuzz: ## every fuzz target for 5 minutes; TIME=1h and ONLY=pattern choose others
 	scripts/fuzz $(or $(TIME),5m) $(ONLY)
