@@ -116,7 +116,8 @@ type Score struct {
 
 // LeaderboardQuery asks for rows Offset+1 … Offset+Limit.
 type LeaderboardQuery struct {
-	ByRating bool
+	Season   int  // a month, 202611: what was won in it; 0: all time
+	ByRating bool // not of a season
 	Offset   int
 	Limit    int       // 1 to 16
 	Self     SessionID // 0: nobody asks
@@ -126,10 +127,11 @@ type LeaderboardQuery struct {
 type Leaderboard struct {
 	Total int
 	Rows  []LeaderboardRow
-	Self  *LeaderboardRow // nil: the asking session is unknown
+	Self  *LeaderboardRow // nil: the asking session is unknown, or has won nothing in the season
 }
 
-// LeaderboardRow is the rank of one session.
+// LeaderboardRow is the rank of one player, with the session that was seen last, or of a
+// session without a player.
 type LeaderboardRow struct {
 	Rank    int
 	Session SessionID

@@ -55,6 +55,9 @@ func statsOf(p *wire.Packet, m *wire.PlayerStatsData) Stats {
 // LeaderboardPage names a page of the leaderboard. The zero value is the first
 // page by score.
 type LeaderboardPage struct {
+	// Season is a month, 202611, whose points are ranked, or 1 for the present one; 0 is
+	// all time.
+	Season   int
 	ByRating bool
 	Index    int // from 0
 	Size     int // rows of a page, at most 16; 0 is 10
@@ -74,6 +77,7 @@ type Rank struct {
 
 // Leaderboard is a page of it.
 type Leaderboard struct {
+	Season   int // the month whose points are ranked; 0: all time
 	Rows     []Rank
 	Total    int   // rows of all pages; 0 when the server does not say
 	SelfRank int   // of the asker; 0 when unknown
@@ -85,6 +89,10 @@ func (c *Client) Leaderboard(ctx context.Context, page LeaderboardPage) (Leaderb
 	m := wire.GetLeaderboard{Order: wire.ByScore, Limit: uint8(min(max(page.Size, 0), wire.MaxRows))}
 	if page.ByRating {
 		m.Order = wire.ByRating
+	}
+	ext := []wire.Field{wire.Int(wire.KeyLeaderboardPageIndex, int64(page.Index))}
+	if page.Season != 0 {
+		ext = append(ext, wire.Int(wire.KeyLeaderboardSeason, int64(page.Season)))
 	}
 	return ask(ctx, c, wire.Header{}, m,
 		func(p *wire.Packet, a *wire.LeaderboardData) (Leaderboard, bool) {
@@ -98,8 +106,10 @@ func (c *Client) Leaderboard(ctx context.Context, page LeaderboardPage) (Leaderb
 					Games: int(r.Games), HasIdentity: r.HasIdentity, PublicKey: r.PublicKey, Handle: r.Handle.String(),
 				})
 			}
+			season, _ := p.Ext.Int(wire.KeyLeaderboardSeason)
+			l.Season = int(season)
 			return l, mine
-		}, wire.Int(wire.KeyLeaderboardPageIndex, int64(page.Index)))
+		}, ext...)
 }
 
 // selfOf reads the asker's own row.

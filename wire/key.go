@@ -35,6 +35,7 @@ const (
 	KeyLeaderboardSelfScore    = "leaderboard.self.score"
 	KeyLeaderboardSelfRating   = "leaderboard.self.rating"
 	KeyLeaderboardSelfKey      = "leaderboard.self.public_key"
+	KeyLeaderboardSeason       = "leaderboard.season"
 	KeyRequestSeq              = "request.seq_num"
 	KeyErrorBlocking           = "error.blocking"
 	KeyBoardFEN                = "board.fen"
@@ -93,6 +94,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyLeaderboardSelfScore, Type: TypeDouble, Meaning: "your own row: score"},
 	{Key: KeyLeaderboardSelfRating, Type: TypeDouble, Meaning: "your own row: rating"},
 	{Key: KeyLeaderboardSelfKey, Type: TypeString, Meaning: "your own row: public key, 64 lower-case hexadecimal digits"},
+	{Key: KeyLeaderboardSeason, Type: TypeInt, Meaning: "in GET_LEADERBOARD a month, 202611, or 1 for the present one; in the answer that month, whose points are ranked; absent: all time", Ours: true},
 	{Key: KeyRequestSeq, Type: TypeInt, Meaning: "sequence number of the request that this answers; absent when 0"},
 	{Key: KeyErrorBlocking, Type: TypeInt, Meaning: "1: do not just try again (say hello, choose another profile)"},
 	{Key: KeyBoardFEN, Type: TypeString, Meaning: "the whole FEN of the board: the payload has only its first two fields", Ours: true},

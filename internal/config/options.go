@@ -392,6 +392,9 @@ type Scoring struct {
 	// its first move.
 	MaxContributors int `option:"max-contributors" default:"100" range:"1..100000" unit:"players" room:"reward"`
 
+	// Season says whether points are also ranked month by month, beside all time.
+	Season string `option:"season" default:"month" set:"off|month" room:"profile"`
+
 	// KFactor is how many points of rating a whole game puts at stake for each
 	// side, which its players share by their moves. 0 turns ratings off.
 	KFactor float64 `option:"k-factor" default:"32" range:"0..1000" unit:"points" room:"reward"`

@@ -182,6 +182,9 @@ func (m *memory) target(l Load) *wamble.Session {
 func (m *memory) ranks(q wamble.LeaderboardQuery) *wamble.Leaderboard {
 	var all []wamble.LeaderboardRow
 	for id := range m.sessions {
+		if q.Season != 0 && q.Season != wamble.SeasonOf(epoch) {
+			break
+		}
 		s := m.session(id)
 		all = append(all, wamble.LeaderboardRow{Session: id, Key: s.Key, Handle: s.Handle, Stats: s.Stats})
 	}

@@ -21,6 +21,9 @@ type page struct {
 	at    time.Time
 }
 
+// maxSeason is the last month that can be asked for.
+const maxSeason = 999912
+
 const (
 	pageTTL  = 5 * time.Second
 	maxPages = 1024
@@ -45,7 +48,7 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 	if r.session == nil {
 		return p.deny(r, errNoRequester)
 	}
-	q, index := pageOf(r)
+	q, index := p.pageOf(r)
 	ranks := p.pages.find(p.clock.now, q)
 	if in := r.answerTo(RanksOf); in != nil {
 		if in.Answer == nil || in.Answer.Ranks == nil {
@@ -63,7 +66,7 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 
 // pageOf is the page that a request names: at most wire.MaxRows rows, and no index
 // whose offset would overflow.
-func pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
+func (p *Profile) pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
 	m := r.message.(*wire.GetLeaderboard)
 	limit := int64(m.Limit)
 	if limit == 0 {
@@ -72,8 +75,15 @@ func pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
 	limit = min(limit, wire.MaxRows)
 	index, _ = r.ext.Int(wire.KeyLeaderboardPageIndex)
 	index = min(max(index, 0), math.MaxInt32/wire.MaxRows)
+	season, _ := r.ext.Int(wire.KeyLeaderboardSeason)
+	switch {
+	case p.cfg.Scoring.Season == "off" || season < 0 || season > maxSeason:
+		season = 0
+	case season == 1:
+		season = int64(wamble.SeasonOf(p.clock.wall()))
+	}
 	return wamble.LeaderboardQuery{
-		ByRating: m.Order == wire.ByRating, Offset: int(index * limit), Limit: int(limit), Self: r.session.ID(),
+		Season: int(season), ByRating: m.Order == wire.ByRating && season == 0, Offset: int(index * limit), Limit: int(limit), Self: r.session.ID(),
 	}, index
 }
 
@@ -82,10 +92,10 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	if q.ByRating {
 		m.Order = wire.ByRating
 	}
-	onPage := false
+	onPage, key := false, whoOf(r.session).Key
 	for i := range ranks.Rows {
 		row := &ranks.Rows[i]
-		onPage = onPage || row.Session == q.Self
+		onPage = onPage || row.Session == q.Self || !key.IsZero() && row.Key == key
 		m.Rows = append(m.Rows, wire.LeaderboardRow{
 			Rank: uint32(row.Rank), Session: wire.Uint64(row.Session), Score: wire.Float(row.Stats.Score), Rating: wire.Float(row.Stats.Rating),
 			Games: count(row.Stats.Games), HasIdentity: !row.Key.IsZero(), PublicKey: wire.Key(row.Key), Handle: wire.Text(row.Handle),
@@ -93,9 +103,14 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	}
 	fields := append(p.scratch.fields[:0],
 		wire.Int(wire.KeyLeaderboardTotalCount, int64(ranks.Total)), wire.Int(wire.KeyLeaderboardPageIndex, index), wire.Int(wire.KeyLeaderboardPageSize, int64(q.Limit)))
+	if q.Season != 0 {
+		fields = append(fields, wire.Int(wire.KeyLeaderboardSeason, int64(q.Season)))
+	}
 	self := ranks.Self
 	if self == nil {
-		self = p.lastRank(r, ranks)
+		if self = p.lastRank(r, ranks); q.Season != 0 {
+			self.Stats.Score, self.Stats.Games = 0, 0
+		}
 		fields[0] = wire.Int(wire.KeyLeaderboardTotalCount, int64(self.Rank))
 	}
 	if m.SelfRank = uint32(self.Rank); !onPage {

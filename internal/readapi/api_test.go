@@ -47,6 +47,8 @@ func TestAnswers(t *testing.T) {
 		{"leaderboard of a session", "/api/leaderboard?by=rating&limit=1", token, `200 {"by":"rating","total":340,"rows":[` + row + `],"self":` + self + `}`},
 		{"leaderboard of a session in hex", "/api/leaderboard?by=rating&limit=1", "01122233445566778899aabbccddeeff", `200 {"by":"rating","total":340,"rows":[` + row + `],"self":` + self + `}`},
 		{"leaderboard of an unknown session", "/api/leaderboard?limit=1", strings.Repeat("_", 22), `200 {"by":"score","total":340,"rows":[` + row + `]}`},
+		{"leaderboard of a month", "/api/leaderboard?season=202611", "", `200 {"by":"score","season":202611,"total":340,"rows":[` + row + `]}`},
+		{"leaderboard of a strange month", "/api/leaderboard?season=march", "", `400 {"error":"season is a number from 190001 to 999912"}`},
 		{"a leaderboard by height", "/api/leaderboard?by=height", "", `400 {"error":"by is score or rating"}`},
 		{"a long leaderboard", "/api/leaderboard?limit=17", "", `400 {"error":"limit is a number from 1 to 16"}`},
 		{"a deep leaderboard", "/api/leaderboard?offset=1000001", "", `400 {"error":"offset is a number from 0 to 1000000"}`},

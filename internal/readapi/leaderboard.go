@@ -12,10 +12,11 @@ import (
 
 // Leaderboard is the JSON of a page of the ranking.
 type Leaderboard struct {
-	By    string `json:"by"` // "score" or "rating"
-	Total int    `json:"total"`
-	Rows  []Rank `json:"rows"`
-	Self  *Rank  `json:"self,omitempty"`
+	By     string `json:"by"`               // "score" or "rating"
+	Season int    `json:"season,omitempty"` // a month, 202611; 0: all time
+	Total  int    `json:"total"`
+	Rows   []Rank `json:"rows"`
+	Self   *Rank  `json:"self,omitempty"`
 }
 
 // Rank is the JSON of one row.
@@ -49,9 +50,13 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := fmt.Sprintf("ranks %s %d %d %s", by, limit, offset, r.Token)
+	season, err := a.season(r)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("ranks %s %d %d %d %s", by, season, limit, offset, r.Token)
 	return a.cache.get(key, func(ctx context.Context) (*answer, error) {
-		q := wamble.LeaderboardQuery{ByRating: by == "rating", Offset: offset, Limit: limit}
+		q := wamble.LeaderboardQuery{Season: season, ByRating: by == "rating", Offset: offset, Limit: limit}
 		if !r.Token.IsZero() {
 			s, err := a.o.Store.Session(ctx, r.Token)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -63,7 +68,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := Leaderboard{By: by, Total: page.Total, Rows: make([]Rank, len(page.Rows))}
+		out := Leaderboard{By: by, Season: season, Total: page.Total, Rows: make([]Rank, len(page.Rows))}
 		for i, row := range page.Rows {
 			out.Rows[i] = rankOf(row)
 		}
@@ -77,4 +82,15 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 		}
 		return got, err
 	})
+}
+
+// season returns the month whose points are ranked, 0 for all time.
+func (a *API) season(r reader) (int, error) {
+	switch text := r.URL.Query().Get("season"); text {
+	case "":
+		return 0, nil
+	case "now":
+		return wamble.SeasonOf(a.o.Now()), nil
+	}
+	return r.number("season", 190001, 999912, 0)
 }

@@ -26,18 +26,6 @@ func CheckSessions(most int) error {
 	return nil
 }
 
-// LeaderboardOrder checks what is asked of store.Queries.Leaderboard, and returns
-// the two columns of sessions that rank them, the more important first.
-func LeaderboardOrder(q wamble.LeaderboardQuery) (first, second string, err error) {
-	if q.Limit < 1 || q.Limit > maxRanks || q.Offset < 0 {
-		return "", "", Badf("read leaderboard: %d rows from %d; 1 to %d rows are a page", q.Limit, q.Offset, maxRanks)
-	}
-	if q.ByRating {
-		return "rating", "total_score", nil
-	}
-	return "total_score", "rating", nil
-}
-
 // CheckLease checks what is asked of store.Store.Lease.
 func CheckLease(seq wamble.Sequence, n int) error {
 	if n < 1 || n > maxLease {

@@ -203,12 +203,42 @@ func leaderboard(w *world) {
 		w.equal(q.name+", self", self, q.self)
 		w.equal(q.name+", total", got.Total, 6)
 	}
+	ranks := func(name string, q wamble.LeaderboardQuery, want string) {
+		got, err := w.Leaderboard(w.Context(), q)
+		w.must(err)
+		text := fmt.Sprintf("%d:", got.Total)
+		for _, r := range append(got.Rows, unknown(got.Self)) {
+			text += fmt.Sprintf(" %d=%g", r.Session, r.Stats.Score)
+		}
+		w.equal(name, text, want)
+	}
+	month := at(50).Year()*100 + int(at(50).Month())
+	ranks("a season", wamble.LeaderboardQuery{Season: month, Limit: 2, Self: 3}, "5: 2=9 1=5 3=5")
+	ranks("a season without a game", wamble.LeaderboardQuery{Season: month + 100, Limit: 2, Self: 3}, "0: 0=0")
 	page, err := w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 1})
 	w.must(err)
 	w.equal("row", page.Rows[0], wamble.LeaderboardRow{Rank: 1, Session: 2, Key: key(2), Handle: "h_0002", Stats: wamble.Stats{Score: 9, Rating: 1200}})
-	for _, q := range []wamble.LeaderboardQuery{{Limit: 0}, {Limit: 17}, {Limit: 1, Offset: -1}} {
+	// A second session of a player is in the same row, with what it brings; when it is taken
+	// from him, it is a row of its own.
+	w.apply(newSession(7), newBoard(3), pay(3, 7, 2), &intent.RecordPayout{Board: 2, Session: 7, Points: 1, Canonical: 1, At: at(-40 * 86400)})
+	w.apply(link(7, 2, 60))
+	ranks("two sessions", wamble.LeaderboardQuery{Limit: 2, Self: 7}, "6: 7=12 3=5 7=12")
+	ranks("two sessions in a season", wamble.LeaderboardQuery{Season: month, Limit: 1, Self: 2}, "5: 7=11 2=11")
+	w.apply(&intent.UnlinkSession{Session: 7, At: at(70)})
+	ranks("one session again", wamble.LeaderboardQuery{Limit: 1, Self: 7}, "7: 2=9 7=3")
+	w.apply(&intent.ErasePlayer{Key: key(2), At: at(80)})
+	ranks("nobody is left", wamble.LeaderboardQuery{Season: month, Limit: 1, Self: 2}, "4: 1=5 0=0")
+	for _, q := range []wamble.LeaderboardQuery{{Limit: 0}, {Limit: 17}, {Limit: 1, Offset: -1}, {Limit: 1, Season: -1}} {
 		if _, err := w.Leaderboard(w.Context(), q); err == nil || errors.Is(err, store.ErrTransient) {
 			w.Errorf("%+v: got %v, want a permanent error", q, err)
 		}
 	}
+}
+
+// unknown is a row, or an empty one.
+func unknown(row *wamble.LeaderboardRow) wamble.LeaderboardRow {
+	if row == nil {
+		return wamble.LeaderboardRow{}
+	}
+	return *row
 }

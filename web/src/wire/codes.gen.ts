@@ -194,6 +194,7 @@ export interface Keys {
   "leaderboard.self.score": "double";
   "leaderboard.self.rating": "double";
   "leaderboard.self.public_key": "string";
+  "leaderboard.season": "int";
   "request.seq_num": "int";
   "error.blocking": "int";
   "board.fen": "string";
