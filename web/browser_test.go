@@ -124,7 +124,7 @@ func openTab(t testing.TB, s screen, in chromedp.ContextOption) *person {
 	heard := p.listen()
 	t.Cleanup(func() {
 		if t.Failed() {
-			p.shot(fmt.Sprintf("failed-%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), s.width))
+			p.shot(fmt.Sprintf("failed-%s-%d-%.6s", strings.ReplaceAll(t.Name(), "/", "-"), s.width, chromedp.FromContext(ctx).Target.TargetID))
 		}
 		cancel()
 		<-heard

@@ -11,7 +11,7 @@ import { PieceDefs } from "./board/PieceDefs";
 import { useStore } from "./session/store";
 import { sounds } from "./sound";
 import { askStanding, paid, remember } from "./standing";
-import { followTrail } from "./trail";
+import { followTrail, hasten } from "./trail";
 import { t } from "./texts";
 import { lazy } from "./ui/lazy";
 import { Shell } from "./ui/Shell";
@@ -92,6 +92,7 @@ session.on((h) => {
         paid(String(h.board), h.text);
         tell(t.notices.payout(String(h.board), points(h.text)), "good");
         sounds.win();
+        hasten(String(h.board));
         askStanding(300);
       } else if (h.type === Notice.maintenance) tell(t.notices.maintenance(h.text), "bad", true);
       else if (h.type === Notice.announcement) tell(t.notices.announcement(h.text), "info", true);

@@ -51,8 +51,21 @@ function count(state: Fate["state"]): void {
   if (key !== "waits") news.set({ ...n, [key]: n[key] + 1 });
 }
 
+const urgent = new Set<string>();
+let soon: () => void = () => {};
+
+/** hasten looks at a board next: something has happened there. */
+export function hasten(board: string): void {
+  urgent.add(board);
+  soon();
+}
+
 /** next is the board to look at: the one that was looked at longest ago, of those whose game goes on. */
 function next(looked: Map<string, number>): string | undefined {
+  for (const board of urgent) {
+    urgent.delete(board);
+    if (past.value.steps.some((s) => s.board === board && !over(s.fate))) return board;
+  }
   const open = past.value.steps.slice(0, looksAfter).filter((s) => s.ply && !over(s.fate));
   return [...new Set(open.map((s) => s.board))].sort((a, b) => (looked.get(a) ?? 0) - (looked.get(b) ?? 0))[0];
 }
@@ -65,6 +78,7 @@ export function followTrail(): void {
   const back = left > 0 && opened - left > awayAfter;
   const stay = () => past.patch({ seen: Date.now() });
   addEventListener("pagehide", stay);
+  let timer: ReturnType<typeof setTimeout>;
   const look = async () => {
     const board = next(looked);
     const visible = document.visibilityState === "visible" && session.status.value.link === "online";
@@ -76,7 +90,11 @@ export function followTrail(): void {
     }
     if (visible) stay();
     const busy = board && !looked.has(next(looked) ?? board); // what was not looked at yet does not wait
-    setTimeout(look, busy ? 300 : every);
+    timer = setTimeout(look, busy ? 300 : every);
   };
-  setTimeout(look, 800);
+  timer = setTimeout(look, 800);
+  soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(look, 500); // until the database has it
+  };
 }

@@ -511,3 +511,19 @@ test("a page that nobody looks at asks whether the server is there without its t
   r.session.alive();
   assert.equal(r.name(), "CLIENT_HELLO");
 });
+
+for (const answer of ["board", "error"]) {
+  test(`a move after which all boards are taken was played, and the player waits (${answer})`, async () => {
+    const r = await online();
+    r.session.play(pawn("e2e4"));
+    r.socket().ack();
+    if (answer === "board") r.socket().board("BOARD_UPDATE", 42, "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b", 2, { key: "wait.place", type: "int", value: 2 });
+    else r.socket().refuse(1006, "the move was made; no board is available");
+    await settle();
+    assert.deepEqual(r.happened.map((h) => h.kind), ["played"]);
+    const { board, full, place } = r.session.status.value;
+    assert.deepEqual([board, full, place], [null, true, answer === "board" ? 2 : 0]);
+    r.socket().board("BOARD_UPDATE", 7, start);
+    assert.equal(r.session.status.value.board?.id, 7);
+  });
+}

@@ -33,6 +33,7 @@ export type SessionEvent =
 const signPause = 30_000; // ms between two signs of life
 const absent = 30_000; // ms after which a player who does nothing may not be there
 const noBoardPause = 3_000; // ms after which a player without a board asks again
+const madeAnyway = "the move was made"; // what an ERROR begins with when there is no other board
 const refusedPause = 15_000; // ms after which a player without a session asks again
 
 export class Session {
@@ -156,6 +157,10 @@ export class Session {
     } catch (e) {
       if (e instanceof Lost) return; // the page ends, or another tab has taken over; the move stays stored
       this.settle();
+      if (e instanceof Denied && e.reason.startsWith(madeAnyway)) {
+        this.emit({ kind: "played", move });
+        return this.queue(0);
+      }
       this.emit({ kind: "refused", move, why: e as Denied });
       this.refresh();
     }
@@ -204,6 +209,12 @@ export class Session {
     }
   }
 
+  /** queue notes that the player waits for a board. */
+  private queue(place: number): void {
+    this.status.patch({ board: null, full: true, place });
+    this.askLater(noBoardPause);
+  }
+
   private askLater(ms: number): void {
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.refresh(), ms);
@@ -225,6 +236,8 @@ export class Session {
     const from = this.status.value.board;
     const to = boardOf(p);
     this.learn(p);
+    const place = p.ext.int("wait.place");
+    if (place !== undefined) return this.queue(place); // it shows the board of his move, which is not his any more
     if (p.board === 0 || p.board === 0n) return;
     if (from && from.id === to.id && from.version === to.version && from.fen === to.fen) return;
     this.status.patch({ board: to });

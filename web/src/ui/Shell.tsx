@@ -73,12 +73,12 @@ function Crowd() {
       clearTimeout(timer);
     };
   }, []);
-  const { link } = useStore(session.status);
+  const { link, board } = useStore(session.status);
   if (!live || link === "away") return <div class="crowd" />;
   return (
     <div class="crowd" role="group" aria-label={t.live.label}>
       <i class="pulse" aria-hidden="true" />
-      <span data-live="players">{t.live.players(live.players)}</span>
+      <span data-live="players">{t.live.players(Math.max(live.players, board ? 1 : 0))}</span>
       <span data-live="watchers">{t.live.watchers(live.watchers)}</span>
       {live.moves_per_second !== undefined && <span class="pace">{t.live.pace(live.moves_per_second)}</span>}
     </div>

@@ -1,7 +1,7 @@
 // What the player is told where it happens: what became of his move, where he is
 // now, and how a game ended.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { api } from "../api";
 import { session } from "../app";
 import { pieceName } from "../board/names";
@@ -12,6 +12,8 @@ import { useStore } from "../session/store";
 import { past, payouts } from "../standing";
 import { t } from "../texts";
 import { PredictionStatus } from "../wire";
+
+const tapped = 400; // ms in which a click is still of the tap that made the move
 
 /** lastMoveOf is the last move of a board in words; "" when there is none. */
 export function lastMoveOf(board: Board, position: Position): string {
@@ -67,6 +69,7 @@ export function Story({ board, position, side, end }: { board: Board; position: 
 export function EndCard({ board, end, side, onGo }: { board: string; end: NonNullable<Outcome>; side: string; onGo(): void }) {
   const won = useStore(payouts)[board];
   const [players, setPlayers] = useState(0);
+  const since = useMemo(() => performance.now(), []);
   useEffect(() => {
     const timer = setTimeout(
       () => void api.game(board).then((g) => setPlayers(new Set(g.moves.map((m) => m.session)).size), () => {}),
@@ -75,7 +78,7 @@ export function EndCard({ board, end, side, onGo }: { board: string; end: NonNul
     return () => clearTimeout(timer);
   }, [board]);
   return (
-    <button type="button" class="result end" onClick={onGo}>
+    <button type="button" class="result end" onClick={() => performance.now() - since > tapped && onGo()}>
       <b>{end === "checkmate" ? t.game.won(side, t.endings.checkmate) : t.game.drawn(t.endings.stalemate)}</b>
       <span>{end === "checkmate" ? t.play.mate(board) : t.play.stalemate(board)}</span>
       {won && <strong>{t.trail.won(won)}</strong>}

@@ -41,8 +41,14 @@ function useStage() {
   const hurry = useRef<() => void>(() => {});
 
   useEffect(() => {
-    if (!board) show(null); // all boards are taken, or the session has ended
-    if (!board || (shown && shown.board === board)) return;
+    if (!board) {
+      // All boards are taken, or the session has ended; the end of a game stays for its moment.
+      const { at, end } = moved.current;
+      const timer = setTimeout(() => show(null), end ? moment - (performance.now() - at) : 0);
+      hurry.current = () => show(null);
+      return () => clearTimeout(timer);
+    }
+    if (shown && shown.board === board) return;
     if (!shown || (shown.board.id === board.id && !shown.end)) {
       show(still(board, "here"));
       return;
@@ -134,7 +140,7 @@ export function Play() {
           {shown.board.chess960 && <span class="tag">{t.play.chess960}</span>}
           <span class="turn" role="status">
             <Piece piece={side === "w" ? "K" : "k"} />
-            {status.sending ? t.play.sending : may ? t.play.yourMove(sideName) : status.caps === 0 ? t.play.termsFirst : t.play.mayNot}
+            {status.sending ? t.play.sending : may || !status.board ? t.play.yourMove(sideName) : status.caps === 0 ? t.play.termsFirst : t.play.mayNot}
             {mine && shown.position.inCheck && <b class="in-check">{t.play.check}</b>}
           </span>
           <span class="tools">
