@@ -59,7 +59,9 @@ type Client struct {
 	mu      sync.Mutex // guards what follows
 	session Session
 	watch   *Watch
-	err     error // why the client ended
+	hosts   []string // of the machines that serve the session, as the server said last
+	turn    int      // which of them is tried; 0: the one that was dialed
+	err     error    // why the client ended
 }
 
 // Session is what the server has said about the session.
@@ -200,6 +202,9 @@ func (c *Client) hello(ctx context.Context) (*call, error) {
 			return false
 		}
 		c.adopt(p, m.FEN, p.Token)
+		if hosts, ok := p.Ext.Text(wire.KeyClusterEndpoint); ok {
+			c.learnHosts(hosts)
+		}
 		return true
 	})
 	return k, nil

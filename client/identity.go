@@ -44,7 +44,7 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 		m := wamble.LoginMessage(wamble.PublicKey(public), token, challenge)
 		message = m[:]
 	} else {
-		server := strings.ToLower(c.url.Host)
+		server := strings.ToLower(c.target().Host)
 		message = wamble.LoginMessageTo(server, wamble.PublicKey(public), token, challenge)
 		fields = append(fields, wire.String(wire.KeyLoginServer, server))
 	}

@@ -96,6 +96,7 @@ func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 		if d, ok := errors.AsType[*wamble.Denied](err); ok && (d.Blocking || d.Code == wamble.UnsupportedVersion) {
 			return err
 		}
+		c.elsewhere()
 		pause = min(max(2*pause, c.dialer.MinBackoff), c.dialer.MaxBackoff)
 	}
 }
@@ -123,7 +124,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // connect opens a connection, says hello, resumes watching, and sends the call
 // that was under way again.
 func (c *Client) connect(ctx context.Context, l *loop) error {
-	out, err := openCarrier(ctx, c.url, c.dialer.TLS)
+	out, err := openCarrier(ctx, c.target(), c.dialer.TLS)
 	if err != nil {
 		return fmt.Errorf("connect to the server: %w", err)
 	}

@@ -48,6 +48,7 @@ const (
 	KeyGoodbyeReturns          = "goodbye.returns"
 	KeyLoginToken              = "login.token"
 	KeyLoginServer             = "login.server"
+	KeyClusterEndpoint         = "cluster.endpoint"
 )
 
 // KnownKey is the row of one extension key.
@@ -107,6 +108,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyGoodbyeReturns, Type: TypeInt, Meaning: "1 in CLIENT_GOODBYE: only the board is given back; the session stays, and its player gets the board again if he returns before another has it", Ours: true},
 	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},
 	{Key: KeyLoginServer, Type: TypeString, Meaning: "in LOGIN_REQUEST with a signature: the host and port that the client has connected to; the signature names them, too", Ours: true},
+	{Key: KeyClusterEndpoint, Type: TypeString, Meaning: "in SERVER_HELLO: the hosts of all machines that serve the session when one is lost, separated by spaces; a client whose connection is lost tries them in turn, on the port that it used", Ours: true},
 }
 
 // interned finds the string of a known key without allocating.

@@ -169,6 +169,11 @@ type Network struct {
 	// of the machine, IPv6 and IPv4.
 	ListenAddress string `option:"listen-address" default:"" range:"0..45" check:"address" room:"transport" reload:"listener"`
 
+	// ClusterEndpoints are the hosts at which players reach the machines that
+	// share a journal, separated by spaces: a client that has lost one tries the
+	// others. Browsers and clients of the original need an address that moves.
+	ClusterEndpoints string `option:"cluster-endpoints" default:"" range:"0..400" room:"profile"`
+
 	// Port is the UDP port of the game. 0 lets the kernel choose one.
 	Port int `option:"port" default:"8888" range:"0..65535" room:"transport" reload:"listener"`
 

@@ -131,6 +131,9 @@ func (p *Profile) answerHello(r *request, s *session.Session, b *board.Board) {
 // greet sends SERVER_HELLO with a token.
 func (p *Profile) greet(r *request, token wamble.Token, s *session.Session, b *board.Board) view {
 	v := p.show(s, b, 0)
+	if hosts := p.cfg.Network.ClusterEndpoints; hosts != "" && s.ID() != 0 {
+		v.fields.AddString(wire.KeyClusterEndpoint, hosts)
+	}
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: token, Board: idOf(b), Flags: r.h.Flags.Negotiate() | v.flags}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)

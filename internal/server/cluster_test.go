@@ -329,7 +329,12 @@ func (f *fleet) index(m *machine) int {
 func TestFleet(t *testing.T) {
 	f := newFleet(t, 3, 12)
 	faults := []func(*fleet){(*fleet).kill, (*fleet).pause, (*fleet).cut, (*fleet).stop, (*fleet).restart, (*fleet).lone}
+	end, bounded := t.Deadline()
 	for i := range prooftest.Sized(len(faults), 200) {
+		if bounded && time.Until(end) < time.Minute {
+			t.Logf("the time ends after %d faults", i)
+			break
+		}
 		if prooftest.Soaking() {
 			i = rand.IntN(len(faults))
 		}
@@ -413,5 +418,29 @@ func TestSharedHandoff(t *testing.T) {
 	c.more(t, 50)
 	c.finish()
 	i.end()
+	c.verify(t, openPostgres(t, db))
+}
+
+// TestClusterEndpoint: a client that knows one machine learns the others, and goes on
+// with the one that takes over.
+func TestClusterEndpoint(t *testing.T) {
+	db := pgtest.Empty(t)
+	port := freePorts(t, 1)[0]
+	var machines []*machine
+	for i, ip := range []string{"127.0.0.31", "127.0.0.32"} {
+		text := strings.Replace(shared(db, fmt.Sprint("m", i+1)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
+		text = strings.Replace(text, `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", ip), 1)
+		m := &machine{ip: ip, dir: t.TempDir(), text: text + `(def cluster-endpoints "127.0.0.31 127.0.0.32")`}
+		m.begin(t)
+		until(t, "it serves or waits", func() bool { s := m.state(t); return s == "serves" || s == "standby of m1" })
+		machines = append(machines, m)
+	}
+	c := gather(t, fmt.Sprintf("udp://%s:%d", machines[0].ip, port), 3)
+	c.play()
+	c.more(t, 20)
+	machines[0].kill()
+	c.more(t, 20)
+	c.finish()
+	machines[1].child.end()
 	c.verify(t, openPostgres(t, db))
 }

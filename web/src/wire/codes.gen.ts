@@ -207,6 +207,7 @@ export interface Keys {
   "goodbye.returns": "int";
   "login.token": "int";
   "login.server": "string";
+  "cluster.endpoint": "string";
 }
 
 export interface LegalMove {

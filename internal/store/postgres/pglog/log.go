@@ -23,8 +23,6 @@ type Options struct {
 	// Instance tells this process from others of the name: what an earlier process of
 	// it holds, this one claims at once. "" is unlike all others.
 	Instance string
-	// Endpoints is where the players of this process reach it; the others learn it.
-	Endpoints string
 	// Beat is how often the database is told that this process lives, default 0.5 s.
 	Beat time.Duration
 	// Lease is how long that counts, default 2 s.
@@ -166,7 +164,7 @@ func (h *held) claim(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, beatNode, h.name, h.l.self, h.l.o.Endpoints); err != nil {
+		if _, err := tx.Exec(ctx, beatNode, h.name, h.l.self); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `DELETE FROM nodes WHERE shard = $1 AND seen_at < clock_timestamp() - interval '1 hour'`, h.name)

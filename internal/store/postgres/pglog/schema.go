@@ -36,7 +36,6 @@ CREATE TABLE IF NOT EXISTS nodes (
 	shard     TEXT NOT NULL,
 	node      TEXT NOT NULL,               -- name/instance
 	seen_at   TIMESTAMPTZ NOT NULL,
-	endpoints TEXT NOT NULL DEFAULT '',    -- where its players reach it
 	PRIMARY KEY (shard, node)
 ) WITH (fillfactor = 50);`
 

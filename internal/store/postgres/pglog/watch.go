@@ -3,8 +3,6 @@ package pglog
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,12 +16,10 @@ import (
 
 // Sight is what a node knows of a shard since its last beat.
 type Sight struct {
-	Holder    string        // the name of the node that holds it; "": nobody
-	Self      bool          // it is this node
-	Silence   time.Duration // how long the holder was not heard, by the database's clock
-	Nodes     []string      // all that were heard within a lease, by name
-	Endpoints []string      // where the players of the others reach them
-	Err       error         // why the last beat failed; nil: it did not
+	Holder  string        // the name of the node that holds it; "": nobody
+	Self    bool          // it is this node
+	Silence time.Duration // how long the holder was not heard, by the database's clock
+	Err     error         // why the last beat failed; nil: it did not
 }
 
 // watch is the goroutine that tells the database every beat that this node lives, and
@@ -181,14 +177,12 @@ func closeConn(c *pgx.Conn) {
 	_ = c.Close(ctx)
 }
 
-const beatNode = `INSERT INTO nodes (shard, node, seen_at, endpoints) VALUES ($1, $2, clock_timestamp(), $3)
-	ON CONFLICT (shard, node) DO UPDATE SET seen_at = EXCLUDED.seen_at, endpoints = EXCLUDED.endpoints`
+const beatNode = `INSERT INTO nodes (shard, node, seen_at) VALUES ($1, $2, clock_timestamp())
+	ON CONFLICT (shard, node) DO UPDATE SET seen_at = EXCLUDED.seen_at`
 
-// seeShard is one row for each node that was heard lately, and at least one.
 const seeShard = `SELECT s.holder, s.epoch, s.heir, s.released_at < clock_timestamp() - $2::interval,
-	COALESCE(extract(epoch FROM clock_timestamp() - h.seen_at), 1e6)::float8, COALESCE(n.node, ''), COALESCE(n.endpoints, '')
-	FROM shards s LEFT JOIN nodes h ON h.shard = s.shard AND h.node = s.holder
-	LEFT JOIN nodes n ON n.shard = s.shard AND n.seen_at > clock_timestamp() - $2::interval WHERE s.shard = $1 ORDER BY n.node`
+	COALESCE(extract(epoch FROM clock_timestamp() - h.seen_at), 1e6)::float8
+	FROM shards s LEFT JOIN nodes h ON h.shard = s.shard AND h.node = s.holder WHERE s.shard = $1`
 
 // beat tells the database that this node lives, and looks at the shard. A beat need
 // not be on a standby: after a failover everybody is given a lease of time.
@@ -213,34 +207,21 @@ func (w *watch) beat(ctx context.Context, conn **pgx.Conn) error {
 	}
 	sent := bootTime()
 	b := &pgx.Batch{}
-	b.Queue(beatNode, w.name, w.l.self, o.Endpoints)
-	b.Queue(seeShard, w.name, o.Lease).Query(func(rows pgx.Rows) error { return w.see(rows, sent) })
+	b.Queue(beatNode, w.name, w.l.self)
+	b.Queue(seeShard, w.name, o.Lease).QueryRow(func(row pgx.Row) error { return w.see(row, sent) })
 	return (*conn).SendBatch(ctx, b).Close()
 }
 
 // see takes what a beat has read.
-func (w *watch) see(rows pgx.Rows, sent time.Duration) error {
+func (w *watch) see(row pgx.Row, sent time.Duration) error {
 	var s Sight
-	var holder, heir, node, endpoints string
+	var holder, heir string
 	var epoch int64
 	var overdue bool
 	var silence float64
-	for rows.Next() {
-		if err := rows.Scan(&holder, &epoch, &heir, &overdue, &silence, &node, &endpoints); err != nil {
-			return err
-		}
-		if node != "" {
-			s.Nodes = append(s.Nodes, nameOf(node))
-		}
-		if node != w.l.self && endpoints != "" {
-			s.Endpoints = append(s.Endpoints, strings.Fields(endpoints)...)
-		}
-	}
-	if err := rows.Err(); err != nil {
+	if err := row.Scan(&holder, &epoch, &heir, &overdue, &silence); err != nil {
 		return err
 	}
-	slices.Sort(s.Endpoints)
-	s.Endpoints = slices.Compact(s.Endpoints)
 	s.Holder, s.Self = nameOf(holder), holder == w.l.self
 	s.Silence = time.Duration(silence * float64(time.Second))
 	settled := w.settled()
