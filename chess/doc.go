@@ -1,6 +1,6 @@
 // Package chess is the rules of chess and Chess960, and the notations in
-// which games are written. It has no clock, does no I/O and keeps no state:
-// everything is a value.
+// which games are written. It has no clock, opens nothing and keeps no state:
+// everything but the reader and the writer of files is a value.
 //
 //   - Position: the board, whose turn it is, castling, en passant, counters.
 //     A comparable value of 40 bytes. ParseFEN, Start and Chess960 make one,
@@ -11,7 +11,9 @@
 //   - Square, Piece, Kind, Color: what stands where.
 //   - History: the keys of the positions that can still be repeated.
 //   - Outcome: how a game stands, from a Position and its History.
-//   - Game: tags, moves, comments and result, read and written as PGN.
+//   - Game: tags, moves, comments, annotations, variations and result, read and
+//     written as PGN; PGNReader and PGNWriter do so for files of any length.
+//   - SVG: a drawing of a Position.
 //   - Perft, Divide: the proof that the generator is right.
 //
 // Invariants:

@@ -3,6 +3,8 @@ package chess_test
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"wamble/chess"
 )
@@ -185,4 +187,45 @@ func ExamplePosition_Divide() {
 	// e1d2 45
 	// e1f2 45
 	// 210
+}
+
+// A file of any length is read game by game; a broken game is told and passed over.
+func ExamplePGNReader() {
+	file := strings.NewReader("[Event \"Club\"]\n\n1. e4 e5 (1... c5 {sharper}) 2. Qh5? *\n\n[Event \"Broken\"]\n\n1. e5 *\n\n[Event \"Cup\"]\n\n1. d4 1-0\n")
+	games := chess.NewPGNReader(file)
+	for {
+		game, err := games.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(game.Tag("Event"), len(game.Plies), game.Result)
+	}
+	// Output:
+	// Club 3 *
+	// line 7: e5: illegal move
+	// Cup 1 1-0
+}
+
+func ExamplePGNWriter() {
+	p := chess.Start()
+	e4, _ := p.ParseSAN("e4")
+	d4, _ := p.ParseSAN("d4")
+	game := chess.Game{Start: p, Plies: []chess.Ply{{Move: e4, NAGs: []uint8{1}, Variations: []chess.Variation{{Plies: []chess.Ply{{Move: d4}}}}}}}
+	var file strings.Builder
+	if err := chess.NewPGNWriter(&file).Write(&game); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(file.String()[strings.LastIndex(file.String(), "]\n")+3:])
+	// Output: 1. e4 $1 (1. d4) *
+}
+
+func ExamplePosition_SVG() {
+	e2, e4 := chess.SquareAt(4, 1), chess.SquareAt(4, 3)
+	svg := chess.Start().SVG(chess.SVGOptions{Coordinates: true, Marked: []chess.Square{e2, e4}})
+	fmt.Println(svg[:62])
+	// Output: <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 800">
 }

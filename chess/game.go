@@ -24,6 +24,17 @@ type Tag struct{ Name, Value string }
 type Ply struct {
 	Move    Move
 	Comment string
+	// NAGs are annotation glyphs: 1 is a good move (!), 2 a mistake (?), and so on as
+	// PGN numbers them; at most 16.
+	NAGs []uint8
+	// Variations are what could have been played instead of Move.
+	Variations []Variation
+}
+
+// Variation is a line that was not played.
+type Variation struct {
+	Comment string // before its first move
+	Plies   []Ply  // at least one
 }
 
 // Tag returns the value of the named tag, "" if there is none.
@@ -83,4 +94,6 @@ const (
 	maxTagName = 64
 	maxTags    = 64
 	maxComment = 1024 // on one move
+	maxNAGs    = 16   // of one move
+	maxNesting = 32   // of variations in variations
 )

@@ -2,6 +2,8 @@ package chess
 
 import (
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,9 +15,8 @@ import (
 //	}
 //
 // Every move must be legal and every move number right, and the game must
-// end with its result. Annotation glyphs ($5, !?) are passed over; variations
-// and variants other than Chess960 are refused. One game has at most MaxPGN
-// bytes. Errors are *ParseError with the offset in text.
+// end with its result. Variants other than Chess960 are refused. One game has at
+// most MaxPGN bytes. Errors are *ParseError with the offset in text.
 func ParsePGN(text string) (game Game, rest string, err error) {
 	r := pgnReader{text: text[:min(len(text), MaxPGN)], whole: len(text) <= MaxPGN}
 	r.game.Start = Start()
@@ -163,9 +164,25 @@ func (r *pgnReader) tag() (name, value string, err error) {
 	return name, value, nil
 }
 
+// line is the game or a variation while it is read.
+type pgnLine struct {
+	before  Position // the last move
+	now     Position
+	comment string
+	plies   []Ply
+}
+
 // moves reads movetext up to and including the result.
 func (r *pgnReader) moves() error {
-	p := r.game.Start
+	l := pgnLine{now: r.game.Start}
+	err := r.line(&l, 0)
+	r.game.Comment, r.game.Plies = l.comment, l.plies
+	return err
+}
+
+// line reads the moves of the game up to its result, or of a variation up to its
+// closing bracket.
+func (r *pgnReader) line(l *pgnLine, depth int) error {
 	for {
 		r.space()
 		start := r.at
@@ -177,23 +194,53 @@ func (r *pgnReader) moves() error {
 		}
 		switch c := r.text[start]; {
 		case c == '{' || c == ';':
-			if err := r.comment(c); err != nil {
+			if err := r.comment(l, c); err != nil {
 				return err
 			}
-		case c == '(' || c == ')':
-			return parseErrorf(start, "variations are not read")
+		case c == '(':
+			if err := r.variation(l, depth+1); err != nil {
+				return err
+			}
+		case c == ')' && depth > 0 && len(l.plies) > 0:
+			r.at++
+			return nil
+		case c == ')' && depth > 0:
+			return parseErrorf(start, "the variation has no move")
+		case c == ')':
+			return parseErrorf(start, "the bracket closes no variation")
 		default:
 			word := r.word()
-			if result, ok := resultOf(word); ok {
+			result, ok := resultOf(word)
+			if ok && depth > 0 {
+				return parseErrorf(start, "the variation has no closing bracket")
+			}
+			if ok {
 				return r.end(start, result)
 			}
-			next, err := r.step(p, start, word)
-			if err != nil {
+			if err := l.step(start, word); err != nil {
 				return err
 			}
-			p = next
 		}
 	}
+}
+
+// variation reads what could have been played instead of the last move.
+func (r *pgnReader) variation(l *pgnLine, depth int) error {
+	start := r.at
+	if len(l.plies) == 0 {
+		return parseErrorf(start, "a variation follows the move that it replaces")
+	}
+	if depth > maxNesting {
+		return parseErrorf(start, "variations are at most %d deep", maxNesting)
+	}
+	r.at++
+	v := pgnLine{now: l.before}
+	if err := r.line(&v, depth); err != nil {
+		return err
+	}
+	last := &l.plies[len(l.plies)-1]
+	last.Variations = append(last.Variations, Variation{Comment: v.comment, Plies: v.plies})
+	return nil
 }
 
 // word returns what stands before the next white space, comment or bracket.
@@ -205,35 +252,60 @@ func (r *pgnReader) word() string {
 }
 
 // step reads one word that is a move, a move number, both ("1.e4") or an
-// annotation, and returns the position after it.
-func (r *pgnReader) step(p Position, start int, word string) (Position, error) {
+// annotation.
+func (l *pgnLine) step(start int, word string) error {
 	if word[0] == '$' {
-		if len(word) < 2 || len(word) > 4 || strings.Trim(word[1:], "0123456789") != "" {
-			return p, parseErrorf(start, "an annotation is $ and up to three digits")
+		n, err := strconv.ParseUint(word[1:], 10, 8)
+		if err != nil || len(word) > 4 {
+			return parseErrorf(start, "an annotation is $ and a number up to 255")
 		}
-		return p, nil
+		return l.annotate(start, uint8(n))
 	}
+	p := &l.now
 	digits := len(word) - len(strings.TrimLeft(word, "0123456789"))
 	if digits > 0 {
 		dots := len(word) - digits - len(strings.TrimLeft(word[digits:], "."))
-		if err := checkNumber(p, start, word[:digits], dots); err != nil {
-			return p, err
+		if err := checkNumber(*p, start, word[:digits], dots); err != nil {
+			return err
 		}
 		start += digits + dots
 		if word = word[digits+dots:]; word == "" {
-			return p, nil
+			return nil
 		}
 	}
-	m, err := p.ParseSAN(strings.TrimRight(word, "!?"))
+	san := strings.TrimRight(word, "!?")
+	m, err := p.ParseSAN(san)
 	if err != nil {
 		var malformed *ParseError
 		if errors.As(err, &malformed) {
-			return p, parseErrorf(start+malformed.Offset, "%s: %s", word, malformed.Reason)
+			return parseErrorf(start+malformed.Offset, "%s: %s", word, malformed.Reason)
 		}
-		return p, parseErrorf(start, "%s: %v", word, err)
+		return parseErrorf(start, "%s: %v", word, err)
 	}
-	r.game.Plies = append(r.game.Plies, Ply{Move: m})
-	return p.Play(m), nil
+	l.plies = append(l.plies, Ply{Move: m})
+	l.before = *p
+	p.Apply(m)
+	if nag := slices.Index(suffixes[:], word[len(san):]); nag > 0 {
+		return l.annotate(start, uint8(nag))
+	}
+	return nil
+}
+
+// suffixes are the annotations that may be written behind a move, by their number.
+var suffixes = [...]string{"", "!", "?", "!!", "??", "!?", "?!"}
+
+// annotate adds a glyph to the last move. One before the first move says nothing
+// that a Game has a place for.
+func (l *pgnLine) annotate(start int, nag uint8) error {
+	if len(l.plies) == 0 {
+		return nil
+	}
+	last := &l.plies[len(l.plies)-1]
+	if len(last.NAGs) == maxNAGs {
+		return parseErrorf(start, "a move has at most %d annotations", maxNAGs)
+	}
+	last.NAGs = append(last.NAGs, nag)
+	return nil
 }
 
 // checkNumber accepts "12" and "12." before White's move and "12..." before
@@ -253,8 +325,8 @@ func checkNumber(p Position, start int, digits string, dots int) error {
 }
 
 // comment reads "{…}" or the rest of a line after ";" and adds it to the last
-// move, or to the game if there is none yet.
-func (r *pgnReader) comment(opening byte) error {
+// move, or to the line if there is none yet.
+func (r *pgnReader) comment(l *pgnLine, opening byte) error {
 	start := r.at
 	r.at++
 	closing := byte('\n')
@@ -268,9 +340,9 @@ func (r *pgnReader) comment(opening byte) error {
 	if text = strings.Join(strings.Fields(text), " "); !printable(text) {
 		return parseErrorf(start, "the comment is not clean UTF-8")
 	}
-	place := &r.game.Comment
-	if n := len(r.game.Plies); n > 0 {
-		place = &r.game.Plies[n-1].Comment
+	place := &l.comment
+	if n := len(l.plies); n > 0 {
+		place = &l.plies[n-1].Comment
 	}
 	if strings.Contains(text, "}") {
 		return parseErrorf(start, "a comment cannot hold a closing brace")

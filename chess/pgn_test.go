@@ -19,7 +19,7 @@ func play(t testing.TB, start Position, moves string) Game {
 		if err != nil {
 			t.Fatalf("%s in %s: %v", uci, p, err)
 		}
-		g.Plies = append(g.Plies, Ply{m, strings.ReplaceAll(comment, "_", " ")})
+		g.Plies = append(g.Plies, Ply{Move: m, Comment: strings.ReplaceAll(comment, "_", " ")})
 		p = p.Play(m)
 	}
 	return g
@@ -103,7 +103,7 @@ func TestPGNOfRandomGames(t *testing.T) {
 			g = Game{Start: p}
 		}
 		if m != 0 {
-			g.Plies = append(g.Plies, Ply{m, strings.Repeat("player ", p.Ply()%3) + "x"})
+			g.Plies = append(g.Plies, Ply{Move: m, Comment: strings.Repeat("player ", p.Ply()%3) + "x"})
 		}
 	})
 	finish()
@@ -165,7 +165,14 @@ func TestBadPGN(t *testing.T) {
 		{"huge number", "99999999999999999999999. e4 *", 0, "number 1"},
 		{"dots of the other side", "1... e4 *", 1, "one dot for White"},
 		{"one dot for Black", "1. e4 {x} 1. e5 *", 11, "three for Black"},
-		{"variation", "1. e4 (1. d4) *", 6, "variations"},
+		{"variation of nothing", "(1. d4) 1. e4 *", 0, "follows the move"},
+		{"empty variation", "1. e4 () *", 7, "has no move"},
+		{"open variation", "1. e4 (1. d4 *", 13, "no closing bracket"},
+		{"illegal variation", "1. e4 (1. d5) *", 10, "illegal move"},
+		{"stray bracket", "1. e4 ) *", 6, "closes no variation"},
+		{"deep variations", "1. e4 " + strings.Repeat("(1. d4 ", 40), 6 + 32*7, "at most 32 deep"},
+		{"huge annotation", "1. e4 $256 *", 6, "up to 255"},
+		{"many annotations", "1. e4 " + strings.Repeat("$1 ", 17) + "*", 54, "at most 16"},
 		{"open comment", "1. e4 {x *", 6, "no closing brace"},
 		{"stray brace", "1. e4 } *", 7, "}"},
 		{"brace in a line comment", "1. e4 ; }\n *", 6, "closing brace"},
@@ -209,15 +216,15 @@ func manyTags(n int) string {
 func TestUnwritablePGN(t *testing.T) {
 	e4 := play(t, Start(), "e2e4").Plies[0].Move
 	for name, g := range map[string]Game{
-		"illegal move":         {Start: Start(), Plies: []Ply{{e4, ""}, {e4, ""}}},
+		"illegal move":         {Start: Start(), Plies: []Ply{{Move: e4}, {Move: e4}}},
 		"name with a space":    {Start: Start(), Tags: []Tag{{"a b", ""}}},
 		"empty name":           {Start: Start(), Tags: []Tag{{"", ""}}},
 		"newline in a tag":     {Start: Start(), Tags: []Tag{{"Event", "a\nb"}}},
 		"a tag twice":          {Start: Start(), Tags: []Tag{{"A", ""}, {"A", ""}}},
 		"brace in a comment":   {Start: Start(), Comment: "}"},
-		"control in a comment": {Start: Start(), Plies: []Ply{{e4, "\x00"}}},
-		"invalid UTF-8":        {Start: Start(), Plies: []Ply{{e4, "\xff"}}},
-		"long comment":         {Start: Start(), Plies: []Ply{{e4, strings.Repeat("x", maxComment)}}},
+		"control in a comment": {Start: Start(), Plies: []Ply{{Move: e4, Comment: "\x00"}}},
+		"invalid UTF-8":        {Start: Start(), Plies: []Ply{{Move: e4, Comment: "\xff"}}},
+		"long comment":         {Start: Start(), Plies: []Ply{{Move: e4, Comment: strings.Repeat("x", maxComment)}}},
 		"too many tags":        {Start: Start(), Tags: make([]Tag, maxTags+1)},
 	} {
 		if text, err := g.AppendPGN([]byte("before")); err == nil || string(text) != "before" {
@@ -232,6 +239,7 @@ func FuzzPGN(f *testing.F) {
 	f.Add("[FEN \"4k3/8/8/8/8/8/4p3/4K3 b - - 0 40\"]\n40... Kd7 41. Kxe2 *")
 	f.Add("[Variant \"Chess960\"][FEN \"4k3/8/8/8/8/8/8/6KR w H - 0 1\"] 1. O-O *")
 	f.Add("% x\n1.e4!? $10 ; c\ne5 1/2-1/2 rest")
+	f.Add("1. e4! $13 (1. d4 {x} (1. c4 c5?) 1... d5) ({y} 1. f3 $2) e5 *")
 	f.Add("[A \"\\\"\\\\\"] *")
 	f.Fuzz(func(t *testing.T, text string) {
 		g, rest, err := ParsePGN(text)

@@ -1,6 +1,7 @@
 package chess
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,25 +21,60 @@ func (g *Game) AppendPGN(dst []byte) ([]byte, error) {
 	}
 	w.dst = append(w.dst, '\n')
 	w.lineStart = len(w.dst)
-	if err := w.comment(g.Comment); err != nil {
+	if err := w.line(g.Start, g.Comment, g.Plies, 0); err != nil {
 		return dst, err
-	}
-	p := g.Start
-	numbered := false
-	for i, ply := range g.Plies {
-		if !p.IsLegal(ply.Move) {
-			return dst, fmt.Errorf("ply %d, %s: %w", i+1, ply.Move, ErrIllegal)
-		}
-		w.number(p, numbered)
-		w.word(string(p.AppendSAN(w.scratch[:0], ply.Move)))
-		if err := w.comment(ply.Comment); err != nil {
-			return dst, fmt.Errorf("ply %d: %w", i+1, err)
-		}
-		numbered = p.turn == White && ply.Comment == ""
-		p = p.Play(ply.Move)
 	}
 	w.word(g.Result.String())
 	return append(w.dst, "\n\n"...), nil
+}
+
+// line writes the moves of the game or of a variation.
+func (w *pgnWriter) line(p Position, comment string, plies []Ply, depth int) error {
+	if err := w.comment(comment); err != nil {
+		return err
+	}
+	numbered := false
+	for i := range plies {
+		ply := &plies[i]
+		if !p.IsLegal(ply.Move) {
+			return fmt.Errorf("ply %d, %s: %w", i+1, ply.Move, ErrIllegal)
+		}
+		w.number(p, numbered)
+		w.word(string(p.AppendSAN(w.scratch[:0], ply.Move)))
+		if len(ply.NAGs) > maxNAGs {
+			return fmt.Errorf("ply %d: a move has at most %d annotations", i+1, maxNAGs)
+		}
+		for _, nag := range ply.NAGs {
+			w.word(string(strconv.AppendUint(append(w.scratch[:0], '$'), uint64(nag), 10)))
+		}
+		if err := w.comment(ply.Comment); err != nil {
+			return fmt.Errorf("ply %d: %w", i+1, err)
+		}
+		for j := range ply.Variations {
+			if err := w.variation(p, &ply.Variations[j], depth+1); err != nil {
+				return fmt.Errorf("ply %d: %w", i+1, err)
+			}
+		}
+		numbered = p.turn == White && ply.Comment == "" && len(ply.Variations) == 0
+		p = p.Play(ply.Move)
+	}
+	return nil
+}
+
+// variation writes a line in brackets, which stand at its first and last word.
+func (w *pgnWriter) variation(p Position, v *Variation, depth int) error {
+	if len(v.Plies) == 0 {
+		return errors.New("a variation has no move")
+	}
+	if depth > maxNesting {
+		return fmt.Errorf("variations are at most %d deep", maxNesting)
+	}
+	w.open++
+	if err := w.line(p, v.Comment, v.Plies, depth); err != nil {
+		return err
+	}
+	w.dst = append(w.dst, ')')
+	return nil
 }
 
 // PGN returns the game as AppendPGN writes it.
@@ -51,6 +87,7 @@ func (g *Game) PGN() (string, error) {
 type pgnWriter struct {
 	dst       []byte
 	lineStart int
+	open      int // brackets to write before the next word
 	scratch   [16]byte
 }
 
@@ -149,6 +186,8 @@ func (w *pgnWriter) comment(text string) error {
 
 // word appends one word, on a new line if this one is full.
 func (w *pgnWriter) word(s string) {
+	s = strings.Repeat("(", w.open) + s
+	w.open = 0
 	used := len(w.dst) - w.lineStart
 	switch {
 	case used == 0:
