@@ -19,6 +19,7 @@ var unguarded = map[string]string{
 	"cmd/wamble/bench_child.go startChild":          "a process of its own that measures",
 	"cmd/wamble/bench_echo.go benchEchoCommand":     "the same",
 	"cmd/wamble/bench_run.go watchLag":              "the same",
+	"cmd/wamble/bot.go play":                        "each seat has a guard",
 	"cmd/wamble/signals.go untilStopped":            "it ends the process anyway",
 	"internal/loader/separate.go openSeparate":      "wamble bench, a process of its own",
 	"internal/readapi/cache.go fetch":               "it receives from a channel",

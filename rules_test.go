@@ -29,6 +29,7 @@ type room struct {
 // new package needs a row.
 var rooms = []room{
 	{name: "chess", pure: true},
+	{name: "chess/novice", may: []string{"chess"}, pure: true},
 	{name: "chess/uci", may: []string{"chess"}},
 	{name: ".", pure: true},
 	{name: "wire", may: []string{"."}, pure: true},
@@ -73,6 +74,7 @@ var rooms = []room{
 	{name: "internal/transport", may: []string{"internal/guard", "wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
 	{name: "client", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/transport", "internal/link", "wire", "."}},
+	{name: "internal/bot", may: []string{"client", "internal/guard", ".", "chess/uci", "chess/novice", "chess"}, tests: []string{"wire"}},
 	{name: "internal/loader", may: []string{"internal/transport", "internal/link", "internal/store", "wire", ".", "chess"}, also: []string{"unsafe"}},
 	{name: "internal/profile", may: []string{"internal/link", "internal/journal", "internal/access", "internal/reward", "internal/spectate", "internal/predict", "internal/board", "internal/session", "internal/intent", "internal/pack", "internal/share", "internal/lru", "internal/config", "wire", ".", "chess"},
 		tests: []string{"internal/tape"}, pure: true},
@@ -90,11 +92,11 @@ var rooms = []room{
 	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/guard", "internal/config", "wire", "."},
 		tests: []string{"runner/pebblestore"}},
 	{name: "internal/server", may: []string{"internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
-		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire", "chess"}},
+		tests: []string{"internal/bot", "internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire", "chess"}},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
-	{name: "cmd/wamble", may: []string{"internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
+	{name: "cmd/wamble", may: []string{"internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
 		tests: []string{"internal/handoff", "internal/profile", "client", "internal/store/sqlite", "internal/intent"}},
 }
 

@@ -32,19 +32,19 @@ type carrier interface {
 func parseAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("server address: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
 	switch u.Scheme {
 	case "udp":
 		if u.Port() == "" || (u.Path != "" && u.Path != "/") {
-			return nil, fmt.Errorf("server address %q: want udp://host:port", address)
+			return nil, fmt.Errorf("%w %q: want udp://host:port", ErrAddress, address)
 		}
 	case "ws", "wss":
 	default:
-		return nil, fmt.Errorf("server address %q: want udp://, ws:// or wss://", address)
+		return nil, fmt.Errorf("%w %q: want udp://, ws:// or wss://", ErrAddress, address)
 	}
 	if u.Hostname() == "" {
-		return nil, fmt.Errorf("server address %q: no host", address)
+		return nil, fmt.Errorf("%w %q: no host", ErrAddress, address)
 	}
 	return u, nil
 }

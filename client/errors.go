@@ -3,6 +3,8 @@ package client
 import "errors"
 
 var (
+	// ErrAddress is returned when an address is not one of a server.
+	ErrAddress = errors.New("server address")
 	// ErrClosed is returned when the client was closed, by Close or Goodbye.
 	ErrClosed = errors.New("the client is closed")
 	// ErrTimeout is returned when the server takes requests but does not

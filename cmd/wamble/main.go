@@ -32,6 +32,7 @@ var commands = []func() *cobra.Command{
 	packetCommand,
 	perftCommand,
 	benchCommand,
+	botCommand,
 	versionCommand,
 }
 

@@ -27,14 +27,14 @@ type served struct {
 
 const signalsConf = `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "") (def disk-reserve-mb 0) (def shutdown-timeout 3600)`
 
-func startServed(t *testing.T, data string) *served {
+func startServed(t *testing.T, data string, more ...string) *served {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	conf := filepath.Join(t.TempDir(), "test.conf")
-	if err := os.WriteFile(conf, []byte(signalsConf), 0o600); err != nil {
+	if err := os.WriteFile(conf, []byte(signalsConf+strings.Join(more, " ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := &served{t: t, data: data, said: &watchtest.Log{}, done: make(chan error, 1)}
@@ -52,13 +52,19 @@ func (s *served) until(what string, ok func() bool) {
 	watchtest.Until(s.t, what, ok, s.said)
 }
 
-// hello says who we are, and returns who we are now.
-func (s *served) hello(token wamble.Token) wamble.Token {
+// ready waits until players are served.
+func (s *served) ready() (status host.Status) {
 	s.t.Helper()
-	var status host.Status
 	s.until("it is ready", func() bool {
 		return host.Ask(s.t.Context(), s.data, "status", nil, &status) == nil && status.Ready()
 	})
+	return status
+}
+
+// hello says who we are, and returns who we are now.
+func (s *served) hello(token wamble.Token) wamble.Token {
+	s.t.Helper()
+	status := s.ready()
 	c, err := (&client.Dialer{Token: token}).Dial(s.t.Context(), "udp://"+status.Profiles[0].UDP)
 	if err != nil {
 		s.t.Fatal(err)

@@ -1,0 +1,232 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/client"
+	"wamble/internal/guard"
+)
+
+// Crowd is several seats at one server.
+type Crowd struct {
+	// Address is the server's: udp://, ws:// or wss://.
+	Address string
+	Dialer  client.Dialer
+	Player  Player
+	// Pace is the time that a seat takes for a move at least, give or take half of it.
+	Pace time.Duration
+	// Log is told what goes wrong; nil drops it.
+	Log func(string)
+
+	seated, moves, refused atomic.Int64
+}
+
+// Figures are what a crowd has done.
+type Figures struct {
+	Seated  int   // seats that have a session now
+	Moves   int64 // that the server has taken
+	Refused int64 // moves and hellos that the server has not taken
+}
+
+// Figures may be asked for while Run runs.
+func (c *Crowd) Figures() Figures {
+	return Figures{Seated: int(c.seated.Load()), Moves: c.moves.Load(), Refused: c.refused.Load()}
+}
+
+// Run keeps n seats playing until ctx ends: then they say goodbye. It returns an error
+// before that when the server refuses bots for good.
+func (c *Crowd) Run(ctx context.Context, n int) error {
+	var all sync.WaitGroup
+	failed := make(chan error, n)
+	for range n {
+		all.Go(func() {
+			failed <- guard.Call("a bot", func() error { return c.Seat(ctx) })
+		})
+	}
+	all.Wait()
+	close(failed)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return <-failed
+}
+
+func (c *Crowd) log(err error) {
+	if c.Log != nil {
+		c.Log(err.Error())
+	}
+}
+
+// How long a seat waits before it tries again what has failed, and for a goodbye.
+const (
+	minPause = 250 * time.Millisecond
+	maxPause = 30 * time.Second
+	parting  = 3 * time.Second
+)
+
+// Seat keeps one seat playing until ctx ends.
+func (c *Crowd) Seat(ctx context.Context) error {
+	dialer := c.Dialer
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		conn, err := dialer.Dial(ctx, c.Address)
+		if err == nil {
+			dialer.Token = conn.Token()
+			moved := c.moves.Load()
+			c.seated.Add(1)
+			err = c.play(ctx, conn)
+			c.seated.Add(-1)
+			c.leave(ctx, conn)
+			if c.moves.Load() > moved {
+				pause = minPause
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if final(err) {
+			return err
+		}
+		c.log(err)
+		if errors.As(err, new(*wamble.Denied)) {
+			c.refused.Add(1)
+		}
+		if err := sleep(ctx, pause/2+rand.N(pause)); err != nil {
+			return err
+		}
+	}
+}
+
+// leave ends the session if the seat is given up, and the connection otherwise: the
+// next one goes on with its token.
+func (c *Crowd) leave(ctx context.Context, conn *client.Client) {
+	if ctx.Err() == nil {
+		conn.Close()
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	defer cancel()
+	conn.Goodbye(ctx)
+	conn.Close()
+}
+
+// final reports whether trying again is in vain: there can be no such server, or it
+// has refused the seat for good.
+func final(err error) bool {
+	if errors.Is(err, client.ErrAddress) {
+		return true
+	}
+	d, ok := errors.AsType[*wamble.Denied](err)
+	return ok && (d.Code == wamble.UnsupportedVersion || d.Code == wamble.AccessDenied && d.Blocking)
+}
+
+// play plays over one connection until it ends, and returns why.
+func (c *Crowd) play(ctx context.Context, conn *client.Client) error {
+	for failures := 0; ; {
+		b := conn.Board()
+		if b.ID == 0 {
+			if err := c.wait(ctx, conn); err != nil {
+				return err
+			}
+			continue
+		}
+		err := c.move(ctx, conn, b)
+		if ctx.Err() != nil || errors.Is(err, client.ErrClosed) {
+			return err
+		}
+		if err == nil {
+			failures = 0
+			continue
+		}
+		// The board was taken away, or what happened to the move is not known: the
+		// server says which board is the seat's now.
+		if failures++; failures > 5 {
+			return err
+		}
+		c.refused.Add(1)
+		if err := sleep(ctx, time.Duration(failures)*minPause); err != nil {
+			return err
+		}
+		if _, err := conn.Hello(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// wait waits until the server has a board for the seat, and asks now and then.
+func (c *Crowd) wait(ctx context.Context, conn *client.Client) error {
+	within, cancel := context.WithTimeout(ctx, maxPause)
+	defer cancel()
+	for conn.Board().ID == 0 {
+		_, err := conn.Event(within)
+		if err != nil && within.Err() == nil {
+			return err
+		}
+		if err == nil {
+			continue
+		}
+		_, err = conn.Hello(ctx)
+		return err
+	}
+	return nil
+}
+
+// move makes one move on a board, not sooner than the pace allows.
+func (c *Crowd) move(ctx context.Context, conn *client.Client, b client.Board) error {
+	p, err := parse(b)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	m, err := c.think(ctx, conn, p)
+	if err != nil {
+		return err
+	}
+	if c.Pace > 0 {
+		if err := sleep(ctx, c.Pace/2+rand.N(c.Pace)-time.Since(start)); err != nil {
+			return err
+		}
+	}
+	if _, err := conn.PlayOn(ctx, b.ID, m.String()); err != nil {
+		return err
+	}
+	c.moves.Add(1)
+	return nil
+}
+
+// sign is how often a seat whose player thinks says that it is still there.
+const sign = 20 * time.Second
+
+// think lets the player choose, and keeps the board meanwhile.
+func (c *Crowd) think(ctx context.Context, conn *client.Client, p chess.Position) (chess.Move, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var signs sync.WaitGroup
+	defer signs.Wait()
+	defer cancel()
+	signs.Go(func() {
+		guard.Run("a bot that thinks", func() {
+			for sleep(ctx, sign) == nil {
+				conn.Thinking(ctx)
+			}
+		}, nil)
+	})
+	return c.Player.Choose(ctx, p)
+}
+
+// parse reads a board's position. A server of the original says only where the pieces
+// are and who moves.
+func parse(b client.Board) (chess.Position, error) {
+	fen := b.FEN
+	if strings.Count(fen, " ") == 1 {
+		fen += " - - 0 1"
+	}
+	return chess.ParseFEN(fen)
+}

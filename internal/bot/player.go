@@ -1,0 +1,216 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"wamble/chess"
+	"wamble/chess/novice"
+	"wamble/chess/uci"
+)
+
+// Player chooses moves, for several seats at a time.
+type Player interface {
+	// Choose returns a legal move of a position that has one.
+	Choose(ctx context.Context, p chess.Position) (chess.Move, error)
+	Close()
+}
+
+// Novice is the built-in player.
+type Novice struct{ novice.Player }
+
+// Choose returns the move of a beginner.
+func (n Novice) Choose(_ context.Context, p chess.Position) (chess.Move, error) {
+	m, ok := n.Player.Choose(p)
+	if !ok {
+		return 0, errors.New("there is no legal move")
+	}
+	return m, nil
+}
+
+// Close does nothing.
+func (Novice) Close() {}
+
+// EngineOptions are how engines play.
+type EngineOptions struct {
+	uci.Config
+	Count int // processes, at least 1
+	// Set are options of the engine, in this order.
+	Set [][2]string
+	// Prefer are options that are set if the engine has them.
+	Prefer [][2]string
+	Limit  uci.Limit
+	// Variety is in how many plies from the start of a game an engine plays one of
+	// its best four moves: the better, the more often.
+	Variety int
+	Seed    uint64
+	// Log is told of engines that fail; nil drops it.
+	Log func(string)
+}
+
+// tries is how often engines are asked for one move before the built-in player makes
+// it, so that a board does not wait for ever.
+const tries = 3
+
+// Engines is a Player of processes that speak UCI. One that fails is started again.
+type Engines struct {
+	options EngineOptions
+	places  chan *place
+	count   int
+}
+
+// place is one process, or where one is to be started.
+type place struct {
+	engine *uci.Engine // nil if it has failed
+	random *rand.Rand
+}
+
+// StartEngines starts the engines, so that a wrong command or option is told at once.
+func StartEngines(ctx context.Context, o EngineOptions) (*Engines, error) {
+	o.Count = max(1, o.Count)
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	e := &Engines{options: o, places: make(chan *place, o.Count)}
+	for i := range o.Count {
+		at := &place{random: rand.New(rand.NewPCG(o.Seed, uint64(i)))}
+		if err := e.start(ctx, at); err != nil {
+			e.Close()
+			return nil, err
+		}
+		e.count++
+		e.places <- at
+	}
+	return e, nil
+}
+
+func (e *Engines) start(ctx context.Context, at *place) error {
+	engine, err := uci.Start(ctx, e.options.Config)
+	if err != nil {
+		return err
+	}
+	set := slices.Clone(e.options.Set)
+	for _, o := range e.options.Prefer {
+		if _, ok := engine.Option(o[0]); ok {
+			set = append(set, o)
+		}
+	}
+	for _, o := range set {
+		if err := engine.Set(o[0], o[1]); err != nil {
+			engine.Close()
+			return err
+		}
+	}
+	if err := engine.NewGame(ctx); err != nil {
+		engine.Close()
+		return err
+	}
+	at.engine = engine
+	return nil
+}
+
+// Name is what the engines call themselves.
+func (e *Engines) Name() string {
+	at := <-e.places
+	defer func() { e.places <- at }()
+	if at.engine == nil {
+		return e.options.Command[0]
+	}
+	return at.engine.Name
+}
+
+// Choose waits for an engine and returns its move.
+func (e *Engines) Choose(ctx context.Context, p chess.Position) (chess.Move, error) {
+	var at *place
+	select {
+	case at = <-e.places:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	defer func() { e.places <- at }()
+	for try := range tries {
+		m, err := e.choose(ctx, at, p)
+		if err == nil || ctx.Err() != nil {
+			return m, err
+		}
+		e.options.Log(err.Error())
+		if at.engine != nil {
+			at.engine.Close()
+			at.engine = nil
+		}
+		if err := sleep(ctx, time.Duration(try)*time.Second/2); err != nil {
+			return 0, err
+		}
+	}
+	e.options.Log(fmt.Sprintf("no engine has a move for %s: the built-in player makes it", p))
+	return Novice{}.Choose(ctx, p)
+}
+
+func (e *Engines) choose(ctx context.Context, at *place, p chess.Position) (chess.Move, error) {
+	if at.engine == nil {
+		if err := e.start(ctx, at); err != nil {
+			return 0, err
+		}
+	}
+	limit := e.options.Limit
+	if p.Ply() < e.options.Variety {
+		limit.Lines = 4
+	}
+	r, err := at.engine.Search(ctx, limit, p)
+	if err != nil {
+		return 0, err
+	}
+	if p.Ply() < e.options.Variety {
+		return pick(r, at.random.Float64()), nil
+	}
+	return r.Move, nil
+}
+
+// temperature is by how many hundredths of a pawn a move is worse that is played e
+// times less often.
+const temperature = 25
+
+// pick draws one of the lines by their scores; chance is from 0 to 1.
+func pick(r uci.Result, chance float64) chess.Move {
+	var weights []float64
+	sum := 0.0
+	for _, l := range r.Lines {
+		w := 0.0
+		if l.Score.Mate == r.Lines[0].Score.Mate { // a mate is not given away
+			w = math.Exp(float64(l.Score.Centipawns-r.Lines[0].Score.Centipawns) / temperature)
+		}
+		weights = append(weights, w)
+		sum += w
+	}
+	for i, w := range weights {
+		if chance -= w / sum; chance < 0 {
+			return r.Lines[i].Move
+		}
+	}
+	return r.Move
+}
+
+// Close ends the engines; nobody may be in Choose.
+func (e *Engines) Close() {
+	for range e.count {
+		if at := <-e.places; at.engine != nil {
+			at.engine.Close()
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
