@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // TestIdentity: an identity is made, backed up, restored in another browser, and
@@ -149,4 +151,44 @@ func TestLoginInAnotherTab(t *testing.T) {
 	if got := see[string](first, `localStorage.getItem('wamble.token')`); got != token {
 		t.Error("the first tab has overwritten the token of the login")
 	}
+}
+
+// TestName: an identity chooses a name, which everybody sees; one that is taken or no name
+// is refused in plain words. Guests are known by a number and a colour.
+func TestName(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 12)`))
+	ada, bob, guest := meet(t, desk), meet(t, phone), meet(t, desk)
+	guest.sit(h.url)
+	guest.move(byClick, "e2", "e4")
+	for _, p := range []*person{ada, bob} {
+		p.open(h.url + "/you")
+		p.press(".identity .main")
+		p.until(`document.querySelector('[data-words]')`)
+		p.press("dialog .main")
+		p.until(`document.querySelector('[data-identity="yes"] [data-handle^="h_"]')`)
+		p.press(`[data-action="rename"]`)
+	}
+	ada.types("#name", "Ada_L")
+	ada.shot("name")
+	ada.audit("name")
+	ada.press(`[data-action="name"]`)
+	ada.until(`document.querySelector('[data-handle="Ada_L"]') && !document.querySelector('dialog')`)
+	ada.press(`.ways a[href="/"]`)
+	ada.ready()
+	uci := anyMove(ada.fen(), rand.New(rand.NewPCG(2, 2)))
+	ada.move(byClick, uci[:2], uci[2:4])
+	ada.press(`.ways a[href="/you"]`)
+	ada.reads("tr[data-self]", "Ada_L")
+	ada.reads(".leaderboard", "Guest ")
+	ada.shot("ranking-names")
+	ada.audit("ranking with names")
+
+	bob.types("#name", "x")
+	bob.press(`[data-action="name"]`)
+	bob.reads("#bad-name", "3 to 20 letters")
+	bob.types("#name", kb.Backspace+"ada_l")
+	bob.press(`[data-action="name"]`)
+	bob.reads("#bad-name", "this name is taken")
+	bob.audit("a name that is taken")
 }

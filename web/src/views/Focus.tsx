@@ -14,7 +14,7 @@ import { Icon, IconButton } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { PredictionStatus, SubmitStatus } from "../wire";
 import { because } from "../words";
-import { MoveList } from "./MoveList";
+import { MoveList, noteOf } from "./MoveList";
 import { Nothing } from "./Nothing";
 import { Predictions, usePredictions } from "./Predictions";
 import { ResultCard, resultOf } from "./Result";
@@ -136,7 +136,7 @@ export function Focus({ board }: { board: string }) {
         </div>
       </section>
       <aside class="panel">
-        {line && <MoveList line={line} travel={{ at: at ?? last, last, to: (ply) => setAt(ply >= last ? null : ply) }} note={(ply) => line.moves[ply - 1]?.handle} />}
+        {line && <MoveList line={line} travel={{ at: at ?? last, last, to: (ply) => setAt(ply >= last ? null : ply) }} note={(ply) => noteOf(line.moves[ply - 1])} />}
         {!ended && !result && <Predictions
           state={predictions}
           position={now}

@@ -9,7 +9,7 @@ import { past } from "../standing";
 import { t } from "../texts";
 import { Icon, IconButton } from "../ui/Icon";
 import { copy } from "../ui/copy";
-import { MoveList } from "./MoveList";
+import { MoveList, noteOf } from "./MoveList";
 import { Nothing } from "./Nothing";
 import { resultOf } from "./Result";
 import { useGame } from "./useGame";
@@ -76,7 +76,7 @@ export function GamePage({ board }: { board: string }) {
             </p>
           )}
         </div>
-        <MoveList line={line} travel={{ at: ply, last, to: setAt }} note={(n) => line.moves[n - 1]?.handle} />
+        <MoveList line={line} travel={{ at: ply, last, to: setAt }} note={(n) => noteOf(line.moves[n - 1])} />
       </aside>
     </div>
   );

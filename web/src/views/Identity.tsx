@@ -10,8 +10,9 @@ import { askStanding, forgetPast, standing } from "../standing";
 import { language, t } from "../texts";
 import { Dialog } from "../ui/Dialog";
 import { copy } from "../ui/copy";
+import { NameDialog } from "./NameDialog";
 
-type Step = "none" | "busy" | "words" | "restore" | "leave" | "sessions";
+type Step = "none" | "busy" | "name" | "words" | "restore" | "leave" | "sessions";
 
 export function IdentityCard() {
   const { token, link } = useStore(session.status);
@@ -59,6 +60,9 @@ export function IdentityCard() {
             {t.you.loggedIn} <b data-handle={now?.handle ?? ""}>{now?.handle || identity.keyOf(entropy!).publicKey.slice(0, 12)}</b>
           </p>
           <div class="buttons">
+            <button type="button" class="main" data-action="rename" onClick={() => setStep("name")}>
+              {t.name_.title}
+            </button>
             <button type="button" onClick={() => setStep("words")}>
               {t.you.showWords}
             </button>
@@ -84,6 +88,7 @@ export function IdentityCard() {
           </div>
         </>
       )}
+      {step === "name" && <NameDialog now={now?.handle ?? ""} onClose={() => setStep("none")} />}
       {step === "words" && entropy && <Words words={identity.wordsOf(entropy)} onClose={() => setStep("none")} />}
       {step === "restore" && <Restore onClose={() => setStep("none")} onRestore={(secret) => enter(secret, "none")} />}
       {step === "sessions" && <Sessions onClose={() => setStep("none")} />}

@@ -6,7 +6,8 @@ import { useStore } from "../session/store";
 import { rated, standing } from "../standing";
 import { t } from "../texts";
 import { Icon } from "../ui/Icon";
-import { intField, type LeaderboardRow, type Packet } from "../wire";
+import { Name } from "../ui/Name";
+import { type Int, intField, type LeaderboardRow, type Packet } from "../wire";
 
 const perPage = 10;
 const every = 6000; // ms; the server makes a new ranking every 5 s
@@ -17,7 +18,8 @@ const orders: [number, string][] = [
 
 interface Row {
   rank: number;
-  name: string;
+  id: Int; // of the session
+  handle: string;
   score: number;
   rating: number;
   games: number;
@@ -28,7 +30,8 @@ interface Row {
 function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: string): Row[] {
   const list = rows.map((r) => ({
     rank: r.rank,
-    name: r.handle || (r.rank === me && handle) || t.you.guest,
+    id: r.session_id,
+    handle: r.handle || (r.rank === me ? handle : ""),
     score: r.score,
     rating: r.rating,
     games: r.games,
@@ -38,7 +41,8 @@ function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: 
   if (rank === undefined || list.some((r) => r.self)) return list;
   const own = {
     rank,
-    name: handle || t.you.guest,
+    id: p.ext.int("leaderboard.self.session_id") ?? 0,
+    handle,
     score: p.ext.double("leaderboard.self.score") ?? 0,
     rating: p.ext.double("leaderboard.self.rating") ?? 0,
     games: p.ext.int("leaderboard.self.games_played") ?? 0,
@@ -114,7 +118,7 @@ export function Leaderboard() {
               <tr key={r.rank} class={r.self ? "self" : ""} data-self={r.self ? "yes" : undefined}>
                 <td>{r.rank}</td>
                 <td>
-                  {r.name}
+                  <Name handle={r.handle} id={r.id} />
                   {r.self && <em> ({t.you.self})</em>}
                 </td>
                 <td>{r.score.toFixed(1)}</td>

@@ -1,6 +1,7 @@
 // The moves of a game, and the way back and forth through them.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import type { GameMove } from "../api";
 import { t } from "../texts";
 import { IconButton } from "../ui/Icon";
 import type { Line } from "./useGame";
@@ -17,6 +18,11 @@ const steps: [name: string, label: string, to: (x: Travel) => number][] = [
   ["forward", t.watch.forward1, (x) => x.at + 1],
   ["last", t.watch.last, (x) => x.last],
 ];
+
+/** noteOf names who has made a move. */
+export function noteOf(move: GameMove | undefined): string | undefined {
+  return move?.handle ?? (move?.session ? t.name_.guest(String(move.session)) : undefined);
+}
 
 export function MoveList({ line, travel, note }: { line: Line; travel: Travel; note?(ply: number): string | undefined }) {
   const list = useRef<HTMLOListElement>(null);

@@ -66,6 +66,7 @@ const table = {
   LOGOUT: nothing,
   LOGIN_SUCCESS: fen,
   LOGIN_FAILED: refusal,
+  SET_NAME: { read: (r) => ({ name: r.rest() }), write: (w, m) => w.text(m.name) },
   GET_PLAYER_STATS: nothing,
   PLAYER_STATS_DATA: {
     read: (r) => ({ score: r.f64(true), games: r.u32(), games_960: r.left >= 4 ? r.u32() : 0 }),
