@@ -98,6 +98,9 @@ func (s *Server) openCluster() error {
 	return nil
 }
 
+// reopenPause is the pause after a journal that could be claimed, but not opened.
+const reopenPause = 300 * time.Millisecond
+
 // openShared opens the journal in PostgreSQL. While another machine has it, this one
 // waits as its standby, unless an image before this one held it.
 func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
@@ -129,6 +132,10 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 		}
 		if !errors.As(err, &held) {
 			s.log.Warn("the journal cannot be opened; to be tried again", "err", err)
+			select {
+			case <-time.After(reopenPause):
+			case <-stop.Done():
+			}
 		}
 	}
 }

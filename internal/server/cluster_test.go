@@ -327,6 +327,9 @@ func (f *fleet) index(m *machine) int {
 // whose place another has, and everybody moves again. With WAMBLE_SOAK 200 faults come
 // in random order, and nobody waits for longer than five seconds when a machine dies.
 func TestFleet(t *testing.T) {
+	if !prooftest.Soaking() { // where nobody's time is taken
+		t.Parallel()
+	}
 	f := newFleet(t, 3, 12)
 	faults := []func(*fleet){(*fleet).kill, (*fleet).pause, (*fleet).cut, (*fleet).stop, (*fleet).restart, (*fleet).lone}
 	end, bounded := t.Deadline()
@@ -358,6 +361,7 @@ func shared(db postgres.Options, node string) string {
 // TestStandby: a second machine waits and says so, over HTTP and at the control socket,
 // and takes over at once when the first one stops in order.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Empty(t)
 	first := serve(t, Options{}, shared(db, "one")).ready()
 	if got := first.Status(t.Context()).Journal; got.Durability != "postgres" || got.State != "running" {
@@ -393,6 +397,7 @@ func TestStandby(t *testing.T) {
 
 // TestStandbyStops: a standby that is told to stop ends in order.
 func TestStandbyStops(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Empty(t)
 	serve(t, Options{}, shared(db, "one")).ready()
 	second := machine{dir: t.TempDir(), text: shared(db, "two")}
@@ -404,6 +409,7 @@ func TestStandbyStops(t *testing.T) {
 // TestSharedHandoff: a server whose journal is in a database hands over to its next
 // image, which goes on at once, and may be killed afterwards.
 func TestSharedHandoff(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Empty(t)
 	i := spawnImage(t, staying(t, shared(db, "one")))
 	c := gather(t, i.address(), 4)
@@ -424,6 +430,7 @@ func TestSharedHandoff(t *testing.T) {
 // TestClusterEndpoint: a client that knows one machine learns the others, and goes on
 // with the one that takes over.
 func TestClusterEndpoint(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Empty(t)
 	port := freePorts(t, 1)[0]
 	var machines []*machine
