@@ -68,6 +68,7 @@ var PolicyActions = []PolicyAction{
 	{Name: "protocol.ctrl", Resources: PolicyRequests},
 	{Name: "rate_limit.bypass", Resources: []string{"request"}, Context: "ctrl", Privilege: true},
 	{Name: "game.move", Resources: []string{"play", "legal"}},
+	{Name: "game.bot", Resources: []string{"play"}},
 	{Name: "game.mode", Resources: []string{"view"}},
 	{Name: "spectate.access", Resources: []string{"view"}, Context: "mode"},
 	{Name: "spectate.capacity_bypass", Resources: []string{"focus"}, Privilege: true},

@@ -22,6 +22,9 @@ type Dialer struct {
 	// NoSession opens a connection without a hello: only Profiles and Profile
 	// may be asked.
 	NoSession bool
+	// Bot says that the player is a program. It wins no points, and a server may
+	// refuse it: then the error is a *wamble.Denied.
+	Bot bool
 	// LegacyLogin lets Login sign as clients of the original do, for a server of
 	// the original. The signature names no server: whoever gets it can hand it on
 	// to another server, and be the player there.
@@ -193,7 +196,11 @@ func (c *Client) Hello(ctx context.Context) (Session, error) {
 // profile state only: then the bit of the other one, 0x01, is free to mean
 // that the board plays Chess960.
 func (c *Client) hello(ctx context.Context) (*call, error) {
-	k, err := newCall(ctx, wire.Header{Token: c.Token(), Flags: wire.CapProfileState}, wire.ClientHello{}, wire.NoCookie())
+	fields := []wire.Field{wire.NoCookie()}
+	if c.dialer.Bot {
+		fields = append(fields, wire.Int(wire.KeyHelloBot, 1))
+	}
+	k, err := newCall(ctx, wire.Header{Token: c.Token(), Flags: wire.CapProfileState}, wire.ClientHello{}, fields...)
 	if err != nil {
 		return nil, err
 	}

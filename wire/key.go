@@ -44,6 +44,7 @@ const (
 	KeyBoardPly                = "board.ply"
 	KeyWaitPlace               = "wait.place"
 	KeyHelloWithoutBoard       = "hello.without_board"
+	KeyHelloBot                = "hello.bot"
 	KeyHelloCookie             = "hello.cookie"
 	KeyGoodbyeReturns          = "goodbye.returns"
 	KeyLoginToken              = "login.token"
@@ -104,6 +105,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyBoardPly, Type: TypeInt, Meaning: "moves made on a watched board", Ours: true},
 	{Key: KeyWaitPlace, Type: TypeInt, Meaning: "all boards are held, and so many players get one before you and with you; BOARD_UPDATE shows you yours when it is your turn", Ours: true},
 	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "in CLIENT_HELLO, 1: when no board is free, a session without one is welcome; 2, also in LOGIN_REQUEST with a signature: no board is wanted, to watch or read only (a hello without it asks for one)", Ours: true},
+	{Key: KeyHelloBot, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: the player is a program. It wins no points and no rating, and the host decides how many may be here", Ours: true},
 	{Key: KeyHelloCookie, Type: TypeString, Meaning: "in CLIENT_HELLO by UDP, 36 characters: the cookie, then anything; in an ERROR: the 32 digits of a cookie to say hello with (see [Cookies](#cookies))", Ours: true},
 	{Key: KeyGoodbyeReturns, Type: TypeInt, Meaning: "1 in CLIENT_GOODBYE: only the board is given back; the session stays, and its player gets the board again if he returns before another has it", Ours: true},
 	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},

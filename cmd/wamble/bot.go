@@ -116,7 +116,7 @@ func (f *botFlags) run(cmd *cobra.Command, address string) error {
 	if err := f.check(); err != nil {
 		return see(cmd, err)
 	}
-	if !cmd.Flags().Changed("seed") {
+	if f.engine != "" && !cmd.Flags().Changed("seed") {
 		f.seed = rand.Uint64()
 	}
 	errOut := cmd.ErrOrStderr()

@@ -50,9 +50,9 @@ func TestBotsFinishAGame(t *testing.T) {
 			t.Errorf("it did not say %q:\n%s", want, said)
 		}
 	}
-	if err := host.Ask(t.Context(), s.data, "status", nil, &status); err != nil || status.Profiles[0].Sessions != 0 {
-		t.Errorf("%d sessions are left (%v)", status.Profiles[0].Sessions, err)
-	}
+	s.until("the sessions have ended", func() bool {
+		return host.Ask(t.Context(), s.data, "status", nil, &status) == nil && status.Profiles[0].Sessions == 0
+	})
 	s.cmd.Process.Signal(syscall.SIGTERM)
 	if err := <-s.done; err != nil {
 		t.Error(err)

@@ -75,6 +75,7 @@ const (
 // Seat keeps one seat playing until ctx ends.
 func (c *Crowd) Seat(ctx context.Context) error {
 	dialer := c.Dialer
+	dialer.Bot = true
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		conn, err := dialer.Dial(ctx, c.Address)
 		if err == nil {

@@ -21,11 +21,14 @@ type Player interface {
 	Close()
 }
 
-// Novice is the built-in player.
+// Novice is the built-in player. Without a seed it does not play the same game twice.
 type Novice struct{ novice.Player }
 
 // Choose returns the move of a beginner.
 func (n Novice) Choose(_ context.Context, p chess.Position) (chess.Move, error) {
+	if n.Seed == 0 {
+		n.Seed = rand.Uint64()
+	}
 	m, ok := n.Player.Choose(p)
 	if !ok {
 		return 0, errors.New("there is no legal move")

@@ -269,6 +269,18 @@ type Sessions struct {
 	// colder ones wait in the store.
 	MaxPlayers int `option:"max-players" default:"1024" range:"1..10000000" unit:"sessions" room:"session"`
 
+	// HouseBots is how many built-in players, of a club beginner's strength, the
+	// server keeps for quiet hours: for each person who plays one of them leaves.
+	HouseBots int `option:"house-bots" default:"0" range:"0..64" unit:"players" room:"server"`
+
+	// MaxBots is how many players may be here at a time who say that they are
+	// programs. 0 lets none in. They win no points and no rating.
+	MaxBots int `option:"max-bots" default:"64" range:"0..1000000" unit:"sessions" room:"profile"`
+
+	// MaxBotShare is how much of all who are here such programs may be while
+	// people are here, too; one more than that is refused until more people come.
+	MaxBotShare int `option:"max-bot-share" default:"100" range:"0..100" unit:"%" room:"profile"`
+
 	// TokenExpiration is how long a player who is away stays in memory.
 	TokenExpiration time.Duration `option:"token-expiration" default:"86400" range:"1..315360000" unit:"s" room:"session"`
 

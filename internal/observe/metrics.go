@@ -67,6 +67,7 @@ var metrics = []metric{
 	count("boards_damaged_total", "Stored boards that could not be restored as they were.", func(s *loop.Figures) uint64 { return s.Stats.Damaged }),
 	level("sessions", "Sessions in memory.", func(s *loop.Figures) float64 { return float64(s.Gauges.Players) }),
 	level("sessions_present", "Sessions whose player is there.", func(s *loop.Figures) float64 { return float64(s.Gauges.LivePlayers) }),
+	level("bots_present", "Of the sessions whose player is there, those that are programs.", func(s *loop.Figures) float64 { return float64(s.Gauges.Bots) }),
 	level("watchers", "Sessions that watch.", func(s *loop.Figures) float64 { return float64(s.Gauges.Watchers) }),
 	level("answers_held", "Answers that wait for the journal.", func(s *loop.Figures) float64 { return float64(s.Gauges.Held) }),
 	level("loads_waiting", "Questions to the database under way.", func(s *loop.Figures) float64 { return float64(s.Gauges.Loading) }),

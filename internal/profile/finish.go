@@ -61,6 +61,7 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated}
 		if s := p.sessions.ByID(c.Session); s != nil {
 			player.Rated, player.Rating, player.Key = s.Identity() != nil, p.sessions.Stats(s).Rating, whoOf(s).Key
+			player.Unpaid = s.Bot()
 		} else if !c.Rated {
 			player.Rating = float64(scoring.DefaultRating)
 		}

@@ -22,6 +22,12 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	if s == nil && !r.granted.IsZero() {
 		s = p.sessions.Find(r.granted) // the first answer got lost, and the player asks again
 	}
+	isBot, _ := r.ext.Int(wire.KeyHelloBot)
+	if isBot == 1 && (s == nil || !s.Bot()) {
+		if d := p.refuseBot(s); d != nil {
+			return p.deny(r, d)
+		}
+	}
 	if s == nil && p.brownout.NoNewSessions {
 		return p.deny(r, errNoNewPlayers)
 	}
@@ -38,6 +44,9 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		if err != nil {
 			return p.deny(r, deniedOf(err))
 		}
+	}
+	if isBot == 1 {
+		s.SetBot()
 	}
 	t := &p.law.Own.Terms
 	if isNew {
@@ -72,6 +81,25 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	p.sealFor(s, out)
 	p.revoked(taken, out)
 	return done
+}
+
+// The refusals of bots: for good, and for now.
+var (
+	errNoBots   = &wamble.Denied{Code: wamble.AccessDenied, Reason: "no bots are let in", Blocking: true}
+	errManyBots = &wamble.Denied{Code: wamble.Internal, Reason: "there are enough bots at present"}
+)
+
+// refuseBot returns why one more bot is refused, or nil.
+func (p *Profile) refuseBot(s *session.Session) *wamble.Denied {
+	most, share := p.cfg.Sessions.MaxBots, p.cfg.Sessions.MaxBotShare
+	bots, people := p.sessions.Bots()+1, p.sessions.Present()-p.sessions.Bots()
+	switch {
+	case most == 0 || share == 0 || !p.decide(s, "game.bot", "play", "", "").Allowed:
+		return errNoBots
+	case bots > most, people > 0 && bots*100 > share*(bots+people):
+		return errManyBots
+	}
+	return nil
 }
 
 // wantsNoBoard reports whether somebody only wants to watch or read: he is no player

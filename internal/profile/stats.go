@@ -63,6 +63,7 @@ type Gauges struct {
 	AsleepBoards, Here    int // Here: players who hold a board and are not gone
 	Waiting               int // players for whom there is no board
 	Players, LivePlayers  int
+	Bots                  int // of LivePlayers, those who are programs
 	Watchers              int
 	Predictions           int
 	Held                  int // answers behind the gate
@@ -82,7 +83,7 @@ func (p *Profile) LinkStats() link.Stats { return p.link.Stats() }
 func (p *Profile) Gauges() Gauges {
 	return Gauges{
 		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(), Waiting: len(p.waitlist.of),
-		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(),
+		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(), Bots: p.sessions.Bots(),
 		Watchers: p.audience.hall.Len(), Predictions: p.audience.book.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,
 		BoardIDs:       p.leases.Left(wamble.BoardIDs), SessionIDs: p.leases.Left(wamble.SessionIDs),

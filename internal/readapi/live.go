@@ -11,6 +11,7 @@ import (
 // Counts is what happens in a profile now.
 type Counts struct {
 	Players  int // sessions that were heard lately
+	Bots     int // of them, those that are programs
 	Sessions int // all that are in memory
 	Watchers int
 	Boards   [wamble.Archived]int // by status
@@ -23,6 +24,7 @@ type Live struct {
 	Profile  string    `json:"profile"`
 	At       time.Time `json:"at"`
 	Players  int       `json:"players"`
+	Bots     int       `json:"bots"`
 	Sessions int       `json:"sessions"`
 	Watchers int       `json:"watchers"`
 	Boards   Boards    `json:"boards"`
@@ -52,7 +54,7 @@ func (a *API) live(r reader) (*answer, error) {
 		b := Boards{Active: c.Boards[wamble.Active], Reserved: c.Boards[wamble.Reserved], Dormant: c.Boards[wamble.Dormant]}
 		b.Total = b.Active + b.Reserved + b.Dormant
 		return inJSON(Live{
-			Profile: a.o.Profile, At: now.Truncate(time.Millisecond), Players: c.Players, Sessions: c.Sessions, Watchers: c.Watchers,
+			Profile: a.o.Profile, At: now.Truncate(time.Millisecond), Players: c.Players, Bots: c.Bots, Sessions: c.Sessions, Watchers: c.Watchers,
 			Boards: b, Moves: c.Moves, MovesPerSecond: a.moveRate.since(now, c.Moves), Games: c.Games,
 		}, liveGood)
 	})

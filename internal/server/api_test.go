@@ -59,7 +59,7 @@ func TestReadRoutes(t *testing.T) {
 	if _, err := p.c.Spectate(t.Context(), client.View{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := fetch(t, base()+"/api/live"); !strings.Contains(got, `"players":1,"sessions":1,"watchers":1,`) || !strings.Contains(got, `"moves":11,`) || !strings.Contains(got, `"games":1}`) {
+	if got := fetch(t, base()+"/api/live"); !strings.Contains(got, `"players":1,"bots":0,"sessions":1,"watchers":1,`) || !strings.Contains(got, `"moves":11,`) || !strings.Contains(got, `"games":1}`) {
 		t.Errorf("live: got %s", got)
 	}
 	if got := fetch(t, base()+"/api/nothing"); got != `404 {"error":"there is no such path"}` {

@@ -4,12 +4,13 @@ import (
 	"context"
 	"testing"
 
+	"wamble/client"
 	"wamble/internal/bot"
+	"wamble/internal/profile"
 	"wamble/internal/watchtest"
 )
 
-// TestBotsOutliveARestart: bots play on when their server comes back, and leave nobody
-// behind when they are stopped.
+// TestBotsOutliveARestart: bots play on when their server comes back.
 func TestBotsOutliveARestart(t *testing.T) {
 	text, dir := staying(t, conf("")), t.TempDir()
 	s := serve(t, Options{Dir: dir}, text).ready()
@@ -21,13 +22,34 @@ func TestBotsOutliveARestart(t *testing.T) {
 	watchtest.Until(t, "they play", func() bool { return crowd.Figures().Moves > 30 })
 	s.end()
 	moves := crowd.Figures().Moves
-	s = serve(t, Options{Dir: dir}, text).ready()
+	serve(t, Options{Dir: dir}, text).ready()
 	watchtest.Until(t, "they play on", func() bool { return crowd.Figures().Moves > moves+30 })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if n := s.life().Gauges().Players; n != 0 {
-		t.Errorf("%d sessions are left", n)
+}
+
+// TestHouseBots: they are here while nobody else is, step back one by one as people
+// come, and end with the server.
+func TestHouseBots(t *testing.T) {
+	s := serve(t, Options{}, conf("(def house-bots 3)")).ready()
+	bots := func(want int) func() bool {
+		return func() (ok bool) {
+			s.first().Do(t.Context(), func(p *profile.Profile) { ok = p.Gauges().Bots == want })
+			return ok
+		}
 	}
+	watchtest.Until(t, "three bots are here", bots(3), s.log)
+	c, err := client.Dial(t.Context(), "udp://"+s.Addresses().UDP.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	watchtest.Until(t, "one steps back", bots(2), s.log)
+	if err := c.Goodbye(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	watchtest.Until(t, "it comes back", bots(3), s.log)
+	s.end()
 }

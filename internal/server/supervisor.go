@@ -28,6 +28,7 @@ type supervisor struct {
 	restrictions *host.Restrictions
 	games        broadcast // sent when finished games have reached the store
 
+	bots    *houseBots
 	cancel  context.CancelFunc
 	done    chan struct{}
 	neverUp func() // told when the profile failed before it was ever up
@@ -49,7 +50,7 @@ const (
 func (k *supervisor) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	k.cancel, k.done = cancel, done
+	k.cancel, k.done, k.bots = cancel, done, startHouseBots(k)
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
@@ -66,6 +67,7 @@ func (k *supervisor) start() {
 // sockets are open, and what the store lacks is in the journal.
 func (k *supervisor) stop() {
 	if k.cancel != nil {
+		k.bots.stop()
 		k.cancel()
 		<-k.done
 	}

@@ -3,7 +3,7 @@ package session
 // list is a doubly linked list of sessions, the one that came last first.
 type list struct {
 	first, last *Session
-	n           int
+	n, bots     int
 }
 
 func (l *list) add(s *Session) {
@@ -15,6 +15,9 @@ func (l *list) add(s *Session) {
 	}
 	l.first = s
 	l.n++
+	if s.bot {
+		l.bots++
+	}
 }
 
 func (l *list) remove(s *Session) {
@@ -30,6 +33,9 @@ func (l *list) remove(s *Session) {
 	}
 	s.list, s.prev, s.next = nil, nil, nil
 	l.n--
+	if s.bot {
+		l.bots--
+	}
 }
 
 // moveToFront moves a session to the front of l, from whichever list it is in.

@@ -13,7 +13,7 @@ import (
 func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error) {
 	r := &reader{Reader: pack.NewReader(state)}
 	switch string(r.Take(len(magic))) {
-	case magic:
+	case magic, magic4:
 		r.hosts, r.hashes = true, true
 	case magic3:
 		r.hosts = true
@@ -151,12 +151,11 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	if fresh {
 		s.greeting = r.greeting()
 	}
-	switch r.Uint() {
-	case 0:
-	case 1:
+	flags := r.Uint()
+	r.Must(flags <= hasChallenge|isBot)
+	s.bot = flags&isBot != 0
+	if flags&hasChallenge != 0 {
 		s.pending = &challenge{key: r.array32(), text: r.array32(), at: r.Int()}
-	default:
-		r.Fail()
 	}
 	if r.Bad() || identity > uint64(len(identities)) {
 		return nil, false

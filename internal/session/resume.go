@@ -18,6 +18,7 @@ import (
 type Resumed struct {
 	wamble.Session
 	Present bool // it was fresh or live
+	bot     bool
 	Left    wamble.BoardID
 	terms   terms
 }
@@ -51,6 +52,9 @@ func (s *Session) AppendState(dst []byte) []byte {
 	if s.greeting != nil || s.share.Host() != 0 {
 		present = 1
 	}
+	if s.bot {
+		present |= isBot
+	}
 	w.Raw(present)
 	w.Uint(uint64(s.left))
 	w.Uint(uint64(s.terms))
@@ -68,7 +72,8 @@ func ReadResumed(from *pack.Reader) Resumed {
 	s.Stats = r.stats()
 	s.Trust = int(r.Int32())
 	s.Created, s.LastSeen = timeOf(r.Int()), timeOf(r.Int())
-	s.Present = r.Octet() == 1
+	present := r.Octet()
+	s.Present, s.bot = present&1 != 0, present&isBot != 0
 	s.Left, s.terms = wamble.BoardID(r.Uint()), terms(r.Uint())
 	s.Host = string(r.Bytes())
 	r.Must(s.ID > 0 && !s.Token.IsZero())
@@ -136,7 +141,7 @@ func (t *Table) Resume(now time.Time, was *Resumed, player *wamble.Player, holds
 	if i := s.identity; i != nil {
 		i.id, i.handle, i.seq = player.ID, player.Handle, seq
 	}
-	s.left, s.terms, s.seq = was.Left, was.terms, seq
+	s.left, s.terms, s.seq, s.bot = was.Left, was.terms, seq, was.bot
 	t.newest = max(t.newest, seq)
 	switch {
 	case holds:

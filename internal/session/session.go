@@ -25,6 +25,7 @@ type Session struct {
 	host       share.Host // where it was first heard of; 0: not known
 	share      share.Holding[Session]
 	stream     bool       // it was heard last over a connection
+	bot        bool       // a program plays
 	greeting   *greeting  // while it is fresh
 	pending    *challenge // nil: none
 	list       *list      // which has it between prev and next
@@ -81,6 +82,17 @@ func (s *Session) Host() share.Host { return s.host }
 // Stream reports whether the session was heard last over a connection, SetStream says so.
 func (s *Session) Stream() bool          { return s.stream }
 func (s *Session) SetStream(stream bool) { s.stream = stream }
+
+// Bot reports whether the session has said that a program plays.
+func (s *Session) Bot() bool { return s.bot }
+
+// SetBot says that a program plays, for good.
+func (s *Session) SetBot() {
+	if s.list != nil && !s.bot {
+		s.list.bots++
+	}
+	s.bot = true
+}
 
 // Left returns the board that the player left last, 0 if there is none.
 func (s *Session) Left() wamble.BoardID { return s.left }

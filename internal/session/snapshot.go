@@ -17,13 +17,14 @@ var ErrState = errors.New("the state of the sessions is damaged or of another ve
 
 // magic begins a snapshot; its last letter is the version. Numbers are varints,
 // lists and texts begin with their length.
-const magic = "wamble sessions 4\n"
+const magic = "wamble sessions 5\n"
 
-// The versions before: in 3 every token is known, and those that are refused are not
+// The versions before: in 4 nobody is a bot; in 3 every token is known, and those that are refused are not
 // hashed; in 2 sessions have no host either.
 const (
 	magic2 = "wamble sessions 2\n"
 	magic3 = "wamble sessions 3\n"
+	magic4 = "wamble sessions 4\n"
 )
 
 // Snapshot appends all sessions, identities, pending challenges and erased keys
@@ -90,6 +91,12 @@ func (w *writer) erased(t *Table) {
 	}
 }
 
+// The flags of a session in a snapshot.
+const (
+	hasChallenge = 1
+	isBot        = 2
+)
+
 func (w *writer) session(s *Session, identity int) {
 	if w.Raw(s.token[:]...); s.token.IsZero() {
 		w.Raw(s.hash[:]...)
@@ -111,10 +118,15 @@ func (w *writer) session(s *Session, identity int) {
 		w.Uint(uint64(g.from.Route))
 		w.Uint(uint64(g.seq))
 	}
-	if c := s.pending; c == nil {
-		w.Uint(0)
-	} else {
-		w.Uint(1)
+	flags := uint64(0)
+	if s.pending != nil {
+		flags |= hasChallenge
+	}
+	if s.bot {
+		flags |= isBot
+	}
+	w.Uint(flags)
+	if c := s.pending; c != nil {
 		w.Raw(c.key[:]...)
 		w.Raw(c.text[:]...)
 		w.Int(c.at)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/pack"
 )
 
 // busyTable is a table with somebody in every list, identities, challenges and
@@ -33,6 +34,9 @@ func busyTable(t testing.TB) *Table {
 		}
 		s.Count(wamble.Stats{Score: 1.5, Games: int(i)})
 		s.trust = int32(int(i) - 3)
+		if i%6 == 0 {
+			s.SetBot()
+		}
 		s.SetLeft(wamble.BoardID(i))
 		s.SetTerms(RevisionOf([32]byte{9}), i%2 == 0)
 		key := wamble.PublicKey{byte(i % 7)}
@@ -96,6 +100,32 @@ func TestSnapshot(t *testing.T) {
 		if !bytes.Equal(again.Snapshot(nil), tb.Snapshot(nil)) {
 			t.Fatalf("minute %d: they differ", i)
 		}
+	}
+}
+
+// TestBotsStay: that a program plays is known to the next process, after a handoff and
+// after a crash, and they are counted while they are here.
+func TestBotsStay(t *testing.T) {
+	r := newRig(t, nil)
+	s := r.hello()
+	r.hello()
+	s.SetBot()
+	s.SetBot()
+	tb, err := Load(r.opts, numbers(), entropy(4), r.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Bots() != 1 || tb.Bots() != 1 || !tb.Find(s.Token()).Bot() {
+		t.Errorf("%d bots became %d", r.Bots(), tb.Bots())
+	}
+	from := pack.NewReader(s.AppendState(nil))
+	was := ReadResumed(&from)
+	other := newRig(t, nil)
+	if back, err := other.Resume(other.now, &was, nil, false, 1); err != nil || !back.Bot() || other.Bots() != 1 {
+		t.Errorf("after a crash: %v, %d bots, %v", back, other.Bots(), err)
+	}
+	if r.Goodbye(r.now, s); r.Bots() != 0 {
+		t.Errorf("%d bots are here after the goodbye", r.Bots())
 	}
 }
 

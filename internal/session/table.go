@@ -88,6 +88,9 @@ func (t *Table) tick(now time.Time) int64 {
 func (t *Table) Len() int     { return len(t.byID) }
 func (t *Table) Present() int { return t.lists.fresh.n + t.lists.live.n }
 
+// Bots returns how many of those who are present are programs.
+func (t *Table) Bots() int { return t.lists.fresh.bots + t.lists.live.bots }
+
 // Find returns the session of a token, nil if it is not in memory.
 func (t *Table) Find(token wamble.Token) *Session {
 	s := t.byToken[token]

@@ -203,6 +203,7 @@ export interface Keys {
   "board.ply": "int";
   "wait.place": "int";
   "hello.without_board": "int";
+  "hello.bot": "int";
   "hello.cookie": "string";
   "goodbye.returns": "int";
   "login.token": "int";

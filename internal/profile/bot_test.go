@@ -1,0 +1,80 @@
+package profile
+
+import (
+	"testing"
+
+	"wamble"
+	"wamble/wire"
+)
+
+// botHello is the first hello of a program over a connection; it returns its token, or
+// why it was refused.
+func (r *rig) botHello(n int) (wamble.Token, string) {
+	r.t.Helper()
+	var p wire.Packet
+	if err := p.Decode(r.reply(streamAt(n), encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloBot, 1)))); err != nil {
+		r.t.Fatal(err)
+	}
+	if e, ok := p.Message.(*wire.Error); ok {
+		return wamble.Token{}, e.Reason.String()
+	}
+	r.send(streamAt(n), statsPacket(p.Token, 2))
+	return p.Token, ""
+}
+
+// TestBotsAreCountedAndBounded: who says that he is a program is marked, and only so
+// many are let in.
+func TestBotsAreCountedAndBounded(t *testing.T) {
+	r := newRig(t, "(def min-boards 4) (def max-bots 2) (def max-bot-share 60)")
+	token, why := r.botHello(1)
+	if why != "" || !r.p.sessions.Find(token).Bot() {
+		t.Fatalf("refused (%s), or not marked", why)
+	}
+	r.joinBy(streamAt(2))
+	if g := r.p.Gauges(); g.Bots != 1 || g.LivePlayers != 2 {
+		t.Errorf("%d bots of %d players, want 1 of 2", g.Bots, g.LivePlayers)
+	}
+	if _, why := r.botHello(3); why != "there are enough bots at present" { // two of three are more than 60 %
+		t.Errorf("got %q, want that there are enough", why)
+	}
+	r.joinBy(streamAt(4))
+	if _, why := r.botHello(5); why != "" {
+		t.Errorf("got %q, though two of four are bots", why)
+	}
+	r.joinBy(streamAt(6))
+	r.joinBy(streamAt(7))
+	if _, why := r.botHello(8); why != "there are enough bots at present" {
+		t.Errorf("got %q, want that two are enough", why)
+	}
+	if h, _ := wire.Peek(r.reply(streamAt(1), encode(wire.Header{Seq: 3, Token: token}, wire.ClientHello{}, wire.Int(wire.KeyHelloBot, 1)))); h.Ctrl != wire.CtrlServerHello {
+		t.Errorf("a bot that is here is greeted by %s", h.Ctrl)
+	}
+}
+
+// TestNoBots: by max-bots or by policy, a host lets none in, and people all the same.
+func TestNoBots(t *testing.T) {
+	for _, conf := range []string{"(def max-bots 0)", "(def max-bot-share 0)", `(policy-deny "*" "game.bot" "play" "people only")`} {
+		r := newRig(t, conf)
+		if _, why := r.botHello(1); why != "no bots are let in" {
+			t.Errorf("%s: got %q", conf, why)
+		}
+		r.joinBy(streamAt(2))
+		if g := r.p.Gauges(); g.Bots != 0 || g.LivePlayers != 1 {
+			t.Errorf("%s: %d bots of %d players", conf, g.Bots, g.LivePlayers)
+		}
+	}
+}
+
+// TestBotsWinNothing: a program that mates is paid no points, so that the ranking is
+// the people's.
+func TestBotsWinNothing(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
+	token, _ := r.botHello(1)
+	id := r.p.boards.Held(r.p.sessions.Find(token).ID()).ID()
+	for i, uci := range []string{"f2f3", "e7e5", "g2g4", "d8h4"} {
+		r.send(streamAt(1), movePacket(token, id, uint32(3+i), uci))
+	}
+	if r.p.Stats().Finished != 1 || r.p.Stats().Scores.Payouts != 0 {
+		t.Errorf("%d games, %d payouts, want 1 and none", r.p.Stats().Finished, r.p.Stats().Scores.Payouts)
+	}
+}
