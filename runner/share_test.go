@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -276,5 +277,49 @@ func TestPausedBatchIsTakenOverUncounted(t *testing.T) {
 	}
 	if n, err := first.Tick(t.Context()); n != 0 || err != nil || runs != 1 {
 		t.Errorf("completed %d after %d runs, %v", n, runs, err)
+	}
+}
+
+// TestSlowWorkersScale: with more slow workers on one inbox more is done in the same
+// time, nearly in proportion, and no message is run twice or buried.
+func TestSlowWorkersScale(t *testing.T) {
+	var took [2]time.Duration
+	for i, workers := range []int{1, 16} {
+		synctest.Test(t, func(t *testing.T) {
+			const messages = 320
+			r := open(t, runner.Options{})
+			var runs atomic.Int32
+			for range workers {
+				w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+					runs.Add(1)
+					time.Sleep(2500 * time.Millisecond) // longer than a lease
+					return nil
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begin := time.Now()
+			postAll(t, r, messages, true)
+			for r.Stats().Inboxes[0].Depth > 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+			took[i] = time.Since(begin)
+			if runs.Load() != messages {
+				t.Errorf("%d workers ran %d messages %d times", workers, messages, runs.Load())
+			}
+			noneDead(t, r)
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	gain := took[0].Seconds() / took[1].Seconds()
+	t.Logf("measured: 16 slow workers do %.1f times as much as one", gain)
+	if gain < 14 {
+		t.Errorf("one worker takes %v, 16 take %v", took[0], took[1])
 	}
 }
