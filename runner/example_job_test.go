@@ -150,3 +150,63 @@ func ExampleRunner_PauseQueue() {
 	// completed 0
 	// completed 1
 }
+
+// Timers: a message for later, which can be called back until it is due.
+func ExampleRunner_Arm() {
+	r, clock := scratch()
+	defer r.Close()
+	ctx := context.Background()
+	reminders, err := runner.Handle(r, "reminders", func(ctx context.Context, j *runner.Job[string]) error {
+		fmt.Println("remember:", j.Args)
+		return nil
+	}, runner.WorkerOptions{})
+	must(err)
+	_, err = reminders.Post(ctx, "the clock", runner.After(time.Minute))
+	must(err)
+	m, err := reminders.Message("the tea")
+	must(err)
+	tea, err := r.Arm(ctx, clock.Now().Add(time.Minute), m)
+	must(err)
+	timers, err := r.Timers(runner.TimerID{}, 10)
+	must(err)
+	fmt.Println(len(timers), "timers")
+	must(r.Cancel(ctx, tea))
+	clock.Advance(time.Minute)
+	_, err = reminders.Worker().Tick(ctx) // a program calls r.Run(ctx)
+	must(err)
+	// Output:
+	// 2 timers
+	// remember: the clock
+}
+
+// Ordered, and side by side: the requests overlap, what they lead to is committed in
+// the order in which they were posted.
+func ExampleWorkerOptions_ordered() {
+	r, _ := scratch()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	orders, err := runner.Handle(r, "orders", func(ctx context.Context, j *runner.Job[Order]) error {
+		// … ask somebody else, who takes his time …
+		if j.Args.Item == "kings" {
+			stop()
+		}
+		return j.Tx.Emit(fmt.Append(nil, j.Args.Count, " ", j.Args.Item))
+	}, runner.WorkerOptions{Ordered: true, Concurrency: 8})
+	must(err)
+	for _, o := range []Order{{"pawns", 16}, {"rooks", 4}, {"kings", 2}} {
+		_, err := orders.Post(context.Background(), o)
+		must(err)
+	}
+	must(orders.Worker().Start(ctx))
+	must(orders.Worker().Join())
+	rows, err := r.Outbox(0, 10)
+	must(err)
+	for _, row := range rows {
+		fmt.Println(string(row.Message))
+	}
+	must(r.Close())
+	// Output:
+	// 16 pawns
+	// 4 rooks
+	// 2 kings
+}
