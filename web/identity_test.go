@@ -181,6 +181,12 @@ func TestName(t *testing.T) {
 	ada.press(`.ways a[href="/you"]`)
 	ada.reads("tr[data-self]", "Ada_L")
 	ada.reads(".leaderboard", "Guest ")
+	ada.press(`.leaderboard .segments button:nth-child(2)`)
+	ada.until(`document.querySelector('.segments [aria-pressed="true"]').textContent === 'This month'`)
+	ada.until(`!document.querySelector('.leaderboard').textContent.includes('cannot be shown')`)
+	ada.shot("ranking-month")
+	ada.press(`.leaderboard .segments button:nth-child(1)`)
+	ada.reads(".leaderboard", "Guest ")
 	ada.shot("ranking-names")
 	ada.audit("ranking with names")
 

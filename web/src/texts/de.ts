@@ -241,6 +241,7 @@ export const de: Texts = {
     leaderboard: "Rangliste",
     by: "Reihenfolge",
     byScore: "Nach Punkten",
+    bySeason: "Diesen Monat",
     byRating: "Nach Wertung",
     rankSign: "Nr.",
     player: "Name",

@@ -255,6 +255,7 @@ export const en = {
     leaderboard: "Leaderboard",
     by: "Order",
     byScore: "By score",
+    bySeason: "This month",
     byRating: "By rating",
     rankSign: "#",
     player: "Player",

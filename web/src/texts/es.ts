@@ -241,6 +241,7 @@ export const es: Texts = {
     leaderboard: "Clasificación",
     by: "Orden",
     byScore: "Por puntos",
+    bySeason: "Este mes",
     byRating: "Por Elo",
     rankSign: "N.º",
     player: "Nombre",

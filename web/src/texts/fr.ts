@@ -241,6 +241,7 @@ export const fr: Texts = {
     leaderboard: "Classement",
     by: "Ordre",
     byScore: "Par points",
+    bySeason: "Ce mois-ci",
     byRating: "Par Elo",
     rankSign: "Nº",
     player: "Nom",

@@ -11,9 +11,10 @@ import { type Int, intField, type LeaderboardRow, type Packet } from "../wire";
 
 const perPage = 10;
 const every = 6000; // ms; the server makes a new ranking every 5 s
-const orders: [number, string][] = [
-  [1, t.you.byScore],
-  [2, t.you.byRating],
+const orders = [
+  { type: 1, season: 0, text: t.you.byScore },
+  { type: 1, season: 1, text: t.you.bySeason }, // the present month
+  { type: 2, season: 0, text: t.you.byRating },
 ];
 
 interface Row {
@@ -54,7 +55,7 @@ function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: 
 export function Leaderboard() {
   const { link, token } = useStore(session.status);
   const now = useStore(standing);
-  const [order, setOrder] = useState(1);
+  const [order, setOrder] = useState(orders[0]);
   const [page, setPage] = useState(0);
   const [view, setView] = useState<{ rows: Row[]; total: number } | "failed" | null>(null);
 
@@ -68,8 +69,8 @@ export function Leaderboard() {
     if (link !== "online") return;
     const request = {
       name: "GET_LEADERBOARD",
-      body: { type: order, limit: perPage },
-      ext: [intField("leaderboard.page_index", page)],
+      body: { type: order.type, limit: perPage },
+      ext: [intField("leaderboard.page_index", page), ...(order.season ? [intField("leaderboard.season", order.season)] : [])],
     } as const;
     session.caller.ask(request).then(
       (p) => {
@@ -86,9 +87,9 @@ export function Leaderboard() {
       <header>
         <h2 id="leaderboard">{t.you.leaderboard}</h2>
         <div class="segments" role="group" aria-label={t.you.by}>
-          {orders.map(([value, text]) => (
-            <button key={value} type="button" aria-pressed={order === value} onClick={() => (setOrder(value), setPage(0))}>
-              {text}
+          {orders.map((o) => (
+            <button key={o.text} type="button" aria-pressed={order === o} onClick={() => (setOrder(o), setPage(0))}>
+              {o.text}
             </button>
           ))}
         </div>
