@@ -133,7 +133,9 @@ func (s *Server) openJournal() error {
 		o.MinFree = -1
 	}
 	storage := s.o.Storage
-	open := func(of runner.Storage, o runner.Options) (*runner.Runner, error) { return openJournal(of, o, s.Inherited()) }
+	open := func(of runner.Storage, o runner.Options) (*runner.Runner, error) {
+		return openJournal(of, o, s.Inherited())
+	}
 	lost := func() uint64 { return 0 }
 	switch {
 	case storage != nil:
