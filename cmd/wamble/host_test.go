@@ -42,7 +42,7 @@ func TestHostCommands(t *testing.T) {
 				Stored: func(context.Context, wamble.PublicKey) ([]wamble.Session, bool) { return nil, true },
 				Find:   func(context.Context, host.Named) (host.Found, error) { return host.Found{Session: 1}, nil },
 				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
-					after.Archived, after.Trusted, after.Revoked = 1, 1, 1
+					after.Archived, after.Trusted, after.Revoked, after.Renamed = 1, 1, 1, 1
 					return before, after, nil
 				},
 			}}

@@ -36,6 +36,7 @@ var kinds = map[wire.Control]func(wire.Header) []byte{
 		return encode(h, wire.GetActiveReservations{})
 	},
 	wire.CtrlGetSessions:    func(h wire.Header) []byte { return encode(h, wire.GetSessions{}) },
+	wire.CtrlSetName:        func(h wire.Header) []byte { return encode(h, wire.SetName{Name: wire.Text("Ann")}) },
 	wire.CtrlRevokeSessions: func(h wire.Header) []byte { return encode(h, wire.RevokeSessions{}) },
 	wire.CtrlBoardUpdate:    func(h wire.Header) []byte { return encode(h, wire.BoardUpdate{}) }, // what only servers send
 }
