@@ -10,8 +10,8 @@ import (
 
 // Counts is what happens in a profile now.
 type Counts struct {
-	Players  int // sessions that were heard lately
-	Bots     int // of them, those that are programs
+	Players  int // who hold a board and are here, or wait for one
+	Bots     int // sessions of programs that were heard lately
 	Sessions int // all that are in memory
 	Watchers int
 	Boards   [wamble.Archived]int // by status

@@ -62,7 +62,7 @@ func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 	err = k.soon(ctx, func(p *profile.Profile) {
 		stats, gauges := p.Stats(), p.Gauges()
 		c = readapi.Counts{
-			Players: gauges.LivePlayers, Bots: gauges.Bots, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
+			Players: gauges.Here + gauges.Waiting, Bots: gauges.Bots, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
 		}
 	})
 	return c, err
