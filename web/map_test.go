@@ -59,6 +59,11 @@ func TestMap(t *testing.T) {
 
 	q := meet(t, phone)
 	q.open(small.url + "/map")
+	defer func() {
+		if t.Failed() {
+			t.Log(see[string](q, `JSON.stringify({shown: document.visibilityState, tally: wambleMap.tally, places: wambleMap.places.length, drawn: wambleMap.size})`))
+		}
+	}()
 	q.until(`document.querySelector('[data-boards="40"]')`)
 	q.shot("map-phone")
 	q.audit("map on a phone")

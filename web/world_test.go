@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,31 +84,34 @@ func (w *world) watch(rw http.ResponseWriter, r *http.Request) {
 		case wire.CtrlClientHello:
 			out.tell(wire.Header{Seq: 1}, wire.ServerHello{}, wire.Int(wire.KeySessionCaps, 0x3ff))
 		case wire.CtrlSpectateGame:
-			out.all.Go(func() { out.play(w.size, w.pace) })
+			mine := out.generation.Add(1)
+			out.all.Go(func() { out.play(w.size, w.pace, mine) })
 		}
 	}
 }
 
 // showing is one connection of a world.
 type showing struct {
-	mu    sync.Mutex
-	conn  net.Conn
-	ended chan struct{}
-	all   sync.WaitGroup
+	mu         sync.Mutex
+	conn       net.Conn
+	ended      chan struct{}
+	all        sync.WaitGroup
+	generation atomic.Int64 // of the summary that was asked for last
 }
 
-// play shows n boards, then a move every pace until the connection ends.
-func (s *showing) play(n int, pace time.Duration) {
+// play shows n boards, then a move every pace until the connection ends, or another
+// summary is asked for.
+func (s *showing) play(n int, pace time.Duration, mine int64) {
 	boards := make([]chess.Position, n)
 	for i := range boards {
 		boards[i], _ = chess.ParseFEN(chess.StartFEN)
-		s.tellBoard(i, &boards[i], 0)
+		s.tellBoard(i, &boards[i], 0, mine)
 	}
 	r := rand.New(rand.NewPCG(5, 5))
 	var moves []chess.Move
 	tick := time.NewTicker(max(pace, 10*time.Millisecond))
 	defer tick.Stop()
-	for {
+	for s.generation.Load() == mine {
 		select {
 		case <-s.ended:
 			return
@@ -122,14 +126,14 @@ func (s *showing) play(n int, pace time.Duration) {
 			}
 			m := moves[r.IntN(len(moves))]
 			boards[i].Apply(m)
-			s.tellBoard(i, &boards[i], m)
+			s.tellBoard(i, &boards[i], m, mine)
 		}
 	}
 }
 
-func (s *showing) tellBoard(i int, p *chess.Position, m chess.Move) {
+func (s *showing) tellBoard(i int, p *chess.Position, m chess.Move, generation int64) {
 	ext := []wire.Field{
-		wire.String(wire.KeySpectateState, wire.SpectateSummary), wire.Int(wire.KeySpectateGeneration, 1),
+		wire.String(wire.KeySpectateState, wire.SpectateSummary), wire.Int(wire.KeySpectateGeneration, generation),
 		wire.Int(wire.KeyBoardPly, int64(p.Ply())), wire.Int(wire.KeyBoardVersion, int64(p.Ply())+1),
 	}
 	if m != 0 {
