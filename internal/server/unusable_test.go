@@ -81,9 +81,7 @@ func TestUnusableWhileRunning(t *testing.T) {
 		if got := s.Status(t.Context()).Profiles[0].Trouble; !strings.Contains(got, tc.want) {
 			t.Errorf("%s: the status says %q, want %q", tc.name, got, tc.want)
 		}
-		if !strings.Contains(s.log.String(), tc.want) {
-			t.Errorf("%s: the log does not say %q", tc.name, tc.want)
-		}
+		until(t, tc.name+": the log says it", func() bool { return strings.Contains(s.log.String(), tc.want) })
 		if !p.move(t.Context()) {
 			t.Errorf("%s: no move meanwhile", tc.name)
 		}
