@@ -141,7 +141,7 @@ func FuzzReadRecording(f *testing.F) {
 		var again bytes.Buffer
 		r := NewRecorder(&again)
 		err := ReadRecording(bytes.NewReader(b), 1<<16, func(ev ReplayEvent) error { r.Event(ev); return nil })
-		if err == nil && !bytes.Equal(again.Bytes(), b) {
+		if old := len(b) > 4 && b[4] == 1; err == nil && !old && !bytes.Equal(again.Bytes(), b) {
 			t.Fatalf("got %x, want %x", again.Bytes(), b)
 		}
 	})
