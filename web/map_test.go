@@ -28,10 +28,11 @@ func (p *person) smooth(what string) {
 	}
 }
 
+// The tests of map and wall run by themselves, because they say how many frames there are.
+
 // TestMap: ten thousand boards are on one canvas, each in its place; one zooms, walks by
 // keys, and opens a board by a tap or by Enter.
 func TestMap(t *testing.T) {
-	t.Parallel()
 	w, small := show(t, 10_000, 2*time.Millisecond), show(t, 40, 20*time.Millisecond)
 	p := meet(t, screen{width: 1280, height: 860, motion: true})
 	p.open(w.url + "/map")
@@ -75,7 +76,6 @@ func TestMap(t *testing.T) {
 // TestWallIsSmooth: a wall of a thousand live boards is drawn smoothly, no
 // tile moves, and the board that is shown large is one where something happens.
 func TestWallIsSmooth(t *testing.T) {
-	t.Parallel()
 	w := show(t, 1000, 2*time.Millisecond)
 	p := meet(t, screen{width: 1440, height: 1000, motion: true})
 	p.open(w.url + "/watch")
