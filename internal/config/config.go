@@ -171,6 +171,12 @@ func (n Network) tcpPort() tcpPort {
 // "https://example.org"; "*" is any.
 func (n Network) Origins() []string { return strings.Fields(n.WebSocketOrigins) }
 
+// Proxies are the networks of the proxies that are believed.
+func (n Network) Proxies() []netip.Prefix {
+	list, _ := networks(n.TrustedProxies) // checked by Load
+	return list
+}
+
 // Address is where the profile listens for the given port: on one address, or
 // on all, for which the address is invalid.
 func (n Network) Address(port int) netip.AddrPort {

@@ -188,8 +188,8 @@ type Network struct {
 	HTTPMaxConnections int `option:"http-max-connections" default:"4096" range:"1..1000000" unit:"connections" room:"transport" reload:"listener"`
 
 	// HTTPMaxPerIP is how many of those connections one IP address, or one /56
-	// of IPv6, may hold; an idle one gives way to the next. Raise it when clients come
-	// through a proxy.
+	// of IPv6, may hold; an idle one gives way to the next. Of clients behind a
+	// proxy see trusted-proxies.
 	HTTPMaxPerIP int `option:"http-max-connections-per-ip" default:"128" range:"1..1000000" unit:"connections" room:"transport" reload:"listener"`
 
 	// WebSocketEnabled lets browsers play over WebSocket.
@@ -205,6 +205,12 @@ type Network struct {
 	// WebSocketOrigins lists the pages that may open a WebSocket besides those
 	// of this server, by their origins and separated by spaces; * is any page.
 	WebSocketOrigins string `option:"websocket-origins" default:"" range:"0..4096" check:"origins" room:"transport"`
+
+	// TrustedProxies are the proxies before this server, by their addresses or
+	// networks and separated by spaces: who comes through one is known by the
+	// address that it gives, in X-Forwarded-For, in Forwarded or by the PROXY
+	// protocol, version 2. Nobody else is believed.
+	TrustedProxies string `option:"trusted-proxies" default:"" range:"0..4096" check:"networks" room:"transport"`
 
 	// TLSCert is the file with the TLS certificate chain in PEM form; with it
 	// and tls-key, HTTP and WebSocket are encrypted. Both files are read again

@@ -19,6 +19,7 @@ var checks = map[string]struct {
 	"address":  {"an IP address such as \"127.0.0.1\" or \"::1\"", isAddress},
 	"hostport": {"an IP address and a port such as \"127.0.0.1:8887\" or \"[::1]:8887\"", isHostPort},
 	"origins":  {"origins such as \"https://example.org\", separated by spaces, or \"*\"", isOrigins},
+	"networks": {"addresses or networks such as \"127.0.0.1 10.0.0.0/8\", separated by spaces", isNetworks},
 	"path":     {"a path such as \"/ws\"", isPath},
 	"name":     {"a name without spaces, commas, equals signs and semicolons", func(s string) bool { return nameFault(s) == "" }},
 }
@@ -41,6 +42,30 @@ func isOrigins(s string) bool {
 		}
 	}
 	return true
+}
+
+func isNetworks(s string) bool {
+	_, ok := networks(s)
+	return ok
+}
+
+// networks reads addresses and networks. A network of everybody is none.
+func networks(s string) (list []netip.Prefix, ok bool) {
+	for word := range strings.FieldsSeq(s) {
+		p, err := netip.ParsePrefix(word)
+		if err != nil {
+			ip, err := netip.ParseAddr(word)
+			if err != nil || ip.Zone() != "" {
+				return nil, false
+			}
+			p = netip.PrefixFrom(ip, ip.BitLen())
+		}
+		if p.Bits() == 0 || p.Addr().Is4In6() {
+			return nil, false
+		}
+		list = append(list, p.Masked())
+	}
+	return list, true
 }
 
 func isPath(s string) bool {

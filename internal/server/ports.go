@@ -39,7 +39,7 @@ func portOptions(cfg *config.Profile) transport.Options {
 	o := transport.Options{
 		Address: n.Address(n.Port),
 		UDP:     transport.UDPOptions{Buffer: n.BufferSize},
-		HTTP:    transport.HTTPOptions{Max: n.HTTPMaxConnections, MaxHost: n.HTTPMaxPerIP},
+		HTTP:    transport.HTTPOptions{Max: n.HTTPMaxConnections, MaxHost: n.HTTPMaxPerIP, Proxies: n.Proxies()},
 		WebSocket: transport.GatewayOptions{
 			Path: n.WebSocketPath, Origins: n.Origins(),
 		},

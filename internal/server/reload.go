@@ -262,6 +262,7 @@ const retireTime = 5 * time.Second
 // configure tells a profile that goes on its new options.
 func (k *supervisor) configure(cfg *config.Profile) {
 	k.Port().Configure(portOptions(cfg).WebSocket)
+	k.Port().Trust(cfg.Network.Proxies())
 	k.renewCertificate(cfg)
 	k.Configure(cfg)
 }

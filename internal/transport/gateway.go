@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	nc.SetDeadline(time.Time{})
 	keepAlive(nc)
-	g.serve(nc, rw.Reader, o.Timing, answersPings(r, key))
+	g.serve(nc, rw.Reader, farEnd(r), o.Timing, answersPings(r, key))
 }
 
 // allowsOrigin refuses pages of other hosts, which a browser names. Programs
@@ -131,14 +132,14 @@ func (o GatewayOptions) allowsOrigin(r *http.Request) bool {
 // serve delivers the packets of one connection until its end. When the inbox
 // is stopped the connection is being closed: what it still sends is dropped, so
 // that it hears the close frame.
-func (g *gateway) serve(nc net.Conn, r *bufio.Reader, t Timing, pinged bool) {
-	peer := wamble.Peer{Addr: remoteAddr(nc), Route: nextRoute()}
+func (g *gateway) serve(nc net.Conn, r *bufio.Reader, at netip.AddrPort, t Timing, pinged bool) {
+	peer := wamble.Peer{Addr: at, Route: nextRoute()}
 	c := newConn(nc, r, peer, t, false, pinged)
 	from := &source{peer: peer}
-	at := placeOf(nc)
-	at.hear(halfOpen)
+	place := placeOf(nc)
+	place.hear(halfOpen)
 	g.add(c)
-	g.caught(guard.Call("the reader of a connection", func() error { return g.read(c, from, at) }))
+	g.caught(guard.Call("the reader of a connection", func() error { return g.read(c, from, place) }))
 	c.Abort() // it has ended, unless its reader panicked
 	<-c.written
 	g.caught(c.crash)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -68,7 +69,7 @@ func TestConnectionPanics(t *testing.T) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			p.gateway.serve(at, bufio.NewReader(at), Timing{}.withDefaults(), false)
+			p.gateway.serve(at, bufio.NewReader(at), netip.AddrPort{}, Timing{}.withDefaults(), false)
 		}()
 		if at.write {
 			// A packet of the far end tells its route; the answer panics.

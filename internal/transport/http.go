@@ -4,19 +4,21 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 )
 
 // HTTPOptions bound what HTTP may cost. Zero fields mean the defaults.
 type HTTPOptions struct {
-	Max     int           // TCP connections in all, WebSocket included; 4096
-	MaxHost int           // of one host; 128
-	MaxBody int64         // bytes of a request's body; 64 KiB
-	Head    time.Duration // to send the head of a request; 15 s: browsers keep a connection that they opened in case for 10 s
-	Request time.Duration // to send a whole request; 60 s
-	Answer  time.Duration // to take a whole answer; 60 s
-	Idle    time.Duration // between two requests; 60 s
+	Max     int            // TCP connections in all, WebSocket included; 4096
+	MaxHost int            // of one host; 128
+	MaxBody int64          // bytes of a request's body; 64 KiB
+	Head    time.Duration  // to send the head of a request; 15 s: browsers keep a connection that they opened in case for 10 s
+	Request time.Duration  // to send a whole request; 60 s
+	Answer  time.Duration  // to take a whole answer; 60 s
+	Idle    time.Duration  // between two requests; 60 s
+	Proxies []netip.Prefix // see Port.Trust
 }
 
 // maxHead is the longest head of a request in bytes, as in the original.

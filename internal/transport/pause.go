@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,8 @@ type Pauser struct {
 	listener *pausableListener
 	busy     busy
 	web      *http.Server
-	evicted  atomic.Uint64 // connections that made room for another
+	trusts   func(netip.Addr) bool // whether an address is a trusted proxy's; nil: none is
+	evicted  atomic.Uint64         // connections that made room for another
 }
 
 // NewPauser returns a pauser of a server that does not serve yet. The server is to
@@ -29,7 +31,7 @@ func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 		case http.StateActive: // the head of a request has come whole
 			placeOf(c).hear(engaged)
 		case http.StateIdle:
-			placeOf(c).hear(resting)
+			placeOf(c).rest()
 		}
 		p.busy.note(c, s)
 	}
@@ -40,7 +42,7 @@ func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 // and per host: the host that holds most loses its idlest one to a newcomer.
 // Panicked is told of a panic, which ends its connection alone; it may be nil.
 func (p *Pauser) Listen(max, maxHost int, panicked func(error)) net.Listener {
-	return &limitedListener{p.listener, newPlaces(max, maxHost, &p.evicted), panicked}
+	return &limitedListener{p.listener, newPlaces(max, maxHost, &p.evicted), panicked, p.trusts, p.web.ReadHeaderTimeout}
 }
 
 // headTime is how long a pause waits for requests that are only half sent.

@@ -39,6 +39,9 @@ type place struct {
 	host  *host
 	index int    // in host.held; -1: it was given back
 	cut   func() // ends the connection
+	// proxy is the host of the trusted proxy that the connection comes from, which has
+	// the place between two requests that it passes on. Zero: it comes from none.
+	proxy netip.Prefix
 
 	use   atomic.Int32 // a use
 	heard atomic.Int64 // when the last request or packet came whole, since began
@@ -79,42 +82,93 @@ func networkOf(host netip.Prefix) netip.Prefix {
 }
 
 // take returns a place for a connection from ip, nil if there is none. It may end
-// another connection for it.
-func (s *places) take(ip netip.Addr, cut func()) *place {
-	p, victim := s.seat(wamble.HostOf(ip), cut)
-	if victim != nil {
-		s.evicted.Add(1)
-		victim.cut()
+// another connection for it. A trusted proxy has no limit of its own.
+func (s *places) take(ip netip.Addr, proxy bool, cut func()) *place {
+	p := &place{in: s, cut: cut}
+	prefix := wamble.HostOf(ip)
+	if proxy {
+		p.proxy = prefix
+	}
+	p.heard.Store(int64(time.Since(began)))
+	victim, ok := s.seat(p, prefix)
+	s.evict(victim)
+	if !ok {
+		return nil
 	}
 	return p
 }
 
-// seat is take but for the end of the connection that has lost its place.
-func (s *places) seat(prefix netip.Prefix, cut func()) (p, victim *place) {
+func (s *places) evict(victim *place) {
+	if victim != nil {
+		s.evicted.Add(1)
+		victim.cut()
+	}
+}
+
+// seat makes a place one of a host. It returns the connection that has lost its own
+// for that, if any, whose end is up to the caller.
+func (s *places) seat(p *place, prefix netip.Prefix) (victim *place, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	was := p.host
+	if was != nil {
+		if p.index < 0 || was.prefix == prefix {
+			return nil, p.index >= 0
+		}
+		s.remove(p)
+	}
 	h := s.hosts[prefix]
 	if h == nil {
 		h = &host{prefix: prefix, network: networkOf(prefix)}
 	}
-	victim, ok := s.makeRoom(h)
-	if !ok {
-		return nil, nil
+	limit := s.maxHost
+	if prefix == p.proxy {
+		limit = s.max
 	}
-	p = &place{in: s, host: h, index: len(h.held), cut: cut}
-	p.heard.Store(int64(time.Since(began)))
+	if victim, ok = s.makeRoom(h, limit); !ok {
+		if h = was; h == nil {
+			return nil, false
+		}
+	}
+	p.host, p.index = h, len(h.held)
 	s.hold(h, append(h.held, p))
-	return p, victim
+	return victim, ok
+}
+
+// move makes the place of a connection from a trusted proxy one of whom it speaks
+// for. It reports whether that host may have it.
+func (p *place) move(ip netip.Addr) bool {
+	if p == nil || !p.proxy.IsValid() {
+		return true
+	}
+	victim, ok := p.in.seat(p, wamble.HostOf(ip))
+	p.in.evict(victim)
+	return ok
+}
+
+// settle is move for good: the proxy passes on this connection alone.
+func (p *place) settle(ip netip.Addr) bool {
+	ok := p.move(ip)
+	p.proxy = netip.Prefix{}
+	return ok
+}
+
+// rest notes the end of a request. A proxy has its place back.
+func (p *place) rest() {
+	p.hear(resting)
+	if p != nil && p.proxy.IsValid() {
+		p.in.seat(p, p.proxy) // there is room: it was counted elsewhere before
+	}
 }
 
 // makeRoom reports whether a host may have one more place, and returns the
 // connection that has lost its own for that, if any. A host that is at its limit, or
 // holds as many as any other, can take only from itself, and only what is idle.
-func (s *places) makeRoom(h *host) (victim *place, ok bool) {
+func (s *places) makeRoom(h *host, limit int) (victim *place, ok bool) {
 	switch held := len(h.held); {
-	case held < s.maxHost && s.taken < s.max:
+	case held < limit && s.taken < s.max:
 		return nil, true
-	case held < s.maxHost && held < len(s.levels)-1:
+	case held < limit && held < len(s.levels)-1:
 		victim = s.heaviest().idlest()
 	case held == 0:
 		return nil, false
@@ -216,7 +270,9 @@ func (s *places) hold(h *host, held []*place) {
 type limitedListener struct {
 	tcpListener
 	places   *places
-	panicked func(error) // nil: nobody is told
+	panicked func(error)           // nil: nobody is told
+	trusts   func(netip.Addr) bool // whether an address is a trusted proxy's; nil: none is
+	patience time.Duration         // for what a proxy says first
 }
 
 // tcpListener is what is needed of a *net.TCPListener.
@@ -233,10 +289,17 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		var p *place
-		guard.Run("the accepting of a connection", func() { p = l.places.take(remoteAddr(c).Addr(), func() { reset(c) }) }, l.panicked)
-		if p != nil {
-			return &limitedConn{c, p}, nil
+		lc := &limitedConn{TCPConn: c}
+		guard.Run("the accepting of a connection", func() {
+			ip := remoteAddr(c).Addr()
+			proxy := l.trusts != nil && l.trusts(ip)
+			if proxy {
+				lc.introduction = &introduction{patience: l.patience}
+			}
+			lc.place = l.places.take(ip, proxy, func() { reset(c) })
+		}, l.panicked)
+		if lc.place != nil {
+			return lc, nil
 		}
 		reset(c)
 	}
@@ -251,7 +314,36 @@ func reset(c *net.TCPConn) {
 // limitedConn gives its place back when it is closed.
 type limitedConn struct {
 	*net.TCPConn
-	place *place
+	place        *place
+	introduction *introduction // of a trusted proxy; nil: it comes from none
+}
+
+// Read reads what comes behind the introduction.
+func (c *limitedConn) Read(b []byte) (int, error) {
+	i := c.introduction
+	if i == nil {
+		return c.TCPConn.Read(b)
+	}
+	i.hear(c.TCPConn, c.place)
+	if len(i.rest) > 0 {
+		n := copy(b, i.rest)
+		i.rest = i.rest[n:]
+		return n, nil
+	}
+	if i.err != nil {
+		return 0, i.err
+	}
+	return c.TCPConn.Read(b)
+}
+
+// RemoteAddr is the far end that the introduction names, if there is one.
+func (c *limitedConn) RemoteAddr() net.Addr {
+	if i := c.introduction; i != nil {
+		if i.hear(c.TCPConn, c.place); i.from.IsValid() {
+			return net.TCPAddrFromAddrPort(i.from)
+		}
+	}
+	return c.TCPConn.RemoteAddr()
 }
 
 func (c *limitedConn) Close() error {

@@ -171,7 +171,7 @@ func TestPlaces(t *testing.T) {
 			most = max(most, of(wamble.HostOf(other)))
 		}
 		before, full := of(host), len(held) == 12
-		p := s.take(ip, func() {})
+		p := s.take(ip, false, func() {})
 		if p == nil && before == 0 {
 			t.Fatalf("%v holds nothing and was refused", ip)
 		}
@@ -213,13 +213,13 @@ func TestPlaces(t *testing.T) {
 func TestNetworksShare(t *testing.T) {
 	s := newPlaces(4, 4, new(atomic.Uint64))
 	for _, ip := range []string{"2001:db8::1", "2001:db8:0:100::1", "2001:db8:0:200::1", "192.0.2.1"} {
-		s.take(netip.MustParseAddr(ip), func() {
+		s.take(netip.MustParseAddr(ip), false, func() {
 			if !strings.HasPrefix(ip, "2001:db8:") {
 				t.Errorf("%s lost its place", ip)
 			}
 		})
 	}
-	if s.take(netip.MustParseAddr("198.51.100.1"), nil) == nil || s.evicted.Load() != 1 {
+	if s.take(netip.MustParseAddr("198.51.100.1"), false, nil) == nil || s.evicted.Load() != 1 {
 		t.Errorf("%d connections were evicted, want 1", s.evicted.Load())
 	}
 }
@@ -227,6 +227,6 @@ func TestNetworksShare(t *testing.T) {
 func BenchmarkPlacesFull(b *testing.B) {
 	s := newPlaces(4096, 128, new(atomic.Uint64))
 	for i := range b.N + 4096 {
-		s.take(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), func() {})
+		s.take(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), false, func() {})
 	}
 }

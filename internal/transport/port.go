@@ -41,6 +41,7 @@ type Port struct {
 	inbox   *inbox
 	http    HTTPOptions
 	secrets atomic.Pointer[tls.Config] // nil: HTTP is not encrypted
+	trusted atomic.Pointer[networks]   // of proxies; never nil
 
 	waiting atomic.Bool // the loop waits for the socket, or is about to
 	woken   atomic.Bool
@@ -145,6 +146,9 @@ func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
 	p.gateway = newGateway(o.WebSocket, p.inbox)
 	p.web = p.http.server()
 	p.pauser = NewPauser(tcp, p.web)
+	p.Trust(o.HTTP.Proxies)
+	p.pauser.trusts = p.trusts
+	p.web.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 	// A request that waits for something to happen ends with Shutdown.
 	base, ending := context.WithCancel(context.Background())
 	p.web.BaseContext = func(net.Listener) context.Context { return base }
@@ -250,7 +254,7 @@ func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
 // Panicked is told of a panic, which ends its connection alone; it may be nil.
 func (p *Port) Serve(site http.Handler, panicked func(error)) error {
 	p.gateway.tell(panicked)
-	p.web.Handler = Guarded(p.http.route(p.gateway, site), panicked)
+	p.web.Handler = Guarded(p.believed(p.http.route(p.gateway, site)), panicked)
 	err := p.web.Serve(secureListener{p.pauser.Listen(p.http.Max, p.http.MaxHost, panicked), &p.secrets})
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil

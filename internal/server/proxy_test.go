@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wamble"
+	"wamble/client"
+	"wamble/internal/config"
+	"wamble/internal/host"
+	"wamble/internal/watchtest"
+)
+
+// proxied starts HAProxy with a file of packaging/proxy before a server, and returns
+// where it listens. It connects from 127.0.0.2.
+func proxied(t *testing.T, file, certificate string, server string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../packaging/proxy", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	example := strings.NewReplacer("bind :443", "bind "+at, "/etc/haproxy/wamble.pem", certificate,
+		"server wamble 127.0.0.1:8888", "server wamble "+server+" source 127.0.0.2").Replace(string(text))
+	conf := filepath.Join(t.TempDir(), file)
+	if err := os.WriteFile(conf, []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := &watchtest.Log{}
+	ctx, stop := context.WithCancel(context.Background())
+	program := "/usr/sbin/haproxy" // not on every PATH
+	if path, err := exec.LookPath("haproxy"); err == nil {
+		program = path
+	}
+	c := exec.CommandContext(ctx, program, "-db", "-f", conf)
+	c.Stdout, c.Stderr = out, out
+	if err := c.Start(); err != nil {
+		t.Fatalf("%v (scripts/setup installs it)", err)
+	}
+	t.Cleanup(func() {
+		stop()
+		c.Wait()
+	})
+	until(t, "HAProxy listens", func() bool {
+		conn, err := net.Dial("tcp", at)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return at
+}
+
+// TestBehindProxy: through HAProxy, as packaging/proxy sets it up, the server sees the
+// address of its players: a ban of the proxy's address is nothing to them, one of
+// their own turns them away. Who is no trusted proxy is not believed.
+func TestBehindProxy(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		tls  bool // the server's own
+	}{{"haproxy.cfg", false}, {"haproxy-passthrough.cfg", true}} {
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			dir := private(t)
+			cert, key, both := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "both.pem")
+			roots := x509.NewCertPool()
+			roots.AddCert(makeCertificate(t, cert, key, 1))
+			joined := ""
+			for _, name := range []string{cert, key} {
+				text, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				joined += string(text)
+			}
+			if err := os.WriteFile(both, []byte(joined), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			text := conf(`(def trusted-proxies "127.0.0.2")`)
+			if c.tls {
+				text += fmt.Sprintf("(def tls-cert %q) (def tls-key %q)", cert, key)
+			}
+			load := func() (*config.Config, error) { return config.Load("test.conf", text, config.Params{}) }
+			s := serve(t, Options{Dir: dir, Load: load}, text).ready()
+			at := proxied(t, c.file, both, s.Addresses().HTTP.String())
+			denied := func() *wamble.Denied {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				d := &client.Dialer{TLS: &tls.Config{RootCAs: roots}}
+				conn, err := d.Dial(ctx, "wss://"+at+"/ws")
+				if no := (*wamble.Denied)(nil); errors.As(err, &no) {
+					return no
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				conn.Close()
+				return nil
+			}
+			s.command("ban", host.Arguments{Whom: "127.0.0.2"})
+			if d := denied(); d != nil {
+				t.Errorf("when the proxy's address is banned: %v", d)
+			}
+			s.command("ban", host.Arguments{Whom: "127.0.0.1"})
+			if d := denied(); d == nil || d.Code != wamble.AccessDenied {
+				t.Errorf("when the player's address is banned: %v", d)
+			}
+			if c.tls {
+				return // without trust a header of the PROXY protocol is no TLS
+			}
+			s.command("unban", host.Arguments{Whom: "127.0.0.1"})
+			text = conf("")
+			if _, err := s.Reload(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if d := denied(); d == nil || d.Code != wamble.AccessDenied {
+				t.Errorf("when the proxy is trusted no more, and its address is banned: %v", d)
+			}
+		})
+	}
+}
