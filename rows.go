@@ -114,6 +114,14 @@ type Score struct {
 	At     time.Time
 }
 
+// Trail is the boards that a player has moved on last, over all his sessions.
+type Trail struct {
+	Sessions []SessionID // whose moves are his
+	Seen     time.Time   // when one of them but the asking one was last seen; zero: never
+	Boards   []Board     // with their moves, in no order; at most 64
+	Paid     []Score     // what they have paid him, without rating and time
+}
+
 // LeaderboardQuery asks for rows Offset+1 … Offset+Limit.
 type LeaderboardQuery struct {
 	Season   int  // a month, 202611: what was won in it; 0: all time

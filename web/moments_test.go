@@ -79,8 +79,8 @@ func TestMateStays(t *testing.T) {
 	}
 }
 
-// TestTrailLives: each move of the trail shows what became of it, also while she
-// was away, and a page has all boards that she has moved on.
+// TestTrailLives: each move of the trail shows what became of it, also when the browser
+// has forgotten it, and a page has all boards that she has moved on.
 func TestTrailLives(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))
@@ -96,23 +96,60 @@ func TestTrailLives(t *testing.T) {
 	p.move(byClick, "d8", "h4")
 	p.until(`document.querySelectorAll('.trail [data-fate="won"]').length === 2 && document.querySelectorAll('.trail [data-fate="lost"]').length === 2`)
 	p.shot("trail")
-	see[bool](p, `(() => {
-		addEventListener('pagehide', () => {
-			const h = JSON.parse(localStorage.getItem('wamble.history'));
-			for (const s of h.steps) delete s.fate;
-			localStorage.setItem('wamble.history', JSON.stringify({...h, seen: Date.now() - 3600000, steps: h.steps.map(s => ({...s, at: s.at - 7200000}))}));
-		});
-		return true;
-	})()`)
+	forget(p)
 	p.sit(h.url)
-	p.reads(".away", "1 game won")
-	p.shot("away-news")
-	p.audit("away")
-	p.press(`.away a`)
-	p.until(fmt.Sprintf(`document.querySelector('.trail-page [data-board="%s"][data-fate="won"] canvas[data-fen]')`, first))
+	p.until(`document.querySelectorAll('.trail [data-fate="won"]').length === 2 && document.querySelectorAll('.trail [data-fate="lost"]').length === 2`)
+	p.press(`.trail > a`)
+	p.until(fmt.Sprintf(`document.querySelector('.trail-page [data-board="%s"][data-fate="won"] canvas[data-marked="d8h4"]')`, first))
 	p.reads(".trail-page", "f3 e5 g4 Qh4#")
 	p.shot("trail-page")
 	p.audit("trail page")
+}
+
+// forget lets a browser lose what it has written down of the trail, when its page is left.
+func forget(p *person) {
+	p.t.Helper()
+	see[bool](p, `(addEventListener('pagehide', () => localStorage.removeItem('wamble.history')), true)`)
+}
+
+// TestTrailFollows: who signs in on another device reads what happened to her moves
+// while she was away, and finds the boards that she has moved on.
+func TestTrailFollows(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(alone))
+	ada := meet(t, desk)
+	ada.open(h.url + "/you")
+	ada.press(".identity .main")
+	ada.until(`document.querySelector('[data-words]')`)
+	words := see[string](ada, `document.querySelector('[data-words]').dataset.words`)
+	ada.press("dialog .main")
+	ada.until(`document.querySelector('[data-identity="yes"]')`)
+	ada.sit(h.url)
+	board := ada.board()
+	ada.move(byClick, "f2", "f3")
+	ada.open("about:blank") // which gives the board back
+
+	bob := meet(t, desk)
+	bob.sit(h.url)
+	for _, m := range []string{"e7e5", "g2g4", "d8h4"} {
+		bob.move(byClick, m[:2], m[2:])
+	}
+
+	there := meet(t, phone)
+	there.onEveryPage(`(real => { Date.now = () => real() + 3600000; })(Date.now)`) // an hour later
+	there.open(h.url + "/you")
+	there.press(".identity button:not(.main)")
+	there.until(`document.querySelector('#words')`)
+	there.types("#words", words)
+	there.press(`[data-action="restore"]`)
+	there.until(`document.querySelector('[data-identity="yes"]')`)
+	there.press(`.ways a[href="/"]`)
+	there.reads(".away", "1 game lost")
+	there.until(`document.querySelector('.trail [data-fate="lost"]')`)
+	there.shot("away-news")
+	there.audit("away")
+	there.press(`.away a`)
+	there.until(fmt.Sprintf(`document.querySelector('.trail-page [data-board="%s"][data-fate="lost"] canvas[data-marked="f2f3"]')`, board))
 }
 
 // TestEmbed: a board in a frame shows its game and takes no board from anybody.

@@ -24,6 +24,7 @@ type Store interface {
 	Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error)
 	Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error)
 	Scores(ctx context.Context, q wamble.ScoreQuery) ([]wamble.Score, error)
+	Trail(ctx context.Context, id wamble.SessionID) (wamble.Trail, error)
 	Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error)
 }
 

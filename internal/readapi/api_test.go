@@ -43,6 +43,9 @@ func TestAnswers(t *testing.T) {
 		{"no more scores", "/api/players/h_ada/scores?before=1794740400000000-5", "", `200 {"handle":"h_ada","scores":[]}`},
 		{"too many scores", "/api/players/h_ada/scores?limit=101", "", `400 {"error":"limit is a number from 1 to 100"}`},
 		{"scores before nonsense", "/api/players/h_ada/scores?before=yesterday", "", `400 {"error":"before is what the last answer said as next"}`},
+		{"a trail", "/api/trail", token, `200 {"seen":"2026-11-15T12:00:00Z","boards":[{"board":18,"fen":"` + fen + `","plies":1,"moves":[{"ply":1,"uci":"f2f3","san":"f3","at":"2026-11-15T12:00:00Z"}],"result":{"winner":"draw","reason":"move limit","plies":1,"seconds":3,"finished":"2026-11-15T12:00:00Z"},"points":3.2}]}`},
+		{"a trail of an unknown session", "/api/trail", strings.Repeat("_", 22), `200 {"boards":[]}`},
+		{"nobody's trail", "/api/trail", "", `400 {"error":"whose trail? Authorization is missing"}`},
 		{"leaderboard", "/api/leaderboard", "", `200 {"by":"score","total":340,"rows":[` + row + `]}`},
 		{"leaderboard of a session", "/api/leaderboard?by=rating&limit=1", token, `200 {"by":"rating","total":340,"rows":[` + row + `],"self":` + self + `}`},
 		{"leaderboard of a session in hex", "/api/leaderboard?by=rating&limit=1", "01122233445566778899aabbccddeeff", `200 {"by":"rating","total":340,"rows":[` + row + `],"self":` + self + `}`},
@@ -97,6 +100,23 @@ func TestModesAreHidden(t *testing.T) {
 	}
 	if got := r.get("/api/boards/16/pgn"); !strings.HasPrefix(got, "403") {
 		t.Errorf("without the right: got %s", got)
+	}
+}
+
+// TestTrail: who may not watch sees no position in his trail; a token that is bound to
+// another network shows nothing.
+func TestTrail(t *testing.T) {
+	r := newRig(t)
+	r.denied = "spectate.access"
+	if got := r.get("/api/trail", "Authorization", "Bearer "+token); !strings.Contains(got, `"board":18`) || strings.Contains(got, "fen") {
+		t.Errorf("without the right to watch: got %s", got)
+	}
+	for host, want := range map[string]string{"192.0.2.0/24": "18", "203.0.113.0/24": `200 {"boards":[]}`, "nonsense": `200 {"boards":[]}`} {
+		r := newRig(t)
+		r.host = host
+		if got := r.get("/api/trail", "Authorization", "Bearer "+token); !strings.Contains(got, want) {
+			t.Errorf("bound to %s: got %s, want %s", host, got, want)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type rig struct {
 	denied  string         // action that the policy denies
 	admits  int            // how often the policy was asked
 	who     Who            // the last one who asked
+	host    string         // that the token is bound to
 	counts  Counts
 	games   []Ended
 	dropped uint64
@@ -99,7 +100,7 @@ func (r *rig) Session(_ context.Context, t wamble.Token) (wamble.Session, error)
 	if err := r.called("Session"); err != nil || t[0] != 1 {
 		return wamble.Session{}, orNotFound(err)
 	}
-	return wamble.Session{ID: 40, Token: t.Hash()}, nil
+	return wamble.Session{ID: 40, Token: t.Hash(), Host: r.host}, nil
 }
 
 func orNotFound(err error) error {
@@ -153,6 +154,21 @@ func (r *rig) Scores(_ context.Context, q wamble.ScoreQuery) ([]wamble.Score, er
 		}
 	}
 	return page[:min(len(page), q.Limit)], nil
+}
+
+func (r *rig) Trail(ctx context.Context, id wamble.SessionID) (wamble.Trail, error) {
+	if err := r.called("Trail"); err != nil || id != 40 {
+		return wamble.Trail{}, err
+	}
+	t := wamble.Trail{Sessions: []wamble.SessionID{11, 40}, Seen: noon, Paid: []wamble.Score{{Board: 18, Points: 3.2}}}
+	for _, id := range []wamble.BoardID{18, 19} {
+		b, err := r.Board(ctx, id)
+		if err != nil {
+			return t, err
+		}
+		t.Boards = append(t.Boards, b)
+	}
+	return t, nil
 }
 
 func (r *rig) Leaderboard(_ context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error) {

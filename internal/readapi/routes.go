@@ -28,6 +28,7 @@ var routes = []route{
 	{"/api/boards/{id}/png", mayView, (*API).png},
 	{"/api/players/{handle}", mayAsk, (*API).player},
 	{"/api/players/{handle}/scores", mayAsk, (*API).scores},
+	{"/api/trail", mayAsk, (*API).trail},
 	{"/api/leaderboard", mayRank, (*API).leaderboard},
 	{"/api/finished", mayView, (*API).finished},
 }

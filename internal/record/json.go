@@ -51,14 +51,21 @@ func AppendJSON(dst []byte, b *wamble.Board) ([]byte, error) {
 	for i, m := range b.Moves {
 		g.Moves[i] = Move{m.Ply, m.UCI, m.Session, m.Handle, m.At.UTC()}
 	}
-	if r := b.Result; r != nil {
-		g.Result = &Result{winner[r.Result], r.Reason, r.Plies, r.Duration.Seconds(), r.Finished.UTC()}
-	}
+	g.Result = resultOf(b)
 	line, err := json.Marshal(g)
 	if err != nil {
 		return dst, err
 	}
 	return append(append(dst, line...), '\n'), nil
+}
+
+// resultOf is how a game ended, nil if it goes on.
+func resultOf(b *wamble.Board) *Result {
+	if b.Result == nil {
+		return nil
+	}
+	r := b.Result
+	return &Result{winner[r.Result], r.Reason, r.Plies, r.Duration.Seconds(), r.Finished.UTC()}
 }
 
 var winner = map[wamble.Result]string{wamble.WhiteWins: "white", wamble.BlackWins: "black", wamble.Draw: "draw"}

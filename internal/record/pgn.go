@@ -20,14 +20,11 @@ func AppendPGN(dst []byte, b *wamble.Board) ([]byte, error) {
 }
 
 func game(b *wamble.Board) (*chess.Game, error) {
-	g := &chess.Game{Start: chess.Start()}
-	if b.Variant >= 0 {
-		p, err := chess.Chess960(int(b.Variant))
-		if err != nil {
-			return nil, fmt.Errorf("board %d: %w", b.ID, err)
-		}
-		g.Start = p
+	start, err := startOf(b)
+	if err != nil {
+		return nil, err
 	}
+	g := &chess.Game{Start: start}
 	g.Tags = []chess.Tag{
 		{Name: "Event", Value: "Wamble, " + b.Profile},
 		{Name: "Date", Value: b.Created.UTC().Format("2006.01.02")},
@@ -51,6 +48,18 @@ func game(b *wamble.Board) (*chess.Game, error) {
 		g.Tags = append(g.Tags, chess.Tag{Name: "Termination", Value: b.Result.Reason})
 	}
 	return g, nil
+}
+
+// startOf is the position that a board began with.
+func startOf(b *wamble.Board) (chess.Position, error) {
+	if b.Variant < 0 {
+		return chess.Start(), nil
+	}
+	p, err := chess.Chess960(int(b.Variant))
+	if err != nil {
+		return p, fmt.Errorf("board %d: %w", b.ID, err)
+	}
+	return p, nil
 }
 
 var pgnResult = map[wamble.Result]chess.Result{

@@ -97,3 +97,34 @@ func TestJSON(t *testing.T) {
 		t.Errorf("got %+v", g)
 	}
 }
+
+// TestTrail: each of a player's moves has its answer, also when it is his own, and boards
+// of others or of another profile are not told.
+func TestTrail(t *testing.T) {
+	older := wamble.Board{ID: 5, Profile: "blitz", Variant: -1, FEN: "older", Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 12, At: noon.Add(-time.Hour)}}}
+	elsewhere := older
+	elsewhere.ID, elsewhere.Profile = 6, "bullet"
+	others := *foolsMate()
+	others.ID = 8
+	for i := range others.Moves {
+		others.Moves[i].Session = 99
+	}
+	trail := &wamble.Trail{Sessions: []wamble.SessionID{10, 12}, Seen: noon, Boards: []wamble.Board{older, elsewhere, others, *foolsMate()}, Paid: []wamble.Score{{Board: 7, Points: 3.2}}}
+	line, err := AppendTrail(nil, trail, "blitz", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"seen":"2026-11-15T12:00:00Z","boards":[{"board":7,"plies":4,"moves":[` +
+		`{"ply":1,"uci":"f2f3","san":"f3","at":"2026-11-15T12:00:00Z","reply":"e5","answered":"2026-11-15T12:00:01Z"},` +
+		`{"ply":3,"uci":"g2g4","san":"g4","at":"2026-11-15T12:00:02Z","reply":"Qh4#","answered":"2026-11-15T12:00:03Z"},` +
+		`{"ply":4,"uci":"d8h4","san":"Qh4#","at":"2026-11-15T12:00:03Z"}],` +
+		`"result":{"winner":"black","reason":"checkmate","plies":4,"seconds":3,"finished":"2026-11-15T12:00:03Z"},"points":3.2},` +
+		`{"board":5,"plies":1,"moves":[{"ply":1,"uci":"e2e4","san":"e4","at":"2026-11-15T11:00:00Z"}]}]}` + "\n"
+	if string(line) != want {
+		t.Errorf("got  %s\nwant %s", line, want)
+	}
+	trail.Boards[0].Moves[0].UCI = "e2e5"
+	if line, err := AppendTrail(nil, trail, "blitz", true); err != nil || strings.Contains(string(line), `"board":5`) || !strings.Contains(string(line), `"fen":"rnb1kbnr`) {
+		t.Errorf("a game that cannot be: %v, %s", err, line)
+	}
+}

@@ -126,6 +126,9 @@ type Queries interface {
 
 	// Scores returns what finished boards brought a player, newest first.
 	Scores(ctx context.Context, q wamble.ScoreQuery) ([]wamble.Score, error)
+	// Trail returns the boards that a session, and the other ones of its player, have
+	// moved on last. An unknown session has none.
+	Trail(ctx context.Context, id wamble.SessionID) (wamble.Trail, error)
 	// Leaderboard returns one page, and the row of the asking session.
 	Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error)
 	// Reservations returns the boards that an identity holds now, by the time

@@ -51,6 +51,22 @@ interface Scores {
   scores: { board: number; points: number; rating: number; at: string }[];
 }
 
+/** KeptBoard is a board that the player has moved on, as the server keeps it. */
+export interface KeptBoard {
+  board: number;
+  fen?: string;
+  plies: number;
+  moves: { ply: number; uci: string; san: string; at: string; reply?: string; answered?: string }[]; // the player's
+  result?: { winner: string; finished: string };
+  points?: number;
+}
+
+/** Kept is the trail of a player. */
+export interface Kept {
+  seen?: string; // when another session of his was last seen
+  boards: KeptBoard[];
+}
+
 /** Ended is a game of the feed. */
 export interface Ended {
   board: number;
@@ -77,6 +93,7 @@ async function text(path: string): Promise<string> {
 export const api = {
   live: () => get<Live>("/api/live"),
   game: (board: string) => get<Game>(`/api/boards/${board}`),
+  trail: async (): Promise<Kept> => ({ boards: [], ...(await get<Partial<Kept>>("/api/trail")) }),
   /** finished returns the last games that have ended, the oldest first. */
   finished: async (last: number) =>
     (await text(`/api/finished?last=${last}`))

@@ -40,7 +40,7 @@ export interface Step {
 /** payouts is what boards have paid since the page was opened, as text. */
 export const payouts = new Store<Readonly<Record<string, string>>>({});
 
-interface History {
+export interface History {
   steps: Step[]; // newest first
   days: Record<string, number>; // moves by day
   points: { at: number; score: number; rating: number }[];
@@ -51,7 +51,7 @@ interface History {
   seen: number; // when the player was last here
 }
 
-const maxSteps = 200;
+export const maxSteps = 200;
 const nothing: History = { steps: [], days: {}, points: [], predicted: 0, right: 0, streak: 0, won: {}, seen: 0 };
 export const past = new Store<History>({ ...nothing, ...session.stored.read<History>(keys.history) });
 past.subscribe((h) => session.stored.write(keys.history, h));

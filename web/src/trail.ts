@@ -1,54 +1,51 @@
-// What became of the player's moves: it looks after the boards of the trail, one
-// at a time, the newest first.
+// What became of the player's moves: the trail that the server keeps, and a look
+// after its boards, one at a time, the newest first.
 
-import { api, type Game } from "./api";
+import { api, type Game, type Kept } from "./api";
 import { session, tell } from "./app";
-import { fateOf } from "./fate";
+import { fateOf, joined, lastHere, type News, newsSince } from "./fate";
 import { Store } from "./session/store";
 import { sounds } from "./sound";
-import { type Fate, past } from "./standing";
+import { type Fate, maxSteps, past } from "./standing";
 import { t } from "./texts";
 
 const every = 4_000; // ms between two looks
 const awayAfter = 120_000; // ms without the page that count as being away
 const looksAfter = 24; // steps that are looked after
-
-/** News is what happened to the trail while the player was away. */
-export interface News {
-  answered: number;
-  won: number;
-  lost: number;
-  drawn: number;
-}
+const recallPauses = [600, 1500, 4000]; // ms before the server is asked for a trail that it does not have yet
 
 export const news = new Store<News | null>(null);
+
+/** kept is the trail as the server last told it. */
+export const kept = new Store<Kept>({ boards: [] });
+
+/** recall asks for the trail that the server keeps, and joins it with that of this browser. */
+export async function recall(): Promise<Kept> {
+  const { token } = session.status.value;
+  const found = await api.trail();
+  if (token !== session.status.value.token) return { boards: [] }; // somebody else by now
+  kept.set(found);
+  const { steps, won } = joined(past.value, found);
+  past.patch({ steps: steps.slice(0, maxSteps), won: Object.fromEntries(Object.entries(won).slice(-maxSteps)) });
+  return found;
+}
 
 const over = (f: Fate | undefined) => f?.state === "won" || f?.state === "lost" || f?.state === "draw";
 
 /** settleFate writes what became of a step, and tells what is worth it. */
-function settleFate(board: string, game: Game, away: boolean): void {
+function settleFate(board: string, game: Game): void {
   let told = false;
   const steps = past.value.steps.map((s) => {
     if (s.board !== board || over(s.fate) || !s.ply) return s;
     const fate = fateOf(s, game);
-    const was = s.fate?.state ?? "waits";
-    if (fate.state !== was && !told) {
+    if (fate.state === "lost" && !told) {
       told = true;
-      if (away) count(fate.state);
-      else if (fate.state === "lost") {
-        tell(t.trail.lostTold(board, s.san));
-        sounds.loss();
-      }
+      tell(t.trail.lostTold(board, s.san));
+      sounds.loss();
     }
     return { ...s, fate };
   });
   past.patch({ steps });
-}
-
-function count(state: Fate["state"]): void {
-  const n = news.value ?? { answered: 0, won: 0, lost: 0, drawn: 0 };
-  const key = state === "draw" ? "drawn" : state;
-  if (key !== "waits") news.set({ ...n, [key]: n[key] + 1 });
 }
 
 const urgent = new Set<string>();
@@ -70,31 +67,56 @@ function next(looked: Map<string, number>): string | undefined {
   return [...new Set(open.map((s) => s.board))].sort((a, b) => (looked.get(a) ?? 0) - (looked.get(b) ?? 0))[0];
 }
 
+/** followToken recalls the trail of every new token: when the page is opened, and after a login. */
+function followToken(left: number, whenKnown: () => void): void {
+  const opened = Date.now();
+  let known = "";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const ask = async (since: number, pauses: readonly number[]) => {
+    const found = await recall().catch(() => null);
+    const away = found ? lastHere(found, since, opened) : 0;
+    if (found && away > 0 && Date.now() - away > awayAfter) news.set(newsSince(away, found));
+    if (found || pauses.length === 0) whenKnown();
+    if (!found?.boards.length && pauses.length > 0) timer = setTimeout(ask, pauses[0], since, pauses.slice(1));
+  };
+  const follow = () => {
+    const { token, link, caps } = session.status.value;
+    if (link !== "online" || caps === 0 || token === known) return;
+    const since = known === "" ? left : 0; // a login: only other sessions tell when he was here
+    known = token;
+    news.set(null);
+    clearTimeout(timer);
+    timer = setTimeout(ask, recallPauses[0], since, recallPauses.slice(1));
+  };
+  session.status.subscribe(follow);
+  follow();
+}
+
 /** followTrail looks after the trail while the page is seen. */
 export function followTrail(): void {
   const looked = new Map<string, number>();
-  const left = past.value.seen;
-  const opened = Date.now();
-  const back = left > 0 && opened - left > awayAfter;
   const stay = () => past.patch({ seen: Date.now() });
   addEventListener("pagehide", stay);
   let timer: ReturnType<typeof setTimeout>;
+  let known = false; // what happened before the page was opened is not told as if it happened now
   const look = async () => {
     const board = next(looked);
     const visible = document.visibilityState === "visible" && session.status.value.link === "online";
     if (board && visible) {
-      const first = !looked.has(board);
       looked.set(board, Date.now());
-      const away = back && first && past.value.steps.some((s) => s.board === board && s.at < left);
-      await api.game(board).then((g) => settleFate(board, g, away), () => {});
+      await api.game(board).then((g) => settleFate(board, g), () => {});
     }
     if (visible) stay();
     const busy = board && !looked.has(next(looked) ?? board); // what was not looked at yet does not wait
     timer = setTimeout(look, busy ? 300 : every);
   };
-  timer = setTimeout(look, 800);
-  soon = () => {
-    clearTimeout(timer);
-    timer = setTimeout(look, 500); // until the database has it
-  };
+  followToken(past.value.seen, () => {
+    if (known) return;
+    known = true;
+    timer = setTimeout(look, 200);
+    soon = () => {
+      clearTimeout(timer);
+      timer = setTimeout(look, 500); // until the database has it
+    };
+  });
 }

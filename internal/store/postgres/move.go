@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"fmt"
 	"time"
 
 	"wamble/internal/intent"
@@ -25,18 +26,18 @@ func recordMoves(_ string, intents []intent.Intent) []statement {
 	}
 	var players, games []int64 // who moves for the first time, on which board
 	var plies []int32          // and the ply of that
-	for _, in := range moves {
-		if in.First {
-			players, games, plies = append(players, int64(in.Session)), append(games, int64(in.Board)), append(plies, int32(in.Ply))
-		}
+	for _, in := range schema.FirstMoves(moves) {
+		players, games, plies = append(players, int64(in.Session)), append(games, int64(in.Board)), append(plies, int32(in.Ply))
 	}
 	insert := statement{rows: n, args: []any{boards, firsts, counts, ended, texts, players, games, plies}, verify: verifyRepeat, sql: `
 		WITH games AS (
-			SELECT f.session, count(DISTINCT b.id) AS games, count(DISTINCT b.id) FILTER (WHERE b.variant IS NOT NULL) AS chess960
-			FROM unnest($6::bigint[], $7::bigint[], $8::int[]) AS f(session, board, ply) JOIN boards b ON b.id = f.board
+			SELECT f.session, count(DISTINCT b.id) AS games, count(DISTINCT b.id) FILTER (WHERE b.variant IS NOT NULL) AS chess960,
+				string_agg(int8send(b.id), ''::bytea ORDER BY f.n) AS trail
+			FROM unnest($6::bigint[], $7::bigint[], $8::int[]) WITH ORDINALITY AS f(session, board, ply, n) JOIN boards b ON b.id = f.board
 			WHERE ` + endBefore("f.board", "f.ply::bigint + 1") + ` <= f.ply GROUP BY f.session),
 		counted AS (
-			UPDATE sessions s SET games_played = s.games_played + g.games, chess960_games_played = s.chess960_games_played + g.chess960
+			UPDATE sessions s SET games_played = s.games_played + g.games, chess960_games_played = s.chess960_games_played + g.chess960,
+				trail = substring(s.trail || g.trail FROM greatest(length(s.trail) + length(g.trail) - ` + fmt.Sprint(schema.TrailBytes-1) + `, 1))
 			FROM games g WHERE s.id = g.session)
 		INSERT INTO move_runs (board_id, first_ply, plies, ended_at, moves) SELECT board, first, count, ended, moves::json
 		FROM unnest($1::bigint[], $2::int[], $3::int[], $4::timestamptz[], $5::text[]) AS v(board, first, count, ended, moves)

@@ -62,7 +62,7 @@ func erasePlayers(_ string, run []intent.Intent) []statement {
 			shown AS (DELETE FROM board_last_move_shown_events e USING gone WHERE e.session_id = gone.id),
 			accepted AS (DELETE FROM profile_terms_acceptances a USING gone WHERE a.session_id = gone.id),
 			held AS (DELETE FROM reservations r USING gone WHERE r.session_id = gone.id)
-			UPDATE sessions s SET token = NULL, token_host = NULL, player_id = NULL, rating = 0, identity_at = greatest(s.identity_at, gone.at)
+			UPDATE sessions s SET token = NULL, token_host = NULL, player_id = NULL, rating = 0, trail = '', identity_at = greatest(s.identity_at, gone.at)
 			FROM gone WHERE s.id = gone.id`},
 		{rows: -1, args: []any{keys, at}, sql: `
 			DELETE FROM players p USING unnest($1::bytea[], $2::timestamptz[]) AS v(key, at) WHERE p.public_key = v.key AND p.created_at <= v.at`},

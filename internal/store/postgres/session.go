@@ -163,7 +163,7 @@ func purgeSessions(_ string, run []intent.Intent) []statement {
 			shown AS (DELETE FROM board_last_move_shown_events e USING gone WHERE e.session_id = gone.id),
 			accepted AS (DELETE FROM profile_terms_acceptances a USING gone WHERE a.session_id = gone.id),
 			deleted AS (DELETE FROM sessions s USING gone WHERE s.id = gone.id AND NOT gone.moved)
-			UPDATE sessions s SET token = NULL FROM gone WHERE s.id = gone.id AND gone.moved`})
+			UPDATE sessions s SET token = NULL, trail = '' FROM gone WHERE s.id = gone.id AND gone.moved`})
 	}
 	return all
 }

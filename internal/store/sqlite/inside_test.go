@@ -49,8 +49,9 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestLeaderboardIsIndexed asks the planner: no table is sorted, only the rows up to the page.
-func TestLeaderboardIsIndexed(t *testing.T) {
+// TestReadsAreIndexed asks the planner: for a leaderboard no table is sorted, only the rows
+// up to the page, and a trail looks at the sessions of one player.
+func TestReadsAreIndexed(t *testing.T) {
 	s, err := Open(Options{Path: filepath.Join(t.TempDir(), "w.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -69,25 +70,32 @@ func TestLeaderboardIsIndexed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := s.readers.Query("EXPLAIN QUERY PLAN "+ranks.Page, ranks.PageArgs...)
-		if err != nil {
+		s.usesIndex(t, index, ranks.Page, ranks.PageArgs)
+	}
+	s.usesIndex(t, "idx_sessions_player", schema.SelectTrails, schema.TrailArgs(1))
+}
+
+// usesIndex fails unless a query uses an index, and reads no table o or s without one.
+func (s *Store) usesIndex(t *testing.T, index, query string, args []any) {
+	t.Helper()
+	rows, err := s.readers.Query("EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan []string
+	for rows.Next() {
+		var a, b, c int
+		var step string
+		if err := rows.Scan(&a, &b, &c, &step); err != nil {
 			t.Fatal(err)
 		}
-		var plan []string
-		for rows.Next() {
-			var a, b, c int
-			var step string
-			if err := rows.Scan(&a, &b, &c, &step); err != nil {
-				t.Fatal(err)
-			}
-			plan = append(plan, step)
-		}
-		if err := rows.Close(); err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Join(plan, "; ")
-		if !strings.Contains(text, index) || strings.Contains(text, "SCAN o;") || strings.Contains(text, "SCAN s;") {
-			t.Errorf("the plan is %s, want %s, and no table is read without an index", text, index)
-		}
+		plan = append(plan, step)
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(plan, "; ")
+	if !strings.Contains(text, index) || strings.Contains(text, "SCAN o;") || strings.Contains(text, "SCAN s;") {
+		t.Errorf("the plan is %s, want %s, and no table is read without an index", text, index)
 	}
 }

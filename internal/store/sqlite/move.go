@@ -66,7 +66,8 @@ func (t *tx) sameMove(in *intent.RecordMove) error {
 	return err
 }
 
-// countGames counts the boards on which a session moves for the first time.
+// countGames counts the boards on which a session moves for the first time, and adds
+// them to its trail.
 func (t *tx) countGames(moves []*intent.RecordMove) error {
 	var boards []wamble.BoardID // moves lie together by board
 	for _, in := range moves {
@@ -78,13 +79,13 @@ func (t *tx) countGames(moves []*intent.RecordMove) error {
 	if err != nil {
 		return err
 	}
-	type games struct{ all, chess960 int64 }
+	type games struct {
+		all, chess960 int64
+		trail         []byte
+	}
 	counts := map[wamble.SessionID]games{}
 	var sessions []wamble.SessionID
-	for _, in := range moves {
-		if !in.First {
-			continue
-		}
+	for _, in := range schema.FirstMoves(moves) {
 		g, known := counts[in.Session]
 		if !known {
 			sessions = append(sessions, in.Session)
@@ -92,14 +93,16 @@ func (t *tx) countGames(moves []*intent.RecordMove) error {
 		if g.all++; chess960[in.Board] {
 			g.chess960++
 		}
+		g.trail = schema.AppendTrail(g.trail, in.Board)
 		counts[in.Session] = g
 	}
-	args := t.list(len(sessions), 3)
+	args := t.list(len(sessions), 5)
 	for _, id := range sessions {
-		args = append(args, int64(id), counts[id].all, counts[id].chess960)
+		g := counts[id]
+		args = append(args, int64(id), g.all, g.chess960, g.trail, -schema.TrailBytes)
 	}
-	_, err = t.many(`UPDATE sessions SET games_played = games_played + v.column2, chess960_games_played = chess960_games_played + v.column3
-		FROM (VALUES $rows) v WHERE sessions.id = v.column1`, "(?,?,?)", args)
+	_, err = t.many(`UPDATE sessions SET games_played = games_played + v.column2, chess960_games_played = chess960_games_played + v.column3,
+		trail = substr(CAST(trail || v.column4 AS BLOB), v.column5) FROM (VALUES $rows) v WHERE sessions.id = v.column1`, "(?,?,?,?,?)", args)
 	return err
 }
 

@@ -58,7 +58,7 @@ func (t *tx) erasePlayers(run []intent.Intent) error {
 			`DELETE FROM board_last_move_shown_events WHERE session_id IN ` + gone,
 			`DELETE FROM profile_terms_acceptances WHERE session_id IN ` + gone,
 			`DELETE FROM reservations WHERE session_id IN ` + gone,
-			`UPDATE sessions SET token = NULL, token_host = NULL, player_id = NULL, rating = 0, identity_at = max(ifnull(identity_at, 0), ?1)
+			`UPDATE sessions SET token = NULL, token_host = NULL, player_id = NULL, rating = 0, trail = x'', identity_at = max(ifnull(identity_at, 0), ?1)
 				WHERE player_id = ` + whom,
 			`DELETE FROM players WHERE id = ` + whom,
 		} {

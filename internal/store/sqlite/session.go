@@ -169,7 +169,7 @@ func (t *tx) purgeSessions(run []intent.Intent) error {
 			`DELETE FROM board_last_move_shown_events WHERE session_id IN (` + gone + `)`,
 			`DELETE FROM profile_terms_acceptances WHERE session_id IN (` + gone + `)`,
 			`DELETE FROM sessions WHERE ` + old + ` AND NOT ` + moved,
-			`UPDATE sessions SET token = NULL WHERE ` + old,
+			`UPDATE sessions SET token = NULL, trail = x'' WHERE ` + old,
 		} {
 			if _, err := t.exec(text, before); err != nil {
 				return err

@@ -75,6 +75,10 @@ var reads = map[string]func(*world) (bool, error){
 		all, err := w.Scores(w.Context(), wamble.ScoreQuery{Player: p.ID, Limit: 9})
 		return len(all) == 1, err
 	},
+	"Trail": func(w *world) (bool, error) {
+		t, err := w.Trail(w.Context(), 1)
+		return len(t.Boards) == 1 && len(t.Paid) == 1, err
+	},
 	"Leaderboard": func(w *world) (bool, error) {
 		l, err := w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 1, Self: 1})
 		return l.Self != nil && l.Total == 1, err

@@ -168,6 +168,7 @@ var readCases = []testCase{
 	}},
 	{"leaderboard", leaderboard},
 	{"scores", scores},
+	{"trails", trails},
 }
 
 func leaderboard(w *world) {

@@ -2,10 +2,11 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { api } from "../api";
-import { fromUCI, start } from "../chess";
+import { session } from "../app";
 import { useStore } from "../session/store";
 import { past, type Step } from "../standing";
 import { t } from "../texts";
+import { kept, recall } from "../trail";
 import { Link } from "../ui/Link";
 import { coloursNow, paint } from "../wall/paint";
 import { fateText } from "./PlayPanel";
@@ -13,7 +14,21 @@ import { fateText } from "./PlayPanel";
 const shown = 60; // boards
 const pause = 120; // ms between two requests: the routes have limits
 
+/** squaresOf is where a move in UCI begins and ends. */
+function squaresOf(move: string): [number, number] | null {
+  const square = (at: number) => move.charCodeAt(at) - 97 + 8 * (move.charCodeAt(at + 1) - 49);
+  return move ? [square(0), square(2)] : null;
+}
+
+/** asked is a board that is only in the trail of this browser, with the move of a ply. */
+async function asked(board: string, ply: number): Promise<{ fen: string; move: string } | null> {
+  await new Promise((done) => setTimeout(done, pause));
+  const game = await api.game(board).catch(() => null);
+  return game && { fen: game.fen, move: game.moves[ply - 1]?.uci ?? "" };
+}
+
 export function Trail() {
+  const { token } = useStore(session.status);
   const { steps, won } = useStore(past);
   const list = useRef<HTMLOListElement>(null);
   const boards = [...new Set(steps.map((s) => s.board))].slice(0, shown);
@@ -21,35 +36,33 @@ export function Trail() {
   useEffect(() => {
     document.title = `${t.trail.title} · ${t.name}`;
   }, []);
+  const server = useStore(kept);
+  useEffect(() => {
+    recall().catch(() => {}); // the trail of this browser stays
+  }, [token]);
   useEffect(() => {
     let gone = false;
     const draw = async () => {
       for (const board of boards) {
         if (gone) return;
         const canvas = list.current?.querySelector<HTMLCanvasElement>(`[data-board="${board}"] canvas`);
-        if (!canvas || canvas.dataset.fen) continue;
-        const game = await api.game(board).catch(() => null);
-        const ply = of(board)[0]?.ply ?? 0;
-        const move = game?.moves[ply - 1];
+        const known = server.boards.find((b) => String(b.board) === board);
+        if (!canvas || canvas.dataset.fen === (known?.fen ?? canvas.dataset.fen ?? "")) continue;
+        const [last] = of(board);
+        const game = known?.fen ? { fen: known.fen, move: known.moves.at(-1)!.uci } : await asked(board, last.ply ?? 0);
         if (game && !gone) {
-          let p = start(game.chess960);
-          for (const m of game.moves.slice(0, ply - 1)) {
-            const played = fromUCI(p, m.uci);
-            if (played) p = p.play(played);
-          }
-          const mine = move && fromUCI(p, move.uci);
           canvas.width = canvas.height = 8 * Math.round(canvas.clientWidth * Math.min(2, devicePixelRatio) / 8);
           canvas.dataset.fen = game.fen;
-          paint(canvas, { fen: game.fen, lastMove: mine ? [mine.from, mine.to] : null }, coloursNow());
+          canvas.dataset.marked = game.move;
+          paint(canvas, { fen: game.fen, lastMove: squaresOf(game.move) }, coloursNow());
         }
-        await new Promise((done) => setTimeout(done, pause));
       }
     };
     void draw();
     return () => {
       gone = true;
     };
-  }, [boards.join()]);
+  }, [boards.join(), server]);
   return (
     <div class="you trail-page">
       <header class="view-head">

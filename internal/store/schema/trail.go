@@ -1,0 +1,85 @@
+package schema
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+)
+
+// The bounds of a trail.
+const (
+	TrailBoards   = 64              // boards of a session, and of an answer
+	TrailBytes    = 8 * TrailBoards // of a session's row
+	trailSessions = 8               // sessions of a player whose boards are looked at
+)
+
+// FirstMoves are those moves that are a session's first ones on their boards, in the
+// order of time.
+func FirstMoves(moves []*intent.RecordMove) (first []*intent.RecordMove) {
+	for _, in := range moves {
+		if in.First {
+			first = append(first, in)
+		}
+	}
+	slices.SortStableFunc(first, func(a, b *intent.RecordMove) int { return a.At.Compare(b.At) })
+	return first
+}
+
+// SelectTrails reads the trail of a session, and those of the newest sessions of its
+// player, for ScanTrail.
+const SelectTrails = `SELECT s.id, s.last_seen_at, s.trail FROM sessions s WHERE s.id = $1
+	UNION SELECT * FROM (SELECT o.id, o.last_seen_at, o.trail FROM sessions o WHERE o.player_id = (SELECT player_id FROM sessions WHERE id = $1)
+		ORDER BY o.last_seen_at DESC, o.id DESC LIMIT $2) t ORDER BY last_seen_at DESC, id DESC`
+
+// TrailArgs are the arguments of SelectTrails.
+func TrailArgs(id wamble.SessionID) []any { return []any{int64(id), trailSessions} }
+
+// SessionTrail is what a session keeps of its trail.
+type SessionTrail struct {
+	Session wamble.SessionID
+	Seen    time.Time
+	Boards  []byte
+}
+
+// ScanTrail reads a row of SelectTrails.
+func ScanTrail(scan Scan) (t SessionTrail, err error) {
+	err = scan(&t.Session, at(&t.Seen), &t.Boards)
+	return t, err
+}
+
+// MergeTrails begins the trail of a session: the sessions of its player, when another one
+// was seen, and the newest boards of each in turn.
+func MergeTrails(id wamble.SessionID, rows []SessionTrail) (out wamble.Trail, boards []int64) {
+	for _, t := range rows {
+		out.Sessions = append(out.Sessions, t.Session)
+		if t.Session != id && t.Seen.After(out.Seen) {
+			out.Seen = t.Seen
+		}
+	}
+	for back := 8; back <= TrailBytes; back += 8 {
+		for _, t := range rows {
+			if back > len(t.Boards) || len(boards) == TrailBoards {
+				continue
+			}
+			board := int64(binary.BigEndian.Uint64(t.Boards[len(t.Boards)-back:]))
+			if !slices.Contains(boards, board) {
+				boards = append(boards, board)
+			}
+		}
+	}
+	return out, boards
+}
+
+// AppendTrail appends a board to a trail.
+func AppendTrail(trail []byte, board wamble.BoardID) []byte {
+	return binary.BigEndian.AppendUint64(trail, uint64(board))
+}
+
+// ScanPoints reads what a board has paid.
+func ScanPoints(scan Scan) (s wamble.Score, err error) {
+	err = scan(&s.Board, &s.Points)
+	return s, err
+}
