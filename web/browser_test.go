@@ -60,7 +60,7 @@ func browser(t testing.TB) context.Context {
 		}
 		options := append(chromedp.DefaultExecAllocatorOptions[:],
 			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(dir),
-			chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+			chromedp.Flag("disable-quic", true), chromedp.Flag("host-resolver-rules", "MAP plain.example 127.0.0.1"), chromedp.Flag("disable-component-update", true),
 			chromedp.WSURLReadTimeout(patience),
 		)
 		alloc, cancelAlloc := chromedp.NewExecAllocator(context.Background(), options...)

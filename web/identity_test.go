@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,4 +198,19 @@ func TestName(t *testing.T) {
 	bob.press(`[data-action="name"]`)
 	bob.reads("#bad-name", "this name is taken")
 	bob.audit("a name that is taken")
+}
+
+// TestNoIdentityOnOpenPage: on a page without encryption that is not of this machine no
+// identity is made, and the page says why.
+func TestNoIdentityOnOpenPage(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 4)`))
+	ada := meet(t, desk)
+	ada.open(strings.Replace(h.url, "127.0.0.1", "plain.example", 1) + "/you")
+	ada.reads("[data-open-page]", "not encrypted")
+	ada.until(`document.querySelector('[data-identity="no"]')`)
+	if see[bool](ada, `document.querySelector('.identity button') !== null`) {
+		t.Error("an identity can be made or restored there")
+	}
+	ada.audit("open-page")
 }

@@ -116,10 +116,16 @@ func sharedJournal(c *config.Config) string {
 // 8888/ws".
 func ports(p *config.Profile) string {
 	n := p.Network
-	list := []string{"UDP " + port(n.Port)}
+	list := []string{"no UDP"}
+	if number, ok := n.UDPPort(); ok {
+		list[0] = "UDP " + port(number)
+	}
 	secure := ""
-	if n.TLSCert != "" {
+	switch {
+	case n.TLSCert != "":
 		secure = " with TLS"
+	case n.Domain != "":
+		secure = " with TLS for " + strings.Join(n.Domains(), ", ")
 	}
 	if number, ok := n.HTTP(); ok {
 		list = append(list, "HTTP "+port(number)+secure)

@@ -99,14 +99,29 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 	if s.WaitReady(ctx) != nil {
 		return
 	}
+	if log := s.JSONLog(); log != nil { // who reads one stream of both wants no other lines in it
+		for _, p := range s.Profiles() {
+			log.Info("serves players", "profile", p.Profile, "http", p.HTTP.String(), "tls", p.Secure, "games", p.Store)
+		}
+		return
+	}
 	for _, p := range s.Profiles() {
 		fmt.Fprintf(out, "Wamble serves the profile %s.\n", p.Profile)
 		scheme := "http"
 		if p.Secure {
 			scheme = "https"
 		}
-		fmt.Fprintf(out, "  browser  %s://%s/\n", scheme, reachable(p.HTTP))
-		fmt.Fprintf(out, "  client   udp://%s\n", reachable(p.UDP))
+		switch {
+		case p.Domain != "" && p.HTTP.Port() == 443:
+			fmt.Fprintf(out, "  browser  https://%s/\n", p.Domain)
+		case p.Domain != "":
+			fmt.Fprintf(out, "  browser  https://%s:%d/\n", p.Domain, p.HTTP.Port())
+		default:
+			fmt.Fprintf(out, "  browser  %s://%s/\n", scheme, reachable(p.HTTP))
+		}
+		if p.UDP.IsValid() {
+			fmt.Fprintf(out, "  client   udp://%s\n", reachable(p.UDP))
+		}
 		fmt.Fprintf(out, "  games    %s\n", p.Store)
 	}
 	if admin := s.Admin(); admin != "" {

@@ -163,6 +163,8 @@ func (n Network) tcpPort() tcpPort {
 		return tcpPort{"websocket-port", n.WebSocketPort}
 	case n.HTTPPort < 0 && !n.WebSocketEnabled:
 		return tcpPort{}
+	case n.Domain != "":
+		return tcpPort{"domain", 443}
 	}
 	return tcpPort{"port", n.Port}
 }
@@ -170,6 +172,17 @@ func (n Network) tcpPort() tcpPort {
 // Origins are the pages besides our own that may open a WebSocket, like
 // "https://example.org"; "*" is any.
 func (n Network) Origins() []string { return strings.Fields(n.WebSocketOrigins) }
+
+// Domains are the names that the server gets certificates for.
+func (n Network) Domains() []string { return strings.Fields(n.Domain) }
+
+// UDPPort is the port of the game over UDP; ok is false if that is off.
+func (n Network) UDPPort() (port int, ok bool) {
+	if !n.UDPEnabled {
+		return 0, false
+	}
+	return n.Port, true
+}
 
 // Proxies are the networks of the proxies that are believed.
 func (n Network) Proxies() []netip.Prefix {

@@ -78,6 +78,12 @@ func (l *loader) checkProfile(p *Profile) {
 	case cert == "" && key != "":
 		l.Fail(l.defined(p, "tls-key").Errorf("`tls-key` needs `tls-cert` beside it"))
 	}
+	if n := p.Network; n.Domain != "" && n.TLSCert != "" {
+		l.Fail(l.defined(p, "tls-cert").Errorf("`domain` and `tls-cert` are both set").WithHint("with `domain` the server gets its certificate by itself; remove one of them"))
+	}
+	if n := p.Network; !n.UDPEnabled && !n.WebSocketEnabled {
+		l.Fail(l.defined(p, "udp-enabled", "websocket-enabled").Errorf("`udp-enabled` and `websocket-enabled` are both 0: nobody could play"))
+	}
 	if l.set(p, "db-pass") && p.Database.Pass != "" && p.Database.PassFile != "" {
 		l.Fail(l.defined(p, "db-pass-file").Errorf("`db-pass` and `db-pass-file` are both set").WithHint("remove one of them"))
 	}
@@ -85,11 +91,12 @@ func (l *loader) checkProfile(p *Profile) {
 
 // checkPair finds two profiles that cannot run in one process.
 func (l *loader) checkPair(a, b *Profile) {
-	udp := b.Network.Port
+	udp, _ := b.Network.UDPPort()
+	theirs, _ := a.Network.UDPPort()
 	mine, other := b.Network.tcpPort(), a.Network.tcpPort()
 	switch {
 	case !overlap(a, b):
-	case udp != 0 && udp == a.Network.Port:
+	case udp != 0 && udp == theirs:
 		// Their TCP ports are then usually the same as well.
 		l.Fail(l.blame(b, "port").Errorf("the profiles `%s` and `%s` have the same UDP port %d", a.Name, b.Name, udp).
 			WithHint("give `%s` a port of its own", b.Name))

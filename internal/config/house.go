@@ -20,7 +20,8 @@ type House struct {
 type Neighbour struct {
 	Name          string
 	Group         string // profile-group
-	Port          int    // UDP; 0: the kernel chooses it
+	Port          int    // UDP; 0: the kernel chooses it, or there is none
+	NoUDP         bool
 	Advertise     bool
 	Visibility    int
 	Open          bool   // policy-default is allow
@@ -33,11 +34,12 @@ type Neighbour struct {
 // Neighbour is how the others see the profile.
 func (p *Profile) Neighbour() Neighbour {
 	n := Neighbour{
-		Name: p.Name, Group: p.Standing.ProfileGroup, Port: p.Network.Port,
+		Name: p.Name, Group: p.Standing.ProfileGroup, NoUDP: !p.Network.UDPEnabled,
 		Advertise: p.Standing.Advertise, Visibility: p.Standing.Visibility,
 		Open: p.Standing.PolicyDefault != "deny", Terms: p.Standing.TermsText,
 		Reservation: p.Boards.ReservationTimeout,
 	}
+	n.Port, _ = p.Network.UDPPort()
 	if port, on := p.Network.WebSocket(); on {
 		n.WebSocketPort, n.WebSocketPath = port, p.Network.WebSocketPath
 	}

@@ -103,6 +103,23 @@ type Server struct {
 	// Unset means admin-token in the data directory, made at the first start.
 	AdminTokenFile string `option:"admin-token-file" default:"" range:"0..4096" room:"server"`
 
+	// ACMEDirectory is the address of the certificate authority that domain gets
+	// certificates from; it speaks ACME. Unset means Let's Encrypt.
+	ACMEDirectory string `option:"acme-directory" default:"" range:"0..1024" check:"https" room:"server" reload:"handoff"`
+
+	// ACMEEmail is where the certificate authority writes when something is wrong
+	// with a certificate of domain.
+	ACMEEmail string `option:"acme-email" default:"" range:"0..254" room:"server" reload:"handoff"`
+
+	// ACMERoots is a file with the certificates, in PEM form, that acme-directory is
+	// trusted by, if this machine does not trust it anyway.
+	ACMERoots string `option:"acme-roots" default:"" range:"0..4096" room:"server" reload:"handoff"`
+
+	// RedirectPort is the TCP port on which plain HTTP is sent to https and the
+	// certificate authority's challenges are answered, if a profile has a domain.
+	// 0 turns it off.
+	RedirectPort int `option:"redirect-port" default:"80" range:"0..65535" room:"server"`
+
 	// LogFormat is how log lines are written: text for people, json for
 	// machines.
 	LogFormat string `option:"log-format" default:"text" set:"text|json" room:"server"`
@@ -174,12 +191,17 @@ type Network struct {
 	// others. Browsers and clients of the original need an address that moves.
 	ClusterEndpoints string `option:"cluster-endpoints" default:"" range:"0..400" room:"profile"`
 
+	// UDPEnabled serves the game over UDP, which is not encrypted. With 0 players
+	// come over WebSocket; there is no UDP socket but one on loopback, at a port
+	// that the kernel chooses, for the house's own bots.
+	UDPEnabled bool `option:"udp-enabled" default:"1" room:"transport" reload:"listener"`
+
 	// Port is the UDP port of the game. 0 lets the kernel choose one.
 	Port int `option:"port" default:"8888" range:"0..65535" room:"transport" reload:"listener"`
 
 	// HTTPPort is the TCP port of the web client and the read-only HTTP
-	// routes. 0 means that of websocket-port, or the same number as port;
-	// -1 turns HTTP off.
+	// routes. 0 means that of websocket-port, or 443 with domain, or the same
+	// number as port; -1 turns HTTP off.
 	HTTPPort int `option:"http-port" default:"0" range:"-1..65535" room:"transport" reload:"listener"`
 
 	// HTTPMaxConnections is how many TCP connections the profile holds at a
@@ -211,6 +233,13 @@ type Network struct {
 	// address that it gives, in X-Forwarded-For, in Forwarded or by the PROXY
 	// protocol, version 2. Nobody else is believed.
 	TrustedProxies string `option:"trusted-proxies" default:"" range:"0..4096" check:"networks" room:"transport"`
+
+	// Domain is the name by which players reach the server, or several, separated by
+	// spaces. The server gets certificates for them by itself and renews them
+	// (see acme-directory, whose terms you accept with it): HTTP and WebSocket are
+	// encrypted, plain HTTP is sent there (redirect-port), and browsers are told
+	// to use nothing else (HSTS).
+	Domain string `option:"domain" default:"" range:"0..1024" check:"domains" room:"server" reload:"listener"`
 
 	// TLSCert is the file with the TLS certificate chain in PEM form; with it
 	// and tls-key, HTTP and WebSocket are encrypted. Both files are read again

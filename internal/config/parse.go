@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,8 +18,10 @@ var checks = map[string]struct {
 	ok      func(string) bool
 }{
 	"address":  {"an IP address such as \"127.0.0.1\" or \"::1\"", isAddress},
+	"domains":  {"names such as \"chess.example.org\", in lower case and separated by spaces", isDomains},
 	"hostport": {"an IP address and a port such as \"127.0.0.1:8887\" or \"[::1]:8887\"", isHostPort},
 	"origins":  {"origins such as \"https://example.org\", separated by spaces, or \"*\"", isOrigins},
+	"https":    {"an address such as \"https://acme.example.org/directory\"", isHTTPS},
 	"networks": {"addresses or networks such as \"127.0.0.1 10.0.0.0/8\", separated by spaces", isNetworks},
 	"path":     {"a path such as \"/ws\"", isPath},
 	"name":     {"a name without spaces, commas, equals signs and semicolons", func(s string) bool { return nameFault(s) == "" }},
@@ -66,6 +69,23 @@ func networks(s string) (list []netip.Prefix, ok bool) {
 		list = append(list, p.Masked())
 	}
 	return list, true
+}
+
+// domainName is what a certificate authority signs: labels of letters, digits and hyphens.
+var domainName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
+
+func isDomains(s string) bool {
+	for name := range strings.FieldsSeq(s) {
+		if len(name) > 253 || !domainName.MatchString(name) {
+			return false
+		}
+	}
+	return true
+}
+
+func isHTTPS(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme == "https" && u.Host != ""
 }
 
 func isPath(s string) bool {

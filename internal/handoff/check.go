@@ -54,6 +54,7 @@ type Listener struct {
 	Profile string     `json:"profile"`
 	Address netip.Addr `json:"address"`
 	UDP     uint16     `json:"udp"`
+	NoUDP   bool       `json:"no_udp,omitempty"`
 	TCP     uint16     `json:"tcp"`
 }
 

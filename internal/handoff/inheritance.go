@@ -40,10 +40,11 @@ func (h *Inheritance) collectGarbage() {
 	}
 }
 
-// HTTP, Admin and Control name listeners.
+// HTTP, Admin, Control and Redirect name listeners.
 const (
-	Admin   = "/admin"
-	Control = "/control"
+	Admin    = "/admin"
+	Control  = "/control"
+	Redirect = "/redirect"
 )
 
 // HTTP names the listener of a profile for HTTP and WebSocket.

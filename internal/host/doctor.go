@@ -184,7 +184,11 @@ func (p *examination) ports() {
 		switch {
 		case err == nil:
 			port.Close()
-			p.say(Fine, subject, "", "UDP %d and TCP %d are free", port.Addr().Port(), port.TCPAddr().Port())
+			udp := fmt.Sprintf("UDP %d and ", port.Addr().Port())
+			if !cfg.Network.UDPEnabled {
+				udp = "UDP is off, "
+			}
+			p.say(Fine, subject, "", "%sTCP %d are free", udp, port.TCPAddr().Port())
 		case p.running && errors.Is(err, syscall.EADDRINUSE):
 			p.say(Fine, subject, "", "in use, as a server runs on %s", p.Dir)
 		case errors.Is(err, syscall.EACCES):
@@ -201,6 +205,9 @@ const wantedBuffer = 4 << 20
 // buffers asks the kernel for the receive buffer of each profile.
 func (p *examination) buffers() {
 	for _, cfg := range p.profiles {
+		if !cfg.Network.UDPEnabled {
+			continue
+		}
 		o := p.Port(cfg)
 		probe, err := transport.ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), o.UDP)
 		if err != nil {

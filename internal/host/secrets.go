@@ -9,7 +9,8 @@ import (
 	"wamble/internal/config"
 )
 
-// expiresSoon is how long before its end a certificate is worth a warning.
+// expiresSoon is how long before its end a certificate is worth a warning, unless it
+// never lasts that long.
 const expiresSoon = 14 * 24 * time.Hour
 
 // Certificate reads the certificate of a profile; nil if it has none.
@@ -33,7 +34,7 @@ func Validity(c *tls.Certificate, now time.Time) (Verdict, string) {
 		return Doubtful, "the TLS certificate is not valid before " + day(begin)
 	case !now.Before(end):
 		return Doubtful, "the TLS certificate has expired on " + day(end) + ": browsers refuse it"
-	case end.Sub(now) < expiresSoon:
+	case end.Sub(now) < min(expiresSoon, end.Sub(begin)/6):
 		return Doubtful, "the TLS certificate expires on " + day(end)
 	}
 	return Fine, "the TLS certificate is valid until " + day(end)

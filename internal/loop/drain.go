@@ -60,7 +60,7 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	d, err := journal.NewDrain(ctx, rt.o.Runner, rt.o.Store, journal.DrainOptions{
 		Profile: rt.o.Name,
 		Limits:  limitsOf(rt.cfg.Load()),
-		Applied: rt.applied, Worked: rt.pace.worked, Trouble: rt.drained, Dead: rt.buried, Emitted: rt.o.Finished,
+		Applied: rt.applied, Worked: rt.worked, Trouble: rt.drained, Dead: rt.buried, Emitted: rt.o.Finished,
 		Keep: rt.o.Keep, KeepFailed: rt.watch.notKept, WentBack: rt.watch.wentBack,
 	})
 	if err != nil {
@@ -71,6 +71,12 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	}
 	rt.drain.Store(d)
 	return nil
+}
+
+// worked is told of a transaction of the drain, and may rest.
+func (rt *Runtime) worked(ctx context.Context, w journal.Work) {
+	rt.o.Log.Debug("messages are in the database", "messages", w.Messages, "bytes", w.Bytes, "took", w.Took)
+	rt.pace.worked(ctx, w)
 }
 
 // limitsOf bound a transaction of the drain.

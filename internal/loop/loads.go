@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"log/slog"
 	goruntime "runtime"
 	"time"
 
@@ -77,7 +78,11 @@ func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded 
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	in := &profile.Loaded{Load: load.ID}
+	began := time.Now()
 	err := ls.look(ctx, load, in)
+	if log := ls.rt.o.Log; log.Enabled(ctx, slog.LevelDebug) {
+		log.Debug("the database was asked", "subject", int(load.Subject), "took", time.Since(began), "err", err)
+	}
 	switch {
 	case err == nil:
 		in.Outcome = profile.Found

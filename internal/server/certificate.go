@@ -39,6 +39,9 @@ func (s *Server) warnOf(profile string, c *tls.Certificate) {
 // renewCertificate reads the certificate of a profile again. A file that has
 // become bad since it was checked leaves the old one in use.
 func (k *supervisor) renewCertificate(cfg *config.Profile) {
+	if cfg.Network.Domain != "" {
+		return // the port has an authority
+	}
 	c, err := host.Certificate(&cfg.Network)
 	if err != nil {
 		k.log.Error("the old certificate stays in use", "err", err)

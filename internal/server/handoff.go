@@ -138,6 +138,9 @@ func (s *Server) listeners() map[string]syscall.Conn {
 	if admin := s.adminListener(); admin != nil {
 		of[handoff.Admin] = admin.Listener
 	}
+	if r := s.redirector(); r != nil {
+		of[handoff.Redirect] = r.listener
+	}
 	return of
 }
 
@@ -146,6 +149,9 @@ func (s *Server) pauseWeb(ctx context.Context, asked int) {
 	var all sync.WaitGroup
 	if admin := s.adminListener(); admin != nil {
 		all.Go(func() { guard.Run("a pause", func() { admin.Pause(ctx, asked) }, s.caught) })
+	}
+	if r := s.redirector(); r != nil {
+		all.Go(func() { guard.Run("a pause", func() { r.Pause(ctx, 0) }, s.caught) })
 	}
 	for _, k := range s.supervisors() {
 		all.Go(func() {
@@ -166,6 +172,9 @@ func (s *Server) resumeWeb() {
 	if admin := s.adminListener(); admin != nil {
 		admin.Resume()
 	}
+	if r := s.redirector(); r != nil {
+		r.Resume()
+	}
 }
 
 // canListen finds a socket that the next image could not have: one that it
@@ -176,7 +185,7 @@ func (s *Server) canListen(v handoff.Verdict) error {
 		if s.inherits(want) {
 			continue
 		}
-		port, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(want.Address, want.UDP), TCPPort: want.TCP})
+		port, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(want.Address, want.UDP), TCPPort: want.TCP, UDP: transport.UDPOptions{Off: want.NoUDP}})
 		if err != nil {
 			return handoff.NotReady("profile %s cannot be bound: %w; if another profile has the port, let 'wamble reload' do that first", want.Profile, err)
 		}

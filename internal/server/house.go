@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,7 @@ type house struct {
 	supervisors []*supervisor // in the order of the configuration
 	departing   []*departure
 	admin       *observe.Admin // nil: it is off
+	redirect    *redirector    // nil: there is none
 	reloaded    *host.Reloaded // nil: not yet
 
 	allFailed chan struct{}
@@ -101,6 +103,7 @@ func (s *Server) openProfiles() error {
 	}
 	s.closers = append(s.closers, s.closeProfiles)
 	for _, cfg := range profiles {
+		s.certify(cfg, ports[cfg.Name])
 		s.warnOf(cfg.Name, ports[cfg.Name].Certificate())
 		k, err := s.newSupervisor(cfg, ports[cfg.Name])
 		if err != nil {
@@ -184,7 +187,7 @@ func (s *Server) closeProfiles() error {
 // serveWeb answers HTTP and WebSocket on a port until that is shut down.
 func (s *Server) serveWeb(k *supervisor, port *transport.Port) {
 	s.help("HTTP", func() {
-		if err := port.Serve(s.site(k), k.caught); err != nil {
+		if err := port.Serve(k.strict(s.site(k)), k.caught); err != nil {
 			k.log.Error("HTTP has ended", "err", err)
 		}
 	})
@@ -255,9 +258,10 @@ func (s *Server) whyAllFailed() error {
 // Listening is where a profile is reached, and where its games are.
 type Listening struct {
 	Profile string
-	UDP     netip.AddrPort
+	UDP     netip.AddrPort // not valid: it is off
 	HTTP    netip.AddrPort // and WebSocket
 	Secure  bool           // they are encrypted
+	Domain  string         // "": none
 	Store   string
 }
 
@@ -266,9 +270,24 @@ func (s *Server) Profiles() []Listening {
 	var list []Listening
 	for _, k := range s.supervisors() {
 		p := k.Port()
-		list = append(list, Listening{Profile: k.name, UDP: p.Addr(), HTTP: p.TCPAddr(), Secure: p.Secured(), Store: k.store.Name})
+		n := Listening{Profile: k.name, HTTP: p.TCPAddr(), Secure: p.Secured(), Store: k.store.Name}
+		if _, on := k.Config().Network.UDPPort(); on {
+			n.UDP = p.Addr()
+		}
+		if domains := k.Config().Network.Domains(); len(domains) > 0 {
+			n.Domain = domains[0]
+		}
+		list = append(list, n)
 	}
 	return list
+}
+
+// JSONLog is the log if it is for machines; nil otherwise.
+func (s *Server) JSONLog() *slog.Logger {
+	if s.config().Server.LogFormat != "json" {
+		return nil
+	}
+	return s.log
 }
 
 // WaitReady waits until every profile has served players for the first time, or

@@ -156,7 +156,7 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 	}
 	for _, cfg := range profiles {
 		udp, tcp := socketAddresses(cfg)
-		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port, TCP: tcp.port})
+		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port, NoUDP: !cfg.Network.UDPEnabled, TCP: tcp.port})
 	}
 	v.Admin = o.Config.Server.AdminListen
 	stores, err := OpenStores(profiles, o.Dir)

@@ -57,6 +57,12 @@ func TestNoSecretsInLog(t *testing.T) {
 	if strings.Count(log, "\n") < 10 {
 		t.Errorf("the log has hardly a line:\n%s", log)
 	}
+	if !strings.Contains(log, `"level":"DEBUG"`) {
+		t.Error("log-level debug adds nothing")
+	}
+	if strings.Contains(log, "0001-01-01") {
+		t.Error("a ban without an end has one in the log")
+	}
 	for _, secret := range secrets {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log tells a secret: %s", secret)

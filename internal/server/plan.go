@@ -62,6 +62,9 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	if p.ports, err = bindAll(bound, open, nil); err != nil {
 		return nil, err
 	}
+	for _, cfg := range bound {
+		s.certify(cfg, p.ports[cfg.Name])
+	}
 	if err := p.build(ctx, s); err != nil {
 		p.drop(s)
 		return nil, err

@@ -38,7 +38,7 @@ func portOptions(cfg *config.Profile) transport.Options {
 	n := &cfg.Network
 	o := transport.Options{
 		Address: n.Address(n.Port),
-		UDP:     transport.UDPOptions{Buffer: n.BufferSize},
+		UDP:     transport.UDPOptions{Buffer: n.BufferSize, Off: !n.UDPEnabled},
 		HTTP:    transport.HTTPOptions{Max: n.HTTPMaxConnections, MaxHost: n.HTTPMaxPerIP, Proxies: n.Proxies()},
 		WebSocket: transport.GatewayOptions{
 			Path: n.WebSocketPath, Origins: n.Origins(),
@@ -80,7 +80,11 @@ func socketAddresses(cfg *config.Profile) (udp, tcp socketAddress) {
 	if number == 0 {
 		number = o.Address.Port()
 	}
-	return newSocketAddress("udp", cfg, o.Address.Addr(), o.Address.Port()), newSocketAddress("tcp", cfg, o.Address.Addr(), number)
+	udpPort := o.Address.Port()
+	if o.UDP.Off {
+		udpPort = 0
+	}
+	return newSocketAddress("udp", cfg, o.Address.Addr(), udpPort), newSocketAddress("tcp", cfg, o.Address.Addr(), number)
 }
 
 // openPorts is the ports that are open, by the addresses of their sockets and by
@@ -210,7 +214,9 @@ func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 			continue
 		}
 		if port := k.Port(); port != nil {
-			n.Port = int(port.Addr().Port())
+			if !n.NoUDP {
+				n.Port = int(port.Addr().Port())
+			}
 			if n.WebSocketPath != "" && n.WebSocketPort == 0 {
 				n.WebSocketPort = int(port.TCPAddr().Port())
 			}
@@ -219,6 +225,14 @@ func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 	told := *cfg
 	told.House = &house
 	return &told
+}
+
+// udpText says where a profile is reached by UDP.
+func udpText(k *supervisor, port *transport.Port) string {
+	if _, on := k.Config().Network.UDPPort(); !on {
+		return "off"
+	}
+	return port.Addr().String()
 }
 
 func unnumbered(n config.Neighbour) bool { return n.Port == 0 }

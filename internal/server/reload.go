@@ -83,6 +83,7 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	s.setAdmin(admin)
+	s.moveRedirect(c)
 	if s.o.Log != nil {
 		observe.Configure(s.o.Log.Handler(), c)
 	}

@@ -33,6 +33,38 @@ func profilesOn(pairs ...any) string {
 	return text
 }
 
+// TestNoUDP: a reload turns UDP off, so that the port is free for others and players come
+// over WebSocket alone, and on again.
+func TestNoUDP(t *testing.T) {
+	with := staying(t, conf(""))
+	text := with
+	load := func() (*config.Config, error) { return config.Load("test.conf", text, config.Params{}) }
+	s := serve(t, Options{Load: load}, text).ready()
+	address, at := s.address(), s.Addresses()
+	join(t, address, wamble.Token{}).move(t.Context())
+	text = with + "(def udp-enabled 0)"
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Profiles()[0]; got.UDP.IsValid() || got.HTTP != at.HTTP {
+		t.Errorf("without UDP: %+v", got)
+	}
+	if got := s.Status(t.Context()).Profiles[0].UDP; got != "off" {
+		t.Errorf("the status says %q", got)
+	}
+	other, err := net.ListenPacket("udp4", at.UDP.String())
+	if err != nil {
+		t.Fatalf("the port is not free: %v", err)
+	}
+	other.Close()
+	join(t, "ws://"+at.HTTP.String()+"/ws", wamble.Token{}).move(t.Context())
+	text = with
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	join(t, address, wamble.Token{}).move(t.Context())
+}
+
 // TestReloadBad: a configuration that cannot be applied changes nothing, and the
 // server says why.
 func TestReloadBad(t *testing.T) {

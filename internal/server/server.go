@@ -72,6 +72,7 @@ type Server struct {
 	opened    time.Time // when everything was there but the loops
 	host      *host.Host
 	control   *host.Control
+	authority *authority
 	healing   sync.Mutex
 	helpers   sync.WaitGroup // goroutines that serve HTTP and the control socket
 	dumps     dumps
@@ -96,7 +97,7 @@ func Open(o Options) (*Server, error) {
 		name string
 		open func() error
 	}{
-		{"inherit", s.beginInheriting}, {"journal", s.openJournal}, {"bind", s.openProfiles}, {"admin", s.openAdmin},
+		{"inherit", s.beginInheriting}, {"journal", s.openJournal}, {"authority", s.openAuthority}, {"bind", s.openProfiles}, {"redirect", s.openRedirect}, {"admin", s.openAdmin},
 		{"control", s.openControl}, {"pid file", s.openPidFile}, {"adopt", s.endInheriting},
 	} {
 		if err := part.open(); err != nil {
@@ -212,6 +213,8 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	s.departLeft(ctx)
 	s.serveAdmin(s.adminListener())
+	s.serveRedirect(s.redirector())
+	s.help("the certificate authority", func() { s.authority.keep(s.serving) })
 	s.help("the control socket", s.control.Serve)
 	stopJanitor, err := s.startJanitor(ctx)
 	if err != nil {

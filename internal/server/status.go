@@ -44,7 +44,7 @@ func (k *supervisor) status(ctx context.Context) host.ProfileStatus {
 	look, port := k.Look(ctx), k.Port()
 	p := host.ProfileStatus{
 		Name: k.name, Ready: look.Up, Stage: look.Why,
-		UDP: port.Addr().String(), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
+		UDP: udpText(k, port), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
 		Boards:   map[string]int{},
 		Sessions: look.Gauges.Players, Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves,
 		Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),

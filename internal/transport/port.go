@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -40,8 +39,8 @@ type Port struct {
 	gateway *gateway
 	inbox   *inbox
 	http    HTTPOptions
-	secrets atomic.Pointer[tls.Config] // nil: HTTP is not encrypted
-	trusted atomic.Pointer[networks]   // of proxies; never nil
+	secrets atomic.Pointer[secrets]  // nil: HTTP is not encrypted
+	trusted atomic.Pointer[networks] // of proxies; never nil
 
 	waiting atomic.Bool // the loop waits for the socket, or is about to
 	woken   atomic.Bool
@@ -113,7 +112,7 @@ func listenTCP(address netip.Addr, number uint16, reusePort control) (*net.TCPLi
 // Adopt takes over the open sockets of a port that another image of this
 // program has bound. It closes the files; the sockets live on.
 func Adopt(udp, tcp *os.File, o Options) (*Port, error) {
-	u, err := AdoptUDP(udp, o.UDP)
+	u, err := adoptUDP(udp, o.UDP)
 	if err != nil {
 		tcp.Close()
 		return nil, err

@@ -40,7 +40,7 @@ func renewUDP(old, tcp *Port, o Options) (*UDP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return AdoptUDP(file, o.UDP)
+	return adoptUDP(file, o.UDP)
 }
 
 func renewTCP(old *Port, udp *UDP, o Options) (*net.TCPListener, error) {

@@ -11,7 +11,13 @@ import (
 // keep theirs.
 type secureListener struct {
 	net.Listener
-	config *atomic.Pointer[tls.Config]
+	secrets *atomic.Pointer[secrets]
+}
+
+// secrets are how TLS is spoken, and with which certificate at present, which may be nil.
+type secrets struct {
+	config  *tls.Config
+	current func() *tls.Certificate
 }
 
 // Accept never waits for a TLS handshake: the first read does it, under the limits
@@ -21,8 +27,8 @@ func (l secureListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if config := l.config.Load(); config != nil {
-		return tls.Server(c, config), nil
+	if s := l.secrets.Load(); s != nil {
+		return tls.Server(c, s.config), nil
 	}
 	return c, nil
 }
@@ -34,16 +40,22 @@ func (p *Port) Secure(certificate *tls.Certificate) {
 		p.secrets.Store(nil)
 		return
 	}
-	p.secrets.Store(&tls.Config{
+	p.SecureWith(&tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate},
 		NextProtos: []string{"http/1.1"}, // a WebSocket needs a connection of its own
-	})
+	}, func() *tls.Certificate { return certificate })
 }
 
-// Certificate returns the certificate, nil without TLS.
+// SecureWith is Secure for somebody who chooses certificates. Current returns the one
+// to tell of, nil if there is none yet.
+func (p *Port) SecureWith(config *tls.Config, current func() *tls.Certificate) {
+	p.secrets.Store(&secrets{config, current})
+}
+
+// Certificate returns the certificate, nil without TLS or before there is one.
 func (p *Port) Certificate() *tls.Certificate {
-	if config := p.secrets.Load(); config != nil {
-		return &config.Certificates[0]
+	if s := p.secrets.Load(); s != nil {
+		return s.current()
 	}
 	return nil
 }

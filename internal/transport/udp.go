@@ -51,6 +51,9 @@ type UDPStats struct {
 
 // UDPOptions are what a socket can be told.
 type UDPOptions struct {
+	// Off leaves no socket but one on loopback, at a port that the kernel chooses:
+	// for programs of this machine that are told of it.
+	Off bool
 	// Buffer is the size of the receive and of the send buffer in bytes. Zero
 	// asks for the largest that the kernel grants.
 	Buffer int
@@ -66,6 +69,9 @@ const largestBuffer = 8 << 20
 
 // ListenUDP opens a socket on address.
 func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {
+	if o.Off {
+		address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+	}
 	network := "udp" // an unspecified IPv6 address takes IPv4 as well
 	switch a := address.Addr(); {
 	case !a.IsValid():
@@ -86,6 +92,15 @@ func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {
 		return nil, fmt.Errorf("listen on udp %s: %w", address, err)
 	}
 	return newUDP(conn.(*net.UDPConn), o)
+}
+
+// adoptUDP is AdoptUDP, unless UDP is off: then what was open is closed.
+func adoptUDP(file *os.File, o UDPOptions) (*UDP, error) {
+	if o.Off {
+		file.Close()
+		return ListenUDP(netip.AddrPort{}, o)
+	}
+	return AdoptUDP(file, o)
 }
 
 // AdoptUDP takes over an open socket that another image of this program has

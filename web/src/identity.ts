@@ -11,6 +11,11 @@ import { encodeText, fromHex, toHex } from "./wire";
 
 hashes.sha512 = sha512;
 
+/** pageIsOpen reports whether others on the way can read and change this page: then they could take a key that is kept here. */
+export function pageIsOpen(): boolean {
+  return !globalThis.isSecureContext;
+}
+
 /** newEntropy returns what an identity is made from: 128 random bits, as hexadecimal digits. */
 export function newEntropy(): string {
   return toHex(crypto.getRandomValues(new Uint8Array(16)));

@@ -211,6 +211,7 @@ export const de: Texts = {
     identity: "Identität",
     anonymous: "Du spielst als Gast. Deine Punkte gibt es nur in diesem Browser.",
     create: "Identität anlegen",
+    openPage: "Diese Seite ist nicht verschlüsselt: Wer dazwischen sitzt, könnte deinen Schlüssel nehmen. Darum wird hier keine Identität angelegt oder aufbewahrt. Frag den Betreiber nach einer Adresse mit https.",
     createHint: "In diesem Browser entsteht ein Schlüssel. Keine E-Mail, kein Passwort. Zwölf Wörter sichern ihn.",
     restore: "Mit 12 Wörtern zurückkommen",
     restoreHint: "Gib die zwölf Wörter deiner Sicherung ein, mit Leerzeichen dazwischen.",

@@ -225,6 +225,7 @@ export const en = {
     identity: "Identity",
     anonymous: "You play as a guest. Your score lives in this browser only.",
     create: "Create an identity",
+    openPage: "This page is not encrypted: anybody on the way here could take your key. So no identity is made or kept here. Ask the host for an address with https.",
     createHint: "A key is made in this browser. No e-mail, no password. Twelve words are its backup.",
     restore: "Restore from 12 words",
     restoreHint: "Type the twelve words of your backup, with spaces between them.",

@@ -211,6 +211,7 @@ export const es: Texts = {
     identity: "Identidad",
     anonymous: "Juegas como invitado. Tus puntos viven solo en este navegador.",
     create: "Crear una identidad",
+    openPage: "Esta página no está cifrada: cualquiera en el camino podría llevarse tu clave. Por eso aquí no se crea ni se guarda ninguna identidad. Pide al anfitrión una dirección con https.",
     createHint: "En este navegador se crea una clave. Sin correo ni contraseña. Doce palabras son su copia.",
     restore: "Volver con 12 palabras",
     restoreHint: "Escribe las doce palabras de tu copia, con espacios entre ellas.",

@@ -211,6 +211,7 @@ export const fr: Texts = {
     identity: "Identité",
     anonymous: "Vous jouez en invité. Vos points ne vivent que dans ce navigateur.",
     create: "Créer une identité",
+    openPage: "Cette page n’est pas chiffrée : n’importe qui sur le chemin pourrait prendre votre clé. Ici aucune identité n’est donc créée ni gardée. Demandez à l’hôte une adresse en https.",
     createHint: "Une clé naît dans ce navigateur. Ni e-mail ni mot de passe. Douze mots la sauvegardent.",
     restore: "Revenir avec 12 mots",
     restoreHint: "Saisissez les douze mots de votre sauvegarde, séparés par des espaces.",

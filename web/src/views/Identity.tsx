@@ -52,6 +52,11 @@ export function IdentityCard() {
   return (
     <section class="card identity" aria-labelledby="identity" data-identity={inside ? "yes" : "no"}>
       <h2 id="identity">{t.you.identity}</h2>
+      {identity.pageIsOpen() && (
+        <p data-open-page>
+          {t.you.openPage}
+        </p>
+      )}
       {step === "busy" ? (
         <p role="status">{t.you.loggingIn}</p>
       ) : inside ? (
@@ -77,15 +82,19 @@ export function IdentityCard() {
       ) : (
         <>
           <p class="faint">{t.you.anonymous}</p>
-          <p class="faint">{t.you.createHint}</p>
-          <div class="buttons">
-            <button type="button" onClick={() => setStep("restore")}>
-              {t.you.restore}
-            </button>
-            <button type="button" class="main" disabled={link !== "online"} onClick={() => enter(identity.newEntropy(), "words")}>
-              {t.you.create}
-            </button>
-          </div>
+          {!identity.pageIsOpen() && (
+            <>
+              <p class="faint">{t.you.createHint}</p>
+              <div class="buttons">
+                <button type="button" onClick={() => setStep("restore")}>
+                  {t.you.restore}
+                </button>
+                <button type="button" class="main" disabled={link !== "online"} onClick={() => enter(identity.newEntropy(), "words")}>
+                  {t.you.create}
+                </button>
+              </div>
+            </>
+          )}
         </>
       )}
       {step === "name" && <NameDialog now={now?.handle ?? ""} onClose={() => setStep("none")} />}

@@ -1,0 +1,236 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+
+	"wamble/internal/config"
+	"wamble/internal/guard"
+	"wamble/internal/host"
+	"wamble/internal/transport"
+)
+
+// authority gets the certificates of domains from a certificate authority that speaks
+// ACME, and renews them. They are kept in the data directory, with the key of the
+// account: a restart, a reload or a handoff orders nothing again.
+type authority struct {
+	manager *autocert.Manager
+	log     *slog.Logger
+	domains atomic.Pointer[[]string]
+	changed chan struct{} // [1]: domains has changed
+	got     sync.Map      // by domain: that there is a certificate
+}
+
+// newAuthority returns one without domains.
+func newAuthority(dir string, c *config.Server, log *slog.Logger) (*authority, error) {
+	a := &authority{log: log, changed: make(chan struct{}, 1)}
+	a.domains.Store(new([]string))
+	client := &acme.Client{DirectoryURL: c.ACMEDirectory, UserAgent: "wamble"}
+	if client.DirectoryURL == "" {
+		client.DirectoryURL = autocert.DefaultACMEDirectory
+	}
+	if c.ACMERoots != "" {
+		roots, err := readRoots(c.ACMERoots)
+		if err != nil {
+			return nil, fmt.Errorf("acme-roots: %w", err)
+		}
+		way := http.DefaultTransport.(*http.Transport).Clone()
+		way.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+		client.HTTPClient = &http.Client{Transport: way, Timeout: time.Minute}
+	}
+	a.manager = &autocert.Manager{
+		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Join(dir, "acme")), HostPolicy: a.allows, Email: c.ACMEEmail, Client: client,
+	}
+	return a, nil
+}
+
+func readRoots(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", file)
+	}
+	return roots, nil
+}
+
+var (
+	errNotOurs       = errors.New("no domain of this server")
+	errNoCertificate = errors.New("there is no certificate yet")
+)
+
+// allows refuses names that are not ours, before they cost anything. The name in a
+// request may have a port.
+func (a *authority) allows(_ context.Context, name string) error {
+	if host, _, err := net.SplitHostPort(name); err == nil {
+		name = host
+	}
+	if !slices.Contains(*a.domains.Load(), strings.ToLower(strings.TrimSuffix(name, "."))) {
+		return errNotOurs
+	}
+	return nil
+}
+
+// serve makes these the domains.
+func (a *authority) serve(domains []string) {
+	if slices.Equal(domains, *a.domains.Load()) {
+		return
+	}
+	a.domains.Store(&domains)
+	select {
+	case a.changed <- struct{}{}:
+	default:
+	}
+}
+
+// secure makes a port speak TLS with the certificates of its domains. A client that
+// names none gets that of the first. Who connects orders nothing: keep does.
+func (a *authority) secure(port *transport.Port, domains []string) {
+	get := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		name := strings.ToLower(hello.ServerName)
+		if name == "" {
+			name = domains[0]
+		}
+		if err := a.allows(context.Background(), name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(hello.SupportedProtos, acme.ALPNProto) {
+			return a.manager.GetCertificate(hello)
+		}
+		if _, got := a.got.Load(name); !got && a.cached(name) == nil {
+			return nil, errNoCertificate
+		}
+		return a.manager.GetCertificate(helloFor(name))
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get, NextProtos: []string{"http/1.1", acme.ALPNProto}}
+	port.SecureWith(config, func() *tls.Certificate { return a.cached(domains[0]) })
+}
+
+// cached returns the certificate of a domain as the cache has it; nil if it has none.
+func (a *authority) cached(domain string) *tls.Certificate {
+	text, err := a.manager.Cache.Get(context.Background(), domain)
+	if err != nil {
+		return nil
+	}
+	c, err := tls.X509KeyPair(text, text)
+	if err != nil {
+		return nil
+	}
+	return &c
+}
+
+// How often certificates are looked at: soon after an attempt that failed, seldom else.
+const (
+	firstOrder = time.Minute
+	lastOrder  = time.Hour
+)
+
+// keep orders the certificates of all domains before somebody waits for them, and tells
+// of those that could not be got or renewed, until ctx ends. The manager renews.
+func (a *authority) keep(ctx context.Context) {
+	pause, told := firstOrder, map[string]bool{}
+	for {
+		next := lastOrder
+		for _, domain := range *a.domains.Load() {
+			c, err := a.order(ctx, domain)
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				next = min(pause, next)
+				a.log.Error("no certificate: it is asked for again", "domain", domain, "authority", a.manager.Client.DirectoryURL, "after", pause, "err", err)
+				continue
+			}
+			if verdict, text := host.Validity(c, time.Now()); verdict != host.Fine {
+				a.log.Warn(text+", and was not renewed", "domain", domain)
+			} else if !told[c.Leaf.SerialNumber.String()] {
+				told[c.Leaf.SerialNumber.String()] = true
+				a.log.Info(text, "domain", domain)
+			}
+		}
+		if pause = min(2*pause, lastOrder); next == lastOrder {
+			pause = firstOrder
+		}
+		select {
+		case <-time.After(next):
+		case <-a.changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// order returns the certificate of a domain, and gets it if there is none. The manager
+// cannot be interrupted: when ctx ends, it is left alone.
+func (a *authority) order(ctx context.Context, domain string) (*tls.Certificate, error) {
+	type result struct {
+		c   *tls.Certificate
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		r.err = guard.Call("the order of a certificate", func() (err error) {
+			if r.c, err = a.manager.GetCertificate(helloFor(domain)); err == nil {
+				a.got.Store(domain, true)
+			}
+			return err
+		})
+		done <- r
+	}()
+	select {
+	case r := <-done:
+		return r.c, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// helloFor asks for the certificate of a domain, with a key of ECDSA: there is no other.
+func helloFor(domain string) *tls.ClientHelloInfo {
+	return &tls.ClientHelloInfo{ServerName: domain, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
+}
+
+// domainsOf returns the domains of the profiles that are to run.
+func (s *Server) domainsOf(c *config.Config) (domains []string) {
+	profiles, _ := s.wanted(c)
+	for _, cfg := range profiles {
+		domains = append(domains, cfg.Network.Domains()...)
+	}
+	slices.Sort(domains)
+	return slices.Compact(domains)
+}
+
+// openAuthority makes the authority. It has nothing to do while no profile has a domain.
+func (s *Server) openAuthority() (err error) {
+	s.authority, err = newAuthority(s.dir, &s.o.Config.Server, s.log)
+	if err == nil {
+		s.authority.serve(s.domainsOf(s.o.Config))
+	}
+	return err
+}
+
+// certify gives a port the certificates of a profile with domains.
+func (s *Server) certify(cfg *config.Profile, port *transport.Port) {
+	if domains := cfg.Network.Domains(); len(domains) > 0 {
+		s.authority.secure(port, domains)
+	}
+}
