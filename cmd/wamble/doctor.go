@@ -1,10 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"wamble/internal/host"
 	"wamble/internal/server"
@@ -13,6 +20,7 @@ import (
 func doctorCommand() *cobra.Command {
 	var flags storeFlags
 	var asJSON bool
+	var as string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look whether a server could run well here",
@@ -21,11 +29,18 @@ room and speed of its disk, the ports, the receive buffer that the kernel grants
 the limit of open files, the clock, the databases, and what db-sslmode protects
 from. It says what to do about
 what it finds, and changes nothing. The exit code is 1 if something would keep the
-server from serving.`,
+server from serving.
+
+Root may read, write and bind what the user of the server may not: --user looks as
+that user. The limit of open files is that of this shell; a unit has its own
+(LimitNOFILE=).`,
 		Example: `  wamble doctor
-  wamble doctor --config /etc/wamble.conf --data /var/lib/wamble`,
+  wamble doctor --user wamble --config /etc/wamble/wamble.conf --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if as != "" {
+				return runAs(cmd, as)
+			}
 			c, err := loadConfig(cmd, flags.config, "")
 			if err != nil {
 				return err
@@ -39,6 +54,7 @@ server from serving.`,
 	}
 	flags.registerData(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, for tools")
+	cmd.Flags().StringVar(&as, userFlag, "", "look as this `user`, whom the server runs as")
 	return cmd
 }
 
@@ -65,4 +81,47 @@ func printFound(cmd *cobra.Command, found []host.Finding, asJSON bool) error {
 		err = fmt.Errorf("%s to be mended before a server can run here", plural(broken, "thing"))
 	}
 	return err
+}
+
+const userFlag = "user"
+
+// runAs gives the same command line, but for --user, to a process of another user.
+func runAs(cmd *cobra.Command, name string) error {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return err
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return err
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	args := strings.Fields(cmd.CommandPath())[1:]
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != userFlag {
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	c := exec.CommandContext(cmd.Context(), binary, args...)
+	c.Stdout, c.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	c.Env = append(os.Environ(), "HOME="+u.HomeDir, "USER="+name)
+	if int(uid) != os.Geteuid() {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	}
+	var ended *exec.ExitError
+	switch err := c.Run(); {
+	case errors.As(err, &ended):
+		return exitError(ended.ExitCode()) // it has said why
+	case errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("only root can look as %s", name)
+	default:
+		return err
+	}
 }

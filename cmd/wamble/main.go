@@ -33,6 +33,7 @@ var commands = []func() *cobra.Command{
 	perftCommand,
 	benchCommand,
 	botCommand,
+	manCommand,
 	versionCommand,
 }
 
@@ -54,7 +55,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := root.Execute()
+	err := errors.Join(root.Execute(), giveBack())
 	var exit exitError
 	switch {
 	case err == nil:

@@ -149,6 +149,7 @@ func isDir(dir string) error {
 // that sets no schema, or an older journal, is served, too, unless another one was asked
 // for.
 func (f *runnerFlags) openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error), dir string) (*runner.Runner, error) {
+	keepOwner(dir)
 	at := func(schema runner.Version) (*runner.Runner, error) {
 		return open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: schema, MinFree: -1})
 	}

@@ -31,6 +31,7 @@ then puts the new directory in the place of the damaged one.`,
 			if err := isDir(dir); err != nil {
 				return fmt.Errorf("%w\nName the runner's directory with --dir", err)
 			}
+			keepOwner(args[0])
 			loss, err := pebblestore.At(dir, pebblestore.Options{}).Salvage(args[0])
 			switch {
 			case errors.Is(err, runner.ErrLocked):

@@ -52,6 +52,7 @@ func (f *storeFlags) open(cmd *cobra.Command, create bool) ([]*server.Shared, er
 	if err != nil {
 		return nil, err
 	}
+	keepOwner(dir)
 	if create {
 		if err := server.MakeDataDir(dir); err != nil {
 			return nil, err

@@ -263,7 +263,7 @@ func (s *Storage) lock() (io.Closer, error) {
 	switch {
 	case err == nil:
 		return lock, nil
-	case errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EROFS):
 		return nil, fmt.Errorf("lock %s: %w", s.dir, err)
 	}
 	return nil, fmt.Errorf("lock %s: %w: %w", s.dir, runner.ErrLocked, err)

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// givers give back what root made in directories of others; see keepOwner.
+var givers []func() error
+
+// keepOwner lets a directory stay with its owner when root works in it: at the end of the
+// command, everything in it that is root's by then is given to whom the directory, or the
+// one above it, belongs to. Otherwise a server that runs as its own user could not start
+// after a restore or a migration by root.
+func keepOwner(dir string) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	for _, place := range []string{dir, filepath.Dir(dir)} {
+		info, err := os.Stat(place)
+		if err != nil {
+			continue
+		}
+		if s := info.Sys().(*syscall.Stat_t); s.Uid != 0 {
+			givers = append(givers, func() error { return giveTo(dir, int(s.Uid), int(s.Gid)) })
+			return
+		}
+	}
+}
+
+// giveTo gives what is root's in a directory to somebody. A file with two names is left
+// alone: the other one may be anywhere.
+func giveTo(dir string, uid, gid int) error {
+	if err := os.Lchown(dir, uid, gid); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it was never made
+		}
+		return err
+	}
+	root, err := os.OpenRoot(dir) // whoever owns it cannot lead us out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := root.Lstat(name)
+		if err != nil {
+			return err
+		}
+		s := info.Sys().(*syscall.Stat_t)
+		if s.Uid != 0 || !d.IsDir() && s.Nlink > 1 {
+			return nil
+		}
+		return root.Lchown(name, uid, gid)
+	})
+}
+
+// giveBack gives everything back that keepOwner has noted.
+func giveBack() error {
+	var errs []error
+	for _, give := range givers {
+		errs = append(errs, give())
+	}
+	givers = nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("give the files to their owner: %w", err)
+	}
+	return nil
+}

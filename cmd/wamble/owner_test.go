@@ -1,0 +1,45 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestOwner: what root makes in a data directory of somebody else belongs to him
+// afterwards, but nothing that has another name elsewhere. Other users change nothing.
+func TestOwner(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	elsewhere := filepath.Join(t.TempDir(), "shadow")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(elsewhere, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	owner := uint32(os.Geteuid())
+	if owner == 0 {
+		owner = 12345
+		if err := os.Chown(dir, int(owner), int(owner)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(elsewhere, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if code := run([]string{"migrate", "--data", dir, "--profile", "default"}, strings.NewReader(""), io.Discard, os.Stderr); code != 0 {
+		t.Fatalf("migrate ended with %d", code)
+	}
+	for name, want := range map[string]uint32{filepath.Join(dir, "games.db"): owner, dir: owner, elsewhere: uint32(os.Geteuid())} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Sys().(*syscall.Stat_t).Uid; got != want {
+			t.Errorf("%s is %d's, want %d", name, got, want)
+		}
+	}
+}

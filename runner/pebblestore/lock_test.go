@@ -1,0 +1,31 @@
+package pebblestore
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"wamble/runner"
+)
+
+// readOnly is a file system that is mounted for reading only.
+type readOnly struct{ vfs.FS }
+
+func (readOnly) Lock(name string) (io.Closer, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EROFS}
+}
+
+// TestReadOnlyDisk: a directory that cannot be locked because nothing can be written
+// there is not said to be in use.
+func TestReadOnlyDisk(t *testing.T) {
+	s := At(t.TempDir(), Options{})
+	s.fs = readOnly{s.fs}
+	_, err := s.lock()
+	if !errors.Is(err, syscall.EROFS) || errors.Is(err, runner.ErrLocked) {
+		t.Errorf("got %v", err)
+	}
+}
