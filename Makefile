@@ -24,9 +24,9 @@ HANDOFFS := Handoff
 LARGE    := Large
 
 # Modules of their own, whose dependencies must stay out of the binary.
-NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod runner/examples/*/go.mod))
+NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod runner/examples/*/go.mod packaging/*/go.mod))
 
-.PHONY: help run build release reproduce test check generate bench soak fuzz vuln cover web clean setup-run setup-test
+.PHONY: help run build release package reproduce test check generate bench soak fuzz vuln cover web clean setup-run setup-test
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ build: ## build the binary bin/wamble
 
 release: web ## static binaries for linux on amd64 and arm64, into dist/
 	packaging/release dist
+
+package: release ## Debian packages, images for containers, SBOMs and checksums, into dist/
+	@cd packaging/build && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run . $(CURDIR)/dist && cat $(CURDIR)/dist/SHA256SUMS
 
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce

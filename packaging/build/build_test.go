@@ -1,0 +1,225 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// inside is set in a child process with namespaces of its own.
+const inside = "WAMBLE_PACKAGE_TEST"
+
+// TestMain builds a release once, and the package of a later one.
+func TestMain(m *testing.M) {
+	if os.Getenv(inside) != "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "wamble-packages")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("WAMBLE_PACKAGES", dir)
+	one, two := strings.Repeat("1", 40), strings.Repeat("2", 40)
+	binary := filepath.Join(packages(1), "wamble-linux-"+runtime.GOARCH)
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.commit="+one, "-o", binary, "./cmd/wamble")
+	build.Dir, build.Stderr = filepath.Join("..", ".."), os.Stderr
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if err := build.Run(); err != nil {
+		panic(err)
+	}
+	os.Setenv("SOURCE_DATE_EPOCH", "1800000000")
+	if err := run([]string{packages(1)}); err != nil {
+		panic(err)
+	}
+	if err := another(binary, one, two); err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
+
+// another packages the same binary as that of a later commit.
+func another(binary, one, two string) error {
+	data, err := os.ReadFile(binary)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(packages(2), 0o755); err != nil {
+		return err
+	}
+	later := filepath.Join(packages(2), filepath.Base(binary))
+	if err := os.WriteFile(later, bytes.ReplaceAll(data, []byte(one), []byte(two)), 0o755); err != nil {
+		return err
+	}
+	os.Setenv("SOURCE_DATE_EPOCH", "1800000001")
+	r, err := newRelease(packages(2), filepath.Join("..", ".."))
+	if err != nil {
+		return err
+	}
+	defer os.Setenv("SOURCE_DATE_EPOCH", "1800000000")
+	return r.deb(later, runtime.GOARCH)
+}
+
+// packages is the directory of the n-th commit's files.
+func packages(n int) string { return filepath.Join(os.Getenv("WAMBLE_PACKAGES"), fmt.Sprint(n)) }
+
+// TestReproducible: the same binary gives the same bytes, and SHA256SUMS has them all.
+func TestReproducible(t *testing.T) {
+	again := t.TempDir()
+	binary, err := os.ReadFile(filepath.Join(packages(1), "wamble-linux-"+runtime.GOARCH))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(again, "wamble-linux-"+runtime.GOARCH), binary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]string{again}); err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(packages(1), "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(sums), "\n"); lines != 4 {
+		t.Errorf("%d sums, want those of the binary, the package, the image and the SBOM:\n%s", lines, sums)
+	}
+	for line := range strings.Lines(string(sums)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		data, err := os.ReadFile(filepath.Join(again, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256(data)); got != sum {
+			t.Errorf("%s: another build has other bytes", name)
+		}
+	}
+}
+
+// TestPackageContents: what a host looks for is there.
+func TestPackageContents(t *testing.T) {
+	out, err := exec.Command("dpkg-deb", "--contents", filepath.Join(packages(1), "wamble_"+runtime.GOARCH+".deb")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"./usr/bin/wamble", "./lib/systemd/system/wamble.service", "./lib/systemd/system/wamble.socket", "./etc/wamble/wamble.conf",
+		"./usr/share/man/man1/wamble.1.gz", "./usr/share/man/man1/wamble-runner-salvage.1.gz", "./usr/share/bash-completion/completions/wamble",
+		"./usr/share/doc/wamble/operations.md", "./usr/share/doc/wamble/examples/haproxy.cfg", "./usr/share/doc/wamble/copyright",
+	} {
+		if !strings.Contains(string(out), " "+want+"\n") {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+// TestSBOM: it names what is in the binary, with versions.
+func TestSBOM(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(packages(1), "wamble-linux-"+runtime.GOARCH+".cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bom struct{ Components []component }
+	if err := json.Unmarshal(text, &bom); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"stdlib", "github.com/cockroachdb/pebble/v2", "modernc.org/sqlite", "preact"} {
+		if !slices.ContainsFunc(bom.Components, func(c component) bool { return strings.Contains(c.PURL, "/"+want+"@") && c.Version != "" }) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+// unpackImage checks a layout blob by blob, and writes the image's files to a directory.
+func unpackImage(t *testing.T, archive, to string) (config struct {
+	Config struct {
+		User, StopSignal     string
+		Env, Entrypoint, Cmd []string
+		Volumes              map[string]any
+		Healthcheck          healthcheck
+	}
+}) {
+	t.Helper()
+	data, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs := map[string][]byte{}
+	untar(t, bytes.NewReader(data), func(h *tar.Header, content []byte) {
+		blobs[h.Name] = content
+		if sum, ok := strings.CutPrefix(h.Name, "blobs/sha256/"); ok && digest(content) != "sha256:"+sum {
+			t.Errorf("%s has another digest", h.Name)
+		}
+	})
+	parse := func(name string, v any) {
+		t.Helper()
+		if err := json.Unmarshal(blobs[name], v); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	var index struct{ Manifests []descriptor }
+	parse("index.json", &index)
+	var manifest struct {
+		Config descriptor
+		Layers []descriptor
+	}
+	parse(blobName(index.Manifests[0].Digest), &manifest)
+	parse(blobName(manifest.Config.Digest), &config)
+	for _, layer := range manifest.Layers {
+		plain, err := gzip.NewReader(bytes.NewReader(blobs[blobName(layer.Digest)]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		untar(t, plain, func(h *tar.Header, content []byte) {
+			name := filepath.Join(to, h.Name)
+			var err error
+			if h.Typeflag == tar.TypeDir {
+				err = os.Mkdir(name, 0o700)
+			} else {
+				err = os.WriteFile(name, content, 0o600)
+			}
+			if err == nil {
+				err = os.Chown(name, h.Uid, h.Gid)
+			}
+			if err == nil {
+				err = os.Chmod(name, h.FileInfo().Mode())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	return config
+}
+
+func untar(t *testing.T, r io.Reader, each func(h *tar.Header, content []byte)) {
+	t.Helper()
+	for files := tar.NewReader(r); ; {
+		h, err := files.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		each(h, content)
+	}
+}
