@@ -1,0 +1,208 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"syscall"
+	"time"
+
+	"wamble/internal/handoff"
+	"wamble/internal/profile"
+	"wamble/wire"
+)
+
+// serverCommands are about the server itself.
+var serverCommands = []Command{
+	{
+		Name: "status", Doors: everywhere, Patience: quick, Args: []Arg{waiting},
+		Help: Help{
+			Short: "Ask the running server how it is",
+			Long: `Status asks the server that runs on a data directory: what it serves and where,
+its boards and sessions, and how far the database is behind the journal.
+
+With --wait it waits for a server that starts, and fails if that does not serve
+players in time.`,
+			Example: `  wamble status
+  wamble status --data /var/lib/wamble --json
+  wamble status --wait 30s`,
+		},
+		Doc:  Doc{Text: "what `wamble status --json` prints"},
+		Line: Line{Ask: awaitReady, Print: printStatus, JSON: true},
+		Do:   func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Status(ctx), nil },
+	},
+	{
+		Name: "vitals", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "counters of this moment: moves, latencies by class, queues"},
+		Do:  func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Vitals(ctx), nil },
+	},
+	{
+		Name: "bans", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "who is banned where, why, and until when"},
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.bans(), nil },
+	},
+	{
+		Name: "log", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "the last lines of the log"},
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.Lines(), nil },
+	},
+	{
+		Name: "audit", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "the last 100 commands that changed something, with who gave them, newest first, from `DATA/audit.log`"},
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.audited() },
+	},
+	{
+		Name: "commands", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "the commands that the console offers in forms, with their arguments"},
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.forms(), nil },
+	},
+	{
+		Name: "reload", Doors: everywhere, Changes: true, Patience: slow,
+		Help: Help{
+			Short: "Let the running server read its configuration again",
+			Long: `Reload lets the server read its configuration file again and run with it, as
+SIGHUP does, and says what has changed.
+
+Profiles go on with their players where they can: a profile that is untouched
+notices nothing, a port that stays in use is never closed, and a profile whose
+database changes is brought to the old one first. A configuration with a mistake,
+or one that cannot be reached without a handoff or a restart, changes nothing; the
+exit code is 1 then.`,
+			Example: `  wamble reload
+  wamble reload --data /var/lib/wamble`,
+		},
+		Page: Page{"server", "Reload the configuration", "The configuration is read again. Profiles that are gone from it end."},
+		Doc:  Doc{"{}", "reads the configuration again"},
+		Line: Line{
+			Result: func() any { return new(Reloaded) }, Print: printReloaded,
+			Failed: "the reload was refused, nothing has changed:\n",
+		},
+		Do: func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Reload(ctx) },
+	},
+	{
+		Name: "handoff", Doors: everywhere, Changes: true, Takes: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
+		Help: Help{
+			Short: "Let the running server replace itself by a new binary, without dropping a packet",
+			Long: `Handoff makes the server that runs on a data directory check the binary that is
+now at its own path, or the one that is named, and become it: the process, its
+sockets, boards, players and their connections stay. UDP clients do not notice;
+WebSocket clients are told to come back, and resume.
+
+The result is that of the new process. If the new binary refuses, cannot be run
+or cannot take over, the old one serves on, and this command says why and fails.
+SIGUSR2 does the same.
+
+With --dry-run nothing happens: the new binary is checked, and the command says what
+a handoff would change of the configuration and of the databases. Migrations run
+when the new binary serves; players play on meanwhile.`,
+			Example: `  wamble handoff
+  wamble handoff --data /var/lib/wamble
+  wamble handoff --dry-run
+  wamble handoff --binary ./wamble-next`,
+		},
+		Page: Page{"server", "Hand over to the new binary", "The server replaces itself with the binary on disk. Players notice nothing."},
+		Doc:  Doc{"{}", "the binary on disk takes over; with `\"dry_run\": true` it is only checked"},
+		Line: Line{Result: func() any { return new(handoff.Result) }, Print: printHandoff, JSON: true},
+		Do:   handOff,
+	},
+	{
+		Name: "drain", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{onOff},
+		Help: Help{
+			Short: "Let the running server take nobody new, or take them again",
+			Long: `Drain on lets a server run empty: whoever plays goes on, nobody new is taken,
+and /readyz says 503 to whatever directs players here. Drain off ends that; so
+does the end of the server.`,
+			Example: `  wamble drain on
+  wamble drain off`,
+		},
+		Page: Page{Form: Own},
+		Doc:  Doc{`{"on": true}`, "nobody new is taken"},
+		Log:  "draining",
+		First: func(h *Host, a *Arguments) {
+			h.Draining.Store(a.On)
+			a.Profile = "" // it is all of the server that drains
+		},
+		Lasting: true,
+		Tell:    func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
+		Count:   func(e *Effect) uint64 { return uint64(e.Present()) },
+		Said:    func(n uint64) string { return counted(n, "player") + " present" },
+	},
+	{
+		Name: "brownout", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{switches, inProfile},
+		Help: Help{
+			Short: "Let the running server do without something",
+			Long: `Brownout lets profiles do without something, so that the rest goes on. The
+switches are
+  no-new-sessions  who is not known yet is turned away
+  no-predictions   no new predictions are taken
+  slow-watching    spectators get fewer updates
+  read-only        nothing is decided: no moves, no hellos
+Those that are named are on, the others off. They hold until they are changed,
+after a restart too.`,
+			Example: `  wamble brownout no-predictions slow-watching
+  wamble brownout read-only --profile club
+  wamble brownout off`,
+		},
+		Page: Page{Form: Own},
+		Doc: Doc{`{"profile": "blitz", "brownout": {"NoNewSessions": true, "NoPredictions": true, "SlowWatching": true, "ReadOnly": false}}`,
+			"the switches that are on; the others are off"},
+		Log:     "brown-out",
+		Keep:    func(r *Restricted, a *Arguments, _ time.Time) error { r.Brownout = a.Brownout; return nil },
+		Lasting: true,
+		Tell:    func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
+		Count:   func(*Effect) uint64 { return 0 },
+		Said:    func(uint64) string { return "done" },
+	},
+	{
+		Name: "announce", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{announcement, inProfile, maintenance},
+		Help: Help{
+			Short: "Tell all players something",
+			Long: `Announce sends a text to everybody who is present, as a notification that
+clients show.`,
+			Example: `  wamble announce The server is restarted at noon
+  wamble announce --maintenance --profile club 'Back in five minutes'`,
+		},
+		Page: Page{"announce", "Announce", "All players read: “{text}”"},
+		Doc:  Doc{`{"text": "Back in five minutes", "urgent": true}`, "sends a text to everybody who is present"},
+		Log:  "an announcement to players",
+		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+			notice := wire.NoticeAnnouncement
+			if a.Urgent {
+				notice = wire.NoticeMaintenance
+			}
+			return &profile.Announce{Notice: notice, Text: a.Text}
+		},
+		Count: func(e *Effect) uint64 { return uint64(e.Present()) },
+		Said:  func(n uint64) string { return "told to " + counted(n, "player") },
+	},
+}
+
+func brownoutInput(b profile.Brownout) profile.Input {
+	return &profile.SetBrownout{Brownout: b}
+}
+
+// handOff lets the server become another image, which answers. From the console only
+// the binary of the process may take over, and a request that is sent again, as
+// browsers do when a connection ends, is answered without another handoff.
+func handOff(ctx context.Context, h *Host, c *Call) (any, error) {
+	var a Arguments
+	if len(c.Args) > 0 && json.Unmarshal(c.Args, &a) != nil {
+		return nil, errors.New("not the arguments of a handoff")
+	}
+	if c.Conn == nil {
+		a.Binary = ""
+	}
+	if a.DryRun {
+		return h.Rehearse(ctx, a.Binary)
+	}
+	w := Waiter{Key: c.Key}
+	if c.Conn != nil {
+		w.Conn = c.Conn
+	} else if taken, ok := c.Web.(syscall.Conn); ok {
+		w.Conn, w.Web = taken, true
+	}
+	if done := h.Repeated(ctx, c.Key); done != nil {
+		return done, nil
+	}
+	return struct{}{}, h.HandOff(ctx, a.Binary, w)
+}
