@@ -1,7 +1,7 @@
 package config
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -13,16 +13,29 @@ import (
 
 // optionsSource is parsed for its doc comments: they are the manual.
 //
-//go:embed options.go
-var optionsSource string
+//go:embed options.go options_store.go
+var optionsSource embed.FS
 
 // docs maps Family and Family.Field to doc comments, as one paragraph each.
 var docs = sync.OnceValue(func() map[string]string {
-	file, err := parser.ParseFile(token.NewFileSet(), "options.go", optionsSource, parser.ParseComments)
-	if err != nil {
-		panic(err) // it is the file this package was compiled from
-	}
 	found := map[string]string{}
+	entries, _ := optionsSource.ReadDir(".") // it is compiled in
+	for _, e := range entries {
+		text, err := optionsSource.ReadFile(e.Name())
+		if err != nil {
+			panic(err) // it is compiled in
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), text, parser.ParseComments)
+		if err != nil {
+			panic(err) // this package was compiled from it
+		}
+		document(found, file)
+	}
+	return found
+})
+
+// document adds the doc comments of a file.
+func document(found map[string]string, file *ast.File) {
 	for _, decl := range file.Decls {
 		group, ok := decl.(*ast.GenDecl)
 		if !ok || group.Tok != token.TYPE {
@@ -34,8 +47,7 @@ var docs = sync.OnceValue(func() map[string]string {
 			found[family.Name.Name+"."+field.Names[0].Name] = paragraph(field.Doc)
 		}
 	}
-	return found
-})
+}
 
 func paragraph(doc *ast.CommentGroup) string { return strings.Join(strings.Fields(doc.Text()), " ") }
 

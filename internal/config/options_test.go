@@ -26,10 +26,14 @@ func TestOptions(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	tags := []string{"option", "default", "range", "set", "unit", "room", "reload", "check", "inherit"}
-	for _, tag := range regexp.MustCompile(`(\w+):"[^"]*"`).FindAllStringSubmatch(optionsSource, -1) {
-		if !slices.Contains(tags, tag[1]) {
-			t.Errorf("there is no tag %s", tag[0])
-		}
+	for _, o := range []any{Server{}, Options{}} {
+		eachTag(reflect.TypeOf(o), func(tag reflect.StructTag) {
+			for _, tag := range regexp.MustCompile(`(\w+):"[^"]*"`).FindAllStringSubmatch(string(tag), -1) {
+				if !slices.Contains(tags, tag[1]) {
+					t.Errorf("there is no tag %s", tag[0])
+				}
+			}
+		})
 	}
 	word := regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 	for _, o := range All() {
@@ -264,6 +268,15 @@ func TestOriginalNames(t *testing.T) {
 	for _, name := range strings.Fields(original) {
 		if (Find(name) == nil) == (retired[name] == "") {
 			t.Errorf("%s: want it among the options or among those without a role", name)
+		}
+	}
+}
+
+func eachTag(t reflect.Type, visit func(reflect.StructTag)) {
+	for i := range t.NumField() {
+		visit(t.Field(i).Tag)
+		if f := t.Field(i).Type; f.Kind() == reflect.Struct {
+			eachTag(f, visit)
 		}
 	}
 }
