@@ -68,6 +68,7 @@ var rooms = []room{
 	{name: "runner/first", may: []string{"runner/admin", "runner/pebblestore", "runner"}},
 	{name: "internal/journal", may: []string{"runner", "internal/store", "internal/intent", "."},
 		tests: []string{"runner/pebblestore", "internal/store/postgres", "internal/store/sqlite"}},
+	{name: "internal/backup", may: []string{"internal/journal", "runner/pebblestore", "runner", "internal/store/sqlite", "internal/store", "internal/guard", ".", "chess"}},
 	{name: "internal/link", may: []string{"internal/pack", "internal/share", "internal/lru", "wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
@@ -91,12 +92,12 @@ var rooms = []room{
 	{name: "web", tests: []string{"client", "internal/journal", "runner/admin", "runner/pebblestore", "runner", "internal/intent", "internal/prooftest", "wire", "chess", "."}},
 	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/guard", "internal/config", "wire", "."},
 		tests: []string{"runner/pebblestore"}},
-	{name: "internal/server", may: []string{"internal/bot", "internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
+	{name: "internal/server", may: []string{"internal/backup", "internal/bot", "internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
 		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire", "chess"}},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
-	{name: "cmd/wamble", may: []string{"internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
+	{name: "cmd/wamble", may: []string{"internal/backup", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
 		tests: []string{"internal/handoff", "internal/profile", "client", "internal/store/sqlite", "internal/intent"}},
 }
 

@@ -128,6 +128,8 @@ type Server struct {
 	// in the journal to the store. What is left is safe and is brought there
 	// by the next start.
 	ShutdownTimeout time.Duration `option:"shutdown-timeout" default:"10" range:"0..3600" unit:"s" room:"server"`
+
+	Backups Backups
 }
 
 // Options is what every profile has for itself: a profile's own definition

@@ -97,3 +97,17 @@ type Database struct {
 	// failed.
 	StatementTimeout time.Duration `option:"db-statement-timeout-ms" default:"10000" range:"100..600000" unit:"ms" room:"postgres" reload:"store"`
 }
+
+// Backups is when a server copies its games and its journal by itself.
+type Backups struct {
+	// Dir is the directory for backups, each in a directory of its own. Unset means
+	// none are made. It should be on another disk than the data directory, and the
+	// server must be allowed to write there.
+	Dir string `option:"backup-dir" default:"" range:"0..4096" room:"server"`
+
+	// Every is the time from one backup to the next.
+	Every time.Duration `option:"backup-every" default:"86400" range:"60..31536000" unit:"s" room:"server"`
+
+	// Keep is how many backups there are at most: the oldest are deleted.
+	Keep int `option:"backup-keep" default:"7" range:"1..10000" unit:"backups" room:"server"`
+}

@@ -67,6 +67,12 @@ var journalCommands = []Command{
 		Do:   checkpoint,
 	},
 	{
+		Name: "backup-hold", Doors: Socket, Patience: quick, Args: []Arg{holdSeconds},
+		Help: Help{Via: "backup"},
+		Doc:  Doc{Body: `{"seconds": 60}`, Text: "keeps what leaves the journal for so long, for a backup"},
+		Do:   holdMessages,
+	},
+	{
 		Name: "runner-retry", Doors: Socket | Console, Changes: true, Patience: slow, Args: []Arg{queueName, listState, number, messageID, allOf},
 		Help: Help{Via: "runner retry"},
 		Page: Page{Form: Own},

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/internal/handoff"
@@ -46,7 +47,7 @@ func standIn(t *testing.T, told *int) *Host {
 		t.Fatal(err)
 	}
 	return New(Server{
-		Dir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
+		Dir: dir, Hold: func(time.Time) {}, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
 		Running: func() []Running {
 			return []Running{{
 				Name: "blitz", Restrictions: restrictions, Present: func(context.Context) int { return 7 },

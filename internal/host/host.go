@@ -38,6 +38,8 @@ type Server struct {
 	Status  func(ctx context.Context) Status
 	Vitals  func(ctx context.Context) any // the counters of this moment
 	Lines   func() []string               // the last ones of the log
+	// Hold keeps what goes from the journal to the stores, until a time at least.
+	Hold func(until time.Time)
 	// Panicked is told of a panic in a command; nil: nobody is.
 	Panicked func(error)
 	Reload   func(ctx context.Context) (Reloaded, error)

@@ -110,6 +110,8 @@ var (
 	allOf     = Arg{Name: "all", Kind: Switch}
 	directory = Arg{Name: "dir", Kind: Text}
 	after     = Arg{Name: "after", Kind: Object}
+
+	holdSeconds = Arg{Name: "seconds", Kind: Number}
 )
 
 func pageInbox(_ context.Context, h *Host, c *Call) (any, error) {
@@ -160,6 +162,20 @@ func checkpoint(_ context.Context, h *Host, c *Call) (any, error) {
 		return nil, err
 	}
 	return h.journalStats(), nil
+}
+
+// HoldFor asks a server to keep what leaves the journal, for so long.
+type HoldFor struct {
+	Seconds int `json:"seconds"` // 1 to 3600
+}
+
+func holdMessages(_ context.Context, h *Host, c *Call) (any, error) {
+	var f HoldFor
+	if err := json.Unmarshal(c.Args, &f); err != nil || f.Seconds < 1 || f.Seconds > 3600 {
+		return nil, fmt.Errorf("messages are kept for 1 to 3600 seconds, not %d", f.Seconds)
+	}
+	h.Hold(time.Now().Add(time.Duration(f.Seconds) * time.Second))
+	return struct{}{}, nil
 }
 
 // journalStats is what is in the journal. A timer beyond what JSON calls a time is not

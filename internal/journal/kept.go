@@ -50,6 +50,23 @@ type kept struct {
 	open    *os.File   // the newest; nil: none is written
 	buf     []byte
 	need    atomic.Uint64 // the messages behind it are needed
+	held    hold
+}
+
+// hold keeps the messages behind a number until a time, for a backup.
+type hold struct {
+	after atomic.Uint64
+	until atomic.Int64 // ns since 1970
+}
+
+// needed is the message behind which all are needed at a time; the highest number: none
+// is.
+func (k *kept) needed(now time.Time) uint64 {
+	need := k.need.Load()
+	if now.UnixNano() < k.held.until.Load() {
+		need = min(need, k.held.after.Load())
+	}
+	return need
 }
 
 type keptFile struct {
@@ -67,8 +84,15 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // openKept finds what earlier processes have kept of a worker's messages. Files of
 // another journal are deleted.
 func openKept(o KeepOptions, journal store.JournalID, worker uint32) *kept {
-	k := &kept{o: o, journal: journal, dir: filepath.Join(o.Dir, strconv.FormatUint(uint64(worker), 10))}
+	k := findKept(o, journal, worker, func(path string) { os.Remove(path) })
 	k.need.Store(math.MaxUint64)
+	return k
+}
+
+// findKept finds what is kept of a worker's messages, and tells of files of another
+// journal.
+func findKept(o KeepOptions, journal store.JournalID, worker uint32, strange func(path string)) *kept {
+	k := &kept{o: o, journal: journal, dir: filepath.Join(o.Dir, strconv.FormatUint(uint64(worker), 10))}
 	entries, _ := os.ReadDir(k.dir) // none yet, or none that can be read
 	for _, e := range entries {
 		first, err := strconv.ParseUint(e.Name(), 10, 64)
@@ -78,7 +102,7 @@ func openKept(o KeepOptions, journal store.JournalID, worker uint32) *kept {
 		}
 		f := keptFile{first, info.Size(), info.ModTime()}
 		if !k.ours(f) {
-			os.Remove(k.path(f))
+			strange(k.path(f))
 			continue
 		}
 		k.files = append(k.files, f)
@@ -108,7 +132,7 @@ func (k *kept) ours(f keptFile) bool {
 // add keeps the messages of a batch. If it cannot, nothing is kept any more: there
 // may be no room on the disk, and the journal needs that more.
 func (k *kept) add(b *runner.Batched, now time.Time) error {
-	if len(b.Deliveries) == 0 || k.o.Age == 0 && k.need.Load() == math.MaxUint64 {
+	if len(b.Deliveries) == 0 || k.o.Age == 0 && k.needed(now) == math.MaxUint64 {
 		return nil
 	}
 	buf := append(k.buf[:0], make([]byte, 8)...)
@@ -163,7 +187,7 @@ func (k *kept) trim(now time.Time) (all int64, outgrown bool) {
 	for _, f := range k.files {
 		all += f.size
 	}
-	n, size, need := 0, all, k.need.Load()
+	n, size, need := 0, all, k.needed(now)
 	for ; n < len(k.files)-1 && (size > k.o.Bytes || now.Sub(k.files[n].at) > k.o.Age); n++ {
 		if k.files[n+1].first-1 > need {
 			if size <= max(k.o.Bytes, k.o.Needed) {

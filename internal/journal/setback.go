@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"wamble/internal/store"
+	"wamble/runner"
 )
 
 // Setback is a store that has less of the journal than it had: a standby that was
@@ -18,9 +19,11 @@ type Setback struct {
 }
 
 // settled returns the last message that has left the journal: the store has it.
-func (d *Drain) settled() uint64 {
-	for _, in := range d.r.Stats().Inboxes {
-		if in.Worker == uint64(d.worker.ID()) && in.NextSeq > 0 {
+func (d *Drain) settled() uint64 { return settledOf(d.r, d.worker.ID()) }
+
+func settledOf(r *runner.Runner, worker uint64) uint64 {
+	for _, in := range r.Stats().Inboxes {
+		if in.Worker == worker && in.NextSeq > 0 {
 			return in.NextSeq - 1 - in.Depth
 		}
 	}

@@ -23,9 +23,11 @@ func (d *Drain) Need(after uint64) {
 func (d *Drain) NeedNothing() { d.Need(math.MaxUint64) }
 
 // Last returns the number of the last message of the profile, 0 if there is none.
-func (d *Drain) Last() uint64 {
-	for _, in := range d.r.Stats().Inboxes {
-		if in.Worker == uint64(d.worker.ID()) && in.NextSeq > 0 {
+func (d *Drain) Last() uint64 { return lastOf(d.r, d.worker.ID()) }
+
+func lastOf(r *runner.Runner, worker uint64) uint64 {
+	for _, in := range r.Stats().Inboxes {
+		if in.Worker == worker && in.NextSeq > 0 {
 			return in.NextSeq - 1
 		}
 	}
@@ -42,9 +44,14 @@ const tailPage = 8 << 10
 // that wait for the store. Visit may keep the frames. Run does not run.
 // Errors: ErrGap, that of visit, or that of the runner.
 func (d *Drain) Tail(after uint64, visit func(seq uint64, frame []byte) error) error {
-	settled, last, next := d.settled(), d.Last(), after+1
-	if d.kept != nil && next <= settled {
-		for seq, frame := range d.kept.after(after) {
+	return tail(d.r, d.kept, d.worker.ID(), after, visit)
+}
+
+// tail is Drain.Tail for a worker; k is nil if nothing is kept.
+func tail(r *runner.Runner, k *kept, worker, after uint64, visit func(seq uint64, frame []byte) error) error {
+	settled, last, next := settledOf(r, worker), lastOf(r, worker), after+1
+	if k != nil && next <= settled {
+		for seq, frame := range k.after(after) {
 			if seq != next || seq > settled {
 				break
 			}
@@ -55,10 +62,10 @@ func (d *Drain) Tail(after uint64, visit func(seq uint64, frame []byte) error) e
 		}
 	}
 	if next <= settled {
-		return fmt.Errorf("%w: the restart needs those from %d on, and those up to %d have left the journal", ErrGap, next, settled)
+		return fmt.Errorf("%w: those from %d on are needed, and those up to %d have left the journal", ErrGap, next, settled)
 	}
 	for next <= last {
-		rows, err := d.r.Inbox(uint64(d.worker.ID()), next, tailPage)
+		rows, err := r.Inbox(worker, next, tailPage)
 		if err != nil {
 			return err
 		}

@@ -37,13 +37,17 @@ func WorldOf(ctx context.Context, r *runner.Runner, profile string) (w World, fo
 		if len(value) != worldSize {
 			return fmt.Errorf("world of profile %q: %w", profile, runner.ErrFormat)
 		}
-		w.Made = time.UnixMicro(int64(binary.LittleEndian.Uint64(value))).UTC()
-		copy(w.Journal[:], value[8:])
-		w.Base = binary.LittleEndian.Uint64(value[24:])
-		found = true
+		w, found = readWorld(value), true
 		return nil
 	})
 	return w, found, err
+}
+
+func readWorld(value []byte) World {
+	return World{
+		Made:    time.UnixMicro(int64(binary.LittleEndian.Uint64(value))).UTC(),
+		Journal: store.JournalID(value[8:24]), Base: binary.LittleEndian.Uint64(value[24:]),
+	}
 }
 
 // SetWorld writes down the world of a profile; nil forgets it.
@@ -57,4 +61,16 @@ func SetWorld(ctx context.Context, r *runner.Runner, profile string, w *World) e
 		return tx.Put(worldKey(profile), binary.LittleEndian.AppendUint64(value, w.Base))
 	})
 	return err
+}
+
+// KnownWorld is WorldOf for a runner that is open for reading only.
+func KnownWorld(r *runner.Runner, profile string) (w World, found bool) {
+	err := r.View(func(get func(key []byte) ([]byte, error)) error {
+		value, err := get(worldKey(profile))
+		if err == nil && len(value) == worldSize {
+			w, found = readWorld(value), true
+		}
+		return err
+	})
+	return w, found && err == nil
 }

@@ -20,7 +20,7 @@ func (s *Server) newHost() (*host.Host, error) {
 	everywhere, err := host.ReadRestrictions(s.runner, &s.house.draining)
 	return host.New(host.Server{
 		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining, Everywhere: everywhere,
-		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught,
+		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught, Hold: s.hold,
 		Vitals: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
 	}), err
 }

@@ -361,11 +361,3 @@ func (c *child) end() {
 		c.t.Errorf("the server ended with %v\n%s", err, c.log)
 	}
 }
-
-// wait waits for d or the end of ctx.
-func wait(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"wamble/internal/backup"
 	"wamble/internal/config"
 	"wamble/internal/handoff"
 	"wamble/internal/host"
@@ -128,6 +129,9 @@ func (s *Server) openJournal() error {
 	if err := MakeDataDir(s.dir); err != nil {
 		return err
 	}
+	if backup.Unfinished(s.dir) {
+		return fmt.Errorf("a restore into %s was not finished: run 'wamble restore' again", s.dir)
+	}
 	c := &s.o.Config.Server
 	o := runner.Options{Schema: JournalSchema, Create: true, MinFree: int64(c.DiskReserve) << 20}
 	if c.DiskReserve == 0 {
@@ -216,6 +220,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.serveRedirect(s.redirector())
 	s.help("the certificate authority", func() { s.authority.keep(s.serving) })
 	s.help("the control socket", s.control.Serve)
+	s.help("backups", func() { s.backups(ctx) })
 	stopJanitor, err := s.startJanitor(ctx)
 	if err != nil {
 		s.log.Warn("old sessions are not deleted by themselves", "err", err)

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wamble/internal/backup"
+	"wamble/internal/server"
+)
+
+func restoreCommand() *cobra.Command {
+	var flags storeFlags
+	var overwrite, verify bool
+	cmd := &cobra.Command{
+		Use:   "restore DIR|FILE.tar",
+		Short: "Make a data directory of a backup",
+		Long: `Restore brings games and journal of a backup back to a data directory on which no
+server runs, and what only the journal has to the games. With --verify everything is
+checked then, as 'wamble fsck' does.
+
+A directory that has games or a journal is replaced only with --overwrite. If it is
+interrupted, give the command again; no server starts on the directory before.
+
+Games in PostgreSQL: restore the database first, to a moment after the beginning of
+the backup.
+
+Run it as the user who runs the server, or as root: then the files are given to the
+owner of the data directory.`,
+		Example: `  wamble restore /var/backups/wamble-today --data /var/lib/wamble --verify
+  wamble restore /var/backups/wamble-today.tar --overwrite`,
+		Args: oneArg("a directory or a file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			began := time.Now()
+			c, dir, err := flags.configured(cmd)
+			if err != nil {
+				return err
+			}
+			if c.Server.Journal == "postgres" {
+				return server.ErrSharedJournal
+			}
+			if err := server.MakeDataDir(dir); err != nil {
+				return err
+			}
+			to := backup.Target{Dir: dir, Overwrite: overwrite, Stores: func() ([]backup.Store, error) {
+				stores, err := server.OpenStores(c.Running(), dir)
+				return server.BackupStores(stores), err
+			}}
+			if err := backup.From(cmd.Context(), args[0], to, progressLine(cmd.ErrOrStderr())); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is restored in %v\n", dir, time.Since(began).Round(time.Millisecond))
+			if verify {
+				return errors.Join(flags.check(cmd), backup.GiveTo(dir))
+			}
+			return nil
+		},
+	}
+	flags.registerData(cmd)
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace games and journal that are there")
+	cmd.Flags().BoolVar(&verify, "verify", false, "check everything afterwards, and replay all games")
+	return cmd
+}
+
+func fsckCommand() *cobra.Command {
+	var flags storeFlags
+	cmd := &cobra.Command{
+		Use:   "fsck",
+		Short: "Check a data directory on which no server runs",
+		Long: `Fsck looks at the files of a data directory on which no server runs, and says what
+to do: whether the files of games are whole and their rows point to rows, whether all
+games can be replayed to the positions of their boards, whether the journal can be
+read, and whether it has everything that the games do not have yet.
+
+The exit code is 1 if something is to be done.`,
+		Example: `  wamble fsck --data /var/lib/wamble`,
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.check(cmd) },
+	}
+	flags.registerData(cmd)
+	return cmd
+}
+
+// check prints what is to be said of a data directory.
+func (f *storeFlags) check(cmd *cobra.Command) error {
+	c, dir, err := f.configured(cmd)
+	if err != nil {
+		return err
+	}
+	if err := isDir(dir); err != nil {
+		return fmt.Errorf("%w\nName the data directory with --data", err)
+	}
+	stores, err := server.OpenStores(c.Running(), dir)
+	if err != nil {
+		return err
+	}
+	defer server.CloseStores(stores)
+	bad := 0
+	for _, found := range backup.Check(cmd.Context(), dir, server.BackupStores(stores)) {
+		if !found.Bad() {
+			fmt.Fprintf(cmd.OutOrStdout(), "ok   %s: %s\n", found.Subject, found.Text)
+			continue
+		}
+		bad++
+		fmt.Fprintf(cmd.OutOrStdout(), "BAD  %s: %s\n     %s\n", found.Subject, found.Text, found.Advice)
+	}
+	if bad > 0 {
+		return exitError(1)
+	}
+	return nil
+}

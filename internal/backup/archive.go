@@ -1,0 +1,102 @@
+package backup
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// archived reports whether a backup of a name is one file.
+func archived(name string) bool { return strings.HasSuffix(name, ".tar") }
+
+// To makes a backup in a directory, or in a file whose name ends with .tar. The parts of
+// a file are in the directory NAME.unfinished until it is whole.
+func To(ctx context.Context, s Source, name string, progress func(Progress)) (Manifest, error) {
+	if !archived(name) {
+		return Run(ctx, s, name, progress)
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return Manifest{}, fmt.Errorf("%s exists already; choose another name", name)
+	}
+	parts := name + ".unfinished"
+	m, err := ReadManifest(parts)
+	if err != nil || m.Ended.IsZero() {
+		if m, err = Run(ctx, s, parts, progress); err != nil {
+			return m, err
+		}
+	}
+	if err := pack(parts, name+".new"); err != nil {
+		return m, err
+	}
+	return m, errors.Join(os.Rename(name+".new", name), syncDir(filepath.Dir(name)), os.RemoveAll(parts))
+}
+
+// From restores a backup that To has made.
+func From(ctx context.Context, name string, t Target, progress func(Progress)) error {
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		return Restore(ctx, name, t, progress)
+	}
+	parts, err := os.MkdirTemp(filepath.Dir(filepath.Clean(t.Dir)), ".wamble-restore-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(parts)
+	if err := unpack(name, parts); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return Restore(ctx, parts, t, progress)
+}
+
+func pack(dir, to string) error {
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(f)
+	return errors.Join(w.AddFS(os.DirFS(dir)), w.Close(), f.Sync(), f.Close())
+}
+
+// unpack writes the files of an archive to a directory, and nowhere else.
+func unpack(name, dir string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for r := tar.NewReader(f); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !fs.ValidPath(h.Name) && !fs.ValidPath(strings.TrimSuffix(h.Name, "/")) {
+			return fmt.Errorf("%q is no name of a backup", h.Name)
+		}
+		to := filepath.Join(dir, filepath.FromSlash(h.Name))
+		if h.Typeflag == tar.TypeDir {
+			if err := os.MkdirAll(to, 0o700); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, r)
+		if err = errors.Join(err, out.Close()); err != nil {
+			return err
+		}
+	}
+}

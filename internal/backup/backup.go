@@ -1,0 +1,301 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"wamble/internal/guard"
+	"wamble/internal/journal"
+	"wamble/internal/store"
+	"wamble/internal/store/sqlite"
+	"wamble/runner"
+	"wamble/runner/pebblestore"
+)
+
+// Store is a store of a data directory, with the profiles that keep their games in it.
+type Store struct {
+	store.Store
+	Name     string // for people
+	File     string // of SQLite; "" for PostgreSQL
+	Profiles []string
+}
+
+// Source is what is copied.
+type Source struct {
+	Dir    string // the data directory
+	Stores []Store
+	// Journal returns the journal's id.
+	Journal func(ctx context.Context) (store.JournalID, error)
+	// Hold lets the server keep for so long what leaves the journal from now on; nil: no
+	// server runs.
+	Hold func(ctx context.Context, d time.Duration) error
+	// Checkpoint copies the journal, as it is at one moment, to a directory that does not
+	// exist yet.
+	Checkpoint func(ctx context.Context, to string) error
+	// Dump copies what is in PostgreSQL; nil: somebody else does.
+	Dump func(ctx context.Context) error
+}
+
+// Progress is how far one part of the work has come.
+type Progress struct {
+	What      string
+	Done, All int64
+}
+
+// holdTime is how long a server keeps messages for a backup that is not heard of any
+// more.
+const holdTime = time.Minute
+
+// Run makes a backup in a directory that is empty or does not exist yet. One that was
+// interrupted there goes on: stores that are whole are not copied again, if what came
+// after them is still kept.
+func Run(ctx context.Context, s Source, dir string, progress func(Progress)) (Manifest, error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	m, err := begin(dir)
+	if err != nil {
+		return m, err
+	}
+	again := len(m.Stores) > 0
+	err = s.run(ctx, dir, &m, progress)
+	if again && errors.Is(err, journal.ErrGap) {
+		m = Manifest{Format: format, Began: time.Now().UTC()}
+		err = s.run(ctx, dir, &m, progress)
+	}
+	if errors.Is(err, journal.ErrGap) {
+		err = fmt.Errorf("%w\nThe backup took so long that messages which it needs were deleted: raise restart-keep-mb, or back up when less is played", err)
+	}
+	return m, err
+}
+
+// begin returns the manifest of a backup that is to go on, or a new one.
+func begin(dir string) (Manifest, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Manifest{}, err
+	}
+	m, err := ReadManifest(dir)
+	switch {
+	case err == nil && !m.Ended.IsZero():
+		return m, fmt.Errorf("%s is a backup of %s already; choose another name", dir, m.Ended.Format(time.RFC3339))
+	case err == nil:
+		return m, nil
+	case !errors.Is(err, ErrNoBackup):
+		return m, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s is neither empty nor a backup that was interrupted", dir)
+	}
+	return Manifest{Format: format, Began: time.Now().UTC()}, err
+}
+
+func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func(Progress)) error {
+	ctx, release, err := s.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	id, err := s.Journal(ctx)
+	if err != nil {
+		return err
+	}
+	m.Profiles = nil
+	for i := range s.Stores {
+		if err := s.copyStore(ctx, &s.Stores[i], id, dir, m, progress); err != nil {
+			return err
+		}
+	}
+	if s.Dump != nil {
+		progress(Progress{What: "PostgreSQL"})
+		if err := s.Dump(ctx); err != nil {
+			return fmt.Errorf("the dump of PostgreSQL: %w", err)
+		}
+	}
+	if err := s.copyJournal(ctx, dir, m, progress); err != nil {
+		return err
+	}
+	if err := s.finish(dir, id, m, progress); err != nil {
+		return err
+	}
+	return m.write(dir)
+}
+
+// hold lets the server keep messages until release is called, or ctx ends; if it cannot
+// go on, the returned context ends.
+func (s *Source) hold(ctx context.Context) (_ context.Context, release func(), err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	release = func() { cancel(nil) }
+	if s.Hold == nil {
+		return ctx, release, nil
+	}
+	if err := s.Hold(ctx, holdTime); err != nil {
+		release()
+		return nil, nil, err
+	}
+	go func() {
+		err := guard.Call("the hold of a backup", func() error {
+			tick := time.NewTicker(holdTime / 4)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-tick.C:
+				}
+				// Without a renewal the end of the backup finds what is missing.
+				_ = s.Hold(ctx, holdTime)
+			}
+		})
+		cancel(err)
+	}()
+	return ctx, release, nil
+}
+
+// copyStore copies a file of games, and notes how far it has come.
+func (s *Source) copyStore(ctx context.Context, from *Store, id store.JournalID, dir string, m *Manifest, progress func(Progress)) error {
+	at, name := store.Store(from.Store), ""
+	if from.File != "" {
+		name = filepath.Base(from.File)
+		to := filepath.Join(dir, name)
+		if !slices.Contains(m.Stores, name) {
+			os.Remove(to)
+			os.Remove(to + ".partial")
+			err := sqlite.Copy(ctx, from.File, to+".partial", func(done, all int) { progress(Progress{name, int64(done), int64(all)}) })
+			if err == nil {
+				err = os.Rename(to+".partial", to)
+			}
+			if err != nil {
+				return err
+			}
+			m.Stores = append(m.Stores, name)
+			if err := m.write(dir); err != nil {
+				return err
+			}
+		}
+		copied, err := sqlite.Open(sqlite.Options{Path: to})
+		if err != nil {
+			return err
+		}
+		defer copied.Close()
+		at = copied
+	}
+	for _, profile := range from.Profiles {
+		cursor, err := at.Cursor(ctx, id, profile)
+		if err != nil {
+			return fmt.Errorf("%s: %w", from.Name, err)
+		}
+		m.Profiles = append(m.Profiles, Held{Name: profile, Store: name, Cursor: cursor})
+	}
+	return nil
+}
+
+// copyJournal has a checkpoint made in the data directory, where the server may write,
+// and copies it.
+func (s *Source) copyJournal(ctx context.Context, dir string, m *Manifest, progress func(Progress)) error {
+	progress(Progress{What: journalName})
+	checkpoint, to := filepath.Join(s.Dir, "backup-checkpoint"), filepath.Join(dir, journalName)
+	if err := errors.Join(os.RemoveAll(checkpoint), os.RemoveAll(to)); err != nil {
+		return err
+	}
+	defer os.RemoveAll(checkpoint)
+	if err := s.Checkpoint(ctx, checkpoint); err != nil {
+		return fmt.Errorf("copy the journal: %w", err)
+	}
+	m.Ended = time.Now().UTC()
+	return copyTree(ctx, checkpoint, to, func(done, all int64) { progress(Progress{journalName, done, all}) })
+}
+
+// finish copies the kept messages that the backup needs, and checks that none is
+// missing.
+func (s *Source) finish(dir string, id store.JournalID, m *Manifest, progress func(Progress)) error {
+	progress(Progress{What: keptName})
+	r, err := openJournal(filepath.Join(dir, journalName))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if store.JournalID(r.JournalID()) != id {
+		return errors.New("the journal was replaced while it was copied: try again")
+	}
+	m.Journal = r.JournalID().String()
+	kept := filepath.Join(dir, keptName)
+	if err := os.RemoveAll(kept); err != nil {
+		return err
+	}
+	for i := range m.Profiles {
+		p := &m.Profiles[i]
+		worker, ok := journal.NumberOf(r, p.Name)
+		if !ok {
+			continue // it has never decided anything
+		}
+		if err := journal.CopyKept(filepath.Join(s.Dir, keptName), kept, id, worker, p.Cursor); err != nil {
+			return err
+		}
+		settled, last := journal.Ends(r, worker)
+		p.Last = last
+		from := max(p.Cursor, base(r, p.Name, id))
+		if from >= settled && from >= last {
+			continue
+		}
+		if err := journal.Tail(r, kept, worker, from, func(uint64, []byte) error { return nil }); err != nil {
+			return fmt.Errorf("profile %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// base is the last message that the store of a profile never had: it met the journal
+// later.
+func base(r *runner.Runner, profile string, id store.JournalID) uint64 {
+	if w, found := journal.KnownWorld(r, profile); found && w.Journal == id {
+		return w.Base
+	}
+	return 0
+}
+
+// openJournal opens a copied journal of this version or an older one, for reading.
+func openJournal(dir string) (*runner.Runner, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	at := pebblestore.At(dir, pebblestore.Options{})
+	r, err := runner.OpenReadOnly(at, runner.Options{Schema: journal.Schema, MinFree: -1})
+	if errors.Is(err, runner.ErrSchema) {
+		if older, olderErr := runner.OpenReadOnly(at, runner.Options{Schema: journal.Oldest, MinFree: -1}); olderErr == nil {
+			return older, nil
+		}
+	}
+	return r, err
+}
+
+// Stopped is the source of a data directory on which no server runs.
+func Stopped(dir string, stores []Store) Source {
+	path := filepath.Join(dir, journalName)
+	look := func(do func(*runner.Runner) error) error {
+		r, err := openJournal(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s has no journal: %w", dir, err)
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(r), r.Close())
+	}
+	return Source{
+		Dir: dir, Stores: stores,
+		Journal: func(context.Context) (id store.JournalID, err error) {
+			err = look(func(r *runner.Runner) error { id = store.JournalID(r.JournalID()); return nil })
+			return id, err
+		},
+		Checkpoint: func(_ context.Context, to string) error {
+			return look(func(r *runner.Runner) error { return r.Checkpoint(to) })
+		},
+	}
+}

@@ -1,0 +1,182 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"wamble/internal/journal"
+	"wamble/runner"
+	"wamble/runner/pebblestore"
+)
+
+// Target is where a backup is brought back to.
+type Target struct {
+	Dir string // the data directory
+	// Stores opens the stores of the configuration, when their files are there.
+	Stores func() ([]Store, error)
+	// Overwrite replaces what is in the directory.
+	Overwrite bool
+}
+
+// markName is the file that says that a restore is not finished: no server starts then.
+const markName = "restore-unfinished"
+
+// Unfinished reports whether a restore into a data directory was interrupted.
+func Unfinished(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, markName))
+	return err == nil
+}
+
+// Restore makes a data directory of a backup. What only the journal has is brought to
+// the stores, and the journal gets a new id then: nobody mistakes the numbers of its new
+// messages for those that the backup does not have. One that was interrupted can be
+// begun again.
+func Restore(ctx context.Context, from string, t Target, progress func(Progress)) error {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	m, err := ReadManifest(from)
+	if err == nil && m.Ended.IsZero() {
+		err = fmt.Errorf("%s: %w: it was interrupted; 'wamble backup %s' goes on", from, ErrNoBackup, from)
+	}
+	if err == nil {
+		err = t.admits(m)
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(t.Dir, 0o700); err != nil {
+		return err
+	}
+	mark := filepath.Join(t.Dir, markName)
+	if err := os.WriteFile(mark, []byte(from+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := t.restore(ctx, from, m, progress); err != nil {
+		return errors.Join(err, GiveTo(t.Dir))
+	}
+	if err := os.Remove(mark); err != nil {
+		return err
+	}
+	return errors.Join(GiveTo(t.Dir), syncDir(t.Dir))
+}
+
+// admits refuses what would destroy something.
+func (t *Target) admits(m Manifest) error {
+	dir := filepath.Join(t.Dir, journalName)
+	r, err := openJournal(dir)
+	if errors.Is(err, runner.ErrLocked) {
+		return fmt.Errorf("a server runs on %s: stop it first", t.Dir)
+	}
+	if err == nil {
+		r.Close()
+	}
+	if t.Overwrite || Unfinished(t.Dir) {
+		return nil
+	}
+	for _, name := range append(slices.Clone(m.Stores), journalName) {
+		if _, err := os.Stat(filepath.Join(t.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s has %s already; --overwrite replaces it", t.Dir, name)
+		}
+	}
+	return nil
+}
+
+func (t *Target) restore(ctx context.Context, from string, m Manifest, progress func(Progress)) error {
+	staged, kept := filepath.Join(t.Dir, "restore-journal"), filepath.Join(t.Dir, keptName)
+	for _, dir := range []string{staged, kept, filepath.Join(t.Dir, "restart")} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	for _, name := range m.Stores {
+		to := filepath.Join(t.Dir, filepath.Base(name))
+		for _, old := range []string{to, to + "-wal", to + "-shm"} {
+			if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		progress(Progress{What: name})
+		if _, err := copyFile(filepath.Join(from, filepath.Base(name)), to); err != nil {
+			return err
+		}
+	}
+	told := func(what string) func(done, all int64) {
+		return func(done, all int64) { progress(Progress{what, done, all}) }
+	}
+	if err := copyTree(ctx, filepath.Join(from, journalName), staged, told(journalName)); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(from, keptName)); err == nil {
+		if err := copyTree(ctx, filepath.Join(from, keptName), kept, told(keptName)); err != nil {
+			return err
+		}
+	}
+	stores, err := t.Stores()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for i := range stores {
+			stores[i].Close()
+		}
+	}()
+	o := runner.Options{Schema: journal.Schema, Migrate: journal.Migrate, MinFree: -1}
+	r, err := runner.Open(pebblestore.At(staged, pebblestore.Options{}), o)
+	if err != nil {
+		return err
+	}
+	for i := range stores {
+		if err := bring(ctx, r, &stores[i], m, kept, progress); err != nil {
+			return errors.Join(fmt.Errorf("bring the journal to %s: %w", stores[i].Name, err), r.Close())
+		}
+	}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	if err := runner.Restore(pebblestore.At(filepath.Join(t.Dir, journalName), pebblestore.Options{}), staged, o); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(staged), os.RemoveAll(kept))
+}
+
+// bring applies to a store what the backup has of its profiles beyond its cursor. A
+// store that has more than the journal is of a later time, and stays as it is.
+func bring(ctx context.Context, r *runner.Runner, s *Store, m Manifest, kept string, progress func(Progress)) error {
+	for _, name := range s.Profiles {
+		if !slices.ContainsFunc(m.Profiles, func(h Held) bool { return h.Name == name }) {
+			continue // it came after the backup
+		}
+		d, err := journal.NewDrain(ctx, r, s.Store, journal.DrainOptions{Profile: name, Limits: limits, Keep: journal.KeepOptions{Dir: kept, Age: keepAll, Bytes: 1 << 40}})
+		if err != nil {
+			return err
+		}
+		if w, _, err := journal.WorldOf(ctx, r, name); err == nil {
+			d.SetBase(w.Base)
+		}
+		all := int64(d.Pending())
+		err = d.Fits(ctx)
+		if err == nil {
+			err = d.Empty(ctx, func(left int) { progress(Progress{"games of " + name, all - int64(left), all}) })
+		}
+		if errors.Is(err, journal.ErrAhead) {
+			err = nil
+		}
+		if err = errors.Join(err, d.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limits bound a transaction of a restore, and keepAll is longer than it takes: what is
+// kept must not be deleted meanwhile.
+var limits = journal.Limits{Intents: 512, Bytes: 64 << 10}
+
+const keepAll = 365 * 24 * time.Hour

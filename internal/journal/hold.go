@@ -1,0 +1,77 @@
+package journal
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"wamble/internal/store"
+	"wamble/runner"
+)
+
+// A backup copies the store first and the journal then: what went from one to the other
+// in between is in the kept messages, which Hold keeps from being deleted.
+
+// Hold keeps all messages that leave the journal from now on, until a time at least,
+// as far as KeepOptions.Needed allows. A hold that has not ended goes on.
+func (d *Drain) Hold(until time.Time) {
+	if d.kept == nil {
+		return
+	}
+	h := &d.kept.held
+	if h.until.Load() < time.Now().UnixNano() {
+		h.after.Store(d.settled())
+	}
+	h.until.Store(until.UnixNano())
+}
+
+// CopyKept copies the files with a worker's kept messages behind a number from one
+// directory of all workers to another. Files that are deleted meanwhile are left out.
+func CopyKept(from, to string, journal store.JournalID, worker uint32, after uint64) error {
+	k := findKept(KeepOptions{Dir: from}, journal, worker, func(string) {})
+	dir := filepath.Join(to, strconv.FormatUint(uint64(worker), 10))
+	for i, f := range k.files {
+		if i+1 < len(k.files) && k.files[i+1].first <= after+1 {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		path := k.path(f)
+		if err := copyFile(path, filepath.Join(dir, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// Tail is Drain.Tail for a worker of a runner on which no drain runs; dir is that of all
+// kept messages.
+func Tail(r *runner.Runner, dir string, worker uint32, after uint64, visit func(seq uint64, frame []byte) error) error {
+	k := findKept(KeepOptions{Dir: dir}, store.JournalID(r.JournalID()), worker, func(string) {})
+	return tail(r, k, uint64(worker), after, visit)
+}
+
+// Ends returns the last message of a worker that has left the journal for the store, and
+// the last one of all.
+func Ends(r *runner.Runner, worker uint32) (settled, last uint64) {
+	return settledOf(r, uint64(worker)), lastOf(r, uint64(worker))
+}

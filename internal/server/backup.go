@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"wamble/internal/backup"
+	"wamble/internal/store"
+)
+
+// hold keeps what goes from the journal to the stores, for a backup.
+func (s *Server) hold(until time.Time) {
+	for _, rt := range s.runtimes() {
+		rt.KeepMessages(until)
+	}
+}
+
+// Backup copies games and journal to a directory, while players play.
+func (s *Server) Backup(ctx context.Context, dir string) (backup.Manifest, error) {
+	if s.cluster.log != nil {
+		return backup.Manifest{}, ErrSharedJournal
+	}
+	from := backup.Source{
+		Dir: s.dir, Stores: BackupStores(s.stores.all()),
+		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Hold:       func(_ context.Context, d time.Duration) error { s.hold(time.Now().Add(d)); return nil },
+		Checkpoint: func(_ context.Context, to string) error { return s.runner.Checkpoint(to) },
+	}
+	return backup.Run(ctx, from, dir, nil)
+}
+
+// ErrSharedJournal is returned when the journal is in PostgreSQL: one dump of that
+// database has the journal and, if they are there, the games.
+var ErrSharedJournal = errors.New("the journal is in PostgreSQL: back that up, the database of the journal after that of the games; if both are in one, a single pg_dump has them of one moment")
+
+// BackupStores are stores as a backup needs them.
+func BackupStores(stores []*Shared) []backup.Store {
+	var list []backup.Store
+	for _, s := range stores {
+		list = append(list, backup.Store{Store: s, Name: s.Name, File: s.File, Profiles: slices.Clone(s.Profiles)})
+	}
+	return list
+}
+
+// The names of backups that a server makes by itself.
+const (
+	backupPrefix = "wamble-"
+	backupLayout = "20060102T150405Z"
+)
+
+// backups makes backups until ctx ends, as the configuration says.
+func (s *Server) backups(ctx context.Context) {
+	if s.WaitReady(ctx) != nil {
+		return
+	}
+	for ctx.Err() == nil {
+		o := s.config().Server.Backups
+		if o.Dir != "" && !time.Now().Before(newest(o.Dir).Add(o.Every)) {
+			s.scheduledBackup(ctx, o.Dir, o.Keep)
+		}
+		wait(ctx, backupLook)
+	}
+}
+
+// backupLook is how often the time of the next backup is looked at.
+const backupLook = 20 * time.Second
+
+// scheduledBackup makes one backup, and deletes the oldest ones. One that was
+// interrupted goes on.
+func (s *Server) scheduledBackup(ctx context.Context, dir string, keep int) {
+	began := time.Now()
+	partial := filepath.Join(dir, "unfinished")
+	m, err := s.Backup(ctx, partial)
+	to := filepath.Join(dir, backupPrefix+m.Ended.Format(backupLayout))
+	if err == nil {
+		err = os.Rename(partial, to)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Error("the backup has failed; it is tried again", "dir", dir, "err", err)
+		}
+		wait(ctx, time.Minute)
+		return
+	}
+	s.log.Info("a backup was made", "dir", to, "took", time.Since(began).Round(time.Millisecond))
+	names := backupNames(dir)
+	for _, name := range names[:max(0, len(names)-keep)] {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			s.log.Warn("an old backup cannot be deleted", "err", err)
+		}
+	}
+}
+
+// backupNames are the backups in a directory that a server has made by itself, oldest
+// first.
+func backupNames(dir string) (names []string) {
+	entries, _ := os.ReadDir(dir) // none yet
+	for _, e := range entries {
+		if _, err := backupTime(e.Name()); err == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+func backupTime(name string) (time.Time, error) {
+	stamp, ok := strings.CutPrefix(name, backupPrefix)
+	if !ok {
+		return time.Time{}, fmt.Errorf("%s is no backup", name)
+	}
+	return time.Parse(backupLayout, stamp)
+}
+
+// newest is when the last backup in a directory was made; zero: there is none.
+func newest(dir string) time.Time {
+	names := backupNames(dir)
+	if len(names) == 0 {
+		return time.Time{}
+	}
+	at, _ := backupTime(names[len(names)-1]) // it was parsed before
+	return at
+}
+
+// wait waits for d or the end of ctx.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

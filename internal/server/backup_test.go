@@ -1,0 +1,305 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wamble/internal/backup"
+	"wamble/internal/config"
+	"wamble/internal/host"
+	"wamble/internal/journal"
+	"wamble/internal/store"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/runner"
+)
+
+// sourceOf is what a backup copies of a server in another process, as 'wamble backup'
+// does it.
+func sourceOf(t testing.TB, c *config.Config, dir string) backup.Source {
+	t.Helper()
+	stores, err := OpenStores(c.Running(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { CloseStores(stores) })
+	return backup.Source{
+		Dir: dir, Stores: BackupStores(stores),
+		Journal: func(ctx context.Context) (store.JournalID, error) {
+			var stats runner.Stats
+			err := host.Ask(ctx, dir, "runner-stats", nil, &stats)
+			return store.JournalID(stats.Journal), err
+		},
+		Hold: func(ctx context.Context, d time.Duration) error {
+			return host.Ask(ctx, dir, "backup-hold", host.HoldFor{Seconds: int(d.Seconds())}, &struct{}{})
+		},
+		Checkpoint: func(ctx context.Context, to string) error {
+			var stats runner.Stats
+			return host.Ask(ctx, dir, "runner-checkpoint", host.CheckpointTo{Dir: to}, &stats)
+		},
+	}
+}
+
+// restoreTo restores a backup, and checks everything.
+func restoreTo(t testing.TB, c *config.Config, from, dir string) {
+	t.Helper()
+	open := func() ([]backup.Store, error) {
+		stores, err := OpenStores(c.Running(), dir)
+		return BackupStores(stores), err
+	}
+	if err := backup.From(t.Context(), from, backup.Target{Dir: dir, Stores: open}, nil); err != nil {
+		t.Fatal(err)
+	}
+	sound(t, c, dir)
+}
+
+// sound checks a data directory.
+func sound(t testing.TB, c *config.Config, dir string) {
+	t.Helper()
+	stores, err := OpenStores(c.Running(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer CloseStores(stores)
+	for _, f := range backup.Check(t.Context(), dir, BackupStores(stores)) {
+		if f.Bad() {
+			t.Errorf("%s: %s. %s", f.Subject, f.Text, f.Advice)
+		}
+	}
+}
+
+// TestBackup: while players play, a server is backed up, and then killed. Restored
+// elsewhere, everything is there that was acknowledged before the journal was copied,
+// although nothing is kept by itself, and messages went to the games between the two
+// copies.
+func TestBackup(t *testing.T) {
+	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
+	text := staying(t, conf("(def journal-keep 0)"))
+	s := spawn(t, dir, text)
+	c := gather(t, s.address(), 8)
+	c.play()
+	c.more(t, 200)
+	from := sourceOf(t, loadConf(t, text), dir)
+	checkpoint := from.Checkpoint
+	from.Checkpoint = func(ctx context.Context, dir string) error {
+		c.more(t, 300) // behind the games that were copied
+		c.finish()
+		var stats runner.Stats
+		until(t, "messages have left the journal", func() bool {
+			err := host.Ask(ctx, from.Dir, "runner-stats", nil, &stats)
+			return err == nil && depth(stats) == 0
+		})
+		return checkpoint(ctx, dir)
+	}
+	m, err := backup.To(t.Context(), from, to, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := m.Profiles[0]; p.Last <= p.Cursor {
+		t.Errorf("the games were copied up to message %d, and the journal ends at %d: nothing is proved", p.Cursor, p.Last)
+	}
+	s.kill()
+	elsewhere := filepath.Join(t.TempDir(), "data")
+	restoreTo(t, loadConf(t, text), to, elsewhere)
+	spawn(t, elsewhere, text).end()
+	verifySQLite(t, elsewhere, c)
+}
+
+func depth(s runner.Stats) (n uint64) {
+	for _, in := range s.Inboxes {
+		n += in.Depth
+	}
+	return n
+}
+
+// TestBackupPostgres: the games are dumped while the server holds what comes later; the
+// order is that of the backup.
+func TestBackupPostgres(t *testing.T) {
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup")
+	text := staying(t, conf(postgresConf(db)+"(def journal-keep 0)"))
+	s := spawn(t, dir, text)
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 100)
+	from := sourceOf(t, loadConf(t, text), dir)
+	from.Dump = func(context.Context) error {
+		c.finish()
+		cluster.Down(t)
+		cluster.Remember(t)
+		cluster.Up(t)
+		c.play()
+		c.more(t, 100)
+		c.finish()
+		var stats runner.Stats
+		until(t, "messages have left the journal", func() bool {
+			err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats)
+			return err == nil && depth(stats) == 0
+		})
+		return nil
+	}
+	if _, err := backup.Run(t.Context(), from, to, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.kill()
+	cluster.Down(t)
+	cluster.GoBack(t)
+	cluster.Up(t)
+	restoreTo(t, loadConf(t, text), to, filepath.Join(t.TempDir(), "data"))
+	c.verify(t, openPostgres(t, db))
+}
+
+// TestBackupGoesOn: a backup that was interrupted takes the games that it has, unless
+// what came after them is not kept any more; what is not whole is no backup.
+func TestBackupGoesOn(t *testing.T) {
+	text := conf("(def journal-keep 0)")
+	s := serve(t, Options{}, text).ready()
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 50)
+	to, cut := filepath.Join(t.TempDir(), "backup"), errors.New("cut")
+	from := backup.Source{
+		Dir: s.dir, Stores: BackupStores(s.stores.all()),
+		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Hold:       func(context.Context, time.Duration) error { return nil }, // nothing is kept
+		Checkpoint: func(context.Context, string) error { return cut },
+	}
+	if _, err := backup.Run(t.Context(), from, to, nil); !errors.Is(err, cut) {
+		t.Fatalf("got %v", err)
+	}
+	if err := backup.Restore(t.Context(), to, backup.Target{Dir: t.TempDir()}, nil); !errors.Is(err, backup.ErrNoBackup) {
+		t.Errorf("a backup that is not whole was restored: %v", err)
+	}
+	c.more(t, 50)
+	c.finish()
+	until(t, "messages have left the journal", func() bool { return depth(s.runner.Stats()) == 0 })
+	// Without these the copied games cannot be used any more.
+	if err := os.RemoveAll(filepath.Join(s.dir, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Backup(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := m.Profiles[0]; p.Cursor != p.Last {
+		t.Errorf("the games have messages up to %d of %d: they were not copied again", p.Cursor, p.Last)
+	}
+	if _, err := s.Backup(t.Context(), to); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("a backup was overwritten: %v", err)
+	}
+	s.end()
+	dir := t.TempDir()
+	restoreTo(t, loadConf(t, text), to, dir)
+	verifySQLite(t, dir, c)
+}
+
+// TestBackupFindsGap: messages that were not kept make a backup fail, not lie.
+func TestBackupFindsGap(t *testing.T) {
+	s := serve(t, Options{}, conf("(def journal-keep 0)")).ready()
+	c := gather(t, s.address(), 2)
+	from := backup.Source{
+		Dir: s.dir, Stores: BackupStores(s.stores.all()),
+		Journal: func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Checkpoint: func(_ context.Context, dir string) error {
+			c.play()
+			c.more(t, 50)
+			c.finish()
+			until(t, "messages have left the journal", func() bool { return depth(s.runner.Stats()) == 0 })
+			if err := os.RemoveAll(filepath.Join(s.dir, "kept")); err != nil {
+				return err
+			}
+			return s.runner.Checkpoint(dir)
+		},
+	}
+	if _, err := backup.Run(t.Context(), from, filepath.Join(t.TempDir(), "backup"), nil); !errors.Is(err, journal.ErrGap) {
+		t.Errorf("got %v, want a gap", err)
+	}
+}
+
+// TestScheduledBackups: a server makes backups by itself, and keeps so many.
+func TestScheduledBackups(t *testing.T) {
+	to := t.TempDir()
+	for _, name := range []string{"wamble-20010101T000000Z", "wamble-20010102T000000Z", "other"} {
+		if err := os.Mkdir(filepath.Join(to, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serve(t, Options{}, conf(`(def backup-keep 2) (def backup-dir "`+to+`")`)).ready()
+	until(t, "there is a backup, and an old one less", func() bool {
+		names := backupNames(to)
+		return len(names) == 2 && names[0] == "wamble-20010102T000000Z" && strings.Contains(s.log.String(), "a backup was made")
+	})
+	if m, err := backup.ReadManifest(filepath.Join(to, backupNames(to)[1])); err != nil || m.Ended.IsZero() {
+		t.Errorf("the backup is not whole: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(to, "other")); err != nil {
+		t.Error("what is no backup was deleted")
+	}
+}
+
+// TestCheckFindsDamage: what is wrong with a data directory is told with advice.
+func TestCheckFindsDamage(t *testing.T) {
+	text := conf("")
+	s := serve(t, Options{}, text).ready()
+	c := gather(t, s.address(), 2)
+	c.play()
+	c.more(t, 20)
+	c.finish()
+	if got := check(t, loadConf(t, text), s.dir); !strings.Contains(got, "a server runs on it") {
+		t.Errorf("of a running server it says %q", got)
+	}
+	s.end()
+	sound(t, loadConf(t, text), s.dir)
+	path := filepath.Join(s.dir, "games.db")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := append([]byte{}, whole...)
+	copy(broken[4096:], make([]byte, 4096))
+	for _, tc := range []struct {
+		name, want string
+		games      []byte
+	}{
+		{"a page of zeros", "restore a backup", broken},
+		{"no database", "no SQLite database", []byte(strings.Repeat("x", 4096))},
+	} {
+		if err := os.WriteFile(path, tc.games, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := check(t, loadConf(t, text), s.dir); !strings.Contains(got, tc.want) {
+			t.Errorf("%s: it says %q", tc.name, got)
+		}
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(JournalDir(s.dir)); err != nil {
+		t.Fatal(err)
+	}
+	if got := check(t, loadConf(t, text), s.dir); !strings.Contains(got, "there is none") {
+		t.Errorf("without a journal it says %q", got)
+	}
+}
+
+// check is what is bad about a data directory, in words.
+func check(t testing.TB, c *config.Config, dir string) string {
+	t.Helper()
+	stores, err := OpenStores(c.Running(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer CloseStores(stores)
+	var b strings.Builder
+	for _, f := range backup.Check(t.Context(), dir, BackupStores(stores)) {
+		if f.Bad() {
+			b.WriteString(f.Subject + ": " + f.Text + ". " + f.Advice + "\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	driver "modernc.org/sqlite"
+
+	"wamble/internal/store/schema"
+)
+
+// copyPages is how many pages are copied between two looks at the context.
+const copyPages = 1024
+
+// Copy writes a copy of a database, as it is at one moment, to a file that does not
+// exist yet and that its owner alone may read. Servers may write to the database
+// meanwhile, and wait for nothing. progress, if set, is told how many pages are done.
+func Copy(ctx context.Context, path, to string, progress func(done, all int)) (err error) {
+	if _, err := os.Stat(path); err != nil { // opening would make it
+		return fmt.Errorf("copy a database: %w", err)
+	}
+	f, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", path, err)
+	}
+	defer f.Close()
+	db, err := sql.Open("sqlite", dsn(Options{Path: path, BusyTimeout: 5 * time.Second}, "query_only(1)"))
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", path, err)
+	}
+	defer db.Close()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return classify(ctx, "copy "+path, err)
+	}
+	defer conn.Close()
+	// A read transaction holds the moment: without one each write begins the copy anew.
+	var version int
+	if _, err = conn.ExecContext(ctx, "BEGIN"); err == nil {
+		err = conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&version)
+	}
+	if err == nil {
+		err = conn.Raw(func(c any) error { return copyAll(ctx, c, to, progress) })
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return classify(ctx, "copy "+path, err)
+}
+
+func copyAll(ctx context.Context, conn any, to string, progress func(done, all int)) error {
+	source, ok := conn.(interface {
+		NewBackup(dst string) (*driver.Backup, error)
+	})
+	if !ok {
+		return errors.New("this driver makes no copies")
+	}
+	b, err := source.NewBackup(to)
+	if err != nil {
+		return err
+	}
+	for more := true; more && err == nil; {
+		if more, err = b.Step(copyPages); err == nil {
+			err = ctx.Err()
+		}
+		if progress != nil {
+			progress(b.PageCount()-b.Remaining(), b.PageCount())
+		}
+	}
+	return errors.Join(err, b.Finish())
+}
+
+// mostProblems is how many are told of one file.
+const mostProblems = 20
+
+// Check looks for damage, and for rows that point to nothing, all through a file, and
+// says what it found in words; nothing: it is sound. The server does not run.
+func Check(ctx context.Context, path string) (problems []string, err error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", dsn(Options{Path: path, BusyTimeout: 5 * time.Second}, "query_only(1)"))
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA integrity_check(%d)", mostProblems))
+	found, err := scanAll(rows, err, func(scan schema.Scan) (text string, err error) {
+		err = scan(&text)
+		return text, err
+	})
+	if err != nil {
+		return nil, classify(ctx, "check "+path, err)
+	}
+	for _, text := range found {
+		if text != "ok" {
+			problems = append(problems, text)
+		}
+	}
+	rows, err = db.QueryContext(ctx, fmt.Sprintf(`SELECT "table", ifnull(rowid, 0), parent FROM pragma_foreign_key_check LIMIT %d`, mostProblems))
+	found, err = scanAll(rows, err, func(scan schema.Scan) (string, error) {
+		var table, parent string
+		var row int64
+		err := scan(&table, &row, &parent)
+		return fmt.Sprintf("row %d of %s points to a row of %s that is not there", row, table, parent), err
+	})
+	return append(problems, found...), classify(ctx, "check "+path, err)
+}
