@@ -14,7 +14,8 @@ RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/hando
 # What runs without the race detector, because it is not about goroutines and
 # would last for a quarter of an hour: tests that kill processes or crash file
 # systems again and again, and those of the server that load its own processes.
-# Kills and abuse run once under it, in a short form.
+# Kills and abuse run once under it, in a short form. All other tests of the
+# server run only under it.
 KILLS := Kill|^TestCrash
 LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill
 
@@ -26,7 +27,7 @@ LARGE    := Large
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod runner/examples/*/go.mod packaging/*/go.mod))
 
-.PHONY: help run build release package reproduce test check generate bench soak fuzz vuln cover web clean setup-run setup-test
+.PHONY: help run build release package reproduce test check generate bench soak fuzz vuln cover web clean setup-run setup-test test-plain test-raced
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,15 +47,22 @@ package: release ## Debian packages, images for containers, SBOMs and checksums,
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
-test: setup-test web check ## everything that CI runs (under 20 minutes on 2 cores)
+test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cores)
+	@$(MAKE) --no-print-directory --jobs=2 test-plain test-raced
+
+# Tests wait more than they compute: two rows of them at once fill the machine.
+test-plain:
 	cd web && npm run --silent test
-	scripts/gotest ./...
-	scripts/gotest -race -skip '$(KILLS)' $(RACE)
+	scripts/gotest $$(go list ./... | grep -v '/internal/server$$')
+	scripts/gotest -run '$(LOADS)' ./internal/server
+	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && $(CURDIR)/scripts/gotest ./...); done
+	scripts/fuzz 2s
+
+test-raced:
 	scripts/gotest -race -skip '$(LOADS)' ./internal/server
 	scripts/gotest -race -run '$(HANDOFFS)' -skip '$(LARGE)' ./internal/server
 	scripts/gotest -race -short -run '^Test(Kill|Abuse)' ./internal/journal ./internal/server ./internal/store/... ./runner/pebblestore
-	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && $(CURDIR)/scripts/gotest ./...); done
-	scripts/fuzz 2s
+	scripts/gotest -race -skip '$(KILLS)' $(RACE)
 
 check: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \

@@ -16,6 +16,7 @@ import (
 // TestAdmin: the metrics need the token, and a Host that nobody else can have
 // pointed here; health needs neither the token nor the admin listener.
 func TestAdmin(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	text, err := os.ReadFile(s.dir + "/admin-token")
 	if err != nil {
@@ -80,6 +81,7 @@ func TestAdmin(t *testing.T) {
 
 // TestAdminLimits: head, body and connections are bounded.
 func TestAdminLimits(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	answer := func(request string) string {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 // while it runs, when it is over, in the feed, on the leaderboard; and after a
 // restart the cursor of the feed still stands.
 func TestReadRoutes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := conf("(def min-boards 2) (def max-boards 2) (def max-moves-per-board 6)")
 	s := serve(t, Options{Dir: dir}, text).ready()
@@ -88,6 +89,7 @@ func headerOf(t testing.TB, url, name string) string {
 
 // TestReadRoutesDenied: the policy holds for readers, too.
 func TestReadRoutesDenied(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf(`(def policy-default "deny")`)).ready()
 	for _, path := range []string{"/api/live", "/api/boards/1", "/api/leaderboard", "/api/finished", "/api/players/h_ada"} {
 		if got, want := fetch(t, "http://"+s.Addresses().HTTP.String()+path), `403 {"error":"this server does not allow it"}`; got != want {
@@ -99,6 +101,7 @@ func TestReadRoutesDenied(t *testing.T) {
 // TestStopWithReaders: who waits for the feed does not keep the server from
 // ending.
 func TestStopWithReaders(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("(def shutdown-timeout 3600)")).ready()
 	url := "http://" + s.Addresses().HTTP.String() + "/api/finished?wait=30"
 	answered := make(chan string, 1)

@@ -14,6 +14,7 @@ import (
 // TestClientWatches: the Go client watches all boards, one of them, and stops,
 // over UDP and WebSocket.
 func TestClientWatches(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("(def max-moves-per-board 3)")).ready()
 	for name, address := range map[string]string{"UDP": s.address(), "WebSocket": "ws://" + s.Addresses().HTTP.String() + "/ws"} {
 		t.Run(name, func(t *testing.T) {
@@ -93,6 +94,7 @@ func play(t *testing.T, ctx context.Context, c *client.Client) string {
 // TestClientPredicts: the Go client predicts and reads, and a restart of the
 // server forgets nothing of it.
 func TestClientPredicts(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	dir, text := t.TempDir(), conf(`(def prediction-mode "streak")`)
@@ -140,6 +142,7 @@ func TestClientPredicts(t *testing.T) {
 // TestMixedLoad: players, watchers, predictors and readers at once; everybody is
 // served.
 func TestMixedLoad(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []loader.Mode{loader.Spectate, loader.Mixed} {
 		t.Run(mode.String(), func(t *testing.T) {
 			s := serve(t, Options{}, conf(`(def prediction-mode "streak")`)).ready()

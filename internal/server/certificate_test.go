@@ -60,6 +60,7 @@ func makeCertificateUntil(t testing.TB, cert, key string, serial int64, end time
 // TestTLS: WebSocket over TLS; the certificate is read again by a reload, a bad
 // one is refused, and whoever is connected stays.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	dir := private(t)
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	roots := x509.NewCertPool()
@@ -123,6 +124,7 @@ func TestNoCertificate(t *testing.T) {
 // TestOldCertificate: the log tells of a certificate that has expired, at the start and
 // at a reload, and the metric says when; the server runs.
 func TestOldCertificate(t *testing.T) {
+	t.Parallel()
 	dir := private(t)
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	old := makeCertificateUntil(t, cert, key, 1, time.Now().Add(-time.Hour))

@@ -42,6 +42,7 @@ func (h *here) ask(method, path, body string, header ...string) (code int, answe
 
 // TestConsoleDoor: who may ask the console, and how.
 func TestConsoleDoor(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	token, err := observe.Token(s.tokenFile(s.o.Config))
 	if err != nil {
@@ -81,6 +82,7 @@ func TestConsoleDoor(t *testing.T) {
 // TestAudit: what is done through the console is noted, without tokens, and is
 // refused when it cannot be noted.
 func TestAudit(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	token, err := observe.Token(s.tokenFile(s.o.Config))
 	if err != nil {
@@ -133,6 +135,7 @@ func TestAudit(t *testing.T) {
 
 // TestBans: the console lists the bans that hold, until they are over or lifted.
 func TestBans(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	token, err := observe.Token(s.tokenFile(s.o.Config))
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 // for nobody else; what they change goes into the audit log, and what would tear the
 // journal is refused. The control socket does the same.
 func TestRunnerDesk(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	token, err := observe.Token(s.tokenFile(s.o.Config))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 // TestDoctor: whatever can be wrong is found, with advice; and what is right is
 // called right.
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	taken, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)

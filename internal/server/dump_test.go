@@ -12,6 +12,7 @@ import (
 // TestPanicIsSurvived: a panic that ends no profile is logged, counted and written
 // down, but not every time: somebody may repeat it at will.
 func TestPanicIsSurvived(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir}, conf("")).ready()
 	for range 3 {

@@ -12,6 +12,7 @@ import (
 // reload moves a profile there, by its address alone or in a list with that of the
 // primary; another database is refused.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	for _, listed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in a list: %v", listed), func(t *testing.T) {
 			primary := pgtest.Start(t, false)

@@ -18,6 +18,7 @@ import (
 // Nothing is acknowledged that is not kept, the log says why, and play goes on
 // when the journal works again.
 func TestJournalFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	disk := runnertest.NewFaulty(pebblestore.At(JournalDir(dir), pebblestore.Options{}))
 	s := serve(t, Options{Dir: dir, Storage: disk}, conf("")).ready()
@@ -48,6 +49,7 @@ func TestJournalFails(t *testing.T) {
 // leaves, because all that could be said is not durable. Then everybody gets his
 // answers.
 func TestDiskHangs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	disk := runnertest.NewFaulty(pebblestore.At(JournalDir(dir), pebblestore.Options{}))
 	s := serve(t, Options{Dir: dir, Storage: disk}, conf("")).ready()
@@ -79,6 +81,7 @@ func TestDiskHangs(t *testing.T) {
 // TestDiskFull: below the watermark of free space nothing is accepted, which is
 // said; with room again it goes on by itself.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	disk := runnertest.NewFaulty(pebblestore.At(JournalDir(dir), pebblestore.Options{}))
 	text := strings.Replace(conf(""), "(def disk-reserve-mb 0)", "(def disk-reserve-mb 16)", 1)

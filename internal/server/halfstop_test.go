@@ -10,6 +10,7 @@ import (
 // TestStopBesideHalfARequest: a request that never becomes whole does not keep a
 // server from ending.
 func TestStopBesideHalfARequest(t *testing.T) {
+	t.Parallel()
 	c := spawn(t, t.TempDir(), conf("(def shutdown-timeout 3600)"))
 	slow, err := net.Dial("tcp", "127.0.0.1:"+c.port)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 // moved finds his board there by his token; the port that it left serves the one
 // that is new; and what was accepted in the one that is gone is in the store.
 func TestHandoffOfProfiles(t *testing.T) {
+	t.Parallel()
 	ports := freePorts(t, 4)
 	at := func(port uint16) string { return fmt.Sprintf("udp://127.0.0.1:%d", port) }
 	text := func(profiles string, numbers ...any) string {
@@ -78,6 +79,7 @@ func TestHandoffOfProfiles(t *testing.T) {
 // TestHandoffAnnouncesPorts: profiles whose ports the kernel has chosen are announced
 // with their true ports after a handoff too, those that are new as well.
 func TestHandoffAnnouncesPorts(t *testing.T) {
+	t.Parallel()
 	text := conf("(def advertise 1)(defprofile red ())(defprofile blue ())")
 	i := spawnImage(t, text)
 	p := join(t, i.address(), wamble.Token{})

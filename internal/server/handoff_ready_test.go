@@ -10,6 +10,7 @@ import (
 
 // TestHandoffNotReady: a profile that is starting has nothing to hand over.
 func TestHandoffNotReady(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{Dir: private(t)}, conf(""))
 	var export *handoff.ExportError
 	if err := s.HandOff(t.Context(), "", nil); !errors.As(err, &export) || export.Status != handoff.ExportNotReady {

@@ -18,6 +18,7 @@ import (
 // succeed leaves the database as it was, so that the old binary starts again; one that
 // does migrates while players play on, and they have everything afterwards.
 func TestHandoffMigrates(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Migrated(t)
 	version := func() int { return pgtest.Query[int](t, db, `SELECT max(version) FROM schema_migrations`) }
 	text := staying(t, conf(postgresConf(db)))

@@ -59,6 +59,7 @@ func notice(t testing.TB, p *player, want wire.NoticeType) string {
 
 // TestOrders: what a host says reaches the players it is for, and no others.
 func TestOrders(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, three("")).ready()
 	red, green := "udp://"+s.Profiles()[0].UDP.String(), "udp://"+s.Profiles()[1].UDP.String()
 	a, b := join(t, red, wamble.Token{}), join(t, green, wamble.Token{})
@@ -138,6 +139,7 @@ func TestOrders(t *testing.T) {
 // TestBan: a ban holds, after a crash of the profile and after a restart too,
 // until it is lifted or its time is over.
 func TestBan(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir}, conf("")).ready()
 	p := join(t, s.address(), wamble.Token{})
@@ -179,6 +181,7 @@ func TestBan(t *testing.T) {
 // TestBanReachesLaterProfiles: who is banned in all profiles is turned away from one
 // that a reload adds, and after a restart, until the ban is lifted there.
 func TestBanReachesLaterProfiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f := &file{profilesOn("red", 0)}
 	s := serve(t, Options{Dir: dir, Load: f.load}, f.text).ready()

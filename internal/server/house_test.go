@@ -31,6 +31,7 @@ func three(more string) string {
 // TestSeveralProfiles: each profile has its players, its boards and its store,
 // in one process and one journal.
 func TestSeveralProfiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir}, three("")).ready()
 	crowds := map[string]*crowd{}
@@ -97,6 +98,7 @@ func TestStartStatuses(t *testing.T) {
 // TestCrash: a profile that panics is reported, dumped and started again; the
 // others do not notice, and nobody loses a move.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir}, three("")).ready()
 	red, green := gather(t, "udp://"+s.Profiles()[0].UDP.String(), 4), gather(t, "udp://"+s.Profiles()[1].UDP.String(), 4)
@@ -140,6 +142,7 @@ func TestCrash(t *testing.T) {
 // TestAllFailed: a server none of whose profiles can start says why and ends; if
 // one can, the other is started again until it can too.
 func TestAllFailed(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Migrated(t)
 	pgtest.Execute(t, db, `INSERT INTO schema_migrations (version, name) VALUES (99, '099_tomorrow.sql')`)
 	s := serve(t, Options{}, conf(postgresConf(db)))

@@ -28,6 +28,7 @@ func (h *here) at(profile string) string {
 // over real sockets and stores: discovery, terms, login, stats, leaderboard,
 // reservations everywhere, logout.
 func TestIdentity(t *testing.T) {
+	t.Parallel()
 	h := serve(t, Options{}, conf(`(def advertise 1) (def port 0)
 (defprofile red ((def tos-text "be kind")))
 (defprofile green ((def visibility 3)))

@@ -19,6 +19,7 @@ import (
 // TestNoSecretsInLog: the log of a whole life at its most talkative tells no
 // token of a player, no password and no admin token.
 func TestNoSecretsInLog(t *testing.T) {
+	t.Parallel()
 	const password = "correct-horse-battery"
 	f := &file{strings.ReplaceAll(three(`(def log-format "json")`), `"warn"`, `"debug"`)}
 	out := &watchtest.Log{}

@@ -65,6 +65,7 @@ func (h *here) pending() (n uint64) {
 // TestNeighbourKnowsToken: a token that one profile has just made names the same
 // player in another, at once, and so it does after a goodbye.
 func TestNeighbourKnowsToken(t *testing.T) {
+	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
 		for range 8 {
 			token := join(t, h.at("red"), wamble.Token{}).c.Token()
@@ -94,6 +95,7 @@ func TestNeighbourKnowsToken(t *testing.T) {
 // TestNeighbourLogout: who logs out in one profile is logged in nowhere, and his
 // token is good nowhere.
 func TestNeighbourLogout(t *testing.T) {
+	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
 		p := join(t, h.at("red"), wamble.Token{})
 		p.login(ctx)
@@ -117,6 +119,7 @@ func TestNeighbourLogout(t *testing.T) {
 // TestNeighbourLogin: a login is one in both profiles, also where the player is
 // present by his token, and the token that it replaces is good in neither.
 func TestNeighbourLogin(t *testing.T) {
+	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
 		p := join(t, h.at("red"), wamble.Token{})
 		old := p.c.Token()
@@ -138,6 +141,7 @@ func TestNeighbourLogin(t *testing.T) {
 // TestNeighbourFirstLogin: the first login with a key, in both profiles at once,
 // makes one player.
 func TestNeighbourFirstLogin(t *testing.T) {
+	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
 		for range 8 {
 			_, private, _ := ed25519.GenerateKey(nil)
@@ -175,6 +179,7 @@ func twoPorts(t *testing.T, more string) (text string, at map[string]string) {
 // TestNeighbourCrash: the process is killed while each profile has something in the
 // journal that the store lacks. After it, what red has answered holds in blue.
 func TestNeighbourCrash(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	dir := t.TempDir()
@@ -208,6 +213,7 @@ func TestNeighbourCrash(t *testing.T) {
 // TestNeighbourHandoff: another image takes over, and red and blue go on as
 // neighbours.
 func TestNeighbourHandoff(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	text, at := twoPorts(t, "")
@@ -238,6 +244,7 @@ func TestNeighbourHandoff(t *testing.T) {
 // TestNeighbourNames: of two players who choose a name at the same time in two profiles one
 // gets it, and both profiles say so.
 func TestNeighbourNames(t *testing.T) {
+	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
 		red, blue := join(t, h.at("red"), wamble.Token{}), join(t, h.at("blue"), wamble.Token{})
 		red.login(ctx)

@@ -19,6 +19,7 @@ import (
 // TestNoHandoff: whatever is wrong with the next image, players play on, and the
 // command says why.
 func TestNoHandoff(t *testing.T) {
+	t.Parallel()
 	i := spawnImage(t, conf(""))
 	good := conf("(def port " + i.port + ")")
 	i.write("test.conf", good)
@@ -98,6 +99,7 @@ func TestNoHandoff(t *testing.T) {
 // is nobody to go back to; whoever supervises the process starts it again, and
 // nothing that was accepted is lost.
 func TestHandoffKilled(t *testing.T) {
+	t.Parallel()
 	i := spawnImage(t, staying(t, conf("")))
 	c := gather(t, i.address(), 8)
 	c.play()
@@ -124,6 +126,7 @@ func TestHandoffKilled(t *testing.T) {
 
 // TestTwoHandoffs: two at once do no harm; each command gets an answer.
 func TestTwoHandoffs(t *testing.T) {
+	t.Parallel()
 	i := spawnImage(t, conf(""))
 	c := gather(t, i.address(), 4)
 	c.play()
@@ -156,6 +159,7 @@ func TestTwoHandoffs(t *testing.T) {
 // TestConsoleHandoff: a handoff from the console is answered, by the next image. The
 // same request, sent again, is answered without another handoff.
 func TestConsoleHandoff(t *testing.T) {
+	t.Parallel()
 	i := spawnImage(t, conf(""))
 	token, err := os.ReadFile(filepath.Join(i.dir, "admin-token"))
 	if err != nil {
@@ -209,6 +213,7 @@ func TestConsoleHandoff(t *testing.T) {
 // TestHandoffWithoutDatabase: the database is away before, during and after a
 // handoff; nothing is lost.
 func TestHandoffWithoutDatabase(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
 	i := spawnImage(t, conf(postgresConf(db)))

@@ -13,6 +13,7 @@ import (
 // TestStoreAway: while the database is away play goes on, for new players too;
 // then everything drains, in order.
 func TestStoreAway(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
 	s := serve(t, Options{}, conf(postgresConf(db))).ready()
@@ -71,6 +72,7 @@ func unknown(t *testing.T, s *here) {
 
 // TestStoreAwayAtStart: a cold start waits for the database, and says so.
 func TestStoreAwayAtStart(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
 	cluster.Down(t)
@@ -93,6 +95,7 @@ func TestStoreAwayAtStart(t *testing.T) {
 
 // TestReadOnlyStore: after a failover to a read-only server play goes on.
 func TestReadOnlyStore(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Migrated(t)
 	s := serve(t, Options{}, conf(postgresConf(db))).ready()
 	c := gather(t, s.address(), 4)
@@ -114,6 +117,7 @@ func TestReadOnlyStore(t *testing.T) {
 // TestStopWhileAway: a stop during an outage takes no longer than it may, says how
 // much is in the journal alone, and the next start brings that to the database.
 func TestStopWhileAway(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
 	dir, text := t.TempDir(), conf(postgresConf(db)+"(def shutdown-timeout 1)")

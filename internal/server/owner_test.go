@@ -21,6 +21,7 @@ import (
 // the name of the first, which plays on; a server that was stopped in order, or
 // that comes back to its journal, is not waited for.
 func TestTwoServers(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Migrated(t)
 	text := conf(postgresConf(db) + "(def shutdown-timeout 1)")
 	dir := t.TempDir()
@@ -95,6 +96,7 @@ func TestMigrateBesideServer(t *testing.T) {
 // TestProfileTaken: a server whose profile was taken by another one, which found
 // it silent, serves nobody any more and says why.
 func TestProfileTaken(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Migrated(t)
 	s := serve(t, Options{}, conf(postgresConf(db)+"(def shutdown-timeout 1)")).ready()
 	pgtest.Execute(t, db, `UPDATE profile_owners SET journal_id = '\x00112233445566778899aabbccddeeff', host = 'elsewhere', pid = 4711`)
@@ -116,6 +118,7 @@ func TestProfileTaken(t *testing.T) {
 // as a new world: the file was deleted, or the name is wrong. A host who wants to
 // begin anew moves the journal away, or lets a reload move the profile.
 func TestOtherWorld(t *testing.T) {
+	t.Parallel()
 	refuses := func(t *testing.T, dir, text, want string) {
 		t.Helper()
 		s, err := Open(Options{Config: loadConf(t, text), Dir: dir})

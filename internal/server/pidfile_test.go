@@ -12,6 +12,7 @@ import (
 // TestPidFile: the number of the process stands in the state directory while it
 // runs; a second server is kept out, a stale file is not.
 func TestPidFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := conf(`(def state-dir "` + dir + `")`)
 	if err := os.WriteFile(PidFile(dir), []byte("999999999\n"), 0o644); err != nil {

@@ -18,6 +18,7 @@ import (
 // after a load, does so twice; then it is refused from everybody, and play goes on.
 // The dump shows the packet without the token.
 func TestPacketPanicsTwice(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		message wire.Message

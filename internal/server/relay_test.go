@@ -87,6 +87,7 @@ func signedFor(t *testing.T, server string) func([]byte) []byte {
 // TestLoginIsNotRelayed: a real client that was led to a hostile server signs for that
 // one. Whatever the hostile server makes of it, it is logged in nowhere else.
 func TestLoginIsNotRelayed(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, conf string
 		change     func(*testing.T) func([]byte) []byte
@@ -127,6 +128,7 @@ func TestLoginIsNotRelayed(t *testing.T) {
 // TestRevokedSessions: a player ends another session of his identity, and so does the
 // host; its token is void from then on, over real sockets and in the store.
 func TestRevokedSessions(t *testing.T) {
+	t.Parallel()
 	h := serve(t, Options{}, conf("")).ready()
 	_, private, _ := ed25519.GenerateKey(nil)
 	key := hex.EncodeToString(private.Public().(ed25519.PublicKey))

@@ -68,6 +68,7 @@ func TestNoUDP(t *testing.T) {
 // TestReloadBad: a configuration that cannot be applied changes nothing, and the
 // server says why.
 func TestReloadBad(t *testing.T) {
+	t.Parallel()
 	ports := freePorts(t, 2)
 	taken := serve(t, Options{}, conf("")).ready()
 	f := &file{profilesOn("red", ports[0], "blue", ports[1])}
@@ -120,6 +121,7 @@ func TestReloadBad(t *testing.T) {
 // TestReloadHangs: a reload that hangs does not satisfy the watchdog: neither when a
 // loop does not answer it, nor when it does not get its configuration.
 func TestReloadHangs(t *testing.T) {
+	t.Parallel()
 	const within = 10 * time.Millisecond
 	f := &file{conf("")}
 	asked, answer := make(chan struct{}, 1), make(chan struct{})
@@ -164,6 +166,7 @@ func TestReloadHangs(t *testing.T) {
 
 // TestReloadLive: options that are taken up by the running profile.
 func TestReloadLive(t *testing.T) {
+	t.Parallel()
 	f := &file{conf("")}
 	s := serve(t, Options{Load: f.load}, f.text).ready()
 	p := gather(t, s.address(), 1).players[0]
@@ -205,6 +208,7 @@ func TestReloadLive(t *testing.T) {
 // TestReloadAddress: a profile moves from one address to all of them and back, on
 // the same port number, and its players find their boards there.
 func TestReloadAddress(t *testing.T) {
+	t.Parallel()
 	port := freePorts(t, 1)[0]
 	on := func(address string) string {
 		return strings.Replace(conf(fmt.Sprintf("(def port %d)", port)), `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", address), 1)
@@ -234,6 +238,7 @@ func TestReloadAddress(t *testing.T) {
 // TestReloadAgain: profiles that were removed come back at once, on the same ports,
 // though connections to the old ones are still open.
 func TestReloadAgain(t *testing.T) {
+	t.Parallel()
 	ports := freePorts(t, 3)
 	with := profilesOn("red", ports[0], "blue", ports[1], "green", ports[2])
 	f := &file{with}
@@ -263,6 +268,7 @@ func TestReloadAgain(t *testing.T) {
 // TestReloadZero: without profiles a default runtime serves, on the same socket
 // if the port stays, and the other way round.
 func TestReloadZero(t *testing.T) {
+	t.Parallel()
 	port := freePorts(t, 1)[0]
 	f := &file{profilesOn("red", port)}
 	s := serve(t, Options{Load: f.load}, f.text).ready()
@@ -289,6 +295,7 @@ func TestReloadZero(t *testing.T) {
 // TestReloadStore: a profile changes its database. What it had is in the old one;
 // if that is away, nothing changes.
 func TestReloadStore(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
 	f := &file{conf(postgresConf(db))}
@@ -328,6 +335,7 @@ func TestReloadStore(t *testing.T) {
 // brought there when it is back, without a listener; and a profile that comes
 // back meanwhile has everything.
 func TestDeparture(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
 	with := conf("(def shutdown-timeout 1)(def advertise 1)(defprofile lite ())(defprofile post (" + postgresConf(db) + "))")
@@ -377,6 +385,7 @@ func TestDeparture(t *testing.T) {
 // TestSwap: two profiles change their ports; sockets stay bound, and whoever asks
 // a port is answered by the profile that has it now.
 func TestSwap(t *testing.T) {
+	t.Parallel()
 	ports := freePorts(t, 2)
 	f := &file{profilesOn("red", ports[0], "blue", ports[1])}
 	s := serve(t, Options{Load: f.load}, f.text).ready()

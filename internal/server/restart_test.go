@@ -61,6 +61,7 @@ func (c *child) says(text string) {
 // TestRestartWhileAway: a server that is killed while its database is away plays on
 // after the restart, before the database is back; then the database gets everything.
 func TestRestartWhileAway(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
 	dir, text := t.TempDir(), staying(t, conf(postgresConf(db)))

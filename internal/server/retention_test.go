@@ -93,6 +93,7 @@ func TestRetentionClock(t *testing.T) {
 // TestRetention: when the timer of the janitor fires, old anonymous sessions go,
 // and it is armed for the next day; a restart neither loses nor doubles it.
 func TestRetention(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := conf("(def retention-days 30)")
 	h := serve(t, Options{Dir: dir}, text).ready()
@@ -133,6 +134,7 @@ func TestRetention(t *testing.T) {
 // TestErase: a player with an identity can have his data deleted, and what he did
 // a moment before does not come back.
 func TestErase(t *testing.T) {
+	t.Parallel()
 	h := serve(t, Options{}, conf("")).ready()
 	p := join(t, h.address(), wamble.Token{})
 	_, private, _ := ed25519.GenerateKey(nil)

@@ -21,6 +21,7 @@ import (
 // he did is in the store when the server has stopped, and he is where he was
 // when it runs again.
 func TestPlay(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	began := time.Now()
 	s := serve(t, Options{Dir: dir, Record: dir + "/tape"}, conf("")).ready()
@@ -81,6 +82,7 @@ func verifySQLite(t testing.TB, dir string, c *crowd) {
 // TestWebSocket: the same over WebSocket, on the same port; the end of the
 // server is told, and the client comes back by itself.
 func TestWebSocket(t *testing.T) {
+	t.Parallel()
 	dir, text := t.TempDir(), staying(t, conf(""))
 	s := serve(t, Options{Dir: dir}, text).ready()
 	c := gather(t, "ws://"+s.Addresses().HTTP.String()+"/ws", 2)
@@ -97,6 +99,7 @@ func TestWebSocket(t *testing.T) {
 // TestStop: SIGTERM in mid-load ends the process in order, with everything in
 // the store, and play goes on when it runs again.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	dir, text := t.TempDir(), staying(t, conf(""))
 	s := spawn(t, dir, text)
 	c := gather(t, s.address(), 12)
@@ -126,6 +129,7 @@ func TestStop(t *testing.T) {
 
 // TestHealth: the pages say that it lives and serves.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	gather(t, s.address(), 1).players[0].move(t.Context())
 	a := s.Addresses()
@@ -169,6 +173,7 @@ func TestHealth(t *testing.T) {
 // TestStatus: the control socket answers, and a directory without a server says
 // so.
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir}, conf("")).ready()
 	gather(t, s.address(), 2)
@@ -194,6 +199,7 @@ func TestStatus(t *testing.T) {
 
 // TestCold: a token that is only in the store is known again, over a load.
 func TestCold(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir}, conf("")).ready()
 	p := join(t, s.address(), wamble.Token{})

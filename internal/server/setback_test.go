@@ -11,6 +11,7 @@ import (
 // that was behind does, is told loudly and gets everything again: while the server
 // plays, and at a start.
 func TestStoreGoesBack(t *testing.T) {
+	t.Parallel()
 	for _, stopped := range []bool{false, true} {
 		name := "while it plays"
 		if stopped {

@@ -32,6 +32,7 @@ func (p *player) sees(ctx context.Context) bool {
 // player plays: the server lets him see what is for trusted players, and no longer
 // when he is demoted.
 func TestTrustPromotedBySQL(t *testing.T) {
+	t.Parallel()
 	o := pgtest.Empty(t)
 	h := serve(t, Options{}, conf(postgresConf(o)+hiddenHouse)).ready()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -58,6 +59,7 @@ func TestTrustPromotedBySQL(t *testing.T) {
 // TestTrustCommand: the host sets the trust in a player by his token, handle, key or
 // number. It holds at once, also where nobody was told, and after a restart.
 func TestTrustCommand(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"sqlite", "postgres"} {
 		t.Run(kind, func(t *testing.T) {
 			text := conf(hiddenHouse)

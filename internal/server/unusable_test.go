@@ -17,9 +17,10 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// player makes a role that may play in a database, and returns the options with it.
+// playerRole makes a role that may play in a database, and returns the options with it.
 func playerRole(t *testing.T, db postgres.Options, name string) postgres.Options {
 	t.Helper()
+	name = db.Name + "_" + name // roles belong to the whole server
 	pgtest.Execute(t, db, "CREATE ROLE "+name+" LOGIN; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO "+name+
 		"; GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA public TO "+name)
 	t.Cleanup(func() { pgtest.Forget(t, db, name) })
@@ -30,10 +31,11 @@ func playerRole(t *testing.T, db postgres.Options, name string) postgres.Options
 // TestUnusableAtStart: what will not pass by itself ends the start at once, with
 // advice.
 func TestUnusableAtStart(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Migrated(t)
-	missing, locked, poor := db, playerRole(t, db, "wamble_locked"), playerRole(t, db, "wamble_poor")
+	missing, locked, poor := db, playerRole(t, db, "locked"), playerRole(t, db, "poor")
 	missing.Name = "wamble_nowhere"
-	pgtest.Execute(t, db, "ALTER ROLE wamble_locked NOLOGIN; REVOKE INSERT ON profile_owners FROM wamble_poor")
+	pgtest.Execute(t, db, "ALTER ROLE "+locked.User+" NOLOGIN; REVOKE INSERT ON profile_owners FROM "+poor.User)
 	damaged := t.TempDir()
 	if err := os.WriteFile(filepath.Join(damaged, "games.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
@@ -64,13 +66,15 @@ func TestUnusableAtStart(t *testing.T) {
 // TestUnusableWhileRunning: what only the host can mend is told in log, status and
 // /readyz with advice; play goes on, and when it is mended all is well by itself.
 func TestUnusableWhileRunning(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Migrated(t)
-	const kick = "; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'wamble_player'"
-	s := serve(t, Options{}, conf(postgresConf(playerRole(t, db, "wamble_player")))).ready()
+	as := playerRole(t, db, "player")
+	kick := "; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '" + as.User + "'"
+	s := serve(t, Options{}, conf(postgresConf(as))).ready()
 	p := join(t, s.address(), wamble.Token{})
 	for _, tc := range []struct{ name, wrong, right, want string }{
-		{"may not log in", "ALTER ROLE wamble_player NOLOGIN" + kick, "ALTER ROLE wamble_player LOGIN", "Check db-user"},
-		{"may not write", "REVOKE UPDATE ON journal_cursors FROM wamble_player", "GRANT UPDATE ON journal_cursors TO wamble_player", "GRANT"},
+		{"may not log in", "ALTER ROLE " + as.User + " NOLOGIN" + kick, "ALTER ROLE " + as.User + " LOGIN", "Check db-user"},
+		{"may not write", "REVOKE UPDATE ON journal_cursors FROM " + as.User, "GRANT UPDATE ON journal_cursors TO " + as.User, "GRANT"},
 	} {
 		pgtest.Execute(t, db, tc.wrong)
 		until(t, tc.name+": /readyz says it", func() bool {
@@ -94,6 +98,7 @@ func TestUnusableWhileRunning(t *testing.T) {
 // TestDamagedFile: damage in the middle of a SQLite file is found at the start after
 // a crash, though nobody reads there.
 func TestDamagedFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c := spawn(t, dir, conf(""))
 	p := join(t, c.address(), wamble.Token{})
