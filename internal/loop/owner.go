@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"wamble/internal/store"
@@ -35,7 +37,8 @@ func (rt *Runtime) own(ctx context.Context) error {
 	if first == nil || err != nil {
 		return err
 	}
-	if first.Beat != 0 {
+	gone := rt.gone(first.By)
+	if first.Beat != 0 && !gone {
 		if up, _ := rt.Stage(); !up {
 			rt.stage.set(fmt.Sprintf("waiting whether the last owner of the profile is gone: %s", first.By))
 		}
@@ -43,9 +46,11 @@ func (rt *Runtime) own(ctx context.Context) error {
 			"store", rt.o.StoreName, "owner", first.By.String(), "at most", silence)
 	}
 	for end := time.Now().Add(silence); first.Beat != 0; {
-		wait(ctx, beatTime/2)
+		if !gone {
+			wait(ctx, beatTime/2)
+		}
 		over := int64(0)
-		if time.Now().After(end) {
+		if gone || time.Now().After(end) {
 			over = first.Beat
 		}
 		other, err := try(over)
@@ -57,8 +62,24 @@ func (rt *Runtime) own(ctx context.Context) error {
 		case other.Beat != first.Beat:
 			return other
 		}
+		gone = false // somebody is writing for it
 	}
 	return first
+}
+
+// gone reports whether another owner was an earlier process on this journal: an image
+// before this one, or a process of this machine that is there no more. Owner.Follows
+// would know as well, unless the clock was set back meanwhile.
+func (rt *Runtime) gone(other store.Owner) bool {
+	me := &rt.o.Owner
+	if other.Journal != me.Journal || other.Host != me.Host {
+		return false
+	}
+	if other.PID == me.PID {
+		return true
+	}
+	p, err := os.FindProcess(other.PID)
+	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // Heard returns the owner of a profile of a store who is heard within a time, nil if

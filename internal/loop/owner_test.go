@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -58,6 +59,38 @@ func TestOwnSilence(t *testing.T) {
 					t.Errorf("got %v after %v, want a refusal as soon as it is heard", err, took)
 				case !c.lives && (err != nil || !db.now.By.Same(me) || took < silence || took > silence+2*beatTime):
 					t.Errorf("got %v after %v, want the profile after %v", err, took, silence)
+				}
+			})
+		})
+	}
+}
+
+// TestOwnAfterClockSetBack: an earlier process on the same journal that is there no more
+// is not waited for, whatever the clock says.
+func TestOwnAfterClockSetBack(t *testing.T) {
+	journal := store.JournalID{1}
+	me := store.Owner{Journal: journal, Host: "here", PID: os.Getpid(), Since: time.Unix(1000, 0)}
+	later := time.Unix(2000, 0)
+	const nobody = 1 << 30 // more than Linux numbers
+	for _, c := range []struct {
+		name  string
+		owner store.Owner
+		waits bool
+	}{
+		{"it is there no more", store.Owner{Journal: journal, Host: "here", PID: nobody, Since: later}, false},
+		{"an image before this one", store.Owner{Journal: journal, Host: "here", PID: os.Getpid(), Since: later}, false},
+		{"it is there", store.Owner{Journal: journal, Host: "here", PID: os.Getppid(), Since: later}, true},
+		{"of another machine", store.Owner{Journal: journal, Host: "there", PID: nobody, Since: later}, true},
+		{"of another journal", store.Owner{Journal: store.JournalID{2}, Host: "here", PID: nobody, Since: later}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := &owners{now: store.Owned{By: c.owner, Beat: 7}}
+				rt := New(Options{Name: "p", Store: db, Owner: me, Log: slog.New(slog.DiscardHandler)})
+				began := time.Now()
+				err := rt.own(t.Context())
+				if took := time.Since(began); err != nil || !db.now.By.Same(me) || (took > 0) != c.waits {
+					t.Errorf("got %v after %v, want to wait: %v", err, took, c.waits)
 				}
 			})
 		})
