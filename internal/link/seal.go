@@ -20,7 +20,7 @@ import (
 // from there. Whoever cannot read what is sent to the address cannot guess them,
 // and nothing is remembered of them. One AES block under a key of the server's:
 //
-//	 0  4  milliseconds since the key was new
+//	 0  4  milliseconds since the key was new; above them, in an offer, its wishes
 //	 4  2  number of the seal
 //	 6  4  board that is offered with a token; 0 in a cookie
 //	10  6  SHA-256 of key, kind and address
@@ -99,12 +99,12 @@ func (k *sealKey) tag(kind sealKind, at wamble.Peer) (tag [6]byte) {
 }
 
 // make returns a new seal.
-func (s *seals) make(now time.Duration, kind sealKind, at wamble.Peer, board wamble.BoardID) seal {
+func (s *seals) make(now time.Duration, kind sealKind, at wamble.Peer, board wamble.BoardID, wishes Wishes) seal {
 	s.turn(now)
 	k, b := &s.keys[0], &s.opened
 	s.counter++
 	*b = seal{}
-	binary.BigEndian.PutUint32(b[:], uint32((now-s.since)/time.Millisecond))
+	binary.BigEndian.PutUint32(b[:], uint32((now-s.since)/time.Millisecond)|uint32(wishes)<<wishShift)
 	binary.BigEndian.PutUint16(b[4:], s.counter)
 	if board > 0 && board <= math.MaxUint32 {
 		binary.BigEndian.PutUint32(b[6:], uint32(board))
@@ -127,9 +127,10 @@ func (s *seals) open(now time.Duration, kind sealKind, at wamble.Peer, sealed se
 		k, b := &s.keys[i], &s.opened
 		k.block.Decrypt(b[:], s.sealed[:])
 		tag := k.tag(kind, at)
-		age := now - since - time.Duration(binary.BigEndian.Uint32(b[:]))*time.Millisecond
+		stamp := binary.BigEndian.Uint32(b[:])
+		age := now - since - time.Duration(stamp&(1<<wishShift-1))*time.Millisecond
 		if subtle.ConstantTimeCompare(b[10:], tag[:]) == 1 && age >= 0 {
-			return Offered{wamble.BoardID(binary.BigEndian.Uint32(b[6:])), age}, true
+			return Offered{wamble.BoardID(binary.BigEndian.Uint32(b[6:])), age, Wishes(stamp >> wishShift)}, true
 		}
 		since -= keyTime
 	}
@@ -138,20 +139,33 @@ func (s *seals) open(now time.Duration, kind sealKind, at wamble.Peer, sealed se
 
 // Offered is what Server.Offer was asked for.
 type Offered struct {
-	Board wamble.BoardID
-	Age   time.Duration
+	Board  wamble.BoardID
+	Age    time.Duration
+	Wishes Wishes
 }
+
+// Wishes is what a hello that is answered by an offer has said of its sender.
+type Wishes uint8
+
+// The closed list of wishes.
+const (
+	Waits   Wishes = 1 << iota // without a board he waits for one
+	Program                    // he is a bot
+)
+
+// wishShift is above the milliseconds of keyTime.
+const wishShift = 24
 
 // Offer returns a token for whoever has sent a request: zero if the server has no
 // key, or does not know any longer where the request came from. Nothing is
 // remembered of the token; Offered knows it again, for half an hour at least,
 // when it comes from the address that it was made for.
-func (s *Server) Offer(id Request, board wamble.BoardID) wamble.Token {
+func (s *Server) Offer(id Request, board wamble.BoardID, wishes Wishes) wamble.Token {
 	from, ok := s.Peer(id)
 	if !ok || !s.seals.on {
 		return wamble.Token{}
 	}
-	return s.seals.make(s.now, offerSeal, from, board)
+	return s.seals.make(s.now, offerSeal, from, board, wishes)
 }
 
 // Offered reports whether Offer has made a token for an address: then whoever
@@ -203,7 +217,7 @@ func (s *Server) cookieOf(now time.Duration, from wamble.Peer, p *wire.Packet) c
 // than the hello has. Nothing is remembered of it, and no limit counts it: whoever
 // forges an address can use up nothing of its owner's.
 func (s *Server) challenge(now time.Duration, from wamble.Peer, h *wire.Header, out Sink) {
-	sealed := s.seals.make(now, cookieSeal, from, 0)
+	sealed := s.seals.make(now, cookieSeal, from, 0, 0)
 	var text [cookieText]byte
 	hex.Encode(text[:], sealed[:])
 	s.scratch = append(s.scratch[:0], bareChallenge...)

@@ -191,7 +191,7 @@ func TestOffered(t *testing.T) {
 	r := sealedRig(t, Config{})
 	var tokens []wamble.Token
 	r.handler = func(id Request, p *wire.Packet) {
-		tokens = append(tokens, r.s.Offer(id, 7))
+		tokens = append(tokens, r.s.Offer(id, 7, Program))
 		r.s.Finish(id, 0)
 	}
 	r.send(alice, hello(wamble.Token{}, 1))
@@ -219,7 +219,7 @@ func TestOffered(t *testing.T) {
 		r.wait(tt.wait)
 		r.s.Due(r.now, &r.out)
 		o, ok := r.s.Offered(tt.from, tt.token)
-		if ok != tt.want || ok && (o.Board != 7 || o.Age != r.now-time.Second) {
+		if ok != tt.want || ok && (o.Board != 7 || o.Wishes != Program || o.Age != r.now-time.Second) {
 			t.Errorf("%s: got %+v %v, want %v", tt.name, o, ok, tt.want)
 		}
 	}
@@ -235,7 +235,7 @@ func TestOfferedTokenProves(t *testing.T) {
 	var token wamble.Token
 	r.handler = func(id Request, p *wire.Packet) {
 		if token.IsZero() {
-			token = r.s.Offer(id, 0)
+			token = r.s.Offer(id, 0, 0)
 		}
 		r.s.Finish(id, 0)
 	}
@@ -257,7 +257,7 @@ func TestKeysOutliveAHandoff(t *testing.T) {
 	cookie := r.cookie(alice)
 	var token wamble.Token
 	r.handler = func(id Request, p *wire.Packet) {
-		token = r.s.Offer(id, 9)
+		token = r.s.Offer(id, 9, 0)
 		r.s.Finish(id, 0)
 	}
 	r.send(alice, hello(wamble.Token{}, 1))
@@ -288,7 +288,7 @@ func TestKeysOutliveAHandoff(t *testing.T) {
 func TestUnprovenAreBounded(t *testing.T) {
 	r := sealedRig(t, Config{})
 	r.handler = func(id Request, p *wire.Packet) {
-		if err := Answer(r.s, id, wire.Header{Token: r.s.Offer(id, 0)}, wire.ServerHello{}); err != nil {
+		if err := Answer(r.s, id, wire.Header{Token: r.s.Offer(id, 0, 0)}, wire.ServerHello{}); err != nil {
 			t.Fatal(err)
 		}
 		r.s.Finish(id, 0)

@@ -21,13 +21,14 @@ import (
 func (p *Profile) offer(r *request) verdict {
 	from, _ := p.link.Peer(r.id)
 	token, b := r.granted, (*board.Board)(nil)
+	wishes := wishesOf(r)
 	if o, ok := p.link.Offered(from, token); ok {
 		b = p.boards.Board(o.Board)
 	}
 	switch {
 	case b != nil:
 	case wantsNoBoard(r):
-		token = p.link.Offer(r.id, 0)
+		token = p.link.Offer(r.id, 0, wishes)
 	default:
 		var err error
 		b, err = p.boards.Offer(p.clock.now, board.Player{Host: share.HostOf(from.IP())})
@@ -37,11 +38,22 @@ func (p *Profile) offer(r *request) verdict {
 		if err != nil && !contentWithoutBoard(r, err) {
 			return p.deny(r, deniedOf(err))
 		}
-		token = p.link.Offer(r.id, idOf(b))
+		token = p.link.Offer(r.id, idOf(b), wishes)
 	}
 	p.stats.Offers++
 	p.greet(r, token, &session.Session{}, b)
 	return done
+}
+
+// wishesOf is what a hello says of its sender that his session must know.
+func wishesOf(r *request) (w link.Wishes) {
+	if content, _ := r.ext.Int(wire.KeyHelloWithoutBoard); content == 1 {
+		w |= link.Waits
+	}
+	if isBot, _ := r.ext.Int(wire.KeyHelloBot); isBot == 1 {
+		w |= link.Program
+	}
+	return w
 }
 
 // offered reports whether a token was offered to an address and nobody has accepted
@@ -90,6 +102,11 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	if p.brownout.NoNewSessions {
 		return nil, false, errNoNewPlayers
 	}
+	if o.Wishes&link.Program != 0 {
+		if d := p.refuseBot(nil); d != nil {
+			return nil, false, d
+		}
+	}
 	p.takeTurns(out)
 	s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.draft)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
@@ -100,13 +117,20 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	}
 	s.SetTerms(session.RevisionOf(p.law.Own.Terms.Hash), false)
 	s.SetStream(from.Stream())
+	if o.Wishes&link.Program != 0 {
+		s.SetBot()
+	}
 	if shown := p.boards.Board(o.Board); shown != nil {
 		moved = shown.LastAssigned().After(p.clock.now.Add(-o.Age - time.Millisecond))
 	}
 	var b *board.Board
 	var taken board.Released
-	if o.Board != 0 { // else he was offered none, and gets one when he says hello for it
+	waits := o.Wishes&link.Waits != 0
+	if o.Board != 0 || waits { // else he was offered none, and gets one when he says hello for it
 		b, taken, err = p.seatAt(s, o.Board, 0)
+	}
+	if waits && errors.Is(err, board.ErrNoBoard) {
+		err = nil // he is on the list
 	}
 	if err != nil { // nobody was told of the session
 		p.draft.discard()

@@ -39,6 +39,44 @@ func TestOfferOutlivesAHandoff(t *testing.T) {
 	}
 }
 
+// wished says hello without a cookie and with a field, and shows the token that it is
+// offered.
+func (r *rig) wished(from wamble.Peer, field wire.Field) wamble.Token {
+	r.t.Helper()
+	h, err := wire.Peek(r.reply(from, encode(wire.Header{Seq: 1}, wire.ClientHello{}, field)))
+	if err != nil || h.Ctrl != wire.CtrlServerHello || h.Token.IsZero() {
+		r.t.Fatalf("got %+v, %v, want a token", h, err)
+	}
+	r.send(from, ackPacket(h.Token, 1))
+	return h.Token
+}
+
+// TestOfferKeepsWishes: who is content without a board waits for one, and who says that
+// he is a program is marked, though his first hello left nothing behind.
+func TestOfferKeepsWishes(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
+	first, board := r.join(1)
+	waiting := r.wished(peerAt(2), wire.Int(wire.KeyHelloWithoutBoard, 1))
+	if s := r.p.sessions.Find(waiting); s == nil || r.p.waitlist.place(s.ID()) != 1 {
+		t.Fatal("he does not wait for a board")
+	}
+	r.send(peerAt(1), movePacket(first, board, 2, "e2e4"))
+	r.wait(time.Second)
+	if r.holding(waiting) != board {
+		t.Error("he did not get the board that became free")
+	}
+
+	r = newRig(t, "(def min-boards 4)")
+	program := r.wished(peerAt(1), wire.Int(wire.KeyHelloBot, 1))
+	if s := r.p.sessions.Find(program); s == nil || !s.Bot() || r.p.Gauges().Bots != 1 {
+		t.Error("it is not marked as a program")
+	}
+	r = newRig(t, "(def max-bots 0)")
+	if got := r.send(peerAt(1), encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloBot, 1))); !strings.Contains(got, "no bots are let in") {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestForgedHellosLeaveNothing: whoever says hello in the name of many addresses
 // causes no session, no board and no frame, whatever cookie he shows.
 func TestForgedHellosLeaveNothing(t *testing.T) {
