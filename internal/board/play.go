@@ -45,12 +45,12 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 	return p.PlayRated(now, id, by, -1, uci, out)
 }
 
-// PlayRated is Play of a session with a rating; less than 0 is none.
+// PlayRated is Play of a session with a rating; less than 0 is none, Program a program.
 func (p *Pool) PlayRated(now time.Time, id wamble.BoardID, by wamble.SessionID, rating float64, uci string, out intent.Intents) (Played, error) {
 	t := p.tick(now)
 	b := p.holders[by] // in the CPU's cache since Heard, as p.boards is not
 	if b == nil || b.id != id {
-		b = p.boards[id]
+		b = p.Board(id)
 	}
 	switch {
 	case b == nil:
@@ -120,7 +120,7 @@ func (p *Pool) Repeats(id wamble.BoardID, by wamble.SessionID, uci string) bool 
 // Recent returns a board of the pool, or one of the last recentBoards that were
 // finished; nil if it is neither.
 func (p *Pool) Recent(id wamble.BoardID) *Board {
-	if b := p.boards[id]; b != nil {
+	if b := p.Board(id); b != nil {
 		return b
 	}
 	return p.finished.byID[id]

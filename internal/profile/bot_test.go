@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"wamble"
+	"wamble/internal/intent"
 	"wamble/wire"
 )
 
@@ -76,5 +77,34 @@ func TestBotsWinNothing(t *testing.T) {
 	}
 	if r.p.Stats().Finished != 1 || r.p.Stats().Scores.Payouts != 0 {
 		t.Errorf("%d games, %d payouts, want 1 and none", r.p.Stats().Finished, r.p.Stats().Scores.Payouts)
+	}
+}
+
+// TestBotsThatLeftWinNothing: nor when it is gone before the game ends.
+func TestBotsThatLeftWinNothing(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
+	program, _ := r.botHello(1)
+	id := r.holding(program)
+	r.send(streamAt(1), movePacket(program, id, 3, "f2f3"))
+	r.send(streamAt(1), movePacket(program, id, 4, "e7e5"))
+	r.send(streamAt(1), movePacket(program, id, 5, "g2g4"))
+	r.send(streamAt(1), encode(wire.Header{Seq: 6, Token: program}, wire.ClientGoodbye{}))
+	r.apply()
+	r.step(&Applied{Seq: r.seq})
+	if s := r.p.sessions.Find(program); s != nil && s.Bot() {
+		t.Fatal("it is still here")
+	}
+	person, got := r.joinBy(streamAt(2))
+	if got != id {
+		t.Fatalf("got board %d, want %d", got, id)
+	}
+	r.send(streamAt(2), movePacket(person, id, 3, "d8h4"))
+	for _, in := range r.intents() {
+		if paid, ok := in.(*intent.RecordPayout); ok && paid.Session != r.p.sessions.Find(person).ID() {
+			t.Errorf("session %d is paid %v points", paid.Session, paid.Points)
+		}
+	}
+	if r.p.Stats().Finished != 1 || r.p.Stats().Scores.Payouts != 1 {
+		t.Errorf("%d games, %d payouts, want one for the person", r.p.Stats().Finished, r.p.Stats().Scores.Payouts)
 	}
 }

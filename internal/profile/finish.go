@@ -58,10 +58,10 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 	w.players = w.players[:0]
 	for i := range w.contributors {
 		c := &w.contributors[i]
-		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated}
+		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated, Unpaid: c.Program}
 		if s := p.sessions.ByID(c.Session); s != nil {
 			player.Rated, player.Rating, player.Key = s.Identity() != nil, p.sessions.Stats(s).Rating, whoOf(s).Key
-			player.Unpaid = s.Bot()
+			player.Unpaid = c.Program || s.Bot()
 		} else if !c.Rated {
 			player.Rating = float64(scoring.DefaultRating)
 		}

@@ -23,7 +23,10 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		return p.deny(r, errNoID)
 	}
 	rating := -1.0
-	if i := s.Identity(); i != nil {
+	switch i := s.Identity(); {
+	case s.Bot():
+		rating = board.Program
+	case i != nil:
 		rating = i.Stats().Rating
 	}
 	played, err := p.boards.PlayRated(p.clock.now, id, s.ID(), rating, uci, &p.draft)
