@@ -1,6 +1,9 @@
 package profile
 
 import (
+	"container/list"
+	"iter"
+
 	"wamble"
 	"wamble/internal/pack"
 	"wamble/internal/session"
@@ -11,15 +14,15 @@ import (
 // asked for one: who waits longest gets the next. When it is full, the host with most
 // players on it gives up a place to a player of another one.
 type waitlist struct {
-	first, last *waiter
-	of          map[wamble.SessionID]*waiter
-	shares      share.Table[waiter]
+	order  list.List // of *waiter
+	of     map[wamble.SessionID]*waiter
+	shares share.Table[waiter]
 }
 
 type waiter struct {
-	session    wamble.SessionID
-	share      share.Holding[waiter]
-	prev, next *waiter
+	session wamble.SessionID
+	share   share.Holding[waiter]
+	at      *list.Element
 }
 
 // maxWaitlist bounds the list.
@@ -40,13 +43,8 @@ func (w *waitlist) add(id wamble.SessionID, host share.Host) {
 	if w.of == nil {
 		w.of = map[wamble.SessionID]*waiter{}
 	}
-	n := &waiter{session: id, prev: w.last}
-	if w.last == nil {
-		w.first = n
-	} else {
-		w.last.next = n
-	}
-	w.last, w.of[id] = n, n
+	n := &waiter{session: id}
+	n.at, w.of[id] = w.order.PushBack(n), n
 	w.shares.Add(&n.share, n, host)
 }
 
@@ -58,22 +56,21 @@ func (w *waitlist) remove(id wamble.SessionID) {
 	}
 	delete(w.of, id)
 	w.shares.Remove(&n.share)
-	if n.prev == nil {
-		w.first = n.next
-	} else {
-		n.prev.next = n.next
-	}
-	if n.next == nil {
-		w.last = n.prev
-	} else {
-		n.next.prev = n.prev
+	w.order.Remove(n.at)
+}
+
+// all yields who waits, first the one who has waited longest.
+func (w *waitlist) all() iter.Seq[wamble.SessionID] {
+	return func(yield func(wamble.SessionID) bool) {
+		for e := w.order.Front(); e != nil && yield(e.Value.(*waiter).session); e = e.Next() {
+		}
 	}
 }
 
 // place returns the place of a session on the list, from 1; 0 if it is not on it.
 func (w *waitlist) place(id wamble.SessionID) (place int64) {
-	if w.of[id] != nil {
-		for n := w.of[id]; n != nil; n = n.prev {
+	if n := w.of[id]; n != nil {
+		for e := n.at; e != nil; e = e.Prev() {
 			place++
 		}
 	}
@@ -82,14 +79,14 @@ func (w *waitlist) place(id wamble.SessionID) (place int64) {
 
 // hasTurns reports whether somebody waits and there is a board for him.
 func (p *Profile) hasTurns() bool {
-	return p.waitlist.first != nil && (p.boards.Free() > 0 || p.boards.Len() < p.boards.Options().MaxBoards && p.leases.Left(wamble.BoardIDs) > 0)
+	return len(p.waitlist.of) > 0 && (p.boards.Free() > 0 || p.boards.Len() < p.boards.Options().MaxBoards && p.leases.Left(wamble.BoardIDs) > 0)
 }
 
 // takeTurns gives the boards that are free to those who wait, and shows them. Whoever
 // is no longer there loses his place.
 func (p *Profile) takeTurns(out *Output) {
 	for n := 0; n < fillAtOnce && p.hasTurns(); n++ {
-		id := p.waitlist.first.session
+		id := p.waitlist.order.Front().Value.(*waiter).session
 		p.waitlist.remove(id)
 		s := p.sessions.ByID(id)
 		if s == nil || p.holds(id) || !p.isThere(s) {
@@ -117,8 +114,8 @@ func (p *Profile) awaitBoard(s *session.Session) { p.waitlist.add(s.ID(), s.Host
 // nobody does.
 func saveWaitlist(p *Profile, dst []byte) ([]byte, error) {
 	to := pack.Writer(dst)
-	for n := p.waitlist.first; n != nil; n = n.next {
-		to.Uint(uint64(n.session))
+	for id := range p.waitlist.all() {
+		to.Uint(uint64(id))
 	}
 	return to, nil
 }

@@ -110,7 +110,7 @@ func TestWaitlistIsBounded(t *testing.T) {
 	for id := range wamble.SessionID(maxWaitlist + 10) {
 		w.remove(id + 1)
 	}
-	if w.first == nil || w.first != w.last || w.place(99_999) != 1 || w.first.next != nil || w.first.prev != nil {
+	if w.order.Len() != 1 || w.place(99_999) != 1 {
 		t.Error("the other is not the first and last")
 	}
 }
