@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"wamble/internal/config"
 )
@@ -50,7 +51,12 @@ func (s *Server) lockPidFile() error {
 	if err != nil {
 		return fmt.Errorf("the pid file: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	lock := func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+	err = lock()
+	for end := time.Now().Add(lockAnswer); errors.Is(err, syscall.EWOULDBLOCK) && !s.Inherited() && time.Now().Before(end); err = lock() {
+		time.Sleep(lockPause) // a process that was killed gives back one lock after the other
+	}
+	if err != nil {
 		defer f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return fmt.Errorf("the pid file: a server with process number %s uses %s", readPid(f), name)

@@ -42,6 +42,10 @@ func TestMain(m *testing.M) {
 		beImage(dir)
 		return
 	}
+	if dir := os.Getenv(asHolder); dir != "" {
+		beHolder(dir)
+		return
+	}
 	if task := os.Getenv(asVandals); task != "" {
 		beVandals(task)
 		return
@@ -62,8 +66,9 @@ func beServer(dir string) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	lease, _ := time.ParseDuration(os.Getenv("WAMBLE_TEST_LEASE"))
 	for {
-		s, err := Open(Options{Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Stop: ctx, Load: func() (*config.Config, error) {
+		s, err := Open(Options{Lease: lease, Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Stop: ctx, Load: func() (*config.Config, error) {
 			text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
 			if err != nil {
 				return nil, err
@@ -314,11 +319,11 @@ func spawn(t testing.TB, dir, text string) *child {
 }
 
 // begin starts a server on a directory. What it prints when it is ready comes from out.
-func begin(t testing.TB, dir, text string) (_ *child, out io.Reader) {
+func begin(t testing.TB, dir, text string, env ...string) (_ *child, out io.Reader) {
 	t.Helper()
 	c := &child{t: t, log: &watchtest.Log{}}
 	c.cmd = exec.Command(os.Args[0])
-	c.cmd.Env = append(os.Environ(), asServer+"="+dir)
+	c.cmd.Env = append(append(os.Environ(), asServer+"="+dir), env...)
 	c.cmd.Stdin = strings.NewReader(text)
 	c.cmd.Stderr = c.log
 	out, err := c.cmd.StdoutPipe()

@@ -53,6 +53,9 @@ type Options struct {
 	// Instance tells this process from others that share its journal; "": none is like
 	// it.
 	Instance string
+	// Lease is how long a sign of life counts among those that share a journal; 0 is the
+	// default.
+	Lease time.Duration
 }
 
 // Server is a process that serves players: one journal, and the profiles that
@@ -163,6 +166,9 @@ func (s *Server) openJournal() error {
 		lost = journal.Lost
 	}
 	r, err := open(storage, o)
+	if errors.Is(err, runner.ErrLocked) && !s.Inherited() {
+		r, err = s.awaitLock(func() (*runner.Runner, error) { return open(storage, o) })
+	}
 	if errors.Is(err, runner.ErrLocked) {
 		return fmt.Errorf("another server uses %s; 'wamble status --data %s' asks it", s.dir, s.dir)
 	}
