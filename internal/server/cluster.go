@@ -87,7 +87,7 @@ func (s *Server) openCluster() error {
 	k := &s.cluster
 	k.name, k.deposed = c.Server.JournalName, make(chan struct{})
 	k.log = pglog.Open(pglog.Options{
-		Database: db, Node: nodeName(c), Instance: s.o.Instance,
+		Database: db, Node: nodeName(c), Instance: s.o.Instance, Lease: s.o.Lease,
 		Report: func(err error) { s.log.Error("the journal's database", "err", err) },
 	})
 	k.storage = logstore.New(k.log, k.name, logstore.Options{
@@ -98,8 +98,13 @@ func (s *Server) openCluster() error {
 	return nil
 }
 
-// reopenPause is the pause after a journal that could be claimed, but not opened.
-const reopenPause = 300 * time.Millisecond
+// reopenPause is the pause after a journal that could be claimed, but not opened. An
+// image that was handed over to tries for inheritTime: the database may be slow to
+// answer, and nobody else has the journal.
+const (
+	reopenPause = 300 * time.Millisecond
+	inheritTime = 5 * time.Second
+)
 
 // openShared opens the journal in PostgreSQL. While another machine has it, this one
 // waits as its standby, unless an image before this one held it.
@@ -109,7 +114,7 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 	if stop == nil {
 		stop = context.Background()
 	}
-	for {
+	for began := time.Now(); ; {
 		if !s.Inherited() {
 			if err := s.standBy(stop); err != nil {
 				return nil, err
@@ -127,7 +132,7 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 				return nil, err
 			}
 		}
-		if s.Inherited() {
+		if s.Inherited() && (errors.As(err, &held) || time.Since(began) > inheritTime) {
 			return nil, err
 		}
 		if !errors.As(err, &held) {

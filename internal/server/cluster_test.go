@@ -358,12 +358,21 @@ func shared(db postgres.Options, node string) string {
 	return conf(postgresConf(db)) + fmt.Sprintf("(def journal \"postgres\") (def journal-node %q)\n", node)
 }
 
+// long is a lease that no test is slow enough for: whoever takes over before it has run
+// out was let.
+const long = 10 * patience
+
+// beginLong starts a machine whose lease is long.
+func (m *machine) beginLong(t testing.TB) {
+	m.child, _ = begin(t, m.dir, m.text, "WAMBLE_TEST_LEASE="+long.String())
+}
+
 // TestStandby: a second machine waits and says so, over HTTP and at the control socket,
 // and takes over at once when the first one stops in order.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
-	first := serve(t, Options{}, shared(db, "one")).ready()
+	first := serve(t, Options{Lease: long}, shared(db, "one")).ready()
 	if got := first.Status(t.Context()).Journal; got.Durability != "postgres" || got.State != "running" {
 		t.Errorf("the journal of the first: got %+v", got)
 	}
@@ -374,7 +383,7 @@ func TestStandby(t *testing.T) {
 	admin := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
 	text := strings.Replace(shared(db, "two"), `(def admin-listen "127.0.0.1:0")`, fmt.Sprintf("(def admin-listen %q)", admin), 1)
 	second := machine{dir: t.TempDir(), text: text}
-	second.begin(t)
+	second.beginLong(t)
 	until(t, "it waits", func() bool { return second.state(t) == "standby of one" })
 	if got := fetch(t, "http://"+admin+"/readyz"); got != "503 standby of one" {
 		t.Errorf("/readyz: got %q, want 503 standby of one", got)
@@ -399,9 +408,9 @@ func TestStandby(t *testing.T) {
 func TestStandbyStops(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
-	serve(t, Options{}, shared(db, "one")).ready()
+	serve(t, Options{Lease: long}, shared(db, "one")).ready()
 	second := machine{dir: t.TempDir(), text: shared(db, "two")}
-	second.begin(t)
+	second.beginLong(t)
 	until(t, "it waits", func() bool { return second.state(t) == "standby of one" })
 	second.child.end()
 }
