@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"wamble/client"
@@ -12,6 +15,7 @@ import (
 
 // TestBotsOutliveARestart: bots play on when their server comes back.
 func TestBotsOutliveARestart(t *testing.T) {
+	t.Parallel()
 	text, dir := staying(t, conf("")), t.TempDir()
 	s := serve(t, Options{Dir: dir}, text).ready()
 	crowd := &bot.Crowd{Address: "udp://" + s.Addresses().UDP.String(), Player: bot.Novice{}}
@@ -33,6 +37,7 @@ func TestBotsOutliveARestart(t *testing.T) {
 // TestHouseBots: they are here while nobody else is, step back one by one as people
 // come, and end with the server.
 func TestHouseBots(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("(def house-bots 3)")).ready()
 	bots := func(want int) func() bool {
 		return func() (ok bool) {
@@ -52,4 +57,32 @@ func TestHouseBots(t *testing.T) {
 	}
 	watchtest.Until(t, "it comes back", bots(3), s.log)
 	s.end()
+}
+
+// TestHandoffHouseBots: house bots say goodbye before a handoff: those of the next image
+// are others, and there are not more of them.
+func TestHandoffHouseBots(t *testing.T) {
+	t.Parallel()
+	i := spawnImage(t, conf("(def house-bots 2)"))
+	metric := func(name string) (line string) {
+		token, err := os.ReadFile(filepath.Join(i.dir, "admin-token"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line = range strings.Lines(fetchWith(t, "http://"+i.admin+"/metrics", strings.TrimSpace(string(token)))) {
+			if strings.HasPrefix(line, name+"{") {
+				return strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:])
+			}
+		}
+		return ""
+	}
+	until(t, "two bots are here", func() bool { return metric("wamble_bots_present") == "2" })
+	if _, err := i.handOff(""); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "two others have come", func() bool { return metric("wamble_new_players_total") == "4" })
+	if got := metric("wamble_bots_present"); got != "2" {
+		t.Errorf("%s bots are here, want 2", got)
+	}
+	i.end()
 }

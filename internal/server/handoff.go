@@ -157,6 +157,7 @@ func (s *Server) pauseWeb(ctx context.Context, asked int) {
 		all.Go(func() {
 			guard.Run("a pause", func() {
 				k.games.stop(true)
+				k.seatBots(false) // those of the next image are others
 				k.Port().Pause(ctx)
 			}, k.caught)
 		})
@@ -167,6 +168,7 @@ func (s *Server) pauseWeb(ctx context.Context, asked int) {
 func (s *Server) resumeWeb() {
 	for _, k := range s.supervisors() {
 		k.games.stop(false)
+		k.seatBots(true)
 		k.Port().Resume()
 	}
 	if admin := s.adminListener(); admin != nil {

@@ -35,6 +35,17 @@ func startHouseBots(k *supervisor) *houseBots {
 	return h
 }
 
+// seatBots begins to look after the house bots, or lets them say goodbye.
+func (k *supervisor) seatBots(here bool) {
+	var next *houseBots
+	if here {
+		next = startHouseBots(k)
+	}
+	if before := k.bots.Swap(next); before != nil {
+		before.stop()
+	}
+}
+
 // stop lets them say goodbye.
 func (h *houseBots) stop() {
 	h.end()

@@ -28,7 +28,7 @@ type supervisor struct {
 	restrictions *host.Restrictions
 	games        broadcast // sent when finished games have reached the store
 
-	bots    *houseBots
+	bots    atomic.Pointer[houseBots] // nil: none are to be here
 	cancel  context.CancelFunc
 	done    chan struct{}
 	neverUp func() // told when the profile failed before it was ever up
@@ -50,7 +50,8 @@ const (
 func (k *supervisor) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	k.cancel, k.done, k.bots = cancel, done, startHouseBots(k)
+	k.cancel, k.done = cancel, done
+	k.seatBots(true)
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
@@ -67,7 +68,7 @@ func (k *supervisor) start() {
 // sockets are open, and what the store lacks is in the journal.
 func (k *supervisor) stop() {
 	if k.cancel != nil {
-		k.bots.stop()
+		k.seatBots(false)
 		k.cancel()
 		<-k.done
 	}
