@@ -28,7 +28,7 @@ var unguarded = map[string]string{
 	"internal/store/postgres/pgtest/proxy.go":       "for tests",
 	"internal/store/storetest/batches.go":           "for tests",
 	"internal/server/handoff.go handOff":            "cancel of package context",
-	"internal/transport/handshake.go DialWebSocket": "sets a deadline",
+	"internal/transport/handshake.go dialWebSocket": "sets a deadline",
 }
 
 // TestGoroutinesAreGuarded: every goroutine of the binary survives a panic, or is

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-//go:generate go test -run "TestGolden|TestProtocolDoc|TestTypeScript" -update .
+//go:generate go test -run "TestGolden|TestObjects|TestProtocolDoc|TestTypeScript" -update .
 
 var update = flag.Bool("update", false, "write the text forms of testdata, the generated parts of docs/protocol.md and the tables of the browser client")
 

@@ -186,6 +186,12 @@ func tick(b bool) string {
 func docMessages(t *testing.T, types map[string]string) string {
 	t.Helper()
 	names := goNames()
+	objects, example := readObjects(t), map[Control]string{}
+	for _, w := range wholes(t, "original", "ours") {
+		if c := w.packet.Ctrl; example[c] == "" || len(w.packet.Ext) == 0 && len(objects[w.id]) < len(example[c]) {
+			example[c] = objects[w.id]
+		}
+	}
 	goldens := map[Control][]string{}
 	for _, g := range append(readGolden(t, "original"), readGolden(t, "ours")...) {
 		if h, err := Peek(g.Bytes); err == nil {
@@ -204,7 +210,7 @@ func docMessages(t *testing.T, types map[string]string) string {
 		for _, row := range rowTypes(c) {
 			b.WriteString("\n" + markdown(names.Replace(types[row.Name()])))
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "\nAs [JSON](#json):\n\n```json\n%s\n```\n\n", example[c])
 	}
 	return b.String()
 }

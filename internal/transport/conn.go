@@ -56,8 +56,9 @@ type Conn struct {
 	pinged bool // the far end answers pings without being read
 
 	frames *frameReader
-	rest   []byte // packets of the message in hand that are not returned yet
-	spoke  bool   // a packet has come, or none is waited for: frames of any kind keep the connection alive
+	json   *jsonSide // the far end speaks JSON; nil: packets
+	rest   []byte    // packets of the message in hand that are not returned yet
+	spoke  bool      // a packet has come, or none is waited for: frames of any kind keep the connection alive
 
 	out      *outbox
 	heard    atomic.Int64 // time of the last frame, unix nanoseconds
@@ -69,9 +70,15 @@ type Conn struct {
 
 // newConn starts a connection. Bytes that came with the handshake are in r.
 func newConn(nc net.Conn, r *bufio.Reader, peer wamble.Peer, t Timing, client, pinged bool) *Conn {
+	return startConn(nc, peer, t, client, pinged, newFrameReader(r, !client), nil)
+}
+
+// startConn starts a connection whose frames are read by f; json is nil if it speaks
+// packets.
+func startConn(nc net.Conn, peer wamble.Peer, t Timing, client, pinged bool, f *frameReader, json *jsonSide) *Conn {
 	c := &Conn{
 		peer: peer, nc: nc, timing: t, client: client, pinged: pinged, spoke: client,
-		frames: newFrameReader(r, !client), out: newOutbox(), written: make(chan struct{}),
+		frames: f, json: json, out: newOutbox(), written: make(chan struct{}),
 	}
 	now := time.Now()
 	c.heard.Store(now.UnixNano())
@@ -90,7 +97,11 @@ func (c *Conn) Peer() wamble.Peer { return c.peer }
 // it returns net.ErrClosed; ErrBehind means that the far end does not read and
 // the connection ends now.
 func (c *Conn) Send(packet []byte) error {
-	if len(packet) == 0 || len(packet) > wire.MaxPacket {
+	limit := wire.MaxPacket
+	if c.text() {
+		limit = MaxMessage
+	}
+	if len(packet) == 0 || len(packet) > limit {
 		return nil // nothing that a far end could read
 	}
 	err := c.out.add(packet)
@@ -99,6 +110,9 @@ func (c *Conn) Send(packet []byte) error {
 	}
 	return err
 }
+
+// text reports whether this is the client's end of a connection that speaks JSON.
+func (c *Conn) text() bool { return c.client && c.frames.data == opText }
 
 // Close ends the connection politely: what is queued is written, then a close
 // frame, then the far end has a moment to answer. It does not wait.
@@ -124,6 +138,17 @@ func (c *Conn) Next() ([]byte, error) {
 			return nil, err
 		}
 	}
+	if c.text() {
+		message := c.rest
+		c.rest = nil
+		return message, nil
+	}
+	if c.json != nil {
+		if p, err := c.readObject(); p != nil || err != nil {
+			return p, err
+		}
+		return c.Next()
+	}
 	n, err := wire.Size(c.rest)
 	if err != nil {
 		return nil, protocolError("not a packet")
@@ -142,12 +167,12 @@ func (c *Conn) nextMessage() error {
 	}
 	now := time.Now()
 	c.heard.Store(now.UnixNano())
-	c.spoke = c.spoke || op == opBinary && len(payload) > 0
+	c.spoke = c.spoke || op == c.frames.data && len(payload) > 0
 	if c.spoke && !c.closing.Load() {
 		c.extend(now)
 	}
 	switch op {
-	case opBinary:
+	case c.frames.data:
 		c.rest = payload
 	case opPing:
 		c.out.addPong(payload)
@@ -221,7 +246,7 @@ func (c *Conn) writeLoop() {
 	pings := time.NewTicker(c.timing.Ping)
 	defer pings.Stop()
 	var l outboxBatch
-	frames := make([]byte, 0, 4<<10)
+	frames := make([]byte, 0, maxWrite)
 	for {
 		select {
 		case <-c.out.ready:
@@ -251,13 +276,19 @@ func (c *Conn) writeLoad(frames []byte, l *outboxBatch) error {
 		frames = c.appendFrame(frames, opPong, l.pong)
 	}
 	for len(l.sizes) > 0 {
-		if cap(frames)-len(frames) < maxFrameHead+int(l.sizes[0]) {
+		message := l.packet()
+		if c.json != nil {
+			if message = c.json.object(message); message == nil {
+				continue
+			}
+		}
+		if cap(frames)-len(frames) < maxFrameHead+len(message) {
 			if err := c.write(frames); err != nil {
 				return err
 			}
 			frames = frames[:0]
 		}
-		frames = c.appendFrame(frames, opBinary, l.packet())
+		frames = c.appendFrame(frames, c.frames.data, message)
 	}
 	if l.ending {
 		frames = c.appendFrame(frames, opClose, closePayload(l.code, l.reason))
@@ -265,8 +296,10 @@ func (c *Conn) writeLoad(frames []byte, l *outboxBatch) error {
 	return c.write(frames)
 }
 
-// maxFrameHead is the longest head of a frame in bytes.
-const maxFrameHead = 14
+const (
+	maxFrameHead = 14      // longest head of a frame in bytes
+	maxWrite     = 4 << 10 // bytes of one Write
+)
 
 // appendFrame appends a frame, masked if this is the client's end.
 func (c *Conn) appendFrame(dst []byte, op opcode, payload []byte) []byte {
@@ -281,14 +314,15 @@ func (c *Conn) appendFrame(dst []byte, op opcode, payload []byte) []byte {
 // write writes whole frames. A far end that does not take them in time, or is gone,
 // loses the connection.
 func (c *Conn) write(frames []byte) error {
-	if len(frames) == 0 {
-		return nil
+	for len(frames) > 0 {
+		n := min(len(frames), maxWrite)
+		c.nc.SetWriteDeadline(time.Now().Add(c.timing.Write))
+		if _, err := c.nc.Write(frames[:n]); err != nil {
+			c.out.end(closeNoStatus, "")
+			c.closeTCP.Do(func() { c.nc.Close() })
+			return err
+		}
+		frames = frames[n:]
 	}
-	c.nc.SetWriteDeadline(time.Now().Add(c.timing.Write))
-	_, err := c.nc.Write(frames)
-	if err != nil {
-		c.out.end(closeNoStatus, "")
-		c.closeTCP.Do(func() { c.nc.Close() })
-	}
-	return err
+	return nil
 }

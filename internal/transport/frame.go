@@ -103,7 +103,8 @@ func closePayload(code uint16, reason string) []byte {
 // nothing after it was made.
 type frameReader struct {
 	r      io.Reader
-	masked bool // whether the far end is a client, which must mask
+	masked bool   // whether the far end is a client, which must mask
+	data   opcode // of messages: opBinary, or opText
 
 	message    []byte // what has come of the message in progress
 	fragmented bool   // a message is in progress
@@ -112,7 +113,7 @@ type frameReader struct {
 }
 
 func newFrameReader(r io.Reader, masked bool) *frameReader {
-	return &frameReader{r: r, masked: masked, message: make([]byte, 0, MaxMessage)}
+	return &frameReader{r: r, masked: masked, data: opBinary, message: make([]byte, 0, MaxMessage)}
 }
 
 // frameHeader is a frame without its payload.
@@ -123,7 +124,7 @@ type frameHeader struct {
 	key  maskKey
 }
 
-// next returns the next binary message, or ping, pong or close frame. The
+// next returns the next message, or ping, pong or close frame. The
 // payload is valid until the next call. Control frames may come between the
 // fragments of a message. A *CloseError says which code answers a violation.
 func (f *frameReader) next() (opcode, []byte, error) {
@@ -149,7 +150,7 @@ func (f *frameReader) next() (opcode, []byte, error) {
 		}
 		f.fragmented = !h.fin
 		if h.fin {
-			return opBinary, f.message, nil
+			return f.data, f.message, nil
 		}
 	}
 }
@@ -172,11 +173,13 @@ func (f *frameReader) header() (frameHeader, error) {
 		return h, protocolError("control frame is fragmented or too long")
 	case h.op > opPong || (h.op > opBinary && h.op < opClose):
 		return h, protocolError("unknown opcode")
-	case h.op == opText:
+	case h.op == opText && f.data != opText:
 		return h, protocolError("text is not spoken here")
+	case h.op == opBinary && f.data != opBinary:
+		return h, protocolError("only text is spoken here")
 	case h.op == opContinuation && !f.fragmented:
 		return h, protocolError("nothing to continue")
-	case h.op == opBinary && f.fragmented:
+	case h.op == f.data && f.fragmented:
 		return h, protocolError("the message before is not complete")
 	}
 	return h, f.length(&h, short)

@@ -1,11 +1,9 @@
 package transport
 
 import (
-	"bufio"
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,7 +19,7 @@ import (
 // GatewayOptions are what the WebSocket side of a port can be told.
 type GatewayOptions struct {
 	Off     bool     // there is no WebSocket: its path is "not found"
-	Path    string   // of the handshake; "/ws" when empty
+	Path    string   // of the handshake; "/ws" when empty. JSON is spoken at Path/json
 	Origins []string // origins besides our own host, like "https://example.org"; "*" is any
 	Timing  Timing
 }
@@ -84,7 +82,7 @@ func nextRoute() uint32 {
 // ServeHTTP does the handshake and then serves the connection until its end.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o := g.settings()
-	key, no := checkHandshake(r, o)
+	key, speaksJSON, no := checkHandshake(r, o)
 	if no == nil && !o.allowsOrigin(r) {
 		no = &refusal{http.StatusForbidden, "origin not allowed"}
 	}
@@ -112,7 +110,12 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	nc.SetDeadline(time.Time{})
 	keepAlive(nc)
-	g.serve(nc, rw.Reader, farEnd(r), o.Timing, answersPings(r, key))
+	peer := wamble.Peer{Addr: farEnd(r), Route: nextRoute()}
+	if speaksJSON {
+		g.serve(newJSONConn(nc, rw.Reader, peer, o.Timing))
+		return
+	}
+	g.serve(newConn(nc, rw.Reader, peer, o.Timing, false, answersPings(r, key)))
 }
 
 // allowsOrigin refuses pages of other hosts, which a browser names. Programs
@@ -132,11 +135,9 @@ func (o GatewayOptions) allowsOrigin(r *http.Request) bool {
 // serve delivers the packets of one connection until its end. When the inbox
 // is stopped the connection is being closed: what it still sends is dropped, so
 // that it hears the close frame.
-func (g *gateway) serve(nc net.Conn, r *bufio.Reader, at netip.AddrPort, t Timing, pinged bool) {
-	peer := wamble.Peer{Addr: at, Route: nextRoute()}
-	c := newConn(nc, r, peer, t, false, pinged)
-	from := &source{peer: peer}
-	place := placeOf(nc)
+func (g *gateway) serve(c *Conn) {
+	from := &source{peer: c.peer}
+	place := placeOf(c.nc)
 	place.hear(halfOpen)
 	g.add(c)
 	g.caught(guard.Call("the reader of a connection", func() error { return g.read(c, from, place) }))

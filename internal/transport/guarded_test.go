@@ -7,10 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 
+	"wamble"
 	"wamble/internal/guard"
 )
 
@@ -69,7 +69,7 @@ func TestConnectionPanics(t *testing.T) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			p.gateway.serve(at, bufio.NewReader(at), netip.AddrPort{}, Timing{}.withDefaults(), false)
+			p.gateway.serve(newConn(at, bufio.NewReader(at), wamble.Peer{Route: nextRoute()}, Timing{}.withDefaults(), false, false))
 		}()
 		if at.write {
 			// A packet of the far end tells its route; the answer panics.

@@ -25,27 +25,28 @@ type refusal struct {
 }
 
 // checkHandshake judges a request to open a WebSocket, in the order of the
-// original. It returns the client's key.
-func checkHandshake(r *http.Request, o GatewayOptions) (key string, no *refusal) {
+// original. It returns the client's key, and whether JSON is to be spoken.
+func checkHandshake(r *http.Request, o GatewayOptions) (key string, speaksJSON bool, no *refusal) {
 	h := r.Header
 	target, _, _ := strings.Cut(r.RequestURI, "?")
+	speaksJSON = target == o.Path+jsonPath
 	switch {
 	case r.Method != http.MethodGet:
-		return "", &refusal{http.StatusMethodNotAllowed, "GET required"}
-	case o.Off || target != o.Path:
-		return "", &refusal{http.StatusNotFound, "not found"}
+		return "", false, &refusal{http.StatusMethodNotAllowed, "GET required"}
+	case o.Off || target != o.Path && !speaksJSON:
+		return "", false, &refusal{http.StatusNotFound, "not found"}
 	case !has(h, "Upgrade") || !has(h, "Connection") || !has(h, "Sec-Websocket-Key") || !has(h, "Sec-Websocket-Version"):
-		return "", &refusal{http.StatusBadRequest, "missing websocket headers"}
+		return "", false, &refusal{http.StatusBadRequest, "missing websocket headers"}
 	case h.Get("Sec-Websocket-Version") != "13":
-		return "", &refusal{http.StatusUpgradeRequired, ""}
+		return "", false, &refusal{http.StatusUpgradeRequired, ""}
 	case !strings.EqualFold(h.Get("Upgrade"), "websocket") || !listHas(h["Connection"], "upgrade"):
-		return "", &refusal{http.StatusBadRequest, "invalid websocket headers"}
+		return "", false, &refusal{http.StatusBadRequest, "invalid websocket headers"}
 	}
 	key = h.Get("Sec-Websocket-Key")
 	if b, err := base64.StdEncoding.DecodeString(key); err != nil || len(b) != 16 {
-		return "", &refusal{http.StatusBadRequest, "invalid websocket key"}
+		return "", false, &refusal{http.StatusBadRequest, "invalid websocket key"}
 	}
-	return key, nil
+	return key, speaksJSON, nil
 }
 
 // originalKey is the key of every client of the original.
@@ -108,6 +109,16 @@ func switching(key string) []byte {
 // the handshake's deadline bound the opening; afterwards the connection lives
 // until it is closed. The owner must read it with Next and end it with Finish.
 func DialWebSocket(ctx context.Context, u *url.URL, config *tls.Config, t Timing) (*Conn, error) {
+	return dialWebSocket(ctx, u, config, t, opBinary)
+}
+
+// DialText is DialWebSocket for a connection that speaks JSON: Send and Next are
+// about whole messages of text, of at most MaxMessage bytes.
+func DialText(ctx context.Context, u *url.URL, config *tls.Config, t Timing) (*Conn, error) {
+	return dialWebSocket(ctx, u, config, t, opText)
+}
+
+func dialWebSocket(ctx context.Context, u *url.URL, config *tls.Config, t Timing, data opcode) (*Conn, error) {
 	t = t.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, t.Handshake)
 	defer cancel()
@@ -129,7 +140,9 @@ func DialWebSocket(ctx context.Context, u *url.URL, config *tls.Config, t Timing
 		return nil, fmt.Errorf("open %s: %w", u.Redacted(), err)
 	}
 	nc.SetDeadline(time.Time{})
-	return newConn(nc, br, wamble.Peer{Addr: remoteAddr(nc), Route: nextRoute()}, t, true, true), nil
+	f := newFrameReader(br, false)
+	f.data = data
+	return startConn(nc, wamble.Peer{Addr: remoteAddr(nc), Route: nextRoute()}, t, true, true, f, nil), nil
 }
 
 func dialTCP(ctx context.Context, u *url.URL, config *tls.Config) (net.Conn, error) {

@@ -55,14 +55,15 @@ func (o HTTPOptions) server() *http.Server {
 	}
 }
 
-// route gives the WebSocket's path to the gateway and the rest to site.
+// route gives the WebSocket's paths to the gateway and the rest to site.
 func (o HTTPOptions) route(g *gateway, site http.Handler) http.Handler {
 	if site == nil {
 		site = g // whose answer is "not found"
 	}
 	site = http.MaxBytesHandler(site, o.MaxBody)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path, _, _ := strings.Cut(r.RequestURI, "?"); path == g.settings().Path {
+		path, _, _ := strings.Cut(r.RequestURI, "?")
+		if ws := g.settings().Path; path == ws || path == ws+jsonPath {
 			g.ServeHTTP(w, r)
 			return
 		}
