@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -41,6 +40,7 @@ owner of the data directory.`,
 			if c.Server.Journal == "postgres" {
 				return server.ErrSharedJournal
 			}
+			keepOwner(dir)
 			if err := server.MakeDataDir(dir); err != nil {
 				return err
 			}
@@ -52,10 +52,14 @@ owner of the data directory.`,
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is restored in %v\n", dir, time.Since(began).Round(time.Millisecond))
-			if verify {
-				return errors.Join(flags.check(cmd), backup.GiveTo(dir))
+			if !verify {
+				return nil
 			}
-			return nil
+			if err := giveBack(); err != nil {
+				return err
+			}
+			keepOwner(dir)
+			return flags.check(cmd)
 		},
 	}
 	flags.registerData(cmd)

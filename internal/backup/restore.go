@@ -59,12 +59,12 @@ func Restore(ctx context.Context, from string, t Target, progress func(Progress)
 		return err
 	}
 	if err := t.restore(ctx, from, m, progress); err != nil {
-		return errors.Join(err, GiveTo(t.Dir))
+		return err
 	}
 	if err := os.Remove(mark); err != nil {
 		return err
 	}
-	return errors.Join(GiveTo(t.Dir), syncDir(t.Dir))
+	return syncDir(t.Dir)
 }
 
 // admits refuses what would destroy something.
