@@ -75,6 +75,8 @@ var rooms = []room{
 	{name: "internal/transport", may: []string{"internal/guard", "wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
 	{name: "client", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/transport", "internal/link", "wire", "."}},
+	{name: "internal/phrase", pure: true},
+	{name: "internal/play", may: []string{"internal/phrase", "wire", ".", "chess"}, pure: true},
 	{name: "internal/bot", may: []string{"client", "internal/guard", ".", "chess/uci", "chess/novice", "chess"}, tests: []string{"wire"}},
 	{name: "internal/loader", may: []string{"internal/transport", "internal/link", "internal/store", "wire", ".", "chess"}, also: []string{"unsafe"}},
 	{name: "internal/profile", may: []string{"internal/link", "internal/journal", "internal/access", "internal/reward", "internal/spectate", "internal/predict", "internal/board", "internal/session", "internal/intent", "internal/pack", "internal/share", "internal/lru", "internal/config", "wire", ".", "chess"},
@@ -97,8 +99,8 @@ var rooms = []room{
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
-	{name: "cmd/wamble", may: []string{"internal/backup", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
-		tests: []string{"internal/handoff", "internal/profile", "client", "internal/store/sqlite", "internal/intent"}},
+	{name: "cmd/wamble", may: []string{"internal/backup", "internal/play", "internal/phrase", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
+		tests: []string{"internal/handoff", "internal/profile", "internal/store/sqlite", "internal/intent"}},
 }
 
 // nowhere lists what no non-test file may import, with everything below it and

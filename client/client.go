@@ -25,6 +25,8 @@ type Dialer struct {
 	// Bot says that the player is a program. It wins no points, and a server may
 	// refuse it: then the error is a *wamble.Denied.
 	Bot bool
+	// Wish says whether the player wants a board.
+	Wish Wish
 	// LegacyLogin lets Login sign as clients of the original do, for a server of
 	// the original. The signature names no server: whoever gets it can hand it on
 	// to another server, and be the player there.
@@ -42,6 +44,16 @@ type Dialer struct {
 	// reconnect, which double and have a random jitter; 0 means 250 ms and 30 s.
 	MinBackoff, MaxBackoff time.Duration
 }
+
+// Wish is what a player wants of a server that greets him.
+type Wish int64
+
+// The wishes. Servers of the original know only the first.
+const (
+	WantBoard Wish = 0 // a board; without one there is no session either
+	MayWait   Wish = 1 // a board; while none is free the session has none, and waits
+	NoBoard   Wish = 2 // only to watch and to read
+)
 
 // Client is one session with a server. Its methods may be called by several
 // goroutines; requests are sent one after the other. When the connection
@@ -179,6 +191,17 @@ func (c *Client) Goodbye(ctx context.Context) error {
 	return err
 }
 
+// Leave gives the board back, so that others need not wait for it, then ends the
+// client. The session stays, to be resumed with its token.
+func (c *Client) Leave(ctx context.Context) error {
+	k, err := newCall(ctx, wire.Header{}, wire.ClientGoodbye{}, wire.Int(wire.KeyGoodbyeReturns, 1))
+	if err == nil {
+		err = c.do(k)
+	}
+	c.Close()
+	return err
+}
+
 // Hello asks for the session again: for its present board, or for a new
 // session when the old one has ended at the server (wamble.UnknownPlayer).
 func (c *Client) Hello(ctx context.Context) (Session, error) {
@@ -199,6 +222,9 @@ func (c *Client) hello(ctx context.Context) (*call, error) {
 	fields := []wire.Field{wire.NoCookie()}
 	if c.dialer.Bot {
 		fields = append(fields, wire.Int(wire.KeyHelloBot, 1))
+	}
+	if c.dialer.Wish != WantBoard {
+		fields = append(fields, wire.Int(wire.KeyHelloWithoutBoard, int64(c.dialer.Wish)))
 	}
 	k, err := newCall(ctx, wire.Header{Token: c.Token(), Flags: wire.CapProfileState}, wire.ClientHello{}, fields...)
 	if err != nil {

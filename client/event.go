@@ -62,7 +62,7 @@ func (c *Client) pushed(p *wire.Packet) {
 		e.Board.ID = p.Board
 		c.events.put(e)
 	case *wire.SpectateUpdate:
-		if w := c.watching(); w != nil {
+		if w := c.Watching(); w != nil {
 			w.receive(p, m)
 		}
 	case *wire.Error:
@@ -71,8 +71,8 @@ func (c *Client) pushed(p *wire.Packet) {
 	// Anything else is a late answer to a request that no caller waits for.
 }
 
-// watching returns the present watch, or nil.
-func (c *Client) watching() *Watch {
+// Watching returns the present watch; nil when nothing is watched.
+func (c *Client) Watching() *Watch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.watch

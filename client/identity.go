@@ -48,6 +48,9 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 		message = wamble.LoginMessageTo(server, wamble.PublicKey(public), token, challenge)
 		fields = append(fields, wire.String(wire.KeyLoginServer, server))
 	}
+	if c.dialer.Wish == NoBoard {
+		fields = append(fields, wire.Int(wire.KeyHelloWithoutBoard, int64(NoBoard)))
+	}
 	proof := wire.Signature(ed25519.Sign(key, message))
 	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public, Signature: &proof}, fields...)
 	if err != nil {

@@ -30,7 +30,7 @@ func (c *Client) run(ctx context.Context, l *loop) {
 		l.end(c.why())
 	}
 	c.events.end(c.why())
-	if w := c.watching(); w != nil {
+	if w := c.Watching(); w != nil {
 		w.updates.end(c.why())
 	}
 }
@@ -166,7 +166,7 @@ func (c *Client) resume(ctx context.Context, l *loop) error {
 	if err := c.finish(ctx, l, k); err != nil {
 		return fmt.Errorf("hello: %w", err)
 	}
-	w := c.watching()
+	w := c.Watching()
 	if w == nil {
 		return nil
 	}

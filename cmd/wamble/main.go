@@ -37,6 +37,7 @@ var commands = []func() *cobra.Command{
 	benchCommand,
 	botCommand,
 	manCommand,
+	playCommand,
 	versionCommand,
 }
 

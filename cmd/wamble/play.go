@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wamble"
+	"wamble/client"
+	"wamble/internal/play"
+)
+
+// playFlags are the flags of play.
+type playFlags struct {
+	plain, watch bool
+	profile      string
+	state        string
+}
+
+func playCommand() *cobra.Command {
+	var f playFlags
+	c := &cobra.Command{
+		Use:   "play [ADDRESS]",
+		Short: "Play at a server, in this terminal",
+		Long: `Play takes a seat at a server: you make one move, and are switched to another board,
+while somebody else answers yours. You need no account; 'identity new' makes an identity
+that keeps your score, and whose twelve words are the same in a browser.
+
+ADDRESS is wss://host/ws, ws://host:port/ws or udp://host:port; the address of the page
+(https://host) and a bare host:port will do. Without it, the server of this machine is
+found.
+
+Moves are typed, as Nf3 or g1f3; 'help' lists what else can be typed.
+
+--plain speaks in lines and moves no cursor: for screen readers, and for pipes, where it
+is the default. It says every position in words, and ends with its input; with --watch
+it goes on until it is interrupted.
+
+What belongs to you (sessions, trails, the identity) is kept under $XDG_STATE_HOME/wamble-play,
+or ~/.local/state/wamble-play. If the connection breaks, or you leave, while a move is
+under way, it is sent as soon as the server is back, or you are.`,
+		Example: `  wamble play
+  wamble play wss://chess.example.org/ws
+  wamble play --watch
+  printf 'e4\ntrail\n' | wamble play --plain udp://localhost:8888`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return oneArg("the address of a server")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	flags := c.Flags()
+	flags.BoolVar(&f.plain, "plain", false, "speak in lines, for screen readers and pipes")
+	flags.BoolVar(&f.watch, "watch", false, "take no board: watch the others")
+	flags.StringVarP(&f.profile, "profile", "p", "", "the `profile` of this machine's server (default its first one)")
+	flags.StringVar(&f.state, "state", "", "`directory` of what belongs to you (default wamble-play in your state directory)")
+	return c
+}
+
+// maxPause bounds the pauses between attempts to reconnect: a player waits.
+const maxPause = 5 * time.Second
+
+// dialPatience is how long a server may take to greet.
+const dialPatience = 10 * time.Second
+
+func (f *playFlags) run(cmd *cobra.Command, args []string) error {
+	var addresses []string
+	if len(args) == 1 {
+		address, err := serverAddress(args[0])
+		if err != nil {
+			return see(cmd, err)
+		}
+		addresses = []string{address}
+	} else {
+		var err error
+		if addresses, err = findServer(cmd, f.profile); err != nil {
+			return err
+		}
+	}
+	dir, err := stateDir(f.state, os.Getenv)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	var failed error
+	for _, address := range addresses {
+		s, err := takeSeat(ctx, address, dir, f.watch)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		defer s.leave()
+		return f.show(ctx, cmd, s)
+	}
+	return failed
+}
+
+// show shows the game until the player leaves.
+func (f *playFlags) show(ctx context.Context, cmd *cobra.Command, s *seat) error {
+	return playPlain(ctx, s, cmd.InOrStdin(), cmd.OutOrStdout())
+}
+
+// takeSeat connects to a server, as the player who was there before.
+func takeSeat(ctx context.Context, address, dir string, watch bool) (*seat, error) {
+	keeper, err := openKeeper(dir, address)
+	if err != nil {
+		return nil, err
+	}
+	dialer := client.Dialer{Token: keeper.file.token(), Wish: client.MayWait, MaxBackoff: maxPause}
+	if watch {
+		dialer.Wish = client.NoBoard
+	}
+	within, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	conn, err := dialer.Dial(within, address)
+	if err != nil {
+		keeper.close()
+		return nil, notReached(address, err)
+	}
+	s := newSeat(ctx, conn, keeper, address)
+	if keeper.identity != nil && !(keeper.file.LoggedIn && conn.Token() == keeper.file.token()) {
+		if _, err := conn.Login(within, keeper.identity.Key()); err != nil {
+			s.leave()
+			return nil, fmt.Errorf("log in at %s: %w", address, err)
+		}
+		s.loggedIn = true
+	}
+	s.game = play.New(keeper.file.Kept, keeper.identity, watch)
+	return s, nil
+}
+
+// notReached says in kind words why there is no session.
+func notReached(address string, err error) error {
+	if d, ok := errors.AsType[*wamble.Denied](err); ok {
+		return fmt.Errorf("the server at %s does not let you in: %w", address, d)
+	}
+	if errors.Is(err, client.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("nobody answers at %s; does a server run there?", address)
+	}
+	return fmt.Errorf("%s cannot be reached: %w", address, err)
+}
+
+// greeting is what a player is told first.
+func greeting(w io.Writer, s *seat) {
+	who := "as a guest"
+	switch {
+	case s.game.Only:
+		who = "to watch"
+	case s.game.Own != nil:
+		who = "with your identity"
+	}
+	fmt.Fprintf(w, "Wamble at %s, %s. 'help' lists what you can type.\n", s.address, who)
+	if s.keeper.shared {
+		fmt.Fprintln(w, "You play here in another terminal already: this one has a session of its own, and keeps nothing.")
+	}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"wamble"
+	"wamble/internal/phrase"
+	"wamble/internal/play"
+)
+
+// stateDir returns where a player's own files are.
+func stateDir(flag string, getenv func(string) string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "wamble-play"), nil
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, ".local", "state", "wamble-play"), nil
+	}
+	return "", errors.New("no place for what belongs to you: use --state DIR, or set HOME")
+}
+
+// keeper has the files of a player: one for each server, and his identity, which is the
+// same everywhere. They are readable by their owner alone.
+type keeper struct {
+	dir, name string
+	lock      *os.File
+	shared    bool // another process plays at this server: nothing is kept
+	file      keptFile
+	identity  *phrase.Entropy
+}
+
+// keptFile is what is kept of a server.
+type keptFile struct {
+	Token    string `json:"token,omitempty"`
+	LoggedIn bool   `json:"logged_in,omitempty"` // the session belongs to the identity
+	play.Kept
+}
+
+// token is that of the session; zero if there is none.
+func (f *keptFile) token() wamble.Token {
+	t, err := wamble.ParseToken(f.Token)
+	if err != nil {
+		return wamble.Token{}
+	}
+	return t
+}
+
+// identityFile has the entropy of the identity, in hexadecimal digits.
+const identityFile = "identity"
+
+// openKeeper reads what is kept for a server.
+func openKeeper(dir, address string) (*keeper, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{dir: dir, name: strings.NewReplacer(":", "_", "[", "", "]", "", "/", "_").Replace(strings.ToLower(u.Host)) + ".json"}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("what belongs to you cannot be kept: %w", err)
+	}
+	if k.lock, err = os.OpenFile(filepath.Join(dir, k.name+".lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return nil, fmt.Errorf("what belongs to you cannot be kept: %w", err)
+	}
+	// Two processes with one session would number their packets against each other.
+	k.shared = unix.Flock(int(k.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
+	if err := k.read(); err != nil {
+		k.close()
+		return nil, err
+	}
+	return k, nil
+}
+
+func (k *keeper) close() { k.lock.Close() }
+
+func (k *keeper) read() error {
+	text, err := os.ReadFile(filepath.Join(k.dir, identityFile))
+	if err == nil {
+		b, err := hex.DecodeString(strings.TrimSpace(string(text)))
+		if err != nil || len(b) != len(phrase.Entropy{}) {
+			return fmt.Errorf("%s is no identity: move it away, and 'identity' with your twelve words makes it anew", filepath.Join(k.dir, identityFile))
+		}
+		e := phrase.Entropy(b)
+		k.identity = &e
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if k.shared {
+		return nil
+	}
+	text, err = os.ReadFile(filepath.Join(k.dir, k.name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &k.file)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w; move it away to begin as a new player", filepath.Join(k.dir, k.name), err)
+	}
+	return nil
+}
+
+// keep stores what is kept of the server.
+func (k *keeper) keep() error {
+	if k.shared {
+		return nil
+	}
+	text, err := json.Marshal(k.file)
+	if err != nil {
+		return err
+	}
+	return k.write(k.name, text)
+}
+
+// keepIdentity stores the identity; nil removes it.
+func (k *keeper) keepIdentity(e *phrase.Entropy) error {
+	k.identity = e
+	if e == nil {
+		err := os.Remove(filepath.Join(k.dir, identityFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return k.write(identityFile, []byte(hex.EncodeToString(e[:])+"\n"))
+}
+
+// write replaces a file as a whole.
+func (k *keeper) write(name string, text []byte) error {
+	f, err := os.CreateTemp(k.dir, name+".new-*") // readable by the owner alone
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(k.dir, name))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,391 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/client"
+	"wamble/internal/guard"
+	"wamble/internal/phrase"
+	"wamble/internal/play"
+	"wamble/wire"
+)
+
+// result is what has come of an effect; of a message of the server, of is nil.
+type result struct {
+	of  play.Effect
+	msg play.Msg
+}
+
+// seat does for a player what his game wants: it asks the server, and keeps his files.
+// Whoever shows the game starts effects and gives it the results.
+type seat struct {
+	ctx     context.Context
+	stop    context.CancelFunc
+	conn    *client.Client
+	keeper  *keeper
+	address string
+	pages   string // address of the server's HTTP routes
+	game    *play.Game
+	results chan result
+
+	loggedIn bool // the session belongs to the identity; for who shows the game
+}
+
+// askPatience bounds a request that only reads. A move has all the time of the world.
+const askPatience = 15 * time.Second
+
+// parting bounds the goodbye.
+const parting = 2 * time.Second
+
+func newSeat(ctx context.Context, conn *client.Client, keeper *keeper, address string) *seat {
+	s := &seat{conn: conn, keeper: keeper, address: address, pages: pagesOf(address), results: make(chan result, 64)}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	s.loggedIn = keeper.file.LoggedIn
+	s.run("what the server tells", s.listen)
+	return s
+}
+
+// pagesOf returns where the HTTP routes of a server are: on the port of the game.
+func pagesOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	if u.Scheme == "wss" {
+		return "https://" + u.Host
+	}
+	return "http://" + u.Host
+}
+
+// first is what the player is told when he sits down.
+func (s *seat) first() []play.Effect {
+	before := s.keeper.file.token()
+	seat := s.present(before)
+	if s.loggedIn {
+		seat.Renewed = false
+	}
+	effects := s.game.Take(time.Now(), play.Greeted{Seat: seat})
+	if s.game.Only {
+		effects = append(effects, play.Watch{})
+	}
+	return append(effects, play.AskStats{})
+}
+
+// present is where the player is now, as the server said last. before is the token that he had.
+func (s *seat) present(before wamble.Token) play.Seat {
+	session := s.conn.Session()
+	seat := play.Seat{Caps: session.Caps, Place: int(session.Board.WaitPlace), Renewed: !before.IsZero() && before != session.Token}
+	if session.Board.ID != 0 && seat.Place == 0 {
+		seat.Board = boardOf(session.Board)
+	}
+	return seat
+}
+
+// boardOf reads a board; nil if it makes no sense.
+func boardOf(b client.Board) *play.Board {
+	board, err := play.ReadBoard(b.ID, b.FEN, b.Chess960)
+	if err != nil {
+		return nil
+	}
+	board.Own = b.OwnMove
+	if b.LastMove != nil {
+		board.From, board.To = chess.Square(b.LastMove.From), chess.Square(b.LastMove.To)
+	}
+	return board
+}
+
+// leave gives the board back, unless a move is under way, and ends the connection.
+func (s *seat) leave() {
+	s.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), parting)
+	defer cancel()
+	if s.game != nil && s.game.Sending == nil && !s.game.Offline {
+		s.conn.Leave(ctx)
+	}
+	s.conn.Close()
+	s.keeper.close()
+}
+
+// start begins an effect and reports whether a result will come. What concerns files is
+// done at once.
+func (s *seat) start(e play.Effect) (bool, error) {
+	switch e := e.(type) {
+	case play.Keep:
+		s.keeper.file = keptFile{Token: s.conn.Token().String(), LoggedIn: s.loggedIn, Kept: s.game.Kept()}
+		return false, s.keeper.keep()
+	case play.KeepIdentity:
+		s.loggedIn = e.Entropy != nil
+		return false, s.keeper.keepIdentity(e.Entropy)
+	case play.Alive:
+		s.run("a sign of life", func() { s.conn.Thinking(s.ctx) })
+		return false, nil
+	}
+	s.run("a request of the player", func() { s.post(result{e, s.do(e)}) })
+	return true, nil
+}
+
+// run does something beside the game; a panic of it ends the game.
+func (s *seat) run(what string, f func()) {
+	go func() {
+		guard.Run(what, f, func(err error) { s.post(result{nil, play.Ended{Why: err.Error()}}) })
+	}()
+}
+
+// post hands over a result, unless the player has left.
+func (s *seat) post(r result) {
+	select {
+	case s.results <- r:
+	case <-s.ctx.Done():
+	}
+}
+
+// do does an effect, and returns the message that answers it.
+func (s *seat) do(e play.Effect) play.Msg {
+	if move, ok := e.(play.Move); ok {
+		return s.move(move)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, askPatience)
+	defer cancel()
+	msg, err := s.ask(ctx, e)
+	if err != nil {
+		return play.Refused{What: e, Why: reason(err)}
+	}
+	return msg
+}
+
+// reason is why something failed, in the words of the server if it refused.
+func reason(err error) string {
+	if d, ok := errors.AsType[*wamble.Denied](err); ok {
+		return d.Reason
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "the server does not answer"
+	}
+	return err.Error()
+}
+
+// madeAnyway is what a refusal begins with when only the next board is missing.
+const madeAnyway = "the move was made"
+
+func (s *seat) move(m play.Move) play.Msg {
+	before := s.conn.Token()
+	_, err := s.conn.PlayOn(s.ctx, m.Board, m.UCI)
+	if err == nil {
+		return play.Moved{Seat: s.present(before)}
+	}
+	why := reason(err)
+	return play.Refused{What: m, Why: why, Made: strings.HasPrefix(why, madeAnyway), Unsure: errors.Is(err, client.ErrUncertain)}
+}
+
+// ask does an effect that the server answers soon.
+func (s *seat) ask(ctx context.Context, e play.Effect) (play.Msg, error) {
+	before := s.conn.Token()
+	switch e := e.(type) {
+	case play.Hello:
+		select {
+		case <-time.After(e.After):
+		case <-ctx.Done():
+		}
+		_, err := s.conn.Hello(ctx)
+		return play.Greeted{Seat: s.present(before)}, err
+	case play.Predict:
+		got, err := s.conn.Predict(ctx, e.Board, e.UCI, 0)
+		return play.Predicted{Predict: e, Status: wire.SubmitStatus(got.Status)}, err
+	case play.AskPredictions:
+		rows, err := s.conn.Predictions(ctx, e.Board, 1, 0)
+		return play.Predictions{Board: e.Board, Rows: countPredictions(rows, before), Tell: e.Tell}, err
+	case play.AskStats:
+		got, err := s.conn.Stats(ctx, client.StatsOf{})
+		return statsMsg(got, e.Tell, false), err
+	case play.SetName:
+		got, err := s.conn.SetName(ctx, e.Name)
+		return statsMsg(got, false, true), err
+	case play.AskRanking:
+		return s.ranking(ctx)
+	case play.NewIdentity:
+		var made phrase.Entropy
+		_, err := rand.Read(made[:])
+		return play.MadeIdentity{Entropy: made}, err
+	case play.Login:
+		_, err := s.conn.Login(ctx, e.Entropy.Key())
+		return play.LoggedIn{Seat: s.present(wamble.Token{}), Entropy: e.Entropy}, err
+	case play.Logout:
+		_, err := s.conn.Logout(ctx)
+		return play.Greeted{Seat: s.present(wamble.Token{})}, err
+	case play.AskTerms:
+		text, err := s.conn.Terms(ctx, "")
+		return play.Terms{Text: text}, err
+	case play.AcceptTerms:
+		_, err := s.conn.AcceptTerms(ctx, "")
+		return play.Terms{Accepted: true}, err
+	case play.Watch:
+		return s.spectate(ctx, e)
+	case play.StopWatching:
+		if w := s.conn.Watching(); w != nil {
+			return play.WatchEnded{}, w.Stop(ctx)
+		}
+		return play.WatchEnded{}, nil
+	case play.Look:
+		return s.look(ctx, e), nil
+	}
+	return nil, fmt.Errorf("nobody does %T", e)
+}
+
+func statsMsg(s client.Stats, tell, named bool) play.Stats {
+	return play.Stats{Score: s.Score, Games: s.Games, Handle: s.Handle, Identity: s.HasIdentity, Tell: tell, Named: named}
+}
+
+// countPredictions counts equal moves that are still open.
+func countPredictions(rows []client.Prediction, own wamble.Token) []play.Prediction {
+	var list []play.Prediction
+	for _, r := range rows {
+		if r.Status != client.PredictionPending || r.Parent != 0 {
+			continue
+		}
+		i := slices.IndexFunc(list, func(p play.Prediction) bool { return p.UCI == r.UCI })
+		if i < 0 {
+			i = len(list)
+			list = append(list, play.Prediction{UCI: r.UCI})
+		}
+		list[i].Count++
+		list[i].Own = list[i].Own || r.Author == own
+	}
+	slices.SortStableFunc(list, func(a, b play.Prediction) int { return b.Count - a.Count })
+	return list
+}
+
+func (s *seat) ranking(ctx context.Context) (play.Msg, error) {
+	page, err := s.conn.Leaderboard(ctx, client.LeaderboardPage{})
+	if err != nil {
+		return nil, err
+	}
+	var rows []play.Rank
+	add := func(r client.Rank) {
+		name := r.Handle
+		if name == "" {
+			name = fmt.Sprintf("guest %d", r.Session)
+		}
+		rows = append(rows, play.Rank{Rank: r.Rank, Name: name, Score: r.Score, Rating: r.Rating, Own: r.Rank == page.SelfRank})
+	}
+	for _, r := range page.Rows {
+		add(r)
+	}
+	if page.Self != nil {
+		add(*page.Self)
+	}
+	return play.Ranking{Rows: rows}, nil
+}
+
+// spectate watches, and hands over what is seen until something else is watched.
+func (s *seat) spectate(ctx context.Context, e play.Watch) (play.Msg, error) {
+	w, err := s.conn.Spectate(ctx, client.View{Board: e.Board})
+	if err != nil {
+		return nil, err
+	}
+	s.run("what is watched", func() {
+		for {
+			u, err := w.Next(s.ctx)
+			switch {
+			case err != nil && s.conn.Watching() != nil:
+				return // something else is watched
+			case err != nil:
+				s.post(result{nil, play.WatchEnded{}})
+				return
+			case u.Reset:
+				s.post(result{nil, play.Seen{Reset: true}})
+			case u.Gone:
+				s.post(result{nil, play.Seen{Gone: u.Board.ID}})
+			default:
+				s.post(result{nil, play.Seen{Board: boardOf(u.Board)}})
+			}
+		}
+	})
+	return play.Watching(e), nil
+}
+
+// maxPage bounds what is read of a page of the server.
+const maxPage = 1 << 20
+
+// look asks for the games on boards; what cannot be had is left out.
+func (s *seat) look(ctx context.Context, e play.Look) play.Msg {
+	found := play.Looked{Tell: e.Tell}
+	for _, id := range e.Boards {
+		r, err := s.page(ctx, id)
+		if err != nil {
+			break // the server has no such routes, or is busy
+		}
+		found.Records = append(found.Records, *r)
+	}
+	return found
+}
+
+func (s *seat) page(ctx context.Context, id wamble.BoardID) (*play.Record, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/api/boards/%d", s.pages, id), nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.New(answer.Status)
+	}
+	var game struct {
+		Chess960 *int
+		Moves    []struct{ UCI string }
+		Result   struct{ Winner string }
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxPage)).Decode(&game); err != nil {
+		return nil, err
+	}
+	r := &play.Record{Board: id, Chess960: -1, Winner: game.Result.Winner}
+	if game.Chess960 != nil {
+		r.Chess960 = *game.Chess960
+	}
+	for _, m := range game.Moves {
+		r.Moves = append(r.Moves, m.UCI)
+	}
+	return r, nil
+}
+
+// listen hands over what the server tells by itself.
+func (s *seat) listen() {
+	token := s.conn.Token()
+	for {
+		e, err := s.conn.Event(s.ctx)
+		switch {
+		case s.ctx.Err() != nil:
+			return
+		case err != nil:
+			s.post(result{nil, play.Ended{Why: reason(err)}})
+			return
+		}
+		switch e.Kind {
+		case client.BoardChanged:
+			s.post(result{nil, play.Given{Seat: s.present(wamble.Token{})}})
+		case client.Notice:
+			s.post(result{nil, play.Notice{Type: e.Notice, Board: e.Board.ID, Text: e.Text}})
+		case client.Refused:
+			s.post(result{nil, play.Refused{What: play.Hello{}, Why: reason(e.Err)}})
+		case client.Disconnected:
+			token = s.conn.Token()
+			s.post(result{nil, play.Away{}})
+		case client.Resumed:
+			s.post(result{nil, play.Back{Seat: s.present(token)}})
+		}
+	}
+}

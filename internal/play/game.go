@@ -1,0 +1,410 @@
+package play
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/internal/phrase"
+	"wamble/wire"
+)
+
+// Game is what the player knows. It belongs to one goroutine.
+type Game struct {
+	Board   *Board // the one that he holds; nil: none
+	Place   int    // among those who wait for one
+	Sending *Step  // his move that is under way
+	Offline bool   // the connection is broken
+	Trail   []Step // his moves, the newest first
+	// Left is the board of his last move, after it: its answer can be predicted.
+	Left *Board
+
+	Only  bool // he came to watch: no board is wanted
+	Wall  Wall
+	Tree  Predictions // of the board that was asked for last
+	Stats Stats
+	Caps  wire.SessionCaps
+	Own   *phrase.Entropy // his identity
+
+	followed int       // boards of the trail that were looked at
+	asking   bool      // a Hello waits for its time
+	signed   time.Time // when the server was told last that he is there
+
+	out []Effect
+}
+
+// How long a player without a board waits before he asks again, and the time between two
+// signs of life.
+const (
+	noBoardPause = 3 * time.Second
+	signPause    = 30 * time.Second
+)
+
+// New returns the game of a player who was here before, with what was kept.
+func New(kept Kept, own *phrase.Entropy, only bool) *Game {
+	return &Game{Trail: kept.Trail, Sending: kept.Pending, Own: own, Only: only}
+}
+
+// Kept is what is to be stored.
+func (g *Game) Kept() Kept { return Kept{Trail: g.Trail, Pending: g.Sending} }
+
+func (g *Game) say(format string, args ...any)  { g.do(Say{clean(fmt.Sprintf(format, args...))}) }
+func (g *Game) show(format string, args ...any) { g.do(Show{clean(fmt.Sprintf(format, args...))}) }
+func (g *Game) do(e Effect)                     { g.out = append(g.out, e) }
+
+// clean leaves out what could command a terminal: servers send texts of others.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// flush returns what is to be done.
+func (g *Game) flush() []Effect {
+	out := g.out
+	g.out = nil
+	return out
+}
+
+// Touched says that the player has done something, so that his board stays his.
+func (g *Game) Touched(now time.Time) []Effect {
+	if g.Board != nil && !g.Offline && now.Sub(g.signed) >= signPause {
+		g.signed = now
+		g.do(Alive{})
+	}
+	return g.flush()
+}
+
+// Take takes what has happened, and returns what is to be done about it.
+func (g *Game) Take(now time.Time, m Msg) []Effect {
+	switch m := m.(type) {
+	case Greeted:
+		g.greeted(m.Seat)
+	case Moved:
+		g.moved(now, m.Seat)
+	case Given:
+		g.given(m.Seat)
+	case Away:
+		g.away()
+	case Back:
+		g.back(m.Seat)
+	case Ended:
+		g.Offline = true
+		g.say("The server has ended the session: %s.", because(m.Why))
+		g.do(Quit{})
+	case Refused:
+		g.refused(now, m)
+	case Notice:
+		g.notice(m)
+	case Predicted:
+		g.predicted(m)
+	case Predictions:
+		g.predictions(m)
+	case Stats:
+		g.stats(m)
+	case Ranking:
+		g.ranking(m)
+	case MadeIdentity:
+		g.do(Login(m))
+	case LoggedIn:
+		g.loggedIn(m)
+	case Terms:
+		g.terms(m)
+	case Watching:
+		g.watching(m)
+	case Seen:
+		g.seen(m)
+	case WatchEnded:
+		g.watchEnded(m)
+	case Looked:
+		g.looked(m)
+	}
+	return g.flush()
+}
+
+// sit makes a seat the player's.
+func (g *Game) sit(s Seat) {
+	g.Board, g.Place = s.Board, s.Place
+	if s.Caps != 0 {
+		g.Caps = s.Caps
+	}
+}
+
+// greeted: the server has said hello, at the start, or because it was asked again.
+func (g *Game) greeted(s Seat) {
+	g.asking = false
+	before := g.Board
+	waited := g.Place
+	g.sit(s)
+	if s.Renewed {
+		g.renewed()
+	}
+	switch {
+	case g.Board == nil:
+		if before != nil || g.Place != waited || waited == 0 {
+			g.none()
+		}
+		g.askAgain()
+	case before == nil || before.ID != g.Board.ID:
+		g.say("Here is %s.\n%s\n%s", g.Board.Greeting(), g.Board.Facts(), Describe(g.Board.Position))
+	}
+	g.resend()
+	g.do(Keep{})
+}
+
+func (g *Game) renewed() {
+	g.say("Your earlier session has ended; you are a new player now.")
+	g.Sending = nil
+	if g.Own != nil {
+		g.do(Login{*g.Own})
+	}
+}
+
+// resend sends the move that was under way when the player left.
+func (g *Game) resend() {
+	s := g.Sending
+	if s == nil {
+		return
+	}
+	if g.Board != nil && g.Board.ID == s.Board {
+		if _, err := g.Board.Position.ParseUCI(s.UCI); err == nil {
+			g.say("Your %s on board %d was not answered when you left. It is sent again.", s.SAN, s.Board)
+			g.do(Move{Board: s.Board, UCI: s.UCI})
+			return
+		}
+	}
+	g.say("Your %s on board %d was not answered when you left; the trail will show what became of it.", s.SAN, s.Board)
+	g.remember(*s)
+	g.Sending = nil
+}
+
+// none says that there is no board.
+func (g *Game) none() {
+	switch {
+	case g.Only:
+	case g.Place > 1:
+		g.say("Every board is being played on; %d get one before you. 'watch' shows the others meanwhile.", g.Place-1)
+	default:
+		g.say("Every board is being played on; you get the next one that is free. 'watch' shows the others meanwhile.")
+	}
+}
+
+func (g *Game) askAgain() {
+	if !g.Only && !g.asking {
+		g.asking = true
+		g.do(Hello{After: noBoardPause})
+	}
+}
+
+// play sends a move of the board that the player holds.
+func (g *Game) play(now time.Time, m chess.Move) {
+	b := g.Board
+	g.Sending = &Step{Board: b.ID, UCI: m.String(), SAN: b.Position.SAN(m), Ply: b.Position.Ply() + 1, At: now}
+	g.Left = b.after(m)
+	g.do(Keep{})
+	if g.Offline {
+		g.say("Your %s is kept, and sent as soon as the server is back.", g.Sending.SAN)
+	}
+	g.do(Move{Board: b.ID, UCI: m.String()})
+}
+
+// moved: the move was made, and the player is switched to another board.
+func (g *Game) moved(now time.Time, s Seat) {
+	g.signed = now
+	step := g.Sending
+	g.Sending = nil
+	g.sit(s)
+	if step != nil {
+		g.remember(*step)
+		g.say("%s", g.switched(step))
+	}
+	if g.Board == nil {
+		g.none()
+		g.askAgain()
+	}
+	g.do(Keep{})
+}
+
+// switched tells the switch in words.
+func (g *Game) switched(step *Step) string {
+	stays := fmt.Sprintf("Your %s stays on board %d", step.SAN, step.Board)
+	if strings.HasSuffix(step.SAN, "#") {
+		stays = fmt.Sprintf("Checkmate! Your %s ends the game on board %d", step.SAN, step.Board)
+	}
+	if g.Board == nil {
+		return stays + "."
+	}
+	return fmt.Sprintf("%s; here is %s.\n%s\n%s", stays, g.Board.Greeting(), g.Board.Facts(), Describe(g.Board.Position))
+}
+
+// given: the server has another board for the player.
+func (g *Game) given(s Seat) {
+	before := g.Board
+	if g.Sending != nil && s.Board != nil && s.Board.ID == g.Sending.Board {
+		return // it shows the board of his move
+	}
+	g.sit(s)
+	switch {
+	case g.Board == nil:
+		if before != nil {
+			g.none()
+		}
+		g.askAgain()
+		return
+	case before != nil && before.ID != g.Board.ID:
+		g.say("Board %d is no longer yours; here is %s.", before.ID, g.Board.Greeting())
+	case before == nil:
+		g.say("Here is %s.", g.Board.Greeting())
+	case samePlacement(before.Position, g.Board.Position):
+		return
+	default:
+		g.say("Board %d has changed.", g.Board.ID)
+	}
+	g.say("%s\n%s", g.Board.Facts(), Describe(g.Board.Position))
+}
+
+func (g *Game) away() {
+	g.Offline = true
+	if g.Sending != nil {
+		g.say("Connection lost. Your %s is kept and will be sent; reconnecting …", g.Sending.SAN)
+		return
+	}
+	g.say("Connection lost; reconnecting …")
+}
+
+func (g *Game) back(s Seat) {
+	g.Offline = false
+	g.say("Connected again.")
+	if g.Sending != nil && !s.Renewed {
+		return // its answer shows the board
+	}
+	g.greeted(s)
+}
+
+// refused tells why something was not done.
+func (g *Game) refused(now time.Time, r Refused) {
+	switch what := r.What.(type) {
+	case Move:
+		g.moveRefused(now, r)
+	case Hello:
+		g.asking = false
+		g.Board = nil
+		g.say("There is no board for you: %s.", because(r.Why))
+		g.askAgain()
+	case Look:
+		if what.Tell {
+			g.tellTrail()
+		}
+	case AskStats:
+		if what.Tell {
+			g.say("Your score is not shown: %s.", because(r.Why))
+		}
+	case Login:
+		g.say("The identity was not accepted: %s.", because(r.Why))
+	case Watch:
+		g.say("Watching: %s.", because(r.Why))
+	case Predict:
+		g.say("%s on board %d was not predicted: %s.", what.SAN, what.Board, because(r.Why))
+	default:
+		g.say("That did not work: %s.", because(r.Why))
+	}
+}
+
+func (g *Game) moveRefused(now time.Time, r Refused) {
+	step := g.Sending
+	if step == nil {
+		return
+	}
+	if r.Made {
+		g.moved(now, Seat{})
+		return
+	}
+	g.Sending, g.Left = nil, nil
+	switch {
+	case r.Unsure:
+		g.remember(*step)
+		g.say("The connection broke while your %s on board %d was under way; the trail will show what became of it.", step.SAN, step.Board)
+	default:
+		g.say("Your %s on board %d was not played: %s.", step.SAN, step.Board, because(r.Why))
+	}
+	g.do(Keep{})
+	g.do(Hello{})
+}
+
+// reasons has plain words for what servers say.
+var reasons = map[string]string{
+	"move rejected (status=1)":  "the request was malformed",
+	"move rejected (status=2)":  "the board is no longer yours",
+	"move rejected (status=3)":  "it was not your turn",
+	"move rejected (status=4)":  "it is not a move",
+	"move rejected (status=5)":  "it is not legal",
+	"terms acceptance required": "the terms are not accepted; 'terms' shows them, 'accept' accepts them",
+	"log in first":              "that needs an identity; 'identity new' makes one",
+}
+
+// because is a reason in plain words.
+func because(why string) string {
+	if words, ok := reasons[why]; ok {
+		return words
+	}
+	if why == "" {
+		return "the server does not allow it"
+	}
+	return strings.TrimRight(why, ".")
+}
+
+// notice tells what the server says by itself.
+func (g *Game) notice(n Notice) {
+	switch n.Type {
+	case wire.NoticePotPayout:
+		g.paid(n.Board, n.Text)
+		g.do(AskStats{})
+	case wire.NoticeSpectateEnded:
+		g.say("%s", sentence(n.Text, "Watching has ended"))
+	case wire.NoticeReservationReleased:
+		g.say("Your time for board %d is over; others may move there now.", n.Board)
+	case wire.NoticeSessionExpired:
+		g.say("%s", sentence(n.Text, "Your session has expired"))
+		g.do(Hello{})
+	default:
+		g.say("%s", sentence(n.Text, "The server has something to say, but no words"))
+	}
+}
+
+// paid notes what a board has paid: the first number of the server's words.
+func (g *Game) paid(board wamble.BoardID, text string) {
+	from := strings.IndexAny(text, "0123456789")
+	if from < 0 {
+		return
+	}
+	points, _, _ := strings.Cut(text[from:], " ")
+	for i := range g.Trail {
+		if g.Trail[i].Board == board && g.Trail[i].Fate != NotPlayed {
+			g.Trail[i].Fate, g.Trail[i].Paid = Won, points
+		}
+	}
+	if board == 0 {
+		g.say("Your moves won %s points.", points)
+	} else {
+		g.say("Board %d is won: your moves won %s points.", board, points)
+	}
+	g.do(Keep{})
+}
+
+// sentence makes a text one, or takes another if there is none.
+func sentence(text, otherwise string) string {
+	if text == "" {
+		text = otherwise
+	}
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
+		text += "."
+	}
+	return text
+}

@@ -1,0 +1,215 @@
+package play
+
+import (
+	"fmt"
+	"strings"
+
+	"wamble"
+	"wamble/chess"
+	"wamble/internal/phrase"
+	"wamble/wire"
+)
+
+// name chooses a name.
+func (g *Game) name(rest string) {
+	switch err := wamble.CheckName(rest); {
+	case g.Own == nil:
+		g.say("A name needs an identity; 'identity new' makes one.")
+	case err != nil:
+		g.say("%s", sentence(err.Error(), ""))
+	default:
+		g.do(SetName{rest})
+	}
+}
+
+// identity shows, makes, takes or forgets the player's identity.
+func (g *Game) identity(rest string) {
+	switch {
+	case rest == "" && g.Own == nil:
+		g.say("You are a guest: your score is lost with this computer. 'identity new' makes an identity, 'identity' with its twelve words brings one back, also one from a browser.")
+	case rest == "":
+		g.show("Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n%s", g.Own)
+	case rest == "new" && g.Own != nil:
+		g.say("You have an identity. 'identity' shows its words; 'identity forget' forgets it here, for a new one.")
+	case rest == "new":
+		g.do(NewIdentity{})
+	case rest == "forget" && g.Own == nil:
+		g.say("You are a guest already.")
+	case rest == "forget":
+		g.say("This computer has forgotten your identity; its twelve words bring it back.")
+		g.Own, g.Stats = nil, Stats{}
+		g.do(KeepIdentity{})
+		g.do(Logout{})
+	default:
+		e, err := phrase.Parse(rest)
+		if err != nil {
+			g.say("These are not the words of an identity: %v.", err)
+			return
+		}
+		g.do(Login{e})
+	}
+}
+
+func (g *Game) loggedIn(m LoggedIn) {
+	first := g.Own == nil || *g.Own != m.Entropy
+	g.Own = &m.Entropy
+	before := g.Board
+	g.sit(m.Seat)
+	if first {
+		g.show("You have an identity now. Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n%s", m.Entropy)
+	}
+	if g.Board != nil && (before == nil || before.ID != g.Board.ID) {
+		g.say("Here is %s.\n%s\n%s", g.Board.Greeting(), g.Board.Facts(), Describe(g.Board.Position))
+	}
+	g.do(KeepIdentity{g.Own})
+	g.do(Keep{})
+	g.do(AskStats{})
+}
+
+func (g *Game) stats(s Stats) {
+	s.Handle = clean(s.Handle)
+	g.Stats = s
+	who := "You are a guest"
+	if s.Handle != "" {
+		who = "You are " + s.Handle
+	}
+	switch {
+	case s.Named:
+		g.say("%s now.", who)
+	case s.Tell:
+		g.say("%s: %.1f points in %d games.", who, s.Score, s.Games)
+	}
+}
+
+func (g *Game) ranking(r Ranking) {
+	if len(r.Rows) == 0 {
+		g.say("Nobody is ranked yet.")
+		return
+	}
+	var lines []string
+	for _, row := range r.Rows {
+		line := fmt.Sprintf("%d. %s, %.1f points", row.Rank, row.Name, row.Score)
+		if row.Rating >= 0.5 {
+			line += fmt.Sprintf(", rating %.0f", row.Rating)
+		}
+		if row.Own {
+			line += " (you)"
+		}
+		lines = append(lines, line)
+	}
+	g.show("%s", strings.Join(lines, "\n"))
+}
+
+func (g *Game) terms(t Terms) {
+	switch {
+	case t.Accepted:
+		g.say("The terms are accepted.")
+		g.do(Hello{})
+	case t.Text == "":
+		g.say("There are no terms.")
+	default:
+		g.show("%s\n'accept' accepts these terms.", strings.TrimSpace(t.Text))
+	}
+}
+
+// trail asks what became of the moves that nobody has told of, then lists all.
+func (g *Game) trail(string) {
+	if open := g.Open(); len(open) > 0 && !g.Offline {
+		g.do(Look{Boards: open, Tell: true})
+		return
+	}
+	g.tellTrail()
+}
+
+// shownSteps is how many steps are listed.
+const shownSteps = 20
+
+func (g *Game) tellTrail() {
+	if len(g.Trail) == 0 {
+		g.say("You have made no move yet.")
+		return
+	}
+	var lines []string
+	for i := range g.Trail[:min(len(g.Trail), shownSteps)] {
+		lines = append(lines, g.Trail[i].String())
+	}
+	g.show("%s", strings.Join(lines, "\n"))
+}
+
+// looked notes what became of moves, and tells the end of a game.
+func (g *Game) looked(m Looked) {
+	changed := false
+	for i := range g.Trail {
+		s := &g.Trail[i]
+		for j := range m.Records {
+			if m.Records[j].Board != s.Board || s.Fate.Over() {
+				continue
+			}
+			before := *s
+			s.settle(&m.Records[j])
+			changed = changed || *s != before
+			if s.Fate != before.Fate && s.Fate.Over() && !m.Tell {
+				g.say("%s", sentence(s.String(), ""))
+			}
+		}
+	}
+	if changed {
+		g.do(Keep{})
+	}
+	if m.Tell {
+		g.tellTrail()
+	}
+}
+
+// submitted says in words what became of a prediction.
+var submitted = map[wire.SubmitStatus]string{
+	0:                        "is predicted",
+	wire.SubmitCreated:       "is predicted",
+	wire.SubmitDuplicate:     "was not predicted: you have predicted there already",
+	wire.SubmitDuplicateMove: "is predicted by somebody else already",
+	wire.SubmitInvalid:       "was not predicted: it is no legal move there now",
+	wire.SubmitLimit:         "was not predicted: too many of your predictions are open",
+	wire.SubmitNotAllowed:    "was not predicted: the server does not allow it",
+	wire.SubmitNotFound:      "was not predicted: there is no such board any more",
+	wire.SubmitDisabled:      "was not predicted: the server has no predictions",
+}
+
+func (g *Game) predicted(m Predicted) {
+	g.say("%s on board %d %s.", m.SAN, m.Board, submitted[m.Status])
+	if m.Board == g.Wall.Focus {
+		g.do(AskPredictions{Board: m.Board})
+	}
+}
+
+func (g *Game) predictions(m Predictions) {
+	g.Tree = m
+	if !m.Tell {
+		return
+	}
+	if len(m.Rows) == 0 {
+		g.say("Nobody has predicted the next move of board %d.", m.Board)
+		return
+	}
+	b := g.find(m.Board)
+	var list []string
+	for _, row := range m.Rows {
+		text := row.UCI
+		if b != nil {
+			text = Name(b.Position, row.UCI)
+		}
+		text = fmt.Sprintf("%s by %d", text, row.Count)
+		if row.Own {
+			text += " (yours)"
+		}
+		list = append(list, text)
+	}
+	g.say("Predicted on board %d: %s.", m.Board, strings.Join(list, ", "))
+}
+
+// Name is a move in SAN if it is legal, else as it is.
+func Name(p chess.Position, uci string) string {
+	if m, err := p.ParseUCI(uci); err == nil {
+		return p.SAN(m)
+	}
+	return uci
+}
