@@ -104,6 +104,7 @@ type Runtime struct {
 	moved      bool            // the host has chosen another store
 	ran        bool            // Run was called before
 	adopted    *Adopted        // of the image before this one; nil: it starts from store and journal
+	unused     *life           // ended in order, with numbers that nobody has got
 	moving     sync.Mutex      // held while the loop is made, and while it moves
 }
 
@@ -136,7 +137,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		cancel()
 		rt.done.Wait()
 	}()
-	rt.ctx, rt.crashed = background, make(chan error, 1)
+	rt.ctx, rt.crashed, rt.unused = background, make(chan error, 1), nil
 	rt.DropDrain()
 	adopting := rt.adopted != nil
 	var resumed resumed
@@ -182,6 +183,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 			return nil
 		case <-loop.ended:
 			rt.abandon(l)
+			rt.unused = l
 			return fmt.Errorf("the loop has ended: %w", loop.err)
 		case err := <-rt.crashed:
 			rt.halt(loop)
@@ -427,5 +429,6 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 		return
 	}
 	rt.o.Log.Warn("the journal keeps what the database does not have yet; the next start brings it there",
+		rt.returnNumbers(ctx)
 		"messages", d.Pending(), "err", err)
 }

@@ -2,6 +2,9 @@ package loop
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -240,4 +243,24 @@ func (rt *Runtime) forgetRestartFile() {
 		os.Remove(path)
 		rt.drain.Load().NeedNothing()
 	}
+}
+
+// forgotten makes sure that no restart file is there, even after a loss of power.
+func (rt *Runtime) forgotten() error {
+	path := rt.restartPath()
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the restart file %s cannot be removed", path)
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
 }

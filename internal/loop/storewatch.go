@@ -258,3 +258,22 @@ func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamb
 		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.StoreName, "sequence", wanted.Sequence.String())
 	}
 }
+
+// returnNumbers gives the store back what is left of the numbers that were leased, so
+// that new rows go on from there after a stop in order. The store has all messages, and
+// there is no restart file any more which would give the numbers out. If it fails, they
+// are lost.
+func (rt *Runtime) returnNumbers(ctx context.Context) {
+	if rt.unused == nil {
+		return
+	}
+	if err := rt.forgotten(); err != nil {
+		rt.o.Log.Warn("numbers of rows that were not used are lost", "err", err)
+		return
+	}
+	for _, s := range wamble.Sequences() {
+		if err := rt.o.Store.Return(ctx, s, rt.unused.profile.Numbers(s)); err != nil {
+			rt.o.Log.Info("numbers of rows that were not used are lost", "store", rt.o.StoreName, "sequence", s.String(), "err", err)
+		}
+	}
+}

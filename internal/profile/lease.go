@@ -42,6 +42,10 @@ func (p *Profile) wantLeases(out *Output) {
 	}
 }
 
+// Numbers returns the numbers of a sequence that are in stock, in the order in which
+// they were leased.
+func (p *Profile) Numbers(s wamble.Sequence) []wamble.Block { return p.leases.Blocks(s) }
+
 // numbers returns a function that takes the next leased number of a sequence.
 func numbers[ID ~int64 | ~uint64](p *Profile, s wamble.Sequence) func() (ID, bool) {
 	return func() (ID, bool) {

@@ -119,6 +119,13 @@ func (g *gate) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Bl
 	return through(ctx, g, func() ([]wamble.Block, error) { return g.Store.Lease(ctx, s, n) })
 }
 
+func (g *gate) Return(ctx context.Context, s wamble.Sequence, blocks []wamble.Block) error {
+	if err := g.open(ctx); err != nil {
+		return err
+	}
+	return g.Store.Return(ctx, s, blocks)
+}
+
 func (g *gate) Session(ctx context.Context, t wamble.Token) (wamble.Session, error) {
 	return through(ctx, g, func() (wamble.Session, error) { return g.Store.Session(ctx, t) })
 }

@@ -90,6 +90,10 @@ type Store interface {
 	// Lease takes n numbers (1 to 1,000,000) out of a table's sequence for
 	// good, in as few blocks as it can.
 	Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error)
+	// Return puts leased numbers that were never used back into a table's sequence, as
+	// far as nobody has leased numbers behind them. Blocks are in the order in which
+	// they were leased; afterwards they may be leased again, by anybody.
+	Return(ctx context.Context, s wamble.Sequence, blocks []wamble.Block) error
 	// Close gives up all connections. Calls under way fail with ErrTransient.
 	Close() error
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -78,4 +79,22 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 		return nil, classify(ctx, "lease "+seq.String(), err)
 	}
 	return blocks, nil
+}
+
+// Return implements store.Store. A lease waits for the lock, so nobody leases between
+// the look at a sequence and its step back.
+func (s *Store) Return(ctx context.Context, seq wamble.Sequence, blocks []wamble.Block) error {
+	b := s.begin()
+	b.Queue("SELECT txid_current()")
+	b.Queue(fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", leaseLock))
+	for _, block := range slices.Backward(blocks) {
+		// Before its first number a sequence stands at 1 without having been called.
+		b.Queue(`SELECT setval($1::regclass, greatest($2::bigint - 1, 1), $2::bigint > 1) WHERE pg_sequence_last_value($1::regclass) = $2::bigint + $3::bigint - 1`,
+			seq.String()+"_id_seq", block.First, block.Count)
+	}
+	b.Queue("COMMIT")
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	err := s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
+	return classify(ctx, "return "+seq.String(), err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"wamble"
 	"wamble/internal/store"
@@ -60,4 +61,18 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 		return nil, classify(ctx, "lease "+seq.String(), err)
 	}
 	return []wamble.Block{block}, nil
+}
+
+// Return implements store.Store.
+func (s *Store) Return(ctx context.Context, seq wamble.Sequence, blocks []wamble.Block) error {
+	err := s.writer.transact(ctx, func(t *tx) error {
+		for _, b := range slices.Backward(blocks) {
+			n, err := t.exec(`UPDATE sequences SET next = ? WHERE name = ? AND next = ?`, b.First, seq.String(), b.First+b.Count)
+			if err != nil || n == 0 {
+				return err
+			}
+		}
+		return nil
+	})
+	return classify(ctx, "return "+seq.String(), err)
 }

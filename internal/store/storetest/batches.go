@@ -129,6 +129,8 @@ var batchCases = []testCase{
 		}
 	}},
 	{"leases never overlap", leases},
+	{"numbers come back", returns},
+	{"numbers that come back are never leased twice", manyReturns},
 	{"two profiles at once", twoProfiles},
 }
 
@@ -194,6 +196,62 @@ func leases(w *world) {
 	blocks, err := w.Lease(w.Context(), wamble.SessionIDs, 1)
 	w.must(err)
 	w.apply(&intent.CreateSession{Session: wamble.SessionID(blocks[0].First), Token: token(1).Hash(), At: at(1)})
+}
+
+// returns gives numbers back, which are leased again unless others were leased behind
+// them.
+func returns(w *world) {
+	for _, seq := range wamble.Sequences() {
+		lease := func(n int, want ...wamble.Block) {
+			w.Helper()
+			got, err := w.Lease(w.Context(), seq, n)
+			w.must(err)
+			w.equal("leased "+seq.String(), got, want)
+		}
+		lease(10, wamble.Block{First: 1, Count: 10})
+		w.must(w.Return(w.Context(), seq, []wamble.Block{{First: 1, Count: 10}})) // all
+		lease(10, wamble.Block{First: 1, Count: 10})
+		lease(10, wamble.Block{First: 11, Count: 10})
+		w.must(w.Return(w.Context(), seq, []wamble.Block{{First: 5, Count: 6}, {First: 11, Count: 10}}))
+		lease(3, wamble.Block{First: 5, Count: 3})
+		w.must(w.Return(w.Context(), seq, []wamble.Block{{First: 2, Count: 2}})) // others lie behind them
+		w.must(w.Return(w.Context(), seq, nil))
+		lease(1, wamble.Block{First: 8, Count: 1})
+	}
+}
+
+// manyReturns lets several lease, use some and return the rest, at once.
+func manyReturns(w *world) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	used := map[int64]bool{}
+	for i := range 4 {
+		wg.Go(func() {
+			for n := range 40 {
+				blocks, err := w.Lease(w.Context(), wamble.BoardIDs, 20)
+				if err != nil {
+					w.Errorf("lease: %v", err)
+					return
+				}
+				take := int64(n*i) % 5
+				mu.Lock()
+				for id := blocks[0].First; id < blocks[0].First+take; id++ {
+					if used[id] {
+						w.Errorf("number %d is used twice", id)
+					}
+					used[id] = true
+				}
+				mu.Unlock()
+				blocks[0].First += take
+				blocks[0].Count -= take
+				if err := w.Return(w.Context(), wamble.BoardIDs, blocks); err != nil {
+					w.Errorf("return: %v", err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // twoProfiles lets two profiles use the same identities and sessions at the

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"testing"
+
+	"wamble"
+	"wamble/internal/store"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/store/sqlite"
+)
+
+// TestNumbersGoOn: after a stop in order the numbers of new boards go on where they were.
+// Of two profiles of one store none ever gets a number of the other.
+func TestNumbersGoOn(t *testing.T) {
+	const two = `(def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1)))`
+	for _, kind := range []string{"sqlite", "postgres"} {
+		for _, profiles := range []string{"", two} {
+			name := kind
+			if profiles != "" {
+				name += ", two profiles"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				dir, text := t.TempDir(), conf(`(def min-boards 1) (def boards-per-player 1)`+profiles)
+				read := func() store.Queries {
+					s, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { s.Close() })
+					return s
+				}
+				if kind == "postgres" {
+					db := pgtest.Empty(t)
+					text += postgresConf(db)
+					read = func() store.Queries { return openPostgres(t, db) }
+				}
+				const lives, players = 3, 4
+				for n := range lives {
+					s := serve(t, Options{Dir: dir}, text).ready()
+					for range players * (n + 1) { // more than there are boards: new ones are made
+						for _, p := range s.Profiles() {
+							join(t, s.at(p.Profile), wamble.Token{}).move(t.Context())
+						}
+					}
+					s.end()
+					if dead := s.runner.Stats().DeadLetters; dead > 0 {
+						t.Errorf("%d dead letters: a number was given out twice", dead)
+					}
+				}
+				boards, highest := map[string]int{}, wamble.BoardID(0)
+				for b, err := range read().Games(t.Context(), wamble.GameFilter{}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					boards[b.Profile]++
+					highest = max(highest, b.ID)
+				}
+				t.Logf("boards %v, the highest is %d", boards, highest)
+				if profiles == "" && highest > 128 {
+					t.Errorf("%v boards have numbers up to %d", boards, highest)
+				}
+				if profiles != "" && (boards["red"] < players || boards["blue"] < players) {
+					t.Errorf("the boards of each profile are %v", boards)
+				}
+			})
+		}
+	}
+}
