@@ -97,6 +97,21 @@ type GameFilter struct {
 	Finished bool      // only archived boards
 }
 
+// PastQuery asks for the boards that were there between two times, the newest first.
+type PastQuery struct {
+	Profile     string
+	From, Until time.Time
+	Board       BoardID // from this number downwards; 0: from the newest
+	Limit       int     // 1 to 256
+}
+
+// Past is one page of the past.
+type Past struct {
+	// Boards are as they are now, with all their moves.
+	Boards []Board
+	Next   BoardID // where the next page begins; 0: there is none
+}
+
 // ScoreQuery asks for finished boards of a player, newest first: by time, and
 // then by number.
 type ScoreQuery struct {

@@ -15,7 +15,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // playerPages are the addresses that show the client of players; the client
 // itself reads them.
-var playerPages = []string{"/{$}", "/watch", "/you", "/trail", "/finished", "/map"}
+var playerPages = []string{"/{$}", "/watch", "/you", "/trail", "/finished", "/map", "/at/{time}"}
 
 // boardPages are those of one board, which previews of links show.
 var boardPages = []string{"/watch/{board}", "/board/{board}", "/embed/{board}"}

@@ -23,6 +23,8 @@ type Store interface {
 	SessionByHandle(ctx context.Context, handle string) (wamble.Session, error)
 	Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error)
 	Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error)
+	Past(ctx context.Context, q wamble.PastQuery) (wamble.Past, error)
+	Began(ctx context.Context, profile string) (time.Time, error)
 	Scores(ctx context.Context, q wamble.ScoreQuery) ([]wamble.Score, error)
 	Trail(ctx context.Context, id wamble.SessionID) (wamble.Trail, error)
 	Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error)

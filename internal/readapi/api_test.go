@@ -56,6 +56,15 @@ func TestAnswers(t *testing.T) {
 		{"a long leaderboard", "/api/leaderboard?limit=17", "", `400 {"error":"limit is a number from 1 to 16"}`},
 		{"a deep leaderboard", "/api/leaderboard?offset=1000001", "", `400 {"error":"offset is a number from 0 to 1000000"}`},
 		{"a short token", "/api/leaderboard", "abcd", `400 {"error":"Authorization is Bearer and a token: 32 hexadecimal digits, or the 22 characters that players see"}`},
+		{"since when there is a past", "/api/at", "", `200 {"began":"2026-11-15T11:00:00Z","now":"2026-11-15T12:00:00Z"}`},
+		{"the past", "/api/at/2026-11-15T12:00:00Z", "", `200 {"at":"2026-11-15T12:00:00Z","until":"2026-11-15T12:01:00Z","boards":[` +
+			`{"board":18,"fen":"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1","ply":0,"from":1500,"moves":[{"after":4000,"uci":"e2e4"}]},` +
+			`{"board":17,"fen":"rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq e6 0 2","ply":2,"last":"e7e5","moves":[{"after":1000,"uci":"g2g4"},{"after":2000,"uci":"d8h4"}],` +
+			`"end":{"after":2000,"winner":"black","reason":"checkmate"}}],"next":"16"}`},
+		{"the past in another zone", "/api/at/2026-11-15T13:00:00.5+01:00?from=16", "", `200 {"at":"2026-11-15T12:00:00Z","until":"2026-11-15T12:01:00Z","boards":[]}`},
+		{"a past without a time", "/api/at/yesterday", "", `400 {"error":"a time is written as 2026-11-15T12:00:00Z"}`},
+		{"a past before computers", "/api/at/0001-01-01T00:00:00Z", "", `400 {"error":"a time is written as 2026-11-15T12:00:00Z"}`},
+		{"a past from board 0", "/api/at/2026-11-15T12:00:00Z?from=0", "", `400 {"error":"from is the number of a board"}`},
 		{"no such path", "/api/nothing", "", `404 {"error":"there is no such path"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -128,7 +137,7 @@ func TestRights(t *testing.T) {
 		known[a.Name] = a
 	}
 	for _, row := range routes {
-		path := strings.NewReplacer("{id}", "17", "{handle}", "h_ada").Replace(row.path)
+		path := strings.NewReplacer("{id}", "17", "{handle}", "h_ada", "{time}", "2026-11-15T12:00:00Z").Replace(row.path)
 		if len(row.rights) == 0 {
 			t.Errorf("%s needs no right", row.path)
 		}

@@ -12,7 +12,8 @@
 //     one asks the store (singleflight, cache.go);
 //   - the limiter bounds the requests of each host (limit.go), a permit is what
 //     somebody may do (permit.go);
-//   - the handlers stand in board.go, player.go, leaderboard.go, live.go, feed.go.
+//   - the handlers stand in board.go, player.go, leaderboard.go, live.go, feed.go,
+//     past.go.
 //
 // The way of a request:
 //

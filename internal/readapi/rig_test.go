@@ -142,6 +142,33 @@ func (r *rig) Board(_ context.Context, id wamble.BoardID) (wamble.Board, error) 
 	return b, nil
 }
 
+// Past is board 18, which was made a second later, and board 17, which ended two seconds
+// after noon.
+func (r *rig) Past(_ context.Context, q wamble.PastQuery) (wamble.Past, error) {
+	if err := r.called("Past"); err != nil {
+		return wamble.Past{}, err
+	}
+	if q.Profile != "blitz" || q.Limit != 128 || q.Until != q.From.Add(time.Minute) {
+		return wamble.Past{}, fmt.Errorf("got %+v", q)
+	}
+	if q.Board > 0 {
+		return wamble.Past{Boards: []wamble.Board{{ID: 16, Variant: -1, Created: noon, Moves: []wamble.Move{{Ply: 1, UCI: "e2e5", At: noon}}}}}, nil
+	}
+	moves := []wamble.Move{{Ply: 1, UCI: "f2f3"}, {Ply: 2, UCI: "e7e5"}, {Ply: 3, UCI: "g2g4"}, {Ply: 4, UCI: "d8h4"}}
+	for i := range moves {
+		moves[i].At = noon.Add(time.Duration(i-1) * time.Second)
+	}
+	end := &wamble.GameResult{Result: wamble.BlackWins, Plies: 4, Reason: "checkmate", Finished: noon.Add(2 * time.Second)}
+	return wamble.Past{Next: 16, Boards: []wamble.Board{
+		{ID: 18, Variant: -1, Created: noon.Add(1500 * time.Millisecond), Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", At: noon.Add(4 * time.Second)}, {Ply: 2, UCI: "e7e5", At: noon.Add(time.Hour)}}},
+		{ID: 17, Variant: -1, Created: noon.Add(-time.Hour), Moves: moves, Result: end},
+	}}, nil
+}
+
+func (r *rig) Began(context.Context, string) (time.Time, error) {
+	return noon.Add(-time.Hour), r.called("Began")
+}
+
 func (r *rig) Scores(_ context.Context, q wamble.ScoreQuery) ([]wamble.Score, error) {
 	if err := r.called("Scores"); err != nil {
 		return nil, err

@@ -18,6 +18,10 @@ var (
 		{Action: "protocol.ctrl", Resource: "spectate_game"},
 		{Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"},
 	}
+	mayViewAll = []Right{
+		{Action: "protocol.ctrl", Resource: "spectate_game"},
+		{Action: "spectate.access", Resource: "view", Key: "mode", Value: "summary"},
+	}
 )
 
 // routes is the one table of paths. docs/http.md has a row for each.
@@ -31,4 +35,6 @@ var routes = []route{
 	{"/api/trail", mayAsk, (*API).trail},
 	{"/api/leaderboard", mayRank, (*API).leaderboard},
 	{"/api/finished", mayView, (*API).finished},
+	{"/api/at", mayViewAll, (*API).began},
+	{"/api/at/{time}", mayViewAll, (*API).past},
 }

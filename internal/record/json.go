@@ -68,4 +68,7 @@ func resultOf(b *wamble.Board) *Result {
 	return &Result{winner[r.Result], r.Reason, r.Plies, r.Duration.Seconds(), r.Finished.UTC()}
 }
 
+// Winner is how JSON says who has won.
+func Winner(r wamble.Result) string { return winner[r] }
+
 var winner = map[wamble.Result]string{wamble.WhiteWins: "white", wamble.BlackWins: "black", wamble.Draw: "draw"}

@@ -154,6 +154,14 @@ func (g *gate) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble.
 	return throughAll(ctx, g, func() iter.Seq2[wamble.Board, error] { return g.Store.Games(ctx, f) })
 }
 
+func (g *gate) Past(ctx context.Context, q wamble.PastQuery) (wamble.Past, error) {
+	return through(ctx, g, func() (wamble.Past, error) { return g.Store.Past(ctx, q) })
+}
+
+func (g *gate) Began(ctx context.Context, profile string) (time.Time, error) {
+	return through(ctx, g, func() (time.Time, error) { return g.Store.Began(ctx, profile) })
+}
+
 func (g *gate) Scores(ctx context.Context, q wamble.ScoreQuery) ([]wamble.Score, error) {
 	return through(ctx, g, func() ([]wamble.Score, error) { return g.Store.Scores(ctx, q) })
 }

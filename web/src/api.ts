@@ -2,6 +2,7 @@
 
 import { session } from "./app";
 import { read } from "./http";
+import type { PastBoard } from "./wall/past";
 import { NO_TOKEN } from "./wire";
 
 export interface Live {
@@ -91,7 +92,16 @@ async function text(path: string): Promise<string> {
 }
 
 export const api = {
+interface Past {
+  boards: PastBoard[];
+  next?: string;
+}
+
   live: () => get<Live>("/api/live"),
+  /** began is since when there are boards. */
+  began: () => get<{ began: string; now: string }>("/api/at"),
+  /** past is the boards at a time, or the next of them. */
+  past: (at: string, from: string) => get<Past>(`/api/at/${at}${from && `?from=${from}`}`),
   game: (board: string) => get<Game>(`/api/boards/${board}`),
   trail: async (): Promise<Kept> => ({ boards: [], ...(await get<Partial<Kept>>("/api/trail")) }),
   /** finished returns the last games that have ended, the oldest first. */

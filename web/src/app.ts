@@ -38,7 +38,7 @@ export function untell(id: number): void {
   toasts.set(toasts.value.filter((x) => x.id !== id));
 }
 
-type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string } | { view: "embed"; board: string } | { view: "trail" } | { view: "finished" } | { view: "map" } | { view: "lost" };
+type Route = { view: "play" } | { view: "watch" } | { view: "focus"; board: string } | { view: "you" } | { view: "game"; board: string } | { view: "embed"; board: string } | { view: "trail" } | { view: "finished" } | { view: "map" } | { view: "at"; time: string } | { view: "lost" };
 
 function parseRoute(path: string): Route {
   const [, first, second, third] = path.split("/");
@@ -52,6 +52,7 @@ function parseRoute(path: string): Route {
   if (first === "you" && !second) return { view: "you" };
   if (first === "trail" && !second) return { view: "trail" };
   if (first === "map" && !second) return { view: "map" };
+  if (first === "at" && second && !Number.isNaN(Date.parse(decodeURIComponent(second)))) return { view: "at", time: decodeURIComponent(second) };
   if (first === "finished" && !second) return { view: "finished" };
   return { view: "lost" };
 }

@@ -26,6 +26,7 @@ const Focus = lazy(() => import("./views/Focus").then((m) => m.Focus));
 const GamePage = lazy(() => import("./views/Game").then((m) => m.GamePage));
 const Finished = lazy(() => import("./views/Finished").then((m) => m.Finished));
 const Map = lazy(() => import("./views/Map").then((m) => m.Map));
+const At = lazy(() => import("./views/At").then((m) => m.At));
 const Embed = lazy(() => import("./views/Embed").then((m) => m.Embed));
 const Trail = lazy(() => import("./views/Trail").then((m) => m.Trail));
 const You = lazy(() => import("./views/You").then((m) => m.You));
@@ -53,6 +54,7 @@ function App() {
         {r.view === "trail" && <Trail />}
         {r.view === "finished" && <Finished />}
         {r.view === "map" && <Map />}
+        {r.view === "at" && <At time={r.time} />}
         {r.view === "lost" && <Nothing text={t.lost.text} />}
       </Shell>
     </>

@@ -8,7 +8,19 @@ const (
 	maxSessions = 1000
 	maxRanks    = 16
 	maxLease    = 1_000_000
+	maxPast     = 256
 )
+
+// PastWalk is how many boards a page of the past looks at.
+const PastWalk = 1 << 14
+
+// CheckPast checks what is asked of store.Queries.Past.
+func CheckPast(q wamble.PastQuery) error {
+	if q.Limit < 1 || q.Limit > maxPast {
+		return Badf("a page of the past has 1 to %d boards, not %d", maxPast, q.Limit)
+	}
+	return nil
+}
 
 // CheckScores checks what is asked of store.Queries.Scores.
 func CheckScores(q wamble.ScoreQuery) error {

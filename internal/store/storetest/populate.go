@@ -51,6 +51,14 @@ var reads = map[string]func(*world) (bool, error){
 		p, err := w.Player(w.Context(), key(7))
 		return p.Stats.Score == 2, err
 	},
+	"Past": func(w *world) (bool, error) {
+		past, err := w.Past(w.Context(), wamble.PastQuery{Profile: Profile, From: at(0), Until: at(1 << 20), Limit: 9})
+		return slices.ContainsFunc(past.Boards, func(b wamble.Board) bool { return b.ID == 3 }), err
+	},
+	"Began": func(w *world) (bool, error) {
+		began, err := w.Began(w.Context(), Profile)
+		return !began.IsZero(), err
+	},
 	"LiveBoards": func(w *world) (found bool, err error) {
 		for b, err := range w.LiveBoards(w.Context(), Profile) {
 			return b.ID == 3, err

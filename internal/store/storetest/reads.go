@@ -73,6 +73,7 @@ var readCases = []testCase{
 			}
 		}
 	}},
+	{"the past", past},
 	{"the newest session of a handle", func(w *world) {
 		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 7, 20), &intent.UpdateSessionLastSeen{Session: 1, At: at(60)})
 		s, err := w.SessionByHandle(w.Context(), "h_0007")

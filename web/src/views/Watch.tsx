@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, type Game } from "../api";
-import { session, watcher } from "../app";
+import { go, session, watcher } from "../app";
 import { useStore } from "../session/store";
 import { reducedMotion, settings } from "../settings";
 import { useScheme } from "../style/ink";
@@ -10,9 +10,11 @@ import { t } from "../texts";
 import { Icon } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { Painter } from "../wall/painter";
+import { addressOf } from "../wall/past";
 import { Places } from "../wall/places";
 import { because } from "../words";
 import { Featured } from "./Featured";
+import { Slider, useLife } from "./Rewind";
 
 const perPage = 50;
 const lookEvery = 400; // ms between two requests for what a tile says about its players
@@ -54,6 +56,8 @@ export function Watch() {
   const [places] = usePlaces();
   const painter = useMemo(() => new Painter(watcher), []);
   const wall = useRef<HTMLDivElement>(null);
+  const life = useLife();
+  const [sought, seek] = useState<number | null>(null);
 
   useEffect(() => {
     document.title = `${t.watch.title} · ${t.name}`;
@@ -114,6 +118,12 @@ export function Watch() {
         <div ref={wall} class="wall" role="group" aria-label={t.watch.wall} onKeyDown={onKeyDown}>
           <Featured colours={theme + scheme} />
           {shown.map((id, i) => (id === null ? <i key={`free ${i}`} class="tile free" /> : <Tile key={id} id={id} painter={painter} />))}
+        </div>
+      )}
+      {life && (
+        <div class="rewind" role="group" aria-label={t.rewind.title}>
+          <span>{sought === null ? t.rewind.title : t.rewind.when(new Date(sought))}</span>
+          <Slider life={life} at={sought} onSeek={seek} onDone={(at) => go(addressOf(at))} />
         </div>
       )}
     </div>
