@@ -19,8 +19,9 @@ type Player struct {
 	// Games counts the boards on which he moved, Chess960Games those of them
 	// that are Chess960.
 	Games, Chess960Games int
-	Left, Before         wamble.BoardID // the board he just left, and the one before; 0: none
-	Host                 share.Host     // 0: not known
+	Left, Before         wamble.BoardID   // the board he just left, and the one before; 0: none
+	Answered             wamble.SessionID // whose move he has just answered; 0: nobody's
+	Host                 share.Host       // 0: not known
 	Reach                Reach
 	Offered              wamble.BoardID // that he was shown, and gets if it is free; 0: none
 	// Claims says that he gets a board of the host that holds most, if no other
@@ -198,8 +199,8 @@ type sample struct {
 
 // choose draws one of the free boards in play on which somebody else has moved last,
 // with weights (see scale.weight): those that have waited for long come first. Of more
-// than maxCandidates free boards, sampleSize are drawn uniformly first. If there is no
-// such board, and own, it is of the boards on which he moved last himself the one that
+// than maxCandidates free boards, sampleSize are drawn uniformly first. He answers nobody
+// twice in a row while somebody else waits for an answer. If there is no such board, and own, it is of the boards on which he moved last himself the one that
 // waits for longest. It returns nil when there is none, or only the one he left.
 func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 	skip, n := p.free, p.free
@@ -212,8 +213,8 @@ func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 	index := p.sample.draw(p.rng, n)
 	weights := p.sample.weights[:len(index)]
 	scale := p.opts.scaleFor(player)
-	total, fit := 0.0, 0
-	var mine *place
+	total, fit, others := 0.0, 0, 0
+	var mine, again *place
 	for _, at := range index {
 		if at >= skip {
 			at++
@@ -225,11 +226,22 @@ func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 			}
 			continue
 		}
+		if place.tag.isBy(player.Answered) && !place.isOffered(now) {
+			if again == nil || place.since < again.since {
+				again = place
+			}
+			continue
+		}
+		if place.tag&fresh == 0 {
+			others++
+		}
 		index[fit], weights[fit] = at, scale.weight(now, place)
 		total += weights[fit]
 		fit++
 	}
 	switch {
+	case others == 0 && again != nil:
+		return again.board
 	case fit == 0 && mine != nil && own:
 		return mine.board
 	case fit == 0:
@@ -259,7 +271,7 @@ func (p *Pool) comeBack(now int64, player *Player) *Board {
 	if b == nil || !p.isFree(b) || b.id == player.Left {
 		return nil
 	}
-	if at := &p.places[b.place]; at.tag.isBy(player.Session) || at.isOffered(now) || p.rng.Uint64()&1 == 0 {
+	if at := &p.places[b.place]; at.tag.isBy(player.Session) || at.tag.isBy(player.Answered) || at.isOffered(now) || p.rng.Uint64()&1 == 0 {
 		return nil
 	}
 	return b

@@ -357,3 +357,42 @@ func TestBoardComesBack(t *testing.T) {
 		t.Errorf("a board came back %d times of 200", back)
 	}
 }
+
+// TestAnswersNobodyTwice: a player does not answer the same person twice in a row while
+// somebody else waits for an answer; if nobody else does, that person's move comes before
+// a fresh board.
+func TestAnswersNobodyTwice(t *testing.T) {
+	r := newRig(t, func(o *Options) { *o = defaultOptions(); o.MinBoards = 8 })
+	r.now = r.now.Add(time.Minute)
+	play := func(who wamble.SessionID, answered wamble.SessionID) Played {
+		t.Helper()
+		a, err := r.Assign(r.now, Player{Session: who, Reach: Stream, Answered: answered}, silence{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := r.Play(r.now, a.Board.ID(), who, randomMove(a.Board.Position(), r.Pool.rng).String(), silence{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.now = r.now.Add(2 * time.Second)
+		return done
+	}
+	// Player 2 moves on three boards before anybody else does, then player 3 on one.
+	for range 3 {
+		play(2, 0)
+	}
+	r.now = r.now.Add(time.Minute)
+	if got := play(1, 2).Answered; got != 2 {
+		t.Errorf("nobody else waits, and he answers %d", got)
+	}
+	last := map[wamble.SessionID]wamble.SessionID{}
+	for range 500 {
+		for who := range wamble.SessionID(5) {
+			done := play(who+1, last[who+1])
+			if done.Answered != 0 && (done.Answered == last[who+1] || done.Answered == who+1) {
+				t.Fatalf("player %d answers %d, after %d", who+1, done.Answered, last[who+1])
+			}
+			last[who+1] = done.Answered
+		}
+	}
+}

@@ -30,6 +30,8 @@ type Played struct {
 	Board *Board // as it is after the move
 	Ply   int    // 1 for White's first move
 	First bool   // the session's first move on this board
+	// Answered is who made the move before; 0: nobody, or it is not known.
+	Answered wamble.SessionID
 	// Waited is how long the board has waited for the move; less than 0 if it is the
 	// first one that is known.
 	Waited time.Duration
@@ -69,6 +71,9 @@ func (p *Pool) PlayRated(now time.Time, id wamble.BoardID, by wamble.SessionID, 
 	done := Played{Board: b, First: b.lastBy(by) == 0, Waited: -1}
 	if b.times.moved != 0 {
 		done.Waited = spanOf(max(0, t-b.times.moved))
+	}
+	if n := len(b.plies); n > 0 {
+		done.Answered = b.plies[n-1].session()
 	}
 	s := strengthOf(rating)
 	b.add(t, by, m, s)

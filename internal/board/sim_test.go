@@ -33,16 +33,20 @@ type simSeat struct {
 	who   wamble.SessionID
 	moves int // that he will make
 	met   map[wamble.BoardID]bool
+	moved map[wamble.BoardID]bool
 }
 
 // simFigures is what the simulation measures.
 type simFigures struct {
 	moves, games, visits, sawEnd, given, own, fresh int
+	movedEnd                                        int       // visits that see the end of a game that the visitor moved in
 	gaps                                            []float64 // seconds that a board waited
 }
 
-func newSim(t *testing.T, players int, seed uint64) *sim {
-	r := newRig(t, func(o *Options) { *o = defaultOptions(); o.MaxMoves = 0 })
+// newSim returns a world without boards. With maxMoves games end then, and not as those
+// of beginners do.
+func newSim(t *testing.T, players, maxMoves int, seed uint64) *sim {
+	r := newRig(t, func(o *Options) { *o = defaultOptions(); o.MaxMoves = maxMoves })
 	s := &sim{
 		rig: r, rng: newRand(seed), seats: make([]simSeat, players), left: map[wamble.SessionID][2]wamble.BoardID{},
 		lengths: map[wamble.BoardID]int{}, ended: map[wamble.BoardID]bool{},
@@ -60,6 +64,9 @@ func (s *sim) upTo(seconds float64) time.Duration {
 
 // length returns the number of plies of a game.
 func (s *sim) length(id wamble.BoardID) int {
+	if s.opts.MaxMoves > 0 {
+		return math.MaxInt
+	}
 	if s.lengths[id] == 0 {
 		s.lengths[id] = max(8, int(77*math.Exp(0.5*s.rng.NormFloat64()-0.125)))
 	}
@@ -100,14 +107,14 @@ func (s *sim) arrive(seat *simSeat) {
 		s.people++
 		seat.who = s.people
 	}
-	seat.moves, seat.met = 10+s.rng.IntN(21), map[wamble.BoardID]bool{}
-	s.give(seat)
+	seat.moves, seat.met, seat.moved = 10+s.rng.IntN(21), map[wamble.BoardID]bool{}, map[wamble.BoardID]bool{}
+	s.give(seat, 0)
 	seat.at = s.now.Add(time.Second + s.upTo(4))
 }
 
-func (s *sim) give(seat *simSeat) {
+func (s *sim) give(seat *simSeat, answered wamble.SessionID) {
 	left := s.left[seat.who]
-	a, err := s.Assign(s.now, Player{Session: seat.who, Reach: Stream, Games: 5, Left: left[0], Before: left[1]}, silence{})
+	a, err := s.Assign(s.now, Player{Session: seat.who, Reach: Stream, Games: 5, Left: left[0], Before: left[1], Answered: answered}, silence{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -131,6 +138,7 @@ func (s *sim) moveAt(seat *simSeat) {
 		s.t.Fatal(err)
 	}
 	f.moves++
+	seat.moved[id] = true
 	s.left[seat.who] = [2]wamble.BoardID{id, s.left[seat.who][0]}
 	if done.Finished == nil && done.Ply >= s.length(id) {
 		if _, _, err := s.Archive(s.now, id, silence{}); err != nil {
@@ -141,7 +149,7 @@ func (s *sim) moveAt(seat *simSeat) {
 		f.games++
 		s.ended[id] = true
 	}
-	s.give(seat)
+	s.give(seat, done.Answered)
 	if seat.moves--; seat.moves > 0 {
 		seat.at = s.now.Add(time.Second + s.upTo(4))
 		return
@@ -152,6 +160,12 @@ func (s *sim) moveAt(seat *simSeat) {
 	for id := range seat.met {
 		if s.ended[id] {
 			f.sawEnd++
+			break
+		}
+	}
+	for id := range seat.moved {
+		if s.ended[id] {
+			f.movedEnd++
 			break
 		}
 	}
@@ -179,7 +193,7 @@ func TestWorldLives(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("players=%d", tc.players), func(t *testing.T) {
 			t.Parallel()
-			s := newSim(t, tc.players, prooftest.Seed(t))
+			s := newSim(t, tc.players, 0, prooftest.Seed(t))
 			hours := 60 / float64(tc.players) // so many games that chance hardly counts
 			if tc.players > 1 {
 				hours = 30 / float64(tc.players)

@@ -35,6 +35,9 @@ func (rt *Runtime) newLife() (*life, error) {
 	if rt.o.Ahead != nil {
 		c.advance(rt.o.Ahead())
 	}
+	if rt.o.Clock != nil {
+		c.toldBy(rt.o.Clock)
+	}
 	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: c.start}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)

@@ -52,6 +52,9 @@ type Options struct {
 	// Ahead is how far the clock of a new life is before that of the machine; nil: it
 	// is not.
 	Ahead func() time.Duration
+	// Clock says the time of a new life instead of the machine, for tests of hours; nil:
+	// nobody does.
+	Clock func() time.Time
 	// Heal makes the journal work again.
 	Heal func(ctx context.Context) error
 	// TruePorts returns the configuration with the true ports of its neighbours.
@@ -101,10 +104,10 @@ type Runtime struct {
 	panics     atomic.Uint64   // caught so far
 	quarantine quarantine
 	leased     [4]atomic.Int64 // the highest numbers that it ever got, by sequence
+	unused     *life           // ended in order, with numbers that nobody has got
 	moved      bool            // the host has chosen another store
 	ran        bool            // Run was called before
 	adopted    *Adopted        // of the image before this one; nil: it starts from store and journal
-	unused     *life           // ended in order, with numbers that nobody has got
 	moving     sync.Mutex      // held while the loop is made, and while it moves
 }
 
@@ -180,10 +183,10 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			rt.halt(loop)
+			rt.unused = l
 			return nil
 		case <-loop.ended:
 			rt.abandon(l)
-			rt.unused = l
 			return fmt.Errorf("the loop has ended: %w", loop.err)
 		case err := <-rt.crashed:
 			rt.halt(loop)
@@ -426,9 +429,9 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	}
 	if err == nil {
 		rt.forgetRestartFile() // what the host does to the database meanwhile is to be seen
+		rt.returnNumbers(ctx)
 		return
 	}
 	rt.o.Log.Warn("the journal keeps what the database does not have yet; the next start brings it there",
-		rt.returnNumbers(ctx)
 		"messages", d.Pending(), "err", err)
 }

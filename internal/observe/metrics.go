@@ -85,6 +85,8 @@ var metrics = []metric{
 	count("boards_given_fresh_total", "Boards that a player got on which nobody had moved.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Fresh }),
 	count("answers_total", "Moves that followed another one.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Answers }),
 	{name: "answers_waited_seconds_total", help: "How long boards have waited for these answers, together.", kind: counter, value: func(s *loop.Figures) float64 { return s.Stats.Deals.Waited.Seconds() }},
+	count("visits_total", "Visits of people that have ended.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Visits }),
+	count("visits_saw_end_total", "Of these visits, those that have seen the end of a game in which the visitor had moved.", func(s *loop.Figures) uint64 { return s.Stats.Deals.SawEnd }),
 	many("leases_left", "Numbers that are left for new rows.", "sequence", gauge, func(s *loop.Figures, add func(string, float64)) {
 		add("boards", float64(s.Gauges.BoardIDs))
 		add("sessions", float64(s.Gauges.SessionIDs))

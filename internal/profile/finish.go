@@ -13,6 +13,7 @@ import (
 // payouts and ratings go, too.
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
+	p.visitorsSee(f)
 	p.expire(f.Board.ID())
 	out.Finished = append(out.Finished, f)
 	p.reward(f, out)

@@ -7,6 +7,9 @@ import "wamble/wire"
 // that he returns keeps his session, and gets the board back if nobody took it.
 func (p *Profile) goodbye(r *request, out *Output) verdict {
 	returns, _ := r.ext.Int(wire.KeyGoodbyeReturns)
+	if r.session != nil {
+		p.endVisit(r.session.ID())
+	}
 	if s := r.session; s != nil && returns == 1 {
 		p.boards.Away(p.clock.now, s.ID(), &p.draft)
 		p.audience.hall.Leave(s.ID())

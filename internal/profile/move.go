@@ -64,7 +64,7 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		p.takeTurns(out)
 		return done
 	}
-	next, taken, err := p.seatAt(s, 0, before)
+	next, taken, err := p.seatAt(s, board.Player{Before: before, Answered: played.Answered})
 	if err != nil {
 		p.answerMade(r)
 		p.sealFor(s, out)

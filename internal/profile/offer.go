@@ -127,7 +127,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	var taken board.Released
 	waits := o.Wishes&link.Waits != 0
 	if o.Board != 0 || waits { // else he was offered none, and gets one when he says hello for it
-		b, taken, err = p.seatAt(s, o.Board, 0)
+		b, taken, err = p.seatAt(s, board.Player{Offered: o.Board})
 	}
 	if waits && errors.Is(err, board.ErrNoBoard) {
 		err = nil // he is on the list

@@ -29,6 +29,7 @@ type Profile struct {
 	boards       *board.Pool
 	sessions     *session.Table
 	leases       *journal.Leases
+	visits       visits
 	loads        loads
 	strangers    strangers
 	recent       recent

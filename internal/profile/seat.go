@@ -32,16 +32,16 @@ func deniedOf(err error) *wamble.Denied {
 // seat makes sure that a session holds a board. It returns the board, and the
 // reservation that was revoked to free it, if any.
 func (p *Profile) seat(s *session.Session) (*board.Board, board.Released, error) {
-	return p.seatAt(s, 0, 0)
+	return p.seatAt(s, board.Player{})
 }
 
-// seatAt is seat for a player who was offered a board, or has left one before the last.
-func (p *Profile) seatAt(s *session.Session, offered, before wamble.BoardID) (*board.Board, board.Released, error) {
+// seatAt is seat for a player of whom more is known: which board he was offered, or has
+// left before the last, and whom he has just answered.
+func (p *Profile) seatAt(s *session.Session, player board.Player) (*board.Board, board.Released, error) {
 	stats := p.sessions.Stats(s)
-	player := board.Player{
-		Session: s.ID(), Identity: s.Identity() != nil,
-		Games: stats.Games, Chess960Games: stats.Chess960Games, Left: s.Left(), Before: before, Reach: reachOf(s), Host: s.Host(), Offered: offered,
-	}
+	player.Session, player.Identity = s.ID(), s.Identity() != nil
+	player.Games, player.Chess960Games, player.Left = stats.Games, stats.Chess960Games, s.Left()
+	player.Reach, player.Host = reachOf(s), s.Host()
 	got, err := p.boards.Assign(p.clock.now, player, &p.draft)
 	if errors.Is(err, board.ErrNoBoard) {
 		got, err = p.claim(s, player)
@@ -52,6 +52,7 @@ func (p *Profile) seatAt(s *session.Session, offered, before wamble.BoardID) (*b
 		p.awaitBoard(s)
 	case !got.Known:
 		p.waitlist.remove(s.ID())
+		p.beginVisit(s)
 		p.stats.Deals.Given++
 		p.stats.Deals.Own += one(got.Own)
 		p.stats.Deals.Fresh += one(got.Fresh)

@@ -37,6 +37,8 @@ type DealStats struct {
 	Answers uint64        // moves that followed another one
 	Waited  time.Duration // how long their boards had waited for them, together
 }
+	Visits  uint64        // of people, that have ended
+	SawEnd  uint64        // of them, those in which a game ended that the visitor had moved in
 
 // ScoreStats counts what came of finished games, and what was predicted.
 type ScoreStats struct {

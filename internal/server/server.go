@@ -39,6 +39,9 @@ type Options struct {
 	Record string
 	// Storage replaces the journal's directory, in tests.
 	Storage runner.Storage
+	// Clock says the time of the profiles instead of the machine, in tests of hours; nil:
+	// nobody does.
+	Clock func() time.Time
 	// Inherited are sockets that are bound already, by the names of profiles. Those
 	// of profiles that do not run are closed.
 	Inherited map[string]Sockets
