@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/internal/link"
+	"wamble/internal/spectate"
 )
 
 // Stats counts what a profile has done since it began.
@@ -36,9 +37,9 @@ type DealStats struct {
 	Turns   uint64        // of them, those for which the player had to wait
 	Answers uint64        // moves that followed another one
 	Waited  time.Duration // how long their boards had waited for them, together
-}
 	Visits  uint64        // of people, that have ended
 	SawEnd  uint64        // of them, those in which a game ended that the visitor had moved in
+}
 
 // ScoreStats counts what came of finished games, and what was predicted.
 type ScoreStats struct {
@@ -92,6 +93,9 @@ func (p *Profile) Gauges() Gauges {
 		Starting: p.stage == starting, Failed: p.stage == failed, Off: p.storeAway,
 	}
 }
+
+// Crowds returns the boards that most watch, at most so many.
+func (p *Profile) Crowds(most int) []spectate.Crowd { return p.audience.hall.Crowds(most) }
 
 // Census counts the boards by status; an archived one is no longer here.
 func (p *Profile) Census() [wamble.Archived]int { return p.boards.Census() }

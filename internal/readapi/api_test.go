@@ -25,7 +25,7 @@ func TestAnswers(t *testing.T) {
 	const move = `{"ply":1,"uci":"f2f3","session":11,"handle":"h_ada","at":"2026-11-15T12:00:00Z"}`
 	const fen = `rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR b KQkq - 0 1`
 	for _, tc := range []struct{ name, path, token, want string }{
-		{"live", "/api/live", "", `200 {"profile":"blitz","at":"2026-11-15T12:00:00Z","players":2,"bots":0,"sessions":5,"watchers":1,"boards":{"active":3,"reserved":2,"dormant":4,"total":9},"moves":70,"games":6}`},
+		{"live", "/api/live", "", `200 {"profile":"blitz","at":"2026-11-15T12:00:00Z","players":2,"bots":0,"sessions":5,"watchers":1,"boards":{"active":3,"reserved":2,"dormant":4,"total":9},"moves":70,"games":6,"watched":[{"board":17,"watchers":5}]}`},
 		{"a running board", "/api/boards/17", "", `200 {"board":17,"profile":"blitz","status":"ACTIVE","version":9,"fen":"` + fen + `","created":"2026-11-15T12:00:00Z","moves":[` + move + `]}`},
 		{"a finished board", "/api/boards/18", "", `200 {"board":18,"profile":"blitz","status":"ARCHIVED","version":9,"fen":"` + fen + `","created":"2026-11-15T12:00:00Z","moves":[` + move + `],"result":{"winner":"draw","reason":"move limit","plies":1,"seconds":3,"finished":"2026-11-15T12:00:00Z"}}`},
 		{"a board of another profile", "/api/boards/19", "", `404 {"error":"not found"}`},
@@ -69,7 +69,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t)
-			r.counts = Counts{Players: 2, Sessions: 5, Watchers: 1, Boards: [wamble.Archived]int{wamble.Active: 3, wamble.Reserved: 2, wamble.Dormant: 4}, Moves: 70, Games: 6}
+			r.counts = Counts{Players: 2, Sessions: 5, Watchers: 1, Boards: [wamble.Archived]int{wamble.Active: 3, wamble.Reserved: 2, wamble.Dormant: 4}, Moves: 70, Games: 6, Crowds: []Crowd{{17, 5}}}
 			var headers []string
 			if tc.token != "" {
 				headers = []string{"Authorization", "Bearer " + tc.token}

@@ -17,6 +17,16 @@ type Counts struct {
 	Boards   [wamble.Archived]int // by status
 	Moves    uint64               // since the profile started
 	Games    uint64               // that ended since then
+	Crowds   []Crowd              // boards that most watch, at most MostCrowds
+}
+
+// MostCrowds is how many boards are named that many watch.
+const MostCrowds = 5
+
+// Crowd is a board and how many watch it alone.
+type Crowd struct {
+	Board    wamble.BoardID `json:"board"`
+	Watchers int            `json:"watchers"`
 }
 
 // Live is the JSON of Counts.
@@ -32,6 +42,7 @@ type Live struct {
 	// MovesPerSecond is nil when nobody has looked in the last minute.
 	MovesPerSecond *float64 `json:"moves_per_second,omitempty"`
 	Games          uint64   `json:"games"`
+	Watched        []Crowd  `json:"watched,omitempty"`
 }
 
 // Boards is the JSON of how many boards there are.
@@ -55,7 +66,7 @@ func (a *API) live(r reader) (*answer, error) {
 		b.Total = b.Active + b.Reserved + b.Dormant
 		return inJSON(Live{
 			Profile: a.o.Profile, At: now.Truncate(time.Millisecond), Players: c.Players, Bots: c.Bots, Sessions: c.Sessions, Watchers: c.Watchers,
-			Boards: b, Moves: c.Moves, MovesPerSecond: a.moveRate.since(now, c.Moves), Games: c.Games,
+			Boards: b, Moves: c.Moves, MovesPerSecond: a.moveRate.since(now, c.Moves), Games: c.Games, Watched: c.Crowds,
 		}, liveGood)
 	})
 }

@@ -64,6 +64,9 @@ func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 		c = readapi.Counts{
 			Players: gauges.Here + gauges.Waiting, Bots: gauges.Bots, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
 		}
+		for _, crowd := range p.Crowds(readapi.MostCrowds) {
+			c.Crowds = append(c.Crowds, readapi.Crowd(crowd))
+		}
 	})
 	return c, err
 }

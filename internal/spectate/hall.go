@@ -1,6 +1,8 @@
 package spectate
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"wamble"
@@ -90,6 +92,31 @@ const slowness = 4
 
 // Len returns how many watch.
 func (h *Hall) Len() int { return len(h.watchers) }
+
+// Crowd is a board and how many watch it alone.
+type Crowd struct {
+	Board    wamble.BoardID
+	Watchers int
+}
+
+// Crowds returns the boards that most watch, at most so many, the largest crowd first and
+// of equal ones the lowest number.
+func (h *Hall) Crowds(most int) []Crowd {
+	counts := map[wamble.BoardID]int{}
+	for _, w := range h.watchers {
+		if w.state == focus {
+			counts[w.board]++
+		}
+	}
+	all := make([]Crowd, 0, len(counts))
+	for id, n := range counts {
+		all = append(all, Crowd{id, n})
+	}
+	slices.SortFunc(all, func(a, b Crowd) int {
+		return cmp.Or(cmp.Compare(b.Watchers, a.Watchers), cmp.Compare(a.Board, b.Board))
+	})
+	return all[:min(most, len(all))]
+}
 
 func (h *Hall) tick(now time.Time) int64 {
 	h.now = max(h.now, now.UnixMicro())

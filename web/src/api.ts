@@ -10,6 +10,7 @@ export interface Live {
   watchers: number;
   moves_per_second?: number; // not before there is something to measure
   boards: Record<string, number>;
+  watched?: { board: number; watchers: number }[]; // those that most watch first
 }
 
 export interface GameMove {
@@ -91,17 +92,17 @@ async function text(path: string): Promise<string> {
   return answer.text();
 }
 
-export const api = {
 interface Past {
   boards: PastBoard[];
   next?: string;
 }
 
-  live: () => get<Live>("/api/live"),
+export const api = {
   /** began is since when there are boards. */
   began: () => get<{ began: string; now: string }>("/api/at"),
   /** past is the boards at a time, or the next of them. */
   past: (at: string, from: string) => get<Past>(`/api/at/${at}${from && `?from=${from}`}`),
+  live: () => get<Live>("/api/live"),
   game: (board: string) => get<Game>(`/api/boards/${board}`),
   trail: async (): Promise<Kept> => ({ boards: [], ...(await get<Partial<Kept>>("/api/trail")) }),
   /** finished returns the last games that have ended, the oldest first. */

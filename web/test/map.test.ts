@@ -6,6 +6,19 @@ import { Camera } from "../src/wall/camera";
 import { cellOf, placeOf, sideOf } from "../src/wall/shells";
 import { happeningOf, Spotlight } from "../src/wall/spotlight";
 
+test("a board that many watch is shown, but not over a check, and not for two watchers", () => {
+  const light = new Spotlight();
+  assert.ok(light.happens({ id: "1", what: "move", at: 0, ply: 9 }));
+  assert.equal(light.watched({ id: "2", at: 5_000, ply: 9, watchers: 2 }), false);
+  assert.ok(light.watched({ id: "3", at: 5_000, ply: 9, watchers: 3 }));
+  assert.equal(light.shown?.watchers, 3);
+  light.happens({ id: "3", what: "check", at: 9_100, ply: 10 });
+  assert.equal(light.watched({ id: "3", at: 9_200, ply: 10, watchers: 4 }), false);
+  assert.equal(light.shown?.what, "check");
+  assert.ok(light.watched({ id: "3", at: 14_000, ply: 10, watchers: 4 })); // that was long ago
+  assert.equal(light.shown?.what, "watched");
+});
+
 test("every place of the map has a cell of its own, which does not depend on how many there are", () => {
   const seen = new Set<string>();
   for (let place = 0; place < 10_000; place++) {

@@ -6,20 +6,21 @@ import { watcher } from "../app";
 import { t } from "../texts";
 import { Link } from "../ui/Link";
 import { coloursNow, paint } from "../wall/paint";
-import { type Happening, happeningOf, Spotlight } from "../wall/spotlight";
+import { happeningOf, type Scene, Spotlight } from "../wall/spotlight";
 import { resultOf } from "./Result";
 
 const lookEvery = 1_000; // ms
 const askEvery = 2_000; // ms between two requests for the game that is shown
+const crowdsEvery = 3_000; // ms between two requests for what most watch
 
 /** useSpotlight follows the wall, and returns the board to show. */
-function useSpotlight(): { id: string; what: Happening } | null {
-  const [scene, set] = useState<{ id: string; what: Happening } | null>(null);
+function useSpotlight(): Scene | null {
+  const [scene, set] = useState<Scene | null>(null);
   useEffect(() => {
     const light = new Spotlight();
     const known = new Map<string, string>();
     let frame = 0;
-    const show = () => light.shown && set({ id: light.shown.id, what: light.shown.what });
+    const show = () => light.shown && set(light.shown);
     const follow = () => {
       frame = 0;
       for (const [id, b] of watcher.boards) {
@@ -37,7 +38,15 @@ function useSpotlight(): { id: string; what: Happening } | null {
     soon();
     const off = watcher.tick.subscribe(soon);
     const timer = setInterval(() => light.look(performance.now()) && show(), lookEvery);
+    const crowds = setInterval(async () => {
+      const { watched } = document.visibilityState === "visible" ? await api.live().catch(() => ({ watched: [] })) : { watched: [] };
+      for (const { board, watchers } of watched ?? []) {
+        const b = watcher.boards.get(String(board));
+        if (b && !b.gone && light.watched({ id: String(board), at: performance.now(), ply: b.ply, watchers })) show();
+      }
+    }, crowdsEvery);
     return () => {
+      clearInterval(crowds);
       off();
       cancelAnimationFrame(frame);
       clearInterval(timer);
@@ -88,7 +97,7 @@ export function Featured({ colours }: { colours: string }) {
           </Link>
           <h2>
             <Link href={`/watch/${scene.id}`}>{t.play.board(scene.id)}</Link>
-            <span class={game?.result || scene.what === "check" ? "what" : ""}>{game?.result ? resultOf(game.result) : scene.what === "check" ? `${t.play.check}!` : t.watch.toMove(turn)}</span>
+            <span class={game?.result || scene.what === "check" ? "what" : ""}>{game?.result ? resultOf(game.result) : scene.what === "check" ? `${t.play.check}!` : scene.watchers ? t.live.watchers(scene.watchers) : t.watch.toMove(turn)}</span>
           </h2>
           <p class="faint">
             {board && <span>{t.watch.move(Math.max(1, Math.ceil(board.ply / 2)))}</span>}

@@ -4,9 +4,10 @@
 import { outcome, Position } from "../chess";
 import type { WatchedBoard } from "../session/watch";
 
-export type Happening = "mate" | "end" | "check" | "capture" | "move";
+export type Happening = "mate" | "end" | "check" | "watched" | "capture" | "move";
 
-const worth: Record<Happening, number> = { mate: 60, end: 25, check: 12, capture: 3, move: 1 };
+const worth: Record<Happening, number> = { mate: 60, end: 25, check: 12, watched: 8, capture: 3, move: 1 };
+const many = 3; // watchers of one board
 const halfLife = 3_000; // ms after which what happened is worth half as much
 const stays = 4_000; // ms for which a board is shown at least
 const endStays = 7_000; // ms for which the end of a game is shown
@@ -16,6 +17,7 @@ export interface Scene {
   what: Happening;
   at: number; // ms
   ply: number;
+  watchers?: number; // of a board that many watch
 }
 
 const men = (fen: string) => fen.split(" ")[0].replace(/[^a-z]/gi, "").length;
@@ -49,6 +51,14 @@ export class Spotlight {
     if (worth[s.what] >= worth[this.shown.what] || s.at - this.shown.at > stays) this.since = s.at; // it goes on here
     this.shown = s;
     return true;
+  }
+
+  /** watched adds a board that many watch, unless more has just happened there; it reports what happens reports. */
+  watched(s: { id: string; at: number; ply: number; watchers: number }): boolean {
+    const scene: Scene = { ...s, what: "watched" };
+    const before = this.scenes.get(s.id);
+    if (s.watchers < many || (before && before.what !== "watched" && value(before, s.at) > value(scene, s.at))) return false;
+    return this.happens(scene);
   }
 
   /** look chooses again, and reports whether another board is shown. */
