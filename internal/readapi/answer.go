@@ -71,8 +71,6 @@ func problemOf(err error) *problem {
 	return &problem{http.StatusInternalServerError, "internal error"}
 }
 
-const jsonType = "application/json; charset=utf-8"
-
 // inJSON is an answer in JSON.
 func inJSON(v any, good time.Duration) (*answer, error) {
 	body, err := json.Marshal(v)
@@ -140,5 +138,6 @@ func head(w http.ResponseWriter, kind string) http.Header {
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")
+	allow(h)
 	return h
 }

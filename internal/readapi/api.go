@@ -70,6 +70,8 @@ type API struct {
 	moveRate moveRate
 	permits  permits
 	waits    chan struct{} // a semaphore of readers who wait for the feed
+
+	documents documents
 }
 
 const (
@@ -83,7 +85,7 @@ const (
 func New(o Options) *API {
 	a := &API{
 		o: o, mux: http.NewServeMux(), limiter: newLimiter(o.Now, perSecond), cache: newCache(o.Now, maxAsks),
-		waits: make(chan struct{}, maxWaits),
+		waits: make(chan struct{}, maxWaits), documents: newDocuments(),
 	}
 	for i := range routes {
 		a.mount(&routes[i])
@@ -98,11 +100,16 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTT
 type reader struct {
 	*http.Request
 	Who
+	row *route
 }
 
 // mount adds the handler of a row.
 func (a *API) mount(row *route) {
 	a.mux.HandleFunc(row.path, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodOptions && a.polite(r) {
+			preflight(w)
+			return
+		}
 		got, err := a.answer(row, r)
 		var crash *guard.Panic
 		if errors.As(err, &crash) && a.o.Panicked != nil {
@@ -118,14 +125,14 @@ func (a *API) mount(row *route) {
 
 // answer checks rate, method, token and rights, and then calls the handler.
 func (a *API) answer(row *route, r *http.Request) (*answer, error) {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	switch {
-	case err != nil || !a.limiter.admit(from.Addr()):
+	case !a.polite(r):
 		return nil, errOften
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return nil, errMethod
 	}
-	who := reader{Request: r, Who: Who{From: from.Addr().Unmap()}}
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // polite has read it
+	who := reader{Request: r, row: row, Who: Who{From: from.Addr().Unmap()}}
 	if err := who.introduce(); err != nil {
 		return nil, err
 	}
@@ -133,6 +140,12 @@ func (a *API) answer(row *route, r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	return row.handle(a, who)
+}
+
+// polite counts a request, and reports whether its host may ask now.
+func (a *API) polite(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && a.limiter.admit(from.Addr())
 }
 
 // introduce reads the token, if there is one.

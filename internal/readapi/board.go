@@ -44,12 +44,12 @@ func (a *API) pgn(r reader) (*answer, error) {
 	if err := a.admit(r.Context(), r.Who, mayMode); err != nil {
 		return nil, err
 	}
-	return a.game(r, "application/vnd.chess-pgn; charset=utf-8", "p", record.AppendPGN)
+	return a.game(r, pgnType, "p", record.AppendPGN)
 }
 
 // png answers with a picture of a board, for the previews of links.
 func (a *API) png(r reader) (*answer, error) {
-	return a.game(r, "image/png", "i", record.AppendPNG)
+	return a.game(r, pngType, "i", record.AppendPNG)
 }
 
 // game answers with a board in some form.

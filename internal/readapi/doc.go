@@ -6,6 +6,7 @@
 //
 //   - an API is the routes of one profile, an http.Handler (api.go);
 //   - a route is one row: its path, the rights it needs, who answers (routes.go);
+//   - the documents describe routes and /ws/json to programs (openapi.go, schema.go);
 //   - an answer is a body and how long it is good, a problem is a refusal
 //     (answer.go);
 //   - the cache keeps answers while they are good; of many who want the same one,

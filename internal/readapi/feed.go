@@ -48,11 +48,11 @@ type line struct {
 }
 
 func (a *API) finished(r reader) (*answer, error) {
-	limit, err := r.number("limit", 1, 1000, 100)
+	limit, err := r.number("limit")
 	if err != nil {
 		return nil, err
 	}
-	wait, err := r.number("wait", 0, 30, 0)
+	wait, err := r.number("wait")
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (a *API) finished(r reader) (*answer, error) {
 		return nil, err
 	}
 	if r.URL.Query().Has("last") {
-		last, err := r.number("last", 1, 1000, 100)
+		last, err := r.number("last")
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (a *API) lines(games []Ended, upTo uint64) (*answer, error) {
 		}
 		body = append(append(body, text...), '\n')
 	}
-	return &answer{kind: "application/x-ndjson", body: body, next: a.cursor(upTo)}, nil
+	return &answer{kind: linesType, body: body, next: a.cursor(upTo)}, nil
 }
 
 // cursor writes a place in the feed, after reads it.

@@ -42,11 +42,11 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	if by != "score" && by != "rating" {
 		return nil, badf("by is score or rating")
 	}
-	limit, err := r.number("limit", 1, 16, 16)
+	limit, err := r.number("limit")
 	if err != nil {
 		return nil, err
 	}
-	offset, err := r.number("offset", 0, 1_000_000, 0)
+	offset, err := r.number("offset")
 	if err != nil {
 		return nil, err
 	}
@@ -92,5 +92,5 @@ func (a *API) season(r reader) (int, error) {
 	case "now":
 		return wamble.SeasonOf(a.o.Now()), nil
 	}
-	return r.number("season", 190001, 999912, 0)
+	return r.number("season")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,7 +101,7 @@ func (a *API) scores(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := r.number("limit", 1, 100, 50)
+	limit, err := r.number("limit")
 	if err != nil {
 		return nil, err
 	}
@@ -148,15 +149,17 @@ func parseBefore(text string) (time.Time, wamble.BoardID, error) {
 	return time.UnixMicro(micros).UTC(), wamble.BoardID(id), nil
 }
 
-// number reads a number of the query within its bounds.
-func (r reader) number(name string, low, high, usual int) (int, error) {
+// number reads a number of the query within the bounds that the route's row has.
+func (r reader) number(name string) (int, error) {
+	i := slices.IndexFunc(r.row.query, func(p param) bool { return p.name == name })
+	p := r.row.query[i]
 	text := r.URL.Query().Get(name)
 	if text == "" {
-		return usual, nil
+		return p.usual, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < low || n > high {
-		return 0, badf("%s is a number from %d to %d", name, low, high)
+	if err != nil || n < p.low || n > p.high {
+		return 0, badf("%s is a number from %d to %d", name, p.low, p.high)
 	}
 	return n, nil
 }

@@ -1,10 +1,27 @@
 package readapi
 
+import (
+	"wamble/internal/record"
+)
+
 // route is the row of one path.
 type route struct {
 	path   string
 	rights []Right
 	handle func(*API, reader) (*answer, error)
+	says   string // what it answers, for people
+	query  []param
+	kind   string // content type of the answer
+	body   any    // an empty value of what the answer is in JSON; nil: it is no JSON
+}
+
+// param is something in the query of a request. A number has bounds, and all but a
+// word have the value that is meant when it is missing.
+type param struct {
+	name, says       string
+	low, high, usual int
+	words            []string // that it may be; nil: any, or a number
+	text             bool     // it is neither a number nor one of words
 }
 
 // What a reader must be allowed: the same as whoever asks by a packet.
@@ -24,17 +41,43 @@ var (
 	}
 )
 
-// routes is the one table of paths. docs/http.md has a row for each.
+// The content types.
+const (
+	jsonType  = "application/json; charset=utf-8"
+	pgnType   = "application/vnd.chess-pgn; charset=utf-8"
+	pngType   = "image/png"
+	linesType = "application/x-ndjson"
+)
+
+// routes is the one table of paths: docs/http.md has a row for each, and
+// /api/openapi.json is made of it.
 var routes = []route{
-	{"/api/live", mayLook, (*API).live},
-	{"/api/boards/{id}", mayView, (*API).board},
-	{"/api/boards/{id}/pgn", mayView, (*API).pgn},
-	{"/api/boards/{id}/png", mayView, (*API).png},
-	{"/api/players/{handle}", mayAsk, (*API).player},
-	{"/api/players/{handle}/scores", mayAsk, (*API).scores},
-	{"/api/trail", mayAsk, (*API).trail},
-	{"/api/leaderboard", mayRank, (*API).leaderboard},
-	{"/api/finished", mayView, (*API).finished},
-	{"/api/at", mayViewAll, (*API).began},
-	{"/api/at/{time}", mayViewAll, (*API).past},
+	{path: "/api/live", rights: mayLook, handle: (*API).live, kind: jsonType, body: Live{}, says: "how many play, watch and move"},
+	{path: "/api/boards/{id}", rights: mayView, handle: (*API).board, kind: jsonType, body: record.Game{}, says: "a board with its moves, running or finished"},
+	{path: "/api/boards/{id}/pgn", rights: mayView, handle: (*API).pgn, kind: pgnType, says: "the same game as PGN"},
+	{path: "/api/boards/{id}/png", rights: mayView, handle: (*API).png, kind: pngType, says: "a picture of the board as it stands"},
+	{path: "/api/players/{handle}", rights: mayAsk, handle: (*API).player, kind: jsonType, body: Player{}, says: "a player's stats"},
+	{path: "/api/players/{handle}/scores", rights: mayAsk, handle: (*API).scores, kind: jsonType, body: Scores{}, says: "what each finished board brought a player, newest first", query: []param{
+		{name: "limit", says: "rows at most", low: 1, high: 100, usual: 50},
+		{name: "before", says: "what the last answer said as next", text: true},
+	}},
+	{path: "/api/trail", rights: mayAsk, handle: (*API).trail, kind: jsonType, body: record.Trail{}, says: "what became of the reader's moves"},
+	{path: "/api/leaderboard", rights: mayRank, handle: (*API).leaderboard, kind: jsonType, body: Leaderboard{}, says: "a page of the ranking", query: []param{
+		{name: "by", says: "what is ranked by", words: []string{"score", "rating"}},
+		{name: "limit", says: "rows at most", low: 1, high: 16, usual: 16},
+		{name: "offset", says: "rows before the page", low: 0, high: 1_000_000},
+		{name: "season", says: "a month, such as 202611, or now: its points are ranked", low: 190001, high: 999912, words: []string{"now"}},
+	}},
+	{path: "/api/finished", rights: mayView, handle: (*API).finished, kind: linesType, body: line{}, says: "the feed of finished games, one object a line", query: []param{
+		{name: "limit", says: "lines at most", low: 1, high: 1000, usual: 100},
+		{name: "wait", says: "seconds that an answer without games may wait for one", low: 0, high: 30},
+		{name: "last", says: "begin so many games before the newest", low: 1, high: 1000, usual: 100},
+		{name: "after", says: "a cursor, or end; without it the feed begins with the oldest game that is kept", text: true},
+	}},
+	{path: "/api/at", rights: mayViewAll, handle: (*API).began, kind: jsonType, body: Began{}, says: "when the first board was made, and what time it is"},
+	{path: "/api/at/{time}", rights: mayViewAll, handle: (*API).past, kind: jsonType, body: Past{}, says: "every board at a time, and the minute after it", query: []param{
+		{name: "from", says: "the board to begin with, as the last answer said as next", text: true},
+	}},
+	{path: "/api/openapi.json", rights: mayLook, handle: (*API).openapi, kind: jsonType, says: "these routes, as OpenAPI"},
+	{path: "/api/asyncapi.json", rights: mayLook, handle: (*API).asyncapi, kind: jsonType, says: "the messages of /ws/json, as AsyncAPI with JSON Schemas"},
 }

@@ -13,7 +13,9 @@ func (s *Server) site(k *supervisor) http.Handler {
 		return nil
 	}
 	mux := observe.Health(k.readiness)
-	mux.Handle("GET /api/", s.api(k))
+	api := s.api(k)
+	mux.Handle("GET /api/", api)
+	mux.Handle("OPTIONS /api/", api) // of browsers, for pages of other origins
 	mux.Handle("GET /", web.Player(k.Config().Network.WebSocketPath))
 	return mux
 }

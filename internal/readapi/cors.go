@@ -1,0 +1,22 @@
+package readapi
+
+import "net/http"
+
+// Pages of every origin may read: nothing here is answered because of a cookie, and
+// whoever has a token may use it from where he likes.
+
+// allow lets pages of other origins read an answer.
+func allow(h http.Header) {
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, Wamble-Cursor")
+}
+
+// preflight answers a browser that asks what a page may send.
+func preflight(w http.ResponseWriter) {
+	h := w.Header()
+	allow(h)
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+	h.Set("Access-Control-Allow-Headers", "Authorization, If-None-Match, Last-Event-ID")
+	h.Set("Access-Control-Max-Age", "86400")
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble/chess"
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+	"wamble/wire"
+)
+
+// A jsonPlayer is a client of a real server that speaks JSON.
+type jsonPlayer struct {
+	t    *testing.T
+	conn *transport.Conn
+	doc  described // of the messages
+	next int
+}
+
+// object is what such a client reads.
+type object struct {
+	ID      json.RawMessage            `json:"id"`
+	Ctrl    string                     `json:"ctrl"`
+	Flags   []string                   `json:"flags"`
+	Token   string                     `json:"token"`
+	Board   uint64                     `json:"board_id"`
+	Seq     uint32                     `json:"seq"`
+	Payload map[string]any             `json:"payload"`
+	Ext     map[string]json.RawMessage `json:"ext"`
+}
+
+func (o *object) text(key string) (s string) {
+	json.Unmarshal(o.Ext[key], &s)
+	return s
+}
+
+func joinJSON(t *testing.T, s *here) *jsonPlayer {
+	t.Helper()
+	u := &url.URL{Scheme: "ws", Host: s.Addresses().HTTP.String(), Path: "/ws/json"}
+	c, err := transport.DialText(context.Background(), u, nil, transport.Timing{Idle: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Abort()
+		_, err := c.Next()
+		c.Finish(err)
+	})
+	return &jsonPlayer{t: t, conn: c, doc: describedBy(t, "http://"+s.Addresses().HTTP.String()+"/api/asyncapi.json")}
+}
+
+// read returns the next object.
+func (p *jsonPlayer) read() (o object) {
+	p.t.Helper()
+	text, err := p.conn.Next()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &o); err != nil {
+		p.t.Fatalf("%s: %v", text, err)
+	}
+	p.check(o.Ctrl, text)
+	return o
+}
+
+// check compares a message with its schema.
+func (p *jsonPlayer) check(ctrl string, text []byte) {
+	p.t.Helper()
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		p.t.Fatal(err)
+	}
+	if wrong := p.doc.conforms(p.doc.at(p.t, "channels", "json", "messages", ctrl, "payload"), v, ctrl); wrong != "" {
+		p.t.Errorf("%s: %s", text, wrong)
+	}
+}
+
+// ask sends a request and returns its answer: what has its id, beside the ACK.
+func (p *jsonPlayer) ask(request map[string]any) object {
+	p.t.Helper()
+	p.next++
+	request["id"] = p.next
+	id, _ := json.Marshal(p.next)
+	text, err := json.Marshal(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.check(request["ctrl"].(string), text)
+	if err := p.conn.Send(text); err != nil {
+		p.t.Fatal(err)
+	}
+	ctrl, _ := wire.ParseControl(request["ctrl"].(string))
+	info, _ := ctrl.Info()
+	for {
+		if o := p.read(); bytes.Equal(o.ID, id) && (o.Ctrl != "ACK" || len(info.Replies) == 0) {
+			return o
+		}
+	}
+}
+
+// move plays the first legal move on a board that was shown, and returns the answer.
+func (p *jsonPlayer) move(at object) object {
+	p.t.Helper()
+	position, err := chess.ParseFEN(at.text("board.fen"))
+	if err != nil {
+		p.t.Fatalf("%+v: %v", at, err)
+	}
+	uci := position.LegalMoves(nil)[0].String()
+	return p.ask(map[string]any{"ctrl": "PLAYER_MOVE", "board_id": at.Board, "payload": map[string]any{"uci": uci}})
+}
+
+// movesMade is how many moves the first profile has accepted.
+func (h *here) movesMade() (n uint64) {
+	h.t.Helper()
+	if !h.first().Do(h.t.Context(), func(p *profile.Profile) { n = p.Stats().Moves }) {
+		h.t.Fatal("the profile does not answer")
+	}
+	return n
+}
+
+// TestJSONPlays: a player who speaks JSON plays, comes back with his token to the same
+// board, and finds his move played when he repeats it.
+func TestJSONPlays(t *testing.T) {
+	s := serve(t, Options{}, conf("")).ready()
+	p := joinJSON(t, s)
+	at := p.ask(map[string]any{"ctrl": "CLIENT_HELLO"})
+	token := at.Token
+	if at.Ctrl != "SERVER_HELLO" || len(token) != 32 || at.Board == 0 {
+		t.Fatalf("hello: %+v", at)
+	}
+	for range 3 {
+		if at = p.move(at); at.Ctrl != "BOARD_UPDATE" || at.Board == 0 {
+			t.Fatalf("move: %+v", at)
+		}
+	}
+	if moves := s.movesMade(); moves != 3 {
+		t.Errorf("%d moves were made, want 3", moves)
+	}
+	p.conn.Close(transport.CloseNormal, "")
+	back := joinJSON(t, s)
+	again := back.ask(map[string]any{"ctrl": "CLIENT_HELLO", "token": token})
+	if again.Token != token || again.Board != at.Board || again.text("board.fen") != at.text("board.fen") {
+		t.Errorf("came back to %+v, want %+v", again, at)
+	}
+	if refused := back.ask(map[string]any{"ctrl": "PLAYER_MOVE", "board_id": at.Board, "payload": map[string]any{"uci": "a1a1"}}); refused.Ctrl != "ERROR" || refused.Payload["code"] != 1009.0 {
+		t.Errorf("an illegal move: %+v", refused)
+	}
+	if at = back.move(again); at.Ctrl != "BOARD_UPDATE" {
+		t.Errorf("move after coming back: %+v", at)
+	}
+}
+
+// TestJSONAnswersEveryRequest: each request of the protocol, sent as JSON to a real
+// server, is answered under its id by what wire's table names, or refused with a code,
+// and all of it is as /api/asyncapi.json describes it.
+func TestJSONAnswersEveryRequest(t *testing.T) {
+	s := serve(t, Options{}, conf("")).ready()
+	payloads := map[wire.Control]map[string]any{
+		wire.CtrlGetProfileInfo:   {"name": "default"},
+		wire.CtrlGetLegalMoves:    {"square": 12},
+		wire.CtrlGetLeaderboard:   {"type": 1, "limit": 16},
+		wire.CtrlSubmitPrediction: {"uci": "e2e4", "parent": 0},
+		wire.CtrlLoginRequest:     {"public_key": "2b4788ff5dfa85079b02dd844303d35a5b355c0fc8ee551c032bf2b1aeaf2911"},
+	}
+	refused := []wire.Control{wire.CtrlAcceptProfileTOS, wire.CtrlRevokeSessions, wire.CtrlSetName} // no terms, no identity
+	for _, c := range wire.Controls() {
+		if !c.Request() {
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			p := joinJSON(t, s)
+			at := p.ask(map[string]any{"ctrl": "CLIENT_HELLO"})
+			request := map[string]any{"ctrl": c.String(), "board_id": at.Board}
+			if payload := payloads[c]; payload != nil {
+				request["payload"] = payload
+			}
+			if c == wire.CtrlPlayerMove {
+				at = p.move(at)
+			} else {
+				at = p.ask(request)
+			}
+			info, _ := c.Info()
+			wanted := []string{"ERROR"}
+			if !slices.Contains(refused, c) {
+				wanted = nil
+				for _, r := range info.Replies {
+					wanted = append(wanted, r.String())
+				}
+				if wanted == nil {
+					wanted = []string{"ACK"}
+				}
+			}
+			if !slices.Contains(wanted, at.Ctrl) {
+				t.Errorf("answered by %+v, want one of %v", at, wanted)
+			}
+			if at.Ctrl == "ERROR" && at.Payload["code"] == 0.0 {
+				t.Errorf("refused without a code: %+v", at)
+			}
+		})
+	}
+}
