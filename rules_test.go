@@ -89,7 +89,7 @@ var rooms = []room{
 		tests: []string{"internal/journal", "internal/store/sqlite", "wire"}},
 	{name: "internal/observe", may: []string{"internal/loop", "internal/transport", "runner/runnerprom", "runner", "internal/config", "."},
 		tests: []string{"internal/profile"}},
-	{name: "internal/readapi", may: []string{"internal/store", "internal/record", "internal/guard", "wire", "."}},
+	{name: "internal/readapi", may: []string{"internal/store", "internal/record", "internal/share", "internal/guard", "wire", "."}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"client", "internal/journal", "runner/admin", "runner/pebblestore", "runner", "internal/intent", "internal/prooftest", "wire", "chess", "."}},
 	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/guard", "internal/config", "wire", "."},

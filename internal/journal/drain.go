@@ -57,6 +57,10 @@ type DrainOptions struct {
 	WentBack func(Setback)
 	// Emitted, if set, is told when the feed of finished games has grown.
 	Emitted func()
+	// Happened, if set, is told from the drain's goroutine what happened in the
+	// messages behind after up to through, once the store has them. The list is good
+	// until it returns. First it is told again what is kept of an earlier process.
+	Happened func(after, through uint64, list []Happened)
 }
 
 // Work is a transaction of the drain: what it brought to the store, and how long
@@ -89,7 +93,12 @@ type Drain struct {
 	// o.Emitted was told of. Both belong to the drain's goroutine.
 	emitted, announced uint64
 	dead               burials // not told yet
-	deadTold           time.Time
+	// told is the last message that o.Happened was told about, recalled says that it
+	// was told of what was kept, happened is memory for the next call.
+	told     uint64
+	recalled bool
+	happened []Happened
+	deadTold time.Time
 }
 
 // NewDrain makes the drain of a profile. Exactly one may exist for each.
@@ -181,6 +190,7 @@ func (d *Drain) Run(ctx context.Context) error {
 	timer := time.NewTimer(flushEvery)
 	defer timer.Stop()
 	defer func() { d.tellDead(time.Now(), true) }()
+	d.recall(d.settled())
 	for {
 		d.tellDead(time.Now(), false)
 		select {
@@ -337,6 +347,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		return err
 	}
 	d.buried(run.dead)
+	d.tell(run.queue, run.refused)
 	return nil
 }
 

@@ -68,6 +68,8 @@ type Options struct {
 	Registry *registry.Registry
 	// Finished is called when finished games have reached the store.
 	Finished func()
+	// Happened is called with what has reached the store (see journal.DrainOptions).
+	Happened func(after, through uint64, list []journal.Happened)
 }
 
 // Store is the database of a profile, with its schema.

@@ -25,5 +25,14 @@ func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool)
 	return b, p.gates.last, true
 }
 
+// HandleOf returns the handle of a session's player, "" for a guest and for whoever is not
+// in memory.
+func (p *Profile) HandleOf(id wamble.SessionID) string {
+	if s := p.sessions.ByID(id); s != nil && s.Identity() != nil {
+		return s.Identity().Handle()
+	}
+	return ""
+}
+
 // Durable returns the gate up to which everything may be shown.
 func (p *Profile) Durable() uint64 { return p.gates.durable }

@@ -54,6 +54,11 @@ type Options struct {
 	// Counts is what happens now. It may fail with ErrStarting.
 	Counts func(ctx context.Context) (Counts, error)
 	Feed   Feed
+	// Events is what happened last.
+	Events *Stream
+	// Handles returns the handles of sessions, in their order; "" is a guest's. It may
+	// fail with ErrStarting.
+	Handles func(ctx context.Context, ids []wamble.SessionID) ([]string, error)
 	// Panicked is told of a panic, which is answered 500; nil: nobody is.
 	Panicked func(error)
 	// Now is the clock.
@@ -72,6 +77,8 @@ type API struct {
 	waits    chan struct{} // a semaphore of readers who wait for the feed
 
 	documents documents
+	observers observers
+	names     names
 }
 
 const (
@@ -110,7 +117,7 @@ func (a *API) mount(row *route) {
 			preflight(w)
 			return
 		}
-		got, err := a.answer(row, r)
+		got, err := a.answer(row, w, r)
 		var crash *guard.Panic
 		if errors.As(err, &crash) && a.o.Panicked != nil {
 			a.o.Panicked(err)
@@ -119,12 +126,15 @@ func (a *API) mount(row *route) {
 			problemOf(err).write(w)
 			return
 		}
-		got.write(w, r)
+		if got != nil {
+			got.write(w, r)
+		}
 	})
 }
 
-// answer checks rate, method, token and rights, and then calls the handler.
-func (a *API) answer(row *route, r *http.Request) (*answer, error) {
+// answer checks rate, method, token and rights, and then calls the handler. A stream has
+// been written when it returns nil.
+func (a *API) answer(row *route, w http.ResponseWriter, r *http.Request) (*answer, error) {
 	switch {
 	case !a.polite(r):
 		return nil, errOften
@@ -138,6 +148,9 @@ func (a *API) answer(row *route, r *http.Request) (*answer, error) {
 	}
 	if err := a.admit(r.Context(), who.Who, row.rights); err != nil {
 		return nil, err
+	}
+	if row.stream != nil {
+		return nil, row.stream(a, w, who)
 	}
 	return row.handle(a, who)
 }

@@ -13,6 +13,8 @@
 //     one asks the store (singleflight, cache.go);
 //   - the limiter bounds the requests of each host (limit.go), a permit is what
 //     somebody may do (permit.go);
+//   - the Stream is what happened last (stream.go), which observers read as
+//     server-sent events (events.go);
 //   - the handlers stand in board.go, player.go, leaderboard.go, live.go, feed.go,
 //     past.go.
 //

@@ -38,12 +38,25 @@ type rig struct {
 	changed chan struct{}
 	looked  chan string   // every call of the store, as long as there is room
 	block   chan struct{} // the store answers when it is closed
+	stream  Stream
 }
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, now: noon, calls: map[string]int{}, changed: make(chan struct{}), looked: make(chan string, 64)}
-	r.API = New(Options{Profile: "blitz", Store: r, Admit: r.admits1, Counts: r.count, Feed: r, Now: r.clock})
+	r.API = New(Options{Profile: "blitz", Store: r, Admit: r.admits1, Counts: r.count, Feed: r, Now: r.clock,
+		Events: &r.stream, Handles: r.handles})
 	return r
+}
+
+// handles: session 11 is h_ada's, all others are guests'.
+func (r *rig) handles(_ context.Context, ids []wamble.SessionID) ([]string, error) {
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		if id == 11 {
+			list[i] = ada.Handle
+		}
+	}
+	return list, r.called("Handles")
 }
 
 func (r *rig) clock() time.Time {

@@ -1,6 +1,9 @@
 package readapi
 
 import (
+	"math"
+	"net/http"
+
 	"wamble/internal/record"
 )
 
@@ -13,6 +16,9 @@ type route struct {
 	query  []param
 	kind   string // content type of the answer
 	body   any    // an empty value of what the answer is in JSON; nil: it is no JSON
+	// stream answers as long as the reader stays; handle is nil then. What it returns
+	// before it has written anything is told to the reader.
+	stream func(*API, http.ResponseWriter, reader) error
 }
 
 // param is something in the query of a request. A number has bounds, and all but a
@@ -43,10 +49,11 @@ var (
 
 // The content types.
 const (
-	jsonType  = "application/json; charset=utf-8"
-	pgnType   = "application/vnd.chess-pgn; charset=utf-8"
-	pngType   = "image/png"
-	linesType = "application/x-ndjson"
+	jsonType   = "application/json; charset=utf-8"
+	pgnType    = "application/vnd.chess-pgn; charset=utf-8"
+	pngType    = "image/png"
+	linesType  = "application/x-ndjson"
+	eventsType = "text/event-stream"
 )
 
 // routes is the one table of paths: docs/http.md has a row for each, and
@@ -77,6 +84,12 @@ var routes = []route{
 	{path: "/api/at", rights: mayViewAll, handle: (*API).began, kind: jsonType, body: Began{}, says: "when the first board was made, and what time it is"},
 	{path: "/api/at/{time}", rights: mayViewAll, handle: (*API).past, kind: jsonType, body: Past{}, says: "every board at a time, and the minute after it", query: []param{
 		{name: "from", says: "the board to begin with, as the last answer said as next", text: true},
+	}},
+	{path: "/api/events", rights: mayView, stream: (*API).events, kind: eventsType, says: "what happens, as server-sent events: move, finished, counts, reset", query: []param{
+		{name: "board", says: "only this board", low: 1, high: math.MaxInt64},
+		{name: "session", says: "only moves of this session", low: 1, high: math.MaxInt64},
+		{name: "player", says: "only moves of the player with this handle", text: true},
+		{name: "after", says: "the id of the last event that was read; browsers say it as Last-Event-ID", text: true},
 	}},
 	{path: "/api/openapi.json", rights: mayLook, handle: (*API).openapi, kind: jsonType, says: "these routes, as OpenAPI"},
 	{path: "/api/asyncapi.json", rights: mayLook, handle: (*API).asyncapi, kind: jsonType, says: "the messages of /ws/json, as AsyncAPI with JSON Schemas"},

@@ -19,7 +19,8 @@ import (
 // api is the routes for readers: docs/http.md.
 func (s *Server) api(k *supervisor) http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: k.name, Store: library{k.store, k.Runtime}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Now: time.Now, Panicked: k.caught,
+		Profile: k.name, Store: library{k.store, k.Runtime}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Events: &k.events, Handles: k.handles,
+		Now: time.Now, Panicked: k.caught,
 	})
 }
 
@@ -69,6 +70,30 @@ func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 		}
 	})
 	return c, err
+}
+
+// handles asks the profile who sessions are.
+func (k *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handles []string, err error) {
+	err = k.soon(ctx, func(p *profile.Profile) {
+		for _, id := range ids {
+			handles = append(handles, p.HandleOf(id))
+		}
+	})
+	return handles, err
+}
+
+// happened adds what has reached the store to the stream of events.
+func (k *supervisor) happened(after, through uint64, list []journal.Happened) {
+	told := make([]readapi.Happened, len(list))
+	for i, h := range list {
+		told[i] = readapi.Happened{Seq: h.Seq, Place: h.Place, Move: readapi.Move{
+			Board: h.Board, Ply: h.Ply, UCI: h.UCI, FEN: h.FEN, Session: h.Session, At: h.At.UTC(),
+		}}
+		if h.Ply == 0 {
+			told[i].Ended = &readapi.Ended{Board: h.Board, Winner: h.Winner, Reason: h.Reason, Plies: h.Plies, Seconds: h.Seconds, Finished: h.At}
+		}
+	}
+	k.events.Add(after, through, told)
 }
 
 // feed is the finished games of a profile, as they stand in the journal's outbox.

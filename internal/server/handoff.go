@@ -158,6 +158,7 @@ func (s *Server) pauseWeb(ctx context.Context, asked int) {
 			guard.Run("a pause", func() {
 				k.games.stop(true)
 				k.seatBots(false) // those of the next image are others
+				k.events.Stop(true) // the drain rests: they get all that there is
 				k.Port().Pause(ctx)
 			}, k.caught)
 		})
@@ -169,6 +170,7 @@ func (s *Server) resumeWeb() {
 	for _, k := range s.supervisors() {
 		k.games.stop(false)
 		k.seatBots(true)
+		k.events.Stop(false)
 		k.Port().Resume()
 	}
 	if admin := s.adminListener(); admin != nil {

@@ -12,6 +12,7 @@ import (
 	"wamble/internal/guard"
 	"wamble/internal/host"
 	"wamble/internal/loop"
+	"wamble/internal/readapi"
 )
 
 // supervisor supervises one profile: a runtime that cannot start, or that fails, is
@@ -27,6 +28,7 @@ type supervisor struct {
 	draining     *atomic.Bool // of the server
 	restrictions *host.Restrictions
 	games        broadcast // sent when finished games have reached the store
+	events       readapi.Stream
 
 	bots    atomic.Pointer[houseBots] // nil: none are to be here
 	cancel  context.CancelFunc

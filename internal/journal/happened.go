@@ -1,0 +1,130 @@
+package journal
+
+import (
+	"iter"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+)
+
+// Happened is a move or the end of a game that the store has: what observers are
+// told. Its number is that of its message and its place in it.
+type Happened struct {
+	Seq   uint64
+	Place int
+	Board wamble.BoardID
+	At    time.Time
+
+	// Of a move; Ply is 0 when the game has ended.
+	Ply     int
+	UCI     string
+	Session wamble.SessionID
+	FEN     string // after the move; "" when the board was not written with it
+
+	// Of a game that has ended.
+	Winner, Reason string
+	Plies          int
+	Seconds        float64
+}
+
+// recallMessages is how many messages before its start a drain tells about: those
+// that observers may have missed because the process ended.
+const recallMessages = 4096
+
+// tell tells observers what happened in the messages of a batch, each once.
+func (d *Drain) tell(queue []Message, refused map[Origin]bool) {
+	if d.o.Happened == nil || len(queue) == 0 {
+		return
+	}
+	d.recall(queue[0].Seq - 1)
+	after := d.told
+	d.happened = d.happened[:0]
+	for i := range queue {
+		if m := &queue[i]; m.Seq > d.told {
+			d.happened = m.happened(d.happened, refused)
+			d.told = m.Seq
+		}
+	}
+	if d.told > after {
+		d.o.Happened(after, d.told, d.happened)
+	}
+}
+
+// recall tells what happened last in an earlier process, up to the last message that
+// its store has got, as far as that was kept.
+func (d *Drain) recall(last uint64) {
+	if d.recalled || d.o.Happened == nil {
+		return
+	}
+	d.recalled, d.told = true, last
+	list, at := []Happened(nil), uint64(0)
+	first := last - min(last, recallMessages)
+	for seq, frame := range d.keptAfter(first) {
+		if seq > last {
+			break
+		}
+		if seq != at+1 { // a hole: what was before it is of no use
+			list, first = nil, seq-1
+		}
+		at = seq
+		if m, err := MakeMessage(seq, frame); err == nil {
+			list = m.happened(list, nil)
+		}
+	}
+	if at != last { // the end is missing, or nothing was kept
+		list, first = nil, last
+	}
+	d.o.Happened(first, last, list)
+}
+
+func (d *Drain) keptAfter(seq uint64) iter.Seq2[uint64, []byte] {
+	if d.kept == nil {
+		return func(func(uint64, []byte) bool) {}
+	}
+	return d.kept.after(seq)
+}
+
+// happened appends what observers are told of a message, but for what the store has
+// refused.
+func (m *Message) happened(list []Happened, refused map[Origin]bool) []Happened {
+	start := len(list)
+	for place, r := range m.records() {
+		switch r.row.Kind {
+		case intent.KindRecordMove, intent.KindRecordGameResult:
+		default:
+			continue
+		}
+		in, err := r.intent(place)
+		if err != nil || refused[Origin{m.Seq, place}] {
+			continue
+		}
+		switch in := in.(type) {
+		case *intent.RecordMove:
+			list = append(list, Happened{Seq: m.Seq, Place: place, Board: in.Board, At: in.At, Ply: in.Ply, UCI: in.UCI, Session: in.Session})
+		case *intent.RecordGameResult:
+			list = append(list, Happened{Seq: m.Seq, Place: place, Board: in.Board, At: in.At,
+				Winner: winners[in.Result], Reason: in.Reason, Plies: in.Plies, Seconds: in.Duration.Seconds()})
+		}
+	}
+	if len(list) > start {
+		m.positions(list[start:])
+	}
+	return list
+}
+
+// positions adds to moves the position that the same message leaves on their boards.
+func (m *Message) positions(list []Happened) {
+	for place, r := range m.records() {
+		if r.row.Kind != intent.KindUpdateBoard {
+			continue
+		}
+		for i := range list {
+			if h := &list[i]; h.Ply > 0 && uint64(h.Board) == r.first() {
+				if in, err := r.intent(place); err == nil {
+					h.FEN = in.(*intent.UpdateBoard).FEN
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package readapi
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"wamble"
+	"wamble/internal/share"
+)
+
+const (
+	maxObservers = 256              // who read the stream of events at the same time
+	countsEvery  = 5 * time.Second  // counts are sent, which also show that the connection lives
+	writeTime    = 10 * time.Second // for an observer to take what is sent to him
+	namesGood    = 30 * time.Second // for how long it is remembered who a session is
+	maxNames     = 8192
+)
+
+// observers are who reads the stream, shared by host: when all places are taken, the
+// host that holds most loses its oldest one.
+type observers struct {
+	mu    sync.Mutex
+	hosts share.Table[observer]
+	n     int
+}
+
+type observer struct {
+	cancel  context.CancelFunc
+	holding share.Holding[observer]
+	gone    bool
+}
+
+// enter returns an observer's place; nil if there is none.
+func (o *observers) enter(from netip.Addr, cancel context.CancelFunc) *observer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	host := share.HostOf(from)
+	if o.n >= maxObservers {
+		victim := o.hosts.Yield(host)
+		if victim == nil || victim.holding.Host() != host && o.hosts.Count(host)+1 >= o.hosts.Count(victim.holding.Host()) {
+			return nil
+		}
+		o.drop(victim)
+		victim.cancel()
+	}
+	one := &observer{cancel: cancel}
+	o.hosts.Add(&one.holding, one, host)
+	o.n++
+	return one
+}
+
+func (o *observers) leave(one *observer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drop(one)
+}
+
+func (o *observers) drop(one *observer) {
+	if !one.gone {
+		one.gone = true
+		o.hosts.Remove(&one.holding)
+		o.n--
+	}
+}
+
+// events streams what happens, until the reader goes or the server pauses.
+func (a *API) events(w http.ResponseWriter, r reader) error {
+	wanted, err := filterOf(r)
+	if err != nil {
+		return err
+	}
+	name := a.o.Feed.Name()
+	s := &sending{a: a, w: http.NewResponseController(w), to: w, name: name, wanted: wanted, buf: []byte("retry: 1000\n\n")}
+	if id := lastEvent(r); id == "" {
+		s.fresh = true
+	} else if at, known, err := placeOf(id, name); err != nil {
+		return err
+	} else if known { // of another journal all is missed
+		s.at = at
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	one := a.observers.enter(r.From, cancel)
+	if one == nil {
+		return errBusy
+	}
+	defer a.observers.leave(one)
+
+	head(w, eventsType).Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies pass it on at once
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	// The server's deadline for the request would end the stream, too: net/http goes on
+	// reading, to notice when the reader leaves.
+	s.w.SetReadDeadline(time.Time{})
+	counts := time.NewTicker(countsEvery)
+	defer counts.Stop()
+	s.begin()
+	if s.counts(ctx) != nil {
+		return nil // the answer has begun: it just ends
+	}
+	for {
+		changed := a.o.Events.wait() // before reading, so that nothing is missed
+		if err := s.send(ctx); err != nil || changed == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-counts.C:
+			if s.counts(ctx) != nil {
+				return nil
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// lastEvent is the id of the last event that the reader has got: a browser sends it by
+// itself, others may ask for it.
+func lastEvent(r reader) string {
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		return id
+	}
+	return r.URL.Query().Get("after")
+}
+
+// sending is one observer's stream.
+type sending struct {
+	a      *API
+	w      *http.ResponseController
+	to     http.ResponseWriter
+	name   string // of the journal
+	at     place
+	fresh  bool // it begins where the stream ends, as soon as that is known
+	wanted filter
+	buf    []byte
+}
+
+// begin finds the place of a fresh reader, and reports whether he has one.
+func (s *sending) begin() bool {
+	if s.fresh {
+		at, known := s.a.o.Events.end()
+		if known {
+			s.at, s.fresh = at, false
+		}
+	}
+	return !s.fresh
+}
+
+// send sends what is there. What the reader has missed he is told by a reset.
+func (s *sending) send(ctx context.Context) error {
+	for s.begin() {
+		page, start, to, missed := s.a.o.Events.read(s.name, s.at)
+		if missed {
+			s.buf = sse(s.buf, start.id(s.name), "reset", []byte(`{"reason":"what you have missed is no longer kept"}`))
+		}
+		if err := s.wanted.learn(ctx, s.a, page); err != nil {
+			return err
+		}
+		for i := range page {
+			if s.wanted.has(s.a, &page[i]) {
+				s.buf = append(s.buf, page[i].text...)
+			}
+		}
+		s.at = to
+		if err := s.flush(ctx); err != nil || len(page) < streamPage {
+			return err
+		}
+	}
+	return nil
+}
+
+// counts sends how many play, under the place that the reader has come to.
+func (s *sending) counts(ctx context.Context) error {
+	got, err := s.a.live(reader{})
+	if err == nil {
+		id := ""
+		if !s.fresh {
+			id = s.at.id(s.name)
+		}
+		s.buf = sse(s.buf, id, "counts", []byte(strings.TrimSpace(string(got.body))))
+	} else {
+		s.buf = append(s.buf, ":\n\n"...) // starting: the connection lives all the same
+	}
+	return s.flush(ctx)
+}
+
+// flush writes what is in the buffer. A reader who does not take it in time is left.
+func (s *sending) flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil || len(s.buf) == 0 {
+		return err
+	}
+	if err := s.w.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return err
+	}
+	_, err := s.to.Write(s.buf)
+	s.buf = s.buf[:0]
+	if err != nil {
+		return err
+	}
+	return s.w.Flush()
+}
+
+// filter is what an observer wants; zero fields want everything.
+type filter struct {
+	board   wamble.BoardID
+	session wamble.SessionID
+	player  string // folded
+}
+
+func filterOf(r reader) (filter, error) {
+	board, err := r.number("board")
+	if err != nil {
+		return filter{}, err
+	}
+	session, err := r.number("session")
+	if err != nil {
+		return filter{}, err
+	}
+	player := r.URL.Query().Get("player")
+	if player != "" && !wamble.IsName(player) {
+		return filter{}, badf("a handle has 3 to 63 of A-Z, a-z, 0-9, - and _")
+	}
+	return filter{wamble.BoardID(board), wamble.SessionID(session), wamble.FoldName(player)}, nil
+}
+
+func (f *filter) has(a *API, e *event) bool {
+	return (f.board == 0 || e.board == f.board) && (f.session == 0 || e.session == f.session) &&
+		(f.player == "" || e.session != 0 && a.names.of(e.session) == f.player)
+}
+
+// learn asks who the sessions of a page are, if that matters.
+func (f *filter) learn(ctx context.Context, a *API, page []event) error {
+	if f.player == "" {
+		return nil
+	}
+	unknown := a.names.unknown(a.o.Now(), page)
+	if len(unknown) == 0 {
+		return nil
+	}
+	handles, err := a.o.Handles(ctx, unknown)
+	if err == nil {
+		a.names.keep(a.o.Now(), unknown, handles)
+	}
+	return err
+}
+
+// names caches whose sessions are whose, for namesGood.
+type names struct {
+	mu   sync.Mutex
+	kept map[wamble.SessionID]named
+}
+
+type named struct {
+	handle string // folded; "": a guest
+	until  time.Time
+}
+
+func (n *names) of(id wamble.SessionID) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.kept[id].handle
+}
+
+// unknown returns the sessions of a page that are not cached.
+func (n *names) unknown(now time.Time, page []event) (list []wamble.SessionID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, e := range page {
+		if v, ok := n.kept[e.session]; e.session != 0 && (!ok || now.After(v.until)) && !slices.Contains(list, e.session) {
+			list = append(list, e.session)
+		}
+	}
+	return list
+}
+
+// keep caches the handles of sessions, in their order.
+func (n *names) keep(now time.Time, ids []wamble.SessionID, handles []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.kept == nil || len(n.kept)+len(ids) > maxNames {
+		n.kept = map[wamble.SessionID]named{}
+	}
+	for i, id := range ids {
+		n.kept[id] = named{wamble.FoldName(handles[i]), now.Add(namesGood)}
+	}
+}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// observer reads the events of a server and comes back as a browser does: with the id
+// of the last one.
+type observer struct {
+	t    *testing.T
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu     sync.Mutex
+	plies  map[uint64]int // of each board, without a gap
+	moves  int
+	resets int
+	visits int
+}
+
+func observeAll(t *testing.T, url func() string) *observer {
+	ctx, stop := context.WithCancel(t.Context())
+	o := &observer{t: t, stop: stop, done: make(chan struct{}), plies: map[uint64]int{}}
+	go func() {
+		defer close(o.done)
+		last := ""
+		for ctx.Err() == nil {
+			last = o.visit(ctx, url(), last)
+		}
+	}()
+	t.Cleanup(o.end)
+	return o
+}
+
+// visit reads until the stream ends, and returns the id of the last event.
+func (o *observer) visit(ctx context.Context, url, last string) string {
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		wait(ctx, 20*time.Millisecond) // it restarts
+		return last
+	}
+	defer resp.Body.Close()
+	o.mu.Lock()
+	o.visits++
+	o.mu.Unlock()
+	kind, id := "", last
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case lines.Text() == "": // the event is whole
+			last = id
+		case key == "id":
+			id = value
+		case key == "event":
+			kind = value
+		case key == "data":
+			o.take(kind, value)
+		}
+	}
+	return last
+}
+
+func (o *observer) take(kind, data string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch kind {
+	case "reset":
+		o.resets++
+	case "move":
+		var m struct {
+			Board uint64 `json:"board"`
+			Ply   int    `json:"ply"`
+			FEN   string `json:"fen"`
+		}
+		if err := json.Unmarshal([]byte(data), &m); err != nil || m.FEN == "" {
+			o.t.Errorf("%s: %v", data, err)
+		}
+		if at, known := o.plies[m.Board]; known && m.Ply != at+1 {
+			o.t.Errorf("board %d: move %d follows %d", m.Board, m.Ply, at)
+		}
+		o.plies[m.Board] = m.Ply
+		o.moves++
+	}
+}
+
+func (o *observer) seen() (moves, visits int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.moves, o.visits
+}
+
+// end ends the observer, who must have been told everything.
+func (o *observer) end() {
+	o.stop()
+	<-o.done
+	if o.resets > 0 {
+		o.t.Errorf("the observer was told %d times that he has missed something", o.resets)
+	}
+}
+
+// TestEventsSurviveRestart: an observer is told every move once, while players play and
+// the server is stopped and started under them.
+func TestEventsSurviveRestart(t *testing.T) {
+	dir, text := t.TempDir(), staying(t, conf("(def min-boards 4) (def max-boards 4)"))
+	s := serve(t, Options{Dir: dir}, text).ready()
+	base := "http://" + s.Addresses().HTTP.String()
+	o := observeAll(t, func() string { return base + "/api/events" })
+	until(t, "the observer is there", func() bool { _, visits := o.seen(); return visits > 0 })
+	played := 0
+	for range 3 {
+		p := gather(t, s.address(), 1).players[0]
+		for range 20 {
+			if !p.move(t.Context()) {
+				t.Fatal("a move failed")
+			}
+			played++
+		}
+		s.end()
+		s = serve(t, Options{Dir: dir}, text).ready()
+	}
+	until(t, "the observer was told all moves", func() bool { moves, _ := o.seen(); return moves >= played })
+	o.end()
+	if o.moves != played {
+		t.Errorf("the observer was told %d moves, want %d", o.moves, played)
+	}
+}
+
+// TestEventsSurviveHandoff: the same, with handoffs under players.
+func TestEventsSurviveHandoff(t *testing.T) {
+	i := spawnImage(t, conf("(def min-boards 8) (def max-boards 8)"))
+	url := fmt.Sprintf("http://127.0.0.1:%s/api/events", i.port)
+	o := observeAll(t, func() string { return url })
+	until(t, "the observer is there", func() bool { _, visits := o.seen(); return visits > 0 })
+	over := gather(t, "ws://127.0.0.1:"+i.port+"/ws", 2)
+	over.play()
+	for range 2 {
+		over.more(t, 20)
+		if _, err := i.handOff(""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over.more(t, 20)
+	over.finish()
+	until(t, "the observer was told all moves", func() bool { moves, _ := o.seen(); return moves >= int(over.moves.Load()) })
+	o.end()
+	if _, visits := o.seen(); visits < 3 {
+		t.Errorf("the observer came %d times, want once for each image", visits)
+	}
+	i.end()
+}
