@@ -77,6 +77,7 @@ var rooms = []room{
 	{name: "client/clienttest", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "internal/phrase", pure: true},
 	{name: "internal/play", may: []string{"internal/phrase", "wire", ".", "chess"}, pure: true},
+	{name: "examples/bot", may: []string{"client", "chess"}},
 	{name: "internal/bot", may: []string{"client", "internal/guard", ".", "chess/uci", "chess/novice", "chess"}, tests: []string{"wire"}},
 	{name: "internal/loader", may: []string{"internal/transport", "internal/link", "internal/store", "wire", ".", "chess"}, also: []string{"unsafe"}},
 	{name: "internal/profile", may: []string{"internal/link", "internal/journal", "internal/access", "internal/reward", "internal/spectate", "internal/predict", "internal/board", "internal/session", "internal/intent", "internal/pack", "internal/share", "internal/lru", "internal/config", "wire", ".", "chess"},

@@ -157,7 +157,7 @@ func (s *Server) pauseWeb(ctx context.Context, asked int) {
 		all.Go(func() {
 			guard.Run("a pause", func() {
 				k.games.stop(true)
-				k.seatBots(false) // those of the next image are others
+				k.seatBots(false)   // those of the next image are others
 				k.events.Stop(true) // the drain rests: they get all that there is
 				k.Port().Pause(ctx)
 			}, k.caught)
