@@ -28,6 +28,8 @@ var unguarded = map[string]string{
 	"internal/store/postgres/pgtest/proxy.go":       "for tests",
 	"internal/store/storetest/batches.go":           "for tests",
 	"internal/server/handoff.go handOff":            "cancel of package context",
+	"internal/loader/spoken.go openSpoken":          "the same",
+	"internal/loader/run.go playBoth":               "the same",
 	"internal/transport/handshake.go dialWebSocket": "sets a deadline",
 }
 

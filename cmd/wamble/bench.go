@@ -59,6 +59,7 @@ The modes:
   spectate  --clients watch all boards while --players move on theirs: the updates
          that watchers get, and how long the players wait beside them
   mixed  of --clients 50 % play, 30 % watch, 15 % predict, 5 % read the leaderboard
+  json   as moves, but one client of ten speaks JSON over a WebSocket; a line for each
   echo   the same packets as moves, against a bare echo that knows nothing: the
          most that UDP and batched system calls can do on this machine
 
@@ -129,8 +130,8 @@ func (f *benchFlags) bench(cmd *cobra.Command) (*bench, error) {
 		err = fmt.Errorf("--think is from 0s to 1h, not %v", f.think)
 	case f.rounds < 1 || f.rounds > 100:
 		err = fmt.Errorf("--rounds is from 1 to 100, not %d", f.rounds)
-	case f.verify && !moves:
-		err = errors.New("--verify compares moves: it needs --mode moves")
+	case f.verify && !moves && b.options.Mode != loader.JSON:
+		err = errors.New("--verify compares moves: it needs --mode moves or json")
 	case f.addr != "" && f.mode == modeEcho:
 		err = errors.New("--mode echo starts its own echo: leave out --addr")
 	case f.addr != "" && len(f.defs) > 0:

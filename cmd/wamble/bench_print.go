@@ -109,7 +109,7 @@ func (b *bench) printRound(i int, r *benchRound) {
 
 // printRoles prints a line for each role of a crowd that has several.
 func (b *bench) printRoles(r *benchRound) {
-	if m := r.Report.Mode; m != loader.Spectate && m != loader.Mixed {
+	if m := r.Report.Mode; m != loader.Spectate && m != loader.Mixed && m != loader.JSON {
 		return
 	}
 	for i, role := range r.Report.Roles {
@@ -222,7 +222,7 @@ func (r *benchRound) json() roundJSON {
 	if r.Echo != nil {
 		o.Echo = r.Echo.PerSecond()
 	}
-	if m := r.Report.Mode; m == loader.Spectate || m == loader.Mixed {
+	if m := r.Report.Mode; m == loader.Spectate || m == loader.Mixed || m == loader.JSON {
 		for i, role := range r.Report.Roles {
 			if role.Clients > 0 {
 				o.Roles = append(o.Roles, roleJSON{

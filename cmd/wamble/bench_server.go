@@ -26,6 +26,8 @@ const unlimited = `
 (def max-client-sessions 1000000)
 (def max-boards 10000000)
 (def max-spectators -1)
+(def http-max-connections 100000)
+(def http-max-connections-per-ip 100000)
 (def shutdown-timeout 3600)
 `
 

@@ -11,7 +11,8 @@
 //     machine, that is one socket which sends from a whole network of source
 //     addresses; elsewhere one socket each.
 //   - Mode is what the clients ask for: one row of a table. In Spectate and Mixed
-//     each client has a Role: a player, a watcher, a predictor, a reader.
+//     each client has a Role: a player, a watcher, a predictor, a reader. In JSON one
+//     of ten speaks JSON (spoken).
 //   - Accepted is a move that a server has answered with success; a log keeps
 //     them, 16 bytes each.
 //   - Latency is a histogram.

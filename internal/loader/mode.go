@@ -15,6 +15,7 @@ const (
 	Legal                // the legal moves of a square
 	Spectate             // watch all boards, while some players move
 	Mixed                // players, watchers, predictors and leaderboard readers
+	JSON                 // moves, by one client of ten in JSON
 )
 
 // modes is the one table of modes.
@@ -25,6 +26,7 @@ var modes = [...]struct{ name, unit string }{
 
 	Spectate: {"spectate", "updates"},
 	Mixed:    {"mixed", "requests"},
+	JSON:     {"json", "moves"},
 }
 
 // String returns the name of m.

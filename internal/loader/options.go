@@ -66,6 +66,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Players < 0 || o.Players > MaxClients {
 		return o, fmt.Errorf("players: from 1 to %d, not %d", MaxClients, o.Players)
 	}
+	if o.Mode == JSON && o.Clients < 2 {
+		return o, errors.New("json: at least one client for each way to speak, 2 in all")
+	}
 	def(&o.Duration, 10*time.Second)
 	def(&o.Greet, 10*time.Second)
 	def(&o.Drain, 5*time.Second)

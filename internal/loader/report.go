@@ -15,7 +15,7 @@ type Report struct {
 	// sessions greeted, lists received; of Spectate how many updates came.
 	Answered uint64
 	// Latency is from the first copy of a request to its answer; of Spectate and
-	// Mixed it is that of the moves.
+	// Mixed it is that of the moves, of JSON that of the moves by packets.
 	Latency Latency
 	// Seconds are how many were answered in each whole second.
 	Seconds []uint64
@@ -46,6 +46,19 @@ type Counts struct {
 	Forgotten  uint64 `json:"forgotten"`  // tokens that the server no longer knew
 	Moved      uint64 `json:"moved"`      // resumed sessions without an unresolved move that found another board
 	Malformed  uint64 `json:"malformed"`  // packets that do not parse
+}
+
+func (c *Counts) add(o *Counts) {
+	c.Resent += o.Resent
+	c.Timeouts += o.Timeouts
+	c.Rejected += o.Rejected
+	c.Refused += o.Refused
+	c.Duplicates += o.Duplicates
+	c.Pushed += o.Pushed
+	c.Resumed += o.Resumed
+	c.Forgotten += o.Forgotten
+	c.Moved += o.Moved
+	c.Malformed += o.Malformed
 }
 
 // PerSecond is the rate of answers.

@@ -9,12 +9,13 @@ import (
 // Role is what one client does.
 type Role uint8
 
-// The roles. In modes other than Spectate and Mixed everybody is a Player.
+// The roles. In modes other than Spectate, Mixed and JSON everybody is a Player.
 const (
 	Player    Role = iota
 	Watcher        // sees the summary of all boards
 	Predictor      // predicts moves of the players' boards, and reads what others predict
 	Reader         // reads the leaderboard
+	Speaker        // plays in JSON over a WebSocket
 	roleCount
 )
 
@@ -28,6 +29,7 @@ var roles = [roleCount]struct {
 	Watcher:   {"watchers", "updates", 30},
 	Predictor: {"predictors", "requests", 15},
 	Reader:    {"leaderboard readers", "pages", 5},
+	Speaker:   {"players in JSON", "moves", 0},
 }
 
 // String returns the name of r, in the plural.
@@ -49,10 +51,13 @@ func (o *Options) roleCounts() (n [roleCount]int) {
 	case Spectate:
 		n[Player], n[Watcher] = o.Players, o.Clients
 	case Mixed:
-		for r := Watcher; r < roleCount; r++ {
+		for r := Watcher; r < Speaker; r++ {
 			n[r] = o.Clients * roles[r].share / 100
 		}
 		n[Player] = o.Clients - n[Watcher] - n[Predictor] - n[Reader]
+	case JSON:
+		n[Speaker] = (o.Clients + 9) / 10
+		n[Player] = o.Clients - n[Speaker]
 	default:
 		n[Player] = o.Clients
 	}
@@ -61,7 +66,7 @@ func (o *Options) roleCounts() (n [roleCount]int) {
 
 // moves reports whether a client plays.
 func (l *load) moves(c *client) bool {
-	return c.role == Player && l.options.Mode != Hello && l.options.Mode != Legal
+	return (c.role == Player || c.role == Speaker) && l.options.Mode != Hello && l.options.Mode != Legal
 }
 
 // pause lets a client think before its next request.

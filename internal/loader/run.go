@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -16,33 +17,87 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	sockets, err := openSockets(o)
-	if err != nil {
-		return report, err
-	}
-	defer sockets.close()
-	l := &load{
-		options: o, sockets: sockets, report: &report,
-		random: rand.New(rand.NewPCG(o.Seed, 1)),
-	}
 	report.Mode, report.Clients = o.Mode, o.Clients
 	for role, n := range o.roleCounts() {
 		report.Roles[role].Clients = n
-		for range n {
+	}
+	if o.Mode != JSON {
+		sockets, err := openSockets(o)
+		if err != nil {
+			return report, err
+		}
+		return report, report.play(ctx, o, sockets, 1)
+	}
+	return report, report.playBoth(ctx, o)
+}
+
+// playBoth lets the clients that speak JSON play beside those that send packets, each
+// kind on a goroutine of its own.
+func (r *Report) playBoth(ctx context.Context, o Options) error {
+	spoken, err := openSpoken(ctx, o, r.Roles[Speaker].Clients)
+	if err != nil {
+		return err
+	}
+	packets := o
+	packets.Clients = r.Roles[Player].Clients
+	sockets, err := openSockets(packets)
+	if err != nil {
+		spoken.close()
+		return err
+	}
+	said := Report{log: &log{}, Roles: make([]RoleReport, roleCount), Mode: o.Mode}
+	said.Roles[Speaker].Clients, r.Roles[Speaker].Clients = r.Roles[Speaker].Clients, 0
+	aside := o
+	aside.EverySecond, aside.Ended, aside.ServerCPU = nil, nil, nil
+	done := make(chan error)
+	go func() { done <- said.play(ctx, aside, spoken, 2) }()
+	err = r.play(ctx, o, sockets, 1)
+	err = errors.Join(err, <-done)
+	r.add(&said)
+	return err
+}
+
+// add adds what clients beside have seen.
+func (r *Report) add(o *Report) {
+	r.Roles[Speaker] = o.Roles[Speaker]
+	r.Answered += o.Answered
+	for i := range min(len(r.Seconds), len(o.Seconds)) {
+		r.Seconds[i] += o.Seconds[i]
+	}
+	r.Counts.add(&o.Counts)
+	moved := func(e entry) entry { e.player += uint32(len(r.log.tokens)); return e }
+	for e := range o.log.entries() {
+		r.log.add(moved(e))
+	}
+	for _, e := range o.unresolved {
+		r.unresolved = append(r.unresolved, moved(e))
+	}
+	r.log.tokens = append(r.log.tokens, o.log.tokens...)
+}
+
+// play lets the clients of the report's roles play.
+func (r *Report) play(ctx context.Context, o Options, sockets sockets, stream uint64) error {
+	defer sockets.close()
+	l := &load{
+		options: o, sockets: sockets, report: r,
+		random: rand.New(rand.NewPCG(o.Seed, stream)),
+	}
+	for role := range r.Roles {
+		for range r.Roles[role].Clients {
 			l.clients = append(l.clients, client{number: uint32(len(l.clients)), role: Role(role)})
 		}
 	}
 	for i := range l.clients {
 		l.hello(&l.clients[i])
 	}
-	err = l.run(ctx)
+	err := l.run(ctx)
 	for i := range l.clients {
 		if p := &l.clients[i].pending; p.open {
-			report.unresolved = append(report.unresolved, p.entry)
+			r.unresolved = append(r.unresolved, p.entry)
 		}
 	}
-	report.Dropped = sockets.dropped()
-	return report, err
+	r.Dropped = sockets.dropped()
+	return err
 }
 
 // usage is what was used when the measured time began.

@@ -15,6 +15,11 @@ import (
 // separate works everywhere: a socket and a goroutine for each client.
 type separate struct {
 	conns []*net.UDPConn
+	arrivals
+}
+
+// arrivals are what goroutines have read for the loop.
+type arrivals struct {
 	timer *time.Timer
 	ready chan struct{} // holds one signal: something came
 	lost  atomic.Uint64
@@ -29,9 +34,14 @@ type separate struct {
 // maxArrived bounds what waits for the loop.
 const maxArrived = 1 << 16
 
-func openSeparate(server netip.AddrPort, clients int) (*separate, error) {
-	s := &separate{ready: make(chan struct{}, 1), timer: time.NewTimer(tick)}
+func (s *arrivals) open() {
+	s.ready, s.timer = make(chan struct{}, 1), time.NewTimer(tick)
 	s.buffers.New = func() any { return new([wire.MaxPacket]byte) }
+}
+
+func openSeparate(server netip.AddrPort, clients int) (*separate, error) {
+	s := &separate{}
+	s.open()
 	for i := range clients {
 		conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(server))
 		if err != nil {
@@ -63,7 +73,7 @@ func (s *separate) read(number uint32, conn *net.UDPConn) {
 	}
 }
 
-func (s *separate) put(d datagram) {
+func (s *arrivals) put(d datagram) {
 	s.mu.Lock()
 	full := len(s.arrived) >= maxArrived
 	if !full {
@@ -79,7 +89,7 @@ func (s *separate) put(d datagram) {
 	}
 }
 
-func (s *separate) receive() ([]datagram, error) {
+func (s *arrivals) receive() ([]datagram, error) {
 	for _, d := range s.taken {
 		s.buffers.Put((*[wire.MaxPacket]byte)(d.data[:wire.MaxPacket]))
 	}
@@ -100,11 +110,11 @@ func (s *separate) send(number uint32, packet []byte) {
 	s.conns[number].Write(packet)
 }
 
-func (s *separate) flush() error { return nil }
+func (s *arrivals) flush() error { return nil }
 
 func (s *separate) addresses() uint32 { return uint32(len(s.conns)) }
 
-func (s *separate) dropped() uint64 { return s.lost.Load() }
+func (s *arrivals) dropped() uint64 { return s.lost.Load() }
 
 func (s *separate) close() {
 	for _, c := range s.conns {
