@@ -30,6 +30,7 @@ type room struct {
 var rooms = []room{
 	{name: "chess", pure: true},
 	{name: "chess/novice", may: []string{"chess"}, pure: true},
+	{name: "chess/opening", may: []string{"chess"}},
 	{name: "chess/uci", may: []string{"chess"}},
 	{name: ".", pure: true},
 	{name: "wire", may: []string{"."}, pure: true},
