@@ -82,7 +82,7 @@ var rooms = []room{
 	{name: "internal/bot", may: []string{"client", "internal/guard", ".", "chess/uci", "chess/novice", "chess"}, tests: []string{"wire"}},
 	{name: "internal/loader", may: []string{"internal/transport", "internal/link", "internal/store", "wire", ".", "chess"}, also: []string{"unsafe"}},
 	{name: "internal/profile", may: []string{"internal/link", "internal/journal", "internal/access", "internal/reward", "internal/spectate", "internal/predict", "internal/board", "internal/session", "internal/intent", "internal/pack", "internal/share", "internal/lru", "internal/config", "wire", ".", "chess"},
-		tests: []string{"internal/tape"}, pure: true},
+		tests: []string{"runner/logstore", "internal/tape"}, pure: true},
 	{name: "internal/tape", may: []string{"internal/profile", "internal/pack", "internal/guard"}, tests: []string{"internal/config", "wire", "."}},
 	{name: "internal/registry", may: []string{"internal/profile", "."}},
 	{name: "internal/loop", may: []string{"internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/link", "internal/journal", "runner", "internal/store/schema", "internal/store", "internal/guard", "internal/config", "wire", "."},

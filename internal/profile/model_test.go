@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/config"
 	"wamble/internal/prooftest"
 	"wamble/wire"
 )
@@ -109,14 +110,18 @@ func (w *world) upTo(most time.Duration) time.Duration {
 }
 
 func newWorld(t *testing.T, seed uint64, members int, conf string) *world {
-	c := configOf(t, "(def boards-per-player 2) "+conf)
-	w := &world{
-		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(c), store: newMemory(), members: members,
-		clients: map[wamble.Peer]*client{}, offers: map[wamble.Token]offer{}, syncs: true,
-	}
-	w.opts = Options{Config: c, LeaseSize: 500}
+	w := emptyWorld(t, seed, members, configOf(t, "(def boards-per-player 2) "+conf))
 	w.start()
 	return w
+}
+
+// emptyWorld is a world without a process.
+func emptyWorld(t *testing.T, seed uint64, members int, c *config.Profile) *world {
+	return &world{
+		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(c), store: newMemory(), members: members,
+		clients: map[wamble.Peer]*client{}, offers: map[wamble.Token]offer{}, syncs: true,
+		opts: Options{Config: c, LeaseSize: 500},
+	}
 }
 
 // start is a new process: it has what journal and store have.
