@@ -134,6 +134,10 @@ func (g *gate) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Ses
 	return through(ctx, g, func() (wamble.Session, error) { return g.Store.SessionByID(ctx, id) })
 }
 
+func (g *gate) Holders(ctx context.Context, sessions []wamble.SessionID, profile string, terms [32]byte) ([]store.Holder, error) {
+	return through(ctx, g, func() ([]store.Holder, error) { return g.Store.Holders(ctx, sessions, profile, terms) })
+}
+
 func (g *gate) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
 	return through(ctx, g, func() (wamble.Session, error) { return g.Store.SessionByHandle(ctx, handle) })
 }

@@ -98,6 +98,13 @@ type Store interface {
 	Close() error
 }
 
+// Holder is a session that holds a board.
+type Holder struct {
+	wamble.Session
+	Player   *wamble.Player // its identity; nil: it has none
+	Accepted bool           // the terms
+}
+
 // Queries are the reads. None of them writes. Each fails with ErrNotFound,
 // ErrTransient or an error that names bad data.
 type Queries interface {
@@ -109,6 +116,9 @@ type Queries interface {
 	// handle it is.
 	SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error)
 	SessionByHandle(ctx context.Context, handle string) (wamble.Session, error)
+	// Holders returns sessions by their numbers, as far as they are stored, with what
+	// goes with each: its identity, and whether it has accepted the terms with a hash.
+	Holders(ctx context.Context, sessions []wamble.SessionID, profile string, terms [32]byte) ([]Holder, error)
 	// Sessions returns the newest sessions of an identity that can be resumed, by
 	// when they were last seen, at most a number of 1 to 1,000.
 	Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error)

@@ -69,12 +69,14 @@ func erasePlayers(_ string, run []intent.Intent) []statement {
 	}
 }
 
+const selectPlayer = `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.rating::float8,
+	coalesce(sum(s.total_score), 0)::float8, coalesce(sum(s.total_prediction_score), 0)::float8,
+	coalesce(sum(s.games_played), 0), coalesce(sum(s.chess960_games_played), 0)
+	FROM players p LEFT JOIN sessions s ON s.player_id = p.id `
+
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out, err := readOne(ctx, s, "read player", `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.rating::float8,
-		coalesce(sum(s.total_score), 0)::float8, coalesce(sum(s.total_prediction_score), 0)::float8,
-		coalesce(sum(s.games_played), 0), coalesce(sum(s.chess960_games_played), 0)
-		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]}, schema.ScanPlayer)
+	out, err := readOne(ctx, s, "read player", selectPlayer+`WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]}, schema.ScanPlayer)
 	if err != nil {
 		return wamble.Player{}, err
 	}

@@ -183,6 +183,26 @@ func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Se
 	return s.session(ctx, `WHERE s.id = $1`, int64(id))
 }
 
+// Holders implements store.Queries.
+func (s *Store) Holders(ctx context.Context, sessions []wamble.SessionID, profile string, terms [32]byte) ([]store.Holder, error) {
+	ids := make([]int64, len(sessions))
+	for i, id := range sessions {
+		ids[i] = int64(id)
+	}
+	h := schema.NewHolders()
+	err := s.read(ctx, "read holders", func(b *pgx.Batch) {
+		b.Queue(selectSession+`WHERE s.id = ANY($1)`, ids).Query(each(func(rows pgx.Rows) error { return h.Session(rows.Scan) }))
+		b.Queue(selectPlayer+`WHERE p.id IN (SELECT player_id FROM sessions WHERE id = ANY($1)) GROUP BY p.id`, ids).
+			Query(each(func(rows pgx.Rows) error { return h.Player(rows.Scan) }))
+		b.Queue(`SELECT session_id FROM profile_terms_acceptances WHERE session_id = ANY($1) AND profile_name = $2 AND tos_hash = $3`, ids, profile, terms[:]).
+			Query(each(func(rows pgx.Rows) error { return h.Acceptance(rows.Scan) }))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.All(), nil
+}
+
 // Sessions implements store.Queries.
 func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error) {
 	if err := schema.CheckSessions(most); err != nil {

@@ -70,12 +70,14 @@ func (t *tx) erasePlayers(run []intent.Intent) error {
 	return nil
 }
 
+const selectPlayer = `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.rating,
+	round(ifnull(sum(s.total_score), 0), 4), round(ifnull(sum(s.total_prediction_score), 0), 4),
+	ifnull(sum(s.games_played), 0), ifnull(sum(s.chess960_games_played), 0)
+	FROM players p LEFT JOIN sessions s ON s.player_id = p.id `
+
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.rating,
-		round(ifnull(sum(s.total_score), 0), 4), round(ifnull(sum(s.total_prediction_score), 0), 4),
-		ifnull(sum(s.games_played), 0), ifnull(sum(s.chess960_games_played), 0)
-		FROM players p LEFT JOIN sessions s ON s.player_id = p.id WHERE p.public_key = ? GROUP BY p.id`, key[:]).Scan)
+	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, selectPlayer+`WHERE p.public_key = ? GROUP BY p.id`, key[:]).Scan)
 	if err != nil {
 		return wamble.Player{}, classify(ctx, "read player", err)
 	}

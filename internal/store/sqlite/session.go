@@ -222,6 +222,37 @@ func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Se
 	return s.session(ctx, `WHERE s.id = ?`, int64(id))
 }
 
+// Holders implements store.Queries.
+func (s *Store) Holders(ctx context.Context, sessions []wamble.SessionID, profile string, terms [32]byte) ([]store.Holder, error) {
+	ids, err := json.Marshal(sessions)
+	if err != nil {
+		return nil, err
+	}
+	h, list := schema.NewHolders(), string(ids)
+	err = s.read(ctx, "read holders", func(ctx context.Context, tx *sql.Tx) error {
+		for _, part := range []struct {
+			text string
+			args []any
+			scan func(schema.Scan) error
+		}{
+			{selectSession + `WHERE s.id IN (SELECT value FROM json_each(?))`, []any{list}, h.Session},
+			{selectPlayer + `WHERE p.id IN (SELECT player_id FROM sessions WHERE id IN (SELECT value FROM json_each(?))) GROUP BY p.id`, []any{list}, h.Player},
+			{`SELECT session_id FROM profile_terms_acceptances WHERE session_id IN (SELECT value FROM json_each(?)) AND profile_name = ? AND tos_hash = ?`,
+				[]any{list, profile, terms[:]}, h.Acceptance},
+		} {
+			rows, err := tx.QueryContext(ctx, part.text, part.args...)
+			if _, err := scanAll(rows, err, func(scan schema.Scan) (struct{}, error) { return struct{}{}, part.scan(scan) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.All(), nil
+}
+
 // Sessions implements store.Queries.
 func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error) {
 	if err := schema.CheckSessions(most); err != nil {

@@ -35,6 +35,10 @@ var reads = map[string]func(*world) (bool, error){
 		s, err := w.SessionByID(w.Context(), 1)
 		return s.Token == token(1).Hash(), err
 	},
+	"Holders": func(w *world) (bool, error) {
+		all, err := w.Holders(w.Context(), []wamble.SessionID{1, 9}, Profile, terms.Hash)
+		return len(all) == 1 && all[0].Token == token(1).Hash() && all[0].Accepted && all[0].Player != nil && all[0].Player.Key == key(7) && all[0].Player.Stats.Score == 2, err
+	},
 	"SessionByHandle": func(w *world) (bool, error) {
 		s, err := w.SessionByHandle(w.Context(), "h_0007")
 		return s.ID == 1, err
