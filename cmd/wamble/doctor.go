@@ -25,7 +25,7 @@ func doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look whether a server could run well here",
 		Long: `Doctor looks at what a server needs before it is started: the data directory,
-room and speed of its disk, the ports, the receive buffer that the kernel grants,
+room and speed of its disk, all ports, the receive buffer that the kernel grants,
 the limit of open files, the clock, the databases, and what db-sslmode protects
 from. It says what to do about
 what it finds, and changes nothing. The exit code is 1 if something would keep the

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -89,7 +90,7 @@ func (p *examination) say(v Verdict, subject, advice, format string, args ...any
 
 // examinations is the one list of what the doctor looks at.
 var examinations = []func(*examination){
-	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).journal, (*examination).secrets, (*examination).encryption, (*examination).logins,
+	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).listeners, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).journal, (*examination).secrets, (*examination).encryption, (*examination).logins,
 }
 
 // Examine looks whether a server could run well. It binds for a moment and writes
@@ -192,10 +193,42 @@ func (p *examination) ports() {
 		case p.running && errors.Is(err, syscall.EADDRINUSE):
 			p.say(Fine, subject, "", "in use, as a server runs on %s", p.Dir)
 		case errors.Is(err, syscall.EACCES):
-			p.say(Broken, subject, "use a port above 1023, or give the binary cap_net_bind_service", "%v", err)
+			p.say(Broken, subject, lowPort, "%v", err)
 		default:
 			p.say(Broken, subject, "choose another port, or end who has it ('ss -lntup' tells)", "%v", err)
 		}
+	}
+}
+
+const lowPort = "use a port above 1023, or let the unit have AmbientCapabilities=CAP_NET_BIND_SERVICE, or wamble.socket bind it"
+
+// listeners binds what belongs to no profile for a moment: the admin listener, and the
+// port that sends plain HTTP to https.
+func (p *examination) listeners() {
+	c := &p.Config.Server
+	p.listener("admin listener", c.AdminListen, "set admin-listen to another address, or to \"\"")
+	secure := func(cfg *config.Profile) bool { return cfg.Network.Domain != "" }
+	if i := slices.IndexFunc(p.profiles, secure); i >= 0 && c.RedirectPort > 0 {
+		at := net.JoinHostPort(p.profiles[i].Network.ListenAddress, strconv.Itoa(c.RedirectPort))
+		p.listener("redirect-port", at, "choose another redirect-port, or 0, if the certificate authority reaches port 443")
+	}
+}
+
+func (p *examination) listener(subject, address, advice string) {
+	if address == "" {
+		return
+	}
+	l, err := net.Listen("tcp", address)
+	switch {
+	case err == nil:
+		l.Close()
+		p.say(Fine, subject, "", "%s is free", address)
+	case p.running && errors.Is(err, syscall.EADDRINUSE):
+		p.say(Fine, subject, "", "in use, as a server runs on %s", p.Dir)
+	case errors.Is(err, syscall.EACCES):
+		p.say(Broken, subject, lowPort, "%v", err)
+	default:
+		p.say(Broken, subject, advice, "%v", err)
 	}
 }
 
@@ -368,6 +401,8 @@ func (p *examination) databases() {
 		st, err := s.Store.Status(ctx)
 		cancel()
 		switch {
+		case err != nil && s.File != "":
+			p.say(Broken, "database", "let the user who runs the server own the file and its directory; a damaged file only a backup mends", "%s: %v", s.Name, err)
 		case err != nil:
 			p.say(Broken, "database", "check db-host, db-port, db-user and the password; the server would wait for it", "%s: %v", s.Name, err)
 		case st.Version > st.Latest:

@@ -3,6 +3,7 @@ package server
 import (
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,6 +26,16 @@ func TestDoctor(t *testing.T) {
 		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)
 		}
+	}
+	console, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer console.Close()
+	_, consolePort, _ := net.SplitHostPort(console.Addr().String())
+	broken := private(t)
+	if err := os.WriteFile(filepath.Join(broken, "games.db"), []byte(strings.Repeat("no database ", 100)), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	current, newer, empty := pgtest.Migrated(t), pgtest.Migrated(t), pgtest.Empty(t)
 	pgtest.Execute(t, newer, "INSERT INTO schema_migrations (version, name) VALUES (999, 'of tomorrow')")
@@ -49,6 +60,10 @@ func TestDoctor(t *testing.T) {
 		{"no schema", own + `(def port 0)` + postgresConf(empty), hidden, "database", host.Doubtful, "is to be migrated"},
 		{"a journal without a standby", own + `(def port 0) (def journal "postgres")` + postgresConf(current), hidden, "journal", host.Doubtful, "waits for no standby"},
 		{"a journal that is away", own + `(def port 0) (def journal "postgres") (def journal-db-host "127.0.0.1") (def journal-db-port 1)` + postgresConf(current), hidden, "journal", host.Broken, "127.0.0.1:1"},
+		{"a free admin listener", own + `(def port 0) (def admin-listen "127.0.0.1:0")`, hidden, "admin listener", host.Fine, "is free"},
+		{"an admin listener that is taken", own + `(def port 0) (def admin-listen "` + console.Addr().String() + `")`, hidden, "admin listener", host.Broken, "address already in use"},
+		{"a redirect that is taken", own + `(def port 0) (def http-port 1) (def domain "a.org") (def redirect-port ` + consolePort + `)`, hidden, "redirect-port", host.Broken, "address already in use"},
+		{"an SQLite database that is none", own + `(def port 0)`, broken, "database", host.Broken, "games.db"},
 		{"no database", own + `(def port 0) (def db-host "127.0.0.1") (def db-port 1) (def db-name "x")`, hidden, "database", host.Broken, "PostgreSQL x at 127.0.0.1:1"},
 	} {
 		var found *host.Finding
