@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
@@ -213,6 +214,14 @@ func (p *person) onEveryPage(script string) {
 	p.t.Helper()
 	_, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// front puts the tab before all others: one that is hidden draws nothing.
+func (p *person) front() {
+	p.t.Helper()
+	if _, err := chromedp.Call(p.ctx, page.BringToFront, cdp.Empty{}); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -59,13 +59,14 @@ func TestMap(t *testing.T) {
 	p.until(`location.pathname === '/watch/3'`)
 
 	q := meet(t, phone)
+	q.front()
 	q.open(small.url + "/map")
 	defer func() {
 		if t.Failed() {
 			t.Log(see[string](q, `JSON.stringify({shown: document.visibilityState, tally: wambleMap.tally, places: wambleMap.places.length, drawn: wambleMap.size})`))
 		}
 	}()
-	q.until(`document.querySelector('[data-boards="40"]')`)
+	q.until(`document.querySelector('[data-boards="40"]') && wambleMap.size === 40`)
 	q.shot("map-phone")
 	q.audit("map on a phone")
 	x, y := q.middle(".map")

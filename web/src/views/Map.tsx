@@ -28,7 +28,7 @@ export function Map() {
     const m = (map.current = new WorldMap(canvas.current!, watcher.boards, reducedMotion));
     (window as any).wambleMap = m;
     const off = watcher.tick.subscribe(m.soon);
-    const counting = setInterval(() => setCount(m.size), 500);
+    const counting = setInterval(() => setCount(watcher.boards.size), 500);
     const sized = new ResizeObserver(() => m.resize());
     sized.observe(canvas.current!);
     const leave = handle(box.current!, m);
