@@ -100,8 +100,11 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 
 // anyFree returns a free board: one that sleeps, or the one that a player has just left.
 func (p *Pool) anyFree() *Board {
-	if len(p.asleep) > 0 {
-		p.wake(p.asleep[0].board)
+	if b := p.first(); b != nil {
+		p.wake(b)
+	}
+	if p.free == 0 {
+		return nil // what was on the shelf is damaged
 	}
 	return p.places[p.free-1].board
 }
@@ -119,8 +122,8 @@ func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
 		at.since, at.tag = t+offerTime.Microseconds(), at.tag|offered
 		return b, nil
 	}
-	if len(p.asleep) > 0 {
-		return p.asleep[0].board, nil
+	if b := p.first(); b != nil {
+		return b, nil
 	}
 	if p.Len() < p.opts.MaxBoards {
 		if id := p.draw(); id != 0 {
@@ -164,7 +167,7 @@ func (p *Pool) accept(at int64, offered wamble.BoardID, out intent.Intents) *Boa
 	if offered == 0 {
 		return nil
 	}
-	if b := p.boards[offered]; b != nil {
+	if b := p.fetch(offered); b != nil {
 		if b.asleep {
 			p.wake(b)
 		}
@@ -280,6 +283,7 @@ func (p *Pool) comeBack(now int64, player *Player) *Board {
 // openFor is open for a player: it wakes none of those on which he moved last, as far
 // as it looks.
 func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, error) {
+	p.unshelve(maxCandidates)
 	var best *Board
 	for i := range p.asleep[:min(len(p.asleep), maxCandidates)] {
 		b := p.asleep[i].board
@@ -298,7 +302,7 @@ func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, er
 type scale [8]float64
 
 // tag is what the index knows of a board: in its lowest bits the class of the board,
-// the phase of its game and whether it is Chess960; above them the two flags; above
+// the phase of its game and whether it is Chess960; above them the flags; above
 // them the session that moved last.
 type tag uint64
 
@@ -307,6 +311,7 @@ const (
 	classes  tag = 7
 	fresh    tag = 8  // nobody has moved
 	offered  tag = 16 // it was offered to somebody, perhaps long ago
+	written  tag = 32 // an Ahead has it
 	byShift      = 8
 )
 

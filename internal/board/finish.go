@@ -78,7 +78,7 @@ func (p *Pool) archive(at int64, b *Board, e ending, out intent.Intents) *Finish
 // board, 0 if nobody did. Error: ErrUnknownBoard.
 func (p *Pool) Archive(now time.Time, id wamble.BoardID, out intent.Intents) (*Finished, wamble.SessionID, error) {
 	t := p.tick(now)
-	b := p.boards[id]
+	b := p.fetch(id)
 	if b == nil {
 		return nil, 0, ErrUnknownBoard
 	}

@@ -51,6 +51,10 @@ type Pool struct {
 	intents   intents
 	sample    sample
 	observer  func(*Board) // nil: none
+	shelf     *shelf       // boards that sleep, and are not read yet; nil: none
+	torn      bool         // the shelf was damaged, which nobody was told
+	rest      bool         // it was loaded of a snapshot without what belongs on the shelf
+	ahead     *Ahead       // what is written for the next image; nil: nothing
 }
 
 // place is a board in the index, with a copy of what its weight depends on, so
@@ -100,9 +104,9 @@ func (p *Pool) tick(now time.Time) int64 {
 
 // Len returns the number of boards, Free how many of them nobody holds, and Asleep
 // how many of these are not dealt.
-func (p *Pool) Len() int    { return len(p.places) + len(p.asleep) }
-func (p *Pool) Free() int   { return p.free + len(p.asleep) }
-func (p *Pool) Asleep() int { return len(p.asleep) }
+func (p *Pool) Len() int    { return len(p.places) + p.Asleep() }
+func (p *Pool) Free() int   { return p.free + p.Asleep() }
+func (p *Pool) Asleep() int { return len(p.asleep) + p.Shelved() }
 
 // held returns how many boards have a holder, Here how many holders are here.
 func (p *Pool) held() int { return len(p.places) - p.free }
@@ -111,19 +115,29 @@ func (p *Pool) Here() int { return p.held() - p.gone }
 // Census counts the boards by status. Archived ones are not in the pool.
 func (p *Pool) Census() (boards [wamble.Archived]int) {
 	boards[wamble.Active] = p.active
-	boards[wamble.Dormant] = p.Free() - p.active
+	if p.shelf != nil {
+		boards[wamble.Active] += p.shelf.active
+	}
+	boards[wamble.Dormant] = p.Free() - boards[wamble.Active]
 	boards[wamble.Reserved] = p.held()
 	return boards
 }
 
 // Board returns a board by its number, nil if it is not in the pool.
-func (p *Pool) Board(id wamble.BoardID) *Board { return p.boards[id] }
+func (p *Pool) Board(id wamble.BoardID) *Board {
+	b := p.boards[id]
+	if b == nil && p.shelf != nil {
+		b = p.shelf.look(id)
+	}
+	return b
+}
 
 // Held returns the board that a session holds, or nil.
 func (p *Pool) Held(s wamble.SessionID) *Board { return p.holders[s] }
 
-// All yields every board, in no particular but always the same order. The pool
-// must not be changed meanwhile.
+// All yields every board, in no particular but always the same order, but for those on
+// the shelf: whoever observes the pool sees them when they are taken from there. The
+// pool must not be changed meanwhile.
 func (p *Pool) All() iter.Seq[*Board] {
 	return func(yield func(*Board) bool) {
 		for i := range p.places {
@@ -164,6 +178,7 @@ func (p *Pool) setFree(b *Board) {
 
 // setHeld takes a board from among the free ones. It does not change its status.
 func (p *Pool) setHeld(b *Board) {
+	p.unwrite(b)
 	if b.status == wamble.Active {
 		p.active--
 	}

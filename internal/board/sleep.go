@@ -13,8 +13,9 @@ import (
 
 // sleeper is a board that sleeps, with a copy of what its place in the heap depends on.
 type sleeper struct {
-	board *Board
-	plies int32
+	board   *Board
+	plies   int32
+	written bool // an Ahead has it
 }
 
 // sleepers is a heap of the boards that sleep, the most advanced first; the number of
@@ -51,7 +52,7 @@ func (s sleepers) down(i int) {
 
 func (s *sleepers) add(b *Board) {
 	b.asleep, b.place = true, int32(len(*s))
-	*s = append(*s, sleeper{b, int32(b.Plies())})
+	*s = append(*s, sleeper{board: b, plies: int32(b.Plies())})
 	s.up(int(b.place))
 }
 
@@ -95,6 +96,7 @@ func (p *Pool) sleep(b *Board) {
 
 // wake brings a board that sleeps into play.
 func (p *Pool) wake(b *Board) {
+	p.unwrite(b)
 	p.asleep.remove(b)
 	if b.status == wamble.Active {
 		p.active--
@@ -106,8 +108,7 @@ func (p *Pool) wake(b *Board) {
 // open brings one more board into play, and returns it: the most advanced of those
 // that sleep, else a new one. Errors: ErrNoBoard, ErrNoID.
 func (p *Pool) open(at int64, out intent.Intents) (*Board, error) {
-	if len(p.asleep) > 0 {
-		b := p.asleep[0].board
+	if b := p.first(); b != nil {
 		p.wake(b)
 		return b, nil
 	}
@@ -161,7 +162,7 @@ const balanceAtOnce = 8
 // need, or no more are to be had; numbers says whether new ones can be made.
 func (p *Pool) Balanced(numbers bool) bool {
 	n := p.lacks(p.Here())
-	return n == 0 || n > 0 && len(p.asleep) == 0 && (!numbers || p.Len() >= p.opts.MaxBoards)
+	return n == 0 || n > 0 && p.Asleep() == 0 && (!numbers || p.Len() >= p.opts.MaxBoards)
 }
 
 // Balance brings boards into play, the most advanced first, or lets those with the

@@ -3,6 +3,7 @@ package board
 import (
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -30,6 +31,7 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 const (
 	magic     = "wamble boards 4\n"
 	magic3    = "wamble boards 3\n" // the version before: it does not say which boards sleep
+	magicRest = "wamble boards 5\n" // without what an Ahead has: those that sleep are no heap
 	boardSize = 8*8 + 7 + chess.PackedSize
 )
 
@@ -43,26 +45,59 @@ const (
 // The sizes of a ply and of a key of the history.
 const plySize, keySize = 12, 8
 
+// unwritten yields every board that no Ahead has.
+func (p *Pool) unwritten() iter.Seq[*Board] {
+	return func(yield func(*Board) bool) {
+		for i := range p.places {
+			if at := &p.places[i]; at.tag&written == 0 && !yield(at.board) {
+				return
+			}
+		}
+		for i := range p.asleep {
+			if s := &p.asleep[i]; !s.written && !yield(s.board) {
+				return
+			}
+		}
+	}
+}
+
 // SnapshotSize is how many bytes a snapshot has.
 func (p *Pool) SnapshotSize() int {
-	n := len(magic) + 20 + p.Len()*boardSize
-	for b := range p.All() {
-		n += len(b.plies)*plySize + len(b.history)*keySize
+	n := len(magic) + 20
+	for b := range p.unwritten() {
+		n += boardSize + len(b.plies)*plySize + len(b.history)*keySize
 	}
 	return n
 }
 
 // Snapshot appends the whole pool to dst, for Load in another process, which
-// then gives the same answers. Finished boards are not in it.
+// then gives the same answers. Finished boards are not in it, nor are those that an
+// Ahead has. The shelf must be empty.
 func (p *Pool) Snapshot(dst []byte) []byte {
 	w := binary.LittleEndian
-	dst = slices.Grow(dst, p.SnapshotSize())
-	dst = append(dst, magic...)
+	if p.ahead == nil {
+		dst = append(slices.Grow(dst, p.SnapshotSize()), magic...)
+	} else {
+		dst = append(dst, magicRest...)
+	}
 	dst = w.AppendUint64(dst, uint64(p.now))
-	dst = w.AppendUint32(dst, uint32(p.Len()))
-	dst = w.AppendUint32(dst, uint32(p.free))
-	dst = w.AppendUint32(dst, uint32(len(p.asleep)))
-	for b := range p.All() {
+	free, asleep := p.free, len(p.asleep)
+	if p.ahead != nil {
+		for i := range p.places {
+			if p.places[i].tag&written != 0 {
+				free--
+			}
+		}
+		for i := range p.asleep {
+			if p.asleep[i].written {
+				asleep--
+			}
+		}
+	}
+	dst = w.AppendUint32(dst, uint32(p.held()+free+asleep))
+	dst = w.AppendUint32(dst, uint32(free))
+	dst = w.AppendUint32(dst, uint32(asleep))
+	for b := range p.unwritten() {
 		dst = b.snapshot(dst)
 	}
 	return dst
@@ -101,13 +136,14 @@ func (b *Board) snapshot(dst []byte) []byte {
 func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error) {
 	r := &reader{Reader: pack.NewReader(state)}
 	version := string(r.Take(len(magic)))
-	if version != magic && version != magic3 {
+	if version != magic && version != magic3 && version != magicRest {
 		return nil, ErrState
 	}
 	p := New(opts, newID, rng)
+	p.rest = version == magicRest
 	p.now = int64(r.uint64())
 	count, free, asleep := int(r.uint32()), int(r.uint32()), 0
-	if version == magic {
+	if version != magic3 {
 		asleep = int(r.uint32())
 	} else {
 		asleep, free = free, 0
@@ -121,7 +157,7 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 	p.holders = make(map[wamble.SessionID]*Board, count-free-asleep)
 	for i := range count {
 		b := r.board()
-		sleeps := version == magic3 && b.status != wamble.Reserved || version == magic && i >= count-asleep
+		sleeps := version == magic3 && b.status != wamble.Reserved || version != magic3 && i >= count-asleep
 		if r.Bad() || !p.adopt(b, sleeps, version == magic) {
 			return nil, ErrState
 		}

@@ -33,6 +33,8 @@ type Verdict struct {
 	// Migrations are what it would do to the stores when it serves.
 	Migrations []Migration `json:"migrations,omitempty"`
 	Notes      []string    `json:"notes,omitempty"` // what could not be checked
+	// Ahead says that it can read a state of which a part was written ahead.
+	Ahead bool `json:"ahead,omitempty"`
 }
 
 // Migration is a change of a store's schema that is to come.
@@ -97,7 +99,7 @@ func Check(ctx context.Context, binary string, args []string) (Verdict, error) {
 
 // Print says the verdict of this binary, for Check.
 func (v Verdict) Print() error {
-	v.Protocol = Protocol
+	v.Protocol, v.Ahead = Protocol, true
 	return json.NewEncoder(os.Stdout).Encode(v)
 }
 

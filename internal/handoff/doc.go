@@ -32,7 +32,7 @@
 //
 //	old image: Leave                             new image: Serve
 //	check    the new binary, in check mode
-//	files    room for the states
+//	files    room for the states; free boards of a large world are written ahead
 //	sockets  descriptors that stay open
 //	flush    the journal's memory; the drain stops
 //	pause    HTTP and control socket come to rest
@@ -52,6 +52,8 @@
 //   - The variables are gone from the environment before anything else happens,
 //     and the descriptors close on the next exec: no child of the server gets
 //     them.
+//   - What was written ahead the new image takes in between its steps, from the file
+//     that it has mapped: until that is done there is no other handoff.
 //   - State files are removed by whoever has adopted them, not before; files that
 //     a dead process left are swept at the next start.
 package handoff

@@ -60,7 +60,7 @@ const (
 
 // LongestTime is how long a handoff can take until the exec, with some for the disk:
 // one that takes longer hangs.
-const LongestTime = checkTime + quiesceTime + pauseTime + freezeTime + 15*time.Second
+const LongestTime = checkTime + adoptTime + quiesceTime + pauseTime + freezeTime + 15*time.Second
 
 // leaving is a handoff that is under way.
 type leaving struct {
@@ -70,6 +70,7 @@ type leaving struct {
 	rooms  map[string][]byte // for the states, by profile
 	frozen map[string]*loop.Frozen
 	serve  []*loop.Runtime // the profiles with a state
+	ahead  bool            // the next image can read what is written ahead
 	tidy   func()          // collects garbage again; nil: it is collected
 }
 
@@ -159,6 +160,7 @@ func (l *leaving) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.ahead = v.Ahead
 	for _, note := range v.Notes {
 		l.Log.Warn("the next image says: " + note)
 	}
@@ -185,23 +187,76 @@ func (l *leaving) makeFiles(ctx context.Context) error {
 		if !up {
 			return NotReady("profile %s: %s", rt.Name(), why)
 		}
-		size := 0
-		if !rt.Do(ctx, func(p *profile.Profile) { size = p.SnapshotSize() }) {
-			return NotReady("profile %s does not answer", rt.Name())
+		if err := l.makeFile(ctx, rt); err != nil {
+			return err
 		}
-		f, err := Create(l.StateDir, rt.Name(), int64(size))
-		if err != nil {
-			return &ExportError{ExportNotReady, err}
-		}
-		l.files[rt.Name()] = f
-		l.rooms[rt.Name()] = touched(size + size/8)
-		l.next.States[rt.Name()] = f.Path()
-		l.serve = append(l.serve, rt)
 	}
 	if len(l.serve) == 0 {
 		return NotReady("%s", strings.Join(waits, "; "))
 	}
 	return nil
+}
+
+// adoptTime is how long the next handoff waits until this image has taken in all that
+// the one before it has written ahead.
+const adoptTime = 20 * time.Second
+
+// makeFile makes room for the state of one profile, and writes what can be written
+// while players are served.
+func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
+	size, adopting := 0, true
+	for end := time.Now().Add(adoptTime); adopting && time.Now().Before(end); {
+		if !rt.Do(ctx, func(p *profile.Profile) {
+			if adopting = p.Adopting(); !adopting {
+				size = p.SnapshotSize()
+			}
+		}) {
+			return NotReady("profile %s does not answer", rt.Name())
+		}
+		if adopting {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if adopting {
+		return NotReady("profile %s has not taken in all that it was handed", rt.Name())
+	}
+	f, err := Create(l.StateDir, rt.Name(), int64(size))
+	if err != nil {
+		return &ExportError{ExportNotReady, err}
+	}
+	l.files[rt.Name()] = f
+	l.next.States[rt.Name()] = f.Path()
+	l.serve = append(l.serve, rt)
+	if l.ahead {
+		if err := writeAhead(ctx, rt, f); err != nil {
+			return &ExportError{ExportNotReady, fmt.Errorf("profile %s: %w", rt.Name(), err)}
+		}
+		rt.Do(ctx, func(p *profile.Profile) { size = p.SnapshotSize() })
+	}
+	l.rooms[rt.Name()] = touched(size + size/8)
+	return nil
+}
+
+// aheadPart is how many boards are written between two steps: a part of a millisecond.
+const aheadPart = 1000
+
+// writeAhead writes the boards that do not change, some between two steps each.
+func writeAhead(ctx context.Context, rt *loop.Runtime, f *File) error {
+	var a *profile.Ahead
+	if !rt.Do(ctx, func(p *profile.Profile) { a = p.BeginAhead() }) || a == nil {
+		return ctx.Err()
+	}
+	a.Sort()
+	var part []byte
+	for more := true; more; {
+		if !rt.Do(ctx, func(p *profile.Profile) { part, more = p.WriteAhead(a, part[:0], aheadPart) }) {
+			return errors.New("it does not answer")
+		}
+		if err := f.WriteAhead(part); err != nil {
+			return err
+		}
+	}
+	return f.WriteAhead(a.End(nil))
 }
 
 // touched returns room for so many bytes, whose memory the kernel has given
@@ -350,9 +405,13 @@ func (l *leaving) writeStates(ctx context.Context) error {
 			guard.Run("a goodbye", func() { rt.Port().CloseConns(goodbye, transport.CloseGoingAway) },
 				func(err error) { l.Log.Error("clients were not told of the handoff", "err", err) })
 		}()
-		state, err := l.frozen[rt.Name()].Snapshot(l.rooms[rt.Name()])
+		file, frozen := l.files[rt.Name()], l.frozen[rt.Name()]
+		state, err := frozen.Snapshot(l.rooms[rt.Name()])
+		if err == nil && frozen.Ahead() != (file.ahead > 0) {
+			err = errors.New("it was made anew meanwhile")
+		}
 		if err == nil {
-			err = l.files[rt.Name()].Write(state)
+			err = file.Write(state)
 		}
 		<-told
 		if err != nil {
@@ -395,6 +454,11 @@ func (l *leaving) stay() {
 	l.thaw()
 	for _, rt := range l.Profiles {
 		rt.Hurry(false)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), freezeTime)
+	defer cancel()
+	for _, rt := range l.serve {
+		rt.Do(ctx, (*profile.Profile).EndAhead)
 	}
 	l.Resume()
 	l.Runner.Resume()

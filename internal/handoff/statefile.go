@@ -17,10 +17,14 @@ import (
 //	length of the name 2, length of the state 8, CRC-32C 4 of name and state
 //	name of the profile, state
 //
+// Version 2 has a part that was written ahead between name and state, and its length in
+// 8 bytes behind the CRC, which covers it.
+//
 // It is written for a process that follows at once on the same machine, so that
 // it is not synced: after a loss of power journal and store have everything.
 const (
 	stateMagic = "wamble state 1\n"
+	aheadMagic = "wamble state 2\n"
 	headerSize = len(stateMagic) + 14
 	maxState   = 4 << 30
 )
@@ -40,6 +44,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type File struct {
 	file    *os.File
 	profile string
+	ahead   int64  // bytes that were written ahead
+	sum     uint32 // of name and these
 }
 
 // Create makes a private file in dir with room for about size bytes, while there
@@ -60,7 +66,7 @@ func Create(dir, profile string, size int64) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state file: %w", err)
 	}
-	made := &File{f, profile}
+	made := &File{file: f, profile: profile, sum: crc32.Checksum([]byte(profile), castagnoli)}
 	err = reserve(f, size)
 	if err == nil {
 		err = fill(f, size)
@@ -87,21 +93,38 @@ func fill(f *os.File, size int64) error {
 // Path returns the name of the file.
 func (f *File) Path() string { return f.file.Name() }
 
+// WriteAhead writes more of the part that is written before the state is known.
+func (f *File) WriteAhead(b []byte) error {
+	if _, err := f.file.WriteAt(b, f.aheadAt()+f.ahead); err != nil {
+		return fmt.Errorf("state file: %w", err)
+	}
+	f.ahead += int64(len(b))
+	f.sum = crc32.Update(f.sum, castagnoli, b)
+	return nil
+}
+
+// aheadAt is where the part begins that is written ahead.
+func (f *File) aheadAt() int64 { return int64(headerSize + 8 + len(f.profile)) }
+
 // Write writes the state and closes the file.
 func (f *File) Write(state []byte) error {
 	head := append([]byte(stateMagic), make([]byte, 14)...)
 	tail := head[len(stateMagic):]
 	binary.LittleEndian.PutUint16(tail, uint16(len(f.profile)))
 	binary.LittleEndian.PutUint64(tail[2:], uint64(len(state)))
-	sum := crc32.Update(crc32.Checksum([]byte(f.profile), castagnoli), castagnoli, state)
-	binary.LittleEndian.PutUint32(tail[10:], sum)
+	binary.LittleEndian.PutUint32(tail[10:], crc32.Update(f.sum, castagnoli, state))
+	if f.ahead > 0 {
+		copy(head, aheadMagic)
+		head = binary.LittleEndian.AppendUint64(head, uint64(f.ahead))
+	}
 	head = append(head, f.profile...)
-	_, err := f.file.Write(head)
+	at := int64(len(head)) + f.ahead
+	_, err := f.file.WriteAt(head, 0)
 	if err == nil {
-		_, err = f.file.Write(state)
+		_, err = f.file.WriteAt(state, at)
 	}
 	if err == nil { // give back what was reserved beyond
-		err = f.file.Truncate(int64(len(head) + len(state)))
+		err = f.file.Truncate(at + int64(len(state)))
 	}
 	if err = errors.Join(err, f.file.Close()); err != nil {
 		return fmt.Errorf("state file: %w", err)
@@ -115,24 +138,24 @@ func (f *File) Remove() {
 	os.Remove(f.file.Name())
 }
 
-// Read returns the state in a file, and a function that gives its memory back:
-// nobody may look at the state afterwards. Errors: ErrStateFile, or one of the
-// system.
-func Read(path, profile string) (state []byte, done func(), err error) {
+// Read returns the state in a file, what was written ahead of it, and a function that
+// gives the memory of both back: nobody may look at them afterwards. Errors:
+// ErrStateFile, or one of the system.
+func Read(path, profile string) (state, ahead []byte, done func(), err error) {
 	f, err := openPrivate(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("state file: %w", err)
+		return nil, nil, nil, fmt.Errorf("state file: %w", err)
 	}
 	defer f.Close()
 	b, done, err := contents(f, path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if state, err = decodeState(b, profile); err != nil {
+	if state, ahead, err = decodeState(b, profile); err != nil {
 		done()
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return state, done, nil
+	return state, ahead, done, nil
 }
 
 // contents returns what is in a state file that is private and not too long.
@@ -153,24 +176,32 @@ func contents(f *os.File, path string) (b []byte, done func(), err error) {
 	return b, done, nil
 }
 
-// decodeState returns the state in the bytes of a file.
-func decodeState(b []byte, profile string) ([]byte, error) {
-	if len(b) < headerSize || string(b[:len(stateMagic)]) != stateMagic {
-		return nil, fmt.Errorf("%w: it is of another version, or none", ErrStateFile)
+// decodeState returns the state in the bytes of a file, and what was written ahead.
+func decodeState(b []byte, profile string) (state, ahead []byte, err error) {
+	if len(b) < headerSize {
+		return nil, nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
 	}
 	head, rest := b[len(stateMagic):headerSize], b[headerSize:]
-	n := int(binary.LittleEndian.Uint16(head))
+	before := uint64(0)
+	switch magic := string(b[:len(stateMagic)]); {
+	case magic == stateMagic:
+	case magic == aheadMagic && len(rest) >= 8:
+		before, rest = binary.LittleEndian.Uint64(rest), rest[8:]
+	default:
+		return nil, nil, fmt.Errorf("%w: it is of another version, or none", ErrStateFile)
+	}
+	n := uint64(binary.LittleEndian.Uint16(head))
 	size := binary.LittleEndian.Uint64(head[2:])
-	if n > len(rest) || size != uint64(len(rest)-n) {
-		return nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
+	if all := uint64(len(rest)); n > all || before > all-n || size != all-n-before {
+		return nil, nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
 	}
 	if crc32.Checksum(rest, castagnoli) != binary.LittleEndian.Uint32(head[10:]) {
-		return nil, fmt.Errorf("%w: its checksum is wrong", ErrStateFile)
+		return nil, nil, fmt.Errorf("%w: its checksum is wrong", ErrStateFile)
 	}
 	if name := string(rest[:n]); name != profile {
-		return nil, fmt.Errorf("%w: it is of profile %q, not of %q", ErrStateFile, name, profile)
+		return nil, nil, fmt.Errorf("%w: it is of profile %q, not of %q", ErrStateFile, name, profile)
 	}
-	return rest[n:], nil
+	return rest[n+before:], rest[n : n+before], nil
 }
 
 // Sweep removes the state files in dir that a process left which died during a

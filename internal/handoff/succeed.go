@@ -70,12 +70,12 @@ func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
 func (st *state) load(path string, cfg *config.Profile) {
 	defer close(st.done)
 	defer guard.Into(&st.err, "the adoption of a state")
-	text, forget, err := Read(path, cfg.Name)
+	text, ahead, forget, err := Read(path, cfg.Name)
 	if err != nil {
 		st.err = err
 		return
 	}
-	st.adopted, st.err = loop.Adopt(cfg, text, forget)
+	st.adopted, st.err = loop.Adopt(cfg, text, ahead, forget)
 }
 
 // Adopt waits for the states and gives them to the runtimes, which do not run yet.

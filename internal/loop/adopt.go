@@ -16,23 +16,28 @@ type Adopted struct {
 	options profile.Options
 	clock   clock
 	profile *profile.Profile
-	state   []byte
+	inputs  []profile.Input
 	forget  func() // gives the memory of the state back
 	now     time.Time
 	out     profile.Output
 }
 
-// Adopt makes a profile of a state that Snapshot has written. Forget gives the
-// memory of the state back; it is called when nobody looks at it any more.
-func Adopt(cfg *config.Profile, state []byte, forget func()) (*Adopted, error) {
+// Adopt makes a profile of a state that Snapshot has written, and of what was written
+// ahead of it; nil: nothing. Forget gives the memory of both back; it is called when
+// nobody looks at it any more.
+func Adopt(cfg *config.Profile, state, ahead []byte, forget func()) (*Adopted, error) {
 	c := newClock(time.Now())
-	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start}, clock: c, state: state, forget: forget}
+	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start}, clock: c, forget: forget}
+	if len(ahead) > 0 {
+		a.inputs = append(a.inputs, &profile.Shelve{Data: ahead})
+	}
+	a.inputs = append(a.inputs, &profile.Adopt{Data: state})
 	if _, err := rand.Read(a.options.Seed[:]); err != nil {
 		return nil, err
 	}
 	a.now, _ = a.clock.at(time.Now())
 	a.profile = profile.New(a.options)
-	a.profile.Step(a.now, []profile.Input{&profile.Adopt{Data: state}}, &a.out)
+	a.profile.Step(a.now, a.inputs, &a.out)
 	a.clock.adopt(a.profile)
 	return a, errors.Join(a.out.Troubles...)
 }
@@ -54,14 +59,23 @@ func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 		return nil, err
 	}
 	l.out = a.out
-	l.record.Step(a.now, []profile.Input{&profile.Adopt{Data: a.state}}, &l.out)
-	a.forget()
+	l.record.Step(a.now, a.inputs, &l.out)
+	l.forget = a.forget
 	if cfg := rt.o.TruePorts(a.options.Config); cfg != a.options.Config {
 		l.mail.post(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
 	l.commit.begin()
 	rt.life.Store(l)
 	return l, nil
+}
+
+// forgetState gives the memory of an adopted state back when nobody looks at it any
+// more.
+func (l *life) forgetState() {
+	if l.forget != nil && !l.profile.Adopting() {
+		l.forget()
+		l.forget = nil
+	}
 }
 
 // succeed does what follows from the adoption, before the loop runs.

@@ -44,6 +44,9 @@ func (f *Frozen) Snapshot(room []byte) ([]byte, error) {
 	return f.loop.life.profile.Snapshot(room)
 }
 
+// Ahead reports whether Snapshot leaves out what was written ahead.
+func (f *Frozen) Ahead() bool { return f.loop.life.profile.Ahead() }
+
 // Thaw lets the loop go on.
 func (f *Frozen) Thaw() { close(f.over) }
 

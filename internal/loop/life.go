@@ -27,6 +27,7 @@ type life struct {
 	out     profile.Output
 	record  *tape.File // nil: it is not recorded
 	failure chan error // of the journal; holds the first
+	forget  func()     // gives the memory of an adopted state back; nil: it was
 }
 
 // newLife returns a profile that has restored nothing yet.

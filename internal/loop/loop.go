@@ -74,6 +74,7 @@ func (l *loop) round() error {
 		err = l.turn(in)
 		now := time.Now()
 		l.rt.pace.brake.put(now, l.life.out.Frames.Bytes())
+		l.life.forgetState()
 		l.save(now)
 	}
 	if err == nil {

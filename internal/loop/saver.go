@@ -107,7 +107,7 @@ func (s *saver) turn(now time.Time, last uint64) {
 		return
 	}
 	switch {
-	case s.work == nil && (s.rt.restartPath() == "" || last == s.saved && s.saved != 0 || !s.worth(now, s.tail())):
+	case s.work == nil && (s.rt.restartPath() == "" || s.life.profile.Adopting() || last == s.saved && s.saved != 0 || !s.worth(now, s.tail())):
 		s.due = now.Add(saveEvery)
 	case s.work == nil:
 		s.begin(last)

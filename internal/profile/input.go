@@ -62,6 +62,7 @@ var inputs = []struct {
 	{31, "resume tail", blank[ResumeTail]},
 	{32, "resume end", blank[ResumeEnd]},
 	{33, "rename", blank[Rename]},
+	{34, "shelve", blank[Shelve]},
 }
 
 func blank[T any, P interface {

@@ -33,6 +33,7 @@ func samples(tb testing.TB) []Input {
 		&ResumeSlice{Mark: 5, Ahead: time.Second, Data: []byte("slice")}, &ResumeTail{Messages: []TailMessage{{Seq: 6, Frame: []byte("frame")}}},
 		&ResumeEnd{Last: 7, Alone: true},
 		&Rename{Key: whom.Key, Name: "Ann"},
+		&Shelve{Data: []byte("shelf")},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 func (p *Profile) pass(out *Output) {
 	p.announce(out)
 	p.tellPrizes(out)
+	p.unshelve(out)
 	if p.stage == running && !p.readOnly() {
 		p.endOver(out)
 		p.release(out)
@@ -118,6 +119,9 @@ func (p *Profile) next() time.Time {
 	}
 	if at, ok := p.audience.hall.Next(); ok && p.stage == running {
 		sooner(at)
+	}
+	if p.Adopting() {
+		sooner(p.clock.now.Add(unshelvePause))
 	}
 	if p.stage != running || p.readOnly() {
 		return next

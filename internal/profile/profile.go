@@ -53,6 +53,7 @@ type Profile struct {
 	scratch      scratch
 	stats        Stats
 	hand         []byte // the packet that is being handled; nil: none
+	shelved      []byte // the boards that another process has written ahead of its snapshot
 
 	// Trap is called with every packet before it is handled, in tests.
 	Trap func(packet []byte)

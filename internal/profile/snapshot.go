@@ -55,6 +55,7 @@ var sections = []section{
 	{"link", true, saveLink, loadLink},
 	{"seals", false, saveSeals, loadSeals},
 	{"sessions", true, saveSessions, loadSessions},
+	{"woken", false, saveWoken, loadWoken},
 	{"boards", true, saveBoards, loadBoards},
 	{"predictions", true, savePredictions, loadPredictions},
 	{"spectators", true, saveSpectators, loadSpectators},
@@ -76,6 +77,7 @@ type adoption struct {
 	link     *link.Server
 	session  *session.Table
 	boards   *board.Pool
+	woken    []wamble.BoardID
 	book     *predict.Book
 	hall     *spectate.Hall
 }
@@ -89,6 +91,9 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 	if p.stage != running {
 		return dst, errors.New("the profile does not run")
 	}
+	if p.Adopting() {
+		return dst, errors.New("the profile has not taken in all that it was handed")
+	}
 	dst = append(dst, stateMagic...)
 	for _, s := range sections {
 		dst = append(binary.AppendUvarint(dst, uint64(len(s.name))), s.name...)
@@ -98,7 +103,7 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 			return dst, fmt.Errorf("snapshot of %s: %w", s.name, err)
 		}
 		n := len(dst) - at - 4
-		if n == 0 && (s.name == "behind" || s.name == "waitlist") { // as an older version knows it
+		if n == 0 && (s.name == "behind" || s.name == "waitlist" || s.name == "woken") { // as an older version knows it
 			dst = dst[:at-1-len(s.name)]
 			continue
 		}

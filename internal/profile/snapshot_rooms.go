@@ -32,6 +32,12 @@ func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapsh
 
 func loadBoards(v *adoption, state []byte) (err error) {
 	v.boards, err = board.Load(boardOptions(v.p.cfg), numbers[wamble.BoardID](v.p, wamble.BoardIDs), v.p.chance.rng, state)
+	if err == nil && v.boards.Rest() != (v.p.shelved != nil) {
+		return ErrState // what was written ahead is not of this snapshot
+	}
+	if err == nil && v.p.shelved != nil {
+		err = v.boards.Shelve(v.p.shelved, v.woken)
+	}
 	return err
 }
 

@@ -1,0 +1,313 @@
+package board
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"sort"
+
+	"wamble"
+	"wamble/internal/pack"
+)
+
+// Most boards of a large world are free, and change only when somebody gets one. In a
+// handoff an Ahead writes them down while players are still served, and the next image
+// serves players before it has read them: they are on its shelf, as if they slept, and
+// are taken from there some at a time, or when somebody asks.
+//
+//	a := p.BeginAhead(keep)             in the goroutine of the pool, as what follows
+//	a.Sort()                            anywhere
+//	p.WriteAhead(a, dst, n), again and again
+//	p.Snapshot(dst), p.Woken()          without what a has
+//	a.End(dst)                          anywhere
+//
+// The bytes of a shelf are, in little endian:
+//
+//	magic
+//	the boards as in a snapshot, those that wake first before the others
+//	for every board, by its number: number 8, where it begins 4
+//	number of boards that are ACTIVE 4, number of boards 4
+const (
+	shelfMagic = "wamble shelf 1\n"
+	shelfEntry = 12
+)
+
+// Ahead is free boards that are written down before a snapshot is taken.
+type Ahead struct {
+	list   []sleeper
+	at     int // in list
+	size   int // of the boards that are written
+	active int // how many of them are ACTIVE
+	index  []entry
+	woken  []wamble.BoardID // that were written, and have changed since
+}
+
+// entry is where a board begins.
+type entry struct {
+	id wamble.BoardID
+	at uint32
+}
+
+// BeginAhead begins to write down the free boards, but for some that are in play: so
+// many the next image can deal at once. It lasts until EndAhead.
+func (p *Pool) BeginAhead(keep int) *Ahead {
+	p.EndAhead()
+	play := p.places[min(keep, p.free):p.free]
+	p.ahead = &Ahead{list: make([]sleeper, 0, len(play)+len(p.asleep))}
+	for i := range play {
+		p.ahead.list = append(p.ahead.list, sleeper{board: play[i].board, plies: math.MaxInt32})
+	}
+	p.ahead.list = append(p.ahead.list, p.asleep...)
+	return p.ahead
+}
+
+// EndAhead forgets what was written.
+func (p *Pool) EndAhead() {
+	if p.ahead == nil {
+		return
+	}
+	p.ahead = nil
+	for i := range p.places {
+		p.places[i].tag &^= written
+	}
+	for i := range p.asleep {
+		p.asleep[i].written = false
+	}
+}
+
+// unwrite notes that a free board is about to be another than the one that is written.
+func (p *Pool) unwrite(b *Board) {
+	switch {
+	case p.ahead == nil:
+		return
+	case b.asleep && p.asleep[b.place].written:
+		p.asleep[b.place].written = false
+	case !b.asleep && p.places[b.place].tag&written != 0:
+		p.places[b.place].tag &^= written
+	default:
+		return
+	}
+	p.ahead.woken = append(p.ahead.woken, b.id)
+}
+
+// Sort brings the boards into the order in which they wake. The pool may be used
+// meanwhile.
+func (a *Ahead) Sort() {
+	slices.SortFunc(a.list, func(x, y sleeper) int {
+		return cmp.Or(cmp.Compare(y.plies, x.plies), cmp.Compare(x.board.id, y.board.id))
+	})
+}
+
+// Ahead reports whether snapshots leave out what was written ahead.
+func (p *Pool) Ahead() bool { return p.ahead != nil }
+
+// WriteAhead writes at most n more boards, and reports whether there are others.
+func (p *Pool) WriteAhead(a *Ahead, dst []byte, n int) ([]byte, bool) {
+	if p.ahead != a {
+		return dst, false // it is of another pool
+	}
+	if a.size == 0 && a.at == 0 {
+		dst = append(dst, shelfMagic...)
+	}
+	for end := min(a.at+n, len(a.list)); a.at < end; a.at++ {
+		b := a.list[a.at].board
+		if b.status == wamble.Archived || b.former != 0 || !b.asleep && !p.isFree(b) {
+			continue
+		}
+		if b.status == wamble.Active {
+			a.active++
+		}
+		a.index = append(a.index, entry{b.id, uint32(a.size)})
+		before := len(dst)
+		dst = b.snapshot(dst)
+		a.size += len(dst) - before
+		if b.asleep {
+			p.asleep[b.place].written = true
+		} else {
+			p.places[b.place].tag |= written
+		}
+	}
+	return dst, a.at < len(a.list)
+}
+
+// Woken returns the boards that have changed since they were written. They are in a
+// snapshot, if they are still there.
+func (p *Pool) Woken() []wamble.BoardID {
+	if p.ahead == nil {
+		return nil
+	}
+	return p.ahead.woken
+}
+
+// End writes what follows the boards.
+func (a *Ahead) End(dst []byte) []byte {
+	slices.SortFunc(a.index, func(x, y entry) int { return cmp.Compare(x.id, y.id) })
+	w := binary.LittleEndian
+	for _, e := range a.index {
+		dst = w.AppendUint32(w.AppendUint64(dst, uint64(e.id)), e.at)
+	}
+	return w.AppendUint32(w.AppendUint32(dst, uint32(a.active)), uint32(len(a.index)))
+}
+
+// shelf is free boards, as bytes.
+type shelf struct {
+	boards []byte
+	index  []byte
+	next   int // where the first board begins that was not taken in its turn
+	left   int
+	active int                     // how many of them are ACTIVE
+	gone   map[wamble.BoardID]bool // that are not there any more, though their turn is to come
+	r      reader
+}
+
+// Shelve puts boards that another pool has written ahead on the shelf, but for those
+// that woke in it. The bytes are looked at until Shelved is 0. Error: ErrState.
+func (p *Pool) Shelve(state []byte, woken []wamble.BoardID) error {
+	end := len(state) - 8
+	if end < len(shelfMagic) || string(state[:len(shelfMagic)]) != shelfMagic || p.shelf != nil {
+		return ErrState
+	}
+	active, n := int(binary.LittleEndian.Uint32(state[end:])), int(binary.LittleEndian.Uint32(state[end+4:]))
+	body := state[len(shelfMagic):end]
+	if n > len(body)/(shelfEntry+boardSize) {
+		return ErrState
+	}
+	at := len(body) - n*shelfEntry
+	s := &shelf{boards: body[:at], index: body[at:], left: n, active: active, gone: map[wamble.BoardID]bool{}}
+	for _, id := range woken {
+		b := s.look(id)
+		if b == nil {
+			return ErrState
+		}
+		s.leave(b)
+		s.gone[id] = true
+	}
+	if s.left > 0 {
+		p.shelf = s
+	}
+	return nil
+}
+
+// Rest reports whether the pool was loaded of a snapshot that left out what was written
+// ahead.
+func (p *Pool) Rest() bool { return p.rest }
+
+// Shelved returns how many boards are on the shelf.
+func (p *Pool) Shelved() int {
+	if p.shelf == nil {
+		return 0
+	}
+	return p.shelf.left
+}
+
+// find returns where a board begins, if it is on the shelf.
+func (s *shelf) find(id wamble.BoardID) (at int, there bool) {
+	number := func(i int) wamble.BoardID {
+		return wamble.BoardID(binary.LittleEndian.Uint64(s.index[i*shelfEntry:]))
+	}
+	n := len(s.index) / shelfEntry
+	i := sort.Search(n, func(i int) bool { return number(i) >= id })
+	if i == n || number(i) != id || s.gone[id] {
+		return 0, false
+	}
+	at = int(binary.LittleEndian.Uint32(s.index[i*shelfEntry+8:]))
+	return at, at >= s.next && at < len(s.boards)
+}
+
+// look returns a board that is on the shelf, and stays there; nil if it is not.
+func (s *shelf) look(id wamble.BoardID) *Board {
+	at, there := s.find(id)
+	if !there {
+		return nil
+	}
+	r := reader{Reader: pack.NewReader(s.boards[at:])}
+	b := r.board()
+	if r.Bad() || b.id != id {
+		return nil
+	}
+	b.asleep = true
+	return b
+}
+
+// leave counts a board that is there no more.
+func (s *shelf) leave(b *Board) {
+	s.left--
+	if b.status == wamble.Active {
+		s.active--
+	}
+}
+
+// fetch takes a board from the shelf; nil if it is not there.
+func (p *Pool) fetch(id wamble.BoardID) *Board {
+	if b := p.boards[id]; b != nil || p.shelf == nil {
+		return b
+	}
+	b := p.shelf.look(id)
+	if b == nil || !p.layOut(b) {
+		return nil
+	}
+	p.shelf.gone[id] = true
+	p.leaveShelf(b)
+	return b
+}
+
+// Unshelve takes at most n boards from the shelf, those that wake first. Error:
+// ErrState, once; then the shelf is empty.
+func (p *Pool) Unshelve(n int) error {
+	p.unshelve(n)
+	if p.torn {
+		p.torn = false
+		return ErrState
+	}
+	return nil
+}
+
+func (p *Pool) unshelve(n int) {
+	for n > 0 && p.shelf != nil {
+		s := p.shelf
+		s.r.Reader = pack.NewReader(s.boards[s.next:])
+		b := s.r.board()
+		s.next = len(s.boards) - s.r.Left()
+		switch {
+		case s.r.Bad() || !s.gone[b.id] && !p.layOut(b):
+			p.shelf, p.torn = nil, true
+		case s.gone[b.id]:
+			delete(s.gone, b.id)
+		default:
+			p.leaveShelf(b)
+			n--
+		}
+	}
+}
+
+// leaveShelf counts a board that is there no more. Nobody looks at the bytes of a shelf
+// that is empty.
+func (p *Pool) leaveShelf(b *Board) {
+	if p.shelf.leave(b); p.shelf.left == 0 {
+		p.shelf = nil
+	}
+}
+
+// layOut puts a board from the shelf to sleep, if it fits.
+func (p *Pool) layOut(b *Board) bool {
+	if b.holder != 0 || p.boards[b.id] != nil {
+		return false
+	}
+	b.asleep = false
+	if !p.adopt(b, true, false) {
+		return false
+	}
+	if p.observer != nil && b.Watchable() {
+		p.observer(b)
+	}
+	return true
+}
+
+// first returns the board that wakes first; nil if none sleeps.
+func (p *Pool) first() *Board {
+	if p.unshelve(1); len(p.asleep) == 0 {
+		return nil
+	}
+	return p.asleep[0].board
+}
