@@ -234,6 +234,9 @@ func (d *Drain) untilNext(moved bool) time.Duration {
 	return flushEvery
 }
 
+// IsEmpty reports whether nothing is left to be drained.
+func (d *Drain) IsEmpty() bool { return d.count() == 0 }
+
 // Empty drains until nothing is left, as before a start or a change of the
 // store. progress, if set, is told roughly how many messages are left.
 func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {

@@ -425,9 +425,11 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 		return
 	}
 	rt.pace.hurry.Store(true)
-	err := rt.prepareStore(ctx) // after a handoff the schema may still be the old one
-	if err == nil {
-		err = d.Empty(ctx, nil)
+	var err error
+	if !d.IsEmpty() { // else nobody waits for a database that is away
+		if err = rt.prepareStore(ctx); err == nil { // after a handoff the schema may still be the old one
+			err = d.Empty(ctx, nil)
+		}
 	}
 	if err == nil {
 		rt.forgetRestartFile() // what the host does to the database meanwhile is to be seen

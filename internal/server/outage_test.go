@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/internal/store/postgres/pgtest"
@@ -89,8 +90,14 @@ func TestStoreAwayAtStart(t *testing.T) {
 
 	cluster.Down(t)
 	waiting := serve(t, Options{}, conf(postgresConf(db)))
-	until(t, "the second waits", func() bool { return strings.HasPrefix(waiting.readyz(), "503 ") })
+	until(t, "the second waits", func() bool {
+		return strings.HasPrefix(waiting.readyz(), "503 waiting for the database: ")
+	})
+	began := time.Now()
 	waiting.end() // and stops though it never started
+	if took := time.Since(began); took > patience/2 {
+		t.Errorf("it took %v to stop, though nothing is to be brought to the database", took)
+	}
 }
 
 // TestReadOnlyStore: after a failover to a read-only server play goes on.
