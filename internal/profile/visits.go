@@ -15,10 +15,13 @@ type visits struct {
 	of map[wamble.SessionID]visit
 }
 
-type visit struct {
-	since  time.Time
-	sawEnd bool
-}
+// visit is when it began, in microseconds; below zero after it has seen an end.
+type visit int64
+
+func (v visit) sawEnd() bool { return v < 0 }
+
+// since returns when a visit began that has not seen an end yet.
+func (v visit) since() time.Time { return time.UnixMicro(int64(v)) }
 
 // spareVisits is how many visits there may be of players who hold no board, before they
 // are looked for: they wait for a board, or have ended in a way that nobody told.
@@ -40,14 +43,14 @@ func (p *Profile) beginVisit(s *session.Session) {
 			}
 		}
 	}
-	v.of[s.ID()] = visit{since: p.clock.now}
+	v.of[s.ID()] = visit(p.clock.now.UnixMicro())
 }
 
 // endVisit notes that a player has left, or is gone.
 func (p *Profile) endVisit(id wamble.SessionID) {
 	if v, ok := p.visits.of[id]; ok {
 		p.stats.Deals.Visits++
-		p.stats.Deals.SawEnd += one(v.sawEnd)
+		p.stats.Deals.SawEnd += one(v.sawEnd())
 		delete(p.visits.of, id)
 	}
 }
@@ -55,9 +58,8 @@ func (p *Profile) endVisit(id wamble.SessionID) {
 // visitorsSee notes that those who have moved in a game during their visit see its end.
 func (p *Profile) visitorsSee(f *board.Finished) {
 	for m := range f.Board.Moves() {
-		if v, ok := p.visits.of[m.Session]; ok && !v.sawEnd && !m.At.Before(v.since) {
-			v.sawEnd = true
-			p.visits.of[m.Session] = v
+		if v, ok := p.visits.of[m.Session]; ok && !v.sawEnd() && !m.At.Before(v.since()) {
+			p.visits.of[m.Session] = -v
 		}
 	}
 }
