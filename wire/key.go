@@ -36,12 +36,14 @@ const (
 	KeyLeaderboardSelfRating   = "leaderboard.self.rating"
 	KeyLeaderboardSelfKey      = "leaderboard.self.public_key"
 	KeyLeaderboardSeason       = "leaderboard.season"
+	KeyLeaderboardBots         = "leaderboard.bots"
 	KeyRequestSeq              = "request.seq_num"
 	KeyErrorBlocking           = "error.blocking"
 	KeyBoardFEN                = "board.fen"
 	KeyBoardVersion            = "board.version"
 	KeyBoardOwnMove            = "board.own_move"
 	KeyBoardPly                = "board.ply"
+	KeyBoardBot                = "board.bot"
 	KeyWaitPlace               = "wait.place"
 	KeyHelloWithoutBoard       = "hello.without_board"
 	KeyHelloBot                = "hello.bot"
@@ -97,12 +99,14 @@ var KnownKeys = []KnownKey{
 	{Key: KeyLeaderboardSelfRating, Type: TypeDouble, Meaning: "your own row: rating"},
 	{Key: KeyLeaderboardSelfKey, Type: TypeString, Meaning: "your own row: public key, 64 lower-case hexadecimal digits"},
 	{Key: KeyLeaderboardSeason, Type: TypeInt, Meaning: "in GET_LEADERBOARD a month, 202611, or 1 for the present one; in the answer that month, whose points are ranked; absent: all time", Ours: true},
+	{Key: KeyLeaderboardBots, Type: TypeInt, Meaning: "which rows of the page are programs that are here or were lately: bit 0 is the first row; absent: none", Ours: true},
 	{Key: KeyRequestSeq, Type: TypeInt, Meaning: "sequence number of the request that this answers; absent when 0"},
 	{Key: KeyErrorBlocking, Type: TypeInt, Meaning: "1: do not just try again (say hello, choose another profile)"},
 	{Key: KeyBoardFEN, Type: TypeString, Meaning: "the whole FEN of the board: the payload has only its first two fields", Ours: true},
 	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
 	{Key: KeyBoardOwnMove, Type: TypeString, Meaning: "the move that you made last on this board, in UCI; absent when you have not moved there", Ours: true},
 	{Key: KeyBoardPly, Type: TypeInt, Meaning: "moves made on a watched board", Ours: true},
+	{Key: KeyBoardBot, Type: TypeInt, Meaning: "1 on a watched board whose last move a program made; absent: a person did", Ours: true},
 	{Key: KeyWaitPlace, Type: TypeInt, Meaning: "all boards are held, and so many players get one before you and with you; BOARD_UPDATE shows you yours when it is your turn", Ours: true},
 	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "in CLIENT_HELLO, 1: when no board is free, a session without one is welcome; 2, also in LOGIN_REQUEST with a signature: no board is wanted, to watch or read only (a hello without it asks for one)", Ours: true},
 	{Key: KeyHelloBot, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: the player is a program. It wins no points and no rating, and the host decides how many may be here", Ours: true},

@@ -70,6 +70,9 @@ func (p *Profile) spectated(b *board.Board) spectate.Board {
 	if from, to, ok := lastMove(b); ok {
 		s.From, s.To = from, to
 	}
+	if m, ok := b.LastMove(); ok {
+		s.Bot = p.IsBot(m.Session)
+	}
 	return s
 }
 

@@ -20,6 +20,7 @@ func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool)
 		if s := p.sessions.ByID(m.Session); s != nil && s.Identity() != nil {
 			move.Handle, move.Rating = s.Identity().Handle(), s.Identity().Stats().Rating
 		}
+		move.Bot = p.IsBot(m.Session)
 		b.Moves = append(b.Moves, move)
 	}
 	return b, p.gates.last, true
@@ -32,6 +33,12 @@ func (p *Profile) HandleOf(id wamble.SessionID) string {
 		return s.Identity().Handle()
 	}
 	return ""
+}
+
+// IsBot reports whether a session is in memory and has said that a program plays.
+func (p *Profile) IsBot(id wamble.SessionID) bool {
+	s := p.sessions.ByID(id)
+	return s != nil && s.Bot()
 }
 
 // Durable returns the gate up to which everything may be shown.

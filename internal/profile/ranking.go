@@ -92,9 +92,12 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	if q.ByRating {
 		m.Order = wire.ByRating
 	}
-	onPage, key := false, whoOf(r.session).Key
+	onPage, key, bots := false, whoOf(r.session).Key, int64(0)
 	for i := range ranks.Rows {
 		row := &ranks.Rows[i]
+		if p.IsBot(row.Session) {
+			bots |= 1 << i
+		}
 		onPage = onPage || row.Session == q.Self || !key.IsZero() && row.Key == key
 		m.Rows = append(m.Rows, wire.LeaderboardRow{
 			Rank: uint32(row.Rank), Session: wire.Uint64(row.Session), Score: wire.Float(row.Stats.Score), Rating: wire.Float(row.Stats.Rating),
@@ -105,6 +108,9 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 		wire.Int(wire.KeyLeaderboardTotalCount, int64(ranks.Total)), wire.Int(wire.KeyLeaderboardPageIndex, index), wire.Int(wire.KeyLeaderboardPageSize, int64(q.Limit)))
 	if q.Season != 0 {
 		fields = append(fields, wire.Int(wire.KeyLeaderboardSeason, int64(q.Season)))
+	}
+	if bots != 0 {
+		fields = append(fields, wire.Int(wire.KeyLeaderboardBots, bots))
 	}
 	self := ranks.Self
 	if self == nil {

@@ -24,6 +24,7 @@ type Rank struct {
 	Rank            int              `json:"rank"`
 	Session         wamble.SessionID `json:"session"`
 	Handle          string           `json:"handle,omitempty"`
+	Bot             bool             `json:"bot,omitempty"` // a program that is here, or was lately
 	Score           float64          `json:"score"`
 	PredictionScore float64          `json:"prediction_score"`
 	Rating          float64          `json:"rating"`
@@ -31,7 +32,8 @@ type Rank struct {
 }
 
 func rankOf(row wamble.LeaderboardRow) Rank {
-	return Rank{row.Rank, row.Session, row.Handle, row.Stats.Score, row.Stats.PredictionScore, row.Stats.Rating, row.Stats.Games}
+	return Rank{Rank: row.Rank, Session: row.Session, Handle: row.Handle, Score: row.Stats.Score, PredictionScore: row.Stats.PredictionScore,
+		Rating: row.Stats.Rating, Games: row.Stats.Games}
 }
 
 func (a *API) leaderboard(r reader) (*answer, error) {
@@ -69,8 +71,14 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 			return nil, err
 		}
 		out := Leaderboard{By: by, Season: season, Total: page.Total, Rows: make([]Rank, len(page.Rows))}
+		ids := make([]wamble.SessionID, len(page.Rows))
 		for i, row := range page.Rows {
-			out.Rows[i] = rankOf(row)
+			out.Rows[i], ids[i] = rankOf(row), row.Session
+		}
+		if bots, err := a.o.Bots(ctx, ids); err == nil { // a profile that starts knows nobody
+			for i := range bots {
+				out.Rows[i].Bot = bots[i]
+			}
 		}
 		if page.Self != nil {
 			self := rankOf(*page.Self)

@@ -26,6 +26,7 @@ type Move struct {
 	UCI     string           `json:"uci"`
 	Session wamble.SessionID `json:"session"`
 	Handle  string           `json:"handle,omitempty"`
+	Bot     bool             `json:"bot,omitempty"` // a program made it; known while its session is in memory
 	At      time.Time        `json:"at"`
 }
 
@@ -49,7 +50,7 @@ func AppendJSON(dst []byte, b *wamble.Board) ([]byte, error) {
 		g.Chess960 = &n
 	}
 	for i, m := range b.Moves {
-		g.Moves[i] = Move{m.Ply, m.UCI, m.Session, m.Handle, m.At.UTC()}
+		g.Moves[i] = Move{m.Ply, m.UCI, m.Session, m.Handle, m.Bot, m.At.UTC()}
 	}
 	g.Result = resultOf(b)
 	line, err := json.Marshal(g)

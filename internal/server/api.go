@@ -19,7 +19,7 @@ import (
 // api is the routes for readers: docs/http.md.
 func (s *Server) api(k *supervisor) http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: k.name, Store: library{k.store, k.Runtime}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Events: &k.events, Handles: k.handles,
+		Profile: k.name, Store: library{k.store, k.Runtime}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Events: &k.events, Handles: k.handles, Bots: k.programs,
 		Now: time.Now, Panicked: k.caught,
 	})
 }
@@ -80,6 +80,16 @@ func (k *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handl
 		}
 	})
 	return handles, err
+}
+
+// programs asks the profile which sessions are bots.
+func (k *supervisor) programs(ctx context.Context, ids []wamble.SessionID) (list []bool, err error) {
+	err = k.soon(ctx, func(p *profile.Profile) {
+		for _, id := range ids {
+			list = append(list, p.IsBot(id))
+		}
+	})
+	return list, err
 }
 
 // happened adds what has reached the store to the stream of events.

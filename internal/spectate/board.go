@@ -20,6 +20,7 @@ type Board struct {
 	// first.
 	Attraction float64
 	Chess960   bool
+	Bot        bool         // a program made the last move
 	From, To   chess.Square // of the last move; equal: there is none to show
 }
 

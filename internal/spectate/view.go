@@ -48,6 +48,9 @@ func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generatio
 		}
 	}
 	ext = append(ext, wire.Int(wire.KeyBoardPly, int64(b.Position.Ply())), wire.Int(wire.KeyBoardVersion, int64(b.Version)))
+	if b.Bot {
+		ext = append(ext, wire.Int(wire.KeyBoardBot, 1))
+	}
 	if b.Chess960 {
 		flags |= wire.FlagBoardIs960
 	}

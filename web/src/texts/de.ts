@@ -274,6 +274,7 @@ export const de: Texts = {
     choose: "Wählen",
     done: (name: string) => `Du heißt jetzt ${name}.`,
     guest: (id: string) => `Gast ${id}`,
+    bot: "Programm",
     later: (at: Date) => `Du kannst deinen Namen wieder ändern am ${at.toLocaleDateString(lang, { dateStyle: "medium" })}.`,
   },
   terms: { title: "Nutzungsbedingungen", accept: "Ich nehme an", decline: "Verlassen", declined: "Ohne die Bedingungen anzunehmen, kannst du hier weder spielen noch zuschauen.", read: "Bedingungen lesen" },

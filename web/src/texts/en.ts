@@ -288,6 +288,7 @@ export const en = {
     choose: "Choose",
     done: (name: string) => `Your name is ${name} now.`,
     guest: (id: string) => `Guest ${id}`,
+    bot: "program",
     later: (at: Date) => `You can change your name again on ${at.toLocaleDateString(lang, { dateStyle: "medium" })}.`,
   },
   terms: {

@@ -274,6 +274,7 @@ export const es: Texts = {
     choose: "Elegir",
     done: (name: string) => `Ahora te llamas ${name}.`,
     guest: (id: string) => `Invitado ${id}`,
+    bot: "programa",
     later: (at: Date) => `Podrás cambiar tu nombre otra vez el ${at.toLocaleDateString(lang, { dateStyle: "medium" })}.`,
   },
   terms: { title: "Condiciones de uso", accept: "Acepto", decline: "Salir", declined: "Sin aceptar las condiciones no puedes jugar ni mirar aquí.", read: "Leer las condiciones" },

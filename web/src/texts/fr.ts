@@ -274,6 +274,7 @@ export const fr: Texts = {
     choose: "Choisir",
     done: (name: string) => `Vous vous appelez maintenant ${name}.`,
     guest: (id: string) => `Invité ${id}`,
+    bot: "programme",
     later: (at: Date) => `Vous pourrez changer de nom le ${at.toLocaleDateString(lang, { dateStyle: "medium" })}.`,
   },
   terms: { title: "Conditions d’utilisation", accept: "J’accepte", decline: "Quitter", declined: "Sans accepter les conditions, vous ne pouvez ni jouer ni regarder ici.", read: "Lire les conditions" },

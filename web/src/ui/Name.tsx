@@ -11,7 +11,19 @@ export function guestColour(id: number): string {
   return `light-dark(hsl(${hue} 70% 27%), hsl(${hue} 75% 79%))`;
 }
 
-export function Name({ handle, id }: { handle: string; id: Int }) {
-  if (handle) return <span>{handle}</span>;
-  return <span style={{ color: guestColour(Number(id)) }}>{Number(id) ? t.name_.guest(String(id)) : t.you.guest}</span>;
+export function Name({ handle, id, bot }: { handle: string; id: Int; bot?: boolean }) {
+  const mark = bot && <small> · {t.name_.bot}</small>;
+  if (handle)
+    return (
+      <span>
+        {handle}
+        {mark}
+      </span>
+    );
+  return (
+    <span style={{ color: guestColour(Number(id)) }}>
+      {Number(id) ? t.name_.guest(String(id)) : t.you.guest}
+      {mark}
+    </span>
+  );
 }

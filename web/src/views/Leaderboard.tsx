@@ -24,18 +24,21 @@ interface Row {
   score: number;
   rating: number;
   games: number;
+  bot: boolean;
   self: boolean;
 }
 
 /** rowsOf returns the rows of a page. The ranking may be older than the player's handle: his own row shows the handle of his session. */
 function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: string): Row[] {
-  const list = rows.map((r) => ({
+  const bots = Number(p.ext.int("leaderboard.bots") ?? 0); // a bit for each row
+  const list = rows.map((r, i) => ({
     rank: r.rank,
     id: r.session_id,
     handle: r.handle || (r.rank === me ? handle : ""),
     score: r.score,
     rating: r.rating,
     games: r.games,
+    bot: ((bots >> i) & 1) === 1,
     self: r.rank === me,
   }));
   const rank = p.ext.int("leaderboard.self.rank");
@@ -47,6 +50,7 @@ function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: 
     score: p.ext.double("leaderboard.self.score") ?? 0,
     rating: p.ext.double("leaderboard.self.rating") ?? 0,
     games: p.ext.int("leaderboard.self.games_played") ?? 0,
+    bot: false,
     self: true,
   };
   return [...list, own];
@@ -119,7 +123,7 @@ export function Leaderboard() {
               <tr key={r.rank} class={r.self ? "self" : ""} data-self={r.self ? "yes" : undefined}>
                 <td>{r.rank}</td>
                 <td>
-                  <Name handle={r.handle} id={r.id} />
+                  <Name handle={r.handle} id={r.id} bot={r.bot} />
                   {r.self && <em> ({t.you.self})</em>}
                 </td>
                 <td>{r.score.toFixed(1)}</td>

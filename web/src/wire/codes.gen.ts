@@ -195,12 +195,14 @@ export interface Keys {
   "leaderboard.self.rating": "double";
   "leaderboard.self.public_key": "string";
   "leaderboard.season": "int";
+  "leaderboard.bots": "int";
   "request.seq_num": "int";
   "error.blocking": "int";
   "board.fen": "string";
   "board.version": "int";
   "board.own_move": "string";
   "board.ply": "int";
+  "board.bot": "int";
   "wait.place": "int";
   "hello.without_board": "int";
   "hello.bot": "int";
