@@ -50,7 +50,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "wamble")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/wamble")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/wamble")
 	build.Dir, build.Stderr = "../..", os.Stderr
 	if err := build.Run(); err != nil {
 		panic(err)
