@@ -153,6 +153,7 @@ func runServer(stop context.Context, cmd *cobra.Command, s *server.Server, signa
 	}
 	stopping := context.AfterFunc(stop, func() {
 		guard.Run("the service manager", func() { tell(systemd.Stopping) }, warn)
+		guard.Run("the audit log", func() { s.Noted("SIGTERM or SIGINT", "stop", func() error { return nil }) }, warn)
 	})
 	defer stopping() // one that ends by itself was not stopped
 	return s.Run(ctx)

@@ -30,6 +30,7 @@ type Arguments struct {
 	Name     string           `json:"name,omitempty"`   // of a player
 	Binary   string           `json:"binary,omitempty"` // of the next image; "": that of the process
 	DryRun   bool             `json:"dry_run,omitempty"`
+	Role     string           `json:"role,omitempty"` // of a token
 
 	wait   time.Duration    // of the command line alone
 	player profile.Whom     // what Whom says

@@ -15,8 +15,9 @@ import (
 )
 
 // The audit log is a file in the data directory, one line of JSON for each command
-// that changed something, by whatever door it came. It is only ever appended to; a
-// command is written and on disk before it is carried out.
+// that changed something, by whatever door it came, or by a signal. It is only ever
+// appended to; a command is written and on disk before it is carried out. When it is
+// large it becomes audit.log.1, that one audit.log.2, and so on.
 
 // Audited is one line of the audit log.
 type Audited struct {
@@ -30,6 +31,8 @@ type Audited struct {
 const (
 	auditShown = 100       // lines that the console shows
 	auditRead  = 256 << 10 // bytes that are read for them
+	auditSize  = 4 << 20   // bytes of a file
+	auditFiles = 8         // beside the one that is written
 )
 
 func auditPath(dir string) string { return filepath.Join(dir, "audit.log") }
@@ -43,6 +46,9 @@ func (h *Host) note(entry Audited) error {
 	}
 	h.auditing.Lock()
 	defer h.auditing.Unlock()
+	if err := rotate(auditPath(h.Dir)); err != nil {
+		return fmt.Errorf("the audit log: %w", err)
+	}
 	f, err := os.OpenFile(auditPath(h.Dir), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("the audit log: %w", err)
@@ -52,6 +58,37 @@ func (h *Host) note(entry Audited) error {
 		return fmt.Errorf("the audit log: %w", err)
 	}
 	return nil
+}
+
+// rotate begins a new file if the one that is written is large.
+func rotate(path string) error {
+	if info, err := os.Stat(path); err != nil || info.Size() < auditSize {
+		return nil // opening it says what is wrong
+	}
+	for n := auditFiles - 1; n > 0; n-- {
+		err := os.Rename(fmt.Sprintf("%s.%d", path, n), fmt.Sprintf("%s.%d", path, n+1))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.Rename(path, path+".1")
+}
+
+// Noted does what somebody asked for in another way than by a command. That is in the
+// audit log first; if it cannot be, it is done all the same, and the log says so.
+func (h *Host) Noted(from, what string, do func() error) error {
+	entry := Audited{From: from, Command: what}
+	if err := h.note(entry); err != nil {
+		h.Log.Error("an act could not be noted", "act", what, "from", from, "err", err)
+	}
+	err := do()
+	if err != nil {
+		entry.Error = err.Error()
+		if err := h.note(entry); err != nil {
+			h.Log.Error("the audit log", "err", err)
+		}
+	}
+	return err
 }
 
 // doNoted carries a command out that came from somebody. One that changes
@@ -103,13 +140,30 @@ func (c *Command) withoutSecrets(args json.RawMessage) json.RawMessage {
 
 // audited returns the last lines, newest first.
 func (h *Host) audited() ([]Audited, error) {
-	list := []Audited{}
-	f, err := os.Open(auditPath(h.Dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return list, nil
+	h.auditing.Lock()
+	newest, err := readAudit(auditPath(h.Dir))
+	var older []Audited
+	if err == nil && len(newest) < auditShown {
+		older, err = readAudit(auditPath(h.Dir) + ".1")
 	}
+	h.auditing.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("the audit log: %w", err)
+	}
+	list := append(append([]Audited{}, older...), newest...)
+	list = list[max(0, len(list)-auditShown):]
+	slices.Reverse(list)
+	return list, nil
+}
+
+// readAudit returns the last lines of a file, oldest first.
+func readAudit(path string) (list []Audited, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() > auditRead {
@@ -117,7 +171,7 @@ func (h *Host) audited() ([]Audited, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(f, auditRead))
 	if err != nil {
-		return nil, fmt.Errorf("the audit log: %w", err)
+		return nil, err
 	}
 	for line := range bytes.Lines(text) {
 		var entry Audited
@@ -125,7 +179,5 @@ func (h *Host) audited() ([]Audited, error) {
 			list = append(list, entry)
 		}
 	}
-	list = list[max(0, len(list)-auditShown):]
-	slices.Reverse(list)
 	return list, nil
 }

@@ -41,6 +41,7 @@ type Command struct {
 	Name     string
 	Doors    Door
 	Changes  bool          // it is noted in the audit log
+	Role     Role          // that it takes at the console; 0: Read, or Moderate if it changes something
 	Takes    bool          // at the console it takes the connection: another image may answer
 	Patience time.Duration // for the command and its answer
 	Args     []Arg

@@ -190,7 +190,7 @@ numbers. The exit code is 1 if there is no such session.`,
 		Needed: true,
 	},
 	{
-		Name: "erase", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{publicKey, inProfile},
+		Name: "erase", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{publicKey, inProfile},
 		Help: Help{
 			Short: "Delete a player's data",
 			Long: `Erase deletes what belongs to an identity: its public key, its handle, its

@@ -57,7 +57,7 @@ players in time.`,
 		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.forms(), nil },
 	},
 	{
-		Name: "reload", Doors: everywhere, Changes: true, Patience: slow,
+		Name: "reload", Doors: everywhere, Changes: true, Role: Operate, Patience: slow,
 		Help: Help{
 			Short: "Let the running server read its configuration again",
 			Long: `Reload lets the server read its configuration file again and run with it, as
@@ -80,7 +80,7 @@ exit code is 1 then.`,
 		Do: func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Reload(ctx) },
 	},
 	{
-		Name: "handoff", Doors: everywhere, Changes: true, Takes: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
+		Name: "handoff", Doors: everywhere, Changes: true, Role: Operate, Takes: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
 		Help: Help{
 			Short: "Let the running server replace itself by a new binary, without dropping a packet",
 			Long: `Handoff makes the server that runs on a data directory check the binary that is
@@ -106,7 +106,7 @@ when the new binary serves; players play on meanwhile.`,
 		Do:   handOff,
 	},
 	{
-		Name: "drain", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{onOff},
+		Name: "drain", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{onOff},
 		Help: Help{
 			Short: "Let the running server take nobody new, or take them again",
 			Long: `Drain on lets a server run empty: whoever plays goes on, nobody new is taken,
@@ -128,7 +128,7 @@ does the end of the server.`,
 		Said:    func(n uint64) string { return counted(n, "player") + " present" },
 	},
 	{
-		Name: "brownout", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{switches, inProfile},
+		Name: "brownout", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{switches, inProfile},
 		Help: Help{
 			Short: "Let the running server do without something",
 			Long: `Brownout lets profiles do without something, so that the rest goes on. The

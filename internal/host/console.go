@@ -26,8 +26,8 @@ import (
 // so that a page of somebody else cannot act in the host's name; passwords that a
 // browser remembers (basic authentication) do not count here.
 
-// Console serves the console to whoever knows the token.
-func (h *Host) Console(knows func(token string) bool) http.Handler {
+// Console serves the console to whoever has a token, as far as his role allows.
+func (h *Host) Console(who func(token string) (Actor, bool)) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /console/", web.Console())
 	for i := range h.commands {
@@ -39,22 +39,34 @@ func (h *Host) Console(knows func(token string) bool) http.Handler {
 		if c.Changes {
 			handler = h.act(c)
 		}
-		mux.Handle(c.Route(), bearer(knows, handler))
+		mux.Handle(c.Route(), bearer(who, c.only(handler)))
 	}
-	runner := password(knows, http.StripPrefix(deskPath, h.desk))
+	runner := password(who, http.StripPrefix(deskPath, h.desk))
 	mux.Handle("GET "+deskPath+"/", runner)
 	mux.Handle("POST "+deskPath+"/", runner)
-	mux.Handle("POST /console/api/act/{name}", bearer(knows, func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("POST /console/api/act/{name}", bearer(who, func(w http.ResponseWriter, r *http.Request) {
 		refuseJSON(w, http.StatusNotFound, fmt.Sprintf("there is no action %q", r.PathValue("name")))
 	}))
 	return mux
 }
 
-// bearer lets through who sends the token as a bearer, from a page of ours.
-func bearer(knows func(token string) bool, next http.HandlerFunc) http.Handler {
+// only lets through whose role suffices for the command.
+func (c *Command) only(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := c.allowed(actorOf(r.Context())); err != nil {
+			refuseJSON(w, http.StatusForbidden, err.Error())
+			return
+		}
+		next(w, r)
+	}
+}
+
+// bearer lets through who sends a token as a bearer, from a page of ours.
+func bearer(who func(token string) (Actor, bool), next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || !knows(given) {
+		actor, known := who(given)
+		if !ok || !known {
 			refuseJSON(w, http.StatusUnauthorized, "the admin token is wanted, as bearer")
 			return
 		}
@@ -64,25 +76,26 @@ func bearer(knows func(token string) bool, next http.HandlerFunc) http.Handler {
 				return
 			}
 		}
-		next(w, r)
+		next(w, r.WithContext(withActor(r.Context(), actor)))
 	})
 }
 
 // password lets through who knows the token, also as the password that a browser
 // asks for: the runner's pages have no script that could send it, and their handler
 // refuses what a page of somebody else sends.
-func password(knows func(token string) bool, next http.Handler) http.Handler {
+func password(who func(token string) (Actor, bool), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !bearer {
 			_, given, _ = r.BasicAuth()
 		}
-		if !knows(given) {
+		actor, known := who(given)
+		if !known {
 			w.Header().Set("WWW-Authenticate", `Basic realm="wamble", charset="UTF-8"`)
 			refuseJSON(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password")
 			return
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(withActor(r.Context(), actor)))
 	})
 }
 
@@ -122,12 +135,12 @@ func (h *Host) act(c *Command) http.HandlerFunc {
 			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 				defer conn.Close()
 				call.Web = conn
-				result, err := h.doNoted(ctx, c, call, r.RemoteAddr)
+				result, err := h.doNoted(ctx, c, call, actorOf(r.Context()).from(r.RemoteAddr))
 				AnswerWeb(conn, result, err)
 				return
 			}
 		}
-		result, err := h.doNoted(ctx, c, call, r.RemoteAddr)
+		result, err := h.doNoted(ctx, c, call, actorOf(r.Context()).from(r.RemoteAddr))
 		answerJSON(w, result, err)
 	}
 }

@@ -46,8 +46,12 @@ func standIn(t *testing.T, told *int) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tokens, err := ReadTokens(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return New(Server{
-		Dir: dir, Hold: func(time.Time) {}, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
+		Dir: dir, Tokens: tokens, Hold: func(time.Time) {}, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
 		Running: func() []Running {
 			return []Running{{
 				Name: "blitz", Restrictions: restrictions, Present: func(context.Context) int { return 7 },
@@ -110,7 +114,7 @@ func TestDoors(t *testing.T) {
 	defer control.Close()
 	go control.Serve()
 	const token = "a token of the console"
-	console := httptest.NewServer(h.Console(func(given string) bool { return given == token }))
+	console := httptest.NewServer(h.Console(func(given string) (Actor, bool) { return Owner, given == token }))
 	defer console.Close()
 	request := func(method, path, body string) (int, string) {
 		t.Helper()
@@ -140,6 +144,13 @@ func TestDoors(t *testing.T) {
 		told = 0
 		want := 0
 		var result json.RawMessage
+		prepare := func() { // there is a token to be revoked, and none to be made
+			h.Tokens.revoke("ann")
+			if c.Name == "token-revoke" {
+				h.Tokens.create("ann", Read, time.Now())
+			}
+		}
+		prepare()
 		err := Ask(t.Context(), h.Dir, c.Name, json.RawMessage(body), &result)
 		if open := c.Doors&Socket != 0; open != (err == nil || missing(err.Error())) {
 			t.Errorf("%s at the control socket: got %v", c.Name, err)
@@ -155,6 +166,7 @@ func TestDoors(t *testing.T) {
 			}
 			path += "?" + query.Encode()
 		}
+		prepare()
 		code, answer := request(method, path, body)
 		if open := c.Doors&Console != 0; open != (code == http.StatusOK || code == http.StatusInternalServerError && missing(answer)) {
 			t.Errorf("%s at the console: got %d %s", c.Name, code, answer)
@@ -189,7 +201,7 @@ func TestDoors(t *testing.T) {
 			t.Errorf("%s: in the audit log from %q, want %d lines", c.Name, from, doors)
 		}
 		self := fmt.Sprintf("control socket, uid %d, gid %d, pid %d", os.Getuid(), os.Getgid(), os.Getpid())
-		if len(from) == 2 && (!strings.HasPrefix(from[0], "127.0.0.1:") || from[1] != self) {
+		if len(from) == 2 && (!strings.HasPrefix(from[0], "console, admin (operate) at 127.0.0.1:") || from[1] != self) {
 			t.Errorf("%s: in the audit log from %q, want the console and %q", c.Name, from, self)
 		}
 	}

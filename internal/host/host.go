@@ -30,6 +30,7 @@ type Server struct {
 	Log      *slog.Logger
 	Runner   *runner.Runner
 	Draining *atomic.Bool // nobody new is taken
+	Tokens   *Tokens      // for the console, beside that of the server's own file
 	// Everywhere are the restrictions of all profiles, also of those that come later.
 	Everywhere *Restrictions
 

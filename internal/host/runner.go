@@ -23,7 +23,9 @@ const deskPath = "/console/runner"
 // command with the same name, and so into the audit log.
 func (h *Host) newDesk() *admin.Desk {
 	return admin.New(h.Runner, admin.Options{
-		Allow:  func(*http.Request, bool) bool { return true }, // the console has asked for the token
+		Allow: func(r *http.Request, changes bool) bool { // the console has asked for a token
+			return !changes || actorOf(r.Context()).Role >= Operate
+		},
 		Refuse: refuseDesk, Show: showPayload, Title: h.queueTitle, Back: "/console/",
 		Around: func(r *http.Request, verb string, a admin.Args, _ func(context.Context) (any, error)) (any, error) {
 			c := h.command("runner-" + verb)
@@ -36,7 +38,7 @@ func (h *Host) newDesk() *admin.Desk {
 			}
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.Patience)
 			defer cancel()
-			return h.doNoted(ctx, c, Call{Args: args}, r.RemoteAddr)
+			return h.doNoted(ctx, c, Call{Args: args}, actorOf(r.Context()).from(r.RemoteAddr))
 		},
 	})
 }

@@ -27,15 +27,15 @@ import (
 
 // AdminOptions is what the admin listener shows, and to whom.
 type AdminOptions struct {
-	Address  string // admin-listen, as the configuration says it
-	Token    string
+	Address  string                  // admin-listen, as the configuration says it
+	Knows    func(token string) bool // who may see the metrics
 	Ready    func() (up bool, why string)
 	Profiles func() []*loop.Runtime // those that run
 	Journal  *runner.Runner
 	// Panicked is told of a panic, which is answered 500; nil: nobody is.
 	Panicked func(error)
-	// Console serves the console to whoever knows the token.
-	Console func(knows func(token string) bool) http.Handler
+	// Console serves the console, which asks for a token by itself.
+	Console http.Handler
 }
 
 // Admin is the admin listener: metrics and what else only the host may see.
@@ -46,8 +46,8 @@ type Admin struct {
 	Listener          *net.TCPListener
 	Address           string // admin-listen, as the configuration says it
 	web               *http.Server
-	token             [sha256.Size]byte // of the token
-	panicked          func(error)       // nil: nobody is told
+	knows             func(token string) bool
+	panicked          func(error) // nil: nobody is told
 }
 
 // The limits of the admin listener.
@@ -60,10 +60,10 @@ const (
 
 // NewAdmin returns an admin listener that answers nobody before Serve.
 func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
-	a := &Admin{Listener: l, Address: o.Address, token: sha256.Sum256([]byte(o.Token)), panicked: o.Panicked}
+	a := &Admin{Listener: l, Address: o.Address, knows: o.Knows, panicked: o.Panicked}
 	mux := Health(o.Ready)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
-	mux.Handle("/console/", o.Console(a.knows))
+	mux.Handle("/console/", o.Console)
 	mux.Handle("GET /metrics", a.secured(promhttp.HandlerFor(registry(o.Profiles, o.Journal), promhttp.HandlerOpts{})))
 	a.web = &http.Server{
 		Handler: transport.Guarded(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
@@ -150,10 +150,13 @@ func (a *Admin) secured(next http.Handler) http.Handler {
 	})
 }
 
-// knows reports whether a text is the token.
-func (a *Admin) knows(given string) bool {
-	sum := sha256.Sum256([]byte(given))
-	return subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
+// Same returns what tells whether a text is a token.
+func Same(token string) func(given string) bool {
+	known := sha256.Sum256([]byte(token))
+	return func(given string) bool {
+		sum := sha256.Sum256([]byte(given))
+		return subtle.ConstantTimeCompare(sum[:], known[:]) == 1
+	}
 }
 
 // Token returns the admin token of a file. The server's own file is made at the

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"wamble/internal/config"
+	"wamble/internal/host"
 	"wamble/internal/observe"
 )
 
@@ -40,7 +41,17 @@ func (s *Server) bindAdmin(c *config.Config) (*observe.Admin, error) {
 
 func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	token, err := observe.Token(s.tokenFile(c))
-	return observe.AdminOptions{Address: c.Server.AdminListen, Token: token, Ready: s.readiness, Profiles: s.runtimes, Journal: s.runner, Console: s.host.Console, Panicked: s.caught}, err
+	owner := observe.Same(token)
+	who := func(given string) (host.Actor, bool) {
+		if owner(given) {
+			return host.Owner, true
+		}
+		return s.host.Tokens.Who(given)
+	}
+	return observe.AdminOptions{
+		Address: c.Server.AdminListen, Knows: func(given string) bool { _, ok := who(given); return ok },
+		Ready: s.readiness, Profiles: s.runtimes, Journal: s.runner, Console: s.host.Console(who), Panicked: s.caught,
+	}, err
 }
 
 // tokenFile returns where the admin token is, and whether the server chose that.

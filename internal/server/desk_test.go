@@ -94,7 +94,7 @@ func TestRunnerDesk(t *testing.T) {
 		}
 	}
 	_, text := s.ask("GET", "/console/api/audit", "", asJSON...)
-	for _, want := range []string{`"verb":"runner-pause"`, `"verb":"runner-resume"`, `"verb":"runner-retry"`, `"verb":"runner-delete"`, `"from":"127.0.0.1:`, `"from":"control socket`} {
+	for _, want := range []string{`"verb":"runner-pause"`, `"verb":"runner-resume"`, `"verb":"runner-retry"`, `"verb":"runner-delete"`, `"from":"console, admin (operate) at 127.0.0.1:`, `"from":"control socket`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the audit log has no %s: %s", want, text)
 		}

@@ -18,11 +18,20 @@ import (
 // newHost makes what carries out the host's commands on this server.
 func (s *Server) newHost() (*host.Host, error) {
 	everywhere, err := host.ReadRestrictions(s.runner, &s.house.draining)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := host.ReadTokens(s.dir)
 	return host.New(host.Server{
-		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining, Everywhere: everywhere,
+		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining, Everywhere: everywhere, Tokens: tokens,
 		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught, Hold: s.hold,
 		Vitals: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
 	}), err
+}
+
+// Noted does what a signal asks for, which is in the audit log first.
+func (s *Server) Noted(signal, what string, do func() error) error {
+	return s.host.Noted("signal "+signal, what, do)
 }
 
 // storedTime is how long a command waits for a store that is asked about a player.
