@@ -26,10 +26,13 @@ const aheadFrom, aheadKeep = 20_000, 2_000
 // Ahead is the boards that are written ahead of a snapshot.
 type Ahead = board.Ahead
 
+// IsLarge reports whether a snapshot is worth to be written ahead.
+func (p *Profile) IsLarge() bool { return p.boards.Free() >= aheadFrom }
+
 // BeginAhead begins to write down the boards that do not change, so that Snapshot need
 // not; nil if there are few. It lasts until EndAhead.
 func (p *Profile) BeginAhead() *Ahead {
-	if p.boards.Free() < aheadFrom {
+	if !p.IsLarge() {
 		return nil
 	}
 	return p.boards.BeginAhead(aheadKeep)
