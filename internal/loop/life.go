@@ -3,16 +3,12 @@ package loop
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"wamble"
-	"wamble/internal/guard"
 	"wamble/internal/profile"
-	"wamble/internal/store"
 	"wamble/internal/tape"
 )
 
@@ -97,10 +93,8 @@ func (l *life) step(inputs ...profile.Input) {
 	l.commit.put(&l.out.Frames, l.out.Gate, false)
 }
 
-const (
-	restoreBatch   = 1024 // boards per step
-	restoreReaders = 4    // sessions that are read at once
-)
+// restoreBatch is how many boards are restored in a step.
+const restoreBatch = 1024
 
 // restore brings everything into the profile that the store has of it: the
 // boards that are not archived, those who hold one, and numbers for new rows.
@@ -177,30 +171,31 @@ func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wa
 	return found, err
 }
 
-// holders reads the sessions that hold boards, some at once, and what goes with
-// them. A holder who is not stored has no session.
+// holders reads the sessions that hold boards, and what goes with them. A holder who is
+// not stored has no session.
 func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]*profile.RestoreSession, error) {
-	found := make([]*profile.RestoreSession, len(boards))
-	errs := make([]error, restoreReaders)
-	var readers sync.WaitGroup
-	for r := range restoreReaders {
-		readers.Go(func() {
-			defer guard.Into(&errs[r], "the restoring of a holder")
-			for i := r; i < len(boards) && errs[r] == nil; i += restoreReaders {
-				if boards[i].Holder == nil {
-					continue
-				}
-				s, err := rt.o.Store.SessionByID(ctx, boards[i].Holder.Session)
-				if err == nil {
-					found[i] = &profile.RestoreSession{Session: s}
-					found[i].Answer, err = rt.about(ctx, s, rt.o.Name, terms)
-				}
-				if err != nil && !errors.Is(err, store.ErrNotFound) {
-					errs[r] = err
-				}
-			}
-		})
+	var ids []wamble.SessionID
+	for i := range boards {
+		if h := boards[i].Holder; h != nil {
+			ids = append(ids, h.Session)
+		}
 	}
-	readers.Wait()
-	return found, errors.Join(errs...)
+	if ids == nil {
+		return make([]*profile.RestoreSession, len(boards)), nil
+	}
+	stored, err := rt.o.Store.Holders(ctx, ids, rt.o.Name, terms)
+	if err != nil {
+		return nil, err
+	}
+	of := make(map[wamble.SessionID]*profile.RestoreSession, len(stored))
+	for _, h := range stored {
+		of[h.ID] = &profile.RestoreSession{Session: h.Session, Answer: &profile.Answer{Player: h.Player, Accepted: h.Accepted}}
+	}
+	found := make([]*profile.RestoreSession, len(boards))
+	for i := range boards {
+		if h := boards[i].Holder; h != nil {
+			found[i] = of[h.Session]
+		}
+	}
+	return found, nil
 }
