@@ -45,7 +45,7 @@ FILE is wamble.conf in this directory if it is left out.`,
 				return err
 			}
 			bad := false
-			for _, f := range host.Secrets(c.Running(), time.Now()) {
+			for _, f := range host.Secrets(c, c.Running(), time.Now()) {
 				if f.Verdict != host.Fine {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s: %s\n  hint: %s\n", severity[f.Verdict], f.Subject, f.Text, f.Advice)
 				}

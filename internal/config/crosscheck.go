@@ -30,6 +30,10 @@ func (l *loader) crossCheck() {
 				WithHint("set db-host or another option of the database"))
 		}
 	}
+	if s := &l.config.Server; s.JournalPass != "" && s.JournalPassFile != "" {
+		pos := l.config.origins[slices.Index(All(), Find("journal-db-pass-file"))].Pos
+		l.Fail(pos.Errorf("`journal-db-pass` and `journal-db-pass-file` are both set").WithHint("remove one of them"))
+	}
 	l.checkScopes()
 }
 

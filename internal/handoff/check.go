@@ -26,6 +26,9 @@ type Verdict struct {
 	Version  string `json:"version"`
 	// Stores name where each profile would keep its games.
 	Stores map[string]string `json:"stores,omitempty"`
+	// Journal names where it would keep the journal; "" from a binary that does not
+	// tell.
+	Journal string `json:"journal,omitempty"`
 	// Listeners are where its profiles would listen; none from a binary that does
 	// not tell. Admin is the address of its admin listener, "" without one.
 	Listeners []Listener `json:"listeners,omitempty"`

@@ -40,12 +40,18 @@ func Validity(c *tls.Certificate, now time.Time) (Verdict, string) {
 	return Fine, "the TLS certificate is valid until " + day(end)
 }
 
-// Secrets looks at the files with certificates and passwords that profiles name.
-func Secrets(profiles []*config.Profile, now time.Time) []Finding {
+// Secrets looks at the files with certificates and passwords that profiles and the
+// journal name.
+func Secrets(c *config.Config, profiles []*config.Profile, now time.Time) []Finding {
 	p := &examination{}
 	for _, cfg := range profiles {
 		p.certificate(cfg, now)
-		p.password(cfg)
+		if cfg.Postgres() {
+			p.password("db-pass-file of "+cfg.Name, cfg.Database)
+		}
+	}
+	if c.Server.Journal == "postgres" && c.Server.JournalPassFile != "" {
+		p.password("journal-db-pass-file", c.JournalStore())
 	}
 	return p.found
 }
@@ -62,14 +68,14 @@ func (p *examination) certificate(cfg *config.Profile, now time.Time) {
 	}
 }
 
-func (p *examination) password(cfg *config.Profile) {
-	file, subject := cfg.Database.PassFile, "db-pass-file of "+cfg.Name
-	if !cfg.Postgres() || file == "" {
+func (p *examination) password(subject string, db config.Database) {
+	file := db.PassFile
+	if file == "" {
 		return
 	}
 	info, err := os.Stat(file)
 	if err == nil {
-		_, err = cfg.Database.Password(os.ReadFile)
+		_, err = db.Password(os.ReadFile)
 	}
 	switch {
 	case err != nil:
@@ -81,4 +87,6 @@ func (p *examination) password(cfg *config.Profile) {
 	}
 }
 
-func (p *examination) secrets() { p.found = append(p.found, Secrets(p.profiles, time.Now())...) }
+func (p *examination) secrets() {
+	p.found = append(p.found, Secrets(p.Config, p.profiles, time.Now())...)
+}

@@ -103,7 +103,9 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 	return &handoff.Server{
 		Binary: binary, Args: s.o.Succession.Args, Version: s.o.Succession.Version, StateDir: StateDir(s.config(), s.dir),
 		Log: s.log, Runner: s.runner, Bridge: s.bridge, Profiles: s.runtimes(), Listeners: s.listeners(),
-		Suits: func(v handoff.Verdict) error { return errors.Join(s.sameStores(v.Stores), s.canListen(v)) },
+		Suits: func(v handoff.Verdict) error {
+			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.canListen(v))
+		},
 		Pause: func(ctx context.Context, reporting bool) {
 			others := host.ControlConns
 			if reporting && !web {
@@ -227,6 +229,15 @@ func (s *Server) inherits(want handoff.Listener) bool {
 func isAt(l net.Listener, address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	return l.Addr().String() == address || err == nil && port == "0"
+}
+
+// sameJournal refuses a handoff after which the journal would be elsewhere: what is in
+// it would stay where it is.
+func (s *Server) sameJournal(next string) error {
+	if now := journalPlace(s.o.Config); next != "" && next != now {
+		return handoff.NotReady("the journal would move from %s to %s: stop the server and start it for that", now, next)
+	}
+	return nil
 }
 
 // sameStores finds a profile whose games would be in another store after a

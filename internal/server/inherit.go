@@ -158,7 +158,7 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 		udp, tcp := socketAddresses(cfg)
 		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port, NoUDP: !cfg.Network.UDPEnabled, TCP: tcp.port})
 	}
-	v.Admin = o.Config.Server.AdminListen
+	v.Admin, v.Journal = o.Config.Server.AdminListen, journalPlace(o.Config)
 	stores, err := OpenStores(profiles, o.Dir)
 	if err != nil {
 		return v, err

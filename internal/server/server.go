@@ -155,6 +155,9 @@ func (s *Server) openJournal() error {
 		if err := s.openPidFile(); err != nil {
 			return err
 		}
+		if err := leftOnDisk(s.dir); err != nil {
+			return err
+		}
 		if err := s.openCluster(); err != nil {
 			return err
 		}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// TestHandoffMovesNoJournal: a handoff to an image whose journal would be elsewhere is
+// refused, and the server goes on with what it has.
+func TestHandoffMovesNoJournal(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	text := staying(t, conf(postgresConf(db)))
+	other := text + "(def journal \"postgres\")\n"
+	for name, c := range map[string]struct{ from, to, want string }{
+		"from disk": {text, other, "from the data directory to main in PostgreSQL " + db.Name},
+		"to disk":   {other, text, "to the data directory: stop the server and start it"},
+		"another":   {other, other + "(def journal-name \"b\")", "to b in PostgreSQL " + db.Name},
+	} {
+		i := spawnImage(t, c.from)
+		crowd := gather(t, i.address(), 2)
+		crowd.play()
+		crowd.more(t, 10)
+		i.write("test.conf", c.to)
+		if _, err := i.handOff(""); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+		crowd.more(t, 10)
+		crowd.finish()
+		i.end()
+	}
+}
+
+// TestJournalLeftOnDisk: a server that is to keep its journal in PostgreSQL does not
+// start while the one on its disk has what the database has not, and says what to do;
+// after that nothing is lost.
+func TestJournalLeftOnDisk(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	proxy, way := pgtest.NewProxy(t, db)
+	dir, text := t.TempDir(), staying(t, conf(postgresConf(way)))
+	s := spawn(t, dir, text)
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 20)
+	pass := proxy.Still()
+	c.more(t, 20)
+	s.kill()
+	pass()
+	shared := text + "(def journal \"postgres\")\n"
+	_, err := Open(Options{Config: loadConf(t, shared), Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "messages that the database does not have yet") || !strings.Contains(err.Error(), `(def journal "disk")`) {
+		t.Fatalf("got %v, want advice", err)
+	}
+	s = spawn(t, dir, text)
+	c.more(t, 20)
+	s.end()
+	s = spawn(t, dir, shared)
+	c.more(t, 20)
+	c.finish()
+	s.end()
+	c.verify(t, openPostgres(t, db))
+}
+
+// TestFailoverOfProfiles: another machine goes on with all profiles of a journal.
+func TestFailoverOfProfiles(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	ports := freePorts(t, 2)
+	profiles := fmt.Sprintf("(def advertise 1) (defprofile red ((def port %d))) (defprofile blue ((def port %d)))\n", ports[0], ports[1])
+	var machines []*machine
+	for _, name := range []string{"one", "two"} {
+		m := &machine{dir: t.TempDir(), text: shared(db, name) + profiles}
+		m.begin(t)
+		until(t, "it serves or waits", func() bool { s := m.state(t); return s == "serves" || s == "standby of one" })
+		machines = append(machines, m)
+	}
+	crowds := map[string]*crowd{}
+	for i, name := range []string{"red", "blue"} {
+		c := gather(t, fmt.Sprintf("udp://127.0.0.1:%d", ports[i]), 3)
+		c.play()
+		c.more(t, 20)
+		crowds[name] = c
+	}
+	machines[0].kill()
+	for _, c := range crowds {
+		c.more(t, 20)
+		c.finish()
+	}
+	machines[1].child.end()
+	store := openPostgres(t, db)
+	for name, c := range crowds {
+		c.verifyProfile(t, store, name)
+	}
+}
