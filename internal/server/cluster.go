@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +29,7 @@ type cluster struct {
 	log     *pglog.Log // nil: the journal is on this machine
 	name    string     // of the journal
 	storage *logstore.Storage
-	claimed time.Time     // when the journal became ours, by its clock
+	claimed time.Time     // when the journal became ours: later than for whoever had it before
 	deposed chan struct{} // closed when it is another's
 	once    sync.Once     // closes deposed
 }
@@ -163,7 +164,11 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 		}
 		r, err := openJournal(k.storage, o, s.Inherited())
 		if err == nil {
-			k.claimed = k.storage.Now()
+			if k.claimed, err = k.noteClaim(stop, r); err != nil {
+				err = errors.Join(err, r.Close())
+			}
+		}
+		if err == nil {
 			s.log.Info("the journal is ours", "journal", k.name, "node", nodeName(s.o.Config))
 			return r, nil
 		}
@@ -184,6 +189,46 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 			}
 		}
 	}
+}
+
+// claimedKey is the row of the journal that says when its holder has claimed it.
+var claimedKey = []byte("server/claimed")
+
+// noteClaim writes down when the journal became ours. Whatever the clocks of machines
+// say, that is later than the claim of whoever had it before: so the owners of a
+// profile follow each other.
+func (k *cluster) noteClaim(ctx context.Context, r *runner.Runner) (at time.Time, err error) {
+	_, err = r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		at = k.storage.Now().UTC().Truncate(time.Microsecond)
+		before, err := claimOf(tx)
+		if err == nil && !at.After(before) {
+			at = before.Add(time.Microsecond)
+		}
+		return errors.Join(err, tx.Put(claimedKey, binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro()))))
+	})
+	return at, err
+}
+
+// claimOf is when the holder of the journal has claimed it.
+func claimOf(tx *runner.Tx) (time.Time, error) {
+	b, err := tx.Get(claimedKey)
+	if errors.Is(err, runner.ErrNotFound) {
+		return time.Time{}, nil
+	}
+	if err != nil || len(b) != 8 {
+		return time.Time{}, err
+	}
+	return time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC(), nil
+}
+
+// still returns a *pglog.HeldError if another machine has held the journal since this
+// one has claimed it: what it has in memory is old.
+func (k *cluster) still(tx *runner.Tx) error {
+	at, err := claimOf(tx)
+	if err == nil && !at.Equal(k.claimed) {
+		err = &pglog.HeldError{}
+	}
+	return err
 }
 
 // deposedBy returns who has taken the journal over, as a *pglog.HeldError, or nil. A

@@ -269,8 +269,14 @@ func (s *Server) heal(ctx context.Context) error {
 	}
 	// Only a write tells whether there is room.
 	_, err := s.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		if s.cluster.log != nil {
+			if err := s.cluster.still(tx); err != nil {
+				return err
+			}
+		}
 		return tx.Put([]byte("server/alive"), []byte{1})
 	})
+	s.depose(err)
 	return err
 }
 
