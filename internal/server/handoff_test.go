@@ -56,7 +56,7 @@ func checkPhases(t *testing.T, done handoff.Result) {
 			gap += p.Took
 		}
 	}
-	want := "check files sockets flush pause slim freeze state exec config inherit journal bind admin control pid file adopt begin"
+	want := "check files sockets flush pause slim freeze state exec config inherit journal authority bind redirect admin control pid file adopt begin"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("phases: got %s, want %s", got, want)
 	}
