@@ -150,6 +150,7 @@ type LeaderboardQuery struct {
 // Leaderboard is one page of the ranking.
 type Leaderboard struct {
 	Total int
+	Teams [2]float64 // what White's and Black's teams have won in the season
 	Rows  []LeaderboardRow
 	Self  *LeaderboardRow // nil: the asking session is unknown, or has won nothing in the season
 }
@@ -158,6 +159,7 @@ type Leaderboard struct {
 // session without a player.
 type LeaderboardRow struct {
 	Rank    int
+	Who     int64 // number of the player, or of a guest's session below 0
 	Session SessionID
 	Key     PublicKey
 	Handle  string

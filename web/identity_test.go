@@ -69,9 +69,10 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestLeaderboard: the ranking has pages, two orders, and one's own row always.
+// TestLeaderboard: the ranking has pages, several orders, and one's own row always; that of
+// the month shows the teams.
 func TestLeaderboard(t *testing.T) {
-	h := serve(t, conf(`(def min-boards 40)`))
+	h := serve(t, conf(`(def min-boards 40) (def team-season 1)`))
 	release(t, h, 14, 150*time.Millisecond)
 	p := meet(t, desk)
 	p.sit(h.url)
@@ -83,8 +84,16 @@ func TestLeaderboard(t *testing.T) {
 	p.press(`.leaderboard [aria-label="Next page"]`)
 	p.reads(".leaderboard .pager", "Page 2")
 	p.until(`document.querySelectorAll('.leaderboard tr[data-self="yes"]').length === 1`)
-	p.press(`.leaderboard .segments button:nth-child(2)`)
+	p.press(`.leaderboard .segments button:nth-child(3)`)
 	p.reads(".leaderboard .pager", "Page 1")
+	if see[bool](p, `Boolean(document.querySelector('.teams'))`) {
+		t.Error("there are teams in the ranking of all times")
+	}
+	p.press(`.leaderboard .segments button:nth-child(2)`)
+	p.reads(".leaderboard .teams", "This month you play for ")
+	p.until(`document.querySelector('.leaderboard tr[data-self="yes"] .team')`)
+	p.shot("teams")
+	p.audit("teams")
 }
 
 // TestTerms: a profile with terms shows them, and plays after they are accepted.

@@ -6,7 +6,8 @@ import (
 )
 
 // TestFirstMove: where it happens, a newcomer reads what became of her move and
-// which game is hers now; nothing lies over the board.
+// which game is hers now; nothing lies over the board. After a move in a position that
+// came up before she reads how others have played it.
 func TestFirstMove(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]screen{"desk": {width: 1280, height: 800}, "phone-dark": {width: 390, height: 844, touch: true, dark: true}} {
@@ -27,6 +28,8 @@ func TestFirstMove(t *testing.T) {
 		if covered > 0 {
 			t.Errorf("%s: something lies over %d squares", name, covered)
 		}
+		p.move(byClick, "d2", "d4")
+		p.reads(".story [data-crowd]", "1 played e4, 1 played d4")
 	}
 }
 

@@ -37,6 +37,7 @@ const (
 	KeyLeaderboardSelfKey      = "leaderboard.self.public_key"
 	KeyLeaderboardSeason       = "leaderboard.season"
 	KeyLeaderboardBots         = "leaderboard.bots"
+	KeyLeaderboardTeams        = "leaderboard.teams"
 	KeyRequestSeq              = "request.seq_num"
 	KeyErrorBlocking           = "error.blocking"
 	KeyBoardFEN                = "board.fen"
@@ -44,6 +45,8 @@ const (
 	KeyBoardOwnMove            = "board.own_move"
 	KeyBoardPly                = "board.ply"
 	KeyBoardBot                = "board.bot"
+	KeyMoveCrowd               = "move.crowd"
+	KeyCrowdMoves              = "crowd.moves"
 	KeyWaitPlace               = "wait.place"
 	KeyHelloWithoutBoard       = "hello.without_board"
 	KeyHelloBot                = "hello.bot"
@@ -100,6 +103,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyLeaderboardSelfKey, Type: TypeString, Meaning: "your own row: public key, 64 lower-case hexadecimal digits"},
 	{Key: KeyLeaderboardSeason, Type: TypeInt, Meaning: "in GET_LEADERBOARD a month, 202611, or 1 for the present one; in the answer that month, whose points are ranked; absent: all time", Ours: true},
 	{Key: KeyLeaderboardBots, Type: TypeInt, Meaning: "which rows of the page are programs that are here or were lately: bit 0 is the first row; absent: none", Ours: true},
+	{Key: KeyLeaderboardTeams, Type: TypeString, Meaning: "with a season, if the host has teams: yours, `w` or `b`, what White's team and Black's have won, and the team of each row: `b 120.5 98.25 wbb`", Ours: true},
 	{Key: KeyRequestSeq, Type: TypeInt, Meaning: "sequence number of the request that this answers; absent when 0"},
 	{Key: KeyErrorBlocking, Type: TypeInt, Meaning: "1: do not just try again (say hello, choose another profile)"},
 	{Key: KeyBoardFEN, Type: TypeString, Meaning: "the whole FEN of the board: the payload has only its first two fields", Ours: true},
@@ -107,6 +111,8 @@ var KnownKeys = []KnownKey{
 	{Key: KeyBoardOwnMove, Type: TypeString, Meaning: "the move that you made last on this board, in UCI; absent when you have not moved there", Ours: true},
 	{Key: KeyBoardPly, Type: TypeInt, Meaning: "moves made on a watched board", Ours: true},
 	{Key: KeyBoardBot, Type: TypeInt, Meaning: "1 on a watched board whose last move a program made; absent: a person did", Ours: true},
+	{Key: KeyMoveCrowd, Type: TypeInt, Meaning: "1 in PLAYER_MOVE: tell how others have moved in this position", Ours: true},
+	{Key: KeyCrowdMoves, Type: TypeString, Meaning: "in the answer to such a move: what people have played in the position that it was made in, since the server started, with how often: `e2e4 12 d2d4 5`; at most four, the most frequent first. Absent when it came up for the first time, or too late in a game", Ours: true},
 	{Key: KeyWaitPlace, Type: TypeInt, Meaning: "all boards are held, and so many players get one before you and with you; BOARD_UPDATE shows you yours when it is your turn", Ours: true},
 	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "in CLIENT_HELLO, 1: when no board is free, a session without one is welcome; 2, also in LOGIN_REQUEST with a signature: no board is wanted, to watch or read only (a hello without it asks for one)", Ours: true},
 	{Key: KeyHelloBot, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: the player is a program. It wins no points and no rating, and the host decides how many may be here", Ours: true},

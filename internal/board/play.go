@@ -32,6 +32,7 @@ type Played struct {
 	First bool   // the session's first move on this board
 	// Answered is who made the move before; 0: nobody, or it is not known.
 	Answered wamble.SessionID
+	From     uint64 // key of the position in which it was made; 0: not known
 	// Waited is how long the board has waited for the move; less than 0 if it is the
 	// first one that is known.
 	Waited time.Duration
@@ -74,6 +75,9 @@ func (p *Pool) PlayRated(now time.Time, id wamble.BoardID, by wamble.SessionID, 
 	}
 	if n := len(b.plies); n > 0 {
 		done.Answered = b.plies[n-1].session()
+	}
+	if n := len(b.history); n > 0 {
+		done.From = b.history[n-1]
 	}
 	s := strengthOf(rating)
 	b.add(t, by, m, s)

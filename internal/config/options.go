@@ -449,6 +449,10 @@ type Scoring struct {
 	// Season says whether points are also ranked month by month, beside all time.
 	Season string `option:"season" default:"month" set:"off|month" room:"profile"`
 
+	// TeamSeason lets every player play for White or for Black, by lot and for a month: the
+	// leaderboard of the month shows what both teams have won.
+	TeamSeason bool `option:"team-season" default:"0" room:"profile"`
+
 	// KFactor is how many points of rating a whole game puts at stake for each
 	// side, which its players share by their moves. 0 turns ratings off.
 	KFactor float64 `option:"k-factor" default:"32" range:"0..1000" unit:"points" room:"reward"`

@@ -180,6 +180,8 @@ func TestLeaderboard(t *testing.T) {
 		{"no limit is 10", "", self, 1, 0, nil, nil, "LEADERBOARD_DATA 1 self 3 [1: 500 9 1500 3 h_0500] [2: 701 5 0 1 ] [3: 700 3 0 4 ] [4: 501 1 1200 1 h_0501]" + keys},
 		{"this month", "", self, 2, 1, []wire.Field{wire.Int(wire.KeyLeaderboardSeason, 1)}, nil, "LEADERBOARD_DATA 1 self 3 [1: 500 9 1500 3 h_0500]" + keys + " leaderboard.season" + selfKeys},
 		{"another month", "", self, 1, 1, []wire.Field{wire.Int(wire.KeyLeaderboardSeason, 202601)}, nil, "LEADERBOARD_DATA 1 self 1" + keys + " leaderboard.season" + selfKeys},
+		{"teams", `(def team-season 1)`, self, 2, 2, []wire.Field{wire.Int(wire.KeyLeaderboardSeason, 1)}, nil, "LEADERBOARD_DATA 1 self 3 [1: 500 9 1500 3 h_0500] [2: 701 5 0 1 ]" + keys + " leaderboard.season" + selfKeys + " leaderboard.teams"},
+		{"no teams at all times", `(def team-season 1)`, self, 1, 1, nil, nil, "LEADERBOARD_DATA 1 self 3 [1: 500 9 1500 3 h_0500]" + keys + selfKeys},
 		{"no seasons", `(def season "off")`, self, 1, 1, []wire.Field{wire.Int(wire.KeyLeaderboardSeason, 1)}, nil, "LEADERBOARD_DATA 1 self 3 [1: 500 9 1500 3 h_0500]" + keys + selfKeys},
 		{"the policy", `(policy-deny "*" "leaderboard.read" "global")`, self, 1, 1, nil, nil, `ERROR 1001 ""`},
 		{"unknown asker", "", wamble.Token{8}, 1, 1, nil, nil, `ERROR 1007 "requester session not found" error.blocking`},
@@ -200,6 +202,23 @@ func TestLeaderboard(t *testing.T) {
 			}
 			expect(t, r.asks(peerAt(1), ranksPacket(tc.token, 2, tc.order, tc.limit, tc.fields...)), "ACK 2", tc.want)
 		})
+	}
+}
+
+// TestTeams: a player's team goes by his number, another month turns it round, and a
+// guest's goes by that of his session.
+func TestTeams(t *testing.T) {
+	ranks := &wamble.Leaderboard{Teams: [2]float64{120.5, 98.25}, Rows: []wamble.LeaderboardRow{{Who: 4}, {Who: 7}, {Who: -7}}}
+	for _, tc := range []struct {
+		who    int64
+		season int
+		want   string
+	}{
+		{4, 202611, "b 120.5 98.25 bww"}, {7, 202611, "w 120.5 98.25 bww"}, {7, 202612, "b 120.5 98.25 wbb"}, {-8, 202612, "w 120.5 98.25 wbb"},
+	} {
+		if got := teamsText(tc.who, tc.season, ranks); got != tc.want {
+			t.Errorf("%d in %d: got %q, want %q", tc.who, tc.season, got, tc.want)
+		}
 	}
 }
 

@@ -186,7 +186,11 @@ func (m *memory) ranks(q wamble.LeaderboardQuery) *wamble.Leaderboard {
 			break
 		}
 		s := m.session(id)
-		all = append(all, wamble.LeaderboardRow{Session: id, Key: s.Key, Handle: s.Handle, Stats: s.Stats})
+		who := int64(s.Player)
+		if who == 0 {
+			who = -int64(id)
+		}
+		all = append(all, wamble.LeaderboardRow{Who: who, Session: id, Key: s.Key, Handle: s.Handle, Stats: s.Stats})
 	}
 	value := func(r wamble.LeaderboardRow) float64 {
 		if q.ByRating {
@@ -202,6 +206,12 @@ func (m *memory) ranks(q wamble.LeaderboardQuery) *wamble.Leaderboard {
 	})
 	out := &wamble.Leaderboard{Total: len(all)}
 	for i := range all {
+		if team := 0; q.Season != 0 {
+			if wamble.PlaysForBlack(all[i].Who, q.Season) {
+				team = 1
+			}
+			out.Teams[team] += all[i].Stats.Score
+		}
 		all[i].Rank = i + 1
 		if all[i].Session == q.Self {
 			out.Self = &all[i]

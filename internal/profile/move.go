@@ -6,6 +6,7 @@ import (
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/link"
+	"wamble/internal/opening"
 	"wamble/internal/session"
 	"wamble/wire"
 )
@@ -58,7 +59,7 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	}
 	if n := len(p.waitlist.of); n > 0 && n >= p.boards.Free() { // they have waited for longer than he does
 		p.awaitBoard(s)
-		p.answerMade(r)
+		p.answerMade(r, &played)
 		p.sealFor(s, out)
 		p.tellWinners(out)
 		p.takeTurns(out)
@@ -66,12 +67,12 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	}
 	next, taken, err := p.seatAt(s, board.Player{Before: before, Answered: played.Answered})
 	if err != nil {
-		p.answerMade(r)
+		p.answerMade(r, &played)
 		p.sealFor(s, out)
 		p.tellWinners(out)
 		return done
 	}
-	p.answerUpdate(r, next)
+	p.answerMove(r, next, &played)
 	p.sealFor(s, out)
 	p.tellWinners(out)
 	p.revoked(taken, out)
@@ -81,7 +82,7 @@ func (p *Profile) move(r *request, out *Output) verdict {
 // answerMade answers a move that was made by a player for whom there is no other
 // board: with the board of the move as it is now, unless somebody else holds it. It
 // is not his any more, which he is told after the answer.
-func (p *Profile) answerMade(r *request) {
+func (p *Profile) answerMade(r *request, played *board.Played) {
 	b := p.boards.Recent(r.h.Board)
 	if b == nil || b.Holder() != 0 {
 		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "the move was made; no board is available"})
@@ -92,13 +93,28 @@ func (p *Profile) answerMade(r *request) {
 	if place := p.waitlist.place(r.session.ID()); place > 0 {
 		v.fields.AddInt(wire.KeyWaitPlace, max(1, place-int64(p.boards.Free()))) // those before him get the free ones now
 	}
+	p.addCrowd(&v, r, played)
 	v.fit(p.link.Room(r.id))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}, wire.BoardUpdate{FEN: v.fen}, v.fields...)
+}
+
+// addCrowd adds how others have moved in the position of a move, if the player asks for it.
+func (p *Profile) addCrowd(v *view, r *request, played *board.Played) {
+	if wants, _ := r.ext.Int(wire.KeyMoveCrowd); wants != 1 || played.Ply == 0 || played.Ply > opening.Plies {
+		return
+	}
+	p.scratch.crowd = p.crowd.AppendTop(p.scratch.crowd[:0], played.From)
+	if len(p.scratch.crowd) > 0 {
+		v.fields.AddString(wire.KeyCrowdMoves, string(p.scratch.crowd))
+	}
 }
 
 // moved takes down what a move means for the player, and for the game.
 func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 	p.stats.Moves++
+	if played.Ply <= opening.Plies && !s.Bot() {
+		p.crowd.Count(played.From, played.Board.Last())
+	}
 	if played.Waited >= 0 {
 		p.stats.Deals.Answers++
 		p.stats.Deals.Waited += played.Waited

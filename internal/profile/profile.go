@@ -11,6 +11,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/internal/link"
+	"wamble/internal/opening"
 	"wamble/internal/reward"
 	"wamble/internal/session"
 )
@@ -49,6 +50,7 @@ type Profile struct {
 	journalFull  bool     // the journal has no room: nothing is decided
 	audience     audience
 	rewards      rewards
+	crowd        opening.Table
 	pages        pages // of the leaderboard
 	scratch      scratch
 	stats        Stats

@@ -3,10 +3,12 @@ package profile
 import (
 	"encoding/hex"
 	"math"
+	"strconv"
 	"time"
 
 	"wamble"
 	"wamble/internal/link"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -122,7 +124,37 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	if m.SelfRank = uint32(self.Rank); !onPage {
 		fields = append(fields, selfFields(self)...)
 	}
+	if q.Season != 0 && p.cfg.Scoring.TeamSeason {
+		fields = append(fields, wire.String(wire.KeyLeaderboardTeams, teamsText(numberOf(r.session), q.Season, ranks)))
+	}
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
+}
+
+// numberOf is a session's player, or its own number below 0.
+func numberOf(s *session.Session) int64 {
+	if player := whoOf(s).ID; player != 0 {
+		return int64(player)
+	}
+	return -int64(s.ID())
+}
+
+// teamsText is leaderboard.teams for somebody.
+func teamsText(who int64, season int, ranks *wamble.Leaderboard) string {
+	letter := func(who int64) byte {
+		if wamble.PlaysForBlack(who, season) {
+			return 'b'
+		}
+		return 'w'
+	}
+	text := []byte{letter(who)}
+	for _, points := range ranks.Teams {
+		text = strconv.AppendFloat(append(text, ' '), points, 'f', -1, 64)
+	}
+	text = append(text, ' ')
+	for i := range ranks.Rows {
+		text = append(text, letter(ranks.Rows[i].Who))
+	}
+	return string(text)
 }
 
 // lastRank is the row of an asker whom the store does not have yet: behind all

@@ -56,6 +56,7 @@ type scratch struct {
 	request  request
 	packet   wire.Packet // of a request that waited
 	fen      []byte
+	crowd    []byte
 	fields   [wire.MaxFields]wire.Field
 	moves    []wire.LegalMove
 	push     []byte

@@ -140,9 +140,10 @@ func (p *Profile) greet(r *request, token wamble.Token, s *session.Session, b *b
 	return v
 }
 
-// answerUpdate answers with the board that a player holds now.
-func (p *Profile) answerUpdate(r *request, b *board.Board) {
+// answerMove answers a move with the board that the player holds now.
+func (p *Profile) answerMove(r *request, b *board.Board, played *board.Played) {
 	v := p.show(r.session, b, r.h.Seq)
+	p.addCrowd(&v, r, played)
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}
 	link.Answer(p.link, r.id, h, wire.BoardUpdate{FEN: v.fen}, v.fields...)

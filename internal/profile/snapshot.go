@@ -44,7 +44,7 @@ type section struct {
 }
 
 // sections is the one table of what a snapshot has. What is not here begins
-// anew: chance, loads under way (their requests are kept), strangers, recent answers, what the server says
+// anew: chance, loads under way (their requests are kept), strangers, recent answers, the crowd, what the server says
 // again (whether the store is away).
 var sections = []section{
 	{"counts", true, saveCounts, loadCounts},

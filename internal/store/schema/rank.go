@@ -9,7 +9,7 @@ import (
 // Ranks are the queries of store.Queries.Leaderboard, for both stores. They rank players
 // and guests: who is the number of a player, or that of a guest's session below zero.
 type Ranks struct {
-	Total, Page, Self             string
+	Total, Page, Self             string // Total: how many rows, and what the two teams have
 	TotalArgs, PageArgs, SelfArgs []any
 }
 
@@ -18,7 +18,7 @@ func row(ranked, rank, order string) string {
 	const sessions = `FROM sessions s WHERE s.player_id = u.who OR s.id = -u.who`
 	return `SELECT CASE WHEN u.who < 0 THEN -u.who ELSE coalesce((SELECT s.id FROM sessions s WHERE s.player_id = u.who ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1), 0) END,
 		p.public_key, coalesce(p.handle, ''), CAST(u.score AS float8), CAST(coalesce((SELECT sum(s.total_prediction_score) ` + sessions + `), 0) AS float8),
-		CAST(coalesce(p.rating, 0) AS float8), u.games, coalesce((SELECT sum(s.chess960_games_played) ` + sessions + `), 0), ` + rank + `
+		CAST(coalesce(p.rating, 0) AS float8), u.games, coalesce((SELECT sum(s.chess960_games_played) ` + sessions + `), 0), u.who, ` + rank + `
 		FROM (` + ranked + `) u LEFT JOIN players p ON p.id = u.who` + order
 }
 
@@ -53,7 +53,7 @@ func RanksOf(q wamble.LeaderboardQuery) (Ranks, error) {
 		UNION ALL SELECT * FROM (SELECT o.id, o.total_score, o.rating, o.games_played FROM players o ORDER BY o.` + players + `, o.id LIMIT $1) g) u` +
 		order + ` LIMIT $2 OFFSET $3`
 	return Ranks{
-		Total: `SELECT (SELECT count(*) FROM sessions WHERE player_id IS NULL) + (SELECT count(*) FROM players)`,
+		Total: `SELECT (SELECT count(*) FROM sessions WHERE player_id IS NULL) + (SELECT count(*) FROM players), CAST(0 AS float8), CAST(0 AS float8)`,
 		Page:  row(page, "0", order), PageArgs: []any{q.Offset + q.Limit, q.Limit, q.Offset},
 		Self: row(me, ahead, ""), SelfArgs: []any{int64(q.Self)},
 	}, nil
@@ -63,8 +63,11 @@ func RanksOf(q wamble.LeaderboardQuery) (Ranks, error) {
 func seasonRanks(q wamble.LeaderboardQuery) Ranks {
 	const all = `SELECT s.who, s.score, s.games FROM season_scores s WHERE s.season = $1`
 	const order = ` ORDER BY u.score DESC, u.who`
+	team := func(is string) string { // as wamble.PlaysForBlack has it
+		return `CAST(coalesce(sum(CASE WHEN (who + season) % 2 ` + is + ` 0 THEN score END), 0) AS float8)`
+	}
 	return Ranks{
-		Total: `SELECT count(*) FROM season_scores WHERE season = $1`, TotalArgs: []any{q.Season},
+		Total: `SELECT count(*), ` + team("=") + `, ` + team("<>") + ` FROM season_scores WHERE season = $1`, TotalArgs: []any{q.Season},
 		Page:     row(all+strings.ReplaceAll(order, "u.", "s.")+` LIMIT $2 OFFSET $3`, "0", order),
 		PageArgs: []any{q.Season, q.Limit, q.Offset},
 		Self: row(`SELECT s.who, s.score, s.games, s.season FROM season_scores s WHERE s.season = $1 AND s.who = (SELECT coalesce(player_id, -id) FROM sessions WHERE id = $2)`,

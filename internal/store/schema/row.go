@@ -132,7 +132,7 @@ func ScanScore(scan Scan) (s wamble.Score, err error) {
 func ScanRank(scan Scan) (row wamble.LeaderboardRow, err error) {
 	var key []byte
 	st := &row.Stats
-	err = scan(&row.Session, &key, &row.Handle, &st.Score, &st.PredictionScore, &st.Rating, &st.Games, &st.Chess960Games, &row.Rank)
+	err = scan(&row.Session, &key, &row.Handle, &st.Score, &st.PredictionScore, &st.Rating, &st.Games, &st.Chess960Games, &row.Who, &row.Rank)
 	copy(row.Key[:], key)
 	return row, err
 }

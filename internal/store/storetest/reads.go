@@ -217,9 +217,21 @@ func leaderboard(w *world) {
 	month := at(50).Year()*100 + int(at(50).Month())
 	ranks("a season", wamble.LeaderboardQuery{Season: month, Limit: 2, Self: 3}, "5: 2=9 1=5 3=5")
 	ranks("a season without a game", wamble.LeaderboardQuery{Season: month + 100, Limit: 2, Self: 3}, "0: 0=0")
-	page, err := w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 1})
+	page, err := w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Season: month, Limit: 16})
 	w.must(err)
-	w.equal("row", page.Rows[0], wamble.LeaderboardRow{Rank: 1, Session: 2, Key: key(2), Handle: "h_0002", Stats: wamble.Stats{Score: 9, Rating: 1200}})
+	teams := [2]float64{}
+	for _, row := range page.Rows {
+		if wamble.PlaysForBlack(row.Who, month) {
+			teams[1] += row.Stats.Score
+		} else {
+			teams[0] += row.Stats.Score
+		}
+	}
+	w.equal("teams", page.Teams, teams)
+	w.equal("teams of all", page.Teams[0] > 0 && page.Teams[1] > 0 && page.Teams[0]+page.Teams[1] == 29, true)
+	page, err = w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 1})
+	w.must(err)
+	w.equal("row", page.Rows[0], wamble.LeaderboardRow{Rank: 1, Who: 200, Session: 2, Key: key(2), Handle: "h_0002", Stats: wamble.Stats{Score: 9, Rating: 1200}})
 	// A second session of a player is in the same row, with what it brings; when it is taken
 	// from him, it is a row of its own.
 	w.apply(newSession(7), newBoard(3), pay(3, 7, 2), &intent.RecordPayout{Board: 2, Session: 7, Points: 1, Canonical: 1, At: at(-40 * 86400)})

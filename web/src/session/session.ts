@@ -24,7 +24,7 @@ export interface Status {
 
 /** SessionEvent is something that a view may show to the player. */
 export type SessionEvent =
-  | { kind: "played"; move: Pending } // the server has taken it
+  | { kind: "played"; move: Pending; fen: string; crowd: string } // the server has taken it, on this board; crowd is how others moved there: "e2e4 12 d2d4 5"
   | { kind: "switched"; from: Board; to: Board; moved: Pending | null }
   | { kind: "refused"; move: Pending; why: Denied }
   | { kind: "renewed" } // the server did not know the token any more
@@ -148,17 +148,19 @@ export class Session {
   private async send(move: Pending): Promise<void> {
     this.stored.write(keys.pending, move);
     this.status.patch({ sending: move });
+    const { board } = this.status.value;
+    const fen = board && String(board.id) === move.board ? board.fen : ""; // not that of a move of an earlier page
     try {
-      const request = { name: "PLAYER_MOVE", body: { uci: move.uci }, board: BigInt(move.board) } as const;
+      const request = { name: "PLAYER_MOVE", body: { uci: move.uci }, board: BigInt(move.board), ext: [intField("move.crowd", 1)] } as const;
       const answer = await this.caller.ask(request);
       this.settle();
-      this.emit({ kind: "played", move });
+      this.emit({ kind: "played", move, fen, crowd: answer.ext.text("crowd.moves") ?? "" });
       this.adopt(answer, move);
     } catch (e) {
       if (e instanceof Lost) return; // the page ends, or another tab has taken over; the move stays stored
       this.settle();
       if (e instanceof Denied && e.reason.startsWith(madeAnyway)) {
-        this.emit({ kind: "played", move });
+        this.emit({ kind: "played", move, fen, crowd: "" });
         return this.queue(0);
       }
       this.emit({ kind: "refused", move, why: e as Denied });

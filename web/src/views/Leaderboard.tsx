@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { session } from "../app";
+import { Piece } from "../board/PieceDefs";
 import { useStore } from "../session/store";
 import { rated, standing } from "../standing";
 import { t } from "../texts";
@@ -26,12 +27,29 @@ interface Row {
   games: number;
   bot: boolean;
   self: boolean;
+  team: string; // "w", "b", or "" without teams
 }
+
+/** Teams is how the two teams of a season stand. */
+interface Teams {
+  own: string; // "w" or "b"
+  points: number[]; // White's and Black's
+  rows: string; // a letter for each
+}
+
+function teamsOf(p: Packet): Teams | null {
+  const [own, white, black, rows] = p.ext.text("leaderboard.teams")?.split(" ") ?? [];
+  return own ? { own, points: [Number(white), Number(black)], rows: rows ?? "" } : null;
+}
+
+const teamName = (team: string) => (team === "w" ? t.play.white : t.play.black);
 
 /** rowsOf returns the rows of a page. The ranking may be older than the player's handle: his own row shows the handle of his session. */
 function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: string): Row[] {
   const bots = Number(p.ext.int("leaderboard.bots") ?? 0); // a bit for each row
+  const teams = teamsOf(p);
   const list = rows.map((r, i) => ({
+    team: teams?.rows[i] ?? "",
     rank: r.rank,
     id: r.session_id,
     handle: r.handle || (r.rank === me ? handle : ""),
@@ -52,6 +70,7 @@ function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: 
     games: p.ext.int("leaderboard.self.games_played") ?? 0,
     bot: false,
     self: true,
+    team: teams?.own ?? "",
   };
   return [...list, own];
 }
@@ -61,7 +80,7 @@ export function Leaderboard() {
   const now = useStore(standing);
   const [order, setOrder] = useState(orders[0]);
   const [page, setPage] = useState(0);
-  const [view, setView] = useState<{ rows: Row[]; total: number } | "failed" | null>(null);
+  const [view, setView] = useState<{ rows: Row[]; total: number; teams: Teams | null } | "failed" | null>(null);
 
   const [look, setLook] = useState(0);
   useEffect(() => {
@@ -79,7 +98,7 @@ export function Leaderboard() {
     session.caller.ask(request).then(
       (p) => {
         const { rows, self_rank } = p.message.body;
-        setView({ rows: rowsOf(p, rows, self_rank, now?.handle ?? ""), total: p.ext.int("leaderboard.total_count") ?? rows.length });
+        setView({ rows: rowsOf(p, rows, self_rank, now?.handle ?? ""), total: p.ext.int("leaderboard.total_count") ?? rows.length, teams: teamsOf(p) });
       },
       () => setView("failed"),
     );
@@ -98,6 +117,13 @@ export function Leaderboard() {
           ))}
         </div>
       </header>
+      {view && view !== "failed" && view.teams && (
+        <p class="teams" data-team={view.teams.own}>
+          <Piece piece="K" /> <b>{t.play.white}</b> {view.teams.points[0].toFixed(1)} · <Piece piece="k" /> <b>{t.play.black}</b> {view.teams.points[1].toFixed(1)}
+          <br />
+          {t.you.team(teamName(view.teams.own))}
+        </p>
+      )}
       {view === "failed" ? (
         <p class="faint">{t.you.failed}</p>
       ) : !view ? (
@@ -123,6 +149,11 @@ export function Leaderboard() {
               <tr key={r.rank} class={r.self ? "self" : ""} data-self={r.self ? "yes" : undefined}>
                 <td>{r.rank}</td>
                 <td>
+                  {r.team && (
+                    <span class="team" role="img" aria-label={teamName(r.team)}>
+                      <Piece piece={r.team === "w" ? "K" : "k"} />
+                    </span>
+                  )}
                   <Name handle={r.handle} id={r.id} bot={r.bot} />
                   {r.self && <em> ({t.you.self})</em>}
                 </td>

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { api } from "../api";
 import { session } from "../app";
 import { pieceName } from "../board/names";
-import { type Outcome, Position, squareName } from "../chess";
+import { fromUCI, type Outcome, Position, san, squareName } from "../chess";
 import type { Board } from "../session/board";
 import { predictions } from "../session/predictions";
 import { useStore } from "../session/store";
@@ -27,15 +27,27 @@ export function arrival(board: Board, position: Position, side: string): string 
   return `${t.play.arrival(String(board.id), side)} ${lastMoveOf(board, position)}`;
 }
 
+/** crowdText is how others have moved in a position, in words: "e4 12×, d4 5×". */
+export function crowdText(position: Position, moves: string): string {
+  const told = [...moves.matchAll(/(\S+) (\d+)/g)].map(([, uci, n]) => {
+    const move = fromUCI(position, uci);
+    return move ? t.play.crowdMove(san(position, move), Number(n)) : "";
+  });
+  return told.filter(Boolean).join(", ");
+}
+
 /** Story says what became of the last move, and what this game is. */
 export function Story({ board, position, side, end }: { board: Board; position: Position; side: string; end: Outcome }) {
   const { steps } = useStore(past);
   const [guessed, setGuessed] = useState({ board: "", n: 0 });
+  const [crowd, setCrowd] = useState({ board: "", text: "" });
   useEffect(
     () =>
       session.on((e) => {
-        if (e.kind !== "played" || !session.may("readPredictions")) return;
+        if (e.kind !== "played") return;
         const { board, uci } = e.move;
+        setCrowd({ board, text: e.fen && crowdText(Position.parse(e.fen), e.crowd) });
+        if (!session.may("readPredictions")) return;
         predictions(session, BigInt(board)).then(
           (rows) => setGuessed({ board, n: rows.filter((r) => r.status === PredictionStatus.correct && r.uci === uci).length }),
           () => {},
@@ -58,6 +70,7 @@ export function Story({ board, position, side, end }: { board: Board; position: 
   return (
     <p class="story" role="status">
       {moved && <span>{moved} </span>}
+      {last && crowd.board === last.board && crowd.text && <em data-crowd>{t.play.crowd(crowd.text)} </em>}
       {n > 0 && <em>{t.play.predicted(n)} </em>}
       <b>{arrival(board, position, side)}</b>
       {here && here !== last && <span> {t.play.again(here.san)}</span>}

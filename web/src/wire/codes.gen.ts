@@ -196,6 +196,7 @@ export interface Keys {
   "leaderboard.self.public_key": "string";
   "leaderboard.season": "int";
   "leaderboard.bots": "int";
+  "leaderboard.teams": "string";
   "request.seq_num": "int";
   "error.blocking": "int";
   "board.fen": "string";
@@ -203,6 +204,8 @@ export interface Keys {
   "board.own_move": "string";
   "board.ply": "int";
   "board.bot": "int";
+  "move.crowd": "int";
+  "crowd.moves": "string";
   "wait.place": "int";
   "hello.without_board": "int";
   "hello.bot": "int";
