@@ -8,7 +8,7 @@ import "wamble/wire"
 func (p *Profile) goodbye(r *request, out *Output) verdict {
 	returns, _ := r.ext.Int(wire.KeyGoodbyeReturns)
 	if r.session != nil {
-		p.endVisit(r.session.ID())
+		p.endVisit(r.session)
 	}
 	if s := r.session; s != nil && returns == 1 {
 		p.boards.Away(p.clock.now, s.ID(), &p.draft)

@@ -15,7 +15,7 @@ import (
 // at most 2.15 KiB in all: his session (which alone, when he is no longer
 // connected, has to do with 1 KiB) and the link to his address.
 func TestMemoryOfAPlayer(t *testing.T) {
-	const players, most = 20_000, 2250
+	const players, most = 20_000, 2200
 	c := emptyCrowd(t, fmt.Sprintf(`(def max-boards %d) (def min-boards 0) (def max-players %d) (def max-client-sessions 100000)
 		(def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0) (def new-players-per-ip-per-min 0)`, 2*players, 2*players))
 	b := wamble.Board{FEN: chess.StartFEN, Status: wamble.Dormant, Variant: -1, Created: epoch.Add(-time.Hour)}

@@ -67,7 +67,7 @@ func (p *Profile) disconnected(s *session.Session) {
 	}
 	if _, ok := p.link.Home(s.Token()); !ok {
 		p.boards.Closed(p.clock.now, s.ID())
-		p.endVisit(s.ID())
+		p.endVisit(s)
 		p.waitlist.remove(s.ID())
 	}
 }

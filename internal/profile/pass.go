@@ -51,7 +51,7 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 	case s == nil:
 		return
 	case what.Why == board.Gone: // he is told when somebody else has it
-		p.endVisit(what.Session)
+		p.endVisit(s)
 		p.sessions.Unseated(what.Session)
 		return
 	}
@@ -79,7 +79,6 @@ func (p *Profile) age(out *Output) {
 	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
 	for _, e := range p.scratch.ended {
 		p.boards.Leave(p.clock.now, e.Session, &p.draft)
-		p.endVisit(e.Session)
 		p.audience.hall.Leave(e.Session)
 		if e.End == session.Expired {
 			p.notify(e.Token, 0, wire.ServerNotification{Type: wire.NoticeSessionExpired}, out)

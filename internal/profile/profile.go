@@ -30,7 +30,6 @@ type Profile struct {
 	boards       *board.Pool
 	sessions     *session.Table
 	leases       *journal.Leases
-	visits       visits
 	loads        loads
 	strangers    strangers
 	recent       recent

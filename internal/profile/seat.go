@@ -52,7 +52,7 @@ func (p *Profile) seatAt(s *session.Session, player board.Player) (*board.Board,
 		p.awaitBoard(s)
 	case !got.Known:
 		p.waitlist.remove(s.ID())
-		p.beginVisit(s)
+		s.BeginVisit(p.clock.now)
 		p.stats.Deals.Given++
 		p.stats.Deals.Own += one(got.Own)
 		p.stats.Deals.Fresh += one(got.Fresh)

@@ -32,7 +32,7 @@ func TestNewcomer(t *testing.T) {
 		}
 		return random(p)
 	}
-	w.run(20 * time.Minute)
+	w.run(10 * time.Minute)
 
 	me := &person{at: w.time()}
 	w.arrive(me)

@@ -26,6 +26,8 @@ type Session struct {
 	share      share.Holding[Session]
 	stream     bool       // it was heard last over a connection
 	bot        bool       // a program plays
+	sawEnd     bool       // a game of his visit has ended
+	visit      uint32     // when it began, in seconds since 1970; 0: there is none
 	greeting   *greeting  // while it is fresh
 	pending    *challenge // nil: none
 	list       *list      // which has it between prev and next
