@@ -22,6 +22,7 @@ type sim struct {
 	away    []wamble.SessionID
 	people  wamble.SessionID
 	left    map[wamble.SessionID][2]wamble.BoardID
+	games   map[wamble.SessionID]int // on which he has moved
 	lengths map[wamble.BoardID]int
 	ended   map[wamble.BoardID]bool
 	figures simFigures
@@ -48,7 +49,7 @@ type simFigures struct {
 func newSim(t *testing.T, players, maxMoves int, seed uint64) *sim {
 	r := newRig(t, func(o *Options) { *o = defaultOptions(); o.MaxMoves = maxMoves })
 	s := &sim{
-		rig: r, rng: newRand(seed), seats: make([]simSeat, players), left: map[wamble.SessionID][2]wamble.BoardID{},
+		rig: r, rng: newRand(seed), seats: make([]simSeat, players), left: map[wamble.SessionID][2]wamble.BoardID{}, games: map[wamble.SessionID]int{},
 		lengths: map[wamble.BoardID]int{}, ended: map[wamble.BoardID]bool{},
 	}
 	r.Pool.rng = s.rng
@@ -114,7 +115,7 @@ func (s *sim) arrive(seat *simSeat) {
 
 func (s *sim) give(seat *simSeat, answered wamble.SessionID) {
 	left := s.left[seat.who]
-	a, err := s.Assign(s.now, Player{Session: seat.who, Reach: Stream, Games: 5, Left: left[0], Before: left[1], Answered: answered}, silence{})
+	a, err := s.Assign(s.now, Player{Session: seat.who, Reach: Stream, Games: s.games[seat.who], Left: left[0], Before: left[1], Answered: answered}, silence{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -139,6 +140,9 @@ func (s *sim) moveAt(seat *simSeat) {
 	}
 	f.moves++
 	seat.moved[id] = true
+	if done.First {
+		s.games[seat.who]++
+	}
 	s.left[seat.who] = [2]wamble.BoardID{id, s.left[seat.who][0]}
 	if done.Finished == nil && done.Ply >= s.length(id) {
 		if _, _, err := s.Archive(s.now, id, silence{}); err != nil {
