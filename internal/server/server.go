@@ -219,6 +219,8 @@ func openJournal(s runner.Storage, o runner.Options, inherited bool) (*runner.Ru
 // Run serves until ctx ends, then stops in order and returns nil; or until it
 // cannot go on, and returns why. The server is closed afterwards.
 func (s *Server) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx) // of what is started here, also when another machine takes over
+	defer end()
 	s.control.SetUnlinkOnClose(true)
 	for _, k := range s.supervisors() {
 		s.serveWeb(k, k.Port())
@@ -249,6 +251,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.leave()
 	}
 	stopJanitor()
+	end()
 	err = errors.Join(err, s.Close())
 	s.helpers.Wait()
 	return err
