@@ -30,6 +30,7 @@ var commands = []func() *cobra.Command{
 	restoreCommand,
 	fsckCommand,
 	exportCommand,
+	exportPlayerCommand,
 	replayCommand,
 	runnerCommand,
 	packetCommand,

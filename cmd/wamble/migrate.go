@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 func migrateCommand() *cobra.Command {
 	var flags storeFlags
+	var plan bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring the databases to the schema of this binary",
@@ -23,17 +25,27 @@ the original Wamble is adopted with all its rows.
 
 Two processes may migrate at once. A database that is newer than this binary is
 left alone, and so is one on which a server runs that could not go on after the
-migration: stop that server first.`,
-		Example: `  wamble migrate
+migration: stop that server first.
+
+With --plan nothing is written: the steps to come are printed, and which of them an
+older wamble could not go on after.`,
+		Example: `  wamble migrate --plan
+  wamble migrate
   wamble migrate --config /etc/wamble.conf --profile club`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			stores, err := flags.open(cmd, true)
+			stores, err := flags.open(cmd, !plan)
 			if err != nil {
 				return err
 			}
 			defer server.CloseStores(stores)
 			for _, s := range stores {
+				if plan {
+					if err := planMigration(cmd, s); err != nil {
+						return fmt.Errorf("%s: %w", s.Name, err)
+					}
+					continue
+				}
 				if err := migrate(cmd, s); err != nil {
 					return fmt.Errorf("%s: %w", s.Name, err)
 				}
@@ -42,7 +54,32 @@ migration: stop that server first.`,
 		},
 	}
 	flags.register(cmd)
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
 	return cmd
+}
+
+// planMigration says which steps are to come.
+func planMigration(cmd *cobra.Command, s *server.Shared) error {
+	st, err := s.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s (%s): schema %d of %d\n", s.Name, strings.Join(s.Profiles, ", "), st.Version, st.Latest)
+	switch {
+	case st.Version > st.Latest:
+		return &schema.Newer{Database: st.Version, Program: st.Latest}
+	case len(st.Pending) == 0:
+		fmt.Fprintln(out, "  nothing to do")
+	}
+	for _, name := range st.Pending {
+		what := "additive: a wamble that does not know it can go on"
+		if slices.Contains(st.Breaks, name) {
+			what = "NOT additive: stop older servers first, and back up; an older wamble cannot go on after it"
+		}
+		fmt.Fprintf(out, "  %s  %s\n", name, what)
+	}
+	return nil
 }
 
 func migrate(cmd *cobra.Command, s *server.Shared) error {

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wamble"
+	"wamble/internal/server"
+	"wamble/internal/store"
+)
+
+func exportPlayerCommand() *cobra.Command {
+	var flags storeFlags
+	cmd := &cobra.Command{
+		Use:   "export-player KEY|NAME",
+		Short: "Write everything that is stored of a player",
+		Long: `Export-player writes as JSON everything that the databases hold of a player: his
+public key and name, counters and rating, sessions, the boards that he holds, what
+each finished game brought him, and his moves. It is what a player may ask for; 'wamble
+erase' deletes it.
+
+A player is named by his public key (64 hex digits) or by his name. Tokens are not
+stored, only hashes of them, which are left out. What a server has acknowledged in the
+last moments may still be on its way from the journal to the database.
+
+The exit code is 1 if no database has such a player.`,
+		Example: `  wamble export-player Ann
+  wamble export-player 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,
+		Args: oneArg("a public key or a name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			stores, err := flags.open(cmd, false)
+			if err != nil {
+				return err
+			}
+			defer server.CloseStores(stores)
+			list := []exportedPlayer{}
+			for _, s := range stores {
+				if err := checkSchema(cmd.Context(), s); err != nil {
+					return fmt.Errorf("%s: %w", s.Name, err)
+				}
+				p, err := exportPlayer(cmd.Context(), s, args[0])
+				switch {
+				case errors.Is(err, store.ErrNotFound):
+				case err != nil:
+					return fmt.Errorf("%s: %w", s.Name, err)
+				default:
+					list = append(list, p)
+				}
+			}
+			if len(list) == 0 {
+				return fmt.Errorf("no database has a player %s", args[0])
+			}
+			return printJSON(cmd.OutOrStdout(), list)
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}
+
+// exportedPlayer is what one database holds of a player.
+type exportedPlayer struct {
+	Database  string            `json:"database"`
+	Key       string            `json:"public_key"`
+	Name      string            `json:"name"`
+	Created   time.Time         `json:"created"`
+	Stats     wamble.Stats      `json:"stats"`
+	Sessions  []exportedSession `json:"sessions"`
+	Holds     []wamble.BoardID  `json:"holds"`
+	Scores    []wamble.Score    `json:"scores"`
+	Moves     []exportedMove    `json:"moves"`
+	Explained string            `json:"explained"`
+}
+
+type exportedSession struct {
+	Number   wamble.SessionID `json:"number"`
+	Created  time.Time        `json:"created"`
+	LastSeen time.Time        `json:"last_seen"`
+	Trust    int              `json:"trust"`
+	Host     string           `json:"host,omitempty"`
+}
+
+type exportedMove struct {
+	Board wamble.BoardID `json:"board"`
+	Ply   int            `json:"ply"`
+	UCI   string         `json:"uci"`
+	At    time.Time      `json:"at"`
+}
+
+const (
+	mostSessions = 1000
+	scorePage    = 100
+)
+
+// exportPlayer reads what a store has of a player. Errors: store.ErrNotFound.
+func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exportedPlayer, err error) {
+	var key wamble.PublicKey
+	if b, hexErr := hex.DecodeString(whom); hexErr == nil && len(b) == len(key) {
+		key = wamble.PublicKey(b)
+	} else {
+		of, err := s.SessionByHandle(ctx, whom)
+		if err != nil {
+			return e, err
+		}
+		key = of.Key
+	}
+	p, err := s.Player(ctx, key)
+	if err != nil {
+		return e, err
+	}
+	e = exportedPlayer{
+		Database: s.Name, Key: hex.EncodeToString(key[:]), Name: p.Handle, Created: p.Created.UTC(), Stats: p.Stats,
+		Sessions: []exportedSession{}, Holds: []wamble.BoardID{}, Scores: []wamble.Score{}, Moves: []exportedMove{},
+		Explained: "Predictions and acceptances of terms are stored by session number; addresses are not stored.",
+	}
+	sessions, err := s.Sessions(ctx, key, mostSessions)
+	if err != nil {
+		return e, err
+	}
+	for _, row := range sessions {
+		e.Sessions = append(e.Sessions, exportedSession{row.ID, row.Created.UTC(), row.LastSeen.UTC(), row.Trust, row.Host})
+	}
+	held, err := s.Reservations(ctx, key, time.Now())
+	if err != nil {
+		return e, err
+	}
+	for _, r := range held {
+		e.Holds = append(e.Holds, r.Board)
+	}
+	for q := (wamble.ScoreQuery{Player: p.ID, Limit: scorePage}); ; {
+		page, err := s.Scores(ctx, q)
+		if err != nil {
+			return e, err
+		}
+		e.Scores = append(e.Scores, page...)
+		if len(page) < scorePage {
+			break
+		}
+		last := page[len(page)-1]
+		q.Before, q.Board = last.At, last.Board
+	}
+	for b, err := range s.Games(ctx, wamble.GameFilter{}) {
+		if err != nil {
+			return e, err
+		}
+		for _, m := range b.Moves {
+			if m.Handle == p.Handle {
+				e.Moves = append(e.Moves, exportedMove{b.ID, m.Ply, m.UCI, m.At.UTC()})
+			}
+		}
+	}
+	return e, nil
+}
