@@ -103,6 +103,11 @@ type Server struct {
 	// Unset means admin-token in the data directory, made at the first start.
 	AdminTokenFile string `option:"admin-token-file" default:"" range:"0..4096" room:"server"`
 
+	// AdminPprof lets the admin listener serve profiles of the program under
+	// /debug/pprof/, for who has a token: memory, processor and goroutines, which
+	// a developer reads with go tool pprof.
+	AdminPprof bool `option:"admin-pprof" default:"0" room:"server"`
+
 	// ACMEDirectory is the address of the certificate authority that domain gets
 	// certificates from; it speaks ACME. Unset means Let's Encrypt.
 	ACMEDirectory string `option:"acme-directory" default:"" range:"0..1024" check:"https" room:"server" reload:"handoff"`

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/board"
 	"wamble/internal/link"
 	"wamble/internal/profile"
 	"wamble/internal/transport"
@@ -26,6 +27,7 @@ type Figures struct {
 	UDP       transport.UDPStats
 	Streams   transport.GatewayStats
 	Runner    runner.Stats
+	Health    board.Health // of the last healthTime
 	Queue     runner.InboxStats
 	Store     StoreState
 	Panics    uint64 // caught so far
@@ -41,6 +43,9 @@ type StoreState struct {
 	Brake   float64 // share of its time that the loop was held by the drain, lately
 	Trouble string  // what only the host can end, with advice
 }
+
+// healthTime is how often all boards are looked at, at most.
+const healthTime = 10 * time.Second
 
 // lookTime is how long a look at a runtime may take.
 const lookTime = 2 * time.Second
@@ -64,7 +69,7 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 		seen := make(chan Figures, 1)
 		if l.do(ctx, func() { seen <- l.look() }) {
 			loop := <-seen
-			s.Stats, s.Gauges, s.Link, s.Boards = loop.Stats, loop.Gauges, loop.Link, loop.Boards
+			s.Stats, s.Gauges, s.Link, s.Boards, s.Health = loop.Stats, loop.Gauges, loop.Link, loop.Boards, loop.Health
 			s.ToDurable, s.ToSent, s.Groups = loop.ToDurable, loop.ToSent, loop.Groups
 		}
 	}
@@ -91,8 +96,12 @@ func (rt *Runtime) Queue(s *runner.Stats) runner.InboxStats {
 // look is what the loop knows.
 func (l *loop) look() Figures {
 	p := l.life.profile
+	if now := time.Now(); now.Sub(l.healthAt) > healthTime {
+		l.health, l.healthAt = p.Health(now), now
+	}
 	return Figures{
-		Stats: p.Stats(), Gauges: p.Gauges(), Link: p.LinkStats(), Boards: p.Census(),
+		Health: l.health,
+		Stats:  p.Stats(), Gauges: p.Gauges(), Link: p.LinkStats(), Boards: p.Census(),
 		ToDurable: l.times.toDurable.clone(), ToSent: l.times.toSent.clone(), Groups: l.life.commit.groups(),
 	}
 }

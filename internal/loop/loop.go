@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble/internal/board"
 	"wamble/internal/guard"
 	"wamble/internal/profile"
 	"wamble/internal/transport"
@@ -16,6 +17,9 @@ import (
 // packets only, and for its writer when that is far behind; disk, store and the
 // rest come to it as mail.
 type loop struct {
+	health   board.Health
+	healthAt time.Time
+
 	rt      *Runtime
 	port    *transport.Port
 	life    *life

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"net/netip"
 	"os"
 	"strings"
@@ -32,6 +33,9 @@ type AdminOptions struct {
 	Ready    func() (up bool, why string)
 	Profiles func() []*loop.Runtime // those that run
 	Journal  *runner.Runner
+	Version  string // of the program
+	Web      *Web   // what is measured of HTTP; nil: nothing
+	Pprof    bool   // profiles of the program are served, for debugging
 	// Panicked is told of a panic, which is answered 500; nil: nobody is.
 	Panicked func(error)
 	// Console serves the console, which asks for a token by itself.
@@ -64,7 +68,14 @@ func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
 	mux := Health(o.Ready)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
 	mux.Handle("/console/", o.Console)
-	mux.Handle("GET /metrics", a.secured(promhttp.HandlerFor(registry(o.Profiles, o.Journal), promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", a.secured(promhttp.HandlerFor(registry(o), promhttp.HandlerOpts{})))
+	if o.Pprof {
+		mux.Handle("GET /debug/pprof/", a.secured(http.HandlerFunc(pprof.Index)))
+		mux.Handle("GET /debug/pprof/cmdline", a.secured(http.HandlerFunc(pprof.Cmdline)))
+		mux.Handle("GET /debug/pprof/profile", a.secured(patient(pprof.Profile)))
+		mux.Handle("GET /debug/pprof/symbol", a.secured(http.HandlerFunc(pprof.Symbol)))
+		mux.Handle("GET /debug/pprof/trace", a.secured(patient(pprof.Trace)))
+	}
 	a.web = &http.Server{
 		Handler: transport.Guarded(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
@@ -72,6 +83,17 @@ func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
 	}
 	a.Pauser = transport.NewPauser(l, a.web)
 	return a
+}
+
+// pprofTime is how long a profile may be taken.
+const pprofTime = 2 * time.Minute
+
+// patient lets an answer take as long as a profile.
+func patient(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(pprofTime))
+		next(w, r)
+	})
 }
 
 // Renew returns another admin listener on the socket of this one.

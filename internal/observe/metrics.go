@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -43,7 +44,7 @@ func many(name, help, label string, kind prometheus.ValueType, values func(s *lo
 // runnerprom.
 const journalPrefix = "wamble_journal"
 
-// metrics is the one table of metrics. Each has the label profile.
+// metrics is the one table of metrics of profiles. Each has the label profile.
 var metrics = []metric{
 	level("up", "1 while players are served.", func(s *loop.Figures) float64 { return truth(s.Up) }),
 	count("steps_total", "Steps of the loop.", func(s *loop.Figures) uint64 { return s.Stats.Steps }),
@@ -58,7 +59,6 @@ var metrics = []metric{
 	count("rating_changes_total", "Ratings that a finished game changed.", func(s *loop.Figures) uint64 { return s.Stats.Scores.Ratings }),
 	count("predictions_total", "Predictions that were accepted.", func(s *loop.Figures) uint64 { return s.Stats.Scores.Predictions }),
 	level("predictions", "Predictions in memory: those that are open, and what they follow from.", func(s *loop.Figures) float64 { return float64(s.Gauges.Predictions) }),
-	level("feed_games", "Finished games that the feed keeps, of all profiles.", func(s *loop.Figures) float64 { return float64(s.Runner.Outbox) }),
 	count("boards_released_total", "Boards that were taken from their holder.", func(s *loop.Figures) uint64 { return s.Stats.Released }),
 	count("loads_total", "Questions to the database.", func(s *loop.Figures) uint64 { return s.Stats.Loads }),
 	count("refused_total", "Requests answered with an ERROR.", func(s *loop.Figures) uint64 { return s.Stats.Refused }),
@@ -87,6 +87,10 @@ var metrics = []metric{
 	{name: "answers_waited_seconds_total", help: "How long boards have waited for these answers, together.", kind: counter, value: func(s *loop.Figures) float64 { return s.Stats.Deals.Waited.Seconds() }},
 	count("visits_total", "Visits of people that have ended.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Visits }),
 	count("visits_saw_end_total", "Of these visits, those that have seen the end of a game in which the visitor had moved.", func(s *loop.Figures) uint64 { return s.Stats.Deals.SawEnd }),
+	level("boards_opening", "Boards in play with fewer than 20 moves.", func(s *loop.Figures) float64 { return float64(s.Health.Opening) }),
+	level("boards_frozen", "Boards in play on which nobody has moved for an hour.", func(s *loop.Figures) float64 { return float64(s.Health.Frozen) }),
+	level("boards_waited_seconds", "How long boards in play have waited for their next move, together.", func(s *loop.Figures) float64 { return s.Health.Waited.Seconds() }),
+	level("boards_waited_longest_seconds", "The longest that a board in play has waited for its next move.", func(s *loop.Figures) float64 { return s.Health.Longest.Seconds() }),
 	many("leases_left", "Numbers that are left for new rows.", "sequence", gauge, func(s *loop.Figures, add func(string, float64)) {
 		add("boards", float64(s.Gauges.BoardIDs))
 		add("sessions", float64(s.Gauges.SessionIDs))
@@ -142,12 +146,27 @@ type collector struct {
 	distributions []*prometheus.Desc
 }
 
+// wide are the metrics of the whole server: they have no label profile, so that a sum
+// counts them once.
+func wide(journal *runner.Runner, version string) []prometheus.Collector {
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wamble_build_info", Help: "1; the labels say which program this is."}, []string{"version", "go"})
+	build.WithLabelValues(version, runtime.Version()).Set(1)
+	return []prometheus.Collector{build, prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "wamble_feed_games", Help: "Finished games that the feed keeps."},
+		func() float64 { return float64(journal.Stats().Outbox) },
+	)}
+}
+
 // registry returns the metrics of the profiles that run, of the journal that they
-// share, and of the Go runtime.
-func registry(profiles func() []*loop.Runtime, journal *runner.Runner) *prometheus.Registry {
+// share, of HTTP, and of the Go runtime.
+func registry(o AdminOptions) *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(newCollector(profiles), runnerprom.New(journal, journalPrefix), collectors.NewGoCollector(),
+	r.MustRegister(newCollector(o.Profiles), runnerprom.New(o.Journal, journalPrefix), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(wide(o.Journal, o.Version)...)
+	if o.Web != nil {
+		r.MustRegister(o.Web)
+	}
 	return r
 }
 

@@ -14,7 +14,6 @@ import (
 	"wamble/internal/profile"
 	"wamble/internal/transport"
 	"wamble/runner"
-	"wamble/runner/runnerprom"
 )
 
 // Each of what a host looks at first tells its own number.
@@ -49,13 +48,7 @@ func TestOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := runnerprom.Names(journalPrefix)
-	for _, m := range metrics {
-		known = append(known, "wamble_"+m.name)
-	}
-	for _, d := range distributions {
-		known = append(known, "wamble_"+d.name+"_bucket")
-	}
+	known := known(t)
 	named := regexp.MustCompile(`\bwamble_[a-z_]+`).FindAllString(string(text), -1)
 	if len(named) < 10 {
 		t.Fatalf("only %d metrics are named", len(named))

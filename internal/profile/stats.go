@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/board"
 	"wamble/internal/link"
 	"wamble/internal/spectate"
 )
@@ -96,6 +97,9 @@ func (p *Profile) Gauges() Gauges {
 
 // Crowds returns the boards that most watch, at most so many.
 func (p *Profile) Crowds(most int) []spectate.Crowd { return p.audience.hall.Crowds(most) }
+
+// Health is how games get on at a moment. It looks at every board.
+func (p *Profile) Health(now time.Time) board.Health { return p.boards.Health(now) }
 
 // Census counts the boards by status; an archived one is no longer here.
 func (p *Profile) Census() [wamble.Archived]int { return p.boards.Census() }

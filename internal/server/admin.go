@@ -50,7 +50,7 @@ func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	}
 	return observe.AdminOptions{
 		Address: c.Server.AdminListen, Knows: func(given string) bool { _, ok := who(given); return ok },
-		Ready: s.readiness, Profiles: s.runtimes, Journal: s.runner, Console: s.host.Console(who), Panicked: s.caught,
+		Ready: s.readiness, Profiles: s.runtimes, Journal: s.runner, Version: s.o.Succession.Version, Web: s.web, Pprof: c.Server.AdminPprof, Console: s.host.Console(who), Panicked: s.caught,
 	}, err
 }
 

@@ -186,8 +186,9 @@ func (s *Server) closeProfiles() error {
 
 // serveWeb answers HTTP and WebSocket on a port until that is shut down.
 func (s *Server) serveWeb(k *supervisor, port *transport.Port) {
+	port.Measure(s.web.Socket(k.name))
 	s.help("HTTP", func() {
-		if err := port.Serve(k.strict(s.site(k)), k.caught); err != nil {
+		if err := port.Serve(s.web.Measure(k.name, k.strict(s.site(k))), k.caught); err != nil {
 			k.log.Error("HTTP has ended", "err", err)
 		}
 	})

@@ -83,6 +83,7 @@ type Server struct {
 	healing   sync.Mutex
 	helpers   sync.WaitGroup // goroutines that serve HTTP and the control socket
 	dumps     dumps
+	web       *observe.Web   // what is measured of HTTP
 	pidFile   bool           // it is locked
 	closers   []func() error // in the order of opening
 }
@@ -91,7 +92,7 @@ type Server struct {
 // The journal's lock keeps a second server out. Nobody is served before Run. What
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, gate: true, moves: clustered(o.Config)}, dumps: dumps{dir: o.Dir}}
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, gate: true, moves: clustered(o.Config)}, dumps: dumps{dir: o.Dir}, web: observe.NewWeb()}
 	s.serving, s.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -45,6 +45,8 @@ type gateway struct {
 	closed   bool
 	empty    sync.Cond // signalled when the last connection is gone
 
+	ended func(lasted time.Duration) // is told of each connection, and of each failed handshake; set before Serve
+
 	refused, overrun atomic.Uint64
 }
 

@@ -64,7 +64,11 @@ func (o HTTPOptions) route(g *gateway, site http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, _, _ := strings.Cut(r.RequestURI, "?")
 		if ws := g.settings().Path; path == ws || path == ws+jsonPath {
+			began := time.Now()
 			g.ServeHTTP(w, r)
+			if g.ended != nil {
+				g.ended(time.Since(began))
+			}
 			return
 		}
 		site.ServeHTTP(w, r)

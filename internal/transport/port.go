@@ -261,6 +261,9 @@ func (p *Port) Serve(site http.Handler, panicked func(error)) error {
 	return err
 }
 
+// Measure has f told how long each WebSocket connection lasted, from before Serve on.
+func (p *Port) Measure(f func(lasted time.Duration)) { p.gateway.ended = f }
+
 // StopListening accepts no more connections: the number is free for others, unless a
 // duplicate of the descriptor listens. Connections that are open go on.
 func (p *Port) StopListening() error { return p.pauser.listener.Close() }
