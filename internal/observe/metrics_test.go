@@ -49,7 +49,7 @@ func TestOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := known(t)
-	named := regexp.MustCompile(`\bwamble_[a-z_]+`).FindAllString(string(text), -1)
+	named := regexp.MustCompile(`\bwamble_[a-z_]+\b`).FindAllString(string(text), -1)
 	if len(named) < 10 {
 		t.Fatalf("only %d metrics are named", len(named))
 	}
