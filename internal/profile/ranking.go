@@ -125,6 +125,7 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 		fields = append(fields, selfFields(self)...)
 	}
 	if q.Season != 0 && p.cfg.Scoring.TeamSeason {
+		fields = fields[:min(len(fields), wire.MaxFields-1)] // without his own key, which he knows
 		fields = append(fields, wire.String(wire.KeyLeaderboardTeams, teamsText(numberOf(r.session), q.Season, ranks)))
 	}
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
