@@ -25,9 +25,12 @@ const (
 	wallStep = 100 * time.Millisecond
 )
 
-func newClock() *clock {
-	start := time.Now()
-	c := &clock{base: start.Round(0), elapsed: func() time.Duration { return time.Since(start) }, wall: readWall}
+func newClock(wall func() time.Time) *clock {
+	if wall == nil {
+		wall = readWall
+	}
+	base, start := wall().Round(0), time.Now()
+	c := &clock{base: base, elapsed: func() time.Duration { return time.Since(start) }, wall: wall}
 	c.next.Store(int64(wallEvery))
 	return c
 }
@@ -47,7 +50,7 @@ func (c *clock) now() time.Time {
 func (c *clock) at(d time.Duration) time.Time { return c.base.Add(d + time.Duration(c.ahead.Load())) }
 
 // wall is what timers go by, in ms.
-func (e *engine) wall() int64 { return e.o.wall().UnixMilli() }
+func (e *engine) wall() int64 { return e.o.Wall().UnixMilli() }
 
 // untilDue returns the time now (ms) at which a timer is due, by the clock that is
 // not set back.

@@ -72,7 +72,7 @@ func TestClockFollowsTheWall(t *testing.T) {
 // shows, and a wall that is set back lets no timer fire early or again.
 func TestTimersFollowTheWall(t *testing.T) {
 	c, pass, set := fakeClock()
-	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1, Now: c.now, wall: c.wall})
+	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1, Now: c.now, Wall: c.wall})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,8 +48,9 @@ type Options struct {
 	Now   func() time.Time
 	Sleep SleepFunc
 
-	// wall is the clock of timers.
-	wall func() time.Time
+	// Wall is the wall clock that timers go by, and that the default clock follows;
+	// default is that of the machine.
+	Wall func() time.Time
 
 	// elapsed is the same clock for durations, which costs half as much.
 	elapsed func() time.Duration
@@ -161,15 +162,15 @@ func (o Options) withDefaults() Options {
 	}
 	o.Policy = o.Policy.withDefaults()
 	if o.Now == nil {
-		c := newClock()
-		o.Now, o.elapsed, o.wall = c.now, c.elapsed, c.wall
+		c := newClock(o.Wall)
+		o.Now, o.elapsed, o.Wall = c.now, c.elapsed, c.wall
 	} else if o.elapsed == nil {
 		o.ownClock = true
 		now, start := o.Now, o.Now()
 		o.elapsed = func() time.Duration { return now().Sub(start) }
 	}
-	if o.wall == nil {
-		o.wall = o.Now
+	if o.Wall == nil {
+		o.Wall = o.Now
 	}
 	if o.Sleep == nil {
 		o.Sleep = sleep

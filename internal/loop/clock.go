@@ -48,6 +48,14 @@ func (c *clock) toldBy(tell func() time.Time) {
 	c.last = c.start
 }
 
+// skew makes a clock that has given no time yet believe a wall clock that is set wrong.
+func (c *clock) skew(by func() time.Duration) {
+	c.start = c.start.Add(by())
+	c.last = c.start
+	wall := c.wall
+	c.wall = func(now time.Time) time.Time { return wall(now).Add(by()) }
+}
+
 func wallOf(now time.Time) time.Time { return now.Round(0) }
 
 // at returns the time of a step that begins now. The input is nil, or what the

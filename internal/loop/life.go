@@ -29,6 +29,9 @@ type life struct {
 // newLife returns a profile that has restored nothing yet.
 func (rt *Runtime) newLife() (*life, error) {
 	c := newClock(time.Now())
+	if rt.o.Skew != nil {
+		c.skew(rt.o.Skew)
+	}
 	if rt.o.Ahead != nil {
 		c.advance(rt.o.Ahead())
 	}

@@ -55,6 +55,8 @@ type Options struct {
 	// Clock says the time of a new life instead of the machine, for tests of hours; nil:
 	// nobody does.
 	Clock func() time.Time
+	// Skew is how far the machine's wall clock is set wrong at the moment, in tests.
+	Skew func() time.Duration
 	// Heal makes the journal work again.
 	Heal func(ctx context.Context) error
 	// TruePorts returns the configuration with the true ports of its neighbours.

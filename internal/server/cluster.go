@@ -134,6 +134,7 @@ func (s *Server) openCluster() error {
 	})
 	k.storage = logstore.New(k.log, k.name, logstore.Options{
 		MaxBytes: c.Server.JournalMemory << 20,
+		Now:      s.wall(),
 		Report:   func(err error) { s.log.Warn("the journal grows until this works", "err", err) },
 	})
 	s.closers = append(s.closers, func() error { k.log.Close(); return nil })
@@ -162,6 +163,7 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 				return nil, err
 			}
 		}
+		o.Wall = k.storage.Now
 		r, err := openJournal(k.storage, o, s.Inherited())
 		if err == nil {
 			if k.claimed, err = k.noteClaim(stop, r); err != nil {
@@ -270,6 +272,14 @@ func (s *Server) holds() func() bool {
 		return nil
 	}
 	return func() bool { return k.log.Holds(k.name) }
+}
+
+// wall is the machine's wall clock; nil: nobody has set it wrong.
+func (s *Server) wall() func() time.Time {
+	if s.o.Skew == nil {
+		return nil
+	}
+	return func() time.Time { return time.Now().Add(s.o.Skew()) }
 }
 
 // ahead is how far the clock of a life is before that of the machine; nil: it is not.

@@ -2,41 +2,42 @@ package server
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"net"
-	"net/netip"
-	"os"
-	"slices"
+	"os/exec"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"wamble"
 	"wamble/internal/host"
-	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// machine is one of several that share a journal: a process with an address of its own
-// on the loopback, and a way to the database that can be cut.
+// machine is one of several that share a journal: a process with an address of its own.
 type machine struct {
 	*child
 	name string
 	dir  string
 	text string
 	ip   string
-	ways []*pgtest.Proxy // to the primary and the standby of the database
+	// start starts the process where the machine is; nil: here.
+	start  func(*exec.Cmd) error
+	asleep bool // it was stopped, and answers nobody
 }
 
 // begin starts the process, which serves players or waits as a standby.
-func (m *machine) begin(t testing.TB) { m.child, _ = begin(t, m.dir, m.text) }
+func (m *machine) begin(t testing.TB) {
+	start := m.start
+	if start == nil {
+		start = (*exec.Cmd).Start
+	}
+	m.child, _ = beginWith(t, m.dir, m.text, start)
+}
 
 // state is what the machine says of itself.
 func (m *machine) state(t testing.TB) string {
+	if m.asleep {
+		return "asleep"
+	}
 	var s host.Status
 	if err := host.Ask(t.Context(), m.dir, "status", nil, &s); err != nil {
 		return err.Error()
@@ -45,312 +46,6 @@ func (m *machine) state(t testing.TB) string {
 		return "serves"
 	}
 	return s.Journal.State
-}
-
-// switchboard leads players to whichever machine answers them, as an address does that
-// moves from machine to machine. It counts what each one says.
-type switchboard struct {
-	front *net.UDPConn
-	to    []netip.AddrPort
-	said  []atomic.Int64
-
-	mu    sync.Mutex
-	backs map[netip.AddrPort][]*net.UDPConn // a socket for each machine, by player
-}
-
-func newSwitchboard(t testing.TB, to []netip.AddrPort) *switchboard {
-	t.Helper()
-	front, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &switchboard{front: front, to: to, said: make([]atomic.Int64, len(to)), backs: map[netip.AddrPort][]*net.UDPConn{}}
-	go s.run()
-	t.Cleanup(func() {
-		front.Close()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, backs := range s.backs {
-			for _, b := range backs {
-				b.Close()
-			}
-		}
-	})
-	return s
-}
-
-func (s *switchboard) address() string { return "udp://" + s.front.LocalAddr().String() }
-
-func (s *switchboard) run() {
-	b := make([]byte, 65536)
-	for {
-		n, from, err := s.front.ReadFromUDPAddrPort(b)
-		if err != nil {
-			return
-		}
-		for i, back := range s.backsOf(from) {
-			back.WriteToUDPAddrPort(b[:n], s.to[i])
-		}
-	}
-}
-
-func (s *switchboard) backsOf(player netip.AddrPort) []*net.UDPConn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if backs, ok := s.backs[player]; ok {
-		return backs
-	}
-	var backs []*net.UDPConn
-	for i := range s.to {
-		c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			break
-		}
-		backs = append(backs, c)
-		go func() {
-			b := make([]byte, 65536)
-			for {
-				n, _, err := c.ReadFromUDPAddrPort(b)
-				if err != nil {
-					return
-				}
-				s.said[i].Add(1)
-				s.front.WriteToUDPAddrPort(b[:n], player)
-			}
-		}()
-	}
-	s.backs[player] = backs
-	return backs
-}
-
-// fleet is machines that share a journal, their database, and players.
-type fleet struct {
-	t        testing.TB
-	machines []*machine
-	board    *switchboard
-	crowd    *crowd
-	primary  *pgtest.Cluster
-	standby  *pgtest.Cluster
-	db       postgres.Options
-	longest  map[string]time.Duration // until everybody has moved again, by fault
-}
-
-// newFleet starts machines on a database with a synchronous standby.
-func newFleet(t testing.TB, n, players int) *fleet {
-	t.Helper()
-	f := &fleet{t: t, primary: pgtest.Start(t, false), longest: map[string]time.Duration{}}
-	f.db = f.primary.OverTCP(f.primary.Migrated(t))
-	f.standby = f.primary.Follow(t)
-	other := f.db
-	other.Port = f.standby.Server().Port
-	port := freePorts(t, 1)[0]
-	var to []netip.AddrPort
-	for i := range n {
-		m := &machine{name: fmt.Sprintf("m%d", i+1), dir: t.TempDir(), ip: fmt.Sprintf("127.0.0.%d", i+11)}
-		first, way := pgtest.NewProxy(t, f.db)
-		second, way2 := pgtest.NewProxy(t, other)
-		m.ways = []*pgtest.Proxy{first, second}
-		way.Host = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", way.Port, way2.Port)
-		m.text = strings.Replace(conf(postgresConf(way)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
-		m.text = strings.Replace(m.text, `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", m.ip), 1)
-		m.text += fmt.Sprintf("(def journal \"postgres\") (def journal-node %q) (def min-boards 32)\n", m.name)
-		f.machines = append(f.machines, m)
-		to = append(to, netip.AddrPortFrom(netip.MustParseAddr(m.ip), port))
-		m.begin(t)
-	}
-	f.board = newSwitchboard(t, to)
-	f.owner()
-	f.crowd = gather(t, f.board.address(), players)
-	f.crowd.play()
-	f.moved()
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, m := range f.machines {
-				t.Logf("the log of %s:\n%s", m.name, m.log)
-			}
-		}
-	})
-	return f
-}
-
-// owner waits until one machine serves players, and returns it.
-func (f *fleet) owner() (owner *machine) {
-	f.t.Helper()
-	until(f.t, "a machine serves players", func() bool {
-		for _, m := range f.machines {
-			if m.state(f.t) == "serves" {
-				owner = m
-				return true
-			}
-		}
-		return false
-	})
-	return owner
-}
-
-// moved waits until everybody has had two moves accepted, of which the answer to the
-// first may have been on its way, and returns how long the last one took.
-func (f *fleet) moved() time.Duration {
-	f.t.Helper()
-	began := time.Now()
-	var before []int64
-	for _, p := range f.crowd.players {
-		before = append(before, p.moves.Load())
-	}
-	until(f.t, "everybody moves", func() bool {
-		for i, p := range f.crowd.players {
-			if p.moves.Load() < before[i]+2 {
-				return false
-			}
-		}
-		return true
-	})
-	return time.Since(began)
-}
-
-// suffer lets a fault happen, and waits until everybody moves again.
-func (f *fleet) suffer(fault string, do func()) {
-	f.t.Helper()
-	do()
-	d := f.moved()
-	f.longest[fault] = max(f.longest[fault], d)
-	f.t.Logf("%s: everybody moved again after %v", fault, d.Round(time.Millisecond))
-}
-
-// end lets the players finish, stops the machines, and compares.
-func (f *fleet) end() {
-	f.t.Helper()
-	f.crowd.finish()
-	for _, m := range f.machines {
-		m.child.end()
-	}
-	f.crowd.verify(f.t, openPostgres(f.t, f.db))
-}
-
-// kill kills the owner; it comes back as a standby.
-func (f *fleet) kill() {
-	m := f.owner()
-	f.suffer("kill", m.kill)
-	m.begin(f.t)
-}
-
-// pause stops the owner's process for longer than its lease. When it goes on it says
-// nothing.
-func (f *fleet) pause() {
-	m := f.owner()
-	f.suffer("pause", func() {
-		f.signal(m, syscall.SIGSTOP)
-		until(f.t, "it sleeps", func() bool {
-			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
-			return err == nil && strings.Contains(string(stat), ") T ")
-		})
-	})
-	i := f.index(m)
-	before := f.board.said[i].Load()
-	f.signal(m, syscall.SIGCONT)
-	until(f.t, "it becomes a standby", func() bool { return strings.HasPrefix(m.state(f.t), "standby of ") })
-	if said := f.board.said[i].Load() - before; said > 0 {
-		f.t.Errorf("%s sent %d packets after it had slept", m.name, said)
-	}
-}
-
-// cut cuts the owner from its database, without a word.
-func (f *fleet) cut() {
-	m := f.owner()
-	var pass []func()
-	f.suffer("cut", func() {
-		for _, way := range m.ways {
-			pass = append(pass, way.Still())
-		}
-	})
-	i := f.index(m)
-	before := f.board.said[i].Load()
-	for _, pass := range pass {
-		pass()
-	}
-	until(f.t, "it becomes a standby", func() bool { return strings.HasPrefix(m.state(f.t), "standby of ") })
-	if said := f.board.said[i].Load() - before; said > 0 {
-		f.t.Errorf("%s sent %d packets after another had its place", m.name, said)
-	}
-}
-
-// stop stops the owner in order; it comes back as a standby.
-func (f *fleet) stop() {
-	m := f.owner()
-	f.suffer("stop", m.child.end)
-	m.begin(f.t)
-}
-
-// restart restarts the database.
-func (f *fleet) restart() {
-	f.suffer("restart of PostgreSQL", func() { f.primary.Restart(f.t) })
-}
-
-// lone kills the standby of the database for a while: nothing is acknowledged
-// meanwhile.
-func (f *fleet) lone() {
-	f.standby.Down(f.t)
-	before := f.crowd.moves.Load() + int64(len(f.crowd.players)) // those whose answers were on their way
-	time.Sleep(prooftest.Sized(time.Second, 7*time.Second))
-	if n := f.crowd.moves.Load(); n > before {
-		f.t.Errorf("%d moves were accepted without a standby", n-before)
-	}
-	f.suffer("PostgreSQL's standby back", func() { f.standby.Up(f.t) })
-}
-
-// promote kills the primary of the database, and makes the standby take its place.
-func (f *fleet) promote() {
-	f.suffer("PostgreSQL's primary killed", func() {
-		f.primary.Down(f.t)
-		f.standby.Promote(f.t)
-	})
-	f.db.Port = f.standby.Server().Port
-}
-
-func (f *fleet) signal(m *machine, s os.Signal) {
-	if err := m.cmd.Process.Signal(s); err != nil {
-		f.t.Error(err)
-	}
-}
-
-func (f *fleet) index(m *machine) int {
-	for i := range f.machines {
-		if f.machines[i] == m {
-			return i
-		}
-	}
-	return -1
-}
-
-// TestFleet: machines that share a journal die, sleep, are cut off and lose their
-// database, under load. Every accepted move is in the database once, nobody speaks
-// whose place another has, and everybody moves again. With WAMBLE_SOAK 200 faults come
-// in random order, and nobody waits for longer than five seconds when a machine dies.
-func TestFleet(t *testing.T) {
-	if !prooftest.Soaking() { // where nobody's time is taken
-		t.Parallel()
-	}
-	f := newFleet(t, 3, 12)
-	faults := []func(*fleet){(*fleet).kill, (*fleet).pause, (*fleet).cut, (*fleet).stop, (*fleet).restart, (*fleet).lone}
-	end, bounded := t.Deadline()
-	for i := range prooftest.Sized(len(faults), 200) {
-		if bounded && time.Until(end) < time.Minute {
-			t.Logf("the time ends after %d faults", i)
-			break
-		}
-		if prooftest.Soaking() {
-			i = rand.IntN(len(faults))
-		}
-		faults[i](f)
-	}
-	f.promote()
-	f.end()
-	for fault, d := range f.longest {
-		t.Logf("%s: everybody moved again after %v at most", fault, d.Round(time.Millisecond))
-		if prooftest.Soaking() && d > 5*time.Second && slices.Contains([]string{"kill", "pause", "cut", "stop"}, fault) {
-			t.Errorf("%s: somebody waited for %v", fault, d)
-		}
-	}
 }
 
 // shared is the configuration of a machine with its journal in a database.

@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -67,8 +68,9 @@ func beServer(dir string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	lease, _ := time.ParseDuration(os.Getenv("WAMBLE_TEST_LEASE"))
+	skew := clockOf(dir)
 	for {
-		s, err := Open(Options{Lease: lease, Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Stop: ctx, Load: func() (*config.Config, error) {
+		s, err := Open(Options{Lease: lease, Skew: skew, Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Stop: ctx, Load: func() (*config.Config, error) {
 			text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
 			if err != nil {
 				return nil, err
@@ -92,6 +94,31 @@ func beServer(dir string) {
 			panic(err)
 		}
 	}
+}
+
+// clockOf is how far the wall clock of a process is set wrong: what the file "clock" in
+// its directory says, which is read at the start and at SIGUSR1. The clock of a real
+// machine is nobody's alone, and a time namespace leaves the wall clock as it is.
+func clockOf(dir string) func() time.Duration {
+	var by atomic.Int64
+	read := func() {
+		if text, err := os.ReadFile(filepath.Join(dir, "clock")); err == nil {
+			d, err := time.ParseDuration(string(text))
+			if err != nil {
+				panic(err)
+			}
+			by.Store(int64(d))
+		}
+	}
+	read()
+	steps := make(chan os.Signal, 1)
+	signal.Notify(steps, syscall.SIGUSR1)
+	go func() {
+		for range steps {
+			read()
+		}
+	}()
+	return func() time.Duration { return time.Duration(by.Load()) }
 }
 
 // conf is a configuration for tests: loopback, ports that the kernel chooses, and
@@ -321,6 +348,12 @@ func spawn(t testing.TB, dir, text string) *child {
 // begin starts a server on a directory. What it prints when it is ready comes from out.
 func begin(t testing.TB, dir, text string, env ...string) (_ *child, out io.Reader) {
 	t.Helper()
+	return beginWith(t, dir, text, (*exec.Cmd).Start, env...)
+}
+
+// beginWith is begin for a process that is started in a way of its own.
+func beginWith(t testing.TB, dir, text string, start func(*exec.Cmd) error, env ...string) (_ *child, out io.Reader) {
+	t.Helper()
 	c := &child{t: t, log: &watchtest.Log{}}
 	c.cmd = exec.Command(os.Args[0])
 	c.cmd.Env = append(append(os.Environ(), asServer+"="+dir), env...)
@@ -330,7 +363,7 @@ func begin(t testing.TB, dir, text string, env ...string) (_ *child, out io.Read
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.cmd.Start(); err != nil {
+	if err := start(c.cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

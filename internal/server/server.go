@@ -59,6 +59,8 @@ type Options struct {
 	// Lease is how long a sign of life counts among those that share a journal; 0 is the
 	// default.
 	Lease time.Duration
+	// Skew is how far the machine's wall clock is set wrong at the moment, in tests.
+	Skew func() time.Duration
 }
 
 // Server is a process that serves players: one journal, and the profiles that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -136,6 +137,10 @@ func Open(o Options) (*Store, error) {
 	cfg.ConnConfig.OnNotice = noteReplication
 	if o.IdleTransaction > 0 {
 		cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(o.IdleTransaction.Milliseconds(), 10)
+		// That does not count while a batch has come only in part: then the network must
+		// tell that nobody is there any more.
+		seconds := strconv.Itoa(max(1, int(o.IdleTransaction.Seconds())))
+		maps.Copy(cfg.ConnConfig.RuntimeParams, map[string]string{"tcp_keepalives_idle": seconds, "tcp_keepalives_interval": seconds, "tcp_keepalives_count": "2"})
 	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	if err != nil {

@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,16 +23,29 @@ type Cluster struct {
 	bin        string // folder of the binaries
 	dir        string // data, log and socket
 	port       int
+	place      Place
 	as         *syscall.Credential // nil: the user of the tests
 	guard      *exec.Cmd
 	guardInput io.Closer // while it is open, the guard waits
+}
+
+// Place is where a server runs. Its zero value is the loopback of the tests.
+type Place struct {
+	Address string                         // where it listens; "": 127.0.0.1
+	Within  func(start func() error) error // starts a program there; nil: here
 }
 
 // Start starts a cluster that ends with the test. With fsync it survives what a
 // real one survives; without, it is faster.
 func Start(t testing.TB, fsync bool) *Cluster {
 	t.Helper()
-	c, err := start(fsync)
+	return StartAt(t, fsync, Place{})
+}
+
+// StartAt is Start for a server that runs elsewhere.
+func StartAt(t testing.TB, fsync bool, p Place) *Cluster {
+	t.Helper()
+	c, err := start(fsync, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +57,7 @@ func Start(t testing.TB, fsync bool) *Cluster {
 	return c
 }
 
-func start(fsync bool) (*Cluster, error) {
+func start(fsync bool, p Place) (*Cluster, error) {
 	bin, err := binaries("/usr/lib/postgresql")
 	if err != nil {
 		return nil, err
@@ -52,7 +66,7 @@ func start(fsync bool) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	c := &Cluster{bin: bin, dir: dir}
+	c := &Cluster{bin: bin, dir: dir, place: p}
 	err = c.dropPrivileges()
 	if err == nil {
 		err = c.watch()
@@ -130,11 +144,31 @@ func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 }
 
 func (c *Cluster) run(name string, args ...string) error {
-	out, err := c.command(filepath.Join(c.bin, name), args...).CombinedOutput()
+	cmd := c.command(filepath.Join(c.bin, name), args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := c.place.start(cmd.Start)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", name, err, out)
+		return fmt.Errorf("%s: %w\n%s", name, err, &out)
 	}
 	return nil
+}
+
+func (p Place) start(start func() error) error {
+	if p.Within == nil {
+		return start()
+	}
+	return p.Within(start)
+}
+
+func (p Place) address() string {
+	if p.Address == "" {
+		return "127.0.0.1"
+	}
+	return p.Address
 }
 
 // watch starts the guard: a shell that reads from a pipe of this process. When
@@ -166,17 +200,21 @@ func (c *Cluster) end() error {
 }
 
 func (c *Cluster) configure(fsync bool) error {
-	settings := fmt.Sprintf("unix_socket_directories = '%s'\nlisten_addresses = '127.0.0.1'\nmax_connections = 200\n"+
-		"max_wal_size = '2GB'\nshared_buffers = '128MB'\n", c.dir)
+	settings := fmt.Sprintf("unix_socket_directories = '%s'\nlisten_addresses = '%s'\nmax_connections = 200\n"+
+		"max_wal_size = '2GB'\nshared_buffers = '128MB'\n", c.dir, c.place.address())
 	if !fsync {
 		settings += "fsync = off\nfull_page_writes = off\n"
 	}
-	return c.set(settings)
+	err := c.set("postgresql.conf", settings)
+	if err == nil && c.place.Address != "" { // whoever gets there is a test's
+		err = c.set("pg_hba.conf", "host all all all trust\nhost replication all all trust\n")
+	}
+	return err
 }
 
-// set adds settings, which count from the next start on.
-func (c *Cluster) set(settings string) error {
-	f, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+// set adds lines to a file of settings, which count from the next start on.
+func (c *Cluster) set(file, settings string) error {
+	f, err := os.OpenFile(filepath.Join(c.data(), file), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -190,7 +228,7 @@ func (c *Cluster) set(settings string) error {
 func (c *Cluster) first() (err error) {
 	for range 5 {
 		c.port = 10000 + rand.IntN(20000)
-		if err = c.set(fmt.Sprintf("port = %d\n", c.port)); err != nil {
+		if err = c.set("postgresql.conf", fmt.Sprintf("port = %d\n", c.port)); err != nil {
 			return err
 		}
 		if err = c.up(); err == nil {
@@ -243,7 +281,7 @@ func (c *Cluster) Clone(t testing.TB) *Cluster {
 	if out, err := other.command("/bin/cp", "-a", c.data(), other.data()).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := errors.Join(other.watch(), other.set(fmt.Sprintf("unix_socket_directories = '%s'\n", dir)), other.first()); err != nil {
+	if err := errors.Join(other.watch(), other.set("postgresql.conf", fmt.Sprintf("unix_socket_directories = '%s'\n", dir)), other.first()); err != nil {
 		t.Fatal(err)
 	}
 	return other
@@ -285,8 +323,8 @@ func (c *Cluster) Server() postgres.Options {
 	return postgres.Options{Host: c.dir, Port: c.port, User: "wamble", Name: "postgres", SSLMode: "disable"}
 }
 
-// OverTCP returns options with the loopback address instead of the socket.
+// OverTCP returns options with the server's address instead of the socket.
 func (c *Cluster) OverTCP(o postgres.Options) postgres.Options {
-	o.Host = "127.0.0.1"
+	o.Host = c.place.address()
 	return o
 }

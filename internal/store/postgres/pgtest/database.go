@@ -59,7 +59,7 @@ func startShared() error {
 		}
 		shared.server = postgres.Options{Host: cfg.Host, Port: int(cfg.Port), User: cfg.User, Password: cfg.Password, Name: cfg.Database}
 	} else {
-		c, err := start(false)
+		c, err := start(false, Place{})
 		if err != nil {
 			return err
 		}

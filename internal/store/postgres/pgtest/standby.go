@@ -11,42 +11,72 @@ import (
 // Follow starts a standby that the cluster waits for at every commit from then on.
 func (c *Cluster) Follow(t testing.TB) *Cluster {
 	t.Helper()
+	return c.FollowAt(t, Place{})
+}
+
+// FollowAt is Follow for a standby that runs elsewhere.
+func (c *Cluster) FollowAt(t testing.TB, p Place) *Cluster {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "wamble-pg-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &Cluster{bin: c.bin, dir: dir}
+	other := &Cluster{bin: c.bin, dir: dir, place: p}
 	t.Cleanup(func() {
 		if err := other.end(); err != nil {
 			t.Error(err)
 		}
 	})
-	name := filepath.Base(dir)
-	if err := errors.Join(other.dropPrivileges(), other.watch(),
-		other.run("pg_basebackup", "-D", other.data(), "-d", c.replication(""), "-c", "fast", "--no-sync"),
-		other.set(fmt.Sprintf("unix_socket_directories = '%s'\nprimary_conninfo = '%s'\nwal_retrieve_retry_interval = '200ms'\n", dir, c.replication(name))),
-		os.WriteFile(filepath.Join(other.data(), "standby.signal"), nil, 0o600)); err != nil {
+	if err := errors.Join(other.dropPrivileges(), other.watch(), other.copyOf(c), other.first()); err != nil {
 		t.Fatal(err)
 	}
-	if other.as != nil {
-		if err := os.Chown(filepath.Join(other.data(), "standby.signal"), int(other.as.Uid), int(other.as.Gid)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := other.first(); err != nil {
+	c.await(t, other)
+	return other
+}
+
+// Rejoin makes a server that is down, whose place another one has, the standby of
+// that one.
+func (c *Cluster) Rejoin(t testing.TB, primary *Cluster) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(c.data()), c.copyOf(primary), c.set("postgresql.conf", fmt.Sprintf("port = %d\n", c.port)), c.up()); err != nil {
 		t.Fatal(err)
 	}
-	Execute(t, c.Server(), fmt.Sprintf(`ALTER SYSTEM SET synchronous_standby_names = '"%s"'`, name))
+	primary.await(t, c)
+}
+
+// copyOf makes the data of a standby.
+func (c *Cluster) copyOf(primary *Cluster) error {
+	settings := fmt.Sprintf("unix_socket_directories = '%s'\nlisten_addresses = '%s'\nprimary_conninfo = '%s'\nwal_retrieve_retry_interval = '200ms'\n",
+		c.dir, c.place.address(), primary.replication(c.name()))
+	signal := filepath.Join(c.data(), "standby.signal")
+	err := errors.Join(c.run("pg_basebackup", "-D", c.data(), "-d", primary.replication(""), "-c", "fast", "--no-sync"),
+		c.set("postgresql.conf", settings), os.WriteFile(signal, nil, 0o600))
+	if err == nil && c.as != nil {
+		err = os.Chown(signal, int(c.as.Uid), int(c.as.Gid))
+	}
+	return err
+}
+
+// await makes a cluster wait for a standby, as soon as that follows.
+func (c *Cluster) await(t testing.TB, standby *Cluster) {
+	t.Helper()
+	Execute(t, c.Server(), fmt.Sprintf(`ALTER SYSTEM SET synchronous_standby_names = '"%s"'`, standby.name()))
 	Execute(t, c.Server(), `SELECT pg_reload_conf()`)
 	for Query[int](t, c.Server(), `SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`) == 0 {
 		continue
 	}
-	return other
 }
+
+// name is how a standby calls itself.
+func (c *Cluster) name() string { return filepath.Base(c.dir) }
 
 // replication is the connection string of a standby.
 func (c *Cluster) replication(name string) string {
-	s := fmt.Sprintf("host=%s port=%d user=wamble", c.dir, c.port)
+	host := c.dir
+	if c.place.Address != "" {
+		host = c.place.Address
+	}
+	s := fmt.Sprintf("host=%s port=%d user=wamble", host, c.port)
 	if name != "" {
 		s += " application_name=" + name
 	}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// switchboard leads players to whichever machine answers them, as an address does that
+// moves from machine to machine. It counts what each one says.
+type switchboard struct {
+	front *net.UDPConn
+	site  *site // where its sockets for machines are
+	to    []netip.AddrPort
+	said  []atomic.Int64
+
+	mu    sync.Mutex
+	backs map[netip.AddrPort][]*net.UDPConn // a socket for each machine, by player
+}
+
+func newSwitchboard(t testing.TB, site *site, to []netip.AddrPort) *switchboard {
+	t.Helper()
+	front, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &switchboard{front: front, site: site, to: to, said: make([]atomic.Int64, len(to)), backs: map[netip.AddrPort][]*net.UDPConn{}}
+	go s.run()
+	t.Cleanup(func() {
+		front.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, backs := range s.backs {
+			for _, b := range backs {
+				b.Close()
+			}
+		}
+	})
+	return s
+}
+
+func (s *switchboard) address() string { return "udp://" + s.front.LocalAddr().String() }
+
+func (s *switchboard) run() {
+	b := make([]byte, 65536)
+	for {
+		n, from, err := s.front.ReadFromUDPAddrPort(b)
+		if err != nil {
+			return
+		}
+		for i, back := range s.backsOf(from) {
+			back.WriteToUDPAddrPort(b[:n], s.to[i])
+		}
+	}
+}
+
+func (s *switchboard) backsOf(player netip.AddrPort) []*net.UDPConn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if backs, ok := s.backs[player]; ok {
+		return backs
+	}
+	var backs []*net.UDPConn
+	for i := range s.to {
+		c, err := s.site.listen()
+		if err != nil {
+			break
+		}
+		backs = append(backs, c)
+		go func() {
+			b := make([]byte, 65536)
+			for {
+				n, _, err := c.ReadFromUDPAddrPort(b)
+				if err != nil {
+					return
+				}
+				s.said[i].Add(1)
+				s.front.WriteToUDPAddrPort(b[:n], player)
+			}
+		}()
+	}
+	s.backs[player] = backs
+	return backs
+}
