@@ -6,8 +6,8 @@ import (
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/link"
-	"wamble/internal/opening"
 	"wamble/internal/session"
+	"wamble/internal/tally"
 	"wamble/wire"
 )
 
@@ -100,7 +100,7 @@ func (p *Profile) answerMade(r *request, played *board.Played) {
 
 // addCrowd adds how others have moved in the position of a move, if the player asks for it.
 func (p *Profile) addCrowd(v *view, r *request, played *board.Played) {
-	if wants, _ := r.ext.Int(wire.KeyMoveCrowd); wants != 1 || played.Ply == 0 || played.Ply > opening.Plies {
+	if wants, _ := r.ext.Int(wire.KeyMoveCrowd); wants != 1 || played.Ply == 0 || played.Ply > tally.Plies {
 		return
 	}
 	p.scratch.crowd = p.crowd.AppendTop(p.scratch.crowd[:0], played.From)
@@ -112,7 +112,7 @@ func (p *Profile) addCrowd(v *view, r *request, played *board.Played) {
 // moved takes down what a move means for the player, and for the game.
 func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 	p.stats.Moves++
-	if played.Ply <= opening.Plies && !s.Bot() {
+	if played.Ply <= tally.Plies && !s.Bot() {
 		p.crowd.Count(played.From, played.Board.Last())
 	}
 	if played.Waited >= 0 {

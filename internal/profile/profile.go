@@ -11,9 +11,9 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/internal/link"
-	"wamble/internal/opening"
 	"wamble/internal/reward"
 	"wamble/internal/session"
+	"wamble/internal/tally"
 )
 
 // Profile is one running profile. Drive it from one goroutine:
@@ -49,7 +49,7 @@ type Profile struct {
 	journalFull  bool     // the journal has no room: nothing is decided
 	audience     audience
 	rewards      rewards
-	crowd        opening.Table
+	crowd        tally.Table
 	pages        pages // of the leaderboard
 	scratch      scratch
 	stats        Stats

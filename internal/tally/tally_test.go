@@ -1,4 +1,4 @@
-package opening
+package tally
 
 import (
 	"math/rand/v2"

@@ -1,11 +1,11 @@
-// Package opening counts how players have moved in positions that come up again and again,
+// Package tally counts how players have moved in positions that come up again and again,
 // above all in openings. It is a pure room.
 //
 //   - a Table is what was played, by position, since the start;
 //   - an entry is one position with the moves that were played there.
 //
 // A Table is bounded: positions that come up rarely make room for others.
-package opening
+package tally
 
 import (
 	"math"
