@@ -34,8 +34,12 @@ func TestHostCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tokens, err := host.ReadTokens(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	control, err := host.New(host.Server{
-		Dir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
+		Dir: dir, Tokens: tokens, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
 		Running: func() []host.Running {
 			return []host.Running{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },

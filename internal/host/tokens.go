@@ -205,7 +205,12 @@ audit log with his name.`,
 		},
 		Doc: Doc{Text: "the names and roles of the admin tokens beside that of `admin-token`"},
 		Line: Line{Result: func() any { return new([]adminToken) }, JSON: true, Print: func(w io.Writer, result any) error {
-			for _, t := range *result.(*[]adminToken) {
+			list := *result.(*[]adminToken)
+			if len(list) == 0 {
+				_, err := fmt.Fprintln(w, "none beside that of the server's own file; 'wamble token-create' makes one")
+				return err
+			}
+			for _, t := range list {
 				if _, err := fmt.Fprintf(w, "%-20s %-9s since %s\n", t.Name, t.Role, t.Created.Format(time.DateTime)); err != nil {
 					return err
 				}

@@ -61,6 +61,9 @@ type DrainOptions struct {
 	// messages behind after up to through, once the store has them. The list is good
 	// until it returns. First it is told again what is kept of an earlier process.
 	Happened func(after, through uint64, list []Happened)
+	// Observed reports whether anybody wants to know; nil: always. To tell costs as much
+	// as to plan a batch.
+	Observed func() bool
 }
 
 // Work is a transaction of the drain: what it brought to the store, and how long

@@ -38,6 +38,10 @@ func (d *Drain) tell(queue []Message, refused map[Origin]bool) {
 		return
 	}
 	d.recall(queue[0].Seq - 1)
+	if d.o.Observed != nil && !d.o.Observed() {
+		d.told = max(d.told, queue[len(queue)-1].Seq)
+		return
+	}
 	after := d.told
 	d.happened = d.happened[:0]
 	for i := range queue {

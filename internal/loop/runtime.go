@@ -72,6 +72,8 @@ type Options struct {
 	Finished func()
 	// Happened is called with what has reached the store (see journal.DrainOptions).
 	Happened func(after, through uint64, list []journal.Happened)
+	// Observed reports whether anybody wants to know what happened.
+	Observed func() bool
 }
 
 // Store is the database of a profile, with its schema.

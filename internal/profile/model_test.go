@@ -304,6 +304,9 @@ func (w *world) check(to wamble.Peer, b []byte) {
 	if !ok {
 		return
 	}
+	if p.Ctrl == wire.CtrlServerHello && version == 0 {
+		return // an offer of a board that nobody has made, repeated to whom took another one
+	}
 	shown, ok := w.judge.shown[shownKey{p.Board, uint64(version)}]
 	fen, _ := p.Ext.Text(wire.KeyBoardFEN)
 	if !ok && p.Ctrl == wire.CtrlBoardUpdate && w.judge.made(p.Board, id, uint64(version), string(fen)) {

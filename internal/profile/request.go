@@ -158,6 +158,7 @@ func (p *Profile) finish(r *request, out *Output) {
 	p.keepGainers()
 	p.link.Finish(r.id, p.gates.last)
 	switch { // an old client takes the answer first
+	case r.session == nil: // it may have ended while the request waited
 	case r.moved && p.holds(r.session.ID()):
 		p.pushUpdate(r.session, p.boards.Held(r.session.ID()), out)
 	case r.lost:

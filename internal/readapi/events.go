@@ -90,6 +90,8 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 		return errBusy
 	}
 	defer a.observers.leave(one)
+	a.o.Events.enter()
+	defer func() { a.o.Events.leave(a.o.Now()) }()
 
 	head(w, eventsType).Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies pass it on at once
@@ -140,6 +142,7 @@ type sending struct {
 	name   string // of the journal
 	at     place
 	fresh  bool // it begins where the stream ends, as soon as that is known
+	waited bool // it was not known before
 	wanted filter
 	buf    []byte
 }
@@ -147,8 +150,8 @@ type sending struct {
 // begin finds the place of a fresh reader, and reports whether he has one.
 func (s *sending) begin() bool {
 	if s.fresh {
-		at, known := s.a.o.Events.end()
-		if known {
+		at, known := s.a.o.Events.end(s.waited)
+		if s.waited = !known; known {
 			s.at, s.fresh = at, false
 		}
 	}

@@ -58,12 +58,48 @@ type Stream struct {
 	base    place   // everything behind it is in events
 	through uint64  // up to this message
 	begun   bool    // it is known where it begins
+	rested  bool    // nobody wanted it, before it began
+	start   place   // where those begin to read who have waited for it to begin
 	changed chan struct{}
 	stopped bool
+	readers int
+	left    time.Time // when the last reader left, or the stream was first asked for
 }
 
 // streamKept is how many happenings observers may be behind.
 const streamKept = 8192
+
+// readersReturn is for how long after its last reader a stream goes on.
+const readersReturn = 20 * time.Second
+
+// Wanted reports whether what happens is to be added: somebody reads it, or has read it a
+// moment ago and may come back. What nobody wants is forgotten.
+func (s *Stream) Wanted(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left.IsZero() {
+		s.left = now // after a restart readers come back, too
+	}
+	if s.readers > 0 || now.Sub(s.left) < readersReturn {
+		return true
+	}
+	s.events, s.begun, s.rested = nil, false, true
+	return false
+}
+
+// enter and leave count the readers.
+func (s *Stream) enter() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readers++
+}
+
+func (s *Stream) leave(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readers--
+	s.left = now
+}
 
 type event struct {
 	at      place // behind it
@@ -79,6 +115,9 @@ func (s *Stream) Add(after, through uint64, list []Happened) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.begun || after > s.through {
+		if s.start = (place{through + 1, 0}); s.rested {
+			s.start = place{after + 1, 0}
+		}
 		s.events, s.base, s.through, s.begun = nil, place{after + 1, 0}, after, true
 	}
 	if through <= s.through {
@@ -127,10 +166,14 @@ func (s *Stream) wait() <-chan struct{} {
 	return s.changed
 }
 
-// end is the place behind everything, if that is known yet.
-func (s *Stream) end() (place, bool) {
+// end is the place behind everything, if that is known yet. Who has waited for that
+// begins behind what was there when he came.
+func (s *Stream) end(waited bool) (place, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if waited {
+		return s.start, s.begun
+	}
 	return place{s.through + 1, 0}, s.begun
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"wamble"
 )
@@ -40,7 +41,7 @@ func TestStreamHasNoGap(t *testing.T) {
 		}
 		var through uint64
 		s.Add(0, 0, nil)
-		at, _ := s.end()
+		at, _ := s.end(false)
 		var got []place
 		for range 100 {
 			before := through - min(through, random.Uint64N(4))
@@ -95,10 +96,50 @@ func TestStreamForgets(t *testing.T) {
 	if page, _, _, missed := s.read("5f2a91c0", s.base); missed || len(page) != streamPage || page[0].at != s.events[0].at {
 		t.Errorf("at the base: missed %v, %d events", missed, len(page))
 	}
-	end, _ := s.end()
+	end, _ := s.end(false)
 	s.Add(end.seq+10, end.seq+11, []Happened{moved(end.seq+11, 0, 1, 1)})
 	if page, _, _, missed := s.read("5f2a91c0", end); !missed || len(page) != 1 {
 		t.Errorf("behind a hole: missed %v, %d events, want 1", missed, len(page))
+	}
+}
+
+// TestStreamRests: what nobody reads is not kept; who comes then misses nothing that
+// happens afterwards, and who comes back late is told that he has missed something.
+func TestStreamRests(t *testing.T) {
+	var s Stream
+	now := noon
+	wanted := func(want bool) {
+		t.Helper()
+		if s.Wanted(now) != want {
+			t.Errorf("at %v: wanted is %v", now.Sub(noon), !want)
+		}
+	}
+	wanted(true) // readers of the process before come back
+	s.Add(4, 5, []Happened{moved(5, 0, 1, 1)})
+	s.enter()
+	now = now.Add(time.Hour)
+	wanted(true)
+	s.leave(now)
+	now = now.Add(readersReturn - 1)
+	wanted(true)
+	old, _ := s.end(false)
+	now = now.Add(1)
+	wanted(false)
+	if len(s.events) > 0 {
+		t.Errorf("%d events are kept for nobody", len(s.events))
+	}
+	s.enter()
+	if _, known := s.end(false); known {
+		t.Error("a stream that rests has an end")
+	}
+	wanted(true)
+	s.Add(8, 9, []Happened{moved(9, 0, 1, 1)})
+	at, known := s.end(true)
+	if page, _, _, missed := s.read("5f2a91c0", at); !known || missed || len(page) != 1 || page[0].at.seq != 9 {
+		t.Errorf("who has come meanwhile: known %v, missed %v, %v", known, missed, page)
+	}
+	if _, _, _, missed := s.read("5f2a91c0", old); !missed {
+		t.Error("who comes back late was not told")
 	}
 }
 

@@ -106,6 +106,9 @@ func (k *supervisor) happened(after, through uint64, list []journal.Happened) {
 	k.events.Add(after, through, told)
 }
 
+// observed reports whether somebody reads the stream of events.
+func (k *supervisor) observed() bool { return k.events.Wanted(time.Now()) }
+
 // feed is the finished games of a profile, as they stand in the journal's outbox.
 type feed struct {
 	k      *supervisor

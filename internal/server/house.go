@@ -151,7 +151,7 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 		RestartDir: s.restartDir(),
 		Record:     tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
 		Holds:      s.holds(), Ahead: s.ahead(), Clock: s.o.Clock, Skew: s.o.Skew,
-		Heal: s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send, Happened: k.happened,
+		Heal: s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send, Happened: k.happened, Observed: k.observed,
 		Registry: store.Registry,
 	})
 	store.Registry.Join(k.Runtime)
