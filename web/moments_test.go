@@ -137,6 +137,7 @@ func TestTrailFollows(t *testing.T) {
 	for _, m := range []string{"e7e5", "g2g4", "d8h4"} {
 		bob.move(byClick, m[:2], m[2:])
 	}
+	bob.open("about:blank") // who waits for the only board is told nothing else
 
 	there := meet(t, phone)
 	there.onEveryPage(`(real => { Date.now = () => real() + 3600000; })(Date.now)`) // an hour later

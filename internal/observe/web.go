@@ -80,12 +80,5 @@ func (a *answer) WriteHeader(code int) {
 	a.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController find the rest: streams are flushed.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// Flush implements http.Flusher, for the feed.
-func (a *answer) Flush() {
-	if f, ok := a.ResponseWriter.(http.Flusher); ok {
-		f.Flush()
-	}
-}

@@ -48,6 +48,7 @@ var additive = map[int]map[Dialect]bool{
 	10: {}, // tokens are hashes, which an older program does not look for
 	11: {}, // moves are a view
 	12: {Postgres: true, SQLite: true},
+	13: {Postgres: true, SQLite: true},
 }
 
 // Marked reports whether the table of additive migrations has a row for a number.

@@ -2,6 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../api";
+import { session } from "../app";
+import { useStore } from "../session/store";
 import { t } from "../texts";
 
 /** Life is how long the world has lived, by the server's clock. */
@@ -10,16 +12,19 @@ interface Life {
   ahead: number; // ms by which the server's clock is ahead of ours
 }
 
-/** useLife asks how long the world has lived; null while that is not known. */
+/** useLife asks how long the world has lived; null while that is not known, or not to be told before the terms are accepted. */
 export function useLife(): Life | null {
   const [life, set] = useState<Life | null>(null);
+  const { link, caps } = useStore(session.status);
+  const refused = link === "online" && caps === 0;
   useEffect(() => {
+    if (refused) return;
     let gone = false;
     api.began().then((b) => gone || set({ began: Date.parse(b.began), ahead: Date.parse(b.now) - Date.now() }), () => {});
     return () => {
       gone = true;
     };
-  }, []);
+  }, [refused]);
   return life;
 }
 
