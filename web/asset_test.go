@@ -25,7 +25,7 @@ func TestHalfBuild(t *testing.T) {
 // TestUnbuilt: without a build the page says how to make one.
 func TestUnbuilt(t *testing.T) {
 	w := httptest.NewRecorder()
-	secure(newAsset("unbuilt.html", []byte(unbuilt), pack([]byte(unbuilt)))).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	secure(newAsset("unbuilt.html", []byte(unbuilt), pack([]byte(unbuilt))), alone).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	if !strings.Contains(w.Body.String(), "make web build") || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
 		t.Errorf("got %q as %s", w.Body, w.Header().Get("Content-Type"))
 	}

@@ -69,13 +69,20 @@ func conf(more string) string {
 // Whoever prepares finds an empty data directory.
 func serve(t testing.TB, text string, prepare ...func(data string)) *host {
 	t.Helper()
-	h := &host{t: t, dir: t.TempDir(), log: &watchtest.Log{}}
-	h.conf = filepath.Join(h.dir, "wamble.conf")
-	h.write(text)
+	h := prepared(t, text)
 	for _, do := range prepare {
 		do(filepath.Join(h.dir, "data"))
 	}
 	h.start()
+	return h
+}
+
+// prepared is a server that is not started yet, and stops with the test.
+func prepared(t testing.TB, text string) *host {
+	t.Helper()
+	h := &host{t: t, dir: t.TempDir(), log: &watchtest.Log{}}
+	h.conf = filepath.Join(h.dir, "wamble.conf")
+	h.write(text)
 	t.Cleanup(func() {
 		h.cmd.Process.Signal(syscall.SIGTERM)
 		<-h.ended
@@ -96,6 +103,12 @@ func (h *host) write(text string) {
 
 // start starts the process and reads where it listens.
 func (h *host) start() {
+	h.t.Helper()
+	h.ready(h.launch())
+}
+
+// launch starts the process, which says where it listens.
+func (h *host) launch() <-chan map[string]string {
 	h.t.Helper()
 	h.cmd = exec.Command(binary, "serve", "--config", h.conf, "--data", filepath.Join(h.dir, "data"))
 	h.cmd.Stderr = h.log
@@ -131,6 +144,12 @@ func (h *host) start() {
 		h.cmd.Wait()
 		close(h.ended)
 	}()
+	return ready
+}
+
+// ready waits until the process has said where it listens.
+func (h *host) ready(ready <-chan map[string]string) {
+	h.t.Helper()
 	select {
 	case said := <-ready:
 		if said["browser"] == "" {

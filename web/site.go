@@ -9,9 +9,21 @@ import (
 	"sync"
 )
 
-// policy lets a page run and show only what its own host sent as a file.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors "
+// policy lets a page run and show only what its own host sent as a file, and ask
+// besides it only the given machines.
+func policy(machines string) string {
+	others := ""
+	for host := range strings.FieldsSeq(machines) {
+		if strings.Contains(host, ":") {
+			continue // browsers know no IPv6 address in a policy
+		}
+		for _, scheme := range []string{"http", "https", "ws", "wss"} {
+			others += " " + scheme + "://" + host + ":*"
+		}
+	}
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'" + others + "; manifest-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors "
+}
 
 // playerPages are the addresses that show the client of players; the client
 // itself reads them.
@@ -21,8 +33,9 @@ var playerPages = []string{"/{$}", "/watch", "/you", "/trail", "/finished", "/ma
 var boardPages = []string{"/watch/{board}", "/board/{board}", "/embed/{board}"}
 
 // Player returns the site of players. It expects the WebSocket at the path
-// socket of the same host.
-func Player(socket string) http.Handler {
+// socket of the same host, or of another one of the machines, which are separated by
+// spaces.
+func Player(socket string, machines func() string) http.Handler {
 	return later(func() http.Handler {
 		mux := http.NewServeMux()
 		var shared string // the page of a board, before it is known which
@@ -31,12 +44,12 @@ func Player(socket string) http.Handler {
 			return strings.ReplaceAll(shared, "{{share}}", "")
 		})
 		for _, pattern := range boardPages {
-			mux.Handle("GET "+pattern, boardPage(page, shared))
+			mux.Handle("GET "+pattern, boardPage(page, shared, machines))
 		}
 		for _, pattern := range playerPages {
-			mux.Handle("GET "+pattern, secure(page))
+			mux.Handle("GET "+pattern, secure(page, machines))
 		}
-		mux.Handle("GET /", secure(page.missing())) // the client says that there is nothing
+		mux.Handle("GET /", secure(page.missing(), machines)) // the client says that there is nothing
 		return mux
 	})
 }
@@ -47,10 +60,13 @@ func Console() http.Handler {
 	return later(func() http.Handler {
 		mux := http.NewServeMux()
 		page := site(mux, "console", "/console/_/", func(html string) string { return html })
-		mux.Handle("GET /console/{$}", secure(page))
+		mux.Handle("GET /console/{$}", secure(page, alone))
 		return mux
 	})
 }
+
+// alone is a site without other machines.
+func alone() string { return "" }
 
 // later is a handler that is made when it is asked for first: a server that starts
 // has players who wait, and pages have to be packed.
@@ -89,7 +105,7 @@ func site(mux *http.ServeMux, name, at string, fill func(html string) string) *a
 var hostName = regexp.MustCompile(`^[A-Za-z0-9.:\[\]-]{1,255}$`)
 
 // boardPage is the page of a board with what a preview of its link shows.
-func boardPage(page *asset, html string) http.Handler {
+func boardPage(page *asset, html string, machines func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		embedded := strings.HasPrefix(r.URL.Path, "/embed/")
 		id, err := strconv.ParseUint(r.PathValue("board"), 10, 63)
@@ -104,10 +120,10 @@ func boardPage(page *asset, html string) http.Handler {
 			answer = newAsset("index.html", text, pack(text))
 		}
 		if embedded {
-			guarded(answer, "*").ServeHTTP(w, r) // it shows, and does nothing
+			guarded(answer, machines, "*").ServeHTTP(w, r) // it shows, and does nothing
 			return
 		}
-		secure(answer).ServeHTTP(w, r)
+		secure(answer, machines).ServeHTTP(w, r)
 	})
 }
 
@@ -124,18 +140,18 @@ const share = `<meta property="og:type" content="website">
 `
 
 // secure says what a page may do.
-func secure(page http.Handler) http.Handler {
+func secure(page http.Handler, machines func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Frame-Options", "DENY")
-		guarded(page, "'none'").ServeHTTP(w, r)
+		guarded(page, machines, "'none'").ServeHTTP(w, r)
 	})
 }
 
 // guarded is secure for a page that some may show in a frame.
-func guarded(page http.Handler, frames string) http.Handler {
+func guarded(page http.Handler, machines func() string, frames string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy+frames)
+		h.Set("Content-Security-Policy", policy(machines())+frames)
 		h.Set("Referrer-Policy", "no-referrer")
 		page.ServeHTTP(w, r)
 	})

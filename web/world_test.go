@@ -43,7 +43,7 @@ func show(t testing.TB, n int, pace time.Duration) *world {
 	mux.HandleFunc("GET /api/boards/{id}", func(rw http.ResponseWriter, r *http.Request) {
 		io.WriteString(rw, `{"board":`+r.PathValue("id")+`,"status":"RESERVED","version":1,"fen":"`+chess.StartFEN+`","moves":[]}`)
 	})
-	mux.Handle("/", web.Player("/ws"))
+	mux.Handle("/", web.Player("/ws", noOthers))
 	s := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		s.Close()

@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"wamble"
@@ -170,8 +172,17 @@ func (n Network) tcpPort() tcpPort {
 }
 
 // Origins are the pages besides our own that may open a WebSocket, like
-// "https://example.org"; "*" is any.
-func (n Network) Origins() []string { return strings.Fields(n.WebSocketOrigins) }
+// "https://example.org"; "*" is any. Pages of the machines of cluster-endpoints
+// go on at another one of them.
+func (n Network) Origins() []string {
+	origins := strings.Fields(n.WebSocketOrigins)
+	port, _ := n.HTTP()
+	for host := range strings.FieldsSeq(n.ClusterEndpoints) {
+		at := net.JoinHostPort(host, strconv.Itoa(port))
+		origins = append(origins, "http://"+strings.TrimSuffix(at, ":80"), "https://"+strings.TrimSuffix(at, ":443"))
+	}
+	return origins
+}
 
 // Domains are the names that the server gets certificates for.
 func (n Network) Domains() []string { return strings.Fields(n.Domain) }

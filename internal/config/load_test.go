@@ -337,6 +337,16 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+// TestOrigins: pages of the machines of a cluster may open a WebSocket, as browsers
+// write their origin.
+func TestOrigins(t *testing.T) {
+	n := mustLoad(t, `(def websocket-origins "https://a.example") (def cluster-endpoints "b.example ::1") (def http-port 443)`).Default.Network
+	want := []string{"https://a.example", "http://b.example:443", "https://b.example", "http://[::1]:443", "https://[::1]"}
+	if got := n.Origins(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func BenchmarkLoad(b *testing.B) {
 	raw, err := os.ReadFile("../../wamble.conf")
 	if err != nil {

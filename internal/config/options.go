@@ -194,8 +194,8 @@ type Network struct {
 	ListenAddress string `option:"listen-address" default:"" range:"0..45" check:"address" room:"transport" reload:"listener"`
 
 	// ClusterEndpoints are the hosts at which players reach the machines that
-	// share a journal, separated by spaces: a client that has lost one tries the
-	// others. Browsers and clients of the original need an address that moves.
+	// share a journal, separated by spaces: a client or page that has lost one
+	// tries the others. Clients of the original need an address that moves.
 	ClusterEndpoints string `option:"cluster-endpoints" default:"" range:"0..400" room:"profile"`
 
 	// UDPEnabled serves the game over UDP, which is not encrypted. With 0 players

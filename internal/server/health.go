@@ -16,7 +16,7 @@ func (s *Server) site(k *supervisor) http.Handler {
 	api := s.api(k)
 	mux.Handle("GET /api/", api)
 	mux.Handle("OPTIONS /api/", api) // of browsers, for pages of other origins
-	mux.Handle("GET /", web.Player(k.Config().Network.WebSocketPath))
+	mux.Handle("GET /", web.Player(k.Config().Network.WebSocketPath, func() string { return k.Config().Network.ClusterEndpoints }))
 	return mux
 }
 

@@ -1,6 +1,7 @@
 // The things that a page has one of: the session, the watcher, messages to the
 // player, the address.
 
+import { readFrom } from "./http";
 import { Session } from "./session/session";
 import { keys } from "./session/storage";
 import { Store } from "./session/store";
@@ -12,7 +13,11 @@ const scheme = location.protocol === "https:" ? "wss" : "ws";
 /** path is where the server's WebSocket is, as the server wrote it into the page. */
 const path = document.querySelector<HTMLMetaElement>('meta[name="wamble-socket"]')?.content || "/ws";
 
-export const session = new Session(() => new WebSocket(`${scheme}://${location.host}${path}`), localStorage);
+/** at is another machine's address, on the port of the page. */
+const at = (host: string) => (host ? (host.includes(":") ? `[${host}]` : host) + (location.port && `:${location.port}`) : location.host);
+
+export const session = new Session((host) => new WebSocket(`${scheme}://${at(host)}${path}`), localStorage);
+readFrom(() => (session.caller.host ? `${location.protocol}//${at(session.caller.host)}` : ""));
 export const watcher = new Watcher(session);
 
 interface Toast {

@@ -8,12 +8,19 @@ const retryable = new Set([429, 503]); // the server asks us to come back
 
 const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 
+let origin = () => ""; // of the machine that is asked; "" is the page's
+
+/** readFrom makes read ask whichever machine serves the page now. */
+export function readFrom(from: () => string): void {
+  origin = from;
+}
+
 /** read is fetch with retries, for requests that may be sent twice. It returns or throws what the last try did. */
 export async function read(path: string, init: RequestInit = {}): Promise<Response> {
   for (let i = 1; ; i++) {
     let delay = 250 * 2 ** i;
     try {
-      const answer = await fetch(path, { ...init, signal: AbortSignal.timeout(timeout) });
+      const answer = await fetch(origin() + path, { ...init, signal: AbortSignal.timeout(timeout) });
       if (i === tries || !retryable.has(answer.status)) return answer;
       delay = 1000 * Number(answer.headers.get("Retry-After")) || delay;
     } catch (e) {

@@ -13,7 +13,7 @@ import { sounds } from "./sound";
 import { askStanding, paid, remember } from "./standing";
 import { followTrail, hasten } from "./trail";
 import { t } from "./texts";
-import { lazy } from "./ui/lazy";
+import { lazy, loadAll } from "./ui/lazy";
 import { Shell } from "./ui/Shell";
 import { Nothing } from "./views/Nothing";
 import { Play } from "./views/Play";
@@ -107,6 +107,8 @@ session.on((h) => {
 });
 
 session.status.subscribe(({ link, caps }) => link === "online" && caps !== 0 && askStanding(400));
+
+session.status.subscribe(({ link }) => link === "online" && session.caller.others && void loadAll());
 
 if (route.value.view !== "embed") {
   begin();

@@ -333,3 +333,43 @@ for (const answer of ["board", "error"]) {
     assert.equal(r.session.status.value.board?.id, 7);
   });
 }
+
+test("a player whose machine is gone goes on at another one, by his token", async () => {
+  const r = rig();
+  r.session.start();
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start, 1, { key: "cluster.endpoint", type: "string", value: "one two" });
+  await settle();
+  r.session.play(pawn("e2e4"));
+  r.socket().drop();
+  for (let i = 0; i < 4; i++) {
+    mock.timers.tick(1_300); // longer than any pause
+    r.socket().drop();
+  }
+  assert.deepEqual(r.hosts, ["", "", "one", "two", ""]);
+  assert.equal(r.session.caller.host, ""); // nobody else has answered
+  mock.timers.tick(1_300);
+  r.socket().onopen?.({});
+  assert.equal(r.socket().last.token, token);
+  await welcome(r);
+  assert.equal(r.name(), "PLAYER_MOVE");
+  assert.equal(r.session.caller.host, "one");
+  r.socket().drop();
+  mock.timers.tick(1_300);
+  assert.equal(r.hosts[r.hosts.length - 1], "one"); // it may only have been restarted
+});
+
+test("a machine that does not answer is left after three seconds if there are others", async () => {
+  const r = rig();
+  r.session.start();
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start, 1, { key: "cluster.endpoint", type: "string", value: "one" });
+  await settle();
+  r.socket().drop();
+  mock.timers.tick(1_300);
+  mock.timers.tick(3_000); // it does not open
+  mock.timers.tick(1_300);
+  assert.equal(r.hosts[r.hosts.length - 1], "one");
+});

@@ -52,16 +52,18 @@ export class Area {
 
 export function rig(area = new Area()) {
   const sockets: FakeSocket[] = [];
-  const session = new Session(() => {
+  const hosts: string[] = []; // that were called
+  const session = new Session((host) => {
     const s = new FakeSocket();
     sockets.push(s);
+    hosts.push(host);
     return s;
   }, area);
   const happened: SessionEvent[] = [];
   session.on((h) => happened.push(h));
   const socket = () => sockets[sockets.length - 1];
   const name = () => socket().last.message?.name as MessageName;
-  return { session, sockets, socket, area, happened, name };
+  return { session, sockets, hosts, socket, area, happened, name };
 }
 
 export const pawn = (uci: string) => ({ uci, san: uci.slice(2), piece: "P", ply: 1 });

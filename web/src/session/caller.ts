@@ -8,7 +8,8 @@ import { type Call, Connection, type Counter, Lost, type Socket } from "./connec
 export type LinkState = "connecting" | "online" | "away" | "stopped";
 
 interface CallerOptions {
-  open(): Socket;
+  /** open connects to a host; "" is that of the page. */
+  open(host: string): Socket;
   /** token returns the token of the session, which a request carries when it is sent. */
   token(): string;
   /** hello asks for the session over a new connection; requests wait until it is answered. */
@@ -26,6 +27,9 @@ export type Ask = <K extends RequestName>(request: Outgoing<K>) => Promise<Answe
 
 const firstDelay = 250; // ms before the second attempt
 const maxDelay = 15_000;
+const maxDelayToOthers = 1_000; // where another machine takes over when one is lost
+const timeout = 12_000; // ms for an answer
+const timeoutWithOthers = 3_000;
 const heartbeat = 25_000; // ms between two requests that show whether the server is there
 
 export class Caller implements Counter {
@@ -33,6 +37,9 @@ export class Caller implements Counter {
   private ready = false; // the hello of this connection was answered
   private queue: Call[] = [];
   private delay = 0;
+  private hosts = [""]; // of the machines that serve the session, the page's first
+  private turn = 0; // whose of them it is
+  host = ""; // of the machine that serves the session, or did last; "" is that of the page
   private retryTimer: ReturnType<typeof setTimeout> | undefined;
   private heartbeatTimer: ReturnType<typeof setTimeout> | undefined;
   private seq = 1 + Math.floor(Math.random() * 0x3fffffff);
@@ -42,6 +49,24 @@ export class Caller implements Counter {
 
   next(): number {
     return this.seq++;
+  }
+
+  /** others reports whether another machine takes over when this one is lost. */
+  get others(): boolean {
+    return this.hosts.length > 1;
+  }
+
+  private get called(): string {
+    return this.hosts[this.turn % this.hosts.length];
+  }
+
+  /** learn takes the hosts of all machines, separated by spaces, as a SERVER_HELLO names them. */
+  learn(hosts: string | undefined): void {
+    if (hosts === undefined) return;
+    const now = this.called;
+    const own = globalThis.location?.hostname.replace(/[[\]]/g, ""); // of an IPv6 address
+    this.hosts = ["", ...hosts.split(" ").filter((h) => h && h !== own)];
+    this.turn = Math.max(0, this.hosts.indexOf(now));
   }
 
   start(): void {
@@ -113,13 +138,13 @@ export class Caller implements Counter {
 
   private connect(): void {
     this.ready = false;
-    const connection = new Connection(this.options.open(), this, {
+    const connection = new Connection(this.options.open(this.called), this, {
       opened: () => this.hello(connection),
       idle: () => this.sendNext(),
       held: (why) => this.options.held(why),
       pushed: (p) => this.options.pushed(p),
       closed: (restarting, unfinished) => this.disconnected(connection, restarting, unfinished),
-    });
+    }, this.others ? timeoutWithOthers : timeout);
     this.connection = connection;
   }
 
@@ -129,6 +154,7 @@ export class Caller implements Counter {
       () => {
         if (this.connection !== connection) return;
         this.ready = true;
+        this.host = this.called;
         this.delay = 0;
         this.setState("online");
         this.helloLater();
@@ -168,8 +194,9 @@ export class Caller implements Counter {
     else unfinished?.reject(new Lost("the connection broke"));
     if (this.state === "stopped") return;
     this.setState("away");
+    if (!wasReady) this.turn++;
     const delay = restarting && wasReady ? 0 : this.delay;
-    this.delay = Math.min(maxDelay, Math.max(firstDelay, 2 * this.delay));
+    this.delay = Math.min(this.others ? maxDelayToOthers : maxDelay, Math.max(firstDelay, 2 * this.delay));
     this.retryTimer = setTimeout(() => this.connect(), delay * (0.75 + Math.random() / 2));
   }
 }

@@ -49,7 +49,6 @@ interface Handlers {
   closed(restarting: boolean, unfinished: Call | null): void;
 }
 
-const timeout = 12_000; // ms for an ACK, and again for its answer
 const shortTimeout = 3_000; // ms for an answer when the connection may be dead
 const limitPause = 1_000; // ms after the server said "too many requests"
 const goingAway = 1001;
@@ -66,12 +65,13 @@ export class Connection {
     private socket: Socket,
     private counter: Counter,
     private handlers: Handlers,
+    private timeout: number, // ms to open, for an ACK, and again for its answer
   ) {
     socket.binaryType = "arraybuffer";
     socket.onopen = () => this.ended || handlers.opened();
     socket.onmessage = (e) => this.ended || this.receive(new Uint8Array(e.data as ArrayBuffer));
     socket.onclose = (e) => this.end(e.code === goingAway);
-    this.timer = setTimeout(() => this.end(false), timeout); // to open
+    this.timer = setTimeout(() => this.end(false), timeout);
   }
 
   get busy(): boolean {
@@ -140,7 +140,7 @@ export class Connection {
       if (!c || p.seq !== c.seq) return;
       c.acked = true;
       if (replies[c.call.request.name].length === 0) this.finish((call) => call.resolve(p));
-      else this.wait(() => this.end(false), timeout);
+      else this.wait(() => this.end(false), this.timeout);
       return;
     }
     if (c && !c.acked && name === "ERROR" && p.flags & Flag.UNRELIABLE) {
@@ -168,7 +168,7 @@ export class Connection {
   /** send sends a request and waits for its ACK. A socket that is closing will call onclose. */
   private send(bytes: Uint8Array<ArrayBuffer>): void {
     if (this.socket.readyState === open) this.socket.send(bytes);
-    this.wait(() => this.end(false), timeout);
+    this.wait(() => this.end(false), this.timeout);
   }
 
   private finish(how: (call: Call) => void): void {

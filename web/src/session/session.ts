@@ -48,7 +48,7 @@ export class Session {
   private signed = 0; // when the server was last told so
   private tab = Math.random().toString(36).slice(2);
 
-  constructor(open: () => Socket, area: Area) {
+  constructor(open: (host: string) => Socket, area: Area) {
     this.stored = new LocalData(area);
     const token = this.stored.get(keys.token) ?? NO_TOKEN;
     this.status = new Store<Status>({
@@ -196,6 +196,7 @@ export class Session {
     try {
       const p = await ask(request);
       this.status.patch({ refusal: null });
+      this.caller.learn(p.ext.text("cluster.endpoint"));
       if (p.token !== token) this.renew(p.token, token !== NO_TOKEN);
       this.adopt(p, null);
       const none = Number(p.board) === 0;
