@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -76,4 +77,30 @@ func anyMove(fen string, r *rand.Rand) string {
 		}
 	}
 	return ""
+}
+
+// TestProgramIsMarked: the wall and a watched board say that a program made the last
+// move, and say it of no other board.
+func TestProgramIsMarked(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 4) (def spectator-summary-hz 10)`))
+	c, err := (&client.Dialer{Bot: true}).Dial(t.Context(), h.udp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	id := fmt.Sprint(c.Board().ID)
+	if _, err := c.Play(t.Context(), anyMove(c.Board().FEN, rand.New(rand.NewPCG(1, 1)))); err != nil {
+		t.Fatal(err)
+	}
+	p := meet(t, desk)
+	p.open(h.url + "/watch")
+	p.until(`document.querySelectorAll('.tile[data-board]').length >= 2 && document.querySelector('.tile .bot')`)
+	p.shot("wall-bot")
+	if got := see[[]string](p, `[...document.querySelectorAll('.tile:has(.bot)')].map(t => t.dataset.board)`); len(got) != 1 || got[0] != id {
+		t.Errorf("boards %v are marked, want %s", got, id)
+	}
+	p.audit("wall with a program")
+	p.press(`.tile[data-board="` + id + `"]`)
+	p.until(`document.querySelector('.board-head [role="img"][aria-label="a program made the last move"]')`)
 }

@@ -59,6 +59,18 @@ test("another wall shows nothing of the one before", async () => {
   assert.deepEqual([...w.boards.keys()], ["3"]);
 });
 
+test("a board says whether a program made its last move", async () => {
+  const r = await online();
+  const w = new Watcher(r.session);
+  w.watch({ kind: "focus", board: 5 });
+  r.socket().ack();
+  r.socket().board("SPECTATE_UPDATE", 5, start, 1, { key: "spectate.state", type: "string", value: "focus" }, { key: "board.bot", type: "int", value: 1 });
+  await settle();
+  assert.equal(w.boards.get("5")?.bot, true);
+  r.socket().board("SPECTATE_UPDATE", 5, "8/8/8/8/8/8/8/K1k5 w", 2); // a person's
+  assert.equal(w.boards.get("5")?.bot, false);
+});
+
 test("watching goes on after a reconnect", async () => {
   const r = await online();
   const w = new Watcher(r.session);

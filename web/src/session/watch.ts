@@ -9,6 +9,7 @@ import { Store } from "./store";
 export interface WatchedBoard extends Board {
   seen: number; // ms, when it last changed
   ply: number; // moves made; 0 of an older server
+  bot: boolean; // a program made the last move
   generation: number; // of the summary in which it was last named
   gone: number; // ms, since when it can be watched no more; 0 while it can
 }
@@ -121,7 +122,7 @@ export class Watcher {
       return;
     }
     const changed = !before || before.fen !== board.fen;
-    this.boards.set(key, { ...board, seen: changed ? this.now() : before.seen, ply: p.ext.int("board.ply") ?? 0, generation, gone: 0 });
+    this.boards.set(key, { ...board, seen: changed ? this.now() : before.seen, ply: p.ext.int("board.ply") ?? 0, bot: p.ext.int("board.bot") === 1, generation, gone: 0 });
     this.tick.set(this.tick.value + 1);
   }
 

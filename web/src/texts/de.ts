@@ -170,6 +170,7 @@ export const de: Texts = {
     toMove: (side) => `${side} am Zug`,
     featured: "Hier geschieht etwas",
     thinks: "jemand denkt nach",
+    byBot: "den letzten Zug machte ein Programm",
   },
   map: {
     title: "Karte aller Bretter",

@@ -170,6 +170,7 @@ export const en = {
     toMove: (side: string) => `${side} to move`,
     featured: "Happening now",
     thinks: "somebody is thinking",
+    byBot: "a program made the last move",
   },
   map: {
     title: "Map of all boards",

@@ -170,6 +170,7 @@ export const es: Texts = {
     toMove: (side) => `Juegan ${side}`,
     featured: "Está pasando ahora",
     thinks: "alguien está pensando",
+    byBot: "la última jugada la hizo un programa",
   },
   map: {
     title: "Mapa de todos los tableros",

@@ -170,6 +170,7 @@ export const fr: Texts = {
     toMove: (side) => `Trait aux ${side}`,
     featured: "En ce moment",
     thinks: "quelqu’un réfléchit",
+    byBot: "le dernier coup est celui d’un programme",
   },
   map: {
     title: "Carte de tous les échiquiers",

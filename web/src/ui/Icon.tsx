@@ -1,6 +1,7 @@
 // Small line icons, drawn on 24 × 24, and buttons that are only an icon.
 
 import type { ComponentProps } from "preact";
+import { t } from "../texts";
 
 const paths: Record<string, string> = {
   flip: "M7 4v14M7 18l-3-3M7 18l3-3M17 20V6M17 6l-3 3M17 6l3 3",
@@ -13,6 +14,7 @@ const paths: Record<string, string> = {
   board: "M4 4h16v16H4ZM4 12h16M12 4v16",
   watch: "M2 12s4-7 10-7 10 7 10 7-4 7-10 7S2 12 2 12ZM12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6Z",
   you: "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8ZM4 21c0-4 3.500-6.500 8-6.500s8 2.500 8 6.500",
+  bot: "M5 9h14v10H5ZM12 9V4M9.500 13v2M14.500 13v2M2 13v3M22 13v3",
   gear: "M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6ZM12 2v3M12 19v3M4.200 4.200l2.100 2.100M17.700 17.700l2.100 2.100M2 12h3M19 12h3M4.200 19.800l2.100-2.100M17.700 6.300l2.100-2.100",
   first: "M6 5v14M18 5l-9 7 9 7Z",
   back: "M15 5l-8 7 8 7",
@@ -31,6 +33,15 @@ export function Icon({ name }: { name: keyof typeof paths | string }) {
     <svg class="glyph-icon" viewBox="0 0 24 24" aria-hidden="true">
       <path d={paths[name]} />
     </svg>
+  );
+}
+
+/** BotMark says that a program made the last move. */
+export function BotMark() {
+  return (
+    <i class="bot" role="img" aria-label={t.watch.byBot} title={t.watch.byBot}>
+      <Icon name="bot" />
+    </i>
   );
 }
 

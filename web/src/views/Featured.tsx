@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type Game } from "../api";
 import { watcher } from "../app";
 import { t } from "../texts";
+import { BotMark } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { coloursNow, paint } from "../wall/paint";
 import { happeningOf, type Scene, Spotlight } from "../wall/spotlight";
@@ -101,6 +102,7 @@ export function Featured({ colours }: { colours: string }) {
           </h2>
           <p class="faint">
             {board && <span>{t.watch.move(Math.max(1, Math.ceil(board.ply / 2)))}</span>}
+            {board?.bot && <BotMark />}
             {players !== null && players > 0 && <span>{t.watch.players(players)}</span>}
           </p>
           <p class="faint thinks">

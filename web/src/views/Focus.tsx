@@ -10,7 +10,7 @@ import { predict, type PredictionNode } from "../session/predictions";
 import { useStore } from "../session/store";
 import { settings } from "../settings";
 import { t } from "../texts";
-import { Icon, IconButton } from "../ui/Icon";
+import { BotMark, Icon, IconButton } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { PredictionStatus, SubmitStatus } from "../wire";
 import { because } from "../words";
@@ -103,6 +103,7 @@ export function Focus({ board }: { board: string }) {
             <Piece piece={position.turn === "w" ? "K" : "k"} />
             {result && !past ? resultOf(result) : parent ? t.predict.pendingMove(parent.name) : t.watch.toMove(side)}
           </span>
+          {live?.bot && !past && !parent && <BotMark />}
           <span class="tools">
             {past ? (
               <button type="button" onClick={() => setAt(null)}>

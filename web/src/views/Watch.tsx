@@ -7,7 +7,7 @@ import { useStore } from "../session/store";
 import { reducedMotion, settings } from "../settings";
 import { useScheme } from "../style/ink";
 import { t } from "../texts";
-import { Icon } from "../ui/Icon";
+import { BotMark, Icon } from "../ui/Icon";
 import { Link } from "../ui/Link";
 import { Painter } from "../wall/painter";
 import { addressOf } from "../wall/past";
@@ -178,6 +178,7 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
       </div>
       <span>
         {t.play.board(id)}
+        {board?.bot && <BotMark />}
         {board?.chess960 && <i>960</i>}
       </span>
       <span class="faint">
