@@ -287,3 +287,24 @@ func TestKeyboardFocus(t *testing.T) {
 	byKeys(p, "d2", "d4") // without looking for the board again
 	p.answered(before)
 }
+
+// TestStaleTab: a tab whose session goes on in another one plays nothing, and announces
+// no mate.
+func TestStaleTab(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))
+	stale := meet(t, desk)
+	stale.sit(h.url)
+	for next := foolsMate(stale.fen()); next != "d8h4"; next = foolsMate(stale.fen()) {
+		stale.move(byClick, next[:2], next[2:])
+	}
+	other := stale.another()
+	other.sit(h.url)
+	stale.reads(".banner", "another tab")
+	byClick(stale, "d8", "h4")
+	byClick(other, "d8", "h4")
+	other.reads(".result.end", "checkmate")
+	if see[bool](stale, `document.querySelector('.result.end') !== null`) {
+		t.Error("the stale tab announces a mate")
+	}
+}

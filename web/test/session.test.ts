@@ -269,6 +269,9 @@ test("another tab takes over", async () => {
   r.session.yieldTo("another");
   assert.ok(r.session.status.value.elsewhere);
   assert.ok(r.socket().closed);
+  r.session.play(pawn("e2e4"));
+  assert.equal(r.session.status.value.sending, null, "what this page shows may be long past");
+  assert.equal(r.area.getItem(keys.pending), null, "the other tab would send it");
   r.session.start();
   assert.equal(r.sockets.length, 2);
 });

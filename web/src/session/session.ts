@@ -138,10 +138,10 @@ export class Session {
     return (this.status.value.caps & Caps[cap]) !== 0;
   }
 
-  /** play sends a move of the board that the player holds. */
+  /** play sends a move of the board that the player holds; a page that has yielded to another tab knows none. */
   play(move: Omit<Pending, "token" | "board">): void {
-    const { board, token, sending } = this.status.value;
-    if (!board || sending) return;
+    const { board, token, sending, elsewhere } = this.status.value;
+    if (!board || sending || elsewhere) return;
     void this.send({ token, board: String(board.id), ...move });
   }
 

@@ -109,7 +109,7 @@ export function Play() {
   const chosen = useStore(settings);
   const { shown, move, focused, hurry } = useStage();
   const may = (status.caps & Caps.move) !== 0; // not before the terms are accepted, nor against the policy
-  const mine = shown && shown.board === status.board && !status.sending && !status.refusal && may;
+  const mine = shown && shown.board === status.board && !status.sending && !status.refusal && !status.elsewhere && may;
   const side: Color = useMemo(() => (shown ? Position.parse(shown.board.fen).turn : "w"), [shown?.board]);
   const bottom: Color = (side === "w") !== chosen.flipped ? "w" : "b";
 
