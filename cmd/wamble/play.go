@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,10 @@ import (
 
 // playFlags are the flags of play.
 type playFlags struct {
-	plain, watch bool
-	profile      string
-	state        string
+	plain, watch, ascii bool
+	colors              string
+	profile             string
+	state               string
 }
 
 func playCommand() *cobra.Command {
@@ -35,7 +37,9 @@ ADDRESS is wss://host/ws, ws://host:port/ws or udp://host:port; the address of t
 (https://host) and a bare host:port will do. Without it, the server of this machine is
 found.
 
-Moves are typed, as Nf3 or g1f3; 'help' lists what else can be typed.
+Moves are typed, as Nf3 or g1f3, with Tab to complete them, or chosen with arrow keys or
+the mouse; 'help' lists what else can be typed. Colours fit a dark or a light terminal,
+as it says itself; --colors decides otherwise, and NO_COLOR is respected.
 
 --plain speaks in lines and moves no cursor: for screen readers, and for pipes, where it
 is the default. It says every position in words, and ends with its input; with --watch
@@ -59,6 +63,8 @@ under way, it is sent as soon as the server is back, or you are.`,
 	flags := c.Flags()
 	flags.BoolVar(&f.plain, "plain", false, "speak in lines, for screen readers and pipes")
 	flags.BoolVar(&f.watch, "watch", false, "take no board: watch the others")
+	flags.BoolVar(&f.ascii, "ascii", false, "letters for pieces (default where the locale is not UTF-8)")
+	flags.StringVar(&f.colors, "colors", "auto", "`colours`: auto, dark, light or none")
 	flags.StringVarP(&f.profile, "profile", "p", "", "the `profile` of this machine's server (default its first one)")
 	flags.StringVar(&f.state, "state", "", "`directory` of what belongs to you (default wamble-play in your state directory)")
 	return c
@@ -71,6 +77,9 @@ const maxPause = 5 * time.Second
 const dialPatience = 10 * time.Second
 
 func (f *playFlags) run(cmd *cobra.Command, args []string) error {
+	if !slices.Contains([]string{"auto", "dark", "light", "none"}, f.colors) {
+		return see(cmd, fmt.Errorf("--colors is auto, dark, light or none, not %q", f.colors))
+	}
 	var addresses []string
 	if len(args) == 1 {
 		address, err := serverAddress(args[0])
@@ -105,7 +114,11 @@ func (f *playFlags) run(cmd *cobra.Command, args []string) error {
 
 // show shows the game until the player leaves.
 func (f *playFlags) show(ctx context.Context, cmd *cobra.Command, s *seat) error {
-	return playPlain(ctx, s, cmd.InOrStdin(), cmd.OutOrStdout())
+	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
+	if f.plain || !canScreen(in, out) {
+		return playPlain(ctx, s, in, out)
+	}
+	return playScreen(ctx, s, in, out, screenOptions{ascii: f.ascii || !utf8Locale(os.Getenv), colors: f.colors})
 }
 
 // takeSeat connects to a server, as the player who was there before.
@@ -159,6 +172,9 @@ func greeting(w io.Writer, s *seat) {
 	}
 	fmt.Fprintf(w, "Wamble at %s, %s. 'help' lists what you can type.\n", s.address, who)
 	if s.keeper.shared {
-		fmt.Fprintln(w, "You play here in another terminal already: this one has a session of its own, and keeps nothing.")
+		fmt.Fprintln(w, sharedText)
 	}
 }
+
+// sharedText is for who plays twice.
+const sharedText = "You play here in another terminal already: this one has a session of its own, and keeps nothing."
