@@ -118,6 +118,9 @@ func (e *engine) failure() error {
 func (e *engine) close(why error) error {
 	was := e.failed.Load()
 	e.tend.stop()
+	if p, ok := e.back.(Patient); ok {
+		p.Hurry()
+	}
 	e.k.stop(why)
 	if !e.life.leave() {
 		return nil

@@ -198,6 +198,11 @@ func (m *Message) Append(dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
+	return m.append(dst, n), nil
+}
+
+// append is Append of a message with a frame of n bytes.
+func (m *Message) append(dst []byte, n int) []byte {
 	dst = append(slices.Grow(dst, n), messageMagic...)
 	dst = append(dst, 0, 0, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
@@ -214,5 +219,5 @@ func (m *Message) Append(dst []byte) ([]byte, error) {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(m.Payload)))
 	dst = append(dst, m.ID...)
 	dst = append(dst, m.Trace...)
-	return append(dst, m.Payload...), nil
+	return append(dst, m.Payload...)
 }

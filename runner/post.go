@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"math"
 )
 
 // band returns the part of an inbox where a message belongs.
@@ -12,22 +13,6 @@ func (f Flags) band() band {
 		return bandHigh
 	}
 	return bandNormal
-}
-
-// checkFrame is the bound at the entrance: what passes can always be stored,
-// delivered and buried. It returns where the frame goes.
-func (e *engine) checkFrame(frame []byte) (to uint64, b band, err error) {
-	if len(frame) > e.o.MaxFrame {
-		return 0, 0, fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), e.o.MaxFrame, ErrTooLarge)
-	}
-	h, err := checkMessage(frame)
-	if err != nil {
-		return 0, 0, err
-	}
-	if h.to < 0 {
-		return 0, 0, fmt.Errorf("worker %d: %w", h.to, ErrInvalid)
-	}
-	return uint64(h.to), h.flags.band(), nil
 }
 
 // posts is one request for all frames that producers post while it waits for the
@@ -69,15 +54,16 @@ func (p *posts) count() int {
 	return len(p.list)
 }
 
-// post adds a frame to the request that is last in the queue, or makes one.
-func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, at int, err error) {
+// post encodes m, whose frame has so many bytes, into the request that is last in the
+// queue, or makes one.
+func (k *committer) post(m *Message, size, limit int) (p *posts, at int, err error) {
 	q := &k.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.admits(limit); err != nil {
 		return nil, 0, err
 	}
-	if p = q.last; p == nil || len(p.arena)+len(frame) > maxPosts {
+	if p = q.last; p == nil || len(p.arena)+size > maxPosts {
 		p = &posts{durable: make(chan struct{}), k: k}
 		if n := len(q.spare); n > 0 {
 			p.frameList, q.spare = q.spare[n-1], q.spare[:n-1]
@@ -86,9 +72,9 @@ func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, 
 		q.last = p
 	}
 	lo := len(p.arena)
-	p.arena = append(p.arena, frame...)
-	p.note(lo, to, b)
-	q.bytes += 64 + len(frame)
+	p.arena = m.append(p.arena, size)
+	p.note(lo, m.To, m.Flags.band())
+	q.bytes += 64 + size
 	return p, len(p.list) - 1, nil
 }
 
@@ -99,68 +85,18 @@ func (k *committer) post(to uint64, b band, frame []byte, limit int) (p *posts, 
 // waits or runs.
 func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 	e := r.engine()
-	frame, err := e.encode(ctx, m)
+	size, err := e.admit(ctx, m)
 	if err == nil {
 		err = r.draining.check(m.To)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return Row{}, err
-	case !m.At.IsZero():
-		_, err := r.Arm(ctx, m.At, m)
-		return Row{Worker: m.To}, err
-	case !m.Unique:
-		return e.postFrame(ctx, m.To, m.Flags.band(), frame)
 	}
-	row := Row{Worker: m.To}
-	err = e.write(ctx, func(c *commit) error {
-		err := c.refuseQueued(m)
-		if err == nil {
-			row.Seq = c.post(m.To, m.Flags.band(), frame)
-		}
-		return err
-	})
-	return row, err
-}
-
-// encode gives m an id and the number of its queue, where it lacks one, and makes
-// its frame.
-func (e *engine) encode(ctx context.Context, m *Message) ([]byte, error) {
-	if len(m.ID) == 0 {
-		m.ID = []byte(rand.Text())
+	if m.Unique || !m.At.IsZero() {
+		own := *m // so that only these have to be on the heap
+		return r.postOwn(ctx, e, &own)
 	}
-	if m.Queue != "" {
-		n, err := e.queue(ctx, m.Queue)
-		if err != nil {
-			return nil, err
-		}
-		m.To = n
-	}
-	frame, err := m.Append(nil)
-	if err == nil {
-		_, _, err = e.checkFrame(frame)
-	}
-	return frame, err
-}
-
-// refuseQueued returns ErrExists if m is Unique and its id waits or runs.
-func (c *commit) refuseQueued(m *Message) error {
-	if !m.Unique {
-		return nil
-	}
-	if in := c.e.ix.inboxes[m.To]; in == nil || !in.tracked() {
-		return fmt.Errorf("a unique message needs a queue with a name: %w", ErrInvalid)
-	}
-	there, err := c.queued(m.To, m.ID)
-	if there {
-		err = fmt.Errorf("message %q waits or runs: %w", m.ID, ErrExists)
-	}
-	return err
-}
-
-// postFrame posts a frame that was checked.
-func (e *engine) postFrame(ctx context.Context, to uint64, b band, frame []byte) (Row, error) {
-	p, at, err := e.k.post(to, b, frame, e.o.MaxQueued)
+	p, at, err := e.k.post(m, size, e.o.MaxQueued)
 	if err != nil {
 		return Row{}, err
 	}
@@ -176,7 +112,74 @@ func (e *engine) postFrame(ctx context.Context, to uint64, b band, frame []byte)
 	if p.err != nil {
 		return Row{}, p.err
 	}
-	return Row{to, p.seqs[at]}, nil
+	return Row{m.To, p.seqs[at]}, nil
+}
+
+// postOwn posts a message that was admitted and is Unique or has to wait.
+func (r *Runner) postOwn(ctx context.Context, e *engine, m *Message) (Row, error) {
+	row := Row{Worker: m.To}
+	if !m.At.IsZero() {
+		_, err := r.Arm(ctx, m.At, m)
+		return row, err
+	}
+	frame, err := m.Append(nil)
+	if err != nil {
+		return Row{}, err
+	}
+	err = e.write(ctx, func(c *commit) error {
+		err := c.refuseQueued(m)
+		if err == nil {
+			row.Seq = c.post(m.To, m.Flags.band(), frame)
+		}
+		return err
+	})
+	return row, err
+}
+
+// admit gives m an id and the number of its queue, where it lacks one, and returns
+// the length of its frame. What passes can always be stored, delivered and buried.
+func (e *engine) admit(ctx context.Context, m *Message) (size int, err error) {
+	if len(m.ID) == 0 {
+		m.ID = []byte(rand.Text())
+	}
+	if m.Queue != "" {
+		if m.To, err = e.queue(ctx, m.Queue); err != nil {
+			return 0, err
+		}
+	}
+	size, err = m.size()
+	switch {
+	case err != nil:
+	case size > e.o.MaxFrame:
+		err = fmt.Errorf("frame of %d bytes, at most %d: %w", size, e.o.MaxFrame, ErrTooLarge)
+	case m.To > math.MaxInt64:
+		err = fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
+	}
+	return size, err
+}
+
+// encode admits m and makes its frame.
+func (e *engine) encode(ctx context.Context, m *Message) ([]byte, error) {
+	size, err := e.admit(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return m.append(nil, size), nil
+}
+
+// refuseQueued returns ErrExists if m is Unique and its id waits or runs.
+func (c *commit) refuseQueued(m *Message) error {
+	if !m.Unique {
+		return nil
+	}
+	if in := c.e.ix.inboxes[m.To]; in == nil || !in.tracked() {
+		return fmt.Errorf("a unique message needs a queue with a name: %w", ErrInvalid)
+	}
+	there, err := c.queued(m.To, m.ID)
+	if there {
+		err = fmt.Errorf("message %q waits or runs: %w", m.ID, ErrExists)
+	}
+	return err
 }
 
 // insert stores bytes at a chosen row: see package mailbox. It returns ErrExists when

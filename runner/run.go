@@ -189,8 +189,9 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 		w.tally.TimersFired++
 	}
 	w.replay(result, seq, d, err)
-	out := w.outcome(w.run.ctx, err)
+	var out outcome // success; to make it costs more than a branch
 	if err != nil {
+		out = w.outcome(w.run.ctx, err)
 		w.failed(d, seq, out)
 		if len(w.before) == 0 {
 			tx = nil

@@ -55,6 +55,13 @@ type Weighed interface {
 	Memory() uint64
 }
 
+// Patient is a Backend whose commits may wait, for room on a full disk.
+type Patient interface {
+	// Hurry says that Close comes next: what waits fails soon, and the backend with
+	// it. A commit may be under way.
+	Hurry()
+}
+
 // Reader reads an ordered map.
 type Reader interface {
 	// Get returns a copy of the value, appended to dst, and whether it exists.

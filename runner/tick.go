@@ -16,6 +16,17 @@ import (
 // Policy.StopOnError, that of a handler. What a handler returns is otherwise
 // not an error of the tick: it is in the log, the metrics and the dead letters.
 func (w *Worker) Tick(ctx context.Context) (int, error) {
+	return w.ticks(ctx, w.o.MaxBytes, false)
+}
+
+// TickOnce is Tick with a single claim, of at most so many bytes of frames: for a
+// caller that rests between two, with nothing claimed, or finds out how much the
+// handler takes at once.
+func (w *Worker) TickOnce(ctx context.Context, maxBytes int) (int, error) {
+	return w.ticks(ctx, maxBytes, true)
+}
+
+func (w *Worker) ticks(ctx context.Context, maxBytes int, once bool) (int, error) {
 	if w.stopped.Load() {
 		return 0, ErrStopped
 	}
@@ -27,14 +38,14 @@ func (w *Worker) Tick(ctx context.Context) (int, error) {
 	defer w.endRun()
 	total, used := 0, 0
 	for used < w.o.MaxBatch {
-		n, ran, err := w.rounds(ctx, false, w.o.MaxBatch-used)
+		n, ran, err := w.rounds(ctx, false, limits{rows: w.o.MaxBatch - used, bytes: maxBytes})
 		total += n
 		used += ran
 		if err != nil {
 			w.fail(err, total)
 			return total, err
 		}
-		if ran == 0 {
+		if ran == 0 || once {
 			break
 		}
 	}
@@ -46,12 +57,12 @@ func (w *Worker) Tick(ctx context.Context) (int, error) {
 func (w *Worker) round(ctx context.Context) (n int, more bool, err error) {
 	w.tick.Lock()
 	defer w.tick.Unlock()
-	n, ran, err := w.rounds(ctx, true, w.o.MaxBatch)
+	n, ran, err := w.rounds(ctx, true, limits{rows: w.o.MaxBatch, bytes: w.o.MaxBytes})
 	return n, ran > 0, err
 }
 
 // rounds returns the messages completed and the deliveries used up.
-func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int, err error) {
+func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, err error) {
 	defer w.publish()
 	e := w.r.engine()
 	if err := e.enter(); err != nil {
@@ -78,7 +89,6 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, limit int) (n, ran int,
 	if w.holding.Load() && now < w.resumeAt.Load() || w.r.isQuiet() {
 		return 0, 0, nil
 	}
-	l := limits{rows: limit, bytes: w.o.MaxBytes}
 	if ahead && !w.paced && !w.o.Ordered && w.o.Batch == nil {
 		l.rows = 1 // nobody knows yet how long one takes, and others may start just now
 	}

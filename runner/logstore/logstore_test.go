@@ -139,7 +139,9 @@ func TestCommitsDuringCheckpoint(t *testing.T) {
 
 // TestNewest: whoever follows knows the latest time of the log, by whatever clock, and
 // begins no earlier.
-func TestNewest(t *testing.T) {
+func TestNewest(t *testing.T) { synctest.Test(t, newest) }
+
+func newest(t *testing.T) {
 	log := new(logtest.Memory)
 	ahead := time.Now().Add(5 * time.Second).Truncate(time.Millisecond)
 	b, err := logstore.New(log, "one", logstore.Options{Now: func() time.Time { return ahead }}).Open(func(error) {})
@@ -155,6 +157,35 @@ func TestNewest(t *testing.T) {
 	}
 	if got := s.Now(); !got.Equal(ahead) || s.Ahead() != 5*time.Second {
 		t.Errorf("the clock of the next life begins at %v, %v ahead, want %v", got, s.Ahead(), ahead)
+	}
+}
+
+// TestClockSetBack: the clock of a life goes on when the wall clock is set back, and so
+// do the times of its records. Whoever follows, by a wall clock that is right, begins
+// no earlier than that life ended.
+func TestClockSetBack(t *testing.T) { synctest.Test(t, clockSetBack) }
+
+func clockSetBack(t *testing.T) {
+	log := new(logtest.Memory)
+	wrong := 5 * time.Second
+	wall := func() time.Time { return time.Now().Add(wrong) }
+	first := logstore.New(log, "one", logstore.Options{Now: wall})
+	b, err := first.Open(func(error) {})
+	ok(t, err)
+	life := first.Now()
+	wrong = -5 * time.Second
+	time.Sleep(3 * time.Second)
+	life = life.Add(3 * time.Second)
+	if got := first.Now(); !got.Equal(life) || first.Ahead() != 10*time.Second {
+		t.Errorf("the clock says %v, %v ahead, want %v", got, first.Ahead(), life)
+	}
+	ok(t, set(b, "a", "1"))
+	ok(t, b.Flush())
+	ok(t, b.Close())
+	second := logstore.New(log, "one", logstore.Options{Now: wall})
+	open(t, second)
+	if got := second.Now(); got.Before(life.Truncate(time.Millisecond)) {
+		t.Errorf("the next life begins at %v, want no earlier than %v", got, life)
 	}
 }
 

@@ -40,7 +40,29 @@ type Storage struct {
 	mu     sync.Mutex
 	open   bool
 	newest time.Time
-	ahead  time.Duration // of the clock that records are stamped with
+	clock  clock
+}
+
+// clock is what records are stamped with: the wall clock, but it never goes back. So
+// no life has given anything a later time than its newest record, whoever sets the wall
+// clock meanwhile, and a life that follows can begin after it.
+type clock struct {
+	began time.Time // a reading of the monotonic clock
+	start time.Time // what the clock said then
+}
+
+// now is the time of the clock, given what the wall clock says.
+func (c *clock) now(wall time.Time) time.Time {
+	now := c.start.Add(time.Since(c.began))
+	c.reach(wall.Round(0), &now)
+	return now
+}
+
+// reach lets the clock go forward to a time.
+func (c *clock) reach(to time.Time, now *time.Time) {
+	if ahead := to.Sub(*now); ahead > 0 {
+		c.start, *now = c.start.Add(ahead), to
+	}
 }
 
 // New returns the storage that the log has under a name. Nobody is asked yet.
@@ -60,7 +82,7 @@ func New(log Log, name string, o Options) *Storage {
 	if o.Report == nil {
 		o.Report = func(error) {}
 	}
-	return &Storage{log: log, name: name, o: o}
+	return &Storage{log: log, name: name, o: o, clock: clock{began: time.Now(), start: o.Now().Round(0)}}
 }
 
 // String names the storage, for messages.
@@ -75,15 +97,21 @@ func (s *Storage) Newest() time.Time {
 }
 
 // Ahead is how far the clock of the records is before that of this machine, because
-// the log has records of a later time: a life that follows adds it to its own clock.
+// the log has records of a later time, or because the machine's was set back: a life
+// that follows adds it to its own clock.
 func (s *Storage) Ahead() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ahead
+	wall := s.o.Now()
+	return s.clock.now(wall).Sub(wall.Round(0))
 }
 
-// Now is the time of a record: never before one that was replayed.
-func (s *Storage) Now() time.Time { return s.o.Now().Add(s.Ahead()) }
+// Now is the time of a record: never before one that was replayed, or given.
+func (s *Storage) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clock.now(s.o.Now())
+}
 
 // take marks the storage as open, and returns what undoes that.
 func (s *Storage) take() (give func(), err error) {
@@ -131,7 +159,8 @@ func (s *Storage) claim(b *backend) error {
 	b.seq, b.since = held.Seq(), n
 	s.mu.Lock()
 	s.newest = newest
-	s.ahead = max(newest.Sub(s.o.Now()), 0)
+	now := s.clock.now(s.o.Now())
+	s.clock.reach(newest, &now)
 	s.mu.Unlock()
 	return nil
 }

@@ -37,8 +37,8 @@ type backend struct {
 	shrinking   sync.Mutex
 	commits     atomic.Uint64
 	mark        mark
-	compacted   uint64 // commits when Shrink compacted last
-	compactedAt time.Time
+	compacted   uint64    // commits when Shrink compacted last
+	compactNext time.Time // when it may compact again
 }
 
 func (b *backend) View() runner.View { return view{b.db.NewSnapshot(), b} }
@@ -104,9 +104,15 @@ func (b *backend) await(work func() error) error {
 	}
 }
 
+// Hurry implements runner.Patient.
+func (b *backend) Hurry() {
+	b.stop()
+	b.fence.closing.Store(true)
+}
+
 // Close closes Pebble, or leaves a failed one behind its fence.
 func (b *backend) Close() error {
-	b.stop()
+	b.Hurry()
 	b.shrinking.Lock()
 	defer b.shrinking.Unlock()
 	if b.failed.Load() {
@@ -204,6 +210,7 @@ func (b *batch) Commit() error {
 		return runner.ErrFailed
 	}
 	b.b.commits.Add(1)
+	b.b.fence.room.addRows(b.batch.Count())
 	b.b.note(uint64(b.batch.SeqNum()) + uint64(b.batch.Count()) - 1)
 	if cap(b.batch.Repr()) > 1<<20 {
 		_ = b.batch.Close()

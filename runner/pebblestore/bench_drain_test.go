@@ -9,12 +9,9 @@ import (
 )
 
 // fill posts n messages in groups and returns when they are durable.
-func fill(b *testing.B, r *runner.Runner, frame []byte, n int) {
+func fill(b *testing.B, r *runner.Runner, n int) {
 	b.Helper()
-	m, err := runner.DecodeMessage(frame)
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := benchMessage()
 	durable := make(chan error, 1)
 	g := r.NewGroup(func(_ *runner.Group, err error) { durable <- err })
 	for n > 0 {
@@ -35,9 +32,9 @@ func fill(b *testing.B, r *runner.Runner, frame []byte, n int) {
 
 // drained fills the inbox with n messages while the worker rests, and adds to
 // l how long the worker then takes until all are acknowledged durably.
-func drained(b *testing.B, r *runner.Runner, d *drain, frame []byte, n int, batched bool, l *load) {
+func drained(b *testing.B, r *runner.Runner, d *drain, n int, batched bool, l *load) {
 	b.Helper()
-	fill(b, r, frame, n)
+	fill(b, r, n)
 	done := d.expect(n)
 	start, cpu := time.Now(), cpuTime(b)
 	d.start(b, r, batched)
@@ -55,14 +52,13 @@ func BenchmarkDrain(b *testing.B) {
 	for _, mode := range modes[1:] {
 		for _, handler := range []string{"handler", "batch"} {
 			b.Run(mode.name+"/"+handler, func(b *testing.B) {
-				frame := benchFrame(b, 7)
 				var d drain
 				r := benchRunner(b, mode.d, runner.Sinks{Metrics: d.sink})
 				file := newLogFile(b, mode.fsync, false)
 				var ours load
 				var theirs time.Duration
 				for b.Loop() {
-					drained(b, r, &d, frame, queued, handler == "batch", &ours)
+					drained(b, r, &d, queued, handler == "batch", &ours)
 					if mode.fsync {
 						theirs += ackFile(b, file, queued)
 					}
@@ -85,7 +81,7 @@ func ackFile(b *testing.B, file *logFile, n int) time.Duration {
 	group := make([]byte, 256*ackLen)
 	start := time.Now()
 	for ; n > 0; n -= 256 {
-		if err := file.post(group); err != nil {
+		if err := file.ack(group); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -98,14 +94,13 @@ func BenchmarkDrainGrowth(b *testing.B) {
 	const long, short = 100_000, 1_000
 	for _, mode := range modes[1:] {
 		b.Run(mode.name, func(b *testing.B) {
-			frame := benchFrame(b, 7)
 			var d drain
 			r := benchRunner(b, mode.d, runner.Sinks{Metrics: d.sink})
 			var inLong, inShort load
 			for b.Loop() {
-				drained(b, r, &d, frame, long, false, &inLong)
+				drained(b, r, &d, long, false, &inLong)
 				for range long / short {
-					drained(b, r, &d, frame, short, false, &inShort)
+					drained(b, r, &d, short, false, &inShort)
 				}
 			}
 			n := float64(b.N) * long

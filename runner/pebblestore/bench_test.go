@@ -24,16 +24,6 @@ var modes = []mode{
 	{"no-fsync", pebblestore.Write, false, false},
 }
 
-// benchFrame is a message as a server posts them: 176 bytes.
-func benchFrame(b *testing.B, to uint64) []byte {
-	m := runner.Message{Kind: runner.Command, Flags: runner.Durable, To: to, RouteWorker: to, ID: []byte("0123456789abcdef"), Payload: make([]byte, 100)}
-	frame, err := m.Append(nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return frame
-}
-
 func benchRunner(b *testing.B, d pebblestore.Durability, s runner.Sinks) *runner.Runner {
 	r, err := runner.Open(pebblestore.At(b.TempDir(), pebblestore.Options{Durability: d}), runner.Options{Create: true, Sinks: s})
 	if err != nil {
@@ -52,12 +42,12 @@ func benchRunner(b *testing.B, d pebblestore.Durability, s runner.Sinks) *runner
 func BenchmarkEnqueue(b *testing.B) {
 	eachMode(b, func(b *testing.B, m mode, producers int) {
 		r, file := benchRunner(b, m.d, runner.Sinks{}), newLogFile(b, m.fsync, false)
-		compare(b, producers, [3]contender{m.runner(b, r), m.file(b, file), m.plainFile(b)})
+		compare(b, producers, [3]contender{m.runner(r), m.file(file), m.plainFile(b)})
 		reportGroups(b, r, file)
 	})
 }
 
-// BenchmarkSteady: the same with a worker beside them that handles every
+// BenchmarkSteady: the same with a worker beside them that decodes and handles every
 // message and syncs its acknowledgements. So does the consumer of the file, but
 // the plain one is only appended to. Wanted: ratio ≥ 0.6.
 func BenchmarkSteady(b *testing.B) {
@@ -65,7 +55,7 @@ func BenchmarkSteady(b *testing.B) {
 		var d drain
 		r, a := benchRunner(b, m.d, runner.Sinks{Metrics: d.sink}), newAcker(b, m.fsync)
 		d.start(b, r, false)
-		ours, theirs := m.runner(b, r), m.file(b, a.l)
+		ours, theirs := m.runner(r), m.file(a.l)
 		ours.expect, theirs.expect = d.expect, a.expect
 		compare(b, producers, [3]contender{ours, theirs, m.plainFile(b)})
 		reportGroups(b, r, a.l)
@@ -80,12 +70,14 @@ func eachMode(b *testing.B, f func(b *testing.B, m mode, producers int)) {
 	}
 }
 
+// benchMessage is a message as a server posts them: its frame has 176 bytes.
+func benchMessage() runner.Message {
+	return runner.Message{Kind: runner.Command, Flags: runner.Durable, To: 7, RouteWorker: 7, ID: []byte("0123456789abcdef"), Payload: make([]byte, 100)}
+}
+
 // runner posts to r. No post can be cancelled, as none to the file can.
-func (m mode) runner(b *testing.B, r *runner.Runner) contender {
-	msg, err := runner.DecodeMessage(benchFrame(b, 7))
-	if err != nil {
-		b.Fatal(err)
-	}
+func (m mode) runner(r *runner.Runner) contender {
+	msg := benchMessage()
 	return m.contender(func() error {
 		own := msg // Post may change it, and producers share this one
 		_, err := r.Post(context.Background(), &own)
@@ -93,14 +85,18 @@ func (m mode) runner(b *testing.B, r *runner.Runner) contender {
 	})
 }
 
-func (m mode) file(b *testing.B, l *logFile) contender {
-	frame := benchFrame(b, 7)
-	return m.contender(func() error { return l.post(frame) })
+func (m mode) file(l *logFile) contender {
+	msg := benchMessage()
+	return m.contender(func() error {
+		own := msg
+		_, err := l.post(&own)
+		return err
+	})
 }
 
 // plainFile is the file without any art: it is only appended to, and whoever
 // waits when a group is written is in the next one.
-func (m mode) plainFile(b *testing.B) contender { return m.file(b, newLogFile(b, m.fsync, true)) }
+func (m mode) plainFile(b *testing.B) contender { return m.file(newLogFile(b, m.fsync, true)) }
 
 func (m mode) contender(post func() error) contender {
 	if m.serially {

@@ -165,7 +165,10 @@ func (b *backend) absorb(batches [][]byte, id bridgeID, end int) error {
 		if err := all.Set(bridgeKey, binary.LittleEndian.AppendUint64(id[:], uint64(end)), nil); err != nil {
 			return err
 		}
-		return all.Commit(pebble.Sync)
+		rows := all.Count()
+		err := all.Commit(pebble.Sync)
+		b.fence.room.addRows(rows)
+		return err
 	})
 }
 

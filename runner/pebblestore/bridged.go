@@ -398,6 +398,13 @@ func (b *bridged) Shrink() error {
 	return nil
 }
 
+// Hurry implements runner.Patient.
+func (b *bridged) Hurry() {
+	if rw := b.rw.Load(); rw != nil {
+		rw.Hurry()
+	}
+}
+
 // Close lets Pebble take over first, if it can. Nobody reads any more.
 func (b *bridged) Close() error {
 	close(b.stop)

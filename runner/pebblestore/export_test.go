@@ -1,5 +1,7 @@
 package pebblestore
 
+import "wamble/runner"
+
 // HoldCross lets Pebble open behind a bridge only when held is closed, or the storage.
 func (s *Storage) HoldCross(held <-chan struct{}) {
 	s.beforeCross = func(stop <-chan struct{}) {
@@ -12,3 +14,9 @@ func (s *Storage) HoldCross(held <-chan struct{}) {
 
 // SmallBridge makes bridges that a file system in memory syncs soon.
 func (s *Storage) SmallBridge() { s.bridgeRoom = 2 * aheadPage }
+
+// SmallTables makes memtables that are soon full.
+func (s *Storage) SmallTables(size uint64, count int) { s.memSize, s.memCount = size, count }
+
+// Owed returns what flushes of b may have to write.
+func Owed(b runner.Backend) uint64 { return b.(*backend).fence.room.owed() }

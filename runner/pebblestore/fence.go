@@ -37,11 +37,11 @@ type fencedFS struct {
 	mu          sync.RWMutex    // held for reading by every write
 	strict      bool            // Pebble is open: errors do not return to it
 	closed      bool
+	closing     atomic.Bool // Close comes next
 }
 
 func newFencedFS(fs vfs.FS, dir string, d Durability, fail func(error)) *fencedFS {
 	f := &fencedFS{FS: fs, dir: dir, skipLogSync: d == Write, fail: fail}
-	_, f.room.most = memTables(d)
 	f.room.full = make(chan struct{})
 	return f
 }
@@ -78,11 +78,21 @@ func (f *fencedFS) do(w weight, write func() error) error {
 }
 
 // persist is do for a write that may be repeated: where a full disk is no reason to
-// fail, it waits for room.
+// fail, it waits for room. When the storage is to be closed it fails nevertheless:
+// what the table was to hold is in the logs.
 func (f *fencedFS) persist(w weight, write func() error) error {
-	for {
+	for hurried, n := 0, 1; ; n++ {
 		closed, strict, err := f.try(write)
 		if err == nil || closed || !isFull(err) || w == light || w == heavy && strict {
+			return f.judge(w, closed, strict, err)
+		}
+		if f.closing.Load() {
+			hurried++
+		}
+		switch {
+		case strict && hurried >= closeTries:
+			return f.judge(heavy, closed, strict, err)
+		case strict && n >= fullTries:
 			return f.judge(w, closed, strict, err)
 		}
 		f.room.wait()
@@ -140,7 +150,7 @@ func (f *fencedFS) file(name string, w weight, open func() (vfs.File, error)) (v
 	}
 	out := &fencedFile{File: file, fs: f, name: name, weight: w, skipSync: log && f.skipLogSync}
 	if log && w == heavy {
-		out.log = f.room.newLog()
+		out.log = f.room.newLog(logNumber(f.PathBase(name)))
 	}
 	return out, nil
 }
@@ -165,7 +175,6 @@ func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 	}
 	own := file.(*fencedFile)
 	own.modest = own.weight == table && c == "pebble-compaction"
-	own.since = askEvery // what was deleted needs next to nothing
 	return own, nil
 }
 
@@ -177,7 +186,9 @@ func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.
 	})
 }
 
+// ReuseForWrite makes a log of one that is flushed.
 func (f *fencedFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f.flushed(old)
 	return f.file(name, f.weigh(name), func() (vfs.File, error) {
 		file, err := f.FS.ReuseForWrite(old, name, c)
 		f.note(name)
@@ -204,12 +215,20 @@ func (f *fencedFS) Remove(name string) error {
 	if f.calm != nil && f.weigh(name) == table {
 		<-f.calm
 	}
+	f.flushed(name)
 	return f.lenient(func() error {
 		if err := f.beforeRemoval(name); err != nil {
 			return err
 		}
 		return f.FS.Remove(name)
 	})
+}
+
+// flushed notes that Pebble needs a log no more.
+func (f *fencedFS) flushed(name string) {
+	if isLog(name) && f.within(name) {
+		f.room.flushed(logNumber(f.PathBase(name)))
+	}
 }
 
 func (f *fencedFS) RemoveAll(name string) error {
@@ -240,15 +259,14 @@ type fencedFile struct {
 	name     string
 	weight   weight
 	skipSync bool
-	modest   bool          // it is written only while there is plenty of room
-	since    int           // bytes since it was asked for
-	log      *atomic.Int64 // the bytes of a log
+	modest   bool     // it is written only while there is plenty of room
+	log      *logSize // of a log
 }
 
 func (f *fencedFile) Write(p []byte) (n int, err error) {
 	if f.modest { // a compaction that meets a full disk makes room by its end
 		err = f.fs.do(f.weight, func() error {
-			if err := f.ask(len(p)); err != nil {
+			if err := f.fs.ask(len(p)); err != nil {
 				return err
 			}
 			n, err = f.File.Write(p)
@@ -262,7 +280,7 @@ func (f *fencedFile) Write(p []byte) (n int, err error) {
 		return err
 	})
 	if f.log != nil {
-		f.log.Add(int64(n))
+		f.log.bytes.Add(int64(n))
 	}
 	return n, err
 }

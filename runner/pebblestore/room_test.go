@@ -4,14 +4,20 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
+	"math/rand/v2"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"wamble/internal/prooftest"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
@@ -24,6 +30,7 @@ type smallFS struct {
 	all  int64 // bytes
 	used int64
 	got  map[string]int64 // by name
+	slow func() error     // is asked before a table is written; nil: there is no such
 }
 
 func newSmallFS(size int64) *smallFS {
@@ -40,6 +47,18 @@ func (s *smallFS) usage() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
+}
+
+// tables returns the bytes of all tables.
+func (s *smallFS) tables() (sum int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, n := range s.got {
+		if strings.HasSuffix(name, ".sst") {
+			sum += n
+		}
+	}
+	return sum
 }
 
 // move gives what old has to name, or back if name is "".
@@ -107,6 +126,11 @@ func (f *smallFile) reach(end int64) error {
 }
 
 func (f *smallFile) Write(p []byte) (int, error) {
+	if f.s.slow != nil && strings.HasSuffix(f.name, ".sst") {
+		if err := f.s.slow(); err != nil {
+			return 0, err
+		}
+	}
 	if err := f.reach(f.end + int64(len(p))); err != nil {
 		return 0, err
 	}
@@ -135,6 +159,23 @@ func postMany(t *testing.T, r *runner.Runner, most int) (posted int, err error) 
 		}
 	}
 	return posted, err
+}
+
+// drainSome takes messages away, until there are none or after some rounds.
+func drainSome(t *testing.T, r *runner.Runner, rounds int) {
+	t.Helper()
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n > 0 && rounds > 0; rounds-- {
+		if n, err = w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Remove(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // await looks until ok holds, and fails the test after three minutes.
@@ -176,18 +217,7 @@ func TestSmallDisk(t *testing.T) {
 			if r.State() != runner.ReadOnly {
 				t.Errorf("state %v", r.State())
 			}
-			w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for n := 1; n > 0; {
-				if n, err = w.Tick(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := w.Remove(); err != nil {
-				t.Fatal(err)
-			}
+			drainSome(t, r, math.MaxInt)
 			await(t, "running after a complete drain", func() bool { return r.State() == runner.Running })
 		}
 	}
@@ -221,5 +251,177 @@ func TestDiskFullThenRoom(t *testing.T) {
 	}
 	if _, err := postMany(t, r, 10); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFlushHasRoom: however late a flush begins, and however many memtables wait for
+// it, the disk has room for it.
+func TestFlushHasRoom(t *testing.T) {
+	const mb = 1 << 20
+	for _, mode := range []pebblestore.Durability{pebblestore.Fsync, pebblestore.Write} {
+		fs, late := newSmallFS(100*mb), make(chan struct{})
+		fs.slow = func() error { <-late; return nil }
+		r, err := runner.Open(pebblestore.At("/journal", pebblestore.Options{FS: fs, Durability: mode}), runner.Options{Create: true, MinFree: 8 * mb})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if n, err := postMany(t, r, 100_000); !errors.Is(err, runner.ErrNoSpace) {
+			t.Fatalf("mode %d: after %d messages %v, want ErrNoSpace", mode, n, err)
+		}
+		drainSome(t, r, math.MaxInt)
+		close(late)
+		await(t, "running after a complete drain", func() bool { return r.State() == runner.Running })
+	}
+}
+
+// TestFlushTakesWhatIsOwed: tables take no more than was kept free for them, whatever
+// the rows are like.
+func TestFlushTakesWhatIsOwed(t *testing.T) {
+	random := prooftest.Random(t)
+	for range prooftest.Sized(5, 1000) {
+		fs := newSmallFS(1 << 30)
+		b, err := pebblestore.At("/journal", pebblestore.Options{FS: fs}).Open(func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch, key := b.Batch(), make([]byte, 1+random.IntN(40))
+		most, deletes := 1<<random.IntN(12), random.IntN(3)
+		for left := 1 << 18; left > 0; {
+			for range 1 + random.IntN(200) {
+				for i := range key {
+					key[i] = byte(random.Uint32())
+				}
+				if random.IntN(3) < deletes {
+					batch.Delete(key)
+				} else {
+					batch.Set(key, payload[:random.IntN(most)])
+				}
+			}
+			left -= batch.Len()
+			if err := batch.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		owed := pebblestore.Owed(b)
+		if err := b.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if got := fs.tables(); uint64(got) > owed {
+			t.Errorf("keys of %d bytes, values below %d, deletes %d: tables of %d bytes, %d were owed", len(key), most, deletes, got, owed)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSmallDiskSeeds: a small disk whose tables are written now fast, now slowly, now
+// not at all for a while never brings a journal to rest: posts, refusals, drains and
+// compactions in any order, and when all messages are taken away it goes on by itself.
+func TestSmallDiskSeeds(t *testing.T) {
+	for range prooftest.Sized(4, 1000) {
+		seed := prooftest.Seed(t)
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			smallDisk(t, rand.New(rand.NewPCG(seed, 0)))
+		})
+	}
+}
+
+func smallDisk(t *testing.T, random *rand.Rand) {
+	const mb = 1 << 20
+	fs := newSmallFS(int64(24+random.IntN(24)) * mb)
+	var late atomic.Int64 // tables are not written before that time, in ns
+	pause := time.Duration(random.IntN(3)) * 50 * time.Microsecond
+	fs.slow = func() error {
+		time.Sleep(time.Until(time.Unix(0, late.Load())) + pause)
+		return nil
+	}
+	s := pebblestore.At("/journal", pebblestore.Options{FS: fs, Durability: pebblestore.Durability(random.IntN(2))})
+	s.SmallTables(1<<(19+random.IntN(5)), 2+random.IntN(8))
+	r, err := runner.Open(s, runner.Options{Create: true, MinFree: int64(3+random.IntN(4)) * mb})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range 3 + random.IntN(6) {
+		switch random.IntN(5) {
+		case 0:
+			late.Store(time.Now().UnixNano() + random.Int64N(int64(300*time.Millisecond)))
+		case 1, 2:
+			part := payload[:1<<10+random.IntN(len(payload)-1<<10)]
+			for range random.IntN(32 * mb / len(part)) {
+				_, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("m"), Payload: part})
+				if errors.Is(err, runner.ErrNoSpace) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		case 3:
+			drainSome(t, r, 1+random.IntN(20))
+		default:
+			drainSome(t, r, math.MaxInt)
+			await(t, "running after a complete drain", func() bool { return r.State() == runner.Running })
+		}
+	}
+	drainSome(t, r, math.MaxInt)
+	await(t, "running after the last drain", func() bool { return r.State() == runner.Running })
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCloseOnFullDisk: commits wait while tables find no room. Close ends with an
+// error all the same, and everything that was acknowledged is there afterwards.
+func TestCloseOnFullDisk(t *testing.T) {
+	const mb = 1 << 20
+	fs := newSmallFS(400 * mb)
+	var full atomic.Bool
+	fs.slow = func() error {
+		if full.Load() {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	full.Store(true)
+	s := pebblestore.At("/journal", pebblestore.Options{FS: fs})
+	s.SmallTables(1*mb, 2)
+	r, err := runner.Open(s, runner.Options{Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	posted, stopped := make(chan struct{}, 1000), make(chan error)
+	go func() {
+		for {
+			if _, err := r.Post(context.Background(), &runner.Message{To: 7, ID: []byte("m"), Payload: payload}); err != nil {
+				stopped <- err
+				return
+			}
+			posted <- struct{}{}
+		}
+	}()
+	// Two memtables of 1 MB have no place for more.
+	await(t, "a commit that waits", func() bool {
+		n := len(posted)
+		time.Sleep(100 * time.Millisecond)
+		return n > 16 && len(posted) == n
+	})
+	if err := r.Close(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Close: %v, want ENOSPC", err)
+	}
+	if err := <-stopped; err == nil {
+		t.Error("a post that was not committed has no error")
+	}
+	full.Store(false)
+	if r, err = runner.Open(s, runner.Options{MinFree: -1}); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if n, d := len(posted), int(r.Stats().Inboxes[0].Depth); d < n || d > n+1 {
+		t.Errorf("%d messages, %d were acknowledged", d, n)
 	}
 }

@@ -46,7 +46,9 @@ type Storage struct {
 	fs         vfs.FS
 	durability Durability
 	bridge     bool
-	bridgeRoom int // bytes that a new bridge has
+	bridgeRoom int    // bytes that a new bridge has
+	memSize    uint64 // see memTables
+	memCount   int
 
 	lost        atomic.Uint64
 	mu          sync.Mutex
@@ -61,7 +63,9 @@ func At(dir string, o Options) *Storage {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	return &Storage{dir: o.FS.PathJoin(dir), fs: o.FS, durability: o.Durability, bridge: o.Bridge, bridgeRoom: bridgeRoom, beforeCross: rest}
+	s := &Storage{dir: o.FS.PathJoin(dir), fs: o.FS, durability: o.Durability, bridge: o.Bridge, bridgeRoom: bridgeRoom, beforeCross: rest}
+	s.memSize, s.memCount = memTables(o.Durability)
+	return s
 }
 
 // String returns the directory.
@@ -244,12 +248,27 @@ func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *op
 		b.fence.close() // may wait for a write that hangs; Close waits again
 	}
 	po := s.pebbleOptions(b.fence, b.logger)
+	po.EventListener.WALCreated = func(i pebble.WALCreateInfo) {
+		if i.Err == nil {
+			b.fence.room.newest.Store(uint64(i.FileNum))
+		}
+	}
+	po.EventListener.CompactionBegin = b.fence.room.begin
+	po.EventListener.CompactionEnd = b.fence.room.end
+	po.EventListener.FlushEnd = func(i pebble.FlushInfo) {
+		if i.Err == nil {
+			b.fence.room.tables.Add(tableSize(i.Output))
+		}
+	}
 	po.ReadOnly = readOnly
 	o := &opening{b: b, done: make(chan struct{})}
 	go func() {
 		defer close(o.done)
 		o.err = guard(func() (err error) {
-			b.db, err = pebble.Open(s.dir, po)
+			if b.db, err = pebble.Open(s.dir, po); err == nil {
+				total := b.db.Metrics().Total()
+				b.fence.room.tables.Store(total.TablesSize)
+			}
 			return err
 		})
 	}()
@@ -285,13 +304,12 @@ func memTables(d Durability) (size uint64, count int) {
 }
 
 func (s *Storage) pebbleOptions(fs vfs.FS, logger *fatalLogger) *pebble.Options {
-	memSize, memCount := memTables(s.durability)
 	o := &pebble.Options{
 		FS:                          fs,
 		Logger:                      logger,
 		FormatMajorVersion:          pebble.FormatNewest,
-		MemTableSize:                memSize,
-		MemTableStopWritesThreshold: memCount,
+		MemTableSize:                s.memSize,
+		MemTableStopWritesThreshold: s.memCount,
 		CacheSize:                   8 << 20,
 		// What waits in an inbox leaves soon: moving it down the levels is work
 		// that its deletion saves, and compressing it too.

@@ -38,6 +38,19 @@ var batchCases = []test{
 		v.tick(w, 4)
 		same(v, "batches", got, []string{"0123", "45", "67"})
 	}},
+	{"TickOnce runs one claim, of so many bytes", func(v *env) {
+		v.start()
+		for i := range 9 {
+			v.post(7, fmt.Sprint(i))
+		}
+		var got []string
+		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 4, Ordered: true}, func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
+		for _, maxBytes := range []int{100, 1, 1 << 20, 1 << 20, 1 << 20} {
+			_, err := w.TickOnce(v.ctx, maxBytes)
+			v.ok(err)
+		}
+		same(v, "batches", got, []string{"01", "2", "3456", "78"})
+	}},
 	{"one commit acknowledges the batch with its effects", func(v *env) {
 		v.start()
 		for i := range 5 {
