@@ -26,6 +26,7 @@ type Session struct {
 	// Host is where alone the token is good, in the form of netip.Prefix; "":
 	// everywhere.
 	Host string
+	Bot  bool // it has said that a program plays
 }
 
 // TrustLevel is the stored trust in a session.
@@ -141,6 +142,7 @@ type Trail struct {
 // LeaderboardQuery asks for rows Offset+1 … Offset+Limit.
 type LeaderboardQuery struct {
 	Season   int  // a month, 202611: what was won in it; 0: all time
+	Bots     bool // programs are ranked, not people
 	ByRating bool // not of a season
 	Offset   int
 	Limit    int       // 1 to 16
@@ -152,7 +154,7 @@ type Leaderboard struct {
 	Total int
 	Teams [2]float64 // what White's and Black's teams have won in the season
 	Rows  []LeaderboardRow
-	Self  *LeaderboardRow // nil: the asking session is unknown, or has won nothing in the season
+	Self  *LeaderboardRow // nil: the asking session is unknown, or has won nothing in the season; Rank 0: it is in the other ranking
 }
 
 // LeaderboardRow is the rank of one player, with the session that was seen last, or of a
@@ -178,5 +180,43 @@ type Prediction struct {
 	Streak  int
 	Status  PredictionStatus
 	Points  float64
+	At      time.Time
+}
+
+// PeopleQuery looks for people: players, and guests by their sessions. One of the ways
+// to name them is used, the first that is not zero.
+type PeopleQuery struct {
+	Name     string        // part of a handle, without regard to case
+	Key      *[2]PublicKey // the first and the last key
+	Token    *[2]TokenHash // the first and the last hash of a token
+	Sessions []SessionID   // at most 1,000
+	Board    BoardID       // who has moved on it or holds it
+	Limit    int           // 1 to 1,000
+}
+
+// Person is a player, or a guest.
+type Person struct {
+	Player  PlayerID  // 0: a guest
+	Session SessionID // the one that was seen last; 0: a player without any
+	Key     PublicKey
+	Handle  string
+	Score   float64
+	Rating  float64
+	Games   int
+	Created time.Time
+	Seen    time.Time
+}
+
+// FormerName is a name that a player had until a time.
+type FormerName struct {
+	Name  string    `json:"name"`
+	Until time.Time `json:"until"`
+}
+
+// Acceptance says that a session has accepted terms.
+type Acceptance struct {
+	Session SessionID
+	Profile string
+	Hash    [32]byte
 	At      time.Time
 }

@@ -89,7 +89,7 @@ var rooms = []room{
 	{name: "internal/registry", may: []string{"internal/profile", "."}},
 	{name: "internal/loop", may: []string{"internal/registry", "internal/board", "internal/tape", "internal/profile", "internal/transport", "internal/link", "internal/journal", "runner", "internal/store/schema", "internal/store", "internal/guard", "internal/config", "wire", "."},
 		tests: []string{"internal/store/sqlite", "internal/intent"}},
-	{name: "internal/handoff", may: []string{"internal/loop", "internal/profile", "internal/transport", "runner", "internal/guard", "internal/config", "."},
+	{name: "internal/handoff", may: []string{"internal/loop", "internal/profile", "internal/transport", "runner", "internal/store", "internal/guard", "internal/config", "."},
 		tests: []string{"internal/journal", "internal/store/sqlite", "wire"}},
 	{name: "internal/observe", may: []string{"internal/loop", "internal/transport", "runner/runnerprom", "runner", "internal/config", "."},
 		tests: []string{"internal/profile", "runner/memstore"}},

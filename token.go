@@ -15,6 +15,10 @@ type Token [16]byte
 // IsZero reports whether t names no session.
 func (t Token) IsZero() bool { return t == Token{} }
 
+// Shard returns which of n loops has the session of t; n is a power of two, at most
+// 64. Its last byte says that, so that a session stays where it is while n stays.
+func (t Token) Shard(n int) int { return int(t[len(t)-1]) & (n - 1) }
+
 // String returns the text form that players see: 22 characters of unpadded
 // base64url.
 func (t Token) String() string { return base64.RawURLEncoding.EncodeToString(t[:]) }
@@ -32,6 +36,22 @@ func ParseToken(s string) (Token, error) {
 	}
 	return t, nil
 }
+
+// MaxShards is how many loops a profile may have.
+const MaxShards = 64
+
+// Shard is one of the loops of a profile, a power of two. The zero Shard is the only
+// one.
+type Shard struct{ Index, Of int }
+
+// mask is the bits of a token's last byte that name its shard.
+func (s Shard) mask() byte { return byte(max(s.Of, 1) - 1) }
+
+// Owns reports whether a token is that of a player of the shard.
+func (s Shard) Owns(t Token) bool { return t[15]&s.mask() == byte(s.Index) }
+
+// Own makes a token that of a player of the shard.
+func (s Shard) Own(t *Token) { t[15] = t[15]&^s.mask() | byte(s.Index) }
 
 // TokenHash is what is kept of a token for good: the first half of its SHA-256. Who
 // reads a database, a journal or a backup cannot use a session by it. A token is 128

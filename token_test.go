@@ -6,6 +6,33 @@ import (
 	"wamble"
 )
 
+// TestShard: every token belongs to exactly one shard of any number, and one that is
+// made that of a shard changes in no other bits.
+func TestShard(t *testing.T) {
+	for of := 1; of <= wamble.MaxShards; of *= 2 {
+		for last := range 256 {
+			token, owners := wamble.Token{1, 15: byte(last)}, 0
+			for k := range of {
+				s := wamble.Shard{k, of}
+				if s.Owns(token) {
+					owners++
+				}
+				made := token
+				s.Own(&made)
+				if !s.Owns(made) || int(made[15]) != last-last%of+k || made[0] != 1 {
+					t.Fatalf("shard %d of %d makes %x of %x", k, of, made, token)
+				}
+			}
+			if owners != 1 {
+				t.Fatalf("%x has %d owners of %d", token, owners, of)
+			}
+		}
+	}
+	if !(wamble.Shard{}).Owns(wamble.Token{15: 255}) {
+		t.Error("the only shard does not own every token")
+	}
+}
+
 func TestTokenText(t *testing.T) {
 	token := wamble.Token{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}
 	const text = "ABEiM0RVZneImaq7zN3u_w"
@@ -41,5 +68,16 @@ func TestTokenText(t *testing.T) {
 	}
 	if !(wamble.Token{}).IsZero() || token.IsZero() {
 		t.Error("IsZero is true of the zero token and of no other")
+	}
+}
+
+// The shard of a session is in the last byte of its token, and halves when there are
+// half as many.
+func TestTokenShard(t *testing.T) {
+	token := wamble.Token{0: 0xFF, 15: 0xB6}
+	for n, want := range map[int]int{1: 0, 2: 0, 4: 2, 8: 6, 16: 6, 32: 22, 64: 54} {
+		if got := token.Shard(n); got != want {
+			t.Errorf("of %d: %d, want %d", n, got, want)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"wamble"
@@ -55,6 +57,19 @@ func boardOf(p *wire.Packet, fen wire.Text) Board {
 	return b
 }
 
+// pliesOf returns how many moves were made before the position of a whole FEN.
+func pliesOf(fen string) (n int64, ok bool) {
+	fields := strings.Fields(fen)
+	if len(fields) != 6 {
+		return 0, false
+	}
+	number, err := strconv.ParseInt(fields[5], 10, 32)
+	if n = 2 * (number - 1); fields[1] == "b" {
+		n++
+	}
+	return n, err == nil && n >= 0
+}
+
 // Play plays a move (UCI notation, like e2e4 or e7e8q) on the board that the
 // player holds, and returns the board that he is switched to. A refusal is a
 // *wamble.Denied with the code wamble.MoveRejected, or another.
@@ -73,10 +88,16 @@ func (c *Client) PlayOn(ctx context.Context, board wamble.BoardID, uci string) (
 	if err != nil {
 		return Board{}, fmt.Errorf("move %q: %w", uci, err)
 	}
+	var ext []wire.Field
+	if b := c.Board(); b.ID == board {
+		if n, ok := pliesOf(b.FEN); ok {
+			ext = []wire.Field{wire.Int(wire.KeyBoardPly, n)}
+		}
+	}
 	return ask(ctx, c, wire.Header{Board: board}, wire.PlayerMove{UCI: move},
 		func(p *wire.Packet, m *wire.BoardUpdate) (Board, bool) {
 			return c.adopt(p, m.FEN, c.Token()), true
-		})
+		}, ext...)
 }
 
 // Thinking tells the server that the player is there and thinks, so that he keeps his

@@ -22,7 +22,7 @@ type Dialer struct {
 	// NoSession opens a connection without a hello: only Profiles and Profile
 	// may be asked.
 	NoSession bool
-	// Bot says that the player is a program. It wins no points, and a server may
+	// Bot says that the player is a program. It is ranked among programs, and a server may
 	// refuse it: then the error is a *wamble.Denied.
 	Bot bool
 	// Wish says whether the player wants a board.

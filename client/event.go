@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"errors"
+	"math"
+	"time"
 
 	"wamble"
 	"wamble/wire"
@@ -38,7 +40,28 @@ type Event struct {
 	Notice wire.NoticeType // with Notice
 	Text   string          // with Notice
 	Flags  wire.Flags      // with Notice: wire.FlagSummaryFallback, wire.FlagSpectateStopped
-	Err    error           // with Refused and Disconnected
+	// Stays is, with Notice, how long an announcement stays; nil: it is said once.
+	Stays *Stays
+	Err   error // with Refused and Disconnected
+}
+
+// Stays is about an announcement that stays for a time: it comes again when the client
+// connects again.
+type Stays struct {
+	ID        int64         // of the announcement
+	For       time.Duration // from now on; 0: it is withdrawn
+	Countdown bool          // then happens what is announced
+}
+
+// staysOf returns how long the announcement of a packet stays, nil if it does not.
+func staysOf(p *wire.Packet) *Stays {
+	id, ok := p.Ext.Int(wire.KeyNoticeID)
+	if !ok {
+		return nil
+	}
+	seconds, _ := p.Ext.Int(wire.KeyNoticeSeconds)
+	countdown, _ := p.Ext.Int(wire.KeyNoticeCountdown)
+	return &Stays{ID: id, For: time.Duration(min(max(seconds, 0), math.MaxInt32)) * time.Second, Countdown: countdown == 1}
 }
 
 // Event waits for the next event. A reader who is more than 256 events behind
@@ -58,7 +81,7 @@ func (c *Client) pushed(p *wire.Packet) {
 		}
 		c.events.put(Event{Kind: BoardChanged, Board: c.adopt(p, m.FEN, p.Token)})
 	case *wire.ServerNotification:
-		e := Event{Kind: Notice, Notice: m.Type, Text: m.Text.String(), Flags: p.Flags}
+		e := Event{Kind: Notice, Notice: m.Type, Text: m.Text.String(), Flags: p.Flags, Stays: staysOf(p)}
 		e.Board.ID = p.Board
 		c.events.put(e)
 	case *wire.SpectateUpdate:

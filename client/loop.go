@@ -225,7 +225,7 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 	case numbered:
 		l.answered = uint32(seq)
 		l.answer(p)
-	case l.numbered[p.Ctrl]:
+	case l.numbered[p.Ctrl] && mayBePushed(p.Ctrl):
 		l.c.pushed(p)
 	case k.acked || !mayBePushed(p.Ctrl):
 		if l.early != nil {

@@ -58,6 +58,7 @@ type LeaderboardPage struct {
 	// Season is a month, 202611, whose points are ranked, or 1 for the present one; 0 is
 	// all time.
 	Season   int
+	Bots     bool // programs are ranked, not people
 	ByRating bool
 	Index    int // from 0
 	Size     int // rows of a page, at most 16; 0 is 10
@@ -80,7 +81,7 @@ type Leaderboard struct {
 	Season   int // the month whose points are ranked; 0: all time
 	Rows     []Rank
 	Total    int   // rows of all pages; 0 when the server does not say
-	SelfRank int   // of the asker; 0 when unknown
+	SelfRank int   // of the asker; 0 when unknown, or he is in the other ranking
 	Self     *Rank // the asker's row, when it is not on the page and known
 }
 
@@ -93,6 +94,9 @@ func (c *Client) Leaderboard(ctx context.Context, page LeaderboardPage) (Leaderb
 	ext := []wire.Field{wire.Int(wire.KeyLeaderboardPageIndex, int64(page.Index))}
 	if page.Season != 0 {
 		ext = append(ext, wire.Int(wire.KeyLeaderboardSeason, int64(page.Season)))
+	}
+	if page.Bots {
+		ext = append(ext, wire.Int(wire.KeyLeaderboardBots, 1))
 	}
 	return ask(ctx, c, wire.Header{}, m,
 		func(p *wire.Packet, a *wire.LeaderboardData) (Leaderboard, bool) {

@@ -13,6 +13,9 @@ const (
 	MaxPacket  = HeaderSize + MaxPayload
 )
 
+// TokenOffset is where a header has its token.
+const TokenOffset = 4
+
 // Version is the protocol version that this package speaks.
 const Version = 1
 

@@ -55,6 +55,9 @@ const (
 	KeyLoginToken              = "login.token"
 	KeyLoginServer             = "login.server"
 	KeyClusterEndpoint         = "cluster.endpoint"
+	KeyNoticeID                = "notice.id"
+	KeyNoticeSeconds           = "notice.seconds"
+	KeyNoticeCountdown         = "notice.countdown"
 )
 
 // KnownKey is the row of one extension key.
@@ -102,25 +105,28 @@ var KnownKeys = []KnownKey{
 	{Key: KeyLeaderboardSelfRating, Type: TypeDouble, Meaning: "your own row: rating"},
 	{Key: KeyLeaderboardSelfKey, Type: TypeString, Meaning: "your own row: public key, 64 lower-case hexadecimal digits"},
 	{Key: KeyLeaderboardSeason, Type: TypeInt, Meaning: "in GET_LEADERBOARD a month, 202611, or 1 for the present one; in the answer that month, whose points are ranked; absent: all time", Ours: true},
-	{Key: KeyLeaderboardBots, Type: TypeInt, Meaning: "which rows of the page are programs that are here or were lately: bit 0 is the first row; absent: none", Ours: true},
+	{Key: KeyLeaderboardBots, Type: TypeInt, Meaning: "1 in GET_LEADERBOARD asks for the ranking of programs instead of that of people; in LEADERBOARD_DATA which rows are programs: bit 0 is the first row; absent: people are ranked", Ours: true},
 	{Key: KeyLeaderboardTeams, Type: TypeString, Meaning: "with a season, if the host has teams: yours, `w` or `b`, what White's team and Black's have won, and the team of each row: `b 120.5 98.25 wbb`", Ours: true},
 	{Key: KeyRequestSeq, Type: TypeInt, Meaning: "sequence number of the request that this answers; absent when 0"},
 	{Key: KeyErrorBlocking, Type: TypeInt, Meaning: "1: do not just try again (say hello, choose another profile)"},
 	{Key: KeyBoardFEN, Type: TypeString, Meaning: "the whole FEN of the board: the payload has only its first two fields", Ours: true},
 	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
 	{Key: KeyBoardOwnMove, Type: TypeString, Meaning: "the move that you made last on this board, in UCI; absent when you have not moved there", Ours: true},
-	{Key: KeyBoardPly, Type: TypeInt, Meaning: "moves made on a watched board", Ours: true},
+	{Key: KeyBoardPly, Type: TypeInt, Meaning: "moves made on a watched board; in PLAYER_MOVE, moves made on the board as the player sees it: if it has others by now, the move is refused", Ours: true},
 	{Key: KeyBoardBot, Type: TypeInt, Meaning: "1 on a watched board whose last move a program made; absent: a person did", Ours: true},
 	{Key: KeyMoveCrowd, Type: TypeInt, Meaning: "1 in PLAYER_MOVE: tell how others have moved in this position", Ours: true},
 	{Key: KeyCrowdMoves, Type: TypeString, Meaning: "in the answer to such a move: what people have played in the position that it was made in, since the server started, with how often: `e2e4 12 d2d4 5`; at most four, the most frequent first. Absent when it came up for the first time, or too late in a game", Ours: true},
 	{Key: KeyWaitPlace, Type: TypeInt, Meaning: "all boards are held, and so many players get one before you and with you; BOARD_UPDATE shows you yours when it is your turn", Ours: true},
 	{Key: KeyHelloWithoutBoard, Type: TypeInt, Meaning: "in CLIENT_HELLO, 1: when no board is free, a session without one is welcome; 2, also in LOGIN_REQUEST with a signature: no board is wanted, to watch or read only (a hello without it asks for one)", Ours: true},
-	{Key: KeyHelloBot, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: the player is a program. It wins no points and no rating, and the host decides how many may be here", Ours: true},
+	{Key: KeyHelloBot, Type: TypeInt, Meaning: "1 in CLIENT_HELLO: the player is a program. It is ranked among programs for ever, with every identity that it has or gets, and the host decides how many may be here", Ours: true},
 	{Key: KeyHelloCookie, Type: TypeString, Meaning: "in CLIENT_HELLO by UDP, 36 characters: the cookie, then anything; in an ERROR: the 32 digits of a cookie to say hello with (see [Cookies](#cookies))", Ours: true},
 	{Key: KeyGoodbyeReturns, Type: TypeInt, Meaning: "1 in CLIENT_GOODBYE: only the board is given back; the session stays, and its player gets the board again if he returns before another has it", Ours: true},
 	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},
 	{Key: KeyLoginServer, Type: TypeString, Meaning: "in LOGIN_REQUEST with a signature: the host and port that the client has connected to; the signature names them, too", Ours: true},
 	{Key: KeyClusterEndpoint, Type: TypeString, Meaning: "in SERVER_HELLO: the hosts of all machines that serve the session when one is lost, separated by spaces; a client whose connection is lost tries them in turn, on the port that it used", Ours: true},
+	{Key: KeyNoticeID, Type: TypeInt, Meaning: "number of an announcement that stays; it comes again with each SERVER_HELLO, and is to be shown once", Ours: true},
+	{Key: KeyNoticeSeconds, Type: TypeInt, Meaning: "how long that announcement stays from now on; 0: it is withdrawn", Ours: true},
+	{Key: KeyNoticeCountdown, Type: TypeInt, Meaning: "1: at the end of that time happens what is announced; show how much of it is left", Ours: true},
 }
 
 // interned finds the string of a known key without allocating.

@@ -42,7 +42,7 @@ long as journal-keep says.
 The option backup-dir lets the server make backups by itself.`,
 		Example: `  wamble backup /var/backups/wamble-today
   wamble backup /var/backups/wamble-today.tar
-  wamble backup /var/backups/wamble-today --dump 'pg_dump -Fc -f /var/backups/games.dump wamble'`,
+  wamble backup /var/backups/wamble-today --dump 'sudo -u postgres pg_dump -Fc --exclude-table-data=profile_owners wamble >/var/backups/games.dump'`,
 		Args: oneArg("a directory or a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			began := time.Now()
@@ -129,6 +129,7 @@ func (f *storeFlags) source(cmd *cobra.Command) (_ backup.Source, done func(), e
 
 // configured loads the configuration, and returns the data directory.
 func (f *storeFlags) configured(cmd *cobra.Command) (*config.Config, string, error) {
+	f.findInstalled()
 	c, err := loadConfig(cmd, f.config, "")
 	if err != nil {
 		return nil, "", err

@@ -61,7 +61,7 @@ func (r *benchRound) cpuRatio() float64 {
 const echoDuration = 5 * time.Second
 
 func (b *bench) run(ctx context.Context) error {
-	ctx, cancel := untilStopped(ctx, b.cmd.ErrOrStderr(), "the measured time ends")
+	ctx, cancel := untilStopped(ctx, sayTo(b.cmd.ErrOrStderr()), "the measured time ends")
 	defer cancel()
 	b.printHead()
 	for i := range b.flags.rounds {

@@ -93,7 +93,7 @@ func (f *benchFlags) configText() (string, error) {
 // storeOf opens the store of the profile that is loaded.
 func storeOf(cmd *cobra.Command, flags storeFlags) (*server.Shared, error) {
 	if flags.profile == "" {
-		c, err := loadConfig(cmd, flags.config, "")
+		c, _, err := flags.configured(cmd)
 		if err != nil {
 			return nil, err
 		}

@@ -120,7 +120,7 @@ func (f *botFlags) run(cmd *cobra.Command, address string) error {
 		f.seed = rand.Uint64()
 	}
 	errOut := cmd.ErrOrStderr()
-	ctx, stop := untilStopped(cmd.Context(), errOut, "saying goodbye")
+	ctx, stop := untilStopped(cmd.Context(), sayTo(errOut), "saying goodbye")
 	defer stop()
 	say := func(text string) { fmt.Fprintf(errOut, "wamble: %s\n", text) }
 	player, name, err := f.player(ctx, say)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,12 +16,39 @@ import (
 )
 
 // TestBotsFinishAGame: four bots with a real Stockfish play a game to its end on a
-// real server, and say goodbye when they are interrupted.
+// real server, in chess and in Chess960, and say goodbye when they are interrupted.
 func TestBotsFinishAGame(t *testing.T) {
 	hearInterrupts(t)
+	t.Run("chess", func(t *testing.T) {
+		if pgn := finishAGame(t, ""); strings.Contains(pgn, "Chess960") {
+			t.Errorf("they played %s", pgn)
+		}
+	})
+	t.Run("Chess960", func(t *testing.T) {
+		if pgn := finishAGame(t, "(def chess960-interval 1)"); !strings.Contains(pgn, `[Variant "Chess960"]`) {
+			t.Errorf("they played %s", pgn)
+		}
+	})
+}
+
+// finishAGame lets bots play on a server with a configuration until a game has ended,
+// and returns that.
+func finishAGame(t *testing.T, conf string) (pgn string) {
 	s := startServed(t, t.TempDir(), `(def min-boards 4) (def boards-per-player 1) (def durability "write")
-(def rate-limit-ip-requests-per-sec 0) (def rate-limit-requests-per-sec 0)`)
+(def rate-limit-ip-requests-per-sec 0) (def rate-limit-requests-per-sec 0)`+conf)
 	status := s.ready()
+	get := func(path string) string {
+		r, err := http.Get("http://" + status.Profiles[0].HTTP + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -32,14 +60,13 @@ func TestBotsFinishAGame(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { bot.Process.Kill() })
+	ended := regexp.MustCompile(`"board":([0-9]+),.*"plies":`)
 	watchtest.Until(t, "a game is finished", func() bool {
-		r, err := http.Get("http://" + status.Profiles[0].HTTP + "/api/finished?last=1")
-		if err != nil {
-			t.Fatal(err)
+		game := ended.FindStringSubmatch(get("/api/finished?last=1"))
+		if game != nil {
+			pgn = get("/api/boards/" + game[1] + "/pgn")
 		}
-		defer r.Body.Close()
-		text, err := io.ReadAll(r.Body)
-		return err == nil && strings.Contains(string(text), `"plies":`)
+		return game != nil
 	}, said)
 	bot.Process.Signal(syscall.SIGINT)
 	if err := bot.Wait(); err != nil {
@@ -50,6 +77,9 @@ func TestBotsFinishAGame(t *testing.T) {
 			t.Errorf("it did not say %q:\n%s", want, said)
 		}
 	}
+	if strings.Contains(said.String(), "no engine has a move") {
+		t.Errorf("the engine did not play it:\n%s", said)
+	}
 	s.until("the sessions have ended", func() bool {
 		return host.Ask(t.Context(), s.data, "status", nil, &status) == nil && status.Profiles[0].Sessions == 0
 	})
@@ -57,4 +87,5 @@ func TestBotsFinishAGame(t *testing.T) {
 	if err := <-s.done; err != nil {
 		t.Error(err)
 	}
+	return pgn
 }

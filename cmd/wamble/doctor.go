@@ -32,20 +32,20 @@ what it finds, and changes nothing. The exit code is 1 if something would keep t
 server from serving.
 
 Root may read, write and bind what the user of the server may not: --user looks as
-that user. The limit of open files is that of this shell; a unit has its own
-(LimitNOFILE=).`,
+that user, who may bind ports below 1024 if the unit of the server lets him. The
+limit of open files is that of this shell; a unit has its own (LimitNOFILE=).`,
 		Example: `  wamble doctor
   wamble doctor --user wamble --config /etc/wamble/wamble.conf --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if as != "" {
+				if named := flags; named.findInstalled() { // which that user may not
+					cmd.Flags().Set("config", named.config)
+					cmd.Flags().Set("data", named.data)
+				}
 				return runAs(cmd, as)
 			}
-			c, err := loadConfig(cmd, flags.config, "")
-			if err != nil {
-				return err
-			}
-			dir, err := server.DataDir(flags.data, c.Server.DataDir, os.Getenv)
+			c, dir, err := flags.configured(cmd)
 			if err != nil {
 				return err
 			}
@@ -85,11 +85,19 @@ func printFound(cmd *cobra.Command, found []host.Finding, asJSON bool) error {
 
 const userFlag = "user"
 
-// runAs gives the same command line, but for --user, to a process of another user.
+// runAs gives the same command line, but for --user, to a process of another user, with all
+// groups of that user.
 func runAs(cmd *cobra.Command, name string) error {
 	u, err := user.Lookup(name)
 	if err != nil {
-		return err
+		return fmt.Errorf("--user: there is no user %s on this machine", name)
+	}
+	var groups []uint32
+	ids, _ := u.GroupIds() // none are told: the first one remains
+	for _, id := range ids {
+		if n, err := strconv.ParseUint(id, 10, 32); err == nil {
+			groups = append(groups, uint32(n))
+		}
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
@@ -113,7 +121,8 @@ func runAs(cmd *cobra.Command, name string) error {
 	c.Stdout, c.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	c.Env = append(os.Environ(), "HOME="+u.HomeDir, "USER="+name)
 	if int(uid) != os.Geteuid() {
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: groups}}
+		likeUnit(c.SysProcAttr)
 	}
 	var ended *exec.ExitError
 	switch err := c.Run(); {

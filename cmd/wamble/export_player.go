@@ -21,7 +21,8 @@ func exportPlayerCommand() *cobra.Command {
 		Short: "Write everything that is stored of a player",
 		Long: `Export-player writes as JSON everything that the databases hold of a player: his
 public key and name, counters and rating, sessions, the boards that he holds, what
-each finished game brought him, and his moves. It is what a player may ask for; 'wamble
+each finished game brought him, his moves and predictions, and which terms he has
+accepted. It is what a player may ask for; 'wamble
 erase' deletes it.
 
 A player is named by his public key (64 hex digits) or by his name. Tokens are not
@@ -64,16 +65,22 @@ The exit code is 1 if no database has such a player.`,
 
 // exportedPlayer is what one database holds of a player.
 type exportedPlayer struct {
-	Database  string            `json:"database"`
-	Key       string            `json:"public_key"`
-	Name      string            `json:"name"`
-	Created   time.Time         `json:"created"`
-	Stats     wamble.Stats      `json:"stats"`
-	Sessions  []exportedSession `json:"sessions"`
-	Holds     []wamble.BoardID  `json:"holds"`
-	Scores    []wamble.Score    `json:"scores"`
-	Moves     []exportedMove    `json:"moves"`
-	Explained string            `json:"explained"`
+	Database string              `json:"database"`
+	Key      string              `json:"public_key"`
+	Merged   []string            `json:"merged_keys"` // of whoever was merged into him
+	Name     string              `json:"name"`
+	Former   []wamble.FormerName `json:"former_names"`
+	Created  time.Time           `json:"created"`
+	Stats    wamble.Stats        `json:"stats"`
+	Sessions []exportedSession   `json:"sessions"`
+	Holds    []wamble.BoardID    `json:"holds"`
+	Scores   []wamble.Score      `json:"scores"`
+	Moves    []exportedMove      `json:"moves"`
+	// Predictions are guesses of moves, Terms which terms were accepted, by the SHA-256
+	// of their text.
+	Predictions []exportedPrediction `json:"predictions"`
+	Terms       []exportedAcceptance `json:"terms_accepted"`
+	Explained   string               `json:"explained"`
 }
 
 type exportedSession struct {
@@ -89,6 +96,22 @@ type exportedMove struct {
 	Ply   int            `json:"ply"`
 	UCI   string         `json:"uci"`
 	At    time.Time      `json:"at"`
+}
+
+type exportedPrediction struct {
+	Board  wamble.BoardID `json:"board"`
+	Ply    int            `json:"ply"`
+	UCI    string         `json:"uci"`
+	Status string         `json:"status"`
+	Points float64        `json:"points"`
+	At     time.Time      `json:"at"`
+}
+
+type exportedAcceptance struct {
+	Session wamble.SessionID `json:"session"`
+	Profile string           `json:"profile"`
+	Terms   string           `json:"terms"`
+	At      time.Time        `json:"at"`
 }
 
 const (
@@ -112,10 +135,24 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 	if err != nil {
 		return e, err
 	}
+	key = p.Key // that of whom he was merged into
+	merged, err := s.MergedKeys(ctx, key)
+	if err != nil {
+		return e, err
+	}
 	e = exportedPlayer{
 		Database: s.Name, Key: hex.EncodeToString(key[:]), Name: p.Handle, Created: p.Created.UTC(), Stats: p.Stats,
-		Sessions: []exportedSession{}, Holds: []wamble.BoardID{}, Scores: []wamble.Score{}, Moves: []exportedMove{},
-		Explained: "Predictions and acceptances of terms are stored by session number; addresses are not stored.",
+		Merged: []string{}, Former: []wamble.FormerName{}, Sessions: []exportedSession{}, Holds: []wamble.BoardID{}, Scores: []wamble.Score{}, Moves: []exportedMove{},
+		Predictions: []exportedPrediction{}, Terms: []exportedAcceptance{},
+		Explained: "Addresses are not stored. What a server keeps beside its database is told in docs/operations.md.",
+	}
+	former, err := s.FormerNames(ctx, key)
+	if err != nil {
+		return e, err
+	}
+	e.Former = append(e.Former, former...)
+	for _, other := range merged {
+		e.Merged = append(e.Merged, hex.EncodeToString(other[:]))
 	}
 	sessions, err := s.Sessions(ctx, key, mostSessions)
 	if err != nil {
@@ -142,6 +179,26 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 		}
 		last := page[len(page)-1]
 		q.Before, q.Board = last.At, last.Board
+	}
+	for after := wamble.PredictionID(0); ; {
+		page, err := s.PredictionsOf(ctx, key, after, mostSessions)
+		if err != nil {
+			return e, err
+		}
+		for _, row := range page {
+			e.Predictions = append(e.Predictions, exportedPrediction{row.Board, row.Ply, row.UCI, row.Status.String(), row.Points, row.At.UTC()})
+			after = row.ID
+		}
+		if len(page) < mostSessions {
+			break
+		}
+	}
+	accepted, err := s.TermsOf(ctx, key)
+	if err != nil {
+		return e, err
+	}
+	for _, row := range accepted {
+		e.Terms = append(e.Terms, exportedAcceptance{row.Session, row.Profile, hex.EncodeToString(row.Hash[:]), row.At.UTC()})
 	}
 	for b, err := range s.Games(ctx, wamble.GameFilter{}) {
 		if err != nil {

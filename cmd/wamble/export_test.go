@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,5 +97,47 @@ func TestExportOfAnotherProfile(t *testing.T) {
 	args := []string{"export", "ndjson", "--config", conf, "--data", dir, "--board", "1", "--profile", "blue"}
 	if code := run(args, strings.NewReader(""), &out, &errOut); code != 1 || out.Len() > 0 || !strings.Contains(errOut.String(), "profile blue has no board 1") {
 		t.Errorf("got code %d, %q, %q, want an error that says so", code, out.String(), errOut.String())
+	}
+}
+
+// TestExportPlayer: what a player may ask for has his moves, predictions and
+// acceptances of terms, and nothing of somebody else.
+func TestExportPlayer(t *testing.T) {
+	dir := t.TempDir()
+	games, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := games.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	var rows []intent.Intent
+	for id := range wamble.SessionID(2) {
+		n := id + 1
+		rows = append(rows, &intent.CreateSession{Session: n, Token: wamble.Token{byte(n)}.Hash(), At: noon},
+			&intent.LinkSession{Session: n, Key: wamble.PublicKey{byte(n)}, Player: wamble.PlayerID(n), Handle: fmt.Sprintf("h_%d", n), Rating: 1200, At: noon},
+			&intent.CreateBoard{Board: wamble.BoardID(n), FEN: "x", Status: wamble.Active, Variant: -1, At: noon},
+			&intent.RecordTermsAcceptance{Session: n, Profile: "default", Hash: [32]byte{byte(n)}, Text: "Be kind", At: noon},
+			&intent.RecordPrediction{ID: wamble.PredictionID(n), Board: wamble.BoardID(n), Session: n, UCI: "e7e5", Ply: 2, At: noon})
+	}
+	if err := games.Apply(t.Context(), store.Batch{Profile: "default", Through: 1, Intents: rows}); err != nil {
+		t.Fatal(err)
+	}
+	games.Close()
+	t.Chdir(dir)
+	var out, errOut strings.Builder
+	if code := run([]string{"export-player", "h_1", "--data", dir}, strings.NewReader(""), &out, &errOut); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errOut.String())
+	}
+	var got []exportedPlayer
+	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || len(got) != 1 {
+		t.Fatalf("got %s, %v", out.String(), err)
+	}
+	if p := got[0].Predictions; len(p) != 1 || p[0] != (exportedPrediction{1, 2, "e7e5", "PENDING", 0, noon}) {
+		t.Errorf("predictions: got %+v", p)
+	}
+	if a := got[0].Terms; len(a) != 1 || a[0].Terms != "01"+strings.Repeat("0", 62) || a[0].Profile != "default" || !a[0].At.Equal(noon) {
+		t.Errorf("terms: got %+v", a)
 	}
 }

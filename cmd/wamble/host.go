@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"wamble/internal/host"
-	"wamble/internal/server"
 )
 
 // hostCommands makes the subcommands of host.Commands: what a host tells a server
@@ -63,13 +61,13 @@ func hostCommand(c *host.Command) *cobra.Command {
 		result, err := c.Ask(cmd.Context(), dir, args)
 		switch {
 		case errors.Is(err, host.ErrNoServer):
-			return fmt.Errorf("%sno server runs on %s; 'wamble serve --data %s' starts one", c.Line.Failed, dir, dir)
+			return c.Wrong(args, noServer(dir))
 		case err != nil:
-			return fmt.Errorf("%s%w", c.Line.Failed, err)
+			return c.Wrong(args, err)
 		case asJSON:
 			return printJSON(cmd.OutOrStdout(), result)
 		}
-		return c.Print(cmd.OutOrStdout(), result)
+		return c.Print(cmd.OutOrStdout(), args, result)
 	}
 	return cmd
 }
@@ -101,10 +99,10 @@ func hostLines(cmd *cobra.Command, c *host.Command, dir string, args *host.Argum
 		given++
 		result, err := c.Ask(cmd.Context(), dir, &one)
 		if errors.Is(err, host.ErrNoServer) {
-			return fmt.Errorf("no server runs on %s; 'wamble serve --data %s' starts one", dir, dir)
+			return noServer(dir)
 		}
 		if err == nil {
-			err = c.Print(cmd.OutOrStdout(), result)
+			err = c.Print(cmd.OutOrStdout(), &one, result)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("line %d: %w", number, err))
@@ -127,10 +125,15 @@ func addArg(cmd *cobra.Command, a *host.Arg) {
 	case a.Flag == "":
 		cmd.ValidArgs = a.Choice
 		cmd.Args = oneArg(a.What)
-		if a.Many() {
+		switch {
+		case a.Optional && a.Many():
+			cmd.Args = cobra.ArbitraryArgs
+		case a.Optional:
+			cmd.Args = cobra.MaximumNArgs(1)
+		case a.Many():
 			cmd.Args = someArgs(a.What)
 		}
-	case a.Kind == host.Switch:
+	case a.IsBool():
 		cmd.Flags().Bool(a.Flag, false, a.Help)
 	case a.Kind == host.Span:
 		cmd.Flags().Duration(a.Flag, 0, a.Help)
@@ -141,15 +144,12 @@ func addArg(cmd *cobra.Command, a *host.Arg) {
 
 // dataDir returns the data directory of the flags or of the configuration.
 func (f *storeFlags) dataDir(cmd *cobra.Command) (string, error) {
-	configured := ""
-	if f.data == "" {
-		c, err := loadConfig(cmd, f.config, "")
-		if err != nil {
-			return "", err
-		}
-		configured = c.Server.DataDir
+	f.findInstalled()
+	if f.data != "" {
+		return f.data, nil
 	}
-	return server.DataDir(f.data, configured, os.Getenv)
+	_, dir, err := f.configured(cmd)
+	return dir, err
 }
 
 // reachable turns an address to listen on into one to connect to.

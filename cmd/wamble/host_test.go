@@ -12,6 +12,7 @@ import (
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/profile"
+	"wamble/internal/store/sqlite"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
@@ -38,13 +39,38 @@ func TestHostCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	games, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer games.Close()
+	if err := games.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
 	control, err := host.New(host.Server{
 		Dir: dir, Tokens: tokens, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
 		Running: func() []host.Running {
 			return []host.Running{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
-				Stored: func(context.Context, wamble.PublicKey) ([]wamble.Session, bool) { return nil, true },
-				Find:   func(context.Context, host.Named) (host.Found, error) { return host.Found{Session: 1}, nil },
+				Stored:   func(context.Context, wamble.PublicKey) ([]wamble.Session, bool) { return nil, true },
+				Database: "games.db", Reader: games,
+				Seek: func(_ context.Context, of profile.Seek, _ int) ([]profile.Present, bool) {
+					p := profile.Present{Session: 1, Player: 5, Handle: "Ann"}
+					if of.Key != nil {
+						p.Key = of.Key[0]
+					}
+					return []profile.Present{p}, false
+				},
+				Find: func(_ context.Context, n host.Named) (host.Found, error) {
+					switch n.Handle {
+					case "":
+						return host.Found{Session: 1}, nil
+					case "Ann-on-the-phone":
+						return host.Found{Key: wamble.PublicKey{2}}, nil
+					}
+					return host.Found{Key: wamble.PublicKey{1}}, nil
+				},
+				Boards: func(context.Context, profile.BoardQuery, int) []profile.FoundBoard { return nil },
 				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
 					after.Archived, after.Trusted, after.Revoked, after.Renamed = 1, 1, 1, 1
 					return before, after, nil
@@ -53,6 +79,7 @@ func TestHostCommands(t *testing.T) {
 		},
 		Status:   func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
 		Reload:   func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
+		Foresee:  func(context.Context, bool) (host.Foreseen, error) { return host.Foreseen{}, nil },
 		Rehearse: func(context.Context, string) (handoff.Result, error) { return handoff.Result{}, nil },
 		HandOff: func(_ context.Context, _ string, w host.Waiter) error {
 			host.Answer(w.Conn.(*net.UnixConn), handoff.Result{}, nil)

@@ -26,6 +26,7 @@ var commands = []func() *cobra.Command{
 	configCommand,
 	dbCommand,
 	migrateCommand,
+	shardsCommand,
 	backupCommand,
 	restoreCommand,
 	fsckCommand,
@@ -68,7 +69,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	case errors.As(err, &exit):
 		return int(exit)
 	}
-	fmt.Fprintf(errOut, "wamble: %v\n", err)
+	fmt.Fprintf(errOut, "wamble: %v\n", foreign(err, os.Geteuid()))
 	return 1
 }
 

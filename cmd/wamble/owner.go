@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"syscall"
 )
@@ -60,6 +62,47 @@ func giveTo(dir string, uid, gid int) error {
 		}
 		return root.Lchown(name, uid, gid)
 	})
+}
+
+// foreign adds to an error, if the system has refused a user something, whom that belongs to.
+func foreign(err error, me int) error {
+	path := refused(err)
+	if path == "" || me == 0 {
+		return err
+	}
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		info, wrong := os.Stat(path)
+		if wrong != nil {
+			continue // what is above it keeps us out
+		}
+		owner := info.Sys().(*syscall.Stat_t).Uid
+		if int(owner) == me {
+			break
+		}
+		name := fmt.Sprintf("user %d", owner)
+		if u, wrong := user.LookupId(fmt.Sprint(owner)); wrong == nil {
+			name = u.Username
+		}
+		return fmt.Errorf("%w\n%s belongs to %s: give the command as that user (sudo -u %[3]s wamble …)", err, path, name)
+	}
+	return err
+}
+
+// refused returns the path that the system has refused; "": it was another error.
+func refused(err error) string {
+	var file *fs.PathError
+	var socket *net.OpError
+	switch {
+	case !errors.Is(err, fs.ErrPermission):
+		return ""
+	case errors.As(err, &file):
+		path, _ := filepath.Abs(file.Path)
+		return path
+	case errors.As(err, &socket) && socket.Addr != nil && socket.Addr.Network() == "unix":
+		path, _ := filepath.Abs(socket.Addr.String())
+		return path
+	}
+	return ""
 }
 
 // giveBack gives everything back that keepOwner has noted.

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +44,31 @@ func TestOwner(t *testing.T) {
 		}
 		if got := info.Sys().(*syscall.Stat_t).Uid; got != want {
 			t.Errorf("%s is %d's, want %d", name, got, want)
+		}
+	}
+}
+
+// TestForeign: who may not touch something is told whose it is, and nothing more where
+// that would not help.
+func TestForeign(t *testing.T) {
+	dir := t.TempDir()
+	inside, me := filepath.Join(dir, "journal", "LOCK"), os.Geteuid()
+	denied := &fs.PathError{Op: "open", Path: inside, Err: syscall.EACCES}
+	socket := &net.OpError{Op: "dial", Net: "unix", Addr: &net.UnixAddr{Name: inside, Net: "unix"}, Err: os.NewSyscallError("connect", syscall.EACCES)}
+	for _, c := range []struct {
+		err  error
+		me   int
+		told bool
+	}{
+		{denied, me + 1, true},
+		{fmt.Errorf("ask the server: %w", socket), me + 1, true},
+		{denied, me, false},
+		{&fs.PathError{Op: "open", Path: inside, Err: syscall.ENOENT}, me + 1, false},
+		{&net.OpError{Op: "listen", Net: "tcp", Err: syscall.EACCES}, me + 1, false},
+	} {
+		got := foreign(c.err, c.me)
+		if told := strings.Contains(got.Error(), dir+" belongs to "); told != c.told || !errors.Is(got, c.err) {
+			t.Errorf("%v for %d: got %v", c.err, c.me, got)
 		}
 	}
 }

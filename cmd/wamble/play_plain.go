@@ -24,7 +24,7 @@ type plain struct {
 
 // playPlain plays in lines until the player leaves, his input ends, or ctx does.
 func playPlain(ctx context.Context, s *seat, in io.Reader, out io.Writer) error {
-	ctx, stop := untilStopped(ctx, io.Discard, "")
+	ctx, stop := untilStopped(ctx, sayTo(io.Discard), "")
 	defer stop()
 	p := &plain{seat: s, out: out}
 	greeting(out, s)

@@ -267,11 +267,22 @@ func countPredictions(rows []client.Prediction, own wamble.Token) []play.Predict
 }
 
 func (s *seat) ranking(ctx context.Context) (play.Msg, error) {
-	page, err := s.conn.Leaderboard(ctx, client.LeaderboardPage{})
+	people, err := s.ranks(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	var rows []play.Rank
+	programs, err := s.ranks(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	return play.Ranking{Rows: people, Bots: programs}, nil
+}
+
+func (s *seat) ranks(ctx context.Context, bots bool) (rows []play.Rank, err error) {
+	page, err := s.conn.Leaderboard(ctx, client.LeaderboardPage{Bots: bots})
+	if err != nil {
+		return nil, err
+	}
 	add := func(r client.Rank) {
 		name := r.Handle
 		if name == "" {
@@ -285,7 +296,7 @@ func (s *seat) ranking(ctx context.Context) (play.Msg, error) {
 	if page.Self != nil {
 		add(*page.Self)
 	}
-	return play.Ranking{Rows: rows}, nil
+	return rows, nil
 }
 
 // spectate watches, and hands over what is seen until something else is watched.
@@ -378,7 +389,11 @@ func (s *seat) listen() {
 		case client.BoardChanged:
 			s.post(result{nil, play.Given{Seat: s.present(wamble.Token{})}})
 		case client.Notice:
-			s.post(result{nil, play.Notice{Type: e.Notice, Board: e.Board.ID, Text: e.Text}})
+			n := play.Notice{Type: e.Notice, Board: e.Board.ID, Text: e.Text}
+			if e.Stays != nil {
+				n.ID, n.For, n.Countdown = e.Stays.ID, e.Stays.For, e.Stays.Countdown
+			}
+			s.post(result{nil, n})
 		case client.Refused:
 			s.post(result{nil, play.Refused{What: play.Hello{}, Why: reason(e.Err)}})
 		case client.Disconnected:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -39,7 +38,7 @@ taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
   wamble runner dead-letters list --dir /var/lib/wamble/journal
   wamble runner frame decode 4c4d5347…`,
 	}
-	c.PersistentFlags().StringVar(&f.dir, "dir", "", "directory of the runner (default: the journal of the default data directory)")
+	c.PersistentFlags().StringVar(&f.dir, "dir", "", "directory of the runner (default: the journal of the installed server, else of the user's state directory)")
 	c.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON, for tools")
 	f.schema = versionFlag(journalSchema)
 	c.PersistentFlags().Var(&f.schema, "schema", "schema version to serve, for directories of programs that set one")
@@ -93,15 +92,13 @@ func (f *runnerFlags) path() (string, error) {
 	if f.dir != "" {
 		return f.dir, nil
 	}
-	state := os.Getenv("XDG_STATE_HOME")
-	if state == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("no default directory, say --dir: %w", err)
-		}
-		state = filepath.Join(home, ".local", "state")
+	var found storeFlags
+	found.findInstalled()
+	dir, err := server.DataDir(found.data, "", os.Getenv)
+	if err != nil {
+		return "", errors.New("there is no default directory: name one with --dir")
 	}
-	return filepath.Join(state, "wamble", "journal"), nil
+	return server.JournalDir(dir), nil
 }
 
 // read runs do on the runner, opened for reading only.
@@ -184,7 +181,8 @@ type inUseError struct {
 func (e inUseError) Error() string {
 	text := fmt.Sprintf("%s is in use by a running process: stop the server first", e.dir)
 	if e.asked {
-		text += ".\nA server that runs would be asked through its control socket, but there is none beside the journal"
+		text += ".\nA server that runs would be asked through its control socket, but there is none beside the journal.\n" +
+			"Another program shows its queues by itself, if it serves the page of runner/admin"
 	}
 	return text
 }

@@ -77,7 +77,7 @@ ones are remembered only of a queue with a name.`,
 			out.add(m, fmt.Sprintf("%d\t%s\t%d\t%s\t%s\t%s", m.Number, m.State, m.Attempts, cell([]byte(m.ID)), cell([]byte(m.Payload)), cell([]byte(m.Error))))
 		}
 		out.more = l.Next != 0
-		return out.print("messages")
+		return out.print(a.State + " messages")
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,15 @@ as 'wamble reload' does.`,
 				return err
 			}
 			signals := newControlSignals()
-			ctx, cancel := untilStopped(cmd.Context(), cmd.ErrOrStderr(), "stopping in order: what is in the journal goes to the database")
+			var running atomic.Pointer[server.Server]
+			say := func(text string) {
+				if s := running.Load(); s != nil && s.JSONLog() != nil {
+					s.JSONLog().Info(text) // who reads JSON wants no other lines
+					return
+				}
+				sayTo(cmd.ErrOrStderr())(text)
+			}
+			ctx, cancel := untilStopped(cmd.Context(), say, "stopping in order: what is in the journal goes to the database")
 			defer cancel()
 			load := func() (server.Options, error) {
 				signals.listen()
@@ -50,7 +59,10 @@ as 'wamble reload' does.`,
 				o.Stop, o.Standby = ctx, func(ctx context.Context, why func() string) { announceStandby(ctx, why, teller(warner(cmd))) }
 				return o, err
 			}
-			err = server.Serve(load, func(s *server.Server) error { return runServer(ctx, cmd, s, signals) })
+			err = server.Serve(load, func(s *server.Server) error {
+				running.Store(s)
+				return runServer(ctx, cmd, s, signals)
+			})
 			if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 				return nil // a standby that is stopped has nothing to do
 			}
@@ -58,6 +70,8 @@ as 'wamble reload' does.`,
 		},
 	}
 	flags.register(cmd)
+	cmd.Flags().Lookup("config").Usage = "configuration `file` (default wamble.conf here, if there is one)"
+	cmd.Flags().Lookup("data").Usage = "data `directory` (default data-dir, else the user's state directory)"
 	cmd.Flags().StringVar(&record, "record", "", "record all that the profile is told in this new `file`, for 'wamble replay'; it holds the players' tokens")
 	cmd.Flags().Lookup("profile").Usage = "serve only this `profile` (default all that run)"
 	return cmd

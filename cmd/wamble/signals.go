@@ -17,22 +17,27 @@ var stopSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT}
 
 // untilStopped returns a context that ends with the first signal, and says what
 // happens then. The second ends the process.
-func untilStopped(ctx context.Context, errOut io.Writer, what string) (context.Context, context.CancelFunc) {
+func untilStopped(ctx context.Context, say func(text string), what string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, stopSignals...)
 	go func() {
 		<-signals
-		fmt.Fprintf(errOut, "wamble: %s; once more ends it at once\n", what)
+		say(what + "; once more ends it at once")
 		cancel()
 		<-signals
-		fmt.Fprintln(errOut, "wamble: ended at once")
+		say("ended at once")
 		os.Exit(1)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel()
 	}
+}
+
+// sayTo says something to people.
+func sayTo(w io.Writer) func(string) {
+	return func(text string) { fmt.Fprintln(w, "wamble:", text) }
 }
 
 // controlSignals are the signals that ask a server for something else than to stop.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -25,15 +26,46 @@ func (f *storeFlags) register(cmd *cobra.Command) {
 
 // registerData registers the flags that find a data directory.
 func (f *storeFlags) registerData(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.config, "config", "c", "", "configuration `file` (default wamble.conf here, if there is one)")
-	cmd.Flags().StringVar(&f.data, "data", "", "data `directory` (default data-dir, else the user's state directory)")
+	cmd.Flags().StringVarP(&f.config, "config", "c", "", "configuration `file` (default wamble.conf here, else that of the installed server)")
+	cmd.Flags().StringVar(&f.data, "data", "", "data `directory` (default data-dir, else that of the installed server, else the user's state directory)")
 	cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
+}
+
+// installed is the server that the Debian package and the manual set up, as its unit
+// starts it.
+var installed = storeFlags{config: "/etc/wamble/wamble.conf", data: "/var/lib/wamble"}
+
+// findInstalled names the installed server where the command line names no other one and
+// there is no configuration here: to whoever may read its configuration, which are root and
+// its own user. Others have servers of their own. It reports whether it did.
+func (f *storeFlags) findInstalled() bool {
+	if f.config != "" || f.data != "" && filepath.Clean(f.data) != installed.data {
+		return false
+	}
+	if _, err := os.Lstat(defaultConfigFile); err == nil && f.data == "" {
+		return false
+	}
+	file, err := os.Open(installed.config)
+	if err != nil {
+		return false
+	}
+	file.Close()
+	f.config, f.data = installed.config, installed.data
+	return true
+}
+
+// noServer says that nothing runs on a data directory, and where else a server may be.
+func noServer(dir string) error {
+	if _, err := os.Stat(installed.data); err == nil && dir != installed.data {
+		return fmt.Errorf("no server runs on %s; 'wamble serve --data %[1]s' starts one, and the one on %s answers with --data %[2]s to root and its own user", dir, installed.data)
+	}
+	return fmt.Errorf("no server runs on %s; 'wamble serve --data %[1]s' starts one", dir)
 }
 
 // open loads the configuration and opens the stores it names. With create, what
 // is missing of the data directory is made; without, it is an error.
 func (f *storeFlags) open(cmd *cobra.Command, create bool) ([]*server.Shared, error) {
-	c, err := loadConfig(cmd, f.config, "")
+	c, dir, err := f.configured(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +79,6 @@ func (f *storeFlags) open(cmd *cobra.Command, create bool) ([]*server.Shared, er
 			return nil, fmt.Errorf("there is no profile %q; 'wamble config show' lists them", f.profile)
 		}
 		profiles = []*config.Profile{p}
-	}
-	dir, err := server.DataDir(f.data, c.Server.DataDir, os.Getenv)
-	if err != nil {
-		return nil, err
 	}
 	keepOwner(dir)
 	if create {

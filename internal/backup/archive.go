@@ -50,6 +50,9 @@ func From(ctx context.Context, name string, t Target, progress func(Progress)) e
 	if err := unpack(name, parts); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	if _, err := os.Stat(filepath.Join(parts, manifestName)); err != nil {
+		return fmt.Errorf("%s: %w", name, errNoArchive)
+	}
 	return Restore(ctx, parts, t, progress)
 }
 
@@ -62,6 +65,8 @@ func pack(dir, to string) error {
 	return errors.Join(w.AddFS(os.DirFS(dir)), w.Close(), f.Sync(), f.Close())
 }
 
+var errNoArchive = fmt.Errorf("%w: give the directory or the .tar file that 'wamble backup' has written", ErrNoBackup)
+
 // unpack writes the files of an archive to a directory, and nowhere else.
 func unpack(name, dir string) error {
 	f, err := os.Open(name)
@@ -69,14 +74,19 @@ func unpack(name, dir string) error {
 		return err
 	}
 	defer f.Close()
+	first := true
 	for r := tar.NewReader(f); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
-			return err
+		if err != nil && first {
+			return errNoArchive
 		}
+		if err != nil {
+			return fmt.Errorf("it is not whole: %w", err)
+		}
+		first = false
 		if !fs.ValidPath(h.Name) && !fs.ValidPath(strings.TrimSuffix(h.Name, "/")) {
 			return fmt.Errorf("%q is no name of a backup", h.Name)
 		}

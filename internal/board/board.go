@@ -164,7 +164,6 @@ type Contributor struct {
 	White, Black int
 	Rating       float64
 	Rated        bool // it had an identity, and so a rating
-	Program      bool // it said that it was one
 }
 
 // Contributors appends one entry for every session that moved, in the order
@@ -218,7 +217,6 @@ func (c *Contributor) count(p ply, number int) {
 		c.Black++
 	}
 	c.Rating, c.Rated = p.strength().rating()
-	c.Program = c.Program || p.strength() == byProgram
 }
 
 // Attraction says how much a board invites spectators: new players' multiplier

@@ -18,6 +18,7 @@ type intents struct {
 	release intent.RemoveReservation
 	move    intent.RecordMove
 	result  intent.RecordGameResult
+	send    intent.MoveBoard
 	fens    fenWriter
 	now     moment
 }
@@ -39,12 +40,17 @@ func (m *moment) of(us int64) time.Time {
 // The fields are set one by one: the compiler would put a whole intent together
 // on the stack and copy it, and the copy would wait for the stores.
 
-// update adds the board as it is now, as a new version.
-func (p *Pool) update(at int64, b *Board, out intent.Intents) {
+// write adds the board as it is now, as a new version.
+func (p *Pool) write(at int64, b *Board, out intent.Intents) {
 	b.version++
 	u := &p.intents.update
 	u.Board, u.FEN, u.Status, u.Version, u.At = b.id, p.FEN(b), b.status, b.version, p.intents.now.of(at)
 	out.Add(u)
+}
+
+// update is write of a board that has changed.
+func (p *Pool) update(at int64, b *Board, out intent.Intents) {
+	p.write(at, b, out)
 	if p.observer != nil {
 		p.observer(b)
 	}

@@ -48,7 +48,7 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 	return p.PlayRated(now, id, by, -1, uci, out)
 }
 
-// PlayRated is Play of a session with a rating; less than 0 is none, Program a program.
+// PlayRated is Play of a session with a rating; less than 0 is none.
 func (p *Pool) PlayRated(now time.Time, id wamble.BoardID, by wamble.SessionID, rating float64, uci string, out intent.Intents) (Played, error) {
 	t := p.tick(now)
 	b := p.holders[by] // in the CPU's cache since Heard, as p.boards is not
@@ -124,6 +124,12 @@ func (p *Pool) Repeats(id wamble.BoardID, by wamble.SessionID, uci string) bool 
 	}
 	m := b.lastBy(by)
 	return m != 0 && uciOf(m) == uci
+}
+
+// Made reports whether a session made a move as the so many-th of a board, from 1.
+func (b *Board) Made(by wamble.SessionID, ply int64, uci string) bool {
+	i := ply - 1 - int64(b.position.Ply()-len(b.plies))
+	return i >= 0 && i < int64(len(b.plies)) && b.plies[i].session() == by && uciOf(b.plies[i].move()) == uci
 }
 
 // Recent returns a board of the pool, or one of the last recentBoards that were

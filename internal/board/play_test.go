@@ -200,7 +200,7 @@ func TestStrength(t *testing.T) {
 		rated        bool
 	}{
 		{-1, 0, false}, {math.NaN(), 0, false}, {0, 0, true}, {7, 0, true}, {9, 16, true}, {1200, 1200, true}, {1213, 1216, true},
-		{4048, 4048, true}, {1e9, 4048, true}, {Program, 0, false},
+		{4048, 4048, true}, {1e9, 4048, true},
 	} {
 		if got, rated := strengthOf(tc.rating).rating(); got != tc.want || rated != tc.rated {
 			t.Errorf("%v: got %v, %v, want %v, %v", tc.rating, got, rated, tc.want, tc.rated)
@@ -222,7 +222,7 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []Contributor{{4, 1, 0, 1200, true, false}, {5, 0, 1, 0, false, false}, {6, 1, 0, 1408, true, false}}
+	want := []Contributor{{4, 1, 0, 1200, true}, {5, 0, 1, 0, false}, {6, 1, 0, 1408, true}}
 	if got := r.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
 		t.Errorf("in memory: got %v, want %v", got, want)
 	}

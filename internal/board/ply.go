@@ -44,7 +44,7 @@ func (p ply) millis() int64 { return int64(p.head>>20&0xf)<<32 | int64(p.after) 
 func (p ply) strength() strength { return strength(p.head >> 24) }
 
 // strength is a rating in a byte, in steps of 16 points from 0 to 4048; 0 is a
-// player without one, 255 a program. When a board ends it needs the ratings of all its
+// player without one, as is 255: a program, in snapshots of 2026. When a board ends it needs the ratings of all its
 // players, also of those whose sessions are no longer in memory.
 type strength uint8
 
@@ -53,15 +53,9 @@ const (
 	byProgram    strength = 255
 )
 
-// Program is the rating of a session that is a program: it wins nothing.
-var Program = math.Inf(1)
-
 // strengthOf returns the strength of a rating; less than 0 is none.
 func strengthOf(rating float64) strength {
-	switch {
-	case rating == Program:
-		return byProgram
-	case !(rating >= 0):
+	if !(rating >= 0) {
 		return 0
 	}
 	return strength(1 + min(math.Round(rating/strengthStep), 253))

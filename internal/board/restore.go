@@ -46,7 +46,7 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 		p.hold(b, h.Session, !h.Key.IsZero())
 		// Nobody was heard while the server was away, and nobody is here yet.
 		p.setGone(b, true)
-		b.times.reserved, b.times.heard = micros(h.At), t
+		b.times.reserved, b.times.heard = min(micros(h.At), t), t // the wall clock may have been set back
 		p.setAlarm(b)
 		return nil
 	}

@@ -20,7 +20,7 @@ func (p *Pool) Walk() iter.Seq[*Board] {
 			}
 		}
 		for _, b := range p.finished.byID {
-			if !yield(b) {
+			if b.status == wamble.Archived && !yield(b) { // else it was sent away
 				return
 			}
 		}
@@ -63,29 +63,43 @@ func (r *Resumption) Load(state []byte, mark uint64, later time.Duration) error 
 	r.marks = append(r.marks, mark)
 	for in.Left() > 0 {
 		b := in.board()
-		held := b.status == wamble.Reserved
-		switch {
-		case in.Bad(), b.id == 0, b.status > wamble.Archived, b.variant < -1, b.variant > 959, len(b.plies) > b.position.Ply():
-			return ErrState
-		case held && b.holder == 0, b.holder < 0, b.holder > maxSession:
+		if in.Bad() {
 			return ErrState
 		}
-		b.identity, b.gone, b.reach = false, false, Datagram // see End
-		if !held {
-			b.holder = 0 // who would have got it back is forgotten
+		if err := r.fits(b); err != nil {
+			return err
 		}
 		if old := r.p.boards[b.id]; old != nil {
-			if b.status != wamble.Archived {
+			if b.status == wamble.Archived {
+				continue // it was finished while the boards were written: the journal has that
+			}
+			if int(old.place) == len(r.marks)-1 {
 				return ErrState
 			}
-			continue // it was finished while the boards were written: the journal has that
+			r.drop(old) // it went away and came back
 		}
-		for _, at := range []*int64{&b.times.created, &b.times.assigned, &b.times.reserved, &b.times.heard, &b.times.moved} {
+		for _, at := range b.times.all() {
 			if *at != 0 {
 				*at += later.Microseconds()
 			}
 		}
 		r.add(b, len(r.marks)-1)
+	}
+	return nil
+}
+
+// fits checks a board that was read, and prepares it for End. Errors: ErrState.
+func (r *Resumption) fits(b *Board) error {
+	held := b.status == wamble.Reserved
+	switch {
+	case b.id == 0, b.status > wamble.Archived, b.variant < -1, b.variant > 959, len(b.plies) > b.position.Ply():
+		return ErrState
+	case held && b.holder == 0, b.holder < 0, b.holder > maxSession:
+		return ErrState
+	}
+	b.identity, b.gone, b.reach = false, false, Datagram // see End
+	if !held {
+		b.holder = 0 // who would have got it back is forgotten
 	}
 	return nil
 }
@@ -191,12 +205,26 @@ func (r *Resumption) Holds() map[wamble.SessionID]bool {
 	return holds
 }
 
+// Newest returns when the last reservation began.
+func (r *Resumption) Newest() time.Time {
+	newest := int64(0)
+	for _, b := range r.order {
+		newest = max(newest, b.times.reserved)
+	}
+	return orZero(newest)
+}
+
 // End puts the boards into the pool, as Restore does. Identity reports whether a
 // holder has one.
 func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, out intent.Intents) {
 	p, t := r.p, r.p.tick(now)
 	p.asleep = make(sleepers, 0, len(r.order))
 	for _, b := range r.order {
+		if b.status == departed {
+			b.status = wamble.Dormant
+			p.finished.add(b)
+			continue
+		}
 		if b.status == wamble.Archived {
 			delete(p.boards, b.id)
 			b.holder = 0
@@ -210,6 +238,7 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 			continue
 		}
 		reserved := b.status == wamble.Reserved
+		b.times.reserved = min(b.times.reserved, t) // the wall clock may have been set back
 		if b.times.heard = t; reserved && b.holder != 0 && p.holders[b.holder] == nil && b.times.reserved+p.opts.Reservation.Microseconds() > t {
 			p.insert(b)
 			p.hold(b, b.holder, identity(b.holder))

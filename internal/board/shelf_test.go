@@ -3,6 +3,7 @@ package board
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -137,6 +138,46 @@ func TestShelfWakes(t *testing.T) {
 	}
 	if !slices.IsSorted(plies) {
 		t.Errorf("the most advanced do not wake first: %v", plies)
+	}
+}
+
+// TestShelfAwake: boards that wake, or are put to sleep, after they were written ahead are
+// not written again.
+func TestShelfAwake(t *testing.T) {
+	p := sleepyPool(t, 40, 300, 4)
+	asleep := p.Asleep()
+	balance := func(least int) {
+		t.Helper()
+		o := *p.Options()
+		o.MinBoards = least
+		p.Reconfigure(o)
+		if err := p.Balance(epoch.Add(300*time.Second), 40, silence{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := shelved(t, p, 1000, func() {
+		if balance(40); p.Asleep() > 0 {
+			t.Errorf("%d boards sleep, want none", p.Asleep())
+		}
+		if balance(4); p.Asleep() < asleep/2 {
+			t.Errorf("%d boards sleep, want about %d", p.Asleep(), asleep)
+		}
+		balance(20)
+		if n := len(p.Woken()); n > 0 {
+			t.Errorf("%d boards are to be written again", n)
+		}
+	})
+	if n := q.Shelved(); n < asleep {
+		t.Errorf("%d boards are on the shelf, want at least %d", n, asleep)
+	}
+	for q.Shelved() > 0 {
+		if err := q.Unshelve(7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(t, q)
+	if !maps.Equal(contents(q), contents(p)) {
+		t.Error("the boards are others")
 	}
 }
 

@@ -84,11 +84,14 @@ func (p *Pool) putToSleep(b *Board) {
 	}
 }
 
-// sleep takes a free board out of play.
+// sleep takes a free board out of play. What an Ahead has of it is still right, as in wake.
 func (p *Pool) sleep(b *Board) {
+	kept := p.places[b.place].tag & written
+	p.places[b.place].tag &^= written
 	p.setHeld(b)
 	p.exit(b)
 	p.asleep.add(b)
+	p.asleep[b.place].written = kept != 0
 	if b.status == wamble.Active {
 		p.active++
 	}
@@ -96,13 +99,15 @@ func (p *Pool) sleep(b *Board) {
 
 // wake brings a board that sleeps into play.
 func (p *Pool) wake(b *Board) {
-	p.unwrite(b)
+	kept := p.asleep[b.place].written
 	p.asleep.remove(b)
 	if b.status == wamble.Active {
 		p.active--
 	}
 	p.enter(b)
-	p.setFree(b)
+	if p.setFree(b); kept {
+		p.places[b.place].tag |= written
+	}
 }
 
 // open brings one more board into play, and returns it: the most advanced of those

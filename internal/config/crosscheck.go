@@ -69,6 +69,9 @@ func (l *loader) checkProfile(p *Profile) {
 	if p.Boards.MinBoards > p.Boards.MaxBoards {
 		l.Fail(l.defined(p, "min-boards", "max-boards").Errorf("`min-boards` is %d, more than `max-boards`, which is %d", p.Boards.MinBoards, p.Boards.MaxBoards))
 	}
+	if n := p.Boards.Shards; n&(n-1) != 0 {
+		l.Fail(l.defined(p, "shards").Errorf("`shards` is %d, which is not a power of two", n).WithHint("write 1, 2, 4, 8, 16, 32 or 64"))
+	}
 	if p.Link.Timeout > p.Link.RTOCap {
 		l.Fail(l.defined(p, "timeout-ms", "rto-cap-ms").Errorf("`timeout-ms` is %d, more than `rto-cap-ms`, which is %d", p.Link.Timeout.Milliseconds(), p.Link.RTOCap.Milliseconds()))
 	}

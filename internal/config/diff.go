@@ -9,12 +9,13 @@ import (
 
 // Change is one difference between two configurations of a running server.
 type Change struct {
-	Profile string // "" for the server
+	Profile string `json:"profile,omitempty"` // "" for the server
 	// What changed: the name of an option, or "profile" (it was added or
 	// removed), "store" (SQLite or PostgreSQL), "policy" (the rules).
-	What     string
-	Old, New string // as a program would write them; secrets are hidden
-	Effect   Effect
+	What   string `json:"what"`
+	Old    string `json:"old"` // as a program would write it; secrets are hidden
+	New    string `json:"new"`
+	Effect Effect `json:"effect"`
 }
 
 // String says it to a host: "blitz: port 8888 → 8890 (listener)".

@@ -13,7 +13,7 @@ import (
 
 // optionsSource is parsed for its doc comments: they are the manual.
 //
-//go:embed options.go options_store.go
+//go:embed options.go options_audience.go options_store.go
 var optionsSource embed.FS
 
 // docs maps Family and Family.Field to doc comments, as one paragraph each.

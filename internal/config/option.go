@@ -28,6 +28,17 @@ var effectNames = []string{"live", "listener", "store", "handoff", "restart"}
 
 func (e Effect) String() string { return effectNames[e] }
 
+// MarshalText makes an effect a word of JSON.
+func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote; another word is NeedsRestart.
+func (e *Effect) UnmarshalText(word []byte) error {
+	if *e = Effect(slices.Index(effectNames, string(word))); *e < 0 {
+		*e = NeedsRestart
+	}
+	return nil
+}
+
 // Option describes one setting; see options.go for the meaning of the fields.
 type Option struct {
 	Name    string

@@ -108,6 +108,16 @@ type Server struct {
 	// a developer reads with go tool pprof.
 	AdminPprof bool `option:"admin-pprof" default:"0" room:"server"`
 
+	// TraceEndpoint is where a collector of OpenTelemetry takes traces, as OTLP in JSON
+	// over HTTP: how long single moves took until the rules had decided, the journal
+	// had them, their answers had left, and the database had them. What the
+	// collector does not take is dropped. Unset means that no move is followed.
+	TraceEndpoint string `option:"trace-endpoint" default:"" range:"0..1024" check:"http" room:"server"`
+
+	// TraceEvery is how many moves of a profile there are to one that is followed, if
+	// there is a trace-endpoint.
+	TraceEvery int `option:"trace-every" default:"1000" range:"1..1000000" unit:"moves" room:"server"`
+
 	// ACMEDirectory is the address of the certificate authority that domain gets
 	// certificates from; it speaks ACME. Unset means Let's Encrypt.
 	ACMEDirectory string `option:"acme-directory" default:"" range:"0..1024" check:"https" room:"server" reload:"handoff"`
@@ -316,7 +326,7 @@ type Sessions struct {
 	HouseBots int `option:"house-bots" default:"0" range:"0..64" unit:"players" room:"server"`
 
 	// MaxBots is how many players may be here at a time who say that they are
-	// programs. 0 lets none in. They win no points and no rating.
+	// programs. 0 lets none in. They are ranked among themselves.
 	MaxBots int `option:"max-bots" default:"64" range:"0..1000000" unit:"sessions" room:"profile"`
 
 	// MaxBotShare is how much of all who are here such programs may be while
@@ -364,6 +374,11 @@ type Sessions struct {
 
 // Boards is the pool of boards that the players share.
 type Boards struct {
+	// Shards is how many loops serve the profile, each on a core of its own: a power
+	// of two. Players stay in one of them, boards travel. Few players are served by
+	// the first alone. `wamble shards` changes it in a world that has boards.
+	Shards int `option:"shards" default:"1" range:"1..64" unit:"loops" room:"server" reload:"restart"`
+
 	// MaxBoards is how many unfinished boards there may be.
 	MaxBoards int `option:"max-boards" default:"1024" range:"1..10000000" unit:"boards" room:"board"`
 
@@ -464,49 +479,4 @@ type Scoring struct {
 
 	// DefaultRating is the rating of a new player.
 	DefaultRating int `option:"default-rating" default:"1200" range:"0..10000" room:"reward"`
-}
-
-// Predictions is the game beside the game: guessing the next move.
-type Predictions struct {
-	// Mode says who may predict: off nobody, holder the player who holds the
-	// board, streak everybody with points that grow with a run of right
-	// guesses, gated as streak but only a share of the players.
-	Mode string `option:"prediction-mode" default:"streak" set:"0=off|1=holder|2=streak|3=gated" room:"predict"`
-
-	// BasePoints is what a right prediction pays.
-	BasePoints float64 `option:"prediction-base-points" default:"1.0" range:"0..1000000" unit:"points" room:"predict"`
-
-	// StreakMultiplier multiplies the points for each right prediction in a
-	// row.
-	StreakMultiplier float64 `option:"prediction-streak-multiplier" default:"2.0" range:"0..1000" room:"predict"`
-
-	// StreakCap is the length of a streak from which the points stop growing.
-	StreakCap int `option:"prediction-streak-cap" default:"10" range:"1..64" unit:"predictions" room:"predict"`
-
-	// GatedPercent is the share of players who may predict in mode gated.
-	GatedPercent int `option:"prediction-gated-percent" default:"10" range:"0..100" unit:"%" room:"predict"`
-
-	// ViewDepthLimit is how deep into the tree of predictions a player may
-	// look.
-	ViewDepthLimit int `option:"prediction-view-depth-limit" default:"2" range:"0..64" unit:"plies" room:"predict"`
-
-	// PenaltyIncorrect is what a wrong prediction costs; its sign does not
-	// matter.
-	PenaltyIncorrect float64 `option:"prediction-penalty-incorrect" default:"0.0" range:"-1000000..1000000" unit:"points" room:"predict"`
-
-	// MatchPolicy says when a prediction is right: exact-uci compares the
-	// whole move, from-to-only leaves the piece of a promotion open.
-	MatchPolicy string `option:"prediction-match-policy" default:"exact-uci" set:"exact-uci|from-to-only" room:"predict"`
-
-	// MaxPending is how many open predictions a position may have, from all
-	// players together.
-	MaxPending int `option:"prediction-max-pending" default:"64" range:"1..100000" unit:"predictions" room:"predict"`
-
-	// MaxPerParent is how many open predictions one player may have on a
-	// position. 0 is no limit.
-	MaxPerParent int `option:"prediction-max-per-parent" default:"1" range:"0..100000" unit:"predictions" room:"predict"`
-
-	// EnforceMoveDuplicate refuses a prediction that somebody else has made
-	// already.
-	EnforceMoveDuplicate bool `option:"prediction-enforce-move-duplicate" default:"1" room:"predict"`
 }

@@ -2,44 +2,6 @@ package config
 
 import "time"
 
-// Spectators is who may watch, and how much of it is sent.
-type Spectators struct {
-	// MaxSpectators is how many may watch at a time; -1 is no limit.
-	MaxSpectators int `option:"max-spectators" default:"1024" range:"-1..10000000" unit:"spectators" room:"spectate"`
-
-	// AdminTrustLevel is the trust tier from which a spectator of a single
-	// board is let in though all places are taken. -1 is nobody.
-	AdminTrustLevel int `option:"admin-trust-level" default:"-1" range:"-1..2147483647" unit:"tier" room:"spectate"`
-
-	// Visibility is the trust tier that a player needs to watch.
-	Visibility int `option:"spectator-visibility" default:"0" range:"0..2147483647" unit:"tier" room:"spectate"`
-
-	// SummaryHz is how often a second the wall of boards is sent to a watcher.
-	// 0 sends it once.
-	SummaryHz int `option:"spectator-summary-hz" default:"2" range:"0..1000" unit:"Hz" room:"spectate"`
-
-	// FocusHz is how often a second a single watched board is sent. 0 sends it
-	// once.
-	FocusHz int `option:"spectator-focus-hz" default:"20" range:"0..1000" unit:"Hz" room:"spectate"`
-
-	// MaxFocus is how many single boards a session may watch; 0 leaves only
-	// the wall, and more than 1 acts as 1.
-	MaxFocus int `option:"spectator-max-focus-per-session" default:"1" range:"0..64" unit:"boards" room:"spectate"`
-
-	// SummaryMode says what an update of the wall holds: changes only the
-	// boards that moved, full all of them.
-	SummaryMode string `option:"spectator-summary-mode" default:"changes" set:"changes|full" room:"spectate"`
-
-	// PacketsPerWatcher is how many packets a second one watcher gets at most,
-	// boards that moved last first. 0 turns the limit off.
-	PacketsPerWatcher int `option:"spectator-packets-per-sec" default:"200" range:"0..1000000" unit:"packets/s" room:"spectate"`
-
-	// PacketsPerProfile is how many packets a second all watchers of the
-	// profile get together at most, so that players stay undisturbed. 0 turns
-	// the limit off.
-	PacketsPerProfile int `option:"spectator-total-packets-per-sec" default:"20000" range:"0..100000000" unit:"packets/s" room:"spectate"`
-}
-
 // Store is how a profile's games are written down.
 type Store struct {
 	// Isolated insists that no other isolated profile uses the same database.
@@ -47,12 +9,12 @@ type Store struct {
 	Isolated bool `option:"db-isolated" default:"0" room:"server" reload:"store"`
 
 	// MaxIntents is how many changes one transaction writes at most; under
-	// little load transactions are smaller, and behind a backlog up to 64 times
+	// little load transactions are smaller, and behind a backlog up to 512 times
 	// as large, so that they catch up.
 	MaxIntents int `option:"persistence-max-intents" default:"512" range:"1..65536" unit:"intents" room:"journal"`
 
 	// MaxPayload is how many bytes of changes one transaction writes at most, and
-	// up to 64 times as many behind a backlog.
+	// up to 512 times as many behind a backlog.
 	MaxPayload int `option:"persistence-max-payload-bytes" default:"65536" range:"1024..67108864" unit:"bytes" room:"journal"`
 }
 

@@ -22,6 +22,7 @@ var checks = map[string]struct {
 	"hostport": {"an IP address and a port such as \"127.0.0.1:8887\" or \"[::1]:8887\"", isHostPort},
 	"origins":  {"origins such as \"https://example.org\", separated by spaces, or \"*\"", isOrigins},
 	"https":    {"an address such as \"https://acme.example.org/directory\"", isHTTPS},
+	"http":     {"an address such as \"http://127.0.0.1:4318/v1/traces\"", isHTTP},
 	"networks": {"addresses or networks such as \"127.0.0.1 10.0.0.0/8\", separated by spaces", isNetworks},
 	"path":     {"a path such as \"/ws\"", isPath},
 	"name":     {"a name without spaces, commas, equals signs and semicolons", func(s string) bool { return nameFault(s) == "" }},
@@ -86,6 +87,11 @@ func isDomains(s string) bool {
 func isHTTPS(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Scheme == "https" && u.Host != ""
+}
+
+func isHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
 func isPath(s string) bool {

@@ -26,6 +26,9 @@ type Verdict struct {
 	Version  string `json:"version"`
 	// Stores name where each profile would keep its games.
 	Stores map[string]string `json:"stores,omitempty"`
+	// Shards is how many each profile would have; nil from a binary that does not know
+	// them.
+	Shards map[string]int `json:"shards,omitempty"`
 	// Journal names where it would keep the journal; "" from a binary that does not
 	// tell.
 	Journal string `json:"journal,omitempty"`

@@ -204,25 +204,16 @@ const adoptTime = 20 * time.Second
 // makeFile makes room for the state of one profile, and writes what can be written
 // while players are served.
 func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
-	size, adopting := 0, true
-	for end := time.Now().Add(adoptTime); adopting && time.Now().Before(end); {
-		if !rt.Do(ctx, func(p *profile.Profile) {
-			switch adopting = p.Adopting(); {
-			case adopting:
-			case l.ahead && p.IsLarge(): // to count them would hold up players
-				size = p.Gauges().Boards * roughBoard
-			default:
-				size = p.SnapshotSize()
-			}
-		}) {
-			return NotReady("profile %s does not answer", rt.Name())
-		}
-		if adopting {
-			time.Sleep(time.Millisecond)
-		}
+	if err := l.awaitWhole(ctx, rt); err != nil {
+		return err
 	}
-	if adopting {
-		return NotReady("profile %s has not taken in all that it was handed", rt.Name())
+	size := 0
+	if !rt.Do(ctx, func(p *profile.Profile) {
+		if size = p.Gauges().Boards * roughBoard; !l.ahead || !p.IsLarge() { // to count them would hold up players
+			size = p.SnapshotSize()
+		}
+	}) {
+		return NotReady("profile %s does not answer", rt.Name())
 	}
 	f, err := Create(l.StateDir, rt.Name(), int64(size))
 	if err != nil {
@@ -238,6 +229,15 @@ func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
 		rt.Do(ctx, func(p *profile.Profile) { size = p.SnapshotSize() })
 	}
 	l.rooms[rt.Name()] = touched(size + size/8)
+	return nil
+}
+
+func (l *leaving) awaitWhole(ctx context.Context, rt *loop.Runtime) error {
+	ctx, cancel := context.WithTimeout(ctx, adoptTime)
+	defer cancel()
+	if !rt.AwaitWhole(ctx) {
+		return NotReady("profile %s has not taken in all that it was handed, or does not answer", rt.Name())
+	}
 	return nil
 }
 
@@ -284,7 +284,10 @@ func (l *leaving) leaveSockets(context.Context) error {
 	}
 	for _, rt := range l.Profiles {
 		port := rt.Port()
-		err = errors.Join(err, leaveSocket(l.next.Sockets, rt.Name(), port.UDP()), leaveSocket(l.next.Listeners, HTTP(rt.Name()), port.TCP()))
+		err = errors.Join(err, leaveSocket(l.next.Sockets, rt.Name(), port.UDP()))
+		if port.Shards()[0] == port {
+			err = errors.Join(err, leaveSocket(l.next.Listeners, HTTP(rt.Name()), port.TCP()))
+		}
 	}
 	for name, listener := range l.Listeners {
 		err = errors.Join(err, leaveSocket(l.next.Listeners, name, listener))

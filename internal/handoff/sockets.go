@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 
+	"wamble/internal/store"
 	"wamble/internal/transport"
 )
 
@@ -59,4 +60,16 @@ func (h *Inheritance) pairOf(name string, udpPort, tcpPort uint16) (udp, tcp *os
 		return nil, nil
 	}
 	return udp, tcp
+}
+
+// Siblings returns duplicates of the UDP sockets that the other shards of a profile had.
+func (h *Inheritance) Siblings(profile string, shards int) (udp []*os.File) {
+	for k := 1; k < shards; k++ {
+		f, err := Duplicate(h.Sockets, store.ShardName(profile, k))
+		if err != nil || f == nil {
+			break
+		}
+		udp = append(udp, f)
+	}
+	return udp
 }

@@ -15,6 +15,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/loop"
+	"wamble/internal/store"
 )
 
 // Result is how a handoff ended, as the image that took over tells it.
@@ -56,10 +57,13 @@ func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
 		return s
 	}
 	for _, cfg := range profiles {
-		if path, ok := h.States[cfg.Name]; ok {
-			st := &state{done: make(chan struct{})}
-			s.states[cfg.Name] = st
-			go st.load(path, cfg)
+		for k := range cfg.Boards.Shards {
+			name := store.ShardName(cfg.Name, k)
+			if path, ok := h.States[name]; ok {
+				st := &state{done: make(chan struct{})}
+				s.states[name] = st
+				go st.load(path, name, cfg, wamble.Shard{Index: k, Of: cfg.Boards.Shards})
+			}
 		}
 	}
 	return s
@@ -67,15 +71,15 @@ func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
 
 // load makes a profile of a state file. A panic is an error too: there is a way
 // back.
-func (st *state) load(path string, cfg *config.Profile) {
+func (st *state) load(path, name string, cfg *config.Profile, shard wamble.Shard) {
 	defer close(st.done)
 	defer guard.Into(&st.err, "the adoption of a state")
-	text, ahead, forget, err := Read(path, cfg.Name)
+	text, ahead, forget, err := Read(path, name)
 	if err != nil {
 		st.err = err
 		return
 	}
-	st.adopted, st.err = loop.Adopt(cfg, text, ahead, forget)
+	st.adopted, st.err = loop.Adopt(cfg, shard, text, ahead, forget)
 }
 
 // Adopt waits for the states and gives them to the runtimes, which do not run yet.

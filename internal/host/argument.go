@@ -20,24 +20,35 @@ type Arguments struct {
 	Profile  string           `json:"profile,omitempty"` // "": all
 	Text     string           `json:"text,omitempty"`    // for the players
 	Whom     string           `json:"whom,omitempty"`    // a token, a key in hex, an address or a network
-	Until    time.Time        `json:"until,omitzero"`    // of a ban; zero: for ever
+	Until    time.Time        `json:"until,omitzero"`    // of a ban, zero: for ever; of an announcement, zero: it is said once
 	Brownout profile.Brownout `json:"brownout,omitzero"`
 	Board    wamble.BoardID   `json:"board,omitempty"`
 	Session  wamble.SessionID `json:"session,omitempty"` // of a player; 0: all
 	Urgent   bool             `json:"urgent,omitempty"`  // an announcement of maintenance
-	On       bool             `json:"on,omitempty"`
-	Level    int              `json:"level,omitempty"`  // of trust
-	Name     string           `json:"name,omitempty"`   // of a player
-	Binary   string           `json:"binary,omitempty"` // of the next image; "": that of the process
-	DryRun   bool             `json:"dry_run,omitempty"`
-	Role     string           `json:"role,omitempty"` // of a token
+	// Countdown says that something happens at the end of an announcement, Clear that
+	// all are withdrawn.
+	Countdown bool   `json:"countdown,omitempty"`
+	Clear     bool   `json:"clear,omitempty"`
+	On        bool   `json:"on,omitempty"`
+	Level     int    `json:"level,omitempty"`  // of trust
+	Name      string `json:"name,omitempty"`   // of a player
+	Binary    string `json:"binary,omitempty"` // of the next image; "": that of the process
+	DryRun    bool   `json:"dry_run,omitempty"`
+	Role      string `json:"role,omitempty"`  // of a token
+	Query     string `json:"query,omitempty"` // whom or which boards to look for
+	Range     string `json:"range,omitempty"` // of a chart
+	Into      string `json:"into,omitempty"`  // a player
 
 	wait   time.Duration    // of the command line alone
 	player profile.Whom     // what Whom says
 	stored []wamble.Session // of the player, in the profile that is told
 	named  Named            // what Whom says, for a command that finds somebody
+	into   Named            // what Into says
 	found  Found            // who that is, in the profile that is told
-	lifted int              // bans in all profiles
+	lifted int              // bans, or announcements, in all profiles
+	by     string           // who gave the command
+	at     time.Time        // when
+	boards profile.BoardQuery
 }
 
 // Kind is what an argument is: how a flag or a field of a form takes it.
@@ -62,10 +73,14 @@ type Arg struct {
 	Word   string // its place among the words of a command line, as its use shows it
 	What   string // what is missing without it
 	Choice []string
-	Lines  bool   // "-" as its word takes it from the lines of standard input, a command for each
-	Flag   string // instead of Word
-	Letter string // of the flag, in short
-	Help   string // of the flag
+	// Names says that a name may stand in the place of a public key.
+	Names bool
+	// Optional says that its word may be left out.
+	Optional bool
+	Lines    bool   // "-" as its word takes it from the lines of standard input, a command for each
+	Flag     string // instead of Word
+	Letter   string // of the flag, in short
+	Help     string // of the flag
 
 	// At points to its value.
 	At func(a *Arguments) any
@@ -74,13 +89,19 @@ type Arg struct {
 	Parse func(a *Arguments, words []string) error
 	// Check says what is wrong with the value that came, at the server; nil: nothing.
 	Check func(a *Arguments) error
-	// Hide returns what the audit log tells of a secret text instead, which the log
-	// does not mention at all; nil: it is not secret.
+	// Hide returns what the audit log and the log tell of a secret text instead; nil: it
+	// is not secret.
 	Hide func(text string) string
 }
 
 // Many reports whether an argument takes several words.
 func (a *Arg) Many() bool { return strings.HasSuffix(a.Word, "...") }
+
+// IsBool reports whether a flag of the argument takes no value.
+func (a *Arg) IsBool() bool {
+	_, is := a.At(&Arguments{}).(*bool)
+	return is
+}
 
 // read takes the words of a command line.
 func (a *Arg) read(to *Arguments, words []string) (err error) {
@@ -110,7 +131,7 @@ var (
 		Check: fits,
 	}
 	player = Arg{
-		Name: "whom", Kind: Text, Label: "Token, public key, address or network", Word: "WHOM", What: "the player", Lines: true,
+		Name: "whom", Kind: Text, Label: "Name, token, public key, address or network", Word: "WHOM", What: "the player", Lines: true, Names: true,
 		At:    func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) { a.player, err = parsePlayer(a.Whom); return err },
 		Hide:  hidePlayer,
@@ -120,14 +141,39 @@ var (
 // The arguments of single commands.
 var (
 	announcement = Arg{
-		Name: "text", Kind: Text, Label: "To all players", Max: wire.TextLimit, Word: "TEXT...", What: "a text",
+		Name: "text", Kind: Text, Label: "To all players", Max: wire.TextLimit, Word: "TEXT...", What: "a text", Optional: true,
 		At: func(a *Arguments) any { return &a.Text },
 		Check: func(a *Arguments) error {
-			if a.Text == "" {
+			if a.Text == "" && !a.Clear {
 				return errors.New("an announcement needs a text")
 			}
 			return fits(a)
 		},
+	}
+	staySpan = Arg{
+		Name: "until", Kind: Span, Label: "Stays for hours (empty: it is said once)", Flag: "for", Help: "it stays so long (default: it is said once)",
+		At:    func(a *Arguments) any { return &a.Until },
+		Parse: banSpan.Parse,
+		Check: func(a *Arguments) error {
+			return errors.Join(unless(a.Until.IsZero() || time.Until(a.Until) > 0, "the time of the announcement is over"),
+				unless(!a.Until.IsZero() || !a.Countdown, "a countdown needs a time: --for or --until"))
+		},
+	}
+	stayUntil = Arg{
+		Kind: Object, Flag: "until", Help: "it stays until a `time`, like 2030-01-01T12:00:00Z, or 12:00 of this machine's clock",
+		At: func(a *Arguments) any { return &a.Until },
+		Parse: func(a *Arguments, words []string) (err error) {
+			a.Until, err = parseUntil(words[0], time.Now())
+			return err
+		},
+	}
+	countdown = Arg{
+		Name: "countdown", Kind: Switch, Label: "count down to its end", Flag: "countdown", Help: "show how long it is until then, as for maintenance",
+		At: func(a *Arguments) any { return &a.Countdown },
+	}
+	withdraw = Arg{
+		Name: "clear", Kind: Object, Flag: "clear", Help: "withdraw the announcements that stay",
+		At: func(a *Arguments) any { return &a.Clear },
 	}
 	maintenance = Arg{
 		Name: "urgent", Kind: Switch, Label: "as maintenance", Flag: "maintenance", Help: "mark it as a notice of maintenance",
@@ -145,11 +191,11 @@ var (
 		},
 	}
 	publicKey = Arg{
-		Name: "whom", Kind: Text, Label: "Public key of a player, 64 hex digits", Max: 64, Word: "KEY", What: "the public key",
+		Name: "whom", Kind: Text, Label: "Name or public key of a player", Max: 64, Word: "KEY", What: "the public key", Names: true,
 		At: func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) {
 			a.player, err = parsePlayer(a.Whom)
-			return unless(err == nil && !a.player.Key.IsZero(), "name the player by his public key (64 hex digits)")
+			return unless(err == nil && !a.player.Key.IsZero(), "name the player by his name or his public key (64 hex digits)")
 		},
 		Hide: hidePlayer,
 	}
@@ -159,13 +205,27 @@ var (
 		Check: func(a *Arguments) (err error) { a.named, err = parseNamed(a.Whom); return err },
 		Hide:  hideNamed,
 	}
+	searchText = Arg{
+		Name: "query", Kind: Text, Label: "Name, key, token, address, session or board", Max: 80, Word: "QUERY", What: "whom to look for",
+		At:    func(a *Arguments) any { return &a.Query },
+		Check: func(a *Arguments) error { _, err := parseSearch(a.Query); return err },
+		Hide:  func(string) string { return "(a search)" },
+	}
 	identity = Arg{
 		Name: "whom", Kind: Text, Label: "Name or public key", Word: "WHOM", What: "the player",
 		At: func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) error {
-			n, err := parseNamed(a.Whom)
-			a.named = Named{Key: n.Key, Handle: n.Handle}
-			return errors.Join(err, unless(a.named != Named{}, "name a player by his name or his public key (64 hex digits)"))
+			a.named = parseIdentity(a.Whom)
+			return unless(a.named != Named{}, "name a player by his name or his public key (64 hex digits)")
+		},
+		Hide: hideNamed,
+	}
+	intoWhom = Arg{
+		Name: "into", Kind: Text, Label: "Name or public key of who stays", Word: "INTO", What: "who stays",
+		At: func(a *Arguments) any { return &a.Into },
+		Check: func(a *Arguments) error {
+			a.into = parseIdentity(a.Into)
+			return unless(a.into != Named{}, "name who stays by his name or his public key (64 hex digits)")
 		},
 		Hide: hideNamed,
 	}
@@ -245,6 +305,25 @@ var (
 		At: func(a *Arguments) any { return &a.wait },
 	}
 )
+
+// parseUntil reads a time: of a day, or the next one of this machine's clock.
+func parseUntil(text string, now time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	if t, err := time.ParseInLocation("2006-01-02 15:04", text, now.Location()); err == nil {
+		return t, nil
+	}
+	t, err := time.Parse("15:04", text)
+	if err != nil {
+		return t, fmt.Errorf("%q is no time: 2030-01-01T12:00:00Z, \"2030-01-01 12:00\" or 12:00", text)
+	}
+	at := time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location())
+	if !at.After(now) {
+		at = at.AddDate(0, 0, 1)
+	}
+	return at, nil
+}
 
 // fits returns an error if players would not read the whole text.
 func fits(a *Arguments) error {

@@ -97,6 +97,8 @@ func (h *Host) doNoted(ctx context.Context, c *Command, call Call, from string) 
 	if !c.Changes {
 		return h.do(ctx, c, call)
 	}
+	ctx = context.WithValue(ctx, fromKey{}, from)
+	call.Args = h.keyed(ctx, c, call.Args)
 	entry := Audited{From: from, Command: c.Name, Args: c.withoutSecrets(call.Args)}
 	if err := h.note(entry); err != nil {
 		h.Log.Error("a command was refused: it cannot be noted", "err", err)
@@ -110,6 +112,14 @@ func (h *Host) doNoted(ctx context.Context, c *Command, call Call, from string) 
 		}
 	}
 	return result, err
+}
+
+type fromKey struct{}
+
+// fromOf is who gave a command that changes something, as the audit log names him.
+func fromOf(ctx context.Context) string {
+	from, _ := ctx.Value(fromKey{}).(string)
+	return from
 }
 
 // withoutSecrets keeps the arguments of the command, and replaces what is secret in

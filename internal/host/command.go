@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -76,7 +77,7 @@ type Command struct {
 	Tell func(a *Arguments, r *Restrictions) profile.Input
 	// Count is what the command did in one profile, and Said puts it into words.
 	Count func(e *Effect) uint64
-	Said  func(n uint64) string
+	Said  func(a *Arguments, n uint64) string
 	// Needed says that a command which did nothing in any profile has failed, for
 	// the command line.
 	Needed bool
@@ -88,6 +89,9 @@ func (c *Command) everywhere(a *Arguments) bool { return c.Later && a.Profile ==
 
 // ErrNoEffect is returned by Print for a command that met nothing it could change.
 var ErrNoEffect = errors.New("nothing was changed")
+
+// ErrRefused is returned by Print for a command that would be refused.
+var ErrRefused = errors.New("it would be refused")
 
 // Help is how the command line explains a command.
 type Help struct {
@@ -118,8 +122,9 @@ type Line struct {
 	// Result returns a pointer to what the answer is read into.
 	Result func() any
 	Print  func(w io.Writer, result any) error
-	JSON   bool   // with --json the answer is printed as it is
-	Failed string // comes before an error
+	JSON   bool // with --json the answer is printed as it is
+	// Failed comes before an error; nil: nothing does.
+	Failed func(a *Arguments) string
 	// Ask asks the server for the answer in another way than Ask does; nil: it does
 	// not.
 	Ask func(ctx context.Context, dir string, a *Arguments) (any, error)
@@ -157,6 +162,9 @@ func (c *Command) Read(words []string, flag func(name string) (text string, give
 	a := &Arguments{}
 	for i := range c.Args {
 		arg, text := &c.Args[i], words
+		if arg.Optional && len(words) == 0 {
+			continue
+		}
 		if arg.Word != "" && !arg.Many() {
 			text, words = words[:1], words[1:]
 		}
@@ -191,10 +199,11 @@ func (c *Command) Ask(ctx context.Context, dir string, a *Arguments) (any, error
 	return result, Ask(ctx, dir, c.Name, a, result)
 }
 
-// Print says in words what came of the command. Errors: ErrNoEffect, and those of w.
-func (c *Command) Print(w io.Writer, result any) error {
+// Print says in words what came of the command with these arguments. Errors: ErrNoEffect,
+// ErrRefused, and those of w.
+func (c *Command) Print(w io.Writer, a *Arguments, result any) error {
 	if counts, ok := result.(Counts); ok {
-		if err := counts.print(w, c.Said); err != nil {
+		if err := counts.print(w, func(n uint64) string { return c.Said(a, n) }); err != nil {
 			return err
 		}
 		if c.Needed && counts.none() {
@@ -203,6 +212,14 @@ func (c *Command) Print(w io.Writer, result any) error {
 		return nil
 	}
 	return c.Line.Print(w, result)
+}
+
+// Wrong is an error with the words that come before it.
+func (c *Command) Wrong(a *Arguments, err error) error {
+	if c.Line.Failed == nil {
+		return err
+	}
+	return fmt.Errorf("%s%w", c.Line.Failed(a), err)
 }
 
 // arg returns the argument of a name in JSON, which is read without its case.

@@ -8,7 +8,7 @@ import (
 //go:generate go test . -run TestDocumented -update
 
 // Commands is the one table of what a host can tell a server that runs, by family.
-var Commands = slices.Concat(serverCommands, peopleCommands, tokenCommands, journalCommands)
+var Commands = slices.Concat(serverCommands, boardCommands, peopleCommands, tokenCommands, journalCommands)
 
 // counted is a number with its noun.
 func counted(n uint64, noun string) string {

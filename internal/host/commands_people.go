@@ -1,15 +1,18 @@
 package host
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"time"
 
 	"wamble/internal/profile"
 )
 
 // named says how commands name players.
-const named = `A player is named by his token, by his public key (64 hex digits), by his
-address, or by a network like 192.0.2.0/24. With - as WHOM the players are read from
+const named = `A player is named by his name, his token, his public key (64 hex digits), his
+address, or a network like 192.0.2.0/24. A ban of a name is one of its key. With - as WHOM the players are read from
 standard input, one in a line: other users of the machine can see arguments, and a
 token is secret.`
 
@@ -27,13 +30,13 @@ Who was kicked may come back; 'wamble ban' keeps him out.
   wamble kick - < tokens`,
 		},
 		Page: Page{"players", "Kick", "{whom} is disconnected and loses the board."},
-		Doc:  Doc{`{"whom": "192.0.2.7", "text": "why"}`, "a token, a public key, an address or a network"},
+		Doc:  Doc{`{"whom": "192.0.2.7", "text": "why"}`, "a name, a token, a public key, an address or a network"},
 		Log:  "players are kicked",
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Kick{Whom: a.player, Text: a.Text}
 		},
 		Count: func(e *Effect) uint64 { return e.After.Kicked - e.Before.Kicked },
-		Said:  func(n uint64) string { return counted(n, "session") + " ended" },
+		Said:  func(_ *Arguments, n uint64) string { return counted(n, "session") + " ended" },
 	},
 	{
 		Name: "ban", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, reason, banSpan, inProfile},
@@ -45,6 +48,7 @@ added later.
 
 ` + named,
 			Example: `  wamble ban 192.0.2.0/24 --for 24h --reason 'flooding'
+  wamble ban Ann
   wamble ban 2001:db8::7 --profile club`,
 		},
 		Page:    Page{"players", "Ban", "{whom} is disconnected and turned away from now on."},
@@ -53,11 +57,11 @@ added later.
 		Lasting: true,
 		Later:   true,
 		Keep: func(r *Restricted, a *Arguments, now time.Time) error {
-			return r.ban(Ban{Whom: a.Whom, Text: a.Text, Until: a.Until}, now)
+			return r.ban(Ban{Whom: a.Whom, Text: a.Text, Until: a.Until, By: a.by, At: now.UTC()}, now)
 		},
 		Tell:  func(a *Arguments, _ *Restrictions) profile.Input { return banInput(a.player, a.Text, a.Until) },
 		Count: func(e *Effect) uint64 { return e.After.Kicked - e.Before.Kicked },
-		Said:  func(n uint64) string { return "banned, " + counted(n, "session") + " ended" },
+		Said:  func(_ *Arguments, n uint64) string { return "banned, " + counted(n, "session") + " ended" },
 	},
 	{
 		Name: "unban", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, inProfile},
@@ -79,8 +83,61 @@ The exit code is 1 if there is no such ban.
 			return &profile.Unban{Whom: a.player}
 		},
 		Count:  func(e *Effect) uint64 { return uint64(e.Lifted) },
-		Said:   func(n uint64) string { return counted(n, "ban") + " lifted" },
+		Said:   func(_ *Arguments, n uint64) string { return counted(n, "ban") + " lifted" },
 		Needed: true,
+	},
+	{
+		Name: "players", Doors: everywhere, Patience: quick, Args: []Arg{searchText, inProfile},
+		Help: Help{
+			Short: "Look for players",
+			Long: `Players looks for people, with or without an identity, in the memory of the
+profiles that run and in their databases. QUERY is a name or part of it, the beginning
+of a public key or of a token, an address or network, or the number of a session or a
+board. A word before a colon says what it is: name, key, token, address, session or
+board.
+
+Addresses are not stored: who is not connected is not found by one. A token that is
+not whole is only found while its session is in memory. At most ` + fmt.Sprint(peopleShown) + ` are shown.`,
+			Example: `  wamble players ann
+  wamble players 192.0.2.0/24
+  wamble players board:17 --json`,
+		},
+		Doc: Doc{`{"query": "ann"}`,
+			"people whom a name, the beginning of a key or token, an address or network, or the number of a session or board fits, at most 50; here the argument is in the query, `?query=ann`"},
+		Line: Line{Result: func() any { return new(people) }, Print: printPeople, JSON: true},
+		Do:   findPeople,
+	},
+	{
+		Name: "player", Doors: everywhere, Patience: quick, Args: []Arg{somebody, inProfile},
+		Help: Help{
+			Short: "Look at a player",
+			Long: `Player says what the server knows of somebody: score, rating and rank, former names,
+sessions with their trust and where they are connected from, the boards that are held and those
+that were moved on last, and the bans that apply.
+
+WHOM is the token of a session or its number, a name or a public key (64 hex digits).
+The exit code is 1 if no database has such a player.`,
+			Example: `  wamble player Ann
+  wamble player 17 --json`,
+		},
+		Doc: Doc{`{"whom": "h_3b6a27bcceb6"}`,
+			"what is known of a player, for each database: sessions, boards, score, rank, bans; here the argument is in the query, `?whom=NAME`"},
+		Line: Line{Result: func() any { return new([]dossier) }, Print: printDossiers, JSON: true},
+		Do:   lookAt,
+	},
+	{
+		Name: "bans", Doors: everywhere, Patience: quick, Args: []Arg{inProfile},
+		Help: Help{
+			Short: "List who is kept out",
+			Long: `Bans lists the bans that hold, the oldest first: whom they keep out of which
+profile, until when, why, and who has ordered them when. A token is not kept: its
+hash stands for it, and 'wamble unban' takes that, too.`,
+			Example: `  wamble bans
+  wamble bans --profile club --json`,
+		},
+		Doc:  Doc{Text: "who is banned where, why, until when, and who has ordered it"},
+		Line: Line{Result: func() any { return new([]banned) }, Print: printBans, JSON: true},
+		Do:   listBans,
 	},
 	{
 		Name: "trust", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{somebody, trustLevel, inProfile},
@@ -105,10 +162,10 @@ notice it within a second.`,
 		Log:   "the trust in a player is set",
 		Finds: true,
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
-			return &profile.Trust{Session: a.found.Session, Key: a.found.Key, Level: a.Level}
+			return &profile.Trust{Session: a.found.Session, Key: a.found.Key, Level: a.Level, At: a.at}
 		},
 		Count: func(e *Effect) uint64 { return e.After.Trusted - e.Before.Trusted },
-		Said: func(n uint64) string {
+		Said: func(_ *Arguments, n uint64) string {
 			if n == 0 {
 				return "no such player"
 			}
@@ -143,7 +200,7 @@ database has such a player.`,
 			return &profile.Rename{Key: a.found.Key, Name: a.Name}
 		},
 		Count: func(e *Effect) uint64 { return e.After.Renamed - e.Before.Renamed },
-		Said: func(n uint64) string {
+		Said: func(_ *Arguments, n uint64) string {
 			if n == 0 {
 				return "no such player"
 			}
@@ -159,7 +216,7 @@ database has such a player.`,
 has them: their number, since when, and when they were last seen. Where somebody
 plays from is not kept. 'wamble revoke' ends one of them.
 
-KEY is the public key of the player, 64 hex digits.`,
+KEY is the public key of the player, 64 hex digits, or his name.`,
 			Example: `  wamble sessions 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,
 		},
 		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`,
@@ -168,26 +225,54 @@ KEY is the public key of the player, 64 hex digits.`,
 		Do:   listSessions,
 	},
 	{
-		Name: "revoke", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{publicKey, sessionNumber, inProfile},
+		Name: "revoke", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{somebody, sessionNumber, inProfile},
 		Help: Help{
 			Short: "End sessions of a player for good",
-			Long: `Revoke ends sessions of an identity and voids their tokens: one, or all without
---session. Whoever plays in one is told, and his board is free. What the identity
-has won stays; who has its key can log in again.
+			Long: `Revoke ends sessions and voids their tokens, at once and for good, in all profiles
+of the database: the one that WHOM names by its token or number; or all sessions of
+the player with a name or public key (64 hex digits), or with --session one of them.
+Whoever plays in one is told, and his board is free. What the identity has won stays;
+who has its key can log in again. A guest without his token is somebody new.
 
-KEY is the public key of the player, 64 hex digits; 'wamble sessions KEY' tells the
-numbers. The exit code is 1 if there is no such session.`,
-			Example: `  wamble revoke 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29 --session 17`,
+'wamble player WHOM' tells the numbers. With - as WHOM they are read from standard
+input, one in a line. The exit code is 1 if there is no such session.`,
+			Example: `  wamble revoke Ann
+  wamble revoke 17
+  wamble revoke 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29 --session 17`,
 		},
 		Page: Page{Form: Own},
-		Doc:  Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29", "session": 17}`, "ends a session of the identity of a public key for good, without `session` all"},
-		Log:  "sessions of a player are revoked",
+		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29", "session": 17}`,
+			"ends a session of a player (name or public key) for good, without `session` all; or the session with a token or number"},
+		Log:   "sessions of a player are revoked",
+		Finds: true,
+		Fits:  func(ctx context.Context, p *Running, a *Arguments) error { p.lookUp(ctx, a); return nil },
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
-			return &profile.Revoke{Key: a.player.Key, Session: a.Session, Stored: a.stored}
+			return &profile.Revoke{Key: a.found.Key, Session: cmp.Or(a.found.Session, a.Session), Stored: a.stored}
 		},
 		Count:  func(e *Effect) uint64 { return e.After.Revoked - e.Before.Revoked },
-		Said:   func(n uint64) string { return counted(n, "session") + " ended" },
+		Said:   func(_ *Arguments, n uint64) string { return counted(n, "session") + " ended" },
 		Needed: true,
+	},
+	{
+		Name: "merge", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{identity, intoWhom},
+		Help: Help{
+			Short: "Make one player of two",
+			Long: `Merge makes one player of two who are the same person: INTO stays, with the
+sessions, points and games of both and a rating between theirs, weighed by games. Who
+plays in a session of the other one goes on as INTO, and its key logs in as INTO from
+now on. The other name is free. It cannot be undone.
+
+Both are named by name or public key (64 hex digits), in all databases that have them.
+The exit code is 1 if none has.`,
+			Example: `  wamble merge Ann-on-the-phone Ann`,
+		},
+		Page: Page{"merge", "Merge players", "{whom} is {into} from now on: sessions, points, games and key. This cannot be undone."},
+		Doc:  Doc{`{"whom": "Ann-2", "into": "Ann-1"}`, "makes one player of two, by name or public key"},
+		Line: Line{Result: func() any { return new(Counts) }, Print: func(w io.Writer, _ any) error {
+			_, err := fmt.Fprintln(w, "merged")
+			return err
+		}},
+		Do: mergePlayers,
 	},
 	{
 		Name: "erase", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{publicKey, inProfile},
@@ -198,7 +283,7 @@ rating, the tokens of its sessions, its predictions, and its acceptances of term
 Whoever plays in one of its sessions is told, and disconnected. The games stay, as
 games of nobody. It cannot be undone; who logs in with the key again is somebody new.
 
-KEY is the public key of the player, 64 hex digits. Do it in every profile that
+KEY is the public key of the player, 64 hex digits, or his name. Do it in every profile that
 has a database of its own; without --profile that is all of them. The exit code is
 1 if none has such an identity.`,
 			Example: `  wamble erase 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,
@@ -216,7 +301,7 @@ has a database of its own; without --profile that is all of them. The exit code 
 			}
 			return 0
 		},
-		Said: func(n uint64) string {
+		Said: func(_ *Arguments, n uint64) string {
 			if n == 0 {
 				return "no such identity"
 			}
@@ -240,7 +325,7 @@ told, and gets another one. The exit code is 1 if no such game is running.`,
 			return &profile.Archive{Board: a.Board}
 		},
 		Count: func(e *Effect) uint64 { return e.After.Archived - e.Before.Archived },
-		Said: func(n uint64) string {
+		Said: func(_ *Arguments, n uint64) string {
 			if n == 0 {
 				return "no such game is running"
 			}

@@ -9,7 +9,6 @@ import (
 
 	"wamble/internal/handoff"
 	"wamble/internal/profile"
-	"wamble/wire"
 )
 
 // serverCommands are about the server itself.
@@ -37,9 +36,15 @@ players in time.`,
 		Do:  func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Vitals(ctx), nil },
 	},
 	{
-		Name: "bans", Doors: Console, Patience: quick,
-		Doc: Doc{Text: "who is banned where, why, and until when"},
-		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.bans(), nil },
+		Name: "history", Doors: Console, Patience: quick, Args: []Arg{chartRange},
+		Doc: Doc{`{"range": "days"}`, "moves, games ended, players, boards, lag and memory over the last hour (a point every 10 s), or with `?range=days` over two days (a point a minute)"},
+		Do: func(_ context.Context, h *Host, c *Call) (any, error) {
+			a, err := h.arguments("history", c)
+			if err != nil {
+				return nil, err
+			}
+			return h.History(a.Range == "days"), nil
+		},
 	},
 	{
 		Name: "log", Doors: Console, Patience: quick,
@@ -57,7 +62,12 @@ players in time.`,
 		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.forms(), nil },
 	},
 	{
-		Name: "reload", Doors: everywhere, Changes: true, Role: Operate, Patience: slow,
+		Name: "config", Doors: Console, Patience: quick,
+		Doc: Doc{Text: "the options that the server and its profiles run with, each with where its value comes from, and what a reload would change now; secrets are hidden"},
+		Do:  func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.effective(ctx), nil },
+	},
+	{
+		Name: "reload", Doors: everywhere, Changes: true, Role: Operate, Patience: slow, Args: []Arg{dryRun},
 		Help: Help{
 			Short: "Let the running server read its configuration again",
 			Long: `Reload lets the server read its configuration file again and run with it, as
@@ -67,17 +77,37 @@ Profiles go on with their players where they can: a profile that is untouched
 notices nothing, a port that stays in use is never closed, and a profile whose
 database changes is brought to the old one first. A configuration with a mistake,
 or one that cannot be reached without a handoff or a restart, changes nothing; the
-exit code is 1 then.`,
+exit code is 1 then.
+
+With --dry-run nothing is changed: the command says what a reload would change,
+option by option, which profiles would begin, end or begin anew, and what only a
+handoff or a restart can change. The exit code is 1 if the reload would be refused.`,
 			Example: `  wamble reload
+  wamble reload --dry-run
   wamble reload --data /var/lib/wamble`,
 		},
-		Page: Page{"server", "Reload the configuration", "The configuration is read again. Profiles that are gone from it end."},
-		Doc:  Doc{"{}", "reads the configuration again"},
+		Page: Page{Form: Own},
+		Doc:  Doc{"{}", "reads the configuration again; with `\"dry_run\": true` it is only compared with what runs"},
 		Line: Line{
-			Result: func() any { return new(Reloaded) }, Print: printReloaded,
-			Failed: "the reload was refused, nothing has changed:\n",
+			Result: func() any { return new(Reloaded) }, Print: printReloaded, JSON: true,
+			Failed: func(a *Arguments) string {
+				if a.DryRun {
+					return "a reload would be refused:\n"
+				}
+				return "the reload was refused, nothing has changed:\n"
+			},
 		},
-		Do: func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Reload(ctx) },
+		Do: func(ctx context.Context, h *Host, c *Call) (any, error) {
+			a, err := h.arguments("reload", c)
+			switch {
+			case err != nil:
+				return nil, err
+			case a.DryRun:
+				f, err := h.Foresee(ctx, true)
+				return Reloaded{Time: time.Now(), Changes: []string{}, Foreseen: &f}, err
+			}
+			return h.Reload(ctx)
+		},
 	},
 	{
 		Name: "handoff", Doors: everywhere, Changes: true, Role: Operate, Takes: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
@@ -125,7 +155,7 @@ does the end of the server.`,
 		Lasting: true,
 		Tell:    func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
 		Count:   func(e *Effect) uint64 { return uint64(e.Present()) },
-		Said:    func(n uint64) string { return counted(n, "player") + " present" },
+		Said:    func(_ *Arguments, n uint64) string { return counted(n, "player") + " present" },
 	},
 	{
 		Name: "brownout", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{switches, inProfile},
@@ -151,29 +181,56 @@ after a restart too.`,
 		Lasting: true,
 		Tell:    func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
 		Count:   func(*Effect) uint64 { return 0 },
-		Said:    func(uint64) string { return "done" },
+		Said:    func(*Arguments, uint64) string { return "done" },
 	},
 	{
-		Name: "announce", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{announcement, inProfile, maintenance},
+		Name: "announce", Doors: everywhere, Changes: true, Patience: quick,
+		Args: []Arg{announcement, inProfile, maintenance, staySpan, stayUntil, countdown, withdraw},
 		Help: Help{
 			Short: "Tell all players something",
 			Long: `Announce sends a text to everybody who is present, as a notification that
-clients show.`,
+clients show. With --for or --until it stays: whoever comes before that time is told,
+too, after a restart and a handoff as well, and browsers show it in a bar; with
+--countdown they show how long it is until then. 'wamble announcements' lists what
+stays, and 'wamble announce --clear' withdraws it: with --profile what was announced to
+that profile alone, else everything.`,
 			Example: `  wamble announce The server is restarted at noon
-  wamble announce --maintenance --profile club 'Back in five minutes'`,
+  wamble announce --countdown --for 30m 'We move to a new machine'
+  wamble announce --until 2030-01-01T12:00:00Z 'Tournament on Sunday'
+  wamble announce --maintenance --profile club 'Back in five minutes'
+  wamble announce --clear`,
 		},
 		Page: Page{"announce", "Announce", "All players read: “{text}”"},
-		Doc:  Doc{`{"text": "Back in five minutes", "urgent": true}`, "sends a text to everybody who is present"},
-		Log:  "an announcement to players",
-		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
-			notice := wire.NoticeAnnouncement
-			if a.Urgent {
-				notice = wire.NoticeMaintenance
+		Doc: Doc{`{"text": "Back in five minutes", "urgent": true, "until": "2099-01-01T12:00:00Z", "countdown": true}`,
+			"sends a text to everybody who is present; with `until` also to everybody who comes before; `{\"clear\": true}` withdraws what stays"},
+		Log:     "an announcement to players",
+		Lasting: true,
+		Later:   true,
+		Keep:    (*Restricted).announce,
+		Tell:    announceInput,
+		Count: func(e *Effect) uint64 {
+			if e.Args.Clear {
+				return uint64(e.Lifted)
 			}
-			return &profile.Announce{Notice: notice, Text: a.Text}
+			return uint64(e.Present())
 		},
-		Count: func(e *Effect) uint64 { return uint64(e.Present()) },
-		Said:  func(n uint64) string { return "told to " + counted(n, "player") },
+		Said: func(a *Arguments, n uint64) string {
+			if a.Clear {
+				return counted(n, "announcement") + " withdrawn"
+			}
+			return "told to " + counted(n, "player")
+		},
+	},
+	{
+		Name: "announcements", Doors: everywhere, Patience: quick, Args: []Arg{inProfile},
+		Help: Help{
+			Short:   "List the announcements that stay",
+			Long:    "Announcements lists what 'wamble announce' has announced until a time that is not over: where, until when, by whom.",
+			Example: `  wamble announcements`,
+		},
+		Doc:  Doc{Text: "the announcements that stay, with their end, and who has ordered them"},
+		Line: Line{Result: func() any { return new([]announced) }, Print: printAnnouncements, JSON: true},
+		Do:   listAnnouncements,
 	},
 }
 

@@ -20,6 +20,7 @@ import (
 //
 //	GET  /console/api/NAME       a command that changes nothing
 //	POST /console/api/act/NAME   one that changes something, with its arguments
+//	GET  /console/api/stream     the answers of several, as they change
 //
 // The page itself is open to whoever reaches the listener: it has no secrets.
 // What it asks for wants the token in a header that no browser sends by itself,
@@ -41,6 +42,7 @@ func (h *Host) Console(who func(token string) (Actor, bool)) http.Handler {
 		}
 		mux.Handle(c.Route(), bearer(who, c.only(handler)))
 	}
+	mux.Handle("GET /console/api/stream", bearer(who, h.stream(who)))
 	runner := password(who, http.StripPrefix(deskPath, h.desk))
 	mux.Handle("GET "+deskPath+"/", runner)
 	mux.Handle("POST "+deskPath+"/", runner)

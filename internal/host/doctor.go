@@ -382,7 +382,9 @@ func (p *examination) journal() {
 	}
 }
 
-// databases asks each store for its version.
+const ownSchema = "let db-user own the database (ALTER DATABASE … OWNER TO …) and its tables (REASSIGN OWNED BY … TO …)"
+
+// databases asks each store for its version, and whether it can be migrated.
 func (p *examination) databases() {
 	list, err := p.Databases(p.profiles, p.Dir)
 	if err != nil {
@@ -407,6 +409,10 @@ func (p *examination) databases() {
 			p.say(Broken, "database", "check db-host, db-port, db-user and the password; the server would wait for it", "%s: %v", s.Name, err)
 		case st.Version > st.Latest:
 			p.say(Broken, "database", "use the newer binary", "%s has schema %d, this binary knows %d", s.Name, st.Version, st.Latest)
+		case st.Denied != "" && st.Version < st.Latest:
+			p.say(Broken, "database", ownSchema, "%s (%s) has schema %d of %d and cannot be migrated: %s", s.Name, st.Server, st.Version, st.Latest, st.Denied)
+		case st.Denied != "":
+			p.say(Doubtful, "database", ownSchema, "%s (%s), schema %d; a newer binary could not migrate it: %s", s.Name, st.Server, st.Version, st.Denied)
 		case st.Version < st.Latest:
 			p.say(Doubtful, "database", "the start does it; 'wamble migrate' does it now", "%s (%s) has schema %d of %d and is to be migrated", s.Name, st.Server, st.Version, st.Latest)
 		default:

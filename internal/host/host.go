@@ -29,8 +29,9 @@ type Server struct {
 	Dir      string // the data directory
 	Log      *slog.Logger
 	Runner   *runner.Runner
-	Draining *atomic.Bool // nobody new is taken
-	Tokens   *Tokens      // for the console, beside that of the server's own file
+	Draining *atomic.Bool    // nobody new is taken
+	Tokens   *Tokens         // for the console, beside that of the server's own file
+	Serving  context.Context // ends when the server is to stop
 	// Everywhere are the restrictions of all profiles, also of those that come later.
 	Everywhere *Restrictions
 
@@ -39,11 +40,16 @@ type Server struct {
 	Status  func(ctx context.Context) Status
 	Vitals  func(ctx context.Context) any // the counters of this moment
 	Lines   func() []string               // the last ones of the log
+	History func(days bool) any           // points for charts, of an hour or of days
 	// Hold keeps what goes from the journal to the stores, until a time at least.
 	Hold func(until time.Time)
 	// Panicked is told of a panic in a command; nil: nobody is.
 	Panicked func(error)
 	Reload   func(ctx context.Context) (Reloaded, error)
+	// Foresee says what a reload would do. Only if ports is true, it also tries whether
+	// the ports that are new can be had.
+	Foresee func(ctx context.Context, ports bool) (Foreseen, error)
+	Options func() Effective // what the server runs with
 	// HandOff becomes another image of the process, and returns only if that fails.
 	// That image answers who waits.
 	HandOff func(ctx context.Context, binary string, w Waiter) error
@@ -72,9 +78,16 @@ type Running struct {
 	// Stored reports whether the store has an identity of a key, and its sessions. A
 	// store that is away or slow may have it.
 	Stored func(ctx context.Context, key wamble.PublicKey) ([]wamble.Session, bool)
+	// Database names the store; profiles with the same one share it. Reader asks it.
+	Database string
+	Reader   Reader
+	// Seek looks for people in memory; more says that there are others.
+	Seek func(ctx context.Context, of profile.Seek, most int) (found []profile.Present, more bool)
 	// Find looks for somebody in memory and in the store; Found is zero if nobody has
 	// the name.
 	Find func(ctx context.Context, n Named) (Found, error)
+	// Boards looks for boards in memory, at most so many.
+	Boards func(ctx context.Context, q profile.BoardQuery, most int) []profile.FoundBoard
 }
 
 // Found is somebody whom a profile knows: a session, or an identity by its key.
@@ -144,7 +157,8 @@ func (c Counts) none() bool {
 // Effect is what a command did in one profile.
 type Effect struct {
 	Before, After profile.HostStats
-	Lifted        int  // bans
+	Args          *Arguments
+	Lifted        int  // bans, or announcements that were withdrawn
 	Stored        bool // the identity of a key that the command named
 	Present       func() int
 }
@@ -166,6 +180,10 @@ func (h *Host) do(ctx context.Context, c *Command, call Call) (any, error) {
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("not the arguments of a command: %w", err)
 	}
+	a.by, a.at = fromOf(ctx), time.Now()
+	if err := h.findNamed(ctx, c, &a); err != nil {
+		return nil, err
+	}
 	attrs := []any{}
 	for i := range c.Args {
 		arg := &c.Args[i]
@@ -174,7 +192,11 @@ func (h *Host) do(ctx context.Context, c *Command, call Call) (any, error) {
 				return nil, err
 			}
 		}
-		if value := reflect.ValueOf(arg.At(&a)).Elem(); arg.Hide == nil && (arg.Word != "" || !value.IsZero()) {
+		switch value := reflect.ValueOf(arg.At(&a)).Elem(); {
+		case arg.Name == "" || arg.Word == "" && value.IsZero():
+		case arg.Hide != nil:
+			attrs = append(attrs, arg.Name, arg.Hide(value.String()))
+		default:
 			attrs = append(attrs, arg.Name, value.Interface())
 		}
 	}
@@ -213,8 +235,13 @@ func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, erro
 
 // obey keeps what is to hold, and tells the profile.
 func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, error) {
-	e := &Effect{Present: func() int { return p.Present(ctx) }}
+	e := &Effect{Args: a, Present: func() int { return p.Present(ctx) }}
 	if c.Needed && !a.player.Key.IsZero() {
+		asked := a.player
+		defer func() { a.player = asked }()
+		if found, err := p.Find(ctx, Named{Key: asked.Key}); err == nil && !found.Key.IsZero() && !c.Lasting {
+			a.player.Key = found.Key // that of whom he was merged into
+		}
 		a.stored, e.Stored = p.Stored(ctx, a.player.Key)
 	}
 	var err error
@@ -222,6 +249,9 @@ func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, e
 		e.Lifted, err = p.Restrictions.Change(ctx, func(r *Restricted) error {
 			if c.everywhere(a) {
 				r.drop(a.Whom)
+				if a.Clear {
+					r.Announced = nil
+				}
 				return nil
 			}
 			return c.Keep(r, a, time.Now())
@@ -262,25 +292,4 @@ func (h *Host) chosen(name string) ([]Running, error) {
 		names = append(names, p.Name)
 	}
 	return nil, fmt.Errorf("no profile %q runs here, but %s", name, strings.Join(names, ", "))
-}
-
-// banned is a ban as the console lists it.
-type banned struct {
-	Profile string    `json:"profile"`
-	Whom    string    `json:"whom"`
-	Text    string    `json:"text,omitempty"`
-	Until   time.Time `json:"until,omitzero"` // zero: for ever
-}
-
-// bans lists the bans that hold, by profile, the newest last.
-func (h *Host) bans() []banned {
-	rows, now := []banned{}, time.Now()
-	for _, p := range h.Running() {
-		for _, b := range p.Restrictions.Bans() {
-			if !b.over(now) {
-				rows = append(rows, banned{Profile: p.Name, Whom: b.Whom, Text: b.Text, Until: b.Until})
-			}
-		}
-	}
-	return rows
 }

@@ -1,9 +1,13 @@
 package host
 
 import (
+	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +40,7 @@ func parsePlayer(text string) (profile.Whom, error) {
 		return profile.Whom{Token: t.Hash()}, nil
 	}
 	// The text is not repeated: it may be a token with a slip in it.
-	return profile.Whom{}, errors.New("name a player by his token, his public key (64 hex digits), his address or his network (192.0.2.0/24)")
+	return profile.Whom{}, errors.New("name a player by his name, his token, his public key (64 hex digits), his address or his network (192.0.2.0/24)")
 }
 
 // parseToken reads a token, in hex as browsers keep it or as players see it; zero if
@@ -73,6 +77,12 @@ func parseNamed(text string) (n Named, err error) {
 	return n, unless(n != Named{}, "name a player by his token, his handle, his public key (64 hex digits) or the number of his session")
 }
 
+// parseIdentity reads the name or the public key of a player; zero if it is neither.
+func parseIdentity(text string) Named {
+	n, _ := parseNamed(text)
+	return Named{Key: n.Key, Handle: n.Handle}
+}
+
 // hideNamed is hidePlayer for whoever parseNamed reads.
 func hideNamed(text string) string {
 	switch n, err := parseNamed(text); {
@@ -80,6 +90,48 @@ func hideNamed(text string) string {
 		return "(nobody)"
 	case !n.Token.IsZero():
 		return "(a token)"
+	}
+	return text
+}
+
+// findNamed puts the key of a player into the place of his name, for a command that takes
+// a key.
+func (h *Host) findNamed(ctx context.Context, c *Command, a *Arguments) error {
+	if !wamble.IsName(a.Whom) || len(a.Whom) > wamble.MaxName || !slices.ContainsFunc(c.Args, func(arg Arg) bool { return arg.Names }) {
+		return nil
+	}
+	list, err := h.chosen(a.Profile)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		found, err := list[i].Find(ctx, Named{Handle: a.Whom})
+		if err != nil {
+			return fmt.Errorf("profile %s: %w", list[i].Name, err)
+		}
+		if !found.Key.IsZero() {
+			a.Whom = hex.EncodeToString(found.Key[:])
+			return nil
+		}
+	}
+	// The text is not repeated: it may be a part of a token.
+	return errors.New("nobody has this name; the beginning of one is found by 'wamble players'")
+}
+
+// keyed returns the arguments of a command with the key of a player in the place of his
+// name, if that is known.
+func (h *Host) keyed(ctx context.Context, c *Command, args json.RawMessage) json.RawMessage {
+	var a Arguments
+	if json.Unmarshal(args, &a) != nil {
+		return args
+	}
+	name := a.Whom
+	if h.findNamed(ctx, c, &a) != nil || a.Whom == name {
+		return args
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return args
 	}
 	return text
 }

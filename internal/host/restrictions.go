@@ -19,12 +19,15 @@ import (
 type Restricted struct {
 	Brownout profile.Brownout
 	Bans     []Ban
+	// Announced are announcements that stay.
+	Announced []Announced `json:",omitempty"`
 	// Lifted are the numbers of bans in all profiles that do not hold in this one.
 	Lifted []uint64 `json:",omitempty"`
 	// Last is the number of the last ban in all profiles; 0 in those of one.
 	Last uint64 `json:",omitempty"`
 
-	everywhere []Ban // in all profiles
+	everywhere []Ban       // in all profiles
+	announced  []Announced // in all profiles
 }
 
 // Ban keeps somebody out.
@@ -32,6 +35,8 @@ type Ban struct {
 	Whom  string // without a token: its hash
 	Text  string
 	Until time.Time // zero: for ever
+	By    string    `json:",omitempty"` // who has ordered it
+	At    time.Time `json:",omitzero"`  // when
 	// Number is that of a ban in all profiles, also in those that come later.
 	Number uint64 `json:",omitzero"`
 }
@@ -92,6 +97,9 @@ func (r *Restricted) forget() {
 // inputs is what a profile that starts is told.
 func (r *Restricted) inputs(draining bool, now time.Time) []profile.Input {
 	in := []profile.Input{brownoutInput(r.effective(draining))}
+	if all := r.standing(now); len(all) > 0 {
+		in = append(in, &profile.Stand{All: all, Quiet: true})
+	}
 	for _, b := range r.all() {
 		if whom, err := parsePlayer(b.Whom); err == nil && !b.over(now) {
 			in = append(in, banInput(whom, b.Text, b.Until))
@@ -155,13 +163,15 @@ func readRestrictions(rs *Restrictions) (*Restrictions, error) {
 
 func (rs *Restrictions) key() []byte { return []byte("server/standing/" + rs.name) }
 
-// Change changes the restrictions, durably, and returns how many bans were lifted.
+// Change changes the restrictions, durably, and returns how many bans were lifted or
+// announcements withdrawn.
 func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) error) (lifted int, err error) {
-	everywhere := rs.bansEverywhere()
+	everywhere, announced := rs.ofAll()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.held.everywhere = everywhere
-	next := Restricted{Brownout: rs.held.Brownout, Bans: slices.Clone(rs.held.Bans), Lifted: slices.Clone(rs.held.Lifted), Last: rs.held.Last, everywhere: everywhere}
+	rs.held.everywhere, rs.held.announced = everywhere, announced
+	next := Restricted{Brownout: rs.held.Brownout, Bans: slices.Clone(rs.held.Bans), Lifted: slices.Clone(rs.held.Lifted), Last: rs.held.Last,
+		Announced: slices.Clone(rs.held.Announced), everywhere: everywhere, announced: announced}
 	if err := change(&next); err != nil {
 		return 0, err
 	}
@@ -177,7 +187,8 @@ func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) err
 	if err != nil {
 		return 0, fmt.Errorf("keep it for profile %s: %w", rs.name, err)
 	}
-	lifted = len(rs.held.all()) - len(next.all())
+	now := time.Now()
+	lifted = len(rs.held.all()) - len(next.all()) + max(0, len(rs.held.standing(now))-len(next.standing(now)))
 	rs.held = next
 	return lifted, nil
 }
@@ -192,20 +203,20 @@ func (r *Restricted) number() {
 	}
 }
 
-// bansEverywhere are the bans of all profiles.
-func (rs *Restrictions) bansEverywhere() []Ban {
+// ofAll are the bans and announcements of all profiles.
+func (rs *Restrictions) ofAll() ([]Ban, []Announced) {
 	if rs.everywhere == nil {
-		return nil
+		return nil, nil
 	}
-	return rs.everywhere.Bans()
+	return rs.everywhere.Bans(), rs.everywhere.Announced()
 }
 
 // Inputs is what a profile that starts is told.
 func (rs *Restrictions) Inputs() []profile.Input {
-	everywhere := rs.bansEverywhere()
+	everywhere, announced := rs.ofAll()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.held.everywhere = everywhere
+	rs.held.everywhere, rs.held.announced = everywhere, announced
 	return rs.held.inputs(rs.draining.Load(), time.Now())
 }
 
@@ -218,9 +229,9 @@ func (rs *Restrictions) Brownout() profile.Brownout {
 
 // Bans returns all bans, the newest last.
 func (rs *Restrictions) Bans() []Ban {
-	everywhere := rs.bansEverywhere()
+	everywhere, announced := rs.ofAll()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.held.everywhere = everywhere
+	rs.held.everywhere, rs.held.announced = everywhere, announced
 	return rs.held.all()
 }

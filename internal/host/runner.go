@@ -3,7 +3,9 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -160,7 +162,9 @@ func checkpoint(_ context.Context, h *Host, c *Call) (any, error) {
 		return nil, fmt.Errorf("the directory of a checkpoint is named from the root on, not %q", to.Dir)
 	}
 	h.Log.Info("a checkpoint of the journal", "dir", to.Dir)
-	if err := h.Runner.Checkpoint(to.Dir); err != nil {
+	if err := h.Runner.Checkpoint(to.Dir); errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w\nThe server makes the copy, as its own user: name a directory where that one may write, such as %s", err, filepath.Join(h.Dir, "checkpoint"))
+	} else if err != nil {
 		return nil, err
 	}
 	return h.journalStats(), nil

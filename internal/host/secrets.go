@@ -2,7 +2,9 @@ package host
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -78,6 +80,8 @@ func (p *examination) password(subject string, db config.Database) {
 		_, err = db.Password(os.ReadFile)
 	}
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p.say(Broken, subject, "write the password there: install -m 0640 -g wamble /dev/stdin "+file, "there is no file %s", file)
 	case err != nil:
 		p.say(Broken, subject, "let the user who runs the server read it", "%v", err)
 	case info.Mode().Perm()&0o004 != 0:

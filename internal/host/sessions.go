@@ -12,10 +12,15 @@ import (
 
 // playerSession is a session of a player, as the host sees it.
 type playerSession struct {
-	Profile  string           `json:"profile"`
+	Profile  string           `json:"profile"` // of a dossier: where it is now, "" if nowhere
 	Session  wamble.SessionID `json:"session"`
 	Created  time.Time        `json:"created"`
 	LastSeen time.Time        `json:"lastSeen"`
+	Trust    int              `json:"trust"`
+	Address  string           `json:"address,omitempty"` // while it is connected
+	Host     string           `json:"host,omitempty"`    // where alone its token is good
+
+	token wamble.TokenHash
 }
 
 // listSessions asks the store of each profile for the sessions of a player.
@@ -23,6 +28,9 @@ func listSessions(ctx context.Context, h *Host, c *Call) (any, error) {
 	var a Arguments
 	if err := json.Unmarshal(c.Args, &a); err != nil {
 		return nil, fmt.Errorf("not the arguments of a command: %w", err)
+	}
+	if err := h.findNamed(ctx, h.command("sessions"), &a); err != nil {
+		return nil, err
 	}
 	if err := publicKey.Check(&a); err != nil {
 		return nil, err
@@ -36,7 +44,7 @@ func listSessions(ctx context.Context, h *Host, c *Call) (any, error) {
 		stored, _ := list[i].Stored(ctx, a.player.Key)
 		for j := range stored {
 			s := &stored[j]
-			rows = append(rows, playerSession{list[i].Name, s.ID, s.Created.UTC(), s.LastSeen.UTC()})
+			rows = append(rows, playerSession{Profile: list[i].Name, Session: s.ID, Created: s.Created.UTC(), LastSeen: s.LastSeen.UTC(), Trust: s.Trust, Host: s.Host})
 		}
 	}
 	return rows, nil
@@ -64,4 +72,18 @@ func numbersOf(all []wamble.Session) []wamble.SessionID {
 		ids = append(ids, all[i].ID)
 	}
 	return ids
+}
+
+// lookUp reads the sessions of whom was found, and whose session it is. Without them the
+// store stays right: the profile that is told has those in memory.
+func (p *Running) lookUp(ctx context.Context, a *Arguments) {
+	a.stored = nil
+	if a.found.Session == 0 {
+		a.stored, _ = p.Stored(ctx, a.found.Key)
+		return
+	}
+	a.found.Key = p.keyOf(ctx, a.found.Session)
+	if s, err := p.Reader.SessionByID(ctx, a.found.Session); err == nil {
+		a.stored = []wamble.Session{s}
+	}
 }

@@ -56,6 +56,20 @@ type ProfileStatus struct {
 	Failures int            `json:"failures"` // restarts of the profile since the start
 	Brownout []string       `json:"brownout,omitempty"`
 	Bans     int            `json:"bans,omitempty"`
+	Shards   []ShardStatus  `json:"shards,omitempty"` // if there are several
+}
+
+// ShardStatus is how one of several shards of a profile stands.
+type ShardStatus struct {
+	Ready    bool           `json:"ready"`
+	Stage    string         `json:"stage"`
+	Open     bool           `json:"open"` // it takes new players
+	Boards   int            `json:"boards"`
+	Sessions int            `json:"sessions"`
+	Present  int            `json:"sessions_present"`
+	Moves    uint64         `json:"moves"`
+	Depth    uint64         `json:"queue_depth"`
+	Age      wamble.Seconds `json:"queue_age"`
 }
 
 // Departing is a removed profile.
@@ -72,6 +86,8 @@ type Reloaded struct {
 	Took    wamble.Seconds `json:"took"`
 	Error   string         `json:"error,omitempty"` // "": it was applied
 	Changes []string       `json:"changes"`         // one line each
+	// Foreseen is what a reload would do; nil: it was done, or refused.
+	Foreseen *Foreseen `json:"foreseen,omitempty"`
 }
 
 // Ready reports whether all profiles serve players.
@@ -145,6 +161,13 @@ func printStatus(w io.Writer, result any) error {
 			fmt.Sprintf("  queue\t%d messages, the oldest %v", p.Depth, p.Age.Duration()),
 			"  store\t"+store,
 		)
+		for i, k := range p.Shards {
+			open := "open"
+			if !k.Open {
+				open = "closed for new players"
+			}
+			rows = append(rows, fmt.Sprintf("  shard %d\t%s, %s, %d boards, %d sessions, %d present, %d moves, queue %d", i, k.Stage, open, k.Boards, k.Sessions, k.Present, k.Moves, k.Depth))
+		}
 		if p.Trouble != "" {
 			rows = append(rows, "  trouble\t"+p.Trouble)
 		}
@@ -203,6 +226,9 @@ func showCounts(counts map[string]int) string {
 // printReloaded says what a reload has changed.
 func printReloaded(w io.Writer, result any) error {
 	r := result.(*Reloaded)
+	if r.Foreseen != nil {
+		return r.Foreseen.print(w)
+	}
 	for _, c := range r.Changes {
 		if _, err := fmt.Fprintln(w, c); err != nil {
 			return err

@@ -240,6 +240,9 @@ var (
 // arguments reads those of a command with Do, and checks them.
 func (h *Host) arguments(name string, call *Call) (*Arguments, error) {
 	a, c := &Arguments{}, h.command(name)
+	if len(call.Args) == 0 {
+		return a, nil
+	}
 	if err := json.Unmarshal(call.Args, a); err != nil {
 		return nil, fmt.Errorf("not the arguments of a command: %w", err)
 	}

@@ -49,6 +49,10 @@ func (c checker) board(id wamble.BoardID) checker {
 	return c.number(id > 0 && id <= math.MaxInt64, "board", int64(id))
 }
 
+func (c checker) shard(k int) checker {
+	return c.number(k >= 0 && k < wamble.MaxShards, "shard", int64(k))
+}
+
 func (c checker) session(id wamble.SessionID) checker { return c.number(id > 0, "session", int64(id)) }
 
 func (c checker) key(k wamble.PublicKey) checker { return c.that(!k.IsZero(), "the key is zero") }

@@ -62,3 +62,20 @@ func (*ErasePlayer) Kind() Kind { return KindErasePlayer }
 
 func (in *ErasePlayer) code(c coder) coder      { return c.bytes(in.Key[:]).time(&in.At) }
 func (in *ErasePlayer) check(c checker) checker { return c.key(in.Key).at(in.At) }
+
+// MergePlayers makes one identity of two: what belongs to From belongs to Into, and
+// From's key is one more key of Into. The rating is the mean, weighed by games. If From
+// or Into is not there, or From was created after At, nothing is done.
+type MergePlayers struct {
+	From, Into wamble.PublicKey
+	At         time.Time
+}
+
+func (*MergePlayers) Kind() Kind { return KindMergePlayers }
+
+func (in *MergePlayers) code(c coder) coder {
+	return c.bytes(in.From[:]).bytes(in.Into[:]).time(&in.At)
+}
+func (in *MergePlayers) check(c checker) checker {
+	return c.key(in.From).key(in.Into).that(in.From != in.Into, "a player cannot be merged into himself").at(in.At)
+}

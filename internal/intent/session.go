@@ -56,6 +56,18 @@ func (*UnlinkSession) Kind() Kind { return KindUnlinkSession }
 func (in *UnlinkSession) code(c coder) coder      { return c.session(&in.Session).time(&in.At) }
 func (in *UnlinkSession) check(c checker) checker { return c.session(in.Session).at(in.At) }
 
+// MarkBot says that a program plays a session. It is a bot's for ever, and so is every
+// identity that it has or gets.
+type MarkBot struct {
+	Session wamble.SessionID
+	At      time.Time
+}
+
+func (*MarkBot) Kind() Kind { return KindMarkBot }
+
+func (in *MarkBot) code(c coder) coder      { return c.session(&in.Session).time(&in.At) }
+func (in *MarkBot) check(c checker) checker { return c.session(in.Session).at(in.At) }
+
 // RenewToken sets the token of a session, and the host where alone the token is
 // good: a netip.Prefix as text, "" for everywhere.
 type RenewToken struct {
@@ -95,11 +107,11 @@ func (in *SetTrust) check(c checker) checker {
 }
 
 // RevokeSessions voids the token of a session of a key, or if Others is set the
-// tokens of all sessions of the key but that one. Tokens that are newer than At stay.
+// tokens of all sessions of the key but that one; without a key that of a guest. Tokens that are newer than At stay.
 // The sessions themselves stay, with what they have won.
 type RevokeSessions struct {
 	Session wamble.SessionID // may be 0 with Others: all go
-	Key     wamble.PublicKey
+	Key     wamble.PublicKey // zero: the session is that of a guest
 	Others  bool
 	At      time.Time
 }
@@ -111,7 +123,7 @@ func (in *RevokeSessions) code(c coder) coder {
 }
 
 func (in *RevokeSessions) check(c checker) checker {
-	return c.key(in.Key).number(in.Session > 0 || in.Others && in.Session == 0, "session", int64(in.Session)).at(in.At)
+	return c.that(!in.Key.IsZero() || !in.Others, "the others of nobody").number(in.Session > 0 || in.Others && in.Session == 0, "session", int64(in.Session)).at(in.At)
 }
 
 // UpdateSessionLastSeen says when a session was last heard of. It is droppable:

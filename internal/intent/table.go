@@ -33,6 +33,10 @@ const (
 	KindRevokeSessions            Kind = 24
 	KindSetTrust                  Kind = 25
 	KindSetName                   Kind = 26
+	KindMarkBot                   Kind = 27
+	KindMoveBoard                 Kind = 28
+	KindArriveBoard               Kind = 29
+	KindMergePlayers              Kind = 30
 )
 
 // table is the one table of kinds, in the order in which a batch is applied:
@@ -42,10 +46,12 @@ var table = []Row{
 	{KindCreateSession, "CREATE_SESSION", zero[CreateSession], KeepsAll, Joins, asItCame, fixed(34)},
 	{KindLinkSession, "LINK_SESSION_TO_PUBKEY", zero[LinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(50)},
 	{KindUnlinkSession, "UNLINK_SESSION_IDENTITY", zero[UnlinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(34)},
+	{KindMarkBot, "MARK_SESSION_AS_BOT", zero[MarkBot], KeepsAll, ChangesIdentity, asItCame, fixed(34)},
 	{KindRenewToken, "RENEW_SESSION_TOKEN", zero[RenewToken], KeepsAll, Joins, asItCame, fixed(50)},
 	{KindSetTrust, "SET_SESSION_TRUST", zero[SetTrust], KeepsAll, Joins, asItCame, fixed(34)},
 	{KindSetName, "SET_PLAYER_NAME", zero[SetName], KeepsAll, Joins, asItCame, fixed(50)},
 	{KindRecordTermsAcceptance, "RECORD_PROFILE_TERMS_ACCEPTANCE", zero[RecordTermsAcceptance], KeepsAll, Joins, asItCame, growing(160)},
+	{KindArriveBoard, "ARRIVE_BOARD", zero[ArriveBoard], KeepsAll, Joins, asItCame, growing(34)},
 	{KindCreateBoard, "CREATE_BOARD", zero[CreateBoard], KeepsAll, Joins, asItCame, fixed(119)},
 	{KindUpdateBoard, "UPDATE_BOARD", zero[UpdateBoard], position, Joins, by((*UpdateBoard).locality), fixed(119)},
 	{KindUpdateBoardAssignmentTime, "UPDATE_BOARD_ASSIGNMENT_TIME", zero[UpdateBoardAssignmentTime], assignmentTime, Joins, by((*UpdateBoardAssignmentTime).locality), fixed(34)},
@@ -57,9 +63,11 @@ var table = []Row{
 	{KindResolvePrediction, "RESOLVE_PREDICTION", zero[ResolvePrediction], KeepsAll, Joins, asItCame, fixed(50)},
 	{KindCreateReservation, "CREATE_RESERVATION", zero[CreateReservation], holder, Joins, asItCame, fixed(34)},
 	{KindRemoveReservation, "REMOVE_RESERVATION", zero[RemoveReservation], holder, Joins, asItCame, fixed(34)},
+	{KindMoveBoard, "MOVE_BOARD", zero[MoveBoard], KeepsAll, Joins, asItCame, fixed(34)},
 	{KindRecordLastMoveShown, "RECORD_LAST_MOVE_SHOWN", zero[RecordLastMoveShown], KeepsAll, Joins, asItCame, fixed(34)},
 	{KindUpdateSessionLastSeen, "UPDATE_SESSION_LAST_SEEN", zero[UpdateSessionLastSeen], lastSeen, Joins, by((*UpdateSessionLastSeen).locality), fixed(34)},
 	{KindErasePlayer, "ERASE_PLAYER", zero[ErasePlayer], KeepsAll, Alone, asItCame, fixed(34)},
+	{KindMergePlayers, "MERGE_PLAYERS", zero[MergePlayers], KeepsAll, Alone, asItCame, fixed(66)},
 	{KindRevokeSessions, "REVOKE_SESSIONS", zero[RevokeSessions], KeepsAll, Alone, asItCame, fixed(50)},
 	{KindPurgeSessions, "PURGE_SESSIONS", zero[PurgeSessions], KeepsAll, Alone, asItCame, fixed(34)},
 }
@@ -101,7 +109,7 @@ type Barrier uint8
 
 const (
 	Joins           Barrier = iota + 1 // nothing: the intent joins any batch
-	ChangesIdentity                    // of the session that is the first field: once in a batch
+	ChangesIdentity                    // of the session that is the first field, or what it brings its identity: once in a batch
 	Alone                              // a deletion: its message is a batch by itself, in its own order
 )
 

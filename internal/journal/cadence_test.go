@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,6 +81,79 @@ func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestDrainRests: a drain rests for as long as it is told after a transaction, when the
+// batch is acknowledged, and takes what came meanwhile in one transaction, or as much as
+// it is told.
+func TestDrainRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const rest = 400 * time.Millisecond
+		var mu sync.Mutex
+		var work []Work
+		var at []time.Duration
+		start, next := time.Now(), Next{Rest: rest}
+		d, err := NewDrain(t.Context(), r, &fakeStore{}, DrainOptions{
+			Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536},
+			Worked: func(w Work) Next {
+				mu.Lock()
+				defer mu.Unlock()
+				work, at = append(work, w), append(at, time.Since(start))
+				return next
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- d.Run(ctx) }()
+		put := func(n int) {
+			postMany(t, r, d, n)
+			d.Posted(n)
+			synctest.Wait()
+		}
+		put(eagerAt)
+		if !d.IsEmpty() {
+			t.Error("it rests, and what the store has is not acknowledged")
+		}
+		put(3000)
+		put(4000)
+		mu.Lock()
+		if len(work) != 1 {
+			t.Errorf("got %d transactions while it rests", len(work))
+		}
+		next.Bytes = 40 * work[0].Bytes / work[0].Messages
+		mu.Unlock()
+		time.Sleep(rest)
+		synctest.Wait()
+		put(eagerAt)
+		time.Sleep(rest)
+		synctest.Wait()
+		mu.Lock()
+		got, when := work, at
+		mu.Unlock()
+		for i, want := range []struct {
+			least, most int
+			at          time.Duration
+		}{{eagerAt, eagerAt, 0}, {7000, 7000, rest}, {1, 60, 2 * rest}} {
+			if len(got) <= i || got[i].Messages < want.least || got[i].Messages > want.most || when[i] != want.at {
+				t.Errorf("got %+v at %v, want transaction %d to be %+v", got, when, i, want)
+				break
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestDrainAtRest: a drain that is kept from its work tries again after the period,

@@ -20,11 +20,11 @@ const (
 	batchesPerTurn = 4
 )
 
-// The bounds of what a drain has in hand: a backlog of about five thousand moves,
+// The bounds of what a drain has in hand: a backlog of about twenty thousand moves,
 // which are one transaction.
 const (
 	maxBatch      = 16 << 10 // messages
-	maxBatchBytes = 2 << 20
+	maxBatchBytes = 8 << 20
 )
 
 // Back-off after a transient error of the store, doubled each time.
@@ -40,8 +40,9 @@ type DrainOptions struct {
 	// Applied, if set, is told how far the store has come, from the drain's
 	// goroutine.
 	Applied func(through uint64)
-	// Worked, if set, is told of every transaction of the store, and may rest.
-	Worked func(context.Context, Work)
+	// Worked, if set, is told of every transaction of the store, and returns how to
+	// go on. Empty does not rest.
+	Worked func(Work) Next
 	// Trouble, if set, is told of every failure of the store, and with nil when
 	// the store works again.
 	Trouble func(err error)
@@ -59,11 +60,12 @@ type DrainOptions struct {
 	Emitted func()
 	// Happened, if set, is told from the drain's goroutine what happened in the
 	// messages behind after up to through, once the store has them. The list is good
-	// until it returns. First it is told again what is kept of an earlier process.
+	// until it returns. When somebody begins to observe it is first told what was kept of
+	// the messages before, perhaps again.
 	Happened func(after, through uint64, list []Happened)
-	// Observed reports whether anybody wants to know; nil: always. To tell costs as much
-	// as to plan a batch.
-	Observed func() bool
+	// Observed is told up to which message the store has all, and reports whether anybody
+	// wants to know what happens; nil: always. To tell costs as much as to plan a batch.
+	Observed func(through uint64) bool
 }
 
 // Work is a transaction of the drain: what it brought to the store, and how long
@@ -71,6 +73,13 @@ type DrainOptions struct {
 type Work struct {
 	Messages, Bytes int
 	Took            time.Duration
+}
+
+// Next is how a drain goes on after a transaction: it rests, and then takes a batch of
+// at most so many bytes of messages; 0: as many as it can.
+type Next struct {
+	Rest  time.Duration
+	Bytes int
 }
 
 // Drain moves the messages of one profile from the journal to its store, in
@@ -88,6 +97,7 @@ type Drain struct {
 	base    atomic.Uint64
 	recheck atomic.Bool
 	pause   time.Duration
+	next    Next
 	pending atomic.Int64
 	wake    chan struct{}
 	applied atomic.Uint64
@@ -96,10 +106,10 @@ type Drain struct {
 	// o.Emitted was told of. Both belong to the drain's goroutine.
 	emitted, announced uint64
 	dead               burials // not told yet
-	// told is the last message that o.Happened was told about, recalled says that it
-	// was told of what was kept, happened is memory for the next call.
+	// told is the last message that o.Happened was told about, or need not be; telling
+	// says that it is told of all that follow; happened is memory for the next call.
 	told     uint64
-	recalled bool
+	telling  bool
 	happened []Happened
 	deadTold time.Time
 }
@@ -193,8 +203,9 @@ func (d *Drain) Run(ctx context.Context) error {
 	timer := time.NewTimer(flushEvery)
 	defer timer.Stop()
 	defer func() { d.tellDead(time.Now(), true) }()
-	d.recall(d.settled())
+	d.told = max(d.told, d.settled())
 	for {
+		d.listen(d.told)
 		d.tellDead(time.Now(), false)
 		select {
 		case <-ctx.Done():
@@ -210,7 +221,7 @@ func (d *Drain) Run(ctx context.Context) error {
 			}
 		}
 		for range batchesPerTurn {
-			done, err := d.worker.Tick(ctx)
+			done, err := d.tick(ctx)
 			if err != nil && ctx.Err() == nil {
 				return fmt.Errorf("drain of profile %q: %w", d.o.Profile, err)
 			}
@@ -218,6 +229,7 @@ func (d *Drain) Run(ctx context.Context) error {
 				break
 			}
 			moved = true
+			d.sleep(ctx)
 		}
 		if err := d.feed(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("the feed of profile %q: %w", d.o.Profile, err)
@@ -225,6 +237,27 @@ func (d *Drain) Run(ctx context.Context) error {
 		d.count()
 		timer.Reset(d.untilNext(moved))
 	}
+}
+
+// tick takes a batch to the store.
+func (d *Drain) tick(ctx context.Context) (int, error) {
+	most := maxBatchBytes
+	if d.next.Bytes > 0 {
+		most = min(most, d.next.Bytes)
+	}
+	return d.worker.TickOnce(ctx, most)
+}
+
+// sleep rests for as long as the last transaction asks for.
+func (d *Drain) sleep(ctx context.Context) {
+	if d.next.Rest <= 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(d.next.Rest):
+	}
+	d.next.Rest = 0
 }
 
 // untilNext is how long to wait after a turn. A turn that moved nothing although
@@ -245,7 +278,7 @@ func (d *Drain) IsEmpty() bool { return d.count() == 0 }
 func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
 	defer func() { d.tellDead(time.Now(), true) }()
 	for d.count() > 0 {
-		if _, err := d.worker.Tick(ctx); err != nil && ctx.Err() == nil {
+		if _, err := d.tick(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("drain of profile %q: %w", d.o.Profile, err)
 		}
 		d.tellDead(time.Now(), false)
@@ -346,7 +379,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		}
 		d.moveTo(plan.Through)
 		left -= waiting(queue[:taken])
-		began = d.worked(ctx, queue[:taken], began)
+		began = d.worked(queue[:taken], began)
 		queue = queue[taken:]
 	}
 	if err := run.emit(d); err != nil {
@@ -359,7 +392,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 
 // worked tells of messages that the store has now, and returns when the work on
 // the next begins.
-func (d *Drain) worked(ctx context.Context, messages []Message, began time.Time) time.Time {
+func (d *Drain) worked(messages []Message, began time.Time) time.Time {
 	d.pending.Add(-int64(len(messages)))
 	if d.o.Worked == nil {
 		return began
@@ -368,7 +401,7 @@ func (d *Drain) worked(ctx context.Context, messages []Message, began time.Time)
 	for i := range messages {
 		w.Bytes += len(messages[i].frame)
 	}
-	d.o.Worked(ctx, w)
+	d.next = d.o.Worked(w)
 	return time.Now()
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"wamble"
 	"wamble/internal/intent"
+	"wamble/internal/store"
 	"wamble/runner"
 )
 
@@ -62,8 +63,9 @@ func (r *run) emitResult(d *Drain, record record) error {
 	if err := intent.ReadFields(record.fields, &result); err != nil {
 		return err
 	}
+	profile, _ := store.SplitName(d.o.Profile)
 	line, err := json.Marshal(Ended{
-		d.o.Profile, result.Board, winners[result.Result], result.Reason, result.Plies, result.Duration.Seconds(), result.At.UTC(),
+		profile, result.Board, winners[result.Result], result.Reason, result.Plies, result.Duration.Seconds(), result.At.UTC(),
 	})
 	if err != nil {
 		return err

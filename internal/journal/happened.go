@@ -28,17 +28,29 @@ type Happened struct {
 	Seconds        float64
 }
 
-// recallMessages is how many messages before its start a drain tells about: those
-// that observers may have missed because the process ended.
-const recallMessages = 4096
+// recallMessages is how many messages a drain reads again, as far as they were kept, when
+// somebody begins to observe: he may have observed before, perhaps an earlier process.
+const recallMessages = 8192
 
-// tell tells observers what happened in the messages of a batch, each once.
+// listen looks whether anybody observes, between two batches, after the message before.
+// Who has just come is told what happened last.
+func (d *Drain) listen(before uint64) {
+	d.told = max(d.told, before)
+	if d.o.Happened == nil || d.o.Observed != nil && !d.o.Observed(d.told) {
+		d.telling = false
+	} else if !d.telling {
+		d.telling = true
+		d.recall(d.told)
+	}
+}
+
+// tell tells observers what happened in the messages of a batch, each once. Of what
+// nobody observes only the number is looked at.
 func (d *Drain) tell(queue []Message, refused map[Origin]bool) {
-	if d.o.Happened == nil || len(queue) == 0 {
+	if len(queue) == 0 {
 		return
 	}
-	d.recall(queue[0].Seq - 1)
-	if d.o.Observed != nil && !d.o.Observed() {
+	if d.listen(queue[0].Seq - 1); !d.telling {
 		d.told = max(d.told, queue[len(queue)-1].Seq)
 		return
 	}
@@ -55,13 +67,8 @@ func (d *Drain) tell(queue []Message, refused map[Origin]bool) {
 	}
 }
 
-// recall tells what happened last in an earlier process, up to the last message that
-// its store has got, as far as that was kept.
+// recall tells what happened up to the last message, as far as it was kept.
 func (d *Drain) recall(last uint64) {
-	if d.recalled || d.o.Happened == nil {
-		return
-	}
-	d.recalled, d.told = true, last
 	list, at := []Happened(nil), uint64(0)
 	first := last - min(last, recallMessages)
 	for seq, frame := range d.keptAfter(first) {

@@ -122,6 +122,34 @@ func Workers(ctx context.Context, r *runner.Runner) (map[string]uint32, error) {
 	return workers, nil
 }
 
+// ShardsOf returns how many shards a profile had when it ran last, 1 if it was never
+// said.
+func ShardsOf(r *runner.Runner, profile string) int {
+	n := 1
+	err := r.View(func(get func(key []byte) ([]byte, error)) error {
+		value, err := get([]byte("shards/" + profile))
+		if err == nil && len(value) == 4 {
+			n = int(binary.LittleEndian.Uint32(value))
+		}
+		return err
+	})
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+// SetShards writes down how many shards a profile has.
+func SetShards(ctx context.Context, r *runner.Runner, profile string, n int) error {
+	if ShardsOf(r, profile) == n {
+		return nil
+	}
+	_, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		return tx.Put([]byte("shards/"+profile), binary.LittleEndian.AppendUint32(nil, uint32(n)))
+	})
+	return err
+}
+
 // readUint32 returns 0 for a key that is not there.
 func readUint32(tx *runner.Tx, key []byte) (uint32, error) {
 	value, err := tx.Get(key)

@@ -16,6 +16,14 @@ const (
 	maxStock  = 1 << 24
 )
 
+// A small world has small numbers: see BeginSmall. The first lease is enough for a crowd
+// that comes while the next one is on its way.
+const (
+	firstSmall = 256
+	leastSmall = 1024
+	smallShare = 4
+)
+
 // Leases hands out row numbers from blocks that were leased from the store
 // ahead of need, so that a row has its number before the store has the row. It
 // belongs to one goroutine and is deterministic: leasing itself happens
@@ -32,11 +40,30 @@ type stock struct {
 	taken  int64
 	since  time.Duration // when counting taken began
 	rate   float64       // numbers a second, by the last counts
+	first  int           // the first lease of a supply that begins small; 0: it does not
+	last   int64         // the highest number that was leased
 }
 
 // NewLeases returns an empty supply that leases size numbers at a time, and more
 // of those that are needed more.
 func NewLeases(size int) *Leases { return &Leases{size: max(size, 2)} }
+
+// BeginSmall lets a sequence begin with a lease of first numbers or a few more. When half
+// of them are taken it leases a thousand, and then a quarter of the highest number that
+// it has reached, until that is the usual supply: so the numbers of several profiles of a
+// small world stay close together.
+func (l *Leases) BeginSmall(s wamble.Sequence, first int) { l.stocks[s].first = max(first, firstSmall) }
+
+// least is the supply of a sequence of which little is taken.
+func (st *stock) least(size int) int {
+	switch {
+	case st.first == 0:
+		return size
+	case st.last == 0, st.last < leastSmall && st.left > int64(st.first/2):
+		return min(st.first, size)
+	}
+	return int(min(max(st.last/smallShare, leastSmall), int64(size)))
+}
 
 // Next takes a number, or reports that there is none until Add is called.
 func (l *Leases) Next(s wamble.Sequence) (id int64, ok bool) {
@@ -64,7 +91,7 @@ func (l *Leases) Want(s wamble.Sequence, now time.Duration) int {
 		st.rate = (st.rate + float64(st.taken)/passed.Seconds()) / 2
 		st.taken, st.since = 0, now
 	}
-	supply := max(l.size, int(min(st.rate*lasts.Seconds(), maxStock)))
+	supply := max(st.least(l.size), int(min(st.rate*lasts.Seconds(), maxStock)))
 	if st.wanted || st.left > int64(supply/2) {
 		return 0
 	}
@@ -81,6 +108,7 @@ func (l *Leases) Add(s wamble.Sequence, blocks []wamble.Block) {
 		if b.Count > 0 {
 			st.blocks = append(st.blocks, b)
 			st.left += b.Count
+			st.last = max(st.last, b.First+b.Count-1)
 		}
 	}
 }

@@ -47,6 +47,52 @@ func TestLeases(t *testing.T) {
 	}
 }
 
+// TestLeasesBeginSmall: profiles of one store share its low numbers, and lease more as
+// the world grows, until they lease as many as ever.
+func TestLeasesBeginSmall(t *testing.T) {
+	next := int64(1) // of the store
+	lease := func(l *Leases, n int) {
+		l.Add(wamble.BoardIDs, []wamble.Block{{First: next, Count: int64(n)}})
+		next += int64(n)
+	}
+	var profiles [3]*Leases
+	for i := range profiles {
+		l := NewLeases(16384)
+		profiles[i] = l
+		l.BeginSmall(wamble.BoardIDs, 4)
+		n := l.Want(wamble.BoardIDs, 0)
+		if l.Add(wamble.BoardIDs, nil); l.Want(wamble.BoardIDs, 0) != n {
+			t.Errorf("a lease of %d that failed is not asked for again", n)
+		}
+		lease(l, n)
+	}
+	if next > 3*firstSmall+1 {
+		t.Errorf("three profiles begin with %d numbers", next-1)
+	}
+	for made := 1; made <= 40_000; made++ {
+		for _, l := range profiles {
+			for n := l.Want(wamble.BoardIDs, 0); n > 0; n = l.Want(wamble.BoardIDs, 0) {
+				lease(l, n)
+			}
+			id, ok := l.Next(wamble.BoardIDs)
+			left := l.Left(wamble.BoardIDs)
+			switch {
+			case !ok:
+				t.Fatalf("after %d boards there are no numbers", made)
+			case made > 1000 && id > int64(made*len(profiles)*2), made <= 32 && id > int64(len(profiles)*firstSmall):
+				t.Fatalf("board %d of a profile has the number %d", made, id)
+			case left < firstSmall/2-1, made > 1000 && left < leastSmall/2-1, made > 30_000 && left < 16384/2-1:
+				t.Fatalf("after %d boards only %d numbers are left", made, left)
+			}
+		}
+	}
+	l := NewLeases(16384)
+	l.Add(wamble.BoardIDs, []wamble.Block{{First: 100_000, Count: 500}})
+	if l.BeginSmall(wamble.BoardIDs, 4); l.Want(wamble.BoardIDs, 0) != 16384 {
+		t.Error("a large world leases few numbers")
+	}
+}
+
 // TestLeasesLast: whatever the rate was at which numbers were taken when the
 // store went away, they last for hours; but not for ever, which would be many.
 func TestLeasesLast(t *testing.T) {
@@ -55,12 +101,15 @@ func TestLeasesLast(t *testing.T) {
 		least, most time.Duration
 	}{
 		{0, 0, 0}, // nothing is taken: the first lease is enough
-		{1, 4 * time.Hour, 9 * time.Hour},
-		{70, 4 * time.Hour, 9 * time.Hour}, // a full machine
-		{500, 4 * time.Hour, 9 * time.Hour},
+		{1, 4 * time.Hour, 12 * time.Hour},
+		{70, 4 * time.Hour, 12 * time.Hour}, // a full machine
+		{500, 4 * time.Hour, 12 * time.Hour},
 		{5000, 25 * time.Minute, time.Hour},
 	} {
 		l, next := NewLeases(16384), int64(1)
+		if tc.perSecond > 0 {
+			l.BeginSmall(wamble.BoardIDs, 4) // they last as long
+		}
 		second := func(now time.Duration) {
 			for range tc.perSecond {
 				l.Next(wamble.BoardIDs)

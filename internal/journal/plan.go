@@ -32,7 +32,7 @@ type Limits struct {
 // backlogPlans of them: where thousands of moves meet in one transaction, each
 // board and each reservation is written once instead of each time.
 const (
-	backlogFactor = 64
+	backlogFactor = 512
 	backlogPlans  = 4
 )
 

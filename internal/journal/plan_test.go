@@ -165,7 +165,7 @@ func TestPlanLimits(t *testing.T) {
 	}
 	for _, tc := range []struct{ pending, most, want int }{
 		{0, 512, 128}, {255, 512, 128}, {256, 512, 256}, {1023, 512, 256}, {1024, 512, 512}, {2047, 512, 512},
-		{399, 100, 100}, {2048, 512, 64 * 512}, {400, 100, 6400},
+		{399, 100, 100}, {2048, 512, 512 * 512}, {400, 100, 51_200},
 	} {
 		got := (Limits{tc.most, 10}).Adapt(tc.pending)
 		if want := (Limits{tc.want, 10 * max(1, tc.want/tc.most)}); got != want {

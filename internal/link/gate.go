@@ -1,6 +1,7 @@
 package link
 
 import (
+	"slices"
 	"time"
 
 	"wamble"
@@ -180,6 +181,31 @@ func (s *Server) PushLatest(token wamble.Token, packet []byte, gate uint64) bool
 	}
 	s.pushTo(sess.home, packet, gate)
 	return true
+}
+
+// Unseen reports whether a BOARD_UPDATE of a board that was pushed to whoever sent a
+// request waits for its gate or its ACK: he may have sent the request before he saw it.
+// Of a connection only the gate is known.
+func (s *Server) Unseen(id Request, board wamble.BoardID) bool {
+	r := s.requests.get(id)
+	if r == nil || r.address() == nil {
+		return false
+	}
+	pushed := func(k *packet) bool {
+		if k.control() != wire.CtrlBoardUpdate || k.flags().Unreliable() {
+			return false
+		}
+		var p wire.Packet
+		err := p.Decode(k.buf)
+		_, answers := p.Ext.Int(wire.KeyRequestSeq)
+		return err == nil && p.Board == board && !answers
+	}
+	for i := range s.held.items[s.held.first:] {
+		if o := &s.held.items[s.held.first+i]; o.push != nil && o.address() == r.e && pushed(o.push) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.e.queue, func(p pending) bool { return pushed(p.k) })
 }
 
 // pushTo puts a packet to e behind a gate.

@@ -237,3 +237,35 @@ func TestOddRequests(t *testing.T) {
 }
 
 // What does not fit one packet, or must not, travels in fragments.
+
+// Unseen: a board that was pushed, until its ACK comes; not one that answers a request.
+func TestUnseen(t *testing.T) {
+	r := newRig(t, Config{})
+	r.prove(alice)
+	var unseen bool
+	r.handler = func(id Request, p *wire.Packet) {
+		unseen = r.s.Unseen(id, 42)
+		r.s.Reply(id, encode(wire.Header{Token: tokenA, Board: 42}, wire.BoardUpdate{}, wire.Int(wire.KeyRequestSeq, int64(p.Seq))))
+		r.s.Finish(id, r.gate)
+	}
+	asks := func(seq uint32, want bool, when string) {
+		t.Helper()
+		if r.send(alice, move(tokenA, seq)); unseen != want {
+			t.Errorf("%s: got %v", when, unseen)
+		}
+	}
+	asks(3, false, "nothing was sent")
+	asks(4, false, "only an answer has no ACK")
+	r.s.Push(tokenA, encode(wire.Header{Token: tokenA, Board: 7}, wire.BoardUpdate{}), r.gate)
+	r.s.Release(r.now, r.gate, &r.out)
+	asks(5, false, "another board was pushed")
+	r.s.Push(tokenA, encode(wire.Header{Token: tokenA, Board: 42}, wire.BoardUpdate{}), r.gate+1)
+	asks(6, true, "a push waits for its gate")
+	r.gate++
+	r.s.Release(r.now, r.gate, &r.out)
+	asks(7, true, "a push waits for its ACK")
+	for seq := range uint32(9) {
+		r.send(alice, encode(wire.Header{Token: tokenA, Seq: seq}, wire.Ack{}))
+	}
+	asks(8, false, "the push was acknowledged")
+}

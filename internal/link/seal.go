@@ -44,7 +44,8 @@ const (
 // seals makes and opens seals. Without a key it does neither.
 type seals struct {
 	on      bool
-	keys    [2]sealKey // the present one, and the one before it
+	shard   wamble.Shard // whose tokens are offered
+	keys    [2]sealKey   // the present one, and the one before it
 	since   time.Duration
 	counter uint16
 	sealed  seal // as AES sees them: in the memory of a seals, because AES would
@@ -73,8 +74,11 @@ func (k *sealKey) next() sealKey {
 // cookies and makes no offers.
 func (s *Server) SetKey(secret [32]byte) {
 	first := newSealKey(secret)
-	s.seals = seals{on: true, keys: [2]sealKey{first.next(), first}, since: s.now}
+	s.seals = seals{on: true, shard: s.seals.shard, keys: [2]sealKey{first.next(), first}, since: s.now}
 }
+
+// SetShard lets Offer make tokens of a shard.
+func (s *Server) SetShard(shard wamble.Shard) { s.seals.shard = shard }
 
 // turn replaces keys whose time is over.
 func (s *seals) turn(now time.Duration) {
@@ -102,17 +106,20 @@ func (k *sealKey) tag(kind sealKind, at wamble.Peer) (tag [6]byte) {
 func (s *seals) make(now time.Duration, kind sealKind, at wamble.Peer, board wamble.BoardID, wishes Wishes) seal {
 	s.turn(now)
 	k, b := &s.keys[0], &s.opened
-	s.counter++
 	*b = seal{}
 	binary.BigEndian.PutUint32(b[:], uint32((now-s.since)/time.Millisecond)|uint32(wishes)<<wishShift)
-	binary.BigEndian.PutUint16(b[4:], s.counter)
 	if board > 0 && board <= math.MaxUint32 {
 		binary.BigEndian.PutUint32(b[6:], uint32(board))
 	}
 	tag := k.tag(kind, at)
 	copy(b[10:], tag[:])
-	k.block.Encrypt(s.sealed[:], b[:])
-	return s.sealed
+	for {
+		s.counter++
+		binary.BigEndian.PutUint16(b[4:], s.counter)
+		if k.block.Encrypt(s.sealed[:], b[:]); kind != offerSeal || s.shard.Owns(s.sealed) {
+			return s.sealed
+		}
+	}
 }
 
 // open returns the age and the board of a seal that was made for an address.
@@ -264,7 +271,7 @@ func (s *Server) RestoreKeys(state []byte) error {
 	if !r.Ended() || since > s.now {
 		return ErrState
 	}
-	s.seals = seals{on: true, keys: [2]sealKey{newSealKey(secrets[0]), newSealKey(secrets[1])}, since: since, counter: counter}
+	s.seals = seals{on: true, shard: s.seals.shard, keys: [2]sealKey{newSealKey(secrets[0]), newSealKey(secrets[1])}, since: since, counter: counter}
 	s.stats.Cookies = cookies
 	return nil
 }

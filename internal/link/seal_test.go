@@ -228,6 +228,24 @@ func TestOffered(t *testing.T) {
 	}
 }
 
+// A shard offers its own tokens, also after another key was set, and knows them again.
+func TestOfferedByShard(t *testing.T) {
+	shard := wamble.Shard{Index: 5, Of: 8}
+	r := newRig(t, Config{})
+	r.s.SetShard(shard)
+	r.s.SetKey([32]byte{1, 2, 3})
+	r.handler = func(id Request, p *wire.Packet) {
+		token := r.s.Offer(id, 7, 0)
+		if o, ok := r.s.Offered(alice, token); !ok || o.Board != 7 || !shard.Owns(token) {
+			t.Errorf("%v was offered, and known as %+v, %v", token, o, ok)
+		}
+		r.s.Finish(id, 0)
+	}
+	for seq := range uint32(64) {
+		r.send(alice, hello(wamble.Token{}, seq+1))
+	}
+}
+
 // A token that was offered proves its address, also when its endpoint was evicted
 // meanwhile; a cookie is no token.
 func TestOfferedTokenProves(t *testing.T) {

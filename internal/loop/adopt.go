@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"wamble"
 	"wamble/internal/config"
 	"wamble/internal/profile"
 )
@@ -25,9 +26,9 @@ type Adopted struct {
 // Adopt makes a profile of a state that Snapshot has written, and of what was written
 // ahead of it; nil: nothing. Forget gives the memory of both back; it is called when
 // nobody looks at it any more.
-func Adopt(cfg *config.Profile, state, ahead []byte, forget func()) (*Adopted, error) {
+func Adopt(cfg *config.Profile, shard wamble.Shard, state, ahead []byte, forget func()) (*Adopted, error) {
 	c := newClock(time.Now())
-	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start}, clock: c, forget: forget}
+	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start, Shard: shard}, clock: c, forget: forget}
 	if len(ahead) > 0 {
 		a.inputs = append(a.inputs, &profile.Shelve{Data: ahead})
 	}
@@ -52,15 +53,20 @@ func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 	a := rt.adopted
 	rt.adopted = nil
 	if err := rt.makeDrain(ctx); err != nil {
+		a.forget()
 		return nil, err
+	}
+	if rt.o.Ahead != nil {
+		a.clock.follow(rt.o.Ahead)
 	}
 	l, err := rt.lifeOf(a.options, a.clock, a.profile)
 	if err != nil {
+		a.forget()
 		return nil, err
 	}
 	l.out = a.out
 	l.record.Step(a.now, a.inputs, &l.out)
-	l.forget = a.forget
+	l.whole, l.forget = make(chan struct{}), a.forget
 	if cfg := rt.o.TruePorts(a.options.Config); cfg != a.options.Config {
 		l.mail.post(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
@@ -69,13 +75,41 @@ func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
-// forgetState gives the memory of an adopted state back when nobody looks at it any
-// more.
-func (l *life) forgetState() {
-	if l.forget != nil && !l.profile.Adopting() {
-		l.forget()
-		l.forget = nil
+// checkAdoption ends the adoption when everything is taken in.
+func (l *life) checkAdoption() {
+	if l.whole != nil && !l.profile.Adopting() {
+		l.endAdoption()
 	}
+}
+
+// endAdoption gives the memory of an adopted state back, which nobody looks at any more,
+// and tells those who wait for that.
+func (l *life) endAdoption() {
+	if l.whole != nil {
+		l.forget()
+		close(l.whole)
+		l.whole = nil
+	}
+}
+
+// AwaitWhole waits until the profile has taken in all that was written ahead. It reports
+// false if that does not happen before ctx ends, or the loop ends.
+func (rt *Runtime) AwaitWhole(ctx context.Context) bool {
+	l := rt.loop.Load()
+	var whole chan struct{}
+	if l == nil || !l.do(ctx, func() { whole = l.life.whole }) {
+		return false
+	}
+	if whole == nil {
+		return true
+	}
+	select {
+	case <-whole:
+		return true
+	case <-l.ended:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // succeed does what follows from the adoption, before the loop runs.

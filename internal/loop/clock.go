@@ -33,13 +33,19 @@ func newClock(now time.Time) clock {
 	return clock{start: start, began: now, suspended: suspended, wall: wallOf, asleep: suspended(), read: now, last: start}
 }
 
-// advance lets a clock that has given no time yet begin later, its wall clock too:
-// what another machine has labelled before must not be younger.
-func (c *clock) advance(by time.Duration) {
-	c.start = c.start.Add(by)
+// advance lets a clock that has given no time yet be later, its wall clock too: what
+// another machine has labelled before, or this one before its wall clock was set back,
+// must not be younger.
+func (c *clock) advance(by func() time.Duration) {
+	c.start = c.start.Add(by())
 	c.last = c.start
+	c.follow(by)
+}
+
+// follow is advance for the wall clock alone.
+func (c *clock) follow(by func() time.Duration) {
 	wall := c.wall
-	c.wall = func(now time.Time) time.Time { return wall(now).Add(by) }
+	c.wall = func(now time.Time) time.Time { return wall(now).Add(by()) }
 }
 
 // toldBy lets a clock that has given no time yet say what somebody tells it.
@@ -52,8 +58,7 @@ func (c *clock) toldBy(tell func() time.Time) {
 func (c *clock) skew(by func() time.Duration) {
 	c.start = c.start.Add(by())
 	c.last = c.start
-	wall := c.wall
-	c.wall = func(now time.Time) time.Time { return wall(now).Add(by()) }
+	c.follow(by)
 }
 
 func wallOf(now time.Time) time.Time { return now.Round(0) }

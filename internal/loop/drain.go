@@ -73,10 +73,10 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	return nil
 }
 
-// worked is told of a transaction of the drain, and may rest.
-func (rt *Runtime) worked(ctx context.Context, w journal.Work) {
+// worked is told of a transaction of the drain, and returns how to go on.
+func (rt *Runtime) worked(w journal.Work) journal.Next {
 	rt.o.Log.Debug("messages are in the database", "messages", w.Messages, "bytes", w.Bytes, "took", w.Took)
-	rt.pace.worked(ctx, w)
+	return rt.pace.next(time.Now(), w)
 }
 
 // limitsOf bound a transaction of the drain.
@@ -94,6 +94,7 @@ func (rt *Runtime) applied(through uint64) {
 	if l := rt.life.Load(); l != nil {
 		l.mail.appliedTo(through)
 	}
+	rt.tracer.applied(through)
 }
 
 // drained is told how the store does: what takes no batches brakes nobody.

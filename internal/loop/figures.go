@@ -105,3 +105,29 @@ func (l *loop) look() Figures {
 		ToDurable: l.times.toDurable.clone(), ToSent: l.times.toSent.clone(), Groups: l.life.commit.groups(),
 	}
 }
+
+// Add adds the figures of another shard, as far as they can be added.
+func (f *Figures) Add(more Figures) {
+	if f.Up && !more.Up {
+		f.Up, f.Why = false, more.Why
+	}
+	f.Stats.Moves += more.Stats.Moves
+	f.Stats.Finished += more.Stats.Finished
+	f.Stats.Hellos += more.Stats.Hellos
+	f.Stats.NewPlayers += more.Stats.NewPlayers
+	g, m := &f.Gauges, &more.Gauges
+	for _, of := range [][2]*int{
+		{&g.Boards, &m.Boards}, {&g.FreeBoards, &m.FreeBoards}, {&g.AsleepBoards, &m.AsleepBoards}, {&g.Here, &m.Here}, {&g.Waiting, &m.Waiting},
+		{&g.Players, &m.Players}, {&g.LivePlayers, &m.LivePlayers}, {&g.Bots, &m.Bots}, {&g.Watchers, &m.Watchers}, {&g.Predictions, &m.Predictions},
+		{&g.Held, &m.Held}, {&g.Loading, &m.Loading}, {&g.UnsettledGates, &m.UnsettledGates},
+	} {
+		*of[0] += *of[1]
+	}
+	for i, n := range more.Boards {
+		f.Boards[i] += n
+	}
+	f.Queue.Depth += more.Queue.Depth
+	f.Queue.OldestAge = max(f.Queue.OldestAge, more.Queue.OldestAge)
+	f.Panics += more.Panics
+	f.Refused += more.Refused
+}

@@ -23,7 +23,10 @@ type life struct {
 	out     profile.Output
 	record  *tape.File // nil: it is not recorded
 	failure chan error // of the journal; holds the first
-	forget  func()     // gives the memory of an adopted state back; nil: it was
+	// whole is closed when an adopted state is taken in, or is not needed any more; nil:
+	// it was. forget gives its memory back.
+	whole  chan struct{}
+	forget func()
 }
 
 // newLife returns a profile that has restored nothing yet.
@@ -33,12 +36,12 @@ func (rt *Runtime) newLife() (*life, error) {
 		c.skew(rt.o.Skew)
 	}
 	if rt.o.Ahead != nil {
-		c.advance(rt.o.Ahead())
+		c.advance(rt.o.Ahead)
 	}
 	if rt.o.Clock != nil {
 		c.toldBy(rt.o.Clock)
 	}
-	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: c.start}
+	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: c.start, Shard: rt.o.Shard}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
@@ -104,16 +107,12 @@ const restoreBatch = 1024
 func (l *life) restore(ctx context.Context, rt *Runtime) error {
 	l.step(rt.o.Standing()...)
 	rt.awaitOthers(ctx)
-	for _, lease := range append([]profile.Lease(nil), l.out.Leases...) {
-		blocks, err := rt.freshLease(ctx, lease)
-		if err != nil {
-			return fmt.Errorf("lease numbers: %w", err)
-		}
-		l.step(&profile.Leased{Sequence: lease.Sequence, Blocks: blocks})
+	if err := l.supply(ctx, rt); err != nil {
+		return err
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
 	said, n := time.Now(), 0
-	for b, err := range rt.o.Store.LiveBoards(ctx, rt.o.Name) {
+	for b, err := range rt.o.Store.LiveBoards(ctx, rt.o.Config.Name, rt.o.Shard.Index) {
 		if err != nil {
 			return fmt.Errorf("read the boards: %w", err)
 		}
@@ -134,6 +133,19 @@ func (l *life) restore(ctx context.Context, rt *Runtime) error {
 		return err
 	}
 	l.step(&profile.Ready{})
+	return l.supply(ctx, rt)
+}
+
+// supply leases the numbers that the last step asked for, and those that the profile asks
+// for meanwhile. It asks once.
+func (l *life) supply(ctx context.Context, rt *Runtime) error {
+	for wanted := slices.Clone(l.out.Leases); len(wanted) > 0; wanted = append(wanted[1:], l.out.Leases...) {
+		blocks, err := rt.freshLease(ctx, wanted[0])
+		if err != nil {
+			return fmt.Errorf("lease numbers: %w", err)
+		}
+		l.step(&profile.Leased{Sequence: wanted[0].Sequence, Blocks: blocks})
+	}
 	return nil
 }
 
@@ -157,7 +169,7 @@ func (l *life) restoreBoards(ctx context.Context, rt *Runtime, boards []wamble.B
 	for _, trouble := range l.out.Troubles {
 		rt.o.Log.Warn("a stored board is damaged", "err", trouble)
 	}
-	return nil
+	return l.supply(ctx, rt)
 }
 
 // predicted reads what is predicted of boards: nothing of most of them.
@@ -186,7 +198,7 @@ func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32
 	if ids == nil {
 		return make([]*profile.RestoreSession, len(boards)), nil
 	}
-	stored, err := rt.o.Store.Holders(ctx, ids, rt.o.Name, terms)
+	stored, err := rt.o.Store.Holders(ctx, ids, rt.o.Config.Name, terms)
 	if err != nil {
 		return nil, err
 	}

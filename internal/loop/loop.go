@@ -35,6 +35,8 @@ type loop struct {
 	frozen  atomic.Bool
 	held    bool // the port is not read, but all else goes on
 	untold  []untold
+	unseen  []unseen
+	others  *profile.Others // that the life was told last
 	writer  *writer
 	saver   *saver
 	times   stopwatch
@@ -42,11 +44,13 @@ type loop struct {
 	err     error // why it ended
 }
 
-func newLoop(rt *Runtime, l *life) *loop {
-	return &loop{
-		rt: rt, port: rt.port.Load(), life: l, asks: make(chan func(), 16), until: time.Now(),
-		writer: newWriter(), saver: newSaver(rt, l, time.Now()), times: newStopwatch(), ended: make(chan struct{}),
+func newLoop(rt *Runtime, first *life) *loop {
+	l := &loop{
+		rt: rt, port: rt.port.Load(), life: first, asks: make(chan func(), 16), until: time.Now(),
+		writer: newWriter(), saver: newSaver(rt, first, time.Now()), times: newStopwatch(), ended: make(chan struct{}),
 	}
+	l.times.trace = &rt.tracer
+	return l
 }
 
 // run steps until it is stopped and everything that was decided is durable and
@@ -64,6 +68,7 @@ func (l *loop) run() {
 		close(l.writer.full)
 		l.saver.close()
 		guard.Run("the recording", func() { l.life.record.Close() }, nil)
+		l.life.endAdoption()
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
 		l.err = l.round()
@@ -78,7 +83,7 @@ func (l *loop) round() error {
 		err = l.turn(in)
 		now := time.Now()
 		l.rt.pace.brake.put(now, l.life.out.Frames.Bytes())
-		l.life.forgetState()
+		l.life.checkAdoption()
 		l.save(now)
 	}
 	if err == nil {
@@ -137,7 +142,7 @@ func (l *loop) receive() (transport.Arrivals, error) {
 func (l *loop) step(in transport.Arrivals) {
 	now := time.Now()
 	life := l.life
-	inputs := life.mail.takeNews(l.inputs[:0])
+	inputs := l.tellOthers(life.mail.takeNews(l.inputs[:0]))
 	l.packets = slices.Grow(l.packets[:0], len(in.Packets))
 	for _, p := range in.Packets {
 		if l.rt.quarantine.refuses(p.Data) {
@@ -159,6 +164,7 @@ func (l *loop) step(in transport.Arrivals) {
 	if durable != 0 {
 		l.done = durable
 		l.times.durable(now, durable)
+		l.rt.tracer.durable(now, durable)
 	}
 	l.follow(now, l.hands())
 }
@@ -167,11 +173,16 @@ func (l *loop) step(in transport.Arrivals) {
 // writer is handed what is sent.
 func (l *loop) follow(now time.Time, answering bool) {
 	life, out := l.life, &l.life.out
+	var traced func(seq uint64)
 	if out.Gate != 0 {
 		l.last = out.Gate
-		l.times.step(now, out.Gate, life.profile.Stats().Moves)
+		moves := l.times.step(now, out.Gate, life.profile.Stats().Moves)
+		traced = l.rt.tracer.step(l.rt.o.Name, now, out.Gate, moves)
 	}
 	life.commit.put(&out.Frames, out.Gate, answering)
+	if traced != nil {
+		life.commit.mark(traced)
+	}
 	for _, load := range out.Loads {
 		l.rt.loads.ask(life, load)
 	}
@@ -179,6 +190,11 @@ func (l *loop) follow(now time.Time, answering bool) {
 		l.rt.lease(life, lease)
 	}
 	l.tellNews()
+	if l.rt.o.Shard.Of > 1 {
+		l.tellSights()
+		l.tellCame()
+		l.rt.publish(life.profile.Count())
+	}
 	l.until = l.soon(now, life.clock.due(out.Next))
 }
 
@@ -231,9 +247,11 @@ func (l *loop) become(ctx context.Context, next *life) bool {
 	return l.do(ctx, func() {
 		l.life.record.Close()
 		l.saver.close()
+		l.life.endAdoption()
 		l.saver = newSaver(l.rt, next, time.Now())
-		l.life, l.until, l.last, l.done, l.untold = next, time.Now(), 0, 0, nil
+		l.life, l.until, l.last, l.done, l.untold, l.unseen, l.others = next, time.Now(), 0, 0, nil, nil, nil
 		l.times.restart()
+		l.rt.tracer.under.Store(nil)
 	})
 }
 

@@ -37,8 +37,8 @@ func (m *mail) post(in profile.Input) {
 	m.signal()
 }
 
-// hear leaves news of another profile.
-func (m *mail) hear(in *profile.News) {
+// hear leaves news of another profile or shard.
+func (m *mail) hear(in profile.Input) {
 	m.mu.Lock()
 	m.news = append(m.news, in)
 	m.mu.Unlock()

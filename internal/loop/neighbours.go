@@ -107,6 +107,8 @@ func (rt *Runtime) awaitOthers(ctx context.Context) {
 func (ls *loads) shared(ctx context.Context, j job) bool {
 	switch j.load.Subject {
 	case profile.SessionOf, profile.PlayerOf, profile.NameOf:
+	case profile.ElsewhereOf, profile.TargetOf, profile.SessionsOf:
+		return ls.askShards(ctx, j)
 	default:
 		return false
 	}

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"context"
 	"math"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,8 @@ import (
 // There is no brake unless the store takes batches: an outage never slows down
 // play.
 const (
-	batchTime  = 300 * time.Millisecond
+	batchTime  = 400 * time.Millisecond
+	batchWork  = 250 * time.Millisecond
 	wantedWork = 350 * time.Millisecond
 	reaction   = 2 * time.Second // further behind, the loop may put in half
 	leastPart  = 1.0 / 3
@@ -51,18 +51,12 @@ type pace struct {
 	bytes, messages float64
 }
 
-// worked tells of a transaction of the drain. While the drain is hardly behind a
-// load it rests, so that more meets in the next one.
-func (p *pace) worked(ctx context.Context, w journal.Work) {
-	if rest := p.next(time.Now(), w); rest > 0 {
-		wait(ctx, rest)
-	}
-}
-
-// next sets the brake after a transaction, and returns how long the drain is to
-// rest.
-func (p *pace) next(now time.Time, w journal.Work) (rest time.Duration) {
+// next sets the brake after a transaction, and returns how the drain goes on: it rests
+// while it is hardly behind a load, so that more meets in the next transaction; and that
+// takes about batchWork, because only between two of them the brake follows.
+func (p *pace) next(now time.Time, w journal.Work) (next journal.Next) {
 	p.learn(w)
+	next.Bytes = max(int(p.bytes*batchWork.Seconds()), fullBatch)
 	behind := p.behind()
 	switch {
 	case p.hurry.Load():
@@ -73,10 +67,10 @@ func (p *pace) next(now time.Time, w journal.Work) (rest time.Duration) {
 	default:
 		p.brake.release()
 		if w.Bytes >= fullBatch {
-			rest = max(batchTime-w.Took, 0)
+			next.Rest = max(batchTime-w.Took, 0)
 		}
 	}
-	return rest
+	return next
 }
 
 // learn takes a transaction into what is known of the costs.

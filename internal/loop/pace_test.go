@@ -35,7 +35,7 @@ func TestPace(t *testing.T) {
 		now := time.Unix(1e9, 0)
 		p.next(now, full)
 		p.hurry.Store(tc.hurry)
-		if got := p.next(now, tc.work); got != tc.rest {
+		if got := p.next(now, tc.work).Rest; got != tc.rest {
 			t.Errorf("%s: got a rest of %v, want %v", tc.what, got, tc.rest)
 		}
 		if got := float64(p.brake.rate.Load()); got < 0.99*tc.rate || got > 1.01*tc.rate {
@@ -79,6 +79,7 @@ type world struct {
 	alone float64 // that the drain takes when nobody plays
 	share float64 // of its speed that it loses while they play at full
 	size  float64 // bytes of a message
+	most  float64 // messages in a transaction
 
 	pace    pace
 	now     time.Time
@@ -95,7 +96,7 @@ type arrival struct {
 }
 
 func newWorld(full, alone, share float64) *world {
-	w := &world{full: full, alone: alone, share: share, size: 200, now: time.Unix(1e9, 0)}
+	w := &world{full: full, alone: alone, share: share, size: 200, most: 40_000, now: time.Unix(1e9, 0)}
 	w.began = w.now
 	w.pace.waits = func() int { return int(w.count) }
 	return w
@@ -121,10 +122,9 @@ func (w *world) play() float64 {
 
 // drain makes transactions until then; each stalls for so long.
 func (w *world) drain(until time.Time, stall time.Duration) {
-	const most = 5000
 	for w.now.Before(until) {
 		batch, n, from := 0.0, 0, w.now
-		for ; n < len(w.waiting) && batch < most; n++ {
+		for ; n < len(w.waiting) && batch < w.most; n++ {
 			batch += w.waiting[n].messages
 		}
 		left := batch
@@ -133,8 +133,9 @@ func (w *world) drain(until time.Time, stall time.Duration) {
 			left -= w.alone * (1 - w.share*rate/w.full) / 1000
 		}
 		w.waiting, w.count = w.waiting[n:], w.count-batch
-		rest := w.pace.next(w.now, journal.Work{Messages: max(int(batch), 1), Bytes: int(batch * w.size), Took: w.now.Sub(from)})
-		for end := w.now.Add(rest); w.now.Before(end); {
+		next := w.pace.next(w.now, journal.Work{Messages: max(int(batch), 1), Bytes: int(batch * w.size), Took: w.now.Sub(from)})
+		w.most = min(40_000, float64(next.Bytes)/w.size)
+		for end := w.now.Add(next.Rest); w.now.Before(end); {
 			w.play()
 		}
 	}

@@ -35,7 +35,7 @@ const storePatience = time.Second
 func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	again := rt.ran
 	rt.ran = true
-	if rt.o.RestartDir == "" || again {
+	if rt.o.RestartDir == "" || again || rt.newShards() {
 		return r, nil // whatever ended the last run may be in the file
 	}
 	if err := rt.makeDrain(ctx); err != nil {
@@ -142,6 +142,9 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	}
 	if len(st.Pending) > 0 {
 		return "it is to be migrated", nil
+	}
+	if err := rt.checkShards(ctx); err != nil {
+		return "", err
 	}
 	if err := rt.settleWorld(ctx); err != nil {
 		return "", err

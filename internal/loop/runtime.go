@@ -26,8 +26,10 @@ import (
 // Options is what a runtime is made of. Its hooks are called from several
 // goroutines.
 type Options struct {
-	Name   string
+	Name   string // of the profile, or of its shard (see store.ShardName)
 	Config *config.Profile
+	// Shard is which of the profile's loops this is.
+	Shard  wamble.Shard
 	Log    *slog.Logger
 	Runner *runner.Runner
 	Store  Store
@@ -35,6 +37,8 @@ type Options struct {
 	Owner store.Owner
 	// Keep is what is kept of messages that the store has.
 	Keep journal.KeepOptions
+	// Tracing is who wants to know how long single steps take; nil: nobody.
+	Tracing *Tracing
 	// RestartDir is where restart files are; "": there are none.
 	RestartDir string
 	// StoreName is the name of the database, for people.
@@ -68,12 +72,18 @@ type Options struct {
 	Reservations func(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error)
 	// Registry is the profiles of the same store; nil: there are no others.
 	Registry *registry.Registry
+	// Show shows other shards of the profile what has changed; nil: there are none.
+	Show func(*profile.Sights)
 	// Finished is called when finished games have reached the store.
 	Finished func()
 	// Happened is called with what has reached the store (see journal.DrainOptions).
 	Happened func(after, through uint64, list []journal.Happened)
-	// Observed reports whether anybody wants to know what happened.
-	Observed func() bool
+	// Totals is what all shards of the profile have; nil: there is one.
+	Totals *Totals
+	// Others are the other shards of the profile, if there are any.
+	Others func() []*Runtime
+	// Observed reports whether anybody wants to know what happens (see journal.DrainOptions).
+	Observed func(through uint64) bool
 }
 
 // Store is the database of a profile, with its schema.
@@ -109,17 +119,19 @@ type Runtime struct {
 	crashed    chan error      // holds why the first of them could not go on
 	panics     atomic.Uint64   // caught so far
 	quarantine quarantine
+	tracer     tracer
 	leased     [4]atomic.Int64 // the highest numbers that it ever got, by sequence
 	unused     *life           // ended in order, with numbers that nobody has got
 	moved      bool            // the host has chosen another store
 	ran        bool            // Run was called before
 	adopted    *Adopted        // of the image before this one; nil: it starts from store and journal
-	moving     sync.Mutex      // held while the loop is made, and while it moves
+	counts     counts
+	moving     sync.Mutex // held while the loop is made, and while it moves
 }
 
 // New returns a runtime that does not run yet.
 func New(o Options) *Runtime {
-	rt := &Runtime{o: o, stage: newStage(), quarantine: newQuarantine()}
+	rt := &Runtime{o: o, stage: newStage(), quarantine: newQuarantine(), tracer: tracer{o: o.Tracing}}
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
 	rt.watch = newStorewatch(rt)
@@ -127,8 +139,11 @@ func New(o Options) *Runtime {
 	return rt
 }
 
-// Name is the name of the profile.
+// Name is the name of the profile, or of its shard.
 func (rt *Runtime) Name() string { return rt.o.Name }
+
+// Shard is which of the loops of its profile it is.
+func (rt *Runtime) Shard() wamble.Shard { return rt.o.Shard }
 
 // Config is what the profile runs with now.
 func (rt *Runtime) Config() *config.Profile { return rt.cfg.Load() }
@@ -165,6 +180,9 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	}
 	rt.guard("the owner's beat", func() { rt.beat(background, adopting || resumed.away) })
 	rt.loads = newLoads(background, rt)
+	if rt.o.Shard.Of > 1 {
+		rt.guard("the arrivals", func() { rt.arrivals(background) })
+	}
 
 	l, err := rt.first(ctx, resumed.life)
 	if err != nil {
@@ -302,7 +320,10 @@ func (rt *Runtime) prepareStore(ctx context.Context) error {
 		if err := rt.checkWorld(ctx); err != nil {
 			return err
 		}
-		return rt.migrate(ctx, func(name string) { rt.stage.set("migrating the database: " + name) })
+		if err := rt.migrate(ctx, func(name string) { rt.stage.set("migrating the database: " + name) }); err != nil {
+			return err
+		}
+		return rt.checkShards(ctx)
 	})
 }
 
@@ -384,12 +405,16 @@ func (rt *Runtime) revive(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
+// longestHeal is the longest pause before the journal is tried again. Nobody can play
+// meanwhile, and what keeps it from working may be over any moment.
+const longestHeal = 500 * time.Millisecond
+
 // recover makes a new life when the journal works again. The loop leads the old
 // one meanwhile, which refuses everything, and what is in the journal goes on to
 // the store as far as it can.
 func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*life, error) {
 	rt.life.Store(nil)
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for pause := firstPause; ; pause = min(2*pause, longestHeal) {
 		err := rt.o.Heal(ctx)
 		if err == nil {
 			stopDrain()

@@ -34,6 +34,12 @@ type running struct {
 // run starts a profile on a journal in memory, and waits until it is up.
 func run(t *testing.T) *running {
 	t.Helper()
+	return runAdopted(t, nil)
+}
+
+// runAdopted starts a profile that begins with a state; nil: without.
+func runAdopted(t *testing.T, a *Adopted) *running {
+	t.Helper()
 	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +63,9 @@ func run(t *testing.T) *running {
 		Standing:  func() []profile.Input { return nil },
 		Finished:  func() {},
 	})}
+	if a != nil {
+		rt.Succeed(a)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	rt.stop = stop
 	go func() {

@@ -12,6 +12,7 @@ type stopwatch struct {
 	leaving   []timedStep // durable in the present step, or since packets left
 	toDurable Histogram
 	toSent    Histogram
+	trace     *tracer // that follows single steps; nil: none
 }
 
 type timedStep struct {
@@ -25,17 +26,18 @@ func newStopwatch() stopwatch {
 }
 
 // step notes a step that made frames. moves is how many moves were accepted up
-// to it.
-func (w *stopwatch) step(at time.Time, gate, moves uint64) {
+// to it. It returns how many were accepted in it.
+func (w *stopwatch) step(at time.Time, gate, moves uint64) uint64 {
 	n := moves - w.moves
 	w.moves = moves
 	if n == 0 {
-		return
+		return 0
 	}
 	if w.first > len(w.steps)/2 {
 		w.steps, w.first = append(w.steps[:0], w.steps[w.first:]...), 0
 	}
 	w.steps = append(w.steps, timedStep{gate, at, n})
+	return n
 }
 
 // durable notes that everything up to gate is durable, since now.
@@ -60,6 +62,7 @@ func (w *stopwatch) leave(spare []timedStep) []timedStep {
 func (w *stopwatch) sent(steps []timedStep, at time.Time) {
 	for _, s := range steps {
 		w.toSent.observe(at.Sub(s.at).Seconds(), s.moves)
+		w.trace.sent(s.gate, at)
 	}
 }
 

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"runtime"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -139,12 +140,15 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// collector turns the figures of all profiles into metrics.
+// collector turns the figures of all profiles into metrics. Those of a profile that has
+// several shards have the label shard, too.
 type collector struct {
-	profiles      func() []*loop.Runtime
-	metrics       []*prometheus.Desc
-	distributions []*prometheus.Desc
+	profiles        func() []*loop.Runtime
+	single, sharded descs
 }
+
+// descs are the descriptions of the rows, in their order.
+type descs struct{ metrics, distributions []*prometheus.Desc }
 
 // wide are the metrics of the whole server: they have no label profile, so that a sum
 // counts them once.
@@ -171,26 +175,28 @@ func registry(o AdminOptions) *prometheus.Registry {
 }
 
 func newCollector(profiles func() []*loop.Runtime) *collector {
-	c := &collector{profiles: profiles}
-	for _, m := range metrics {
-		labels := []string{"profile"}
-		if m.label != "" {
-			labels = append(labels, m.label)
-		}
-		c.metrics = append(c.metrics, prometheus.NewDesc("wamble_"+m.name, m.help, labels, nil))
-	}
-	for _, d := range distributions {
-		c.distributions = append(c.distributions, prometheus.NewDesc("wamble_"+d.name, d.help, []string{"profile"}, nil))
-	}
-	return c
+	return &collector{profiles: profiles, single: newDescs("profile"), sharded: newDescs("profile", "shard")}
 }
 
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range c.metrics {
-		out <- d
+func newDescs(labels ...string) (d descs) {
+	labels = labels[:len(labels):len(labels)]
+	for _, m := range metrics {
+		of := labels
+		if m.label != "" {
+			of = append(labels, m.label)
+		}
+		d.metrics = append(d.metrics, prometheus.NewDesc("wamble_"+m.name, m.help, of, nil))
 	}
-	for _, d := range c.distributions {
+	for _, m := range distributions {
+		d.distributions = append(d.distributions, prometheus.NewDesc("wamble_"+m.name, m.help, labels, nil))
+	}
+	return d
+}
+
+// Describe implements prometheus.Collector. A name is described once, as it is without
+// shards.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range append(c.single.metrics[:len(c.single.metrics):len(c.single.metrics)], c.single.distributions...) {
 		out <- d
 	}
 }
@@ -199,23 +205,29 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for _, rt := range c.profiles() {
 		figures := rt.Look(context.Background())
-		c.collect(rt.Name(), &figures, out)
+		name, shard := rt.Config().Name, rt.Shard()
+		if shard.Of > 1 {
+			c.sharded.collect(&figures, out, name, strconv.Itoa(shard.Index))
+		} else {
+			c.single.collect(&figures, out, name)
+		}
 	}
 }
 
-func (c *collector) collect(profile string, s *loop.Figures, out chan<- prometheus.Metric) {
+func (d *descs) collect(s *loop.Figures, out chan<- prometheus.Metric, labels ...string) {
+	labels = labels[:len(labels):len(labels)]
 	for i, m := range metrics {
 		if m.value != nil {
-			out <- prometheus.MustNewConstMetric(c.metrics[i], m.kind, m.value(s), profile)
+			out <- prometheus.MustNewConstMetric(d.metrics[i], m.kind, m.value(s), labels...)
 			continue
 		}
 		m.values(s, func(label string, v float64) {
-			out <- prometheus.MustNewConstMetric(c.metrics[i], m.kind, v, profile, label)
+			out <- prometheus.MustNewConstMetric(d.metrics[i], m.kind, v, append(labels, label)...)
 		})
 	}
-	for i, d := range distributions {
-		h := d.of(s)
+	for i, m := range distributions {
+		h := m.of(s)
 		n, below := h.Total()
-		out <- prometheus.MustNewConstHistogram(c.distributions[i], n, h.Sum, below, profile)
+		out <- prometheus.MustNewConstHistogram(d.distributions[i], n, h.Sum, below, labels...)
 	}
 }

@@ -63,9 +63,9 @@ func TestOperations(t *testing.T) {
 // TestEveryMetric: each row of the tables says what it is, and gives a value for
 // every profile.
 func TestEveryMetric(t *testing.T) {
-	c := newCollector(nil)
+	c := newCollector(nil).single
 	out := make(chan prometheus.Metric, 1000)
-	c.collect("default", &loop.Figures{}, out)
+	c.collect(&loop.Figures{}, out, "default")
 	close(out)
 	given := map[*prometheus.Desc]bool{}
 	for m := range out {

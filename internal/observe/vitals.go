@@ -26,10 +26,15 @@ type ProfileVitals struct {
 func LookAt(ctx context.Context, profiles []*loop.Runtime) Vitals {
 	v := Vitals{At: time.Now().UnixMilli(), Bounds: loop.LatencyBounds, Profiles: []ProfileVitals{}}
 	for _, rt := range profiles {
-		figures := rt.Look(ctx)
-		v.Profiles = append(v.Profiles, ProfileVitals{
-			Name: rt.Name(), Moves: figures.Stats.Moves, Latency: figures.ToSent.Counts, Queue: figures.Queue.Depth,
-		})
+		figures, name := rt.Look(ctx), rt.Config().Name
+		if n := len(v.Profiles); n == 0 || v.Profiles[n-1].Name != name { // the shards of a profile stand together
+			v.Profiles = append(v.Profiles, ProfileVitals{Name: name, Latency: make([]uint64, len(figures.ToSent.Counts))})
+		}
+		p := &v.Profiles[len(v.Profiles)-1]
+		p.Moves, p.Queue = p.Moves+figures.Stats.Moves, p.Queue+figures.Queue.Depth
+		for i, n := range figures.ToSent.Counts {
+			p.Latency[i] += n
+		}
 	}
 	return v
 }

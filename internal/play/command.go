@@ -30,7 +30,7 @@ var commands = []command{
 	{"predict", "[NUMBER] MOVE", "predict the next move of the board that you watch, or moved on last, or of another one", (*Game).predict},
 	{"predictions", "[NUMBER]", "list what is predicted there", (*Game).askPredictions},
 	{"score", "", "say your name and score", func(g *Game, _ string) { g.do(AskStats{Tell: true}) }},
-	{"ranking", "", "list the best players", func(g *Game, _ string) { g.do(AskRanking{}) }},
+	{"ranking", "", "list the best players, and the best programs", func(g *Game, _ string) { g.do(AskRanking{}) }},
 	{"name", "NAME", "choose your name: it needs an identity", (*Game).name},
 	{"identity", "[new | WORDS | forget]", "show your twelve words, make an identity, take one from its words, or forget it here", (*Game).identity},
 	{"terms", "", "show the terms of service", func(g *Game, _ string) { g.do(AskTerms{}) }},

@@ -48,7 +48,7 @@ type (
 	}
 	// AskStats asks for the player's own figures: Stats.
 	AskStats struct{ Tell bool }
-	// AskRanking asks for the first page of the ranking: Ranking.
+	// AskRanking asks for the first pages of the two rankings: Ranking.
 	AskRanking struct{}
 	// NewIdentity asks for 16 random bytes: MadeIdentity.
 	NewIdentity struct{}
@@ -110,6 +110,11 @@ type (
 		Type  wire.NoticeType
 		Board wamble.BoardID
 		Text  string
+		// An announcement that stays has an ID and comes again. For is how long it stays
+		// from now on, 0 if it is withdrawn; Countdown says that something happens then.
+		ID        int64
+		For       time.Duration
+		Countdown bool
 	}
 	// Predicted says what became of a prediction.
 	Predicted struct {
@@ -131,8 +136,8 @@ type (
 		Tell     bool
 		Named    bool // they answer SetName
 	}
-	// Ranking is its first page.
-	Ranking struct{ Rows []Rank }
+	// Ranking is the first page of people, and that of programs.
+	Ranking struct{ Rows, Bots []Rank }
 	// MadeIdentity has the bytes of a new identity.
 	MadeIdentity struct{ Entropy phrase.Entropy }
 	// LoggedIn: the session belongs to the identity.

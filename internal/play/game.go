@@ -2,6 +2,7 @@ package play
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -29,9 +30,10 @@ type Game struct {
 	Caps  wire.SessionCaps
 	Own   *phrase.Entropy // his identity
 
-	followed int       // boards of the trail that were looked at
-	asking   bool      // a Hello waits for its time
-	signed   time.Time // when the server was told last that he is there
+	followed int        // boards of the trail that were looked at
+	asking   bool       // a Hello waits for its time
+	standing []standing // announcements that stay, the newest last
+	signed   time.Time  // when the server was told last that he is there
 
 	out []Effect
 }
@@ -101,7 +103,7 @@ func (g *Game) Take(now time.Time, m Msg) []Effect {
 	case Refused:
 		g.refused(now, m)
 	case Notice:
-		g.notice(m)
+		g.notice(now, m)
 	case Predicted:
 		g.predicted(m)
 	case Predictions:
@@ -360,7 +362,11 @@ func because(why string) string {
 }
 
 // notice tells what the server says by itself.
-func (g *Game) notice(n Notice) {
+func (g *Game) notice(now time.Time, n Notice) {
+	if n.ID != 0 {
+		g.announced(now, n)
+		return
+	}
 	switch n.Type {
 	case wire.NoticePotPayout:
 		g.paid(n.Board, n.Text)
@@ -375,6 +381,68 @@ func (g *Game) notice(n Notice) {
 	default:
 		g.say("%s", sentence(n.Text, "The server has something to say, but no words"))
 	}
+}
+
+// standing is an announcement that stays.
+type standing struct {
+	id        int64
+	text      string
+	until     time.Time
+	countdown bool
+}
+
+// at is the announcement as it is read at a time.
+func (s *standing) at(now time.Time) string {
+	if !s.countdown {
+		return s.text
+	}
+	return fmt.Sprintf("%s In %s.", s.text, roughly(s.until.Sub(now)))
+}
+
+// maxStanding is how many announcements are known again.
+const maxStanding = 16
+
+// announced tells an announcement that stays, once.
+func (g *Game) announced(now time.Time, n Notice) {
+	at := slices.IndexFunc(g.standing, func(s standing) bool { return s.id == n.ID })
+	if n.For == 0 {
+		if at >= 0 {
+			g.standing = slices.Delete(g.standing, at, at+1)
+		}
+		g.say("%s", sentence(n.Text, "An announcement is withdrawn"))
+		return
+	}
+	s := standing{n.ID, clean(sentence(n.Text, "The server has something to say, but no words")), now.Add(n.For), n.Countdown}
+	if at >= 0 {
+		g.standing[at] = s
+		return
+	}
+	g.standing = append(g.standing[max(0, len(g.standing)+1-maxStanding):], s)
+	g.say("%s", s.at(now))
+}
+
+// Announced is the newest announcement that stays, as it is read at a time; "" if there is
+// none.
+func (g *Game) Announced(now time.Time) string {
+	for _, s := range slices.Backward(g.standing) {
+		if now.Before(s.until) {
+			return s.at(now)
+		}
+	}
+	return ""
+}
+
+// roughly is a time in words, for people who wait.
+func roughly(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days", int(d.Hours())/24)
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d hours", int(d.Hours()))
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%d minutes", int(d.Minutes()))
+	}
+	return fmt.Sprintf("%d seconds", int(d.Seconds()))
 }
 
 // paid notes what a board has paid: the first number of the server's words.

@@ -296,6 +296,19 @@ func TestPayout(t *testing.T) {
 	}
 }
 
+// TestRanking: people and programs are two lists on one page, which is all that a screen
+// shows at a time.
+func TestRanking(t *testing.T) {
+	g := seated(t)
+	effects := g.Take(noon, Ranking{Rows: []Rank{{Rank: 1, Name: "ada", Score: 3.25, Rating: 1212, Own: true}}, Bots: []Rank{{Rank: 1, Name: "guest 4"}}})
+	if want := (Show{"1. ada, 3.2 points, rating 1212 (you)\n\nPrograms:\n1. guest 4, 0.0 points"}); len(effects) != 1 || effects[0] != want {
+		t.Errorf("got %q, want %q", effects, want)
+	}
+	if effects := g.Take(noon, Ranking{}); len(effects) != 1 || effects[0] != (Show{"Nobody is ranked yet."}) {
+		t.Errorf("of nobody: got %q", effects)
+	}
+}
+
 // TestAlive: the server hears now and then that somebody thinks.
 func TestAlive(t *testing.T) {
 	g := seated(t)

@@ -82,12 +82,19 @@ func (g *Game) stats(s Stats) {
 }
 
 func (g *Game) ranking(r Ranking) {
-	if len(r.Rows) == 0 {
-		g.say("Nobody is ranked yet.")
-		return
+	text := "Nobody is ranked yet."
+	if len(r.Rows) > 0 {
+		text = rankLines(r.Rows)
 	}
+	if len(r.Bots) > 0 { // on the same page: another one would cover this
+		text += "\n\nPrograms:\n" + rankLines(r.Bots)
+	}
+	g.show("%s", text)
+}
+
+func rankLines(rows []Rank) string {
 	var lines []string
-	for _, row := range r.Rows {
+	for _, row := range rows {
 		line := fmt.Sprintf("%d. %s, %.1f points", row.Rank, row.Name, row.Score)
 		if row.Rating >= 0.5 {
 			line += fmt.Sprintf(", rating %.0f", row.Rating)
@@ -97,7 +104,7 @@ func (g *Game) ranking(r Ranking) {
 		}
 		lines = append(lines, line)
 	}
-	g.show("%s", strings.Join(lines, "\n"))
+	return strings.Join(lines, "\n")
 }
 
 func (g *Game) terms(t Terms) {

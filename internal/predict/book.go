@@ -82,6 +82,9 @@ func (b *Book) Open() bool { return b.opts.Mode != Off }
 // Len returns how many predictions are in memory.
 func (b *Book) Len() int { return b.size }
 
+// Has reports whether there are predictions of a board.
+func (b *Book) Has(id wamble.BoardID) bool { return b.trees[id] != nil }
+
 // MayPredict reports whether a player may predict the moves of a board that he
 // holds, or does not hold, by the mode alone.
 func (b *Book) MayPredict(token wamble.Token, holds bool) bool {

@@ -1,18 +1,26 @@
 package profile
 
 import (
+	"slices"
 	"time"
 
 	"wamble"
+	"wamble/internal/link"
 	"wamble/wire"
 )
 
-// announcement is an Announce that is under way: it is sent a portion at a time,
-// so that no burst of packets keeps players waiting.
+// announcement is what is under way to everybody who is here: it is sent a portion at a
+// time, so that no burst of packets keeps players waiting.
 type announcement struct {
-	notice wire.ServerNotification
-	tokens []wamble.Token // whom it is still to be sent to
-	next   time.Time      // when the next portion is due
+	notices []notice
+	tokens  []wamble.Token // whom it is still to be sent to
+	next    time.Time      // when the next portion is due
+}
+
+// notice is a notification with its fields.
+type notice struct {
+	wire.ServerNotification
+	fields []wire.Field
 }
 
 // The size of a portion, and the time between two: 12,800 players a second.
@@ -29,11 +37,106 @@ type Announce struct {
 }
 
 func (in *Announce) take(p *Profile, _ *Output) {
+	p.announceAll(notice{ServerNotification: wire.ServerNotification{Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit))}})
+}
+
+// Standing is an announcement that stays until a time: everybody who comes before is
+// told.
+type Standing struct {
+	ID        int64 // one that no other has
+	Notice    wire.NoticeType
+	Text      string
+	Until     time.Time // by the wall clock
+	Countdown bool      // at that time happens what is announced
+}
+
+// MaxStanding is how many announcements stay at once.
+const MaxStanding = 8
+
+// Stand says which announcements stay from now on: all of them. Those who are here are
+// told of new ones, and that others are withdrawn, unless it is Quiet: then they know.
+type Stand struct {
+	All   []Standing
+	Quiet bool `json:",omitempty"`
+}
+
+func (in *Stand) take(p *Profile, _ *Output) {
+	has := func(list []Standing, id int64) bool {
+		return slices.ContainsFunc(list, func(s Standing) bool { return s.ID == id })
+	}
+	var say []notice
+	for i := range p.standing {
+		if s := &p.standing[i]; !has(in.All, s.ID) && s.left(p.clock.wall()) > 0 {
+			say = append(say, s.withdrawn())
+		}
+	}
+	for i := range in.All {
+		if s := &in.All[i]; !has(p.standing, s.ID) && s.left(p.clock.wall()) > 0 {
+			say = append(say, s.notice(p.clock.wall()))
+		}
+	}
+	p.standing = slices.Clone(in.All[:min(len(in.All), MaxStanding)])
+	if !in.Quiet && len(say) > 0 {
+		p.announceAll(say...)
+	}
+}
+
+// left is for how many seconds the announcement stays.
+func (s *Standing) left(now time.Time) int64 {
+	return int64((s.Until.Sub(now) + time.Second - 1) / time.Second)
+}
+
+func (s *Standing) notice(now time.Time) notice {
+	fields := []wire.Field{wire.Int(wire.KeyNoticeID, s.ID), wire.Int(wire.KeyNoticeSeconds, s.left(now))}
+	if s.Countdown {
+		fields = append(fields, wire.Int(wire.KeyNoticeCountdown, 1))
+	}
+	return notice{wire.ServerNotification{Type: s.Notice, Text: wire.Text(wire.Limit(s.Text, wire.TextLimit))}, fields}
+}
+
+// withdrawn says that the announcement does not stay, in words for clients that know no
+// fields.
+func (s *Standing) withdrawn() notice {
+	text := wire.Limit("withdrawn: "+s.Text, wire.TextLimit)
+	return notice{wire.ServerNotification{Type: wire.NoticeAnnouncement, Text: wire.Text(text)},
+		[]wire.Field{wire.Int(wire.KeyNoticeID, s.ID), wire.Int(wire.KeyNoticeSeconds, 0)}}
+}
+
+// greetStanding adds the announcements that stay to the answers of a hello: a push would
+// not find the session of a newcomer yet.
+func (p *Profile) greetStanding(r *request, token wamble.Token) {
+	for i := range p.standing {
+		if s := &p.standing[i]; s.left(p.clock.wall()) > 0 {
+			n := s.notice(p.clock.wall())
+			link.Answer(p.link, r.id, wire.Header{Flags: wire.FlagUnreliable, Token: token}, n.ServerNotification, n.fields...)
+		}
+	}
+}
+
+// pushStanding tells somebody who has accepted an offer of the announcements that stay.
+func (p *Profile) pushStanding(token wamble.Token, out *Output) {
+	for i := range p.standing {
+		if s := &p.standing[i]; s.left(p.clock.wall()) > 0 {
+			p.notice(token, s.notice(p.clock.wall()), out)
+		}
+	}
+}
+
+// notice pushes a notification with its fields.
+func (p *Profile) notice(token wamble.Token, n notice, out *Output) {
+	h := wire.Header{Flags: wire.FlagUnreliable, Token: token}
+	if packet, err := wire.Append(p.scratch.push[:0], h, n.ServerNotification, n.fields...); err == nil {
+		p.push(token, packet, out)
+	}
+}
+
+// announceAll begins to tell everybody who is here.
+func (p *Profile) announceAll(notices ...notice) {
 	if p.stage == failed {
 		return
 	}
 	a := &p.announcement
-	a.notice = wire.ServerNotification{Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit))}
+	a.notices = notices
 	a.tokens, a.next = a.tokens[:0], p.clock.now
 	for s := range p.sessions.All() {
 		if p.link.Linked(s.Token()) {
@@ -50,7 +153,9 @@ func (p *Profile) announce(out *Output) {
 	}
 	n := min(announcedAtOnce, len(a.tokens))
 	for _, token := range a.tokens[:n] {
-		p.notify(token, 0, a.notice, out)
+		for _, notice := range a.notices {
+			p.notice(token, notice, out)
+		}
 	}
 	p.stats.Host.Announced += uint64(n)
 	a.tokens, a.next = a.tokens[n:], p.clock.now.Add(announcedEvery)

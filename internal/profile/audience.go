@@ -51,10 +51,13 @@ func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 
 // observed tells the hall of a board that has changed.
 func (p *Profile) observed(b *board.Board) {
-	if b.Watchable() {
-		p.audience.hall.Show(p.spectated(b))
-	} else {
-		p.audience.hall.Hide(p.spectated(b))
+	p.sight(b)
+	switch hall := p.audience.hall; {
+	case !hall.IsOpen():
+	case b.Watchable():
+		hall.Show(p.spectated(b))
+	default:
+		hall.Hide(p.spectated(b))
 	}
 }
 
@@ -101,7 +104,7 @@ func (p *Profile) showSpectators() {
 	}
 	p.openHall()
 	hall.Due(p.clock.now, (*toSpectators)(p))
-	if !hall.IsOpen() {
+	if !hall.IsOpen() && p.travel.watchers == 0 {
 		p.boards.Observe(nil)
 	}
 }

@@ -2,9 +2,11 @@ package profile
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"wamble"
+	"wamble/chess"
 	"wamble/wire"
 )
 
@@ -16,11 +18,14 @@ type client struct {
 	peer  wamble.Peer
 	token wamble.Token
 	board wamble.BoardID
+	shown string // where the board stands that he was offered; empty after his next request
+	fen   string // of the board, if he was told all of it
 	seq   uint32
 	// pending is the request without an answer; tries counts its copies.
 	pending []byte
 	ctrl    wire.Control
 	move    moveKey
+	from    string // the position in which he makes it; empty: he has not looked
 	tries   int
 	number  int // of the request, so that old timers do nothing
 	since   int // how many reservations there were when it was sent first
@@ -78,7 +83,7 @@ func (c *client) challenged(cookie []byte) {
 }
 
 func (c *client) ask(ctrl wire.Control, b []byte) {
-	c.acked = false
+	c.acked, c.shown = false, ""
 	c.pending, c.ctrl, c.tries, c.since = b, ctrl, 0, len(c.w.judge.shown)
 	c.number++
 	c.try(c.number)
@@ -176,8 +181,11 @@ func (c *client) greeted(p *wire.Packet) {
 	if c.ctrl != wire.CtrlClientHello || c.pending == nil {
 		return
 	}
-	c.token = p.Token
-	c.board = p.Board
+	c.token, c.board = p.Token, p.Board
+	c.fen, _ = p.Ext.Text(wire.KeyBoardFEN)
+	if c.w.judge.tokens[c.token.Hash()] == 0 {
+		c.shown = string(p.Message.(*wire.ServerHello).FEN)
+	}
 	c.answered()
 }
 
@@ -193,6 +201,8 @@ func (c *client) updated(p *wire.Packet) {
 		return
 	}
 	c.board = p.Board
+	c.fen, _ = p.Ext.Text(wire.KeyBoardFEN)
+	c.shown = ""
 	// One that names no request was pushed: his time on the board was over, maybe
 	// before his move came.
 	answers, named := p.Ext.Int(wire.KeyRequestSeq)
@@ -213,6 +223,9 @@ func (c *client) made() {
 	c.move.session = c.w.judge.tokens[c.token.Hash()] // it may have begun with the move
 	if c.w.judge.moves[c.move] == 0 {
 		c.w.t.Fatalf("an accepted move is not durable: %+v", c.move)
+	}
+	if at := c.w.judge.from[c.move]; c.from != "" && !slices.Contains(at, c.from) {
+		c.w.t.Fatalf("%+v was accepted, but made in %v instead of %s", c.move, at, c.from)
 	}
 	c.w.accepted++
 }
@@ -294,12 +307,25 @@ func (c *client) act() {
 			c.ask(wire.CtrlClientHello, c.helloPacket())
 			return
 		}
-		legal := g.position.LegalMoves(nil)
-		c.movePending(c.board, legal[rng.IntN(len(legal))].String())
+		in, from, ext := g.position, c.shown, []wire.Field(nil)
+		if whole, err := chess.ParseFEN(c.fen); c.modern && err == nil {
+			in, from, ext = whole, wire.ShortFEN(c.fen), []wire.Field{wire.Int(wire.KeyBoardPly, int64(whole.Ply()))}
+		} else if from != "" {
+			if in, err = chess.ParseFEN(from + " - - 0 1"); err != nil {
+				c.w.t.Fatal(err)
+			}
+		}
+		legal := in.LegalMoves(nil)
+		if len(legal) == 0 {
+			c.hello()
+			return
+		}
+		c.movePending(c.board, legal[rng.IntN(len(legal))].String(), ext...)
+		c.from = from
 	}
 }
 
-func (c *client) movePending(board wamble.BoardID, uci string) {
-	c.move = moveKey{board, c.w.judge.tokens[c.token.Hash()], uci}
-	c.ask(wire.CtrlPlayerMove, movePacket(c.token, board, c.seq, uci))
+func (c *client) movePending(board wamble.BoardID, uci string, ext ...wire.Field) {
+	c.move, c.from = moveKey{board, c.w.judge.tokens[c.token.Hash()], uci}, ""
+	c.ask(wire.CtrlPlayerMove, movePacket(c.token, board, c.seq, uci, ext...))
 }

@@ -17,6 +17,9 @@ type clock struct {
 	now   time.Time
 	since time.Duration // now − epoch
 	ahead time.Duration // wall time − now
+	// newest is the latest wall time that a row may have, where the wall clock was set
+	// back after it; zero: never.
+	newest time.Time
 }
 
 func (c *clock) set(now time.Time) {
@@ -54,7 +57,19 @@ func shift(t time.Time, d time.Duration) time.Time {
 // changes the wall times of what is stored and said from now on.
 type WallClock struct{ Ahead time.Duration }
 
-func (in *WallClock) take(p *Profile, _ *Output) { p.clock.ahead = in.Ahead }
+func (in *WallClock) take(p *Profile, _ *Output) {
+	if in.Ahead < p.clock.ahead {
+		p.clock.reach(p.clock.wall())
+	}
+	p.clock.ahead = in.Ahead
+}
+
+// reach takes note of the wall time of a row.
+func (c *clock) reach(wall time.Time) {
+	if wall.After(c.newest) {
+		c.newest = wall
+	}
+}
 
 // Now returns the time of the last step, and how far the wall clock is ahead of
 // it.
@@ -68,6 +83,9 @@ func (c *clock) fromStore(s wamble.Session) *wamble.Session {
 
 // boardFromStore returns a stored board with the times of memory.
 func (c *clock) boardFromStore(b wamble.Board) *wamble.Board {
+	if b.Holder != nil {
+		c.reach(b.Holder.At)
+	}
 	if c.ahead == 0 {
 		return &b
 	}
@@ -84,7 +102,41 @@ func (c *clock) boardFromStore(b wamble.Board) *wamble.Board {
 	return &b
 }
 
-// write appends an intent to the frame at the end of dst, with wall times.
+// write appends an intent to the frame at the end of dst, with wall times. Of two rows
+// about the same thing the store keeps the later one: where the wall clock was set back,
+// these are given the newest time instead, until the wall clock has come there.
 func (c *clock) write(dst []byte, in intent.Intent) []byte {
-	return journal.AppendLater(dst, in, c.ahead)
+	later := c.ahead
+	if c.wall().Before(c.newest) {
+		if at := keptByTime(in); !at.IsZero() {
+			later = max(later, c.newest.Sub(at))
+		}
+	}
+	return journal.AppendLater(dst, in, later)
+}
+
+// keptByTime returns the time of an intent that the store ignores if it has a later one,
+// zero of others.
+func keptByTime(in intent.Intent) time.Time {
+	switch in := in.(type) {
+	case *intent.CreateReservation:
+		return in.At
+	case *intent.RemoveReservation:
+		return in.At
+	case *intent.LinkSession:
+		return in.At
+	case *intent.UnlinkSession:
+		return in.At
+	case *intent.RenewToken:
+		return in.At
+	case *intent.RevokeSessions:
+		return in.At
+	case *intent.SetName:
+		return in.At
+	case *intent.ErasePlayer:
+		return in.At
+	case *intent.MergePlayers:
+		return in.At
+	}
+	return time.Time{}
 }

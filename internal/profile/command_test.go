@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,53 @@ func TestAnnounce(t *testing.T) {
 	if got := r.notices(); len(got) != announcedAtOnce {
 		t.Errorf("got %d notifications, want %d", len(got), announcedAtOnce)
 	}
+}
+
+// TestStand: who is here is told of an announcement that stays, once; who comes before
+// its end is told, too, also after a handoff; and that it is withdrawn.
+func TestStand(t *testing.T) {
+	r := newRig(t, "(def min-boards 9)")
+	first, _ := r.join(1)
+	tea := Standing{ID: 7, Notice: wire.NoticeMaintenance, Text: "tea", Until: r.now.Add(time.Hour), Countdown: true}
+	texts := func() string {
+		var all []string
+		for peer, text := range r.notices() {
+			all = append(all, fmt.Sprintf("%v %s", peer.IP(), text))
+		}
+		slices.Sort(all)
+		return strings.Join(all, ", ")
+	}
+	want := func(what, want string) {
+		t.Helper()
+		if got := texts(); got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	r.step(&Stand{All: []Standing{tea}})
+	want("who is here", "10.0.0.1 3 tea")
+	r.step(&Stand{All: []Standing{tea}})
+	want("once more", "")
+	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(first, 9)})
+	r.settle()
+	want("who comes back", "10.0.0.1 3 tea")
+	state, err := saveLaw(r.p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &adoption{p: r.p}
+	if err := loadLaw(v, state); err != nil || len(v.standing) != 1 || v.standing[0] != tea {
+		t.Errorf("after a handoff: %+v, %v", v.standing, err)
+	}
+	r.step(&Stand{All: nil})
+	want("withdrawn", "10.0.0.1 4 withdrawn: tea")
+	r.step(&Stand{All: []Standing{tea}, Quiet: true})
+	want("who knows it", "")
+	r.now = r.now.Add(time.Hour)
+	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(first, 10)})
+	r.settle()
+	want("after its end", "")
+	r.step(&Stand{})
+	want("withdrawn after its end", "")
 }
 
 // identified gives a session an identity, as a login does.

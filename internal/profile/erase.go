@@ -32,6 +32,7 @@ func (in *Erase) take(p *Profile, out *Output) {
 	}
 	p.audience.gains = p.audience.book.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
 	p.sessions.Erase(p.clock.now, in.Key, &p.draft)
+	p.forgetMerged(in.Key)
 	p.seal(out)
 	p.keepGainers()
 	out.News = append(out.News, Change{What: Erased, Key: in.Key})

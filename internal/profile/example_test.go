@@ -46,7 +46,7 @@ func Example() {
 	step()
 	step()
 	// Output:
-	// lease 16384 boards
+	// lease 256 boards
 	// lease 16384 sessions
 	// lease 16384 players
 	// lease 16384 predictions

@@ -13,6 +13,13 @@ import (
 // payouts and ratings go, too.
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
+	if p.shard.Of > 1 {
+		gate := out.Gate
+		if gate == 0 {
+			gate = p.gates.last + 1
+		}
+		p.travel.note(f.Board.ID(), gate) // it may be an arrival that was never acknowledged
+	}
 	p.visitorsSee(f)
 	p.expire(f.Board.ID())
 	out.Finished = append(out.Finished, f)
@@ -59,10 +66,9 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 	w.players = w.players[:0]
 	for i := range w.contributors {
 		c := &w.contributors[i]
-		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated, Unpaid: c.Program}
+		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated}
 		if s := p.sessions.ByID(c.Session); s != nil {
 			player.Rated, player.Rating, player.Key = s.Identity() != nil, p.sessions.Stats(s).Rating, whoOf(s).Key
-			player.Unpaid = c.Program || s.Bot()
 		} else if !c.Rated {
 			player.Rating = float64(scoring.DefaultRating)
 		}
@@ -80,7 +86,11 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 		if won == (wamble.Stats{}) {
 			continue
 		}
-		out.News = append(out.News, Change{What: Credited, Session: w.players[i].Session, Key: w.players[i].Key, Won: won})
+		news := Change{What: Credited, Session: w.players[i].Session, Key: w.players[i].Key, Won: won}
+		if p.shard.Of > 1 {
+			news.Board, news.Profile = f.Board.ID(), p.cfg.Name
+		}
+		out.News = append(out.News, news)
 		if s := p.sessions.ByID(w.players[i].Session); s != nil {
 			s.Count(won)
 			w.winners = append(w.winners, winner{s, f.Board.ID(), won.Score})

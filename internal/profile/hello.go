@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/internal/board"
+	"wamble/internal/intent"
 	"wamble/internal/session"
 	"wamble/wire"
 )
@@ -46,7 +47,10 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		}
 	}
 	if isBot == 1 {
-		s.SetBot()
+		p.markBot(s)
+		if !isNew {
+			p.sealFor(s, out)
+		}
 	}
 	t := &p.law.Own.Terms
 	if isNew {
@@ -78,9 +82,19 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		p.stats.NewPlayers++
 	}
 	p.answerHello(r, s, b)
+	p.greetStanding(r, s.Token())
 	p.sealFor(s, out)
 	p.revoked(taken, out)
 	return done
+}
+
+// markBot marks a session as that of a program, for good.
+func (p *Profile) markBot(s *session.Session) {
+	if !s.Bot() {
+		s.SetBot()
+		p.draft.Add(&intent.MarkBot{Session: s.ID(), At: p.clock.now})
+		clear(p.pages)
+	}
 }
 
 // The refusals of bots: for good, and for now.
@@ -92,7 +106,8 @@ var (
 // refuseBot returns why one more bot is refused, or nil.
 func (p *Profile) refuseBot(s *session.Session) *wamble.Denied {
 	most, share := p.cfg.Sessions.MaxBots, p.cfg.Sessions.MaxBotShare
-	bots, people := p.sessions.Bots()+1, p.sessions.Present()-p.sessions.Bots()
+	others := &p.travel.others
+	bots, people := p.sessions.Bots()+others.Bots+1, p.sessions.Present()-p.sessions.Bots()+others.Players-others.Bots
 	switch {
 	case most == 0 || share == 0 || !p.decide(s, "game.bot", "play", "", "").Allowed:
 		return errNoBots
@@ -113,5 +128,11 @@ func wantsNoBoard(r *request) bool {
 // SERVER_HELLO nevertheless, with board 0: he watches, and says hello again later.
 func contentWithoutBoard(r *request, err error) bool {
 	content, _ := r.ext.Int(wire.KeyHelloWithoutBoard)
-	return content == 1 && errors.Is(err, board.ErrNoBoard)
+	return content == 1 && mayWait(err)
+}
+
+// mayWait reports whether a player gets a board later for whom there is none now: one
+// becomes free, or numbers for new ones come.
+func mayWait(err error) bool {
+	return errors.Is(err, board.ErrNoBoard) || errors.Is(err, board.ErrNoID)
 }

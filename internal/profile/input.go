@@ -63,6 +63,14 @@ var inputs = []struct {
 	{32, "resume end", blank[ResumeEnd]},
 	{33, "rename", blank[Rename]},
 	{34, "shelve", blank[Shelve]},
+	{40, "stand", blank[Stand]},
+	{41, "merge", blank[Merge]},
+	{35, "world", blank[World]},
+	{36, "arrive", blank[Arrive]},
+	{37, "sights", blank[Sights]},
+	{38, "ask", blank[Ask]},
+	{39, "others", blank[Others]},
+	{42, "came", blank[Came]},
 }
 
 func blank[T any, P interface {

@@ -21,6 +21,7 @@ type judge struct {
 	tokens map[wamble.TokenHash]wamble.SessionID
 	shown  map[shownKey]shownBoard // every reservation that ever was
 	moves  map[moveKey]int
+	from   map[moveKey][]string // the positions in which they were made
 	ended  int
 	lastly map[wamble.BoardID]uint64 // version
 	scores
@@ -57,7 +58,7 @@ func newJudge(c *config.Profile) *judge {
 		scores: newScores(c), foresight: newForesight(),
 		games: map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
 		tokens: map[wamble.TokenHash]wamble.SessionID{}, shown: map[shownKey]shownBoard{},
-		moves: map[moveKey]int{}, lastly: map[wamble.BoardID]uint64{},
+		moves: map[moveKey]int{}, from: map[moveKey][]string{}, lastly: map[wamble.BoardID]uint64{},
 	}
 }
 
@@ -151,8 +152,10 @@ func (j *judge) move(in *intent.RecordMove) error {
 	if err != nil || in.Ply != len(g.movers)+1 {
 		return fmt.Errorf("after %d plies: %v", len(g.movers), err)
 	}
+	key := moveKey{in.Board, in.Session, in.UCI}
+	j.moves[key]++
+	j.from[key] = append(j.from[key], wire.ShortFEN(g.position.FEN()))
 	g.position = g.position.Play(m)
 	g.movers, g.last = append(g.movers, in.Session), in.UCI
-	j.moves[moveKey{in.Board, in.Session, in.UCI}]++
 	return nil
 }

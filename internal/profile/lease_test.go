@@ -8,6 +8,7 @@ import (
 	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/journal"
+	"wamble/wire"
 )
 
 // movesIn counts the moves in the frames of the journal since the last call.
@@ -102,6 +103,25 @@ func TestNoNumberLeft(t *testing.T) {
 	r.step(&Leased{Sequence: wamble.BoardIDs, Blocks: r.store.lease(Lease{wamble.BoardIDs, 10})})
 	if got := mate(6); !strings.Contains(got, "BOARD_UPDATE") || r.movesIn() != 1 || r.holding(token) == id {
 		t.Errorf("with numbers the mate is answered by %s", got)
+	}
+}
+
+// TestWaitForNumbers: who comes while there is no number for a new board, and is content
+// without one, is shown his when numbers come.
+func TestWaitForNumbers(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 9)")
+	r.join(1)
+	r.away = true
+	drain(r, wamble.BoardIDs)
+	content := wire.Int(wire.KeyHelloWithoutBoard, 1)
+	if got := r.greet(2, 1, content); !strings.Contains(got, "SERVER_HELLO") || !strings.Contains(got, wire.KeyWaitPlace) {
+		t.Errorf("with a cookie he is answered by %s", got)
+	}
+	waiting := []wamble.Token{r.wished(peerAt(3), content), r.wished(peerAt(4), content)}
+	r.step(&Leased{Sequence: wamble.BoardIDs, Blocks: r.store.lease(Lease{wamble.BoardIDs, 10})})
+	r.wait(time.Second)
+	if got := r.took(); r.holding(waiting[0]) == r.holding(waiting[1]) || !strings.Contains(got, "BOARD_UPDATE") {
+		t.Errorf("with numbers they are shown %s", got)
 	}
 }
 

@@ -10,16 +10,25 @@ import (
 // legal lists the moves of the piece on a square. Whoever does not hold the
 // board, and does not ask in order to predict, gets an empty list, whatever the
 // square.
-func (p *Profile) legal(r *request, _ *Output) verdict {
+func (p *Profile) legal(r *request, out *Output) verdict {
 	square := r.message.(*wire.GetLegalMoves).Square
 	if r.h.Flags&wire.FlagPredictionContext == 0 {
 		p.regain(r)
 	}
 	b := p.boards.Board(r.h.Board)
-	may := b != nil && (b.Holder() == r.session.ID() || r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredict(r.session, b) >= 0)
+	var on chess.Position
+	may, known := false, b != nil
+	if known {
+		on, may = b.Position(), b.Holder() == r.session.ID() || r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredict(r.session, b) >= 0
+	} else if told, v := p.elsewhere(r, Ask{}, out); v != done {
+		return v
+	} else if told != nil {
+		on, known = told.Sight.Board.Position, true
+		may = r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredictOn(r.session, r.h.Board, false) >= 0
+	}
 	r.lost = !may && r.h.Flags&wire.FlagPredictionContext == 0
 	switch {
-	case b == nil:
+	case !known:
 		return p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 	case may && square >= uint8(chess.NoSquare):
 		return p.deny(r, &wamble.Denied{Code: wamble.LegalMovesInvalid, Reason: "invalid square index"})
@@ -27,7 +36,7 @@ func (p *Profile) legal(r *request, _ *Output) verdict {
 	rows := p.scratch.moves[:0]
 	if may {
 		var buf [32]chess.Move
-		for _, m := range b.Position().LegalFrom(buf[:0], chess.Square(square)) {
+		for _, m := range on.LegalFrom(buf[:0], chess.Square(square)) {
 			row := wire.LegalMove{From: uint8(m.From()), To: uint8(m.To())}
 			if kind := m.Promotion(); kind != chess.None {
 				row.Promotion = kind.Letter()

@@ -121,7 +121,7 @@ func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	switch {
 	case r.asked.has(what.Subject):
 		return p.deny(r, errTwice)
-	case p.storeAway:
+	case p.storeAway && what.Subject != ElsewhereOf:
 		return p.deny(r, errAway)
 	case !p.loads.admits(by):
 		return p.deny(r, errBusy)

@@ -16,7 +16,8 @@ import (
 func (p *Profile) login(r *request, out *Output) verdict {
 	m, s := r.message.(*wire.LoginRequest), r.session
 	key := wamble.PublicKey(m.PublicKey)
-	if s == nil || p.law.Bans.OfKey(p.clock.wall(), key) != nil {
+	own := p.playerOf(key) // the key of his identity
+	if s == nil || p.law.Bans.OfKey(p.clock.wall(), key) != nil || p.law.Bans.OfKey(p.clock.wall(), own) != nil {
 		return p.failLogin(r)
 	}
 	if m.Signature == nil {
@@ -29,23 +30,28 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	}
 	var stored *wamble.Player
 	if in := r.answerTo(PlayerOf); in != nil {
-		stored = in.Answer.player()
+		if stored = in.Answer.player(); stored != nil {
+			own = stored.Key // the store may know that he was merged into another
+		}
+		if p.law.Bans.OfKey(p.clock.wall(), own) != nil {
+			return p.failLogin(r)
+		}
 	} else if v, ok := p.prove(r, key, *m.Signature, out); !ok {
 		return v
 	}
 	p.sessions.Wrote(s, p.comingGate(out))
-	before, own := s.Token(), s.Own()
-	if i := s.Identity(); i != nil && i.Key() == key {
-		own = wamble.Stats{} // he has it already
+	before, won := s.Token(), s.Own()
+	if i := s.Identity(); i != nil && i.Key() == own {
+		won = wamble.Stats{} // he has it already
 	}
-	if err := p.sessions.Link(p.clock.now, s, key, stored, &p.draft); err != nil {
+	if err := p.sessions.Link(p.clock.now, s, own, stored, &p.draft); err != nil {
 		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
 	}
 	p.boards.Identify(s.ID(), true)
 	if err := p.secureToken(r, s); err != nil {
 		return p.deny(r, deniedOf(err))
 	}
-	p.tellLogin(s, before, own, out)
+	p.tellLogin(s, before, won, out)
 	return p.loggedIn(r, s, out)
 }
 
@@ -76,8 +82,9 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	if bound && !isNamed(p.cfg.Sessions.LoginServers, server) || !bound && !p.cfg.Sessions.LoginLegacy {
 		return p.failLogin(r), false
 	}
-	here := p.sessions.Identity(key) != nil || p.sessions.Erasing(key)
-	what := Load{Subject: PlayerOf, Token: r.h.Token, Key: key}
+	own := p.playerOf(key)
+	here := p.sessions.Identity(own) != nil || p.sessions.Erasing(own)
+	what := Load{Subject: PlayerOf, Token: r.h.Token, Key: own}
 	if d := p.recent.failed(p.clock.since, &what); d != nil && !here {
 		return p.deny(r, d), false
 	}

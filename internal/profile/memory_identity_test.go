@@ -47,6 +47,12 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 				}
 			}
 		}
+	case *intent.MarkBot:
+		s := m.sessions[in.Session]
+		if s == nil {
+			return true, fmt.Errorf("session %d is unknown", in.Session)
+		}
+		s.Bot = true
 	case *intent.RenewToken:
 		s := m.sessions[in.Session]
 		if s == nil {
@@ -73,6 +79,17 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 				s.Token = wamble.TokenHash{}
 			}
 		}
+	case *intent.MergePlayers:
+		from, into := m.players[in.From], m.players[in.Into]
+		if from == nil || into == nil {
+			return true, nil
+		}
+		for _, s := range m.sessions {
+			if s.Key == in.From {
+				s.Key, s.Player, s.Handle = in.Into, into.ID, into.Handle
+			}
+		}
+		delete(m.players, in.From)
 	case *intent.ErasePlayer:
 		delete(m.players, in.Key)
 		for _, s := range m.sessions {

@@ -128,13 +128,18 @@ func (m *memory) applyToBoard(in intent.Intent) error {
 		if b == nil || s == nil {
 			return unknown(in.Board)
 		}
+		if b.Holder != nil && b.Holder.At.After(in.At) {
+			return nil // as the stores do
+		}
 		b.Holder = &wamble.Reservation{Board: in.Board, Session: in.Session, Key: s.Key, White: in.White, At: in.At, Expires: in.Expires}
 	case *intent.RemoveReservation:
 		b := m.boards[in.Board]
 		if b == nil {
 			return unknown(in.Board)
 		}
-		b.Holder = nil
+		if b.Holder != nil && !b.Holder.At.After(in.At) {
+			b.Holder = nil
+		}
 	case *intent.RecordGameResult:
 		b := m.boards[in.Board]
 		if b == nil || b.Result != nil {
@@ -183,7 +188,7 @@ func (m *memory) applyToScore(in intent.Intent) error {
 // enlist adds a session with an identity, as if it had come long ago.
 func (m *memory) enlist(id wamble.SessionID, rating float64, at time.Time) *wamble.Session {
 	key := wamble.PublicKey{1, byte(id), byte(id >> 8), byte(id >> 16)}
-	token := wamble.Token{0xee, byte(id), byte(id >> 8), byte(id >> 16)}
+	token := wamble.Token(wamble.Token{0xee, byte(id), byte(id >> 8), byte(id >> 16)}.Hash()) // no part of it is another's
 	handle := fmt.Sprintf("h_%04d", id)
 	m.players[key] = &wamble.Player{ID: wamble.PlayerID(id), Key: key, Handle: handle, Stats: wamble.Stats{Rating: rating}}
 	m.sessions[id] = &wamble.Session{ID: id, Token: hashOf(token), Player: wamble.PlayerID(id), Key: key, Handle: handle, Created: at, LastSeen: at}

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ type world struct {
 // offer is SERVER_HELLO with a token that is not durable.
 type offer struct {
 	crashes int // of the profile so far
-	packet  string
+	packets []string
 }
 
 type group struct {
@@ -293,9 +294,19 @@ func (w *world) check(to wamble.Peer, b []byte) {
 		return
 	}
 	id := w.judge.tokens[p.Token.Hash()]
-	if p.Ctrl == wire.CtrlServerHello && (id == 0 || string(b) == w.offers[p.Token].packet) {
-		w.offers[p.Token] = offer{w.life - w.handed, string(b)}
-		return
+	if p.Ctrl == wire.CtrlServerHello {
+		o := w.offers[p.Token]
+		// A copy of a hello gets the offer again, with a number of its own: each of them is
+		// repeated until its ACK comes, also when the other one was accepted meanwhile.
+		known := slices.Contains(o.packets, string(b))
+		if id == 0 && !known {
+			o.packets = append(o.packets, string(b))
+		}
+		if id == 0 || known {
+			o.crashes = w.life - w.handed
+			w.offers[p.Token] = o
+			return
+		}
 	}
 	if id == 0 {
 		w.t.Fatalf("%v shows a token that is not durable", p.Ctrl)
@@ -303,9 +314,6 @@ func (w *world) check(to wamble.Peer, b []byte) {
 	version, ok := p.Ext.Int(wire.KeyBoardVersion)
 	if !ok {
 		return
-	}
-	if p.Ctrl == wire.CtrlServerHello && version == 0 {
-		return // an offer of a board that nobody has made, repeated to whom took another one
 	}
 	shown, ok := w.judge.shown[shownKey{p.Board, uint64(version)}]
 	fen, _ := p.Ext.Text(wire.KeyBoardFEN)

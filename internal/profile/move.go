@@ -11,6 +11,8 @@ import (
 	"wamble/wire"
 )
 
+var errUnseen = &wamble.Denied{Code: wamble.MoveRejected, Reason: "the board has changed since you were shown it"}
+
 // move plays a move, and gives the player another board. A move that was played
 // already is answered as if it were played now: its answer got lost, perhaps in
 // a crash.
@@ -18,26 +20,34 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	uci := r.message.(*wire.PlayerMove).UCI.String()
 	s, id := r.session, r.h.Board
 	before := s.Left()
-	if p.leases.Left(wamble.BoardIDs) == 0 && p.boards.Free() == 0 && p.boards.Ends(id, s.ID(), uci) {
+	again, unseen := p.meant(r, uci)
+	if unseen {
+		p.stats.Rejected++
+		return p.deny(r, errUnseen)
+	}
+	if !again && p.leases.Left(wamble.BoardIDs) == 0 && p.boards.Free() == 0 && p.boards.Ends(id, s.ID(), uci) {
 		// The board would be gone, and no other to be had: he keeps it. Any other move
 		// leaves at least the board that it is made on.
 		return p.deny(r, errNoID)
 	}
 	rating := -1.0
-	switch i := s.Identity(); {
-	case s.Bot():
-		rating = board.Program
-	case i != nil:
+	if i := s.Identity(); i != nil {
 		rating = i.Stats().Rating
 	}
-	played, err := p.boards.PlayRated(p.clock.now, id, s.ID(), rating, uci, &p.draft)
+	var played board.Played
+	var err error
+	if !again {
+		played, err = p.boards.PlayRated(p.clock.now, id, s.ID(), rating, uci, &p.draft)
+	}
 	if errors.Is(err, board.NotHolder) && p.regain(r) {
 		played, err = p.boards.PlayRated(p.clock.now, id, s.ID(), rating, uci, &p.draft)
 	}
 	switch {
+	case again:
+		p.stats.Repeats++
 	case err == nil:
 		p.moved(s, &played, out)
-	case p.boards.Repeats(id, s.ID(), uci):
+	case p.boards.Repeats(id, s.ID(), uci) && !tellsPly(r):
 		p.stats.Repeats++
 	case errors.Is(err, board.ErrUnknownBoard):
 		in := r.answerTo(GameOf)
@@ -46,6 +56,11 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		}
 		// The store may not have the newest moves of a board of another profile, so
 		// this profile does not answer for such a board.
+		if p.shard.Of > 1 && in.Board != nil && in.Board.Profile == p.cfg.Name && in.Board.Status != wamble.Archived && !board.RepeatsStored(in.Board, s.ID(), uci) {
+			p.stats.Rejected++ // it is in another shard, and not his
+			r.lost = true
+			return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: board.NotHolder.Error()})
+		}
 		if in.Board == nil || in.Board.Profile != p.cfg.Name || !board.RepeatsStored(in.Board, s.ID(), uci) {
 			p.stats.Rejected++
 			r.lost = true
@@ -77,6 +92,35 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	p.tellWinners(out)
 	p.revoked(taken, out)
 	return done
+}
+
+// meant reports whether a move was made already, or is meant for a position that its
+// board no longer has. Our clients say how many moves the board had when they saw it.
+func (p *Profile) meant(r *request, uci string) (again, unseen bool) {
+	s, id := r.session, r.h.Board
+	plies, told := r.ext.Int(wire.KeyBoardPly)
+	if !told {
+		// He has the board again, or the one that he was offered, and it has gone on.
+		return false, s.Left() == id && (r.moved || p.link.Unseen(r.id, id))
+	}
+	b := p.boards.Held(s.ID())
+	if b == nil || b.ID() != id {
+		b = p.boards.Recent(id)
+	}
+	if b == nil || int64(b.Plies()) == plies {
+		return false, false
+	}
+	again = b.Made(s.ID(), plies+1, uci)
+	if !again {
+		r.lost, r.moved = true, true // he is shown what he holds
+	}
+	return again, !again
+}
+
+// tellsPly reports whether a move says how many moves its board had.
+func tellsPly(r *request) bool {
+	_, told := r.ext.Int(wire.KeyBoardPly)
+	return told
 }
 
 // answerMade answers a move that was made by a player for whom there is no other

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"time"
+
 	"wamble"
 	"wamble/internal/session"
 )
@@ -25,7 +27,13 @@ type Change struct {
 	Others  bool             `json:",omitempty"`
 	Name    string           `json:",omitempty"`
 	Stored  bool             `json:",omitempty"` // Trusted: the store says so, and may be behind
+	At      time.Time        `json:",omitzero"`  // Trusted: when it was ordered
 	Link    *Linked          `json:",omitempty"`
+	Merge   *Merge           `json:",omitempty"`
+	// Board and Profile say which game Credited is about, if the profile has shards:
+	// the player may be in another one.
+	Board   wamble.BoardID `json:",omitempty"`
+	Profile string         `json:",omitempty"`
 }
 
 // Linked is a session with an identity, both after a login.
@@ -54,6 +62,8 @@ const (
 	Revoked
 	// Renamed: the identity of Key has the handle Name.
 	Renamed
+	// Merged: Merge says which identity is that of Key from now on.
+	Merged
 )
 
 func (in *News) take(p *Profile, out *Output) {
@@ -69,8 +79,11 @@ func (in *News) take(p *Profile, out *Output) {
 			p.loggedInElsewhere(c)
 		case Credited:
 			p.sessions.Credit(c.Session, c.Key, c.Won)
+			if s := p.sessions.ByID(c.Session); s != nil && c.Board != 0 && c.Profile == p.cfg.Name && c.Won.Score != 0 && p.isHere(s) {
+				p.award(s, c.Board, c.Won.Score, out)
+			}
 		case Trusted:
-			if !c.Stored || p.gates.settled >= p.trusted[c.Session] {
+			if !p.outdated(c) {
 				p.sessions.SetTrust(c.Session, c.Key, c.Level)
 			}
 		case Renamed:
@@ -78,7 +91,12 @@ func (in *News) take(p *Profile, out *Output) {
 			clear(p.pages)
 		case Revoked:
 			p.revokedElsewhere(c, out)
+		case Merged:
+			if !p.journalFull {
+				p.merge(c.Merge, out)
+			}
 		case Erased:
+			p.forgetMerged(c.Key)
 			for _, s := range p.sessions.Of(c.Key) {
 				p.endSession(s, "your data was deleted", out)
 			}

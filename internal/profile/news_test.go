@@ -107,6 +107,33 @@ func TestStoredTrustMayBeBehind(t *testing.T) {
 	}
 }
 
+// TestOldNewsOfTrust: what another profile tells of an earlier command does not undo a
+// later one, by session or by key.
+func TestOldNewsOfTrust(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	key := wamble.PublicKey{7}
+	r.identified(token, key)
+	s := r.p.sessions.Find(token)
+	noon := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	r.step(&Trust{Session: s.ID(), Level: 10, At: noon})
+	for _, c := range []struct {
+		news Change
+		want int
+	}{
+		{Change{Session: s.ID(), Level: 0, At: noon.Add(-time.Second)}, 10},
+		{Change{Key: key, Level: 1, At: noon.Add(-time.Second)}, 10},
+		{Change{Session: s.ID(), Level: 2, At: noon.Add(time.Second)}, 2},
+		{Change{Key: key, Level: 3, At: noon.Add(time.Second)}, 3},
+	} {
+		c.news.What = Trusted
+		r.step(&News{Changes: []Change{c.news}})
+		if s.Trust() != c.want {
+			t.Errorf("%+v: trust %d, want %d", c.news, s.Trust(), c.want)
+		}
+	}
+}
+
 // TestLoginIsNews: who logs in, and out, is told to other profiles with the gate of
 // what was decided.
 func TestLoginIsNews(t *testing.T) {

@@ -118,18 +118,24 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	s.SetTerms(session.RevisionOf(p.law.Own.Terms.Hash), false)
 	s.SetStream(from.Stream())
 	if o.Wishes&link.Program != 0 {
-		s.SetBot()
+		p.markBot(s)
 	}
+	player := board.Player{Offered: o.Board}
 	if shown := p.boards.Board(o.Board); shown != nil {
-		moved = shown.LastAssigned().After(p.clock.now.Add(-o.Age - time.Millisecond))
+		at := p.clock.now.Add(-o.Age - time.Millisecond)
+		moved = shown.LastAssigned().After(at)
+		if shown.LastMoved().After(at) { // his first move may be on its way, for the position that he was shown
+			moved, player.Offered = true, 0
+			s.SetLeft(o.Board)
+		}
 	}
 	var b *board.Board
 	var taken board.Released
 	waits := o.Wishes&link.Waits != 0
 	if o.Board != 0 || waits { // else he was offered none, and gets one when he says hello for it
-		b, taken, err = p.seatAt(s, board.Player{Offered: o.Board})
+		b, taken, err = p.seatAt(s, player)
 	}
-	if waits && errors.Is(err, board.ErrNoBoard) {
+	if waits && mayWait(err) {
 		err = nil // he is on the list
 	}
 	if err != nil { // nobody was told of the session
@@ -142,6 +148,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	p.stats.NewPlayers++
 	p.sealFor(s, out)
 	p.revoked(taken, out)
+	p.pushStanding(token, out)
 	return s, b != nil && (moved || b.ID() != o.Board), nil
 }
 

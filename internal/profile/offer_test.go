@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/board"
 	"wamble/wire"
 )
 
@@ -184,6 +185,75 @@ func TestOfferedBoardIsGivenAway(t *testing.T) {
 	got := strings.Split(r.send(peerAt(1), legalPacket(me.Token, me.Board, 2, 12)), "\n")
 	if len(got) != 3 || !strings.HasPrefix(got[1], "LEGAL_MOVES 12 []") || !strings.HasPrefix(got[2], "BOARD_UPDATE") {
 		t.Errorf("answered by %q", got)
+	}
+}
+
+// TestOfferedBoardGoesOn: who is offered a board on which others move before he begins
+// does not move in a position that he has not seen, though his move is legal there.
+func TestOfferedBoardGoesOn(t *testing.T) {
+	for _, conf := range []string{"(def min-boards 1) (def max-boards 4)", "(def min-boards 1) (def max-boards 1)"} {
+		for _, first := range []string{"move", "ACK"} {
+			t.Run(first+conf, func(t *testing.T) {
+				r := newRig(t, conf)
+				me := r.offered(peerAt(1))
+				r.wait(time.Second)
+				for n, uci := range []string{"e2e4", "e7e5"} { // of two others
+					by := board.Player{Session: wamble.SessionID(90 + n), Offered: me.Board}
+					if got, err := r.p.boards.Assign(r.now, by, &r.p.draft); err != nil || got.Board.ID() != me.Board {
+						t.Fatal(got.Board, err)
+					}
+					if _, err := r.p.boards.Play(r.now, me.Board, by.Session, uci, &r.p.draft); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if first == "ACK" {
+					r.step(&Packet{Peer: peerAt(1), Data: ackPacket(me.Token, 1)})
+				}
+				if got := r.send(peerAt(1), movePacket(me.Token, me.Board, 2, "g1f3")); !strings.Contains(got, "ERROR 1009") || !strings.Contains(got, "BOARD_UPDATE") {
+					t.Errorf("answered by %s", got)
+				}
+				if n := r.p.boards.Board(me.Board).Plies(); n != 2 {
+					t.Fatalf("the board has %d moves", n)
+				}
+				// He has seen it now, and plays on.
+				held := r.holding(me.Token)
+				for back := range uint32(8) { // whatever was pushed last
+					r.send(peerAt(1), ackPacket(me.Token, r.last-back))
+				}
+				if got := r.send(peerAt(1), movePacket(me.Token, held, 3, "g1f3")); !strings.Contains(got, "BOARD_UPDATE") {
+					t.Errorf("his move on board %d is answered by %s", held, got)
+				}
+			})
+		}
+	}
+}
+
+// TestMoveTellsPly: a move that says how many moves its player sees is made in that
+// position alone. One that was made already is answered again, also when the player holds
+// the board anew.
+func TestMoveTellsPly(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
+	token, id := r.join(1)
+	at := func(seq uint32, plies int64, uci string) string {
+		return r.send(peerAt(1), movePacket(token, id, seq, uci, wire.Int(wire.KeyBoardPly, plies)))
+	}
+	for _, tc := range []struct {
+		plies int64
+		uci   string
+		want  string // in the answer
+		made  int    // afterwards
+	}{
+		{0, "g1f3", "BOARD_UPDATE", 1}, {1, "g8f6", "BOARD_UPDATE", 2},
+		{0, "b1c3", "ERROR 1009", 2}, // legal now, and meant for the start
+		{9, "b1c3", "ERROR 1009", 2}, {-1, "b1c3", "ERROR 1009", 2},
+		{2, "f3g1", "BOARD_UPDATE", 3}, {3, "f6g8", "BOARD_UPDATE", 4},
+		{0, "g1f3", "BOARD_UPDATE", 4}, // its answer got lost
+		{4, "g1f3", "BOARD_UPDATE", 5}, // another one
+	} {
+		got := at(uint32(10+r.p.Stats().Moves+r.p.Stats().Rejected+r.p.Stats().Repeats), tc.plies, tc.uci)
+		if n := r.p.boards.Board(id).Plies(); !strings.Contains(got, tc.want) || !strings.Contains(got, "BOARD_UPDATE") || n != tc.made {
+			t.Errorf("%s after %d: %d moves, %s", tc.uci, tc.plies, n, got)
+		}
 	}
 }
 

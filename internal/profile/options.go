@@ -3,6 +3,7 @@ package profile
 import (
 	"time"
 
+	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/config"
 	"wamble/internal/link"
@@ -23,6 +24,8 @@ type Options struct {
 	// LeaseSize is how many numbers are leased at a time; 16384 if 0. More are, of
 	// what is used faster: they have to last while the store is away.
 	LeaseSize int
+	// Shard is which of the profile's loops this is.
+	Shard wamble.Shard `json:",omitzero"`
 	// MaxLoads bounds the loads under way; 1024 if 0.
 	MaxLoads int
 }
@@ -48,10 +51,10 @@ func (in *Configure) take(p *Profile, _ *Output) {
 	p.cfg = c
 	p.law.Enact(c)
 	p.audience.book.Reconfigure(predictOptions(c))
-	p.audience.hall.Reconfigure(spectateOptions(c))
+	p.audience.hall.Reconfigure(p.spectateOptions())
 	p.link.SetConfig(p.linkConfig())
-	p.sessions.Reconfigure(sessionOptions(c))
-	p.boards.Reconfigure(boardOptions(c))
+	p.sessions.Reconfigure(p.sessionOptions())
+	p.boards.Reconfigure(p.boardOptions())
 }
 
 // firstWait is the shortest first wait for an ACK: copies that come sooner sit in
@@ -87,10 +90,11 @@ func (p *Profile) linkConfig() link.Config {
 func (p *Profile) firstSeq() uint32 { return 2 + p.chance.rng.Uint32()>>1 }
 
 // sessionOptions is what session needs of the options.
-func sessionOptions(c *config.Profile) session.Options {
+func (p *Profile) sessionOptions() session.Options {
+	c := p.cfg
 	s := &c.Sessions
 	return session.Options{
-		MaxPlayers:    s.MaxPlayers,
+		MaxPlayers:    max(0, s.MaxPlayers-p.travel.others.Players),
 		Unconfirmed:   s.UnconfirmedTimeout,
 		Away:          min(c.Link.SessionTimeout, s.TokenExpiration),
 		Expiration:    s.TokenExpiration,
@@ -99,15 +103,20 @@ func sessionOptions(c *config.Profile) session.Options {
 		Logins:        s.LoginAttempts,
 		TokenAttempts: s.MaxTokenAttempts,
 		DefaultRating: float64(c.Scoring.DefaultRating),
+		Shard:         p.shard,
 	}
 }
 
 // boardOptions is what board needs of the options.
-func boardOptions(c *config.Profile) board.Options {
-	b, a := &c.Boards, &c.Assignment
+func (p *Profile) boardOptions() board.Options {
+	b, a := &p.cfg.Boards, &p.cfg.Assignment
+	least := b.MinBoards
+	if p.shard.Index > 0 {
+		least = 0 // the first shard has them
+	}
 	return board.Options{
-		MinBoards:        b.MinBoards,
-		MaxBoards:        b.MaxBoards,
+		MinBoards:        least,
+		MaxBoards:        max(0, b.MaxBoards-p.travel.others.Boards-p.travel.underway(p.clock.now, p.stats.Sent)),
 		PerPlayer:        b.PerPlayer,
 		Chess960Interval: b.Chess960Interval,
 		MaxMoves:         b.MaxMoves,
@@ -133,10 +142,21 @@ func predictOptions(c *config.Profile) predict.Options {
 }
 
 // spectateOptions is what spectate needs of the options.
-func spectateOptions(c *config.Profile) spectate.Options {
+func spectateOptions(c *config.Profile) spectate.Options { return spectateBeside(c, 0) }
+
+// spectateOptions leaves out the places that watchers of other shards have.
+func (p *Profile) spectateOptions() spectate.Options {
+	return spectateBeside(p.cfg, p.travel.others.Spectators)
+}
+
+func spectateBeside(c *config.Profile, others int) spectate.Options {
 	o := &c.Spectators
+	most := o.MaxSpectators
+	if most >= 0 {
+		most = max(0, most-others)
+	}
 	return spectate.Options{
-		Max: o.MaxSpectators, Records: c.Link.MaxClientSessions, AdminTrust: o.AdminTrustLevel, Visibility: o.Visibility,
+		Max: most, Records: c.Link.MaxClientSessions, AdminTrust: o.AdminTrustLevel, Visibility: o.Visibility,
 		SummaryHz: o.SummaryHz, FocusHz: o.FocusHz, Focus: o.MaxFocus > 0, Full: o.SummaryMode == "full",
 		PerWatcher: o.PacketsPerWatcher, Total: o.PacketsPerProfile, Idle: c.Link.SessionTimeout,
 	}

@@ -5,6 +5,7 @@ import (
 
 	"wamble/internal/board"
 	"wamble/internal/link"
+	"wamble/internal/session"
 )
 
 // Output is everything that follows from one step. Hand the same Output to each
@@ -29,6 +30,12 @@ type Output struct {
 	// News is what the other profiles of the store are to be told when Gate, or the
 	// last gate before, is durable.
 	News []Change
+	// Sights is what the shards with watchers are to be told then, too.
+	Sights []Sight
+	// Came is where new players have come from, if other shards are to count them.
+	Came []session.Newcomer
+	// Told is the answer to the input Ask, nil if the board is not here.
+	Told *Told
 	// Troubles are for the log: stored boards that are damaged.
 	Troubles []error
 	// Next is when Step must be called again at the latest; the zero time means
@@ -46,6 +53,8 @@ func (o *Output) reset() {
 	o.Finished = o.Finished[:0]
 	clear(o.News)
 	o.News = o.News[:0]
+	o.Sights = o.Sights[:0]
+	o.Told, o.Came = nil, o.Came[:0]
 	o.Troubles = o.Troubles[:0]
 	o.Next = time.Time{}
 }
@@ -54,7 +63,7 @@ func (o *Output) reset() {
 func (o *Output) withdraw() {
 	o.Frames.reset()
 	o.Gate = 0
-	o.Loads, o.Finished, o.News = o.Loads[:0], o.Finished[:0], o.News[:0]
+	o.Loads, o.Finished, o.News, o.Sights, o.Told = o.Loads[:0], o.Finished[:0], o.News[:0], o.Sights[:0], nil
 }
 
 // Frames are frames of intents (journal.Decode) in one buffer.

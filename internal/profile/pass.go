@@ -18,6 +18,7 @@ func (p *Profile) pass(out *Output) {
 		p.endOver(out)
 		p.release(out)
 		p.fill(out)
+		p.send(out)
 		p.age(out)
 		p.takeTurns(out)
 	}
@@ -120,7 +121,7 @@ func (p *Profile) next() time.Time {
 		sooner(at)
 	}
 	if p.Adopting() {
-		sooner(p.clock.now.Add(unshelvePause))
+		sooner(p.clock.now.Add(shelfPause))
 	}
 	if p.stage != running || p.readOnly() {
 		return next
@@ -128,7 +129,7 @@ func (p *Profile) next() time.Time {
 	if at, ok := p.boards.Next(); ok {
 		sooner(at)
 	}
-	if !p.balanced() || p.boards.Over() != nil || p.hasTurns() {
+	if !p.balanced() || p.boards.Over() != nil || p.hasTurns() || p.clears() && p.boards.Free() > 0 {
 		sooner(p.clock.now)
 	}
 	if p.seen.n > 0 {

@@ -43,3 +43,6 @@ func (p *Profile) IsBot(id wamble.SessionID) bool {
 
 // Durable returns the gate up to which everything may be shown.
 func (p *Profile) Durable() uint64 { return p.gates.durable }
+
+// HasBoard reports whether a board is in memory.
+func (p *Profile) HasBoard(id wamble.BoardID) bool { return p.boards.Board(id) != nil }

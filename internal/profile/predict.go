@@ -18,13 +18,18 @@ var predictsAs = map[predict.Mode]string{predict.Holder: "self", predict.Streak:
 // mayPredict returns how deep a session may predict on a board: 0 is the next
 // move alone, negative nothing. It may look ahead as far as others can see.
 func (p *Profile) mayPredict(s *session.Session, b *board.Board) int {
+	return p.mayPredictOn(s, b.ID(), b.Holder() == s.ID())
+}
+
+// mayPredictOn is mayPredict for a board that may be in another shard.
+func (p *Profile) mayPredictOn(s *session.Session, b wamble.BoardID, holds bool) int {
 	o := p.audience.book.Options()
-	if !p.audience.book.MayPredict(s.Token(), b.Holder() == s.ID()) {
+	if !p.audience.book.MayPredict(s.Token(), holds) {
 		return -1
 	}
 	var id string
 	if p.law.Rules("prediction.write") {
-		id = strconv.FormatUint(uint64(b.ID()), 10)
+		id = strconv.FormatUint(uint64(b), 10)
 	}
 	return depthOf(p.decide(s, "prediction.write", predictsAs[o.Mode], "board", id), o.Depth)
 }
@@ -48,12 +53,11 @@ func depthOf(d access.Decision, most int) int {
 }
 
 // predict takes a prediction.
-func (p *Profile) predict(r *request, _ *Output) verdict {
+func (p *Profile) predict(r *request, out *Output) verdict {
 	m := r.message.(*wire.SubmitPrediction)
 	s, b := r.session, p.boards.Board(r.h.Board)
 	if b == nil {
-		p.answerSubmit(r, predict.NotFound, predict.Row{})
-		return done
+		return p.predictElsewhere(r, m, out)
 	}
 	reads := p.mayReadPredictions(s, 0) >= 0
 	row, v := p.audience.book.Submit(p.clock.now, predict.Submission{
@@ -66,6 +70,29 @@ func (p *Profile) predict(r *request, _ *Output) verdict {
 		row = predict.Row{}
 	}
 	p.answerSubmit(r, v, row)
+	return done
+}
+
+// predictElsewhere takes a prediction on a board of another shard.
+func (p *Profile) predictElsewhere(r *request, m *wire.SubmitPrediction, out *Output) verdict {
+	reads := p.mayReadPredictions(r.session, 0) >= 0
+	ask := Ask{UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredictOn(r.session, r.h.Board, false), Reads: reads}
+	if ask.UCI == "" {
+		ask.UCI = "-" // it is refused there, as it would be here
+	}
+	told, v := p.elsewhere(r, ask, out)
+	switch {
+	case v != done:
+		return v
+	case told == nil:
+		p.answerSubmit(r, predict.NotFound, predict.Row{})
+	default:
+		var row predict.Row
+		if len(told.Rows) > 0 && (reads || told.Status == predict.Created) {
+			row = told.Rows[0]
+		}
+		p.answerSubmit(r, told.Status, row)
+	}
 	return done
 }
 
@@ -82,7 +109,7 @@ func (p *Profile) answerSubmit(r *request, v predict.SubmitStatus, row predict.R
 }
 
 // predictions shows the tree of a board: nothing of one that is unknown.
-func (p *Profile) predictions(r *request, _ *Output) verdict {
+func (p *Profile) predictions(r *request, out *Output) verdict {
 	m := r.message.(*wire.GetPredictions)
 	depth := p.audience.book.Options().Depth
 	if m.Depth > 0 {
@@ -98,6 +125,15 @@ func (p *Profile) predictions(r *request, _ *Output) verdict {
 	}
 	a := &p.audience
 	a.rows, a.data = a.book.Read(a.rows[:0], r.h.Board, depth, limit), a.data[:0]
+	if p.boards.Board(r.h.Board) == nil {
+		told, v := p.elsewhere(r, Ask{Depth: depth, Limit: limit}, out)
+		if v != done {
+			return v
+		}
+		if told != nil {
+			a.rows = append(a.rows, told.Rows...)
+		}
+	}
 	for i := range a.rows {
 		a.data = append(a.data, p.rowFor(r.session, &a.rows[i]))
 	}

@@ -24,6 +24,7 @@ import (
 //	send out.Packets; be back at out.Next
 type Profile struct {
 	cfg          *config.Profile
+	shard        wamble.Shard
 	clock        clock
 	chance       chance
 	link         *link.Server
@@ -39,11 +40,14 @@ type Profile struct {
 	resuming     *resumption // nil: the profile does not come back from slices
 	behind       behind
 	waitlist     waitlist
-	trusted      map[wamble.SessionID]uint64 // until the store has which gate it is behind with the trust in a session
+	travel       travel
+	trusted      map[wamble.SessionID]trusted // commands about the trust in sessions that the store may not know
 	law          access.Law
 	brownout     Brownout
 	stage        stage
 	announcement announcement
+	standing     []Standing // announcements that stay
+	merged       mergedKeys
 	termsSaid    [32]byte // hash of the terms whose text is in the journal
 	storeAway    bool     // the store cannot be asked
 	journalFull  bool     // the journal has no room: nothing is decided
@@ -75,6 +79,7 @@ func New(o Options) *Profile {
 	start := o.Now.Round(0).UTC()
 	p := &Profile{
 		cfg:       o.Config,
+		shard:     o.Shard,
 		clock:     clock{epoch: start, now: start},
 		chance:    chance{source, rand.New(source), sha256.Sum256(append(o.Seed[:], "seals"...))},
 		link:      link.NewServer(link.Config{}),
@@ -85,13 +90,15 @@ func New(o Options) *Profile {
 		recent:    newRecent(),
 		rewards:   rewards{prizes: reward.NewPrizes()},
 	}
+	p.leases.BeginSmall(wamble.BoardIDs, o.Config.Boards.MinBoards)
 	p.draft.clock, p.seen.clock = &p.clock, &p.clock
 	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())
+	p.link.SetShard(p.shard)
 	p.link.SetKey(p.chance.key)
-	p.sessions = session.New(sessionOptions(o.Config), p.sessionIDs(), source)
+	p.sessions = session.New(p.sessionOptions(), p.sessionIDs(), source)
 	p.scratch.holds = p.holds
-	p.boards = board.New(boardOptions(o.Config), numbers[wamble.BoardID](p, wamble.BoardIDs), p.chance.rng)
+	p.boards = board.New(p.boardOptions(), numbers[wamble.BoardID](p, wamble.BoardIDs), p.chance.rng)
 	p.audience = p.newAudience(o)
 	return p
 }
@@ -117,11 +124,17 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	}
 	p.seal(out)
 	p.showSpectators()
+	out.Sights = append(out.Sights, p.travel.sights...)
+	p.travel.sights = p.travel.sights[:0]
+	out.Came = p.sessions.TakeCame(out.Came)
 	if p.stage == failed {
 		out.withdraw() // nothing would come of what was decided
 	}
 	p.link.Release(p.clock.since, p.gates.durable, &out.Packets)
 	p.wantLeases(out)
 	out.Next = p.next()
+	if p.shard.Of > 1 {
+		p.travel.count = p.count()
+	}
 	p.stats.Steps++
 }

@@ -34,6 +34,8 @@ const (
 	// NameOf asks who has the name Handle, in Session, and for the identity of Key, in
 	// Answer.Player. Until its answer is decided nobody else gets that name.
 	NameOf
+	// ElsewhereOf asks the other shards of the profile Ask, in Answer.Told.
+	ElsewhereOf
 )
 
 // Load is a question to the store.
@@ -48,6 +50,7 @@ type Load struct {
 	Page    wamble.LeaderboardQuery
 	Profile string
 	Hash    [32]byte
+	Ask     Ask
 }
 
 // Answer is what the store had, beside a session or a board.
@@ -57,4 +60,5 @@ type Answer struct {
 	Reservations []wamble.Reservation
 	Accepted     bool
 	Sessions     []wamble.Session
+	Told         *Told `json:",omitempty"`
 }

@@ -84,8 +84,9 @@ func (p *Profile) pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
 	case season == 1:
 		season = int64(wamble.SeasonOf(p.clock.wall()))
 	}
+	ofBots, _ := r.ext.Int(wire.KeyLeaderboardBots)
 	return wamble.LeaderboardQuery{
-		Season: int(season), ByRating: m.Order == wire.ByRating && season == 0, Offset: int(index * limit), Limit: int(limit), Self: r.session.ID(),
+		Season: int(season), Bots: ofBots == 1, ByRating: m.Order == wire.ByRating && season == 0, Offset: int(index * limit), Limit: int(limit), Self: r.session.ID(),
 	}, index
 }
 
@@ -94,12 +95,9 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	if q.ByRating {
 		m.Order = wire.ByRating
 	}
-	onPage, key, bots := false, whoOf(r.session).Key, int64(0)
+	onPage, key := false, whoOf(r.session).Key
 	for i := range ranks.Rows {
 		row := &ranks.Rows[i]
-		if p.IsBot(row.Session) {
-			bots |= 1 << i
-		}
 		onPage = onPage || row.Session == q.Self || !key.IsZero() && row.Key == key
 		m.Rows = append(m.Rows, wire.LeaderboardRow{
 			Rank: uint32(row.Rank), Session: wire.Uint64(row.Session), Score: wire.Float(row.Stats.Score), Rating: wire.Float(row.Stats.Rating),
@@ -111,21 +109,24 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	if q.Season != 0 {
 		fields = append(fields, wire.Int(wire.KeyLeaderboardSeason, int64(q.Season)))
 	}
-	if bots != 0 {
-		fields = append(fields, wire.Int(wire.KeyLeaderboardBots, bots))
+	if q.Bots {
+		fields = append(fields, wire.Int(wire.KeyLeaderboardBots, 1<<len(ranks.Rows)-1))
 	}
 	self := ranks.Self
-	if self == nil {
+	switch {
+	case self != nil:
+	case r.session.Bot() != q.Bots:
+		self = &wamble.LeaderboardRow{} // he is in the other ranking
+	default:
 		if self = p.lastRank(r, ranks); q.Season != 0 {
 			self.Stats.Score, self.Stats.Games = 0, 0
 		}
 		fields[0] = wire.Int(wire.KeyLeaderboardTotalCount, int64(self.Rank))
 	}
-	if m.SelfRank = uint32(self.Rank); !onPage {
+	if m.SelfRank = uint32(self.Rank); !onPage && self.Rank > 0 {
 		fields = append(fields, selfFields(self)...)
 	}
-	if q.Season != 0 && p.cfg.Scoring.TeamSeason {
-		fields = fields[:min(len(fields), wire.MaxFields-1)] // without his own key, which he knows
+	if q.Season != 0 && p.cfg.Scoring.TeamSeason && !q.Bots {
 		fields = append(fields, wire.String(wire.KeyLeaderboardTeams, teamsText(numberOf(r.session), q.Season, ranks)))
 	}
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)

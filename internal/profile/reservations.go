@@ -32,7 +32,7 @@ func (p *Profile) reserved(s *session.Session, stored *Answer) []wire.Reservatio
 	held, listed := p.heldBy(s), false
 	if stored != nil {
 		for _, row := range stored.Reservations {
-			if row.Profile == own && !p.holdsFor(row.Board, key) || len(rows) == math.MaxUint16-1 {
+			if row.Profile == own && !p.elsewhereHeld(row.Board) && !p.holdsFor(row.Board, key) || len(rows) == math.MaxUint16-1 {
 				continue
 			}
 			listed = listed || held != nil && row.Board == held.ID()
@@ -50,6 +50,12 @@ func (p *Profile) reserved(s *session.Session, stored *Answer) []wire.Reservatio
 		})
 	}
 	return rows
+}
+
+// elsewhereHeld reports whether a board that the store says is held may be so in another
+// shard: it is not here, and was not a moment ago.
+func (p *Profile) elsewhereHeld(id wamble.BoardID) bool {
+	return p.shard.Of > 1 && p.boards.Board(id) == nil && p.boards.Recent(id) == nil
 }
 
 // holdsFor reports whether a board of this profile is held by a session of a

@@ -121,6 +121,7 @@ func (p *Profile) resumption() *resumption {
 			boardOf:     map[wamble.PredictionID]wamble.BoardID{},
 		}
 		p.gates.last, p.gates.durable = resumeGate, resumeGate
+		p.travel.after = resumeGate
 		p.behind = newBehind()
 	}
 	return p.resuming
@@ -277,6 +278,7 @@ func (in *ResumeEnd) take(p *Profile, out *Output) {
 			p.behind.keys[key] = true
 		}
 	}
+	p.clock.reach(p.clock.label(v.boards.Newest()))
 	v.boards.End(p.clock.now, func(id wamble.SessionID) bool {
 		if s := v.sessions[id]; s != nil {
 			return !s.Key.IsZero()

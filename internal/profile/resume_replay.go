@@ -16,6 +16,10 @@ func (v *resumption) replay(p *Profile, seq uint64, in intent.Intent) {
 	case *intent.CreateBoard:
 		p.leases.Skip(wamble.BoardIDs, int64(in.Board))
 		v.boards.Create(in)
+	case *intent.ArriveBoard:
+		v.boards.Arrive(in)
+	case *intent.MoveBoard:
+		v.boards.Depart(seq, in)
 	case *intent.UpdateBoard:
 		v.boards.Update(seq, in)
 	case *intent.UpdateBoardAssignmentTime:
@@ -47,6 +51,10 @@ func (v *resumption) replay(p *Profile, seq uint64, in intent.Intent) {
 		if s := v.of(p, in.Session, seq); s != nil {
 			v.detach(s, seq)
 		}
+	case *intent.MarkBot:
+		if s := v.of(p, in.Session, seq); s != nil {
+			s.Bot = true
+		}
 	case *intent.SetTrust:
 		v.trust(p, seq, in)
 	case *intent.SetName:
@@ -65,6 +73,8 @@ func (v *resumption) replay(p *Profile, seq uint64, in intent.Intent) {
 		}
 	case *intent.ErasePlayer:
 		v.erase(p, seq, in.Key)
+	case *intent.MergePlayers:
+		v.merge(p, seq, in)
 	case *intent.RevokeSessions:
 		v.revoke(p, seq, in)
 	case *intent.PurgeSessions:
@@ -227,6 +237,22 @@ func (v *resumption) erase(p *Profile, seq uint64, key wamble.PublicKey) {
 	delete(p.behind.keys, key) // whoever comes with it is new
 }
 
+// merge leaves it to the store what two players are together.
+func (v *resumption) merge(p *Profile, seq uint64, in *intent.MergePlayers) {
+	for _, s := range v.sessions {
+		if (s.Key == in.From || s.Key == in.Into) && s.mark < seq {
+			v.drop(p, s)
+		}
+	}
+	for _, key := range []wamble.PublicKey{in.From, in.Into} {
+		if i := v.players[key]; i != nil && i.mark < seq {
+			delete(v.players, key)
+		}
+		p.behind.keys[key] = true
+	}
+	p.keepMerged(in.From, in.Into)
+}
+
 func (v *resumption) revoke(p *Profile, seq uint64, in *intent.RevokeSessions) {
 	for _, s := range v.sessions {
 		if s.Key == in.Key && (s.ID == in.Session) != in.Others && s.mark < seq {
@@ -234,7 +260,9 @@ func (v *resumption) revoke(p *Profile, seq uint64, in *intent.RevokeSessions) {
 			v.drop(p, s)
 		}
 	}
-	p.behind.keys[in.Key] = true
+	if !in.Key.IsZero() {
+		p.behind.keys[in.Key] = true
+	}
 }
 
 // treeOf returns the predictions of a board, nil if they have message seq already.

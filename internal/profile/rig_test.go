@@ -50,12 +50,12 @@ func helloPacket(token wamble.Token, seq uint32) []byte {
 	return encode(wire.Header{Token: token, Seq: seq}, wire.ClientHello{})
 }
 
-func movePacket(token wamble.Token, board wamble.BoardID, seq uint32, uci string) []byte {
+func movePacket(token wamble.Token, board wamble.BoardID, seq uint32, uci string, ext ...wire.Field) []byte {
 	u, err := wire.MakeUCI(uci)
 	if err != nil {
 		panic(err)
 	}
-	return encode(wire.Header{Token: token, Board: board, Seq: seq}, wire.PlayerMove{UCI: u})
+	return encode(wire.Header{Token: token, Board: board, Seq: seq}, wire.PlayerMove{UCI: u}, ext...)
 }
 
 func legalPacket(token wamble.Token, board wamble.BoardID, seq uint32, square uint8) []byte {

@@ -174,7 +174,7 @@ func (p *Profile) place(s *session.Session, from wamble.Peer) {
 
 // isHere reports whether the player of a session was heard of lately.
 func (p *Profile) isHere(s *session.Session) bool {
-	return !s.Fresh() && p.clock.now.Sub(s.Seen()) < sessionOptions(p.cfg).Away
+	return !s.Fresh() && p.clock.now.Sub(s.Seen()) < p.sessionOptions().Away
 }
 
 // holds reports whether a session holds a board.

@@ -61,17 +61,28 @@ func (p *Profile) revokeSessions(r *request, out *Output) verdict {
 
 // revocation is whose sessions end: one, or all others.
 type revocation struct {
-	key     wamble.PublicKey
+	key     wamble.PublicKey // zero: a guest's
 	session wamble.SessionID
 	others  bool
 }
 
 func (v *revocation) ends(id wamble.SessionID) bool { return (id == v.session) != v.others }
 
+// of returns the sessions in memory that the revocation is about.
+func (v *revocation) of(t *session.Table) []*session.Session {
+	if !v.key.IsZero() {
+		return t.Of(v.key)
+	}
+	if s := t.ByID(v.session); s != nil && s.Identity() == nil {
+		return []*session.Session{s}
+	}
+	return nil
+}
+
 // revoke ends sessions of an identity, and returns how many. Stored is what the store
 // has of them.
 func (p *Profile) revoke(v revocation, stored *Answer, why string, out *Output) (n uint64) {
-	for _, s := range p.sessions.Of(v.key) {
+	for _, s := range v.of(p.sessions) {
 		if v.ends(s.ID()) {
 			p.endSession(s, why, out)
 			p.sessions.Kick(p.clock.now, s)
@@ -95,7 +106,7 @@ func (p *Profile) revoke(v revocation, stored *Answer, why string, out *Output) 
 // revokedElsewhere ends the sessions here that another profile of the store has ended.
 func (p *Profile) revokedElsewhere(c *Change, out *Output) {
 	v := revocation{key: c.Key, session: c.Session, others: c.Others}
-	for _, s := range p.sessions.Of(v.key) {
+	for _, s := range v.of(p.sessions) {
 		if v.ends(s.ID()) {
 			p.endSession(s, "this session was ended from another one of yours", out)
 			p.sessions.Kick(p.clock.now, s)
@@ -141,7 +152,7 @@ func (p *Profile) answerSessions(r *request, stored *Answer) verdict {
 }
 
 // Revoke ends sessions of an identity, and voids their tokens: one, or if Session is
-// 0 all. Stored are those that the store has.
+// 0 all; without a Key one of a guest. Stored are those that the store has.
 type Revoke struct {
 	Key     wamble.PublicKey
 	Session wamble.SessionID
@@ -149,7 +160,7 @@ type Revoke struct {
 }
 
 func (in *Revoke) take(p *Profile, out *Output) {
-	if !p.deletes(out) {
+	if in.Key.IsZero() && in.Session == 0 || !p.deletes(out) {
 		return
 	}
 	v := revocation{key: in.Key, session: in.Session, others: in.Session == 0}

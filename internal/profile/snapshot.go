@@ -70,6 +70,8 @@ type adoption struct {
 	leases   *journal.Leases
 	law      access.Law
 	brownout Brownout
+	standing []Standing
+	merged   mergedKeys
 	seen     seen
 	behind   behind
 	waiting  []Packet
@@ -133,6 +135,8 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
 	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
 	p.stage, p.law, p.brownout, p.behind = running, v.law, v.brownout, v.behind
+	p.standing, p.merged = v.standing, v.merged
+	p.travel.after, p.travel.moves = p.gates.last, p.stats.Moves
 	p.sessions.SetForgot(p.clock.now)
 	p.audience.adopt(v)
 	for s := range p.sessions.All() {
@@ -199,6 +203,7 @@ func sectionOf(name string) *section {
 type counts struct {
 	Now     int64         // nanoseconds since 1970
 	Ahead   time.Duration // the wall clock, of Now
+	Newest  int64         `json:",omitempty"` // see clock; nanoseconds since 1970
 	Load    uint64
 	Gate    uint64
 	Applied uint64
@@ -214,6 +219,9 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	c := counts{
 		Now: p.clock.now.UnixNano(), Ahead: p.clock.ahead, Load: p.loads.last,
 		Gate: p.gates.last, Applied: p.gates.applied, Settled: p.gates.settled, Stats: p.stats,
+	}
+	if !p.clock.newest.IsZero() {
+		c.Newest = p.clock.newest.UnixNano()
 	}
 	for _, s := range p.gates.pending[p.gates.first:] {
 		c.Pending = append(c.Pending, s.gate, s.seq)
@@ -236,6 +244,9 @@ func loadCounts(v *adoption, state []byte) error {
 		}
 	}
 	v.p.clock.adopt(time.Unix(0, c.Now), c.Ahead)
+	if c.Newest != 0 {
+		v.p.clock.reach(time.Unix(0, c.Newest).UTC())
+	}
 	return nil
 }
 
@@ -266,6 +277,7 @@ func loadLeases(v *adoption, state []byte) error {
 	for _, s := range wamble.Sequences() {
 		v.leases.Add(s, readBlocks(&r))
 	}
+	v.leases.BeginSmall(wamble.BoardIDs, v.p.cfg.Boards.MinBoards)
 	return end(&r)
 }
 

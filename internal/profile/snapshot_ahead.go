@@ -19,15 +19,19 @@ func (in *Shelve) unpack(r *pack.Reader) { in.Data = append([]byte(nil), r.Bytes
 
 func (in *Shelve) take(p *Profile, _ *Output) { p.shelved = in.Data }
 
-// From so many free boards on it is worth to write them ahead, but for so many that are
-// in play.
-const aheadFrom, aheadKeep = 20_000, 2_000
+// Shelf says how boards get to the next process: from From free boards on it is worth to
+// write them ahead, but for Keep that are in play, and the next process takes Part in each
+// step. Tests of a whole server have fewer boards, and hold them back.
+var Shelf = struct{ From, Keep, Part int }{From: 20_000, Keep: 2_000, Part: 128}
+
+// shelfPause is how long an idle profile waits until it takes the next boards.
+const shelfPause = time.Millisecond
 
 // Ahead is the boards that are written ahead of a snapshot.
 type Ahead = board.Ahead
 
 // IsLarge reports whether a snapshot is worth to be written ahead.
-func (p *Profile) IsLarge() bool { return p.boards.Free() >= aheadFrom }
+func (p *Profile) IsLarge() bool { return p.boards.Free() >= Shelf.From }
 
 // BeginAhead begins to write down the boards that do not change, so that Snapshot need
 // not; nil if there are few. It lasts until EndAhead.
@@ -35,7 +39,7 @@ func (p *Profile) BeginAhead() *Ahead {
 	if !p.IsLarge() {
 		return nil
 	}
-	return p.boards.BeginAhead(aheadKeep)
+	return p.boards.BeginAhead(Shelf.Keep)
 }
 
 // WriteAhead goes on with it; see board.Pool.
@@ -53,18 +57,12 @@ func (p *Profile) EndAhead() { p.boards.EndAhead() }
 // no Walk, and no Snapshot.
 func (p *Profile) Adopting() bool { return p.boards.Shelved() > 0 }
 
-// What a step takes from the shelf, and how long an idle profile waits for the next.
-const (
-	unshelvePart  = 128
-	unshelvePause = time.Millisecond
-)
-
 // unshelve goes on with the adoption.
 func (p *Profile) unshelve(out *Output) {
 	if p.shelved == nil {
 		return
 	}
-	if err := p.boards.Unshelve(unshelvePart); err != nil {
+	if err := p.boards.Unshelve(Shelf.Part); err != nil {
 		p.trouble(err, out)
 	}
 	if !p.Adopting() {

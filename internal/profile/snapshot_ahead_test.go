@@ -79,7 +79,7 @@ func TestAdoptAhead(t *testing.T) {
 		if next.out.Next.IsZero() || next.out.Next.After(next.now.Add(time.Second)) {
 			t.Fatalf("it does not ask for its next step: %v", next.out.Next)
 		}
-		next.wait(unshelvePause)
+		next.wait(shelfPause)
 	}
 	if next.p.Adopting() {
 		t.Fatal("it does not end")

@@ -1,42 +1,56 @@
 package profile
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"wamble"
 	"wamble/internal/access"
 )
 
-// standing is a command of the host that still holds: the brownout in the first
-// row of the section, a ban in each other one. An announcement that is under way
+// held is a command of the host that still holds: the brownout and the announcements
+// that stay in the first row of the section, a ban in each other one. An announcement that is under way
 // ends with the process.
-type standing struct {
+type held struct {
 	Text     string
 	Whom     Whom
 	Until    time.Time
 	Brownout Brownout
-	Hashed   bool // Whom.Token is a hash; an older image wrote the token
+	Standing []Standing  `json:",omitempty"`
+	Merged   []mergedKey `json:",omitempty"` // whose keys are those of others
+	Hashed   bool        // Whom.Token is a hash; an older image wrote the token
 }
 
+// mergedKey is a key, and that of whose key it is.
+type mergedKey struct{ Key, Of wamble.PublicKey }
+
 func saveLaw(p *Profile, dst []byte) ([]byte, error) {
-	rows := []standing{{Brownout: p.brownout}}
+	rows := []held{{Brownout: p.brownout, Standing: p.standing}}
+	for from, into := range p.merged {
+		rows[0].Merged = append(rows[0].Merged, mergedKey{from, into})
+	}
+	slices.SortFunc(rows[0].Merged, func(a, b mergedKey) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	for _, b := range p.law.Bans.All() {
-		rows = append(rows, standing{Whom: Whom{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until, Hashed: true})
+		rows = append(rows, held{Whom: Whom{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until, Hashed: true})
 	}
 	text, err := json.Marshal(rows)
 	return append(dst, text...), err
 }
 
 func loadLaw(v *adoption, state []byte) error {
-	var rows []standing
+	var rows []held
 	if err := json.Unmarshal(state, &rows); err != nil {
 		return err
 	}
 	if len(rows) == 0 || len(rows) > 1+3*access.MaxBans {
 		return ErrState
 	}
-	v.brownout = rows[0].Brownout
+	v.brownout, v.standing, v.merged = rows[0].Brownout, rows[0].Standing, mergedKeys{}
+	for _, m := range rows[0].Merged {
+		v.merged[m.Key] = m.Of
+	}
 	for _, row := range rows[1:] {
 		if !row.Hashed && !row.Whom.Token.IsZero() {
 			row.Whom.Token = wamble.Token(row.Whom.Token).Hash()

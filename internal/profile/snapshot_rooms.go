@@ -16,6 +16,7 @@ func saveLink(p *Profile, dst []byte) ([]byte, error) { return p.link.Snapshot(p
 
 func loadLink(v *adoption, state []byte) (err error) {
 	if v.link, err = link.Restore(v.p.linkConfig(), v.p.clock.since, state); err == nil {
+		v.link.SetShard(v.p.shard)
 		v.link.SetKey(v.p.chance.key)
 	}
 	return err
@@ -24,14 +25,14 @@ func loadLink(v *adoption, state []byte) (err error) {
 func saveSessions(p *Profile, dst []byte) ([]byte, error) { return p.sessions.Snapshot(dst), nil }
 
 func loadSessions(v *adoption, state []byte) (err error) {
-	v.session, err = session.Load(sessionOptions(v.p.cfg), v.p.sessionIDs(), v.p.chance.source, state)
+	v.session, err = session.Load(v.p.sessionOptions(), v.p.sessionIDs(), v.p.chance.source, state)
 	return err
 }
 
 func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapshot(dst), nil }
 
 func loadBoards(v *adoption, state []byte) (err error) {
-	v.boards, err = board.Load(boardOptions(v.p.cfg), numbers[wamble.BoardID](v.p, wamble.BoardIDs), v.p.chance.rng, state)
+	v.boards, err = board.Load(v.p.boardOptions(), numbers[wamble.BoardID](v.p, wamble.BoardIDs), v.p.chance.rng, state)
 	if err == nil && v.boards.Rest() != (v.p.shelved != nil) {
 		return ErrState // what was written ahead is not of this snapshot
 	}

@@ -6,8 +6,17 @@ import (
 )
 
 // spectate lets a session watch all boards, or one.
-func (p *Profile) spectate(r *request, _ *Output) verdict {
+func (p *Profile) spectate(r *request, out *Output) verdict {
 	p.openHall()
+	if r.h.Board != 0 && p.boards.Board(r.h.Board) == nil && !p.audience.hall.Shows(r.h.Board) {
+		told, v := p.elsewhere(r, Ask{}, out)
+		if v != done {
+			return v
+		}
+		if told != nil && !told.Sight.Gone {
+			p.audience.hall.Show(told.Sight.Board)
+		}
+	}
 	request := spectate.Request{Board: r.h.Board}
 	switch r.h.Flags & (wire.FlagFilterChess960 | wire.FlagFilterStandard) {
 	case wire.FlagFilterChess960:

@@ -27,6 +27,8 @@ type Stats struct {
 	Refused    uint64 // requests answered with an ERROR
 	Damaged    uint64 // stored boards that could not be restored as they were
 	Evicted    uint64 // players who went to the store
+	Sent       uint64 `json:",omitempty"` // boards, to other shards
+	Arrived    uint64 `json:",omitempty"` // boards, of other shards
 	Host       HostStats
 }
 
@@ -59,6 +61,15 @@ type HostStats struct {
 	Trusted   uint64 // sessions, or identities, whose trust the host has set
 	Archived  uint64 // games that the host has ended
 	Renamed   uint64 // identities that the host has given a name
+	Merged    uint64 // identities that the host has merged into others
+}
+
+// Plus adds what came of commands elsewhere.
+func (h HostStats) Plus(o HostStats) HostStats {
+	return HostStats{
+		h.Kicked + o.Kicked, h.Banned + o.Banned, h.Announced + o.Announced, h.Revoked + o.Revoked,
+		h.Erased + o.Erased, h.Trusted + o.Trusted, h.Archived + o.Archived, h.Renamed + o.Renamed, h.Merged + o.Merged,
+	}
 }
 
 // Gauges is what a profile holds now.

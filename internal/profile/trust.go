@@ -2,9 +2,12 @@ package profile
 
 import (
 	"maps"
+	"slices"
+	"time"
 
 	"wamble"
 	"wamble/internal/intent"
+	"wamble/internal/session"
 )
 
 // Trust sets the trust level of a session, or of all sessions of an identity, which
@@ -13,6 +16,7 @@ type Trust struct {
 	Session wamble.SessionID
 	Key     wamble.PublicKey
 	Level   int
+	At      time.Time `json:",omitzero"` // when it was ordered, the same for all profiles that are told
 }
 
 func (in *Trust) take(p *Profile, out *Output) {
@@ -23,21 +27,39 @@ func (in *Trust) take(p *Profile, out *Output) {
 	p.draft.Add(&intent.SetTrust{Session: in.Session, Key: in.Key, Level: in.Level, At: p.clock.now})
 	p.sealFor(p.sessions.ByID(in.Session), out)
 	p.trusts(in)
-	out.News = append(out.News, Change{What: Trusted, Session: in.Session, Key: in.Key, Level: in.Level})
+	out.News = append(out.News, Change{What: Trusted, Session: in.Session, Key: in.Key, Level: in.Level, At: in.At})
 	p.stats.Host.Trusted++
 }
 
 // trusts notes whose trust the store does not know yet: what it says of them until
 // then is older.
 func (p *Profile) trusts(in *Trust) {
-	maps.DeleteFunc(p.trusted, func(_ wamble.SessionID, gate uint64) bool { return gate <= p.gates.settled })
+	maps.DeleteFunc(p.trusted, func(_ wamble.SessionID, t trusted) bool { return t.gate <= p.gates.settled })
 	if p.trusted == nil {
-		p.trusted = map[wamble.SessionID]uint64{}
+		p.trusted = map[wamble.SessionID]trusted{}
 	}
-	p.trusted[in.Session] = p.gates.last
+	p.trusted[in.Session] = trusted{p.gates.last, in.At}
 	for _, s := range p.sessions.Of(in.Key) {
-		p.trusted[s.ID()] = p.gates.last
+		p.trusted[s.ID()] = trusted{p.gates.last, in.At}
 	}
+}
+
+// trusted is a command about the trust in a session that the store may not know.
+type trusted struct {
+	gate uint64 // that the store is behind until it knows it
+	at   time.Time
+}
+
+// outdated reports whether news of the trust in a session, or in an identity, are older
+// than what was ordered here.
+func (p *Profile) outdated(c *Change) bool {
+	if c.Stored {
+		return p.gates.settled < p.trusted[c.Session].gate
+	}
+	if c.Session != 0 {
+		return c.At.Before(p.trusted[c.Session].at)
+	}
+	return slices.ContainsFunc(p.sessions.Of(c.Key), func(s *session.Session) bool { return c.At.Before(p.trusted[s.ID()].at) })
 }
 
 // Who returns the session of a token or a number, or the key of an identity with a
@@ -51,4 +73,13 @@ func (p *Profile) Who(token wamble.Token, id wamble.SessionID, handle string) (w
 		return s.ID(), wamble.PublicKey{}
 	}
 	return 0, p.sessions.KeyOf(handle)
+}
+
+// WhoseKey returns the key of the identity that a key belongs to, zero if it is not in
+// memory. The store may not know yet whom its player was merged into.
+func (p *Profile) WhoseKey(key wamble.PublicKey) wamble.PublicKey {
+	if is := p.playerOf(key); is != key || p.sessions.Identity(key) != nil {
+		return is
+	}
+	return wamble.PublicKey{}
 }

@@ -59,9 +59,6 @@ type Options struct {
 	// Handles returns the handles of sessions, in their order; "" is a guest's. It may
 	// fail with ErrStarting.
 	Handles func(ctx context.Context, ids []wamble.SessionID) ([]string, error)
-	// Bots returns which sessions are programs, in their order. It may fail with
-	// ErrStarting.
-	Bots func(ctx context.Context, ids []wamble.SessionID) ([]bool, error)
 	// Panicked is told of a panic, which is answered 500; nil: nobody is.
 	Panicked func(error)
 	// Now is the clock.

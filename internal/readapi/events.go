@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -76,12 +77,12 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 	}
 	name := a.o.Feed.Name()
 	s := &sending{a: a, w: http.NewResponseController(w), to: w, name: name, wanted: wanted, buf: []byte("retry: 1000\n\n")}
-	if id := lastEvent(r); id == "" {
+	if id, shards := lastEvent(r), max(1, a.o.Events.Shards); id == "" {
 		s.fresh = true
-	} else if at, known, err := placeOf(id, name); err != nil {
+	} else if s.spot.at, err = placesOf(id, name, shards); err != nil {
 		return err
-	} else if known { // of another journal all is missed
-		s.at = at
+	} else if s.spot.at == nil { // of another journal all is missed
+		s.spot.at = make(places, shards)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -140,9 +141,10 @@ type sending struct {
 	w      *http.ResponseController
 	to     http.ResponseWriter
 	name   string // of the journal
-	at     place
+	spot   spot
 	fresh  bool // it begins where the stream ends, as soon as that is known
 	waited bool // it was not known before
+	placed bool // he was told his place
 	wanted filter
 	buf    []byte
 }
@@ -152,7 +154,7 @@ func (s *sending) begin() bool {
 	if s.fresh {
 		at, known := s.a.o.Events.end(s.waited)
 		if s.waited = !known; known {
-			s.at, s.fresh = at, false
+			s.spot, s.fresh = at, false
 		}
 	}
 	return !s.fresh
@@ -161,9 +163,13 @@ func (s *sending) begin() bool {
 // send sends what is there. What the reader has missed he is told by a reset.
 func (s *sending) send(ctx context.Context) error {
 	for s.begin() {
-		page, start, to, missed := s.a.o.Events.read(s.name, s.at)
+		if !s.placed { // so that he misses nothing if he loses the connection now
+			s.placed = true
+			s.buf = fmt.Appendf(s.buf, "id: %s\n\n", s.spot.at.id(s.name))
+		}
+		page, from, missed := s.a.o.Events.read(s.name, &s.spot)
 		if missed {
-			s.buf = sse(s.buf, start.id(s.name), "reset", []byte(`{"reason":"what you have missed is no longer kept"}`))
+			s.buf = sse(s.buf, from.id(s.name), "reset", []byte(`{"reason":"what you have missed is no longer kept"}`))
 		}
 		if err := s.wanted.learn(ctx, s.a, page); err != nil {
 			return err
@@ -173,7 +179,6 @@ func (s *sending) send(ctx context.Context) error {
 				s.buf = append(s.buf, page[i].text...)
 			}
 		}
-		s.at = to
 		if err := s.flush(ctx); err != nil || len(page) < streamPage {
 			return err
 		}
@@ -187,7 +192,7 @@ func (s *sending) counts(ctx context.Context) error {
 	if err == nil {
 		id := ""
 		if !s.fresh {
-			id = s.at.id(s.name)
+			id, s.placed = s.spot.at.id(s.name), true
 		}
 		s.buf = sse(s.buf, id, "counts", []byte(strings.TrimSpace(string(got.body))))
 	} else {
@@ -236,8 +241,8 @@ func filterOf(r reader) (filter, error) {
 }
 
 func (f *filter) has(a *API, e *event) bool {
-	return (f.board == 0 || e.board == f.board) && (f.session == 0 || e.session == f.session) &&
-		(f.player == "" || e.session != 0 && a.names.of(e.session) == f.player)
+	return (f.board == 0 || e.told.Board == f.board) && (f.session == 0 || e.told.Session == f.session) &&
+		(f.player == "" || e.told.Session != 0 && a.names.of(e.told.Session) == f.player)
 }
 
 // learn asks who the sessions of a page are, if that matters.
@@ -278,8 +283,9 @@ func (n *names) unknown(now time.Time, page []event) (list []wamble.SessionID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, e := range page {
-		if v, ok := n.kept[e.session]; e.session != 0 && (!ok || now.After(v.until)) && !slices.Contains(list, e.session) {
-			list = append(list, e.session)
+		id := e.told.Session
+		if v, ok := n.kept[id]; id != 0 && (!ok || now.After(v.until)) && !slices.Contains(list, id) {
+			list = append(list, id)
 		}
 	}
 	return list

@@ -46,7 +46,7 @@ func FuzzRequest(f *testing.F) {
 // One operation is one request whose answer is on the cache.
 func BenchmarkCache(b *testing.B) {
 	r := &rig{now: noon, calls: map[string]int{}, changed: make(chan struct{}), looked: make(chan string, 64)}
-	r.API = New(Options{Profile: "blitz", Store: r, Admit: r.admits1, Counts: r.count, Feed: r, Now: func() time.Time { return noon }, Bots: r.programs})
+	r.API = New(Options{Profile: "blitz", Store: r, Admit: r.admits1, Counts: r.count, Feed: r, Now: func() time.Time { return noon }})
 	for _, path := range []string{"/api/boards/18", "/api/leaderboard", "/api/live"} {
 		b.Run(path, func(b *testing.B) {
 			q := request(path)

@@ -13,6 +13,7 @@ import (
 // Leaderboard is the JSON of a page of the ranking.
 type Leaderboard struct {
 	By     string `json:"by"`               // "score" or "rating"
+	Of     string `json:"of"`               // "people" or "bots"
 	Season int    `json:"season,omitempty"` // a month, 202611; 0: all time
 	Total  int    `json:"total"`
 	Rows   []Rank `json:"rows"`
@@ -24,15 +25,15 @@ type Rank struct {
 	Rank            int              `json:"rank"`
 	Session         wamble.SessionID `json:"session"`
 	Handle          string           `json:"handle,omitempty"`
-	Bot             bool             `json:"bot,omitempty"` // a program that is here, or was lately
+	Bot             bool             `json:"bot,omitempty"` // a program
 	Score           float64          `json:"score"`
 	PredictionScore float64          `json:"prediction_score"`
 	Rating          float64          `json:"rating"`
 	Games           int              `json:"games"`
 }
 
-func rankOf(row wamble.LeaderboardRow) Rank {
-	return Rank{Rank: row.Rank, Session: row.Session, Handle: row.Handle, Score: row.Stats.Score, PredictionScore: row.Stats.PredictionScore,
+func rankOf(row wamble.LeaderboardRow, bot bool) Rank {
+	return Rank{Rank: row.Rank, Session: row.Session, Handle: row.Handle, Bot: bot, Score: row.Stats.Score, PredictionScore: row.Stats.PredictionScore,
 		Rating: row.Stats.Rating, Games: row.Stats.Games}
 }
 
@@ -43,6 +44,13 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	}
 	if by != "score" && by != "rating" {
 		return nil, badf("by is score or rating")
+	}
+	of := r.URL.Query().Get("of")
+	if of == "" {
+		of = "people"
+	}
+	if of != "people" && of != "bots" {
+		return nil, badf("of is people or bots")
 	}
 	limit, err := r.number("limit")
 	if err != nil {
@@ -56,9 +64,9 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := fmt.Sprintf("ranks %s %d %d %d %s", by, season, limit, offset, r.Token)
+	key := fmt.Sprintf("ranks %s %s %d %d %d %s", by, of, season, limit, offset, r.Token)
 	return a.cache.get(key, func(ctx context.Context) (*answer, error) {
-		q := wamble.LeaderboardQuery{Season: season, ByRating: by == "rating", Offset: offset, Limit: limit}
+		q := wamble.LeaderboardQuery{Season: season, Bots: of == "bots", ByRating: by == "rating", Offset: offset, Limit: limit}
 		if !r.Token.IsZero() {
 			s, err := a.o.Store.Session(ctx, r.Token)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -70,18 +78,12 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := Leaderboard{By: by, Season: season, Total: page.Total, Rows: make([]Rank, len(page.Rows))}
-		ids := make([]wamble.SessionID, len(page.Rows))
+		out := Leaderboard{By: by, Of: of, Season: season, Total: page.Total, Rows: make([]Rank, len(page.Rows))}
 		for i, row := range page.Rows {
-			out.Rows[i], ids[i] = rankOf(row), row.Session
+			out.Rows[i] = rankOf(row, q.Bots)
 		}
-		if bots, err := a.o.Bots(ctx, ids); err == nil { // a profile that starts knows nobody
-			for i := range bots {
-				out.Rows[i].Bot = bots[i]
-			}
-		}
-		if page.Self != nil {
-			self := rankOf(*page.Self)
+		if page.Self != nil && page.Self.Rank > 0 { // else he is in the other ranking
+			self := rankOf(*page.Self, q.Bots)
 			out.Self = &self
 		}
 		got, err := inJSON(out, playerGood)

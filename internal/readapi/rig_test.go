@@ -44,7 +44,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, now: noon, calls: map[string]int{}, changed: make(chan struct{}), looked: make(chan string, 64)}
 	r.API = New(Options{Profile: "blitz", Store: r, Admit: r.admits1, Counts: r.count, Feed: r, Now: r.clock,
-		Events: &r.stream, Handles: r.handles, Bots: r.programs})
+		Events: &r.stream, Handles: r.handles})
 	return r
 }
 
@@ -57,15 +57,6 @@ func (r *rig) handles(_ context.Context, ids []wamble.SessionID) ([]string, erro
 		}
 	}
 	return list, r.called("Handles")
-}
-
-// programs: session 12 is a bot.
-func (r *rig) programs(_ context.Context, ids []wamble.SessionID) ([]bool, error) {
-	list := make([]bool, len(ids))
-	for i, id := range ids {
-		list[i] = id == 12
-	}
-	return list, nil
 }
 
 func (r *rig) clock() time.Time {

@@ -71,6 +71,7 @@ var routes = []route{
 	{path: "/api/trail", rights: mayAsk, handle: (*API).trail, kind: jsonType, body: record.Trail{}, says: "what became of the reader's moves"},
 	{path: "/api/leaderboard", rights: mayRank, handle: (*API).leaderboard, kind: jsonType, body: Leaderboard{}, says: "a page of the ranking", query: []param{
 		{name: "by", says: "what is ranked by", words: []string{"score", "rating"}},
+		{name: "of", says: "who is ranked", words: []string{"people", "bots"}},
 		{name: "limit", says: "rows at most", low: 1, high: 16, usual: 16},
 		{name: "offset", says: "rows before the page", low: 0, high: 1_000_000},
 		{name: "season", says: "a month, such as 202611, or now: its points are ranked", low: 190001, high: 999912, words: []string{"now"}},

@@ -3,7 +3,7 @@ package readapi
 import (
 	"encoding/json"
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,7 +41,7 @@ type Finish struct {
 	Finished time.Time      `json:"finished"`
 }
 
-// place is a place in the stream: behind so many happenings of a message.
+// place is a place in what happens in one shard: behind so many happenings of a message.
 type place struct {
 	seq  uint64
 	past int
@@ -49,42 +49,105 @@ type place struct {
 
 func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && p.past < q.past }
 
+// places is a place in the stream: one of each shard.
+type places []place
+
+// raise moves p up to q in each shard where that is further.
+func (p places) raise(q places) {
+	for i := range p {
+		if p[i].before(q[i]) {
+			p[i] = q[i]
+		}
+	}
+}
+
 // Stream is what happened last in a profile, in order: a ring that observers read,
-// each at his own pace. The journal's drain adds to it and waits for nobody. The zero
-// value is empty.
+// each at his own pace. The drains of its shards add to it and wait for nobody. A shard
+// that nobody observes rests, and the stream with it: it knows no more than how far the
+// shard is, until what happened there is added again for the next reader. The zero value
+// is the stream of one shard, at rest.
 type Stream struct {
+	Shards int // 0: one
+
 	mu      sync.Mutex
-	events  []event // sorted by place, at most streamKept
-	base    place   // everything behind it is in events
-	through uint64  // up to this message
-	begun   bool    // it is known where it begins
-	rested  bool    // nobody wanted it, before it began
-	start   place   // where those begin to read who have waited for it to begin
+	events  []event // of all shards; at most streamKept; none while a shard rests
+	first   uint64  // the number of events[0], counted since the process began
+	parts   []part  // the shards
+	seen    places  // behind the last event
 	changed chan struct{}
 	stopped bool
 	readers int
-	left    time.Time // when the last reader left, or the stream was first asked for
+	left    time.Time // when the last reader left
+}
+
+// part is what a stream knows of one shard.
+type part struct {
+	known bool    // so is its end
+	end   place   // behind everything
+	start place   // where those begin to read who came before the end was known
+	begun bool    // base and fresh count: the shard does not rest
+	base  place   // everything behind it is in events, or fresh
+	fresh []event // not among the events yet
 }
 
 // streamKept is how many happenings observers may be behind.
 const streamKept = 8192
 
-// readersReturn is for how long after its last reader a stream goes on.
+// readersReturn is for how long after its last reader a stream goes on: he may come back,
+// and to add again what happened meanwhile costs more.
 const readersReturn = 20 * time.Second
 
-// Wanted reports whether what happens is to be added: somebody reads it, or has read it a
-// moment ago and may come back. What nobody wants is forgotten.
-func (s *Stream) Wanted(now time.Time) bool {
+// part returns what is known of a shard, of which the message through is known.
+func (s *Stream) part(shard int, through uint64) *part {
+	if s.parts == nil {
+		s.parts = make([]part, max(1, s.Shards))
+		s.seen = make(places, len(s.parts))
+	}
+	p := &s.parts[shard]
+	if !p.known {
+		p.known, p.end, p.start = true, place{through + 1, 0}, place{through + 1, 0}
+	}
+	return p
+}
+
+// Wanted reports whether what happens in a shard behind the message through is to be
+// added: somebody reads it, or has read it a moment ago. Otherwise the shard rests.
+func (s *Stream) Wanted(shard int, through uint64, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left.IsZero() {
-		s.left = now // after a restart readers come back, too
-	}
+	p := s.part(shard, through)
 	if s.readers > 0 || now.Sub(s.left) < readersReturn {
 		return true
 	}
-	s.events, s.begun, s.rested = nil, false, true
+	if p.begun {
+		s.rest(shard)
+	}
+	p.end = place{through + 1, 0}
 	return false
+}
+
+// rest forgets what happened in a shard. What happened in the others is put in order anew
+// when it begins again.
+func (s *Stream) rest(shard int) {
+	for _, e := range s.events {
+		p := &s.parts[e.shard]
+		p.fresh = append(p.fresh, event{shard: e.shard, told: e.told})
+	}
+	s.first += uint64(len(s.events))
+	s.events = nil
+	for i, p := range s.parts {
+		s.seen[i] = p.base
+	}
+	p := &s.parts[shard]
+	p.begun, p.fresh = false, nil
+}
+
+// Expect says that readers of an earlier process may come back, and that nothing of what
+// happens until then can be added again.
+func (s *Stream) Expect(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = now
 }
 
 // enter and leave count the readers.
@@ -102,39 +165,97 @@ func (s *Stream) leave(now time.Time) {
 }
 
 type event struct {
-	at      place // behind it
-	board   wamble.BoardID
-	session wamble.SessionID // who moved; 0 when a game has ended
-	told    Happened
-	text    []byte // as it is sent; made when somebody first needs it
+	shard int
+	at    places // behind it, and behind what of other shards came before it
+	told  Happened
+	text  []byte // as it is sent; made when somebody first needs it
 }
 
-// Add tells what happened in the messages behind after up to through. What is known is
-// left out; if something before it is missing, the stream begins anew.
-func (s *Stream) Add(after, through uint64, list []Happened) {
+// behind is the place behind an event in its shard.
+func (e *event) behind() place { return place{e.told.Seq, e.told.Place + 1} }
+
+// Add tells what happened in a shard in the messages behind after up to through. What is
+// known is left out; if something before it is missing, or the shard rested, it begins
+// anew.
+func (s *Stream) Add(shard int, after, through uint64, list []Happened) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.begun || after > s.through {
-		if s.start = (place{through + 1, 0}); s.rested {
-			s.start = place{after + 1, 0}
-		}
-		s.events, s.base, s.through, s.begun = nil, place{after + 1, 0}, after, true
+	p := s.part(shard, through)
+	if p.begun && after >= p.end.seq {
+		s.rest(shard)
 	}
-	if through <= s.through {
-		s.wake()
-		return
+	if !p.begun {
+		p.begun, p.base, p.end = true, place{after + 1, 0}, place{after + 1, 0}
+		s.seen[shard] = p.base
 	}
 	for i := range list {
-		if h := &list[i]; h.Seq > s.through {
-			s.events = append(s.events, event{at: place{h.Seq, h.Place + 1}, board: h.Board, session: h.Session, told: *h})
+		if h := &list[i]; h.Seq >= p.end.seq {
+			p.fresh = append(p.fresh, event{shard: shard, told: *h})
 		}
 	}
-	s.through = through
-	if over := len(s.events) - streamKept; over > streamKept/8 { // not one by one: that would copy each time
-		s.base = s.events[over-1].at
-		s.events = append([]event(nil), s.events[over:]...)
+	p.end.seq = max(p.end.seq, through+1)
+	if s.begun() {
+		s.merge()
+		if over := tooMany(s.events); over > 0 {
+			for i, at := range s.events[over-1].at {
+				s.parts[i].base = at
+			}
+			s.first += uint64(over)
+			s.events = slices.Clone(s.events[over:])
+		}
+	} else if over := tooMany(p.fresh); over > 0 {
+		p.base = p.fresh[over-1].behind()
+		s.seen[shard] = p.base
+		p.fresh = slices.Clone(p.fresh[over:])
 	}
 	s.wake()
+}
+
+// tooMany is how many events are to be dropped: not one by one, that would copy each time.
+func tooMany(events []event) int {
+	if over := len(events) - streamKept; over > streamKept/8 {
+		return over
+	}
+	return 0
+}
+
+// begun reports whether no shard rests.
+func (s *Stream) begun() bool {
+	return s.parts != nil && !slices.ContainsFunc(s.parts, func(p part) bool { return !p.begun })
+}
+
+// merge puts what is fresh of the shards among the events: by time, so that the moves of
+// a board that has travelled are in order, and each shard in its own order.
+func (s *Stream) merge() {
+	n := 0
+	for i := range s.parts {
+		n += len(s.parts[i].fresh)
+	}
+	all := make(places, n*len(s.parts))
+	for ; n > 0; n-- {
+		var next *part
+		for i := range s.parts {
+			if p := &s.parts[i]; len(p.fresh) > 0 && (next == nil || p.fresh[0].told.at().Before(next.fresh[0].told.at())) {
+				next = p
+			}
+		}
+		e := next.fresh[0]
+		next.fresh = next.fresh[1:]
+		s.seen[e.shard] = e.behind()
+		e.at, all = all[:len(s.parts):len(s.parts)], all[len(s.parts):]
+		copy(e.at, s.seen)
+		s.events = append(s.events, e)
+	}
+	for i := range s.parts {
+		s.parts[i].fresh, s.seen[i] = nil, s.parts[i].end
+	}
+}
+
+func (h *Happened) at() time.Time {
+	if h.Ended != nil {
+		return h.Ended.Finished
+	}
+	return h.At
 }
 
 func (s *Stream) wake() {
@@ -166,47 +287,72 @@ func (s *Stream) wait() <-chan struct{} {
 	return s.changed
 }
 
-// end is the place behind everything, if that is known yet. Who has waited for that
+// spot is where a reader is: what he has got, and the number of the event that he looks
+// at next.
+type spot struct {
+	at   places
+	next uint64
+}
+
+// end is the spot behind everything, if that is known yet. Who has waited for that
 // begins behind what was there when he came.
-func (s *Stream) end(waited bool) (place, bool) {
+func (s *Stream) end(waited bool) (spot, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if waited {
-		return s.start, s.begun
+	at, known := make(places, len(s.parts)), s.parts != nil
+	for i, p := range s.parts {
+		if at[i] = p.end; waited {
+			at[i] = p.start
+		}
+		known = known && p.known
 	}
-	return place{s.through + 1, 0}, s.begun
+	return spot{at: at}, known
 }
 
 // streamPage is how many events an observer takes at once.
 const streamPage = 256
 
-// read returns what happened behind a place, a page at most, and up to where it has
-// looked. Missed says that something behind the place is gone; then it begins with the
-// oldest, behind from.
-func (s *Stream) read(name string, from place) (page []event, start, to place, missed bool) {
+// read returns what happened behind a spot, a page at most, and moves the spot. Missed
+// says that something behind it is gone; then the page begins with the oldest, behind
+// from. While a shard rests that cannot be said, and the spot stays.
+func (s *Stream) read(name string, to *spot) (page []event, from places, missed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if missed = from.before(s.base); missed {
-		from = s.base
+	if !s.begun() {
+		return nil, nil, false
 	}
-	first := sort.Search(len(s.events), func(i int) bool { return from.before(s.events[i].at) })
-	last := min(first+streamPage, len(s.events))
-	for i := first; i < last; i++ {
-		if e := &s.events[i]; e.text == nil {
-			e.text = e.format(name)
+	for i, p := range s.parts {
+		if to.at[i].before(p.base) {
+			to.at[i], missed = p.base, true
 		}
 	}
-	to = from
-	if end := (place{s.through + 1, 0}); last == len(s.events) && from.before(end) {
-		to = end
-	} else if last > first {
-		to = s.events[last-1].at
+	if missed {
+		from = slices.Clone(to.at)
 	}
-	return append(page, s.events[first:last]...), from, to, missed
+	i := int(max(to.next, s.first) - s.first)
+	for ; i < len(s.events) && len(page) < streamPage; i++ {
+		e := &s.events[i]
+		if known := !to.at[e.shard].before(e.at[e.shard]); known {
+			continue
+		}
+		to.at.raise(e.at)
+		one := *e
+		if !slices.Equal(to.at, e.at) { // he was told otherwise before, by another process
+			one.text = one.format(to.at.id(name))
+		} else if e.text == nil {
+			e.text = e.format(e.at.id(name))
+			one.text = e.text
+		}
+		page = append(page, one)
+	}
+	if to.next = s.first + uint64(i); i == len(s.events) {
+		to.at.raise(s.seen)
+	}
+	return page, from, missed
 }
 
 // format writes an event as server-sent events are.
-func (e *event) format(name string) []byte {
+func (e *event) format(id string) []byte {
 	kind, v := "move", any(e.told.Move)
 	if g := e.told.Ended; g != nil {
 		kind, v = "finished", Finish{g.Board, g.Winner, g.Reason, g.Plies, g.Seconds, g.Finished.UTC()}
@@ -215,7 +361,7 @@ func (e *event) format(name string) []byte {
 	if err != nil {
 		return []byte{}
 	}
-	return sse(nil, e.at.id(name), kind, data)
+	return sse(nil, id, kind, data)
 }
 
 // sse appends one server-sent event; an empty id is none. Data has no line break.
@@ -226,19 +372,32 @@ func sse(dst []byte, id, kind string, data []byte) []byte {
 	return fmt.Appendf(dst, "event: %s\ndata: %s\n\n", kind, data)
 }
 
-// id writes a place of the stream, placeOf reads it; ok is false for one of another
-// journal.
-func (p place) id(name string) string { return fmt.Sprintf("%s-%d-%d", name, p.seq, p.past) }
+// id writes a place of the stream, placesOf reads it; nil for one of another journal, or
+// of another number of shards.
+func (p places) id(name string) string {
+	text := []byte(name)
+	for _, at := range p {
+		text = strconv.AppendUint(append(text, '-'), at.seq, 10)
+		text = strconv.AppendInt(append(text, '-'), int64(at.past), 10)
+	}
+	return string(text)
+}
 
-func placeOf(id, name string) (p place, ok bool, err error) {
+func placesOf(id, name string, shards int) (p places, err error) {
 	parts := strings.Split(id, "-")
-	if len(parts) != 3 || len(parts[0]) != 8 {
-		return place{}, false, badf("Last-Event-ID is the id of an event")
+	if len(parts) < 3 || len(parts)%2 == 0 || len(parts[0]) != 8 {
+		return nil, badf("Last-Event-ID is the id of an event")
 	}
-	seq, err := strconv.ParseUint(parts[1], 10, 63)
-	past, err2 := strconv.ParseUint(parts[2], 10, 16)
-	if err != nil || err2 != nil {
-		return place{}, false, badf("Last-Event-ID is the id of an event")
+	for i := 1; i < len(parts); i += 2 {
+		seq, err := strconv.ParseUint(parts[i], 10, 63)
+		past, err2 := strconv.ParseUint(parts[i+1], 10, 16)
+		if err != nil || err2 != nil {
+			return nil, badf("Last-Event-ID is the id of an event")
+		}
+		p = append(p, place{seq, int(past)})
 	}
-	return place{seq, int(past)}, parts[0] == name, nil
+	if parts[0] != name || len(p) != shards {
+		return nil, nil
+	}
+	return p, nil
 }

@@ -1,15 +1,7 @@
 package readapi
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -23,59 +15,189 @@ func moved(seq uint64, place int, board wamble.BoardID, session wamble.SessionID
 	return Happened{Seq: seq, Place: place, Move: Move{Board: board, Ply: int(seq), UCI: "e2e4", Session: session, At: noon}}
 }
 
+// at is the move of a board in a second.
+func at(seq uint64, second int) Happened {
+	h := moved(seq, 0, 1, 1)
+	h.At, h.Ply = noon.Add(time.Duration(second)*time.Second), second
+	return h
+}
+
+// drained is a shard with its drain: the message with number n has n%3 moves.
+type drained struct {
+	s       *Stream
+	shard   int
+	kept    bool // and so recalled
+	through uint64
+	telling bool
+}
+
+func (d *drained) list(after, through uint64) (told []Happened) {
+	for seq := after + 1; seq <= through; seq++ {
+		for place := range int(seq % 3) {
+			told = append(told, moved(seq, place, wamble.BoardID(d.shard+1), 1))
+		}
+	}
+	return told
+}
+
+// places is behind each move.
+func (d *drained) places() (all places) {
+	for _, h := range d.list(0, d.through) {
+		all = append(all, place{h.Seq, h.Place + 1})
+	}
+	return all
+}
+
+// listen looks whether anybody observes, as a drain does.
+func (d *drained) listen(now time.Time) {
+	if !d.s.Wanted(d.shard, d.through, now) {
+		d.telling = false
+	} else if !d.telling {
+		d.telling = true
+		after := d.through
+		if d.kept {
+			after -= min(after, 1000)
+		}
+		d.s.Add(d.shard, after, d.through, d.list(after, d.through))
+	}
+}
+
+// drain brings n messages to the store, and tells of them, and perhaps of some before.
+func (d *drained) drain(now time.Time, n, before uint64) {
+	d.listen(now)
+	before = d.through - min(d.through, before)
+	if d.through += n; d.telling {
+		d.s.Add(d.shard, before, d.through, d.list(before, d.through))
+	}
+}
+
 // TestStreamHasNoGap: whoever reads from the place that he was told last gets each
-// happening once and in order, however the drain tells it (twice, in parts, with what
-// it told before), or is told that he has missed something.
+// happening of each shard once and in order, however the drains tell it (twice, in parts,
+// with what they told before), also when he comes back after a rest of some shards or all,
+// and from the next process, where the shards begin in another order; or, if what he has
+// missed is not kept, he is told so.
 func TestStreamHasNoGap(t *testing.T) {
-	for seed := range uint64(200) {
+	const name = "5f2a91c0"
+	resets := 0
+	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 22))
-		var s Stream
-		var all []place
-		list := func(after, through uint64) (told []Happened) {
-			for seq := after + 1; seq <= through; seq++ {
-				for place := range int(seq % 3) {
-					told = append(told, moved(seq, place, 1, 1))
-				}
+		kept, now := seed%5 > 0, noon
+		s := &Stream{}
+		drains := make([]drained, []int{1, 2, 4}[seed%3])
+		begin := func() {
+			s = &Stream{Shards: len(drains)}
+			for i := range drains {
+				d := &drains[i]
+				d.s, d.shard, d.kept, d.telling = s, i, kept, false
 			}
-			return told
-		}
-		var through uint64
-		s.Add(0, 0, nil)
-		at, _ := s.end(false)
-		var got []place
-		for range 100 {
-			before := through - min(through, random.Uint64N(4))
-			now := through + random.Uint64N(8)
-			for seq := through + 1; seq <= now; seq++ {
-				for i := range int(seq % 3) {
-					all = append(all, place{seq, i + 1})
-				}
-			}
-			s.Add(before, now, list(before, now))
-			through = now
-			for reads := random.IntN(3); reads > 0; reads-- {
-				page, _, to, missed := s.read("5f2a91c0", at)
-				if missed {
-					t.Fatalf("seed %d: missed something behind %v of %d", seed, at, through)
-				}
-				for _, e := range page {
-					got = append(got, e.at)
-				}
-				if at = to; len(page) > 0 && random.IntN(2) == 0 {
-					at = page[len(page)-1].at // he comes back with the id of an event
-				}
+			for _, i := range random.Perm(len(drains)) {
+				drains[i].listen(now)
 			}
 		}
-		page, _, _, _ := s.read("5f2a91c0", at)
-		for len(page) > 0 {
-			for _, e := range page {
-				got = append(got, e.at)
+		begin()
+		to, _ := s.end(false)
+		got := make([]places, len(drains))
+		here := false
+		last := to.at.id(name) // that the reader has got
+		come := func() {
+			at, err := placesOf(last, name, len(drains))
+			if err != nil || at == nil {
+				t.Fatalf("seed %d: %q is no place: %v", seed, last, err)
 			}
-			page, _, _, _ = s.read("5f2a91c0", page[len(page)-1].at)
+			to = spot{at: at}
+			if !here {
+				s.enter()
+			}
+			here = true
 		}
-		if !slices.Equal(got, all) {
-			t.Fatalf("seed %d: read %d of %d\n got %v\nwant %v", seed, len(got), len(all), got, all)
+		leave := func() {
+			if here {
+				s.leave(now)
+			}
+			here = false
 		}
+		read := func(most int) {
+			page, from, missed := s.read(name, &to)
+			if missed {
+				resets++
+				if last = from.id(name); kept {
+					t.Fatalf("seed %d: missed something that is kept, behind %s", seed, last)
+				}
+			}
+			for i := range from { // what he does without
+				got[i] = slices.DeleteFunc(drains[i].places(), func(p place) bool { return from[i].before(p) })
+			}
+			for _, e := range page[:min(most, len(page))] {
+				had := got[e.shard]
+				if len(had) > 0 && !had[len(had)-1].before(e.behind()) {
+					t.Fatalf("seed %d: %v of shard %d follows %v", seed, e.behind(), e.shard, had[len(had)-1])
+				}
+				got[e.shard] = append(had, e.behind())
+				last, _, _ = strings.Cut(strings.TrimPrefix(string(e.text), "id: "), "\n")
+			}
+			if most < len(page) {
+				come() // with the id of an event
+			} else {
+				last = to.at.id(name) // as counts tell it
+			}
+		}
+		come()
+		for range 150 {
+			d := &drains[random.IntN(len(drains))]
+			d.drain(now, random.Uint64N(8), random.Uint64N(4))
+			switch random.IntN(12) {
+			case 0:
+				begin() // another process
+				here = false
+				come()
+			case 1:
+				leave()
+			case 2, 3:
+				come()
+			}
+			if random.IntN(3) == 0 {
+				now = now.Add(readersReturn / 2)
+			}
+			for reads := random.IntN(3); here && reads > 0; reads-- {
+				read([]int{1, streamPage}[random.IntN(2)])
+			}
+		}
+		come()
+		for i := range drains {
+			drains[i].listen(now)
+		}
+		for range 10 {
+			read(streamPage)
+		}
+		for i := range drains {
+			if all := drains[i].places(); !slices.Equal(got[i], all) {
+				t.Fatalf("seed %d: read %d of %d of shard %d\n got %v\nwant %v", seed, len(got[i]), len(all), i, got[i], all)
+			}
+		}
+	}
+	if resets == 0 {
+		t.Error("nobody was told that he has missed something")
+	}
+}
+
+// TestStreamOrder: what shards tell of the time before the stream began is in the order
+// in which it happened, so that a board that has travelled is played in order.
+func TestStreamOrder(t *testing.T) {
+	s := Stream{Shards: 2}
+	s.Add(1, 0, 2, []Happened{at(1, 2), at(2, 5)})
+	to := spot{at: places{{1, 0}, {1, 0}}}
+	if page, _, missed := s.read("5f2a91c0", &to); len(page) > 0 || missed {
+		t.Errorf("before all shards have begun: %v, missed %v", page, missed)
+	}
+	s.Add(0, 0, 3, []Happened{at(1, 1), at(2, 3), at(3, 4)})
+	page, _, _ := s.read("5f2a91c0", &to)
+	for i, e := range page {
+		if e.told.Ply != i+1 {
+			t.Errorf("move %d is at %d", e.told.Ply, i)
+		}
+	}
+	if id := to.at.id("5f2a91c0"); len(page) != 5 || id != "5f2a91c0-4-0-3-0" {
+		t.Errorf("%d events, id %s", len(page), id)
 	}
 }
 
@@ -84,212 +206,144 @@ func TestStreamHasNoGap(t *testing.T) {
 func TestStreamForgets(t *testing.T) {
 	var s Stream
 	for seq := range uint64(3 * streamKept) {
-		s.Add(seq, seq+1, []Happened{moved(seq+1, 0, 1, 1)})
+		s.Add(0, seq, seq+1, []Happened{moved(seq+1, 0, 1, 1)})
 	}
 	if n := len(s.events); n < streamKept || n > streamKept+streamKept/8 {
 		t.Errorf("%d events are kept, want about %d", n, streamKept)
 	}
-	_, start, _, missed := s.read("5f2a91c0", place{1, 0})
-	if !missed || start != s.base {
-		t.Errorf("behind the beginning: missed %v, start %v, want %v", missed, start, s.base)
+	base := s.parts[0].base
+	_, start, missed := s.read("5f2a91c0", &spot{at: places{{1, 0}}})
+	if !missed || start[0] != base {
+		t.Errorf("behind the beginning: missed %v, start %v, want %v", missed, start, base)
 	}
-	if page, _, _, missed := s.read("5f2a91c0", s.base); missed || len(page) != streamPage || page[0].at != s.events[0].at {
+	if page, _, missed := s.read("5f2a91c0", &spot{at: places{base}}); missed || len(page) != streamPage || page[0].told.Seq != s.events[0].told.Seq {
 		t.Errorf("at the base: missed %v, %d events", missed, len(page))
 	}
 	end, _ := s.end(false)
-	s.Add(end.seq+10, end.seq+11, []Happened{moved(end.seq+11, 0, 1, 1)})
-	if page, _, _, missed := s.read("5f2a91c0", end); !missed || len(page) != 1 {
+	seq := end.at[0].seq
+	s.Add(0, seq+10, seq+11, []Happened{moved(seq+11, 0, 1, 1)})
+	if page, _, missed := s.read("5f2a91c0", &end); !missed || len(page) != 1 {
 		t.Errorf("behind a hole: missed %v, %d events, want 1", missed, len(page))
 	}
+	waiting := Stream{Shards: 2}
+	for seq := range uint64(2 * streamKept) {
+		waiting.Add(0, seq, seq+1, []Happened{moved(seq+1, 0, 1, 1)})
+	}
+	if n := len(waiting.parts[0].fresh); n < streamKept || n > streamKept+streamKept/8 {
+		t.Errorf("%d events wait for a shard that does not begin, want about %d", n, streamKept)
+	}
+	waiting.Add(1, 0, 0, nil)
+	base = waiting.parts[0].base
+	if page, _, missed := waiting.read("5f2a91c0", &spot{at: places{base, {1, 0}}}); missed || len(page) != streamPage || base.before(place{streamKept / 2, 0}) {
+		t.Errorf("when it has begun, behind %v: missed %v, %d events", base, missed, len(page))
+	}
 }
 
-// TestStreamRests: what nobody reads is not kept; who comes then misses nothing that
-// happens afterwards, and who comes back late is told that he has missed something.
+// TestStreamRests: what nobody reads is not kept. Who comes then misses nothing that
+// happens afterwards; who comes back gets what he has missed if it is added again, and
+// else a reset, but not before that is decided.
 func TestStreamRests(t *testing.T) {
-	var s Stream
-	now := noon
-	wanted := func(want bool) {
-		t.Helper()
-		if s.Wanted(now) != want {
-			t.Errorf("at %v: wanted is %v", now.Sub(noon), !want)
+	for _, kept := range []bool{true, false} {
+		var s Stream
+		now := noon
+		wanted := func(through uint64, want bool) {
+			t.Helper()
+			if s.Wanted(0, through, now) != want {
+				t.Errorf("at %v: wanted is %v", now.Sub(noon), !want)
+			}
+		}
+		if _, known := s.end(false); known {
+			t.Error("a stream that nobody has begun has an end")
+		}
+		wanted(3, false)
+		if !kept {
+			s.Expect(now)
+			wanted(3, true)
+			now = now.Add(readersReturn)
+		}
+		wanted(4, false)
+		s.enter()
+		wanted(4, true)
+		s.Add(0, 4, 5, []Happened{moved(5, 0, 1, 1)})
+		now = now.Add(time.Hour)
+		wanted(5, true)
+		old := spot{at: places{{5, 0}}}
+		s.read("5f2a91c0", &old)
+		s.leave(now)
+		now = now.Add(readersReturn - 1)
+		wanted(5, true)
+		s.Add(0, 5, 6, []Happened{moved(6, 0, 1, 1)})
+		now = now.Add(1)
+		wanted(6, false)
+		if len(s.events) > 0 {
+			t.Errorf("%d events are kept for nobody", len(s.events))
+		}
+		wanted(7, false)
+
+		s.enter()
+		fresh, known := s.end(false)
+		if !known || fresh.at[0] != (place{8, 0}) {
+			t.Errorf("who comes begins at %v, %v", fresh, known)
+		}
+		older := spot{at: places{{4, 0}}} // behind what the stream had
+		for _, to := range []*spot{&old, &older} {
+			before := to.at[0]
+			if page, _, missed := s.read("5f2a91c0", to); missed || to.at[0] != before || len(page) > 0 {
+				t.Errorf("he is told %v up to %v, missed %v, before it is known what happened", page, to.at, missed)
+			}
+		}
+		wanted(8, true)
+		want := 3
+		if kept {
+			s.Add(0, 3, 8, []Happened{moved(4, 0, 1, 1), moved(5, 0, 1, 1), moved(6, 0, 1, 1), moved(8, 0, 1, 1)})
+		} else {
+			want = 1
+			s.Add(0, 7, 8, []Happened{moved(8, 0, 1, 1)})
+		}
+		s.Add(0, 8, 9, []Happened{moved(9, 0, 1, 1)})
+		if page, _, missed := s.read("5f2a91c0", &fresh); missed || len(page) != 2 || page[0].told.Seq != 8 {
+			t.Errorf("kept %v: who has come meanwhile: missed %v, %v", kept, missed, page)
+		}
+		if page, _, missed := s.read("5f2a91c0", &old); missed == kept || len(page) < want {
+			t.Errorf("kept %v: who comes back: missed %v, %v", kept, missed, page)
+		}
+		if page, _, missed := s.read("5f2a91c0", &older); missed == kept || kept && len(page) != 5 {
+			t.Errorf("kept %v: who comes back from further: missed %v, %v", kept, missed, page)
 		}
 	}
-	wanted(true) // readers of the process before come back
-	s.Add(4, 5, []Happened{moved(5, 0, 1, 1)})
+}
+
+// TestStreamRestsInPart: who comes back when one shard rests and another does not yet gets
+// what he has missed of both, in the order in which it happened.
+func TestStreamRestsInPart(t *testing.T) {
+	s := Stream{Shards: 2}
+	first := []Happened{at(1, 1), at(2, 3)}
+	s.Add(0, 0, 2, first)
+	s.Add(1, 0, 2, []Happened{at(1, 2), at(2, 4)})
+	to := spot{at: places{{1, 0}, {1, 0}}}
+	if page, _, _ := s.read("5f2a91c0", &to); len(page) != 4 {
+		t.Fatalf("%d events before the rest", len(page))
+	}
+	to = spot{at: places{{1, 1}, {1, 0}}} // he has got only the first
+	if s.Wanted(0, 2, noon) || len(s.events) > 0 {
+		t.Fatal("the first shard does not rest")
+	}
 	s.enter()
-	now = now.Add(time.Hour)
-	wanted(true)
-	s.leave(now)
-	now = now.Add(readersReturn - 1)
-	wanted(true)
-	old, _ := s.end(false)
-	now = now.Add(1)
-	wanted(false)
-	if len(s.events) > 0 {
-		t.Errorf("%d events are kept for nobody", len(s.events))
+	if !s.Wanted(1, 2, noon) {
+		t.Fatal("the second is not wanted")
 	}
-	s.enter()
-	if _, known := s.end(false); known {
-		t.Error("a stream that rests has an end")
+	s.Add(1, 2, 3, []Happened{at(3, 5)})
+	if page, _, missed := s.read("5f2a91c0", &to); len(page) > 0 || missed {
+		t.Errorf("while the first rests: %v, missed %v", page, missed)
 	}
-	wanted(true)
-	s.Add(8, 9, []Happened{moved(9, 0, 1, 1)})
-	at, known := s.end(true)
-	if page, _, _, missed := s.read("5f2a91c0", at); !known || missed || len(page) != 1 || page[0].at.seq != 9 {
-		t.Errorf("who has come meanwhile: known %v, missed %v, %v", known, missed, page)
-	}
-	if _, _, _, missed := s.read("5f2a91c0", old); !missed {
-		t.Error("who comes back late was not told")
-	}
-}
-
-// observe reads the stream of a rig over HTTP: each event as "kind data", until it has n.
-func observe(t *testing.T, url, last string, n int) (events []string, id string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if last != "" {
-		r.Header.Set("Last-Event-ID", last)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || kind != eventsType {
-		t.Fatalf("%s: %s, %s", url, resp.Status, kind)
-	}
-	kind := ""
-	for lines := bufio.NewScanner(resp.Body); len(events) < n && lines.Scan(); {
-		switch key, value, _ := strings.Cut(lines.Text(), ": "); key {
-		case "id":
-			id = value
-		case "event":
-			kind = value
-		case "data":
-			if !json.Valid([]byte(value)) {
-				t.Errorf("%s is not JSON", value)
-			}
-			if kind == "counts" {
-				value = "" // they change
-			}
-			events = append(events, strings.TrimSpace(kind+" "+value))
+	s.Add(0, 0, 2, first)
+	page, _, missed := s.read("5f2a91c0", &to)
+	for i, e := range page {
+		if e.told.Ply != i+2 {
+			t.Errorf("move %d is at %d", e.told.Ply, i)
 		}
 	}
-	if len(events) < n {
-		t.Fatalf("%s: %d events, want %d: %v", url, len(events), n, events)
-	}
-	return events, id
-}
-
-func TestEvents(t *testing.T) {
-	r := newRig(t)
-	web := httptest.NewServer(r)
-	defer web.Close()
-	url := web.URL + "/api/events"
-	if events, id := observe(t, url, "", 1); events[0] != "counts" || id != "" {
-		t.Errorf("before it is known where the stream begins: %v, id %q", events, id)
-	}
-	r.stream.Add(0, 3, []Happened{moved(1, 0, 17, 10), moved(2, 0, 18, 11),
-		{Seq: 3, Place: 2, Move: Move{Board: 17}, Ended: &Ended{Board: 17, Winner: "draw", Reason: "move limit", Plies: 1, Seconds: 3, Finished: noon}}})
-	move := func(seq, board, session int) string {
-		return fmt.Sprintf(`move {"board":%d,"ply":%d,"uci":"e2e4","session":%d,"at":"2026-11-15T12:00:00Z"}`, board, seq, session)
-	}
-	const over = `finished {"board":17,"winner":"draw","reason":"move limit","plies":1,"seconds":3,"finished":"2026-11-15T12:00:00Z"}`
-	name := r.Name()
-	for _, c := range []struct {
-		name, query, last string
-		want              []string
-	}{
-		{"everything", "", name + "-1-0", []string{"counts", move(1, 17, 10), move(2, 18, 11), over}},
-		{"behind one", "", name + "-1-1", []string{"counts", move(2, 18, 11), over}},
-		{"asked for in the query", "?after=" + name + "-2-1", "", []string{"counts", over}},
-		{"one board", "?board=17", name + "-1-0", []string{"counts", move(1, 17, 10), over}},
-		{"one session", "?session=11", name + "-1-0", []string{"counts", move(2, 18, 11)}},
-		{"one player", "?player=H_ADA", name + "-1-0", []string{"counts", move(2, 18, 11)}},
-		{"another journal", "", "00000000-2-1", []string{"counts", `reset {"reason":"what you have missed is no longer kept"}`, move(1, 17, 10)}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got, _ := observe(t, url+c.query, c.last, len(c.want)); !slices.Equal(got, c.want) {
-				t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
-			}
-		})
-	}
-	// Without an id it begins now; what happens then wakes the reader.
-	got := make(chan []string)
-	go func() {
-		events, _ := observe(t, url, "", 2)
-		got <- events
-	}()
-	for seq := uint64(4); ; seq++ {
-		r.stream.Add(seq-1, seq, []Happened{moved(seq, 0, 19, 12)})
-		select {
-		case events := <-got:
-			if !strings.Contains(events[1], `"board":19`) {
-				t.Errorf("live: %v", events)
-			}
-			return
-		default:
-		}
-	}
-}
-
-func TestEventsRefused(t *testing.T) {
-	r := newRig(t)
-	for query, want := range map[string]string{
-		"?board=0":   `400 {"error":"board is a number from 1 to 9223372036854775807"}`,
-		"?player=ab": `400 {"error":"a handle has 3 to 63 of A-Z, a-z, 0-9, - and _"}`,
-		"?after=now": `400 {"error":"Last-Event-ID is the id of an event"}`,
-	} {
-		if got := r.get("/api/events" + query); got != want {
-			t.Errorf("%s: got %s, want %s", query, got, want)
-		}
-	}
-}
-
-// TestObserversAreShared: when all places are taken a host that holds few gets one of
-// the host that holds most, and nobody else.
-func TestObserversAreShared(t *testing.T) {
-	var o observers
-	host := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, n}) }
-	ended := make([]int, maxObservers)
-	for i := range maxObservers {
-		if o.enter(host(1), func() { ended[i]++ }) == nil {
-			t.Fatalf("observer %d found no place", i)
-		}
-	}
-	one := o.enter(host(2), func() {})
-	if one == nil || ended[0] != 1 || o.n != maxObservers {
-		t.Fatalf("a newcomer: %v, the oldest was ended %d times, %d places are taken", one, ended[0], o.n)
-	}
-	if o.enter(host(1), func() {}) == nil || ended[1] != 1 {
-		t.Error("a host at its limit does not lose its own")
-	}
-	o.leave(one)
-	o.leave(one)
-	if o.n != maxObservers-1 {
-		t.Errorf("%d places are taken, want %d", o.n, maxObservers-1)
-	}
-}
-
-// TestEventsEnd: when the server pauses, observers get what is there and go.
-func TestEventsEnd(t *testing.T) {
-	r := newRig(t)
-	web := httptest.NewServer(r)
-	defer web.Close()
-	r.stream.Add(0, 1, []Happened{moved(1, 0, 17, 10)})
-	r.stream.Stop(true)
-	resp, err := http.Get(web.URL + "/api/events?after=" + r.Name() + "-1-0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(resp.Body); err != nil || !strings.Contains(text.String(), `"board":17`) {
-		t.Errorf("%v: %s", err, text.String())
+	if id := to.at.id("5f2a91c0"); len(page) != 4 || missed || id != "5f2a91c0-3-0-4-0" {
+		t.Errorf("%d events, missed %v, id %s", len(page), missed, id)
 	}
 }

@@ -31,6 +31,9 @@ func concern(changes []profile.Change, of Subject, f Found) bool {
 			!c.Key.IsZero() && (c.Key == of.Key || c.Key == f.Key):
 			return true
 		}
+		if c.Merge != nil && (c.Merge.From.Key == of.Key || c.Merge.From.Key == f.Key) {
+			return true
+		}
 		return c.Link != nil && c.Link.Token == of.Token
 	})
 }

@@ -41,9 +41,6 @@ func (l *Ledger) Finish(g Game, players []Player, to intent.Intents) (payouts, r
 	l.changes = l.changes[:0]
 	for i := range players {
 		p := &players[i]
-		if p.Unpaid {
-			p.Points, p.Rated = 0, false
-		}
 		if p.Points != 0 {
 			l.payout = intent.RecordPayout{Board: g.Board, Session: p.Session, Points: p.Points, Canonical: p.Points, At: g.At}
 			to.Add(&l.payout)

@@ -9,7 +9,6 @@ type Player struct {
 	Rating       float64          // how strong he was; whoever has none counts as a new player
 	Rated        bool             // he has a rating that is kept
 	Key          wamble.PublicKey // of his identity; zero: not known, or none
-	Unpaid       bool             // a bot: what he wins goes to nobody
 	Points       float64          // set by Share
 	Change       float64          // of the rating; set by Rate
 }

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -10,7 +12,6 @@ import (
 	"wamble"
 	"wamble/internal/access"
 	"wamble/internal/journal"
-	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/internal/readapi"
 	"wamble/runner"
@@ -19,7 +20,7 @@ import (
 // api is the routes for readers: docs/http.md.
 func (s *Server) api(k *supervisor) http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: k.name, Store: library{k.store, k.Runtime}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Events: &k.events, Handles: k.handles, Bots: k.programs,
+		Profile: k.name, Store: library{k.store, k}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Events: &k.events, Handles: k.handles,
 		Now: time.Now, Panicked: k.caught,
 	})
 }
@@ -49,7 +50,7 @@ func (k *supervisor) admit(ctx context.Context, who readapi.Who, rights []readap
 		wanted[i] = access.Right(r)
 	}
 	var denied *wamble.Denied
-	if err := k.soon(ctx, func(p *profile.Profile) { denied = p.Admits(profile.Reader(who), wanted) }); err != nil {
+	if err := k.of(who.Token).soon(ctx, func(p *profile.Profile) { denied = p.Admits(profile.Reader(who), wanted) }); err != nil {
 		return err
 	}
 	if denied != nil {
@@ -60,40 +61,36 @@ func (k *supervisor) admit(ctx context.Context, who readapi.Who, rights []readap
 
 // counts looks at the profile between two steps.
 func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
-	err = k.soon(ctx, func(p *profile.Profile) {
-		stats, gauges := p.Stats(), p.Gauges()
-		c = readapi.Counts{
-			Players: gauges.Here + gauges.Waiting, Bots: gauges.Bots, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
-		}
-		for _, crowd := range p.Crowds(readapi.MostCrowds) {
-			c.Crowds = append(c.Crowds, readapi.Crowd(crowd))
-		}
-	})
+	for _, l := range k.loops() {
+		err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
+			stats, gauges := p.Stats(), p.Gauges()
+			one := readapi.Counts{
+				Players: gauges.Here + gauges.Waiting, Bots: gauges.Bots, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
+			}
+			for _, crowd := range p.Crowds(readapi.MostCrowds) {
+				one.Crowds = append(one.Crowds, readapi.Crowd(crowd))
+			}
+			addCounts(&c, one)
+		}))
+	}
 	return c, err
 }
 
 // handles asks the profile who sessions are.
 func (k *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handles []string, err error) {
-	err = k.soon(ctx, func(p *profile.Profile) {
-		for _, id := range ids {
-			handles = append(handles, p.HandleOf(id))
-		}
-	})
+	handles = make([]string, len(ids))
+	for _, l := range k.loops() {
+		err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
+			for i, id := range ids {
+				handles[i] = cmp.Or(handles[i], p.HandleOf(id))
+			}
+		}))
+	}
 	return handles, err
 }
 
-// programs asks the profile which sessions are bots.
-func (k *supervisor) programs(ctx context.Context, ids []wamble.SessionID) (list []bool, err error) {
-	err = k.soon(ctx, func(p *profile.Profile) {
-		for _, id := range ids {
-			list = append(list, p.IsBot(id))
-		}
-	})
-	return list, err
-}
-
-// happened adds what has reached the store to the stream of events.
-func (k *supervisor) happened(after, through uint64, list []journal.Happened) {
+// happened adds what has reached the store from a shard to the stream of events.
+func (k *supervisor) happened(shard int, after, through uint64, list []journal.Happened) {
 	told := make([]readapi.Happened, len(list))
 	for i, h := range list {
 		told[i] = readapi.Happened{Seq: h.Seq, Place: h.Place, Move: readapi.Move{
@@ -103,11 +100,13 @@ func (k *supervisor) happened(after, through uint64, list []journal.Happened) {
 			told[i].Ended = &readapi.Ended{Board: h.Board, Winner: h.Winner, Reason: h.Reason, Plies: h.Plies, Seconds: h.Seconds, Finished: h.At}
 		}
 	}
-	k.events.Add(after, through, told)
+	k.events.Add(shard, after, through, told)
 }
 
 // observed reports whether somebody reads the stream of events.
-func (k *supervisor) observed() bool { return k.events.Wanted(time.Now()) }
+func (k *supervisor) observed(shard int, through uint64) bool {
+	return k.events.Wanted(shard, through, time.Now())
+}
 
 // feed is the finished games of a profile, as they stand in the journal's outbox.
 type feed struct {
@@ -178,14 +177,14 @@ func (b *broadcast) stop(stopped bool) {
 // what the profile knows, which is newer. Nothing undurable is shown.
 type library struct {
 	*Shared
-	rt *loop.Runtime
+	k *supervisor
 }
 
 // Board returns a board of the profile as it stands, or as the store has it. The
 // store also knows the handles of players who are not in memory; while it is
 // away they are missing.
 func (l library) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
-	live, ok := l.rt.Board(ctx, id)
+	live, ok := l.k.Board(ctx, id)
 	stored, err := l.Shared.Board(ctx, id)
 	if !ok {
 		return stored, err

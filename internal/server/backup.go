@@ -43,7 +43,7 @@ var ErrSharedJournal = errors.New("the journal is in PostgreSQL: back that up, t
 func BackupStores(stores []*Shared) []backup.Store {
 	var list []backup.Store
 	for _, s := range stores {
-		list = append(list, backup.Store{Store: s, Name: s.Name, File: s.File, Profiles: slices.Clone(s.Profiles)})
+		list = append(list, backup.Store{Store: s, Name: s.Name, File: s.File, Profiles: slices.Clone(s.journals)})
 	}
 	return list
 }

@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"wamble/internal/config"
-	"wamble/internal/journal"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
 	"wamble/runner/logstore"
-	"wamble/runner/pebblestore"
 )
 
 // ErrDeposed is returned by Run when another machine has claimed the journal: this one
@@ -49,38 +47,13 @@ func journalPlace(c *config.Config) string {
 	if !clustered(c) {
 		return "the data directory"
 	}
-	db := c.JournalStore()
-	return fmt.Sprintf("%s in PostgreSQL %s at %s", c.Server.JournalName, db.Name, postgres.Options{Host: db.Host, Port: db.TCPPort()}.Where())
+	return sharedPlace(c)
 }
 
-// leftOnDisk refuses a journal in PostgreSQL while the one in the data directory, which
-// was used before, has what the games' database has not.
-func leftOnDisk(dir string) error {
-	path := JournalDir(dir)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	o := runner.Options{Schema: JournalSchema}
-	r, err := runner.OpenReadOnly(pebblestore.At(path, pebblestore.Options{}), o)
-	if errors.Is(err, runner.ErrSchema) {
-		o.Schema = journal.Oldest
-		r, err = runner.OpenReadOnly(pebblestore.At(path, pebblestore.Options{}), o)
-	}
-	switch {
-	case errors.Is(err, runner.ErrNoSchema):
-		return nil
-	case err != nil:
-		return fmt.Errorf("the journal in %s, which was used before: %w\nIf the database has everything, move it away", path, err)
-	}
-	left := uint64(0)
-	for _, in := range r.Stats().Inboxes {
-		left += in.Depth
-	}
-	if err := r.Close(); err != nil || left == 0 {
-		return err
-	}
-	return fmt.Errorf("the journal in %s has %d messages that the database does not have yet\nStart once more with (def journal \"disk\"), stop the server in order, "+
-		"which brings them there, and then start with (def journal \"postgres\")", path, left)
+// sharedPlace names where it is, or would be, in PostgreSQL.
+func sharedPlace(c *config.Config) string {
+	db := c.JournalStore()
+	return fmt.Sprintf("%s in PostgreSQL %s at %s", c.Server.JournalName, db.Name, postgres.Options{Host: db.Host, Port: db.TCPPort()}.Where())
 }
 
 // LookAtJournal says where a journal in PostgreSQL is, and whether its database waits
@@ -166,7 +139,10 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 		o.Wall = k.storage.Now
 		r, err := openJournal(k.storage, o, s.Inherited())
 		if err == nil {
-			if k.claimed, err = k.noteClaim(stop, r); err != nil {
+			if err = markShared(s.dir, s.o.Config); err == nil {
+				k.claimed, err = k.noteClaim(stop, r)
+			}
+			if err != nil {
 				err = errors.Join(err, r.Close())
 			}
 		}

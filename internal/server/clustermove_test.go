@@ -65,6 +65,44 @@ func TestJournalLeftOnDisk(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
+// TestJournalLeftInPostgres: a server that is to keep its journal on its disk again does
+// not start while the one in PostgreSQL has what the games' database has not, and says
+// what to do; after that nothing is lost.
+func TestJournalLeftInPostgres(t *testing.T) {
+	t.Parallel()
+	db, of := pgtest.Empty(t), pgtest.Empty(t)
+	proxy, way := pgtest.NewProxy(t, db)
+	where := fmt.Sprintf("(def journal-db-host %q) (def journal-db-port %d) (def journal-db-user %q) (def journal-db-pass %q) (def journal-db-name %q)\n",
+		of.Host, of.Port, of.User, of.Password, of.Name)
+	dir, text := t.TempDir(), staying(t, conf(postgresConf(way)))
+	shared := text + where + "(def journal \"postgres\")\n"
+	s := spawn(t, dir, shared)
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 20)
+	pass := proxy.Still()
+	c.more(t, 20)
+	s.kill()
+	pass()
+	for _, disk := range []string{text + where, text} {
+		_, err := Open(Options{Config: loadConf(t, disk), Dir: dir})
+		if err == nil || !strings.Contains(err.Error(), `(def journal "postgres")`) {
+			t.Fatalf("got %v, want advice", err)
+		}
+	}
+	s = spawn(t, dir, shared)
+	c.more(t, 20)
+	s.end()
+	s = spawn(t, dir, text+where)
+	c.more(t, 20)
+	s.end()
+	s = spawn(t, dir, text) // nobody asks again
+	c.more(t, 20)
+	c.finish()
+	s.end()
+	c.verify(t, openPostgres(t, db))
+}
+
 // TestFailoverOfProfiles: another machine goes on with all profiles of a journal.
 func TestFailoverOfProfiles(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"wamble/internal/host"
 	"wamble/internal/observe"
+	"wamble/internal/profile"
 
 	"wamble"
 )
@@ -158,11 +160,116 @@ func TestBans(t *testing.T) {
 	}
 	act("ban", `{"whom":"192.0.2.0/24","text":"spam"}`)
 	act("ban", `{"whom":"198.51.100.7","until":"2020-01-01T00:00:00Z"}`)
-	if got, want := list(), `[{"profile":"default","whom":"192.0.2.0/24","text":"spam"}]`; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	if got, want := list(), `[{"profile":"default","whom":"192.0.2.0/24","text":"spam","by":"console, admin (operate) at 127.0.0.1:`; !strings.HasPrefix(got, want) || strings.Count(got, "whom") != 1 {
+		t.Errorf("got %s, want %s…", got, want)
 	}
 	act("unban", `{"whom":"192.0.2.0/24"}`)
 	if got, want := list(), `[]`; got != want {
 		t.Errorf("after it was lifted: got %s, want %s", got, want)
+	}
+}
+
+// TestFindBoards: the host finds boards by number, by who holds them and by state.
+func TestFindBoards(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Options{}, conf("")).ready()
+	token, err := observe.Token(s.tokenFile(s.o.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := join(t, s.address(), wamble.Token{})
+	find := func(query string) (list []profile.FoundBoard) {
+		t.Helper()
+		code, text := s.ask("GET", "/console/api/boards?query="+query, "", "Authorization", "Bearer "+token)
+		if code != 200 {
+			t.Fatalf("%s: %d %s", query, code, text)
+		}
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	held := find("reserved")
+	if len(held) != 1 || held[0].Holder == 0 || held[0].Board != p.c.Board().ID {
+		t.Fatalf("one player holds %+v", held)
+	}
+	if all := find(""); len(all) < 8 {
+		t.Errorf("there are %d boards", len(all))
+	}
+	if got := find(fmt.Sprint(held[0].Board)); !slices.ContainsFunc(got, func(b profile.FoundBoard) bool { return b.Board == held[0].Board }) {
+		t.Errorf("board %d is found as %+v", held[0].Board, got)
+	}
+	if got := find(fmt.Sprint(held[0].Holder)); !slices.ContainsFunc(got, func(b profile.FoundBoard) bool { return b.Holder == held[0].Holder }) {
+		t.Errorf("the board of session %d is found as %+v", held[0].Holder, got)
+	}
+	for _, query := range []string{"frozen", "nobody", "987654"} {
+		if got := find(query); len(got) != 0 {
+			t.Errorf("%s: %+v", query, got)
+		}
+	}
+	if code, text := s.ask("GET", "/console/api/history?range=days", "", "Authorization", "Bearer "+token); code != 200 || !strings.Contains(text, `"every":60`) {
+		t.Errorf("the history of days: %d %s", code, text)
+	}
+	if code, _ := s.ask("GET", "/console/api/history?range=years", "", "Authorization", "Bearer "+token); code == 200 {
+		t.Error("there is a history of years")
+	}
+}
+
+// TestConsoleStream: a console is sent what it shows, and again what has changed, until
+// its token is revoked. A handoff, which waits for requests, does not wait for it.
+func TestConsoleStream(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Options{}, conf("")).ready()
+	var made struct{ Token string }
+	if err := host.Ask(t.Context(), s.dir, "token-create", host.Arguments{Name: "ann", Role: "read"}, &made); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.Admin()+"/console/api/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+made.Token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Fatalf("%d, %s", resp.StatusCode, got)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	next := func(name string) string {
+		t.Helper()
+		for event := ""; lines.Scan(); {
+			if word, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+				event = word
+			} else if text, ok := strings.CutPrefix(lines.Text(), "data: "); ok && event == name {
+				return text
+			}
+		}
+		t.Fatalf("the stream has ended before %s: %v", name, lines.Err())
+		return ""
+	}
+	for _, name := range []string{"status", "vitals", "log", "audit", "bans", "announcements", "dead-letters", "config"} {
+		if text := next(name); !json.Valid([]byte(text)) {
+			t.Errorf("%s: %.100s", name, text)
+		}
+	}
+	s.command("ban", host.Arguments{Whom: "192.0.2.7"})
+	if got := next("bans"); !strings.Contains(got, "192.0.2.7") {
+		t.Errorf("bans: %s", got)
+	}
+	if err := s.adminListener().Pause(t.Context(), 0); err != nil {
+		t.Errorf("the admin listener does not come to rest: %v", err)
+	}
+	s.adminListener().Resume()
+	if err := host.Ask(t.Context(), s.dir, "token-revoke", host.Arguments{Name: "ann"}, &struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+	}
+	if err := lines.Err(); err != nil && t.Context().Err() != nil {
+		t.Errorf("a revoked token reads on: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/journal"
+	"wamble/internal/store"
 )
 
 // departure is a profile that runs no more, but of which the journal still has
@@ -83,8 +84,12 @@ func (s *Server) departLeft(ctx context.Context) {
 	for _, in := range s.runner.Stats().Inboxes {
 		depth[in.Worker] = in.Depth
 	}
+	leftOf := map[string]uint64{}
 	for name, worker := range workers {
-		left := depth[uint64(worker)]
+		of, _ := store.SplitName(name)
+		leftOf[of] += depth[uint64(worker)]
+	}
+	for name, left := range leftOf {
 		if left == 0 || s.supervisor(name) != nil {
 			continue
 		}

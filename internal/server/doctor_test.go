@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wamble/internal/host"
+	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -39,6 +40,14 @@ func TestDoctor(t *testing.T) {
 	}
 	current, newer, empty := pgtest.Migrated(t), pgtest.Migrated(t), pgtest.Empty(t)
 	pgtest.Execute(t, newer, "INSERT INTO schema_migrations (version, name) VALUES (999, 'of tomorrow')")
+	for db, role := range map[postgres.Options]string{current: "reads", empty: "stranger"} {
+		pgtest.Execute(t, db, "CREATE ROLE doctor_"+role+" LOGIN")
+		t.Cleanup(func() { pgtest.Forget(t, db, "doctor_"+role) })
+	}
+	reader, stranger := current, empty
+	reader.User, stranger.User = "doctor_reads", "doctor_stranger"
+	pgtest.Execute(t, current, "GRANT CREATE ON SCHEMA public TO doctor_reads; GRANT SELECT ON ALL TABLES IN SCHEMA public TO doctor_reads")
+	pgtest.Execute(t, empty, "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
 	const own = `(def listen-address "127.0.0.1") (def disk-reserve-mb 0) `
 	for _, tc := range []struct {
 		name, conf, dir string
@@ -58,6 +67,8 @@ func TestDoctor(t *testing.T) {
 		{"PostgreSQL", own + `(def port 0)` + postgresConf(current), hidden, "database", host.Fine, "(PostgreSQL "},
 		{"a newer schema", own + `(def port 0)` + postgresConf(newer), hidden, "database", host.Broken, "has schema 999, this binary knows"},
 		{"no schema", own + `(def port 0)` + postgresConf(empty), hidden, "database", host.Doubtful, "is to be migrated"},
+		{"no right to make tables", own + `(def port 0)` + postgresConf(stranger), hidden, "database", host.Broken, "doctor_stranger may create no tables in the schema public"},
+		{"tables of somebody else", own + `(def port 0)` + postgresConf(reader), hidden, "database", host.Doubtful, "doctor_reads is not the owner of boards, "},
 		{"a journal without a standby", own + `(def port 0) (def journal "postgres")` + postgresConf(current), hidden, "journal", host.Doubtful, "waits for no standby"},
 		{"a journal that is away", own + `(def port 0) (def journal "postgres") (def journal-db-host "127.0.0.1") (def journal-db-port 1)` + postgresConf(current), hidden, "journal", host.Broken, "127.0.0.1:1"},
 		{"a free admin listener", own + `(def port 0) (def admin-listen "127.0.0.1:0")`, hidden, "admin listener", host.Fine, "is free"},

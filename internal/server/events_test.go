@@ -24,6 +24,7 @@ type observer struct {
 	moves  int
 	resets int
 	visits int
+	placed bool // he knows where he is
 }
 
 func observeAll(t *testing.T, url func() string) *observer {
@@ -63,6 +64,9 @@ func (o *observer) visit(ctx context.Context, url, last string) string {
 			last = id
 		case key == "id":
 			id = value
+			o.mu.Lock()
+			o.placed = true
+			o.mu.Unlock()
 		case key == "event":
 			kind = value
 		case key == "data":
@@ -95,6 +99,16 @@ func (o *observer) take(kind, data string) {
 	}
 }
 
+// here waits until the observer has a place, from which on he misses nothing.
+func (o *observer) here() {
+	o.t.Helper()
+	until(o.t, "the observer is there", func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.placed
+	})
+}
+
 func (o *observer) seen() (moves, visits int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,22 +124,39 @@ func (o *observer) end() {
 	}
 }
 
+// eventShards is with how many shards observers are tested, and on what pool of boards.
+var eventShards = []struct {
+	name, options string
+	players       int
+}{
+	{"one shard", "(def min-boards 4) (def max-boards 4)", 1},
+	{"four shards", "(def min-boards 16) (def shards 4)", 12},
+}
+
 // TestEventsSurviveRestart: an observer is told every move once, while players play and
 // the server is stopped and started under them.
 func TestEventsSurviveRestart(t *testing.T) {
-	dir, text := t.TempDir(), staying(t, conf("(def min-boards 4) (def max-boards 4)"))
+	for _, c := range eventShards {
+		t.Run(c.name, func(t *testing.T) { eventsSurviveRestart(t, c.options, c.players) })
+	}
+}
+
+func eventsSurviveRestart(t *testing.T, options string, players int) {
+	dir, text := t.TempDir(), staying(t, conf(options))
 	s := serve(t, Options{Dir: dir}, text).ready()
 	base := "http://" + s.Addresses().HTTP.String()
 	o := observeAll(t, func() string { return base + "/api/events" })
-	until(t, "the observer is there", func() bool { _, visits := o.seen(); return visits > 0 })
+	o.here()
 	played := 0
 	for range 3 {
-		p := gather(t, s.address(), 1).players[0]
-		for range 20 {
-			if !p.move(t.Context()) {
-				t.Fatal("a move failed")
+		all := gather(t, s.address(), players).players
+		for range 20/len(all) + 1 {
+			for _, p := range all {
+				if !p.move(t.Context()) {
+					t.Fatal("a move failed")
+				}
+				played++
 			}
-			played++
 		}
 		s.end()
 		s = serve(t, Options{Dir: dir}, text).ready()
@@ -139,17 +170,23 @@ func TestEventsSurviveRestart(t *testing.T) {
 
 // TestEventsSurviveHandoff: the same, with a handoff under players.
 func TestEventsSurviveHandoff(t *testing.T) {
-	i := spawnImage(t, conf("(def min-boards 8) (def max-boards 8)"))
+	for _, c := range eventShards {
+		t.Run(c.name, func(t *testing.T) { eventsSurviveHandoff(t, c.options, c.players+1) })
+	}
+}
+
+func eventsSurviveHandoff(t *testing.T, options string, players int) {
+	i := spawnImage(t, conf(options))
 	url := fmt.Sprintf("http://127.0.0.1:%s/api/events", i.port)
 	o := observeAll(t, func() string { return url })
-	until(t, "the observer is there", func() bool { _, visits := o.seen(); return visits > 0 })
-	over := gather(t, "ws://127.0.0.1:"+i.port+"/ws", 2)
+	o.here()
+	over := gather(t, "ws://127.0.0.1:"+i.port+"/ws", players)
 	over.play()
-	over.more(t, 20)
+	over.more(t, int64(20*players))
 	if _, err := i.handOff(""); err != nil {
 		t.Fatal(err)
 	}
-	over.more(t, 20)
+	over.more(t, int64(20*players))
 	over.finish()
 	until(t, "the observer was told all moves", func() bool { moves, _ := o.seen(); return moves >= int(over.moves.Load()) })
 	o.end()

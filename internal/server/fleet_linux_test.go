@@ -232,12 +232,8 @@ func (f *fleet) stop() {
 }
 
 // clocks sets the clocks of all machines, that of the database too, up to five seconds
-// forward or back.
+// forward or back, and nobody takes another's place for that.
 func (f *fleet) clocks() {
-	// Where the database's clock jumps, two machines may believe for a beat that they
-	// serve. The one whose place another has shows boards as they were, and decides nothing.
-	f.crowd.shaky.Store(true)
-	defer f.crowd.shaky.Store(false)
 	step := func() time.Duration { return time.Duration(f.rng.IntN(11)-5) * time.Second }
 	f.suffer("clocks set", func() {
 		for _, m := range f.machines {

@@ -146,8 +146,23 @@ func (g *gate) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player,
 	return through(ctx, g, func() (wamble.Player, error) { return g.Store.Player(ctx, key) })
 }
 
-func (g *gate) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error] {
-	return throughAll(ctx, g, func() iter.Seq2[wamble.Board, error] { return g.Store.LiveBoards(ctx, profile) })
+func (g *gate) LiveBoards(ctx context.Context, profile string, shard int) iter.Seq2[wamble.Board, error] {
+	return throughAll(ctx, g, func() iter.Seq2[wamble.Board, error] { return g.Store.LiveBoards(ctx, profile, shard) })
+}
+
+func (g *gate) Arrivals(ctx context.Context, profile string, shard, most int) ([]wamble.Board, error) {
+	return through(ctx, g, func() ([]wamble.Board, error) { return g.Store.Arrivals(ctx, profile, shard, most) })
+}
+
+func (g *gate) Shards(ctx context.Context, profile string) (int, error) {
+	return through(ctx, g, func() (int, error) { return g.Store.Shards(ctx, profile) })
+}
+
+func (g *gate) SetShards(ctx context.Context, profile string, n int) error {
+	if err := g.open(ctx); err != nil {
+		return err
+	}
+	return g.Store.SetShards(ctx, profile, n)
 }
 
 func (g *gate) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
@@ -184,4 +199,8 @@ func (g *gate) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wam
 
 func (g *gate) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error) {
 	return through(ctx, g, func() (bool, error) { return g.Store.TermsAccepted(ctx, id, profile, hash) })
+}
+
+func (g *gate) People(ctx context.Context, q wamble.PeopleQuery) ([]wamble.Person, error) {
+	return through(ctx, g, func() ([]wamble.Person, error) { return g.Store.People(ctx, q) })
 }

@@ -56,6 +56,7 @@ func (s *Server) handOff(ctx context.Context, binary string, report handoff.Repo
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.serving, cancel)() // whoever is to stop stops
+	s.warn(s.history.Save())
 	err := handoff.Leave(ctx, s.leaving(binary, asked, report.Web), report)
 	s.log.Error("the server goes on: no handoff", "err", err)
 	return err
@@ -104,7 +105,7 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 		Binary: binary, Args: s.o.Succession.Args, Version: s.o.Succession.Version, StateDir: StateDir(s.config(), s.dir),
 		Log: s.log, Runner: s.runner, Bridge: s.bridge, Profiles: s.runtimes(), Listeners: s.listeners(),
 		Suits: func(v handoff.Verdict) error {
-			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.canListen(v))
+			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.sameShards(v.Shards), s.canListen(v))
 		},
 		Pause: func(ctx context.Context, reporting bool) {
 			others := host.ControlConns
@@ -125,7 +126,7 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 // runtimes returns those of the profiles that run.
 func (s *Server) runtimes() []*loop.Runtime {
 	var list []*loop.Runtime
-	for _, k := range s.supervisors() {
+	for _, k := range s.loops() {
 		list = append(list, k.Runtime)
 	}
 	return list
@@ -236,6 +237,17 @@ func isAt(l net.Listener, address string) bool {
 func (s *Server) sameJournal(next string) error {
 	if now := journalPlace(s.o.Config); next != "" && next != now {
 		return handoff.NotReady("the journal would move from %s to %s: stop the server and start it for that", now, next)
+	}
+	return nil
+}
+
+// sameShards refuses a handoff after which a profile would have another number of
+// shards.
+func (s *Server) sameShards(next map[string]int) error {
+	for _, k := range s.supervisors() {
+		if n, ok := next[k.name]; max(n, 1) != k.Config().Boards.Shards && (ok || next == nil) {
+			return handoff.NotReady("profile %s would have %d shards instead of %d: stop the server for that, and see 'wamble help shards'", k.name, max(n, 1), k.Config().Boards.Shards)
+		}
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/observe"
-	"wamble/internal/profile"
 	"wamble/internal/store"
 	"wamble/internal/transport"
 )
@@ -23,8 +22,14 @@ func (s *Server) newHost() (*host.Host, error) {
 	}
 	tokens, err := host.ReadTokens(s.dir)
 	return host.New(host.Server{
-		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining, Everywhere: everywhere, Tokens: tokens,
-		Running: s.running, Status: s.Status, Reload: s.Reload, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught, Hold: s.hold,
+		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining, Everywhere: everywhere, Tokens: tokens, Serving: s.serving,
+		Running: s.running, Status: s.Status, Reload: s.Reload, Foresee: s.foresee, Options: s.effective, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught, Hold: s.hold,
+		History: func(days bool) any {
+			if days {
+				return s.history.Days()
+			}
+			return s.history.Hour()
+		},
 		Vitals: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
 	}), err
 }
@@ -54,7 +59,10 @@ func (s *Server) running() []host.Running {
 				rows, _ := k.store.Sessions(ctx, key, storedSessions) // without them the store stays right
 				return rows, !errors.Is(err, store.ErrNotFound)
 			},
-			Find: k.find,
+			Database: k.store.Name, Reader: k.store,
+			Seek:   k.seek,
+			Find:   k.find,
+			Boards: k.findBoards,
 		})
 	}
 	return list
@@ -62,13 +70,13 @@ func (s *Server) running() []host.Running {
 
 // find looks for somebody in memory, and then in the store.
 func (k *supervisor) find(ctx context.Context, n host.Named) (found host.Found, err error) {
-	if !n.Key.IsZero() {
+	found = k.who(ctx, n)
+	ctx, cancel := context.WithTimeout(ctx, storedTime)
+	defer cancel()
+	if found == (host.Found{}) && !n.Key.IsZero() {
 		p, err := k.store.Player(ctx, n.Key)
 		return host.Found{Key: p.Key}, notThere(err)
 	}
-	k.Do(ctx, func(p *profile.Profile) { found.Session, found.Key = p.Who(n.Token, n.Session, n.Handle) })
-	ctx, cancel := context.WithTimeout(ctx, storedTime)
-	defer cancel()
 	var s wamble.Session
 	if found == (host.Found{}) && !n.Token.IsZero() {
 		s, err = k.store.Session(ctx, n.Token)

@@ -125,7 +125,7 @@ func TestOrders(t *testing.T) {
 		o    host.Arguments
 		want string
 	}{
-		{"kick", host.Arguments{Whom: "somebody"}, "name a player by"},
+		{"kick", host.Arguments{Whom: "somebody"}, "nobody has this name"},
 		{"ban", host.Arguments{}, "name a player by"},
 		{"announce", host.Arguments{}, "needs a text"},
 		{"brownout", host.Arguments{Profile: "pink"}, `no profile "pink" runs here, but red, green, blue`},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +13,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/loop"
 	"wamble/internal/observe"
+	"wamble/internal/profile"
+	"wamble/internal/store"
 	"wamble/internal/tape"
 	"wamble/internal/transport"
 )
@@ -122,51 +126,94 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 	for name, sockets := range s.o.Inherited {
 		if !slices.ContainsFunc(profiles, func(p *config.Profile) bool { return p.Name == name }) {
 			s.log.Warn("an inherited socket belongs to no profile that runs", "profile", name)
-			sockets.UDP.Close()
+			for _, udp := range append(sockets.Siblings, sockets.UDP) {
+				udp.Close()
+			}
 			sockets.TCP.Close()
 		}
 	}
 }
 
-// newSupervisor makes a runtime of a profile, with its store, on a port.
+// newSupervisor makes the runtimes of a profile, with its store, on the first of its
+// ports; nil: it serves nobody.
 func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supervisor, error) {
 	restrictions, err := s.host.Everywhere.Of(cfg.Name)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
-	store, err := s.stores.take(cfg)
+	db, err := s.stores.take(cfg)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
+	var first *supervisor
+	for i := range cfg.Boards.Shards {
+		k := s.newShard(cfg, wamble.Shard{Index: i, Of: cfg.Boards.Shards}, port, db, restrictions, first)
+		if first == nil {
+			first = k
+		} else {
+			first.siblings = append(first.siblings, k)
+		}
+	}
+	return first, nil
+}
+
+// newShard makes the runtime of one shard; first is that of the first, nil if this is
+// it.
+func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transport.Port, db *Shared, restrictions *host.Restrictions, first *supervisor) *supervisor {
+	log := s.log.With("profile", cfg.Name)
+	if shard.Of > 1 {
+		log = log.With("shard", shard.Index)
+	}
 	k := &supervisor{
-		name: cfg.Name, log: s.log.With("profile", cfg.Name), store: store, dumps: &s.dumps,
+		name: cfg.Name, shard: shard, log: log, store: db, dumps: &s.dumps,
 		draining: &s.house.draining, restrictions: restrictions, neverUp: s.checkAllFailed,
 	}
-	k.Runtime = loop.New(loop.Options{
-		Name: cfg.Name, Config: cfg, Log: k.log, Runner: s.runner, Store: store, Owner: s.owner(), StoreName: store.Name, InProcess: store.File != "", Port: port,
+	name := store.ShardName(cfg.Name, shard.Index)
+	o := loop.Options{
+		Name: name, Config: cfg, Shard: shard, Log: k.log, Runner: s.runner, Store: db, Owner: s.owner(), StoreName: db.Name, InProcess: db.File != "", Port: port,
 		Keep: journal.KeepOptions{
 			Dir: filepath.Join(s.dir, "kept"), Age: s.o.Config.Server.JournalKeep,
 			Bytes: int64(s.o.Config.Server.JournalKeepSize) << 20, Needed: int64(s.o.Config.Server.RestartKeepSize) << 20,
 		},
-		RestartDir: s.restartDir(),
-		Record:     tape.Series{Name: s.tapeOf(cfg.Name), Successor: s.o.Succession.Inheritance != nil},
-		Holds:      s.holds(), Ahead: s.ahead(), Clock: s.o.Clock, Skew: s.o.Skew,
-		Heal: s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations, Finished: k.games.send, Happened: k.happened, Observed: k.observed,
-		Registry: store.Registry,
-	})
-	store.Registry.Join(k.Runtime)
-	return k, nil
+		RestartDir: s.restartDir(), Tracing: &s.traces.Tracing,
+		Record: tape.Series{Name: s.tapeOf(name), Successor: s.o.Succession.Inheritance != nil},
+		Holds:  s.holds(), Ahead: s.ahead(), Clock: s.o.Clock, Skew: s.o.Skew,
+		Heal: s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations,
+		Registry: db.Registry,
+	}
+	if port != nil {
+		o.Port = port.Shards()[shard.Index]
+	}
+	head := cmp.Or(first, k)
+	head.events.Shards = shard.Of
+	if o.Keep.Age == 0 {
+		head.events.Expect(time.Now())
+	}
+	head.opening.totals.Grown = head.grown
+	o.Finished = head.games.send
+	o.Happened = func(after, through uint64, list []journal.Happened) { head.happened(shard.Index, after, through, list) }
+	o.Observed = func(through uint64) bool { return head.observed(shard.Index, through) }
+	if shard.Of > 1 {
+		o.Show = func(in *profile.Sights) { head.show(shard.Index, in) }
+		o.Totals = &head.opening.totals
+		o.Others = func() []*loop.Runtime { return head.others(shard.Index) }
+	}
+	k.Runtime = loop.New(o)
+	db.Registry.Join(k.Runtime)
+	return k
 }
 
 // giveStore gives back the store of a profile that has ended.
 func (s *Server) giveStore(k *supervisor) error {
-	k.store.Registry.Leave(k.Runtime)
+	for _, l := range k.loops() {
+		k.store.Registry.Leave(l.Runtime)
+	}
 	return s.stores.give(k.store, k.name)
 }
 
 // tapeOf is the file of a profile's recording.
 func (s *Server) tapeOf(profile string) string {
-	if wanted, err := s.wanted(s.o.Config); s.o.Record == "" || err == nil && len(wanted) == 1 {
+	if wanted, err := s.wanted(s.o.Config); s.o.Record == "" || err == nil && len(wanted) == 1 && wanted[0].Boards.Shards == 1 {
 		return s.o.Record
 	}
 	return s.o.Record + "-" + profile
@@ -176,7 +223,10 @@ func (s *Server) tapeOf(profile string) string {
 func (s *Server) closeProfiles() error {
 	var errs []error
 	for _, k := range s.supervisors() {
-		errs = append(errs, k.Port().Close(), s.giveStore(k))
+		for _, l := range k.loops() {
+			errs = append(errs, l.Port().Close())
+		}
+		errs = append(errs, s.giveStore(k))
 	}
 	s.house.mu.Lock()
 	s.house.supervisors = nil
@@ -234,7 +284,7 @@ func (s *Server) end(patience time.Duration) {
 // checkAllFailed ends Run when no profile could be started: whoever started the
 // process is to know.
 func (s *Server) checkAllFailed() {
-	for _, k := range s.supervisors() {
+	for _, k := range s.loops() {
 		select {
 		case <-k.Up():
 			return
@@ -249,7 +299,7 @@ func (s *Server) checkAllFailed() {
 
 func (s *Server) whyAllFailed() error {
 	var errs []error
-	for _, k := range s.supervisors() {
+	for _, k := range s.loops() {
 		_, err := k.failures()
 		errs = append(errs, fmt.Errorf("profile %s: %w", k.name, err))
 	}
@@ -294,7 +344,7 @@ func (s *Server) JSONLog() *slog.Logger {
 // WaitReady waits until every profile has served players for the first time, or
 // ctx ends.
 func (s *Server) WaitReady(ctx context.Context) error {
-	for _, k := range s.supervisors() {
+	for _, k := range s.loops() {
 		select {
 		case <-k.Up():
 		case <-ctx.Done():
@@ -332,7 +382,7 @@ func (s *Server) WaitServing(ctx context.Context) error {
 // the first time.
 func (s *Server) serves() bool {
 	any := false
-	for _, k := range s.supervisors() {
+	for _, k := range s.loops() {
 		select {
 		case <-k.Up():
 			any = true
@@ -375,7 +425,7 @@ func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	for _, k := range s.supervisors() {
+	for _, k := range s.loops() {
 		if !k.Alive(ctx) {
 			return false
 		}

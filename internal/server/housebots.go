@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"time"
@@ -63,12 +64,15 @@ func (h *houseBots) keep(ctx context.Context) {
 	for {
 		if n := h.k.Config().Sessions.HouseBots; n > 0 || len(h.seats) > 0 {
 			people := 0
-			err := h.k.soon(ctx, func(p *profile.Profile) {
-				g := p.Gauges()
-				people = max(0, g.Here-g.Bots)
-			})
+			var err error
+			for _, l := range h.k.loops() {
+				err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
+					g := p.Gauges()
+					people += g.Here - g.Bots
+				}))
+			}
 			if err == nil {
-				h.seat(ctx, max(0, n-people))
+				h.seat(ctx, max(0, n-max(0, people)))
 			}
 		}
 		select {

@@ -72,6 +72,11 @@ func TestIdentity(t *testing.T) {
 	if terms != "be kind" || !red.TermsAccepted || !red.HasTerms {
 		t.Errorf("got %q, %+v", terms, red)
 	}
+	red, err = p.c.Profile(ctx, "red")
+	ask("the profile again", err)
+	if !red.TermsAccepted {
+		t.Errorf("got %+v", red)
+	}
 
 	_, private, _ := ed25519.GenerateKey(nil)
 	board, err := p.c.Login(ctx, private)

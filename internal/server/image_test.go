@@ -16,6 +16,7 @@ import (
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/observe"
+	"wamble/internal/profile"
 	"wamble/internal/store/schema"
 	"wamble/internal/watchtest"
 )
@@ -35,6 +36,7 @@ func beImage(dir string) {
 	if text, err := os.ReadFile(filepath.Join(dir, "extra.sql")); err == nil && (successor || handoff.Checking()) {
 		schema.Extra = []schema.Migration{{Name: "extra.sql", SQL: string(text), Additive: strings.HasPrefix(string(text), "-- additive")}}
 	}
+	useShelf(dir)
 	wishes := make(chan os.Signal, 1)
 	listen := func() { signal.Notify(wishes, syscall.SIGUSR2) }
 	load := func() (Options, error) {
@@ -72,6 +74,9 @@ func beImage(dir string) {
 				s.HandOff(ctx, "", nil)
 			}
 		}()
+		if profile.Shelf.Part == 0 {
+			go s.letGo(ctx)
+		}
 		if !s.Inherited() {
 			go func() {
 				if s.WaitReady(ctx) == nil {
@@ -100,6 +105,8 @@ func makeTrouble(dir string) {
 		os.Exit(7)
 	case "kill":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case holdShelf:
+		profile.Shelf.Part = 0
 	}
 }
 

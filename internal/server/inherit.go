@@ -85,7 +85,7 @@ func (s *Server) beginInheriting() error {
 	for _, cfg := range profiles {
 		udp, tcp := socketAddresses(cfg)
 		if u, t := h.Pair(cfg.Name, udp.port, tcp.port); u != nil {
-			s.o.Inherited[cfg.Name] = Sockets{UDP: u, TCP: t}
+			s.o.Inherited[cfg.Name] = Sockets{UDP: u, TCP: t, Siblings: h.Siblings(cfg.Name, cfg.Boards.Shards)}
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func answerHandoff(to io.Writer, web bool, r *handoff.Result) {
 // it too. Whether it could listen the server that runs finds out (canListen): it has
 // the sockets.
 func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
-	v := handoff.Verdict{Version: o.Succession.Version, Stores: map[string]string{}}
+	v := handoff.Verdict{Version: o.Succession.Version, Stores: map[string]string{}, Shards: map[string]int{}}
 	s := &Server{o: o}
 	profiles, err := s.wanted(o.Config)
 	if err == nil {
@@ -155,6 +155,7 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 		return v, err
 	}
 	for _, cfg := range profiles {
+		v.Shards[cfg.Name] = cfg.Boards.Shards
 		udp, tcp := socketAddresses(cfg)
 		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port, NoUDP: !cfg.Network.UDPEnabled, TCP: tcp.port})
 	}

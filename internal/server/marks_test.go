@@ -9,8 +9,8 @@ import (
 	"wamble"
 )
 
-// TestBotsAreMarked: what a program has done is marked on its board, to spectators, and
-// in its row of the leaderboard, over HTTP and in packets; what a person has done is not.
+// TestBotsAreMarked: what a program has done is marked on its board and to spectators, and
+// it is ranked among programs, over HTTP and in packets; a person is not.
 func TestBotsAreMarked(t *testing.T) {
 	s := serve(t, Options{}, conf("(def min-boards 4)")).ready()
 	base := "http://" + s.Addresses().HTTP.String()
@@ -35,7 +35,11 @@ func TestBotsAreMarked(t *testing.T) {
 		})
 		me := fmt.Sprintf(`"session":%s,`, p.ask(map[string]any{"ctrl": "GET_PLAYER_STATS"}).Ext["stats.target_session_id"])
 		// Pages of ranks are cached for long: each player asks for one of his own.
-		for _, path := range []string{fmt.Sprintf("/api/boards/%d", played), fmt.Sprintf("/api/leaderboard?limit=%d", 16-i)} {
+		of, other := "people", "bots"
+		if bot {
+			of, other = other, of
+		}
+		for _, path := range []string{fmt.Sprintf("/api/boards/%d", played), fmt.Sprintf("/api/leaderboard?limit=%d&of=%s", 16-i, of)} {
 			var got, row string
 			until(t, path+" has him", func() (found bool) {
 				got = fetch(t, base+path)
@@ -47,9 +51,22 @@ func TestBotsAreMarked(t *testing.T) {
 				t.Errorf("%s, bot %v: marked %v in %s", path, bot, marked, got)
 			}
 		}
-		page := p.ask(map[string]any{"ctrl": "GET_LEADERBOARD", "payload": map[string]any{"type": 1, "limit": 16 - i}})
-		if mask := string(page.Ext["leaderboard.bots"]); mask != "1" { // the bot came first
-			t.Errorf("bot %v: the mask of bots is %s, want 1", bot, mask)
+		if got := fetch(t, fmt.Sprintf("%s/api/leaderboard?limit=%d&of=%s", base, 15-i, other)); strings.Contains(got, me) {
+			t.Errorf("bot %v: ranked among %s: %s", bot, other, got)
+		}
+		for _, ofBots := range []bool{false, true} {
+			ask := map[string]any{"ctrl": "GET_LEADERBOARD", "payload": map[string]any{"type": 1, "limit": 16 - i}}
+			mask, rank := "", 0.0
+			if ofBots {
+				ask["ext"], mask = map[string]any{"leaderboard.bots": 1}, "1"
+			}
+			if bot == ofBots {
+				rank = 1
+			}
+			page := p.ask(ask)
+			if got := string(page.Ext["leaderboard.bots"]); got != mask || page.Payload["self_rank"] != rank {
+				t.Errorf("bot %v: of bots %v, the mask is %q, want %q and rank %v: %v", bot, ofBots, got, mask, rank, page.Payload)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -60,6 +61,20 @@ func (h *here) pending() (n uint64) {
 		n += in.Depth
 	}
 	return n
+}
+
+// pause keeps the stores from getting what the journal has, or lets them have it again.
+func (h *here) pause(paused bool) {
+	h.t.Helper()
+	set := h.runner.ResumeQueue
+	if paused {
+		set = h.runner.PauseQueue
+	}
+	for _, in := range h.runner.Stats().Inboxes {
+		if err := set(h.t.Context(), strconv.FormatUint(in.Worker, 10)); err != nil {
+			h.t.Fatal(err)
+		}
+	}
 }
 
 // TestNeighbourKnowsToken: a token that one profile has just made names the same

@@ -9,6 +9,26 @@ import (
 	"wamble/internal/store/sqlite"
 )
 
+// TestNumbersBeginSmall: of three profiles on a fresh store, as in the sample configuration,
+// every one begins with low numbers.
+func TestNumbersBeginSmall(t *testing.T) {
+	s := serve(t, Options{}, conf(`(def min-boards 4) (def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1))) (defprofile green ((def advertise 1)))`)).ready()
+	for _, p := range s.Profiles() {
+		if id := join(t, s.at(p.Profile), wamble.Token{}).c.Board().ID; id > 4*256 {
+			t.Errorf("the first board of %s is %d", p.Profile, id)
+		}
+	}
+}
+
+// TestNumbersSuffice: numbers that are asked for while a start goes on come, too, so that
+// a world which begins with more boards than the first lease has goes on growing.
+func TestNumbersSuffice(t *testing.T) {
+	s := serve(t, Options{}, conf(`(def min-boards 60)`)).ready()
+	for range 80 {
+		join(t, s.at(s.Profiles()[0].Profile), wamble.Token{})
+	}
+}
+
 // TestNumbersGoOn: after a stop in order the numbers of new boards go on where they were.
 // Of two profiles of one store none ever gets a number of the other.
 func TestNumbersGoOn(t *testing.T) {

@@ -79,10 +79,9 @@ func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
 	if k == nil {
 		return false
 	}
-	place, err := placeOf(cfg, s.dir, s.stores.moves)
 	effect := config.Strongest(p.changes, cfg.Name)
 	switch {
-	case err != nil || place.settings != k.store.settings:
+	case otherStore(s, k, cfg):
 		p.newStore = append(p.newStore, k)
 	case effect >= config.NewListener:
 		p.move = append(p.move, k)
@@ -178,7 +177,9 @@ func (p *plan) drop(s *Server) {
 }
 
 // refusedByReload names the changes that a reload cannot make.
-func refusedByReload(changes []config.Change) error {
+func refusedByReload(changes []config.Change) error { return errors.Join(refusals(changes)...) }
+
+func refusals(changes []config.Change) []error {
 	cures := map[config.Effect]string{config.NeedsHandoff: "'wamble handoff' applies it", config.NeedsRestart: "it needs a restart"}
 	var no []error
 	for _, c := range changes {
@@ -186,7 +187,7 @@ func refusedByReload(changes []config.Change) error {
 			no = append(no, fmt.Errorf("%s from %s to %s: %s", c.What, c.Old, c.New, cure))
 		}
 	}
-	return errors.Join(no...)
+	return no
 }
 
 // summary says what the plan changes, one line each.

@@ -114,8 +114,6 @@ func (p *player) move(ctx context.Context) bool {
 		// It may be kept, though nobody can say so now.
 		p.refused++
 		p.ask(ctx)
-	case errors.As(err, &denied) && denied.Code == wamble.MoveRejected && p.crowd != nil && p.crowd.shaky.Load():
-		p.ask(ctx)
 	default:
 		p.t.Errorf("board %d, %s at ply %d: %v", b.ID, uci, ply, err)
 		return false
@@ -138,7 +136,6 @@ type crowd struct {
 	players []*player
 	moves   atomic.Int64 // accepted so far
 	over    atomic.Bool
-	shaky   atomic.Bool // a board that somebody was shown may not be his
 	done    sync.WaitGroup
 }
 

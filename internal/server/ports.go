@@ -17,6 +17,7 @@ import (
 // process or by whoever started it.
 type Sockets struct {
 	UDP, TCP *os.File
+	Siblings []*os.File // UDP of the other shards
 }
 
 // Add takes a socket in, by its type.
@@ -143,25 +144,27 @@ func bindPlain(cfg *config.Profile, open openPorts, inherited map[string]Sockets
 		return p, nil
 	}
 	udp, tcp := socketAddresses(cfg)
-	p, err := transport.Renew(open.at[udp], open.at[tcp], portOptions(cfg))
-	if old := open.of[cfg.Name]; old != nil && errors.Is(err, syscall.EADDRINUSE) {
+	n := cfg.Boards.Shards
+	ports, err := transport.RenewShards(open.at[udp], open.at[tcp], portOptions(cfg), n)
+	if old := open.of[cfg.Name]; old != nil && n == 1 && errors.Is(err, syscall.EADDRINUSE) {
 		// It may be the profile itself that has the number, on another address.
 		if beside, no := transport.Beside([]*transport.Port{old}, open.at[udp], open.at[tcp], portOptions(cfg)); no == nil {
-			p, err = beside, nil
+			ports, err = []*transport.Port{beside}, nil
 		}
 	}
 	if err != nil {
 		return nil, bindError(cfg.Name, err)
 	}
-	return p, nil
+	return ports[0], nil
 }
 
 // adopt takes over inherited sockets, if they are what the profile wants.
 func adopt(cfg *config.Profile, s Sockets) (*transport.Port, error) {
-	p, err := transport.Adopt(s.UDP, s.TCP, portOptions(cfg))
+	ports, err := transport.AdoptShards(append([]*os.File{s.UDP}, s.Siblings...), s.TCP, portOptions(cfg), cfg.Boards.Shards)
 	if err != nil {
 		return nil, err
 	}
+	p := ports[0]
 	udp, tcp := socketAddresses(cfg)
 	if got := p.Addr().Port(); udp.port != 0 && got != udp.port {
 		err = fmt.Errorf("the inherited UDP socket is bound to port %d, not to %d", got, udp.port)
@@ -169,7 +172,7 @@ func adopt(cfg *config.Profile, s Sockets) (*transport.Port, error) {
 		err = fmt.Errorf("the inherited TCP socket is bound to port %d, not to %d", got, tcp.port)
 	}
 	if err != nil {
-		p.Close()
+		closeShards(p)
 		return nil, err
 	}
 	return p, nil
@@ -194,7 +197,16 @@ func conflicts(profiles []*config.Profile) error {
 func closePorts(ports map[string]*transport.Port) error {
 	var errs []error
 	for _, p := range ports {
-		errs = append(errs, p.Close())
+		errs = append(errs, closeShards(p))
+	}
+	return errors.Join(errs...)
+}
+
+// closeShards closes all ports of a number.
+func closeShards(p *transport.Port) error {
+	var errs []error
+	for _, shard := range p.Shards() {
+		errs = append(errs, shard.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -20,28 +20,40 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// proxied starts HAProxy with a file of packaging/proxy before a server, and returns
+// proxied starts a proxy with a file of packaging/proxy before a server, and returns
 // where it listens. It connects from 127.0.0.2.
-func proxied(t *testing.T, file, certificate string, server string) string {
+func proxied(t *testing.T, name, file, certificate string, server string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../packaging/proxy", file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
-	example := strings.NewReplacer("bind :443", "bind "+at, "/etc/haproxy/wamble.pem", certificate,
-		"server wamble 127.0.0.1:8888", "server wamble "+server+" source 127.0.0.2").Replace(string(text))
-	conf := filepath.Join(t.TempDir(), file)
+	dir := t.TempDir()
+	conf := filepath.Join(dir, file)
+	example, args := "", []string{"-db", "-f", conf}
+	switch name {
+	case "haproxy":
+		example = strings.NewReplacer("bind :443", "bind "+at, "/etc/haproxy/wamble.pem", certificate,
+			"server wamble 127.0.0.1:8888", "server wamble "+server+" source 127.0.0.2").Replace(string(text))
+	case "nginx":
+		args = []string{"-p", dir, "-c", conf}
+		example = strings.NewReplacer("listen 443 ssl", "listen "+at+" ssl", "listen [::]:443 ssl;", "", "server 127.0.0.1:8888", "server "+server,
+			"/etc/letsencrypt/live/chess.example.org/fullchain.pem", certificate, "/etc/letsencrypt/live/chess.example.org/privkey.pem", certificate,
+			"proxy_pass", "proxy_bind 127.0.0.2; proxy_pass").Replace(string(text))
+		example = "daemon off; master_process off; error_log stderr; pid pid; events {} http { access_log off; client_body_temp_path body; proxy_temp_path proxy; " +
+			"fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;\n" + example + "}"
+	}
 	if err := os.WriteFile(conf, []byte(example), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out := &watchtest.Log{}
 	ctx, stop := context.WithCancel(context.Background())
-	program := "/usr/sbin/haproxy" // not on every PATH
-	if path, err := exec.LookPath("haproxy"); err == nil {
+	program := "/usr/sbin/" + name // not on every PATH
+	if path, err := exec.LookPath(name); err == nil {
 		program = path
 	}
-	c := exec.CommandContext(ctx, program, "-db", "-f", conf)
+	c := exec.CommandContext(ctx, program, args...)
 	c.Stdout, c.Stderr = out, out
 	if err := c.Start(); err != nil {
 		t.Fatalf("%v (scripts/setup installs it)", err)
@@ -50,7 +62,7 @@ func proxied(t *testing.T, file, certificate string, server string) string {
 		stop()
 		c.Wait()
 	})
-	until(t, "HAProxy listens", func() bool {
+	until(t, name+" listens", func() bool {
 		conn, err := net.Dial("tcp", at)
 		if err == nil {
 			conn.Close()
@@ -60,14 +72,14 @@ func proxied(t *testing.T, file, certificate string, server string) string {
 	return at
 }
 
-// TestBehindProxy: through HAProxy, as packaging/proxy sets it up, the server sees the
+// TestBehindProxy: through HAProxy and nginx, as packaging/proxy sets them up, the server sees the
 // address of its players: a ban of the proxy's address is nothing to them, one of
 // their own turns them away. Who is no trusted proxy is not believed.
 func TestBehindProxy(t *testing.T) {
 	for _, c := range []struct {
-		file string
-		tls  bool // the server's own
-	}{{"haproxy.cfg", false}, {"haproxy-passthrough.cfg", true}} {
+		name, file string
+		tls        bool // the server's own
+	}{{"haproxy", "haproxy.cfg", false}, {"haproxy", "haproxy-passthrough.cfg", true}, {"nginx", "nginx.conf", false}} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
 			dir := private(t)
@@ -91,7 +103,7 @@ func TestBehindProxy(t *testing.T) {
 			}
 			load := func() (*config.Config, error) { return config.Load("test.conf", text, config.Params{}) }
 			s := serve(t, Options{Dir: dir, Load: load}, text).ready()
-			at := proxied(t, c.file, both, s.Addresses().HTTP.String())
+			at := proxied(t, c.name, c.file, both, s.Addresses().HTTP.String())
 			denied := func() *wamble.Denied {
 				t.Helper()
 				ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -84,6 +84,7 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 	}
 	s.setAdmin(admin)
 	s.moveRedirect(c)
+	s.traces.Configure(c)
 	if s.o.Log != nil {
 		observe.Configure(s.o.Log.Handler(), c)
 	}
@@ -242,7 +243,9 @@ func (s *Server) settle(p *plan) {
 // again. A datagram is for the next port at once, if that has the number too.
 func (s *Server) retire(ports []*transport.Port) {
 	for _, p := range ports { // a socket that was taken over has another descriptor
-		p.UDP().Close()
+		for _, shard := range p.Shards() {
+			shard.UDP().Close()
+		}
 		p.StopListening()
 	}
 	for _, p := range ports {
@@ -252,7 +255,7 @@ func (s *Server) retire(ports []*transport.Port) {
 			if err := p.Shutdown(ctx, transport.CloseGoingAway); err != nil && ctx.Err() == nil {
 				s.log.Warn("a port did not close well", "err", err)
 			}
-			p.Close() // all of it is closed by now, or cut
+			closeShards(p) // all of it is closed by now, or cut
 		})
 	}
 }

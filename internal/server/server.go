@@ -85,7 +85,9 @@ type Server struct {
 	healing   sync.Mutex
 	helpers   sync.WaitGroup // goroutines that serve HTTP and the control socket
 	dumps     dumps
-	web       *observe.Web   // what is measured of HTTP
+	web       *observe.Web // what is measured of HTTP
+	history   *observe.History
+	traces    *observe.Traces
 	pidFile   bool           // it is locked
 	closers   []func() error // in the order of opening
 }
@@ -94,7 +96,7 @@ type Server struct {
 // The journal's lock keeps a second server out. Nobody is served before Run. What
 // keeps a profile from starting is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, gate: true, moves: clustered(o.Config)}, dumps: dumps{dir: o.Dir}, web: observe.NewWeb()}
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, gate: true, moves: clustered(o.Config)}, dumps: dumps{dir: o.Dir}, web: observe.NewWeb(), history: observe.NewHistory(filepath.Join(o.Dir, "history.json")), traces: observe.NewTraces(o.Succession.Version, o.Config)}
 	s.serving, s.cease = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -166,6 +168,9 @@ func (s *Server) openJournal() error {
 		}
 		open = func(_ runner.Storage, o runner.Options) (*runner.Runner, error) { return s.openShared(o) }
 	default:
+		if err := leftInPostgres(s.dir, s.o.Config); err != nil {
+			return err
+		}
 		disk := pebblestore.Options{Bridge: s.Inherited()}
 		if c.Durability == "write" {
 			disk.Durability = pebblestore.Write
@@ -238,6 +243,8 @@ func (s *Server) Run(ctx context.Context) error {
 	s.help("the certificate authority", func() { s.authority.keep(s.serving) })
 	s.help("the control socket", s.control.Serve)
 	s.help("backups", func() { s.backups(ctx) })
+	s.help("traces", func() { s.traces.Send(ctx, s.warn) })
+	s.help("the history for charts", func() { s.history.Keep(ctx, s.runtimes, s.warn) })
 	stopJanitor, err := s.startJanitor(ctx)
 	if err != nil {
 		s.log.Warn("old sessions are not deleted by themselves", "err", err)
@@ -284,6 +291,13 @@ func (s *Server) heal(ctx context.Context) error {
 	})
 	s.depose(err)
 	return err
+}
+
+// warn says what went wrong beside the game; nil is nothing.
+func (s *Server) warn(err error) {
+	if err != nil {
+		s.log.Warn("something went wrong; players do not notice", "err", err)
+	}
 }
 
 // tail returns the last lines of the log.

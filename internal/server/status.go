@@ -7,6 +7,7 @@ import (
 
 	"wamble"
 	"wamble/internal/host"
+	"wamble/internal/loop"
 )
 
 // Status looks at everything.
@@ -41,7 +42,8 @@ func (s *Server) durability() string {
 }
 
 func (k *supervisor) status(ctx context.Context) host.ProfileStatus {
-	look, port := k.Look(ctx), k.Port()
+	look, port := k.Runtime.Look(ctx), k.Port()
+	shards := k.shardStatus(ctx, &look)
 	p := host.ProfileStatus{
 		Name: k.name, Ready: look.Up, Stage: look.Why,
 		UDP: udpText(k, port), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
@@ -49,10 +51,35 @@ func (k *supervisor) status(ctx context.Context) host.ProfileStatus {
 		Sessions: look.Gauges.Players, Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves,
 		Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
 	}
-	p.Failures, _ = k.failures()
+	p.Shards = shards
+	for _, l := range k.loops() {
+		n, _ := l.failures()
+		p.Failures += n
+	}
 	p.Brownout, p.Bans = host.BrownoutWords(k.restrictions.Brownout()), len(k.restrictions.Bans())
 	for i, n := range look.Boards {
 		p.Boards[wamble.BoardStatus(i).String()] = n
 	}
 	return p
+}
+
+// shardStatus looks at each of several shards, and adds up what the others have.
+func (k *supervisor) shardStatus(ctx context.Context, sum *loop.Figures) (list []host.ShardStatus) {
+	if len(k.siblings) == 0 {
+		return nil
+	}
+	for i, l := range k.loops() {
+		look := *sum
+		if i > 0 {
+			look = l.Runtime.Look(ctx)
+		}
+		list = append(list, host.ShardStatus{
+			Ready: look.Up, Stage: look.Why, Open: i < k.Port().Open(), Boards: look.Gauges.Boards, Sessions: look.Gauges.Players,
+			Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves, Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
+		})
+		if i > 0 {
+			sum.Add(look)
+		}
+	}
+	return list
 }

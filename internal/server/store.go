@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"wamble"
@@ -30,6 +31,7 @@ type Shared struct {
 	Name     string // for people: "SQLite FILE" or "PostgreSQL NAME at HOST"
 	File     string // of SQLite; "" for PostgreSQL
 	Profiles []string
+	journals []string // the names of their shards
 	// Registry is the profiles that use the same database, also with other settings.
 	Registry *registry.Registry
 
@@ -126,7 +128,7 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	defer s.mu.Unlock()
 	for _, shared := range s.list {
 		if shared.settings == place.settings {
-			shared.Profiles = append(shared.Profiles, p.Name)
+			shared.add(p)
 			return shared, nil
 		}
 	}
@@ -138,8 +140,9 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 		store = newGate(store)
 	}
 	shared := &Shared{
-		Store: store, Name: place.name, File: place.file, settings: place.settings, database: place.database, Profiles: []string{p.Name}, Registry: registry.New(),
+		Store: store, Name: place.name, File: place.file, settings: place.settings, database: place.database, Registry: registry.New(),
 	}
+	shared.add(p)
 	for _, other := range s.list {
 		if other.database == shared.database {
 			shared.Registry = other.Registry
@@ -147,6 +150,14 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	}
 	s.list = append(s.list, shared)
 	return shared, nil
+}
+
+// add adds a profile that uses the store.
+func (s *Shared) add(p *config.Profile) {
+	s.Profiles = append(s.Profiles, p.Name)
+	for k := range p.Boards.Shards {
+		s.journals = append(s.journals, store.ShardName(p.Name, k))
+	}
 }
 
 // all returns the stores that are open.
@@ -177,6 +188,13 @@ func (s *stores) give(shared *Shared, profile string) error {
 	if i := slices.Index(shared.Profiles, profile); i >= 0 {
 		shared.Profiles = slices.Delete(shared.Profiles, i, i+1)
 	}
+	for k := 0; ; k++ {
+		i := slices.Index(shared.journals, store.ShardName(profile, k))
+		if i < 0 {
+			break
+		}
+		shared.journals = slices.Delete(shared.journals, i, i+1)
+	}
 	if len(shared.Profiles) > 0 {
 		return nil
 	}
@@ -196,7 +214,7 @@ type place struct {
 
 func placeOf(p *config.Profile, dataDir string, moves bool) (place, error) {
 	if p.Postgres() {
-		return postgresPlace(p, moves)
+		return postgresPlace(p, dataDir, moves)
 	}
 	file := "games.db"
 	if p.Store.Isolated {
@@ -211,7 +229,17 @@ func placeOf(p *config.Profile, dataDir string, moves bool) (place, error) {
 // another one may go on: less than that takes.
 const idleTransaction = time.Second
 
-func postgresPlace(p *config.Profile, moves bool) (place, error) {
+// ownerOf returns the owner of a data directory in which root works, who is the one whom
+// the database knows; 0 for everybody else.
+func ownerOf(dir string) int {
+	var s syscall.Stat_t
+	if os.Geteuid() != 0 || syscall.Stat(dir, &s) != nil {
+		return 0
+	}
+	return int(s.Uid)
+}
+
+func postgresPlace(p *config.Profile, dataDir string, moves bool) (place, error) {
 	db := p.Database
 	password, err := db.Password(os.ReadFile)
 	if err != nil {
@@ -219,7 +247,7 @@ func postgresPlace(p *config.Profile, moves bool) (place, error) {
 	}
 	o := postgres.Options{
 		Host: db.Host, Port: db.TCPPort(), User: db.User, Password: password, Name: db.Name, SSLMode: db.SSLMode,
-		ConnectTimeout: db.ConnectTimeout, StatementTimeout: db.StatementTimeout, MaxConns: db.PoolSize,
+		ConnectTimeout: db.ConnectTimeout, StatementTimeout: db.StatementTimeout, MaxConns: db.PoolSize, As: ownerOf(dataDir),
 	}
 	if moves {
 		o.IdleTransaction = idleTransaction

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble"
 	"wamble/internal/guard"
 	"wamble/internal/host"
 	"wamble/internal/loop"
@@ -20,7 +21,8 @@ import (
 // The other profiles do not notice.
 type supervisor struct {
 	*loop.Runtime
-	name  string
+	name  string // of the profile
+	shard wamble.Shard
 	log   *slog.Logger
 	store *Shared
 	dumps *dumps
@@ -29,6 +31,10 @@ type supervisor struct {
 	restrictions *host.Restrictions
 	games        broadcast // sent when finished games have reached the store
 	events       readapi.Stream
+
+	opening  opening
+	counting sync.WaitGroup
+	siblings []*supervisor // of the other shards, if this is the first
 
 	bots    atomic.Pointer[houseBots] // nil: none are to be here
 	cancel  context.CancelFunc
@@ -53,7 +59,15 @@ func (k *supervisor) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	k.cancel, k.done = cancel, done
-	k.seatBots(true)
+	if k.shard.Index == 0 {
+		k.seatBots(true)
+	}
+	for _, l := range k.siblings {
+		l.start()
+	}
+	if len(k.siblings) > 0 {
+		k.counting.Go(func() { guard.Run("the count of players", func() { k.count(ctx) }, k.caught) })
+	}
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
@@ -69,11 +83,20 @@ func (k *supervisor) start() {
 // stop ends the runtime in order: what was decided is durable and sent, the
 // sockets are open, and what the store lacks is in the journal.
 func (k *supervisor) stop() {
-	if k.cancel != nil {
-		k.seatBots(false)
-		k.cancel()
-		<-k.done
+	if k.cancel == nil {
+		return
 	}
+	if k.shard.Index == 0 {
+		k.seatBots(false)
+	}
+	k.cancel()
+	for _, l := range k.siblings {
+		l.cancel()
+	}
+	for _, l := range k.loops() {
+		<-l.done
+	}
+	k.counting.Wait()
 }
 
 func (k *supervisor) keep(ctx context.Context) {

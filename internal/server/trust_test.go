@@ -18,6 +18,35 @@ import (
 // hiddenHouse is a house with a profile that only trusted players may know.
 const hiddenHouse = `(def advertise 1) (defprofile red ()) (defprofile blue ()) (defprofile hidden ((def visibility 10)))`
 
+// hiding is a server with these profiles.
+type hiding struct {
+	*here
+	text string // its configuration
+}
+
+// eachHouse runs a test on such a server with each kind of store.
+func eachHouse(t *testing.T, test func(ctx context.Context, t *testing.T, h *hiding)) {
+	t.Helper()
+	for _, kind := range []string{"sqlite", "postgres"} {
+		t.Run(kind, func(t *testing.T) {
+			text := conf(hiddenHouse)
+			if kind == "postgres" {
+				text = conf(postgresConf(pgtest.Empty(t)) + hiddenHouse)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+			defer cancel()
+			test(ctx, t, &hiding{serve(t, Options{}, text).ready(), text})
+		})
+	}
+}
+
+// restart stops the server and starts it again.
+func (h *hiding) restart() {
+	h.t.Helper()
+	h.end()
+	h.here = serve(h.t, Options{Dir: h.dir}, h.text).ready()
+}
+
 // sees reports whether the server tells a player of the hidden profile.
 func (p *player) sees(ctx context.Context) bool {
 	p.t.Helper()
@@ -60,49 +89,38 @@ func TestTrustPromotedBySQL(t *testing.T) {
 // number. It holds at once, also where nobody was told, and after a restart.
 func TestTrustCommand(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"sqlite", "postgres"} {
-		t.Run(kind, func(t *testing.T) {
-			text := conf(hiddenHouse)
-			if kind == "postgres" {
-				text = conf(postgresConf(pgtest.Empty(t)) + hiddenHouse)
+	eachHouse(t, func(ctx context.Context, t *testing.T, h *hiding) {
+		p := join(t, h.at("red"), wamble.Token{})
+		public := p.login(ctx).Public().(ed25519.PublicKey)
+		stats, token := p.stats(ctx), p.c.Token()
+		q := join(t, h.at("blue"), token)
+		trust := func(whom string, level int, profile string) host.Counts {
+			t.Helper()
+			var counts host.Counts
+			if err := host.Ask(ctx, h.dir, "trust", host.Arguments{Whom: whom, Level: level, Profile: profile}, &counts); err != nil {
+				t.Fatal(err)
 			}
-			dir := t.TempDir()
-			h := serve(t, Options{Dir: dir}, text).ready()
-			ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
-			defer cancel()
-			p := join(t, h.at("red"), wamble.Token{})
-			public := p.login(ctx).Public().(ed25519.PublicKey)
-			stats, token := p.stats(ctx), p.c.Token()
-			q := join(t, h.at("blue"), token)
-			trust := func(whom string, level int, profile string) host.Counts {
-				t.Helper()
-				var counts host.Counts
-				if err := host.Ask(ctx, dir, "trust", host.Arguments{Whom: whom, Level: level, Profile: profile}, &counts); err != nil {
-					t.Fatal(err)
-				}
-				return counts
+			return counts
+		}
+		for i, whom := range []string{hex.EncodeToString(token[:]), stats.Handle, fmt.Sprint(stats.Session), hex.EncodeToString(public)} {
+			if trust(whom, 10, "red"); !p.sees(ctx) {
+				t.Errorf("by name %d: he is not trusted", i)
 			}
-			for i, whom := range []string{hex.EncodeToString(token[:]), stats.Handle, fmt.Sprint(stats.Session), hex.EncodeToString(public)} {
-				if trust(whom, 10, "red"); !p.sees(ctx) {
-					t.Errorf("by name %d: he is not trusted", i)
-				}
-				until(t, "he is trusted in the other profile", func() bool { return q.sees(ctx) })
-				if trust(whom, 0, ""); p.sees(ctx) || q.sees(ctx) {
-					t.Errorf("by name %d: he is still trusted", i)
-				}
+			until(t, "he is trusted in the other profile", func() bool { return q.sees(ctx) })
+			if trust(whom, 0, ""); p.sees(ctx) || q.sees(ctx) {
+				t.Errorf("by name %d: he is still trusted", i)
 			}
-			if counts := trust("h_nobody", 10, ""); counts["red"]+counts["blue"] != 0 {
-				t.Errorf("nobody: got %v", counts)
-			}
-			if err := host.Ask(ctx, dir, "trust", host.Arguments{Whom: "?", Level: 1}, nil); err == nil || errors.Is(err, host.ErrNoServer) || strings.Contains(err.Error(), "?") {
-				t.Errorf("a name that is none: %v", err)
-			}
-			trust(stats.Handle, 10, "")
-			h.end()
-			h = serve(t, Options{Dir: dir}, text).ready()
-			if again := join(t, h.at("red"), token); !again.sees(ctx) {
-				t.Error("after a restart he is not trusted")
-			}
-		})
-	}
+		}
+		if counts := trust("h_nobody", 10, ""); counts["red"]+counts["blue"] != 0 {
+			t.Errorf("nobody: got %v", counts)
+		}
+		if err := host.Ask(ctx, h.dir, "trust", host.Arguments{Whom: "?", Level: 1}, nil); err == nil || errors.Is(err, host.ErrNoServer) || strings.Contains(err.Error(), "?") {
+			t.Errorf("a name that is none: %v", err)
+		}
+		trust(stats.Handle, 10, "")
+		h.restart()
+		if again := join(t, h.at("red"), token); !again.sees(ctx) {
+			t.Error("after a restart he is not trusted")
+		}
+	})
 }

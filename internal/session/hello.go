@@ -84,6 +84,9 @@ func (t *Table) admits(at int64, from wamble.Peer, holds Holds) error {
 	if !t.hosts.admit(at, from, t.opts.NewPerHost) {
 		return ErrCrowd
 	}
+	if t.opts.Shard.Of > 1 && t.opts.NewPerHost > 0 {
+		t.came = append(t.came, Newcomer{wamble.HostOf(from.IP()), from.Stream()})
+	}
 	return nil
 }
 
@@ -119,6 +122,7 @@ func (t *Table) newToken() (wamble.Token, error) {
 		if _, err := io.ReadFull(t.entropy, token[:]); err != nil {
 			return wamble.Token{}, err
 		}
+		t.opts.Shard.Own(&token)
 		if !token.IsZero() && t.byToken[token] == nil && !t.Over(token) {
 			return token, nil
 		}

@@ -12,6 +12,20 @@ import (
 	"wamble"
 )
 
+// TestTokensOfShard: a shard draws tokens of its own, for newcomers and for logins.
+func TestTokensOfShard(t *testing.T) {
+	shard := wamble.Shard{Index: 3, Of: 4}
+	r := newRig(t, func(o *Options) { o.Shard = shard })
+	s := r.hello()
+	before := s.Token()
+	if err := r.RenewToken(r.now, s, &r.said); err != nil || s.Token() == before {
+		t.Fatalf("the token was not renewed: %v", err)
+	}
+	if !shard.Owns(before) || !shard.Owns(s.Token()) {
+		t.Errorf("%v and %v are of other shards", before, s.Token())
+	}
+}
+
 func TestHelloIsIdempotent(t *testing.T) {
 	r := newRig(t, nil)
 	here, there := peer("192.0.2.1:5000"), peer("192.0.2.1:5001")

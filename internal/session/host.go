@@ -2,6 +2,7 @@ package session
 
 import (
 	"net/netip"
+	"time"
 
 	"wamble"
 	"wamble/internal/lru"
@@ -41,6 +42,37 @@ func (h *hosts) admit(now int64, from wamble.Peer, allowance int) bool {
 	}
 	host := wamble.HostOf(from.IP())
 	return host.IsValid() && h.by(from).Use(host).take(now, allowance)
+}
+
+// Newcomer is where a new session has come from.
+type Newcomer struct {
+	Host   netip.Prefix
+	Stream bool // over a connection
+}
+
+// Came counts new sessions of other shards.
+func (t *Table) Came(now time.Time, list []Newcomer) {
+	at := t.tick(now)
+	for _, n := range list {
+		if t.opts.NewPerHost > 0 && n.Host.IsValid() {
+			t.hosts.sessions[oneIf(n.Stream)].Use(n.Host).take(at, t.opts.NewPerHost)
+		}
+	}
+}
+
+// TakeCame appends the new sessions since the last call, if other shards are to count
+// them.
+func (t *Table) TakeCame(dst []Newcomer) []Newcomer {
+	dst = append(dst, t.came...)
+	t.came = t.came[:0]
+	return dst
+}
+
+func oneIf(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // by returns the allowances that an address uses.

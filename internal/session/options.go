@@ -1,6 +1,10 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"wamble"
+)
 
 // Options is what a profile's config says about its sessions.
 type Options struct {
@@ -19,6 +23,7 @@ type Options struct {
 	Logins        int
 	TokenAttempts int // tokens drawn for one session before ErrEntropy
 	DefaultRating float64
+	Shard         wamble.Shard // whose tokens are drawn
 }
 
 // noteEvery is how often the time of a sign of life is stored.

@@ -37,7 +37,7 @@ func (t *Table) takes(at int64, stored *wamble.Session) bool {
 // revive makes a Session of a stored one. It is in no list yet.
 func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) *Session {
 	s := &Session{
-		id: stored.ID, hash: stored.Token, bound: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust),
+		id: stored.ID, hash: stored.Token, bound: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust), bot: stored.Bot,
 		times: times{created: micros(stored.Created), heard: at, noted: micros(stored.LastSeen)},
 	}
 	s.own.Rating = 0

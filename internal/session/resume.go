@@ -18,7 +18,6 @@ import (
 type Resumed struct {
 	wamble.Session
 	Present bool // it was fresh or live
-	bot     bool
 	Left    wamble.BoardID
 	terms   terms
 }
@@ -73,7 +72,7 @@ func ReadResumed(from *pack.Reader) Resumed {
 	s.Trust = int(r.Int32())
 	s.Created, s.LastSeen = timeOf(r.Int()), timeOf(r.Int())
 	present := r.Octet()
-	s.Present, s.bot = present&1 != 0, present&isBot != 0
+	s.Present, s.Bot = present&1 != 0, present&isBot != 0
 	s.Left, s.terms = wamble.BoardID(r.Uint()), terms(r.Uint())
 	s.Host = string(r.Bytes())
 	r.Must(s.ID > 0 && !s.Token.IsZero())
@@ -141,7 +140,7 @@ func (t *Table) Resume(now time.Time, was *Resumed, player *wamble.Player, holds
 	if i := s.identity; i != nil {
 		i.id, i.handle, i.seq = player.ID, player.Handle, seq
 	}
-	s.left, s.terms, s.seq, s.bot = was.Left, was.terms, seq, was.bot
+	s.left, s.terms, s.seq = was.Left, was.terms, seq
 	t.newest = max(t.newest, seq)
 	switch {
 	case holds:

@@ -35,6 +35,7 @@ type Table struct {
 	shares     share.Table[Session] // of the fresh and live ones
 	greetings  map[greeting]*Session
 	hosts      hosts
+	came       []Newcomer                             // that other shards are to count
 	over       *lru.Table[wamble.TokenHash, struct{}] // tokens that are refused
 	newest     uint64                                 // the last journal message that concerned any session
 	applied    uint64                                 // the last journal message that the store has

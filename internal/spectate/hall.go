@@ -90,6 +90,12 @@ func (h *Hall) Slow(on bool) { h.slow = on }
 // slowness is the factor of Slow.
 const slowness = 4
 
+// SetMax changes how many may watch; who watches goes on.
+func (h *Hall) SetMax(n int) { h.opts.Max = n }
+
+// Counted returns how many take a place.
+func (h *Hall) Counted() int { return h.counted }
+
 // Len returns how many watch.
 func (h *Hall) Len() int { return len(h.watchers) }
 
@@ -116,6 +122,19 @@ func (h *Hall) Crowds(most int) []Crowd {
 		return cmp.Or(cmp.Compare(b.Watchers, a.Watchers), cmp.Compare(a.Board, b.Board))
 	})
 	return all[:min(most, len(all))]
+}
+
+// Shows reports whether a board can be watched.
+func (h *Hall) Shows(id wamble.BoardID) bool { return h.entries[id] != nil }
+
+// Watched reports whether somebody watches a board alone.
+func (h *Hall) Watched(id wamble.BoardID) bool {
+	for _, w := range h.watchers {
+		if w.state == focus && w.board == id {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *Hall) tick(now time.Time) int64 {

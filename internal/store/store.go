@@ -38,7 +38,7 @@ type JournalID [16]byte
 // messages, and the step of the cursor that says so.
 type Batch struct {
 	Journal JournalID
-	Profile string
+	Profile string // or a shard of it, see ShardName
 	// After and Through bound the run: messages After+1 … Through. The stored
 	// cursor must stand at After, and stands at Through afterwards.
 	After, Through uint64
@@ -94,6 +94,10 @@ type Store interface {
 	// far as nobody has leased numbers behind them. Blocks are in the order in which
 	// they were leased; afterwards they may be leased again, by anybody.
 	Return(ctx context.Context, s wamble.Sequence, blocks []wamble.Block) error
+	// SetShards says how many shards a profile has; no server may run it. Boards that
+	// are held become free, because nobody knows which shard their holders belong to
+	// then, and those of a shard that is no more go to another.
+	SetShards(ctx context.Context, profile string, n int) error
 	// Close gives up all connections. Calls under way fail with ErrTransient.
 	Close() error
 }
@@ -126,12 +130,26 @@ type Queries interface {
 	// by a batch or by hand, newest first and at most 10,000, and the next mark. A
 	// change may be returned again. The first mark is 0: all changes that are known.
 	TrustChanges(ctx context.Context, since int64) (changed []wamble.TrustLevel, mark int64, err error)
+	// People returns players and guests, those who were seen last first. Of a name it
+	// looks at the shortest handles that have it.
+	People(ctx context.Context, q wamble.PeopleQuery) ([]wamble.Person, error)
 	// Player returns an identity with the stats of all its sessions together.
+	// The key of somebody who was merged into another one is his.
 	Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error)
+	// MergedKeys returns the keys of whoever was merged into an identity.
+	MergedKeys(ctx context.Context, key wamble.PublicKey) ([]wamble.PublicKey, error)
+	// FormerNames returns the names that an identity had before, and those of whoever was
+	// merged into it, the last first, at most 1,000.
+	FormerNames(ctx context.Context, key wamble.PublicKey) ([]wamble.FormerName, error)
 
-	// LiveBoards yields every board of a profile that is not archived, with its
-	// holder and its moves, in the order of creation.
-	LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error]
+	// LiveBoards yields every board of a shard of a profile that is not archived,
+	// with its holder and its moves, in the order of creation.
+	LiveBoards(ctx context.Context, profile string, shard int) iter.Seq2[wamble.Board, error]
+	// Arrivals returns boards that were sent to a shard and that it has not taken in,
+	// at most so many, by their numbers.
+	Arrivals(ctx context.Context, profile string, shard, most int) ([]wamble.Board, error)
+	// Shards returns how many shards a profile has, 1 if it was never said.
+	Shards(ctx context.Context, profile string) (int, error)
 	// Board returns one board of any profile and status, with its moves.
 	Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error)
 	// Games yields boards with their moves in the order of their number, after
@@ -158,6 +176,12 @@ type Queries interface {
 	// Predictions returns the pending predictions of some boards with all their
 	// ancestors, parents before children.
 	Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error)
+	// PredictionsOf returns predictions of an identity in the order of their numbers,
+	// after the given one, at most a number of 1 to 1,000. Their depth is not told.
+	PredictionsOf(ctx context.Context, key wamble.PublicKey, after wamble.PredictionID, most int) ([]wamble.Prediction, error)
+	// TermsOf returns which terms the sessions of an identity have accepted, the newest
+	// first, at most 1,000.
+	TermsOf(ctx context.Context, key wamble.PublicKey) ([]wamble.Acceptance, error)
 	// TermsAccepted reports whether a session accepted this revision of a
 	// profile's terms.
 	TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error)

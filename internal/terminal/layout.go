@@ -20,7 +20,7 @@ type layout struct {
 	said                  int // rows for what was said
 }
 
-// Rows around the board: title and an empty one above; letters, the line to type in and
+// Rows around the board: title and one for announcements above; letters, the line to type in and
 // the keys below.
 const around = 5
 

@@ -30,9 +30,10 @@ type Model struct {
 	pressed  chess.Square // where the mouse went down
 	flipped  bool
 
-	said []string // the last lines, the newest last
-	page []string // a long text over the screen; nil: none
-	from int      // first line of the page that is seen
+	now  time.Time // of the last message
+	said []string  // the last lines, the newest last
+	page []string  // a long text over the screen; nil: none
+	from int       // first line of the page that is seen
 
 	chosen wamble.BoardID // on the wall
 }
@@ -69,6 +70,7 @@ type Follow struct{}
 // Update takes a message: of the terminal, or of package play. It returns what is to be
 // done.
 func (m *Model) Update(now time.Time, msg any) []play.Effect {
+	m.now = now
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height

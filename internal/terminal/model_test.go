@@ -168,6 +168,32 @@ func TestScreen(t *testing.T) {
 	}
 }
 
+// TestAnnouncement: an announcement that stays is below the title, with the time that is
+// left, until it is over or withdrawn; an older one comes back then.
+func TestAnnouncement(t *testing.T) {
+	m := table(t, chess.StartFEN)
+	second := func() string {
+		return strings.TrimSpace(regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(strings.Split(text(m), "\n")[1], ""))
+	}
+	m.Update(noon, play.Notice{ID: 1, Text: "Tournament on Sunday", For: time.Hour})
+	m.Update(noon, play.Notice{ID: 2, Text: "We move", For: 30 * time.Minute, Countdown: true})
+	if got := second(); got != "We move. In 30 minutes." {
+		t.Errorf("got %q", got)
+	}
+	m.Update(noon.Add(10*time.Minute), Follow{})
+	if got := second(); got != "We move. In 20 minutes." {
+		t.Errorf("after ten minutes: %q", got)
+	}
+	m.Update(noon.Add(31*time.Minute), Follow{})
+	if got := second(); got != "Tournament on Sunday." {
+		t.Errorf("when it is over: %q", got)
+	}
+	m.Update(noon.Add(32*time.Minute), play.Notice{ID: 1, Text: "Tournament on Sunday"})
+	if got := second(); got != "" {
+		t.Errorf("when all are withdrawn: %q", got)
+	}
+}
+
 // TestPage: a text that is longer than the screen can be read to its end, also where its
 // lines are folded.
 func TestPage(t *testing.T) {

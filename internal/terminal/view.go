@@ -42,12 +42,21 @@ func (m *Model) lines() ([]string, *tea.Cursor) {
 	if m.walled() {
 		middle = m.wallLines
 	}
-	lines := append([]string{m.title(), ""}, middle()...)
+	lines := append([]string{m.title(), m.announced()}, middle()...)
 	for len(lines) < m.height-2 {
 		lines = append(lines, "")
 	}
 	lines = append(lines[:m.height-2], m.prompt(), m.keys())
 	return lines, tea.NewCursor(min(2+lipgloss.Width(m.input), m.width-1), m.height-2)
+}
+
+// announced is the line below the title: an announcement that stays, else nothing.
+func (m *Model) announced() string {
+	text := m.Game.Announced(m.now)
+	if text == "" {
+		return ""
+	}
+	return " " + m.theme.style(m.theme.alarm).Render(m.known(strings.ReplaceAll(text, "\n", " ")))
 }
 
 // title is the first line: the board at the left, the player at the right.

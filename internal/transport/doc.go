@@ -10,6 +10,8 @@
 //   - Port is one port number with UDP, HTTP and WebSocket together. Its
 //     gateway does the handshakes, and its inbox collects what connections
 //     send.
+//   - Shards are several ports on one number, one for each loop of a profile;
+//     a packet goes to the one that its token names.
 //
 // How a loop uses a port:
 //

@@ -23,7 +23,7 @@ func (n networks) has(ip netip.Addr) bool {
 // they pass on. Nobody else is believed.
 func (p *Port) Trust(proxies []netip.Prefix) {
 	trusted := networks(slices.Clone(proxies))
-	p.trusted.Store(&trusted)
+	p.first.trusted.Store(&trusted)
 }
 
 func (p *Port) trusts(ip netip.Addr) bool { return p.trusted.Load().has(ip) }

@@ -33,9 +33,9 @@ func (o GatewayOptions) withDefaults() GatewayOptions {
 }
 
 // gateway serves WebSocket connections: an http.Handler that turns requests
-// into connections whose packets go to the inbox.
+// into connections whose packets go to the inboxes.
 type gateway struct {
-	inbox *inbox
+	shards *shards
 
 	mu       sync.RWMutex // guards what follows
 	panicked func(error)  // nil: nobody is told
@@ -50,8 +50,8 @@ type gateway struct {
 	refused, overrun atomic.Uint64
 }
 
-func newGateway(o GatewayOptions, in *inbox) *gateway {
-	g := &gateway{inbox: in, conns: map[uint32]*Conn{}}
+func newGateway(o GatewayOptions, s *shards) *gateway {
+	g := &gateway{shards: s, conns: map[uint32]*Conn{}}
 	g.empty.L = &g.mu
 	g.configure(o)
 	return g
@@ -138,7 +138,7 @@ func (o GatewayOptions) allowsOrigin(r *http.Request) bool {
 // is stopped the connection is being closed: what it still sends is dropped, so
 // that it hears the close frame.
 func (g *gateway) serve(c *Conn) {
-	from := &source{peer: c.peer}
+	from := &source{peer: c.peer, home: -1}
 	place := placeOf(c.nc)
 	place.hear(halfOpen)
 	g.add(c)
@@ -147,7 +147,7 @@ func (g *gateway) serve(c *Conn) {
 	<-c.written
 	g.caught(c.crash)
 	g.remove(c)
-	g.inbox.end(from)
+	g.shards.end(from)
 }
 
 // read delivers the packets of a connection until its end. It has no other error
@@ -160,7 +160,7 @@ func (g *gateway) read(c *Conn, from *source, at *place) error {
 			return nil
 		}
 		at.hear(engaged)
-		g.inbox.put(from, packet)
+		g.shards.put(from, packet)
 	}
 }
 

@@ -8,37 +8,46 @@ import (
 )
 
 const (
-	// inboxPackets is how many packets of all connections may wait for the
-	// loop, inboxShare how many of one connection. A connection that has more
-	// waits itself, and so does its far end.
+	// inboxPackets is how many packets may wait for the loop, inboxShare how many
+	// of one connection, for all loops together. A connection that has more waits
+	// itself, and so does its far end.
 	inboxPackets = 1024
 	inboxShare   = 64
+	// inboxForwarded is how many of them may be datagrams that another shard has
+	// read. Nobody waits with one more: it is lost.
+	inboxForwarded = inboxPackets / 2
 )
 
 // inbox is where the connections leave their packets and the news of their
 // end, and where the loop fetches both. The loop never waits here; the
 // goroutines of the connections do.
 type inbox struct {
-	mu      sync.Mutex
-	room    sync.Cond
-	ring    [inboxPackets]inboxSlot
-	head    int // oldest packet
-	count   int
-	ended   []wamble.Peer // of connections that are gone
-	stopped bool
-	waiting atomic.Int64 // count + len(ended), readable without the lock
-	notify  func()
+	mu        sync.Mutex
+	room      sync.Cond
+	ring      [inboxPackets]inboxSlot
+	head      int // oldest packet
+	count     int
+	forwarded int           // packets of count that are datagrams
+	ended     []wamble.Peer // of connections that are gone
+	stopped   bool
+	waiting   atomic.Int64 // count + len(ended), readable without the lock
+	notify    func()
+	others    []*inbox // of the other shards
 }
 
 type inboxSlot struct {
-	from *source
-	data []byte // grows on first use, then is used again
+	peer wamble.Peer
+	from *source // nil: it is a datagram
+	data []byte  // grows on first use, then is used again
 }
 
-// source is the share of one connection.
+// source is one connection, as the inboxes know it.
 type source struct {
 	peer    wamble.Peer
-	waiting int
+	waiting atomic.Int32 // its packets in all inboxes
+	// Of the connection's reader:
+	home int    // the shard of packets without a token; -1: none was chosen
+	told uint64 // bit k: shard k has got packets
 }
 
 func newInbox(notify func()) *inbox {
@@ -51,20 +60,41 @@ func newInbox(notify func()) *inbox {
 // stopped inbox takes nothing.
 func (in *inbox) put(from *source, packet []byte) {
 	in.mu.Lock()
-	for !in.stopped && (in.count == inboxPackets || from.waiting == inboxShare) {
+	for !in.stopped && (in.count == inboxPackets || from.waiting.Load() >= inboxShare) {
 		in.room.Wait()
 	}
 	if in.stopped {
 		in.mu.Unlock()
 		return
 	}
-	slot := &in.ring[(in.head+in.count)%inboxPackets]
-	slot.from, slot.data = from, append(slot.data[:0], packet...)
-	in.count++
-	from.waiting++
-	in.waiting.Add(1)
+	from.waiting.Add(1)
+	in.add(inboxSlot{peer: from.peer, from: from}, packet)
 	in.mu.Unlock()
 	in.notify()
+}
+
+// forward leaves a copy of a datagram that another shard has read. It reports false
+// if there is no room for it.
+func (in *inbox) forward(p Packet) bool {
+	in.mu.Lock()
+	if in.count == inboxPackets || in.forwarded == inboxForwarded {
+		in.mu.Unlock()
+		return false
+	}
+	in.forwarded++
+	in.add(inboxSlot{peer: p.Peer}, p.Data)
+	in.mu.Unlock()
+	in.notify()
+	return true
+}
+
+// add puts a packet into the ring, which has room.
+func (in *inbox) add(s inboxSlot, packet []byte) {
+	slot := &in.ring[(in.head+in.count)%inboxPackets]
+	s.data = append(slot.data[:0], packet...)
+	*slot = s
+	in.count++
+	in.waiting.Add(1)
 }
 
 // end leaves the news that a connection is gone, after its packets. It waits
@@ -84,13 +114,18 @@ func (in *inbox) end(from *source) {
 // news of ends. An end is told only when the packets before it are out.
 func (in *inbox) fetch(packets []Packet, ended []wamble.Peer, buffers [][]byte) ([]Packet, []wamble.Peer) {
 	in.mu.Lock()
-	defer in.mu.Unlock()
 	n := min(in.count, len(buffers))
+	freed := false // a connection that may wait at another inbox
 	for i := range n {
 		slot := &in.ring[in.head]
 		buffers[i] = append(buffers[i][:0], slot.data...)
-		packets = append(packets, Packet{Peer: slot.from.peer, Data: buffers[i]})
-		slot.from.waiting--
+		packets = append(packets, Packet{Peer: slot.peer, Data: buffers[i]})
+		switch {
+		case slot.from == nil:
+			in.forwarded--
+		case !in.stopped:
+			freed = slot.from.waiting.Add(-1) == inboxShare-1 || freed
+		}
 		slot.from = nil
 		in.head = (in.head + 1) % inboxPackets
 	}
@@ -105,13 +140,35 @@ func (in *inbox) fetch(packets []Packet, ended []wamble.Peer, buffers [][]byte) 
 	if n+told > 0 {
 		in.room.Broadcast()
 	}
+	in.mu.Unlock()
+	if freed {
+		in.tellOthers()
+	}
 	return packets, ended
 }
 
-// stop lets everybody who waits for room go.
+// tellOthers wakes connections that wait at the other inboxes.
+func (in *inbox) tellOthers() {
+	for _, other := range in.others {
+		other.mu.Lock() // it was looked at before, or will be
+		other.room.Broadcast()
+		other.mu.Unlock()
+	}
+}
+
+// stop lets everybody who waits for room go. What waits here is nobody's share
+// from now on: the loop may never fetch it.
 func (in *inbox) stop() {
 	in.mu.Lock()
-	in.stopped = true
+	if !in.stopped {
+		in.stopped = true
+		for i := range in.count {
+			if from := in.ring[(in.head+i)%inboxPackets].from; from != nil {
+				from.waiting.Add(-1)
+			}
+		}
+	}
 	in.mu.Unlock()
 	in.room.Broadcast()
+	in.tellOthers()
 }

@@ -81,15 +81,27 @@ func (p *Pauser) Resume() {
 }
 
 // Pause pauses HTTP until no request is in progress. WebSocket and UDP go on.
-func (p *Port) Pause(ctx context.Context) error { return p.pauser.Pause(ctx, 0) }
+func (p *Port) Pause(ctx context.Context) error {
+	if p.first != p {
+		return nil
+	}
+	return p.pauser.Pause(ctx, 0)
+}
 
 // Resume takes connections again.
-func (p *Port) Resume() { p.pauser.Resume() }
+func (p *Port) Resume() {
+	if p.first == p {
+		p.pauser.Resume()
+	}
+}
 
 // CloseConns ends every WebSocket connection: it is sent what is queued for it and
 // the close code. It returns when the kernel has all of that, or ctx ends; it does
 // not wait for the far ends to answer. New connections are accepted.
 func (p *Port) CloseConns(ctx context.Context, code uint16) {
+	if p.first != p {
+		return
+	}
 	var leaving []*Conn
 	p.gateway.each(func(c *Conn) {
 		c.Close(code, "")

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"wamble/internal/guard"
@@ -31,13 +30,22 @@ type Options struct {
 // Port is one port number with all that listens there: the UDP socket, and the
 // TCP listener for HTTP and WebSocket. One loop calls Receive; Send, Wake and
 // the rest may be called by anybody.
+//
+// Several loops may share a number (see ListenShards): each has a port of its own.
+// The first is as any other; its siblings have their UDP socket and their inbox, and
+// use its gateway. What is about HTTP, TCP and the connections is done by the first
+// alone: there it does nothing at a sibling.
 type Port struct {
 	udp     *UDP
+	via     *UDP // sends: udp, unless that is not bound to the number
+	inbox   *inbox
+	shards  *shards // never nil
+	index   int     // in shards
+	first   *Port   // of the shards; itself, if it has what follows
 	tcp     *net.TCPListener
 	web     *http.Server
 	pauser  *Pauser // between tcp and web
 	gateway *gateway
-	inbox   *inbox
 	http    HTTPOptions
 	secrets atomic.Pointer[secrets]  // nil: HTTP is not encrypted
 	trusted atomic.Pointer[networks] // of proxies; never nil
@@ -58,23 +66,9 @@ type Arrivals struct {
 }
 
 // Listen binds UDP and TCP to one number.
-func Listen(o Options) (*Port, error) {
-	// With port 0 the kernel chooses for TCP; the number may be taken for UDP.
-	const attempts = 64
-	var err error
-	for range attempts {
-		var p *Port
-		if p, err = listenOnce(o); err == nil {
-			return p, nil
-		}
-		if o.Address.Port() != 0 || !errors.Is(err, syscall.EADDRINUSE) {
-			break
-		}
-	}
-	return nil, err
-}
+func Listen(o Options) (*Port, error) { return only(ListenShards(o, 1)) }
 
-func listenOnce(o Options) (*Port, error) {
+func listenOnce(o Options, n int) ([]*Port, error) {
 	number := o.TCPPort
 	if number == 0 {
 		number = o.Address.Port()
@@ -92,7 +86,7 @@ func listenOnce(o Options) (*Port, error) {
 		tcp.Close()
 		return nil, err
 	}
-	return newPort(udp, tcp, o), nil
+	return newPorts([]*UDP{udp}, tcp, o, n)
 }
 
 // listenTCP binds a number on one address, or on all.
@@ -112,17 +106,7 @@ func listenTCP(address netip.Addr, number uint16, reusePort control) (*net.TCPLi
 // Adopt takes over the open sockets of a port that another image of this
 // program has bound. It closes the files; the sockets live on.
 func Adopt(udp, tcp *os.File, o Options) (*Port, error) {
-	u, err := adoptUDP(udp, o.UDP)
-	if err != nil {
-		tcp.Close()
-		return nil, err
-	}
-	t, err := adoptTCP(tcp)
-	if err != nil {
-		u.Close()
-		return nil, err
-	}
-	return newPort(u, t, o), nil
+	return only(AdoptShards([]*os.File{udp}, tcp, o, 1))
 }
 
 func adoptTCP(file *os.File) (*net.TCPListener, error) {
@@ -139,10 +123,19 @@ func adoptTCP(file *os.File) (*net.TCPListener, error) {
 	return t, nil
 }
 
-func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
-	p := &Port{udp: udp, tcp: tcp, http: o.HTTP.withDefaults()}
+// newPort returns port k of the shards, without what only the first one has.
+func newPort(udp *UDP, s *shards, k int) *Port {
+	p := &Port{udp: udp, via: udp, shards: s, index: k}
 	p.inbox = newInbox(p.notify)
-	p.gateway = newGateway(o.WebSocket, p.inbox)
+	p.packets = make([]Packet, 0, 2*ReadBatch)
+	p.buffers = make([][]byte, ReadBatch)
+	return p
+}
+
+// listens makes p the first of its shards.
+func (p *Port) listens(tcp *net.TCPListener, o Options) {
+	p.first, p.tcp, p.http = p, tcp, o.HTTP.withDefaults()
+	p.gateway = newGateway(o.WebSocket, p.shards)
 	p.web = p.http.server()
 	p.pauser = NewPauser(tcp, p.web)
 	p.Trust(o.HTTP.Proxies)
@@ -152,17 +145,14 @@ func newPort(udp *UDP, tcp *net.TCPListener, o Options) *Port {
 	base, ending := context.WithCancel(context.Background())
 	p.web.BaseContext = func(net.Listener) context.Context { return base }
 	p.web.RegisterOnShutdown(ending)
-	p.packets = make([]Packet, 0, 2*ReadBatch)
-	p.buffers = make([][]byte, ReadBatch)
-	return p
 }
 
 // Addr is the address of the UDP socket.
-func (p *Port) Addr() netip.AddrPort { return p.udp.LocalAddr() }
+func (p *Port) Addr() netip.AddrPort { return p.via.LocalAddr() }
 
 // TCPAddr is the address of HTTP and WebSocket.
 func (p *Port) TCPAddr() netip.AddrPort {
-	a := p.tcp.Addr().(*net.TCPAddr).AddrPort()
+	a := p.first.tcp.Addr().(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
@@ -171,7 +161,7 @@ func (p *Port) UDP() *UDP { return p.udp }
 
 // TCP is the listener of HTTP and WebSocket, for its descriptor: use its
 // SyscallConn, never its File.
-func (p *Port) TCP() *net.TCPListener { return p.tcp }
+func (p *Port) TCP() *net.TCPListener { return p.first.tcp }
 
 // Receive waits until the given time (zero: for ever, past: not at all) or a
 // Wake for something to arrive, and returns what is there, possibly nothing:
@@ -194,6 +184,9 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 		return Arrivals{}, err
 	}
 	p.woken.Store(false)
+	if p.shards.many() {
+		packets = p.keep(packets)
+	}
 	if p.inbox.waiting.Load() == 0 {
 		return Arrivals{Packets: packets}, nil
 	}
@@ -227,7 +220,7 @@ func (p *Port) Send(out Outgoing) error {
 	for i := range out.Len() {
 		peer, data := out.At(i)
 		if peer.Stream() {
-			p.gateway.send(peer.Route, data)
+			p.first.gateway.send(peer.Route, data)
 		} else {
 			datagrams = true
 		}
@@ -235,23 +228,26 @@ func (p *Port) Send(out Outgoing) error {
 	if !datagrams {
 		return nil
 	}
-	return p.udp.Write(out)
+	return p.via.Write(out)
 }
 
 // Configure changes the WebSocket's options for connections that come from now
 // on; those that are open keep theirs.
-func (p *Port) Configure(o GatewayOptions) { p.gateway.configure(o) }
+func (p *Port) Configure(o GatewayOptions) { p.first.gateway.configure(o) }
 
 // Disconnect ends the connection of a peer with a close code. Its end arrives
 // at the loop as any other.
 func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
-	p.gateway.disconnect(peer.Route, code, reason)
+	p.first.gateway.disconnect(peer.Route, code, reason)
 }
 
 // Serve answers HTTP and WebSocket until the port is closed, then returns nil.
 // Requests that are not for the WebSocket's path go to site, which may be nil.
 // Panicked is told of a panic, which ends its connection alone; it may be nil.
 func (p *Port) Serve(site http.Handler, panicked func(error)) error {
+	if p.first != p {
+		return nil
+	}
 	p.gateway.tell(panicked)
 	p.web.Handler = Guarded(p.believed(p.http.route(p.gateway, site)), panicked)
 	err := p.web.Serve(secureListener{p.pauser.Listen(p.http.Max, p.http.MaxHost, panicked), &p.secrets})
@@ -262,18 +258,28 @@ func (p *Port) Serve(site http.Handler, panicked func(error)) error {
 }
 
 // Measure has f told how long each WebSocket connection lasted, from before Serve on.
-func (p *Port) Measure(f func(lasted time.Duration)) { p.gateway.ended = f }
+func (p *Port) Measure(f func(lasted time.Duration)) { p.first.gateway.ended = f }
 
 // StopListening accepts no more connections: the number is free for others, unless a
 // duplicate of the descriptor listens. Connections that are open go on.
-func (p *Port) StopListening() error { return p.pauser.listener.Close() }
+func (p *Port) StopListening() error {
+	if p.first != p {
+		return nil
+	}
+	return p.pauser.listener.Close()
+}
 
 // Shutdown ends HTTP and WebSocket: requests in progress are finished (their
 // contexts end, so that none waits for something to happen), and
 // connections get the close code (CloseGoingAway before a restart; 0: none).
 // Those that are left when the context ends are cut. UDP is not touched. The TCP
-// listener is closed; a duplicate of its descriptor goes on listening.
+// listener is closed; a duplicate of its descriptor goes on listening. A sibling only
+// takes no more packets of connections.
 func (p *Port) Shutdown(ctx context.Context, code uint16) error {
+	if p.first != p {
+		p.inbox.stop()
+		return nil
+	}
 	done := make(chan struct{})
 	var failed error
 	go func() {
@@ -284,22 +290,28 @@ func (p *Port) Shutdown(ctx context.Context, code uint16) error {
 	if err != nil {
 		p.web.Close()
 	}
-	p.inbox.stop()
+	for _, shard := range p.shards.ports {
+		shard.inbox.stop()
+	}
 	<-done
 	return errors.Join(err, failed)
 }
 
-// Close ends everything at once. A Receive that waits returns net.ErrClosed.
+// Close ends everything at once. A Receive that waits returns net.ErrClosed. Each of
+// several shards is closed by itself.
 func (p *Port) Close() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p.Shutdown(ctx, 0)
-	p.pauser.listener.Close()
+	p.StopListening()
 	return p.udp.Close()
 }
 
-// Stats returns the counters of the connections.
+// Stats returns the counters of the connections; a sibling has none.
 func (p *Port) Stats() GatewayStats {
+	if p.first != p {
+		return GatewayStats{}
+	}
 	return GatewayStats{
 		Open:    p.gateway.count(),
 		Refused: p.gateway.refused.Load(),

@@ -12,35 +12,45 @@ import (
 // listener from open ports; what is nil is bound. A socket that is taken is
 // never unbound: what waits in it is read by the new port. The old port still
 // holds it too, and should be read no more, and be shut down.
-func Renew(udp, tcp *Port, o Options) (*Port, error) {
+func Renew(udp, tcp *Port, o Options) (*Port, error) { return only(RenewShards(udp, tcp, o, 1)) }
+
+// RenewShards is Renew for n loops. Udp is any port of several shards: all their
+// sockets are taken that there is a loop for, and those that are missing are bound.
+func RenewShards(udp, tcp *Port, o Options, n int) ([]*Port, error) {
 	if udp == nil && tcp == nil {
-		return Listen(o)
+		return ListenShards(o, n)
 	}
-	u, err := renewUDP(udp, tcp, o)
+	udps, err := renewUDP(udp, tcp, o, n)
 	if err != nil {
 		return nil, err
 	}
-	t, err := renewTCP(tcp, u, o)
+	t, err := renewTCP(tcp, udps[0], o)
 	if err != nil {
-		u.Close()
+		closeUDP(udps)
 		return nil, err
 	}
-	return newPort(u, t, o), nil
+	return newPorts(udps, t, o, n)
 }
 
-func renewUDP(old, tcp *Port, o Options) (*UDP, error) {
+func renewUDP(old, tcp *Port, o Options, n int) ([]*UDP, error) {
 	if old == nil {
 		address := o.Address
 		if address.Port() == 0 && o.TCPPort == 0 {
 			address = netip.AddrPortFrom(address.Addr(), tcp.TCPAddr().Port())
 		}
-		return ListenUDP(address, o.UDP)
+		u, err := ListenUDP(address, o.UDP)
+		return []*UDP{u}, err
 	}
-	file, err := Duplicate(old.udp)
-	if err != nil {
-		return nil, err
+	var files []*os.File
+	for _, p := range old.shards.ports[:min(n, len(old.shards.ports))] {
+		file, err := Duplicate(p.udp)
+		if err != nil {
+			closeFiles(files)
+			return nil, err
+		}
+		files = append(files, file)
 	}
-	return adoptUDP(file, o.UDP)
+	return adoptUDPs(files, o.UDP)
 }
 
 func renewTCP(old *Port, udp *UDP, o Options) (*net.TCPListener, error) {
@@ -51,7 +61,7 @@ func renewTCP(old *Port, udp *UDP, o Options) (*net.TCPListener, error) {
 		}
 		return listenTCP(o.Address.Addr(), number, o.UDP.reusePort)
 	}
-	file, err := Duplicate(old.tcp)
+	file, err := Duplicate(old.TCP())
 	if err != nil {
 		return nil, err
 	}

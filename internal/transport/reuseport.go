@@ -13,27 +13,44 @@ type control = func(network, address string, c syscall.RawConn) error
 // addresses, as when a port moves from one address to all of them: the kernel
 // refuses that unless all of them have SO_REUSEPORT. While both are open, what is
 // sent to the narrower address arrives at its port.
-func Beside(others []*Port, udp, tcp *Port, o Options) (p *Port, err error) {
-	sockets := make([]syscall.Conn, 0, 2*len(others)+2)
+func Beside(others []*Port, udp, tcp *Port, o Options) (*Port, error) {
+	return only(BesideShards(others, udp, tcp, o, 1))
+}
+
+// BesideShards is Beside for n loops.
+func BesideShards(others []*Port, udp, tcp *Port, o Options, n int) (ports []*Port, err error) {
+	var sockets []syscall.Conn
 	for _, other := range others {
-		sockets = append(sockets, other.udp, other.tcp)
+		sockets = append(sockets, other.alone()...)
 	}
 	defer func() {
-		if p != nil {
-			sockets = append(sockets, p.udp, p.tcp)
+		if err == nil {
+			sockets = append(sockets, ports[0].alone()...)
 		}
 		// From now on no other process, not even of the same user, may bind it.
 		if no := setReusePorts(sockets, false); no != nil && err == nil {
-			p.Close()
-			p, err = nil, no
+			closePorts(ports)
+			ports, err = nil, no
 		}
 	}()
 	if err := setReusePorts(sockets, true); err != nil {
 		return nil, err
 	}
-	o.UDP.reusePort = func(_, _ string, c syscall.RawConn) error { return setReusePort(c, true) }
-	return Renew(udp, tcp, o)
+	o.UDP.reusePort = reusePort
+	return RenewShards(udp, tcp, o, n)
 }
+
+// alone returns the sockets of a port that share their number with no other: several
+// shards share that of UDP as long as they live.
+func (p *Port) alone() []syscall.Conn {
+	if p.shards.many() {
+		return []syscall.Conn{p.TCP()}
+	}
+	return []syscall.Conn{p.udp, p.tcp}
+}
+
+// reusePort is the control of a socket that shares its number.
+func reusePort(_, _ string, c syscall.RawConn) error { return setReusePort(c, true) }
 
 func setReusePorts(sockets []syscall.Conn, on bool) error {
 	var errs []error

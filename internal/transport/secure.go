@@ -37,7 +37,7 @@ func (l secureListener) Accept() (net.Conn, error) {
 // that come from now on; nil turns it off.
 func (p *Port) Secure(certificate *tls.Certificate) {
 	if certificate == nil {
-		p.secrets.Store(nil)
+		p.first.secrets.Store(nil)
 		return
 	}
 	p.SecureWith(&tls.Config{
@@ -49,16 +49,16 @@ func (p *Port) Secure(certificate *tls.Certificate) {
 // SecureWith is Secure for somebody who chooses certificates. Current returns the one
 // to tell of, nil if there is none yet.
 func (p *Port) SecureWith(config *tls.Config, current func() *tls.Certificate) {
-	p.secrets.Store(&secrets{config, current})
+	p.first.secrets.Store(&secrets{config, current})
 }
 
 // Certificate returns the certificate, nil without TLS or before there is one.
 func (p *Port) Certificate() *tls.Certificate {
-	if s := p.secrets.Load(); s != nil {
+	if s := p.first.secrets.Load(); s != nil {
 		return s.current()
 	}
 	return nil
 }
 
 // Secured reports whether HTTP and WebSocket speak TLS.
-func (p *Port) Secured() bool { return p.secrets.Load() != nil }
+func (p *Port) Secured() bool { return p.first.secrets.Load() != nil }

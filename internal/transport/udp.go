@@ -38,15 +38,19 @@ type UDP struct {
 // anybody.
 type udpCounters struct {
 	received, sent, lost, refused, unsent atomic.Uint64
+	forwarded, spilled                    atomic.Uint64
 }
 
 // UDPStats counts datagrams since the socket was opened.
 type UDPStats struct {
-	Received uint64 // handed to the reader
+	Received uint64 // handed to the reader, or forwarded, or spilled
 	Sent     uint64 // accepted by the kernel
 	Lost     uint64 // dropped by the kernel because the receive buffer was full
 	Refused  uint64 // not sent: the kernel refused this one destination
 	Unsent   uint64 // not sent: the send buffer stayed full
+	// Of one of several shards: datagrams that are for another one.
+	Forwarded uint64 // passed on to it
+	Spilled   uint64 // lost: too many wait for it already
 }
 
 // UDPOptions are what a socket can be told.
@@ -58,7 +62,7 @@ type UDPOptions struct {
 	// asks for the largest that the kernel grants.
 	Buffer int
 
-	reusePort control // set by Beside
+	reusePort control // nil: the number is not shared
 }
 
 // largestBuffer is what an unset buffer size asks for. The kernel charges about
@@ -154,6 +158,9 @@ func (u *UDP) Stats() UDPStats {
 		Lost:     u.counts.lost.Load(),
 		Refused:  u.counts.refused.Load(),
 		Unsent:   u.counts.unsent.Load(),
+
+		Forwarded: u.counts.forwarded.Load(),
+		Spilled:   u.counts.spilled.Load(),
 	}
 }
 

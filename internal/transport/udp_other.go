@@ -81,6 +81,11 @@ func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
 	return true, nil
 }
 
+// sharesNumber is for Linux.
+const sharesNumber = false
+
+func (u *UDP) steer(int, bool) error { return errors.ErrUnsupported }
+
 // setReusePort is for Linux.
 func setReusePort(syscall.RawConn, bool) error { return errors.ErrUnsupported }
 

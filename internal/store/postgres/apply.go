@@ -30,7 +30,7 @@ type statement struct {
 }
 
 // verifyRepeat says that some of what a statement was to write was there before, and
-// that only statements of one intent each tell which. Those never have it.
+// that repeatMoves tells which. What it writes never has it.
 const verifyRepeat = "repeat"
 
 // errRepeat is what verifyRepeat leads to.
@@ -42,10 +42,12 @@ var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statem
 	intent.KindCreateSession:             createSessions,
 	intent.KindLinkSession:               linkSessions,
 	intent.KindUnlinkSession:             unlinkSessions,
+	intent.KindMarkBot:                   markBots,
 	intent.KindRenewToken:                renewTokens,
 	intent.KindSetTrust:                  setTrust,
 	intent.KindSetName:                   setNames,
 	intent.KindRecordTermsAcceptance:     recordTerms,
+	intent.KindArriveBoard:               arriveBoards,
 	intent.KindCreateBoard:               createBoards,
 	intent.KindUpdateBoard:               changeBoards,
 	intent.KindUpdateBoardAssignmentTime: changeBoards,
@@ -57,9 +59,11 @@ var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statem
 	intent.KindResolvePrediction:         resolvePredictions,
 	intent.KindCreateReservation:         createReservations,
 	intent.KindRemoveReservation:         removeReservations,
+	intent.KindMoveBoard:                 moveBoards,
 	intent.KindRecordLastMoveShown:       recordShown,
 	intent.KindUpdateSessionLastSeen:     seeSessions,
 	intent.KindErasePlayer:               erasePlayers,
+	intent.KindMergePlayers:              mergePlayers,
 	intent.KindRevokeSessions:            revokeSessions,
 	intent.KindPurgeSessions:             purgeSessions,
 }
@@ -76,9 +80,9 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	return classify(ctx, "apply", err)
 }
 
-func (s *Store) apply(ctx context.Context, b store.Batch, oneByOne bool) error {
+func (s *Store) apply(ctx context.Context, b store.Batch, repeated bool) error {
 	statements := append(s.keepOwner(b.Profile), moveCursor(b))
-	statements = append(statements, statementsOf(b.Profile, b.Intents, oneByOne)...)
+	statements = append(statements, statementsOf(b.Profile, b.Intents, repeated)...)
 	limited, cancel := s.limit(ctx, b.Intents, len(statements))
 	defer cancel()
 	return s.transact(limited, func(conn *pgxpool.Conn) error {
@@ -93,15 +97,13 @@ func (s *Store) apply(ctx context.Context, b store.Batch, oneByOne bool) error {
 	})
 }
 
-// statementsOf writes intents run by run, or moves one by one.
-func statementsOf(profile string, intents []intent.Intent, oneByOne bool) (all []statement) {
+// statementsOf writes intents run by run, of moves also those that are there already.
+func statementsOf(profile string, intents []intent.Intent, repeated bool) (all []statement) {
 	for kind, run := range schema.Runs(intents) {
-		most := len(run)
-		if oneByOne && kind == intent.KindRecordMove {
-			most = 1
-		}
-		for part := range slices.Chunk(run, most) {
-			all = append(all, writers[kind](profile, part)...)
+		if repeated && kind == intent.KindRecordMove {
+			all = append(all, repeatMoves(schema.As[*intent.RecordMove](run))...)
+		} else {
+			all = append(all, writers[kind](profile, run)...)
 		}
 	}
 	return all
@@ -180,32 +182,51 @@ func (s *Store) execute(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, s
 	if err := results.Close(); err != nil {
 		return err
 	}
-	for _, st := range short {
-		if err := verify(ctx, conn, st); err != nil {
-			return err
-		}
-	}
-	return nil
+	return verify(ctx, conn, short)
 }
 
-// verify finds out why a statement wrote fewer rows than it was given.
-func verify(ctx context.Context, conn *pgxpool.Conn, st statement) error {
-	var wrong string
-	args := st.args
-	if st.compare != nil {
-		args = st.compare
+// verify finds out, in one round trip, why statements wrote fewer rows than they were
+// given, and returns what is wrong with the first of them that may not.
+func verify(ctx context.Context, conn *pgxpool.Conn, short []statement) (wrong error) {
+	b := &pgx.Batch{}
+	for _, st := range short {
+		if st.verify == verifyRepeat {
+			wrong = errRepeat
+			break
+		}
+		args := st.args
+		if st.compare != nil {
+			args = st.compare
+		}
+		b.Queue(st.verify, args...)
 	}
-	if st.verify == verifyRepeat {
-		return errRepeat
+	if b.Len() == 0 {
+		return wrong
 	}
+	results := conn.SendBatch(ctx, b)
+	for _, st := range short[:b.Len()] {
+		if err := verified(st, results.QueryRow()); err != nil {
+			wrong = err
+			break
+		}
+	}
+	if err := results.Close(); wrong == nil {
+		wrong = err
+	}
+	return wrong
+}
+
+// verified reads the answer to the question why a statement wrote fewer rows.
+func verified(st statement, row pgx.Row) error {
 	if st.verify == selectOwner {
 		other := &store.Owned{}
-		if err := scanOwner(conn.QueryRow(ctx, selectOwner, args...), other); err != nil && !isNoRow(err) {
+		if err := scanOwner(row, other); err != nil && !isNoRow(err) {
 			return err
 		}
 		return other
 	}
-	err := conn.QueryRow(ctx, st.verify, args...).Scan(&wrong)
+	var wrong string
+	err := row.Scan(&wrong)
 	switch {
 	case isNoRow(err):
 		return nil

@@ -16,15 +16,16 @@ import (
 
 const theseBoards = `unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::timestamptz[]) AS v(id, fen, status, variant, at)`
 
-func createBoards(profile string, run []intent.Intent) []statement {
+func createBoards(name string, run []intent.Intent) []statement {
+	profile, shard := store.SplitName(name)
 	n := len(run)
 	ids, fens, states, variants, at := make([]int64, n), make([]string, n), make([]string, n), make([]int32, n), make([]time.Time, n)
 	for i, in := range schema.As[*intent.CreateBoard](run) {
 		ids[i], fens[i], states[i], variants[i], at[i] = int64(in.Board), in.FEN, in.Status.String(), int32(in.Variant), in.At
 	}
-	return []statement{{rows: n, args: []any{ids, fens, states, variants, at, profile}, sql: `
-		INSERT INTO boards (id, fen, status, profile, variant, created_at, updated_at)
-		SELECT id, fen, status, $6::text, NULLIF(variant, -1), at, at FROM ` + theseBoards + ` ON CONFLICT (id) DO NOTHING`,
+	return []statement{{rows: n, args: []any{ids, fens, states, variants, at, profile, shard}, compare: []any{ids, fens, states, variants, at, profile}, sql: `
+		INSERT INTO boards (id, fen, status, profile, variant, created_at, updated_at, shard)
+		SELECT id, fen, status, $6::text, NULLIF(variant, -1), at, at, $7::int FROM ` + theseBoards + ` ON CONFLICT (id) DO NOTHING`,
 		verify: `SELECT format('CREATE_BOARD: board %s belongs to another profile', v.id)
 		FROM ` + theseBoards + ` JOIN boards b ON b.id = v.id AND b.profile <> $6::text LIMIT 1`}}
 }
@@ -57,13 +58,13 @@ const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, coalesce(b.variant
 	FROM boards b LEFT JOIN reservations r ON r.board_id = b.id LEFT JOIN sessions s ON s.id = r.session_id LEFT JOIN players p ON p.id = s.player_id
 	LEFT JOIN game_results g ON g.board_id = b.id `
 
-// live finds the boards of a profile by the index on status.
-const live = `b.profile = $1 AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
+// live finds the boards of a shard by the index on status.
+const live = `b.profile = $1 AND b.shard = $2 AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
 
 // LiveBoards implements store.Queries.
-func (s *Store) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error] {
+func (s *Store) LiveBoards(ctx context.Context, profile string, shard int) iter.Seq2[wamble.Board, error] {
 	list := func() ([]int64, error) {
-		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile}, schema.ScanNumber)
+		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile, shard}, schema.ScanNumber)
 	}
 	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
 		return s.boards(ctx, `WHERE b.id = ANY($1::bigint[]) AND b.status <> 'ARCHIVED' ORDER BY b.created_at, b.id`, ids)

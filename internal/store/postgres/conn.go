@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,6 +32,7 @@ func Connect(ctx context.Context, o Options, s Session) (*pgx.Conn, error) {
 	cfg.OnNotice = noteReplication
 	maps.Copy(cfg.RuntimeParams, s.Settings)
 	if s.Silence > 0 {
+		maps.Copy(cfg.RuntimeParams, goneAfter(s.Silence/2))
 		dialer := &net.Dialer{
 			Timeout: o.ConnectTimeout, Control: userTimeout(s.Silence),
 			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: s.Silence / 2, Interval: s.Silence / 4, Count: 2},
@@ -38,6 +40,18 @@ func Connect(ctx context.Context, o Options, s Session) (*pgx.Conn, error) {
 		cfg.DialFunc = dialer.DialContext
 	}
 	return pgx.ConnectConfig(ctx, cfg)
+}
+
+// goneAfter is settings with which the server gives up a connection whose other machine
+// is lost: d after the last packet it is probed, and after twice d it ends. Nothing
+// else ends a transaction of which a batch has come only in part, and its locks: its
+// answers are under way, so that TCP does not probe, and it counts as active.
+func goneAfter(d time.Duration) map[string]string {
+	seconds := strconv.Itoa(max(1, int(d.Seconds())))
+	return map[string]string{
+		"tcp_keepalives_idle": seconds, "tcp_keepalives_interval": seconds, "tcp_keepalives_count": "2",
+		"tcp_user_timeout": strconv.FormatInt((d * 3 / 2).Milliseconds(), 10),
+	}
 }
 
 // Unreplicated returns the warning that the synchronous standby may not have the last

@@ -4,6 +4,8 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,6 +161,32 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 		st.Made = first.UTC()
 	}
 	st.Adopt = made && st.Version == 0
+	if st.Denied, err = s.denied(ctx); err != nil {
+		return schema.Status{}, err
+	}
 	st.Await(all)
 	return st, nil
+}
+
+// denied says why the user could not migrate: to create a table takes a right to the
+// schema, to alter one takes that of its owner.
+func (s *Store) denied(ctx context.Context) (string, error) {
+	var user, within string
+	var creates bool
+	var foreign []string
+	err := s.readRow(ctx, "read privileges", `SELECT current_user, coalesce(current_schema(), ''), coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
+		coalesce((SELECT array_agg(c.relname::text ORDER BY c.relname) FROM pg_class c
+			WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind = 'r' AND c.relname = ANY($1) AND NOT pg_has_role(c.relowner, 'USAGE')), '{}')`,
+		[]any{slices.Sorted(maps.Keys(original))}, &user, &within, &creates, &foreign)
+	switch {
+	case err != nil:
+		return "", err
+	case within == "":
+		return fmt.Sprintf("%s may use no schema of its search_path", user), nil
+	case !creates:
+		return fmt.Sprintf("%s may create no tables in the schema %s", user, within), nil
+	case len(foreign) > 0:
+		return fmt.Sprintf("%s is not the owner of %s", user, strings.Join(foreign, ", ")), nil
+	}
+	return "", nil
 }

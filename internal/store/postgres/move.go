@@ -9,15 +9,40 @@ import (
 )
 
 // recordMoves writes runs of moves. If a ply of them is there already, nobody knows
-// which of the others are new: then each move is to be written by itself. It counts
-// a game only together with a new row: a statement does not see what it writes. It
-// joins nothing but rows by their keys, because thousands of moves come at once.
+// which of the others are new: then repeatMoves is to write them.
 func recordMoves(_ string, intents []intent.Intent) []statement {
 	moves := schema.As[*intent.RecordMove](intents)
 	runs, ok := schema.MoveRuns(moves)
 	if !ok {
 		return []statement{{sql: `SELECT WHERE false`, rows: 1, verify: verifyRepeat}}
 	}
+	if len(moves) == 1 {
+		return writeMoves(moves, runs, verifyMoves)
+	}
+	return writeMoves(moves, runs, verifyRepeat)
+}
+
+// repeatMoves writes moves of which some may be there: each is a run of its own. Where
+// a ply comes twice each has a statement of its own, too, as none sees what it writes.
+func repeatMoves(moves []*intent.RecordMove) (all []statement) {
+	_, ordered := schema.MoveRuns(moves)
+	var alone []schema.MoveRun
+	for i := range moves {
+		run, _ := schema.MoveRuns(moves[i : i+1])
+		if alone = append(alone, run...); !ordered {
+			all = append(all, writeMoves(moves[i:i+1], run, verifyMoves)...)
+		}
+	}
+	if ordered {
+		all = writeMoves(moves, alone, verifyMoves)
+	}
+	return all
+}
+
+// writeMoves writes moves in runs. It counts a game only together with a new row: a
+// statement does not see what it writes. It joins nothing but rows by their keys,
+// because thousands of moves come at once.
+func writeMoves(moves []*intent.RecordMove, runs []schema.MoveRun, verify string) []statement {
 	n := len(runs)
 	boards, firsts, counts := make([]int64, n), make([]int32, n), make([]int32, n)
 	ended, texts := make([]time.Time, n), make([]string, n)
@@ -29,7 +54,7 @@ func recordMoves(_ string, intents []intent.Intent) []statement {
 	for _, in := range schema.FirstMoves(moves) {
 		players, games, plies = append(players, int64(in.Session)), append(games, int64(in.Board)), append(plies, int32(in.Ply))
 	}
-	insert := statement{rows: n, args: []any{boards, firsts, counts, ended, texts, players, games, plies}, verify: verifyRepeat, sql: `
+	insert := statement{rows: n, args: []any{boards, firsts, counts, ended, texts, players, games, plies}, verify: verify, sql: `
 		WITH games AS (
 			SELECT f.session, count(DISTINCT b.id) AS games, count(DISTINCT b.id) FILTER (WHERE b.variant IS NOT NULL) AS chess960,
 				string_agg(int8send(b.id), ''::bytea ORDER BY f.n) AS trail
@@ -42,8 +67,8 @@ func recordMoves(_ string, intents []intent.Intent) []statement {
 		INSERT INTO move_runs (board_id, first_ply, plies, ended_at, moves) SELECT board, first, count, ended, moves::json
 		FROM unnest($1::bigint[], $2::int[], $3::int[], $4::timestamptz[], $5::text[]) AS v(board, first, count, ended, moves)
 		WHERE ` + endBefore("v.board", "v.first::bigint + v.count") + ` <= v.first`}
-	if len(moves) == 1 {
-		insert.verify, insert.compare = verifyMove, []any{int64(moves[0].Board), int64(moves[0].Session), moves[0].UCI, int32(moves[0].Ply)}
+	if verify == verifyMoves {
+		insert.compare = compareMoves(moves)
 	}
 	return []statement{
 		mustExist(intent.KindRecordMove, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
@@ -57,9 +82,22 @@ func endBefore(board, ply string) string {
 	return `coalesce((SELECT r.first_ply::bigint + r.plies FROM move_runs r WHERE r.board_id = ` + board + ` AND r.first_ply < ` + ply + ` ORDER BY r.first_ply DESC LIMIT 1), 0)`
 }
 
-// verifyMove compares a move with the one that is stored.
-const verifyMove = `SELECT format('RECORD_MOVE: ply %s of board %s is %s by session %s, not %s by session %s', $4::int, $1::bigint, m.move_uci, m.session_id, $3::text, $2::bigint)
-	FROM moves m WHERE m.board_id = $1::bigint AND m.move_number = $4::int AND (m.move_uci <> $3::text OR m.session_id <> $2::bigint)`
+// verifyMoves compares moves with those that are stored, which it finds in their runs.
+const verifyMoves = `SELECT format('RECORD_MOVE: ply %s of board %s is %s by session %s, not %s by session %s', v.ply, v.board, m.move ->> 1, m.move ->> 0, v.uci, v.session)
+	FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::int[]) AS v(board, session, uci, ply)
+	CROSS JOIN LATERAL (SELECT * FROM move_runs WHERE board_id = v.board AND first_ply <= v.ply ORDER BY first_ply DESC LIMIT 1) AS r
+	CROSS JOIN LATERAL (SELECT r.moves -> (v.ply - r.first_ply)) AS m(move)
+	WHERE v.ply < r.first_ply + r.plies AND (m.move ->> 1 <> v.uci OR (m.move ->> 0)::bigint <> v.session) LIMIT 1`
+
+// compareMoves is the args of verifyMoves.
+func compareMoves(moves []*intent.RecordMove) []any {
+	n := len(moves)
+	boards, sessions, ucis, plies := make([]int64, n), make([]int64, n), make([]string, n), make([]int32, n)
+	for i, in := range moves {
+		boards[i], sessions[i], ucis[i], plies[i] = int64(in.Board), int64(in.Session), in.UCI, int32(in.Ply)
+	}
+	return []any{boards, sessions, ucis, plies}
+}
 
 func recordShown(_ string, run []intent.Intent) []statement {
 	n := len(run)

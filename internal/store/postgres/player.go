@@ -1,11 +1,14 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"wamble"
 	"wamble/internal/intent"
+	"wamble/internal/store"
 	"wamble/internal/store/schema"
 )
 
@@ -77,6 +80,13 @@ const selectPlayer = `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.ratin
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
 	out, err := readOne(ctx, s, "read player", selectPlayer+`WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]}, schema.ScanPlayer)
+	if errors.Is(err, store.ErrNotFound) {
+		into, err := s.merged(ctx, key)
+		if err != nil || into == key {
+			return wamble.Player{}, cmp.Or(err, store.ErrNotFound)
+		}
+		return s.Player(ctx, into)
+	}
 	if err != nil {
 		return wamble.Player{}, err
 	}

@@ -74,6 +74,18 @@ func unlinkSessions(_ string, run []intent.Intent) []statement {
 		WHERE s.id = v.id AND (s.identity_at IS NULL OR s.identity_at <= v.at)`}}
 }
 
+// markBots marks sessions; a trigger marks their players.
+func markBots(_ string, run []intent.Intent) []statement {
+	ids := make([]int64, len(run))
+	for i, in := range schema.As[*intent.MarkBot](run) {
+		ids[i] = int64(in.Session)
+	}
+	return []statement{
+		mustExist(intent.KindMarkBot, "sessions", "session", schema.Distinct(len(ids), func(i int) int64 { return ids[i] })),
+		{rows: -1, args: []any{ids}, sql: `UPDATE sessions SET bot = true WHERE id = ANY($1::bigint[]) AND NOT bot`},
+	}
+}
+
 func renewTokens(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	ids, tokens, hosts, at := make([]int64, n), make([][]byte, n), make([]string, n), make([]time.Time, n)
@@ -123,6 +135,11 @@ func (s *Store) TrustChanges(ctx context.Context, since int64) (all []wamble.Tru
 func revokeSessions(_ string, run []intent.Intent) []statement {
 	var all []statement
 	for _, in := range schema.As[*intent.RevokeSessions](run) {
+		if in.Key.IsZero() {
+			all = append(all, statement{rows: -1, args: []any{int64(in.Session), in.At}, sql: `
+				UPDATE sessions SET token = NULL, token_host = NULL WHERE id = $1 AND player_id IS NULL AND coalesce(token_at, created_at) <= $2::timestamptz`})
+			continue
+		}
 		all = append(all, statement{rows: -1, args: []any{in.Key[:], int64(in.Session), in.Others, in.At}, sql: `
 			UPDATE sessions s SET token = NULL, token_host = NULL FROM players p
 			WHERE p.public_key = $1 AND s.player_id = p.id AND (s.id = $2::bigint) <> $3::bool AND coalesce(s.token_at, s.created_at) <= $4::timestamptz`})
@@ -169,7 +186,7 @@ func purgeSessions(_ string, run []intent.Intent) []statement {
 }
 
 const selectSession = `SELECT s.id, s.token, s.player_id, p.public_key, p.handle, s.trust_level, s.created_at, s.last_seen_at,
-	s.total_score::float8, s.total_prediction_score::float8, coalesce(p.rating, 0)::float8, s.games_played, s.chess960_games_played, coalesce(s.token_host, '')
+	s.total_score::float8, s.total_prediction_score::float8, coalesce(p.rating, 0)::float8, s.games_played, s.chess960_games_played, coalesce(s.token_host, ''), s.bot
 	FROM sessions s LEFT JOIN players p ON p.id = s.player_id `
 
 // Session implements store.Queries.

@@ -46,6 +46,8 @@ type Options struct {
 	// IdleTransaction is how long the server keeps a transaction whose client says
 	// nothing, as one on a machine that was lost; 0 leaves that to the server.
 	IdleTransaction time.Duration
+	// As is the user whom root connects to unix sockets as, on Linux; 0: root.
+	As int
 	// Profile gets the boards of a database that Migrate adopts from the
 	// original, which knew no profiles.
 	Profile string
@@ -135,12 +137,12 @@ func Open(o Options) (*Store, error) {
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	cfg.ConnConfig.StatementCacheCapacity = 0
 	cfg.ConnConfig.OnNotice = noteReplication
+	if o.As != 0 {
+		cfg.ConnConfig.DialFunc = dialAs(o.As)
+	}
 	if o.IdleTransaction > 0 {
 		cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(o.IdleTransaction.Milliseconds(), 10)
-		// That does not count while a batch has come only in part: then the network must
-		// tell that nobody is there any more.
-		seconds := strconv.Itoa(max(1, int(o.IdleTransaction.Seconds())))
-		maps.Copy(cfg.ConnConfig.RuntimeParams, map[string]string{"tcp_keepalives_idle": seconds, "tcp_keepalives_interval": seconds, "tcp_keepalives_count": "2"})
+		maps.Copy(cfg.ConnConfig.RuntimeParams, goneAfter(o.IdleTransaction))
 	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	if err != nil {

@@ -49,6 +49,11 @@ var additive = map[int]map[Dialect]bool{
 	11: {}, // moves are a view
 	12: {Postgres: true, SQLite: true},
 	13: {Postgres: true, SQLite: true},
+	14: {Postgres: true, SQLite: true},
+	15: {Postgres: true, SQLite: true},
+	16: {Postgres: true, SQLite: true},
+	17: {Postgres: true, SQLite: true},
+	18: {Postgres: true, SQLite: true},
 }
 
 // Marked reports whether the table of additive migrations has a row for a number.
@@ -115,6 +120,8 @@ type Status struct {
 	Adopt   bool      // it was made by the original and carries no version yet
 	Pending []string  // names of the migrations that are to come
 	Breaks  []string  // those of them that are not additive
+	// Denied is why the user of the connection could not migrate; "": he could.
+	Denied string
 }
 
 // Await says which migrations are to come.

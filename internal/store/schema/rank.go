@@ -22,9 +22,30 @@ func row(ranked, rank, order string) string {
 		FROM (` + ranked + `) u LEFT JOIN players p ON p.id = u.who` + order
 }
 
+// bots are the numbers of the programs, as who.
+const bots = `(SELECT id FROM players WHERE bot UNION ALL SELECT -id FROM sessions WHERE player_id IS NULL AND bot)`
+
+// count is a query of how many rows o there are of programs, or of people: those are what
+// the programs leave of all, so that both are read from indexes.
+func count(programs bool, what, from, where, isBot string) string {
+	all := `(SELECT ` + what + ` FROM ` + from + ` o WHERE ` + where
+	if programs {
+		return all + ` AND ` + isBot + `)`
+	}
+	return `(` + all + `) - ` + all + ` AND ` + isBot + `))`
+}
+
+// selfRank is the rank of the asker: 0 if he is in the other ranking.
+func selfRank(programs bool, ahead string) string {
+	if programs {
+		return `CASE WHEN u.bot THEN ` + ahead + ` ELSE 0 END`
+	}
+	return `CASE WHEN u.bot THEN 0 ELSE ` + ahead + ` END`
+}
+
 // RanksOf returns the queries of a page. A guest's rating is 0; of equals players come
-// before guests. All orders are indexes: a page costs its offset, and a rank the rows
-// before it.
+// before guests. All orders are indexes: a page costs its offset and the programs before
+// it, and a rank the rows before it.
 func RanksOf(q wamble.LeaderboardQuery) (Ranks, error) {
 	if q.Limit < 1 || q.Limit > maxRanks || q.Offset < 0 || q.Season < 0 {
 		return Ranks{}, Badf("read leaderboard: %d rows from %d of season %d; 1 to %d rows are a page", q.Limit, q.Offset, q.Season, maxRanks)
@@ -33,46 +54,63 @@ func RanksOf(q wamble.LeaderboardQuery) (Ranks, error) {
 		return seasonRanks(q), nil
 	}
 	const me = `SELECT coalesce(s.player_id, -s.id) AS who, coalesce(p.total_score, s.total_score) AS score, coalesce(p.rating, 0) AS rating,
-		coalesce(p.games_played, s.games_played) AS games FROM sessions s LEFT JOIN players p ON p.id = s.player_id WHERE s.id = $1`
-	order, players := `score DESC, u.rating DESC`, `total_score DESC, o.rating DESC`
-	ahead := `1 + (SELECT count(*) FROM sessions o WHERE o.player_id IS NULL AND o.total_score > u.score)
-		+ (SELECT count(*) FROM sessions o WHERE o.player_id IS NULL AND o.total_score = u.score AND (0 > u.rating OR 0 = u.rating AND u.who < 0 AND o.id < -u.who))
-		+ (SELECT count(*) FROM players o WHERE o.total_score > u.score)
-		+ (SELECT count(*) FROM players o WHERE o.total_score = u.score AND (o.rating > u.rating OR o.rating = u.rating AND (u.who < 0 OR o.id < u.who)))`
+		coalesce(p.games_played, s.games_played) AS games, coalesce(p.bot, s.bot) AS bot FROM sessions s LEFT JOIN players p ON p.id = s.player_id WHERE s.id = $1`
+	guests := func(where string) string {
+		return count(q.Bots, `count(*)`, `sessions`, `o.player_id IS NULL`+where, `o.bot`)
+	}
+	players := func(where string) string { return count(q.Bots, `count(*)`, `players`, where, `o.bot`) }
+	order, sorted := `score DESC, u.rating DESC`, `total_score DESC, o.rating DESC`
+	ahead := []string{
+		guests(` AND o.total_score > u.score`),
+		guests(` AND o.total_score = u.score AND (0 > u.rating OR 0 = u.rating AND u.who < 0 AND o.id < -u.who)`),
+		players(`o.total_score > u.score`),
+		players(`o.total_score = u.score AND (o.rating > u.rating OR o.rating = u.rating AND (u.who < 0 OR o.id < u.who))`),
+	}
 	if q.ByRating {
-		order, players = `rating DESC, u.score DESC`, `rating DESC, o.total_score DESC`
-		ahead = `1 + (SELECT count(*) FROM sessions o WHERE o.player_id IS NULL
-				AND (0 > u.rating OR 0 = u.rating AND (o.total_score > u.score OR o.total_score = u.score AND u.who < 0 AND o.id < -u.who)))
-			+ (SELECT count(*) FROM players o WHERE o.rating > u.rating)
-			+ (SELECT count(*) FROM players o WHERE o.rating = u.rating AND (o.total_score > u.score OR o.total_score = u.score AND (u.who < 0 OR o.id < u.who)))`
+		order, sorted = `rating DESC, u.score DESC`, `rating DESC, o.total_score DESC`
+		ahead = []string{
+			guests(` AND (0 > u.rating OR 0 = u.rating AND (o.total_score > u.score OR o.total_score = u.score AND u.who < 0 AND o.id < -u.who))`),
+			players(`o.rating > u.rating`),
+			players(`o.rating = u.rating AND (o.total_score > u.score OR o.total_score = u.score AND (u.who < 0 OR o.id < u.who))`),
+		}
 	}
 	order = ` ORDER BY u.` + order + `, (u.who < 0), abs(u.who)`
+	kind := `NOT o.bot`
+	if q.Bots {
+		kind = `o.bot`
+	}
 	page := `SELECT u.* FROM (
 		SELECT * FROM (SELECT -o.id AS who, o.total_score AS score, 0 AS rating, o.games_played AS games
-			FROM sessions o WHERE o.player_id IS NULL ORDER BY o.total_score DESC, o.id LIMIT $1) g
-		UNION ALL SELECT * FROM (SELECT o.id, o.total_score, o.rating, o.games_played FROM players o ORDER BY o.` + players + `, o.id LIMIT $1) g) u` +
+			FROM sessions o WHERE o.player_id IS NULL AND ` + kind + ` ORDER BY o.total_score DESC, o.id LIMIT $1) g
+		UNION ALL SELECT * FROM (SELECT o.id, o.total_score, o.rating, o.games_played FROM players o WHERE ` + kind + ` ORDER BY o.` + sorted + `, o.id LIMIT $1) g) u` +
 		order + ` LIMIT $2 OFFSET $3`
 	return Ranks{
-		Total: `SELECT (SELECT count(*) FROM sessions WHERE player_id IS NULL) + (SELECT count(*) FROM players), CAST(0 AS float8), CAST(0 AS float8)`,
+		Total: `SELECT ` + guests(``) + ` + ` + players(`o.id > 0`) + `, CAST(0 AS float8), CAST(0 AS float8)`,
 		Page:  row(page, "0", order), PageArgs: []any{q.Offset + q.Limit, q.Limit, q.Offset},
-		Self: row(me, ahead, ""), SelfArgs: []any{int64(q.Self)},
+		Self: row(me, selfRank(q.Bots, `1 + `+strings.Join(ahead, ` + `)), ""), SelfArgs: []any{int64(q.Self)},
 	}, nil
 }
 
-// seasonRanks ranks by what was won in a season.
+// seasonRanks ranks by what was won in a season. Programs play for no team.
 func seasonRanks(q wamble.LeaderboardQuery) Ranks {
-	const all = `SELECT s.who, s.score, s.games FROM season_scores s WHERE s.season = $1`
 	const order = ` ORDER BY u.score DESC, u.who`
+	kind := ` AND NOT EXISTS (SELECT 1 FROM players b WHERE b.id = s.who AND b.bot) AND NOT EXISTS (SELECT 1 FROM sessions b WHERE b.id = -s.who AND b.bot)`
+	if q.Bots {
+		kind = ` AND s.who IN ` + bots
+	}
+	rows := func(what, where string) string {
+		return count(q.Bots, what, `season_scores`, where, `o.who IN `+bots)
+	}
 	team := func(is string) string { // as wamble.PlaysForBlack has it
-		return `CAST(coalesce(sum(CASE WHEN (who + season) % 2 ` + is + ` 0 THEN score END), 0) AS float8)`
+		return `CAST(round(` + rows(`coalesce(sum(CASE WHEN (o.who + o.season) % 2 `+is+` 0 THEN o.score END), 0)`, `o.season = $1`) + `, 4) AS float8)`
 	}
 	return Ranks{
-		Total: `SELECT count(*), ` + team("=") + `, ` + team("<>") + ` FROM season_scores WHERE season = $1`, TotalArgs: []any{q.Season},
-		Page:     row(all+strings.ReplaceAll(order, "u.", "s.")+` LIMIT $2 OFFSET $3`, "0", order),
+		Total: `SELECT ` + rows(`count(*)`, `o.season = $1`) + `, ` + team("=") + `, ` + team("<>"), TotalArgs: []any{q.Season},
+		Page:     row(`SELECT s.who, s.score, s.games FROM season_scores s WHERE s.season = $1`+kind+strings.ReplaceAll(order, "u.", "s.")+` LIMIT $2 OFFSET $3`, "0", order),
 		PageArgs: []any{q.Season, q.Limit, q.Offset},
-		Self: row(`SELECT s.who, s.score, s.games, s.season FROM season_scores s WHERE s.season = $1 AND s.who = (SELECT coalesce(player_id, -id) FROM sessions WHERE id = $2)`,
-			`1 + (SELECT count(*) FROM season_scores o WHERE o.season = u.season AND o.score > u.score)
-			+ (SELECT count(*) FROM season_scores o WHERE o.season = u.season AND o.score = u.score AND o.who < u.who)`, ""),
+		Self: row(`SELECT s.who, s.score, s.games, s.season, s.who IN `+bots+` AS bot FROM season_scores s
+			WHERE s.season = $1 AND s.who = (SELECT coalesce(player_id, -id) FROM sessions WHERE id = $2)`,
+			selfRank(q.Bots, `1 + `+rows(`count(*)`, `o.season = u.season AND o.score > u.score`)+` + `+rows(`count(*)`, `o.season = u.season AND o.score = u.score AND o.who < u.who`)), ""),
 		SelfArgs: []any{q.Season, int64(q.Self)},
 	}
 }

@@ -46,7 +46,7 @@ func ScanSession(scan Scan) (s wamble.Session, err error) {
 	var player *wamble.PlayerID
 	var handle *string
 	err = scan(&s.ID, &token, &player, &key, &handle, &s.Trust, at(&s.Created), at(&s.LastSeen),
-		&s.Stats.Score, &s.Stats.PredictionScore, &s.Stats.Rating, &s.Stats.Games, &s.Stats.Chess960Games, &s.Host)
+		&s.Stats.Score, &s.Stats.PredictionScore, &s.Stats.Rating, &s.Stats.Games, &s.Stats.Chess960Games, &s.Host, &s.Bot)
 	if err != nil {
 		return wamble.Session{}, err
 	}

@@ -19,10 +19,12 @@ var writers = map[intent.Kind]func(*tx, []intent.Intent) error{
 	intent.KindCreateSession:             (*tx).createSessions,
 	intent.KindLinkSession:               (*tx).linkSessions,
 	intent.KindUnlinkSession:             (*tx).unlinkSessions,
+	intent.KindMarkBot:                   (*tx).markBots,
 	intent.KindRenewToken:                (*tx).renewTokens,
 	intent.KindSetTrust:                  (*tx).setTrust,
 	intent.KindSetName:                   (*tx).setNames,
 	intent.KindRecordTermsAcceptance:     (*tx).recordTerms,
+	intent.KindArriveBoard:               (*tx).arriveBoards,
 	intent.KindCreateBoard:               (*tx).createBoards,
 	intent.KindUpdateBoard:               (*tx).changeBoards,
 	intent.KindUpdateBoardAssignmentTime: (*tx).changeBoards,
@@ -34,9 +36,11 @@ var writers = map[intent.Kind]func(*tx, []intent.Intent) error{
 	intent.KindResolvePrediction:         (*tx).resolvePredictions,
 	intent.KindCreateReservation:         (*tx).createReservations,
 	intent.KindRemoveReservation:         (*tx).removeReservations,
+	intent.KindMoveBoard:                 (*tx).moveBoards,
 	intent.KindRecordLastMoveShown:       (*tx).recordShown,
 	intent.KindUpdateSessionLastSeen:     (*tx).seeSessions,
 	intent.KindErasePlayer:               (*tx).erasePlayers,
+	intent.KindMergePlayers:              (*tx).mergePlayers,
 	intent.KindRevokeSessions:            (*tx).revokeSessions,
 	intent.KindPurgeSessions:             (*tx).purgeSessions,
 }
@@ -48,7 +52,8 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	}
 	work := func(oneByOne bool) error {
 		return s.writer.transact(ctx, func(t *tx) error {
-			t.oneByOne, t.profile = oneByOne, b.Profile
+			t.oneByOne = oneByOne
+			t.profile, t.shard = store.SplitName(b.Profile)
 			if err := t.moveCursor(b); err != nil {
 				return err
 			}
@@ -105,7 +110,7 @@ func (s *Store) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, er
 	}
 	var rejected []store.Rejection
 	err := s.writer.transact(ctx, func(t *tx) error {
-		t.profile = b.Profile
+		t.profile, t.shard = store.SplitName(b.Profile)
 		found, err := schema.Probe(b.Intents, t.try)
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 )
 
 func (t *tx) createBoards(run []intent.Intent) error {
-	args := t.list(len(run), 7)
+	args := t.list(len(run), 8)
 	boards := schema.As[*intent.CreateBoard](run)
 	for _, in := range boards {
 		var variant any
@@ -21,9 +21,9 @@ func (t *tx) createBoards(run []intent.Intent) error {
 			variant = int64(in.Variant)
 		}
 		at := schema.Micros(in.At)
-		args = append(args, int64(in.Board), in.FEN, in.Status.String(), t.profile, variant, at, at)
+		args = append(args, int64(in.Board), in.FEN, in.Status.String(), t.profile, variant, at, at, t.shard)
 	}
-	n, err := t.many(`INSERT INTO boards (id, fen, status, profile, variant, created_at, updated_at) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?,?,?,?)", args)
+	n, err := t.many(`INSERT INTO boards (id, fen, status, profile, variant, created_at, updated_at, shard) VALUES $rows ON CONFLICT DO NOTHING`, "(?,?,?,?,?,?,?,?)", args)
 	if err != nil {
 		return err
 	}
@@ -69,13 +69,13 @@ const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, ifnull(b.variant, 
 	FROM boards b LEFT JOIN reservations r ON r.board_id = b.id LEFT JOIN sessions s ON s.id = r.session_id LEFT JOIN players p ON p.id = s.player_id
 	LEFT JOIN game_results g ON g.board_id = b.id `
 
-// live finds the boards of a profile by the index on status.
-const live = `b.profile = ? AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
+// live finds the boards of a shard by the index on status.
+const live = `b.profile = ? AND b.shard = ? AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
 
 // LiveBoards implements store.Queries.
-func (s *Store) LiveBoards(ctx context.Context, profile string) iter.Seq2[wamble.Board, error] {
+func (s *Store) LiveBoards(ctx context.Context, profile string, shard int) iter.Seq2[wamble.Board, error] {
 	list := func() ([]int64, error) {
-		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile}, schema.ScanNumber)
+		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile, shard}, schema.ScanNumber)
 	}
 	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
 		text, err := json.Marshal(ids)

@@ -61,10 +61,13 @@ func TestReadsAreIndexed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for index, q := range map[string]wamble.LeaderboardQuery{
-		"idx_players_by_score":  {Limit: 10},
-		"idx_players_by_rating": {Limit: 10, ByRating: true},
-		"idx_guests_by_score":   {Limit: 10},
-		"idx_season_scores":     {Limit: 10, Season: 202611},
+		"idx_players_by_score":    {Limit: 10},
+		"idx_players_by_rating":   {Limit: 10, ByRating: true},
+		"idx_guests_by_score":     {Limit: 10},
+		"idx_season_scores":       {Limit: 10, Season: 202611},
+		"idx_bots_by_score":       {Limit: 10, Bots: true},
+		"idx_bots_by_rating":      {Limit: 10, Bots: true, ByRating: true},
+		"idx_guest_bots_by_score": {Limit: 10, Bots: true},
 	} {
 		ranks, err := schema.RanksOf(q)
 		if err != nil {
@@ -73,6 +76,10 @@ func TestReadsAreIndexed(t *testing.T) {
 		s.usesIndex(t, index, ranks.Page, ranks.PageArgs)
 	}
 	s.usesIndex(t, "idx_sessions_player", schema.SelectTrails, schema.TrailArgs(1))
+	past := map[string][]any{selectOldest: {"a"}, selectNewest: {"a"}, selectFrom: {"a", 1}, selectPast: {"a", 1, 2, 3, 4}, selectWalked: {"a", 1, 2}}
+	for query, args := range past {
+		s.usesIndex(t, "idx_boards_profile", query, args)
+	}
 }
 
 // usesIndex fails unless a query uses an index, and reads no table o or s without one.
@@ -97,5 +104,34 @@ func (s *Store) usesIndex(t *testing.T, index, query string, args []any) {
 	text := strings.Join(plan, "; ")
 	if !strings.Contains(text, index) || strings.Contains(text, "SCAN o;") || strings.Contains(text, "SCAN s;") {
 		t.Errorf("the plan is %s, want %s, and no table is read without an index", text, index)
+	}
+}
+
+// TestSeasonOfAnOlderProgram: a payout of a writer that does not count its season, as
+// an older program writes it beside this one, is counted all the same.
+func TestSeasonOfAnOlderProgram(t *testing.T) {
+	s, err := Open(Options{Path: filepath.Join(t.TempDir(), "w.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	err = s.writer.transact(t.Context(), func(tx *tx) error {
+		for _, sql := range []string{
+			`INSERT INTO sessions (id, token) VALUES (7, zeroblob(16))`,
+			`INSERT INTO boards (id, fen, status) VALUES (1, '', 'ACTIVE'), (2, '', 'ACTIVE')`,
+			`INSERT INTO payouts (board_id, session_id, points_awarded, created_at) VALUES (1, 7, 1.5, 1794800000000000), (2, 7, 2, 1794800000000000)`,
+		} {
+			if _, err := tx.exec(sql); err != nil {
+				return err
+			}
+		}
+		return tx.scan(`SELECT format('%d %d %g %d', who, season, score, games) FROM season_scores`, nil, &text)
+	})
+	if want := "-7 202611 3.5 2"; err != nil || text != want {
+		t.Errorf("got %q, %v, want %q", text, err, want)
 	}
 }

@@ -1,10 +1,14 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 
 	"wamble"
 	"wamble/internal/intent"
+	"wamble/internal/store"
 	"wamble/internal/store/schema"
 )
 
@@ -78,6 +82,13 @@ const selectPlayer = `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.ratin
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
 	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, selectPlayer+`WHERE p.public_key = ? GROUP BY p.id`, key[:]).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		into, err := s.merged(ctx, key)
+		if err != nil || into == key {
+			return wamble.Player{}, cmp.Or(err, store.ErrNotFound)
+		}
+		return s.Player(ctx, into)
+	}
 	if err != nil {
 		return wamble.Player{}, classify(ctx, "read player", err)
 	}

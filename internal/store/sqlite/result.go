@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"math"
+	"time"
 
 	"wamble"
 	"wamble/internal/intent"
@@ -20,8 +21,8 @@ func (t *tx) recordResults(run []intent.Intent) error {
 	return err
 }
 
-// recordPayouts adds to a session's score only together with a new row, and once
-// for all its rows: two leaderboards are sorted by it.
+// recordPayouts adds to a session's score, and to its season, only together with a new
+// row, and once for all its rows: three leaderboards are sorted by them.
 func (t *tx) recordPayouts(run []intent.Intent) error {
 	payouts := schema.As[*intent.RecordPayout](run)
 	players := schema.Distinct(len(payouts), func(i int) wamble.SessionID { return payouts[i].Session })
@@ -29,14 +30,18 @@ func (t *tx) recordPayouts(run []intent.Intent) error {
 		return err
 	}
 	sums := make(map[wamble.SessionID]float64, len(players))
+	seasons := map[seasonOf]gain{}
 	args := t.list(len(payouts), 5)
 	for _, in := range payouts {
-		points := fourPlaces(in.Points)
+		points, at := fourPlaces(in.Points), schema.Micros(in.At)
 		sums[in.Session] += points
-		args = append(args, int64(in.Board), int64(in.Session), points, fourPlaces(in.Canonical), schema.Micros(in.At))
+		month := time.UnixMicro(at).UTC()
+		of := seasonOf{in.Session, 100*month.Year() + int(month.Month())}
+		seasons[of] = gain{seasons[of].points + points, seasons[of].games + 1}
+		args = append(args, int64(in.Board), int64(in.Session), points, fourPlaces(in.Canonical), at)
 	}
-	n, err := t.many(`INSERT INTO payouts (board_id, session_id, points_awarded, points_canonical, created_at) VALUES $rows ON CONFLICT DO NOTHING`,
-		"(?,?,?,?,?)", args)
+	n, err := t.many(`INSERT INTO payouts (board_id, session_id, points_awarded, points_canonical, created_at, counted) VALUES $rows ON CONFLICT DO NOTHING`,
+		"(?,?,?,?,?,1)", args)
 	if err != nil {
 		return err
 	}
@@ -48,8 +53,29 @@ func (t *tx) recordPayouts(run []intent.Intent) error {
 	for _, id := range players {
 		args = append(args, int64(id), sums[id])
 	}
-	_, err = t.many(`UPDATE sessions SET total_score = round(total_score + v.column2, 4) FROM (VALUES $rows) v WHERE sessions.id = v.column1`, "(?,?)", args)
+	if _, err = t.many(`UPDATE sessions SET total_score = round(total_score + v.column2, 4) FROM (VALUES $rows) v WHERE sessions.id = v.column1`, "(?,?)", args); err != nil {
+		return err
+	}
+	args = t.list(len(seasons), 4)
+	for of, g := range seasons {
+		args = append(args, int64(of.session), of.season, g.points, g.games)
+	}
+	_, err = t.many(`INSERT INTO season_scores (who, season, score, games)
+		SELECT ifnull(s.player_id, -s.id), v.column2, round(v.column3, 4), v.column4 FROM (VALUES $rows) v JOIN sessions s ON s.id = v.column1 WHERE true
+		ON CONFLICT (who, season) DO UPDATE SET score = round(season_scores.score + excluded.score, 4), games = season_scores.games + excluded.games`, "(?,?,?,?)", args)
 	return err
+}
+
+// seasonOf is a session in a season, such as 202611, in UTC.
+type seasonOf struct {
+	session wamble.SessionID
+	season  int
+}
+
+// gain is what payouts bring to a season.
+type gain struct {
+	points float64
+	games  int
 }
 
 // fourPlaces rounds as the columns of the original do.

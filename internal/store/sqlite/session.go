@@ -91,6 +91,20 @@ func (t *tx) unlinkSessions(run []intent.Intent) error {
 	return nil
 }
 
+// markBots marks sessions; a trigger marks their players.
+func (t *tx) markBots(run []intent.Intent) error {
+	for _, in := range schema.As[*intent.MarkBot](run) {
+		n, err := t.exec(`UPDATE sessions SET bot = 1 WHERE id = ?`, int64(in.Session))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
+		}
+	}
+	return nil
+}
+
 func (t *tx) renewTokens(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.RenewToken](run) {
 		at := schema.Micros(in.At)
@@ -136,6 +150,14 @@ func (s *Store) TrustChanges(ctx context.Context, since int64) ([]wamble.TrustLe
 
 func (t *tx) revokeSessions(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.RevokeSessions](run) {
+		if in.Key.IsZero() {
+			_, err := t.exec(`UPDATE sessions SET token = NULL, token_host = NULL WHERE id = ? AND player_id IS NULL AND ifnull(token_at, created_at) <= ?`,
+				int64(in.Session), schema.Micros(in.At))
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		_, err := t.exec(`UPDATE sessions SET token = NULL, token_host = NULL WHERE player_id = (SELECT id FROM players WHERE public_key = ?1)
 			AND (id = ?2) <> ?3 AND ifnull(token_at, created_at) <= ?4`, in.Key[:], int64(in.Session), in.Others, schema.Micros(in.At))
 		if err != nil {
@@ -209,7 +231,7 @@ func nullable(id int64) any {
 // times the cost of the answer.
 const selectSession = `SELECT s.id, s.token, s.player_id, (SELECT public_key FROM players WHERE id = s.player_id), (SELECT handle FROM players WHERE id = s.player_id),
 	s.trust_level, s.created_at, s.last_seen_at, s.total_score, s.total_prediction_score,
-	ifnull((SELECT rating FROM players WHERE id = s.player_id), 0), s.games_played, s.chess960_games_played, ifnull(s.token_host, '') FROM sessions s `
+	ifnull((SELECT rating FROM players WHERE id = s.player_id), 0), s.games_played, s.chess960_games_played, ifnull(s.token_host, ''), s.bot FROM sessions s `
 
 // Session implements store.Queries.
 func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session, error) {

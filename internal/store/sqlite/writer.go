@@ -92,6 +92,7 @@ type tx struct {
 	quiet    context.Context // ctx that is never canceled
 	oneByOne bool            // write one intent at a time; see the package comment
 	profile  string
+	shard    int
 	args     []any
 }
 

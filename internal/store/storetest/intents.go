@@ -46,6 +46,15 @@ var intentCases = map[intent.Kind]intentCase{
 			w.equal("somebody else", w.session(2).Token, token(2).Hash())
 		},
 	},
+	intent.KindMarkBot: {
+		before: []intent.Intent{newSession(1), newSession(2), link(1, 7, 20)},
+		intent: &intent.MarkBot{Session: 1, At: at(30)},
+		check: func(w *world) {
+			w.equal("the session", w.session(1).Bot, true)
+			w.equal("somebody else", w.session(2).Bot, false)
+			w.refuses([]intent.Intent{&intent.MarkBot{Session: 99, At: at(30)}}, 0)
+		},
+	},
 	intent.KindSetTrust: {
 		before: []intent.Intent{newSession(1), newSession(2)},
 		intent: &intent.SetTrust{Session: 1, Level: 10, At: at(30)},
@@ -61,6 +70,9 @@ var intentCases = map[intent.Kind]intentCase{
 			w.equal("name", w.session(1).Handle, "Ann-7")
 			w.equal("since", w.player(key(7)).Renamed, at(30))
 			w.equal("others", w.session(2).Handle, "h_0008")
+			names, err := w.FormerNames(w.Context(), key(7))
+			w.must(err)
+			w.equal("former names", names, []wamble.FormerName{{Name: "h_0007", Until: at(30)}})
 			if s, err := w.SessionByHandle(w.Context(), "aNN-7"); err != nil || s.ID != 1 {
 				w.Errorf("without regard to case: %+v, %v", s, err)
 			}
@@ -159,6 +171,27 @@ var intentCases = map[intent.Kind]intentCase{
 			}
 		},
 	},
+	intent.KindMoveBoard: {
+		before: []intent.Intent{newBoard(3), newBoard(4)},
+		intent: &intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 2, At: at(40)},
+		check: func(w *world) {
+			w.equal("stay", ids(w.liveAt(0)), "[4]")
+			w.equal("moved", ids(w.liveAt(2)), "[3]")
+			w.equal("arrivals", ids(w.arrivals(2)), "[3]")
+			w.equal("arrivals elsewhere", ids(w.arrivals(1)), "[]")
+		},
+	},
+	intent.KindArriveBoard: {
+		before: []intent.Intent{newBoard(3), newBoard(4), &intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 2, At: at(40)}, &intent.MoveBoard{Board: 4, Version: 5, From: 0, To: 2, At: at(40)}},
+		intent: &intent.ArriveBoard{Board: 3, Shard: 2, Version: 5, State: "as it is", At: at(41)},
+		check: func(w *world) {
+			if w.together {
+				return // no shard has both in one batch
+			}
+			w.equal("boards", ids(w.liveAt(2)), "[3 4]")
+			w.equal("arrivals", ids(w.arrivals(2)), "[4]")
+		},
+	},
 	intent.KindRecordLastMoveShown: {
 		before: []intent.Intent{newSession(1), newBoard(3)},
 		intent: &intent.RecordLastMoveShown{Board: 3, Session: 1, UCI: "e2e4", At: at(50)},
@@ -191,5 +224,6 @@ var intentCases = map[intent.Kind]intentCase{
 		},
 	},
 	intent.KindErasePlayer:   eraseCase,
+	intent.KindMergePlayers:  mergeCase,
 	intent.KindPurgeSessions: purgeCase,
 }

@@ -64,10 +64,18 @@ var reads = map[string]func(*world) (bool, error){
 		return !began.IsZero(), err
 	},
 	"LiveBoards": func(w *world) (found bool, err error) {
-		for b, err := range w.LiveBoards(w.Context(), Profile) {
+		for b, err := range w.LiveBoards(w.Context(), Profile, 0) {
 			return b.ID == 3, err
 		}
 		return false, nil
+	},
+	"Arrivals": func(w *world) (bool, error) {
+		_, err := w.Arrivals(w.Context(), Profile, 1, 1)
+		return err == nil, err
+	},
+	"Shards": func(w *world) (bool, error) {
+		n, err := w.Shards(w.Context(), Profile)
+		return n == 1, err
 	},
 	"Board": func(w *world) (bool, error) {
 		b, err := w.Board(w.Context(), 3)
@@ -102,6 +110,26 @@ var reads = map[string]func(*world) (bool, error){
 	"Predictions": func(w *world) (bool, error) {
 		p, err := w.Predictions(w.Context(), 3)
 		return len(p) == 1, err
+	},
+	"People": func(w *world) (bool, error) {
+		all, err := w.People(w.Context(), wamble.PeopleQuery{Name: "H_0007", Limit: 9})
+		return len(all) == 1 && all[0].Key == key(7), err
+	},
+	"PredictionsOf": func(w *world) (bool, error) {
+		p, err := w.PredictionsOf(w.Context(), key(7), 0, 9)
+		return len(p) == 1 && p[0].UCI == prediction.UCI, err
+	},
+	"TermsOf": func(w *world) (bool, error) {
+		a, err := w.TermsOf(w.Context(), key(7))
+		return slices.Equal(a, []wamble.Acceptance{{Session: 1, Profile: Profile, Hash: terms.Hash, At: terms.At}}), err
+	},
+	"MergedKeys": func(w *world) (bool, error) {
+		keys, err := w.MergedKeys(w.Context(), key(7))
+		return len(keys) == 0, err // nobody was merged into him
+	},
+	"FormerNames": func(w *world) (bool, error) {
+		names, err := w.FormerNames(w.Context(), key(7))
+		return len(names) == 0, err // he was never renamed
 	},
 	"TermsAccepted": func(w *world) (bool, error) { return w.TermsAccepted(w.Context(), 1, Profile, terms.Hash) },
 }

@@ -13,6 +13,7 @@ import (
 
 // readCases are what reads return, and in which order.
 var readCases = []testCase{
+	{"people by each way to name them", people},
 	{"live boards in the order of creation", func(w *world) {
 		const n = 150 // more than two pages
 		var all []intent.Intent
@@ -45,6 +46,47 @@ var readCases = []testCase{
 		}
 		w.equal("beta", ids(w.live("beta")), "[1000]")
 		w.equal("nobody", ids(w.live("gamma")), "[]")
+	}},
+	{"boards travel between shards", func(w *world) {
+		other := *w
+		other.profile, other.cursor = store.ShardName(Profile, 1), 0
+		w.apply(newSession(1), newBoard(3), newBoard(4))
+		other.apply(newBoard(5))
+		w.equal("of both", ids(w.liveAt(0))+ids(w.liveAt(1)), "[3 4][5]")
+		w.apply(move(3, 1, 1, true), &intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 1, At: at(2)})
+		w.equal("sent", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.arrivals(1)), "[4][3 5][3]")
+		w.equal("its moves", len(w.arrivals(1)[0].Moves), 1)
+		other.apply(&intent.ArriveBoard{Board: 3, Shard: 1, Version: 5, At: at(3)}, move(3, 1, 2, false), &intent.MoveBoard{Board: 3, Version: 7, From: 1, To: 0, At: at(4)})
+		w.equal("back", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.arrivals(0))+ids(w.arrivals(1)), "[3 4][5][3][]")
+		w.apply(&intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 1, At: at(2)}) // again, after the other shard's
+		w.equal("again", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.arrivals(0))+ids(w.arrivals(1)), "[3 4][5][3][]")
+		w.apply(&intent.ArriveBoard{Board: 3, Shard: 0, Version: 6, At: at(5)}) // of an earlier arrival
+		w.equal("an earlier arrival", ids(w.arrivals(0)), "[3]")
+		w.apply(&intent.ArriveBoard{Board: 3, Shard: 0, Version: 7, At: at(5)})
+		w.equal("arrived", ids(w.arrivals(0)), "[]")
+	}},
+	{"a change of the number of shards", func(w *world) {
+		other := *w
+		other.profile, other.cursor = store.ShardName(Profile, 3), 0
+		beta := *w
+		beta.profile, beta.cursor = "beta", 0
+		w.apply(newSession(1), newBoard(3), newBoard(4), &intent.UpdateBoard{Board: 3, FEN: startFEN, Status: wamble.Reserved, Version: 1, At: at(1)}, hold(3, 1, 1, 9))
+		other.apply(newBoard(5))
+		beta.apply(newBoard(6), &intent.UpdateBoard{Board: 6, FEN: startFEN, Status: wamble.Reserved, Version: 1, At: at(1)}, hold(6, 1, 1, 9))
+		w.apply(&intent.MoveBoard{Board: 4, Version: 5, From: 0, To: 3, At: at(2)})
+		n, err := w.Shards(w.Context(), Profile)
+		w.must(err)
+		w.equal("at first", n, 1)
+		for _, n := range []int{4, 2} {
+			w.must(w.SetShards(w.Context(), Profile, n))
+			got, err := w.Shards(w.Context(), Profile)
+			w.must(err)
+			w.equal("shards", got, n)
+		}
+		w.equal("boards", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.liveAt(3)), "[3][4 5][]")
+		w.equal("arrivals", ids(w.arrivals(1))+ids(w.arrivals(3)), "[][]")
+		w.equal("holders", []bool{w.board(3).Holder == nil, w.board(6).Holder == nil}, []bool{true, false})
+		w.equal("status", []wamble.BoardStatus{w.board(3).Status, w.board(6).Status}, []wamble.BoardStatus{wamble.Dormant, wamble.Reserved})
 	}},
 	{"games by filter", func(w *world) {
 		var all []intent.Intent
@@ -168,6 +210,7 @@ var readCases = []testCase{
 		}
 	}},
 	{"leaderboard", leaderboard},
+	{"the leaderboard of bots", leaderboardOfBots},
 	{"scores", scores},
 	{"trails", trails},
 }
@@ -242,11 +285,71 @@ func leaderboard(w *world) {
 	ranks("one session again", wamble.LeaderboardQuery{Limit: 1, Self: 7}, "7: 2=9 7=3")
 	w.apply(&intent.ErasePlayer{Key: key(2), At: at(80)})
 	ranks("nobody is left", wamble.LeaderboardQuery{Season: month, Limit: 1, Self: 2}, "4: 1=5 0=0")
+	// Payouts of two months, to both sessions of a player and to a guest, in one batch.
+	earlier := at(-40 * 86400)
+	old := func(b wamble.BoardID, s wamble.SessionID, p float64) intent.Intent {
+		return &intent.RecordPayout{Board: b, Session: s, Points: p, Canonical: p, At: earlier}
+	}
+	w.apply(newSession(8), newSession(9), newSession(10), link(8, 8, 90), link(9, 8, 90), newBoard(4), newBoard(5))
+	w.apply(old(4, 8, 0.25), pay(5, 8, 6), old(4, 9, 0.5), pay(5, 9, 1), old(4, 10, 8), pay(5, 10, 2))
+	ranks("a batch of two months", wamble.LeaderboardQuery{Season: month, Limit: 1, Self: 10}, "6: 9=7 10=2")
+	ranks("the month before", wamble.LeaderboardQuery{Season: earlier.Year()*100 + int(earlier.Month()), Limit: 1, Self: 8}, "2: 10=8 8=0.75")
+	w.apply(pay(5, 8, 6), pay(5, 9, 1), pay(3, 10, 6))
+	ranks("a batch of which two rows were there before", wamble.LeaderboardQuery{Season: month, Limit: 1, Self: 8}, "6: 10=8 8=7")
 	for _, q := range []wamble.LeaderboardQuery{{Limit: 0}, {Limit: 17}, {Limit: 1, Offset: -1}, {Limit: 1, Season: -1}} {
 		if _, err := w.Leaderboard(w.Context(), q); err == nil || errors.Is(err, store.ErrTransient) {
 			w.Errorf("%+v: got %v, want a permanent error", q, err)
 		}
 	}
+}
+
+// leaderboardOfBots: programs are ranked among themselves, whether they are guests or have
+// an identity, and whichever of the two was there first; people are ranked without them.
+func leaderboardOfBots(w *world) {
+	for id := wamble.SessionID(1); id <= 8; id++ {
+		w.apply(newSession(id), newBoard(wamble.BoardID(id)))
+		w.apply(&intent.RecordPayout{Board: wamble.BoardID(id), Session: id, Points: float64(id), Canonical: float64(id), At: at(50)})
+	}
+	mark := func(id wamble.SessionID) intent.Intent { return &intent.MarkBot{Session: id, At: at(60)} }
+	// 1, 2 are guests; 3 and 4 people with an identity. 5 and 6 are guests that are bots, 7
+	// and 8 with an identity: one was linked after it was marked, the other before.
+	w.apply(link(3, 3, 52), link(4, 4, 52), link(8, 8, 52))
+	w.apply(mark(5), mark(6), mark(7), mark(8))
+	w.apply(link(7, 7, 62))
+	month := wamble.SeasonOf(at(50))
+	for _, q := range []struct {
+		name string
+		q    wamble.LeaderboardQuery
+		want string // total; rank:session …; self
+	}{
+		{"people", wamble.LeaderboardQuery{Limit: 16, Self: 2}, "4 [1:4 2:3 3:2 4:1] 3:2"},
+		{"people by rating", wamble.LeaderboardQuery{Limit: 16, ByRating: true, Self: 3}, "4 [1:4 2:3 3:2 4:1] 2:3"},
+		{"people of a season", wamble.LeaderboardQuery{Limit: 16, Season: month, Self: 1}, "4 [1:4 2:3 3:2 4:1] 4:1"},
+		{"a page of people", wamble.LeaderboardQuery{Limit: 2, Offset: 1, Self: 8}, "4 [2:3 3:2] 0:8"},
+		{"bots", wamble.LeaderboardQuery{Limit: 16, Bots: true, Self: 6}, "4 [1:8 2:7 3:6 4:5] 3:6"},
+		{"bots by rating", wamble.LeaderboardQuery{Limit: 16, Bots: true, ByRating: true, Self: 7}, "4 [1:8 2:7 3:6 4:5] 2:7"},
+		{"bots of a season", wamble.LeaderboardQuery{Limit: 16, Bots: true, Season: month, Self: 5}, "4 [1:8 2:7 3:6 4:5] 4:5"},
+		{"a person asks for bots", wamble.LeaderboardQuery{Limit: 1, Bots: true, Self: 3}, "4 [1:8] 0:3"},
+		{"a person asks for bots of a season", wamble.LeaderboardQuery{Limit: 1, Bots: true, Season: month, Self: 3}, "4 [1:8] 0:3"},
+		{"a bot asks for people of a season", wamble.LeaderboardQuery{Limit: 1, Season: month, Self: 7}, "4 [1:4] 0:7"},
+	} {
+		got, err := w.Leaderboard(w.Context(), q.q)
+		w.must(err)
+		rows := []string{}
+		for _, r := range got.Rows {
+			rows = append(rows, fmt.Sprintf("%d:%d", r.Rank, r.Session))
+		}
+		w.equal(q.name, fmt.Sprintf("%d %v %d:%d", got.Total, rows, unknown(got.Self).Rank, unknown(got.Self).Session), q.want)
+		if points := got.Teams[0] + got.Teams[1]; q.q.Season != 0 && !q.q.Bots && points != 10 {
+			w.Errorf("%s: the teams have %v points, want 10", q.name, points)
+		}
+	}
+	// An identity stays a bot when its session is taken from it, and the session, too.
+	w.apply(&intent.UnlinkSession{Session: 7, At: at(70)})
+	w.equal("a bot's session without its identity", w.session(7).Bot, true)
+	got, err := w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 16, Bots: true})
+	w.must(err)
+	w.equal("bots with an empty identity", got.Total, 5)
 }
 
 // unknown is a row, or an empty one.

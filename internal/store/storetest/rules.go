@@ -21,6 +21,25 @@ var intentRules = []testCase{
 		w.equal("two in one batch", w.board(3).FEN, "newest w - - 0 1")
 		w.equal("version", w.board(3).Version, uint64(7))
 	}},
+	{"merged players stay one", func(w *world) {
+		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 8, 20), link(3, 9, 20))
+		w.apply(&intent.MergePlayers{From: key(7), Into: key(6), At: at(60)}, &intent.MergePlayers{From: key(6), Into: key(7), At: at(60)})
+		w.equal("with nobody", w.session(1).Key, key(7))
+		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(10)})
+		w.equal("before he was there", w.session(1).Key, key(7))
+		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(60)})
+		w.apply(link(1, 7, 30)) // on its way for long
+		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(61)})
+		w.apply(&intent.MergePlayers{From: key(8), Into: key(9), At: at(70)})
+		for _, k := range []byte{7, 8, 9} {
+			w.equal("whose key it is", w.player(key(k)).Key, key(9))
+		}
+		w.apply(&intent.ErasePlayer{Key: key(9), At: at(80)})
+		for _, k := range []byte{7, 8, 9} {
+			_, err := w.Player(w.Context(), key(k))
+			w.notFound("after erasing", err)
+		}
+	}},
 	{"an older time has no effect", func(w *world) {
 		w.apply(newSession(1), newBoard(3), &intent.UpdateBoardAssignmentTime{Board: 3, At: at(50)}, &intent.UpdateSessionLastSeen{Session: 1, At: at(50)})
 		w.apply(&intent.UpdateBoardAssignmentTime{Board: 3, At: at(40)}, &intent.UpdateSessionLastSeen{Session: 1, At: at(40)})

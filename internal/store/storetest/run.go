@@ -70,6 +70,7 @@ func playIntent(t *testing.T, open Open, c intentCase) {
 	c.check(w)
 
 	together := newWorld(t, open(t))
+	together.together = true
 	together.apply(append(append([]intent.Intent{}, c.before...), c.intent)...)
 	c.check(together)
 }

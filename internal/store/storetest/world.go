@@ -1,10 +1,12 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,6 +40,8 @@ type world struct {
 	journal store.JournalID
 	profile string
 	cursor  uint64
+
+	together bool // what an intent stands on was in its batch
 }
 
 func newWorld(t *testing.T, s store.Store) *world {
@@ -148,10 +152,29 @@ func (w *world) games(f wamble.GameFilter) []wamble.Board {
 func (w *world) live(profile string) []wamble.Board {
 	w.Helper()
 	var all []wamble.Board
-	for b, err := range w.LiveBoards(w.Context(), profile) {
+	for b, err := range w.LiveBoards(w.Context(), profile, 0) {
 		w.must(err)
 		all = append(all, b)
 	}
+	return all
+}
+
+// liveAt reads the boards of a shard, by their numbers.
+func (w *world) liveAt(shard int) []wamble.Board {
+	w.Helper()
+	var all []wamble.Board
+	for b, err := range w.LiveBoards(w.Context(), Profile, shard) {
+		w.must(err)
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b wamble.Board) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+func (w *world) arrivals(shard int) []wamble.Board {
+	w.Helper()
+	all, err := w.Arrivals(w.Context(), Profile, shard, 10)
+	w.must(err)
 	return all
 }
 

@@ -214,6 +214,9 @@ export interface Keys {
   "login.token": "int";
   "login.server": "string";
   "cluster.endpoint": "string";
+  "notice.id": "int";
+  "notice.seconds": "int";
+  "notice.countdown": "int";
 }
 
 export interface LegalMove {

@@ -11,11 +11,12 @@
 //     truncated when a checkpoint stands for what is in them, so that nothing is
 //     vacuumed.
 //
-// Who may claim is judged by the database's clock alone: a holder whose node has not
-// been heard for a lease has ended. A node counts the time of its own lease from
-// before it told the database, by a clock that goes on while the machine sleeps, so
-// that its lease is over before another node can claim. Whatever clocks do, the epoch
-// keeps two holders apart.
+// A holder whose node has not been heard for a lease has ended: by the database's clock,
+// and also by that of the node that claims, which has looked all the while and has seen
+// no beat. So a database whose clock is set does not make two nodes speak. A node counts
+// the time of its own lease from before it told the database, by a clock that goes on
+// while the machine sleeps, so that its lease is over before another node can claim.
+// Whatever clocks do, the epoch keeps two holders apart.
 //
 // The tables are this package's own, with a version of their own; they may be in
 // another database than the games.

@@ -116,8 +116,8 @@ func (e *HeldError) Error() string {
 }
 
 // claimShard makes a node the holder if nobody is, if it is itself, or if the one who
-// is was not heard for a lease. The age of that is known when the holder's beats can
-// have reached the database for as long: $4.
+// is was not heard for a lease, neither by the database's clock nor by that of the node
+// that claims: $4.
 const claimShard = `
 UPDATE shards s SET epoch = epoch + 1, holder = $2::text, heir = '' WHERE shard = $1 AND (
 	holder = $2
@@ -154,20 +154,21 @@ func (l *Log) Claim(ctx context.Context, name string, h logstore.Holder) (logsto
 
 func (h *held) claim(ctx context.Context) error {
 	sent := bootTime()
+	// Not within the claim, which may wait for the standby: beats would wait for it.
+	b := &pgx.Batch{}
+	b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
+	b.Queue(beatNode, h.name, h.l.self)
+	b.Queue(`DELETE FROM nodes WHERE shard = $1 AND seen_at < clock_timestamp() - interval '1 hour'`, h.name)
+	if err := h.conn.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
 	err := pgx.BeginFunc(ctx, h.conn, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, claimShard, h.name, h.l.self, nameOf(h.l.self), h.w.settled(), h.l.o.Lease).Scan(&h.id, &h.epoch, &h.seq, &h.through, &h.state)
+		err := tx.QueryRow(ctx, claimShard, h.name, h.l.self, nameOf(h.l.self), h.w.silent(), h.l.o.Lease).Scan(&h.id, &h.epoch, &h.seq, &h.through, &h.state)
 		if errors.Is(err, pgx.ErrNoRows) {
 			var holder string
 			err = tx.QueryRow(ctx, `SELECT holder FROM shards WHERE shard = $1`, h.name).Scan(&holder)
 			return errors.Join(&HeldError{nameOf(holder)}, err)
 		}
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, beatNode, h.name, h.l.self); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `DELETE FROM nodes WHERE shard = $1 AND seen_at < clock_timestamp() - interval '1 hour'`, h.name)
 		return err
 	})
 	if err == nil {

@@ -41,7 +41,9 @@ func TestStorage(t *testing.T) {
 	db := pgtest.Empty(t)
 	run := prooftest.Sized(runnertest.RunStorage, runnertest.Run)
 	run(t, func(t *testing.T) runner.Storage {
-		return logstore.New(node(t, db, "a"), t.Name(), logstore.Options{CheckpointAfter: 5000})
+		l := pglog.Open(pglog.Options{Database: db, Node: "a", Beat: lease / 4, Lease: 5 * lease}) // nobody is to be late
+		t.Cleanup(l.Close)
+		return logstore.New(l, t.Name(), logstore.Options{CheckpointAfter: 5000})
 	})
 }
 

@@ -31,12 +31,22 @@ type watch struct {
 	done   chan struct{}
 	leased atomic.Int64 // until when, by bootTime; 0: nothing is held
 
-	mu        sync.Mutex
-	held      *held
-	connected time.Duration // since when, by bootTime; 0: not now
-	sight     Sight
-	free      bool          // a claim would not be refused
-	beaten    chan struct{} // closed at the next beat
+	mu     sync.Mutex
+	held   *held
+	last   lastBeat
+	sight  Sight
+	free   bool          // a claim would not be refused
+	beaten chan struct{} // closed at the next beat
+}
+
+// lastBeat is the holder's last beat, as this node has seen it on a connection that
+// holds since then. The database's clock may be set, and the database may move: only
+// what does not change for a lease while this node looks is silence.
+type lastBeat struct {
+	of, at string        // the holder, and when by the database's clock
+	epoch  int64         // of its claim
+	seen   time.Duration // when this node saw it first, by bootTime; 0: it is not connected
+	silent bool          // it looked again a lease later, and saw no other
 }
 
 var errClosed = errors.New("the log is closed")
@@ -88,12 +98,13 @@ func (w *watch) letGo(h *held) {
 	}
 }
 
-// settled reports whether this node is connected for a lease: so long everybody has
-// had to be heard again after the database itself moved or was started anew.
-func (w *watch) settled() bool {
+// silent reports whether the holder was not heard for a lease while this node was
+// connected, so that whoever lives has had the time to be heard again after the
+// database itself moved or was started anew.
+func (w *watch) silent() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.connected > 0 && bootTime()-w.connected >= w.l.o.Lease
+	return w.last.silent
 }
 
 // Holds reports whether this node holds a shard and its lease has not run out. What is
@@ -157,7 +168,7 @@ func (w *watch) run(ctx context.Context) {
 			conn = nil
 		}
 		w.note(err)
-		pause := w.l.o.Beat - (bootTime() - began)
+		pause := w.untilNext(began)
 		if err != nil {
 			pause = w.l.o.Beat / 5
 		}
@@ -166,6 +177,18 @@ func (w *watch) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// untilNext is how long to wait after a beat: until the next one, or until the holder's
+// lease is over.
+func (w *watch) untilNext(began time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pause := w.l.o.Beat - (bootTime() - began)
+	if over := w.last.seen + w.l.o.Lease - bootTime(); w.last.seen > 0 && over > 0 {
+		pause = min(pause, over)
+	}
+	return pause
 }
 
 func closeConn(c *pgx.Conn) {
@@ -181,7 +204,7 @@ const beatNode = `INSERT INTO nodes (shard, node, seen_at) VALUES ($1, $2, clock
 	ON CONFLICT (shard, node) DO UPDATE SET seen_at = EXCLUDED.seen_at`
 
 const seeShard = `SELECT s.holder, s.epoch, s.heir, s.released_at < clock_timestamp() - $2::interval,
-	COALESCE(extract(epoch FROM clock_timestamp() - h.seen_at), 1e6)::float8
+	COALESCE(extract(epoch FROM clock_timestamp() - h.seen_at), 1e6)::float8, COALESCE(h.seen_at::text, '')
 	FROM shards s LEFT JOIN nodes h ON h.shard = s.shard AND h.node = s.holder WHERE s.shard = $1`
 
 // beat tells the database that this node lives, and looks at the shard. A beat need
@@ -201,9 +224,6 @@ func (w *watch) beat(ctx context.Context, conn **pgx.Conn) error {
 		if err := makeShard(ctx, c, w.name); err != nil {
 			return err
 		}
-		w.mu.Lock()
-		w.connected = bootTime()
-		w.mu.Unlock()
 	}
 	sent := bootTime()
 	b := &pgx.Batch{}
@@ -215,20 +235,24 @@ func (w *watch) beat(ctx context.Context, conn **pgx.Conn) error {
 // see takes what a beat has read.
 func (w *watch) see(row pgx.Row, sent time.Duration) error {
 	var s Sight
-	var holder, heir string
+	var holder, heir, at string
 	var epoch int64
 	var overdue bool
 	var silence float64
-	if err := row.Scan(&holder, &epoch, &heir, &overdue, &silence); err != nil {
+	if err := row.Scan(&holder, &epoch, &heir, &overdue, &silence, &at); err != nil {
 		return err
 	}
 	s.Holder, s.Self = nameOf(holder), holder == w.l.self
 	s.Silence = time.Duration(silence * float64(time.Second))
-	settled := w.settled()
 	w.mu.Lock()
 	w.sight = s
+	if b := &w.last; b.seen == 0 || b.of != holder || b.at != at || b.epoch != epoch {
+		*b = lastBeat{of: holder, at: at, epoch: epoch, seen: bootTime()}
+	} else {
+		b.silent = sent-b.seen >= w.l.o.Lease // what the database says may have come late
+	}
 	w.free = s.Self || holder == "" && (heir == "" || heir == nameOf(w.l.self) || overdue) ||
-		holder != "" && settled && s.Silence >= w.l.o.Lease
+		holder != "" && s.Silence >= w.l.o.Lease && w.last.silent
 	h := w.held
 	if h != nil && h.epoch == epoch {
 		w.leased.Store(max(w.leased.Load(), int64(sent+w.l.o.Lease)))
@@ -246,7 +270,7 @@ func (w *watch) note(err error) {
 	w.mu.Lock()
 	w.sight.Err = err
 	if err != nil {
-		w.free, w.connected = false, 0
+		w.free, w.last = false, lastBeat{}
 	}
 	h := w.held
 	over := h != nil && int64(bootTime()) >= w.leased.Load()

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"wamble/internal/config"
+	"wamble/internal/server"
+)
+
+func shardsCommand() *cobra.Command {
+	var flags storeFlags
+	cmd := &cobra.Command{
+		Use:   "shards N",
+		Short: "Change how many loops serve a profile, while the server is stopped",
+		Long: `Shards changes the number of shards of a world that has boards: the loops that
+serve a profile, each on a core of its own. A new world has as many as the option
+shards says; after that a server with another number does not start.
+
+Stop the server in order first, so that the database has everything. Boards that are
+held become free; nothing else changes for players. Then set the option shards to the
+same number, and start the server.`,
+		Example: `  wamble shards 4
+  wamble shards 8 --config /etc/wamble.conf --profile club`,
+		Args: oneArg("a number of shards"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := strconv.Atoi(args[0])
+			if err != nil {
+				return see(cmd, fmt.Errorf("%q is not a number of shards", args[0]))
+			}
+			c, err := loadConfig(cmd, flags.config, "")
+			if err != nil {
+				return err
+			}
+			profiles := c.Running()
+			if flags.profile != "" {
+				profiles = []*config.Profile{c.Profile(flags.profile)}
+			}
+			switch {
+			case len(profiles) == 1 && profiles[0] == nil:
+				return fmt.Errorf("there is no profile %q; 'wamble config show' lists them", flags.profile)
+			case len(profiles) != 1:
+				return fmt.Errorf("%d profiles run: name one with --profile", len(profiles))
+			}
+			dir, err := server.DataDir(flags.data, c.Server.DataDir, os.Getenv)
+			if err != nil {
+				return err
+			}
+			keepOwner(dir)
+			if err := server.Reshard(cmd.Context(), c, dir, profiles[0], n); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "profile %s has %d shards: set (def shards %d), and start the server\n", profiles[0].Name, n, n)
+			return nil
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}

@@ -1,0 +1,139 @@
+package board
+
+import (
+	"errors"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/pack"
+)
+
+// The shards of a profile have pools of their own, between which free boards travel: so
+// that everybody meets the boards of all. A board leaves its pool when it is sent, and
+// what its pool has said of it is in the store before the other one reads it there.
+
+// departed is the status of a board that a Resumption knows, and that was sent since.
+const departed = wamble.Archived + 1
+
+// Depart sends the board of a sample of the free ones that has waited longest to another
+// shard. Stays says which may not go. It returns nil if there is none.
+func (p *Pool) Depart(now time.Time, from, to int, stays func(*Board) bool, out intent.Intents) *Board {
+	t := p.tick(now)
+	var best *place
+	for _, i := range p.sample.draw(p.rng, p.free) {
+		at := &p.places[i]
+		if (best == nil || at.since < best.since) && !at.isOffered(t) && at.board.former == 0 && !stays(at.board) {
+			best = at
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return p.send(t, best.board, from, to, out)
+}
+
+// DepartAny sends any board that is free to another shard. It returns nil if there is
+// none that may go.
+func (p *Pool) DepartAny(now time.Time, from, to int, stays func(*Board) bool, out intent.Intents) *Board {
+	t := p.tick(now)
+	p.unshelve(1)
+	for i := p.free - 1; i >= 0; i-- {
+		if b := p.places[i].board; !p.places[i].isOffered(t) && b.former == 0 && !stays(b) {
+			return p.send(t, b, from, to, out)
+		}
+	}
+	for i := len(p.asleep) - 1; i >= 0; i-- {
+		if b := p.asleep[i].board; b.former == 0 && !stays(b) {
+			return p.send(t, b, from, to, out)
+		}
+	}
+	return nil
+}
+
+// send takes a free board out of the pool, which remembers it for a while like one that
+// is finished.
+func (p *Pool) send(at int64, b *Board, from, to int, out intent.Intents) *Board {
+	if b.asleep {
+		p.wake(b)
+	}
+	p.setHeld(b)
+	p.remove(b)
+	p.finished.add(b)
+	p.write(at, b, out)
+	p.intents.send = intent.MoveBoard{Board: b.id, Version: b.version, From: from, To: to, At: p.intents.now.of(at)}
+	out.Add(&p.intents.send)
+	return b
+}
+
+// Arrive takes in a stored board that was sent to this shard. Later is how far the
+// wall clock is ahead. A board that is here already, or whose game is over, is only
+// acknowledged, and so is one that is damaged, with an error.
+func (p *Pool) Arrive(now time.Time, stored *wamble.Board, shard int, later time.Duration, out intent.Intents) error {
+	in := intent.ArriveBoard{Board: stored.ID, Shard: shard, Version: stored.Version, At: now}
+	var err error
+	if p.Board(stored.ID) == nil && stored.Status != wamble.Archived {
+		err = p.Restore(now, stored, out)
+		var damaged *Damaged
+		if errors.As(err, &damaged) && len(stored.Moves) > 0 {
+			bare := *stored
+			bare.Moves = nil
+			if bare := p.Restore(now, &bare, out); bare != nil {
+				err = bare
+			}
+		}
+	}
+	if b := p.boards[stored.ID]; b != nil {
+		if b.asleep && p.Here() > 0 {
+			p.wake(b)
+		}
+		in.State = string(b.stateLater(later))
+		if p.observer != nil {
+			p.observer(b)
+		}
+	}
+	out.Add(&in)
+	return err
+}
+
+// stateLater is the state of a board whose times are moved.
+func (b *Board) stateLater(d time.Duration) []byte {
+	moved := *b
+	for _, at := range moved.times.all() {
+		if *at != 0 {
+			*at += d.Microseconds()
+		}
+	}
+	return moved.snapshot(nil)
+}
+
+func (t *times) all() [5]*int64 {
+	return [...]*int64{&t.created, &t.assigned, &t.reserved, &t.heard, &t.moved}
+}
+
+// Arrive replays that a board was taken in.
+func (r *Resumption) Arrive(in *intent.ArriveBoard) {
+	if r.p.boards[in.Board] != nil || in.State == "" {
+		return
+	}
+	state := &reader{Reader: pack.NewReader([]byte(in.State))}
+	b := state.board()
+	if !state.Ended() || r.fits(b) != nil || b.id != in.Board || b.status > wamble.Dormant {
+		return
+	}
+	r.add(b, 0)
+}
+
+// Depart replays that a board was sent to another shard.
+func (r *Resumption) Depart(seq uint64, in *intent.MoveBoard) {
+	if b := r.board(in.Board, seq); b != nil {
+		r.drop(b)
+	}
+}
+
+// drop takes a board out that is not here any more.
+func (r *Resumption) drop(b *Board) {
+	delete(r.p.boards, b.id)
+	b.status, b.holder = departed, 0
+	r.recent = [2]*Board{}
+}

@@ -1,0 +1,136 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"wamble/internal/profile"
+	"wamble/wire"
+)
+
+// Announced is an announcement that stays until a time.
+type Announced struct {
+	profile.Standing
+	By string    `json:",omitempty"` // who has ordered it
+	At time.Time `json:",omitzero"`  // when
+}
+
+// over reports whether the announcement stays no longer.
+func (a *Announced) over(now time.Time) bool { return !now.Before(a.Until) }
+
+// announce keeps what the command announces, or withdraws all.
+func (r *Restricted) announce(a *Arguments, now time.Time) error {
+	r.Announced = slices.DeleteFunc(r.Announced, func(x Announced) bool { return a.Clear || x.over(now) })
+	if a.Clear || a.Until.IsZero() {
+		return nil
+	}
+	if len(r.Announced)+len(r.announced) >= profile.MaxStanding {
+		return fmt.Errorf("%d announcements stay already: withdraw them first ('wamble announce --clear')", profile.MaxStanding)
+	}
+	r.Announced = append(r.Announced, Announced{By: a.by, At: now.UTC(), Standing: profile.Standing{
+		ID: now.UnixMicro(), Notice: noticeOf(a), Text: a.Text, Until: a.Until.UTC(), Countdown: a.Countdown,
+	}})
+	return nil
+}
+
+func noticeOf(a *Arguments) wire.NoticeType {
+	if a.Urgent || a.Countdown {
+		return wire.NoticeMaintenance
+	}
+	return wire.NoticeAnnouncement
+}
+
+// standing is which announcements stay in the profile: first those of all.
+func (r *Restricted) standing(now time.Time) []profile.Standing {
+	all := []profile.Standing{}
+	for _, a := range slices.Concat(r.announced, r.Announced) {
+		if !a.over(now) {
+			all = append(all, a.Standing)
+		}
+	}
+	return all
+}
+
+// Announced returns the announcements that were kept here, the newest last.
+func (rs *Restrictions) Announced() []Announced {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return slices.Clone(rs.held.Announced)
+}
+
+// standing is which announcements stay in the profile now.
+func (rs *Restrictions) standing() []profile.Standing {
+	everywhere, announced := rs.ofAll()
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.held.everywhere, rs.held.announced = everywhere, announced
+	return rs.held.standing(time.Now())
+}
+
+// announceInput is what a profile is told: something that is said once, or what stays.
+func announceInput(a *Arguments, r *Restrictions) profile.Input {
+	if a.Clear || !a.Until.IsZero() {
+		return &profile.Stand{All: r.standing()}
+	}
+	return &profile.Announce{Notice: noticeOf(a), Text: a.Text}
+}
+
+// announced is an announcement as it is listed.
+type announced struct {
+	Profile     string    `json:"profile,omitempty"` // "": all
+	Text        string    `json:"text"`
+	Maintenance bool      `json:"maintenance,omitempty"`
+	Countdown   bool      `json:"countdown,omitempty"`
+	Until       time.Time `json:"until"`
+	By          string    `json:"by,omitempty"`
+	At          time.Time `json:"at,omitzero"`
+}
+
+func listAnnouncements(_ context.Context, h *Host, c *Call) (any, error) {
+	a, err := h.arguments("announcements", c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.chosen(a.Profile)
+	if err != nil {
+		return nil, err
+	}
+	rows, now := []announced{}, time.Now()
+	add := func(name string, all []Announced) {
+		for _, x := range all {
+			if !x.over(now) {
+				rows = append(rows, announced{name, x.Text, x.Notice == wire.NoticeMaintenance, x.Countdown, x.Until, x.By, x.At})
+			}
+		}
+	}
+	add("", h.Everywhere.Announced())
+	for _, p := range list {
+		add(p.Name, p.Restrictions.Announced())
+	}
+	return rows, nil
+}
+
+func printAnnouncements(w io.Writer, result any) error {
+	rows := *result.(*[]announced)
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, "no announcement stays")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PROFILE\tUNTIL\tKIND\tBY\tTEXT")
+	for _, a := range rows {
+		kind := "announcement"
+		switch {
+		case a.Countdown:
+			kind = "countdown"
+		case a.Maintenance:
+			kind = "maintenance"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", orWord(a.Profile, "all"), orElse(a.Until, ""), kind, orWord(a.By, "not known"), a.Text)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,73 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// banned is a ban as it is listed.
+type banned struct {
+	Profile string    `json:"profile"`
+	Whom    string    `json:"whom"`
+	Text    string    `json:"text,omitempty"`
+	Until   time.Time `json:"until,omitzero"` // zero: for ever
+	By      string    `json:"by,omitempty"`   // "": an older image did not keep it
+	At      time.Time `json:"at,omitzero"`
+}
+
+// bansOf lists the bans that hold in profiles, the newest last.
+func bansOf(list []Running) []banned {
+	rows, now := []banned{}, time.Now()
+	for _, p := range list {
+		for _, b := range p.Restrictions.Bans() {
+			if !b.over(now) {
+				rows = append(rows, banned{p.Name, b.Whom, b.Text, b.Until, b.By, b.At})
+			}
+		}
+	}
+	return rows
+}
+
+func listBans(_ context.Context, h *Host, c *Call) (any, error) {
+	a, err := h.arguments("bans", c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.chosen(a.Profile)
+	if err != nil {
+		return nil, err
+	}
+	return bansOf(list), nil
+}
+
+func printBans(w io.Writer, result any) error {
+	rows := *result.(*[]banned)
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, "nobody is banned")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PROFILE\tWHO\tUNTIL\tBY\tSINCE\tWHY")
+	for _, b := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", b.Profile, b.Whom, orElse(b.Until, "for ever"), orWord(b.By, "not known"), orElse(b.At, "not known"), b.Text)
+	}
+	return t.Flush()
+}
+
+// orElse is a time in words, or another word if it is zero.
+func orElse(t time.Time, word string) string {
+	if t.IsZero() {
+		return word
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func orWord(text, word string) string {
+	if text == "" {
+		return word
+	}
+	return text
+}

@@ -1,0 +1,105 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"wamble/internal/profile"
+	"wamble/internal/registry"
+	"wamble/internal/transport"
+)
+
+// askShards answers a load beside the readers with what other shards have in memory, if
+// there are any. It reports whether it does.
+func (ls *loads) askShards(ctx context.Context, j job) bool {
+	if ls.rt.o.Others == nil {
+		return false
+	}
+	ls.rt.guard("a load", func() {
+		ctx, cancel := context.WithTimeout(ctx, loadTime)
+		defer cancel()
+		if j.load.Subject == profile.ElsewhereOf {
+			j.life.mail.post(ls.elsewhere(ctx, j.load))
+			return
+		}
+		in := &profile.Loaded{Load: j.load.ID, Outcome: profile.Away}
+		select {
+		case ls.slots <- struct{}{}:
+			in = ls.answer(ctx, j.load)
+			<-ls.slots
+		case <-ctx.Done():
+		}
+		ls.improve(ctx, j.load, in)
+		j.life.mail.post(in)
+	})
+	return true
+}
+
+// improve adds what other shards have in memory, and the store not yet.
+func (ls *loads) improve(ctx context.Context, load profile.Load, in *profile.Loaded) {
+	key := load.Key
+	if in.Session != nil {
+		key = in.Session.Key
+	}
+	for _, other := range ls.rt.o.Others() {
+		other.Do(ctx, func(p *profile.Profile) {
+			known := p.Knows(load.Session, key)
+			known.Improve(&load, in)
+		})
+	}
+}
+
+// elsewhere asks the other shards about a board, until one has it.
+func (ls *loads) elsewhere(ctx context.Context, load profile.Load) *profile.Loaded {
+	in := &profile.Loaded{Load: load.ID}
+	if load.Ask.UCI != "" {
+		// The store gets the prediction from another journal: it must know the session.
+		if _, err := ls.rt.Settle(ctx, registry.Subject{Token: load.Token}); err != nil {
+			in.Outcome = profile.Away
+			return in
+		}
+	}
+	for _, other := range ls.rt.o.Others() {
+		told, err := other.ask(ctx, load.Ask)
+		if err != nil {
+			in.Outcome = profile.Away
+		}
+		if told != nil {
+			in.Outcome, in.Answer = profile.Found, &profile.Answer{Told: told}
+			break
+		}
+	}
+	return in
+}
+
+// ask asks the shard about a board, and waits until what comes of it is durable. It is nil
+// if the board is not here. Errors: ErrNotUp, or that of ctx.
+func (rt *Runtime) ask(ctx context.Context, in profile.Ask) (told *profile.Told, err error) {
+	loop, life := rt.loop.Load(), rt.life.Load()
+	if loop == nil || life == nil {
+		return nil, ErrNotUp
+	}
+	var gate uint64
+	if !loop.do(ctx, func() {
+		if life = loop.life; !life.profile.HasBoard(in.Board) {
+			return
+		}
+		life.mail.post(&in)
+		if err = loop.turn(transport.Arrivals{}); err == nil {
+			told, gate = life.out.Told, loop.last
+		}
+	}) {
+		return nil, ErrNotUp
+	}
+	for pause := time.Millisecond; err == nil && told != nil; pause = min(2*pause, 16*time.Millisecond) {
+		var same, durable bool
+		if !loop.do(ctx, func() { same, durable = loop.life == life, loop.done >= gate }) || !same {
+			return nil, ErrNotUp
+		}
+		if durable {
+			break
+		}
+		wait(ctx, pause)
+	}
+	return told, err
+}

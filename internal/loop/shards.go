@@ -1,0 +1,208 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"wamble/internal/journal"
+	"wamble/internal/profile"
+	"wamble/internal/store"
+)
+
+// ErrShards is returned when a world has another number of shards than the
+// configuration says.
+var ErrShards = errors.New("the world has another number of shards")
+
+// checkShards refuses a world of another number of shards: the boards of those that do
+// not run would be nobody's. A new world gets the number that is wanted.
+func (rt *Runtime) checkShards(ctx context.Context) error {
+	profile, want := rt.o.Config.Name, rt.o.Config.Boards.Shards
+	isNew := false
+	if want > 1 { // asked before the number, which the first shard writes before it makes a board
+		_, err := rt.o.Store.Began(ctx, profile)
+		if isNew = errors.Is(err, store.ErrNotFound); err != nil && !isNew {
+			return err
+		}
+	}
+	have, err := rt.o.Store.Shards(ctx, profile)
+	if err != nil {
+		return err
+	}
+	if isNew && have == 1 && rt.o.Shard.Index == 0 {
+		if err := rt.o.Store.SetShards(ctx, profile, want); err != nil {
+			return err
+		}
+	} else if have != want && !(isNew && have == 1) {
+		return fmt.Errorf("%w: profile %s has %d in %s, and the configuration says %d. Set `shards` back, or stop the server and run 'wamble shards %d --profile %s'",
+			ErrShards, profile, have, rt.o.StoreName, want, want, profile)
+	}
+	return journal.SetShards(ctx, rt.o.Runner, profile, want)
+}
+
+// newShards reports whether the profile has not run with so many shards on this
+// journal: then the start reads the store, which knows how many there are.
+func (rt *Runtime) newShards() bool {
+	return journal.ShardsOf(rt.o.Runner, rt.o.Config.Name) != rt.o.Config.Boards.Shards
+}
+
+// counts is what a shard has, for the others.
+type counts struct {
+	players, bots, boards, spectators, offered, free atomic.Int64
+	watched                                          atomic.Bool
+}
+
+// Totals is what all shards of a profile have together.
+type Totals struct {
+	players, bots, boards, spectators, offered atomic.Int64
+	// Grown, if set, is called by a shard that has got or greeted new players, with how
+	// many there are in all.
+	Grown func(players int)
+}
+
+// Boards is how many boards there are.
+func (t *Totals) Boards() int { return int(t.boards.Load()) }
+
+// others is what all shards but one have.
+func (t *Totals) others(c *counts) profile.Others {
+	return profile.Others{
+		Players: int(t.players.Load() - c.players.Load()), Bots: int(t.bots.Load() - c.bots.Load()),
+		Boards: int(t.boards.Load() - c.boards.Load()), Spectators: int(t.spectators.Load() - c.spectators.Load()),
+	}
+}
+
+// tellOthers adds what the other shards have to the inputs, if that is new.
+func (l *loop) tellOthers(inputs []profile.Input) []profile.Input {
+	t := l.rt.o.Totals
+	if t == nil {
+		return inputs
+	}
+	now := t.others(&l.rt.counts)
+	if l.others != nil && *l.others == now {
+		return inputs
+	}
+	l.others = &now
+	return append(inputs, l.others)
+}
+
+// tellCame tells other shards where new players have come from.
+func (l *loop) tellCame() {
+	came := l.life.out.Came
+	if len(came) == 0 || l.rt.o.Others == nil {
+		return
+	}
+	in := &profile.Came{Newcomers: slices.Clone(came)}
+	for _, other := range l.rt.o.Others() {
+		if life := other.life.Load(); life != nil {
+			life.mail.hear(in) // before the packets
+		}
+	}
+}
+
+// Count is what the shard has.
+func (rt *Runtime) Count() profile.ShardCount {
+	c := &rt.counts
+	return profile.ShardCount{Players: int(c.players.Load()), Bots: int(c.bots.Load()), Boards: int(c.boards.Load()), Spectators: int(c.spectators.Load()), Offered: int(c.offered.Load()), Free: int(c.free.Load()), Watched: c.watched.Load()}
+}
+
+// publish says what the shard has, after a step.
+func (rt *Runtime) publish(n profile.ShardCount) {
+	c, t := &rt.counts, rt.o.Totals
+	c.free.Store(int64(n.Free))
+	c.watched.Store(n.Watched)
+	if t == nil {
+		t = &Totals{}
+	}
+	change(&c.bots, n.Bots, &t.bots)
+	change(&c.boards, n.Boards, &t.boards)
+	change(&c.spectators, n.Spectators, &t.spectators)
+	grown := change(&c.players, n.Players, &t.players)
+	if grown = change(&c.offered, n.Offered, &t.offered) || grown; grown && t.Grown != nil {
+		t.Grown(int(t.players.Load() + t.offered.Load()))
+	}
+}
+
+// change sets the count of a shard, and reports whether there are more than before.
+func change(own *atomic.Int64, n int, all *atomic.Int64) bool {
+	d := int64(n) - own.Load()
+	if d != 0 {
+		own.Store(int64(n))
+		all.Add(d)
+	}
+	return d > 0
+}
+
+// TellWorld tells the shard what all of them have.
+func (rt *Runtime) TellWorld(w *profile.World) {
+	if l := rt.life.Load(); l != nil {
+		l.mail.post(w)
+	}
+}
+
+// arriveEvery is how often a shard looks for boards that were sent to it, and arriveMost
+// how many it takes in at a time.
+const (
+	arriveEvery = 500 * time.Millisecond
+	arriveMost  = 256
+)
+
+// arrivals looks for boards that were sent to this shard, until ctx ends.
+func (rt *Runtime) arrivals(ctx context.Context) {
+	for wait(ctx, arriveEvery); ctx.Err() == nil; wait(ctx, arriveEvery) {
+		if !rt.watch.away.Load() {
+			if err := rt.lookForArrivals(ctx); err != nil && ctx.Err() == nil {
+				rt.watch.suspect(err)
+			}
+		}
+	}
+}
+
+func (rt *Runtime) lookForArrivals(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	loop := rt.loop.Load()
+	if loop == nil {
+		return nil
+	}
+	var life *life
+	in, ready := &profile.Arrive{}, false
+	if !loop.do(ctx, func() {
+		life = loop.life
+		in.Round, ready = life.profile.BeginArrivals()
+	}) || !ready {
+		return nil
+	}
+	var err error
+	in.Boards, err = rt.o.Store.Arrivals(ctx, rt.o.Config.Name, rt.o.Shard.Index, arriveMost)
+	if err == nil && len(in.Boards) > 0 {
+		life.mail.post(in)
+	}
+	return err
+}
+
+// unseen is what other shards are to be shown when its gate is durable.
+type unseen struct {
+	gate   uint64
+	sights []profile.Sight
+}
+
+// tellSights shows other shards what is durable.
+func (l *loop) tellSights() {
+	if sights := l.life.out.Sights; len(sights) > 0 && l.rt.o.Show != nil {
+		l.unseen = append(l.unseen, unseen{l.last, slices.Clone(sights)})
+	}
+	for len(l.unseen) > 0 && l.unseen[0].gate <= l.done {
+		l.rt.o.Show(&profile.Sights{Boards: l.unseen[0].sights})
+		l.unseen = slices.Delete(l.unseen, 0, 1)
+	}
+}
+
+// See shows the shard boards of another one.
+func (rt *Runtime) See(in *profile.Sights) {
+	if l := rt.life.Load(); l != nil {
+		l.mail.post(in)
+	}
+}

@@ -1,0 +1,71 @@
+package profile
+
+import (
+	"testing"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
+)
+
+// TestMergePlayers: sessions of one player are those of the other, who has what both have
+// won and a rating between theirs, by games; news of the same change nothing in memory;
+// the other key is his, also after a handoff, until he is erased.
+func TestMergePlayers(t *testing.T) {
+	r := newRig(t, "(def min-boards 9)")
+	one, two := wamble.PublicKey{5}, wamble.PublicKey{6}
+	first, _ := r.join(1)
+	r.identified(first, one)
+	r.p.draft.n, r.frames = 0, nil // what identified has written is no frame
+	r.p.sessions.Find(first).Count(wamble.Stats{Score: 3, Games: 3, Rating: 40})
+	stays := wamble.Player{ID: 77, Key: two, Handle: "Ann", Stats: wamble.Stats{Score: 1, Games: 1, Rating: 1000}}
+	r.store.players[two] = &stays
+	before := r.p.sessions.Stats(r.p.sessions.Find(first)).Rating
+	in := &Merge{From: wamble.Player{Key: one}, Into: stays}
+	r.step(in)
+	if got := r.out.News; len(got) != 1 || got[0].What != Merged || got[0].Key != two || got[0].Merge.From.Key != one {
+		t.Errorf("news: %+v", got)
+	}
+	r.step(&News{Changes: []Change{{What: Merged, Key: two, Merge: in}}})
+	s := r.p.sessions.Find(first)
+	if i := s.Identity(); i.Key() != two || i.Handle() != "Ann" || i.ID() != 77 {
+		t.Errorf("he is %v, %q", i.Key(), i.Handle())
+	}
+	want := wamble.Stats{Score: 4, Games: 4, Rating: (3*before + 1000) / 4}
+	if got := r.p.sessions.Stats(s); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	merges := 0
+	for _, f := range r.frames {
+		intents, err := journal.Decode(f.frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range intents {
+			if m, ok := in.(*intent.MergePlayers); ok && m.From == one && m.Into == two {
+				merges++
+			}
+		}
+	}
+	if merges != 2 {
+		t.Errorf("%d messages for the store, want one of the command and one of the news", merges)
+	}
+	state, err := saveLaw(r.p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &adoption{p: r.p}
+	if err := loadLaw(v, state); err != nil || v.merged[one] != two {
+		t.Errorf("after a handoff: %v, %v", v.merged, err)
+	}
+	if got := r.p.WhoseKey(one); got != two {
+		t.Errorf("the other key is that of %v", got)
+	}
+	r.step(&Merge{From: stays, Into: stays}, &Merge{From: stays})
+	r.settle()
+	r.step(&Erase{Key: two})
+	r.settle()
+	if got := r.p.playerOf(one); got != one {
+		t.Errorf("after erasing the other key is that of %v", got)
+	}
+}

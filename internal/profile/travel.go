@@ -1,0 +1,275 @@
+package profile
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/internal/board"
+	"wamble/internal/session"
+)
+
+// A profile of several shards is several Profiles, each with players of its own. Boards
+// travel between them through the store:
+//
+//	MOVE_BOARD in the journal of the one: the board has left its memory
+//	… applied: its row says where it is, and it is among the arrivals there
+//	Arrive: the other one takes it in, with ARRIVE_BOARD in its own journal
+//	… applied: it is no arrival any more
+//
+// A crash anywhere loses nothing: the row decides.
+
+// World is what all shards of the profile have, this one too, in the order of their
+// numbers: it comes now and then, and may be a little old.
+type World struct {
+	Open   int // so many shards take new players
+	Shards []ShardCount
+}
+
+// ShardCount is what one shard has.
+type ShardCount struct {
+	Players, Bots, Boards, Free int
+	Spectators                  int  // who take a place
+	Offered                     int  // new players who were greeted a moment ago, and not heard of since
+	Watched                     bool // somebody watches boards
+}
+
+// Others is what the other shards of the profile have together: it comes before whatever
+// else is new, and is taken from the limits of the profile.
+type Others struct{ Players, Bots, Boards, Spectators int }
+
+func (in *Others) take(p *Profile, _ *Output) {
+	if p.shard.Of <= 1 || *in == p.travel.others {
+		return
+	}
+	p.travel.others = *in
+	p.sessions.Reconfigure(p.sessionOptions())
+	p.limitBoards()
+	p.audience.hall.SetMax(p.spectateOptions().Max)
+}
+
+// Came is hosts from which new players have come to another shard: they use up the
+// allowance of their host here, too.
+type Came struct{ Newcomers []session.Newcomer }
+
+func (in *Came) take(p *Profile, _ *Output) { p.sessions.Came(p.clock.now, in.Newcomers) }
+
+func (in *World) take(p *Profile, _ *Output) {
+	t := &p.travel
+	if len(in.Shards) != p.shard.Of || p.shard.Of <= 1 {
+		return
+	}
+	t.open = min(in.Open, p.shard.Of)
+	t.world = append(t.world[:0], in.Shards...)
+	watchers := uint64(0)
+	for k, c := range t.world {
+		if k != p.shard.Index && c.Watched {
+			watchers |= 1 << k
+		}
+	}
+	p.showTo(watchers)
+	p.limitBoards()
+}
+
+// limitBoards leaves out of max-boards those of other shards, and those under way.
+func (p *Profile) limitBoards() { p.boards.Options().MaxBoards = p.boardOptions().MaxBoards }
+
+// Count is what this shard had after the last step.
+func (p *Profile) Count() ShardCount { return p.travel.count }
+
+func (p *Profile) count() ShardCount {
+	return ShardCount{
+		Players: p.sessions.Present(), Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.travel.underway(p.clock.now, p.stats.Sent), Free: p.boards.Free(),
+		Spectators: p.audience.hall.Counted(), Offered: p.offeredLately(), Watched: p.audience.hall.Len() > 0,
+	}
+}
+
+// offeredLately is how many offers of the last second or two were not accepted yet: of a
+// crowd that comes at once most have not been heard of again.
+func (p *Profile) offeredLately() int {
+	return p.travel.offers.of(p.clock.now, int(p.stats.Offers)-int(p.stats.NewPlayers))
+}
+
+// lately is by how much a count has grown in the last second or two.
+type lately struct {
+	at            time.Time
+	before, since int
+}
+
+func (l *lately) of(now time.Time, n int) int {
+	if now.Sub(l.at) >= time.Second {
+		l.at, l.before, l.since = now, l.since, n
+	}
+	return max(0, n-l.before)
+}
+
+// underway is how many boards of those that were sent may not have arrived: they still
+// count here.
+func (t *travel) underway(now time.Time, sent uint64) int { return t.departures.of(now, int(sent)) }
+
+// travel is what a shard knows of the others, and of the boards under way.
+type travel struct {
+	open   int // shards that take new players
+	world  []ShardCount
+	others Others
+	// watchers are the other shards with watchers, one bit each, and sights what they
+	// are to be told.
+	watchers           uint64
+	sights             []Sight
+	offers, departures lately
+	count              ShardCount
+	moves              uint64 // Stats.Moves when a board was sent last
+	turn               int    // the shard to which one was sent last
+	// busy are boards that were sent, taken in or finished, with the gate behind which
+	// the store knows of it: until then what the store says of them is old.
+	busy map[wamble.BoardID]uint64
+	// round is the number of the last look at the arrivals, and after the gate that
+	// must be settled before there is one: an earlier process may have sent boards.
+	round, after uint64
+}
+
+const (
+	// sendEvery is after how many moves a board is sent to another shard: so players
+	// meet the boards of the whole world, at a cost of less than two in a hundred moves.
+	sendEvery = 64
+	// fewFree is how many free boards a shard keeps.
+	fewFree = 4
+	// maxBusy bounds the boards under way, as when the store is away.
+	maxBusy = 1024
+)
+
+// clears reports whether the shard is closed and has no players: then its boards go to
+// the first one.
+func (p *Profile) clears() bool {
+	t := &p.travel
+	return t.world != nil && p.shard.Index >= max(t.open, 1) && p.sessions.Present() == 0 && p.boards.Here() == 0 && p.mayTravel()
+}
+
+// mayTravel reports whether a board that is sent now arrives soon.
+func (p *Profile) mayTravel() bool {
+	return !p.storeAway && len(p.travel.busy) < maxBusy && !p.Adopting()
+}
+
+// send sends boards to other shards when it is time.
+func (p *Profile) send(out *Output) {
+	t := &p.travel
+	if p.shard.Of <= 1 {
+		return
+	}
+	if p.clears() {
+		for range fillAtOnce {
+			if !p.sent(p.boards.DepartAny(p.clock.now, p.shard.Index, 0, p.stays, &p.draft), out) {
+				return
+			}
+		}
+		return
+	}
+	if t.open <= 1 || !p.mayTravel() || p.boards.Free() <= fewFree {
+		return
+	}
+	if p.stats.Moves-t.moves < sendEvery && !p.mustShare() {
+		return
+	}
+	t.moves = p.stats.Moves
+	p.sent(p.boards.Depart(p.clock.now, p.shard.Index, p.destination(), p.stays, &p.draft), out)
+}
+
+// mustShare reports whether no shard may make a board, and an open one has hardly any that
+// is free: then it gets some of these at once.
+func (p *Profile) mustShare() bool {
+	t := &p.travel
+	if p.boards.Len()+t.others.Boards < p.cfg.Boards.MaxBoards {
+		return false
+	}
+	for k := range t.open {
+		if k != p.shard.Index && t.world[k].Free < min(fewFree, p.boards.Free()/2) {
+			return true
+		}
+	}
+	return false
+}
+
+// destination is the open shard with the fewest free boards for each player; of equal
+// ones they take turns.
+func (p *Profile) destination() int {
+	t := &p.travel
+	best, least := -1, 0.0
+	for i := range t.open {
+		k := (t.turn + 1 + i) % t.open
+		if k == p.shard.Index {
+			continue
+		}
+		c := &t.world[k]
+		if share := float64(c.Free) / float64(c.Players+1); best < 0 || share < least {
+			best, least = k, share
+		}
+	}
+	t.turn = best
+	t.world[best].Free++ // until it is heard of again
+	return best
+}
+
+// stays reports whether a free board cannot travel, because somebody here looks at it.
+func (p *Profile) stays(b *board.Board) bool {
+	return p.audience.book.Has(b.ID()) || p.audience.hall.Watched(b.ID())
+}
+
+// sent notes that a board was sent; nil: none was.
+func (p *Profile) sent(b *board.Board, out *Output) bool {
+	if b == nil {
+		return false
+	}
+	p.stats.Sent++
+	p.limitBoards()
+	p.seal(out)
+	p.travel.note(b.ID(), p.gates.last)
+	return true
+}
+
+func (t *travel) note(id wamble.BoardID, gate uint64) {
+	if t.busy == nil {
+		t.busy = map[wamble.BoardID]uint64{}
+	}
+	t.busy[id] = gate
+}
+
+// BeginArrivals begins a look at the arrivals in the store, and returns its number. It
+// is false while the store may not know which boards an earlier process has sent.
+func (p *Profile) BeginArrivals() (round uint64, ok bool) {
+	t := &p.travel
+	if p.stage != running || p.gates.settled < t.after {
+		return 0, false
+	}
+	for id, gate := range t.busy {
+		if gate <= p.gates.settled {
+			delete(t.busy, id)
+		}
+	}
+	t.round++
+	return t.round, true
+}
+
+// Arrive is boards that the store says were sent to this shard, as it was asked since
+// BeginArrivals.
+type Arrive struct {
+	Round  uint64
+	Boards []wamble.Board
+}
+
+func (in *Arrive) take(p *Profile, out *Output) {
+	t := &p.travel
+	if p.stage != running || in.Round != t.round || p.readOnly() {
+		return // they are found again
+	}
+	for i := range in.Boards {
+		stored := p.clock.boardFromStore(in.Boards[i])
+		if _, busy := t.busy[stored.ID]; busy {
+			continue
+		}
+		if err := p.boards.Arrive(p.clock.now, stored, p.shard.Index, p.clock.ahead, &p.draft); err != nil {
+			p.trouble(err, out)
+		}
+		p.stats.Arrived++
+		p.seal(out)
+		t.note(stored.ID, p.gates.last)
+	}
+}

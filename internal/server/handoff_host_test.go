@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/host"
+)
+
+// TestHandoffKeepsCommands: what the host has announced and whom he has merged holds in the
+// next image, though the store may not have it yet.
+func TestHandoffKeepsCommands(t *testing.T) {
+	t.Parallel()
+	i := spawnImage(t, conf(""))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	command := func(name string, a host.Arguments) error {
+		return host.Ask(ctx, i.dir, name, a, &struct{}{})
+	}
+	phone, desk := join(t, i.address(), wamble.Token{}), join(t, i.address(), wamble.Token{})
+	private := phone.login(ctx)
+	desk.login(ctx)
+	if !phone.move(ctx) || !desk.move(ctx) {
+		t.Fatal("nobody could move")
+	}
+	from, into := phone.stats(ctx), desk.stats(ctx)
+	if err := command("announce", host.Arguments{Text: "we move", Until: time.Now().Add(time.Hour), Countdown: true}); err != nil {
+		t.Fatal(err)
+	}
+	stays := phone.told(ctx, "who is here").Stays
+	if err := command("merge", host.Arguments{Whom: from.Handle, Into: into.Handle}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.handOff(""); err != nil {
+		t.Fatal(err)
+	}
+	newcomer := join(t, i.address(), wamble.Token{})
+	if got := newcomer.told(ctx, "a newcomer"); got.Text != "we move" || got.Stays.ID != stays.ID || !got.Stays.Countdown {
+		t.Errorf("a newcomer is told %+v, %+v", got, got.Stays)
+	}
+	newcomer.loginAs(ctx, private)
+	for what, p := range map[string]*player{"who played goes on as the other one": phone, "the other key is his": newcomer} {
+		if got := p.stats(ctx); got.Handle != into.Handle || got.Games != from.Games+into.Games {
+			t.Errorf("%s: he is %s with %d games", what, got.Handle, got.Games)
+		}
+	}
+	if err := command("merge", host.Arguments{Whom: hex.EncodeToString(private.Public().(ed25519.PublicKey)), Into: into.Handle}); err == nil {
+		t.Error("they were merged twice")
+	}
+	if err := command("announce", host.Arguments{Clear: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := phone.told(ctx, "withdrawn").Stays; got.For != 0 || got.ID != stays.ID {
+		t.Errorf("withdrawn: %+v", got)
+	}
+	i.end()
+}

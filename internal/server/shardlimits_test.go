@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"wamble"
+	"wamble/client"
+)
+
+// joined lets players join one after another until one is refused, or most are there.
+func joined(t *testing.T, h *here, d client.Dialer, most int) (list []*client.Client, denied *wamble.Denied) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for len(list) < most {
+		one := *dialer(wamble.Token{})
+		one.Bot = d.Bot
+		c, err := one.Dial(ctx, "ws://"+h.Addresses().HTTP.String()+"/ws")
+		if errors.As(err, &denied) {
+			break
+		}
+		if errors.Is(err, client.ErrTimeout) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		list = append(list, c)
+	}
+	return list, denied
+}
+
+// shardsOf returns how many players are in each of four shards.
+func shardsOf(list []*client.Client) (n [4]int) {
+	for _, c := range list {
+		n[c.Token().Shard(4)]++
+	}
+	return n
+}
+
+// TestShardsLimits: limits that protect the whole count over all shards, to the last one.
+func TestShardsLimits(t *testing.T) {
+	t.Parallel()
+	limit := func(name, options string, bot bool, most int, want string) {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t, Options{}, conf(`(def shards 4)`+options)).ready()
+			list, denied := joined(t, h, client.Dialer{Bot: bot}, most+4)
+			if len(list) != most || denied == nil || denied.Reason != want {
+				t.Errorf("%d players joined (%v), want %d; then %v, want %q", len(list), shardsOf(list), most, denied, want)
+			}
+			if n := shardsOf(list); n[0] == most {
+				t.Errorf("all players are in one shard: %v", n)
+			}
+		})
+	}
+	t.Run("players", func(t *testing.T) {
+		h := serve(t, Options{}, conf(`(def shards 4) (def max-players 14)`)).ready()
+		list, _ := joined(t, h, client.Dialer{}, 20) // others leave for them
+		players := 0
+		for _, l := range h.loops() {
+			players += l.Count().Players
+		}
+		if n := shardsOf(list); players > 14 || n[0] == len(list) {
+			t.Errorf("%d players are present, want at most 14; they joined the shards %v", players, n)
+		}
+	})
+	limit("new players of an address", "(def new-players-per-ip-per-min 14)", false, 14, "too many new players from your address")
+	limit("programs", "(def max-bots 14)", true, 14, "there are enough bots at present")
+	t.Run("spectators", func(t *testing.T) {
+		h := serve(t, Options{}, conf(`(def shards 4) (def max-spectators 10)`)).ready()
+		list, _ := joined(t, h, client.Dialer{}, 14)
+		watching := 0
+		for _, c := range list {
+			if _, err := c.Spectate(t.Context(), client.View{}); err == nil {
+				watching++
+			} else if client.DeniedCode(err) == 0 {
+				t.Fatal(err)
+			}
+		}
+		if n := shardsOf(list); watching != 10 || n[0] == 14 {
+			t.Errorf("%d watch, want 10, in the shards %v", watching, n)
+		}
+	})
+}
+
+// TestShardsCrowd: of a crowd that comes at once no shard gets nearly all.
+func TestShardsCrowd(t *testing.T) {
+	t.Parallel()
+	h := serve(t, Options{}, conf(`(def shards 4)`)).ready()
+	const crowd = 300
+	list := make([]*client.Client, crowd)
+	var all sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for i := range list {
+		all.Go(func() {
+			c, err := dial(ctx, h.address(), wamble.Token{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			list[i] = c
+		})
+	}
+	all.Wait()
+	defer func() {
+		for _, c := range list {
+			if c != nil {
+				c.Close()
+			}
+		}
+	}()
+	if t.Failed() {
+		return
+	}
+	for k, n := range shardsOf(list) {
+		if n > crowd*3/4 || n < crowd/20 {
+			t.Errorf("shard %d has %d of %d players: %v", k, n, crowd, shardsOf(list))
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/guard"
+	"wamble/internal/host"
+	"wamble/internal/loop"
+	"wamble/internal/profile"
+	"wamble/internal/readapi"
+	"wamble/internal/transport"
+)
+
+// A profile of several shards has a supervisor for each. That of the first stands for
+// the profile: what is done to it is done to all.
+
+// loops returns the supervisors of all shards, the first one first.
+func (k *supervisor) loops() []*supervisor { return append([]*supervisor{k}, k.siblings...) }
+
+// loops returns the supervisors of all shards of all profiles that run.
+func (s *Server) loops() (list []*supervisor) {
+	for _, k := range s.supervisors() {
+		list = append(list, k.loops()...)
+	}
+	return list
+}
+
+// others returns the runtimes of the other shards.
+func (k *supervisor) others(but int) (list []*loop.Runtime) {
+	for i, l := range k.loops() {
+		if i != but {
+			list = append(list, l.Runtime)
+		}
+	}
+	return list
+}
+
+// each does something with every shard at the same time.
+func (k *supervisor) each(what string, do func(*supervisor)) {
+	var all sync.WaitGroup
+	for _, l := range k.loops() {
+		all.Go(func() { guard.Run(what, func() { do(l) }, l.caught) })
+	}
+	all.Wait()
+}
+
+// of is the shard of a token.
+func (k *supervisor) of(t wamble.Token) *supervisor {
+	return k.loops()[t.Shard(1+len(k.siblings))]
+}
+
+func (k *supervisor) Shut(ctx context.Context, drain bool) {
+	k.each("the end of a profile", func(l *supervisor) { l.Runtime.Shut(ctx, drain) })
+}
+
+func (k *supervisor) MoveTo(p *transport.Port) {
+	for i, l := range k.loops() {
+		l.Runtime.MoveTo(p.Shards()[i])
+	}
+}
+
+func (k *supervisor) Hold(held bool) {
+	for _, l := range k.loops() {
+		l.Runtime.Hold(held)
+	}
+}
+
+func (k *supervisor) Configure(cfg *config.Profile) {
+	for _, l := range k.loops() {
+		l.Runtime.Configure(cfg)
+	}
+}
+
+func (k *supervisor) Empty(ctx context.Context) error {
+	for _, l := range k.loops() {
+		if err := l.Runtime.Empty(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *supervisor) Depart(ctx context.Context) {
+	k.each("a departure", func(l *supervisor) { l.Runtime.Depart(ctx) })
+}
+
+func (k *supervisor) DropDrain() {
+	for _, l := range k.loops() {
+		l.Runtime.DropDrain()
+	}
+}
+
+func (k *supervisor) Disown(ctx context.Context) {
+	for _, l := range k.loops() {
+		l.Runtime.Disown(ctx)
+	}
+}
+
+func (k *supervisor) Moved() {
+	for _, l := range k.loops() {
+		l.Runtime.Moved()
+	}
+}
+
+// Stage is that of the first shard that does not serve players, else of the first.
+func (k *supervisor) Stage() (up bool, why string) {
+	for _, l := range slices.Backward(k.loops()) {
+		if up, why = l.Runtime.Stage(); !up {
+			return up, why
+		}
+	}
+	return up, why
+}
+
+// Tell tells every shard, and adds up what has come of it. Those that do not serve
+// players at present are an error, after the others were told. What concerns the store
+// alone, or is news for the others, is told to the first.
+func (k *supervisor) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
+	loops := k.loops()
+	switch in.(type) {
+	case *profile.Purge, *profile.Trust, *profile.Rename, *profile.Merge:
+		loops = loops[:1]
+	}
+	for _, l := range loops {
+		b, a, no := l.Runtime.Tell(ctx, in)
+		before, after, err = before.Plus(b), after.Plus(a), cmp.Or(err, no)
+	}
+	return before, after, err
+}
+
+// Board looks for a board in all shards.
+func (k *supervisor) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, bool) {
+	for _, l := range k.loops() {
+		if b, ok := l.Runtime.Board(ctx, id); ok {
+			return b, true
+		}
+	}
+	return wamble.Board{}, false
+}
+
+// Look adds up the figures of all shards.
+func (k *supervisor) Look(ctx context.Context) loop.Figures {
+	sum := k.Runtime.Look(ctx)
+	for _, l := range k.siblings {
+		sum.Add(l.Runtime.Look(ctx))
+	}
+	return sum
+}
+
+func (k *supervisor) seek(ctx context.Context, of profile.Seek, most int) (found []profile.Present, more bool) {
+	for _, l := range k.loops() {
+		l.Do(ctx, func(p *profile.Profile) {
+			some, rest := p.Seek(of, most-len(found))
+			found, more = append(found, some...), more || rest
+		})
+	}
+	return found, more
+}
+
+// who looks for somebody in the memory of all shards.
+func (k *supervisor) who(ctx context.Context, n host.Named) (found host.Found) {
+	for _, l := range k.loops() {
+		l.Do(ctx, func(p *profile.Profile) {
+			if found.Session, found.Key = p.Who(n.Token, n.Session, n.Handle); !n.Key.IsZero() {
+				found.Key = p.WhoseKey(n.Key)
+			}
+		})
+		if found != (host.Found{}) {
+			break
+		}
+	}
+	return found
+}
+
+// addCounts adds what one shard has.
+func addCounts(c *readapi.Counts, more readapi.Counts) {
+	c.Players += more.Players
+	c.Bots += more.Bots
+	c.Sessions += more.Sessions
+	c.Watchers += more.Watchers
+	c.Moves += more.Moves
+	c.Games += more.Games
+	for i, n := range more.Boards {
+		c.Boards[i] += n
+	}
+	c.Crowds = append(c.Crowds, more.Crowds...)
+	slices.SortStableFunc(c.Crowds, func(a, b readapi.Crowd) int { return cmp.Compare(b.Watchers, a.Watchers) })
+	c.Crowds = c.Crowds[:min(len(c.Crowds), readapi.MostCrowds)]
+}
+
+// playersPerShard is how many players a shard has before the next one opens. One that
+// is open stays so until a quarter of them has left.
+var playersPerShard = 256 // less in tests
+
+// openFor is how many of n shards are open for so many players, if so many were.
+func openFor(players, open, n int) int {
+	for open < n && players >= playersPerShard*open {
+		open++
+	}
+	for open > 1 && players < playersPerShard*(open-1)*3/4 {
+		open--
+	}
+	return open
+}
+
+// opening is which shards of a profile take new players.
+type opening struct {
+	totals loop.Totals
+	next   atomic.Int64 // so many players open the next shard
+	mu     sync.Mutex
+	open   int
+}
+
+// How often the players of all shards are counted, and after how many counts the shards
+// are told of each other.
+const (
+	countEvery = 25 * time.Millisecond
+	tellEvery  = 10
+)
+
+// count tells the shards of a profile of each other, and opens and closes them, until
+// ctx ends.
+func (k *supervisor) count(ctx context.Context) {
+	loops := k.loops()
+	var before *profile.World
+	for n := 0; ctx.Err() == nil; n++ {
+		w := &profile.World{Shards: make([]profile.ShardCount, len(loops))}
+		players, boards, news := 0, 0, n%tellEvery == 0
+		for i, l := range loops {
+			w.Shards[i] = l.Count()
+			players += w.Shards[i].Players + w.Shards[i].Offered
+			boards += w.Shards[i].Boards
+			news = news || before.Shards[i].Watched != w.Shards[i].Watched
+		}
+		full := boards >= k.Config().Boards.MaxBoards
+		w.Open = k.reopen(players, func(i int) bool { return !full || w.Shards[i].Free > 0 })
+		if news = news || before.Open != w.Open; news {
+			for _, l := range loops {
+				l.TellWorld(w)
+			}
+		}
+		before = w
+		wait(ctx, countEvery)
+	}
+}
+
+// reopen opens and closes shards for so many players, and returns how many are to be
+// open: one that has no board to give, and can make none, takes nobody before it has got some.
+func (k *supervisor) reopen(players int, has func(shard int) bool) int {
+	o, n := &k.opening, 1+len(k.siblings)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open = openFor(players, max(1, o.open), n)
+	o.next.Store(int64(playersPerShard * o.open))
+	ready := 1
+	for ready < o.open && has(ready) {
+		ready++
+	}
+	k.Port().SetOpen(ready)
+	return o.open
+}
+
+// grown opens the next shard as soon as it takes one more, so that of a crowd that comes
+// at once the rest finds it open.
+func (k *supervisor) grown(players int) {
+	if o := &k.opening; int64(players) >= o.next.Load() && o.next.Load() > 0 {
+		full := o.totals.Boards() >= k.Config().Boards.MaxBoards
+		k.reopen(players, func(i int) bool { return !full || k.siblings[i-1].Count().Free > 0 })
+	}
+}
+
+// show shows the shards with watchers what has changed in another one.
+func (k *supervisor) show(from int, in *profile.Sights) {
+	for i, l := range k.loops() {
+		if i != from && l.Count().Watched {
+			l.See(in)
+		}
+	}
+}
+
+// findBoards looks for boards in all shards.
+func (k *supervisor) findBoards(ctx context.Context, q profile.BoardQuery, most int) (list []profile.FoundBoard) {
+	for _, l := range k.loops() {
+		l.Do(ctx, func(p *profile.Profile) { list = append(list, p.FindBoards(q, most)...) })
+	}
+	if len(k.siblings) > 0 {
+		slices.SortStableFunc(list, func(a, b profile.FoundBoard) int { return b.Moved.Compare(a.Moved) })
+	}
+	return list[:min(len(list), most)]
+}
