@@ -10,12 +10,9 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"io"
-	"log"
 	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,12 +22,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/letsencrypt/pebble/v2/ca"
-	"github.com/letsencrypt/pebble/v2/db"
-	"github.com/letsencrypt/pebble/v2/va"
-	"github.com/letsencrypt/pebble/v2/wfe"
-	"github.com/miekg/dns"
 )
 
 const (
@@ -43,7 +34,10 @@ var binary string // of wamble
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	os.Setenv("PEBBLE_VA_NOSLEEP", "1")
+	if os.Getenv(asAuthority) != "" {
+		beAuthority()
+		return 0
+	}
 	dir, err := os.MkdirTemp("", "acmetest")
 	if err != nil {
 		panic(err)
@@ -58,58 +52,29 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// authority is Pebble. It resolves every name to this machine.
+// authority is Pebble.
 type authority struct {
-	directory string         // its address
-	roots     string         // a file with the certificate of that
-	issued    *x509.CertPool // what it signs with
-	orders    atomic.Int32   // that it was given
+	*Authority
+	roots  string         // a file with what it signs its own address with
+	issued *x509.CertPool // what it signs with
+	orders atomic.Int32   // that it was given
 }
 
 func pebble(t *testing.T, httpPort, tlsPort int) *authority {
 	t.Helper()
-	logger := log.New(io.Discard, "", 0)
-	store := db.NewMemoryStore()
-	signer := ca.New(logger, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "90 days", ValidityPeriod: 90 * 24 * 3600}})
-	front := wfe.New(logger, store, va.New(logger, httpPort, tlsPort, false, resolver(t), store), signer, []string{"pebble"}, false, false, 1, 1)
 	a := &authority{roots: filepath.Join(t.TempDir(), "roots.pem"), issued: x509.NewCertPool()}
-	handler := front.Handler()
-	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/order-plz" && r.Method == http.MethodPost {
-			a.orders.Add(1)
-		}
-		handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(web.Close)
-	a.directory = web.URL + wfe.DirectoryPath
-	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
-	if err := os.WriteFile(a.roots, root, 0o600); err != nil {
+	var err error
+	if a.Authority, err = Start(httpPort, tlsPort, func() { a.orders.Add(1) }); err != nil {
 		t.Fatal(err)
 	}
-	if !a.issued.AppendCertsFromPEM(signer.GetRootCert(0).PEM()) {
+	t.Cleanup(a.Close)
+	if err := os.WriteFile(a.roots, a.Root, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !a.issued.AppendCertsFromPEM(a.Issuer) {
 		t.Fatal("Pebble has no root")
 	}
 	return a
-}
-
-// resolver is a DNS server that knows every name.
-func resolver(t *testing.T) (address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &dns.Server{Listener: l, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
-		m := new(dns.Msg)
-		m.SetReply(q)
-		if q.Question[0].Qtype == dns.TypeA {
-			m.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(127, 0, 0, 1)}}
-		}
-		w.WriteMsg(m)
-	})}
-	go s.ActivateAndServe()
-	t.Cleanup(func() { s.Shutdown() })
-	return l.Addr().String()
 }
 
 // freePorts returns numbers that nobody listens on, below those of the kernel's choice.
@@ -159,7 +124,7 @@ func newServer(t *testing.T, a *authority, https, redirect int, more string) *se
 	s := &server{t: t, data: filepath.Join(t.TempDir(), "data"), conf: filepath.Join(t.TempDir(), "wamble.conf"), https: fmt.Sprintf("127.0.0.1:%d", https)}
 	text := fmt.Sprintf(`(def domain %q) (def http-port %d) (def redirect-port %d) (def acme-directory %q) (def acme-roots %q)
 (def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0) (def durability "write") %s`,
-		domain, https, redirect, a.directory, a.roots, more)
+		domain, https, redirect, a.Directory, a.roots, more)
 	if err := os.WriteFile(s.conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"os"
@@ -47,6 +49,11 @@ func runTests(m *testing.M) int {
 		panic(err)
 	}
 	if err := another(binary, one, two); err != nil {
+		panic(err)
+	}
+	pebble := exec.Command("go", "test", "-c", "-o", filepath.Join(dir, "authority"), ".")
+	pebble.Dir, pebble.Stderr = filepath.Join("..", "acmetest"), os.Stderr
+	if err := pebble.Run(); err != nil {
 		panic(err)
 	}
 	return m.Run()
@@ -121,7 +128,8 @@ func TestPackageContents(t *testing.T) {
 	for _, want := range []string{
 		"./usr/bin/wamble", "./lib/systemd/system/wamble.service", "./lib/systemd/system/wamble.socket", "./etc/wamble/wamble.conf",
 		"./usr/share/man/man1/wamble.1.gz", "./usr/share/man/man1/wamble-runner-salvage.1.gz", "./usr/share/bash-completion/completions/wamble",
-		"./usr/share/doc/wamble/operations.md", "./usr/share/doc/wamble/examples/haproxy.cfg", "./usr/share/doc/wamble/copyright",
+		"./usr/share/doc/wamble/operations.md", "./usr/share/doc/wamble/examples/haproxy.cfg",
+		"./usr/share/doc/wamble/examples/wamble.rules.yml", "./usr/share/doc/wamble/examples/wamble.json", "./usr/share/doc/wamble/copyright",
 	} {
 		if !strings.Contains(string(out), " "+want+"\n") {
 			t.Errorf("%s is missing", want)
@@ -143,6 +151,28 @@ func TestSBOM(t *testing.T) {
 		if !slices.ContainsFunc(bom.Components, func(c component) bool { return strings.Contains(c.PURL, "/"+want+"@") && c.Version != "" }) {
 			t.Errorf("%s is missing", want)
 		}
+	}
+}
+
+// TestImageRoots: an image has the certificate authorities where programs look for them,
+// those of Let's Encrypt among them.
+func TestImageRoots(t *testing.T) {
+	root := t.TempDir()
+	unpackImage(t, filepath.Join(packages(1), "wamble-image-"+runtime.GOARCH+".tar"), root)
+	text, err := os.ReadFile(filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || !c.IsCA {
+			t.Fatalf("%v is no authority: %v", c, err)
+		}
+		names = append(names, c.Subject.CommonName)
+	}
+	if len(names) < 50 || !slices.Contains(names, "ISRG Root X1") || !slices.Contains(names, "ISRG Root X2") {
+		t.Errorf("there are %d: %q", len(names), names)
 	}
 }
 

@@ -37,7 +37,9 @@ func (r *release) deb(binary, arch string) error {
 	c.file(r.path("packaging/debian/copyright"), docs+"copyright", 0o644)
 	c.text(pack(c.read(r.path("CHANGELOG.md"))), docs+"changelog.gz", 0o644)
 	c.glob(r.path("docs/*.md"), docs)
-	c.glob(r.path("packaging/proxy/*"), docs+"examples/")
+	for _, examples := range []string{"proxy", "prometheus", "grafana"} {
+		c.glob(r.path("packaging", examples, "*"), docs+"examples/")
+	}
 	if c.err != nil {
 		return c.err
 	}

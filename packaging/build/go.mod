@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/goreleaser/nfpm/v2 v2.45.2
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20261020153306-9f2b28d4331a
 	golang.org/x/sys v0.49.0
 )
 

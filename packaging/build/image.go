@@ -45,7 +45,7 @@ type healthcheck struct {
 	Retries     int
 }
 
-// image writes an image with nothing but the binary: an OCI layout, which is also what
+// image writes an image with nothing but the binary and the roots that it trusts: an OCI layout, which is also what
 // 'docker load' and 'podman load' take.
 func (r *release) image(binary, arch string) error {
 	data, err := os.ReadFile(binary)
@@ -65,6 +65,9 @@ func (r *release) image(binary, arch string) error {
 	add("data/", 0o700, imageUser, nil)
 	add("etc/", 0o755, 0, nil)
 	add("etc/passwd", 0o644, 0, []byte(fmt.Sprintf("root:x:0:0::/:\nwamble:x:%d:%[1]d::/data:\n", imageUser)))
+	add("etc/ssl/", 0o755, 0, nil)
+	add("etc/ssl/certs/", 0o755, 0, nil)
+	add("etc/ssl/certs/ca-certificates.crt", 0o644, 0, roots())
 	add("tmp/", 0o1777, 0, nil)
 	add("usr/", 0o755, 0, nil)
 	add("usr/bin/", 0o755, 0, nil)

@@ -32,9 +32,10 @@ func apart(t *testing.T) bool {
 		}
 		return true
 	}
+	t.Parallel()
 	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	c.Env = append(os.Environ(), inside+"=1")
-	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
+	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v (it needs root and namespaces)\n%s", err, out)
 	}
@@ -87,6 +88,10 @@ func newMachine(t *testing.T) *machine {
 	mount(t, "/dev", m.path("/dev"), "", syscall.MS_BIND|syscall.MS_REC, "")
 	mount(t, "/proc", m.path("/proc"), "", syscall.MS_BIND|syscall.MS_REC, "")
 	mount(t, "tmpfs", m.path("/run"), "tmpfs", 0, "")
+	m.write("/usr/bin/systemctl", systemctl, 0o755)
+	if err := os.MkdirAll(m.path("/run/systemd/system"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return m
 }
 
@@ -96,7 +101,7 @@ func (m *machine) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command("/usr/bin/env", append([]string{name}, args...)...)
 	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	c.Dir = "/"
-	c.SysProcAttr = &syscall.SysProcAttr{Chroot: m.root}
+	c.SysProcAttr = &syscall.SysProcAttr{Chroot: m.root, Pdeathsig: syscall.SIGKILL}
 	return c
 }
 
@@ -173,6 +178,9 @@ func (m *machine) start() (pid int) {
 	c := m.command("sh", append([]string{"-c", "umask " + unit["UMask"] + `; exec "$@"`, "sh"}, words...)...)
 	c.Env = append(c.Env, "NOTIFY_SOCKET=/run/notify", "STATE_DIRECTORY=/var/lib/"+unit["StateDirectory"])
 	c.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
+	if unit["AmbientCapabilities"] == "CAP_NET_BIND_SERVICE" {
+		c.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_NET_BIND_SERVICE}
+	}
 	c.Stdout, c.Stderr = out, out
 	if err := c.Start(); err != nil {
 		m.t.Fatal(err)
@@ -223,13 +231,22 @@ func (m *machine) asked() string {
 
 func (m *machine) install(n int) {
 	m.t.Helper()
+	m.do("dpkg", "-i", m.fetchPackage(n, "/run"))
+}
+
+// fetchPackage puts the package of the n-th commit into a directory.
+func (m *machine) fetchPackage(n int, dir string) (path string) {
+	m.t.Helper()
 	name := "wamble_" + runtime.GOARCH + ".deb"
 	data, err := os.ReadFile(filepath.Join(packages(n), name))
+	if err == nil {
+		err = os.MkdirAll(m.path(dir), 0o755)
+	}
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.write("/run/"+name, string(data), 0o644)
-	m.do("dpkg", "-i", "/run/"+name)
+	m.write(dir+"/"+name, string(data), 0o644)
+	return dir + "/" + name
 }
 
 func fetch(t *testing.T, url string) string {
@@ -250,10 +267,6 @@ func TestInstall(t *testing.T) {
 		return
 	}
 	m := newMachine(t)
-	m.write("/usr/bin/systemctl", systemctl, 0o755)
-	if err := os.MkdirAll(m.path("/run/systemd/system"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	m.install(1)
 	if got, want := m.asked(), "daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
 		t.Errorf("an installation asks for %q, want %q", got, want)
@@ -274,6 +287,13 @@ func TestInstall(t *testing.T) {
 	}
 	if got := fetch(t, "http://127.0.0.1:8888/healthz"); !strings.HasPrefix(got, "200") {
 		t.Errorf("got %s", got)
+	}
+	// The commands of the manual find it by themselves.
+	if got := m.do("wamble", "status"); !strings.Contains(got, "/var/lib/wamble") || !strings.Contains(got, "default, ready") {
+		t.Errorf("wamble status: %s", got)
+	}
+	if got := m.do("wamble", "doctor", "--user", "wamble"); !strings.Contains(got, "in use, as a server runs on /var/lib/wamble") {
+		t.Errorf("wamble doctor: %s", got)
 	}
 	m.write("/etc/wamble/wamble.conf", `(def shutdown-timeout 5)`, 0o640)
 
@@ -301,6 +321,14 @@ func TestInstall(t *testing.T) {
 	m.do("wamble", "runner", "restore", "--dir", journal, "--overwrite", "/run/checkpoint")
 	m.do("wamble", "migrate", "--data", data)
 	m.start()
+	stranger := m.command("runuser", "-u", "nobody", "--", "wamble", "status", "--data", data)
+	if out, err := stranger.CombinedOutput(); err == nil || !strings.Contains(string(out), data+" belongs to wamble: give the command as that user") {
+		t.Errorf("status by somebody else: %v\n%s", err, out)
+	}
+	m.do("install", "-d", "/run/root")
+	if out, err := m.command("wamble", "runner", "checkpoint", "/run/root/copy").CombinedOutput(); err == nil || !strings.Contains(string(out), "The server makes the copy, as its own user") {
+		t.Errorf("a checkpoint where the server may not write: %v\n%s", err, out)
+	}
 	m.write("/etc/wamble/db-pass", "secret", 0o600)
 	m.write("/run/db.conf", `(def db-pass-file "/etc/wamble/db-pass") (def admin-listen "")`, 0o644)
 	for user, want := range map[string]string{"root": "ok    db-pass-file of default", "wamble": "fail  db-pass-file of default"} {

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// manual are the lines of the blocks of docs/operations.md, and what it has in backquotes.
+type manual struct {
+	t     *testing.T
+	lines []string
+}
+
+func readManual(t *testing.T) *manual {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &manual{t: t}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for i, part := range strings.Split(string(text), "```") {
+		if i%2 == 1 {
+			for line := range strings.Lines(part) {
+				b.lines = append(b.lines, strings.TrimSpace(line))
+			}
+			continue
+		}
+		for _, found := range quoted.FindAllStringSubmatch(strings.ReplaceAll(part, "\n", " "), -1) {
+			b.lines = append(b.lines, found[1])
+		}
+	}
+	return b
+}
+
+var remark = regexp.MustCompile(`\s{2,}[#;].*$`)
+
+// says returns the one line of the manual that begins so, with pairs of its words replaced
+// by those of this test.
+func (b *manual) says(begin string, pairs ...string) string {
+	b.t.Helper()
+	said := map[string]bool{}
+	for _, line := range b.lines {
+		if strings.HasPrefix(line, begin) {
+			said[remark.ReplaceAllString(line, "")] = true
+		}
+	}
+	if len(said) != 1 {
+		b.t.Fatalf("the manual has %d lines that begin with %q", len(said), begin)
+	}
+	for line := range said {
+		for i := 0; i < len(pairs); i += 2 {
+			if !strings.Contains(line, pairs[i]) {
+				b.t.Fatalf("the manual says %q without %q", line, pairs[i])
+			}
+		}
+		return strings.NewReplacer(pairs...).Replace(line)
+	}
+	return ""
+}
+
+// shell gives a command to root's shell.
+func (m *machine) shell(line string) string {
+	m.t.Helper()
+	return m.do("sh", "-ec", line)
+}
+
+// configure adds lines to the configuration, which stays with its owner.
+func (m *machine) configure(lines string) {
+	m.t.Helper()
+	const name = "/etc/wamble/wamble.conf"
+	if err := os.WriteFile(m.path(name), []byte(m.read(name)+"\n"+lines+"\n"), 0o640); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// sudo becomes a user as the program of that name does, which not every machine has.
+const sudo = `#!/bin/sh
+[ "$1" = -u ] || exit 1
+user=$2
+shift 2
+exec runuser -u "$user" -- "$@"
+`
+
+// background runs a program of the machine until the test ends.
+func (m *machine) background(c *exec.Cmd) {
+	m.t.Helper()
+	var said bytes.Buffer
+	if c.Stdout == nil {
+		c.Stdout = &said
+	}
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+		if m.t.Failed() {
+			m.t.Logf("%s said:\n%s", c.Args[1], &said)
+		}
+	})
+}
+
+// until waits until ok.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}
+
+// postgres starts PostgreSQL as Debian does: at its socket, for users of the machine.
+func (m *machine) postgres() {
+	m.t.Helper()
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if len(found) == 0 {
+		m.t.Fatal("PostgreSQL is not installed: scripts/setup test")
+	}
+	bin := found[len(found)-1]
+	uid, gid := m.user("postgres")
+	const data = "/var/lib/postgresql/host-test"
+	for _, dir := range []string{data, "/run/postgresql"} {
+		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
+			m.t.Fatal(err)
+		}
+		if err := os.Chown(m.path(dir), int(uid), int(gid)); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	as := func(args ...string) *exec.Cmd {
+		c := m.command(args[0], args[1:]...)
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
+		return c
+	}
+	if out, err := as(bin+"/initdb", "-D", data, "-A", "peer", "-E", "UTF8", "--no-locale", "--no-sync").CombinedOutput(); err != nil {
+		m.t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	m.background(as(bin+"/postgres", "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories=/run/postgresql", "-c", "fsync=off"))
+	until(m.t, "PostgreSQL answers", func() bool { return as(bin+"/pg_isready", "-q", "-h", "/run/postgresql").Run() == nil })
+}
+
+// authority is a local ACME server.
+type authority struct {
+	Directory    string
+	Root, Issuer []byte
+	orders       atomic.Int32
+}
+
+func startAuthority(t *testing.T) *authority {
+	t.Helper()
+	c := exec.Command(filepath.Join(os.Getenv("WAMBLE_PACKAGES"), "authority"))
+	c.Env = append(os.Environ(), "WAMBLE_TEST_AUTHORITY=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); c.Wait() })
+	lines := bufio.NewScanner(out)
+	a := &authority{}
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), a) != nil {
+		t.Fatalf("no authority: %q", lines.Text())
+	}
+	go func() {
+		for lines.Scan() {
+			a.orders.Add(1)
+		}
+	}()
+	return a
+}
+
+// browser trusts the authority, and finds every name on this machine.
+func (a *authority) browser() *http.Client {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.Issuer)
+	dial := func(network, address string) (net.Conn, error) {
+		_, port, _ := net.SplitHostPort(address)
+		return net.Dial(network, "127.0.0.1:"+port)
+	}
+	return &http.Client{Transport: &http.Transport{Dial: dial, TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+}
+
+// ask asks the admin listener, and returns code and body.
+func ask(t *testing.T, token, path, body string) (int, string) {
+	t.Helper()
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	r, err := http.NewRequest(method, "http://127.0.0.1:8887"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(text)
+}
+
+// moves are those that the server has accepted since its start.
+func (m *machine) moves() (n int) {
+	m.t.Helper()
+	var status struct{ Profiles []struct{ Moves int } }
+	if err := json.Unmarshal([]byte(m.do("wamble", "status", "--json")), &status); err != nil {
+		m.t.Fatal(err)
+	}
+	for _, p := range status.Profiles {
+		n += p.Moves
+	}
+	return n
+}
+
+// TestManual does what a host does who follows docs/operations.md, word by word, from the
+// package to a server with HTTPS, PostgreSQL, a second admin and metrics, which is backed
+// up and upgraded while players play, and restored.
+func TestManual(t *testing.T) {
+	if !apart(t) {
+		return
+	}
+	book, m := readManual(t), newMachine(t)
+	m.write("/usr/bin/sudo", sudo, 0o755)
+	m.postgres()
+	a := startAuthority(t)
+	install := book.says("apt install", "amd64", runtime.GOARCH)
+
+	m.fetchPackage(1, "/dist")
+	m.shell(install)
+	m.write("/etc/ssl/authority.pem", string(a.Root), 0o644)
+	m.configure(fmt.Sprintf("(def acme-directory %q) (def acme-roots %q)", a.Directory, "/etc/ssl/authority.pem")) // instead of Let's Encrypt
+	pid := m.start()
+	m.shell(book.says("sudo -u postgres createuser wamble"))
+	m.configure(book.says(`(def db-host "/var/run`) + "\n" + book.says("(def domain"))
+	m.shell(book.says("wamble check FILE", "FILE", "/etc/wamble/wamble.conf"))
+	m.shell(book.says("wamble doctor --user wamble"))
+	m.shell(book.says("wamble reload --dry-run"))
+	m.shell("wamble reload")
+
+	const site = "https://chess.example.org/"
+	browser := a.browser()
+	var number string // of the certificate
+	page := func() bool {
+		r, err := browser.Get(site)
+		if err != nil {
+			return false
+		}
+		defer r.Body.Close()
+		number = r.TLS.PeerCertificates[0].SerialNumber.String()
+		return r.StatusCode == http.StatusOK
+	}
+	until(t, "the page has a certificate", page)
+	first, orders := number, a.orders.Load()
+
+	moderator := strings.Fields(m.shell(book.says("wamble token-create NAME read|", "NAME", "ann", "read|moderate|operate", "moderate")))[0]
+	for _, c := range []struct {
+		path, body string
+		want       int
+	}{
+		{"/console/api/status", "", http.StatusOK},
+		{"/console/api/act/ban", `{"whom": "192.0.2.7", "text": "why"}`, http.StatusOK},
+		{"/console/api/act/drain", `{"on": true}`, http.StatusForbidden},
+	} {
+		if code, text := ask(t, moderator, c.path, c.body); code != c.want {
+			t.Errorf("a moderator at %s: %d %s", c.path, code, text)
+		}
+	}
+	prometheus := strings.Fields(m.shell(book.says("wamble token-create prometheus")))[0]
+	code, metrics := ask(t, prometheus, "/metrics", "")
+	lint := exec.Command("promtool", "check", "metrics")
+	lint.Stdin = strings.NewReader(metrics)
+	if out, err := lint.CombinedOutput(); err != nil || code != http.StatusOK || !strings.Contains(metrics, "wamble_certificate_expires_timestamp_seconds") {
+		t.Errorf("metrics: %d, %v\n%s", code, err, out)
+	}
+	m.do("promtool", "check", "rules", "/usr/share/doc/wamble/examples/wamble.rules.yml")
+
+	m.background(m.command("wamble", "bot", "--seats", "4", "--pace", "20ms", "udp://127.0.0.1:8888"))
+	until(t, "players play", func() bool { return m.moves() > 20 })
+	before := m.moves()
+	m.shell(book.says("wamble backup /var/backups/wamble-$(date +%F) --dump"))
+	m.fetchPackage(2, "/dist")
+	m.shell(install)
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil || strings.HasSuffix(exe, "(deleted)") {
+		t.Errorf("after the upgrade the process runs %s, %v", exe, err)
+	}
+	if got := m.do("wamble", "version"); !strings.Contains(got, "commit 2222") {
+		t.Errorf("after the upgrade: %s", got)
+	}
+	until(t, "they play on", func() bool { return m.moves() > before+20 })
+
+	m.shell(book.says("systemctl stop wamble"))
+	m.shell(book.says("sudo -u postgres dropdb"))
+	m.shell(book.says("sudo -u postgres pg_restore"))
+	made, _ := filepath.Glob(m.path("/var/backups/wamble-*"))
+	if len(made) != 1 {
+		t.Fatalf("backups: %q", made)
+	}
+	m.shell(book.says("wamble restore /var/backups/wamble-2026-11-16 --verify", "wamble-2026-11-16", filepath.Base(made[0])))
+	m.start()
+	count := m.shell(`sudo -u postgres psql -At -c "SELECT count(*) >= ` + fmt.Sprint(before) + ` FROM moves" wamble`)
+	if strings.TrimSpace(count) != "t" {
+		t.Errorf("after the restore not all of %d moves are there", before)
+	}
+	until(t, "the page is back", page)
+	if number != first || a.orders.Load() != orders {
+		t.Errorf("%d certificates were ordered, of which the first was %s", a.orders.Load(), first)
+	}
+	until(t, "they play again", func() bool { return m.moves() > 0 })
+}
