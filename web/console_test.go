@@ -131,10 +131,18 @@ func TestConsole(t *testing.T) {
 	p.press(`[data-action="confirm"]`)
 	p.until(`document.querySelector('[data-command="drain"][aria-pressed="false"]')`)
 
+	p.until(`document.querySelector('[data-page="config"] [data-changes="0"]')`)
+	p.reads(`[data-option="min-boards"]`, "24 boards")
+	p.reads(`[data-option="min-boards"]`, "wamble.conf:")
+	h.write(conf(`(def min-boards 25)`))
+	p.until(`document.querySelector('[data-page="config"] [data-changes="1"]')`)
+	p.reads(`[data-changes]`, "25 boards")
 	p.press(`[data-command="reload"]`)
+	p.reads("dialog", "min-boards 24 boards → 25 boards")
 	p.press(`[data-action="confirm"]`)
 	p.reads(".audit", "reload")
 	p.reads(".log", "reloaded")
+	p.until(`document.querySelector('[data-page="config"] [data-changes="0"]')`)
 	see[bool](p, `(scrollTo(0, 0), true)`)
 	p.shot("console")
 
@@ -142,6 +150,8 @@ func TestConsole(t *testing.T) {
 	p.press(`[data-command="handoff"]`)
 	p.press(`[data-action="confirm"]`)
 	p.reads(".toast", "Done")
+	p.reads(".toast", "ms gap")
+	p.reads(`[data-fact="Last handoff"]`, "ms gap")
 	p.reads(".audit", "handoff")
 	player.ready()
 	board := player.board()
@@ -234,12 +244,13 @@ func TestRemove(t *testing.T) {
 	p.shot("console-remove")
 }
 
-// TestSessionsOfPlayer: the host looks up the sessions of a player, and ends one,
-// then the rest.
-func TestSessionsOfPlayer(t *testing.T) {
+// TestPlayersPage: the host looks for a player by the beginning of his key, sees what is
+// known of him, trusts and renames him, and ends one of his sessions, then the rest.
+func TestPlayersPage(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	public := hex.EncodeToString(key.Public().(ed25519.PublicKey))
 	for range 3 {
 		c, err := client.Dial(t.Context(), h.udp)
 		if err != nil {
@@ -251,23 +262,99 @@ func TestSessionsOfPlayer(t *testing.T) {
 		}
 	}
 	p := meet(t, screen{width: 1440, height: 1000})
-	p.forgive("500") // a word that is no key
+	p.forgive("500") // a search for nothing
 	h.console(p)
-	p.types("#sessions-whom", "Ada")
-	p.press(`.search button`)
-	p.reads(`.search ~ [role="alert"]`, "public key")
-	see[bool](p, `(document.querySelector('#sessions-whom').value = '', true)`)
-	p.types("#sessions-whom", hex.EncodeToString(key.Public().(ed25519.PublicKey)))
-	p.press(`.search button`)
+	p.types("#players-query", "??")
+	p.press(`[aria-labelledby="people"] > .search button`)
+	p.reads(`[aria-labelledby="people"] > [role="alert"]`, "look for a name")
+	see[bool](p, `(document.querySelector('#players-query').value = '', true)`)
+	p.types("#players-query", public[:8])
+	p.press(`[aria-labelledby="people"] > .search button`)
+	person := fmt.Sprintf(`[data-person=%q]`, public)
+	p.press(person + " button")
 	p.until(`document.querySelectorAll('[data-session]').length === 3`)
-	p.audit("sessions of a player")
-	p.shot("console-sessions")
+	p.reads("[data-dossier]", public)
+	p.audit("a player")
+	p.shot("console-player")
+	p.types("#trust-"+public, "7")
+	p.press(`[data-dossier] .forms form:first-child button`)
+	p.press(`[data-action="confirm"]`)
+	p.until(`[...document.querySelectorAll('[data-session] td:nth-child(2)')].every((x) => x.textContent === '7')`)
+	p.types("#rename-"+public, "Ada_1")
+	p.press(`[data-dossier] .forms form:last-child button`)
+	p.press(`[data-action="confirm"]`)
+	p.reads("[data-dossier] h3", "Ada_1")
 	p.press(`[data-session] [data-command="end"]`)
 	p.reads("dialog", "its token is void")
 	p.press(`[data-action="confirm"]`)
 	p.until(`document.querySelectorAll('[data-session]').length === 2`)
 	p.press(`[data-command="end-all"]`)
 	p.press(`[data-action="confirm"]`)
-	p.reads("section", "No session of this player can be resumed.")
+	p.reads("[data-dossier]", "No session of this player can be resumed.")
 	p.reads(".audit", "revoke")
+}
+
+// TestConsoleOnPhone: on a narrow screen nothing of the console lies beside it, boards are
+// found, and charts of hours are there.
+func TestConsoleOnPhone(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 12)`))
+	player := meet(t, desk)
+	player.sit(h.url)
+	p := meet(t, phone)
+	h.console(p)
+	p.until(`document.querySelectorAll('.uplot').length === 3`)
+	p.press(`[data-command="boards"]`)
+	p.until(`document.querySelectorAll('[data-board]').length >= 12`)
+	p.types("#boards-query", "reserved")
+	p.press(`[data-command="boards"]`)
+	p.until(fmt.Sprintf(`document.querySelectorAll('[data-board]').length === 1 && document.querySelector('[data-board="%s"]')`, player.board()))
+	p.until(`document.querySelector('[data-option="min-boards"]')`)
+	for _, section := range []string{"profiles", "charts", "config", "boards", "audit"} {
+		see[bool](p, fmt.Sprintf(`(document.getElementById(%q).scrollIntoView(), true)`, section))
+		p.shot("console-phone-" + section)
+	}
+	for _, span := range []string{"days", "hour"} {
+		p.press(fmt.Sprintf(`[data-range=%q]`, span))
+		p.until(`document.querySelector('[data-points]')`)
+	}
+	if wide := see[[]string](p, `[...document.querySelectorAll('.desk *')].filter((e) => !e.closest('.uplot') && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 120))`); len(wide) > 0 {
+		t.Errorf("this lies beside the screen: %q", wide)
+	}
+	p.audit("the console on a phone")
+}
+
+// TestStandingAnnouncement: an announcement that stays is in a bar for those who are here
+// and for who comes later, counts down, and goes when the host withdraws it.
+func TestStandingAnnouncement(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 12)`))
+	early := meet(t, desk)
+	early.sit(h.url)
+	p := meet(t, screen{width: 1440, height: 1000})
+	h.console(p)
+	p.types("#announce-text", "We move to a new machine")
+	p.types("#announce-until", "2")
+	p.press(`#announce-until + label.check input`)
+	p.press(`[data-command="announce"]`)
+	p.press(`[data-action="confirm"]`)
+	p.reads("[data-announced]", "We move to a new machine")
+	late := meet(t, desk)
+	late.sit(h.url)
+	for _, who := range []*person{early, late} {
+		who.reads("[data-announcement]", "We move to a new machine")
+		who.reads("[data-left]", "in 2 hours")
+		if n := see[int](who, `document.querySelectorAll('[data-announcement]').length`); n != 1 {
+			t.Errorf("it is shown %d times", n)
+		}
+	}
+	late.audit("an announcement that stays")
+	late.shot("announcement")
+	late.look(screen{width: 390, height: 844, touch: true, dark: true})
+	late.shot("announcement-phone-dark")
+	p.press(`[data-command="withdraw"]`)
+	p.press(`[data-action="confirm"]`)
+	for _, who := range []*person{early, late} {
+		who.until(`!document.querySelector('[data-announcement]')`)
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"wamble/client"
 )
 
 // TestIdentity: an identity is made, backed up, restored in another browser, and
@@ -94,6 +96,31 @@ func TestLeaderboard(t *testing.T) {
 	p.until(`document.querySelector('.leaderboard tr[data-self="yes"] .team')`)
 	p.shot("teams")
 	p.audit("teams")
+}
+
+// TestBotsHaveTheirRanking: programs are in a list of their own beside that of people.
+func TestBotsHaveTheirRanking(t *testing.T) {
+	h := serve(t, conf(`(def min-boards 4) (def house-bots 0)`))
+	d := client.Dialer{Bot: true}
+	bot, err := d.Dial(t.Context(), h.udp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bot.Close() })
+	if _, err := bot.Play(t.Context(), anyMove(bot.Board().FEN, rand.New(rand.NewPCG(1, 1)))); err != nil {
+		t.Fatal(err)
+	}
+	p := meet(t, desk)
+	p.sit(h.url)
+	p.press(`.ways a[href="/you"]`)
+	p.until(`document.querySelectorAll('.programs tbody tr').length === 1`)
+	p.reads(".programs tbody", "program")
+	p.until(`document.querySelectorAll('.leaderboard:not(.programs) tr[data-self="yes"]').length === 1`)
+	if see[bool](p, `document.querySelector('.leaderboard:not(.programs) tbody').textContent.includes('program') || Boolean(document.querySelector('.programs tr[data-self="yes"]'))`) {
+		t.Error("a program among people, or a person among programs")
+	}
+	p.shot("programs")
+	p.audit("programs")
 }
 
 // TestTerms: a profile with terms shows them, and plays after they are accepted.

@@ -116,7 +116,8 @@ func forget(p *person) {
 }
 
 // TestTrailFollows: who signs in on another device reads what happened to her moves
-// while she was away, and finds the boards that she has moved on.
+// while she was away, though she waits for a board, and finds the boards that she has
+// moved on.
 func TestTrailFollows(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))
@@ -137,7 +138,6 @@ func TestTrailFollows(t *testing.T) {
 	for _, m := range []string{"e7e5", "g2g4", "d8h4"} {
 		bob.move(byClick, m[:2], m[2:])
 	}
-	bob.open("about:blank") // who waits for the only board is told nothing else
 
 	there := meet(t, phone)
 	there.onEveryPage(`(real => { Date.now = () => real() + 3600000; })(Date.now)`) // an hour later
@@ -148,7 +148,11 @@ func TestTrailFollows(t *testing.T) {
 	there.press(`[data-action="restore"]`)
 	there.until(`document.querySelector('[data-identity="yes"]')`)
 	there.press(`.ways a[href="/"]`)
-	there.reads(".away", "1 game lost")
+	there.reads(".waiting .away", "1 game lost") // Bob has the only board
+	there.shot("away-news-waiting")
+	there.audit("away, waiting")
+	bob.open("about:blank")
+	there.reads(".panel .away", "1 game lost")
 	there.until(`document.querySelector('.trail [data-fate="lost"]')`)
 	there.shot("away-news")
 	there.audit("away")

@@ -111,6 +111,7 @@ func (h *host) start() {
 func (h *host) launch() <-chan map[string]string {
 	h.t.Helper()
 	h.cmd = exec.Command(binary, "serve", "--config", h.conf, "--data", filepath.Join(h.dir, "data"))
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is killed leaves nothing behind
 	h.cmd.Stderr = h.log
 	out, err := h.cmd.StdoutPipe()
 	if err != nil {

@@ -147,6 +147,7 @@ func TestPredict(t *testing.T) {
 	other.shot("predictions")
 	other.audit("predictions")
 	player.move(byClick, uci[:2], uci[2:4])
+	player.reads(".story", "1 player predicted it!")
 	seer.reads(".toast", "was right")
 	seer.until(`document.querySelector('[data-streak="1"]')`)
 }

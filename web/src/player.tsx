@@ -6,6 +6,7 @@ import "./style/board.css";
 import "./style/play.css";
 import "./style/watch.css";
 import "./style/you.css";
+import { announce } from "./announcements";
 import { begin, route, session, tell } from "./app";
 import { PieceDefs } from "./board/PieceDefs";
 import { useStore } from "./session/store";
@@ -96,7 +97,8 @@ session.on((h) => {
         sounds.win();
         hasten(String(h.board));
         askStanding(300);
-      } else if (h.type === Notice.maintenance) tell(t.notices.maintenance(h.text), "bad", true);
+      } else if (h.stays) announce(h.text, h.type === Notice.maintenance, h.stays);
+      else if (h.type === Notice.maintenance) tell(t.notices.maintenance(h.text), "bad", true);
       else if (h.type === Notice.announcement) tell(t.notices.announcement(h.text), "info", true);
       else if (h.type === Notice.reservationReleased) {
         released = { board: String(h.board), why: h.text };

@@ -1,17 +1,11 @@
 // Who is kept out, and until when.
 
-import { useEffect, useState } from "preact/hooks";
 import { h } from "./texts";
-import { ask, type Ban } from "./ask";
+import type { Ban } from "./ask";
 import type { AskFirst } from "./Confirm";
 import { Table } from "./Table";
 
-/** Bans are asked for again with each look: they end by themselves. */
-export function Bans({ look, done, confirm }: { look: number; done: number; confirm: AskFirst }) {
-  const [list, setList] = useState<Ban[]>([]);
-  useEffect(() => {
-    ask.bans().then(setList, () => {});
-  }, [look, done]);
+export function Bans({ list, confirm }: { list: Ban[]; confirm: AskFirst }) {
   return (
     <section class="card" aria-labelledby="bans">
       <h2 id="bans">{h.bans}</h2>
@@ -22,6 +16,7 @@ export function Bans({ look, done, confirm }: { look: number; done: number; conf
             <td>{b.whom}</td>
             <td>{b.text}</td>
             <td>{b.until ? new Date(b.until).toLocaleString() : h.forEver}</td>
+            <td>{b.by}</td>
             <td>
               <button
                 type="button"

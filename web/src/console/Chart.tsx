@@ -23,10 +23,11 @@ export function Chart({ title, times, curves }: { title: string; times: number[]
   const names = curves.map((c) => c.name).join();
 
   useEffect(() => {
+    const place = box.current!; // the ref is gone when the last resize is seen
     const axis = { stroke: ink("--faint"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line") } };
     plot.current = new uPlot(
       {
-        width: box.current!.clientWidth,
+        width: place.clientWidth,
         height: 190,
         series: [{}, ...curves.map((c, i) => ({ label: c.name, stroke: ink(inks[i % inks.length]), width: 2, spanGaps: true }))],
         axes: [{ ...axis, space: 90, values: (_u, ticks) => ticks.map(clock) }, { ...axis, size: 55 }],
@@ -35,10 +36,10 @@ export function Chart({ title, times, curves }: { title: string; times: number[]
         cursor: { drag: { x: false, y: false } },
       },
       [times, ...curves.map((c) => c.values)],
-      box.current!,
+      place,
     );
-    const resize = new ResizeObserver(() => plot.current?.setSize({ width: box.current!.clientWidth, height: 190 }));
-    resize.observe(box.current!);
+    const resize = new ResizeObserver(() => plot.current?.setSize({ width: place.clientWidth, height: 190 }));
+    resize.observe(place);
     return () => {
       resize.disconnect();
       plot.current?.destroy();

@@ -3,7 +3,8 @@
 import { useState } from "preact/hooks";
 import { h } from "./texts";
 import { Dialog } from "../ui/Dialog";
-import { ask } from "./ask";
+import { ask, type Handoff, random } from "./ask";
+import { gapOf } from "./handoff";
 
 /** Command is what the host wants done. */
 export interface Command {
@@ -25,8 +26,26 @@ export interface Confirm {
   no(): void;
 }
 
+/**
+ * carryOut gives a command. A handoff may end the connection with the old binary: the
+ * request is sent again with its key, and the next binary answers how it went, without
+ * another handoff.
+ */
+async function carryOut(command: Command): Promise<unknown> {
+  const key = random();
+  for (;;) {
+    try {
+      return await ask.give(command.name, command.args, key);
+    } catch (e) {
+      if (!(e instanceof TypeError) || command.name !== "handoff") throw e;
+      while (!(await ask.status().then(() => true, () => false))) await new Promise((r) => setTimeout(r, 200));
+    }
+  }
+}
+
 /** reached says what a command met: the server answers with a number for each profile. */
 function reached(answer: unknown): string {
+  if (answer && typeof (answer as Handoff).frozen === "number") return gapOf(answer as Handoff);
   const counts = Object.entries(answer ?? {}).filter(([, n]) => Number.isInteger(n));
   return counts.map(([name, n]) => `${name}: ${n}`).join(", ");
 }
@@ -45,14 +64,10 @@ export function useConfirm(): Confirm {
       if (!command) return;
       setCommand(null);
       try {
-        setResult({ ok: true, text: `${h.done} ${command.title}. ${reached(await ask.give(command.name, command.args))}` });
+        setResult({ ok: true, text: `${h.done} ${command.title}. ${reached(await carryOut(command))}` });
         command.done?.();
       } catch (e) {
-        if (e instanceof TypeError && command.name === "handoff") {
-          // The connection ended with the old image. The next one answers.
-          while (!(await ask.status().then(() => true, () => false))) await new Promise((r) => setTimeout(r, 200));
-          setResult({ ok: true, text: `${h.done} ${command.title}.` });
-        } else setResult({ ok: false, text: `${h.failed} ${command.title}. ${(e as Error).message}` });
+        setResult({ ok: false, text: `${h.failed} ${command.title}. ${(e as Error).message}` });
       }
       setCount((n) => n + 1);
     },
@@ -67,7 +82,7 @@ export function ConfirmDialog({ confirm }: { confirm: Confirm }) {
       </div>
       {confirm.command && (
         <Dialog title={confirm.command.title} onClose={confirm.no}>
-          <p>{confirm.command.text}</p>
+          <p class="lines">{confirm.command.text}</p>
           <div class="buttons">
             <button type="button" onClick={confirm.no}>
               {h.no}

@@ -1,17 +1,11 @@
 // What the database refused for good: look at it, try it again, or drop it.
 
-import { useEffect, useState } from "preact/hooks";
 import { h } from "./texts";
-import { ask, type Dead } from "./ask";
+import type { Dead } from "./ask";
 import type { AskFirst } from "./Confirm";
 import { Table } from "./Table";
 
-/** DeadLetters are asked for again with each look: a message that is tried again may be refused again. */
-export function DeadLetters({ look, done, confirm }: { look: number; done: number; confirm: AskFirst }) {
-  const [list, setList] = useState<Dead[]>([]);
-  useEffect(() => {
-    ask.dead().then(setList, () => {});
-  }, [look, done]);
+export function DeadLetters({ list, confirm }: { list: Dead[]; confirm: AskFirst }) {
   return (
     <section class="card" aria-labelledby="dead">
       <h2 id="dead">{h.dead}</h2>

@@ -1,51 +1,37 @@
 // The desk of the host: what runs, how fast, what waits, and what can be done.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { useStore } from "../session/store";
 import { h } from "./texts";
 import { Actions } from "./Actions";
+import { Announcements } from "./Announcements";
 import { Bans } from "./Bans";
-import { ask, Locked, type Status, token, type Vitals } from "./ask";
-import { Chart } from "./Chart";
+import { token, type Vitals } from "./ask";
+import { Charts } from "./Charts";
+import { Boards } from "./Boards";
 import { ConfirmDialog, useConfirm } from "./Confirm";
+import { ConfigPage } from "./Config";
 import { DeadLetters } from "./DeadLetters";
+import { gapOf } from "./handoff";
 import { Lists } from "./Lists";
+import { Players } from "./Players";
 import { ProfileTable } from "./Profiles";
 import { add, empty } from "./series";
-import { Sessions } from "./Sessions";
+import { follow, seen } from "./stream";
 
-const every = 1500; // ms between two looks
-
-/** useLooks looks at the server again and again. */
+/** useLooks follows the server. */
 function useLooks() {
-  const [status, setStatus] = useState<Status | null>(null);
+  const now = useStore(seen);
   const [series, setSeries] = useState(empty);
-  const [lost, setLost] = useState(false);
   const before = useRef<Vitals | null>(null);
+  useEffect(() => follow(), []);
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout>;
-    let gone = false;
-    const look = async () => {
-      try {
-        const [s, v] = await Promise.all([ask.status(), ask.vitals()]);
-        if (gone) return;
-        setStatus(s);
-        setLost(false);
-        const old = before.current;
-        before.current = v;
-        if (old) setSeries((x) => add(x, old, v));
-      } catch (e) {
-        if (e instanceof Locked) return token.set("");
-        setLost(true);
-      }
-      if (!gone) timer = setTimeout(look, every);
-    };
-    void look();
-    return () => {
-      gone = true;
-      clearTimeout(timer);
-    };
-  }, []);
-  return { status, series, lost };
+    const old = before.current;
+    const v = now.vitals;
+    before.current = v;
+    if (old && v) setSeries((x) => add(x, old, v));
+  }, [now.vitals]);
+  return { now, series };
 }
 
 function span(seconds: number): string {
@@ -60,16 +46,17 @@ function span(seconds: number): string {
 }
 
 export function Desk() {
-  const { status, series, lost } = useLooks();
+  const { now, series } = useLooks();
+  const { status, lost } = now;
   const confirm = useConfirm();
   if (!status) return <main class="desk">{lost && <p role="alert">{h.lost}</p>}</main>;
-  const curves = (m: Map<string, number[]>) => [...m].map(([name, values]) => ({ name, values }));
   const facts: [string, string][] = [
     [h.uptime, span(status.uptime)],
     [h.pid, String(status.pid)],
     [h.journal, `${status.journal.state}, ${status.journal.durability}`],
     [h.players, String(status.profiles.reduce((n, p) => n + p.sessions_present, 0))],
     [h.deadCount, String(status.journal.dead_letters)],
+    ...(status.last_handoff ? [[h.handoff, gapOf(status.last_handoff)] as [string, string]] : []),
   ];
   return (
     <main class="desk">
@@ -95,26 +82,15 @@ export function Desk() {
         </dl>
       </section>
       <ProfileTable profiles={status.profiles} confirm={confirm.ask} />
-      <section class="card" aria-labelledby="charts">
-        <h2 id="charts">{h.charts}</h2>
-        <div class="plots">
-          <Chart title={h.throughput} times={series.times} curves={curves(series.moves)} />
-          <Chart
-            title={h.latency}
-            times={series.times}
-            curves={[
-              { name: h.median, values: series.median },
-              { name: h.p99, values: series.p99 },
-            ]}
-          />
-          <Chart title={h.queue} times={series.times} curves={curves(series.queue)} />
-        </div>
-      </section>
+      <Charts series={series} />
       <Actions status={status} confirm={confirm.ask} />
-      <Bans look={status.uptime} confirm={confirm.ask} done={confirm.count} />
-      <Sessions look={status.uptime} confirm={confirm.ask} />
-      <DeadLetters look={status.uptime} confirm={confirm.ask} done={confirm.count} />
-      <Lists done={confirm.count} />
+      <ConfigPage config={now.config} confirm={confirm.ask} />
+      <Boards look={status.uptime} confirm={confirm.ask} />
+      <Bans list={now.bans} confirm={confirm.ask} />
+      <Players look={status.uptime} confirm={confirm.ask} />
+      <Announcements list={now.announcements} confirm={confirm.ask} />
+      <DeadLetters list={now["dead-letters"]} confirm={confirm.ask} />
+      <Lists lines={now.log} audited={now.audit} />
       <ConfirmDialog confirm={confirm} />
     </main>
   );

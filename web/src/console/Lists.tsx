@@ -1,24 +1,26 @@
 // The end of the log, and of the audit log.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { h } from "./texts";
-import { ask, type Audited } from "./ask";
+import type { Audited } from "./ask";
 
-const every = 2000; // ms
+/** said puts the arguments of a command into words. */
+function said(args: unknown): string {
+  const word = (v: unknown): string => {
+    if (Array.isArray(v)) return v.map(word).join(" ");
+    if (v && typeof v === "object") return pairs(v);
+    return typeof v === "string" && v.includes(" ") ? `“${v}”` : String(v);
+  };
+  const pairs = (o: object): string =>
+    Object.entries(o)
+      .filter(([, v]) => v !== false && v !== "" && v !== null)
+      .map(([name, v]) => (v === true ? name : name === "whom" ? word(v) : `${name} ${word(v)}`))
+      .join(", ");
+  return args && typeof args === "object" ? pairs(args) : "";
+}
 
-export function Lists({ done }: { done: number }) {
-  const [lines, setLines] = useState<string[]>([]);
-  const [audited, setAudited] = useState<Audited[]>([]);
+export function Lists({ lines, audited }: { lines: string[]; audited: Audited[] }) {
   const box = useRef<HTMLPreElement>(null);
-  useEffect(() => {
-    const look = () => ask.log().then(setLines, () => {});
-    look();
-    const timer = setInterval(look, every);
-    return () => clearInterval(timer);
-  }, []);
-  useEffect(() => {
-    ask.audit().then(setAudited, () => {});
-  }, [done]);
   useEffect(() => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [lines.length]);
@@ -42,8 +44,12 @@ export function Lists({ done }: { done: number }) {
           <ol class="audit">
             {audited.map((d, i) => (
               <li key={i}>
-                <time>{new Date(d.at).toLocaleString()}</time> <b>{d.verb}</b> {d.args ? JSON.stringify(d.args) : ""} <span class="faint">{d.from}</span>
-                {d.error && <em class="error"> {d.error}</em>}
+                <time dateTime={d.at}>{new Date(d.at).toLocaleString()}</time>
+                <span>
+                  <b>{d.verb}</b> {said(d.args)}
+                  {d.error && <em class="error"> {d.error}</em>}
+                </span>
+                <span class="faint">{d.from}</span>
               </li>
             ))}
           </ol>

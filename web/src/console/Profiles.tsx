@@ -23,7 +23,7 @@ export function ProfileTable({ profiles, confirm }: { profiles: Profile[]; confi
     <section class="card" aria-labelledby="profiles">
       <h2 id="profiles">{h.profiles}</h2>
       <Table of="profiles" columns={h.columns}>
-        {profiles.map((p) => (
+        {profiles.flatMap((p) => [
           <tr key={p.name} data-profile={p.name}>
             <td>
               <b>{p.name}</b>
@@ -50,8 +50,24 @@ export function ProfileTable({ profiles, confirm }: { profiles: Profile[]; confi
             <td>
               <Switches profile={p} confirm={confirm} />
             </td>
-          </tr>
-        ))}
+          </tr>,
+          ...(p.shards ?? []).map((k, i) => (
+            <tr key={`${p.name} ${i}`} data-shard={i}>
+              <td>{h.shard(i)}</td>
+              <td class={k.ready ? "good" : "bad"}>{k.stage}</td>
+              <td>{k.open ? h.shardOpen : h.shardClosed}</td>
+              <td>{k.boards}</td>
+              <td>{k.sessions}</td>
+              <td>{k.sessions_present}</td>
+              <td>{k.moves.toLocaleString("en")}</td>
+              <td>
+                {k.queue_depth}
+                {k.queue_age > 1 && <em> {h.behind(k.queue_age)}</em>}
+              </td>
+              <td />
+            </tr>
+          )),
+        ])}
       </Table>
     </section>
   );

@@ -1,9 +1,15 @@
-// A table that scrolls sideways on a narrow screen, or a word when it has no rows.
+// A table, or a word when it has no rows. On a narrow screen each row is a card: there a
+// cell says the name of its column, which it gets here.
 
 import { type ComponentChildren, toChildArray } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { h } from "./texts";
 
 export function Table({ of, columns, empty, children }: { of: string; columns: readonly string[]; empty?: string; children: ComponentChildren }) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  useEffect(() => {
+    for (const row of body.current?.rows ?? []) for (const cell of row.cells) cell.dataset.name = columns[cell.cellIndex];
+  });
   if (toChildArray(children).length === 0) return <p class="faint">{empty}</p>;
   return (
     <div class="scroll" tabIndex={0} role="group" aria-labelledby={of}>
@@ -17,7 +23,7 @@ export function Table({ of, columns, empty, children }: { of: string; columns: r
             ))}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody ref={body}>{children}</tbody>
       </table>
     </div>
   );

@@ -18,10 +18,10 @@ async function look<T>(path: string, bearer = token.value): Promise<T> {
 }
 
 /** random names a request, so that the server knows one that a browser sends again. */
-const random = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+export const random = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
-async function give<T>(command: string, args: unknown): Promise<T> {
-  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${token.value}`, "Idempotency-Key": random() };
+async function give<T>(command: string, args: unknown, key = random()): Promise<T> {
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${token.value}`, "Idempotency-Key": key };
   return body(await fetch(`api/act/${command}`, { method: "POST", body: JSON.stringify(args ?? {}), headers }));
 }
 
@@ -49,6 +49,20 @@ export interface Profile {
   failures?: number;
   brownout?: string[];
   bans?: number;
+  shards?: Shard[];
+}
+
+/** Shard is one of several loops of a profile. */
+export interface Shard {
+  ready: boolean;
+  stage: string;
+  open: boolean;
+  boards: number;
+  sessions: number;
+  sessions_present: number;
+  moves: number;
+  queue_depth: number;
+  queue_age: number;
 }
 
 export interface Status {
@@ -59,6 +73,39 @@ export interface Status {
   draining?: boolean;
   profiles: Profile[];
   last_reload?: { error?: string; changes: string[] };
+  last_handoff?: Handoff;
+}
+
+/** Handoff is how the process came to its binary. */
+export interface Handoff {
+  at: string;
+  from: string;
+  to: string;
+  failure?: string;
+  frozen: number; // s for which nothing was read
+}
+
+/** Columns are points over time, of all profiles together. */
+export interface Columns {
+  every: number; // s
+  at: number[]; // s since 1970
+  moves: number[];
+  ended: number[];
+  players: number[];
+  boards: number[];
+  lag: number[];
+  memory: number[];
+}
+
+export interface FoundBoard {
+  profile: string;
+  board: number;
+  status: string;
+  plies: number;
+  holder?: number;
+  handle?: string;
+  moved?: string;
+  fen: string;
 }
 
 /** Vitals are the counters of a moment; charts are made of their differences. */
@@ -84,14 +131,58 @@ export interface Ban {
   whom: string;
   text?: string;
   until?: string;
+  by?: string;
 }
 
-/** PlayerSession is a session of a player, as the database has it. */
+/** Announced is an announcement that stays. */
+export interface Announced {
+  profile?: string; // none: all
+  text: string;
+  until: string;
+  by?: string;
+  at?: string;
+}
+
+/** PlayerSession is a session of a player, with where it is now. */
 export interface PlayerSession {
   profile: string;
   session: number;
   created: string;
   lastSeen: string;
+  trust: number;
+  address?: string;
+}
+
+/** Person is a player, or a guest, who has no name and no key. */
+export interface Person {
+  database: string;
+  name?: string;
+  public_key?: string;
+  session?: number;
+  score: number;
+  rating?: number;
+  games: number;
+  created: string;
+  last_seen: string;
+  here: { profile: string; session: number; address?: string; board?: number }[];
+}
+
+export interface People {
+  people: Person[];
+  more: boolean;
+}
+
+/** Dossier is what a database knows of a person. */
+export interface Dossier extends Person {
+  renamed?: string;
+  former_names: { name: string; until: string }[];
+  rank?: number;
+  ranked?: number;
+  sessions: PlayerSession[];
+  holds: number[];
+  boards: { board: number; profile: string; status: string; at: string }[];
+  bans: Ban[];
+  more: boolean;
 }
 
 /** Audited is a line of the audit log. */
@@ -101,6 +192,33 @@ export interface Audited {
   verb: string;
   args?: unknown;
   error?: string;
+}
+
+/** Setting is an option that the server runs with, and where its value comes from. */
+export interface Setting {
+  option: string;
+  value: unknown; // null: unset, or hidden
+  hidden?: boolean;
+  unit?: string;
+  from: string;
+  profile?: string; // of a base profile
+  file?: string;
+  line?: number;
+}
+
+/** Foreseen is what a reload would do. */
+export interface Foreseen {
+  changes: { profile?: string; what: string; old: string; new: string; effect: string }[];
+  profiles: string[];
+  refused: string[];
+}
+
+export interface Config {
+  file: string;
+  server: Setting[];
+  profiles: { name: string; inherits?: string; store: string; options: Setting[] }[];
+  reload?: Foreseen;
+  mistake?: string;
 }
 
 /** Field is an argument of a command. */
@@ -129,12 +247,10 @@ export async function enter(text: string): Promise<void> {
 
 export const ask = {
   status: () => look<Status>("status"),
-  vitals: () => look<Vitals>("vitals"),
-  dead: () => look<Dead[]>("dead-letters"),
-  bans: () => look<Ban[]>("bans"),
-  sessions: (whom: string) => look<PlayerSession[]>(`sessions?whom=${encodeURIComponent(whom)}`),
-  log: () => look<string[]>("log"),
-  audit: () => look<Audited[]>("audit"),
+  players: (query: string) => look<People>(`players?query=${encodeURIComponent(query)}`),
+  player: (whom: string) => look<Dossier[]>(`player?whom=${encodeURIComponent(whom)}`),
+  history: (range: string) => look<Columns>(`history?range=${range}`),
+  boards: (query: string) => look<FoundBoard[]>(`boards?query=${encodeURIComponent(query)}`),
   commands: () => look<Form[]>("commands"),
   give,
 };

@@ -28,7 +28,14 @@ export type SessionEvent =
   | { kind: "switched"; from: Board; to: Board; moved: Pending | null }
   | { kind: "refused"; move: Pending; why: Denied }
   | { kind: "renewed" } // the server did not know the token any more
-  | { kind: "notice"; type: number; text: string; board: number };
+  | { kind: "notice"; type: number; text: string; board: number; stays?: Stays };
+
+/** Stays is about an announcement that stays: for how long from now on (0: it is withdrawn), and whether something happens then. */
+export interface Stays {
+  id: number;
+  seconds: number;
+  countdown: boolean;
+}
 
 const signPause = 30_000; // ms between two signs of life
 const absent = 30_000; // ms after which a player who does nothing may not be there
@@ -151,7 +158,7 @@ export class Session {
     const { board } = this.status.value;
     const fen = board && String(board.id) === move.board ? board.fen : ""; // not that of a move of an earlier page
     try {
-      const request = { name: "PLAYER_MOVE", body: { uci: move.uci }, board: BigInt(move.board), ext: [intField("move.crowd", 1)] } as const;
+      const request = { name: "PLAYER_MOVE", body: { uci: move.uci }, board: BigInt(move.board), ext: [intField("move.crowd", 1), intField("board.ply", move.ply - 1)] } as const;
       const answer = await this.caller.ask(request);
       this.settle();
       this.emit({ kind: "played", move, fen, crowd: answer.ext.text("crowd.moves") ?? "" });
@@ -259,7 +266,9 @@ export class Session {
     const m = p.message;
     if (m?.name === "BOARD_UPDATE" && p.token === this.status.value.token) this.adopt(p, null);
     else if (m?.name === "SERVER_NOTIFICATION") {
-      this.emit({ kind: "notice", type: m.body.type, text: m.body.text, board: Number(p.board) });
+      const id = p.ext.int("notice.id");
+      const stays = id === undefined ? undefined : { id, seconds: p.ext.int("notice.seconds") ?? 0, countdown: p.ext.int("notice.countdown") === 1 };
+      this.emit({ kind: "notice", type: m.body.type, text: m.body.text, board: Number(p.board), stays });
       if (m.body.type === Notice.sessionExpired) this.refresh();
     }
     for (const l of [...this.packets]) l(p);

@@ -256,6 +256,7 @@ export const de: Texts = {
     sessionsFailed: "Die Sitzungen können gerade nicht gezeigt werden.",
     cancel: "Abbrechen",
     leaderboard: "Rangliste",
+    programs: "Programme",
     by: "Reihenfolge",
     byScore: "Nach Punkten",
     bySeason: "Diesen Monat",

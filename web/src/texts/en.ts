@@ -270,6 +270,7 @@ export const en = {
     sessionsFailed: "The sessions cannot be shown right now.",
     cancel: "Cancel",
     leaderboard: "Leaderboard",
+    programs: "Programs",
     by: "Order",
     byScore: "By score",
     bySeason: "This month",

@@ -256,6 +256,7 @@ export const es: Texts = {
     sessionsFailed: "Las sesiones no se pueden mostrar ahora.",
     cancel: "Cancelar",
     leaderboard: "Clasificación",
+    programs: "Programas",
     by: "Orden",
     byScore: "Por puntos",
     bySeason: "Este mes",

@@ -256,6 +256,7 @@ export const fr: Texts = {
     sessionsFailed: "Les sessions ne peuvent pas être montrées en ce moment.",
     cancel: "Annuler",
     leaderboard: "Classement",
+    programs: "Programmes",
     by: "Ordre",
     byScore: "Par points",
     bySeason: "Ce mois-ci",

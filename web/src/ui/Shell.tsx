@@ -7,6 +7,7 @@ import { route, session, toasts, untell } from "../app";
 import { useStore } from "../session/store";
 import { t } from "../texts";
 import { holds, refused } from "../words";
+import { Announcements } from "./Announcements";
 import { Icon, IconButton } from "./Icon";
 import { Link } from "./Link";
 import { SettingsDialog } from "./Settings";
@@ -47,6 +48,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <main id="main" tabIndex={-1}>
         {children}
       </main>
+      <Announcements />
       <Toasts />
       {open && <SettingsDialog onClose={() => setOpen(false)} />}
     </div>

@@ -1,4 +1,4 @@
-// The ranking, with the player's own row even when it is on another page.
+// The two rankings, of people and of programs, with the player's own row even when it is on another page.
 
 import { useEffect, useState } from "preact/hooks";
 import { session } from "../app";
@@ -75,7 +75,8 @@ function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: 
   return [...list, own];
 }
 
-export function Leaderboard() {
+/** Leaderboard is the ranking of people, or that of programs: that is there when there are some. */
+export function Leaderboard({ bots = false }: { bots?: boolean }) {
   const { link, token } = useStore(session.status);
   const now = useStore(standing);
   const [order, setOrder] = useState(orders[0]);
@@ -93,7 +94,7 @@ export function Leaderboard() {
     const request = {
       name: "GET_LEADERBOARD",
       body: { type: order.type, limit: perPage },
-      ext: [intField("leaderboard.page_index", page), ...(order.season ? [intField("leaderboard.season", order.season)] : [])],
+      ext: [intField("leaderboard.page_index", page), ...(order.season ? [intField("leaderboard.season", order.season)] : []), ...(bots ? [intField("leaderboard.bots", 1)] : [])],
     } as const;
     session.caller.ask(request).then(
       (p) => {
@@ -105,10 +106,12 @@ export function Leaderboard() {
   }, [order, page, link, token, look, now?.score, now?.handle]);
 
   const pages = view && view !== "failed" ? Math.max(1, Math.ceil(view.total / perPage)) : 1;
+  const id = bots ? "programs" : "leaderboard";
+  if (bots && (!view || view === "failed" || (view.total === 0 && order === orders[0]))) return null;
   return (
-    <section class="card leaderboard" aria-labelledby="leaderboard">
+    <section class={bots ? "card leaderboard programs" : "card leaderboard"} aria-labelledby={id}>
       <header>
-        <h2 id="leaderboard">{t.you.leaderboard}</h2>
+        <h2 id={id}>{bots ? t.you.programs : t.you.leaderboard}</h2>
         <div class="segments" role="group" aria-label={t.you.by}>
           {orders.map((o) => (
             <button key={o.text} type="button" aria-pressed={order === o} onClick={() => (setOrder(o), setPage(0))}>

@@ -15,7 +15,7 @@ import { Link } from "../ui/Link";
 import { Caps } from "../wire";
 import { holds, refused } from "../words";
 import { EndCard, Story } from "./Moment";
-import { Panel } from "./PlayPanel";
+import { Away, Panel } from "./PlayPanel";
 import { Typed } from "./Typed";
 
 const landing = 260; // ms in which the player sees his own move
@@ -195,6 +195,7 @@ function Waiting() {
           <button type="button" class="main" onClick={() => go("/watch")}>
             {t.link.watch}
           </button>
+          <Away />
         </>
       )}
     </div>

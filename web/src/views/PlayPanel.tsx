@@ -62,7 +62,7 @@ function TrailStep({ step, won }: { step: Step; won: string | undefined }) {
 }
 
 /** Away says what happened while the player was away. */
-function Away() {
+export function Away() {
   const n = useStore(news);
   if (!n) return null;
   return (

@@ -84,6 +84,7 @@ export function You() {
       </section>
       <IdentityCard />
       <Leaderboard />
+      <Leaderboard bots />
       <Profiles />
     </div>
   );
