@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"wamble/internal/server"
-	"wamble/internal/store/schema"
 )
 
 func dbCommand() *cobra.Command {
@@ -61,9 +60,11 @@ func printStatus(cmd *cobra.Command, s *server.Shared) error {
 	switch {
 	case st.Adopt:
 		fmt.Fprintln(out, "  state    made by the original Wamble; 'wamble migrate' adopts it")
-	case st.Version > st.Latest:
+	case st.Refused() != nil:
 		fmt.Fprintln(out, "  state    newer than this binary")
-		return &schema.Newer{Database: st.Version, Program: st.Latest}
+		return st.Refused()
+	case st.Version > st.Latest:
+		fmt.Fprintln(out, "  state    newer than this binary, which can use it")
 	case len(st.Pending) > 0:
 		fmt.Fprintf(out, "  pending  %s\n", strings.Join(st.Pending, ", "))
 	default:

@@ -16,7 +16,6 @@ import (
 	"wamble/internal/record"
 	"wamble/internal/server"
 	"wamble/internal/store"
-	"wamble/internal/store/schema"
 )
 
 // exportFormats is the closed list of what a game can be written as.
@@ -82,8 +81,8 @@ func checkSchema(ctx context.Context, s *server.Shared) error {
 	switch {
 	case err != nil:
 		return err
-	case st.Version > st.Latest:
-		return &schema.Newer{Database: st.Version, Program: st.Latest}
+	case st.Refused() != nil:
+		return st.Refused()
 	case st.Adopt || len(st.Pending) > 0:
 		return fmt.Errorf("its schema is %d of %d: run 'wamble migrate' first", st.Version, st.Latest)
 	}

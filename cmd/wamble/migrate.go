@@ -67,8 +67,10 @@ func planMigration(cmd *cobra.Command, s *server.Shared) error {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s (%s): schema %d of %d\n", s.Name, strings.Join(s.Profiles, ", "), st.Version, st.Latest)
 	switch {
+	case st.Refused() != nil:
+		return st.Refused()
 	case st.Version > st.Latest:
-		return &schema.Newer{Database: st.Version, Program: st.Latest}
+		fmt.Fprintln(out, "  nothing to do: it is newer than this binary, which can use it")
 	case len(st.Pending) == 0:
 		fmt.Fprintln(out, "  nothing to do")
 	}

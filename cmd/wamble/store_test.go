@@ -30,7 +30,7 @@ func TestNewerDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(`INSERT INTO schema_migrations VALUES (99, '099_tomorrow.sql', 0)`); err != nil {
+	if _, err := db.Exec(`INSERT INTO schema_migrations (version, name, applied_at) VALUES (99, '099_tomorrow.sql', 0)`); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(dir) // where there is no configuration

@@ -407,7 +407,7 @@ func (p *examination) databases() {
 			p.say(Broken, "database", "let the user who runs the server own the file and its directory; a damaged file only a backup mends", "%s: %v", s.Name, err)
 		case err != nil:
 			p.say(Broken, "database", "check db-host, db-port, db-user and the password; the server would wait for it", "%s: %v", s.Name, err)
-		case st.Version > st.Latest:
+		case st.Refused() != nil:
 			p.say(Broken, "database", "use the newer binary", "%s has schema %d, this binary knows %d", s.Name, st.Version, st.Latest)
 		case st.Denied != "" && st.Version < st.Latest:
 			p.say(Broken, "database", ownSchema, "%s (%s) has schema %d of %d and cannot be migrated: %s", s.Name, st.Server, st.Version, st.Latest, st.Denied)
@@ -415,6 +415,8 @@ func (p *examination) databases() {
 			p.say(Doubtful, "database", ownSchema, "%s (%s), schema %d; a newer binary could not migrate it: %s", s.Name, st.Server, st.Version, st.Denied)
 		case st.Version < st.Latest:
 			p.say(Doubtful, "database", "the start does it; 'wamble migrate' does it now", "%s (%s) has schema %d of %d and is to be migrated", s.Name, st.Server, st.Version, st.Latest)
+		case st.Version > st.Latest:
+			p.say(Fine, "database", "", "%s (%s), schema %d, newer than this binary, which can use it", s.Name, st.Server, st.Version)
 		default:
 			p.say(Fine, "database", "", "%s (%s), schema %d", s.Name, st.Server, st.Version)
 		}

@@ -47,7 +47,7 @@ func (g *gate) Migrate(ctx context.Context, progress schema.Progress) error {
 // Status opens the gate if there is nothing to migrate.
 func (g *gate) Status(ctx context.Context) (schema.Status, error) {
 	st, err := g.Store.Status(ctx)
-	if err == nil && st.Version == st.Latest && len(st.Pending) == 0 {
+	if err == nil && st.Refused() == nil && len(st.Pending) == 0 {
 		g.ready.Store(true)
 		g.settle()
 	}

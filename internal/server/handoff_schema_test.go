@@ -82,6 +82,61 @@ func TestHandoffMigrates(t *testing.T) {
 	}
 }
 
+// TestBackAfterUpgrade: a newer image has migrated the database by a step that is
+// additive. The binary of before starts on it again, and everything is there.
+func TestBackAfterUpgrade(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	for name, store := range map[string]string{"SQLite": "", "PostgreSQL": postgresConf(db)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := spawnImage(t, staying(t, conf(store)))
+			c := gather(t, i.address(), 4)
+			c.play()
+			c.more(t, 50)
+			i.write("extra.sql", "-- additive\nCREATE TABLE extra (id BIGINT PRIMARY KEY)")
+			if _, err := i.handOff(""); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the database has the newer schema", func() bool {
+				if name == "PostgreSQL" {
+					return pgtest.Query[int](t, db, `SELECT count(*) FROM schema_migrations WHERE name = 'extra.sql'`) == 1
+				}
+				return newer(t, i.dir)
+			})
+			c.more(t, 50)
+			i.kill()
+			i.launch() // the binary of before
+			c.more(t, 50)
+			c.finish()
+			i.end()
+			if name == "PostgreSQL" {
+				c.verify(t, openPostgres(t, db))
+				return
+			}
+			file, err := sqlite.Open(sqlite.Options{Path: i.dir + "/games.db"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			c.verify(t, file)
+		})
+	}
+}
+
+// newer reports whether the database of a data directory has a newer schema than this
+// program knows, which can use it all the same.
+func newer(t testing.TB, dir string) bool {
+	t.Helper()
+	file, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	st, err := file.Status(t.Context())
+	return err == nil && st.Version > st.Latest && st.Refused() == nil
+}
+
 // TestMigrationsAreMarked: every migration says whether an older program can go on
 // with the database after it.
 func TestMigrationsAreMarked(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/store"
-	"wamble/internal/store/schema"
 )
 
 // Inherited reports whether another image handed over to this one.
@@ -193,8 +192,8 @@ func (s *Shared) foresee(ctx context.Context, v *handoff.Verdict) error {
 		return nil
 	case err != nil:
 		return err
-	case st.Version > st.Latest:
-		return fmt.Errorf("%s: %w", s.Name, &schema.Newer{Database: st.Version, Program: st.Latest})
+	case st.Refused() != nil:
+		return fmt.Errorf("%s: %w", s.Name, st.Refused())
 	}
 	for _, name := range st.Pending {
 		v.Migrations = append(v.Migrations, handoff.Migration{Store: s.Name, Name: name, Additive: !slices.Contains(st.Breaks, name)})

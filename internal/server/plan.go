@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/internal/store"
-	"wamble/internal/store/schema"
 	"wamble/internal/transport"
 )
 
@@ -155,10 +155,7 @@ func usable(ctx context.Context, store *Shared) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	st, err := store.Status(ctx)
-	if err == nil && st.Version > st.Latest {
-		err = &schema.Newer{Database: st.Version, Program: st.Latest}
-	}
-	return err
+	return cmp.Or(err, st.Refused())
 }
 
 // of returns the new options of a wanted profile.

@@ -39,7 +39,7 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 		if err != nil {
 			return err
 		}
-		pending, err := schema.Pending(all, st.Version)
+		pending, err := schema.Pending(all, st.Version, st.Needs)
 		if err != nil {
 			return fmt.Errorf("migrate: %w", err)
 		}
@@ -61,7 +61,8 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, m schema.Migrat
 	// Several statements without arguments travel as one simple query.
 	_, err := conn.Exec(ctx, fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
 		SET LOCAL synchronous_commit = on; SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS schema_migrations (
-			version INTEGER PRIMARY KEY, name TEXT NOT NULL, adopted BOOLEAN NOT NULL DEFAULT FALSE, applied_at TIMESTAMPTZ NOT NULL DEFAULT NOW())`, migrationLock))
+			version INTEGER PRIMARY KEY, name TEXT NOT NULL, adopted BOOLEAN NOT NULL DEFAULT FALSE, applied_at TIMESTAMPTZ NOT NULL DEFAULT NOW());
+		ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS additive BOOLEAN NOT NULL DEFAULT FALSE`, migrationLock))
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, m schema.Migrat
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
-	if _, err := conn.Exec(ctx, `INSERT INTO schema_migrations (version, name, adopted) VALUES ($1, $2, $3)`, m.Version, m.Name, adopt); err != nil {
+	if _, err := conn.Exec(ctx, `INSERT INTO schema_migrations (version, name, adopted, additive) VALUES ($1, $2, $3, $4)`, m.Version, m.Name, adopt, m.Additive); err != nil {
 		return err
 	}
 	_, err = conn.Exec(ctx, "COMMIT")
@@ -97,6 +98,10 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, m schema.Migrat
 }
 
 const selectVersion = `SELECT coalesce(max(version), 0) FROM schema_migrations`
+
+// A table of migrations that an older program made says nothing of additive ones.
+const selectState = `SELECT coalesce(max(version), 0), coalesce(max(version) FILTER (WHERE NOT coalesce((to_jsonb(m) ->> 'additive')::boolean, FALSE)), 0),
+	min(applied_at) FILTER (WHERE version = 1) FROM schema_migrations m`
 
 // original lists what the original's tables must have to be adopted.
 var original = map[string]string{
@@ -152,7 +157,7 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 	err = s.readRow(ctx, "read schema version", `SELECT 'PostgreSQL ' || current_setting('server_version'),
 		to_regclass('schema_migrations') IS NOT NULL, to_regclass('boards') IS NOT NULL`, nil, &st.Server, &versioned, &made)
 	if err == nil && versioned {
-		err = s.readRow(ctx, "read schema version", `SELECT coalesce(max(version), 0), min(applied_at) FILTER (WHERE version = 1) FROM schema_migrations`, nil, &st.Version, &first)
+		err = s.readRow(ctx, "read schema version", selectState, nil, &st.Version, &st.Needs, &first)
 	}
 	if err != nil {
 		return schema.Status{}, err

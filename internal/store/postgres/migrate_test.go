@@ -86,6 +86,30 @@ func TestNewerDatabase(t *testing.T) {
 	}
 }
 
+// TestAdditivelyNewerDatabase: a program goes on with a database that a newer one has
+// migrated, if what was added is nothing that it looks at.
+func TestAdditivelyNewerDatabase(t *testing.T) {
+	t.Parallel()
+	o := pgtest.Migrated(t)
+	pgtest.Execute(t, o, `INSERT INTO schema_migrations (version, name, additive) VALUES (98, '098_today.sql', TRUE)`)
+	s := open(t, o)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := s.Status(t.Context()); err != nil || st.Version != 98 || st.Needs >= st.Latest || st.Pending != nil || st.Refused() != nil {
+		t.Errorf("got %+v, %v", st, err)
+	}
+	pgtest.Execute(t, o, `INSERT INTO schema_migrations (version, name) VALUES (99, '099_tomorrow.sql')`)
+	var newer *schema.Newer
+	if err := s.Migrate(t.Context(), nil); !errors.As(err, &newer) {
+		t.Errorf("after a step that is not additive: got %v, want *schema.Newer", err)
+	}
+	pgtest.Execute(t, o, `ALTER TABLE schema_migrations DROP COLUMN additive`) // as programs before left it
+	if st, err := s.Status(t.Context()); err != nil || st.Needs != 99 {
+		t.Errorf("without marks: got %+v, %v", st, err)
+	}
+}
+
 // originalRows are what the original leaves behind: full-move numbers of which
 // two moves share one, a flush whose ids are sorted by token, a board number
 // that no sequence gave out, payouts that were retried, times that are missing.

@@ -92,8 +92,8 @@ func Load(files fs.FS, folder string, d Dialect) ([]Migration, error) {
 	return all, nil
 }
 
-// Newer is returned when a database was migrated by a newer program than this
-// one. Nothing is written to it.
+// Newer is returned when a newer program than this one has migrated a database, by a
+// step that is not additive. Nothing is written to it.
 type Newer struct {
 	Database, Program int // versions
 }
@@ -103,18 +103,20 @@ func (e *Newer) Error() string {
 		e.Database, e.Program)
 }
 
-// Pending returns the migrations after version. Errors: *Newer.
-func Pending(all []Migration, version int) ([]Migration, error) {
-	if version > len(all) {
+// Pending returns the migrations after version. What a database has beyond them is no
+// obstacle if it needs none of it. Errors: *Newer.
+func Pending(all []Migration, version, needs int) ([]Migration, error) {
+	if needs > len(all) {
 		return nil, &Newer{Database: version, Program: len(all)}
 	}
-	return all[version:], nil
+	return all[min(version, len(all)):], nil
 }
 
 // Status says how a database stands to this program.
 type Status struct {
 	Server  string    // for instance "PostgreSQL 15.18" or "SQLite 3.54.1"
 	Version int       // of the database; 0: empty
+	Needs   int       // the version that a program must know: that of the last migration that was not additive
 	Made    time.Time // of the first migration, to the microsecond; zero: empty
 	Latest  int       // the newest that this program knows
 	Adopt   bool      // it was made by the original and carries no version yet
@@ -122,6 +124,14 @@ type Status struct {
 	Breaks  []string  // those of them that are not additive
 	// Denied is why the user of the connection could not migrate; "": he could.
 	Denied string
+}
+
+// Refused returns a *Newer if this program cannot use the database.
+func (s *Status) Refused() error {
+	if s.Needs > s.Latest {
+		return &Newer{Database: s.Version, Program: s.Latest}
+	}
+	return nil
 }
 
 // Await says which migrations are to come.

@@ -43,11 +43,14 @@ func TestLoad(t *testing.T) {
 func TestPending(t *testing.T) {
 	all := []Migration{{Version: 1}, {Version: 2}, {Version: 3}}
 	for version, want := range []int{3, 2, 1, 0} {
-		if got, err := Pending(all, version); err != nil || len(got) != want {
+		if got, err := Pending(all, version, version); err != nil || len(got) != want {
 			t.Errorf("version %d: got %v, %v, want %d", version, got, err, want)
 		}
 	}
-	_, err := Pending(all, 4)
+	if got, err := Pending(all, 5, 3); err != nil || len(got) != 0 {
+		t.Errorf("version 5 that needs 3: got %v, %v", got, err)
+	}
+	_, err := Pending(all, 4, 4)
 	var newer *Newer
 	if !errors.As(err, &newer) || newer.Database != 4 || newer.Program != 3 {
 		t.Errorf("version 4: got %v, want *Newer", err)

@@ -79,11 +79,38 @@ func TestMigrate(t *testing.T) {
 	if st, err = s.Status(t.Context()); err != nil || st.Version != st.Latest || st.Pending != nil {
 		t.Errorf("status after: got %+v, %v", st, err)
 	}
-	exec(t, raw(t, path), `INSERT INTO schema_migrations VALUES (99, '099_tomorrow.sql', 0)`)
+	exec(t, raw(t, path), `INSERT INTO schema_migrations (version, name, applied_at) VALUES (99, '099_tomorrow.sql', 0)`)
 	err = s.Migrate(t.Context(), nil)
 	var newer *schema.Newer
 	if !errors.As(err, &newer) || newer.Database != 99 || errors.Is(err, store.ErrTransient) {
 		t.Errorf("a newer database: got %v, want *schema.Newer", err)
+	}
+}
+
+// TestAdditivelyNewerDatabase: a program goes on with a database that a newer one has
+// migrated, if what was added is nothing that it looks at.
+func TestAdditivelyNewerDatabase(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	s := at(t, path)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, raw(t, path), `INSERT INTO schema_migrations VALUES (98, '098_today.sql', 0, TRUE)`)
+	if err := s.Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := s.Status(t.Context()); err != nil || st.Version != 98 || st.Needs >= st.Latest || st.Pending != nil || st.Refused() != nil {
+		t.Errorf("got %+v, %v", st, err)
+	}
+	exec(t, raw(t, path), `INSERT INTO schema_migrations (version, name, applied_at) VALUES (99, '099_tomorrow.sql', 0)`)
+	var newer *schema.Newer
+	if err := s.Migrate(t.Context(), nil); !errors.As(err, &newer) {
+		t.Errorf("after a step that is not additive: got %v, want *schema.Newer", err)
+	}
+	exec(t, raw(t, path), `ALTER TABLE schema_migrations DROP COLUMN additive`) // as programs before left it
+	if st, err := s.Status(t.Context()); err != nil || st.Needs != 99 {
+		t.Errorf("without marks: got %+v, %v", st, err)
 	}
 }
 

@@ -58,15 +58,24 @@ func (s *Store) create() error {
 func (s *Store) migrateOne(ctx context.Context, all []schema.Migration, progress schema.Progress) (more bool, err error) {
 	err = s.writer.transact(ctx, func(t *tx) error {
 		_, err := t.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
-			version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`)
+			version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL, additive INTEGER NOT NULL DEFAULT FALSE) STRICT`)
 		if err != nil {
 			return err
 		}
-		var version int
-		if err := t.scan(selectVersion, nil, &version); err != nil {
+		var marks int
+		if err := t.scan(selectMarks, nil, &marks); err != nil {
 			return err
 		}
-		pending, err := schema.Pending(all, version)
+		if marks == 0 {
+			if _, err := t.exec(`ALTER TABLE schema_migrations ADD COLUMN additive INTEGER NOT NULL DEFAULT FALSE`); err != nil {
+				return err
+			}
+		}
+		var version, needs int
+		if err := t.scan(selectVersion, nil, &version, &needs); err != nil {
+			return err
+		}
+		pending, err := schema.Pending(all, version, needs)
 		if err != nil || len(pending) == 0 {
 			return err
 		}
@@ -77,14 +86,18 @@ func (s *Store) migrateOne(ctx context.Context, all []schema.Migration, progress
 			if _, err := t.w.conn.ExecContext(ctx, m.SQL); err != nil {
 				return fmt.Errorf("%s: %w", m.Name, err)
 			}
-			_, err := t.exec(`INSERT INTO schema_migrations VALUES (?, ?, CAST(unixepoch('subsec') * 1e6 AS INTEGER))`, m.Version, m.Name)
+			_, err := t.exec(`INSERT INTO schema_migrations VALUES (?, ?, CAST(unixepoch('subsec') * 1e6 AS INTEGER), ?)`, m.Version, m.Name, m.Additive)
 			return err
 		})
 	})
 	return more, err
 }
 
-const selectVersion = `SELECT ifnull(max(version), 0) FROM schema_migrations`
+const (
+	selectVersion = `SELECT ifnull(max(version), 0), ifnull(max(version) FILTER (WHERE NOT additive), 0) FROM schema_migrations`
+	// A table of migrations that an older program made says nothing of additive ones.
+	selectMarks = `SELECT count(*) FROM pragma_table_info('schema_migrations') WHERE name = 'additive'`
+)
 
 // Status says how the database stands to this program. It writes nothing but
 // an empty file where there is none. A database that is newer than this
@@ -95,13 +108,17 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 		return schema.Status{}, err
 	}
 	st := schema.Status{Latest: len(all)}
-	var tables int
+	var tables, marks int
 	var first int64
-	err = s.readers.QueryRowContext(ctx, `SELECT 'SQLite ' || sqlite_version(), count(*) FROM sqlite_schema WHERE name = 'schema_migrations'`).
-		Scan(&st.Server, &tables)
+	err = s.readers.QueryRowContext(ctx, `SELECT 'SQLite ' || sqlite_version(), count(*), (`+selectMarks+`) FROM sqlite_schema WHERE name = 'schema_migrations'`).
+		Scan(&st.Server, &tables, &marks)
 	if err == nil && tables > 0 {
-		err = s.readers.QueryRowContext(ctx, `SELECT ifnull(max(version), 0), ifnull(min(applied_at) FILTER (WHERE version = 1), 0) FROM schema_migrations`).
-			Scan(&st.Version, &first)
+		additive := "FALSE"
+		if marks > 0 {
+			additive = "additive"
+		}
+		err = s.readers.QueryRowContext(ctx, `SELECT ifnull(max(version), 0), ifnull(max(version) FILTER (WHERE NOT `+additive+`), 0),
+			ifnull(min(applied_at) FILTER (WHERE version = 1), 0) FROM schema_migrations`).Scan(&st.Version, &st.Needs, &first)
 	}
 	if err != nil {
 		return schema.Status{}, classify(ctx, "read schema version", err)
