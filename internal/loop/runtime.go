@@ -163,6 +163,11 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	}()
 	rt.ctx, rt.crashed, rt.unused = background, make(chan error, 1), nil
 	rt.DropDrain()
+	if rt.ran { // the journal may be what ended the run before, or another machine's by now
+		if err := rt.o.Heal(ctx); err != nil && rt.o.Runner.State() == runner.Failed {
+			return rt.unlessStopped(ctx, fmt.Errorf("the journal has failed: %w", err))
+		}
+	}
 	adopting := rt.adopted != nil
 	var resumed resumed
 	if !adopting {

@@ -20,15 +20,17 @@ import (
 	"wamble/internal/watchtest"
 	"wamble/runner"
 	"wamble/runner/memstore"
+	"wamble/runner/runnertest"
 	"wamble/wire"
 )
 
 // running is a runtime that runs until the test ends.
 type running struct {
 	*Runtime
-	stop  context.CancelFunc
-	ended chan struct{}
-	err   error // why Run ended
+	storage *runnertest.Faulty // of the journal
+	stop    context.CancelFunc
+	ended   chan struct{}
+	err     error // why Run ended
 }
 
 // run starts a profile on a journal in memory, and waits until it is up.
@@ -40,7 +42,8 @@ func run(t *testing.T) *running {
 // runAdopted starts a profile that begins with a state; nil: without.
 func runAdopted(t *testing.T, a *Adopted) *running {
 	t.Helper()
-	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	storage := runnertest.NewFaulty(memstore.New())
+	r, err := runner.Open(storage, runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,7 @@ func runAdopted(t *testing.T, a *Adopted) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := &running{ended: make(chan struct{}), Runtime: New(Options{
+	rt := &running{storage: storage, ended: make(chan struct{}), Runtime: New(Options{
 		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Runner: r, Store: db, InProcess: true, Port: port,
 		Heal:      func(context.Context) error { return nil },
 		TruePorts: func(c *config.Profile) *config.Profile { return c },
@@ -157,5 +160,22 @@ func TestPanicBesideLoop(t *testing.T) {
 	var p *guard.Panic
 	if !errors.As(rt.err, &p) || p.Error() != "panic in a test: a test panics beside the loop" || !strings.Contains(string(p.Stack), "runtime_test.go") {
 		t.Errorf("the runtime ended with %v", rt.err)
+	}
+}
+
+// TestRunsAgain: a profile that has failed looks at the journal before it asks the store:
+// the journal may be another machine's, and then the store never lets it in.
+func TestRunsAgain(t *testing.T) {
+	rt := run(t)
+	rt.guard("a test", func() { panic("a test panics beside the loop") })
+	<-rt.ended
+	taken := errors.New("it is another's")
+	rt.o.Heal = func(context.Context) error { return taken }
+	rt.storage.FailAfter(0, errors.New("it is gone"))
+	if _, err := rt.o.Runner.Update(t.Context(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) }); err == nil {
+		t.Fatal("the journal takes something")
+	}
+	if err := rt.Run(t.Context()); !errors.Is(err, taken) {
+		t.Errorf("it ended with %v, want what the look at the journal said", err)
 	}
 }

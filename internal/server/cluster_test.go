@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"wamble"
@@ -97,6 +98,30 @@ func TestStandby(t *testing.T) {
 	second.child.end()
 	crowd := &crowd{players: []*player{p}}
 	crowd.verify(t, openPostgres(t, db))
+}
+
+// TestSleeperWithoutPlayers: a machine on which nobody plays has slept while another took
+// its place. Whatever notices it first, its profile or its journal, it becomes a standby.
+func TestSleeperWithoutPlayers(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	sleeper := &machine{dir: t.TempDir(), text: shared(db, "one")}
+	other := &machine{dir: t.TempDir(), text: shared(db, "two")}
+	sleeper.begin(t)
+	until(t, "it serves", func() bool { return sleeper.state(t) == "serves" })
+	other.begin(t)
+	until(t, "the other one waits", func() bool { return other.state(t) == "standby of one" })
+	if err := sleeper.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the other one serves", func() bool { return other.state(t) == "serves" })
+	if err := sleeper.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it waits", func() bool { return sleeper.state(t) == "standby of two" })
+	if got := other.state(t); got != "serves" {
+		t.Errorf("the other one: %s", got)
+	}
 }
 
 // TestStandbyStops: a standby that is told to stop ends in order.
