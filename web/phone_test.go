@@ -31,7 +31,7 @@ func TestPhone(t *testing.T) {
 		look("watch")
 		p.press(`.segments button:nth-child(3)`)
 		p.until(all960)
-		p.press(".tile")
+		p.press("a.tile")
 		p.until(`document.querySelectorAll('.moves li').length >= 1`)
 		p.reads(".tag", "Chess960")
 		look("focus")

@@ -43,7 +43,7 @@ func TestWall(t *testing.T) {
 		const game = await (await fetch('/api/boards/' + tile.getAttribute('href').split('/').pop())).json();
 		return game.fen.split(' ')[0] === tile.querySelector('canvas').dataset.fen.split(' ')[0];
 	})).then(all => all.every(Boolean))`)
-	p.press(".tile")
+	p.press("a.tile") // no free place
 	p.until(`location.pathname.startsWith('/watch/') && document.querySelector('.stage [role="grid"]')`)
 }
 
@@ -92,13 +92,18 @@ func TestWallKeepsPlaces(t *testing.T) {
 // TestFocus: one board with its moves, the way back through them, and its page.
 func TestFocus(t *testing.T) {
 	h := serve(t, conf(`(def min-boards 6) (def max-boards 10)`))
-	release(t, h, 4, 80*time.Millisecond)
+	crowd := release(t, h, 4, 80*time.Millisecond)
 	p := meet(t, screen{width: 1280, height: 860, dark: true})
 	p.open(h.url + "/watch")
-	p.until(`window.wambleWall?.painted >= 60`) // by then the busiest is not the board that she holds herself
-	p.press(".tile")
-	p.until(`document.querySelectorAll('.moves li').length >= 6`)
-	board := see[string](p, `location.pathname.split('/').pop()`)
+	p.until(`window.wambleWall?.painted >= 100`)
+	crowd.end() // from here on no game ends, and no board goes to sleep
+	p.untilPromise(`Promise.all([...document.querySelectorAll('a.tile')].map(async tile => {
+		const game = await (await fetch('/api/boards/' + tile.dataset.board)).json();
+		if (!game.result && game.moves.length >= 6) window.chosen = tile.dataset.board;
+	})).then(() => Boolean(window.chosen))`)
+	board := see[string](p, `chosen`)
+	p.press(`.tile[data-board="` + board + `"]`)
+	p.until(`location.pathname === '/watch/` + board + `' && document.querySelectorAll('.moves li').length >= 6`)
 	p.shot("focus-dark")
 	p.audit("focus")
 	p.press(`.travel [aria-label="First position"]`)
@@ -120,6 +125,27 @@ func TestFocus(t *testing.T) {
 	if got, want := pgn.Header.Get("Content-Type"), "application/vnd.chess-pgn"; !strings.HasPrefix(got, want) {
 		t.Errorf("the PGN is %q, want %q", got, want)
 	}
+}
+
+// TestWatchedBoardWakes: who watches a board whose player leaves reads that it sleeps, and
+// sees the moves of the next one without a reload.
+func TestWatchedBoardWakes(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(alone))
+	first, visitor := meet(t, desk), meet(t, desk)
+	first.sit(h.url)
+	visitor.open(h.url + "/watch/" + first.board())
+	visitor.reads(".on-air", "Live")
+	first.open("about:blank")
+	visitor.reads(".on-air", "Asleep")
+	second := meet(t, desk)
+	second.sit(h.url)
+	visitor.front() // what is hidden asks for nothing
+	visitor.reads(".on-air", "Live")
+	second.front()
+	second.move(byClick, "e2", "e4")
+	visitor.until(`document.querySelector('[data-man="P"][data-at="e4"]')`)
+	visitor.reads(".moves", "e4")
 }
 
 // TestPredict: a prediction is made by dragging on a watched board, others see

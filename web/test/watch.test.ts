@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
 import { Watcher } from "../src/session/watch";
-import { type Field } from "../src/wire";
-import { online, open, rig, settle, start, stopClock, welcome } from "./sockets";
+import { encode, type Field, Flag, Notice } from "../src/wire";
+import { online, open, rig, settle, start, stopClock, token, welcome } from "./sockets";
 
 beforeEach(stopClock);
 
@@ -80,6 +80,40 @@ test("watching goes on after a reconnect", async () => {
   await open(r);
   assert.equal(r.name(), "SPECTATE_GAME");
   assert.equal(r.socket().last.board, 5);
+});
+
+test("a board that sleeps is watched on when it is played on again", async () => {
+  const r = await online();
+  const w = new Watcher(r.session);
+  const sees = (state: string): Field => ({ key: "spectate.state", type: "string", value: state });
+  w.watch({ kind: "focus", board: 5 });
+  r.socket().ack();
+  r.socket().board("SPECTATE_UPDATE", 5, start, 1, sees("focus"));
+  await settle();
+  r.socket().say(encode({ name: "SERVER_NOTIFICATION", body: { type: Notice.spectateEnded, text: "" }, token, seq: 2, flags: Flag.SPECTATE_NOTICE_SUMMARY_FALLBACK }));
+  assert.equal(w.state.value, "over");
+  assert.equal(r.name(), "SPECTATE_STOP");
+  r.socket().board("SPECTATE_UPDATE", 5, start, 2, sees("summary")); // sent before the server heard of it
+  assert.equal(w.state.value, "over");
+  r.socket().ack();
+  r.socket().board("SPECTATE_UPDATE", 0, "", 0, sees("idle"));
+  await settle();
+  w.retry();
+  assert.equal(r.name(), "SPECTATE_GAME");
+  r.socket().ack();
+  r.socket().refuse(1005, "asleep");
+  await settle();
+  assert.equal(w.state.value, "refused");
+  w.retry();
+  assert.equal(r.socket().last.board, 5);
+  r.socket().ack();
+  r.socket().board("SPECTATE_UPDATE", 5, "8/8/8/8/8/8/8/K1k5 w", 3, sees("focus"));
+  await settle();
+  assert.equal(w.state.value, "focus");
+  assert.equal(w.boards.get("5")?.version, 3);
+  const n = r.socket().sent.length;
+  w.retry();
+  assert.equal(r.socket().sent.length, n, "it is watched already");
 });
 
 test("who only watches takes no board, and gets one when he comes to play", async () => {

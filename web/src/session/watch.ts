@@ -81,11 +81,15 @@ export class Watcher {
     );
   }
 
-  /** over keeps the last position of a board that can be watched no more. */
+  /** over keeps the last position of a board that can be watched no more, or not for now. */
   private over(): void {
-    this.view = null;
     this.state.set("over");
     this.session.caller.ask({ name: "SPECTATE_STOP", body: {} }).catch(() => {});
+  }
+
+  /** retry asks again for a board that could not be watched: somebody may play on it again. */
+  retry(): void {
+    if (this.state.value === "over" || this.state.value === "refused") this.ask();
   }
 
   private clear(): void {
@@ -104,8 +108,8 @@ export class Watcher {
       return;
     }
     if (p.message?.name !== "SPECTATE_UPDATE" || !this.view) return;
-    if (this.view.kind === "focus" && String(p.board) !== String(this.view.board)) return; // of what was watched before
     const state = p.ext.text("spectate.state");
+    if (this.view.kind === "focus" && (String(p.board) !== String(this.view.board) || state === "summary")) return; // of what was watched before
     if (state === "summary" || state === "focus" || state === "idle") this.state.set(state);
     const generation = p.ext.int("spectate.summary_generation") ?? this.generation;
     if (generation < this.generation) return;

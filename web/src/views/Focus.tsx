@@ -20,6 +20,8 @@ import { Predictions, usePredictions } from "./Predictions";
 import { ResultCard, resultOf } from "./Result";
 import { useGame } from "./useGame";
 
+const wakeEvery = 3_000; // ms between two looks whether a board that sleeps is played on again
+
 /** useWatchedBoard follows one live board. */
 function useWatchedBoard(board: string) {
   useEffect(() => {
@@ -34,7 +36,8 @@ export function Focus({ board }: { board: string }) {
   const state = useStore(watcher.state);
   const { flipped } = useStore(settings);
   const live = useWatchedBoard(board);
-  const { line, game, error } = useGame(board, live, state === "over" || state === "refused");
+  const ended = state === "over" || state === "refused"; // it is over, or asleep
+  const { line, game, error } = useGame(board, live, ended);
   const [at, setAt] = useState<number | null>(null); // null is live
   const [parent, setParent] = useState<{ node: PredictionNode; position: Position; name: string } | null>(null);
   const chess960 = live?.chess960 ?? game?.chess960 !== undefined;
@@ -44,6 +47,13 @@ export function Focus({ board }: { board: string }) {
     setAt(null);
   }, [board]);
   useEffect(() => setParent(null), [live?.fen, board]);
+  const result = game?.result;
+  const asleep = ended && game !== null && !result;
+  useEffect(() => {
+    if (!asleep) return;
+    const timer = setInterval(() => document.visibilityState === "visible" && watcher.retry(), wakeEvery);
+    return () => clearInterval(timer);
+  }, [asleep]);
 
   const now = useMemo(() => (live ? Position.parse(live.fen) : null), [live?.fen]);
   const last = line?.moves.length ?? 0;
@@ -88,8 +98,6 @@ export function Focus({ board }: { board: string }) {
         });
   const bottom: Color = flipped ? "b" : "w";
   const side = position.turn === "w" ? t.play.white : t.play.black;
-  const result = game?.result;
-  const ended = state === "over" || state === "refused"; // it is over, or asleep
   return (
     <div class="play focus">
       <section class="table" aria-label={t.play.board(board)}>
