@@ -57,9 +57,12 @@ func TestWallKeepsPlaces(t *testing.T) {
 	p.open(h.url + "/watch")
 	p.until(`document.querySelectorAll('.tile[data-board]').length === 50`)
 	see[bool](p, `(() => {
-		window.moved = []; window.blank = []; window.ends = new Set();
+		window.moved = []; window.blank = []; window.ends = new Set(); window.turned = []; window.sides = new Map();
 		const at = new Map();
+		let n = 0;
 		const look = () => {
+			const tiles = document.querySelectorAll('.tile[data-board]'), tile = tiles[n++ % tiles.length];
+			if (tile) men(tile.dataset.board, tile.querySelector('canvas'));
 			for (const tile of document.querySelectorAll('.tile[data-board]')) {
 				const id = tile.dataset.board, place = tile.offsetLeft + ',' + tile.offsetTop;
 				if (at.has(id) && at.get(id) !== place) moved.push(id + ': ' + at.get(id) + ' to ' + place);
@@ -70,11 +73,39 @@ func TestWallKeepsPlaces(t *testing.T) {
 			}
 			requestAnimationFrame(look);
 		};
+		// men compares the colours of the men on a canvas with its FEN, white at the bottom.
+		const eye = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+		const men = (id, canvas) => {
+			if (!canvas.dataset.fen) return;
+			const [placement, side] = canvas.dataset.fen.split(' ');
+			const want = placement.replace(/\d/g, n => '.'.repeat(n)).replaceAll('/', '').replace(/[a-z]/g, 'b').replace(/[A-Z]/g, 'w');
+			eye.canvas.width = eye.canvas.height = canvas.width;
+			eye.drawImage(canvas, 0, 0);
+			const size = canvas.width / 8, {data} = eye.getImageData(0, 0, canvas.width, canvas.width);
+			const fills = {w: [255, 253, 246], b: [58, 55, 66]};
+			const count = (square, [r, g, b]) => {
+				let found = 0;
+				for (let y = 0; y < size; y++) for (let x = 0; x < size; x++) {
+					const i = 4 * (((square >> 3) * size + y) * canvas.width + (square & 7) * size + x);
+					found += data[i] === r && data[i + 1] === g && data[i + 2] === b;
+				}
+				return found;
+			};
+			const got = [...want].map((_, square) => {
+				const white = count(square, fills.w), black = count(square, fills.b);
+				return white + black === 0 ? '.' : white > black ? 'w' : 'b';
+			}).join('');
+			sides.set(id, (sides.get(id) ?? new Set()).add(side));
+			if (got !== want) turned.push(id + ' ' + side + ': ' + got + ' for ' + want);
+		};
 		look();
 		return true;
 	})()`)
-	p.until(`ends.size >= 3 && wambleWall.painted >= 600`)
+	p.until(`ends.size >= 3 && wambleWall.painted >= 600 && [...sides.values()].filter(s => s.size === 2).length >= 10`)
 	p.shot("wall-ends")
+	if got := see[[]string](p, `turned.slice(0, 5)`); len(got) > 0 {
+		t.Errorf("tiles do not show white at the bottom: %v", got)
+	}
 	if got := see[[]string](p, `moved.slice(0, 5)`); len(got) > 0 {
 		t.Errorf("tiles have moved: %v", got)
 	}
