@@ -45,7 +45,8 @@ type rewards struct {
 	prizes       reward.Prizes
 	contributors []board.Contributor
 	players      []reward.Player
-	winners      []winner // of the last game; told when it is sealed
+	winners      []winner           // of the last game; told when it is sealed
+	absent       []wamble.SessionID // who won something in it and is not in memory
 	text         []byte
 }
 
@@ -94,6 +95,8 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 		if s := p.sessions.ByID(w.players[i].Session); s != nil {
 			s.Count(won)
 			w.winners = append(w.winners, winner{s, f.Board.ID(), won.Score})
+		} else {
+			w.absent = append(w.absent, w.players[i].Session)
 		}
 	}
 }
@@ -108,8 +111,11 @@ func (p *Profile) tellWinners(out *Output) {
 			p.award(won.session, won.board, won.points, out)
 		}
 	}
+	for _, id := range w.absent {
+		p.owing.add(id, p.gates.last)
+	}
 	clear(w.winners)
-	w.winners = w.winners[:0]
+	w.winners, w.absent = w.winners[:0], w.absent[:0]
 }
 
 // award tells a player what a game has won him, now or later.

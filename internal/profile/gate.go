@@ -73,9 +73,10 @@ type Durable struct {
 	Seq  uint64 // number of the last frame in the journal
 }
 
-func (in *Durable) take(p *Profile, _ *Output) {
+func (in *Durable) take(p *Profile, out *Output) {
 	p.gates.reach(in.Gate, in.Seq)
 	p.settled()
+	p.askAgain(out)
 }
 
 func (in *Durable) pack(w *pack.Writer) {
@@ -88,9 +89,10 @@ func (in *Durable) unpack(r *pack.Reader) { in.Gate, in.Seq = r.Uint(), r.Uint()
 // Applied says that the store has everything up to message Seq of the journal.
 type Applied struct{ Seq uint64 }
 
-func (in *Applied) take(p *Profile, _ *Output) {
+func (in *Applied) take(p *Profile, out *Output) {
 	p.gates.apply(in.Seq)
 	p.settled()
+	p.askAgain(out)
 }
 
 // settled forgets what waited for the store.

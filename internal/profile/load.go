@@ -28,6 +28,8 @@ type load struct {
 	Load
 	by      asker
 	waiting []waiting
+	settled uint64           // gate that the store had settled when it was asked
+	found   wamble.SessionID // of an answer that came too early
 }
 
 // waiting is a request that waits, with its packet copied.
@@ -129,7 +131,7 @@ func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	p.loads.last++
 	what.ID = p.loads.last
 	r.asked.add(what.Subject)
-	l := &load{Load: what, by: by}
+	l := &load{Load: what, by: by, settled: p.gates.settled}
 	p.loads.add(l)
 	out.Loads = append(out.Loads, what)
 	p.stats.Loads++
@@ -150,7 +152,10 @@ func (p *Profile) queue(l *load, r *request) verdict {
 // can ask it.
 type StoreAway struct{}
 
-func (*StoreAway) take(p *Profile, _ *Output) { p.storeAway = true }
+func (*StoreAway) take(p *Profile, out *Output) {
+	p.storeAway = true
+	p.askAgain(out) // nobody waits for it
+}
 
 // StoreBack says that the store can be asked again.
 type StoreBack struct{}
@@ -191,6 +196,10 @@ func (in *Loaded) take(p *Profile, out *Output) {
 	l := p.loads.byID[in.Load]
 	if l == nil {
 		return // forgotten: the journal has failed meanwhile
+	}
+	if p.owing.early(l, in) {
+		p.askAgain(out)
+		return
 	}
 	p.loads.remove(l)
 	if p.behind.concerns(&l.Load, in) {

@@ -188,6 +188,8 @@ func (p *Profile) keepGainers() {
 	for _, g := range p.audience.gains {
 		if s := p.sessions.ByID(g.Session); s != nil {
 			p.sessions.Wrote(s, p.gates.last)
+		} else {
+			p.owing.add(g.Session, p.gates.last)
 		}
 	}
 	p.audience.gains = p.audience.gains[:0]

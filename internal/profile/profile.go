@@ -39,6 +39,7 @@ type Profile struct {
 	seen         seen
 	resuming     *resumption // nil: the profile does not come back from slices
 	behind       behind
+	owing        owing
 	waitlist     waitlist
 	travel       travel
 	trusted      map[wamble.SessionID]trusted // commands about the trust in sessions that the store may not know
@@ -88,6 +89,7 @@ func New(o Options) *Profile {
 		pages:     pages{},
 		strangers: newStrangers(),
 		recent:    newRecent(),
+		owing:     newOwing(),
 		rewards:   rewards{prizes: reward.NewPrizes()},
 	}
 	p.leases.BeginSmall(wamble.BoardIDs, o.Config.Boards.MinBoards)
