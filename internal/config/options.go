@@ -321,9 +321,20 @@ type Sessions struct {
 	// colder ones wait in the store.
 	MaxPlayers int `option:"max-players" default:"1024" range:"1..10000000" unit:"sessions" room:"session"`
 
-	// HouseBots is how many built-in players, of a club beginner's strength, the
-	// server keeps for quiet hours: for each person who plays one of them leaves.
+	// HouseBots is how many players of its own the server keeps for quiet hours, of a
+	// club beginner's strength unless there is a house-bot-engine: for each person who
+	// plays one of them leaves.
 	HouseBots int `option:"house-bots" default:"0" range:"0..64" unit:"players" room:"server"`
+
+	// HouseBotEngine is the command of a UCI engine, with its arguments, that plays for
+	// the house bots: "/usr/games/stockfish". One process serves them all, and runs
+	// only while one of them is here. Unset means the built-in player, which also
+	// plays when the engine does not start.
+	HouseBotEngine string `option:"house-bot-engine" default:"" range:"0..1024" room:"server"`
+
+	// HouseBotElo limits the strength of house-bot-engine to a rating (its UCI_Elo;
+	// Stockfish takes 1320 and more). 0 leaves it as it is.
+	HouseBotElo int `option:"house-bot-elo" default:"0" range:"0..4000" room:"server"`
 
 	// MaxBots is how many players may be here at a time who say that they are
 	// programs. 0 lets none in. They are ranked among themselves.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -90,7 +91,7 @@ func (p *examination) say(v Verdict, subject, advice, format string, args ...any
 
 // examinations is the one list of what the doctor looks at.
 var examinations = []func(*examination){
-	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).listeners, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).journal, (*examination).secrets, (*examination).encryption, (*examination).logins,
+	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).listeners, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).journal, (*examination).secrets, (*examination).encryption, (*examination).logins, (*examination).engines,
 }
 
 // Examine looks whether a server could run well. It binds for a moment and writes
@@ -315,6 +316,21 @@ func (p *examination) logins() {
 			p.say(Fine, subject, "", "only for %s; clients of the original, which name no server, may log in (login-legacy)", cfg.Sessions.LoginServers)
 		default:
 			p.say(Fine, subject, "", "only for %s", cfg.Sessions.LoginServers)
+		}
+	}
+}
+
+// engines looks whether the engine of house bots is there.
+func (p *examination) engines() {
+	for _, cfg := range p.profiles {
+		words := strings.Fields(cfg.Sessions.HouseBotEngine)
+		if cfg.Sessions.HouseBots == 0 || len(words) == 0 {
+			continue
+		}
+		if path, err := exec.LookPath(words[0]); err != nil {
+			p.say(Doubtful, "house-bot-engine of "+cfg.Name, "install the engine, and name it with its whole path, as in /usr/games/stockfish", "%v: the built-in player would play", err)
+		} else {
+			p.say(Fine, "house-bot-engine of "+cfg.Name, "", "%s", path)
 		}
 	}
 }

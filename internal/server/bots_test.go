@@ -4,12 +4,15 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"wamble/client"
 	"wamble/internal/bot"
 	"wamble/internal/profile"
+	"wamble/internal/prooftest"
 	"wamble/internal/watchtest"
 )
 
@@ -56,6 +59,55 @@ func TestHouseBots(t *testing.T) {
 		t.Fatal(err)
 	}
 	watchtest.Until(t, "it comes back", bots(3), s.log)
+	s.end()
+}
+
+// TestHouseBotEngine: an engine of the host's choice plays for the house bots, as strong
+// as he wants; it runs only while they are here, and where it does not start, or is
+// unset, the built-in player plays.
+func TestHouseBotEngine(t *testing.T) {
+	t.Parallel()
+	engine := filepath.Join(t.TempDir(), "engine")
+	script := "#!/bin/sh\necho $$ >$0.pid\ntee $0.told | " + prooftest.Stockfish(t) + "\n"
+	if err := os.WriteFile(engine, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	told := func(words string) func() bool {
+		return func() bool {
+			text, err := os.ReadFile(engine + ".told")
+			return err == nil && strings.Contains(string(text), words)
+		}
+	}
+	f := &file{conf("(def house-bots 1) (def house-bot-elo 1400) (def house-bot-engine \"" + engine + "\")")}
+	s := serve(t, Options{Load: f.load}, f.text).ready()
+	watchtest.Until(t, "it is told its strength", told("setoption name UCI_Elo value 1400"), s.log)
+	watchtest.Until(t, "it thinks", told("go movetime 100"), s.log)
+	watchtest.Until(t, "it moves", func() bool { return s.movesMade() > 0 }, s.log)
+	text, err := os.ReadFile(engine + ".pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.Dial(t.Context(), "udp://"+s.Addresses().UDP.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	watchtest.Until(t, "it ends when somebody has come", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH }, s.log)
+	f.text = strings.Replace(f.text, engine, engine+"-of-nobody", 1)
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Goodbye(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	moves := s.movesMade()
+	watchtest.Until(t, "the built-in player plays", func() bool {
+		return strings.Contains(s.log.String(), "the built-in player plays for the house bots") && s.movesMade() > moves
+	}, s.log)
 	s.end()
 }
 

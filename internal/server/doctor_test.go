@@ -74,6 +74,8 @@ func TestDoctor(t *testing.T) {
 		{"a free admin listener", own + `(def port 0) (def admin-listen "127.0.0.1:0")`, hidden, "admin listener", host.Fine, "is free"},
 		{"an admin listener that is taken", own + `(def port 0) (def admin-listen "` + console.Addr().String() + `")`, hidden, "admin listener", host.Broken, "address already in use"},
 		{"a redirect that is taken", own + `(def port 0) (def http-port 1) (def domain "a.org") (def redirect-port ` + consolePort + `)`, hidden, "redirect-port", host.Broken, "address already in use"},
+		{"an engine", own + `(def port 0) (def house-bots 1) (def house-bot-engine "sh -c")`, hidden, "house-bot-engine of default", host.Fine, "/sh"},
+		{"an engine that is missing", own + `(def port 0) (def house-bots 1) (def house-bot-engine "no-such-engine")`, hidden, "house-bot-engine of default", host.Doubtful, "no-such-engine"},
 		{"an SQLite database that is none", own + `(def port 0)`, broken, "database", host.Broken, "games.db"},
 		{"no database", own + `(def port 0) (def db-host "127.0.0.1") (def db-port 1) (def db-name "x")`, hidden, "database", host.Broken, "PostgreSQL x at 127.0.0.1:1"},
 	} {

@@ -4,26 +4,42 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"wamble/internal/bot"
+	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/profile"
 )
 
 const (
-	houseBotPace  = 3 * time.Second // of a house bot's move, give or take half of it
-	houseBotsLook = time.Second     // how often the house looks who is here
+	houseBotPace  = 3 * time.Second        // of a house bot's move, give or take half of it
+	houseBotsLook = time.Second            // how often the house looks who is here
+	houseBotThink = 100 * time.Millisecond // of an engine about a move
 )
 
-// houseBots are the built-in players that a profile keeps for quiet hours: one less
-// for each person who plays. They come in by the profile's own port, as all players do.
+// houseBots are the players that a profile keeps for quiet hours: one less for each
+// person who plays. They come in by the profile's own port, as all players do.
 type houseBots struct {
-	k     *supervisor
-	end   context.CancelFunc
-	seats []context.CancelFunc
-	all   sync.WaitGroup
+	k      *supervisor
+	end    context.CancelFunc
+	seats  []context.CancelFunc
+	player bot.Player // of all seats; nil while there is none
+	engine houseEngine
+	all    sync.WaitGroup
+}
+
+// houseEngine is what the configuration says of the engine that plays for them.
+type houseEngine struct {
+	command string // "": the built-in player
+	elo     int    // 0: as strong as it is
+}
+
+func engineOf(c *config.Profile) houseEngine {
+	return houseEngine{c.Sessions.HouseBotEngine, c.Sessions.HouseBotElo}
 }
 
 // startHouseBots looks after the house bots until stop.
@@ -61,8 +77,10 @@ func (h *houseBots) keep(ctx context.Context) {
 	}
 	tick := time.NewTicker(houseBotsLook)
 	defer tick.Stop()
+	defer h.dismiss()
 	for {
-		if n := h.k.Config().Sessions.HouseBots; n > 0 || len(h.seats) > 0 {
+		c := h.k.Config()
+		if n := c.Sessions.HouseBots; n > 0 || len(h.seats) > 0 {
 			people := 0
 			var err error
 			for _, l := range h.k.loops() {
@@ -71,8 +89,11 @@ func (h *houseBots) keep(ctx context.Context) {
 					people += g.Here - g.Bots
 				}))
 			}
+			if h.engine != engineOf(c) {
+				h.dismiss()
+			}
 			if err == nil {
-				h.seat(ctx, max(0, n-max(0, people)))
+				h.seat(ctx, engineOf(c), max(0, n-max(0, people)))
 			}
 		}
 		select {
@@ -84,16 +105,23 @@ func (h *houseBots) keep(ctx context.Context) {
 }
 
 // seat makes it n seats.
-func (h *houseBots) seat(ctx context.Context, n int) {
+func (h *houseBots) seat(ctx context.Context, e houseEngine, n int) {
+	if n == 0 {
+		h.dismiss()
+		return
+	}
 	for len(h.seats) > n {
 		last := len(h.seats) - 1
 		h.seats[last]()
 		h.seats = h.seats[:last]
 	}
+	if h.player == nil {
+		h.player, h.engine = h.hire(ctx, e), e
+	}
 	for len(h.seats) < n {
 		ctx, cancel := context.WithCancel(ctx)
 		h.seats = append(h.seats, cancel)
-		crowd := &bot.Crowd{Address: "udp://" + reachable(h.k.Port().Addr()).String(), Player: bot.Novice{}, Pace: houseBotPace}
+		crowd := &bot.Crowd{Address: "udp://" + reachable(h.k.Port().Addr()).String(), Player: h.player, Pace: houseBotPace}
 		crowd.Log = func(text string) { h.k.log.Debug("a house bot", "says", text) }
 		h.all.Go(func() {
 			err := guard.Call("a house bot", func() error { return crowd.Seat(ctx) })
@@ -101,6 +129,40 @@ func (h *houseBots) seat(ctx context.Context, n int) {
 				h.k.log.Warn("a house bot has left", "err", err)
 			}
 		})
+	}
+}
+
+// hire starts the engine, or else returns the built-in player.
+func (h *houseBots) hire(ctx context.Context, e houseEngine) bot.Player {
+	if e.command == "" {
+		return bot.Novice{}
+	}
+	o := bot.EngineOptions{Variety: 12, Prefer: [][2]string{{"Threads", "1"}, {"Hash", "16"}}}
+	o.Command, o.Limit.Time = strings.Fields(e.command), houseBotThink
+	o.Log = func(text string) { h.k.log.Warn("the engine of the house bots", "says", text) }
+	if e.elo > 0 {
+		o.Set = [][2]string{{"UCI_LimitStrength", "true"}, {"UCI_Elo", strconv.Itoa(e.elo)}}
+	}
+	engines, err := bot.StartEngines(ctx, o)
+	if err != nil {
+		if ctx.Err() == nil {
+			h.k.log.Warn("the built-in player plays for the house bots: house-bot-engine does not", "err", err)
+		}
+		return bot.Novice{}
+	}
+	h.k.log.Info("an engine plays for the house bots", "engine", engines.Name())
+	return engines
+}
+
+// dismiss lets all house bots leave, and ends the engine.
+func (h *houseBots) dismiss() {
+	for _, leave := range h.seats {
+		leave()
+	}
+	h.seats = nil
+	if h.player != nil {
+		h.player.Close()
+		h.player = nil
 	}
 }
 
