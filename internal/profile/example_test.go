@@ -47,7 +47,7 @@ func Example() {
 	step()
 	// Output:
 	// lease 256 boards
-	// lease 16384 sessions
+	// lease 256 sessions
 	// lease 16384 players
 	// lease 16384 predictions
 	// keep 1 frames

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/journal"
 	"wamble/internal/session"
 )
 
@@ -26,6 +27,13 @@ func (in *Leased) take(p *Profile, _ *Output) {
 
 // leased are the sequences of which a profile needs numbers.
 var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
+
+// beginSmall lets the numbers that people read be small in a small world, those of boards
+// and of guests: what a crash leaves of a lease is lost.
+func beginSmall(l *journal.Leases, minBoards int) {
+	l.BeginSmall(wamble.BoardIDs, minBoards)
+	l.BeginSmall(wamble.SessionIDs, 0)
+}
 
 // wantLeases asks for numbers that are running out.
 func (p *Profile) wantLeases(out *Output) {

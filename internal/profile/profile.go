@@ -92,7 +92,7 @@ func New(o Options) *Profile {
 		owing:     newOwing(),
 		rewards:   rewards{prizes: reward.NewPrizes()},
 	}
-	p.leases.BeginSmall(wamble.BoardIDs, o.Config.Boards.MinBoards)
+	beginSmall(p.leases, o.Config.Boards.MinBoards)
 	p.draft.clock, p.seen.clock = &p.clock, &p.clock
 	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())

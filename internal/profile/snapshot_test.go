@@ -50,7 +50,9 @@ func handOver(t testing.TB, r *rig) *rig {
 func TestAdopt(t *testing.T) {
 	old := newRig(t, "(def min-boards 6) (def reservation-timeout 100)")
 	// Numbers for hours at any rate: how fast they were taken is not in a state.
-	old.step(&Leased{Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1 << 20, Count: 1 << 17}}})
+	for _, s := range []wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs} {
+		old.step(&Leased{Sequence: s, Blocks: []wamble.Block{{First: 1 << 20, Count: 1 << 17}}})
+	}
 	tokens := map[int]wamble.Token{}
 	boards := map[int]wamble.BoardID{}
 	for n := range 4 {

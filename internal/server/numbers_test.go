@@ -29,7 +29,7 @@ func TestNumbersSuffice(t *testing.T) {
 	}
 }
 
-// TestNumbersGoOn: after a stop in order the numbers of new boards go on where they were.
+// TestNumbersGoOn: after a stop in order the numbers of new boards and guests go on where they were.
 // Of two profiles of one store none ever gets a number of the other.
 func TestNumbersGoOn(t *testing.T) {
 	const two = `(def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1)))`
@@ -56,11 +56,14 @@ func TestNumbersGoOn(t *testing.T) {
 					read = func() store.Queries { return openPostgres(t, db) }
 				}
 				const lives, players = 3, 4
+				var guest wamble.SessionID // the highest
 				for n := range lives {
 					s := serve(t, Options{Dir: dir}, text).ready()
 					for range players * (n + 1) { // more than there are boards: new ones are made
 						for _, p := range s.Profiles() {
-							join(t, s.at(p.Profile), wamble.Token{}).move(t.Context())
+							one := join(t, s.at(p.Profile), wamble.Token{})
+							one.move(t.Context())
+							guest = max(guest, wamble.SessionID(one.stats(t.Context()).Session))
 						}
 					}
 					s.end()
@@ -76,14 +79,37 @@ func TestNumbersGoOn(t *testing.T) {
 					boards[b.Profile]++
 					highest = max(highest, b.ID)
 				}
-				t.Logf("boards %v, the highest is %d", boards, highest)
-				if profiles == "" && highest > 128 {
-					t.Errorf("%v boards have numbers up to %d", boards, highest)
+				t.Logf("boards %v, the highest is %d, the last guest %d", boards, highest, guest)
+				if profiles == "" && (highest > 128 || guest > 128) {
+					t.Errorf("%v boards have numbers up to %d, guests up to %d", boards, highest, guest)
 				}
 				if profiles != "" && (boards["red"] < players || boards["blue"] < players) {
 					t.Errorf("the boards of each profile are %v", boards)
 				}
 			})
 		}
+	}
+}
+
+// TestNumbersAfterACrash: a kill loses what is left of a lease, which is little: the numbers
+// of guests and boards that people read stay small.
+func TestNumbersAfterACrash(t *testing.T) {
+	t.Parallel()
+	dir, text := t.TempDir(), staying(t, conf(`(def min-boards 1) (def boards-per-player 2)`))
+	const lives, players, lease = 4, 5, 256
+	for n := range lives {
+		s := spawn(t, dir, text)
+		var guest wamble.SessionID
+		var board wamble.BoardID
+		for range players {
+			p := join(t, s.address(), wamble.Token{})
+			p.move(t.Context())
+			guest, board = max(guest, wamble.SessionID(p.stats(t.Context()).Session)), max(board, p.c.Board().ID)
+		}
+		t.Logf("life %d: guests up to %d, boards up to %d", n+1, guest, board)
+		if most := n*lease + 4*(n+1)*players; int(guest) > most || int(board) > most {
+			t.Errorf("after %d crashes a guest has the number %d and a board %d, want at most %d", n, guest, board, most)
+		}
+		s.kill()
 	}
 }
