@@ -2,6 +2,7 @@ package profile
 
 import (
 	"wamble"
+	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/internal/session"
 )
@@ -28,11 +29,19 @@ func (in *Leased) take(p *Profile, _ *Output) {
 // leased are the sequences of which a profile needs numbers.
 var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
 
+// smallWorld is how many players a host lets in at most whose world begins small. Where
+// there may be more, they may all come at once.
+const smallWorld = 1024
+
 // beginSmall lets the numbers that people read be small in a small world, those of boards
 // and of guests: what a crash leaves of a lease is lost.
-func beginSmall(l *journal.Leases, minBoards int) {
-	l.BeginSmall(wamble.BoardIDs, minBoards)
-	l.BeginSmall(wamble.SessionIDs, 0)
+func beginSmall(l *journal.Leases, c *config.Profile) {
+	crowd := 0
+	if c.Sessions.MaxPlayers > smallWorld {
+		crowd = c.Sessions.MaxPlayers
+	}
+	l.BeginSmall(wamble.BoardIDs, max(c.Boards.MinBoards, crowd))
+	l.BeginSmall(wamble.SessionIDs, crowd)
 }
 
 // wantLeases asks for numbers that are running out.

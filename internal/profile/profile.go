@@ -92,7 +92,7 @@ func New(o Options) *Profile {
 		owing:     newOwing(),
 		rewards:   rewards{prizes: reward.NewPrizes()},
 	}
-	beginSmall(p.leases, o.Config.Boards.MinBoards)
+	beginSmall(p.leases, o.Config)
 	p.draft.clock, p.seen.clock = &p.clock, &p.clock
 	p.law.Enact(o.Config)
 	p.link.SetConfig(p.linkConfig())

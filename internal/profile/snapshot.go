@@ -277,7 +277,7 @@ func loadLeases(v *adoption, state []byte) error {
 	for _, s := range wamble.Sequences() {
 		v.leases.Add(s, readBlocks(&r))
 	}
-	beginSmall(v.leases, v.p.cfg.Boards.MinBoards)
+	beginSmall(v.leases, v.p.cfg)
 	return end(&r)
 }
 
