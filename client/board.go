@@ -29,6 +29,8 @@ type Board struct {
 	// OwnMove is the move that the player made last on this board, in UCI
 	// notation; empty when he made none, or the server does not say.
 	OwnMove string
+	// Bot says that a program made the last move. It is told of watched boards.
+	Bot bool
 	// WaitPlace is over 0 when all boards are held: the player has no board, and is the
 	// so many-th who gets one. It comes as an Event.
 	WaitPlace int64
@@ -46,6 +48,8 @@ func boardOf(p *wire.Packet, fen wire.Text) Board {
 	b.Version, _ = p.Ext.Int(wire.KeyBoardVersion)
 	b.OwnMove, _ = p.Ext.Text(wire.KeyBoardOwnMove)
 	b.WaitPlace, _ = p.Ext.Int(wire.KeyWaitPlace)
+	bot, _ := p.Ext.Int(wire.KeyBoardBot)
+	b.Bot = bot == 1
 	if at, ok := p.Ext.Int(wire.KeyReservationReservedAt); ok {
 		b.ReservedAt = time.Unix(at, 0)
 	}

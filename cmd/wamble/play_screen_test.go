@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wamble/client"
 	"wamble/internal/play"
 	"wamble/internal/terminal"
 	"wamble/internal/watchtest"
@@ -140,6 +142,29 @@ func TestWatchOnScreen(t *testing.T) {
 	x.press("e5\r")
 	x.sees("is predicted.")
 	x.sees("e5 1 yours")
+	x.press("quit\r")
+	if err := x.ended(); err != nil {
+		t.Errorf("it ended with %v:\n%s", err, x)
+	}
+}
+
+// TestProgramOnScreen: who watches sees that a program moved, on the wall and on the
+// board alone.
+func TestProgramOnScreen(t *testing.T) {
+	s := playServer(t)
+	c, err := (&client.Dialer{Bot: true}).Dial(t.Context(), "udp://"+s.ready().Profiles[0].UDP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	moved := c.Board().ID
+	if _, err := c.Play(t.Context(), "e2e4"); err != nil {
+		t.Fatal(err)
+	}
+	x := inTerminal(t, 90, 24, "play", "--watch", "--ascii")
+	x.sees(fmt.Sprintf("%d black bot", moved))
+	x.press(fmt.Sprintf("watch %d\r", moved))
+	x.sees(fmt.Sprintf("Watching board %d - Black to move - move 1 - a program moved", moved))
 	x.press("quit\r")
 	if err := x.ended(); err != nil {
 		t.Errorf("it ended with %v:\n%s", err, x)

@@ -99,7 +99,7 @@ func boardOf(b client.Board) *play.Board {
 	if err != nil {
 		return nil
 	}
-	board.Own = b.OwnMove
+	board.Own, board.Bot = b.OwnMove, b.Bot
 	if b.LastMove != nil {
 		board.From, board.To = chess.Square(b.LastMove.From), chess.Square(b.LastMove.To)
 	}

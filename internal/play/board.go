@@ -17,6 +17,8 @@ type Board struct {
 	From, To chess.Square
 	// Own is the move that the player made here last, in UCI; empty if none.
 	Own string
+	// Bot says that a program made the last move, as far as the server tells.
+	Bot bool
 }
 
 // ReadBoard reads a board as a server shows it: servers of the original say only where
@@ -139,5 +141,9 @@ func (b *Board) LastMove() string {
 	if !b.From.Valid() || piece.Kind == chess.None {
 		return ""
 	}
-	return fmt.Sprintf("Last move: %s's %s %s to %s.", sideName(piece.Color), kindNames[piece.Kind], b.From, b.To)
+	by := ""
+	if b.Bot {
+		by = ", by a program"
+	}
+	return fmt.Sprintf("Last move: %s's %s %s to %s%s.", sideName(piece.Color), kindNames[piece.Kind], b.From, b.To, by)
 }

@@ -261,6 +261,15 @@ func TestWatching(t *testing.T) {
 	if text := said(g.Line(noon, "board 5")); !strings.HasPrefix(text, "Board 5, Black is to move.\nMove 1.") {
 		t.Errorf("got %q", text)
 	}
+	g.Take(noon, Seen{Board: boardAt(t, 6, chess.StartFEN)})
+	byBot := boardAt(t, 6, "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1")
+	byBot.Bot, byBot.From, byBot.To = true, chess.SquareAt(4, 1), chess.SquareAt(4, 3)
+	if text := said(g.Take(noon, Seen{Board: byBot})); text != "Board 6: White, a program, plays e4." {
+		t.Errorf("got %q", text)
+	}
+	if text := said(g.Line(noon, "board 6")); !strings.Contains(text, "Last move: White's pawn e2 to e4, by a program.") {
+		t.Errorf("got %q", text)
+	}
 	if text := said(g.Line(noon, "e5")); !strings.HasPrefix(text, "You only watch.") {
 		t.Errorf("got %q", text)
 	}

@@ -70,7 +70,11 @@ func (g *Game) seen(m Seen) {
 func change(before, b *Board) string {
 	if before != nil {
 		if san, ok := before.moveTo(b); ok {
-			return fmt.Sprintf("Board %d: %s plays %s.", b.ID, before.Side(), san)
+			who := before.Side()
+			if b.Bot {
+				who += ", a program,"
+			}
+			return fmt.Sprintf("Board %d: %s plays %s.", b.ID, who, san)
 		}
 	}
 	text := fmt.Sprintf("Board %d: %s is to move, move %d.", b.ID, b.Side(), b.Position.FullmoveNumber())

@@ -263,6 +263,12 @@ func TestWall(t *testing.T) {
 	if !strings.Contains(text(m), "The wall, 6 boards") || !strings.Contains(text(m), ">10 white") || strings.Contains(text(m), "15 white") {
 		t.Errorf("got\n%s", text(m))
 	}
+	byBot := board(t, 12, "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1")
+	byBot.Bot = true
+	m.Update(noon, play.Seen{Board: byBot})
+	if n := strings.Count(text(m), " bot"); n != 1 || !strings.Contains(text(m), "12 black bot") {
+		t.Errorf("%d boards are marked, want board 12:\n%s", n, text(m))
+	}
 	if effects := press(m, "right", "enter"); !slices.Contains(effects, play.Effect(play.Watch{Board: 11})) {
 		t.Errorf("got %+v, want board 11", effects)
 	}

@@ -73,6 +73,9 @@ func (m *Model) title() string {
 		left = "Waiting for a board"
 	case m.watched() != nil:
 		left = fmt.Sprintf("Watching board %d · %s to move · move %d", b.ID, b.Side(), b.Position.FullmoveNumber())
+		if b.Bot {
+			left += " · a program moved"
+		}
 	case g.Sending != nil:
 		left = fmt.Sprintf("Board %d · sending %s …", g.Sending.Board, g.Sending.SAN)
 	default:
@@ -358,6 +361,9 @@ func (m *Model) small(b *play.Board, chosen bool) []string {
 		mark = ">"
 	}
 	title := fmt.Sprintf("%s%d %s", mark, b.ID, strings.ToLower(b.Side()))
+	if b.Bot {
+		title += " bot"
+	}
 	style := m.theme.style(m.theme.faint)
 	if b.ID == m.Game.Wall.Last {
 		style = m.theme.style(m.theme.accent)
