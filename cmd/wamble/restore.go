@@ -76,7 +76,8 @@ func fsckCommand() *cobra.Command {
 		Long: `Fsck looks at the files of a data directory on which no server runs, and says what
 to do: whether the files of games are whole and their rows point to rows, whether all
 games can be replayed to the positions of their boards, whether the journal can be
-read, and whether it has everything that the games do not have yet.
+read, and whether it has everything that the games do not have yet; and whether what
+a crash has left for the next start is whole.
 
 The exit code is 1 if something is to be done.`,
 		Example: `  wamble fsck --data /var/lib/wamble`,
@@ -102,7 +103,7 @@ func (f *storeFlags) check(cmd *cobra.Command) error {
 	}
 	defer server.CloseStores(stores)
 	bad := 0
-	for _, found := range backup.Check(cmd.Context(), dir, server.BackupStores(stores)) {
+	for _, found := range server.CheckData(cmd.Context(), dir, stores) {
 		if !found.Bad() {
 			fmt.Fprintf(cmd.OutOrStdout(), "ok   %s: %s\n", found.Subject, found.Text)
 			continue

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -28,10 +29,13 @@ type Finding struct {
 // Bad reports whether something is to be done.
 func (f Finding) Bad() bool { return f.Advice != "" }
 
+// Memory looks whether the restart file of a profile is whole, or not there.
+type Memory func(path string, journal store.JournalID, profile string) error
+
 // Check looks at a data directory on which no server runs: files of games, journal,
-// what is between them, and who owns the files. It changes nothing. Stores are those of
-// the configuration.
-func Check(ctx context.Context, dir string, stores []Store) []Finding {
+// what is between them, restart files, and who owns the files. It changes nothing.
+// Stores are those of the configuration.
+func Check(ctx context.Context, dir string, stores []Store, memory Memory) []Finding {
 	if Unfinished(dir) {
 		return []Finding{{dir, "a restore into it was not finished", "Run 'wamble restore' again"}}
 	}
@@ -69,6 +73,7 @@ func Check(ctx context.Context, dir string, stores []Store) []Finding {
 		for _, profile := range s.Profiles {
 			if journalFinding.Text != "there is none" && r != nil {
 				list = append(list, s.checkTail(ctx, r, filepath.Join(dir, keptName), profile))
+				list = append(list, checkMemory(dir, r, profile, memory)...)
 			}
 		}
 	}
@@ -198,6 +203,19 @@ func (s *Store) checkTail(ctx context.Context, r *runner.Runner, kept, profile s
 	return Finding{Subject: subject, Text: fmt.Sprintf("%d messages wait for the games, and none is missing", n)}
 }
 
+// checkMemory looks at the restart file that a crash has left.
+func checkMemory(dir string, r *runner.Runner, profile string, memory Memory) []Finding {
+	worker, ok := journal.NumberOf(r, profile)
+	if !ok {
+		return nil
+	}
+	path := filepath.Join(dir, "restart", strconv.FormatUint(uint64(worker), 10))
+	if err := memory(path, store.JournalID(r.JournalID()), profile); err != nil {
+		return []Finding{{path, err.Error(), "Delete it: the next start reads the database instead, and takes longer"}}
+	}
+	return nil
+}
+
 // checkOwner looks for files that the owner of the directory cannot use.
 func checkOwner(dir string) Finding {
 	info, err := os.Stat(dir)
@@ -229,6 +247,7 @@ func checkLeft(dir string) (list []Finding) {
 		{"handoff-*.state", "the state of a handoff that did not end"},
 		{"backup-checkpoint", "a part of a backup that was interrupted"},
 		{"crash-*.txt", "the stack of a panic: please report it"},
+		{"panic-*.txt", "the stack of a panic: please report it"},
 	} {
 		found, _ := filepath.Glob(filepath.Join(dir, left.pattern)) // the patterns are good
 		for _, path := range found {

@@ -171,4 +171,22 @@ func (r *restartReader) next(buf []byte) (s memorySlice, err error) {
 	return s, nil
 }
 
+// CheckRestartFile reads the file of a profile to its end. Where there is none, nothing is
+// wrong.
+func CheckRestartFile(path string, journal store.JournalID, profile string) error {
+	r, err := openRestartFile(path, journal, profile)
+	if r == nil || err != nil {
+		return err
+	}
+	defer r.close()
+	var s memorySlice
+	for err == nil {
+		s, err = r.next(s.data)
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
 func (r *restartReader) close() { r.file.Close() }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"wamble/internal/backup"
+	"wamble/internal/host"
+	"wamble/internal/loop"
 	"wamble/internal/store"
 )
 
@@ -38,6 +40,15 @@ func (s *Server) Backup(ctx context.Context, dir string) (backup.Manifest, error
 // ErrSharedJournal is returned when the journal is in PostgreSQL: one dump of that
 // database has the journal and, if they are there, the games.
 var ErrSharedJournal = errors.New("the journal is in PostgreSQL: back that up, the database of the journal after that of the games; if both are in one, a single pg_dump has them of one moment")
+
+// CheckData looks at a data directory on which no server runs, and says what to do.
+func CheckData(ctx context.Context, dir string, stores []*Shared) []backup.Finding {
+	list := backup.Check(ctx, dir, BackupStores(stores), loop.CheckRestartFile)
+	if _, err := host.ReadTokens(dir); err != nil {
+		list = append(list, backup.Finding{Subject: "admin tokens", Text: err.Error(), Advice: "Delete the file, and give tokens again with 'wamble token-create'"})
+	}
+	return list
+}
 
 // BackupStores are stores as a backup needs them.
 func BackupStores(stores []*Shared) []backup.Store {

@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +68,7 @@ func sound(t testing.TB, c *config.Config, dir string) {
 		t.Fatal(err)
 	}
 	defer CloseStores(stores)
-	for _, f := range backup.Check(t.Context(), dir, BackupStores(stores)) {
+	for _, f := range CheckData(t.Context(), dir, stores) {
 		if f.Bad() {
 			t.Errorf("%s: %s. %s", f.Subject, f.Text, f.Advice)
 		}
@@ -287,6 +290,95 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
+// TestCheckFindsContradictions: files that are whole, but do not say the same, are told of
+// with advice: rows that point to nothing, moves that do not lead to a board's position or
+// version, messages that neither games nor journal have, a journal that is older than
+// the games, and what a crash has left for the next start.
+func TestCheckFindsContradictions(t *testing.T) {
+	t.Parallel()
+	dir, text := t.TempDir(), staying(t, conf(""))
+	s := spawn(t, dir, text)
+	c := gather(t, s.address(), 2)
+	c.play()
+	c.more(t, 20)
+	awaitRestartFile(t, dir, 1)
+	c.finish()
+	var stats runner.Stats
+	until(t, "messages have left the journal", func() bool {
+		err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats)
+		return err == nil && depth(stats) == 0
+	})
+	s.kill()
+	for _, tc := range []struct {
+		name, want string
+		damage     func(t *testing.T, dir string)
+	}{
+		{"nothing", "", func(*testing.T, string) {}},
+		{"moves without their board", "damaged: ", execute("PRAGMA foreign_keys = OFF; DELETE FROM boards WHERE id = (SELECT board_id FROM move_runs LIMIT 1)")},
+		{"another position", "but its moves lead to", execute("UPDATE boards SET fen = '8/8/8/8/8/8/8/K1k5 w - - 0 1' WHERE id = (SELECT board_id FROM move_runs LIMIT 1)")},
+		{"an old version", "its version is 0 after", execute("UPDATE boards SET version = 0 WHERE id = (SELECT board_id FROM move_runs LIMIT 1)")},
+		{"games from before, without what was kept", "the games have less than they had", func(t *testing.T, dir string) {
+			execute("UPDATE journal_cursors SET message = 1")(t, dir)
+			if err := os.RemoveAll(filepath.Join(dir, "kept")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a journal from before", "the journal ends at", execute("UPDATE journal_cursors SET message = message + 1000")},
+		{"damaged memory", "Delete it: the next start reads the database", func(t *testing.T, dir string) {
+			for name := range restartFiles(t, dir) {
+				path := filepath.Join(dir, "restart", name)
+				text, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text[len(text)/2] ^= 1
+				if err := os.WriteFile(path, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+		{"damaged tokens", "give tokens again", func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, "admin-tokens.json"), []byte("{"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			copied := filepath.Join(t.TempDir(), "data")
+			if err := os.CopyFS(copied, onlyFiles{os.DirFS(dir)}); err != nil {
+				t.Fatal(err)
+			}
+			tc.damage(t, copied)
+			if got := check(t, loadConf(t, text), copied); !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// onlyFiles hides the control socket, which cannot be copied.
+type onlyFiles struct{ fs.FS }
+
+func (o onlyFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(o.FS, name)
+	return slices.DeleteFunc(list, func(d fs.DirEntry) bool { return !d.IsDir() && !d.Type().IsRegular() }), err
+}
+
+// execute changes the games of a data directory by SQL.
+func execute(statements string) func(t *testing.T, dir string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		db, err := sql.Open("sqlite", filepath.Join(dir, "games.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.ExecContext(t.Context(), statements); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // check is what is bad about a data directory, in words.
 func check(t testing.TB, c *config.Config, dir string) string {
 	t.Helper()
@@ -296,7 +388,7 @@ func check(t testing.TB, c *config.Config, dir string) string {
 	}
 	defer CloseStores(stores)
 	var b strings.Builder
-	for _, f := range backup.Check(t.Context(), dir, BackupStores(stores)) {
+	for _, f := range CheckData(t.Context(), dir, stores) {
 		if f.Bad() {
 			b.WriteString(f.Subject + ": " + f.Text + ". " + f.Advice + "\n")
 		}
