@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
 	"strings"
@@ -64,10 +65,15 @@ func hostCommand(c *host.Command) *cobra.Command {
 			return c.Wrong(args, noServer(dir))
 		case err != nil:
 			return c.Wrong(args, err)
-		case asJSON:
-			return printJSON(cmd.OutOrStdout(), result)
 		}
-		return c.Print(cmd.OutOrStdout(), args, result)
+		out := cmd.OutOrStdout()
+		if asJSON {
+			if err := printJSON(out, result); err != nil {
+				return err
+			}
+			out = io.Discard // the exit code is the same
+		}
+		return c.Print(out, args, result)
 	}
 	return cmd
 }
