@@ -245,34 +245,71 @@ func TestAutomaticHTTPS(t *testing.T) {
 	}
 }
 
-// TestRenewal: a certificate that is near its end is renewed while the server runs, and
-// an authority that is away is told of.
+// TestRenewal: a certificate that is near its end is renewed while the server runs.
 func TestRenewal(t *testing.T) {
 	ports := freePorts(t, 12)[8:]
 	a := pebble(t, ports[1], ports[0])
 	s := newServer(t, a, ports[0], ports[1], "")
+	s.hasOld()
+	s.start()
+	if got := s.certificate(); got == "7" || a.orders.Load() == 0 {
+		t.Errorf("certificate %s, %d orders", got, a.orders.Load())
+	}
+}
+
+// TestAuthorityAway: an authority that cannot be reached is told of in the log. A
+// certificate that is there is used meanwhile, and who plays by UDP needs none.
+func TestAuthorityAway(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		t.Run(fmt.Sprintf("old certificate %v", old), func(t *testing.T) {
+			ports := freePorts(t, 16)[12:]
+			a := pebble(t, ports[1], ports[0])
+			a.Directory = fmt.Sprintf("https://127.0.0.1:%d/dir", ports[2])
+			s := newServer(t, a, ports[0], ports[1], "")
+			want := "no certificate: it is asked for again"
+			if old {
+				s.hasOld()
+				want = "and was not renewed"
+			}
+			s.start()
+			for end := time.Now().Add(patience); !strings.Contains(s.out.String(), want); time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("the log does not say %q", want)
+				}
+			}
+			s.order("status", "--wait", "60s")
+			c, err := tls.Dial("tcp", s.https, &tls.Config{ServerName: domain, InsecureSkipVerify: true})
+			if err == nil {
+				defer c.Close()
+			}
+			if old != (err == nil) || old && c.ConnectionState().PeerCertificates[0].SerialNumber.Int64() != 7 {
+				t.Errorf("https: %v", err)
+			}
+		})
+	}
+}
+
+// hasOld gives the server a certificate of before, number 7, that ends in an hour.
+func (s *server) hasOld() {
+	s.t.Helper()
 	if err := os.MkdirAll(filepath.Join(s.data, "acme"), 0o700); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	old := &x509.Certificate{SerialNumber: big.NewInt(7), NotBefore: time.Now().Add(-2000 * time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{domain}}
 	der, err := x509.CreateCertificate(rand.Reader, old, old, &key.PublicKey, key)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	secret, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	text := append(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 	if err := os.WriteFile(filepath.Join(s.data, "acme", domain), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.start()
-	if got := s.certificate(); got == "7" || a.orders.Load() == 0 {
-		t.Errorf("certificate %s, %d orders", got, a.orders.Load())
+		s.t.Fatal(err)
 	}
 }
