@@ -32,11 +32,12 @@
 //
 //	old image: Leave                             new image: Serve
 //	check    the new binary, in check mode
+//	whole    what this image was handed itself is taken in; worlds stop growing
+//	slim     memory is given back, and what is left joined to large pages
 //	files    room for the states; free boards of a large world are written ahead
 //	sockets  descriptors that stay open
 //	flush    the journal's memory; the drain stops
 //	pause    HTTP and control socket come to rest
-//	slim     memory is given back
 //	freeze   the loops rest: nothing is read
 //	state    the states are written
 //	exec ──────────────────────────────────────▶ Inherit: read and clear the variables

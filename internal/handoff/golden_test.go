@@ -61,7 +61,7 @@ func recordState(t *testing.T, name string) {
 	greet(t, s)
 	l := newLeaving(s)
 	defer l.stay()
-	for _, do := range []func(context.Context) error{l.makeFiles, l.flush, l.pause, l.slim, l.freeze, l.writeStates} {
+	for _, do := range []func(context.Context) error{l.makeWhole, l.slim, l.makeFiles, l.flush, l.pause, l.freeze, l.writeStates} {
 		if err := do(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -55,12 +55,13 @@ const (
 	quiesceTime = 8 * time.Second       // for the batch that the drain is at: longer than a locked SQLite is waited for
 	pauseTime   = 2 * time.Second       // for answers over HTTP that are being given
 	freezeTime  = 5 * time.Second       // for what was decided to become durable
+	joinTime    = 4 * time.Second       // for memory to become large pages
 	partTime    = 25 * time.Millisecond // for what WebSocket clients are told last to be written
 )
 
 // LongestTime is how long a handoff can take until the exec, with some for the disk:
 // one that takes longer hangs.
-const LongestTime = checkTime + adoptTime + quiesceTime + pauseTime + freezeTime + 15*time.Second
+const LongestTime = checkTime + adoptTime + quiesceTime + pauseTime + joinTime + freezeTime + 15*time.Second
 
 // leaving is a handoff that is under way.
 type leaving struct {
@@ -80,11 +81,12 @@ var steps = []struct {
 	do   func(*leaving, context.Context) error
 }{
 	{"check", (*leaving).check},
+	{"whole", (*leaving).makeWhole},
+	{"slim", (*leaving).slim},
 	{"files", (*leaving).makeFiles},
 	{"sockets", (*leaving).leaveSockets},
 	{"flush", (*leaving).flush},
 	{"pause", (*leaving).pause},
-	{"slim", (*leaving).slim},
 	{"freeze", (*leaving).freeze},
 	{"state", (*leaving).writeStates},
 	{"exec", (*leaving).exec},
@@ -171,9 +173,10 @@ func (l *leaving) check(ctx context.Context) error {
 	return nil
 }
 
-// makeFiles makes room for the states, while there is time. A profile that has never
-// served players, as its database is away, has none: the next image starts it.
-func (l *leaving) makeFiles(ctx context.Context) error {
+// makeWhole chooses the profiles that have a state, and waits until each has taken in
+// what it was handed itself. One that has never served players, as its database is away,
+// has none: the next image starts it.
+func (l *leaving) makeWhole(ctx context.Context) error {
 	if len(l.Profiles) == 0 {
 		return &ExportError{ExportEmpty, errors.New("no profile runs")}
 	}
@@ -187,26 +190,42 @@ func (l *leaving) makeFiles(ctx context.Context) error {
 		if !up {
 			return NotReady("profile %s: %s", rt.Name(), why)
 		}
-		if err := l.makeFile(ctx, rt); err != nil {
-			return err
-		}
+		l.serve = append(l.serve, rt)
 	}
 	if len(l.serve) == 0 {
 		return NotReady("%s", strings.Join(waits, "; "))
 	}
-	return nil
+	ctx, cancel := context.WithTimeout(ctx, adoptTime)
+	defer cancel()
+	return l.everyProfile(func(rt *loop.Runtime) error {
+		// A world that grows does not come to rest, and what is new is not written ahead.
+		if _, _, err := rt.Tell(ctx, &profile.HoldBoards{On: true}); err != nil {
+			return NotReady("profile %s: %v", rt.Name(), err)
+		}
+		if !rt.AwaitWhole(ctx) {
+			return NotReady("profile %s has not taken in all that it was handed, or does not answer", rt.Name())
+		}
+		return nil
+	})
 }
 
 // adoptTime is how long the next handoff waits until this image has taken in all that
 // the one before it has written ahead.
 const adoptTime = 20 * time.Second
 
+// makeFiles makes room for the states, while there is time.
+func (l *leaving) makeFiles(ctx context.Context) error {
+	for _, rt := range l.serve {
+		if err := l.makeFile(ctx, rt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // makeFile makes room for the state of one profile, and writes what can be written
 // while players are served.
 func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
-	if err := l.awaitWhole(ctx, rt); err != nil {
-		return err
-	}
 	size := 0
 	if !rt.Do(ctx, func(p *profile.Profile) {
 		if size = p.Gauges().Boards * roughBoard; !l.ahead || !p.IsLarge() { // to count them would hold up players
@@ -221,7 +240,6 @@ func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
 	}
 	l.files[rt.Name()] = f
 	l.next.States[rt.Name()] = f.Path()
-	l.serve = append(l.serve, rt)
 	if l.ahead {
 		if err := writeAhead(ctx, rt, f); err != nil {
 			return &ExportError{ExportNotReady, fmt.Errorf("profile %s: %w", rt.Name(), err)}
@@ -229,15 +247,6 @@ func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
 		rt.Do(ctx, func(p *profile.Profile) { size = p.SnapshotSize() })
 	}
 	l.rooms[rt.Name()] = touched(size + size/8)
-	return nil
-}
-
-func (l *leaving) awaitWhole(ctx context.Context, rt *loop.Runtime) error {
-	ctx, cancel := context.WithTimeout(ctx, adoptTime)
-	defer cancel()
-	if !rt.AwaitWhole(ctx) {
-		return NotReady("profile %s has not taken in all that it was handed, or does not answer", rt.Name())
-	}
 	return nil
 }
 
@@ -328,23 +337,25 @@ func (l *leaving) flush(ctx context.Context) error {
 }
 
 // pause lets HTTP and the control socket come to rest: who asks from now on asks
-// the next image. Whoever is not done in time is cut.
+// the next image. Whoever is not done in time is cut. Then little is left in the
+// journal's memory again, and the collector does not run while everything has to be fast.
 func (l *leaving) pause(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pauseTime)
 	defer cancel()
 	l.Pause(ctx, l.next.Note.Report != 0)
-	return nil
-}
-
-// slim leaves little in the journal's memory again, and gives back what memory
-// nobody uses, while players are still served: the kernel takes an image apart
-// page by page before the next one runs.
-func (l *leaving) slim(context.Context) error {
 	if err := l.Runner.Flush(); err != nil {
 		return err
 	}
+	l.tidy = holdGarbage()
+	return nil
+}
+
+// slim gives back what memory nobody uses, and joins the pages of the rest: the kernel
+// takes an image apart page by page before the next one runs. It takes seconds with a
+// million boards, so it comes before what is written ahead: that ages with every move.
+func (l *leaving) slim(context.Context) error {
 	debug.FreeOSMemory()
-	l.tidy = holdGarbage() // nor does the collector run when everything has to be fast
+	joinPages(time.Now().Add(joinTime))
 	return nil
 }
 
@@ -469,6 +480,7 @@ func (l *leaving) stay() {
 	defer cancel()
 	for _, rt := range l.serve {
 		rt.Do(ctx, (*profile.Profile).EndAhead)
+		rt.Tell(ctx, &profile.HoldBoards{}) // a loop that has ended makes no boards either
 	}
 	l.Resume()
 	l.Runner.Resume()

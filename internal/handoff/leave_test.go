@@ -100,7 +100,7 @@ func TestStateNotWritten(t *testing.T) {
 	for range 3 {
 		greet(t, s)
 		l := newLeaving(s)
-		for _, do := range []func(context.Context) error{l.makeFiles, l.flush, l.pause, l.slim, l.freeze} {
+		for _, do := range []func(context.Context) error{l.makeWhole, l.slim, l.makeFiles, l.flush, l.pause, l.freeze} {
 			if err := do(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestAdopt(t *testing.T) {
 	s := serving(t)
 	greet(t, s)
 	l := newLeaving(s)
-	for _, do := range []func(context.Context) error{l.makeFiles, l.flush, l.pause, l.slim, l.freeze, l.writeStates} {
+	for _, do := range []func(context.Context) error{l.makeWhole, l.slim, l.makeFiles, l.flush, l.pause, l.freeze, l.writeStates} {
 		if err := do(t.Context()); err != nil {
 			t.Fatal(err)
 		}

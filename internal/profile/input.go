@@ -71,6 +71,7 @@ var inputs = []struct {
 	{38, "ask", blank[Ask]},
 	{39, "others", blank[Others]},
 	{42, "came", blank[Came]},
+	{43, "hold boards", blank[HoldBoards]},
 }
 
 func blank[T any, P interface {

@@ -44,6 +44,7 @@ func samples(tb testing.TB) []Input {
 		&Sights{Boards: []Sight{{Board: spectate.Board{ID: 7, Version: 8, Position: chess.Start(), Moved: 9, Attraction: 0.5, Bot: true, From: 1, To: 2}, Gone: true}}},
 		&Ask{Board: 7, Depth: 1, Limit: 2, Session: 3, Token: wamble.Token{4}, UCI: "e2e4", Parent: 5, Level: 6, Reads: true},
 		&Others{1, 2, 3, 4}, &Came{Newcomers: []session.Newcomer{{Host: netip.MustParsePrefix("192.0.2.1/32"), Stream: true}}},
+		&HoldBoards{On: true},
 	}
 }
 

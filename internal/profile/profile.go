@@ -60,6 +60,7 @@ type Profile struct {
 	stats        Stats
 	hand         []byte // the packet that is being handled; nil: none
 	shelved      []byte // the boards that another process has written ahead of its snapshot
+	held         bool   // the number of boards in play is left as it is
 
 	// Trap is called with every packet before it is handled, in tests.
 	Trap func(packet []byte)

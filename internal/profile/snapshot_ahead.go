@@ -22,7 +22,7 @@ func (in *Shelve) take(p *Profile, _ *Output) { p.shelved = in.Data }
 // Shelf says how boards get to the next process: from From free boards on it is worth to
 // write them ahead, but for Keep that are in play, and the next process takes Part in each
 // step. Tests of a whole server have fewer boards, and hold them back.
-var Shelf = struct{ From, Keep, Part int }{From: 20_000, Keep: 2_000, Part: 128}
+var Shelf = struct{ From, Keep, Part int }{From: 20_000, Keep: 2_000, Part: 512}
 
 // shelfPause is how long an idle profile waits until it takes the next boards.
 const shelfPause = time.Millisecond

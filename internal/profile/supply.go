@@ -16,4 +16,13 @@ func (p *Profile) fill(out *Output) {
 }
 
 // balanced reports whether the number of boards in play is right, or cannot be changed.
-func (p *Profile) balanced() bool { return p.boards.Balanced(p.leases.Left(wamble.BoardIDs) > 0) }
+func (p *Profile) balanced() bool {
+	return p.held || p.boards.Balanced(p.leases.Left(wamble.BoardIDs) > 0)
+}
+
+// HoldBoards leaves the number of boards in play as it is, or lets it change again:
+// while a handoff writes a world down, it is not to grow. Who needs a board still gets
+// one.
+type HoldBoards struct{ On bool }
+
+func (in *HoldBoards) take(p *Profile, _ *Output) { p.held = in.On }

@@ -34,6 +34,30 @@ func TestSupply(t *testing.T) {
 	inPlay(7) // two more than wanted
 }
 
+// TestHoldBoards: while a handoff writes the boards down none is added but for somebody
+// who needs one, a profile has no work because of it, and afterwards it goes on.
+func TestHoldBoards(t *testing.T) {
+	r := newRig(t, "(def min-boards 3)")
+	r.step(&HoldBoards{On: true}, &Configure{Config: configOf(t, "(def min-boards 1000)")})
+	r.settle()
+	if got := r.p.boards.Len(); got != 3 || !r.out.Next.IsZero() && !r.out.Next.After(r.now) {
+		t.Errorf("3 boards became %d, the next step is due at %v, now is %v", got, r.out.Next, r.now)
+	}
+	for i := range 5 {
+		if _, board := r.join(i + 1); board == 0 {
+			t.Errorf("player %d gets no board", i+1)
+		}
+	}
+	if got := r.p.boards.Len(); got < 5 || got > 100 {
+		t.Errorf("%d boards for 5 players", got)
+	}
+	r.step(&HoldBoards{})
+	r.settle()
+	if got := r.p.boards.Len(); got != 1000 {
+		t.Errorf("%d boards afterwards, want 1000", got)
+	}
+}
+
 // TestSupplyOfARestoredWorld: the boards of a store sleep until somebody needs them,
 // and a step without players has nothing to do.
 func TestSupplyOfARestoredWorld(t *testing.T) {

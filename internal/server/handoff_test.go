@@ -44,6 +44,26 @@ func TestHandoffLarge(t *testing.T) {
 	handOffUnderLoad(t, 100_000, 180, prooftest.Sized(1, 10))
 }
 
+// TestHandoffGrowing: a world that still makes its boards is handed over as it is, and
+// goes on with them afterwards. It does not have to be whole first: no loop that makes
+// boards comes to rest.
+func TestHandoffGrowing(t *testing.T) {
+	const least = 200_000
+	i := spawnImage(t, conf(fmt.Sprintf(`(def max-boards %d) (def min-boards %d)`, least, least)))
+	until(t, "a tenth of the boards is there", func() bool { return boardsOf(i.status()) >= least/10 })
+	done, err := i.handOff("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPhases(t, done)
+	boards := boardsOf(i.status())
+	if boards < least/10 || boards == least {
+		t.Errorf("%d of %d boards are there right after the handoff", boards, least)
+	}
+	until(t, "more boards are made", func() bool { return boardsOf(i.status()) > boards })
+	t.Logf("%d boards, frozen %v: %v", boards, done.Frozen.Duration(), done.Phases)
+}
+
 // checkPhases wants every phase of a handoff, and those in which nobody is served
 // within the time that nobody was.
 func checkPhases(t *testing.T, done handoff.Result) {
@@ -56,7 +76,7 @@ func checkPhases(t *testing.T, done handoff.Result) {
 			gap += p.Took
 		}
 	}
-	want := "check files sockets flush pause slim freeze state exec config inherit journal authority bind redirect admin control pid file adopt begin"
+	want := "check whole slim files sockets flush pause freeze state exec config inherit journal authority bind redirect admin control pid file adopt begin"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("phases: got %s, want %s", got, want)
 	}

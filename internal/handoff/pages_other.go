@@ -1,0 +1,7 @@
+//go:build !linux
+
+package handoff
+
+import "time"
+
+func joinPages(time.Time) {}
