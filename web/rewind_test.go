@@ -67,7 +67,7 @@ func TestRewind(t *testing.T) {
 	p.until(fmt.Sprintf(`location.pathname >= %q`, after(3)))
 	p.open(h.url + after(4))
 	p.reads(fmt.Sprintf(`.tile[data-board="%s"]`, board), "0–1")
-	p.reads(fmt.Sprintf(`.tile[data-board="%s"]`, board), "Black won: checkmate")
+	p.reads(fmt.Sprintf(`.tile[data-board="%s"] [title="Black won: checkmate."]`, board), "checkmate")
 	p.shot("rewind")
 	p.audit("the past")
 

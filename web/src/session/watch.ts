@@ -137,8 +137,7 @@ export class Watcher {
     this.tick.set(this.tick.value + 1);
   }
 
-  /** drop forgets a board. */
-  drop(key: string): void {
+  private drop(key: string): void {
     this.boards.delete(key);
     this.tick.set(this.tick.value + 1);
   }

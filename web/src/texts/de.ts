@@ -67,6 +67,7 @@ export const de: Texts = {
       "Mach einen Zug, für die Seite, die am Zug ist.",
       "Du kommst sofort an ein anderes Brett. Jemand anders antwortet auf deinen Zug.",
       "Wird ein Brett gewonnen, an dem du geholfen hast, teilen sich die Züge des Siegers den Topf.",
+      "Punkte gibt es mit anderen: Eine Seite, für die nur einer gezogen hat, bekommt die Hälfte, wer für beide Seiten zog, die Hälfte seines Anteils, und ein Spiel gegen sich selbst bringt nichts.",
     ],
     promote: "Umwandeln in",
     pieces: { p: "Bauer", q: "Dame", r: "Turm", b: "Läufer", n: "Springer", k: "König" },

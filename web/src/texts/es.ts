@@ -67,6 +67,7 @@ export const es: Texts = {
       "Haz una jugada, con el bando al que le toca.",
       "Pasas enseguida a otro tablero. Otra persona responde a tu jugada.",
       "Cuando se gana un tablero en el que ayudaste, el bote se reparte entre quienes jugaron con el ganador.",
+      "Los puntos se ganan con otros: un bando con un solo jugador recibe la mitad, quien jugó con los dos bandos la mitad de su parte, y una partida contra uno mismo no da nada.",
     ],
     promote: "Coronar",
     pieces: { p: "peón", q: "dama", r: "torre", b: "alfil", n: "caballo", k: "rey" },

@@ -67,6 +67,7 @@ export const fr: Texts = {
       "Jouez un coup, pour le camp qui a le trait.",
       "Vous passez aussitôt à un autre échiquier. Quelqu’un d’autre répond à votre coup.",
       "Quand un échiquier où vous avez aidé est gagné, la cagnotte est partagée entre ceux qui ont joué pour le vainqueur.",
+      "Les points se gagnent à plusieurs : un camp pour lequel un seul a joué reçoit la moitié, qui a joué pour les deux camps la moitié de sa part, et une partie contre soi-même ne rapporte rien.",
     ],
     promote: "Promouvoir en",
     pieces: { p: "pion", q: "dame", r: "tour", b: "fou", n: "cavalier", k: "roi" },

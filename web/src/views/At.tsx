@@ -169,7 +169,7 @@ function PastTile({ sight, colours }: { sight: Sight; colours: string }) {
         {end && <b class="score">{scores[end.winner]}</b>}
       </div>
       <span>{t.play.board(id)}</span>
-      <span class="faint">{end ? <span title={resultOf(end)}>{resultOf(end)}</span> : t.watch.move(Math.max(1, Math.ceil(ply / 2)))}</span>
+      <span class="faint">{end ? <span title={resultOf(end)}>{t.endings[end.reason] ?? end.reason}</span> : t.watch.move(Math.max(1, Math.ceil(ply / 2)))}</span>
     </Link>
   );
 }

@@ -64,7 +64,7 @@ export function Trail() {
     };
   }, [boards.join(), server]);
   return (
-    <div class="you trail-page">
+    <div class="trail-page">
       <header class="view-head">
         <div>
           <h1>{t.trail.title}</h1>
@@ -75,13 +75,14 @@ export function Trail() {
       <ol ref={list} class="wall">
         {boards.map((board) => {
           const [last] = of(board);
+          const moves = of(board).map((s) => s.san).reverse().join(" ");
           return (
             <li key={board} data-board={board} data-fate={last.fate?.state ?? "waits"}>
               <Link class="tile" href={`/board/${board}`}>
                 <canvas aria-hidden="true" />
-                <span>
-                  {t.play.board(board)}
-                  <i>{of(board).map((s) => s.san).reverse().join(" ")}</i>
+                <span>{t.play.board(board)}</span>
+                <span title={moves}>
+                  <i>{moves}</i>
                 </span>
                 <span>
                   <em>{fateText(last, won[board])}</em>

@@ -29,7 +29,7 @@ export function Typed({ board, position, onMove }: { board: Board; position: Pos
 
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
-      if (e.ctrlKey || e.metaKey || e.altKey || !(e.key in tell) || (e.target as HTMLElement).closest("input,textarea,dialog,[role=dialog]")) return;
+      if (e.ctrlKey || e.metaKey || e.altKey || !Object.hasOwn(tell, e.key) || (e.target as HTMLElement).closest("input,textarea,dialog,[role=dialog]")) return;
       speak(e.key);
     };
     addEventListener("keydown", onKey);
@@ -39,7 +39,7 @@ export function Typed({ board, position, onMove }: { board: Board; position: Pos
   const onSubmit = (e: Event) => {
     e.preventDefault();
     const text = input.current!.value.trim();
-    if (text in tell) speak(text);
+    if (Object.hasOwn(tell, text)) speak(text);
     else if (text && onMove) {
       const moves = typed(position, text);
       if (moves.length === 1) onMove(moves[0]);

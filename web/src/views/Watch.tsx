@@ -163,7 +163,7 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
   }, [id]);
   useEffect(() => looks.of(id, setGame), [id]);
   useEffect(() => {
-    if (gone) api.game(id).then((g) => (g.result ? setGame(g) : watcher.drop(id)), () => watcher.drop(id)); // without a result it is asleep
+    if (gone) api.game(id).then((g) => g.result && setGame(g), () => {}); // without a result it is asleep: if somebody plays on soon, it has its place still
   }, [gone]);
   const board = watcher.boards.get(id);
   const players = game && new Set(game.moves.map((m) => m.session)).size;
