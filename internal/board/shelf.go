@@ -175,7 +175,7 @@ func (p *Pool) Shelve(state []byte, woken []wamble.BoardID) error {
 	}
 	at := len(body) - n*shelfEntry
 	s := &shelf{boards: body[:at], index: body[at:], left: n, active: active, gone: map[wamble.BoardID]bool{}}
-	for _, id := range woken {
+	for _, id := range slices.Sorted(slices.Values(woken)) { // neighbours share what the cache has
 		b := s.look(id)
 		if b == nil {
 			return ErrState
@@ -221,9 +221,9 @@ func (s *shelf) look(id wamble.BoardID) *Board {
 	if !there {
 		return nil
 	}
-	r := reader{Reader: pack.NewReader(s.boards[at:])}
-	b := r.board()
-	if r.Bad() || b.id != id {
+	s.r.Reader = pack.NewReader(s.boards[at:]) // and its slabs: new ones for each board would be 16 KB
+	b := s.r.board()
+	if s.r.Bad() || b.id != id {
 		return nil
 	}
 	b.asleep = true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -46,6 +47,33 @@ func shelved(t testing.TB, p *Pool, part int, play func()) *Pool {
 	}
 	p.EndAhead()
 	return q
+}
+
+// TestShelveWoken: a board that was written ahead in vain costs little memory, since
+// nobody is served meanwhile, and there are thousands.
+func TestShelveWoken(t *testing.T) {
+	p := sleepyPool(t, 2000, 4000, 100)
+	a := p.BeginAhead(2)
+	a.Sort()
+	ahead, _ := p.WriteAhead(a, nil, 4000)
+	for i := range p.asleep {
+		p.unwrite(p.asleep[i].board)
+	}
+	q, err := Load(p.opts, p.newID, newRand(1), p.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, woken := a.End(ahead), p.Woken()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = q.Shelve(state, woken)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(woken) < 1000 {
+		t.Fatalf("%d boards woke: %v", len(woken), err)
+	}
+	if each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(woken)); each > 4<<10 {
+		t.Errorf("%d bytes for each board that woke", each)
+	}
 }
 
 // contents is what every board of a pool is, by number; the shelf must be empty.
