@@ -72,5 +72,10 @@ func TestOwnHost(t *testing.T) {
 	if bytes == 0 || bytes > 150<<10 {
 		t.Errorf("the browser received %d bytes, want at most %d", bytes, 150<<10)
 	}
+	script := see[int](p, `performance.getEntriesByType('resource').filter(e => e.name.endsWith('.js')).reduce((n, e) => n + e.encodedBodySize, 0)`)
+	t.Logf("the browser received %d bytes of script", script)
+	if script == 0 || script > 60<<10 {
+		t.Errorf("the browser received %d bytes of script to play, want at most %d", script, 60<<10)
+	}
 	p.do(chromedp.Navigate("about:blank"))
 }

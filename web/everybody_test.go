@@ -66,8 +66,13 @@ func TestBlind(t *testing.T) {
 	}
 	p.keys(kb.Escape)
 	see[bool](p, `(document.querySelector('[role="gridcell"][tabindex="0"]').focus(), true)`)
-	p.keys("p")
-	p.hears("pawn e5 a7 b7 c7 d7 f7 g7 h7.")
+	for _, tc := range []struct{ key, heard string }{
+		{"p", "pawn e5 a7 b7 c7 d7 f7 g7 h7."}, {"l", "Last move: black pawn to e5."}, {"c", "Move 2. The board has been yours for"},
+	} {
+		p.keys(tc.key)
+		p.reads(".typed [role=status]", tc.heard) // the story says the last move as well
+		p.hears(tc.heard)
+	}
 	p.audit("typed")
 }
 

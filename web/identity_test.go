@@ -195,9 +195,12 @@ func TestLoginInAnotherTab(t *testing.T) {
 func TestName(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
-	ada, bob, guest := meet(t, desk), meet(t, phone), meet(t, desk)
-	guest.sit(h.url)
-	guest.move(byClick, "e2", "e4")
+	ada, bob, guest, other := meet(t, desk), meet(t, phone), meet(t, desk), meet(t, desk)
+	for _, p := range []*person{guest, other} {
+		p.sit(h.url)
+		uci := anyMove(p.fen(), rand.New(rand.NewPCG(4, 4)))
+		p.move(byClick, uci[:2], uci[2:4])
+	}
 	for _, p := range []*person{ada, bob} {
 		p.open(h.url + "/you")
 		p.press(".identity .main")
@@ -224,6 +227,9 @@ func TestName(t *testing.T) {
 	ada.shot("ranking-month")
 	ada.press(`.leaderboard .segments button:nth-child(1)`)
 	ada.reads(".leaderboard", "Guest ")
+	if colours := see[int](ada, `new Set([...document.querySelectorAll('.leaderboard td span')].filter(e => /^Guest |^Ada_L/.test(e.textContent)).map(e => getComputedStyle(e).color)).size`); colours != 3 {
+		t.Errorf("two guests and somebody with a name have %d colours", colours)
+	}
 	ada.shot("ranking-names")
 	ada.audit("ranking with names")
 

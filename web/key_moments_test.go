@@ -29,6 +29,15 @@ func TestKeyMoments(t *testing.T) {
 	}
 }
 
+// endStays lets the end of a game stay until it is looked at, and lossStays what is told of
+// a loss: seconds are short on a machine that is busy.
+const (
+	endStays = `(real => {
+		window.setTimeout = (f, ms, ...more) => real(f, ms > 400 && ms <= 2000 && document.querySelector('.result.end') ? 600000 : ms, ...more);
+	})(window.setTimeout)`
+	lossStays = `(real => { window.setTimeout = (f, ms, ...more) => real(f, ms === 5000 ? 600000 : ms, ...more); })(window.setTimeout)`
+)
+
 // moments lets two people meet until everything has happened to one of them.
 func moments(t *testing.T, s screen, name string) {
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -58,6 +67,8 @@ func moments(t *testing.T, s screen, name string) {
 
 	h = serve(t, conf(alone)) // where they take turns
 	she, he := meet(t, s), meet(t, s)
+	he.onEveryPage(endStays)
+	she.onEveryPage(lossStays)
 	she.sit(h.url)
 	board = she.board()
 	he.open(h.url)
@@ -73,6 +84,7 @@ func moments(t *testing.T, s screen, name string) {
 	turn(he, "d8", "h4")
 	he.reads(".result.end", "moved here")
 	look(he, "mate")
+	he.press(".result.end") // and on
 	she.until(`document.querySelectorAll('.trail [data-fate="lost"]').length === 2`)
 	she.reads(".toast", "Board "+board+" is lost")
 	look(she, "loss")

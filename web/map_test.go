@@ -96,6 +96,7 @@ func TestWallIsSmooth(t *testing.T) {
 		return true;
 	})()`)
 	p.smooth("the wall")
+	p.until(`document.querySelector('.tile .ring')`) // a move ripples
 	p.until(`document.querySelector('.featured[data-what="check"]')`)
 	p.reads(".featured", "Check!")
 	p.reads(".featured", "somebody is thinking")

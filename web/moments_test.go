@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -19,6 +21,7 @@ func TestFirstMove(t *testing.T) {
 		p.move(byClick, "e2", "e4")
 		p.reads(".story", "Your e4 stays on board "+board+".")
 		p.reads(".story", "Board "+p.board()+": you are White.")
+		p.reads(".how", "a game against yourself pays nothing")
 		p.shot("first-move-" + name)
 		p.audit("first move")
 		covered := see[int](p, `(scrollTo(0, 0), [...document.querySelectorAll('.square')].filter(e => {
@@ -40,7 +43,7 @@ func TestMateStays(t *testing.T) {
 	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))
 	p := meet(t, screen{width: 1280, height: 800})
 	p.sit(h.url)
-	for hurried := range 2 {
+	for _, hurried := range []bool{false, true} {
 		next := foolsMate(p.fen())
 		for ; next != "d8h4"; next = foolsMate(p.fen()) {
 			p.move(byClick, next[:2], next[2:])
@@ -49,37 +52,61 @@ func TestMateStays(t *testing.T) {
 		see[bool](p, fmt.Sprintf(`(() => {
 			window.stayed = 0;
 			window.since = 0;
+			window.said = '';
 			const look = () => {
 				const here = document.querySelector('.stage')?.dataset.board === %q, card = document.querySelector('.result.end');
-				if (here && card) since ||= performance.now();
+				if (here && card) {
+					since ||= performance.now();
+					said = card.textContent;
+					if (%t && performance.now() - since > 450) card.click(); // before that a click may be of the move's tap
+				}
 				if (since && !card) stayed ||= performance.now() - since;
 				else requestAnimationFrame(look);
 			};
 			look();
 			return true;
-		})()`, board))
+		})()`, board, hurried))
 		byClick(p, "d8", "h4")
-		p.reads(".result.end", "Black won: checkmate.")
-		p.reads(".result.end", "You finished board "+board)
-		if hurried == 0 {
-			p.reads(".result.end", "moved here")
-			p.shot("mate")
-			p.audit("mate")
-		} else {
-			p.until(`since && performance.now() - since > 450`) // before that a click may be of the move's tap
-			p.press(".result.end")
-		}
 		p.until(`stayed > 0`)
-		got := see[float64](p, `stayed`)
-		if hurried == 0 && got < 1900 {
+		said, got := see[string](p, `said`), see[float64](p, `stayed`)
+		if want := "Black won: checkmate.Checkmate! You finished board " + board; !strings.HasPrefix(said, want) {
+			t.Errorf("the card says %q, want %q", said, want)
+		}
+		if !hurried && got < 1900 {
 			t.Errorf("the mate stayed for %.0f ms", got)
 		}
-		if hurried == 1 && got >= 1900 {
+		if hurried && got >= 1900 {
 			t.Errorf("after a click the mate stayed for %.0f ms", got)
 		}
 		t.Logf("the mate stayed for %.0f ms", got)
 		p.ready()
 	}
+}
+
+// TestBoardIsKnown: a board on which she has moved comes back now and then, and says what
+// she played there.
+func TestBoardIsKnown(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(`(def min-boards 4) (def max-boards 4)`))
+	both := []*person{meet(t, desk), meet(t, desk)}
+	for _, p := range both {
+		p.sit(h.url)
+	}
+	ada, r, played, left := both[0], rand.New(rand.NewPCG(3, 3)), map[string]string{}, ""
+	for range 40 {
+		for _, p := range both {
+			board, uci := p.board(), anyMove(p.fen(), r)
+			p.move(byClick, uci[:2], uci[2:4])
+			if p == ada {
+				left, played[board] = board, see[string](p, `document.querySelector('.trail li b').textContent`)
+			}
+		}
+		if san := played[ada.board()]; san != "" && ada.board() != left {
+			ada.reads(".story", "You played "+san+" here.")
+			return
+		}
+	}
+	t.Error("no board has come back")
 }
 
 // TestTrailLives: each move of the trail shows what became of it, also when the browser

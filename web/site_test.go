@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -46,7 +47,7 @@ func bodyOf(t *testing.T, resp *http.Response) string {
 func TestPages(t *testing.T) {
 	player := web.Player("/socket", noOthers)
 	for path, want := range map[string]int{
-		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/embed/17": 200, "/you": 200, "/trail": 200, "/finished": 200, "/map": 200,
+		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/embed/17": 200, "/you": 200, "/trail": 200, "/finished": 200, "/map": 200, "/at/2026-11-17T04:00:00Z": 200,
 		"/watch/17/x": 404, "/elsewhere": 404, "/_/nothing.js": 404, "/console/": 404,
 	} {
 		resp := fetch(player, path)
@@ -74,7 +75,7 @@ func TestPages(t *testing.T) {
 func TestShared(t *testing.T) {
 	player := web.Player("/ws", noOthers)
 	page := bodyOf(t, fetch(player, "/board/17"))
-	for _, want := range []string{`<meta property="og:image" content="http://example.com/api/boards/17/png">`, `content="Board 17 · Wamble"`, `rel="manifest"`} {
+	for _, want := range []string{`<meta property="og:image" content="http://example.com/api/boards/17/png">`, `<meta property="og:title" content="Board 17 · Wamble">`, `property="og:description"`, `rel="manifest"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -96,10 +97,25 @@ func TestShared(t *testing.T) {
 		}
 	}
 	manifest := regexp.MustCompile(`rel="manifest" href="([^"]+)"`).FindStringSubmatch(page)[1]
-	for _, m := range regexp.MustCompile(`"src": "([^"]+)"`).FindAllStringSubmatch(bodyOf(t, fetch(player, manifest)), -1) {
-		if resp := fetch(player, m[1]); resp.StatusCode != 200 || !strings.HasPrefix(resp.Header.Get("Content-Type"), "image/") {
-			t.Errorf("%s: %d, %s", m[1], resp.StatusCode, resp.Header.Get("Content-Type"))
+	var app struct {
+		Name    string
+		Start   string `json:"start_url"`
+		Display string
+		Icons   []struct{ Src, Type, Sizes string }
+	}
+	if err := json.Unmarshal([]byte(bodyOf(t, fetch(player, manifest))), &app); err != nil || app.Name != "Wamble" || app.Start != "/" || app.Display != "standalone" {
+		t.Errorf("the manifest is %+v, %v", app, err)
+	}
+	sizes := map[string]bool{}
+	for _, icon := range app.Icons {
+		sizes[icon.Sizes] = true
+		resp := fetch(player, icon.Src)
+		if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != icon.Type {
+			t.Errorf("%s: %d, %s, want %s", icon.Src, resp.StatusCode, got, icon.Type)
 		}
+	}
+	if !sizes["192x192"] || !sizes["512x512"] { // what a browser wants before it offers to install
+		t.Errorf("there are icons of the sizes %v", sizes)
 	}
 }
 

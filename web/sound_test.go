@@ -1,7 +1,9 @@
 package web_test
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -47,5 +49,49 @@ func TestSound(t *testing.T) {
 	move()
 	if got, want := heard(), [2]int{2, 1}; got != want {
 		t.Errorf("a move after the sound was switched off: got %v tones and speakers, want %v", got, want)
+	}
+}
+
+// TestSounds: moves, captures, checks, wins and losses sound each in its own way.
+func TestSounds(t *testing.T) {
+	t.Parallel()
+	const move, capture, check = 320, 200, 660
+	win, loss := []int{523, 659, 784, 1047}, []int{392, 330, 262}
+	listen := func() *person {
+		h := serve(t, conf(alone)) // where nothing arrives: TestSound hears that
+		p := meet(t, desk)
+		p.onEveryPage(`window.pitches = [];
+			AudioParam.prototype.setValueAtTime = (set => function(value, ...when) { if (value > 20) pitches.push(value); return set.call(this, value, ...when); })(AudioParam.prototype.setValueAtTime);`)
+		p.sit(h.url)
+		p.press(`[aria-label="Turn sound on"]`)
+		return p
+	}
+	p := listen()
+	for _, tc := range []struct {
+		uci  string
+		want []int
+	}{
+		{"e2e4", []int{move}},
+		{"d7d5", []int{move}},
+		{"e4d5", []int{capture}},
+		{"f7f6", []int{move}},
+		{"d1h5", []int{move, check}},
+	} {
+		see[bool](p, `(pitches = [], true)`)
+		p.move(byClick, tc.uci[:2], tc.uci[2:])
+		if got := see[[]int](p, `pitches`); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %v, want %v", tc.uci, got, tc.want)
+		}
+	}
+	p = listen() // on a fresh board
+	for _, uci := range []string{"f2f3", "e7e5", "g2g4"} {
+		p.move(byClick, uci[:2], uci[2:])
+	}
+	see[bool](p, `(pitches = [], true)`)
+	p.move(byClick, "d8", "h4")
+	p.until(fmt.Sprintf(`pitches.includes(%d)`, loss[2])) // of White's moves, which were hers as well
+	got := see[[]int](p, `pitches`)
+	if !slices.Equal(got[:5], append([]int{move}, win...)) || !slices.Contains(got, loss[0]) || !slices.Contains(got, loss[1]) {
+		t.Errorf("a mate: got %v, want %v, %v and %v", got, move, win, loss)
 	}
 }
