@@ -125,7 +125,7 @@ func (h *here) movesMade() (n uint64) {
 }
 
 // TestJSONPlays: a player who speaks JSON plays, comes back with his token to the same
-// board, and finds his move played when he repeats it.
+// board, and plays on; an illegal move is refused with its code.
 func TestJSONPlays(t *testing.T) {
 	s := serve(t, Options{}, conf("")).ready()
 	p := joinJSON(t, s)
