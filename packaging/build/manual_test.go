@@ -3,11 +3,17 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -50,6 +56,16 @@ func readManual(t *testing.T) *manual {
 	return b
 }
 
+// quotes returns the one thing in quotation marks of the manual's lines that begins so.
+func (b *manual) quotes(begin string) string {
+	b.t.Helper()
+	found := regexp.MustCompile(`"(`+regexp.QuoteMeta(begin)+`[^"]*)"`).FindAllStringSubmatch(strings.Join(b.lines, "\n"), -1)
+	if len(found) != 1 {
+		b.t.Fatalf("the manual quotes %d texts that begin with %q", len(found), begin)
+	}
+	return found[0][1]
+}
+
 var remark = regexp.MustCompile(`\s{2,}[#;].*$`)
 
 // says returns the one line of the manual that begins so, with pairs of its words replaced
@@ -80,6 +96,16 @@ func (b *manual) says(begin string, pairs ...string) string {
 func (m *machine) shell(line string) string {
 	m.t.Helper()
 	return m.do("sh", "-ec", line)
+}
+
+// typed gives a command to root's shell, and types what it asks for.
+func (m *machine) typed(line, text string) {
+	m.t.Helper()
+	c := m.command("sh", "-ec", line)
+	c.Stdin, c.SysProcAttr.Setsid = strings.NewReader(text), true // without a terminal, programs ask standard input
+	if out, err := c.CombinedOutput(); err != nil {
+		m.t.Fatalf("%s: %v\n%s", line, err, out)
+	}
 }
 
 // configure adds lines to the configuration, which stays with its owner.
@@ -129,8 +155,12 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// databaseDir is where PostgreSQL has its files.
+const databaseDir = "/var/lib/postgresql/host-test"
+
 // postgres starts PostgreSQL as Debian does: at its socket, for users of the machine.
-func (m *machine) postgres() {
+// prepare may change its files before.
+func (m *machine) postgres(prepare func(uid, gid uint32), settings ...string) {
 	m.t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(found) == 0 {
@@ -138,8 +168,7 @@ func (m *machine) postgres() {
 	}
 	bin := found[len(found)-1]
 	uid, gid := m.user("postgres")
-	const data = "/var/lib/postgresql/host-test"
-	for _, dir := range []string{data, "/run/postgresql"} {
+	for _, dir := range []string{databaseDir, "/run/postgresql"} {
 		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
 			m.t.Fatal(err)
 		}
@@ -152,11 +181,86 @@ func (m *machine) postgres() {
 		c.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
 		return c
 	}
-	if out, err := as(bin+"/initdb", "-D", data, "-A", "peer", "-E", "UTF8", "--no-locale", "--no-sync").CombinedOutput(); err != nil {
+	if out, err := as(bin+"/initdb", "-D", databaseDir, "-A", "peer", "-E", "UTF8", "--no-locale", "--no-sync").CombinedOutput(); err != nil {
 		m.t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	m.background(as(bin+"/postgres", "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories=/run/postgresql", "-c", "fsync=off"))
+	if prepare != nil {
+		prepare(uid, gid)
+	}
+	args := []string{bin + "/postgres", "-D", databaseDir, "-c", "listen_addresses=", "-c", "unix_socket_directories=/run/postgresql", "-c", "fsync=off"}
+	for _, s := range settings {
+		args = append(args, "-c", s)
+	}
+	m.background(as(args...))
 	until(m.t, "PostgreSQL answers", func() bool { return as(bin+"/pg_isready", "-q", "-h", "/run/postgresql").Run() == nil })
+}
+
+// certificate makes an authority, and a certificate of it for a name. All are PEM.
+func certificate(t *testing.T, name string) (authority, cert, key string) {
+	t.Helper()
+	sign := func(c, by *x509.Certificate, signer *ecdsa.PrivateKey) (string, *ecdsa.PrivateKey) {
+		own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if signer == nil {
+			signer = own
+		}
+		c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(1), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+		der, err := x509.CreateCertificate(rand.Reader, c, by, &own.PublicKey, signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), own
+	}
+	root := &x509.Certificate{Subject: pkix.Name{CommonName: "authority of a test"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	authority, signer := sign(root, root, nil)
+	cert, own := sign(&x509.Certificate{DNSNames: []string{name}}, root, signer)
+	secret, err := x509.MarshalECPrivateKey(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority, cert, string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}))
+}
+
+// TestManualFarDatabase follows the manual to PostgreSQL on another machine: with a
+// password in a file, over TLS that proves the name of that machine.
+func TestManualFarDatabase(t *testing.T) {
+	if !apart(t) {
+		return
+	}
+	book, m := readManual(t), newMachine(t)
+	m.write("/usr/bin/sudo", sudo, 0o755)
+	authority, cert, key := certificate(t, "db.example.org")
+	m.write("/etc/ssl/certs/ca-certificates.crt", m.read("/etc/ssl/certs/ca-certificates.crt")+authority, 0o644)
+	m.write("/etc/hosts", "127.0.0.1 localhost db.example.org\n", 0o644)
+	m.postgres(func(uid, gid uint32) {
+		allowed := strings.Replace(book.quotes("hostssl "), "ADDRESS", "127.0.0.1/32", 1)
+		for name, text := range map[string]string{"server.crt": cert, "server.key": key, "pg_hba.conf": "local all postgres peer\n" + allowed + "\n"} {
+			m.write(databaseDir+"/"+name, text, 0o600)
+			if err := os.Chown(m.path(databaseDir+"/"+name), int(uid), int(gid)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}, "listen_addresses=127.0.0.1", "ssl=on")
+	m.fetchPackage(1, "/dist")
+	m.shell(book.says("apt install ./", "amd64", runtime.GOARCH))
+	m.typed(book.says("sudo -u postgres createuser --pwprompt"), "a secret\na secret\n")
+	m.typed(book.says("install -m 0640 -g wamble /dev/stdin"), "a secret\n")
+	m.configure(book.says(`(def db-host "db.example.org")`))
+	m.shell(book.says("wamble check FILE", "FILE", "/etc/wamble/wamble.conf"))
+	if got := m.shell(book.says("wamble doctor --user wamble")); !strings.Contains(got, "verify-full: encrypted, and the server has proved its name") || !strings.Contains(got, "at db.example.org") {
+		t.Errorf("the doctor says\n%s", got)
+	}
+	m.start()
+	m.background(m.command("wamble", "bot", "--pace", "20ms", "udp://127.0.0.1:8888"))
+	ask := func(question string) string {
+		return strings.TrimSpace(m.shell(`sudo -u postgres psql -At -c "` + question + `" wamble`))
+	}
+	until(t, "moves are in the database", func() bool { return ask("SELECT count(*) > 0 FROM moves") == "t" })
+	if got := ask("SELECT count(*) > 0 AND bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'wamble'"); got != "t" {
+		t.Errorf("the connections are encrypted: %s", got)
+	}
 }
 
 // authority is a local ACME server.
@@ -252,9 +356,9 @@ func TestManual(t *testing.T) {
 	}
 	book, m := readManual(t), newMachine(t)
 	m.write("/usr/bin/sudo", sudo, 0o755)
-	m.postgres()
+	m.postgres(nil)
 	a := startAuthority(t)
-	install := book.says("apt install", "amd64", runtime.GOARCH)
+	install := book.says("apt install ./", "amd64", runtime.GOARCH)
 
 	m.fetchPackage(1, "/dist")
 	m.shell(install)
