@@ -70,6 +70,9 @@ func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 	if cfg := rt.o.TruePorts(a.options.Config); cfg != a.options.Config {
 		l.mail.post(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
+	// The image before may not have heard how far the store came: of an empty journal
+	// nobody would hear it.
+	l.mail.appliedTo(rt.drain.Load().Settled())
 	l.commit.begin()
 	rt.life.Store(l)
 	return l, nil

@@ -8,6 +8,7 @@ import (
 
 	"wamble"
 	"wamble/internal/profile"
+	"wamble/internal/watchtest"
 )
 
 // TestAdoptedMemory: the memory of an adopted state is given back once, when boards that
@@ -56,5 +57,40 @@ func TestAdoptedMemory(t *testing.T) {
 				t.Errorf("its memory was given back %d times", n)
 			}
 		})
+	}
+}
+
+// TestAdoptedHearsStore: the store has all that an adopted profile has decided, and the
+// image before was not told. The profile hears it, though the journal is empty: until then
+// it would take in no board of another shard.
+func TestAdoptedHearsStore(t *testing.T) {
+	rt := run(t)
+	watchtest.Until(t, "the store has all boards", func() bool { d := rt.drain.Load(); return d.Settled() > 0 && d.IsEmpty() })
+	rt.stop()
+	<-rt.ended
+	m := newMachineOf(t, rt.o.Config.Boards.MinBoards)
+	settled, last := m.life.profile.Settled()
+	if settled == last || last > rt.drain.Load().Settled() {
+		t.Fatalf("gate %d of %d is settled, and the store has %d messages", settled, last, rt.drain.Load().Settled())
+	}
+	state, err := m.life.profile.Snapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Adopt(m.cfg, wamble.Shard{}, state, nil, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt.Succeed(a)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- rt.Run(ctx) }()
+	watchtest.Until(t, "the profile knows what the store has", func() bool {
+		rt.Do(ctx, func(p *profile.Profile) { settled, last = p.Settled() })
+		return settled == last
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
