@@ -166,26 +166,32 @@ func (p *Profile) send(out *Output) {
 	if t.open <= 1 || !p.mayTravel() || p.boards.Free() <= fewFree {
 		return
 	}
-	if p.stats.Moves-t.moves < sendEvery && !p.mustShare() {
-		return
+	to, needs := p.needy()
+	if !needs {
+		if p.stats.Moves-t.moves < sendEvery {
+			return
+		}
+		to = p.destination()
 	}
 	t.moves = p.stats.Moves
-	p.sent(p.boards.Depart(p.clock.now, p.shard.Index, p.destination(), p.stays, &p.draft), out)
+	t.world[to].Free++ // until it is heard of again
+	p.sent(p.boards.Depart(p.clock.now, p.shard.Index, to, p.stays, &p.draft), out)
 }
 
-// mustShare reports whether no shard may make a board, and an open one has hardly any that
-// is free: then it gets some of these at once.
-func (p *Profile) mustShare() bool {
+// needy returns the open shard that has hardly any free board while no shard may make one,
+// if there is such a shard: it gets some of these at once.
+func (p *Profile) needy() (to int, ok bool) {
 	t := &p.travel
 	if p.boards.Len()+t.others.Boards < p.cfg.Boards.MaxBoards {
-		return false
+		return 0, false
 	}
+	least := min(fewFree, p.boards.Free()/2)
 	for k := range t.open {
-		if k != p.shard.Index && t.world[k].Free < min(fewFree, p.boards.Free()/2) {
-			return true
+		if free := t.world[k].Free; k != p.shard.Index && free < least {
+			to, least, ok = k, free, true
 		}
 	}
-	return false
+	return to, ok
 }
 
 // destination is the open shard with the fewest free boards for each player; of equal
@@ -204,7 +210,6 @@ func (p *Profile) destination() int {
 		}
 	}
 	t.turn = best
-	t.world[best].Free++ // until it is heard of again
 	return best
 }
 

@@ -381,6 +381,37 @@ func (s *travelShard) handOff() {
 	s.step(&Adopt{Data: state})
 }
 
+// TestShareWithNeedy: in a world that is full a shard with hardly any free board gets one at
+// once, and nobody else does: boards that went to others would be sent on and on.
+func TestShareWithNeedy(t *testing.T) {
+	w := &travelWorld{t: t, rng: rand.New(rand.NewPCG(1, 24)), now: time.Unix(1_800_000_000, 0).UTC(), next: 1}
+	s := &travelShard{w: w}
+	s.begin()
+	s.step(&Ready{})
+	s.groups = nil
+	s.step(&Others{Boards: 64}, &World{Open: 3, Shards: []ShardCount{{}, {Players: 9, Free: 7}, {Free: fewFree - 1}, {}}})
+	for range 5 {
+		s.step(&Tick{})
+	}
+	var to []int
+	for _, g := range s.groups {
+		for _, f := range g.frames {
+			intents, err := journal.Decode(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, in := range intents {
+				if in, ok := in.(*intent.MoveBoard); ok {
+					to = append(to, in.To)
+				}
+			}
+		}
+	}
+	if !slices.Equal(to, []int{2}) {
+		t.Errorf("boards were sent to the shards %v, want one to 2", to)
+	}
+}
+
 // settle lets everything arrive, and compares memory and store.
 func (w *travelWorld) settle() {
 	world := &World{Open: 4}
