@@ -165,7 +165,7 @@ func (c *client) receive(b []byte) {
 
 // forgotten reports whether his token was offered by a process that has crashed.
 func (c *client) forgotten() bool {
-	return c.w.judge.tokens[c.token.Hash()] == 0 && c.w.offers[c.token].crashes != c.w.life-c.w.handed
+	return c.w.judge.tokens[c.token.Hash()] == 0 && c.w.offers[c.token].epoch != c.w.epochOf(c.token)
 }
 
 func (c *client) greeted(p *wire.Packet) {

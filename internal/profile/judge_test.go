@@ -26,6 +26,7 @@ type judge struct {
 	lastly map[wamble.BoardID]uint64 // version
 	scores
 	foresight
+	places
 }
 
 type game struct {
@@ -55,7 +56,7 @@ type moveKey struct {
 
 func newJudge(c *config.Profile) *judge {
 	return &judge{
-		scores: newScores(c), foresight: newForesight(),
+		scores: newScores(c), foresight: newForesight(), places: newPlaces(),
 		games: map[wamble.BoardID]*game{}, holds: map[wamble.SessionID]wamble.BoardID{},
 		tokens: map[wamble.TokenHash]wamble.SessionID{}, shown: map[shownKey]shownBoard{},
 		moves: map[moveKey]int{}, from: map[moveKey][]string{}, lastly: map[wamble.BoardID]uint64{},
@@ -69,7 +70,11 @@ func (j *judge) frame(b []byte) error {
 		return err
 	}
 	for _, in := range intents {
-		if err := j.intent(in); err != nil {
+		err := j.placed(in)
+		if err == nil {
+			err = j.intent(in)
+		}
+		if err != nil {
 			return fmt.Errorf("%v %+v: %w", in.Kind(), in, err)
 		}
 	}

@@ -31,6 +31,9 @@ func tokenOf(h wamble.TokenHash) wamble.Token {
 type memory struct {
 	sessions map[wamble.SessionID]*wamble.Session
 	boards   map[wamble.BoardID]*wamble.Board
+	shards   map[wamble.BoardID]sentTo // where boards live
+	arrivals map[wamble.BoardID]sentTo
+	from     int                                  // the shard whose intents are applied
 	created  map[wamble.TokenHash]*wamble.Session // those that came by an intent
 	players  map[wamble.PublicKey]*wamble.Player
 	scored   map[scored]bool // payouts and changes of ratings
@@ -42,6 +45,12 @@ type memory struct {
 	reserved []wamble.Reservation // what it says of whoever asks
 	// predictions are in the order in which they were made.
 	predictions []*wamble.Prediction
+}
+
+// sentTo is where a board was sent, and its version then.
+type sentTo struct {
+	shard   int
+	version uint64
 }
 
 // scored is what a session, or a player, gets of a board once.
@@ -56,6 +65,7 @@ func newMemory() *memory {
 		players: map[wamble.PublicKey]*wamble.Player{}, scored: map[scored]bool{},
 		sessions: map[wamble.SessionID]*wamble.Session{}, boards: map[wamble.BoardID]*wamble.Board{},
 		created: map[wamble.TokenHash]*wamble.Session{},
+		shards:  map[wamble.BoardID]sentTo{}, arrivals: map[wamble.BoardID]sentTo{},
 	}
 }
 
@@ -89,6 +99,7 @@ func (m *memory) apply(in intent.Intent) error {
 			return fmt.Errorf("board %d exists", in.Board)
 		}
 		m.boards[in.Board] = &wamble.Board{ID: in.Board, Profile: config.DefaultName, FEN: in.FEN, Status: in.Status, Variant: in.Variant, Created: in.At}
+		m.shards[in.Board] = sentTo{shard: m.from}
 		return nil
 	}
 	return m.applyToBoard(in)
@@ -146,6 +157,17 @@ func (m *memory) applyToBoard(in intent.Intent) error {
 			return unknown(in.Board)
 		}
 		b.Result = &wamble.GameResult{Result: in.Result, Plies: in.Plies, Reason: in.Reason, Finished: in.At}
+	case *intent.MoveBoard:
+		if m.boards[in.Board] == nil {
+			return unknown(in.Board)
+		}
+		if to := (sentTo{in.To, in.Version}); to.version > m.shards[in.Board].version {
+			m.shards[in.Board], m.arrivals[in.Board] = to, to
+		}
+	case *intent.ArriveBoard:
+		if sent, there := m.arrivals[in.Board]; there && sent.shard == in.Shard && sent.version <= in.Version {
+			delete(m.arrivals, in.Board)
+		}
 	default:
 		return m.applyToScore(in)
 	}
@@ -226,6 +248,21 @@ func (m *memory) liveBoards() []*wamble.Board {
 		}
 	}
 	return live
+}
+
+// liveBoardsOf returns those of a shard.
+func (m *memory) liveBoardsOf(shard int) []*wamble.Board {
+	return slices.DeleteFunc(m.liveBoards(), func(b *wamble.Board) bool { return m.shards[b.ID].shard != shard })
+}
+
+// arrived returns copies of the boards that were sent to a shard, by number.
+func (m *memory) arrived(shard int) (boards []wamble.Board) {
+	for _, id := range slices.SortedFunc(maps.Keys(m.arrivals), cmp.Compare[wamble.BoardID]) {
+		if m.arrivals[id].shard == shard {
+			boards = append(boards, *m.copyOf(m.boards[id]))
+		}
+	}
+	return boards
 }
 
 func (m *memory) copyOf(b *wamble.Board) *wamble.Board {

@@ -5,27 +5,31 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"wamble"
 	"wamble/internal/prooftest"
 	"wamble/runner/logstore"
 	"wamble/runner/logstore/logtest"
 )
 
-// nodes is a world in which several nodes share a log: one of them holds it and runs
-// the profile, the others wait until it is not heard any more. Nodes crash, sleep and
-// are cut off; what they ask of the log is late, lost, or done without an answer.
+// nodes is a world in which several nodes share a log for each part, which is a shard of
+// the profile. One node at a time holds a part and runs it, the others wait until that
+// node is not heard any more. Nodes crash, sleep and are cut off; what they ask of the
+// log is late, lost, or done without an answer.
 //
 //	beat ──▶ heard, or: nobody is heard for a lease ──▶ claim ──▶ life
 //	life ──▶ append ──▶ done, refused (another has claimed) or unknown: the life ends
 type nodes struct {
 	*world
 	all    []*node
+	parts  []*part
 	log    logtest.Memory
-	epoch  int // of the last claim
-	holder *node
-	cursor uint64 // the last message that the store has
+	lives  int                   // that began with a claim
+	via    map[wamble.Peer]*node // whom players reach
+	open   int                   // so many shards take new players
 	faults map[string]int
 }
 
@@ -34,36 +38,58 @@ const (
 	nodeBeat  = 500 * time.Millisecond
 )
 
-// node is one of them.
-type node struct {
-	w     *nodes
-	name  string
-	woken time.Time // it sleeps until then
-	mend  time.Time // it is cut from the log until then
-	boots int       // what was under way in an earlier one is forgotten
-	seen  time.Time // when the log heard its last beat
-	since time.Time // since when every beat was answered
-	// claiming says that a claim is under way.
-	claiming bool
+// part is a shard of the profile with its log.
+type part struct {
+	index   int
+	journal []journaled // all that the log has
+	epoch   int         // of the last claim or release
+	holder  *node       // nil: it was released
+	heir    *node       // to whom it was released, nil: to whoever comes
+	cursor  uint64      // the last message that the store has
+	count   ShardCount  // as the other shards know it
+}
 
-	// The life, if p is there or comes.
-	p      *Profile
+// node is a process that serves parts.
+type node struct {
+	w        *nodes
+	name     string
+	woken    time.Time // it sleeps until then
+	mend     time.Time // it is cut from the log until then
+	boots    int       // what was under way in an earlier one is forgotten
+	seen     time.Time // when the log heard its last beat
+	since    time.Time // since when every beat was answered
+	claiming []bool    // by part: a claim is under way
+	lives    []*life   // by part; nil: none
+	known    []*node   // by part: who had it when the last beat was answered
+}
+
+// life is a part that a node serves, or is about to.
+type life struct {
+	n      *node
+	part   *part
+	p      *Profile // nil: log and store are still read
 	out    Output
-	life   int // of the world; 0: none
-	epoch  int // of its claim
+	epoch  int // of the claim
 	held   logstore.Held
 	leased time.Time // until when it may speak
 	groups []group
 	busy   bool // an append is under way
 	tick   time.Time
+	inbox  []Input
+	frozen bool      // it takes nothing any more
+	slow   time.Time // nothing goes to the store until then
 }
 
-func newNodes(t *testing.T, seed uint64, n int) *nodes {
-	c := configOf(t, `(def boards-per-player 2) (def min-boards 3) (def max-boards 12) (def max-players 30) (def max-moves-per-board 20)
-		(def new-players-per-ip-per-min 0) (def inactivity-timeout 20) (def unconfirmed-timeout 15) (def session-timeout 40) (def max-client-sessions 1000)`)
-	w := &nodes{world: emptyWorld(t, seed, 3, c), faults: map[string]int{}}
+func newNodes(t *testing.T, seed uint64, n, parts int, conf string) *nodes {
+	c := configOf(t, `(def boards-per-player 2) (def max-players 30) (def max-moves-per-board 20)
+		(def new-players-per-ip-per-min 0) (def inactivity-timeout 20) (def unconfirmed-timeout 15) (def session-timeout 40) (def max-client-sessions 1000) `+conf)
+	w := &nodes{world: emptyWorld(t, seed, 3, c), via: map[wamble.Peer]*node{}, open: parts, faults: map[string]int{}}
+	w.epochs = make([]int, parts)
+	for k := range parts {
+		w.parts = append(w.parts, &part{index: k})
+	}
 	for i := range n {
-		v := &node{w: w, name: fmt.Sprint("n", i+1)}
+		v := &node{w: w, name: fmt.Sprint("n", i+1), known: make([]*node, parts)}
 		w.all = append(w.all, v)
 		v.boot()
 	}
@@ -73,14 +99,22 @@ func newNodes(t *testing.T, seed uint64, n int) *nodes {
 // boot starts the process: a standby.
 func (n *node) boot() {
 	n.boots++
-	n.endLife()
-	n.since, n.claiming = time.Time{}, false
+	n.lives, n.claiming = make([]*life, len(n.w.parts)), make([]bool, len(n.w.parts))
+	n.since = time.Time{}
 	n.later(n.w.upTo(nodeBeat), n.beat)
 }
 
-func (n *node) endLife() {
-	n.p, n.life, n.held, n.groups, n.busy, n.tick = nil, 0, nil, nil, false, time.Time{}
+func (l *life) end() {
+	if l.lives() {
+		l.n.lives[l.part.index] = nil
+	}
 }
+
+// lives reports whether its node has not ended it.
+func (l *life) lives() bool { return l.n.lives[l.part.index] == l }
+
+// fenced reports whether its claim has ended, which it may not know.
+func (l *life) fenced() bool { return l.epoch != l.part.epoch }
 
 // later lets the process do something, when it is awake.
 func (n *node) later(d time.Duration, do func()) {
@@ -89,7 +123,7 @@ func (n *node) later(d time.Duration, do func()) {
 	wake = func() []Input {
 		switch {
 		case n.boots != boots:
-		case n.woken.After(n.w.now):
+		case n.asleep():
 			n.w.after(n.woken.Sub(n.w.now), false, wake)
 		default:
 			do()
@@ -99,17 +133,31 @@ func (n *node) later(d time.Duration, do func()) {
 	n.w.after(d, false, wake)
 }
 
-// inLife is later for what belongs to the life.
-func (n *node) inLife(d time.Duration, do func()) {
-	life := n.life
-	n.later(d, func() {
-		if n.life == life {
+// later lets the node do something if the life still lasts.
+func (l *life) later(d time.Duration, do func()) {
+	l.n.later(d, func() {
+		if l.lives() {
 			do()
 		}
 	})
 }
 
+// every lets the life do something again and again.
+func (l *life) every(most time.Duration, do func()) {
+	l.later(l.n.w.upTo(most), func() {
+		l.every(most, do)
+		if !l.frozen {
+			do()
+		}
+	})
+}
+
+func (n *node) asleep() bool { return n.woken.After(n.w.now) }
+
 func (n *node) cut() bool { return n.mend.After(n.w.now) }
+
+// reaches reports whether the node reaches the store: it is where the log is.
+func (n *node) reaches() bool { return !n.cut() && !n.w.store.away }
 
 // ask sends something to the log and lets it be answered. Both take their time, and
 // both may be lost; then lost is called, when the node gives up.
@@ -151,7 +199,7 @@ func (w *nodes) latency() time.Duration {
 	return w.upTo(10 * time.Millisecond)
 }
 
-// beat tells the log that the node lives, and hears who holds it.
+// beat tells the log that the node lives, and hears who holds what.
 func (n *node) beat() {
 	w, sent, answered := n.w, n.w.now, false
 	next := func(d time.Duration) {
@@ -159,30 +207,26 @@ func (n *node) beat() {
 			return
 		}
 		answered = true
-		if n.life != 0 && !n.leased.After(w.now) {
-			w.faults["lease over"]++
-			n.endLife()
+		for _, l := range n.lives {
+			if l != nil && !l.leased.After(w.now) {
+				w.faults["lease over"]++
+				l.end()
+			}
 		}
 		n.later(d, n.beat)
 	}
 	n.ask("beat", func() func() {
 		n.seen = w.now
-		epoch, free := w.epoch, n.mayClaim()
+		heard := make([]heard, len(w.parts))
+		for k, p := range w.parts {
+			heard[k].epoch, heard[k].holder, heard[k].free = p.epoch, p.holder, n.mayClaim(p)
+		}
 		return func() {
 			if n.since.IsZero() {
 				n.since = sent
 			}
-			switch {
-			case n.life != 0 && epoch == n.epoch:
-				if lease := sent.Add(nodeLease); lease.After(n.leased) {
-					n.leased = lease
-				}
-			case n.life != 0 && epoch > n.epoch:
-				w.faults["deposed"]++
-				n.endLife()
-			}
-			if n.life == 0 && free && !n.claiming {
-				n.claim()
+			for k := range heard {
+				n.hear(w.parts[k], sent, heard[k])
 			}
 			next(max(0, nodeBeat-w.now.Sub(sent)))
 		}
@@ -192,45 +236,75 @@ func (n *node) beat() {
 	})
 }
 
-// mayClaim is what the log says to a claim now.
-func (n *node) mayClaim() bool {
-	w := n.w
-	settled := !n.since.IsZero() && w.now.Sub(n.since) >= nodeLease
-	return w.holder == nil || w.holder == n || settled && w.now.Sub(w.holder.seen) >= nodeLease
+// heard is what the answer to a beat says of a part.
+type heard struct {
+	epoch  int
+	holder *node
+	free   bool
 }
 
-// claim ends every earlier holder, and begins a life.
-func (n *node) claim() {
+// hear takes what the log has said to a beat.
+func (n *node) hear(p *part, sent time.Time, h heard) {
+	l := n.lives[p.index]
+	n.known[p.index] = h.holder
+	switch {
+	case l != nil && h.epoch == l.epoch:
+		if lease := sent.Add(nodeLease); lease.After(l.leased) {
+			l.leased = lease
+		}
+	case l != nil && h.epoch > l.epoch:
+		n.w.faults["deposed"]++
+		l.end()
+	}
+	if n.lives[p.index] == nil && h.free && !n.claiming[p.index] {
+		n.claim(p)
+	}
+}
+
+// mayClaim is what the log says to a claim now. A part that nobody has goes to its heir,
+// else to whoever comes.
+func (n *node) mayClaim(p *part) bool {
+	w := n.w
+	settled := !n.since.IsZero() && w.now.Sub(n.since) >= nodeLease
+	gone := func(n *node) bool { return settled && w.now.Sub(n.seen) >= nodeLease }
+	if p.holder == nil {
+		return p.heir == nil || p.heir == n || gone(p.heir)
+	}
+	return p.holder == n || gone(p.holder)
+}
+
+// claim ends every earlier holder of a part, and begins a life.
+func (n *node) claim(p *part) {
 	w, sent := n.w, n.w.now
-	boots, over := n.boots, func() { n.claiming = false }
-	n.claiming = true
+	boots, over := n.boots, func() { n.claiming[p.index] = false }
+	n.claiming[p.index] = true
 	n.ask("claim", func() func() {
-		if !n.mayClaim() || n.boots != boots {
+		if !n.mayClaim(p) || n.boots != boots {
 			return over
 		}
-		held, err := w.log.Claim(w.t.Context(), "main", logstore.Holder{})
+		held, err := w.log.Claim(w.t.Context(), fmt.Sprint(p.index), logstore.Holder{})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.epoch++
-		w.life++
-		w.holder, n.seen = n, w.now
-		epoch, life := w.epoch, w.life
+		w.lives++
+		w.epochs[p.index]++
+		p.epoch++
+		p.holder, p.heir, n.seen = n, nil, w.now
+		l := &life{n: n, part: p, held: held, epoch: p.epoch, leased: sent.Add(nodeLease)}
 		return func() {
 			over()
-			n.begin(held, epoch, life, sent)
+			n.lives[p.index] = l
+			l.begin()
 		}
 	}, over)
 }
 
 // begin makes a profile of what log and store have.
-func (n *node) begin(held logstore.Held, epoch, life int, sent time.Time) {
-	w := n.w
-	n.endLife()
-	n.held, n.epoch, n.life, n.leased = held, epoch, life, sent.Add(nodeLease)
+func (l *life) begin() {
+	w, p := l.n.w, l.part
 	var tail []journaled
-	if err := held.Replay(w.t.Context(), func(_ uint64, record []byte) error {
-		tail = append(tail, w.journal[len(tail)])
+	if err := l.held.Replay(w.t.Context(), func(_ uint64, record []byte) error {
+		tail = append(tail, p.journal[len(tail)])
 		if !bytes.Equal(record, tail[len(tail)-1].frame) {
 			return errors.New("the log has another record")
 		}
@@ -238,177 +312,221 @@ func (n *node) begin(held logstore.Held, epoch, life int, sent time.Time) {
 	}); err != nil {
 		w.t.Fatal(err)
 	}
-	n.inLife(w.upTo(300*time.Millisecond), func() {
-		if n.cut() { // the store is where the log is
-			n.endLife()
+	l.later(w.upTo(300*time.Millisecond), func() {
+		if !l.n.reaches() {
+			l.end()
 			return
 		}
-		w.apply(tail)
-		opts := w.opts
-		opts.Now = w.now
-		for i := range opts.Seed {
-			opts.Seed[i] = byte(w.rng.Uint32())
-		}
-		n.p = New(opts)
+		w.apply(p, tail)
+		l.p = New(w.options(p))
 		var inputs []Input
-		for _, b := range w.store.liveBoards() {
+		for _, b := range w.store.liveBoardsOf(p.index) {
 			inputs = append(inputs, &RestoreBoard{Board: *b, Predictions: w.store.predicted(b.ID)})
 			if b.Holder != nil {
 				inputs = append(inputs, &RestoreSession{Session: *w.store.session(b.Holder.Session)})
 			}
 		}
-		n.step(append(inputs, &Ready{})...)
-		n.inLife(w.upTo(300*time.Millisecond), n.drain)
+		l.step(append(inputs, &Ready{})...)
+		l.work()
 	})
 }
 
-// apply brings messages to the store that it does not have: its cursor moves with them,
-// whoever brings them.
-func (w *nodes) apply(messages []journaled) {
+// options are those of a new profile.
+func (w *nodes) options(p *part) Options {
+	opts := w.opts
+	opts.Now, opts.Shard = w.now, wamble.Shard{Index: p.index, Of: len(w.parts)}
+	for i := range opts.Seed {
+		opts.Seed[i] = byte(w.rng.Uint32())
+	}
+	return opts
+}
+
+// work begins what a life does beside the players.
+func (l *life) work() {
+	l.every(300*time.Millisecond, l.drain)
+	if len(l.n.w.parts) > 1 {
+		l.every(300*time.Millisecond, l.arrivals)
+		l.every(600*time.Millisecond, l.hearWorld)
+	}
+}
+
+// apply brings messages of a part to the store that it does not have: its cursor moves
+// with them, whoever brings them.
+func (w *nodes) apply(p *part, messages []journaled) {
+	w.store.from = p.index
 	for _, m := range messages {
-		if m.seq > w.cursor {
+		if m.seq > p.cursor {
 			w.write(m)
-			w.cursor = m.seq
+			p.cursor = m.seq
 		}
 	}
 }
 
 // drain brings some of the log to the store. A life that was fenced may do it, too.
-func (n *node) drain() {
-	w := n.w
-	n.inLife(w.upTo(300*time.Millisecond), n.drain)
-	rest := w.journal[w.cursor:]
-	if n.cut() || len(rest) == 0 {
+func (l *life) drain() {
+	w, p := l.n.w, l.part
+	if !l.n.reaches() || l.slow.After(w.now) {
 		return
 	}
-	w.apply(rest[:1+w.rng.IntN(len(rest))])
-	n.step(&Applied{Seq: w.cursor})
+	if w.odds(8) {
+		l.slow = w.now.Add(w.upTo(2 * time.Second))
+	}
+	if rest := p.journal[p.cursor:]; len(rest) > 0 {
+		w.apply(p, rest[:1+w.rng.IntN(len(rest))])
+	}
+	if p.cursor > l.p.gates.applied {
+		l.step(&Applied{Seq: p.cursor})
+	}
+}
+
+// take hands something to the profile with what else comes meanwhile.
+func (l *life) take(in Input) {
+	if l.inbox = append(l.inbox, in); len(l.inbox) == 1 {
+		l.later(l.n.w.upTo(2*time.Millisecond), l.flush)
+	}
+}
+
+func (l *life) flush() {
+	if inputs := l.inbox; len(inputs) > 0 && !l.frozen {
+		l.inbox = nil
+		l.step(inputs...)
+	}
 }
 
 // step runs a step of the life, and carries out what it wants. What it sends leaves
 // only while the lease lasts.
-func (n *node) step(inputs ...Input) {
-	w := n.w
-	n.p.Step(w.now, inputs, &n.out)
-	if len(n.out.Troubles) > 0 {
-		w.t.Fatal(n.out.Troubles[0])
+func (l *life) step(inputs ...Input) {
+	w := l.n.w
+	l.p.Step(w.now, inputs, &l.out)
+	if len(l.out.Troubles) > 0 {
+		w.t.Fatal(l.out.Troubles[0])
 	}
-	if n.leased.After(w.now) {
-		for i := range n.out.Packets.Len() {
-			if n.epoch != w.epoch {
-				w.t.Fatalf("%s sends, though its claim has ended", n.name)
+	if !l.fenced() {
+		l.part.count = l.p.Count()
+		w.checkMemory(l)
+	}
+	if l.leased.After(w.now) {
+		for i := range l.out.Packets.Len() {
+			if l.fenced() {
+				w.t.Fatalf("%s sends, though its claim to part %d has ended", l.n.name, l.part.index)
 			}
-			w.check(n.out.Packets.At(i))
-			w.carry(n.out.Packets.At(i))
+			to, packet := l.out.Packets.At(i)
+			w.check(to, packet)
+			w.answer(l, to, packet)
 		}
-	} else if n.out.Packets.Len() > 0 {
+	} else if l.out.Packets.Len() > 0 {
 		w.faults["dropped"]++
 	}
-	if n.out.Frames.Len() > 0 {
-		g := group{gate: n.out.Gate}
-		for i := range n.out.Frames.Len() {
-			g.frames = append(g.frames, bytes.Clone(n.out.Frames.At(i)))
+	if l.out.Frames.Len() > 0 {
+		g := group{gate: l.out.Gate}
+		for i := range l.out.Frames.Len() {
+			g.frames = append(g.frames, bytes.Clone(l.out.Frames.At(i)))
 		}
-		n.groups = append(n.groups, g)
-		n.commit()
+		l.groups = append(l.groups, g)
+		l.commit()
 	}
-	for _, l := range n.out.Loads {
-		n.inLife(w.upTo(50*time.Millisecond), func() {
-			answer := w.store.answer(l)
-			if n.cut() {
-				answer = &Loaded{Load: l.ID, Outcome: Away}
+	for _, q := range l.out.Loads {
+		l.later(w.upTo(50*time.Millisecond), func() {
+			answer := w.store.answer(q)
+			if l.n.cut() {
+				answer = &Loaded{Load: q.ID, Outcome: Away}
 			}
-			n.step(answer)
+			l.take(answer)
 		})
 	}
-	if next := n.out.Next; !next.IsZero() && (n.tick.IsZero() || next.Before(n.tick)) {
-		n.tick = next
-		n.inLife(max(0, next.Sub(w.now)), func() {
-			if n.tick.Equal(next) {
-				n.tick = time.Time{}
+	if next := l.out.Next; !next.IsZero() && (l.tick.IsZero() || next.Before(l.tick)) {
+		l.tick = next
+		l.later(max(0, next.Sub(w.now)), func() {
+			if l.tick.Equal(next) {
+				l.tick = time.Time{}
 			}
-			n.step(&Tick{})
+			l.take(&Tick{})
 		})
 	}
-	var leases []Input
-	for _, l := range n.out.Leases {
-		leases = append(leases, &Leased{Sequence: l.Sequence, Blocks: w.store.lease(l)})
+	for _, q := range slices.Clone(l.out.Leases) {
+		l.lease(q)
 	}
-	if leases != nil {
-		n.step(leases...)
+}
+
+// lease asks the store for numbers until it gives some.
+func (l *life) lease(q Lease) {
+	if l.n.w.store.away {
+		l.later(100*time.Millisecond, func() { l.lease(q) })
+		return
 	}
+	l.step(&Leased{Sequence: q.Sequence, Blocks: l.n.w.store.lease(q)})
 }
 
 // commit appends the groups that wait, one commit at a time. A commit without a good
 // answer ends the life.
-func (n *node) commit() {
-	if n.busy || len(n.groups) == 0 {
+func (l *life) commit() {
+	if l.busy || len(l.groups) == 0 {
 		return
 	}
-	w, groups, held := n.w, n.groups, n.held
-	n.groups, n.busy = nil, true
-	life := n.life
-	fail := func() {
-		if n.life == life {
-			n.endLife()
-		}
-	}
-	n.ask("append", func() func() {
+	w, groups := l.n.w, l.groups
+	l.groups, l.busy = nil, true
+	l.n.ask("append", func() func() {
 		for _, g := range groups {
 			for _, f := range g.frames {
-				if _, err := held.Append(w.t.Context(), f); errors.Is(err, logstore.ErrFenced) {
+				if _, err := l.held.Append(w.t.Context(), f); errors.Is(err, logstore.ErrFenced) {
 					w.faults["append fenced"]++
-					return fail
+					return l.end
 				} else if err != nil {
 					w.t.Fatal(err)
 				}
-				w.durable(f)
+				w.durable(l.part, f)
 			}
 		}
-		seq := w.seq
+		seq := uint64(len(l.part.journal))
 		return func() {
-			if n.life != life {
+			if !l.lives() {
 				return
 			}
-			n.busy = false
-			last := groups[len(groups)-1]
+			l.busy = false
+			gate := uint64(0)
 			for _, g := range groups {
-				last.gate = max(last.gate, g.gate)
+				gate = max(gate, g.gate)
 			}
-			n.step(&Durable{Gate: last.gate, Seq: seq})
-			if n.life == life {
-				n.commit()
+			l.step(&Durable{Gate: gate, Seq: seq})
+			if l.lives() {
+				l.commit()
 			}
 		}
-	}, fail)
+	}, l.end)
 }
 
-// durable shows the judge a message that the log has.
-func (w *nodes) durable(frame []byte) {
+// durable shows the judge a message that the log of a part has.
+func (w *nodes) durable(p *part, frame []byte) {
+	w.judge.part = p.index
 	if err := w.judge.frame(frame); err != nil {
-		w.t.Fatalf("the log breaks a rule: %v", err)
+		w.t.Fatalf("the log of part %d breaks a rule: %v", p.index, err)
 	}
-	w.seq++
-	w.journal = append(w.journal, journaled{w.seq, frame})
-	if err := w.judge.pool(); err != nil {
+	p.journal = append(p.journal, journaled{uint64(len(p.journal)) + 1, frame})
+	if err := w.judge.pool(); err != nil && len(w.parts) == 1 { // several know late how many boards the others have
 		w.t.Fatal(err)
 	}
 }
 
-// disturb lets something happen to a node, mostly to the one that serves.
+// disturb lets something happen to a node, mostly to one that serves.
 func (w *nodes) disturb() []Input {
 	if w.quiet {
 		return nil
 	}
 	w.after(w.upTo(3*time.Second), false, w.disturb)
 	n := w.all[w.rng.IntN(len(w.all))]
-	if w.holder != nil && w.rng.IntN(3) > 0 {
-		n = w.holder
+	if holder := w.parts[w.rng.IntN(len(w.parts))].holder; holder != nil && w.rng.IntN(3) > 0 {
+		n = holder
 	}
 	until := w.now.Add(w.upTo(5 * time.Second))
-	switch w.rng.IntN(4) {
+	kinds := 4
+	if len(w.parts) > 1 {
+		kinds = 6
+		w.movePart()
+	}
+	switch w.rng.IntN(kinds) {
 	case 0:
 		w.faults["crash"]++
+		w.countInterrupted(n)
 		n.woken = time.Time{}
 		n.boot()
 	case 1:
@@ -421,56 +539,64 @@ func (w *nodes) disturb() []Input {
 		w.faults["sleep"]++
 		w.faults["cut"]++
 		n.woken, n.mend = until, until
+	case 4:
+		w.replaceAll()
+	case 5:
+		w.loseStore()
 	}
 	return nil
 }
 
-// run lets time pass. Every node is sent what players send: it is the network's matter
-// which of them gets it.
+// run lets time pass.
 func (w *nodes) run(until time.Time) {
 	for w.events.Len() > 0 && !w.events[0].at.After(until) {
-		var inputs []Input
-		for batch := 1 + w.rng.IntN(4); batch > 0 && w.events.Len() > 0 && !w.events[0].at.After(until); batch-- {
-			if len(inputs) > 0 && w.events[0].at.Sub(w.now) > time.Millisecond {
-				break
-			}
-			e := heap.Pop(&w.events).(event)
-			w.now = e.at
-			inputs = append(inputs, e.do()...)
-		}
-		if len(inputs) == 0 {
-			continue
-		}
-		for _, n := range w.all {
-			if n.p != nil {
-				n.inLife(0, func() { n.step(inputs...) })
-			}
+		e := heap.Pop(&w.events).(event)
+		w.now = e.at
+		for _, in := range e.do() {
+			w.deliver(in.(*Packet))
 		}
 	}
 	w.now = until
+}
+
+// deliver brings what a player has sent to the nodes. With one part all get it: it is the
+// network's matter which of them does.
+func (w *nodes) deliver(in *Packet) {
+	if len(w.parts) > 1 {
+		w.reach(in)
+		return
+	}
+	for _, n := range w.all {
+		if l := n.lives[0]; l != nil && l.p != nil {
+			l.take(in)
+		}
+	}
 }
 
 // TestModelOfNodes lets players play while the nodes that serve them die, sleep and are
 // cut off. Whatever happens every accepted move is in the log once, nothing is sent by
 // a life whose claim has ended, and the versions of boards only rise.
 func TestModelOfNodes(t *testing.T) {
+	modelNodes(t, prooftest.Sized(400, 100_000), func(seed uint64) *nodes {
+		return newNodes(t, seed, 3, 1, `(def min-boards 3) (def max-boards 12)`)
+	}, "crash", "sleep", "cut", "deposed", "dropped", "lease over", "append fenced", "append lost", "append unanswered", "claim lost", "claim unanswered")
+}
+
+// modelNodes lets worlds live, in which all of the faults must happen.
+func modelNodes(t *testing.T, seeds int, world func(seed uint64) *nodes, faults ...string) {
 	total := map[string]int{}
 	accepted, lives := 0, 0
-	seeds := prooftest.Sized(400, 100_000)
 	seed := prooftest.Seed(t)
 	for i := range seeds {
-		w := newNodes(t, seed+uint64(i), 3)
-		w.live()
-		if t.Failed() {
-			t.Fatalf("WAMBLE_SEED=%d", seed+uint64(i))
-		}
+		w := world(seed + uint64(i))
+		w.live(seed + uint64(i))
 		for fault, n := range w.faults {
 			total[fault] += n
 		}
-		accepted, lives = accepted+w.accepted, lives+w.life
+		accepted, lives = accepted+w.accepted, lives+w.lives
 	}
 	t.Logf("measured: %d worlds, %d lives, %d moves accepted, %v", seeds, lives, accepted, total)
-	for _, fault := range []string{"crash", "sleep", "cut", "deposed", "dropped", "lease over", "append fenced", "append lost", "append unanswered", "claim lost", "claim unanswered"} {
+	for _, fault := range faults {
 		if total[fault] == 0 {
 			t.Errorf("too quiet a world: no %s", fault)
 		}
@@ -478,10 +604,15 @@ func TestModelOfNodes(t *testing.T) {
 }
 
 // live lets players come and play, and looks at what is stored in the end.
-func (w *nodes) live() {
+func (w *nodes) live(seed uint64) {
 	const length = 15 * time.Second
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("WAMBLE_SEED=%d", seed)
+		}
+	}()
 	w.after(4*time.Second, false, w.disturb)
-	for i := range 6 {
+	for i := range 5 + len(w.parts) {
 		w.after(w.upTo(length/3), false, func() []Input { w.arrive(i); return nil })
 	}
 	w.run(epoch.Add(length))
@@ -489,8 +620,12 @@ func (w *nodes) live() {
 	for _, n := range w.all { // everybody is there again
 		n.woken, n.mend = w.now, w.now
 	}
+	w.findStore()
+	w.open = len(w.parts)
 	w.run(w.now.Add(10 * time.Second))
-	w.apply(w.journal)
+	for _, p := range w.parts {
+		w.apply(p, p.journal)
+	}
 	stored := 0
 	for _, b := range w.store.boards {
 		stored += len(b.Moves)
@@ -498,13 +633,21 @@ func (w *nodes) live() {
 	if total := sum(w.judge.moves); stored != total || w.accepted > total {
 		w.t.Errorf("%d moves are stored, %d were durable, %d accepted", stored, total, w.accepted)
 	}
-	serving := 0
-	for _, n := range w.all {
-		if n.p != nil && n.p.stage == running && n.leased.After(w.now) {
-			serving++
+	for _, p := range w.parts {
+		var serving []*life
+		for _, n := range w.all {
+			if l := n.lives[p.index]; l != nil && l.p != nil && l.p.stage == running && l.leased.After(w.now) && !l.frozen {
+				serving = append(serving, l)
+			}
 		}
+		if len(serving) != 1 {
+			w.t.Errorf("in the end %d nodes serve the players of part %d", len(serving), p.index)
+			continue
+		}
+		w.checkStored(serving[0])
 	}
-	if serving != 1 {
-		w.t.Errorf("in the end %d nodes serve players", serving)
+	w.faults["travelled"] += w.judge.sent
+	if w.t.Failed() {
+		w.t.FailNow()
 	}
 }

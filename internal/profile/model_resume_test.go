@@ -63,6 +63,7 @@ func (w *world) resume() bool {
 	}
 	away, old, whole := w.store.away, w.p, len(w.groups) == 0 && w.p.stage == running
 	w.begin()
+	w.epochs[0]++
 	w.resumed++
 	for _, s := range w.walked {
 		w.step(&ResumeSlice{Mark: s.mark, Data: s.data})

@@ -37,6 +37,7 @@ type world struct {
 	queue    []journaled
 	seq      uint64
 	life     int       // counts the processes
+	epochs   []int     // by shard: how often what was not durable was forgotten
 	handed   int       // how many of them took over
 	handing  bool      // another one is about to
 	troubles int       // so far
@@ -62,7 +63,7 @@ type world struct {
 
 // offer is SERVER_HELLO with a token that is not durable.
 type offer struct {
-	crashes int // of the profile so far
+	epoch   int // of its shard
 	packets []string
 }
 
@@ -106,6 +107,9 @@ func (w *world) after(d time.Duration, ofLife bool, do func() []Input) {
 	heap.Push(&w.events, e)
 }
 
+// epochOf is how often the shard of a token has forgotten what was not durable.
+func (w *world) epochOf(t wamble.Token) int { return w.epochs[t.Shard(len(w.epochs))] }
+
 func (w *world) upTo(most time.Duration) time.Duration {
 	return time.Duration(w.rng.Int64N(int64(most)))
 }
@@ -120,7 +124,7 @@ func newWorld(t *testing.T, seed uint64, members int, conf string) *world {
 func emptyWorld(t *testing.T, seed uint64, members int, c *config.Profile) *world {
 	return &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: epoch, judge: newJudge(c), store: newMemory(), members: members,
-		clients: map[wamble.Peer]*client{}, offers: map[wamble.Token]offer{}, syncs: true,
+		epochs: []int{0}, clients: map[wamble.Peer]*client{}, offers: map[wamble.Token]offer{}, syncs: true,
 		opts: Options{Config: c, LeaseSize: 500},
 	}
 }
@@ -128,6 +132,7 @@ func emptyWorld(t *testing.T, seed uint64, members int, c *config.Profile) *worl
 // start is a new process: it has what journal and store have.
 func (w *world) start() {
 	w.begin()
+	w.epochs[0]++
 	for _, f := range w.queue {
 		w.write(f)
 	}
@@ -303,7 +308,7 @@ func (w *world) check(to wamble.Peer, b []byte) {
 			o.packets = append(o.packets, string(b))
 		}
 		if id == 0 || known {
-			o.crashes = w.life - w.handed
+			o.epoch = w.epochOf(p.Token)
 			w.offers[p.Token] = o
 			return
 		}
