@@ -20,7 +20,7 @@ func (s *statusStore) Status(context.Context) (schema.Status, error) { return s.
 func (s *statusStore) Cursor(context.Context, store.JournalID, string) (uint64, error) { return 7, nil }
 
 // TestGateStatus: a store whose schema is the newest can be asked as soon as that is
-// known. One that is older or newer is away until a migration was tried.
+// known. One that is older, or too new, is away until a migration was tried.
 func TestGateStatus(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status schema.Status
@@ -28,7 +28,8 @@ func TestGateStatus(t *testing.T) {
 	}{
 		"the newest": {schema.Status{Version: 3, Latest: 3}, true},
 		"older":      {schema.Status{Version: 2, Latest: 3, Pending: []string{"003"}}, false},
-		"newer":      {schema.Status{Version: 4, Latest: 3}, false},
+		"newer, by something that this program needs":  {schema.Status{Version: 4, Needs: 4, Latest: 3}, false},
+		"newer, by something that it does not look at": {schema.Status{Version: 4, Needs: 3, Latest: 3}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGate(&statusStore{status: tc.status})

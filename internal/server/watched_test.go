@@ -82,7 +82,9 @@ func TestPprof(t *testing.T) {
 	if _, err := s.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	check("/debug/pprof/", token, "200")
+	until(t, "the old listener, to which the connection was, is gone", func() bool {
+		return strings.HasPrefix(fetchWith(t, "http://"+s.Admin()+"/debug/pprof/", token), "200")
+	})
 	check("/debug/pprof/goroutine?debug=1", token, "200 goroutine profile:")
 	check("/debug/pprof/heap", "", "401")
 }
