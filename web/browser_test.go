@@ -292,17 +292,54 @@ func (p *person) reads(selector, text string) {
 }
 
 // press clicks on an element when it has come to rest: a page that is still being
-// drawn may move it away under the mouse.
+// drawn may move it away under the mouse. A click that goes beside it all the same is
+// kept from whatever else is there, and tried again.
 func (p *person) press(selector string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf(`(() => {
-		const e = document.querySelector(%q), at = e && JSON.stringify(e.getBoundingClientRect());
-		const rests = at && e.restedAt === at;
-		if (e) e.restedAt = at;
-		return rests;
-	})()`, selector))
-	p.do(chromedp.Click(chromedp.CSS(selector)))
+	eventually(p.t, "a click on "+selector, func() bool {
+		p.t.Helper()
+		p.until(fmt.Sprintf(aim, selector))
+		p.do(chromedp.Click(chromedp.CSS(selector)))
+		hit, err := p.hit()
+		for err != nil && p.ctx.Err() == nil { // the click leads to another page
+			hit, err = p.hit()
+		}
+		return hit
+	})
 }
+
+// hit is whether the element that was aimed at got the click.
+func (p *person) hit() (bool, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[bool]("!window.aim || window.aim.end()"))
+}
+
+// aim is whether an element rests. If it does, window.aim.end() will say whether it got
+// what the mouse does next; a page that was left by the click has no window.aim.
+const aim = `((selector) => {
+	const element = document.querySelector(selector), place = element && JSON.stringify(element.getBoundingClientRect());
+	const rests = place && element.restedAt === place;
+	if (element) element.restedAt = place;
+	if (!rests) return false;
+	const kinds = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'gotpointercapture'];
+	let began = false, hit = false;
+	const hear = (e) => {
+		const inside = e.composedPath().includes(element);
+		if (e.type === 'pointerdown') began = inside;
+		if (e.type === 'gotpointercapture' || (e.type === 'click' && inside)) hit = began;
+		if (hit || (began && e.type !== 'click')) return;
+		e.stopImmediatePropagation();
+		e.preventDefault();
+	};
+	kinds.forEach((kind) => addEventListener(kind, hear, true));
+	window.aim = { end() {
+		kinds.forEach((kind) => removeEventListener(kind, hear, true));
+		delete window.aim;
+		return hit;
+	} };
+	return true;
+})(%q)`
 
 // types writes into an element.
 func (p *person) types(selector, text string) {
