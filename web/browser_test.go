@@ -347,6 +347,13 @@ func (p *person) types(selector, text string) {
 	p.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
+// retypes writes into an element in place of what is there.
+func (p *person) retypes(selector, text string) {
+	p.t.Helper()
+	see[bool](p, fmt.Sprintf("(document.querySelector(%q).select(), true)", selector))
+	p.types(selector, text)
+}
+
 // keys presses keys, one after the other.
 func (p *person) keys(keys ...string) {
 	p.t.Helper()
