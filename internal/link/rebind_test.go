@@ -248,6 +248,33 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// A client that comes back on a new connection, and counts on, repeats a request of the
+// one before under its number: it is executed, and once only if it is sent twice.
+func TestRepeatedOnNextStream(t *testing.T) {
+	r := newRig(t, Config{})
+	const to = " to 192.0.2.1:444"
+	before, after := streamAt("192.0.2.1:443", 1), streamAt("192.0.2.1:444", 2)
+	r.send(before, hello(tokenA, 7))
+	r.send(before, move(tokenA, 8))
+	r.s.Forget(before)
+	r.send(after, hello(tokenA, 9))
+	r.out.Reset()
+	if got := r.send(after, move(tokenA, 8)); got != New {
+		t.Errorf("the move on the new connection: got verdict %d, want New", got)
+	}
+	r.sees("ACK 8" + to + ", BOARD_UPDATE 1" + to)
+	if got := r.send(after, move(tokenA, 10)); got != New {
+		t.Errorf("the next move: got verdict %d, want New", got)
+	}
+	waits := move(tokenA, 6)
+	if got := r.s.Receive(r.now, after, waits, &r.out); got.Verdict != New {
+		t.Errorf("a move that is executed slowly: got verdict %d, want New", got.Verdict)
+	}
+	if got := r.send(after, waits); got != Dropped {
+		t.Errorf("its copy while it is executed: got verdict %d, want Dropped", got)
+	}
+}
+
 // ACKs are a sign of life.
 func TestAckKeepsASessionAlive(t *testing.T) {
 	r := newRig(t, Config{SessionTimeout: time.Minute})

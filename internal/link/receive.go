@@ -105,7 +105,9 @@ func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, si
 	return Limited
 }
 
-// reliable sorts a reliable request by its place in the session's window.
+// reliable sorts a reliable request by its place in the session's window. A connection
+// brings each packet once and in order: what is behind there is no late copy, but a request
+// that the client repeats under the number it had on another connection.
 func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration, out Sink) Verdict {
 	sess, hello := e.sess, in.Ctrl == wire.CtrlClientHello
 	if in.Token.IsZero() && !hello {
@@ -114,12 +116,12 @@ func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle tim
 	p := sess.win.place(in.Seq)
 	reused := p == seen && sess.history.other(in.print)
 	switch {
-	case p == seen && s.requests.inFlight(sess, in):
+	case p != ahead && s.requests.inFlight(sess, in):
 		return s.dropped(&s.stats.InFlight)
 	case p == seen && !reused && !(hello && sess.keptAnswer(now, s.cfg.ReplayTTL, in) == nil):
 		s.duplicate(now, e, in, out)
 		return Duplicate
-	case p == behind && !hello:
+	case p == behind && !hello && !in.from.Stream():
 		return s.dropped(&s.stats.Behind)
 	case len(sess.open) >= maxOpen:
 		return s.dropped(&s.stats.Busy)
@@ -128,7 +130,7 @@ func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle tim
 		s.got.Granted = sess.granted
 	}
 	switch {
-	case p == behind || hello && (reused || p != ahead && idle >= restartAfter):
+	case hello && (p == behind || reused || p != ahead && idle >= restartAfter):
 		s.restart(sess, in.Seq)
 	case hello && !sess.win.used:
 		sess.win.restart(in.Seq)

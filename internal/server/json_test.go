@@ -156,6 +156,41 @@ func TestJSONPlays(t *testing.T) {
 	}
 }
 
+// TestJSONRepeats: whoever lost his connection after a move sends it again under its
+// number on the next one, and gets the answer; the move is made once. So it is whether
+// his hello counts on, or leaves its number to the server.
+func TestJSONRepeats(t *testing.T) {
+	for name, hello := range map[string]map[string]any{"counts on": {"seq": 12}, "without a number": {}} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, Options{}, conf("")).ready()
+			p := joinJSON(t, s)
+			at := p.ask(map[string]any{"ctrl": "CLIENT_HELLO", "seq": 10})
+			token, move := at.Token, map[string]any{"ctrl": "PLAYER_MOVE", "seq": 11, "board_id": at.Board, "payload": map[string]any{"uci": "e2e4"}}
+			next := p.ask(move)
+			if next.Ctrl != "BOARD_UPDATE" {
+				t.Fatalf("move: %+v", next)
+			}
+			p.conn.Close(transport.CloseNormal, "")
+			back := joinJSON(t, s)
+			hello["ctrl"], hello["token"] = "CLIENT_HELLO", token
+			if again := back.ask(hello); again.Board != next.Board {
+				t.Errorf("came back to %+v, want %+v", again, next)
+			}
+			for range 2 {
+				if again := back.ask(move); again.Ctrl != "BOARD_UPDATE" || again.Board != next.Board {
+					t.Errorf("the move again: %+v, want %+v", again, next)
+				}
+			}
+			if moves := s.movesMade(); moves != 1 {
+				t.Errorf("%d moves were made, want 1", moves)
+			}
+			if next = back.move(next); next.Ctrl != "BOARD_UPDATE" {
+				t.Errorf("the next move: %+v", next)
+			}
+		})
+	}
+}
+
 // TestJSONAnswersEveryRequest: each request of the protocol, sent as JSON to a real
 // server, is answered under its id by what wire's table names, or refused with a code,
 // and all of it is as /api/asyncapi.json describes it.
