@@ -422,6 +422,16 @@ func TestManual(t *testing.T) {
 		t.Errorf("after the upgrade: %s", got)
 	}
 	until(t, "they play on", func() bool { return m.moves() > before+20 })
+	upgraded := m.moves()
+	m.fetchPackage(1, "/old")
+	m.typed(book.says("apt install --allow-downgrades", "amd64", runtime.GOARCH), "y\n")
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil || strings.HasSuffix(exe, "(deleted)") {
+		t.Errorf("after the way back the process runs %s, %v", exe, err)
+	}
+	if got := m.do("wamble", "version"); !strings.Contains(got, "commit 1111") {
+		t.Errorf("after the way back: %s", got)
+	}
+	until(t, "they still play", func() bool { return m.moves() > upgraded+20 })
 
 	m.shell(book.says("systemctl stop wamble"))
 	m.shell(book.says("sudo -u postgres dropdb"))
