@@ -157,6 +157,7 @@ func (l *loop) step(in transport.Arrivals) {
 		inputs = append(inputs, &profile.PeerClosed{Peer: peer})
 	}
 	inputs, durable := life.mail.take(inputs)
+	l.rt.tracer.begin(life.profile)
 	life.tell(now, inputs)
 	clear(l.packets)
 	clear(inputs)
@@ -177,7 +178,7 @@ func (l *loop) follow(now time.Time, answering bool) {
 	if out.Gate != 0 {
 		l.last = out.Gate
 		moves := l.times.step(now, out.Gate, life.profile.Stats().Moves)
-		traced = l.rt.tracer.step(l.rt.o.Name, now, out.Gate, moves)
+		traced = l.rt.tracer.step(l.rt.o.Name, now, life.profile.Linked(), out.Gate, moves)
 	}
 	life.commit.put(&out.Frames, out.Gate, answering)
 	if traced != nil {

@@ -4,15 +4,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"wamble/internal/profile"
 )
 
 // Trace is a step that was followed on its way, with the moves that were accepted in it:
-// when its packets were read, when the rules had decided, when the journal had it, when
-// its answers had left, and when the store had it.
+// when its packets were read, for how long the link looked at them, when the rules had
+// decided, when the journal had it, when its answers had left, and when the store had it.
 type Trace struct {
 	Profile  string
 	Moves    uint64
 	Received time.Time
+	Linked   time.Duration
 	Decided  time.Time
 	Durable  time.Time
 	Sent     time.Time
@@ -32,6 +35,8 @@ type Tracing struct {
 type tracer struct {
 	o    *Tracing
 	left uint64 // moves until a step is followed again; the loop's
+	// linked is how long the link of the profile had looked at packets before the step.
+	linked time.Duration
 
 	under atomic.Pointer[followed] // nil: none
 }
@@ -48,9 +53,17 @@ type followed struct {
 // away.
 const lost = 10 * time.Second
 
+// begin tells a profile whether to measure its link in the step that begins.
+func (t *tracer) begin(p *profile.Profile) {
+	if p.Watch = nil; t.o != nil && t.o.Every.Load() > 0 {
+		p.Watch = time.Now
+	}
+	t.linked = p.Linked()
+}
+
 // step follows the step of a gate, in which so many moves were accepted, if it is time.
 // It returns what is to be told the number of the step's last message, or nil.
-func (t *tracer) step(profile string, now time.Time, gate, moves uint64) (told func(seq uint64)) {
+func (t *tracer) step(name string, now time.Time, linked time.Duration, gate, moves uint64) (told func(seq uint64)) {
 	if t.o == nil || moves == 0 {
 		return nil
 	}
@@ -67,7 +80,7 @@ func (t *tracer) step(profile string, now time.Time, gate, moves uint64) (told f
 		return nil
 	}
 	t.left = uint64(every)
-	f := &followed{gate: gate, t: Trace{Profile: profile, Moves: moves, Received: now, Decided: time.Now()}}
+	f := &followed{gate: gate, t: Trace{Profile: name, Moves: moves, Received: now, Linked: linked - t.linked, Decided: time.Now()}}
 	t.under.Store(f)
 	return func(seq uint64) {
 		f.mu.Lock()

@@ -176,10 +176,11 @@ func (t *Traces) request(batch []loop.Trace) otlpRequest {
 			Trace: id, Span: root, Name: "move", Kind: 2, Start: nanos(tr.Received), End: nanos(end),
 			Attributes: []otlpAttribute{text("wamble.profile", tr.Profile), {"wamble.moves", otlpValue{Int: strconv.FormatUint(tr.Moves, 10)}}},
 		})
+		linked := tr.Received.Add(tr.Linked)
 		for _, part := range []struct {
 			name       string
 			start, end time.Time
-		}{{"rules", tr.Received, tr.Decided}, {"journal", tr.Decided, tr.Durable}, {"answer", tr.Durable, tr.Sent}, {"store", tr.Durable, tr.Stored}} {
+		}{{"link", tr.Received, linked}, {"rules", linked, tr.Decided}, {"journal", tr.Decided, tr.Durable}, {"answer", tr.Durable, tr.Sent}, {"store", tr.Durable, tr.Stored}} {
 			scope.Spans = append(scope.Spans, otlpSpan{Trace: id, Span: randomHex(8), Parent: root, Name: part.name, Kind: 1, Start: nanos(part.start), End: nanos(part.end)})
 		}
 	}

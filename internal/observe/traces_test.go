@@ -48,7 +48,7 @@ func TestTraces(t *testing.T) {
 		tr.Send(ctx, func(err error) { warned <- err })
 	}()
 	at := time.Unix(1_800_000_000, 0)
-	one := loop.Trace{Profile: "red", Moves: 3, Received: at, Decided: at.Add(1), Durable: at.Add(2), Sent: at.Add(3), Stored: at.Add(4)}
+	one := loop.Trace{Profile: "red", Moves: 3, Received: at, Linked: 1, Decided: at.Add(2), Durable: at.Add(3), Sent: at.Add(4), Stored: at.Add(5)}
 	tr.Done(one)
 	var got otlpRequest
 	if err := json.Unmarshal(<-bodies, &got); err != nil {
@@ -62,7 +62,7 @@ func TestTraces(t *testing.T) {
 			t.Errorf("span %+v", s)
 		}
 	}
-	if want := []string{"move 0–4", "rules 0–1", "journal 1–2", "answer 2–3", "store 2–4"}; !slices.Equal(names, want) {
+	if want := []string{"move 0–5", "link 0–1", "rules 1–2", "journal 2–3", "answer 3–4", "store 3–5"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 	close(refuse)

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"time"
+
 	"wamble"
 	"wamble/internal/link"
 	"wamble/internal/pack"
@@ -15,7 +17,7 @@ type Packet struct {
 
 func (in *Packet) take(p *Profile, out *Output) {
 	p.take(in.Data)
-	got := p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
+	got := p.receive(in, out)
 	switch got.Verdict {
 	case link.New:
 		r := &p.scratch.request
@@ -29,6 +31,20 @@ func (in *Packet) take(p *Profile, out *Output) {
 		}
 	}
 }
+
+// receive lets the link look at a packet.
+func (p *Profile) receive(in *Packet, out *Output) *link.Received {
+	if p.Watch == nil {
+		return p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
+	}
+	began := p.Watch()
+	got := p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
+	p.linked += p.Watch().Sub(began)
+	return got
+}
+
+// Linked is for how long the link has looked at packets so far, by Watch.
+func (p *Profile) Linked() time.Duration { return p.linked }
 
 // take takes a packet in hand.
 func (p *Profile) take(packet []byte) {

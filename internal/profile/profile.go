@@ -64,6 +64,9 @@ type Profile struct {
 
 	// Trap is called with every packet before it is handled, in tests.
 	Trap func(packet []byte)
+	// Watch is the clock by which Linked is measured; nil: it is not.
+	Watch  func() time.Time
+	linked time.Duration
 }
 
 // chance is the only source of randomness. ChaCha8 is cryptographically strong,

@@ -51,13 +51,13 @@ func TestTrace(t *testing.T) {
 		}
 		return time.Unix(0, n)
 	}
-	if len(spans) < 5 || spans[0].Name != "move" {
+	if len(spans) < 6 || spans[0].Name != "move" {
 		t.Fatalf("got %+v", spans)
 	}
-	for i, name := range []string{"move", "rules", "journal", "answer", "store"} {
+	for i, name := range []string{"move", "link", "rules", "journal", "answer", "store"} {
 		s := spans[i]
 		start, end := at(s.StartTimeUnixNano), at(s.EndTimeUnixNano)
-		if s.Name != name || s.TraceID != spans[0].TraceID || end.Before(start) || start.Before(began.Add(-time.Second)) || end.After(time.Now().Add(time.Second)) {
+		if s.Name != name || s.TraceID != spans[0].TraceID || !end.After(start) || start.Before(began.Add(-time.Second)) || end.After(time.Now().Add(time.Second)) {
 			t.Errorf("%s: %+v, from %v to %v", name, s, start, end)
 		}
 	}
