@@ -397,6 +397,7 @@ func (l *life) flush() {
 // only while the lease lasts.
 func (l *life) step(inputs ...Input) {
 	w := l.n.w
+	w.greetedAgain(inputs)
 	l.p.Step(w.now, inputs, &l.out)
 	if len(l.out.Troubles) > 0 {
 		w.t.Fatal(l.out.Troubles[0])

@@ -64,7 +64,9 @@ type world struct {
 // offer is SERVER_HELLO with a token that is not durable.
 type offer struct {
 	epoch   int // of its shard
+	board   wamble.BoardID
 	packets []string
+	again   bool // a copy of the hello came while the token was nobody's: its answer may be late
 }
 
 type group struct {
@@ -201,6 +203,7 @@ func (w *world) write(f journaled) {
 // step runs a step, and checks and carries out what it wants.
 func (w *world) step(inputs ...Input) {
 	before := w.p.Stats()
+	w.greetedAgain(inputs)
 	w.p.Step(w.now, inputs, &w.out)
 	if err := w.recorder.Step(w.now, inputs, &w.out); err != nil {
 		w.t.Fatal(err)
@@ -285,6 +288,26 @@ func (w *world) drain() []Input {
 	return []Input{&Applied{Seq: through}}
 }
 
+// greetedAgain looks for copies of hellos that have an offer already. If it is accepted in the
+// step in which they come, they are answered when that is durable.
+func (w *world) greetedAgain(inputs []Input) {
+	for _, in := range inputs {
+		in, ok := in.(*Packet)
+		if !ok {
+			continue
+		}
+		h, err := wire.Peek(in.Data)
+		c := w.clients[in.Peer]
+		if err != nil || h.Ctrl != wire.CtrlClientHello || !h.Token.IsZero() || c == nil || w.judge.tokens[c.token.Hash()] != 0 {
+			continue
+		}
+		if o, ok := w.offers[c.token]; ok {
+			o.again = true
+			w.offers[c.token] = o
+		}
+	}
+}
+
 // check looks at a packet that leaves: it may show only what is durable.
 func (w *world) check(to wamble.Peer, b []byte) {
 	var p wire.Packet
@@ -304,8 +327,8 @@ func (w *world) check(to wamble.Peer, b []byte) {
 		// A copy of a hello gets the offer again, with a number of its own: each of them is
 		// repeated until its ACK comes, also when the other one was accepted meanwhile.
 		known := slices.Contains(o.packets, string(b))
-		if id == 0 && !known {
-			o.packets = append(o.packets, string(b))
+		if !known && (id == 0 || o.again && o.board == p.Board) {
+			known, o.board, o.packets = true, p.Board, append(o.packets, string(b))
 		}
 		if id == 0 || known {
 			o.epoch = w.epochOf(p.Token)
