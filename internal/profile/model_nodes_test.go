@@ -624,6 +624,9 @@ func (w *nodes) live(seed uint64) {
 	w.findStore()
 	w.open = len(w.parts)
 	w.run(w.now.Add(10 * time.Second))
+	for began := w.now; len(w.judge.underway) > 0 && w.now.Sub(began) < 10*time.Second; { // what was sent a moment ago
+		w.run(w.now.Add(100 * time.Millisecond))
+	}
 	for _, p := range w.parts {
 		w.apply(p, p.journal)
 	}
