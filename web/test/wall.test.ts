@@ -18,6 +18,20 @@ test("a board keeps its place, and a free place goes to the next that comes", ()
   assert.deepEqual(p.slice(0, 9), ["1"]);
 });
 
+test("a board that comes back has its place again, unless another needed it", () => {
+  const p = new Places();
+  p.settle(boards(1, 2, 3, 4));
+  p.settle(boards(1, 3));
+  assert.deepEqual(p.slice(0, 9), ["1", null, "3"]);
+  p.settle(boards(1, 3, 4));
+  assert.deepEqual(p.slice(0, 9), ["1", null, "3", "4"]);
+  p.settle(boards(1, 4));
+  p.settle(boards(1, 4, 5));
+  assert.deepEqual(p.slice(0, 9), ["1", "5", null, "4"], "the place that was free for longest");
+  p.settle(boards(1, 4, 5, 2, 3));
+  assert.deepEqual(p.slice(0, 9), ["1", "5", "3", "4", "2"], "the place of 2 is taken, that of 3 is not");
+});
+
 test("whatever comes and goes, no board moves", () => {
   const p = new Places();
   let seed = 1;
