@@ -127,6 +127,37 @@ func TestWallKeepsPlaces(t *testing.T) {
 	p.audit("finished")
 }
 
+// TestFeaturedEnds: the end of a game is shown large; a board that its player has left is
+// none.
+func TestFeaturedEnds(t *testing.T) {
+	t.Parallel()
+	h := serve(t, conf(alone))
+	p, visitor := meet(t, desk), meet(t, desk)
+	// The light stays where it is until something happens elsewhere, however long the machine takes.
+	visitor.onEveryPage(`(real => { window.setInterval = (f, ms, ...more) => ms === 1000 ? 0 : real(f, ms, ...more); })(window.setInterval)`)
+	p.sit(h.url)
+	visitor.open(h.url + "/watch")
+	visitor.until(`document.querySelector('.featured canvas')?.dataset.fen && document.querySelector('.tile[data-board]')`)
+	see[bool](visitor, `(() => {
+		window.shown = [];
+		new MutationObserver(() => shown.push(document.querySelector('.featured')?.dataset.what)).observe(document.body, {subtree: true, childList: true, attributes: true});
+		return true;
+	})()`)
+	p.open("about:blank")
+	visitor.front()
+	visitor.until(`shown.length > 0 && !document.querySelector('.tile[data-board]')`)
+	if see[bool](visitor, `shown.includes('end')`) {
+		t.Error("a board that was left is shown as the end of a game")
+	}
+	p.sit(h.url)
+	for _, m := range []string{"f2f3", "e7e5", "g2g4", "d8h4"} {
+		p.move(byClick, m[:2], m[2:])
+	}
+	visitor.front()
+	visitor.until(`document.querySelector('.featured[data-what="end"]')`)
+	visitor.reads(".featured", "Black won: checkmate.")
+}
+
 // TestFocus: one board with its moves, the way back through them, and its page.
 func TestFocus(t *testing.T) {
 	h := serve(t, conf(`(def min-boards 6) (def max-boards 10)`))

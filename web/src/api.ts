@@ -92,6 +92,18 @@ async function text(path: string): Promise<string> {
   return answer.text();
 }
 
+const pauses = [300, 1_000, 1_000, 1_000, 1_000, 1_000]; // ms: mostly the first will do; then as long as the server gives the same answer about a game that is not over
+
+/** gameSince asks for a game until it is stored as far as a version that is seen live, and returns null if that takes too long. */
+export async function gameSince(board: string, version: number): Promise<Game | null> {
+  for (const pause of pauses) {
+    await new Promise((done) => setTimeout(done, pause));
+    const game = await api.game(board).catch(() => null);
+    if (game?.result || (game && game.version >= version && game.status !== "ARCHIVED")) return game;
+  }
+  return null;
+}
+
 interface Past {
   boards: PastBoard[];
   next?: string;

@@ -55,12 +55,11 @@ test("the map shows everything, zooms around a point, and never leaves the scree
 const start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w";
 
 test("what happens is read from the positions", () => {
-  const of = (before: string | undefined, fen: string, gone = 0) => happeningOf(before, { fen, gone });
+  const of = happeningOf;
   assert.equal(of(undefined, start), "move");
   assert.equal(of(start, "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPP1/RNBQKBNR b"), "capture");
   assert.equal(of(start, "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w"), "mate");
   assert.equal(of(start, "rnb1kbnr/pppp1ppp/8/4p3/7q/5P2/PPPPP1PP/RNBQKBNR w"), "check");
-  assert.equal(of(start, start, 1), "end");
 });
 
 test("the light goes where something happens, and stays for a while", () => {

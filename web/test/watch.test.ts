@@ -37,6 +37,7 @@ test("the wall follows summaries, and forgets older generations", async () => {
   assert.deepEqual([...w.boards.keys()], ["1"]);
   r.socket().board("SPECTATE_UPDATE", 1, "", 2, of(11));
   assert.equal(w.boards.get("1")?.gone, 10, "it is seen for a moment how it ended");
+  assert.equal(w.boards.get("1")?.version, 2, "what is stored of it is known by that");
   mock.timers.tick(5_000);
   r.socket().board("SPECTATE_UPDATE", 1, start, 3, of(11));
   mock.timers.tick(2_000);

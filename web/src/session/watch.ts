@@ -122,7 +122,7 @@ export class Watcher {
     const key = String(board.id);
     const before = this.boards.get(key);
     if (!board.fen) {
-      if (before && !before.gone) this.go(key, before);
+      if (before && !before.gone) this.go(key, { ...before, version: board.version });
       return;
     }
     const changed = !before || before.fen !== board.fen;

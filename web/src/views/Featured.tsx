@@ -1,8 +1,9 @@
 // The board where something happens, shown large on the wall.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, type Game } from "../api";
+import { api, type Game, gameSince } from "../api";
 import { watcher } from "../app";
+import type { WatchedBoard } from "../session/watch";
 import { t } from "../texts";
 import { BotMark } from "../ui/Icon";
 import { Link } from "../ui/Link";
@@ -13,6 +14,7 @@ import { resultOf } from "./Result";
 const lookEvery = 1_000; // ms
 const askEvery = 2_000; // ms between two requests for the game that is shown
 const crowdsEvery = 3_000; // ms between two requests for what most watch
+const maxAsked = 4; // boards that are gone and asked for at a time: where more end, one of them will do
 
 /** useSpotlight follows the wall, and returns the board to show. */
 function useSpotlight(): Scene | null {
@@ -22,6 +24,15 @@ function useSpotlight(): Scene | null {
     const known = new Map<string, string>();
     let frame = 0;
     const show = () => light.shown && set(light.shown);
+    let asked = 0;
+    /** leave asks what became of a board that is gone: its game is over, or its player has left. */
+    const leave = async (id: string, { ply, version }: WatchedBoard) => {
+      if (asked === maxAsked) return;
+      asked++;
+      const game = await gameSince(id, version);
+      asked--;
+      if (game?.result && light.happens({ id, what: "end", at: performance.now(), ply })) show();
+    };
     const follow = () => {
       frame = 0;
       for (const [id, b] of watcher.boards) {
@@ -30,8 +41,8 @@ function useSpotlight(): Scene | null {
         if (before === name) continue;
         known.set(id, name);
         if (before === undefined && light.shown) continue; // it was there before we came
-        const what = happeningOf(before, b);
-        if (light.happens({ id, what, at: performance.now(), ply: b.ply })) show();
+        if (b.gone) void leave(id, b);
+        else if (light.happens({ id, what: happeningOf(before, b.fen), at: performance.now(), ply: b.ply })) show();
       }
       for (const id of known.keys()) if (!watcher.boards.has(id)) known.delete(id);
     };

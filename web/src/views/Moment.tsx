@@ -2,7 +2,7 @@
 // now, and how a game ended.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { api } from "../api";
+import { gameSince } from "../api";
 import { session } from "../app";
 import { pieceName } from "../board/names";
 import { fromUCI, type Outcome, Position, san, squareName } from "../chess";
@@ -79,16 +79,12 @@ export function Story({ board, position, side, end }: { board: Board; position: 
 }
 
 /** EndCard shows how the player's move has ended a game, and what it brought. */
-export function EndCard({ board, end, side, onGo }: { board: string; end: NonNullable<Outcome>; side: string; onGo(): void }) {
+export function EndCard({ board, version, end, side, onGo }: { board: string; version: number; end: NonNullable<Outcome>; side: string; onGo(): void }) {
   const won = useStore(payouts)[board];
   const [players, setPlayers] = useState(0);
   const since = useMemo(() => performance.now(), []);
   useEffect(() => {
-    const timer = setTimeout(
-      () => void api.game(board).then((g) => setPlayers(new Set(g.moves.map((m) => m.session)).size), () => {}),
-      400, // ms until the database has it
-    );
-    return () => clearTimeout(timer);
+    void gameSince(board, version).then((g) => g && setPlayers(new Set(g.moves.map((m) => m.session)).size));
   }, [board]);
   return (
     <button type="button" class="result end" onClick={() => performance.now() - since > tapped && onGo()}>

@@ -169,7 +169,7 @@ export function Play() {
               onMove={move}
             />
           </div>
-          {shown.end && <EndCard board={id} end={shown.end} side={sideName} onGo={() => hurry.current()} />}
+          {shown.end && <EndCard board={id} version={shown.board.version + 1} end={shown.end} side={sideName} onGo={() => hurry.current()} />}
         </div>
         <Story board={shown.board} position={shown.position} side={sideName} end={shown.end} />
         <Typed board={shown.board} position={shown.position} onMove={mine && shown.phase !== "leaving" ? move : null} />

@@ -1,7 +1,7 @@
 // The wall: fifty live boards at a time, each in a place of its own.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { api, type Game } from "../api";
+import { api, type Game, gameSince } from "../api";
 import { go, session, watcher } from "../app";
 import { useStore } from "../session/store";
 import { reducedMotion, settings } from "../settings";
@@ -163,7 +163,7 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
   }, [id]);
   useEffect(() => looks.of(id, setGame), [id]);
   useEffect(() => {
-    if (gone) api.game(id).then((g) => g.result && setGame(g), () => {}); // without a result it is asleep: if somebody plays on soon, it has its place still
+    if (gone) void gameSince(id, moved).then((g) => g?.result && setGame(g)); // without a result it is asleep: if somebody plays on soon, it has its place still
   }, [gone]);
   const board = watcher.boards.get(id);
   const players = game && new Set(game.moves.map((m) => m.session)).size;

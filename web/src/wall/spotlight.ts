@@ -2,7 +2,6 @@
 // while, so that one can look.
 
 import { outcome, Position } from "../chess";
-import type { WatchedBoard } from "../session/watch";
 
 export type Happening = "mate" | "end" | "check" | "watched" | "capture" | "move";
 
@@ -22,16 +21,15 @@ export interface Scene {
 
 const men = (fen: string) => fen.split(" ")[0].replace(/[^a-z]/gi, "").length;
 
-/** happeningOf is what a change of a board is. */
-export function happeningOf(before: string | undefined, board: Pick<WatchedBoard, "fen" | "gone">): Happening {
-  if (board.gone) return "end";
+/** happeningOf is what a change of a board to a position is. */
+export function happeningOf(before: string | undefined, fen: string): Happening {
   try {
-    const p = Position.parse(board.fen);
+    const p = Position.parse(fen);
     if (p.inCheck) return outcome(p) === "checkmate" ? "mate" : "check";
   } catch {
     return "move";
   }
-  return before !== undefined && men(board.fen) < men(before) ? "capture" : "move";
+  return before !== undefined && men(fen) < men(before) ? "capture" : "move";
 }
 
 /** value is what a scene is worth now; a long game is worth a little more. */
