@@ -38,6 +38,17 @@ const (
 	lossStays = `(real => { window.setTimeout = (f, ms, ...more) => real(f, ms === 5000 ? 600000 : ms, ...more); })(window.setTimeout)`
 )
 
+// uncovered checks that the card with the result lies over none of some squares.
+func (p *person) uncovered(squares ...string) {
+	p.t.Helper()
+	for _, s := range squares {
+		if see[bool](p, fmt.Sprintf(`((a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)(
+			document.querySelector('.result').getBoundingClientRect(), document.querySelector(%q).getBoundingClientRect())`, square(s))) {
+			p.t.Errorf("the result lies over %s", s)
+		}
+	}
+}
+
 // moments lets two people meet until everything has happened to one of them.
 func moments(t *testing.T, s screen, name string) {
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -83,6 +94,10 @@ func moments(t *testing.T, s screen, name string) {
 	turn(she, "g2", "g4")
 	turn(he, "d8", "h4")
 	he.reads(".result.end", "moved here")
+	he.uncovered("e1", "h4")
+	if n := see[int](he, `document.querySelectorAll('.trail [data-fate="won"]').length`); n != 2 {
+		t.Errorf("the trail says of %d moves that they won, want 2", n)
+	}
 	look(he, "mate")
 	he.press(".result.end") // and on
 	she.until(`document.querySelectorAll('.trail [data-fate="lost"]').length === 2`)
@@ -101,6 +116,7 @@ func moments(t *testing.T, s screen, name string) {
 	she.reads(".story", "Last move: black pawn to g6.")
 	she.open(h.url + "/watch/" + board)
 	she.reads(".result", "Black won: checkmate.")
+	she.uncovered("e1", "h4")
 	look(she, "finished-game")
 
 	small := show(t, 60, 10*time.Millisecond)

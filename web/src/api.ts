@@ -116,7 +116,8 @@ export const api = {
   past: (at: string, from: string) => get<Past>(`/api/at/${at}${from && `?from=${from}`}`),
   live: () => get<Live>("/api/live"),
   game: (board: string) => get<Game>(`/api/boards/${board}`),
-  trail: async (): Promise<Kept> => ({ boards: [], ...(await get<Partial<Kept>>("/api/trail")) }),
+  /** trail is that of the player; nobody has none. */
+  trail: async (): Promise<Kept> => ({ boards: [], ...(session.status.value.token === NO_TOKEN ? {} : await get<Partial<Kept>>("/api/trail")) }),
   /** finished returns the last games that have ended, the oldest first. */
   finished: async (last: number) =>
     (await text(`/api/finished?last=${last}`))

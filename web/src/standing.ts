@@ -66,8 +66,10 @@ export function remember(step: Step): void {
   const day = new Date(step.at).toISOString().slice(0, 10);
   const days = { ...past.value.days, [day]: (past.value.days[day] ?? 0) + 1 };
   for (const old of Object.keys(days).sort().slice(0, -30)) delete days[old];
-  const fate: Fate | undefined = step.fate ?? (step.san.endsWith("#") ? { state: "won" } : undefined); // nobody answers a mate
-  past.patch({ steps: [{ ...step, fate }, ...past.value.steps].slice(0, maxSteps), days });
+  const steps = [step, ...past.value.steps].slice(0, maxSteps);
+  const mate = step.san.endsWith("#"); // which nobody answers
+  const won = (s: Step) => mate && s.board === step.board && s.ply !== undefined && step.ply !== undefined && (step.ply - s.ply) % 2 === 0;
+  past.patch({ steps: steps.map((s) => (won(s) ? { ...s, fate: { ...s.fate, state: "won" } } : s)), days });
 }
 
 /** paid notes what a board has paid: the first number of the server's words. */

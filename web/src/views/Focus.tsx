@@ -17,7 +17,7 @@ import { because } from "../words";
 import { MoveList, noteOf } from "./MoveList";
 import { Nothing } from "./Nothing";
 import { Predictions, usePredictions } from "./Predictions";
-import { ResultCard, resultOf } from "./Result";
+import { ResultCard, resultOf, resultPlace } from "./Result";
 import { useGame } from "./useGame";
 
 const wakeEvery = 3_000; // ms between two looks whether a board that sleeps is played on again
@@ -108,7 +108,7 @@ export function Focus({ board }: { board: string }) {
           <h1>{t.play.board(board)}</h1>
           {chess960 && <span class="tag">{t.play.chess960}</span>}
           <span class="turn">
-            <Piece piece={position.turn === "w" ? "K" : "k"} />
+            <Piece piece={(result && !past ? result.winner !== "black" : position.turn === "w") ? "K" : "k"} />
             {result && !past ? resultOf(result) : parent ? t.predict.pendingMove(parent.name) : t.watch.toMove(side)}
           </span>
           {live?.bot && !past && !parent && <BotMark />}
@@ -141,7 +141,7 @@ export function Focus({ board }: { board: string }) {
               onMove={onMove}
             />
           </div>
-          {result && !past && <ResultCard result={result} moves={game.moves} />}
+          {result && !past && <ResultCard result={result} moves={game.moves} place={resultPlace(position, bottom)} />}
         </div>
       </section>
       <aside class="panel">

@@ -79,7 +79,7 @@ export function Story({ board, position, side, end }: { board: Board; position: 
 }
 
 /** EndCard shows how the player's move has ended a game, and what it brought. */
-export function EndCard({ board, version, end, side, onGo }: { board: string; version: number; end: NonNullable<Outcome>; side: string; onGo(): void }) {
+export function EndCard({ board, version, end, side, place, onGo }: { board: string; version: number; end: NonNullable<Outcome>; side: string; place: string; onGo(): void }) {
   const won = useStore(payouts)[board];
   const [players, setPlayers] = useState(0);
   const since = useMemo(() => performance.now(), []);
@@ -87,7 +87,7 @@ export function EndCard({ board, version, end, side, onGo }: { board: string; ve
     void gameSince(board, version).then((g) => g && setPlayers(new Set(g.moves.map((m) => m.session)).size));
   }, [board]);
   return (
-    <button type="button" class="result end" onClick={() => performance.now() - since > tapped && onGo()}>
+    <button type="button" class={`${place} end`} onClick={() => performance.now() - since > tapped && onGo()}>
       <b>{end === "checkmate" ? t.game.won(side, t.endings.checkmate) : t.game.drawn(t.endings.stalemate)}</b>
       <span>{end === "checkmate" ? t.play.mate(board) : t.play.stalemate(board)}</span>
       {won && <strong>{t.trail.won(won)}</strong>}

@@ -16,6 +16,7 @@ import { Caps } from "../wire";
 import { holds, refused } from "../words";
 import { EndCard, Story } from "./Moment";
 import { Away, Panel } from "./PlayPanel";
+import { resultPlace } from "./Result";
 import { Typed } from "./Typed";
 
 const landing = 260; // ms in which the player sees his own move
@@ -169,7 +170,7 @@ export function Play() {
               onMove={move}
             />
           </div>
-          {shown.end && <EndCard board={id} version={shown.board.version + 1} end={shown.end} side={sideName} onGo={() => hurry.current()} />}
+          {shown.end && <EndCard board={id} version={shown.board.version + 1} end={shown.end} side={sideName} place={resultPlace(shown.position, bottom)} onGo={() => hurry.current()} />}
         </div>
         <Story board={shown.board} position={shown.position} side={sideName} end={shown.end} />
         <Typed board={shown.board} position={shown.position} onMove={mine && shown.phase !== "leaving" ? move : null} />

@@ -1,6 +1,7 @@
 // How a game ended.
 
 import type { Game } from "../api";
+import type { Color, Position } from "../chess";
 import { t } from "../texts";
 
 type Outcome = Pick<NonNullable<Game["result"]>, "winner" | "reason">;
@@ -11,11 +12,17 @@ export function resultOf({ winner, reason }: Outcome): string {
   return winner === "white" || winner === "black" ? t.game.won(winner === "white" ? t.play.white : t.play.black, why) : t.game.drawn(why);
 }
 
+/** resultPlace is the class of a card that leaves the half of the board alone where the game was decided: that of the king to move. */
+export function resultPlace(position: Position, bottom: Color): string {
+  const low = position.king(position.turn) >> 3 < 4 === (bottom === "w");
+  return low ? "result high" : "result";
+}
+
 /** ResultCard lies over a board whose game is over. */
-export function ResultCard({ result, moves }: { result: Outcome; moves: Game["moves"] }) {
+export function ResultCard({ result, moves, place }: { result: Outcome; moves: Game["moves"]; place: string }) {
   const players = new Set(moves.map((m) => m.session)).size;
   return (
-    <div class="result" role="status">
+    <div class={place} role="status">
       <b>{resultOf(result)}</b>
       <span>
         {t.game.length(moves.length)} · {t.game.by(players)}
