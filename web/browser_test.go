@@ -136,6 +136,7 @@ func openTab(t testing.TB, s screen, in chromedp.ContextOption) *person {
 		}
 	})
 	p.look(s)
+	p.onEveryPage(toasts)
 	return p
 }
 
@@ -290,6 +291,32 @@ func (p *person) reads(selector, text string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", selector, text))
 }
+
+// told waits until a message with these texts has been on the page, also if it has gone
+// again: a few seconds are short on a machine that is busy.
+func (p *person) told(texts ...string) {
+	p.t.Helper()
+	p.until(saying(texts...))
+}
+
+// saying holds when a message with these texts has been on the page.
+func saying(texts ...string) string {
+	holds := "told.some(x => true"
+	for _, text := range texts {
+		holds += fmt.Sprintf(" && x.includes(%q)", text)
+	}
+	return "(" + holds + "))"
+}
+
+// toasts keeps what a page tells, with its kind.
+const toasts = `window.told = [];
+new MutationObserver((changes) => {
+	for (const c of changes) for (const n of [c.target, ...c.addedNodes]) {
+		const e = n.nodeType === 1 ? n : n.parentElement;
+		for (const toast of [e?.closest('.toast'), ...(n === c.target ? [] : (e?.querySelectorAll('.toast') ?? []))])
+			if (toast) told.push(toast.className + ': ' + toast.textContent);
+	}
+}).observe(document, {childList: true, subtree: true, characterData: true});`
 
 // press clicks on an element when it has come to rest: a page that is still being
 // drawn may move it away under the mouse. A click that goes beside it all the same is

@@ -114,7 +114,7 @@ func TestConsole(t *testing.T) {
 	p.audit("the console")
 	p.shot("console-confirm")
 	p.press(`[data-action="confirm"]`)
-	player.reads(".toast", "Tea is served")
+	player.told("Tea is served")
 	p.reads(".audit", "Tea is served")
 	p.until(`document.querySelector('#announce-text').value === ''`)
 
@@ -149,8 +149,7 @@ func TestConsole(t *testing.T) {
 	p.outage() // what the console asks of the image that goes may get no answer: it asks the next one
 	p.press(`[data-command="handoff"]`)
 	p.press(`[data-action="confirm"]`)
-	p.reads(".toast", "Done")
-	p.reads(".toast", "ms gap")
+	p.told("Done", "ms gap")
 	p.reads(`[data-fact="Last handoff"]`, "ms gap")
 	p.reads(".audit", "handoff")
 	player.ready()
@@ -166,7 +165,7 @@ func TestConsole(t *testing.T) {
 	p.reads("dialog", "127.0.0.1")
 	p.press(`[data-action="confirm"]`)
 	p.reads(".audit", "kick")
-	p.reads(".toast", "Done: Kick. default: ")
+	p.told("Done: Kick. default: ")
 }
 
 // TestBan: who is banned is turned away and told why; when the ban is lifted he
@@ -191,7 +190,7 @@ func TestBan(t *testing.T) {
 	p.press(`[data-form="players"] [data-command="ban"]`)
 	p.reads("dialog", "turned away")
 	p.press(`[data-action="confirm"]`)
-	p.reads(".toast", "Done: Ban. default: 1")
+	p.told("Done: Ban. default: 1")
 	p.until(`document.querySelector('[data-ban]')`)
 	p.shot("console-bans")
 	p.audit("bans")
@@ -204,7 +203,7 @@ func TestBan(t *testing.T) {
 	p.reads(".audit", "unban")
 	player.press(".banner button")
 	player.until(`!document.querySelector('.banner')`)
-	player.reads(".toast", "You are a new player now")
+	player.told("You are a new player now")
 	player.ready()
 	uci = anyMove(player.fen(), rand.New(rand.NewPCG(29, 29)))
 	player.move(byClick, uci[:2], uci[2:4])
@@ -229,17 +228,16 @@ func TestRemove(t *testing.T) {
 	p.press(`[data-form="remove"] [data-command="archive"]`)
 	p.reads("dialog", "The game of board "+board+" ends")
 	p.press(`[data-action="confirm"]`)
-	p.reads(".toast", "Done: End the game. default: 1")
+	p.told("Done: End the game. default: 1")
 	p.until(`document.querySelector('#remove-board').value === ''`)
-	eventually(t, "the player has another board", func() bool { return player.board() != board })
-	player.ready()
+	player.until(fmt.Sprintf(`%s && document.querySelector('.stage').dataset.board !== %q`, readyStage, board))
 
 	p.types("#remove-whom", strings.Repeat("5a", 32))
 	p.press(`[data-form="remove"] [data-command="erase"]`)
 	p.reads("dialog", "This cannot be undone.")
 	p.audit("removing")
 	p.press(`[data-action="confirm"]`)
-	p.reads(".toast", "Done: Erase the player. default: 0")
+	p.told("Done: Erase the player. default: 0")
 	p.reads(".audit", "erase")
 	p.shot("console-remove")
 }

@@ -23,8 +23,7 @@ func TestRefusedMove(t *testing.T) {
 	h.write(open + `(policy-deny "*" "game.move" "play")`)
 	h.tell("reload")
 	byClick(p, "e2", "e4")
-	p.reads(".toast.bad", "e4")
-	p.reads(".toast.bad", "does not allow")
+	p.told("toast bad: ", "e4", "does not allow")
 	p.until(`document.querySelector('[data-man="P"][data-at="e2"]')`)
 	p.reads(".turn", "may not move")
 	if got := see[string](p, `document.querySelector('[data-number="moves"]').textContent + document.querySelector('.trail').textContent`); got != "0Your trailYour moves will appear here, each on a board of its own." {
@@ -98,12 +97,12 @@ func TestBoardTaken(t *testing.T) {
 	p.sit(h.url)
 	board := p.board()
 	h.tell("archive", board)
-	p.reads(".toast", "The host has ended the game on board "+board)
+	p.told("The host has ended the game on board " + board)
 
 	h = serve(t, conf(`(def min-boards 8) (def reservation-timeout 2)`))
 	q := meet(t, desk)
 	q.sit(h.url)
-	q.reads(".toast", "Your time for board")
+	q.told("Your time for board")
 }
 
 // TestAnnouncementStays: what the host announces stays until it is closed.
@@ -115,7 +114,7 @@ func TestAnnouncementStays(t *testing.T) {
 	p.sit(h.url)
 	h.tell("announce", "We play until midnight.")
 	h.tell("announce", "--maintenance", "A new version comes.")
-	p.reads(".toast", "A new version comes.")
+	p.told("A new version comes.")
 	p.do(chromedp.Sleep(300 * time.Millisecond)) // any other message is gone by then
 	p.reads(".toast", "We play until midnight.")
 	p.shot("announcement")
@@ -299,6 +298,7 @@ func TestStaleTab(t *testing.T) {
 		stale.move(byClick, next[:2], next[2:])
 	}
 	other := stale.another()
+	other.onEveryPage(endStays)
 	other.sit(h.url)
 	stale.reads(".banner", "another tab")
 	byClick(stale, "d8", "h4")

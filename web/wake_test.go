@@ -54,7 +54,7 @@ func TestWake(t *testing.T) {
 			if p.board() == board {
 				t.Errorf("the move on board %s was not played", board)
 			}
-			if see[bool](p, `Boolean(document.querySelector('.toast.bad'))`) {
+			if see[bool](p, saying("toast bad: ")) {
 				t.Error("the player was alarmed")
 			}
 			p.reads(".trail", "Board "+board)

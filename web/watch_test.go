@@ -166,7 +166,7 @@ func TestFocus(t *testing.T) {
 	p.open(h.url + "/watch")
 	p.until(`window.wambleWall?.painted >= 100`)
 	crowd.end() // from here on no game ends, and no board goes to sleep
-	p.untilPromise(`Promise.all([...document.querySelectorAll('a.tile')].map(async tile => {
+	p.untilPromise(`Promise.all([...document.querySelectorAll('a.tile:not(.gone)')].map(async tile => {
 		const game = await (await fetch('/api/boards/' + tile.dataset.board)).json();
 		if (!game.result && game.moves.length >= 6) window.chosen = tile.dataset.board;
 	})).then(() => Boolean(window.chosen))`)
@@ -233,7 +233,7 @@ func TestPredict(t *testing.T) {
 	uci := anyMove(player.fen(), rand.New(rand.NewPCG(3, 3)))
 	t.Logf("%s, %s", white, uci)
 	byDrag(seer, uci[:2], uci[2:4])
-	seer.reads(".toast", "You predict")
+	seer.told("You predict")
 	seer.until(`document.querySelector('.tree .mine')`)
 	other.until(`document.querySelector('.tree button') && document.querySelector('.arrow')`)
 	if see[bool](other, `Boolean(document.querySelector('.tree .mine'))`) {
@@ -243,7 +243,7 @@ func TestPredict(t *testing.T) {
 	other.audit("predictions")
 	player.move(byClick, uci[:2], uci[2:4])
 	player.reads(".story", "1 player predicted it!")
-	seer.reads(".toast", "was right")
+	seer.told("was right")
 	seer.until(`document.querySelector('[data-streak="1"]')`)
 }
 
@@ -263,7 +263,7 @@ func TestFull(t *testing.T) {
 	second.press("a.tile") // who waits may predict
 	second.until(`document.querySelector('.board.mine')`)
 	byDrag(second, "e2", "e4")
-	second.reads(".toast", "You predict")
+	second.told("You predict")
 	second.press(`.ways a[href="/"]`)
 	second.reads(".waiting", "Every board is being played on")
 	token := see[string](first, `localStorage.getItem('wamble.token')`)
