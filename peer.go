@@ -11,11 +11,21 @@ type Peer struct {
 	// Route is 0 for UDP. A WebSocket connection has a number of its own,
 	// unique in the life of the process.
 	Route uint32
+	// Node is the number of the node at whose socket the far end is; 0 if this process
+	// has no others beside it.
+	Node uint32
 }
 
 // Stream reports whether packets to p arrive in order and are not lost while
 // the connection lives, so that a written packet counts as delivered.
 func (p Peer) Stream() bool { return p.Route != 0 }
+
+// Place is Node and Route in one number, as they are written down: without other nodes it
+// is Route.
+func (p Peer) Place() uint64 { return uint64(p.Node)<<32 | uint64(p.Route) }
+
+// SetPlace sets Node and Route.
+func (p *Peer) SetPlace(n uint64) { p.Node, p.Route = uint32(n>>32), uint32(n) }
 
 // IP returns the remote address without its port, for limits per host.
 func (p Peer) IP() netip.Addr { return p.Addr.Addr() }

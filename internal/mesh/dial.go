@@ -1,0 +1,83 @@
+package mesh
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"wamble/internal/guard"
+)
+
+// dial keeps a connection to a node, until ctx ends.
+func (m *Mesh) dial(ctx context.Context, n *node) {
+	pause, failing := m.timing.first, false
+	if n.name < m.o.Name { // it dials as well, and its connection is the one that stays
+		m.pause(ctx, n, m.timing.deference)
+	}
+	for ctx.Err() == nil {
+		if c := n.conn.Load(); c != nil {
+			select {
+			case <-c.done:
+			case <-ctx.Done():
+			}
+			pause = m.timing.first
+			m.pause(ctx, n, jitter(pause))
+			continue
+		}
+		err := guard.Call("the connection to a node", func() error { return m.dialOnce(ctx, n) })
+		switch {
+		case err == nil || ctx.Err() != nil || n.conn.Load() != nil:
+			failing, pause = false, m.timing.first
+		case !failing:
+			failing = true
+			m.log.Warn("a node cannot be reached; its players are served only at its own address", "node", n.name, "address", m.addressOf(n), "err", reason(err))
+			fallthrough
+		default:
+			pause = min(2*pause, m.timing.last)
+		}
+		m.pause(ctx, n, jitter(pause))
+	}
+}
+
+// jitter is about d, so that nodes do not dial each other in step.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+
+// pause waits, until the address of the node changes.
+func (m *Mesh) pause(ctx context.Context, n *node, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-n.changed:
+	case <-ctx.Done():
+	}
+}
+
+func (m *Mesh) addressOf(n *node) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return n.address
+}
+
+// dialOnce opens a connection and serves it until it ends. An error is why it was
+// never open.
+func (m *Mesh) dialOnce(ctx context.Context, n *node) error {
+	ctx, cancel := context.WithTimeout(ctx, m.timing.dial)
+	defer cancel()
+	nc, err := new(net.Dialer).DialContext(ctx, "tcp", m.addressOf(n))
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
+	h, k, err := m.handshake.dial(nc, n.name)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		nc.Close()
+		return err
+	}
+	m.serve(newConn(m, nc, h, k, true), h.from)
+	return nil
+}

@@ -1,0 +1,91 @@
+package mesh
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"wamble/internal/guard"
+)
+
+// maxUnproven is how many connections may be about to prove themselves. For one more
+// the oldest ends: a node proves itself within a round trip, so whoever wants to keep
+// nodes out must open as many in that time.
+const maxUnproven = 64
+
+// acceptPause is the pause after the kernel has no connection to give, as when there
+// are no descriptors.
+const acceptPause = 50 * time.Millisecond
+
+// unproven are the connections that have not proven themselves yet, oldest first.
+type unproven struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	ended bool
+}
+
+// add takes a connection in, for which the oldest may end.
+func (u *unproven) add(c net.Conn) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.conns) == maxUnproven {
+		u.conns[0].Close()
+		u.conns = slices.Delete(u.conns, 0, 1)
+	}
+	if u.conns = append(u.conns, c); u.ended {
+		c.Close()
+	}
+}
+
+// remove forgets a connection, which has ended or proven itself.
+func (u *unproven) remove(c net.Conn) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if i := slices.Index(u.conns, c); i >= 0 {
+		u.conns = slices.Delete(u.conns, i, i+1)
+	}
+}
+
+func (u *unproven) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+	for _, c := range u.conns {
+		c.Close()
+	}
+}
+
+// listen accepts connections until the listener is closed.
+func (m *Mesh) listen() {
+	for {
+		nc, err := m.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			select {
+			case <-time.After(acceptPause):
+			case <-m.ctx.Done():
+			}
+			continue
+		}
+		m.unproven.add(nc)
+		m.helpers.Go(func() { guard.Run("a connection of a node", func() { m.welcome(nc) }, m.o.Report) })
+	}
+}
+
+// welcome lets a connection prove itself, and serves it until it ends.
+func (m *Mesh) welcome(nc net.Conn) {
+	defer nc.Close()
+	nc.SetDeadline(time.Now().Add(m.timing.handshake))
+	h, k, err := m.handshake.listen(nc)
+	m.unproven.remove(nc)
+	if err != nil {
+		m.counts.refused.Add(1)
+		return
+	}
+	nc.SetDeadline(time.Time{})
+	m.serve(newConn(m, nc, h, k, false), h.from)
+}

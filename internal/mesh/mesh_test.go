@@ -1,0 +1,565 @@
+package mesh
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/watchtest"
+)
+
+// station is a mesh that notes what it receives.
+type station struct {
+	*Mesh
+	t    *testing.T
+	name string
+
+	mu   sync.Mutex
+	got  []Frame
+	lost atomic.Int64
+}
+
+// patient is the timing of most tests: nothing ends because the machine is slow.
+var patient = timing{handshake: time.Minute, dial: time.Minute, beat: 20 * time.Millisecond, silence: time.Minute, first: 5 * time.Millisecond, last: 50 * time.Millisecond, deference: time.Millisecond}
+
+func open(t *testing.T, name string, change ...func(*Options)) *station {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openAt(t, l, name, change...)
+}
+
+func openAt(t *testing.T, l net.Listener, name string, change ...func(*Options)) *station {
+	t.Helper()
+	s := &station{t: t, name: name}
+	o := Options{
+		Name: name, Key: testKey, Receive: s.receive, timing: patient,
+		Lost:   func(uint32) { s.lost.Add(1) },
+		Report: func(err error) { t.Error(err) },
+		Answer: func(_ context.Context, from, what string, question []byte) ([]byte, error) {
+			return fmt.Appendf(nil, "%s asks %s for %s: %s", from, name, what, question), nil
+		},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	var err error
+	if s.Mesh, err = Open(l, o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func (s *station) receive(from uint32, frames []Frame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range frames {
+		if f.Kind != KindEvent && f.Client.Node != from {
+			s.t.Errorf("a frame of node %d has a client at %d", from, f.Client.Node)
+		}
+		f.Name, f.Data = slices.Clone(f.Name), slices.Clone(f.Data)
+		s.got = append(s.got, f)
+	}
+}
+
+// frames returns what was received so far.
+func (s *station) frames() []Frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}
+
+func (s *station) node() Node { return Node{s.name, s.Addr().String()} }
+
+func (s *station) knows(others ...*station) {
+	var list []Node
+	for _, o := range others {
+		list = append(list, o.node())
+	}
+	s.SetNodes(list)
+}
+
+func (s *station) connected(want string) {
+	s.t.Helper()
+	watchtest.Until(s.t, s.name+" is connected with "+want, func() bool { return strings.Join(s.Connected(), " ") == want })
+}
+
+func packet(route uint32, text string) *Frame {
+	return &Frame{Kind: KindPacket, Name: []byte("main"), Part: 1, Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: route}, Data: []byte(text)}
+}
+
+// TestMesh: three nodes of which each was told of the others tell and ask each other.
+func TestMesh(t *testing.T) {
+	t.Parallel()
+	a, b, c := open(t, "a"), open(t, "b"), open(t, "c")
+	for _, s := range []*station{a, b, c} {
+		s.knows(a, b, c)
+	}
+	a.connected("b c")
+	b.connected("a c")
+	c.connected("a b")
+	if !a.Send(Number("b"), packet(0, "hello")) {
+		t.Fatal("not sent")
+	}
+	if a.Send(Number("d"), packet(0, "hello")) {
+		t.Error("a packet for a node that is unknown was sent")
+	}
+	watchtest.Until(t, "it arrives", func() bool { return len(b.frames()) == 1 })
+	want := *packet(0, "hello")
+	want.Client.Node = Number("a")
+	if got := b.frames()[0]; got.Kind != want.Kind || got.Client != want.Client || string(got.Data) != "hello" || got.Part != 1 || string(got.Name) != "main" {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	got, err := a.Ask(t.Context(), "c", "status", []byte("how?"))
+	if want := "a asks c for status: how?"; err != nil || string(got) != want {
+		t.Errorf("got %q and %v, want %q", got, err, want)
+	}
+	if _, err := a.Ask(t.Context(), "d", "status", nil); !errors.Is(err, ErrAway) {
+		t.Errorf("a question to nobody: got %v, want ErrAway", err)
+	}
+	if got := a.Stats(); got.Sent != 1 || got.Lost != 1 {
+		t.Errorf("got %+v, want one sent and one lost", got)
+	}
+}
+
+// TestOneSideKnows: one of the two has to know the other.
+func TestOneSideKnows(t *testing.T) {
+	t.Parallel()
+	for _, dials := range []string{"a", "b"} {
+		a, b := open(t, "a"), open(t, "b")
+		if dials == "a" {
+			a.knows(b)
+		} else {
+			b.knows(a)
+		}
+		a.connected("b")
+		b.connected("a")
+		a.SetNodes(nil)
+		b.SetNodes(nil)
+		if !a.Send(Number("b"), packet(0, "x")) {
+			t.Error("a node that is not listed any more is not heard, though it is connected")
+		}
+		b.Close()
+		a.connected("")
+		if n := len(*a.nodes.Load()); n != 0 {
+			t.Errorf("%d nodes are remembered", n)
+		}
+	}
+}
+
+// TestBothDial: when both dial at the same moment, again and again, both keep the same
+// one connection.
+func TestBothDial(t *testing.T) {
+	t.Parallel()
+	for range 30 {
+		a, b := open(t, "a"), open(t, "b")
+		var ready sync.WaitGroup
+		for _, s := range [][2]*station{{a, b}, {b, a}} {
+			ready.Go(func() { s[0].knows(s[1]) })
+		}
+		ready.Wait()
+		same := func() bool {
+			x, y := a.conn(Number("b")), b.conn(Number("a"))
+			return x != nil && y != nil && x.nc.LocalAddr().String() == y.nc.RemoteAddr().String()
+		}
+		watchtest.Until(t, "both have the same connection, and no other", func() bool { return same() && a.Stats().Open == 1 && b.Stats().Open == 1 })
+		watchtest.Until(t, "it is used", func() bool {
+			got, err := b.Ask(t.Context(), "a", "x", nil)
+			return err == nil && string(got) == "b asks a for x: "
+		})
+		a.Close()
+		b.Close()
+	}
+}
+
+// TestRestart: a node that has lost its process is found again, at another address
+// too, and what was asked of the old one fails.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	a := open(t, "a")
+	b := open(t, "b", func(o *Options) {
+		o.Answer = func(ctx context.Context, _, _ string, _ []byte) ([]byte, error) {
+			close(asked)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	})
+	a.knows(b)
+	a.connected("b")
+	failed := make(chan error, 1)
+	go func() {
+		_, err := a.Ask(context.Background(), "b", "x", nil)
+		failed <- err
+	}()
+	<-asked
+	b.Close()
+	if err := <-failed; !errors.Is(err, ErrAway) {
+		t.Errorf("what was asked of a node that has ended: got %v, want ErrAway", err)
+	}
+	a.connected("")
+	watchtest.Until(t, "the loss is told", func() bool { return a.lost.Load() == 1 })
+	b = open(t, "b")
+	a.knows(b)
+	a.connected("b")
+	if _, err := a.Ask(t.Context(), "b", "x", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReplaced: a new process of a node takes the place of the old one at once, though
+// the connection to that one seems to live.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	a, b := open(t, "a"), open(t, "b")
+	b.knows(a)
+	a.connected("b")
+	old := a.conn(Number("b"))
+	again := open(t, "b")
+	again.knows(a)
+	watchtest.Until(t, "the new one has its place", func() bool { c := a.conn(Number("b")); return c != nil && c != old })
+	if _, err := a.Ask(t.Context(), "b", "x", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRequests: a refusal says why, a deadline ends a request, and only so many are
+// answered at once.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	a := open(t, "a")
+	b := open(t, "b", func(o *Options) {
+		o.Answer = func(ctx context.Context, _, what string, _ []byte) ([]byte, error) {
+			switch what {
+			case "no":
+				return nil, errors.New("there is no such thing")
+			case "long":
+				return make([]byte, MaxData+1), nil
+			case "panic":
+				panic("oops")
+			}
+			<-hold
+			return nil, nil
+		}
+	})
+	a.knows(b)
+	a.connected("b")
+	for what, want := range map[string]string{
+		"no": "b: there is no such thing", "long": "b: the answer has", "panic": "b: panic in the answer to a node: oops",
+	} {
+		_, err := a.Ask(t.Context(), "b", what, nil)
+		var no *RefusedError
+		if !errors.As(err, &no) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", what, err, want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := a.Ask(ctx, "b", "hold", nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a node that does not answer: got %v, want context.DeadlineExceeded", err)
+	}
+	var answers sync.WaitGroup
+	var refused, answered atomic.Int64
+	for range 3 * maxAsked {
+		answers.Go(func() {
+			_, err := a.Ask(t.Context(), "b", "hold", nil)
+			var no *RefusedError
+			switch {
+			case errors.As(err, &no):
+				refused.Add(1)
+			case err == nil:
+				answered.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	watchtest.Until(t, "the rest is refused", func() bool { return refused.Load() == 3*maxAsked-(maxAsked-1) })
+	close(hold)
+	answers.Wait()
+	if got := answered.Load(); got != maxAsked-1 { // one place has the request that was given up
+		t.Errorf("got %d answers, want %d", got, maxAsked-1)
+	}
+	list := &a.conn(Number("b")).asked
+	list.mu.Lock()
+	defer list.mu.Unlock()
+	if n := len(list.waiting); n != 0 {
+		t.Errorf("%d requests are still waited for", n)
+	}
+}
+
+// TestEvents: events go to whoever wants them, also after the connection was lost.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	a, b, c := open(t, "a"), open(t, "b"), open(t, "c")
+	a.Subscribe("main", true)
+	a.knows(c)
+	b.knows(a, c)
+	b.connected("a c")
+	watchtest.Until(t, "b knows what a wants", func() bool { return b.Wanted("main") })
+	if b.Wanted("other") || c.Wanted("other") {
+		t.Error("nobody wants these")
+	}
+	b.Publish("main", 5, []byte("five"))
+	b.Publish("other", 5, []byte("other"))
+	watchtest.Until(t, "it arrives", func() bool { return len(a.frames()) == 1 })
+	if got := a.frames()[0]; got.Kind != KindEvent || got.ID != 5 || string(got.Data) != "five" {
+		t.Errorf("got %+v", got)
+	}
+	a.conn(Number("b")).end()
+	watchtest.Until(t, "a is back and wants it still", func() bool { return len(a.Connected()) == 2 && b.Wanted("main") })
+	a.Subscribe("main", false)
+	watchtest.Until(t, "nobody wants it", func() bool { return !b.Wanted("main") })
+	if got := c.frames(); len(got) != 0 {
+		t.Errorf("c has received %+v, which it did not want", got)
+	}
+}
+
+// greet opens a proven connection to s by hand, as node name.
+func greet(t *testing.T, s *station, name string) (net.Conn, secrets) {
+	t.Helper()
+	nc, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	h := handshake{testKey, name, [8]byte{1}}
+	_, k, err := h.dial(nc, s.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watchtest.Until(t, "it is taken for a node", func() bool { return slices.Contains(s.Connected(), name) })
+	return nc, k
+}
+
+// TestNeverReads: for a node that does not read packets are lost, of events the newest
+// are kept, and nobody waits; in the end the connection is given up.
+func TestNeverReads(t *testing.T) {
+	t.Parallel()
+	a := open(t, "a")
+	nc, k := greet(t, a, "b")
+	nc.Write(k.out.seal(nil, must(t, &Frame{Kind: KindSubscribe, Name: []byte("main")})))
+	watchtest.Until(t, "b wants events", func() bool { return a.Wanted("main") })
+	c := a.conn(Number("b"))
+	full := packet(0, strings.Repeat("x", 1000))
+	for lost := 0; lost < 1000; {
+		if !a.Send(Number("b"), full) {
+			lost++
+		}
+	}
+	c.box.mu.Lock()
+	waiting := len(c.box.frames)
+	c.box.mu.Unlock()
+	if waiting > roomDatagrams {
+		t.Errorf("%d bytes wait, more than %d", waiting, roomDatagrams)
+	}
+	for i := range 10 * maxEvents {
+		a.Publish("main", uint64(i%10), binary.BigEndian.AppendUint32(nil, uint32(i)))
+	}
+	c.box.mu.Lock()
+	events := len(c.box.events)
+	for _, e := range c.box.events {
+		if got := binary.BigEndian.Uint32(e.data); got < 10*maxEvents-10 {
+			t.Errorf("event %d of %d waits, which is not the newest", got, e.key.id)
+		}
+	}
+	c.box.mu.Unlock()
+	if events > 10 {
+		t.Errorf("%d events wait, want one for each of 10", events)
+	}
+	stream := packet(7, strings.Repeat("x", 1000))
+	for n := 0; a.Send(Number("b"), stream); n++ {
+		if n > roomAll {
+			t.Fatal("packets of connections wait without a bound")
+		}
+	}
+	a.connected("")
+	if got := a.Stats().Behind; got != 1 {
+		t.Errorf("got %d connections given up, want 1", got)
+	}
+}
+
+func must(t *testing.T, f *Frame) []byte {
+	b, err := f.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestSilent: a node that says nothing any more is given up, one that has nothing to
+// say is not.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	a, b := open(t, "a", func(o *Options) { o.timing.silence = 3 * time.Second }), open(t, "b")
+	a.knows(b)
+	a.connected("b")
+	first := a.conn(Number("b"))
+	greet(t, a, "c")
+	watchtest.Until(t, "c is given up", func() bool { return strings.Join(a.Connected(), " ") == "b" })
+	if a.conn(Number("b")) != first {
+		t.Error("the connection to a node that has nothing to say was given up")
+	}
+}
+
+// TestLiars: a node that lies about sizes, is cut in the middle of a record, or says
+// what is no frame loses its connection, and nothing else happens.
+func TestLiars(t *testing.T) {
+	t.Parallel()
+	whole := must(t, packet(0, "whole"))
+	for name, lie := range map[string]func(nc net.Conn, k secrets){
+		"a record that is too long":  func(nc net.Conn, k secrets) { nc.Write([]byte{0xff, 0xff, 0xff, 0xff}) },
+		"a record that is too short": func(nc net.Conn, k secrets) { nc.Write([]byte{0, 0, 0, 1, 0}) },
+		"cut in a record": func(nc net.Conn, k secrets) {
+			b := k.out.seal(nil, whole)
+			nc.Write(b[:len(b)-5])
+			nc.Close()
+		},
+		"a longer frame":    func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, []byte{1, 0, 0, 99, 1})) },
+		"half a frame":      func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, whole[:9])) },
+		"said twice":        func(nc net.Conn, k secrets) { b := k.out.seal(nil, nil); nc.Write(append(b, b...)) },
+		"wants too much":    func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, greedy(t))) },
+		"not sealed at all": func(nc net.Conn, k secrets) { nc.Write(append([]byte{0, 0, 0, byte(len(whole))}, whole...)) },
+	} {
+		a := open(t, "a")
+		nc, k := greet(t, a, "b")
+		lie(nc, k)
+		watchtest.Until(t, name+": the connection ends", func() bool { return len(a.Connected()) == 0 })
+		if got := a.frames(); len(got) != 0 {
+			t.Errorf("%s: %+v was received", name, got)
+		}
+		a.Close()
+	}
+}
+
+func greedy(t *testing.T) (frames []byte) {
+	for i := range maxWanted + 1 {
+		frames = append(frames, must(t, &Frame{Kind: KindSubscribe, Name: fmt.Append(nil, i)})...)
+	}
+	return frames
+}
+
+// TestUnproven: connections that say nothing, or nonsense, are few and end soon, and do
+// not keep a node out.
+func TestUnproven(t *testing.T) {
+	t.Parallel()
+	a, b := open(t, "a", func(o *Options) { o.timing.handshake = 2 * time.Second }), open(t, "b")
+	var silent []net.Conn
+	for range 3 * maxUnproven {
+		nc, err := net.Dial("tcp", a.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		silent = append(silent, nc)
+		a.unproven.mu.Lock()
+		if n := len(a.unproven.conns); n > maxUnproven {
+			t.Errorf("%d connections are unproven at once", n)
+		}
+		a.unproven.mu.Unlock()
+	}
+	b.knows(a)
+	b.connected("a")
+	for _, nc := range silent { // all have ended, by themselves
+		nc.SetReadDeadline(time.Now().Add(watchtest.Patience))
+		if _, err := nc.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("a silent connection is still open: %v", err)
+		}
+	}
+	watchtest.Until(t, "all were refused", func() bool { return a.Stats().Refused == 3*maxUnproven })
+	nc, err := net.Dial("tcp", a.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	nc.Write(make([]byte, helloMAC))
+	if got, err := io.ReadAll(nc); len(got) != 0 {
+		t.Errorf("nonsense is answered with %x (%v)", got, err)
+	}
+	a.connected("b")
+}
+
+// TestWrongKey: a node with another key stays alone, and says so once.
+func TestWrongKey(t *testing.T) {
+	t.Parallel()
+	a, b := open(t, "a"), open(t, "b", func(o *Options) { o.Key = Key{9} })
+	a.knows(b)
+	b.knows(a)
+	watchtest.Until(t, "both have refused", func() bool { return a.Stats().Refused > 2 && b.Stats().Refused > 2 })
+	if len(a.Connected())+len(b.Connected()) != 0 {
+		t.Error("nodes with different keys are connected")
+	}
+}
+
+// TestManyFrames: frames arrive in order, whatever records they travel in.
+func TestManyFrames(t *testing.T) {
+	t.Parallel()
+	a, b := open(t, "a"), open(t, "b")
+	a.knows(b)
+	a.connected("b")
+	const n = 5000
+	for i := range n {
+		f := packet(9, strings.Repeat("x", i%1000)) // of a connection: none is lost
+		f.Client.Route = uint32(i + 1)
+		for !a.Send(Number("b"), f) {
+			t.Fatal("not sent")
+		}
+	}
+	if _, err := a.Ask(t.Context(), "b", "big", make([]byte, MaxData)); err == nil {
+		t.Error("the answer is longer than the question, and was too long")
+	}
+	watchtest.Until(t, "all arrive", func() bool { return len(b.frames()) == n })
+	for i, f := range b.frames() {
+		if f.Client.Route != uint32(i+1) || len(f.Data) != i%1000 {
+			t.Fatalf("frame %d: got %d with %d bytes", i, f.Client.Route, len(f.Data))
+		}
+	}
+}
+
+func BenchmarkRelay(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var got atomic.Int64
+	x, err := Open(l, Options{Name: "x", Key: testKey, Receive: func(_ uint32, frames []Frame) { got.Add(int64(len(frames))) }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	y, err := Open(nil, Options{Name: "y", Key: testKey})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer y.Close()
+	y.SetNodes([]Node{{"x", l.Addr().String()}})
+	for len(y.Connected()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	f := packet(0, strings.Repeat("x", 60))
+	to := x.Self()
+	b.ReportAllocs()
+	for b.Loop() {
+		for !y.Send(to, f) {
+			time.Sleep(10 * time.Microsecond)
+		}
+	}
+	for got.Load() < int64(b.N) {
+		time.Sleep(time.Millisecond)
+	}
+}

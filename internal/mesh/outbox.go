@@ -1,0 +1,130 @@
+package mesh
+
+import (
+	"errors"
+	"net"
+	"sync"
+)
+
+// maxEvents is how many events of different IDs may wait for a node.
+const maxEvents = 16 << 10
+
+var (
+	errLost   = errors.New("there is no room for the frame: it is lost")
+	errBehind = errors.New("the node does not read")
+)
+
+// outbox is what one connection still has to write: frames in order, and behind them
+// events, of each ID the newest. The writer takes all of it at once.
+type outbox struct {
+	mu     sync.Mutex
+	frames []byte
+	events []event
+	newest map[eventKey]int // in events
+	ended  bool             // nothing more may be added
+	ready  chan struct{}    // holds a token when there is something to do
+}
+
+type eventKey struct {
+	name string
+	id   uint64
+}
+
+type event struct {
+	key  eventKey
+	data []byte
+}
+
+func newOutbox() *outbox {
+	return &outbox{newest: map[eventKey]int{}, ready: make(chan struct{}, 1)}
+}
+
+// add queues a frame. Errors: errLost, net.ErrClosed; errBehind, if the connection
+// must end because the frame may not be lost; ErrFrame.
+func (o *outbox) add(f *Frame) error {
+	info := f.Kind.info()
+	if info == nil {
+		return ErrFrame
+	}
+	room, full := roomAll, errBehind
+	if info.lossy && !f.Client.Stream() {
+		room, full = roomDatagrams, errLost
+	}
+	o.mu.Lock()
+	if o.ended {
+		o.mu.Unlock()
+		return net.ErrClosed
+	}
+	first := len(o.frames) == 0
+	if len(o.frames)+len(f.Data) > room {
+		o.mu.Unlock()
+		return full
+	}
+	var err error
+	o.frames, err = f.Append(o.frames)
+	o.mu.Unlock()
+	if first && err == nil {
+		o.signal()
+	}
+	return err
+}
+
+// publish queues an event in the place of an older one of its ID.
+func (o *outbox) publish(name string, id uint64, data []byte) error {
+	key := eventKey{name, id}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i, waits := o.newest[key]
+	switch {
+	case o.ended:
+		return net.ErrClosed
+	case waits:
+		o.events[i].data = append(o.events[i].data[:0], data...)
+		return nil
+	case len(o.events) == maxEvents:
+		return errLost
+	}
+	o.newest[key] = len(o.events)
+	o.events = append(o.events, event{key, append([]byte(nil), data...)})
+	if len(o.events) == 1 {
+		o.signal()
+	}
+	return nil
+}
+
+// end lets the writer end.
+func (o *outbox) end() {
+	o.mu.Lock()
+	o.ended = true
+	o.mu.Unlock()
+	o.signal()
+}
+
+func (o *outbox) signal() {
+	select {
+	case o.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns all frames that wait, those of events last. The memory of the frames
+// that were taken before is used again.
+func (o *outbox) take(before []byte) (frames []byte, ended bool) {
+	if cap(before) > roomDatagrams {
+		before = nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	frames, o.frames = o.frames, before[:0]
+	for i := range o.events {
+		e := &o.events[i]
+		f := Frame{Kind: KindEvent, Name: []byte(e.key.name), ID: e.key.id, Data: e.data}
+		frames, _ = f.Append(frames) // publish has seen to its sizes
+	}
+	if len(o.events) > 0 {
+		clear(o.events)
+		clear(o.newest)
+		o.events = o.events[:0]
+	}
+	return frames, o.ended
+}
