@@ -8,7 +8,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.commit=$(COMMIT)
 
 # What runs under the race detector: every package that starts goroutines.
-RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/handoff ./internal/host ./internal/loader ./internal/loop ./internal/journal ./internal/observe \
+RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/handoff ./internal/host ./internal/loader ./internal/loop ./internal/journal ./internal/mesh ./internal/observe \
 	./internal/readapi ./internal/store/... ./internal/tape ./internal/transport ./runner/...
 
 # What runs without the race detector, because it is not about goroutines and

@@ -31,6 +31,7 @@ var unguarded = map[string]string{
 	"internal/loader/spoken.go openSpoken":          "the same",
 	"internal/loader/run.go playBoth":               "the same",
 	"internal/transport/handshake.go dialWebSocket": "sets a deadline",
+	"internal/mesh/dial.go dialOnce":                "sets a deadline",
 }
 
 // TestGoroutinesAreGuarded: every goroutine of the binary survives a panic, or is

@@ -40,6 +40,7 @@ var rooms = []room{
 	{name: "internal/lru", pure: true},
 	{name: "internal/share", may: []string{"."}, pure: true},
 	{name: "internal/pack", pure: true},
+	{name: "internal/placement", pure: true},
 	{name: "internal/guard"},
 	{name: "internal/intent", may: []string{"."}, pure: true},
 	{name: "internal/session", may: []string{"internal/intent", "internal/pack", "internal/share", "internal/lru", "."}, pure: true},
@@ -75,6 +76,7 @@ var rooms = []room{
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
 	{name: "internal/transport", may: []string{"internal/guard", "wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
+	{name: "internal/mesh", may: []string{"internal/guard", "wire", "."}},
 	{name: "client", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "internal/phrase", pure: true},
@@ -98,7 +100,7 @@ var rooms = []room{
 	{name: "web", tests: []string{"client", "internal/journal", "runner/admin", "runner/pebblestore", "runner", "internal/intent", "internal/prooftest", "wire", "chess", "."}},
 	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/guard", "internal/config", "wire", "."},
 		tests: []string{"runner/pebblestore"}},
-	{name: "internal/server", may: []string{"internal/backup", "internal/bot", "internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
+	{name: "internal/server", may: []string{"internal/backup", "internal/bot", "internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/mesh", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/placement", "internal/pack", "runner/memstore", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
 		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire", "chess"}},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},

@@ -34,6 +34,10 @@ func (l *loader) crossCheck() {
 		pos := l.config.origins[slices.Index(All(), Find("journal-db-pass-file"))].Pos
 		l.Fail(pos.Errorf("`journal-db-pass` and `journal-db-pass-file` are both set").WithHint("remove one of them"))
 	}
+	if s := &l.config.Server; s.ClusterAddress != "" && s.Journal != "postgres" {
+		pos := l.config.origins[slices.Index(All(), Find("cluster-address"))].Pos
+		l.Fail(pos.Errorf("`cluster-address` needs a journal that other machines share").WithHint("(def journal \"postgres\") shares it; without other machines remove `cluster-address`"))
+	}
 	l.checkScopes()
 }
 

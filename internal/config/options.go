@@ -68,6 +68,12 @@ type Server struct {
 	// Unset means its host name.
 	JournalNode string `option:"journal-node" default:"" range:"0..63" room:"server" reload:"restart"`
 
+	// ClusterAddress is where the other machines that share a journal reach this
+	// one, as HOST:PORT: a player of another machine who writes to this one is
+	// passed on there. Only the machines have to reach it. Unset means that players
+	// must write to the machine that serves them.
+	ClusterAddress string `option:"cluster-address" default:"" range:"0..255" check:"endpoint" room:"server" reload:"restart"`
+
 	// JournalMemory is how much memory the messages may take that the games'
 	// database does not have yet, with a journal in PostgreSQL; no move is taken
 	// beyond that.

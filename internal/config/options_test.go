@@ -86,6 +86,8 @@ func TestOptionRoundTrip(t *testing.T) {
 			text += "(def tls-cert \"c\")"
 		case o.Name == "journal":
 			text += "(def db-name \"n\")"
+		case o.Name == "cluster-address":
+			text += "(def journal \"postgres\") (def db-name \"n\")"
 		}
 		c, err := Load("t", text, testParams)
 		if err != nil {
@@ -112,7 +114,7 @@ func another(o *Option) any {
 	if len(o.choices) > 0 {
 		return o.choices[(slices.IndexFunc(o.choices, func(c choice) bool { return c.word == o.Default })+1)%len(o.choices)].word
 	}
-	if text, ok := map[string]string{"address": "127.0.0.1", "hostport": "[::1]:99", "path": "/x", "name": "n", "networks": "::1 10.0.0.0/8", "domains": "a.org b.org", "https": "https://a.org/dir", "http": "http://a.org/v1/traces", "origins": "https://x.org *"}[o.check]; ok {
+	if text, ok := map[string]string{"address": "127.0.0.1", "hostport": "[::1]:99", "endpoint": "a.org:99", "path": "/x", "name": "n", "networks": "::1 10.0.0.0/8", "domains": "a.org b.org", "https": "https://a.org/dir", "http": "http://a.org/v1/traces", "origins": "https://x.org *"}[o.check]; ok {
 		return text
 	}
 	switch v := o.Default.(type) {

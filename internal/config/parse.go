@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"net/netip"
 	"net/url"
 	"reflect"
@@ -20,6 +21,7 @@ var checks = map[string]struct {
 	"address":  {"an IP address such as \"127.0.0.1\" or \"::1\"", isAddress},
 	"domains":  {"names such as \"chess.example.org\", in lower case and separated by spaces", isDomains},
 	"hostport": {"an IP address and a port such as \"127.0.0.1:8887\" or \"[::1]:8887\"", isHostPort},
+	"endpoint": {"a host and a port such as \"10.0.0.1:8886\" or \"a.example.org:8886\"", isEndpoint},
 	"origins":  {"origins such as \"https://example.org\", separated by spaces, or \"*\"", isOrigins},
 	"https":    {"an address such as \"https://acme.example.org/directory\"", isHTTPS},
 	"http":     {"an address such as \"http://127.0.0.1:4318/v1/traces\"", isHTTP},
@@ -36,6 +38,14 @@ func isAddress(s string) bool {
 func isHostPort(s string) bool {
 	_, err := netip.ParseAddrPort(s)
 	return err == nil
+}
+
+// isEndpoint: others must be able to reach it, so it is not any address.
+func isEndpoint(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	_, notNumber := strconv.ParseUint(port, 10, 16)
+	ip, notIP := netip.ParseAddr(host)
+	return err == nil && notNumber == nil && host != "" && !strings.ContainsAny(host, " \t") && (notIP != nil || !ip.IsUnspecified())
 }
 
 func isOrigins(s string) bool {

@@ -29,7 +29,7 @@ type Server struct {
 	Version  string
 	StateDir string // for the state files
 	Log      *slog.Logger
-	Runner   *runner.Runner
+	Runners  []*runner.Runner // of the journal, or of the parts of it that are here
 	// Bridge makes what the next image needs to open the journal at once; nil: it
 	// waits for the disk.
 	Bridge   func() error
@@ -324,14 +324,25 @@ func (l *leaving) flush(ctx context.Context) error {
 	}
 	rest, cancel := context.WithTimeout(ctx, quiesceTime)
 	defer cancel()
-	if err := l.Runner.Quiesce(rest); err != nil && ctx.Err() != nil {
-		return err // a store that hangs is cut off later
+	for _, r := range l.Runners {
+		if err := r.Quiesce(rest); err != nil && ctx.Err() != nil {
+			return err // a store that hangs is cut off later
+		}
 	}
-	if err := l.Runner.Flush(); err != nil || l.Bridge == nil {
+	if err := l.flushAll(); err != nil || l.Bridge == nil {
 		return err
 	}
 	if err := l.Bridge(); err != nil {
 		l.Log.Warn("the next image has to wait for the disk", "err", err)
+	}
+	return nil
+}
+
+func (l *leaving) flushAll() error {
+	for _, r := range l.Runners {
+		if err := r.Flush(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -343,7 +354,7 @@ func (l *leaving) pause(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pauseTime)
 	defer cancel()
 	l.Pause(ctx, l.next.Note.Report != 0)
-	if err := l.Runner.Flush(); err != nil {
+	if err := l.flushAll(); err != nil {
 		return err
 	}
 	l.tidy = holdGarbage()
@@ -483,7 +494,9 @@ func (l *leaving) stay() {
 		rt.Tell(ctx, &profile.HoldBoards{}) // a loop that has ended makes no boards either
 	}
 	l.Resume()
-	l.Runner.Resume()
+	for _, r := range l.Runners {
+		r.Resume()
+	}
 	for _, f := range l.files {
 		f.Remove()
 	}

@@ -67,7 +67,7 @@ func serving(t *testing.T) *Server {
 	})
 	<-rt.Up()
 	return &Server{
-		StateDir: dir, Log: slog.New(slog.DiscardHandler), Runner: r, Profiles: []*loop.Runtime{rt},
+		StateDir: dir, Log: slog.New(slog.DiscardHandler), Runners: []*runner.Runner{r}, Profiles: []*loop.Runtime{rt},
 		Pause: func(context.Context, bool) {}, Resume: func() {},
 	}
 }

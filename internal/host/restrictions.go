@@ -118,7 +118,7 @@ func (r *Restricted) effective(draining bool) profile.Brownout {
 // Restrictions are those of one profile, durably. They may be used by many
 // goroutines.
 type Restrictions struct {
-	runner   *runner.Runner
+	keeper   Keeper
 	name     string       // of the profile; "": all profiles
 	draining *atomic.Bool // of the server
 	// everywhere are those of all profiles; nil: they are these.
@@ -128,40 +128,96 @@ type Restrictions struct {
 	held Restricted
 }
 
+// Keeper keeps texts durably, by name.
+type Keeper interface {
+	// Read returns a text, "" if there is none.
+	Read(name string) (text string, err error)
+	// Amend changes a text. Nobody else changes it meanwhile.
+	Amend(ctx context.Context, name string, change func(text string) (string, error)) error
+}
+
+// inJournal keeps texts in the journal.
+type inJournal struct{ r *runner.Runner }
+
+func (k inJournal) key(name string) []byte { return []byte("server/standing/" + name) }
+
+func (k inJournal) Read(name string) (text string, err error) {
+	err = k.r.View(func(get func([]byte) ([]byte, error)) error {
+		b, err := get(k.key(name))
+		if errors.Is(err, runner.ErrNotFound) {
+			return nil
+		}
+		text = string(b)
+		return err
+	})
+	return text, err
+}
+
+func (k inJournal) Amend(ctx context.Context, name string, change func(text string) (string, error)) error {
+	text, err := k.Read(name)
+	if err == nil {
+		text, err = change(text)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = k.r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put(k.key(name), []byte(text)) })
+	if err != nil {
+		return fmt.Errorf("keep it for profile %s: %w", name, err)
+	}
+	return nil
+}
+
 // ReadRestrictions fetches the restrictions of all profiles together from the journal.
 func ReadRestrictions(r *runner.Runner, draining *atomic.Bool) (*Restrictions, error) {
-	return readRestrictions(&Restrictions{runner: r, draining: draining})
+	return ShareRestrictions(inJournal{r}, draining)
+}
+
+// ShareRestrictions is ReadRestrictions where others keep them too: they are told of
+// changes by Hear.
+func ShareRestrictions(k Keeper, draining *atomic.Bool) (*Restrictions, error) {
+	return readRestrictions(&Restrictions{keeper: k, draining: draining})
 }
 
 // Of fetches the restrictions of one profile: its own, and those of all.
 func (rs *Restrictions) Of(name string) (*Restrictions, error) {
-	return readRestrictions(&Restrictions{runner: rs.runner, name: name, draining: rs.draining, everywhere: rs})
+	return readRestrictions(&Restrictions{keeper: rs.keeper, name: name, draining: rs.draining, everywhere: rs})
 }
 
 func readRestrictions(rs *Restrictions) (*Restrictions, error) {
-	r, name := rs.runner, rs.name
-	err := r.View(func(get func([]byte) ([]byte, error)) error {
-		text, err := get(rs.key())
-		if errors.Is(err, runner.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		err = json.Unmarshal(text, &rs.held)
-		for i := range rs.held.Bans {
-			b := &rs.held.Bans[i]
-			b.Whom = withoutToken(b.Whom) // an older image kept tokens
-		}
-		return err
-	})
+	text, err := rs.keeper.Read(rs.name)
+	if err == nil {
+		err = rs.Hear(text)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the restrictions of profile %s: %w", name, err)
+		return nil, fmt.Errorf("the restrictions of profile %s: %w", rs.name, err)
 	}
 	return rs, nil
 }
 
-func (rs *Restrictions) key() []byte { return []byte("server/standing/" + rs.name) }
+// Hear takes what the keeper has now.
+func (rs *Restrictions) Hear(text string) error {
+	held, err := parseRestricted(text)
+	if err == nil {
+		rs.mu.Lock()
+		defer rs.mu.Unlock()
+		rs.held = held
+	}
+	return err
+}
+
+// parseRestricted reads what a keeper has.
+func parseRestricted(text string) (held Restricted, err error) {
+	if text == "" {
+		return held, nil
+	}
+	err = json.Unmarshal([]byte(text), &held)
+	for i := range held.Bans {
+		b := &held.Bans[i]
+		b.Whom = withoutToken(b.Whom) // an older image kept tokens
+	}
+	return held, err
+}
 
 // Change changes the restrictions, durably, and returns how many bans were lifted or
 // announcements withdrawn.
@@ -169,26 +225,29 @@ func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) err
 	everywhere, announced := rs.ofAll()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.held.everywhere, rs.held.announced = everywhere, announced
-	next := Restricted{Brownout: rs.held.Brownout, Bans: slices.Clone(rs.held.Bans), Lifted: slices.Clone(rs.held.Lifted), Last: rs.held.Last,
-		Announced: slices.Clone(rs.held.Announced), everywhere: everywhere, announced: announced}
-	if err := change(&next); err != nil {
-		return 0, err
-	}
-	next.forget()
-	if rs.everywhere == nil {
-		next.number()
-	}
-	text, err := json.Marshal(next)
+	var held, next Restricted
+	err = rs.keeper.Amend(ctx, rs.name, func(text string) (string, error) {
+		if held, err = parseRestricted(text); err != nil {
+			return "", err
+		}
+		held.everywhere, held.announced = everywhere, announced
+		next = Restricted{Brownout: held.Brownout, Bans: slices.Clone(held.Bans), Lifted: slices.Clone(held.Lifted), Last: held.Last,
+			Announced: slices.Clone(held.Announced), everywhere: everywhere, announced: announced}
+		if err := change(&next); err != nil {
+			return "", err
+		}
+		next.forget()
+		if rs.everywhere == nil {
+			next.number()
+		}
+		b, err := json.Marshal(next)
+		return string(b), err
+	})
 	if err != nil {
 		return 0, err
-	}
-	_, err = rs.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put(rs.key(), text) })
-	if err != nil {
-		return 0, fmt.Errorf("keep it for profile %s: %w", rs.name, err)
 	}
 	now := time.Now()
-	lifted = len(rs.held.all()) - len(next.all()) + max(0, len(rs.held.standing(now))-len(next.standing(now)))
+	lifted = len(held.all()) - len(next.all()) + max(0, len(held.standing(now))-len(next.standing(now)))
 	rs.held = next
 	return lifted, nil
 }

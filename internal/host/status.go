@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -25,9 +26,11 @@ type Status struct {
 	Profiles []ProfileStatus `json:"profiles"`
 	// Departing are profiles that were removed, with what the journal still has
 	// for their databases.
-	Departing []Departing     `json:"departing,omitempty"`
-	Reload    *Reloaded       `json:"last_reload,omitempty"`
-	Handoff   *handoff.Result `json:"last_handoff,omitempty"`
+	Departing []Departing `json:"departing,omitempty"`
+	// Parts is where the parts of a world are that several machines share.
+	Parts   []PartStatus    `json:"parts,omitempty"`
+	Reload  *Reloaded       `json:"last_reload,omitempty"`
+	Handoff *handoff.Result `json:"last_handoff,omitempty"`
 }
 
 // JournalStatus is how the journal stands.
@@ -70,6 +73,33 @@ type ShardStatus struct {
 	Moves    uint64         `json:"moves"`
 	Depth    uint64         `json:"queue_depth"`
 	Age      wamble.Seconds `json:"queue_age"`
+}
+
+// PartStatus is where a part of the world is: that with the shards of its number.
+type PartStatus struct {
+	Node string `json:"node"` // "": nobody has it
+	Here bool   `json:"here"`
+}
+
+// PartsText says which parts are on which machine.
+func PartsText(parts []PartStatus) string {
+	at := map[string][]string{}
+	var nodes []string
+	for i, p := range parts {
+		node := cmp.Or(p.Node, "nobody")
+		if p.Here {
+			node += " (here)"
+		}
+		if at[node] == nil {
+			nodes = append(nodes, node)
+		}
+		at[node] = append(at[node], fmt.Sprint(i))
+	}
+	sort.Strings(nodes)
+	for i, node := range nodes {
+		nodes[i] = node + ": " + strings.Join(at[node], " ")
+	}
+	return strings.Join(nodes, ", ")
 }
 
 // Departing is a removed profile.
@@ -139,6 +169,9 @@ func printStatus(w io.Writer, result any) error {
 		fmt.Sprintf("server\tpid %d, up %v", s.PID, s.Uptime.Duration()),
 		"data\t" + s.Data,
 		fmt.Sprintf("journal\t%s, %s, %d dead letters", s.Journal.State, s.Journal.Durability, s.Journal.DeadLetters),
+	}
+	if len(s.Parts) > 0 {
+		rows = append(rows, "parts\t"+PartsText(s.Parts))
 	}
 	if s.Admin != "" {
 		rows = append(rows, "metrics\thttp://"+s.Admin+"/metrics")

@@ -51,7 +51,7 @@ func (w *writer) peer(p wamble.Peer) {
 		panic("link: an address has a binary form: " + err.Error())
 	}
 	w.Bytes(addr)
-	w.Uint(uint64(p.Route))
+	w.Uint(p.Place())
 }
 
 // reader takes the parts of a state apart.
@@ -102,6 +102,6 @@ func (r *reader) token() (t wamble.Token) {
 
 func (r *reader) peer() (p wamble.Peer) {
 	r.Must(p.Addr.UnmarshalBinary(r.Bytes()) == nil)
-	p.Route = r.Uint32()
+	p.SetPlace(r.Uint())
 	return p
 }

@@ -56,8 +56,8 @@ func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 		a.forget()
 		return nil, err
 	}
-	if rt.o.Ahead != nil {
-		a.clock.follow(rt.o.Ahead)
+	if rt.journal().Ahead != nil {
+		a.clock.follow(rt.journal().Ahead)
 	}
 	l, err := rt.lifeOf(a.options, a.clock, a.profile)
 	if err != nil {
@@ -119,7 +119,7 @@ func (rt *Runtime) AwaitWhole(ctx context.Context) bool {
 func (l *loop) succeed() {
 	now := time.Now()
 	l.follow(now, false)
-	l.err = send(l.port, &l.life.out.Packets, l.rt.o.Holds)
+	l.err = send(l.port, &l.life.out.Packets, l.rt.journal().Holds)
 	l.until = now
 }
 

@@ -31,6 +31,7 @@ func TestNoAllocation(t *testing.T) {
 	p.Step(time.Now(), nil, new(profile.Output))
 	l := &life{profile: p, clock: newClock(time.Now()), commit: newGroupCommit(r, 1), mail: newMail(func() {})}
 	rt := &Runtime{}
+	rt.Arrive(Journal{})
 	rt.cfg.Store(c.Default)
 	loop := &loop{rt: rt, life: l, times: newStopwatch()}
 	frames := someFrames(t) // the journal has not begun: they gather

@@ -57,7 +57,7 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	if rt.drain.Load() != nil {
 		return nil
 	}
-	d, err := journal.NewDrain(ctx, rt.o.Runner, rt.o.Store, journal.DrainOptions{
+	d, err := journal.NewDrain(ctx, rt.journal().Runner, rt.o.Store, journal.DrainOptions{
 		Profile: rt.o.Name,
 		Limits:  limitsOf(rt.cfg.Load()),
 		Applied: rt.applied, Worked: rt.worked, Trouble: rt.drained, Dead: rt.buried, Emitted: rt.o.Finished, Happened: rt.o.Happened, Observed: rt.o.Observed,
@@ -66,7 +66,7 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w, _, err := journal.WorldOf(ctx, rt.o.Runner, rt.o.Name); err == nil {
+	if w, _, err := journal.WorldOf(ctx, rt.journal().Runner, rt.o.Name); err == nil {
 		d.SetBase(w.Base)
 	}
 	rt.drain.Store(d)
@@ -158,7 +158,7 @@ func (rt *Runtime) Depart(ctx context.Context) {
 		if err == nil {
 			rt.Disown(ctx)
 			rt.forgetRestartFile()
-			if err := journal.SetWorld(ctx, rt.o.Runner, rt.o.Name, nil); err != nil {
+			if err := journal.SetWorld(ctx, rt.journal().Runner, rt.o.Name, nil); err != nil {
 				rt.o.Log.Warn("the journal still knows the database of a removed profile", "err", err)
 			}
 			rt.o.Log.Info("the profile has left; the database has everything of it")

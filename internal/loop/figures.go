@@ -56,7 +56,7 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 	defer cancel()
 	s := Figures{
 		ToDurable: newHistogram(LatencyBounds), ToSent: newHistogram(LatencyBounds), Groups: newHistogram(groupBounds),
-		UDP: rt.port.Load().UDP().Stats(), Streams: rt.port.Load().Stats(), Runner: rt.o.Runner.Stats(),
+		UDP: rt.port.Load().UDP().Stats(), Streams: rt.port.Load().Stats(), Runner: rt.journal().Runner.Stats(),
 	}
 	if c := rt.port.Load().Certificate(); c != nil {
 		s.CertificateEnds = c.Leaf.NotAfter

@@ -35,8 +35,8 @@ func (rt *Runtime) newLife() (*life, error) {
 	if rt.o.Skew != nil {
 		c.skew(rt.o.Skew)
 	}
-	if rt.o.Ahead != nil {
-		c.advance(rt.o.Ahead)
+	if rt.journal().Ahead != nil {
+		c.advance(rt.journal().Ahead)
 	}
 	if rt.o.Clock != nil {
 		c.toldBy(rt.o.Clock)
@@ -60,7 +60,7 @@ func (rt *Runtime) lifeOf(o profile.Options, c clock, p *profile.Profile) (*life
 		record:  record,
 		profile: p,
 		clock:   c,
-		commit:  newGroupCommit(rt.o.Runner, drain.Worker()),
+		commit:  newGroupCommit(rt.journal().Runner, drain.Worker()),
 		mail:    newMail(rt.wake),
 		failure: make(chan error, 1),
 	}

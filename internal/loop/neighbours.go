@@ -75,7 +75,7 @@ func (rt *Runtime) Settle(ctx context.Context, of registry.Subject) (knows bool,
 // settledWithoutLife reports whether a profile that does not run has nothing in the
 // journal. Errors: registry.ErrDown, or that of ctx.
 func (rt *Runtime) settledWithoutLife(ctx context.Context) error {
-	left, err := journal.Left(ctx, rt.o.Runner, rt.o.Name)
+	left, err := journal.Left(ctx, rt.journal().Runner, rt.o.Name)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

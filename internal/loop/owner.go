@@ -26,7 +26,7 @@ func (rt *Runtime) own(ctx context.Context) error {
 	try := func(over int64) (*store.Owned, error) {
 		limited, cancel := context.WithTimeout(ctx, loadTime)
 		defer cancel()
-		err := rt.o.Store.Own(limited, rt.o.Name, rt.o.Owner, over)
+		err := rt.o.Store.Own(limited, rt.o.Name, rt.journal().Owner, over)
 		var other *store.Owned
 		if errors.As(err, &other) {
 			return other, nil
@@ -71,7 +71,7 @@ func (rt *Runtime) own(ctx context.Context) error {
 // before this one, or a process of this machine that is there no more. Owner.Follows
 // would know as well, unless the clock was set back meanwhile.
 func (rt *Runtime) gone(other store.Owner) bool {
-	me := &rt.o.Owner
+	me := &rt.journal().Owner
 	if other.Journal != me.Journal || other.Host != me.Host {
 		return false
 	}
@@ -124,7 +124,7 @@ func (rt *Runtime) beat(ctx context.Context, adopted bool) {
 	}
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, loadTime)
-		err := rt.o.Store.Beat(limited, rt.o.Name, rt.o.Owner)
+		err := rt.o.Store.Beat(limited, rt.o.Name, rt.journal().Owner)
 		cancel()
 		var other *store.Owned
 		switch {
@@ -147,7 +147,7 @@ const disownTime = time.Second
 func (rt *Runtime) Disown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), disownTime)
 	defer cancel()
-	if err := rt.o.Store.Disown(ctx, rt.o.Name, rt.o.Owner); err != nil {
+	if err := rt.o.Store.Disown(ctx, rt.o.Name, rt.journal().Owner); err != nil {
 		rt.o.Log.Info("another server has to wait for the profile, as the database was not told that this one has ended",
 			"store", rt.o.StoreName, "err", err)
 	}

@@ -42,7 +42,7 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 		return r, err
 	}
 	drain := rt.drain.Load()
-	file, err := openRestartFile(rt.restartPath(), store.JournalID(rt.o.Runner.JournalID()), rt.o.Name)
+	file, err := openRestartFile(rt.restartPath(), store.JournalID(rt.journal().Runner.JournalID()), rt.o.Name)
 	if file == nil {
 		if err != nil {
 			rt.unusable(err)
@@ -128,7 +128,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	var other *store.Owned
-	if err := rt.o.Store.Own(ctx, rt.o.Name, rt.o.Owner, 0); errors.As(err, &other) {
+	if err := rt.o.Store.Own(ctx, rt.o.Name, rt.journal().Owner, 0); errors.As(err, &other) {
 		return fmt.Sprintf("the profile belongs to another server: %v", other.By), nil
 	} else if err != nil {
 		return "", err
@@ -150,7 +150,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 		return "", err
 	}
 	drain := rt.drain.Load()
-	at, err := rt.o.Store.Cursor(ctx, store.JournalID(rt.o.Runner.JournalID()), rt.o.Name)
+	at, err := rt.o.Store.Cursor(ctx, store.JournalID(rt.journal().Runner.JournalID()), rt.o.Name)
 	if err != nil {
 		return "", err
 	}

@@ -126,6 +126,7 @@ type Runtime struct {
 	ran        bool            // Run was called before
 	adopted    *Adopted        // of the image before this one; nil: it starts from store and journal
 	counts     counts
+	on         atomic.Pointer[Journal]
 	moving     sync.Mutex // held while the loop is made, and while it moves
 }
 
@@ -134,6 +135,7 @@ func New(o Options) *Runtime {
 	rt := &Runtime{o: o, stage: newStage(), quarantine: newQuarantine(), tracer: tracer{o: o.Tracing}}
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
+	rt.on.Store(&Journal{Runner: o.Runner, Owner: o.Owner, Holds: o.Holds, Ahead: o.Ahead, Heal: o.Heal})
 	rt.watch = newStorewatch(rt)
 	rt.pace.waits = func() int { return rt.drain.Load().Pending() }
 	return rt
@@ -164,7 +166,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	rt.ctx, rt.crashed, rt.unused = background, make(chan error, 1), nil
 	rt.DropDrain()
 	if rt.ran { // the journal may be what ended the run before, or another machine's by now
-		if err := rt.o.Heal(ctx); err != nil && rt.o.Runner.State() == runner.Failed {
+		if err := rt.journal().Heal(ctx); err != nil && rt.journal().Runner.State() == runner.Failed {
 			return rt.unlessStopped(ctx, fmt.Errorf("the journal has failed: %w", err))
 		}
 	}
@@ -221,8 +223,8 @@ func (rt *Runtime) Run(ctx context.Context) error {
 			rt.halt(loop)
 			rt.abandon(l)
 			return err
-		case <-rt.o.Runner.Failed():
-			l.fail(rt.o.Runner.Err())
+		case <-rt.journal().Runner.Failed():
+			l.fail(rt.journal().Runner.Err())
 			continue
 		case err := <-l.failure:
 			rt.stage.set("the journal has failed: " + err.Error())
@@ -420,7 +422,7 @@ const longestHeal = 500 * time.Millisecond
 func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*life, error) {
 	rt.life.Store(nil)
 	for pause := firstPause; ; pause = min(2*pause, longestHeal) {
-		err := rt.o.Heal(ctx)
+		err := rt.journal().Heal(ctx)
 		if err == nil {
 			stopDrain()
 			var l *life

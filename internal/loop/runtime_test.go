@@ -170,7 +170,9 @@ func TestRunsAgain(t *testing.T) {
 	rt.guard("a test", func() { panic("a test panics beside the loop") })
 	<-rt.ended
 	taken := errors.New("it is another's")
-	rt.o.Heal = func(context.Context) error { return taken }
+	j := *rt.journal()
+	j.Heal = func(context.Context) error { return taken }
+	rt.Arrive(j)
 	rt.storage.FailAfter(0, errors.New("it is gone"))
 	if _, err := rt.o.Runner.Update(t.Context(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) }); err == nil {
 		t.Fatal("the journal takes something")

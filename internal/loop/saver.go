@@ -169,7 +169,7 @@ func (s *saver) slice() {
 
 // write writes a file of the slices that come.
 func (s *saver) write(ctx context.Context, path string, slices <-chan queuedSlice) (end savedFile) {
-	w, err := createRestartFile(path, store.JournalID(s.rt.o.Runner.JournalID()), s.rt.o.Name)
+	w, err := createRestartFile(path, store.JournalID(s.rt.journal().Runner.JournalID()), s.rt.o.Name)
 	for n := 0; ; n++ {
 		var q queuedSlice
 		var more bool

@@ -40,13 +40,13 @@ func (rt *Runtime) checkShards(ctx context.Context) error {
 		return fmt.Errorf("%w: profile %s has %d in %s, and the configuration says %d. Set `shards` back, or stop the server and run 'wamble shards %d --profile %s'",
 			ErrShards, profile, have, rt.o.StoreName, want, want, profile)
 	}
-	return journal.SetShards(ctx, rt.o.Runner, profile, want)
+	return journal.SetShards(ctx, rt.journal().Runner, profile, want)
 }
 
 // newShards reports whether the profile has not run with so many shards on this
 // journal: then the start reads the store, which knows how many there are.
 func (rt *Runtime) newShards() bool {
-	return journal.ShardsOf(rt.o.Runner, rt.o.Config.Name) != rt.o.Config.Boards.Shards
+	return journal.ShardsOf(rt.journal().Runner, rt.o.Config.Name) != rt.o.Config.Boards.Shards
 }
 
 // counts is what a shard has, for the others.
@@ -59,12 +59,23 @@ type counts struct {
 type Totals struct {
 	players, bots, boards, spectators, offered atomic.Int64
 	// Grown, if set, is called by a shard that has got or greeted new players, with how
-	// many there are in all.
+	// many there are on this machine.
 	Grown func(players int)
+
+	elsewhere counts // what shards on other machines have
 }
 
 // Boards is how many boards there are.
 func (t *Totals) Boards() int { return int(t.boards.Load()) }
+
+// Elsewhere says what the shards on other machines have together; one goroutine at a time.
+func (t *Totals) Elsewhere(n profile.ShardCount) {
+	c := &t.elsewhere
+	change(&c.players, n.Players, &t.players)
+	change(&c.bots, n.Bots, &t.bots)
+	change(&c.boards, n.Boards, &t.boards)
+	change(&c.spectators, n.Spectators, &t.spectators)
+}
 
 // others is what all shards but one have.
 func (t *Totals) others(c *counts) profile.Others {
@@ -121,7 +132,7 @@ func (rt *Runtime) publish(n profile.ShardCount) {
 	change(&c.spectators, n.Spectators, &t.spectators)
 	grown := change(&c.players, n.Players, &t.players)
 	if grown = change(&c.offered, n.Offered, &t.offered) || grown; grown && t.Grown != nil {
-		t.Grown(int(t.players.Load() + t.offered.Load()))
+		t.Grown(int(t.players.Load() - t.elsewhere.players.Load() + t.offered.Load()))
 	}
 }
 

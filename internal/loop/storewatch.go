@@ -185,7 +185,7 @@ func (w *storewatch) run(ctx context.Context) {
 func (w *storewatch) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	_, err := w.rt.o.Store.Cursor(ctx, store.JournalID(w.rt.o.Runner.JournalID()), w.rt.o.Name)
+	_, err := w.rt.o.Store.Cursor(ctx, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
 	w.note(cannotAsk, err)
 	if away := err != nil; w.away.Swap(away) != away {
 		in, level, text := profile.Input(&profile.StoreBack{}), slog.LevelInfo, "the database is back"

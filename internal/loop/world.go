@@ -21,7 +21,7 @@ func (rt *Runtime) Moved() { rt.moved = true }
 // place of a file that was deleted, or the wrong one. It would be served as a new
 // world, and the old one would seem lost.
 func (rt *Runtime) checkWorld(ctx context.Context) error {
-	known, found, err := journal.WorldOf(ctx, rt.o.Runner, rt.o.Name)
+	known, found, err := journal.WorldOf(ctx, rt.journal().Runner, rt.o.Name)
 	if err != nil || !found || rt.moved {
 		return err
 	}
@@ -46,8 +46,8 @@ func (rt *Runtime) checkWorld(ctx context.Context) error {
 // left is how many messages of the profile only the journal has. There need not be a
 // drain yet.
 func (rt *Runtime) left(ctx context.Context) (n uint64) {
-	id, err := journal.WorkerOf(ctx, rt.o.Runner, rt.o.Name)
-	for _, in := range rt.o.Runner.Stats().Inboxes {
+	id, err := journal.WorkerOf(ctx, rt.journal().Runner, rt.o.Name)
+	for _, in := range rt.journal().Runner.Stats().Inboxes {
 		if err == nil && in.Worker == uint64(id) {
 			n = in.Depth
 		}
@@ -61,20 +61,20 @@ func (rt *Runtime) settleWorld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, found, err := journal.WorldOf(ctx, rt.o.Runner, rt.o.Name)
+	known, found, err := journal.WorldOf(ctx, rt.journal().Runner, rt.o.Name)
 	if err != nil {
 		return err
 	}
-	s := rt.o.Runner.Stats()
+	s := rt.journal().Runner.Stats()
 	queue := rt.Queue(&s)
-	now := journal.World{Made: st.Made, Journal: store.JournalID(rt.o.Runner.JournalID()), Base: queue.NextSeq - 1 - queue.Depth}
+	now := journal.World{Made: st.Made, Journal: store.JournalID(rt.journal().Runner.JournalID()), Base: queue.NextSeq - 1 - queue.Depth}
 	if queue.NextSeq == 0 {
 		now.Base = 0
 	}
 	if found && !rt.moved && known.Journal == now.Journal {
 		return nil
 	}
-	if err := journal.SetWorld(ctx, rt.o.Runner, rt.o.Name, &now); err != nil {
+	if err := journal.SetWorld(ctx, rt.journal().Runner, rt.o.Name, &now); err != nil {
 		return err
 	}
 	rt.moved = false

@@ -82,7 +82,7 @@ func (l *loop) send() error {
 		return err
 	}
 	if len(w.free) == maxParcels && out.Len() <= fewPackets {
-		err := send(l.port, out, l.rt.o.Holds)
+		err := send(l.port, out, l.rt.journal().Holds)
 		l.times.left(time.Now())
 		return err
 	}
@@ -94,7 +94,7 @@ func (l *loop) send() error {
 	last := len(w.free) - 1
 	p := w.free[last]
 	w.free = w.free[:last]
-	p.port, p.holds, p.steps, p.commit = l.port, l.rt.o.Holds, l.times.leave(p.steps), nil
+	p.port, p.holds, p.steps, p.commit = l.port, l.rt.journal().Holds, l.times.leave(p.steps), nil
 	if l.hands() {
 		p.commit = l.life.commit
 	}

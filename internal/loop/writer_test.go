@@ -32,7 +32,9 @@ func newSender(t *testing.T) *sender {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sender{loop: &loop{rt: &Runtime{}, life: &life{}, port: port, writer: newWriter(), times: newStopwatch()}, far: far}
+	rt := &Runtime{}
+	rt.Arrive(Journal{})
+	s := &sender{loop: &loop{rt: rt, life: &life{}, port: port, writer: newWriter(), times: newStopwatch()}, far: far}
 	go s.writer.run()
 	t.Cleanup(func() {
 		s.flush()

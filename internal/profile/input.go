@@ -136,11 +136,11 @@ func PackPeer(w *pack.Writer, p wamble.Peer) {
 		panic(err) // MarshalBinary of an address never fails
 	}
 	w.Bytes(addr)
-	w.Uint(uint64(p.Route))
+	w.Uint(p.Place())
 }
 
 func unpackPeer(r *pack.Reader) (p wamble.Peer) {
 	r.Must(p.Addr.UnmarshalBinary(r.Bytes()) == nil)
-	p.Route = r.Uint32()
+	p.SetPlace(r.Uint())
 	return p
 }

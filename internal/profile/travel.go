@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"math/bits"
 	"time"
 
 	"wamble"
@@ -21,8 +22,16 @@ import (
 // World is what all shards of the profile have, this one too, in the order of their
 // numbers: it comes now and then, and may be a little old.
 type World struct {
-	Open   int // so many shards take new players
+	Open   int    // so many shards take new players: the first ones
+	Opened uint64 `json:",omitempty"` // bit k: shard k takes new players; 0: Open says it
 	Shards []ShardCount
+}
+
+func (in *World) opened() uint64 {
+	if in.Opened != 0 {
+		return in.Opened
+	}
+	return 1<<in.Open - 1
 }
 
 // ShardCount is what one shard has.
@@ -58,7 +67,7 @@ func (in *World) take(p *Profile, _ *Output) {
 	if len(in.Shards) != p.shard.Of || p.shard.Of <= 1 {
 		return
 	}
-	t.open = min(in.Open, p.shard.Of)
+	t.open = in.opened() & (1<<p.shard.Of - 1)
 	t.world = append(t.world[:0], in.Shards...)
 	watchers := uint64(0)
 	for k, c := range t.world {
@@ -108,7 +117,7 @@ func (t *travel) underway(now time.Time, sent uint64) int { return t.departures.
 
 // travel is what a shard knows of the others, and of the boards under way.
 type travel struct {
-	open   int // shards that take new players
+	open   uint64 // shards that take new players, one bit each
 	world  []ShardCount
 	others Others
 	// watchers are the other shards with watchers, one bit each, and sights what they
@@ -138,11 +147,14 @@ const (
 )
 
 // clears reports whether the shard is closed and has no players: then its boards go to
-// the first one.
+// the first one that is open.
 func (p *Profile) clears() bool {
 	t := &p.travel
-	return t.world != nil && p.shard.Index >= max(t.open, 1) && p.sessions.Present() == 0 && p.boards.Here() == 0 && p.mayTravel()
+	return t.world != nil && t.open != 0 && !t.isOpen(p.shard.Index) && p.sessions.Present() == 0 && p.boards.Here() == 0 && p.mayTravel()
 }
+
+// isOpen reports whether a shard takes new players.
+func (t *travel) isOpen(k int) bool { return t.open&(1<<k) != 0 }
 
 // mayTravel reports whether a board that is sent now arrives soon.
 func (p *Profile) mayTravel() bool {
@@ -157,13 +169,13 @@ func (p *Profile) send(out *Output) {
 	}
 	if p.clears() {
 		for range fillAtOnce {
-			if !p.sent(p.boards.DepartAny(p.clock.now, p.shard.Index, 0, p.stays, &p.draft), out) {
+			if !p.sent(p.boards.DepartAny(p.clock.now, p.shard.Index, bits.TrailingZeros64(t.open), p.stays, &p.draft), out) {
 				return
 			}
 		}
 		return
 	}
-	if t.open <= 1 || !p.mayTravel() || p.boards.Free() <= fewFree {
+	if bits.OnesCount64(t.open) <= 1 || !p.mayTravel() || p.boards.Free() <= fewFree {
 		return
 	}
 	to, needs := p.needy()
@@ -186,8 +198,8 @@ func (p *Profile) needy() (to int, ok bool) {
 		return 0, false
 	}
 	least := min(fewFree, p.boards.Free()/2)
-	for k := range t.open {
-		if free := t.world[k].Free; k != p.shard.Index && free < least {
+	for k := range p.shard.Of {
+		if free := t.world[k].Free; k != p.shard.Index && t.isOpen(k) && free < least {
 			to, least, ok = k, free, true
 		}
 	}
@@ -199,9 +211,9 @@ func (p *Profile) needy() (to int, ok bool) {
 func (p *Profile) destination() int {
 	t := &p.travel
 	best, least := -1, 0.0
-	for i := range t.open {
-		k := (t.turn + 1 + i) % t.open
-		if k == p.shard.Index {
+	for i := range p.shard.Of {
+		k := (t.turn + 1 + i) % p.shard.Of
+		if k == p.shard.Index || !t.isOpen(k) {
 			continue
 		}
 		c := &t.world[k]

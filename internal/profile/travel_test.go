@@ -196,6 +196,9 @@ func (w *travelWorld) happen() {
 		}
 	case 14:
 		world := &World{Open: 1 + w.rng.IntN(4), Shards: make([]ShardCount, 4)}
+		if w.rng.IntN(2) == 0 { // some of them on other machines
+			world.Opened = 1 + w.rng.Uint64N(15)
+		}
 		for i := range world.Shards {
 			world.Shards[i] = ShardCount{Players: 1 + w.rng.IntN(9), Free: w.rng.IntN(9)}
 		}

@@ -61,7 +61,9 @@ func (k *supervisor) admit(ctx context.Context, who readapi.Who, rights []readap
 
 // counts looks at the profile between two steps.
 func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
-	for _, l := range k.loops() {
+	others := k.abroad.counts(k.name).sum()
+	c.Players, c.Bots = others.Players, others.Bots
+	for _, l := range k.here() {
 		err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
 			stats, gauges := p.Stats(), p.Gauges()
 			one := readapi.Counts{
@@ -79,7 +81,7 @@ func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 // handles asks the profile who sessions are.
 func (k *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handles []string, err error) {
 	handles = make([]string, len(ids))
-	for _, l := range k.loops() {
+	for _, l := range k.here() {
 		err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
 			for i, id := range ids {
 				handles[i] = cmp.Or(handles[i], p.HandleOf(id))

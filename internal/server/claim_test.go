@@ -18,10 +18,10 @@ import (
 func TestClaimsFollow(t *testing.T) {
 	var log logtest.Memory
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	var claims []*cluster
+	var claims []*part
 	for _, skew := range []time.Duration{0, 5 * time.Second, -5 * time.Second, -time.Hour, time.Minute, 0} {
 		wrong := skew
-		k := &cluster{storage: logstore.New(&log, "main", logstore.Options{Now: func() time.Time { return now.Add(wrong) }})}
+		k := &part{storage: logstore.New(&log, "main", logstore.Options{Now: func() time.Time { return now.Add(wrong) }})}
 		r, err := runner.Open(k.storage, runner.Options{Schema: JournalSchema, Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/loop"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
@@ -24,9 +25,19 @@ var ErrDeposed = errors.New("another machine has taken over")
 // cluster is a journal in PostgreSQL that machines with one configuration share. Its
 // zero value is a journal of this machine alone.
 type cluster struct {
-	log     *pglog.Log // nil: the journal is on this machine
-	name    string     // of the journal
-	storage *logstore.Storage
+	log  *pglog.Log // nil: the journal is on this machine
+	name string     // of the journal
+}
+
+// part is a journal that this machine has: all of it, or what is in it of some shards (see
+// placed).
+type part struct {
+	s       *Server
+	index   int
+	name    string            // of its log; "": the journal is on this machine
+	storage *logstore.Storage // nil: the journal is on this machine
+	runner  *runner.Runner
+	healing sync.Mutex
 	claimed time.Time     // when the journal became ours: later than for whoever had it before
 	deposed chan struct{} // closed when it is another's
 	once    sync.Once     // closes deposed
@@ -100,18 +111,28 @@ func (s *Server) openCluster() error {
 		return err
 	}
 	k := &s.cluster
-	k.name, k.deposed = c.Server.JournalName, make(chan struct{})
-	k.log = pglog.Open(pglog.Options{
+	k.name = c.Server.JournalName
+	o := pglog.Options{
 		Database: db, Node: nodeName(c), Instance: s.o.Instance, Lease: s.o.Lease,
 		Report: func(err error) { s.log.Error("the journal's database", "err", err) },
-	})
-	k.storage = logstore.New(k.log, k.name, logstore.Options{
-		MaxBytes: c.Server.JournalMemory << 20,
+	}
+	if s.placed() {
+		o.Say, o.Noted = s.say, s.noted.add
+	}
+	k.log = pglog.Open(o)
+	s.closers = append(s.closers, func() error { k.log.Close(); return nil })
+	return nil
+}
+
+// newPart prepares a part of the journal in PostgreSQL. Nobody is asked yet.
+func (s *Server) newPart(index int) *part {
+	p := &part{s: s, index: index, name: pglog.PartName(s.cluster.name, index), deposed: make(chan struct{})}
+	p.storage = logstore.New(s.cluster.log, p.name, logstore.Options{
+		MaxBytes: s.o.Config.Server.JournalMemory << 20 / s.parts(),
 		Now:      s.wall(),
 		Report:   func(err error) { s.log.Warn("the journal grows until this works", "err", err) },
 	})
-	s.closers = append(s.closers, func() error { k.log.Close(); return nil })
-	return nil
+	return p
 }
 
 // reopenPause is the pause after a journal that could be claimed, but not opened. An
@@ -125,7 +146,7 @@ const (
 // openShared opens the journal in PostgreSQL. While another machine has it, this one
 // waits as its standby, unless an image before this one held it.
 func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
-	k := &s.cluster
+	s.part = s.newPart(0)
 	stop := s.o.Stop
 	if stop == nil {
 		stop = context.Background()
@@ -136,18 +157,8 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 				return nil, err
 			}
 		}
-		o.Wall = k.storage.Now
-		r, err := openJournal(k.storage, o, s.Inherited())
+		r, err := s.part.open(stop, o, s.Inherited())
 		if err == nil {
-			if err = markShared(s.dir, s.o.Config); err == nil {
-				k.claimed, err = k.noteClaim(stop, r)
-			}
-			if err != nil {
-				err = errors.Join(err, r.Close())
-			}
-		}
-		if err == nil {
-			s.log.Info("the journal is ours", "journal", k.name, "node", nodeName(s.o.Config))
 			return r, nil
 		}
 		var held *pglog.HeldError
@@ -169,15 +180,47 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 	}
 }
 
+// open claims the part and reads what is in it.
+func (p *part) open(ctx context.Context, o runner.Options, inherited bool) (*runner.Runner, error) {
+	o.Wall = p.storage.Now
+	r, err := openJournal(p.storage, o, inherited)
+	if err != nil {
+		return nil, err
+	}
+	if p.index > 0 && isNew(r) {
+		err = p.s.leftOfShard(p.index)
+	}
+	if err == nil {
+		err = markShared(p.s.dir, p.s.o.Config)
+	}
+	if err == nil {
+		p.claimed, err = p.noteClaim(ctx, r)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	p.runner = r
+	p.s.log.Info("the journal is ours", "journal", p.name, "node", nodeName(p.s.o.Config))
+	return r, nil
+}
+
+// isNew reports whether nobody has held a journal before.
+func isNew(r *runner.Runner) bool {
+	return errors.Is(r.View(func(get func([]byte) ([]byte, error)) error {
+		_, err := get(claimedKey)
+		return err
+	}), runner.ErrNotFound)
+}
+
 // claimedKey is the row of the journal that says when its holder has claimed it.
 var claimedKey = []byte("server/claimed")
 
 // noteClaim writes down when the journal became ours. Whatever the clocks of machines
 // say, that is later than the claim of whoever had it before: so the owners of a
 // profile follow each other.
-func (k *cluster) noteClaim(ctx context.Context, r *runner.Runner) (at time.Time, err error) {
+func (p *part) noteClaim(ctx context.Context, r *runner.Runner) (at time.Time, err error) {
 	_, err = r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
-		at = k.storage.Now().UTC().Truncate(time.Microsecond)
+		at = p.storage.Now().UTC().Truncate(time.Microsecond)
 		before, err := claimOf(tx)
 		if err == nil && !at.After(before) {
 			at = before.Add(time.Microsecond)
@@ -201,53 +244,77 @@ func claimOf(tx *runner.Tx) (time.Time, error) {
 
 // still returns a *pglog.HeldError if another machine has held the journal since this
 // one has claimed it: what it has in memory is old.
-func (k *cluster) still(tx *runner.Tx) error {
+func (p *part) still(tx *runner.Tx) error {
 	at, err := claimOf(tx)
-	if err == nil && !at.Equal(k.claimed) {
+	if err == nil && !at.Equal(p.claimed) {
 		err = &pglog.HeldError{}
 	}
 	return err
 }
 
 // deposedBy returns who has taken the journal over, as a *pglog.HeldError, or nil. A
-// server that was deposed claims nothing any more: it is opened anew.
-func (s *Server) deposedBy() error {
-	k := &s.cluster
-	if k.log == nil {
+// part that was deposed claims nothing any more: it is opened anew.
+func (p *part) deposedBy() error {
+	if p.storage == nil {
 		return nil
 	}
-	sight := k.log.Sight(k.name)
+	sight := p.s.cluster.log.Sight(p.name)
 	select {
-	case <-k.deposed:
+	case <-p.deposed:
 	default:
 		if sight.Err != nil || sight.Self {
 			return nil
 		}
 	}
 	err := &pglog.HeldError{Holder: sight.Holder}
-	s.depose(err)
+	p.depose(err)
 	return err
 }
 
-// depose ends Run if an error says that the journal is another machine's.
-func (s *Server) depose(err error) {
+// depose ends the part if an error says that the journal is another machine's.
+func (p *part) depose(err error) {
 	var held *pglog.HeldError
 	if !errors.As(err, &held) {
 		return
 	}
-	s.cluster.once.Do(func() {
-		s.log.Error("another machine has taken over; this one becomes a standby", "err", err)
-		close(s.cluster.deposed)
+	p.once.Do(func() {
+		p.s.log.Error("another machine has taken over; this one becomes a standby", "journal", p.name, "err", err)
+		close(p.deposed)
 	})
 }
 
+// heal makes the journal work again after a failure, or says why it does not.
+func (p *part) heal(ctx context.Context) error {
+	p.healing.Lock()
+	defer p.healing.Unlock()
+	if p.runner.State() == runner.Failed {
+		if err := p.deposedBy(); err != nil {
+			return err
+		}
+		if err := p.runner.Reopen(); err != nil {
+			p.depose(err)
+			return err
+		}
+	}
+	// Only a write tells whether there is room.
+	_, err := p.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+		if p.storage != nil {
+			if err := p.still(tx); err != nil {
+				return err
+			}
+		}
+		return tx.Put([]byte("server/alive"), []byte{1})
+	})
+	p.depose(err)
+	return err
+}
+
 // holds reports whether this process may speak for its profiles; nil: it always may.
-func (s *Server) holds() func() bool {
-	k := &s.cluster
-	if k.log == nil {
+func (p *part) holds() func() bool {
+	if p.storage == nil {
 		return nil
 	}
-	return func() bool { return k.log.Holds(k.name) }
+	return func() bool { return p.s.cluster.log.Holds(p.name) }
 }
 
 // wall is the machine's wall clock; nil: nobody has set it wrong.
@@ -259,11 +326,16 @@ func (s *Server) wall() func() time.Time {
 }
 
 // ahead is how far the clock of a life is before that of the machine; nil: it is not.
-func (s *Server) ahead() func() time.Duration {
-	if s.cluster.log == nil {
+func (p *part) ahead() func() time.Duration {
+	if p.storage == nil {
 		return nil
 	}
-	return s.cluster.storage.Ahead
+	return p.storage.Ahead
+}
+
+// journal is what the loops of the part run on.
+func (p *part) journal() loop.Journal {
+	return loop.Journal{Runner: p.runner, Owner: p.owner(), Holds: p.holds(), Ahead: p.ahead(), Heal: p.heal}
 }
 
 // Waiting is how a standby stands.

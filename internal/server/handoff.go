@@ -18,6 +18,7 @@ import (
 	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/transport"
+	"wamble/runner"
 )
 
 // Succession is what a server needs to hand over to another image of its process.
@@ -103,7 +104,7 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 	talks := 0 // places at the control socket that are kept free
 	return &handoff.Server{
 		Binary: binary, Args: s.o.Succession.Args, Version: s.o.Succession.Version, StateDir: StateDir(s.config(), s.dir),
-		Log: s.log, Runner: s.runner, Bridge: s.bridge, Profiles: s.runtimes(), Listeners: s.listeners(),
+		Log: s.log, Runners: s.runners(), Bridge: s.bridge, Profiles: s.runtimes(), Listeners: s.listeners(),
 		Suits: func(v handoff.Verdict) error {
 			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.sameShards(v.Shards), s.canListen(v))
 		},
@@ -121,6 +122,19 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 		},
 		Draining: s.house.draining.Load, Listen: s.o.Succession.Listen,
 	}
+}
+
+// runners returns those of the journal, or of the parts of it that are here.
+func (s *Server) runners() []*runner.Runner {
+	list := []*runner.Runner{s.runner}
+	s.placing.mu.Lock()
+	defer s.placing.mu.Unlock()
+	for _, p := range s.placing.parts {
+		if p != nil {
+			list = append(list, p.runner)
+		}
+	}
+	return list
 }
 
 // runtimes returns those of the profiles that run.

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"wamble/internal/host"
 	"wamble/internal/observe"
 	"wamble/web"
 )
@@ -37,6 +38,9 @@ func (k *supervisor) readiness() (up bool, why string) {
 	// Play goes on: who is ready stays ready, but says it.
 	if trouble := k.StoreState().Trouble; up && trouble != "" {
 		why += "; but the database: " + trouble
+	}
+	if k.abroad != nil {
+		why += "; parts of " + host.PartsText(k.abroad.s.places.status())
 	}
 	return up, why
 }

@@ -17,6 +17,9 @@ import (
 // newHost makes what carries out the host's commands on this server.
 func (s *Server) newHost() (*host.Host, error) {
 	everywhere, err := host.ReadRestrictions(s.runner, &s.house.draining)
+	if s.placed() {
+		everywhere, err = host.ShareRestrictions(standing{s}, &s.house.draining)
+	}
 	if err != nil {
 		return nil, err
 	}

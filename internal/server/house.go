@@ -145,6 +145,7 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
+	s.joinPort(cfg.Name, port)
 	var first *supervisor
 	for i := range cfg.Boards.Shards {
 		k := s.newShard(cfg, wamble.Shard{Index: i, Of: cfg.Boards.Shards}, port, db, restrictions, first)
@@ -166,19 +167,19 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 	}
 	k := &supervisor{
 		name: cfg.Name, shard: shard, log: log, store: db, dumps: &s.dumps,
-		draining: &s.house.draining, restrictions: restrictions, neverUp: s.checkAllFailed,
+		draining: &s.house.draining, restrictions: restrictions, neverUp: s.checkAllFailed, abroad: s.placing.abroad, stray: s.stray,
 	}
 	name := store.ShardName(cfg.Name, shard.Index)
 	o := loop.Options{
-		Name: name, Config: cfg, Shard: shard, Log: k.log, Runner: s.runner, Store: db, Owner: s.owner(), StoreName: db.Name, InProcess: db.File != "", Port: port,
+		Name: name, Config: cfg, Shard: shard, Log: k.log, Runner: s.runner, Store: db, StoreName: db.Name, InProcess: db.File != "", Port: port,
 		Keep: journal.KeepOptions{
 			Dir: filepath.Join(s.dir, "kept"), Age: s.o.Config.Server.JournalKeep,
 			Bytes: int64(s.o.Config.Server.JournalKeepSize) << 20, Needed: int64(s.o.Config.Server.RestartKeepSize) << 20,
 		},
 		RestartDir: s.restartDir(), Tracing: &s.traces.Tracing,
 		Record: tape.Series{Name: s.tapeOf(name), Successor: s.o.Succession.Inheritance != nil},
-		Holds:  s.holds(), Ahead: s.ahead(), Clock: s.o.Clock, Skew: s.o.Skew,
-		Heal: s.heal, TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations,
+		Clock:  s.o.Clock, Skew: s.o.Skew,
+		TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations,
 		Registry: db.Registry,
 	}
 	if port != nil {
@@ -197,6 +198,11 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 		o.Show = func(in *profile.Sights) { head.show(shard.Index, in) }
 		o.Totals = &head.opening.totals
 		o.Others = func() []*loop.Runtime { return head.others(shard.Index) }
+	}
+	if p := s.partOf(shard.Index); p != nil {
+		k.part.Store(p)
+		j := p.journal()
+		o.Runner, o.Owner, o.Holds, o.Ahead, o.Heal = j.Runner, j.Owner, j.Holds, j.Ahead, j.Heal
 	}
 	k.Runtime = loop.New(o)
 	db.Registry.Join(k.Runtime)
@@ -342,9 +348,15 @@ func (s *Server) JSONLog() *slog.Logger {
 }
 
 // WaitReady waits until every profile has served players for the first time, or
-// ctx ends.
+// ctx ends; where parts come and go, as far as it is here.
 func (s *Server) WaitReady(ctx context.Context) error {
+	for s.placed() && !s.places.known() && ctx.Err() == nil {
+		wait(ctx, servingPause)
+	}
 	for _, k := range s.loops() {
+		if k.isAway() {
+			continue
+		}
 		select {
 		case <-k.Up():
 		case <-ctx.Done():
@@ -382,7 +394,15 @@ func (s *Server) WaitServing(ctx context.Context) error {
 // the first time.
 func (s *Server) serves() bool {
 	any := false
+	if s.placed() {
+		if any = s.places.known(); !any {
+			return false
+		}
+	}
 	for _, k := range s.loops() {
+		if k.isAway() {
+			continue
+		}
 		select {
 		case <-k.Up():
 			any = true

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"wamble"
 	"wamble/internal/config"
 	"wamble/internal/journal"
+	"wamble/internal/store"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
 	"wamble/runner/logstore"
@@ -60,6 +62,42 @@ func markShared(dir string, c *config.Config) error {
 	return os.WriteFile(sharedMark(dir), []byte(sharedPlace(c)), 0o600)
 }
 
+// leftInParts counts the messages in the parts of a journal in PostgreSQL that the games'
+// database does not have yet.
+func leftInParts(log *pglog.Log, c *config.Config, first int) (n uint64, err error) {
+	for k := first; k < wamble.MaxShards && err == nil; k++ {
+		var more uint64
+		more, err = left(logstore.New(log, pglog.PartName(c.Server.JournalName, k), logstore.Options{MaxBytes: c.Server.JournalMemory << 20}))
+		n += more
+	}
+	return n, err
+}
+
+// leftOfShard refuses a new part of the journal while the first one, which may have had all
+// shards before, has something of this one.
+func (s *Server) leftOfShard(shard int) error {
+	of := logstore.New(s.cluster.log, s.cluster.name, logstore.Options{MaxBytes: s.o.Config.Server.JournalMemory << 20})
+	r, err := runner.OpenReadOnly(of, runner.Options{Schema: JournalSchema})
+	if errors.Is(err, runner.ErrNoSchema) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, cfg := range s.o.Config.Running() {
+		name := store.ShardName(cfg.Name, shard)
+		number, ok := journal.NumberOf(r, name)
+		for _, in := range r.Stats().Inboxes {
+			if ok && in.Worker == uint64(number) && in.Depth > 0 {
+				return fmt.Errorf("the journal %s has %d messages of %s from a time when it had all shards: "+
+					"stop all machines, run the version that wrote them on one, and stop it in order", s.cluster.name, in.Depth, name)
+			}
+		}
+	}
+	return nil
+}
+
 // leftInPostgres refuses a journal on disk while the one in PostgreSQL, which was used
 // before, has what the games' database has not.
 func leftInPostgres(dir string, c *config.Config) error {
@@ -81,7 +119,7 @@ func leftInPostgres(dir string, c *config.Config) error {
 	} else {
 		log := pglog.Open(pglog.Options{Database: db, Node: nodeName(c)})
 		defer log.Close()
-		n, err = left(logstore.New(log, c.Server.JournalName, logstore.Options{MaxBytes: c.Server.JournalMemory << 20}))
+		n, err = leftInParts(log, c, 0)
 	}
 	switch {
 	case err != nil:

@@ -46,6 +46,16 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	if err := conflicts(p.wanted); err != nil {
 		return nil, err
 	}
+	shards := 1
+	for _, cfg := range p.wanted {
+		shards = max(shards, cfg.Boards.Shards)
+	}
+	if err := s.otherParts(shards); err != nil {
+		return nil, err
+	}
+	if err := s.sameStoresPlaced(p.wanted); err != nil {
+		return nil, err
+	}
 	open := newOpenPorts()
 	var bound []*config.Profile
 	for _, k := range s.supervisors() {

@@ -204,6 +204,7 @@ func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 		old = append(old, k.Port())
 		port := p.ports[k.name]
 		s.serveWeb(k, port)
+		s.joinPort(k.name, port)
 		k.MoveTo(port)
 	}
 	for _, k := range p.move {

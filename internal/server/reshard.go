@@ -77,6 +77,13 @@ func stoppedJournal(ctx context.Context, c *config.Config, dir string) (of runne
 		return nil, nil, err
 	}
 	log := pglog.Open(pglog.Options{Database: db, Node: nodeName(c)})
+	if n, err := leftInParts(log, c, 1); err != nil || n > 0 {
+		log.Close()
+		if err == nil {
+			err = fmt.Errorf("it has %d messages that the database lacks: start the server as it was, and stop it in order on all machines", n)
+		}
+		return nil, nil, fmt.Errorf("the journal %s: %w", sharedPlace(c), err)
+	}
 	waiting, cancel := context.WithTimeout(ctx, holderTime)
 	defer cancel()
 	var last pglog.Sight

@@ -24,29 +24,39 @@ const (
 // janitorKey says in the journal that the timer is armed, or its message waits.
 var janitorKey = []byte("server/janitor")
 
+// janitor starts the worker, or says that there is none. The returned function stops it.
+func (s *Server) janitor(ctx context.Context, of *runner.Runner) (stop func()) {
+	stop, err := s.startJanitor(ctx, of)
+	if err != nil {
+		s.log.Warn("old sessions are not deleted by themselves", "err", err)
+		return func() {}
+	}
+	return stop
+}
+
 // startJanitor arms the timer, if that was never done, and starts the worker. The
 // returned function stops it.
-func (s *Server) startJanitor(ctx context.Context) (stop func(), err error) {
-	id, err := journal.WorkerOf(ctx, s.runner, janitorName)
+func (s *Server) startJanitor(ctx context.Context, of *runner.Runner) (stop func(), err error) {
+	id, err := journal.WorkerOf(ctx, of, janitorName)
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+	_, err = of.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 		_, err := tx.Get(janitorKey)
 		if !errors.Is(err, runner.ErrNotFound) {
 			return err
 		}
-		return errors.Join(tx.Put(janitorKey, []byte{1}), armJanitor(tx, id, s.runner.Now().Add(janitorFirst)))
+		return errors.Join(tx.Put(janitorKey, []byte{1}), armJanitor(tx, id, of.Now().Add(janitorFirst)))
 	})
 	if err == nil {
-		err = hastenJanitor(ctx, s.runner, id)
+		err = hastenJanitor(ctx, of, id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("arm the timer of the retention: %w", err)
 	}
-	w, err := s.runner.NewWorker(uint64(id), runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
+	w, err := of.NewWorker(uint64(id), runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
 		s.purge(ctx)
-		return armJanitor(tx, id, s.runner.Now().Add(janitorEvery))
+		return armJanitor(tx, id, of.Now().Add(janitorEvery))
 	}})
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func TestRetentionClock(t *testing.T) {
 	}
 	start := func() {
 		t.Helper()
-		stop, err := (&Server{runner: r}).startJanitor(t.Context())
+		stop, err := new(Server).startJanitor(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}

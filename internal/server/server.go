@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wamble/internal/backup"
@@ -15,7 +16,9 @@ import (
 	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/observe"
+	"wamble/internal/transport"
 	"wamble/runner"
+	"wamble/runner/memstore"
 	"wamble/runner/pebblestore"
 )
 
@@ -66,30 +69,38 @@ type Options struct {
 // Server is a process that serves players: one journal, and the profiles that
 // run over it. It owns their sockets and stores, and lends them.
 type Server struct {
-	o         Options
-	dir       string
-	log       *slog.Logger
-	started   time.Time
-	runner    *runner.Runner
-	cluster   cluster
-	bridge    func() error // lets the next image open the journal at once; nil: it waits
-	stores    stores
-	house     house
-	serving   context.Context // ends when the server is to stop: it hands over no more
-	cease     context.CancelFunc
-	successor *handoff.Successor
-	opened    time.Time // when everything was there but the loops
-	host      *host.Host
-	control   *host.Control
-	authority *authority
-	healing   sync.Mutex
-	helpers   sync.WaitGroup // goroutines that serve HTTP and the control socket
-	dumps     dumps
-	web       *observe.Web // what is measured of HTTP
-	history   *observe.History
-	traces    *observe.Traces
-	pidFile   bool           // it is locked
-	closers   []func() error // in the order of opening
+	o       Options
+	dir     string
+	log     *slog.Logger
+	started time.Time
+	runner  *runner.Runner // of the part; where parts come and go: one without anything
+	cluster cluster
+	part    *part // nil: parts come and go (see placed)
+	placing placing
+	places  places
+	noted   notes
+	// meshAddress is where other machines reach this one; nil: nowhere. Stray takes packets
+	// of players whose part is on another one; nil: they are lost.
+	meshAddress atomic.Pointer[string]
+	stray       func(profile string, part int, in transport.Arrivals)
+	junction    *junction    // nil: other machines do not reach this one
+	bridge      func() error // lets the next image open the journal at once; nil: it waits
+	stores      stores
+	house       house
+	serving     context.Context // ends when the server is to stop: it hands over no more
+	cease       context.CancelFunc
+	successor   *handoff.Successor
+	opened      time.Time // when everything was there but the loops
+	host        *host.Host
+	control     *host.Control
+	authority   *authority
+	helpers     sync.WaitGroup // goroutines that serve HTTP and the control socket
+	dumps       dumps
+	web         *observe.Web // what is measured of HTTP
+	history     *observe.History
+	traces      *observe.Traces
+	pidFile     bool           // it is locked
+	closers     []func() error // in the order of opening
 }
 
 // Open makes the data directory, opens the journal in it and binds all sockets.
@@ -109,7 +120,7 @@ func Open(o Options) (*Server, error) {
 		name string
 		open func() error
 	}{
-		{"inherit", s.beginInheriting}, {"journal", s.openJournal}, {"authority", s.openAuthority}, {"bind", s.openProfiles}, {"redirect", s.openRedirect}, {"admin", s.openAdmin},
+		{"inherit", s.beginInheriting}, {"journal", s.openJournal}, {"authority", s.openAuthority}, {"mesh", s.openMesh}, {"bind", s.openProfiles}, {"redirect", s.openRedirect}, {"admin", s.openAdmin},
 		{"control", s.openControl}, {"pid file", s.openPidFile}, {"adopt", s.endInheriting},
 	} {
 		if err := part.open(); err != nil {
@@ -144,10 +155,7 @@ func (s *Server) openJournal() error {
 		return fmt.Errorf("a restore into %s was not finished: run 'wamble restore' again", s.dir)
 	}
 	c := &s.o.Config.Server
-	o := runner.Options{Schema: JournalSchema, Create: true, MinFree: int64(c.DiskReserve) << 20}
-	if c.DiskReserve == 0 {
-		o.MinFree = -1
-	}
+	o := s.journalOptions()
 	storage := s.o.Storage
 	open := func(of runner.Storage, o runner.Options) (*runner.Runner, error) {
 		return openJournal(of, o, s.Inherited())
@@ -166,7 +174,9 @@ func (s *Server) openJournal() error {
 		if err := s.openCluster(); err != nil {
 			return err
 		}
-		open = func(_ runner.Storage, o runner.Options) (*runner.Runner, error) { return s.openShared(o) }
+		if storage = memstore.New(); !s.placed() {
+			open = func(_ runner.Storage, o runner.Options) (*runner.Runner, error) { return s.openShared(o) }
+		}
 	default:
 		if err := leftInPostgres(s.dir, s.o.Config); err != nil {
 			return err
@@ -202,9 +212,26 @@ func (s *Server) openJournal() error {
 			"journal", JournalDir(s.dir), "missing_writes", n)
 	}
 	s.runner = r
+	if s.part == nil && !s.placed() {
+		s.part = &part{s: s, runner: r}
+	}
 	s.closers = append(s.closers, r.Close)
+	if s.placed() {
+		s.newWorld()
+		if err := s.inheritParts(); err != nil {
+			return fmt.Errorf("open the journal: %w", err)
+		}
+	}
 	s.host, err = s.newHost()
 	return err
+}
+
+func (s *Server) journalOptions() runner.Options {
+	o := runner.Options{Schema: JournalSchema, Create: true, MinFree: int64(s.o.Config.Server.DiskReserve) << 20}
+	if o.MinFree == 0 {
+		o.MinFree = -1
+	}
+	return o
 }
 
 // openJournal opens a journal of this version or an older one. A start brings it to this
@@ -245,18 +272,25 @@ func (s *Server) Run(ctx context.Context) error {
 	s.help("backups", func() { s.backups(ctx) })
 	s.help("traces", func() { s.traces.Send(ctx, s.warn) })
 	s.help("the history for charts", func() { s.history.Keep(ctx, s.runtimes, s.warn) })
-	stopJanitor, err := s.startJanitor(ctx)
-	if err != nil {
-		s.log.Warn("old sessions are not deleted by themselves", "err", err)
-		stopJanitor, err = func() {}, nil
+	stopJanitor := func() {}
+	if s.placed() {
+		if j := s.junction; j != nil {
+			s.help("the mesh", func() { j.run(ctx) })
+		}
+		s.startPlacing()
+	} else {
+		stopJanitor = s.janitor(ctx, s.runner)
 	}
+	var err error
 	select {
 	case <-ctx.Done():
+		s.stopPlacing()
 		s.stop()
 	case <-s.house.allFailed:
+		s.stopPlacing()
 		err = s.whyAllFailed()
 		s.stop()
-	case <-s.cluster.deposed:
+	case <-s.deposed():
 		err = ErrDeposed
 		s.leave()
 	}
@@ -264,32 +298,6 @@ func (s *Server) Run(ctx context.Context) error {
 	end()
 	err = errors.Join(err, s.Close())
 	s.helpers.Wait()
-	return err
-}
-
-// heal makes the journal work again after a failure, or says why it does not.
-func (s *Server) heal(ctx context.Context) error {
-	s.healing.Lock()
-	defer s.healing.Unlock()
-	if s.runner.State() == runner.Failed {
-		if err := s.deposedBy(); err != nil {
-			return err
-		}
-		if err := s.runner.Reopen(); err != nil {
-			s.depose(err)
-			return err
-		}
-	}
-	// Only a write tells whether there is room.
-	_, err := s.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
-		if s.cluster.log != nil {
-			if err := s.cluster.still(tx); err != nil {
-				return err
-			}
-		}
-		return tx.Put([]byte("server/alive"), []byte{1})
-	})
-	s.depose(err)
 	return err
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,11 @@ func (s *Server) loops() (list []*supervisor) {
 	return list
 }
 
+// here returns the supervisors of the shards that are on this machine.
+func (k *supervisor) here() []*supervisor {
+	return slices.DeleteFunc(k.loops(), func(l *supervisor) bool { return l.isAway() })
+}
+
 // others returns the runtimes of the other shards.
 func (k *supervisor) others(but int) (list []*loop.Runtime) {
 	for i, l := range k.loops() {
@@ -51,9 +57,13 @@ func (k *supervisor) each(what string, do func(*supervisor)) {
 	all.Wait()
 }
 
-// of is the shard of a token.
+// of is the shard of a token, or, if that is on another machine, one that is here.
 func (k *supervisor) of(t wamble.Token) *supervisor {
-	return k.loops()[t.Shard(1+len(k.siblings))]
+	l := k.loops()[t.Shard(1+len(k.siblings))]
+	if here := k.here(); l.isAway() && len(here) > 0 {
+		return here[0]
+	}
+	return l
 }
 
 func (k *supervisor) Shut(ctx context.Context, drain bool) {
@@ -62,7 +72,11 @@ func (k *supervisor) Shut(ctx context.Context, drain bool) {
 
 func (k *supervisor) MoveTo(p *transport.Port) {
 	for i, l := range k.loops() {
+		away := l.absent.end()
 		l.Runtime.MoveTo(p.Shards()[i])
+		if away {
+			l.absent.begin(l)
+		}
 	}
 }
 
@@ -111,7 +125,12 @@ func (k *supervisor) Moved() {
 
 // Stage is that of the first shard that does not serve players, else of the first.
 func (k *supervisor) Stage() (up bool, why string) {
-	for _, l := range slices.Backward(k.loops()) {
+	here := k.here()
+	if len(here) == 0 {
+		_, why = k.Runtime.Stage()
+		return false, why
+	}
+	for _, l := range slices.Backward(here) {
 		if up, why = l.Runtime.Stage(); !up {
 			return up, why
 		}
@@ -123,10 +142,17 @@ func (k *supervisor) Stage() (up bool, why string) {
 // players at present are an error, after the others were told. What concerns the store
 // alone, or is news for the others, is told to the first.
 func (k *supervisor) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
-	loops := k.loops()
+	loops := k.here()
 	switch in.(type) {
 	case *profile.Purge, *profile.Trust, *profile.Rename, *profile.Merge:
-		loops = loops[:1]
+		loops = loops[:min(1, len(loops))]
+		if len(loops) == 0 {
+			return before, after, errors.New("no part of the profile is on this machine: say it to another one")
+		}
+	default:
+		if k.abroad != nil {
+			k.abroad.tell(k.name, in)
+		}
 	}
 	for _, l := range loops {
 		b, a, no := l.Runtime.Tell(ctx, in)
@@ -232,16 +258,23 @@ func (k *supervisor) count(ctx context.Context) {
 	var before *profile.World
 	for n := 0; ctx.Err() == nil; n++ {
 		w := &profile.World{Shards: make([]profile.ShardCount, len(loops))}
-		players, boards, news := 0, 0, n%tellEvery == 0
+		elsewhere := k.abroad.counts(k.name)
+		boards, news := 0, n%tellEvery == 0
 		for i, l := range loops {
-			w.Shards[i] = l.Count()
-			players += w.Shards[i].Players + w.Shards[i].Offered
+			if w.Shards[i] = l.Count(); l.isAway() {
+				w.Shards[i] = elsewhere.of(i)
+			}
 			boards += w.Shards[i].Boards
 			news = news || before.Shards[i].Watched != w.Shards[i].Watched
 		}
+		k.opening.totals.Elsewhere(elsewhere.sum())
 		full := boards >= k.Config().Boards.MaxBoards
-		w.Open = k.reopen(players, func(i int) bool { return !full || w.Shards[i].Free > 0 })
-		if news = news || before.Open != w.Open; news {
+		w.Open = k.reopen(func(i int) bool { return !full || w.Shards[i].Free > 0 })
+		if k.abroad != nil {
+			w.Opened = k.opened() | elsewhere.open()
+			k.abroad.s.junction.watch(k.name, slices.ContainsFunc(k.here(), func(l *supervisor) bool { return l.Count().Watched }))
+		}
+		if news = news || before.Open != w.Open || before.Opened != w.Opened; news {
 			for _, l := range loops {
 				l.TellWorld(w)
 			}
@@ -251,20 +284,48 @@ func (k *supervisor) count(ctx context.Context) {
 	}
 }
 
-// reopen opens and closes shards for so many players, and returns how many are to be
-// open: one that has no board to give, and can make none, takes nobody before it has got some.
-func (k *supervisor) reopen(players int, has func(shard int) bool) int {
-	o, n := &k.opening, 1+len(k.siblings)
+// players is how many there are on this machine, with those who were greeted a moment ago.
+func (k *supervisor) players() (n int) {
+	for _, l := range k.loops() {
+		c := l.Count()
+		n += c.Players + c.Offered
+	}
+	return n
+}
+
+// reopen opens and closes shards for the players of this machine, and returns how many are
+// to be open: one that has no board to give, and can make none, takes nobody before it has
+// got some.
+func (k *supervisor) reopen(has func(shard int) bool) int {
+	o, here := &k.opening, k.here()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.open = openFor(players, max(1, o.open), n)
-	o.next.Store(int64(playersPerShard * o.open))
-	ready := 1
-	for ready < o.open && has(ready) {
-		ready++
+	if len(here) == 0 {
+		k.Port().SetOpenShards(0)
+		return 0
 	}
-	k.Port().SetOpen(ready)
+	o.open = openFor(k.players(), max(1, min(o.open, len(here))), len(here))
+	o.next.Store(int64(playersPerShard * o.open))
+	mask := uint64(1) << here[0].shard.Index
+	for _, l := range here[1:o.open] {
+		if !has(l.shard.Index) {
+			break
+		}
+		mask |= 1 << l.shard.Index
+	}
+	k.Port().SetOpenShards(mask)
 	return o.open
+}
+
+// opened is which shards of this machine are to be open.
+func (k *supervisor) opened() (mask uint64) {
+	k.opening.mu.Lock()
+	defer k.opening.mu.Unlock()
+	here := k.here()
+	for _, l := range here[:min(k.opening.open, len(here))] {
+		mask |= 1 << l.shard.Index
+	}
+	return mask
 }
 
 // grown opens the next shard as soon as it takes one more, so that of a crowd that comes
@@ -272,12 +333,15 @@ func (k *supervisor) reopen(players int, has func(shard int) bool) int {
 func (k *supervisor) grown(players int) {
 	if o := &k.opening; int64(players) >= o.next.Load() && o.next.Load() > 0 {
 		full := o.totals.Boards() >= k.Config().Boards.MaxBoards
-		k.reopen(players, func(i int) bool { return !full || k.siblings[i-1].Count().Free > 0 })
+		k.reopen(func(i int) bool { return !full || k.loops()[i].Count().Free > 0 })
 	}
 }
 
 // show shows the shards with watchers what has changed in another one.
 func (k *supervisor) show(from int, in *profile.Sights) {
+	if k.abroad != nil {
+		k.abroad.s.junction.show(k.name, in)
+	}
 	for i, l := range k.loops() {
 		if i != from && l.Count().Watched {
 			l.See(in)

@@ -8,6 +8,7 @@ import (
 	"wamble"
 	"wamble/internal/host"
 	"wamble/internal/loop"
+	"wamble/runner"
 )
 
 // Status looks at everything.
@@ -23,6 +24,16 @@ func (s *Server) Status(ctx context.Context) host.Status {
 	s.house.mu.RLock()
 	status.Reload = s.house.reloaded
 	s.house.mu.RUnlock()
+	if s.placed() {
+		status.Parts = s.places.status()
+		for _, part := range s.runners() {
+			stats := part.Stats()
+			status.Journal.DeadLetters += stats.DeadLetters
+			if stats.State != runner.Running {
+				status.Journal.State = stats.State.String()
+			}
+		}
+	}
 	for _, d := range s.departures() {
 		q := d.Queue(&r)
 		status.Departing = append(status.Departing, host.Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
@@ -44,6 +55,7 @@ func (s *Server) durability() string {
 func (k *supervisor) status(ctx context.Context) host.ProfileStatus {
 	look, port := k.Runtime.Look(ctx), k.Port()
 	shards := k.shardStatus(ctx, &look)
+	look.Up, look.Why = k.Stage()
 	p := host.ProfileStatus{
 		Name: k.name, Ready: look.Up, Stage: look.Why,
 		UDP: udpText(k, port), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
@@ -70,11 +82,16 @@ func (k *supervisor) shardStatus(ctx context.Context, sum *loop.Figures) (list [
 	}
 	for i, l := range k.loops() {
 		look := *sum
+		if l.isAway() {
+			_, why := l.Runtime.Stage()
+			list = append(list, host.ShardStatus{Stage: why})
+			continue
+		}
 		if i > 0 {
 			look = l.Runtime.Look(ctx)
 		}
 		list = append(list, host.ShardStatus{
-			Ready: look.Up, Stage: look.Why, Open: i < k.Port().Open(), Boards: look.Gauges.Boards, Sessions: look.Gauges.Players,
+			Ready: look.Up, Stage: look.Why, Open: k.Port().IsOpen(i), Boards: look.Gauges.Boards, Sessions: look.Gauges.Players,
 			Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves, Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
 		})
 		if i > 0 {

@@ -35,10 +35,11 @@ type Shared struct {
 	// Registry is the profiles that use the same database, also with other settings.
 	Registry *registry.Registry
 
-	settings  any           // what tells it from others
-	database  string        // where its rows are
-	migrating sync.Mutex    // one profile at a time
-	silence   time.Duration // of an owner that is dead; 0: the usual
+	settings  any            // what tells it from others
+	database  string         // where its rows are
+	migrating sync.Mutex     // one profile at a time
+	abroad    *correspondent // the other machines; nil: there are none
+	silence   time.Duration  // of an owner that is dead; 0: the usual
 }
 
 // Migrate brings the schema to the newest version. Profiles that share the store
@@ -95,22 +96,23 @@ func CloseStores(stores []*Shared) {
 }
 
 // owner is this process, for a store whose profiles have one owner at a time.
-func (s *Server) owner() store.Owner {
+func (p *part) owner() store.Owner {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	since := s.started
-	if s.cluster.log != nil {
-		since = s.cluster.claimed // a standby may have been started before who it follows
+	since := p.s.started
+	if p.storage != nil {
+		since = p.claimed // a standby may have been started before who it follows
 	}
-	return store.Owner{Journal: store.JournalID(s.runner.JournalID()), Host: host, PID: os.Getpid(), Since: since.UTC().Truncate(time.Microsecond)}
+	return store.Owner{Journal: store.JournalID(p.runner.JournalID()), Host: host, PID: os.Getpid(), Since: since.UTC().Truncate(time.Microsecond)}
 }
 
 // stores are those that are open, each with the profiles that use it.
 type stores struct {
-	dir  string
-	gate bool // what is asked waits for the migrations
+	dir    string
+	gate   bool    // what is asked waits for the migrations
+	abroad *abroad // the other machines; nil: there are none
 	// moves says that another machine may go on with the profiles: what a lost one was
 	// writing must not keep it waiting.
 	moves bool
@@ -145,8 +147,12 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	shared.add(p)
 	for _, other := range s.list {
 		if other.database == shared.database {
-			shared.Registry = other.Registry
+			shared.Registry, shared.abroad = other.Registry, other.abroad
 		}
+	}
+	if s.abroad != nil && shared.abroad == nil {
+		shared.abroad = &correspondent{s.abroad, shared.database}
+		shared.Registry.Join(shared.abroad)
 	}
 	s.list = append(s.list, shared)
 	return shared, nil

@@ -14,6 +14,7 @@ import (
 	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/readapi"
+	"wamble/internal/transport"
 )
 
 // supervisor supervises one profile: a runtime that cannot start, or that fails, is
@@ -32,8 +33,15 @@ type supervisor struct {
 	games        broadcast // sent when finished games have reached the store
 	events       readapi.Stream
 
-	opening  opening
-	counting sync.WaitGroup
+	opening   opening
+	counting  sync.WaitGroup
+	stopCount context.CancelFunc // nil: nobody counts
+
+	part   atomic.Pointer[part] // that the shard is in; nil: it is on another machine
+	absent absent               // who reads the port meanwhile
+	abroad *abroad              // the other machines; nil: there are none
+	// stray takes packets for the shard while it is on another machine; nil: they are lost.
+	stray    func(profile string, part int, in transport.Arrivals)
 	siblings []*supervisor // of the other shards, if this is the first
 
 	bots    atomic.Pointer[houseBots] // nil: none are to be here
@@ -54,20 +62,30 @@ const (
 	calm         = time.Minute
 )
 
-// start runs the profile until stop. It may be started again then.
+// start runs the profile until stop, as far as it is here. It may be started again then.
 func (k *supervisor) start() {
+	if !k.isAway() {
+		k.seatBots(true)
+	}
+	for _, l := range k.loops() {
+		l.begin()
+	}
+	if len(k.siblings) > 0 {
+		var ctx context.Context
+		ctx, k.stopCount = context.WithCancel(context.Background())
+		k.counting.Go(func() { guard.Run("the count of players", func() { k.count(ctx) }, k.caught) })
+	}
+}
+
+// begin runs one shard until end; one that is not here has somebody who reads its port.
+func (k *supervisor) begin() {
+	if k.isAway() {
+		k.absent.begin(k)
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	k.cancel, k.done = cancel, done
-	if k.shard.Index == 0 {
-		k.seatBots(true)
-	}
-	for _, l := range k.siblings {
-		l.start()
-	}
-	if len(k.siblings) > 0 {
-		k.counting.Go(func() { guard.Run("the count of players", func() { k.count(ctx) }, k.caught) })
-	}
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
@@ -83,20 +101,22 @@ func (k *supervisor) start() {
 // stop ends the runtime in order: what was decided is durable and sent, the
 // sockets are open, and what the store lacks is in the journal.
 func (k *supervisor) stop() {
-	if k.cancel == nil {
-		return
+	k.seatBots(false)
+	if k.stopCount != nil {
+		k.stopCount()
 	}
-	if k.shard.Index == 0 {
-		k.seatBots(false)
-	}
-	k.cancel()
-	for _, l := range k.siblings {
-		l.cancel()
-	}
-	for _, l := range k.loops() {
-		<-l.done
-	}
+	k.each("the end of a shard", (*supervisor).end)
 	k.counting.Wait()
+}
+
+// end is stop for one shard.
+func (k *supervisor) end() {
+	k.absent.end()
+	if k.cancel != nil {
+		k.cancel()
+		<-k.done
+		k.cancel = nil
+	}
 }
 
 func (k *supervisor) keep(ctx context.Context) {

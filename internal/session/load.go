@@ -171,6 +171,7 @@ func (r *reader) greeting() *greeting {
 	g := new(greeting)
 	err := g.from.Addr.UnmarshalBinary(r.Bytes())
 	r.Must(err == nil)
-	g.from.Route, g.seq = r.Uint32(), r.Uint32()
+	g.from.SetPlace(r.Uint())
+	g.seq = r.Uint32()
 	return g
 }

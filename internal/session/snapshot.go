@@ -115,7 +115,7 @@ func (w *writer) session(s *Session, identity int) {
 	if g := s.greeting; g != nil {
 		addr, _ := g.from.Addr.MarshalBinary() // it never fails
 		w.Bytes(addr)
-		w.Uint(uint64(g.from.Route))
+		w.Uint(g.from.Place())
 		w.Uint(uint64(g.seq))
 	}
 	flags := uint64(0)

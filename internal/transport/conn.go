@@ -57,6 +57,7 @@ type Conn struct {
 
 	frames *frameReader
 	json   *jsonSide // the far end speaks JSON; nil: packets
+	source *source   // as the inboxes know it; nil: it is a client
 	rest   []byte    // packets of the message in hand that are not returned yet
 	spoke  bool      // a packet has come, or none is waited for: frames of any kind keep the connection alive
 

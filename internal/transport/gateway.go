@@ -112,7 +112,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	nc.SetDeadline(time.Time{})
 	keepAlive(nc)
-	peer := wamble.Peer{Addr: farEnd(r), Route: nextRoute()}
+	peer := wamble.Peer{Addr: farEnd(r), Route: nextRoute(), Node: g.shards.self()}
 	if speaksJSON {
 		g.serve(newJSONConn(nc, rw.Reader, peer, o.Timing))
 		return
@@ -139,6 +139,7 @@ func (o GatewayOptions) allowsOrigin(r *http.Request) bool {
 // that it hears the close frame.
 func (g *gateway) serve(c *Conn) {
 	from := &source{peer: c.peer, home: -1}
+	c.source = from
 	place := placeOf(c.nc)
 	place.hear(halfOpen)
 	g.add(c)

@@ -46,8 +46,9 @@ type source struct {
 	peer    wamble.Peer
 	waiting atomic.Int32 // its packets in all inboxes
 	// Of the connection's reader:
-	home int    // the shard of packets without a token; -1: none was chosen
-	told uint64 // bit k: shard k has got packets
+	home int // the shard of packets without a token; -1: none was chosen
+	// Told is written by it, and read by anybody: bit k says that shard k has got packets.
+	told atomic.Uint64
 }
 
 func newInbox(notify func()) *inbox {
@@ -73,7 +74,8 @@ func (in *inbox) put(from *source, packet []byte) {
 	in.notify()
 }
 
-// forward leaves a copy of a datagram that another shard has read. It reports false
+// forward leaves a copy of a datagram that another shard has read, or of a packet that
+// another node has. It reports false
 // if there is no room for it.
 func (in *inbox) forward(p Packet) bool {
 	in.mu.Lock()
@@ -106,6 +108,18 @@ func (in *inbox) end(from *source) {
 	}
 	in.ended = append(in.ended, from.peer)
 	in.waiting.Add(1)
+	in.mu.Unlock()
+	in.notify()
+}
+
+// endPassed leaves the news that a connection at another node is gone. There are no more
+// of them than that node has connections.
+func (in *inbox) endPassed(peer wamble.Peer) {
+	in.mu.Lock()
+	if !in.stopped {
+		in.ended = append(in.ended, peer)
+		in.waiting.Add(1)
+	}
 	in.mu.Unlock()
 	in.notify()
 }

@@ -209,9 +209,10 @@ func (w *batchWriter) batch(out Outgoing, first, end int) error {
 // fill prepares the headers.
 func (w *batchWriter) fill(out Outgoing, first, end int) {
 	w.from, w.to, w.until = 0, 0, time.Time{}
+	node := w.u.node.Load()
 	for p := first; p < end; p++ {
 		peer, data := out.At(p)
-		if peer.Stream() {
+		if peer.Stream() || elsewhere(node, peer) {
 			continue
 		}
 		i := w.to

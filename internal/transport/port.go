@@ -184,6 +184,11 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 		return Arrivals{}, err
 	}
 	p.woken.Store(false)
+	if self := p.shards.self(); self != 0 {
+		for i := range packets {
+			packets[i].Peer.Node = self
+		}
+	}
 	if p.shards.many() {
 		packets = p.keep(packets)
 	}
@@ -216,12 +221,15 @@ func (p *Port) Wake() {
 // bytes are free again when Send returns. Only a closed or broken UDP socket
 // is an error.
 func (p *Port) Send(out Outgoing) error {
-	datagrams := false
+	datagrams, node := false, p.shards.joined.Load()
 	for i := range out.Len() {
 		peer, data := out.At(i)
-		if peer.Stream() {
+		switch {
+		case node != nil && elsewhere(node.self, peer):
+			node.reply(p.index, peer, data)
+		case peer.Stream():
 			p.first.gateway.send(peer.Route, data)
-		} else {
+		default:
 			datagrams = true
 		}
 	}

@@ -28,8 +28,9 @@ const MaxShards = 64
 //	                                │ │
 //	          another one's: forward└▶│ inbox 1 ◀── Conn
 type shards struct {
-	ports []*Port // a power of two; the first has TCP and the gateway
-	open  atomic.Int32
+	ports  []*Port                // a power of two; the first has TCP and the gateway
+	open   atomic.Uint64          // bit k: shard k takes packets without a token
+	joined atomic.Pointer[joined] // nil: there are no other nodes
 	// waited: since the first shard was open alone, packets may wait in its socket which
 	// are for all that are open now.
 	waited atomic.Bool
@@ -179,19 +180,44 @@ func share(udps []*UDP, n int, o UDPOptions) ([]*UDP, error) {
 // players. At first all do. Any of the ports may be told; one goroutine at a time.
 func (p *Port) SetOpen(n int) { p.shards.setOpen(n) }
 
-// Open is how many shards take packets without a token.
-func (p *Port) Open() int { return int(p.shards.open.Load()) }
+// SetOpenShards is SetOpen for any of the shards: bit k says that shard k does. Without any
+// such packets go to all, for nodes that have them.
+func (p *Port) SetOpenShards(mask uint64) { p.shards.setMask(mask) }
 
-func (s *shards) setOpen(n int) {
-	n = max(1, min(n, len(s.ports)))
-	if s.open.Load() == 1 && n > 1 {
+// Open is how many shards take packets without a token.
+func (p *Port) Open() int { return bits.OnesCount64(p.shards.open.Load()) }
+
+// IsOpen reports whether a shard takes packets without a token.
+func (p *Port) IsOpen(shard int) bool { return p.shards.open.Load()&(1<<shard) != 0 }
+
+func (s *shards) setOpen(n int) { s.setMask(firstShards(max(1, min(n, len(s.ports))))) }
+
+// firstShards is the mask of the first n.
+func firstShards(n int) uint64 { return 1<<n - 1 }
+
+func (s *shards) setMask(mask uint64) {
+	mask &= firstShards(len(s.ports))
+	if s.open.Load() == 1 && mask > 1 {
 		s.waited.Store(true)
 	}
-	if was := s.open.Swap(int32(n)); s.many() && (was == 0 || (was == 1) != (n == 1)) {
+	if was := s.open.Swap(mask); s.many() && (was == 0 || (was == 1) != (mask == 1)) {
 		// Without it, or if the order of the sockets is another one because one was
 		// closed, the loops forward to each other.
-		s.ports[0].udp.steer(len(s.ports), n == 1)
+		s.ports[0].udp.steer(len(s.ports), mask == 1)
 	}
+}
+
+// choose chooses one of the open shards by a number. If none is open it is one that another
+// node has.
+func (s *shards) choose(number uint64) int {
+	mask := s.open.Load()
+	if mask == 0 {
+		return int(number % uint64(len(s.ports)))
+	}
+	for n := number % uint64(bits.OnesCount64(mask)); n > 0; n-- {
+		mask &= mask - 1
+	}
+	return bits.TrailingZeros64(mask)
 }
 
 // Shards returns the ports of all loops that share the number of p, p among them.
@@ -216,8 +242,8 @@ func (p *Port) keep(packets []Packet) []Packet {
 		k := p.index
 		if t := tokenOf(packet.Data); !t.IsZero() {
 			k = t.Shard(len(p.shards.ports))
-		} else if open := int(p.shards.open.Load()); k >= open || waited {
-			k = int(hashAddress(packet.Peer.Addr) % uint64(open))
+		} else if waited || !p.IsOpen(k) {
+			k = p.shards.choose(hashAddress(packet.Peer.Addr))
 		}
 		switch {
 		case k == p.index:
@@ -250,12 +276,12 @@ func (s *shards) put(from *source, packet []byte) {
 		if t := tokenOf(packet); !t.IsZero() {
 			k = t.Shard(len(s.ports))
 		} else {
-			if open := int(s.open.Load()); from.home < 0 || from.home >= open {
-				from.home = int(from.peer.Route) % open
+			if from.home < 0 || s.open.Load()&(1<<from.home) == 0 {
+				from.home = s.choose(uint64(from.peer.Route))
 			}
 			k = from.home
 		}
-		from.told |= 1 << k
+		from.tell(k)
 	}
 	s.ports[k].inbox.put(from, packet)
 }
@@ -263,12 +289,7 @@ func (s *shards) put(from *source, packet []byte) {
 // end tells every shard that has got packets of a connection that it is gone; the
 // first, if none has.
 func (s *shards) end(from *source) {
-	if from.told == 0 {
-		from.told = 1
-	}
-	for told := from.told; told != 0; told &= told - 1 {
-		s.ports[bits.TrailingZeros64(told)].inbox.end(from)
-	}
+	from.each(func(shard int) { s.ports[shard].inbox.end(from) })
 }
 
 // only returns the port of a single loop.

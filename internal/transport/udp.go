@@ -31,6 +31,7 @@ type UDP struct {
 	mu    sync.Mutex // guards write
 	write *batchWriter
 
+	node   atomic.Uint32 // that far ends are at; 0: there are no others
 	counts udpCounters
 }
 
@@ -215,7 +216,7 @@ var longAgo = time.Unix(1, 0)
 // that the kernel refuses is counted and skipped, and when the send buffer
 // stays full for sendPatience the rest of a batch is dropped and counted:
 // datagrams may be lost, and the caller never waits for the network. Packets
-// of connections are left out. Only a closed or broken socket is an error.
+// of connections, and to far ends at other nodes, are left out. Only a closed or broken socket is an error.
 func (u *UDP) Write(out Outgoing) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -45,9 +45,10 @@ func newBatchWriter(u *UDP, _ bool) *batchWriter { return &batchWriter{u: u} }
 
 func (w *batchWriter) batch(out Outgoing, first, end int) error {
 	w.u.socket.SetWriteDeadline(time.Now().Add(sendPatience))
+	node := w.u.node.Load()
 	for i := first; i < end; i++ {
 		peer, data := out.At(i)
-		if peer.Stream() {
+		if peer.Stream() || elsewhere(node, peer) {
 			continue
 		}
 		_, err := w.u.socket.WriteToUDPAddrPort(data, peer.Addr)

@@ -119,7 +119,7 @@ func (b *backend) Close() error {
 		if failed {
 			cancel() // it only lets go of what it has
 		}
-		if err = b.held.Release(ctx, ""); failed {
+		if err = b.held.Release(ctx, b.s.heirNow()); failed {
 			err = nil
 		}
 	}

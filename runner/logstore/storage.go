@@ -39,6 +39,7 @@ type Storage struct {
 
 	mu     sync.Mutex
 	open   bool
+	heir   string // who is to have the log next; "": anybody
 	newest time.Time
 	clock  clock
 }
@@ -83,6 +84,19 @@ func New(log Log, name string, o Options) *Storage {
 		o.Report = func(error) {}
 	}
 	return &Storage{log: log, name: name, o: o, clock: clock{began: time.Now(), start: o.Now().Round(0)}}
+}
+
+// SetHeir says who may claim the log first when it is closed, for a while; "": anybody.
+func (s *Storage) SetHeir(node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heir = node
+}
+
+func (s *Storage) heirNow() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heir
 }
 
 // String names the storage, for messages.

@@ -11,6 +11,10 @@
 //     truncated when a checkpoint stands for what is in them, so that nothing is
 //     vacuumed.
 //
+// A log may have parts, which are shards of their own: "main", "main/1", "main/2". One beat
+// of a node is for all that it holds of a log. Nodes that share a log see each other, and
+// write notes for all (world.go).
+//
 // A holder whose node has not been heard for a lease has ended: by the database's clock,
 // and also by that of the node that claims, which has looked all the while and has seen
 // no beat. So a database whose clock is set does not make two nodes speak. A node counts

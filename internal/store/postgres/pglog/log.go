@@ -31,6 +31,13 @@ type Options struct {
 	Patience time.Duration
 	// Report hears what a host should know, and must return quickly; nil: nobody.
 	Report func(error)
+	// Say is what other nodes are told with each beat, if this one shares its logs with
+	// them (see World): where it is reached by them, and anything else. nil: it does not
+	// look at the others.
+	Say func() (address, note string)
+	// Noted hears of every note (see Log.Note): first of all that there are, then of those
+	// that change. It must return quickly; nil: nobody does.
+	Noted func(name, value string)
 }
 
 func (o Options) withDefaults() Options {
@@ -58,7 +65,8 @@ type Log struct {
 	self string // name/instance
 
 	mu      sync.Mutex
-	watches map[string]*watch
+	watches map[string]*watch // by group
+	shards  map[string]*sighted
 	closed  bool
 }
 
@@ -69,8 +77,11 @@ func Open(o Options) *Log {
 	if o.Instance == "" {
 		o.Instance = rand.Text()
 	}
-	return &Log{o: o.withDefaults(), self: o.Node + "/" + o.Instance, watches: map[string]*watch{}}
+	return &Log{o: o.withDefaults(), self: o.Node + "/" + o.Instance, watches: map[string]*watch{}, shards: map[string]*sighted{}}
 }
+
+// Self is this node among others, also among those of its name.
+func (l *Log) Self() string { return l.self }
 
 // nameOf is the name of a node without its instance.
 func nameOf(node string) string {
@@ -122,7 +133,7 @@ const claimShard = `
 UPDATE shards s SET epoch = epoch + 1, holder = $2::text, heir = '' WHERE shard = $1 AND (
 	holder = $2
 	OR holder = '' AND (heir IN ('', $3::text) OR released_at < clock_timestamp() - $5::interval)
-	OR holder <> '' AND $4 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = s.shard AND n.node = s.holder AND n.seen_at > clock_timestamp() - $5::interval))
+	OR holder <> '' AND $4 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = $6 AND n.node = s.holder AND n.seen_at > clock_timestamp() - $5::interval))
 RETURNING id, epoch, seq, through, state`
 
 // Claim implements logstore.Log. It is refused with a *HeldError while another node
@@ -157,13 +168,13 @@ func (h *held) claim(ctx context.Context) error {
 	// Not within the claim, which may wait for the standby: beats would wait for it.
 	b := &pgx.Batch{}
 	b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
-	b.Queue(beatNode, h.name, h.l.self)
-	b.Queue(`DELETE FROM nodes WHERE shard = $1 AND seen_at < clock_timestamp() - interval '1 hour'`, h.name)
+	b.Queue(beatNode, h.w.watch.name, h.l.self)
+	b.Queue(`DELETE FROM nodes WHERE shard = $1 AND seen_at < clock_timestamp() - interval '1 hour'`, h.w.watch.name)
 	if err := h.conn.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
 	err := pgx.BeginFunc(ctx, h.conn, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, claimShard, h.name, h.l.self, nameOf(h.l.self), h.w.silent(), h.l.o.Lease).Scan(&h.id, &h.epoch, &h.seq, &h.through, &h.state)
+		err := tx.QueryRow(ctx, claimShard, h.name, h.l.self, nameOf(h.l.self), h.w.silent(), h.l.o.Lease, h.w.watch.name).Scan(&h.id, &h.epoch, &h.seq, &h.through, &h.state)
 		if errors.Is(err, pgx.ErrNoRows) {
 			var holder string
 			err = tx.QueryRow(ctx, `SELECT holder FROM shards WHERE shard = $1`, h.name).Scan(&holder)

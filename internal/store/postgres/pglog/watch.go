@@ -3,6 +3,9 @@ package pglog
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,25 +21,38 @@ import (
 type Sight struct {
 	Holder  string        // the name of the node that holds it; "": nobody
 	Self    bool          // it is this node
+	Heir    string        // while nobody holds it: who may claim first; "": anybody
+	Free    bool          // a claim would not be refused
 	Silence time.Duration // how long the holder was not heard, by the database's clock
 	Err     error         // why the last beat failed; nil: it did not
 }
 
 // watch is the goroutine that tells the database every beat that this node lives, and
-// hears who else does.
+// hears who else does: one for a shard and its parts.
 type watch struct {
-	l      *Log
-	name   string
-	stop   context.CancelFunc
-	done   chan struct{}
-	leased atomic.Int64 // until when, by bootTime; 0: nothing is held
+	l    *Log
+	name string // of the first part
+	stop context.CancelFunc
+	done chan struct{}
 
 	mu     sync.Mutex
-	held   *held
-	last   lastBeat
-	sight  Sight
-	free   bool          // a claim would not be refused
+	shards []*sighted // those that were asked for
+	nodes  []Node
+	err    error
+	read   int64         // the version of the last note that was read
 	beaten chan struct{} // closed at the next beat
+}
+
+// sighted is a shard that a watch looks at.
+type sighted struct {
+	*watch
+	name   string
+	leased atomic.Int64 // until when, by bootTime; 0: nothing is held
+
+	// guarded by watch.mu:
+	held  *held
+	last  lastBeat
+	sight Sight
 }
 
 // lastBeat is the holder's last beat, as this node has seen it on a connection that
@@ -51,22 +67,50 @@ type lastBeat struct {
 
 var errClosed = errors.New("the log is closed")
 
-// watch returns the watch of a shard, which it starts at the first call.
-func (l *Log) watch(name string) (*watch, error) {
+// groupOf is the name of the first part: part k of a log has "/k" behind that.
+func groupOf(name string) string {
+	group, _, _ := strings.Cut(name, "/")
+	return group
+}
+
+// PartName is the name of a part of a log: the first bears that of the log.
+func PartName(log string, part int) string {
+	if part == 0 {
+		return log
+	}
+	return log + "/" + strconv.Itoa(part)
+}
+
+// watch returns what is seen of a shard. Its watch is started by the first call.
+func (l *Log) watch(name string) (*sighted, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, errClosed
 	}
-	w := l.watches[name]
+	if s := l.shards[name]; s != nil {
+		return s, nil
+	}
+	w := l.watchOf(groupOf(name))
+	s := &sighted{watch: w, name: name}
+	l.shards[name] = s
+	w.mu.Lock()
+	w.shards = append(w.shards, s)
+	w.mu.Unlock()
+	return s, nil
+}
+
+// watchOf returns the watch of a group, under l.mu.
+func (l *Log) watchOf(group string) *watch {
+	w := l.watches[group]
 	if w == nil {
 		var ctx context.Context
-		w = &watch{l: l, name: name, done: make(chan struct{}), beaten: make(chan struct{})}
+		w = &watch{l: l, name: group, done: make(chan struct{}), beaten: make(chan struct{})}
 		ctx, w.stop = context.WithCancel(context.Background())
-		l.watches[name] = w
+		l.watches[group] = w
 		go w.run(ctx)
 	}
-	return w, nil
+	return w
 }
 
 func (w *watch) end() {
@@ -75,7 +119,7 @@ func (w *watch) end() {
 }
 
 // hold makes h what the beats are for.
-func (w *watch) hold(h *held) {
+func (w *sighted) hold(h *held) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held = h
@@ -83,13 +127,13 @@ func (w *watch) hold(h *held) {
 }
 
 // refused makes Await wait for the next beat.
-func (w *watch) refused() {
+func (w *sighted) refused() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.free = false
+	w.sight.Free = false
 }
 
-func (w *watch) letGo(h *held) {
+func (w *sighted) letGo(h *held) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held == h {
@@ -101,7 +145,7 @@ func (w *watch) letGo(h *held) {
 // silent reports whether the holder was not heard for a lease while this node was
 // connected, so that whoever lives has had the time to be heard again after the
 // database itself moved or was started anew.
-func (w *watch) silent() bool {
+func (w *sighted) silent() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last.silent
@@ -112,7 +156,7 @@ func (w *watch) silent() bool {
 // lost the shard without knowing.
 func (l *Log) Holds(name string) bool {
 	l.mu.Lock()
-	w := l.watches[name]
+	w := l.shards[name]
 	l.mu.Unlock()
 	return w != nil && int64(bootTime()) < w.leased.Load()
 }
@@ -137,12 +181,12 @@ func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 	}
 	for {
 		w.mu.Lock()
-		free, beaten, sight := w.free, w.beaten, w.sight
+		beaten, sight := w.beaten, w.sight
 		w.mu.Unlock()
 		if tell != nil {
 			tell(sight)
 		}
-		if free {
+		if sight.Free {
 			return nil
 		}
 		select {
@@ -158,14 +202,13 @@ func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 // run beats until it is stopped, and ends a claim whose lease has run out.
 func (w *watch) run(ctx context.Context) {
 	defer close(w.done)
-	var conn *pgx.Conn
-	defer func() { closeConn(conn) }()
+	conn := &beatConn{}
+	defer conn.close()
 	for ctx.Err() == nil {
 		began := bootTime()
-		err := guard.Call("a beat", func() error { return w.beat(ctx, &conn) })
+		err := guard.Call("a beat", func() error { return w.beat(ctx, conn) })
 		if err != nil {
-			closeConn(conn)
-			conn = nil
+			conn.close()
 		}
 		w.note(err)
 		pause := w.untilNext(began)
@@ -179,14 +222,16 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// untilNext is how long to wait after a beat: until the next one, or until the holder's
-// lease is over.
+// untilNext is how long to wait after a beat: until the next one, or until the lease of
+// a holder is over.
 func (w *watch) untilNext(began time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pause := w.l.o.Beat - (bootTime() - began)
-	if over := w.last.seen + w.l.o.Lease - bootTime(); w.last.seen > 0 && over > 0 {
-		pause = min(pause, over)
+	for _, s := range w.shards {
+		if over := s.last.seen + w.l.o.Lease - bootTime(); s.last.seen > 0 && over > 0 {
+			pause = min(pause, over)
+		}
 	}
 	return pause
 }
@@ -205,35 +250,69 @@ const beatNode = `INSERT INTO nodes (shard, node, seen_at) VALUES ($1, $2, clock
 
 const seeShard = `SELECT s.holder, s.epoch, s.heir, s.released_at < clock_timestamp() - $2::interval,
 	COALESCE(extract(epoch FROM clock_timestamp() - h.seen_at), 1e6)::float8, COALESCE(h.seen_at::text, '')
-	FROM shards s LEFT JOIN nodes h ON h.shard = s.shard AND h.node = s.holder WHERE s.shard = $1`
+	FROM shards s LEFT JOIN nodes h ON h.shard = $3 AND h.node = s.holder WHERE s.shard = $1`
 
-// beat tells the database that this node lives, and looks at the shard. A beat need
+// beat tells the database that this node lives, and looks at the shards. A beat need
 // not be on a standby: after a failover everybody is given a lease of time.
-func (w *watch) beat(ctx context.Context, conn **pgx.Conn) error {
+func (w *watch) beat(ctx context.Context, conn *beatConn) error {
 	o := &w.l.o
 	ctx, cancel := context.WithTimeout(ctx, o.Lease/2)
 	defer cancel()
-	if *conn == nil {
-		c, err := postgres.Connect(ctx, o.Database, postgres.Session{Silence: o.Lease, Settings: map[string]string{
+	w.mu.Lock()
+	shards := slices.Clone(w.shards)
+	w.mu.Unlock()
+	if err := conn.open(ctx, o, w, shards); err != nil {
+		return err
+	}
+	sent := bootTime()
+	b := &pgx.Batch{}
+	w.queueBeat(b)
+	for _, s := range shards {
+		b.Queue(seeShard, s.name, o.Lease, w.name).QueryRow(func(row pgx.Row) error { return s.see(row, sent) })
+	}
+	if o.Say != nil {
+		w.queueOthers(b)
+	}
+	return conn.SendBatch(ctx, b).Close()
+}
+
+// beatConn is the connection of a watch.
+type beatConn struct {
+	*pgx.Conn
+	made int // the first so many shards of the watch have their rows
+}
+
+// open connects, and makes the shards that were not there.
+func (c *beatConn) open(ctx context.Context, o *Options, w *watch, shards []*sighted) error {
+	if c.Conn == nil {
+		conn, err := postgres.Connect(ctx, o.Database, postgres.Session{Silence: o.Lease, Settings: map[string]string{
 			"synchronous_commit": "off", "statement_timeout": ms(o.Lease), "lock_timeout": ms(o.Lease),
 		}})
 		if err != nil {
 			return err
 		}
-		*conn = c
-		if err := makeShard(ctx, c, w.name); err != nil {
+		c.Conn, c.made = conn, 0
+		if o.Say != nil {
+			if err := makeWorld(ctx, conn); err != nil {
+				return err
+			}
+		}
+	}
+	for ; c.made < len(shards); c.made++ {
+		if err := makeShard(ctx, c.Conn, shards[c.made].name); err != nil {
 			return err
 		}
 	}
-	sent := bootTime()
-	b := &pgx.Batch{}
-	b.Queue(beatNode, w.name, w.l.self)
-	b.Queue(seeShard, w.name, o.Lease).QueryRow(func(row pgx.Row) error { return w.see(row, sent) })
-	return (*conn).SendBatch(ctx, b).Close()
+	return nil
+}
+
+func (c *beatConn) close() {
+	closeConn(c.Conn)
+	c.Conn = nil
 }
 
 // see takes what a beat has read.
-func (w *watch) see(row pgx.Row, sent time.Duration) error {
+func (w *sighted) see(row pgx.Row, sent time.Duration) error {
 	var s Sight
 	var holder, heir, at string
 	var epoch int64
@@ -244,15 +323,18 @@ func (w *watch) see(row pgx.Row, sent time.Duration) error {
 	}
 	s.Holder, s.Self = nameOf(holder), holder == w.l.self
 	s.Silence = time.Duration(silence * float64(time.Second))
+	if holder == "" && !overdue {
+		s.Heir = heir
+	}
 	w.mu.Lock()
-	w.sight = s
 	if b := &w.last; b.seen == 0 || b.of != holder || b.at != at || b.epoch != epoch {
 		*b = lastBeat{of: holder, at: at, epoch: epoch, seen: bootTime()}
 	} else {
 		b.silent = sent-b.seen >= w.l.o.Lease // what the database says may have come late
 	}
-	w.free = s.Self || holder == "" && (heir == "" || heir == nameOf(w.l.self) || overdue) ||
+	s.Free = s.Self || holder == "" && (s.Heir == "" || s.Heir == nameOf(w.l.self)) ||
 		holder != "" && s.Silence >= w.l.o.Lease && w.last.silent
+	w.sight = s
 	h := w.held
 	if h != nil && h.epoch == epoch {
 		w.leased.Store(max(w.leased.Load(), int64(sent+w.l.o.Lease)))
@@ -268,16 +350,21 @@ func (w *watch) see(row pgx.Row, sent time.Duration) error {
 // note ends a beat.
 func (w *watch) note(err error) {
 	w.mu.Lock()
-	w.sight.Err = err
-	if err != nil {
-		w.free, w.last = false, lastBeat{}
+	var over []*held
+	for _, s := range w.shards {
+		s.sight.Err = err
+		if err != nil {
+			s.sight.Free, s.last = false, lastBeat{}
+		}
+		if s.held != nil && int64(bootTime()) >= s.leased.Load() {
+			over = append(over, s.held)
+		}
 	}
-	h := w.held
-	over := h != nil && int64(bootTime()) >= w.leased.Load()
+	w.err = err
 	close(w.beaten)
 	w.beaten = make(chan struct{})
 	w.mu.Unlock()
-	if over {
+	for _, h := range over {
 		h.lose(ErrLease)
 	}
 }

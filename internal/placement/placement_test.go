@@ -1,0 +1,201 @@
+package placement
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func nodes(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf("node%d", i+1))
+	}
+	return list
+}
+
+func loads(to []string) map[string]int {
+	n := map[string]int{}
+	for _, node := range to {
+		n[node]++
+	}
+	return n
+}
+
+// TestBalanced: no node has more than one part more than another, however many there are.
+func TestBalanced(t *testing.T) {
+	for _, parts := range []int{1, 2, 4, 16, 64} {
+		for n := 1; n <= 9; n++ {
+			got := loads(Assign(make([]string, parts), nodes(n)))
+			for _, node := range nodes(n) {
+				if have := got[node]; have < parts/n || have > (parts+n-1)/n {
+					t.Errorf("%d parts over %d nodes: %s has %d", parts, n, node, have)
+				}
+			}
+		}
+	}
+}
+
+// TestSame: all nodes say the same, in whatever order they know of each other.
+func TestSame(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		list := nodes(1 + rng.IntN(6))
+		holders := make([]string, 16)
+		for i := range holders {
+			holders[i] = append(list, "", "gone")[rng.IntN(len(list)+2)]
+		}
+		want := Assign(holders, list)
+		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		if got := Assign(holders, append(list, list[0])); !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// TestFewMoves: whoever comes gets a share and nothing else moves; when somebody goes,
+// only what he had gets another holder.
+func TestFewMoves(t *testing.T) {
+	for n := 1; n <= 8; n++ {
+		before := Assign(make([]string, 64), nodes(n))
+		if again := Assign(before, nodes(n)); !slices.Equal(again, before) {
+			t.Errorf("%d nodes: parts move although nothing has changed: %v, then %v", n, before, again)
+		}
+		after := Assign(before, nodes(n+1))
+		moved := 0
+		for part, node := range after {
+			if node == before[part] {
+				continue
+			}
+			if moved++; node != fmt.Sprint("node", n+1) {
+				t.Errorf("part %d moved from %s to %s when node%d came", part, before[part], node, n+1)
+			}
+		}
+		if want := 64 / (n + 1); moved != want {
+			t.Errorf("%d parts moved to the one that came to %d, want %d", moved, n, want)
+		}
+		for part, node := range Assign(after, nodes(n)) {
+			if node != after[part] && after[part] != fmt.Sprint("node", n+1) {
+				t.Errorf("part %d moved from %s to %s when node%d went", part, after[part], node, n+1)
+			}
+		}
+	}
+}
+
+// TestNext: parts move one after another until everybody has his share; none moves while
+// one has no holder, nor to a node that is not steady.
+func TestNext(t *testing.T) {
+	two := nodes(2)
+	holders := []string{"node1", "node1", "node1", "node1"}
+	if _, _, ok := Next(holders, two, two[:1]); ok {
+		t.Error("a part moves to a node that is not steady")
+	}
+	for moved := 0; ; moved++ {
+		part, to, ok := Next(holders, two, two)
+		if !ok {
+			if got := loads(holders); moved != 2 || got["node1"] != 2 {
+				t.Errorf("after %d moves: %v", moved, got)
+			}
+			break
+		}
+		holders[part] = ""
+		if _, _, ok := Next(holders, two, two); ok {
+			t.Error("a second part moves while one is under way")
+		}
+		holders[part] = to
+	}
+	if _, _, ok := Next([]string{"gone", "node1"}, two, two); ok {
+		t.Error("a part moves while one belongs to a node that is gone")
+	}
+}
+
+// TestClaims: the orphans are shared by those who live, each claimed by one at first and
+// by others if nobody comes.
+func TestClaims(t *testing.T) {
+	three := nodes(3)
+	holders := make([]string, 16)
+	orphaned := make([]time.Duration, 16)
+	claimed := map[int]int{}
+	for _, self := range three {
+		for _, part := range Claims(holders, three, orphaned, self) {
+			claimed[part]++
+		}
+	}
+	for part := range holders {
+		if claimed[part] != 1 {
+			t.Errorf("part %d is claimed by %d nodes, want 1", part, claimed[part])
+		}
+		orphaned[part] = 3 * turn
+	}
+	for _, self := range three {
+		if got := len(Claims(holders, three, orphaned, self)); got != 16 {
+			t.Errorf("%s claims %d parts that nobody has claimed for long, want 16", self, got)
+		}
+	}
+	for part := range orphaned {
+		holders[part], orphaned[part] = "node1", -1
+	}
+	if got := Claims(holders, three, orphaned, "node2"); got != nil {
+		t.Errorf("node2 claims %v of node1", got)
+	}
+}
+
+// TestSteady: a node is given something after a while, later if it comes and goes, and as
+// at first when it has stayed.
+func TestSteady(t *testing.T) {
+	var s Steady
+	now := time.Duration(0)
+	until := func() (waited time.Duration) {
+		for began := now; ; now += time.Second {
+			if len(s.Look(now, []string{"a"})) > 0 {
+				return now - began
+			}
+		}
+	}
+	for _, want := range []time.Duration{firstWait, 2 * firstWait, 4 * firstWait} {
+		if got := until(); got != want {
+			t.Errorf("it waits for %v, want %v", got, want)
+		}
+		now += time.Second
+		s.Look(now, nil)
+		now += time.Second
+	}
+	for range 20 {
+		until()
+		s.Look(now, nil)
+	}
+	if got := until(); got != longestWait {
+		t.Errorf("it waits for %v, want %v at most", got, longestWait)
+	}
+	now += calm
+	s.Look(now, []string{"a"})
+	s.Look(now, nil)
+	if got := until(); got != 2*firstWait {
+		t.Errorf("after a calm time it waits for %v, want %v", got, 2*firstWait)
+	}
+}
+
+// TestGather: machines that do not reach each other leave everything to one of them.
+func TestGather(t *testing.T) {
+	for _, tc := range []struct {
+		holders, alive []string
+		leader         string
+		part           int
+		moves          bool
+	}{
+		{[]string{"", ""}, nil, "", 0, false},
+		{[]string{"a", "a"}, []string{"a", "b"}, "a", 0, false},
+		{[]string{"b", "a"}, []string{"a", "b"}, "b", 1, true},
+		{[]string{"a", "b", ""}, []string{"b", "c"}, "b", 0, false}, // a is gone: its part is claimed
+		{[]string{"", "", "c"}, []string{"b", "c"}, "c", 0, false},
+	} {
+		part, to, ok := Gather(tc.holders, tc.alive)
+		if leader := Leader(tc.holders, tc.alive); leader != tc.leader || ok != tc.moves || ok && (part != tc.part || to != leader) {
+			t.Errorf("%q of %q: leader %q, part %d to %q: %v", tc.holders, tc.alive, leader, part, to, ok)
+		}
+	}
+	if one, other := Leader([]string{""}, []string{"a", "b"}), Leader([]string{""}, []string{"b", "a"}); one != other {
+		t.Errorf("%q and %q: they do not agree", one, other)
+	}
+}

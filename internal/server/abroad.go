@@ -1,0 +1,299 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble/internal/guard"
+	"wamble/internal/pack"
+	"wamble/internal/profile"
+	"wamble/internal/registry"
+	"wamble/internal/store/postgres/pglog"
+)
+
+// abroad is the other machines of the world: what they say of their shards, and what they
+// are told. nil: there are none.
+type abroad struct {
+	s    *Server
+	said atomic.Pointer[report] // by all others together
+
+	mu      sync.Mutex // guards what follows
+	waiting []letter
+	number  int
+	wake    chan struct{} // [1]: something waits
+}
+
+// report is what a machine says of its shards with each beat, by profile and shard.
+type report map[string]elsewhere
+
+// elsewhere is what shards of a profile on other machines have.
+type elsewhere map[int]shardReport
+
+type shardReport struct {
+	profile.ShardCount
+	Open bool // it takes new players
+}
+
+func (e elsewhere) of(shard int) profile.ShardCount { return e[shard].ShardCount }
+
+func (e elsewhere) sum() (n profile.ShardCount) {
+	for _, c := range e {
+		n.Players += c.Players
+		n.Bots += c.Bots
+		n.Boards += c.Boards
+		n.Spectators += c.Spectators
+	}
+	return n
+}
+
+func (e elsewhere) open() (mask uint64) {
+	for shard, c := range e {
+		if c.Open {
+			mask |= 1 << shard
+		}
+	}
+	return mask
+}
+
+// counts is what the shards of a profile on other machines have.
+func (a *abroad) counts(profile string) elsewhere {
+	if a == nil || a.said.Load() == nil {
+		return nil
+	}
+	return (*a.said.Load())[profile]
+}
+
+// say is what this machine tells others with each beat.
+func (s *Server) say() (address, note string) {
+	if at := s.meshAddress.Load(); at != nil {
+		address = *at
+	}
+	all := report{}
+	for _, k := range s.supervisors() {
+		of, open := elsewhere{}, k.opened()
+		for _, l := range k.here() {
+			if up, _ := l.Runtime.Stage(); up {
+				of[l.shard.Index] = shardReport{l.Count(), open&(1<<l.shard.Index) != 0}
+			}
+		}
+		all[k.name] = of
+	}
+	b, err := json.Marshal(all)
+	s.warn(err)
+	return address, string(b)
+}
+
+// hear takes what other machines say of their shards.
+func (a *abroad) hear(nodes []pglog.Node) {
+	all := report{}
+	for _, n := range nodes {
+		var of report
+		if n.Self || n.Note == "" || json.Unmarshal([]byte(n.Note), &of) != nil {
+			continue
+		}
+		for name, shards := range of {
+			if all[name] == nil {
+				all[name] = elsewhere{}
+			}
+			for shard, c := range shards {
+				all[name][shard] = c
+			}
+		}
+	}
+	a.said.Store(&all)
+}
+
+// letter is what one machine tells the others: what happened in a database, or what the
+// host has said to a profile.
+type letter struct {
+	Database string `json:",omitempty"`
+	Profile  string `json:",omitempty"`
+	Input    string // as profile.AppendInput has it
+}
+
+const (
+	newsPrefix  = "news/"
+	newsEvery   = 100 * time.Millisecond // how often letters are sent
+	newsAge     = time.Minute            // after which they are forgotten
+	mostLetters = 4096                   // that wait while the database is away
+)
+
+// tell tells the other machines what the host says to a profile.
+func (a *abroad) tell(profile string, in profile.Input) { a.send(letter{Profile: profile}, in) }
+
+func (a *abroad) send(l letter, in profile.Input) {
+	b, err := profile.AppendInput(nil, in)
+	if err != nil {
+		a.s.warn(err)
+		return
+	}
+	l.Input = base64.StdEncoding.EncodeToString(b)
+	a.mu.Lock()
+	if len(a.waiting) < mostLetters {
+		a.waiting = append(a.waiting, l)
+	}
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// post sends letters until ctx ends. What cannot be sent is sent later.
+func (a *abroad) post(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-a.wake:
+		case <-ctx.Done():
+			return
+		}
+		a.mu.Lock()
+		letters := a.waiting
+		a.waiting = nil
+		a.number++
+		name := fmt.Sprint(newsPrefix, a.s.cluster.log.Self(), "/", a.number)
+		a.mu.Unlock()
+		b, err := json.Marshal(letters)
+		if err == nil && len(letters) > 0 {
+			err = a.s.cluster.log.Note(ctx, a.s.cluster.name, name, string(b))
+		}
+		if err != nil && ctx.Err() == nil {
+			a.s.log.Warn("other machines are told later", "err", err)
+			a.mu.Lock()
+			a.waiting = append(letters, a.waiting...)
+			a.mu.Unlock()
+			select {
+			case a.wake <- struct{}{}:
+			default:
+			}
+		}
+		wait(ctx, newsEvery)
+	}
+}
+
+// read reads letters of other machines.
+func (a *abroad) read(ctx context.Context, name, value string) {
+	if strings.HasPrefix(name, newsPrefix+a.s.cluster.log.Self()+"/") {
+		return
+	}
+	var letters []letter
+	if err := json.Unmarshal([]byte(value), &letters); err != nil {
+		a.s.warn(err)
+		return
+	}
+	for _, l := range letters {
+		b, err := base64.StdEncoding.DecodeString(l.Input)
+		r := pack.NewReader(b)
+		in := profile.ReadInput(&r)
+		if err != nil || !r.Ended() {
+			a.s.log.Warn("another machine says something that this one does not understand")
+			continue
+		}
+		if news, ok := in.(*profile.News); ok {
+			a.spread(l.Database, news)
+		} else if k := a.s.supervisor(l.Profile); k != nil {
+			a.s.help("a command of another machine", func() { k.obey(ctx, in) })
+		}
+	}
+}
+
+// spread tells the profiles of a database what happened on another machine.
+func (a *abroad) spread(database string, news *profile.News) {
+	for _, db := range a.s.stores.all() {
+		if db.database == database {
+			db.Registry.Tell(db.abroad, news.Changes)
+			return
+		}
+	}
+}
+
+// obey tells the shards that are here what the host has said to another machine.
+func (k *supervisor) obey(ctx context.Context, in profile.Input) {
+	ctx, cancel := context.WithTimeout(ctx, storedTime)
+	defer cancel()
+	for _, l := range k.here() {
+		if _, _, err := l.Runtime.Tell(ctx, in); err != nil && ctx.Err() == nil {
+			l.log.Warn("a command of another machine was not carried out", "err", err)
+		}
+	}
+}
+
+// correspondent is the other machines as a member of a database's registry: what happens
+// here they are told.
+type correspondent struct {
+	*abroad
+	database string
+}
+
+var _ registry.Member = (*correspondent)(nil)
+
+// Settle implements registry.Member. Nobody waits for other machines: what they know is in
+// the database a moment later.
+func (*correspondent) Settle(context.Context, registry.Subject) (bool, error) { return false, nil }
+
+// Hear implements registry.Member.
+func (c *correspondent) Hear(news *profile.News) { c.send(letter{Database: c.database}, news) }
+
+// notes are those that were heard, and not looked at yet.
+type notes struct {
+	mu   sync.Mutex
+	list [][2]string
+}
+
+func (n *notes) add(name, value string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, [2]string{name, value})
+}
+
+func (n *notes) take() [][2]string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := n.list
+	n.list = nil
+	return list
+}
+
+// standing keeps the host's restrictions where all machines read them (host.Keeper).
+type standing struct{ s *Server }
+
+const standingPrefix = "standing/"
+
+// Read is what was heard so far: before any part is here all of it is heard.
+func (k standing) Read(name string) (string, error) {
+	k.s.placing.mu.Lock()
+	defer k.s.placing.mu.Unlock()
+	return k.s.placing.standing[name], nil
+}
+
+func (k standing) Amend(ctx context.Context, name string, change func(string) (string, error)) error {
+	c := &k.s.cluster
+	return c.log.Amend(ctx, c.name, standingPrefix+name, change)
+}
+
+// heed takes notes: what the host has restricted, and letters.
+func (s *Server) heed(ctx context.Context) {
+	for _, note := range s.noted.take() {
+		name, value := note[0], note[1]
+		if profile, ok := strings.CutPrefix(name, standingPrefix); ok {
+			s.placing.mu.Lock()
+			s.placing.standing[profile] = value
+			s.placing.mu.Unlock()
+			rs := s.host.Everywhere
+			if k := s.supervisor(profile); k != nil {
+				rs = k.restrictions
+			} else if profile != "" {
+				continue
+			}
+			s.warn(rs.Hear(value))
+		} else if strings.HasPrefix(name, newsPrefix) {
+			guard.Run("a letter", func() { s.placing.abroad.read(ctx, name, value) }, s.caught)
+		}
+	}
+}

@@ -1,0 +1,349 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+	"wamble/internal/mesh"
+	"wamble/internal/pack"
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+)
+
+// junction joins the ports of this machine with those of the others: a packet of a player
+// who is served elsewhere goes there over the mesh, and its answer comes back and leaves by
+// the socket that the player wrote to.
+//
+//	player ─▶ port of an absent shard ─▶ stray ──mesh──▶ receive ─▶ inbox of the shard
+//	player ◀─ port ◀─ receive ◀──mesh── reply ◀─ Port.Send ◀─ its loop
+type junction struct {
+	s        *Server
+	self     uint32
+	listener net.Listener
+	mesh     atomic.Pointer[mesh.Mesh] // nil: its key is not known yet
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	owners  []string            // of the parts, as they were seen last
+	streams map[stream]struct{} // connections of other machines that have sent packets here
+}
+
+// stream is a connection at another machine whose packets go to a shard of this one.
+type stream struct {
+	profile string
+	part    int
+	peer    wamble.Peer
+}
+
+// meshKey is the note with the key of the mesh, which the first machine draws.
+const meshKey = "mesh/key"
+
+// joinPause is the pause after the database has not told the key.
+const joinPause = 500 * time.Millisecond
+
+// openMesh binds the address where other machines reach this one, if it is to have one.
+func (s *Server) openMesh() error {
+	address := s.o.Config.Server.ClusterAddress
+	if address == "" || !s.placed() {
+		return nil
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen for other machines: %w\ncluster-address must be an address of this machine, and its port must be free", err)
+	}
+	j := &junction{s: s, self: mesh.Number(nodeName(s.o.Config)), listener: l, streams: map[stream]struct{}{}}
+	s.junction, s.stray, s.places.changed = j, j.stray, j.see
+	s.closers = append(s.closers, j.close)
+	return nil
+}
+
+func (j *junction) close() error {
+	j.mu.Lock()
+	j.closed = true
+	m := j.mesh.Swap(nil)
+	j.mu.Unlock()
+	if m != nil {
+		return ignoreClosed(m.Close())
+	}
+	return ignoreClosed(j.listener.Close())
+}
+
+// run opens the mesh as soon as its key is known.
+func (j *junction) run(ctx context.Context) {
+	for {
+		err := j.open(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		j.s.log.Warn("other machines do not reach this one yet", "err", err)
+		wait(ctx, joinPause)
+	}
+}
+
+func (j *junction) open(ctx context.Context) error {
+	key, err := j.key(ctx)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil
+	}
+	m, err := mesh.Open(j.listener, mesh.Options{
+		Name: nodeName(j.s.o.Config), Key: key, Receive: j.receive, Answer: j.answer, Lost: j.lost, Report: j.s.caught, Log: j.s.log,
+	})
+	if err != nil {
+		return err
+	}
+	j.mesh.Store(m)
+	address := j.s.o.Config.Server.ClusterAddress
+	if host, port, err := net.SplitHostPort(address); err == nil && port == "0" { // the kernel has chosen
+		_, port, _ = net.SplitHostPort(j.listener.Addr().String())
+		address = net.JoinHostPort(host, port)
+	}
+	j.s.meshAddress.Store(&address)
+	j.tellNodes()
+	return nil
+}
+
+// key reads the key of the mesh, or draws it.
+func (j *junction) key(ctx context.Context) (key mesh.Key, err error) {
+	c := &j.s.cluster
+	err = c.log.Amend(ctx, c.name, meshKey, func(value string) (string, error) {
+		if value == "" {
+			rand.Read(key[:])
+			return base64.StdEncoding.EncodeToString(key[:]), nil
+		}
+		b, err := base64.StdEncoding.DecodeString(value)
+		if err != nil || len(b) != len(key) {
+			return "", fmt.Errorf("the note %s of the journal's database is no key", meshKey)
+		}
+		key = mesh.Key(b)
+		return value, nil
+	})
+	return key, err
+}
+
+// joinPort makes a port that of one of several machines.
+func (s *Server) joinPort(profile string, p *transport.Port) {
+	if j := s.junction; j != nil && p != nil {
+		name := []byte(profile)
+		p.Join(j.self, func(shard int, to wamble.Peer, packet []byte) { j.reply(name, shard, to, packet) })
+	}
+}
+
+// see takes which machines there are, and which of them has which part. Connections whose
+// part is at another machine than before end: what was under way may be lost, and whoever
+// comes back is told.
+func (j *junction) see() {
+	j.tellNodes()
+	var owners []string
+	for _, l := range *j.s.places.now.Load() {
+		owners = append(owners, l.node)
+	}
+	j.mu.Lock()
+	before := j.owners
+	j.owners = owners
+	j.mu.Unlock()
+	for part, was := range before {
+		if was != "" && owners[part] != was {
+			j.hangUp(part)
+		}
+	}
+}
+
+// tellNodes tells the mesh which machines there are.
+func (j *junction) tellNodes() {
+	m := j.mesh.Load()
+	if m == nil {
+		return
+	}
+	var list []mesh.Node
+	for name, address := range j.s.places.living() {
+		list = append(list, mesh.Node{Name: name, Address: address})
+	}
+	m.SetNodes(list)
+}
+
+// hangUp ends the connections that have sent packets for a part.
+func (j *junction) hangUp(part int) {
+	for _, k := range j.s.supervisors() {
+		if port := k.Port(); port != nil && part <= len(k.siblings) {
+			port.HangUp(part, transport.CloseGoingAway, "")
+		}
+	}
+}
+
+// stray passes on what has come for a shard that is on another machine.
+func (j *junction) stray(profile string, part int, in transport.Arrivals) {
+	node, _, _ := j.s.places.owner(part)
+	m, to := j.mesh.Load(), mesh.Number(node)
+	if node == "" {
+		m = nil
+	}
+	f := mesh.Frame{Name: []byte(profile), Part: uint8(part)}
+	for _, p := range in.Packets {
+		if p.Peer.Node != j.self {
+			continue // it has come from another machine, and would go in a circle
+		}
+		f.Kind, f.Client, f.Data = mesh.KindPacket, p.Peer, p.Data
+		if (m == nil || !m.Send(to, &f)) && p.Peer.Stream() {
+			j.disconnect(profile, p.Peer)
+		}
+	}
+	for _, peer := range in.Ended {
+		if f.Kind, f.Client, f.Data = mesh.KindEnded, peer, nil; peer.Node == j.self && m != nil {
+			m.Send(to, &f)
+		}
+	}
+}
+
+// reply passes on a packet to a player who is at another machine.
+func (j *junction) reply(profile []byte, part int, to wamble.Peer, packet []byte) {
+	if m := j.mesh.Load(); m != nil {
+		m.Send(to.Node, &mesh.Frame{Kind: mesh.KindReply, Name: profile, Part: uint8(part), Client: to, Data: packet})
+	}
+}
+
+func (j *junction) disconnect(profile string, peer wamble.Peer) {
+	if k := j.s.supervisor(profile); k != nil {
+		k.Port().Disconnect(peer, transport.CloseGoingAway, "")
+	}
+}
+
+// receive takes what another machine has sent.
+func (j *junction) receive(from uint32, frames []mesh.Frame) {
+	var k *supervisor
+	var replies transport.Packets
+	flush := func() {
+		if len(replies) > 0 {
+			k.Port().Send(&replies) // an error is a socket that is closed
+			replies = replies[:0]
+		}
+	}
+	for i := range frames {
+		f := &frames[i]
+		if k == nil || k.name != string(f.Name) {
+			flush()
+			if k = j.s.supervisor(string(f.Name)); k == nil || k.Port() == nil {
+				k = nil
+				continue
+			}
+		}
+		switch f.Kind {
+		case mesh.KindPacket:
+			j.take(k, from, f)
+		case mesh.KindReply:
+			replies = append(replies, transport.Packet{Peer: wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: j.self}, Data: f.Data})
+		case mesh.KindEnded:
+			j.mu.Lock()
+			delete(j.streams, stream{k.name, int(f.Part), f.Client})
+			j.mu.Unlock()
+			k.Port().PassEnd(int(f.Part), f.Client)
+		case mesh.KindHangUp:
+			k.Port().Disconnect(wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: j.self}, transport.CloseGoingAway, "")
+		case mesh.KindEvent:
+			k.seeAbroad(f.Data)
+		}
+	}
+	flush()
+}
+
+// take gives a packet of a player at another machine to its shard. A connection whose
+// packet is lost ends.
+func (j *junction) take(k *supervisor, from uint32, f *mesh.Frame) {
+	l := k.shardOf(int(f.Part))
+	taken := l != nil && !l.isAway()
+	if taken && f.Client.Stream() {
+		j.mu.Lock()
+		j.streams[stream{k.name, int(f.Part), f.Client}] = struct{}{}
+		j.mu.Unlock()
+	}
+	taken = taken && k.Port().Pass(int(f.Part), transport.Packet{Peer: f.Client, Data: f.Data})
+	if m := j.mesh.Load(); !taken && f.Client.Stream() && m != nil {
+		m.Send(from, &mesh.Frame{Kind: mesh.KindHangUp, Name: f.Name, Part: f.Part, Client: f.Client})
+	}
+}
+
+// lost ends what was under way to and from a machine: its connections are gone, and
+// connections of this one that it serves must come back.
+func (j *junction) lost(node uint32) {
+	j.mu.Lock()
+	var gone []stream
+	for s := range j.streams {
+		if s.peer.Node == node {
+			gone = append(gone, s)
+			delete(j.streams, s)
+		}
+	}
+	owners := slices.Clone(j.owners)
+	j.mu.Unlock()
+	for _, s := range gone {
+		if k := j.s.supervisor(s.profile); k != nil && k.Port() != nil {
+			k.Port().PassEnd(s.part, s.peer)
+		}
+	}
+	for part, owner := range owners {
+		if owner != "" && mesh.Number(owner) == node {
+			j.hangUp(part)
+		}
+	}
+}
+
+// answer answers another machine.
+func (j *junction) answer(ctx context.Context, _, what string, _ []byte) ([]byte, error) {
+	if what != "status" {
+		return nil, fmt.Errorf("%q is not known here", what)
+	}
+	return json.Marshal(j.s.Status(ctx))
+}
+
+// show shows the machines with watchers what has changed in a shard of this one.
+func (j *junction) show(name string, in *profile.Sights) {
+	if j == nil {
+		return
+	}
+	m := j.mesh.Load()
+	if m == nil || !m.Wanted(name) {
+		return
+	}
+	for i := range in.Boards {
+		b, err := profile.AppendInput(nil, &profile.Sights{Boards: in.Boards[i : i+1]})
+		if err == nil {
+			m.Publish(name, uint64(in.Boards[i].Board.ID), b)
+		}
+	}
+}
+
+// watch says whether anybody watches a profile on this machine.
+func (j *junction) watch(name string, watched bool) {
+	if j != nil {
+		if m := j.mesh.Load(); m != nil {
+			m.Subscribe(name, watched)
+		}
+	}
+}
+
+// seeAbroad shows the shards with watchers what has changed on another machine.
+func (k *supervisor) seeAbroad(data []byte) {
+	r := pack.NewReader(data)
+	in, ok := profile.ReadInput(&r).(*profile.Sights)
+	if !ok || !r.Ended() {
+		return
+	}
+	for _, l := range k.here() {
+		if l.Count().Watched {
+			l.See(in)
+		}
+	}
+}

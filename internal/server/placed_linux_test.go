@@ -1,0 +1,312 @@
+package server
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/host"
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/wire"
+)
+
+// placedConf is the configuration of one of the machines of a world with four shards, which
+// reach each other.
+func placedConf(db postgres.Options, node string) string {
+	return shared(db, node) + "(def shards 4) (def min-boards 32) (def cluster-address \"127.0.0.1:0\")\n"
+}
+
+// held is which parts a machine has, by what it says.
+func held(t testing.TB, dir string) (parts []int) {
+	var s host.Status
+	if err := host.Ask(t.Context(), dir, "status", nil, &s); err != nil {
+		return nil
+	}
+	for i, p := range s.Parts {
+		if p.Here {
+			parts = append(parts, i)
+		}
+	}
+	return parts
+}
+
+// TestPlaced: a machine that is alone has all parts. A second one gets its share, one part
+// after another, and both serve players of their own; boards travel between them. When one
+// stops in order, the other has all again.
+func TestPlaced(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
+	alone := gather(t, a.address(), 4)
+	alone.play()
+	alone.more(t, 40)
+	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	all := append(held(t, a.dir), held(t, b.dir)...)
+	if slices.Sort(all); fmt.Sprint(all) != "[0 1 2 3]" {
+		t.Errorf("the parts are %v", all)
+	}
+	moved := 0
+	for _, p := range alone.players {
+		if _, _, here := a.places.owner(p.c.Token().Shard(4)); !here {
+			moved++
+		}
+	}
+	t.Logf("%d of %d players are on the other machine now", moved, len(alone.players))
+	guests := gather(t, b.address(), 4)
+	for _, p := range guests.players {
+		if shard := p.c.Token().Shard(4); !slices.Contains(held(t, b.dir), shard) {
+			t.Errorf("a player who came to b is in shard %d", shard)
+		}
+	}
+	guests.play()
+	guests.more(t, 400)
+	until(t, "boards have travelled", func() bool {
+		return pgtest.Query[int](t, db, `SELECT count(*) FROM boards WHERE shard_version > 0`) > 0
+	})
+	guests.finish()
+	began := time.Now()
+	b.end()
+	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
+	t.Logf("a had all parts after %v", time.Since(began))
+	alone.more(t, 40)
+	alone.finish()
+	a.end()
+	store := openPostgres(t, db)
+	both := &crowd{players: append(alone.players, guests.players...)}
+	both.verify(t, store)
+	if strings.Contains(a.log.String(), "damaged") {
+		t.Error("a board is damaged")
+	}
+}
+
+// TestUnconnected: machines that do not reach each other cannot share a world. One has all
+// of it, the other waits, and gets all when the first one stops.
+func TestUnconnected(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	conf := func(node string) string { return shared(db, node) + "(def shards 4) (def min-boards 32)\n" }
+	a := serve(t, Options{}, conf("a")).ready()
+	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
+	c := gather(t, a.address(), 4)
+	c.play()
+	b := serve(t, Options{}, conf("b"))
+	until(t, "a sees b", func() bool { return len(a.places.living()) == 2 })
+	c.more(t, 400)
+	if got := len(held(t, a.dir)); got != 4 {
+		t.Errorf("a has %d parts", got)
+	}
+	c.finish()
+	a.end()
+	until(t, "b has all parts", func() bool { return len(held(t, b.dir)) == 4 })
+	b.ready()
+	b.end()
+	c.verify(t, openPostgres(t, db))
+}
+
+// placedMachines starts machines at addresses of their own, whose clients know all of them.
+func placedMachines(t *testing.T, db postgres.Options, ips ...string) []*machine {
+	t.Helper()
+	port := freePorts(t, 1)[0]
+	var machines []*machine
+	for i, ip := range ips {
+		text := strings.Replace(placedConf(db, fmt.Sprint("m", i+1)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
+		text = strings.Replace(text, `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", ip), 1)
+		m := &machine{name: fmt.Sprint("m", i+1), ip: fmt.Sprintf("udp://%s:%d", ip, port), dir: t.TempDir()}
+		m.text = text + fmt.Sprintf("(def cluster-endpoints %q)\n", strings.Join(ips, " "))
+		m.begin(t)
+		machines = append(machines, m)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, m := range machines {
+				t.Logf("the log of %s:\n%s", m.name, m.log)
+			}
+		}
+	})
+	return machines
+}
+
+// share waits until each machine has so many parts, and no part two of them.
+func share(t *testing.T, want int, machines ...*machine) {
+	t.Helper()
+	until(t, fmt.Sprintf("everybody has %d parts", want), func() bool {
+		seen := map[int]bool{}
+		for _, m := range machines {
+			parts := held(t, m.dir)
+			if len(parts) != want || m.state(t) != "serves" {
+				return false
+			}
+			for _, part := range parts {
+				seen[part] = true
+			}
+		}
+		return len(seen) == want*len(machines)
+	})
+}
+
+// TestPlacedKill: one of two machines that serve players is killed. The other goes on with
+// its parts, and everybody plays again; when it comes back it gets its share again. Every
+// accepted move is in the database once, and every board in one shard.
+func TestPlacedKill(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	machines := placedMachines(t, db, "127.0.0.41", "127.0.0.42")
+	share(t, 2, machines...)
+	c := gather(t, machines[0].ip, 3)
+	for _, p := range gather(t, machines[1].ip, 3).players {
+		p.crowd = c
+		c.players = append(c.players, p)
+	}
+	f := &fleet{t: t, crowd: c, longest: map[string]time.Duration{}}
+	c.play()
+	f.moved()
+	c.more(t, 500)
+	began := time.Now()
+	machines[1].kill()
+	share(t, 4, machines[0])
+	serves := time.Since(began)
+	f.moved()
+	t.Logf("measured: after a kill the other machine served all parts after %v, and everybody moved again after %v", serves.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	machines[1].begin(t)
+	share(t, 2, machines...)
+	f.suffer("parts moved back", func() {})
+	c.finish()
+	for _, m := range machines {
+		m.child.end()
+	}
+	c.verify(t, openPostgres(t, db))
+	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM boards WHERE shard NOT BETWEEN 0 AND 3`); n > 0 {
+		t.Errorf("%d boards are in no shard", n)
+	}
+	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM boards WHERE shard_version > 0`); n == 0 {
+		t.Error("no board has travelled")
+	}
+}
+
+// TestPlacedPause: a machine that sleeps for longer than its lease loses its parts, and
+// nothing of what it does when it wakes up counts; the same process gets its share again.
+func TestPlacedPause(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	machines := placedMachines(t, db, "127.0.0.43", "127.0.0.44")
+	share(t, 2, machines...)
+	c := gather(t, machines[0].ip, 2)
+	for _, p := range gather(t, machines[1].ip, 2).players {
+		p.crowd = c
+		c.players = append(c.players, p)
+	}
+	f := &fleet{t: t, crowd: c, longest: map[string]time.Duration{}}
+	c.play()
+	f.moved()
+	f.suffer("pause", func() { f.signal(machines[1], syscall.SIGSTOP) })
+	share(t, 4, machines[0])
+	f.signal(machines[1], syscall.SIGCONT)
+	share(t, 2, machines...)
+	f.suffer("awake", func() {})
+	c.finish()
+	for _, m := range machines {
+		m.child.end()
+	}
+	c.verify(t, openPostgres(t, db))
+}
+
+// TestPlacedHandoff: a machine of several hands its parts over to its next image.
+func TestPlacedHandoff(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	i := spawnImage(t, staying(t, placedConf(db, "one")))
+	until(t, "it has all parts", func() bool { return len(held(t, i.dir)) == 4 })
+	c := gather(t, i.address(), 4)
+	c.play()
+	c.more(t, 50)
+	if _, err := i.handOff(""); err != nil {
+		t.Fatalf("handoff: %v", err)
+	}
+	c.more(t, 50)
+	until(t, "it has all parts", func() bool { return len(held(t, i.dir)) == 4 })
+	c.finish()
+	i.end()
+	c.verify(t, openPostgres(t, db))
+}
+
+// TestPlacedPeople: what a host says on one machine holds on all, and somebody who logs in
+// on two of them is one person.
+func TestPlacedPeople(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a"))
+	b := serve(t, Options{}, placedConf(db, "b"))
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.Status(ctx).Ready() })
+	on := map[*here]*player{a: join(t, a.address(), wamble.Token{}), b: join(t, b.address(), wamble.Token{})}
+	a.command("announce", host.Arguments{Text: "tea is served"})
+	for _, p := range on {
+		if got := notice(t, p, wire.NoticeAnnouncement); got != "tea is served" {
+			t.Errorf("somebody was told %q", got)
+		}
+	}
+
+	private := on[a].login(ctx)
+	if !on[a].move(ctx) {
+		t.Fatal("nobody could move")
+	}
+	key := wamble.PublicKey(private.Public().(ed25519.PublicKey))
+	until(t, "the database knows him", func() bool {
+		p, err := a.first().store.Player(ctx, key)
+		return err == nil && p.Stats.Games > 0
+	})
+	on[b].loginAs(ctx, private)
+	if got := on[b].stats(ctx); got.Games != 1 || got.Handle != on[a].stats(ctx).Handle {
+		t.Errorf("on the other machine he has moved on %d boards and is called %s", got.Games, got.Handle)
+	}
+
+	b.command("ban", host.Arguments{Whom: "127.0.0.0/8", Text: "spam"})
+	for _, h := range []*here{a, b} {
+		until(t, "the ban is known", func() bool { return len(h.first().restrictions.Bans()) == 1 })
+		until(t, "the ban holds", func() bool { return turnedAway(t, h.address()) != nil })
+	}
+	a.command("unban", host.Arguments{Whom: "127.0.0.0/8"})
+	for _, h := range []*here{a, b} {
+		until(t, "the ban is lifted", func() bool { return turnedAway(t, h.address()) == nil })
+		until(t, "the ban is forgotten", func() bool { return len(h.first().restrictions.Bans()) == 0 })
+	}
+	for _, h := range []*here{a, b} {
+		if up, why := h.readiness(); !up || !strings.Contains(why, "parts of a") || !strings.Contains(why, "b") {
+			t.Errorf("/readyz: %v, %q", up, why)
+		}
+	}
+}
+
+// TestPlacedHouseBots: house bots are as many as the profile wants, over all machines; a
+// player on any of them lets one step back. HTTP answers on all.
+func TestPlacedHouseBots(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")+"(def house-bots 4)\n")
+	b := serve(t, Options{}, placedConf(db, "b")+"(def house-bots 4)\n")
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	bots := func() int {
+		return a.first().Look(t.Context()).Gauges.Bots + b.first().Look(t.Context()).Gauges.Bots
+	}
+	until(t, "four bots are here", func() bool { return bots() == 4 })
+	join(t, a.address(), wamble.Token{})
+	join(t, b.address(), wamble.Token{})
+	until(t, "two step back", func() bool { return bots() == 2 })
+	for _, h := range []*here{a, b} {
+		until(t, "both are counted", func() bool {
+			c, err := h.first().counts(t.Context())
+			return err == nil && c.Players-c.Bots == 2
+		})
+	}
+}

@@ -1,0 +1,225 @@
+package pglog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"wamble/internal/store/postgres"
+)
+
+// Node is a process that lives, by the database's clock.
+type Node struct {
+	Name    string
+	Self    bool
+	Address string // where other nodes reach it; "": nowhere
+	Note    string // what it says of itself
+}
+
+// World is what a node has seen with its last beat: who lives, and who has which part.
+type World struct {
+	Nodes []Node  // sorted by name; of several processes of a name the one heard last
+	Parts []Sight // those that were asked for
+	Err   error   // why the last beat failed; nil: it did not
+}
+
+// World returns what is known of so many parts of a log, and a channel that is closed when
+// there is more. The nodes are known if Options.Say was set.
+func (l *Log) World(log string, parts int) (World, <-chan struct{}) {
+	var all []*sighted
+	for k := range parts {
+		s, err := l.watch(PartName(log, k))
+		if err != nil {
+			over := make(chan struct{})
+			close(over)
+			return World{Err: err}, over
+		}
+		all = append(all, s)
+	}
+	w := all[0].watch
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := World{Nodes: w.nodes, Err: w.err}
+	for _, s := range all {
+		seen.Parts = append(seen.Parts, s.sight)
+	}
+	return seen, w.beaten
+}
+
+// What nodes tell each other is in tables of its own, which a node without others does not
+// need.
+const makeWorldTables = `
+CREATE TABLE IF NOT EXISTS shard_nodes (
+	shard   TEXT NOT NULL,
+	node    TEXT NOT NULL,               -- name/instance, as in nodes
+	address TEXT NOT NULL,
+	note    TEXT NOT NULL,
+	PRIMARY KEY (shard, node)
+) WITH (fillfactor = 50);
+CREATE TABLE IF NOT EXISTS shard_notes (
+	shard   TEXT NOT NULL,
+	name    TEXT NOT NULL,
+	version BIGINT NOT NULL,             -- higher than of all that were written before
+	value   TEXT NOT NULL,
+	at      TIMESTAMPTZ NOT NULL,
+	PRIMARY KEY (shard, name)
+);
+CREATE INDEX IF NOT EXISTS shard_notes_version ON shard_notes (shard, version);`
+
+func makeWorld(ctx context.Context, c *pgx.Conn) error {
+	var made bool
+	if err := c.QueryRow(ctx, `SELECT to_regclass('shard_nodes') IS NOT NULL AND to_regclass('shard_notes_version') IS NOT NULL`).Scan(&made); err != nil || made {
+		return err
+	}
+	if _, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d); %s COMMIT", makeLock, makeWorldTables)); err != nil {
+		return fmt.Errorf("make the tables of the nodes: %w", err)
+	}
+	return nil
+}
+
+const sayNode = `INSERT INTO shard_nodes (shard, node, address, note) VALUES ($1, $2, $3, $4)
+	ON CONFLICT (shard, node) DO UPDATE SET address = EXCLUDED.address, note = EXCLUDED.note`
+
+const seeNodes = `SELECT s.node, s.address, s.note FROM shard_nodes s JOIN nodes n ON n.shard = s.shard AND n.node = s.node
+	WHERE s.shard = $1 AND n.seen_at > clock_timestamp() - $2::interval ORDER BY n.seen_at DESC`
+
+const seeNotes = `SELECT name, version, value FROM shard_notes WHERE shard = $1 AND version > $2 ORDER BY version`
+
+// queueBeat queues what this node says.
+func (w *watch) queueBeat(b *pgx.Batch) {
+	b.Queue(beatNode, w.name, w.l.self)
+	if w.l.o.Say != nil {
+		address, note := w.l.o.Say()
+		b.Queue(sayNode, w.name, w.l.self, address, note)
+	}
+}
+
+// queueOthers queues what the others say.
+func (w *watch) queueOthers(b *pgx.Batch) {
+	b.Queue(seeNodes, w.name, w.l.o.Lease).Query(func(rows pgx.Rows) error {
+		var list []Node
+		for rows.Next() {
+			var n Node
+			var full string
+			if err := rows.Scan(&full, &n.Address, &n.Note); err != nil {
+				return err
+			}
+			n.Name, n.Self = nameOf(full), full == w.l.self
+			if !slices.ContainsFunc(list, func(other Node) bool { return other.Name == n.Name }) {
+				list = append(list, n)
+			}
+		}
+		slices.SortFunc(list, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.nodes = list
+		return rows.Err()
+	})
+	w.mu.Lock()
+	after := w.read
+	w.mu.Unlock()
+	b.Queue(seeNotes, w.name, after).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var name, value string
+			if err := rows.Scan(&name, &after, &value); err != nil {
+				return err
+			}
+			if w.l.o.Noted != nil {
+				w.l.o.Noted(name, value)
+			}
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.read = after
+		return rows.Err()
+	})
+}
+
+// noteLock is the first half of the advisory lock under which a note gets its version:
+// they become visible in this order.
+const noteLock = 0x77616d62
+
+// Note writes something down for all nodes of a log, durably: it takes the place of what
+// was written under the name before. Everybody hears of it with one of his next beats,
+// this node too.
+func (l *Log) Note(ctx context.Context, log, name, value string) error {
+	return l.Amend(ctx, log, name, func(string) (string, error) { return value, nil })
+}
+
+// Amend is Note of what becomes of the note that there is, "" if there is none. Nobody else
+// writes meanwhile.
+func (l *Log) Amend(ctx context.Context, log, name string, change func(value string) (string, error)) error {
+	return l.write(ctx, log, func(tx pgx.Tx) error {
+		var value string
+		err := tx.QueryRow(ctx, `SELECT COALESCE((SELECT value FROM shard_notes WHERE shard = $1 AND name = $2), '')`, log, name).Scan(&value)
+		if err == nil {
+			value, err = change(value)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO shard_notes (shard, name, version, value, at)
+			VALUES ($1, $2, (SELECT COALESCE(max(version), 0) + 1 FROM shard_notes WHERE shard = $1), $3, clock_timestamp())
+			ON CONFLICT (shard, name) DO UPDATE SET version = EXCLUDED.version, value = EXCLUDED.value, at = EXCLUDED.at`, log, name, value)
+		return err
+	})
+}
+
+// Forget deletes the notes whose names begin with a prefix and that are older than age, and
+// what nodes have said that are gone. The newest note stays, as its version is the highest.
+func (l *Log) Forget(ctx context.Context, log, prefix string, age time.Duration) error {
+	return l.write(ctx, log, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `DELETE FROM shard_nodes s WHERE shard = $1 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = s.shard AND n.node = s.node)`, log); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `DELETE FROM shard_notes WHERE shard = $1 AND starts_with(name, $2) AND at < clock_timestamp() - $3::interval
+			AND version < (SELECT max(version) FROM shard_notes WHERE shard = $1)`, log, prefix, age)
+		return err
+	})
+}
+
+// Notes returns all notes, by name.
+func (l *Log) Notes(ctx context.Context, log string) (map[string]string, error) {
+	all := map[string]string{}
+	err := l.write(ctx, log, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, seeNotes, log, 0)
+		if err != nil {
+			return err
+		}
+		var name, value string
+		_, err = pgx.ForEachRow(rows, []any{&name, new(int64), &value}, func() error {
+			all[name] = value
+			return nil
+		})
+		return err
+	})
+	return all, err
+}
+
+// write is a transaction that nobody else who writes notes is in.
+func (l *Log) write(ctx context.Context, log string, do func(pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, l.o.Patience)
+	defer cancel()
+	c, err := postgres.Connect(ctx, l.o.Database, l.session(l.o.Patience))
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	if err := makeWorld(ctx, c); err != nil {
+		return err
+	}
+	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d, hashtext($1))`, noteLock), log); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+	if err == nil {
+		err = postgres.Unreplicated(c)
+	}
+	return err
+}
