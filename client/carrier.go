@@ -19,7 +19,8 @@ import (
 type carrier interface {
 	// Send sends a packet and does not wait. What cannot be sent is lost.
 	Send(to wamble.Peer, packet []byte)
-	// Next waits for a packet, which is valid until the next call.
+	// Next waits for a packet, which is valid until the next call. It may go on after
+	// syscall.ECONNREFUSED.
 	Next() ([]byte, error)
 	// End closes the carrier after Next returned err, and waits until nothing
 	// of it is left. Interrupt makes Next return.
@@ -86,18 +87,9 @@ func (u *udpCarrier) Send(_ wamble.Peer, packet []byte) {
 	}
 }
 
-// Next skips the report that the server's port is closed: the server may be
-// starting, and requests are repeated anyway.
 func (u *udpCarrier) Next() ([]byte, error) {
-	for {
-		n, err := u.conn.Read(u.buffer[:])
-		if err == nil {
-			return u.buffer[:n], nil
-		}
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, err
-		}
-	}
+	n, err := u.conn.Read(u.buffer[:])
+	return u.buffer[:n], err
 }
 
 func (u *udpCarrier) End(error)         { u.conn.Close() }

@@ -41,6 +41,16 @@ func (c *Client) elsewhere() {
 	c.turn = (c.turn + 1) % (len(c.hosts) + 1)
 }
 
+// others reports whether there are other machines to try.
+func (c *Client) others() bool { return c.machines() > 1 }
+
+// machines is how many machines are known.
+func (c *Client) machines() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.hosts) + 1
+}
+
 // target is the address of the machine that is tried.
 func (c *Client) target() *url.URL {
 	c.mu.Lock()

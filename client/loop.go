@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"syscall"
 	"time"
 
 	"wamble"
@@ -26,7 +27,7 @@ type loop struct {
 	c       *Client
 	link    *link.Client
 	out     carrier
-	arrived chan []byte // copies of packets
+	arrived chan []byte // copies of packets; nil: the server's port is closed
 	broken  chan error  // why reading ended
 
 	current *call
@@ -60,6 +61,10 @@ func (l *loop) attach(out carrier) {
 		defer close(arrived)
 		for {
 			b, err := out.Next()
+			if errors.Is(err, syscall.ECONNREFUSED) {
+				arrived <- nil
+				continue
+			}
 			if err != nil {
 				out.End(err)
 				broken <- err
@@ -92,6 +97,7 @@ func (l *loop) start(k *call) error {
 		k.finish(nil)
 		return nil
 	}
+	l.link.Hurry(l.c.others())
 	seq, err := l.link.Send(l.now(), l.out, k.packet)
 	if err != nil {
 		return err

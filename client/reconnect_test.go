@@ -7,9 +7,11 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -389,5 +391,49 @@ func TestFirstSeq(t *testing.T) {
 	}
 	if len(firsts) < 3 {
 		t.Errorf("four clients began with the numbers %v", firsts)
+	}
+}
+
+// A client that knows several machines leaves one that is silent, or whose port is closed,
+// without asking it again.
+func TestLeavesALostMachine(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []string{"silent", "closed"} {
+		t.Run(lost, func(t *testing.T) {
+			t.Parallel()
+			ctx := testContext(t)
+			s := clienttest.NewServer(t, clienttest.Expect(wire.CtrlClientHello).AnswerWith(
+				wire.Header{Token: clienttest.SessionToken(1), Board: 1}, wire.ServerHello{FEN: wire.Text(clienttest.StartFEN)},
+				wire.String(wire.KeyClusterEndpoint, "127.0.0.1 127.0.0.2")))
+			_, port, err := net.SplitHostPort(strings.TrimPrefix(s.UDP(), "udp://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, err := net.ListenPacket("udp", "127.0.0.2:"+port)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			c := dial(t, ctx, quick(), s.UDP())
+			if lost == "closed" {
+				s.Close()
+			} else {
+				s.Lose(wire.CtrlPlayerMove, 100)
+			}
+			go c.Play(ctx, "e2e4")
+			deadline, _ := ctx.Deadline()
+			other.SetReadDeadline(deadline)
+			b := make([]byte, wire.MaxPacket)
+			n, _, err := other.ReadFrom(b)
+			if err != nil {
+				t.Fatalf("the other machine hears nothing: %v", err)
+			}
+			if h, err := wire.Peek(b[:n]); err != nil || h.Ctrl != wire.CtrlClientHello || h.Token != clienttest.SessionToken(1) {
+				t.Errorf("the other machine hears %+v, %v", h, err)
+			}
+			if got := count(s, wire.CtrlClientHello); got != 1 {
+				t.Errorf("the lost machine was greeted %d times", got)
+			}
+		})
 	}
 }

@@ -65,7 +65,11 @@ func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 			if !ok {
 				return <-l.broken
 			}
-			l.receive(b)
+			if b != nil {
+				l.receive(b)
+			} else if c.others() { // a server that is alone may be starting
+				return errLost
+			}
 		case <-timer.C:
 			if err := l.tick(); err != nil {
 				return err
@@ -79,13 +83,16 @@ func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 
 // reconnect tries to connect until it succeeds. It returns an error when the
 // server refuses the session for good, or the client is closed. A call that is
-// under way is sent again.
+// under way is sent again. Of several machines one that is silent is left at once, and
+// the pauses grow when each was tried.
 func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 	pause := c.dialer.MinBackoff
 	if restarting(cause) {
 		pause = 0
+	} else {
+		c.elsewhere()
 	}
-	for {
+	for tries := 1; ; tries++ {
 		if err := sleep(ctx, jitter(pause)); err != nil {
 			return err
 		}
@@ -97,7 +104,10 @@ func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 			return err
 		}
 		c.elsewhere()
-		pause = min(max(2*pause, c.dialer.MinBackoff), c.dialer.MaxBackoff)
+		if tries%c.machines() == 0 {
+			pause = min(2*pause, c.dialer.MaxBackoff)
+		}
+		pause = max(pause, c.dialer.MinBackoff)
 	}
 }
 

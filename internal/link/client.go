@@ -71,6 +71,7 @@ type ClientConfig struct {
 type Client struct {
 	cfg     ClientConfig
 	pace    pace
+	sends   int // how often a request is sent before it is given up
 	now     time.Duration
 	seq     uint32
 	open    []asked
@@ -144,12 +145,16 @@ func NewClient(cfg ClientConfig) *Client {
 	def(&cfg.MaxOpen, 64)
 	def(&cfg.MaxTransfer, 1<<20)
 	return &Client{
-		cfg:  cfg,
-		seq:  cfg.FirstSeq,
-		pace: pace{first: cfg.FirstWait, floor: 200 * time.Millisecond, ceiling: 4 * time.Second},
-		join: wire.Reassembler{Max: cfg.MaxTransfer},
+		cfg:   cfg,
+		seq:   cfg.FirstSeq,
+		pace:  pace{first: cfg.FirstWait, floor: 200 * time.Millisecond, ceiling: ceiling},
+		sends: cfg.Sends,
+		join:  wire.Reassembler{Max: cfg.MaxTransfer},
 	}
 }
+
+// ceiling is the longest wait for an ACK.
+const ceiling = 4 * time.Second
 
 // def replaces a value that is not set by its default.
 func def[T int | uint32 | time.Duration](v *T, d T) {
@@ -208,6 +213,15 @@ func (c *Client) tick(now time.Duration) time.Duration {
 	return c.now
 }
 
+// Hurry says whether another server can be asked, so that it is better to give up early:
+// a request is then sent 4 times within two seconds or so.
+func (c *Client) Hurry(on bool) {
+	c.sends, c.pace.ceiling = c.cfg.Sends, ceiling
+	if on {
+		c.sends, c.pace.ceiling = min(c.sends, 4), time.Second
+	}
+}
+
 // Next returns when Due has work, and false when nothing waits.
 func (c *Client) Next() (time.Duration, bool) {
 	if len(c.open) == 0 {
@@ -227,7 +241,7 @@ func (c *Client) Due(now time.Duration, out Sink, lost []uint32) []uint32 {
 	kept := c.open[:0]
 	for _, a := range c.open {
 		if a.due <= now {
-			if a.sends >= c.cfg.Sends {
+			if a.sends >= c.sends {
 				lost = append(lost, a.seq)
 				c.stats.Lost++
 				c.pool.drop(a.k)

@@ -113,7 +113,7 @@ func (c *Client) challenged(now time.Duration, cookie []byte, out Sink) {
 	c.cookie = append(c.cookie[:0], cookie...)
 	for i := range c.open {
 		a := &c.open[i]
-		if a.seq != c.hello || a.sends >= c.cfg.Sends || !wire.SetCookie(a.k.buf, cookie) {
+		if a.seq != c.hello || a.sends >= c.sends || !wire.SetCookie(a.k.buf, cookie) {
 			continue
 		}
 		if a.sends == 1 {

@@ -117,6 +117,24 @@ func TestClientRepeats(t *testing.T) {
 	}
 }
 
+// A client that can ask another server gives up earlier, and asks more evenly.
+func TestClientHurries(t *testing.T) {
+	for _, hurry := range []bool{true, false} {
+		r := newClientRig(t, ClientConfig{})
+		r.c.Hurry(!hurry)
+		r.c.Hurry(hurry)
+		r.ask(hello(wamble.Token{}, 0))
+		var lost []uint32
+		for len(lost) == 0 {
+			r.now, _ = r.c.Next()
+			lost = r.c.Due(r.now, &r.out, lost)
+		}
+		if sends := r.out.Len(); hurry != (sends == 4 && r.now == 3250*time.Millisecond) {
+			t.Errorf("in a hurry: %v: it was sent %d times, and given up after %v", hurry, sends, r.now)
+		}
+	}
+}
+
 // SERVER_HELLO and the packet after it have the same number; neither is taken for
 // a copy of the other, real copies are acknowledged and filtered.
 func TestClientFiltersDuplicates(t *testing.T) {
