@@ -37,6 +37,7 @@ var golden = []struct {
 		Frame{Kind: KindHangUp, Name: []byte("m"), Part: 1, Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: 258}},
 		"0a00000e" + "016d" + "01" + "06c0000207a00f" + "00000102",
 	},
+	{Frame{Kind: KindLook}, "0b000000"},
 	{Frame{Kind: KindRefusal, ID: 2, Data: []byte("no")}, "0900000a" + "0000000000000002" + "6e6f"},
 }
 

@@ -21,6 +21,7 @@ const (
 	KindAnswer                      // of the request with this ID
 	KindRefusal                     // the same: Data says why there is no answer
 	KindHangUp                      // the connection of a player is to end
+	KindLook                        // what the database says of nodes and parts has changed
 )
 
 // Fields of a frame, in the order in which they are written.
@@ -64,6 +65,7 @@ var kinds = [...]kindInfo{
 	KindAnswer:      {"answer", hasID | hasData, MaxData, false},
 	KindRefusal:     {"refusal", hasID | hasData, 1 << 10, false},
 	KindHangUp:      {"hang up", hasName | hasPart | hasClient, 0, false},
+	KindLook:        {"look", 0, 0, true},
 }
 
 // info returns the row of a kind; nil: there is none.

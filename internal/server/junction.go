@@ -175,6 +175,15 @@ func (j *junction) tellNodes() {
 	m.SetNodes(list)
 }
 
+// tell tells the other machines that a part has come or gone.
+func (j *junction) tell() {
+	if m := j.mesh.Load(); m != nil {
+		for _, name := range m.Connected() {
+			m.Send(mesh.Number(name), &mesh.Frame{Kind: mesh.KindLook})
+		}
+	}
+}
+
 // hangUp ends the connections that have sent packets for a part.
 func (j *junction) hangUp(part int) {
 	for _, k := range j.s.supervisors() {
@@ -233,6 +242,10 @@ func (j *junction) receive(from uint32, frames []mesh.Frame) {
 	}
 	for i := range frames {
 		f := &frames[i]
+		if f.Kind == mesh.KindLook {
+			j.s.cluster.log.Hasten(j.s.cluster.name)
+			continue
+		}
 		if k == nil || k.name != string(f.Name) {
 			flush()
 			if k = j.s.supervisor(string(f.Name)); k == nil || k.Port() == nil {

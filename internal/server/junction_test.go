@@ -14,6 +14,22 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
+// sharing waits until this machine and b, whose directory that is, have two parts each, and
+// this one knows that and reaches b.
+func sharing(t *testing.T, a *here, b string) {
+	t.Helper()
+	until(t, "both have two parts", func() bool {
+		theirs := held(t, b)
+		for _, part := range theirs {
+			if node, _, _ := a.places.owner(part); node != "b" {
+				return false
+			}
+		}
+		return len(held(t, a.dir)) == 2 && len(theirs) == 2
+	})
+	until(t, "both are connected", func() bool { m := a.junction.mesh.Load(); return m != nil && m.Stats().Open == 1 })
+}
+
 // TestAnyMachine: a player who knows one machine plays a session of another one through
 // it, over UDP, over a WebSocket and in JSON. When the other one dies he plays on, and
 // nothing is lost.
@@ -23,8 +39,7 @@ func TestAnyMachine(t *testing.T) {
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	other := t.TempDir()
 	b := spawn(t, other, placedConf(db, "b"))
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, other)) == 2 })
-	until(t, "both are connected", func() bool { m := a.junction.mesh.Load(); return m != nil && m.Stats().Open == 1 })
+	sharing(t, a, other)
 	ws := "ws://" + a.Addresses().HTTP.String() + "/ws"
 	c := &crowd{}
 	var over []*player // of connections
@@ -101,8 +116,7 @@ func TestWallOfAllMachines(t *testing.T) {
 	db := pgtest.Empty(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
-	until(t, "both are connected", func() bool { m := a.junction.mesh.Load(); return m != nil && m.Stats().Open == 1 })
+	sharing(t, a, b.dir)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	player, watcher := join(t, b.address(), wamble.Token{}).c, join(t, a.address(), wamble.Token{}).c
@@ -134,8 +148,7 @@ func TestAddressOfPlayer(t *testing.T) {
 	db := pgtest.Empty(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
-	until(t, "both are connected", func() bool { m := a.junction.mesh.Load(); return m != nil && m.Stats().Open == 1 })
+	sharing(t, a, b.dir)
 	guest := join(t, b.address(), wamble.Token{})
 	token := guest.c.Token()
 	guest.c.Close()

@@ -296,6 +296,7 @@ func (s *Server) adopt(ctx context.Context, index int) {
 			}
 			return
 		}
+		s.partChanged()
 		s.house.changing.Lock()
 		defer s.changed()
 		s.expect(changeTime)
@@ -360,7 +361,17 @@ func (s *Server) leavePart(p *part, to string, drain bool) {
 		if err := p.runner.Close(); err != nil {
 			s.log.Warn("a part of the journal was not closed well", "part", p.index, "err", err)
 		}
+		s.partChanged()
 	})
+}
+
+// partChanged lets this machine and the others look who has which part before their next
+// beat.
+func (s *Server) partChanged() {
+	s.cluster.log.Hasten(s.cluster.name)
+	if s.junction != nil {
+		s.junction.tell()
+	}
 }
 
 // shardOf is the shard of a profile that is in a part; nil: it has fewer.
@@ -392,7 +403,7 @@ func (s *Server) tellPlaces(seen pglog.World) {
 		l := &list[k]
 		if l.here = s.partOf(k) != nil; l.here {
 			l.node = nodeName(s.o.Config)
-		} else if k < len(seen.Parts) {
+		} else if k < len(seen.Parts) && !seen.Parts[k].Self { // else it comes, or has just gone
 			l.node = seen.Parts[k].Holder
 		}
 		l.address = at[l.node]

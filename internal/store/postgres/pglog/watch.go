@@ -30,10 +30,11 @@ type Sight struct {
 // watch is the goroutine that tells the database every beat that this node lives, and
 // hears who else does: one for a shard and its parts.
 type watch struct {
-	l    *Log
-	name string // of the first part
-	stop context.CancelFunc
-	done chan struct{}
+	l     *Log
+	name  string // of the first part
+	stop  context.CancelFunc
+	done  chan struct{}
+	hurry chan struct{} // the next beat is not waited for
 
 	mu     sync.Mutex
 	shards []*sighted // those that were asked for
@@ -105,7 +106,7 @@ func (l *Log) watchOf(group string) *watch {
 	w := l.watches[group]
 	if w == nil {
 		var ctx context.Context
-		w = &watch{l: l, name: group, done: make(chan struct{}), beaten: make(chan struct{})}
+		w = &watch{l: l, name: group, done: make(chan struct{}), hurry: make(chan struct{}, 1), beaten: make(chan struct{})}
 		ctx, w.stop = context.WithCancel(context.Background())
 		l.watches[group] = w
 		go w.run(ctx)
@@ -199,6 +200,19 @@ func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 	}
 }
 
+// Hasten lets the next beat for a shard and its parts come at once: somebody has said that
+// there is something new.
+func (l *Log) Hasten(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.watches[groupOf(name)]; w != nil {
+		select {
+		case w.hurry <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // run beats until it is stopped, and ends a claim whose lease has run out.
 func (w *watch) run(ctx context.Context) {
 	defer close(w.done)
@@ -217,6 +231,7 @@ func (w *watch) run(ctx context.Context) {
 		}
 		select {
 		case <-time.After(max(pause, time.Millisecond)):
+		case <-w.hurry:
 		case <-ctx.Done():
 		}
 	}
