@@ -88,7 +88,7 @@ var rooms = []room{
 	{name: "internal/profile", may: []string{"internal/link", "internal/journal", "internal/access", "internal/reward", "internal/spectate", "internal/tally", "internal/predict", "internal/board", "internal/session", "internal/intent", "internal/pack", "internal/share", "internal/lru", "internal/config", "wire", ".", "chess"},
 		tests: []string{"runner/logstore", "internal/tape"}, pure: true},
 	{name: "internal/tape", may: []string{"internal/profile", "internal/pack", "internal/guard"}, tests: []string{"internal/config", "wire", "."}},
-	{name: "internal/registry", may: []string{"internal/profile", "."}},
+	{name: "internal/registry", may: []string{"internal/profile", "internal/guard", "."}},
 	{name: "internal/loop", may: []string{"internal/registry", "internal/board", "internal/tape", "internal/profile", "internal/transport", "internal/link", "internal/journal", "runner", "internal/store/schema", "internal/store", "internal/guard", "internal/config", "wire", "."},
 		tests: []string{"internal/store/sqlite", "internal/intent"}},
 	{name: "internal/handoff", may: []string{"internal/loop", "internal/profile", "internal/transport", "runner", "internal/store", "internal/guard", "internal/config", "."},

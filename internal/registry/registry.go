@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/guard"
 	"wamble/internal/profile"
 )
 
@@ -89,23 +90,31 @@ func (r *Registry) Tell(from Member, changes []profile.Change) {
 // and until those that start have brought their journals there. Errors: ErrDown, or
 // that of ctx.
 func (r *Registry) AwaitOthers(ctx context.Context, by Member) error {
-	for _, m := range r.Others(by) {
-		for {
-			_, err := m.Settle(ctx, Subject{All: true})
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, ErrDown) {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return err
-			case <-time.After(downPause):
-			}
+	others := r.Others(by)
+	errs := make([]error, len(others))
+	var waiting sync.WaitGroup
+	for i, m := range others {
+		waiting.Go(func() {
+			errs[i] = guard.Call("what another profile has decided", func() error { return settleAll(ctx, m) })
+		})
+	}
+	waiting.Wait()
+	return errors.Join(errs...)
+}
+
+// settleAll waits until the store has what a member has decided so far.
+func settleAll(ctx context.Context, m Member) error {
+	for {
+		_, err := m.Settle(ctx, Subject{All: true})
+		if !errors.Is(err, ErrDown) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(downPause):
 		}
 	}
-	return nil
 }
 
 // downPause is the pause before a member that does not run is asked again.
