@@ -9,7 +9,7 @@ LDFLAGS := -X main.commit=$(COMMIT)
 
 # What runs under the race detector: every package that starts goroutines.
 RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/handoff ./internal/host ./internal/loader ./internal/loop ./internal/journal ./internal/mesh ./internal/observe \
-	./internal/readapi ./internal/store/... ./internal/tape ./internal/transport ./runner/...
+	./internal/readapi ./internal/registry ./internal/store/... ./internal/tape ./internal/transport ./runner/...
 
 # What runs without the race detector, because it is not about goroutines and
 # would last for a quarter of an hour: tests that kill processes or crash file

@@ -144,17 +144,10 @@ func NewClient(cfg ClientConfig) *Client {
 	def(&cfg.FirstWait, 500*time.Millisecond)
 	def(&cfg.MaxOpen, 64)
 	def(&cfg.MaxTransfer, 1<<20)
-	return &Client{
-		cfg:   cfg,
-		seq:   cfg.FirstSeq,
-		pace:  pace{first: cfg.FirstWait, floor: 200 * time.Millisecond, ceiling: ceiling},
-		sends: cfg.Sends,
-		join:  wire.Reassembler{Max: cfg.MaxTransfer},
-	}
+	c := &Client{cfg: cfg, seq: cfg.FirstSeq, join: wire.Reassembler{Max: cfg.MaxTransfer}}
+	c.Hurry(false)
+	return c
 }
-
-// ceiling is the longest wait for an ACK.
-const ceiling = 4 * time.Second
 
 // def replaces a value that is not set by its default.
 func def[T int | uint32 | time.Duration](v *T, d T) {
@@ -216,11 +209,16 @@ func (c *Client) tick(now time.Duration) time.Duration {
 // Hurry says whether another server can be asked, so that it is better to give up early:
 // a request is then sent 4 times within two seconds or so.
 func (c *Client) Hurry(on bool) {
-	c.sends, c.pace.ceiling = c.cfg.Sends, ceiling
+	c.sends = c.cfg.Sends
+	c.pace = pace{first: c.cfg.FirstWait, floor: floor, ceiling: 4 * time.Second}
 	if on {
-		c.sends, c.pace.ceiling = min(c.sends, 4), time.Second
+		c.sends = min(c.sends, 4)
+		c.pace.first, c.pace.ceiling = floor, time.Second
 	}
 }
+
+// floor is the shortest wait for an ACK.
+const floor = 200 * time.Millisecond
 
 // Next returns when Due has work, and false when nothing waits.
 func (c *Client) Next() (time.Duration, bool) {

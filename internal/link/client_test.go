@@ -129,7 +129,7 @@ func TestClientHurries(t *testing.T) {
 			r.now, _ = r.c.Next()
 			lost = r.c.Due(r.now, &r.out, lost)
 		}
-		if sends := r.out.Len(); hurry != (sends == 4 && r.now == 3250*time.Millisecond) {
+		if sends := r.out.Len(); hurry != (sends == 4 && r.now == 1625*time.Millisecond) {
 			t.Errorf("in a hurry: %v: it was sent %d times, and given up after %v", hurry, sends, r.now)
 		}
 	}

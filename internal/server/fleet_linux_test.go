@@ -38,19 +38,36 @@ type fleet struct {
 	longest  map[string]time.Duration // until everybody has moved again, by fault
 }
 
-// newFleet starts machines on a database with a synchronous standby.
+// newFleet starts machines that share a journal on a database with a synchronous standby.
 func newFleet(t testing.TB, n, players int) *fleet {
+	t.Helper()
+	const port = 8888
+	f := newRealm(t, n, port)
+	pgtest.Execute(t, f.database(), databaseClock(f.name))
+	var to []netip.AddrPort
+	for _, m := range f.machines {
+		to = append(to, netip.AddrPortFrom(netip.MustParseAddr(m.ip), port))
+		m.begin(t)
+	}
+	f.board = newSwitchboard(t, f.players, netip.MustParseAddrPort("127.0.0.1:0"), to...)
+	f.owner()
+	f.crowd = gather(t, f.board.address(), players)
+	f.crowd.play()
+	f.moved()
+	return f
+}
+
+// newRealm makes a database with a synchronous standby, and sites for machines, which do
+// not run yet.
+func newRealm(t testing.TB, n int, port uint16) *fleet {
 	t.Helper()
 	f := &fleet{t: t, rng: prooftest.Random(t), net: newNetwork(t), longest: map[string]time.Duration{}}
 	f.dbs, f.players = []*site{f.net.add(), f.net.add()}, f.net.add()
 	f.primary = pgtest.StartAt(t, false, f.dbs[0].database())
 	db := f.primary.Migrated(t)
 	f.name = db.Name
-	pgtest.Execute(t, db, databaseClock(db.Name))
 	f.standby = f.primary.FollowAt(t, f.dbs[1].database())
 	db.Host = fmt.Sprintf("%s:%d,%s:%d", f.dbs[0].ip, f.primary.Server().Port, f.dbs[1].ip, f.standby.Server().Port)
-	const port = 8888
-	var to []netip.AddrPort
 	for i := range n {
 		m := &machine{name: fmt.Sprintf("m%d", i+1), dir: t.TempDir()}
 		site := f.net.add()
@@ -60,18 +77,13 @@ func newFleet(t testing.TB, n, players int) *fleet {
 		m.text = strings.Replace(m.text, `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", m.ip), 1)
 		m.text += fmt.Sprintf("(def journal \"postgres\") (def journal-node %q) (def min-boards 32)\n", m.name)
 		f.machines, f.sites = append(f.machines, m), append(f.sites, site)
-		to = append(to, netip.AddrPortFrom(netip.MustParseAddr(m.ip), port))
-		m.begin(t)
 	}
-	f.board = newSwitchboard(t, f.players, to)
-	f.owner()
-	f.crowd = gather(t, f.board.address(), players)
-	f.crowd.play()
-	f.moved()
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, m := range f.machines {
-				t.Logf("the log of %s:\n%s", m.name, m.log)
+				if m.child != nil {
+					t.Logf("the log of %s:\n%s", m.name, m.log)
+				}
 			}
 		}
 	})

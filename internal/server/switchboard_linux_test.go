@@ -20,9 +20,9 @@ type switchboard struct {
 	backs map[netip.AddrPort][]*net.UDPConn // a socket for each machine, by player
 }
 
-func newSwitchboard(t testing.TB, site *site, to []netip.AddrPort) *switchboard {
+func newSwitchboard(t testing.TB, site *site, at netip.AddrPort, to ...netip.AddrPort) *switchboard {
 	t.Helper()
-	front, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	front, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,269 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/handoff"
+	"wamble/internal/host"
+	"wamble/internal/prooftest"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/watchtest"
+)
+
+// continent is a fleet whose machines share a world: each has an address of its own for
+// players, who learn those of the others.
+type continent struct{ *fleet }
+
+// partsOfContinent is how many shards the world has.
+const partsOfContinent = 8
+
+// newContinent starts machines that share a world.
+func newContinent(t testing.TB, n, players int) *continent {
+	t.Helper()
+	port := freePorts(t, 1)[0]
+	c := &continent{fleet: newRealm(t, n, port)}
+	var fronts []string
+	for i, m := range c.machines {
+		front := netip.AddrFrom4([4]byte{127, 0, 23, byte(i + 1)})
+		newSwitchboard(t, c.players, netip.AddrPortFrom(front, port), netip.AddrPortFrom(netip.MustParseAddr(m.ip), port))
+		fronts = append(fronts, front.String())
+	}
+	for _, m := range c.machines {
+		m.text += fmt.Sprintf("(def shards %d) (def cluster-address \"%s:8886\") (def cluster-endpoints %q)\n", partsOfContinent, m.ip, strings.Join(fronts, " "))
+		c.begin(m)
+	}
+	c.whole()
+	c.crowd = &crowd{}
+	for i := range players {
+		p := join(t, fmt.Sprintf("udp://%s:%d", fronts[i%n], port), wamble.Token{})
+		p.crowd = c.crowd
+		c.crowd.players = append(c.crowd.players, p)
+	}
+	c.crowd.play()
+	c.moved()
+	return c
+}
+
+// begin starts a machine, as an image that can hand over.
+func (c *continent) begin(m *machine) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(m.dir, "test.conf"), []byte(m.text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.Chmod(m.dir, 0o700); err != nil {
+		c.t.Fatal(err)
+	}
+	log := &watchtest.Log{}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asImage+"="+m.dir)
+	cmd.Stderr = log
+	if err := m.start(cmd); err != nil {
+		c.t.Fatal(err)
+	}
+	m.child = &child{t: c.t, log: log, cmd: cmd}
+	c.t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+		if strings.Contains(log.String(), "DATA RACE") {
+			c.t.Errorf("the race detector has found something in %s:\n%s", m.name, log)
+		}
+	})
+}
+
+// spread is which machine has which part, by what those say that are awake; "": none, or
+// two.
+func (c *continent) spread() (at [partsOfContinent]string) {
+	for _, m := range c.machines {
+		if m.asleep || m.child == nil || m.cmd.ProcessState != nil {
+			continue
+		}
+		for _, part := range held(c.t, m.dir) {
+			if at[part] != "" {
+				at[part] = "two"
+			} else {
+				at[part] = m.name
+			}
+		}
+	}
+	for part := range at {
+		if at[part] == "two" {
+			at[part] = ""
+		}
+	}
+	return at
+}
+
+// whole waits until one machine has each part, and all of them serve.
+func (c *continent) whole() {
+	c.t.Helper()
+	until(c.t, "each part has its machine", func() bool {
+		for _, m := range c.machines {
+			if !m.asleep && m.state(c.t) != "serves" {
+				return false
+			}
+		}
+		at := c.spread()
+		return !slices.Contains(at[:], "")
+	})
+}
+
+// victim is a machine that has parts.
+func (c *continent) victim() *machine {
+	var busy []*machine
+	at := c.spread()
+	for _, m := range c.machines {
+		if slices.Contains(at[:], m.name) {
+			busy = append(busy, m)
+		}
+	}
+	if len(busy) == 0 {
+		c.t.Fatal("no machine has a part")
+	}
+	return busy[c.rng.IntN(len(busy))]
+}
+
+// kill kills a machine, and starts it again when the others have its parts.
+func (c *continent) kill() {
+	m := c.victim()
+	c.suffer("kill", m.child.kill)
+	c.begin(m)
+}
+
+// stop stops one in order.
+func (c *continent) stop() {
+	m := c.victim()
+	c.suffer("stop", m.child.end)
+	c.begin(m)
+}
+
+// pause lets one sleep for longer than its lease; it wakes up as somebody who has nothing.
+func (c *continent) pause() {
+	m := c.victim()
+	c.suffer("pause", func() {
+		c.signal(m, syscall.SIGSTOP)
+		m.asleep = true
+	})
+	c.suffer("awake", func() {
+		c.signal(m, syscall.SIGCONT)
+		m.asleep = false
+	})
+}
+
+// cut cuts one from the database.
+func (c *continent) cut() {
+	m := c.victim()
+	var mend func()
+	c.suffer("cut from PostgreSQL", func() { mend = c.net.cut(c.siteOf(m), c.dbs...) })
+	c.suffer("PostgreSQL again", mend)
+}
+
+// unplug cuts one from everybody.
+func (c *continent) unplug() {
+	m := c.victim()
+	var mend func()
+	others := append(append(slices.Clone(c.dbs), c.fleet.players), c.others(m)...)
+	c.suffer("unplugged", func() { mend = c.net.cut(c.siteOf(m), others...) })
+	c.suffer("plugged in", mend)
+}
+
+// split cuts one from the other machines: whoever is at one of them and played at the
+// other goes there himself.
+func (c *continent) split() {
+	m := c.victim()
+	mend := c.net.cut(c.siteOf(m), c.others(m)...)
+	c.suffer("cut from the other machines", func() {})
+	mend()
+}
+
+// upgrade hands every machine over to its next image, one after another.
+func (c *continent) upgrade() {
+	for _, m := range c.machines {
+		c.suffer("handoff", func() {
+			var done handoff.Result
+			if err := host.Ask(c.t.Context(), m.dir, "handoff", host.Arguments{}, &done); err != nil {
+				c.t.Errorf("the handoff of %s: %v", m.name, err)
+			}
+		})
+	}
+}
+
+// end lets the players finish, and compares: nobody has the board of another, no session
+// has two, and each board is in one of the shards.
+func (c *continent) end() {
+	c.t.Helper()
+	c.crowd.finish()
+	holders := map[wamble.BoardID]int{}
+	for _, p := range c.crowd.players {
+		if b := p.c.Board(); b.ID != 0 {
+			holders[b.ID]++
+		}
+	}
+	for id, n := range holders {
+		if n > 1 {
+			c.t.Errorf("%d players have board %d", n, id)
+		}
+	}
+	for _, m := range c.machines {
+		m.child.end()
+	}
+	db := c.database()
+	c.crowd.verify(c.t, openPostgres(c.t, db))
+	for what, query := range map[string]string{
+		"sessions have several boards": `SELECT count(*) FROM (SELECT 1 FROM reservations GROUP BY session_id HAVING count(*) > 1) s`,
+		"boards are in no shard":       fmt.Sprintf(`SELECT count(*) FROM boards WHERE shard NOT BETWEEN 0 AND %d`, partsOfContinent-1),
+		"boards have a move twice":     `SELECT count(*) FROM (SELECT 1 FROM moves GROUP BY board_id, move_number HAVING count(*) > 1) s`,
+	} {
+		if n := pgtest.Query[int](c.t, db, query); n > 0 {
+			c.t.Errorf("%d %s", n, what)
+		}
+	}
+	c.t.Logf("%d boards have travelled", pgtest.Query[int](c.t, db, `SELECT count(*) FROM boards WHERE shard_version > 0`))
+}
+
+// TestPlacedFleet: machines that share a world die, sleep, are cut off and are upgraded
+// while everybody plays, and parts move between them. Every accepted move is in the
+// database once, each board with one player in one shard, and everybody moves again. With
+// WAMBLE_SOAK 200 faults come in random order, and nobody waits for longer than five
+// seconds when a machine is lost.
+func TestPlacedFleet(t *testing.T) {
+	if !prooftest.Soaking() { // where nobody's time is taken
+		t.Parallel()
+	}
+	c := newContinent(t, 3, 12)
+	faults := []func(*continent){(*continent).kill, (*continent).upgrade, (*continent).unplug, (*continent).split,
+		(*continent).pause, (*continent).cut, (*continent).stop, (*continent).restart, (*continent).promote}
+	end, bounded := t.Deadline()
+	for i := range prooftest.Sized(4, 200) {
+		if bounded && time.Until(end) < time.Minute {
+			t.Logf("the time ends after %d faults", i)
+			break
+		}
+		if prooftest.Soaking() {
+			i = c.rng.IntN(len(faults))
+		}
+		c.fleet.whole()
+		faults[i](c)
+		c.whole()
+	}
+	c.end()
+	for _, fault := range slices.Sorted(maps.Keys(c.longest)) {
+		d := c.longest[fault]
+		t.Logf("measured: %s: everybody moved again after %v at most", fault, d.Round(time.Millisecond))
+		if prooftest.Soaking() && d > 5*time.Second && slices.Contains([]string{"kill", "pause", "cut from PostgreSQL", "unplugged", "stop"}, fault) {
+			t.Errorf("%s: somebody waited for %v", fault, d)
+		}
+	}
+}
