@@ -137,14 +137,26 @@ func (l *life) restore(ctx context.Context, rt *Runtime) error {
 }
 
 // supply leases the numbers that the last step asked for, and those that the profile asks
-// for meanwhile. It asks once.
+// for meanwhile: of different sequences at once.
 func (l *life) supply(ctx context.Context, rt *Runtime) error {
-	for wanted := slices.Clone(l.out.Leases); len(wanted) > 0; wanted = append(wanted[1:], l.out.Leases...) {
-		blocks, err := rt.freshLease(ctx, wanted[0])
+	for wanted := slices.Clone(l.out.Leases); len(wanted) > 0; {
+		var now, later []profile.Lease
+		for _, w := range wanted {
+			if slices.ContainsFunc(now, func(other profile.Lease) bool { return other.Sequence == w.Sequence }) {
+				later = append(later, w)
+			} else {
+				now = append(now, w)
+			}
+		}
+		leased, err := rt.freshLeases(ctx, now)
 		if err != nil {
 			return fmt.Errorf("lease numbers: %w", err)
 		}
-		l.step(&profile.Leased{Sequence: wanted[0].Sequence, Blocks: blocks})
+		for _, in := range leased {
+			l.step(in)
+			later = append(later, l.out.Leases...)
+		}
+		wanted = later
 	}
 	return nil
 }

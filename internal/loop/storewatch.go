@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"wamble"
+	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/store"
@@ -257,6 +259,23 @@ func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamb
 		}
 		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.StoreName, "sequence", wanted.Sequence.String())
 	}
+}
+
+// freshLeases is freshLease of several sequences at once.
+func (rt *Runtime) freshLeases(ctx context.Context, wanted []profile.Lease) ([]*profile.Leased, error) {
+	leased, errs := make([]*profile.Leased, len(wanted)), make([]error, len(wanted))
+	var leases sync.WaitGroup
+	for i, w := range wanted {
+		leases.Go(func() {
+			errs[i] = guard.Call("a lease", func() error {
+				blocks, err := rt.freshLease(ctx, w)
+				leased[i] = &profile.Leased{Sequence: w.Sequence, Blocks: blocks}
+				return err
+			})
+		})
+	}
+	leases.Wait()
+	return leased, errors.Join(errs...)
 }
 
 // returnNumbers gives the store back what is left of the numbers that were leased, so

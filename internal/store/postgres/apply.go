@@ -151,10 +151,14 @@ func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) er
 // server's default is.
 func (s *Store) begin() *pgx.Batch {
 	b := &pgx.Batch{}
+	s.queueBegin(b)
+	return b
+}
+
+func (s *Store) queueBegin(b *pgx.Batch) {
 	b.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
 	b.Queue("SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', $1, true)",
 		strconv.FormatInt(s.timeout.Milliseconds(), 10))
-	return b
 }
 
 // execute sends what stands in b and the statements in one round trip, then

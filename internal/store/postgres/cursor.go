@@ -45,16 +45,17 @@ func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (
 	return at, err
 }
 
-// Lease implements store.Store. It is a write: a transaction number makes
-// COMMIT wait until the sequence's step is on disk, also where an earlier step
-// was logged ahead.
+// Lease implements store.Store. The sequence steps in a transaction that waits for
+// nobody, so that the lock is free again at once. A second one, which is a write because
+// it has a number, waits until that step is on disk, and on the standby: also where an
+// earlier step was logged ahead.
 func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
 	if err := schema.CheckLease(seq, n); err != nil {
 		return nil, err
 	}
 	var blocks []wamble.Block
 	b := s.begin()
-	b.Queue("SELECT txid_current()")
+	b.Queue("SELECT set_config('synchronous_commit', 'off', true)")
 	// Rows that are numbered beyond the sequence, by hand or before a failover to a
 	// standby that was behind, are stepped over.
 	b.Queue(fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", leaseLock))
@@ -71,6 +72,9 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 			blocks = append(blocks, block)
 			return nil
 		}))
+	b.Queue("COMMIT")
+	s.queueBegin(b)
+	b.Queue("SELECT txid_current()")
 	b.Queue("COMMIT")
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
