@@ -75,7 +75,10 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 	if err != nil {
 		return err
 	}
-	name := a.o.Feed.Name()
+	name, err := a.o.Feed.Name()
+	if err != nil {
+		return err
+	}
 	s := &sending{a: a, w: http.NewResponseController(w), to: w, name: name, wanted: wanted, buf: []byte("retry: 1000\n\n")}
 	if id, shards := lastEvent(r), max(1, a.o.Events.Shards); id == "" {
 		s.fresh = true

@@ -1,8 +1,9 @@
 package readapi
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,23 +11,40 @@ import (
 	"wamble"
 )
 
-// Feed is the games that have ended, in order, numbered from 1.
+// Feed is the games that have ended. It has parts, in each of which they are in order and
+// numbered from 1.
 type Feed interface {
+	// Parts is how many parts it has, at least 1.
+	Parts() int
 	// Name names the numbering: with another name numbers mean other games. It is
-	// 8 hexadecimal digits.
-	Name() string
-	// End is the newest number.
-	End() uint64
-	// Read returns up to limit games behind a number, and up to which number it
-	// has looked; gone if some of them were dropped.
-	Read(after uint64, limit int) (games []Ended, upTo uint64, gone bool, err error)
+	// 8 hexadecimal digits. It may fail with ErrStarting.
+	Name() (string, error)
+	// End is the newest numbers. It may fail with ErrStarting.
+	End(ctx context.Context) (Marks, error)
+	// Read returns up to limit games behind numbers, and up to which numbers it has
+	// looked; gone if some of them were dropped, or a number never was. A part that
+	// cannot be read now stays where it was. It may fail with ErrStarting.
+	Read(ctx context.Context, after Marks, limit int) (games []Ended, upTo Marks, gone bool, err error)
 	// Changed returns a channel that is closed when there are more games; nil when
 	// nobody is to wait for them.
 	Changed() <-chan struct{}
 }
 
+// Marks are numbers of games, one for each part of a feed.
+type Marks []uint64
+
+// before is the marks n games before m in each part.
+func (m Marks) before(n int) Marks {
+	m = slices.Clone(m)
+	for i := range m {
+		m[i] -= min(uint64(n), m[i])
+	}
+	return m
+}
+
 // Ended is a game that is over.
 type Ended struct {
+	Part     int // of the feed
 	Seq      uint64
 	Board    wamble.BoardID
 	Winner   string
@@ -56,16 +74,16 @@ func (a *API) finished(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := a.after(r.URL.Query().Get("after"))
+	if r.URL.Query().Has("last") {
+		return a.last(r)
+	}
+	name, err := a.o.Feed.Name()
 	if err != nil {
 		return nil, err
 	}
-	if r.URL.Query().Has("last") {
-		last, err := r.number("last")
-		if err != nil {
-			return nil, err
-		}
-		limit, after = last, a.o.Feed.End()-min(uint64(last), a.o.Feed.End())
+	after, err := a.after(r.Context(), name, r.URL.Query().Get("after"))
+	if err != nil {
+		return nil, err
 	}
 	if wait > 0 {
 		select {
@@ -79,7 +97,7 @@ func (a *API) finished(r reader) (*answer, error) {
 	defer timer.Stop()
 	for {
 		changed := a.o.Feed.Changed() // before reading, so that nothing is missed
-		games, upTo, gone, err := a.o.Feed.Read(after, limit)
+		games, upTo, gone, err := a.o.Feed.Read(r.Context(), after, limit)
 		switch {
 		case err != nil:
 			return nil, err
@@ -87,7 +105,7 @@ func (a *API) finished(r reader) (*answer, error) {
 			return nil, errGone
 		}
 		if len(games) > 0 || wait == 0 || changed == nil {
-			return a.lines(games, upTo)
+			return lines(name, after, games, upTo)
 		}
 		after = upTo
 		select {
@@ -100,35 +118,77 @@ func (a *API) finished(r reader) (*answer, error) {
 	}
 }
 
-func (a *API) lines(games []Ended, upTo uint64) (*answer, error) {
+// last answers with the newest games.
+func (a *API) last(r reader) (*answer, error) {
+	n, err := r.number("last")
+	if err != nil {
+		return nil, err
+	}
+	name, err := a.o.Feed.Name()
+	if err != nil {
+		return nil, err
+	}
+	end, err := a.o.Feed.End(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	after := end.before(n)
+	games, upTo, gone, err := a.o.Feed.Read(r.Context(), after, n*len(after))
+	switch {
+	case err != nil:
+		return nil, err
+	case gone:
+		return nil, errGone
+	}
+	older := games[:max(0, len(games)-n)]
+	for _, g := range older {
+		after[g.Part] = g.Seq
+	}
+	return lines(name, after, games[len(older):], upTo)
+}
+
+// lines writes the games behind the marks after.
+func lines(name string, after Marks, games []Ended, upTo Marks) (*answer, error) {
 	var body []byte
+	at := slices.Clone(after)
 	for _, g := range games {
-		text, err := json.Marshal(line{a.cursor(g.Seq), g.Board, g.Winner, g.Reason, g.Plies, g.Seconds, g.Finished.UTC()})
+		at[g.Part] = g.Seq
+		text, err := json.Marshal(line{at.cursor(name), g.Board, g.Winner, g.Reason, g.Plies, g.Seconds, g.Finished.UTC()})
 		if err != nil {
 			return nil, err
 		}
 		body = append(append(body, text...), '\n')
 	}
-	return &answer{kind: linesType, body: body, next: a.cursor(upTo)}, nil
+	return &answer{kind: linesType, body: body, next: upTo.cursor(name)}, nil
 }
 
 // cursor writes a place in the feed, after reads it.
-func (a *API) cursor(seq uint64) string { return fmt.Sprintf("%s-%d", a.o.Feed.Name(), seq) }
+func (m Marks) cursor(name string) string {
+	text := []byte(name)
+	for _, seq := range m {
+		text = strconv.AppendUint(append(text, '-'), seq, 10)
+	}
+	return string(text)
+}
 
-func (a *API) after(cursor string) (uint64, error) {
+func (a *API) after(ctx context.Context, name, cursor string) (Marks, error) {
 	switch cursor {
 	case "":
-		return 0, nil
+		return make(Marks, a.o.Feed.Parts()), nil
 	case "end":
-		return a.o.Feed.End(), nil
+		return a.o.Feed.End(ctx)
 	}
-	name, digits, _ := strings.Cut(cursor, "-")
-	seq, err := strconv.ParseUint(digits, 10, 63)
-	if err != nil || len(name) != 8 {
-		return 0, badf("after is a cursor of the feed, or end")
+	of, numbers, _ := strings.Cut(cursor, "-")
+	var m Marks
+	for digits := range strings.SplitSeq(numbers, "-") {
+		seq, err := strconv.ParseUint(digits, 10, 63)
+		if err != nil || len(of) != 8 {
+			return nil, badf("after is a cursor of the feed, or end")
+		}
+		m = append(m, seq)
 	}
-	if name != a.o.Feed.Name() || seq > a.o.Feed.End() {
-		return 0, errGone
+	if of != name || len(m) != a.o.Feed.Parts() {
+		return nil, errGone
 	}
-	return seq, nil
+	return m, nil
 }

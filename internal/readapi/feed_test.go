@@ -1,7 +1,11 @@
 package readapi
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,5 +92,65 @@ func TestTooManyWait(t *testing.T) {
 	}
 	if got := r.get("/api/finished?wait=30"); got != "200 " {
 		t.Errorf("got %s", got)
+	}
+}
+
+// parted is a feed in two parts, whose games end in turns.
+type parted struct{ games []Ended }
+
+func (p *parted) Parts() int               { return 2 }
+func (p *parted) Name() (string, error)    { return "5f2a91c0", nil }
+func (p *parted) Changed() <-chan struct{} { return nil }
+
+func (p *parted) End(context.Context) (Marks, error) {
+	m := make(Marks, 2)
+	for _, g := range p.games {
+		m[g.Part] = g.Seq
+	}
+	return m, nil
+}
+
+func (p *parted) Read(_ context.Context, after Marks, limit int) (games []Ended, upTo Marks, gone bool, err error) {
+	upTo = slices.Clone(after)
+	for _, g := range p.games {
+		if g.Seq > after[g.Part] && len(games) < limit {
+			games = append(games, g)
+			upTo[g.Part] = g.Seq
+		}
+	}
+	return games, upTo, false, nil
+}
+
+// TestFeedInParts: a cursor has a number for each part, and each line the cursor that goes
+// on behind it.
+func TestFeedInParts(t *testing.T) {
+	r, feed := newRig(t), &parted{}
+	r.o.Feed = feed
+	for _, g := range [][2]uint64{{0, 4}, {1, 10}, {1, 11}, {0, 5}, {1, 12}} {
+		feed.games = append(feed.games, Ended{Part: int(g[0]), Seq: g[1], Board: wamble.BoardID(g[1])})
+	}
+	for _, c := range []struct{ query, want, next string }{
+		{"?limit=3", "5f2a91c0-4-0 5f2a91c0-4-10 5f2a91c0-4-11", "5f2a91c0-4-11"},
+		{"?after=5f2a91c0-4-10", "5f2a91c0-4-11 5f2a91c0-5-11 5f2a91c0-5-12", "5f2a91c0-5-12"},
+		{"?last=2", "5f2a91c0-5-11 5f2a91c0-5-12", "5f2a91c0-5-12"},
+		{"?after=end", "", "5f2a91c0-5-12"},
+		{"?after=5f2a91c0-5", "410", ""}, // of a world in one part
+	} {
+		r.later(time.Second)
+		w := r.serve(request("/api/finished" + c.query))
+		var got []string
+		for lines := json.NewDecoder(w.Body); w.StatusCode == http.StatusOK; {
+			var one line
+			if lines.Decode(&one) != nil {
+				break
+			}
+			got = append(got, one.Cursor)
+		}
+		if w.StatusCode != http.StatusOK {
+			got = []string{fmt.Sprint(w.StatusCode)}
+		}
+		if next := w.Header.Get("Wamble-Cursor"); strings.Join(got, " ") != c.want || next != c.next {
+			t.Errorf("%s: got %v, then %s; want %s, then %s", c.query, got, next, c.want, c.next)
+		}
 	}
 }

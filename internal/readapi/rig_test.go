@@ -220,26 +220,29 @@ func (r *rig) Leaderboard(_ context.Context, q wamble.LeaderboardQuery) (wamble.
 	return page, r.called("Leaderboard")
 }
 
-func (r *rig) Name() string { return "5f2a91c0" }
+func (r *rig) Parts() int { return 1 }
 
-func (r *rig) End() uint64 {
+func (r *rig) Name() (string, error) { return "5f2a91c0", nil }
+
+func (r *rig) End(context.Context) (Marks, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.dropped + uint64(len(r.games))
+	return Marks{r.dropped + uint64(len(r.games))}, nil
 }
 
-func (r *rig) Read(after uint64, limit int) ([]Ended, uint64, bool, error) {
+func (r *rig) Read(_ context.Context, from Marks, limit int) ([]Ended, Marks, bool, error) {
 	if err := r.called("Feed"); err != nil {
-		return nil, after, false, err
+		return nil, from, false, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if after > 0 && after < r.dropped {
-		return nil, after, true, nil
+	after := from[0]
+	if after > 0 && after < r.dropped || after > r.dropped+uint64(len(r.games)) {
+		return nil, from, true, nil
 	}
 	games := r.games[max(after, r.dropped)-r.dropped:]
 	games = games[:min(len(games), limit)]
-	return games, max(after, r.dropped) + uint64(len(games)), false, nil
+	return games, Marks{max(after, r.dropped) + uint64(len(games))}, false, nil
 }
 
 func (r *rig) Changed() <-chan struct{} {
@@ -253,7 +256,7 @@ func (r *rig) end(board wamble.BoardID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	seq := r.dropped + uint64(len(r.games)) + 1
-	r.games = append(r.games, Ended{seq, board, "black", "checkmate", 4, 3, noon})
+	r.games = append(r.games, Ended{0, seq, board, "black", "checkmate", 4, 3, noon})
 	close(r.changed)
 	r.changed = make(chan struct{})
 }

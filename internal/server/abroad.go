@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/guard"
+	"wamble/internal/journal"
 	"wamble/internal/pack"
 	"wamble/internal/profile"
 	"wamble/internal/registry"
@@ -22,6 +23,7 @@ import (
 type abroad struct {
 	s    *Server
 	said atomic.Pointer[report] // by all others together
+	outboxes
 
 	mu      sync.Mutex // guards what follows
 	waiting []letter
@@ -38,6 +40,7 @@ type elsewhere map[int]shardReport
 type shardReport struct {
 	profile.ShardCount
 	Open bool // it takes new players
+	outbox
 }
 
 func (e elsewhere) of(shard int) profile.ShardCount { return e[shard].ShardCount }
@@ -79,7 +82,7 @@ func (s *Server) say() (address, note string) {
 		of, open := elsewhere{}, k.opened()
 		for _, l := range k.here() {
 			if up, _ := l.Runtime.Stage(); up {
-				of[l.shard.Index] = shardReport{l.Count(), open&(1<<l.shard.Index) != 0}
+				of[l.shard.Index] = shardReport{l.Count(), open&(1<<l.shard.Index) != 0, s.sayOutbox(l)}
 			}
 		}
 		all[k.name] = of
@@ -89,9 +92,18 @@ func (s *Server) say() (address, note string) {
 	return address, string(b)
 }
 
+// sayOutbox is what others are told of the feed in the part of a shard.
+func (s *Server) sayOutbox(l *supervisor) (said outbox) {
+	if p := l.part.Load(); p != nil {
+		said = outbox{feedName(p.runner), journal.FeedEnd(p.runner)}
+		s.placing.abroad.learn(l.shard.Index, said)
+	}
+	return said
+}
+
 // hear takes what other machines say of their shards.
 func (a *abroad) hear(nodes []pglog.Node) {
-	all := report{}
+	all, more := report{}, false
 	for _, n := range nodes {
 		var of report
 		if n.Self || n.Note == "" || json.Unmarshal([]byte(n.Note), &of) != nil {
@@ -103,10 +115,16 @@ func (a *abroad) hear(nodes []pglog.Node) {
 			}
 			for shard, c := range shards {
 				all[name][shard] = c
+				more = a.learn(shard, c.outbox) || more
 			}
 		}
 	}
 	a.said.Store(&all)
+	if more {
+		for _, k := range a.s.supervisors() {
+			k.games.send()
+		}
+	}
 }
 
 // letter is what one machine tells the others: what happened in a database, or what the

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"sync"
@@ -14,13 +13,12 @@ import (
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/readapi"
-	"wamble/runner"
 )
 
 // api is the routes for readers: docs/http.md.
 func (s *Server) api(k *supervisor) http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: k.name, Store: library{k.store, k}, Admit: k.admit, Counts: k.counts, Feed: feed{k, s.runner}, Events: &k.events, Handles: k.handles,
+		Profile: k.name, Store: library{k.store, k}, Admit: k.admit, Counts: k.counts, Feed: s.feed(k), Events: &k.events, Handles: k.handles,
 		Now: time.Now, Panicked: k.caught,
 	})
 }
@@ -109,33 +107,6 @@ func (k *supervisor) happened(shard int, after, through uint64, list []journal.H
 func (k *supervisor) observed(shard int, through uint64) bool {
 	return k.events.Wanted(shard, through, time.Now())
 }
-
-// feed is the finished games of a profile, as they stand in the journal's outbox.
-type feed struct {
-	k      *supervisor
-	runner *runner.Runner
-}
-
-// Name is the beginning of the journal's: another journal has other numbers.
-func (f feed) Name() string {
-	id := f.runner.JournalID()
-	return hex.EncodeToString(id[:4])
-}
-
-func (f feed) End() uint64 { return journal.FeedEnd(f.runner) }
-
-func (f feed) Read(after uint64, limit int) ([]readapi.Ended, uint64, bool, error) {
-	rows, upTo, gone, err := journal.ReadFeed(f.runner, f.k.name, after, limit)
-	games := make([]readapi.Ended, len(rows))
-	for i, r := range rows {
-		games[i] = readapi.Ended{
-			Seq: r.Seq, Board: r.Board, Winner: r.Winner, Reason: r.Reason, Plies: r.Plies, Seconds: r.Seconds, Finished: r.Finished,
-		}
-	}
-	return games, upTo, gone, err
-}
-
-func (f feed) Changed() <-chan struct{} { return f.k.games.wait() }
 
 // broadcast wakes all who wait for something. Its zero value is ready.
 type broadcast struct {

@@ -314,11 +314,33 @@ func (j *junction) lost(node uint32) {
 }
 
 // answer answers another machine.
-func (j *junction) answer(ctx context.Context, _, what string, _ []byte) ([]byte, error) {
-	if what != "status" {
-		return nil, fmt.Errorf("%q is not known here", what)
+func (j *junction) answer(ctx context.Context, _, what string, question []byte) ([]byte, error) {
+	switch what {
+	case "status":
+		return json.Marshal(j.s.Status(ctx))
+	case "feed":
+		return j.s.answerFeed(question)
 	}
-	return json.Marshal(j.s.Status(ctx))
+	return nil, fmt.Errorf("%q is not known here", what)
+}
+
+// ask asks another machine something.
+func (j *junction) ask(ctx context.Context, node, what string, question, answer any) error {
+	if j == nil {
+		return fmt.Errorf("%s: %w: this machine has no cluster-address", node, mesh.ErrAway)
+	}
+	m := j.mesh.Load()
+	if m == nil {
+		return fmt.Errorf("%s: %w: this machine is starting", node, mesh.ErrAway)
+	}
+	b, err := json.Marshal(question)
+	if err == nil {
+		b, err = m.Ask(ctx, node, what, b)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, answer)
+	}
+	return err
 }
 
 // show shows the machines with watchers what has changed in a shard of this one.

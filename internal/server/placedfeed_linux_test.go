@@ -1,0 +1,65 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"wamble"
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// site is where a machine answers HTTP.
+func (m *machine) site() string { return strings.Replace(m.ip, "udp:", "http:", 1) }
+
+// TestPlacedFeed: a reader is told every game that has ended on any machine once, behind one
+// cursor, whichever machine he asks: while parts move, and when a machine dies.
+func TestPlacedFeed(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	machines := placedMachines(t, db, "127.0.0.45", "127.0.0.46")
+	for _, m := range machines {
+		m.kill()
+		m.text += "(def max-moves-per-board 6)\n"
+	}
+	machines[0].begin(t)
+	share(t, 4, machines[0])
+	reader := newFeedReader(t)
+	c := gather(t, machines[0].ip, 4)
+	c.play()
+	c.more(t, 200)
+	reader.follow(machines[0].site())
+	machines[1].begin(t) // it gets its share
+	for range 4 {
+		c.more(t, 100)
+		reader.follow(machines[0].site())
+	}
+	share(t, 2, machines...)
+	for _, m := range machines {
+		c.more(t, 200)
+		reader.follow(m.site())
+	}
+	machines[1].kill()
+	reader.follow(machines[0].site())
+	share(t, 4, machines[0])
+	c.more(t, 200)
+	reader.follow(machines[0].site())
+	machines[1].begin(t)
+	share(t, 2, machines...)
+	c.more(t, 200)
+	c.finish()
+	store := openPostgres(t, db)
+	var ended map[wamble.BoardID]bool
+	until(t, "the reader has all games", func() bool {
+		reader.follow(machines[1].site())
+		ended = finished(t, store)
+		return len(reader.told) >= len(ended)
+	})
+	for _, m := range machines {
+		m.child.end()
+	}
+	reader.check(ended)
+	if n := strings.Count(reader.cursor, "-"); n != 4 {
+		t.Errorf("the cursor %s has %d numbers, want one for each part", reader.cursor, n)
+	}
+	c.verify(t, store)
+}
