@@ -66,6 +66,8 @@ type DrainOptions struct {
 	// Observed is told up to which message the store has all, and reports whether anybody
 	// wants to know what happens; nil: always. To tell costs as much as to plan a batch.
 	Observed func(through uint64) bool
+	// Remember keeps in the journal what Happened was told, for whoever holds it next.
+	Remember bool
 }
 
 // Work is a transaction of the drain: what it brought to the store, and how long
@@ -111,6 +113,7 @@ type Drain struct {
 	told     uint64
 	telling  bool
 	happened []Happened
+	remembered
 	deadTold time.Time
 }
 
@@ -205,7 +208,7 @@ func (d *Drain) Run(ctx context.Context) error {
 	defer func() { d.tellDead(time.Now(), true) }()
 	d.told = max(d.told, d.settled())
 	for {
-		d.listen(d.told)
+		d.listen(ctx, d.told)
 		d.tellDead(time.Now(), false)
 		select {
 		case <-ctx.Done():
@@ -386,8 +389,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		return err
 	}
 	d.buried(run.dead)
-	d.tell(run.queue, run.refused)
-	return nil
+	return d.tell(ctx, run)
 }
 
 // worked tells of messages that the store has now, and returns when the work on

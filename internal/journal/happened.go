@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"context"
+	"fmt"
 	"iter"
 	"time"
 
@@ -34,41 +36,58 @@ const recallMessages = 8192
 
 // listen looks whether anybody observes, between two batches, after the message before.
 // Who has just come is told what happened last.
-func (d *Drain) listen(before uint64) {
+func (d *Drain) listen(ctx context.Context, before uint64) {
 	d.told = max(d.told, before)
 	if d.o.Happened == nil || d.o.Observed != nil && !d.o.Observed(d.told) {
 		d.telling = false
 	} else if !d.telling {
 		d.telling = true
-		d.recall(d.told)
+		d.recall(ctx, d.told)
 	}
 }
 
 // tell tells observers what happened in the messages of a batch, each once. Of what
 // nobody observes only the number is looked at.
-func (d *Drain) tell(queue []Message, refused map[Origin]bool) {
+func (d *Drain) tell(ctx context.Context, run *run) error {
+	queue := run.queue
 	if len(queue) == 0 {
-		return
+		return nil
 	}
-	if d.listen(queue[0].Seq - 1); !d.telling {
-		d.told = max(d.told, queue[len(queue)-1].Seq)
-		return
+	before, last := queue[0].Seq-1, queue[len(queue)-1].Seq
+	if d.listen(ctx, before); !d.telling {
+		d.told = max(d.told, last)
+		return nil
 	}
-	after := d.told
+	after, known := d.told, 0
 	d.happened = d.happened[:0]
 	for i := range queue {
-		if m := &queue[i]; m.Seq > d.told {
-			d.happened = m.happened(d.happened, refused)
-			d.told = m.Seq
+		m := &queue[i]
+		if m.Seq <= after && !d.o.Remember {
+			continue
+		}
+		if d.happened = m.happened(d.happened, run.refused); m.Seq <= after {
+			known = len(d.happened)
 		}
 	}
-	if d.told > after {
-		d.o.Happened(after, d.told, d.happened)
+	if d.told = max(d.told, last); d.told > after {
+		d.o.Happened(after, d.told, d.happened[known:])
 	}
+	if d.o.Remember { // all of it: an earlier attempt was not acknowledged
+		return d.remember(run.b.Tx, before, last, d.happened)
+	}
+	return nil
 }
 
-// recall tells what happened up to the last message, as far as it was kept.
-func (d *Drain) recall(last uint64) {
+// recall tells what happened up to the last message, as far as it was remembered or kept.
+func (d *Drain) recall(ctx context.Context, last uint64) {
+	if d.o.Remember {
+		if first, list, known, err := d.recollect(ctx, last); err != nil {
+			d.trouble(fmt.Errorf("read what observers were told: %w", err))
+		} else if known {
+			d.o.Happened(first, last, list)
+			return
+		}
+	}
 	list, at := []Happened(nil), uint64(0)
 	first := last - min(last, recallMessages)
 	for seq, frame := range d.keptAfter(first) {

@@ -1,9 +1,12 @@
 package journal
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"wamble"
 )
 
 // TestObserversRecall: nobody is told anything until somebody observes; who comes, after a
@@ -51,13 +54,13 @@ func TestObserversRecall(t *testing.T) {
 	}
 	d = open()
 	d.told = d.settled() // as Run does
-	d.listen(d.told)
+	d.listen(t.Context(), d.told)
 	check("nobody is there after a start")
 	play(1)
 	here = true
-	d.listen(d.told)
+	d.listen(t.Context(), d.told)
 	check("who comes in silence", 1, 2, 3, 4)
-	d.listen(d.told)
+	d.listen(t.Context(), d.told)
 	check("and stays")
 	play(1)
 	check("with the next move", 5)
@@ -67,4 +70,76 @@ func TestObserversRecall(t *testing.T) {
 	here = true
 	play(1)
 	check("who comes with a move", 1, 2, 3, 4, 5, 6, 7)
+}
+
+// TestObserversRemembered: what observers were told is known to whoever holds the journal
+// next, but for what was told before somebody looked away.
+func TestObserversRemembered(t *testing.T) {
+	r, db := openRunner(t), &fakeStore{refuse: map[string]bool{name(ended(3)): true}}
+	type page struct {
+		after, through uint64
+		told           []uint64
+	}
+	var pages []page
+	here := true
+	open := func() *Drain {
+		d, err := NewDrain(t.Context(), r, db, DrainOptions{
+			Profile: "blue", Limits: Limits{Intents: 512, Bytes: 1 << 20}, Remember: true,
+			Observed: func(uint64) bool { return here },
+			Happened: func(after, through uint64, list []Happened) {
+				p := page{after: after, through: through}
+				for _, h := range list {
+					p.told = append(p.told, h.Seq)
+				}
+				pages = append(pages, p)
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.told = d.settled() // as Run does
+		d.listen(t.Context(), d.told)
+		return d
+	}
+	next := func(d *Drain) *Drain {
+		t.Helper()
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		pages = nil
+		return open()
+	}
+	check := func(when string, want ...page) {
+		t.Helper()
+		if fmt.Sprint(pages) != fmt.Sprint(want) {
+			t.Errorf("%s: told %v, want %v", when, pages, want)
+		}
+	}
+	d := open()
+	for board := range wamble.BoardID(3) {
+		post(t, r, d, move(board+1, 1), ended(board+1))
+		empty(t, d)
+	}
+	d = next(d)
+	check("the next one", page{0, 3, []uint64{1, 1, 2, 2, 3}})
+	here = false
+	post(t, r, d, move(9, 1))
+	empty(t, d)
+	here = true
+	d = next(d)
+	check("nobody has looked", page{4, 4, nil})
+	post(t, r, d, move(9, 2))
+	empty(t, d)
+	d = next(d)
+	check("after a hole", page{4, 5, []uint64{5}})
+	for ply := range recallMessages + 10 {
+		if post(t, r, d, move(9, ply+3)); ply%1000 == 0 {
+			empty(t, d)
+		}
+	}
+	empty(t, d)
+	d = next(d)
+	if got := pages[0]; got.through != recallMessages+15 || len(got.told) == 0 || len(got.told) > recallMessages || d.events != len(got.told) {
+		t.Errorf("after many: told %d behind %d up to %d, and %d are remembered", len(got.told), got.after, got.through, d.events)
+	}
 }

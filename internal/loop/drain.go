@@ -60,7 +60,7 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	d, err := journal.NewDrain(ctx, rt.journal().Runner, rt.o.Store, journal.DrainOptions{
 		Profile: rt.o.Name,
 		Limits:  limitsOf(rt.cfg.Load()),
-		Applied: rt.applied, Worked: rt.worked, Trouble: rt.drained, Dead: rt.buried, Emitted: rt.o.Finished, Happened: rt.o.Happened, Observed: rt.o.Observed,
+		Applied: rt.applied, Worked: rt.worked, Trouble: rt.drained, Dead: rt.buried, Emitted: rt.o.Finished, Happened: rt.o.Happened, Observed: rt.o.Observed, Remember: rt.o.Remember,
 		Keep: rt.o.Keep, KeepFailed: rt.watch.notKept, WentBack: rt.watch.wentBack,
 	})
 	if err != nil {

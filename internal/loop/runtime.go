@@ -84,6 +84,8 @@ type Options struct {
 	Others func() []*Runtime
 	// Observed reports whether anybody wants to know what happens (see journal.DrainOptions).
 	Observed func(through uint64) bool
+	// Remember keeps in the journal what Happened was told.
+	Remember bool
 }
 
 // Store is the database of a profile, with its schema.

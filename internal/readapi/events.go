@@ -113,7 +113,7 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 		return nil // the answer has begun: it just ends
 	}
 	for {
-		changed := a.o.Events.wait() // before reading, so that nothing is missed
+		changed := a.o.Events.Changed() // before reading, so that nothing is missed
 		if err := s.send(ctx); err != nil || changed == nil {
 			return nil
 		}

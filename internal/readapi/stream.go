@@ -78,6 +78,7 @@ type Stream struct {
 	stopped bool
 	readers int
 	left    time.Time // when the last reader left
+	asked   time.Time // when somebody who has readers of his own was last told
 }
 
 // part is what a stream knows of one shard.
@@ -88,6 +89,7 @@ type part struct {
 	begun bool    // base and fresh count: the shard does not rest
 	base  place   // everything behind it is in events, or fresh
 	fresh []event // not among the events yet
+	held  bool    // something of it may be missing that others wait for, until it is added
 }
 
 // streamKept is how many happenings observers may be behind.
@@ -116,7 +118,7 @@ func (s *Stream) Wanted(shard int, through uint64, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.part(shard, through)
-	if s.readers > 0 || now.Sub(s.left) < readersReturn {
+	if s.observed(now) || now.Sub(s.asked) < readersReturn {
 		return true
 	}
 	if p.begun {
@@ -140,6 +142,113 @@ func (s *Stream) rest(shard int) {
 	}
 	p := &s.parts[shard]
 	p.begun, p.fresh = false, nil
+}
+
+// Asked says that somebody who has readers of his own asks, and will go on to.
+func (s *Stream) Asked(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = now
+}
+
+// Since returns what happened in a shard in the messages behind first up to through, as far
+// as it is kept behind the message after and most allow, and end, the last message. Known
+// is false while the shard rests.
+func (s *Stream) Since(shard int, after uint64, most int) (first, through, end uint64, list []Happened, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parts == nil || !s.parts[shard].begun {
+		return 0, 0, 0, nil, false
+	}
+	p := &s.parts[shard]
+	first = p.base.seq
+	if p.base.past == 0 {
+		first--
+	}
+	end = p.end.seq - 1
+	first = min(max(first, after), end)
+	for _, events := range [][]event{p.fresh, s.events} { // the newest first
+		for i := range slices.Backward(events) {
+			if e := &events[i]; e.shard == shard {
+				if e.told.Seq <= first {
+					break
+				}
+				list = append(list, e.told)
+			}
+		}
+	}
+	slices.Reverse(list)
+	if through = end; len(list) > most {
+		cut := most
+		for cut < len(list) && list[cut].Seq == list[cut-1].Seq { // whole messages
+			cut++
+		}
+		if cut < len(list) {
+			list, through = list[:cut], list[cut-1].Seq
+		}
+	}
+	return first, through, end, list, true
+}
+
+// Known returns up to which message of a shard all was added, and whether that is known.
+func (s *Stream) Known(shard int) (through uint64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parts == nil || !s.parts[shard].begun {
+		return 0, false
+	}
+	return s.parts[shard].end.seq - 1, true
+}
+
+// Meet says which message is the last of a shard that somebody else tells of.
+func (s *Stream) Meet(shard int, through uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.part(shard, through)
+}
+
+// Hold lets the events of all shards wait until something of this one is added: it may be
+// older.
+func (s *Stream) Hold(shard int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parts != nil {
+		s.parts[shard].held = true
+	}
+}
+
+// Release undoes Hold.
+func (s *Stream) Release(shard int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parts != nil && s.parts[shard].held {
+		s.parts[shard].held = false
+		s.settle(shard)
+	}
+}
+
+// Forget lets a shard rest whose end is not known any more.
+func (s *Stream) Forget(shard int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parts == nil || !s.parts[shard].known {
+		return
+	}
+	if s.parts[shard].begun {
+		s.rest(shard)
+	}
+	s.parts[shard].known, s.parts[shard].held = false, false
+}
+
+// Observed reports whether somebody reads the stream, or has a moment ago.
+func (s *Stream) Observed(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.observed(now)
+}
+
+func (s *Stream) observed(now time.Time) bool {
+	return s.readers > 0 || now.Sub(s.left) < readersReturn
 }
 
 // Expect says that readers of an earlier process may come back, and that nothing of what
@@ -194,7 +303,15 @@ func (s *Stream) Add(shard int, after, through uint64, list []Happened) {
 		}
 	}
 	p.end.seq = max(p.end.seq, through+1)
-	if s.begun() {
+	p.held = false
+	s.settle(shard)
+}
+
+// settle puts what is fresh among the events, if nothing older may come, and drops what is
+// too much. A shard has something new.
+func (s *Stream) settle(shard int) {
+	p := &s.parts[shard]
+	if s.begun() && !slices.ContainsFunc(s.parts, func(p part) bool { return p.held }) {
 		s.merge()
 		if over := tooMany(s.events); over > 0 {
 			for i, at := range s.events[over-1].at {
@@ -273,9 +390,9 @@ func (s *Stream) Stop(stopped bool) {
 	s.wake()
 }
 
-// wait returns a channel that is closed when there is more; nil when observers are to
+// Changed returns a channel that is closed when there is more; nil when observers are to
 // go.
-func (s *Stream) wait() <-chan struct{} {
+func (s *Stream) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {

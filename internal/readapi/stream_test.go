@@ -347,3 +347,131 @@ func TestStreamRestsInPart(t *testing.T) {
 		t.Errorf("%d events, missed %v, id %s", len(page), missed, id)
 	}
 }
+
+// TestStreamsFollow: machines follow each other's shards, which change hands. A reader of
+// each gets every happening of every shard once and in order, without a reset; what has to
+// wait for an older one, does.
+func TestStreamsFollow(t *testing.T) {
+	const shards, machines, name = 3, 2, "5f2a91c0"
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		var streams [machines]*Stream
+		var readers [machines]spot
+		var got [machines][shards]places
+		var through [shards]uint64
+		var owner [shards]int
+		list := func(shard int, after, through uint64) []Happened {
+			d := drained{shard: shard}
+			return d.list(after, through)
+		}
+		for m := range streams {
+			streams[m] = &Stream{Shards: shards}
+			streams[m].enter()
+		}
+		follow := func(m, shard, most int) bool {
+			s := streams[m]
+			after, _ := s.Known(shard)
+			first, last, end, page, known := streams[owner[shard]].Since(shard, after, most)
+			if !known {
+				t.Fatalf("seed %d: its owner does not know shard %d", seed, shard)
+			}
+			s.Meet(shard, end)
+			s.Add(shard, first, last, page)
+			return last < end
+		}
+		for shard := range shards {
+			owner[shard] = random.IntN(machines)
+			streams[owner[shard]].Add(shard, 0, 0, nil)
+		}
+		for m := range streams {
+			for shard := range shards {
+				follow(m, shard, 9)
+			}
+			readers[m], _ = streams[m].end(false)
+		}
+		read := func(m int) {
+			page, _, missed := streams[m].read(name, &readers[m])
+			if missed {
+				t.Fatalf("seed %d: machine %d has lost something", seed, m)
+			}
+			for _, e := range page {
+				got[m][e.shard] = append(got[m][e.shard], e.behind())
+			}
+		}
+		for range 300 {
+			m, shard := random.IntN(machines), random.IntN(shards)
+			switch random.IntN(5) {
+			case 0, 1:
+				after := through[shard]
+				through[shard] += uint64(random.IntN(4))
+				streams[owner[shard]].Add(shard, after, through[shard], list(shard, after, through[shard]))
+			case 2:
+				follow(m, shard, 1+random.IntN(5))
+			case 3: // the next owner knows what was remembered
+				owner[shard] = m
+				first := through[shard] - min(through[shard], uint64(200))
+				streams[m].Add(shard, first, through[shard], list(shard, first, through[shard]))
+			case 4:
+				read(m)
+			}
+		}
+		for m := range streams {
+			for shard := range shards {
+				for follow(m, shard, 5) {
+				}
+			}
+			for range 20 {
+				read(m)
+			}
+			for shard := range shards {
+				d := drained{shard: shard, through: through[shard]}
+				if !slices.Equal(got[m][shard], d.places()) {
+					t.Fatalf("seed %d: machine %d was told %v of shard %d, want %v", seed, m, got[m][shard], shard, d.places())
+				}
+			}
+		}
+	}
+
+	s := &Stream{Shards: 2}
+	s.enter()
+	s.Add(0, 0, 0, nil)
+	s.Add(1, 0, 0, nil)
+	reader, _ := s.end(false)
+	s.Hold(1)
+	s.Add(0, 0, 1, []Happened{at(1, 2)})
+	if page, _, _ := s.read(name, &reader); len(page) != 0 {
+		t.Errorf("something of the other shard may be older, and %d were told", len(page))
+	}
+	s.Add(1, 0, 1, []Happened{at(1, 1)})
+	if page, _, _ := s.read(name, &reader); len(page) != 2 || page[0].shard != 1 {
+		t.Errorf("then %d were told", len(page))
+	}
+	s.Hold(1)
+	s.Add(0, 1, 2, []Happened{at(2, 3)})
+	if s.Release(1); len(first3(s.read(name, &reader))) != 1 {
+		t.Error("nobody holds it any more")
+	}
+	s.Forget(1)
+	if _, known := s.end(false); known {
+		t.Error("the end of a shard is known that was forgotten")
+	}
+	if _, _, _, _, known := s.Since(1, 0, 9); known {
+		t.Error("what happened in a shard is known that was forgotten")
+	}
+}
+
+func first3[A, B, C any](a A, _ B, _ C) A { return a }
+
+// TestStreamAsked: who asks for readers of his own keeps a shard awake, but is no reader.
+func TestStreamAsked(t *testing.T) {
+	s := &Stream{}
+	s.Asked(noon)
+	for _, c := range []struct {
+		after  time.Duration
+		wanted bool
+	}{{time.Second, true}, {readersReturn, false}} {
+		if now := noon.Add(c.after); s.Wanted(0, 1, now) != c.wanted || s.Observed(now) {
+			t.Errorf("after %v: got %v and %v", c.after, s.Wanted(0, 1, now), s.Observed(now))
+		}
+	}
+}

@@ -103,9 +103,17 @@ func (k *supervisor) happened(shard int, after, through uint64, list []journal.H
 	k.events.Add(shard, after, through, told)
 }
 
-// observed reports whether somebody reads the stream of events.
-func (k *supervisor) observed(shard int, through uint64) bool {
-	return k.events.Wanted(shard, through, time.Now())
+// observing reports whether somebody reads the stream of events, which is that of head. A
+// shard that has come from another machine may have been read there.
+func (k *supervisor) observing(head *supervisor) func(through uint64) bool {
+	var came *part
+	return func(through uint64) bool {
+		if p := k.part.Load(); k.abroad != nil && p != came {
+			came = p
+			head.events.Expect(time.Now())
+		}
+		return head.events.Wanted(k.shard.Index, through, time.Now())
+	}
 }
 
 // broadcast wakes all who wait for something. Its zero value is ready.

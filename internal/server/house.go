@@ -193,7 +193,7 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 	head.opening.totals.Grown = head.grown
 	o.Finished = head.games.send
 	o.Happened = func(after, through uint64, list []journal.Happened) { head.happened(shard.Index, after, through, list) }
-	o.Observed = func(through uint64) bool { return head.observed(shard.Index, through) }
+	o.Observed, o.Remember = k.observing(head), s.placed()
 	if shard.Of > 1 {
 		o.Show = func(in *profile.Sights) { head.show(shard.Index, in) }
 		o.Totals = &head.opening.totals

@@ -320,6 +320,8 @@ func (j *junction) answer(ctx context.Context, _, what string, question []byte) 
 		return json.Marshal(j.s.Status(ctx))
 	case "feed":
 		return j.s.answerFeed(question)
+	case "events":
+		return j.s.answerEvents(ctx, question)
 	}
 	return nil, fmt.Errorf("%q is not known here", what)
 }

@@ -63,3 +63,51 @@ func TestPlacedFeed(t *testing.T) {
 	}
 	c.verify(t, store)
 }
+
+// TestPlacedEvents: observers on two machines are told every move of both once, in order on
+// each board: while parts move, and when a machine dies. Who was there goes on elsewhere.
+func TestPlacedEvents(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	machines := placedMachines(t, db, "127.0.0.47", "127.0.0.48")
+	share(t, 2, machines...)
+	at := []int{0, 1} // the machine that each observer asks first
+	var observers []*observer
+	for i := range at {
+		tries := 0
+		o := observeAll(t, func() string { // when one does not answer the next one is asked
+			tries++
+			return machines[(at[i]+tries-1)%2].site() + "/api/events"
+		})
+		observers = append(observers, o)
+	}
+	for _, o := range observers {
+		o.here()
+	}
+	c := gather(t, machines[0].ip, 3)
+	for _, p := range gather(t, machines[1].ip, 3).players {
+		p.crowd = c
+		c.players = append(c.players, p)
+	}
+	c.play()
+	c.more(t, 300)
+	machines[1].kill()
+	share(t, 4, machines[0])
+	c.more(t, 300)
+	machines[1].begin(t)
+	share(t, 2, machines...)
+	c.more(t, 300)
+	c.finish()
+	store := openPostgres(t, db)
+	stored := func() int { return pgtest.Query[int](t, db, `SELECT count(*) FROM moves`) }
+	for i, o := range observers {
+		until(t, "the observer was told all moves", func() bool { moves, _ := o.seen(); return moves >= stored() })
+		if o.end(); o.moves != stored() {
+			t.Errorf("observer %d was told %d moves, want %d", i, o.moves, stored())
+		}
+	}
+	for _, m := range machines {
+		m.child.end()
+	}
+	c.verify(t, store)
+}

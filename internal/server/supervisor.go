@@ -70,10 +70,13 @@ func (k *supervisor) start() {
 	for _, l := range k.loops() {
 		l.begin()
 	}
+	var ctx context.Context
+	ctx, k.stopCount = context.WithCancel(context.Background())
 	if len(k.siblings) > 0 {
-		var ctx context.Context
-		ctx, k.stopCount = context.WithCancel(context.Background())
 		k.counting.Go(func() { guard.Run("the count of players", func() { k.count(ctx) }, k.caught) })
+	}
+	if k.abroad != nil {
+		k.counting.Go(func() { guard.Run("events of other machines", func() { k.follow(ctx) }, k.caught) })
 	}
 }
 
