@@ -33,9 +33,13 @@ type AdminOptions struct {
 	Ready    func() (up bool, why string)
 	Profiles func() []*loop.Runtime // those that run
 	Journal  *runner.Runner
-	Version  string // of the program
-	Web      *Web   // what is measured of HTTP; nil: nothing
-	Pprof    bool   // profiles of the program are served, for debugging
+	// Parts are the parts of a journal that machines share, as far as they are here; nil:
+	// Journal has all. Node is then how this machine is called.
+	Parts   func() map[int]*runner.Runner
+	Node    string
+	Version string // of the program
+	Web     *Web   // what is measured of HTTP; nil: nothing
+	Pprof   bool   // profiles of the program are served, for debugging
 	// Panicked is told of a panic, which is answered 500; nil: nobody is.
 	Panicked func(error)
 	// Console serves the console, which asks for a token by itself.

@@ -152,26 +152,45 @@ type descs struct{ metrics, distributions []*prometheus.Desc }
 
 // wide are the metrics of the whole server: they have no label profile, so that a sum
 // counts them once.
-func wide(journal *runner.Runner, version string) []prometheus.Collector {
+func wide(journals func() map[int]*runner.Runner, version string) []prometheus.Collector {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wamble_build_info", Help: "1; the labels say which program this is."}, []string{"version", "go"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	return []prometheus.Collector{build, prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: "wamble_feed_games", Help: "Finished games that the feed keeps."},
-		func() float64 { return float64(journal.Stats().Outbox) },
+		func() (n float64) {
+			for _, r := range journals() {
+				n += float64(r.Stats().Outbox)
+			}
+			return n
+		},
 	)}
 }
 
 // registry returns the metrics of the profiles that run, of the journal that they
-// share, of HTTP, and of the Go runtime.
+// share, of HTTP, and of the Go runtime. Where machines share a journal all of ours have
+// the label node, and those of the journal the label part.
 func registry(o AdminOptions) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(newCollector(o.Profiles), runnerprom.New(o.Journal, journalPrefix), collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	r.MustRegister(wide(o.Journal, o.Version)...)
+	all := prometheus.NewRegistry()
+	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var r prometheus.Registerer = all
+	journals := func() map[int]*runner.Runner { return map[int]*runner.Runner{0: o.Journal} }
+	journal := runnerprom.New(o.Journal, journalPrefix)
+	if o.Parts != nil {
+		r = prometheus.WrapRegistererWith(prometheus.Labels{"node": o.Node}, all)
+		journals = o.Parts
+		journal = runnerprom.NewSet(journalPrefix, []string{"part"}, func() (list []runnerprom.Labelled) {
+			for part, r := range o.Parts() {
+				list = append(list, runnerprom.Labelled{Runner: r, Values: []string{strconv.Itoa(part)}})
+			}
+			return list
+		})
+	}
+	r.MustRegister(newCollector(o.Profiles), journal)
+	r.MustRegister(wide(journals, o.Version)...)
 	if o.Web != nil {
 		r.MustRegister(o.Web)
 	}
-	return r
+	return all
 }
 
 func newCollector(profiles func() []*loop.Runtime) *collector {

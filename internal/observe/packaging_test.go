@@ -45,7 +45,7 @@ func known(t *testing.T) []string {
 	}
 	defer r.Close()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(append(wide(r, "1.0"), web)...)
+	registry.MustRegister(append(wide(func() map[int]*runner.Runner { return map[int]*runner.Runner{0: r} }, "1.0"), web)...)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestWide(t *testing.T) {
 	}
 	defer r.Close()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(append(wide(r, "1.2+abc"), runnerprom.New(r, journalPrefix))...)
+	registry.MustRegister(append(wide(func() map[int]*runner.Runner { return map[int]*runner.Runner{0: r} }, "1.2+abc"), runnerprom.New(r, journalPrefix))...)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

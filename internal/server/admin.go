@@ -8,7 +8,9 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/host"
+	"wamble/internal/loop"
 	"wamble/internal/observe"
+	"wamble/runner"
 )
 
 // openAdmin binds the admin listener.
@@ -48,10 +50,36 @@ func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 		}
 		return s.host.Tokens.Who(given)
 	}
-	return observe.AdminOptions{
+	o := observe.AdminOptions{
 		Address: c.Server.AdminListen, Knows: func(given string) bool { _, ok := who(given); return ok },
 		Ready: s.readiness, Profiles: s.runtimes, Journal: s.runner, Version: s.o.Succession.Version, Web: s.web, Pprof: c.Server.AdminPprof, Console: s.host.Console(who), Panicked: s.caught,
-	}, err
+	}
+	if s.placed() {
+		o.Profiles, o.Parts, o.Node = s.runtimesHere, s.journalsHere, nodeName(c)
+	}
+	return o, err
+}
+
+// runtimesHere returns those of shards that are on this machine: each is measured by who
+// has it.
+func (s *Server) runtimesHere() (list []*loop.Runtime) {
+	for _, l := range s.loops() {
+		if !l.isAway() {
+			list = append(list, l.Runtime)
+		}
+	}
+	return list
+}
+
+// journalsHere returns the parts of the journal that are on this machine.
+func (s *Server) journalsHere() map[int]*runner.Runner {
+	here := map[int]*runner.Runner{}
+	for i := range s.parts() {
+		if p := s.partOf(i); p != nil {
+			here[i] = p.runner
+		}
+	}
+	return here
 }
 
 // tokenFile returns where the admin token is, and whether the server chose that.

@@ -90,9 +90,15 @@ const (
 	bucketStep  = 2
 )
 
+// Labelled is a runner with the values of its labels.
+type Labelled struct {
+	Runner *runner.Runner
+	Values []string
+}
+
 // Collector is a prometheus.Collector.
 type Collector struct {
-	runner    *runner.Runner
+	runners   func() []Labelled
 	wholes    []*prometheus.Desc
 	state     *prometheus.Desc
 	levels    []*prometheus.Desc
@@ -102,19 +108,28 @@ type Collector struct {
 
 // New returns the metrics of r, whose names begin with prefix and an underscore.
 func New(r *runner.Runner, prefix string) *Collector {
-	c := &Collector{runner: r, state: prometheus.NewDesc(prefix+"_state", "1 for the state that the runner is in.", []string{"state"}, nil)}
-	for _, m := range wholes {
-		c.wholes = append(c.wholes, prometheus.NewDesc(prefix+"_"+m.name, m.help, nil, nil))
+	return NewSet(prefix, nil, func() []Labelled { return []Labelled{{Runner: r}} })
+}
+
+// NewSet returns the metrics of the runners that there are at the moment, which labels tell
+// apart.
+func NewSet(prefix string, labels []string, runners func() []Labelled) *Collector {
+	labels = labels[:len(labels):len(labels)]
+	describe := func(name, help string, more ...string) *prometheus.Desc {
+		return prometheus.NewDesc(prefix+"_"+name, help, append(labels, more...), nil)
 	}
-	queue := []string{"queue"}
+	c := &Collector{runners: runners, state: describe("state", "1 for the state that the runner is in.", "state")}
+	for _, m := range wholes {
+		c.wholes = append(c.wholes, describe(m.name, m.help))
+	}
 	for _, m := range levels {
-		c.levels = append(c.levels, prometheus.NewDesc(prefix+"_"+m.name, m.help, queue, nil))
+		c.levels = append(c.levels, describe(m.name, m.help, "queue"))
 	}
 	for _, m := range counts {
-		c.counts = append(c.counts, prometheus.NewDesc(prefix+"_"+m.name, m.help, queue, nil))
+		c.counts = append(c.counts, describe(m.name, m.help, "queue"))
 	}
 	for _, m := range latencies {
-		c.latencies = append(c.latencies, prometheus.NewDesc(prefix+"_"+m.name, m.help, queue, nil))
+		c.latencies = append(c.latencies, describe(m.name, m.help, "queue"))
 	}
 	return c
 }
@@ -149,27 +164,33 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
-	s := c.runner.Stats()
+	for _, r := range c.runners() {
+		c.collect(r.Runner, r.Values[:len(r.Values):len(r.Values)], out)
+	}
+}
+
+func (c *Collector) collect(r *runner.Runner, of []string, out chan<- prometheus.Metric) {
+	s := r.Stats()
 	for state := runner.Stopped; state <= runner.Failed; state++ {
-		out <- prometheus.MustNewConstMetric(c.state, gauge, truth(s.State == state), state.String())
+		out <- prometheus.MustNewConstMetric(c.state, gauge, truth(s.State == state), append(of, state.String())...)
 	}
 	for i, m := range wholes {
-		out <- prometheus.MustNewConstMetric(c.wholes[i], m.kind, m.value(&s))
+		out <- prometheus.MustNewConstMetric(c.wholes[i], m.kind, m.value(&s), of...)
 	}
 	for k := range s.Inboxes {
 		in := &s.Inboxes[k]
 		for i, m := range levels {
-			out <- prometheus.MustNewConstMetric(c.levels[i], gauge, m.value(in), c.runner.QueueName(in.Worker))
+			out <- prometheus.MustNewConstMetric(c.levels[i], gauge, m.value(in), append(of, r.QueueName(in.Worker))...)
 		}
 	}
-	for number, m := range c.runner.Metrics() {
-		name := c.runner.QueueName(number)
+	for number, m := range r.Metrics() {
+		labels := append(of, r.QueueName(number))
 		for i, row := range counts {
-			out <- prometheus.MustNewConstMetric(c.counts[i], counter, float64(row.value(&m)), name)
+			out <- prometheus.MustNewConstMetric(c.counts[i], counter, float64(row.value(&m)), labels...)
 		}
 		for i, row := range latencies {
 			l := row.value(&m)
-			out <- prometheus.MustNewConstHistogram(c.latencies[i], l.Count(), l.Total.Seconds(), below(l), name)
+			out <- prometheus.MustNewConstHistogram(c.latencies[i], l.Count(), l.Total.Seconds(), below(l), labels...)
 		}
 	}
 }
