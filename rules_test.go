@@ -98,7 +98,7 @@ var rooms = []room{
 	{name: "internal/readapi", may: []string{"internal/store", "internal/record", "internal/share", "internal/guard", "wire", "."}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"client", "internal/journal", "runner/admin", "runner/pebblestore", "runner", "internal/intent", "internal/prooftest", "wire", "chess", "."}},
-	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/guard", "internal/config", "wire", "."},
+	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/guard", "internal/config", "wire", "."},
 		tests: []string{"runner/pebblestore"}},
 	{name: "internal/server", may: []string{"internal/backup", "internal/bot", "internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/mesh", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/placement", "internal/pack", "runner/memstore", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
 		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire", "chess"}},

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/server"
 	"wamble/runner"
@@ -30,7 +33,8 @@ acknowledged and are not yet in the database, timers, and dead letters, which
 failed too often. A server that runs is asked through its control socket, beside
 the journal; otherwise the directory is opened, by one process at a time. Commands
 that only read change nothing in it. 'restore' and 'salvage' need a server that is
-stopped.
+stopped. Where several machines share the journal, in parts, each is asked for those
+that it has: name one with --part.
 
 Without --dir the journal of the server with its default data directory is
 taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
@@ -40,6 +44,7 @@ taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
 	}
 	c.PersistentFlags().StringVar(&f.dir, "dir", "", "directory of the runner (default: the journal of the installed server, else of the user's state directory)")
 	c.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON, for tools")
+	c.PersistentFlags().IntVar(&f.part, "part", -1, "part of a journal that several machines share, of a server that runs on this one")
 	f.schema = versionFlag(journalSchema)
 	c.PersistentFlags().Var(&f.schema, "schema", "schema version to serve, for directories of programs that set one")
 	return parent(c,
@@ -67,6 +72,7 @@ var journalSchema = server.JournalSchema
 type runnerFlags struct {
 	dir    string
 	json   bool
+	part   int // of a journal that machines share; -1: none is named
 	schema versionFlag
 }
 
@@ -107,12 +113,21 @@ func (f *runnerFlags) read(do func(r *runner.Runner) error) error {
 	if err != nil {
 		return err
 	}
-	if err := isDir(dir); err != nil {
+	err = isDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, served := os.Stat(host.ControlPath(filepath.Dir(filepath.Clean(dir)))); served == nil { // its journal is elsewhere
+			return inUseError{dir: dir}
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("%w\nName the runner's directory with --dir", err)
 	}
 	r, err := f.openRunner(runner.OpenReadOnly, dir)
 	if err != nil {
 		return err
+	}
+	if f.part >= 0 {
+		return errors.Join(errors.New("a journal on disk is in one part: leave out --part"), r.Close())
 	}
 	return errors.Join(do(r), r.Close())
 }

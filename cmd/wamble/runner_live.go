@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strconv"
 
 	"wamble/internal/host"
 	"wamble/runner"
@@ -67,21 +69,45 @@ func (f *runnerFlags) orLive(ctx context.Context, err error, do func(*liveBox) e
 	if err != nil {
 		return err
 	}
-	return do(&liveBox{ctx, dir})
+	return do(&liveBox{ctx, dir, f.part})
 }
 
 // liveBox is the journal of the server that has it open.
 type liveBox struct {
 	ctx     context.Context
 	journal string
+	part    int // -1: none is named
 }
 
 func (l *liveBox) ask(verb string, args, result any) error {
-	err := host.Ask(l.ctx, filepath.Dir(filepath.Clean(l.journal)), verb, args, result)
+	args, err := l.inPart(args)
+	if err != nil {
+		return err
+	}
+	err = host.Ask(l.ctx, filepath.Dir(filepath.Clean(l.journal)), verb, args, result)
 	if errors.Is(err, host.ErrNoServer) {
 		return inUseError{l.journal, true}
 	}
 	return err
+}
+
+// inPart adds the part to the arguments of a command.
+func (l *liveBox) inPart(args any) (any, error) {
+	if l.part < 0 {
+		return args, nil
+	}
+	all := map[string]json.RawMessage{}
+	if args != nil {
+		text, err := json.Marshal(args)
+		if err == nil {
+			err = json.Unmarshal(text, &all)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	all["part"] = strconv.AppendInt(nil, int64(l.part), 10)
+	return all, nil
 }
 
 // Look returns what is in the journal.

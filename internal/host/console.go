@@ -43,7 +43,7 @@ func (h *Host) Console(who func(token string) (Actor, bool)) http.Handler {
 		mux.Handle(c.Route(), bearer(who, c.only(handler)))
 	}
 	mux.Handle("GET /console/api/stream", bearer(who, h.stream(who)))
-	runner := password(who, http.StripPrefix(deskPath, h.desk))
+	runner := password(who, h.deskPages())
 	mux.Handle("GET "+deskPath+"/", runner)
 	mux.Handle("POST "+deskPath+"/", runner)
 	mux.Handle("POST /console/api/act/{name}", bearer(who, func(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"wamble/internal/journal"
 	"wamble/runner"
@@ -12,6 +14,7 @@ import (
 // DeadLetter is an intent that the database refused for good, as the control
 // socket shows it.
 type DeadLetter struct {
+	Part     *int     `json:"part,omitempty"` // of the journal, where that is in several
 	Worker   uint64   `json:"worker"`
 	Number   uint64   `json:"number"`
 	Time     int64    `json:"time"` // ms since 1970
@@ -26,6 +29,7 @@ type DeadLetter struct {
 // DeadChoice chooses dead letters: one by its name, those that a filter lets
 // through, or the first ones.
 type DeadChoice struct {
+	partChoice
 	Worker uint64             `json:"worker,omitempty"`
 	Number uint64             `json:"number,omitempty"` // 0: not one
 	Limit  int                `json:"limit,omitempty"`  // at most; 100 if 0
@@ -70,12 +74,16 @@ func pageDead(_ context.Context, h *Host, c *Call) (any, error) {
 	if err := json.Unmarshal(c.Args, &p); err != nil {
 		return nil, fmt.Errorf("which dead letters: %w", err)
 	}
+	r, err := h.journal(c.Args)
+	if err != nil {
+		return nil, err
+	}
 	if p.Name.Seq != 0 {
-		d, err := h.Runner.DeadLetter(p.Name)
+		d, err := r.DeadLetter(p.Name)
 		return []runner.DeadLetter{d}, err
 	}
 	list, size := []runner.DeadLetter{}, 0
-	err := h.Runner.EachDeadLetter(p.Filter, p.From, func(d runner.DeadLetter) bool {
+	err = r.EachDeadLetter(p.Filter, p.From, func(d runner.DeadLetter) bool {
 		list = append(list, d)
 		size += len(d.Frame)
 		return len(list) < mostDead && size < mostDeadBytes
@@ -92,19 +100,33 @@ func listDead(_ context.Context, h *Host, c *Call) (any, error) {
 	if limit <= 0 {
 		limit = 100
 	}
-	var found []runner.DeadLetter
 	if choice.Number != 0 {
-		d, err := h.Runner.DeadLetter(choice.row())
+		r, err := h.journal(c.Args)
 		if err != nil {
 			return nil, err
 		}
-		found = []runner.DeadLetter{d}
-	} else if found, err = h.Runner.DeadLetters(runner.DeadFilter{}, runner.Row{}, min(limit, mostDead)); err != nil {
-		return nil, err
+		d, err := r.DeadLetter(choice.row())
+		if err != nil {
+			return nil, err
+		}
+		one := showDead(&d)
+		one.Part = choice.Part
+		return []DeadLetter{one}, nil
 	}
-	list := []DeadLetter{}
-	for i := range found {
-		list = append(list, showDead(&found[i]))
+	list, here := []DeadLetter{}, h.partsHere()
+	for _, part := range slices.Sorted(maps.Keys(here)) {
+		found, err := here[part].DeadLetters(runner.DeadFilter{}, runner.Row{}, min(limit, mostDead)-len(list))
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			one := showDead(&found[i])
+			one.Part = partOf(part)
+			list = append(list, one)
+		}
+		if len(list) >= min(limit, mostDead) {
+			break
+		}
 	}
 	return list, nil
 }
@@ -114,11 +136,15 @@ func replayDead(ctx context.Context, h *Host, c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r, err := h.journal(c.Args)
+	if err != nil {
+		return nil, err
+	}
 	if choice.Filter != nil {
-		n, err := h.Runner.ReplayDeadLetters(ctx, *choice.Filter)
+		n, err := r.ReplayDeadLetters(ctx, *choice.Filter)
 		return DeadDone{Count: n}, err
 	}
-	to, err := h.Runner.ReplayDeadLetter(ctx, choice.row())
+	to, err := r.ReplayDeadLetter(ctx, choice.row())
 	return DeadDone{Worker: to.Worker, Number: to.Seq}, err
 }
 
@@ -127,11 +153,15 @@ func dropDead(ctx context.Context, h *Host, c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r, err := h.journal(c.Args)
+	if err != nil {
+		return nil, err
+	}
 	if choice.Filter != nil {
-		n, err := h.Runner.DropDeadLetters(ctx, *choice.Filter)
+		n, err := r.DropDeadLetters(ctx, *choice.Filter)
 		return DeadDone{Count: n}, err
 	}
-	return DeadDone{Worker: choice.Worker, Number: choice.Number}, h.Runner.DropDeadLetter(ctx, choice.row())
+	return DeadDone{Worker: choice.Worker, Number: choice.Number}, r.DropDeadLetter(ctx, choice.row())
 }
 
 func readChoice(args json.RawMessage) (DeadChoice, error) {

@@ -21,7 +21,6 @@ import (
 	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/runner"
-	"wamble/runner/admin"
 )
 
 // Server is what commands need of a server.
@@ -29,6 +28,7 @@ type Server struct {
 	Dir      string // the data directory
 	Log      *slog.Logger
 	Runner   *runner.Runner
+	Parts    func() []Part   // of a journal that machines share; nil: Runner has all
 	Draining *atomic.Bool    // nobody new is taken
 	Tokens   *Tokens         // for the console, beside that of the server's own file
 	Serving  context.Context // ends when the server is to stop
@@ -100,15 +100,12 @@ type Found struct {
 type Host struct {
 	Server
 	commands []Command
-	desk     *admin.Desk
 	auditing sync.Mutex // held while a line is appended to the audit log
 }
 
 // New returns the host of a server.
 func New(s Server) *Host {
-	h := &Host{Server: s, commands: Commands}
-	h.desk = h.newDesk()
-	return h
+	return &Host{Server: s, commands: Commands}
 }
 
 // Standby returns the host of a process that waits for another machine's place: it can

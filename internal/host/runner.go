@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/journal"
+	"wamble/internal/store"
 	"wamble/runner"
 	"wamble/runner/admin"
 )
@@ -21,20 +22,23 @@ import (
 // deskPath is where the console has the desk.
 const deskPath = "/console/runner"
 
-// newDesk makes the runner's desk. Everything that it changes goes the way of the
-// command with the same name, and so into the audit log.
-func (h *Host) newDesk() *admin.Desk {
-	return admin.New(h.Runner, admin.Options{
+// deskOf makes the desk of a part of the journal, -1 if it has one. Everything that it
+// changes goes the way of the command with the same name, and so into the audit log.
+func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
+	return admin.New(r, admin.Options{
 		Allow: func(r *http.Request, changes bool) bool { // the console has asked for a token
 			return !changes || actorOf(r.Context()).Role >= Operate
 		},
-		Refuse: refuseDesk, Show: showPayload, Title: h.queueTitle, Back: "/console/",
+		Refuse: refuseDesk, Show: showPayload, Title: h.queueTitle(r, max(part, 0)), Back: "/console/",
 		Around: func(r *http.Request, verb string, a admin.Args, _ func(context.Context) (any, error)) (any, error) {
 			c := h.command("runner-" + verb)
 			if c == nil {
 				return nil, fmt.Errorf("there is no command for %s: %w", verb, admin.ErrRefused)
 			}
-			args, err := json.Marshal(a)
+			args, err := json.Marshal(struct {
+				admin.Args
+				partChoice
+			}{a, partChoice{partOf(part)}})
 			if err != nil {
 				return nil, err
 			}
@@ -70,14 +74,16 @@ func showPayload(m *runner.MessageInfo) string {
 	return string(text)
 }
 
-// queueTitle names the profile whose journal a queue is.
-func (h *Host) queueTitle(queue string) string {
-	for _, p := range h.Running() {
-		if n, ok := journal.NumberOf(h.Runner, p.Name); ok && queue == fmt.Sprint(n) {
-			return "profile " + p.Name
+// queueTitle names the profile whose journal a queue of a part is.
+func (h *Host) queueTitle(r *runner.Runner, part int) func(queue string) string {
+	return func(queue string) string {
+		for _, p := range h.Running() {
+			if n, ok := journal.NumberOf(r, store.ShardName(p.Name, part)); ok && queue == fmt.Sprint(n) {
+				return "profile " + p.Name
+			}
 		}
+		return ""
 	}
-	return ""
 }
 
 // desk carries a verb of the desk out, as a command.
@@ -87,7 +93,11 @@ func desk(verb string) func(context.Context, *Host, *Call) (any, error) {
 		if err := json.Unmarshal(c.Args, &a); err != nil {
 			return nil, fmt.Errorf("which message or queue: %w", err)
 		}
-		return h.desk.Do(ctx, verb, a)
+		r, err := h.journal(c.Args)
+		if err != nil {
+			return nil, err
+		}
+		return h.deskOf(r, -1).Do(ctx, verb, a)
 	}
 }
 
@@ -126,7 +136,11 @@ func pageInbox(_ context.Context, h *Host, c *Call) (any, error) {
 	if p.Limit <= 0 || p.Limit > mostDead {
 		p.Limit = mostDead
 	}
-	rows, err := h.Runner.Inbox(p.Worker, p.From, p.Limit)
+	r, err := h.journal(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := r.Inbox(p.Worker, p.From, p.Limit)
 	size := 0
 	for i := range rows {
 		if size += len(rows[i].Frame); size > mostDeadBytes && i > 0 {
@@ -145,7 +159,11 @@ func pageTimers(_ context.Context, h *Host, c *Call) (any, error) {
 	if p.Limit <= 0 || p.Limit > mostDead {
 		p.Limit = mostDead
 	}
-	timers, err := h.Runner.Timers(p.After, p.Limit)
+	r, err := h.journal(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	timers, err := r.Timers(p.After, p.Limit)
 	size := 0
 	for i := range timers {
 		if size += len(timers[i].Frame); size > mostDeadBytes && i > 0 {
@@ -161,13 +179,17 @@ func checkpoint(_ context.Context, h *Host, c *Call) (any, error) {
 	if err := json.Unmarshal(c.Args, &to); err != nil || !filepath.IsAbs(to.Dir) {
 		return nil, fmt.Errorf("the directory of a checkpoint is named from the root on, not %q", to.Dir)
 	}
+	r, err := h.journal(c.Args)
+	if err != nil {
+		return nil, err
+	}
 	h.Log.Info("a checkpoint of the journal", "dir", to.Dir)
-	if err := h.Runner.Checkpoint(to.Dir); errors.Is(err, fs.ErrPermission) {
+	if err := r.Checkpoint(to.Dir); errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("%w\nThe server makes the copy, as its own user: name a directory where that one may write, such as %s", err, filepath.Join(h.Dir, "checkpoint"))
 	} else if err != nil {
 		return nil, err
 	}
-	return h.journalStats(), nil
+	return journalStats(r), nil
 }
 
 // HoldFor asks a server to keep what leaves the journal, for so long.
@@ -184,10 +206,18 @@ func holdMessages(_ context.Context, h *Host, c *Call) (any, error) {
 	return struct{}{}, nil
 }
 
-// journalStats is what is in the journal. A timer beyond what JSON calls a time is not
+func lookAtJournal(_ context.Context, h *Host, c *Call) (any, error) {
+	r, err := h.journal(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	return journalStats(r), nil
+}
+
+// journalStats is what is in a journal. A timer beyond what JSON calls a time is not
 // told.
-func (h *Host) journalStats() runner.Stats {
-	s := h.Runner.Stats()
+func journalStats(r *runner.Runner) runner.Stats {
+	s := r.Stats()
 	if year := s.NextDue.Year(); year < 0 || year > 9999 {
 		s.NextDue = time.Time{}
 	}

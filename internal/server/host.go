@@ -23,9 +23,13 @@ func (s *Server) newHost() (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	var parts func() []host.Part
+	if s.placed() {
+		parts = s.hostParts
+	}
 	tokens, err := host.ReadTokens(s.dir)
 	return host.New(host.Server{
-		Dir: s.dir, Log: s.log, Runner: s.runner, Draining: &s.house.draining, Everywhere: everywhere, Tokens: tokens, Serving: s.serving,
+		Dir: s.dir, Log: s.log, Runner: s.runner, Parts: parts, Draining: &s.house.draining, Everywhere: everywhere, Tokens: tokens, Serving: s.serving,
 		Running: s.running, Status: s.Status, Reload: s.Reload, Foresee: s.foresee, Options: s.effective, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught, Hold: s.hold,
 		History: func(days bool) any {
 			if days {
@@ -35,6 +39,18 @@ func (s *Server) newHost() (*host.Host, error) {
 		},
 		Vitals: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
 	}), err
+}
+
+// hostParts are the parts of the journal, for commands.
+func (s *Server) hostParts() []host.Part {
+	list := make([]host.Part, s.parts())
+	for i := range list {
+		if p := s.partOf(i); p != nil {
+			list[i].Runner = p.runner
+		}
+		list[i].Node, _, _ = s.places.owner(i)
+	}
+	return list
 }
 
 // Noted does what a signal asks for, which is in the audit log first.

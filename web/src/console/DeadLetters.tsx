@@ -11,7 +11,7 @@ export function DeadLetters({ list, confirm }: { list: Dead[]; confirm: AskFirst
       <h2 id="dead">{h.dead}</h2>
       <Table of="dead" columns={h.deadColumns} empty={h.deadEmpty}>
         {list.map((d) => (
-          <Letter key={`${d.worker}/${d.number}`} letter={d} confirm={confirm} />
+          <Letter key={`${d.part ?? ""}:${d.worker}/${d.number}`} letter={d} confirm={confirm} />
         ))}
       </Table>
       <p>
@@ -22,7 +22,7 @@ export function DeadLetters({ list, confirm }: { list: Dead[]; confirm: AskFirst
 }
 
 function Letter({ letter: d, confirm }: { letter: Dead; confirm: AskFirst }) {
-  const args = { worker: d.worker, number: d.number };
+  const args = { part: d.part, worker: d.worker, number: d.number };
   return (
     <tr data-letter={d.number}>
       <td>{new Date(d.time).toLocaleString()}</td>

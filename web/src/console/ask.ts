@@ -116,6 +116,7 @@ export interface Vitals {
 }
 
 export interface Dead {
+  part?: number;
   worker: number;
   number: number;
   time: number;

@@ -1,0 +1,127 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"wamble/runner"
+)
+
+// Part is a part of a journal that machines share (see Server.Parts).
+type Part struct {
+	Runner *runner.Runner // nil: it is on another machine
+	Node   string         // which one has it; "": none has
+}
+
+// partNumber is which part of the journal a command is about. It may be left out where
+// there is one.
+var partNumber = Arg{Name: "part", Kind: Number}
+
+type partChoice struct {
+	Part *int `json:"part,omitempty"`
+}
+
+// journal is the journal, or the part of it, that the arguments of a command name.
+func (h *Host) journal(args json.RawMessage) (*runner.Runner, error) {
+	var of partChoice
+	if len(args) > 0 {
+		if err := json.Unmarshal(args, &of); err != nil {
+			return nil, fmt.Errorf("which part of the journal: %w", err)
+		}
+	}
+	if h.Parts == nil {
+		if of.Part != nil {
+			return nil, fmt.Errorf("the journal of this server is in one part: leave out which one")
+		}
+		return h.Runner, nil
+	}
+	parts := h.Parts()
+	var here []string
+	var only *runner.Runner
+	for i, p := range parts {
+		if p.Runner != nil {
+			here, only = append(here, strconv.Itoa(i)), p.Runner
+		}
+	}
+	switch {
+	case of.Part == nil && len(here) == 1:
+		return only, nil
+	case of.Part == nil && len(here) == 0:
+		return nil, fmt.Errorf("no part of the journal is on this machine: 'wamble status' says where they are")
+	case of.Part == nil:
+		return nil, fmt.Errorf("this machine has the parts %s of the journal: name one, as in --part %s", strings.Join(here, ", "), here[0])
+	case *of.Part < 0 || *of.Part >= len(parts):
+		return nil, fmt.Errorf("there is no part %d: the journal has %d, from 0 on", *of.Part, len(parts))
+	}
+	p := parts[*of.Part]
+	switch {
+	case p.Runner == nil && p.Node == "":
+		return nil, fmt.Errorf("part %d of the journal is on no machine now: ask again in a moment", *of.Part)
+	case p.Runner == nil:
+		return nil, fmt.Errorf("part %d of the journal is on machine %s: ask there", *of.Part, p.Node)
+	}
+	return p.Runner, nil
+}
+
+// partsHere returns the journals of this machine, by part; -1 is one that is in one part.
+func (h *Host) partsHere() map[int]*runner.Runner {
+	if h.Parts == nil {
+		return map[int]*runner.Runner{-1: h.Runner}
+	}
+	here := map[int]*runner.Runner{}
+	for i, p := range h.Parts() {
+		if p.Runner != nil {
+			here[i] = p.Runner
+		}
+	}
+	return here
+}
+
+// partOf is how a part is told in JSON; nil: there is one.
+func partOf(part int) *int {
+	if part < 0 {
+		return nil
+	}
+	return &part
+}
+
+// deskPages are the pages of the journal: those of its one desk, or of one for each part,
+// below a page that names them.
+func (h *Host) deskPages() http.Handler {
+	if h.Parts == nil {
+		return http.StripPrefix(deskPath, h.deskOf(h.Runner, -1))
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc(deskPath+"/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'")
+		fmt.Fprint(w, "<!doctype html><html lang=en><title>Journal</title><h1>Journal</h1><p><a href=\"/console/\">Console</a></p><ul>\n")
+		for i, p := range h.Parts() {
+			switch {
+			case p.Runner != nil:
+				fmt.Fprintf(w, "<li><a href=\"%d/\">Part %d</a>: %d dead letters\n", i, i, p.Runner.Stats().DeadLetters)
+			case p.Node != "":
+				fmt.Fprintf(w, "<li>Part %d is on machine %s: look there\n", i, html.EscapeString(p.Node))
+			default:
+				fmt.Fprintf(w, "<li>Part %d is on no machine now\n", i)
+			}
+		}
+		fmt.Fprint(w, "</ul></html>\n")
+	})
+	mux.HandleFunc(deskPath+"/{part}/", func(w http.ResponseWriter, r *http.Request) {
+		part, err := strconv.Atoi(r.PathValue("part"))
+		if err == nil {
+			var of *runner.Runner
+			if of, err = h.journal(json.RawMessage(fmt.Sprintf(`{"part":%d}`, part))); err == nil {
+				http.StripPrefix(fmt.Sprintf("%s/%d", deskPath, part), h.deskOf(of, part)).ServeHTTP(w, r)
+				return
+			}
+		}
+		refuseJSON(w, http.StatusNotFound, err.Error())
+	})
+	return mux
+}

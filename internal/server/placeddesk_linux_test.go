@@ -1,0 +1,141 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"wamble/internal/host"
+	"wamble/internal/journal"
+	"wamble/internal/observe"
+	"wamble/internal/store"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/runner"
+)
+
+// TestPlacedDesk: each machine has the dead letters of its parts at its desk, by the control
+// socket and in the console, and says where the others are. So do its metrics, which count
+// nothing twice.
+func TestPlacedDesk(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	machines := map[string]*here{"a": a, "b": b}
+	tokens, queues := map[string]string{}, map[int]uint32{}
+	for name, h := range machines {
+		token, err := observe.Token(h.tokenFile(h.o.Config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens[name] = token
+		for _, part := range held(t, h.dir) { // of no profile's journal: they end as dead letters
+			r := h.partOf(part).runner
+			until(t, "the shard has a queue", func() bool { _, ok := journal.NumberOf(r, store.ShardName("default", part)); return ok })
+			number, _ := journal.NumberOf(r, store.ShardName("default", part))
+			queues[part] = number
+			for range part + 1 {
+				if _, err := r.Post(t.Context(), &runner.Message{To: uint64(number), Payload: []byte("secret")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			until(t, "they are dead letters", func() bool {
+				list, err := r.DeadLetters(runner.DeadFilter{}, runner.Row{}, 9)
+				return err == nil && len(list) == part+1
+			})
+		}
+	}
+	metrics := map[string]int{} // by what the line begins with
+	for name, h := range machines {
+		other, mine := machines[map[string]string{"a": "b", "b": "a"}[name]], held(t, h.dir)
+		far := held(t, other.dir)[0]
+		var list []host.DeadLetter
+		if err := host.Ask(t.Context(), h.dir, "dead-letters", nil, &list); err != nil {
+			t.Fatal(err)
+		}
+		count := map[int]int{}
+		for _, d := range list {
+			if d.Part == nil {
+				t.Fatalf("a dead letter of no part: %+v", d)
+			}
+			count[*d.Part]++
+		}
+		if want := map[int]int{mine[0]: mine[0] + 1, mine[1]: mine[1] + 1}; fmt.Sprint(count) != fmt.Sprint(want) {
+			t.Errorf("%s has dead letters %v by part, want %v", name, count, want)
+		}
+
+		for _, c := range []struct {
+			verb, args, want string // want: of the error
+		}{
+			{"runner-stats", `{}`, fmt.Sprintf("this machine has the parts %d, %d of the journal: name one, as in --part %d", mine[0], mine[1], mine[0])},
+			{"runner-stats", fmt.Sprintf(`{"part":%d}`, mine[1]), ""},
+			{"runner-stats", `{"part":4}`, "there is no part 4"},
+			{"runner-inbox", fmt.Sprintf(`{"part":%d,"worker":%d}`, mine[0], queues[mine[0]]), ""},
+			{"runner-list", fmt.Sprintf(`{"part":%d,"queue":"%d","state":"dead"}`, mine[0], queues[mine[0]]), ""},
+			{"dead-letter-page", fmt.Sprintf(`{"part":%d}`, far), fmt.Sprintf("part %d of the journal is on machine %s: ask there", far, nodeName(other.o.Config))},
+			{"dead-letter-drop", fmt.Sprintf(`{"part":%d,"worker":1,"number":1}`, far), "ask there"},
+			{"dead-letter-drop", fmt.Sprintf(`{"part":%d,"worker":%d,"number":1}`, mine[1], queues[mine[1]]), ""},
+		} {
+			var answer json.RawMessage
+			err := host.Ask(t.Context(), h.dir, c.verb, json.RawMessage(c.args), &answer)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %s %s: got %v, want %q", name, c.verb, c.args, err, c.want)
+			}
+		}
+		if got := h.partOf(mine[1]).runner.Stats().DeadLetters; got != uint64(mine[1]) {
+			t.Errorf("%s: after a drop there are %d dead letters in part %d, want %d", name, got, mine[1], mine[1])
+		}
+
+		auth := []string{"Authorization", "Bearer " + tokens[name], "Content-Type", "application/json"}
+		desk := fmt.Sprintf("/console/runner/%d/", mine[0])
+		for _, c := range []struct {
+			method, path, body string
+			code               int
+			want               string
+		}{
+			{"GET", "/console/runner/", "", 200, fmt.Sprintf("Part %d</a>: %d dead letters", mine[0], mine[0]+1)},
+			{"GET", "/console/runner/", "", 200, fmt.Sprintf("Part %d is on machine", far)},
+			{"GET", desk, "", 200, "profile default"},
+			{"GET", desk + "style.css", "", 200, ""},
+			{"GET", desk + "api/stats", "", 200, fmt.Sprintf(`"dead_letters":%d`, mine[0]+1)},
+			{"POST", desk + "api/delete", fmt.Sprintf(`{"queue":"%d","state":"dead","number":1}`, queues[mine[0]]), 200, ""},
+			{"GET", desk + "api/stats", "", 200, fmt.Sprintf(`"dead_letters":%d`, mine[0])},
+			{"GET", fmt.Sprintf("/console/runner/%d/", far), "", 404, "ask there"},
+		} {
+			code, answer := h.ask(c.method, c.path, c.body, auth...)
+			if code != c.code || !strings.Contains(answer, c.want) || strings.Contains(answer, "secret") {
+				t.Errorf("%s: %s %s: got %d %s, want %d with %q", name, c.method, c.path, code, answer, c.code, c.want)
+			}
+		}
+		code, text := h.ask("GET", "/metrics", "", auth...)
+		if code != 200 {
+			t.Fatalf("metrics: %d", code)
+		}
+		for line := range strings.Lines(text) {
+			series, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
+			if strings.HasPrefix(series, "wamble_journal_dead_letters{") || strings.HasPrefix(series, "wamble_profile_up{") || strings.HasPrefix(series, "wamble_feed_games{") {
+				metrics[series+"} "+value]++
+			}
+		}
+		for _, part := range mine {
+			want := fmt.Sprintf(`wamble_journal_dead_letters{node=%q,part="%d"} %d`, name, part, part)
+			if metrics[want] != 1 {
+				t.Errorf("the metrics lack %s: %v", want, metrics)
+			}
+		}
+	}
+	var letters, feeds int
+	for line := range metrics {
+		switch {
+		case strings.HasPrefix(line, "wamble_journal_dead_letters"):
+			letters++
+		case strings.HasPrefix(line, "wamble_feed_games"):
+			feeds++
+		}
+	}
+	if letters != 4 || feeds != 2 {
+		t.Errorf("want each part once and the feed of each machine: %v", metrics)
+	}
+}
