@@ -277,6 +277,15 @@ func (p *person) until(expression string) {
 	}
 }
 
+// grows waits until a number of the page has grown to so much: what grows slowly is not
+// given up.
+func (p *person) grows(number string, to int) {
+	p.t.Helper()
+	for n := -1; n < to; n = see[int](p, number) {
+		p.until(fmt.Sprintf("%s > %d", number, n))
+	}
+}
+
 // untilPromise waits until a promise of the page comes true, asking now and then.
 func (p *person) untilPromise(expression string) {
 	p.t.Helper()

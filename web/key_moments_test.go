@@ -122,9 +122,11 @@ func moments(t *testing.T, s screen, name string) {
 	small := show(t, 60, 10*time.Millisecond)
 	viewer := meet(t, s)
 	viewer.open(small.url + "/watch")
-	viewer.until(`wambleWall.painted >= 200 && document.querySelector('.featured canvas')?.dataset.fen`)
+	viewer.until(`document.querySelector('.featured canvas')?.dataset.fen`)
+	viewer.grows(`wambleWall.painted`, 200)
 	look(viewer, "wall")
 	viewer.open(small.url + "/map")
-	viewer.until(`wambleMap.tally.frames > 60 && document.querySelector('[data-boards="60"]')`)
+	viewer.until(`document.querySelector('[data-boards="60"]')`)
+	viewer.grows(`wambleMap.tally.frames`, 61)
 	look(viewer, "map")
 }

@@ -28,21 +28,18 @@ func (p *person) smooth(what string) {
 	}
 }
 
-// busy is the time between two moves of a busy world: few where the frames do not count
-// and the machine may have much else to do.
-func busy() time.Duration { return prooftest.Sized(20*time.Millisecond, 2*time.Millisecond) }
-
 // The tests of map and wall run by themselves, because they say how many frames there are.
 
 // TestMap: ten thousand boards are on one canvas, each in its place; one zooms, walks by
 // keys, and opens a board by a tap or by Enter.
 func TestMap(t *testing.T) {
-	w, small := show(t, 10_000, busy()), show(t, 40, 20*time.Millisecond)
+	w, small := show(t, 10_000, 2*time.Millisecond), show(t, 40, 20*time.Millisecond)
 	p := meet(t, screen{width: 1280, height: 860, motion: true})
 	p.open(w.url + "/map")
-	p.until(`document.querySelector('[data-boards="10000"]') && wambleMap.tally.frames > 60`)
+	p.grows(`+document.querySelector('[data-boards]').dataset.boards`, 10_000)
+	p.grows(`wambleMap.tally.frames`, 61)
 	p.smooth("10,000 boards")
-	p.until(`wambleMap.tally.frames > 120`) // so that the picture has some moves in it
+	p.grows(`wambleMap.tally.frames`, 121) // so that the picture has some moves in it
 	p.shot("map")
 	p.audit("map")
 	see[bool](p, `(document.querySelector('.map').focus(), true)`)
@@ -81,10 +78,11 @@ func TestMap(t *testing.T) {
 // TestWallIsSmooth: a wall of a thousand live boards is drawn smoothly, no
 // tile moves, and the board that is shown large is one where something happens.
 func TestWallIsSmooth(t *testing.T) {
-	w := show(t, 1000, busy())
+	w := show(t, 1000, 2*time.Millisecond)
 	p := meet(t, screen{width: 1440, height: 1000, motion: true})
 	p.open(w.url + "/watch")
-	p.until(`document.querySelectorAll('.tile[data-board]').length === 50 && wambleWall.painted >= 100`)
+	p.until(`document.querySelectorAll('.tile[data-board]').length === 50`)
+	p.grows(`wambleWall.painted`, 100)
 	see[bool](p, `(() => {
 		window.moved = [];
 		const at = new Map();

@@ -25,7 +25,7 @@ func TestWall(t *testing.T) {
 	p := meet(t, screen{width: 1440, height: 1000})
 	p.open(h.url + "/watch")
 	p.until(`document.querySelectorAll('.tile').length === 50`)
-	p.until(`wambleWall.painted >= 400`)
+	p.grows(`wambleWall.painted`, 400)
 	p.shot("wall")
 	p.reads(".crowd", "playing")
 	t.Logf("the slowest change was on the screen after %.0f ms", see[float64](p, `wambleWall.worst`))
