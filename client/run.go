@@ -84,12 +84,13 @@ func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 // reconnect tries to connect until it succeeds. It returns an error when the
 // server refuses the session for good, or the client is closed. A call that is
 // under way is sent again. Of several machines one that is silent is left at once, and
-// the pauses grow when each was tried.
+// tried again when the others were twice. The pauses grow when each was tried.
 func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
-	pause := c.dialer.MinBackoff
+	pause, lost := c.dialer.MinBackoff, ""
 	if restarting(cause) {
 		pause = 0
 	} else {
+		lost = c.target().Host
 		c.elsewhere()
 	}
 	for tries := 1; ; tries++ {
@@ -103,7 +104,9 @@ func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 		if d, ok := errors.AsType[*wamble.Denied](err); ok && (d.Blocking || d.Code == wamble.UnsupportedVersion) {
 			return err
 		}
-		c.elsewhere()
+		if c.elsewhere(); c.target().Host == lost && tries < 2*(c.machines()-1) {
+			c.elsewhere()
+		}
 		if tries%c.machines() == 0 {
 			pause = min(2*pause, c.dialer.MaxBackoff)
 		}
