@@ -39,16 +39,18 @@ type Arguments struct {
 	Range     string `json:"range,omitempty"` // of a chart
 	Into      string `json:"into,omitempty"`  // a player
 
-	wait   time.Duration    // of the command line alone
-	player profile.Whom     // what Whom says
-	stored []wamble.Session // of the player, in the profile that is told
-	named  Named            // what Whom says, for a command that finds somebody
-	into   Named            // what Into says
-	found  Found            // who that is, in the profile that is told
-	lifted int              // bans, or announcements, in all profiles
-	by     string           // who gave the command
-	at     time.Time        // when
-	boards profile.BoardQuery
+	wait time.Duration // of the command line alone
+	// cluster asks for all machines, on the command line alone.
+	cluster bool
+	player  profile.Whom     // what Whom says
+	stored  []wamble.Session // of the player, in the profile that is told
+	named   Named            // what Whom says, for a command that finds somebody
+	into    Named            // what Into says
+	found   Found            // who that is, in the profile that is told
+	lifted  int              // bans, or announcements, in all profiles
+	by      string           // who gave the command
+	at      time.Time        // when
+	boards  profile.BoardQuery
 }
 
 // Kind is what an argument is: how a flag or a field of a form takes it.
@@ -303,6 +305,10 @@ var (
 	waiting = Arg{
 		Kind: Span, Flag: "wait", Help: "wait this long until players are served",
 		At: func(a *Arguments) any { return &a.wait },
+	}
+	allMachines = Arg{
+		Kind: Switch, Flag: "cluster", Help: "a line for each machine that shares the world",
+		At: func(a *Arguments) any { return &a.cluster },
 	}
 )
 

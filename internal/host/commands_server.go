@@ -14,21 +14,30 @@ import (
 // serverCommands are about the server itself.
 var serverCommands = []Command{
 	{
-		Name: "status", Doors: everywhere, Patience: quick, Args: []Arg{waiting},
+		Name: "status", Doors: everywhere, Patience: quick, Args: []Arg{waiting, allMachines},
 		Help: Help{
 			Short: "Ask the running server how it is",
 			Long: `Status asks the server that runs on a data directory: what it serves and where,
 its boards and sessions, and how far the database is behind the journal.
 
 With --wait it waits for a server that starts, and fails if that does not serve
-players in time.`,
+players in time. With --cluster it prints a line for each machine that shares the
+world with this one: its parts, players and moves, and how far the database is
+behind; one that does not answer is shown as the others know it.`,
 			Example: `  wamble status
   wamble status --data /var/lib/wamble --json
-  wamble status --wait 30s`,
+  wamble status --wait 30s
+  wamble status --cluster`,
 		},
 		Doc:  Doc{Text: "what `wamble status --json` prints"},
 		Line: Line{Ask: awaitReady, Print: printStatus, JSON: true},
 		Do:   func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Status(ctx), nil },
+	},
+	{
+		Name: "cluster", Doors: Socket | Console, Patience: quick,
+		Help: Help{Via: "status"},
+		Doc:  Doc{Text: "all machines that share the world, as `wamble status --cluster --json` prints them"},
+		Do:   lookAround,
 	},
 	{
 		Name: "vitals", Doors: Console, Patience: quick,

@@ -75,6 +75,7 @@ func standIn(t *testing.T, told *int) *Host {
 			}}
 		},
 		Status:  func(context.Context) Status { return Status{PID: 1} },
+		Cluster: func(context.Context) Cluster { return Cluster{Nodes: []NodeStatus{{Name: "a"}}} },
 		Vitals:  func(context.Context) any { return struct{}{} },
 		History: func(bool) any { return struct{}{} },
 		Lines:   func() []string { return []string{} },

@@ -38,9 +38,10 @@ type Server struct {
 	// Running returns the profiles that run, in the order of the configuration.
 	Running func() []Running
 	Status  func(ctx context.Context) Status
-	Vitals  func(ctx context.Context) any // the counters of this moment
-	Lines   func() []string               // the last ones of the log
-	History func(days bool) any           // points for charts, of an hour or of days
+	Cluster func(ctx context.Context) Cluster // all machines; nil: only this one is known
+	Vitals  func(ctx context.Context) any     // the counters of this moment
+	Lines   func() []string                   // the last ones of the log
+	History func(days bool) any               // points for charts, of an hour or of days
 	// Hold keeps what goes from the journal to the stores, until a time at least.
 	Hold func(until time.Time)
 	// Panicked is told of a panic in a command; nil: nobody is.
@@ -113,7 +114,7 @@ func New(s Server) *Host {
 func Standby(dir string, log *slog.Logger, status func(context.Context) Status) *Host {
 	h := &Host{Server: Server{Dir: dir, Log: log, Status: status}}
 	for _, c := range Commands {
-		if c.Name == "status" {
+		if c.Name == "status" || c.Name == "cluster" {
 			h.commands = append(h.commands, c)
 		}
 	}

@@ -146,6 +146,9 @@ func awaitReady(ctx context.Context, dir string, a *Arguments) (any, error) {
 		s := &Status{}
 		err := Ask(ctx, dir, "status", nil, s)
 		if a.wait == 0 || err == nil && s.Ready() {
+			if a.cluster && err == nil {
+				return askCluster(ctx, dir)
+			}
 			return s, err
 		}
 		if time.Now().After(end) {
@@ -164,6 +167,9 @@ func awaitReady(ctx context.Context, dir string, a *Arguments) (any, error) {
 
 // printStatus prints a status in aligned columns.
 func printStatus(w io.Writer, result any) error {
+	if c, all := result.(*Cluster); all {
+		return c.print(w)
+	}
 	s := result.(*Status)
 	rows := []string{
 		fmt.Sprintf("server\tpid %d, up %v", s.PID, s.Uptime.Duration()),

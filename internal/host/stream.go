@@ -16,7 +16,7 @@ var streamed = []struct {
 	name  string
 	ticks int
 }{
-	{"status", 1}, {"vitals", 1}, {"log", 1}, {"audit", 1}, {"bans", 1}, {"announcements", 1}, {"dead-letters", 1}, {"config", 5},
+	{"status", 1}, {"vitals", 1}, {"log", 1}, {"audit", 1}, {"bans", 1}, {"announcements", 1}, {"dead-letters", 1}, {"config", 5}, {"cluster", 2},
 }
 
 // The times of a stream. It ends after streamTime, so that the page asks again, with a

@@ -30,7 +30,7 @@ func (s *Server) newHost() (*host.Host, error) {
 	tokens, err := host.ReadTokens(s.dir)
 	return host.New(host.Server{
 		Dir: s.dir, Log: s.log, Runner: s.runner, Parts: parts, Draining: &s.house.draining, Everywhere: everywhere, Tokens: tokens, Serving: s.serving,
-		Running: s.running, Status: s.Status, Reload: s.Reload, Foresee: s.foresee, Options: s.effective, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught, Hold: s.hold,
+		Running: s.running, Status: s.Status, Cluster: s.lookAround, Reload: s.Reload, Foresee: s.foresee, Options: s.effective, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught, Hold: s.hold,
 		History: func(days bool) any {
 			if days {
 				return s.history.Days()

@@ -316,8 +316,8 @@ func (j *junction) lost(node uint32) {
 // answer answers another machine.
 func (j *junction) answer(ctx context.Context, _, what string, question []byte) ([]byte, error) {
 	switch what {
-	case "status":
-		return json.Marshal(j.s.Status(ctx))
+	case "node":
+		return json.Marshal(j.s.nodeStatus(ctx))
 	case "feed":
 		return j.s.answerFeed(question)
 	case "events":

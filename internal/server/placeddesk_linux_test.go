@@ -139,3 +139,53 @@ func TestPlacedDesk(t *testing.T) {
 		t.Errorf("want each part once and the feed of each machine: %v", metrics)
 	}
 }
+
+// TestPlacedStatus: each machine tells of all, over the control socket and to the console;
+// of one that does not answer what the others know.
+func TestPlacedStatus(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	options := Options{Succession: Succession{Version: "9.8"}}
+	a := serve(t, options, placedConf(db, "a")).ready()
+	b := serve(t, options, placedConf(db, "b")).ready()
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	until(t, "both are connected", func() bool { m := a.junction.mesh.Load(); return m != nil && m.Stats().Open == 1 })
+	players := append(gather(t, a.address(), 2).players, gather(t, b.address(), 3).players...)
+	for _, p := range players {
+		if !p.move(t.Context()) {
+			t.Fatal("a move failed")
+		}
+	}
+	ask := func(h *here) (c host.Cluster) {
+		if err := host.Ask(t.Context(), h.dir, "cluster", nil, &c); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for _, h := range []*here{a, b} {
+		var c host.Cluster
+		until(t, "both serve", func() bool {
+			c = ask(h)
+			return len(c.Nodes) == 2 && c.Nodes[0].Ready && c.Nodes[1].Ready
+		})
+		if len(c.Nodes) != 2 || len(c.Free) > 0 {
+			t.Fatalf("got %+v", c)
+		}
+		for i, of := range []*here{a, b} {
+			n := c.Nodes[i]
+			if n.Error != "" || !n.Ready || n.Self != (of == h) || n.Version != "9.8" || n.Address != *of.meshAddress.Load() || fmt.Sprint(n.Parts) != fmt.Sprint(held(t, of.dir)) {
+				t.Errorf("of machine %s: %+v", nodeName(of.o.Config), n)
+			}
+			if want := []int{2, 3}[i]; n.Players != want || n.Moves != uint64(want) {
+				t.Errorf("machine %s has %d players and %d moves, want %d", n.Name, n.Players, n.Moves, want)
+			}
+		}
+	}
+	until(t, "a knows the players of b", func() bool { return a.placing.abroad.counts("default").sum().Players == 3 })
+	b.junction.mesh.Load().Close()
+	until(t, "b does not answer", func() bool {
+		c := ask(a)
+		n := c.Nodes[len(c.Nodes)-1]
+		return n.Name == "b" && n.Error != "" && n.Players == 3 && len(n.Parts) == 2
+	})
+}

@@ -14,6 +14,7 @@ import { ConfigPage } from "./Config";
 import { DeadLetters } from "./DeadLetters";
 import { gapOf } from "./handoff";
 import { Lists } from "./Lists";
+import { Machines } from "./Machines";
 import { Players } from "./Players";
 import { ProfileTable } from "./Profiles";
 import { add, empty } from "./series";
@@ -81,6 +82,7 @@ export function Desk() {
           ))}
         </dl>
       </section>
+      <Machines cluster={now.cluster} />
       <ProfileTable profiles={status.profiles} confirm={confirm.ask} />
       <Charts series={series} />
       <Actions status={status} confirm={confirm.ask} />

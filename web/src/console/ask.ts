@@ -115,6 +115,26 @@ export interface Vitals {
   profiles: { name: string; moves: number; latency: number[]; queue: number }[];
 }
 
+/** Cluster is all machines that share the world. */
+export interface Cluster {
+  nodes: MachineStatus[];
+  free?: number[];
+}
+
+export interface MachineStatus {
+  name: string;
+  self?: boolean;
+  address?: string;
+  error?: string;
+  ready: boolean;
+  version?: string;
+  parts: number[] | null;
+  players: number;
+  moves: number;
+  queue_age: number;
+  dead_letters: number;
+}
+
 export interface Dead {
   part?: number;
   worker: number;

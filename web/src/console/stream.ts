@@ -2,7 +2,7 @@
 // question that the console would ask again and again.
 
 import { Store } from "../session/store";
-import { type Announced, type Audited, type Ban, type Config, type Dead, type Status, token, type Vitals } from "./ask";
+import { type Announced, type Audited, type Ban, type Cluster, type Config, type Dead, type Status, token, type Vitals } from "./ask";
 
 /** Seen is what came last. */
 export interface Seen {
@@ -14,13 +14,14 @@ export interface Seen {
   announcements: Announced[];
   "dead-letters": Dead[];
   config: Config | null;
+  cluster: Cluster | null;
   lost: boolean; // the server does not answer
 }
 
 const silence = 8_000; // ms without a sign of life: the connection is dead
 const pause = 1_000; // ms before the next try
 
-export const seen = new Store<Seen>({ status: null, vitals: null, log: [], audit: [], bans: [], announcements: [], "dead-letters": [], config: null, lost: false });
+export const seen = new Store<Seen>({ status: null, vitals: null, log: [], audit: [], bans: [], announcements: [], "dead-letters": [], config: null, cluster: null, lost: false });
 
 /** follow reads the stream until the returned function is called, and comes back to it whenever it ends. */
 export function follow(): () => void {

@@ -1,0 +1,106 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"wamble"
+)
+
+// Cluster is all machines of an installation, by name. One that shares no world is alone.
+type Cluster struct {
+	Nodes []NodeStatus `json:"nodes"`
+	// Free are the parts that no machine has.
+	Free []int `json:"free,omitempty"`
+}
+
+// NodeStatus is how one of them stands.
+type NodeStatus struct {
+	Name    string         `json:"name"`
+	Self    bool           `json:"self,omitempty"`    // the one that was asked
+	Address string         `json:"address,omitempty"` // where other machines reach it
+	Error   string         `json:"error,omitempty"`   // why it did not answer; then what follows is what the others know
+	Ready   bool           `json:"ready"`
+	Version string         `json:"version,omitempty"`
+	Uptime  wamble.Seconds `json:"uptime"`
+	Parts   []int          `json:"parts"`
+	Players int            `json:"players"` // who are here
+	Moves   uint64         `json:"moves"`   // since its start
+	Depth   uint64         `json:"queue_depth"`
+	Lag     wamble.Seconds `json:"queue_age"` // of the database
+	Dead    uint64         `json:"dead_letters"`
+}
+
+// Sum takes what a machine says of itself.
+func (n *NodeStatus) Sum(s *Status) {
+	n.Ready, n.Uptime, n.Dead = s.Ready(), s.Uptime, s.Journal.DeadLetters
+	for i, p := range s.Parts {
+		if p.Here {
+			n.Parts = append(n.Parts, i)
+		}
+	}
+	for _, p := range s.Profiles {
+		n.Players += p.Present
+		n.Moves += p.Moves
+		n.Depth += p.Depth
+		n.Lag = max(n.Lag, p.Age)
+	}
+}
+
+// state says it in words.
+func (n *NodeStatus) state() string {
+	switch {
+	case n.Error != "":
+		return "does not answer: " + n.Error
+	case !n.Ready:
+		return "does not serve players"
+	}
+	return "serves"
+}
+
+// lookAround looks at all machines; a standby knows only itself.
+func lookAround(ctx context.Context, h *Host, _ *Call) (any, error) {
+	if h.Cluster != nil {
+		return h.Cluster(ctx), nil
+	}
+	s := h.Status(ctx)
+	n := NodeStatus{Name: "standby", Self: true}
+	n.Sum(&s)
+	return Cluster{Nodes: []NodeStatus{n}}, nil
+}
+
+// askCluster is asked on the command line by 'wamble status --cluster'.
+func askCluster(ctx context.Context, dir string) (any, error) {
+	c := &Cluster{}
+	return c, Ask(ctx, dir, "cluster", nil, c)
+}
+
+// print prints a line for each machine.
+func (c *Cluster) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "MACHINE\tSTATE\tADDRESS\tPARTS\tPLAYERS\tMOVES\tLAG\tDEAD LETTERS\tVERSION")
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		name := n.Name
+		if n.Self {
+			name += " (this one)"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%v\t%d\t%s\n", name, n.state(), cmp.Or(n.Address, "-"), cmp.Or(numbers(n.Parts), "-"),
+			n.Players, n.Moves, n.Lag.Duration(), n.Dead, cmp.Or(n.Version, "-"))
+	}
+	if err := t.Flush(); err != nil || len(c.Free) == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "On no machine: parts %s. Their players wait; if that lasts, look at the logs.\n", numbers(c.Free))
+	return err
+}
+
+func numbers(list []int) string {
+	slices.Sort(list)
+	return strings.Trim(fmt.Sprint(list), "[]")
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"wamble/internal/guard"
+	"wamble/internal/host"
+)
+
+// aroundTime is how long a machine may take to say how it is.
+const aroundTime = 2 * time.Second
+
+// nodeStatus is how this machine stands, among others.
+func (s *Server) nodeStatus(ctx context.Context) host.NodeStatus {
+	status := s.Status(ctx)
+	n := host.NodeStatus{Name: nodeName(s.o.Config), Version: s.o.Succession.Version}
+	if at := s.meshAddress.Load(); at != nil {
+		n.Address = *at
+	}
+	n.Sum(&status)
+	return n
+}
+
+// lookAround looks at all machines that live.
+func (s *Server) lookAround(ctx context.Context) (c host.Cluster) {
+	self := s.nodeStatus(ctx)
+	self.Self = true
+	c.Nodes = append(c.Nodes, self)
+	if !s.placed() {
+		return c
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	ctx, cancel := context.WithTimeout(ctx, aroundTime)
+	defer cancel()
+	for name, address := range s.places.living() {
+		if name == self.Name {
+			continue
+		}
+		all.Go(func() {
+			guard.Run("a question to another machine", func() {
+				n := s.knownNode(name, address)
+				var said host.NodeStatus
+				if err := s.junction.ask(ctx, name, "node", nil, &said); err != nil {
+					n.Error = err.Error()
+				} else {
+					said.Name, said.Address = n.Name, n.Address
+					n = said
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				c.Nodes = append(c.Nodes, n)
+			}, s.caught)
+		})
+	}
+	all.Wait()
+	slices.SortFunc(c.Nodes, func(a, b host.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
+	for part := range s.parts() {
+		node, _, _ := s.places.owner(part)
+		if node == "" && !slices.ContainsFunc(c.Nodes, func(n host.NodeStatus) bool { return slices.Contains(n.Parts, part) }) {
+			c.Free = append(c.Free, part)
+		}
+	}
+	return c
+}
+
+// knownNode is what this machine knows of another one.
+func (s *Server) knownNode(name, address string) host.NodeStatus {
+	n := host.NodeStatus{Name: name, Address: address, Parts: []int{}}
+	for part := range s.parts() {
+		if node, _, _ := s.places.owner(part); node != name {
+			continue
+		}
+		n.Parts = append(n.Parts, part)
+		for _, k := range s.supervisors() {
+			n.Players += s.placing.abroad.counts(k.name).of(part).Players
+		}
+	}
+	return n
+}
