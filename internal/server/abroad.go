@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,7 @@ type abroad struct {
 	s    *Server
 	said atomic.Pointer[report] // by all others together
 	outboxes
+	twins struct{ since, warned time.Time } // of another process with the name of this one; of keepPlaces
 
 	mu      sync.Mutex // guards what follows
 	waiting []letter
@@ -120,10 +122,35 @@ func (a *abroad) hear(nodes []pglog.Node) {
 		}
 	}
 	a.said.Store(&all)
+	a.heedTwins(nodes)
 	if more {
 		for _, k := range a.s.supervisors() {
 			k.games.send()
 		}
+	}
+}
+
+// A process that has ended is seen for a lease longer: one with the same name counts after
+// twinTime, and is told of every twinAgain.
+const (
+	twinTime  = 5 * time.Second
+	twinAgain = time.Minute
+)
+
+// heedTwins warns while another process has the name of this one.
+func (a *abroad) heedTwins(nodes []pglog.Node) {
+	self, now := nodeName(a.s.o.Config), time.Now()
+	if !slices.ContainsFunc(nodes, func(n pglog.Node) bool { return n.Name == self && n.Twins > 0 }) {
+		a.twins.since = time.Time{}
+		return
+	}
+	if a.twins.since.IsZero() {
+		a.twins.since = now
+	}
+	if now.Sub(a.twins.since) >= twinTime && now.Sub(a.twins.warned) >= twinAgain {
+		a.twins.warned = now
+		a.s.log.Error("another process that shares the journal is called like this one: the two count as one machine and do not share the world. "+
+			"Set journal-node to another name on one of them, and restart it", "journal_node", self)
 	}
 }
 

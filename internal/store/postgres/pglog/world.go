@@ -18,6 +18,7 @@ type Node struct {
 	Self    bool
 	Address string // where other nodes reach it; "": nowhere
 	Note    string // what it says of itself
+	Twins   int    // other processes of this name that live
 }
 
 // World is what a node has seen with its last beat: who lives, and who has which part.
@@ -109,7 +110,9 @@ func (w *watch) queueOthers(b *pgx.Batch) {
 				return err
 			}
 			n.Name, n.Self = nameOf(full), full == w.l.self
-			if !slices.ContainsFunc(list, func(other Node) bool { return other.Name == n.Name }) {
+			if i := slices.IndexFunc(list, func(other Node) bool { return other.Name == n.Name }); i >= 0 {
+				list[i].Twins++
+			} else {
 				list = append(list, n)
 			}
 		}

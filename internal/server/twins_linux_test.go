@@ -1,0 +1,25 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// TestPlacedTwins: two machines with one name both say so; one with a name of its own does
+// not.
+func TestPlacedTwins(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	const warning = "is called like this one"
+	a := serve(t, Options{}, placedConf(db, "twin"))
+	c := serve(t, Options{}, placedConf(db, "single"))
+	b := serve(t, Options{Instance: "another"}, placedConf(db, "twin"))
+	for _, h := range []*here{a, b} {
+		until(t, "the machine warns", func() bool { return strings.Contains(h.log.String(), warning) })
+	}
+	if strings.Contains(c.log.String(), warning) {
+		t.Error("a machine with a name of its own was warned of")
+	}
+}
