@@ -339,7 +339,7 @@ func TestFleet(t *testing.T) {
 	end, bounded := t.Deadline()
 	for i := range prooftest.Sized(6, 200) {
 		if bounded && time.Until(end) < time.Minute {
-			t.Logf("the time ends after %d faults", i)
+			t.Errorf("the time ends after %d faults", i)
 			break
 		}
 		if prooftest.Soaking() {

@@ -248,7 +248,7 @@ func TestPlacedFleet(t *testing.T) {
 	end, bounded := t.Deadline()
 	for i := range prooftest.Sized(4, 200) {
 		if bounded && time.Until(end) < time.Minute {
-			t.Logf("the time ends after %d faults", i)
+			t.Errorf("the time ends after %d faults", i)
 			break
 		}
 		if prooftest.Soaking() {
