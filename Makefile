@@ -17,7 +17,7 @@ RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/hando
 # Kills and abuse run once under it, in a short form. All other tests of the
 # server run only under it.
 KILLS := Kill|^TestCrash
-LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill
+LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill|PlacedFleet
 
 # Of these, what runs under the race detector all the same, in small: all handoffs
 # but the one of 100,000 boards.

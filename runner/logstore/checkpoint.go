@@ -20,7 +20,7 @@ func (b *backend) tidy() {
 			b.fail(fmt.Errorf("a checkpoint panicked: %v", v))
 		}
 	}()
-	err := b.save()
+	err := b.save(false)
 	b.mu.Lock()
 	b.tidying = false
 	b.mu.Unlock()
@@ -29,16 +29,16 @@ func (b *backend) tidy() {
 	}
 }
 
-// save replaces the log so far by a checkpoint. When it fails, the next one is tried
-// after as many records more.
-func (b *backend) save() error {
+// save replaces the log so far by a checkpoint, also if nothing was written since the last
+// attempt if it is again. When it fails, the next one is tried after as many records more.
+func (b *backend) save(again bool) error {
 	b.saving.Lock()
 	defer b.saving.Unlock()
 	b.mu.Lock()
 	state, seq, n := b.rows.copy(), b.seq, b.since
 	b.since = 0
 	b.mu.Unlock()
-	if n == 0 {
+	if n == 0 && !again {
 		return nil
 	}
 	err := b.held.Checkpoint(b.ctx, seq, state.records(b.s.Now()))
@@ -48,12 +48,19 @@ func (b *backend) save() error {
 	return err
 }
 
+// flushTries is how often a checkpoint is tried that somebody waits for: whoever reads the
+// log, or cleans its tables, is in its way for a moment.
+const flushTries = 8
+
 // Flush implements runner.Backend.
 func (b *backend) Flush() error {
-	if err := b.usable(); err != nil {
-		return err
+	err := b.usable()
+	for try := 0; try < flushTries && b.usable() == nil; try++ {
+		if err = b.save(try > 0); err == nil {
+			return nil
+		}
 	}
-	return b.save()
+	return err
 }
 
 // fileMagic begins the file of a checkpoint; records follow, each behind its length

@@ -137,6 +137,30 @@ func TestCommitsDuringCheckpoint(t *testing.T) {
 	})
 }
 
+// TestFlushTriesAgain: a flush makes its checkpoint although the first attempts fail, and
+// says so if none succeeds.
+func TestFlushTriesAgain(t *testing.T) {
+	log, left := new(logtest.Memory), 3
+	faulty := &logtest.Faulty{Log: log, Next: func(call string) logtest.Fault {
+		if call != "checkpoint" {
+			return logtest.Fault{}
+		}
+		left--
+		return logtest.Fault{Lost: left >= 0}
+	}}
+	b, err := logstore.New(faulty, "one", logstore.Options{}).Open(func(err error) { t.Error(err) })
+	ok(t, err)
+	ok(t, set(b, "a", "1"))
+	ok(t, b.Flush())
+	is(t, fmt.Sprint(log.Tail("one"), left), "0 -1")
+	left = 1000
+	ok(t, set(b, "a", "2"))
+	if err := b.Flush(); !errors.Is(err, logtest.ErrUnknown) {
+		t.Errorf("got %v, want %v", err, logtest.ErrUnknown)
+	}
+	ok(t, b.Close())
+}
+
 // TestNewest: whoever follows knows the latest time of the log, by whatever clock, and
 // begins no earlier.
 func TestNewest(t *testing.T) { synctest.Test(t, newest) }
